@@ -1,0 +1,64 @@
+package core
+
+import "time"
+
+// Event is one line of a workspace's event stream (spec part 6). Workspace "" means every
+// workspace's stream: only the heartbeat does.
+type Event struct {
+	Name      string // the SSE event name
+	Workspace string
+	Data      any // marshalled as the data line; one of the structs below
+}
+
+// The data of the seven events of spec part 6.
+type (
+	// BundleInstalled tells that a bundle was installed and started.
+	BundleInstalled struct {
+		Name       string `json:"name"`
+		BundleName string `json:"bundleName"`
+		Status     State  `json:"status"`
+		UI         *UI    `json:"ui"`
+	}
+	// BundleUninstalled tells that a bundle was removed.
+	BundleUninstalled struct {
+		Name string `json:"name"`
+	}
+	// BundleCrashed tells that a process died and a restart will be attempted; 1-based.
+	BundleCrashed struct {
+		Name           string `json:"name"`
+		RestartAttempt int    `json:"restartAttempt"`
+	}
+	// BundleRecovered tells that a crashed bundle serves again.
+	BundleRecovered struct {
+		Name string `json:"name"`
+	}
+	// BundleDead tells that no restart will be attempted any more.
+	BundleDead struct {
+		Name    string `json:"name"`
+		Message string `json:"message"`
+	}
+	// DataChanged tells that an agent's tool call may have changed data.
+	DataChanged struct {
+		Server    string `json:"server"`
+		Tool      string `json:"tool"`
+		Timestamp string `json:"timestamp"`
+	}
+	// Heartbeat tells that the stream is alive.
+	Heartbeat struct {
+		Timestamp string `json:"timestamp"`
+	}
+)
+
+// The names of the events of spec part 6.
+const (
+	EventBundleInstalled   = "bundle.installed"
+	EventBundleUninstalled = "bundle.uninstalled"
+	EventBundleCrashed     = "bundle.crashed"
+	EventBundleRecovered   = "bundle.recovered"
+	EventBundleDead        = "bundle.dead"
+	EventDataChanged       = "data.changed"
+	EventHeartbeat         = "heartbeat"
+)
+
+// Timestamp is t as every answer and event writes it: RFC 3339, UTC, milliseconds.
+func Timestamp(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000Z07:00") }

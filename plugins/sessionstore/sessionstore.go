@@ -1,0 +1,63 @@
+package sessionstore
+
+import (
+	"context"
+	"time"
+)
+
+// Store remembers MCP sessions. It must be safe for concurrent use.
+//
+// What must hold, for every method:
+//   - The context's deadline is honoured: a call returns soon after it passes.
+//   - An error that means "the backend could not be asked" is plugins.ErrUnavailable (wrapped or
+//     plain). A server answers 503 to it and keeps its own sessions alive; any other answer than
+//     the truth ends somebody's session.
+//   - A write that returned nil is seen by every later read, from this process or another one
+//     that shares the backend.
+//
+// What a Store does not do: it does not check who asks (the server compares Subject, Issuer and
+// WorkspaceID with the caller's), and it lists nothing.
+type Store interface {
+	// Put writes rec under rec.ID, whether or not it exists, to live for ttl from now unless a
+	// Touch prolongs it. Record and lifetime are written as one: no moment shows one without the
+	// other. An empty ID or a ttl that is not positive is plugins.ErrInvalid.
+	Put(ctx context.Context, rec Record, ttl time.Duration) error
+
+	// Get returns the record exactly as it was put (times to the millisecond), with the
+	// LastAccessedAt of the latest Touch. plugins.ErrNotFound once the lifetime is over, after
+	// Delete, and for an id that never was; the store has then really been asked.
+	Get(ctx context.Context, id string) (Record, error)
+
+	// Touch sets LastAccessedAt and starts the lifetime anew for each session of the batch that
+	// exists. Ids that do not exist are passed over: a Touch never brings a session back. A batch
+	// may hold 1,000 entries; an older LastAccessedAt never replaces a newer one.
+	Touch(ctx context.Context, batch []Touch) error
+
+	// Delete removes a session. Removing what is not there is not an error.
+	Delete(ctx context.Context, id string) error
+}
+
+// Record is what is remembered of one session. It is small on purpose: a few hundred bytes.
+type Record struct {
+	ID              string // at least 128 random bits, opaque; at most 128 bytes
+	Subject         string // who opened it, as its issuer names them
+	Issuer          string
+	WorkspaceID     string
+	ProtocolVersion string // the negotiated MCP revision
+	ClientInfo      ClientInfo
+	CreatedAt       time.Time
+	LastAccessedAt  time.Time
+}
+
+// ClientInfo is what the client said of itself in initialize.
+type ClientInfo struct {
+	Name    string
+	Version string
+}
+
+// Touch prolongs one session.
+type Touch struct {
+	ID             string
+	LastAccessedAt time.Time
+	TTL            time.Duration // counted from the moment the store handles the touch
+}
