@@ -1,0 +1,38 @@
+package sample
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+
+	"github.com/google/renameio/v2"
+)
+
+// WriteBundle writes the sample's bundle directory (MCPB, manifest_version 0.3) into dir: a
+// manifest whose server is the given executable with the one argument arg.
+func WriteBundle(dir, executable, arg, version string) error {
+	manifest, err := json.MarshalIndent(map[string]any{
+		"manifest_version": "0.3",
+		"name":             "@ropewalk/sample",
+		"display_name":     "Sample",
+		"version":          version,
+		"description":      "A small MCP server inside the ropewalk executable: a plain tool, one with progress, one that fails, and a view.",
+		"author":           map[string]any{"name": "Ropewalk"},
+		"server": map[string]any{
+			"type": "binary", "entry_point": executable,
+			"mcp_config": map[string]any{"command": executable, "args": []string{arg}},
+		},
+		"_meta": map[string]any{
+			"io.github.ropewalk/host": map[string]any{
+				"name": "Sample", "icon": "👋", "primaryView": map[string]any{"resourceUri": viewURI},
+			},
+		},
+	}, "", "  ")
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return err
+	}
+	return renameio.WriteFile(filepath.Join(dir, "manifest.json"), manifest, 0o644)
+}

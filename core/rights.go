@@ -1,0 +1,22 @@
+package core
+
+// MayManageApps says whether c may install, start, stop and remove apps of its workspace: its
+// admins may.
+func (c Caller) MayManageApps() error {
+	if c.Workspace.Role.Admin() {
+		return nil
+	}
+	return Errorf(CodeForbidden, "managing apps needs the role admin in workspace %s", c.Workspace.ID)
+}
+
+// MayInstall says whether c may install from a source of the given kind. A path names files of
+// the machine the server runs on, so it takes an admin of the organization, not of a workspace.
+func (c Caller) MayInstall(kind SourceKind) error {
+	if err := c.MayManageApps(); err != nil {
+		return err
+	}
+	if kind == SourcePath && !c.User.OrgRole.Admin() {
+		return Errorf(CodeForbidden, "installing from a path of the server needs the organization role admin or owner")
+	}
+	return nil
+}

@@ -1,0 +1,102 @@
+package tools
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"strings"
+	"time"
+
+	"github.com/ropewalk/ropewalk/core"
+	"github.com/ropewalk/ropewalk/core/link"
+)
+
+// Call is one call of a tool.
+type Call struct {
+	Name       string          // server__tool
+	Arguments  json.RawMessage // a JSON object; nil means {}
+	Meta       json.RawMessage // the request's _meta, passed on; nil when absent
+	Agent      bool            // a model's or an MCP client's call, which may emit data.changed
+	CheckInput bool            // check Arguments against the tool's schema first
+	Notify     func(link.Notification)
+}
+
+// Call calls a tool in c's workspace and returns its CallToolResult as the app wrote it.
+//
+// The checks, in this order (contract part 6): core.CodeToolNotFound, CodeFeatureDisabled,
+// CodeForbidden, CodeInvalidInput. A JSON-RPC error of the app comes back as *link.RPCError; a
+// tool's own failure is a result whose isError is true, not an error.
+func (n *Namespace) Call(ctx context.Context, c core.Caller, call Call) (json.RawMessage, error) {
+	server, name, ok := strings.Cut(call.Name, "__")
+	if !ok {
+		return nil, notFound(call.Name)
+	}
+	if len(call.Arguments) == 0 || bytes.Equal(call.Arguments, []byte("null")) {
+		call.Arguments = json.RawMessage("{}")
+	}
+	if server == systemServer {
+		return n.callSystem(ctx, c, name, call)
+	}
+	tool, ok := n.render(c.Workspace.ID).byName[call.Name]
+	if !ok {
+		return nil, notFound(call.Name)
+	}
+	if call.CheckInput {
+		if err := n.inputs.check(tool, call.Arguments); err != nil {
+			return nil, err
+		}
+	}
+	result, err := n.apps.Call(ctx, c.Workspace.ID, server, "tools/call", params(name, call), call.Notify)
+	if err != nil {
+		return nil, err
+	}
+	if call.Agent && !tool.ReadOnly && !failed(result) {
+		n.events.Publish(core.Event{Name: core.EventDataChanged, Workspace: c.Workspace.ID, Data: core.DataChanged{
+			Server: server, Tool: name, Timestamp: core.Timestamp(time.Now()),
+		}})
+	}
+	return result, nil
+}
+
+func (n *Namespace) callSystem(ctx context.Context, c core.Caller, name string, call Call) (json.RawMessage, error) {
+	for _, s := range n.system {
+		if s.Name != name {
+			continue
+		}
+		if err := n.allowed(s, c); err != nil {
+			return nil, err
+		}
+		if err := n.inputs.check(s.tool(), call.Arguments); err != nil {
+			return nil, err
+		}
+		return s.run(ctx, c, call.Arguments)
+	}
+	return nil, notFound(call.Name)
+}
+
+func notFound(name string) error {
+	return core.Errorf(core.CodeToolNotFound, "there is no tool %q in this workspace", name)
+}
+
+// params builds the params of tools/call around arguments that are never decoded.
+func params(name string, call Call) json.RawMessage {
+	quoted, _ := json.Marshal(name) // a string always marshals
+	p := make([]byte, 0, len(quoted)+len(call.Arguments)+len(call.Meta)+40)
+	p = append(append(p, `{"name":`...), quoted...)
+	p = append(append(p, `,"arguments":`...), call.Arguments...)
+	if len(call.Meta) > 0 {
+		p = append(append(p, `,"_meta":`...), call.Meta...)
+	}
+	return append(p, '}')
+}
+
+// failed reads isError of a CallToolResult, decoding only results that mention it.
+func failed(result json.RawMessage) bool {
+	if !bytes.Contains(result, []byte(`"isError"`)) {
+		return false
+	}
+	var r struct {
+		IsError bool `json:"isError"`
+	}
+	return json.Unmarshal(result, &r) == nil && r.IsError
+}

@@ -1,0 +1,119 @@
+package tools
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"strings"
+	"sync"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
+	"golang.org/x/text/language"
+	"golang.org/x/text/message"
+
+	"github.com/ropewalk/ropewalk/core"
+)
+
+// maxCompiled bounds the compiled schemas that are kept; past it the cache starts anew.
+const maxCompiled = 4096
+
+// Violation is one place where arguments do not fit a tool's schema (contract part 1).
+type Violation struct {
+	Path    string `json:"path"` // a JSON pointer into the arguments, "" for the whole
+	Message string `json:"message"`
+}
+
+// inputs checks arguments against schemas, compiling each schema text once.
+type inputs struct {
+	printer *message.Printer
+
+	mu       sync.Mutex
+	compiled map[string]*jsonschema.Schema // by schema text; nil when it does not compile
+}
+
+func newInputs() *inputs {
+	return &inputs{printer: message.NewPrinter(language.English), compiled: map[string]*jsonschema.Schema{}}
+}
+
+// check returns core.CodeInvalidInput with every violation in its details. A tool without a usable
+// schema takes any object: its app will judge.
+func (in *inputs) check(tool core.Tool, arguments json.RawMessage) error {
+	value, err := jsonschema.UnmarshalJSON(bytes.NewReader(arguments))
+	if err != nil {
+		return core.Errorf(core.CodeInvalidInput, "arguments of %s are not JSON: %w", tool.FullName(), err)
+	}
+	if _, ok := value.(map[string]any); !ok {
+		return core.Errorf(core.CodeInvalidInput, "arguments of %s must be an object", tool.FullName())
+	}
+	schema := in.schema(tool.Schema)
+	if schema == nil {
+		return nil
+	}
+	invalid, ok := errors.AsType[*jsonschema.ValidationError](schema.Validate(value))
+	if !ok {
+		return nil
+	}
+	return core.Errorf(core.CodeInvalidInput, "arguments of %s do not fit its input schema", tool.FullName()).
+		WithDetails(map[string]any{"errors": in.violations(invalid, nil)})
+}
+
+func (in *inputs) schema(text json.RawMessage) *jsonschema.Schema {
+	if len(text) == 0 {
+		return nil
+	}
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	if s, ok := in.compiled[string(text)]; ok {
+		return s
+	}
+	if len(in.compiled) >= maxCompiled {
+		clear(in.compiled)
+	}
+	s := compile(text)
+	in.compiled[string(text)] = s
+	return s
+}
+
+func compile(text json.RawMessage) *jsonschema.Schema {
+	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(text))
+	if err != nil {
+		return nil
+	}
+	c := jsonschema.NewCompiler() // its default loader reads files: none of a schema's references may
+	c.UseLoader(noLoader{})
+	if err := c.AddResource("tool:input", doc); err != nil {
+		return nil
+	}
+	s, err := c.Compile("tool:input")
+	if err != nil {
+		return nil
+	}
+	return s
+}
+
+// noLoader refuses references to anything outside the schema itself.
+type noLoader struct{}
+
+func (noLoader) Load(url string) (any, error) {
+	return nil, errors.New("a tool's schema may not refer to " + url)
+}
+
+// violations flattens the tree of causes to its leaves, which name what is really wrong.
+func (in *inputs) violations(e *jsonschema.ValidationError, found []Violation) []Violation {
+	for _, cause := range e.Causes {
+		found = in.violations(cause, found)
+	}
+	if len(e.Causes) == 0 {
+		found = append(found, Violation{Path: pointer(e.InstanceLocation), Message: e.ErrorKind.LocalizedString(in.printer)})
+	}
+	return found
+}
+
+func pointer(steps []string) string {
+	escape := strings.NewReplacer("~", "~0", "/", "~1") // RFC 6901
+	var b strings.Builder
+	for _, s := range steps {
+		b.WriteString("/" + escape.Replace(s))
+	}
+	return b.String()
+}
