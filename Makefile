@@ -1,0 +1,46 @@
+# Ropewalk: what a contributor types. `make run` and `make test` are all that a newcomer needs.
+
+GO      ?= go
+BIN     := bin
+VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
+LDFLAGS := -s -w -X main.version=$(VERSION)
+BUF     := $(GO) tool -modfile=tools/buf/go.mod buf
+LINT    := $(GO) tool -modfile=tools/golangci-lint/go.mod golangci-lint
+
+.PHONY: run build plugins test test-deps check lint generate bench chaos clean help
+
+help: ## show this list
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 14
+
+run: build ## build and start the server with the sample app running
+	@$(BIN)/ropewalk serve --sample
+
+build: ## build bin/ropewalk
+	@$(GO) build -trimpath -ldflags '$(LDFLAGS)' -o $(BIN)/ropewalk ./cmd/ropewalk
+
+plugins: ## build every built-in adapter as a plugin binary of its own
+	@for kind in auth sessionstore registry; do for d in cmd/$$kind-*; do \
+		$(GO) build -trimpath -ldflags '-s -w' -o $(BIN)/plugins/$$(basename $$d) ./$$d || exit 1; done; done
+
+test: test-deps ## install what the tests need, then run all of them, with the race detector
+	$(GO) test -race -timeout 15m ./...
+
+test-deps: ## install what the tests need (Debian packages, npm packages)
+	@test/install-deps
+
+check: ## vet, lint, wire compatibility, generated code up to date
+	$(GO) vet ./...
+	$(LINT) run ./...
+	$(BUF) lint
+	$(BUF) breaking --against proto/ropewalk.binpb
+	@$(MAKE) --no-print-directory generate
+	@git diff --exit-code -- proto || { echo 'generated code is not up to date: commit what make generate wrote'; exit 1; }
+
+generate: ## write the Go of proto/ anew (no network needed)
+	@$(BUF) generate
+
+bench: ## benchmarks: ratios of two things measured in one run
+	$(GO) test -run '^$$' -bench . -benchmem ./core/... ./plugins/...
+
+clean: ## remove what was built
+	@rm -rf $(BIN)
