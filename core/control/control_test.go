@@ -1,0 +1,94 @@
+package control_test
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"go.uber.org/goleak"
+
+	"github.com/ropewalk/ropewalk/core/control"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+type commands struct{ err error }
+
+func (c commands) Reload(context.Context) (control.Reloaded, error) {
+	return control.Reloaded{Changed: []string{"auth"}, Restart: []string{"http"}}, c.err
+}
+
+func (commands) Plugins() []control.Plugin {
+	return []control.Plugin{{Kind: "auth", Name: "oidc", PID: 7}}
+}
+
+func TestAnOperatorsCommandReachesTheServerAndItsAnswerComesBack(t *testing.T) {
+	homes := map[string]string{
+		"a short home": t.TempDir(),
+		"a home whose path is too long for a socket": filepath.Join(t.TempDir(), strings.Repeat("long/", 30)),
+	}
+	for name, home := range homes {
+		t.Run(name, func(t *testing.T) {
+			s, err := control.Listen(home, commands{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { _ = s.Close(context.Background()) })
+			c := control.Dial(home)
+			done, err := c.Reload(t.Context())
+			if err != nil || !slices.Equal(done.Changed, []string{"auth"}) || !slices.Equal(done.Restart, []string{"http"}) {
+				t.Errorf("reload answered %+v, %v", done, err)
+			}
+			plugins, err := c.Plugins(t.Context())
+			if err != nil || len(plugins) != 1 || plugins[0].PID != 7 {
+				t.Errorf("plugins answered %+v, %v", plugins, err)
+			}
+		})
+	}
+}
+
+func TestARefusedReloadSaysWhy(t *testing.T) {
+	home := t.TempDir()
+	s, err := control.Listen(home, commands{err: errors.New("auth.issuer: is missing")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = s.Close(context.Background()) })
+	if _, err := control.Dial(home).Reload(t.Context()); err == nil || err.Error() != "auth.issuer: is missing" {
+		t.Errorf("the reason did not come through: %v", err)
+	}
+}
+
+func TestWithoutAServerTheErrorSaysSo(t *testing.T) {
+	home := t.TempDir()
+	if _, err := control.Dial(home).Plugins(t.Context()); !errors.Is(err, control.ErrNotRunning) {
+		t.Errorf("before the first start: %v", err)
+	}
+	s, err := control.Listen(home, commands{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Close(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := control.Dial(home).Plugins(t.Context()); !errors.Is(err, control.ErrNotRunning) {
+		t.Errorf("after a stop: %v", err)
+	}
+}
+
+func TestOnlyTheServersOwnUserMayOpenTheSocket(t *testing.T) {
+	home := t.TempDir()
+	s, err := control.Listen(home, commands{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = s.Close(context.Background()) })
+	info, err := os.Stat(filepath.Join(home, "control.sock"))
+	if err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("mode is %v, %v", info.Mode(), err)
+	}
+}

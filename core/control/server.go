@@ -1,0 +1,118 @@
+package control
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"time"
+)
+
+// Commands is what an operator can ask of a running server.
+type Commands interface {
+	// Reload reads the configuration again and applies it. Its error says why nothing changed.
+	Reload(ctx context.Context) (Reloaded, error)
+	// Plugins tells how the plugins are.
+	Plugins() []Plugin
+}
+
+// Reloaded says what a reload changed.
+type Reloaded struct {
+	Changed []string `json:"changed"` // configuration sections now in force
+	Restart []string `json:"restart"` // sections that differ, but only a restart applies
+}
+
+// Plugin is how one plugin is.
+type Plugin struct {
+	Kind     string    `json:"kind"`
+	Name     string    `json:"name"`    // the registry's name, else the adapter's
+	Adapter  string    `json:"adapter"` // the built-in or file name
+	Path     string    `json:"path"`    // "" for a built-in
+	Version  string    `json:"version"`
+	State    string    `json:"state"` // running, restarting, in-process
+	PID      int       `json:"pid,omitempty"`
+	Since    time.Time `json:"since"`
+	Restarts int       `json:"restarts"`
+	LastErr  string    `json:"lastError,omitempty"`
+}
+
+// failure is the body of an answer that is not 200.
+type failure struct {
+	Message string `json:"message"`
+}
+
+// Server answers on the socket.
+type Server struct {
+	http *http.Server
+	done chan struct{} // closed when nobody listens any more
+}
+
+// socketLimit is what a sockaddr_un holds on the smallest of the supported systems, in bytes.
+const socketLimit = 100
+
+// socketPath is where the server of a home listens. A home whose path is too long for a socket
+// gets a folder of its own among the temporary files.
+func socketPath(home string) string {
+	if p := filepath.Join(home, "control.sock"); len(p) <= socketLimit {
+		return p
+	}
+	sum := sha256.Sum256([]byte(home))
+	return filepath.Join(os.TempDir(), "ropewalk-"+hex.EncodeToString(sum[:8]), "control.sock")
+}
+
+// Listen opens the socket of a home. Only one server may run on a home, so a socket that is left
+// over from a killed one is replaced.
+func Listen(home string, c Commands) (*Server, error) {
+	path := socketPath(home)
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return nil, err
+	}
+	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	l, err := net.Listen("unix", path)
+	if err != nil {
+		return nil, fmt.Errorf("control socket: %w", err)
+	}
+	if err := os.Chmod(path, 0o600); err != nil {
+		return nil, errors.Join(err, l.Close())
+	}
+	mux := http.NewServeMux()
+	mux.HandleFunc("POST /reload", func(w http.ResponseWriter, r *http.Request) {
+		done, err := c.Reload(r.Context())
+		answer(w, done, err)
+	})
+	mux.HandleFunc("GET /plugins", func(w http.ResponseWriter, _ *http.Request) { answer(w, c.Plugins(), nil) })
+	s := &Server{http: &http.Server{Handler: mux, ReadHeaderTimeout: 5 * time.Second}, done: make(chan struct{})}
+	go func() {
+		defer close(s.done)
+		_ = s.http.Serve(l) // it ends with Close, and says only that
+	}()
+	return s, nil
+}
+
+// Close waits for the commands under way and removes the socket.
+func (s *Server) Close(ctx context.Context) error {
+	err := s.http.Shutdown(ctx)
+	select {
+	case <-s.done:
+	case <-ctx.Done():
+	}
+	return err
+}
+
+func answer(w http.ResponseWriter, body any, err error) {
+	w.Header().Set("Content-Type", "application/json")
+	if err != nil {
+		w.WriteHeader(http.StatusConflict)
+		body = failure{Message: err.Error()}
+	}
+	_ = json.NewEncoder(w).Encode(body) // the operator may have gone
+}
