@@ -1,0 +1,12 @@
+package config
+
+import "github.com/ropewalk/ropewalk/core"
+
+// App is an app that the configuration declares: it is installed at the start when it is not yet.
+type App struct {
+	Source    core.Source // Kind and Ref; a path is absolute, relative ones count from the file's folder
+	Version   string      // of SourceName; "" means the latest
+	Env       map[string]core.Secret
+	Remote    *core.Remote // of SourceURL
+	Protected bool         // uninstalling it answers 403 protected (spec 4.3)
+}

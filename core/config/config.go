@@ -1,0 +1,93 @@
+package config
+
+import (
+	"net/netip"
+	"time"
+
+	"github.com/ropewalk/ropewalk/core"
+)
+
+// Config is everything an operator can decide. It is frozen: Load makes it, nobody changes it,
+// and a reload makes another one. Every default is filled in and every value has been checked.
+type Config struct {
+	Home string // the service home, absolute
+	File string // the configuration file, absolute; "" when there is none
+
+	HTTP           HTTP
+	APIKey         core.Secret // SERVICE_API_KEY; "" means there is none
+	AllowedOrigins []string    // scheme://host[:port], lower case; empty means same-origin only
+	Auth           Auth
+	SessionStore   Adapter
+	Registries     []Registry // in the order they are asked
+	Features       Features
+	Apps           map[string]App // apps to have installed, by server name
+	MCP            MCP
+	Log            Log
+	Plugins        Plugins
+
+	// Environment is the server's own environment, complete. Bundles and plugins get only what
+	// their allow-lists name.
+	Environment Environment
+
+	// Warnings are sentences for the start-up log: allowed, but not wise.
+	Warnings []string
+
+	places places
+}
+
+// Dev reports whether the server runs without authentication: neither an API key nor an auth
+// adapter is set (contract part 2). Load has then made sure that it listens on loopback only.
+func (c *Config) Dev() bool { return c.APIKey == "" && c.Auth.Name == "" }
+
+// HTTP is where the server listens and whom it believes.
+type HTTP struct {
+	Host           string         // name or address to listen on
+	Port           int            // 0 takes a free one
+	TrustedProxies []netip.Prefix // whose X-Forwarded-* headers count
+	AllowedHosts   []string       // extra Host header values to accept, host or host:port, lower case
+	BaseURL        string         // the public address without a trailing slash; "" when not set
+}
+
+// Adapter names a plugin and carries its settings.
+type Adapter struct {
+	Name     string   // built-in name, else <home>/plugins/<kind>-<name>
+	Path     string   // the plugin's executable, absolute; "" unless set, SHA256 is then set too
+	SHA256   string   // lower-case hex
+	Settings Settings // every key of the section that is not the server's own
+	At       string   // the path of the section, such as "registries[1]", for Config.Problem
+}
+
+// Auth is the auth adapter (spec part 5). Name is "" when none is configured. The fields of the
+// spec are in Settings as well, for the adapter: the server itself needs only these.
+type Auth struct {
+	Adapter
+	Audiences   []string // accepted beside those of contract part 7
+	AnyAudience bool     // audience: any turns the check off
+	ClientID    string
+	RedirectURI string // "" means <base URL>/v1/auth/callback
+}
+
+// Registry is one bundle registry. Name is the adapter's; Label is what the operator calls it.
+type Registry struct {
+	Adapter
+	Label string // unique among the registries
+}
+
+// MCP holds the limits of spec part 8.
+type MCP struct {
+	MaxSessions int
+	SessionTTL  time.Duration
+}
+
+// Log is how much is logged, and in which form.
+type Log struct {
+	Level  string // trace, debug, info, warn or error
+	Format string // text or json
+}
+
+// Plugins holds what is the same for every plugin process.
+type Plugins struct {
+	StartTimeout time.Duration
+	CallTimeout  time.Duration
+	PassEnv      []string // names of environment variables that plugin processes get
+}

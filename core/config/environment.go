@@ -1,0 +1,77 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// The environment variables that the server itself reads (spec parts 5 and 8, contract).
+const (
+	EnvAPIKey         = "SERVICE_API_KEY"
+	EnvAllowedOrigins = "ALLOWED_ORIGINS" // comma-separated
+	EnvMaxSessions    = "MCP_MAX_SESSIONS"
+	EnvSessionTTL     = "MCP_SESSION_TTL_SECONDS"
+	EnvHome           = "ROPEWALK_HOME"
+	EnvWorkOSKey      = "WORKOS_API_KEY"
+)
+
+// Environment is a set of environment variables. Printing it shows how many there are, never
+// what they hold.
+type Environment map[string]string
+
+// HostEnvironment returns the environment of this process.
+func HostEnvironment() Environment {
+	e := make(Environment)
+	for _, pair := range os.Environ() {
+		if name, value, ok := strings.Cut(pair, "="); ok && name != "" {
+			e[name] = value
+		}
+	}
+	return e
+}
+
+// Format covers every verb.
+func (e Environment) Format(f fmt.State, _ rune) {
+	_, _ = fmt.Fprintf(f, "[%d environment variables]", len(e))
+}
+
+// Only returns the variables that names lists and that are set.
+func (e Environment) Only(names ...string) Environment {
+	out := make(Environment, len(names))
+	for _, n := range names {
+		if v, ok := e[n]; ok {
+			out[n] = v
+		}
+	}
+	return out
+}
+
+// LookPath finds an executable in the directories of PATH, as a shell would; a name with a slash
+// is taken as it is. Relative directories of PATH are passed over. fs.ErrNotExist when there is none.
+func (e Environment) LookPath(file string) (string, error) {
+	if strings.ContainsRune(file, filepath.Separator) {
+		return file, executable(file)
+	}
+	for _, dir := range filepath.SplitList(e["PATH"]) {
+		path := filepath.Join(dir, file)
+		if filepath.IsAbs(dir) && executable(path) == nil {
+			return path, nil
+		}
+	}
+	return "", fmt.Errorf("%s is in no directory of PATH: %w", file, fs.ErrNotExist)
+}
+
+func executable(path string) error {
+	info, err := os.Stat(path)
+	switch {
+	case err != nil:
+		return err
+	case info.IsDir() || info.Mode()&0o111 == 0:
+		return &fs.PathError{Op: "execute", Path: path, Err: errors.New("not an executable file")}
+	}
+	return nil
+}
