@@ -1,0 +1,100 @@
+package event
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+
+	"github.com/ropewalk/ropewalk/core"
+)
+
+const (
+	queueLength       = 256              // events a reader may lag behind before it is cut
+	recentLength      = 500              // spec part 6, rule 5
+	heartbeatInterval = 30 * time.Second // spec part 8
+)
+
+// Bus is the event stream of every workspace. Its methods are safe for concurrent use.
+type Bus struct {
+	log hclog.Logger
+
+	mu      sync.Mutex
+	readers map[string]map[*Subscription]struct{} // by workspace
+	recent  ring
+	closed  bool
+}
+
+// New returns a bus without readers.
+func New(log hclog.Logger) *Bus {
+	return &Bus{log: log, readers: make(map[string]map[*Subscription]struct{})}
+}
+
+// Publish gives e to every reader of its workspace, or to all readers when the workspace is "".
+// All readers see events in one order. It never waits: a reader whose queue is full is cut.
+func (b *Bus) Publish(e core.Event) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.closed {
+		return
+	}
+	if e.Name != core.EventHeartbeat { // heartbeats would push the news out of the memory
+		b.recent.add(e)
+	}
+	if e.Workspace != "" {
+		b.deliver(b.readers[e.Workspace], e)
+		return
+	}
+	for _, readers := range b.readers {
+		b.deliver(readers, e)
+	}
+}
+
+// deliver queues e for each reader. The caller holds b.mu.
+func (b *Bus) deliver(readers map[*Subscription]struct{}, e core.Event) {
+	for s := range readers {
+		select {
+		case s.queue <- e:
+		default:
+			b.log.Warn("an event reader lagged too far behind and was cut",
+				"workspace", s.workspace, "event", e.Name, "queued", len(s.queue))
+			b.remove(s)
+		}
+	}
+}
+
+// Recent returns the events of a workspace that are still among the 500 most recent of all
+// workspaces, oldest first, without heartbeats.
+func (b *Bus) Recent(workspace string) []core.Event {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.recent.of(workspace)
+}
+
+// Run publishes a heartbeat to every workspace each 30 seconds until ctx ends.
+func (b *Bus) Run(ctx context.Context) {
+	ticker := time.NewTicker(heartbeatInterval)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case now := <-ticker.C:
+			b.Publish(core.Event{Name: core.EventHeartbeat, Data: core.Heartbeat{Timestamp: core.Timestamp(now)}})
+		}
+	}
+}
+
+// Close closes every subscription. Later events are dropped and later subscriptions are closed
+// from the start.
+func (b *Bus) Close() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.closed = true
+	for _, readers := range b.readers {
+		for s := range readers {
+			b.remove(s)
+		}
+	}
+}

@@ -1,0 +1,163 @@
+package event
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+	"go.uber.org/goleak"
+
+	"github.com/ropewalk/ropewalk/core"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func newBus(t *testing.T) *Bus {
+	t.Helper()
+	b := New(hclog.NewNullLogger())
+	t.Cleanup(b.Close)
+	return b
+}
+
+func change(workspace string, n int) core.Event {
+	return core.Event{Name: core.EventDataChanged, Workspace: workspace, Data: core.DataChanged{Tool: fmt.Sprint(n)}}
+}
+
+func number(e core.Event) string { return e.Data.(core.DataChanged).Tool }
+
+func TestEveryReaderOfAWorkspaceGetsItsEventsInOrderAndNobodyElses(t *testing.T) {
+	b := newBus(t)
+	readers := []*Subscription{b.Subscribe("ws_a"), b.Subscribe("ws_a")}
+	stranger := b.Subscribe("ws_b")
+	for i := range 100 {
+		b.Publish(change("ws_a", i))
+	}
+	for _, s := range readers {
+		for i := range 100 {
+			if got := number(<-s.C); got != fmt.Sprint(i) {
+				t.Fatalf("event %d is %q", i, got)
+			}
+		}
+	}
+	if len(stranger.C) != 0 {
+		t.Fatalf("another workspace's reader got %d events", len(stranger.C))
+	}
+}
+
+func TestALaggingReaderIsCutAndCostsTheOthersNothing(t *testing.T) {
+	b := newBus(t)
+	stalled, quick := b.Subscribe("ws_a"), b.Subscribe("ws_a")
+	for i := range queueLength + 10 { // returns: Publish waits for nobody
+		b.Publish(change("ws_a", i))
+		if got := number(<-quick.C); got != fmt.Sprint(i) {
+			t.Fatalf("event %d is %q", i, got)
+		}
+	}
+	received := 0
+	for range stalled.C { // ends: the channel was closed
+		received++
+	}
+	if received != queueLength {
+		t.Fatalf("the stalled reader got %d events before it was cut, want %d", received, queueLength)
+	}
+	stalled.Close() // closing one that was cut is allowed
+}
+
+func TestClosingASubscriptionEndsItOnce(t *testing.T) {
+	b := newBus(t)
+	s := b.Subscribe("ws_a")
+	s.Close()
+	s.Close()
+	b.Publish(change("ws_a", 1))
+	if _, open := <-s.C; open {
+		t.Fatal("a closed subscription received an event")
+	}
+	if len(b.readers) != 0 {
+		t.Fatalf("the bus still holds %v", b.readers)
+	}
+}
+
+func TestClosingTheBusClosesEverySubscription(t *testing.T) {
+	b := New(hclog.NewNullLogger())
+	s := b.Subscribe("ws_a")
+	b.Close()
+	b.Close()
+	b.Publish(change("ws_a", 1))
+	for _, s := range []*Subscription{s, b.Subscribe("ws_a")} {
+		if _, open := <-s.C; open {
+			t.Fatal("a subscription of a closed bus is open")
+		}
+	}
+}
+
+func TestTheHeartbeatReachesEveryWorkspaceEach30Seconds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBus(t)
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan struct{})
+		go func() { b.Run(ctx); close(done) }()
+		readers := []*Subscription{b.Subscribe("ws_a"), b.Subscribe("ws_b")}
+		start := time.Now()
+		for beat := 1; beat <= 3; beat++ {
+			for _, s := range readers {
+				e := <-s.C
+				if e.Name != core.EventHeartbeat {
+					t.Fatalf("event %q", e.Name)
+				}
+				want := start.Add(time.Duration(beat) * 30 * time.Second)
+				if got := e.Data.(core.Heartbeat).Timestamp; got != core.Timestamp(want) {
+					t.Fatalf("beat %d says %s, want %s", beat, got, core.Timestamp(want))
+				}
+			}
+		}
+		cancel()
+		<-done
+	})
+}
+
+func TestRecentKeepsTheLast500EventsWithoutHeartbeats(t *testing.T) {
+	b := newBus(t)
+	if got := b.Recent("ws_a"); len(got) != 0 {
+		t.Fatalf("a new bus remembers %v", got)
+	}
+	b.Publish(change("ws_b", -1))
+	for i := range 600 {
+		b.Publish(change("ws_a", i))
+		b.Publish(core.Event{Name: core.EventHeartbeat, Data: core.Heartbeat{}})
+	}
+	b.Publish(change("ws_b", 600))
+	got := b.Recent("ws_a")
+	if len(got) != 499 || number(got[0]) != "101" || number(got[498]) != "599" {
+		t.Fatalf("%d events, from %s to %s", len(got), number(got[0]), number(got[len(got)-1]))
+	}
+	if other := b.Recent("ws_b"); len(other) != 1 || number(other[0]) != "600" {
+		t.Fatalf("the other workspace remembers %v", other)
+	}
+}
+
+func TestReadersMayComeAndGoWhileOthersPublish(t *testing.T) {
+	b := newBus(t)
+	var wg sync.WaitGroup
+	for range 4 {
+		wg.Go(func() {
+			for i := range 500 {
+				b.Publish(change("ws_a", i))
+			}
+		})
+		wg.Go(func() {
+			for range 200 {
+				s := b.Subscribe("ws_a")
+				b.Recent("ws_a")
+				s.Close()
+			}
+		})
+	}
+	wg.Wait()
+	if len(b.readers) != 0 {
+		t.Fatalf("the bus still holds %v", b.readers)
+	}
+}
