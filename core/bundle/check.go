@@ -1,0 +1,141 @@
+package bundle
+
+import (
+	"fmt"
+	"maps"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/Masterminds/semver/v3"
+)
+
+var (
+	manifestVersions = []string{"0.1", "0.2", "0.3", "0.4"}
+	serverTypes      = []ServerType{TypeNode, TypePython, TypeUV, TypeBinary}
+	platforms        = []string{"darwin", "linux", "win32"}
+
+	// A version becomes a directory's name, so it has no separator and starts with no dot.
+	versionForm = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9.+_~-]{0,127}$`)
+	nameForm    = regexp.MustCompile(`^[^\x00-\x20\x7f](?:[^\x00-\x1f\x7f]{0,212}[^\x00-\x20\x7f])?$`)
+)
+
+// checker collects the problems of one manifest.
+type checker struct{ problems []Problem }
+
+func (c *checker) add(field, format string, args ...any) {
+	c.problems = append(c.problems, Problem{field, fmt.Sprintf(format, args...)})
+}
+
+func (c *checker) required(field, value string) {
+	if strings.TrimSpace(value) == "" {
+		c.add(field, "is required")
+	}
+}
+
+func (m *Manifest) check() []Problem {
+	c := &checker{}
+	m.checkVersions(c)
+	c.required("name", m.Name)
+	if m.Name != "" && !nameForm.MatchString(m.Name) {
+		c.add("name", "must be 1 to 214 characters without control characters or spaces at its ends")
+	}
+	c.required("description", m.Description)
+	c.required("author.name", m.Author.Name)
+	m.Server.check(c)
+	m.Compatibility.check(c)
+	for _, key := range slices.Sorted(maps.Keys(m.UserConfig)) {
+		m.UserConfig[key].check(c, "user_config."+key)
+	}
+	return c.problems
+}
+
+func (m *Manifest) checkVersions(c *checker) {
+	field, v := "manifest_version", m.ManifestVersion
+	if v == "" && m.DXTVersion != "" {
+		field, v = "dxt_version", m.DXTVersion
+	}
+	switch {
+	case v == "":
+		c.add(field, "is required")
+	case !slices.Contains(manifestVersions, v):
+		c.add(field, "is %q, want one of %s", v, strings.Join(manifestVersions, ", "))
+	}
+	c.required("version", m.Version)
+	if m.Version != "" && !versionForm.MatchString(m.Version) {
+		c.add("version", "is %q, want letters, digits and . + _ ~ - only, such as 1.2.3", m.Version)
+	}
+}
+
+func (s Server) check(c *checker) {
+	switch {
+	case s.Type == "":
+		c.add("server.type", "is required")
+	case !slices.Contains(serverTypes, s.Type):
+		c.add("server.type", "is %q, want node, python, uv or binary", s.Type)
+	}
+	if s.MCPConfig == nil {
+		c.required("server.entry_point", s.EntryPoint)
+	}
+	if s.EntryPoint != "" && !localPath(s.EntryPoint) {
+		c.add("server.entry_point", "is %q, want a path inside the bundle", s.EntryPoint)
+	}
+	if s.MCPConfig == nil {
+		return
+	}
+	c.required("server.mcp_config.command", s.MCPConfig.Command)
+	checkCommand(c, "server.mcp_config", CommandPart{s.MCPConfig.Command, s.MCPConfig.Args, s.MCPConfig.Env})
+	for _, name := range slices.Sorted(maps.Keys(s.MCPConfig.PlatformOverrides)) {
+		field := "server.mcp_config.platform_overrides." + name
+		if !slices.Contains(platforms, name) {
+			c.add(field, "is no platform, want one of %s", strings.Join(platforms, ", "))
+		}
+		checkCommand(c, field, s.MCPConfig.PlatformOverrides[name])
+	}
+}
+
+// checkCommand holds the two rules that keep an operator's values from choosing what is run: the
+// command is the manifest's alone, and so is every variable that changes how a program loads.
+func checkCommand(c *checker, field string, p CommandPart) {
+	if refersToUserConfig(p.Command) {
+		c.add(field+".command", "must not come from user_config")
+	}
+	for _, s := range append([]string{p.Command}, p.Args...) {
+		if strings.ContainsRune(s, 0) {
+			c.add(field, "holds a NUL byte")
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(p.Env)) {
+		switch value := p.Env[name]; {
+		case !envName.MatchString(name):
+			c.add(field+".env", "%q is no name for an environment variable", name)
+		case strings.ContainsRune(value, 0):
+			c.add(field+".env."+name, "holds a NUL byte")
+		case deniedEnv(name) && refersToUserConfig(value):
+			c.add(field+".env."+name, "must not come from user_config: it changes how programs are loaded")
+		}
+	}
+}
+
+func (k Compatibility) check(c *checker) {
+	for i, p := range k.Platforms {
+		if !slices.Contains(platforms, p) {
+			c.add(fmt.Sprintf("compatibility.platforms[%d]", i), "is %q, want one of %s", p, strings.Join(platforms, ", "))
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(k.Runtimes)) {
+		if _, err := semver.NewConstraint(k.Runtimes[name]); err != nil {
+			c.add("compatibility.runtimes."+name, "is %q, want a version range such as >=18.0.0", k.Runtimes[name])
+		}
+	}
+}
+
+// localPath reports whether p stays inside the bundle when joined to its directory.
+func localPath(p string) bool {
+	if strings.ContainsAny(p, "\x00\\") || path.IsAbs(p) {
+		return false
+	}
+	clean := path.Clean(p)
+	return clean != ".." && !strings.HasPrefix(clean, "../")
+}

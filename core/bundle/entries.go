@@ -1,0 +1,128 @@
+package bundle
+
+import (
+	"archive/zip"
+	"io/fs"
+	"path"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"golang.org/x/text/cases"
+	"golang.org/x/text/unicode/norm"
+)
+
+const (
+	maxEntryName = 1024
+	maxSegment   = 255
+	maxDepth     = 64
+)
+
+// checkEntries turns the headers of a zip into entries that may be unpacked.
+func checkEntries(files []*zip.File, limits Limits) ([]entry, error) {
+	entries := make([]entry, 0, len(files))
+	seen := names{}
+	var total uint64
+	for _, f := range files {
+		e, err := checkEntry(f)
+		if err != nil {
+			return nil, err
+		}
+		if !seen.add(e.name, e.dir) {
+			return nil, refused("the name %q appears twice, letter case aside", e.name)
+		}
+		if f.UncompressedSize64 > uint64(limits.Single) {
+			return nil, refused("%q is larger than %d bytes", e.name, limits.Single)
+		}
+		if total += f.UncompressedSize64; total > uint64(limits.Total) {
+			return nil, refused("it unpacks to more than %d bytes", limits.Total)
+		}
+		entries = append(entries, e)
+	}
+	return entries, nil
+}
+
+func checkEntry(f *zip.File) (entry, error) {
+	e := entry{name: strings.TrimSuffix(f.Name, "/"), dir: strings.HasSuffix(f.Name, "/"), mode: 0o644, file: f}
+	if why := badEntryName(e.name); why != "" {
+		return e, refused("the name %q %s", f.Name, why)
+	}
+	mode := f.Mode()
+	switch {
+	case f.Flags&0x2041 != 0: // encrypted, strongly encrypted, masked headers
+		return e, refused("%q is encrypted", f.Name)
+	case e.dir && (mode.Type() != fs.ModeDir || f.UncompressedSize64 != 0):
+		return e, refused("%q is a directory with content", f.Name)
+	case !e.dir && !mode.IsRegular():
+		return e, refused("%q is neither a regular file nor a directory", f.Name)
+	case f.Method != zip.Store && f.Method != zip.Deflate:
+		return e, refused("%q is compressed in a way that is not supported (method %d)", f.Name, f.Method)
+	}
+	if mode&0o111 != 0 {
+		e.mode = 0o755
+	}
+	return e, nil
+}
+
+// badEntryName says why a name is refused, "" when it is not.
+func badEntryName(name string) string {
+	switch {
+	case name == "":
+		return "is empty"
+	case len(name) > maxEntryName || strings.Count(name, "/") >= maxDepth:
+		return "is too long or too deep"
+	case !utf8.ValidString(name):
+		return "is not UTF-8"
+	case strings.ContainsFunc(name, unicode.IsControl):
+		return "holds a control character"
+	case strings.Contains(name, `\`):
+		return "holds a backslash"
+	case strings.HasPrefix(name, "/") || len(name) > 1 && name[1] == ':':
+		return "is absolute"
+	}
+	for segment := range strings.SplitSeq(name, "/") {
+		switch {
+		case segment == "" || segment == "." || segment == "..":
+			return "does not stay in its directory"
+		case len(segment) > maxSegment:
+			return "is too long"
+		case isDevice(segment):
+			return "is a device's name on some systems"
+		}
+	}
+	return ""
+}
+
+var devices = []string{"CON", "PRN", "AUX", "NUL", "CONIN$", "CONOUT$"}
+
+// isDevice reports whether Windows would open a device: the name, whatever its extension.
+func isDevice(segment string) bool {
+	stem, _, _ := strings.Cut(segment, ".")
+	stem = strings.ToUpper(strings.TrimRight(stem, " "))
+	if len(stem) == 4 && (strings.HasPrefix(stem, "COM") || strings.HasPrefix(stem, "LPT")) {
+		return stem[3] >= '1' && stem[3] <= '9'
+	}
+	return slices.Contains(devices, stem)
+}
+
+// names is what has been seen, by folded name: true for files.
+type names map[string]bool
+
+// add reports whether name may be unpacked beside what was added before: no file twice, and no
+// file where another name needs a directory.
+func (n names) add(name string, dir bool) bool {
+	folded := cases.Fold().String(norm.NFC.String(name))
+	file, known := n[folded]
+	if known && (file || !dir) {
+		return false
+	}
+	n[folded] = !dir
+	for parent := path.Dir(folded); parent != "."; parent = path.Dir(parent) {
+		if n[parent] {
+			return false
+		}
+		n[parent] = false
+	}
+	return true
+}

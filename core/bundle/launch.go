@@ -1,0 +1,208 @@
+package bundle
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+
+	"github.com/ropewalk/ropewalk/core"
+)
+
+// LaunchInput is everything around a manifest that decides what is started.
+type LaunchInput struct {
+	Dir    string                            // the bundle's directory, absolute; never written to
+	Home   string                            // what ${HOME} and its folders stand for
+	Data   string                            // the app's own writable directory
+	OS     string                            // as runtime.GOOS; "" means this one
+	Base   map[string]string                 // the environment every app gets
+	Values map[string]core.Secret            // as given at installation; see the package comment
+	Lookup func(name string) (string, error) // finds a program by its bare name; see Lookup
+}
+
+// Launch is one process to start. Env is complete and holds secrets in the clear.
+type Launch struct {
+	Path string
+	Args []string // without the program itself
+	Env  []string // NAME=value, sorted by name
+	Dir  string   // the working directory
+}
+
+// String hides arguments and environment: both may hold secrets.
+func (l Launch) String() string {
+	return fmt.Sprintf("%s (%d arguments, %d variables)", l.Path, len(l.Args), len(l.Env))
+}
+
+// GoString is String, for %#v.
+func (l Launch) GoString() string { return l.String() }
+
+// Launch works out the process of a bundle. The environment is, later ones winning: in.Base, the
+// manifest's env, the environment variables of in.Values.
+//
+// Errors: core.CodeCredentialsRequired with details {"missing": []MissingValue},
+// core.CodeBadRequest for a value that is refused, and plain errors for a platform that the bundle
+// does not support, a runtime that is not found, or a program that is not there.
+func (m *Manifest) Launch(in LaunchInput) (Launch, error) {
+	if in.OS == "" {
+		in.OS = runtime.GOOS
+	}
+	if err := m.supports(in.OS); err != nil {
+		return Launch{}, err
+	}
+	if err := m.CheckValues(in.Values); err != nil {
+		return Launch{}, err
+	}
+	if missing := m.Missing(in.Values); len(missing) > 0 {
+		return Launch{}, CredentialsRequired(missing)
+	}
+	x, environ, err := m.expander(in)
+	if err != nil {
+		return Launch{}, err
+	}
+	return m.command(in.OS).launch(x, in, environ)
+}
+
+// CredentialsRequired is the error for values that are missing (contract part 3).
+func CredentialsRequired(missing []MissingValue) error {
+	names := make([]string, len(missing))
+	for i, v := range missing {
+		names[i] = v.Name
+	}
+	return core.Errorf(core.CodeCredentialsRequired, "the bundle needs %s: supply them in env", strings.Join(names, ", ")).
+		WithDetails(map[string]any{"missing": missing})
+}
+
+// expander gathers what the variables of m stand for, and the environment variables of in.Values.
+func (m *Manifest) expander(in LaunchInput) (*expander, map[string]core.Secret, error) {
+	x := newExpander(in.Dir, in.Home)
+	supplied, environ := m.split(in.Values)
+	for key, f := range m.UserConfig {
+		x.multi[key] = f.Multiple
+		x.fields[key] = nil
+		if value := supplied[key]; value != "" {
+			x.fields[key] = f.given(value)
+			continue
+		}
+		defaults, _ := f.defaults()
+		for _, d := range defaults {
+			text, err := newExpander(in.Dir, in.Home).text(d)
+			if err != nil {
+				return nil, nil, fmt.Errorf("user_config.%s.default %w", key, err)
+			}
+			x.fields[key] = append(x.fields[key], text)
+		}
+	}
+	return x, environ, nil
+}
+
+// command is the manifest's command on one platform, before its variables are expanded. Without an
+// mcp_config it is the entry point, run by the server type's own runtime.
+func (m *Manifest) command(goos string) CommandPart {
+	if m.Server.MCPConfig == nil {
+		return m.Server.fallback()
+	}
+	base := m.Server.MCPConfig
+	part := CommandPart{base.Command, base.Args, maps.Clone(base.Env)}
+	if part.Env == nil {
+		part.Env = map[string]string{}
+	}
+	over := base.PlatformOverrides[platformName(goos)]
+	if over.Command != "" {
+		part.Command = over.Command
+	}
+	if over.Args != nil {
+		part.Args = over.Args
+	}
+	maps.Copy(part.Env, over.Env)
+	if m.Server.Type == TypePython || m.Server.Type == TypeUV {
+		setDefault(part.Env, "PYTHONDONTWRITEBYTECODE", "1") // the bundle's directory is read-only to us
+	}
+	return part
+}
+
+func (s Server) fallback() CommandPart {
+	entry := "${__dirname}/" + s.EntryPoint
+	switch s.Type {
+	case TypeNode:
+		return CommandPart{Command: "node", Args: []string{entry}}
+	case TypePython:
+		libs := "${__dirname}/server/lib" + string(filepath.ListSeparator) + "${__dirname}/lib"
+		return CommandPart{Command: "python3", Args: []string{entry},
+			Env: map[string]string{"PYTHONPATH": libs, "PYTHONDONTWRITEBYTECODE": "1"}}
+	case TypeUV:
+		return CommandPart{Command: "uv", Args: []string{"run", "--directory", "${__dirname}", s.EntryPoint},
+			Env: map[string]string{"PYTHONDONTWRITEBYTECODE": "1"}}
+	default:
+		return CommandPart{Command: entry}
+	}
+}
+
+func (p CommandPart) launch(x *expander, in LaunchInput, environ map[string]core.Secret) (Launch, error) {
+	command, err := x.text(p.Command)
+	if err != nil {
+		return Launch{}, fmt.Errorf("server.mcp_config.command %w", err)
+	}
+	args, err := x.args(p.Args)
+	if err != nil {
+		return Launch{}, err
+	}
+	own, err := x.env(p.Env)
+	if err != nil {
+		return Launch{}, err
+	}
+	path, err := program(command, in)
+	if err != nil {
+		return Launch{}, err
+	}
+	env := map[string]string{}
+	if filepath.Base(path) == "uv" && in.Data != "" {
+		env["UV_PROJECT_ENVIRONMENT"] = filepath.Join(in.Data, "venv") // uv would write into the bundle
+	}
+	maps.Copy(env, in.Base)
+	maps.Copy(env, own)
+	for name, value := range environ {
+		env[name] = value.Reveal()
+	}
+	return Launch{Path: path, Args: args, Env: list(env), Dir: in.Dir}, nil
+}
+
+// program finds what to execute: a bare name through the lookup, a path inside the bundle's
+// directory or where it says.
+func program(command string, in LaunchInput) (string, error) {
+	if !strings.ContainsRune(command, filepath.Separator) {
+		return lookup(command, in.Lookup)
+	}
+	path := command
+	if !filepath.IsAbs(path) {
+		path = filepath.Join(in.Dir, path)
+	}
+	info, err := os.Stat(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return "", fmt.Errorf("server.mcp_config.command: %s does not exist", path)
+	case err != nil:
+		return "", fmt.Errorf("server.mcp_config.command: %w", err)
+	case info.IsDir() || info.Mode().Perm()&0o111 == 0:
+		return "", fmt.Errorf("server.mcp_config.command: %s is not an executable file: set its executable bit before packing", path)
+	}
+	return path, nil
+}
+
+func setDefault(env map[string]string, name, value string) {
+	if _, ok := env[name]; !ok {
+		env[name] = value
+	}
+}
+
+func list(env map[string]string) []string {
+	out := make([]string, 0, len(env))
+	for _, name := range slices.Sorted(maps.Keys(env)) {
+		out = append(out, name+"="+env[name])
+	}
+	return out
+}

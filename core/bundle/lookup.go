@@ -1,0 +1,113 @@
+package bundle
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/Masterminds/semver/v3"
+)
+
+// ErrNoProgram means that a runtime is not on the search path.
+var ErrNoProgram = errors.New("program not found")
+
+// stand-ins are names under which the same runtime is installed.
+func standIns(name string) []string {
+	switch name {
+	case "python":
+		return []string{"python", "python3"}
+	case "python3":
+		return []string{"python3", "python"}
+	default:
+		return []string{name}
+	}
+}
+
+// Lookup returns a finder of programs on searchPath, a list of directories as in PATH. It follows
+// exec.LookPath, but reads no environment and passes over relative directories.
+func Lookup(searchPath string) func(name string) (string, error) {
+	dirs := filepath.SplitList(searchPath)
+	return func(name string) (string, error) {
+		for _, dir := range dirs {
+			path := filepath.Join(dir, name)
+			if !filepath.IsAbs(path) {
+				continue
+			}
+			if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() && info.Mode().Perm()&0o111 != 0 {
+				return path, nil
+			}
+		}
+		return "", ErrNoProgram
+	}
+}
+
+func lookup(name string, find func(string) (string, error)) (string, error) {
+	if find == nil {
+		return "", fmt.Errorf("server.mcp_config.command: %q: no search path is configured: %w", name, ErrNoProgram)
+	}
+	for _, candidate := range standIns(name) {
+		if path, err := find(candidate); err == nil {
+			return path, nil
+		}
+	}
+	return "", fmt.Errorf("server.mcp_config.command: %q is not on the server's search path: install it, or add its directory to PATH: %w", name, ErrNoProgram)
+}
+
+// platformName is a runtime.GOOS as manifests write it.
+func platformName(goos string) string {
+	if goos == "windows" {
+		return "win32"
+	}
+	return goos
+}
+
+func (m *Manifest) supports(goos string) error {
+	platform, listed := platformName(goos), m.Compatibility.Platforms
+	if len(listed) == 0 {
+		return nil
+	}
+	for _, p := range listed {
+		if p == platform {
+			return nil
+		}
+	}
+	return fmt.Errorf("compatibility.platforms: %s %s runs on %s, not on this server's %s",
+		m.Name, m.Version, strings.Join(listed, ", "), platform)
+}
+
+// Runtime is the runtime that compatibility.runtimes bounds for this server type and its version
+// range, "" and "" when it bounds none.
+func (m *Manifest) Runtime() (name, versions string) {
+	switch m.Server.Type {
+	case TypeNode:
+		name = "node"
+	case TypePython, TypeUV:
+		name = "python"
+	}
+	if versions = m.Compatibility.Runtimes[name]; versions == "" {
+		return "", ""
+	}
+	return name, versions
+}
+
+// CheckRuntime checks the version that the runtime says it has, such as "v22.4.0" or
+// "Python 3.12.1", against compatibility.runtimes. A version that cannot be read passes: the
+// bundle itself knows better than a guess.
+func (m *Manifest) CheckRuntime(said string) error {
+	name, versions := m.Runtime()
+	words := strings.Fields(said)
+	if name == "" || len(words) == 0 {
+		return nil
+	}
+	have, err := semver.NewVersion(words[len(words)-1])
+	if err != nil {
+		return nil
+	}
+	want, err := semver.NewConstraint(versions)
+	if err != nil || want.Check(have) {
+		return nil
+	}
+	return fmt.Errorf("compatibility.runtimes.%s: %s %s needs %s, this server has %s", name, m.Name, m.Version, versions, have)
+}

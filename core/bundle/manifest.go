@@ -1,0 +1,150 @@
+package bundle
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"path/filepath"
+	"strings"
+)
+
+// ManifestName is the file that makes a directory or an archive a bundle.
+const ManifestName = "manifest.json"
+
+// maxManifest bounds a manifest; the largest published ones are about 100 KiB.
+const maxManifest = 4 << 20
+
+// Manifest is an MCPB manifest as far as the server must know it. Raw is the whole document, byte
+// for byte: keys this type does not name are tolerated, and kept there.
+type Manifest struct {
+	Raw             json.RawMessage            `json:"-"`
+	ManifestVersion string                     `json:"manifest_version"`
+	DXTVersion      string                     `json:"dxt_version"`
+	Name            string                     `json:"name"`
+	DisplayName     string                     `json:"display_name"`
+	Version         string                     `json:"version"`
+	Description     string                     `json:"description"`
+	Icon            string                     `json:"icon"`
+	Author          Author                     `json:"author"`
+	Server          Server                     `json:"server"`
+	Compatibility   Compatibility              `json:"compatibility"`
+	UserConfig      map[string]Field           `json:"user_config"`
+	Meta            map[string]json.RawMessage `json:"_meta"`
+}
+
+// Author is who made a bundle.
+type Author struct {
+	Name string `json:"name"`
+}
+
+// ServerType is the runtime of a bundle's server.
+type ServerType string
+
+// The server types of MCPB 0.4.
+const (
+	TypeNode   ServerType = "node"
+	TypePython ServerType = "python"
+	TypeBinary ServerType = "binary"
+	TypeUV     ServerType = "uv"
+)
+
+// Server says how a bundle's server is started. A nil MCPConfig means by its entry point.
+type Server struct {
+	Type       ServerType `json:"type"`
+	EntryPoint string     `json:"entry_point"`
+	MCPConfig  *MCPConfig `json:"mcp_config"`
+}
+
+// MCPConfig is the command of a server, before its variables are expanded.
+type MCPConfig struct {
+	Command           string                 `json:"command"`
+	Args              []string               `json:"args"`
+	Env               map[string]string      `json:"env"`
+	PlatformOverrides map[string]CommandPart `json:"platform_overrides"`
+}
+
+// CommandPart replaces parts of a command on one platform: command and args as a whole, env name
+// by name.
+type CommandPart struct {
+	Command string            `json:"command"`
+	Args    []string          `json:"args"`
+	Env     map[string]string `json:"env"`
+}
+
+// Compatibility says where a bundle runs. An empty list of platforms means everywhere; a runtime's
+// value is a semver range.
+type Compatibility struct {
+	Platforms []string          `json:"platforms"`
+	Runtimes  map[string]string `json:"runtimes"`
+}
+
+// Problem is one thing that is wrong with a manifest: where, and what.
+type Problem struct {
+	Field string // such as "server.mcp_config.command"; "" for the document itself
+	Text  string
+}
+
+// ManifestError lists everything that is wrong with a manifest.
+type ManifestError struct{ Problems []Problem }
+
+func (e *ManifestError) Error() string {
+	parts := make([]string, len(e.Problems))
+	for i, p := range e.Problems {
+		parts[i] = p.Text
+		if p.Field != "" {
+			parts[i] = p.Field + ": " + p.Text
+		}
+	}
+	return ManifestName + ": " + strings.Join(parts, "; ")
+}
+
+// ParseManifest reads and checks a manifest. What is wrong comes back as a *ManifestError with
+// every problem at once. It is stricter than JSON in the fields it uses and liberal in all others:
+// MCPB's own validator refuses unknown top-level keys, but a bundle that runs elsewhere should not
+// fail here for a key that the server never looks at.
+func ParseManifest(raw []byte) (*Manifest, error) {
+	if len(raw) > maxManifest {
+		return nil, &ManifestError{[]Problem{{"", fmt.Sprintf("is larger than %d bytes", maxManifest)}}}
+	}
+	m := &Manifest{Raw: append(json.RawMessage(nil), raw...)}
+	if err := json.Unmarshal(raw, m); err != nil {
+		return nil, &ManifestError{[]Problem{decodeProblem(err)}}
+	}
+	if problems := m.check(); len(problems) > 0 {
+		return nil, &ManifestError{problems}
+	}
+	return m, nil
+}
+
+func decodeProblem(err error) Problem {
+	if t, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
+		return Problem{t.Field, fmt.Sprintf("is a JSON %s, want %s", t.Value, t.Type)}
+	}
+	if s, ok := errors.AsType[*json.SyntaxError](err); ok {
+		return Problem{"", fmt.Sprintf("is not JSON: %v at byte %d", s, s.Offset)}
+	}
+	return Problem{"", err.Error()}
+}
+
+// ReadDir reads the manifest of a bundle directory. A directory without one is fs.ErrNotExist.
+func ReadDir(dir string) (*Manifest, error) {
+	f, err := openRegular(filepath.Join(dir, ManifestName))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("%s holds no %s, so it is not a bundle directory: %w", dir, ManifestName, fs.ErrNotExist)
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return readManifest(f)
+}
+
+func readManifest(r io.Reader) (*Manifest, error) {
+	raw, err := io.ReadAll(io.LimitReader(r, maxManifest+1))
+	if err != nil {
+		return nil, fmt.Errorf("read %s: %w", ManifestName, err)
+	}
+	return ParseManifest(raw)
+}

@@ -1,0 +1,97 @@
+package bundle
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/ropewalk/ropewalk/core"
+)
+
+// UI is how the app shows itself: the first vendor key of _meta, by name, that holds a
+// primaryView with a ui:// address. Name and icon fall back to the manifest's own. Nil when no key
+// does; a tool's own view may then stand in (contract part 3).
+func (m *Manifest) UI() *core.UI {
+	for _, key := range slices.Sorted(maps.Keys(m.Meta)) {
+		var ui core.UI
+		if json.Unmarshal(m.Meta[key], &ui) != nil || !strings.HasPrefix(ui.PrimaryView.ResourceURI, "ui://") {
+			continue
+		}
+		if ui.Name == "" {
+			ui.Name = m.Title()
+		}
+		if ui.Icon == "" {
+			ui.Icon = m.Icon
+		}
+		return &ui
+	}
+	return nil
+}
+
+// Title is the name to show to people.
+func (m *Manifest) Title() string {
+	if m.DisplayName != "" {
+		return m.DisplayName
+	}
+	return m.Name
+}
+
+// The app types of spec part 2.
+const (
+	AppPlain  = "plain"
+	AppUpjack = "upjack"
+)
+
+// Type is AppUpjack when a vendor key of _meta declares that framework, such as
+// "ai.nimblebrain/upjack", else AppPlain.
+func (m *Manifest) Type() string {
+	for key, value := range m.Meta {
+		if text := string(value); path.Base(key) == AppUpjack && text != "null" && text != "false" {
+			return AppUpjack
+		}
+	}
+	return AppPlain
+}
+
+// maxServerName leaves 30 of the 64 characters that a tool's full name may have, after the "__",
+// for the tool's own name.
+const maxServerName = 32
+
+// reservedServer is the name of the service's own tools.
+const reservedServer = "system"
+
+// ServerName is the short name of a bundle (contract part 3): the last path segment of its name in
+// lower case, characters other than [a-z0-9-] as "-". Longer names are cut to 32 characters so that
+// server__tool fits 64; two names that meet that way clash like equal ones. A name without a
+// single letter or digit, and "system", are core.CodeBadRequest.
+func ServerName(bundleName string) (string, error) {
+	last := bundleName[strings.LastIndexByte(bundleName, '/')+1:]
+	var b strings.Builder
+	letters := false
+	for _, r := range strings.ToLower(last) {
+		if r >= 'a' && r <= 'z' || r >= '0' && r <= '9' {
+			letters = true
+		} else {
+			r = '-'
+		}
+		b.WriteRune(r)
+	}
+	name := b.String()
+	if len(name) > maxServerName {
+		name = strings.TrimRight(name[:maxServerName], "-")
+	}
+	switch {
+	case !letters || name == "":
+		return "", badName(bundleName, "gives no server name: it needs a letter or a digit after its last /")
+	case name == reservedServer:
+		return "", badName(bundleName, "gives the server name system, which is reserved for the service's own tools")
+	}
+	return name, nil
+}
+
+func badName(bundleName, why string) error {
+	return core.Errorf(core.CodeBadRequest, "%s", fmt.Sprintf("bundle name %.100q %s", bundleName, why))
+}

@@ -1,0 +1,29 @@
+//go:build !linux
+
+package bundle
+
+import (
+	"io/fs"
+	"os"
+	"path/filepath"
+)
+
+// syncTree flushes every file beneath dir.
+func syncTree(dir string) error {
+	return filepath.WalkDir(dir, func(path string, _ fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		return syncDir(path)
+	})
+}
+
+// syncDir flushes one file or directory, and with it a rename in it.
+func syncDir(path string) error {
+	f, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	return f.Sync()
+}
