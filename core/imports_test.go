@@ -115,14 +115,14 @@ func TestSiblingsUnderOneKindOfPluginNeverMeet(t *testing.T) {
 }
 
 // pluginSibling returns the kind and the adapter of a package, "" when it is not an adapter. The
-// conformance kits and what the folder jwtverify holds are shared by design.
+// conformance kits and what a kind's internal folder holds are shared by design.
 func pluginSibling(path string) (kind, sibling string) {
 	rest, ok := strings.CutPrefix(path, module+"plugins/")
 	if !ok {
 		return "", ""
 	}
 	kind, sibling, _ = strings.Cut(rest, "/")
-	if strings.HasSuffix(sibling, "test") || sibling == "jwtverify" {
+	if strings.HasSuffix(sibling, "test") || sibling == "internal" {
 		return kind, ""
 	}
 	return kind, sibling

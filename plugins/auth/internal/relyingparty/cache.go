@@ -1,0 +1,102 @@
+package relyingparty
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+	"golang.org/x/sync/singleflight"
+)
+
+// renewEvery is the least time between two questions for the same thing. With the one that loads
+// it, that makes six in any minute at most.
+const renewEvery = 12 * time.Second
+
+// cache holds one thing that the provider publishes. It is fetched when first wanted, again in
+// the background once it is no longer fresh, and kept while the provider is away, until keep is
+// over. Whoever asks, however often, it is fetched at most once per renewEvery, and the fetch
+// belongs to nobody's context but the cache's own.
+type cache[T any] struct {
+	what  string // for log lines: "keys"
+	fetch func(context.Context) (T, error)
+	fresh time.Duration
+	keep  time.Duration
+	life  context.Context
+	log   hclog.Logger
+
+	flight singleflight.Group
+
+	mu      sync.Mutex
+	value   T
+	fetched time.Time // of value; zero when there is none
+	next    time.Time // no fetch before
+	failed  error     // of the last fetch; nil when it went well
+}
+
+// get returns the value, fetching it only when there is none to use.
+func (c *cache[T]) get(ctx context.Context) (T, error) {
+	c.mu.Lock()
+	value, age, due := c.value, time.Since(c.fetched), !time.Now().Before(c.next)
+	usable := !c.fetched.IsZero() && age <= c.keep
+	c.mu.Unlock()
+	if !usable {
+		return c.renew(ctx)
+	}
+	if age > c.fresh && due {
+		c.flight.DoChan("", c.attempt)
+	}
+	return value, nil
+}
+
+// renew fetches the value, unless that happened within renewEvery: then what came of that one
+// holds. The one fetch that loads the value the first time does not count.
+func (c *cache[T]) renew(ctx context.Context) (T, error) {
+	var none T
+	select {
+	case <-ctx.Done():
+		return none, away("the provider's %s did not come in time: %w", c.what, ctx.Err())
+	case done := <-c.flight.DoChan("", c.attempt):
+		if done.Err != nil {
+			return none, done.Err
+		}
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.value, nil
+}
+
+func (c *cache[T]) attempt() (any, error) {
+	c.mu.Lock()
+	if time.Now().Before(c.next) {
+		defer c.mu.Unlock()
+		return nil, c.failed
+	}
+	first := c.fetched.IsZero()
+	c.next = time.Now().Add(renewEvery)
+	c.mu.Unlock()
+
+	ctx, cancel := context.WithTimeout(c.life, requestTimeout)
+	defer cancel()
+	value, err := c.fetch(ctx)
+
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if err != nil {
+		c.failed = away("the provider's %s cannot be had: %w", c.what, err)
+		c.log.Warn("The identity provider did not give its "+c.what+"; what is known of them stays in use.", "error", err)
+		return nil, c.failed
+	}
+	c.value, c.fetched, c.failed = value, time.Now(), nil
+	if first {
+		c.next = time.Time{}
+	}
+	return nil, nil
+}
+
+// fetchedSince reports whether the value was fetched after t.
+func (c *cache[T]) fetchedSince(t time.Time) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.fetched.After(t)
+}

@@ -1,0 +1,129 @@
+package relyingparty
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"strings"
+	"time"
+
+	"code.dny.dev/ssrf"
+)
+
+const (
+	requestTimeout = 10 * time.Second // one request to a provider, from dial to the last byte
+	maxRedirects   = 3
+)
+
+// Reach says which networks beside the public one a provider may live in. Link-local addresses,
+// where clouds keep their credentials, are out of reach whatever it says.
+type Reach struct {
+	Loopback bool // the configured issuer itself is on loopback
+	Private  bool // the operator allowed private networks (RFC 1918, RFC 4193)
+}
+
+// NewClient returns an HTTP client for questions to a provider. The address is checked after the
+// name was resolved and before a byte is sent, so neither a discovery document nor DNS can lead
+// it to an address out of reach. It follows redirects on the same host only, and no proxy.
+func NewClient(reach Reach) *http.Client {
+	var v4, v6 []netip.Prefix
+	if reach.Loopback {
+		v4 = append(v4, netip.MustParsePrefix("127.0.0.0/8"))
+		v6 = append(v6, netip.MustParsePrefix("::1/128"))
+	}
+	if reach.Private {
+		v4 = append(v4, netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("172.16.0.0/12"), netip.MustParsePrefix("192.168.0.0/16"))
+		v6 = append(v6, netip.MustParsePrefix("fc00::/7"))
+	}
+	guard := ssrf.New(ssrf.WithAnyPort(), ssrf.WithAllowedV4Prefixes(v4...), ssrf.WithAllowedV6Prefixes(v6...))
+	dialer := &net.Dialer{Timeout: requestTimeout, Control: guard.Safe}
+	return &http.Client{
+		Timeout: requestTimeout,
+		Transport: &http.Transport{
+			DialContext:            dialer.DialContext,
+			TLSHandshakeTimeout:    requestTimeout,
+			ForceAttemptHTTP2:      true,
+			MaxIdleConns:           4,
+			IdleConnTimeout:        30 * time.Second,
+			MaxResponseHeaderBytes: 64 << 10,
+		},
+		CheckRedirect: sameHost,
+	}
+}
+
+func sameHost(req *http.Request, via []*http.Request) error {
+	if len(via) > maxRedirects {
+		return errors.New("too many redirects")
+	}
+	if first := via[0].URL; req.URL.Scheme != first.Scheme || req.URL.Host != first.Host {
+		return errors.New("redirect to another host")
+	}
+	return nil
+}
+
+// statusError is an answer other than 200.
+type statusError struct{ code int }
+
+func (e statusError) Error() string { return fmt.Sprintf("answered %d", e.code) }
+
+// fetch gets a document of at most limit bytes.
+func fetch(ctx context.Context, client *http.Client, address string, limit int64) ([]byte, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
+	if err != nil {
+		return nil, err
+	}
+	req.Header.Set("Accept", "application/json")
+	resp, err := client.Do(req)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = resp.Body.Close() }()
+	if resp.StatusCode != http.StatusOK {
+		return nil, fmt.Errorf("%s %w", address, statusError{resp.StatusCode})
+	}
+	body, err := io.ReadAll(io.LimitReader(resp.Body, limit+1))
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", address, err)
+	}
+	if int64(len(body)) > limit {
+		return nil, fmt.Errorf("%s is larger than %d bytes", address, limit)
+	}
+	return body, nil
+}
+
+// CheckURL says what is wrong with the address of an issuer or an endpoint: it must be absolute,
+// without user, query or fragment, and https; http counts on loopback only. The message is fit
+// for a settings problem.
+func CheckURL(address string) error {
+	u, err := url.Parse(address)
+	switch {
+	case err != nil || u.Host == "" || u.Opaque != "":
+		return errors.New("must be an absolute URL such as https://id.example.com")
+	case u.User != nil:
+		return errors.New("must not carry a user or a password")
+	case u.RawQuery != "" || u.ForceQuery || u.Fragment != "":
+		return errors.New("must not have a query or a fragment")
+	case u.Scheme == "https", u.Scheme == "http" && isLoopback(u.Hostname()):
+		return nil
+	}
+	return errors.New("must be an https URL (http is for loopback addresses only)")
+}
+
+// OnLoopback reports whether the host of address is this machine itself.
+func OnLoopback(address string) bool {
+	u, err := url.Parse(address)
+	return err == nil && isLoopback(u.Hostname())
+}
+
+func isLoopback(host string) bool {
+	if strings.EqualFold(host, "localhost") {
+		return true
+	}
+	ip, err := netip.ParseAddr(host)
+	return err == nil && ip.Unmap().IsLoopback()
+}

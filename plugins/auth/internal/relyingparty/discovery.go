@@ -1,0 +1,113 @@
+package relyingparty
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+)
+
+const (
+	documentLimit = 256 << 10
+	documentFresh = time.Hour
+	documentKeep  = 7 * 24 * time.Hour
+)
+
+// document is what is used of the provider's metadata (RFC 8414, OpenID Connect Discovery 1.0).
+type document struct {
+	Issuer                string   `json:"issuer"`
+	JWKSURI               string   `json:"jwks_uri"`
+	AuthorizationEndpoint string   `json:"authorization_endpoint"`
+	TokenEndpoint         string   `json:"token_endpoint"`
+	TokenAuthMethods      []string `json:"token_endpoint_auth_methods_supported"`
+
+	raw json.RawMessage
+}
+
+// documentURLs are the places where the metadata of issuer may be, in the order to try them:
+// RFC 8414 part 3.1, then OpenID Connect Discovery with the path inserted, then appended.
+func documentURLs(issuer string) []string {
+	u, err := url.Parse(issuer)
+	if err != nil {
+		return nil
+	}
+	base, path := u.Scheme+"://"+u.Host, strings.TrimSuffix(u.EscapedPath(), "/")
+	places := []string{
+		base + "/.well-known/oauth-authorization-server" + path,
+		base + "/.well-known/openid-configuration" + path,
+	}
+	if path != "" {
+		places = append(places, base+path+"/.well-known/openid-configuration")
+	}
+	return places
+}
+
+// discover returns the first document that is about issuer and, when keys are needed of it, says
+// where they are.
+func discover(ctx context.Context, client *http.Client, issuer string, needKeys bool) (document, error) {
+	var problems []error
+	for _, place := range documentURLs(issuer) {
+		doc, err := readDocument(ctx, client, place)
+		if err == nil {
+			err = doc.check(place, issuer, needKeys)
+		}
+		if err == nil {
+			return doc, nil
+		}
+		problems = append(problems, err)
+		if _, answered := errors.AsType[*url.Error](err); answered {
+			break // nobody answered: the other places are on the same host
+		}
+	}
+	return document{}, errors.Join(problems...)
+}
+
+func readDocument(ctx context.Context, client *http.Client, place string) (document, error) {
+	body, err := fetch(ctx, client, place, documentLimit)
+	if err != nil {
+		return document{}, err
+	}
+	var doc document
+	if err := json.Unmarshal(body, &doc); err != nil {
+		return document{}, fmt.Errorf("%s is not a metadata document: %w", place, err)
+	}
+	doc.raw = body
+	return doc, nil
+}
+
+// check holds a document against the issuer it must be about (RFC 8414 part 3.3: identical, not
+// merely equivalent) and its endpoints against the rules for addresses: a document on the public
+// network names no http endpoint.
+func (d document) check(place, issuer string, needKeys bool) error {
+	if d.Issuer != issuer {
+		return fmt.Errorf("%s is about the issuer %q, not %q: write the issuer exactly as the provider does", place, d.Issuer, issuer)
+	}
+	if needKeys && d.JWKSURI == "" {
+		return fmt.Errorf("%s names no jwks_uri", place)
+	}
+	for name, address := range map[string]string{
+		"jwks_uri": d.JWKSURI, "authorization_endpoint": d.AuthorizationEndpoint, "token_endpoint": d.TokenEndpoint,
+	} {
+		if err := checkEndpoint(address, issuer); address != "" && err != nil {
+			return fmt.Errorf("%s: %s %q %w", place, name, address, err)
+		}
+	}
+	return nil
+}
+
+// checkEndpoint is CheckURL for an address that came from outside: it may have a query, and it is
+// on loopback only when the issuer is.
+func checkEndpoint(address, issuer string) error {
+	bare, _, _ := strings.Cut(address, "?")
+	if err := CheckURL(bare); err != nil {
+		return err
+	}
+	if OnLoopback(bare) && !OnLoopback(issuer) {
+		return errors.New("is on loopback although the issuer is not")
+	}
+	return nil
+}

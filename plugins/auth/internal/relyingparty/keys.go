@@ -1,0 +1,161 @@
+package relyingparty
+
+import (
+	"context"
+	"crypto/rsa"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/lestrrat-go/jwx/v2/jwa"
+	"github.com/lestrrat-go/jwx/v2/jwk"
+)
+
+const (
+	keysLimit   = 512 << 10
+	keysFresh   = 15 * time.Minute // a key that the provider withdrew is used this much longer
+	keysKeep    = 24 * time.Hour   // and while the provider is away, this long
+	minKeyBits  = 2048
+	maxKeys     = 100
+	unknownFor  = 30 * time.Second // how long an unknown key id is believed to be unknown
+	unknownSize = 1000
+)
+
+// keySet is the provider's usable keys by key id; several may share one.
+type keySet map[string][]jwk.Key
+
+// keys finds the provider's signing keys.
+type keys struct {
+	set cache[keySet]
+
+	mu      sync.Mutex
+	unknown map[string]time.Time // key id -> until when it counts as unknown
+}
+
+// find returns the keys with that id; all of them when kid is empty and there is just one. An
+// unknown id leads to one rate-limited refresh. It refuses only what the provider itself, asked
+// within renewEvery, does not know.
+func (k *keys) find(ctx context.Context, kid string) ([]jwk.Key, error) {
+	set, err := k.set.get(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if found := set.lookup(kid); found != nil {
+		return found, nil
+	}
+	if k.isUnknown(kid) {
+		return nil, refuse("no key %q at the provider", clip(kid))
+	}
+	asked := time.Now()
+	if set, err = k.set.renew(ctx); err != nil {
+		return nil, err
+	}
+	if found := set.lookup(kid); found != nil {
+		return found, nil
+	}
+	if k.set.fetchedSince(asked) {
+		k.markUnknown(kid)
+	}
+	return nil, refuse("no key %q at the provider", clip(kid))
+}
+
+func (s keySet) lookup(kid string) []jwk.Key {
+	if kid != "" {
+		return s[kid]
+	}
+	if len(s) != 1 {
+		return nil
+	}
+	for _, only := range s {
+		if len(only) == 1 {
+			return only
+		}
+	}
+	return nil
+}
+
+func (k *keys) isUnknown(kid string) bool {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return time.Now().Before(k.unknown[kid])
+}
+
+func (k *keys) markUnknown(kid string) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.unknown == nil || len(k.unknown) >= unknownSize {
+		k.unknown = map[string]time.Time{}
+	}
+	k.unknown[kid] = time.Now().Add(unknownFor)
+}
+
+// parseKeys keeps what can check RS256 signatures and pins that algorithm on each key: what a
+// token says of its algorithm is never believed. A set without any such key is an error, so that
+// a broken answer does not replace good keys.
+func parseKeys(body []byte) (keySet, error) {
+	all, err := jwk.Parse(body, jwk.WithIgnoreParseError(true))
+	if err != nil {
+		return nil, fmt.Errorf("not a key set: %w", err)
+	}
+	if all.Len() > maxKeys {
+		return nil, fmt.Errorf("a set of %d keys is larger than %d", all.Len(), maxKeys)
+	}
+	set := keySet{}
+	for i := range all.Len() {
+		key, ok := all.Key(i)
+		if !ok || !signsRS256(key) {
+			continue
+		}
+		public, err := key.PublicKey()
+		if err != nil {
+			continue
+		}
+		if err := public.Set(jwk.AlgorithmKey, jwa.RS256); err != nil {
+			return nil, err
+		}
+		set[public.KeyID()] = append(set[public.KeyID()], public)
+	}
+	if len(set) == 0 {
+		return nil, errors.New("the key set holds no RSA key of 2048 bits or more for RS256 signatures")
+	}
+	return set, nil
+}
+
+func signsRS256(key jwk.Key) bool {
+	if key.KeyType() != jwa.RSA {
+		return false
+	}
+	if alg := key.Algorithm().String(); alg != "" && alg != jwa.RS256.String() {
+		return false
+	}
+	if use := key.KeyUsage(); use != "" && use != string(jwk.ForSignature) {
+		return false
+	}
+	if ops := key.KeyOps(); len(ops) > 0 && !hasVerify(ops) {
+		return false
+	}
+	public, err := key.PublicKey()
+	if err != nil {
+		return false
+	}
+	var raw rsa.PublicKey
+	return public.Raw(&raw) == nil && raw.N.BitLen() >= minKeyBits && raw.E >= 3
+}
+
+func hasVerify(ops jwk.KeyOperationList) bool {
+	for _, op := range ops {
+		if op == jwk.KeyOpVerify {
+			return true
+		}
+	}
+	return false
+}
+
+// clip shortens what came from outside for an error.
+func clip(s string) string {
+	if len(s) > 64 {
+		return s[:64] + "…"
+	}
+	return s
+}

@@ -1,0 +1,111 @@
+package relyingparty
+
+import (
+	"context"
+	"crypto/subtle"
+	"errors"
+	"net/http"
+	"slices"
+
+	"golang.org/x/oauth2"
+
+	"github.com/ropewalk/ropewalk/plugins"
+	"github.com/ropewalk/ropewalk/plugins/auth"
+)
+
+// CanLogin reports whether the options allow a browser login.
+func (p *Party) CanLogin() bool { return p.options.ClientID != "" && p.options.RedirectURI != "" }
+
+// AuthorizeURL returns where to send the browser (RFC 6749 part 4.1.1 with RFC 7636).
+func (p *Party) AuthorizeURL(ctx context.Context, req auth.AuthorizeRequest) (string, error) {
+	if req.State == "" || req.Nonce == "" || req.CodeChallenge == "" {
+		return "", errors.Join(plugins.ErrInvalid, errors.New("a login needs a state, a nonce and a code challenge"))
+	}
+	client, err := p.oauth(ctx, req.RedirectURI)
+	if err != nil {
+		return "", err
+	}
+	return client.AuthCodeURL(req.State,
+		oauth2.SetAuthURLParam("nonce", req.Nonce),
+		oauth2.SetAuthURLParam("code_challenge", req.CodeChallenge),
+		oauth2.SetAuthURLParam("code_challenge_method", "S256")), nil
+}
+
+// Exchange trades a code for the person's identity. The id token says who it is; what it leaves
+// out, such as an organization or roles, is taken from the access token when that is a JWT of
+// the same issuer about the same subject.
+func (p *Party) Exchange(ctx context.Context, req auth.ExchangeRequest) (auth.Identity, error) {
+	if req.Code == "" || req.CodeVerifier == "" || req.Nonce == "" {
+		return auth.Identity{}, refuse("a login needs a code, its verifier and its nonce")
+	}
+	client, err := p.oauth(ctx, req.RedirectURI)
+	if err != nil {
+		return auth.Identity{}, err
+	}
+	answer, err := client.Exchange(context.WithValue(ctx, oauth2.HTTPClient, p.client), req.Code, oauth2.VerifierOption(req.CodeVerifier))
+	if err != nil {
+		return auth.Identity{}, exchangeError(err)
+	}
+	compact, _ := answer.Extra("id_token").(string)
+	if compact == "" {
+		return auth.Identity{}, refuse("the provider gave no id token: the scope openid is missing")
+	}
+	claims, err := p.Check(ctx, compact, []string{p.options.ClientID})
+	if err != nil {
+		return auth.Identity{}, err
+	}
+	if subtle.ConstantTimeCompare([]byte(claims.Text("nonce")), []byte(req.Nonce)) != 1 {
+		return auth.Identity{}, refuse("the id token's nonce is not the one of this login")
+	}
+	if azp, present := claims["azp"]; present && claims.Text("azp") != p.options.ClientID {
+		return auth.Identity{}, refuse("the id token was given to another client: %s", clip(string(azp)))
+	}
+	if more, err := p.Check(ctx, answer.AccessToken, nil); err == nil && more.Text("sub") == claims.Text("sub") {
+		claims = claims.merge(more)
+	}
+	return p.identity(claims)
+}
+
+func (p *Party) oauth(ctx context.Context, redirect string) (*oauth2.Config, error) {
+	if !p.CanLogin() {
+		return nil, errors.Join(plugins.ErrUnimplemented, errors.New("browser login needs the settings clientId and redirectUri"))
+	}
+	doc, err := p.document.get(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if doc.AuthorizationEndpoint == "" || doc.TokenEndpoint == "" {
+		return nil, away("the provider's metadata names no authorization or token endpoint")
+	}
+	if redirect == "" {
+		redirect = p.options.RedirectURI
+	}
+	return &oauth2.Config{
+		ClientID: p.options.ClientID, ClientSecret: p.options.ClientSecret,
+		RedirectURL: redirect, Scopes: p.options.Scopes,
+		Endpoint: oauth2.Endpoint{AuthURL: doc.AuthorizationEndpoint, TokenURL: doc.TokenEndpoint, AuthStyle: p.style(doc)},
+	}, nil
+}
+
+// style is how the client shows its secret: in the header unless the provider takes it in the
+// body only (OpenID Connect Discovery 1.0 part 3); a public client has none to show.
+func (p *Party) style(doc document) oauth2.AuthStyle {
+	methods := doc.TokenAuthMethods
+	if p.options.ClientSecret == "" || (len(methods) > 0 && !slices.Contains(methods, "client_secret_basic")) {
+		return oauth2.AuthStyleInParams
+	}
+	return oauth2.AuthStyleInHeader
+}
+
+// exchangeError keeps the provider's error code and drops the rest of its answer.
+func exchangeError(err error) error {
+	answer, ok := errors.AsType[*oauth2.RetrieveError](err)
+	if !ok || answer.Response == nil {
+		return away("the provider's token endpoint cannot be asked")
+	}
+	status := answer.Response.StatusCode
+	if status >= 500 || status == http.StatusTooManyRequests || status == http.StatusRequestTimeout {
+		return away("the provider's token endpoint answered %d", status)
+	}
+	return refuse("the provider refused the code: %d %s", status, clip(answer.ErrorCode))
+}

@@ -1,0 +1,91 @@
+package relyingparty
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+
+	"github.com/hashicorp/go-hclog"
+
+	"github.com/ropewalk/ropewalk/plugins/auth"
+)
+
+// Options is what a Party trusts and who it is. The adapter has checked it.
+type Options struct {
+	Issuer  string
+	JWKSURI string // "" to find it by discovery
+	Private bool   // the provider may live in a private network
+
+	ClientID     string
+	ClientSecret string // "" for a public client
+	RedirectURI  string
+	Scopes       []string
+
+	Organization      string // "" for any
+	OrganizationClaim string
+	RoleClaim         string            // "" for no role
+	Roles             map[string]string // the provider's role -> owner, admin or member; nil for the same names
+
+	Log hclog.Logger
+}
+
+// Party trusts one issuer. It is safe for concurrent use.
+type Party struct {
+	options  Options
+	client   *http.Client
+	document cache[document]
+	keys     keys
+	end      context.CancelFunc
+}
+
+// New returns a Party. It asks the provider nothing yet.
+func New(o Options) *Party {
+	life, end := context.WithCancel(context.Background())
+	p := &Party{options: o, end: end, client: NewClient(Reach{Loopback: OnLoopback(o.Issuer), Private: o.Private})}
+	p.document = cache[document]{what: "metadata", fresh: documentFresh, keep: documentKeep, life: life, log: o.Log,
+		fetch: func(ctx context.Context) (document, error) {
+			return discover(ctx, p.client, o.Issuer, o.JWKSURI == "")
+		}}
+	p.keys.set = cache[keySet]{what: "keys", fresh: keysFresh, keep: keysKeep, life: life, log: o.Log, fetch: p.fetchKeys}
+	return p
+}
+
+// Close ends what is under way and drops idle connections.
+func (p *Party) Close() {
+	p.end()
+	p.client.CloseIdleConnections()
+}
+
+func (p *Party) fetchKeys(ctx context.Context) (keySet, error) {
+	address := p.options.JWKSURI
+	if address == "" {
+		doc, err := p.document.get(ctx)
+		if err != nil {
+			return nil, err
+		}
+		address = doc.JWKSURI
+	}
+	body, err := fetch(ctx, p.client, address, keysLimit)
+	if err != nil {
+		return nil, err
+	}
+	return parseKeys(body)
+}
+
+// Metadata relays the provider's document as it wrote it.
+func (p *Party) Metadata(ctx context.Context) (json.RawMessage, error) {
+	doc, err := p.document.get(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return doc.raw, nil
+}
+
+// Verify checks a token and returns whose it is.
+func (p *Party) Verify(ctx context.Context, req auth.VerifyRequest) (auth.Identity, error) {
+	claims, err := p.Check(ctx, req.Token, req.Audiences)
+	if err != nil {
+		return auth.Identity{}, err
+	}
+	return p.identity(claims)
+}

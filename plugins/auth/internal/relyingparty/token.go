@@ -1,0 +1,58 @@
+package relyingparty
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"strings"
+
+	"github.com/lestrrat-go/jwx/v2/jwa"
+	"github.com/lestrrat-go/jwx/v2/jws"
+)
+
+const maxToken = 64 << 10
+
+// token is a compact JWS that was read but not yet checked.
+type token struct {
+	compact string
+	kid     string
+	claims  Claims
+}
+
+// readToken takes a token apart and refuses what no key could make good: another form than
+// compact, another algorithm than RS256, another type than a JWT's, critical headers.
+func readToken(compact string) (token, error) {
+	if len(compact) > maxToken {
+		return token{}, refuse("the token is longer than %d bytes", maxToken)
+	}
+	parts := strings.Split(compact, ".")
+	if len(parts) != 3 {
+		return token{}, refuse("the token is not a compact JWS")
+	}
+	strict := base64.RawURLEncoding.Strict()
+	for _, part := range parts {
+		if _, err := strict.DecodeString(part); err != nil || part == "" || strings.ContainsAny(part, "\r\n") {
+			return token{}, refuse("the token is not a compact JWS")
+		}
+	}
+	message, err := jws.ParseString(compact)
+	if err != nil || len(message.Signatures()) != 1 {
+		return token{}, refuse("the token's header cannot be read")
+	}
+	header := message.Signatures()[0].ProtectedHeaders()
+	if alg := header.Algorithm(); alg != jwa.RS256 {
+		return token{}, refuse("the token's algorithm is %q, not RS256", clip(alg.String()))
+	}
+	if len(header.Critical()) > 0 {
+		return token{}, refuse("the token has critical headers")
+	}
+	switch strings.ToLower(strings.TrimPrefix(strings.ToLower(header.Type()), "application/")) {
+	case "", "jwt", "at+jwt":
+	default:
+		return token{}, refuse("the token is a %q, not a JWT", clip(header.Type()))
+	}
+	var claims Claims
+	if err := json.Unmarshal(message.Payload(), &claims); err != nil || claims == nil {
+		return token{}, refuse("the token's payload is not a JSON object")
+	}
+	return token{compact: compact, kid: header.KeyID(), claims: claims}, nil
+}

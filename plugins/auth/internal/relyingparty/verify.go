@@ -1,0 +1,90 @@
+package relyingparty
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/lestrrat-go/jwx/v2/jwa"
+	"github.com/lestrrat-go/jwx/v2/jws"
+)
+
+// leeway is how far the provider's clock may be from this one.
+const leeway = 30 * time.Second
+
+// Check returns the claims of a token that this party's issuer signed, that is good now, and that
+// is for one of audiences (any, when empty). What cannot be right is refused before a key is
+// looked for, so that it neither costs a question nor waits for a provider that is away.
+func (p *Party) Check(ctx context.Context, compact string, audiences []string) (Claims, error) {
+	read, err := readToken(compact)
+	if err != nil {
+		return nil, err
+	}
+	if err := p.checkClaims(read.claims, audiences); err != nil {
+		return nil, err
+	}
+	candidates, err := p.keys.find(ctx, read.kid)
+	if err != nil {
+		return nil, err
+	}
+	for _, key := range candidates {
+		if _, err := jws.Verify([]byte(read.compact), jws.WithKey(jwa.RS256, key)); err == nil {
+			return read.claims, nil
+		}
+	}
+	return nil, refuse("the token's signature is not the provider's")
+}
+
+func (p *Party) checkClaims(claims Claims, audiences []string) error {
+	if iss := claims.Text("iss"); iss != p.options.Issuer {
+		return refuse("the token is of the issuer %q", clip(iss))
+	}
+	if sub := claims.Text("sub"); sub == "" || len(sub) > 255 {
+		return refuse("the token has no subject of 1 to 255 bytes")
+	}
+	if _, bound := claims["cnf"]; bound {
+		return refuse("the token is bound to a key of its holder (cnf) and no bearer token")
+	}
+	if err := checkTimes(claims, time.Now()); err != nil {
+		return err
+	}
+	if len(audiences) == 0 {
+		return nil
+	}
+	for _, aud := range claims.audience() {
+		if slices.Contains(audiences, aud) {
+			return nil
+		}
+	}
+	return refuse("the token is for another audience")
+}
+
+func checkTimes(claims Claims, now time.Time) error {
+	exp, present, err := claims.instant("exp")
+	switch {
+	case err != nil:
+		return refuse("the token's exp %w", err)
+	case !present:
+		return refuse("the token has no expiry")
+	case !now.Before(exp.Add(leeway)):
+		return refuse("the token has expired")
+	}
+	for _, name := range []string{"nbf", "iat"} {
+		at, present, err := claims.instant(name)
+		if err != nil {
+			return refuse("the token's %s %w", name, err)
+		}
+		if present && at.After(now.Add(leeway)) {
+			return refuse("the token is not valid yet (%s)", name)
+		}
+	}
+	return nil
+}
+
+// audience is the aud claim; its name is never taken for a path.
+func (c Claims) audience() []string {
+	if _, ok := c["aud"]; !ok {
+		return nil
+	}
+	return c.List("aud")
+}

@@ -1,0 +1,93 @@
+package oidc
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+
+	"github.com/hashicorp/go-hclog"
+
+	"github.com/ropewalk/ropewalk/plugins"
+	"github.com/ropewalk/ropewalk/plugins/auth"
+	"github.com/ropewalk/ropewalk/plugins/auth/internal/relyingparty"
+)
+
+// Adapter trusts one OpenID provider. It serves after Configure.
+type Adapter struct {
+	log      hclog.Logger
+	settings Settings
+	party    *relyingparty.Party
+}
+
+// New returns an Adapter that waits for its settings.
+func New() *Adapter { return &Adapter{log: hclog.NewNullLogger()} }
+
+// Name is the adapter's name in auth.adapter.
+func (*Adapter) Name() string { return "oidc" }
+
+// UseLogger sets where the adapter logs.
+func (a *Adapter) UseLogger(log hclog.Logger) { a.log = log }
+
+// Validate judges settings without taking them.
+func (*Adapter) Validate(_ context.Context, c plugins.Config) error {
+	settings := defaults()
+	return c.Decode(&settings)
+}
+
+// Configure takes the settings. It asks the provider nothing, so it also succeeds while the
+// provider is away: tokens are then plugins.ErrUnavailable until it is back.
+func (a *Adapter) Configure(_ context.Context, c plugins.Config) error {
+	settings := defaults()
+	if err := c.Decode(&settings); err != nil {
+		return err
+	}
+	a.settings = settings
+	a.party = relyingparty.New(relyingparty.Options{
+		Issuer: settings.issuer(), JWKSURI: settings.JWKSURI, Private: settings.AllowPrivateNetwork,
+		ClientID: settings.ClientID, ClientSecret: settings.ClientSecret.Reveal(),
+		RedirectURI: settings.RedirectURI, Scopes: settings.Scopes,
+		Organization: settings.OrganizationID, OrganizationClaim: settings.OrganizationClaim,
+		RoleClaim: settings.RoleClaim, Roles: settings.Roles, Log: a.log,
+	})
+	return nil
+}
+
+// Close ends what is under way.
+func (a *Adapter) Close() error {
+	if a.party != nil {
+		a.party.Close()
+	}
+	return nil
+}
+
+// Describe implements auth.Adapter.
+func (a *Adapter) Describe(context.Context) (auth.Description, error) {
+	audiences := slices.Clone(a.settings.Audiences)
+	if a.settings.ClientID != "" {
+		audiences = append(audiences, a.settings.ClientID)
+	}
+	issuer := a.settings.issuer()
+	return auth.Description{
+		Issuer: issuer, AuthorizationServers: []string{issuer}, Audiences: audiences, Login: a.party.CanLogin(),
+	}, nil
+}
+
+// Verify implements auth.Adapter.
+func (a *Adapter) Verify(ctx context.Context, req auth.VerifyRequest) (auth.Identity, error) {
+	return a.party.Verify(ctx, req)
+}
+
+// Metadata implements auth.Adapter.
+func (a *Adapter) Metadata(ctx context.Context) (json.RawMessage, error) {
+	return a.party.Metadata(ctx)
+}
+
+// AuthorizeURL implements auth.Login.
+func (a *Adapter) AuthorizeURL(ctx context.Context, req auth.AuthorizeRequest) (string, error) {
+	return a.party.AuthorizeURL(ctx, req)
+}
+
+// Exchange implements auth.Login.
+func (a *Adapter) Exchange(ctx context.Context, req auth.ExchangeRequest) (auth.Identity, error) {
+	return a.party.Exchange(ctx, req)
+}

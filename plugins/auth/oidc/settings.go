@@ -1,0 +1,94 @@
+package oidc
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/ropewalk/ropewalk/plugins"
+	"github.com/ropewalk/ropewalk/plugins/auth/internal/relyingparty"
+)
+
+// Settings are the adapter's settings.
+type Settings struct {
+	// Issuer is the provider's issuer URL, exactly as its documents and tokens write it.
+	Issuer string `json:"issuer"`
+	// IDPDomain is the short way to the issuer: a host, https://<idpDomain> (spec part 5).
+	IDPDomain string `json:"idpDomain"`
+	// JWKSURI says where the keys are, for a provider whose documents do not.
+	JWKSURI string `json:"jwksUri"`
+	// AllowPrivateNetwork lets the provider live at an address of RFC 1918 or RFC 4193.
+	AllowPrivateNetwork bool `json:"allowPrivateNetwork"`
+
+	// ClientID and RedirectURI make browser login possible; the client id is an audience too.
+	ClientID string `json:"clientId"`
+	// ClientSecret is left out for a public client.
+	ClientSecret plugins.Secret `json:"clientSecret"`
+	// RedirectURI is {base_url}/v1/auth/callback.
+	RedirectURI string `json:"redirectUri"`
+	// Scopes are asked for at login. "openid" must be among them.
+	Scopes []string `json:"scopes"`
+	// Audiences are accepted beside the server's own and the client id.
+	Audiences []string `json:"audiences"`
+
+	// OrganizationID lets only members of that organization in.
+	OrganizationID string `json:"organizationId"`
+	// OrganizationClaim holds the organization, or a list of them; a dotted path is allowed.
+	OrganizationClaim string `json:"organizationClaim"`
+	// RoleClaim holds the role, or a list of them; a dotted path is allowed. Without it everybody
+	// is a member.
+	RoleClaim string `json:"roleClaim"`
+	// Roles maps the provider's roles to owner, admin or member. Without it these names
+	// themselves count.
+	Roles map[string]string `json:"roles"`
+}
+
+func defaults() Settings {
+	return Settings{Scopes: []string{"openid", "profile", "email"}, OrganizationClaim: "org_id"}
+}
+
+// Check has the rules that types do not express.
+func (s *Settings) Check(problems *plugins.ConfigError) {
+	switch {
+	case s.Issuer != "" && s.IDPDomain != "":
+		problems.Add("idpDomain", "says the same as issuer: leave one of them out")
+	case s.Issuer == "" && s.IDPDomain == "":
+		problems.Add("issuer", "must be set to the provider's issuer URL, such as https://id.example.com")
+	case s.IDPDomain != "" && (strings.ContainsAny(s.IDPDomain, "/:?#@ ") || relyingparty.CheckURL(s.issuer()) != nil):
+		problems.Add("idpDomain", "must be a host such as id.example.com")
+	}
+	for path, address := range map[string]string{"issuer": s.Issuer, "jwksUri": s.JWKSURI, "redirectUri": s.RedirectURI} {
+		if err := relyingparty.CheckURL(address); address != "" && err != nil {
+			problems.Add(path, "%v", err)
+		}
+	}
+	if s.JWKSURI != "" && relyingparty.OnLoopback(s.JWKSURI) && !relyingparty.OnLoopback(s.issuer()) {
+		problems.Add("jwksUri", "may be on loopback only when the issuer is")
+	}
+	if s.RedirectURI != "" && s.ClientID == "" {
+		problems.Add("clientId", "must be set when redirectUri is: a browser login needs both")
+	}
+	if s.ClientSecret != "" && s.ClientID == "" {
+		problems.Add("clientId", "must be set when clientSecret is")
+	}
+	if !slices.Contains(s.Scopes, "openid") {
+		problems.Add("scopes", `must contain "openid", or the provider gives no id token`)
+	}
+	if s.OrganizationID != "" && s.OrganizationClaim == "" {
+		problems.Add("organizationClaim", "must name the claim that holds the organization")
+	}
+	if s.Roles != nil && s.RoleClaim == "" {
+		problems.Add("roleClaim", "must name the claim that roles maps")
+	}
+	for name, rank := range s.Roles {
+		if !relyingparty.KnownRole(rank) {
+			problems.Add("roles."+name, "must be owner, admin or member")
+		}
+	}
+}
+
+func (s *Settings) issuer() string {
+	if s.Issuer != "" {
+		return s.Issuer
+	}
+	return "https://" + s.IDPDomain
+}
