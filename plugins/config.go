@@ -1,0 +1,96 @@
+package plugins
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+)
+
+// Config is what Configure and Validate are given.
+type Config struct {
+	JSON    json.RawMessage // the settings, one JSON object; empty counts as {}
+	DataDir string          // a directory that is the plugin's alone, mode 0700; "" when there is none
+}
+
+// Problem is one thing that is wrong with the settings.
+type Problem struct {
+	Path    string // "url", "tls.caFile", "roles[2].name"; "" for the settings as a whole
+	Message string // what is wrong and what to do; it never repeats a value
+	Nearest string // for an unknown setting, the nearest one that exists
+}
+
+func (p Problem) String() string {
+	text := p.Message
+	if p.Path != "" {
+		text = p.Path + ": " + text
+	}
+	if p.Nearest != "" {
+		text += fmt.Sprintf(" (did you mean %q?)", p.Nearest)
+	}
+	return text
+}
+
+// ConfigError is everything that is wrong with the settings, at once. It crosses the wire whole,
+// and is ErrInvalid to errors.Is.
+type ConfigError struct {
+	Problems []Problem
+}
+
+// Add notes a problem. The message says what was wrong and what to do, and never the value of a
+// secret.
+func (e *ConfigError) Add(path, format string, args ...any) {
+	e.Problems = append(e.Problems, Problem{Path: path, Message: fmt.Sprintf(format, args...)})
+}
+
+// Err returns e, or nil when there are no problems.
+func (e *ConfigError) Err() error {
+	if len(e.Problems) == 0 {
+		return nil
+	}
+	return e
+}
+
+func (e *ConfigError) Error() string {
+	lines := make([]string, len(e.Problems))
+	for i, p := range e.Problems {
+		lines[i] = p.String()
+	}
+	return "settings are not valid: " + strings.Join(lines, "; ")
+}
+
+// Is makes a ConfigError an ErrInvalid.
+func (e *ConfigError) Is(target error) bool { return target == ErrInvalid }
+
+// Duration is a setting such as "30s" or "5m".
+type Duration time.Duration
+
+// UnmarshalText reads what time.ParseDuration reads.
+func (d *Duration) UnmarshalText(text []byte) error {
+	parsed, err := time.ParseDuration(string(text))
+	if err != nil {
+		return fmt.Errorf("must be a duration such as 30s or 5m")
+	}
+	*d = Duration(parsed)
+	return nil
+}
+
+// MarshalText writes what UnmarshalText reads.
+func (d Duration) MarshalText() ([]byte, error) { return []byte(time.Duration(d).String()), nil }
+
+// Secret is a setting that must not reach a log or an error. Every way of printing or marshalling
+// it gives "[redacted]"; Reveal is the one way out.
+type Secret string
+
+const redacted = "[redacted]"
+
+// Reveal returns the value itself. Call it only where the value is used.
+func (s Secret) Reveal() string { return string(s) }
+
+func (Secret) String() string { return redacted }
+
+// Format covers every verb, %#v and %x included.
+func (Secret) Format(f fmt.State, _ rune) { _, _ = f.Write([]byte(redacted)) }
+
+// MarshalText covers JSON and map keys.
+func (Secret) MarshalText() ([]byte, error) { return []byte(redacted), nil }

@@ -1,0 +1,54 @@
+package plugins
+
+import (
+	"context"
+	"errors"
+	"io"
+
+	"google.golang.org/grpc"
+)
+
+// Wrap returns conn with its errors translated by the table of status.go, for the facade of a wire
+// version: what the facade's generated client returns is then fit to return itself.
+func Wrap(conn grpc.ClientConnInterface) grpc.ClientConnInterface { return translating{conn} }
+
+type translating struct{ conn grpc.ClientConnInterface }
+
+func (t translating) Invoke(ctx context.Context, method string, args, reply any, opts ...grpc.CallOption) error {
+	return received(ctx, t.conn.Invoke(ctx, method, args, reply, opts...))
+}
+
+func (t translating) NewStream(ctx context.Context, desc *grpc.StreamDesc, method string, opts ...grpc.CallOption) (grpc.ClientStream, error) {
+	stream, err := t.conn.NewStream(ctx, desc, method, opts...)
+	if err != nil {
+		return nil, received(ctx, err)
+	}
+	return translatingStream{stream, ctx}, nil
+}
+
+// translatingStream keeps the caller's context: the stream's own ends with the connection.
+type translatingStream struct {
+	grpc.ClientStream
+	ctx context.Context
+}
+
+func (s translatingStream) RecvMsg(m any) error {
+	return received(s.ctx, s.ClientStream.RecvMsg(m))
+}
+
+func (s translatingStream) SendMsg(m any) error {
+	return received(s.ctx, s.ClientStream.SendMsg(m))
+}
+
+// received tells a caller that gave up from a connection that was closed beneath a call: gRPC says
+// Canceled to both, and only the first is the caller's doing.
+func received(ctx context.Context, err error) error {
+	if err == nil || errors.Is(err, io.EOF) {
+		return err
+	}
+	translated := FromStatus(err)
+	if errors.Is(translated, context.Canceled) && ctx.Err() == nil {
+		return &wireError{message: translated.Error(), is: ErrUnavailable}
+	}
+	return translated
+}

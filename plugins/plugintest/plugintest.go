@@ -1,0 +1,71 @@
+package plugintest
+
+import (
+	"context"
+	"encoding/json"
+	"net"
+	"slices"
+	"testing"
+
+	"github.com/hashicorp/go-hclog"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/test/bufconn"
+
+	"github.com/ropewalk/ropewalk/plugins"
+	"github.com/ropewalk/ropewalk/plugins/kit"
+)
+
+// Serve serves p with the newest of its wire versions on an in-memory listener, exactly as
+// plugins.Serve would behind the handshake, and returns a connection to it. Both end with the test.
+// Nothing is configured: see Configured.
+func Serve(t testing.TB, p plugins.Plugin) *grpc.ClientConn {
+	t.Helper()
+	wires := p.Info().Wires
+	listener := bufconn.Listen(1 << 20)
+	server := plugins.NewServer(p, slices.Max(wires), hclog.NewNullLogger())
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		_ = server.Serve(listener)
+	}()
+	conn, err := grpc.NewClient("passthrough:///plugin",
+		grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) { return listener.DialContext(ctx) }),
+		grpc.WithTransportCredentials(insecure.NewCredentials()),
+		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(plugins.MaxMessage)))
+	if err != nil {
+		t.Fatalf("connect to the plugin: %v", err)
+	}
+	t.Cleanup(func() {
+		_ = conn.Close()
+		server.Stop()
+		<-ended
+	})
+	return conn
+}
+
+// Configured is Serve, then Configure over the connection with the given settings and a data
+// directory of the test's own.
+func Configured(t testing.TB, p plugins.Plugin, settings string) *grpc.ClientConn {
+	t.Helper()
+	conn := Serve(t, p)
+	config := plugins.Config{JSON: json.RawMessage(settings), DataDir: t.TempDir()}
+	if err := plugins.NewControl(conn).Configure(t.Context(), config); err != nil {
+		t.Fatalf("configure the plugin: %v", err)
+	}
+	return conn
+}
+
+// Run runs each check of a kit as a subtest of its name.
+func Run[S any](t *testing.T, checks []kit.Check[S], subject S) {
+	t.Helper()
+	for _, check := range checks {
+		t.Run(check.Name, func(t *testing.T) {
+			for _, result := range kit.Run(t.Context(), []kit.Check[S]{check}, subject) {
+				if result.Err != nil {
+					t.Error(result.Err)
+				}
+			}
+		})
+	}
+}

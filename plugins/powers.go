@@ -1,0 +1,44 @@
+package plugins
+
+import (
+	"context"
+
+	"github.com/hashicorp/go-hclog"
+)
+
+// The optional powers: an implementation has one by having its method, and is asked for nothing
+// it does not have. io.Closer is one more: Close is called once, after the last call has ended,
+// and has about two seconds.
+
+// Configurer is an implementation that takes settings. Configure is called exactly once, before
+// any method of the contract, and makes the implementation ready. Wrong settings are a
+// *ConfigError, which Config.Decode makes; a backend that must be there and is away is
+// ErrUnavailable. The context is that of the call: it ends when Configure returns.
+type Configurer interface {
+	Configure(ctx context.Context, c Config) error
+}
+
+// Validator is an implementation that can judge settings without taking them. Validate may be
+// called at any time, concurrently with everything else, and changes nothing. It returns the
+// *ConfigError that Configure would return.
+type Validator interface {
+	Validate(ctx context.Context, c Config) error
+}
+
+// LoggerUser is an implementation that logs. UseLogger is called once, before Configure. Lines
+// arrive in the server's log with their fields.
+type LoggerUser interface {
+	UseLogger(log hclog.Logger)
+}
+
+// Named is an implementation that says its own name. Without it the name is that of the
+// executable, less the kind: sessionstore-redis is "redis".
+type Named interface {
+	Name() string
+}
+
+// Versioned is an implementation that says its own version. Without it the version is that of the
+// main module, as the Go build recorded it.
+type Versioned interface {
+	Version() string
+}

@@ -1,0 +1,95 @@
+package plugins
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+
+	pluginv1 "github.com/ropewalk/ropewalk/proto/ropewalk/plugin/v1"
+)
+
+// service is the plugin's side of ropewalk.plugin.v1.
+type service struct {
+	pluginv1.UnimplementedPluginServiceServer
+	plugin Plugin
+	ready  *atomic.Bool
+
+	mu         sync.Mutex
+	configured bool
+}
+
+func (s *service) Info(context.Context, *pluginv1.InfoRequest) (*pluginv1.InfoResponse, error) {
+	info := s.plugin.Info()
+	wires := make([]uint32, len(info.Wires))
+	for i, wire := range info.Wires {
+		wires[i] = uint32(wire)
+	}
+	return &pluginv1.InfoResponse{
+		Name: info.Name, Version: info.Version, Kind: string(info.Kind), WireVersions: wires, Powers: info.Powers,
+	}, nil
+}
+
+func (s *service) Configure(ctx context.Context, req *pluginv1.ConfigureRequest) (*pluginv1.ConfigureResponse, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.configured {
+		return nil, fmt.Errorf("%w: the plugin is configured already; start another process for other settings", ErrInvalid)
+	}
+	err := Configure(ctx, s.plugin.Impl, Config{JSON: json.RawMessage(req.GetSettingsJson()), DataDir: req.GetDataDir()})
+	problems, err := problemsOf(err)
+	if err != nil {
+		return nil, err
+	}
+	if len(problems) == 0 {
+		s.configured = true
+		s.ready.Store(true)
+	}
+	return &pluginv1.ConfigureResponse{Problems: problems}, nil
+}
+
+func (s *service) Validate(ctx context.Context, req *pluginv1.ValidateRequest) (*pluginv1.ValidateResponse, error) {
+	err := Validate(ctx, s.plugin.Impl, Config{JSON: json.RawMessage(req.GetSettingsJson())})
+	problems, err := problemsOf(err)
+	if err != nil {
+		return nil, err
+	}
+	return &pluginv1.ValidateResponse{Problems: problems}, nil
+}
+
+// Configure gives impl its settings, if it takes any; one that takes none accepts an empty object
+// only. The server uses it too, for an implementation that runs in its own process.
+func Configure(ctx context.Context, impl any, c Config) error {
+	if configurer, ok := impl.(Configurer); ok {
+		return configurer.Configure(ctx, c)
+	}
+	return c.Decode(&struct{}{})
+}
+
+// Validate judges settings for impl. ErrUnimplemented when impl takes settings but cannot judge
+// them beforehand.
+func Validate(ctx context.Context, impl any, c Config) error {
+	if validator, ok := impl.(Validator); ok {
+		return validator.Validate(ctx, c)
+	}
+	if _, ok := impl.(Configurer); ok {
+		return fmt.Errorf("%w: this plugin cannot judge settings without taking them", ErrUnimplemented)
+	}
+	return c.Decode(&struct{}{})
+}
+
+// problemsOf splits what an implementation returned: problems travel in the answer, where any
+// language can read them; other errors travel as a status.
+func problemsOf(err error) ([]*pluginv1.Problem, error) {
+	config, ok := errors.AsType[*ConfigError](err)
+	if !ok {
+		return nil, err
+	}
+	problems := make([]*pluginv1.Problem, len(config.Problems))
+	for i, p := range config.Problems {
+		problems[i] = &pluginv1.Problem{Path: p.Path, Message: p.Message, Nearest: p.Nearest}
+	}
+	return problems, nil
+}

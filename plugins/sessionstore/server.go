@@ -1,0 +1,37 @@
+package sessionstore
+
+import (
+	"context"
+
+	sessionstorev1 "github.com/ropewalk/ropewalk/proto/ropewalk/sessionstore/v1"
+)
+
+// server is the plugin's side of wire version 1. Errors are translated by the SDK around it.
+type server struct {
+	sessionstorev1.UnimplementedSessionStoreServiceServer
+	store Store
+}
+
+func (s server) Put(ctx context.Context, req *sessionstorev1.PutRequest) (*sessionstorev1.PutResponse, error) {
+	return &sessionstorev1.PutResponse{}, s.store.Put(ctx, fromWire(req.GetRecord()), req.GetTtl().AsDuration())
+}
+
+func (s server) Get(ctx context.Context, req *sessionstorev1.GetRequest) (*sessionstorev1.GetResponse, error) {
+	rec, err := s.store.Get(ctx, req.GetId())
+	if err != nil {
+		return nil, err
+	}
+	return &sessionstorev1.GetResponse{Record: toWire(rec)}, nil
+}
+
+func (s server) Touch(ctx context.Context, req *sessionstorev1.TouchRequest) (*sessionstorev1.TouchResponse, error) {
+	batch := make([]Touch, len(req.GetTouches()))
+	for i, t := range req.GetTouches() {
+		batch[i] = Touch{ID: t.GetId(), LastAccessedAt: timeFromWire(t.GetLastAccessedAt()), TTL: t.GetTtl().AsDuration()}
+	}
+	return &sessionstorev1.TouchResponse{}, s.store.Touch(ctx, batch)
+}
+
+func (s server) Delete(ctx context.Context, req *sessionstorev1.DeleteRequest) (*sessionstorev1.DeleteResponse, error) {
+	return &sessionstorev1.DeleteResponse{}, s.store.Delete(ctx, req.GetId())
+}

@@ -1,0 +1,50 @@
+package sessionstore
+
+import (
+	"time"
+
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	sessionstorev1 "github.com/ropewalk/ropewalk/proto/ropewalk/sessionstore/v1"
+)
+
+func toWire(rec Record) *sessionstorev1.Record {
+	return &sessionstorev1.Record{
+		Id:              rec.ID,
+		Subject:         rec.Subject,
+		Issuer:          rec.Issuer,
+		WorkspaceId:     rec.WorkspaceID,
+		ProtocolVersion: rec.ProtocolVersion,
+		ClientInfo:      &sessionstorev1.ClientInfo{Name: rec.ClientInfo.Name, Version: rec.ClientInfo.Version},
+		CreatedAt:       timeToWire(rec.CreatedAt),
+		LastAccessedAt:  timeToWire(rec.LastAccessedAt),
+	}
+}
+
+func fromWire(rec *sessionstorev1.Record) Record {
+	return Record{
+		ID:              rec.GetId(),
+		Subject:         rec.GetSubject(),
+		Issuer:          rec.GetIssuer(),
+		WorkspaceID:     rec.GetWorkspaceId(),
+		ProtocolVersion: rec.GetProtocolVersion(),
+		ClientInfo:      ClientInfo{Name: rec.GetClientInfo().GetName(), Version: rec.GetClientInfo().GetVersion()},
+		CreatedAt:       timeFromWire(rec.GetCreatedAt()),
+		LastAccessedAt:  timeFromWire(rec.GetLastAccessedAt()),
+	}
+}
+
+// timeToWire keeps the zero time: absent on the wire.
+func timeToWire(t time.Time) *timestamppb.Timestamp {
+	if t.IsZero() {
+		return nil
+	}
+	return timestamppb.New(t)
+}
+
+func timeFromWire(t *timestamppb.Timestamp) time.Time {
+	if t == nil {
+		return time.Time{}
+	}
+	return t.AsTime()
+}
