@@ -1,0 +1,185 @@
+package stream
+
+import (
+	"context"
+	"net"
+	"runtime/debug"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/gofiber/fiber/v2"
+	"github.com/hashicorp/go-hclog"
+
+	"github.com/ropewalk/ropewalk/core"
+)
+
+// Kind says what becomes of a stream when the server shuts down.
+type Kind int
+
+const (
+	// Standing streams have no end of their own (GET /v1/events, GET /mcp). Shutdown ends them.
+	Standing Kind = iota
+	// Answer streams carry one request's answer. Shutdown lets them finish.
+	Answer
+)
+
+// Streams are the open streams of one server. Its methods are safe for concurrent use.
+type Streams struct {
+	log hclog.Logger
+
+	mu       sync.Mutex
+	draining bool
+	open     map[*opened]struct{}
+	empty    chan struct{} // closed when draining and nothing is open: nothing opens after that
+}
+
+// opened is one open stream.
+type opened struct {
+	kind   Kind
+	cancel context.CancelFunc
+}
+
+// New returns no streams yet.
+func New(log hclog.Logger) *Streams {
+	return &Streams{log: log, open: make(map[*opened]struct{}), empty: make(chan struct{})}
+}
+
+// Open answers c with an event stream: status 200, the headers of spec 4.9, and those set on the
+// response so far. It returns at once; when the handler has returned too, run is called with a
+// writer. The stream ends when run returns. The headers leave with the first thing written, so that
+// run can first set up what the client may rely on once it sees them.
+//
+// The context given to run ends as soon as the client is gone, has stalled for 10 seconds, or the
+// stream must end because of Shutdown. It holds nothing of c: run must not use c, nor strings that
+// came out of it uncopied. A panic of run ends the stream and is logged.
+//
+// After Drain Open returns core.CodeUnavailable. HEAD is answered with the headers alone.
+func (s *Streams) Open(c *fiber.Ctx, kind Kind, run func(ctx context.Context, w *Writer)) error {
+	if s.isDraining() {
+		return core.Errorf(core.CodeUnavailable, "the server is shutting down").WithRetryAfter(5 * time.Second)
+	}
+	head, chunked := writeHeaders(c)
+	fctx := c.Context()
+	if fctx.IsHead() {
+		return nil
+	}
+	fctx.HijackSetNoResponse(true)
+	fctx.Hijack(func(conn net.Conn) {
+		s.serve(conn, kind, &Writer{conn: conn, head: head, chunked: chunked}, run)
+	})
+	return nil
+}
+
+// writeHeaders sets the headers of an event stream on c and returns them as bytes, status line
+// included, and whether the body is chunked: an HTTP/1.0 client gets it up to the close.
+func writeHeaders(c *fiber.Ctx) (head []byte, chunked bool) {
+	fctx := c.Context()
+	h := &fctx.Response.Header
+	chunked = fctx.Request.Header.IsHTTP11()
+	h.SetStatusCode(fiber.StatusOK)
+	h.SetContentType("text/event-stream")
+	h.Set(fiber.HeaderCacheControl, "no-cache")
+	h.Set("X-Accel-Buffering", "no") // proxies that buffer would hold events back
+	if chunked {
+		h.Set(fiber.HeaderConnection, "keep-alive")
+		h.SetContentLength(-1)
+	} else {
+		h.SetContentLength(-2)
+	}
+	return append([]byte(nil), h.Header()...), chunked
+}
+
+// serve owns the hijacked connection until it returns; fasthttp then closes it.
+func (s *Streams) serve(conn net.Conn, kind Kind, w *Writer, run func(context.Context, *Writer)) {
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	st := &opened{kind: kind, cancel: cancel}
+	if !s.enter(st) {
+		return
+	}
+	defer s.leave(st)
+	limitBuffer(conn)
+	w.broken = cancel
+	gone := make(chan struct{})
+	go func() {
+		defer close(gone)
+		watch(conn)
+		cancel()
+	}()
+	s.run(ctx, w, run)
+	w.finish()
+	// fasthttp recycles conn after this: the watcher must be out of it.
+	_ = conn.SetReadDeadline(time.Unix(1, 0))
+	<-gone
+}
+
+// enter admits a stream. One whose handler ran before Drain and that arrives after it ends at
+// once if it is standing, and is refused if Shutdown is already over.
+func (s *Streams) enter(st *opened) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.draining && len(s.open) == 0 {
+		return false
+	}
+	if s.draining && st.kind == Standing {
+		st.cancel()
+	}
+	s.open[st] = struct{}{}
+	return true
+}
+
+func (s *Streams) leave(st *opened) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.open, st)
+	if s.draining && len(s.open) == 0 {
+		close(s.empty)
+	}
+}
+
+func (s *Streams) run(ctx context.Context, w *Writer, run func(context.Context, *Writer)) {
+	defer func() {
+		if p := recover(); p != nil {
+			s.log.Error("a stream ended by a panic", "panic", p, "stack", string(debug.Stack()))
+		}
+	}()
+	run(ctx, w)
+}
+
+// Drain refuses new streams and ends the standing ones; it does not wait. Answers go on.
+func (s *Streams) Drain() { s.end(Standing) }
+
+// Shutdown drains, then waits until every stream is over. When ctx ends first, it ends the answers
+// too, waits for them to return, and returns ctx's error.
+func (s *Streams) Shutdown(ctx context.Context) error {
+	s.Drain()
+	select {
+	case <-s.empty:
+		return nil
+	case <-ctx.Done():
+	}
+	s.end(Standing, Answer)
+	<-s.empty
+	return ctx.Err()
+}
+
+func (s *Streams) end(kinds ...Kind) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.draining && len(s.open) == 0 {
+		close(s.empty)
+	}
+	s.draining = true
+	for st := range s.open {
+		if slices.Contains(kinds, st.kind) {
+			st.cancel()
+		}
+	}
+}
+
+func (s *Streams) isDraining() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.draining
+}
