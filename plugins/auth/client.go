@@ -1,0 +1,92 @@
+package auth
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+
+	"google.golang.org/grpc"
+
+	"github.com/ropewalk/ropewalk/plugins"
+	authv1 "github.com/ropewalk/ropewalk/proto/ropewalk/auth/v1"
+)
+
+// Clients are the wire versions of this contract that a server can speak, each with its facade.
+func Clients() map[int]func(grpc.ClientConnInterface) Adapter {
+	return map[int]func(grpc.ClientConnInterface) Adapter{1: Client}
+}
+
+// Client is the adapter at the other end of conn, which speaks wire version 1. Wire types stop
+// here. It has the methods of Login whatever the plugin has: a plugin without that power answers
+// plugins.ErrUnimplemented to them, and its Description says so beforehand. An identity that lacks
+// what the contract promises is an error, never an acceptance. The connection stays the caller's
+// to close.
+func Client(conn grpc.ClientConnInterface) Adapter {
+	conn = plugins.Wrap(conn)
+	return client{wire: authv1.NewAuthServiceClient(conn), login: authv1.NewLoginServiceClient(conn)}
+}
+
+type client struct {
+	wire  authv1.AuthServiceClient
+	login authv1.LoginServiceClient
+}
+
+var _ Login = client{}
+
+func (c client) Describe(ctx context.Context) (Description, error) {
+	resp, err := c.wire.Describe(ctx, &authv1.DescribeRequest{})
+	if err != nil {
+		return Description{}, err
+	}
+	return Description{
+		Issuer: resp.GetIssuer(), AuthorizationServers: resp.GetAuthorizationServers(),
+		Audiences: resp.GetAudiences(), Login: resp.GetLogin(),
+	}, nil
+}
+
+func (c client) Verify(ctx context.Context, req VerifyRequest) (Identity, error) {
+	resp, err := c.wire.Verify(ctx, &authv1.VerifyRequest{Token: req.Token, Audiences: req.Audiences})
+	if err != nil {
+		return Identity{}, err
+	}
+	id, err := fromWire(resp.GetIdentity())
+	if err == nil && id.ExpiresAt.IsZero() {
+		err = errors.New("the auth plugin answered with an identity that never expires")
+	}
+	if err != nil {
+		return Identity{}, err
+	}
+	return id, nil
+}
+
+func (c client) Metadata(ctx context.Context) (json.RawMessage, error) {
+	resp, err := c.wire.Metadata(ctx, &authv1.MetadataRequest{})
+	if err != nil {
+		return nil, err
+	}
+	document := json.RawMessage(resp.GetDocumentJson())
+	if !json.Valid(document) {
+		return nil, errors.New("the auth plugin answered with metadata that is not JSON")
+	}
+	return document, nil
+}
+
+func (c client) AuthorizeURL(ctx context.Context, req AuthorizeRequest) (string, error) {
+	resp, err := c.login.AuthorizeUrl(ctx, &authv1.AuthorizeUrlRequest{
+		RedirectUri: req.RedirectURI, State: req.State, Nonce: req.Nonce, CodeChallenge: req.CodeChallenge,
+	})
+	if err != nil {
+		return "", err
+	}
+	return resp.GetUrl(), nil
+}
+
+func (c client) Exchange(ctx context.Context, req ExchangeRequest) (Identity, error) {
+	resp, err := c.login.Exchange(ctx, &authv1.ExchangeRequest{
+		RedirectUri: req.RedirectURI, Code: req.Code, Nonce: req.Nonce, CodeVerifier: req.CodeVerifier,
+	})
+	if err != nil {
+		return Identity{}, err
+	}
+	return fromWire(resp.GetIdentity())
+}

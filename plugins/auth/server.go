@@ -1,0 +1,65 @@
+package auth
+
+import (
+	"context"
+
+	authv1 "github.com/ropewalk/ropewalk/proto/ropewalk/auth/v1"
+)
+
+// server is the plugin's side of wire version 1. Errors are translated by the SDK around it.
+type server struct {
+	authv1.UnimplementedAuthServiceServer
+	adapter Adapter
+}
+
+func (s server) Describe(ctx context.Context, _ *authv1.DescribeRequest) (*authv1.DescribeResponse, error) {
+	d, err := s.adapter.Describe(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return &authv1.DescribeResponse{
+		Issuer: d.Issuer, AuthorizationServers: d.AuthorizationServers, Audiences: d.Audiences, Login: d.Login,
+	}, nil
+}
+
+func (s server) Verify(ctx context.Context, req *authv1.VerifyRequest) (*authv1.VerifyResponse, error) {
+	id, err := s.adapter.Verify(ctx, VerifyRequest{Token: req.GetToken(), Audiences: req.GetAudiences()})
+	if err != nil {
+		return nil, err
+	}
+	return &authv1.VerifyResponse{Identity: toWire(id)}, nil
+}
+
+func (s server) Metadata(ctx context.Context, _ *authv1.MetadataRequest) (*authv1.MetadataResponse, error) {
+	document, err := s.adapter.Metadata(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return &authv1.MetadataResponse{DocumentJson: string(document)}, nil
+}
+
+// loginServer is the plugin's side of the Login power.
+type loginServer struct {
+	authv1.UnimplementedLoginServiceServer
+	login Login
+}
+
+func (s loginServer) AuthorizeUrl(ctx context.Context, req *authv1.AuthorizeUrlRequest) (*authv1.AuthorizeUrlResponse, error) { //nolint:revive // the generated interface spells it so
+	url, err := s.login.AuthorizeURL(ctx, AuthorizeRequest{
+		RedirectURI: req.GetRedirectUri(), State: req.GetState(), Nonce: req.GetNonce(), CodeChallenge: req.GetCodeChallenge(),
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &authv1.AuthorizeUrlResponse{Url: url}, nil
+}
+
+func (s loginServer) Exchange(ctx context.Context, req *authv1.ExchangeRequest) (*authv1.ExchangeResponse, error) {
+	id, err := s.login.Exchange(ctx, ExchangeRequest{
+		RedirectURI: req.GetRedirectUri(), Code: req.GetCode(), Nonce: req.GetNonce(), CodeVerifier: req.GetCodeVerifier(),
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &authv1.ExchangeResponse{Identity: toWire(id)}, nil
+}
