@@ -29,8 +29,10 @@ type Store interface {
 	Get(ctx context.Context, id string) (Record, error)
 
 	// Touch sets LastAccessedAt and starts the lifetime anew for each session of the batch that
-	// exists. Ids that do not exist are passed over: a Touch never brings a session back. A batch
-	// may hold 1,000 entries; an older LastAccessedAt never replaces a newer one.
+	// exists. Ids that do not exist are passed over: a Touch never brings a session back, not even
+	// one that is deleted at the same moment. An older LastAccessedAt never replaces a newer one,
+	// but starts the lifetime anew all the same. A batch may hold 1,000 entries, or none; an id may
+	// come twice. A TTL that is not positive is plugins.ErrInvalid, and nothing of the batch is done.
 	Touch(ctx context.Context, batch []Touch) error
 
 	// Delete removes a session. Removing what is not there is not an error.

@@ -48,8 +48,10 @@ type SessionStoreServiceClient interface {
 	// for an id that never was.
 	Get(ctx context.Context, in *GetRequest, opts ...grpc.CallOption) (*GetResponse, error)
 	// Touch sets last_accessed_at and starts the lifetime anew for each session of the batch that
-	// exists. Ids that do not exist are passed over: a Touch never brings a session back. An older
-	// last_accessed_at never replaces a newer one. An empty batch is not an error.
+	// exists. Ids that do not exist are passed over: a Touch never brings a session back, not even
+	// one that is deleted at the same moment. An older last_accessed_at never replaces a newer one,
+	// but starts the lifetime anew all the same. An empty batch is not an error. INVALID_ARGUMENT for
+	// a ttl that is not positive; nothing of the batch is then done.
 	Touch(ctx context.Context, in *TouchRequest, opts ...grpc.CallOption) (*TouchResponse, error)
 	// Delete removes a session. Removing what is not there is not an error.
 	Delete(ctx context.Context, in *DeleteRequest, opts ...grpc.CallOption) (*DeleteResponse, error)
@@ -122,8 +124,10 @@ type SessionStoreServiceServer interface {
 	// for an id that never was.
 	Get(context.Context, *GetRequest) (*GetResponse, error)
 	// Touch sets last_accessed_at and starts the lifetime anew for each session of the batch that
-	// exists. Ids that do not exist are passed over: a Touch never brings a session back. An older
-	// last_accessed_at never replaces a newer one. An empty batch is not an error.
+	// exists. Ids that do not exist are passed over: a Touch never brings a session back, not even
+	// one that is deleted at the same moment. An older last_accessed_at never replaces a newer one,
+	// but starts the lifetime anew all the same. An empty batch is not an error. INVALID_ARGUMENT for
+	// a ttl that is not positive; nothing of the batch is then done.
 	Touch(context.Context, *TouchRequest) (*TouchResponse, error)
 	// Delete removes a session. Removing what is not there is not an error.
 	Delete(context.Context, *DeleteRequest) (*DeleteResponse, error)

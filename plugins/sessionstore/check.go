@@ -1,0 +1,31 @@
+package sessionstore
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/ropewalk/ropewalk/plugins"
+)
+
+// CheckPut returns the plugins.ErrInvalid that Put owes its caller for what it was given, or nil.
+// It is here for authors to call.
+func CheckPut(rec Record, ttl time.Duration) error {
+	if rec.ID == "" {
+		return fmt.Errorf("%w: a session needs an id", plugins.ErrInvalid)
+	}
+	if ttl <= 0 {
+		return fmt.Errorf("%w: the ttl of a session must be positive, not %s", plugins.ErrInvalid, ttl)
+	}
+	return nil
+}
+
+// CheckTouch returns the plugins.ErrInvalid that Touch owes its caller for what it was given, or
+// nil. It is here for authors to call.
+func CheckTouch(batch []Touch) error {
+	for i, touch := range batch {
+		if touch.TTL <= 0 {
+			return fmt.Errorf("%w: the ttl of touch %d must be positive, not %s", plugins.ErrInvalid, i, touch.TTL)
+		}
+	}
+	return nil
+}
