@@ -1,0 +1,52 @@
+package process
+
+import (
+	"fmt"
+	"io"
+	"time"
+)
+
+// ShimArg is the first argument that turns the binary into a shim. A main function (and the
+// TestMain of every test binary that starts processes) begins with
+//
+//	if len(os.Args) > 1 && os.Args[1] == process.ShimArg {
+//		os.Exit(process.ShimMain(os.Args[2:]))
+//	}
+const ShimArg = "__shim"
+
+// startTimeout bounds the time from starting a shim to its word that the program runs.
+const startTimeout = 20 * time.Second
+
+// Command is a program to run.
+type Command struct {
+	Path   string    // a file, or a bare name that is looked up on the PATH of Env
+	Args   []string  // the arguments after the program's own name
+	Dir    string    // working directory; "" is the server's
+	Env    []string  // the whole environment, KEY=value; nothing of the server's is added
+	Stderr io.Writer // gets what the tree writes to standard error; nil discards it
+
+	// Verified, when set, is what is executed; Path is then only the name the program sees.
+	Verified *Verified
+}
+
+// StartError says why a program could not be executed. The message names the program and what to
+// do about it, and is safe to show.
+type StartError struct {
+	Path   string
+	Reason string
+}
+
+func (e *StartError) Error() string { return e.Reason }
+
+// ExitError is how a program ended, unless it ended with status 0.
+type ExitError struct {
+	Code   int    // the exit status; 128+n for a program ended by signal n
+	Signal string // the signal's name, "" for a program that exited by itself
+}
+
+func (e *ExitError) Error() string {
+	if e.Signal != "" {
+		return "ended by signal " + e.Signal
+	}
+	return fmt.Sprintf("exited with status %d", e.Code)
+}

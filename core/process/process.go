@@ -1,0 +1,197 @@
+//go:build unix
+
+package process
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+)
+
+// endTimeout is how long a tree that was sent SIGKILL may take to be gone before Stop gives up
+// waiting: a process stuck in the kernel cannot be ended by anyone.
+const endTimeout = 15 * time.Second
+
+// Process is a running program and all its descendants.
+type Process struct {
+	cmd    *exec.Cmd
+	line   *lifeLine
+	status *bufio.Reader
+	stdin  *os.File
+	stdout *os.File
+	pid    int
+
+	stopping sync.Once
+	done     chan struct{}
+	err      error // set before done is closed
+}
+
+// Start runs c through the shim and returns once the program was executed. When it could not be,
+// the error is a *StartError. The caller reads Stdout to its end or closes it.
+func Start(c Command) (*Process, error) {
+	cmd, line, err := shimCommand(c)
+	if err != nil {
+		return nil, err
+	}
+	cmd.Dir, cmd.Stderr = c.Dir, c.Stderr
+	cmd.WaitDelay = time.Second // only a tree whose shim was killed can hold stderr any longer
+	stdin, toChild, err := os.Pipe()
+	if err != nil {
+		return nil, errors.Join(err, line.Close())
+	}
+	fromChild, stdout, err := os.Pipe()
+	if err != nil {
+		return nil, errors.Join(err, line.Close(), stdin.Close(), toChild.Close())
+	}
+	cmd.Stdin, cmd.Stdout = stdin, stdout
+	err = cmd.Start()
+	_, _ = stdin.Close(), stdout.Close()
+	line.started()
+	p := &Process{cmd: cmd, line: line, status: bufio.NewReader(line.ours), stdin: toChild, stdout: fromChild, done: make(chan struct{})}
+	if err != nil {
+		p.abandon()
+		return nil, startError(c, err)
+	}
+	if err := p.awaitStart(c); err != nil {
+		p.abandon()
+		_ = cmd.Wait()
+		return nil, err
+	}
+	go p.supervise()
+	return p, nil
+}
+
+func startError(c Command, err error) error {
+	if pathErr, ok := errors.AsType[*fs.PathError](err); ok && pathErr.Op == "chdir" {
+		return &StartError{Path: c.Path, Reason: fmt.Sprintf("working directory %q cannot be entered: %v", c.Dir, pathErr.Err)}
+	}
+	return &StartError{Path: c.Path, Reason: fmt.Sprintf("cannot start %q: %v", c.Path, err)}
+}
+
+// awaitStart reads the shim's first word.
+func (p *Process) awaitStart(c Command) error {
+	_ = p.line.ours.SetReadDeadline(time.Now().Add(startTimeout))
+	word, err := p.status.ReadString('\n')
+	if err != nil {
+		return &StartError{Path: c.Path, Reason: fmt.Sprintf("cannot start %q: its shim ended without a word (%v)", c.Path, err)}
+	}
+	_ = p.line.ours.SetReadDeadline(time.Time{})
+	if reason, failed := strings.CutPrefix(word, "failed "); failed {
+		return &StartError{Path: c.Path, Reason: strings.TrimSpace(reason)}
+	}
+	pid, err := strconv.Atoi(strings.TrimSpace(strings.TrimPrefix(word, "started ")))
+	if err != nil {
+		return &StartError{Path: c.Path, Reason: fmt.Sprintf("cannot start %q: its shim said %q", c.Path, word)}
+	}
+	p.pid = pid
+	return nil
+}
+
+// abandon gives back what a program that did not start had.
+func (p *Process) abandon() {
+	_, _, _ = p.line.Close(), p.stdin.Close(), p.stdout.Close()
+}
+
+// supervise waits for the end of the shim, which comes after the end of the tree.
+func (p *Process) supervise() {
+	defer close(p.done)
+	var exit *ExitError
+	told := false
+	for {
+		word, err := p.status.ReadString('\n')
+		if err != nil {
+			break
+		}
+		if e, ok := parseExit(word); ok {
+			exit, told = e, true
+		}
+	}
+	_ = p.cmd.Wait()
+	_, _ = p.line.Close(), p.stdin.Close()
+	if !told { // the shim itself was killed
+		exit = &ExitError{Code: 128 + int(syscall.SIGKILL), Signal: syscall.SIGKILL.String()}
+		_ = p.stdout.SetReadDeadline(time.Now().Add(time.Second))
+		sweepOrphans()
+	}
+	if exit != nil {
+		p.err = exit
+	}
+}
+
+// parseExit reads the shim's word on how the program ended; nil is status 0.
+func parseExit(word string) (*ExitError, bool) {
+	rest, ok := strings.CutPrefix(strings.TrimSpace(word), "exited ")
+	if !ok {
+		return nil, false
+	}
+	code, signal, _ := strings.Cut(rest, " ")
+	n, err := strconv.Atoi(code)
+	if err != nil {
+		return nil, false
+	}
+	if n == 0 && signal == "" {
+		return nil, true
+	}
+	return &ExitError{Code: n, Signal: signal}, true
+}
+
+// Stdin is the program's standard input.
+func (p *Process) Stdin() io.WriteCloser { return p.stdin }
+
+// Stdout is the program's standard output. It ends when no process of the tree is left.
+func (p *Process) Stdout() io.ReadCloser { return p.stdout }
+
+// PID is the program's process id.
+func (p *Process) PID() int { return p.pid }
+
+// Done is closed when the program and all its descendants are gone.
+func (p *Process) Done() <-chan struct{} { return p.done }
+
+// Err is how the program ended, an *ExitError or nil for status 0. It is valid after Done.
+func (p *Process) Err() error {
+	select {
+	case <-p.done:
+		return p.err
+	default:
+		return nil
+	}
+}
+
+// Stop closes standard input and sends SIGTERM to the whole tree; what is left of it after grace,
+// or when ctx ends, gets SIGKILL. It returns when the whole tree is gone, and may be called again.
+func (p *Process) Stop(ctx context.Context, grace time.Duration) error {
+	p.stopping.Do(func() {
+		_ = p.stdin.Close()
+		_, _ = fmt.Fprintf(p.line.ours, "stop %d\n", max(grace, 0).Nanoseconds())
+	})
+	limit := time.NewTimer(max(grace, 0) + endTimeout)
+	defer limit.Stop()
+	select {
+	case <-p.done:
+		return nil
+	case <-ctx.Done():
+		p.Kill()
+	case <-limit.C:
+		p.Kill()
+	}
+	limit.Reset(endTimeout)
+	select {
+	case <-p.done:
+		return nil
+	case <-limit.C:
+		return fmt.Errorf("process %d was sent SIGKILL %v ago and is not gone: it hangs inside the kernel", p.pid, endTimeout)
+	}
+}
+
+// Kill ends the whole tree at once and does not wait for it: Done tells.
+func (p *Process) Kill() { _ = p.line.Close() }

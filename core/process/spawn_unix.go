@@ -1,0 +1,52 @@
+//go:build unix
+
+package process
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"syscall"
+)
+
+// spawn executes the program in a process group of its own, on the shim's own standard streams.
+func (s *shim) spawn(byFD bool, path string, argv []string) error {
+	files := []uintptr{0, 1, 2}
+	target := path
+	if byFD {
+		// Not closed on exec: a script's interpreter opens it again.
+		target, files = descriptorPath(len(files), path), append(files, verifiedFD)
+	} else {
+		found, err := exec.LookPath(path)
+		if err != nil {
+			return explain(path, err)
+		}
+		target = found
+	}
+	pid, err := syscall.ForkExec(target, argv, &syscall.ProcAttr{Env: os.Environ(), Files: files, Sys: childAttributes()})
+	if byFD {
+		_ = syscall.Close(verifiedFD)
+	}
+	if err != nil {
+		return explain(path, err)
+	}
+	s.child = pid
+	return nil
+}
+
+// explain turns an exec error into a sentence that says what to do.
+func explain(path string, err error) error {
+	switch {
+	case errors.Is(err, exec.ErrNotFound):
+		return fmt.Errorf("command %q not found: install it, or put its directory on the PATH of the server", path)
+	case errors.Is(err, fs.ErrNotExist):
+		return fmt.Errorf("%q does not exist, or the interpreter that its first line names does not", path)
+	case errors.Is(err, fs.ErrPermission):
+		return fmt.Errorf("%q may not be executed: check that it is a program and has the execute permission", path)
+	case errors.Is(err, syscall.ENOEXEC):
+		return fmt.Errorf("%q is not a program that this machine can execute", path)
+	}
+	return fmt.Errorf("%q cannot be executed: %w", path, err)
+}

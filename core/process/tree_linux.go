@@ -1,0 +1,113 @@
+package process
+
+import (
+	"bytes"
+	"os"
+	"strconv"
+	"strings"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// reaper says that orphaned descendants become children of the shim.
+const reaper = true
+
+const openNonblock = syscall.O_NONBLOCK
+
+func selfPath() string { return "/proc/self/exe" }
+
+func descriptorPath(fd int, _ string) string { return "/proc/self/fd/" + strconv.Itoa(fd) }
+
+func duplicate(from, to int) error { return syscall.Dup3(from, to, 0) }
+
+// becomeReaper makes every orphan among the descendants a child of this process. Failure (a kernel
+// before 3.4) leaves the process group, as on other systems.
+func becomeReaper() {
+	_ = unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+	_ = os.WriteFile("/proc/self/comm", []byte(shimName), 0)
+}
+
+func childAttributes() *syscall.SysProcAttr {
+	// The program dies with a shim that is killed itself.
+	return &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
+}
+
+// signalTree signals the program's process group and every descendant of this process. The group
+// goes first: it needs no walk and is, nearly always, all there is.
+func signalTree(child int, sig syscall.Signal) {
+	_ = syscall.Kill(-child, sig)
+	for _, p := range descendants(os.Getpid(), processes()) {
+		if p.group != child {
+			_ = syscall.Kill(p.pid, sig)
+		}
+	}
+}
+
+// proc is one line of the process table.
+type proc struct {
+	pid, parent, group int
+	name               string
+	zombie             bool
+}
+
+// processes reads the process table.
+func processes() []proc {
+	dir, err := os.Open("/proc")
+	if err != nil {
+		return nil
+	}
+	defer dir.Close()
+	names, _ := dir.Readdirnames(-1)
+	table := make([]proc, 0, len(names))
+	for _, name := range names {
+		pid, err := strconv.Atoi(name)
+		if err != nil {
+			continue
+		}
+		if p, ok := readStat(pid); ok {
+			table = append(table, p)
+		}
+	}
+	return table
+}
+
+// readStat reads /proc/<pid>/stat. The name in it may hold anything, spaces and parentheses too:
+// the fields are counted from the last parenthesis.
+func readStat(pid int) (proc, bool) {
+	raw, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
+	if err != nil {
+		return proc{}, false
+	}
+	open, end := bytes.IndexByte(raw, '('), bytes.LastIndexByte(raw, ')')
+	if open < 0 || end < open {
+		return proc{}, false
+	}
+	fields := strings.Fields(string(raw[end+1:]))
+	if len(fields) < 3 {
+		return proc{}, false
+	}
+	parent, err1 := strconv.Atoi(fields[1])
+	group, err2 := strconv.Atoi(fields[2])
+	if err1 != nil || err2 != nil {
+		return proc{}, false
+	}
+	return proc{pid: pid, parent: parent, group: group, name: string(raw[open+1 : end]), zombie: fields[0] == "Z"}, true
+}
+
+// descendants are the processes of table below root, without root.
+func descendants(root int, table []proc) []proc {
+	below := map[int]bool{root: true}
+	var found []proc
+	for grown := true; grown; {
+		grown = false
+		for _, p := range table {
+			if below[p.parent] && !below[p.pid] {
+				below[p.pid] = true
+				found = append(found, p)
+				grown = true
+			}
+		}
+	}
+	return found
+}

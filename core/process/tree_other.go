@@ -1,0 +1,37 @@
+//go:build unix && !linux
+
+package process
+
+import (
+	"os"
+	"syscall"
+)
+
+// reaper says that orphaned descendants become children of the shim: only Linux does that.
+const reaper = false
+
+const openNonblock = syscall.O_NONBLOCK
+
+func selfPath() string {
+	path, err := os.Executable()
+	if err != nil {
+		return os.Args[0]
+	}
+	return path
+}
+
+func descriptorPath(_ int, path string) string { return path }
+
+func duplicate(from, to int) error { return syscall.Dup2(from, to) }
+
+func becomeReaper() {}
+
+func childAttributes() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setpgid: true} }
+
+// signalTree signals the program's process group.
+func signalTree(child int, sig syscall.Signal) { _ = syscall.Kill(-child, sig) }
+
+// Adopt does nothing here: only Linux lets a process adopt its orphaned descendants.
+func Adopt() {}
+
+func sweepOrphans() {}
