@@ -17,7 +17,7 @@ type Config struct {
 	APIKey         core.Secret // SERVICE_API_KEY; "" means there is none
 	AllowedOrigins []string    // scheme://host[:port], lower case; empty means same-origin only
 	Auth           Auth
-	SessionStore   Adapter
+	SessionStore   Plugin
 	Registries     []Registry // in the order they are asked
 	Features       Features
 	Apps           map[string]App // apps to have installed, by server name
@@ -37,7 +37,7 @@ type Config struct {
 
 // Dev reports whether the server runs without authentication: neither an API key nor an auth
 // adapter is set (contract part 2). Load has then made sure that it listens on loopback only.
-func (c *Config) Dev() bool { return c.APIKey == "" && c.Auth.Name == "" }
+func (c *Config) Dev() bool { return c.APIKey == "" && c.Auth.Adapter == "" }
 
 // HTTP is where the server listens and whom it believes.
 type HTTP struct {
@@ -48,29 +48,29 @@ type HTTP struct {
 	BaseURL        string         // the public address without a trailing slash; "" when not set
 }
 
-// Adapter names a plugin and carries its settings.
-type Adapter struct {
-	Name     string   // built-in name, else <home>/plugins/<kind>-<name>
+// Plugin says which adapter fills a place, and carries its settings.
+type Plugin struct {
+	Adapter  string   // a built-in of this name, else <home>/plugins/<kind>-<adapter>
 	Path     string   // the plugin's executable, absolute; "" unless set, SHA256 is then set too
 	SHA256   string   // lower-case hex
 	Settings Settings // every key of the section that is not the server's own
-	At       string   // the path of the section, such as "registries[1]", for Config.Problem
+	At       string   // the section's path, such as "registries[1]", for Config.Problem
 }
 
-// Auth is the auth adapter (spec part 5). Name is "" when none is configured. The fields of the
-// spec are in Settings as well, for the adapter: the server itself needs only these.
+// Auth is the auth adapter (spec part 5). Adapter is "" when none is configured. ClientID and
+// RedirectURI are in Settings as well: they concern the server and the adapter.
 type Auth struct {
-	Adapter
+	Plugin
 	Audiences   []string // accepted beside those of contract part 7
 	AnyAudience bool     // audience: any turns the check off
 	ClientID    string
 	RedirectURI string // "" means <base URL>/v1/auth/callback
 }
 
-// Registry is one bundle registry. Name is the adapter's; Label is what the operator calls it.
+// Registry is one bundle registry.
 type Registry struct {
-	Adapter
-	Label string // unique among the registries
+	Plugin
+	Name string // what the operator calls it; unique
 }
 
 // MCP holds the limits of spec part 8.

@@ -1,6 +1,13 @@
 package config
 
-import "encoding/json"
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+)
 
 // Options is what Load starts from.
 type Options struct {
@@ -9,9 +16,9 @@ type Options struct {
 	Flags       Flags       // what was given on the command line
 	Environment Environment // usually HostEnvironment()
 
-	// Settings returns the JSON Schema of an adapter's own settings, nil when it is not known
-	// (then the adapter alone checks them). Kind is auth, sessionstore or registry. May be nil.
-	Settings func(kind, adapter string) json.RawMessage
+	// Adapters are the built-in adapters. With them, a name that is neither one of them nor an
+	// installed plugin is a problem, and so are settings that their schemas refuse.
+	Adapters []AdapterSchema
 }
 
 // Flags are the command line's overrides; nil means not given.
@@ -20,15 +27,92 @@ type Flags struct {
 	Port *int
 }
 
-// Load reads, defaults and checks the configuration. Its error is Problems: everything that is
-// wrong, at once.
+// Load reads, defaults and checks the configuration. It changes nothing on the disk. What is wrong
+// comes back as one Problems error: everything at once, in the order of the file.
 func Load(o Options) (*Config, error) {
-	return nil, Problems{{Message: "unfinished"}}
+	s, err := newSchema(o.Adapters)
+	if err != nil {
+		return nil, fmt.Errorf("configuration: %w", err)
+	}
+	home, err := homeDir(o)
+	if err != nil {
+		return nil, Problems{{Place: Place{Source: "flag --home"}, Message: err.Error()}}
+	}
+	file, content, err := readFile(o.Path, home)
+	if err != nil {
+		return nil, Problems{{Place: Place{Source: file}, Message: err.Error()}}
+	}
+	merged := readYAML(file, content, o.Environment)
+	s.validate(merged)
+	for _, above := range []*layer{environmentLayer(o.Environment), flagLayer(o.Flags)} {
+		s.validate(above)
+		merged = above.over(merged)
+	}
+	fill(s.root, merged.value)
+	d, err := decode(merged.value)
+	if err != nil {
+		return nil, fmt.Errorf("configuration: %w", err)
+	}
+	base := home
+	if file != "" {
+		base = filepath.Dir(file)
+	}
+	c := d.config(base)
+	c.Home, c.File, c.Environment, c.places = home, file, o.Environment, merged.places
+	k := check{cfg: c, doc: d, schema: s, problems: merged.problems}
+	if problems := k.run(); len(problems) > 0 {
+		return nil, problems.sorted()
+	}
+	return c, nil
 }
 
-// Schema returns the JSON Schema (2020-12) of the configuration file, with descriptions, defaults
-// and enums, for editors.
-func Schema() json.RawMessage { return nil }
+// homeDir decides the service home: flag, else environment, else ~/.ropewalk.
+func homeDir(o Options) (string, error) {
+	home := o.Home
+	if home == "" {
+		home = o.Environment[EnvHome]
+	}
+	if home == "" {
+		user := o.Environment["HOME"]
+		if user == "" {
+			return "", fmt.Errorf("no home: set --home or %s, since HOME is not set either", EnvHome)
+		}
+		home = filepath.Join(user, ".ropewalk")
+	}
+	return filepath.Abs(home)
+}
 
-// Diff names the sections in which two configurations differ, in the order of the Config struct.
-func Diff(before, after *Config) []string { return nil }
+// readFile finds and reads the configuration file. Without --config it need not exist.
+func readFile(path, home string) (file string, content []byte, err error) {
+	explicit := path != ""
+	if !explicit {
+		path = filepath.Join(home, "ropewalk.yaml")
+	}
+	if path, err = filepath.Abs(path); err != nil {
+		return path, nil, err
+	}
+	f, err := os.Open(path)
+	if errors.Is(err, fs.ErrNotExist) && !explicit {
+		return "", nil, nil
+	}
+	if err != nil {
+		return path, nil, cause(err)
+	}
+	defer func() { _ = f.Close() }()
+	content, err = io.ReadAll(io.LimitReader(f, maxFile+1))
+	if err != nil {
+		return path, nil, cause(err)
+	}
+	if len(content) > maxFile {
+		return path, nil, fmt.Errorf("larger than %d bytes", maxFile)
+	}
+	return path, content, nil
+}
+
+// cause is a path error without the path, which the problem's place shows already.
+func cause(err error) error {
+	if p, ok := errors.AsType[*fs.PathError](err); ok {
+		return fmt.Errorf("cannot be read: %w", p.Err)
+	}
+	return err
+}

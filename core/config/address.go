@@ -1,0 +1,170 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"net/url"
+	"strconv"
+	"strings"
+)
+
+const callbackPath = "/v1/auth/callback"
+
+// Loopback reports whether a host to listen on is reachable from this machine only.
+func Loopback(host string) bool {
+	if strings.EqualFold(host, "localhost") {
+		return true
+	}
+	addr, err := netip.ParseAddr(strings.Trim(host, "[]"))
+	return err == nil && addr.Unmap().IsLoopback()
+}
+
+// BaseURLs are the addresses this server answers to, without a trailing slash, the advertised one
+// first. port is the one listened on (it differs from HTTP.Port when that is 0).
+func (c *Config) BaseURLs(port int) []string {
+	if c.HTTP.BaseURL != "" {
+		return []string{c.HTTP.BaseURL}
+	}
+	var bases []string
+	for _, host := range []string{c.HTTP.Host, "127.0.0.1", "localhost"} {
+		base := "http://" + net.JoinHostPort(strings.Trim(host, "[]"), strconv.Itoa(port))
+		addr, err := netip.ParseAddr(strings.Trim(host, "[]"))
+		if err == nil && addr.IsUnspecified() {
+			continue // nobody's address
+		}
+		if len(bases) == 0 || base != bases[0] {
+			bases = append(bases, base)
+		}
+	}
+	for _, host := range c.HTTP.AllowedHosts {
+		bases = append(bases, "https://"+host, "http://"+host)
+	}
+	return bases
+}
+
+// Audiences are the audiences accepted in tokens (contract part 7): for each address the base,
+// the base with a slash and the base with /mcp; the client id; and those of auth.audience.
+func (c *Config) Audiences(port int) []string {
+	var out []string
+	for _, base := range c.BaseURLs(port) {
+		out = append(out, base, base+"/", base+"/mcp")
+	}
+	if c.Auth.ClientID != "" {
+		out = append(out, c.Auth.ClientID)
+	}
+	return append(out, c.Auth.Audiences...)
+}
+
+func (k *check) checkHTTP() {
+	in, out := k.doc.HTTP, &k.cfg.HTTP
+	if !validHost(in.Host) {
+		k.add("http.host", "want a host name or an address, without a port")
+	}
+	if in.BaseURL != "" {
+		base, err := webAddress(in.BaseURL)
+		switch {
+		case err != nil:
+			k.add("http.baseUrl", "%v", err)
+		case base.RawQuery != "" || base.Fragment != "":
+			k.add("http.baseUrl", "must have neither a query nor a fragment")
+		default:
+			out.BaseURL = strings.TrimRight(in.BaseURL, "/")
+		}
+	}
+	for i, text := range in.TrustedProxies {
+		prefix, err := network(text)
+		if err != nil {
+			k.add(fmt.Sprintf("http.trustedProxies[%d]", i), "want an address or a network such as 10.0.0.0/8")
+			continue
+		}
+		if prefix.Bits() == 0 {
+			k.warn("http.trustedProxies trusts everyone: any client can claim another address, host and scheme")
+		}
+		out.TrustedProxies = append(out.TrustedProxies, prefix)
+	}
+	for i, text := range in.AllowedHosts {
+		host, port, err := net.SplitHostPort(text)
+		if err != nil {
+			host, port = text, "1"
+		}
+		if _, err := strconv.ParseUint(port, 10, 16); err != nil || !validHost(host) {
+			k.add(fmt.Sprintf("http.allowedHosts[%d]", i), "want a host or host:port")
+			continue
+		}
+		out.AllowedHosts = append(out.AllowedHosts, strings.ToLower(text))
+	}
+	for i, text := range in.AllowedOrigins {
+		origin, err := parseOrigin(text)
+		if err != nil {
+			k.add(k.originPath(i), "%v", err)
+			continue
+		}
+		k.cfg.AllowedOrigins = append(k.cfg.AllowedOrigins, origin)
+	}
+}
+
+// originPath is where the i-th origin was set: the variable has one place for all of them.
+func (k *check) originPath(i int) string {
+	path := fmt.Sprintf("http.allowedOrigins[%d]", i)
+	if k.cfg.places["http.allowedOrigins"].Line == 0 {
+		k.cfg.places[path] = k.cfg.places["http.allowedOrigins"]
+	}
+	return path
+}
+
+// network parses an address or a CIDR network.
+func network(text string) (netip.Prefix, error) {
+	if addr, err := netip.ParseAddr(text); err == nil {
+		return netip.PrefixFrom(addr.WithZone(""), addr.BitLen()), nil
+	}
+	prefix, err := netip.ParsePrefix(text)
+	return prefix.Masked(), err
+}
+
+// validHost reports whether text is a name or an address, and not an address with a port.
+func validHost(text string) bool {
+	if _, err := netip.ParseAddr(strings.Trim(text, "[]")); err == nil {
+		return true
+	}
+	return text != "" && len(text) <= 253 && !strings.ContainsFunc(text, func(r rune) bool {
+		return !(r == '-' || r == '.' || r == '_' || '0' <= r && r <= '9' || 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z')
+	})
+}
+
+// webAddress parses an absolute http or https URL. Its errors never show the text.
+func webAddress(text string) (*url.URL, error) {
+	u, err := url.Parse(text)
+	if err != nil || u.Host == "" || (u.Scheme != "http" && u.Scheme != "https") {
+		return nil, errors.New("want an absolute address that starts with https:// or http://")
+	}
+	if u.User != nil {
+		return nil, errors.New("must not carry a user or password")
+	}
+	return u, nil
+}
+
+// parseOrigin parses a web origin (RFC 6454): scheme://host[:port] and nothing else.
+func parseOrigin(text string) (string, error) {
+	if text == "*" {
+		return "", errors.New("* cannot be allowed together with credentials: list the origins")
+	}
+	u, err := webAddress(text)
+	if err != nil {
+		return "", errors.New("want an origin such as https://app.example.com")
+	}
+	if u.Path != "" || u.RawQuery != "" || u.Fragment != "" || strings.HasSuffix(text, "#") || strings.HasSuffix(text, "?") {
+		return "", errors.New("want an origin alone, scheme://host[:port], without a path or a trailing slash")
+	}
+	if !validHost(u.Hostname()) {
+		return "", errors.New("want an origin such as https://app.example.com")
+	}
+	host := strings.ToLower(u.Host)
+	if u.Scheme == "https" {
+		host = strings.TrimSuffix(host, ":443")
+	} else {
+		host = strings.TrimSuffix(host, ":80")
+	}
+	return u.Scheme + "://" + host, nil
+}

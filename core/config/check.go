@@ -1,0 +1,169 @@
+package config
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+const (
+	minKey  = 8  // characters below which an API key refuses to start (contract part 2)
+	goodKey = 16 // characters below which it warns
+)
+
+// check finds what no schema can say: values that contradict each other, and forms that need
+// parsing. It adds to the layer's problems, and fills in the parsed values.
+type check struct {
+	cfg      *Config
+	doc      document
+	schema   *schema
+	problems Problems
+}
+
+func (k *check) run() Problems {
+	k.checkKey()
+	k.checkHTTP()
+	k.checkDevMode()
+	k.checkAuth()
+	k.checkPlugin("auth", "auth", k.cfg.Auth.Plugin, k.doc.Auth)
+	store, _ := k.doc.SessionStore.(map[string]any)
+	k.checkPlugin("sessionstore", "sessionStore", k.cfg.SessionStore, store)
+	k.checkRegistries()
+	k.checkApps()
+	return k.problems
+}
+
+// add reports a problem at a path, unless something there (or at what it depends on) has been
+// refused already: then what is seen here is not what was written.
+func (k *check) add(path, format string, args ...any) {
+	k.addUnless(path, nil, format, args...)
+}
+
+func (k *check) addUnless(path string, depends []string, format string, args ...any) {
+	for _, p := range append(depends, path) {
+		if k.refused(p) {
+			return
+		}
+	}
+	k.problems = append(k.problems, k.cfg.Problem(path, fmt.Sprintf(format, args...)))
+}
+
+// refused reports whether the path, or something around it, has a problem.
+func (k *check) refused(path string) bool {
+	for ; path != ""; path = parent(path) {
+		if slices.ContainsFunc(k.problems, func(p Problem) bool { return p.Path == path }) {
+			return true
+		}
+	}
+	return false
+}
+
+func (k *check) warn(format string, args ...any) {
+	k.cfg.Warnings = append(k.cfg.Warnings, fmt.Sprintf(format, args...))
+}
+
+func (k *check) checkKey() {
+	_, set := k.cfg.places["apiKey"]
+	key := k.cfg.APIKey.Reveal()
+	switch n := len([]rune(key)); {
+	case !set:
+	case n < minKey:
+		k.add("apiKey", "must have at least %d characters; leave it out for dev mode", minKey)
+	case strings.ContainsFunc(key, func(r rune) bool { return r <= ' ' || r > '~' }):
+		k.add("apiKey", "must be printable ASCII without spaces: it travels in a header")
+	case n < goodKey:
+		k.warn("the API key has %d characters: use %d or more", n, goodKey)
+	}
+}
+
+func (k *check) checkDevMode() {
+	if !k.cfg.Dev() || Loopback(k.cfg.HTTP.Host) {
+		return
+	}
+	k.addUnless("http.host", []string{"apiKey", "auth"},
+		"dev mode (neither %s nor auth.adapter is set) listens on loopback only: set one of them, or listen on 127.0.0.1", EnvAPIKey)
+}
+
+func (k *check) checkAuth() {
+	if k.doc.Auth == nil {
+		return
+	}
+	a := k.cfg.Auth
+	settings := k.doc.Auth
+	if a.Adapter == "workos" {
+		if text(settings, "idpDomain") == "" {
+			k.add("auth.idpDomain", "is required: enabling OAuth requires idpDomain, the subdomain part of the identity provider's URL")
+		}
+		if key := k.cfg.Environment[EnvWorkOSKey]; key != "" {
+			k.cfg.Auth.Settings = a.Settings.with("apiKey", key)
+		}
+	}
+	if a.RedirectURI != "" {
+		if _, err := webAddress(a.RedirectURI); err != nil || !strings.HasSuffix(a.RedirectURI, callbackPath) {
+			k.add("auth.redirectUri", "want an address of the form <base URL>%s", callbackPath)
+		}
+	}
+	if login := text(settings, "loginUri"); login != "" {
+		if _, err := webAddress(login); err != nil {
+			k.add("auth.loginUri", "%v", err)
+		}
+	}
+	if a.AnyAudience {
+		k.warn("auth.audience is any: tokens that were issued for other services are accepted")
+	}
+}
+
+// checkPlugin checks a section that names an adapter.
+func (k *check) checkPlugin(kind, at string, p Plugin, section map[string]any) {
+	for key := range section {
+		for _, name := range known(k.schema.section(kind)) {
+			if key != name && strings.EqualFold(key, name) {
+				k.add(join(at, key), "unknown key; did you mean %s?", name)
+			}
+		}
+	}
+	names := k.schema.builtins(kind)
+	if p.Adapter == "" || p.Path != "" || len(names) == 0 || slices.Contains(names, p.Adapter) {
+		return
+	}
+	installed := filepath.Join(k.cfg.Home, "plugins", kind+"-"+p.Adapter)
+	if _, err := os.Stat(installed); err == nil {
+		return
+	}
+	path := at
+	if section != nil {
+		path = join(at, "adapter")
+	}
+	k.addUnless(path, []string{join(at, "path"), join(at, "sha256")},
+		"there is no built-in adapter %q and no plugin %s%s", p.Adapter, installed, nearest(p.Adapter, names))
+}
+
+func (k *check) checkRegistries() {
+	first := make(map[string]int)
+	for i, r := range k.cfg.Registries {
+		at := fmt.Sprintf("registries[%d]", i)
+		k.checkPlugin("registry", at, r.Plugin, k.doc.Registries[i])
+		if r.Name == "" {
+			continue
+		}
+		if j, twice := first[r.Name]; twice {
+			k.add(at+".name", "%q is the name of registries[%d] already", r.Name, j)
+			continue
+		}
+		first[r.Name] = i
+	}
+}
+
+// builtins are the names of the built-in adapters of a kind, sorted.
+func (s *schema) builtins(kind string) []string {
+	var names []string
+	for _, a := range s.adapters {
+		if a.Kind == kind {
+			names = append(names, a.Adapter)
+		}
+	}
+	slices.Sort(names)
+	return names
+}

@@ -1,0 +1,66 @@
+package config
+
+import (
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+
+	"golang.org/x/net/http/httpguts"
+)
+
+var serverName = regexp.MustCompile(`^[a-z0-9-]+$`)
+
+// checkApps checks the declared apps: addresses, headers, and what does not go together.
+func (k *check) checkApps() {
+	for _, name := range slices.Sorted(maps.Keys(k.doc.Apps)) {
+		section := k.doc.Apps[name]
+		at := join("apps", name)
+		if !serverName.MatchString(name) {
+			k.add(at, "want a server name of lower-case letters, digits and hyphens")
+		}
+		if name == "system" {
+			k.add(at, "system is the name of the server's own tools: choose another")
+		}
+		if section.URL != "" {
+			if _, err := webAddress(section.URL); err != nil {
+				k.add(at+".url", "%v", err)
+			}
+			if len(section.Env) > 0 {
+				k.add(at+".env", "a remote server has no process to give environment variables to: use transport.headers or transport.auth")
+			}
+		}
+		for variable := range section.Env {
+			if variable == "" || strings.ContainsAny(variable, "=\x00") {
+				k.add(join(at+".env", variable), "is no name for an environment variable")
+			}
+		}
+		if section.Transport != nil {
+			k.checkTransport(at+".transport", section.Transport)
+		}
+	}
+}
+
+func (k *check) checkTransport(at string, t *transportSection) {
+	for name, value := range t.Headers {
+		if !httpguts.ValidHeaderFieldName(name) || !httpguts.ValidHeaderFieldValue(value) {
+			k.add(join(at+".headers", name), "is no valid HTTP header")
+		}
+	}
+	auth := t.Auth
+	if auth.Type != "" && auth.Type != "bearer" && auth.Token != "" {
+		k.addUnless(at+".auth.token", []string{at + ".auth.type"}, "only the type bearer takes a token")
+	}
+	if auth.Type != "" && auth.Type != "header" && auth.Name+auth.Value != "" {
+		k.addUnless(at+".auth.name", []string{at + ".auth.type"}, "only the type header takes name and value")
+	}
+	if auth.Name != "" && !httpguts.ValidHeaderFieldName(auth.Name) {
+		k.add(at+".auth.name", "is no valid HTTP header name")
+	}
+	if !httpguts.ValidHeaderFieldValue(auth.Value) {
+		k.add(at+".auth.value", "is no valid HTTP header value")
+	}
+	if !httpguts.ValidHeaderFieldValue(auth.Token) {
+		k.add(at+".auth.token", "is no valid HTTP header value")
+	}
+}

@@ -1,0 +1,220 @@
+package config
+
+import (
+	"encoding/json"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/ropewalk/ropewalk/core"
+)
+
+// document is the file's form, after defaults; schema.json says what may be in it.
+type document struct {
+	HTTP           httpSection           `json:"http"`
+	APIKey         string                `json:"apiKey"`
+	Auth           map[string]any        `json:"auth"`
+	SessionStore   any                   `json:"sessionStore"`
+	Registries     []map[string]any      `json:"registries"`
+	Features       Features              `json:"features"`
+	Apps           map[string]appSection `json:"apps"`
+	MCP            mcpSection            `json:"mcp"`
+	Log            Log                   `json:"log"`
+	PluginDefaults pluginsSection        `json:"plugins"`
+}
+
+type httpSection struct {
+	Host           string   `json:"host"`
+	Port           int      `json:"port"`
+	BaseURL        string   `json:"baseUrl"`
+	TrustedProxies []string `json:"trustedProxies"`
+	AllowedHosts   []string `json:"allowedHosts"`
+	AllowedOrigins []string `json:"allowedOrigins"`
+}
+
+type appSection struct {
+	Path      string            `json:"path"`
+	Name      string            `json:"name"`
+	Version   string            `json:"version"`
+	URL       string            `json:"url"`
+	Env       map[string]string `json:"env"`
+	Protected bool              `json:"protected"`
+	Transport *transportSection `json:"transport"`
+}
+
+type transportSection struct {
+	Type    string            `json:"type"`
+	Headers map[string]string `json:"headers"`
+	Auth    struct {
+		Type  string `json:"type"`
+		Token string `json:"token"`
+		Name  string `json:"name"`
+		Value string `json:"value"`
+	} `json:"auth"`
+}
+
+type mcpSection struct {
+	MaxSessions       int `json:"maxSessions"`
+	SessionTTLSeconds int `json:"sessionTtlSeconds"`
+}
+
+type pluginsSection struct {
+	StartTimeoutSeconds int      `json:"startTimeoutSeconds"`
+	CallTimeoutSeconds  int      `json:"callTimeoutSeconds"`
+	PassEnv             []string `json:"passEnv"`
+}
+
+// decode turns the merged value, which has passed the schema, into the document.
+func decode(value map[string]any) (document, error) {
+	var d document
+	raw, err := json.Marshal(value)
+	if err == nil {
+		err = json.Unmarshal(raw, &d)
+	}
+	if err != nil {
+		return d, fmt.Errorf("the configuration passed its schema but does not fit its type: %w", err)
+	}
+	return d, nil
+}
+
+// config builds the Config of a document. What needs more than copying is filled in by the check.
+func (d document) config(base string) *Config {
+	c := &Config{
+		HTTP:         HTTP{Host: d.HTTP.Host, Port: d.HTTP.Port},
+		APIKey:       core.Secret(d.APIKey),
+		SessionStore: plugin("sessionstore", "sessionStore", d.SessionStore, base),
+		Features:     d.Features,
+		MCP:          MCP{MaxSessions: d.MCP.MaxSessions, SessionTTL: seconds(d.MCP.SessionTTLSeconds)},
+		Log:          d.Log,
+		Plugins: Plugins{
+			StartTimeout: seconds(d.PluginDefaults.StartTimeoutSeconds),
+			CallTimeout:  seconds(d.PluginDefaults.CallTimeoutSeconds),
+			PassEnv:      d.PluginDefaults.PassEnv,
+		},
+		Apps: make(map[string]App, len(d.Apps)),
+	}
+	if d.Auth != nil {
+		c.Auth = Auth{
+			Plugin:      plugin("auth", "auth", d.Auth, base),
+			ClientID:    text(d.Auth, "clientId"),
+			RedirectURI: text(d.Auth, "redirectUri"),
+		}
+		c.Auth.Audiences, c.Auth.AnyAudience = audiences(d.Auth["audience"])
+	}
+	for i, section := range d.Registries {
+		at := fmt.Sprintf("registries[%d]", i)
+		c.Registries = append(c.Registries, Registry{Plugin: plugin("registry", at, section, base), Name: text(section, "name")})
+	}
+	for name, section := range d.Apps {
+		c.Apps[name] = section.app(base)
+	}
+	return c
+}
+
+// plugin reads an adapter's section: a name alone, or a mapping.
+func plugin(kind, at string, section any, base string) Plugin {
+	if name, short := section.(string); short {
+		return Plugin{Adapter: name, At: at}
+	}
+	keys, _ := section.(map[string]any)
+	p := Plugin{Adapter: text(keys, "adapter"), SHA256: text(keys, "sha256"), At: at}
+	if path := text(keys, "path"); path != "" {
+		p.Path = absolute(base, path)
+	}
+	settings := make(map[string]any)
+	for k, v := range keys {
+		if !slices.Contains(hostKeys(kind), k) {
+			settings[k] = v
+		}
+	}
+	if len(settings) > 0 {
+		if raw, err := json.Marshal(settings); err == nil {
+			p.Settings = NewSettings(raw)
+		}
+	}
+	return p
+}
+
+// with returns the settings with one more key, unless it is set already.
+func (s Settings) with(key, value string) Settings {
+	object := make(map[string]any)
+	if json.Unmarshal(s.JSON(), &object) != nil || object[key] != nil {
+		return s
+	}
+	object[key] = value
+	raw, err := json.Marshal(object)
+	if err != nil {
+		return s
+	}
+	return NewSettings(raw)
+}
+
+// audiences reads auth.audience: a list, one, or the word any.
+func audiences(v any) (list []string, any bool) {
+	switch v := v.(type) {
+	case string:
+		if v == "any" {
+			return nil, true
+		}
+		return []string{v}, false
+	default:
+		return texts(v), false
+	}
+}
+
+func (s appSection) app(base string) App {
+	app := App{Version: s.Version, Env: secrets(s.Env), Protected: s.Protected}
+	switch {
+	case s.Path != "":
+		app.Source = core.Source{Kind: core.SourcePath, Ref: absolute(base, s.Path)}
+	case s.Name != "":
+		app.Source = core.Source{Kind: core.SourceName, Ref: s.Name}
+	case s.URL != "":
+		app.Source = core.Source{Kind: core.SourceURL, Ref: s.URL}
+		app.Remote = &core.Remote{URL: s.URL, Type: "streamable-http", Auth: core.RemoteAuth{Type: "none"}}
+	}
+	if t := s.Transport; t != nil && app.Remote != nil {
+		app.Remote.Type, app.Remote.Headers = t.Type, secrets(t.Headers)
+		if t.Auth.Type != "" {
+			app.Remote.Auth = core.RemoteAuth{Type: t.Auth.Type, Token: core.Secret(t.Auth.Token), Name: t.Auth.Name, Value: core.Secret(t.Auth.Value)}
+		}
+	}
+	return app
+}
+
+func secrets(in map[string]string) map[string]core.Secret {
+	if len(in) == 0 {
+		return nil
+	}
+	out := make(map[string]core.Secret, len(in))
+	for k, v := range in {
+		out[k] = core.Secret(v)
+	}
+	return out
+}
+
+func text(section map[string]any, key string) string {
+	s, _ := section[key].(string)
+	return s
+}
+
+func texts(v any) []string {
+	list, _ := v.([]any)
+	var out []string
+	for _, item := range list {
+		if s, ok := item.(string); ok {
+			out = append(out, s)
+		}
+	}
+	return out
+}
+
+func seconds(n int) time.Duration { return time.Duration(n) * time.Second }
+
+func absolute(base, path string) string {
+	if filepath.IsAbs(path) {
+		return filepath.Clean(path)
+	}
+	return filepath.Join(base, path)
+}

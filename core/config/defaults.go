@@ -1,0 +1,33 @@
+package config
+
+import "encoding/json"
+
+// fill puts the schema's defaults where nothing is set, and goes on inside the mappings.
+func fill(part map[string]any, value map[string]any) {
+	properties, _ := part["properties"].(map[string]any)
+	for key, p := range properties {
+		child, _ := p.(map[string]any)
+		if byDefault, has := child["default"]; has && value[key] == nil {
+			value[key] = clone(byDefault)
+		}
+	}
+	for key, v := range value {
+		if inner, isMap := v.(map[string]any); isMap {
+			if child := childOf(part, key); child != nil {
+				fill(child, inner)
+			}
+		}
+	}
+}
+
+func clone(v any) any {
+	raw, err := json.Marshal(v)
+	if err != nil {
+		return v
+	}
+	var out any
+	if json.Unmarshal(raw, &out) != nil {
+		return v
+	}
+	return out
+}

@@ -1,0 +1,27 @@
+package config
+
+import "reflect"
+
+// Diff names the sections in which two configurations differ, as the file names them: home, http,
+// apiKey, auth, sessionStore, registries, features, apps, mcp, log, plugins. A reload applies what it can
+// and says of the rest that it takes a new start. The environment and the places count as nothing.
+func Diff(before, after *Config) []string {
+	var names []string
+	differ := func(name string, a, b any) {
+		if !reflect.DeepEqual(a, b) {
+			names = append(names, name)
+		}
+	}
+	differ("home", before.Home, after.Home)
+	differ("http", [...]any{before.HTTP, before.AllowedOrigins}, [...]any{after.HTTP, after.AllowedOrigins})
+	differ("apiKey", before.APIKey, after.APIKey)
+	differ("auth", before.Auth, after.Auth)
+	differ("sessionStore", before.SessionStore, after.SessionStore)
+	differ("registries", before.Registries, after.Registries)
+	differ("features", before.Features, after.Features)
+	differ("apps", before.Apps, after.Apps)
+	differ("mcp", before.MCP, after.MCP)
+	differ("log", before.Log, after.Log)
+	differ("plugins", before.Plugins, after.Plugins)
+	return names
+}

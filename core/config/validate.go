@@ -1,0 +1,263 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/agnivade/levenshtein"
+	"github.com/santhosh-tekuri/jsonschema/v6"
+	"github.com/santhosh-tekuri/jsonschema/v6/kind"
+)
+
+// validate holds a layer against the schema, and takes out of its value what was refused, so
+// that the rest can still be checked.
+func (s *schema) validate(l *layer) {
+	dropEmpty(s.root, l.value)
+	err := s.compiled.Validate(map[string]any(l.value))
+	if err == nil {
+		return
+	}
+	refused, ok := errors.AsType[*jsonschema.ValidationError](err)
+	if !ok {
+		l.problems = append(l.problems, Problem{Message: err.Error()})
+		return
+	}
+	v := validation{schema: s, layer: l}
+	v.tell(refused)
+	for _, location := range v.bad {
+		prune(l.value, location)
+	}
+}
+
+type validation struct {
+	*schema
+	*layer
+	bad [][]string // locations of refused values
+}
+
+// tell turns a tree of validation errors into problems.
+func (v *validation) tell(e *jsonschema.ValidationError) {
+	part := v.at(e.SchemaURL)
+	wants, _ := part["x-wants"].(string)
+	switch k := e.ErrorKind.(type) {
+	case *kind.AdditionalProperties:
+		for _, name := range k.Properties {
+			v.refuse(append(slices.Clone(e.InstanceLocation), name), "unknown key%s", nearest(name, known(part)))
+		}
+	case *kind.Required:
+		for _, name := range k.Missing {
+			v.miss(e.InstanceLocation, name, "is required")
+		}
+	case *kind.DependentRequired:
+		for _, name := range k.Missing {
+			v.miss(e.InstanceLocation, k.Prop, "needs "+name+" beside it")
+		}
+	case *kind.PropertyNames: // the library's location of these is not reliable: see checkApps
+	case *kind.OneOf, *kind.AnyOf, *kind.Not:
+		v.miss(e.InstanceLocation, "", "want "+wants)
+	case *kind.Enum:
+		v.refuse(e.InstanceLocation, "%s", v.notOneOf(e.InstanceLocation, k))
+	case *kind.Schema, *kind.Group, *kind.AllOf, *kind.Reference:
+		for _, cause := range e.Causes {
+			v.tell(cause)
+		}
+	default:
+		v.refuse(e.InstanceLocation, "%s", plainly(k, wants))
+	}
+}
+
+// plainly words what is wrong with one value, without showing it.
+func plainly(k jsonschema.ErrorKind, wants string) string {
+	switch k := k.(type) {
+	case *kind.Type:
+		want := make([]string, len(k.Want))
+		for i, w := range k.Want {
+			want[i] = word(w)
+		}
+		return fmt.Sprintf("want %s, not %s", strings.Join(want, " or "), word(k.Got))
+	case *kind.Minimum:
+		return "must be at least " + k.Want.RatString()
+	case *kind.Maximum:
+		return "must be at most " + k.Want.RatString()
+	case *kind.MinLength:
+		if k.Want == 1 {
+			return "must not be empty"
+		}
+		return fmt.Sprintf("must have at least %d characters", k.Want)
+	case *kind.MaxLength:
+		return fmt.Sprintf("must have at most %d characters", k.Want)
+	case *kind.MinItems:
+		return fmt.Sprintf("must have at least %d entries", k.Want)
+	}
+	if wants != "" {
+		return "want " + wants
+	}
+	return "does not fit the schema: " + strings.Join(k.KeywordPath(), "/")
+}
+
+// word is a JSON type as an operator calls it.
+func word(jsonType string) string {
+	switch jsonType {
+	case "string":
+		return "text"
+	case "integer":
+		return "a whole number"
+	case "number":
+		return "a number"
+	case "boolean":
+		return "true or false"
+	case "array":
+		return "a list"
+	case "object":
+		return "a mapping"
+	}
+	return "nothing"
+}
+
+func (v *validation) notOneOf(location []string, k *kind.Enum) string {
+	var options []string
+	for _, w := range k.Want {
+		options = append(options, fmt.Sprint(w))
+	}
+	got, isText := k.Got.(string)
+	if !isText || v.expanded[v.path(location)] {
+		return "must be one of " + strings.Join(options, ", ")
+	}
+	return fmt.Sprintf("%q is none of %s%s", got, strings.Join(options, ", "), nearestOnly(got, options))
+}
+
+// refuse reports a value and takes it out.
+func (v *validation) refuse(location []string, format string, args ...any) {
+	v.report(v.path(location), v.path(location), fmt.Sprintf(format, args...))
+	v.bad = append(v.bad, location)
+}
+
+// miss reports that something is not there; the values that are there stay.
+func (v *validation) miss(location []string, name, message string) {
+	around := v.path(location)
+	path := around
+	if name != "" {
+		path = join(around, name)
+	}
+	v.report(path, around, message)
+}
+
+func (v *validation) report(path, around, message string) {
+	place, ok := v.places[path]
+	if !ok {
+		place = v.places[around]
+	}
+	v.problems = append(v.problems, Problem{Place: place, Path: path, Message: message})
+}
+
+// path writes a location as an operator reads it: registries[1].adapter.
+func (v *validation) path(location []string) string {
+	var here any = map[string]any(v.value)
+	path := ""
+	for _, step := range location {
+		switch node := here.(type) {
+		case []any:
+			path += "[" + step + "]"
+			i, err := strconv.Atoi(step)
+			if err == nil && i < len(node) {
+				here = node[i]
+			}
+		case map[string]any:
+			path = join(path, step)
+			here = node[step]
+		default:
+			path = join(path, step)
+		}
+	}
+	return path
+}
+
+// nearest suggests the known name that was probably meant, else lists them all.
+func nearest(name string, names []string) string {
+	if s := nearestOnly(name, names); s != "" {
+		return s
+	}
+	if len(names) == 0 {
+		return ""
+	}
+	return "; known are " + strings.Join(names, ", ")
+}
+
+func nearestOnly(name string, names []string) string {
+	best, distance := "", max(2, len(name)/3)+1
+	for _, n := range names {
+		if d := levenshtein.ComputeDistance(strings.ToLower(name), strings.ToLower(n)); d < distance {
+			best, distance = n, d
+		}
+	}
+	if best == "" {
+		return ""
+	}
+	return "; did you mean " + best + "?"
+}
+
+// prune takes the value at a location out of its mapping; in a list, nothing takes its place.
+func prune(root map[string]any, location []string) {
+	if len(location) == 0 {
+		clear(root)
+		return
+	}
+	var here any = root
+	for i, step := range location {
+		last := i == len(location)-1
+		switch node := here.(type) {
+		case map[string]any:
+			if last {
+				delete(node, step)
+			}
+			here = node[step]
+		case []any:
+			index, err := strconv.Atoi(step)
+			if err != nil || index >= len(node) {
+				return
+			}
+			if last {
+				node[index] = nil
+			}
+			here = node[index]
+		}
+	}
+}
+
+// dropEmpty removes known keys that were given no value: `http:` with every line beneath it
+// commented out counts as not set.
+func dropEmpty(part map[string]any, value any) {
+	switch value := value.(type) {
+	case map[string]any:
+		for _, key := range slices.Collect(maps.Keys(value)) {
+			child := childOf(part, key)
+			if child == nil {
+				continue
+			}
+			if value[key] == nil {
+				delete(value, key)
+				continue
+			}
+			dropEmpty(child, value[key])
+		}
+	case []any:
+		items, _ := part["items"].(map[string]any)
+		for _, item := range value {
+			dropEmpty(items, item)
+		}
+	}
+}
+
+// childOf is the schema of a key: its own, else the one for all other keys; nil when unknown.
+func childOf(part map[string]any, key string) map[string]any {
+	properties, _ := part["properties"].(map[string]any)
+	if child, ok := properties[key].(map[string]any); ok {
+		return child
+	}
+	child, _ := part["additionalProperties"].(map[string]any)
+	return child
+}
