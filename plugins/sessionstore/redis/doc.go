@@ -1,0 +1,8 @@
+// Package redis is a session store in Redis (7 or newer, or Valkey): one server, a cluster, or a
+// set watched by sentinels, shared by all replicas of the server.
+//
+// Each session is one string key: its last access in milliseconds, a space, and the record as
+// JSON, written with its lifetime by one SET. A touch is a script on that one key, so it is atomic
+// and works in a cluster, where each key has its own node. Redis itself ends lifetimes; nothing is
+// listed or scanned.
+package redis

@@ -1,0 +1,149 @@
+package redis
+
+import (
+	"context"
+	_ "embed"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/ropewalk/ropewalk/plugins"
+	"github.com/ropewalk/ropewalk/plugins/sessionstore"
+)
+
+// Store is a sessionstore.Store in Redis. It is ready after Configure.
+type Store struct {
+	client redis.UniversalClient
+	prefix string
+	touch  *redis.Script
+}
+
+//go:embed touch.lua
+var touchScript string
+
+// New returns a store that Configure makes ready.
+func New() *Store { return &Store{touch: redis.NewScript(touchScript)} }
+
+// Name is "redis".
+func (*Store) Name() string { return "redis" }
+
+// Validate implements plugins.Validator.
+func (*Store) Validate(_ context.Context, c plugins.Config) error {
+	config := defaults()
+	return c.Decode(&config)
+}
+
+// Configure implements plugins.Configurer. Redis must answer.
+func (s *Store) Configure(ctx context.Context, c plugins.Config) error {
+	config := defaults()
+	if err := c.Decode(&config); err != nil {
+		return err
+	}
+	client, err := config.connect()
+	if err != nil {
+		return err
+	}
+	if err := client.Ping(ctx).Err(); err != nil {
+		_ = client.Close()
+		return away(err)
+	}
+	s.client, s.prefix = client, config.KeyPrefix
+	return nil
+}
+
+// Close implements io.Closer.
+func (s *Store) Close() error {
+	if s.client == nil {
+		return nil
+	}
+	return s.client.Close()
+}
+
+// Put implements sessionstore.Store.
+func (s *Store) Put(ctx context.Context, rec sessionstore.Record, ttl time.Duration) error {
+	if err := sessionstore.CheckPut(rec, ttl); err != nil {
+		return err
+	}
+	value, err := encode(rec)
+	if err != nil {
+		return err
+	}
+	return away(s.client.Do(ctx, "SET", s.prefix+rec.ID, value, "PX", millis(ttl)).Err())
+}
+
+// Get implements sessionstore.Store.
+func (s *Store) Get(ctx context.Context, id string) (sessionstore.Record, error) {
+	value, err := s.client.Get(ctx, s.prefix+id).Result()
+	if errors.Is(err, redis.Nil) {
+		return sessionstore.Record{}, fmt.Errorf("session: %w", plugins.ErrNotFound)
+	}
+	if err != nil {
+		return sessionstore.Record{}, away(err)
+	}
+	return decode(value)
+}
+
+// Touch implements sessionstore.Store: one round trip, and a second one when a node does not know
+// the script yet.
+func (s *Store) Touch(ctx context.Context, batch []sessionstore.Touch) error {
+	if err := sessionstore.CheckTouch(batch); err != nil || len(batch) == 0 {
+		return err
+	}
+	var unknown []sessionstore.Touch
+	for i, err := range s.each(ctx, batch, s.touch.EvalSha) {
+		if redis.HasErrorPrefix(err, "NOSCRIPT") {
+			unknown = append(unknown, batch[i])
+		} else if err != nil {
+			return away(err)
+		}
+	}
+	for _, err := range s.each(ctx, unknown, s.touch.Eval) {
+		if err != nil {
+			return away(err)
+		}
+	}
+	return nil
+}
+
+type evaluate func(ctx context.Context, c redis.Scripter, keys []string, args ...any) *redis.Cmd
+
+// each runs the script on every session of a batch in one pipeline; one error for each.
+func (s *Store) each(ctx context.Context, batch []sessionstore.Touch, eval evaluate) []error {
+	if len(batch) == 0 {
+		return nil
+	}
+	results := make([]*redis.Cmd, len(batch))
+	_, failed := s.client.Pipelined(ctx, func(pipe redis.Pipeliner) error {
+		for i, touch := range batch {
+			results[i] = eval(ctx, pipe, []string{s.prefix + touch.ID}, touch.LastAccessedAt.UnixMilli(), millis(touch.TTL))
+		}
+		return nil
+	})
+	errs := make([]error, len(batch))
+	for i, result := range results {
+		errs[i] = result.Err()
+		if errs[i] == nil && failed != nil && result.Val() == nil {
+			errs[i] = failed
+		}
+	}
+	return errs
+}
+
+// Delete implements sessionstore.Store.
+func (s *Store) Delete(ctx context.Context, id string) error {
+	return away(s.client.Del(ctx, s.prefix+id).Err())
+}
+
+// millis is what Redis counts in; a lifetime under a millisecond still is one.
+func millis(d time.Duration) int64 { return max(1, d.Milliseconds()) }
+
+// away says that Redis could not be asked: whatever it answered instead of the truth, the caller
+// must not take a session for gone.
+func away(err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("redis: %w: %w", plugins.ErrUnavailable, err)
+}
