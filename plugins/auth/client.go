@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
+	"unicode/utf8"
 
 	"google.golang.org/grpc"
 
@@ -45,6 +47,9 @@ func (c client) Describe(ctx context.Context) (Description, error) {
 }
 
 func (c client) Verify(ctx context.Context, req VerifyRequest) (Identity, error) {
+	if !utf8.ValidString(req.Token) { // the wire carries text only
+		return Identity{}, fmt.Errorf("%w: the token is not text", plugins.ErrUnauthenticated)
+	}
 	resp, err := c.wire.Verify(ctx, &authv1.VerifyRequest{Token: req.Token, Audiences: req.Audiences})
 	if err != nil {
 		return Identity{}, err
@@ -82,6 +87,9 @@ func (c client) AuthorizeURL(ctx context.Context, req AuthorizeRequest) (string,
 }
 
 func (c client) Exchange(ctx context.Context, req ExchangeRequest) (Identity, error) {
+	if !utf8.ValidString(req.Code) {
+		return Identity{}, fmt.Errorf("%w: the code is not text", plugins.ErrUnauthenticated)
+	}
 	resp, err := c.login.Exchange(ctx, &authv1.ExchangeRequest{
 		RedirectUri: req.RedirectURI, Code: req.Code, Nonce: req.Nonce, CodeVerifier: req.CodeVerifier,
 	})

@@ -66,25 +66,24 @@ func sameHost(req *http.Request, via []*http.Request) error {
 	return nil
 }
 
-// statusError is an answer other than 200.
-type statusError struct{ code int }
-
-func (e statusError) Error() string { return fmt.Sprintf("answered %d", e.code) }
-
-// fetch gets a document of at most limit bytes.
-func fetch(ctx context.Context, client *http.Client, address string, limit int64) ([]byte, error) {
+// Fetch gets a document of at most limit bytes; every answer but 200 is an error. bearer is shown
+// when it is not empty.
+func Fetch(ctx context.Context, client *http.Client, address, bearer string, limit int64) ([]byte, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
 	if err != nil {
 		return nil, err
 	}
 	req.Header.Set("Accept", "application/json")
+	if bearer != "" {
+		req.Header.Set("Authorization", "Bearer "+bearer)
+	}
 	resp, err := client.Do(req)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { _ = resp.Body.Close() }()
 	if resp.StatusCode != http.StatusOK {
-		return nil, fmt.Errorf("%s %w", address, statusError{resp.StatusCode})
+		return nil, fmt.Errorf("%s answered %d", address, resp.StatusCode)
 	}
 	body, err := io.ReadAll(io.LimitReader(resp.Body, limit+1))
 	if err != nil {

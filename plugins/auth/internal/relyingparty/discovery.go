@@ -67,7 +67,7 @@ func discover(ctx context.Context, client *http.Client, issuer string, needKeys 
 }
 
 func readDocument(ctx context.Context, client *http.Client, place string) (document, error) {
-	body, err := fetch(ctx, client, place, documentLimit)
+	body, err := Fetch(ctx, client, place, "", documentLimit)
 	if err != nil {
 		return document{}, err
 	}

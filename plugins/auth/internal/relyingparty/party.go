@@ -65,7 +65,7 @@ func (p *Party) fetchKeys(ctx context.Context) (keySet, error) {
 		}
 		address = doc.JWKSURI
 	}
-	body, err := fetch(ctx, p.client, address, keysLimit)
+	body, err := Fetch(ctx, p.client, address, "", keysLimit)
 	if err != nil {
 		return nil, err
 	}

@@ -1,0 +1,103 @@
+package static
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+
+	"github.com/ropewalk/ropewalk/plugins"
+)
+
+const (
+	fileLimit = 4 << 20
+	// badFor is how long the last good tokens hold once the file is gone or cannot be read: long
+	// enough for an editor that writes in place, too short for a withdrawn token to matter.
+	badFor = time.Minute
+)
+
+// file is a token file that is read again when it has changed.
+type file struct {
+	path string
+	log  hclog.Logger
+
+	mu       sync.Mutex
+	entries  entries
+	seen     os.FileInfo // of the last reading, good or bad; nil when there was no file
+	bad      error       // why the last reading failed; nil when it went well
+	badSince time.Time
+}
+
+// current returns the tokens as the file has them now. While the file is bad the last good ones
+// hold for badFor; then nobody can be told from anybody, which is plugins.ErrUnavailable.
+func (f *file) current() (entries, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	now, err := os.Stat(f.path)
+	if changed(f.seen, now, err) {
+		f.reload()
+	}
+	if f.bad != nil && time.Since(f.badSince) > badFor {
+		return nil, fmt.Errorf("%w: the token file is bad: %w", plugins.ErrUnavailable, f.bad)
+	}
+	return f.entries, nil
+}
+
+func (f *file) load() error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.reload()
+	return f.bad
+}
+
+func (f *file) reload() {
+	loaded, info, err := read(f.path)
+	f.seen = info
+	if err == nil {
+		f.entries, f.bad = loaded, nil
+		f.log.Info("The token file was read.", "path", f.path, "tokens", len(loaded))
+		return
+	}
+	if f.bad == nil {
+		f.badSince = time.Now()
+	}
+	f.bad = err
+	f.log.Error("The token file cannot be used; what it held before stays good for a minute.", "path", f.path, "error", err)
+}
+
+// changed compares what identifies one state of a file: which file, when written, how long.
+func changed(before, now os.FileInfo, err error) bool {
+	if before == nil || err != nil {
+		return before != nil || err == nil
+	}
+	return !os.SameFile(before, now) || !before.ModTime().Equal(now.ModTime()) || before.Size() != now.Size()
+}
+
+// read takes the state of the file before its bytes: what is written meanwhile is seen next time.
+func read(path string) (entries, os.FileInfo, error) {
+	in, err := os.Open(path)
+	if err != nil {
+		return nil, nil, errors.Unwrap(err)
+	}
+	defer func() { _ = in.Close() }()
+	info, err := in.Stat()
+	if err != nil {
+		return nil, nil, err
+	}
+	if !info.Mode().IsRegular() {
+		return nil, info, errors.New("is not a file")
+	}
+	body, err := io.ReadAll(io.LimitReader(in, fileLimit+1))
+	if err != nil {
+		return nil, info, err
+	}
+	if len(body) > fileLimit {
+		return nil, info, fmt.Errorf("is larger than %d bytes", fileLimit)
+	}
+	loaded, err := parse(body)
+	return loaded, info, err
+}

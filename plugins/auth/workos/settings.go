@@ -1,0 +1,65 @@
+package workos
+
+import (
+	"regexp"
+
+	"github.com/ropewalk/ropewalk/plugins"
+	"github.com/ropewalk/ropewalk/plugins/auth/internal/relyingparty"
+)
+
+// Settings are the adapter's settings (spec part 5).
+type Settings struct {
+	// IDPDomain is the subdomain of the AuthKit domain: https://<idpDomain>.authkit.app.
+	IDPDomain string `json:"idpDomain"`
+	// Issuer replaces that URL, for an AuthKit with a domain of its own.
+	Issuer string `json:"issuer"`
+	// ClientID and RedirectURI make browser login possible; the client id is an audience too.
+	ClientID string `json:"clientId"`
+	// ClientSecret is left out for a public client.
+	ClientSecret plugins.Secret `json:"clientSecret"`
+	// RedirectURI is {base_url}/v1/auth/callback.
+	RedirectURI string `json:"redirectUri"`
+	// OrganizationID lets only members of that organization in.
+	OrganizationID string `json:"organizationId"`
+	// APIKey asks WorkOS for memberships. The server fills it from WORKOS_API_KEY.
+	APIKey plugins.Secret `json:"apiKey"`
+	// APIURL is where WorkOS' API is.
+	APIURL string `json:"apiUrl"`
+	// Audiences are accepted beside the server's own and the client id.
+	Audiences []string `json:"audiences"`
+}
+
+func defaults() Settings { return Settings{APIURL: "https://api.workos.com"} }
+
+// Check has the rules that types do not express.
+func (s *Settings) Check(problems *plugins.ConfigError) {
+	switch {
+	case s.IDPDomain == "" && s.Issuer == "":
+		problems.Add("idpDomain", "must be set to the subdomain of your AuthKit domain: example for https://example.authkit.app")
+	case s.IDPDomain != "" && s.Issuer != "":
+		problems.Add("issuer", "says the same as idpDomain: leave one of them out")
+	case s.IDPDomain != "" && !regexp.MustCompile(`^[a-zA-Z0-9-]{1,63}$`).MatchString(s.IDPDomain):
+		problems.Add("idpDomain", "must be the subdomain alone: example for https://example.authkit.app")
+	}
+	for path, address := range map[string]string{"issuer": s.Issuer, "redirectUri": s.RedirectURI, "apiUrl": s.APIURL} {
+		if err := relyingparty.CheckURL(address); address != "" && err != nil {
+			problems.Add(path, "%v", err)
+		}
+	}
+	if s.APIURL == "" {
+		problems.Add("apiUrl", "must not be empty; leave it out to get https://api.workos.com")
+	}
+	if s.RedirectURI != "" && s.ClientID == "" {
+		problems.Add("clientId", "must be set when redirectUri is: a browser login needs both")
+	}
+	if s.ClientSecret != "" && s.ClientID == "" {
+		problems.Add("clientId", "must be set when clientSecret is")
+	}
+}
+
+func (s *Settings) issuer() string {
+	if s.Issuer != "" {
+		return s.Issuer
+	}
+	return "https://" + s.IDPDomain + ".authkit.app"
+}

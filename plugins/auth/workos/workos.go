@@ -1,0 +1,126 @@
+package workos
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+	"strings"
+
+	"github.com/hashicorp/go-hclog"
+
+	"github.com/ropewalk/ropewalk/plugins"
+	"github.com/ropewalk/ropewalk/plugins/auth"
+	"github.com/ropewalk/ropewalk/plugins/auth/internal/relyingparty"
+)
+
+// Adapter trusts one AuthKit. It serves after Configure.
+type Adapter struct {
+	log      hclog.Logger
+	settings Settings
+	party    *relyingparty.Party
+	members  *members // nil when memberships cannot or need not be asked for
+}
+
+// New returns an Adapter that waits for its settings.
+func New() *Adapter { return &Adapter{log: hclog.NewNullLogger()} }
+
+// Name is the adapter's name in auth.adapter.
+func (*Adapter) Name() string { return "workos" }
+
+// UseLogger sets where the adapter logs.
+func (a *Adapter) UseLogger(log hclog.Logger) { a.log = log }
+
+// Validate judges settings without taking them.
+func (*Adapter) Validate(_ context.Context, c plugins.Config) error {
+	settings := defaults()
+	return c.Decode(&settings)
+}
+
+// Configure takes the settings. It asks WorkOS nothing.
+func (a *Adapter) Configure(_ context.Context, c plugins.Config) error {
+	settings := defaults()
+	if err := c.Decode(&settings); err != nil {
+		return err
+	}
+	a.settings = settings
+	options := relyingparty.Options{
+		Issuer: settings.issuer(), JWKSURI: strings.TrimSuffix(settings.issuer(), "/") + "/oauth2/jwks",
+		ClientID: settings.ClientID, ClientSecret: settings.ClientSecret.Reveal(),
+		RedirectURI: settings.RedirectURI, Scopes: []string{"openid", "profile", "email"},
+		Organization: settings.OrganizationID, OrganizationClaim: "org_id", Log: a.log,
+	}
+	switch {
+	case settings.OrganizationID == "":
+		// A role is one in the token's own organization, and says nothing about this server's.
+	case settings.APIKey == "":
+		options.RoleClaim = "role"
+		a.log.Warn("There is no API key of WorkOS: membership and role are believed as the token states them. Set WORKOS_API_KEY to have them asked for.")
+	default:
+		a.members = newMembers(settings.APIURL, settings.APIKey, settings.OrganizationID, a.log)
+	}
+	a.party = relyingparty.New(options)
+	return nil
+}
+
+// Close ends what is under way.
+func (a *Adapter) Close() error {
+	if a.party != nil {
+		a.party.Close()
+	}
+	if a.members != nil {
+		a.members.close()
+	}
+	return nil
+}
+
+// Describe implements auth.Adapter.
+func (a *Adapter) Describe(context.Context) (auth.Description, error) {
+	audiences := slices.Clone(a.settings.Audiences)
+	if a.settings.ClientID != "" {
+		audiences = append(audiences, a.settings.ClientID)
+	}
+	issuer := a.settings.issuer()
+	return auth.Description{
+		Issuer: issuer, AuthorizationServers: []string{issuer}, Audiences: audiences, Login: a.party.CanLogin(),
+	}, nil
+}
+
+// Verify implements auth.Adapter.
+func (a *Adapter) Verify(ctx context.Context, req auth.VerifyRequest) (auth.Identity, error) {
+	id, err := a.party.Verify(ctx, req)
+	if err != nil {
+		return auth.Identity{}, err
+	}
+	return a.withMembership(ctx, id)
+}
+
+// Metadata implements auth.Adapter.
+func (a *Adapter) Metadata(ctx context.Context) (json.RawMessage, error) {
+	return a.party.Metadata(ctx)
+}
+
+// AuthorizeURL implements auth.Login.
+func (a *Adapter) AuthorizeURL(ctx context.Context, req auth.AuthorizeRequest) (string, error) {
+	return a.party.AuthorizeURL(ctx, req)
+}
+
+// Exchange implements auth.Login.
+func (a *Adapter) Exchange(ctx context.Context, req auth.ExchangeRequest) (auth.Identity, error) {
+	id, err := a.party.Exchange(ctx, req)
+	if err != nil {
+		return auth.Identity{}, err
+	}
+	return a.withMembership(ctx, id)
+}
+
+func (a *Adapter) withMembership(ctx context.Context, id auth.Identity) (auth.Identity, error) {
+	if a.members == nil {
+		return id, nil
+	}
+	role, err := a.members.role(ctx, id.Subject)
+	if err != nil {
+		return auth.Identity{}, err
+	}
+	id.OrgRole = role
+	return id, nil
+}
