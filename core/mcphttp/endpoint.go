@@ -1,0 +1,144 @@
+package mcphttp
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net/netip"
+	"time"
+
+	"github.com/gofiber/fiber/v2"
+	"github.com/hashicorp/go-hclog"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/ropewalk/ropewalk/core"
+	"github.com/ropewalk/ropewalk/core/stream"
+	"github.com/ropewalk/ropewalk/core/tools"
+	"github.com/ropewalk/ropewalk/plugins/auth"
+	"github.com/ropewalk/ropewalk/plugins/sessionstore"
+)
+
+// Tools is the hall behind this door: the tools a caller sees and may call.
+type Tools interface {
+	List(c core.Caller) []tools.Listed
+	Call(ctx context.Context, c core.Caller, call tools.Call) (json.RawMessage, error)
+	Watch(workspace string, changed func()) (stop func())
+}
+
+// Access says who is calling, and what an authorization server must know. Its errors are
+// core.Errors: CodeUnauthenticated, CodeWorkspaceDenied, CodeUnavailable, and CodeNotFound from
+// Describe and Metadata when there is no auth adapter.
+type Access interface {
+	Dev() bool
+	MCP(ctx context.Context, bearer string) (core.Identity, error)
+	Caller(ctx context.Context, id core.Identity, workspace string) (core.Caller, error)
+	Describe(ctx context.Context) (auth.Description, error)
+	Metadata(ctx context.Context) (json.RawMessage, error)
+}
+
+// Features answers whether a feature flag is on.
+type Features interface{ Enabled(flag string) bool }
+
+// Options is what an Endpoint is made of. Tools, Access, Store, Features and Logger are required.
+type Options struct {
+	Tools    Tools
+	Access   Access
+	Store    sessionstore.Store
+	Features Features
+	Logger   hclog.Logger
+
+	MaxSessions int           // live sessions of this process; 0 means 100 (spec part 8)
+	SessionTTL  time.Duration // idle time after which a session ends; 0 means 8 hours
+	MaxBody     int           // bytes of one request body; 0 means 4 MiB
+
+	TrustedProxies []netip.Prefix // whose X-Forwarded-Proto counts
+	AllowedHosts   []string       // Host values accepted beside loopback ones; host or host:port
+	AllowedOrigins []string       // Origin values accepted beside the endpoint's own
+	BaseURL        func() string  // the public address; nil or "" means as the client connected
+	Version        string         // of the server, for serverInfo
+}
+
+// Endpoint serves /mcp. It is safe for concurrent use.
+type Endpoint struct {
+	o      Options
+	log    hclog.Logger
+	site   site
+	server *mcp.Server
+	live   *sessions
+	ledger *ledger
+	hub    *hub
+	papers *papers
+
+	streams *stream.Streams
+
+	root    context.Context // the parent of every call's context; ends with Close
+	stop    context.CancelFunc
+	flushed chan struct{} // closed when the write-behind has stopped
+}
+
+// New returns an Endpoint that serves from its Mount on. It runs one goroutine until Close.
+func New(o Options) *Endpoint {
+	if o.MaxSessions == 0 {
+		o.MaxSessions = 100
+	}
+	if o.SessionTTL == 0 {
+		o.SessionTTL = 8 * time.Hour
+	}
+	if o.MaxBody == 0 {
+		o.MaxBody = 4 << 20
+	}
+	e := &Endpoint{o: o, log: o.Logger, site: newSite(o), streams: stream.New(o.Logger), flushed: make(chan struct{})}
+	e.root, e.stop = context.WithCancel(context.Background())
+	e.server = e.newServer()
+	e.live = newSessions(o.MaxSessions)
+	e.ledger = newLedger(o.Store, o.SessionTTL, o.Logger)
+	e.hub = newHub(o.Tools, e.announce)
+	e.papers = &papers{access: o.Access}
+	go func() {
+		defer close(e.flushed)
+		e.ledger.run(e.root)
+	}()
+	return e
+}
+
+// Mount registers /mcp and the discovery documents (spec 4.10, 4.11). Headers that outer
+// middleware sets, before or after the handler, are sent with every answer, streams included.
+func (e *Endpoint) Mount(r fiber.Router) {
+	r.All("/mcp", e.serve)
+	r.Get("/.well-known/oauth-protected-resource", e.protectedResource(""))
+	r.Get("/.well-known/oauth-protected-resource/mcp", e.protectedResource("/mcp"))
+	r.Get("/.well-known/oauth-authorization-server", e.authorizationServer)
+}
+
+// announce tells every session of a workspace that its tools changed.
+func (e *Endpoint) announce(workspace string) {
+	for _, s := range e.live.all() {
+		if s.owner.Workspace.ID == workspace {
+			s.listChanged()
+		}
+	}
+}
+
+// UseStore makes store the one that is asked and written from its return on. Every live session
+// is written to it first; when that fails the old store stays and the error says why.
+func (e *Endpoint) UseStore(ctx context.Context, store sessionstore.Store) error {
+	return e.ledger.swap(ctx, store, e.live.records)
+}
+
+// Close refuses new work at once, lets the calls in flight finish until ctx ends, then ends every
+// session and stream. Session records stay in the store: another process, or the next start, then
+// answers `unavailable` instead of `not_found` (spec 4.10 rule 6).
+func (e *Endpoint) Close(ctx context.Context) error {
+	e.live.refuse()
+	err := e.live.drained(ctx)
+	for _, s := range e.live.all() {
+		if e.live.remove(s) {
+			e.finish(s)
+		}
+	}
+	err = errors.Join(err, e.streams.Shutdown(ctx))
+	e.stop()
+	<-e.flushed
+	e.ledger.flush(ctx)
+	return err
+}

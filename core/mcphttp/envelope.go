@@ -1,0 +1,218 @@
+package mcphttp
+
+import (
+	"bytes"
+	"encoding/json"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+)
+
+const (
+	maxDepth = 1000 // nesting of objects and arrays, as in the SDK
+	maxBatch = 100  // messages of one batch
+)
+
+// message is one JSON-RPC message, taken apart once. Everything behind this file works on these
+// parts, never on the body again, so no two layers can read a body differently.
+type message struct {
+	id      json.RawMessage // as written; nil when absent
+	method  string          // "" for a response
+	params  json.RawMessage // nil when absent
+	payload json.RawMessage // a response's result or error, as written
+	failed  bool            // a response that carries an error
+}
+
+func (m message) isCall() bool     { return m.method != "" && m.id != nil }
+func (m message) isResponse() bool { return m.method == "" }
+
+// parse takes a body apart. It refuses what two parsers might read differently: text that is not
+// UTF-8, a key that comes twice, and a known key in another case (hardening row 3).
+func parse(body []byte) (messages []message, batch bool, err *fault) {
+	body = bytes.TrimLeft(body, " \t\r\n")
+	if !utf8.Valid(body) || depth(body) > maxDepth || !json.Valid(body) {
+		return nil, false, badRequest(jsonrpc.CodeParseError, "the body is not valid JSON")
+	}
+	if body[0] != '[' {
+		m, err := parseOne(body)
+		return []message{m}, false, err
+	}
+	var parts []json.RawMessage
+	for part := range elements(body) {
+		parts = append(parts, part)
+	}
+	if len(parts) == 0 || len(parts) > maxBatch {
+		return nil, true, badRequest(jsonrpc.CodeInvalidRequest, "a batch holds 1 to 100 messages")
+	}
+	for _, part := range parts {
+		m, err := parseOne(part)
+		if err != nil {
+			return nil, true, err
+		}
+		messages = append(messages, m)
+	}
+	return messages, true, nil
+}
+
+func parseOne(text []byte) (message, *fault) {
+	fields, ok := object(text, "jsonrpc", "id", "method", "params", "result", "error")
+	if !ok {
+		return message{}, badRequest(jsonrpc.CodeInvalidRequest, "a message is a JSON object whose keys come once, in lower case")
+	}
+	if string(fields["jsonrpc"]) != `"2.0"` {
+		return message{}, badRequest(jsonrpc.CodeInvalidRequest, `jsonrpc must be "2.0"`)
+	}
+	m := message{id: fields["id"], params: fields["params"]}
+	if m.id != nil && m.id[0] != '"' && m.id[0] != '-' && (m.id[0] < '0' || m.id[0] > '9') {
+		return message{}, badRequest(jsonrpc.CodeInvalidRequest, "id must be a string or a number")
+	}
+	result, fails := fields["result"], fields["error"]
+	if method, ok := fields["method"]; ok {
+		if json.Unmarshal(method, &m.method) != nil || m.method == "" || result != nil || fails != nil {
+			return message{}, badRequest(jsonrpc.CodeInvalidRequest, "method must be a non-empty string, without result or error")
+		}
+		return m, m.checkRequest()
+	}
+	if m.id == nil || (result == nil) == (fails == nil) {
+		return message{}, badRequest(jsonrpc.CodeInvalidRequest, "a message needs a method, or an id and either result or error")
+	}
+	m.payload, m.failed = result, fails != nil
+	if m.failed {
+		m.payload = fails
+	}
+	return m, nil
+}
+
+// checkRequest holds params to the same strictness, down to _meta: names of tools and progress
+// tokens are decided by them.
+func (m message) checkRequest() *fault {
+	if m.id == nil && !strings.HasPrefix(m.method, "notifications/") {
+		return badRequest(jsonrpc.CodeInvalidRequest, "a request needs an id")
+	}
+	if m.params == nil {
+		return nil
+	}
+	params, ok := object(m.params, "name", "arguments", "_meta", "uri", "cursor", "requestId")
+	if ok && params["_meta"] != nil {
+		_, ok = object(params["_meta"], "progressToken")
+	}
+	if !ok {
+		return badRequest(jsonrpc.CodeInvalidRequest, "params and its _meta are JSON objects whose keys come once, in their exact case").of(m.id)
+	}
+	return nil
+}
+
+// object splits a JSON object that json.Valid has passed. It is false for anything else than an
+// object, for a key that comes twice, and for a known key in another case.
+func object(text []byte, known ...string) (map[string]json.RawMessage, bool) {
+	if len(text) == 0 || text[0] != '{' {
+		return nil, false
+	}
+	fields := make(map[string]json.RawMessage, len(known))
+	for i := skipSpace(text, 1); text[i] != '}'; {
+		end := skipValue(text, i)
+		key, ok := unquote(text[i:end])
+		if _, twice := fields[key]; !ok || twice {
+			return nil, false
+		}
+		if !slices.Contains(known, key) && slices.ContainsFunc(known, func(k string) bool { return strings.EqualFold(k, key) }) {
+			return nil, false
+		}
+		i = skipSpace(text, skipSpace(text, end)+1) // past the colon
+		end = skipValue(text, i)
+		fields[key] = text[i:end:end]
+		if i = skipSpace(text, end); text[i] == ',' {
+			i = skipSpace(text, i+1)
+		}
+	}
+	return fields, true
+}
+
+// elements yields the elements of a JSON array that json.Valid has passed.
+func elements(text []byte) func(yield func(json.RawMessage) bool) {
+	return func(yield func(json.RawMessage) bool) {
+		for i := skipSpace(text, 1); text[i] != ']'; {
+			end := skipValue(text, i)
+			if !yield(text[i:end:end]) {
+				return
+			}
+			if i = skipSpace(text, end); text[i] == ',' {
+				i = skipSpace(text, i+1)
+			}
+		}
+	}
+}
+
+func unquote(quoted []byte) (string, bool) {
+	if bytes.IndexByte(quoted, '\\') < 0 {
+		return string(quoted[1 : len(quoted)-1]), true
+	}
+	var s string
+	err := json.Unmarshal(quoted, &s)
+	return s, err == nil
+}
+
+func skipSpace(text []byte, i int) int {
+	for text[i] == ' ' || text[i] == '\t' || text[i] == '\r' || text[i] == '\n' {
+		i++
+	}
+	return i
+}
+
+// skipValue returns the end of the value that starts at i.
+func skipValue(text []byte, i int) int {
+	switch text[i] {
+	case '"':
+		return skipString(text, i)
+	case '{', '[':
+		for level := 0; ; {
+			switch text[i] {
+			case '"':
+				i = skipString(text, i)
+				continue
+			case '{', '[':
+				level++
+			case '}', ']':
+				if level--; level == 0 {
+					return i + 1
+				}
+			}
+			i++
+		}
+	}
+	for i < len(text) && !bytes.ContainsRune([]byte(" \t\r\n,:]}"), rune(text[i])) {
+		i++
+	}
+	return i
+}
+
+func skipString(text []byte, i int) int {
+	for i++; text[i] != '"'; i++ {
+		if text[i] == '\\' {
+			i++
+		}
+	}
+	return i + 1
+}
+
+// depth is how deep objects and arrays nest. It counts before json.Valid runs, in one pass.
+func depth(text []byte) int {
+	level, deepest, quoted := 0, 0, false
+	for i := 0; i < len(text); i++ {
+		switch c := text[i]; {
+		case quoted && c == '\\':
+			i++
+		case c == '"':
+			quoted = !quoted
+		case quoted:
+		case c == '{' || c == '[':
+			level++
+			deepest = max(deepest, level)
+		case c == '}' || c == ']':
+			level--
+		}
+	}
+	return deepest
+}

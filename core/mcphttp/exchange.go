@@ -1,0 +1,100 @@
+package mcphttp
+
+import (
+	"bytes"
+	"context"
+	"sync/atomic"
+	"time"
+
+	"github.com/gofiber/fiber/v2"
+
+	"github.com/ropewalk/ropewalk/core/stream"
+)
+
+// keepAlive is how often a silent stream sends a comment, so that proxies keep it open.
+const keepAlive = 25 * time.Second
+
+// exchange is the answer to one POST: its responses, and before them whatever the calls send while
+// they run. It is plain JSON unless something must be sent before the last response.
+type exchange struct {
+	*queue
+	batch    bool
+	waiting  atomic.Int64 // calls without a response
+	streamed atomic.Bool  // something else than a response has come
+}
+
+func newExchange(calls int, batch bool) *exchange {
+	x := &exchange{queue: newQueue(), batch: batch}
+	x.waiting.Store(int64(calls))
+	return x
+}
+
+// answer adds a response. The last one ends the exchange.
+func (x *exchange) answer(response []byte) {
+	x.deliver(response)
+	if x.waiting.Add(-1) == 0 {
+		x.close()
+	}
+}
+
+// notify adds a message that belongs to a call.
+func (x *exchange) notify(text []byte) {
+	x.streamed.Store(true)
+	x.push(text)
+}
+
+// ready waits until the shape of the answer is known, and reports whether it is a stream.
+func (x *exchange) ready() (streamed bool) {
+	for {
+		<-x.wake
+		x.mu.Lock()
+		done := x.closed
+		x.mu.Unlock()
+		if x.streamed.Load() {
+			x.signal() // for the stream's own reader
+			return true
+		}
+		if done {
+			return false
+		}
+	}
+}
+
+// send writes the answer once it can be: with a Content-Length, or as a stream of events. A client
+// that leaves its stream does not cancel the calls; their responses are dropped (contract part 7).
+func (x *exchange) send(c *fiber.Ctx, streams *stream.Streams) error {
+	c.Set(fiber.HeaderCacheControl, "no-cache, no-transform")
+	if x.ready() {
+		return streams.Open(c, stream.Answer, x.copyTo)
+	}
+	responses, _ := x.take()
+	if !x.batch && len(responses) == 1 {
+		return sendJSON(c, fiber.StatusOK, responses[0])
+	}
+	return sendJSON(c, fiber.StatusOK, append(append([]byte{'['}, bytes.Join(responses, []byte{','})...), ']'))
+}
+
+// copyTo writes a queue's messages as events until it is closed or the reader is gone.
+func (q *queue) copyTo(ctx context.Context, w *stream.Writer) {
+	beat := time.NewTicker(keepAlive)
+	defer beat.Stop()
+	for {
+		select {
+		case <-q.wake:
+		case <-beat.C:
+			_ = w.Comment() // a failure ends ctx
+			continue
+		case <-ctx.Done():
+			return
+		}
+		frames, open := q.take()
+		for _, frame := range frames {
+			if w.Event("message", frame) != nil {
+				return
+			}
+		}
+		if !open {
+			return
+		}
+	}
+}

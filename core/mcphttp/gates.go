@@ -1,0 +1,128 @@
+package mcphttp
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/gofiber/fiber/v2"
+
+	"github.com/ropewalk/ropewalk/core"
+	"github.com/ropewalk/ropewalk/core/config"
+)
+
+// gateTimeout is how long one gate may ask somebody else before the answer is 503.
+const gateTimeout = 10 * time.Second
+
+// headerWorkspace names the workspace of a request (spec 4.10 rule 1).
+const headerWorkspace = "X-Workspace-Id"
+
+// serve is every request to /mcp: the gates of contract part 7, top to bottom.
+func (e *Endpoint) serve(c *fiber.Ctx) error {
+	if !e.o.Features.Enabled(config.FlagMCPServer) {
+		return c.Status(fiber.StatusNotFound).SendString("Not found")
+	}
+	if !e.site.admits(c) {
+		return c.Status(fiber.StatusForbidden).SendString("Forbidden: this Host or Origin is not one this server serves")
+	}
+	identity, err := e.identify(c)
+	if err != nil && core.CodeOf(err) == core.CodeUnauthenticated {
+		return e.unauthorized(c)
+	}
+	if err != nil {
+		return e.denied(err).send(c)
+	}
+	if m := c.Method(); m != fiber.MethodPost && m != fiber.MethodGet && m != fiber.MethodDelete {
+		c.Set(fiber.HeaderAllow, "GET, POST, DELETE")
+		return c.Status(fiber.StatusMethodNotAllowed).SendString("Method Not Allowed")
+	}
+	body, err := readBody(c, e.o.MaxBody)
+	if err != nil {
+		c.Context().SetConnectionClose() // the rest of the body stays unread
+		return c.Status(fiber.StatusRequestEntityTooLarge).SendString(err.Error())
+	}
+	caller, err := e.place(c, identity)
+	if err != nil {
+		return e.denied(err).send(c)
+	}
+	switch c.Method() {
+	case fiber.MethodPost:
+		return e.post(c, caller, body)
+	case fiber.MethodGet:
+		return e.get(c, caller)
+	default:
+		return e.remove(c, caller)
+	}
+}
+
+// identify is the bearer gate. In dev mode everyone is the owner (spec 5, MCP endpoint, rule 1).
+func (e *Endpoint) identify(c *fiber.Ctx) (core.Identity, error) {
+	if e.o.Access.Dev() {
+		return core.Owner(), nil
+	}
+	credentials, ok := single(c, fiber.HeaderAuthorization)
+	scheme, token, _ := strings.Cut(credentials, " ")
+	if token = strings.TrimSpace(token); !ok || token == "" || !strings.EqualFold(scheme, "Bearer") {
+		return core.Identity{}, core.Errorf(core.CodeUnauthenticated, "no bearer token")
+	}
+	ctx, cancel := context.WithTimeout(e.root, gateTimeout)
+	defer cancel()
+	return e.o.Access.MCP(ctx, token)
+}
+
+// unauthorized is spec 4.10 rule 7, on the wire as contract part 7 writes it.
+func (e *Endpoint) unauthorized(c *fiber.Ctx) error {
+	c.Set(fiber.HeaderWWWAuthenticate, `Bearer error="unauthorized", error_description="Authorization required", resource_metadata="`+
+		e.site.baseURL(c)+`/.well-known/oauth-protected-resource"`)
+	c.Status(fiber.StatusUnauthorized)
+	return nil
+}
+
+// place is the workspace gate: no default is ever chosen (spec 4.10 rule 1).
+func (e *Endpoint) place(c *fiber.Ctx, identity core.Identity) (core.Caller, error) {
+	workspace, ok := single(c, headerWorkspace)
+	if workspace == "" {
+		return core.Caller{}, core.Errorf(core.CodeWorkspaceRequired,
+			"set the header X-Workspace-Id: ws_... on every request to /mcp; GET /v1/workspace (or GET /v1/bootstrap) lists the ids of your workspaces")
+	}
+	if !ok || !core.ValidWorkspaceID(workspace) {
+		return core.Caller{}, core.Errorf(core.CodeBadRequest,
+			"the header X-Workspace-Id is malformed: it is one id of the form ws_<alphanumeric>; GET /v1/workspace (or GET /v1/bootstrap) lists yours")
+	}
+	ctx, cancel := context.WithTimeout(e.root, gateTimeout)
+	defer cancel()
+	return e.o.Access.Caller(ctx, identity, workspace)
+}
+
+// single returns a copy of a header's value, and false when it comes more than once: whoever
+// reads the other one would decide otherwise.
+func single(c *fiber.Ctx, name string) (string, bool) {
+	values := c.Request().Header.PeekAll(name)
+	if len(values) == 0 {
+		return "", true
+	}
+	return strings.TrimSpace(string(values[0])), len(values) == 1
+}
+
+// readBody returns a copy of the body: a call may outlive the request that carried it.
+func readBody(c *fiber.Ctx, limit int) ([]byte, error) {
+	tooLarge := errors.New("the request body is larger than this endpoint takes")
+	if c.Request().Header.ContentLength() > limit {
+		return nil, tooLarge
+	}
+	if !c.Request().IsBodyStream() {
+		body := c.Request().Body()
+		if len(body) > limit {
+			return nil, tooLarge
+		}
+		return bytes.Clone(body), nil
+	}
+	body, err := io.ReadAll(io.LimitReader(c.Context().RequestBodyStream(), int64(limit)+1))
+	if err != nil || len(body) > limit {
+		return nil, tooLarge
+	}
+	return body, nil
+}

@@ -1,0 +1,124 @@
+package mcphttp
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"net/http"
+	"time"
+
+	"github.com/gofiber/fiber/v2"
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/ropewalk/ropewalk/core"
+	"github.com/ropewalk/ropewalk/plugins/sessionstore"
+)
+
+// initialize opens a session: a place under the cap, the SDK's answer, the record in the store,
+// and only then the session id. A session whose record cannot be kept is not opened.
+func (e *Endpoint) initialize(c *fiber.Ctx, caller core.Caller, m message) error {
+	if f := e.live.reserve(); f != nil {
+		return f.send(c)
+	}
+	s, answer, err := e.open(caller, m)
+	if err != nil {
+		e.live.release()
+		return e.denied(err).send(c)
+	}
+	if s == nil { // the SDK refused: its answer says why
+		e.live.release()
+		return sendJSON(c, fiber.StatusOK, answer)
+	}
+	if !e.live.add(s) {
+		e.live.release()
+		s.end()
+		return shuttingDown().send(c)
+	}
+	e.arm(s)
+	c.Set(headerSession, s.record.ID)
+	c.Set(fiber.HeaderCacheControl, "no-cache, no-transform")
+	return sendJSON(c, fiber.StatusOK, answer)
+}
+
+// open connects a new session to the SDK and lets it answer initialize. A nil session with an
+// answer is a refusal by the SDK.
+func (e *Endpoint) open(caller core.Caller, m message) (*session, []byte, error) {
+	now := time.Now()
+	s := &session{
+		owner: caller, wire: newWire(rand.Text()), count: func(int) {},
+		calls: map[int64]*call{}, byID: map[string]int64{},
+	}
+	s.wire.write = s.write
+	s.record = sessionstore.Record{
+		ID: s.wire.id, Subject: caller.Subject, Issuer: caller.Issuer, WorkspaceID: caller.Workspace.ID, CreatedAt: now, LastAccessedAt: now,
+	}
+	peer, err := e.server.Connect(context.WithValue(e.root, sessionKey{}, s), s.wire, nil)
+	if err != nil {
+		return nil, nil, err
+	}
+	s.peer = peer
+	k := &call{id: m.id, caller: caller, params: m.params, out: newExchange(1, false)}
+	s.begin([]*call{k})
+	s.wire.put(&jsonrpc.Request{ID: number(k.number), Method: m.method, Params: m.params,
+		Extra: &mcp.RequestExtra{Header: http.Header{key: {keyOf(k.number)}}}})
+	k.out.ready()
+	frames, _ := k.out.take()
+	answer := frames[0]
+	if !s.negotiated(answer, m.params) {
+		s.end()
+		return nil, answer, nil
+	}
+	ctx, cancel := context.WithTimeout(e.root, storeTimeout)
+	defer cancel()
+	if err := e.ledger.put(ctx, s.snapshot()); err != nil {
+		s.end()
+		return nil, nil, core.Wrap(core.CodeUnavailable, err, "the session store cannot be asked; try again")
+	}
+	s.count = e.live.finish
+	return s, answer, nil
+}
+
+// negotiated reads the revision out of the SDK's answer and the client's name out of its request.
+func (s *session) negotiated(answer, params json.RawMessage) bool {
+	var result struct {
+		Result struct {
+			ProtocolVersion string `json:"protocolVersion"`
+		} `json:"result"`
+	}
+	var asked struct {
+		ClientInfo struct {
+			Name    string `json:"name"`
+			Version string `json:"version"`
+		} `json:"clientInfo"`
+	}
+	_ = json.Unmarshal(params, &asked) // who the client says it is decides nothing
+	if json.Unmarshal(answer, &result) != nil || result.Result.ProtocolVersion == "" {
+		return false
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.record.ProtocolVersion = result.Result.ProtocolVersion
+	s.record.ClientInfo = sessionstore.ClientInfo{Name: asked.ClientInfo.Name, Version: asked.ClientInfo.Version}
+	return true
+}
+
+// arm starts the idle clock and the watch on the workspace's tools.
+func (e *Endpoint) arm(s *session) {
+	s.mu.Lock()
+	s.idle = time.AfterFunc(e.o.SessionTTL, func() {
+		if s.expire(e.o.SessionTTL) && e.live.remove(s) {
+			e.finish(s)
+			e.ledger.drop(s.wire.id)
+			e.log.Debug("A session ended after its idle time.", "workspace", s.owner.Workspace.ID)
+		}
+	})
+	s.mu.Unlock()
+	e.hub.join(s.owner.Workspace.ID)
+}
+
+// finish ends a session that was taken out of the live set.
+func (e *Endpoint) finish(s *session) {
+	s.end()
+	e.hub.leave(s.owner.Workspace.ID)
+}

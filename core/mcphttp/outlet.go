@@ -1,0 +1,68 @@
+package mcphttp
+
+import "time"
+
+// outlet is a session's GET stream: claimed while the request is handled, running once its
+// connection is taken over.
+type outlet struct {
+	*queue
+	since   time.Time
+	running bool          // guarded by the session's mu
+	over    chan struct{} // closed when the stream has ended
+}
+
+// claim takes the session's one place for a GET stream, nil when another stream has it. A client
+// that lost its stream comes back at once, perhaps before its old connection was seen closed:
+// hence the wait.
+func (s *session) claim() *outlet {
+	out := &outlet{queue: newQueue(), since: time.Now(), over: make(chan struct{})}
+	holder := s.sit(out)
+	if holder != out {
+		select {
+		case <-holder.over:
+		case <-time.After(takeover):
+		}
+		holder = s.sit(out)
+	}
+	if holder != out {
+		return nil
+	}
+	return out
+}
+
+// sit puts out in the place if that is free, and returns whose it is. A stream that was claimed
+// and never ran lost its client before the first byte, and loses the place too.
+func (s *session) sit(out *outlet) *outlet {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if held := s.outlet; held != nil && (held.running || time.Since(held.since) < takeover) {
+		return held
+	}
+	s.outlet = out
+	if s.missed {
+		s.missed = false
+		out.push(listChanged())
+	}
+	if s.closed {
+		out.close()
+	}
+	return out
+}
+
+// start is false when the place was given away in the meantime.
+func (s *session) start(out *outlet) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	out.running = s.outlet == out
+	return out.running
+}
+
+// leave frees the place.
+func (s *session) leave(out *outlet) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.outlet == out {
+		s.outlet = nil
+	}
+	close(out.over)
+}

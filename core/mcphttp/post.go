@@ -1,0 +1,184 @@
+package mcphttp
+
+import (
+	"encoding/json"
+	"fmt"
+	"mime"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/gofiber/fiber/v2"
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/ropewalk/ropewalk/core"
+)
+
+// The headers of the Streamable HTTP transport.
+const (
+	headerSession  = "Mcp-Session-Id"
+	headerProtocol = "Mcp-Protocol-Version"
+)
+
+// post takes one message, or before 2025-06-18 a batch of them.
+func (e *Endpoint) post(c *fiber.Ctx, caller core.Caller, body []byte) error {
+	if f := checkMedia(c); f != nil {
+		return f.send(c)
+	}
+	id, ok := single(c, headerSession)
+	if !ok {
+		return badRequest(codeServer, "Mcp-Session-Id comes more than once").send(c)
+	}
+	if id == "" {
+		return e.postWithoutSession(c, caller, body)
+	}
+	s, f := e.session(id, caller)
+	if f == nil {
+		f = checkProtocol(c)
+	}
+	if f != nil {
+		return f.send(c)
+	}
+	messages, batch, f := parse(body)
+	if f == nil && batch && s.snapshot().ProtocolVersion >= "2025-06-18" {
+		f = badRequest(jsonrpc.CodeInvalidRequest, "this session's protocol revision has no batches; send one message per request")
+	}
+	if f != nil {
+		return f.send(c)
+	}
+	return e.deliver(c, s, caller, messages, batch)
+}
+
+// postWithoutSession opens a session, or refuses. A client that first tries a newer revision gets
+// a 400 whose body is not one of that revision's errors, and so falls back.
+func (e *Endpoint) postWithoutSession(c *fiber.Ctx, caller core.Caller, body []byte) error {
+	messages, batch, f := parse(body)
+	if f == nil && (batch || messages[0].method != "initialize") {
+		f = badRequest(codeServer, "this request needs a session: send initialize first, then the Mcp-Session-Id it answers with")
+	}
+	if f == nil {
+		f = checkProtocol(c)
+	}
+	if f != nil {
+		return f.send(c)
+	}
+	return e.initialize(c, caller, messages[0])
+}
+
+// checkMedia holds a POST to spec 4.10 rule 2.
+func checkMedia(c *fiber.Ctx) *fault {
+	media, _, err := mime.ParseMediaType(c.Get(fiber.HeaderContentType))
+	if err != nil || media != fiber.MIMEApplicationJSON {
+		return &fault{status: fiber.StatusUnsupportedMediaType, code: codeServer, message: "Content-Type must be application/json"}
+	}
+	if encoding := c.Get(fiber.HeaderContentEncoding); encoding != "" && !strings.EqualFold(encoding, "identity") {
+		return &fault{status: fiber.StatusUnsupportedMediaType, code: codeServer, message: "Content-Encoding is not supported here"}
+	}
+	if !accepts(c, "application/json") || !accepts(c, "text/event-stream") {
+		return &fault{status: fiber.StatusNotAcceptable, code: codeServer, message: "Accept must allow both application/json and text/event-stream"}
+	}
+	return nil
+}
+
+// accepts reports whether Accept allows a media type, by name or by range.
+func accepts(c *fiber.Ctx, media string) bool {
+	family, _, _ := strings.Cut(media, "/")
+	for _, value := range c.Request().Header.PeekAll(fiber.HeaderAccept) {
+		for item := range strings.SplitSeq(string(value), ",") {
+			item, _, _ = strings.Cut(item, ";")
+			switch strings.ToLower(strings.TrimSpace(item)) {
+			case media, family + "/*", "*/*":
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// checkProtocol refuses a revision this endpoint does not speak with sessions.
+func checkProtocol(c *fiber.Ctx) *fault {
+	version, ok := single(c, headerProtocol)
+	if version == "" || ok && slices.Contains(revisions(), version) {
+		return nil
+	}
+	return badRequest(codeServer, "Mcp-Protocol-Version names no revision supported here; supported: "+strings.Join(revisions(), ", "))
+}
+
+// deliver hands the messages of a POST to its session and writes the answer: 202 when none of them
+// is a request (nothing will come back), else what the requests answer.
+func (e *Endpoint) deliver(c *fiber.Ctx, s *session, caller core.Caller, messages []message, batch bool) error {
+	var calls []*call
+	for _, m := range messages {
+		if m.isCall() {
+			calls = append(calls, &call{id: m.id, caller: caller, params: m.params, progress: wantsProgress(m.params)})
+		}
+	}
+	x := newExchange(len(calls), batch)
+	for _, k := range calls {
+		k.out = x
+	}
+	if f := e.begin(s, calls); f != nil {
+		return f.send(c)
+	}
+	next := 0
+	for _, m := range messages {
+		n := int64(0)
+		if m.isCall() {
+			n = calls[next].number
+			next++
+		}
+		if msg := s.incoming(m, n); msg != nil && !s.wire.put(msg) && len(calls) == 0 {
+			return sessionNotFound(reasonNotFound).send(c)
+		}
+	}
+	if len(calls) == 0 {
+		c.Status(fiber.StatusAccepted)
+		return nil
+	}
+	return x.send(c, e.streams)
+}
+
+// begin registers calls with the session and with the count a shutdown waits for.
+func (e *Endpoint) begin(s *session, calls []*call) *fault {
+	if !e.live.begin(len(calls)) {
+		return shuttingDown()
+	}
+	duplicate, ok := s.begin(calls)
+	if ok {
+		return nil
+	}
+	e.live.finish(len(calls))
+	if duplicate != nil {
+		return badRequest(jsonrpc.CodeInvalidRequest, fmt.Sprintf("a request with id %s is already in flight", duplicate.id)).of(duplicate.id)
+	}
+	return sessionNotFound(reasonNotFound)
+}
+
+// incoming turns a message into what the SDK reads, nil when there is nothing to tell it. A
+// cancellation names the client's id, which the SDK does not know.
+func (s *session) incoming(m message, n int64) jsonrpc.Message {
+	if m.isResponse() {
+		return nil // the server asks its clients nothing, so nothing waits for an answer
+	}
+	req := &jsonrpc.Request{Method: m.method, Params: m.params}
+	switch {
+	case m.isCall():
+		req.ID = number(n)
+		req.Extra = &mcp.RequestExtra{Header: http.Header{key: {keyOf(n)}}}
+	case m.method == "notifications/cancelled":
+		params, _ := object(m.params)
+		n, ok := s.inFlight(params["requestId"])
+		if !ok {
+			return nil
+		}
+		req.Params = json.RawMessage(`{"requestId":` + keyOf(n) + `}`)
+	}
+	return req
+}
+
+func wantsProgress(params json.RawMessage) bool {
+	fields, _ := object(params)
+	meta, _ := object(fields["_meta"])
+	return meta["progressToken"] != nil
+}

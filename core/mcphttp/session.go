@@ -1,0 +1,242 @@
+package mcphttp
+
+import (
+	"context"
+	"encoding/json"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/ropewalk/ropewalk/core"
+	"github.com/ropewalk/ropewalk/plugins/sessionstore"
+)
+
+// session is one MCP session of this process: who may use it, what is in flight, and where
+// messages of the server's own go.
+type session struct {
+	owner core.Caller // who opened it; requests carry their own caller
+	wire  *wire
+	peer  *mcp.ServerSession
+	count func(calls int) // tells the set that calls ended
+
+	mu      sync.Mutex
+	record  sessionstore.Record // ID never changes
+	calls   map[int64]*call     // in flight, by the id the SDK sees
+	byID    map[string]int64    // the same by the id the client wrote
+	last    int64               // the last id given out
+	outlet  *outlet             // the GET stream; nil when none is open
+	missed  bool                // a list change found no GET stream
+	idle    *time.Timer
+	expired bool // the idle time is over; nothing new starts
+	closed  bool
+}
+
+// call is one request in flight. Its caller is the one of its own HTTP request.
+type call struct {
+	number   int64
+	id       json.RawMessage
+	caller   core.Caller
+	params   json.RawMessage
+	progress bool // the client gave a progress token
+	out      *exchange
+}
+
+// number is how a call's id travels through the SDK, which may not see the client's: it would
+// round large numbers and cannot hold fractions.
+func number(n int64) jsonrpc.ID {
+	id, _ := jsonrpc.MakeID(float64(n)) // exact below 2^53; never fails for a float64
+	return id
+}
+
+// belongsTo reports whether c may use the session: the same identity in the same workspace.
+func (s *session) belongsTo(c core.Caller) bool { return owns(s.snapshot(), c) }
+
+func owns(rec sessionstore.Record, c core.Caller) bool {
+	return rec.Subject == c.Subject && rec.Issuer == c.Issuer && rec.WorkspaceID == c.Workspace.ID
+}
+
+func (s *session) snapshot() sessionstore.Record {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.record
+}
+
+// touch starts the idle time anew. It is false when the session has ended.
+func (s *session) touch(now time.Time, ttl time.Duration) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed || s.expired {
+		return false
+	}
+	s.record.LastAccessedAt = now
+	if s.idle != nil {
+		s.idle.Reset(ttl)
+	}
+	return true
+}
+
+// expire runs when the idle time may be over, and reports whether it is: a request may have come
+// in between, and a session with a call in flight is not idle.
+func (s *session) expire(ttl time.Duration) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	rest := ttl - time.Since(s.record.LastAccessedAt)
+	if s.closed {
+		return false
+	}
+	if len(s.calls) > 0 {
+		rest = ttl
+	}
+	if rest > 0 {
+		s.idle.Reset(rest)
+		return false
+	}
+	s.expired = true
+	return true
+}
+
+// begin registers the calls of one POST, all or none: a duplicate of an id in flight is refused.
+func (s *session) begin(calls []*call) (duplicate *call, ok bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed || s.expired {
+		return nil, false
+	}
+	for i, c := range calls {
+		if _, taken := s.byID[string(c.id)]; taken {
+			s.forget(calls[:i])
+			return c, false
+		}
+		s.last++
+		c.number = s.last
+		s.calls[c.number], s.byID[string(c.id)] = c, c.number
+	}
+	return nil, true
+}
+
+func (s *session) forget(calls []*call) {
+	for _, c := range calls {
+		delete(s.calls, c.number)
+		delete(s.byID, string(c.id))
+	}
+}
+
+// take ends a call: whoever takes it answers it, and nobody else does.
+func (s *session) take(n int64) *call {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	c := s.calls[n]
+	if c != nil {
+		s.forget([]*call{c})
+		s.record.LastAccessedAt = time.Now() // the idle time starts when the last call ends
+	}
+	return c
+}
+
+func (s *session) call(n int64) *call {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.calls[n]
+}
+
+// inFlight finds the SDK's id of a call by the id its client gave it.
+func (s *session) inFlight(id json.RawMessage) (int64, bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	n, ok := s.byID[string(id)]
+	return n, ok
+}
+
+// answer completes a call with a whole JSON-RPC response.
+func (s *session) answer(n int64, response func(id json.RawMessage) []byte) {
+	if c := s.take(n); c != nil {
+		c.out.answer(response(c.id))
+		s.count(1)
+	}
+}
+
+// write is where the SDK's messages arrive: responses go to their call, everything else to the
+// call it was made for, else to the GET stream.
+func (s *session) write(ctx context.Context, msg jsonrpc.Message) error {
+	switch m := msg.(type) {
+	case *jsonrpc.Response:
+		n, _ := m.ID.Raw().(int64)
+		s.answer(n, func(id json.RawMessage) []byte {
+			if m.Error != nil {
+				known := rpcErrorOf(m.Error)
+				return errorBody(id, known.Code, known.Message, known.Data)
+			}
+			return resultBody(id, m.Result)
+		})
+	case *jsonrpc.Request:
+		text, err := jsonrpc.EncodeMessage(m)
+		if err != nil {
+			return err
+		}
+		if c := callOf(ctx); c != nil {
+			c.out.notify(text)
+		} else {
+			s.notify(text)
+		}
+	}
+	return nil
+}
+
+// notify sends a message on the GET stream, if there is one.
+func (s *session) notify(text []byte) {
+	s.mu.Lock()
+	out := s.outlet
+	s.mu.Unlock()
+	if out != nil {
+		out.push(text)
+	}
+}
+
+// listChanged tells the client that its tools changed; without a GET stream it is told when it
+// opens one.
+func (s *session) listChanged() {
+	s.mu.Lock()
+	out := s.outlet
+	s.missed = out == nil
+	s.mu.Unlock()
+	if out != nil {
+		out.push(listChanged())
+	}
+}
+
+func listChanged() []byte { return notificationBody("notifications/tools/list_changed", nil) }
+
+// end closes the session: calls in flight are cancelled and answered, the GET stream ends.
+func (s *session) end() {
+	s.mu.Lock()
+	if s.closed {
+		s.mu.Unlock()
+		return
+	}
+	s.closed = true
+	if s.idle != nil {
+		s.idle.Stop()
+	}
+	numbers := make([]int64, 0, len(s.calls))
+	for n := range s.calls {
+		numbers = append(numbers, n)
+	}
+	out := s.outlet
+	s.mu.Unlock()
+	s.wire.hangUp()
+	for _, n := range numbers {
+		s.answer(n, func(id json.RawMessage) []byte { return errorBody(id, codeServer, "the session was closed", nil) })
+	}
+	if out != nil {
+		out.close()
+	}
+}
+
+// key is how a call's number travels through the SDK to the middleware: in its one pass-through
+// field, the HTTP header of the request.
+const key = "Ropewalk-Call"
+
+func keyOf(n int64) string { return strconv.FormatInt(n, 10) }

@@ -1,0 +1,125 @@
+package mcphttp
+
+import (
+	"net"
+	"net/netip"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/gofiber/fiber/v2"
+)
+
+// site knows under which names this endpoint may be called, and from which pages: the defence
+// against DNS rebinding and foreign origins (hardening row 17).
+type site struct {
+	proxies []netip.Prefix
+	hosts   []string
+	origins []string
+	base    func() string
+	dev     func() bool
+}
+
+func newSite(o Options) site {
+	base := o.BaseURL
+	if base == nil {
+		base = func() string { return "" }
+	}
+	return site{proxies: o.TrustedProxies, hosts: o.AllowedHosts, origins: o.AllowedOrigins, base: base, dev: o.Access.Dev}
+}
+
+// scheme is what the client connected on. X-Forwarded-Proto counts from trusted proxies only.
+func (s site) scheme(c *fiber.Ctx) string {
+	if c.Context().IsTLS() {
+		return "https"
+	}
+	proto := strings.ToLower(strings.TrimSpace(firstOf(c.Get(fiber.HeaderXForwardedProto))))
+	if (proto == "https" || proto == "http") && s.trusted(c.Context().RemoteIP()) {
+		return strings.Clone(proto)
+	}
+	return "http"
+}
+
+func firstOf(list string) string {
+	first, _, _ := strings.Cut(list, ",")
+	return first
+}
+
+func (s site) trusted(ip net.IP) bool {
+	addr, ok := netip.AddrFromSlice(ip)
+	addr = addr.Unmap()
+	return ok && slices.ContainsFunc(s.proxies, func(p netip.Prefix) bool { return p.Contains(addr) })
+}
+
+// baseURL is the public address, without a trailing slash.
+func (s site) baseURL(c *fiber.Ctx) string {
+	if base := s.base(); base != "" {
+		return strings.TrimSuffix(base, "/")
+	}
+	return s.scheme(c) + "://" + strings.Clone(c.Get(fiber.HeaderHost))
+}
+
+// admits reports whether the request's Host and Origin are ones this endpoint serves.
+func (s site) admits(c *fiber.Ctx) bool {
+	host := strings.ToLower(c.Get(fiber.HeaderHost))
+	return s.hostAllowed(host, c.Context().LocalIP()) && s.originAllowed(c, host)
+}
+
+// hostAllowed: names of this machine, and configured ones. On an address other machines reach,
+// any well-formed name will do unless names are configured: there the token is the protection.
+func (s site) hostAllowed(host string, local net.IP) bool {
+	name, ok := hostname(host)
+	if !ok {
+		return false
+	}
+	if loopback(name) || slices.Contains(s.hosts, host) || slices.Contains(s.hosts, name) {
+		return true
+	}
+	if base, err := url.Parse(s.base()); err == nil && base.Host != "" && (strings.EqualFold(base.Host, host) || strings.EqualFold(base.Hostname(), name)) {
+		return true
+	}
+	return len(s.hosts) == 0 && !local.IsLoopback() && !s.dev()
+}
+
+// originAllowed: no Origin (not a browser), the endpoint's own, a configured one, and in dev mode
+// pages that this machine serves.
+func (s site) originAllowed(c *fiber.Ctx, host string) bool {
+	origins := c.Request().Header.PeekAll(fiber.HeaderOrigin)
+	if len(origins) == 0 {
+		return true
+	}
+	origin := strings.ToLower(string(origins[0]))
+	if len(origins) > 1 || origin == "null" {
+		return false
+	}
+	if slices.Contains(s.origins, origin) || origin == s.scheme(c)+"://"+host || origin == strings.ToLower(s.base()) {
+		return true
+	}
+	from, err := url.Parse(origin)
+	return err == nil && s.dev() && (from.Scheme == "http" || from.Scheme == "https") && loopback(from.Hostname())
+}
+
+// hostname splits the port off a Host value and refuses what no host can be: the value is echoed
+// in headers and documents.
+func hostname(host string) (string, bool) {
+	name, port := host, ""
+	if i := strings.LastIndexByte(host, ':'); i >= 0 && !strings.HasSuffix(host, "]") {
+		name, port = host[:i], host[i+1:]
+		if port == "" || strings.Trim(port, "0123456789") != "" {
+			return "", false
+		}
+	}
+	if inner, ok := strings.CutPrefix(name, "["); ok {
+		addr, err := netip.ParseAddr(strings.TrimSuffix(inner, "]"))
+		return addr.String(), err == nil && addr.Is6() && strings.HasSuffix(inner, "]")
+	}
+	return name, name != "" && strings.Trim(name, "abcdefghijklmnopqrstuvwxyz0123456789.-_") == ""
+}
+
+func loopback(name string) bool {
+	if name == "localhost" {
+		return true
+	}
+	addr, err := netip.ParseAddr(name)
+	return err == nil && addr.Unmap().IsLoopback()
+}
