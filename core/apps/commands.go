@@ -1,0 +1,176 @@
+package apps
+
+import (
+	"context"
+	"errors"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/ropewalk/ropewalk/core"
+)
+
+// endPatience is how long, past the grace period, a command waits for processes to be gone.
+const endPatience = 20 * time.Second
+
+// Start starts an app that is stopped or dead, with all its restart attempts; one that runs
+// already is left alone (spec part 3), and one that is being started or restarted is waited for.
+// It returns when the app runs. An app that does not start stays what it was.
+//
+// Errors: core.CodeNotFound, core.CodeStartFailed saying why.
+func (y *Yard) Start(ctx context.Context, workspace, name string) (core.App, error) {
+	ctx, leave, err := y.enter(ctx)
+	if err != nil {
+		return core.App{}, err
+	}
+	defer leave()
+	a, err := y.find(workspace, name)
+	if err != nil {
+		return core.App{}, err
+	}
+	if err := a.take(ctx); err != nil {
+		return core.App{}, failed(core.CodeStartFailed, err, name, "started")
+	}
+	defer a.give()
+	ctx, done := a.interruptible(ctx)
+	defer done()
+	switch a.now.Load().state {
+	case core.StateRunning:
+	case core.StateStarting, core.StateCrashed:
+		_, err = a.ready(ctx, nil)
+	default:
+		err = a.start(ctx)
+	}
+	if err != nil {
+		return core.App{}, failed(core.CodeStartFailed, err, name, "started")
+	}
+	return a.now.Load().app(), nil
+}
+
+// start launches a stopped or dead app and has it supervised. The caller holds the turn.
+func (a *app) start(ctx context.Context) error {
+	before := a.now.Load()
+	a.become(core.StateStarting, nil)
+	conn, tools, err := a.launch(ctx)
+	if err != nil {
+		a.become(before.state, nil)
+		return err
+	}
+	record := before.record
+	if !record.Running {
+		record.Running = true
+		if err := a.yard.Records.PutInstallation(ctx, record); err != nil {
+			a.become(before.state, nil)
+			return errors.Join(err, conn.End(a.yard.Grace))
+		}
+	}
+	a.become(same, func(v *view) { v.record.Running = true })
+	a.serving(conn, tools)
+	a.begin(conn)
+	return nil
+}
+
+// Stop ends an app and all its processes; it stays installed and stopped, also after a restart of
+// the server. Calls in flight fail at once. Stopping a stopped app changes nothing.
+//
+// Errors: core.CodeNotFound; core.CodeStopFailed when that could not be recorded (the app runs
+// on), or when a process survived.
+func (y *Yard) Stop(ctx context.Context, workspace, name string) (core.App, error) {
+	ctx, leave, err := y.enter(ctx)
+	if err != nil {
+		return core.App{}, err
+	}
+	defer leave()
+	a, err := y.find(workspace, name)
+	if err != nil {
+		return core.App{}, err
+	}
+	a.giveUp()
+	if err := a.take(ctx); err != nil {
+		return core.App{}, failed(core.CodeStopFailed, err, name, "stopped")
+	}
+	defer a.give()
+	if v := a.now.Load(); v.record.Running {
+		record := v.record
+		record.Running = false
+		if err := y.Records.PutInstallation(ctx, record); err != nil {
+			return core.App{}, failed(core.CodeStopFailed, err, name, "stopped")
+		}
+		a.become(same, func(v *view) { v.record.Running = false })
+	}
+	if err := a.endFor(ctx); err != nil {
+		return core.App{}, failed(core.CodeStopFailed, err, name, "stopped")
+	}
+	return a.now.Load().app(), nil
+}
+
+// Uninstall removes an app and ends its processes. Its data stays in dataPath; the files that the
+// server unpacked or fetched for it go.
+//
+// Errors: core.CodeNotFound; core.CodeProtected; core.CodeUninstallFailed when the removal could
+// not be recorded (the app stays as it was).
+func (y *Yard) Uninstall(ctx context.Context, workspace, name string) (dataPath string, err error) {
+	ctx, leave, err := y.enter(ctx)
+	if err != nil {
+		return "", err
+	}
+	defer leave()
+	a, err := y.find(workspace, name)
+	if err != nil {
+		return "", err
+	}
+	if y.protected(a.key) {
+		return "", core.Errorf(core.CodeProtected, "app %s is protected by apps.%s.protected in the configuration", name, name)
+	}
+	a.giveUp()
+	if err := a.take(ctx); err != nil {
+		return "", failed(core.CodeUninstallFailed, err, name, "uninstalled")
+	}
+	defer a.give()
+	if err := y.Records.DeleteInstallation(ctx, workspace, name); err != nil {
+		return "", failed(core.CodeUninstallFailed, err, name, "uninstalled")
+	}
+	if err := a.endFor(ctx); err != nil {
+		a.log.Error("An app is uninstalled, but not all of its processes have ended.", "error", err)
+	}
+	p := placesOf(y.Home, workspace)
+	if err := os.RemoveAll(p.bundles(name)); err != nil {
+		a.log.Warn("The files of an uninstalled app could not be removed.", "dir", p.bundles(name), "error", err)
+	}
+	y.remove(a)
+	a.publish(core.EventBundleUninstalled, core.BundleUninstalled{Name: name})
+	return p.app(name), nil
+}
+
+// endFor is end on behalf of a command that has been recorded: a client that leaves changes
+// nothing about it any more.
+func (a *app) endFor(ctx context.Context) error {
+	ctx, cancel := context.WithTimeoutCause(context.WithoutCancel(ctx), a.yard.Grace+endPatience,
+		errors.New("its processes take too long to end"))
+	defer cancel()
+	return a.end(ctx)
+}
+
+func (y *Yard) protected(k key) bool {
+	return k.workspace == core.DefaultWorkspaceID && y.Configured[k.name].Protected
+}
+
+// failed is err under the code of the command that met it; what says more keeps its own code.
+func failed(code core.Code, err error, name, what string) error {
+	switch core.CodeOf(err) {
+	case core.CodeNotFound:
+		return err
+	}
+	if errors.Is(err, context.Canceled) {
+		return core.Wrap(code, err, "app "+name+" was not "+what+": the request was given up, or another one stopped the app")
+	}
+	return core.Wrap(code, err, "app "+name+" was not "+what+": "+message(err))
+}
+
+// message is err without the code that core.Error puts before it.
+func message(err error) string {
+	if e, ok := errors.AsType[*core.Error](err); ok {
+		return e.Message
+	}
+	return strings.TrimSpace(err.Error())
+}

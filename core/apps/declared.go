@@ -1,0 +1,168 @@
+package apps
+
+import (
+	"bytes"
+	"context"
+	"maps"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/ropewalk/ropewalk/core"
+	"github.com/ropewalk/ropewalk/core/bundle"
+	"github.com/ropewalk/ropewalk/core/config"
+)
+
+// The configuration declares apps under apps.<name>, in the default workspace and under just that
+// name. At the start of the server a declared app that is missing is installed, and one whose
+// declaration or bundle changed is replaced; its data and whether it was stopped stay. An app
+// that cannot be installed is logged and passed over; one that cannot be started is kept, and
+// restarted like any other.
+//
+// An entry without a source declares nothing: it only says what holds for an app of that name
+// that someone installs, such as protected.
+
+// declared is the declaration of an app.
+func (y *Yard) declared(k key) (config.App, bool) {
+	d, ok := y.Configured[k.name]
+	return d, ok && k.workspace == core.DefaultWorkspaceID && d.Source.Ref != ""
+}
+
+func declaredOrder(name string, d config.App) order {
+	return order{
+		workspace: core.DefaultWorkspaceID, serverName: name, exact: true,
+		source: d.Source, version: d.Version, env: d.Env, remote: d.Remote,
+	}
+}
+
+// hold takes the turn of an app that is declared and installed, before anyone else can.
+func (y *Yard) hold(name string) *app {
+	k := key{core.DefaultWorkspaceID, name}
+	a, err := y.find(k.workspace, k.name)
+	if _, ok := y.declared(k); err != nil || !ok {
+		return nil
+	}
+	a.turn <- struct{}{}
+	return a
+}
+
+// declare makes an app be as it is declared, and starts it. a is nil when it is not installed;
+// else its turn is held, and given back.
+func (y *Yard) declare(ctx context.Context, name string, a *app) {
+	d, ok := y.declared(key{core.DefaultWorkspaceID, name})
+	if !ok {
+		return
+	}
+	if a == nil {
+		if err := y.installDeclared(ctx, declaredOrder(name, d)); err != nil {
+			y.log.Error("A declared app could not be installed.", "app", name, "reason", message(err))
+		}
+		return
+	}
+	defer a.give()
+	if err := a.update(ctx, declaredOrder(name, d)); err != nil {
+		a.log.Error("A declared app could not be brought up to date; it stays as it is.", "reason", message(err))
+	}
+	if ctx.Err() == nil {
+		a.resume()
+	}
+}
+
+// installDeclared records a declared app before it has run: what is declared is there, even when
+// it is dead.
+func (y *Yard) installDeclared(ctx context.Context, o order) error {
+	release, err := y.starts.acquire(ctx)
+	if err != nil {
+		return err
+	}
+	found, free, err := y.obtain(ctx, o)
+	release()
+	if err != nil {
+		return err
+	}
+	defer free()
+	record := found.record
+	record.Running, record.InstalledAt = true, time.Now().UTC()
+	if err := y.Records.PutInstallation(ctx, record); err != nil {
+		return err
+	}
+	a := y.newApp(record)
+	a.unannounced = true
+	a.turn <- struct{}{}
+	defer a.give()
+	y.add(a)
+	a.resume()
+	return nil
+}
+
+// update replaces an app that is not running by what is declared now. The caller holds the turn.
+func (a *app) update(ctx context.Context, o order) error {
+	old := a.now.Load().record
+	if unchanged(ctx, o, old) {
+		return nil
+	}
+	found, err := a.yard.resolve(ctx, o)
+	if err != nil {
+		return err
+	}
+	dir := filepath.Join(placesOf(a.yard.Home, o.workspace).bundles(old.Name), found.label)
+	if found.label != "" && dir == old.Dir { // the same bundle, declared with other values
+		found.place, found.record.Dir = nil, dir
+		err = found.checkValues()
+		if found.staged != "" {
+			a.yard.clear(found.staged)
+		}
+	} else if err = a.yard.settle(ctx, found); err != nil {
+		a.yard.clear(found.staged)
+	}
+	if err != nil {
+		return err
+	}
+	record := found.record
+	record.Running, record.InstalledAt = old.Running, old.InstalledAt
+	if err := a.yard.Records.PutInstallation(ctx, record); err != nil {
+		return err
+	}
+	a.become(same, func(v *view) {
+		v.record = record
+		v.describe()
+	})
+	if a.yard.owns(old) && old.Dir != record.Dir {
+		a.yard.clear(old.Dir)
+	}
+	a.log.Info("A declared app was brought up to date.", "version", record.Version)
+	return nil
+}
+
+// owns reports whether the server itself put the bundle's files where they are.
+func (y *Yard) owns(r core.Installation) bool {
+	return r.Dir != "" && strings.HasPrefix(r.Dir, placesOf(y.Home, r.Workspace).bundles(r.Name)+string(os.PathSeparator))
+}
+
+// unchanged reports whether a record is what an order would give. A registry is not asked: a
+// declaration without a version is content with the one that is installed.
+func unchanged(ctx context.Context, o order, r core.Installation) bool {
+	if o.source.Kind != r.Source.Kind || o.source.Ref != r.Source.Ref || !maps.Equal(o.env, r.Env) {
+		return false
+	}
+	switch o.source.Kind {
+	case core.SourceName:
+		return o.version == "" || o.version == r.Version
+	case core.SourceURL:
+		return sameRemote(o.remote, r.Remote)
+	}
+	if r.Dir == o.source.Ref {
+		m, err := bundle.ReadDir(r.Dir)
+		return err == nil && bytes.Equal(m.Raw, r.Manifest)
+	}
+	sum, _, err := bundle.FileSHA256(ctx, o.source.Ref)
+	return err == nil && strings.HasPrefix(sum, filepath.Base(r.Dir))
+}
+
+func sameRemote(a, b *core.Remote) bool {
+	if a == nil || b == nil {
+		return a == b
+	}
+	return a.URL == b.URL && a.Type == b.Type && a.Auth == b.Auth && maps.Equal(a.Headers, b.Headers)
+}

@@ -1,0 +1,11 @@
+// Package apps is the yard of running apps: it installs them, keeps them running and calls them.
+//
+// It owns every app's life (spec part 3): one supervisor per app writes its state, each change
+// goes through one function that refuses what core.State forbids, and readers see immutable
+// snapshots without waiting. It owns where an app's files lie, what its process may see of the
+// host, the restart policy, and the snapshot of tools each workspace's namespace is made of.
+//
+// It does not own process trees (process), the MCP wire (link), what a bundle is (bundle), who
+// may call what (tools, access) or how records are kept (store). It is apart because life cycle
+// and supervision must be right without a network, a database or a door in the room.
+package apps

@@ -1,0 +1,84 @@
+package apps
+
+import (
+	"context"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+
+	"github.com/ropewalk/ropewalk/core"
+	"github.com/ropewalk/ropewalk/core/config"
+	"github.com/ropewalk/ropewalk/core/link"
+	"github.com/ropewalk/ropewalk/plugins/registry"
+)
+
+// Records keeps what is installed. A nil error of a write means that it survives a crash.
+type Records interface {
+	PutInstallation(ctx context.Context, i core.Installation) error
+	// DeleteInstallation of what does not exist is no error.
+	DeleteInstallation(ctx context.Context, workspace, name string) error
+	Installations(ctx context.Context) ([]core.Installation, error)
+}
+
+// Publisher takes events without ever waiting.
+type Publisher interface{ Publish(core.Event) }
+
+// NamedRegistry is a registry under the name the configuration gives it.
+type NamedRegistry struct {
+	Name     string
+	Registry registry.Registry
+}
+
+// Options is what a Yard is made of. Durations and counts that are 0 have the default given.
+type Options struct {
+	Home       string // the service's home directory, absolute
+	Records    Records
+	Events     Publisher
+	Registries []NamedRegistry       // asked in this order
+	Configured map[string]config.App // apps.<name> of the configuration; they live in the default workspace
+	Logger     hclog.Logger
+
+	HostEnv map[string]string  // the host's environment; only an allow-list of it reaches an app
+	Remote  link.RemoteOptions // limits and the dialer's control for remote apps
+
+	Policy         *Policy       // DefaultPolicy
+	StartTimeout   time.Duration // from launch to the first list of tools: 60 s
+	Grace          time.Duration // from asking a process to end to killing it: 5 s
+	RestartWait    time.Duration // how long a call waits for an app that is starting: 10 s
+	CallTimeout    time.Duration // the longest a call may take: 5 min
+	MaxCalls       int           // calls in flight to one app: 512
+	StartsAtOnce   int           // apps brought up at a time when the server starts: 8
+	StartPatience  time.Duration // how long a slow app keeps its turn at start: 2 s
+	InstallTimeout time.Duration // for fetching and unpacking, before the launch: 10 min
+}
+
+func (o *Options) setDefaults() {
+	if o.Policy == nil {
+		p := DefaultPolicy()
+		o.Policy = &p
+	}
+	if o.Logger == nil {
+		o.Logger = hclog.NewNullLogger()
+	}
+	for _, d := range []struct {
+		field *time.Duration
+		value time.Duration
+	}{
+		{&o.StartTimeout, time.Minute},
+		{&o.Grace, 5 * time.Second},
+		{&o.RestartWait, 10 * time.Second},
+		{&o.CallTimeout, 5 * time.Minute},
+		{&o.StartPatience, 2 * time.Second},
+		{&o.InstallTimeout, 10 * time.Minute},
+	} {
+		if *d.field == 0 {
+			*d.field = d.value
+		}
+	}
+	if o.MaxCalls == 0 {
+		o.MaxCalls = 512
+	}
+	if o.StartsAtOnce == 0 {
+		o.StartsAtOnce = 8
+	}
+}

@@ -1,0 +1,47 @@
+package apps
+
+import (
+	"math/rand/v2"
+	"time"
+)
+
+// Policy says when a crashed app is started again (contract part 3).
+type Policy struct {
+	Delays  []time.Duration // before each attempt; there are as many attempts as delays
+	Jitter  float64         // the largest part of a delay that is added at random
+	Healthy time.Duration   // an app that ran this long has all its attempts again
+}
+
+// DefaultPolicy is the policy of contract part 3: three attempts, at once, after 1 s and after
+// 4 s with jitter; the counter starts again after 60 s healthy.
+func DefaultPolicy() Policy {
+	return Policy{
+		Delays:  []time.Duration{0, time.Second, 4 * time.Second},
+		Jitter:  0.1,
+		Healthy: time.Minute,
+	}
+}
+
+// attempts counts the restarts of one app under a policy.
+type attempts struct {
+	policy Policy
+	used   int
+}
+
+// next answers a crash (or a failed restart) of an app that had been up for that long: the
+// number of the attempt to make, 1-based, and how long to wait before it; ok is false when all
+// attempts are used up.
+func (a *attempts) next(up time.Duration) (attempt int, delay time.Duration, ok bool) {
+	if up >= a.policy.Healthy {
+		a.used = 0
+	}
+	if a.used >= len(a.policy.Delays) {
+		return 0, 0, false
+	}
+	delay = a.policy.Delays[a.used]
+	if a.policy.Jitter > 0 {
+		delay += time.Duration(rand.Float64() * a.policy.Jitter * float64(delay))
+	}
+	a.used++
+	return a.used, delay, true
+}

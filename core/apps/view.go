@@ -1,0 +1,68 @@
+package apps
+
+import (
+	"time"
+
+	"github.com/ropewalk/ropewalk/core"
+	"github.com/ropewalk/ropewalk/core/bundle"
+)
+
+// view is how an app stands at one moment. It is immutable; a change makes another one.
+type view struct {
+	record   core.Installation
+	kind     string   // App.Type
+	ui       *core.UI // of the manifest, else of the first tool with a view
+	state    core.State
+	conn     instance    // nil unless running
+	tools    []core.Tool // what the namespace shows; kept while crashed, so that names do not flicker
+	since    time.Time   // when it last became running
+	restarts int
+	replaced chan struct{} // closed when another view took this one's place
+}
+
+// newView is the view of an app that does not run.
+func newView(record core.Installation) *view {
+	v := &view{record: record, state: core.StateStopped, replaced: make(chan struct{})}
+	v.describe()
+	return v
+}
+
+// describe reads what the manifest says about how the app shows itself.
+func (v *view) describe() {
+	v.kind, v.ui = bundle.AppPlain, nil
+	if m, err := bundle.ParseManifest(v.record.Manifest); err == nil {
+		v.kind, v.ui = m.Type(), m.UI()
+	}
+}
+
+// setTools takes a new list of tools, and the first tool's view where the manifest names none
+// (contract part 3).
+func (v *view) setTools(tools []core.Tool) {
+	v.tools = tools
+	if v.ui != nil {
+		return
+	}
+	for _, t := range tools {
+		if t.ViewURI != "" {
+			v.ui = &core.UI{Name: v.record.Name, PrimaryView: core.PrimaryView{ResourceURI: t.ViewURI}}
+			return
+		}
+	}
+}
+
+// app is v as the API shows it.
+func (v *view) app() core.App {
+	return core.App{
+		Name: v.record.Name, BundleName: v.record.BundleName, Version: v.record.Version,
+		Status: v.state, Type: v.kind, ToolCount: len(v.tools), TrustScore: v.record.TrustScore, UI: v.ui,
+	}
+}
+
+// health is v in detail. Uptime is in seconds, 0 when the app does not run.
+func (v *view) health() core.AppHealth {
+	h := core.AppHealth{Name: v.record.Name, State: v.state, RestartCount: v.restarts}
+	if v.state == core.StateRunning {
+		h.Uptime = time.Since(v.since).Seconds()
+	}
+	return h
+}

@@ -1,0 +1,205 @@
+package apps
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	"github.com/hashicorp/go-hclog"
+
+	"github.com/ropewalk/ropewalk/core"
+)
+
+// Yard is all installed apps of all workspaces. It is safe for concurrent use. What it shows
+// (List, Health, Tools) is read from snapshots and never waits for an install, a start or a stop.
+type Yard struct {
+	Options
+	log     hclog.Logger
+	catalog *catalog
+	starts  *starts
+	launch  launcher
+
+	life context.Context // ends when Close begins
+	die  context.CancelFunc
+	work sync.WaitGroup // commands and start-up work, which Close waits for
+
+	mu     sync.RWMutex
+	closed bool
+	apps   map[string]map[string]*app // by workspace and short name
+	taken  map[key]struct{}           // names that an install in progress has reserved
+}
+
+// New returns a yard without apps; Open brings them in.
+func New(o Options) *Yard {
+	o.setDefaults()
+	y := &Yard{
+		Options: o, log: o.Logger, starts: newStarts(o.StartsAtOnce, o.StartPatience),
+		apps: map[string]map[string]*app{}, taken: map[key]struct{}{},
+	}
+	y.life, y.die = context.WithCancel(context.Background())
+	y.catalog = newCatalog(y.collectTools)
+	y.launch = y.launchApp
+	return y
+}
+
+// List is the workspace's apps by name.
+func (y *Yard) List(workspace string) []core.App {
+	found := y.in(workspace)
+	list := make([]core.App, len(found))
+	for i, a := range found {
+		list[i] = a.now.Load().app()
+	}
+	return list
+}
+
+// App is one app: core.CodeNotFound when the workspace has no such one.
+func (y *Yard) App(workspace, name string) (core.App, error) {
+	a, err := y.find(workspace, name)
+	if err != nil {
+		return core.App{}, err
+	}
+	return a.now.Load().app(), nil
+}
+
+// Health is how the workspace's apps are, by name.
+func (y *Yard) Health(workspace string) []core.AppHealth {
+	found := y.in(workspace)
+	list := make([]core.AppHealth, len(found))
+	for i, a := range found {
+		list[i] = a.now.Load().health()
+	}
+	return list
+}
+
+// Tools is the tools of the workspace's apps that run or are being restarted, by server name and
+// then in the app's own order. The slice is immutable, and the same one until something changed.
+func (y *Yard) Tools(workspace string) []core.Tool { return y.catalog.tools(workspace) }
+
+// Watch calls changed after each change of what Tools returns, from whichever goroutine made the
+// change and without a lock held. changed must not wait.
+func (y *Yard) Watch(workspace string, changed func()) (stop func()) {
+	return y.catalog.watch(workspace, changed)
+}
+
+func (y *Yard) find(workspace, name string) (*app, error) {
+	y.mu.RLock()
+	defer y.mu.RUnlock()
+	if a := y.apps[workspace][name]; a != nil {
+		return a, nil
+	}
+	return nil, notFound(name)
+}
+
+// enter counts a command in, so that Close waits for it, and gives it a context that ends when
+// Close begins. It is refused with core.CodeUnavailable once the yard closes.
+func (y *Yard) enter(ctx context.Context) (c context.Context, leave func(), err error) {
+	y.mu.RLock()
+	defer y.mu.RUnlock()
+	if y.closed {
+		return nil, nil, core.Errorf(core.CodeUnavailable, "the server is shutting down")
+	}
+	y.work.Add(1)
+	ctx, cancel := context.WithCancel(ctx)
+	stop := context.AfterFunc(y.life, cancel)
+	return ctx, func() {
+		stop()
+		cancel()
+		y.work.Done()
+	}, nil
+}
+
+// reserve takes a name for an install: core.CodeAlreadyInstalled when an app has it, or another
+// install in progress.
+func (y *Yard) reserve(k key) (free func(), err error) {
+	y.mu.Lock()
+	defer y.mu.Unlock()
+	_, taken := y.taken[k]
+	if taken || y.apps[k.workspace][k.name] != nil {
+		return nil, core.Errorf(core.CodeAlreadyInstalled, "an app named %s is installed already", k.name)
+	}
+	y.taken[k] = struct{}{}
+	return func() {
+		y.mu.Lock()
+		defer y.mu.Unlock()
+		delete(y.taken, k)
+	}, nil
+}
+
+// add shows an app to everyone.
+func (y *Yard) add(a *app) {
+	y.mu.Lock()
+	if y.apps[a.key.workspace] == nil {
+		y.apps[a.key.workspace] = map[string]*app{}
+	}
+	y.apps[a.key.workspace][a.key.name] = a
+	y.mu.Unlock()
+	y.catalog.refresh(a.key.workspace)
+}
+
+// remove is the opposite of add.
+func (y *Yard) remove(a *app) {
+	y.mu.Lock()
+	delete(y.apps[a.key.workspace], a.key.name)
+	if len(y.apps[a.key.workspace]) == 0 {
+		delete(y.apps, a.key.workspace)
+	}
+	y.mu.Unlock()
+	y.catalog.refresh(a.key.workspace)
+}
+
+// Close refuses new commands, gives up those at work, and ends all apps, at the same time; they
+// are as before when the yard is opened again. When ctx ends first, what is left is ended by the
+// processes' own life line, and the error says how many apps that were.
+func (y *Yard) Close(ctx context.Context) error {
+	y.mu.Lock()
+	y.closed = true
+	y.mu.Unlock()
+	y.die()
+	var all []*app
+	y.mu.RLock()
+	for _, apps := range y.apps {
+		for _, a := range apps {
+			all = append(all, a)
+		}
+	}
+	y.mu.RUnlock()
+	left := make(chan error, len(all)+1)
+	go func() {
+		y.work.Wait()
+		left <- nil
+	}()
+	for _, a := range all {
+		go func() { left <- a.shut(ctx) }()
+	}
+	failed := 0
+	for range len(all) + 1 {
+		select {
+		case err := <-left:
+			if err != nil {
+				failed++
+			}
+		case <-ctx.Done():
+			return fmt.Errorf("not every app has ended: %w", context.Cause(ctx))
+		}
+	}
+	if failed > 0 {
+		return fmt.Errorf("%d apps could not be ended", failed)
+	}
+	return nil
+}
+
+// shut ends an app without changing what is recorded of it.
+func (a *app) shut(ctx context.Context) error {
+	a.giveUp()
+	select {
+	case a.turn <- struct{}{}:
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+	defer a.give()
+	return a.end(ctx)
+}
+
+func notFound(name string) error {
+	return core.Errorf(core.CodeNotFound, "there is no app named %.100q", name)
+}
