@@ -25,7 +25,7 @@ func openArchive(path string, limits Limits) (a *archive, err error) {
 	}
 	defer func() {
 		if err != nil {
-			f.Close()
+			_ = f.Close()
 		}
 	}()
 	info, err := f.Stat()

@@ -12,10 +12,6 @@ import (
 )
 
 var (
-	manifestVersions = []string{"0.1", "0.2", "0.3", "0.4"}
-	serverTypes      = []ServerType{TypeNode, TypePython, TypeUV, TypeBinary}
-	platforms        = []string{"darwin", "linux", "win32"}
-
 	// A version becomes a directory's name, so it has no separator and starts with no dot.
 	versionForm = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9.+_~-]{0,127}$`)
 	nameForm    = regexp.MustCompile(`^[^\x00-\x20\x7f](?:[^\x00-\x1f\x7f]{0,212}[^\x00-\x20\x7f])?$`)
@@ -56,11 +52,12 @@ func (m *Manifest) checkVersions(c *checker) {
 	if v == "" && m.DXTVersion != "" {
 		field, v = "dxt_version", m.DXTVersion
 	}
-	switch {
-	case v == "":
+	switch v {
+	case "0.1", "0.2", "0.3", "0.4":
+	case "":
 		c.add(field, "is required")
-	case !slices.Contains(manifestVersions, v):
-		c.add(field, "is %q, want one of %s", v, strings.Join(manifestVersions, ", "))
+	default:
+		c.add(field, "is %q, want one of 0.1, 0.2, 0.3, 0.4", v)
 	}
 	c.required("version", m.Version)
 	if m.Version != "" && !versionForm.MatchString(m.Version) {
@@ -69,10 +66,11 @@ func (m *Manifest) checkVersions(c *checker) {
 }
 
 func (s Server) check(c *checker) {
-	switch {
-	case s.Type == "":
+	switch s.Type {
+	case TypeNode, TypePython, TypeBinary, TypeUV:
+	case "":
 		c.add("server.type", "is required")
-	case !slices.Contains(serverTypes, s.Type):
+	default:
 		c.add("server.type", "is %q, want node, python, uv or binary", s.Type)
 	}
 	if s.MCPConfig == nil {
@@ -88,8 +86,8 @@ func (s Server) check(c *checker) {
 	checkCommand(c, "server.mcp_config", CommandPart{s.MCPConfig.Command, s.MCPConfig.Args, s.MCPConfig.Env})
 	for _, name := range slices.Sorted(maps.Keys(s.MCPConfig.PlatformOverrides)) {
 		field := "server.mcp_config.platform_overrides." + name
-		if !slices.Contains(platforms, name) {
-			c.add(field, "is no platform, want one of %s", strings.Join(platforms, ", "))
+		if !isPlatform(name) {
+			c.add(field, "is no platform, want darwin, linux or win32")
 		}
 		checkCommand(c, field, s.MCPConfig.PlatformOverrides[name])
 	}
@@ -120,8 +118,8 @@ func checkCommand(c *checker, field string, p CommandPart) {
 
 func (k Compatibility) check(c *checker) {
 	for i, p := range k.Platforms {
-		if !slices.Contains(platforms, p) {
-			c.add(fmt.Sprintf("compatibility.platforms[%d]", i), "is %q, want one of %s", p, strings.Join(platforms, ", "))
+		if !isPlatform(p) {
+			c.add(fmt.Sprintf("compatibility.platforms[%d]", i), "is %q, want darwin, linux or win32", p)
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(k.Runtimes)) {
@@ -130,6 +128,8 @@ func (k Compatibility) check(c *checker) {
 		}
 	}
 }
+
+func isPlatform(name string) bool { return name == "darwin" || name == "linux" || name == "win32" }
 
 // localPath reports whether p stays inside the bundle when joined to its directory.
 func localPath(p string) bool {

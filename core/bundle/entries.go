@@ -4,7 +4,6 @@ import (
 	"archive/zip"
 	"io/fs"
 	"path"
-	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -94,16 +93,19 @@ func badEntryName(name string) string {
 	return ""
 }
 
-var devices = []string{"CON", "PRN", "AUX", "NUL", "CONIN$", "CONOUT$"}
-
 // isDevice reports whether Windows would open a device: the name, whatever its extension.
 func isDevice(segment string) bool {
 	stem, _, _ := strings.Cut(segment, ".")
 	stem = strings.ToUpper(strings.TrimRight(stem, " "))
-	if len(stem) == 4 && (strings.HasPrefix(stem, "COM") || strings.HasPrefix(stem, "LPT")) {
-		return stem[3] >= '1' && stem[3] <= '9'
+	switch stem {
+	case "CON", "PRN", "AUX", "NUL", "CONIN$", "CONOUT$":
+		return true
 	}
-	return slices.Contains(devices, stem)
+	port, ok := strings.CutPrefix(stem, "COM")
+	if !ok {
+		port, ok = strings.CutPrefix(stem, "LPT")
+	}
+	return ok && len(port) == 1 && port[0] >= '1' && port[0] <= '9'
 }
 
 // names is what has been seen, by folded name: true for files.

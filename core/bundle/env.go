@@ -14,28 +14,23 @@ const maxEnvValue = 120 << 10
 
 var envName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]{0,255}$`)
 
-// deniedNames and deniedPrefixes are variables by which a value could choose what code runs: they
-// steer the loader, an interpreter, a shell or a package manager, or move the directories that the
-// server gives an app. They are compared in upper case.
-var (
-	deniedNames = []string{
-		"PATH", "HOME", "SHELL", "USER", "LOGNAME", "PWD", "OLDPWD", "TMPDIR", "TMP", "TEMP",
+// deniedEnv reports whether a value of the variable could choose what code runs: it steers the
+// loader, an interpreter, a shell or a package manager, or moves the directories that the server
+// gives an app. Letter case does not matter.
+func deniedEnv(name string) bool {
+	switch upper := strings.ToUpper(name); upper {
+	case "PATH", "HOME", "SHELL", "USER", "LOGNAME", "PWD", "OLDPWD", "TMPDIR", "TMP", "TEMP",
 		"ENV", "BASH_ENV", "IFS", "PS4", "CDPATH", "GLOBIGNORE", "SHELLOPTS", "BASHOPTS", "PROMPT_COMMAND",
 		"NODE_OPTIONS", "NODE_PATH", "NODE_REPL_EXTERNAL_MODULE", "BUN_OPTIONS", "VIRTUAL_ENV",
 		"GCONV_PATH", "GLIBC_TUNABLES", "LOCPATH", "NLSPATH", "HOSTALIASES", "RES_OPTIONS", "LOCALDOMAIN",
 		"RUBYOPT", "RUBYLIB", "JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS", "_JAVA_OPTIONS", "CLASSPATH",
-		"GIT_SSH", "GIT_SSH_COMMAND", "GIT_EXEC_PATH", "GIT_ASKPASS", "EDITOR", "VISUAL", "PAGER", "BROWSER",
+		"GIT_SSH", "GIT_SSH_COMMAND", "GIT_EXEC_PATH", "GIT_ASKPASS", "EDITOR", "VISUAL", "PAGER", "BROWSER":
+		return true
+	default:
+		families := []string{"LD_", "DYLD_", "PYTHON", "PERL5", "PERLLIB", "MALLOC_", "BASH_FUNC_", "XDG_",
+			"UV_", "PIP_", "NPM_CONFIG_", "GIT_CONFIG", "ROPEWALK_", "PLUGIN_"}
+		return slices.ContainsFunc(families, func(prefix string) bool { return strings.HasPrefix(upper, prefix) })
 	}
-	deniedPrefixes = []string{
-		"LD_", "DYLD_", "PYTHON", "PERL5", "PERLLIB", "MALLOC_", "BASH_FUNC_", "XDG_",
-		"UV_", "PIP_", "NPM_CONFIG_", "GIT_CONFIG", "ROPEWALK_", "PLUGIN_",
-	}
-)
-
-func deniedEnv(name string) bool {
-	upper := strings.ToUpper(name)
-	return slices.Contains(deniedNames, upper) ||
-		slices.ContainsFunc(deniedPrefixes, func(p string) bool { return strings.HasPrefix(upper, p) })
 }
 
 // CheckEnv checks environment variables that a caller wants a process to have (hardening 6). The

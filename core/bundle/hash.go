@@ -13,7 +13,7 @@ func FileSHA256(ctx context.Context, path string) (sum string, size int64, err e
 	if err != nil {
 		return "", 0, err
 	}
-	defer f.Close()
+	defer func() { _ = f.Close() }()
 	h := sha256.New()
 	if size, err = io.Copy(h, cancellable{ctx, f}); err != nil {
 		return "", 0, err

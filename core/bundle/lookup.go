@@ -85,6 +85,7 @@ func (m *Manifest) Runtime() (name, versions string) {
 		name = "node"
 	case TypePython, TypeUV:
 		name = "python"
+	case TypeBinary: // needs none
 	}
 	if versions = m.Compatibility.Runtimes[name]; versions == "" {
 		return "", ""
@@ -101,13 +102,13 @@ func (m *Manifest) CheckRuntime(said string) error {
 	if name == "" || len(words) == 0 {
 		return nil
 	}
-	have, err := semver.NewVersion(words[len(words)-1])
-	if err != nil {
-		return nil
-	}
+	have, unread := semver.NewVersion(words[len(words)-1])
 	want, err := semver.NewConstraint(versions)
-	if err != nil || want.Check(have) {
-		return nil
+	if unread != nil || err == nil && want.Check(have) {
+		return nil //nolint:nilerr // a version that cannot be read passes
+	}
+	if err != nil {
+		return fmt.Errorf("compatibility.runtimes.%s: %w", name, err)
 	}
 	return fmt.Errorf("compatibility.runtimes.%s: %s %s needs %s, this server has %s", name, m.Name, m.Version, versions, have)
 }

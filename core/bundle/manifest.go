@@ -137,7 +137,7 @@ func ReadDir(dir string) (*Manifest, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer f.Close()
+	defer func() { _ = f.Close() }()
 	return readManifest(f)
 }
 

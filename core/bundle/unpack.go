@@ -65,22 +65,32 @@ func Unpack(ctx context.Context, archivePath, dest string, limits Limits) error 
 	if _, err := os.Lstat(dest); !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("unpack to %s: %w", dest, fs.ErrExist)
 	}
-	a, err := openArchive(archivePath, limits)
+	tmp, err := stage(ctx, archivePath, filepath.Dir(dest), limits)
 	if err != nil {
 		return err
-	}
-	defer a.Close()
-	tmp, err := os.MkdirTemp(filepath.Dir(dest), ".unpack-*")
-	if err != nil {
-		return err
-	}
-	if err := a.unpack(ctx, tmp, limits); err != nil {
-		return errors.Join(err, os.RemoveAll(tmp))
 	}
 	if err := publish(tmp, dest); err != nil {
 		return errors.Join(err, os.RemoveAll(tmp))
 	}
 	return nil
+}
+
+// stage unpacks an archive to a new directory in parent and returns it. It leaves nothing behind
+// when it fails.
+func stage(ctx context.Context, archivePath, parent string, limits Limits) (string, error) {
+	a, err := openArchive(archivePath, limits)
+	if err != nil {
+		return "", err
+	}
+	defer func() { _ = a.Close() }()
+	tmp, err := os.MkdirTemp(parent, ".unpack-*")
+	if err != nil {
+		return "", err
+	}
+	if err := a.unpack(ctx, tmp, limits); err != nil {
+		return "", errors.Join(err, os.RemoveAll(tmp))
+	}
+	return tmp, nil
 }
 
 // publish moves a finished directory into place, durably.
@@ -103,7 +113,7 @@ func ReadArchive(archivePath string) (*Manifest, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer a.Close()
+	defer func() { _ = a.Close() }()
 	return a.manifest()
 }
 
@@ -117,7 +127,7 @@ func (a *archive) unpack(ctx context.Context, dir string, limits Limits) error {
 	if err != nil {
 		return err
 	}
-	defer root.Close()
+	defer func() { _ = root.Close() }()
 	budget := min(limits.Total, ratioFree+limits.Ratio*a.size)
 	for _, e := range a.entries {
 		if err := ctx.Err(); err != nil {
@@ -150,7 +160,7 @@ func (e entry) write(ctx context.Context, root *os.Root, limit int64) (n int64, 
 	if err != nil {
 		return 0, refused("%w", err)
 	}
-	defer src.Close()
+	defer func() { _ = src.Close() }()
 	dst, err := root.OpenFile(e.name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, e.mode)
 	if err != nil {
 		return 0, err
@@ -197,7 +207,7 @@ func (a *archive) manifest() (*Manifest, error) {
 		if err != nil {
 			return nil, refused("%w", err)
 		}
-		defer r.Close()
+		defer func() { _ = r.Close() }()
 		m, err := readManifest(r)
 		if err != nil {
 			return nil, refused("%w", err)

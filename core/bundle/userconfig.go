@@ -35,8 +35,6 @@ type MissingValue struct {
 	Sensitive   bool   `json:"sensitive"`
 }
 
-var fieldTypes = []string{"string", "number", "boolean", "directory", "file"}
-
 // fieldKey keeps a key usable inside ${user_config.KEY}.
 var fieldKey = regexp.MustCompile(`^[A-Za-z0-9_.-]{1,128}$`)
 
@@ -44,8 +42,10 @@ func (f Field) check(c *checker, at string) {
 	if key := strings.TrimPrefix(at, "user_config."); !fieldKey.MatchString(key) {
 		c.add(at, "must be named with letters, digits and _ . - only")
 	}
-	if !slices.Contains(fieldTypes, f.Type) {
-		c.add(at+".type", "is %q, want one of %s", f.Type, strings.Join(fieldTypes, ", "))
+	switch f.Type {
+	case "string", "number", "boolean", "directory", "file":
+	default:
+		c.add(at+".type", "is %q, want string, number, boolean, directory or file", f.Type)
 		return
 	}
 	values, ok := f.defaults()
