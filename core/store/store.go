@@ -2,10 +2,12 @@ package store
 
 import (
 	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"time"
 
 	"github.com/hashicorp/go-hclog"
-
-	"github.com/ropewalk/ropewalk/core"
 )
 
 // Options say where the state is.
@@ -14,54 +16,98 @@ type Options struct {
 	Logger hclog.Logger
 }
 
-// Store is the durable state. It is safe for concurrent use.
-type Store struct{}
-
-// Open opens the state, makes it when it is not there, and brings its schema up to date.
-func Open(ctx context.Context, o Options) (*Store, error) { panic("unfinished") }
-
-// Close lets go of the state.
-func (s *Store) Close() error { panic("unfinished") }
-
-// PutInstallation keeps an installed app, new or changed.
-func (s *Store) PutInstallation(ctx context.Context, in core.Installation) error { panic("unfinished") }
-
-// DeleteInstallation forgets an installed app. core.CodeNotFound when there is none.
-func (s *Store) DeleteInstallation(ctx context.Context, workspace, name string) error {
-	panic("unfinished")
+// Store is the durable state. It is safe for concurrent use. All writes go through one
+// connection, so that they queue in the process instead of failing on each other's locks; reads
+// have connections of their own and never wait for a write.
+type Store struct {
+	path    string
+	log     hclog.Logger
+	write   *sql.DB
+	read    *sql.DB
+	closers []func() error // in the order of opening
 }
 
-// Installations returns every installed app of every workspace, by workspace and name.
-func (s *Store) Installations(ctx context.Context) ([]core.Installation, error) { panic("unfinished") }
-
-// EnsureDefaultWorkspace makes the default workspace and the owner if they are not there.
-func (s *Store) EnsureDefaultWorkspace(ctx context.Context) (core.Workspace, error) {
-	panic("unfinished")
+// Open opens the state, makes it when it is not there, brings its schema up to date, and sees to
+// it that the default workspace and its owner exist. It refuses a state that another server has
+// open, one that a newer version wrote, and one that is damaged, each with what to do.
+func Open(ctx context.Context, o Options) (*Store, error) {
+	s := &Store{path: o.Path, log: o.Logger}
+	if s.log == nil {
+		s.log = hclog.NewNullLogger()
+	}
+	if err := s.open(ctx); err != nil {
+		return nil, errors.Join(fmt.Errorf("state %s: %w", o.Path, explain(err)), s.Close())
+	}
+	return s, nil
 }
 
-// Provision returns the user behind an identity. At first sight it makes the user and a personal
-// workspace; later it brings email, name and role up to date.
-func (s *Store) Provision(ctx context.Context, id core.Identity) (core.User, error) {
-	panic("unfinished")
+func (s *Store) open(ctx context.Context) error {
+	unlock, err := lock(s.path + ".lock")
+	if err != nil {
+		return err
+	}
+	s.closers = append(s.closers, unlock)
+	if err := private(s.path); err != nil {
+		return err
+	}
+	if s.write, err = openSQLite(s.path, writer()); err != nil {
+		return err
+	}
+	s.closers = append(s.closers, s.write.Close)
+	if err := migrate(ctx, s.write, s.log); err != nil {
+		return err
+	}
+	if s.read, err = openSQLite(s.path, readers()); err != nil {
+		return err
+	}
+	s.closers = append(s.closers, s.read.Close)
+	_, err = s.EnsureDefaultWorkspace(ctx)
+	return err
 }
 
-// Workspaces returns a user's workspaces with the user's role in each: the default workspace
-// first, then the personal one, then the others by name.
-func (s *Store) Workspaces(ctx context.Context, userID string) ([]core.Workspace, error) {
-	panic("unfinished")
+// Close lets go of the state. Nothing may be called afterwards.
+func (s *Store) Close() error {
+	var all []error
+	for i := len(s.closers) - 1; i >= 0; i-- {
+		all = append(all, s.closers[i]())
+	}
+	s.closers = nil
+	return errors.Join(all...)
 }
 
-// Member returns a user's role in a workspace; core.CodeWorkspaceDenied when there is none.
-func (s *Store) Member(ctx context.Context, userID, workspace string) (core.Role, error) {
-	panic("unfinished")
+// change runs one writing transaction: all of it is durable when change returns nil, none of it
+// ever happened when it returns an error.
+func (s *Store) change(ctx context.Context, what string, do func(tx *sql.Tx) error) error {
+	tx, err := s.write.BeginTx(ctx, nil)
+	if err != nil {
+		return fmt.Errorf("%s: %w", what, explain(err))
+	}
+	if err := do(tx); err != nil {
+		return fmt.Errorf("%s: %w", what, explain(errors.Join(err, rollback(tx))))
+	}
+	if err := tx.Commit(); err != nil {
+		return fmt.Errorf("%s: %w", what, explain(err))
+	}
+	return nil
 }
 
-// PutMember adds a user to a workspace or changes the role there.
-func (s *Store) PutMember(ctx context.Context, workspace, userID string, role core.Role) error {
-	panic("unfinished")
+// rollback undoes a transaction; one that the driver has ended already is no further error.
+func rollback(tx *sql.Tx) error {
+	if err := tx.Rollback(); err != nil && !errors.Is(err, sql.ErrTxDone) {
+		return err
+	}
+	return nil
 }
 
-// DeleteMember takes a user out of a workspace. Taking out one who is not in it is not an error.
-func (s *Store) DeleteMember(ctx context.Context, workspace, userID string) error {
-	panic("unfinished")
+// exec runs one writing statement as its own transaction and returns how many rows it touched.
+func (s *Store) exec(ctx context.Context, what, query string, args ...any) (int64, error) {
+	result, err := s.write.ExecContext(ctx, query, args...)
+	if err != nil {
+		return 0, fmt.Errorf("%s: %w", what, explain(err))
+	}
+	return result.RowsAffected()
 }
+
+func millis(t time.Time) int64 { return t.UnixMilli() }
+
+func fromMillis(ms int64) time.Time { return time.UnixMilli(ms).UTC() }

@@ -1,0 +1,38 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"io/fs"
+
+	"github.com/hashicorp/go-hclog"
+	"github.com/pressly/goose/v3"
+)
+
+// migrate brings the schema up to date. A schema that is newer than this program is left alone.
+func migrate(ctx context.Context, db *sql.DB, log hclog.Logger) error {
+	files, err := fs.Sub(migrations, "migrations")
+	if err != nil {
+		return err
+	}
+	provider, err := goose.NewProvider(dialect, db, files, goose.WithDisableGlobalRegistry(true))
+	if err != nil {
+		return fmt.Errorf("reading the migrations: %w", err)
+	}
+	current, target, err := provider.GetVersions(ctx)
+	if err != nil {
+		return fmt.Errorf("asking for the schema's version: %w", err)
+	}
+	if current > target {
+		return fmt.Errorf("a newer ropewalk wrote it (schema %d, this program knows %d): start that version, or restore a backup", current, target)
+	}
+	results, err := provider.Up(ctx)
+	if err != nil {
+		return fmt.Errorf("bringing the schema from %d to %d: %w", current, target, err)
+	}
+	if len(results) > 0 {
+		log.Info("The schema of the state was brought up to date.", "from", current, "to", target)
+	}
+	return nil
+}

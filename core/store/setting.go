@@ -1,0 +1,30 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+
+	"github.com/ropewalk/ropewalk/core"
+)
+
+// Setting returns what the server itself has kept under a name; core.CodeNotFound when nothing.
+func (s *Store) Setting(ctx context.Context, name string) (string, error) {
+	var value string
+	err := s.read.QueryRowContext(ctx, `SELECT value FROM settings WHERE name = $1`, name).Scan(&value)
+	switch {
+	case errors.Is(err, sql.ErrNoRows):
+		return "", core.Errorf(core.CodeNotFound, "nothing is kept under %s", name)
+	case err != nil:
+		return "", fmt.Errorf("reading setting %s: %w", name, explain(err))
+	}
+	return value, nil
+}
+
+// PutSetting keeps a value under a name.
+func (s *Store) PutSetting(ctx context.Context, name, value string) error {
+	_, err := s.exec(ctx, "keeping setting "+name, `
+		INSERT INTO settings (name, value) VALUES ($1, $2) ON CONFLICT (name) DO UPDATE SET value = excluded.value`, name, value)
+	return err
+}
