@@ -1,0 +1,58 @@
+package stream
+
+import (
+	"context"
+	"net"
+	"os"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+)
+
+func TestAStalledReaderIsCutAfter10Seconds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := New(hclog.NewNullLogger())
+		client, server := net.Pipe() // takes a byte only when it is read: nobody reads
+		start := time.Now()
+		var failed error
+		s.serve(server, Standing, &Writer{conn: server, head: []byte("head")}, func(ctx context.Context, w *Writer) {
+			failed = w.Event("e", []byte("1"))
+			<-ctx.Done()
+			if err := w.Comment(); err != ErrClosed {
+				t.Errorf("a later write says %v", err)
+			}
+		})
+		if took := time.Since(start); took != writeTimeout || !os.IsTimeout(failed) {
+			t.Errorf("the stream ended after %v with %v", took, failed)
+		}
+		if err := s.Shutdown(t.Context()); err != nil {
+			t.Errorf("the stream is still counted: %v", err)
+		}
+		client.Close()
+		server.Close()
+	})
+}
+
+func TestAStreamThatArrivesAfterDrainEndsAtOnceIfItIsStanding(t *testing.T) {
+	s := New(hclog.NewNullLogger())
+	first := &opened{kind: Answer, cancel: func() {}}
+	if !s.enter(first) {
+		t.Fatal("refused before drain")
+	}
+	s.Drain()
+	cancelled := false
+	late := &opened{kind: Standing, cancel: func() { cancelled = true }}
+	if !s.enter(late) || !cancelled {
+		t.Error("a late standing stream was not ended")
+	}
+	s.leave(late)
+	s.leave(first)
+	if s.enter(&opened{kind: Answer, cancel: func() {}}) {
+		t.Error("a stream opened after everything was over")
+	}
+	if err := s.Shutdown(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
