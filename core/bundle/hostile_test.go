@@ -57,8 +57,9 @@ func hostileArchives(t testing.TB) map[string][]byte {
 }
 
 func hostileSizes(t testing.TB, add func(string, []byte)) {
-	zeros := strings.Repeat("\x00", 40<<20)
+	zeros := strings.Repeat("\x00", 24<<20)
 	bomb := rawEntry{name: "bomb", data: zeros, method: 8}
+	bomb.packed = pack(bomb)
 	add("a bomb", bundleOf(t, bomb))
 	small := uint32(10)
 	bomb.declared = &small
@@ -72,9 +73,10 @@ func hostileSizes(t testing.TB, add func(string, []byte)) {
 	zero := 0
 	add("a name for the manifest's own bytes", bundleOf(t, rawEntry{name: "a", at: &zero}))
 	kernel := rawEntry{name: "kernel", data: zeros[:10<<20], method: 8}
+	kernel.packed = pack(kernel)
 	overlapping, one := []rawEntry{manifestEntry(t), kernel}, 1
 	for i := range 20 {
-		overlapping = append(overlapping, rawEntry{name: fmt.Sprintf("copy%d", i), data: kernel.data, method: 8, at: &one})
+		overlapping = append(overlapping, rawEntry{name: fmt.Sprintf("copy%d", i), data: kernel.data, method: 8, at: &one, packed: kernel.packed})
 	}
 	add("a bomb of many names for the same bytes", rawZip(overlapping))
 	inner := string(rawZip([]rawEntry{{name: "inner", data: "x"}}))

@@ -23,6 +23,7 @@ type rawEntry struct {
 	crc      *uint32
 	at       *int // the local header it points to, in place of one of its own: the index of an earlier entry
 	dos      bool
+	packed   []byte // data as it is compressed, where that was worked out before
 }
 
 // rawZip writes a zip by hand: local headers and data, the central directory, the end record.
@@ -83,11 +84,14 @@ func (e rawEntry) header(body []byte) []byte {
 }
 
 func pack(e rawEntry) []byte {
+	if e.packed != nil {
+		return e.packed
+	}
 	if e.method != 8 {
 		return []byte(e.data)
 	}
 	var b bytes.Buffer
-	w, _ := flate.NewWriter(&b, flate.BestCompression)
+	w, _ := flate.NewWriter(&b, flate.BestSpeed)
 	_, _ = w.Write([]byte(e.data))
 	_ = w.Close()
 	return b.Bytes()
