@@ -1,0 +1,154 @@
+package httpapi
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"mime"
+	"reflect"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/gofiber/fiber/v2"
+
+	"github.com/ropewalk/ropewalk/core"
+)
+
+// readBody reads a JSON object into a T: core.CodeUnsupportedMedia unless it is declared as JSON,
+// core.CodeBadRequest naming the field when a type is wrong. Fields that T does not have are
+// ignored. Whatever two readers could read differently is refused: a key given twice, a key that
+// differs from one of T's in case only, data after the object, text that is not UTF-8.
+func readBody[T any](c *fiber.Ctx) (T, error) {
+	var value T
+	body := bytes.Clone(c.Context().PostBody()) // never c.Body(), which inflates
+	if len(body) == 0 {
+		return value, badBody("it is empty; send a JSON object")
+	}
+	if err := checkMediaType(c); err != nil {
+		return value, err
+	}
+	if !utf8.Valid(body) {
+		return value, badBody("it is not UTF-8")
+	}
+	if err := json.Unmarshal(body, &json.RawMessage{}); err != nil { // also bounds the nesting
+		return value, badBody("it is not JSON: " + strings.TrimPrefix(err.Error(), "json: "))
+	}
+	d := json.NewDecoder(bytes.NewReader(body))
+	d.UseNumber()
+	if err := checkKeys(d, "", reflect.TypeFor[T]()); err != nil {
+		return value, err
+	}
+	if err := json.Unmarshal(body, &value); err != nil {
+		return value, wrongType(err)
+	}
+	return value, nil
+}
+
+func checkMediaType(c *fiber.Ctx) error {
+	media, params, err := mime.ParseMediaType(c.Get(fiber.HeaderContentType))
+	charset := params["charset"]
+	if err != nil || media != fiber.MIMEApplicationJSON || (charset != "" && !strings.EqualFold(charset, "utf-8")) {
+		return core.Errorf(core.CodeUnsupportedMedia, "the Content-Type must be application/json")
+	}
+	if encoding := c.Get(fiber.HeaderContentEncoding); encoding != "" && !strings.EqualFold(encoding, "identity") {
+		return core.Errorf(core.CodeUnsupportedMedia, "a Content-Encoding is not accepted")
+	}
+	return nil
+}
+
+// checkKeys walks the value that d is in front of, which is known to be JSON. Structs of t say
+// which names are known; below anything else only duplicates count.
+func checkKeys(d *json.Decoder, path string, t reflect.Type) error {
+	token, err := d.Token()
+	if err != nil {
+		return badBody("it is not JSON")
+	}
+	switch token {
+	case json.Delim('['):
+		for d.More() {
+			if err := checkKeys(d, path+"[]", nil); err != nil {
+				return err
+			}
+		}
+	case json.Delim('{'):
+		known := fieldsOf(t)
+		seen := make(map[string]bool)
+		for d.More() {
+			key, _ := d.Token() // a key: the JSON is valid
+			name, _ := key.(string)
+			at := strings.TrimPrefix(path+"."+name, ".")
+			if seen[name] {
+				return badBody(at + " is given more than once")
+			}
+			seen[name] = true
+			field, ok := known[strings.ToLower(name)]
+			if ok && field.name != name {
+				return badBody(at + " is not a field; did you mean " + field.name + "?")
+			}
+			if err := checkKeys(d, at, field.of); err != nil {
+				return err
+			}
+		}
+	default:
+		return nil
+	}
+	_, err = d.Token() // the closing delimiter
+	return err
+}
+
+type field struct {
+	name string
+	of   reflect.Type
+}
+
+// fieldsOf returns the fields of a struct by their lower-case JSON names, nil for other types.
+func fieldsOf(t reflect.Type) map[string]field {
+	if t != nil && t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	if t == nil || t.Kind() != reflect.Struct {
+		return nil
+	}
+	fields := make(map[string]field, t.NumField())
+	for f := range t.Fields() {
+		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+		fields[strings.ToLower(name)] = field{name: name, of: f.Type}
+	}
+	return fields
+}
+
+// wrongType says in JSON's words what encoding/json says in Go's.
+func wrongType(err error) error {
+	e, ok := errors.AsType[*json.UnmarshalTypeError](err)
+	if !ok {
+		return badBody("it cannot be read")
+	}
+	if e.Field == "" {
+		return badBody("it must be a JSON object, not " + article(e.Value))
+	}
+	want := "a number"
+	switch e.Type.Kind() {
+	case reflect.String:
+		want = "a string"
+	case reflect.Bool:
+		want = "a boolean"
+	case reflect.Struct, reflect.Map:
+		want = "an object"
+	case reflect.Slice, reflect.Array:
+		want = "an array"
+	}
+	value, _, _ := strings.Cut(e.Value, " ") // "number 1.5"
+	return core.Errorf(core.CodeBadRequest, "%s must be %s, not %s", e.Field, want, article(value))
+}
+
+func article(noun string) string {
+	switch noun {
+	case "bool":
+		return "a boolean"
+	case "array", "object":
+		return "an " + noun
+	}
+	return "a " + noun
+}
+
+func badBody(what string) error { return core.Errorf(core.CodeBadRequest, "the body: %s", what) }

@@ -1,0 +1,84 @@
+package httpapi
+
+import (
+	"crypto/rand"
+	"runtime/debug"
+	"strings"
+	"time"
+
+	"github.com/gofiber/fiber/v2"
+	"github.com/valyala/fasthttp"
+
+	"github.com/ropewalk/ropewalk/core"
+)
+
+// front is what every request meets first, whatever its route: the headers that every answer has,
+// the answer to preflights, the refusal of new work while the server shuts down, and the net under
+// a handler that panics.
+func (s *Server) front(next fasthttp.RequestHandler) fasthttp.RequestHandler {
+	return func(ctx *fasthttp.RequestCtx) {
+		start := time.Now()
+		s.dress(ctx)
+		defer s.served(ctx, start)
+		defer s.catch(ctx)
+		switch {
+		case !knownMethod(ctx):
+			ctx.Response.Header.Set(fiber.HeaderAllow, allowedMethods)
+			s.fail(ctx, core.Errorf(core.CodeMethodNotAllowed, "the method is not one this server knows"))
+		case ctx.IsOptions():
+			ctx.SetStatusCode(fiber.StatusNoContent)
+		case s.isDraining():
+			ctx.SetConnectionClose()
+			s.fail(ctx, core.Errorf(core.CodeUnavailable, "the server is shutting down"))
+		default:
+			next(ctx)
+		}
+	}
+}
+
+// dress sets the headers of contract part 1.
+func (s *Server) dress(ctx *fasthttp.RequestCtx) {
+	h := &ctx.Response.Header
+	h.Set(fiber.HeaderXContentTypeOptions, "nosniff")
+	h.Set(fiber.HeaderReferrerPolicy, "strict-origin-when-cross-origin")
+	h.Set(fiber.HeaderXRequestID, requestID(ctx))
+	s.origins.cors(ctx)
+}
+
+// requestID is the request's own when it is fit for a log line and a header, else a new one.
+func requestID(ctx *fasthttp.RequestCtx) string {
+	id := string(ctx.Request.Header.Peek(fiber.HeaderXRequestID))
+	fit := !strings.ContainsFunc(id, func(r rune) bool {
+		return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && !strings.ContainsRune("._-", r)
+	})
+	if id == "" || len(id) > 128 || !fit {
+		return rand.Text()
+	}
+	return id
+}
+
+func knownMethod(ctx *fasthttp.RequestCtx) bool {
+	switch string(ctx.Method()) {
+	case fiber.MethodGet, fiber.MethodHead, fiber.MethodPost, fiber.MethodPut, fiber.MethodPatch, fiber.MethodDelete, fiber.MethodOptions:
+		return true
+	}
+	return false
+}
+
+// catch answers 500 when a handler panicked. The process goes on.
+func (s *Server) catch(ctx *fasthttp.RequestCtx) {
+	if p := recover(); p != nil {
+		s.log.Error("a handler panicked", "panic", p, "request_id", string(ctx.Response.Header.Peek(fiber.HeaderXRequestID)),
+			"method", string(ctx.Method()), "path", string(ctx.Path()), "stack", string(debug.Stack()))
+		s.write(ctx, fiber.StatusInternalServerError, answer{Error: core.CodeInternal, Message: internalMessage})
+	}
+}
+
+func (s *Server) served(ctx *fasthttp.RequestCtx, start time.Time) {
+	if !s.log.IsDebug() {
+		return
+	}
+	s.log.Debug("a request was answered", "method", string(ctx.Method()), "path", string(ctx.Path()),
+		"status", ctx.Response.StatusCode(), "ms", time.Since(start).Milliseconds(),
+		"request_id", string(ctx.Response.Header.Peek(fiber.HeaderXRequestID)))
+}

@@ -1,0 +1,58 @@
+package httpapi
+
+import (
+	"context"
+	"time"
+
+	"github.com/gofiber/fiber/v2"
+
+	"github.com/ropewalk/ropewalk/core"
+)
+
+// probePatience is how long a health check waits to learn whose it is: a probe must be answered
+// even while the auth adapter is not.
+const probePatience = 500 * time.Millisecond
+
+type healthAnswer struct {
+	Status  string         `json:"status"`
+	Uptime  float64        `json:"uptime"` // seconds since the server started
+	Bundles []bundleHealth `json:"bundles"`
+}
+
+type bundleHealth struct {
+	Name  string     `json:"name"`
+	State core.State `json:"state"`
+}
+
+// health is GET /v1/health (spec 4.7).
+func (s *Server) health(c *fiber.Ctx) error {
+	bundles := []bundleHealth{}
+	for _, app := range s.apps.Health(s.probed(c)) {
+		bundles = append(bundles, bundleHealth{Name: app.Name, State: app.State})
+	}
+	return c.JSON(healthAnswer{Status: "ok", Uptime: s.uptime(), Bundles: bundles})
+}
+
+// bundlesHealth is GET /v1/bundles/health (spec 4.8).
+func (s *Server) bundlesHealth(c *fiber.Ctx) error {
+	return c.JSON(orEmpty(s.apps.Health(s.probed(c))))
+}
+
+// probed is the workspace a health check asks about: the caller's, when the request proves one,
+// else the default one. It never refuses: these routes take anyone.
+func (s *Server) probed(c *fiber.Ctx) string {
+	cred, err := credentialsOf(c)
+	if err != nil || (cred.anonymous() && (!s.origins.dev || cred.workspace == "")) {
+		return core.DefaultWorkspaceID
+	}
+	ctx, cancel := context.WithTimeout(c.UserContext(), probePatience)
+	defer cancel()
+	caller, err := s.caller(ctx, cred)
+	if err != nil {
+		return core.DefaultWorkspaceID
+	}
+	return caller.Workspace.ID
+}
+
+// uptime is in seconds.
+func (s *Server) uptime() float64 { return time.Since(s.started).Round(time.Millisecond).Seconds() }

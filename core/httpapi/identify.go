@@ -1,0 +1,85 @@
+package httpapi
+
+import (
+	"context"
+	"strings"
+
+	"github.com/gofiber/fiber/v2"
+
+	"github.com/ropewalk/ropewalk/core"
+)
+
+const headerWorkspace = "X-Workspace-Id"
+
+// credentials are what a request says about who sends it. They are plain strings, safe to keep.
+type credentials struct {
+	bearer    string
+	cookie    string
+	workspace string // X-Workspace-Id, "" when absent
+}
+
+func (c credentials) anonymous() bool { return c.bearer == "" && c.cookie == "" }
+
+// credentialsOf refuses a request that gives one of them twice: two readers might believe
+// different ones.
+func credentialsOf(c *fiber.Ctx) (credentials, error) {
+	for _, name := range []string{fiber.HeaderAuthorization, headerWorkspace} {
+		if len(c.Context().Request.Header.PeekAll(name)) > 1 {
+			return credentials{}, core.Errorf(core.CodeBadRequest, "the header %s is given more than once", name)
+		}
+	}
+	return credentials{bearer: bearerOf(c), cookie: c.Cookies(sessionCookie), workspace: c.Get(headerWorkspace)}, nil
+}
+
+func bearerOf(c *fiber.Ctx) string {
+	scheme, token, _ := strings.Cut(c.Get(fiber.HeaderAuthorization), " ")
+	if !strings.EqualFold(scheme, "Bearer") {
+		return ""
+	}
+	return strings.TrimSpace(token)
+}
+
+// anyone wraps a handler that takes unauthenticated requests (spec 5, rule 4).
+func (s *Server) anyone(h fiber.Handler) fiber.Handler { return h }
+
+// known wraps a handler that needs an identity.
+func (s *Server) known(h func(*fiber.Ctx, core.Identity) error) fiber.Handler {
+	return func(c *fiber.Ctx) error {
+		cred, err := credentialsOf(c)
+		if err != nil {
+			return err
+		}
+		id, err := s.access.API(c.UserContext(), cred.bearer, cred.cookie)
+		if err != nil {
+			return err
+		}
+		return h(c, id)
+	}
+}
+
+// member wraps a handler that works in one workspace: that of X-Workspace-Id, else the caller's
+// only or default one (contract part 1).
+func (s *Server) member(h func(*fiber.Ctx, core.Caller) error) fiber.Handler {
+	return func(c *fiber.Ctx) error {
+		cred, err := credentialsOf(c)
+		if err != nil {
+			return err
+		}
+		caller, err := s.caller(c.UserContext(), cred)
+		if err != nil {
+			return err
+		}
+		return h(c, caller)
+	}
+}
+
+func (s *Server) caller(ctx context.Context, cred credentials) (core.Caller, error) {
+	id, err := s.access.API(ctx, cred.bearer, cred.cookie)
+	if err != nil {
+		return core.Caller{}, err
+	}
+	if cred.workspace != "" && !core.ValidWorkspaceID(cred.workspace) {
+		return core.Caller{}, core.Errorf(core.CodeBadRequest, "the header %s is not of the form ws_<alphanumeric>", headerWorkspace)
+	}
+	return s.access.Caller(ctx, id, cred.workspace)
+}

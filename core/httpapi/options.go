@@ -1,0 +1,113 @@
+package httpapi
+
+import (
+	"context"
+	"encoding/json"
+	"net/netip"
+	"time"
+
+	"github.com/gofiber/fiber/v2"
+	"github.com/hashicorp/go-hclog"
+
+	"github.com/ropewalk/ropewalk/core"
+	"github.com/ropewalk/ropewalk/core/access"
+	"github.com/ropewalk/ropewalk/core/apps"
+	"github.com/ropewalk/ropewalk/core/event"
+	"github.com/ropewalk/ropewalk/core/stream"
+	"github.com/ropewalk/ropewalk/core/tools"
+)
+
+// Access says who is calling. Its errors are core.Errors.
+type Access interface {
+	Dev() bool
+	API(ctx context.Context, bearer, cookie string) (core.Identity, error)
+	Caller(ctx context.Context, id core.Identity, workspace string) (core.Caller, error)
+	Workspaces(ctx context.Context, id core.Identity) ([]core.Workspace, error)
+
+	AllowLogin(client string) error
+	Login(ctx context.Context, key string) (token string, err error)
+	Logout(ctx context.Context, token string) error
+	BeginLogin(ctx context.Context, redirectURI, returnTo string) (access.LoginStart, error)
+	FinishLogin(ctx context.Context, answer access.LoginAnswer) (token, returnTo string, err error)
+}
+
+// Apps is the yard of running apps.
+type Apps interface {
+	List(workspace string) []core.App
+	Health(workspace string) []core.AppHealth
+	Install(ctx context.Context, workspace string, r apps.InstallRequest) (core.App, error)
+	Uninstall(ctx context.Context, workspace, name string) (dataPath string, err error)
+	Start(ctx context.Context, workspace, name string) (core.App, error)
+	Stop(ctx context.Context, workspace, name string) (core.App, error)
+	Resource(ctx context.Context, workspace, name, uri string) (apps.Resource, error)
+}
+
+// Tools is the namespace of a workspace's tools.
+type Tools interface {
+	List(c core.Caller) []tools.Listed
+	Call(ctx context.Context, c core.Caller, call tools.Call) (json.RawMessage, error)
+}
+
+// Events is the stream of what happens in a workspace.
+type Events interface {
+	Subscribe(workspace string) *event.Subscription
+}
+
+// Options is what a Server is made of. Access, Apps, Tools, Events and Logger are required.
+type Options struct {
+	Access  Access
+	Apps    Apps
+	Tools   Tools
+	Events  Events
+	Logger  hclog.Logger
+	Version string
+
+	// Mounts add routes beside /v1. Their handlers get Fiber's context with a UserContext that is
+	// safe to keep and ends with the request, and their errors are written like all others.
+	Mounts  []func(fiber.Router)
+	Streams *stream.Streams // shared with what is mounted; nil makes one
+	MaxBody int             // bytes of one body outside /v1; 0 means 16 MiB. Under /v1 it is 1 MiB
+
+	AllowedOrigins []string       // ALLOWED_ORIGINS: scheme://host[:port], lower case
+	AllowedHosts   []string       // Host values accepted in dev mode beside loopback ones; host or host:port
+	TrustedProxies []netip.Prefix // whose X-Forwarded-For and X-Forwarded-Proto count
+	RedirectURI    string         // where an identity provider sends the browser; "" derives it from the request
+
+	Timeouts Timeouts
+}
+
+// Timeouts are the patience of the listener. A field that is 0 has the default given.
+type Timeouts struct {
+	Header time.Duration // for a request's headers: 10 s
+	Body   time.Duration // for its body: 60 s
+	Write  time.Duration // for a client to take an answer: 60 s; event streams have their own rule
+	Idle   time.Duration // between two requests of one connection: 255 s (spec part 8)
+}
+
+const (
+	maxBody        = 1 << 20  // under /v1 (contract part 1)
+	maxMountedBody = 16 << 20 // elsewhere, unless Options.MaxBody says otherwise
+	maxHeaders     = 16 << 10 // request line and headers, bytes; past it 431
+)
+
+func (o *Options) setDefaults() {
+	if o.Streams == nil {
+		o.Streams = stream.New(o.Logger)
+	}
+	if o.MaxBody == 0 {
+		o.MaxBody = maxMountedBody
+	}
+	for _, d := range []struct {
+		field *time.Duration
+		value time.Duration
+	}{
+		{&o.Timeouts.Header, 10 * time.Second},
+		{&o.Timeouts.Body, 60 * time.Second},
+		{&o.Timeouts.Write, 60 * time.Second},
+		{&o.Timeouts.Idle, 255 * time.Second},
+	} {
+		if *d.field == 0 {
+			*d.field = d.value
+		}
+	}
+}

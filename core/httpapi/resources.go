@@ -1,0 +1,84 @@
+package httpapi
+
+import (
+	"mime"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/gofiber/fiber/v2"
+
+	"github.com/ropewalk/ropewalk/core"
+)
+
+// primary is the special path of spec 4.6; the yard knows which resource it is.
+const primary = "primary"
+
+// readResource is GET /v1/apps/:name/resources/:path (spec 4.6). The path is `primary`, a ui:// URI
+// (as it is or percent-encoded), or a view's bare path, which stands for ui://<app>/<path>.
+func (s *Server) readResource(c *fiber.Ctx, caller core.Caller) error {
+	name, err := appName(c)
+	if err != nil {
+		return err
+	}
+	uri, err := resourceURI(name, c.Params("*"))
+	if err != nil {
+		return err
+	}
+	resource, err := s.apps.Resource(c.UserContext(), caller.Workspace.ID, name, uri)
+	if err != nil {
+		return err
+	}
+	c.Set(fiber.HeaderContentSecurityPolicy, s.origins.viewPolicy())
+	c.Set(fiber.HeaderContentType, viewType(resource.MIME))
+	return c.Send(resource.Body)
+}
+
+// resourceURI names one of an app's own ui:// resources, and nothing else: an app may have others,
+// such as files, that are no business of a browser.
+func resourceURI(app, raw string) (string, error) {
+	path, err := url.PathUnescape(raw)
+	if err != nil || strings.ContainsFunc(path, func(r rune) bool { return r < ' ' || r == 0x7f || r == '\\' }) {
+		return "", core.Errorf(core.CodeBadRequest, "the resource path is not well-formed")
+	}
+	if path == primary {
+		return primary, nil
+	}
+	bare, isURI := strings.CutPrefix(path, "ui://")
+	if !isURI && strings.Contains(path, "://") {
+		return "", core.Errorf(core.CodeResourceNotFound, "only ui:// resources are served here")
+	}
+	parts := strings.Split(bare, "/")
+	if slices.Contains(parts, "..") || slices.Contains(parts, ".") || slices.Contains(parts, "") {
+		return "", core.Errorf(core.CodeBadRequest, "the resource path holds an empty, . or .. segment")
+	}
+	if isURI {
+		return path, nil
+	}
+	return "ui://" + app + "/" + path, nil
+}
+
+// viewPolicy treats a view as what it is: a stranger's page on this server's origin. The sandbox
+// gives it an origin of its own, so it has no cookies and no storage of this one, and it may connect to
+// nothing; its own inline scripts and styles run, as MCP Apps views need.
+func (o origins) viewPolicy() string {
+	frames := "'self'"
+	if o.dev {
+		frames += " http://localhost:* http://127.0.0.1:*"
+	}
+	for _, origin := range o.allowed {
+		frames += " " + origin
+	}
+	return "sandbox allow-scripts allow-forms allow-popups; default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; " +
+		"img-src data: blob:; font-src data:; media-src data: blob:; connect-src 'none'; form-action 'none'; base-uri 'none'; frame-ancestors " + frames
+}
+
+// viewType is text/html for every HTML profile, as spec 4.6 says, and for what names no type; what
+// a view brings beside it, such as a picture, keeps its own.
+func viewType(declared string) string {
+	media, _, err := mime.ParseMediaType(declared)
+	if err != nil || media == fiber.MIMETextHTML {
+		return fiber.MIMETextHTMLCharsetUTF8
+	}
+	return media
+}

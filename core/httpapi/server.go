@@ -1,0 +1,144 @@
+package httpapi
+
+import (
+	"bytes"
+	"context"
+	"net"
+	"sync"
+	"time"
+
+	"github.com/gofiber/fiber/v2"
+	"github.com/hashicorp/go-hclog"
+	"github.com/valyala/fasthttp"
+
+	"github.com/ropewalk/ropewalk/core/stream"
+)
+
+// Server is the HTTP side of the service.
+type Server struct {
+	access  Access
+	apps    Apps
+	tools   Tools
+	events  Events
+	log     hclog.Logger
+	version string
+
+	options Options
+	started time.Time
+	origins origins
+	streams *stream.Streams
+	app     *fiber.App
+	root    context.Context // the parent of every request's context; ends when Shutdown is over
+	stop    context.CancelFunc
+
+	mu       sync.Mutex
+	listener net.Listener // what Serve listens on
+	draining bool
+}
+
+// New returns a Server that answers from Serve on.
+func New(o Options) *Server {
+	o.setDefaults()
+	s := &Server{
+		access: o.Access, apps: o.Apps, tools: o.Tools, events: o.Events, log: o.Logger, version: o.Version,
+		options: o, started: time.Now(), streams: o.Streams,
+		origins: origins{dev: o.Access.Dev(), allowed: o.AllowedOrigins, hosts: o.AllowedHosts},
+	}
+	s.root, s.stop = context.WithCancel(context.Background())
+	s.app = fiber.New(fiber.Config{
+		AppName:               "ropewalk",
+		DisableStartupMessage: true,
+		CaseSensitive:         true,
+		StrictRouting:         true,
+		Immutable:             true, // strings taken out of a request may be kept
+		BodyLimit:             max(o.MaxBody, maxBody),
+		ReadBufferSize:        maxHeaders,
+		ReadTimeout:           o.Timeouts.Header,
+		WriteTimeout:          o.Timeouts.Write,
+		IdleTimeout:           o.Timeouts.Idle,
+		ErrorHandler: func(c *fiber.Ctx, err error) error {
+			s.fail(c.Context(), err)
+			return nil
+		},
+	})
+	s.app.Use(s.giveContext)
+	s.app.Use("/v1", s.guard)
+	for _, r := range s.routes() {
+		s.app.Add(r.method, r.path, r.handler)
+		if r.method == fiber.MethodGet {
+			s.app.Add(fiber.MethodHead, r.path, r.handler)
+		}
+	}
+	for _, mount := range o.Mounts {
+		mount(s.app)
+	}
+	h := s.app.Server()
+	h.Handler = s.front(s.app.Handler())
+	h.ErrorHandler = s.refuse
+	h.HeaderReceived = s.limits
+	h.CloseOnShutdown = true
+	h.Logger = s.log.StandardLogger(&hclog.StandardLoggerOptions{ForceLevel: hclog.Debug})
+	return s
+}
+
+// giveContext gives the handlers a context that holds nothing of the request, so that a room may
+// keep it: fasthttp recycles its own.
+func (s *Server) giveContext(c *fiber.Ctx) error {
+	ctx, cancel := context.WithCancel(s.root)
+	defer cancel()
+	c.SetUserContext(ctx)
+	return c.Next()
+}
+
+// limits is asked when a request's headers are there and its body is not.
+func (s *Server) limits(h *fasthttp.RequestHeader) fasthttp.RequestConfig {
+	limit := s.options.MaxBody
+	if bytes.HasPrefix(h.RequestURI(), []byte("/v1/")) {
+		limit = maxBody
+	}
+	return fasthttp.RequestConfig{ReadTimeout: s.options.Timeouts.Body, MaxRequestBodySize: limit}
+}
+
+// Serve answers the connections of ln until Shutdown; it then returns nil. It closes ln.
+func (s *Server) Serve(ln net.Listener) error {
+	s.mu.Lock()
+	if s.draining {
+		s.mu.Unlock()
+		return ln.Close()
+	}
+	s.listener = ln
+	s.mu.Unlock()
+	err := s.app.Listener(lingering{ln})
+	if s.isDraining() {
+		return nil
+	}
+	return err
+}
+
+// Shutdown closes the listener and the standing event streams at once, refuses new requests with
+// 503, and lets requests in flight finish. When ctx ends first, the contexts of what is left end
+// too, and it returns ctx's error.
+func (s *Server) Shutdown(ctx context.Context) error {
+	s.mu.Lock()
+	s.draining = true
+	ln := s.listener
+	s.mu.Unlock()
+	defer s.stop()
+	s.streams.Drain()
+	if ln != nil {
+		_ = ln.Close() // Serve may not have come to accepting yet
+	}
+	err := s.app.ShutdownWithContext(ctx)
+	if ctx.Err() != nil {
+		s.stop()
+	} else if err != nil {
+		s.log.Debug("the listener was closed with an error", "error", err) // it was closed above
+	}
+	return s.streams.Shutdown(ctx)
+}
+
+func (s *Server) isDraining() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.draining
+}

@@ -1,0 +1,39 @@
+package httpapi
+
+import (
+	"github.com/gofiber/fiber/v2"
+
+	"github.com/ropewalk/ropewalk/core"
+)
+
+// workspaceAnswer is what a client needs to show itself (contract part 6). Model and
+// RecentConversations belong to the chat; without one there is neither.
+type workspaceAnswer struct {
+	Workspace           core.Workspace   `json:"workspace"`
+	Workspaces          []core.Workspace `json:"workspaces"`
+	User                core.User        `json:"user"`
+	Model               *string          `json:"model"`
+	Apps                []core.App       `json:"apps"`
+	RecentConversations []struct{}       `json:"recentConversations"`
+	Status              workspaceStatus  `json:"status"`
+	Version             string           `json:"version"`
+}
+
+type workspaceStatus struct {
+	Uptime     float64 `json:"uptime"` // seconds since the server started
+	TotalTools int     `json:"totalTools"`
+}
+
+// showWorkspace is GET /v1/workspace and GET /v1/bootstrap.
+func (s *Server) showWorkspace(c *fiber.Ctx, caller core.Caller) error {
+	workspaces, err := s.access.Workspaces(c.UserContext(), caller.Identity)
+	if err != nil {
+		return err
+	}
+	return c.JSON(workspaceAnswer{
+		Workspace: caller.Workspace, Workspaces: orEmpty(workspaces), User: caller.User,
+		Apps: orEmpty(s.apps.List(caller.Workspace.ID)), RecentConversations: []struct{}{},
+		Status:  workspaceStatus{Uptime: s.uptime(), TotalTools: len(s.tools.List(caller))},
+		Version: s.version,
+	})
+}
