@@ -1,0 +1,62 @@
+package memory_test
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/ropewalk/ropewalk/plugins"
+	"github.com/ropewalk/ropewalk/plugins/plugintest"
+	"github.com/ropewalk/ropewalk/plugins/sessionstore"
+	"github.com/ropewalk/ropewalk/plugins/sessionstore/memory"
+	"github.com/ropewalk/ropewalk/plugins/sessionstore/sessionstoretest"
+)
+
+func TestTheContractDirect(t *testing.T) {
+	t.Parallel()
+	plugintest.Run(t, sessionstoretest.Checks(), sessionstore.Store(memory.New()))
+}
+
+func TestTheContractOverTheWire(t *testing.T) {
+	t.Parallel()
+	conn := plugintest.Configured(t, sessionstore.Plugin(memory.New()), "")
+	plugintest.Run(t, sessionstoretest.Checks(), sessionstore.Client(conn))
+}
+
+func TestALifetimeIsExact(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := memory.New()
+		rec := sessionstore.Record{ID: "one"}
+		if err := store.Put(t.Context(), rec, time.Minute); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Minute - time.Nanosecond)
+		if _, err := store.Get(t.Context(), "one"); err != nil {
+			t.Errorf("a nanosecond before the end: %v", err)
+		}
+		time.Sleep(time.Nanosecond)
+		if _, err := store.Get(t.Context(), "one"); !errors.Is(err, plugins.ErrNotFound) {
+			t.Errorf("at the end: got %v, want not found", err)
+		}
+	})
+}
+
+func TestWhatIsOverIsForgotten(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := memory.New()
+		for i := range 1000 {
+			rec := sessionstore.Record{ID: fmt.Sprint(i)}
+			if err := store.Put(t.Context(), rec, time.Duration(1+i%10)*time.Minute); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for minute := 1; minute <= 10; minute++ {
+			time.Sleep(time.Minute)
+			if want := 1000 - 100*minute; store.Len() != want {
+				t.Errorf("after %d minutes %d sessions are remembered, want %d", minute, store.Len(), want)
+			}
+		}
+	})
+}

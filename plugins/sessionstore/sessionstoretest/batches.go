@@ -1,0 +1,181 @@
+package sessionstoretest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/ropewalk/ropewalk/plugins"
+	"github.com/ropewalk/ropewalk/plugins/sessionstore"
+)
+
+func touchPassesOver(ctx context.Context, s sessionstore.Store) error {
+	var batch []sessionstore.Touch
+	for range 4 {
+		rec, err := put(ctx, s, brief)
+		if err != nil {
+			return err
+		}
+		for _, id := range []string{newID(), rec.ID} {
+			batch = append(batch, sessionstore.Touch{ID: id, LastAccessedAt: rec.LastAccessedAt.Add(time.Second), TTL: long})
+		}
+	}
+	if err := touch(ctx, s, batch...); err != nil {
+		return fmt.Errorf("every second session of the batch does not exist, which is not an error: %w", err)
+	}
+	if err := reached(ctx, s, batch[1], batch[3], batch[5], batch[7]); err != nil {
+		return fmt.Errorf("in a batch whose every second session does not exist: %w", err)
+	}
+	return nil
+}
+
+func touchThousand(ctx context.Context, s sessionstore.Store) error {
+	batch := make([]sessionstore.Touch, 1000)
+	err := together(8, func(part int) error {
+		for i := part; i < len(batch); i += 8 {
+			rec, err := put(ctx, s, long)
+			if err != nil {
+				return err
+			}
+			batch[i] = sessionstore.Touch{ID: rec.ID, LastAccessedAt: rec.LastAccessedAt.Add(time.Second), TTL: long}
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	samples := []int{0, 127, 512, 999}
+	for _, i := range samples { // again, for a lifetime that only the batch can prolong
+		if err := putAs(ctx, s, session(batch[i].ID), brief); err != nil {
+			return err
+		}
+	}
+	if err := touch(ctx, s, batch...); err != nil {
+		return fmt.Errorf("a batch of 1,000 sessions: %w", err)
+	}
+	for _, i := range samples {
+		if err := reached(ctx, s, batch[i]); err != nil {
+			return fmt.Errorf("entry %d of a batch of 1,000: %w", i, err)
+		}
+	}
+	return nil
+}
+
+// brief is a lifetime that a session outlives by being touched.
+const brief = 2 * time.Second
+
+// reached checks that touches had any effect on sessions that were put for a brief lifetime: either
+// the time is new, or the sessions outlive it. Which of the two is missing is for other checks.
+func reached(ctx context.Context, s sessionstore.Store, touches ...sessionstore.Touch) error {
+	var waited bool
+	for _, t := range touches {
+		at, err := lastAccessed(ctx, s, t.ID)
+		if err == nil && at.Equal(t.LastAccessedAt) {
+			continue
+		}
+		if !waited {
+			if err := wait(ctx, brief+short); err != nil {
+				return err
+			}
+			waited = true
+		}
+		if _, err := s.Get(ctx, t.ID); err != nil {
+			return fmt.Errorf("the Touch must reach every session that exists; one kept its LastAccessedAt and its lifetime (Get: %q)", err)
+		}
+	}
+	return nil
+}
+
+func touchTwice(ctx context.Context, s sessionstore.Store) error {
+	rec, err := put(ctx, s, long)
+	if err != nil {
+		return err
+	}
+	older := sessionstore.Touch{ID: rec.ID, LastAccessedAt: rec.LastAccessedAt.Add(time.Second), TTL: long}
+	newer := sessionstore.Touch{ID: rec.ID, LastAccessedAt: rec.LastAccessedAt.Add(2 * time.Second), TTL: long}
+	if err := touch(ctx, s, older, newer, older); err != nil {
+		return fmt.Errorf("a batch that holds one session three times: %w", err)
+	}
+	at, err := lastAccessed(ctx, s, rec.ID)
+	if err == nil && at.Equal(older.LastAccessedAt) {
+		return fmt.Errorf("a batch holds one session three times; the newest time %s must win, and %s did", newer.LastAccessedAt, at)
+	}
+	return err
+}
+
+func touchNothing(ctx context.Context, s sessionstore.Store) error {
+	if err := s.Touch(ctx, nil); err != nil {
+		return fmt.Errorf("Touch of an empty batch must not fail; it returned the error %q", err)
+	}
+	return nil
+}
+
+func refusesEmptyID(ctx context.Context, s sessionstore.Store) error {
+	return invalid(s.Put(ctx, session(""), long), "Put of a record without an id")
+}
+
+func refusesLifetime(ctx context.Context, s sessionstore.Store) error {
+	for _, ttl := range []time.Duration{0, -time.Second} {
+		if err := invalid(s.Put(ctx, session(newID()), ttl), fmt.Sprintf("Put with a ttl of %s", ttl)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func refusesTouch(ctx context.Context, s sessionstore.Store) error {
+	rec, err := put(ctx, s, long)
+	if err != nil {
+		return err
+	}
+	for _, ttl := range []time.Duration{0, -time.Second} {
+		good := sessionstore.Touch{ID: rec.ID, LastAccessedAt: rec.LastAccessedAt.Add(time.Second), TTL: long}
+		bad := sessionstore.Touch{ID: rec.ID, LastAccessedAt: good.LastAccessedAt, TTL: ttl}
+		if err := invalid(s.Touch(ctx, []sessionstore.Touch{good, bad}), fmt.Sprintf("Touch with a ttl of %s", ttl)); err != nil {
+			return err
+		}
+	}
+	at, err := lastAccessed(ctx, s, rec.ID)
+	if err == nil && !at.Equal(rec.LastAccessedAt) {
+		return fmt.Errorf("a batch that was refused must change nothing; LastAccessedAt was %s and is %s", rec.LastAccessedAt, at)
+	}
+	return err
+}
+
+func invalid(err error, what string) error {
+	switch {
+	case err == nil:
+		return fmt.Errorf("%s must return plugins.ErrInvalid (INVALID_ARGUMENT); it returned no error", what)
+	case !errors.Is(err, plugins.ErrInvalid):
+		return fmt.Errorf("%s must return plugins.ErrInvalid (INVALID_ARGUMENT); it returned the error %q", what, err)
+	}
+	return nil
+}
+
+func returnsInTime(ctx context.Context, s sessionstore.Store) error {
+	late, cancel := context.WithDeadline(ctx, time.Now().Add(-time.Second))
+	defer cancel()
+	rec := session(newID())
+	calls := map[string]func(){
+		"Put":    func() { _ = s.Put(late, rec, long) },
+		"Get":    func() { _, _ = s.Get(late, rec.ID) },
+		"Touch":  func() { _ = s.Touch(late, []sessionstore.Touch{{ID: rec.ID, LastAccessedAt: opened(), TTL: long}}) },
+		"Delete": func() { _ = s.Delete(late, rec.ID) },
+	}
+	for name, call := range calls {
+		returned := make(chan struct{})
+		go func() {
+			defer close(returned)
+			call()
+		}()
+		timer := time.NewTimer(slack)
+		select {
+		case <-returned:
+			timer.Stop()
+		case <-timer.C:
+			return fmt.Errorf("%s must return soon after its deadline; 5 s later it had not", name)
+		}
+	}
+	return nil
+}

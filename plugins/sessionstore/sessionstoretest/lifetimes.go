@@ -1,0 +1,41 @@
+package sessionstoretest
+
+import (
+	"context"
+	"time"
+
+	"github.com/ropewalk/ropewalk/plugins/sessionstore"
+)
+
+func livesLongEnough(ctx context.Context, s sessionstore.Store) error {
+	rec, err := put(ctx, s, 3*time.Second)
+	if err != nil {
+		return err
+	}
+	if err := wait(ctx, 1500*time.Millisecond); err != nil {
+		return err
+	}
+	return exists(ctx, s, rec.ID, "1.5 s into a lifetime of 3 s")
+}
+
+func expires(ctx context.Context, s sessionstore.Store) error {
+	rec, err := put(ctx, s, short)
+	if err != nil {
+		return err
+	}
+	if err := wait(ctx, short); err != nil {
+		return err
+	}
+	return goneSoon(ctx, s, rec.ID, "within 5 s of the end of a lifetime of 300 ms")
+}
+
+func replacesLifetime(ctx context.Context, s sessionstore.Store) error {
+	rec, err := put(ctx, s, long)
+	if err != nil {
+		return err
+	}
+	if err := putAs(ctx, s, rec, short); err != nil {
+		return err
+	}
+	return goneSoon(ctx, s, rec.ID, "within 5 s when it was put for 10 min and then again for 300 ms")
+}
