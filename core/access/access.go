@@ -2,7 +2,9 @@ package access
 
 import (
 	"context"
-	"encoding/json"
+	"sync"
+	"sync/atomic"
+	"time"
 
 	"github.com/hashicorp/go-hclog"
 
@@ -14,7 +16,7 @@ import (
 // Users is what is kept of people and their workspaces. *store.Store is one.
 type Users interface {
 	Provision(ctx context.Context, id core.Identity) (core.User, error)
-	Workspaces(ctx context.Context, userID string) ([]core.Workspace, error)
+	Workspaces(ctx context.Context, u core.User) ([]core.Workspace, error)
 }
 
 // Cookies is what is kept of logins. *store.Store is one.
@@ -35,75 +37,123 @@ type Options struct {
 	Logger      hclog.Logger
 }
 
-// Access decides who is calling. It is safe for concurrent use.
-type Access struct{}
+// Settings is the part of Options that a reload may change.
+type Settings struct {
+	APIKey      core.Secret
+	Adapter     auth.Adapter
+	Audiences   []string
+	AnyAudience bool
+}
 
-// New makes an Access, and logs which doors are open.
-func New(o Options) *Access { return &Access{} }
+// Access decides who is calling. It is safe for concurrent use.
+type Access struct {
+	users    Users
+	cookies  Cookies
+	log      hclog.Logger
+	members  *members
+	attempts *attempts
+	pending  *pending
+
+	swap sync.Mutex           // held while the gate is replaced
+	gate atomic.Pointer[gate] // what counts now
+}
+
+// New makes an Access, and logs which doors are open. With neither a key nor an adapter it is in
+// dev mode, where everybody is the owner: only New can bring that about, no reload can.
+func New(o Options) *Access {
+	a := &Access{
+		users: o.Users, cookies: o.Cookies, log: o.Logger,
+		members: newMembers(o.Users), attempts: newAttempts(), pending: newPending(),
+	}
+	if a.log == nil {
+		a.log = hclog.NewNullLogger()
+	}
+	g := newGate(Settings{APIKey: o.APIKey, Adapter: o.Adapter, Audiences: o.Audiences, AnyAudience: o.AnyAudience})
+	g.dev = !g.key.set() && o.Adapter == nil
+	a.gate.Store(g)
+	a.announce(g)
+	return a
+}
+
+// Reload replaces the settings. From its return on, keys, tokens and logins that count by the old
+// ones alone count no more, those being verified at this moment included.
+func (a *Access) Reload(s Settings) {
+	a.swap.Lock()
+	defer a.swap.Unlock()
+	g := newGate(s)
+	a.gate.Store(g)
+	a.announce(g)
+}
+
+// SetAdapter swaps the auth adapter and leaves the other settings as they are.
+func (a *Access) SetAdapter(adapter auth.Adapter) {
+	a.swap.Lock()
+	defer a.swap.Unlock()
+	s := a.gate.Load().settings
+	s.Adapter = adapter
+	g := newGate(s)
+	a.gate.Store(g)
+	a.announce(g)
+}
+
+// announce says in the log which credentials open which door.
+func (a *Access) announce(g *gate) {
+	switch {
+	case g.dev:
+		a.log.Warn("Dev mode: everybody who reaches this server is its owner. Set SERVICE_API_KEY or auth.adapter to require a login.")
+	case g.adapter == nil && !g.key.set():
+		a.log.Error("Every request is refused: the configuration has neither an API key nor an auth adapter any more. Set one, or restart for dev mode.")
+	case g.adapter == nil:
+		a.log.Warn("The API takes the API key. /mcp refuses every request: it takes tokens of an identity provider only; set auth.adapter in the configuration to open it.")
+	case !g.key.set():
+		a.log.Info("The API and /mcp take the identity provider's tokens; SERVICE_API_KEY is not set.")
+	default:
+		a.log.Info("The API takes the API key and the identity provider's tokens; /mcp takes the tokens.")
+	}
+	if g.adapter != nil && g.settings.AnyAudience {
+		a.log.Warn("The audience of tokens is not checked, because auth.audience is any: tokens issued for other services are accepted.")
+	}
+}
 
 // Dev reports whether there is no authentication at all.
-func (a *Access) Dev() bool { return false }
+func (a *Access) Dev() bool { return a.gate.Load().dev }
 
-// API says who calls /v1: the holder of the key, of a cookie, or of the adapter's token. The
-// bearer is read before the cookie.
+// API says who calls /v1: the holder of the key, of the adapter's token, or of a login cookie. A
+// bearer is read before the cookie, and a wrong one is not made good by a cookie. Errors are
+// core.CodeUnauthenticated, or core.CodeUnavailable when it cannot be told.
 func (a *Access) API(ctx context.Context, bearer, cookie string) (core.Identity, error) {
-	panic("unfinished")
+	g := a.gate.Load()
+	switch {
+	case g.dev:
+		return core.Owner(), nil
+	case bearer != "" && g.key.matches(bearer):
+		return core.Owner(), nil
+	case bearer != "":
+		return a.verify(ctx, bearer)
+	case cookie != "":
+		return a.login(ctx, g, cookie)
+	}
+	return core.Identity{}, unauthenticated()
 }
 
-// MCP says who calls /mcp: in dev mode everyone, else the holder of the adapter's token.
-func (a *Access) MCP(ctx context.Context, bearer string) (core.Identity, error) { panic("unfinished") }
-
-// AllowLogin charges one login attempt to a client (its address): core.CodeRateLimited with
-// RetryAfter when it made too many. Call it before Login.
-func (a *Access) AllowLogin(client string) error { panic("unfinished") }
-
-// Login trades the API key for a cookie token.
-func (a *Access) Login(ctx context.Context, key string) (string, error) { panic("unfinished") }
-
-// Logout ends a login.
-func (a *Access) Logout(ctx context.Context, token string) error { panic("unfinished") }
-
-// LoginStart is a browser login under way.
-type LoginStart struct {
-	URL     string // where to send the browser
-	Binding string // to keep in a short-lived HttpOnly cookie of that browser, and hand to FinishLogin
+// MCP says who calls /mcp: in dev mode the owner, else the holder of the adapter's token. The API
+// key opens nothing here (spec part 5), and is not shown to the adapter either.
+func (a *Access) MCP(ctx context.Context, bearer string) (core.Identity, error) {
+	g := a.gate.Load()
+	switch {
+	case g.dev:
+		return core.Owner(), nil
+	case bearer == "" || g.key.matches(bearer):
+		return core.Identity{}, unauthenticated()
+	}
+	return a.verify(ctx, bearer)
 }
 
-// LoginAnswer is what came back with the browser.
-type LoginAnswer struct {
-	State   string
-	Code    string
-	Binding string
+func unauthenticated() error {
+	return core.Errorf(core.CodeUnauthenticated, "authorization required")
 }
 
-// BeginLogin starts a browser login. returnTo is a path of this server.
-func (a *Access) BeginLogin(ctx context.Context, redirectURI, returnTo string) (LoginStart, error) {
-	panic("unfinished")
+// unavailable is the answer while it cannot be told who calls: never an acceptance.
+func unavailable(cause error) error {
+	return core.Wrap(core.CodeUnavailable, cause, "it cannot be checked at the moment who is calling").WithRetryAfter(2 * time.Second)
 }
-
-// FinishLogin ends a browser login and returns the cookie token and the path to go on to.
-func (a *Access) FinishLogin(ctx context.Context, answer LoginAnswer) (token, returnTo string, err error) {
-	panic("unfinished")
-}
-
-// Caller puts an identity into a workspace; "" is the only or default one.
-func (a *Access) Caller(ctx context.Context, id core.Identity, workspace string) (core.Caller, error) {
-	panic("unfinished")
-}
-
-// Workspaces returns the workspaces of an identity, the default one first.
-func (a *Access) Workspaces(ctx context.Context, id core.Identity) ([]core.Workspace, error) {
-	panic("unfinished")
-}
-
-// MembersChanged forgets what is remembered of a user's workspaces; "" forgets all users'.
-func (a *Access) MembersChanged(userID string) { panic("unfinished") }
-
-// SetAdapter swaps the auth adapter: from its return on, tokens of the old one count no more.
-func (a *Access) SetAdapter(adapter auth.Adapter) { panic("unfinished") }
-
-// Describe returns what the auth adapter is set up for; core.CodeNotFound without one.
-func (a *Access) Describe(ctx context.Context) (auth.Description, error) { panic("unfinished") }
-
-// Metadata returns the provider's RFC 8414 document; core.CodeNotFound without one.
-func (a *Access) Metadata(ctx context.Context) (json.RawMessage, error) { panic("unfinished") }

@@ -1,0 +1,62 @@
+package access
+
+import (
+	"net/netip"
+	"time"
+
+	lru "github.com/hashicorp/golang-lru/v2"
+	"golang.org/x/time/rate"
+
+	"github.com/ropewalk/ropewalk/core"
+)
+
+const (
+	maxClients   = 10_000 // clients whose attempts are counted
+	attemptBurst = 10
+	attemptEvery = 6 * time.Second
+)
+
+// attempts limits logins per client, so that guessing is slow and locks nobody else out.
+type attempts struct {
+	clients *lru.Cache[string, *rate.Limiter]
+}
+
+func newAttempts() *attempts {
+	clients, _ := lru.New[string, *rate.Limiter](maxClients) // the one error is a size below 1
+	return &attempts{clients}
+}
+
+// AllowLogin charges one login attempt to a client, by its address: 10 at once, then one each 6
+// seconds; core.CodeRateLimited with RetryAfter beyond that. Call it before Login.
+func (a *Access) AllowLogin(client string) error {
+	limiter := rate.NewLimiter(rate.Every(attemptEvery), attemptBurst)
+	if known, ok, _ := a.attempts.clients.PeekOrAdd(network(client), limiter); ok {
+		limiter = known
+		a.attempts.clients.Get(network(client)) // counts as used
+	}
+	now := time.Now()
+	r := limiter.ReserveN(now, 1)
+	wait := r.DelayFrom(now)
+	if wait == 0 {
+		return nil
+	}
+	r.CancelAt(now)
+	return core.Errorf(core.CodeRateLimited, "too many login attempts").WithRetryAfter(wait)
+}
+
+// network is what counts as one client: an IPv4 address, or the /64 an IPv6 address is in, which
+// is what one customer has.
+func network(client string) string {
+	addr, err := netip.ParseAddr(client)
+	if err != nil {
+		return client
+	}
+	if addr = addr.Unmap().WithZone(""); addr.Is4() {
+		return addr.String()
+	}
+	prefix, err := addr.Prefix(64)
+	if err != nil {
+		return client
+	}
+	return prefix.String()
+}

@@ -1,0 +1,73 @@
+package access
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	lru "github.com/hashicorp/golang-lru/v2"
+	"golang.org/x/sync/singleflight"
+
+	"github.com/ropewalk/ropewalk/core"
+	"github.com/ropewalk/ropewalk/plugins/auth"
+)
+
+const (
+	maxVerified  = 10_000           // tokens remembered as good
+	maxRefused   = 10_000           // tokens remembered as bad, apart: a flood of bad ones evicts no good one
+	verifiedLife = 60 * time.Second // at most; a token's own expiry ends it sooner
+	refusedLife  = 5 * time.Second
+	askTimeout   = 15 * time.Second // for one question to the adapter
+)
+
+// noAudience is asked for when no audience is set: to the adapter an empty list means any.
+const noAudience = "urn:ropewalk:no-audience-is-configured"
+
+// gate is one generation of the settings with everything that was learned under them. Replacing
+// the gate forgets all of it at once.
+type gate struct {
+	settings  Settings
+	dev       bool
+	key       key
+	adapter   auth.Adapter
+	audiences []string // as the adapter is asked; empty means any
+	verified  *lru.Cache[fingerprint, verified]
+	refused   *lru.Cache[fingerprint, time.Time]
+	flights   singleflight.Group // verifications under way, by token
+
+	mu    sync.Mutex
+	about *auth.Description
+}
+
+// verified is a token that the adapter found good.
+type verified struct {
+	identity core.Identity
+	until    time.Time
+}
+
+func newGate(s Settings) *gate {
+	g := &gate{settings: s, key: newKey(s.APIKey), adapter: s.Adapter}
+	if !s.AnyAudience {
+		if g.audiences = s.Audiences; len(g.audiences) == 0 {
+			g.audiences = []string{noAudience}
+		}
+	}
+	g.verified, _ = lru.New[fingerprint, verified](maxVerified) // the one error is a size below 1
+	g.refused, _ = lru.New[fingerprint, time.Time](maxRefused)
+	return g
+}
+
+// describe asks the adapter once what it is set up for.
+func (g *gate) describe(ctx context.Context) (auth.Description, error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.about != nil {
+		return *g.about, nil
+	}
+	about, err := g.adapter.Describe(ctx)
+	if err != nil {
+		return auth.Description{}, unavailable(err)
+	}
+	g.about = &about
+	return about, nil
+}
