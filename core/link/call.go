@@ -1,0 +1,182 @@
+package link
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"sync"
+)
+
+// A sender puts messages on the wire. It returns as soon as a message is on its way, and an answer
+// to a call that could not be sent is given to the call itself.
+type sender interface {
+	call(ctx context.Context, c *call, r request) error
+	cancelled(ctx context.Context, id int64, reason string)
+}
+
+// call is one call in flight.
+type call struct {
+	id     int64
+	token  []byte      // the caller's progress token; nil when it gave none
+	answer chan answer // holds one
+	notes  *notes      // nil when the caller wants no notifications
+	stop   func()      // ends what a sender keeps for the call; nil when there is nothing
+}
+
+type answer struct {
+	result json.RawMessage
+	err    error
+}
+
+// finish hands over the answer. Only the first one counts.
+func (c *call) finish(a answer) {
+	select {
+	case c.answer <- a:
+	default:
+	}
+}
+
+// notes are the notifications that a call has still to hand to its caller, in wire order. The
+// reader must not wait for a slow caller: beyond maxQueuedNotes the oldest are lost.
+type notes struct {
+	mu   sync.Mutex
+	list []Notification
+	wake chan struct{} // holds one
+}
+
+func (n *notes) push(note Notification) (lost bool) {
+	n.mu.Lock()
+	if lost = len(n.list) == maxQueuedNotes; lost {
+		n.list = n.list[1:]
+	}
+	n.list = append(n.list, note)
+	n.mu.Unlock()
+	select {
+	case n.wake <- struct{}{}:
+	default:
+	}
+	return lost
+}
+
+func (n *notes) drain() []Notification {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	list := n.list
+	n.list = nil
+	return list
+}
+
+// Call sends one request and waits for its answer: the raw result, an *RPCError that the bundle
+// answered with, ErrClosed when the connection is gone, or ctx's error, after which the bundle is
+// told (notifications/cancelled) and a late answer is ignored.
+//
+// params are one JSON object, or empty for none; they are sent as they are, but for a progress
+// token in params._meta, which is replaced by one of our own. Notifications about the call reach
+// notify one after the other, in wire order, with the caller's token, and always before Call
+// returns; notify may be nil. A log message (notifications/message) names no call: it is taken to
+// be about a call when that is the only one in flight, and goes to OnNotification otherwise.
+func (l *Link) Call(ctx context.Context, method string, params json.RawMessage, notify func(Notification)) (json.RawMessage, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	r, err := newRequest(method, params)
+	if err != nil {
+		return nil, err
+	}
+	c := &call{token: r.callerToken(), answer: make(chan answer, 1)}
+	if notify != nil {
+		c.notes = &notes{wake: make(chan struct{}, 1)}
+	}
+	if err := l.begin(c); err != nil {
+		return nil, err
+	}
+	defer l.end(c)
+	if err := l.out.call(ctx, c, r); err != nil {
+		return nil, l.sendError(ctx, err)
+	}
+	return l.await(ctx, c, notify)
+}
+
+// begin gives the call its id and a place among those in flight.
+func (l *Link) begin(c *call) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.closing {
+		return l.err
+	}
+	if len(l.calls) >= l.o.MaxCalls {
+		return ErrBusy
+	}
+	c.id = l.nextID.Add(1)
+	l.calls[c.id] = c
+	return nil
+}
+
+func (l *Link) end(c *call) {
+	l.mu.Lock()
+	delete(l.calls, c.id)
+	l.mu.Unlock()
+	if c.stop != nil {
+		c.stop()
+	}
+}
+
+func (l *Link) sendError(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	if closed := l.Err(); closed != nil {
+		return closed
+	}
+	return err
+}
+
+// await waits for the answer, handing over notifications meanwhile.
+func (l *Link) await(ctx context.Context, c *call, notify func(Notification)) (json.RawMessage, error) {
+	var wake <-chan struct{}
+	if c.notes != nil {
+		wake = c.notes.wake
+	}
+	for {
+		select {
+		case a := <-c.answer:
+			return l.conclude(c, a, notify)
+		case <-wake:
+			if err := l.handOver(c, notify); err != nil {
+				l.out.cancelled(ctx, c.id, "the caller failed")
+				return nil, err
+			}
+		case <-ctx.Done():
+			l.out.cancelled(ctx, c.id, ctx.Err().Error())
+			return nil, ctx.Err()
+		case <-l.done:
+			c.finish(answer{err: l.err}) // an answer that came before the end stands
+			return l.conclude(c, <-c.answer, notify)
+		}
+	}
+}
+
+// conclude hands over what came before the answer, then the answer.
+func (l *Link) conclude(c *call, a answer, notify func(Notification)) (json.RawMessage, error) {
+	if err := l.handOver(c, notify); err != nil {
+		return nil, err
+	}
+	return a.result, a.err
+}
+
+// handOver gives the caller what has arrived. A caller that panics loses its call and nothing else.
+func (l *Link) handOver(c *call, notify func(Notification)) (err error) {
+	if c.notes == nil {
+		return nil
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			l.log.Error("a notification's receiver panicked; its call was ended", "app", l.o.Name, "panic", r)
+			err = fmt.Errorf("handling a notification failed: %v", r)
+		}
+	}()
+	for _, note := range c.notes.drain() {
+		notify(note)
+	}
+	return nil
+}

@@ -1,0 +1,33 @@
+package link
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+)
+
+// The errors of a link. They are wrapped with what happened.
+var (
+	// ErrClosed means that the connection is gone: the bundle ended, the remote server forgot the
+	// session, or Close was called. Whether a call in flight was carried out is unknown.
+	ErrClosed = errors.New("the connection to the app is closed")
+	// ErrBusy means that too many calls are in flight. Nothing was sent.
+	ErrBusy = errors.New("the app has too many calls in flight: try again later")
+	// ErrTooLarge means that the answer was larger than the limit and was thrown away.
+	ErrTooLarge = errors.New("the app's answer is too large")
+	// ErrMalformed means that the answer was not a JSON-RPC response.
+	ErrMalformed = errors.New("the app's answer is malformed")
+	// ErrParams means that params are not a JSON object that can be sent. Nothing was sent.
+	ErrParams = errors.New("params must be one JSON object without repeated names")
+	// ErrStalled is why a link closed whose bundle stopped reading.
+	ErrStalled = errors.New("the app stopped reading its input")
+)
+
+// RPCError is a JSON-RPC error (JSON-RPC 2.0 part 5.1) that a bundle answered with. Data is as sent.
+type RPCError struct {
+	Code    int             `json:"code"`
+	Message string          `json:"message"`
+	Data    json.RawMessage `json:"data,omitempty"`
+}
+
+func (e *RPCError) Error() string { return fmt.Sprintf("%s (code %d)", e.Message, e.Code) }

@@ -1,0 +1,64 @@
+package link
+
+import (
+	"context"
+	"encoding/json"
+
+	"github.com/hashicorp/go-hclog"
+)
+
+// ProtocolVersion is the revision that a link offers. A bundle may answer with an older one.
+const ProtocolVersion = "2025-11-25"
+
+// The bounds of one link.
+const (
+	defaultMaxCalls = 4096 // calls in flight
+	maxQueuedNotes  = 1024 // notifications that wait for one call's notify
+	maxRequests     = 64   // requests of the bundle that are being answered
+)
+
+// Options are how a link is opened. The zero value is usable.
+type Options struct {
+	Name     string       // the app's name, for log lines
+	Version  string       // the server's own version, told to the bundle
+	Logger   hclog.Logger // nil logs nothing
+	MaxCalls int          // calls in flight at once; 0 is 4096
+
+	// OnListChanged is called when the bundle says that its "tools", "prompts" or "resources"
+	// changed. Calls come one after the other, on a goroutine of the link; what a bundle says
+	// while one runs is put together into one more. It may use the link.
+	OnListChanged func(kind string)
+
+	// OnNotification gets every notification that belongs to no call, in wire order. It runs on
+	// the link's reader: it must not block and must not use the link.
+	OnNotification func(Notification)
+
+	// Requests answer, by method, what the bundle asks of its client, raw, before the SDK sees it.
+	// What is not here is the SDK's: it answers pings and an empty list of roots, and refuses the
+	// rest. Each request runs on a goroutine of its own, 64 at most.
+	Requests map[string]RequestHandler
+
+	// Capabilities are the client capabilities to advertise, as the JSON of the initialize
+	// request. nil advertises none, so that well-behaved bundles ask nothing.
+	Capabilities json.RawMessage
+}
+
+// RequestHandler answers one request of a bundle. ctx ends when the bundle cancels the request or
+// the link closes. An *RPCError is returned to the bundle as it is.
+type RequestHandler func(ctx context.Context, params json.RawMessage) (json.RawMessage, error)
+
+// Info is what a bundle said of itself in the handshake.
+type Info struct {
+	Name            string
+	Version         string
+	Instructions    string
+	ProtocolVersion string
+	Capabilities    json.RawMessage // the capabilities object as sent; nil when there was none
+	Raw             json.RawMessage // the whole initialize result as sent
+}
+
+// Notification is one JSON-RPC notification of a bundle.
+type Notification struct {
+	Method string
+	Params json.RawMessage
+}

@@ -1,0 +1,144 @@
+package link
+
+import (
+	"bytes"
+	"fmt"
+	"strconv"
+)
+
+// request is params on their way out: checked, with the caller's progress token found.
+type request struct {
+	method string
+	params []byte // nil when there are none
+	token  span   // where params hold the caller's progress token; empty when they do not
+}
+
+// span is a part of a byte slice; the zero span is empty.
+type span struct{ from, to int }
+
+func (s span) empty() bool { return s.to == 0 }
+
+// newRequest checks that params are one JSON object, so that nothing in them can leave their place
+// in the message, and finds the progress token.
+func newRequest(method string, params []byte) (request, error) {
+	r := request{method: method, params: params}
+	if !plainMethod(method) {
+		return r, fmt.Errorf("method %q has characters that no MCP method has", method)
+	}
+	if len(params) == 0 {
+		return r, nil
+	}
+	token, err := findToken(params)
+	if err != nil {
+		return r, fmt.Errorf("%w: %w", ErrParams, err)
+	}
+	r.token = token
+	return r, nil
+}
+
+func plainMethod(method string) bool {
+	for _, c := range []byte(method) {
+		if c <= ' ' || c >= 0x7f || c == '"' || c == '\\' {
+			return false
+		}
+	}
+	return method != ""
+}
+
+// findToken checks all of params and finds _meta.progressToken.
+func findToken(params []byte) (span, error) {
+	var meta []byte
+	s := scanner{data: params}
+	s.space()
+	err := s.object(func(key, value []byte) error {
+		if string(name(key)) == "_meta" {
+			return once(&meta, value)
+		}
+		return nil
+	})
+	if err == nil && !s.end() {
+		err = errSyntax
+	}
+	if err != nil || meta == nil || meta[0] != '{' {
+		return span{}, err
+	}
+	token, err := member(meta, "progressToken")
+	if err != nil || token == nil {
+		return span{}, err
+	}
+	return spanOf(params, token), nil
+}
+
+// member is the value of the named member of an object; nil when there is none.
+func member(object []byte, wanted string) ([]byte, error) {
+	var found []byte
+	s := scanner{data: object}
+	s.space()
+	err := s.object(func(key, value []byte) error {
+		if string(name(key)) == wanted {
+			return once(&found, value)
+		}
+		return nil
+	})
+	return found, err
+}
+
+// spanOf is where part, a slice of whole, lies in it.
+func spanOf(whole, part []byte) span {
+	from := cap(whole) - cap(part)
+	return span{from: from, to: from + len(part)}
+}
+
+// append writes params with the caller's token replaced by our own, on one line.
+func (r *request) append(buf []byte, token int64) []byte {
+	start := len(buf)
+	if r.token.empty() {
+		buf = append(buf, r.params...)
+	} else {
+		buf = append(buf, r.params[:r.token.from]...)
+		buf = strconv.AppendInt(buf, token, 10)
+		buf = append(buf, r.params[r.token.to:]...)
+	}
+	oneLine(buf[start:])
+	return buf
+}
+
+// oneLine turns line breaks into spaces. In valid JSON they stand between tokens only.
+func oneLine(raw []byte) {
+	for _, c := range []byte{'\n', '\r'} {
+		for rest := raw; ; {
+			i := bytes.IndexByte(rest, c)
+			if i < 0 {
+				break
+			}
+			rest[i] = ' '
+			rest = rest[i+1:]
+		}
+	}
+}
+
+// callerToken is the token as the caller wrote it, copied; nil when there is none.
+func (r *request) callerToken() []byte {
+	if r.token.empty() {
+		return nil
+	}
+	return bytes.Clone(r.params[r.token.from:r.token.to])
+}
+
+// progressOf finds the token of a progress notification; ok is false when it is not one of ours.
+func progressOf(params []byte) (id int64, token span, ok bool) {
+	value, err := member(params, "progressToken")
+	if err != nil || value == nil {
+		return 0, span{}, false
+	}
+	id, ok = integer(value)
+	return id, spanOf(params, value), ok
+}
+
+// withToken is a copy of params with the caller's token put back.
+func withToken(params []byte, at span, token []byte) []byte {
+	out := make([]byte, 0, len(params)+len(token))
+	out = append(out, params[:at.from]...)
+	out = append(out, token...)
+	return append(out, params[at.to:]...)
+}

@@ -1,0 +1,107 @@
+package link
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+)
+
+// routeRequest gives a request of the bundle to its handler. Without one it is the SDK's.
+func (l *Link) routeRequest(e *envelope) bool {
+	handler := l.o.Requests[e.method]
+	if handler == nil {
+		return false
+	}
+	id := e.id()
+	ctx, cancel := context.WithCancel(context.Background())
+	if !l.admit(id.Raw(), cancel) {
+		cancel()
+		l.strays.add("more requests at once than are answered")
+		return true
+	}
+	request := &jsonrpc.Request{ID: id, Method: e.method, Params: bytes.Clone(e.params)}
+	go func() {
+		defer l.release(id.Raw(), cancel)
+		l.answer(ctx, handler, request)
+	}()
+	return true
+}
+
+// admit notes the request as being answered, unless there are too many or its id is taken.
+func (l *Link) admit(id any, cancel context.CancelFunc) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if _, taken := l.asked[id]; taken || l.closing || len(l.asked) >= maxRequests {
+		return false
+	}
+	l.asked[id] = cancel
+	return true
+}
+
+func (l *Link) release(id any, cancel context.CancelFunc) {
+	cancel()
+	l.mu.Lock()
+	delete(l.asked, id)
+	l.mu.Unlock()
+}
+
+// answer runs the handler and sends what it says, unless the bundle took its question back.
+func (l *Link) answer(ctx context.Context, handler RequestHandler, r *jsonrpc.Request) {
+	response := &jsonrpc.Response{ID: r.ID}
+	var err error
+	if response.Result, err = l.ask(ctx, handler, r); err != nil {
+		response = &jsonrpc.Response{ID: r.ID, Error: wireError(err)}
+	}
+	if ctx.Err() != nil {
+		return
+	}
+	if err := l.conn.Write(ctx, response); err != nil {
+		l.log.Debug("an answer did not reach the app", "app", l.o.Name, "method", r.Method, "error", scrub(err))
+	}
+}
+
+func (l *Link) ask(ctx context.Context, handler RequestHandler, r *jsonrpc.Request) (result json.RawMessage, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			l.log.Error("the handler of an app's request panicked", "app", l.o.Name, "method", r.Method, "panic", p)
+			result, err = nil, errors.New("internal error")
+		}
+	}()
+	result, err = handler(ctx, r.Params)
+	if err == nil && len(result) == 0 {
+		err = fmt.Errorf("no answer to %s", r.Method)
+	}
+	return result, err
+}
+
+func wireError(err error) error {
+	if rpc, ok := errors.AsType[*RPCError](err); ok {
+		return &jsonrpc.Error{Code: int64(rpc.Code), Message: rpc.Message, Data: rpc.Data}
+	}
+	return &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: err.Error()}
+}
+
+// cancelAsked ends the handler of a request that the bundle cancelled; the SDK's requests are the
+// SDK's to cancel.
+func (l *Link) cancelAsked(params []byte) bool {
+	raw, err := member(params, "requestId")
+	if err != nil || raw == nil {
+		return true
+	}
+	var e envelope
+	if e.setID(raw) != nil {
+		return true
+	}
+	id := e.id()
+	l.mu.Lock()
+	cancel := l.asked[id.Raw()]
+	l.mu.Unlock()
+	if cancel != nil {
+		cancel()
+	}
+	return cancel != nil
+}

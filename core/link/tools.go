@@ -1,0 +1,82 @@
+package link
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+)
+
+// The bounds of one listing.
+const (
+	maxPages = 200
+	maxItems = 10000
+)
+
+// Tools are the bundle's tools, all pages, each exactly as it was sent. A bundle that does not
+// offer tools has none.
+func (l *Link) Tools(ctx context.Context) ([]json.RawMessage, error) {
+	var offers struct {
+		Tools json.RawMessage `json:"tools"`
+	}
+	if l.info.Capabilities != nil {
+		if err := json.Unmarshal(l.info.Capabilities, &offers); err != nil {
+			return nil, fmt.Errorf("read the app's capabilities: %w", err)
+		}
+	}
+	if offers.Tools == nil {
+		return nil, nil
+	}
+	return l.list(ctx, "tools/list", "tools")
+}
+
+// list follows the cursors of a list method (MCP 2025-11-25, server/utilities/pagination).
+func (l *Link) list(ctx context.Context, method, member string) ([]json.RawMessage, error) {
+	var all []json.RawMessage
+	var params json.RawMessage
+	seen := map[string]bool{}
+	for range maxPages {
+		raw, err := l.Call(ctx, method, params, nil)
+		if err != nil {
+			return nil, err
+		}
+		items, cursor, err := readPage(raw, member)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", method, err)
+		}
+		if all = append(all, items...); len(all) > maxItems {
+			return nil, fmt.Errorf("%s: the app lists more than %d %s", method, maxItems, member)
+		}
+		if cursor == "" {
+			return all, nil
+		}
+		if seen[cursor] {
+			return nil, fmt.Errorf("%s: the app's pages go in a circle", method)
+		}
+		seen[cursor] = true
+		if params, err = json.Marshal(map[string]string{"cursor": cursor}); err != nil {
+			return nil, err
+		}
+	}
+	return nil, fmt.Errorf("%s: the app has more than %d pages", method, maxPages)
+}
+
+func readPage(raw json.RawMessage, member string) (items []json.RawMessage, cursor string, err error) {
+	var page map[string]json.RawMessage
+	if err := json.Unmarshal(raw, &page); err != nil {
+		return nil, "", err
+	}
+	list, ok := page[member]
+	if !ok {
+		return nil, "", errors.New("the answer has no member " + member)
+	}
+	if err := json.Unmarshal(list, &items); err != nil {
+		return nil, "", err
+	}
+	if next, ok := page["nextCursor"]; ok {
+		if err := json.Unmarshal(next, &cursor); err != nil {
+			return nil, "", fmt.Errorf("nextCursor: %w", err)
+		}
+	}
+	return items, cursor, nil
+}
