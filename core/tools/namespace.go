@@ -33,7 +33,6 @@ type Options struct {
 	Apps     Apps
 	Events   Publisher
 	Features Features
-	System   []System // the service's own tools, in the order they are listed
 	Logger   hclog.Logger
 }
 
@@ -60,10 +59,14 @@ type rendering struct {
 // New returns a Namespace over the given apps and system tools.
 func New(o Options) *Namespace {
 	return &Namespace{
-		apps: o.Apps, events: o.Events, features: o.Features, system: o.System, log: o.Logger,
+		apps: o.Apps, events: o.Events, features: o.Features, log: o.Logger,
 		inputs: newInputs(), rendered: map[string]rendering{},
 	}
 }
+
+// Add adds the service's own tools, which are listed in this order. Call it before the first List
+// or Call.
+func (n *Namespace) Add(own ...System) { n.system = append(n.system, own...) }
 
 // Listed is one tool as a caller sees it: under its full name, otherwise as its app wrote it.
 type Listed struct {

@@ -21,8 +21,8 @@ type System struct {
 	Flags       []string // it is there while one of these flags is on; none: always
 	AdminOnly   bool     // needs the organization role admin or owner
 	// Run returns what becomes structuredContent, and as text the content. A core.Error comes back
-	// to the caller as a result with isError, so that a model can read what to do; any other error
-	// is internal.
+	// to the caller as a result with isError, so that a model can read what to do. The refusals
+	// core.CodeFeatureDisabled and CodeForbidden, and errors of other types, stay errors.
 	Run func(ctx context.Context, c core.Caller, arguments json.RawMessage) (any, error)
 }
 
@@ -48,8 +48,8 @@ func (s System) run(ctx context.Context, c core.Caller, arguments json.RawMessag
 		return result(answer, false)
 	}
 	known, ok := errors.AsType[*core.Error](err)
-	if !ok {
-		return nil, err
+	if !ok || known.Code == core.CodeFeatureDisabled || known.Code == core.CodeForbidden {
+		return nil, err // a door says these in its own way
 	}
 	refusal := map[string]any{"error": known.Code, "message": known.Message}
 	if known.Details != nil {

@@ -1,0 +1,31 @@
+package main
+
+import (
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/ropewalk/ropewalk/plugins"
+)
+
+func pluginCommand() *cobra.Command {
+	cmd := &cobra.Command{Use: "plugin", Short: "Look at, test and write plugins"}
+	cmd.AddCommand(pluginServeCommand())
+	return cmd
+}
+
+// pluginServeCommand is how the server starts a built-in adapter: as a child of the same
+// executable, over the same contract as anyone else's.
+func pluginServeCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: "serve KIND NAME", Short: "Be a built-in adapter; the server starts this", Hidden: true, Args: cobra.ExactArgs(2),
+		RunE: func(_ *cobra.Command, args []string) error {
+			builtin, ok := builtins()[plugins.Kind(args[0])][args[1]]
+			if !ok {
+				return fmt.Errorf("there is no built-in %s adapter %q", args[0], args[1])
+			}
+			plugins.Serve(builtin())
+			return nil
+		},
+	}
+}

@@ -1,0 +1,38 @@
+package main
+
+import (
+	"github.com/spf13/cobra"
+
+	"github.com/ropewalk/ropewalk/core/config"
+)
+
+// settings is where a command finds its configuration: the flags that every command which reads
+// one shares.
+type settings struct {
+	file string
+	home string
+	host string
+	port int
+}
+
+func (s *settings) bind(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&s.file, "config", "", "configuration file (default <home>/ropewalk.yaml)")
+	cmd.Flags().StringVar(&s.home, "home", "", "service home (default ROPEWALK_HOME, else ~/.ropewalk)")
+}
+
+func (s *settings) bindListener(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&s.host, "host", "", "name or address to listen on (default http.host, else 127.0.0.1)")
+	cmd.Flags().IntVar(&s.port, "port", 0, "port to listen on (default http.port, else 27247)")
+}
+
+// load reads the configuration; its error names everything that is wrong.
+func (s *settings) load(cmd *cobra.Command) (*config.Config, error) {
+	o := config.Options{Path: s.file, Home: s.home, Environment: config.HostEnvironment()}
+	if cmd.Flags().Changed("host") {
+		o.Flags.Host = &s.host
+	}
+	if cmd.Flags().Changed("port") {
+		o.Flags.Port = &s.port
+	}
+	return config.Load(o)
+}

@@ -1,0 +1,85 @@
+package pluginhost
+
+import (
+	"context"
+	"encoding/json"
+
+	"github.com/ropewalk/ropewalk/core/config"
+	"github.com/ropewalk/ropewalk/plugins"
+	"github.com/ropewalk/ropewalk/plugins/auth"
+)
+
+// Auth is an auth adapter in its own process. It is an auth.Adapter and an auth.Login; while the
+// plugin is away every method is plugins.ErrUnavailable, so it fails closed. Close it when nobody
+// uses it any more.
+type Auth struct{ *slot[auth.Adapter] }
+
+var _ auth.Login = Auth{}
+
+// Auth starts the configured auth adapter. Wrong settings are a *plugins.ConfigError, everything
+// else that keeps it from starting a *StartError.
+func (h *Host) Auth(ctx context.Context, p config.Plugin) (*Auth, error) {
+	t, err := h.find(plugins.KindAuth, p)
+	if err != nil {
+		return nil, err
+	}
+	s, err := load(ctx, h, t, facadeOf(t, auth.Clients()))
+	if err != nil {
+		return nil, err
+	}
+	return &Auth{s}, nil
+}
+
+// Describe is auth.Adapter's.
+func (a Auth) Describe(ctx context.Context) (d auth.Description, err error) {
+	err = a.call(ctx, func(ctx context.Context, adapter auth.Adapter) error {
+		d, err = adapter.Describe(ctx)
+		return err
+	})
+	return d, err
+}
+
+// Verify is auth.Adapter's.
+func (a Auth) Verify(ctx context.Context, req auth.VerifyRequest) (id auth.Identity, err error) {
+	err = a.call(ctx, func(ctx context.Context, adapter auth.Adapter) error {
+		id, err = adapter.Verify(ctx, req)
+		return err
+	})
+	return id, err
+}
+
+// Metadata is auth.Adapter's.
+func (a Auth) Metadata(ctx context.Context) (doc json.RawMessage, err error) {
+	err = a.call(ctx, func(ctx context.Context, adapter auth.Adapter) error {
+		doc, err = adapter.Metadata(ctx)
+		return err
+	})
+	return doc, err
+}
+
+// AuthorizeURL is auth.Login's; plugins.ErrUnimplemented when the adapter has not that power.
+func (a Auth) AuthorizeURL(ctx context.Context, req auth.AuthorizeRequest) (url string, err error) {
+	err = a.call(ctx, func(ctx context.Context, adapter auth.Adapter) error {
+		login, ok := adapter.(auth.Login)
+		if !ok {
+			return plugins.ErrUnimplemented
+		}
+		url, err = login.AuthorizeURL(ctx, req)
+		return err
+	})
+	return url, err
+}
+
+// Exchange is auth.Login's; plugins.ErrUnimplemented when the adapter has not that power. A code
+// is good for one exchange, so unlike every other method it is never repeated.
+func (a Auth) Exchange(ctx context.Context, req auth.ExchangeRequest) (id auth.Identity, err error) {
+	err = a.once(ctx, func(ctx context.Context, adapter auth.Adapter) error {
+		login, ok := adapter.(auth.Login)
+		if !ok {
+			return plugins.ErrUnimplemented
+		}
+		id, err = login.Exchange(ctx, req)
+		return err
+	})
+	return id, err
+}

@@ -1,0 +1,78 @@
+package pluginhost
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/ropewalk/ropewalk/core/process"
+	"github.com/ropewalk/ropewalk/plugins"
+)
+
+// StartError says why a plugin could not be started: which one, where its file is, what was wrong
+// and what to do.
+type StartError struct {
+	Kind   plugins.Kind
+	Name   string
+	Path   string // "" for a built-in
+	Reason string
+	Advice string // "" when the reason says it all
+	Stderr string // the last lines the plugin wrote, "" when it wrote none
+}
+
+func (e *StartError) Error() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s plugin %q", e.Kind, e.Name)
+	if e.Path != "" {
+		fmt.Fprintf(&b, " (%s)", e.Path)
+	}
+	b.WriteString(": " + e.Reason)
+	if e.Advice != "" {
+		b.WriteString("; " + e.Advice)
+	}
+	if e.Stderr != "" {
+		fmt.Fprintf(&b, "; it wrote: %s", e.Stderr)
+	}
+	return b.String()
+}
+
+func (t target) failed(reason, advice string) *StartError {
+	return &StartError{Kind: t.kind, Name: t.name, Path: t.path, Reason: reason, Advice: advice}
+}
+
+// handshakeError puts what go-plugin says of a start into words for an operator.
+func (t target) handshakeError(err error, run *runner) error {
+	e := t.failed(err.Error(), "")
+	e.Stderr = run.tail.String()
+	if start, ok := errors.AsType[*process.StartError](err); ok {
+		e.Reason, e.Advice = start.Reason, "check that the file is there, is executable and is of this machine's architecture"
+		return e
+	}
+	said, _, _ := strings.Cut(err.Error(), "\n")
+	switch {
+	case strings.Contains(said, "timeout while waiting"):
+		e.Reason = "it did not answer in time"
+		e.Advice = "a plugin prints its handshake line as soon as it serves; see docs/plugins.md, or raise plugins.startTimeout"
+	case run.ended():
+		e.Reason = fmt.Sprintf("it ended before it served (%s)", run.how())
+		e.Advice = fmt.Sprintf("check that it is a plugin of the kind %s, and run it by hand to see what it says", t.kind)
+	case strings.Contains(said, "Unrecognized remote plugin message"):
+		e.Reason = fmt.Sprintf("what it printed first is not the handshake line (%s)", strings.TrimPrefix(said, "Unrecognized remote plugin message: "))
+		e.Advice = "standard output belongs to the handshake: log to standard error"
+	case strings.Contains(said, "incompatible API version"), strings.Contains(said, "Incompatible API version"):
+		e.Reason = "it speaks no wire version that this server speaks"
+		e.Advice = "rebuild it with this server's SDK"
+	case strings.Contains(said, "unsupported plugin protocol"):
+		e.Reason, e.Advice = "it does not speak gRPC", "the fifth field of its handshake line must be grpc"
+	}
+	return e
+}
+
+// ignoreUnimplemented drops the answer of an adapter that cannot judge settings without taking
+// them: then only a start can tell.
+func ignoreUnimplemented(err error) error {
+	if errors.Is(err, plugins.ErrUnimplemented) {
+		return nil
+	}
+	return err
+}

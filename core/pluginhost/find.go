@@ -1,0 +1,96 @@
+package pluginhost
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"slices"
+	"strings"
+
+	"github.com/ropewalk/ropewalk/core/config"
+	"github.com/ropewalk/ropewalk/plugins"
+)
+
+// target is which executable, or which constructor, an adapter means.
+type target struct {
+	kind   plugins.Kind
+	name   string // the adapter's
+	label  string // what the configuration calls it
+	path   string // "" for a built-in
+	sha256 string // what the file must hash to; "" for a built-in
+	impl   func() plugins.Plugin
+	config config.Plugin
+}
+
+var adapterName = regexp.MustCompile(`^[a-z0-9-]+$`)
+
+// self is this executable, even after its file was replaced or removed.
+func self() (string, error) {
+	if runtime.GOOS == "linux" {
+		return "/proc/self/exe", nil
+	}
+	return os.Executable()
+}
+
+// find decides what an adapter means: an explicit path with its sha256 wins, then a built-in of
+// that name, then <home>/plugins/<kind>-<name>. PATH is never searched.
+func (h *Host) find(kind plugins.Kind, p config.Plugin) (target, error) {
+	t := target{kind: kind, name: p.Adapter, label: p.Adapter, config: p}
+	if !adapterName.MatchString(p.Adapter) {
+		return t, &StartError{Kind: kind, Name: p.Adapter, Reason: "is not an adapter name", Advice: "names are made of a-z, 0-9 and -"}
+	}
+	if p.Path != "" {
+		t.path, t.sha256 = p.Path, p.SHA256
+		return t, nil
+	}
+	if builtin, ok := h.opts.Builtins[kind][p.Adapter]; ok {
+		if kind == plugins.KindSessionStore && p.Adapter == InProcess {
+			t.impl = builtin
+		}
+		return t, nil
+	}
+	t.path = filepath.Join(h.opts.Home, "plugins", fmt.Sprintf("%s-%s", kind, p.Adapter))
+	if _, err := os.Stat(t.path); errors.Is(err, fs.ErrNotExist) {
+		return t, &StartError{
+			Kind: kind, Name: p.Adapter, Path: t.path, Reason: "there is no such plugin",
+			Advice: fmt.Sprintf("put its executable there, or use a built-in: %s", strings.Join(h.builtinNames(kind), ", ")),
+		}
+	}
+	if t.sha256 = p.SHA256; t.sha256 != "" {
+		return t, nil
+	}
+	sum, err := h.sums().pin(t.path)
+	if err != nil {
+		return t, &StartError{Kind: kind, Name: p.Adapter, Path: t.path, Reason: err.Error(), Advice: "see `ropewalk plugin verify`"}
+	}
+	t.sha256 = sum
+	return t, nil
+}
+
+func (h *Host) builtinNames(kind plugins.Kind) []string {
+	return slices.Sorted(maps.Keys(h.opts.Builtins[kind]))
+}
+
+func (h *Host) sums() Sums { return Sums{Dir: filepath.Join(h.opts.Home, "plugins")} }
+
+// HashFile returns the sha256 of a file in lower-case hex.
+func HashFile(path string) (string, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return "", err
+	}
+	defer func() { _ = f.Close() }()
+	sum := sha256.New()
+	if _, err := io.Copy(sum, f); err != nil {
+		return "", err
+	}
+	return hex.EncodeToString(sum.Sum(nil)), nil
+}

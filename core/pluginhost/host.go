@@ -1,0 +1,129 @@
+package pluginhost
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+
+	"github.com/ropewalk/ropewalk/core/config"
+	"github.com/ropewalk/ropewalk/plugins"
+)
+
+// Options is what a Host is made of. Durations that are 0 have the default given.
+type Options struct {
+	Home     string // the service's home: plugins are looked up in <home>/plugins
+	Builtins Builtins
+	Logger   hclog.Logger
+	Env      config.Environment // the server's environment; only a list of names reaches a plugin
+	PassEnv  []string           // further names on that list
+
+	StartTimeout time.Duration // from launch to the first answer: 10 s
+	CallTimeout  time.Duration // the longest a call may take: 10 s
+	ReplaceWait  time.Duration // how long a call waits for a new generation: 5 s
+	PingEvery    time.Duration // how often a plugin is asked whether it lives: 2 s
+}
+
+// Builtins are the adapters inside this executable, by kind and name. Each is served as a child
+// process of the same executable, exactly as a third party's would be.
+type Builtins map[plugins.Kind]map[string]func() plugins.Plugin
+
+// InProcess is the one adapter that may run inside the server, over the same contract: sessions
+// of a single server need no second process.
+const InProcess = "memory"
+
+// Host starts plugins and keeps them alive. It is safe for concurrent use.
+type Host struct {
+	opts Options
+	log  hclog.Logger
+
+	mu    sync.Mutex
+	slots []reporter // of the handles that are open, in the order they were loaded
+}
+
+type reporter interface{ status() Status }
+
+// New returns a Host that has started nothing.
+func New(o Options) *Host {
+	for _, d := range []struct {
+		field *time.Duration
+		value time.Duration
+	}{
+		{&o.StartTimeout, 10 * time.Second},
+		{&o.CallTimeout, 10 * time.Second},
+		{&o.ReplaceWait, 5 * time.Second},
+		{&o.PingEvery, 2 * time.Second},
+	} {
+		if *d.field == 0 {
+			*d.field = d.value
+		}
+	}
+	if o.Logger == nil {
+		o.Logger = hclog.NewNullLogger()
+	}
+	return &Host{opts: o, log: o.Logger}
+}
+
+// Status is how one loaded plugin is.
+type Status struct {
+	Kind     plugins.Kind
+	Name     string // what the configuration calls it: a registry's name, else the adapter's
+	Adapter  string
+	Path     string // "" for a built-in
+	Version  string
+	State    string // "running", "restarting" or "in-process"
+	PID      int
+	Since    time.Time // start of the present generation
+	Restarts int
+	LastErr  error // why the last generation ended or did not start
+}
+
+// Status tells how every loaded plugin is, in the order they were loaded.
+func (h *Host) Status() []Status {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	all := make([]Status, len(h.slots))
+	for i, s := range h.slots {
+		all[i] = s.status()
+	}
+	return all
+}
+
+// Check starts an adapter, lets it judge its settings and ends it again, changing nothing. Wrong
+// settings are a *plugins.ConfigError; an adapter that cannot judge settings without taking them
+// passes.
+func (h *Host) Check(ctx context.Context, kind plugins.Kind, p config.Plugin) error {
+	target, err := h.find(kind, p)
+	if err != nil {
+		return err
+	}
+	if target.impl != nil {
+		return ignoreUnimplemented(plugins.Validate(ctx, target.impl().Impl, plugins.Config{JSON: p.Settings.JSON()}))
+	}
+	inst, err := h.launch(ctx, target)
+	if err != nil {
+		return err
+	}
+	defer inst.kill()
+	ctx, cancel := context.WithTimeout(ctx, h.opts.StartTimeout)
+	defer cancel()
+	return ignoreUnimplemented(plugins.NewControl(inst.conn).Validate(ctx, plugins.Config{JSON: p.Settings.JSON()}))
+}
+
+func (h *Host) opened(s reporter) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.slots = append(h.slots, s)
+}
+
+func (h *Host) closed(s reporter) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for i, open := range h.slots {
+		if open == s {
+			h.slots = append(h.slots[:i:i], h.slots[i+1:]...)
+			return
+		}
+	}
+}

@@ -1,0 +1,311 @@
+package pluginhost_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+	"go.uber.org/goleak"
+
+	"github.com/ropewalk/ropewalk/core/config"
+	"github.com/ropewalk/ropewalk/core/pluginhost"
+	"github.com/ropewalk/ropewalk/core/process"
+	"github.com/ropewalk/ropewalk/plugins"
+	"github.com/ropewalk/ropewalk/plugins/auth"
+	"github.com/ropewalk/ropewalk/plugins/sessionstore"
+	"github.com/ropewalk/ropewalk/plugins/sessionstore/memory"
+)
+
+// The test binary is the shim, every built-in, and, under another file name, a third party's
+// plugin.
+func TestMain(m *testing.M) {
+	if len(os.Args) > 1 && os.Args[1] == process.ShimArg {
+		os.Exit(process.ShimMain(os.Args[2:]))
+	}
+	if len(os.Args) == 5 && os.Args[1] == "plugin" {
+		plugins.Serve(builtins[plugins.Kind(os.Args[3])][os.Args[4]]())
+		return
+	}
+	if filepath.Base(os.Args[0]) == "sessionstore-third" {
+		sessionstore.Serve(&store{Store: memory.New()})
+		return
+	}
+	goleak.VerifyTestMain(m)
+}
+
+var builtins = pluginhost.Builtins{
+	plugins.KindSessionStore: {
+		"memory": func() plugins.Plugin { return sessionstore.Plugin(memory.New()) },
+		"child":  func() plugins.Plugin { return sessionstore.Plugin(&store{Store: memory.New()}) },
+		"picky":  func() plugins.Plugin { return sessionstore.Plugin(&picky{Store: memory.New()}) },
+	},
+	plugins.KindAuth: {
+		"yes": func() plugins.Plugin { return auth.Plugin(yes{}) },
+	},
+}
+
+// store answers odd questions, so that a test can look inside its process.
+type store struct {
+	sessionstore.Store
+	log hclog.Logger
+}
+
+func (s *store) UseLogger(log hclog.Logger) { s.log = log }
+
+func (s *store) Get(ctx context.Context, id string) (sessionstore.Record, error) {
+	switch {
+	case id == "slow":
+		time.Sleep(300 * time.Millisecond) // a backend that takes its time
+		return sessionstore.Record{ID: id}, nil
+	case id == "log":
+		s.log.Warn("The store was asked to log.", "color", "blue")
+		return sessionstore.Record{ID: id}, nil
+	case strings.HasPrefix(id, "env:"):
+		return sessionstore.Record{ID: id, Subject: os.Getenv(strings.TrimPrefix(id, "env:"))}, nil
+	}
+	return s.Store.Get(ctx, id)
+}
+
+// picky has settings.
+type picky struct{ sessionstore.Store }
+
+func (p *picky) Configure(_ context.Context, c plugins.Config) error {
+	return c.Decode(&struct {
+		URL string `json:"url"`
+	}{})
+}
+
+type yes struct{ auth.Adapter }
+
+func (yes) Verify(context.Context, auth.VerifyRequest) (auth.Identity, error) {
+	return auth.Identity{Issuer: "i", Subject: "s", ExpiresAt: time.Now().Add(time.Hour)}, nil
+}
+
+func newHost(t *testing.T, change ...func(*pluginhost.Options)) *pluginhost.Host {
+	o := pluginhost.Options{
+		Home: t.TempDir(), Builtins: builtins, Env: config.Environment{"PATH": os.Getenv("PATH"), "CANARY": "sings"},
+		StartTimeout: 10 * time.Second, PingEvery: 100 * time.Millisecond,
+	}
+	for _, c := range change {
+		c(&o)
+	}
+	return pluginhost.New(o)
+}
+
+func openStore(t *testing.T, h *pluginhost.Host, p config.Plugin) *pluginhost.SessionStore {
+	t.Helper()
+	s, err := h.SessionStore(t.Context(), p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { s.Close(context.Background()) })
+	return s
+}
+
+func roundTrip(ctx context.Context, s sessionstore.Store, id string) error {
+	if err := s.Put(ctx, sessionstore.Record{ID: id, Subject: "alice"}, time.Minute); err != nil {
+		return err
+	}
+	rec, err := s.Get(ctx, id)
+	if err == nil && rec.Subject != "alice" {
+		err = fmt.Errorf("the record came back as %+v", rec)
+	}
+	return err
+}
+
+func TestAnAdapterServesWhetherInProcessOrAsAChildOrAsAThirdPartysFile(t *testing.T) {
+	third, sum := thirdParty(t, t.TempDir())
+	h := newHost(t)
+	for name, c := range map[string]struct {
+		p     config.Plugin
+		state string
+	}{
+		"memory, in process":         {config.Plugin{Adapter: "memory"}, "in-process"},
+		"a built-in, as a child":     {config.Plugin{Adapter: "child"}, "running"},
+		"a file with its sha256":     {config.Plugin{Adapter: "anything", Path: third, SHA256: sum}, "running"},
+		"its sha256 in upper case":   {config.Plugin{Adapter: "anything", Path: third, SHA256: strings.ToUpper(sum)}, "running"},
+		"a file that shadows memory": {config.Plugin{Adapter: "memory", Path: third, SHA256: sum}, "running"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := openStore(t, h, c.p)
+			if err := roundTrip(t.Context(), s, "a"); err != nil {
+				t.Error(err)
+			}
+			if _, err := s.Get(t.Context(), "nobody"); !errors.Is(err, plugins.ErrNotFound) {
+				t.Errorf("an unknown id gives %v", err)
+			}
+			all := h.Status()
+			if got := all[len(all)-1]; got.State != c.state || (got.PID == 0) != (c.state == "in-process") {
+				t.Errorf("status is %+v", got)
+			}
+			s.Close(t.Context())
+			if len(h.Status()) != len(all)-1 {
+				t.Error("a closed plugin is still listed")
+			}
+		})
+	}
+}
+
+func TestAPluginInTheHomeIsFoundByItsNameAndPinnedAtFirstUse(t *testing.T) {
+	var home string
+	h := newHost(t, func(o *pluginhost.Options) { home = o.Home })
+	thirdParty(t, filepath.Join(home, "plugins"))
+	file := filepath.Join(home, "plugins", "sessionstore-third")
+	openStore(t, h, config.Plugin{Adapter: "third"}).Close(t.Context())
+	changeOneByte(t, file)
+	_, err := h.SessionStore(t.Context(), config.Plugin{Adapter: "third"})
+	says(t, err, "third", file, "changed", "ropewalk plugin verify --accept sessionstore-third")
+
+	sums := pluginhost.Sums{Dir: filepath.Join(home, "plugins")}
+	if _, err := sums.Accept("sessionstore-third"); err != nil {
+		t.Fatal(err)
+	}
+	openStore(t, h, config.Plugin{Adapter: "third"})
+}
+
+func TestAFileChangedByOneByteIsNotStarted(t *testing.T) {
+	file, sum := thirdParty(t, t.TempDir())
+	changeOneByte(t, file)
+	_, err := newHost(t).SessionStore(t.Context(), config.Plugin{Adapter: "third", Path: file, SHA256: sum})
+	says(t, err, "third", file, "sha256")
+}
+
+func TestAPluginThatCannotServeGivesOneClearError(t *testing.T) {
+	dir := t.TempDir()
+	script := func(name, body string) config.Plugin {
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path, []byte("#!/bin/sh\n"+body+"\n"), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		sum, err := pluginhost.HashFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return config.Plugin{Adapter: name, Path: path, SHA256: sum}
+	}
+	notExecutable := script("not-executable", "exit 0")
+	if err := os.Chmod(notExecutable.Path, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	third, sum := thirdParty(t, dir)
+	h := newHost(t, func(o *pluginhost.Options) { o.StartTimeout = 2 * time.Second })
+	for name, c := range map[string]struct {
+		p    config.Plugin
+		says []string
+	}{
+		"one that prints junk":         {script("junk", "echo hello; sleep 60"), []string{"handshake line", "hello", "standard error"}},
+		"one that never answers":       {script("silent", "sleep 60"), []string{"did not answer in time", "plugins.startTimeout"}},
+		"one that exits at once":       {script("gone", "echo 'no libfoo here' >&2; exit 3"), []string{"ended before it served", "status 3", "no libfoo here"}},
+		"one of an unknown wire":       {script("future", "echo '1|99|unix|/tmp/x|grpc|'; sleep 60"), []string{"no wire version", "rebuild"}},
+		"one that does not speak gRPC": {script("netrpc", "echo '1|1|unix|/tmp/x|netrpc|'; sleep 60"), []string{"gRPC"}},
+		"one that is not executable":   {notExecutable, []string{"executable"}},
+		"one that is not there":        {config.Plugin{Adapter: "absent"}, []string{"no such plugin", "child, memory, picky"}},
+		"a name that leads elsewhere":  {config.Plugin{Adapter: "../../bin/sh"}, []string{"not an adapter name"}},
+		"a path that is not there":     {config.Plugin{Adapter: "lost", Path: filepath.Join(dir, "lost"), SHA256: sum}, []string{"no such file"}},
+		"a store where an auth adapter belongs": {
+			config.Plugin{Adapter: "third", Path: third, SHA256: sum}, []string{"of the kind sessionstore", "of the kind auth"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var err error
+			if strings.Contains(name, "auth adapter") {
+				_, err = h.Auth(t.Context(), c.p)
+			} else {
+				_, err = h.SessionStore(t.Context(), c.p)
+			}
+			says(t, err, append(c.says, c.p.Adapter, c.p.Path)...)
+			if len(h.Status()) != 0 {
+				t.Error("a plugin that did not start is listed")
+			}
+		})
+	}
+}
+
+func TestWrongSettingsArriveAsProblemsWithTheirPaths(t *testing.T) {
+	h := newHost(t)
+	p := config.Plugin{Adapter: "picky", Settings: config.NewSettings([]byte(`{"ulr":"x"}`))}
+	_, err := h.SessionStore(t.Context(), p)
+	wrong, ok := errors.AsType[*plugins.ConfigError](err)
+	if !ok || len(wrong.Problems) != 1 || wrong.Problems[0].Path != "ulr" || wrong.Problems[0].Nearest != "url" {
+		t.Errorf("starting gives %v", err)
+	}
+	if err := h.Check(t.Context(), plugins.KindSessionStore, p); err != nil {
+		t.Errorf("picky cannot judge beforehand, so a check passes; it gives %v", err)
+	}
+	memory := config.Plugin{Adapter: "memory", Settings: config.NewSettings([]byte(`{"ttl":1}`))}
+	if err := h.Check(t.Context(), plugins.KindSessionStore, memory); !errors.Is(err, plugins.ErrInvalid) {
+		t.Errorf("a check of settings that memory has not gives %v", err)
+	}
+}
+
+func TestNothingOfTheHostsEnvironmentReachesAPluginButTheList(t *testing.T) {
+	s := openStore(t, newHost(t), config.Plugin{Adapter: "child"})
+	for name, want := range map[string]string{"CANARY": "", "HOME": "", "PATH": os.Getenv("PATH")} {
+		if rec, err := s.Get(t.Context(), "env:"+name); err != nil || rec.Subject != want {
+			t.Errorf("%s is %q in the plugin, %v", name, rec.Subject, err)
+		}
+	}
+	passing := openStore(t, newHost(t, func(o *pluginhost.Options) { o.PassEnv = []string{"CANARY"} }), config.Plugin{Adapter: "child"})
+	if rec, err := passing.Get(t.Context(), "env:CANARY"); err != nil || rec.Subject != "sings" {
+		t.Errorf("a variable that passEnv names is %q in the plugin, %v", rec.Subject, err)
+	}
+}
+
+// says fails unless err holds every one of the parts.
+func says(t *testing.T, err error, parts ...string) {
+	t.Helper()
+	if err == nil {
+		t.Fatal("there was no error")
+	}
+	for _, part := range parts {
+		if !strings.Contains(err.Error(), part) {
+			t.Errorf("the error does not say %q: %v", part, err)
+		}
+	}
+}
+
+// thirdParty puts a copy of the test binary into dir, under the name that makes it a session
+// store, and returns its path and sha256.
+func thirdParty(t *testing.T, dir string) (path, sum string) {
+	t.Helper()
+	exe, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	content, err := os.ReadFile(exe)
+	if err != nil {
+		t.Fatal(err)
+	}
+	path = filepath.Join(dir, "sessionstore-third")
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, content, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if sum, err = pluginhost.HashFile(path); err != nil {
+		t.Fatal(err)
+	}
+	return path, sum
+}
+
+// changeOneByte appends to the file, which keeps it a working executable.
+func changeOneByte(t *testing.T, path string) {
+	t.Helper()
+	f, err := os.OpenFile(path, os.O_APPEND|os.O_WRONLY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := f.Write([]byte{0}); err != nil {
+		t.Fatal(err)
+	}
+	if err := f.Close(); err != nil {
+		t.Fatal(err)
+	}
+}

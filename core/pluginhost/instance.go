@@ -1,0 +1,157 @@
+package pluginhost
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	goplugin "github.com/hashicorp/go-plugin"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/health/grpc_health_v1"
+
+	"github.com/ropewalk/ropewalk/core/process"
+	"github.com/ropewalk/ropewalk/plugins"
+)
+
+// instance is one plugin process that answered the handshake.
+type instance struct {
+	client *goplugin.Client
+	conn   *grpc.ClientConn
+	wire   int
+	info   plugins.Info
+	run    *runner
+	since  time.Time
+}
+
+// wires are the wire versions this server speaks; every kind has had one so far.
+const newestWire = 1
+
+// hostEnv are the variables of the server's environment that a plugin may see. It has no others
+// but those that plugins.passEnv names.
+var hostEnv = []string{"PATH", "TMPDIR", "TZ", "LANG", "LC_ALL", "SSL_CERT_FILE", "SSL_CERT_DIR"}
+
+// launch starts a plugin and asks who it is. It is all or nothing: after an error no process is
+// left.
+func (h *Host) launch(ctx context.Context, t target) (_ *instance, err error) {
+	command, err := h.command(t)
+	if err != nil {
+		return nil, err
+	}
+	log := h.log.Named(string(t.kind) + "." + t.name)
+	inst := &instance{run: newRunner(t.name, command), since: time.Now()}
+	wires := map[int]goplugin.PluginSet{}
+	for wire := 1; wire <= newestWire; wire++ {
+		wires[wire] = goplugin.PluginSet{string(t.kind): connector{}}
+	}
+	inst.client = goplugin.NewClient(&goplugin.ClientConfig{
+		HandshakeConfig:  plugins.Handshake(t.kind),
+		VersionedPlugins: wires,
+		AllowedProtocols: []goplugin.Protocol{goplugin.ProtocolGRPC},
+		RunnerFunc:       inst.run.take,
+		StartTimeout:     h.opts.StartTimeout,
+		AutoMTLS:         true,
+		SkipHostEnv:      true,
+		Logger:           log,
+		GRPCDialOptions: []grpc.DialOption{grpc.WithDefaultCallOptions(
+			grpc.MaxCallRecvMsgSize(plugins.MaxMessage), grpc.MaxCallSendMsgSize(plugins.MaxMessage))},
+	})
+	defer func() {
+		if err != nil {
+			inst.kill()
+		}
+	}()
+	if err := inst.connect(t); err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, h.opts.StartTimeout)
+	defer cancel()
+	if inst.info, err = plugins.NewControl(inst.conn).Info(ctx); err != nil {
+		return nil, t.failed(fmt.Sprintf("it does not say who it is: %v", err), "it must serve ropewalk.plugin.v1.PluginService with TLS as PLUGIN_CLIENT_CERT asks; see docs/plugins.md")
+	}
+	if inst.info.Kind != t.kind {
+		return nil, t.failed(fmt.Sprintf("it is a plugin of the kind %s", inst.info.Kind), fmt.Sprintf("configure it where a %s belongs", inst.info.Kind))
+	}
+	log.Debug("A plugin was started.", "version", inst.info.Version, "wire", inst.wire, "pid", inst.run.ID(), "powers", inst.info.Powers)
+	return inst, nil
+}
+
+func (i *instance) connect(t target) error {
+	protocol, err := i.client.Client()
+	if err != nil {
+		return t.handshakeError(err, i.run)
+	}
+	conn, err := protocol.Dispense(string(t.kind))
+	if err != nil {
+		return t.handshakeError(err, i.run)
+	}
+	i.conn, i.wire = conn.(*grpc.ClientConn), i.client.NegotiatedVersion()
+	return nil
+}
+
+// configure gives a plugin its settings, once.
+func (i *instance) configure(ctx context.Context, h *Host, t target) error {
+	dataDir := filepath.Join(h.opts.Home, "plugins", "data", fmt.Sprintf("%s-%s", t.kind, t.name))
+	if err := os.MkdirAll(dataDir, 0o700); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, h.opts.StartTimeout)
+	defer cancel()
+	err := plugins.NewControl(i.conn).Configure(ctx, plugins.Config{JSON: t.config.Settings.JSON(), DataDir: dataDir})
+	if _, wrong := errors.AsType[*plugins.ConfigError](err); err == nil || wrong {
+		return err
+	}
+	return t.failed(fmt.Sprintf("it does not take its settings: %v", err), "")
+}
+
+// ping asks a plugin whether it lives.
+func (i *instance) ping(ctx context.Context) error {
+	answer, err := grpc_health_v1.NewHealthClient(i.conn).Check(ctx, &grpc_health_v1.HealthCheckRequest{Service: goplugin.GRPCServiceName})
+	if err != nil {
+		return err
+	}
+	if answer.GetStatus() != grpc_health_v1.HealthCheckResponse_SERVING {
+		return fmt.Errorf("it says that it is %s", answer.GetStatus())
+	}
+	return nil
+}
+
+// done is closed when the process and all its descendants are gone.
+func (i *instance) done() <-chan struct{} { return i.run.process().Done() }
+
+// kill asks the plugin to end, then makes it; it returns when the whole tree is gone.
+func (i *instance) kill() { i.client.Kill() }
+
+// killNow is kill without asking first, for a plugin that does not answer.
+func (i *instance) killNow() { _ = i.run.Kill(context.Background()) }
+
+func (h *Host) command(t target) (process.Command, error) {
+	c := process.Command{Path: t.path}
+	names := append(append([]string{}, hostEnv...), h.opts.PassEnv...)
+	for name, value := range h.opts.Env.Only(names...) {
+		c.Env = append(c.Env, name+"="+value)
+	}
+	if t.path != "" {
+		c.Verified = &process.Verified{Path: t.path, SHA256: t.sha256}
+		return c, nil
+	}
+	exe, err := self()
+	if err != nil {
+		return c, err
+	}
+	c.Path, c.Args = exe, []string{"plugin", "serve", string(t.kind), t.name}
+	return c, nil
+}
+
+// connector hands the bare connection out: the contract packages put their facades in front.
+type connector struct {
+	goplugin.NetRPCUnsupportedPlugin
+}
+
+func (connector) GRPCServer(*goplugin.GRPCBroker, *grpc.Server) error { return nil }
+
+func (connector) GRPCClient(_ context.Context, _ *goplugin.GRPCBroker, conn *grpc.ClientConn) (any, error) {
+	return conn, nil
+}

@@ -1,0 +1,74 @@
+package pluginhost
+
+import (
+	"context"
+	"io"
+	"sync"
+
+	"github.com/ropewalk/ropewalk/core/config"
+	"github.com/ropewalk/ropewalk/plugins"
+	"github.com/ropewalk/ropewalk/plugins/registry"
+)
+
+// Registry is a bundle registry in its own process. It is a registry.Registry; Close it when
+// nobody uses it any more.
+type Registry struct{ *slot[registry.Registry] }
+
+// Registry starts a configured registry. Wrong settings are a *plugins.ConfigError, everything
+// else that keeps it from starting a *StartError.
+func (h *Host) Registry(ctx context.Context, r config.Registry) (*Registry, error) {
+	t, err := h.find(plugins.KindRegistry, r.Plugin)
+	if err != nil {
+		return nil, err
+	}
+	t.label = r.Name
+	s, err := load(ctx, h, t, facadeOf(t, registry.Clients()))
+	if err != nil {
+		return nil, err
+	}
+	return &Registry{s}, nil
+}
+
+// Search is registry.Registry's.
+func (r Registry) Search(ctx context.Context, q registry.Query) (page registry.Page, err error) {
+	err = r.call(ctx, func(ctx context.Context, reg registry.Registry) error {
+		page, err = reg.Search(ctx, q)
+		return err
+	})
+	return page, err
+}
+
+// Resolve is registry.Registry's.
+func (r Registry) Resolve(ctx context.Context, ref registry.Ref) (pkg registry.Package, err error) {
+	err = r.call(ctx, func(ctx context.Context, reg registry.Registry) error {
+		pkg, err = reg.Resolve(ctx, ref)
+		return err
+	})
+	return pkg, err
+}
+
+// Fetch is registry.Registry's. The plugin stays up, even when the handle is closed, until the
+// reader is.
+func (r Registry) Fetch(ctx context.Context, pkg registry.Package) (io.ReadCloser, error) {
+	g, err := r.acquire(ctx)
+	if err != nil {
+		return nil, err
+	}
+	body, err := g.client.Fetch(ctx, pkg)
+	if err != nil {
+		r.release(g)
+		return nil, err
+	}
+	return &held{ReadCloser: body, release: sync.OnceFunc(func() { r.release(g) })}, nil
+}
+
+// held is a reader that keeps its generation in use until it is closed.
+type held struct {
+	io.ReadCloser
+	release func()
+}
+
+func (h *held) Close() error {
+	defer h.release()
+	return h.ReadCloser.Close()
+}

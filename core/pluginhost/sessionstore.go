@@ -1,0 +1,52 @@
+package pluginhost
+
+import (
+	"context"
+	"time"
+
+	"github.com/ropewalk/ropewalk/core/config"
+	"github.com/ropewalk/ropewalk/plugins"
+	"github.com/ropewalk/ropewalk/plugins/sessionstore"
+)
+
+// SessionStore is a session store in its own process, or the memory store in this one. It is a
+// sessionstore.Store; Close it when nobody uses it any more.
+type SessionStore struct{ *slot[sessionstore.Store] }
+
+// SessionStore starts the configured session store. Wrong settings are a *plugins.ConfigError,
+// everything else that keeps it from starting a *StartError.
+func (h *Host) SessionStore(ctx context.Context, p config.Plugin) (*SessionStore, error) {
+	t, err := h.find(plugins.KindSessionStore, p)
+	if err != nil {
+		return nil, err
+	}
+	s, err := load(ctx, h, t, facadeOf(t, sessionstore.Clients()))
+	if err != nil {
+		return nil, err
+	}
+	return &SessionStore{s}, nil
+}
+
+// Put is sessionstore.Store's.
+func (s SessionStore) Put(ctx context.Context, rec sessionstore.Record, ttl time.Duration) error {
+	return s.call(ctx, func(ctx context.Context, store sessionstore.Store) error { return store.Put(ctx, rec, ttl) })
+}
+
+// Get is sessionstore.Store's.
+func (s SessionStore) Get(ctx context.Context, id string) (rec sessionstore.Record, err error) {
+	err = s.call(ctx, func(ctx context.Context, store sessionstore.Store) error {
+		rec, err = store.Get(ctx, id)
+		return err
+	})
+	return rec, err
+}
+
+// Touch is sessionstore.Store's.
+func (s SessionStore) Touch(ctx context.Context, batch []sessionstore.Touch) error {
+	return s.call(ctx, func(ctx context.Context, store sessionstore.Store) error { return store.Touch(ctx, batch) })
+}
+
+// Delete is sessionstore.Store's.
+func (s SessionStore) Delete(ctx context.Context, id string) error {
+	return s.call(ctx, func(ctx context.Context, store sessionstore.Store) error { return store.Delete(ctx, id) })
+}

@@ -1,0 +1,275 @@
+package pluginhost
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+	"google.golang.org/grpc"
+
+	"github.com/ropewalk/ropewalk/plugins"
+)
+
+// slot is the place of one adapter: a living generation of it, or the wait for one. T is the
+// contract interface. A handle of a kind is a slot with the kind's methods in front.
+type slot[T any] struct {
+	host   *Host
+	target target
+	log    hclog.Logger
+	facade func(*grpc.ClientConn, int) (T, error) // the contract's client for a wire version
+
+	mu       sync.Mutex
+	gen      *generation[T] // nil while there is none
+	changed  chan struct{}  // closed when gen or closing changes
+	closing  bool
+	restarts int
+	lastErr  error
+
+	ended chan struct{} // closed when nothing of the slot runs any more
+	stop  chan struct{} // closed to end the supervision
+}
+
+// generation is one process of a slot, or the implementation itself when it runs in process.
+type generation[T any] struct {
+	client T
+	inst   *instance // nil in process
+	since  time.Time
+	calls  int // guarded by the slot's mu
+}
+
+func (g *generation[T]) gone() <-chan struct{} {
+	if g.inst == nil {
+		return nil
+	}
+	return g.inst.done()
+}
+
+// load starts a plugin, gives it its settings and supervises it from then on.
+func load[T any](ctx context.Context, h *Host, t target, facade func(*grpc.ClientConn, int) (T, error)) (*slot[T], error) {
+	s := &slot[T]{
+		host: h, target: t, facade: facade, log: h.log.Named(string(t.kind) + "." + t.name),
+		changed: make(chan struct{}), ended: make(chan struct{}), stop: make(chan struct{}),
+	}
+	var err error
+	if s.gen, err = s.generate(ctx); err != nil {
+		return nil, err
+	}
+	h.opened(s)
+	go s.supervise()
+	return s, nil
+}
+
+// generate makes a new generation, all or nothing.
+func (s *slot[T]) generate(ctx context.Context) (*generation[T], error) {
+	if s.target.impl != nil {
+		return s.inProcess(ctx)
+	}
+	inst, err := s.host.launch(ctx, s.target)
+	if err != nil {
+		return nil, err
+	}
+	client, err := s.facade(inst.conn, inst.wire)
+	if err == nil {
+		err = inst.configure(ctx, s.host, s.target)
+	}
+	if err != nil {
+		inst.kill()
+		return nil, err
+	}
+	return &generation[T]{client: client, inst: inst, since: inst.since}, nil
+}
+
+func (s *slot[T]) inProcess(ctx context.Context) (*generation[T], error) {
+	impl := s.target.impl().Impl
+	client, ok := impl.(T)
+	if !ok {
+		return nil, s.target.failed(fmt.Sprintf("it is a %T, not of its kind", impl), "")
+	}
+	if err := plugins.Configure(ctx, impl, plugins.Config{JSON: s.target.config.Settings.JSON()}); err != nil {
+		return nil, err
+	}
+	return &generation[T]{client: client, since: time.Now()}, nil
+}
+
+// deathRattle is how long after a failed call the death of its plugin may take to be noticed.
+const deathRattle = 50 * time.Millisecond
+
+// call runs fn on a living generation. When that generation dies beneath it, fn runs once more on
+// the next one.
+func (s *slot[T]) call(ctx context.Context, fn func(context.Context, T) error) error {
+	ctx, cancel := context.WithTimeout(ctx, s.host.opts.CallTimeout)
+	defer cancel()
+	g, err := s.run(ctx, fn)
+	if g == nil || !errors.Is(err, plugins.ErrUnavailable) || !died(ctx, g) {
+		return err
+	}
+	_, err = s.run(ctx, fn)
+	return err
+}
+
+// once is call for what must not be repeated.
+func (s *slot[T]) once(ctx context.Context, fn func(context.Context, T) error) error {
+	ctx, cancel := context.WithTimeout(ctx, s.host.opts.CallTimeout)
+	defer cancel()
+	_, err := s.run(ctx, fn)
+	return err
+}
+
+// run runs fn on a living generation and returns which one; nil when there was none.
+func (s *slot[T]) run(ctx context.Context, fn func(context.Context, T) error) (*generation[T], error) {
+	g, err := s.acquire(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer s.release(g)
+	return g, fn(ctx, g.client)
+}
+
+// died tells whether g's process is gone, which a broken connection shows a little earlier than
+// the process table does.
+func died[T any](ctx context.Context, g *generation[T]) bool {
+	if g.inst == nil {
+		return false
+	}
+	rattle := time.NewTimer(deathRattle)
+	defer rattle.Stop()
+	select {
+	case <-g.gone():
+		return true
+	case <-rattle.C:
+	case <-ctx.Done():
+	}
+	return false
+}
+
+// acquire waits, for a bounded time, until there is a living generation, and counts a call on it.
+func (s *slot[T]) acquire(ctx context.Context) (*generation[T], error) {
+	patience := time.NewTimer(s.host.opts.ReplaceWait)
+	defer patience.Stop()
+	for {
+		s.mu.Lock()
+		if s.closing && s.gen == nil {
+			s.mu.Unlock()
+			return nil, s.away("it was closed")
+		}
+		if g := s.gen; g != nil && !isClosed(g.gone()) {
+			g.calls++
+			s.mu.Unlock()
+			return g, nil
+		}
+		changed := s.changed
+		s.mu.Unlock()
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return nil, s.away(fmt.Sprintf("it is being replaced (%v)", ctx.Err()))
+		case <-patience.C:
+			return nil, s.away("it could not be replaced in time")
+		}
+	}
+}
+
+func (s *slot[T]) release(g *generation[T]) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	g.calls--
+	if g.calls == 0 && s.closing {
+		s.notify()
+	}
+}
+
+func (s *slot[T]) away(why string) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.lastErr != nil {
+		return fmt.Errorf("%w: %s plugin %q: %s: %v", plugins.ErrUnavailable, s.target.kind, s.target.name, why, s.lastErr)
+	}
+	return fmt.Errorf("%w: %s plugin %q: %s", plugins.ErrUnavailable, s.target.kind, s.target.name, why)
+}
+
+// notify wakes everyone who waits for a change. The caller holds mu.
+func (s *slot[T]) notify() {
+	close(s.changed)
+	s.changed = make(chan struct{})
+}
+
+func isClosed(c <-chan struct{}) bool {
+	select {
+	case <-c:
+		return true
+	default:
+		return false
+	}
+}
+
+// Outdated tells whether the file that the slot's adapter means now is another one than it was
+// started from. The error says why it could not be started now.
+func (s *slot[T]) Outdated() (bool, error) {
+	now, err := s.host.find(s.target.kind, s.target.config)
+	return err == nil && now.sha256 != s.target.sha256, err
+}
+
+// closeLinger is how long a closed slot still takes calls: those of users that picked the handle
+// up just before they were pointed at another one.
+const closeLinger = 100 * time.Millisecond
+
+// Close ends the plugin once its calls have ended, or when ctx does.
+func (s *slot[T]) Close(ctx context.Context) {
+	s.mu.Lock()
+	first := !s.closing
+	s.closing = true
+	s.mu.Unlock()
+	if first {
+		s.drain(ctx)
+		close(s.stop)
+		s.host.closed(s)
+	}
+	<-s.ended
+}
+
+func (s *slot[T]) drain(ctx context.Context) {
+	linger := time.NewTimer(closeLinger)
+	defer linger.Stop()
+	select {
+	case <-linger.C:
+	case <-ctx.Done():
+	}
+	for {
+		s.mu.Lock()
+		idle := s.gen == nil || s.gen.calls == 0
+		changed := s.changed
+		s.mu.Unlock()
+		if idle {
+			return
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// status tells how the plugin is.
+func (s *slot[T]) status() Status {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	st := Status{
+		Kind: s.target.kind, Name: s.target.label, Adapter: s.target.name, Path: s.target.path, State: "restarting",
+		Restarts: s.restarts, LastErr: s.lastErr,
+	}
+	if s.gen == nil {
+		return st
+	}
+	st.Since = s.gen.since
+	if s.gen.inst == nil {
+		st.State = "in-process"
+		return st
+	}
+	st.State, st.Version = "running", s.gen.inst.info.Version
+	st.PID = s.gen.inst.run.process().PID()
+	return st
+}

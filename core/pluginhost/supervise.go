@@ -1,0 +1,119 @@
+package pluginhost
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/cenkalti/backoff/v5"
+)
+
+// hungAfter is how many pings in a row a plugin may leave unanswered before it counts as hung.
+const hungAfter = 2
+
+// supervise sees to it that the slot has a living generation until it is closed.
+func (s *slot[T]) supervise() {
+	defer close(s.ended)
+	for {
+		s.mu.Lock()
+		g := s.gen
+		s.mu.Unlock()
+		if reason := s.watch(g); reason == nil {
+			s.retire(g)
+			return
+		} else if !s.replace(g, reason) {
+			return
+		}
+	}
+}
+
+// watch returns when g has died or hangs (the reason), or nil when the slot closes.
+func (s *slot[T]) watch(g *generation[T]) error {
+	if g.inst == nil {
+		<-s.stop
+		return nil
+	}
+	ping := time.NewTicker(s.host.opts.PingEvery)
+	defer ping.Stop()
+	missed := 0
+	for {
+		select {
+		case <-s.stop:
+			return nil
+		case <-g.gone():
+			return errors.New("its process ended: " + g.inst.run.how())
+		case <-ping.C:
+			ctx, cancel := context.WithTimeout(context.Background(), s.host.opts.PingEvery)
+			err := g.inst.ping(ctx)
+			cancel()
+			if missed++; err == nil {
+				missed = 0
+			}
+			if missed >= hungAfter && !isClosed(g.gone()) {
+				s.log.Warn("A plugin hangs and is ended.", "pid", g.inst.run.ID(), "error", err)
+				g.inst.killNow()
+				return errors.New("it did not answer whether it lives")
+			}
+		}
+	}
+}
+
+// replace starts the next generation, as soon and as often as it takes; false when the slot closed
+// meanwhile.
+func (s *slot[T]) replace(g *generation[T], reason error) bool {
+	s.mu.Lock()
+	s.gen, s.lastErr = nil, reason
+	s.restarts++
+	s.notify()
+	s.mu.Unlock()
+	g.inst.kill() // what go-plugin still holds of it
+	s.log.Warn("A plugin is replaced.", "reason", reason)
+
+	ctx, cancel := s.untilClosed()
+	defer cancel()
+	pause := backoff.NewExponentialBackOff()
+	pause.InitialInterval, pause.MaxInterval = 50*time.Millisecond, 10*time.Second
+	next, err := backoff.Retry(ctx, func() (*generation[T], error) {
+		next, err := s.generate(ctx)
+		if err != nil && ctx.Err() == nil {
+			s.log.Error("A plugin could not be replaced; it is tried again.", "error", err)
+			s.mu.Lock()
+			s.lastErr = err
+			s.mu.Unlock()
+		}
+		return next, err
+	}, backoff.WithBackOff(pause), backoff.WithMaxElapsedTime(0))
+	if err != nil {
+		return false
+	}
+	s.mu.Lock()
+	s.gen = next
+	s.notify()
+	s.mu.Unlock()
+	s.log.Info("A plugin was replaced.", "version", next.inst.info.Version, "pid", next.inst.run.ID())
+	return true
+}
+
+// untilClosed returns a context that ends when the slot closes.
+func (s *slot[T]) untilClosed() (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancel(context.Background())
+	go func() {
+		defer cancel()
+		select {
+		case <-s.stop:
+		case <-ctx.Done():
+		}
+	}()
+	return ctx, cancel
+}
+
+// retire ends the last generation of a closed slot.
+func (s *slot[T]) retire(g *generation[T]) {
+	s.mu.Lock()
+	s.gen = nil
+	s.notify()
+	s.mu.Unlock()
+	if g.inst != nil {
+		g.inst.kill()
+	}
+}

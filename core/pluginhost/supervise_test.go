@@ -1,0 +1,210 @@
+package pluginhost_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+
+	"github.com/ropewalk/ropewalk/core/config"
+	"github.com/ropewalk/ropewalk/core/pluginhost"
+	"github.com/ropewalk/ropewalk/plugins"
+	"github.com/ropewalk/ropewalk/plugins/auth"
+)
+
+func TestAKilledPluginIsReplacedAndNoCallFails(t *testing.T) {
+	h := newHost(t)
+	s := openStore(t, h, config.Plugin{Adapter: "child"})
+	stop := make(chan struct{})
+	failed := make(chan error, 8)
+	calls := make([]int, 4)
+	var callers sync.WaitGroup
+	for i := range calls {
+		callers.Go(func() {
+			for {
+				select {
+				case <-stop:
+					return
+				default:
+				}
+				if _, err := s.Get(t.Context(), "log"); err != nil {
+					failed <- err
+					return
+				}
+				calls[i]++
+			}
+		})
+	}
+	for range 5 {
+		kill(t, h, syscall.SIGKILL)
+	}
+	close(stop)
+	callers.Wait()
+	close(failed)
+	for err := range failed {
+		t.Errorf("a call failed: %v", err)
+	}
+	for i, n := range calls {
+		if n == 0 {
+			t.Errorf("caller %d made no call", i)
+		}
+	}
+	if got := h.Status()[0]; got.Restarts != 5 || got.LastErr == nil {
+		t.Errorf("status is %+v", got)
+	}
+}
+
+func TestAPluginThatHangsIsReplaced(t *testing.T) {
+	h := newHost(t, func(o *pluginhost.Options) { o.CallTimeout = 20 * time.Second; o.ReplaceWait = 20 * time.Second })
+	s := openStore(t, h, config.Plugin{Adapter: "child"})
+	kill(t, h, syscall.SIGSTOP) // returns when another process has taken over
+	if err := roundTrip(t.Context(), s, "a"); err != nil {
+		t.Error(err)
+	}
+}
+
+// kill signals the only plugin and waits until another process serves.
+func kill(t *testing.T, h *pluginhost.Host, sig syscall.Signal) {
+	t.Helper()
+	before := h.Status()[0]
+	if err := syscall.Kill(before.PID, sig); err != nil {
+		t.Fatal(err)
+	}
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	for range 4000 {
+		if now := h.Status()[0]; now.State == "running" && now.PID != before.PID {
+			return
+		}
+		<-tick.C
+	}
+	t.Fatalf("the plugin was not replaced: %+v", h.Status()[0])
+}
+
+func TestAnAuthPluginThatIsAwayFailsClosed(t *testing.T) {
+	file, sum := thirdParty(t, t.TempDir())
+	h := newHost(t, func(o *pluginhost.Options) { o.ReplaceWait = 200 * time.Millisecond })
+	a, err := h.Auth(t.Context(), config.Plugin{Adapter: "yes"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := a.Verify(t.Context(), auth.VerifyRequest{Token: "t"}); err != nil {
+		t.Errorf("a living plugin answers %v", err)
+	}
+	a.Close(t.Context())
+	if id, err := a.Verify(t.Context(), auth.VerifyRequest{Token: "t"}); !errors.Is(err, plugins.ErrUnavailable) || id.Subject != "" {
+		t.Errorf("a closed plugin answers %+v, %v", id, err)
+	}
+
+	s := openStore(t, h, config.Plugin{Adapter: "third", Path: file, SHA256: sum})
+	replaceFile(t, file)
+	if err := syscall.Kill(h.Status()[0].PID, syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	for range 200 { // until the death is noticed
+		if _, err = s.Get(t.Context(), "env:PATH"); err != nil {
+			break
+		}
+	}
+	if !errors.Is(err, plugins.ErrUnavailable) || !strings.Contains(err.Error(), "third") {
+		t.Errorf("a plugin whose file was changed is started again, or says %v", err)
+	}
+	if got := h.Status()[0]; got.State != "restarting" {
+		t.Errorf("status is %+v", got)
+	}
+}
+
+func TestClosingWaitsForTheCallsUnderWay(t *testing.T) {
+	h := newHost(t)
+	s := openStore(t, h, config.Plugin{Adapter: "child"})
+	answered := make(chan error, 1)
+	go func() {
+		_, err := s.Get(t.Context(), "slow")
+		answered <- err
+	}()
+	waitForCall := time.NewTimer(50 * time.Millisecond)
+	<-waitForCall.C
+	s.Close(t.Context())
+	select {
+	case err := <-answered:
+		if err != nil {
+			t.Errorf("the call under way failed: %v", err)
+		}
+	default:
+		t.Error("the plugin was closed before its call had ended")
+	}
+	if _, err := s.Get(t.Context(), "slow"); !errors.Is(err, plugins.ErrUnavailable) {
+		t.Errorf("a call after the close gives %v", err)
+	}
+}
+
+func TestAClosedHandleDoesNotWaitLongerThanItsContext(t *testing.T) {
+	s := openStore(t, newHost(t), config.Plugin{Adapter: "child"})
+	began := make(chan struct{})
+	go func() {
+		close(began)
+		_, _ = s.Get(t.Context(), "slow")
+	}()
+	<-began
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	s.Close(ctx) // goleak sees a plugin that was left behind
+}
+
+func TestAPluginsLogLinesArriveWithTheirFields(t *testing.T) {
+	var lines lockedBuffer
+	h := newHost(t, func(o *pluginhost.Options) {
+		o.Logger = hclog.New(&hclog.LoggerOptions{Output: &lines, JSONFormat: true, Level: hclog.Trace})
+	})
+	s := openStore(t, h, config.Plugin{Adapter: "child"})
+	if _, err := s.Get(t.Context(), "log"); err != nil {
+		t.Fatal(err)
+	}
+	s.Close(t.Context())
+	for line := range strings.Lines(lines.String()) {
+		if strings.Contains(line, "The store was asked to log.") {
+			for _, part := range []string{`"color":"blue"`, `"@level":"warn"`, "sessionstore.child"} {
+				if !strings.Contains(line, part) {
+					t.Errorf("the line lacks %s: %s", part, line)
+				}
+			}
+			return
+		}
+	}
+	t.Errorf("the line did not arrive:\n%s", lines.String())
+}
+
+type lockedBuffer struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (l *lockedBuffer) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.Write(p)
+}
+
+func (l *lockedBuffer) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.String()
+}
+
+// replaceFile puts another file into the place of a running executable, which cannot be written.
+func replaceFile(t *testing.T, path string) {
+	t.Helper()
+	if err := os.Remove(path); err != nil {
+		t.Fatal(err)
+	}
+	thirdParty(t, filepath.Dir(path))
+	changeOneByte(t, path)
+}

@@ -1,0 +1,153 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync/atomic"
+
+	"github.com/ropewalk/ropewalk/core/apps"
+	"github.com/ropewalk/ropewalk/core/config"
+	"github.com/ropewalk/ropewalk/core/pluginhost"
+	"github.com/ropewalk/ropewalk/core/tools"
+	"github.com/ropewalk/ropewalk/plugins"
+	"github.com/ropewalk/ropewalk/plugins/auth"
+	"github.com/ropewalk/ropewalk/plugins/registry"
+	"github.com/ropewalk/ropewalk/plugins/sessionstore"
+)
+
+// adapters are the plugins in force. A reload exchanges them one by one.
+type adapters struct {
+	auth  *pluginhost.Auth // nil without auth.adapter
+	store *pluginhost.SessionStore
+	named atomic.Pointer[[]namedRegistry]
+}
+
+type namedRegistry struct {
+	name   string
+	handle *pluginhost.Registry
+}
+
+// openAdapters starts every configured plugin, all or nothing.
+func openAdapters(ctx context.Context, h *pluginhost.Host, c *config.Config) (_ *adapters, err error) {
+	a := &adapters{}
+	a.named.Store(&[]namedRegistry{})
+	defer func() {
+		if err != nil {
+			a.close(ctx)
+		}
+	}()
+	if a.auth, err = openAuth(ctx, h, c); err != nil {
+		return nil, err
+	}
+	if a.store, err = openStore(ctx, h, c); err != nil {
+		return nil, err
+	}
+	registries, err := openRegistries(ctx, h, c)
+	if err != nil {
+		return nil, err
+	}
+	a.named.Store(&registries)
+	return a, nil
+}
+
+func openAuth(ctx context.Context, h *pluginhost.Host, c *config.Config) (*pluginhost.Auth, error) {
+	if c.Auth.Adapter == "" {
+		return nil, nil
+	}
+	handle, err := h.Auth(ctx, c.Auth.Plugin)
+	return handle, located(c, c.Auth.Plugin, err)
+}
+
+func openStore(ctx context.Context, h *pluginhost.Host, c *config.Config) (*pluginhost.SessionStore, error) {
+	handle, err := h.SessionStore(ctx, c.SessionStore)
+	return handle, located(c, c.SessionStore, err)
+}
+
+func openRegistries(ctx context.Context, h *pluginhost.Host, c *config.Config) ([]namedRegistry, error) {
+	var open []namedRegistry
+	for _, r := range c.Registries {
+		handle, err := h.Registry(ctx, r)
+		if err != nil {
+			closeRegistries(ctx, open)
+			return nil, located(c, r.Plugin, err)
+		}
+		open = append(open, namedRegistry{r.Name, handle})
+	}
+	return open, nil
+}
+
+func closeRegistries(ctx context.Context, open []namedRegistry) {
+	for _, r := range open {
+		r.handle.Close(ctx)
+	}
+}
+
+// located puts an adapter's complaints about its settings where the operator wrote them.
+func located(c *config.Config, p config.Plugin, err error) error {
+	if err == nil {
+		return nil
+	}
+	wrong, ok := errors.AsType[*plugins.ConfigError](err)
+	if !ok {
+		return config.Problems{c.Problem(p.At, err.Error())}
+	}
+	var all config.Problems
+	for _, problem := range wrong.Problems {
+		path := p.At
+		if problem.Path != "" {
+			path += "." + problem.Path
+		}
+		problem.Path = ""
+		all = append(all, c.Problem(path, problem.String()))
+	}
+	return all
+}
+
+// authAdapter is the auth adapter, nil without one.
+func (a *adapters) authAdapter() auth.Adapter {
+	if a.auth == nil {
+		return nil
+	}
+	return a.auth
+}
+
+func (a *adapters) sessions() sessionstore.Store { return a.store }
+
+// registries are the bundle registries under their names, in the order they are asked.
+func (a *adapters) registries() []apps.NamedRegistry {
+	open := *a.named.Load()
+	out := make([]apps.NamedRegistry, len(open))
+	for i, r := range open {
+		out[i] = apps.NamedRegistry{Name: r.name, Registry: r.handle}
+	}
+	return out
+}
+
+// SearchBundles asks every registry, in order.
+func (a *adapters) SearchBundles(ctx context.Context, text string, limit int) (found []tools.Found, failures []string) {
+	found, failures = []tools.Found{}, []string{}
+	for _, r := range *a.named.Load() {
+		page, err := r.handle.Search(ctx, registry.Query{Text: text, Limit: limit})
+		if err != nil {
+			failures = append(failures, fmt.Sprintf("registry %s could not be asked: %v", r.name, err))
+			continue
+		}
+		for _, e := range page.Entries {
+			found = append(found, tools.Found{
+				Registry: r.name, Name: e.Name, Title: e.Title, Description: e.Description, Version: e.Version, TrustScore: e.TrustScore,
+			})
+		}
+	}
+	return found[:min(limit, len(found))], failures
+}
+
+func (a *adapters) close(ctx context.Context) {
+	closeRegistries(ctx, *a.named.Load())
+	if a.store != nil {
+		a.store.Close(ctx)
+	}
+	if a.auth != nil {
+		a.auth.Close(ctx)
+	}
+}

@@ -1,0 +1,37 @@
+package server
+
+import (
+	"context"
+
+	"github.com/hashicorp/go-hclog"
+
+	"github.com/ropewalk/ropewalk/core/config"
+	"github.com/ropewalk/ropewalk/core/pluginhost"
+	"github.com/ropewalk/ropewalk/plugins"
+)
+
+// Check has every configured adapter judge its settings, and starts nothing else. Its error is a
+// config.Problems with every complaint, each where the operator wrote the setting.
+func Check(ctx context.Context, c *config.Config, builtins pluginhost.Builtins, log hclog.Logger) error {
+	h := pluginhost.New(pluginhost.Options{
+		Home: c.Home, Builtins: builtins, Logger: log, Env: c.Environment, PassEnv: c.Plugins.PassEnv,
+		StartTimeout: c.Plugins.StartTimeout, CallTimeout: c.Plugins.CallTimeout,
+	})
+	var all config.Problems
+	check := func(kind plugins.Kind, p config.Plugin) {
+		if problems, wrong := located(c, p, h.Check(ctx, kind, p)).(config.Problems); wrong {
+			all = append(all, problems...)
+		}
+	}
+	if c.Auth.Adapter != "" {
+		check(plugins.KindAuth, c.Auth.Plugin)
+	}
+	check(plugins.KindSessionStore, c.SessionStore)
+	for _, r := range c.Registries {
+		check(plugins.KindRegistry, r.Plugin)
+	}
+	if len(all) > 0 {
+		return all
+	}
+	return nil
+}

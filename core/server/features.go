@@ -1,0 +1,21 @@
+package server
+
+import (
+	"sync/atomic"
+
+	"github.com/ropewalk/ropewalk/core/config"
+)
+
+// features is the feature flags in force, which a reload exchanges.
+type features struct {
+	now atomic.Pointer[config.Features]
+}
+
+func newFeatures(f config.Features) *features {
+	out := &features{}
+	out.now.Store(&f)
+	return out
+}
+
+// Enabled reports whether a flag is on.
+func (f *features) Enabled(flag string) bool { return f.now.Load().Enabled(flag) }

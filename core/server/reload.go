@@ -1,0 +1,184 @@
+package server
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+
+	"github.com/ropewalk/ropewalk/core/config"
+	"github.com/ropewalk/ropewalk/core/control"
+	"github.com/ropewalk/ropewalk/core/pluginhost"
+)
+
+// drainTimeout is how long a plugin that was exchanged may take to finish its last calls.
+const drainTimeout = 15 * time.Second
+
+// needsRestart tells the sections that a running server cannot exchange. Whether there is any
+// authentication at all decides on whom the listener trusts, so that is one of them.
+func needsRestart(section string, before, next *config.Config) bool {
+	switch section {
+	case "home", "http", "apiKey", "mcp", "plugins":
+		return true
+	case "auth":
+		return before.Dev() != next.Dev()
+	}
+	return false
+}
+
+// exchange is the adapters that a reload has started and not yet put into force.
+type exchange struct {
+	auth       *pluginhost.Auth
+	store      *pluginhost.SessionStore
+	registries []namedRegistry
+
+	newAuth, newStore, newRegistries bool
+}
+
+func (x *exchange) drop(ctx context.Context) {
+	closeRegistries(ctx, x.registries)
+	if x.store != nil {
+		x.store.Close(ctx)
+	}
+	if x.auth != nil {
+		x.auth.Close(ctx)
+	}
+}
+
+// Reload reads the configuration again and puts it into force. Changed adapters are started and
+// checked first; when one does not pass, everything stays as it was and the error says why. No
+// request fails by it, no session ends, no app restarts.
+func (s *Server) Reload(ctx context.Context) (control.Reloaded, error) {
+	s.reloading.Lock()
+	defer s.reloading.Unlock()
+	next, err := s.o.Load()
+	if err != nil {
+		s.log.Error("The configuration was not reloaded; everything stays as it was.", "reason", err)
+		return control.Reloaded{}, err
+	}
+	diff := config.Diff(s.config, next)
+	x, err := s.prepare(ctx, next, diff)
+	if err == nil {
+		err = s.putInForce(ctx, next, x)
+	}
+	if err != nil {
+		s.log.Error("The configuration was not reloaded; everything stays as it was.", "reason", err)
+		return control.Reloaded{}, err
+	}
+	done := control.Reloaded{Changed: []string{}, Restart: []string{}}
+	for _, section := range diff {
+		if needsRestart(section, s.config, next) {
+			done.Restart = append(done.Restart, section)
+		} else {
+			done.Changed = append(done.Changed, section)
+		}
+	}
+	for section, exchanged := range map[string]bool{"auth": x.newAuth, "sessionStore": x.newStore, "registries": x.newRegistries} {
+		if exchanged && !slices.Contains(done.Changed, section) { // the same words, another binary
+			done.Changed = append(done.Changed, section)
+		}
+	}
+	s.config = inForce(s.config, next)
+	s.log.Info("The configuration was reloaded.", "changed", done.Changed, "needs_restart", done.Restart)
+	return done, nil
+}
+
+// inForce is next with what stays in force of before, so that the next reload still sees what a
+// restart would change.
+func inForce(before, next *config.Config) *config.Config {
+	c := *next
+	c.Home, c.HTTP, c.AllowedOrigins, c.APIKey = before.Home, before.HTTP, before.AllowedOrigins, before.APIKey
+	c.MCP, c.Plugins = before.MCP, before.Plugins
+	if needsRestart("auth", before, next) {
+		c.Auth = before.Auth
+	}
+	return &c
+}
+
+// prepare starts the adapters that changed, all or nothing.
+func (s *Server) prepare(ctx context.Context, next *config.Config, diff []string) (_ *exchange, err error) {
+	x := &exchange{}
+	defer func() {
+		if err != nil {
+			x.drop(ctx)
+		}
+	}()
+	a := s.adapters
+	if x.newAuth = slices.Contains(diff, "auth") && !needsRestart("auth", s.config, next); !x.newAuth && a.auth != nil {
+		if x.newAuth, err = a.auth.Outdated(); err != nil {
+			return x, located(next, next.Auth.Plugin, err)
+		}
+	}
+	if x.newStore = slices.Contains(diff, "sessionStore"); !x.newStore {
+		if x.newStore, err = a.store.Outdated(); err != nil {
+			return x, located(next, next.SessionStore, err)
+		}
+	}
+	x.newRegistries = slices.Contains(diff, "registries")
+	for i, r := range *a.named.Load() {
+		if x.newRegistries {
+			break
+		}
+		if x.newRegistries, err = r.handle.Outdated(); err != nil {
+			return x, located(next, next.Registries[i].Plugin, err)
+		}
+	}
+	if x.newAuth {
+		if x.auth, err = openAuth(ctx, s.host, next); err != nil {
+			return x, err
+		}
+	}
+	if x.newStore {
+		if x.store, err = openStore(ctx, s.host, next); err != nil {
+			return x, err
+		}
+	}
+	if x.newRegistries {
+		x.registries, err = openRegistries(ctx, s.host, next)
+	}
+	return x, err
+}
+
+// putInForce exchanges the adapters. The one step that can fail, writing the live sessions to the
+// new store, comes first. What was exchanged ends once its last calls have.
+func (s *Server) putInForce(ctx context.Context, next *config.Config, x *exchange) error {
+	a, retired := s.adapters, &exchange{}
+	if x.newStore {
+		if err := s.endpoint.UseStore(ctx, x.store); err != nil {
+			x.drop(ctx)
+			return located(next, next.SessionStore, err)
+		}
+		retired.store, a.store = a.store, x.store
+	}
+	if x.newAuth {
+		retired.auth, a.auth = a.auth, x.auth
+		s.access.SetAdapter(a.authAdapter(), audiences(next, s.addr), next.Auth.AnyAudience)
+	}
+	if x.newRegistries {
+		retired.registries = *a.named.Swap(&x.registries)
+	}
+	s.features.now.Store(&next.Features)
+	s.log.SetLevel(hclog.LevelFromString(next.Log.Level))
+	s.yard.Declare(ctx, next.Apps)
+	drain, cancel := context.WithTimeout(context.WithoutCancel(ctx), drainTimeout)
+	defer cancel()
+	retired.drop(drain)
+	return nil
+}
+
+// Plugins tells how the plugins are.
+func (s *Server) Plugins() []control.Plugin {
+	all := []control.Plugin{}
+	for _, p := range s.host.Status() {
+		one := control.Plugin{
+			Kind: string(p.Kind), Name: p.Name, Adapter: p.Adapter, Path: p.Path, Version: p.Version,
+			State: p.State, PID: p.PID, Since: p.Since, Restarts: p.Restarts,
+		}
+		if p.LastErr != nil {
+			one.LastErr = p.LastErr.Error()
+		}
+		all = append(all, one)
+	}
+	return all
+}

@@ -1,0 +1,108 @@
+package tools
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"slices"
+	"strings"
+
+	"github.com/ropewalk/ropewalk/core"
+	"github.com/ropewalk/ropewalk/core/config"
+)
+
+// Found is one bundle that a registry search found.
+type Found struct {
+	Registry    string `json:"registry"`
+	Name        string `json:"name"`
+	Title       string `json:"title,omitempty"`
+	Description string `json:"description"`
+	Version     string `json:"version"`
+	TrustScore  int    `json:"trustScore"`
+}
+
+// Bundles searches the configured registries, in their order. Failures holds a sentence for each
+// registry that could not be asked.
+type Bundles interface {
+	SearchBundles(ctx context.Context, text string, limit int) (found []Found, failures []string)
+}
+
+// searchLimit is how many results a search returns when the caller names no number.
+const searchLimit = 10
+
+// Search is system__search: in tools while toolDiscovery is on, in registries while
+// bundleDiscovery is.
+func (n *Namespace) Search(bundles Bundles) System {
+	return System{
+		Name: "search", Title: "Search", ReadOnly: true,
+		Description: "Searches the tools of this workspace (scope tools) or the bundles of the registries (scope registry). " +
+			"Tools come with their input schema, ready to be called.",
+		Schema: json.RawMessage(`{
+  "type": "object",
+  "properties": {
+    "query": {"type": "string", "description": "words to look for; empty lists everything"},
+    "scope": {"type": "string", "enum": ["tools", "registry"], "default": "tools"},
+    "limit": {"type": "integer", "minimum": 1, "maximum": 100, "default": 10}
+  },
+  "required": ["query"],
+  "additionalProperties": false
+}`),
+		Run: func(ctx context.Context, c core.Caller, arguments json.RawMessage) (any, error) {
+			in := struct {
+				Query string `json:"query"`
+				Scope string `json:"scope"`
+				Limit int    `json:"limit"`
+			}{Scope: "tools", Limit: searchLimit}
+			if err := json.Unmarshal(arguments, &in); err != nil {
+				return nil, core.Errorf(core.CodeBadRequest, "arguments: %w", err)
+			}
+			if in.Scope == "tools" {
+				if !n.features.Enabled(config.FlagToolDiscovery) {
+					return nil, core.Errorf(core.CodeFeatureDisabled, "searching tools is off: the feature flag %s is false", config.FlagToolDiscovery)
+				}
+				return map[string]any{"tools": n.searchTools(c, in.Query, in.Limit)}, nil
+			}
+			if !n.features.Enabled(config.FlagBundleDiscovery) {
+				return nil, core.Errorf(core.CodeFeatureDisabled, "searching registries is off: the feature flag %s is false", config.FlagBundleDiscovery)
+			}
+			found, failures := bundles.SearchBundles(ctx, in.Query, in.Limit)
+			return map[string]any{"bundles": found, "failures": failures}, nil
+		},
+	}
+}
+
+type scored struct {
+	raw   json.RawMessage
+	score int
+}
+
+// searchTools ranks the tools that c sees by how many words of the query they hold: a word in the
+// name counts more than one in the rest of the tool.
+func (n *Namespace) searchTools(c core.Caller, query string, limit int) []json.RawMessage {
+	words := strings.Fields(strings.ToLower(query))
+	var hits []scored
+	for _, t := range n.List(c) {
+		if s := score(t, words); s > 0 || len(words) == 0 {
+			hits = append(hits, scored{t.Raw, s})
+		}
+	}
+	slices.SortStableFunc(hits, func(a, b scored) int { return cmp.Compare(b.score, a.score) })
+	found := []json.RawMessage{}
+	for _, h := range hits[:min(limit, len(hits))] {
+		found = append(found, h.raw)
+	}
+	return found
+}
+
+func score(t Listed, words []string) int {
+	name, rest, total := strings.ToLower(t.Name), strings.ToLower(string(t.Raw)), 0
+	for _, w := range words {
+		switch {
+		case strings.Contains(name, w):
+			total += 3
+		case strings.Contains(rest, w):
+			total++
+		}
+	}
+	return total
+}
