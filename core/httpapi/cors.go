@@ -22,7 +22,7 @@ func (o origins) cors(ctx *fasthttp.RequestCtx) {
 	case o.dev:
 		h.Set(fiber.HeaderAccessControlAllowOrigin, "*")
 	case len(o.allowed) > 0:
-		h.Add(fiber.HeaderVary, fiber.HeaderOrigin)
+		h.Set(fiber.HeaderVary, fiber.HeaderOrigin)
 		origin := string(ctx.Request.Header.Peek(fiber.HeaderOrigin))
 		if !slices.Contains(o.allowed, origin) {
 			return

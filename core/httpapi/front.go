@@ -13,7 +13,7 @@ import (
 )
 
 // front is what every request meets first, whatever its route: the headers that every answer has,
-// the answer to preflights, the refusal of new work while the server shuts down, and the net under
+// the refusal of malformed requests, the answer to preflights, the refusal of new work while the server shuts down, and the net under
 // a handler that panics.
 func (s *Server) front(next fasthttp.RequestHandler) fasthttp.RequestHandler {
 	return func(ctx *fasthttp.RequestCtx) {
@@ -21,6 +21,10 @@ func (s *Server) front(next fasthttp.RequestHandler) fasthttp.RequestHandler {
 		s.dress(ctx)
 		defer s.served(ctx, start)
 		defer s.catch(ctx)
+		if err := wellFormed(&ctx.Request.Header); err != nil {
+			s.refuse(ctx, err)
+			return
+		}
 		switch {
 		case !knownMethod(ctx):
 			ctx.Response.Header.Set(fiber.HeaderAllow, allowedMethods)

@@ -1,0 +1,100 @@
+package httpapi
+
+import "strings"
+
+// smuggle is one request that two HTTP readers might see as one and two, or that carries what HTTP
+// does not allow. The canary at its end is a second request: it must never be answered as one of
+// its own unless the first was read in the one way that HTTP allows.
+type smuggle struct {
+	name    string
+	request string
+}
+
+const (
+	canary   = "GET /v1/canary HTTP/1.1\r\nHost: localhost\r\n\r\n"
+	postHead = "POST /v1/auth/login HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+	getHead  = "GET /v1/health HTTP/1.1\r\nHost: localhost\r\n"
+)
+
+func smuggled() []smuggle {
+	headers := func(name, lines string) smuggle {
+		return smuggle{name, postHead + lines + "\r\n0\r\n\r\n" + canary}
+	}
+	get := func(name, lines string) smuggle { return smuggle{name, getHead + lines + "\r\n" + canary} }
+	chunked := func(name, body string) smuggle {
+		return smuggle{name, postHead + "Transfer-Encoding: chunked\r\n\r\n" + body + canary}
+	}
+	return []smuggle{
+		headers("length and chunked", "Content-Length: 5\r\nTransfer-Encoding: chunked\r\n"),
+		headers("chunked and length", "Transfer-Encoding: chunked\r\nContent-Length: 5\r\n"),
+		headers("length of nothing and chunked", "Content-Length: 0\r\nTransfer-Encoding: chunked\r\n"),
+		headers("two lengths that differ", "Content-Length: 5\r\nContent-Length: 0\r\n"),
+		headers("two lengths that agree", "Content-Length: 5\r\nContent-Length: 5\r\n"),
+		headers("a list of lengths", "Content-Length: 5, 5\r\n"),
+		headers("a list of lengths that differ", "Content-Length: 0, 5\r\n"),
+		headers("a signed length", "Content-Length: +5\r\n"),
+		headers("a negative length", "Content-Length: -5\r\n"),
+		headers("a length in hexadecimal", "Content-Length: 0x5\r\n"),
+		headers("a length with a space inside", "Content-Length: 1 5\r\n"),
+		headers("a length with an underscore", "Content-Length: 1_0\r\n"),
+		headers("a length past 64 bits", "Content-Length: 18446744073709551621\r\n"),
+		headers("a length that is empty", "Content-Length:\r\n"),
+		headers("a length with a fraction", "Content-Length: 5.0\r\n"),
+		headers("a space before the colon of the length", "Content-Length : 5\r\n"),
+		headers("a tab before the colon of the length", "Content-Length\t: 5\r\n"),
+		headers("a space before the colon of the encoding", "Transfer-Encoding : chunked\r\n"),
+		headers("an unknown encoding", "Transfer-Encoding: xchunked\r\n"),
+		headers("chunked twice", "Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n"),
+		headers("chunked and identity", "Transfer-Encoding: chunked, identity\r\n"),
+		headers("identity and chunked", "Transfer-Encoding: identity, chunked\r\n"),
+		headers("gzip and chunked", "Transfer-Encoding: gzip, chunked\r\n"),
+		headers("chunked and gzip", "Transfer-Encoding: chunked, gzip\r\n"),
+		headers("identity", "Transfer-Encoding: identity\r\n"),
+		headers("an encoding in quotes", "Transfer-Encoding: \"chunked\"\r\n"),
+		headers("an encoding after a vertical tab", "Transfer-Encoding: \vchunked\r\n"),
+		headers("an encoding that is empty", "Transfer-Encoding:\r\n"),
+		headers("an encoding with a parameter", "Transfer-Encoding: chunked;q=1\r\n"),
+		headers("a second encoding that is unknown", "Transfer-Encoding: chunked\r\nTransfer-Encoding: x\r\n"),
+		headers("an encoding folded over two lines", "Transfer-Encoding:\r\n chunked\r\n"),
+		headers("a folded header", "X-A: b\r\n\tContent-Length: 5\r\n"),
+		headers("a length folded over two lines", "Content-Length:\r\n 5\r\n"),
+		headers("a header without a colon", "Content-Length 5\r\n"),
+		headers("a header without a name", ": 5\r\n"),
+		headers("a header name with a space", "Content Length: 5\r\n"),
+		headers("a header name with a NUL", "X\x00A: 5\r\n"),
+		headers("a header value with a NUL", "X-A: \x005\r\n"),
+		headers("a header value with a bare carriage return", "X-A: b\rContent-Length: 5\r\n"),
+		headers("a header name with a control character", "X\x01A: 5\r\n"),
+		headers("a header name with a parenthesis", "X(A: 5\r\n"),
+		headers("a header value with DEL", "X-A: \x7f\r\n"),
+		{"bare line feeds", strings.ReplaceAll(getHead, "\r\n", "\n") + "\n" + canary},
+		{"one bare line feed", getHead + "X-A: b\n\r\n" + canary},
+		{"a bare line feed before the length", postHead + "X-A: b\nContent-Length: 5\r\n\r\n12345" + canary},
+		{"a space before the first header", "GET /v1/health HTTP/1.1\r\n X-A: b\r\nHost: localhost\r\n\r\n" + canary},
+		{"chunked on HTTP/1.0", "POST /v1/auth/login HTTP/1.0\r\nHost: localhost\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n" + canary},
+		get("two hosts", "Host: evil.example\r\n"),
+		{"no host", "GET /v1/health HTTP/1.1\r\n\r\n" + canary},
+		{"a host with a space", "GET /v1/health HTTP/1.1\r\nHost: local host\r\n\r\n" + canary},
+		{"a host with a slash", "GET /v1/health HTTP/1.1\r\nHost: localhost/x\r\n\r\n" + canary},
+		{"a host with a user", "GET /v1/health HTTP/1.1\r\nHost: a@localhost\r\n\r\n" + canary},
+		{"two spaces in the request line", "GET  /v1/health HTTP/1.1\r\nHost: localhost\r\n\r\n" + canary},
+		{"a tab in the request line", "GET\t/v1/health HTTP/1.1\r\nHost: localhost\r\n\r\n" + canary},
+		{"an unknown version", "GET /v1/health HTTP/3.7\r\nHost: localhost\r\n\r\n" + canary},
+		{"HTTP/0.9", "GET /v1/health\r\n\r\n" + canary},
+		{"a version in lower case", "GET /v1/health http/1.1\r\nHost: localhost\r\n\r\n" + canary},
+		{"a request line with a NUL", "GET /v1/he\x00alth HTTP/1.1\r\nHost: localhost\r\n\r\n" + canary},
+		{"a method with a bracket", "G{ET /v1/health HTTP/1.1\r\nHost: localhost\r\n\r\n" + canary},
+		chunked("a chunk size with a sign", "+5\r\n12345\r\n0\r\n\r\n"),
+		chunked("a chunk size in C's hexadecimal", "0x5\r\n12345\r\n0\r\n\r\n"),
+		chunked("a chunk size past 64 bits", "10000000000000005\r\n12345\r\n0\r\n\r\n"),
+		chunked("a chunk size with a space before", " 5\r\n12345\r\n0\r\n\r\n"),
+		chunked("a chunk size that is empty", "\r\n12345\r\n0\r\n\r\n"),
+		chunked("a chunk size and a bare line feed", "5\n12345\r\n0\r\n\r\n"),
+		chunked("a chunk without its end", "5\r\n12345XX0\r\n\r\n"),
+		chunked("a chunk ended by a bare line feed", "5\r\n12345\n0\r\n\r\n"),
+		chunked("a chunk extension with a bare line feed", "5;a\nb\r\n12345\r\n0\r\n\r\n"),
+		chunked("a chunk that is shorter than it says", "6\r\n12345\r\n0\r\n\r\n"),
+		chunked("a negative chunk size", "-5\r\n12345\r\n0\r\n\r\n"),
+		chunked("an end without its empty line", "5\r\n12345\r\n0\r\nX"),
+	}
+}
