@@ -16,14 +16,19 @@ import (
 type Registry interface {
 	// Search returns bundles that fit a text, best first. An empty text lists everything. The
 	// next page is asked for with the cursor that came with the last one; "" means it was the last.
+	// A limit below 0 or above 100 is plugins.ErrInvalid. Nothing found is an empty page.
 	Search(ctx context.Context, q Query) (Page, error)
 
 	// Resolve returns how to get one bundle for one platform. An empty version means the latest;
-	// the answer always names an exact one, never a range.
+	// the answer always names an exact one, never a range. A bundle that exists, but not for that
+	// platform or in no form that a server can install, is plugins.ErrNotFound too, and the message
+	// says so. An empty name is plugins.ErrInvalid.
 	Resolve(ctx context.Context, ref Ref) (Package, error)
 
-	// Fetch returns the bytes of a package of kind KindMCPB. The caller closes the reader and
-	// checks size and sha256 itself. plugins.ErrInvalid for packages of another kind.
+	// Fetch returns the bytes of a package of kind KindMCPB. The context bounds the reading too. The
+	// caller closes the reader and checks size and sha256 itself; io.EOF only after the last byte.
+	// plugins.ErrInvalid for packages of another kind. An Artifact is not trusted for having come
+	// back: one that Resolve never gave is an error, and never a look at anything else.
 	Fetch(ctx context.Context, pkg Package) (io.ReadCloser, error)
 }
 
@@ -84,14 +89,14 @@ type Package struct {
 
 	// Of KindNPM and KindPyPI.
 	Identifier  string // the package's name in its own registry
-	RuntimeArgs []string
-	Args        []string
+	RuntimeArgs []string // before the package itself; {name} as in Args
+	Args        []string // {name} stands for a variable; one without a value takes its argument with it
 
 	// Of KindRemote.
 	Remote Remote
 
-	// Variables are the environment variables (or, for remotes, header and URL variables) that
-	// the package takes.
+	// Variables are the values that the package takes. One with a {name} in the arguments, the URL
+	// or a header goes there (see Places and Fill); every other is an environment variable.
 	Variables []Variable
 }
 

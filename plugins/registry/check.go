@@ -1,0 +1,40 @@
+package registry
+
+import (
+	"fmt"
+
+	"github.com/ropewalk/ropewalk/plugins"
+)
+
+// The bounds of Query.Limit.
+const (
+	DefaultLimit = 20
+	MaxLimit     = 100
+)
+
+// CheckQuery returns the plugins.ErrInvalid that Search owes its caller for what it was given, or
+// nil. It is here for authors to call.
+func CheckQuery(q Query) error {
+	if q.Limit < 0 || q.Limit > MaxLimit {
+		return fmt.Errorf("%w: the limit of a search must be 1 to %d, or 0 for %d; it is %d", plugins.ErrInvalid, MaxLimit, DefaultLimit, q.Limit)
+	}
+	return nil
+}
+
+// CheckRef returns the plugins.ErrInvalid that Resolve owes its caller for what it was given, or
+// nil. It is here for authors to call.
+func CheckRef(ref Ref) error {
+	if ref.Name == "" {
+		return fmt.Errorf("%w: a bundle needs a name", plugins.ErrInvalid)
+	}
+	return nil
+}
+
+// CheckFetch returns the plugins.ErrInvalid that Fetch owes its caller for what it was given, or
+// nil. It is here for authors to call.
+func CheckFetch(pkg Package) error {
+	if pkg.Kind != KindMCPB {
+		return fmt.Errorf("%w: only packages of kind %s can be fetched, not %q", plugins.ErrInvalid, KindMCPB, pkg.Kind)
+	}
+	return nil
+}

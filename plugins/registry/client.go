@@ -1,0 +1,106 @@
+package registry
+
+import (
+	"context"
+	"errors"
+	"io"
+
+	"google.golang.org/grpc"
+
+	"github.com/ropewalk/ropewalk/plugins"
+	registryv1 "github.com/ropewalk/ropewalk/proto/ropewalk/registry/v1"
+)
+
+// Clients are the wire versions of this contract that a server can speak, each with its facade.
+func Clients() map[int]func(grpc.ClientConnInterface) Registry {
+	return map[int]func(grpc.ClientConnInterface) Registry{1: Client}
+}
+
+// Client is the registry at the other end of conn, which speaks wire version 1. Wire types stop
+// here. The connection stays the caller's to close.
+func Client(conn grpc.ClientConnInterface) Registry {
+	return client{wire: registryv1.NewRegistryServiceClient(plugins.Wrap(conn))}
+}
+
+type client struct {
+	wire registryv1.RegistryServiceClient
+}
+
+func (c client) Search(ctx context.Context, q Query) (Page, error) {
+	if err := CheckQuery(q); err != nil {
+		return Page{}, err // a negative limit has no form on the wire
+	}
+	resp, err := c.wire.Search(ctx, &registryv1.SearchRequest{Text: q.Text, Limit: uint32(q.Limit), Cursor: q.Cursor})
+	if err != nil {
+		return Page{}, err
+	}
+	page := Page{NextCursor: resp.GetNextCursor(), Entries: make([]Entry, len(resp.GetEntries()))}
+	for i, e := range resp.GetEntries() {
+		page.Entries[i] = Entry{Name: e.GetName(), Title: e.GetTitle(), Description: e.GetDescription(), Version: e.GetVersion(), TrustScore: int(e.GetTrustScore())}
+	}
+	return page, nil
+}
+
+func (c client) Resolve(ctx context.Context, ref Ref) (Package, error) {
+	resp, err := c.wire.Resolve(ctx, &registryv1.ResolveRequest{Name: ref.Name, Version: ref.Version, Os: ref.OS, Arch: ref.Arch})
+	if err != nil {
+		return Package{}, err
+	}
+	if resp.GetPackage() == nil {
+		return Package{}, errors.New("the registry answered without a package")
+	}
+	return fromWire(resp.GetPackage()), nil
+}
+
+// Fetch waits for the first bytes, so that a refusal is the error of Fetch and not of a later Read.
+func (c client) Fetch(ctx context.Context, pkg Package) (io.ReadCloser, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	stream, err := c.wire.Fetch(ctx, &registryv1.FetchRequest{Package: toWire(pkg)})
+	if err != nil {
+		cancel()
+		return nil, err
+	}
+	body := &download{stream: stream, cancel: cancel}
+	if body.next(); body.err != nil && !errors.Is(body.err, io.EOF) {
+		cancel()
+		return nil, body.err
+	}
+	return body, nil
+}
+
+// download reads the chunks of a stream as one.
+type download struct {
+	stream grpc.ServerStreamingClient[registryv1.FetchResponse]
+	cancel context.CancelFunc
+	rest   []byte
+	err    error // after rest
+}
+
+func (d *download) next() {
+	resp, err := d.stream.Recv()
+	d.rest, d.err = resp.GetChunk(), err
+}
+
+func (d *download) Read(p []byte) (int, error) {
+	if len(p) == 0 {
+		return 0, nil
+	}
+	for len(d.rest) == 0 {
+		if d.err != nil {
+			return 0, d.err
+		}
+		d.next()
+	}
+	n := copy(p, d.rest)
+	d.rest = d.rest[n:]
+	return n, nil
+}
+
+// Close ends the stream, wherever it is.
+func (d *download) Close() error {
+	d.cancel()
+	d.rest, d.err = nil, errClosed
+	return nil
+}
+
+var errClosed = errors.New("the download is closed")

@@ -1,0 +1,63 @@
+package registry
+
+import (
+	"context"
+	"errors"
+	"io"
+
+	"google.golang.org/grpc"
+
+	registryv1 "github.com/ropewalk/ropewalk/proto/ropewalk/registry/v1"
+)
+
+// chunk is how many bytes of a bundle travel in one message.
+const chunk = 64 << 10
+
+// server is the plugin's side of wire version 1. Errors are translated by the SDK around it.
+type server struct {
+	registryv1.UnimplementedRegistryServiceServer
+	registry Registry
+}
+
+func (s server) Search(ctx context.Context, req *registryv1.SearchRequest) (*registryv1.SearchResponse, error) {
+	page, err := s.registry.Search(ctx, Query{Text: req.GetText(), Limit: int(req.GetLimit()), Cursor: req.GetCursor()})
+	if err != nil {
+		return nil, err
+	}
+	resp := &registryv1.SearchResponse{NextCursor: page.NextCursor, Entries: make([]*registryv1.Entry, len(page.Entries))}
+	for i, e := range page.Entries {
+		resp.Entries[i] = &registryv1.Entry{Name: e.Name, Title: e.Title, Description: e.Description, Version: e.Version, TrustScore: score(e.TrustScore)}
+	}
+	return resp, nil
+}
+
+func (s server) Resolve(ctx context.Context, req *registryv1.ResolveRequest) (*registryv1.ResolveResponse, error) {
+	pkg, err := s.registry.Resolve(ctx, Ref{Name: req.GetName(), Version: req.GetVersion(), OS: req.GetOs(), Arch: req.GetArch()})
+	if err != nil {
+		return nil, err
+	}
+	return &registryv1.ResolveResponse{Package: toWire(pkg)}, nil
+}
+
+func (s server) Fetch(req *registryv1.FetchRequest, stream grpc.ServerStreamingServer[registryv1.FetchResponse]) (err error) {
+	body, err := s.registry.Fetch(stream.Context(), fromWire(req.GetPackage()))
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, body.Close()) }()
+	buffer := make([]byte, chunk)
+	for {
+		n, err := io.ReadFull(body, buffer)
+		if n > 0 {
+			if err := stream.Send(&registryv1.FetchResponse{Chunk: buffer[:n]}); err != nil {
+				return err
+			}
+		}
+		if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
