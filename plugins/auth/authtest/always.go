@@ -1,0 +1,140 @@
+package authtest
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"reflect"
+	"strings"
+	"time"
+
+	"github.com/ropewalk/ropewalk/plugins"
+	"github.com/ropewalk/ropewalk/plugins/auth"
+)
+
+// prompt is how long after the end of its context a call may go on.
+const prompt = 3 * time.Second
+
+// always are the promises that every adapter keeps.
+func always() []check {
+	return []check{
+		{"describe names an issuer, and says the same each time", describes},
+		{"what is no token is refused", refusesJunk},
+		{"no error repeats the token", repeatsNoToken},
+		{"metadata is one JSON object about the issuer, or not found", relaysMetadata},
+		{"a call whose time is over returns", returnsInTime},
+		{"browser login is there exactly when describe says so", loginAsDescribed},
+	}
+}
+
+func describes(ctx context.Context, st *stage) error {
+	first, err := st.adapter.Describe(ctx)
+	if err != nil {
+		return fmt.Errorf("describe failed: %w", err)
+	}
+	if first.Issuer == "" {
+		return errors.New("describe names no issuer")
+	}
+	if st.provider != nil && first.Issuer != st.provider.Issuer() {
+		return fmt.Errorf("describe names the issuer %q; it is configured for %q", first.Issuer, st.provider.Issuer())
+	}
+	second, err := st.adapter.Describe(ctx)
+	if err != nil {
+		return fmt.Errorf("the second describe failed: %w", err)
+	}
+	if !reflect.DeepEqual(first, second) {
+		return fmt.Errorf("describe first said %+v, then %+v", first, second)
+	}
+	return nil
+}
+
+// junk is what callers send who have no token.
+func junk() []string {
+	return []string{
+		"", " ", ".", "..", "...", "null", "{}", "Bearer x", "undefined", "not-a-token-at-all",
+		"eyJhbGciOiJub25lIn0.e30.", "a.b.c", strings.Repeat("x", 20_000), "\x00\x01", "ünïcödé-töken-öf-nöbödy",
+	}
+}
+
+func refusesJunk(ctx context.Context, st *stage) error {
+	for _, token := range junk() {
+		for _, audiences := range [][]string{nil, {Audience}} {
+			id, err := st.adapter.Verify(ctx, auth.VerifyRequest{Token: token, Audiences: audiences})
+			if err := mustRefuse(id, err); err != nil {
+				return fmt.Errorf("the text %q, which is no token, %w", start(token), err)
+			}
+		}
+	}
+	return nil
+}
+
+func start(s string) string { return s[:min(len(s), 40)] }
+
+func repeatsNoToken(ctx context.Context, st *stage) error {
+	tokens := []string{"an-opaque-token-that-nobody-gave-0123456789"}
+	for _, f := range append(st.forgeries(Signature), st.forgeries(Expired)...) {
+		tokens = append(tokens, f.Token)
+	}
+	for _, token := range tokens {
+		_, err := st.verify(ctx, token)
+		if err == nil || len(token) < 16 {
+			continue // whether it must be refused is another check's question
+		}
+		for _, part := range append(strings.Split(token, "."), token) {
+			if len(part) >= 16 && strings.Contains(err.Error(), part) {
+				return fmt.Errorf("the error of a refused token holds a part of it: %q", start(err.Error()))
+			}
+		}
+	}
+	return nil
+}
+
+func relaysMetadata(ctx context.Context, st *stage) error {
+	raw, err := st.adapter.Metadata(ctx)
+	if errors.Is(err, plugins.ErrNotFound) && st.provider == nil {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("metadata failed: %w", err)
+	}
+	var document map[string]any
+	if err := json.Unmarshal(raw, &document); err != nil {
+		return fmt.Errorf("metadata is not a JSON object: %w", err)
+	}
+	if d, err := st.adapter.Describe(ctx); err == nil && document["issuer"] != d.Issuer {
+		return fmt.Errorf("metadata is about the issuer %v, describe names %q", document["issuer"], d.Issuer)
+	}
+	if st.provider != nil && !bytes.Contains(raw, []byte("client_id_metadata_document_supported")) {
+		return errors.New("metadata lacks a member of the provider's document; it must be relayed as the provider wrote it")
+	}
+	return nil
+}
+
+func returnsInTime(ctx context.Context, st *stage) error {
+	if st.provider != nil {
+		st.provider.SetFault(Hanging)
+	}
+	token := st.samples.Good
+	if token == "" {
+		token = "an-opaque-token-that-nobody-gave"
+	}
+	short, cancel := context.WithTimeout(ctx, 100*time.Millisecond)
+	defer cancel()
+	began := time.Now()
+	done := make(chan error, 1)
+	go func() {
+		_, err := st.verify(short, token)
+		done <- err
+	}()
+	select {
+	case err := <-done:
+		if errors.Is(err, plugins.ErrUnauthenticated) && st.samples.Good != "" {
+			return fmt.Errorf("a good token was refused because time was over: %w", err)
+		}
+	case <-time.After(prompt):
+		return fmt.Errorf("verify did not return %v after its context had ended", time.Since(began).Round(time.Second))
+	}
+	return nil
+}

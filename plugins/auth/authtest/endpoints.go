@@ -1,0 +1,133 @@
+package authtest
+
+import (
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/json"
+	"net/http"
+	"net/url"
+	"strings"
+)
+
+// login is a code that waits for its exchange.
+type login struct{ challenge, nonce, redirect, client string }
+
+func (p *Provider) handler() http.Handler {
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /.well-known/openid-configuration", p.document)
+	mux.HandleFunc("GET /.well-known/oauth-authorization-server", p.document)
+	mux.HandleFunc("GET /oauth2/jwks", p.keySet)
+	mux.HandleFunc("GET /elsewhere", p.keySet)
+	mux.HandleFunc("GET /oauth2/authorize", p.authorize)
+	mux.HandleFunc("POST /oauth2/token", p.token)
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		p.mu.Lock()
+		fault := p.fault
+		p.mu.Unlock()
+		if strings.HasSuffix(r.URL.Path, "/jwks") {
+			p.asked.Add(1)
+		}
+		switch fault {
+		case Away:
+			panic(http.ErrAbortHandler)
+		case Broken:
+			http.Error(w, "broken", http.StatusInternalServerError)
+		case Junk:
+			_, _ = w.Write([]byte("<html>not JSON</html>"))
+		case Hanging:
+			select {
+			case <-r.Context().Done():
+			case <-p.life.Done():
+			}
+		default:
+			mux.ServeHTTP(w, r)
+		}
+	})
+}
+
+func (p *Provider) has(f Fault) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.fault == f
+}
+
+func (p *Provider) document(w http.ResponseWriter, _ *http.Request) {
+	issuer := p.Issuer()
+	doc := map[string]any{
+		"issuer": issuer, "jwks_uri": issuer + "/oauth2/jwks",
+		"authorization_endpoint": issuer + "/oauth2/authorize", "token_endpoint": issuer + "/oauth2/token",
+		"response_types_supported": []string{"code"}, "code_challenge_methods_supported": []string{"S256"},
+		"client_id_metadata_document_supported": true,
+	}
+	if p.has(OtherIssuer) {
+		doc["issuer"] = issuer + "/other"
+	}
+	answer(w, http.StatusOK, doc)
+}
+
+func (p *Provider) keySet(w http.ResponseWriter, r *http.Request) {
+	switch {
+	case p.has(Huge):
+		p.endless(w)
+	case p.has(Elsewhere) && r.URL.Path != "/elsewhere":
+		// The same provider under another name of loopback: only the host of the address differs.
+		http.Redirect(w, r, strings.Replace(p.Issuer(), "127.0.0.1", "localhost", 1)+"/elsewhere", http.StatusFound)
+	default:
+		key, kid := p.key()
+		answer(w, http.StatusOK, map[string]any{"keys": []any{
+			jwkOf(p.keys.encryption, "encryption", "enc"), jwkOf(key, kid, "sig"),
+		}})
+	}
+}
+
+// endless writes a key set whose white space never ends.
+func (p *Provider) endless(w http.ResponseWriter) {
+	_, _ = w.Write([]byte(`{"keys": [`))
+	blanks := []byte(strings.Repeat(" ", 64<<10))
+	for p.life.Err() == nil {
+		if _, err := w.Write(blanks); err != nil {
+			return
+		}
+	}
+}
+
+func (p *Provider) authorize(w http.ResponseWriter, r *http.Request) {
+	q := r.URL.Query()
+	if q.Get("response_type") != "code" || q.Get("client_id") != ClientID || q.Get("redirect_uri") != RedirectURI ||
+		q.Get("code_challenge_method") != "S256" || q.Get("code_challenge") == "" || !strings.Contains(q.Get("scope"), "openid") {
+		http.Error(w, "not a request for a code with PKCE", http.StatusBadRequest)
+		return
+	}
+	code := rand.Text()
+	p.mu.Lock()
+	p.logins[code] = login{challenge: q.Get("code_challenge"), nonce: q.Get("nonce"), redirect: q.Get("redirect_uri"), client: q.Get("client_id")}
+	p.mu.Unlock()
+	http.Redirect(w, r, RedirectURI+"?"+url.Values{"code": {code}, "state": {q.Get("state")}}.Encode(), http.StatusFound)
+}
+
+func (p *Provider) token(w http.ResponseWriter, r *http.Request) {
+	client, _, basic := r.BasicAuth()
+	if !basic {
+		client = r.PostFormValue("client_id")
+	}
+	p.mu.Lock()
+	l, ok := p.logins[r.PostFormValue("code")]
+	delete(p.logins, r.PostFormValue("code"))
+	p.mu.Unlock()
+	digest := sha256.Sum256([]byte(r.PostFormValue("code_verifier")))
+	if !ok || r.PostFormValue("grant_type") != "authorization_code" || client != l.client ||
+		r.PostFormValue("redirect_uri") != l.redirect || encode(digest[:]) != l.challenge {
+		answer(w, http.StatusBadRequest, map[string]any{"error": "invalid_grant"})
+		return
+	}
+	answer(w, http.StatusOK, map[string]any{
+		"token_type": "Bearer", "expires_in": 600, "access_token": p.Token(),
+		"id_token": p.Token(map[string]any{"aud": ClientID, "nonce": l.nonce, "scope": nil}),
+	})
+}
+
+func answer(w http.ResponseWriter, status int, body any) {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	_ = json.NewEncoder(w).Encode(body)
+}

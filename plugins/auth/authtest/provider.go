@@ -1,0 +1,135 @@
+package authtest
+
+import (
+	"context"
+	"crypto/rsa"
+	"fmt"
+	"maps"
+	"net"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/ropewalk/ropewalk/plugins/auth"
+)
+
+// Provider is a small OpenID provider on loopback: discovery, a key set that rotates, an
+// authorize endpoint that asks nobody, a token endpoint that checks PKCE, and faults to switch on.
+// It is a fixture: it trusts whoever asks.
+type Provider struct {
+	keys    *Keys
+	server  *http.Server
+	address string
+	asked   atomic.Int64 // for keys
+	served  sync.WaitGroup
+	life    context.Context
+	end     context.CancelFunc
+
+	mu      sync.Mutex
+	fault   Fault
+	rotated bool
+	logins  map[string]login // by code
+}
+
+// Fault is something a Provider does wrong.
+type Fault int
+
+// The faults of a Provider. They hold for every endpoint unless said otherwise.
+const (
+	NoFault     Fault = iota
+	Away              // connections are cut without an answer
+	Broken            // answers are 500
+	Hanging           // answers never come
+	Huge              // the key set never ends
+	Junk              // answers are no JSON
+	OtherIssuer       // the documents are about another issuer
+	Elsewhere         // the key set redirects to another host, which has the keys
+)
+
+// NewProvider starts a provider on a free port of 127.0.0.1.
+func NewProvider(keys *Keys) (*Provider, error) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // it answers at once
+	if err != nil {
+		return nil, fmt.Errorf("start the kit's provider: %w", err)
+	}
+	p := &Provider{keys: keys, address: listener.Addr().String(), logins: map[string]login{}}
+	p.life, p.end = context.WithCancel(context.Background())
+	p.server = &http.Server{Handler: p.handler(), ReadHeaderTimeout: 10 * time.Second}
+	p.served.Go(func() { _ = p.server.Serve(listener) })
+	return p, nil
+}
+
+// Close ends the provider.
+func (p *Provider) Close() {
+	p.end()
+	_ = p.server.Close()
+	p.served.Wait()
+}
+
+// Issuer is the provider's issuer URL.
+func (p *Provider) Issuer() string { return "http://" + p.address }
+
+// SetFault switches a fault on, or off with NoFault.
+func (p *Provider) SetFault(f Fault) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.fault = f
+}
+
+// Rotate replaces the signing key: tokens of the old one are no longer good.
+func (p *Provider) Rotate() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.rotated = true
+}
+
+// KeysAsked is how often the key set was asked for.
+func (p *Provider) KeysAsked() int { return int(p.asked.Load()) }
+
+func (p *Provider) key() (*rsa.PrivateKey, string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.rotated {
+		return p.keys.second, "second"
+	}
+	return p.keys.first, "first"
+}
+
+// Claims are those of a good access token: of alice, for Audience, good for ten minutes.
+func (p *Provider) Claims() map[string]any {
+	now := time.Now()
+	return map[string]any{
+		"iss": p.Issuer(), "sub": "user_alice", "aud": []string{Audience}, "org_id": Organization,
+		"iat": now.Unix(), "exp": now.Add(10 * time.Minute).Unix(), "scope": "openid profile",
+		"name": "Alice", "email": "alice@example.com", "email_verified": true,
+	}
+}
+
+// Token signs claims with the provider's key. Each of changes replaces claims; nil takes one away.
+func (p *Provider) Token(changes ...map[string]any) string {
+	claims := p.Claims()
+	for _, change := range changes {
+		maps.Copy(claims, change)
+	}
+	maps.DeleteFunc(claims, func(_ string, value any) bool { return value == nil })
+	key, kid := p.key()
+	return compact(header(kid), claims, rs256(key))
+}
+
+func header(kid string) map[string]any {
+	return map[string]any{"alg": "RS256", "typ": "JWT", "kid": kid}
+}
+
+// good is a good token of the provider and whose it is.
+func (p *Provider) good() Samples {
+	claims := p.Claims()
+	return Samples{
+		Good:     p.Token(claims),
+		Audience: Audience,
+		Identity: auth.Identity{
+			Issuer: p.Issuer(), Subject: "user_alice", Email: "alice@example.com", DisplayName: "Alice",
+			OrganizationID: Organization, ExpiresAt: time.Unix(claims["exp"].(int64), 0), //nolint:errcheck // Claims has it so
+		},
+	}
+}

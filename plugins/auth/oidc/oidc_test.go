@@ -1,0 +1,52 @@
+package oidc_test
+
+import (
+	"context"
+	"encoding/json"
+	"testing"
+
+	"go.uber.org/goleak"
+
+	"github.com/ropewalk/ropewalk/plugins"
+	"github.com/ropewalk/ropewalk/plugins/auth"
+	"github.com/ropewalk/ropewalk/plugins/auth/authtest"
+	"github.com/ropewalk/ropewalk/plugins/auth/oidc"
+	"github.com/ropewalk/ropewalk/plugins/plugintest"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func direct(ctx context.Context, p *authtest.Provider) (auth.Adapter, func(), error) {
+	adapter := oidc.New()
+	err := adapter.Configure(ctx, plugins.Config{JSON: json.RawMessage(authtest.Settings(p))})
+	return adapter, func() { _ = adapter.Close() }, err
+}
+
+func overWire(t *testing.T) func(context.Context, *authtest.Provider) (auth.Adapter, func(), error) {
+	return func(_ context.Context, p *authtest.Provider) (auth.Adapter, func(), error) {
+		adapter := oidc.New()
+		conn := plugintest.Configured(t, auth.Plugin(adapter), authtest.Settings(p))
+		return auth.Client(conn), func() { _ = adapter.Close() }, nil
+	}
+}
+
+func newKeys(t *testing.T) *authtest.Keys {
+	t.Helper()
+	keys, err := authtest.NewKeys()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return keys
+}
+
+func TestOIDCKeepsTheContract(t *testing.T) {
+	keys := newKeys(t)
+	t.Run("direct", func(t *testing.T) {
+		s := authtest.Subject{Open: direct, Keys: keys}
+		plugintest.Run(t, authtest.Checks(s), s)
+	})
+	t.Run("over the wire", func(t *testing.T) {
+		s := authtest.Subject{Open: overWire(t), Keys: keys}
+		plugintest.Run(t, authtest.Checks(s), s)
+	})
+}
