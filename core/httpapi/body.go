@@ -81,8 +81,8 @@ func checkKeys(d *json.Decoder, path string, t reflect.Type) error {
 				return badBody(at + " is given more than once")
 			}
 			seen[name] = true
-			field, ok := known[strings.ToLower(name)]
-			if ok && field.name != name {
+			field := known.named(name)
+			if field.name != "" && field.name != name {
 				return badBody(at + " is not a field; did you mean " + field.name + "?")
 			}
 			if err := checkKeys(d, at, field.of); err != nil {
@@ -101,20 +101,32 @@ type field struct {
 	of   reflect.Type
 }
 
-// fieldsOf returns the fields of a struct by their lower-case JSON names, nil for other types.
-func fieldsOf(t reflect.Type) map[string]field {
+type fields []field
+
+// fieldsOf returns the fields of a struct by their JSON names, none for other types.
+func fieldsOf(t reflect.Type) fields {
 	if t != nil && t.Kind() == reflect.Pointer {
 		t = t.Elem()
 	}
 	if t == nil || t.Kind() != reflect.Struct {
 		return nil
 	}
-	fields := make(map[string]field, t.NumField())
+	var all fields
 	for f := range t.Fields() {
 		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
-		fields[strings.ToLower(name)] = field{name: name, of: f.Type}
+		all = append(all, field{name: name, of: f.Type})
 	}
-	return fields
+	return all
+}
+
+// named returns the field that encoding/json would read name into: it folds case, Unicode's too.
+func (all fields) named(name string) field {
+	for _, f := range all {
+		if strings.EqualFold(f.name, name) {
+			return f
+		}
+	}
+	return field{}
 }
 
 // wrongType says in JSON's words what encoding/json says in Go's.

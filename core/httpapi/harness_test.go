@@ -400,28 +400,6 @@ func (h *house) do(t testing.TB, c call) reply {
 	return reply{resp, string(body)}
 }
 
-// raw sends bytes as they are and returns everything that comes back until the server closes, or
-// until it has been silent for a moment.
-func (h *house) raw(t testing.TB, request string) string {
-	t.Helper()
-	conn, err := net.Dial("tcp", h.addr)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer conn.Close()
-	_, _ = io.WriteString(conn, request)
-	var got []byte
-	buf := make([]byte, 4096)
-	for {
-		_ = conn.SetReadDeadline(time.Now().Add(300 * time.Millisecond))
-		n, err := conn.Read(buf)
-		got = append(got, buf[:n]...)
-		if err != nil {
-			return string(got)
-		}
-	}
-}
-
 func dial(t testing.TB, addr string) (net.Conn, *bufio.Reader) {
 	t.Helper()
 	conn, err := net.Dial("tcp", addr)

@@ -46,16 +46,17 @@ func New(o Options) *Server {
 	}
 	s.root, s.stop = context.WithCancel(context.Background())
 	s.app = fiber.New(fiber.Config{
-		AppName:               "ropewalk",
-		DisableStartupMessage: true,
-		CaseSensitive:         true,
-		StrictRouting:         true,
-		Immutable:             true, // strings taken out of a request may be kept
-		BodyLimit:             max(o.MaxBody, maxBody),
-		ReadBufferSize:        maxHeaders,
-		ReadTimeout:           o.Timeouts.Header,
-		WriteTimeout:          o.Timeouts.Write,
-		IdleTimeout:           o.Timeouts.Idle,
+		AppName:                      "ropewalk",
+		DisableStartupMessage:        true,
+		CaseSensitive:                true,
+		StrictRouting:                true,
+		Immutable:                    true, // strings taken out of a request may be kept
+		DisablePreParseMultipartForm: true, // no route takes one
+		BodyLimit:                    max(o.MaxBody, maxBody),
+		ReadBufferSize:               maxHeaders,
+		ReadTimeout:                  o.Timeouts.Header,
+		WriteTimeout:                 o.Timeouts.Write,
+		IdleTimeout:                  o.Timeouts.Idle,
 		ErrorHandler: func(c *fiber.Ctx, err error) error {
 			s.fail(c.Context(), err)
 			return nil

@@ -1,6 +1,73 @@
 package httpapi
 
-import "strings"
+import (
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestAMalformedRequestIsRefusedAndIsTheLastOfItsConnection(t *testing.T) {
+	h := open(t, newAccess(), nil)
+	for _, c := range smuggled() {
+		for _, before := range []struct{ name, request string }{{"alone", ""}, {"after a good one", getHead + "\r\n"}} {
+			t.Run(c.name+" "+before.name, func(t *testing.T) {
+				t.Parallel()
+				got := h.rawToEnd(t, before.request+c.request)
+				good := strings.Count(before.request, "HTTP/1.1")
+				if n := strings.Count(got, "HTTP/1.1 "); n != good+1 {
+					t.Errorf("%d answers, want %d:\n%s", n, good+1, got)
+				}
+				if !strings.Contains(got, "HTTP/1.1 400 ") || !strings.Contains(got, "not well-formed HTTP/1.1") || !strings.Contains(got, "Connection: close") {
+					t.Errorf("it was not refused:\n%s", got)
+				}
+			})
+		}
+	}
+}
+
+func TestWhatHTTPAllowsIsServedOnTheSameConnection(t *testing.T) {
+	h := open(t, newAccess(), nil)
+	auth := "Authorization: Bearer " + h.access.key + "\r\n"
+	body := `{"server":"a","tool":"b"}`
+	post := "POST /v1/tools/call HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n" + auth
+	for _, c := range []smuggle{
+		{"chunks with extensions and a trailer", post + "Transfer-Encoding: chunked\r\n\r\n6;a=b\r\n" + body[:6] + "\r\n13\r\n" + body[6:] + "\r\n0\r\n\r\n"},
+		{"a length", post + "Content-Length: 25\r\n\r\n" + body},
+		{"chunked in capitals", post + "Transfer-Encoding: CHUNKED\r\n\r\n19\r\n" + body + "\r\n0\r\n\r\n"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			got := h.rawToEnd(t, c.request+getHead+"Connection: close\r\n\r\n")
+			if strings.Count(got, "HTTP/1.1 200 ") != 2 {
+				t.Errorf("not both were served:\n%s", got)
+			}
+		})
+	}
+}
+
+// rawToEnd sends bytes as they are and returns all that comes back; the server must close.
+func (h *house) rawToEnd(t testing.TB, request string) string {
+	t.Helper()
+	conn, err := net.Dial("tcp", h.addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	_ = conn.SetDeadline(time.Now().Add(20 * time.Second))
+	if _, err := io.WriteString(conn, request); err != nil {
+		t.Fatal(err)
+	}
+	got, err := io.ReadAll(conn)
+	if err != nil {
+		t.Errorf("the connection was not closed: %v\n%s", err, got)
+	}
+	if r := h.do(t, call{method: http.MethodGet, path: "/v1/health"}); r.StatusCode != http.StatusOK {
+		t.Errorf("the server is not well: %d", r.StatusCode)
+	}
+	return string(got)
+}
 
 // smuggle is one request that two HTTP readers might see as one and two, or that carries what HTTP
 // does not allow. The canary at its end is a second request: it must never be answered as one of

@@ -1,0 +1,105 @@
+package httpapi
+
+import (
+	"strings"
+	"testing"
+)
+
+func TestBodiesThatAreRefused(t *testing.T) {
+	h := open(t, newAccess(), nil)
+	const tool, install, login = "/v1/tools/call", "/v1/apps/install", "/v1/auth/login"
+	for _, c := range []struct{ name, path, body, names string }{
+		{"not JSON", tool, `{"tool":`, "not JSON"},
+		{"two documents", tool, `{"tool":"a__b"}{"tool":"c__d"}`, "not JSON"},
+		{"data after the object", tool, `{"tool":"a__b"} x`, "not JSON"},
+		{"an array", tool, `[]`, "must be a JSON object"},
+		{"a string", tool, `"tool"`, "must be a JSON object"},
+		{"a number", login, `1`, "must be a JSON object"},
+		{"a NUL byte", tool, "{\"tool\":\"a\x00\"}", "not JSON"},
+		{"not UTF-8", tool, "{\"tool\":\"a\xff\"}", "UTF-8"},
+		{"nested too deep", tool, `{"tool":"a__b","arguments":` + strings.Repeat("[", 20000) + strings.Repeat("]", 20000) + `}`, "not JSON"},
+		{"the same key twice", tool, `{"tool":"a__b","tool":"c__d"}`, "tool is given more than once"},
+		{"the same key twice, once escaped", tool, `{"tool":"a__b","\u0074ool":"c__d"}`, "tool is given more than once"},
+		{"the same key twice inside arguments", tool, `{"tool":"a__b","arguments":{"x":[{"y":1,"y":2}]}}`, "arguments.x[].y is given more than once"},
+		{"a key in another case", tool, `{"Tool":"a__b"}`, "did you mean tool?"},
+		{"a key in another case beside the right one", tool, `{"tool":"a__b","TOOL":"c__d"}`, "did you mean tool?"},
+		{"a key that folds to another only in Unicode", tool, `{"tool":"a__b","argumentſ":1}`, "did you mean arguments?"},
+		{"a nested key in another case", install, `{"url":"https://a.example","transport":{"auth":{"Type":"none"}}}`, "did you mean type?"},
+		{"tool of the wrong type", tool, `{"tool":1}`, "tool must be a string, not a number"},
+		{"server of the wrong type", tool, `{"server":{},"tool":"x"}`, "server must be a string, not an object"},
+		{"arguments of the wrong type", tool, `{"tool":"a__b","arguments":[1]}`, "arguments must be an object"},
+		{"arguments as text", tool, `{"tool":"a__b","arguments":"{}"}`, "arguments must be an object"},
+		{"no tool", tool, `{"server":"a"}`, "tool is missing"},
+		{"a bare tool without a server", tool, `{"tool":"b"}`, "server is missing"},
+		{"key of the wrong type", login, `{"key":123}`, "key must be a string, not a number"},
+		{"key null", login, `{"key":null}`, "key is missing"},
+		{"no key", login, `{}`, "key is missing"},
+		{"path of the wrong type", install, `{"path":["a"]}`, "path must be a string, not an array"},
+		{"transport of the wrong type", install, `{"url":"https://a.example","transport":"sse"}`, "transport must be an object, not a string"},
+		{"auth of the wrong type", install, `{"url":"https://a.example","transport":{"auth":true}}`, "transport.auth must be an object, not a boolean"},
+		{"token of the wrong type", install, `{"url":"https://a.example","transport":{"auth":{"token":1}}}`, "transport.auth.token must be a string, not a number"},
+		{"an env value of the wrong type", install, `{"path":"/a","env":{"K":1}}`, "must be a string, not a number"},
+		{"env of the wrong type", install, `{"path":"/a","env":[]}`, "env must be an object, not an array"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			r := h.do(t, call{method: "POST", path: c.path, body: c.body})
+			if r.StatusCode != 400 || r.code() != "bad_request" || !strings.Contains(r.json(t)["message"].(string), c.names) {
+				t.Errorf("%d %s, want a message with %q", r.StatusCode, r.body, c.names)
+			}
+		})
+	}
+	if len(h.yard.installed) != 0 {
+		t.Errorf("a refused body installed %v", h.yard.installed)
+	}
+}
+
+func TestUnknownFieldsAreIgnored(t *testing.T) {
+	h := open(t, newAccess(), nil)
+	r := h.do(t, call{method: "POST", path: "/v1/tools/call", body: `{"tool":"a__b","extra":{"deep":[1]},"arguments":{"K":1,"k":2}}`})
+	if r.StatusCode != 200 || string(h.tools.calls[0].Arguments) != `{"K":1,"k":2}` {
+		t.Errorf("%d %s, arguments %s", r.StatusCode, r.body, h.tools.calls[0].Arguments)
+	}
+}
+
+func TestAnEmptyBodyIsNamedAsSuch(t *testing.T) {
+	h := open(t, newAccess(), nil)
+	for _, path := range []string{"/v1/tools/call", "/v1/apps/install", "/v1/auth/login"} {
+		if r := h.do(t, call{method: "POST", path: path}); r.StatusCode != 400 || !strings.Contains(r.body, "empty") {
+			t.Errorf("%s: %d %s", path, r.StatusCode, r.body)
+		}
+	}
+}
+
+func TestOnlyJSONIsTaken(t *testing.T) {
+	h := open(t, newAccess(), nil)
+	for media, status := range map[string]int{
+		"application/json": 200, "application/json; charset=utf-8": 200, "Application/JSON;charset=UTF-8": 200,
+		"": 415, "text/plain": 415, "application/x-www-form-urlencoded": 415, "application/json-patch+json": 415, "application/json; charset=latin1": 415, "multipart/form-data; boundary=x": 415,
+	} {
+		r := h.do(t, call{method: "POST", path: "/v1/tools/call", body: `{"tool":"a__b"}`, header: map[string]string{"Content-Type": media}})
+		if r.StatusCode != status || (status == 415 && r.code() != "unsupported_media_type") {
+			t.Errorf("%q: %d %s", media, r.StatusCode, r.body)
+		}
+	}
+	r := h.do(t, call{method: "POST", path: "/v1/tools/call", body: `{"tool":"a__b"}`, header: map[string]string{"Content-Encoding": "gzip"}})
+	if r.StatusCode != 415 {
+		t.Errorf("an encoded body: %d %s", r.StatusCode, r.body)
+	}
+}
+
+func FuzzBodiesNeverFailTheServer(f *testing.F) {
+	h := open(f, newAccess(), nil)
+	for _, seed := range []string{`{"tool":"a__b"}`, `{"tool":"a__b","arguments":{"x":[{}]}}`, `{"server":null}`, `[`, `{"a":1,"a":2}`, "\xff", `{"tool":1e999}`} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, body string) {
+		for _, path := range []string{"/v1/tools/call", "/v1/apps/install", "/v1/auth/login"} {
+			h.access.mu.Lock()
+			clear(h.access.attempts)
+			h.access.mu.Unlock()
+			if r := h.do(t, call{method: "POST", path: path, body: body}); r.StatusCode >= 500 {
+				t.Errorf("%s %q: %d %s", path, body, r.StatusCode, r.body)
+			}
+		}
+	})
+}

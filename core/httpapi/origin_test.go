@@ -1,0 +1,116 @@
+package httpapi
+
+import (
+	"strings"
+	"testing"
+)
+
+func TestOtherSitesPagesCannotActInDevMode(t *testing.T) {
+	dev := newAccess()
+	dev.dev = true
+	h := open(t, dev, func(o *Options) {
+		o.AllowedOrigins = []string{"https://app.example"}
+		o.AllowedHosts = []string{"ropewalk.internal", "other.internal:8080"}
+	})
+	for _, c := range []struct {
+		name, method, host, origin, site string
+		allowed                          bool
+	}{
+		{"a program", "POST", "", "", "", true},
+		{"a page of this server", "POST", "localhost:27247", "http://localhost:27247", "same-origin", true},
+		{"a page of this machine", "POST", "127.0.0.1:27247", "http://localhost:5173", "cross-site", true},
+		{"a page of this machine over IPv6", "POST", "[::1]:27247", "http://[::1]:5173", "", true},
+		{"a page of a listed site", "POST", "", "https://app.example", "cross-site", true},
+		{"a page of another site", "POST", "", "https://evil.example", "cross-site", false},
+		{"a page of another site deletes", "DELETE", "", "https://evil.example", "", false},
+		{"a page without an origin", "POST", "", "null", "", false},
+		{"a cross-site request without Origin", "POST", "", "", "cross-site", false},
+		{"a same-site request without Origin", "POST", "", "", "same-site", false},
+		{"typed by a person", "POST", "", "", "none", true},
+		{"a name that begins like this machine", "POST", "", "http://localhost.evil.example", "", false},
+		{"an address that begins like this machine", "POST", "", "http://127.0.0.1.evil.example", "", false},
+		{"an origin with a path", "POST", "", "http://localhost/evil", "", false},
+		{"an origin with a user", "POST", "", "http://localhost@evil.example", "", false},
+		{"an origin of another scheme", "POST", "", "file://localhost", "", false},
+		{"another site reads", "GET", "", "https://evil.example", "cross-site", true},
+		{"a rebound name reads", "GET", "evil.example:27247", "", "", false},
+		{"a rebound name acts", "POST", "evil.example:27247", "http://evil.example:27247", "same-origin", false},
+		{"a rebound name over a prefix", "GET", "127.0.0.1.evil.example", "", "", false},
+		{"a name under localhost", "GET", "ropewalk.localhost:1", "", "", true},
+		{"a name this network gives the machine", "GET", "192.168.1.5:27247", "", "", false},
+		{"an accepted host", "GET", "ropewalk.internal:27247", "", "", true},
+		{"an accepted host acts", "POST", "Ropewalk.internal:27247", "http://ropewalk.internal:27247", "", true},
+		{"an accepted host with its port", "GET", "other.internal:8080", "", "", true},
+		{"an accepted host with another port", "GET", "other.internal:9090", "", "", false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			header := map[string]string{"Origin": c.origin, "Sec-Fetch-Site": c.site}
+			path := map[string]string{"POST": "/v1/apps/echo/stop", "DELETE": "/v1/apps/echo", "GET": "/v1/health"}[c.method]
+			r := h.do(t, call{method: c.method, path: path, host: c.host, header: header})
+			if got := r.StatusCode == 200; got != c.allowed || (!got && r.code() != "forbidden") {
+				t.Errorf("%d %s", r.StatusCode, r.body)
+			}
+		})
+	}
+}
+
+func TestInDevModeABearerDoesNotExcuseAnotherSite(t *testing.T) {
+	dev := newAccess()
+	dev.dev = true
+	h := open(t, dev, nil)
+	r := h.do(t, call{method: "POST", path: "/v1/apps/echo/stop", header: map[string]string{"Origin": "https://evil.example", "Authorization": "Bearer x"}})
+	if r.StatusCode != 403 {
+		t.Errorf("%d %s", r.StatusCode, r.body)
+	}
+}
+
+func TestACookieActsForItsOwnSiteOnly(t *testing.T) {
+	a := newAccess()
+	h := open(t, a, func(o *Options) { o.AllowedOrigins = []string{"https://app.example"} })
+	token, _ := a.Login(t.Context(), a.key)
+	for _, c := range []struct {
+		name, method, host, origin, site string
+		bearer, allowed                  bool
+	}{
+		{"no browser", "POST", "", "", "", false, true},
+		{"its own page", "POST", "ropewalk.example", "https://ropewalk.example", "same-origin", false, true},
+		{"its own page behind TLS on the usual port", "POST", "ropewalk.example", "https://ropewalk.example:443", "", false, true},
+		{"its own page in another port", "POST", "ropewalk.example", "https://ropewalk.example:8443", "", false, false},
+		{"a listed site", "POST", "ropewalk.example", "https://app.example", "cross-site", false, true},
+		{"another site", "POST", "ropewalk.example", "https://evil.example", "cross-site", false, false},
+		{"another site without Origin", "POST", "ropewalk.example", "", "cross-site", false, false},
+		{"a local page, which is no excuse here", "POST", "ropewalk.example", "http://localhost:3000", "", false, false},
+		{"another site deletes", "DELETE", "ropewalk.example", "https://evil.example", "", false, false},
+		{"another site with a bearer, which no browser sends by itself", "POST", "ropewalk.example", "https://evil.example", "", true, true},
+		{"another site reads", "GET", "ropewalk.example", "https://evil.example", "cross-site", false, true},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			header := map[string]string{"Origin": c.origin, "Sec-Fetch-Site": c.site, "Authorization": "", "Cookie": "service_session=" + token}
+			if c.bearer {
+				header["Authorization"] = "Bearer " + a.key
+			}
+			path := map[string]string{"POST": "/v1/apps/echo/stop", "DELETE": "/v1/apps/echo", "GET": "/v1/apps"}[c.method]
+			r := h.do(t, call{method: c.method, path: path, host: c.host, header: header})
+			if got := r.StatusCode == 200; got != c.allowed || (!got && r.code() != "forbidden") {
+				t.Errorf("%d %s", r.StatusCode, r.body)
+			}
+		})
+	}
+}
+
+func FuzzHostAndOriginNeverLetAnotherNameIn(f *testing.F) {
+	for _, seed := range []string{"localhost", "127.0.0.1:1", "[::1]", "evil.example", "localhost.evil.example", "localhost:80@evil.example", "LOCALHOST", "[::ffff:127.0.0.1]:1", "0x7f.1", "127.1"} {
+		f.Add(seed)
+	}
+	o := origins{dev: true}
+	f.Fuzz(func(t *testing.T, host string) {
+		name := strings.ToLower(hostname(host))
+		local := name == "localhost" || strings.HasSuffix(name, ".localhost") || strings.HasPrefix(name, "127.") || strings.Contains(name, ":")
+		if o.hostAllowed(host) && !local {
+			t.Errorf("the Host %q was accepted", host)
+		}
+		if o.originAllowed("http://"+host, "localhost:27247") && !local {
+			t.Errorf("the Origin http://%s was accepted", host)
+		}
+	})
+}
