@@ -45,7 +45,7 @@ func (y *Yard) newApp(record core.Installation) *app {
 		key: key{record.Workspace, record.Name}, yard: y,
 		log:   y.log.With("workspace", record.Workspace, "app", record.Name),
 		turn:  make(chan struct{}, 1),
-		calls: make(chan struct{}, y.MaxCalls),
+		calls: make(chan struct{}, y.o.MaxCalls),
 	}
 	a.now.Store(newView(record))
 	return a

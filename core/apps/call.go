@@ -35,7 +35,7 @@ func (y *Yard) Call(ctx context.Context, workspace, server, method string, param
 		}
 	}
 	defer func() { <-a.calls }()
-	limit, cancel := context.WithTimeoutCause(ctx, y.CallTimeout, errDeadline)
+	limit, cancel := context.WithTimeoutCause(ctx, y.o.CallTimeout, errDeadline)
 	defer cancel()
 	result, err := conn.Call(limit, method, params, notify)
 	if err != nil {
@@ -70,14 +70,14 @@ func (a *app) slot() bool {
 
 // queue waits for a running app and a free place, and holds the place when it returns no error.
 func (a *app) queue(ctx context.Context) (instance, error) {
-	patience := time.NewTimer(a.yard.RestartWait)
+	patience := time.NewTimer(a.yard.o.RestartWait)
 	defer patience.Stop()
 	select {
 	case a.calls <- struct{}{}:
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	case <-patience.C:
-		return nil, unavailable(time.Second, "app %s is busy: %d calls are in flight", a.key.name, a.yard.MaxCalls)
+		return nil, unavailable(time.Second, "app %s is busy: %d calls are in flight", a.key.name, a.yard.o.MaxCalls)
 	}
 	conn, err := a.ready(ctx, patience.C)
 	if err != nil {
@@ -105,7 +105,7 @@ func (a *app) ready(ctx context.Context, patience <-chan time.Time) (instance, e
 		case <-ctx.Done():
 			return nil, ctx.Err()
 		case <-patience:
-			return nil, unavailable(time.Second, "app %s is %s and did not come up within %v", a.key.name, v.state, a.yard.RestartWait)
+			return nil, unavailable(time.Second, "app %s is %s and did not come up within %v", a.key.name, v.state, a.yard.o.RestartWait)
 		}
 	}
 }
@@ -119,7 +119,7 @@ func (a *app) callError(ctx, limit context.Context, conn instance, method string
 	case ctx.Err() != nil:
 		return ctx.Err()
 	case errors.Is(context.Cause(limit), errDeadline):
-		return core.Wrap(core.CodeUnavailable, err, "app "+a.key.name+" did not answer "+method+" within "+a.yard.CallTimeout.String()+"; the call was cancelled")
+		return core.Wrap(core.CodeUnavailable, err, "app "+a.key.name+" did not answer "+method+" within "+a.yard.o.CallTimeout.String()+"; the call was cancelled")
 	case errors.Is(err, link.ErrClosed) || closed(conn.Done()):
 		return core.Wrap(core.CodeUnavailable, err, "app "+a.key.name+" stopped while the call was running; it was not repeated").WithRetryAfter(time.Second)
 	case errors.Is(err, link.ErrParams):

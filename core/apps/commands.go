@@ -59,9 +59,9 @@ func (a *app) start(ctx context.Context) error {
 	record := before.record
 	if !record.Running {
 		record.Running = true
-		if err := a.yard.Records.PutInstallation(ctx, record); err != nil {
+		if err := a.yard.o.Records.PutInstallation(ctx, record); err != nil {
 			a.become(before.state, nil)
-			return errors.Join(err, conn.End(a.yard.Grace))
+			return errors.Join(err, conn.End(a.yard.o.Grace))
 		}
 	}
 	a.become(same, func(v *view) { v.record.Running = true })
@@ -93,7 +93,7 @@ func (y *Yard) Stop(ctx context.Context, workspace, name string) (core.App, erro
 	if v := a.now.Load(); v.record.Running {
 		record := v.record
 		record.Running = false
-		if err := y.Records.PutInstallation(ctx, record); err != nil {
+		if err := y.o.Records.PutInstallation(ctx, record); err != nil {
 			return core.App{}, failed(core.CodeStopFailed, err, name, "stopped")
 		}
 		a.become(same, func(v *view) { v.record.Running = false })
@@ -127,13 +127,13 @@ func (y *Yard) Uninstall(ctx context.Context, workspace, name string) (dataPath 
 		return "", failed(core.CodeUninstallFailed, err, name, "uninstalled")
 	}
 	defer a.give()
-	if err := y.Records.DeleteInstallation(ctx, workspace, name); err != nil {
+	if err := y.o.Records.DeleteInstallation(ctx, workspace, name); err != nil {
 		return "", failed(core.CodeUninstallFailed, err, name, "uninstalled")
 	}
 	if err := a.endFor(ctx); err != nil {
 		a.log.Error("An app is uninstalled, but not all of its processes have ended.", "error", err)
 	}
-	p := placesOf(y.Home, workspace)
+	p := placesOf(y.o.Home, workspace)
 	if err := os.RemoveAll(p.bundles(name)); err != nil {
 		a.log.Warn("The files of an uninstalled app could not be removed.", "dir", p.bundles(name), "error", err)
 	}
@@ -145,20 +145,19 @@ func (y *Yard) Uninstall(ctx context.Context, workspace, name string) (dataPath 
 // endFor is end on behalf of a command that has been recorded: a client that leaves changes
 // nothing about it any more.
 func (a *app) endFor(ctx context.Context) error {
-	ctx, cancel := context.WithTimeoutCause(context.WithoutCancel(ctx), a.yard.Grace+endPatience,
+	ctx, cancel := context.WithTimeoutCause(context.WithoutCancel(ctx), a.yard.o.Grace+endPatience,
 		errors.New("its processes take too long to end"))
 	defer cancel()
 	return a.end(ctx)
 }
 
 func (y *Yard) protected(k key) bool {
-	return k.workspace == core.DefaultWorkspaceID && y.Configured[k.name].Protected
+	return k.workspace == core.DefaultWorkspaceID && y.o.Configured[k.name].Protected
 }
 
 // failed is err under the code of the command that met it; what says more keeps its own code.
 func failed(code core.Code, err error, name, what string) error {
-	switch core.CodeOf(err) {
-	case core.CodeNotFound:
+	if core.CodeOf(err) == core.CodeNotFound {
 		return err
 	}
 	if errors.Is(err, context.Canceled) {

@@ -25,7 +25,7 @@ import (
 
 // declared is the declaration of an app.
 func (y *Yard) declared(k key) (config.App, bool) {
-	d, ok := y.Configured[k.name]
+	d, ok := y.o.Configured[k.name]
 	return d, ok && k.workspace == core.DefaultWorkspaceID && d.Source.Ref != ""
 }
 
@@ -84,7 +84,7 @@ func (y *Yard) installDeclared(ctx context.Context, o order) error {
 	defer free()
 	record := found.record
 	record.Running, record.InstalledAt = true, time.Now().UTC()
-	if err := y.Records.PutInstallation(ctx, record); err != nil {
+	if err := y.o.Records.PutInstallation(ctx, record); err != nil {
 		return err
 	}
 	a := y.newApp(record)
@@ -106,9 +106,9 @@ func (a *app) update(ctx context.Context, o order) error {
 	if err != nil {
 		return err
 	}
-	dir := filepath.Join(placesOf(a.yard.Home, o.workspace).bundles(old.Name), found.label)
+	dir := filepath.Join(placesOf(a.yard.o.Home, o.workspace).bundles(old.Name), found.label)
 	if found.label != "" && dir == old.Dir { // the same bundle, declared with other values
-		found.place, found.record.Dir = nil, dir
+		found.record.Dir, found.record.Manifest = dir, old.Manifest
 		err = found.checkValues()
 		if found.staged != "" {
 			a.yard.clear(found.staged)
@@ -121,7 +121,7 @@ func (a *app) update(ctx context.Context, o order) error {
 	}
 	record := found.record
 	record.Running, record.InstalledAt = old.Running, old.InstalledAt
-	if err := a.yard.Records.PutInstallation(ctx, record); err != nil {
+	if err := a.yard.o.Records.PutInstallation(ctx, record); err != nil {
 		return err
 	}
 	a.become(same, func(v *view) {
@@ -137,7 +137,7 @@ func (a *app) update(ctx context.Context, o order) error {
 
 // owns reports whether the server itself put the bundle's files where they are.
 func (y *Yard) owns(r core.Installation) bool {
-	return r.Dir != "" && strings.HasPrefix(r.Dir, placesOf(y.Home, r.Workspace).bundles(r.Name)+string(os.PathSeparator))
+	return r.Dir != "" && strings.HasPrefix(r.Dir, placesOf(y.o.Home, r.Workspace).bundles(r.Name)+string(os.PathSeparator))
 }
 
 // unchanged reports whether a record is what an order would give. A registry is not asked: a

@@ -68,8 +68,8 @@ func (y *Yard) install(ctx context.Context, o order) (core.App, error) {
 		record.Version = conn.Version()
 	}
 	// Durable first: an app that is seen, or told about, must still be there after a crash.
-	if err := y.Records.PutInstallation(ctx, record); err != nil {
-		return core.App{}, errors.Join(err, conn.End(y.Grace), y.unrecord(record), found.discard())
+	if err := y.o.Records.PutInstallation(ctx, record); err != nil {
+		return core.App{}, errors.Join(err, conn.End(y.o.Grace), y.unrecord(record), found.discard())
 	}
 	a.serving(conn, tools)
 	shown := a.now.Load()
@@ -82,7 +82,7 @@ func (y *Yard) install(ctx context.Context, o order) (core.App, error) {
 // obtain resolves an order, reserves its name and puts its files where they stay. The caller
 // calls free when the install is over; what was put there goes with discard.
 func (y *Yard) obtain(ctx context.Context, o order) (found *arrival, free func(), err error) {
-	limit, cancel := context.WithTimeout(ctx, y.InstallTimeout)
+	limit, cancel := context.WithTimeout(ctx, y.o.InstallTimeout)
 	defer cancel()
 	found, err = y.resolve(limit, o)
 	if err != nil {
@@ -92,14 +92,14 @@ func (y *Yard) obtain(ctx context.Context, o order) (found *arrival, free func()
 	if err != nil {
 		return nil, nil, errors.Join(err, found.discard())
 	}
-	found.home = placesOf(y.Home, o.workspace).app(found.record.Name)
+	found.home = placesOf(y.o.Home, o.workspace).app(found.record.Name)
 	_, err = os.Lstat(found.home)
 	found.fresh = errors.Is(err, fs.ErrNotExist)
 	if err = y.settle(limit, found); err != nil {
 		err = errors.Join(err, found.discard())
 		free()
 		if limit.Err() != nil && ctx.Err() == nil {
-			err = fmt.Errorf("fetching and unpacking took longer than %v: %w", y.InstallTimeout, err)
+			err = fmt.Errorf("fetching and unpacking took longer than %v: %w", y.o.InstallTimeout, err)
 		}
 		return nil, nil, err
 	}
@@ -114,7 +114,7 @@ func (y *Yard) settle(ctx context.Context, found *arrival) error {
 	if found.place == nil {
 		return nil
 	}
-	bundles := placesOf(y.Home, found.record.Workspace).bundles(found.record.Name)
+	bundles := placesOf(y.o.Home, found.record.Workspace).bundles(found.record.Name)
 	dir := filepath.Join(bundles, found.label)
 	if err := os.MkdirAll(bundles, 0o700); err != nil {
 		return err
@@ -130,7 +130,7 @@ func (y *Yard) settle(ctx context.Context, found *arrival) error {
 func (y *Yard) unrecord(record core.Installation) error {
 	ctx, cancel := context.WithTimeout(context.Background(), endPatience)
 	defer cancel()
-	return y.Records.DeleteInstallation(ctx, record.Workspace, record.Name)
+	return y.o.Records.DeleteInstallation(ctx, record.Workspace, record.Name)
 }
 
 // installed tells that the app is there and running (spec part 6).

@@ -22,7 +22,7 @@ type launcher func(ctx context.Context, record core.Installation, log hclog.Logg
 // launch starts the app and reads its tools, within Options.StartTimeout. What was started does
 // not outlive an error.
 func (a *app) launch(ctx context.Context) (instance, []core.Tool, error) {
-	limit, cancel := context.WithTimeout(ctx, a.yard.StartTimeout)
+	limit, cancel := context.WithTimeout(ctx, a.yard.o.StartTimeout)
 	defer cancel()
 	conn, err := a.yard.launch(limit, a.now.Load().record, a.log)
 	if err != nil {
@@ -37,7 +37,7 @@ func (a *app) launch(ctx context.Context) (instance, []core.Tool, error) {
 	case closed(conn.Done()):
 		reason = conn.Reason()
 	case limit.Err() != nil && ctx.Err() == nil:
-		reason = fmt.Sprintf("tools/list was not answered within %v of the start", a.yard.StartTimeout)
+		reason = fmt.Sprintf("tools/list was not answered within %v of the start", a.yard.o.StartTimeout)
 	}
 	if ended := conn.End(0); ended != nil {
 		a.log.Error("An app that failed to start could not be ended.", "error", ended)
@@ -61,7 +61,7 @@ func (y *Yard) spawn(ctx context.Context, record core.Installation, log hclog.Lo
 	if err != nil {
 		return nil, err
 	}
-	out, err := openLog(placesOf(y.Home, record.Workspace).log(record.Name))
+	out, err := openLog(placesOf(y.o.Home, record.Workspace).log(record.Name))
 	if err != nil {
 		return nil, fmt.Errorf("its log cannot be opened: %w", err)
 	}
@@ -71,7 +71,7 @@ func (y *Yard) spawn(ctx context.Context, record core.Installation, log hclog.Lo
 	if err != nil {
 		return nil, errors.Join(errors.New(redact.text(err.Error())), l.stderr.Close())
 	}
-	l.Link, err = link.Open(ctx, link.Stdio(l.process.Stdin(), l.process.Stdout(), link.FrameOptions{}), linkOptions(record, log, l.changed))
+	l.Link, err = link.Open(ctx, link.Stdio(l.process.Stdin(), l.process.Stdout(), link.FrameOptions{}), y.linkOptions(record, log, l.changed))
 	if err != nil {
 		return nil, y.unborn(ctx, l, redact, err)
 	}
@@ -85,14 +85,14 @@ func (y *Yard) plan(record core.Installation) (bundle.Launch, error) {
 	if err != nil {
 		return bundle.Launch{}, err
 	}
-	data := placesOf(y.Home, record.Workspace).data(record.Name)
+	data := placesOf(y.o.Home, record.Workspace).data(record.Name)
 	if err := os.MkdirAll(filepath.Join(data, "tmp"), 0o700); err != nil {
 		return bundle.Launch{}, fmt.Errorf("its data directory cannot be made: %w", err)
 	}
 	return m.Launch(bundle.LaunchInput{
-		Dir: record.Dir, Home: y.HostEnv["HOME"], Data: data,
-		Base: baseEnvironment(y.HostEnv, data), Values: record.Env,
-		Lookup: bundle.Lookup(y.HostEnv["PATH"]),
+		Dir: record.Dir, Home: y.o.HostEnv["HOME"], Data: data,
+		Base: baseEnvironment(y.o.HostEnv, data), Values: record.Env,
+		Lookup: bundle.Lookup(y.o.HostEnv["PATH"]),
 	})
 }
 
@@ -118,7 +118,7 @@ func (y *Yard) unborn(ctx context.Context, l *local, redact redactor, err error)
 // handshake says how initialize failed.
 func (y *Yard) handshake(ctx context.Context, err error) string {
 	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
-		return fmt.Sprintf("initialize timed out after %v", y.StartTimeout)
+		return fmt.Sprintf("initialize timed out after %v", y.o.StartTimeout)
 	}
 	return fmt.Sprintf("initialize failed: %v", err)
 }
@@ -126,11 +126,11 @@ func (y *Yard) handshake(ctx context.Context, err error) string {
 // connect opens a connection to a remote app.
 func (y *Yard) connect(ctx context.Context, record core.Installation, log hclog.Logger) (instance, error) {
 	r := &remote{changed: make(chan struct{}, 1), redact: newRedactor(record)}
-	transport, err := link.Remote(*record.Remote, y.Options.Remote)
+	transport, err := link.Remote(*record.Remote, y.o.Remote)
 	if err != nil {
 		return nil, errors.New(r.redact.text(err.Error()))
 	}
-	r.Link, err = link.Open(ctx, transport, linkOptions(record, log, r.changed))
+	r.Link, err = link.Open(ctx, transport, y.linkOptions(record, log, r.changed))
 	switch {
 	case err == nil:
 		return r, nil
@@ -140,9 +140,9 @@ func (y *Yard) connect(ctx context.Context, record core.Installation, log hclog.
 	return nil, errors.New(r.redact.text(y.handshake(ctx, err)))
 }
 
-func linkOptions(record core.Installation, log hclog.Logger, changed chan<- struct{}) link.Options {
+func (y *Yard) linkOptions(record core.Installation, log hclog.Logger, changed chan<- struct{}) link.Options {
 	return link.Options{
-		Name: record.Name, Logger: log,
+		Name: record.Name, Version: y.o.Version, Logger: log, MaxCalls: y.o.MaxCalls + 64, // the yard's own bound is met first
 		OnListChanged: func(kind string) {
 			if kind != "tools" {
 				return

@@ -16,7 +16,7 @@ import (
 // that neither a bad app nor a slow one delays the server. Apps that the configuration declares
 // are installed or brought up to date on the way.
 func (y *Yard) Open(ctx context.Context) error {
-	records, err := y.Records.Installations(ctx)
+	records, err := y.o.Records.Installations(ctx)
 	if err != nil {
 		return fmt.Errorf("read what is installed: %w", err)
 	}
@@ -24,7 +24,7 @@ func (y *Yard) Open(ctx context.Context) error {
 	for _, r := range records {
 		y.add(y.newApp(r))
 	}
-	for _, name := range slices.Sorted(maps.Keys(y.Configured)) {
+	for _, name := range slices.Sorted(maps.Keys(y.o.Configured)) {
 		ctx, leave, err := y.enter(context.WithoutCancel(ctx))
 		if err != nil {
 			return err
@@ -62,20 +62,32 @@ func (y *Yard) sweep(records []core.Installation) {
 	for _, r := range records {
 		used[filepath.Clean(r.Dir)] = true
 	}
-	roots := []places{{y.Home}}
-	others, _ := filepath.Glob(filepath.Join(y.Home, "workspaces", "ws_*"))
-	for _, dir := range others {
+	roots := []places{{y.o.Home}}
+	for _, dir := range subdirectories(filepath.Join(y.o.Home, "workspaces")) {
 		roots = append(roots, places{dir})
 	}
 	for _, p := range roots {
 		y.clear(p.incoming())
-		dirs, _ := filepath.Glob(filepath.Join(p.bundles("*"), "*"))
-		for _, dir := range dirs {
-			if !used[dir] {
-				y.clear(dir)
+		for _, app := range subdirectories(p.apps()) {
+			for _, dir := range subdirectories(filepath.Join(app, "bundle")) {
+				if !used[dir] {
+					y.clear(dir)
+				}
 			}
 		}
 	}
+}
+
+// subdirectories are the directories in dir, none when it does not exist.
+func subdirectories(dir string) []string {
+	entries, _ := os.ReadDir(dir)
+	var dirs []string
+	for _, e := range entries {
+		if e.IsDir() {
+			dirs = append(dirs, filepath.Join(dir, e.Name()))
+		}
+	}
+	return dirs
 }
 
 // clear removes a directory that nobody needs.

@@ -32,6 +32,7 @@ type NamedRegistry struct {
 // Options is what a Yard is made of. Durations and counts that are 0 have the default given.
 type Options struct {
 	Home       string // the service's home directory, absolute
+	Version    string // the server's own version, told to apps
 	Records    Records
 	Events     Publisher
 	Registries []NamedRegistry       // asked in this order

@@ -49,16 +49,16 @@ func (y *Yard) run(ctx context.Context, f *arrival, dir, command string, args ..
 	path := command
 	if !filepath.IsAbs(command) {
 		var err error
-		if path, err = bundle.Lookup(y.HostEnv["PATH"])(command); err != nil {
+		if path, err = bundle.Lookup(y.o.HostEnv["PATH"])(command); err != nil {
 			return fmt.Errorf("%s is needed to install %s and was not found: install it, or add its directory to PATH", command, f.record.BundleName)
 		}
 	}
-	data := placesOf(y.Home, f.record.Workspace).data(f.record.Name)
+	data := placesOf(y.o.Home, f.record.Workspace).data(f.record.Name)
 	if err := os.MkdirAll(filepath.Join(data, "tmp"), 0o700); err != nil {
 		return err
 	}
 	var env []string
-	for name, value := range baseEnvironment(y.HostEnv, data) {
+	for name, value := range baseEnvironment(y.o.HostEnv, data) {
 		env = append(env, name+"="+value)
 	}
 	said := newStderr(discard{}, newRedactor(f.record))

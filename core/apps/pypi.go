@@ -36,7 +36,7 @@ func (y *Yard) fromPyPI(o order, pkg registry.Package) (*arrival, error) {
 }
 
 func (y *Yard) fillVenv(ctx context.Context, f *arrival, dir, venv, requirement string) error {
-	find := bundle.Lookup(y.HostEnv["PATH"])
+	find := bundle.Lookup(y.o.HostEnv["PATH"])
 	python := filepath.Join(venv, "bin", "python")
 	if _, err := find("uv"); err == nil {
 		if err := y.run(ctx, f, dir, "uv", "venv", "--quiet", venv); err != nil {

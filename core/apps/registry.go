@@ -23,12 +23,12 @@ const largestBundle = 512 << 20
 // fromRegistry asks the registries for a bundle by name, in configured order: the first that has
 // it gives it. One that cannot be asked is passed over, and named when no other has it.
 func (y *Yard) fromRegistry(ctx context.Context, o order) (*arrival, error) {
-	if len(y.Registries) == 0 {
+	if len(y.o.Registries) == 0 {
 		return nil, errors.New("no registry is configured to look for a bundle by name: add one to registries, or install by path or url")
 	}
 	ref := registry.Ref{Name: o.source.Ref, Version: o.version, OS: runtime.GOOS, Arch: runtime.GOARCH}
 	var away []error
-	for _, r := range y.Registries {
+	for _, r := range y.o.Registries {
 		pkg, err := r.Registry.Resolve(ctx, ref)
 		switch {
 		case err == nil:

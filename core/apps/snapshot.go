@@ -27,7 +27,7 @@ const methodNotFound = -32601
 
 // readTools reads the tools of a running app again and shows them when they differ.
 func (a *app) readTools(ctx context.Context, conn instance) {
-	limit, cancel := context.WithTimeout(ctx, a.yard.StartTimeout)
+	limit, cancel := context.WithTimeout(ctx, a.yard.o.StartTimeout)
 	defer cancel()
 	tools, err := listTools(limit, conn, a.key.name, a.log)
 	if err != nil {

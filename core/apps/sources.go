@@ -56,7 +56,7 @@ func (y *Yard) fromPath(ctx context.Context, o order) (*arrival, error) {
 // fromArchive unpacks an .mcpb file that get has put somewhere, at best into the directory it is
 // given; sum is the sha256 it is known to have.
 func (y *Yard) fromArchive(ctx context.Context, o order, sum string, get func(dir string) (string, error)) (_ *arrival, err error) {
-	incoming := placesOf(y.Home, o.workspace).incoming()
+	incoming := placesOf(y.o.Home, o.workspace).incoming()
 	if err := os.MkdirAll(incoming, 0o700); err != nil {
 		return nil, err
 	}

@@ -23,7 +23,7 @@ import (
 // are used up (then it is dead). conn is nil when the app has yet to be started. The error says
 // why the app's processes could not be ended.
 func (a *app) supervise(ctx context.Context, conn instance) error {
-	tries := attempts{policy: *a.yard.Policy}
+	tries := attempts{policy: *a.yard.o.Policy}
 	var reason string
 	if conn == nil {
 		conn, reason = a.bringUp(ctx)
@@ -120,12 +120,12 @@ func (a *app) finish(conn instance) error {
 	if conn == nil {
 		return nil
 	}
-	return conn.End(a.yard.Grace)
+	return conn.End(a.yard.o.Grace)
 }
 
 // die is the end of an app whose attempts are used up.
 func (a *app) die(conn instance, reason string) {
-	text := fmt.Sprintf("%d restart attempts were used up; at last %s", len(a.yard.Policy.Delays), reason)
+	text := fmt.Sprintf("%d restart attempts were used up; at last %s", len(a.yard.o.Policy.Delays), reason)
 	a.discard(conn)
 	a.become(core.StateDead, nil)
 	a.log.Error("An app is dead until it is started by hand.", "reason", text)
@@ -143,7 +143,7 @@ func (a *app) discard(conn instance) {
 }
 
 func (a *app) publish(name string, data any) {
-	a.yard.Events.Publish(core.Event{Name: name, Workspace: a.key.workspace, Data: data})
+	a.yard.o.Events.Publish(core.Event{Name: name, Workspace: a.key.workspace, Data: data})
 }
 
 // wait reports whether d has passed before ctx ended.

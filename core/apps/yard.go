@@ -2,7 +2,10 @@ package apps
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"sync"
 
 	"github.com/hashicorp/go-hclog"
@@ -13,7 +16,7 @@ import (
 // Yard is all installed apps of all workspaces. It is safe for concurrent use. What it shows
 // (List, Health, Tools) is read from snapshots and never waits for an install, a start or a stop.
 type Yard struct {
-	Options
+	o       Options
 	log     hclog.Logger
 	catalog *catalog
 	starts  *starts
@@ -33,7 +36,7 @@ type Yard struct {
 func New(o Options) *Yard {
 	o.setDefaults()
 	y := &Yard{
-		Options: o, log: o.Logger, starts: newStarts(o.StartsAtOnce, o.StartPatience),
+		o: o, log: o.Logger, starts: newStarts(o.StartsAtOnce, o.StartPatience),
 		apps: map[string]map[string]*app{}, taken: map[key]struct{}{},
 	}
 	y.life, y.die = context.WithCancel(context.Background())
@@ -148,44 +151,41 @@ func (y *Yard) remove(a *app) {
 }
 
 // Close refuses new commands, gives up those at work, and ends all apps, at the same time; they
-// are as before when the yard is opened again. When ctx ends first, what is left is ended by the
-// processes' own life line, and the error says how many apps that were.
+// are as before when a yard is opened on the same records. When ctx ends first the error says so,
+// and what is left goes on ending; the processes' own life line ends it with the server at the latest.
 func (y *Yard) Close(ctx context.Context) error {
 	y.mu.Lock()
 	y.closed = true
 	y.mu.Unlock()
 	y.die()
-	var all []*app
+	done := make(chan error, 1)
+	go func() {
+		err := y.shutAll(ctx)
+		y.work.Wait() // an install that had gone too far to be given up has added its app by then
+		done <- errors.Join(err, y.shutAll(ctx))
+	}()
+	select {
+	case err := <-done:
+		return err
+	case <-ctx.Done():
+		return fmt.Errorf("not every app has ended: %w", context.Cause(ctx))
+	}
+}
+
+func (y *Yard) shutAll(ctx context.Context) error {
 	y.mu.RLock()
+	var all []*app
 	for _, apps := range y.apps {
-		for _, a := range apps {
-			all = append(all, a)
-		}
+		all = slices.AppendSeq(all, maps.Values(apps))
 	}
 	y.mu.RUnlock()
-	left := make(chan error, len(all)+1)
-	go func() {
-		y.work.Wait()
-		left <- nil
-	}()
-	for _, a := range all {
-		go func() { left <- a.shut(ctx) }()
+	errs := make([]error, len(all))
+	var ending sync.WaitGroup
+	for i, a := range all {
+		ending.Go(func() { errs[i] = a.shut(ctx) })
 	}
-	failed := 0
-	for range len(all) + 1 {
-		select {
-		case err := <-left:
-			if err != nil {
-				failed++
-			}
-		case <-ctx.Done():
-			return fmt.Errorf("not every app has ended: %w", context.Cause(ctx))
-		}
-	}
-	if failed > 0 {
-		return fmt.Errorf("%d apps could not be ended", failed)
-	}
-	return nil
+	ending.Wait()
+	return errors.Join(errs...)
 }
 
 // shut ends an app without changing what is recorded of it.
@@ -197,7 +197,10 @@ func (a *app) shut(ctx context.Context) error {
 		return context.Cause(ctx)
 	}
 	defer a.give()
-	return a.end(ctx)
+	if err := a.end(ctx); err != nil {
+		return fmt.Errorf("end app %s of %s: %w", a.key.name, a.key.workspace, err)
+	}
+	return nil
 }
 
 func notFound(name string) error {

@@ -1,0 +1,233 @@
+package apps
+
+import (
+	"archive/zip"
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// bundleArg turns the test binary into a bundle; the argument after it is the mode.
+const bundleArg = "__bundle"
+
+// The modes of the bundle.
+const (
+	modeNormal   = "normal"   // serves
+	modeDying    = "dying"    // says something on stderr and exits with status 7
+	modeSilent   = "silent"   // reads, but never answers
+	modeJunk     = "junk"     // serves, with lines on stdout that are no messages
+	modeFlood    = "flood"    // serves, after 60 MB on stderr
+	modeTree     = "tree"     // serves, with a child, a grandchild and one in a session of its own
+	modeFuse     = "fuse"     // serves, unless a file named fuse is in its data directory
+	modeLeaf     = "leaf"     // a descendant: waits for ever
+	modeWithView = "withview" // serves, and its first tool has a view
+)
+
+func bundleMain(args []string) int {
+	mode, data := args[0], os.Getenv(DataDirVariable)
+	switch mode {
+	case modeDying:
+		fmt.Fprintln(os.Stderr, "cannot go on:", os.Getenv("API_KEY"))
+		return 7
+	case modeSilent:
+		_, _ = bufio.NewReader(os.Stdin).ReadString(0)
+		return 0
+	case modeLeaf:
+		select {}
+	case modeFlood:
+		line := strings.Repeat("x", 1023) + "\n"
+		for range 60 << 10 {
+			fmt.Fprint(os.Stderr, line)
+		}
+	case modeJunk:
+		fmt.Print("Hello from a library that prints\n\n{\"half\":\n")
+	case modeTree:
+		plant()
+	case modeFuse:
+		if _, err := os.Stat(filepath.Join(data, "fuse")); err == nil {
+			fmt.Fprintln(os.Stderr, "the fuse is in")
+			return 9
+		}
+	}
+	if err := bundleServer(mode).Run(context.Background(), &mcp.StdioTransport{}); err != nil {
+		return 1
+	}
+	return 0
+}
+
+// plant starts descendants and writes their process ids where the test looks for them.
+func plant() {
+	var pids []string
+	for i := range 3 {
+		c := exec.Command("/proc/self/exe", bundleArg, modeLeaf)
+		if i > 0 {
+			c.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+		}
+		if c.Start() == nil {
+			pids = append(pids, strconv.Itoa(c.Process.Pid))
+		}
+	}
+	_ = os.WriteFile(filepath.Join(os.Getenv(DataDirVariable), "pids"), []byte(strings.Join(pids, "\n")), 0o600)
+}
+
+type textInput struct {
+	Text string `json:"text"`
+}
+
+func said(text string) (*mcp.CallToolResult, any, error) {
+	return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: text}}}, nil, nil
+}
+
+func bundleServer(mode string) *mcp.Server {
+	s := mcp.NewServer(&mcp.Implementation{Name: "test bundle", Version: "9.9.9"}, nil)
+	echo := &mcp.Tool{Name: "echo", Annotations: &mcp.ToolAnnotations{ReadOnlyHint: true}}
+	if mode == modeWithView {
+		echo.Meta = mcp.Meta{"ui": map[string]any{"resourceUri": "ui://view/main"}}
+	}
+	mcp.AddTool(s, echo, func(_ context.Context, _ *mcp.CallToolRequest, in textInput) (*mcp.CallToolResult, any, error) {
+		if mode == modeJunk {
+			fmt.Println("echo was called")
+		}
+		return said(in.Text)
+	})
+	mcp.AddTool(s, &mcp.Tool{Name: "inside"}, func(context.Context, *mcp.CallToolRequest, textInput) (*mcp.CallToolResult, any, error) {
+		dir, _ := os.Getwd()
+		raw, err := json.Marshal(inside{os.Getpid(), dir, os.Args, os.Environ()})
+		if err != nil {
+			return nil, nil, err
+		}
+		return said(string(raw))
+	})
+	mcp.AddTool(s, &mcp.Tool{Name: "exit"}, func(context.Context, *mcp.CallToolRequest, textInput) (*mcp.CallToolResult, any, error) {
+		os.Exit(3)
+		return nil, nil, nil
+	})
+	mcp.AddTool(s, &mcp.Tool{Name: "hang"}, func(ctx context.Context, _ *mcp.CallToolRequest, _ textInput) (*mcp.CallToolResult, any, error) {
+		<-ctx.Done()
+		return nil, nil, ctx.Err()
+	})
+	mcp.AddTool(s, &mcp.Tool{Name: "grow"}, func(_ context.Context, _ *mcp.CallToolRequest, in textInput) (*mcp.CallToolResult, any, error) {
+		mcp.AddTool(s, &mcp.Tool{Name: in.Text}, func(context.Context, *mcp.CallToolRequest, textInput) (*mcp.CallToolResult, any, error) {
+			return said("grown")
+		})
+		return said("ok")
+	})
+	s.AddResource(&mcp.Resource{Name: "main", URI: "ui://view/main", MIMEType: "text/html;profile=mcp-app"},
+		func(_ context.Context, r *mcp.ReadResourceRequest) (*mcp.ReadResourceResult, error) {
+			return &mcp.ReadResourceResult{Contents: []*mcp.ResourceContents{{URI: r.Params.URI, MIMEType: "text/html;profile=mcp-app", Text: "<h1>main</h1>"}}}, nil
+		})
+	return s
+}
+
+// inside is what a bundle sees of the world.
+type inside struct {
+	PID  int
+	Dir  string
+	Args []string
+	Env  []string
+}
+
+func (i inside) env(name string) (string, bool) {
+	for _, e := range i.Env {
+		if value, ok := strings.CutPrefix(e, name+"="); ok {
+			return value, true
+		}
+	}
+	return "", false
+}
+
+// manifest is a manifest of the test bundle; more replaces or adds keys.
+func manifest(t *testing.T, name, mode string, more map[string]any) []byte {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := map[string]any{
+		"manifest_version": "0.3", "name": name, "version": "1.2.3", "description": "a bundle of the tests",
+		"author": map[string]string{"name": "tests"},
+		"server": map[string]any{
+			"type": "binary", "entry_point": "server",
+			"mcp_config": map[string]any{"command": self, "args": []string{bundleArg, mode}, "env": map[string]string{}},
+		},
+	}
+	maps.Copy(m, more)
+	raw, err := json.Marshal(m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return raw
+}
+
+// bundleDir is a bundle directory.
+func bundleDir(t *testing.T, name, mode string, more map[string]any) string {
+	t.Helper()
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "manifest.json"), manifest(t, name, mode, more), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+// bundleFile is an .mcpb file.
+func bundleFile(t *testing.T, name, mode string, more map[string]any) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "test.mcpb")
+	f, err := os.Create(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	z := zip.NewWriter(f)
+	for file, body := range map[string][]byte{"manifest.json": manifest(t, name, mode, more), "server/readme.txt": []byte("read me")} {
+		w, err := z.Create(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := w.Write(body); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := z.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := f.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// alive reports whether a process runs; one that has ended but was not waited for does not.
+func alive(pid int) bool {
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return false
+	}
+	_, rest, _ := strings.Cut(string(stat), ") ")
+	return !strings.HasPrefix(rest, "Z") && !strings.HasPrefix(rest, "X")
+}
+
+// expectGone waits, a second at the most, until none of the processes runs.
+func expectGone(t *testing.T, pids ...int) {
+	t.Helper()
+	deadline := time.Now().Add(time.Second)
+	for slices.ContainsFunc(pids, alive) {
+		if time.Now().After(deadline) {
+			t.Errorf("of the processes %v some still run", pids)
+			return
+		}
+		wait(context.Background(), 5*time.Millisecond)
+	}
+}

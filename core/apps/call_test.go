@@ -1,0 +1,153 @@
+package apps
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/ropewalk/ropewalk/core"
+)
+
+func call(t *testing.T, y *Yard, method string) error {
+	t.Helper()
+	_, err := y.Call(t.Context(), ws, "notes", method, json.RawMessage(`{"a":1}`), nil)
+	return err
+}
+
+func TestACallWaitsForAnAppThatRestarts(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := &memoryApp{}
+		y, _ := yardOf(t, m, newMemoryRecords(record("notes", true)))
+		open(t, y)
+		synctest.Wait()
+		m.set(func(m *memoryApp) { m.takes = 3 * time.Second })
+		m.kill()
+		before := time.Now()
+		result, err := y.Call(t.Context(), ws, "notes", "x", json.RawMessage(`{"b": [1]}`), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		expect(t, "result", string(result), `{"b": [1]}`)
+		expect(t, "time", time.Since(before), 3*time.Second)
+	})
+}
+
+func TestACallWaitsTenSecondsAtTheMost(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		y, _ := yardOf(t, &memoryApp{hangs: true}, newMemoryRecords(record("notes", true)))
+		open(t, y)
+		synctest.Wait()
+		before := time.Now()
+		expect(t, "code", core.CodeOf(call(t, y, "x")), core.CodeUnavailable)
+		expect(t, "time", time.Since(before), 10*time.Second)
+	})
+}
+
+func TestACallInFlightFailsAtOnceWhenTheAppDiesAndIsNotRepeated(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := &memoryApp{}
+		y, _ := yardOf(t, m, newMemoryRecords(record("notes", true)))
+		open(t, y)
+		synctest.Wait()
+		got := make(chan error, 1)
+		go func() { got <- call(t, y, "hang") }()
+		synctest.Wait()
+		before := time.Now()
+		m.kill()
+		err := <-got
+		expect(t, "code", core.CodeOf(err), core.CodeUnavailable)
+		expect(t, "message", message(err), "app notes stopped while the call was running; it was not repeated")
+		expect(t, "time", time.Since(before), 0)
+	})
+}
+
+func TestACallThatHangsEndsAtItsDeadlineAndTheAppIsNotRestarted(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := &memoryApp{}
+		y, events := yardOf(t, m, newMemoryRecords(record("notes", true)))
+		open(t, y)
+		synctest.Wait()
+		got := make(chan error, 100)
+		before := time.Now()
+		for range 100 {
+			go func() { got <- call(t, y, "hang") }()
+		}
+		synctest.Wait()
+		if err := call(t, y, "x"); err != nil {
+			t.Errorf("another call does not go on: %v", err)
+		}
+		for range 100 {
+			err := <-got
+			expect(t, "code", core.CodeOf(err), core.CodeUnavailable)
+			if !strings.Contains(message(err), "5m0s") {
+				t.Errorf("the deadline is not told: %v", err)
+			}
+		}
+		expect(t, "time", time.Since(before), 5*time.Minute)
+		expect(t, "launches", len(m.started()), 1)
+		expectEvents(t, events)
+	})
+}
+
+func TestACallerWhoGivesUpGetsItsOwnError(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		y, _ := yardOf(t, &memoryApp{}, newMemoryRecords(record("notes", true)))
+		open(t, y)
+		synctest.Wait()
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		_, err := y.Call(ctx, ws, "notes", "hang", nil, nil)
+		if !errors.Is(err, context.DeadlineExceeded) || core.CodeOf(err) != core.CodeInternal {
+			t.Errorf("got %v, want the caller's own deadline", err)
+		}
+	})
+}
+
+func TestCallsInFlightToOneAppAreBounded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := &memoryApp{}
+		y, _ := yardOf(t, m, newMemoryRecords(record("notes", true)))
+		open(t, y)
+		synctest.Wait()
+		ctx, cancel := context.WithCancel(t.Context())
+		got := make(chan error, 512)
+		for range 512 {
+			go func() {
+				_, err := y.Call(ctx, ws, "notes", "hang", nil, nil)
+				got <- err
+			}()
+		}
+		synctest.Wait()
+		before := time.Now()
+		expect(t, "code of one too many", core.CodeOf(call(t, y, "x")), core.CodeUnavailable)
+		expect(t, "time it waited for a place", time.Since(before), 10*time.Second)
+		cancel()
+		for range 512 {
+			<-got
+		}
+		if err := call(t, y, "x"); err != nil {
+			t.Errorf("places are not given back: %v", err)
+		}
+	})
+}
+
+func TestACallOfAnAppThatDoesNotRun(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		y, _ := yardOf(t, &memoryApp{refuses: "no"}, newMemoryRecords(record("notes", true), record("off", false)))
+		open(t, y)
+		wait(t.Context(), time.Minute)
+		before := time.Now()
+		for name, want := range map[string]string{"notes": "dead", "off": "stopped"} {
+			_, err := y.Call(t.Context(), ws, name, "x", nil, nil)
+			expect(t, "code", core.CodeOf(err), core.CodeUnavailable)
+			if !strings.Contains(message(err), want) {
+				t.Errorf("the state is not told: %v", err)
+			}
+		}
+		expect(t, "time", time.Since(before), 0)
+	})
+}

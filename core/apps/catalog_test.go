@@ -1,0 +1,111 @@
+package apps
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+	"unsafe"
+
+	"github.com/hashicorp/go-hclog"
+
+	"github.com/ropewalk/ropewalk/core"
+)
+
+func names(tools []core.Tool) string {
+	var out []string
+	for _, t := range tools {
+		out = append(out, t.FullName())
+	}
+	return strings.Join(out, " ")
+}
+
+func TestToolsFollowTheLifeOfTheirApp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := &memoryApp{tools: []string{"write", "read"}}
+		y, _ := yardOf(t, m, newMemoryRecords(record("notes", true), record("alpha", true)))
+		changes := 0
+		defer y.Watch(ws, func() { changes++ })()
+		defer y.Watch("ws_other", func() { t.Error("another workspace was told") })()
+		open(t, y)
+		synctest.Wait()
+		both := "alpha__write alpha__read notes__write notes__read"
+		expect(t, "tools by server name, then in the app's order", names(y.Tools(ws)), both)
+		expect(t, "tool count", y.List(ws)[0].ToolCount, 2)
+		expect(t, "changes", changes, 2)
+		first := y.Tools(ws)
+		if unsafe.SliceData(first) != unsafe.SliceData(y.Tools(ws)) {
+			t.Error("the snapshot is another one although nothing changed")
+		}
+		m.set(func(m *memoryApp) { m.takes = time.Second })
+		m.kill()
+		synctest.Wait()
+		expect(t, "tools while one app restarts", names(y.Tools(ws)), both)
+		wait(t.Context(), 2*time.Second)
+		expect(t, "changes after a restart with the same tools", changes, 2)
+		if _, err := y.Stop(t.Context(), ws, "alpha"); err != nil {
+			t.Fatal(err)
+		}
+		expect(t, "tools after a stop", names(y.Tools(ws)), "notes__write notes__read")
+		expect(t, "tool count of a stopped app", y.List(ws)[0].ToolCount, 0)
+		if _, err := y.Uninstall(t.Context(), ws, "notes"); err != nil {
+			t.Fatal(err)
+		}
+		expect(t, "tools at the end", len(y.Tools(ws)), 0)
+		expect(t, "changes", changes, 4)
+	})
+}
+
+func TestAChangedListIsShownAtOnceAndAFloodOfAnnouncementsIsReadSeldom(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := &memoryApp{tools: []string{"one"}}
+		y, _ := yardOf(t, m, newMemoryRecords(record("notes", true)))
+		open(t, y)
+		synctest.Wait()
+		changes := 0
+		stop := y.Watch(ws, func() {
+			changes++
+			expect(t, "tools that a watcher sees", names(y.Tools(ws)), "notes__one notes__two")
+		})
+		m.set(func(m *memoryApp) { m.tools = append(m.tools, "two") })
+		before := time.Now()
+		m.announce()
+		synctest.Wait()
+		expect(t, "changes", changes, 1)
+		expect(t, "time", time.Since(before), 0)
+		for range 50 {
+			m.announce()
+			wait(t.Context(), 10*time.Millisecond)
+		}
+		expect(t, "changes when nothing differs", changes, 1)
+		stop()
+		m.set(func(m *memoryApp) { m.tools = nil })
+		m.announce()
+		wait(t.Context(), time.Second)
+		expect(t, "tools", len(y.Tools(ws)), 0)
+		expect(t, "changes after the watch was stopped", changes, 1)
+	})
+}
+
+func TestToolsThatCannotBeCalledAreLeftOut(t *testing.T) {
+	long := strings.Repeat("x", 57)
+	var raws []json.RawMessage
+	for _, raw := range []string{
+		`{"name":"ok","inputSchema":{"type":"object"},"annotations":{"readOnlyHint":true},"_meta":{"ui":{"resourceUri":"ui://a/b"}},"x-new":[1]}`,
+		`{"name":"ok","title":"the second"}`,
+		`{"name":"with space"}`, `{"name":""}`, `{"title":"no name"}`, `[]`, `"x"`, `not json`,
+		`{"name":"` + long + `"}`, `{"name":"` + long + `x"}`,
+		`{"name":"flat","_meta":{"ui/resourceUri":"ui://a/flat"}}`,
+		`{"name":"odd","annotations":7,"_meta":[],"inputSchema":null}`,
+	} {
+		raws = append(raws, json.RawMessage(raw))
+	}
+	tools := parseTools(raws, "notes", hclog.NewNullLogger())
+	expect(t, "what is left", names(tools), "notes__ok notes__"+long+" notes__flat notes__odd")
+	if !slices.Equal(tools[0].Raw, raws[0]) || string(tools[0].Schema) != `{"type":"object"}` || !tools[0].ReadOnly || tools[0].ViewURI != "ui://a/b" {
+		t.Errorf("a tool was not read as it is: %+v", tools[0])
+	}
+	expect(t, "the older key of a view", tools[2].ViewURI, "ui://a/flat")
+}

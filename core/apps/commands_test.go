@@ -1,0 +1,227 @@
+package apps
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/ropewalk/ropewalk/core"
+)
+
+func TestCommandsOnAnAppThatIsNotThere(t *testing.T) {
+	y, _ := yardOf(t, &memoryApp{}, newMemoryRecords(record("notes", false)))
+	open(t, y)
+	for _, where := range []struct{ workspace, name string }{{ws, "other"}, {"ws_other", "notes"}, {"", "notes"}, {ws, ""}, {ws, "../notes"}} {
+		for what, do := range map[string]func() error{
+			"start":     func() error { _, err := y.Start(t.Context(), where.workspace, where.name); return err },
+			"stop":      func() error { _, err := y.Stop(t.Context(), where.workspace, where.name); return err },
+			"uninstall": func() error { _, err := y.Uninstall(t.Context(), where.workspace, where.name); return err },
+			"app":       func() error { _, err := y.App(where.workspace, where.name); return err },
+			"call":      func() error { _, err := y.Call(t.Context(), where.workspace, where.name, "x", nil, nil); return err },
+			"resource":  func() error { _, err := y.Resource(t.Context(), where.workspace, where.name, Primary); return err },
+		} {
+			expect(t, fmt.Sprintf("%s of %v", what, where), core.CodeOf(do()), core.CodeNotFound)
+		}
+	}
+}
+
+func TestStartingWhatRunsIsNoChange(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := &memoryApp{}
+		y, events := yardOf(t, m, newMemoryRecords(record("notes", true)))
+		open(t, y)
+		synctest.Wait()
+		wait(t.Context(), time.Second)
+		app, err := y.Start(t.Context(), ws, "notes")
+		if err != nil {
+			t.Fatal(err)
+		}
+		expect(t, "status", app.Status, core.StateRunning)
+		expect(t, "launches", len(m.started()), 1)
+		expect(t, "uptime", y.Health(ws)[0].Uptime, 1)
+		expectEvents(t, events)
+	})
+}
+
+func TestStoppingWhatIsStoppedIsNoChange(t *testing.T) {
+	y, _ := yardOf(t, &memoryApp{}, newMemoryRecords(record("notes", false)))
+	open(t, y)
+	app, err := y.Stop(t.Context(), ws, "notes")
+	if err != nil {
+		t.Fatal(err)
+	}
+	expect(t, "status", app.Status, core.StateStopped)
+}
+
+func TestAStartThatFailsLeavesAStoppedAppStopped(t *testing.T) {
+	m := &memoryApp{refuses: "the command is missing"}
+	records := newMemoryRecords(record("notes", false))
+	y, events := yardOf(t, m, records)
+	open(t, y)
+	_, err := y.Start(t.Context(), ws, "notes")
+	expect(t, "code", core.CodeOf(err), core.CodeStartFailed)
+	expect(t, "message", message(err), "app notes was not started: the command is missing")
+	expect(t, "state", state(t, y, "notes"), core.StateStopped)
+	r, _ := records.get(ws, "notes")
+	expect(t, "what is recorded", r.Running, false)
+	expectEvents(t, events)
+}
+
+func TestAStoppedAppStartsAgainAndStaysStartedOverARestartOfTheServer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := &memoryApp{}
+		records := newMemoryRecords(record("notes", false))
+		y, _ := yardOf(t, m, records)
+		open(t, y)
+		app, err := y.Start(t.Context(), ws, "notes")
+		if err != nil {
+			t.Fatal(err)
+		}
+		expect(t, "status", app.Status, core.StateRunning)
+		if err := y.Close(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		r, _ := records.get(ws, "notes")
+		expect(t, "what is recorded after Close", r.Running, true)
+		again, _ := yardOf(t, m, records)
+		open(t, again)
+		synctest.Wait()
+		expect(t, "state after the restart", state(t, again, "notes"), core.StateRunning)
+	})
+}
+
+func TestOfConcurrentInstallsOfOneNameExactlyOneWins(t *testing.T) {
+	m := &memoryApp{takes: 10 * time.Millisecond}
+	y, events := yardOf(t, m, newMemoryRecords())
+	var all sync.WaitGroup
+	codes := make(chan core.Code, 20)
+	for range 20 {
+		all.Go(func() {
+			_, err := y.Install(t.Context(), ws, InstallRequest{URL: "http://host.test/notes"})
+			if err == nil {
+				codes <- "won"
+				return
+			}
+			codes <- core.CodeOf(err)
+		})
+	}
+	all.Wait()
+	close(codes)
+	count := map[core.Code]int{}
+	for c := range codes {
+		count[c]++
+	}
+	expect(t, "winners", count["won"], 1)
+	expect(t, "told already_installed", count[core.CodeAlreadyInstalled], 19)
+	expect(t, "instances", m.alive(), 1)
+	expectEvents(t, events, "bundle.installed")
+}
+
+func TestDifferentAppsAreInstalledInParallelAndNobodyWaitsForThem(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := &memoryApp{takes: 3 * time.Second}
+		y, _ := yardOf(t, m, newMemoryRecords())
+		before := time.Now()
+		var all sync.WaitGroup
+		for i := range 10 {
+			all.Go(func() {
+				if _, err := y.Install(t.Context(), ws, InstallRequest{URL: fmt.Sprintf("http://host.test/app-%d", i)}); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		synctest.Wait()
+		expect(t, "apps that are seen meanwhile", len(y.List(ws))+len(y.Health(ws))+len(y.Tools(ws)), 0)
+		expect(t, "time of reading", time.Since(before), 0)
+		all.Wait()
+		expect(t, "time of all", time.Since(before), 3*time.Second)
+		list := y.List(ws)
+		expect(t, "apps", len(list), 10)
+		for i, a := range list {
+			expect(t, "order", a.Name, fmt.Sprintf("app-%d", i))
+		}
+	})
+}
+
+func TestTwoWorkspacesHaveTheSameNameEach(t *testing.T) {
+	m := &memoryApp{tools: []string{"echo"}}
+	y, events := yardOf(t, m, newMemoryRecords())
+	for _, w := range []string{ws, "ws_b"} {
+		if _, err := y.Install(t.Context(), w, InstallRequest{URL: "http://host.test/notes"}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := y.Uninstall(t.Context(), "ws_b", "notes"); err != nil {
+		t.Fatal(err)
+	}
+	expect(t, "tools of the other workspace", len(y.Tools(ws)), 1)
+	expect(t, "tools of the one", len(y.Tools("ws_b")), 0)
+	for i, want := range []string{ws, "ws_b", "ws_b"} {
+		expect(t, "workspace of an event", events.all()[i].Workspace, want)
+	}
+}
+
+func TestAnInstallWhoseClientLeavesIsRolledBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := &memoryApp{hangs: true}
+		records := newMemoryRecords()
+		y, events := yardOf(t, m, records)
+		ctx, leave := context.WithCancel(t.Context())
+		got := make(chan error, 1)
+		go func() {
+			_, err := y.Install(ctx, ws, InstallRequest{URL: "http://host.test/notes"})
+			got <- err
+		}()
+		synctest.Wait()
+		leave()
+		expect(t, "code", core.CodeOf(<-got), core.CodeInstallFailed)
+		_, recorded := records.get(ws, "notes")
+		expect(t, "recorded", recorded, false)
+		m.set(func(m *memoryApp) { m.hangs = false })
+		if _, err := y.Install(t.Context(), ws, InstallRequest{URL: "http://host.test/notes"}); err != nil {
+			t.Fatalf("the name is not free again: %v", err)
+		}
+		expectEvents(t, events, "bundle.installed")
+	})
+}
+
+func TestTheReservedNameIsTaken(t *testing.T) {
+	y, _ := yardOf(t, &memoryApp{}, newMemoryRecords())
+	for _, r := range []InstallRequest{{URL: "http://host.test/System"}, {URL: "http://host.test/mcp", ServerName: "system"}} {
+		_, err := y.Install(t.Context(), ws, r)
+		expect(t, "code", core.CodeOf(err), core.CodeAlreadyInstalled)
+	}
+}
+
+func TestNothingIsStartedOnceTheYardCloses(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := &memoryApp{hangs: true}
+		y, _ := yardOf(t, m, newMemoryRecords(record("notes", false)))
+		open(t, y)
+		got := make(chan error, 2)
+		go func() {
+			_, err := y.Install(t.Context(), ws, InstallRequest{URL: "http://host.test/new"})
+			got <- err
+		}()
+		go func() {
+			_, err := y.Start(t.Context(), ws, "notes")
+			got <- err
+		}()
+		synctest.Wait()
+		if err := y.Close(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		for range 2 {
+			if <-got == nil {
+				t.Error("a command that was at work succeeded although it hung")
+			}
+		}
+		_, err := y.Install(t.Context(), ws, InstallRequest{URL: "http://host.test/late"})
+		expect(t, "code", core.CodeOf(err), core.CodeUnavailable)
+		_, err = y.Start(t.Context(), ws, "notes")
+		expect(t, "code", core.CodeOf(err), core.CodeUnavailable)
+	})
+}

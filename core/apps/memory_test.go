@@ -1,0 +1,265 @@
+package apps
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+
+	"github.com/ropewalk/ropewalk/core"
+	"github.com/ropewalk/ropewalk/core/link"
+)
+
+// memoryRecords keeps records in memory. While full is set every write fails, as on a full disk.
+type memoryRecords struct {
+	mu   sync.Mutex
+	rows map[key]core.Installation
+	full bool
+}
+
+func newMemoryRecords(rows ...core.Installation) *memoryRecords {
+	m := &memoryRecords{rows: map[key]core.Installation{}}
+	for _, r := range rows {
+		m.rows[key{r.Workspace, r.Name}] = r
+	}
+	return m
+}
+
+var errFull = errors.New("no space left on device")
+
+func (m *memoryRecords) PutInstallation(ctx context.Context, i core.Installation) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.full {
+		return errFull
+	}
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	m.rows[key{i.Workspace, i.Name}] = i
+	return nil
+}
+
+func (m *memoryRecords) DeleteInstallation(_ context.Context, workspace, name string) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.full {
+		return errFull
+	}
+	delete(m.rows, key{workspace, name})
+	return nil
+}
+
+func (m *memoryRecords) Installations(context.Context) ([]core.Installation, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	var all []core.Installation
+	for _, r := range m.rows {
+		all = append(all, r)
+	}
+	slices.SortFunc(all, func(a, b core.Installation) int { return a.InstalledAt.Compare(b.InstalledAt) })
+	return all, nil
+}
+
+func (m *memoryRecords) fill(full bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.full = full
+}
+
+func (m *memoryRecords) get(workspace, name string) (core.Installation, bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	r, ok := m.rows[key{workspace, name}]
+	return r, ok
+}
+
+// memoryEvents keeps what was published, and when.
+type memoryEvents struct {
+	mu   sync.Mutex
+	list []timedEvent
+	more chan struct{} // closed and made anew at each event
+}
+
+type timedEvent struct {
+	core.Event
+	at time.Time
+}
+
+func newMemoryEvents() *memoryEvents { return &memoryEvents{more: make(chan struct{})} }
+
+func (m *memoryEvents) Publish(e core.Event) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.list = append(m.list, timedEvent{e, time.Now()})
+	close(m.more)
+	m.more = make(chan struct{})
+}
+
+func (m *memoryEvents) all() []timedEvent {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return slices.Clone(m.list)
+}
+
+// texts is the events as short texts, such as "bundle.crashed 1".
+func (m *memoryEvents) texts() []string {
+	var out []string
+	for _, e := range m.all() {
+		out = append(out, eventText(e.Event))
+	}
+	return out
+}
+
+func eventText(e core.Event) string {
+	if c, ok := e.Data.(core.BundleCrashed); ok {
+		return e.Name + " " + string(rune('0'+c.RestartAttempt))
+	}
+	return e.Name
+}
+
+// wait waits for the n-th event of the given text, 1-based.
+func (m *memoryEvents) wait(ctx context.Context, text string, n int) error {
+	for {
+		m.mu.Lock()
+		more, seen := m.more, 0
+		for _, e := range m.list {
+			if eventText(e.Event) == text {
+				seen++
+			}
+		}
+		m.mu.Unlock()
+		if seen >= n {
+			return nil
+		}
+		select {
+		case <-more:
+		case <-ctx.Done():
+			return errors.Join(errors.New("no event "+text), ctx.Err())
+		}
+	}
+}
+
+// memoryApp is an app without a process, which a test starts, kills and makes refuse.
+type memoryApp struct {
+	mu       sync.Mutex
+	tools    []string
+	refuses  string        // why the next starts fail; "" when they succeed
+	hangs    bool          // the next starts hang until they are given up
+	takes    time.Duration // how long a start takes
+	launches []time.Time
+	current  *memoryInstance
+	live     int
+}
+
+func (m *memoryApp) launch(ctx context.Context, _ core.Installation, _ hclog.Logger) (instance, error) {
+	m.mu.Lock()
+	m.launches = append(m.launches, time.Now())
+	refuses, hangs, takes := m.refuses, m.hangs, m.takes
+	m.mu.Unlock()
+	if hangs {
+		<-ctx.Done()
+		return nil, ctx.Err()
+	}
+	if !wait(ctx, takes) {
+		return nil, ctx.Err()
+	}
+	if refuses != "" {
+		return nil, errors.New(refuses)
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.live++
+	m.current = &memoryInstance{app: m, done: make(chan struct{}), changed: make(chan struct{}, 1), ended: make(chan struct{})}
+	return m.current, nil
+}
+
+func (m *memoryApp) set(change func(*memoryApp)) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	change(m)
+}
+
+func (m *memoryApp) alive() int {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.live
+}
+
+func (m *memoryApp) started() []time.Time {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return slices.Clone(m.launches)
+}
+
+// kill is kill -9 of what runs now.
+func (m *memoryApp) kill() {
+	m.mu.Lock()
+	i := m.current
+	m.mu.Unlock()
+	i.die()
+}
+
+func (m *memoryApp) announce() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	select {
+	case m.current.changed <- struct{}{}:
+	default:
+	}
+}
+
+type memoryInstance struct {
+	app     *memoryApp
+	changed chan struct{}
+	done    chan struct{}
+	ended   chan struct{}
+	once    sync.Once
+	end     sync.Once
+}
+
+func (i *memoryInstance) die() { i.once.Do(func() { close(i.done) }) }
+
+func (i *memoryInstance) Call(ctx context.Context, method string, params json.RawMessage, _ func(link.Notification)) (json.RawMessage, error) {
+	if method == "hang" {
+		select {
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		case <-i.done:
+			return nil, link.ErrClosed
+		}
+	}
+	return params, nil
+}
+
+func (i *memoryInstance) Tools(context.Context) ([]json.RawMessage, error) {
+	i.app.mu.Lock()
+	defer i.app.mu.Unlock()
+	var raws []json.RawMessage
+	for _, name := range i.app.tools {
+		raw, err := json.Marshal(map[string]string{"name": name})
+		if err != nil {
+			return nil, err
+		}
+		raws = append(raws, raw)
+	}
+	return raws, nil
+}
+
+func (i *memoryInstance) Version() string          { return "7.7.7" }
+func (i *memoryInstance) Changed() <-chan struct{} { return i.changed }
+func (i *memoryInstance) Done() <-chan struct{}    { return i.done }
+func (i *memoryInstance) Reason() string           { return "the process ended by signal killed" }
+
+func (i *memoryInstance) End(time.Duration) error {
+	i.die()
+	i.end.Do(func() {
+		close(i.ended)
+		i.app.set(func(m *memoryApp) { m.live-- })
+	})
+	return nil
+}

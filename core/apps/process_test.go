@@ -1,0 +1,417 @@
+package apps
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/ropewalk/ropewalk/core"
+)
+
+// realYard is a yard of real processes, on the given home. change may be nil.
+func realYard(t *testing.T, home string, records *memoryRecords, change func(*Options)) (*Yard, *memoryEvents) {
+	t.Helper()
+	events := newMemoryEvents()
+	o := Options{
+		Home: home, Records: records, Events: events, Grace: time.Second,
+		HostEnv: map[string]string{"PATH": os.Getenv("PATH"), "HOME": "/home/somebody", "LANG": "C.UTF-8", "LC_TIME": "C", "TZ": "UTC"},
+	}
+	if change != nil {
+		change(&o)
+	}
+	y := New(o)
+	t.Cleanup(func() {
+		if err := y.Close(context.Background()); err != nil {
+			t.Errorf("Close: %v", err)
+		}
+	})
+	return y, events
+}
+
+func install(t *testing.T, y *Yard, r InstallRequest) core.App {
+	t.Helper()
+	app, err := y.Install(t.Context(), ws, r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return app
+}
+
+// callTool calls a tool and returns the text of its result.
+func callTool(t *testing.T, y *Yard, server, tool, text string) (string, error) {
+	t.Helper()
+	raw, err := y.Call(t.Context(), ws, server, "tools/call", json.RawMessage(fmt.Sprintf(`{"name":%q,"arguments":{"text":%q}}`, tool, text)), nil)
+	if err != nil {
+		return "", err
+	}
+	var result struct {
+		Content []struct {
+			Text string `json:"text"`
+		} `json:"content"`
+	}
+	if err := json.Unmarshal(raw, &result); err != nil || len(result.Content) == 0 {
+		return "", fmt.Errorf("result %s: %w", raw, err)
+	}
+	return result.Content[0].Text, nil
+}
+
+func look(t *testing.T, y *Yard, server string) inside {
+	t.Helper()
+	text, err := callTool(t, y, server, "inside", "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var i inside
+	if err := json.Unmarshal([]byte(text), &i); err != nil {
+		t.Fatal(err)
+	}
+	return i
+}
+
+func TestABundleDirectoryIsInstalledWhereItIs(t *testing.T) {
+	home := t.TempDir()
+	dir := bundleDir(t, "@test/Notes_App", modeNormal, nil)
+	y, events := realYard(t, home, newMemoryRecords(), nil)
+	app := install(t, y, InstallRequest{Path: dir})
+	want := core.App{Name: "notes-app", BundleName: "@test/Notes_App", Version: "1.2.3", Status: core.StateRunning, Type: "plain", ToolCount: 5}
+	expect(t, "answer", app, want)
+	expect(t, "list", y.List(ws)[0], want)
+	if text, err := callTool(t, y, "notes-app", "echo", "hello"); err != nil || text != "hello" {
+		t.Errorf("echo: %q, %v", text, err)
+	}
+	expectEvents(t, events, "bundle.installed")
+	said, _ := events.all()[0].Data.(core.BundleInstalled)
+	expect(t, "event", said, core.BundleInstalled{Name: "notes-app", BundleName: "@test/Notes_App", Status: core.StateRunning})
+	_, err := y.Install(t.Context(), ws, InstallRequest{Path: dir})
+	expect(t, "code of a second install", core.CodeOf(err), core.CodeAlreadyInstalled)
+	other := bundleDir(t, "@others/notes-app", modeNormal, nil)
+	_, err = y.Install(t.Context(), ws, InstallRequest{Path: other})
+	expect(t, "code of another bundle of the same short name", core.CodeOf(err), core.CodeAlreadyInstalled)
+}
+
+func TestABundleFileIsUnpackedAndGoesWithTheAppWhileItsDataStays(t *testing.T) {
+	home := t.TempDir()
+	y, events := realYard(t, home, newMemoryRecords(), nil)
+	app := install(t, y, InstallRequest{Path: bundleFile(t, "@test/notes", modeNormal, nil)})
+	i := look(t, y, app.Name)
+	data := filepath.Join(home, "apps", "notes", "data")
+	expect(t, "parent of the working directory", filepath.Dir(i.Dir), filepath.Join(home, "apps", "notes", "bundle"))
+	if err := os.WriteFile(filepath.Join(data, "kept.txt"), []byte("kept"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	path, err := y.Uninstall(t.Context(), ws, app.Name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	expect(t, "data path", path, filepath.Join(home, "apps", "notes"))
+	expectGone(t, i.PID)
+	expectEvents(t, events, "bundle.installed", "bundle.uninstalled")
+	expect(t, "apps", len(y.List(ws)), 0)
+	if _, err := os.Stat(filepath.Join(home, "apps", "notes", "bundle")); !os.IsNotExist(err) {
+		t.Errorf("the unpacked bundle is left: %v", err)
+	}
+	if _, err := os.Stat(filepath.Join(data, "kept.txt")); err != nil {
+		t.Errorf("the data is gone: %v", err)
+	}
+	if left, _ := os.ReadDir(filepath.Join(home, "apps", ".incoming")); len(left) > 0 {
+		t.Errorf("left in incoming: %v", left)
+	}
+}
+
+func TestABundleSeesNothingOfTheHostButTheAllowList(t *testing.T) {
+	home := t.TempDir()
+	y, _ := realYard(t, home, newMemoryRecords(), func(o *Options) {
+		for n := range 50 {
+			o.HostEnv[fmt.Sprintf("CANARY_%d", n)] = "canary"
+		}
+		o.HostEnv["SERVICE_API_KEY"] = "canary"
+		o.HostEnv["NODE_OPTIONS"] = "canary"
+	})
+	t.Setenv("CANARY_OF_THE_PROCESS", "canary")
+	app := install(t, y, InstallRequest{Path: bundleDir(t, "@test/notes", modeNormal, nil), Env: map[string]core.Secret{"MY_SETTING": "as given; $(date) 'q'"}})
+	i := look(t, y, app.Name)
+	data := filepath.Join(home, "apps", "notes", "data")
+	want := map[string]string{
+		"PATH": os.Getenv("PATH"), "LANG": "C.UTF-8", "LC_TIME": "C", "TZ": "UTC", "HOME": data, "TMPDIR": filepath.Join(data, "tmp"),
+		DataDirVariable: data, "MY_SETTING": "as given; $(date) 'q'",
+	}
+	for name, value := range want {
+		if got, _ := i.env(name); got != value {
+			t.Errorf("%s is %q, want %q", name, got, value)
+		}
+	}
+	if len(i.Env) != len(want) || strings.Contains(strings.Join(i.Env, "\n"), "canary") {
+		t.Errorf("the bundle sees more than it should: %q", i.Env)
+	}
+	for _, name := range []string{"LD_PRELOAD", "NODE_OPTIONS", "PYTHONPATH", "PATH", "HOME", "BASH_ENV"} {
+		_, err := y.Install(t.Context(), ws, InstallRequest{Path: bundleDir(t, "@test/other", modeNormal, nil), Env: map[string]core.Secret{name: "x"}})
+		expect(t, "code for "+name, core.CodeOf(err), core.CodeBadRequest)
+		if err != nil && !strings.Contains(message(err), name) {
+			t.Errorf("the key %s is not named: %v", name, err)
+		}
+	}
+}
+
+func TestEveryWorkspaceHasItsOwnDirectories(t *testing.T) {
+	home := t.TempDir()
+	y, _ := realYard(t, home, newMemoryRecords(), nil)
+	if _, err := y.Install(t.Context(), "ws_b", InstallRequest{Path: bundleDir(t, "@test/notes", modeNormal, nil)}); err != nil {
+		t.Fatal(err)
+	}
+	path, err := y.Uninstall(t.Context(), "ws_b", "notes")
+	if err != nil {
+		t.Fatal(err)
+	}
+	expect(t, "data path", path, filepath.Join(home, "workspaces", "ws_b", "apps", "notes"))
+}
+
+func TestRequiredValuesThatAreMissingAreListed(t *testing.T) {
+	more := map[string]any{
+		"server": map[string]any{"type": "binary", "entry_point": "server", "mcp_config": map[string]any{
+			"command": selfPath(t), "args": []string{bundleArg, modeNormal}, "env": map[string]string{"API_KEY": "${user_config.api_key}"},
+		}},
+		"user_config": map[string]any{
+			"api_key": map[string]any{"type": "string", "title": "API key", "description": "of the service", "required": true, "sensitive": true},
+			"city":    map[string]any{"type": "string", "title": "City", "description": "where", "required": true, "default": "Riga"},
+		},
+	}
+	dir := bundleDir(t, "@test/weather", modeNormal, more)
+	home := t.TempDir()
+	y, _ := realYard(t, home, newMemoryRecords(), nil)
+	_, err := y.Install(t.Context(), ws, InstallRequest{Path: dir})
+	expect(t, "code", core.CodeOf(err), core.CodeCredentialsRequired)
+	raw, _ := json.Marshal(errorOf(t, err).Details)
+	expect(t, "details", string(raw), `{"missing":[{"name":"api_key","title":"API key","description":"of the service","sensitive":true}]}`)
+	if left, _ := os.ReadDir(filepath.Join(home, "apps")); len(left) > 0 {
+		t.Errorf("something is left of the refused install: %v", left)
+	}
+	for _, name := range []string{"api_key", "API_KEY"} {
+		install(t, y, InstallRequest{Path: dir, Env: map[string]core.Secret{name: "s3cret"}})
+		if got, _ := look(t, y, "weather").env("API_KEY"); got != "s3cret" {
+			t.Errorf("API_KEY is %q when given as %s", got, name)
+		}
+		if _, err := y.Uninstall(t.Context(), ws, "weather"); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func TestAnInstallThatFailsSaysWhyAndLeavesNothing(t *testing.T) {
+	with := func(command string) map[string]any {
+		return map[string]any{"server": map[string]any{"type": "node", "entry_point": "x.js", "mcp_config": map[string]any{"command": command, "args": []string{}}}}
+	}
+	empty := t.TempDir()
+	broken := filepath.Join(t.TempDir(), "broken.mcpb")
+	if err := os.WriteFile(broken, []byte("no zip"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		name, path string
+		says       []string
+	}{
+		{"a path that is not there", filepath.Join(empty, "nowhere"), []string{"path", "no such file"}},
+		{"a directory without a manifest", empty, []string{"manifest.json"}},
+		{"a file that is no bundle", broken, []string{"archive"}},
+		{"a command that is missing", bundleDir(t, "@test/x", modeNormal, with("no-such-command-here")), []string{"no-such-command-here", "PATH"}},
+		{"a process that exits", bundleDir(t, "@test/x", modeDying, nil), []string{"status 7", "cannot go on"}},
+		{"a bundle file whose process exits", bundleFile(t, "@test/x", modeDying, nil), []string{"status 7", "cannot go on"}},
+		{"a process that never answers", bundleDir(t, "@test/x", modeSilent, nil), []string{"initialize timed out after 1s"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			home := t.TempDir()
+			records := newMemoryRecords()
+			y, events := realYard(t, home, records, func(o *Options) { o.StartTimeout = time.Second })
+			_, err := y.Install(t.Context(), ws, InstallRequest{Path: c.path, Env: map[string]core.Secret{"API_KEY": "hunter2-hunter2"}})
+			expect(t, "code", core.CodeOf(err), core.CodeInstallFailed)
+			for _, says := range c.says {
+				if !strings.Contains(message(err), says) {
+					t.Errorf("the message does not say %q: %v", says, err)
+				}
+			}
+			if strings.Contains(fmt.Sprintf("%v %+v", err, errorOf(t, err).Unwrap()), "hunter2") {
+				t.Errorf("the message gives a secret away: %v", err)
+			}
+			left, _ := filepath.Glob(filepath.Join(home, "apps", "*"))
+			inside, _ := filepath.Glob(filepath.Join(home, "apps", ".incoming", "*"))
+			if slices.ContainsFunc(left, func(p string) bool { return filepath.Base(p) != ".incoming" }) || len(inside) > 0 {
+				t.Errorf("left on disk: %v %v", left, inside)
+			}
+			expect(t, "apps", len(y.List(ws)), 0)
+			expect(t, "records", len(records.rows), 0)
+			expectEvents(t, events)
+		})
+	}
+}
+
+func TestAStoppedOrUninstalledAppLeavesNoProcess(t *testing.T) {
+	for name, end := range map[string]func(*Yard) error{
+		"stop":      func(y *Yard) error { _, err := y.Stop(t.Context(), ws, "notes"); return err },
+		"uninstall": func(y *Yard) error { _, err := y.Uninstall(t.Context(), ws, "notes"); return err },
+		"close":     func(y *Yard) error { return y.Close(t.Context()) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			home := t.TempDir()
+			y, _ := realYard(t, home, newMemoryRecords(), nil)
+			install(t, y, InstallRequest{Path: bundleDir(t, "@test/notes", modeTree, nil)})
+			pids := append(descendants(t, home, "notes"), look(t, y, "notes").PID)
+			expect(t, "processes", len(pids), 4)
+			if err := end(y); err != nil {
+				t.Fatal(err)
+			}
+			expectGone(t, pids...)
+		})
+	}
+}
+
+func TestKillMinus9OfARealBundle(t *testing.T) {
+	home := t.TempDir()
+	y, events := realYard(t, home, newMemoryRecords(), nil)
+	install(t, y, InstallRequest{Path: bundleDir(t, "@test/notes", modeTree, nil)})
+	old := append(descendants(t, home, "notes"), look(t, y, "notes").PID)
+	hanging := make(chan error, 1)
+	go func() {
+		_, err := callTool(t, y, "notes", "hang", "")
+		hanging <- err
+	}()
+	wait(t.Context(), 50*time.Millisecond)
+	before := time.Now()
+	if err := syscall.Kill(old[3], syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	err := <-hanging
+	failed := time.Since(before)
+	expect(t, "code of the call in flight", core.CodeOf(err), core.CodeUnavailable)
+	if text, err := callTool(t, y, "notes", "echo", "again"); err != nil || text != "again" {
+		t.Errorf("a call after the kill: %q, %v", text, err)
+	}
+	t.Logf("the call in flight failed after %v, the next one was answered after %v", failed, time.Since(before))
+	if failed > time.Second || time.Since(before) > 5*time.Second {
+		t.Errorf("too slow: %v, %v", failed, time.Since(before))
+	}
+	expectEvents(t, events, "bundle.installed", "bundle.crashed 1", "bundle.recovered")
+	expectGone(t, old...)
+	expect(t, "restart count", y.Health(ws)[0].RestartCount, 1)
+}
+
+func TestABundleThatExitsDuringACall(t *testing.T) {
+	y, events := realYard(t, t.TempDir(), newMemoryRecords(), nil)
+	install(t, y, InstallRequest{Path: bundleDir(t, "@test/notes", modeNormal, nil)})
+	_, err := callTool(t, y, "notes", "exit", "")
+	expect(t, "code", core.CodeOf(err), core.CodeUnavailable)
+	if err := events.wait(t.Context(), "bundle.recovered", 1); err != nil {
+		t.Fatal(err)
+	}
+	expect(t, "state", state(t, y, "notes"), core.StateRunning)
+}
+
+func TestARealBundleThatAlwaysDies(t *testing.T) {
+	home := t.TempDir()
+	y, events := realYard(t, home, newMemoryRecords(), func(o *Options) {
+		o.Policy = &Policy{Delays: []time.Duration{0, time.Millisecond, 2 * time.Millisecond}, Healthy: time.Minute}
+	})
+	install(t, y, InstallRequest{Path: bundleDir(t, "@test/notes", modeFuse, nil)})
+	fuse := filepath.Join(home, "apps", "notes", "data", "fuse")
+	if err := os.WriteFile(fuse, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	_, _ = callTool(t, y, "notes", "exit", "")
+	if err := events.wait(t.Context(), "bundle.dead", 1); err != nil {
+		t.Fatal(err)
+	}
+	expectEvents(t, events, "bundle.installed", "bundle.crashed 1", "bundle.crashed 2", "bundle.crashed 3", "bundle.dead")
+	dead, _ := events.all()[4].Data.(core.BundleDead)
+	if !strings.Contains(dead.Message, "status 9") || !strings.Contains(dead.Message, "the fuse is in") {
+		t.Errorf("the reason is not told: %q", dead.Message)
+	}
+	_, err := y.Start(t.Context(), ws, "notes")
+	expect(t, "code of a start that fails", core.CodeOf(err), core.CodeStartFailed)
+	if err := os.Remove(fuse); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := y.Start(t.Context(), ws, "notes"); err != nil {
+		t.Fatal(err)
+	}
+	if text, err := callTool(t, y, "notes", "echo", "back"); err != nil || text != "back" {
+		t.Errorf("after a start by hand: %q, %v", text, err)
+	}
+}
+
+func TestJunkOnStdoutAndAFloodOnStderrHarmNobody(t *testing.T) {
+	home := t.TempDir()
+	y, _ := realYard(t, home, newMemoryRecords(), nil)
+	for _, mode := range []string{modeJunk, modeFlood} {
+		install(t, y, InstallRequest{Path: bundleDir(t, "@test/"+mode, mode, nil)})
+		if text, err := callTool(t, y, mode, "echo", "hello"); err != nil || text != "hello" {
+			t.Errorf("%s: %q, %v", mode, text, err)
+		}
+	}
+	files, _ := filepath.Glob(filepath.Join(home, "apps", "flood", "logs", "*"))
+	expect(t, "log files", len(files), 1+logKept)
+	for _, f := range files {
+		if info, err := os.Stat(f); err != nil || info.Size() > logSize {
+			t.Errorf("%s is %v bytes large (%v)", f, info.Size(), err)
+		}
+	}
+}
+
+func TestAToolThatAppearsIsListedAtOnce(t *testing.T) {
+	y, _ := realYard(t, t.TempDir(), newMemoryRecords(), nil)
+	install(t, y, InstallRequest{Path: bundleDir(t, "@test/notes", modeNormal, nil)})
+	changed := make(chan struct{}, 1)
+	defer y.Watch(ws, func() { changed <- struct{}{} })()
+	if _, err := callTool(t, y, "notes", "grow", "sprout"); err != nil {
+		t.Fatal(err)
+	}
+	select {
+	case <-changed:
+	case <-t.Context().Done():
+		t.Fatal("nobody was told")
+	}
+	if !strings.Contains(names(y.Tools(ws)), "notes__sprout") {
+		t.Errorf("tools: %s", names(y.Tools(ws)))
+	}
+	expect(t, "tool count", y.List(ws)[0].ToolCount, 6)
+}
+
+func descendants(t *testing.T, home, app string) []int {
+	t.Helper()
+	raw, err := os.ReadFile(filepath.Join(home, "apps", app, "data", "pids"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var pids []int
+	for line := range strings.FieldsSeq(string(raw)) {
+		pid, err := strconv.Atoi(line)
+		if err != nil {
+			t.Fatal(err)
+		}
+		pids = append(pids, pid)
+	}
+	return pids
+}
+
+func selfPath(t *testing.T) string {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return self
+}
+
+func errorOf(t *testing.T, err error) *core.Error {
+	t.Helper()
+	e, ok := err.(*core.Error) //nolint:errorlint // the yard's doors give the error itself, not a chain
+	if !ok {
+		t.Fatalf("%v is no core.Error", err)
+	}
+	return e
+}

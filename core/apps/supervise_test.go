@@ -1,0 +1,326 @@
+package apps
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+
+	"github.com/ropewalk/ropewalk/core"
+)
+
+const ws = core.DefaultWorkspaceID
+
+// record is an installed app without files.
+func record(name string, running bool) core.Installation {
+	return core.Installation{
+		Workspace: ws, Name: name, BundleName: "http://" + name + ".test/mcp", Running: running,
+		Source: core.Source{Kind: core.SourceURL, Ref: "http://" + name + ".test/mcp"},
+		Remote: &core.Remote{URL: "http://" + name + ".test/mcp", Type: "streamable-http", Auth: core.RemoteAuth{Type: "none"}},
+	}
+}
+
+// yardOf is a yard whose apps are all m, without jitter.
+func yardOf(t *testing.T, m *memoryApp, records *memoryRecords) (*Yard, *memoryEvents) {
+	t.Helper()
+	events := newMemoryEvents()
+	policy := DefaultPolicy()
+	policy.Jitter = 0
+	y := New(Options{Home: t.TempDir(), Records: records, Events: events, Policy: &policy})
+	y.launch = m.launch
+	t.Cleanup(func() {
+		if err := y.Close(context.Background()); err != nil {
+			t.Errorf("Close: %v", err)
+		}
+		if m.alive() != 0 {
+			t.Errorf("%d instances are left after Close", m.alive())
+		}
+	})
+	return y, events
+}
+
+func open(t *testing.T, y *Yard) {
+	t.Helper()
+	if err := y.Open(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func state(t *testing.T, y *Yard, name string) core.State {
+	t.Helper()
+	a, err := y.App(ws, name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return a.Status
+}
+
+func expect[T comparable](t *testing.T, what string, got, want T) {
+	t.Helper()
+	if got != want {
+		t.Errorf("%s: got %v, want %v", what, got, want)
+	}
+}
+
+func expectEvents(t *testing.T, m *memoryEvents, want ...string) {
+	t.Helper()
+	if got := m.texts(); !slices.Equal(got, want) {
+		t.Errorf("events:\n got %q\nwant %q", got, want)
+	}
+}
+
+func TestAKilledAppGivesOneCrashedAndOneRecovered(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := &memoryApp{tools: []string{"echo"}}
+		y, events := yardOf(t, m, newMemoryRecords(record("notes", true)))
+		open(t, y)
+		synctest.Wait()
+		expect(t, "state after opening", state(t, y, "notes"), core.StateRunning)
+		m.kill()
+		synctest.Wait()
+		expect(t, "state after the kill", state(t, y, "notes"), core.StateRunning)
+		expectEvents(t, events, "bundle.crashed 1", "bundle.recovered")
+		for _, e := range events.all() {
+			expect(t, "the event's workspace", e.Workspace, ws)
+			expect(t, "time since the kill", time.Since(e.at), 0)
+		}
+		expect(t, "restart count", y.Health(ws)[0].RestartCount, 1)
+		expect(t, "instances", m.alive(), 1)
+	})
+}
+
+func TestAnAppThatAlwaysDiesIsDeadAfterThreeAttemptsAtTheTimesOfThePolicy(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := &memoryApp{tools: []string{"echo"}}
+		y, events := yardOf(t, m, newMemoryRecords(record("notes", true)))
+		open(t, y)
+		synctest.Wait()
+		m.set(func(m *memoryApp) { m.refuses = "the process exited with status 7" })
+		m.kill()
+		synctest.Wait()
+		expect(t, "state while attempts are left", state(t, y, "notes"), core.StateCrashed)
+		expect(t, "tools while crashed", len(y.Tools(ws)), 1)
+		wait(t.Context(), time.Minute)
+		expect(t, "state at the end", state(t, y, "notes"), core.StateDead)
+		expect(t, "tools when dead", len(y.Tools(ws)), 0)
+		expectEvents(t, events, "bundle.crashed 1", "bundle.crashed 2", "bundle.crashed 3", "bundle.dead")
+		starts := m.started()
+		if len(starts) != 4 {
+			t.Fatalf("started %d times, want once and three times again", len(starts))
+		}
+		for i, want := range []time.Duration{0, time.Second, 5 * time.Second} {
+			expect(t, "time of an attempt after the crash", starts[i+1].Sub(starts[0]), want)
+		}
+		dead, _ := events.all()[3].Data.(core.BundleDead)
+		if !strings.Contains(dead.Message, "3 restart attempts") || !strings.Contains(dead.Message, "status 7") {
+			t.Errorf("the message of bundle.dead cites neither the attempts nor the reason: %q", dead.Message)
+		}
+		expect(t, "restart count", y.Health(ws)[0].RestartCount, 3)
+	})
+}
+
+func TestACrashWithinTheHealthyTimeGoesOnCounting(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		up   time.Duration
+		want []string
+	}{
+		{"just recovered", 55 * time.Second, []string{"bundle.crashed 1", "bundle.recovered", "bundle.crashed 2", "bundle.recovered", "bundle.crashed 3", "bundle.recovered", "bundle.dead"}},
+		{"healthy again", time.Minute, []string{"bundle.crashed 1", "bundle.recovered", "bundle.crashed 1", "bundle.recovered", "bundle.crashed 1", "bundle.recovered", "bundle.crashed 1", "bundle.recovered"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				m := &memoryApp{}
+				y, events := yardOf(t, m, newMemoryRecords(record("notes", true)))
+				open(t, y)
+				synctest.Wait()
+				for range 4 {
+					wait(t.Context(), c.up)
+					m.kill()
+					synctest.Wait()
+					for state(t, y, "notes") == core.StateCrashed {
+						wait(t.Context(), 100*time.Millisecond)
+					}
+				}
+				expectEvents(t, events, c.want...)
+			})
+		})
+	}
+}
+
+func TestAnAppThatDoesNotComeUpWithTheServerIsRestartedLikeACrashedOne(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := &memoryApp{refuses: "the command is missing"}
+		y, events := yardOf(t, m, newMemoryRecords(record("notes", true)))
+		open(t, y)
+		synctest.Wait()
+		expect(t, "state", state(t, y, "notes"), core.StateCrashed)
+		m.set(func(m *memoryApp) { m.refuses = "" })
+		wait(t.Context(), 2*time.Second)
+		expect(t, "state", state(t, y, "notes"), core.StateRunning)
+		expectEvents(t, events, "bundle.crashed 1", "bundle.crashed 2", "bundle.recovered")
+	})
+}
+
+func TestAnAppThatWasStoppedStaysStopped(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := &memoryApp{}
+		records := newMemoryRecords(record("stopped", false), record("notes", true))
+		y, events := yardOf(t, m, records)
+		open(t, y)
+		synctest.Wait()
+		expect(t, "one that was stopped before", state(t, y, "stopped"), core.StateStopped)
+		m.set(func(m *memoryApp) { m.refuses = "no" })
+		m.kill()
+		wait(t.Context(), 500*time.Millisecond) // between the first attempt and the second
+		app, err := y.Stop(t.Context(), ws, "notes")
+		if err != nil {
+			t.Fatal(err)
+		}
+		expect(t, "answer of stop", app.Status, core.StateStopped)
+		wait(t.Context(), time.Hour)
+		expect(t, "state", state(t, y, "notes"), core.StateStopped)
+		expect(t, "starts", len(m.started()), 2)
+		expectEvents(t, events, "bundle.crashed 1", "bundle.crashed 2")
+		r, _ := records.get(ws, "notes")
+		expect(t, "what is recorded", r.Running, false)
+		expect(t, "state of health", y.Health(ws)[0].Uptime, 0)
+	})
+}
+
+func TestStartingADeadAppGivesItAllItsAttemptsAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := &memoryApp{refuses: "no"}
+		y, events := yardOf(t, m, newMemoryRecords(record("notes", true)))
+		open(t, y)
+		wait(t.Context(), time.Minute)
+		expect(t, "state", state(t, y, "notes"), core.StateDead)
+		_, err := y.Start(t.Context(), ws, "notes")
+		expect(t, "code of a start that fails", core.CodeOf(err), core.CodeStartFailed)
+		expect(t, "state after a start that failed", state(t, y, "notes"), core.StateDead)
+		m.set(func(m *memoryApp) { m.refuses = "" })
+		app, err := y.Start(t.Context(), ws, "notes")
+		if err != nil {
+			t.Fatal(err)
+		}
+		expect(t, "answer of start", app.Status, core.StateRunning)
+		m.set(func(m *memoryApp) { m.refuses = "again" })
+		m.kill()
+		wait(t.Context(), time.Minute)
+		expectEvents(t, events, "bundle.crashed 1", "bundle.crashed 2", "bundle.crashed 3", "bundle.dead",
+			"bundle.crashed 1", "bundle.crashed 2", "bundle.crashed 3", "bundle.dead")
+	})
+}
+
+func TestAStartThatIsWaitedForGivesWayToAStop(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := &memoryApp{hangs: true}
+		y, _ := yardOf(t, m, newMemoryRecords(record("notes", false)))
+		open(t, y)
+		started := make(chan error, 1)
+		go func() {
+			_, err := y.Start(t.Context(), ws, "notes")
+			started <- err
+		}()
+		synctest.Wait()
+		expect(t, "state", state(t, y, "notes"), core.StateStarting)
+		if _, err := y.Stop(t.Context(), ws, "notes"); err != nil {
+			t.Fatal(err)
+		}
+		expect(t, "code of the start", core.CodeOf(<-started), core.CodeStartFailed)
+		expect(t, "state", state(t, y, "notes"), core.StateStopped)
+	})
+}
+
+func TestAppsThatHangDoNotDelayTheOthers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		hanging, good := &memoryApp{hangs: true}, &memoryApp{}
+		var records []core.Installation
+		for _, name := range strings.Split("abcdefghijklmnop", "") {
+			records = append(records, record("hangs-"+name, true))
+		}
+		records = append(records, record("good", true))
+		y, _ := yardOf(t, good, newMemoryRecords(records...))
+		y.launch = func(ctx context.Context, r core.Installation, log hclog.Logger) (instance, error) {
+			if r.Name == "good" {
+				return good.launch(ctx, r, log)
+			}
+			return hanging.launch(ctx, r, log)
+		}
+		before := time.Now()
+		open(t, y)
+		expect(t, "time of Open", time.Since(before), 0)
+		wait(t.Context(), 4*time.Second+time.Millisecond) // two turns of eight hanging ones at the most
+		expect(t, "state of the good one", state(t, y, "good"), core.StateRunning)
+	})
+}
+
+func TestIllegalTransitionsAreRefused(t *testing.T) {
+	y, _ := yardOf(t, &memoryApp{}, newMemoryRecords())
+	states := []core.State{core.StateStarting, core.StateRunning, core.StateCrashed, core.StateDead, core.StateStopped}
+	for _, from := range states {
+		for _, to := range states {
+			a := y.newApp(record("notes", true))
+			v := *a.now.Load()
+			v.state = from
+			a.now.Store(&v)
+			legal := from == to || from.Can(to)
+			expect(t, string(from+" to "+to), a.become(to, nil), legal)
+			if !legal {
+				expect(t, "state after a refusal", a.now.Load().state, from)
+			}
+		}
+	}
+}
+
+func TestThePolicyIsThatOfTheContract(t *testing.T) {
+	for range 200 {
+		tries := attempts{policy: DefaultPolicy()}
+		for i, least := range []time.Duration{0, time.Second, 4 * time.Second} {
+			n, delay, ok := tries.next(0)
+			if !ok || n != i+1 || delay < least || delay > least+least/10 {
+				t.Fatalf("attempt %d: got %d after %v (%v), want %v and a tenth at most", i+1, n, delay, ok, least)
+			}
+		}
+		if _, _, ok := tries.next(59 * time.Second); ok {
+			t.Fatal("a fourth attempt within the healthy time")
+		}
+		if n, _, ok := tries.next(time.Minute); !ok || n != 1 {
+			t.Fatal("the counter does not start again after the healthy time")
+		}
+	}
+}
+
+func TestARecordThatCannotBeWrittenChangesNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := &memoryApp{}
+		records := newMemoryRecords(record("notes", true), record("off", false))
+		y, events := yardOf(t, m, records)
+		open(t, y)
+		synctest.Wait()
+		records.fill(true)
+		_, err := y.Stop(t.Context(), ws, "notes")
+		expect(t, "code of stop", core.CodeOf(err), core.CodeStopFailed)
+		expect(t, "state", state(t, y, "notes"), core.StateRunning)
+		_, err = y.Uninstall(t.Context(), ws, "notes")
+		expect(t, "code of uninstall", core.CodeOf(err), core.CodeUninstallFailed)
+		expect(t, "state", state(t, y, "notes"), core.StateRunning)
+		_, err = y.Start(t.Context(), ws, "off")
+		expect(t, "code of start", core.CodeOf(err), core.CodeStartFailed)
+		expect(t, "state", state(t, y, "off"), core.StateStopped)
+		_, err = y.Install(t.Context(), ws, InstallRequest{URL: "http://new.test/new"})
+		expect(t, "code of install", core.CodeOf(err), core.CodeInstallFailed)
+		if !errors.Is(err, errFull) {
+			t.Errorf("the cause is lost: %v", err)
+		}
+		records.fill(false)
+		expect(t, "apps", len(y.List(ws)), 2)
+		expect(t, "instances", m.alive(), 1)
+		expectEvents(t, events)
+	})
+}
