@@ -1,0 +1,90 @@
+package testenv
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"syscall"
+	"testing"
+)
+
+// Root is the folder of the repository.
+func Root(t testing.TB) string {
+	t.Helper()
+	dir, err := os.Getwd()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for ; ; dir = filepath.Dir(dir) {
+		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
+			return dir
+		}
+		if dir == filepath.Dir(dir) {
+			t.Fatal("no go.mod above the test's folder")
+		}
+	}
+}
+
+// Node is a folder whose node_modules hold what test/npm/package-lock.json names. The first test
+// that asks installs it; others, in other processes too, wait for that one.
+func Node(t testing.TB) string {
+	t.Helper()
+	from := filepath.Join(Root(t), "test", "npm")
+	lock, err := os.ReadFile(filepath.Join(from, "package-lock.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	digest := sha256.Sum256(lock)
+	dir := filepath.Join(Root(t), ".cache", "npm-"+hex.EncodeToString(digest[:6]))
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	defer lockFile(t, dir+".lock")()
+	complete := filepath.Join(dir, ".complete")
+	if _, err := os.Stat(complete); err == nil {
+		return dir
+	}
+	for _, name := range []string{"package.json", "package-lock.json"} {
+		if err := copyFile(filepath.Join(from, name), filepath.Join(dir, name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	npm := exec.CommandContext(t.Context(), "npm", "ci", "--no-audit", "--no-fund")
+	npm.Dir = dir
+	if out, err := npm.CombinedOutput(); err != nil {
+		t.Fatalf("npm ci in %s: %v\n%s", dir, err, out)
+	}
+	if err := os.WriteFile(complete, nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+// lockFile takes the lock that every process of this machine respects, and returns its release.
+func lockFile(t testing.TB, path string) func() {
+	t.Helper()
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o644)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for {
+		if err = syscall.Flock(int(f.Fd()), syscall.LOCK_EX); !errors.Is(err, syscall.EINTR) {
+			break
+		}
+	}
+	if err != nil {
+		t.Fatalf("lock %s: %v", path, err)
+	}
+	return func() { _ = f.Close() }
+}
+
+func copyFile(from, to string) error {
+	content, err := os.ReadFile(from)
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(to, content, 0o644)
+}

@@ -1,0 +1,70 @@
+package testenv
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+)
+
+// OpenIDProvider is oidc-provider, running; test/npm/oidc-provider.mjs says whom it knows.
+type OpenIDProvider struct {
+	Issuer string
+	in     io.Writer
+	out    *bufio.Scanner
+}
+
+// StartOpenIDProvider starts the provider until the test ends. callback is the redirect URI of its
+// public client "app".
+func StartOpenIDProvider(t testing.TB, callback string) *OpenIDProvider {
+	t.Helper()
+	script := filepath.Join(Root(t), "test", "npm", "oidc-provider.mjs")
+	cmd := exec.CommandContext(t.Context(), "node", script, callback)
+	cmd.Dir = Node(t)
+	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "NODE_ENV=production"}
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatalf("start node: %v", err)
+	}
+	t.Cleanup(func() {
+		_ = in.Close()
+		_ = cmd.Wait()
+	})
+	p := &OpenIDProvider{in: in, out: bufio.NewScanner(out)}
+	var first struct {
+		Issuer string `json:"issuer"`
+	}
+	p.read(t, &first)
+	p.Issuer = first.Issuer
+	return p
+}
+
+// Rotate gives the provider a new signing key; the old one is gone.
+func (p *OpenIDProvider) Rotate(t testing.TB) {
+	t.Helper()
+	if _, err := fmt.Fprintln(p.in, "rotate"); err != nil {
+		t.Fatal(err)
+	}
+	p.read(t, &struct{}{})
+}
+
+func (p *OpenIDProvider) read(t testing.TB, into any) {
+	t.Helper()
+	if !p.out.Scan() {
+		t.Fatalf("the provider ended early: %v", p.out.Err())
+	}
+	if err := json.Unmarshal(p.out.Bytes(), into); err != nil {
+		t.Fatalf("the provider printed %q: %v", p.out.Text(), err)
+	}
+}

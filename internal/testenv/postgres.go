@@ -1,0 +1,100 @@
+//go:build unix
+
+package testenv
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"os/user"
+	"path/filepath"
+	"strconv"
+	"syscall"
+	"testing"
+)
+
+// Postgres is a PostgreSQL cluster of the test's own. What it holds outlives Stop, Kill and Start.
+type Postgres struct {
+	*Server
+	Addr string // host:port
+	URL  string // of its one database, for its one user, who may do everything
+}
+
+// StartPostgres makes a PostgreSQL cluster and starts it; it ends with the test.
+func StartPostgres(t testing.TB) *Postgres {
+	t.Helper()
+	bin := postgresBin(t)
+	as := unprivileged(t)
+	// Not t.TempDir: its parent is closed to the user that PostgreSQL runs as.
+	dir, err := os.MkdirTemp("", "ropewalk-pg")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	if as != nil {
+		if err := os.Chown(dir, int(as.Uid), int(as.Gid)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	run := func(name string, args ...string) *exec.Cmd {
+		cmd := exec.Command(filepath.Join(bin, name), args...)
+		cmd.Dir, cmd.Env = dir, []string{"LC_ALL=C.UTF-8"}
+		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: as}
+		return cmd
+	}
+	data := filepath.Join(dir, "data")
+	if out, err := run("initdb", "-D", data, "-U", "ropewalk", "-A", "trust", "-E", "UTF8", "--no-sync").CombinedOutput(); err != nil {
+		t.Fatalf("initdb: %v\n%s", err, out)
+	}
+	for range attempts {
+		port := strconv.Itoa(freePort(t))
+		p := &Postgres{Addr: "127.0.0.1:" + port, URL: fmt.Sprintf("postgres://ropewalk@127.0.0.1:%s/postgres?sslmode=disable", port)}
+		p.Server = &Server{t: t, quit: syscall.SIGINT}
+		p.ready = func(ctx context.Context) bool {
+			return exec.CommandContext(ctx, filepath.Join(bin, "pg_isready"), "-q", "-h", "127.0.0.1", "-p", port).Run() == nil
+		}
+		p.command = func() *exec.Cmd {
+			return run("postgres", "-D", data, "-p", port, "-k", dir, "-c", "listen_addresses=127.0.0.1", "-c", "fsync=off")
+		}
+		t.Cleanup(p.Stop)
+		if p.start() {
+			return p
+		}
+		t.Logf("postgres did not start on port %s, trying another:\n%s", port, p.output)
+	}
+	t.Fatal("postgres did not start")
+	return nil
+}
+
+// postgresBin finds the newest PostgreSQL: Debian keeps the server's executables out of PATH.
+func postgresBin(t testing.TB) string {
+	t.Helper()
+	if path, err := exec.LookPath("initdb"); err == nil {
+		return filepath.Dir(path)
+	}
+	found, _ := filepath.Glob("/usr/lib/postgresql/*/bin/initdb")
+	if len(found) == 0 {
+		t.Fatal("this test needs a PostgreSQL server; install the Debian package postgresql (apt-get install postgresql)")
+	}
+	return filepath.Dir(found[len(found)-1])
+}
+
+// unprivileged is who PostgreSQL runs as when the test runs as root, which it refuses; else nil.
+func unprivileged(t testing.TB) *syscall.Credential {
+	t.Helper()
+	if os.Getuid() != 0 {
+		return nil
+	}
+	for _, name := range []string{"postgres", "nobody"} {
+		u, err := user.Lookup(name)
+		if err != nil {
+			continue
+		}
+		uid, _ := strconv.ParseUint(u.Uid, 10, 32)
+		gid, _ := strconv.ParseUint(u.Gid, 10, 32)
+		return &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}
+	}
+	t.Fatal("PostgreSQL refuses to run as root, and there is no user postgres or nobody to run it as")
+	return nil
+}

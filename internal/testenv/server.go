@@ -1,0 +1,135 @@
+//go:build unix
+
+package testenv
+
+import (
+	"bytes"
+	"context"
+	"net"
+	"os/exec"
+	"strconv"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// patience is how long a server may take to start or to end.
+const patience = 30 * time.Second
+
+// Server is a server process that a test started. Its methods are for one goroutine at a time.
+type Server struct {
+	t       testing.TB
+	command func() *exec.Cmd
+	ready   func(context.Context) bool
+	quit    syscall.Signal // asks it to end at once and in order
+
+	cmd    *exec.Cmd
+	output *output
+	ended  chan struct{}
+}
+
+// Start starts the server again after Stop or Kill, at the address it had, and waits until it answers.
+func (s *Server) Start() {
+	s.t.Helper()
+	if !s.start() {
+		s.t.Fatalf("%s did not start:\n%s", s.cmd.Path, s.output)
+	}
+}
+
+func (s *Server) start() bool {
+	s.t.Helper()
+	s.cmd, s.output, s.ended = s.command(), &output{}, make(chan struct{})
+	s.cmd.Stdout, s.cmd.Stderr = s.output, s.output
+	if err := s.cmd.Start(); err != nil {
+		s.t.Fatalf("start %s: %v", s.cmd.Path, err)
+	}
+	cmd, ended := s.cmd, s.ended
+	go func() {
+		defer close(ended)
+		_ = cmd.Wait()
+	}()
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	for !s.ready(ctx) {
+		select {
+		case <-ended:
+			return false
+		case <-ctx.Done():
+			s.Kill()
+			return false
+		case <-tick.C:
+		}
+	}
+	return true
+}
+
+// Stop ends the server in order and waits until it is gone. Stopping a stopped server does nothing.
+func (s *Server) Stop() { s.end(s.quit) }
+
+// Kill ends the server with SIGKILL and waits until it is gone.
+func (s *Server) Kill() { s.end(syscall.SIGKILL) }
+
+// Pause stops the server from answering, with its connections open, until Resume.
+func (s *Server) Pause() { _ = s.cmd.Process.Signal(syscall.SIGSTOP) }
+
+// Resume ends a Pause.
+func (s *Server) Resume() { _ = s.cmd.Process.Signal(syscall.SIGCONT) }
+
+func (s *Server) end(signal syscall.Signal) {
+	if s.cmd == nil || s.cmd.Process == nil {
+		return
+	}
+	select {
+	case <-s.ended:
+		return
+	default:
+	}
+	s.Resume()
+	_ = s.cmd.Process.Signal(signal)
+	timer := time.NewTimer(patience)
+	defer timer.Stop()
+	select {
+	case <-s.ended:
+	case <-timer.C:
+		_ = s.cmd.Process.Kill()
+		<-s.ended
+	}
+}
+
+// output keeps what the server said, for the failure message.
+type output struct {
+	mu  sync.Mutex
+	buf bytes.Buffer
+}
+
+func (o *output) Write(p []byte) (int, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.buf.Write(p)
+}
+
+func (o *output) String() string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.buf.String()
+}
+
+// freePort is a port that was free a moment ago. Another process may take it, so whoever starts a
+// server on it tries again with another when that fails.
+func freePort(t testing.TB) int {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatalf("find a free port: %v", err)
+	}
+	defer l.Close()
+	return l.Addr().(*net.TCPAddr).Port
+}
+
+func address(port int) string { return net.JoinHostPort("127.0.0.1", strconv.Itoa(port)) }
+
+// attempts is how often a port may have been taken by somebody else.
+const attempts = 5

@@ -1,0 +1,90 @@
+// A real OpenID provider on loopback for the tests: node oidc-provider.mjs, started in the folder
+// that holds node_modules. It prints one line, {"issuer": …}. A line "rotate" on stdin gives it a
+// new signing key; the end of stdin ends it.
+//
+// Clients: "app" (public, authorization code with PKCE) and "machine" (client credentials, secret
+// "machine-secret-0123456789"). Whoever logs in is alice, an admin of org_1; nobody is asked.
+import { generateKeyPairSync } from 'node:crypto';
+import { createServer } from 'node:http';
+import { createRequire } from 'node:module';
+import { createInterface } from 'node:readline';
+import { pathToFileURL } from 'node:url';
+
+console.info = console.warn = console.error; // the provider's notices; stdout is for answers
+
+const installed = createRequire(process.cwd() + '/').resolve('oidc-provider');
+const { Provider } = await import(pathToFileURL(installed));
+
+const callback = process.argv[2] ?? 'http://127.0.0.1:1/v1/auth/callback';
+let generation = 0;
+
+function signingKey() {
+  const { privateKey } = generateKeyPairSync('rsa', { modulusLength: 2048 });
+  return { ...privateKey.export({ format: 'jwk' }), kid: `key-${++generation}`, use: 'sig', alg: 'RS256' };
+}
+
+function build(issuer) {
+  const provider = new Provider(issuer, {
+    jwks: { keys: [signingKey()] },
+    cookies: { keys: ['a-key-for-cookies-of-a-test'] },
+    clients: [
+      {
+        client_id: 'app', application_type: 'native', token_endpoint_auth_method: 'none',
+        redirect_uris: [callback], response_types: ['code'], grant_types: ['authorization_code'],
+      },
+      {
+        client_id: 'machine', client_secret: 'machine-secret-0123456789',
+        redirect_uris: [], response_types: [], grant_types: ['client_credentials'],
+      },
+    ],
+    scopes: ['openid', 'profile', 'email', 'tools'],
+    claims: { openid: ['sub', 'org_id', 'roles'], profile: ['name'], email: ['email', 'email_verified'] },
+    conformIdTokenClaims: false,
+    pkce: { required: () => true },
+    features: {
+      devInteractions: { enabled: false },
+      clientCredentials: { enabled: true },
+      resourceIndicators: {
+        enabled: true,
+        getResourceServerInfo: (_, resource) => ({
+          scope: 'tools', audience: resource, accessTokenTTL: 600, accessTokenFormat: 'jwt', jwt: { sign: { alg: 'RS256' } },
+        }),
+      },
+    },
+    extraTokenClaims: () => ({ org_id: 'org_1', roles: ['staff-admin'] }),
+    findAccount: (_, id) => ({
+      accountId: id,
+      claims: () => ({ sub: id, name: 'Alice', email: 'alice@example.com', email_verified: true, org_id: 'org_1', roles: ['staff-admin'] }),
+    }),
+    interactions: { url: (_, interaction) => `/interaction/${interaction.uid}` },
+  });
+  const standard = provider.callback();
+  return async (req, res) => {
+    if (!req.url.startsWith('/interaction/')) return standard(req, res);
+    try {
+      await provider.interactionFinished(req, res, await consent(provider, await provider.interactionDetails(req, res)));
+    } catch (error) {
+      res.writeHead(500).end(String(error));
+    }
+  };
+}
+
+// consent answers every prompt as a willing alice would.
+async function consent(provider, { prompt, params }) {
+  if (prompt.name === 'login') return { login: { accountId: 'alice' } };
+  const grant = new provider.Grant({ accountId: 'alice', clientId: params.client_id });
+  grant.addOIDCScope(params.scope);
+  return { consent: { grantId: await grant.save() } };
+}
+
+let handle;
+const server = createServer((req, res) => handle(req, res));
+server.listen(0, '127.0.0.1', () => {
+  const issuer = `http://127.0.0.1:${server.address().port}`;
+  handle = build(issuer);
+  console.log(JSON.stringify({ issuer }));
+  createInterface({ input: process.stdin }).on('line', (line) => {
+    if (line === 'rotate') handle = build(issuer);
+    console.log(JSON.stringify({ done: line }));
+  }).on('close', () => process.exit(0));
+});
