@@ -2,17 +2,10 @@ package mcphttp
 
 import (
 	"bytes"
-	"context"
 	"sync/atomic"
-	"time"
 
 	"github.com/gofiber/fiber/v2"
-
-	"github.com/ropewalk/ropewalk/core/stream"
 )
-
-// keepAlive is how often a silent stream sends a comment, so that proxies keep it open.
-const keepAlive = 25 * time.Second
 
 // exchange is the answer to one POST: its responses, and before them whatever the calls send while
 // they run. It is plain JSON unless something must be sent before the last response.
@@ -60,41 +53,18 @@ func (x *exchange) ready() (streamed bool) {
 	}
 }
 
-// send writes the answer once it can be: with a Content-Length, or as a stream of events. A client
-// that leaves its stream does not cancel the calls; their responses are dropped (contract part 7).
-func (x *exchange) send(c *fiber.Ctx, streams *stream.Streams) error {
+// send writes the answer once it can be: with a Content-Length, or as a stream of events.
+func (x *exchange) send(c *fiber.Ctx) error {
 	c.Set(fiber.HeaderCacheControl, "no-cache, no-transform")
 	if x.ready() {
-		return streams.Open(c, stream.Answer, x.copyTo)
+		c.Set(fiber.HeaderContentType, "text/event-stream")
+		c.Set("X-Accel-Buffering", "no") // proxies that buffer would hold progress back
+		c.Context().SetBodyStream(newReply(x.queue, c.Context().Conn()), -1)
+		return nil
 	}
 	responses, _ := x.take()
 	if !x.batch && len(responses) == 1 {
 		return sendJSON(c, fiber.StatusOK, responses[0])
 	}
 	return sendJSON(c, fiber.StatusOK, append(append([]byte{'['}, bytes.Join(responses, []byte{','})...), ']'))
-}
-
-// copyTo writes a queue's messages as events until it is closed or the reader is gone.
-func (q *queue) copyTo(ctx context.Context, w *stream.Writer) {
-	beat := time.NewTicker(keepAlive)
-	defer beat.Stop()
-	for {
-		select {
-		case <-q.wake:
-		case <-beat.C:
-			_ = w.Comment() // a failure ends ctx
-			continue
-		case <-ctx.Done():
-			return
-		}
-		frames, open := q.take()
-		for _, frame := range frames {
-			if w.Event("message", frame) != nil {
-				return
-			}
-		}
-		if !open {
-			return
-		}
-	}
 }

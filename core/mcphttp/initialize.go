@@ -46,18 +46,18 @@ func (e *Endpoint) initialize(c *fiber.Ctx, caller core.Caller, m message) error
 func (e *Endpoint) open(caller core.Caller, m message) (*session, []byte, error) {
 	now := time.Now()
 	s := &session{
-		owner: caller, wire: newWire(rand.Text()), count: func(int) {},
+		owner: caller, wire: newWire(rand.Text()), count: e.live.finish,
 		calls: map[int64]*call{}, byID: map[string]int64{},
 	}
 	s.wire.write = s.write
 	s.record = sessionstore.Record{
 		ID: s.wire.id, Subject: caller.Subject, Issuer: caller.Issuer, WorkspaceID: caller.Workspace.ID, CreatedAt: now, LastAccessedAt: now,
 	}
-	peer, err := e.server.Connect(context.WithValue(e.root, sessionKey{}, s), s.wire, nil)
+	_, err := e.server.Connect(context.WithValue(e.root, sessionKey{}, s), s.wire, nil)
 	if err != nil {
+		e.live.finish(1)
 		return nil, nil, err
 	}
-	s.peer = peer
 	k := &call{id: m.id, caller: caller, params: m.params, out: newExchange(1, false)}
 	s.begin([]*call{k})
 	s.wire.put(&jsonrpc.Request{ID: number(k.number), Method: m.method, Params: m.params,
@@ -75,7 +75,6 @@ func (e *Endpoint) open(caller core.Caller, m message) (*session, []byte, error)
 		s.end()
 		return nil, nil, core.Wrap(core.CodeUnavailable, err, "the session store cannot be asked; try again")
 	}
-	s.count = e.live.finish
 	return s, answer, nil
 }
 

@@ -1,6 +1,11 @@
 package mcphttp
 
-import "time"
+import (
+	"context"
+	"time"
+
+	"github.com/ropewalk/ropewalk/core/stream"
+)
 
 // outlet is a session's GET stream: claimed while the request is handled, running once its
 // connection is taken over.
@@ -65,4 +70,26 @@ func (s *session) leave(out *outlet) {
 		s.outlet = nil
 	}
 	close(out.over)
+}
+
+// copyTo writes messages as events until the stream is closed or its reader is gone.
+func (out *outlet) copyTo(ctx context.Context, w *stream.Writer) {
+	beat := time.NewTicker(keepAlive)
+	defer beat.Stop()
+	for open := true; open; {
+		var frames [][]byte
+		select {
+		case <-out.wake:
+			frames, open = out.take()
+		case <-beat.C:
+			_ = w.Comment() // a failure ends ctx
+		case <-ctx.Done():
+			return
+		}
+		for _, frame := range frames {
+			if w.Event("message", frame) != nil {
+				return
+			}
+		}
+	}
 }

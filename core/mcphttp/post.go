@@ -136,7 +136,7 @@ func (e *Endpoint) deliver(c *fiber.Ctx, s *session, caller core.Caller, message
 		c.Status(fiber.StatusAccepted)
 		return nil
 	}
-	return x.send(c, e.streams)
+	return x.send(c)
 }
 
 // begin registers calls with the session and with the count a shutdown waits for.

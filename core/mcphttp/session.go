@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
-	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/ropewalk/ropewalk/core"
 	"github.com/ropewalk/ropewalk/plugins/sessionstore"
@@ -19,7 +18,6 @@ import (
 type session struct {
 	owner core.Caller // who opened it; requests carry their own caller
 	wire  *wire
-	peer  *mcp.ServerSession
 	count func(calls int) // tells the set that calls ended
 
 	mu      sync.Mutex

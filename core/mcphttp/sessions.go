@@ -31,7 +31,8 @@ func newSessions(limit int) *sessions {
 	return &sessions{max: limit, live: map[string]*session{}, drain: make(chan struct{})}
 }
 
-// reserve takes a place for a session that is about to be opened.
+// reserve takes a place for a session that is about to be opened, and counts its initialize as a
+// call in flight.
 func (l *sessions) reserve() *fault {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -42,6 +43,7 @@ func (l *sessions) reserve() *fault {
 		return busy(fiber.StatusTooManyRequests, "too many sessions are open on this server; close one or try again later", capRetry)
 	}
 	l.places++
+	l.calls++
 	return nil
 }
 

@@ -1,0 +1,367 @@
+package mcphttp
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/gofiber/fiber/v2"
+	"github.com/hashicorp/go-hclog"
+	"go.uber.org/goleak"
+
+	"github.com/ropewalk/ropewalk/core"
+	"github.com/ropewalk/ropewalk/core/config"
+	"github.com/ropewalk/ropewalk/core/link"
+	"github.com/ropewalk/ropewalk/core/tools"
+	"github.com/ropewalk/ropewalk/plugins/auth"
+	"github.com/ropewalk/ropewalk/plugins/sessionstore/memory"
+)
+
+func TestMain(m *testing.M) {
+	goleak.VerifyTestMain(m,
+		goleak.IgnoreAnyFunction("github.com/valyala/fasthttp.updateServerDate.func1"),    // one per process, for ever
+		goleak.IgnoreAnyFunction("github.com/valyala/fasthttp.(*workerPool).Start.func2"), // ends at its next tick, within 10 s
+	)
+}
+
+// hall is the tools room in memory: a few tools with known behaviour, the same in every workspace.
+type hall struct {
+	mu       sync.Mutex
+	listed   []tools.Listed
+	watchers map[int]func()
+	nextID   int
+	calls    atomic.Int64
+	release  chan struct{} // ends the tool that waits
+	started  chan string   // names of waiting tools that began
+	ended    chan error    // what ended a waiting tool
+}
+
+func newHall() *hall {
+	h := &hall{watchers: map[int]func(){}, release: make(chan struct{}), started: make(chan string, 4096), ended: make(chan error, 4096)}
+	for _, name := range []string{"echo", "progress", "wait", "fail", "panic", "away", "hidden"} {
+		full := "demo__" + name
+		h.listed = append(h.listed, tools.Listed{Name: full, Tool: core.Tool{Server: "demo", Name: name}, Raw: json.RawMessage(
+			`{"name":"` + full + `","title":"T","inputSchema":{"type":"object","x-unknown":12345678901234567890},"_meta":{"ui":{"resourceUri":"ui://demo/x"}},"execution":{"taskSupport":"optional"}}`)})
+	}
+	return h
+}
+
+func (h *hall) List(c core.Caller) []tools.Listed {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	var seen []tools.Listed
+	for _, t := range h.listed {
+		if t.Tool.Name != "hidden" || c.User.OrgRole.Admin() {
+			seen = append(seen, t)
+		}
+	}
+	return seen
+}
+
+func (h *hall) Watch(_ string, changed func()) func() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	id := h.nextID
+	h.nextID++
+	h.watchers[id] = changed
+	return func() {
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		delete(h.watchers, id)
+	}
+}
+
+func (h *hall) watched() int {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return len(h.watchers)
+}
+
+func (h *hall) changed() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, f := range h.watchers {
+		f()
+	}
+}
+
+func (h *hall) Call(ctx context.Context, c core.Caller, call tools.Call) (json.RawMessage, error) {
+	h.calls.Add(1)
+	switch call.Name {
+	case "demo__echo":
+		return echoed(c, call), nil
+	case "demo__progress":
+		token := progressToken(call.Meta)
+		var args struct{ Steps int }
+		_ = json.Unmarshal(call.Arguments, &args)
+		for i := range args.Steps {
+			call.Notify(link.Notification{Method: "notifications/progress", Params: json.RawMessage(
+				fmt.Sprintf(`{"progressToken":%s,"progress":%d,"message":%q,"total":1.50}`, token, i+1, c.Subject+"/"+c.Workspace.ID))})
+		}
+		return echoed(c, call), nil
+	case "demo__wait":
+		h.started <- call.Name
+		select {
+		case <-ctx.Done():
+			h.ended <- ctx.Err()
+			return nil, ctx.Err()
+		case <-h.release:
+			h.ended <- nil
+			return echoed(c, call), nil
+		}
+	case "demo__fail":
+		return nil, &link.RPCError{Code: -32042, Message: "open the page", Data: json.RawMessage(`{"elicitations":[{"n":12345678901234567890}]}`)}
+	case "demo__panic":
+		panic("the tool path broke")
+	case "demo__away":
+		return nil, core.Errorf(core.CodeUnavailable, "demo is restarting")
+	case "demo__hidden":
+		if !c.User.OrgRole.Admin() {
+			return nil, core.Errorf(core.CodeForbidden, "admins only")
+		}
+		return echoed(c, call), nil
+	}
+	return nil, core.Errorf(core.CodeToolNotFound, "there is no tool %q in this workspace", call.Name)
+}
+
+// echoed tells who called what, and keeps the raw arguments.
+func echoed(c core.Caller, call tools.Call) json.RawMessage {
+	args := call.Arguments
+	if args == nil {
+		args = json.RawMessage("{}")
+	}
+	return json.RawMessage(fmt.Sprintf(`{"content":[{"type":"text","text":%q,"annotations":{"priority":1.0}}],"structuredContent":{"big":12345678901234567890,"args":%s},"_meta":{"trace":"t"},"isError":false}`,
+		c.Subject+"/"+c.Workspace.ID, args))
+}
+
+func progressToken(meta json.RawMessage) string {
+	var m struct {
+		Token json.RawMessage `json:"progressToken"`
+	}
+	if json.Unmarshal(meta, &m) != nil || m.Token == nil {
+		return `"none"`
+	}
+	return string(m.Token)
+}
+
+// people is the access room in memory. A token is "<subject>"; every subject is a member of
+// ws_one, and of ws_<subject>.
+type people struct {
+	dev  bool
+	down atomic.Bool
+	meta atomic.Int64 // how often the provider's document was asked for
+}
+
+func (p *people) Dev() bool { return p.dev }
+
+func (p *people) MCP(_ context.Context, bearer string) (core.Identity, error) {
+	if p.down.Load() {
+		return core.Identity{}, core.Errorf(core.CodeUnavailable, "the identity provider is away").WithRetryAfter(1500 * time.Millisecond)
+	}
+	if strings.HasPrefix(bearer, "bad") {
+		return core.Identity{}, core.Errorf(core.CodeUnauthenticated, "no such token")
+	}
+	role := core.RoleMember
+	if bearer == "admin" {
+		role = core.RoleAdmin
+	}
+	return core.Identity{Issuer: "https://idp.test", Subject: bearer, User: core.User{ID: "usr_" + bearer, OrgRole: role}}, nil
+}
+
+func (p *people) Caller(_ context.Context, id core.Identity, workspace string) (core.Caller, error) {
+	if workspace != "ws_one" && workspace != "ws_two" && workspace != "ws_"+id.Subject && workspace != core.DefaultWorkspaceID {
+		return core.Caller{}, core.Errorf(core.CodeWorkspaceDenied, "you are not a member of this workspace")
+	}
+	return core.Caller{Identity: id, Workspace: core.Workspace{ID: workspace, Role: core.RoleMember}}, nil
+}
+
+func (p *people) Describe(context.Context) (auth.Description, error) {
+	if p.dev {
+		return auth.Description{}, core.Errorf(core.CodeNotFound, "no auth adapter is configured")
+	}
+	return auth.Description{Issuer: "https://idp.test", AuthorizationServers: []string{"https://idp.test"}}, nil
+}
+
+func (p *people) Metadata(context.Context) (json.RawMessage, error) {
+	p.meta.Add(1)
+	switch {
+	case p.dev:
+		return nil, core.Errorf(core.CodeNotFound, "no auth adapter is configured")
+	case p.down.Load():
+		return nil, core.Errorf(core.CodeUnavailable, "the identity provider is away")
+	}
+	return json.RawMessage(`{"issuer":"https://idp.test","x":1}`), nil
+}
+
+// rig is an endpoint on a Fiber app of its own, listening on loopback.
+type rig struct {
+	*testing.T
+	endpoint *Endpoint
+	hall     *hall
+	people   *people
+	store    *memory.Store
+	url      string
+	addr     string
+	client   *http.Client
+}
+
+func start(t *testing.T, change func(*Options)) *rig {
+	t.Helper()
+	r := &rig{T: t, hall: newHall(), people: &people{}, store: memory.New()}
+	o := Options{Tools: r.hall, Access: r.people, Store: r.store, Features: config.Features{}, Logger: hclog.NewNullLogger(), Version: "1.2.3"}
+	if change != nil {
+		change(&o)
+	}
+	r.hall, _ = o.Tools.(*hall)
+	r.people, _ = o.Access.(*people)
+	r.endpoint = New(o)
+	app := fiber.New(fiber.Config{DisableStartupMessage: true, BodyLimit: 64 << 20, IdleTimeout: 255 * time.Second})
+	r.endpoint.Mount(app)
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.addr = listener.Addr().String()
+	r.url = "http://" + r.addr
+	served := make(chan error, 1)
+	go func() { served <- app.Listener(listener) }()
+	transport := &http.Transport{MaxIdleConnsPerHost: 128}
+	r.client = &http.Client{Transport: transport}
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+		defer cancel()
+		if err := r.endpoint.Close(ctx); err != nil {
+			t.Errorf("Close: %v", err)
+		}
+		transport.CloseIdleConnections()
+		if err := app.ShutdownWithContext(ctx); err != nil {
+			t.Errorf("Shutdown: %v", err)
+		}
+		<-served
+	})
+	return r
+}
+
+// who is a client's identity: a token, a workspace, and once it has one, a session.
+type who struct{ token, workspace, session string }
+
+var alice = who{token: "alice", workspace: "ws_one"}
+
+// ask sends a request with the usual headers, changed by extra ("Name: value", or "-Name" to leave
+// one out).
+func (r *rig) ask(method string, w who, body string, extra ...string) *http.Response {
+	r.Helper()
+	req, err := http.NewRequestWithContext(r.Context(), method, r.url+"/mcp", strings.NewReader(body))
+	if err != nil {
+		r.Fatal(err)
+	}
+	req.Header.Set("Accept", "application/json, text/event-stream")
+	if method == http.MethodPost {
+		req.Header.Set("Content-Type", "application/json")
+	}
+	for name, value := range map[string]string{"Authorization": w.token, "X-Workspace-Id": w.workspace, "Mcp-Session-Id": w.session} {
+		if name == "Authorization" && value != "" {
+			value = "Bearer " + value
+		}
+		if value != "" {
+			req.Header.Set(name, value)
+		}
+	}
+	for _, e := range extra {
+		if name, ok := strings.CutPrefix(e, "-"); ok {
+			req.Header.Del(name)
+			continue
+		}
+		name, value, _ := strings.Cut(e, ": ")
+		if name == "Host" {
+			req.Host = value
+		} else {
+			req.Header.Set(name, value)
+		}
+	}
+	resp, err := r.client.Do(req)
+	if err != nil {
+		r.Fatal(err)
+	}
+	return resp
+}
+
+// say asks and reads the whole answer.
+func (r *rig) say(method string, w who, body string, extra ...string) (*http.Response, string) {
+	r.Helper()
+	resp := r.ask(method, w, body, extra...)
+	defer resp.Body.Close()
+	text, err := io.ReadAll(resp.Body)
+	if err != nil {
+		r.Fatal(err)
+	}
+	return resp, string(text)
+}
+
+func hello(version string) string {
+	return `{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"` + version + `","capabilities":{},"clientInfo":{"name":"probe","version":"9"}}}`
+}
+
+// join opens a session and returns w with it.
+func (r *rig) join(w who, version ...string) who {
+	r.Helper()
+	resp, body := r.say("POST", w, hello(append(version, "2025-11-25")[0]))
+	w.session = resp.Header.Get("Mcp-Session-Id")
+	if resp.StatusCode != 200 || w.session == "" {
+		r.Fatalf("initialize: %d %s", resp.StatusCode, body)
+	}
+	if resp, body := r.say("POST", w, `{"jsonrpc":"2.0","method":"notifications/initialized"}`); resp.StatusCode != 202 || body != "" {
+		r.Fatalf("initialized: %d %s", resp.StatusCode, body)
+	}
+	return w
+}
+
+func callBody(id any, tool, args string) string {
+	text, _ := json.Marshal(id)
+	return fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"method":"tools/call","params":{"name":%q,"arguments":%s}}`, text, tool, args)
+}
+
+func progressBody(id int, token string, steps int) string {
+	return fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":"demo__progress","arguments":{"steps":%d},"_meta":{"progressToken":%q}}}`, id, steps, token)
+}
+
+// events splits an event stream into its data.
+func events(body string) []string {
+	var all []string
+	for part := range strings.SplitSeq(body, "\n\n") {
+		var data []string
+		for line := range strings.SplitSeq(part, "\n") {
+			if text, ok := strings.CutPrefix(line, "data: "); ok {
+				data = append(data, text)
+			}
+		}
+		if data != nil {
+			all = append(all, strings.Join(data, "\n"))
+		}
+	}
+	return all
+}
+
+func compact(text string) string {
+	var b bytes.Buffer
+	if json.Compact(&b, []byte(text)) != nil {
+		return text
+	}
+	return b.String()
+}
+
+// in is the same rig under a subtest.
+func (r *rig) in(t *testing.T) *rig {
+	c := *r
+	c.T = t
+	return &c
+}

@@ -1,0 +1,326 @@
+package mcphttp
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/ropewalk/ropewalk/core"
+	"github.com/ropewalk/ropewalk/core/tools"
+)
+
+func TestInitializeNegotiatesEveryRevision(t *testing.T) {
+	r := start(t, nil)
+	for asked, want := range map[string]string{
+		"2024-11-05": "2024-11-05", "2025-03-26": "2025-03-26", "2025-06-18": "2025-06-18", "2025-11-25": "2025-11-25",
+		"2026-07-28": "2025-11-25", "1999-01-01": "2025-11-25",
+	} {
+		resp, body := r.say("POST", alice, hello(asked))
+		var answer struct {
+			ID     json.RawMessage
+			Result struct {
+				ProtocolVersion string
+				ServerInfo      struct{ Name, Version string }
+				Capabilities    map[string]map[string]any
+			}
+		}
+		if err := json.Unmarshal([]byte(body), &answer); err != nil {
+			t.Fatal(err, body)
+		}
+		got := answer.Result
+		if resp.StatusCode != 200 || got.ProtocolVersion != want || got.ServerInfo.Name != "ropewalk" || got.ServerInfo.Version != "1.2.3" || string(answer.ID) != "0" {
+			t.Errorf("asked for %s: %d %s", asked, resp.StatusCode, body)
+		}
+		if got.Capabilities["tools"]["listChanged"] != true || got.Capabilities["logging"] == nil {
+			t.Errorf("capabilities: %s", body)
+		}
+		if resp.Header.Get("Mcp-Session-Id") == "" || resp.Header.Get("Content-Length") == "" || resp.Header.Get("Content-Type") != "application/json" {
+			t.Errorf("headers: %v", resp.Header)
+		}
+	}
+}
+
+func TestTheSessionIDComesOnInitializeOnly(t *testing.T) {
+	r := start(t, nil)
+	w := r.join(alice)
+	for _, body := range []string{ping, callBody(1, "demo__echo", "{}"), `{"jsonrpc":"2.0","method":"notifications/initialized"}`} {
+		if resp, _ := r.say("POST", w, body); resp.Header.Get("Mcp-Session-Id") != "" {
+			t.Errorf("%s came with a session id", body)
+		}
+	}
+}
+
+func TestTransportRules(t *testing.T) {
+	r := start(t, nil)
+	w, old := r.join(alice), r.join(alice, "2025-03-26")
+	two := `[` + ping + `,{"jsonrpc":"2.0","id":8,"method":"ping"},{"jsonrpc":"2.0","method":"notifications/roots/list_changed"}]`
+	for _, tc := range []struct {
+		name   string
+		who    who
+		body   string
+		extra  []string
+		status int
+		want   string // the whole body when it starts with { or [, else a part of it
+	}{
+		{"a ping", w, ping, nil, 200, `{"jsonrpc":"2.0","id":7,"result":{}}`},
+		{"Accept by ranges", w, ping, []string{"Accept: application/*;q=0.9, TEXT/*"}, 200, ""},
+		{"Accept anything", w, ping, []string{"Accept: */*"}, 200, ""},
+		{"Accept without streams", w, ping, []string{"Accept: application/json"}, 406, "Accept"},
+		{"Accept without JSON", w, ping, []string{"Accept: text/event-stream"}, 406, "Accept"},
+		{"no Accept", w, ping, []string{"-Accept"}, 406, "Accept"},
+		{"Content-Type with a charset", w, ping, []string{"Content-Type: application/json; charset=utf-8"}, 200, ""},
+		{"another Content-Type", w, ping, []string{"Content-Type: text/plain"}, 415, "Content-Type"},
+		{"no Content-Type", w, ping, []string{"-Content-Type"}, 415, "Content-Type"},
+		{"a Content-Type that only starts right", w, ping, []string{"Content-Type: application/jsonx"}, 415, "Content-Type"},
+		{"a compressed body", w, ping, []string{"Content-Encoding: gzip"}, 415, "Content-Encoding"},
+		{"a supported revision in the header", w, ping, []string{"Mcp-Protocol-Version: 2025-06-18"}, 200, ""},
+		{"an unknown revision in the header", w, ping, []string{"Mcp-Protocol-Version: 1999-01-01"}, 400, "2025-11-25"},
+		{"the sessionless revision in a session", w, ping, []string{"Mcp-Protocol-Version: 2026-07-28"}, 400, "2025-11-25"},
+		{"not JSON", w, `{"jsonrpc":`, nil, 400, `{"jsonrpc":"2.0","error":{"code":-32700,"message":"the body is not valid JSON"},"id":null}`},
+		{"not JSON, without a session", alice, `nope`, nil, 400, `{"jsonrpc":"2.0","error":{"code":-32700,"message":"the body is not valid JSON"},"id":null}`},
+		{"an empty body", w, ``, nil, 400, "-32700"},
+		{"a second value after the first", w, ping + ping, nil, 400, "-32700"},
+		{"a request without a session", alice, ping, nil, 400, `{"jsonrpc":"2.0","error":{"code":-32000,"message":"this request needs a session: send initialize first, then the Mcp-Session-Id it answers with"},"id":null}`},
+		{"the newer revision's first request", alice, `{"jsonrpc":"2.0","id":1,"method":"server/discover","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28"}}}`, []string{"Mcp-Protocol-Version: 2026-07-28", "Mcp-Method: server/discover"}, 400, `"code":-32000`},
+		{"initialize in a batch", alice, `[` + hello("2025-03-26") + `]`, nil, 400, `"code":-32000`},
+		{"initialize twice", w, hello("2025-11-25"), nil, 200, `duplicate`},
+		{"an unknown method", w, `{"jsonrpc":"2.0","id":1,"method":"no/such"}`, nil, 200, `"code":-32601`},
+		{"an unknown notification", w, `{"jsonrpc":"2.0","method":"notifications/no/such"}`, nil, 202, ``},
+		{"a request without an id", w, `{"jsonrpc":"2.0","method":"tools/list"}`, nil, 400, `"code":-32600`},
+		{"a notification with an id", w, `{"jsonrpc":"2.0","id":1,"method":"notifications/initialized"}`, nil, 200, `"code":-32600`},
+		{"a null id", w, `{"jsonrpc":"2.0","id":null,"method":"ping"}`, nil, 400, `"code":-32600`},
+		{"an id that is an object", w, `{"jsonrpc":"2.0","id":{},"method":"ping"}`, nil, 400, `"code":-32600`},
+		{"ids come back as they were written", w, `{"jsonrpc":"2.0","id":9007199254740993.50,"method":"ping"}`, nil, 200, `{"jsonrpc":"2.0","id":9007199254740993.50,"result":{}}`},
+		{"string ids too", w, `{"jsonrpc":"2.0","id":"\u00e9\n","method":"ping"}`, nil, 200, `{"jsonrpc":"2.0","id":"\u00e9\n","result":{}}`},
+		{"another version of JSON-RPC", w, `{"jsonrpc":"1.0","id":1,"method":"ping"}`, nil, 400, `"code":-32600`},
+		{"a response nobody waits for", w, `{"jsonrpc":"2.0","id":99,"result":{}}`, nil, 202, ``},
+		{"a batch before 2025-06-18", old, two, nil, 200, `"id":8`},
+		{"a batch of notifications", old, `[{"jsonrpc":"2.0","method":"notifications/roots/list_changed"}]`, nil, 202, ``},
+		{"a batch of one answers an array", old, `[` + ping + `]`, nil, 200, `[{"jsonrpc":"2.0","id":7,"result":{}}]`},
+		{"an empty batch", old, `[]`, nil, 400, `"code":-32600`},
+		{"one id twice in a batch", old, `[` + ping + `,` + ping + `]`, nil, 400, `already in flight`},
+		{"a batch later", w, two, nil, 400, `"code":-32600`},
+		{"the log level", w, `{"jsonrpc":"2.0","id":1,"method":"logging/setLevel","params":{"level":"debug"}}`, nil, 200, `{"jsonrpc":"2.0","id":1,"result":{}}`},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			r := r.in(t)
+			resp, body := r.say("POST", tc.who, tc.body, tc.extra...)
+			whole := strings.HasPrefix(tc.want, "{") || strings.HasPrefix(tc.want, "[")
+			if resp.StatusCode != tc.status || whole && body != tc.want || !strings.Contains(body, tc.want) || tc.status == 202 && body != "" {
+				t.Errorf("got %d %s, want %d %s", resp.StatusCode, body, tc.status, tc.want)
+			}
+		})
+	}
+	if resp, body := r.say("GET", w, "", "Accept: application/json"); resp.StatusCode != 406 {
+		t.Errorf("GET without text/event-stream: %d %s", resp.StatusCode, body)
+	}
+}
+
+func TestNothingOfAToolIsLost(t *testing.T) {
+	r := start(t, nil)
+	w := r.join(alice)
+	_, body := r.say("POST", w, `{"jsonrpc":"2.0","id":"l","method":"tools/list"}`)
+	var raws []string
+	for _, listed := range r.hall.List(caller("alice", "ws_one")) {
+		raws = append(raws, string(listed.Raw))
+	}
+	if want := `{"jsonrpc":"2.0","id":"l","result":{"tools":[` + strings.Join(raws, ",") + `]}}`; body != want {
+		t.Errorf("got  %s\nwant %s", body, want)
+	}
+	_, body = r.say("POST", w, callBody("c", "demo__echo", `{"n":12345678901234567890,"s":"<&>","f":1.0}`))
+	want := `{"jsonrpc":"2.0","id":"c","result":{"content":[{"type":"text","text":"alice/ws_one","annotations":{"priority":1.0}}],"structuredContent":{"big":12345678901234567890,"args":{"n":12345678901234567890,"s":"<&>","f":1.0}},"_meta":{"trace":"t"},"isError":false}}`
+	if body != want {
+		t.Errorf("got  %s\nwant %s", body, want)
+	}
+}
+
+func TestFailuresOfCalls(t *testing.T) {
+	r := start(t, nil)
+	w := r.join(alice)
+	for _, tc := range []struct{ name, tool, want string }{
+		{"an unknown tool", "demo__nope", `{"jsonrpc":"2.0","error":{"code":-32602,"message":"Unknown tool: demo__nope"},"id":1}`},
+		{"a tool for others is as unknown", "demo__hidden", `{"jsonrpc":"2.0","error":{"code":-32602,"message":"Unknown tool: demo__hidden"},"id":1}`},
+		{"an app's own error passes unchanged", "demo__fail", `{"jsonrpc":"2.0","error":{"code":-32042,"message":"open the page","data":{"elicitations":[{"n":12345678901234567890}]}},"id":1}`},
+		{"a panic fails its call alone", "demo__panic", `{"jsonrpc":"2.0","error":{"code":-32603,"message":"internal error"},"id":1}`},
+		{"an app that is away", "demo__away", `{"jsonrpc":"2.0","error":{"code":-32000,"message":"demo is restarting","data":{"error":"unavailable"}},"id":1}`},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			r := r.in(t)
+			resp, body := r.say("POST", w, callBody(1, tc.tool, "{}"))
+			if resp.StatusCode != 200 || body != tc.want {
+				t.Errorf("got %d %s\nwant %s", resp.StatusCode, body, tc.want)
+			}
+		})
+	}
+	if _, body := r.say("POST", w, `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"arguments":{}}}`); !strings.Contains(body, "-32602") {
+		t.Errorf("a call without a name: %s", body)
+	}
+	if _, body := r.say("POST", w, callBody(2, "demo__echo", "{}")); !strings.Contains(body, "result") {
+		t.Errorf("the next call must succeed: %s", body)
+	}
+	admin := r.join(who{token: "admin", workspace: "ws_one"})
+	if _, body := r.say("POST", admin, callBody(2, "demo__hidden", "{}")); !strings.Contains(body, "result") {
+		t.Errorf("an admin may call it: %s", body)
+	}
+}
+
+func TestProgressComesBeforeTheResultAndInOrder(t *testing.T) {
+	r := start(t, nil)
+	w := r.join(alice)
+	resp, body := r.say("POST", w, progressBody(3, "tok", 200))
+	if ct := resp.Header.Get("Content-Type"); resp.StatusCode != 200 || ct != "text/event-stream" {
+		t.Fatalf("%d %s", resp.StatusCode, ct)
+	}
+	got := events(body)
+	if len(got) != 201 {
+		t.Fatalf("%d events: %s", len(got), body)
+	}
+	for i, text := range got[:200] {
+		want := fmt.Sprintf(`{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":"tok","progress":%d,"message":"alice/ws_one","total":1.50}}`, i+1)
+		if text != want {
+			t.Fatalf("event %d: %s, want %s", i, text, want)
+		}
+	}
+	if !strings.Contains(got[200], `"id":3,"result":{"content"`) {
+		t.Errorf("the last event is the result, got %s", got[200])
+	}
+	resp, body = r.say("POST", w, callBody(4, "demo__progress", `{"steps":5}`))
+	if resp.Header.Get("Content-Type") != "application/json" || resp.ContentLength != int64(len(body)) || strings.Contains(body, "progress\"") {
+		t.Errorf("who asked for no progress gets a plain answer: %v %s", resp.Header, body)
+	}
+}
+
+func TestABatchStreamsWhenOneOfItsCallsDoes(t *testing.T) {
+	r := start(t, nil)
+	w := r.join(alice, "2025-03-26")
+	_, body := r.say("POST", w, `[`+progressBody(1, "a", 2)+`,`+callBody(2, "demo__echo", "{}")+`]`)
+	got := events(body)
+	if len(got) != 4 {
+		t.Fatalf("%d events: %s", len(got), body)
+	}
+	if all := strings.Join(got, "\n"); !strings.Contains(all, `"id":1,"result"`) || !strings.Contains(all, `"id":2,"result"`) {
+		t.Errorf("both are answered: %s", all)
+	}
+}
+
+func TestADuplicateIDInFlightIsRefused(t *testing.T) {
+	r := start(t, nil)
+	w := r.join(alice)
+	first := make(chan string, 1)
+	go func() {
+		_, body := r.say("POST", w, callBody("same", "demo__wait", "{}"))
+		first <- body
+	}()
+	<-r.hall.started
+	resp, body := r.say("POST", w, callBody("same", "demo__echo", "{}"))
+	if resp.StatusCode != 400 || body != `{"jsonrpc":"2.0","error":{"code":-32600,"message":"a request with id \"same\" is already in flight"},"id":"same"}` {
+		t.Errorf("%d %s", resp.StatusCode, body)
+	}
+	close(r.hall.release)
+	if body := <-first; !strings.Contains(body, `"id":"same","result"`) {
+		t.Errorf("the first is not disturbed: %s", body)
+	}
+	if _, body := r.say("POST", w, callBody("same", "demo__echo", "{}")); !strings.Contains(body, "result") {
+		t.Errorf("afterwards the id is free: %s", body)
+	}
+}
+
+func TestCancellationReachesTheTool(t *testing.T) {
+	r := start(t, nil)
+	w, other := r.join(alice), r.join(alice)
+	for _, id := range []string{`"x"`, `12`} {
+		answer := make(chan string, 1)
+		go func() {
+			_, body := r.say("POST", w, `{"jsonrpc":"2.0","id":`+id+`,"method":"tools/call","params":{"name":"demo__wait"}}`)
+			answer <- body
+		}()
+		<-r.hall.started
+		cancel := `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":` + id + `,"reason":"enough"}}`
+		r.say("POST", other, cancel) // another session's id of the same spelling
+		r.say("POST", w, `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":"unknown"}}`)
+		select {
+		case body := <-answer:
+			t.Fatalf("cancelled by the wrong message: %s", body)
+		case <-time.After(50 * time.Millisecond):
+		}
+		if resp, _ := r.say("POST", w, cancel); resp.StatusCode != 202 {
+			t.Errorf("cancelled: %d", resp.StatusCode)
+		}
+		if err := <-r.hall.ended; err == nil {
+			t.Error("the tool must see its context end")
+		}
+		if body := <-answer; !strings.Contains(body, `"code":-32800`) {
+			t.Errorf("the POST ends with %s", body)
+		}
+	}
+}
+
+func TestADroppedPostDoesNotCancelTheTool(t *testing.T) {
+	r := start(t, nil)
+	w := r.join(alice)
+	conn := r.dial()
+	fmt.Fprint(conn, r.raw("POST", w, callBody(1, "demo__wait", "{}")))
+	<-r.hall.started
+	conn.Close()
+	if resp, _ := r.say("POST", w, ping); resp.StatusCode != 200 {
+		t.Errorf("ping: %d", resp.StatusCode)
+	}
+	close(r.hall.release)
+	if err := <-r.hall.ended; err != nil {
+		t.Errorf("the tool ended with %v", err)
+	}
+}
+
+func TestToolsListPages(t *testing.T) {
+	r := start(t, nil)
+	r.hall.mu.Lock()
+	r.hall.listed = nil
+	for i := range pageTools + 5 {
+		name := fmt.Sprintf("demo__t%04d", i)
+		r.hall.listed = append(r.hall.listed, tools.Listed{Name: name, Tool: core.Tool{Server: "demo", Name: name}, Raw: json.RawMessage(`{"name":"` + name + `"}`)})
+	}
+	r.hall.mu.Unlock()
+	w := r.join(alice)
+	var names []string
+	cursor := ""
+	for page := 0; page == 0 || cursor != ""; page++ {
+		params := "{}"
+		if cursor != "" {
+			params = `{"cursor":"` + cursor + `"}`
+		}
+		_, body := r.say("POST", w, `{"jsonrpc":"2.0","id":1,"method":"tools/list","params":`+params+`}`)
+		var answer struct {
+			Result struct {
+				Tools      []struct{ Name string }
+				NextCursor string
+			}
+		}
+		if err := json.Unmarshal([]byte(body), &answer); err != nil {
+			t.Fatal(err)
+		}
+		for _, tool := range answer.Result.Tools {
+			names = append(names, tool.Name)
+		}
+		if cursor = answer.Result.NextCursor; page > 2 {
+			t.Fatal("too many pages")
+		}
+	}
+	if len(names) != pageTools+5 || names[0] != "demo__t0000" || names[len(names)-1] != "demo__t2004" {
+		t.Errorf("%d names", len(names))
+	}
+	if _, body := r.say("POST", w, `{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{"cursor":"zzz"}}`); !strings.Contains(body, "-32602") {
+		t.Errorf("a cursor of nobody: %s", body)
+	}
+}
+
+func TestMethodsOtherThanTheThree(t *testing.T) {
+	r := start(t, nil)
+	for _, method := range []string{http.MethodPut, http.MethodPatch, http.MethodHead, http.MethodOptions} {
+		if resp, _ := r.say(method, alice, ""); resp.StatusCode != 405 || resp.Header.Get("Allow") != "GET, POST, DELETE" {
+			t.Errorf("%s: %d, Allow %q", method, resp.StatusCode, resp.Header.Get("Allow"))
+		}
+	}
+}

@@ -1,0 +1,451 @@
+package mcphttp
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+
+	"github.com/ropewalk/ropewalk/core"
+	"github.com/ropewalk/ropewalk/core/config"
+	"github.com/ropewalk/ropewalk/plugins"
+	"github.com/ropewalk/ropewalk/plugins/sessionstore"
+	"github.com/ropewalk/ropewalk/plugins/sessionstore/memory"
+)
+
+const (
+	notFoundBody    = `{"jsonrpc":"2.0","error":{"code":-32000,"message":"Session not found","data":{"reason":"not_found"}},"id":null}`
+	unavailableBody = `{"jsonrpc":"2.0","error":{"code":-32000,"message":"Session not found","data":{"reason":"unavailable"}},"id":null}`
+	ping            = `{"jsonrpc":"2.0","id":7,"method":"ping"}`
+)
+
+// flaky is a store that can be cut off.
+type flaky struct {
+	sessionstore.Store
+	down    atomic.Bool
+	touches atomic.Int64 // calls of Touch
+}
+
+func (f *flaky) err() error {
+	if f.down.Load() {
+		return fmt.Errorf("dial: %w", plugins.ErrUnavailable)
+	}
+	return nil
+}
+
+func (f *flaky) Put(ctx context.Context, rec sessionstore.Record, ttl time.Duration) error {
+	if err := f.err(); err != nil {
+		return err
+	}
+	return f.Store.Put(ctx, rec, ttl)
+}
+
+func (f *flaky) Get(ctx context.Context, id string) (sessionstore.Record, error) {
+	if err := f.err(); err != nil {
+		return sessionstore.Record{}, err
+	}
+	return f.Store.Get(ctx, id)
+}
+
+func (f *flaky) Touch(ctx context.Context, batch []sessionstore.Touch) error {
+	f.touches.Add(1)
+	if err := f.err(); err != nil {
+		return err
+	}
+	return f.Store.Touch(ctx, batch)
+}
+
+func (f *flaky) Delete(ctx context.Context, id string) error {
+	if err := f.err(); err != nil {
+		return err
+	}
+	return f.Store.Delete(ctx, id)
+}
+
+func TestAnotherCallersSessionAnswersLikeOneThatNeverWas(t *testing.T) {
+	r := start(t, nil)
+	owned := r.join(alice)
+	for _, tc := range []struct {
+		name string
+		who  who
+	}{
+		{"never existed", who{"alice", "ws_one", "AAAAAAAAAAAAAAAAAAAAAAAAAA"}},
+		{"another identity", who{"bob", "ws_one", owned.session}},
+		{"another workspace of the same identity", who{"alice", "ws_two", owned.session}},
+		{"an absurdly long id", who{"alice", "ws_one", strings.Repeat("A", 500)}},
+	} {
+		for _, method := range []string{"POST", "GET", "DELETE"} {
+			resp, body := r.say(method, tc.who, ping)
+			if resp.StatusCode != 404 || body != notFoundBody || resp.Header.Get("Content-Type") != "application/json" {
+				t.Errorf("%s, %s: %d %s", tc.name, method, resp.StatusCode, body)
+			}
+		}
+	}
+	if resp, _ := r.say("POST", owned, ping); resp.StatusCode != 200 {
+		t.Errorf("the owner's session must have stayed, got %d", resp.StatusCode)
+	}
+}
+
+func TestForeignAndUnknownSessionsAnswerAlikeWhileTheStoreIsAway(t *testing.T) {
+	store := &flaky{Store: memory.New()}
+	r := start(t, func(o *Options) { o.Store = store })
+	owned := r.join(alice)
+	store.down.Store(true)
+	for _, w := range []who{{"bob", "ws_one", owned.session}, {"bob", "ws_one", "AAAAAAAAAAAAAAAAAAAAAAAAAA"}} {
+		resp, body := r.say("POST", w, ping)
+		if resp.StatusCode != 503 || resp.Header.Get("Retry-After") == "" || strings.Contains(body, "reason") {
+			t.Errorf("%v: %d %s", w, resp.StatusCode, body)
+		}
+	}
+	if resp, _ := r.say("POST", owned, ping); resp.StatusCode != 200 {
+		t.Errorf("a live session goes on without the store, got %d", resp.StatusCode)
+	}
+	if resp, _ := r.say("POST", alice, hello("2025-11-25")); resp.StatusCode != 503 || resp.Header.Get("Retry-After") == "" {
+		t.Errorf("no session opens without a record, got %d", resp.StatusCode)
+	}
+	if resp, body := r.say("DELETE", owned, ""); resp.StatusCode != 200 || body != "" {
+		t.Errorf("DELETE: %d %s", resp.StatusCode, body)
+	}
+	store.down.Store(false)
+	if resp, body := r.say("POST", owned, ping); resp.StatusCode != 404 || body != notFoundBody {
+		t.Errorf("a session deleted while the store was away is gone at once: %d %s", resp.StatusCode, body)
+	}
+	r.endpoint.ledger.flush(t.Context())
+	if store.Store.(*memory.Store).Len() != 0 {
+		t.Error("the flush must have deleted the record")
+	}
+}
+
+func TestARecordWithoutATransportIsUnavailable(t *testing.T) {
+	store := memory.New()
+	before := start(t, func(o *Options) { o.Store = store })
+	after := start(t, func(o *Options) { o.Store = store })
+	w := before.join(alice)
+	if resp, body := after.say("POST", w, ping); resp.StatusCode != 404 || body != unavailableBody {
+		t.Errorf("on another process: %d %s", resp.StatusCode, body)
+	}
+	if resp, body := after.say("POST", who{"bob", "ws_one", w.session}, ping); resp.StatusCode != 404 || body != notFoundBody {
+		t.Errorf("for somebody else: %d %s", resp.StatusCode, body)
+	}
+	if err := before.endpoint.Close(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if _, body := after.say("POST", w, ping); body != unavailableBody {
+		t.Errorf("after a shutdown the record stays: %s", body)
+	}
+}
+
+func TestDeleteEndsASession(t *testing.T) {
+	r := start(t, nil)
+	w := r.join(alice)
+	if resp, body := r.say("DELETE", w, ""); resp.StatusCode != 200 || body != "" {
+		t.Errorf("DELETE: %d %q", resp.StatusCode, body)
+	}
+	for _, method := range []string{"POST", "GET", "DELETE"} {
+		if resp, body := r.say(method, w, ping); resp.StatusCode != 404 || body != notFoundBody {
+			t.Errorf("%s afterwards: %d %s", method, resp.StatusCode, body)
+		}
+	}
+	if r.store.Len() != 0 || r.hall.watched() != 0 {
+		t.Errorf("left behind: %d records, %d watches", r.store.Len(), r.hall.watched())
+	}
+	for _, method := range []string{"GET", "DELETE"} {
+		if resp, body := r.say(method, alice, ""); resp.StatusCode != 400 || !strings.Contains(body, "Mcp-Session-Id") {
+			t.Errorf("%s without a session id: %d %s", method, resp.StatusCode, body)
+		}
+	}
+}
+
+func TestDeleteAnswersTheCallsInFlight(t *testing.T) {
+	r := start(t, nil)
+	w := r.join(alice)
+	answer := make(chan string, 1)
+	go func() {
+		_, body := r.say("POST", w, callBody(5, "demo__wait", "{}"))
+		answer <- body
+	}()
+	<-r.hall.started
+	r.say("DELETE", w, "")
+	if body := <-answer; !strings.Contains(body, `"code":-32000`) || !strings.Contains(body, `"id":5`) {
+		t.Errorf("the call in flight got %s", body)
+	}
+	if err := <-r.hall.ended; err == nil {
+		t.Error("the tool must have been cancelled")
+	}
+}
+
+func TestTheRecordSaysWhoOpenedTheSession(t *testing.T) {
+	r := start(t, nil)
+	w := r.join(alice, "2025-06-18")
+	rec, err := r.store.Get(t.Context(), w.session)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if rec.CreatedAt.IsZero() || rec.LastAccessedAt.IsZero() || len(w.session) < 26 {
+		t.Errorf("record %+v", rec)
+	}
+	rec.CreatedAt, rec.LastAccessedAt = time.Time{}, time.Time{}
+	want := sessionstore.Record{ID: w.session, Subject: "alice", Issuer: "https://idp.test", WorkspaceID: "ws_one",
+		ProtocolVersion: "2025-06-18", ClientInfo: sessionstore.ClientInfo{Name: "probe", Version: "9"}}
+	if rec != want {
+		t.Errorf("got  %+v\nwant %+v", rec, want)
+	}
+}
+
+func TestTheCapIsExact(t *testing.T) {
+	r := start(t, func(o *Options) { o.MaxSessions = 100 })
+	const tries = 2000
+	var opened, refused atomic.Int64
+	var mu sync.Mutex
+	var ids []string
+	var group sync.WaitGroup
+	for range 64 {
+		group.Go(func() {
+			for range tries / 64 {
+				resp, body := r.say("POST", alice, hello("2025-11-25"))
+				switch {
+				case resp.StatusCode == 200:
+					opened.Add(1)
+					mu.Lock()
+					ids = append(ids, resp.Header.Get("Mcp-Session-Id"))
+					mu.Unlock()
+				case resp.StatusCode == 429 && resp.Header.Get("Retry-After") != "" && strings.Contains(body, "-32000") && resp.Header.Get("Mcp-Session-Id") == "":
+					refused.Add(1)
+				default:
+					t.Errorf("%d %s", resp.StatusCode, body)
+				}
+			}
+		})
+	}
+	group.Wait()
+	if opened.Load() != 100 || refused.Load() != tries/64*64-100 {
+		t.Errorf("%d opened, %d refused", opened.Load(), refused.Load())
+	}
+	for _, id := range ids {
+		r.say("DELETE", who{"alice", "ws_one", id}, "")
+	}
+	for range 100 {
+		r.join(alice)
+	}
+	// A failed initialize gives its place back.
+	r.say("DELETE", r.liveOne(), "")
+	for range 10 {
+		if resp, body := r.say("POST", alice, `{"jsonrpc":"2.0","id":1,"method":"initialize","params":[]}`); resp.StatusCode == 200 && strings.Contains(body, "result") {
+			t.Fatalf("a broken initialize opened a session: %s", body)
+		}
+	}
+	r.join(alice)
+}
+
+// liveOne is a session that is open.
+func (r *rig) liveOne() who {
+	return who{"alice", "ws_one", r.endpoint.live.all()[0].wire.id}
+}
+
+// still is an endpoint without a listener, for tests on the clock of synctest.
+func still(t *testing.T, store sessionstore.Store, ttl time.Duration) *Endpoint {
+	e := New(Options{Tools: newHall(), Access: &people{}, Store: store, Features: config.Features{}, Logger: hclog.NewNullLogger(), SessionTTL: ttl})
+	t.Cleanup(func() { _ = e.Close(context.Background()) })
+	return e
+}
+
+func caller(subject, workspace string) core.Caller {
+	return core.Caller{Identity: core.Identity{Issuer: "https://idp.test", Subject: subject}, Workspace: core.Workspace{ID: workspace}}
+}
+
+// admit opens a session without HTTP.
+func admit(t *testing.T, e *Endpoint, c core.Caller) *session {
+	t.Helper()
+	if f := e.live.reserve(); f != nil {
+		t.Fatal(f.message)
+	}
+	messages, _, f := parse([]byte(hello("2025-11-25")))
+	if f != nil {
+		t.Fatal(f.message)
+	}
+	s, _, err := e.open(c, messages[0])
+	if err != nil || !e.live.add(s) {
+		t.Fatal(err)
+	}
+	e.arm(s)
+	return s
+}
+
+func TestAnIdleSessionEndsExactlyAfterItsTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := memory.New()
+		e := still(t, store, time.Hour)
+		me := caller("alice", "ws_one")
+		s := admit(t, e, me)
+		id := s.wire.id
+		for range 5 {
+			<-time.After(59 * time.Minute)
+			if _, f := e.session(id, me); f != nil {
+				t.Fatal("each request starts the time anew")
+			}
+		}
+		<-time.After(time.Hour - time.Millisecond)
+		synctest.Wait()
+		if e.live.find(id) == nil {
+			t.Fatal("ended too early")
+		}
+		<-time.After(2 * time.Millisecond)
+		synctest.Wait()
+		if e.live.find(id) != nil {
+			t.Fatal("not ended after its time")
+		}
+		if f := e.absent(id, me); f.data.(map[string]string)["reason"] != reasonNotFound {
+			t.Errorf("evicted means not_found, got %v", f.data)
+		}
+		<-time.After(2 * flushInterval)
+		if store.Len() != 0 {
+			t.Error("the record must be deleted")
+		}
+		if e.live.places != 0 {
+			t.Errorf("%d places are still taken", e.live.places)
+		}
+	})
+}
+
+func TestASessionWithACallInFlightIsNotIdle(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e := still(t, memory.New(), time.Hour)
+		s := admit(t, e, caller("alice", "ws_one"))
+		k := &call{id: json.RawMessage("1"), out: newExchange(1, false)}
+		if f := e.begin(s, []*call{k}); f != nil {
+			t.Fatal(f.message)
+		}
+		<-time.After(5 * time.Hour)
+		synctest.Wait()
+		if e.live.find(s.wire.id) == nil {
+			t.Fatal("the session ended under its call")
+		}
+		s.answer(k.number, func(id json.RawMessage) []byte { return id })
+		<-time.After(time.Hour + time.Second)
+		synctest.Wait()
+		if e.live.find(s.wire.id) != nil {
+			t.Error("the session must end an hour after its last call")
+		}
+	})
+}
+
+func TestTouchesAreWrittenBehindInBatches(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := &flaky{Store: memory.New()}
+		e := still(t, store, time.Hour)
+		me := caller("alice", "ws_one")
+		var ids []string
+		for range 50 {
+			ids = append(ids, admit(t, e, me).wire.id)
+		}
+		<-time.After(flushInterval + time.Millisecond)
+		synctest.Wait()
+		before := store.touches.Load()
+		for range 100 {
+			for _, id := range ids {
+				if _, f := e.session(id, me); f != nil {
+					t.Fatal(f.message)
+				}
+			}
+		}
+		if store.touches.Load() != before {
+			t.Error("a request waited for the store")
+		}
+		at := time.Now()
+		<-time.After(2 * flushInterval)
+		synctest.Wait()
+		if n := store.touches.Load() - before; n != 1 {
+			t.Errorf("5000 touches took %d calls, want 1", n)
+		}
+		rec, err := store.Get(t.Context(), ids[0])
+		if err != nil || rec.LastAccessedAt.Before(at.Truncate(time.Millisecond)) {
+			t.Errorf("record %+v %v, want touched at %v", rec, err, at)
+		}
+	})
+}
+
+func TestTouchesSurviveAStoreThatIsAway(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := &flaky{Store: memory.New()}
+		e := still(t, store, time.Hour)
+		me := caller("alice", "ws_one")
+		id := admit(t, e, me).wire.id
+		store.down.Store(true)
+		<-time.After(30 * time.Minute)
+		e.session(id, me)
+		at := time.Now()
+		<-time.After(10 * time.Second)
+		store.down.Store(false)
+		<-time.After(2 * flushInterval)
+		synctest.Wait()
+		rec, err := store.Get(t.Context(), id)
+		if err != nil || !rec.LastAccessedAt.Equal(at.Truncate(time.Millisecond)) && !rec.LastAccessedAt.Equal(at) {
+			t.Errorf("record %+v %v, want touched at %v", rec, err, at)
+		}
+	})
+}
+
+func TestUseStoreTakesTheLiveSessionsAlong(t *testing.T) {
+	r := start(t, nil)
+	w := r.join(alice)
+	next := memory.New()
+	if err := r.endpoint.UseStore(t.Context(), next); err != nil {
+		t.Fatal(err)
+	}
+	rec, err := next.Get(t.Context(), w.session)
+	if err != nil || rec.Subject != "alice" {
+		t.Errorf("record %+v, %v", rec, err)
+	}
+	r.say("DELETE", w, "")
+	if next.Len() != 0 || r.store.Len() != 1 {
+		t.Errorf("the new store is used from now on: %d and %d records", next.Len(), r.store.Len())
+	}
+	w = r.join(alice)
+	bad := &flaky{Store: memory.New()}
+	bad.down.Store(true)
+	if err := r.endpoint.UseStore(t.Context(), bad); err == nil {
+		t.Error("a store that cannot be written must not be taken")
+	}
+	if _, err := next.Get(t.Context(), w.session); err != nil {
+		t.Errorf("the old store must have stayed: %v", err)
+	}
+}
+
+func TestCloseLetsCallsFinishAndRefusesNewOnes(t *testing.T) {
+	r := start(t, nil)
+	w := r.join(alice)
+	answer := make(chan string, 1)
+	go func() {
+		_, body := r.say("POST", w, callBody(1, "demo__wait", "{}"))
+		answer <- body
+	}()
+	<-r.hall.started
+	closed := make(chan error, 1)
+	go func() { closed <- r.endpoint.Close(t.Context()) }()
+	for { // until the shutdown has begun
+		resp, body := r.say("POST", alice, hello("2025-11-25"))
+		if resp.StatusCode == 503 {
+			break
+		}
+		if resp.StatusCode != 200 {
+			t.Fatalf("%d %s", resp.StatusCode, body)
+		}
+	}
+	if resp, _ := r.say("POST", w, ping); resp.StatusCode != 503 || resp.Header.Get("Retry-After") == "" {
+		t.Errorf("a new call during shutdown: %d", resp.StatusCode)
+	}
+	close(r.hall.release)
+	if body := <-answer; !strings.Contains(body, "alice/ws_one") {
+		t.Errorf("the call in flight got %s", body)
+	}
+	if err := <-closed; err != nil {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,204 @@
+package mcphttp
+
+import (
+	"bufio"
+	"fmt"
+	"net"
+	"net/http"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+const changedText = `{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}`
+
+// listen opens the session's GET stream; ends with its response's body.
+func (r *rig) listen(w who) (*http.Response, *bufio.Scanner) {
+	r.Helper()
+	resp := r.ask("GET", w, "")
+	if resp.StatusCode != 200 || resp.Header.Get("Content-Type") != "text/event-stream" {
+		r.Fatalf("GET: %d %v", resp.StatusCode, resp.Header)
+	}
+	return resp, bufio.NewScanner(resp.Body)
+}
+
+// next returns the data of the next event.
+func next(t *testing.T, lines *bufio.Scanner) string {
+	t.Helper()
+	for lines.Scan() {
+		if data, ok := strings.CutPrefix(lines.Text(), "data: "); ok {
+			return data
+		}
+	}
+	t.Fatalf("the stream ended: %v", lines.Err())
+	return ""
+}
+
+func TestAChangeOfToolsReachesTheGetStreamOnce(t *testing.T) {
+	r := start(t, nil)
+	w := r.join(alice)
+	resp, lines := r.listen(w)
+	defer resp.Body.Close()
+	for range 20 {
+		r.hall.changed()
+	}
+	if got := next(t, lines); got != changedText {
+		t.Errorf("got %s", got)
+	}
+	<-time.After(3 * debounce)
+	r.hall.changed()
+	if got := next(t, lines); got != changedText {
+		t.Errorf("got %s", got)
+	}
+	r.say("DELETE", w, "")
+	if rest := lines.Scan() && strings.HasPrefix(lines.Text(), "data"); rest {
+		t.Errorf("20 changes at once are one notification, got another: %s", lines.Text())
+	}
+}
+
+func TestAChangeWithoutAStreamIsToldWhenOneOpens(t *testing.T) {
+	r := start(t, nil)
+	w := r.join(alice)
+	r.hall.changed()
+	<-time.After(3 * debounce)
+	resp, lines := r.listen(w)
+	defer resp.Body.Close()
+	if got := next(t, lines); got != changedText {
+		t.Errorf("got %s", got)
+	}
+}
+
+func TestASessionHasOneGetStream(t *testing.T) {
+	r := start(t, nil)
+	w := r.join(alice)
+	first, _ := r.listen(w)
+	if resp, body := r.say("GET", w, ""); resp.StatusCode != 409 || !strings.Contains(body, "already open") {
+		t.Errorf("a second GET: %d %s", resp.StatusCode, body)
+	}
+	other, _ := r.listen(r.join(alice))
+	other.Body.Close()
+	first.Body.Close()
+	second, _ := r.listen(w)
+	second.Body.Close()
+}
+
+func TestDeleteEndsTheGetStream(t *testing.T) {
+	r := start(t, nil)
+	w := r.join(alice)
+	resp, lines := r.listen(w)
+	defer resp.Body.Close()
+	r.say("DELETE", w, "")
+	for lines.Scan() {
+	}
+	if err := lines.Err(); err != nil {
+		t.Errorf("the stream must end in an orderly way: %v", err)
+	}
+}
+
+func TestADroppedGetStreamIsReplacedAtOnceAndLeavesNothingBehind(t *testing.T) {
+	r := start(t, nil)
+	w := r.join(alice)
+	warm, _ := r.listen(w)
+	warm.Body.Close()
+	settle := func() int {
+		r.client.CloseIdleConnections()
+		for range 100 {
+			if len(r.endpoint.listening()) == 0 {
+				break
+			}
+			<-time.After(10 * time.Millisecond)
+		}
+		runtime.GC()
+		return runtime.NumGoroutine()
+	}
+	before := settle()
+	for i := range 100 {
+		conn := r.dial()
+		fmt.Fprint(conn, r.raw("GET", w, ""))
+		status, err := bufio.NewReader(conn).ReadString('\n')
+		if err != nil || !strings.Contains(status, " 200 ") {
+			t.Fatalf("GET %d after a drop: %q %v", i, status, err)
+		}
+		conn.Close()
+	}
+	if after := settle(); after > before+3 {
+		t.Errorf("%d goroutines before, %d after", before, after)
+	}
+}
+
+// listening are the sessions whose GET stream runs.
+func (e *Endpoint) listening() []*session {
+	var open []*session
+	for _, s := range e.live.all() {
+		s.mu.Lock()
+		if s.outlet != nil {
+			open = append(open, s)
+		}
+		s.mu.Unlock()
+	}
+	return open
+}
+
+func TestAReaderThatStallsIsCutAndNobodyWaitsForIt(t *testing.T) {
+	r := start(t, nil)
+	w := r.join(alice)
+	conn := r.dial()
+	defer conn.Close()
+	_ = conn.(*net.TCPConn).SetReadBuffer(4096)
+	fmt.Fprint(conn, r.raw("GET", w, ""))
+	if _, err := bufio.NewReaderSize(conn, 16).ReadString('\n'); err != nil {
+		t.Fatal(err)
+	}
+	s := r.endpoint.live.all()[0]
+	begin := time.Now()
+	frame := []byte(`"` + strings.Repeat("x", 64<<10) + `"`)
+	for range 1000 {
+		s.notify(frame)
+	}
+	if took := time.Since(begin); took > time.Second {
+		t.Errorf("the emitter waited %v", took)
+	}
+	for len(r.endpoint.listening()) > 0 {
+		if time.Since(begin) > 11*time.Second {
+			t.Fatal("not cut after 10 s")
+		}
+		<-time.After(50 * time.Millisecond)
+	}
+	again, _ := r.listen(w)
+	again.Body.Close()
+}
+
+// Alice and Bob call at the same time, in two workspaces, over shared connections. Each answer and
+// each progress event carries who called, and must reach its own caller.
+func TestAnswersAndProgressReachTheirOwnCaller(t *testing.T) {
+	r := start(t, func(o *Options) { o.MaxSessions = 100 })
+	pairs := []who{alice, {"bob", "ws_one", ""}, {"alice", "ws_two", ""}, {"bob", "ws_two", ""}}
+	var group sync.WaitGroup
+	for i := range 64 {
+		w := r.join(pairs[i%len(pairs)])
+		group.Go(func() {
+			for n := range 25 {
+				nonce := fmt.Sprintf("nonce-%d-%d", i, n)
+				me := w.token + "/" + w.workspace
+				_, body := r.say("POST", w, callBody(n, "demo__echo", `{"nonce":"`+nonce+`"}`)) // the ids of all sessions collide
+				if !strings.Contains(body, nonce) || !strings.Contains(body, `"`+me+`"`) {
+					t.Errorf("%s got %s", me, body)
+				}
+				_, body = r.say("POST", w, progressBody(n, nonce, 5))
+				got := events(body)
+				if len(got) != 6 {
+					t.Errorf("%s: %d events: %s", me, len(got), body)
+					continue
+				}
+				for _, text := range got[:5] {
+					if !strings.Contains(text, nonce) || !strings.Contains(text, me) {
+						t.Errorf("%s got %s", me, text)
+					}
+				}
+			}
+		})
+	}
+	group.Wait()
+}
