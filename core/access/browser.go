@@ -94,13 +94,14 @@ func (a *Access) BeginLogin(ctx context.Context, redirectURI, returnTo string) (
 // that is unknown, used, expired, of another browser, or from before the adapter was swapped is
 // core.CodeUnauthenticated, and so is a code that the provider refuses.
 func (a *Access) FinishLogin(ctx context.Context, answer LoginAnswer) (token, returnTo string, err error) {
-	provider, err := a.gate.Load().loginPower(ctx)
+	g := a.gate.Load()
+	provider, err := g.loginPower(ctx)
 	if err != nil {
 		return "", "", err
 	}
 	login, ok := a.pending.take(answer.State)
 	binding := fingerprintOf(answer.Binding)
-	if !ok || login.gate != a.gate.Load() || answer.Code == "" || subtle.ConstantTimeCompare(binding[:], login.binding[:]) != 1 {
+	if !ok || login.gate != g || answer.Code == "" || subtle.ConstantTimeCompare(binding[:], login.binding[:]) != 1 {
 		return "", "", unauthenticated()
 	}
 	said, err := guarded(func() (auth.Identity, error) {
@@ -116,10 +117,10 @@ func (a *Access) FinishLogin(ctx context.Context, answer LoginAnswer) (token, re
 		a.log.Info("A browser login failed.", "error", err)
 		return "", "", loginFailed(err)
 	}
-	if login.gate != a.gate.Load() {
+	if g != a.gate.Load() {
 		return "", "", unauthenticated()
 	}
-	token, err = a.newLogin(ctx, id, login.gate.key.print())
+	token, err = a.newLogin(ctx, id, g.key.print())
 	return token, login.returnTo, err
 }
 

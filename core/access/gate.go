@@ -2,7 +2,7 @@ package access
 
 import (
 	"context"
-	"sync"
+	"sync/atomic"
 	"time"
 
 	lru "github.com/hashicorp/golang-lru/v2"
@@ -34,9 +34,7 @@ type gate struct {
 	verified  *lru.Cache[fingerprint, verified]
 	refused   *lru.Cache[fingerprint, time.Time]
 	flights   singleflight.Group // verifications under way, by token
-
-	mu    sync.Mutex
-	about *auth.Description
+	about     atomic.Pointer[auth.Description]
 }
 
 // verified is a token that the adapter found good.
@@ -57,17 +55,15 @@ func newGate(s Settings) *gate {
 	return g
 }
 
-// describe asks the adapter once what it is set up for.
+// describe asks the adapter what it is set up for, until it has answered once.
 func (g *gate) describe(ctx context.Context) (auth.Description, error) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if g.about != nil {
-		return *g.about, nil
+	if known := g.about.Load(); known != nil {
+		return *known, nil
 	}
 	about, err := g.adapter.Describe(ctx)
 	if err != nil {
 		return auth.Description{}, unavailable(err)
 	}
-	g.about = &about
+	g.about.Store(&about)
 	return about, nil
 }

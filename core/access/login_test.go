@@ -1,0 +1,281 @@
+package access
+
+import (
+	"crypto/sha256"
+	"encoding/base64"
+	"net/url"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/ropewalk/ropewalk/core"
+)
+
+func challengeOf(verifier string) string {
+	sum := sha256.Sum256([]byte(verifier))
+	return base64.RawURLEncoding.EncodeToString(sum[:])
+}
+
+func TestACookieIsBoughtWithTheKeyAndEndsWithLogout(t *testing.T) {
+	a, _ := newAccess(t, testKey, nil)
+	for _, wrong := range []string{"", "wrong", testKey + " "} {
+		if _, err := a.Login(t.Context(), wrong); core.CodeOf(err) != core.CodeUnauthenticated {
+			t.Errorf("login with %q: %v", wrong, err)
+		}
+	}
+	token, err := a.Login(t.Context(), testKey)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if strings.Contains(token, testKey) || len(token) < 43 {
+		t.Errorf("the token is not opaque or too short: %d characters", len(token))
+	}
+	want(t, "the cookie", outcome(a.API(t.Context(), "", token)), "owner")
+	want(t, "a changed cookie", outcome(a.API(t.Context(), "", token+"x")), "unauthenticated")
+	want(t, "a huge cookie", outcome(a.API(t.Context(), "", strings.Repeat("x", 1<<20))), "unauthenticated")
+	want(t, "the cookie as a bearer for /mcp", outcome(a.MCP(t.Context(), token)), "unauthenticated")
+	if err := a.Logout(t.Context(), token); err != nil {
+		t.Fatal(err)
+	}
+	want(t, "after logout", outcome(a.API(t.Context(), "", token)), "unauthenticated")
+	if err := a.Logout(t.Context(), token); err != nil {
+		t.Errorf("logging out twice: %v", err)
+	}
+}
+
+func TestTheStoreHoldsNoTokenAndNoKey(t *testing.T) {
+	a, state := newAccess(t, testKey, nil)
+	token, err := a.Login(t.Context(), testKey)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := state.Cookie(t.Context(), fingerprintOf(token).String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, secret := range []string{token, testKey, fingerprintOf(testKey).String()} {
+		if strings.Contains(c.Hash+c.KeyPrint, secret) {
+			t.Errorf("the store holds %q", secret)
+		}
+	}
+	if left := time.Until(c.ExpiresAt); left > cookieLife || left < cookieLife-time.Minute {
+		t.Errorf("the login lasts %v", left)
+	}
+}
+
+func TestAnotherKeyEndsEveryCookie(t *testing.T) {
+	p := newProvider("https://idp")
+	a, _ := newAccess(t, testKey, p)
+	byKey, err := a.Login(t.Context(), testKey)
+	if err != nil {
+		t.Fatal(err)
+	}
+	byProvider := browserLogin(t, a, "alice")
+	want(t, "by key", outcome(a.API(t.Context(), "", byKey)), "owner")
+	want(t, "by provider", outcome(a.API(t.Context(), "", byProvider)), "alice")
+	a.Reload(Settings{APIKey: "another key entirely", Adapter: p})
+	want(t, "by key, after rotation", outcome(a.API(t.Context(), "", byKey)), "unauthenticated")
+	want(t, "by provider, after rotation", outcome(a.API(t.Context(), "", byProvider)), "unauthenticated")
+}
+
+func TestALoginOfDevModeOpensNothingLater(t *testing.T) {
+	a, _ := newAccess(t, "", nil)
+	token, err := a.Login(t.Context(), "whatever")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, s := range map[string]Settings{"a key": {APIKey: testKey}, "an adapter": {Adapter: newProvider("https://idp")}, "nothing": {}} {
+		a.Reload(s)
+		want(t, name, outcome(a.API(t.Context(), "", token)), "unauthenticated")
+	}
+}
+
+func TestACookieCountsWhileItsProviderIsTheConfiguredOne(t *testing.T) {
+	p := newProvider("https://idp")
+	a, state := newAccess(t, "", p)
+	token := browserLogin(t, a, "alice")
+	want(t, "at first", outcome(a.API(t.Context(), "", token)), "alice")
+	a.SetAdapter(newProvider("https://idp"))
+	want(t, "another adapter for the same issuer", outcome(a.API(t.Context(), "", token)), "alice")
+	a.SetAdapter(newProvider("https://other"))
+	want(t, "another issuer", outcome(a.API(t.Context(), "", token)), "unauthenticated")
+
+	away := newProvider("https://idp")
+	away.away = true
+	a.SetAdapter(away)
+	want(t, "an adapter that cannot say its issuer", outcome(a.API(t.Context(), "", token)), "unavailable")
+	a.SetAdapter(p)
+	state.fail.Store(true)
+	want(t, "a store that cannot be read", outcome(a.API(t.Context(), "", token)), "unavailable")
+}
+
+func TestABrowserLoginEndsInACookieAndThePathItBeganAt(t *testing.T) {
+	p := newProvider("https://idp")
+	a, _ := newAccess(t, "", p)
+	start, err := a.BeginLogin(t.Context(), "https://base/v1/auth/callback", "/apps?x=1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s := p.starts[0]; start.URL != "https://idp/authorize?state="+s.State || s.RedirectURI != "https://base/v1/auth/callback" ||
+		len(s.CodeChallenge) != 43 || s.Nonce == "" || s.State == s.Nonce {
+		t.Errorf("the provider was asked %+v for %s", s, start.URL)
+	}
+	token, returnTo, err := a.FinishLogin(t.Context(), LoginAnswer{State: stateOf(t, start), Code: "code-of-alice", Binding: start.Binding})
+	if err != nil || returnTo != "/apps?x=1" {
+		t.Fatalf("got %q, %v", returnTo, err)
+	}
+	want(t, "the cookie", outcome(a.API(t.Context(), "", token)), "alice")
+	_, _, err = a.FinishLogin(t.Context(), LoginAnswer{State: stateOf(t, start), Code: "code-of-alice", Binding: start.Binding})
+	want(t, "the same state again", string(core.CodeOf(err)), "unauthenticated")
+}
+
+func TestABrowserLoginThatIsNotTheOneThatBeganFails(t *testing.T) {
+	cases := map[string]struct {
+		spoil func(a *Access, p *provider, answer *LoginAnswer)
+		want  core.Code
+	}{
+		"an unknown state":      {func(_ *Access, _ *provider, l *LoginAnswer) { l.State = "made-up" }, core.CodeUnauthenticated},
+		"no state":              {func(_ *Access, _ *provider, l *LoginAnswer) { l.State = "" }, core.CodeUnauthenticated},
+		"another browser":       {func(_ *Access, _ *provider, l *LoginAnswer) { l.Binding = "other" }, core.CodeUnauthenticated},
+		"no code":               {func(_ *Access, _ *provider, l *LoginAnswer) { l.Code = "" }, core.CodeUnauthenticated},
+		"a refused code":        {func(_ *Access, _ *provider, l *LoginAnswer) { l.Code = "bad" }, core.CodeUnauthenticated},
+		"a swap in between":     {func(a *Access, p *provider, _ *LoginAnswer) { a.SetAdapter(p) }, core.CodeUnauthenticated},
+		"a provider away":       {func(_ *Access, p *provider, _ *LoginAnswer) { p.away = true }, core.CodeUnavailable},
+		"an adapter taken away": {func(a *Access, _ *provider, _ *LoginAnswer) { a.SetAdapter(nil) }, core.CodeNotConfigured},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			p := newProvider("https://idp")
+			a, _ := newAccess(t, "", p)
+			start, err := a.BeginLogin(t.Context(), "https://base/v1/auth/callback", "/")
+			if err != nil {
+				t.Fatal(err)
+			}
+			answer := LoginAnswer{State: stateOf(t, start), Code: "code-of-alice", Binding: start.Binding}
+			c.spoil(a, p, &answer)
+			token, _, err := a.FinishLogin(t.Context(), answer)
+			if core.CodeOf(err) != c.want || token != "" {
+				t.Errorf("got %q, %v, want %s", token, err, c.want)
+			}
+		})
+	}
+}
+
+func TestABrowserLoginExpiresAfterTenMinutes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := New(Options{Adapter: newProvider("https://idp"), Users: memory{}})
+		start, err := a.BeginLogin(t.Context(), "https://base/v1/auth/callback", "/")
+		if err != nil {
+			t.Fatal(err)
+		}
+		<-time.After(pendingLife)
+		_, _, err = a.FinishLogin(t.Context(), LoginAnswer{State: stateOf(t, start), Code: "code-of-alice", Binding: start.Binding})
+		want(t, "ten minutes later", string(core.CodeOf(err)), "unauthenticated")
+	})
+}
+
+func TestOfTwoAnswersWithOneStateOneCounts(t *testing.T) {
+	a, _ := newAccess(t, "", newProvider("https://idp"))
+	start, err := a.BeginLogin(t.Context(), "https://base/v1/auth/callback", "/")
+	if err != nil {
+		t.Fatal(err)
+	}
+	results := make([]error, 8)
+	var wg sync.WaitGroup
+	for i := range results {
+		wg.Go(func() {
+			_, _, results[i] = a.FinishLogin(t.Context(), LoginAnswer{State: stateOf(t, start), Code: "code-of-alice", Binding: start.Binding})
+		})
+	}
+	wg.Wait()
+	good := 0
+	for _, err := range results {
+		if err == nil {
+			good++
+		}
+	}
+	if good != 1 {
+		t.Errorf("%d answers counted", good)
+	}
+}
+
+func TestNoLoginWithoutAnAdapterThatCan(t *testing.T) {
+	cannot := newProvider("https://idp")
+	cannot.login = false
+	a, _ := newAccess(t, testKey, nil)
+	b, _ := newAccess(t, "", cannot)
+	for _, x := range []*Access{a, b} {
+		_, err := x.BeginLogin(t.Context(), "https://base/v1/auth/callback", "/")
+		want(t, "begin", string(core.CodeOf(err)), "not_configured")
+		_, _, err = x.FinishLogin(t.Context(), LoginAnswer{State: "s", Code: "c"})
+		want(t, "finish", string(core.CodeOf(err)), "not_configured")
+	}
+}
+
+func TestABrowserComesBackToThisServerOnly(t *testing.T) {
+	for given, want := range map[string]string{
+		"/": "/", "/apps?x=1#y": "/apps?x=1#y", "": "/", "apps": "/", "//evil.example": "/", `/\evil.example`: "/",
+		"https://evil.example": "/", "/\t/evil.example": "/", "/a\r\nSet-Cookie: x": "/", "javascript:alert(1)": "/",
+	} {
+		if got := localPath(given); got != want {
+			t.Errorf("localPath(%q) = %q, want %q", given, got, want)
+		}
+	}
+}
+
+func TestLoginAttemptsAreLimitedPerClient(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := New(Options{APIKey: testKey})
+		for i := range 1000 {
+			err := a.AllowLogin("203.0.113.7")
+			if refused := err != nil; refused != (i >= attemptBurst) {
+				t.Fatalf("attempt %d: %v", i+1, err)
+			}
+		}
+		err := a.AllowLogin("203.0.113.7").(*core.Error)
+		if err.Code != core.CodeRateLimited || err.RetryAfter <= 0 || err.RetryAfter > attemptEvery {
+			t.Errorf("got %v, retry after %v", err, err.RetryAfter)
+		}
+		if err := a.AllowLogin("203.0.113.8"); err != nil {
+			t.Errorf("another client is locked out: %v", err)
+		}
+		<-time.After(err.RetryAfter)
+		if err := a.AllowLogin("203.0.113.7"); err != nil {
+			t.Errorf("after waiting as told: %v", err)
+		}
+	})
+}
+
+func TestAddressesOfOneNetworkAreOneClient(t *testing.T) {
+	for given, want := range map[string]string{
+		"203.0.113.7": "203.0.113.7", "::ffff:203.0.113.7": "203.0.113.7", "2001:db8:1:2:3::4": "2001:db8:1:2::/64", "unknown": "unknown",
+	} {
+		if got := network(given); got != want {
+			t.Errorf("network(%q) = %q, want %q", given, got, want)
+		}
+	}
+}
+
+func browserLogin(t *testing.T, a *Access, subject string) string {
+	t.Helper()
+	start, err := a.BeginLogin(t.Context(), "https://base/v1/auth/callback", "/")
+	if err != nil {
+		t.Fatal(err)
+	}
+	token, _, err := a.FinishLogin(t.Context(), LoginAnswer{State: stateOf(t, start), Code: "code-of-" + subject, Binding: start.Binding})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return token
+}
+
+func stateOf(t *testing.T, start LoginStart) string {
+	t.Helper()
+	u, err := url.Parse(start.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return u.Query().Get("state")
+}

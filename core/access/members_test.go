@@ -1,0 +1,188 @@
+package access
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/ropewalk/ropewalk/core"
+)
+
+func TestWhoIsInWhichWorkspace(t *testing.T) {
+	p := newProvider("https://idp", "member", "added")
+	admin := p.identity("admin")
+	admin.OrgRole = "admin"
+	p.tokens["token-of-admin"] = admin
+	a, state := newAccess(t, testKey, p)
+	added, err := a.MCP(t.Context(), "token-of-added")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := state.PutMember(t.Context(), core.DefaultWorkspaceID, added.User.ID, core.RoleMember); err != nil {
+		t.Fatal(err)
+	}
+	cases := []struct{ who, bearer, first, inDefault string }{
+		{"the holder of the key", testKey, "ws_default:admin", "admin"},
+		{"an admin of the organization", "token-of-admin", "ws_default:admin", "admin"},
+		{"a member of the organization", "token-of-member", "personal:admin", "workspace_access_denied"},
+		{"a member who was added", "token-of-added", "ws_default:member", "member"},
+	}
+	for _, c := range cases {
+		t.Run(c.who, func(t *testing.T) {
+			id, err := a.API(t.Context(), c.bearer, "")
+			if err != nil {
+				t.Fatal(err)
+			}
+			caller, err := a.Caller(t.Context(), id, "")
+			if err != nil {
+				t.Fatal(err)
+			}
+			first := caller.Workspace
+			if first.ID != core.DefaultWorkspaceID {
+				first.ID = "personal"
+			}
+			want(t, "without a workspace id", first.ID+":"+string(first.Role), c.first)
+			if caller.Identity != id {
+				t.Error("the caller is somebody else")
+			}
+			caller, err = a.Caller(t.Context(), id, core.DefaultWorkspaceID)
+			got := string(caller.Workspace.Role)
+			if err != nil {
+				got = string(core.CodeOf(err))
+			}
+			want(t, "in the default workspace", got, c.inDefault)
+		})
+	}
+}
+
+func TestAnothersWorkspaceAnswersLikeOneThatDoesNotExist(t *testing.T) {
+	p := newProvider("https://idp", "alice", "bob")
+	a, _ := newAccess(t, "", p)
+	alice, bob := identity(t, a, "alice"), identity(t, a, "bob")
+	bobs, err := a.Workspaces(t.Context(), bob)
+	if err != nil || len(bobs) != 1 {
+		t.Fatalf("got %+v, %v", bobs, err)
+	}
+	_, foreign := a.Caller(t.Context(), alice, bobs[0].ID)
+	_, missing := a.Caller(t.Context(), alice, "ws_nowhere")
+	want(t, "foreign", string(core.CodeOf(foreign)), "workspace_access_denied")
+	if foreign.Error() != missing.Error() || strings.Contains(foreign.Error(), bobs[0].ID) {
+		t.Errorf("%q tells more than %q", foreign, missing)
+	}
+}
+
+func TestTheSteadyStateAsksNeitherAdapterNorDatabase(t *testing.T) {
+	p := newProvider("https://idp", "alice")
+	a, state := newAccess(t, testKey, p)
+	call := func() {
+		for _, bearer := range []string{"token-of-alice", testKey} {
+			id, err := a.API(t.Context(), bearer, "")
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := a.Caller(t.Context(), id, ""); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	call()
+	asked, provisioned, looked := p.calls.Load(), state.provisions.Load(), state.workspaces.Load()
+	for range 100 {
+		call()
+	}
+	if p.calls.Load() != asked || state.provisions.Load() != provisioned || state.workspaces.Load() != looked {
+		t.Errorf("after 100 calls more: adapter %d -> %d, users %d -> %d, workspaces %d -> %d", asked, p.calls.Load(),
+			provisioned, state.provisions.Load(), looked, state.workspaces.Load())
+	}
+}
+
+func TestAChangeOfMembersCountsAtOnce(t *testing.T) {
+	a, state := newAccess(t, "", newProvider("https://idp", "alice"))
+	alice := identity(t, a, "alice")
+	_, err := a.Caller(t.Context(), alice, core.DefaultWorkspaceID)
+	want(t, "before", string(core.CodeOf(err)), "workspace_access_denied")
+	for _, whose := range []string{alice.User.ID, ""} {
+		if err := state.PutMember(t.Context(), core.DefaultWorkspaceID, alice.User.ID, core.RoleMember); err != nil {
+			t.Fatal(err)
+		}
+		a.MembersChanged(whose)
+		if _, err := a.Caller(t.Context(), alice, core.DefaultWorkspaceID); err != nil {
+			t.Errorf("added: %v", err)
+		}
+		if err := state.DeleteMember(t.Context(), core.DefaultWorkspaceID, alice.User.ID); err != nil {
+			t.Fatal(err)
+		}
+		a.MembersChanged(whose)
+		_, err = a.Caller(t.Context(), alice, core.DefaultWorkspaceID)
+		want(t, "removed", string(core.CodeOf(err)), "workspace_access_denied")
+	}
+}
+
+// slow is users whose look-up waits, so that a change can come in between.
+type slow struct {
+	memory
+	wait chan struct{}
+	list []core.Workspace
+}
+
+func (s *slow) Workspaces(context.Context, core.User) ([]core.Workspace, error) {
+	list := s.list
+	<-s.wait
+	return list, nil
+}
+
+func TestALookUpThatBeganBeforeAChangeIsNotRemembered(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		users := &slow{wait: make(chan struct{}), list: []core.Workspace{{ID: "ws_a"}}}
+		a := New(Options{Users: users})
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			_, _ = a.Workspaces(t.Context(), core.Owner())
+		}()
+		synctest.Wait()
+		users.list = nil
+		a.MembersChanged(core.Owner().User.ID)
+		close(users.wait)
+		<-done
+		if _, err := a.Caller(t.Context(), core.Owner(), "ws_a"); core.CodeOf(err) != core.CodeWorkspaceDenied {
+			t.Errorf("a membership from before the change was remembered: %v", err)
+		}
+	})
+}
+
+func TestAChangeOnAnotherReplicaIsSeenAfterTenSeconds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		users := &slow{wait: make(chan struct{}), list: []core.Workspace{{ID: "ws_a"}}}
+		close(users.wait)
+		a := New(Options{Users: users})
+		if _, err := a.Caller(t.Context(), core.Owner(), "ws_a"); err != nil {
+			t.Fatal(err)
+		}
+		users.list = nil
+		<-time.After(membersLife)
+		if _, err := a.Caller(t.Context(), core.Owner(), "ws_a"); core.CodeOf(err) != core.CodeWorkspaceDenied {
+			t.Errorf("got %v", err)
+		}
+	})
+}
+
+func TestADatabaseThatCannotBeReadIsUnavailable(t *testing.T) {
+	a, state := newAccess(t, testKey, nil)
+	state.fail.Store(true)
+	_, err := a.Caller(t.Context(), core.Owner(), "")
+	want(t, "caller", string(core.CodeOf(err)), "unavailable")
+	_, err = a.Workspaces(t.Context(), core.Owner())
+	want(t, "workspaces", string(core.CodeOf(err)), "unavailable")
+}
+
+func identity(t *testing.T, a *Access, subject string) core.Identity {
+	t.Helper()
+	id, err := a.MCP(t.Context(), "token-of-"+subject)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return id
+}

@@ -1,0 +1,193 @@
+package access
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+
+	"github.com/hashicorp/go-hclog"
+
+	"github.com/ropewalk/ropewalk/core"
+	"github.com/ropewalk/ropewalk/plugins/auth"
+)
+
+func TestWhoMayCallInEachMode(t *testing.T) {
+	const no = "unauthenticated"
+	cases := []struct {
+		mode    string
+		key     core.Secret
+		adapter bool
+		dev     bool
+
+		noneAPI, noneMCP   string // no credential
+		keyAPI, keyMCP     string // the key as a bearer
+		tokenAPI, tokenMCP string // a good token of the adapter
+		wrongAPI, wrongMCP string // neither key nor token
+		log                string
+	}{
+		{
+			mode: "dev", dev: true, noneAPI: "owner", noneMCP: "owner", keyAPI: "owner", keyMCP: "owner",
+			tokenAPI: "owner", tokenMCP: "owner", wrongAPI: "owner", wrongMCP: "owner", log: "Dev mode",
+		},
+		{
+			mode: "key", key: testKey, noneAPI: no, noneMCP: no, keyAPI: "owner", keyMCP: no,
+			tokenAPI: no, tokenMCP: no, wrongAPI: no, wrongMCP: no, log: "set auth.adapter in the configuration to open it",
+		},
+		{
+			mode: "adapter", adapter: true, noneAPI: no, noneMCP: no, keyAPI: no, keyMCP: no,
+			tokenAPI: "alice", tokenMCP: "alice", wrongAPI: no, wrongMCP: no, log: "SERVICE_API_KEY is not set",
+		},
+		{
+			mode: "both", key: testKey, adapter: true, noneAPI: no, noneMCP: no, keyAPI: "owner", keyMCP: no,
+			tokenAPI: "alice", tokenMCP: "alice", wrongAPI: no, wrongMCP: no, log: "The API takes the API key and",
+		},
+	}
+	for _, c := range cases {
+		t.Run(c.mode, func(t *testing.T) {
+			var log bytes.Buffer
+			state := openState(t)
+			o := Options{APIKey: c.key, Users: state, Cookies: state, Logger: hclog.New(&hclog.LoggerOptions{Output: &log})}
+			if c.adapter {
+				o.Adapter = newProvider("https://idp", "alice")
+			}
+			a := New(o)
+			if a.Dev() != c.dev {
+				t.Errorf("Dev is %v", a.Dev())
+			}
+			for _, try := range []struct{ bearer, api, mcp string }{
+				{"", c.noneAPI, c.noneMCP}, {testKey, c.keyAPI, c.keyMCP},
+				{"token-of-alice", c.tokenAPI, c.tokenMCP}, {"wrong", c.wrongAPI, c.wrongMCP},
+				{testKey + "x", c.wrongAPI, c.wrongMCP}, {testKey[:8], c.wrongAPI, c.wrongMCP},
+			} {
+				want(t, "/v1 with "+try.bearer, outcome(a.API(t.Context(), try.bearer, "")), try.api)
+				want(t, "/mcp with "+try.bearer, outcome(a.MCP(t.Context(), try.bearer)), try.mcp)
+			}
+			if !strings.Contains(log.String(), c.log) {
+				t.Errorf("the log does not say %q: %s", c.log, log.String())
+			}
+			if strings.Contains(log.String(), testKey) {
+				t.Error("the log shows the key")
+			}
+		})
+	}
+}
+
+func TestTheAPIKeyIsNeverShownToTheAdapter(t *testing.T) {
+	p := newProvider("https://idp")
+	a, _ := newAccess(t, testKey, p)
+	_, _ = a.MCP(t.Context(), testKey)
+	_, _ = a.API(t.Context(), testKey, "")
+	if n := p.calls.Load(); n != 0 {
+		t.Fatalf("the adapter was asked %d times", n)
+	}
+}
+
+func TestABearerIsReadBeforeTheCookieAndAWrongOneIsNotMadeGoodByIt(t *testing.T) {
+	a, _ := newAccess(t, testKey, newProvider("https://idp", "alice"))
+	cookie, err := a.Login(t.Context(), testKey)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want(t, "cookie alone", outcome(a.API(t.Context(), "", cookie)), "owner")
+	want(t, "good bearer and cookie", outcome(a.API(t.Context(), "token-of-alice", cookie)), "alice")
+	want(t, "wrong bearer and cookie", outcome(a.API(t.Context(), "wrong", cookie)), "unauthenticated")
+}
+
+func TestTheAdapterIsAskedForTheConfiguredAudiences(t *testing.T) {
+	cases := []struct {
+		name string
+		o    Options
+		want string
+	}{
+		{"those that are set", Options{Audiences: []string{"https://base", "https://base/mcp"}}, "https://base https://base/mcp"},
+		{"any turns the check off", Options{Audiences: []string{"https://base"}, AnyAudience: true}, ""},
+		{"none set is not any", Options{}, noAudience},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			p := newProvider("https://idp", "alice")
+			var log bytes.Buffer
+			c.o.Adapter, c.o.Logger = p, hclog.New(&hclog.LoggerOptions{Output: &log})
+			state := openState(t)
+			c.o.Users, c.o.Cookies = state, state
+			want(t, "the token", outcome(New(c.o).MCP(t.Context(), "token-of-alice")), "alice")
+			want(t, "audiences asked for", strings.Join(p.asked[0].Audiences, " "), c.want)
+			if logged := strings.Contains(log.String(), "auth.audience is any"); logged != c.o.AnyAudience {
+				t.Errorf("logged that the check is off: %v", logged)
+			}
+		})
+	}
+}
+
+func TestAfterASwapOnlyTheNewProviderCounts(t *testing.T) {
+	before, after := newProvider("https://old", "alice"), newProvider("https://new", "bob")
+	a, _ := newAccess(t, "", before)
+	want(t, "before", outcome(a.MCP(t.Context(), "token-of-alice")), "alice")
+	a.SetAdapter(after)
+	want(t, "the old provider's token, remembered or not", outcome(a.MCP(t.Context(), "token-of-alice")), "unauthenticated")
+	want(t, "the new provider's token", outcome(a.MCP(t.Context(), "token-of-bob")), "bob")
+}
+
+func TestATokenBeingVerifiedDuringASwapIsJudgedByTheNewProvider(t *testing.T) {
+	before, after := newProvider("https://old", "alice"), newProvider("https://new", "bob")
+	before.block = make(chan struct{})
+	a, _ := newAccess(t, "", before)
+	answer := make(chan string)
+	go func() { answer <- outcome(a.MCP(t.Context(), "token-of-alice")) }()
+	waitFor(t, func() bool { return before.calls.Load() == 1 })
+	a.SetAdapter(after)
+	close(before.block)
+	want(t, "verified by the old one, which is gone", <-answer, "unauthenticated")
+	if after.calls.Load() != 1 {
+		t.Error("the new provider was not asked")
+	}
+}
+
+func TestNoReloadOpensDevMode(t *testing.T) {
+	a, _ := newAccess(t, testKey, nil)
+	a.Reload(Settings{})
+	if a.Dev() {
+		t.Fatal("a reload opened dev mode")
+	}
+	want(t, "nothing", outcome(a.API(t.Context(), "", "")), "unauthenticated")
+	want(t, "an empty bearer for /mcp", outcome(a.MCP(t.Context(), "")), "unauthenticated")
+	want(t, "the old key", outcome(a.API(t.Context(), testKey, "")), "unauthenticated")
+
+	dev, _ := newAccess(t, "", nil)
+	dev.SetAdapter(newProvider("https://idp"))
+	if dev.Dev() {
+		t.Fatal("dev mode survived an adapter")
+	}
+	want(t, "nothing, after dev mode", outcome(dev.API(t.Context(), "", "")), "unauthenticated")
+}
+
+func TestTheDiscoveryPagesAskTheAdapter(t *testing.T) {
+	p := newProvider("https://idp")
+	a, _ := newAccess(t, "", p)
+	p.set(func(p *provider) { p.away = true })
+	_, err := a.Describe(t.Context())
+	want(t, "describe while away", string(core.CodeOf(err)), "unavailable")
+	_, err = a.Metadata(t.Context())
+	want(t, "metadata while away", string(core.CodeOf(err)), "unavailable")
+	p.set(func(p *provider) { p.away = false })
+	about, err := a.Describe(t.Context())
+	if err != nil || about.Issuer != "https://idp" {
+		t.Errorf("got %+v, %v", about, err)
+	}
+	doc, err := a.Metadata(t.Context())
+	if err != nil || string(doc) != `{"issuer":"https://idp"}` {
+		t.Errorf("got %s, %v", doc, err)
+	}
+	p.set(func(p *provider) { p.away = true })
+	if about, err := a.Describe(t.Context()); err != nil || about.Issuer != "https://idp" {
+		t.Errorf("what is known is asked again: %+v, %v", about, err)
+	}
+	none, _ := newAccess(t, testKey, nil)
+	for _, err := range []error{second(none.Describe(t.Context())), second(none.Metadata(t.Context()))} {
+		want(t, "without an adapter", string(core.CodeOf(err)), "not_found")
+	}
+}
+
+func second[T any](_ T, err error) error { return err }
+
+var _ auth.Login = (*provider)(nil)

@@ -1,0 +1,228 @@
+package access
+
+import (
+	"context"
+	"fmt"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/ropewalk/ropewalk/core"
+	"github.com/ropewalk/ropewalk/core/store"
+	"github.com/ropewalk/ropewalk/plugins/auth"
+)
+
+func TestWhatTheAdapterCannotTellIsUnavailableAndNeverAccepted(t *testing.T) {
+	cases := map[string]func(p *provider, s *counted){
+		"the adapter is away":          func(p *provider, _ *counted) { p.away = true },
+		"the adapter panics":           func(p *provider, _ *counted) { p.panics = true },
+		"the user cannot be looked up": func(_ *provider, s *counted) { s.fail.Store(true) },
+	}
+	for name, spoil := range cases {
+		t.Run(name, func(t *testing.T) {
+			p := newProvider("https://idp", "alice")
+			a, state := newAccess(t, "", p)
+			p.set(func(p *provider) { spoil(p, state) })
+			for _, token := range []string{"token-of-alice", "wrong"} {
+				if name == "the user cannot be looked up" && token == "wrong" {
+					continue
+				}
+				_, err := a.MCP(t.Context(), token)
+				want(t, token, string(core.CodeOf(err)), "unavailable")
+				if strings.Contains(err.Error(), token) {
+					t.Error("the error shows the token")
+				}
+			}
+			p.set(func(p *provider) { p.away, p.panics = false, false })
+			state.fail.Store(false)
+			want(t, "at once when it can be told again", outcome(a.MCP(t.Context(), "token-of-alice")), "alice")
+		})
+	}
+}
+
+func TestAnAdapterCannotVouchForNonsense(t *testing.T) {
+	cases := map[string]func(id *auth.Identity){
+		"the server's own issuer":      func(id *auth.Identity) { id.Issuer, id.Subject = core.IssuerLocal, "owner" },
+		"no issuer":                    func(id *auth.Identity) { id.Issuer = "" },
+		"no subject":                   func(id *auth.Identity) { id.Subject = "" },
+		"a token that never expires":   func(id *auth.Identity) { id.ExpiresAt = time.Time{} },
+		"a token that expired already": func(id *auth.Identity) { id.ExpiresAt = time.Now().Add(-time.Second) },
+	}
+	for name, spoil := range cases {
+		t.Run(name, func(t *testing.T) {
+			p := newProvider("https://idp", "alice")
+			id := p.tokens["token-of-alice"]
+			spoil(&id)
+			p.tokens["token-of-alice"] = id
+			a, _ := newAccess(t, "", p)
+			want(t, "/mcp", outcome(a.MCP(t.Context(), "token-of-alice")), "unauthenticated")
+			want(t, "/v1", outcome(a.API(t.Context(), "token-of-alice", "")), "unauthenticated")
+		})
+	}
+}
+
+func TestWhatCannotBeATokenIsRefusedUnasked(t *testing.T) {
+	p := newProvider("https://idp")
+	a, _ := newAccess(t, "", p)
+	for _, bearer := range []string{"two words", "new\nline", "nul\x00", "ümlaut", strings.Repeat("x", maxToken+1)} {
+		want(t, fmt.Sprintf("%.10q", bearer), outcome(a.MCP(t.Context(), bearer)), "unauthenticated")
+	}
+	if n := p.calls.Load(); n != 0 {
+		t.Errorf("the adapter was asked %d times", n)
+	}
+}
+
+func TestUnknownRolesCountAsMember(t *testing.T) {
+	p := newProvider("https://idp")
+	a, _ := newAccess(t, "", p)
+	for role, want := range map[string]core.Role{"owner": "owner", "admin": "admin", "member": "member", "": "member", "root": "member"} {
+		id := p.identity("x" + role)
+		id.OrgRole = role
+		p.set(func(p *provider) { p.tokens["t-"+role] = id })
+		got, err := a.MCP(t.Context(), "t-"+role)
+		if err != nil || got.User.OrgRole != want {
+			t.Errorf("role %q: got %q, %v, want %q", role, got.User.OrgRole, err, want)
+		}
+	}
+}
+
+// memory is users in memory: a database has goroutines of its own, which a synctest bubble waits for.
+type memory struct{}
+
+func (memory) Provision(_ context.Context, id core.Identity) (core.User, error) {
+	id.User.ID = "usr_" + id.Subject
+	return id.User, nil
+}
+
+func (memory) Workspaces(context.Context, core.User) ([]core.Workspace, error) { return nil, nil }
+
+var _ Cookies = (*store.Store)(nil)
+
+func TestATokenIsAskedAboutOnceAMinuteAndNotAfterItExpired(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newProvider("https://idp", "alice")
+		short := p.identity("bob")
+		short.ExpiresAt = time.Now().Add(20 * time.Second)
+		p.tokens["short"] = short
+		a := New(Options{Adapter: p, Users: memory{}})
+		steps := []struct {
+			after  time.Duration
+			token  string
+			answer string
+			calls  int64 // asked so far
+		}{
+			{0, "token-of-alice", "alice", 1},
+			{59 * time.Second, "token-of-alice", "alice", 1},
+			{time.Second, "token-of-alice", "alice", 2},
+		}
+		for _, s := range steps {
+			<-time.After(s.after)
+			want(t, s.token, outcome(a.MCP(t.Context(), s.token)), s.answer)
+			if n := p.calls.Load(); n != s.calls {
+				t.Errorf("after %v: asked %d times, want %d", s.after, n, s.calls)
+			}
+		}
+		short.ExpiresAt = time.Now().Add(20 * time.Second)
+		p.set(func(p *provider) { p.tokens["short"] = short })
+		want(t, "short", outcome(a.MCP(t.Context(), "short")), "bob")
+		<-time.After(20 * time.Second)
+		want(t, "a token that expired while it was remembered", outcome(a.MCP(t.Context(), "short")), "unauthenticated")
+	})
+}
+
+func TestARefusalIsRememberedBriefly(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newProvider("https://idp")
+		a := New(Options{Adapter: p, Users: memory{}})
+		for range 3 {
+			want(t, "unknown yet", outcome(a.MCP(t.Context(), "late")), "unauthenticated")
+		}
+		if n := p.calls.Load(); n != 1 {
+			t.Errorf("asked %d times, want once", n)
+		}
+		p.set(func(p *provider) { p.tokens["late"] = p.identity("late") })
+		<-time.After(refusedLife)
+		want(t, "known by now", outcome(a.MCP(t.Context(), "late")), "late")
+	})
+}
+
+func TestOneQuestionForAllWhoAskAboutOneTokenAtATime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newProvider("https://idp", "alice")
+		p.block = make(chan struct{})
+		a := New(Options{Adapter: p, Users: memory{}})
+		var wg sync.WaitGroup
+		for range 50 {
+			wg.Go(func() { want(t, "a waiter", outcome(a.MCP(t.Context(), "token-of-alice")), "alice") })
+		}
+		synctest.Wait()
+		close(p.block)
+		wg.Wait()
+		if n := p.calls.Load(); n != 1 {
+			t.Errorf("asked %d times", n)
+		}
+	})
+}
+
+func TestACallerThatLeavesDoesNotTakeTheAnswerFromTheOthers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newProvider("https://idp", "alice")
+		p.block = make(chan struct{})
+		a := New(Options{Adapter: p, Users: memory{}})
+		leaving, leave := context.WithCancel(t.Context())
+		first, second := make(chan string, 1), make(chan string, 1)
+		go func() { first <- outcome(a.MCP(leaving, "token-of-alice")) }()
+		synctest.Wait()
+		go func() { second <- outcome(a.MCP(t.Context(), "token-of-alice")) }()
+		synctest.Wait()
+		leave()
+		want(t, "the one that left", <-first, "unavailable")
+		close(p.block)
+		want(t, "the other", <-second, "alice")
+	})
+}
+
+func TestAHungAdapterIsNotWaitedForForEver(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newProvider("https://idp", "alice")
+		p.block = make(chan struct{})
+		a := New(Options{Adapter: p, Users: memory{}})
+		began := time.Now()
+		want(t, "hung", outcome(a.MCP(t.Context(), "token-of-alice")), "unavailable")
+		if took := time.Since(began); took != askTimeout {
+			t.Errorf("took %v", took)
+		}
+	})
+}
+
+func TestAFloodOfBadTokensEvictsNoGoodOneAndStaysBounded(t *testing.T) {
+	p := newProvider("https://idp", "alice")
+	a := New(Options{Adapter: p, Users: memory{}})
+	want(t, "before", outcome(a.MCP(t.Context(), "token-of-alice")), "alice")
+	for i := range maxRefused + 100 {
+		_, _ = a.MCP(t.Context(), fmt.Sprintf("bad-%d", i))
+	}
+	g := a.gate.Load()
+	if n := g.refused.Len(); n > maxRefused {
+		t.Errorf("%d refusals are remembered", n)
+	}
+	calls := p.calls.Load()
+	want(t, "after", outcome(a.MCP(t.Context(), "token-of-alice")), "alice")
+	if p.calls.Load() != calls {
+		t.Error("the good token was forgotten")
+	}
+}
+
+// waitFor yields until a condition holds that another goroutine brings about.
+func waitFor(t *testing.T, holds func() bool) {
+	t.Helper()
+	for !holds() {
+		if t.Context().Err() != nil {
+			t.Fatal("the test ended first")
+		}
+		runtime.Gosched()
+	}
+}
