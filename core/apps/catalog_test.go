@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -26,15 +27,15 @@ func TestToolsFollowTheLifeOfTheirApp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := &memoryApp{tools: []string{"write", "read"}}
 		y, _ := yardOf(t, m, newMemoryRecords(record("notes", true), record("alpha", true)))
-		changes := 0
-		defer y.Watch(ws, func() { changes++ })()
+		var changes atomic.Int32 // two apps start at a time
+		defer y.Watch(ws, func() { changes.Add(1) })()
 		defer y.Watch("ws_other", func() { t.Error("another workspace was told") })()
 		open(t, y)
 		synctest.Wait()
 		both := "alpha__write alpha__read notes__write notes__read"
 		expect(t, "tools by server name, then in the app's order", names(y.Tools(ws)), both)
 		expect(t, "tool count", y.List(ws)[0].ToolCount, 2)
-		expect(t, "changes", changes, 2)
+		expect(t, "changes", changes.Load(), 2)
 		first := y.Tools(ws)
 		if unsafe.SliceData(first) != unsafe.SliceData(y.Tools(ws)) {
 			t.Error("the snapshot is another one although nothing changed")
@@ -44,7 +45,7 @@ func TestToolsFollowTheLifeOfTheirApp(t *testing.T) {
 		synctest.Wait()
 		expect(t, "tools while one app restarts", names(y.Tools(ws)), both)
 		wait(t.Context(), 2*time.Second)
-		expect(t, "changes after a restart with the same tools", changes, 2)
+		expect(t, "changes after a restart with the same tools", changes.Load(), 2)
 		if _, err := y.Stop(t.Context(), ws, "alpha"); err != nil {
 			t.Fatal(err)
 		}
@@ -54,7 +55,7 @@ func TestToolsFollowTheLifeOfTheirApp(t *testing.T) {
 			t.Fatal(err)
 		}
 		expect(t, "tools at the end", len(y.Tools(ws)), 0)
-		expect(t, "changes", changes, 4)
+		expect(t, "changes", changes.Load(), 4)
 	})
 }
 

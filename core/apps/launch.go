@@ -126,7 +126,9 @@ func (y *Yard) handshake(ctx context.Context, err error) string {
 // connect opens a connection to a remote app.
 func (y *Yard) connect(ctx context.Context, record core.Installation, log hclog.Logger) (instance, error) {
 	r := &remote{changed: make(chan struct{}, 1), redact: newRedactor(record)}
-	transport, err := link.Remote(*record.Remote, y.o.Remote)
+	o := y.o.Remote
+	o.Name, o.Logger = record.Name, log
+	transport, err := link.Remote(*record.Remote, o)
 	if err != nil {
 		return nil, errors.New(r.redact.text(err.Error()))
 	}

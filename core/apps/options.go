@@ -40,7 +40,7 @@ type Options struct {
 	Logger     hclog.Logger
 
 	HostEnv map[string]string  // the host's environment; only an allow-list of it reaches an app
-	Remote  link.RemoteOptions // limits and the dialer's control for remote apps
+	Remote  link.RemoteOptions // how remote apps are reached, and which addresses may be
 
 	Policy         *Policy       // DefaultPolicy
 	StartTimeout   time.Duration // from launch to the first list of tools: 60 s

@@ -1,0 +1,132 @@
+package apps
+
+import (
+	"context"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/ropewalk/ropewalk/core"
+	"github.com/ropewalk/ropewalk/core/link"
+)
+
+// remoteServer is a remote MCP server that lets in who carries the header.
+func remoteServer(t *testing.T, header, value string, sse bool) *httptest.Server {
+	t.Helper()
+	get := func(*http.Request) *mcp.Server { return bundleServer(modeNormal) }
+	var served http.Handler = mcp.NewStreamableHTTPHandler(get, nil)
+	if sse {
+		served = mcp.NewSSEHandler(get, nil)
+	}
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if header != "" && r.Header.Get(header) != value {
+			w.WriteHeader(http.StatusUnauthorized)
+			return
+		}
+		served.ServeHTTP(w, r)
+	}))
+	t.Cleanup(func() {
+		s.CloseClientConnections()
+		s.Close()
+	})
+	return s
+}
+
+func private(o *Options) { o.Remote = link.RemoteOptions{AllowPrivate: true} }
+
+func TestRemoteAppsAreReachedAsTheirTransportSays(t *testing.T) {
+	for _, c := range []struct {
+		name, header, value string
+		transport           *Transport
+	}{
+		{"no transport", "", "", nil},
+		{"streamable HTTP without auth", "", "", &Transport{Type: "streamable-http", Auth: &Auth{Type: "none"}}},
+		{"SSE", "", "", &Transport{Type: "sse"}},
+		{"a bearer", "Authorization", "Bearer t0ken-t0ken", &Transport{Auth: &Auth{Type: "bearer", Token: "t0ken-t0ken"}}},
+		{"a header", "X-Key", "t0ken-t0ken", &Transport{Auth: &Auth{Type: "header", Name: "X-Key", Value: "t0ken-t0ken"}}},
+		{"extra headers", "X-Extra", "t0ken-t0ken", &Transport{Headers: map[string]core.Secret{"X-Extra": "t0ken-t0ken"}}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			s := remoteServer(t, c.header, c.value, c.transport != nil && c.transport.Type == "sse")
+			y, events := realYard(t, t.TempDir(), newMemoryRecords(), private)
+			app := install(t, y, InstallRequest{URL: s.URL + "/far", Transport: c.transport})
+			expect(t, "answer", app, core.App{Name: "far", BundleName: s.URL + "/far", Version: "9.9.9", Status: core.StateRunning, Type: "plain", ToolCount: 5})
+			if text, err := callTool(t, y, "far", "echo", "hello"); err != nil || text != "hello" {
+				t.Errorf("echo: %q, %v", text, err)
+			}
+			expectEvents(t, events, "bundle.installed")
+		})
+	}
+}
+
+func TestARemoteAppThatCannotBeReachedIsNotInstalled(t *testing.T) {
+	guarded := remoteServer(t, "Authorization", "Bearer right-right", false)
+	away := httptest.NewServer(http.NotFoundHandler())
+	away.Close()
+	for _, c := range []struct {
+		name string
+		url  string
+		open bool
+		says string
+	}{
+		{"wrong credentials", guarded.URL + "/far", true, "401"},
+		{"nobody listens", away.URL + "/far", true, "remote server"},
+		{"an address that must not be reached", guarded.URL + "/far", false, "must not be reached"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			y, _ := realYard(t, t.TempDir(), newMemoryRecords(), func(o *Options) { o.Remote.AllowPrivate = c.open })
+			_, err := y.Install(t.Context(), ws, InstallRequest{URL: c.url, Transport: &Transport{Auth: &Auth{Type: "bearer", Token: "wrong-wrong"}}})
+			expect(t, "code", core.CodeOf(err), core.CodeInstallFailed)
+			if !strings.Contains(message(err), c.says) || strings.Contains(err.Error(), "wrong-wrong") {
+				t.Errorf("the message is %v, want it to say %q and no secret", err, c.says)
+			}
+		})
+	}
+}
+
+func TestALostRemoteServerIsRestartedLikeAProcess(t *testing.T) {
+	var down atomic.Bool
+	server := bundleServer(modeNormal)
+	served := mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return server }, nil)
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if down.Load() {
+			w.WriteHeader(http.StatusNotFound) // "the session is gone"
+			return
+		}
+		served.ServeHTTP(w, r)
+	}))
+	t.Cleanup(func() {
+		for session := range server.Sessions() { // the one that was lost
+			_ = session.Close()
+		}
+		s.CloseClientConnections()
+		s.Close()
+	})
+	y, events := realYard(t, t.TempDir(), newMemoryRecords(), func(o *Options) {
+		private(o)
+		o.Policy = &Policy{Delays: []time.Duration{0, time.Millisecond}, Healthy: time.Minute}
+	})
+	install(t, y, InstallRequest{URL: s.URL + "/far"})
+	down.Store(true)
+	if _, err := callTool(t, y, "far", "echo", "lost"); err == nil {
+		t.Fatal("a call succeeded although the server had lost the session")
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	if err := events.wait(ctx, "bundle.dead", 1); err != nil {
+		t.Fatal(err)
+	}
+	expectEvents(t, events, "bundle.installed", "bundle.crashed 1", "bundle.crashed 2", "bundle.dead")
+	down.Store(false)
+	if _, err := y.Start(t.Context(), ws, "far"); err != nil {
+		t.Fatal(err)
+	}
+	if text, err := callTool(t, y, "far", "echo", "back"); err != nil || text != "back" {
+		t.Errorf("echo: %q, %v", text, err)
+	}
+}

@@ -1,0 +1,83 @@
+package apps
+
+import (
+	"testing"
+
+	"github.com/ropewalk/ropewalk/core"
+)
+
+func TestResourcesAreReadFromTheApp(t *testing.T) {
+	y, events := realYard(t, t.TempDir(), newMemoryRecords(), nil)
+	app := install(t, y, InstallRequest{Path: bundleDir(t, "@test/view", modeWithView, nil)})
+	expect(t, "the view of the first tool", *app.UI, core.UI{Name: "view", PrimaryView: core.PrimaryView{ResourceURI: "ui://view/main"}})
+	said, _ := events.all()[0].Data.(core.BundleInstalled)
+	expect(t, "the view in the event", *said.UI, *app.UI)
+	install(t, y, InstallRequest{Path: bundleDir(t, "@test/plain", modeNormal, nil)})
+	install(t, y, InstallRequest{Path: bundleDir(t, "@test/named", modeNormal, map[string]any{"_meta": map[string]any{
+		"com.example/host": map[string]any{"name": "Named", "icon": "*", "primaryView": map[string]string{"resourceUri": "ui://view/main"}},
+	}})})
+	for _, c := range []struct {
+		name, app, path string
+		code            core.Code // "" when it is there
+	}{
+		{"the primary view of a tool", "view", Primary, ""},
+		{"the primary view of the manifest", "named", Primary, ""},
+		{"a URI", "plain", "ui://view/main", ""},
+		{"a path under the app's own name", "view", "main", ""},
+		{"a path under another name", "plain", "main", core.CodeResourceNotFound},
+		{"a primary view of an app that has none", "plain", Primary, core.CodeResourceNotFound},
+		{"a URI that the app does not know", "view", "ui://view/other", core.CodeResourceNotFound},
+		{"a file", "view", "file:///etc/passwd", core.CodeResourceNotFound},
+		{"a file in capitals", "view", "FILE:///etc/passwd", core.CodeResourceNotFound},
+		{"a path that climbs", "view", "../../etc/passwd", core.CodeResourceNotFound},
+		{"a URI that climbs", "view", "ui://view/../main", core.CodeResourceNotFound},
+		{"an absolute path", "view", "/etc/passwd", core.CodeResourceNotFound},
+		{"a backslash", "view", `..\..\etc\passwd`, core.CodeResourceNotFound},
+		{"a NUL", "view", "main\x00", core.CodeResourceNotFound},
+		{"nothing", "view", "", core.CodeResourceNotFound},
+		{"an app that is not there", "nowhere", Primary, core.CodeNotFound},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			r, err := y.Resource(t.Context(), ws, c.app, c.path)
+			if c.code != "" {
+				expect(t, "code", core.CodeOf(err), c.code)
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			expect(t, "body", string(r.Body), "<h1>main</h1>")
+			expect(t, "type", r.MIME, "text/html;profile=mcp-app")
+		})
+	}
+	if _, err := y.Stop(t.Context(), ws, "view"); err != nil {
+		t.Fatal(err)
+	}
+	_, err := y.Resource(t.Context(), ws, "view", "main")
+	expect(t, "code when the app is stopped", core.CodeOf(err), core.CodeUnavailable)
+}
+
+func TestWhatAnAppAnswersToResourcesRead(t *testing.T) {
+	for _, c := range []struct {
+		name, answer, body string
+		code               core.Code
+	}{
+		{"the content of that name", `{"contents":[{"uri":"ui://b","text":"no"},{"uri":"ui://a","text":"yes"}]}`, "yes", ""},
+		{"the first when none has the name", `{"contents":[{"uri":"ui://b","text":"first"},{"uri":"ui://c","text":"no"}]}`, "first", ""},
+		{"an empty text", `{"contents":[{"uri":"ui://a","text":""}]}`, "", ""},
+		{"a blob", `{"contents":[{"uri":"ui://a","blob":"aGk="}]}`, "hi", ""},
+		{"no content", `{"contents":[]}`, "", core.CodeResourceNotFound},
+		{"a blob that is none", `{"contents":[{"uri":"ui://a","blob":"*"}]}`, "", core.CodeUnavailable},
+		{"something else", `[]`, "", core.CodeUnavailable},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			r, err := pickResource([]byte(c.answer), "notes", "ui://a")
+			if c.code != "" {
+				expect(t, "code", core.CodeOf(err), c.code)
+			} else if err != nil {
+				t.Fatal(err)
+			}
+			expect(t, "body", string(r.Body), c.body)
+		})
+	}
+}
