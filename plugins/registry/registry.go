@@ -88,7 +88,7 @@ type Package struct {
 	Size     int64  // bytes; 0 when unknown
 
 	// Of KindNPM and KindPyPI.
-	Identifier  string // the package's name in its own registry
+	Identifier  string   // the package's name in its own registry
 	RuntimeArgs []string // before the package itself; {name} as in Args
 	Args        []string // {name} stands for a variable; one without a value takes its argument with it
 

@@ -11,7 +11,7 @@ func toWire(p Package) *registryv1.Package {
 	w := &registryv1.Package{
 		Name: p.Name, Version: p.Version, Title: p.Title, Description: p.Description, TrustScore: score(p.TrustScore), Kind: kindToWire(p.Kind),
 		Artifact: p.Artifact, Sha256: p.SHA256, Size: p.Size,
-		Identifier: p.Identifier, RuntimeArgs: p.RuntimeArgs, Args: p.Args,
+		Identifier: p.Identifier, IdentifierVersion: p.IdentifierVersion, RuntimeArgs: p.RuntimeArgs, Args: p.Args,
 	}
 	if p.Kind == KindRemote {
 		w.Remote = &registryv1.Remote{Transport: p.Remote.Transport, Url: p.Remote.URL, Headers: p.Remote.Headers}
@@ -28,7 +28,7 @@ func fromWire(w *registryv1.Package) Package {
 	p := Package{
 		Name: w.GetName(), Version: w.GetVersion(), Title: w.GetTitle(), Description: w.GetDescription(), TrustScore: int(w.GetTrustScore()), Kind: kindFromWire(w.GetKind()),
 		Artifact: w.GetArtifact(), SHA256: w.GetSha256(), Size: w.GetSize(),
-		Identifier: w.GetIdentifier(), RuntimeArgs: w.GetRuntimeArgs(), Args: w.GetArgs(),
+		Identifier: w.GetIdentifier(), IdentifierVersion: w.GetIdentifierVersion(), RuntimeArgs: w.GetRuntimeArgs(), Args: w.GetArgs(),
 		Remote: Remote{Transport: w.GetRemote().GetTransport(), URL: w.GetRemote().GetUrl(), Headers: w.GetRemote().GetHeaders()},
 	}
 	for _, v := range w.GetVariables() {

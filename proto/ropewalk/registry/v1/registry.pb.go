@@ -520,16 +520,20 @@ type Package struct {
 	Size int64 `protobuf:"varint,9,opt,name=size,proto3" json:"size,omitempty"`
 	// Of KIND_NPM and KIND_PYPI: the package's name in its own registry.
 	Identifier string `protobuf:"bytes,10,opt,name=identifier,proto3" json:"identifier,omitempty"`
-	// Of KIND_NPM and KIND_PYPI: arguments for the runtime, before the package's own.
+	// Of KIND_NPM and KIND_PYPI: arguments for the runtime, before the package's own; {name} as in args.
 	RuntimeArgs []string `protobuf:"bytes,11,rep,name=runtime_args,json=runtimeArgs,proto3" json:"runtime_args,omitempty"`
-	// Of KIND_NPM and KIND_PYPI: arguments for the package.
+	// Of KIND_NPM and KIND_PYPI: arguments for the package. {name} stands for a variable; one without
+	// a value takes its argument with it.
 	Args []string `protobuf:"bytes,12,rep,name=args,proto3" json:"args,omitempty"`
 	// Of KIND_REMOTE: where the server is.
 	Remote *Remote `protobuf:"bytes,13,opt,name=remote,proto3" json:"remote,omitempty"`
-	// The environment variables (of a remote: header and URL variables) that the package takes.
-	Variables     []*Variable `protobuf:"bytes,14,rep,name=variables,proto3" json:"variables,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	// The values that the package takes. One with a {name} in the arguments, the URL or a header goes
+	// there; every other is an environment variable.
+	Variables []*Variable `protobuf:"bytes,14,rep,name=variables,proto3" json:"variables,omitempty"`
+	// Of KIND_NPM and KIND_PYPI: the package's exact version in its own registry.
+	IdentifierVersion string `protobuf:"bytes,15,opt,name=identifier_version,json=identifierVersion,proto3" json:"identifier_version,omitempty"`
+	unknownFields     protoimpl.UnknownFields
+	sizeCache         protoimpl.SizeCache
 }
 
 func (x *Package) Reset() {
@@ -658,6 +662,13 @@ func (x *Package) GetVariables() []*Variable {
 		return x.Variables
 	}
 	return nil
+}
+
+func (x *Package) GetIdentifierVersion() string {
+	if x != nil {
+		return x.IdentifierVersion
+	}
+	return ""
 }
 
 // Remote is a remote MCP server. {name} in the URL and in header values stands for a variable.
@@ -854,7 +865,7 @@ const file_ropewalk_registry_v1_registry_proto_rawDesc = "" +
 	"\fFetchRequest\x127\n" +
 	"\apackage\x18\x01 \x01(\v2\x1d.ropewalk.registry.v1.PackageR\apackage\"%\n" +
 	"\rFetchResponse\x12\x14\n" +
-	"\x05chunk\x18\x01 \x01(\fR\x05chunk\"\xd3\x03\n" +
+	"\x05chunk\x18\x01 \x01(\fR\x05chunk\"\x82\x04\n" +
 	"\aPackage\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x18\n" +
 	"\aversion\x18\x02 \x01(\tR\aversion\x12\x14\n" +
@@ -873,7 +884,8 @@ const file_ropewalk_registry_v1_registry_proto_rawDesc = "" +
 	"\fruntime_args\x18\v \x03(\tR\vruntimeArgs\x12\x12\n" +
 	"\x04args\x18\f \x03(\tR\x04args\x124\n" +
 	"\x06remote\x18\r \x01(\v2\x1c.ropewalk.registry.v1.RemoteR\x06remote\x12<\n" +
-	"\tvariables\x18\x0e \x03(\v2\x1e.ropewalk.registry.v1.VariableR\tvariables\"\xb9\x01\n" +
+	"\tvariables\x18\x0e \x03(\v2\x1e.ropewalk.registry.v1.VariableR\tvariables\x12-\n" +
+	"\x12identifier_version\x18\x0f \x01(\tR\x11identifierVersion\"\xb9\x01\n" +
 	"\x06Remote\x12\x1c\n" +
 	"\ttransport\x18\x01 \x01(\tR\ttransport\x12\x10\n" +
 	"\x03url\x18\x02 \x01(\tR\x03url\x12C\n" +

@@ -1,0 +1,113 @@
+package directory
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/Masterminds/semver/v3"
+	"github.com/hashicorp/go-hclog"
+
+	"github.com/ropewalk/ropewalk/plugins"
+)
+
+// folder reads its files anew whenever it is asked, and each file only when it changed.
+type folder struct {
+	dir string
+	log hclog.Logger
+
+	mu    sync.Mutex
+	known map[string]*bundle // by file name
+	bad   map[string]string  // files that cannot be read, and why, as it was logged
+}
+
+// open opens the folder for one call, so that one which was moved or mounted anew is seen. Nothing
+// outside can be reached through it, links included.
+func (f *folder) open() (*os.Root, error) {
+	root, err := os.OpenRoot(f.dir)
+	if err != nil {
+		return nil, fmt.Errorf("%w: the folder cannot be opened: %w", plugins.ErrUnavailable, err)
+	}
+	return root, nil
+}
+
+// bundles are the folder's readable bundles: by name, newest version first, then by file name. A
+// file that cannot be read is logged once and stands in nobody's way.
+func (f *folder) bundles(ctx context.Context, root *os.Root) (map[string][]*bundle, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	entries, err := fs.ReadDir(root.FS(), ".")
+	if err != nil {
+		return nil, fmt.Errorf("%w: the folder cannot be read: %w", plugins.ErrUnavailable, err)
+	}
+	known, bad := map[string]*bundle{}, map[string]string{}
+	found := map[string][]*bundle{}
+	for _, e := range entries {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		if !strings.HasSuffix(e.Name(), extension) {
+			continue
+		}
+		b, err := f.bundle(root, e.Name())
+		if err != nil {
+			bad[e.Name()] = err.Error()
+			if f.bad[e.Name()] != err.Error() {
+				f.log.Warn("a file of the folder is no bundle and is passed over", "file", e.Name(), "error", err)
+			}
+			continue
+		}
+		known[e.Name()] = b
+		found[b.Name] = append(found[b.Name], b)
+	}
+	f.known, f.bad = known, bad
+	for _, versions := range found {
+		slices.SortFunc(versions, newestFirst)
+	}
+	return found, nil
+}
+
+func (f *folder) bundle(root *os.Root, file string) (*bundle, error) {
+	info, err := root.Stat(file)
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() {
+		return nil, errors.New("it is not a regular file")
+	}
+	if b := f.known[file]; b != nil && b.same(info) {
+		return b, nil
+	}
+	return read(root, file)
+}
+
+// newestFirst orders by semantic version, releases before pre-releases, what is no such version
+// last; files of one version by name.
+func newestFirst(a, b *bundle) int {
+	return cmp.Or(compareVersions(b.Version, a.Version), cmp.Compare(a.file, b.file))
+}
+
+func compareVersions(a, b string) int {
+	va, errA := semver.NewVersion(a)
+	vb, errB := semver.NewVersion(b)
+	if errA != nil || errB != nil {
+		return cmp.Or(compareBools(errA == nil, errB == nil), cmp.Compare(a, b))
+	}
+	return cmp.Or(compareBools(va.Prerelease() == "", vb.Prerelease() == ""), va.Compare(vb), cmp.Compare(a, b))
+}
+
+func compareBools(a, b bool) int {
+	switch {
+	case a == b:
+		return 0
+	case a:
+		return 1
+	}
+	return -1
+}

@@ -1,0 +1,183 @@
+package webclient
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"strings"
+	"time"
+
+	"code.dny.dev/ssrf"
+
+	"github.com/ropewalk/ropewalk/plugins"
+)
+
+const (
+	maxAnswer    = 8 << 20 // bytes of one JSON answer; a page of 100 entries has about 2 MiB
+	maxRedirects = 5
+)
+
+// Options are what a registry's settings say about the way to it.
+type Options struct {
+	URL     string         // the registry's address; see CheckURL
+	Token   plugins.Secret // shown to the registry's own origin only; "" for none
+	Private bool           // private networks (RFC 1918, RFC 4193) are allowed
+	Timeout time.Duration  // of one question; of a download, until its first byte
+}
+
+// Client asks one registry. It is safe for concurrent use.
+type Client struct {
+	base    *url.URL
+	token   plugins.Secret
+	timeout time.Duration
+	asking  *http.Client // follows redirects within the registry's own origin
+	loading *http.Client // follows redirects to other hosts, as downloads need
+}
+
+// New returns a client. Addresses are checked after their names were resolved and before a byte is
+// sent: loopback counts only where the registry itself is on loopback, and link-local addresses,
+// where clouds keep their credentials, never do. It uses no proxy.
+func New(o Options) (*Client, error) {
+	if err := CheckURL(o.URL); err != nil {
+		return nil, err
+	}
+	base, err := url.Parse(o.URL)
+	if err != nil {
+		return nil, err
+	}
+	transport := newTransport(o, isLoopback(base.Hostname()))
+	c := &Client{base: base, token: o.Token, timeout: o.Timeout}
+	c.asking = &http.Client{Transport: transport, CheckRedirect: c.sameOrigin}
+	c.loading = &http.Client{Transport: transport, CheckRedirect: c.noDowngrade}
+	return c, nil
+}
+
+func newTransport(o Options, loopback bool) *http.Transport {
+	var v4, v6 []netip.Prefix
+	if loopback {
+		v4 = append(v4, netip.MustParsePrefix("127.0.0.0/8"))
+		v6 = append(v6, netip.MustParsePrefix("::1/128"))
+	}
+	if o.Private {
+		v4 = append(v4, netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("172.16.0.0/12"), netip.MustParsePrefix("192.168.0.0/16"))
+		v6 = append(v6, netip.MustParsePrefix("fc00::/7"))
+	}
+	guard := ssrf.New(ssrf.WithAnyPort(), ssrf.WithAllowedV4Prefixes(v4...), ssrf.WithAllowedV6Prefixes(v6...))
+	dialer := &net.Dialer{Timeout: o.Timeout, Control: guard.Safe}
+	return &http.Transport{
+		DialContext:            dialer.DialContext,
+		TLSHandshakeTimeout:    o.Timeout,
+		ResponseHeaderTimeout:  o.Timeout,
+		ForceAttemptHTTP2:      true,
+		MaxIdleConns:           4,
+		IdleConnTimeout:        30 * time.Second,
+		MaxResponseHeaderBytes: 64 << 10,
+	}
+}
+
+// Close ends idle connections.
+func (c *Client) Close() { c.asking.CloseIdleConnections() }
+
+func (c *Client) sameOrigin(req *http.Request, via []*http.Request) error {
+	if len(via) > maxRedirects {
+		return errors.New("too many redirects")
+	}
+	if !c.own(req.URL) {
+		return errors.New("it redirects to another host")
+	}
+	return nil
+}
+
+func (c *Client) noDowngrade(req *http.Request, via []*http.Request) error {
+	if len(via) > maxRedirects {
+		return errors.New("too many redirects")
+	}
+	return c.checkTarget(req.URL)
+}
+
+// own reports whether u has the registry's own origin.
+func (c *Client) own(u *url.URL) bool { return u.Scheme == c.base.Scheme && u.Host == c.base.Host }
+
+// checkTarget refuses what is not https; http counts where the registry itself is on loopback.
+func (c *Client) checkTarget(u *url.URL) error {
+	if u.Scheme == "https" && u.Host != "" || u.Scheme == "http" && u.Host != "" && isLoopback(c.base.Hostname()) {
+		return nil
+	}
+	return errors.New("it is no https URL")
+}
+
+// Get asks the registry: path is escaped and starts with a slash. The answer is decoded into
+// answer. plugins.ErrNotFound only for a 404 that is the registry's own, a JSON object;
+// plugins.ErrInvalid for 400 and 422; plugins.ErrUnavailable for everything else that is no answer.
+func (c *Client) Get(ctx context.Context, path string, query url.Values, answer any) error {
+	ctx, cancel := context.WithTimeout(ctx, c.timeout)
+	defer cancel()
+	address := strings.TrimRight(c.base.String(), "/") + path
+	if len(query) > 0 {
+		address += "?" + query.Encode()
+	}
+	resp, err := c.do(ctx, c.asking, address)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = resp.Body.Close() }()
+	body, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer+1))
+	switch {
+	case err != nil:
+		return away(resp.Request.URL, "broke off: %v", err)
+	case len(body) > maxAnswer:
+		return away(resp.Request.URL, "answered with more than %d bytes", maxAnswer)
+	case resp.StatusCode != http.StatusOK:
+		return refusal(resp, body)
+	}
+	if err := json.Unmarshal(body, answer); err != nil {
+		return away(resp.Request.URL, "answered something that is not this registry's API: %v", err)
+	}
+	return nil
+}
+
+// Download opens a file that the registry named. The context bounds the reading too; size is -1
+// when it is not known.
+func (c *Client) Download(ctx context.Context, address string) (body io.ReadCloser, size int64, err error) {
+	u, err := url.Parse(address)
+	if err != nil || u.User != nil || c.checkTarget(u) != nil {
+		return nil, 0, fmt.Errorf("%w: the file's address is no https URL", plugins.ErrInvalid)
+	}
+	resp, err := c.do(ctx, c.loading, address)
+	if err != nil {
+		return nil, 0, err
+	}
+	if resp.StatusCode != http.StatusOK {
+		_ = resp.Body.Close()
+		return nil, 0, refusal(resp, []byte("{}"))
+	}
+	return resp.Body, resp.ContentLength, nil
+}
+
+func (c *Client) do(ctx context.Context, client *http.Client, address string) (*http.Response, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", plugins.ErrInvalid, err)
+	}
+	req.Header.Set("User-Agent", "ropewalk")
+	if client == c.asking {
+		req.Header.Set("Accept", "application/json")
+	}
+	if c.token != "" && c.own(req.URL) {
+		req.Header.Set("Authorization", "Bearer "+c.token.Reveal())
+	}
+	resp, err := client.Do(req)
+	if err != nil {
+		if inner, ok := errors.AsType[*url.Error](err); ok {
+			err = inner.Err // the URL may carry a signature
+		}
+		return nil, fmt.Errorf("%w: %s could not be asked: %w", plugins.ErrUnavailable, req.URL.Host, err)
+	}
+	return resp, nil
+}

@@ -1,0 +1,68 @@
+package webclient
+
+import (
+	"errors"
+	"net/netip"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/ropewalk/ropewalk/plugins"
+)
+
+// Settings are those that every registry on the web has.
+type Settings struct {
+	// URL is the registry's address, without the version of its API.
+	URL string `json:"url"`
+	// Token is shown to the registry as a bearer token; most need none.
+	Token plugins.Secret `json:"token"`
+	// AllowPrivateNetwork lets the registry, and the files it names, live in a private network.
+	AllowPrivateNetwork bool `json:"allowPrivateNetwork"`
+	// Timeout is how long one question may take; 10s by default.
+	Timeout plugins.Duration `json:"timeout"`
+}
+
+// Defaults are the settings of a registry whose public address is address.
+func Defaults(address string) Settings {
+	return Settings{URL: address, Timeout: plugins.Duration(10 * time.Second)}
+}
+
+// Check implements plugins.Checker.
+func (s *Settings) Check(problems *plugins.ConfigError) {
+	if err := CheckURL(s.URL); err != nil {
+		problems.Add("url", "%v", err)
+	}
+	if s.Timeout <= 0 {
+		problems.Add("timeout", "must be a positive duration such as 10s")
+	}
+}
+
+// Client returns the client for these settings, which have been checked.
+func (s *Settings) Client() (*Client, error) {
+	return New(Options{URL: s.URL, Token: s.Token, Private: s.AllowPrivateNetwork, Timeout: time.Duration(s.Timeout)})
+}
+
+// CheckURL says what is wrong with a registry's address: it must be absolute, without user, query
+// or fragment, and https; http counts on loopback only.
+func CheckURL(address string) error {
+	u, err := url.Parse(address)
+	switch {
+	case err != nil || u.Host == "" || u.Opaque != "":
+		return errors.New("must be an absolute URL such as https://registry.example.com")
+	case u.User != nil:
+		return errors.New("must not carry a user or a password; use token")
+	case u.RawQuery != "" || u.ForceQuery || u.Fragment != "":
+		return errors.New("must not have a query or a fragment")
+	case u.Scheme == "https", u.Scheme == "http" && isLoopback(u.Hostname()):
+		return nil
+	}
+	return errors.New("must be an https URL (http is for loopback addresses only)")
+}
+
+func isLoopback(host string) bool {
+	if strings.EqualFold(host, "localhost") {
+		return true
+	}
+	ip, err := netip.ParseAddr(host)
+	return err == nil && ip.Unmap().IsLoopback()
+}

@@ -1,0 +1,33 @@
+package webclient
+
+import (
+	"bytes"
+	"fmt"
+	"net/http"
+	"net/url"
+
+	"github.com/ropewalk/ropewalk/plugins"
+)
+
+// refusal is the error of an answer that is not 200.
+func refusal(resp *http.Response, body []byte) error {
+	from := resp.Request.URL
+	switch resp.StatusCode {
+	case http.StatusNotFound, http.StatusGone:
+		if bytes.HasPrefix(bytes.TrimSpace(body), []byte("{")) {
+			return fmt.Errorf("%w: %s does not have it", plugins.ErrNotFound, from.Host)
+		}
+		return away(from, "answered %d, and not as a registry does: check the url setting", resp.StatusCode)
+	case http.StatusBadRequest, http.StatusUnprocessableEntity:
+		return fmt.Errorf("%w: %s refused the question (%d)", plugins.ErrInvalid, from.Host, resp.StatusCode)
+	case http.StatusUnauthorized, http.StatusForbidden:
+		return away(from, "answered %d: check the token setting", resp.StatusCode)
+	default:
+		return away(from, "answered %d", resp.StatusCode)
+	}
+}
+
+// away is a plugins.ErrUnavailable about one host; never about a whole URL, which may be signed.
+func away(from *url.URL, format string, args ...any) error {
+	return fmt.Errorf("%w: %s %w", plugins.ErrUnavailable, from.Host, fmt.Errorf(format, args...))
+}

@@ -1,0 +1,114 @@
+package mcpregistry
+
+import "encoding/json"
+
+// The answers of the API, as far as they matter here.
+type (
+	list struct {
+		Servers  []listing `json:"servers"`
+		Metadata struct {
+			NextCursor string `json:"nextCursor"`
+		} `json:"metadata"`
+	}
+
+	listing struct {
+		Server server                     `json:"server"`
+		Meta   map[string]json.RawMessage `json:"_meta"`
+	}
+
+	server struct {
+		Name        string   `json:"name"`
+		Title       string   `json:"title"`
+		Description string   `json:"description"`
+		Version     string   `json:"version"`
+		Packages    []pack   `json:"packages"`
+		Remotes     []remote `json:"remotes"`
+	}
+
+	pack struct {
+		RegistryType         string     `json:"registryType"`
+		RegistryBaseURL      string     `json:"registryBaseUrl"`
+		Identifier           string     `json:"identifier"`
+		Version              string     `json:"version"`
+		FileSHA256           string     `json:"fileSha256"`
+		RuntimeHint          string     `json:"runtimeHint"`
+		Transport            remote     `json:"transport"`
+		RuntimeArguments     []argument `json:"runtimeArguments"`
+		PackageArguments     []argument `json:"packageArguments"`
+		EnvironmentVariables []keyInput `json:"environmentVariables"`
+	}
+
+	remote struct {
+		Type      string           `json:"type"`
+		URL       string           `json:"url"`
+		Headers   []keyInput       `json:"headers"`
+		Variables map[string]input `json:"variables"`
+	}
+
+	// input is a value that is fixed, has a default, or is to be supplied. {name} in a value stands
+	// for one of its own variables.
+	input struct {
+		Description string           `json:"description"`
+		Value       string           `json:"value"`
+		Default     string           `json:"default"`
+		Choices     []string         `json:"choices"`
+		IsRequired  bool             `json:"isRequired"`
+		IsSecret    bool             `json:"isSecret"`
+		Variables   map[string]input `json:"variables"`
+	}
+
+	keyInput struct {
+		input
+		Name string `json:"name"`
+	}
+
+	argument struct {
+		input
+		Type      string `json:"type"` // positional or named
+		Name      string `json:"name"`
+		ValueHint string `json:"valueHint"`
+	}
+)
+
+const officialMeta = "io.modelcontextprotocol.registry/official"
+
+// status is active, deprecated or deleted; active where nothing is said.
+func (l listing) status() string {
+	var said struct {
+		Status string `json:"status"`
+	}
+	if json.Unmarshal(l.Meta[officialMeta], &said) != nil || said.Status == "" {
+		return statusActive
+	}
+	return said.Status
+}
+
+const (
+	statusActive     = "active"
+	statusDeprecated = "deprecated"
+	statusDeleted    = "deleted"
+)
+
+// description tells that an entry is deprecated, because nothing else of a search's answer can.
+func (l listing) description() string {
+	if l.status() == statusDeprecated {
+		return "(deprecated) " + l.Server.Description
+	}
+	return l.Server.Description
+}
+
+// trust is the score that a sub-registry adds to an entry under a key of its own, as trustScore or
+// trust_score; 0 when there is none.
+func (l listing) trust() int {
+	best := 0.0
+	for key, raw := range l.Meta {
+		var said struct {
+			Camel float64 `json:"trustScore"`
+			Snake float64 `json:"trust_score"`
+		}
+		if key != officialMeta && json.Unmarshal(raw, &said) == nil {
+			best = max(best, said.Camel, said.Snake)
+		}
+	}
+	return int(min(best, 100))
+}

@@ -1,0 +1,123 @@
+package mcpregistry
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/ropewalk/ropewalk/plugins"
+	"github.com/ropewalk/ropewalk/plugins/registry"
+)
+
+var (
+	sha256Hex = regexp.MustCompile(`^[0-9a-f]{64}$`)
+
+	// A version is exact when it is neither a range nor a tag such as "latest".
+	exactVersion = regexp.MustCompile(`^v?[0-9][0-9A-Za-z.+_!-]*$`)
+)
+
+// convert picks, of all the ways to install an entry, the first in the order mcpb, npm, pypi,
+// remote that a server can take. When there is none, the error says why of each.
+func convert(l listing) (registry.Package, error) {
+	base := registry.Package{
+		Name: l.Server.Name, Version: l.Server.Version, Title: l.Server.Title, Description: l.description(), TrustScore: l.trust(),
+	}
+	var reasons []string
+	for _, kind := range []registry.Kind{registry.KindMCPB, registry.KindNPM, registry.KindPyPI} {
+		for _, p := range l.Server.Packages {
+			if p.RegistryType != string(kind) {
+				continue
+			}
+			if why := unusable(p, kind); why != "" {
+				reasons = append(reasons, p.RegistryType+" "+why)
+				continue
+			}
+			return install(base, p, kind), nil
+		}
+	}
+	for _, r := range l.Server.Remotes {
+		if r.Type == "streamable-http" || r.Type == "sse" {
+			return connect(base, r), nil
+		}
+		reasons = append(reasons, fmt.Sprintf("a remote of type %q is not known", r.Type))
+	}
+	for _, p := range l.Server.Packages {
+		if !slices.Contains([]string{"mcpb", "npm", "pypi"}, p.RegistryType) {
+			reasons = append(reasons, p.RegistryType+" packages cannot be installed")
+		}
+	}
+	if len(reasons) == 0 {
+		reasons = []string{"it names no package and no remote"}
+	}
+	return registry.Package{}, fmt.Errorf("%w: %s %s is there, but cannot be installed: %s",
+		plugins.ErrNotFound, base.Name, base.Version, strings.Join(reasons, "; "))
+}
+
+// unusable says why a package cannot be installed, "" when it can.
+func unusable(p pack, kind registry.Kind) string {
+	switch {
+	case p.Transport.Type != "" && p.Transport.Type != "stdio":
+		return "speaks " + p.Transport.Type + " and not stdio"
+	case kind == registry.KindMCPB && !sha256Hex.MatchString(strings.ToLower(p.FileSHA256)):
+		return "has no fileSha256"
+	case kind == registry.KindMCPB:
+		return ""
+	case !exactVersion.MatchString(p.Version):
+		return fmt.Sprintf("has the version %q, which is not an exact one", p.Version)
+	case !publicBase(p.RegistryBaseURL, kind):
+		return "lives in a package registry of its own, " + p.RegistryBaseURL
+	}
+	return ""
+}
+
+func publicBase(base string, kind registry.Kind) bool {
+	switch strings.TrimRight(base, "/") {
+	case "":
+		return true
+	case "https://registry.npmjs.org":
+		return kind == registry.KindNPM
+	case "https://pypi.org":
+		return kind == registry.KindPyPI
+	}
+	return false
+}
+
+func install(base registry.Package, p pack, kind registry.Kind) registry.Package {
+	var v values
+	base.Kind = kind
+	if kind == registry.KindMCPB {
+		base.Artifact, base.SHA256 = base.Name+"@"+base.Version, strings.ToLower(p.FileSHA256)
+	} else {
+		base.Identifier, base.IdentifierVersion = p.Identifier, p.Version
+		base.RuntimeArgs = runtimeArguments(&v, p)
+		base.Args = v.arguments(p.PackageArguments)
+	}
+	v.environment(p.EnvironmentVariables)
+	base.Variables = v.list
+	return base
+}
+
+// runtimeArguments are those of the runtime itself. npx and uvx are not used, packages are
+// installed once, so what is meant for them is left out.
+func runtimeArguments(v *values, p pack) []string {
+	if p.RuntimeHint == "npx" || p.RuntimeHint == "uvx" {
+		return nil
+	}
+	return v.arguments(p.RuntimeArguments)
+}
+
+func connect(base registry.Package, r remote) registry.Package {
+	var v values
+	base.Kind = registry.KindRemote
+	base.Remote = registry.Remote{Transport: r.Type, URL: r.URL}
+	v.addAll(r.Variables)
+	for _, h := range r.Headers {
+		if base.Remote.Headers == nil {
+			base.Remote.Headers = map[string]string{}
+		}
+		base.Remote.Headers[h.Name] = v.text(h.Name, h.input)
+	}
+	base.Variables = v.list
+	return base
+}

@@ -1,0 +1,173 @@
+package mcpregistry
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/url"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"github.com/hashicorp/go-hclog"
+
+	"github.com/ropewalk/ropewalk/plugins"
+	"github.com/ropewalk/ropewalk/plugins/registry"
+	"github.com/ropewalk/ropewalk/plugins/registry/internal/webclient"
+)
+
+// PublicURL is the official registry, the default of the url setting.
+const PublicURL = "https://registry.modelcontextprotocol.io"
+
+// Registry asks an MCP Registry. It serves after Configure. Its settings are webclient.Settings:
+// url, token, allowPrivateNetwork and timeout.
+type Registry struct {
+	log    hclog.Logger
+	client *webclient.Client
+}
+
+// New returns a Registry that waits for its settings.
+func New() *Registry { return &Registry{log: hclog.NewNullLogger()} }
+
+// Name is the registry's name in registries[].adapter.
+func (*Registry) Name() string { return "mcp-registry" }
+
+// UseLogger sets where the registry logs.
+func (r *Registry) UseLogger(log hclog.Logger) { r.log = log }
+
+// Validate judges settings without taking them.
+func (*Registry) Validate(_ context.Context, c plugins.Config) error {
+	settings := webclient.Defaults(PublicURL)
+	return c.Decode(&settings)
+}
+
+// Configure takes the settings. It asks nothing: a registry that is away can be back later.
+func (r *Registry) Configure(_ context.Context, c plugins.Config) (err error) {
+	settings := webclient.Defaults(PublicURL)
+	if err := c.Decode(&settings); err != nil {
+		return err
+	}
+	r.client, err = settings.Client()
+	return err
+}
+
+// Close ends idle connections.
+func (r *Registry) Close() error {
+	if r.client != nil {
+		r.client.Close()
+	}
+	return nil
+}
+
+// Search implements registry.Registry. Entries that were deleted are left out, so a page may be
+// shorter than asked for and still not be the last.
+func (r *Registry) Search(ctx context.Context, q registry.Query) (registry.Page, error) {
+	if err := registry.CheckQuery(q); err != nil {
+		return registry.Page{}, err
+	}
+	query := url.Values{"version": {"latest"}, "limit": {strconv.Itoa(cmp.Or(q.Limit, registry.DefaultLimit))}}
+	if q.Text != "" {
+		query.Set("search", q.Text)
+	}
+	if q.Cursor != "" {
+		query.Set("cursor", q.Cursor)
+	}
+	var answer list
+	if err := r.client.Get(ctx, "/v0.1/servers", query, &answer); err != nil {
+		if errors.Is(err, plugins.ErrNotFound) {
+			return registry.Page{}, fmt.Errorf("%w: the registry has no /v0.1/servers: check the url setting", plugins.ErrUnavailable)
+		}
+		return registry.Page{}, err
+	}
+	page := registry.Page{NextCursor: answer.Metadata.NextCursor}
+	for _, l := range answer.Servers {
+		if l.status() == statusDeleted {
+			continue
+		}
+		page.Entries = append(page.Entries, registry.Entry{
+			Name: l.Server.Name, Title: l.Server.Title, Description: l.description(), Version: l.Server.Version, TrustScore: l.trust(),
+		})
+	}
+	return page, nil
+}
+
+// serverName is what a server of this registry can be called: reverse DNS, one slash.
+var serverName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9.-]*/[A-Za-z0-9][A-Za-z0-9._-]*$`)
+
+// Resolve implements registry.Registry. A name that no server of this registry can have is not
+// found without asking.
+func (r *Registry) Resolve(ctx context.Context, ref registry.Ref) (registry.Package, error) {
+	if err := registry.CheckRef(ref); err != nil {
+		return registry.Package{}, err
+	}
+	if !serverName.MatchString(ref.Name) || len(ref.Name) > 200 || ref.Version != "" && !exactVersion.MatchString(ref.Version) {
+		return registry.Package{}, fmt.Errorf("%w: %.200q %.100q is no name and version of this registry", plugins.ErrNotFound, ref.Name, ref.Version)
+	}
+	l, err := r.entry(ctx, ref.Name, cmp.Or(ref.Version, "latest"))
+	if err == nil && l.status() == statusDeleted && ref.Version == "" {
+		l, err = r.newestLeft(ctx, ref.Name)
+	}
+	if err != nil {
+		return registry.Package{}, err
+	}
+	if l.status() == statusDeleted {
+		return registry.Package{}, fmt.Errorf("%w: %s %s was deleted from the registry", plugins.ErrNotFound, ref.Name, l.Server.Version)
+	}
+	if l.Server.Name != ref.Name || ref.Version != "" && l.Server.Version != ref.Version {
+		return registry.Package{}, fmt.Errorf("%w: the registry was asked for %s %s and answered with %s %s",
+			plugins.ErrUnavailable, ref.Name, ref.Version, l.Server.Name, l.Server.Version)
+	}
+	if l.status() == statusDeprecated {
+		r.log.Warn("a bundle is resolved that its registry calls deprecated", "name", ref.Name, "version", l.Server.Version)
+	}
+	return convert(l)
+}
+
+func (r *Registry) entry(ctx context.Context, name, version string) (listing, error) {
+	var l listing
+	err := r.client.Get(ctx, "/v0.1/servers/"+url.PathEscape(name)+"/versions/"+url.PathEscape(version), nil, &l)
+	return l, err
+}
+
+// newestLeft is the newest version that was not deleted.
+func (r *Registry) newestLeft(ctx context.Context, name string) (listing, error) {
+	var answer list
+	if err := r.client.Get(ctx, "/v0.1/servers/"+url.PathEscape(name)+"/versions", nil, &answer); err != nil {
+		return listing{}, err
+	}
+	var newest listing
+	for _, l := range answer.Servers {
+		if l.status() != statusDeleted && (newest.Server.Name == "" || later(l.Server.Version, newest.Server.Version)) {
+			newest = l
+		}
+	}
+	if newest.Server.Name == "" {
+		return listing{}, fmt.Errorf("%w: every version of %s was deleted from the registry", plugins.ErrNotFound, name)
+	}
+	return newest, nil
+}
+
+// Fetch implements registry.Registry. The artifact is name@version: the file's address is asked for
+// again, so that nothing but a file that the registry names is ever downloaded.
+func (r *Registry) Fetch(ctx context.Context, pkg registry.Package) (io.ReadCloser, error) {
+	if err := registry.CheckFetch(pkg); err != nil {
+		return nil, err
+	}
+	name, version, _ := strings.Cut(pkg.Artifact, "@")
+	if !serverName.MatchString(name) || !exactVersion.MatchString(version) {
+		return nil, fmt.Errorf("%w: the artifact did not come from this registry", plugins.ErrInvalid)
+	}
+	l, err := r.entry(ctx, name, version)
+	if err != nil {
+		return nil, err
+	}
+	for _, p := range l.Server.Packages {
+		if p.RegistryType == string(registry.KindMCPB) && strings.EqualFold(p.FileSHA256, pkg.SHA256) && unusable(p, registry.KindMCPB) == "" {
+			body, _, err := r.client.Download(ctx, p.Identifier)
+			return body, err
+		}
+	}
+	return nil, fmt.Errorf("%w: %s %s has no file of that sha256 any more", plugins.ErrNotFound, name, version)
+}

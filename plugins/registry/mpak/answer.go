@@ -1,0 +1,89 @@
+package mpak
+
+import "strings"
+
+// The answers of the API, as far as they matter here.
+type (
+	found struct {
+		Bundles    []bundle `json:"bundles"`
+		Total      int      `json:"total"`
+		Pagination struct {
+			HasMore bool `json:"has_more"`
+		} `json:"pagination"`
+	}
+
+	bundle struct {
+		Name               string `json:"name"`
+		DisplayName        string `json:"display_name"`
+		Description        string `json:"description"`
+		LatestVersion      string `json:"latest_version"`
+		CertificationLevel int    `json:"certification_level"`
+	}
+
+	version struct {
+		Version   string     `json:"version"`
+		Artifacts []artifact `json:"artifacts"`
+	}
+
+	artifact struct {
+		Platform platform `json:"platform"`
+		Digest   string   `json:"digest"` // sha256:<hex>
+		Size     int64    `json:"size"`
+	}
+
+	platform struct {
+		OS   string `json:"os"`
+		Arch string `json:"arch"`
+	}
+
+	download struct {
+		URL    string `json:"url"`
+		Bundle struct {
+			SHA256 string `json:"sha256"`
+			Size   int64  `json:"size"`
+		} `json:"bundle"`
+	}
+)
+
+// trust is a certification level, 1 to 4, as a trust score; 0 when it is unknown.
+func (b bundle) trust() int {
+	if b.CertificationLevel < 1 || b.CertificationLevel > 4 {
+		return 0
+	}
+	return 25 * b.CertificationLevel
+}
+
+// sum is the digest in lower-case hex; "" when it is no sha256.
+func (a artifact) sum() string {
+	hex, ok := strings.CutPrefix(strings.ToLower(a.Digest), "sha256:")
+	if !ok && len(a.Digest) == 64 {
+		return strings.ToLower(a.Digest)
+	}
+	return hex
+}
+
+const anything = "any"
+
+// platformOf is a Go platform in the words of mpak.
+func platformOf(goos, goarch string) platform {
+	p := platform{OS: goos, Arch: goarch}
+	if goos == "windows" {
+		p.OS = "win32"
+	}
+	if goarch == "amd64" {
+		p.Arch = "x64"
+	}
+	return p
+}
+
+// choose picks the artifact for a platform: exact, then any architecture, then anything.
+func (v version) choose(p platform) (artifact, bool) {
+	for _, want := range []platform{p, {p.OS, anything}, {anything, anything}} {
+		for _, a := range v.Artifacts {
+			if a.Platform == want {
+				return a, true
+			}
+		}
+	}
+	return artifact{}, false
+}
