@@ -88,9 +88,10 @@ type Package struct {
 	Size     int64  // bytes; 0 when unknown
 
 	// Of KindNPM and KindPyPI.
-	Identifier  string   // the package's name in its own registry
-	RuntimeArgs []string // before the package itself; {name} as in Args
-	Args        []string // {name} stands for a variable; one without a value takes its argument with it
+	Identifier        string   // the package's name in its own registry
+	IdentifierVersion string   // its exact version there, which may differ from Version
+	RuntimeArgs       []string // before the package itself; {name} as in Args
+	Args              []string // {name} stands for a variable; one without a value takes its argument with it
 
 	// Of KindRemote.
 	Remote Remote
