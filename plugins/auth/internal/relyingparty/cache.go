@@ -94,9 +94,9 @@ func (c *cache[T]) attempt() (any, error) {
 	return nil, nil
 }
 
-// fetchedSince reports whether the value was fetched after t.
+// fetchedSince reports whether the value was fetched at t or later.
 func (c *cache[T]) fetchedSince(t time.Time) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.fetched.After(t)
+	return !c.fetched.Before(t)
 }

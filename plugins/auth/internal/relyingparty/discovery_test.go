@@ -1,0 +1,146 @@
+package relyingparty
+
+import (
+	"errors"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"testing"
+
+	"code.dny.dev/ssrf"
+
+	"github.com/ropewalk/ropewalk/plugins"
+)
+
+func TestWhereTheDocumentsAre(t *testing.T) {
+	for _, c := range []struct {
+		issuer string
+		want   []string
+	}{
+		{"https://id.example.com", []string{
+			"https://id.example.com/.well-known/oauth-authorization-server",
+			"https://id.example.com/.well-known/openid-configuration",
+		}},
+		{"https://id.example.com/", []string{
+			"https://id.example.com/.well-known/oauth-authorization-server",
+			"https://id.example.com/.well-known/openid-configuration",
+		}},
+		{"https://id.example.com:8443/realms/one", []string{
+			"https://id.example.com:8443/.well-known/oauth-authorization-server/realms/one",
+			"https://id.example.com:8443/.well-known/openid-configuration/realms/one",
+			"https://id.example.com:8443/realms/one/.well-known/openid-configuration",
+		}},
+	} {
+		if got := documentURLs(c.issuer); !slices.Equal(got, c.want) {
+			t.Errorf("%s: got %q, want %q", c.issuer, got, c.want)
+		}
+	}
+}
+
+func TestTheFirstDocumentAboutTheIssuerCounts(t *testing.T) {
+	const realm = issuer + "/realm"
+	places := documentURLs(realm)
+	good := map[string]any{"issuer": realm, "jwks_uri": issuer + "/jwks"}
+	path := func(place string) string { return strings.TrimPrefix(place, issuer) }
+	for name, c := range map[string]struct {
+		pages map[string]any
+		want  error
+	}{
+		"the first place":                     {map[string]any{path(places[0]): good}, nil},
+		"the second place":                    {map[string]any{path(places[1]): good}, nil},
+		"the third place":                     {map[string]any{path(places[2]): good}, nil},
+		"nowhere":                             {map[string]any{}, plugins.ErrUnavailable},
+		"another issuer first":                {map[string]any{path(places[0]): map[string]any{"issuer": issuer, "jwks_uri": issuer + "/jwks"}, path(places[2]): good}, nil},
+		"another issuer only":                 {map[string]any{path(places[0]): map[string]any{"issuer": issuer, "jwks_uri": issuer + "/jwks"}}, plugins.ErrUnavailable},
+		"the issuer with a slash":             {map[string]any{path(places[0]): map[string]any{"issuer": realm + "/", "jwks_uri": issuer + "/jwks"}}, plugins.ErrUnavailable},
+		"no keys in the first, but in a next": {map[string]any{path(places[0]): map[string]any{"issuer": realm}, path(places[1]): good}, nil},
+		"keys over http":                      {map[string]any{path(places[0]): map[string]any{"issuer": realm, "jwks_uri": "http://id.example.com/jwks"}}, plugins.ErrUnavailable},
+		"keys on loopback":                    {map[string]any{path(places[0]): map[string]any{"issuer": realm, "jwks_uri": "http://127.0.0.1/jwks"}}, plugins.ErrUnavailable},
+		"keys on loopback over https":         {map[string]any{path(places[0]): map[string]any{"issuer": realm, "jwks_uri": "https://localhost/jwks"}}, plugins.ErrUnavailable},
+		"keys in a file":                      {map[string]any{path(places[0]): map[string]any{"issuer": realm, "jwks_uri": "file:///etc/passwd"}}, plugins.ErrUnavailable},
+		"a token endpoint with a password":    {map[string]any{path(places[0]): map[string]any{"issuer": realm, "jwks_uri": issuer + "/jwks", "token_endpoint": "https://a:b@id.example.com"}}, plugins.ErrUnavailable},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := newProvider(t)
+			keys := p.pages["/jwks"]
+			p.pages = c.pages
+			p.pages["/jwks"] = keys
+			err := check(t, p.party(func(o *Options) { o.Issuer = realm }), p.token("first", map[string]any{"iss": realm}))
+			if !errors.Is(err, c.want) {
+				t.Errorf("got %v, want %v", err, c.want)
+			}
+		})
+	}
+}
+
+func TestWithTheKeysAddressGivenNoDocumentIsNeeded(t *testing.T) {
+	p := newProvider(t)
+	delete(p.pages, "/.well-known/openid-configuration")
+	if err := check(t, p.party(func(o *Options) { o.JWKSURI = issuer + "/jwks" }), p.token("first")); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestNothingLeadsToAnAddressOutOfReach counts the connections that a canary accepts.
+func TestNothingLeadsToAnAddressOutOfReach(t *testing.T) {
+	reached := 0
+	canary := httptest.NewUnstartedServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+	canary.Config.ConnState = func(_ net.Conn, state http.ConnState) {
+		if state == http.StateNew {
+			reached++
+		}
+	}
+	canary.Start()
+	_, port, _ := net.SplitHostPort(canary.Listener.Addr().String())
+	loopback := []string{"127.0.0.1", "localhost", "127.0.0.2", "[::1]", "[::ffff:127.0.0.1]", "127.1", "0.0.0.0", "2130706433", "0x7f.1"}
+	private := []string{"10.0.0.1", "172.16.0.1", "192.168.1.1", "[fd00::1]"}
+	always := []string{"169.254.169.254", "[fe80::1]", "[fd00:ec2::254]", "100.64.0.1", "224.0.0.1", "192.0.2.1", "[64:ff9b::7f00:1]"}
+	for name, c := range map[string]struct {
+		reach   Reach
+		blocked []string
+	}{
+		"a public issuer":           {Reach{}, slices.Concat(loopback, private, always)},
+		"an issuer on loopback":     {Reach{Loopback: true}, slices.Concat(private, always)},
+		"private networks, allowed": {Reach{Private: true}, slices.Concat(loopback, always[:2], always[3:])},
+	} {
+		t.Run(name, func(t *testing.T) {
+			client := NewClient(c.reach)
+			defer client.CloseIdleConnections()
+			for _, host := range c.blocked {
+				_, err := Fetch(t.Context(), client, "http://"+host+":"+port, "", 100)
+				lookup := &net.DNSError{}
+				if !errors.Is(err, ssrf.ErrProhibitedIP) && !errors.As(err, &lookup) {
+					t.Errorf("%s: got %v, want a blocked address", host, err)
+				}
+			}
+		})
+	}
+	canary.Close()
+	if reached != 0 {
+		t.Errorf("the canary was reached %d times", reached)
+	}
+}
+
+func TestAnswersAreBounded(t *testing.T) {
+	mux := http.NewServeMux()
+	mux.HandleFunc("/small", func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("small")) })
+	mux.HandleFunc("/large", func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(make([]byte, 101)) })
+	mux.HandleFunc("/same", func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/small", http.StatusFound) })
+	mux.HandleFunc("/loop", func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/loop", http.StatusFound) })
+	mux.HandleFunc("/other", func(w http.ResponseWriter, r *http.Request) {
+		_, port, _ := net.SplitHostPort(r.Host)
+		http.Redirect(w, r, "http://localhost:"+port+"/small", http.StatusFound)
+	})
+	server := httptest.NewServer(mux)
+	defer server.Close()
+	client := NewClient(Reach{Loopback: true})
+	defer client.CloseIdleConnections()
+	for path, good := range map[string]bool{"/small": true, "/same": true, "/large": false, "/loop": false, "/other": false, "/missing": false} {
+		body, err := Fetch(t.Context(), client, server.URL+path, "", 100)
+		if (err == nil) != good || good && string(body) != "small" {
+			t.Errorf("%s: got %q, %v", path, body, err)
+		}
+	}
+}

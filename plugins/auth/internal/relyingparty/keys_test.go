@@ -1,0 +1,190 @@
+package relyingparty
+
+import (
+	"crypto/rand"
+	"crypto/rsa"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/lestrrat-go/jwx/v2/jwk"
+
+	"github.com/ropewalk/ropewalk/plugins"
+)
+
+func check(t *testing.T, party *Party, token string) error {
+	t.Helper()
+	_, err := party.Check(t.Context(), token, nil)
+	return err
+}
+
+// pass lets time go by; every test that calls it lives in a bubble.
+func pass(d time.Duration) { time.Sleep(d) } //nolint:forbidigo // the bubble's clock, not the machine's
+
+func TestAThousandRandomKeyIDsAMinuteCostSixFetches(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newProvider(t)
+		party := p.party()
+		if err := check(t, party, p.token("first")); err != nil {
+			t.Fatal(err)
+		}
+		good := p.token("first")
+		for i := range 1000 {
+			pass(60 * time.Millisecond)
+			if err := check(t, party, p.token(fmt.Sprintf("random-%d", i))); !errors.Is(err, plugins.ErrUnauthenticated) {
+				t.Fatalf("token %d: got %v, want a refusal", i, err)
+			}
+			if i%100 == 0 {
+				if err := check(t, party, good); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		if fetched := p.count("/jwks"); fetched > 6 || fetched < 4 {
+			t.Errorf("keys were fetched %d times, want 6 at most, and new ones found", fetched)
+		}
+		if fetched := p.count("/.well-known/openid-configuration"); fetched != 1 {
+			t.Errorf("the document was fetched %d times, want once", fetched)
+		}
+	})
+}
+
+func TestAKnownUnknownKeyIDCostsNothingForAWhile(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newProvider(t)
+		party := p.party()
+		_ = check(t, party, p.token("first"))
+		for range 20 { // over 20 seconds
+			_ = check(t, party, p.token("nobody"))
+			pass(time.Second)
+		}
+		if fetched := p.count("/jwks"); fetched != 2 {
+			t.Errorf("keys were fetched %d times, want twice", fetched)
+		}
+		p.publish("first", "nobody")
+		pass(unknownFor)
+		if err := check(t, party, p.token("nobody")); err != nil {
+			t.Errorf("a key that was published later: %v", err)
+		}
+	})
+}
+
+func TestKeysOutliveTheirProviderForADay(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newProvider(t)
+		party := p.party()
+		if err := check(t, party, p.token("first")); err != nil {
+			t.Fatal(err)
+		}
+		p.setAway(true)
+		for range 23 {
+			pass(time.Hour)
+			if err := check(t, party, p.token("first")); err != nil {
+				t.Fatalf("a known key: %v", err)
+			}
+			synctest.Wait()
+		}
+		if err := check(t, party, p.token("unknown")); !errors.Is(err, plugins.ErrUnavailable) {
+			t.Errorf("an unknown key with the provider away: got %v, want unavailable", err)
+		}
+		pass(2 * time.Hour)
+		if err := check(t, party, p.token("first")); !errors.Is(err, plugins.ErrUnavailable) {
+			t.Errorf("a key of yesterday: got %v, want unavailable", err)
+		}
+		p.setAway(false)
+		pass(renewEvery)
+		if err := check(t, party, p.token("first")); err != nil {
+			t.Errorf("with the provider back: %v", err)
+		}
+	})
+}
+
+func TestAWithdrawnKeyIsUsedForAQuarterOfAnHourAtMost(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newProvider(t)
+		party := p.party()
+		old := p.token("first")
+		_ = check(t, party, old)
+		p.publish("second")
+		pass(keysFresh + time.Second)
+		_ = check(t, party, old) // may still pass, and has the keys renewed
+		synctest.Wait()
+		pass(renewEvery)
+		if err := check(t, party, old); !errors.Is(err, plugins.ErrUnauthenticated) {
+			t.Errorf("got %v, want a refusal", err)
+		}
+	})
+}
+
+func TestAColdStartAsksSeldomAndRecovers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newProvider(t)
+		p.setAway(true)
+		party := p.party()
+		for range 60 {
+			if err := check(t, party, p.token("first")); !errors.Is(err, plugins.ErrUnavailable) {
+				t.Fatalf("got %v, want unavailable", err)
+			}
+			pass(time.Second)
+		}
+		if asked := p.count("/.well-known/oauth-authorization-server"); asked > 6 {
+			t.Errorf("a provider that is away was asked %d times in a minute", asked)
+		}
+		p.setAway(false)
+		pass(renewEvery)
+		if err := check(t, party, p.token("first")); err != nil {
+			t.Errorf("with the provider back: %v", err)
+		}
+	})
+}
+
+func TestATokenWithoutKeyIDNeedsASetOfOneKey(t *testing.T) {
+	p := newProvider(t)
+	p.keys[""] = p.keys["first"]
+	if err := check(t, p.party(), p.token("")); err != nil {
+		t.Errorf("one key: %v", err)
+	}
+	p.publish("first", "second")
+	if err := check(t, p.party(), p.token("")); !errors.Is(err, plugins.ErrUnauthenticated) {
+		t.Errorf("two keys: got %v, want a refusal", err)
+	}
+}
+
+func TestOnlyRSAKeysForRS256SignaturesAreUsed(t *testing.T) {
+	key, err := rsa.GenerateKey(rand.Reader, 2048)
+	if err != nil {
+		t.Fatal(err)
+	}
+	public, _ := jwk.FromRaw(&key.PublicKey)
+	raw, _ := json.Marshal(public)
+	with := func(more string) string { return strings.TrimSuffix(string(raw), "}") + `,"kid":"k"` + more + "}" }
+	for name, c := range map[string]struct {
+		key  string
+		used bool
+	}{
+		"plain":                   {with(``), true},
+		"for signatures":          {with(`,"use":"sig"`), true},
+		"for RS256":               {with(`,"alg":"RS256"`), true},
+		"to verify":               {with(`,"key_ops":["verify"]`), true},
+		"for encryption":          {with(`,"use":"enc"`), false},
+		"for PS256":               {with(`,"alg":"PS256"`), false},
+		"for RSA-OAEP":            {with(`,"alg":"RSA-OAEP"`), false},
+		"to wrap keys":            {with(`,"key_ops":["wrapKey"]`), false},
+		"symmetric":               {`{"kty":"oct","kid":"k","k":"c2VjcmV0LXNlY3JldC1zZWNyZXQtc2VjcmV0"}`, false},
+		"elliptic":                {`{"kty":"EC","kid":"k","crv":"P-256","x":"f83OJ3D2xF1Bg8vub9tLe1gHMzV76e8Tus9uPHvRVEU","y":"x_FEzRu9m36HLN_tue659LNpXW6pCyStikYjKIWI5a0"}`, false},
+		"of 512 bits":             {`{"kty":"RSA","kid":"k","e":"AQAB","n":"` + strings.Repeat("A", 84) + `Q"}`, false},
+		"something jwx knows not": {`{"kty":"XYZ","kid":"k"}`, false},
+		"with an exponent of one": {strings.Replace(with(``), `"e":"AQAB"`, `"e":"AQ"`, 1), false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			set, err := parseKeys([]byte(`{"keys":[` + c.key + `]}`))
+			if used := err == nil && len(set["k"]) == 1; used != c.used {
+				t.Errorf("used %v (%v), want %v", used, err, c.used)
+			}
+		})
+	}
+}

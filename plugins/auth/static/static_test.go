@@ -1,0 +1,215 @@
+package static_test
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/ropewalk/ropewalk/plugins"
+	"github.com/ropewalk/ropewalk/plugins/auth"
+	"github.com/ropewalk/ropewalk/plugins/auth/authtest"
+	"github.com/ropewalk/ropewalk/plugins/auth/static"
+	"github.com/ropewalk/ropewalk/plugins/plugintest"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+const (
+	good    = "good-token-0123456789"
+	expired = "expired-token-0123456789"
+	foreign = "token-of-another-organization"
+)
+
+func digest(token string) string {
+	sum := sha256.Sum256([]byte(token))
+	return hex.EncodeToString(sum[:])
+}
+
+// write puts a token file where the test wants it, as one step.
+func write(t *testing.T, path, text string) {
+	t.Helper()
+	if err := os.WriteFile(path+".new", []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Rename(path+".new", path); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func entry(token, more string) string {
+	return fmt.Sprintf("  - tokenSha256: %s\n    subject: alice\n    expires: 2099-01-01T00:00:00Z\n%s", digest(token), more)
+}
+
+// configured is an adapter on a file with that text.
+func configured(t *testing.T, text string) (*static.Adapter, string) {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "tokens.yaml")
+	write(t, path, text)
+	adapter := static.New()
+	if err := adapter.Configure(t.Context(), settings(path, "")); err != nil {
+		t.Fatal(err)
+	}
+	return adapter, path
+}
+
+func settings(path, organization string) plugins.Config {
+	raw, _ := json.Marshal(map[string]string{"file": path, "organizationId": organization})
+	return plugins.Config{JSON: raw}
+}
+
+func TestStaticKeepsTheContract(t *testing.T) {
+	expires := time.Now().Add(time.Hour).Truncate(time.Second)
+	path := filepath.Join(t.TempDir(), "tokens.yaml")
+	write(t, path, fmt.Sprintf(`
+tokens:
+  - {tokenSha256: %s, subject: alice, email: alice@example.com, name: Alice, orgRole: admin, organization: org_1, audiences: [%s], expires: %s}
+  - {token: %s, subject: bob, organization: org_1, expires: 2020-01-01T00:00:00Z}
+  - {token: %s, subject: eve, organization: org_2, expires: 2099-01-01T00:00:00Z}
+`, digest(good), authtest.Audience, expires.Format(time.RFC3339), expired, foreign))
+	samples := &authtest.Samples{
+		Good: good, Audience: authtest.Audience,
+		Identity: auth.Identity{Issuer: "ropewalk:static", Subject: "alice", Email: "alice@example.com", OrganizationID: "org_1", ExpiresAt: expires},
+		Bad: []authtest.Forgery{
+			{Name: "over since 2020", Clause: authtest.Expired, Token: expired},
+			{Name: "another organization", Clause: authtest.OtherOrg, Token: foreign},
+			{Name: "the digest of a good token", Clause: authtest.Signature, Token: digest(good)},
+			{Name: "the start of a good token", Clause: authtest.Signature, Token: good[:len(good)-1]},
+			{Name: "a good token and more", Clause: authtest.Signature, Token: good + "0"},
+			{Name: "a good token in capitals", Clause: authtest.Signature, Token: strings.ToUpper(good)},
+		},
+	}
+	t.Run("direct", func(t *testing.T) {
+		s := authtest.Subject{Samples: samples, Open: func(ctx context.Context, _ *authtest.Provider) (auth.Adapter, func(), error) {
+			adapter := static.New()
+			return adapter, func() {}, adapter.Configure(ctx, settings(path, "org_1"))
+		}}
+		plugintest.Run(t, authtest.Checks(s), s)
+	})
+	t.Run("over the wire", func(t *testing.T) {
+		s := authtest.Subject{Samples: samples, Open: func(context.Context, *authtest.Provider) (auth.Adapter, func(), error) {
+			conn := plugintest.Configured(t, auth.Plugin(static.New()), string(settings(path, "org_1").JSON))
+			return auth.Client(conn), func() {}, nil
+		}}
+		plugintest.Run(t, authtest.Checks(s), s)
+	})
+}
+
+func TestATokenCarriesWhatItsEntrySays(t *testing.T) {
+	adapter, _ := configured(t, "tokens:\n"+entry(good, "    email: a@example.com\n    name: Alice\n    orgRole: owner\n    organization: org_1\n    scopes: [a, b]\n"))
+	id, err := adapter.Verify(t.Context(), auth.VerifyRequest{Token: good, Audiences: []string{"anything"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := fmt.Sprintf("%s %s %s %s %s %v", id.Subject, id.Email, id.DisplayName, id.OrgRole, id.OrganizationID, id.Scopes); got != "alice a@example.com Alice owner org_1 [a b]" {
+		t.Errorf("got %s", got)
+	}
+}
+
+func verify(t *testing.T, adapter *static.Adapter, token string) error {
+	t.Helper()
+	_, err := adapter.Verify(t.Context(), auth.VerifyRequest{Token: token})
+	return err
+}
+
+func TestAChangedFileHoldsFromTheNextTokenOn(t *testing.T) {
+	adapter, path := configured(t, "tokens:\n"+entry(good, ""))
+	if err := verify(t, adapter, good); err != nil {
+		t.Fatal(err)
+	}
+	write(t, path, `{"tokens": [{"token": "`+foreign+`", "subject": "eve", "expires": "2099-01-01T00:00:00+02:00"}]}`)
+	if err := verify(t, adapter, foreign); err != nil {
+		t.Errorf("a token that was added: %v", err)
+	}
+	if err := verify(t, adapter, good); !errors.Is(err, plugins.ErrUnauthenticated) {
+		t.Errorf("a token that was taken away: got %v, want a refusal", err)
+	}
+}
+
+func TestABadFileLeavesTheLastGoodTokensForAMinute(t *testing.T) {
+	for name, spoil := range map[string]func(t *testing.T, path string){
+		"not YAML":          func(t *testing.T, path string) { write(t, path, "tokens: [") },
+		"an entry is wrong": func(t *testing.T, path string) { write(t, path, "tokens: [{}]") },
+		"the file is gone": func(t *testing.T, path string) {
+			if err := os.Remove(path); err != nil {
+				t.Fatal(err)
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				adapter, path := configured(t, "tokens:\n"+entry(good, ""))
+				spoil(t, path)
+				if err := verify(t, adapter, good); err != nil {
+					t.Errorf("at once: %v", err)
+				}
+				pass(61 * time.Second)
+				if err := verify(t, adapter, good); !errors.Is(err, plugins.ErrUnavailable) {
+					t.Errorf("a minute later: got %v, want unavailable", err)
+				}
+				write(t, path, "tokens:\n"+entry(good, "")+entry(foreign, ""))
+				if err := verify(t, adapter, good); err != nil {
+					t.Errorf("with the file good again: %v", err)
+				}
+			})
+		})
+	}
+}
+
+// pass lets time go by in a bubble.
+func pass(d time.Duration) { time.Sleep(d) } //nolint:forbidigo // the bubble's clock, not the machine's
+
+func TestFilesThatAreRefusedNameThePlaceAndNoToken(t *testing.T) {
+	const secret = "a-secret-that-nobody-may-see"
+	for name, c := range map[string]struct{ text, want string }{
+		"neither token nor digest": {"tokens: [{subject: a, expires: 2099-01-01T00:00:00Z}]", "tokens[0]: needs either token or tokenSha256"},
+		"both":                     {"tokens: [{token: " + secret + ", tokenSha256: x, subject: a}]", "tokens[0]: needs either"},
+		"a short token":            {"tokens: [{token: short, subject: a, expires: 2099-01-01T00:00:00Z}]", "16 bytes at least"},
+		"no subject":               {"tokens: [{token: " + secret + "}]", "needs a subject"},
+		"no expiry":                {"tokens: [{token: " + secret + ", subject: a}]", "expires must be a time"},
+		"an expiry without zone":   {"tokens: [{token: " + secret + ", subject: a, expires: 2099-01-01}]", "expires must be a time"},
+		"an unknown role":          {"tokens: [{token: " + secret + ", subject: a, orgRole: root, expires: 2099-01-01T00:00:00Z}]", "orgRole must be"},
+		"a digest too short":       {"tokens: [{tokenSha256: abcd, subject: a, expires: 2099-01-01T00:00:00Z}]", "64 hex digits"},
+		"a digest not in hex":      {"tokens: [{tokenSha256: " + strings.Repeat("xy", 32) + ", subject: a, expires: 2099-01-01T00:00:00Z}]", "64 hex digits"},
+		"an unknown name":          {"tokens: [{tokn: " + secret + "}]", "line 1"},
+		"a wrong type":             {"tokens: " + secret, "line 1"},
+		"twice the same":           {"tokens:\n" + entry(good, "") + entry(good, ""), "tokens[1]: is the same token as tokens[0]"},
+		"two problems":             {"tokens: [{}, {}]", "tokens[1]"},
+		"binary":                   {"\x00\x01", "neither YAML nor JSON"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), "tokens.yaml")
+			write(t, path, c.text)
+			err := static.New().Validate(t.Context(), settings(path, ""))
+			if !errors.Is(err, plugins.ErrInvalid) || !strings.Contains(fmt.Sprint(err), c.want) || strings.Contains(fmt.Sprint(err), secret) {
+				t.Errorf("got %v, want %q", err, c.want)
+			}
+		})
+	}
+}
+
+func TestSettingsThatAreRefused(t *testing.T) {
+	for text, want := range map[string]string{
+		`{}`:                        "file: must be the absolute path",
+		`{"file": "tokens.yaml"}`:   "file: must be the absolute path",
+		`{"file": "/nowhere/x"}`:    "file: no such file",
+		`{"file": "/"}`:             "file: is not a file",
+		`{"fil": "/etc/x"}`:         `did you mean "file"`,
+		`{"file":"/x","issuer":""}`: "issuer: must not be empty",
+	} {
+		err := static.New().Validate(t.Context(), plugins.Config{JSON: json.RawMessage(text)})
+		if !errors.Is(err, plugins.ErrInvalid) || !strings.Contains(fmt.Sprint(err), want) {
+			t.Errorf("%s: got %v, want %q", text, err, want)
+		}
+	}
+}
