@@ -19,8 +19,8 @@ const sweepLimit = 2 * time.Second
 
 // Adopt makes the server the parent of what a shim leaves behind that was killed itself, by the
 // kernel for lack of memory or by an operator. The program dies with its shim anyway; Adopt is for
-// its daemons. Call it once, in a process whose only children are shims: any other child may be
-// taken for an orphan and ended.
+// its daemons. Call it once, in a process whose only children are shims: any other child is taken
+// for an orphan, and ended, when a shim was killed.
 func Adopt() { _ = unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) }
 
 func adopting() bool {
@@ -29,23 +29,22 @@ func adopting() bool {
 	return errno == 0 && on == 1
 }
 
-// sweepOrphans ends the adopted processes and all below them, until there are none.
+// sweepOrphans ends and reaps the adopted processes and all below them, which become children in
+// their turn, until there are none.
 func sweepOrphans() {
 	if !adopting() {
 		return
 	}
-	killed := map[int]bool{}
 	for until := time.Now().Add(sweepLimit); time.Now().Before(until); time.Sleep(killPause) {
 		left := false
 		for _, p := range processes() {
-			switch {
-			case p.parent != os.Getpid() || p.name == shimName || isSelf(p.pid):
-			case p.zombie:
-				if killed[p.pid] {
-					_, _ = syscall.Wait4(p.pid, nil, syscall.WNOHANG, nil)
-				}
-			default:
-				killed[p.pid], left = true, true
+			if p.parent != os.Getpid() || p.name == shimName || !p.zombie && isSelf(p.pid) {
+				continue
+			}
+			left = true
+			if p.zombie {
+				_, _ = syscall.Wait4(p.pid, nil, syscall.WNOHANG, nil)
+			} else {
 				_ = syscall.Kill(p.pid, syscall.SIGKILL)
 			}
 		}

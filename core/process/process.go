@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"os/exec"
 	"strconv"
@@ -39,6 +38,9 @@ type Process struct {
 // Start runs c through the shim and returns once the program was executed. When it could not be,
 // the error is a *StartError. The caller reads Stdout to its end or closes it.
 func Start(c Command) (*Process, error) {
+	if info, err := os.Stat(c.Dir); c.Dir != "" && (err != nil || !info.IsDir()) {
+		return nil, &StartError{Path: c.Path, Reason: fmt.Sprintf("working directory %q of %q is not a directory", c.Dir, c.Path)}
+	}
 	cmd, line, err := shimCommand(c)
 	if err != nil {
 		return nil, err
@@ -60,7 +62,7 @@ func Start(c Command) (*Process, error) {
 	p := &Process{cmd: cmd, line: line, status: bufio.NewReader(line.ours), stdin: toChild, stdout: fromChild, done: make(chan struct{})}
 	if err != nil {
 		p.abandon()
-		return nil, startError(c, err)
+		return nil, &StartError{Path: c.Path, Reason: fmt.Sprintf("cannot start %q: %v", c.Path, err)}
 	}
 	if err := p.awaitStart(c); err != nil {
 		p.abandon()
@@ -69,13 +71,6 @@ func Start(c Command) (*Process, error) {
 	}
 	go p.supervise()
 	return p, nil
-}
-
-func startError(c Command, err error) error {
-	if pathErr, ok := errors.AsType[*fs.PathError](err); ok && pathErr.Op == "chdir" {
-		return &StartError{Path: c.Path, Reason: fmt.Sprintf("working directory %q cannot be entered: %v", c.Dir, pathErr.Err)}
-	}
-	return &StartError{Path: c.Path, Reason: fmt.Sprintf("cannot start %q: %v", c.Path, err)}
 }
 
 // awaitStart reads the shim's first word.

@@ -29,8 +29,10 @@ const (
 	exitSignalShift = 128
 )
 
-// ShimMain is the whole life of a shim; args are the arguments after ShimArg. It returns the exit
-// status: the program's own, 128+n when signal n ended it, 126 when it could not be executed.
+// ShimMain is the whole life of a shim; args are the arguments after ShimArg. The exit status is
+// the program's own, 128+n when signal n ended it, 126 when it could not be executed. It comes back
+// for wrong arguments only: a shim ends its process directly, as it has nothing to clean up, and a
+// binary built with the race detector would linger for a second.
 func ShimMain(args []string) int {
 	if len(args) < 2 {
 		_, _ = fmt.Fprintln(os.Stderr, "this command is for the server's own use")
@@ -46,12 +48,13 @@ func ShimMain(args []string) int {
 	if err := s.spawn(args[0] == byDescriptor, args[1], args[1:]); err != nil {
 		s.say("failed %s\n", err)
 		_, _ = fmt.Fprintln(os.Stderr, err)
-		return exitCannotExec
+		syscall.Exit(exitCannotExec)
 	}
 	s.say("started %d\n", s.child)
 	letGoOfStreams()
 	go s.reap()
-	return s.watch(s.listen(), signals)
+	syscall.Exit(s.watch(s.listen(), signals))
+	return exitUsage // not reached
 }
 
 // shim is the state of one shim process.

@@ -43,7 +43,7 @@ func explain(path string, err error) error {
 		return fmt.Errorf("command %q not found: install it, or put its directory on the PATH of the server", path)
 	case errors.Is(err, fs.ErrNotExist):
 		return fmt.Errorf("%q does not exist, or the interpreter that its first line names does not", path)
-	case errors.Is(err, fs.ErrPermission):
+	case errors.Is(err, fs.ErrPermission), errors.Is(err, syscall.EISDIR):
 		return fmt.Errorf("%q may not be executed: check that it is a program and has the execute permission", path)
 	case errors.Is(err, syscall.ENOEXEC):
 		return fmt.Errorf("%q is not a program that this machine can execute", path)

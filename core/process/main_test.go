@@ -1,0 +1,143 @@
+//go:build linux
+
+package process_test
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"os/signal"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/ropewalk/ropewalk/core/process"
+)
+
+// bundleArg turns the test binary into one of the programs below.
+const bundleArg = "__bundle"
+
+func TestMain(m *testing.M) {
+	if len(os.Args) > 2 && os.Args[1] == process.ShimArg {
+		os.Exit(process.ShimMain(os.Args[2:]))
+	}
+	if len(os.Args) > 2 && os.Args[1] == bundleArg {
+		syscall.Exit(bundle(os.Args[2], os.Args[3:])) // os.Exit lingers under the race detector
+	}
+	goleak.VerifyTestMain(m)
+}
+
+// bundle is a program that misbehaves in the way that its name says.
+func bundle(kind string, args []string) int {
+	switch kind {
+	case "echo":
+		_, _ = io.Copy(os.Stdout, os.Stdin)
+	case "env":
+		fmt.Println(strings.Join(os.Environ(), "\n"))
+		dir, _ := os.Getwd()
+		fmt.Println("dir=" + dir)
+	case "args":
+		fmt.Println(strings.Join(args, "\n"))
+	case "exit":
+		code, _ := strconv.Atoi(args[0])
+		return code
+	case "die":
+		n, _ := strconv.Atoi(args[0])
+		_ = syscall.Kill(os.Getpid(), syscall.Signal(n))
+		select {}
+	case "complain":
+		fmt.Fprintln(os.Stderr, "something is wrong")
+	case "sleep":
+		time.Sleep(time.Minute)
+	case "deaf":
+		signal.Ignore(syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP)
+		time.Sleep(time.Minute)
+	case "polite":
+		return polite()
+	case "daemonize": // the second half of a double fork
+		launch(true, "sleep", args...)
+	case "tree":
+		tree(args[0])
+		time.Sleep(time.Minute)
+	case "leave": // a program that ends and leaves its tree behind
+		tree(args[0])
+	case "server":
+		serve(args[0], args[1])
+	}
+	return 0
+}
+
+// polite ends 50 ms after SIGTERM with status 7, and its child says when it was told, too.
+func polite() int {
+	told := make(chan os.Signal, 1)
+	signal.Notify(told, syscall.SIGTERM)
+	fmt.Println("ready")
+	<-told
+	fmt.Println("goodbye")
+	return 7
+}
+
+// tree starts five descendants of all kinds that are hard to end.
+func tree(mark string) {
+	launch(false, "sleep", mark)
+	launch(false, "deaf", mark)
+	launch(true, "sleep", mark)
+	launch(true, "deaf", mark)
+	double := launch(false, "daemonize", mark)
+	_ = double.Wait()
+	fmt.Println("ready")
+}
+
+// launch starts a program that keeps our standard streams, as daemons that forgot to close them do.
+func launch(session bool, kind string, args ...string) *exec.Cmd {
+	cmd := exec.Command("/proc/self/exe", append([]string{bundleArg, kind}, args...)...)
+	cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: session}
+	if err := cmd.Start(); err != nil {
+		fmt.Println("cannot start", kind, err)
+	}
+	return cmd
+}
+
+// serve is a server with n apps, each with a tree.
+func serve(mark, n string) {
+	apps, _ := strconv.Atoi(n)
+	for range apps {
+		p, err := process.Start(command("tree", mark))
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		awaitLine(p.Stdout(), "ready")
+	}
+	fmt.Println("ready")
+	time.Sleep(time.Minute)
+}
+
+func command(kind string, args ...string) process.Command {
+	return process.Command{Path: process.Self(), Args: append([]string{bundleArg, kind}, args...), Env: []string{"PATH=/usr/bin:/bin"}}
+}
+
+// awaitLine reads up to the wanted line; false when the stream ends before.
+func awaitLine(r io.Reader, want string) bool {
+	var line []byte
+	one := make([]byte, 1)
+	for {
+		if _, err := r.Read(one); err != nil {
+			return false
+		}
+		if one[0] != '\n' {
+			line = append(line, one[0])
+			continue
+		}
+		if string(line) == want {
+			return true
+		}
+		line = line[:0]
+	}
+}

@@ -1,0 +1,226 @@
+//go:build linux
+
+package process_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/ropewalk/ropewalk/core/process"
+)
+
+func start(t *testing.T, c process.Command) *process.Process {
+	t.Helper()
+	p, err := process.Start(c)
+	if err != nil {
+		t.Fatalf("start: %v", err)
+	}
+	t.Cleanup(func() {
+		p.Kill()
+		<-p.Done()
+		_ = p.Stdout().Close()
+	})
+	return p
+}
+
+func output(t *testing.T, p *process.Process) string {
+	t.Helper()
+	out, err := io.ReadAll(p.Stdout())
+	if err != nil {
+		t.Fatalf("read the output: %v", err)
+	}
+	<-p.Done()
+	return string(out)
+}
+
+func TestAProgramGetsItsStreamsAndNothingOfTheServer(t *testing.T) {
+	t.Setenv("CANARY", "of the server")
+	dir := t.TempDir()
+
+	echo := start(t, command("echo"))
+	_, _ = io.WriteString(echo.Stdin(), "over and back\n")
+	_ = echo.Stdin().Close()
+	if got := output(t, echo); got != "over and back\n" {
+		t.Errorf("echo said %q", got)
+	}
+
+	env := command("env")
+	env.Env, env.Dir = []string{"ONE=1", "TWO=a b\"c$d\nnext"}, dir
+	if got, want := output(t, start(t, env)), "ONE=1\nTWO=a b\"c$d\nnext\ndir="+dir+"\n"; got != want {
+		t.Errorf("the environment is %q, want %q", got, want)
+	}
+
+	bare := command("env")
+	bare.Env, bare.Dir = nil, dir
+	if got, want := output(t, start(t, bare)), "\ndir="+dir+"\n"; got != want {
+		t.Errorf("without an environment it is %q, want %q", got, want)
+	}
+
+	words := []string{"", "a b", "$HOME", "`id`", "\"'\\", "*", "-rf", "--"}
+	if got, want := output(t, start(t, command("args", words...))), strings.Join(words, "\n")+"\n"; got != want {
+		t.Errorf("the arguments are %q, want %q", got, want)
+	}
+}
+
+func TestStandardErrorGoesToTheWriter(t *testing.T) {
+	var log bytes.Buffer
+	c := command("complain")
+	c.Stderr = &log
+	<-start(t, c).Done()
+	if log.String() != "something is wrong\n" {
+		t.Errorf("stderr is %q", log.String())
+	}
+}
+
+func TestTheWayAProgramEndedIsTold(t *testing.T) {
+	cases := map[string]struct {
+		command process.Command
+		want    *process.ExitError
+	}{
+		"status 0 is no error":             {command("exit", "0"), nil},
+		"a status is passed on":            {command("exit", "3"), &process.ExitError{Code: 3}},
+		"status 126 is the program's own":  {command("exit", "126"), &process.ExitError{Code: 126}},
+		"a signal is 128 and its number":   {command("die", "15"), &process.ExitError{Code: 143, Signal: "terminated"}},
+		"SIGKILL from elsewhere is a kill": {command("die", "9"), &process.ExitError{Code: 137, Signal: "killed"}},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			p := start(t, c.command)
+			<-p.Done()
+			var got *process.ExitError
+			errors.As(p.Err(), &got)
+			if (got == nil) != (c.want == nil) || got != nil && *got != *c.want {
+				t.Errorf("ended with %v, want %v", got, c.want)
+			}
+		})
+	}
+}
+
+func TestAProgramThatCannotBeExecutedIsAnErrorThatSaysWhatToDo(t *testing.T) {
+	dir := t.TempDir()
+	file := func(name, content string, mode os.FileMode) string {
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path, []byte(content), mode); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	cases := map[string]struct {
+		command process.Command
+		want    string
+	}{
+		"a name that PATH does not have": {process.Command{Path: "node-that-is-not-there", Env: []string{"PATH=/usr/bin"}}, `command "node-that-is-not-there" not found`},
+		"a name without any PATH":        {process.Command{Path: "sh"}, `command "sh" not found`},
+		"a file that is not there":       {process.Command{Path: filepath.Join(dir, "none")}, "does not exist"},
+		"a file without the permission":  {process.Command{Path: file("plain", "#!/bin/sh\n", 0o600)}, "may not be executed"},
+		"a directory":                    {process.Command{Path: dir}, "may not be executed"},
+		"a file that is no program":      {process.Command{Path: file("text", "hello", 0o700)}, "not a program that this machine can execute"},
+		"a missing interpreter":          {process.Command{Path: file("script", "#!/no/such/thing\n", 0o700)}, "interpreter"},
+		"a missing working directory":    {process.Command{Path: process.Self(), Dir: filepath.Join(dir, "gone")}, "working directory"},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			_, err := process.Start(c.command)
+			startErr, ok := errors.AsType[*process.StartError](err)
+			if !ok || !strings.Contains(startErr.Error(), c.want) {
+				t.Errorf("the error is %v, want a StartError with %q", err, c.want)
+			}
+		})
+	}
+}
+
+func TestTheWholeTreeEnds(t *testing.T) {
+	cases := map[string]struct {
+		kind string
+		end  func(t *testing.T, p *process.Process)
+	}{
+		"when the program ends by itself": {"leave", func(*testing.T, *process.Process) {}},
+		"when it is stopped": {"tree", func(t *testing.T, p *process.Process) {
+			if err := p.Stop(t.Context(), 50*time.Millisecond); err != nil {
+				t.Error(err)
+			}
+		}},
+		"when it is stopped without grace": {"tree", func(t *testing.T, p *process.Process) {
+			if err := p.Stop(t.Context(), 0); err != nil {
+				t.Error(err)
+			}
+		}},
+		"when the context of a stop ends before its grace": {"tree", func(t *testing.T, p *process.Process) {
+			ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+			defer cancel()
+			if err := p.Stop(ctx, time.Hour); err != nil {
+				t.Error(err)
+			}
+		}},
+		"when it is killed": {"tree", func(_ *testing.T, p *process.Process) { p.Kill() }},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			mark := newMark(t)
+			p := start(t, command(c.kind, mark))
+			if !awaitLine(p.Stdout(), "ready") {
+				t.Fatal("the tree did not start")
+			}
+			if n := len(survivors(mark)); c.kind == "tree" && n != 7 {
+				t.Fatalf("%d processes are running, want the shim, the program and 5 descendants", n)
+			}
+			c.end(t, p)
+			rest, err := io.ReadAll(p.Stdout()) // a daemon held it open
+			if err != nil {
+				t.Errorf("the output did not end cleanly after %q: %v", rest, err)
+			}
+			<-p.Done()
+			if left := survivors(mark); len(left) > 0 {
+				t.Errorf("survivors: %v", left)
+			}
+			if z := zombies(); len(z) > 0 {
+				t.Errorf("zombies: %v", z)
+			}
+		})
+	}
+}
+
+func TestAStopLeavesTheProgramItsGrace(t *testing.T) {
+	p := start(t, command("polite"))
+	awaitLine(p.Stdout(), "ready")
+	if err := p.Stop(t.Context(), time.Minute); err != nil {
+		t.Fatal(err)
+	}
+	if rest := output(t, p); rest != "goodbye\n" {
+		t.Errorf("it said %q before it ended", rest)
+	}
+	if exit, ok := errors.AsType[*process.ExitError](p.Err()); !ok || exit.Code != 7 {
+		t.Errorf("ended with %v, want status 7", p.Err())
+	}
+	if err := p.Stop(t.Context(), time.Minute); err != nil {
+		t.Errorf("a second stop: %v", err)
+	}
+}
+
+func TestAnExitIsNoticedAtOnce(t *testing.T) {
+	p := start(t, command("sleep"))
+	killed := time.Now()
+	kill(t, p.PID())
+	<-p.Done()
+	if took := time.Since(killed); took > 500*time.Millisecond {
+		t.Errorf("noticed after %v", took)
+	}
+}
+
+func TestPIDIsTheProgramsOwn(t *testing.T) {
+	mark := newMark(t)
+	p := start(t, command("sleep", mark))
+	line, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", p.PID()))
+	if err != nil || !slices.Equal(strings.Split(strings.Trim(string(line), "\x00"), "\x00")[1:], []string{bundleArg, "sleep", mark}) {
+		t.Errorf("the process runs %q (%v)", line, err)
+	}
+}

@@ -1,0 +1,73 @@
+//go:build linux
+
+package process_test
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// newMark is a word that only this test's processes have among their arguments.
+func newMark(t *testing.T) string {
+	t.Helper()
+	return fmt.Sprintf("mark-%d-%s", os.Getpid(), filepath.Base(t.TempDir())+strconv.FormatInt(time.Now().UnixNano(), 36))
+}
+
+// survivors are the processes with the mark, as "pid: command line". Zombies have none.
+func survivors(mark string) []string {
+	var found []string
+	lines, _ := filepath.Glob("/proc/[0-9]*/cmdline")
+	for _, path := range lines {
+		line, err := os.ReadFile(path)
+		pid := filepath.Base(filepath.Dir(path))
+		if err == nil && bytes.Contains(line, []byte(mark)) && pid != strconv.Itoa(os.Getpid()) {
+			found = append(found, pid+": "+strings.ReplaceAll(string(line), "\x00", " "))
+		}
+	}
+	return found
+}
+
+// zombies are our children that nobody waited for.
+func zombies() []string {
+	var found []string
+	stats, _ := filepath.Glob("/proc/[0-9]*/stat")
+	for _, path := range stats {
+		raw, err := os.ReadFile(path)
+		if err != nil {
+			continue
+		}
+		fields := strings.Fields(string(raw[bytes.LastIndexByte(raw, ')')+1:]))
+		if fields[0] == "Z" && fields[1] == strconv.Itoa(os.Getpid()) {
+			found = append(found, string(raw))
+		}
+	}
+	return found
+}
+
+// patience is generous: the promise is a second on a machine of our own, and tests share theirs.
+const patience = 5 * time.Second
+
+// soon waits until nothing has the mark.
+func soon(mark string) (left []string, took time.Duration) {
+	began := time.Now()
+	for {
+		left, took = survivors(mark), time.Since(began)
+		if len(left) == 0 || took > patience {
+			return left, took
+		}
+	}
+}
+
+func kill(t *testing.T, pid int) {
+	t.Helper()
+	if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
+		t.Fatalf("kill %d: %v", pid, err)
+	}
+}
