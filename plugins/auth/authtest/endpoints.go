@@ -24,8 +24,11 @@ func (p *Provider) handler() http.Handler {
 		p.mu.Lock()
 		fault := p.fault
 		p.mu.Unlock()
-		if strings.HasSuffix(r.URL.Path, "/jwks") {
+		switch {
+		case strings.HasSuffix(r.URL.Path, "/jwks"):
 			p.asked.Add(1)
+		case strings.HasPrefix(r.URL.Path, "/.well-known/"):
+			p.read.Add(1)
 		}
 		switch fault {
 		case Away:

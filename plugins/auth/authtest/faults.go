@@ -155,6 +155,9 @@ func coldStart(ctx context.Context, s Subject, fault Fault) error {
 	defer end()
 	st := &stage{provider: p, adapter: adapter, samples: Samples{Audience: Audience}}
 	id, err := st.verify(ctx, p.Token())
+	if fault == OtherIssuer && p.DocumentsRead() == 0 && err == nil {
+		return nil // the settings alone say where the keys are: no document could mislead it
+	}
 	if err := mustNotTell(id, err); err != nil {
 		return fmt.Errorf("a good token that cannot be checked %w", err)
 	}

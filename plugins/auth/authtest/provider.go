@@ -22,6 +22,7 @@ type Provider struct {
 	server  *http.Server
 	address string
 	asked   atomic.Int64 // for keys
+	read    atomic.Int64 // documents
 	served  sync.WaitGroup
 	life    context.Context
 	end     context.CancelFunc
@@ -86,6 +87,9 @@ func (p *Provider) Rotate() {
 
 // KeysAsked is how often the key set was asked for.
 func (p *Provider) KeysAsked() int { return int(p.asked.Load()) }
+
+// DocumentsRead is how often one of its metadata documents was asked for.
+func (p *Provider) DocumentsRead() int { return int(p.read.Load()) }
 
 func (p *Provider) key() (*rsa.PrivateKey, string) {
 	p.mu.Lock()

@@ -1,0 +1,103 @@
+package workos
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+
+	"github.com/ropewalk/ropewalk/plugins"
+	"github.com/ropewalk/ropewalk/plugins/auth/authtest"
+)
+
+// inMemory makes an api the whole network, so that time in a bubble stands still meanwhile.
+type inMemory struct{ api *api }
+
+func (m inMemory) RoundTrip(req *http.Request) (*http.Response, error) {
+	rec := httptest.NewRecorder()
+	m.api.ServeHTTP(rec, req)
+	return rec.Result(), nil
+}
+
+func asking(t *testing.T, workOS *api) *members {
+	m := newMembers("https://api.workos.com", apiKey, authtest.Organization, hclog.NewNullLogger())
+	m.client.Transport = inMemory{workOS}
+	t.Cleanup(m.close)
+	return m
+}
+
+func TestMembersOutliveTheAPIForFiveMinutes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		workOS := newAPI()
+		m := asking(t, workOS)
+		if role, err := m.role(t.Context(), "user_alice"); role != "admin" || err != nil {
+			t.Fatalf("got %q, %v", role, err)
+		}
+		workOS.breakDown(true)
+		pass(memberKeep - time.Second)
+		if role, err := m.role(t.Context(), "user_alice"); role != "admin" || err != nil {
+			t.Errorf("known, with the API away: got %q, %v", role, err)
+		}
+		if _, err := m.role(t.Context(), "user_bob"); !errors.Is(err, plugins.ErrUnavailable) {
+			t.Errorf("new, with the API away: got %v, want unavailable", err)
+		}
+		pass(time.Second)
+		if _, err := m.role(t.Context(), "user_alice"); !errors.Is(err, plugins.ErrUnavailable) {
+			t.Errorf("known for five minutes: got %v, want unavailable", err)
+		}
+	})
+}
+
+func TestWhoIsNoMemberAnyMoreIsOutWithinHalfAMinute(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		workOS := newAPI()
+		m := asking(t, workOS)
+		_, _ = m.role(t.Context(), "user_alice")
+		workOS.list()
+		pass(memberFresh)
+		if _, err := m.role(t.Context(), "user_alice"); !errors.Is(err, plugins.ErrUnauthenticated) {
+			t.Errorf("got %v, want a refusal", err)
+		}
+		workOS.breakDown(true)
+		if _, err := m.role(t.Context(), "user_alice"); !errors.Is(err, plugins.ErrUnavailable) {
+			t.Errorf("afterwards, with the API away: got %v, want unavailable", err)
+		}
+	})
+}
+
+func TestAnAnswerSavesTheNextQuestions(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		workOS := newAPI()
+		m := asking(t, workOS)
+		for range 60 {
+			if _, err := m.role(t.Context(), "user_alice"); err != nil {
+				t.Fatal(err)
+			}
+			pass(time.Second)
+		}
+		if asked := workOS.count(); asked != 2 {
+			t.Errorf("asked %d times in a minute, want twice", asked)
+		}
+	})
+}
+
+func TestWhatIsKnownIsBounded(t *testing.T) {
+	m := asking(t, newAPI())
+	for i := range memberLimit + 10 {
+		user := fmt.Sprint("user_", i)
+		if _, err := m.learn(user, []membership{{UserID: user, OrganizationID: authtest.Organization, Status: "active"}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if len(m.known) > memberLimit {
+		t.Errorf("%d members are known, want %d at most", len(m.known), memberLimit)
+	}
+}
+
+// pass lets time go by in a bubble.
+func pass(d time.Duration) { time.Sleep(d) } //nolint:forbidigo // the bubble's clock, not the machine's
