@@ -35,7 +35,9 @@ func TestToolsFollowTheLifeOfTheirApp(t *testing.T) {
 		both := "alpha__write alpha__read notes__write notes__read"
 		expect(t, "tools by server name, then in the app's order", names(y.Tools(ws)), both)
 		expect(t, "tool count", y.List(ws)[0].ToolCount, 2)
-		expect(t, "changes", changes.Load(), 2)
+		if n := changes.Swap(0); n != 1 && n != 2 {
+			t.Errorf("two apps that came up together made %d changes", n)
+		}
 		first := y.Tools(ws)
 		if unsafe.SliceData(first) != unsafe.SliceData(y.Tools(ws)) {
 			t.Error("the snapshot is another one although nothing changed")
@@ -45,7 +47,7 @@ func TestToolsFollowTheLifeOfTheirApp(t *testing.T) {
 		synctest.Wait()
 		expect(t, "tools while one app restarts", names(y.Tools(ws)), both)
 		wait(t.Context(), 2*time.Second)
-		expect(t, "changes after a restart with the same tools", changes.Load(), 2)
+		expect(t, "changes after a restart with the same tools", changes.Load(), 0)
 		if _, err := y.Stop(t.Context(), ws, "alpha"); err != nil {
 			t.Fatal(err)
 		}
@@ -55,7 +57,7 @@ func TestToolsFollowTheLifeOfTheirApp(t *testing.T) {
 			t.Fatal(err)
 		}
 		expect(t, "tools at the end", len(y.Tools(ws)), 0)
-		expect(t, "changes", changes.Load(), 4)
+		expect(t, "changes", changes.Load(), 2)
 	})
 }
 

@@ -28,7 +28,7 @@ func (y *Yard) fromNPM(o order, pkg registry.Package) (*arrival, error) {
 	}
 	return packageArrival(o, pkg, bundle.TypeNode, "node", func(ctx context.Context, f *arrival, dir string) error {
 		err := y.run(ctx, f, dir, "npm", "install", "--prefix", dir, "--no-audit", "--no-fund", "--no-update-notifier",
-			"--ignore-scripts", "--omit=dev", "--save-exact", "--loglevel=error", "--", pkg.Identifier+"@"+pkg.Version)
+			"--ignore-scripts", "--omit=dev", "--save-exact", "--loglevel=error", "--", pkg.Identifier+"@"+packageVersion(pkg))
 		if err != nil {
 			return err
 		}
@@ -36,8 +36,9 @@ func (y *Yard) fromNPM(o order, pkg registry.Package) (*arrival, error) {
 		if err != nil {
 			return err
 		}
-		args := slices.Concat(pkg.RuntimeArgs, []string{"${__dirname}/node_modules/" + pkg.Identifier + "/" + entry}, pkg.Args)
-		return f.complete(pkg, bundle.TypeNode, "node", args)
+		script := "${__dirname}/node_modules/" + pkg.Identifier + "/" + entry
+		env := f.record.Env
+		return f.complete(pkg, bundle.TypeNode, "node", slices.Concat(arguments(pkg, env, pkg.RuntimeArgs), []string{script}, arguments(pkg, env, pkg.Args)))
 	})
 }
 

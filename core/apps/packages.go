@@ -1,6 +1,7 @@
 package apps
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -18,11 +19,14 @@ import (
 // packageArrival is an app that comes as a package of another registry's kind. Its manifest is
 // complete once the package is in its place; until then it names the values that are needed.
 func packageArrival(o order, pkg registry.Package, kind bundle.ServerType, command string, place func(context.Context, *arrival, string) error) (*arrival, error) {
+	if err := checkVariables(pkg, o.env); err != nil {
+		return nil, err
+	}
 	m, err := packageManifest(pkg, kind, command, nil)
 	if err != nil {
 		return nil, fmt.Errorf("the registry's entry for %s is not usable: %w", pkg.Name, err)
 	}
-	sum := sha256.Sum256([]byte(string(pkg.Kind) + "\x00" + pkg.Identifier + "\x00" + pkg.Version))
+	sum := sha256.Sum256([]byte(string(pkg.Kind) + "\x00" + pkg.Identifier + "\x00" + packageVersion(pkg)))
 	found := &arrival{manifest: m, label: hex.EncodeToString(sum[:])[:labelLength]}
 	found.place = func(ctx context.Context, f *arrival, dir string) error {
 		if err := os.Mkdir(dir, 0o700); err != nil {
@@ -32,6 +36,9 @@ func packageArrival(o order, pkg registry.Package, kind bundle.ServerType, comma
 	}
 	return found, found.describe(o)
 }
+
+// packageVersion is the version of a package in its own registry.
+func packageVersion(pkg registry.Package) string { return cmp.Or(pkg.IdentifierVersion, pkg.Version) }
 
 // complete writes the manifest of a package that is in its place.
 func (f *arrival) complete(pkg registry.Package, kind bundle.ServerType, command string, args []string) error {

@@ -6,7 +6,6 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
-	"slices"
 
 	"github.com/ropewalk/ropewalk/core/bundle"
 	"github.com/ropewalk/ropewalk/plugins/registry"
@@ -25,13 +24,14 @@ func (y *Yard) fromPyPI(o order, pkg registry.Package) (*arrival, error) {
 	command := "${__dirname}/venv/bin/" + pkg.Identifier
 	return packageArrival(o, pkg, bundle.TypeBinary, command, func(ctx context.Context, f *arrival, dir string) error {
 		venv := filepath.Join(dir, "venv")
-		if err := y.fillVenv(ctx, f, dir, venv, pkg.Identifier+"=="+pkg.Version); err != nil {
+		if err := y.fillVenv(ctx, f, dir, venv, pkg.Identifier+"=="+packageVersion(pkg)); err != nil {
 			return err
 		}
 		if _, err := os.Stat(filepath.Join(venv, "bin", pkg.Identifier)); err != nil {
 			return fmt.Errorf("the PyPI project %s offers no command of its own name, so it is no server", pkg.Identifier)
 		}
-		return f.complete(pkg, bundle.TypeBinary, command, slices.Concat(pkg.RuntimeArgs, pkg.Args))
+		// RuntimeArgs are meant for uvx or Python, neither of which runs the command here.
+		return f.complete(pkg, bundle.TypeBinary, command, arguments(pkg, f.record.Env, pkg.Args))
 	})
 }
 

@@ -12,7 +12,6 @@ import (
 	"runtime"
 
 	"github.com/ropewalk/ropewalk/core"
-	"github.com/ropewalk/ropewalk/core/bundle"
 	"github.com/ropewalk/ropewalk/plugins"
 	"github.com/ropewalk/ropewalk/plugins/registry"
 )
@@ -111,13 +110,15 @@ func fetch(ctx context.Context, r NamedRegistry, pkg registry.Package, dir strin
 // fromRemotePackage takes a remote server that a registry knows: {name} in its URL and headers
 // stands for a variable, whose value comes from env.
 func fromRemotePackage(o order, pkg registry.Package) (*arrival, error) {
-	values, missing := variables(pkg, o.env)
-	if len(missing) > 0 {
-		return nil, bundle.CredentialsRequired(missing)
+	if err := checkVariables(pkg, o.env); err != nil {
+		return nil, err
 	}
-	request := InstallRequest{URL: fill(pkg.Remote.URL, values), Transport: &Transport{Type: pkg.Remote.Transport, Headers: map[string]core.Secret{}}}
-	for name, value := range pkg.Remote.Headers {
-		request.Transport.Headers[name] = core.Secret(fill(value, values))
+	address, _ := pkg.Fill(pkg.Remote.URL, values(o.env)) // checkVariables leaves no gap here
+	request := InstallRequest{URL: address, Transport: &Transport{Type: pkg.Remote.Transport, Headers: map[string]core.Secret{}}}
+	for name, template := range pkg.Remote.Headers {
+		if value, ok := pkg.Fill(template, values(o.env)); ok {
+			request.Transport.Headers[name] = core.Secret(value)
+		}
 	}
 	remote, err := request.remote()
 	if err != nil {

@@ -3,6 +3,7 @@ package apps
 import (
 	"cmp"
 	"encoding/json"
+	"slices"
 	"strings"
 
 	"github.com/ropewalk/ropewalk/core"
@@ -10,35 +11,40 @@ import (
 	"github.com/ropewalk/ropewalk/plugins/registry"
 )
 
-// variables are the values of a registry package's variables, by name, and the required ones that
-// neither env nor a default supplies (contract part 3).
-func variables(pkg registry.Package, env map[string]core.Secret) (values map[string]string, missing []bundle.MissingValue) {
-	values = make(map[string]string, len(pkg.Variables))
-	for _, v := range pkg.Variables {
+// values answers with what env, or else the default, supplies for a variable of a package.
+func values(env map[string]core.Secret) func(registry.Variable) (string, bool) {
+	return func(v registry.Variable) (string, bool) {
 		value := cmp.Or(env[v.Name].Reveal(), v.Default)
-		if value == "" && v.Required {
+		return value, value != ""
+	}
+}
+
+// checkVariables holds env against what a package asks for: core.CodeCredentialsRequired for what
+// is missing (contract part 3), core.CodeBadRequest for what is none of the choices.
+func checkVariables(pkg registry.Package, env map[string]core.Secret) error {
+	var missing []bundle.MissingValue
+	for _, v := range pkg.Variables {
+		value, ok := values(env)(v)
+		switch {
+		case !ok && (v.Required || strings.Contains(pkg.Remote.URL, "{"+v.Name+"}")):
 			missing = append(missing, bundle.MissingValue{
 				Name: v.Name, Title: cmp.Or(v.Title, v.Name), Description: v.Description, Sensitive: v.Secret,
 			})
+		case ok && len(v.Choices) > 0 && !slices.Contains(v.Choices, value):
+			return badRequest("env.%s must be one of %s", v.Name, strings.Join(v.Choices, ", "))
 		}
-		values[v.Name] = value
 	}
-	return values, missing
+	if len(missing) > 0 {
+		return bundle.CredentialsRequired(missing)
+	}
+	return nil
 }
 
-// fill puts values in the place of {name}, each once: what a value brings in is not looked at.
-func fill(template string, values map[string]string) string {
-	pairs := make([]string, 0, 2*len(values))
-	for name, value := range values {
-		pairs = append(pairs, "{"+name+"}", value)
-	}
-	return strings.NewReplacer(pairs...).Replace(template)
-}
-
-// userConfig declares a package's variables the way a bundle does, so that an app that came as a
-// package is launched, checked and redacted like any other.
-func userConfig(pkg registry.Package) (fields map[string]any, env map[string]string) {
-	fields, env = map[string]any{}, map[string]string{}
+// packageManifest writes the manifest that a package has none of, so that an app that came as a
+// package is launched, checked and redacted like any other. command and args may use ${__dirname};
+// variables in args stand for values of user_config.
+func packageManifest(pkg registry.Package, kind bundle.ServerType, command string, args []string) (*bundle.Manifest, error) {
+	fields, env := map[string]any{}, map[string]string{}
 	for _, v := range pkg.Variables {
 		field := map[string]any{
 			"type": "string", "title": cmp.Or(v.Title, v.Name), "description": cmp.Or(v.Description, v.Name),
@@ -48,15 +54,10 @@ func userConfig(pkg registry.Package) (fields map[string]any, env map[string]str
 			field["default"] = v.Default
 		}
 		fields[v.Name] = field
-		env[v.Name] = "${user_config." + v.Name + "}"
+		if !pkg.Places(v.Name) {
+			env[v.Name] = userConfig(v)
+		}
 	}
-	return fields, env
-}
-
-// packageManifest writes the manifest that a package has none of. command and args may use
-// ${__dirname}.
-func packageManifest(pkg registry.Package, kind bundle.ServerType, command string, args []string) (*bundle.Manifest, error) {
-	fields, env := userConfig(pkg)
 	raw, err := json.Marshal(map[string]any{
 		"manifest_version": "0.3",
 		"name":             pkg.Name,
@@ -75,3 +76,21 @@ func packageManifest(pkg registry.Package, kind bundle.ServerType, command strin
 	}
 	return bundle.ParseManifest(raw)
 }
+
+// arguments are templates of a package with references to user_config in the place of variables;
+// one with a variable that has no value is left out.
+func arguments(pkg registry.Package, env map[string]core.Secret, templates []string) []string {
+	var args []string
+	for _, template := range templates {
+		filled, ok := pkg.Fill(template, func(v registry.Variable) (string, bool) {
+			_, has := values(env)(v)
+			return userConfig(v), has
+		})
+		if ok {
+			args = append(args, filled)
+		}
+	}
+	return args
+}
+
+func userConfig(v registry.Variable) string { return "${user_config." + v.Name + "}" }

@@ -1,0 +1,137 @@
+package apps
+
+import (
+	"bytes"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+
+	"github.com/ropewalk/ropewalk/core"
+)
+
+// lockedLog is a log that many goroutines write and a test reads.
+type lockedLog struct {
+	mu  sync.Mutex
+	buf bytes.Buffer
+}
+
+func (l *lockedLog) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.buf.Write(p)
+}
+
+// Any order of commands, crashes and calls, at the same time, leads to no illegal change of
+// state, no instance without an owner, and no event of another workspace.
+func TestCommandsAndCrashesInAnyOrder(t *testing.T) {
+	m := &memoryApp{tools: []string{"echo"}}
+	log := &lockedLog{}
+	records := newMemoryRecords()
+	events := newMemoryEvents()
+	y := New(Options{
+		Home: t.TempDir(), Records: records, Events: events, RestartWait: 20 * time.Millisecond,
+		Policy: &Policy{Delays: []time.Duration{0, time.Millisecond}, Healthy: 2 * time.Millisecond},
+		Logger: hclog.New(&hclog.LoggerOptions{Output: log, Level: hclog.Error}),
+	})
+	y.launch = m.launch
+	var all sync.WaitGroup
+	for worker := range 8 {
+		all.Go(func() {
+			r := rand.New(rand.NewPCG(1, uint64(worker)))
+			for range 400 {
+				w := []string{ws, "ws_b", "ws_c"}[r.IntN(3)]
+				name := fmt.Sprintf("app-%d", r.IntN(3))
+				switch r.IntN(8) {
+				case 0, 1:
+					_, _ = y.Install(t.Context(), w, InstallRequest{URL: "http://host.test/" + name})
+				case 2:
+					_, _ = y.Start(t.Context(), w, name)
+				case 3:
+					_, _ = y.Stop(t.Context(), w, name)
+				case 4:
+					_, _ = y.Uninstall(t.Context(), w, name)
+				case 5:
+					_, _ = y.Call(t.Context(), w, name, "x", nil, nil)
+				case 6:
+					m.set(func(m *memoryApp) {
+						if m.refuses = ""; r.IntN(4) == 0 {
+							m.refuses = "no"
+						}
+						if m.current != nil {
+							m.current.die()
+						}
+					})
+				case 7:
+					if len(y.Tools(w)) > len(y.List(w))+3 || len(y.Health(w)) > 3 {
+						t.Error("more is shown than there is")
+					}
+				}
+			}
+		})
+	}
+	all.Wait()
+	for _, w := range []string{ws, "ws_b", "ws_c"} {
+		for _, a := range y.List(w) {
+			if _, ok := records.get(w, a.Name); !ok {
+				t.Errorf("%s of %s is shown but not recorded", a.Name, w)
+			}
+		}
+	}
+	if err := y.Close(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	expect(t, "instances left", m.alive(), 0)
+	if strings.Contains(log.buf.String(), "illegal") {
+		t.Errorf("the log tells of an illegal change: %s", log.buf.String())
+	}
+}
+
+// Hardening row 20, shortened: each kill gives exactly one crashed and one recovered, and each
+// call in flight is answered within a second.
+func TestManyKillsOfARealBundle(t *testing.T) {
+	kills := 20
+	if testing.Short() {
+		kills = 3
+	}
+	y, events := realYard(t, t.TempDir(), newMemoryRecords(), func(o *Options) {
+		o.Policy = &Policy{Delays: []time.Duration{0, time.Second}, Healthy: time.Nanosecond}
+	})
+	install(t, y, InstallRequest{Path: bundleDir(t, "@test/notes", modeNormal, nil)})
+	var slowestError, slowestStart time.Duration
+	for n := 1; n <= kills; n++ {
+		pid := look(t, y, "notes").PID
+		got := make(chan time.Time, 1)
+		go func() {
+			_, err := callTool(t, y, "notes", "hang", "")
+			if core.CodeOf(err) != core.CodeUnavailable {
+				t.Errorf("the call in flight got %v", err)
+			}
+			got <- time.Now()
+		}()
+		wait(t.Context(), 5*time.Millisecond)
+		killed := time.Now()
+		if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
+			t.Fatal(err)
+		}
+		slowestError = max(slowestError, (<-got).Sub(killed))
+		if err := events.wait(t.Context(), "bundle.recovered", n); err != nil {
+			t.Fatal(err)
+		}
+		slowestStart = max(slowestStart, time.Since(killed))
+	}
+	want := []string{"bundle.installed"}
+	for range kills {
+		want = append(want, "bundle.crashed 1", "bundle.recovered")
+	}
+	expectEvents(t, events, want...)
+	t.Logf("%d kills: at worst the call in flight failed after %v and the app ran again after %v", kills, slowestError, slowestStart)
+	if slowestError > time.Second || slowestStart > 5*time.Second {
+		t.Errorf("too slow: %v, %v", slowestError, slowestStart)
+	}
+}
