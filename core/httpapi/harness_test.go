@@ -410,3 +410,23 @@ func dial(t testing.TB, addr string) (net.Conn, *bufio.Reader) {
 	_ = conn.SetDeadline(time.Now().Add(30 * time.Second))
 	return conn, bufio.NewReader(conn)
 }
+
+// exchange sends one request on a kept connection and reads its answer.
+func exchange(t testing.TB, conn net.Conn, r *bufio.Reader, request string) (status int, body string) {
+	t.Helper()
+	if _, err := io.WriteString(conn, request); err != nil {
+		t.Error(err)
+		return 0, ""
+	}
+	resp, err := http.ReadResponse(r, nil)
+	if err != nil {
+		t.Error(err)
+		return 0, ""
+	}
+	defer resp.Body.Close()
+	read, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Error(err)
+	}
+	return resp.StatusCode, string(read)
+}

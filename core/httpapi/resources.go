@@ -38,7 +38,7 @@ func (s *Server) readResource(c *fiber.Ctx, caller core.Caller) error {
 // such as files, that are no business of a browser.
 func resourceURI(app, raw string) (string, error) {
 	path, err := url.PathUnescape(raw)
-	if err != nil || strings.ContainsFunc(path, func(r rune) bool { return r < ' ' || r == 0x7f || r == '\\' }) {
+	if err != nil {
 		return "", core.Errorf(core.CodeBadRequest, "the resource path is not well-formed")
 	}
 	if path == primary {
@@ -48,14 +48,30 @@ func resourceURI(app, raw string) (string, error) {
 	if !isURI && strings.Contains(path, "://") {
 		return "", core.Errorf(core.CodeResourceNotFound, "only ui:// resources are served here")
 	}
-	parts := strings.Split(bare, "/")
-	if slices.Contains(parts, "..") || slices.Contains(parts, ".") || slices.Contains(parts, "") {
-		return "", core.Errorf(core.CodeBadRequest, "the resource path holds an empty, . or .. segment")
+	if climbs(bare) {
+		return "", core.Errorf(core.CodeBadRequest, "the resource path holds a control character, a backslash, or an empty, . or .. segment")
 	}
 	if isURI {
 		return path, nil
 	}
 	return "ui://" + app + "/" + path, nil
+}
+
+// climbs reports whether path could mean another place than it says, however often the app decodes
+// it.
+func climbs(path string) bool {
+	for {
+		parts := strings.Split(path, "/")
+		if slices.Contains(parts, "..") || slices.Contains(parts, ".") || slices.Contains(parts, "") ||
+			strings.ContainsFunc(path, func(r rune) bool { return r < ' ' || r == 0x7f || r == '\\' }) {
+			return true
+		}
+		decoded, err := url.PathUnescape(path)
+		if err != nil || decoded == path {
+			return false
+		}
+		path = decoded // shorter each time
+	}
 }
 
 // viewPolicy treats a view as what it is: a stranger's page on this server's origin. The sandbox

@@ -1,0 +1,130 @@
+package httpapi
+
+import (
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/ropewalk/ropewalk/core"
+)
+
+// public are the routes that take anyone (spec 5, rule 4, and the browser login).
+func public(path string) bool {
+	switch path {
+	case "/v1/auth/login", "/v1/auth/authorize", "/v1/auth/callback", "/v1/health", "/v1/bundles/health":
+		return true
+	}
+	return false
+}
+
+func concrete(path string) string {
+	return strings.NewReplacer(":name", "echo", "*", "primary").Replace(path)
+}
+
+func TestEveryRouteButThePublicOnesAnswers401WithAnEmptyBody(t *testing.T) {
+	h := open(t, newAccess(), nil)
+	for _, r := range h.routes() {
+		for _, header := range []map[string]string{{"Authorization": anonymous}, {"Authorization": "Bearer wrong"}, {"Authorization": anonymous, "Cookie": "service_session=wrong"}} {
+			got := h.do(t, call{method: r.method, path: concrete(r.path), header: header})
+			if public(r.path) == (got.StatusCode == 401) || (got.StatusCode == 401 && got.body != "") {
+				t.Errorf("%s %s with %v: %d %q", r.method, r.path, header, got.StatusCode, got.body)
+			}
+		}
+	}
+}
+
+func TestInDevModeNobodyProvesAnything(t *testing.T) {
+	dev := newAccess()
+	dev.dev = true
+	h := open(t, dev, nil)
+	for _, path := range []string{"/v1/apps", "/v1/workspace", "/v1/auth/session"} {
+		if r := h.do(t, call{method: "GET", path: path}); r.StatusCode != 200 {
+			t.Errorf("%s: %d %s", path, r.StatusCode, r.body)
+		}
+	}
+}
+
+func TestWhenItCannotBeToldWhoIsCallingTheAnswerIs503(t *testing.T) {
+	h := open(t, newAccess(), nil)
+	h.access.away = true
+	r := h.do(t, call{method: "GET", path: "/v1/apps"})
+	if r.StatusCode != 503 || r.code() != "unavailable" || r.Header.Get("Retry-After") != "2" {
+		t.Errorf("%d %s %q", r.StatusCode, r.body, r.Header.Get("Retry-After"))
+	}
+}
+
+func TestTheWorkspaceHeader(t *testing.T) {
+	h := open(t, newAccess(), nil)
+	h.access.user("alice", core.RoleMember, core.Workspace{ID: "ws_alice", Name: "Alice", Role: core.RoleAdmin})
+	for _, c := range []struct {
+		name, who, workspace, code, ends string
+		status                           int
+	}{
+		{"without it the default one", h.access.key, "", "", core.DefaultWorkspaceID, 200},
+		{"without it a user's only one", "alice", "", "", "ws_alice", 200},
+		{"another one of the caller's", h.access.key, "ws_second", "", "ws_second", 200},
+		{"one of somebody else's", "alice", "ws_second", "workspace_access_denied", "", 403},
+		{"one that does not exist", "alice", "ws_none", "workspace_access_denied", "", 403},
+		{"no such form", h.access.key, "default", "bad_request", "", 400},
+		{"a path in it", h.access.key, "ws_../../x", "bad_request", "", 400},
+		{"too long", h.access.key, "ws_" + strings.Repeat("a", 65), "bad_request", "", 400},
+		{"the form is no news to strangers", "wrong", "default", "", "", 401},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			r := h.do(t, call{method: "GET", path: "/v1/workspace", header: map[string]string{"Authorization": "Bearer " + c.who, "X-Workspace-Id": c.workspace}})
+			if r.StatusCode != c.status || r.code() != c.code {
+				t.Fatalf("%d %s", r.StatusCode, r.body)
+			}
+			if c.status == 200 && r.json(t)["workspace"].(map[string]any)["id"] != c.ends {
+				t.Errorf("%s", r.body)
+			}
+		})
+	}
+}
+
+func TestCredentialsGivenTwiceAreRefused(t *testing.T) {
+	h := open(t, newAccess(), nil)
+	auth := "Authorization: Bearer " + h.access.key + "\r\n"
+	for _, lines := range []string{auth + auth, auth + "X-Workspace-Id: ws_default\r\nX-Workspace-Id: ws_second\r\n"} {
+		got := h.rawToEnd(t, "GET /v1/apps HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n"+lines+"\r\n")
+		if !strings.HasPrefix(got, "HTTP/1.1 400 ") || !strings.Contains(got, "more than once") {
+			t.Errorf("%s", got)
+		}
+	}
+}
+
+// Rooms may keep a caller and a call past the request. fasthttp recycles everything of a request,
+// so a string that was not copied would later hold another user's values.
+func TestWhatARoomKeepsOfAliceIsNeverBobs(t *testing.T) {
+	h := open(t, newAccess(), nil)
+	const people = 8
+	for i := range people {
+		name := fmt.Sprintf("user%02d", i)
+		h.access.user(name, core.RoleMember, core.Workspace{ID: "ws_" + name, Role: core.RoleAdmin})
+	}
+	var wg sync.WaitGroup
+	for i := range people {
+		wg.Go(func() {
+			name := fmt.Sprintf("user%02d", i)
+			conn, r := dial(t, h.addr)
+			for range 50 {
+				body := fmt.Sprintf(`{"server":%q,"tool":%q,"arguments":{"who":%q}}`, name, name, name)
+				request := fmt.Sprintf("POST /v1/tools/call HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nAuthorization: Bearer %s\r\nX-Workspace-Id: ws_%s\r\nContent-Length: %d\r\n\r\n%s", name, name, len(body), body)
+				if status, _ := exchange(t, conn, r, request); status != 200 {
+					t.Errorf("%s: %d", name, status)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	if len(h.tools.calls) != people*50 {
+		t.Fatalf("%d calls", len(h.tools.calls))
+	}
+	for i, c := range h.tools.calls {
+		who := h.tools.keep[i].User.ID
+		if c.Name != who+"__"+who || string(c.Arguments) != `{"who":"`+who+`"}` || h.tools.keep[i].Workspace.ID != "ws_"+who {
+			t.Fatalf("the call of %s was kept as %s %s in %s", who, c.Name, c.Arguments, h.tools.keep[i].Workspace.ID)
+		}
+	}
+}

@@ -1,0 +1,97 @@
+package httpapi
+
+import (
+	"net/url"
+	"strings"
+	"testing"
+
+	"github.com/ropewalk/ropewalk/core/apps"
+)
+
+func TestResourcePathsNameOneOfTheAppsViews(t *testing.T) {
+	h := open(t, newAccess(), nil)
+	for path, uri := range map[string]string{
+		"primary":                "primary",
+		"main":                   "ui://echo/main",
+		"deep/view.html":         "ui://echo/deep/view.html",
+		"deep%2Fview.html":       "ui://echo/deep/view.html",
+		"a%20view":               "ui://echo/a view",
+		"ui%3A%2F%2Fecho%2Fmain": "ui://echo/main",
+		"ui://echo/main":         "ui://echo/main",
+		url.PathEscape("ui://other-name/mcp-app.html"): "ui://other-name/mcp-app.html", // what the app calls it is the app's business
+		"a..b": "ui://echo/a..b",
+	} {
+		t.Run(path, func(t *testing.T) {
+			h.yard.asked = nil
+			r := h.do(t, call{method: "GET", path: "/v1/apps/echo/resources/" + path})
+			if r.StatusCode != 200 || r.body != "<p>view</p>" || r.Header.Get("Content-Type") != "text/html; charset=utf-8" {
+				t.Errorf("%d %q %s", r.StatusCode, r.Header.Get("Content-Type"), r.body)
+			}
+			if len(h.yard.asked) != 1 || h.yard.asked[0] != uri {
+				t.Errorf("asked for %q, want %q", h.yard.asked, uri)
+			}
+		})
+	}
+}
+
+func TestPathsThatLeaveTheAppAreRefusedUnasked(t *testing.T) {
+	h := open(t, newAccess(), nil)
+	climbs := []string{"..", "../x", "x/../y", "x/..", "./x", ".", "", "x//y", "/x", "/etc/passwd", "..\\x", "x\\..\\y", "x\x00y", "x\ny", "ui://echo/../x", "ui://../x", "ui://", "ui:///x", "ui://echo//x"}
+	schemes := []string{"file:///etc/passwd", "http://169.254.169.254/", "UI://echo/main", "data://x", "ui%3A://x"}
+	for _, paths := range [][]string{climbs, schemes} {
+		for _, path := range paths {
+			for _, encoded := range []string{url.PathEscape(path), strings.ReplaceAll(url.PathEscape(path), ".", "%2E"), strings.ReplaceAll(url.PathEscape(path), "%2F", "/"), strings.ReplaceAll(url.PathEscape(path), "%", "%25")} {
+				h.yard.asked = nil
+				h.yard.resource.Body = []byte("outside")
+				got := h.rawToEnd(t, "GET /v1/apps/echo/resources/"+encoded+" HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nAuthorization: Bearer "+h.access.key+"\r\n\r\n")
+				refused := strings.HasPrefix(got, "HTTP/1.1 400 ") || strings.HasPrefix(got, "HTTP/1.1 404 ")
+				for _, uri := range h.yard.asked { // an encoding of an encoding is a name like any other
+					if !strings.HasPrefix(uri, "ui://echo/") || strings.Contains(uri, "..") {
+						t.Errorf("%q asked for %q", encoded, uri)
+					}
+				}
+				if !refused && len(h.yard.asked) == 0 {
+					t.Errorf("%q: %s", encoded, got)
+				}
+			}
+		}
+	}
+}
+
+func TestAViewIsServedAsAStrangersPage(t *testing.T) {
+	dev := newAccess()
+	dev.dev = true
+	for name, c := range map[string]struct {
+		house  *house
+		frames string
+	}{
+		"key":    {open(t, newAccess(), nil), "frame-ancestors 'self'"},
+		"listed": {open(t, newAccess(), func(o *Options) { o.AllowedOrigins = []string{"https://app.example"} }), "frame-ancestors 'self' https://app.example"},
+		"dev":    {open(t, dev, nil), "frame-ancestors 'self' http://localhost:* http://127.0.0.1:*"},
+	} {
+		r := c.house.do(t, call{method: "GET", path: "/v1/apps/echo/resources/main"})
+		policy := r.Header.Get("Content-Security-Policy")
+		for _, want := range []string{"sandbox allow-scripts", "default-src 'none'", "connect-src 'none'", "form-action 'none'", c.frames} {
+			if !strings.Contains(policy, want) {
+				t.Errorf("%s: %q lacks %q", name, policy, want)
+			}
+		}
+		if strings.Contains(policy, "allow-same-origin") || !strings.HasSuffix(policy, c.frames) {
+			t.Errorf("%s: %q", name, policy)
+		}
+	}
+}
+
+func TestTheTypeOfAResource(t *testing.T) {
+	h := open(t, newAccess(), nil)
+	for declared, served := range map[string]string{
+		"text/html": "text/html; charset=utf-8", "text/html;profile=mcp-app": "text/html; charset=utf-8", "": "text/html; charset=utf-8",
+		"TEXT/HTML": "text/html; charset=utf-8", "not a type\r\nX: y": "text/html; charset=utf-8", "image/png": "image/png", "text/css; charset=x": "text/css",
+	} {
+		h.yard.resource = apps.Resource{MIME: declared, Body: []byte("x")}
+		r := h.do(t, call{method: "GET", path: "/v1/apps/echo/resources/main"})
+		if got := r.Header.Get("Content-Type"); got != served || r.Header.Get("X-Content-Type-Options") != "nosniff" || r.Header.Get("Content-Security-Policy") == "" {
+			t.Errorf("%q is served as %q", declared, got)
+		}
+	}
+}

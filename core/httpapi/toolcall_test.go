@@ -1,0 +1,96 @@
+package httpapi
+
+import (
+	"encoding/json"
+	"testing"
+
+	"github.com/ropewalk/ropewalk/core"
+	"github.com/ropewalk/ropewalk/core/link"
+)
+
+func TestToolResultsKeepEverythingAndGainAResult(t *testing.T) {
+	h := open(t, newAccess(), nil)
+	for _, c := range []struct{ name, raw, want string }{
+		{"text", `{"content":[{"type":"text","text":"hello"}]}`, `{"content":[{"type":"text","text":"hello"}],"isError":false,"result":"hello"}`},
+		{"text that is JSON", `{"content":[{"type":"text","text":"{\"a\": [1, null]}"}]}`, `{"content":[{"type":"text","text":"{\"a\": [1, null]}"}],"isError":false,"result":{"a": [1, null]}}`},
+		{"a number past 53 bits", `{"content":[{"type":"text","text":"12345678901234567890.10"}]}`, `{"content":[{"type":"text","text":"12345678901234567890.10"}],"isError":false,"result":12345678901234567890.10}`},
+		{"a JSON string", `{"content":[{"type":"text","text":"\"x\""}]}`, `{"content":[{"type":"text","text":"\"x\""}],"isError":false,"result":"x"}`},
+		{"JSON with something after it", `{"content":[{"type":"text","text":"{} x"}]}`, `{"content":[{"type":"text","text":"{} x"}],"isError":false,"result":"{} x"}`},
+		{"several texts", `{"content":[{"type":"text","text":"a"},{"type":"image","data":"AA==","mimeType":"image/png"},{"type":"text","text":"b"}]}`, `{"content":[{"type":"text","text":"a"},{"type":"image","data":"AA==","mimeType":"image/png"},{"type":"text","text":"b"}],"isError":false,"result":"a\nb"}`},
+		{"no content", `{}`, `{"content":[],"isError":false,"result":""}`},
+		{"content null", `{"content":null}`, `{"content":[],"isError":false,"result":""}`},
+		{"the tool's own error", `{"content":[{"type":"text","text":"no"}],"isError":true}`, `{"content":[{"type":"text","text":"no"}],"isError":true,"result":"no"}`},
+		{"structured content, links, meta and what nobody knows", `{"_meta":{"k":"<&>"},"structuredContent":{"n":1.0,"big":9007199254740993},"content":[{"type":"resource_link","uri":"ui://a","name":"a","x":1}],"new":[ 1 ]}`,
+			`{"_meta":{"k":"<&>"},"content":[{"type":"resource_link","uri":"ui://a","name":"a","x":1}],"isError":false,"new":[ 1 ],"result":"","structuredContent":{"n":1.0,"big":9007199254740993}}`},
+		{"a result of the app's own", `{"content":[],"result":"theirs"}`, `{"content":[],"isError":false,"result":""}`},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			h.tools.result = c.raw
+			r := h.do(t, call{method: "POST", path: "/v1/tools/call", body: `{"server":"a","tool":"b"}`})
+			if r.StatusCode != 200 || r.body != c.want || r.Header.Get("Content-Type") != "application/json" {
+				t.Errorf("%d\n got %s\nwant %s", r.StatusCode, r.body, c.want)
+			}
+		})
+	}
+}
+
+func TestAnAnswerThatIsNoToolResultIsAnInternalError(t *testing.T) {
+	h := open(t, newAccess(), nil)
+	for _, raw := range []string{`[]`, `null`, `"x"`} {
+		h.tools.result = raw
+		if r := h.do(t, call{method: "POST", path: "/v1/tools/call", body: `{"tool":"a__b"}`}); r.StatusCode != 500 || r.code() != "internal_error" {
+			t.Errorf("%s: %d %s", raw, r.StatusCode, r.body)
+		}
+	}
+}
+
+func TestHowAToolIsNamed(t *testing.T) {
+	h := open(t, newAccess(), nil)
+	for body, name := range map[string]string{
+		`{"server":"a","tool":"b"}`:    "a__b",
+		`{"tool":"a__b"}`:              "a__b",
+		`{"server":"","tool":"a__b"}`:  "a__b",
+		`{"server":"a","tool":"b__c"}`: "a__b__c", // a bare name may hold the separator
+	} {
+		h.tools.calls = nil
+		r := h.do(t, call{method: "POST", path: "/v1/tools/call", body: body})
+		if r.StatusCode != 200 || h.tools.calls[0].Name != name {
+			t.Errorf("%s: %d, called %v", body, r.StatusCode, h.tools.calls)
+		}
+	}
+}
+
+func TestACallIsAPersonsAndItsInputIsChecked(t *testing.T) {
+	h := open(t, newAccess(), nil)
+	h.do(t, call{method: "POST", path: "/v1/tools/call", body: `{"tool":"a__b","arguments":{ "x" : 1.50 }}`})
+	got := h.tools.calls[0]
+	if got.Agent || !got.CheckInput || string(got.Arguments) != `{ "x" : 1.50 }` || h.tools.keep[0].User.ID != "usr_owner" {
+		t.Errorf("%+v by %+v", got, h.tools.keep[0])
+	}
+}
+
+func TestTheErrorsOfAToolCall(t *testing.T) {
+	h := open(t, newAccess(), nil)
+	for _, c := range []struct {
+		err    error
+		status int
+		body   string
+	}{
+		{core.Errorf(core.CodeToolNotFound, "m"), 404, `{"error":"tool_not_found","message":"m"}`},
+		{core.Errorf(core.CodeFeatureDisabled, "m"), 403, `{"error":"feature_disabled","message":"m"}`},
+		{core.Errorf(core.CodeForbidden, "m"), 403, `{"error":"forbidden","message":"m"}`},
+		{core.Errorf(core.CodeInvalidInput, "m").WithDetails(map[string]any{"errors": []map[string]string{{"path": "/x", "message": "is missing"}}}), 400,
+			`{"error":"invalid_input","message":"m","details":{"errors":[{"message":"is missing","path":"/x"}]}}`},
+		{core.Errorf(core.CodeUnavailable, "m"), 503, `{"error":"unavailable","message":"m"}`},
+		{&link.RPCError{Code: -32602, Message: "bad \"x\"", Data: json.RawMessage(`{"d":1}`)}, 200, `{"content":[{"text":"bad \"x\"","type":"text"}],"isError":true,"result":"bad \"x\""}`},
+	} {
+		h.tools.err = c.err
+		if r := h.do(t, call{method: "POST", path: "/v1/tools/call", body: `{"tool":"a__b"}`}); r.StatusCode != c.status || r.body != c.body {
+			t.Errorf("%d %s\nwant %d %s", r.StatusCode, r.body, c.status, c.body)
+		}
+	}
+	h.tools.err = core.Errorf(core.CodeToolNotFound, "m") // 400 bad_request comes before it
+	if r := h.do(t, call{method: "POST", path: "/v1/tools/call", body: `{"tool":"a__b","arguments":1}`}); r.StatusCode != 400 || r.code() != "bad_request" {
+		t.Errorf("%d %s", r.StatusCode, r.body)
+	}
+}
