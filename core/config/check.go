@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -19,6 +20,7 @@ type check struct {
 	cfg      *Config
 	doc      document
 	schema   *schema
+	expanded map[string]bool // as in layer
 	problems Problems
 }
 
@@ -60,6 +62,14 @@ func (k *check) refused(path string) bool {
 	return false
 }
 
+// shown quotes a value for a problem, unless it came from the environment: then it may be a secret.
+func (k *check) shown(path, value string) string {
+	if k.expanded[path] {
+		return "of that name"
+	}
+	return strconv.Quote(value)
+}
+
 func (k *check) warn(format string, args ...any) {
 	k.cfg.Warnings = append(k.cfg.Warnings, fmt.Sprintf(format, args...))
 }
@@ -82,7 +92,7 @@ func (k *check) checkDevMode() {
 	if !k.cfg.Dev() || Loopback(k.cfg.HTTP.Host) {
 		return
 	}
-	k.addUnless("http.host", []string{"apiKey", "auth"},
+	k.addUnless("http.host", []string{"apiKey", "auth.adapter"},
 		"dev mode (neither %s nor auth.adapter is set) listens on loopback only: set one of them, or listen on 127.0.0.1", EnvAPIKey)
 }
 
@@ -93,7 +103,7 @@ func (k *check) checkAuth() {
 	a := k.cfg.Auth
 	settings := k.doc.Auth
 	if a.Adapter == "workos" {
-		if text(settings, "idpDomain") == "" {
+		if settings["idpDomain"] == nil && settings["issuer"] == nil { // issuer: an AuthKit with a domain of its own
 			k.add("auth.idpDomain", "is required: enabling OAuth requires idpDomain, the subdomain part of the identity provider's URL")
 		}
 		if key := k.cfg.Environment[EnvWorkOSKey]; key != "" {
@@ -103,11 +113,6 @@ func (k *check) checkAuth() {
 	if a.RedirectURI != "" {
 		if _, err := webAddress(a.RedirectURI); err != nil || !strings.HasSuffix(a.RedirectURI, callbackPath) {
 			k.add("auth.redirectUri", "want an address of the form <base URL>%s", callbackPath)
-		}
-	}
-	if login := text(settings, "loginUri"); login != "" {
-		if _, err := webAddress(login); err != nil {
-			k.add("auth.loginUri", "%v", err)
 		}
 	}
 	if a.AnyAudience {
@@ -137,7 +142,7 @@ func (k *check) checkPlugin(kind, at string, p Plugin, section map[string]any) {
 		path = join(at, "adapter")
 	}
 	k.addUnless(path, []string{join(at, "path"), join(at, "sha256")},
-		"there is no built-in adapter %q and no plugin %s%s", p.Adapter, installed, nearest(p.Adapter, names))
+		"there is no built-in adapter %s, and no plugin of that name in %s%s", k.shown(path, p.Adapter), filepath.Dir(installed), nearest(p.Adapter, names))
 }
 
 func (k *check) checkRegistries() {
@@ -149,7 +154,7 @@ func (k *check) checkRegistries() {
 			continue
 		}
 		if j, twice := first[r.Name]; twice {
-			k.add(at+".name", "%q is the name of registries[%d] already", r.Name, j)
+			k.add(at+".name", "%s is the name of registries[%d] already", k.shown(at+".name", r.Name), j)
 			continue
 		}
 		first[r.Name] = i

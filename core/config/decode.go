@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/ropewalk/ropewalk/core"
@@ -118,7 +119,7 @@ func plugin(kind, at string, section any, base string) Plugin {
 		return Plugin{Adapter: name, At: at}
 	}
 	keys, _ := section.(map[string]any)
-	p := Plugin{Adapter: text(keys, "adapter"), SHA256: text(keys, "sha256"), At: at}
+	p := Plugin{Adapter: text(keys, "adapter"), SHA256: strings.ToLower(text(keys, "sha256")), At: at}
 	if path := text(keys, "path"); path != "" {
 		p.Path = absolute(base, path)
 	}

@@ -34,10 +34,13 @@ func HostEnvironment() Environment {
 	return e
 }
 
+func (e Environment) String() string { return fmt.Sprintf("[%d environment variables]", len(e)) }
+
 // Format covers every verb.
-func (e Environment) Format(f fmt.State, _ rune) {
-	_, _ = fmt.Fprintf(f, "[%d environment variables]", len(e))
-}
+func (e Environment) Format(f fmt.State, _ rune) { _, _ = f.Write([]byte(e.String())) }
+
+// MarshalText covers JSON and YAML.
+func (e Environment) MarshalText() ([]byte, error) { return []byte(e.String()), nil }
 
 // Only returns the variables that names lists and that are set.
 func (e Environment) Only(names ...string) Environment {

@@ -42,6 +42,11 @@ func Load(o Options) (*Config, error) {
 	if err != nil {
 		return nil, Problems{{Place: Place{Source: file}, Message: err.Error()}}
 	}
+	return s.build(o, home, file, content)
+}
+
+// build makes the Config of a file's text. Everything it needs is read already.
+func (s *schema) build(o Options, home, file string, content []byte) (*Config, error) {
 	merged := readYAML(file, content, o.Environment)
 	s.validate(merged)
 	for _, above := range []*layer{environmentLayer(o.Environment), flagLayer(o.Flags)} {
@@ -59,7 +64,7 @@ func Load(o Options) (*Config, error) {
 	}
 	c := d.config(base)
 	c.Home, c.File, c.Environment, c.places = home, file, o.Environment, merged.places
-	k := check{cfg: c, doc: d, schema: s, problems: merged.problems}
+	k := check{cfg: c, doc: d, schema: s, expanded: merged.expanded, problems: merged.problems}
 	if problems := k.run(); len(problems) > 0 {
 		return nil, problems.sorted()
 	}

@@ -1,0 +1,46 @@
+package config
+
+import (
+	"strings"
+	"testing"
+)
+
+// FuzzLoad holds that no file crashes the parser, that whatever is refused is refused by problems
+// with a place, and that what is accepted is within the limits that everything else relies on.
+func FuzzLoad(f *testing.F) {
+	for _, seed := range []string{
+		"", "{}", "http: {port: 1}", "auth: {adapter: x, path: p}", "apps: {a: {url: https://x}}", "a: &a [*a]", "? {a: b}\n: c", "apiKey: ${env:A}",
+		`auth: {adapter: "${env:A}"}`, `registries: [{name: "${env:A}", adapter: b}, {name: "${env:A}", adapter: b}]`, `http: {host: "${env:A}"}`,
+		`log: {level: "${env:A}"}`, `apps: {a: {url: "${env:A}"}}`,
+		"registries:\n- {name: a, adapter: b}\n- {name: a, adapter: b}\n", "\xff\xfe", "log: !!binary aGk=", "{\"log\": {\"level\": \"info\"}}", "- - - -", "sessionStore: redis",
+	} {
+		f.Add(seed)
+	}
+	var o Options
+	builtins(&o)
+	o.Environment = Environment{"A": "canary-of-the-environment"}
+	schema, err := newSchema(o.Adapters)
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		c, err := schema.build(o, "/home", "/home/ropewalk.yaml", []byte(text))
+		if err != nil {
+			if strings.Contains(err.Error(), "canary-of") {
+				t.Fatalf("a problem shows a value of the environment: %v", err)
+			}
+			if said(t, err) == "" {
+				t.Fatal("an error without a problem")
+			}
+			return
+		}
+		if c.HTTP.Port < 0 || c.HTTP.Port > 65535 || c.MCP.MaxSessions < 1 || c.MCP.SessionTTL <= 0 || (c.Dev() && !Loopback(c.HTTP.Host)) {
+			t.Fatalf("accepted what cannot be: %+v", c)
+		}
+		for _, p := range []Plugin{c.Auth.Plugin, c.SessionStore} {
+			if (p.Path == "") != (p.SHA256 == "") {
+				t.Fatalf("a path and its hash belong together: %+v", p)
+			}
+		}
+	})
+}

@@ -1,0 +1,269 @@
+package config
+
+import (
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// directorySettings stands for what a built-in adapter publishes of its settings.
+const directorySettings = `{"$schema": "https://json-schema.org/draft/2020-12/schema", "type": "object", "additionalProperties": false,
+	"required": ["folder"], "properties": {"folder": {"type": "string"}, "depth": {"type": "integer", "minimum": 1}}}`
+
+func builtins(o *Options) {
+	o.Adapters = []AdapterSchema{
+		{Kind: "auth", Adapter: "oidc"}, {Kind: "auth", Adapter: "workos"}, {Kind: "auth", Adapter: "static"},
+		{Kind: "sessionstore", Adapter: "memory"}, {Kind: "sessionstore", Adapter: "redis"},
+		{Kind: "registry", Adapter: "directory", Settings: json.RawMessage(directorySettings)},
+	}
+}
+
+// TestEveryProblemIsReportedAtOnce has broken files and, for each, all that is said of it: the
+// line, the path and the sentence. A file is named by what is wrong with it.
+func TestEveryProblemIsReportedAtOnce(t *testing.T) {
+	key := "a-good-long-key-1234"
+	cases := []struct {
+		name string
+		file string
+		env  Environment
+		want string
+	}{
+		{
+			name: "unknown keys, each with the nearest known name",
+			file: "htp: {}\nhttp:\n  prot: 80\n  zzz: 1\nfeatures: {mcpServers: false}\nlog:\n  Level: info\n",
+			want: `1: htp: unknown key; did you mean http?
+3: http.prot: unknown key; did you mean port?
+4: http.zzz: unknown key; known are allowedHosts, allowedOrigins, baseUrl, host, port, trustedProxies
+5: features.mcpServers: unknown key; did you mean mcpServer?
+7: log.Level: unknown key; did you mean level?`,
+		},
+		{
+			name: "wrong types",
+			file: "http: {port: '80', host: [a], trustedProxies: 10.0.0.0/8}\nfeatures: {delegation: 1}\nregistries: {a: b}\napps: [x]\nsessionStore: [redis]\nmcp: 5\nlog: {level: 3}\napiKey: 12345678\n",
+			want: `1: http.port: want a whole number, not text
+1: http.host: want text, not a list
+1: http.trustedProxies: want a list, not text
+2: features.delegation: want true or false, not a number
+3: registries: want a list, not a mapping
+4: apps: want a mapping, not a list
+5: sessionStore: want text or a mapping, not a list
+6: mcp: want a mapping, not a number
+7: log.level: want text, not a number
+8: apiKey: want text, not a number`,
+		},
+		{
+			name: "numbers out of range, and a fraction",
+			file: "http: {port: 65536}\nmcp: {maxSessions: 0, sessionTtlSeconds: 1.5}\nplugins: {callTimeoutSeconds: -1}\n",
+			want: `1: http.port: must be at most 65535
+2: mcp.maxSessions: must be at least 1
+2: mcp.sessionTtlSeconds: want a whole number, not a number
+3: plugins.callTimeoutSeconds: must be at least 1`,
+		},
+		{
+			name: "words that are not in the list",
+			file: "log: {level: wran, format: xml}\n",
+			want: `1: log.level: "wran" is none of trace, debug, info, warn, error; did you mean warn?
+1: log.format: "xml" is none of text, json`,
+		},
+		{
+			name: "dev mode that listens to the network",
+			file: "http: {host: 0.0.0.0}\n",
+			want: `1: http.host: dev mode (neither SERVICE_API_KEY nor auth.adapter is set) listens on loopback only: set one of them, or listen on 127.0.0.1`,
+		},
+		{name: "no dev mode, with a key", file: "http: {host: 0.0.0.0}\napiKey: " + key, want: ""},
+		{name: "no dev mode, with an adapter", file: "http: {host: 0.0.0.0}\nauth: {adapter: oidc}", want: ""},
+		{name: "dev mode on any loopback address", file: "http: {host: 127.7.7.7}", want: ""},
+		{name: "a short key is one problem, not dev mode as well", file: "http: {host: 0.0.0.0}\napiKey: short", want: `2: apiKey: must have at least 8 characters; leave it out for dev mode`},
+		{
+			name: "an auth section that is wrong is one problem, not dev mode as well",
+			file: "http: {host: 0.0.0.0}\nauth: {clientId: x}", want: `2: auth.adapter: is required`,
+		},
+		{
+			name: "a plugin's path without its hash, and the reverse",
+			file: "auth: {adapter: oidc, path: x}\nsessionStore: {adapter: redis, sha256: " + strings.Repeat("a", 64) + "}\nregistries:\n- {name: a, adapter: mine, path: x, sha256: abc}\n",
+			want: `1: auth.path: needs sha256 beside it
+2: sessionStore.sha256: needs path beside it
+4: registries[0].sha256: want 64 hex digits, as sha256sum prints them`,
+		},
+		{
+			name: "workos without idpDomain, and a redirect that leads elsewhere",
+			file: "auth:\n  adapter: workos\n  redirectUri: https://a.example/callback\n",
+			want: `1: auth.idpDomain: is required: enabling OAuth requires idpDomain, the subdomain part of the identity provider's URL
+3: auth.redirectUri: want an address of the form <base URL>/v1/auth/callback`,
+		},
+		{
+			name: "a key of the spec in the wrong case",
+			file: "auth: {adapter: oidc, clientID: x, issuer: y}\nsessionStore: {Adapter: redis}\n",
+			want: `1: auth.clientID: unknown key; did you mean clientId?
+2: sessionStore.adapter: is required
+2: sessionStore.Adapter: unknown key; did you mean adapter?`,
+		},
+		{
+			name: "adapters that do not exist",
+			file: "auth: {adapter: oicd}\nsessionStore: rediss\nregistries: [{name: a, adapter: directory, folder: x}, {name: b, adapter: Mine}]\n",
+			want: `1: auth.adapter: there is no built-in adapter "oicd", and no plugin of that name in HOME/plugins; did you mean oidc?
+2: sessionStore: there is no built-in adapter "rediss", and no plugin of that name in HOME/plugins; did you mean redis?
+3: registries[1].adapter: want lower-case letters, digits and hyphens`,
+		},
+		{
+			name: "settings that a built-in adapter's schema refuses",
+			file: "registries:\n- {name: a, adapter: directory, foldr: x, depth: 0}\n- {name: b, adapter: directory, folder: 5}\n",
+			want: `2: registries[0].folder: is required
+2: registries[0].foldr: unknown key; did you mean folder?
+2: registries[0].depth: must be at least 1
+3: registries[1].folder: want text, not a number`,
+		},
+		{
+			name: "registries with one name, or none",
+			file: "registries:\n- {name: a, adapter: directory, folder: x}\n- {adapter: directory, folder: x}\n- {name: a, adapter: directory, folder: y}\n",
+			want: `3: registries[1].name: is required
+4: registries[2].name: "a" is the name of registries[0] already`,
+		},
+		{
+			name: "apps that cannot be",
+			file: `apps:
+  none: {env: {A: b}}
+  both: {path: a, url: http://x}
+  System: {path: a}
+  system: {path: a}
+  ftp: {url: ftp://x}
+  user: {url: "https://me:pw@x"}
+  env: {url: https://x, env: {A: b}}
+  stdio: {path: a, transport: {type: sse}}
+  version: {path: a, version: "1"}
+  bearer: {url: https://x, transport: {auth: {type: bearer}}}
+  header: {url: https://x, transport: {auth: {type: header, name: "a b"}}}
+  none2: {url: https://x, transport: {auth: {type: none, token: t}, headers: {"b d": x}}}
+  typo: {pth: a}
+`,
+			want: `2: apps.none: want a mapping with exactly one of path, name and url
+3: apps.both: want a mapping with exactly one of path, name and url
+4: apps.System: want a server name of lower-case letters, digits and hyphens
+5: apps.system: system is the name of the server's own tools: choose another
+6: apps.ftp.url: want an absolute address that starts with https:// or http://
+7: apps.user.url: must not carry a user or password
+8: apps.env.env: a remote server has no process to give environment variables to: use transport.headers or transport.auth
+9: apps.stdio.transport: needs url beside it
+10: apps.version.version: needs name beside it
+11: apps.bearer.transport.auth.token: is required
+12: apps.header.transport.auth.value: is required
+12: apps.header.transport.auth.name: is no valid HTTP header name
+13: apps.none2.transport.auth.token: only the type bearer takes a token
+13: apps.none2.transport.headers.b d: is no valid HTTP header
+14: apps.typo: want a mapping with exactly one of path, name and url
+14: apps.typo.pth: unknown key; did you mean path?`,
+		},
+		{
+			name: "addresses of all kinds",
+			file: "http:\n  host: localhost:80\n  baseUrl: tools.example.com\n  trustedProxies: [10.0.0.0/33, proxy]\n  allowedHosts: ['a b', 'x:99999']\n  allowedOrigins: ['*', 'https://a/', 'app.example.com', 'https://a?x', null]\napiKey: " + key + "\n",
+			want: `2: http.host: want a host name or an address, without a port
+3: http.baseUrl: want an absolute address that starts with https:// or http://
+4: http.trustedProxies[0]: want an address or a network such as 10.0.0.0/8
+4: http.trustedProxies[1]: want an address or a network such as 10.0.0.0/8
+5: http.allowedHosts[0]: want a host or host:port
+5: http.allowedHosts[1]: want a host or host:port
+6: http.allowedOrigins[0]: * cannot be allowed together with credentials: list the origins
+6: http.allowedOrigins[1]: want an origin alone, scheme://host[:port], without a path or a trailing slash
+6: http.allowedOrigins[2]: want an origin such as https://app.example.com
+6: http.allowedOrigins[3]: want an origin alone, scheme://host[:port], without a path or a trailing slash
+6: http.allowedOrigins[4]: want text, not nothing`,
+		},
+		{
+			name: "the environment and the file together",
+			file: "mcp: {maxSessions: many}\n",
+			env:  Environment{EnvMaxSessions: "0", EnvSessionTTL: "8h", EnvAPIKey: "", EnvAllowedOrigins: "https://ok,nope"},
+			want: `1: mcp.maxSessions: want a whole number, not text
+environment ALLOWED_ORIGINS: http.allowedOrigins[1]: want an origin such as https://app.example.com
+environment MCP_MAX_SESSIONS: mcp.maxSessions: must be at least 1
+environment MCP_SESSION_TTL_SECONDS: mcp.sessionTtlSeconds: want a whole number, not text
+environment SERVICE_API_KEY: apiKey: must have at least 8 characters; leave it out for dev mode`,
+		},
+		{
+			name: "variables that are not set",
+			file: "apiKey: ${env:NOPE}\nlog: {level: '${env:LEVEL}'}\n", env: Environment{"LEVEL": "s3cret"},
+			want: `1: apiKey: the environment variable NOPE is not set
+2: log.level: must be one of trace, debug, info, warn, error`,
+		},
+		{
+			name: "keys set twice, keys that are no text, merges and tags",
+			file: "log: {level: info}\nlog: {level: debug}\n? [a]\n: b\nbase: &b {c: d}\nhttp: {<<: *b}\nfeatures: !!set {}\n",
+			want: `2: log: set twice; first on line 1
+3: a key must be a text
+5: base: unknown key; known are apiKey, apps, auth, features, http, log, mcp, plugins, registries, sessionStore
+6: http: << is not part of YAML 1.2: write the keys out, or use an alias for the whole value`,
+		},
+		{name: "not YAML at all", file: "a: b\n  c: [\n", want: `2: not YAML: mapping values are not allowed in this context`},
+		{name: "a list in place of the settings", file: "- a\n", want: `1: want a mapping of settings`},
+		{name: "two documents", file: "log: {}\n---\nlog: {}\n", want: `2: a second document: the configuration is one document`},
+		{name: "a list of itself", file: "auth: &a {adapter: oidc, b: *a}\n", want: `1: auth` + strings.Repeat(".b", 32) + `: more than 100000 values, or nested deeper than 64`},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			home := t.TempDir()
+			file := filepath.Join(home, "ropewalk.yaml")
+			if err := os.WriteFile(file, []byte(c.file), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			o := Options{Home: home, Environment: c.env}
+			builtins(&o)
+			_, err := Load(o)
+			got := said(t, err)
+			got = strings.ReplaceAll(strings.ReplaceAll(got, file+":", ""), home, "HOME")
+			if got != c.want {
+				t.Errorf("got\n%s\nwant\n%s", got, c.want)
+			}
+		})
+	}
+}
+
+// said writes what an error of Load says, a problem on a line.
+func said(t *testing.T, err error) string {
+	t.Helper()
+	if err == nil {
+		return ""
+	}
+	var problems Problems
+	if !errors.As(err, &problems) {
+		t.Fatalf("the error is no Problems but %T: %v", err, err)
+	}
+	var lines []string
+	for _, p := range problems {
+		lines = append(lines, p.String())
+	}
+	return strings.Join(lines, "\n")
+}
+
+func TestTheWholeErrorIsReadable(t *testing.T) {
+	_, err := load(t, "htp: {}\nlog: {level: x}\n", nil)
+	lines := strings.Split(err.Error(), "\n")
+	if len(lines) != 3 || lines[0] != "configuration: 2 problems" || !strings.HasPrefix(lines[1], "  /") {
+		t.Errorf("got %q", err)
+	}
+}
+
+func TestAnAdaptersOwnComplaintGetsItsLine(t *testing.T) {
+	c := mustLoad(t, "log: {}\nauth:\n  adapter: mine\n  issuer: nonsense\n  roles:\n    a: king\nsessionStore: redis\nregistries:\n- name: a\n  adapter: b\n  folder: x\n", nil)
+	for path, line := range map[string]int{
+		c.Auth.At + ".issuer": 4, c.Auth.At + ".roles.a": 6, c.Auth.At + ".missing": 2, c.SessionStore.At + ".url": 7,
+		c.Registries[0].At + ".folder": 11, c.Registries[0].At + ".missing": 9, "nowhere.at.all": 0,
+	} {
+		if p := c.Problem(path, "is wrong"); p.Line != line || p.Source != c.File || p.Path != path {
+			t.Errorf("%s: got %v, want line %d", path, p, line)
+		}
+	}
+}
+
+func TestAPluginThatIsInstalledIsAnAdapterThatExists(t *testing.T) {
+	c, err := load(t, "auth: {adapter: okta}", nil, builtins, func(o *Options) {
+		plugin := filepath.Join(o.Home, "plugins", "auth-okta")
+		if err := errors.Join(os.Mkdir(filepath.Dir(plugin), 0o700), os.WriteFile(plugin, nil, 0o700)); err != nil {
+			t.Fatal(err)
+		}
+	})
+	if err != nil || c.Auth.Adapter != "okta" {
+		t.Fatalf("got %v", err)
+	}
+}

@@ -1,0 +1,121 @@
+package config
+
+import (
+	"bytes"
+	"encoding/json"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+)
+
+func TestEverySettingOfTheSchemaHasADescriptionAndAPlaceInTheDocument(t *testing.T) {
+	s, err := newSchema(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	example := walk(t, "", s, s.root).(map[string]any)
+	delete(example, "$schema")
+	raw, err := json.Marshal(example)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dec := json.NewDecoder(bytes.NewReader(raw))
+	dec.DisallowUnknownFields()
+	if err := dec.Decode(new(document)); err != nil {
+		t.Errorf("the schema has a setting that nothing reads: %v\n%s", err, raw)
+	}
+}
+
+// walk checks every part of the schema and returns a value that has every setting.
+func walk(t *testing.T, path string, s *schema, part map[string]any) any {
+	t.Helper()
+	if ref, ok := part["$ref"].(string); ok {
+		part = s.at(ref)
+	}
+	if part["description"] == nil && !strings.HasSuffix(path, "*") && !strings.HasSuffix(path, "]") {
+		t.Errorf("%s has no description", path)
+	}
+	kind, _ := part["type"].(string)
+	if kinds, many := part["type"].([]any); many {
+		kind = kinds[len(kinds)-1].(string)
+	}
+	switch kind {
+	case "object":
+		out := make(map[string]any)
+		properties, _ := part["properties"].(map[string]any)
+		for _, key := range slices.Sorted(maps.Keys(properties)) {
+			out[key] = walk(t, join(path, key), s, properties[key].(map[string]any))
+		}
+		if other, ok := part["additionalProperties"].(map[string]any); ok {
+			out["x"] = walk(t, path+".*", s, other)
+		}
+		return out
+	case "array":
+		return []any{walk(t, path+"[]", s, part["items"].(map[string]any))}
+	case "integer":
+		return 1
+	case "boolean":
+		return true
+	}
+	return "x"
+}
+
+func TestTheSchemaForEditorsKnowsTheSettingsOfBuiltInAdapters(t *testing.T) {
+	var o Options
+	builtins(&o)
+	raw, err := Schema(o.Adapters)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, part := range []string{`"folder"`, `"const": "directory"`, `"default": 27247`, `"streamable-http"`, `"$schema": "https://json-schema.org/draft/2020-12/schema"`} {
+		if !strings.Contains(string(raw), part) {
+			t.Errorf("the schema has no %s", part)
+		}
+	}
+	for name, bad := range map[string]AdapterSchema{
+		"no JSON":   {Kind: "auth", Adapter: "x", Settings: json.RawMessage(`{`)},
+		"no object": {Kind: "auth", Adapter: "x", Settings: json.RawMessage(`true`)},
+		"no kind":   {Kind: "audio", Adapter: "x", Settings: json.RawMessage(`{}`)},
+		"no schema": {Kind: "auth", Adapter: "x", Settings: json.RawMessage(`{"type": 5}`)},
+	} {
+		if _, err := Schema([]AdapterSchema{bad}); err == nil {
+			t.Errorf("%s: accepted", name)
+		}
+	}
+}
+
+func TestDiffNamesTheSectionsThatChanged(t *testing.T) {
+	base := "apiKey: a-good-long-key-1234\nauth: {adapter: x, issuer: a}\nregistries: [{name: a, adapter: b, folder: c}]\napps: {a: {path: p, env: {T: u}}}\n"
+	cases := []struct{ name, file, want string }{
+		{"nothing, though written otherwise", strings.ReplaceAll(base, ", ", ",   ") + "log:\n", ""},
+		{"the key", strings.Replace(base, "1234", "5678", 1), "apiKey"},
+		{"an adapter's own setting", strings.Replace(base, "issuer: a", "issuer: b", 1), "auth"},
+		{"a registry's own setting", strings.Replace(base, "folder: c", "folder: d", 1), "registries"},
+		{"a secret of an app", strings.Replace(base, "T: u", "T: v", 1), "apps"},
+		{"everything else", base + "http: {port: 1}\nsessionStore: redis\nfeatures: {delegation: false}\nmcp: {maxSessions: 3}\nlog: {level: warn}\nplugins: {passEnv: [A]}\n",
+			"http sessionStore features mcp log plugins"},
+		{"origins", base + "http: {allowedOrigins: ['https://a']}\n", "http"},
+	}
+	before := mustLoad(t, base, nil)
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			after := mustLoad(t, c.file, nil)
+			after.Home, after.Apps = before.Home, rehome(after, before.Home)
+			equal(t, "sections", strings.Join(Diff(before, after), " "), c.want)
+		})
+	}
+	other := *before
+	other.Home = "/elsewhere"
+	equal(t, "home", Diff(before, &other), []string{"home"})
+}
+
+// rehome moves the apps' paths from one test's home to another's.
+func rehome(c *Config, home string) map[string]App {
+	apps := maps.Clone(c.Apps)
+	for name, app := range apps {
+		app.Source.Ref = home + "/p"
+		apps[name] = app
+	}
+	return apps
+}
