@@ -24,8 +24,10 @@ type Adapter interface {
 	// Verify checks a token and returns whose it is. It refuses, with plugins.ErrUnauthenticated
 	// and a reason fit for the server's log: a bad signature, any algorithm but the expected one,
 	// a wrong issuer, an audience none of which is in req.Audiences (unless that is empty), a token
-	// that is expired, not yet valid or has no expiry, and one of another organization where one
-	// is configured.
+	// that is expired, not yet valid or has no expiry, one of another organization where one is
+	// configured, and what is no bearer token at all: another form than the expected one, no
+	// subject, critical headers, another type than a JWT's, bound to a key of its holder. Clocks
+	// may differ by 30 s. Any text may come as a token, the empty one included.
 	Verify(ctx context.Context, req VerifyRequest) (Identity, error)
 
 	// Metadata returns the provider's RFC 8414 authorization-server document, as the provider

@@ -45,7 +45,7 @@ func readToken(compact string) (token, error) {
 	if len(header.Critical()) > 0 {
 		return token{}, refuse("the token has critical headers")
 	}
-	switch strings.ToLower(strings.TrimPrefix(strings.ToLower(header.Type()), "application/")) {
+	switch strings.TrimPrefix(strings.ToLower(header.Type()), "application/") {
 	case "", "jwt", "at+jwt":
 	default:
 		return token{}, refuse("the token is a %q, not a JWT", clip(header.Type()))

@@ -1,0 +1,168 @@
+package relyingparty
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"strings"
+	"testing"
+
+	"github.com/ropewalk/ropewalk/plugins"
+	"github.com/ropewalk/ropewalk/plugins/auth"
+)
+
+// tokenEndpoint answers like p, and exchanges any code for what it was given.
+type tokenEndpoint struct {
+	*provider
+	status int
+	answer map[string]any
+	form   url.Values
+	header http.Header
+}
+
+func (e *tokenEndpoint) RoundTrip(req *http.Request) (*http.Response, error) {
+	if req.URL.Path != "/token" {
+		return e.provider.RoundTrip(req)
+	}
+	body, _ := io.ReadAll(req.Body)
+	e.form, _ = url.ParseQuery(string(body))
+	e.header = req.Header
+	rec := httptest.NewRecorder()
+	rec.Header().Set("Content-Type", "application/json")
+	rec.WriteHeader(e.status)
+	_ = json.NewEncoder(rec).Encode(e.answer)
+	return rec.Result(), nil
+}
+
+func exchanging(t *testing.T, methods []string, change func(*Options)) (*tokenEndpoint, *Party) {
+	p := newProvider(t)
+	p.pages["/.well-known/openid-configuration"] = map[string]any{
+		"issuer": issuer, "jwks_uri": issuer + "/jwks", "authorization_endpoint": issuer + "/authorize?tenant=1",
+		"token_endpoint": issuer + "/token", "token_endpoint_auth_methods_supported": methods,
+	}
+	party := p.party(func(o *Options) {
+		o.ClientID, o.RedirectURI, o.Scopes = "client", "https://us.example/cb", []string{"openid", "email"}
+	}, change)
+	e := &tokenEndpoint{provider: p, status: http.StatusOK}
+	e.answer = map[string]any{"access_token": "opaque", "token_type": "Bearer", "id_token": e.idToken()}
+	party.client.Transport = e
+	return e, party
+}
+
+func (e *tokenEndpoint) idToken(changes ...map[string]any) string {
+	return e.token("first", append([]map[string]any{{"aud": "client", "nonce": "n"}}, changes...)...)
+}
+
+func exchange(t *testing.T, party *Party) (auth.Identity, error) {
+	return party.Exchange(t.Context(), auth.ExchangeRequest{Code: "code", Nonce: "n", CodeVerifier: "verifier"})
+}
+
+func TestWhereABrowserIsSent(t *testing.T) {
+	_, party := exchanging(t, nil, func(*Options) {})
+	address, err := party.AuthorizeURL(t.Context(), auth.AuthorizeRequest{State: "s", Nonce: "n", CodeChallenge: "c"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := issuer + "/authorize?tenant=1&client_id=client&code_challenge=c&code_challenge_method=S256&nonce=n" +
+		"&redirect_uri=https%3A%2F%2Fus.example%2Fcb&response_type=code&scope=openid+email&state=s"
+	if address != want {
+		t.Errorf("got  %s\nwant %s", address, want)
+	}
+	for _, req := range []auth.AuthorizeRequest{{Nonce: "n", CodeChallenge: "c"}, {State: "s", CodeChallenge: "c"}, {State: "s", Nonce: "n"}} {
+		if _, err := party.AuthorizeURL(t.Context(), req); !errors.Is(err, plugins.ErrInvalid) {
+			t.Errorf("%+v: got %v, want invalid", req, err)
+		}
+	}
+}
+
+func TestHowAClientShowsItsSecret(t *testing.T) {
+	secret := func(o *Options) { o.ClientSecret = "hidden" }
+	basic := "Basic " + base64.StdEncoding.EncodeToString([]byte("client:hidden"))
+	for name, c := range map[string]struct {
+		methods      []string
+		change       func(*Options)
+		header, body string
+	}{
+		"a public client":          {nil, func(*Options) {}, "", ""},
+		"nothing said":             {nil, secret, basic, ""},
+		"both ways":                {[]string{"client_secret_post", "client_secret_basic"}, secret, basic, ""},
+		"in the body only":         {[]string{"client_secret_post"}, secret, "", "hidden"},
+		"public, whatever it says": {[]string{"client_secret_basic"}, func(*Options) {}, "", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			e, party := exchanging(t, c.methods, c.change)
+			if _, err := exchange(t, party); err != nil {
+				t.Fatal(err)
+			}
+			if e.header.Get("Authorization") != c.header || e.form.Get("client_secret") != c.body {
+				t.Errorf("got %q and %q", e.header.Get("Authorization"), e.form.Get("client_secret"))
+			}
+			if e.form.Get("code") != "code" || e.form.Get("code_verifier") != "verifier" || e.form.Get("redirect_uri") != "https://us.example/cb" ||
+				e.form.Get("grant_type") != "authorization_code" || c.header == "" && e.form.Get("client_id") != "client" {
+				t.Errorf("got the form %v", e.form)
+			}
+		})
+	}
+}
+
+func TestWhatComesBackFromALogin(t *testing.T) {
+	for name, c := range map[string]struct {
+		change func(*tokenEndpoint)
+		want   error
+	}{
+		"a good answer":                 {func(*tokenEndpoint) {}, nil},
+		"no id token":                   {func(e *tokenEndpoint) { delete(e.answer, "id_token") }, plugins.ErrUnauthenticated},
+		"an id token of another client": {func(e *tokenEndpoint) { e.answer["id_token"] = e.idToken(map[string]any{"aud": "other"}) }, plugins.ErrUnauthenticated},
+		"given to another client":       {func(e *tokenEndpoint) { e.answer["id_token"] = e.idToken(map[string]any{"azp": "other"}) }, plugins.ErrUnauthenticated},
+		"another nonce":                 {func(e *tokenEndpoint) { e.answer["id_token"] = e.idToken(map[string]any{"nonce": "m"}) }, plugins.ErrUnauthenticated},
+		"no nonce":                      {func(e *tokenEndpoint) { e.answer["id_token"] = e.idToken(map[string]any{"nonce": ""}) }, plugins.ErrUnauthenticated},
+		"an expired id token":           {func(e *tokenEndpoint) { e.answer["id_token"] = e.idToken(map[string]any{"exp": 1}) }, plugins.ErrUnauthenticated},
+		"a refused code":                {func(e *tokenEndpoint) { e.status = 400; e.answer = map[string]any{"error": "invalid_grant"} }, plugins.ErrUnauthenticated},
+		"a provider in trouble":         {func(e *tokenEndpoint) { e.status = 503 }, plugins.ErrUnavailable},
+		"a provider that is asked less": {func(e *tokenEndpoint) { e.status = 429 }, plugins.ErrUnavailable},
+	} {
+		t.Run(name, func(t *testing.T) {
+			e, party := exchanging(t, nil, func(o *Options) { o.ClientSecret = "hidden" })
+			c.change(e)
+			id, err := exchange(t, party)
+			if !errors.Is(err, c.want) || err == nil && id.Subject != "alice" {
+				t.Errorf("got %+v, %v, want %v", id, err, c.want)
+			}
+			if err != nil && (strings.Contains(err.Error(), "hidden") || strings.Contains(err.Error(), "verifier")) {
+				t.Errorf("the error holds a secret: %v", err)
+			}
+		})
+	}
+}
+
+func TestAnAccessTokenFillsInWhatTheIDTokenLeavesOut(t *testing.T) {
+	member := func(o *Options) { o.Organization, o.RoleClaim = "org_1", "role" }
+	for name, c := range map[string]struct {
+		more map[string]any
+		want error
+	}{
+		"of the same subject": {map[string]any{"org_id": "org_1", "role": "admin"}, nil},
+		"of another subject":  {map[string]any{"org_id": "org_1", "role": "admin", "sub": "bob"}, plugins.ErrUnauthenticated},
+		"that is expired":     {map[string]any{"org_id": "org_1", "role": "admin", "exp": 1}, plugins.ErrUnauthenticated},
+	} {
+		t.Run(name, func(t *testing.T) {
+			e, party := exchanging(t, nil, member)
+			e.answer["access_token"] = e.token("first", c.more)
+			id, err := exchange(t, party)
+			if !errors.Is(err, c.want) || err == nil && (id.OrgRole != "admin" || id.OrganizationID != "org_1") {
+				t.Errorf("got %+v, %v, want %v", id, err, c.want)
+			}
+		})
+	}
+}
+
+func TestWithoutAClientThereIsNoLogin(t *testing.T) {
+	_, party := exchanging(t, nil, func(o *Options) { o.ClientID = "" })
+	if _, err := exchange(t, party); !errors.Is(err, plugins.ErrUnimplemented) {
+		t.Errorf("got %v, want unimplemented", err)
+	}
+}

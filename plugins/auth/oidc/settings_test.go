@@ -1,0 +1,58 @@
+package oidc_test
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/ropewalk/ropewalk/plugins"
+	"github.com/ropewalk/ropewalk/plugins/auth/oidc"
+)
+
+func TestSettingsThatAreRefused(t *testing.T) {
+	for text, want := range map[string]string{
+		`{}`: "issuer: must be set",
+		`{"issuer":"https://a.example","idpDomain":"a.example"}`:                     "idpDomain: says the same",
+		`{"idpDomain":"https://a.example"}`:                                          "idpDomain: must be a host",
+		`{"issuer":"http://a.example"}`:                                              "issuer: must be an https URL",
+		`{"issuer":"a.example"}`:                                                     "issuer: must be an absolute URL",
+		`{"issuer":"https://a.example?x=1"}`:                                         "issuer: must not have a query",
+		`{"issuer":"https://u:hidden@a.example"}`:                                    "issuer: must not carry a user",
+		`{"issuer":"https://a.example","jwksUri":"http://127.0.0.1/jwks"}`:           "jwksUri: may be on loopback only when",
+		`{"issuer":"https://a.example","redirectUri":"https://r.example/cb"}`:        "clientId: must be set when redirectUri is",
+		`{"issuer":"https://a.example","clientSecret":"hidden"}`:                     "clientId: must be set when clientSecret is",
+		`{"issuer":"https://a.example","scopes":["email"]}`:                          `scopes: must contain "openid"`,
+		`{"issuer":"https://a.example","organizationId":"o","organizationClaim":""}`: "organizationClaim: must name the claim",
+		`{"issuer":"https://a.example","roles":{"boss":"admin"}}`:                    "roleClaim: must name the claim",
+		`{"issuer":"https://a.example","roleClaim":"r","roles":{"boss":"root"}}`:     "roles.boss: must be owner, admin or member",
+		`{"issuer":"https://a.example","clientID":"c"}`:                              `did you mean "clientId"`,
+		`{"issuer":"https://a.example","scopes":"openid"}`:                           "scopes: must be a list",
+		`{"issuer":"https://a.example","clientId":"c","clientId":"d"}`:               "clientId: is given twice",
+		`{"issuer":"https://a.example","audiences":[1]}`:                             "audiences[0]: must be a string",
+		`{"issuer":"https://a.example","allowPrivateNetwork":"yes"}`:                 "allowPrivateNetwork: must be true or false",
+	} {
+		err := oidc.New().Validate(t.Context(), plugins.Config{JSON: json.RawMessage(text)})
+		if !errors.Is(err, plugins.ErrInvalid) || !strings.Contains(fmt.Sprint(err), want) || strings.Contains(fmt.Sprint(err), "hidden") {
+			t.Errorf("%s: got %v, want %q", text, err, want)
+		}
+	}
+}
+
+func TestWhatDescribeSaysOfSettings(t *testing.T) {
+	for text, want := range map[string]string{
+		`{"idpDomain":"id.example.com"}`:                                                                             "{https://id.example.com [https://id.example.com] [] false}",
+		`{"issuer":"https://id.example.com/realm","audiences":["x"]}`:                                                "{https://id.example.com/realm [https://id.example.com/realm] [x] false}",
+		`{"issuer":"http://localhost:8080","clientId":"c","clientSecret":"s","redirectUri":"http://localhost:1/cb"}`: "{http://localhost:8080 [http://localhost:8080] [c] true}",
+	} {
+		adapter := oidc.New()
+		if err := adapter.Configure(t.Context(), plugins.Config{JSON: json.RawMessage(text)}); err != nil {
+			t.Fatal(err)
+		}
+		if d, err := adapter.Describe(t.Context()); err != nil || fmt.Sprint(d) != want {
+			t.Errorf("%s: got %v, %v, want %s", text, d, err, want)
+		}
+		_ = adapter.Close()
+	}
+}
