@@ -3,7 +3,6 @@ package mcphttp
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"net/netip"
 	"time"
 
@@ -46,6 +45,7 @@ type Options struct {
 	Store    sessionstore.Store
 	Features Features
 	Logger   hclog.Logger
+	Streams  *stream.Streams // shared with the server this is mounted on; nil makes one
 
 	MaxSessions int           // live sessions of this process; 0 means 100 (spec part 8)
 	SessionTTL  time.Duration // idle time after which a session ends; 0 means 8 hours
@@ -87,7 +87,10 @@ func New(o Options) *Endpoint {
 	if o.MaxBody == 0 {
 		o.MaxBody = 4 << 20
 	}
-	e := &Endpoint{o: o, log: o.Logger, site: newSite(o), streams: stream.New(o.Logger), flushed: make(chan struct{})}
+	if o.Streams == nil {
+		o.Streams = stream.New(o.Logger)
+	}
+	e := &Endpoint{o: o, log: o.Logger, site: newSite(o), streams: o.Streams, flushed: make(chan struct{})}
 	e.root, e.stop = context.WithCancel(context.Background())
 	e.server = e.newServer()
 	e.live = newSessions(o.MaxSessions)
@@ -136,7 +139,6 @@ func (e *Endpoint) Close(ctx context.Context) error {
 			e.finish(s)
 		}
 	}
-	err = errors.Join(err, e.streams.Shutdown(ctx))
 	e.stop()
 	<-e.flushed
 	e.ledger.flush(ctx)

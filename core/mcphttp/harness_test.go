@@ -118,6 +118,8 @@ func (h *hall) Call(ctx context.Context, c core.Caller, call tools.Call) (json.R
 			h.ended <- nil
 			return echoed(c, call), nil
 		}
+	case "demo__plain":
+		return json.RawMessage(`{"content":[{"type":"text","text":"plain"}]}`), nil
 	case "demo__fail":
 		return nil, &link.RPCError{Code: -32042, Message: "open the page", Data: json.RawMessage(`{"elicitations":[{"n":12345678901234567890}]}`)}
 	case "demo__panic":
@@ -224,7 +226,10 @@ func start(t *testing.T, change func(*Options)) *rig {
 	r.hall, _ = o.Tools.(*hall)
 	r.people, _ = o.Access.(*people)
 	r.endpoint = New(o)
-	app := fiber.New(fiber.Config{DisableStartupMessage: true, BodyLimit: 64 << 20, IdleTimeout: 255 * time.Second})
+	app := fiber.New(fiber.Config{ // as httpapi sets it up
+		DisableStartupMessage: true, Immutable: true, StrictRouting: true, CaseSensitive: true, BodyLimit: 16 << 20, ReadBufferSize: 16 << 10,
+		ReadTimeout: 60 * time.Second, WriteTimeout: 60 * time.Second, IdleTimeout: 255 * time.Second,
+	})
 	r.endpoint.Mount(app)
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

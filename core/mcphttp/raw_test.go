@@ -1,9 +1,14 @@
 package mcphttp
 
 import (
+	"bufio"
 	"fmt"
+	"io"
 	"net"
+	"net/http"
 	"strings"
+	"testing"
+	"time"
 )
 
 // dial opens a bare connection to the rig.
@@ -31,4 +36,58 @@ func (r *rig) raw(method string, w who, body string, extra ...string) string {
 	}
 	b.WriteString("\r\n" + body)
 	return b.String()
+}
+
+func TestPipelinedRequestsOfTwoCallersGetTheirOwnAnswers(t *testing.T) {
+	r := start(t, nil)
+	a, b := r.join(alice), r.join(who{token: "bob", workspace: "ws_two"})
+	conn := r.dial()
+	defer conn.Close()
+	go func() {
+		for i := range 50 {
+			fmt.Fprint(conn, r.raw("POST", a, callBody(i, "demo__echo", "{}"))+r.raw("POST", b, callBody(i, "demo__echo", "{}"))+r.raw("POST", a, progressBody(i, "t", 2)))
+		}
+	}()
+	in := bufio.NewReader(conn)
+	for i := range 50 {
+		for _, want := range []string{"alice/ws_one", "bob/ws_two", "alice/ws_one"} {
+			resp, err := http.ReadResponse(in, nil)
+			if err != nil {
+				t.Fatalf("round %d: %v", i, err)
+			}
+			body, err := io.ReadAll(resp.Body)
+			if err != nil || strings.Count(string(body), want) == 0 || !strings.Contains(string(body), fmt.Sprintf(`"id":%d`, i)) {
+				t.Fatalf("round %d: %s %v, want %s", i, body, err, want)
+			}
+		}
+	}
+}
+
+func TestAClientThatLeavesItsStreamedAnswerIsNoticed(t *testing.T) {
+	r := start(t, nil)
+	w := r.join(alice, "2025-03-26")
+	conn := r.dial()
+	fmt.Fprint(conn, r.raw("POST", w, `[`+progressBody(1, "t", 1)+`,`+callBody(2, "demo__wait", "{}")+`]`))
+	<-r.hall.started
+	if _, err := bufio.NewReader(conn).ReadString('\n'); err != nil {
+		t.Fatal(err)
+	}
+	conn.Close()
+	s := r.endpoint.live.all()[0]
+	for range 200 {
+		if k := s.call(3); k != nil {
+			k.out.mu.Lock()
+			gone := k.out.closed
+			k.out.mu.Unlock()
+			if gone {
+				close(r.hall.release)
+				if err := <-r.hall.ended; err != nil {
+					t.Errorf("the tool was cancelled: %v", err)
+				}
+				return
+			}
+		}
+		<-time.After(10 * time.Millisecond)
+	}
+	t.Error("not noticed within 2 s")
 }

@@ -1,0 +1,198 @@
+package mcphttp
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// oracle is the SDK's own handler on net/http with tools that behave like the hall's. Where the
+// contract does not say otherwise, this endpoint answers as it does.
+func oracle(t *testing.T) string {
+	s := mcp.NewServer(&mcp.Implementation{Name: "ropewalk", Version: "1.2.3"}, &mcp.ServerOptions{SupportedProtocolVersions: revisions()})
+	object := json.RawMessage(`{"type":"object"}`)
+	s.AddTool(&mcp.Tool{Name: "demo__plain", InputSchema: object}, func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: "plain"}}}, nil
+	})
+	s.AddTool(&mcp.Tool{Name: "demo__fail", InputSchema: object}, func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		return nil, &jsonrpc.Error{Code: -32042, Message: "open the page", Data: json.RawMessage(`{"elicitations":[{"n":12345678901234567890}]}`)}
+	})
+	s.AddTool(&mcp.Tool{Name: "demo__progress", InputSchema: object}, func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		for i := range 3 {
+			_ = req.Session.NotifyProgress(ctx, &mcp.ProgressNotificationParams{ProgressToken: req.Params.GetProgressToken(), Progress: float64(i + 1), Total: 1.5, Message: "alice/ws_one"})
+		}
+		return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: "plain"}}}, nil
+	})
+	server := httptest.NewServer(mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return s }, nil))
+	t.Cleanup(func() {
+		for session := range s.Sessions() {
+			_ = session.Close()
+		}
+		server.Close()
+		http.DefaultClient.CloseIdleConnections()
+	})
+	return server.URL
+}
+
+// told is what an answer says, whatever its framing: the messages of a stream or of a plain body.
+type told struct {
+	Status   int
+	Session  bool
+	Messages []any
+	IDs      []string // of the messages, as they were written
+	Text     string   // of a body that is not JSON
+}
+
+// probe is one request, to an open session unless bare.
+type probe struct {
+	name    string
+	method  string
+	body    string
+	version string // of the session, 2025-11-25 unless said
+	bare    bool
+	header  []string
+	differs string // why this endpoint answers otherwise; "" when it must answer alike
+}
+
+func probes() []probe {
+	spec, text := "contract 7 gives the status", "refusals are JSON-RPC errors, so that clients show them; the SDK writes plain text"
+	return []probe{
+		{name: "ping", body: ping},
+		{name: "a plain call", body: callBody(1, "demo__plain", "{}")},
+		{name: "a call with progress", body: progressBody(4, "tok", 3)},
+		{name: "an error with data", body: callBody(1, "demo__fail", "{}")},
+		{name: "a string id", body: callBody("abc", "demo__plain", "{}")},
+		{name: "a notification", body: `{"jsonrpc":"2.0","method":"notifications/initialized"}`},
+		{name: "a cancellation of nothing", body: `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":77}}`},
+		{name: "a response to nothing", body: `{"jsonrpc":"2.0","id":99,"result":{}}`},
+		{name: "initialize again", body: hello("2025-11-25"), differs: "a code of 0 is none of JSON-RPC's, and the session id comes on the first initialize only"},
+		{name: "initialize", bare: true, body: hello("2025-06-18"), differs: "instructions, title and capabilities are this server's own"},
+		{name: "set the log level", body: `{"jsonrpc":"2.0","id":1,"method":"logging/setLevel","params":{"level":"info"}}`},
+		{name: "a batch before 2025-06-18", version: "2025-03-26", body: `[` + ping + `,` + callBody(8, "demo__plain", "{}") + `]`},
+		{name: "a batch of one", version: "2025-03-26", body: `[` + ping + `]`},
+		{name: "a call with broken params", body: `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":5}}`},
+		{name: "DELETE", method: "DELETE", differs: "contract 7: 200, where the SDK says 204"},
+		{name: "GET and POST both refuse PUT", method: "PUT"},
+		{name: "POST of text", body: ping, header: []string{"Content-Type: text/plain"}, differs: text},
+		{name: "Accept of JSON alone", body: ping, header: []string{"Accept: application/json"}, differs: spec + " 406, where the SDK says 400"},
+		{name: "Accept of anything", body: ping, header: []string{"Accept: */*"}},
+		{name: "an unknown revision", body: ping, header: []string{"Mcp-Protocol-Version: 1999-01-01"}, differs: text},
+		{name: "a supported revision", body: ping, header: []string{"Mcp-Protocol-Version: 2025-06-18"}},
+		{name: "an unknown session", body: ping, header: []string{"Mcp-Session-Id: nobody"}, differs: "spec 4.10 rule 6 gives the body"},
+		{name: "GET without a session", method: "GET", bare: true, differs: text},
+		{name: "DELETE without a session", method: "DELETE", bare: true, differs: text},
+		{name: "GET of JSON", method: "GET", header: []string{"Accept: application/json"}, differs: spec + " 406, where the SDK says 400"},
+		{name: "a request without a session", bare: true, body: ping, differs: spec + " 400, where the SDK opens a session nobody asked for"},
+		{name: "not JSON", body: `{`, differs: text},
+		{name: "an empty body", body: ``, differs: text},
+		{name: "an unknown method", body: `{"jsonrpc":"2.0","id":1,"method":"no/such"}`, differs: "a request that has an id is answered by a JSON-RPC error, as over every other transport; the SDK answers 400"},
+		{name: "an unknown notification", body: `{"jsonrpc":"2.0","method":"notifications/no/such"}`, differs: "a notification is never answered by an error (JSON-RPC 2.0 part 4.1); the SDK answers 400"},
+		{name: "a request without an id", body: `{"jsonrpc":"2.0","method":"tools/list"}`, differs: text},
+		{name: "a later batch", body: `[` + ping + `]`, header: []string{"Mcp-Protocol-Version: 2025-11-25"}, differs: text},
+		{name: "a later batch without the header", body: `[` + ping + `]`, differs: "the session's own revision counts; the SDK assumes 2025-03-26"},
+		{name: "an id that is a fraction", body: `{"jsonrpc":"2.0","id":1.5,"method":"ping"}`, differs: "ids come back as they were written; the SDK cuts 1.5 to 1"},
+		{name: "an id past 2^53", body: `{"jsonrpc":"2.0","id":9007199254740993,"method":"ping"}`, differs: "ids come back as they were written; the SDK rounds"},
+		{name: "method twice", body: `{"jsonrpc":"2.0","id":1,"method":"ping","method":"tools/list"}`, differs: "hardening row 3; the SDK takes the last"},
+		{name: "an unknown tool", body: callBody(1, "demo__none", "{}"), differs: "the message names the tool as the MCP specification does"},
+	}
+}
+
+func TestTheSDKsHandlerGivesTheSameAnswers(t *testing.T) {
+	r, reference := start(t, nil), oracle(t)
+	for _, p := range probes() {
+		t.Run(p.name, func(t *testing.T) {
+			ours, theirs := p.put(t, r.url+"/mcp"), p.put(t, reference)
+			same := reflect.DeepEqual(ours, theirs)
+			if same != (p.differs == "") {
+				t.Errorf("ours   %+v\ntheirs %+v\nintended: %q", ours, theirs, p.differs)
+			}
+		})
+	}
+}
+
+// put sends the probe to an endpoint and reads what it tells.
+func (p probe) put(t *testing.T, url string) told {
+	session := ""
+	if !p.bare {
+		version := p.version
+		if version == "" {
+			version = "2025-11-25"
+		}
+		session = send(t, url, "POST", hello(version), "").Header.Get("Mcp-Session-Id")
+		send(t, url, "POST", `{"jsonrpc":"2.0","method":"notifications/initialized"}`, session)
+	}
+	method := p.method
+	if method == "" {
+		method = "POST"
+	}
+	resp := send(t, url, method, p.body, session, p.header...)
+	text, _ := io.ReadAll(resp.Body)
+	answer := told{Status: resp.StatusCode, Session: resp.Header.Get("Mcp-Session-Id") != ""}
+	parts := []string{string(text)}
+	if strings.HasPrefix(resp.Header.Get("Content-Type"), "text/event-stream") {
+		parts = events(string(text))
+	}
+	var batch []json.RawMessage
+	if json.Unmarshal(text, &batch) == nil {
+		parts = nil
+		for _, m := range batch {
+			parts = append(parts, string(m))
+		}
+	}
+	for _, part := range parts {
+		var m any
+		if json.Unmarshal([]byte(part), &m) != nil {
+			answer.Text += strings.TrimSpace(part)
+			continue
+		}
+		answer.Messages = append(answer.Messages, trim(m))
+		var id struct{ ID json.RawMessage }
+		_ = json.Unmarshal([]byte(part), &id)
+		answer.IDs = append(answer.IDs, string(id.ID))
+	}
+	if len(answer.IDs) > 1 && strings.HasPrefix(p.body, "[") { // the calls of a batch end in any order
+		slices.Sort(answer.IDs)
+		answer.Messages = nil
+	}
+	return answer
+}
+
+// trim takes out what the hall's tools say more than the oracle's.
+func trim(m any) any {
+	o, _ := m.(map[string]any)
+	if result, ok := o["result"].(map[string]any); ok && result["structuredContent"] != nil {
+		o["result"] = map[string]any{"content": []any{map[string]any{"type": "text", "text": "plain"}}}
+	}
+	return m
+}
+
+func send(t *testing.T, url, method, body, session string, header ...string) *http.Response {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), method, url, strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header = http.Header{"Accept": {"application/json, text/event-stream"}, "Content-Type": {"application/json"}, "Authorization": {"Bearer alice"}, "X-Workspace-Id": {"ws_one"}}
+	if session != "" {
+		req.Header.Set("Mcp-Session-Id", session)
+	}
+	for _, h := range header {
+		name, value, _ := strings.Cut(h, ": ")
+		req.Header.Set(name, value)
+	}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { resp.Body.Close() })
+	return resp
+}
