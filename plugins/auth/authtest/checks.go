@@ -46,7 +46,7 @@ func Checks(s Subject) []kit.Check[Subject] {
 // refusals is one check per clause that s has forged tokens for.
 func refusals(s Subject) []check {
 	var list []check
-	for _, clause := range []Clause{Signature, Algorithm, Issuer, ForAnother, Expired, NoExpiry, NotYet, OtherOrg, Form} {
+	for _, clause := range clauses() {
 		if s.Keys == nil && !s.Samples.has(clause) {
 			continue
 		}

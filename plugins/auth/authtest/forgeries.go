@@ -23,6 +23,12 @@ const (
 	Form       Clause = "another form"
 )
 
+func clauses() []Clause {
+	return []Clause{Signature, Algorithm, Issuer, ForAnother, Expired, NoExpiry, NotYet, OtherOrg, Form}
+}
+
+func (c Clause) known() bool { return slices.Contains(clauses(), c) }
+
 // Forgery is a token that must be refused.
 type Forgery struct {
 	Name   string // what is wrong with it
