@@ -1,0 +1,185 @@
+package registrytest_test
+
+import (
+	"context"
+	"errors"
+	"io"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/ropewalk/ropewalk/plugins"
+	"github.com/ropewalk/ropewalk/plugins/registry"
+)
+
+// bent is an honest shelf, but for the one method that is replaced.
+type bent struct {
+	*shelf
+	search  func(*shelf, context.Context, registry.Query) (registry.Page, error)
+	resolve func(*shelf, context.Context, registry.Ref) (registry.Package, error)
+	fetch   func(*shelf, context.Context, registry.Package) (io.ReadCloser, error)
+}
+
+func (b bent) Search(ctx context.Context, q registry.Query) (registry.Page, error) {
+	if b.search == nil {
+		return b.shelf.Search(ctx, q)
+	}
+	return b.search(b.shelf, ctx, q)
+}
+
+func (b bent) Resolve(ctx context.Context, ref registry.Ref) (registry.Package, error) {
+	if b.resolve == nil {
+		return b.shelf.Resolve(ctx, ref)
+	}
+	return b.resolve(b.shelf, ctx, ref)
+}
+
+func (b bent) Fetch(ctx context.Context, pkg registry.Package) (io.ReadCloser, error) {
+	if b.fetch == nil {
+		return b.shelf.Fetch(ctx, pkg)
+	}
+	return b.fetch(b.shelf, ctx, pkg)
+}
+
+// asks lies about a search by asking another one.
+func asks(change func(*registry.Query)) registry.Registry {
+	return bent{shelf: newShelf(), search: func(s *shelf, ctx context.Context, q registry.Query) (registry.Page, error) {
+		change(&q)
+		return s.Search(ctx, q)
+	}}
+}
+
+// pages lies about a page of an honest search.
+func pages(change func(q registry.Query, page *registry.Page)) registry.Registry {
+	return bent{shelf: newShelf(), search: func(s *shelf, ctx context.Context, q registry.Query) (registry.Page, error) {
+		page, err := s.Search(ctx, q)
+		if err == nil {
+			change(q, &page)
+		}
+		return page, err
+	}}
+}
+
+// gives lies about the package of an honest Resolve.
+func gives(change func(ref registry.Ref, pkg *registry.Package)) registry.Registry {
+	return bent{shelf: newShelf(), resolve: func(s *shelf, ctx context.Context, ref registry.Ref) (registry.Package, error) {
+		pkg, err := s.Resolve(ctx, ref)
+		if err == nil {
+			change(ref, &pkg)
+		}
+		return pkg, err
+	}}
+}
+
+// answers replaces the error of a Resolve that found nothing.
+func answers(when func(registry.Ref) bool, with error) registry.Registry {
+	return bent{shelf: newShelf(), resolve: func(s *shelf, ctx context.Context, ref registry.Ref) (registry.Package, error) {
+		if when(ref) {
+			return registry.Package{}, with
+		}
+		return s.Resolve(ctx, ref)
+	}}
+}
+
+func namesLoudly(s *shelf, ctx context.Context, ref registry.Ref) (registry.Package, error) {
+	ref.Name = strings.ToLower(ref.Name)
+	pkg, err := s.Resolve(ctx, ref)
+	pkg.Name = strings.ToUpper(pkg.Name)
+	return pkg, err
+}
+
+func fallsBack(s *shelf, ctx context.Context, ref registry.Ref) (registry.Package, error) {
+	pkg, err := s.Resolve(ctx, ref)
+	if errors.Is(err, plugins.ErrNotFound) {
+		ref.Version = ""
+		return s.Resolve(ctx, ref)
+	}
+	return pkg, err
+}
+
+func resolvesOlder(s *shelf, ctx context.Context, ref registry.Ref) (registry.Package, error) {
+	if ref.Name == s.older[0].Name && ref.Version == "" {
+		ref.Version = s.older[0].Version
+	}
+	return s.Resolve(ctx, ref)
+}
+
+// growing gives other bytes each time, and no digest that could tell.
+func growing() registry.Registry {
+	times := 0
+	return bent{shelf: newShelf(),
+		resolve: func(s *shelf, ctx context.Context, ref registry.Ref) (registry.Package, error) {
+			pkg, err := s.Resolve(ctx, ref)
+			pkg.SHA256, pkg.Size = "", 0
+			return pkg, err
+		},
+		fetch: func(s *shelf, ctx context.Context, pkg registry.Package) (io.ReadCloser, error) {
+			body, err := s.Fetch(ctx, pkg)
+			if err != nil {
+				return nil, err
+			}
+			times++
+			return io.NopCloser(io.MultiReader(body, strings.NewReader(strings.Repeat("x", times)))), nil
+		}}
+}
+
+func givesAnything(s *shelf, ctx context.Context, pkg registry.Package) (io.ReadCloser, error) {
+	if body, err := s.Fetch(ctx, pkg); err == nil || errors.Is(err, plugins.ErrInvalid) {
+		return body, err
+	}
+	return io.NopCloser(strings.NewReader("root:x:0:0")), nil
+}
+
+func givesAnyKind(s *shelf, ctx context.Context, pkg registry.Package) (io.ReadCloser, error) {
+	if pkg.Kind != registry.KindMCPB {
+		return io.NopCloser(strings.NewReader("")), nil
+	}
+	return s.Fetch(ctx, pkg)
+}
+
+// stubborn is a download that can only be closed at its end.
+type stubborn struct {
+	io.Reader
+	ended bool
+}
+
+func (s *stubborn) Read(p []byte) (int, error) {
+	n, err := s.Reader.Read(p)
+	s.ended = s.ended || errors.Is(err, io.EOF)
+	return n, err
+}
+
+func (s *stubborn) Close() error {
+	if !s.ended {
+		return errors.New("it is not over")
+	}
+	return nil
+}
+
+func mustBeRead(s *shelf, ctx context.Context, pkg registry.Package) (io.ReadCloser, error) {
+	body, err := s.Fetch(ctx, pkg)
+	if err != nil {
+		return nil, err
+	}
+	return &stubborn{Reader: body}, nil
+}
+
+func sleepsThroughDeadlines(s *shelf, ctx context.Context, ref registry.Ref) (registry.Package, error) {
+	if ctx.Err() != nil {
+		time.Sleep(time.Minute)
+	}
+	return s.Resolve(ctx, ref)
+}
+
+// oneAtATime fails a Resolve while another one is under way.
+func oneAtATime() registry.Registry {
+	var mu sync.Mutex
+	return bent{shelf: newShelf(), resolve: func(s *shelf, ctx context.Context, ref registry.Ref) (registry.Package, error) {
+		if !mu.TryLock() {
+			return registry.Package{}, errors.New("busy")
+		}
+		defer mu.Unlock()
+		time.Sleep(time.Millisecond)
+		return s.Resolve(ctx, ref)
+	}}
+}
