@@ -162,11 +162,13 @@ type memoryApps struct {
 	fail      map[string]error // by verb
 	resource  apps.Resource
 	wait      chan struct{} // Start waits for it when not nil
+	began     chan struct{} // and says here that it waits
 }
 
 func newApps() *memoryApps {
 	return &memoryApps{
-		fail: map[string]error{}, resource: apps.Resource{MIME: "text/html;profile=mcp-app", Body: []byte("<p>view</p>")},
+		began: make(chan struct{}, 1),
+		fail:  map[string]error{}, resource: apps.Resource{MIME: "text/html;profile=mcp-app", Body: []byte("<p>view</p>")},
 		apps: map[string][]core.App{core.DefaultWorkspaceID: {
 			{
 				Name: "echo", BundleName: "@acme/echo", Version: "1.0.0", Status: core.StateRunning, Type: "plain", ToolCount: 2, TrustScore: 80,
@@ -224,6 +226,7 @@ func (y *memoryApps) Uninstall(_ context.Context, ws, name string) (string, erro
 
 func (y *memoryApps) Start(ctx context.Context, ws, name string) (core.App, error) {
 	if y.wait != nil {
+		y.began <- struct{}{}
 		select {
 		case <-y.wait:
 		case <-ctx.Done():

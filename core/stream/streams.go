@@ -147,6 +147,13 @@ func (s *Streams) run(ctx context.Context, w *Writer, run func(context.Context, 
 	run(ctx, w)
 }
 
+// Count is how many streams are open.
+func (s *Streams) Count() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.open)
+}
+
 // Drain refuses new streams and ends the standing ones; it does not wait. Answers go on.
 func (s *Streams) Drain() { s.end(Standing) }
 

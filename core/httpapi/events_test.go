@@ -1,0 +1,227 @@
+package httpapi
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"net"
+	"net/http"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+
+	"github.com/ropewalk/ropewalk/core"
+	"github.com/ropewalk/ropewalk/core/stream"
+)
+
+func encoded(t testing.TB, v any) string {
+	t.Helper()
+	b, err := json.Marshal(v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
+}
+
+// listen opens an event stream; when it returns, the server has subscribed.
+func (h *house) listen(t testing.TB, header map[string]string) (*http.Response, *bufio.Reader) {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+h.addr+"/v1/events", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("Authorization", "Bearer "+h.access.key)
+	for name, value := range header {
+		req.Header.Set(name, value)
+	}
+	resp, err := client.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { resp.Body.Close() })
+	return resp, bufio.NewReader(resp.Body)
+}
+
+// next reads one event with its empty line.
+func next(r *bufio.Reader) (string, error) {
+	var event strings.Builder
+	for {
+		line, err := r.ReadString('\n')
+		event.WriteString(line)
+		if err != nil || line == "\n" {
+			return event.String(), err
+		}
+	}
+}
+
+func TestEventsReachTheReadersOfTheirWorkspaceAsTheSpecWritesThem(t *testing.T) {
+	h := open(t, newAccess(), nil)
+	resp, first := h.listen(t, nil)
+	_, second := h.listen(t, nil)
+	_, stranger := h.listen(t, map[string]string{"X-Workspace-Id": "ws_second"})
+	if resp.StatusCode != 200 || resp.Header.Get("Content-Type") != "text/event-stream" || resp.Header.Get("Cache-Control") != "no-cache" || resp.Header.Get("X-Request-Id") == "" {
+		t.Errorf("%d %v", resp.StatusCode, resp.Header)
+	}
+	ui := &core.UI{Name: "Echo", Icon: "e", PrimaryView: core.PrimaryView{ResourceURI: "ui://echo/main"}}
+	for _, c := range []struct {
+		name string
+		data any
+		want string
+	}{
+		{core.EventBundleInstalled, core.BundleInstalled{Name: "echo", BundleName: "@acme/echo", Status: core.StateRunning, UI: ui}, `{"name":"echo","bundleName":"@acme/echo","status":"running","ui":{"name":"Echo","icon":"e","primaryView":{"resourceUri":"ui://echo/main"}}}`},
+		{core.EventBundleInstalled, core.BundleInstalled{Name: "echo", BundleName: "@acme/echo", Status: core.StateRunning}, `{"name":"echo","bundleName":"@acme/echo","status":"running","ui":null}`},
+		{core.EventBundleUninstalled, core.BundleUninstalled{Name: "echo"}, `{"name":"echo"}`},
+		{core.EventBundleCrashed, core.BundleCrashed{Name: "echo", RestartAttempt: 1}, `{"name":"echo","restartAttempt":1}`},
+		{core.EventBundleRecovered, core.BundleRecovered{Name: "echo"}, `{"name":"echo"}`},
+		{core.EventBundleDead, core.BundleDead{Name: "echo", Message: "3 attempts\nfailed"}, `{"name":"echo","message":"3 attempts\nfailed"}`},
+		{core.EventDataChanged, core.DataChanged{Server: "echo", Tool: "put", Timestamp: "2026-11-20T07:00:00.000Z"}, `{"server":"echo","tool":"put","timestamp":"2026-11-20T07:00:00.000Z"}`},
+	} {
+		h.bus.Publish(core.Event{Name: c.name, Workspace: core.DefaultWorkspaceID, Data: c.data})
+		want := "event: " + c.name + "\ndata: " + c.want + "\n\n"
+		for _, r := range []*bufio.Reader{first, second} {
+			if got, err := next(r); got != want || err != nil {
+				t.Errorf("got %q, want %q (%v)", got, want, err)
+			}
+		}
+	}
+	h.bus.Publish(core.Event{Name: core.EventHeartbeat, Data: core.Heartbeat{Timestamp: "2026-11-20T07:00:00.000Z"}})
+	if got, _ := next(stranger); got != "event: heartbeat\ndata: {\"timestamp\":\"2026-11-20T07:00:00.000Z\"}\n\n" {
+		t.Errorf("the other workspace's reader got %q first", got)
+	}
+}
+
+func TestAReaderThatLeftIsForgotten(t *testing.T) {
+	h := open(t, newAccess(), nil)
+	resp, _ := h.listen(t, nil)
+	if n := h.streams.Count(); n != 1 {
+		t.Fatalf("%d streams", n)
+	}
+	resp.Body.Close()
+	h.await(t, "the stream is still open", func() bool { return h.streams.Count() == 0 })
+}
+
+// await waits for something that no channel tells.
+func (h *house) await(t testing.TB, or string, what func() bool) {
+	t.Helper()
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	for deadline := time.Now().Add(20 * time.Second); !what(); <-tick.C {
+		if time.Now().After(deadline) {
+			t.Fatal(or)
+		}
+	}
+}
+
+func TestAStreamEndsWithItsBus(t *testing.T) {
+	h := open(t, newAccess(), nil)
+	_, r := h.listen(t, nil)
+	h.bus.Close()
+	if got, err := next(r); got != "" || err == nil {
+		t.Errorf("%q, %v", got, err)
+	}
+}
+
+func TestAHeartbeatEndsTheStreamOfWhoMayNoLongerSeeIt(t *testing.T) {
+	for name, revoke := range map[string]func(*memoryAccess){
+		"the login ended":          func(a *memoryAccess) { delete(a.bearers, "alice") },
+		"the membership was taken": func(a *memoryAccess) { a.members["alice"] = nil },
+		"it cannot be told":        func(a *memoryAccess) { a.away = true },
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := open(t, newAccess(), nil)
+			h.access.user("alice", core.RoleMember, core.Workspace{ID: "ws_alice", Role: core.RoleAdmin})
+			_, r := h.listen(t, map[string]string{"Authorization": "Bearer alice"})
+			h.bus.Publish(core.Event{Name: core.EventHeartbeat, Data: core.Heartbeat{}})
+			if got, err := next(r); !strings.HasPrefix(got, "event: heartbeat") || err != nil {
+				t.Fatalf("%q, %v", got, err)
+			}
+			h.access.mu.Lock()
+			revoke(h.access)
+			h.access.mu.Unlock()
+			h.bus.Publish(core.Event{Name: core.EventHeartbeat, Data: core.Heartbeat{}})
+			h.bus.Publish(core.Event{Name: core.EventBundleRecovered, Workspace: "ws_alice", Data: core.BundleRecovered{Name: "secret"}})
+			got, err := next(r)
+			if ended := err != nil && got == ""; ended == (name == "it cannot be told") {
+				t.Errorf("%q, %v", got, err)
+			}
+		})
+	}
+}
+
+func TestEventsRefuseLikeEveryRoute(t *testing.T) {
+	h := open(t, newAccess(), nil)
+	for _, c := range []struct {
+		header map[string]string
+		status int
+	}{
+		{map[string]string{"Authorization": anonymous}, 401},
+		{map[string]string{"X-Workspace-Id": "ws_none"}, 403},
+		{map[string]string{"X-Workspace-Id": "none"}, 400},
+	} {
+		if r := h.do(t, call{method: "GET", path: "/v1/events", header: c.header}); r.StatusCode != c.status {
+			t.Errorf("%v: %d %s", c.header, r.StatusCode, r.body)
+		}
+	}
+}
+
+// Hardening 18 with fewer readers: each event reaches everyone who reads, the publisher never
+// waits, and who stalls is cut.
+func TestStalledReadersAreCutAndTheOthersGetEverything(t *testing.T) {
+	const readers, stalled, bursts, burst = 180, 20, 10, 40
+	h := open(t, newAccess(), func(o *Options) { o.Streams = stream.New(hclog.NewNullLogger()) })
+	small := net.Dialer{Control: func(_, _ string, c syscall.RawConn) error {
+		return c.Control(func(fd uintptr) { _ = syscall.SetsockoptInt(int(fd), syscall.SOL_SOCKET, syscall.SO_RCVBUF, 4096) })
+	}}
+	for range stalled {
+		conn, err := small.DialContext(t.Context(), "tcp", h.addr)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer conn.Close()
+		fmt.Fprintf(conn, "GET /v1/events HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer %s\r\n\r\n", h.access.key)
+	}
+	var got atomic.Int64
+	var wg sync.WaitGroup
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	for range readers {
+		resp, r := h.listen(t, nil)
+		stop := context.AfterFunc(ctx, func() { resp.Body.Close() })
+		wg.Go(func() {
+			defer stop()
+			for i := 0; i < bursts*burst; i++ {
+				e, err := next(r)
+				if err != nil || !strings.Contains(e, fmt.Sprintf(`"tool":"%d"`, i)) {
+					t.Errorf("event %d of a quick reader: %v", i, err)
+					return
+				}
+				got.Add(1)
+			}
+		})
+	}
+	h.await(t, "not all streams opened", func() bool { return h.streams.Count() == readers+stalled })
+	pad := strings.Repeat("x", 4096)
+	start := time.Now()
+	for i := range bursts * burst {
+		before := time.Now()
+		h.bus.Publish(core.Event{Name: core.EventDataChanged, Workspace: core.DefaultWorkspaceID, Data: core.DataChanged{Server: pad, Tool: fmt.Sprint(i)}})
+		if took := time.Since(before); took > time.Second {
+			t.Errorf("the publisher waited %v", took)
+		}
+		if i%burst == burst-1 { // a quick reader is one that keeps up with this
+			h.await(t, "the quick readers did not get everything", func() bool { return got.Load() == int64(readers*(i+1)) })
+		}
+	}
+	wg.Wait()
+	cancel()
+	h.await(t, "stalled readers are still there", func() bool { return h.streams.Count() == 0 })
+	if took := time.Since(start); took > 25*time.Second {
+		t.Errorf("they were cut after %v", took)
+	}
+}

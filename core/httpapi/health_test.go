@@ -1,0 +1,94 @@
+package httpapi
+
+import (
+	"testing"
+	"time"
+
+	"github.com/ropewalk/ropewalk/core"
+)
+
+func healthOf(t *testing.T, r reply) []any {
+	t.Helper()
+	v := r.json(t)
+	if r.StatusCode != 200 || v["status"] != "ok" || v["uptime"].(float64) < 0 {
+		t.Fatalf("%d %s", r.StatusCode, r.body)
+	}
+	return v["bundles"].([]any)
+}
+
+func TestHealthTakesAnyone(t *testing.T) {
+	h := open(t, newAccess(), nil)
+	h.yard.apps["ws_alice"] = []core.App{{Name: "private", Status: core.StateDead}}
+	h.access.user("alice", core.RoleMember, core.Workspace{ID: "ws_alice", Role: core.RoleAdmin})
+	for _, c := range []struct {
+		name, auth, workspace, first string
+	}{
+		{"a stranger sees the default workspace", anonymous, "", "echo"},
+		{"a stranger who names a workspace sees the default one", anonymous, "ws_alice", "echo"},
+		{"a wrong credential is a stranger's", "Bearer wrong", "ws_alice", "echo"},
+		{"a member sees the workspace", "Bearer alice", "ws_alice", "private"},
+		{"a member without the header sees the only workspace", "Bearer alice", "", "private"},
+		{"somebody else sees the default one", "Bearer the-right-key-0123", "ws_alice", "echo"},
+		{"a malformed workspace is no reason to refuse", "Bearer alice", "../x", "echo"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			header := map[string]string{"Authorization": c.auth, "X-Workspace-Id": c.workspace}
+			bundles := healthOf(t, h.do(t, call{method: "GET", path: "/v1/health", header: header}))
+			if got := bundles[0].(map[string]any); got["name"] != c.first || len(got) != 2 {
+				t.Errorf("%v", bundles)
+			}
+		})
+	}
+}
+
+func TestBundlesHealthIsAnArray(t *testing.T) {
+	h := open(t, newAccess(), nil)
+	r := h.do(t, call{method: "GET", path: "/v1/bundles/health", header: map[string]string{"Authorization": anonymous}})
+	want := `[{"name":"echo","state":"running","uptime":1.5,"restartCount":1},{"name":"quiet","state":"stopped","uptime":1.5,"restartCount":1}]`
+	if r.StatusCode != 200 || r.body != want {
+		t.Errorf("%d %s", r.StatusCode, r.body)
+	}
+	h.yard.apps = nil
+	if r := h.do(t, call{method: "GET", path: "/v1/bundles/health"}); r.body != `[]` {
+		t.Errorf("without apps: %s", r.body)
+	}
+	if bundles := healthOf(t, h.do(t, call{method: "GET", path: "/v1/health"})); len(bundles) != 0 {
+		t.Errorf("without apps: %v", bundles)
+	}
+}
+
+func TestHealthAnswersWhileTheAuthAdapterDoesNot(t *testing.T) {
+	h := open(t, newAccess(), nil)
+	h.access.hang = true
+	start := time.Now()
+	bundles := healthOf(t, h.do(t, call{method: "GET", path: "/v1/health"}))
+	if took := time.Since(start); took > 5*time.Second || len(bundles) != 2 {
+		t.Errorf("%v after %v", bundles, took)
+	}
+}
+
+func TestTheWorkspaceAnswer(t *testing.T) {
+	h := open(t, newAccess(), nil)
+	for _, path := range []string{"/v1/workspace", "/v1/bootstrap"} {
+		r := h.do(t, call{method: "GET", path: path, header: map[string]string{"X-Workspace-Id": "ws_second"}})
+		v := r.json(t)
+		if uptime := v["status"].(map[string]any)["uptime"].(float64); r.StatusCode != 200 || uptime < 0 {
+			t.Errorf("%s: %d %s", path, r.StatusCode, r.body)
+		}
+		v["status"].(map[string]any)["uptime"] = 0.0
+		want := map[string]string{
+			"workspace":  `{"id":"ws_second","name":"Second","role":"admin"}`,
+			"workspaces": `[{"id":"ws_default","name":"Default","role":"admin"},{"id":"ws_second","name":"Second","role":"admin"}]`,
+			"user":       `{"displayName":"Owner","email":"","id":"usr_owner","orgRole":"owner"}`,
+			"model":      `null`, "apps": `[]`, "recentConversations": `[]`, "status": `{"totalTools":3,"uptime":0}`, "version": `"test"`,
+		}
+		if len(v) != len(want) {
+			t.Errorf("%s: %s", path, r.body)
+		}
+		for name, value := range want {
+			if got := encoded(t, v[name]); got != value {
+				t.Errorf("%s: %s is %s, want %s", path, name, got, value)
+			}
+		}
+	}
+}

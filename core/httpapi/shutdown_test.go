@@ -1,0 +1,101 @@
+package httpapi
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/ropewalk/ropewalk/core"
+)
+
+const startEcho = "POST /v1/apps/echo/start HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer the-right-key-0123\r\n\r\n"
+
+func TestShutdownFinishesWhatIsInFlightAndRefusesWhatIsNew(t *testing.T) {
+	h := open(t, newAccess(), nil)
+	h.yard.wait = make(chan struct{})
+	busy, busyReader := dial(t, h.addr)
+	if _, err := io.WriteString(busy, startEcho); err != nil {
+		t.Fatal(err)
+	}
+	late, lateReader := dial(t, h.addr)
+	half := len(getHead) / 2
+	if _, err := io.WriteString(late, getHead[:half]); err != nil {
+		t.Fatal(err)
+	}
+	_, events := h.listen(t, nil)
+	<-h.yard.began
+	h.await(t, "the late connection was not taken", func() bool { return h.app.Server().GetOpenConnectionsCount() >= 2 })
+
+	done := make(chan error, 1)
+	go func() { done <- h.Shutdown(t.Context()) }()
+	if got, err := next(events); got != "" || !errors.Is(err, io.EOF) {
+		t.Errorf("the event stream did not end in order: %q, %v", got, err)
+	}
+	if _, err := net.Dial("tcp", h.addr); err == nil {
+		t.Error("a new connection was taken")
+	}
+	if _, err := io.WriteString(late, getHead[half:]+"\r\n"); err != nil {
+		t.Fatal(err)
+	}
+	resp, err := http.ReadResponse(lateReader, nil)
+	if err != nil || resp.StatusCode != 503 || resp.Header.Get("Retry-After") == "" || !resp.Close {
+		t.Errorf("a new request on an old connection: %v %v", resp, err)
+	}
+	select {
+	case err := <-done:
+		t.Fatalf("shutdown did not wait for the request in flight: %v", err)
+	default:
+	}
+	close(h.yard.wait)
+	resp, err = http.ReadResponse(busyReader, nil)
+	if err != nil || resp.StatusCode != 200 || !resp.Close {
+		t.Errorf("the request in flight: %v %v", resp, err)
+	}
+	if err := <-done; err != nil {
+		t.Errorf("shutdown: %v", err)
+	}
+}
+
+func TestShutdownEndsTheContextsOfWhatIsLeftWhenItsPatienceEnds(t *testing.T) {
+	h := open(t, newAccess(), nil)
+	h.yard.wait = make(chan struct{})
+	conn, r := dial(t, h.addr)
+	if _, err := io.WriteString(conn, startEcho); err != nil {
+		t.Fatal(err)
+	}
+	<-h.yard.began
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	if err := h.Shutdown(ctx); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("shutdown: %v", err)
+	}
+	resp, err := http.ReadResponse(r, nil)
+	if err != nil || resp.StatusCode != 500 {
+		t.Fatalf("%v %v", resp, err)
+	}
+	if body, _ := io.ReadAll(resp.Body); !strings.Contains(string(body), string(core.CodeStartFailed)) {
+		t.Errorf("%s", body)
+	}
+}
+
+func TestServeAfterShutdownReturnsAtOnce(t *testing.T) {
+	h := open(t, newAccess(), nil)
+	if err := h.Shutdown(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := h.Serve(ln); err != nil {
+		t.Error(err)
+	}
+	if _, err := net.Dial("tcp", ln.Addr().String()); err == nil {
+		t.Error("the listener is open")
+	}
+}
