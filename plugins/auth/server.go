@@ -44,7 +44,7 @@ type loginServer struct {
 	login Login
 }
 
-func (s loginServer) AuthorizeUrl(ctx context.Context, req *authv1.AuthorizeUrlRequest) (*authv1.AuthorizeUrlResponse, error) { //nolint:revive // the generated interface spells it so
+func (s loginServer) AuthorizeUrl(ctx context.Context, req *authv1.AuthorizeUrlRequest) (*authv1.AuthorizeUrlResponse, error) {
 	url, err := s.login.AuthorizeURL(ctx, AuthorizeRequest{
 		RedirectURI: req.GetRedirectUri(), State: req.GetState(), Nonce: req.GetNonce(), CodeChallenge: req.GetCodeChallenge(),
 	})

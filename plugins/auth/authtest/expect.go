@@ -15,7 +15,7 @@ func mustRefuse(id auth.Identity, err error) error {
 	case err == nil:
 		return fmt.Errorf("was accepted as %q's; it must be refused as unauthenticated", id.Subject)
 	case !errors.Is(err, plugins.ErrUnauthenticated):
-		return fmt.Errorf("was answered with %q; it must be refused as unauthenticated", err)
+		return fmt.Errorf("was answered with %w; it must be refused as unauthenticated", err)
 	}
 	return nil
 }
@@ -26,9 +26,9 @@ func mustNotTell(id auth.Identity, err error) error {
 	case err == nil:
 		return fmt.Errorf("was accepted as %q's; the answer must be unavailable", id.Subject)
 	case errors.Is(err, plugins.ErrUnauthenticated):
-		return fmt.Errorf("was refused (%q); the answer must be unavailable, because nobody knows that it is bad", err)
+		return fmt.Errorf("was refused (%w); the answer must be unavailable, because nobody knows that it is bad", err)
 	case !errors.Is(err, plugins.ErrUnavailable):
-		return fmt.Errorf("was answered with %q; the answer must be unavailable", err)
+		return fmt.Errorf("was answered with %w; the answer must be unavailable", err)
 	}
 	return nil
 }

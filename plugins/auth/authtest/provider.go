@@ -133,7 +133,7 @@ func (p *Provider) good() Samples {
 		Audience: Audience,
 		Identity: auth.Identity{
 			Issuer: p.Issuer(), Subject: "user_alice", Email: "alice@example.com", DisplayName: "Alice",
-			OrganizationID: Organization, ExpiresAt: time.Unix(claims["exp"].(int64), 0), //nolint:errcheck // Claims has it so
+			OrganizationID: Organization, ExpiresAt: time.Unix(claims["exp"].(int64), 0),
 		},
 	}
 }
