@@ -37,14 +37,6 @@ type Options struct {
 	Logger      hclog.Logger
 }
 
-// Settings is the part of Options that a reload may change.
-type Settings struct {
-	APIKey      core.Secret
-	Adapter     auth.Adapter
-	Audiences   []string
-	AnyAudience bool
-}
-
 // Access decides who is calling. It is safe for concurrent use.
 type Access struct {
 	users    Users
@@ -68,30 +60,20 @@ func New(o Options) *Access {
 	if a.log == nil {
 		a.log = hclog.NewNullLogger()
 	}
-	g := newGate(Settings{APIKey: o.APIKey, Adapter: o.Adapter, Audiences: o.Audiences, AnyAudience: o.AnyAudience})
+	g := newGate(newKey(o.APIKey), o.Adapter, o.Audiences, o.AnyAudience)
 	g.dev = !g.key.set() && o.Adapter == nil
 	a.gate.Store(g)
 	a.announce(g)
 	return a
 }
 
-// Reload replaces the settings. From its return on, keys, tokens and logins that count by the old
-// ones alone count no more, those being verified at this moment included.
-func (a *Access) Reload(s Settings) {
+// SetAdapter swaps the auth adapter and what it is asked for; nil takes it away. From its return
+// on, tokens and logins that count by the old one alone count no more, those being verified at
+// this moment included.
+func (a *Access) SetAdapter(adapter auth.Adapter, audiences []string, anyAudience bool) {
 	a.swap.Lock()
 	defer a.swap.Unlock()
-	g := newGate(s)
-	a.gate.Store(g)
-	a.announce(g)
-}
-
-// SetAdapter swaps the auth adapter and leaves the other settings as they are.
-func (a *Access) SetAdapter(adapter auth.Adapter) {
-	a.swap.Lock()
-	defer a.swap.Unlock()
-	s := a.gate.Load().settings
-	s.Adapter = adapter
-	g := newGate(s)
+	g := newGate(a.gate.Load().key, adapter, audiences, anyAudience)
 	a.gate.Store(g)
 	a.announce(g)
 }
@@ -110,7 +92,7 @@ func (a *Access) announce(g *gate) {
 	default:
 		a.log.Info("The API takes the API key and the identity provider's tokens; /mcp takes the tokens.")
 	}
-	if g.adapter != nil && g.settings.AnyAudience {
+	if g.adapter != nil && g.anyAudience() {
 		a.log.Warn("The audience of tokens is not checked, because auth.audience is any: tokens issued for other services are accepted.")
 	}
 }

@@ -26,7 +26,6 @@ const noAudience = "urn:ropewalk:no-audience-is-configured"
 // gate is one generation of the settings with everything that was learned under them. Replacing
 // the gate forgets all of it at once.
 type gate struct {
-	settings  Settings
 	dev       bool
 	key       key
 	adapter   auth.Adapter
@@ -43,10 +42,10 @@ type verified struct {
 	until    time.Time
 }
 
-func newGate(s Settings) *gate {
-	g := &gate{settings: s, key: newKey(s.APIKey), adapter: s.Adapter}
-	if !s.AnyAudience {
-		if g.audiences = s.Audiences; len(g.audiences) == 0 {
+func newGate(k key, adapter auth.Adapter, audiences []string, anyAudience bool) *gate {
+	g := &gate{key: k, adapter: adapter}
+	if !anyAudience {
+		if g.audiences = audiences; len(g.audiences) == 0 {
 			g.audiences = []string{noAudience}
 		}
 	}
@@ -54,6 +53,8 @@ func newGate(s Settings) *gate {
 	g.refused, _ = lru.New[fingerprint, time.Time](maxRefused)
 	return g
 }
+
+func (g *gate) anyAudience() bool { return len(g.audiences) == 0 }
 
 // describe asks the adapter what it is set up for, until it has answered once.
 func (g *gate) describe(ctx context.Context) (auth.Description, error) {

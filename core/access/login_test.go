@@ -3,6 +3,7 @@ package access
 import (
 	"crypto/sha256"
 	"encoding/base64"
+	"errors"
 	"net/url"
 	"strings"
 	"sync"
@@ -67,28 +68,33 @@ func TestTheStoreHoldsNoTokenAndNoKey(t *testing.T) {
 
 func TestAnotherKeyEndsEveryCookie(t *testing.T) {
 	p := newProvider("https://idp")
-	a, _ := newAccess(t, testKey, p)
+	a, state := newAccess(t, testKey, p)
 	byKey, err := a.Login(t.Context(), testKey)
 	if err != nil {
 		t.Fatal(err)
 	}
 	byProvider := browserLogin(t, a, "alice")
-	want(t, "by key", outcome(a.API(t.Context(), "", byKey)), "owner")
-	want(t, "by provider", outcome(a.API(t.Context(), "", byProvider)), "alice")
-	a.Reload(Settings{APIKey: "another key entirely", Adapter: p})
-	want(t, "by key, after rotation", outcome(a.API(t.Context(), "", byKey)), "unauthenticated")
-	want(t, "by provider, after rotation", outcome(a.API(t.Context(), "", byProvider)), "unauthenticated")
+	again := func(key core.Secret) *Access { // a new start on the same state
+		return New(Options{APIKey: key, Adapter: p, Users: state, Cookies: state})
+	}
+	want(t, "by key, after a start", outcome(again(testKey).API(t.Context(), "", byKey)), "owner")
+	want(t, "by provider, after a start", outcome(again(testKey).API(t.Context(), "", byProvider)), "alice")
+	for _, other := range []core.Secret{"another key entirely", ""} {
+		want(t, "by key, after rotation", outcome(again(other).API(t.Context(), "", byKey)), "unauthenticated")
+		want(t, "by provider, after rotation", outcome(again(other).API(t.Context(), "", byProvider)), "unauthenticated")
+	}
 }
 
 func TestALoginOfDevModeOpensNothingLater(t *testing.T) {
-	a, _ := newAccess(t, "", nil)
-	token, err := a.Login(t.Context(), "whatever")
+	dev, state := newAccess(t, "", nil)
+	token, err := dev.Login(t.Context(), "whatever")
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, s := range map[string]Settings{"a key": {APIKey: testKey}, "an adapter": {Adapter: newProvider("https://idp")}, "nothing": {}} {
-		a.Reload(s)
-		want(t, name, outcome(a.API(t.Context(), "", token)), "unauthenticated")
+	p := newProvider("https://idp")
+	for name, o := range map[string]Options{"a key": {APIKey: testKey}, "an adapter": {Adapter: p}, "both": {APIKey: testKey, Adapter: p}} {
+		o.Users, o.Cookies = state, state
+		want(t, name, outcome(New(o).API(t.Context(), "", token)), "unauthenticated")
 	}
 }
 
@@ -97,16 +103,16 @@ func TestACookieCountsWhileItsProviderIsTheConfiguredOne(t *testing.T) {
 	a, state := newAccess(t, "", p)
 	token := browserLogin(t, a, "alice")
 	want(t, "at first", outcome(a.API(t.Context(), "", token)), "alice")
-	a.SetAdapter(newProvider("https://idp"))
+	a.SetAdapter(newProvider("https://idp"), nil, false)
 	want(t, "another adapter for the same issuer", outcome(a.API(t.Context(), "", token)), "alice")
-	a.SetAdapter(newProvider("https://other"))
+	a.SetAdapter(newProvider("https://other"), nil, false)
 	want(t, "another issuer", outcome(a.API(t.Context(), "", token)), "unauthenticated")
 
 	away := newProvider("https://idp")
 	away.away = true
-	a.SetAdapter(away)
+	a.SetAdapter(away, nil, false)
 	want(t, "an adapter that cannot say its issuer", outcome(a.API(t.Context(), "", token)), "unavailable")
-	a.SetAdapter(p)
+	a.SetAdapter(p, nil, false)
 	state.fail.Store(true)
 	want(t, "a store that cannot be read", outcome(a.API(t.Context(), "", token)), "unavailable")
 }
@@ -141,9 +147,9 @@ func TestABrowserLoginThatIsNotTheOneThatBeganFails(t *testing.T) {
 		"another browser":       {func(_ *Access, _ *provider, l *LoginAnswer) { l.Binding = "other" }, core.CodeUnauthenticated},
 		"no code":               {func(_ *Access, _ *provider, l *LoginAnswer) { l.Code = "" }, core.CodeUnauthenticated},
 		"a refused code":        {func(_ *Access, _ *provider, l *LoginAnswer) { l.Code = "bad" }, core.CodeUnauthenticated},
-		"a swap in between":     {func(a *Access, p *provider, _ *LoginAnswer) { a.SetAdapter(p) }, core.CodeUnauthenticated},
+		"a swap in between":     {func(a *Access, p *provider, _ *LoginAnswer) { a.SetAdapter(p, nil, false) }, core.CodeUnauthenticated},
 		"a provider away":       {func(_ *Access, p *provider, _ *LoginAnswer) { p.away = true }, core.CodeUnavailable},
-		"an adapter taken away": {func(a *Access, _ *provider, _ *LoginAnswer) { a.SetAdapter(nil) }, core.CodeNotConfigured},
+		"an adapter taken away": {func(a *Access, _ *provider, _ *LoginAnswer) { a.SetAdapter(nil, nil, false) }, core.CodeNotConfigured},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -234,8 +240,8 @@ func TestLoginAttemptsAreLimitedPerClient(t *testing.T) {
 				t.Fatalf("attempt %d: %v", i+1, err)
 			}
 		}
-		err := a.AllowLogin("203.0.113.7").(*core.Error)
-		if err.Code != core.CodeRateLimited || err.RetryAfter <= 0 || err.RetryAfter > attemptEvery {
+		err, ok := errors.AsType[*core.Error](a.AllowLogin("203.0.113.7"))
+		if !ok || err.Code != core.CodeRateLimited || err.RetryAfter <= 0 || err.RetryAfter > attemptEvery {
 			t.Errorf("got %v, retry after %v", err, err.RetryAfter)
 		}
 		if err := a.AllowLogin("203.0.113.8"); err != nil {

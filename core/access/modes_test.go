@@ -123,7 +123,7 @@ func TestAfterASwapOnlyTheNewProviderCounts(t *testing.T) {
 	before, after := newProvider("https://old", "alice"), newProvider("https://new", "bob")
 	a, _ := newAccess(t, "", before)
 	want(t, "before", outcome(a.MCP(t.Context(), "token-of-alice")), "alice")
-	a.SetAdapter(after)
+	a.SetAdapter(after, nil, false)
 	want(t, "the old provider's token, remembered or not", outcome(a.MCP(t.Context(), "token-of-alice")), "unauthenticated")
 	want(t, "the new provider's token", outcome(a.MCP(t.Context(), "token-of-bob")), "bob")
 }
@@ -135,7 +135,7 @@ func TestATokenBeingVerifiedDuringASwapIsJudgedByTheNewProvider(t *testing.T) {
 	answer := make(chan string)
 	go func() { answer <- outcome(a.MCP(t.Context(), "token-of-alice")) }()
 	waitFor(t, func() bool { return before.calls.Load() == 1 })
-	a.SetAdapter(after)
+	a.SetAdapter(after, nil, false)
 	close(before.block)
 	want(t, "verified by the old one, which is gone", <-answer, "unauthenticated")
 	if after.calls.Load() != 1 {
@@ -144,17 +144,17 @@ func TestATokenBeingVerifiedDuringASwapIsJudgedByTheNewProvider(t *testing.T) {
 }
 
 func TestNoReloadOpensDevMode(t *testing.T) {
-	a, _ := newAccess(t, testKey, nil)
-	a.Reload(Settings{})
+	a, _ := newAccess(t, "", newProvider("https://idp", "alice"))
+	a.SetAdapter(nil, nil, false)
 	if a.Dev() {
 		t.Fatal("a reload opened dev mode")
 	}
 	want(t, "nothing", outcome(a.API(t.Context(), "", "")), "unauthenticated")
 	want(t, "an empty bearer for /mcp", outcome(a.MCP(t.Context(), "")), "unauthenticated")
-	want(t, "the old key", outcome(a.API(t.Context(), testKey, "")), "unauthenticated")
+	want(t, "the old provider's token", outcome(a.API(t.Context(), "token-of-alice", "")), "unauthenticated")
 
 	dev, _ := newAccess(t, "", nil)
-	dev.SetAdapter(newProvider("https://idp"))
+	dev.SetAdapter(newProvider("https://idp"), nil, false)
 	if dev.Dev() {
 		t.Fatal("dev mode survived an adapter")
 	}

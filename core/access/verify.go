@@ -108,8 +108,7 @@ func (a *Access) admit(ctx context.Context, said auth.Identity) (core.Identity, 
 
 // rank reads a role of the organization; what is not known counts as the least.
 func rank(role string) core.Role {
-	switch r := core.Role(role); r {
-	case core.RoleOwner, core.RoleAdmin:
+	if r := core.Role(role); r.Admin() {
 		return r
 	}
 	return core.RoleMember

@@ -6,9 +6,12 @@ import (
 	"net"
 	"net/netip"
 	"net/url"
+	"regexp"
 	"strconv"
 	"strings"
 )
+
+var hostName = regexp.MustCompile(`^[A-Za-z0-9._-]+$`)
 
 const callbackPath = "/v1/auth/callback"
 
@@ -19,42 +22,6 @@ func Loopback(host string) bool {
 	}
 	addr, err := netip.ParseAddr(strings.Trim(host, "[]"))
 	return err == nil && addr.Unmap().IsLoopback()
-}
-
-// BaseURLs are the addresses this server answers to, without a trailing slash, the advertised one
-// first. port is the one listened on (it differs from HTTP.Port when that is 0).
-func (c *Config) BaseURLs(port int) []string {
-	if c.HTTP.BaseURL != "" {
-		return []string{c.HTTP.BaseURL}
-	}
-	var bases []string
-	for _, host := range []string{c.HTTP.Host, "127.0.0.1", "localhost"} {
-		base := "http://" + net.JoinHostPort(strings.Trim(host, "[]"), strconv.Itoa(port))
-		addr, err := netip.ParseAddr(strings.Trim(host, "[]"))
-		if err == nil && addr.IsUnspecified() {
-			continue // nobody's address
-		}
-		if len(bases) == 0 || base != bases[0] {
-			bases = append(bases, base)
-		}
-	}
-	for _, host := range c.HTTP.AllowedHosts {
-		bases = append(bases, "https://"+host, "http://"+host)
-	}
-	return bases
-}
-
-// Audiences are the audiences accepted in tokens (contract part 7): for each address the base,
-// the base with a slash and the base with /mcp; the client id; and those of auth.audience.
-func (c *Config) Audiences(port int) []string {
-	var out []string
-	for _, base := range c.BaseURLs(port) {
-		out = append(out, base, base+"/", base+"/mcp")
-	}
-	if c.Auth.ClientID != "" {
-		out = append(out, c.Auth.ClientID)
-	}
-	return append(out, c.Auth.Audiences...)
 }
 
 func (k *check) checkHTTP() {
@@ -128,9 +95,7 @@ func validHost(text string) bool {
 	if _, err := netip.ParseAddr(strings.Trim(text, "[]")); err == nil {
 		return true
 	}
-	return text != "" && len(text) <= 253 && !strings.ContainsFunc(text, func(r rune) bool {
-		return !(r == '-' || r == '.' || r == '_' || '0' <= r && r <= '9' || 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z')
-	})
+	return len(text) <= 253 && hostName.MatchString(text)
 }
 
 // webAddress parses an absolute http or https URL. Its errors never show the text.

@@ -8,26 +8,6 @@ import (
 	"testing"
 )
 
-func TestTheAudiencesAreTheAddressesAndTheClientID(t *testing.T) {
-	cases := []struct {
-		name, file string
-		want       []string
-	}{
-		{"a public address", "http: {baseUrl: 'https://t.example/x/'}\nauth: {adapter: x, clientId: me, audience: [more]}",
-			[]string{"https://t.example/x", "https://t.example/x/", "https://t.example/x/mcp", "me", "more"}},
-		{"the address listened on", "http: {allowedHosts: [a.b]}", []string{
-			"http://127.0.0.1:5", "http://127.0.0.1:5/", "http://127.0.0.1:5/mcp", "http://localhost:5", "http://localhost:5/", "http://localhost:5/mcp",
-			"https://a.b", "https://a.b/", "https://a.b/mcp", "http://a.b", "http://a.b/", "http://a.b/mcp",
-		}},
-		{"every address", "http: {host: '::'}\napiKey: a-good-long-key-1234", []string{
-			"http://127.0.0.1:5", "http://127.0.0.1:5/", "http://127.0.0.1:5/mcp", "http://localhost:5", "http://localhost:5/", "http://localhost:5/mcp",
-		}},
-	}
-	for _, c := range cases {
-		t.Run(c.name, func(t *testing.T) { equal(t, c.name, mustLoad(t, c.file, nil).Audiences(5), c.want) })
-	}
-}
-
 func TestWhatIsLoopback(t *testing.T) {
 	for host, want := range map[string]bool{
 		"127.0.0.1": true, "127.9.9.9": true, "::1": true, "[::1]": true, "localhost": true, "LOCALHOST": true, "::ffff:127.0.0.1": true,

@@ -17,7 +17,7 @@ import (
 // that the rest can still be checked.
 func (s *schema) validate(l *layer) {
 	dropEmpty(s.root, l.value)
-	err := s.compiled.Validate(map[string]any(l.value))
+	err := s.compiled.Validate(l.value)
 	if err == nil {
 		return
 	}
@@ -156,7 +156,7 @@ func (v *validation) report(path, around, message string) {
 
 // path writes a location as an operator reads it: registries[1].adapter.
 func (v *validation) path(location []string) string {
-	var here any = map[string]any(v.value)
+	var here any = v.value
 	path := ""
 	for _, step := range location {
 		switch node := here.(type) {

@@ -80,7 +80,7 @@ func explain(err error) error {
 	if !ok {
 		return err
 	}
-	advice := ""
+	var advice string
 	switch e.Code() & 0xff { // the low byte is the primary code
 	case sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CORRUPT:
 		advice = "the file is damaged or is no database: restore a backup, or move it away to start anew"
