@@ -35,6 +35,7 @@ type app struct {
 
 // run is one stretch of supervision, from a start to a stop or to death.
 type run struct {
+	ctx    context.Context // ends with the yard, not with the command that began the run
 	cancel context.CancelFunc
 	done   chan struct{} // closed when the supervisor has returned
 	err    error         // why the process tree could not be ended; read after done
@@ -131,17 +132,17 @@ func (a *app) giveUp() {
 }
 
 // begin hands the app to a new supervisor; conn is nil when that has to start the app first.
-// The caller holds the turn, and no run is on.
+// The caller holds the turn, and no run is on. The run lasts until it is ended or the yard closes.
 func (a *app) begin(conn instance) {
-	ctx, cancel := context.WithCancel(context.Background())
-	r := &run{cancel: cancel, done: make(chan struct{})}
+	r := &run{done: make(chan struct{})}
+	r.ctx, r.cancel = context.WithCancel(a.yard.life)
 	a.mu.Lock()
 	a.run = r
 	a.mu.Unlock()
 	go func() {
 		defer close(r.done)
-		defer cancel()
-		r.err = a.supervise(ctx, conn)
+		defer r.cancel()
+		r.err = a.supervise(r.ctx, conn)
 	}()
 }
 

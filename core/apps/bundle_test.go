@@ -37,10 +37,10 @@ const (
 )
 
 func bundleMain(args []string) int {
-	mode, data := args[0], os.Getenv(DataDirVariable)
+	mode, data := args[0], own(DataDirVariable)
 	switch mode {
 	case modeDying:
-		fmt.Fprintln(os.Stderr, "cannot go on:", os.Getenv("API_KEY"))
+		fmt.Fprintln(os.Stderr, "cannot go on:", own("API_KEY"))
 		return 7
 	case modeSilent:
 		_, _ = bufio.NewReader(os.Stdin).ReadString(0)
@@ -80,7 +80,17 @@ func plant() {
 			pids = append(pids, strconv.Itoa(c.Process.Pid))
 		}
 	}
-	_ = os.WriteFile(filepath.Join(os.Getenv(DataDirVariable), "pids"), []byte(strings.Join(pids, "\n")), 0o600)
+	_ = os.WriteFile(filepath.Join(own(DataDirVariable), "pids"), []byte(strings.Join(pids, "\n")), 0o600)
+}
+
+// environ is what a bundle reads of its environment.
+func environ() []string {
+	return os.Environ() //nolint:forbidigo // this is the bundle, not the server
+}
+
+func own(name string) string {
+	value, _ := inside{Env: environ()}.env(name)
+	return value
 }
 
 type textInput struct {
@@ -105,7 +115,7 @@ func bundleServer(mode string) *mcp.Server {
 	})
 	mcp.AddTool(s, &mcp.Tool{Name: "inside"}, func(context.Context, *mcp.CallToolRequest, textInput) (*mcp.CallToolResult, any, error) {
 		dir, _ := os.Getwd()
-		raw, err := json.Marshal(inside{os.Getpid(), dir, os.Args, os.Environ()})
+		raw, err := json.Marshal(inside{os.Getpid(), dir, os.Args, environ()})
 		if err != nil {
 			return nil, nil, err
 		}

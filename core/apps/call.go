@@ -99,6 +99,7 @@ func (a *app) ready(ctx context.Context, patience <-chan time.Time) (instance, e
 			if conn := a.conn(); conn != nil {
 				return conn, nil
 			}
+		default:
 		}
 		select {
 		case <-v.replaced:

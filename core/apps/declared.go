@@ -3,6 +3,7 @@ package apps
 import (
 	"bytes"
 	"context"
+	"errors"
 	"maps"
 	"os"
 	"path/filepath"
@@ -85,7 +86,7 @@ func (y *Yard) installDeclared(ctx context.Context, o order) error {
 	record := found.record
 	record.Running, record.InstalledAt = true, time.Now().UTC()
 	if err := y.o.Records.PutInstallation(ctx, record); err != nil {
-		return err
+		return errors.Join(err, y.unrecord(ctx, record), found.discard())
 	}
 	a := y.newApp(record)
 	a.unannounced = true
@@ -151,6 +152,7 @@ func unchanged(ctx context.Context, o order, r core.Installation) bool {
 		return o.version == "" || o.version == r.Version
 	case core.SourceURL:
 		return sameRemote(o.remote, r.Remote)
+	default:
 	}
 	if r.Dir == o.source.Ref {
 		m, err := bundle.ReadDir(r.Dir)

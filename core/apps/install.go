@@ -69,7 +69,7 @@ func (y *Yard) install(ctx context.Context, o order) (core.App, error) {
 	}
 	// Durable first: an app that is seen, or told about, must still be there after a crash.
 	if err := y.o.Records.PutInstallation(ctx, record); err != nil {
-		return core.App{}, errors.Join(err, conn.End(y.o.Grace), y.unrecord(record), found.discard())
+		return core.App{}, errors.Join(err, conn.End(y.o.Grace), y.unrecord(ctx, record), found.discard())
 	}
 	a.serving(conn, tools)
 	shown := a.now.Load()
@@ -127,8 +127,8 @@ func (y *Yard) settle(ctx context.Context, found *arrival) error {
 }
 
 // unrecord takes back a record of which it is unknown whether it was written.
-func (y *Yard) unrecord(record core.Installation) error {
-	ctx, cancel := context.WithTimeout(context.Background(), endPatience)
+func (y *Yard) unrecord(ctx context.Context, record core.Installation) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), endPatience)
 	defer cancel()
 	return y.o.Records.DeleteInstallation(ctx, record.Workspace, record.Name)
 }
@@ -189,6 +189,7 @@ func installError(err error) error {
 	case core.CodeBadRequest, core.CodeCredentialsRequired, core.CodeAlreadyInstalled, core.CodeUnavailable:
 		e, _ := errors.AsType[*core.Error](err)
 		return e
+	default:
 	}
 	if errors.Is(err, context.Canceled) {
 		return core.Wrap(core.CodeInstallFailed, err, "the install was given up before it was complete; nothing of it is left")

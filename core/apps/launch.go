@@ -106,7 +106,7 @@ func (y *Yard) unborn(ctx context.Context, l *local, redact redactor, err error)
 		case <-time.After(exitPatience):
 		}
 	}
-	ended := l.process.Stop(context.Background(), 0)
+	ended := l.process.Stop(context.WithoutCancel(ctx), 0)
 	reason = lastWords(reason, l.stderr)
 	_ = l.stderr.Close()
 	if errors.Is(ctx.Err(), context.Canceled) {

@@ -48,8 +48,8 @@ type Options struct {
 	RestartWait    time.Duration // how long a call waits for an app that is starting: 10 s
 	CallTimeout    time.Duration // the longest a call may take: 5 min
 	MaxCalls       int           // calls in flight to one app: 512
-	StartsAtOnce   int           // apps brought up at a time when the server starts: 8
-	StartPatience  time.Duration // how long a slow app keeps its turn at start: 2 s
+	StartsAtOnce   int           // apps that are brought up or restarted at a time: 8
+	StartPatience  time.Duration // how long a slow one of them keeps its place: 2 s
 	InstallTimeout time.Duration // for fetching and unpacking, before the launch: 10 min
 }
 

@@ -22,7 +22,7 @@ func realYard(t *testing.T, home string, records *memoryRecords, change func(*Op
 	events := newMemoryEvents()
 	o := Options{
 		Home: home, Records: records, Events: events, Grace: time.Second,
-		HostEnv: map[string]string{"PATH": os.Getenv("PATH"), "HOME": "/home/somebody", "LANG": "C.UTF-8", "LC_TIME": "C", "TZ": "UTC"},
+		HostEnv: map[string]string{"PATH": own("PATH"), "HOME": "/home/somebody", "LANG": "C.UTF-8", "LC_TIME": "C", "TZ": "UTC"},
 	}
 	if change != nil {
 		change(&o)
@@ -140,7 +140,7 @@ func TestABundleSeesNothingOfTheHostButTheAllowList(t *testing.T) {
 	i := look(t, y, app.Name)
 	data := filepath.Join(home, "apps", "notes", "data")
 	want := map[string]string{
-		"PATH": os.Getenv("PATH"), "LANG": "C.UTF-8", "LC_TIME": "C", "TZ": "UTC", "HOME": data, "TMPDIR": filepath.Join(data, "tmp"),
+		"PATH": own("PATH"), "LANG": "C.UTF-8", "LC_TIME": "C", "TZ": "UTC", "HOME": data, "TMPDIR": filepath.Join(data, "tmp"),
 		DataDirVariable: data, "MY_SETTING": "as given; $(date) 'q'",
 	}
 	for name, value := range want {

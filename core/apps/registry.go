@@ -83,7 +83,7 @@ func fetch(ctx context.Context, r NamedRegistry, pkg registry.Package, dir strin
 	if err != nil {
 		return "", fmt.Errorf("registry %s did not give %s %s: %w", r.Name, pkg.Name, pkg.Version, err)
 	}
-	defer body.Close()
+	defer func() { _ = body.Close() }()
 	path = filepath.Join(dir, "bundle.mcpb")
 	file, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
 	if err != nil {

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// starts lets a number of apps start at a time. One that takes longer than patience goes on
+// starts lets a number of apps start at a time, in the order they asked. One that takes longer than patience goes on
 // starting but gives its place away, so that those that hang never hold up the rest.
 type starts struct {
 	places   chan struct{}

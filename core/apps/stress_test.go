@@ -4,6 +4,9 @@ import (
 	"bytes"
 	"fmt"
 	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -133,5 +136,60 @@ func TestManyKillsOfARealBundle(t *testing.T) {
 	t.Logf("%d kills: at worst the call in flight failed after %v and the app ran again after %v", kills, slowestError, slowestStart)
 	if slowestError > time.Second || slowestStart > 5*time.Second {
 		t.Errorf("too slow: %v, %v", slowestError, slowestStart)
+	}
+}
+
+// Hardening row 21: many apps that die as soon as they are started. Each gets exactly its three
+// attempts, and whoever reads how the apps are does not wait for any of them.
+func TestManyCrashLoopsAtOnce(t *testing.T) {
+	apps := 30
+	if testing.Short() {
+		apps = 5
+	}
+	dir := bundleDir(t, "@test/dying", modeDying, nil)
+	m, err := os.ReadFile(filepath.Join(dir, "manifest.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var records []core.Installation
+	for i := range apps {
+		r := record(fmt.Sprintf("app-%02d", i), true)
+		r.Remote, r.Manifest, r.Dir = nil, m, dir
+		records = append(records, r)
+	}
+	y, events := realYard(t, t.TempDir(), newMemoryRecords(records...), func(o *Options) {
+		o.Policy = &Policy{Delays: []time.Duration{0, 10 * time.Millisecond, 40 * time.Millisecond}, Healthy: time.Minute}
+	})
+	open(t, y)
+	dead := make(chan error, 1)
+	go func() { dead <- events.wait(t.Context(), "bundle.dead", apps) }()
+	var worst time.Duration
+	for reading := true; reading; {
+		before := time.Now()
+		expect(t, "apps in the answer", len(y.Health(ws)), apps)
+		worst = max(worst, time.Since(before))
+		select {
+		case err := <-dead:
+			if err != nil {
+				t.Fatal(err)
+			}
+			reading = false
+		case <-time.After(time.Millisecond):
+		}
+	}
+	t.Logf("%d crash loops: reading the health took %v at worst", apps, worst)
+	perApp := map[string][]string{}
+	for _, e := range events.all() {
+		switch d := e.Data.(type) {
+		case core.BundleCrashed:
+			perApp[d.Name] = append(perApp[d.Name], eventText(e.Event))
+		case core.BundleDead:
+			perApp[d.Name] = append(perApp[d.Name], eventText(e.Event))
+		}
+	}
+	for name, got := range perApp {
+		if want := []string{"bundle.crashed 1", "bundle.crashed 2", "bundle.crashed 3", "bundle.dead"}; !slices.Equal(got, want) {
+			t.Errorf("%s: %q, want %q", name, got, want)
+		}
 	}
 }

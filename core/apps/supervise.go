@@ -26,7 +26,7 @@ func (a *app) supervise(ctx context.Context, conn instance) error {
 	tries := attempts{policy: *a.yard.o.Policy}
 	var reason string
 	if conn == nil {
-		conn, reason = a.bringUp(ctx)
+		conn, reason = a.raise(ctx)
 	}
 	for {
 		var up time.Duration
@@ -51,28 +51,22 @@ func (a *app) supervise(ctx context.Context, conn instance) error {
 		if !wait(ctx, delay) {
 			return a.finish(nil)
 		}
-		if conn, reason = a.raise(ctx, true); conn != nil {
+		a.become(same, func(v *view) { v.restarts++ })
+		if conn, reason = a.raise(ctx); conn != nil {
 			a.publish(core.EventBundleRecovered, core.BundleRecovered{Name: a.key.name})
 		}
 	}
 }
 
-// bringUp is the first start of an app when the server starts: several at a time, and a slow one
-// keeps its turn only for a while.
-func (a *app) bringUp(ctx context.Context) (conn instance, reason string) {
+// raise launches the app. It runs then; or conn is nil, and reason says why. Only so many apps are
+// raised at a time, so that all of them together leave the server its processor time; one that is
+// slow keeps its place only for a while.
+func (a *app) raise(ctx context.Context) (conn instance, reason string) {
 	release, err := a.yard.starts.acquire(ctx)
 	if err != nil {
 		return nil, err.Error()
 	}
 	defer release()
-	return a.raise(ctx, false)
-}
-
-// raise launches the app. It runs then; or conn is nil, and reason says why.
-func (a *app) raise(ctx context.Context, restart bool) (conn instance, reason string) {
-	if restart {
-		a.become(same, func(v *view) { v.restarts++ })
-	}
 	conn, tools, err := a.launch(ctx)
 	if err != nil {
 		if ctx.Err() == nil {
