@@ -63,7 +63,7 @@ func asksRarely(ctx context.Context, st *stage) error {
 		return fmt.Errorf("a good token was not accepted: %w", err)
 	}
 	for i := range tokens {
-		token := compact(header(fmt.Sprintf("nobody-%d", i)), st.provider.Claims(), rs256(st.provider.keys.forger))
+		token := compact(header(fmt.Sprintf("nobody-%d", i)), st.provider.Claims(), zeros)
 		id, err := st.verify(ctx, token)
 		if err := mustRefuse(id, err); err != nil {
 			return fmt.Errorf("a token with a key id that nobody has %w", err)
@@ -74,6 +74,9 @@ func asksRarely(ctx context.Context, st *stage) error {
 	}
 	return nil
 }
+
+// zeros is a signature that costs nothing, where nobody has a key to check it by.
+func zeros([]byte) []byte { return make([]byte, 256) }
 
 func keysOutlive(ctx context.Context, st *stage) error {
 	if _, err := st.verify(ctx, st.samples.Good); err != nil {

@@ -59,8 +59,8 @@ func discover(ctx context.Context, client *http.Client, issuer string, needKeys 
 			return doc, nil
 		}
 		problems = append(problems, err)
-		if _, answered := errors.AsType[*url.Error](err); answered {
-			break // nobody answered: the other places are on the same host
+		if _, silent := errors.AsType[*url.Error](err); silent {
+			break // nobody answered, and the other places are on the same host
 		}
 	}
 	return document{}, errors.Join(problems...)
