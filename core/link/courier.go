@@ -198,7 +198,7 @@ func sound(data []byte, limit int, junk *tally, id func() string) []byte {
 	code := codeTooLarge
 	if len(data) <= limit {
 		if _, err := scanEnvelope(data); err == nil {
-			return data
+			return repaired(data)
 		}
 		reason, code = ErrMalformed.Error(), codeMalformed
 	}

@@ -107,7 +107,7 @@ func once(field *[]byte, value []byte) error {
 // checkForeign refuses names that a careless reader takes for a member of the envelope.
 func checkForeign(key []byte) error {
 	for _, known := range []string{"jsonrpc", "id", "method", "params", "result", "error"} {
-		if len(key) == len(known) && bytes.EqualFold(key, []byte(known)) {
+		if bytes.EqualFold(key, []byte(known)) {
 			return fmt.Errorf("%w: member %q is not written %q", errEnvelope, key, known)
 		}
 	}

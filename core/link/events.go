@@ -153,7 +153,7 @@ func (f *filter) check(e event) []byte {
 		}
 		data = make([]byte, f.limit+1)
 	} else if _, err := scanEnvelope(data); err == nil {
-		return data
+		return repaired(data)
 	}
 	if id == "null" {
 		f.junk.add("an event that is no message")

@@ -46,7 +46,11 @@ func (f *framer) next() (line, error) {
 	}
 	f.buf = f.buf[:0]
 	for {
-		if len(f.buf)+len(part) > f.limit+1 {
+		allowed := f.limit
+		if err == nil {
+			allowed++ // the line end does not count
+		}
+		if len(f.buf)+len(part) > allowed {
 			return f.skip(part, err)
 		}
 		f.collect(part)

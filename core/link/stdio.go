@@ -139,8 +139,8 @@ func (c *stdioConn) inspect(l line) (f frame, ok bool) {
 	}
 	e, err := scanEnvelope(l.data)
 	if err == nil {
-		if !utf8.Valid(l.data) { // JSON is UTF-8 (RFC 8259 part 8.1): repair as every reader would
-			l.data, l.owned = bytes.ToValidUTF8(l.data, []byte("\uFFFD")), true
+		if !utf8.Valid(l.data) {
+			l.data, l.owned = repaired(l.data), true
 			e, err = scanEnvelope(l.data)
 		}
 		return frame{data: l.data, owned: l.owned, envelope: e}, err == nil
@@ -150,6 +150,15 @@ func (c *stdioConn) inspect(l line) (f frame, ok bool) {
 		return frame{envelope: envelope{kind: idNumber, number: id}, lost: fmt.Errorf("%w: %w", ErrMalformed, err)}, true
 	}
 	return frame{}, false
+}
+
+// repaired is data as UTF-8, which JSON must be (RFC 8259 part 8.1): wrong bytes become U+FFFD, as
+// they would for most readers.
+func repaired(data []byte) []byte {
+	if utf8.Valid(data) {
+		return data
+	}
+	return bytes.ToValidUTF8(data, []byte("\uFFFD"))
 }
 
 func (c *stdioConn) discard(data []byte, what string) {

@@ -1,0 +1,271 @@
+package link
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+func TestTheHandshakeIsKeptRaw(t *testing.T) {
+	l, _ := dial(t, FrameOptions{}, Options{})
+	info := l.Info()
+	if info.Name != "peer" || info.Version != "1.2" || info.Instructions != "be kind" || info.ProtocolVersion != "2025-11-25" {
+		t.Errorf("info is %+v", info)
+	}
+	if want := `{"tools":{"listChanged":true},"x":{"y":1}}`; string(info.Capabilities) != want {
+		t.Errorf("capabilities are %s, want %s", info.Capabilities, want)
+	}
+}
+
+func TestAResultComesBackByteForByte(t *testing.T) {
+	l, p := dial(t, FrameOptions{}, Options{})
+	for name, result := range map[string]string{
+		"small":           `{"b":1,"a":1.0,"_meta":{"x":null},"unknown":"\u00e9\/"}`,
+		"spaced":          `{ "a" : [ 1 , 2 ] }`,
+		"null":            `null`,
+		"64 KB":           `{"content":[{"type":"text","text":"` + text64K() + `"}]}`,
+		"larger than 1MB": `{"v":"` + strings.Repeat("x", 3<<20) + `"}`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			done := begin(t, l, `{"name":"x"}`, nil)
+			p.answer(p.read(), result)
+			if got := wait(t, done); got.err != nil || string(got.result) != result {
+				t.Errorf("got %.80s (%v), want %.80s", got.result, got.err, result)
+			}
+		})
+	}
+}
+
+func TestInvalidUTF8IsRepaired(t *testing.T) {
+	l, p := dial(t, FrameOptions{}, Options{})
+	done := begin(t, l, `{}`, nil)
+	p.answer(p.read(), "{\"a\":\"x\xffy\"}")
+	if got := wait(t, done); string(got.result) != `{"a":"x`+"\uFFFD"+`y"}` {
+		t.Errorf("got %q (%v)", got.result, got.err)
+	}
+}
+
+func TestAnErrorOfTheBundleKeepsItsData(t *testing.T) {
+	l, p := dial(t, FrameOptions{}, Options{})
+	done := begin(t, l, `{}`, nil)
+	p.say(`{"jsonrpc":"2.0","id":%s,"error":{"code":-32042,"message":"log in first","data":{"urls":["x"],"n":1.0}}}`, p.read().ID)
+	rpc, ok := errors.AsType[*RPCError](wait(t, done).err)
+	if !ok || rpc.Code != -32042 || rpc.Message != "log in first" || string(rpc.Data) != `{"urls":["x"],"n":1.0}` {
+		t.Errorf("got %+v", rpc)
+	}
+}
+
+func TestProgressComesInWireOrderAndBeforeTheResult(t *testing.T) {
+	const calls, burst = 50, 40
+	l, p := dial(t, FrameOptions{}, Options{})
+	late, wrong := 0, 0
+	for range calls {
+		var seen []string
+		returned := false
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			_, err := l.Call(t.Context(), "tools/call", json.RawMessage(`{"_meta":{"progressToken":"mine"}}`), func(n Notification) {
+				if returned {
+					late++
+				}
+				seen = append(seen, string(n.Params))
+			})
+			if err != nil {
+				t.Error(err)
+			}
+			returned = true
+		}()
+		m := p.read()
+		for i := range burst {
+			p.progress(m, i)
+		}
+		p.answer(m, `{}`)
+		<-done
+		late += burst - len(seen)
+		for i, params := range seen {
+			if params != fmt.Sprintf(`{"progressToken":"mine","progress":%d}`, i) {
+				wrong++
+			}
+		}
+	}
+	if late > 0 || wrong > 0 {
+		t.Errorf("of %d notifications %d were late and %d wrong or out of order", calls*burst, late, wrong)
+	}
+}
+
+func TestCallsDoNotSeeEachOthersProgress(t *testing.T) {
+	l, p := dial(t, FrameOptions{}, Options{})
+	notes := make(chan string, 10)
+	note := func(n Notification) { notes <- string(n.Params) }
+	first := begin(t, l, `{"_meta":{"progressToken":1}}`, note)
+	m1 := p.read()
+	second := begin(t, l, `{"_meta":{"progressToken":1}}`, nil) // the same token, of another caller
+	m2 := p.read()
+	third := begin(t, l, `{}`, note) // asked for none
+	m3 := p.read()
+	p.progress(m2, 2)
+	p.progress(m1, 1)
+	p.say(`{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":%s,"progress":3}}`, m3.ID)
+	p.say(`{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":1,"progress":4}}`)
+	p.answer(m2, `2`)
+	p.answer(m1, `1`)
+	p.answer(m3, `3`)
+	for want, done := range map[string]<-chan outcome{"1": first, "2": second, "3": third} {
+		if got := wait(t, done); string(got.result) != want {
+			t.Errorf("got %s (%v), want %s", got.result, got.err, want)
+		}
+	}
+	close(notes)
+	for n := range notes {
+		if n != `{"progressToken":1,"progress":1}` {
+			t.Errorf("got %s", n)
+		}
+	}
+}
+
+func TestALogMessageBelongsToTheOnlyCall(t *testing.T) {
+	observed := make(chan Notification, 4)
+	l, p := dial(t, FrameOptions{}, Options{OnNotification: func(n Notification) { observed <- n }})
+	say := func(text string) {
+		p.say(`{"jsonrpc":"2.0","method":"notifications/message","params":{"data":%q}}`, text)
+	}
+	say("nobody's")
+	if n := wait(t, observed); string(n.Params) != `{"data":"nobody's"}` {
+		t.Errorf("observed %s", n.Params)
+	}
+	mine := make(chan Notification, 4)
+	first := begin(t, l, `{}`, func(n Notification) { mine <- n })
+	m1 := p.read()
+	say("the first's")
+	if n := wait(t, mine); string(n.Params) != `{"data":"the first's"}` {
+		t.Errorf("the call got %s", n.Params)
+	}
+	second := begin(t, l, `{}`, nil)
+	m2 := p.read()
+	say("one of two's")
+	if n := wait(t, observed); string(n.Params) != `{"data":"one of two's"}` || len(mine) > 0 {
+		t.Errorf("observed %s, the call got %d more", n.Params, len(mine))
+	}
+	p.answer(m1, `1`)
+	p.answer(m2, `2`)
+	wait(t, first)
+	wait(t, second)
+}
+
+func TestACancelledCallIsToldAndItsAnswerIgnored(t *testing.T) {
+	l, p := dial(t, FrameOptions{}, Options{})
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() {
+		_, err := l.Call(ctx, "tools/call", nil, nil)
+		done <- err
+	}()
+	m := p.read()
+	cancel()
+	if err := wait(t, done); !errors.Is(err, context.Canceled) {
+		t.Errorf("the call returned %v", err)
+	}
+	if c := p.read(); c.Method != "notifications/cancelled" || !strings.HasPrefix(string(c.Params), `{"requestId":`+string(m.ID)+`,`) {
+		t.Errorf("the bundle was told %s %s", c.Method, c.Params)
+	}
+	p.answer(m, `"late"`)
+	next := begin(t, l, `{}`, nil)
+	p.answer(p.read(), `"in time"`)
+	if got := wait(t, next); string(got.result) != `"in time"` {
+		t.Errorf("the next call got %s (%v)", got.result, got.err)
+	}
+	if l.strays.count.Load() != 1 {
+		t.Errorf("%d stray messages were counted, want 1", l.strays.count.Load())
+	}
+}
+
+func TestTheEndOfABundleEndsItsCalls(t *testing.T) {
+	l, p := dial(t, FrameOptions{}, Options{})
+	answered, lost := begin(t, l, `{}`, nil), (<-chan outcome)(nil)
+	m := p.read()
+	lost = begin(t, l, `{}`, nil)
+	p.read()
+	p.answer(m, `"the last word"`)
+	p.end()
+	if got := wait(t, answered); string(got.result) != `"the last word"` {
+		t.Errorf("the answered call got %s (%v)", got.result, got.err)
+	}
+	if got := wait(t, lost); !errors.Is(got.err, ErrClosed) {
+		t.Errorf("the other call got %v", got.err)
+	}
+	wait(t, l.Done())
+	if !errors.Is(l.Err(), ErrClosed) || !errors.Is(l.Err(), io.EOF) {
+		t.Errorf("the link ended with %v", l.Err())
+	}
+	if _, err := l.Call(t.Context(), "ping", nil, nil); !errors.Is(err, ErrClosed) {
+		t.Errorf("a call afterwards: %v", err)
+	}
+}
+
+func TestAReceiverThatPanicsLosesItsCallOnly(t *testing.T) {
+	l, p := dial(t, FrameOptions{}, Options{OnListChanged: func(string) { panic("oops") }, OnNotification: func(Notification) { panic("oops") }})
+	p.say(`{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}`)
+	p.say(`{"jsonrpc":"2.0","method":"notifications/other"}`)
+	done := begin(t, l, `{"_meta":{"progressToken":1}}`, func(Notification) { panic("oops") })
+	p.progress(p.read(), 1)
+	if got := wait(t, done); got.err == nil || !strings.Contains(got.err.Error(), "oops") {
+		t.Errorf("the call got %s (%v)", got.result, got.err)
+	}
+	if m := p.read(); m.Method != "notifications/cancelled" {
+		t.Errorf("the bundle was told %q", m.Method)
+	}
+	next := begin(t, l, `{}`, nil)
+	p.answer(p.read(), `1`)
+	if got := wait(t, next); got.err != nil {
+		t.Errorf("the next call: %v", got.err)
+	}
+}
+
+func TestCallsInFlightAreBounded(t *testing.T) {
+	l, p := dial(t, FrameOptions{}, Options{MaxCalls: 2})
+	first, second := begin(t, l, `{}`, nil), begin(t, l, `{}`, nil)
+	m1, m2 := p.read(), p.read()
+	if _, err := l.Call(t.Context(), "tools/call", nil, nil); !errors.Is(err, ErrBusy) {
+		t.Errorf("the third call: %v", err)
+	}
+	p.answer(m1, `1`)
+	p.answer(m2, `2`)
+	wait(t, first)
+	wait(t, second)
+	third := begin(t, l, `{}`, nil)
+	p.answer(p.read(), `3`)
+	if got := wait(t, third); got.err != nil {
+		t.Error(got.err)
+	}
+}
+
+func TestABundleThatStopsReadingIsGivenUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		out, silent := io.Pipe()
+		stuck, in := io.Pipe() // nobody reads: the first write waits for ever
+		defer silent.Close()
+		defer stuck.Close()
+		conn, err := Stdio(in, out, FrameOptions{WriteTimeout: 30 * time.Second}).Connect(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		l := &Link{o: Options{MaxCalls: 10}, log: quiet(), calls: map[int64]*call{}, done: make(chan struct{}), conn: conn, out: conn.(*stdioConn)}
+		l.nextID.Store(firstID)
+		tap := &stdioTap{stdioConn: conn.(*stdioConn), l: l, gate: newGate()}
+		go func() { _, _ = tap.Read(t.Context()) }()
+		began := time.Now()
+		if _, err := l.Call(t.Context(), "tools/call", nil, nil); !errors.Is(err, ErrStalled) || !errors.Is(err, ErrClosed) {
+			t.Errorf("the call got %v", err)
+		}
+		if took := time.Since(began); took != 30*time.Second {
+			t.Errorf("given up after %v", took)
+		}
+	})
+}

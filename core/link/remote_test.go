@@ -1,0 +1,391 @@
+package link
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"runtime"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/ropewalk/ropewalk/core"
+)
+
+// sdkServer has tools of all kinds, from the SDK.
+func sdkServer() *mcp.Server {
+	server := mcp.NewServer(&mcp.Implementation{Name: "remote", Version: "3.0"}, nil)
+	type in struct {
+		Text string `json:"text,omitempty"`
+		N    int    `json:"n,omitempty"`
+	}
+	mcp.AddTool(server, &mcp.Tool{Name: "echo"}, func(_ context.Context, _ *mcp.CallToolRequest, in in) (*mcp.CallToolResult, any, error) {
+		return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: in.Text}}}, nil, nil
+	})
+	mcp.AddTool(server, &mcp.Tool{Name: "count"}, func(ctx context.Context, r *mcp.CallToolRequest, in in) (*mcp.CallToolResult, any, error) {
+		for i := range in.N {
+			_ = r.Session.NotifyProgress(ctx, &mcp.ProgressNotificationParams{ProgressToken: r.Params.GetProgressToken(), Progress: float64(i)})
+		}
+		return &mcp.CallToolResult{Content: []mcp.Content{}}, nil, nil
+	})
+	mcp.AddTool(server, &mcp.Tool{Name: "wait"}, func(ctx context.Context, _ *mcp.CallToolRequest, _ in) (*mcp.CallToolResult, any, error) {
+		<-ctx.Done()
+		return nil, nil, ctx.Err()
+	})
+	mcp.AddTool(server, &mcp.Tool{Name: "change"}, func(context.Context, *mcp.CallToolRequest, in) (*mcp.CallToolResult, any, error) {
+		server.RemoveTools("wait")
+		return &mcp.CallToolResult{Content: []mcp.Content{}}, nil, nil
+	})
+	return server
+}
+
+// handlers serve the same server in every way there is.
+func handlers(server *mcp.Server) map[string]http.Handler {
+	get := func(*http.Request) *mcp.Server { return server }
+	return map[string]http.Handler{
+		"streamable-http":      mcp.NewStreamableHTTPHandler(get, nil),
+		"streamable-http JSON": mcp.NewStreamableHTTPHandler(get, &mcp.StreamableHTTPOptions{JSONResponse: true}),
+		"sse":                  mcp.NewSSEHandler(get, nil),
+	}
+}
+
+func serve(t *testing.T, h http.Handler) string {
+	t.Helper()
+	server := httptest.NewServer(h)
+	t.Cleanup(func() {
+		server.CloseClientConnections()
+		server.Close()
+	})
+	return server.URL
+}
+
+func openRemote(t *testing.T, r core.Remote, ro RemoteOptions, o Options) (*Link, error) {
+	t.Helper()
+	ro.AllowPrivate = true
+	transport, err := Remote(r, ro)
+	if err != nil {
+		return nil, err
+	}
+	l, err := Open(t.Context(), transport, o)
+	if err == nil {
+		t.Cleanup(func() { _ = l.Close() })
+	}
+	return l, err
+}
+
+func mustOpen(t *testing.T, r core.Remote, ro RemoteOptions, o Options) *Link {
+	t.Helper()
+	l, err := openRemote(t, r, ro, o)
+	if err != nil {
+		t.Fatalf("open: %v", err)
+	}
+	return l
+}
+
+func TestRemoteServersAreCalled(t *testing.T) {
+	for _, kind := range []string{"streamable-http", "streamable-http JSON", "sse"} {
+		t.Run(kind, func(t *testing.T) {
+			changed := make(chan string, 8)
+			url := serve(t, handlers(sdkServer())[kind])
+			l := mustOpen(t, core.Remote{URL: url, Type: strings.TrimSuffix(kind, " JSON")}, RemoteOptions{}, Options{OnListChanged: func(kind string) { changed <- kind }})
+			if l.Info().Name != "remote" || l.Info().ProtocolVersion != ProtocolVersion {
+				t.Errorf("info is %+v", l.Info())
+			}
+			if tools, err := l.Tools(t.Context()); err != nil || len(tools) != 4 {
+				t.Errorf("%d tools (%v)", len(tools), err)
+			}
+			got, err := l.Call(t.Context(), "tools/call", json.RawMessage(`{"name":"echo","arguments":{"text":"hé\n"}}`), nil)
+			if want := `{"content":[{"type":"text","text":"hé\n"}]}`; err != nil || string(got) != want {
+				t.Errorf("echo: %s (%v), want %s", got, err, want)
+			}
+			_, err = l.Call(t.Context(), "tools/call", json.RawMessage(`{"name":"nope"}`), nil)
+			if rpc, ok := errors.AsType[*RPCError](err); !ok || rpc.Code != -32602 {
+				t.Errorf("an unknown tool: %v", err)
+			}
+			if kind != "streamable-http JSON" { // which has no place for notifications
+				remoteProgress(t, l)
+			}
+			ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+			defer cancel()
+			if _, err := l.Call(ctx, "tools/call", json.RawMessage(`{"name":"wait"}`), nil); !errors.Is(err, context.DeadlineExceeded) {
+				t.Errorf("wait: %v", err)
+			}
+			if _, err := l.Call(t.Context(), "tools/call", json.RawMessage(`{"name":"change"}`), nil); err != nil {
+				t.Errorf("change: %v", err)
+			}
+			if got := wait(t, changed); got != "tools" {
+				t.Errorf("told of %s", got)
+			}
+		})
+	}
+}
+
+func remoteProgress(t *testing.T, l *Link) {
+	t.Helper()
+	var seen []string
+	_, err := l.Call(t.Context(), "tools/call", json.RawMessage(`{"name":"count","arguments":{"n":20},"_meta":{"progressToken":"me"}}`), func(n Notification) {
+		seen = append(seen, string(n.Params))
+	})
+	if err != nil || len(seen) != 20 || !slices.IsSortedFunc(seen, func(a, b string) int { return len(a) - len(b) }) || !strings.Contains(seen[19], `"progressToken":"me"`) {
+		t.Errorf("progress: %v (%v)", seen, err)
+	}
+}
+
+func TestSecretsReachTheServerAndNobodyElse(t *testing.T) {
+	var stolen atomic.Int64
+	thief := serve(t, http.HandlerFunc(func(http.ResponseWriter, *http.Request) { stolen.Add(1) }))
+	inner := handlers(sdkServer())["streamable-http"]
+	var missing atomic.Int64
+	url := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("Authorization") != "Bearer s3cret" || r.Header.Get("X-Extra") != "more" {
+			missing.Add(1)
+		}
+		if strings.HasPrefix(r.URL.Path, "/away") {
+			http.Redirect(w, r, thief+"/", http.StatusTemporaryRedirect)
+			return
+		}
+		if r.URL.Path == "/moved" {
+			http.Redirect(w, r, "/", http.StatusTemporaryRedirect)
+			return
+		}
+		if r.URL.Path == "/lure" {
+			w.Header().Set("Content-Type", "text/event-stream")
+			_, _ = fmt.Fprintf(w, "event: endpoint\ndata: %s/messages\n\n", thief)
+			_ = http.NewResponseController(w).Flush()
+			<-r.Context().Done()
+			return
+		}
+		inner.ServeHTTP(w, r)
+	}))
+	remote := core.Remote{Type: "streamable-http", Auth: core.RemoteAuth{Type: "bearer", Token: "s3cret"}, Headers: map[string]core.Secret{"x-extra": "more"}}
+
+	remote.URL = url + "/moved"
+	l := mustOpen(t, remote, RemoteOptions{}, Options{})
+	if _, err := l.Call(t.Context(), "tools/call", json.RawMessage(`{"name":"echo"}`), nil); err != nil {
+		t.Errorf("after a redirect to the same server: %v", err)
+	}
+	remote.URL = url + "/away?key=hidden"
+	_, err := openRemote(t, remote, RemoteOptions{}, Options{})
+	if failed, ok := errors.AsType[*RemoteError](err); !ok || !strings.Contains(err.Error(), "redirects to") || strings.Contains(failed.Error(), "hidden") {
+		t.Errorf("a redirect to another host: %v", err)
+	}
+	remote.URL, remote.Type = url+"/lure", "sse"
+	if _, err := openRemote(t, remote, RemoteOptions{}, Options{}); err == nil || !strings.Contains(err.Error(), "another host") {
+		t.Errorf("an endpoint on another host: %v", err)
+	}
+	if stolen.Load() != 0 || missing.Load() != 0 {
+		t.Errorf("%d requests reached the other host, %d had no secrets", stolen.Load(), missing.Load())
+	}
+}
+
+func TestARemoteThatCannotBeUsedIsRefusedWithTheField(t *testing.T) {
+	for name, c := range map[string]struct {
+		remote core.Remote
+		want   string
+	}{
+		"no URL":                  {core.Remote{URL: "::", Type: "sse"}, "url"},
+		"another scheme":          {core.Remote{URL: "ftp://x/", Type: "sse"}, "url must begin with"},
+		"a password in the URL":   {core.Remote{URL: "http://a:b@x/", Type: "sse"}, "use transport.auth"},
+		"an unknown transport":    {core.Remote{URL: "http://x/", Type: "websocket"}, "transport.type"},
+		"an unknown auth":         {core.Remote{URL: "http://x/", Type: "sse", Auth: core.RemoteAuth{Type: "basic"}}, "transport.auth.type"},
+		"a bearer without token":  {core.Remote{URL: "http://x/", Type: "sse", Auth: core.RemoteAuth{Type: "bearer"}}, "transport.auth.token"},
+		"a header name":           {core.Remote{URL: "http://x/", Type: "sse", Auth: core.RemoteAuth{Type: "header", Name: "a b", Value: "v"}}, "not a header name"},
+		"a line break in a value": {core.Remote{URL: "http://x/", Type: "sse", Headers: map[string]core.Secret{"A": "s3cret\r\nB: c"}}, "characters"},
+		"a header of the framing": {core.Remote{URL: "http://x/", Type: "sse", Headers: map[string]core.Secret{"transfer-encoding": "x"}}, "belongs to the transport"},
+		"a header of MCP":         {core.Remote{URL: "http://x/", Type: "sse", Headers: map[string]core.Secret{"mcp-session-id": "x"}}, "belongs to the transport"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := Remote(c.remote, RemoteOptions{})
+			if err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "s3cret") {
+				t.Errorf("the error is %v, want one with %q", err, c.want)
+			}
+		})
+	}
+}
+
+func TestSpecialAddressesAreNotDialled(t *testing.T) {
+	var hits atomic.Int64
+	canary := serve(t, http.HandlerFunc(func(http.ResponseWriter, *http.Request) { hits.Add(1) }))
+	port := canary[strings.LastIndex(canary, ":"):]
+	for _, url := range []string{
+		canary, "http://localhost" + port, "http://[::1]" + port, "http://[::ffff:127.0.0.1]" + port, "http://0.0.0.0" + port, "http://127.1.2.3" + port,
+		"http://10.0.0.1", "http://169.254.169.254/latest/meta-data", "http://[fd00::1]", "http://192.168.0.1", "http://[64:ff9b::7f00:1]",
+	} {
+		transport, err := Remote(core.Remote{URL: url, Type: "streamable-http"}, RemoteOptions{ConnectTimeout: time.Second})
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = Open(t.Context(), transport, Options{})
+		if failed, ok := errors.AsType[*RemoteError](err); !ok || !failed.Down {
+			t.Errorf("%s: %v", url, err)
+		}
+	}
+	transport, err := Remote(core.Remote{URL: "http://169.254.169.254/", Type: "sse"}, RemoteOptions{AllowPrivate: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Open(t.Context(), transport, Options{}); err == nil || !strings.Contains(err.Error(), "must not be reached") {
+		t.Errorf("link-local with private addresses allowed: %v", err)
+	}
+	if hits.Load() != 0 {
+		t.Errorf("%d requests arrived", hits.Load())
+	}
+}
+
+// script answers initialize like a server and leaves the rest to next.
+func script(next func(w http.ResponseWriter, r *http.Request, m message)) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		var m message
+		data, _ := io.ReadAll(r.Body)
+		_ = json.Unmarshal(data, &m)
+		switch {
+		case m.Method == "initialize":
+			w.Header().Set("Mcp-Session-Id", "the-session")
+			w.Header().Set("Content-Type", "application/json")
+			_, _ = fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"result":{"protocolVersion":"2025-06-18","capabilities":{"tools":{}},"serverInfo":{"name":"s","version":"1"}}}`, m.ID)
+		case r.Method == http.MethodPost && m.ID != nil:
+			next(w, r, m)
+		case r.Method == http.MethodGet:
+			w.WriteHeader(http.StatusMethodNotAllowed)
+		default:
+			w.WriteHeader(http.StatusAccepted)
+		}
+	})
+}
+
+func TestAnAnswerThatIsTooLargeOrNoMessageFailsItsCallOnly(t *testing.T) {
+	const limit = 1 << 20
+	fill := strings.Repeat("x", limit)
+	for name, c := range map[string]struct {
+		kind, body string
+		want       error
+	}{
+		"JSON, too large":     {"application/json", `{"jsonrpc":"2.0","id":%s,"result":"` + fill + `"}`, ErrTooLarge},
+		"JSON, no message":    {"application/json", `{"hello":%s}`, ErrMalformed},
+		"JSON, two results":   {"application/json", `{"jsonrpc":"2.0","id":%s,"result":1,"result":2}`, ErrMalformed},
+		"an event, too large": {"text/event-stream", `data: {"jsonrpc":"2.0","id":%s,"result":"` + fill + "\"}\n\n", ErrTooLarge},
+		"an event, no JSON":   {"text/event-stream", "data: oops %s\n\n", ErrMalformed},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var bad atomic.Bool
+			bad.Store(true)
+			url := serve(t, script(func(w http.ResponseWriter, _ *http.Request, m message) {
+				if bad.Swap(false) {
+					w.Header().Set("Content-Type", c.kind)
+					_, _ = fmt.Fprintf(w, c.body, m.ID)
+					return
+				}
+				w.Header().Set("Content-Type", "application/json; charset=utf-8")
+				_, _ = fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"result":"fine"}`, m.ID)
+			}))
+			l := mustOpen(t, core.Remote{URL: url, Type: "streamable-http"}, RemoteOptions{MaxAnswer: limit}, Options{})
+			if got, err := l.Call(t.Context(), "tools/call", nil, nil); !errors.Is(err, c.want) {
+				t.Errorf("got %.50s (%v), want %v", got, err, c.want)
+			}
+			if got, err := l.Call(t.Context(), "tools/call", nil, nil); string(got) != `"fine"` {
+				t.Errorf("the next call: %s (%v)", got, err)
+			}
+		})
+	}
+}
+
+func TestAnEndlessAnswerNeedsLittleMemory(t *testing.T) {
+	for _, kind := range []string{"application/json", "text/event-stream", "text/plain"} {
+		for _, status := range []int{http.StatusOK, http.StatusBadRequest} {
+			t.Run(fmt.Sprint(kind, " ", status), func(t *testing.T) {
+				url := serve(t, script(func(w http.ResponseWriter, r *http.Request, _ message) {
+					w.Header().Set("Content-Type", kind)
+					w.WriteHeader(status)
+					piece := []byte("data: " + strings.Repeat("x", 1<<20))
+					for range 256 {
+						if _, err := w.Write(piece); err != nil || r.Context().Err() != nil {
+							return
+						}
+					}
+				}))
+				l := mustOpen(t, core.Remote{URL: url, Type: "streamable-http"}, RemoteOptions{}, Options{})
+				runtime.GC()
+				var before, after runtime.MemStats
+				runtime.ReadMemStats(&before)
+				ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+				defer cancel()
+				if _, err := l.Call(ctx, "tools/call", nil, nil); err == nil || ctx.Err() != nil {
+					t.Errorf("the call ended with %v", err)
+				}
+				runtime.ReadMemStats(&after)
+				if grown := int64(after.HeapSys) - int64(before.HeapSys); grown > 64<<20 {
+					t.Errorf("the heap grew by %d MiB", grown>>20)
+				}
+			})
+		}
+	}
+}
+
+func TestASessionThatTheServerForgotIsTheEndOfTheLink(t *testing.T) {
+	url := serve(t, script(func(w http.ResponseWriter, _ *http.Request, _ message) { http.Error(w, "gone", http.StatusNotFound) }))
+	l := mustOpen(t, core.Remote{URL: url, Type: "streamable-http"}, RemoteOptions{}, Options{})
+	_, err := l.Call(t.Context(), "tools/call", nil, nil)
+	if !errors.Is(err, ErrClosed) || strings.Contains(err.Error(), "the-session") {
+		t.Errorf("the call got %v", err)
+	}
+	wait(t, l.Done())
+}
+
+func TestAServerThatCannotBeDialledIsTheEndOfTheLink(t *testing.T) {
+	server := httptest.NewServer(script(nil))
+	l := mustOpen(t, core.Remote{URL: server.URL, Type: "streamable-http"}, RemoteOptions{}, Options{})
+	server.CloseClientConnections()
+	server.Close()
+	// The first call may still find the old connection, which tells nothing about the server.
+	_, err := l.Call(t.Context(), "tools/call", nil, nil)
+	if err != nil && !errors.Is(err, ErrClosed) {
+		_, err = l.Call(t.Context(), "tools/call", nil, nil)
+	}
+	if !errors.Is(err, ErrClosed) {
+		t.Errorf("the call got %v", err)
+	}
+	wait(t, l.Done())
+}
+
+func TestAPassingErrorOfTheServerFailsTheCallOnly(t *testing.T) {
+	for _, status := range []int{401, 403, 429, 500, 502, 503} {
+		t.Run(fmt.Sprint(status), func(t *testing.T) {
+			var bad atomic.Bool
+			bad.Store(true)
+			url := serve(t, script(func(w http.ResponseWriter, r *http.Request, m message) {
+				if bad.Swap(false) {
+					w.WriteHeader(status)
+					return
+				}
+				if v := r.Header.Get("Mcp-Protocol-Version"); v != "2025-06-18" {
+					t.Errorf("the negotiated revision is told as %q", v)
+				}
+				w.Header().Set("Content-Type", "application/json")
+				_, _ = fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"result":1}`, m.ID)
+			}))
+			l := mustOpen(t, core.Remote{URL: url, Type: "streamable-http"}, RemoteOptions{}, Options{})
+			if _, err := l.Call(t.Context(), "tools/call", nil, nil); err == nil || errors.Is(err, ErrClosed) {
+				t.Errorf("the call got %v", err)
+			}
+			if _, err := l.Call(t.Context(), "tools/call", nil, nil); err != nil {
+				t.Errorf("the next call got %v", err)
+			}
+		})
+	}
+}
+
+func TestAnAnswerThatDoesNotBeginIsGivenUp(t *testing.T) {
+	url := serve(t, script(func(_ http.ResponseWriter, r *http.Request, _ message) { <-r.Context().Done() }))
+	l := mustOpen(t, core.Remote{URL: url, Type: "streamable-http"}, RemoteOptions{HeaderTimeout: 50 * time.Millisecond}, Options{})
+	if _, err := l.Call(t.Context(), "tools/call", nil, nil); err == nil || !strings.Contains(err.Error(), "did not begin to answer") {
+		t.Errorf("the call got %v", err)
+	}
+}
