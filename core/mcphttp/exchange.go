@@ -53,12 +53,27 @@ func (x *exchange) ready() (streamed bool) {
 	}
 }
 
+// rest waits for the end of the exchange and returns all of it.
+func (x *exchange) rest() [][]byte {
+	var all [][]byte
+	for {
+		<-x.wake
+		frames, open := x.take()
+		if all = append(all, frames...); !open {
+			return all
+		}
+	}
+}
+
 // send writes the answer once it can be: with a Content-Length, or as a stream of events.
 func (x *exchange) send(c *fiber.Ctx) error {
 	c.Set(fiber.HeaderCacheControl, "no-cache, no-transform")
 	if x.ready() {
 		c.Set(fiber.HeaderContentType, "text/event-stream")
-		c.Set("X-Accel-Buffering", "no") // proxies that buffer would hold progress back
+		c.Set("X-Accel-Buffering", "no")    // proxies that buffer would hold progress back
+		if !c.Request().Header.IsHTTP11() { // knows no chunks: gets the whole stream at its end
+			return c.Status(fiber.StatusOK).Send(frameEvents(x.rest()))
+		}
 		c.Context().SetBodyStream(newReply(x.queue, c.Context().Conn()), -1)
 		return nil
 	}

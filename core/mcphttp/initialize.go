@@ -22,6 +22,9 @@ func (e *Endpoint) initialize(c *fiber.Ctx, caller core.Caller, m message) error
 		return f.send(c)
 	}
 	s, answer, err := e.open(caller, m)
+	if err == nil && s != nil {
+		err = e.keep(s)
+	}
 	if err != nil {
 		e.live.release()
 		return e.denied(err).send(c)
@@ -30,12 +33,6 @@ func (e *Endpoint) initialize(c *fiber.Ctx, caller core.Caller, m message) error
 		e.live.release()
 		return sendJSON(c, fiber.StatusOK, answer)
 	}
-	if !e.live.add(s) {
-		e.live.release()
-		s.end()
-		return shuttingDown().send(c)
-	}
-	e.arm(s)
 	c.Set(headerSession, s.record.ID)
 	c.Set(fiber.HeaderCacheControl, "no-cache, no-transform")
 	return sendJSON(c, fiber.StatusOK, answer)
@@ -53,8 +50,7 @@ func (e *Endpoint) open(caller core.Caller, m message) (*session, []byte, error)
 	s.record = sessionstore.Record{
 		ID: s.wire.id, Subject: caller.Subject, Issuer: caller.Issuer, WorkspaceID: caller.Workspace.ID, CreatedAt: now, LastAccessedAt: now,
 	}
-	_, err := e.server.Connect(context.WithValue(e.root, sessionKey{}, s), s.wire, nil)
-	if err != nil {
+	if _, err := e.server.Connect(context.WithValue(e.root, sessionKey{}, s), s.wire, nil); err != nil {
 		e.live.finish(1)
 		return nil, nil, err
 	}
@@ -69,13 +65,26 @@ func (e *Endpoint) open(caller core.Caller, m message) (*session, []byte, error)
 		s.end()
 		return nil, answer, nil
 	}
+	return s, answer, nil
+}
+
+// keep writes the session's record and makes the session findable; when it cannot, it ends it.
+func (e *Endpoint) keep(s *session) error {
 	ctx, cancel := context.WithTimeout(e.root, storeTimeout)
 	defer cancel()
-	if err := e.ledger.put(ctx, s.snapshot()); err != nil {
-		s.end()
-		return nil, nil, core.Wrap(core.CodeUnavailable, err, "the session store cannot be asked; try again")
+	e.arm(s)
+	added := false
+	err := e.ledger.put(ctx, s.snapshot(), func() { added = e.live.add(s) })
+	if added {
+		return nil
 	}
-	return s, answer, nil
+	e.finish(s)
+	if err == nil {
+		e.ledger.drop(s.wire.id)
+		return core.Errorf(core.CodeUnavailable, "the server is shutting down").WithRetryAfter(5 * time.Second)
+	}
+	e.log.Warn("A session was not opened: the session store could not be written.", "error", err)
+	return core.Wrap(core.CodeUnavailable, err, "the session store cannot be asked; try again")
 }
 
 // negotiated reads the revision out of the SDK's answer and the client's name out of its request.

@@ -37,10 +37,16 @@ func newLedger(store sessionstore.Store, ttl time.Duration, log hclog.Logger) *l
 	return &ledger{ttl: ttl, log: log, store: store, touched: map[string]time.Time{}, dropped: map[string]struct{}{}}
 }
 
-func (l *ledger) put(ctx context.Context, rec sessionstore.Record) error {
+// put writes the record of a new session and then calls admit, which makes the session findable.
+// No swap of stores comes between the two.
+func (l *ledger) put(ctx context.Context, rec sessionstore.Record, admit func()) error {
 	l.using.RLock()
 	defer l.using.RUnlock()
-	return l.store.Put(ctx, rec, l.ttl)
+	if err := l.store.Put(ctx, rec, l.ttl); err != nil {
+		return err
+	}
+	admit()
+	return nil
 }
 
 // find asks the store. A session that ended here is plugins.ErrNotFound even while the store has

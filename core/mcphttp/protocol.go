@@ -122,8 +122,6 @@ func (e *Endpoint) refusal(ctx context.Context, tool string, err error) error {
 	switch known.Code {
 	case core.CodeToolNotFound, core.CodeFeatureDisabled, core.CodeForbidden:
 		return invalidParams("Unknown tool: %s", tool)
-	case core.CodeInvalidInput, core.CodeBadRequest:
-		return invalidParams("%s", known.Message)
 	case core.CodeInternal:
 		e.log.Error("A tool call failed inside the server.", "tool", tool, "error", err)
 		return internal()

@@ -145,6 +145,7 @@ func TestFailuresOfCalls(t *testing.T) {
 		{"a tool for others is as unknown", "demo__hidden", `{"jsonrpc":"2.0","error":{"code":-32602,"message":"Unknown tool: demo__hidden"},"id":1}`},
 		{"an app's own error passes unchanged", "demo__fail", `{"jsonrpc":"2.0","error":{"code":-32042,"message":"open the page","data":{"elicitations":[{"n":12345678901234567890}]}},"id":1}`},
 		{"a panic fails its call alone", "demo__panic", `{"jsonrpc":"2.0","error":{"code":-32603,"message":"internal error"},"id":1}`},
+		{"arguments that do not fit", "demo__strict", `{"jsonrpc":"2.0","id":1,"result":{"content":[{"type":"text","text":"arguments of demo__strict do not fit: {\"errors\":[\"/a\"]}"}],"isError":true}}`},
 		{"an app that is away", "demo__away", `{"jsonrpc":"2.0","error":{"code":-32000,"message":"demo is restarting","data":{"error":"unavailable"}},"id":1}`},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

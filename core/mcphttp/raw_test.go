@@ -91,3 +91,19 @@ func TestAClientThatLeavesItsStreamedAnswerIsNoticed(t *testing.T) {
 	}
 	t.Error("not noticed within 2 s")
 }
+
+func TestAnOldHTTPClientGetsTheWholeStreamAtItsEnd(t *testing.T) {
+	r := start(t, nil)
+	w := r.join(alice)
+	conn := r.dial()
+	defer conn.Close()
+	fmt.Fprint(conn, strings.Replace(r.raw("POST", w, progressBody(1, "t", 3)), "HTTP/1.1", "HTTP/1.0", 1))
+	resp, err := http.ReadResponse(bufio.NewReader(conn), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	body, err := io.ReadAll(resp.Body)
+	if err != nil || len(resp.TransferEncoding) != 0 || len(events(string(body))) != 4 {
+		t.Errorf("%v %v %s", err, resp.Header, body)
+	}
+}

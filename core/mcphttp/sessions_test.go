@@ -271,10 +271,12 @@ func admit(t *testing.T, e *Endpoint, c core.Caller) *session {
 		t.Fatal(f.message)
 	}
 	s, _, err := e.open(c, messages[0])
-	if err != nil || !e.live.add(s) {
+	if err != nil {
 		t.Fatal(err)
 	}
-	e.arm(s)
+	if err := e.keep(s); err != nil {
+		t.Fatal(err)
+	}
 	return s
 }
 

@@ -111,13 +111,13 @@ func hostname(host string) (string, bool) {
 	}
 	if inner, ok := strings.CutPrefix(name, "["); ok {
 		addr, err := netip.ParseAddr(strings.TrimSuffix(inner, "]"))
-		return addr.String(), err == nil && addr.Is6() && strings.HasSuffix(inner, "]")
+		return addr.String(), err == nil && addr.Is6() && addr.Zone() == "" && strings.HasSuffix(inner, "]")
 	}
 	return name, name != "" && strings.Trim(name, "abcdefghijklmnopqrstuvwxyz0123456789.-_") == ""
 }
 
 func loopback(name string) bool {
-	if name == "localhost" {
+	if name == "localhost" || strings.HasSuffix(name, ".localhost") { // RFC 6761
 		return true
 	}
 	addr, err := netip.ParseAddr(name)

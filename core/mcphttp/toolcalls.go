@@ -8,6 +8,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/ropewalk/ropewalk/core"
 	"github.com/ropewalk/ropewalk/core/link"
 	"github.com/ropewalk/ropewalk/core/tools"
 )
@@ -84,10 +85,23 @@ func (e *Endpoint) callTool(ctx context.Context, k *call) (mcp.Result, error) {
 	result, err := e.o.Tools.Call(ctx, k.caller, tools.Call{
 		Name: name, Arguments: params["arguments"], Meta: params["_meta"], Agent: true, Notify: k.notify,
 	})
+	if known, ok := asError(err); ok && (known.Code == core.CodeInvalidInput || known.Code == core.CodeBadRequest) {
+		return badInput(known), nil
+	}
 	if err != nil {
 		return nil, e.refusal(ctx, name, err)
 	}
 	return rawCall{&mcp.CallToolResult{}, result}, nil
+}
+
+// badInput tells about arguments that do not fit as a result, so that a model can read what to do
+// better (MCP 2025-11-25, tools, error handling).
+func badInput(err *core.Error) mcp.Result {
+	text := err.Message
+	if details, e := json.Marshal(err.Details); e == nil && err.Details != nil {
+		text += ": " + string(details)
+	}
+	return &mcp.CallToolResult{IsError: true, Content: []mcp.Content{&mcp.TextContent{Text: text}}}
 }
 
 // notify sends what an app says about a call to that call's own POST, in the app's order.
