@@ -1,8 +1,6 @@
 package main
 
 import (
-	"errors"
-
 	"github.com/hashicorp/go-hclog"
 	"github.com/spf13/cobra"
 
@@ -48,9 +46,9 @@ func configSchemaCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "schema", Short: "Print the JSON Schema of the configuration, for editors", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			schema := config.Schema()
-			if len(schema) == 0 {
-				return errors.New("this build has no schema")
+			schema, err := config.Schema(adapterSchemas())
+			if err != nil {
+				return err
 			}
 			cmd.Println(string(schema))
 			return nil

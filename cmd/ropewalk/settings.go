@@ -27,7 +27,7 @@ func (s *settings) bindListener(cmd *cobra.Command) {
 
 // load reads the configuration; its error names everything that is wrong.
 func (s *settings) load(cmd *cobra.Command) (*config.Config, error) {
-	o := config.Options{Path: s.file, Home: s.home, Environment: config.HostEnvironment()}
+	o := config.Options{Path: s.file, Home: s.home, Environment: config.HostEnvironment(), Adapters: adapterSchemas()}
 	if cmd.Flags().Changed("host") {
 		o.Flags.Host = &s.host
 	}

@@ -4,9 +4,12 @@ import (
 	"bytes"
 	"encoding/json"
 	"maps"
+	"net/netip"
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/ropewalk/ropewalk/core"
 )
 
 func TestEverySettingOfTheSchemaHasADescriptionAndAPlaceInTheDocument(t *testing.T) {
@@ -83,6 +86,43 @@ func TestTheSchemaForEditorsKnowsTheSettingsOfBuiltInAdapters(t *testing.T) {
 			t.Errorf("%s: accepted", name)
 		}
 	}
+}
+
+func TestAnAdapterIsDescribedByTheStructOfItsSettings(t *testing.T) {
+	type tls struct {
+		CA string `json:"ca"`
+	}
+	type settings struct {
+		URL     core.Secret       `json:"url"`
+		Since   *netip.Addr       `json:"since"` // what reads itself from a text
+		Retries uint8             `json:"retries,omitempty"`
+		Rate    float64           `json:"rate"`
+		Strict  bool              `json:"strict"`
+		Scopes  []string          `json:"scopes"`
+		Roles   map[string]string `json:"roles"`
+		TLS     *tls              `json:"tls"`
+		Extra   any               `json:"extra"`
+		Ignored string            `json:"-"`
+		Untyped string
+		Raw     json.RawMessage `json:"raw"`
+	}
+	described := func(o *Options) {
+		o.Adapters = []AdapterSchema{DescribeAdapter("sessionstore", "mine", settings{})}
+	}
+	mustLoad(t, "sessionStore: {adapter: mine, url: a, since: 1.2.3.4, retries: 3, rate: 1, strict: true, scopes: [a], roles: {a: b}, tls: {ca: x}, extra: [1], raw: {a: 1}}", nil, described)
+	_, err := load(t, "sessionStore: {adapter: mine, uri: a, since: 5, retries: x, rate: x, strict: 1, scopes: a, roles: [], tls: {cs: x}, Ignored: a, Untyped: b}", nil, described)
+	var got []string
+	for line := range strings.SplitSeq(said(t, err), "\n") {
+		_, problem, _ := strings.Cut(line, ": sessionStore.")
+		problem, _, _ = strings.Cut(problem, "; known are")
+		got = append(got, problem)
+	}
+	slices.Sort(got)
+	equal(t, "problems", got, []string{
+		"Ignored: unknown key", "Untyped: unknown key", "rate: want a number, not text", "retries: want a whole number, not text",
+		"roles: want a mapping, not a list", "scopes: want a list, not text", "since: want text, not a number",
+		"strict: want true or false, not a number", "tls.cs: unknown key; did you mean ca?", "uri: unknown key; did you mean url?",
+	})
 }
 
 func TestDiffNamesTheSectionsThatChanged(t *testing.T) {

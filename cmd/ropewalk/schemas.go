@@ -1,0 +1,34 @@
+package main
+
+import (
+	"github.com/ropewalk/ropewalk/core/config"
+	"github.com/ropewalk/ropewalk/plugins"
+	"github.com/ropewalk/ropewalk/plugins/auth/oidc"
+	"github.com/ropewalk/ropewalk/plugins/auth/static"
+	"github.com/ropewalk/ropewalk/plugins/auth/workos"
+	"github.com/ropewalk/ropewalk/plugins/registry/directory"
+	"github.com/ropewalk/ropewalk/plugins/sessionstore/postgres"
+	"github.com/ropewalk/ropewalk/plugins/sessionstore/redis"
+)
+
+// adapterSchemas tells the configuration of every built-in adapter, so that a wrong name or
+// setting is found on its line before any plugin is started, and editors know them. An adapter
+// whose settings are not listed here checks them alone.
+func adapterSchemas() []config.AdapterSchema {
+	settings := map[plugins.Kind]map[string]any{
+		plugins.KindAuth:         {"oidc": oidc.Settings{}, "workos": workos.Settings{}, "static": static.Settings{}},
+		plugins.KindSessionStore: {"redis": redis.Config{}, "postgres": postgres.Config{}},
+		plugins.KindRegistry:     {"directory": directory.Settings{}},
+	}
+	var all []config.AdapterSchema
+	for kind, adapters := range builtins() {
+		for name := range adapters {
+			if of, listed := settings[kind][name]; listed {
+				all = append(all, config.DescribeAdapter(string(kind), name, of))
+				continue
+			}
+			all = append(all, config.AdapterSchema{Kind: string(kind), Adapter: name})
+		}
+	}
+	return all
+}

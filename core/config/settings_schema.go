@@ -1,0 +1,57 @@
+package config
+
+import (
+	"encoding"
+	"encoding/json"
+	"reflect"
+	"strings"
+)
+
+// DescribeAdapter makes the AdapterSchema of an adapter from the struct that its settings are
+// decoded into, such as oidc.Settings{}: its fields' json tags are the settings' names, and
+// what can be read from a text is a text.
+func DescribeAdapter(kind, adapter string, settings any) AdapterSchema {
+	raw, err := json.Marshal(schemaOf(reflect.TypeOf(settings)))
+	if err != nil { // never: it is made of maps and strings
+		return AdapterSchema{Kind: kind, Adapter: adapter}
+	}
+	return AdapterSchema{Kind: kind, Adapter: adapter, Settings: raw}
+}
+
+// schemaOf is the schema of a type; what it does not know may be anything.
+func schemaOf(t reflect.Type) map[string]any {
+	for t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	switch p := reflect.PointerTo(t); {
+	case p.Implements(reflect.TypeFor[json.Unmarshaler]()):
+		return map[string]any{}
+	case p.Implements(reflect.TypeFor[encoding.TextUnmarshaler]()):
+		return map[string]any{"type": "string"}
+	}
+	switch t.Kind() {
+	case reflect.String:
+		return map[string]any{"type": "string"}
+	case reflect.Bool:
+		return map[string]any{"type": "boolean"}
+	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64,
+		reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64:
+		return map[string]any{"type": "integer"}
+	case reflect.Float32, reflect.Float64:
+		return map[string]any{"type": "number"}
+	case reflect.Slice, reflect.Array:
+		return map[string]any{"type": "array", "items": schemaOf(t.Elem())}
+	case reflect.Map:
+		return map[string]any{"type": "object", "additionalProperties": schemaOf(t.Elem())}
+	case reflect.Struct:
+		properties := make(map[string]any)
+		for field := range t.Fields() {
+			name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
+			if field.IsExported() && name != "" && name != "-" {
+				properties[name] = schemaOf(field.Type)
+			}
+		}
+		return map[string]any{"type": "object", "additionalProperties": false, "properties": properties}
+	}
+	return map[string]any{}
+}
