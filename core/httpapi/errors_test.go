@@ -59,7 +59,7 @@ func TestAnErrorThatNoRoomNamedIsLoggedAndNotShown(t *testing.T) {
 
 func TestAPanicFailsOneRequestOnly(t *testing.T) {
 	h := open(t, newAccess(), func(o *Options) {
-		o.Mounts = append(o.Mounts, func(r fiber.Router) { r.Get("/mounted", func(*fiber.Ctx) error { panic("mounted") }) })
+		o.Mounts = append(o.Mounts, func(r Router) { r.Get("/mounted", func(*fiber.Ctx) error { panic("mounted") }) })
 	})
 	h.tools.panics = true
 	for _, c := range []call{{method: "POST", path: "/v1/tools/call", body: `{"tool":"a__b"}`}, {method: "GET", path: "/mounted"}} {

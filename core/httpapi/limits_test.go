@@ -17,7 +17,7 @@ import (
 func TestABodyMayHoldOneMebibyteUnderV1(t *testing.T) {
 	h := open(t, newAccess(), func(o *Options) {
 		o.MaxBody = 2 << 20
-		o.Mounts = append(o.Mounts, func(r fiber.Router) {
+		o.Mounts = append(o.Mounts, func(r Router) {
 			r.Post("/mounted", func(c *fiber.Ctx) error { return c.SendString(fmt.Sprint(len(c.Body()))) })
 		})
 	})

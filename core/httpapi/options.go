@@ -6,7 +6,6 @@ import (
 	"net/netip"
 	"time"
 
-	"github.com/gofiber/fiber/v2"
 	"github.com/hashicorp/go-hclog"
 
 	"github.com/ropewalk/ropewalk/core"
@@ -64,7 +63,7 @@ type Options struct {
 
 	// Mounts add routes beside /v1. Their handlers get Fiber's context with a UserContext that is
 	// safe to keep and ends with the request, and their errors are written like all others.
-	Mounts  []func(fiber.Router)
+	Mounts  []func(Router)
 	Streams *stream.Streams // shared with what is mounted; nil makes one
 	MaxBody int             // bytes of one body outside /v1; 0 means 16 MiB. Under /v1 it is 1 MiB
 

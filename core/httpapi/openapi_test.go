@@ -1,0 +1,203 @@
+package httpapi
+
+import (
+	"bytes"
+	"io"
+	"maps"
+	"net/http"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/getkin/kin-openapi/openapi3"
+	"github.com/getkin/kin-openapi/openapi3filter"
+	"github.com/getkin/kin-openapi/routers"
+	"github.com/getkin/kin-openapi/routers/gorillamux"
+
+	"github.com/ropewalk/ropewalk/core"
+	"github.com/ropewalk/ropewalk/core/link"
+)
+
+// document is what the running server says about itself.
+func document(t *testing.T, h *house) *openapi3.T {
+	t.Helper()
+	r := h.do(t, call{method: "GET", path: "/v1/openapi.json"})
+	if r.StatusCode != 200 || r.Header.Get("Content-Type") != "application/json" {
+		t.Fatalf("%d %s", r.StatusCode, r.body)
+	}
+	doc, err := openapi3.NewLoader().LoadFromData([]byte(r.body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := doc.Validate(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	return doc
+}
+
+func TestTheDocumentAndTheRouteTableNameTheSameRoutes(t *testing.T) {
+	h := open(t, newAccess(), nil)
+	doc := document(t, h)
+	described := map[string]*openapi3.Operation{}
+	for path, item := range doc.Paths.Map() {
+		for method, operation := range item.Operations() {
+			described[method+" "+path] = operation
+		}
+	}
+	served := map[string]string{}
+	param := regexp.MustCompile(`:(\w+)`)
+	for _, r := range h.routes() {
+		path := strings.Replace(param.ReplaceAllString(r.path, "{$1}"), "*", "{path}", 1)
+		served[r.method+" "+path] = r.path
+	}
+	if a, b := slices.Sorted(maps.Keys(described)), slices.Sorted(maps.Keys(served)); !slices.Equal(a, b) {
+		t.Errorf("described:\n%v\nserved:\n%v", a, b)
+	}
+	for name, operation := range described {
+		open := operation.Security != nil && len(*operation.Security) == 0
+		if open != public(served[name]) {
+			t.Errorf("%s: the document says open: %v", name, open)
+		}
+		if operation.OperationID == "" || operation.Responses.Default() == nil {
+			t.Errorf("%s has no id or no default answer", name)
+		}
+	}
+}
+
+func TestTheDocumentNamesEveryErrorCode(t *testing.T) {
+	doc := document(t, open(t, newAccess(), nil))
+	named := doc.Components.Schemas["Error"].Value.Properties["error"].Value.Enum
+	for _, code := range []core.Code{
+		core.CodeBadRequest, core.CodeInvalidInput, core.CodeCredentialsRequired, core.CodeWorkspaceRequired, core.CodeNotConfigured, core.CodeForbidden,
+		core.CodeProtected, core.CodeFeatureDisabled, core.CodeWorkspaceDenied, core.CodeNotFound, core.CodeToolNotFound, core.CodeResourceNotFound,
+		core.CodeMethodNotAllowed, core.CodeAlreadyInstalled, core.CodeRunInProgress, core.CodePayloadTooLarge, core.CodeUnsupportedMedia, core.CodeRateLimited,
+		core.CodeInstallFailed, core.CodeUninstallFailed, core.CodeStartFailed, core.CodeStopFailed, core.CodeUnavailable, core.CodeInternal,
+	} {
+		if !slices.Contains(named, any(string(code))) {
+			t.Errorf("%s is not in the document", code)
+		}
+	}
+}
+
+// Each answer of each route, good and bad, is held against the document's schema.
+func TestAnswersAreAsTheDocumentSays(t *testing.T) {
+	missing := core.Errorf(core.CodeCredentialsRequired, "API_KEY is missing").WithDetails(map[string]any{
+		"missing": []map[string]any{{"name": "API_KEY", "title": "API key", "description": "", "sensitive": true}},
+	})
+	invalid := core.Errorf(core.CodeInvalidInput, "m").WithDetails(map[string]any{"errors": []map[string]string{{"path": "/x", "message": "m"}}})
+	none := map[string]string{"Authorization": anonymous}
+	denied := map[string]string{"X-Workspace-Id": "ws_none"}
+	for _, c := range []struct {
+		name   string
+		call   call
+		verb   string // the yard's verb that fails with err, or "tools"
+		err    error
+		status int
+	}{
+		{"login", call{method: "POST", path: "/v1/auth/login", body: `{"key":"the-right-key-0123"}`}, "", nil, 200},
+		{"login with a wrong key", call{method: "POST", path: "/v1/auth/login", body: `{"key":"x"}`}, "", nil, 401},
+		{"login without a key", call{method: "POST", path: "/v1/auth/login", body: `{}`}, "", nil, 400},
+		{"login as text", call{method: "POST", path: "/v1/auth/login", body: `x`, header: map[string]string{"Content-Type": "text/plain"}}, "", nil, 415},
+		{"login too large", call{method: "POST", path: "/v1/auth/login", body: strings.Repeat("x", maxBody+1)}, "", nil, 413},
+		{"logout", call{method: "POST", path: "/v1/auth/logout"}, "", nil, 200},
+		{"session", call{method: "GET", path: "/v1/auth/session"}, "", nil, 200},
+		{"session of nobody", call{method: "GET", path: "/v1/auth/session", header: none}, "", nil, 401},
+		{"authorize", call{method: "GET", path: "/v1/auth/authorize?returnTo=/x"}, "", nil, 302},
+		{"authorize to elsewhere", call{method: "GET", path: "/v1/auth/authorize?returnTo=x"}, "", nil, 400},
+		{"callback", call{method: "GET", path: "/v1/auth/callback?code=c&state=s"}, "", nil, 302},
+		{"apps", call{method: "GET", path: "/v1/apps"}, "", nil, 200},
+		{"apps of nobody", call{method: "GET", path: "/v1/apps", header: none}, "", nil, 401},
+		{"apps of others", call{method: "GET", path: "/v1/apps", header: denied}, "", nil, 403},
+		{"install", call{method: "POST", path: "/v1/apps/install", body: `{"path":"/b","env":{"A":"b"}}`}, "", nil, 200},
+		{"install a remote", call{method: "POST", path: "/v1/apps/install", body: `{"url":"https://a.example","serverName":"a","transport":{"type":"sse","auth":{"type":"bearer","token":"t"},"headers":{"A":"b"}}}`}, "", nil, 200},
+		{"install nothing", call{method: "POST", path: "/v1/apps/install", body: `{}`}, "", nil, 400},
+		{"install without credentials", call{method: "POST", path: "/v1/apps/install", body: `{"path":"/b"}`}, "install", missing, 400},
+		{"install again", call{method: "POST", path: "/v1/apps/install", body: `{"path":"/b"}`}, "install", core.Errorf(core.CodeAlreadyInstalled, "m"), 409},
+		{"install in vain", call{method: "POST", path: "/v1/apps/install", body: `{"path":"/b"}`}, "install", core.Errorf(core.CodeInstallFailed, "m"), 500},
+		{"uninstall", call{method: "DELETE", path: "/v1/apps/echo"}, "", nil, 200},
+		{"uninstall a protected app", call{method: "DELETE", path: "/v1/apps/echo"}, "uninstall", core.Errorf(core.CodeProtected, "m"), 403},
+		{"uninstall nothing", call{method: "DELETE", path: "/v1/apps/none"}, "", nil, 404},
+		{"uninstall in vain", call{method: "DELETE", path: "/v1/apps/echo"}, "uninstall", core.Errorf(core.CodeUninstallFailed, "m"), 500},
+		{"start", call{method: "POST", path: "/v1/apps/echo/start"}, "", nil, 200},
+		{"start nothing", call{method: "POST", path: "/v1/apps/none/start"}, "", nil, 404},
+		{"start in vain", call{method: "POST", path: "/v1/apps/echo/start"}, "start", core.Errorf(core.CodeStartFailed, "m"), 500},
+		{"stop", call{method: "POST", path: "/v1/apps/echo/stop"}, "", nil, 200},
+		{"stop in vain", call{method: "POST", path: "/v1/apps/echo/stop"}, "stop", core.Errorf(core.CodeStopFailed, "m"), 500},
+		{"a view", call{method: "GET", path: "/v1/apps/echo/resources/primary"}, "", nil, 200},
+		{"no view", call{method: "GET", path: "/v1/apps/echo/resources/missing"}, "", nil, 404},
+		{"a tool", call{method: "POST", path: "/v1/tools/call", body: `{"server":"a","tool":"b","arguments":{"x":1}}`}, "", nil, 200},
+		{"a tool that an app refuses", call{method: "POST", path: "/v1/tools/call", body: `{"tool":"a__b"}`}, "tools", &link.RPCError{Message: "m"}, 200},
+		{"no tool", call{method: "POST", path: "/v1/tools/call", body: `{"tool":"a__b"}`}, "tools", core.Errorf(core.CodeToolNotFound, "m"), 404},
+		{"a tool that is off", call{method: "POST", path: "/v1/tools/call", body: `{"tool":"a__b"}`}, "tools", core.Errorf(core.CodeFeatureDisabled, "m"), 403},
+		{"a tool with wrong input", call{method: "POST", path: "/v1/tools/call", body: `{"tool":"a__b"}`}, "tools", invalid, 400},
+		{"a tool of a dead app", call{method: "POST", path: "/v1/tools/call", body: `{"tool":"a__b"}`}, "tools", core.Errorf(core.CodeUnavailable, "m"), 503},
+		{"events of nobody", call{method: "GET", path: "/v1/events", header: none}, "", nil, 401},
+		{"events of others", call{method: "GET", path: "/v1/events", header: denied}, "", nil, 403},
+		{"workspace", call{method: "GET", path: "/v1/workspace"}, "", nil, 200},
+		{"bootstrap", call{method: "GET", path: "/v1/bootstrap"}, "", nil, 200},
+		{"health", call{method: "GET", path: "/v1/health"}, "", nil, 200},
+		{"bundles health", call{method: "GET", path: "/v1/bundles/health"}, "", nil, 200},
+		{"the document", call{method: "GET", path: "/v1/openapi.json"}, "", nil, 200},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			h := open(t, newAccess(), nil)
+			h.access.adapter = true
+			router, err := gorillamux.NewRouter(document(t, h))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if c.verb == "tools" {
+				h.tools.err = c.err
+			} else if c.verb != "" {
+				h.yard.fail[c.verb] = c.err
+			}
+			r := h.do(t, c.call)
+			if r.StatusCode != c.status {
+				t.Fatalf("%d %s", r.StatusCode, r.body)
+			}
+			hold(t, router, c.call, r)
+		})
+	}
+}
+
+// hold checks an answer, and the request that got a good one, against the document.
+func hold(t *testing.T, router routers.Router, c call, r reply) {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), c.method, "http://localhost"+c.path, strings.NewReader(c.body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("Content-Type", "application/json")
+	route, params, err := router.FindRoute(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	in := &openapi3filter.RequestValidationInput{
+		Request: req, PathParams: params, Route: route,
+		Options: &openapi3filter.Options{
+			AuthenticationFunc: openapi3filter.NoopAuthenticationFunc, IncludeResponseStatus: true,
+			ExcludeResponseBody: strings.HasPrefix(r.Header.Get("Content-Type"), "text/html"), // any text is
+		},
+	}
+	if r.StatusCode < 400 {
+		if err := openapi3filter.ValidateRequest(t.Context(), in); err != nil {
+			t.Errorf("the document refuses a request that the server takes: %v", err)
+		}
+	}
+	if r.StatusCode == http.StatusUnauthorized && r.body == "" || r.StatusCode == http.StatusFound {
+		if route.Operation.Responses.Status(r.StatusCode) == nil {
+			t.Errorf("the document does not have %d", r.StatusCode)
+		}
+		return
+	}
+	out := &openapi3filter.ResponseValidationInput{
+		RequestValidationInput: in, Status: r.StatusCode, Header: r.Header, Body: io.NopCloser(bytes.NewReader([]byte(r.body))), Options: in.Options,
+	}
+	if err := openapi3filter.ValidateResponse(t.Context(), out); err != nil {
+		t.Errorf("%v\n%s", err, r.body)
+	}
+	if route.Operation.Responses.Status(r.StatusCode) == nil {
+		t.Errorf("the document does not have %d", r.StatusCode)
+	}
+}
