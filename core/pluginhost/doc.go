@@ -7,5 +7,5 @@
 // the server's wiring loads the new one, points its users at it, and closes the old one.
 //
 // The walk of a call: handle (auth.go, sessionstore.go, registry.go) -> slot (waits for a living
-// generation, retries once if it dies) -> instance (one process) -> gRPC.
+// generation, repeats a call that died with it) -> instance (one process) -> gRPC.
 package pluginhost

@@ -43,7 +43,10 @@ func (t target) failed(reason, advice string) *StartError {
 // handshakeError puts what go-plugin says of a start into words for an operator.
 func (t target) handshakeError(err error, run *runner) error {
 	e := t.failed(err.Error(), "")
-	e.Stderr = run.tail.String()
+	if run.ended() {
+		run.stderr.wait()
+	}
+	e.Stderr = run.stderr.String()
 	if start, ok := errors.AsType[*process.StartError](err); ok {
 		e.Reason, e.Advice = start.Reason, "check that the file is there, is executable and is of this machine's architecture"
 		return e
@@ -53,13 +56,13 @@ func (t target) handshakeError(err error, run *runner) error {
 	case strings.Contains(said, "timeout while waiting"):
 		e.Reason = "it did not answer in time"
 		e.Advice = "a plugin prints its handshake line as soon as it serves; see docs/plugins.md, or raise plugins.startTimeout"
-	case run.ended():
+	case strings.Contains(said, "exited before we could connect"), strings.Contains(err.Error(), "Failed to read any lines"):
 		e.Reason = fmt.Sprintf("it ended before it served (%s)", run.how())
 		e.Advice = fmt.Sprintf("check that it is a plugin of the kind %s, and run it by hand to see what it says", t.kind)
 	case strings.Contains(said, "Unrecognized remote plugin message"):
 		e.Reason = fmt.Sprintf("what it printed first is not the handshake line (%s)", strings.TrimPrefix(said, "Unrecognized remote plugin message: "))
 		e.Advice = "standard output belongs to the handshake: log to standard error"
-	case strings.Contains(said, "incompatible API version"), strings.Contains(said, "Incompatible API version"):
+	case strings.Contains(strings.ToLower(said), "incompatible api version"):
 		e.Reason = "it speaks no wire version that this server speaks"
 		e.Advice = "rebuild it with this server's SDK"
 	case strings.Contains(said, "unsupported plugin protocol"):

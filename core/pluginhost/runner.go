@@ -1,12 +1,12 @@
 package pluginhost
 
 import (
-	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
+	"os"
 	"os/exec" // its Cmd is how go-plugin passes the environment on; nothing is executed with it
-	"strings"
 	"sync"
 
 	"github.com/hashicorp/go-hclog"
@@ -20,21 +20,14 @@ import (
 type runner struct {
 	command process.Command
 	name    string
-	stderr  *io.PipeReader
-	tail    *tail
+	stderr  *tail
 
 	mu   sync.Mutex
 	proc *process.Process
 }
 
-// tailBytes is how much of what a plugin wrote last goes into an error.
-const tailBytes = 1 << 10
-
 func newRunner(name string, c process.Command) *runner {
-	out, in := io.Pipe()
-	last := &tail{}
-	c.Stderr = io.MultiWriter(last, in)
-	return &runner{command: c, name: name, stderr: out, tail: last}
+	return &runner{command: c, name: name, stderr: &tail{ended: make(chan struct{})}}
 }
 
 // take is go-plugin's RunnerFunc: it receives the handshake's environment.
@@ -45,19 +38,21 @@ func (r *runner) take(_ hclog.Logger, cmd *exec.Cmd, _ string) (goplugin.Runner,
 
 // Start starts the process.
 func (r *runner) Start(context.Context) error {
-	p, err := process.Start(r.command)
+	read, write, err := os.Pipe()
 	if err != nil {
-		_ = r.stderr.Close()
 		return err
+	}
+	r.stderr.from, r.command.Stderr = read, write
+	p, err := process.Start(r.command)
+	_ = write.Close() // the process has its own
+	if err != nil {
+		_, _ = io.Copy(io.Discard, r.stderr)
+		return errors.Join(err, read.Close())
 	}
 	_ = p.Stdin().Close() // a plugin reads nothing
 	r.mu.Lock()
 	r.proc = p
 	r.mu.Unlock()
-	go func() {
-		<-p.Done()
-		_ = r.stderr.CloseWithError(io.EOF) // what was written before has been read or never will be
-	}()
 	return nil
 }
 
@@ -130,33 +125,4 @@ func (r *runner) PluginToHost(network, addr string) (string, string, error) {
 // HostToPlugin says that both sides see the same addresses.
 func (r *runner) HostToPlugin(network, addr string) (string, string, error) {
 	return network, addr, nil
-}
-
-// tail keeps the last bytes written to it.
-type tail struct {
-	mu   sync.Mutex
-	last []byte
-}
-
-func (t *tail) Write(p []byte) (int, error) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.last = append(t.last, p...)
-	if over := len(t.last) - tailBytes; over > 0 {
-		t.last = append(t.last[:0], t.last[over:]...)
-	}
-	return len(p), nil
-}
-
-// String is the last lines on one, without go-plugin's own chatter.
-func (t *tail) String() string {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	var lines []string
-	for line := range bytes.Lines(t.last) {
-		if line = bytes.TrimSpace(line); len(line) > 0 && !bytes.Contains(line, []byte(`"@module":"go-plugin`)) {
-			lines = append(lines, string(line))
-		}
-	}
-	return strings.Join(lines, " / ")
 }

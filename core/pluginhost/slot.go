@@ -9,6 +9,7 @@ import (
 
 	"github.com/hashicorp/go-hclog"
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/connectivity"
 
 	"github.com/ropewalk/ropewalk/plugins"
 )
@@ -94,20 +95,27 @@ func (s *slot[T]) inProcess(ctx context.Context) (*generation[T], error) {
 	return &generation[T]{client: client, since: time.Now()}, nil
 }
 
-// deathRattle is how long after a failed call the death of its plugin may take to be noticed.
-const deathRattle = 50 * time.Millisecond
+const (
+	// deathRattle is how long after a failed call the death of its plugin may take to show.
+	deathRattle = 50 * time.Millisecond
+	// deathCertain is the same once the connection is known to be broken.
+	deathCertain = 2 * time.Second
+)
 
-// call runs fn on a living generation. When that generation dies beneath it, fn runs once more on
-// the next one.
+// attempts is how often a call is made at the most, each time because the generation beneath the
+// last one died: a call that kills its plugin must not kill every one that follows.
+const attempts = 3
+
+// call runs fn on a living generation, and again on the next one when that one dies beneath it.
 func (s *slot[T]) call(ctx context.Context, fn func(context.Context, T) error) error {
 	ctx, cancel := context.WithTimeout(ctx, s.host.opts.CallTimeout)
 	defer cancel()
-	g, err := s.run(ctx, fn)
-	if g == nil || !errors.Is(err, plugins.ErrUnavailable) || !died(ctx, g) {
-		return err
+	for attempt := 1; ; attempt++ {
+		g, err := s.run(ctx, fn)
+		if g == nil || attempt == attempts || !errors.Is(err, plugins.ErrUnavailable) || !died(ctx, g) {
+			return err
+		}
 	}
-	_, err = s.run(ctx, fn)
-	return err
 }
 
 // once is call for what must not be repeated.
@@ -129,17 +137,25 @@ func (s *slot[T]) run(ctx context.Context, fn func(context.Context, T) error) (*
 }
 
 // died tells whether g's process is gone, which a broken connection shows a little earlier than
-// the process table does.
+// the process table does. A plugin that lives and says that its backend is away keeps its
+// connection.
 func died[T any](ctx context.Context, g *generation[T]) bool {
 	if g.inst == nil {
 		return false
 	}
-	rattle := time.NewTimer(deathRattle)
-	defer rattle.Stop()
+	if g.inst.conn.GetState() == connectivity.Ready && !goneWithin(ctx, g, deathRattle) && g.inst.conn.GetState() == connectivity.Ready {
+		return false
+	}
+	return goneWithin(ctx, g, deathCertain)
+}
+
+func goneWithin[T any](ctx context.Context, g *generation[T], d time.Duration) bool {
+	patience := time.NewTimer(d)
+	defer patience.Stop()
 	select {
 	case <-g.gone():
 		return true
-	case <-rattle.C:
+	case <-patience.C:
 	case <-ctx.Done():
 	}
 	return false

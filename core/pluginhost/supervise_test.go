@@ -45,6 +45,9 @@ func TestAKilledPluginIsReplacedAndNoCallFails(t *testing.T) {
 	}
 	for range 5 {
 		kill(t, h, syscall.SIGKILL)
+		if err := roundTrip(t.Context(), s, "between"); err != nil {
+			t.Error(err)
+		}
 	}
 	close(stop)
 	callers.Wait()
