@@ -67,13 +67,16 @@ func StartPostgres(t testing.TB) *Postgres {
 	return nil
 }
 
-// postgresBin finds the newest PostgreSQL: Debian keeps the server's executables out of PATH.
+// postgresBin finds the newest PostgreSQL: Debian keeps the server's executables out of PATH, and a
+// link to one of them there says nothing about the others.
 func postgresBin(t testing.TB) string {
 	t.Helper()
-	if path, err := exec.LookPath("initdb"); err == nil {
-		return filepath.Dir(path)
-	}
 	found, _ := filepath.Glob("/usr/lib/postgresql/*/bin/initdb")
+	if path, err := exec.LookPath("initdb"); err == nil && len(found) == 0 {
+		if path, err = filepath.EvalSymlinks(path); err == nil {
+			found = []string{path}
+		}
+	}
 	if len(found) == 0 {
 		t.Fatal("this test needs a PostgreSQL server; install the Debian package postgresql (apt-get install postgresql)")
 	}

@@ -30,8 +30,8 @@ type Config struct {
 	// Redis share sessions when their prefixes are the same.
 	KeyPrefix string `json:"keyPrefix"`
 
-	// Timeout is how long connecting, and each read or write, may take before Redis counts as
-	// away; 2s by default.
+	// Timeout is how long each call may take, connecting included, before Redis counts as away; 2s
+	// by default.
 	Timeout plugins.Duration `json:"timeout"`
 
 	// TLS is for rediss URLs.

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/hashicorp/go-hclog"
 	"github.com/redis/go-redis/v9"
 
 	"github.com/ropewalk/ropewalk/plugins"
@@ -15,19 +16,26 @@ import (
 
 // Store is a sessionstore.Store in Redis. It is ready after Configure.
 type Store struct {
-	client redis.UniversalClient
-	prefix string
-	touch  *redis.Script
+	client  redis.UniversalClient
+	prefix  string
+	timeout time.Duration
+	touch   *redis.Script
+	log     hclog.Logger
 }
 
 //go:embed touch.lua
 var touchScript string
 
 // New returns a store that Configure makes ready.
-func New() *Store { return &Store{touch: redis.NewScript(touchScript)} }
+func New() *Store {
+	return &Store{touch: redis.NewScript(touchScript), log: hclog.NewNullLogger()}
+}
 
 // Name is "redis".
 func (*Store) Name() string { return "redis" }
+
+// UseLogger implements plugins.LoggerUser.
+func (s *Store) UseLogger(log hclog.Logger) { s.log = log }
 
 // Validate implements plugins.Validator.
 func (*Store) Validate(_ context.Context, c plugins.Config) error {
@@ -41,10 +49,14 @@ func (s *Store) Configure(ctx context.Context, c plugins.Config) error {
 	if err := c.Decode(&config); err != nil {
 		return err
 	}
+	redis.SetLogger(libraryLog{s.log}) // the library has one for the whole process
 	client, err := config.connect()
 	if err != nil {
 		return err
 	}
+	s.timeout = time.Duration(config.Timeout)
+	ctx, cancel := s.bounded(ctx)
+	defer cancel()
 	if err := client.Ping(ctx).Err(); err != nil {
 		_ = client.Close()
 		return away(err)
@@ -70,11 +82,15 @@ func (s *Store) Put(ctx context.Context, rec sessionstore.Record, ttl time.Durat
 	if err != nil {
 		return err
 	}
+	ctx, cancel := s.bounded(ctx)
+	defer cancel()
 	return away(s.client.Do(ctx, "SET", s.prefix+rec.ID, value, "PX", millis(ttl)).Err())
 }
 
 // Get implements sessionstore.Store.
 func (s *Store) Get(ctx context.Context, id string) (sessionstore.Record, error) {
+	ctx, cancel := s.bounded(ctx)
+	defer cancel()
 	value, err := s.client.Get(ctx, s.prefix+id).Result()
 	if errors.Is(err, redis.Nil) {
 		return sessionstore.Record{}, fmt.Errorf("session: %w", plugins.ErrNotFound)
@@ -91,6 +107,8 @@ func (s *Store) Touch(ctx context.Context, batch []sessionstore.Touch) error {
 	if err := sessionstore.CheckTouch(batch); err != nil || len(batch) == 0 {
 		return err
 	}
+	ctx, cancel := s.bounded(ctx)
+	defer cancel()
 	var unknown []sessionstore.Touch
 	for i, err := range s.each(ctx, batch, s.touch.EvalSha) {
 		if redis.HasErrorPrefix(err, "NOSCRIPT") {
@@ -133,7 +151,14 @@ func (s *Store) each(ctx context.Context, batch []sessionstore.Touch, eval evalu
 
 // Delete implements sessionstore.Store.
 func (s *Store) Delete(ctx context.Context, id string) error {
+	ctx, cancel := s.bounded(ctx)
+	defer cancel()
 	return away(s.client.Del(ctx, s.prefix+id).Err())
+}
+
+// bounded gives Redis the configured time at most, for all attempts together.
+func (s *Store) bounded(ctx context.Context) (context.Context, context.CancelFunc) {
+	return context.WithTimeout(ctx, s.timeout)
 }
 
 // millis is what Redis counts in; a lifetime under a millisecond still is one.
