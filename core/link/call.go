@@ -37,17 +37,21 @@ func (c *call) finish(a answer) {
 }
 
 // notes are the notifications that a call has still to hand to its caller, in wire order. The
-// reader must not wait for a slow caller: beyond maxQueuedNotes the oldest are lost.
+// reader must not wait for a slow caller: beyond maxQueuedNotes, or maxQueuedBytes of params, the
+// oldest are lost.
 type notes struct {
 	mu   sync.Mutex
 	list []Notification
+	size int           // bytes of params in list
 	wake chan struct{} // holds one
 }
 
 func (n *notes) push(note Notification) (lost bool) {
 	n.mu.Lock()
-	if lost = len(n.list) == maxQueuedNotes; lost {
-		n.list = n.list[1:]
+	n.size += len(note.Params)
+	for len(n.list) > 0 && (len(n.list) >= maxQueuedNotes || n.size > maxQueuedBytes) {
+		n.size -= len(n.list[0].Params)
+		n.list, lost = n.list[1:], true
 	}
 	n.list = append(n.list, note)
 	n.mu.Unlock()
@@ -62,7 +66,7 @@ func (n *notes) drain() []Notification {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	list := n.list
-	n.list = nil
+	n.list, n.size = nil, 0
 	return list
 }
 

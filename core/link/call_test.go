@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"reflect"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -20,6 +21,42 @@ func TestTheHandshakeIsKeptRaw(t *testing.T) {
 	}
 	if want := `{"tools":{"listChanged":true},"x":{"y":1}}`; string(info.Capabilities) != want {
 		t.Errorf("capabilities are %s, want %s", info.Capabilities, want)
+	}
+}
+
+func TestTheHandshakeOffersWhatTheOptionsSay(t *testing.T) {
+	for name, c := range map[string]struct{ capabilities, want string }{
+		"nothing by default": {"", `{}`},
+		"what is asked for":  {`{"elicitation":{"form":{},"url":{}},"sampling":{},"roots":{"listChanged":true}}`, `{"roots":{"listChanged":true},"sampling":{},"elicitation":{"form":{},"url":{}}}`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, p := dial(t, FrameOptions{}, Options{Version: "0.9", Capabilities: json.RawMessage(c.capabilities)})
+			want := `{"clientInfo":{"name":"ropewalk","version":"0.9"},"protocolVersion":"2025-11-25","capabilities":` + c.want + `}`
+			var got, wanted any
+			if err := errors.Join(json.Unmarshal(p.hello.Params, &got), json.Unmarshal([]byte(want), &wanted)); err != nil {
+				t.Fatal(err)
+			}
+			if p.hello.Method != "initialize" || !reflect.DeepEqual(got, wanted) {
+				t.Errorf("the bundle was greeted by %s %s, want %s", p.hello.Method, p.hello.Params, want)
+			}
+		})
+	}
+}
+
+func TestASlowCallerLosesTheOldestNotifications(t *testing.T) {
+	n := &notes{wake: make(chan struct{}, 1)}
+	for i := range maxQueuedNotes + 3 {
+		n.push(Notification{Method: fmt.Sprint(i)})
+	}
+	if list := n.drain(); len(list) != maxQueuedNotes || list[0].Method != "3" {
+		t.Errorf("%d are left, the first is %q", len(list), list[0].Method)
+	}
+	big := make(json.RawMessage, maxQueuedBytes/2)
+	for i := range 10 {
+		n.push(Notification{Method: fmt.Sprint(i), Params: big})
+	}
+	if list := n.drain(); len(list) != 2 || list[1].Method != "9" {
+		t.Errorf("%d large ones are left", len(list))
 	}
 }
 

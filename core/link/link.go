@@ -75,7 +75,7 @@ func Open(ctx context.Context, t mcp.Transport, o Options) (*Link, error) {
 
 func clientCapabilities(raw json.RawMessage) (*mcp.ClientCapabilities, error) {
 	capabilities := &mcp.ClientCapabilities{}
-	if raw == nil {
+	if len(raw) == 0 {
 		return capabilities, nil
 	}
 	if err := json.Unmarshal(raw, capabilities); err != nil {

@@ -34,7 +34,7 @@ type listener struct {
 // run listens until the link is done or the server says that it offers no stream.
 func (s *listener) run(ctx context.Context) {
 	pause := backoff.NewExponentialBackOff()
-	pause.InitialInterval, pause.MaxInterval = time.Second, 30*time.Second
+	pause.InitialInterval, pause.MaxInterval = 200*time.Millisecond, 30*time.Second
 	for ctx.Err() == nil {
 		began := time.Now()
 		again, wait := s.once(ctx)

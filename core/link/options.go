@@ -14,7 +14,8 @@ const ProtocolVersion = "2025-11-25"
 const (
 	defaultMaxCalls = 4096 // calls in flight
 	maxQueuedNotes  = 1024 // notifications that wait for one call's notify
-	maxRequests     = 64   // requests of the bundle that are being answered
+	maxQueuedBytes  = 8 << 20
+	maxRequests     = 64 // requests of the bundle that are being answered
 )
 
 // Options are how a link is opened. The zero value is usable.

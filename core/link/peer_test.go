@@ -24,6 +24,8 @@ type peer struct {
 	in  *bufio.Reader
 	out io.Writer
 	end func()
+
+	hello message // the initialize request
 }
 
 // message is what a peer reads.
@@ -72,6 +74,7 @@ func dial(t *testing.T, fo FrameOptions, o Options) (*Link, *peer) {
 
 func (p *peer) greet() {
 	m := p.read()
+	p.hello = m
 	p.say(`{"jsonrpc":"2.0","id":%s,"result":{"protocolVersion":"2025-11-25","capabilities":{"tools":{"listChanged":true},"x":{"y":1}},"serverInfo":{"name":"peer","version":"1.2"},"instructions":"be kind"}}`, m.ID)
 	p.read() // notifications/initialized
 }

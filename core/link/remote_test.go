@@ -251,7 +251,7 @@ func script(next func(w http.ResponseWriter, r *http.Request, m message)) http.H
 			w.Header().Set("Mcp-Session-Id", "the-session")
 			w.Header().Set("Content-Type", "application/json")
 			_, _ = fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"result":{"protocolVersion":"2025-06-18","capabilities":{"tools":{}},"serverInfo":{"name":"s","version":"1"}}}`, m.ID)
-		case r.Method == http.MethodPost && m.ID != nil:
+		case m.Method != "" && m.ID != nil:
 			next(w, r, m)
 		case r.Method == http.MethodGet:
 			w.WriteHeader(http.StatusMethodNotAllowed)

@@ -26,7 +26,10 @@ type FrameOptions struct {
 	Junk         io.Writer     // gets the lines that are no messages, cut at 4 KiB; nil discards them
 }
 
-const maxJunk = 4 << 10
+const (
+	maxJunk  = 4 << 10 // bytes of one line that go to FrameOptions.Junk
+	maxBatch = 1000    // messages in one line
+)
 
 // Stdio is the stdio transport (MCP 2025-11-25, basic/transports): one JSON-RPC message a line. in
 // is the bundle's standard input, out its standard output; both are closed with the connection.
@@ -119,6 +122,9 @@ func (c *stdioConn) unpack(data []byte) {
 	var batch [][]byte
 	s := scanner{data: data}
 	err := s.array(func(element []byte) error {
+		if len(batch) == maxBatch {
+			return errEnvelope
+		}
 		batch = append(batch, bytes.Clone(element))
 		return nil
 	})
