@@ -29,7 +29,7 @@ func files(ctx context.Context, r registry.Registry, look func(registry.Package)
 func fetch(ctx context.Context, r registry.Registry, p registry.Package) (sum string, size int64, err error) {
 	body, err := r.Fetch(ctx, p)
 	if err != nil {
-		return "", 0, fmt.Errorf("Fetch of what Resolve gave failed: %w", err)
+		return "", 0, fmt.Errorf("what Resolve gave could not be fetched: %w", err)
 	}
 	defer func() { err = errors.Join(err, body.Close()) }()
 	h := sha256.New()
@@ -90,7 +90,7 @@ func refusesArtifacts(ctx context.Context, r registry.Registry) error {
 		n, err := io.Copy(io.Discard, body)
 		_ = body.Close()
 		if err == nil {
-			return fmt.Errorf("Fetch of the artifact %q, which Resolve never gave, must be an error; it gave %d bytes", artifact, n)
+			return fmt.Errorf("the artifact %q, which Resolve never gave, must be an error of Fetch; it gave %d bytes", artifact, n)
 		}
 	}
 	return nil
@@ -100,7 +100,7 @@ func givesUp(ctx context.Context, r registry.Registry) error {
 	return files(ctx, r, func(p registry.Package) error {
 		body, err := r.Fetch(ctx, p)
 		if err != nil {
-			return fmt.Errorf("Fetch of what Resolve gave failed: %w", err)
+			return fmt.Errorf("what Resolve gave could not be fetched: %w", err)
 		}
 		if _, err := io.ReadFull(body, make([]byte, 1)); err != nil {
 			return fmt.Errorf("a bundle has at least one byte; reading it failed: %w", err)

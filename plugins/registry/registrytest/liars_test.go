@@ -143,7 +143,7 @@ func TestEachLiarIsCaughtByItsCheckAlone(t *testing.T) {
 		t.Run(liar.lie, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				caught := kit.Failed(kit.Run(t.Context(), registrytest.Checks(), liar.registry))
-				time.Sleep(2 * time.Minute) // until a liar that sleeps is awake
+				time.Sleep(2 * time.Minute) //nolint:forbidigo // of the fake clock: until a liar that sleeps is awake
 				if !slices.Contains(caught, liar.lie) {
 					t.Error("the liar was not caught by its check")
 				}

@@ -59,7 +59,7 @@ func keepsName(ctx context.Context, r registry.Registry) error {
 	found, err := resolved(ctx, r)
 	for _, p := range found {
 		if p.pkg.Name != p.entry.Name {
-			return fmt.Errorf("Resolve of %s must name that bundle; it named %q", p.entry.Name, p.pkg.Name)
+			return fmt.Errorf("a package must have the name that was asked for, %s; it has %q", p.entry.Name, p.pkg.Name)
 		}
 	}
 	return err

@@ -80,7 +80,7 @@ func each(ctx context.Context, r registry.Registry, look func(registry.Package) 
 // mustBe asks for one of the errors of the contract.
 func mustBe(err, want error, what string) error {
 	if !errors.Is(err, want) {
-		return fmt.Errorf("%s must return plugins.Err… %q; it returned %v", what, want, err)
+		return fmt.Errorf("%s must return the error %q of the contract; it returned %q", what, want, fmt.Sprint(err))
 	}
 	return nil
 }

@@ -1,0 +1,143 @@
+package mpak_test
+
+import (
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"go.uber.org/goleak"
+
+	"github.com/ropewalk/ropewalk/plugins"
+	"github.com/ropewalk/ropewalk/plugins/plugintest"
+	"github.com/ropewalk/ropewalk/plugins/registry"
+	"github.com/ropewalk/ropewalk/plugins/registry/mpak"
+	"github.com/ropewalk/ropewalk/plugins/registry/registrytest"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func TestConformance(t *testing.T) {
+	plugintest.Run(t, registrytest.Checks(), registry.Registry(open(t, whole(t))))
+}
+
+func TestConformanceOverTheWire(t *testing.T) {
+	r := mpak.New()
+	conn := plugintest.Configured(t, registry.Plugin(r), whole(t).settings())
+	t.Cleanup(func() { _ = r.Close() })
+	plugintest.Run(t, registrytest.Checks(), registry.Client(conn))
+}
+
+func TestTheArtifactOfThePlatform(t *testing.T) {
+	for name, c := range map[string]struct {
+		files     []string
+		os, arch  string
+		want      string
+		wantError string
+	}{
+		"exact":                             {[]string{"any/any", "linux/any", "linux/x64"}, "linux", "amd64", "linux/x64", ""},
+		"any architecture":                  {[]string{"any/any", "linux/any", "linux/arm64"}, "linux", "amd64", "linux/any", ""},
+		"anything":                          {[]string{"any/any", "darwin/any"}, "linux", "arm64", "any/any", ""},
+		"windows is win32":                  {[]string{"win32/x64", "linux/x64"}, "windows", "amd64", "win32/x64", ""},
+		"another architecture will not do":  {[]string{"linux/arm64"}, "linux", "amd64", "", "is there for linux/arm64, but not for linux/x64"},
+		"any system of one architecture no": {[]string{"any/x64"}, "linux", "amd64", "", "but not for linux/x64"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			v := release{"1.0.0", map[string]string{}}
+			for _, at := range c.files {
+				v.files[at] = "bytes of " + at
+			}
+			r := open(t, publish(t, shown{"@acme/a", 2, []release{v}}))
+			pkg, err := r.Resolve(t.Context(), registry.Ref{Name: "@acme/a", OS: c.os, Arch: c.arch})
+			if c.wantError != "" {
+				if !errors.Is(err, plugins.ErrNotFound) || !strings.Contains(err.Error(), c.wantError) {
+					t.Fatalf("got %v", err)
+				}
+				return
+			}
+			body := v.files[c.want]
+			if err != nil || pkg.SHA256 != sum(body) || pkg.Size != int64(len(body)) || pkg.Kind != registry.KindMCPB {
+				t.Fatalf("got %+v, %v", pkg, err)
+			}
+			got, err := r.Fetch(t.Context(), pkg)
+			if err != nil {
+				t.Fatal(err)
+			}
+			raw, err := io.ReadAll(got)
+			if string(raw) != body || err != nil || got.Close() != nil {
+				t.Fatalf("got %q, %v", raw, err)
+			}
+		})
+	}
+}
+
+func TestCertificationIsTrust(t *testing.T) {
+	for level, want := range map[int]int{-1: 0, 0: 0, 1: 25, 2: 50, 3: 75, 4: 100, 5: 0} {
+		r := open(t, publish(t, shown{"@acme/a", level, []release{everywhere("1.0.0")}}))
+		pkg, err := r.Resolve(t.Context(), registry.Ref{Name: "@acme/a", OS: "linux", Arch: "amd64"})
+		page, searchErr := r.Search(t.Context(), registry.Query{})
+		if err != nil || searchErr != nil || pkg.TrustScore != want || page.Entries[0].TrustScore != want {
+			t.Errorf("level %d: got %d and %+v, %v, %v", level, pkg.TrustScore, page, err, searchErr)
+		}
+	}
+}
+
+func TestAFileThatWasReplacedIsNotGivenAway(t *testing.T) {
+	p := publish(t, shown{"@acme/a", 2, []release{everywhere("1.0.0")}})
+	r := open(t, p)
+	pkg, err := r.Resolve(t.Context(), registry.Ref{Name: "@acme/a"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.bundles[0].versions[0].files["any/any"] = "another file"
+	if _, err := r.Fetch(t.Context(), pkg); !errors.Is(err, plugins.ErrUnavailable) || !strings.Contains(err.Error(), "another file") {
+		t.Fatalf("got %v", err)
+	}
+}
+
+func TestARegistryThatFailsIsNotOneThatHasNothing(t *testing.T) {
+	for name, h := range map[string]http.HandlerFunc{
+		"a fault":            func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusServiceUnavailable) },
+		"another web server": func(w http.ResponseWriter, r *http.Request) { http.NotFound(w, r) },
+		"another bundle": func(w http.ResponseWriter, _ *http.Request) {
+			write(w, object{"name": "@evil/a", "latest_version": "1.0.0"})
+		},
+		"no version": func(w http.ResponseWriter, _ *http.Request) { write(w, object{"name": "@acme/a"}) },
+		"a strange version": func(w http.ResponseWriter, _ *http.Request) {
+			write(w, object{"name": "@acme/a", "latest_version": "../x"})
+		},
+		"no files": func(w http.ResponseWriter, _ *http.Request) {
+			write(w, object{"name": "@acme/a", "latest_version": "1.0.0", "version": "1.0.0"})
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := httptest.NewServer(h)
+			defer s.Close()
+			r := open(t, &published{Server: s})
+			if _, err := r.Resolve(t.Context(), registry.Ref{Name: "@acme/a"}); !errors.Is(err, plugins.ErrUnavailable) {
+				t.Fatalf("got %v", err)
+			}
+		})
+	}
+}
+
+func TestNamesWithoutAScopeAreNotAskedFor(t *testing.T) {
+	s := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { t.Errorf("asked %s", r.URL) }))
+	defer s.Close()
+	r := open(t, &published{Server: s})
+	for _, ref := range []registry.Ref{{Name: "plain"}, {Name: "io.example/a"}, {Name: "@a/../b"}, {Name: "@a/b", Version: "../x"}, {Name: "@a/b", Version: "latest"}} {
+		if _, err := r.Resolve(t.Context(), ref); !errors.Is(err, plugins.ErrNotFound) {
+			t.Errorf("%+v: got %v", ref, err)
+		}
+	}
+}
+
+func TestSettings(t *testing.T) {
+	err := mpak.New().Validate(t.Context(), plugins.Config{JSON: json.RawMessage(`{"url": "http://registry.example.com", "tokn": "x"}`)})
+	if !errors.Is(err, plugins.ErrInvalid) || !strings.Contains(err.Error(), "url: must be an https URL") || !strings.Contains(err.Error(), `did you mean "token"`) {
+		t.Fatalf("got %v", err)
+	}
+}
