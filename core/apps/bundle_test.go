@@ -122,7 +122,7 @@ func bundleServer(mode string) *mcp.Server {
 		return said(string(raw))
 	})
 	mcp.AddTool(s, &mcp.Tool{Name: "exit"}, func(context.Context, *mcp.CallToolRequest, textInput) (*mcp.CallToolResult, any, error) {
-		os.Exit(3)
+		syscall.Exit(3)
 		return nil, nil, nil
 	})
 	mcp.AddTool(s, &mcp.Tool{Name: "hang"}, func(ctx context.Context, _ *mcp.CallToolRequest, _ textInput) (*mcp.CallToolResult, any, error) {

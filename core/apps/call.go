@@ -17,7 +17,8 @@ var errDeadline = errors.New("the app did not answer in time")
 //
 // A call that finds the app starting or restarting waits for it, Options.RestartWait at most. One
 // that is in flight when the app dies fails at once, and is never repeated: it may have had its
-// effect. A call takes Options.CallTimeout at most; the app is then told to cancel it and goes on.
+// effect. A call that has been silent for Options.CallTimeout is given up: the app is told to cancel
+// it and goes on. Progress that the caller takes is a sign of life.
 //
 // Errors: core.CodeNotFound without such an app; core.CodeUnavailable when the app does not run,
 // died, was too slow, answered with too much or has too many calls in flight;
@@ -35,8 +36,17 @@ func (y *Yard) Call(ctx context.Context, workspace, server, method string, param
 		}
 	}
 	defer func() { <-a.calls }()
-	limit, cancel := context.WithTimeoutCause(ctx, y.o.CallTimeout, errDeadline)
-	defer cancel()
+	limit, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	deadline := time.AfterFunc(y.o.CallTimeout, func() { cancel(errDeadline) })
+	defer deadline.Stop()
+	if notify != nil {
+		told := notify
+		notify = func(n link.Notification) {
+			deadline.Reset(y.o.CallTimeout)
+			told(n)
+		}
+	}
 	result, err := conn.Call(limit, method, params, notify)
 	if err != nil {
 		return nil, a.callError(ctx, limit, conn, method, err)

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/ropewalk/ropewalk/core"
+	"github.com/ropewalk/ropewalk/core/link"
 )
 
 func call(t *testing.T, y *Yard, method string) error {
@@ -149,5 +150,20 @@ func TestACallOfAnAppThatDoesNotRun(t *testing.T) {
 			}
 		}
 		expect(t, "time", time.Since(before), 0)
+	})
+}
+
+func TestACallThatTellsOfItsProgressMayTakeLong(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		y, _ := yardOf(t, &memoryApp{}, newMemoryRecords(record("notes", true)))
+		open(t, y)
+		synctest.Wait()
+		told := 0
+		before := time.Now()
+		if _, err := y.Call(t.Context(), ws, "notes", "slow", nil, func(link.Notification) { told++ }); err != nil {
+			t.Fatal(err)
+		}
+		expect(t, "time", time.Since(before), 10*time.Minute)
+		expect(t, "notifications", told, 10)
 	})
 }

@@ -10,6 +10,8 @@ import (
 	"github.com/ropewalk/ropewalk/core"
 )
 
+// A command's writes go on when its caller leaves: half a write would be neither done nor undone.
+
 // endPatience is how long, past the grace period, a command waits for processes to be gone.
 const endPatience = 20 * time.Second
 
@@ -59,7 +61,7 @@ func (a *app) start(ctx context.Context) error {
 	record := before.record
 	if !record.Running {
 		record.Running = true
-		if err := a.yard.o.Records.PutInstallation(ctx, record); err != nil {
+		if err := a.yard.o.Records.PutInstallation(context.WithoutCancel(ctx), record); err != nil {
 			a.become(before.state, nil)
 			return errors.Join(err, conn.End(a.yard.o.Grace))
 		}
@@ -71,7 +73,7 @@ func (a *app) start(ctx context.Context) error {
 }
 
 // Stop ends an app and all its processes; it stays installed and stopped, also after a restart of
-// the server. Calls in flight fail at once. Stopping a stopped app changes nothing.
+// the server. Calls in flight have Options.Grace to finish. Stopping a stopped app changes nothing.
 //
 // Errors: core.CodeNotFound; core.CodeStopFailed when that could not be recorded (the app runs
 // on), or when a process survived.
@@ -93,7 +95,7 @@ func (y *Yard) Stop(ctx context.Context, workspace, name string) (core.App, erro
 	if v := a.now.Load(); v.record.Running {
 		record := v.record
 		record.Running = false
-		if err := y.o.Records.PutInstallation(ctx, record); err != nil {
+		if err := y.o.Records.PutInstallation(context.WithoutCancel(ctx), record); err != nil {
 			return core.App{}, failed(core.CodeStopFailed, err, name, "stopped")
 		}
 		a.become(same, func(v *view) { v.record.Running = false })
@@ -127,7 +129,7 @@ func (y *Yard) Uninstall(ctx context.Context, workspace, name string) (dataPath 
 		return "", failed(core.CodeUninstallFailed, err, name, "uninstalled")
 	}
 	defer a.give()
-	if err := y.o.Records.DeleteInstallation(ctx, workspace, name); err != nil {
+	if err := y.o.Records.DeleteInstallation(context.WithoutCancel(ctx), workspace, name); err != nil {
 		return "", failed(core.CodeUninstallFailed, err, name, "uninstalled")
 	}
 	if err := a.endFor(ctx); err != nil {

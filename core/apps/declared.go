@@ -37,37 +37,14 @@ func declaredOrder(name string, d config.App) order {
 	}
 }
 
-// hold takes the turn of an app that is declared and installed, before anyone else can.
-func (y *Yard) hold(name string) *app {
-	k := key{core.DefaultWorkspaceID, name}
-	a, err := y.find(k.workspace, k.name)
-	if _, ok := y.declared(k); err != nil || !ok {
-		return nil
-	}
-	a.turn <- struct{}{}
-	return a
-}
-
-// declare makes an app be as it is declared, and starts it. a is nil when it is not installed;
-// else its turn is held, and given back.
-func (y *Yard) declare(ctx context.Context, name string, a *app) {
-	d, ok := y.declared(key{core.DefaultWorkspaceID, name})
-	if !ok {
-		return
-	}
-	if a == nil {
-		if err := y.installDeclared(ctx, declaredOrder(name, d)); err != nil {
-			y.log.Error("A declared app could not be installed.", "app", name, "reason", message(err))
-		}
-		return
-	}
+// bringUpToDate makes an installed app be as it is declared, and resumes it. The caller has taken
+// the app's turn; it is given back here.
+func (y *Yard) bringUpToDate(ctx context.Context, a *app, d config.App) {
 	defer a.give()
-	if err := a.update(ctx, declaredOrder(name, d)); err != nil {
+	if err := a.update(ctx, declaredOrder(a.key.name, d)); err != nil {
 		a.log.Error("A declared app could not be brought up to date; it stays as it is.", "reason", message(err))
 	}
-	if ctx.Err() == nil {
-		a.resume()
-	}
+	a.resume()
 }
 
 // installDeclared records a declared app before it has run: what is declared is there, even when
@@ -85,7 +62,7 @@ func (y *Yard) installDeclared(ctx context.Context, o order) error {
 	defer free()
 	record := found.record
 	record.Running, record.InstalledAt = true, time.Now().UTC()
-	if err := y.o.Records.PutInstallation(ctx, record); err != nil {
+	if err := y.o.Records.PutInstallation(context.WithoutCancel(ctx), record); err != nil {
 		return errors.Join(err, y.unrecord(ctx, record), found.discard())
 	}
 	a := y.newApp(record)
@@ -111,19 +88,17 @@ func (a *app) update(ctx context.Context, o order) error {
 	if found.label != "" && dir == old.Dir { // the same bundle, declared with other values
 		found.record.Dir, found.record.Manifest = dir, old.Manifest
 		err = found.checkValues()
-		if found.staged != "" {
-			a.yard.clear(found.staged)
-		}
-	} else if err = a.yard.settle(ctx, found); err != nil {
 		a.yard.clear(found.staged)
+	} else if err = a.yard.settle(ctx, found); err != nil {
+		err = errors.Join(err, found.discard())
 	}
 	if err != nil {
 		return err
 	}
 	record := found.record
 	record.Running, record.InstalledAt = old.Running, old.InstalledAt
-	if err := a.yard.o.Records.PutInstallation(ctx, record); err != nil {
-		return err
+	if err := a.yard.o.Records.PutInstallation(context.WithoutCancel(ctx), record); err != nil {
+		return err // what was unpacked is swept at the next start, unless the record was written after all
 	}
 	a.become(same, func(v *view) {
 		v.record = record

@@ -1,6 +1,7 @@
 package apps
 
 import (
+	"context"
 	"os"
 	"path/filepath"
 	"strings"
@@ -172,4 +173,44 @@ func TestWhatACrashLeftOfAnInstallIsSweptWhenTheYardIsOpened(t *testing.T) {
 		}
 	}
 	expect(t, "apps", len(y.List(ws)), 1)
+}
+
+func TestAHomeThatWasMovedTakesItsBundlesAlong(t *testing.T) {
+	home, records := filepath.Join(t.TempDir(), "before"), newMemoryRecords()
+	y, _ := realYard(t, home, records, nil)
+	install(t, y, InstallRequest{Path: bundleFile(t, "@test/notes", modeNormal, nil)})
+	if err := y.Close(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	moved := filepath.Join(t.TempDir(), "after")
+	if err := os.Rename(home, moved); err != nil {
+		t.Fatal(err)
+	}
+	again, _ := realYard(t, moved, records, nil)
+	open(t, again)
+	if text, err := callTool(t, again, "notes", "echo", "still here"); err != nil || text != "still here" {
+		t.Errorf("echo: %q, %v", text, err)
+	}
+}
+
+func TestAYardWhoseRecordsCannotBeReadIsNotOpened(t *testing.T) {
+	home := t.TempDir()
+	dir := filepath.Join(home, "apps", "kept", "bundle", "aaaa")
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	y := New(Options{Home: home, Records: unreadable{newMemoryRecords()}, Events: newMemoryEvents()})
+	if err := y.Open(t.Context()); err == nil {
+		t.Error("the yard was opened")
+	}
+	if _, err := os.Stat(dir); err != nil {
+		t.Errorf("a bundle was swept although it is unknown what is installed: %v", err)
+	}
+}
+
+// unreadable is records on a disk that cannot be read.
+type unreadable struct{ *memoryRecords }
+
+func (unreadable) Installations(context.Context) ([]core.Installation, error) {
+	return nil, os.ErrPermission
 }

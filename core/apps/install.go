@@ -68,7 +68,7 @@ func (y *Yard) install(ctx context.Context, o order) (core.App, error) {
 		record.Version = conn.Version()
 	}
 	// Durable first: an app that is seen, or told about, must still be there after a crash.
-	if err := y.o.Records.PutInstallation(ctx, record); err != nil {
+	if err := y.o.Records.PutInstallation(context.WithoutCancel(ctx), record); err != nil {
 		return core.App{}, errors.Join(err, conn.End(y.o.Grace), y.unrecord(ctx, record), found.discard())
 	}
 	a.serving(conn, tools)

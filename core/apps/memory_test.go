@@ -224,7 +224,15 @@ type memoryInstance struct {
 
 func (i *memoryInstance) die() { i.once.Do(func() { close(i.done) }) }
 
-func (i *memoryInstance) Call(ctx context.Context, method string, params json.RawMessage, _ func(link.Notification)) (json.RawMessage, error) {
+func (i *memoryInstance) Call(ctx context.Context, method string, params json.RawMessage, notify func(link.Notification)) (json.RawMessage, error) {
+	if method == "slow" { // tells of its progress each minute
+		for range 10 {
+			if !wait(ctx, time.Minute) {
+				return nil, ctx.Err()
+			}
+			notify(link.Notification{Method: "notifications/progress"})
+		}
+	}
 	if method == "hang" {
 		select {
 		case <-ctx.Done():

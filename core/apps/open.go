@@ -3,10 +3,10 @@ package apps
 import (
 	"context"
 	"fmt"
-	"maps"
 	"os"
 	"path/filepath"
-	"slices"
+	"strings"
+	"sync"
 
 	"github.com/ropewalk/ropewalk/core"
 )
@@ -20,39 +20,68 @@ func (y *Yard) Open(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("read what is installed: %w", err)
 	}
+	for i := range records {
+		records[i].Dir = y.rebased(records[i])
+	}
 	y.sweep(records)
-	for _, r := range records {
-		y.add(y.newApp(r))
+	ctx, leave, err := y.enter(context.WithoutCancel(ctx))
+	if err != nil {
+		return err
 	}
-	for _, name := range slices.Sorted(maps.Keys(y.o.Configured)) {
-		ctx, leave, err := y.enter(context.WithoutCancel(ctx))
-		if err != nil {
-			return err
-		}
-		held := y.hold(name)
+	var starting sync.WaitGroup
+	defer func() {
 		go func() {
-			defer leave()
-			y.declare(ctx, name, held)
+			starting.Wait()
+			leave()
 		}()
-	}
+	}()
 	for _, r := range records {
-		a, err := y.find(r.Workspace, r.Name)
-		_, declared := y.declared(key{r.Workspace, r.Name})
-		if err == nil && !declared {
-			a.resume()
+		a := y.newApp(r)
+		a.turn <- struct{}{} // commands wait until the app has its supervisor
+		y.add(a)
+		if d, ok := y.declared(a.key); ok {
+			starting.Go(func() { y.bringUpToDate(ctx, a, d) })
+			continue
 		}
+		a.resume()
+		a.give()
+	}
+	for name := range y.o.Configured {
+		k := key{core.DefaultWorkspaceID, name}
+		d, ok := y.declared(k)
+		if _, err := y.find(k.workspace, k.name); !ok || err == nil {
+			continue
+		}
+		starting.Go(func() {
+			if err := y.installDeclared(ctx, declaredOrder(name, d)); err != nil {
+				y.log.Error("A declared app could not be installed.", "app", name, "reason", message(err))
+			}
+		})
 	}
 	return nil
 }
 
-// resume has an app supervised again that ran when the server ended. The caller holds the turn, or
-// nobody else has the app yet.
+// resume has an app supervised again that ran when the server ended. The caller holds the turn.
 func (a *app) resume() {
 	if !a.now.Load().record.Running {
 		return
 	}
 	a.become(core.StateStarting, nil)
 	a.begin(nil)
+}
+
+// rebased is where a bundle's files are now: a home that was moved, or is named by another path,
+// takes the bundles along that lie in it.
+func (y *Yard) rebased(r core.Installation) string {
+	inHome := filepath.Join("apps", r.Name, "bundle", filepath.Base(r.Dir))
+	if !strings.HasSuffix(r.Dir, string(filepath.Separator)+inHome) {
+		return r.Dir
+	}
+	dir := filepath.Join(placesOf(y.o.Home, r.Workspace).root, inHome)
+	if _, err := os.Stat(dir); err != nil {
+		return r.Dir
+	}
+	return dir
 }
 
 // sweep removes the directories of bundles that no record names, and everything incoming: an

@@ -46,7 +46,7 @@ type Options struct {
 	StartTimeout   time.Duration // from launch to the first list of tools: 60 s
 	Grace          time.Duration // from asking a process to end to killing it: 5 s
 	RestartWait    time.Duration // how long a call waits for an app that is starting: 10 s
-	CallTimeout    time.Duration // the longest a call may take: 5 min
+	CallTimeout    time.Duration // how long a call may take, or be without progress: 5 min
 	MaxCalls       int           // calls in flight to one app: 512
 	StartsAtOnce   int           // apps that are brought up or restarted at a time: 8
 	StartPatience  time.Duration // how long a slow one of them keeps its place: 2 s

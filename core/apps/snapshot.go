@@ -35,7 +35,6 @@ func (a *app) readTools(ctx context.Context, conn instance) {
 	} else if !slices.EqualFunc(tools, a.now.Load().tools, sameTool) {
 		a.become(same, func(v *view) { v.setTools(tools) })
 	}
-	wait(ctx, rereadPause)
 }
 
 // listTools asks an app for its tools. An app that knows no tools/list has none.

@@ -187,6 +187,7 @@ func TestManyCrashLoopsAtOnce(t *testing.T) {
 			perApp[d.Name] = append(perApp[d.Name], eventText(e.Event))
 		}
 	}
+	expect(t, "apps that told of themselves", len(perApp), apps)
 	for name, got := range perApp {
 		if want := []string{"bundle.crashed 1", "bundle.crashed 2", "bundle.crashed 3", "bundle.dead"}; !slices.Equal(got, want) {
 			t.Errorf("%s: %q, want %q", name, got, want)

@@ -96,14 +96,19 @@ func (a *app) serving(conn instance, tools []core.Tool) {
 // attend waits until the app is gone or ctx ends, reading its tools again when it says that they
 // changed. It returns why the app is gone.
 func (a *app) attend(ctx context.Context, conn instance) (reason string) {
+	changed := conn.Changed()
+	var pause <-chan time.Time // while it is set, announcements wait
 	for {
 		select {
 		case <-ctx.Done():
 			return ""
 		case <-conn.Done():
 			return conn.Reason()
-		case <-conn.Changed():
+		case <-changed:
 			a.readTools(ctx, conn)
+			changed, pause = nil, time.After(rereadPause)
+		case <-pause:
+			changed, pause = conn.Changed(), nil
 		}
 	}
 }
