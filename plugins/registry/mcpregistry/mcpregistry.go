@@ -21,8 +21,10 @@ import (
 // PublicURL is the official registry, the default of the url setting.
 const PublicURL = "https://registry.modelcontextprotocol.io"
 
-// Registry asks an MCP Registry. It serves after Configure. Its settings are webclient.Settings:
-// url, token, allowPrivateNetwork and timeout.
+// Settings are the registry's settings: url, token, allowPrivateNetwork and timeout.
+type Settings = webclient.Settings
+
+// Registry asks an MCP Registry. It serves after Configure.
 type Registry struct {
 	log    hclog.Logger
 	client *webclient.Client

@@ -19,8 +19,10 @@ import (
 // PublicURL is the public mpak registry, the default of the url setting.
 const PublicURL = "https://registry.mpak.dev"
 
-// Registry asks an mpak registry. It serves after Configure. Its settings are webclient.Settings:
-// url, token, allowPrivateNetwork and timeout.
+// Settings are the registry's settings: url, token, allowPrivateNetwork and timeout.
+type Settings = webclient.Settings
+
+// Registry asks an mpak registry. It serves after Configure.
 type Registry struct {
 	client *webclient.Client
 }

@@ -46,9 +46,9 @@ func bytesAreTrue(ctx context.Context, r registry.Registry) error {
 		case err != nil:
 			return err
 		case p.SHA256 != "" && sum != strings.ToLower(p.SHA256):
-			return fmt.Errorf("Resolve promised the sha256 %s; the %d bytes of Fetch have %s", p.SHA256, size, sum)
+			return fmt.Errorf("the sha256 must be %s, as Resolve promised; the %d bytes of Fetch have %s", p.SHA256, size, sum)
 		case p.Size > 0 && size != p.Size:
-			return fmt.Errorf("Resolve promised %d bytes; Fetch gave %d", p.Size, size)
+			return fmt.Errorf("the size must be %d bytes, as Resolve promised; Fetch gave %d", p.Size, size)
 		}
 		return nil
 	})
@@ -62,7 +62,7 @@ func fetchesTheSame(ctx context.Context, r registry.Registry) error {
 		}
 		second, _, err := fetch(ctx, r, p)
 		if err == nil && first != second {
-			return errors.New("Fetch must give the same bytes each time; the second time it gave others")
+			return errors.New("the same package must be the same bytes each time; the second time Fetch gave others")
 		}
 		return err
 	})
@@ -106,7 +106,7 @@ func givesUp(ctx context.Context, r registry.Registry) error {
 			return fmt.Errorf("a bundle has at least one byte; reading it failed: %w", err)
 		}
 		if err := body.Close(); err != nil {
-			return fmt.Errorf("Close of a download that is not over failed: %w", err)
+			return fmt.Errorf("a download that is not over could not be closed: %w", err)
 		}
 		if _, _, err := fetch(ctx, r, p); err != nil {
 			return fmt.Errorf("after a download was given up: %w", err)

@@ -69,7 +69,7 @@ func latestIsLatest(ctx context.Context, r registry.Registry) error {
 	found, err := resolved(ctx, r)
 	for _, p := range found {
 		if p.pkg.Version != p.entry.Version {
-			return fmt.Errorf("Resolve of %s without a version must name the latest, which a search said is %q; it named %q", p.entry.Name, p.entry.Version, p.pkg.Version)
+			return fmt.Errorf("without a version, %s must resolve to the latest, which a search said is %q; it resolved to %q", p.entry.Name, p.entry.Version, p.pkg.Version)
 		}
 	}
 	return err
@@ -80,7 +80,7 @@ func again(ctx context.Context, r registry.Registry, look func(first, second reg
 	return each(ctx, r, func(first registry.Package) error {
 		second, err := r.Resolve(ctx, ref(first.Name, first.Version))
 		if err != nil {
-			return fmt.Errorf("Resolve of the version %q, which Resolve itself named, failed: %w", first.Version, err)
+			return fmt.Errorf("the version %q, which Resolve itself named, could not be resolved: %w", first.Version, err)
 		}
 		return look(first, second)
 	})
@@ -89,7 +89,7 @@ func again(ctx context.Context, r registry.Registry, look func(first, second reg
 func keepsVersion(ctx context.Context, r registry.Registry) error {
 	return again(ctx, r, func(first, second registry.Package) error {
 		if !exact.MatchString(second.Version) || second.Version != first.Version {
-			return fmt.Errorf("Resolve of the version %q must name exactly that; it named %q", first.Version, second.Version)
+			return fmt.Errorf("the version %q, asked for, must come back exactly; %q did", first.Version, second.Version)
 		}
 		return nil
 	})
@@ -99,7 +99,7 @@ func resolvesTheSame(ctx context.Context, r registry.Registry) error {
 	return again(ctx, r, func(first, second registry.Package) error {
 		second.Version = first.Version
 		if !reflect.DeepEqual(first, second) {
-			return fmt.Errorf("Resolve must give the same package for the same name and version; it gave\n  %+v\nand then\n  %+v", first, second)
+			return fmt.Errorf("the same name and version must resolve to the same package; they did to\n  %+v\nand then to\n  %+v", first, second)
 		}
 		return nil
 	})

@@ -50,13 +50,13 @@ func resolved(ctx context.Context, r registry.Registry) (found []pair, err error
 		switch {
 		case errors.Is(err, plugins.ErrNotFound):
 		case err != nil:
-			return nil, fmt.Errorf("Resolve of %s, which a search found, failed: %w", e.Name, err)
+			return nil, fmt.Errorf("what a search found, %s, could not be resolved: %w", e.Name, err)
 		default:
 			found = append(found, pair{e, pkg})
 		}
 	}
 	if len(found) == 0 {
-		return nil, fmt.Errorf("Resolve must find at least one of the %d bundles that a search found; it found none for %s/%s", len(all), runtime.GOOS, runtime.GOARCH)
+		return nil, fmt.Errorf("at least one of the %d bundles that a search found must resolve; none did for %s/%s", len(all), runtime.GOOS, runtime.GOARCH)
 	}
 	return found, nil
 }
@@ -78,9 +78,16 @@ func each(ctx context.Context, r registry.Registry, look func(registry.Package) 
 }
 
 // mustBe asks for one of the errors of the contract.
-func mustBe(err, want error, what string) error {
-	if !errors.Is(err, want) {
-		return fmt.Errorf("%s must return the error %q of the contract; it returned %q", what, want, fmt.Sprint(err))
+func mustBe(got, want error, what string) error {
+	if !errors.Is(got, want) {
+		return fmt.Errorf("%s must return the error %q of the contract; it returned %q", what, message(want), message(got))
 	}
 	return nil
+}
+
+func message(err error) string {
+	if err == nil {
+		return "none"
+	}
+	return err.Error()
 }
