@@ -69,8 +69,6 @@ type Endpoint struct {
 	hub    *hub
 	papers *papers
 
-	streams *stream.Streams
-
 	root    context.Context // the parent of every call's context; ends with Close
 	stop    context.CancelFunc
 	flushed chan struct{} // closed when the write-behind has stopped
@@ -90,7 +88,7 @@ func New(o Options) *Endpoint {
 	if o.Streams == nil {
 		o.Streams = stream.New(o.Logger)
 	}
-	e := &Endpoint{o: o, log: o.Logger, site: newSite(o), streams: o.Streams, flushed: make(chan struct{})}
+	e := &Endpoint{o: o, log: o.Logger, site: newSite(o), flushed: make(chan struct{})}
 	e.root, e.stop = context.WithCancel(context.Background())
 	e.server = e.newServer()
 	e.live = newSessions(o.MaxSessions)
@@ -105,7 +103,7 @@ func New(o Options) *Endpoint {
 }
 
 // Mount registers /mcp and the discovery documents (spec 4.10, 4.11). Headers that outer
-// middleware sets, before or after the handler, are sent with every answer, streams included.
+// middleware set before the handler are sent with every answer, streams included.
 func (e *Endpoint) Mount(r fiber.Router) {
 	r.All("/mcp", e.serve)
 	r.Get("/.well-known/oauth-protected-resource", e.protectedResource(""))

@@ -54,7 +54,7 @@ func (e *Endpoint) serve(c *fiber.Ctx) error {
 	case fiber.MethodGet:
 		return e.get(c, caller)
 	default:
-		return e.remove(c, caller)
+		return e.delete(c, caller)
 	}
 }
 

@@ -4,12 +4,10 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/json"
-	"net/http"
+	"strings"
 	"time"
 
 	"github.com/gofiber/fiber/v2"
-	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
-	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/ropewalk/ropewalk/core"
 	"github.com/ropewalk/ropewalk/plugins/sessionstore"
@@ -33,7 +31,7 @@ func (e *Endpoint) initialize(c *fiber.Ctx, caller core.Caller, m message) error
 		e.live.release()
 		return sendJSON(c, fiber.StatusOK, answer)
 	}
-	c.Set(headerSession, s.record.ID)
+	c.Set(headerSession, s.wire.id)
 	c.Set(fiber.HeaderCacheControl, "no-cache, no-transform")
 	return sendJSON(c, fiber.StatusOK, answer)
 }
@@ -55,12 +53,9 @@ func (e *Endpoint) open(caller core.Caller, m message) (*session, []byte, error)
 		return nil, nil, err
 	}
 	k := &call{id: m.id, caller: caller, params: m.params, out: newExchange(1, false)}
-	s.begin([]*call{k})
-	s.wire.put(&jsonrpc.Request{ID: number(k.number), Method: m.method, Params: m.params,
-		Extra: &mcp.RequestExtra{Header: http.Header{key: {keyOf(k.number)}}}})
-	k.out.ready()
-	frames, _ := k.out.take()
-	answer := frames[0]
+	_ = s.begin([]*call{k}) // the first call of a session is never refused
+	s.wire.put(s.incoming(m, k))
+	answer := k.out.rest()[0]
 	if !s.negotiated(answer, m.params) {
 		s.end()
 		return nil, answer, nil
@@ -107,8 +102,16 @@ func (s *session) negotiated(answer, params json.RawMessage) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.record.ProtocolVersion = result.Result.ProtocolVersion
-	s.record.ClientInfo = sessionstore.ClientInfo{Name: asked.ClientInfo.Name, Version: asked.ClientInfo.Version}
+	s.record.ClientInfo = sessionstore.ClientInfo{Name: clip(asked.ClientInfo.Name), Version: clip(asked.ClientInfo.Version)}
 	return true
+}
+
+// clip keeps records small: a client may call itself anything.
+func clip(text string) string {
+	if len(text) > 200 {
+		text = strings.ToValidUTF8(text[:200], "")
+	}
+	return text
 }
 
 // arm starts the idle clock and the watch on the workspace's tools.

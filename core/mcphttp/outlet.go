@@ -62,12 +62,14 @@ func (s *session) start(out *outlet) bool {
 	return out.running
 }
 
-// leave frees the place.
+// leave frees the place. What the client was not told any more, the next stream tells.
 func (s *session) leave(out *outlet) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.outlet == out {
 		s.outlet = nil
+		unsent, _ := out.take()
+		s.missed = len(unsent) > 0
 	}
 	close(out.over)
 }

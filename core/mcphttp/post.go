@@ -2,7 +2,6 @@ package mcphttp
 
 import (
 	"encoding/json"
-	"fmt"
 	"mime"
 	"net/http"
 	"slices"
@@ -121,14 +120,13 @@ func (e *Endpoint) deliver(c *fiber.Ctx, s *session, caller core.Caller, message
 	if f := e.begin(s, calls); f != nil {
 		return f.send(c)
 	}
-	next := 0
+	unsent := calls
 	for _, m := range messages {
-		n := int64(0)
+		var k *call
 		if m.isCall() {
-			n = calls[next].number
-			next++
+			k, unsent = unsent[0], unsent[1:]
 		}
-		if msg := s.incoming(m, n); msg != nil && !s.wire.put(msg) && len(calls) == 0 {
+		if msg := s.incoming(m, k); msg != nil && !s.wire.put(msg) && len(calls) == 0 {
 			return sessionNotFound(reasonNotFound).send(c)
 		}
 	}
@@ -144,28 +142,24 @@ func (e *Endpoint) begin(s *session, calls []*call) *fault {
 	if !e.live.begin(len(calls)) {
 		return shuttingDown()
 	}
-	duplicate, ok := s.begin(calls)
-	if ok {
-		return nil
+	f := s.begin(calls)
+	if f != nil {
+		e.live.finish(len(calls))
 	}
-	e.live.finish(len(calls))
-	if duplicate != nil {
-		return badRequest(jsonrpc.CodeInvalidRequest, fmt.Sprintf("a request with id %s is already in flight", duplicate.id)).of(duplicate.id)
-	}
-	return sessionNotFound(reasonNotFound)
+	return f
 }
 
-// incoming turns a message into what the SDK reads, nil when there is nothing to tell it. A
-// cancellation names the client's id, which the SDK does not know.
-func (s *session) incoming(m message, n int64) jsonrpc.Message {
+// incoming turns a message into what the SDK reads, nil when there is nothing to tell it; k is the
+// call of a request. A cancellation names the client's id, which the SDK does not know.
+func (s *session) incoming(m message, k *call) jsonrpc.Message {
 	if m.isResponse() {
 		return nil // the server asks its clients nothing, so nothing waits for an answer
 	}
 	req := &jsonrpc.Request{Method: m.method, Params: m.params}
 	switch {
-	case m.isCall():
-		req.ID = number(n)
-		req.Extra = &mcp.RequestExtra{Header: http.Header{key: {keyOf(n)}}}
+	case k != nil:
+		req.ID = number(k.number)
+		req.Extra = &mcp.RequestExtra{Header: http.Header{key: {keyOf(k.number)}}}
 	case m.method == "notifications/cancelled":
 		params, _ := object(m.params)
 		n, ok := s.inFlight(params["requestId"])

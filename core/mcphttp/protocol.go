@@ -26,7 +26,7 @@ func (e *Endpoint) newServer() *mcp.Server {
 	s := mcp.NewServer(&mcp.Implementation{Name: "ropewalk", Title: "Ropewalk", Version: e.o.Version}, &mcp.ServerOptions{
 		Instructions: "Tools of every app installed in this workspace. A tool is named <app>__<tool>; system__search finds tools by what they do.",
 		Capabilities: &mcp.ServerCapabilities{
-			Logging: &mcp.LoggingCapabilities{},
+			Logging: &mcp.LoggingCapabilities{}, //nolint:staticcheck // deprecated in a revision that has no sessions
 			Tools:   &mcp.ToolCapabilities{ListChanged: true},
 		},
 		SupportedProtocolVersions: revisions(),

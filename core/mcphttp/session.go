@@ -3,15 +3,21 @@ package mcphttp
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"strconv"
 	"sync"
 	"time"
 
+	"github.com/gofiber/fiber/v2"
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 
 	"github.com/ropewalk/ropewalk/core"
 	"github.com/ropewalk/ropewalk/plugins/sessionstore"
 )
+
+// maxInFlight is how many requests of a session may be in flight. A client that leaves does not
+// end its calls, so connections alone do not bound them.
+const maxInFlight = 1000
 
 // session is one MCP session of this process: who may use it, what is in flight, and where
 // messages of the server's own go.
@@ -21,12 +27,12 @@ type session struct {
 	count func(calls int) // tells the set that calls ended
 
 	mu      sync.Mutex
-	record  sessionstore.Record // ID never changes
-	calls   map[int64]*call     // in flight, by the id the SDK sees
-	byID    map[string]int64    // the same by the id the client wrote
-	last    int64               // the last id given out
-	outlet  *outlet             // the GET stream; nil when none is open
-	missed  bool                // a list change found no GET stream
+	record  sessionstore.Record
+	calls   map[int64]*call  // in flight, by the id the SDK sees
+	byID    map[string]int64 // the same by the id the client wrote
+	last    int64            // the last id given out
+	outlet  *outlet          // the GET stream; nil when none is open
+	missed  bool             // a list change found no GET stream
 	idle    *time.Timer
 	expired bool // the idle time is over; nothing new starts
 	closed  bool
@@ -47,13 +53,6 @@ type call struct {
 func number(n int64) jsonrpc.ID {
 	id, _ := jsonrpc.MakeID(float64(n)) // exact below 2^53; never fails for a float64
 	return id
-}
-
-// belongsTo reports whether c may use the session: the same identity in the same workspace.
-func (s *session) belongsTo(c core.Caller) bool { return owns(s.snapshot(), c) }
-
-func owns(rec sessionstore.Record, c core.Caller) bool {
-	return rec.Subject == c.Subject && rec.Issuer == c.Issuer && rec.WorkspaceID == c.Workspace.ID
 }
 
 func (s *session) snapshot() sessionstore.Record {
@@ -97,22 +96,25 @@ func (s *session) expire(ttl time.Duration) bool {
 }
 
 // begin registers the calls of one POST, all or none: a duplicate of an id in flight is refused.
-func (s *session) begin(calls []*call) (duplicate *call, ok bool) {
+func (s *session) begin(calls []*call) *fault {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed || s.expired {
-		return nil, false
+		return sessionNotFound(reasonNotFound)
+	}
+	if len(s.calls)+len(calls) > maxInFlight {
+		return busy(fiber.StatusTooManyRequests, "too many requests of this session are in flight", time.Second)
 	}
 	for i, c := range calls {
 		if _, taken := s.byID[string(c.id)]; taken {
 			s.forget(calls[:i])
-			return c, false
+			return badRequest(jsonrpc.CodeInvalidRequest, fmt.Sprintf("a request with id %s is already in flight", c.id)).of(c.id)
 		}
 		s.last++
 		c.number = s.last
 		s.calls[c.number], s.byID[string(c.id)] = c, c.number
 	}
-	return nil, true
+	return nil
 }
 
 func (s *session) forget(calls []*call) {

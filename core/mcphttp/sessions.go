@@ -65,7 +65,7 @@ func (l *sessions) add(s *session) bool {
 	if l.refusing {
 		return false
 	}
-	l.live[s.record.ID] = s
+	l.live[s.wire.id] = s
 	return true
 }
 
@@ -73,10 +73,10 @@ func (l *sessions) add(s *session) bool {
 func (l *sessions) remove(s *session) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.live[s.record.ID] != s {
+	if l.live[s.wire.id] != s {
 		return false
 	}
-	delete(l.live, s.record.ID)
+	delete(l.live, s.wire.id)
 	l.places--
 	return true
 }

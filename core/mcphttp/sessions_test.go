@@ -420,6 +420,38 @@ func TestUseStoreTakesTheLiveSessionsAlong(t *testing.T) {
 	}
 }
 
+func TestTheRequestsInFlightOfASessionAreBounded(t *testing.T) {
+	r := start(t, nil)
+	w := r.join(alice)
+	var calls []*call
+	for i := range maxInFlight {
+		calls = append(calls, &call{id: fmt.Appendf(nil, "%d", i), out: newExchange(1, false)})
+	}
+	s := r.endpoint.live.all()[0]
+	if f := r.endpoint.begin(s, calls); f != nil {
+		t.Fatal(f.message)
+	}
+	if resp, body := r.say("POST", w, callBody("one more", "demo__echo", "{}")); resp.StatusCode != 429 || resp.Header.Get("Retry-After") == "" {
+		t.Errorf("%d %s", resp.StatusCode, body)
+	}
+	s.answer(calls[0].number, func(id json.RawMessage) []byte { return id })
+	if resp, body := r.say("POST", w, callBody("one more", "demo__echo", "{}")); resp.StatusCode != 200 {
+		t.Errorf("%d %s", resp.StatusCode, body)
+	}
+	for _, k := range calls[1:] {
+		s.answer(k.number, func(id json.RawMessage) []byte { return id })
+	}
+}
+
+func TestARecordStaysSmallWhateverTheClientCallsItself(t *testing.T) {
+	r := start(t, nil)
+	resp, _ := r.say("POST", alice, strings.ReplaceAll(hello("2025-11-25"), "probe", strings.Repeat("é", 10000)))
+	rec, err := r.store.Get(t.Context(), resp.Header.Get("Mcp-Session-Id"))
+	if err != nil || rec.ClientInfo.Name != strings.Repeat("é", 100) {
+		t.Errorf("%d bytes, %v", len(rec.ClientInfo.Name), err)
+	}
+}
+
 func TestCloseLetsCallsFinishAndRefusesNewOnes(t *testing.T) {
 	r := start(t, nil)
 	w := r.join(alice)

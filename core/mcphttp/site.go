@@ -102,9 +102,10 @@ func (s site) originAllowed(c *fiber.Ctx, host string) bool {
 // hostname splits the port off a Host value and refuses what no host can be: the value is echoed
 // in headers and documents.
 func hostname(host string) (string, bool) {
-	name, port := host, ""
+	name := host
 	if i := strings.LastIndexByte(host, ':'); i >= 0 && !strings.HasSuffix(host, "]") {
-		name, port = host[:i], host[i+1:]
+		port := host[i+1:]
+		name = host[:i]
 		if port == "" || strings.Trim(port, "0123456789") != "" {
 			return "", false
 		}

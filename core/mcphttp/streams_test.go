@@ -3,12 +3,14 @@ package mcphttp
 import (
 	"bufio"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"runtime"
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 )
 
@@ -142,6 +144,7 @@ func (e *Endpoint) listening() []*session {
 }
 
 func TestAReaderThatStallsIsCutAndNobodyWaitsForIt(t *testing.T) {
+	t.Parallel()
 	r := start(t, nil)
 	w := r.join(alice)
 	conn := r.dial()
@@ -168,6 +171,78 @@ func TestAReaderThatStallsIsCutAndNobodyWaitsForIt(t *testing.T) {
 	}
 	again, _ := r.listen(w)
 	again.Body.Close()
+}
+
+func TestAReaderThatStallsOnItsAnswerIsCut(t *testing.T) {
+	t.Parallel()
+	r := start(t, nil)
+	w := r.join(alice)
+	conn := r.dial()
+	defer conn.Close()
+	_ = conn.(*net.TCPConn).SetReadBuffer(4096)
+	fmt.Fprint(conn, r.raw("POST", w, callBody(1, "demo__wait", "{}")))
+	<-r.hall.started
+	out := r.endpoint.live.all()[0].call(2).out
+	begin := time.Now()
+	frame := []byte(`"` + strings.Repeat("x", 64<<10) + `"`)
+	for range 200 {
+		out.notify(frame)
+	}
+	if took := time.Since(begin); took > time.Second {
+		t.Errorf("the emitter waited %v", took)
+	}
+	ended := func() bool {
+		out.mu.Lock()
+		defer out.mu.Unlock()
+		return out.closed
+	}
+	for !ended() {
+		if time.Since(begin) > 12*time.Second {
+			t.Fatal("not cut after 10 s")
+		}
+		<-time.After(50 * time.Millisecond)
+	}
+	close(r.hall.release)
+	if err := <-r.hall.ended; err != nil {
+		t.Errorf("the tool was cancelled: %v", err)
+	}
+}
+
+func TestASilentAnswerKeepsItsConnectionOpen(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		here, there := net.Pipe()
+		defer there.Close()
+		q := newQueue()
+		r := newReply(q, here)
+		defer r.Close()
+		begin, p := time.Now(), make([]byte, 64)
+		n, err := r.Read(p)
+		if err != nil || string(p[:n]) != ":\n\n" || time.Since(begin) != keepAlive {
+			t.Errorf("%q %v after %v", p[:n], err, time.Since(begin))
+		}
+		q.push([]byte("{\"a\":\r\n1}"))
+		q.close()
+		text, err := io.ReadAll(r)
+		if err != nil || string(text) != "event: message\ndata: {\"a\":  1}\n\n" {
+			t.Errorf("%q %v", text, err)
+		}
+	})
+}
+
+func TestAChangeThatAStreamCouldNotTellIsToldByTheNext(t *testing.T) {
+	s := &session{}
+	first := s.claim()
+	s.listChanged()
+	s.leave(first)
+	second := s.claim()
+	frames, _ := second.take()
+	if len(frames) != 1 || string(frames[0]) != changedText {
+		t.Errorf("%q", frames)
+	}
+	s.leave(second)
+	if frames, _ := s.claim().take(); len(frames) != 0 {
+		t.Errorf("told twice: %q", frames)
+	}
 }
 
 // Alice and Bob call at the same time, in two workspaces, over shared connections. Each answer and
