@@ -225,9 +225,9 @@ func TestACancelledCallIsToldAndItsAnswerIgnored(t *testing.T) {
 
 func TestTheEndOfABundleEndsItsCalls(t *testing.T) {
 	l, p := dial(t, FrameOptions{}, Options{})
-	answered, lost := begin(t, l, `{}`, nil), (<-chan outcome)(nil)
+	answered := begin(t, l, `{}`, nil)
 	m := p.read()
-	lost = begin(t, l, `{}`, nil)
+	lost := begin(t, l, `{}`, nil)
 	p.read()
 	p.answer(m, `"the last word"`)
 	p.end()
@@ -294,6 +294,7 @@ func TestABundleThatStopsReadingIsGivenUp(t *testing.T) {
 			t.Fatal(err)
 		}
 		l := &Link{o: Options{MaxCalls: 10}, log: quiet(), calls: map[int64]*call{}, done: make(chan struct{}), conn: conn, out: conn.(*stdioConn)}
+		l.life, l.stop = context.WithCancel(t.Context())
 		l.nextID.Store(firstID)
 		tap := &stdioTap{stdioConn: conn.(*stdioConn), l: l, gate: newGate()}
 		go func() { _, _ = tap.Read(t.Context()) }()

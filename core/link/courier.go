@@ -180,7 +180,7 @@ type limited struct {
 // receiveJSON reads the answer to one call, so that one that is too large or no message fails that
 // call and not, as the SDK would have it, the session.
 func (c *courier) receiveJSON(r *http.Request, resp *http.Response) (*http.Response, error) {
-	defer resp.Body.Close()
+	defer func() { _ = resp.Body.Close() }()
 	data, err := readUpTo(resp.Body, c.limit+1)
 	if err != nil {
 		return nil, c.explain(r.Context(), r, err)
@@ -239,7 +239,7 @@ func idOf(r *http.Request) string {
 	if err != nil {
 		return "null"
 	}
-	defer sent.Close()
+	defer func() { _ = sent.Close() }()
 	data, err := io.ReadAll(sent)
 	if err != nil {
 		return "null"

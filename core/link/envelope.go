@@ -48,6 +48,7 @@ func (e *envelope) id() jsonrpc.ID {
 		id, _ = jsonrpc.MakeID(float64(e.number))
 	case idText:
 		id, _ = jsonrpc.MakeID(e.text)
+	case idAbsent, idNull:
 	}
 	return id
 }

@@ -34,6 +34,8 @@ type Link struct {
 	asked   map[any]context.CancelFunc
 	closing bool
 
+	life context.Context // ends when done is closed
+	stop context.CancelFunc
 	done chan struct{}
 	err  error // set before done is closed
 }
@@ -41,6 +43,7 @@ type Link struct {
 // Open connects over t and performs the handshake, bounded by ctx alone. Afterwards ctx is not used.
 func Open(ctx context.Context, t mcp.Transport, o Options) (*Link, error) {
 	l := &Link{o: o, log: o.Logger, calls: map[int64]*call{}, asked: map[any]context.CancelFunc{}, done: make(chan struct{})}
+	l.life, l.stop = context.WithCancel(context.WithoutCancel(ctx))
 	if l.log == nil {
 		l.log = hclog.NewNullLogger()
 	}
@@ -82,12 +85,12 @@ func clientCapabilities(raw json.RawMessage) (*mcp.ClientCapabilities, error) {
 		return nil, fmt.Errorf("client capabilities: %w", err)
 	}
 	var roots struct {
-		Roots *mcp.RootCapabilities `json:"roots"`
+		Roots *mcp.RootCapabilities `json:"roots"` //nolint:staticcheck // bundles of older revisions still ask for roots
 	}
 	if err := json.Unmarshal(raw, &roots); err != nil {
 		return nil, fmt.Errorf("client capabilities: %w", err)
 	}
-	capabilities.RootsV2 = roots.Roots
+	capabilities.RootsV2 = roots.Roots //nolint:staticcheck // as above
 	return capabilities, nil
 }
 
@@ -168,6 +171,12 @@ func (l *Link) Close() error {
 	return err
 }
 
+// drop declares the link dead and closes the connection without waiting for it.
+func (l *Link) drop(cause error) {
+	l.fail(cause)
+	go func() { _ = l.conn.Close() }()
+}
+
 // fail declares the link dead, once.
 func (l *Link) fail(cause error) {
 	l.mu.Lock()
@@ -177,8 +186,6 @@ func (l *Link) fail(cause error) {
 	}
 	l.closing = true
 	l.err = fmt.Errorf("%w: %w", ErrClosed, scrub(cause))
-	for _, cancel := range l.asked {
-		cancel()
-	}
 	close(l.done)
+	l.stop()
 }

@@ -70,11 +70,10 @@ func (s *listener) once(ctx context.Context) (again bool, wait time.Duration) {
 		remote, ok := errors.AsType[*RemoteError](err)
 		return !ok || remote.Status == 0, 0
 	}
-	defer resp.Body.Close()
+	defer func() { _ = resp.Body.Close() }()
 	switch {
 	case resp.StatusCode == http.StatusNotFound && s.opened:
-		s.l.fail(errSessionGone)
-		go s.l.conn.Close()
+		s.l.drop(errSessionGone)
 		return false, 0
 	case resp.StatusCode == http.StatusTooManyRequests || resp.StatusCode >= 500:
 		return true, 0
@@ -82,7 +81,7 @@ func (s *listener) once(ctx context.Context) (again bool, wait time.Duration) {
 		return false, 0
 	}
 	s.opened = true
-	return true, s.read(newEvents(resp.Body, s.conn.courier.limit+maxErrorBody))
+	return true, s.read(newEvents(resp.Body, s.conn.courier.limit+maxErrorBody)) //nolint:contextcheck // what arrives lives as long as the link
 }
 
 func (s *listener) read(in *events) (wait time.Duration) {

@@ -126,8 +126,7 @@ func (t *messageTap) cancelled(ctx context.Context, id int64, reason string) {
 func (l *Link) unsent(c *call, err error) {
 	remote, ok := errors.AsType[*RemoteError](err)
 	if ok && remote.Down || errors.Is(err, mcp.ErrSessionMissing) {
-		l.fail(err)
-		go l.conn.Close()
+		l.drop(err)
 		c.finish(answer{err: l.Err()})
 		return
 	}

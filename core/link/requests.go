@@ -17,7 +17,7 @@ func (l *Link) routeRequest(e *envelope) bool {
 		return false
 	}
 	id := e.id()
-	ctx, cancel := context.WithCancel(context.Background())
+	ctx, cancel := context.WithCancel(l.life)
 	if !l.admit(id.Raw(), cancel) {
 		cancel()
 		l.strays.add("more requests at once than are answered")

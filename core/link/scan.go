@@ -277,8 +277,7 @@ func (s *scanner) escape() bool {
 		return true
 	case 'u':
 		for range 4 {
-			c := s.peek()
-			if !('0' <= c && c <= '9' || 'a' <= c && c <= 'f' || 'A' <= c && c <= 'F') {
+			if !hexDigit(s.peek()) {
 				return false
 			}
 			s.pos++
@@ -286,6 +285,10 @@ func (s *scanner) escape() bool {
 		return true
 	}
 	return false
+}
+
+func hexDigit(c byte) bool {
+	return '0' <= c && c <= '9' || 'a' <= c && c <= 'f' || 'A' <= c && c <= 'F'
 }
 
 const (

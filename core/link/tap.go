@@ -25,7 +25,7 @@ func (t tapped) Connect(ctx context.Context) (mcp.Connection, error) {
 		t.l.out = stdio
 		return &stdioTap{stdioConn: stdio, l: t.l, gate: newGate()}, nil
 	}
-	return newMessageTap(t.l, conn), nil
+	return newMessageTap(t.l, conn), nil //nolint:contextcheck // ctx is the handshake's; the tap lives as long as the link
 }
 
 // stdioTap gives the SDK a bundle's requests and the answers to its own calls.
@@ -49,7 +49,7 @@ func (t *stdioTap) Read(context.Context) (jsonrpc.Message, error) {
 			}
 			continue
 		}
-		if t.l.route(&f.envelope, f.owned) {
+		if t.l.route(&f.envelope, f.owned) { //nolint:contextcheck // what arrives lives as long as the link
 			continue
 		}
 		msg, err := jsonrpc.DecodeMessage(f.data)

@@ -38,7 +38,7 @@ func bundle(kind string, args []string) int {
 	case "echo":
 		_, _ = io.Copy(os.Stdout, os.Stdin)
 	case "env":
-		fmt.Println(strings.Join(os.Environ(), "\n"))
+		fmt.Println(strings.Join(syscall.Environ(), "\n"))
 		dir, _ := os.Getwd()
 		fmt.Println("dir=" + dir)
 	case "args":
@@ -53,17 +53,17 @@ func bundle(kind string, args []string) int {
 	case "complain":
 		fmt.Fprintln(os.Stderr, "something is wrong")
 	case "sleep":
-		time.Sleep(time.Minute)
+		<-time.After(time.Minute)
 	case "deaf":
 		signal.Ignore(syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP)
-		time.Sleep(time.Minute)
+		<-time.After(time.Minute)
 	case "polite":
 		return polite()
 	case "daemonize": // the second half of a double fork
 		launch(true, "sleep", args...)
 	case "tree":
 		tree(args[0])
-		time.Sleep(time.Minute)
+		<-time.After(time.Minute)
 	case "leave": // a program that ends and leaves its tree behind
 		tree(args[0])
 	case "server":
@@ -116,7 +116,7 @@ func serve(mark, n string) {
 		awaitLine(p.Stdout(), "ready")
 	}
 	fmt.Println("ready")
-	time.Sleep(time.Minute)
+	<-time.After(time.Minute)
 }
 
 func command(kind string, args ...string) process.Command {

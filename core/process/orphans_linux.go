@@ -35,7 +35,7 @@ func sweepOrphans() {
 	if !adopting() {
 		return
 	}
-	for until := time.Now().Add(sweepLimit); time.Now().Before(until); time.Sleep(killPause) {
+	for until := time.Now().Add(sweepLimit); time.Now().Before(until); <-time.After(killPause) {
 		left := false
 		for _, p := range processes() {
 			if p.parent != os.Getpid() || p.name == shimName || !p.zombie && isSelf(p.pid) {

@@ -124,20 +124,17 @@ func (p *Process) supervise() {
 }
 
 // parseExit reads the shim's word on how the program ended; nil is status 0.
-func parseExit(word string) (*ExitError, bool) {
+func parseExit(word string) (exit *ExitError, ok bool) {
 	rest, ok := strings.CutPrefix(strings.TrimSpace(word), "exited ")
 	if !ok {
 		return nil, false
 	}
 	code, signal, _ := strings.Cut(rest, " ")
 	n, err := strconv.Atoi(code)
-	if err != nil {
-		return nil, false
+	if err == nil && (n != 0 || signal != "") {
+		exit = &ExitError{Code: n, Signal: signal}
 	}
-	if n == 0 && signal == "" {
-		return nil, true
-	}
-	return &ExitError{Code: n, Signal: signal}, true
+	return exit, err == nil
 }
 
 // Stdin is the program's standard input.

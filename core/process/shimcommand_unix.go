@@ -50,6 +50,7 @@ func shimCommand(c Command) (*exec.Cmd, *lifeLine, error) {
 	if c.Verified != nil {
 		how = byDescriptor
 	}
+	//nolint:noctx // the life line ends it, with the whole tree; a context would end the shim alone
 	cmd := exec.Command(selfPath(), append([]string{ShimArg, how, c.Path}, c.Args...)...)
 	cmd.Args[0] = os.Args[0]
 	cmd.Env = append(make([]string, 0, len(c.Env)+8), c.Env...) // never nil: nil would inherit

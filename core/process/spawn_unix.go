@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"os/exec"
 	"syscall"
 )
@@ -14,18 +13,15 @@ import (
 // spawn executes the program in a process group of its own, on the shim's own standard streams.
 func (s *shim) spawn(byFD bool, path string, argv []string) error {
 	files := []uintptr{0, 1, 2}
-	target := path
+	target, err := exec.LookPath(path)
 	if byFD {
 		// Not closed on exec: a script's interpreter opens it again.
-		target, files = descriptorPath(len(files), path), append(files, verifiedFD)
-	} else {
-		found, err := exec.LookPath(path)
-		if err != nil {
-			return explain(path, err)
-		}
-		target = found
+		target, files, err = descriptorPath(len(files), path), append(files, verifiedFD), nil
 	}
-	pid, err := syscall.ForkExec(target, argv, &syscall.ProcAttr{Env: os.Environ(), Files: files, Sys: childAttributes()})
+	if err != nil {
+		return explain(path, err)
+	}
+	pid, err := syscall.ForkExec(target, argv, &syscall.ProcAttr{Env: syscall.Environ(), Files: files, Sys: childAttributes()})
 	if byFD {
 		_ = syscall.Close(verifiedFD)
 	}

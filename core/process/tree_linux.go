@@ -57,7 +57,7 @@ func processes() []proc {
 	if err != nil {
 		return nil
 	}
-	defer dir.Close()
+	defer func() { _ = dir.Close() }()
 	names, _ := dir.Readdirnames(-1)
 	table := make([]proc, 0, len(names))
 	for _, name := range names {
