@@ -10,10 +10,10 @@ import (
 // it does not have. io.Closer is one more: Close is called once, after the last call has ended,
 // and has about two seconds.
 
-// Configurer is an implementation that takes settings. Configure is called exactly once, before
-// any method of the contract, and makes the implementation ready. Wrong settings are a
-// *ConfigError, which Config.Decode makes; a backend that must be there and is away is
-// ErrUnavailable. The context is that of the call: it ends when Configure returns.
+// Configurer is an implementation that takes settings. Configure comes before any method of the
+// contract and makes the implementation ready; after it succeeded it never comes again, after it
+// failed it may. Wrong settings are a *ConfigError, which Config.Decode makes; a backend that must
+// be there and is away is ErrUnavailable. The context ends when Configure returns.
 type Configurer interface {
 	Configure(ctx context.Context, c Config) error
 }

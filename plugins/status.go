@@ -42,6 +42,7 @@ func ToStatus(err error) error {
 				return status.Error(row.code, s.Message())
 			}
 		}
+		return status.Error(codes.Internal, s.Message())
 	}
 	return status.Error(codes.Internal, err.Error())
 }

@@ -68,8 +68,9 @@ const (
 //
 // For semantics around ctx use and closing/ending streaming RPCs, please refer to https://pkg.go.dev/google.golang.org/grpc/?tab=doc#ClientConn.NewStream.
 //
-// PluginService is served by every plugin. The server calls Info first, then Configure exactly
-// once, and the service of the kind only after Configure was accepted.
+// PluginService is served by every plugin. The server calls Info first, then Configure, and the
+// service of the kind only after Configure was accepted. After it was accepted, Configure is not
+// called again: other settings are for another process.
 type PluginServiceClient interface {
 	// Info says who the plugin is. It answers before Configure was called, asks no backend, and
 	// always gives the same answer.
@@ -127,8 +128,9 @@ func (c *pluginServiceClient) Validate(ctx context.Context, in *ValidateRequest,
 // All implementations must embed UnimplementedPluginServiceServer
 // for forward compatibility.
 //
-// PluginService is served by every plugin. The server calls Info first, then Configure exactly
-// once, and the service of the kind only after Configure was accepted.
+// PluginService is served by every plugin. The server calls Info first, then Configure, and the
+// service of the kind only after Configure was accepted. After it was accepted, Configure is not
+// called again: other settings are for another process.
 type PluginServiceServer interface {
 	// Info says who the plugin is. It answers before Configure was called, asks no backend, and
 	// always gives the same answer.
