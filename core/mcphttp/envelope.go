@@ -18,11 +18,13 @@ const (
 // message is one JSON-RPC message, taken apart once. Everything behind this file works on these
 // parts, never on the body again, so no two layers can read a body differently.
 type message struct {
-	id      json.RawMessage // as written; nil when absent
-	method  string          // "" for a response
-	params  json.RawMessage // nil when absent
-	payload json.RawMessage // a response's result or error, as written
-	failed  bool            // a response that carries an error
+	id       json.RawMessage            // as written; nil when absent
+	method   string                     // "" for a response
+	params   json.RawMessage            // nil when absent
+	fields   map[string]json.RawMessage // of params, as written
+	progress bool                       // params._meta holds a progress token
+	payload  json.RawMessage            // a response's result or error, as written
+	failed   bool                       // a response that carries an error
 }
 
 func (m message) isCall() bool     { return m.method != "" && m.id != nil }
@@ -73,7 +75,7 @@ func parseOne(text []byte) (message, *fault) {
 		if json.Unmarshal(method, &m.method) != nil || m.method == "" || result != nil || fails != nil {
 			return message{}, badRequest(jsonrpc.CodeInvalidRequest, "method must be a non-empty string, without result or error")
 		}
-		return m, m.checkRequest()
+		return m, m.readParams()
 	}
 	if m.id == nil || (result == nil) == (fails == nil) {
 		return message{}, badRequest(jsonrpc.CodeInvalidRequest, "a message needs a method, or an id and either result or error")
@@ -85,18 +87,21 @@ func parseOne(text []byte) (message, *fault) {
 	return m, nil
 }
 
-// checkRequest holds params to the same strictness, down to _meta: names of tools and progress
+// readParams holds params to the same strictness, down to _meta: names of tools and progress
 // tokens are decided by them.
-func (m message) checkRequest() *fault {
+func (m *message) readParams() *fault {
 	if m.id == nil && !strings.HasPrefix(m.method, "notifications/") {
 		return badRequest(jsonrpc.CodeInvalidRequest, "a request needs an id")
 	}
 	if m.params == nil {
 		return nil
 	}
-	params, ok := object(m.params, "name", "arguments", "_meta", "uri", "cursor", "requestId")
-	if ok && params["_meta"] != nil {
-		_, ok = object(params["_meta"], "progressToken")
+	fields, ok := object(m.params, "name", "arguments", "_meta", "uri", "cursor", "requestId")
+	m.fields = fields
+	if ok && fields["_meta"] != nil {
+		var meta map[string]json.RawMessage
+		meta, ok = object(fields["_meta"], "progressToken")
+		m.progress = meta["progressToken"] != nil
 	}
 	if !ok {
 		return badRequest(jsonrpc.CodeInvalidRequest, "params and its _meta are JSON objects whose keys come once, in their exact case").of(m.id)

@@ -103,9 +103,8 @@ func agree(t *testing.T, body []byte) {
 	if m.params == nil {
 		return
 	}
-	params, _ := object(m.params)
 	var name any
-	if raw := params["name"]; raw != nil {
+	if raw := m.fields["name"]; raw != nil {
 		if err := json.Unmarshal(raw, &name); err != nil {
 			t.Fatal(err)
 		}

@@ -52,7 +52,7 @@ func (e *Endpoint) open(caller core.Caller, m message) (*session, []byte, error)
 		e.live.finish(1)
 		return nil, nil, err
 	}
-	k := &call{id: m.id, caller: caller, params: m.params, out: newExchange(1, false)}
+	k := &call{message: m, caller: caller, out: newExchange(1, false)}
 	_ = s.begin([]*call{k}) // the first call of a session is never refused
 	s.wire.put(s.incoming(m, k))
 	answer := k.out.rest()[0]

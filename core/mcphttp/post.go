@@ -110,7 +110,7 @@ func (e *Endpoint) deliver(c *fiber.Ctx, s *session, caller core.Caller, message
 	var calls []*call
 	for _, m := range messages {
 		if m.isCall() {
-			calls = append(calls, &call{id: m.id, caller: caller, params: m.params, progress: wantsProgress(m.params)})
+			calls = append(calls, &call{message: m, caller: caller})
 		}
 	}
 	x := newExchange(len(calls), batch)
@@ -161,18 +161,11 @@ func (s *session) incoming(m message, k *call) jsonrpc.Message {
 		req.ID = number(k.number)
 		req.Extra = &mcp.RequestExtra{Header: http.Header{key: {keyOf(k.number)}}}
 	case m.method == "notifications/cancelled":
-		params, _ := object(m.params)
-		n, ok := s.inFlight(params["requestId"])
+		n, ok := s.inFlight(m.fields["requestId"])
 		if !ok {
 			return nil
 		}
 		req.Params = json.RawMessage(`{"requestId":` + keyOf(n) + `}`)
 	}
 	return req
-}
-
-func wantsProgress(params json.RawMessage) bool {
-	fields, _ := object(params)
-	meta, _ := object(fields["_meta"])
-	return meta["progressToken"] != nil
 }

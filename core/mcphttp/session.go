@@ -40,12 +40,10 @@ type session struct {
 
 // call is one request in flight. Its caller is the one of its own HTTP request.
 type call struct {
-	number   int64
-	id       json.RawMessage
-	caller   core.Caller
-	params   json.RawMessage
-	progress bool // the client gave a progress token
-	out      *exchange
+	message
+	number int64
+	caller core.Caller
+	out    *exchange
 }
 
 // number is how a call's id travels through the SDK, which may not see the client's: it would

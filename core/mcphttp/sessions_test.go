@@ -320,7 +320,7 @@ func TestASessionWithACallInFlightIsNotIdle(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e := still(t, memory.New(), time.Hour)
 		s := admit(t, e, caller("alice", "ws_one"))
-		k := &call{id: json.RawMessage("1"), out: newExchange(1, false)}
+		k := &call{message: message{id: json.RawMessage("1")}, out: newExchange(1, false)}
 		if f := e.begin(s, []*call{k}); f != nil {
 			t.Fatal(f.message)
 		}
@@ -425,7 +425,7 @@ func TestTheRequestsInFlightOfASessionAreBounded(t *testing.T) {
 	w := r.join(alice)
 	var calls []*call
 	for i := range maxInFlight {
-		calls = append(calls, &call{id: fmt.Appendf(nil, "%d", i), out: newExchange(1, false)})
+		calls = append(calls, &call{message: message{id: fmt.Appendf(nil, "%d", i)}, out: newExchange(1, false)})
 	}
 	s := r.endpoint.live.all()[0]
 	if f := r.endpoint.begin(s, calls); f != nil {

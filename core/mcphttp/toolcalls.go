@@ -41,8 +41,7 @@ func (r rawCall) MarshalJSON() ([]byte, error) { return r.raw, nil }
 // listTools is tools/list: what this request's caller sees, in the namespace's order.
 func (e *Endpoint) listTools(k *call) (mcp.Result, error) {
 	all := e.o.Tools.List(k.caller)
-	params, _ := object(k.params)
-	if cursor := params["cursor"]; cursor != nil {
+	if cursor := k.fields["cursor"]; cursor != nil {
 		from, ok := after(all, cursor)
 		if !ok {
 			return nil, invalidParams("cursor is not one that tools/list gave; start again without it")
@@ -77,13 +76,12 @@ func after(all []tools.Listed, cursor json.RawMessage) (int, bool) {
 
 // callTool is tools/call. Arguments, _meta and the result are never decoded here.
 func (e *Endpoint) callTool(ctx context.Context, k *call) (mcp.Result, error) {
-	params, _ := object(k.params)
 	var name string
-	if json.Unmarshal(params["name"], &name) != nil || name == "" {
+	if json.Unmarshal(k.fields["name"], &name) != nil || name == "" {
 		return nil, invalidParams("params.name must be the name of a tool")
 	}
 	result, err := e.o.Tools.Call(ctx, k.caller, tools.Call{
-		Name: name, Arguments: params["arguments"], Meta: params["_meta"], Agent: true, Notify: k.notify,
+		Name: name, Arguments: k.fields["arguments"], Meta: k.fields["_meta"], Agent: true, Notify: k.notify,
 	})
 	if known, ok := asError(err); ok && (known.Code == core.CodeInvalidInput || known.Code == core.CodeBadRequest) {
 		return badInput(known), nil
