@@ -65,7 +65,7 @@ func (a *Access) login(ctx context.Context, g *gate, token string) (core.Identit
 		return core.Identity{}, unauthenticated()
 	case c.Identity.Issuer == core.IssuerLocal && g.key.set():
 		return core.Owner(), nil
-	case g.adapter == nil || c.Identity.Issuer == core.IssuerLocal:
+	case g.adapter == nil:
 		return core.Identity{}, unauthenticated()
 	}
 	about, err := g.describe(ctx)

@@ -165,7 +165,7 @@ func openState(t *testing.T) *counted {
 	return &counted{Store: s}
 }
 
-const testKey = "a key of more than sixteen characters"
+const testKey = "a-key-of-more-than-sixteen-characters"
 
 // newAccess makes an Access over a state of its own. A nil *provider means no adapter.
 func newAccess(t *testing.T, key core.Secret, p *provider) (*Access, *counted) {

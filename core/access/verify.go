@@ -118,7 +118,7 @@ func rank(role string) core.Role {
 func guarded(ask func() (auth.Identity, error)) (id auth.Identity, err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			id, err = auth.Identity{}, fmt.Errorf("the auth adapter panicked: %v", p)
+			err = fmt.Errorf("the auth adapter panicked: %v", p)
 		}
 	}()
 	return ask()

@@ -236,6 +236,13 @@ func said(t *testing.T, err error) string {
 	return strings.Join(lines, "\n")
 }
 
+func TestAFileThatIsTooLargeIsNotRead(t *testing.T) {
+	_, err := load(t, strings.Repeat("# nothing\n", maxFile/10+1), nil)
+	if got := said(t, err); !strings.HasSuffix(got, "ropewalk.yaml: larger than 1048576 bytes") {
+		t.Errorf("got %q", got)
+	}
+}
+
 func TestTheWholeErrorIsReadable(t *testing.T) {
 	_, err := load(t, "htp: {}\nlog: {level: x}\n", nil)
 	lines := strings.Split(err.Error(), "\n")

@@ -44,7 +44,12 @@ func Schema(adapters []AdapterSchema) (json.RawMessage, error) {
 	if err != nil {
 		return nil, err
 	}
-	return json.MarshalIndent(s.root, "", "  ")
+	var out bytes.Buffer
+	enc := json.NewEncoder(&out)
+	enc.SetEscapeHTML(false)
+	enc.SetIndent("", "  ")
+	err = enc.Encode(s.root)
+	return out.Bytes(), err
 }
 
 func newSchema(adapters []AdapterSchema) (*schema, error) {

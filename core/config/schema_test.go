@@ -125,6 +125,23 @@ func TestAnAdapterIsDescribedByTheStructOfItsSettings(t *testing.T) {
 	})
 }
 
+func TestALoadLeavesTheSchemaAsItWas(t *testing.T) {
+	s, err := newSchema(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	before, err := json.Marshal(s.root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.build(Options{}, "/home", "", []byte("features: {delegation: false}\nlog: {}")); err != nil {
+		t.Fatal(err)
+	}
+	if after, err := json.Marshal(s.root); err != nil || !bytes.Equal(before, after) {
+		t.Errorf("the schema changed (%v):\n%s\n%s", err, before, after)
+	}
+}
+
 func TestDiffNamesTheSectionsThatChanged(t *testing.T) {
 	base := "apiKey: a-good-long-key-1234\nauth: {adapter: x, issuer: a}\nregistries: [{name: a, adapter: b, folder: c}]\napps: {a: {path: p, env: {T: u}}}\n"
 	cases := []struct{ name, file, want string }{

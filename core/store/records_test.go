@@ -58,6 +58,11 @@ func TestTheDefaultWorkspaceIsTheOwnersFromTheFirstStart(t *testing.T) {
 			t.Fatalf("got %+v, %v, want %+v", w, err, want)
 		}
 	}
+	owner := core.Owner()
+	owner.User.DisplayName = "Another name" // a change, so that it is written
+	if u := provision(t, s, owner); u != owner.User {
+		t.Errorf("the owner is %+v", u)
+	}
 	got, err := s.Workspaces(t.Context(), core.Owner().User)
 	if err != nil || len(got) != 1 || got[0].ID != core.DefaultWorkspaceID {
 		t.Fatalf("the owner's workspaces: %+v, %v", got, err)

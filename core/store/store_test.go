@@ -168,6 +168,20 @@ func TestAFullDiskLeavesTheOldStateAndASentence(t *testing.T) {
 	}
 }
 
+func TestAReadOnlyDiskLeavesTheOldStateAndASentence(t *testing.T) {
+	s := open(t)
+	if err := s.PutSetting(t.Context(), "kept", "old"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.write.ExecContext(t.Context(), "PRAGMA query_only = 1"); err != nil { // SQLite's own word for it
+		t.Fatal(err)
+	}
+	wantError(t, s.PutSetting(t.Context(), "kept", "new"), "is read-only: nothing was changed")
+	if got, err := s.Setting(t.Context(), "kept"); err != nil || got != "old" {
+		t.Fatalf("got %q, %v, want the old value", got, err)
+	}
+}
+
 func TestWritesAreSyncedToTheDiskBeforeTheyAreAcknowledged(t *testing.T) {
 	s := open(t)
 	for pragma, want := range map[string]string{"synchronous": "2", "journal_mode": "wal", "foreign_keys": "1"} {
