@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/Masterminds/semver/v3"
+
 	"github.com/ropewalk/ropewalk/plugins"
 	"github.com/ropewalk/ropewalk/plugins/registry"
 )
@@ -13,9 +15,18 @@ import (
 var (
 	sha256Hex = regexp.MustCompile(`^[0-9a-f]{64}$`)
 
-	// A version is exact when it is neither a range nor a tag such as "latest".
-	exactVersion = regexp.MustCompile(`^v?[0-9][0-9A-Za-z.+_!-]*$`)
+	// pypiVersion is an exact version by PEP 440, as far as a character can tell it from a range.
+	pypiVersion = regexp.MustCompile(`^v?[0-9][0-9A-Za-z.+_!-]*$`)
 )
+
+// exact reports whether a version is neither a range nor a tag. To npm, 1 and 1.2 are ranges.
+func exact(version string, kind registry.Kind) bool {
+	if kind == registry.KindPyPI {
+		return pypiVersion.MatchString(version)
+	}
+	_, err := semver.StrictNewVersion(version)
+	return err == nil
+}
 
 // convert picks, of all the ways to install an entry, the first in the order mcpb, npm, pypi,
 // remote that a server can take. When there is none, the error says why of each.
@@ -63,7 +74,7 @@ func unusable(p pack, kind registry.Kind) string {
 		return "has no fileSha256"
 	case kind == registry.KindMCPB:
 		return ""
-	case !exactVersion.MatchString(p.Version):
+	case !exact(p.Version, kind):
 		return fmt.Sprintf("has the version %q, which is not an exact one", p.Version)
 	case !publicBase(p.RegistryBaseURL, kind):
 		return "lives in a package registry of its own, " + p.RegistryBaseURL

@@ -69,7 +69,7 @@ func (r *Registry) Search(ctx context.Context, q registry.Query) (registry.Page,
 	if err := registry.CheckQuery(q); err != nil {
 		return registry.Page{}, err
 	}
-	query := url.Values{"version": {"latest"}, "limit": {strconv.Itoa(cmp.Or(q.Limit, registry.DefaultLimit))}}
+	query := url.Values{"version": {latest}, "limit": {strconv.Itoa(cmp.Or(q.Limit, registry.DefaultLimit))}}
 	if q.Text != "" {
 		query.Set("search", q.Text)
 	}
@@ -95,8 +95,18 @@ func (r *Registry) Search(ctx context.Context, q registry.Query) (registry.Page,
 	return page, nil
 }
 
-// serverName is what a server of this registry can be called: reverse DNS, one slash.
-var serverName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9.-]*/[A-Za-z0-9][A-Za-z0-9._-]*$`)
+const latest = "latest" // the API's word for the newest version
+
+var (
+	// serverName is what a server of this registry can be called: reverse DNS, one slash.
+	serverName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9.-]*/[A-Za-z0-9][A-Za-z0-9._-]*$`)
+	// serverVersion is any one version; the registry itself refuses ranges.
+	serverVersion = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9.+_!~-]*$`)
+)
+
+func possible(name, version string) bool {
+	return len(name) <= 200 && serverName.MatchString(name) && serverVersion.MatchString(version)
+}
 
 // Resolve implements registry.Registry. A name that no server of this registry can have is not
 // found without asking.
@@ -104,10 +114,10 @@ func (r *Registry) Resolve(ctx context.Context, ref registry.Ref) (registry.Pack
 	if err := registry.CheckRef(ref); err != nil {
 		return registry.Package{}, err
 	}
-	if !serverName.MatchString(ref.Name) || len(ref.Name) > 200 || ref.Version != "" && !exactVersion.MatchString(ref.Version) {
+	if ref.Version == latest || !possible(ref.Name, cmp.Or(ref.Version, latest)) {
 		return registry.Package{}, fmt.Errorf("%w: %.200q %.100q is no name and version of this registry", plugins.ErrNotFound, ref.Name, ref.Version)
 	}
-	l, err := r.entry(ctx, ref.Name, cmp.Or(ref.Version, "latest"))
+	l, err := r.entry(ctx, ref.Name, cmp.Or(ref.Version, latest))
 	if err == nil && l.status() == statusDeleted && ref.Version == "" {
 		l, err = r.newestLeft(ctx, ref.Name)
 	}
@@ -158,7 +168,7 @@ func (r *Registry) Fetch(ctx context.Context, pkg registry.Package) (io.ReadClos
 		return nil, err
 	}
 	name, version, _ := strings.Cut(pkg.Artifact, "@")
-	if !serverName.MatchString(name) || !exactVersion.MatchString(version) {
+	if !possible(name, version) {
 		return nil, fmt.Errorf("%w: the artifact did not come from this registry", plugins.ErrInvalid)
 	}
 	l, err := r.entry(ctx, name, version)

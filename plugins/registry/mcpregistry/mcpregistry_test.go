@@ -55,6 +55,13 @@ func TestLatest(t *testing.T) {
 	if _, err := r.Resolve(t.Context(), registry.Ref{Name: "io.example/a", Version: "2.0.0"}); !errors.Is(err, plugins.ErrNotFound) || !strings.Contains(err.Error(), "deleted") {
 		t.Errorf("a deleted version: got %v", err)
 	}
+	r = open(t, publish(t, entry("io.example/a", "nightly", packages(npm(nil)))))
+	if pkg, err := r.Resolve(t.Context(), registry.Ref{Name: "io.example/a", Version: "nightly"}); err != nil || pkg.Version != "nightly" {
+		t.Errorf("a version of any form: got %s, %v", pkg.Version, err)
+	}
+	if _, err := r.Resolve(t.Context(), registry.Ref{Name: "io.example/a", Version: "latest"}); !errors.Is(err, plugins.ErrNotFound) {
+		t.Errorf("latest is no version: got %v", err)
+	}
 	r = open(t, publish(t, gone))
 	if _, err := r.Resolve(t.Context(), registry.Ref{Name: "io.example/a"}); !errors.Is(err, plugins.ErrNotFound) {
 		t.Errorf("every version was deleted: got %v", err)
