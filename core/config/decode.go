@@ -152,7 +152,7 @@ func (s Settings) with(key, value string) Settings {
 }
 
 // audiences reads auth.audience: a list, one, or the word any.
-func audiences(v any) (list []string, any bool) {
+func audiences(v any) (list []string, all bool) {
 	switch v := v.(type) {
 	case string:
 		if v == "any" {

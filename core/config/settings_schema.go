@@ -44,14 +44,19 @@ func schemaOf(t reflect.Type) map[string]any {
 	case reflect.Map:
 		return map[string]any{"type": "object", "additionalProperties": schemaOf(t.Elem())}
 	case reflect.Struct:
-		properties := make(map[string]any)
-		for field := range t.Fields() {
-			name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
-			if field.IsExported() && name != "" && name != "-" {
-				properties[name] = schemaOf(field.Type)
-			}
-		}
-		return map[string]any{"type": "object", "additionalProperties": false, "properties": properties}
+		return structSchema(t)
+	default:
+		return map[string]any{}
 	}
-	return map[string]any{}
+}
+
+func structSchema(t reflect.Type) map[string]any {
+	properties := make(map[string]any)
+	for field := range t.Fields() {
+		name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
+		if field.IsExported() && name != "" && name != "-" {
+			properties[name] = schemaOf(field.Type)
+		}
+	}
+	return map[string]any{"type": "object", "additionalProperties": false, "properties": properties}
 }
