@@ -1,6 +1,7 @@
 package config
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"path/filepath"
@@ -71,12 +72,19 @@ func decode(value map[string]any) (document, error) {
 	var d document
 	raw, err := json.Marshal(value)
 	if err == nil {
-		err = json.Unmarshal(raw, &d)
+		err = unmarshal(raw, &d)
 	}
 	if err != nil {
 		return d, fmt.Errorf("the configuration passed its schema but does not fit its type: %w", err)
 	}
 	return d, nil
+}
+
+// unmarshal keeps numbers as they were written: what an adapter gets is what the operator wrote.
+func unmarshal(raw []byte, into any) error {
+	dec := json.NewDecoder(bytes.NewReader(raw))
+	dec.UseNumber()
+	return dec.Decode(into)
 }
 
 // config builds the Config of a document. What needs more than copying is filled in by the check.
@@ -140,7 +148,7 @@ func plugin(kind, at string, section any, base string) Plugin {
 // with returns the settings with one more key, unless it is set already.
 func (s Settings) with(key, value string) Settings {
 	object := make(map[string]any)
-	if json.Unmarshal(s.JSON(), &object) != nil || object[key] != nil {
+	if unmarshal(s.JSON(), &object) != nil || object[key] != nil {
 		return s
 	}
 	object[key] = value

@@ -87,7 +87,7 @@ auth:
   clientId: client
   redirectUri: https://tools.example.com/v1/auth/callback
   issuer: https://id.example.com
-  nested: {a: [1, 2.5, true, null]}
+  nested: {a: [1, 2.5, 12345678901234567890, true, null]}
 sessionStore: redis
 registries:
   - {name: house, adapter: directory, folder: /bundles}
@@ -114,7 +114,7 @@ plugins: {startTimeoutSeconds: 5, callTimeoutSeconds: 6, passEnv: [HTTPS_PROXY]}
 		Audiences: []string{"one", "two"}, ClientID: "client", RedirectURI: "https://tools.example.com/v1/auth/callback",
 	})
 	equal(t, "auth settings", string(c.Auth.Settings.JSON()),
-		`{"clientId":"client","issuer":"https://id.example.com","nested":{"a":[1,2.5,true,null]},"redirectUri":"https://tools.example.com/v1/auth/callback"}`)
+		`{"clientId":"client","issuer":"https://id.example.com","nested":{"a":[1,2.5,12345678901234567890,true,null]},"redirectUri":"https://tools.example.com/v1/auth/callback"}`)
 	equal(t, "session store", c.SessionStore, Plugin{Adapter: "redis", At: "sessionStore"})
 	equal(t, "session store settings", string(c.SessionStore.Settings.JSON()), `{}`)
 	equal(t, "registries", c.Registries, []Registry{
