@@ -71,17 +71,21 @@ func firstPerPath(all []Problem) []Problem {
 	})
 }
 
-var (
-	jsonUnmarshaler = reflect.TypeFor[json.Unmarshaler]()
-	textUnmarshaler = reflect.TypeFor[encoding.TextUnmarshaler]()
-)
+// readsText reports whether values of t read themselves from a string.
+func readsText(t reflect.Type) bool {
+	return reflect.PointerTo(t).Implements(reflect.TypeFor[encoding.TextUnmarshaler]())
+}
+
+func readsJSON(t reflect.Type) bool {
+	return reflect.PointerTo(t).Implements(reflect.TypeFor[json.Unmarshaler]())
+}
 
 func decodeValue(problems *ConfigError, path string, raw json.RawMessage, v reflect.Value) {
 	if kindOf(raw) == "null" {
 		problems.Add(path, "must not be null; leave it out to get the default")
 		return
 	}
-	if p := v.Addr().Type(); p.Implements(jsonUnmarshaler) || p.Implements(textUnmarshaler) {
+	if readsJSON(v.Type()) || readsText(v.Type()) {
 		decodeLeaf(problems, path, raw, v)
 		return
 	}
@@ -171,7 +175,7 @@ func decodeLeaf(problems *ConfigError, path string, raw json.RawMessage, v refle
 }
 
 func wanted(t reflect.Type) string {
-	if reflect.PointerTo(t).Implements(textUnmarshaler) {
+	if readsText(t) {
 		return "a string"
 	}
 	switch t.Kind() {
@@ -183,8 +187,9 @@ func wanted(t reflect.Type) string {
 		return "a whole number"
 	case reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64:
 		return "a whole number, not negative,"
+	default:
+		return "a string"
 	}
-	return "a string"
 }
 
 func kindOf(raw json.RawMessage) string {

@@ -26,7 +26,8 @@ func Handshake(kind Kind) goplugin.HandshakeConfig {
 // and the implementation is closed. Authors call Serve of their contract package, as all of main.
 // Started by anything but a host that wants this kind, it says so and exits with status 1.
 func Serve(p Plugin) {
-	if refusal := refuse(os.Getenv(Cookie), p.Kind); refusal != "" {
+	cookie := os.Getenv(Cookie) //nolint:forbidigo // the handshake of go-plugin is an environment variable
+	if refusal := refuse(cookie, p.Kind); refusal != "" {
 		fmt.Fprintln(os.Stderr, refusal)
 		os.Exit(1)
 	}

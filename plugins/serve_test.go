@@ -28,7 +28,7 @@ import (
 const asPlugin = "ROPEWALK_TEST_AS_PLUGIN"
 
 func TestMain(m *testing.M) {
-	if os.Getenv(asPlugin) != "" {
+	if os.Getenv(asPlugin) != "" { //nolint:forbidigo // tells the plugin from the test
 		sessionstore.Serve(&diary{Store: memory.New()})
 		return
 	}
@@ -166,6 +166,24 @@ func TestServeIsAllOfAMain(t *testing.T) {
 		t.Errorf("a second Configure: %v, want invalid", err)
 	}
 
+	usable(t, store)
+	client.Kill()
+	if _, err := os.Stat(filepath.Join(dir, "closed")); err != nil {
+		t.Errorf("the plugin was not closed: %v", err)
+	}
+	if _, err := store.Get(t.Context(), "one"); !errors.Is(err, plugins.ErrUnavailable) {
+		t.Errorf("after the end: got %v, want unavailable", err)
+	}
+	for _, field := range []string{`"@message":"the diary is open"`, `"note":"hello"`, `"pages":42`, `"@level":"warn"`, "the page is torn"} {
+		if !strings.Contains(log.String(), field) {
+			t.Errorf("the host's log lacks %s:\n%s", field, log)
+		}
+	}
+}
+
+// usable checks that a configured store answers, also after a call that panicked.
+func usable(t *testing.T, store sessionstore.Store) {
+	t.Helper()
 	if err := store.Put(t.Context(), sessionstore.Record{ID: "one", Subject: "s"}, time.Minute); err != nil {
 		t.Error(err)
 	}
@@ -180,19 +198,6 @@ func TestServeIsAllOfAMain(t *testing.T) {
 	}
 	if _, err := store.Get(t.Context(), "one"); err != nil {
 		t.Errorf("after a call that panicked: %v", err)
-	}
-
-	client.Kill()
-	if _, err := os.Stat(filepath.Join(dir, "closed")); err != nil {
-		t.Errorf("the plugin was not closed: %v", err)
-	}
-	if _, err := store.Get(t.Context(), "one"); !errors.Is(err, plugins.ErrUnavailable) {
-		t.Errorf("after the end: got %v, want unavailable", err)
-	}
-	for _, field := range []string{`"@message":"the diary is open"`, `"note":"hello"`, `"pages":42`, `"@level":"warn"`, "the page is torn"} {
-		if !strings.Contains(log.String(), field) {
-			t.Errorf("the host's log lacks %s:\n%s", field, log)
-		}
 	}
 }
 

@@ -8,21 +8,25 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// table is the whole agreement between errors and gRPC codes, read in both directions: the first
-// row that fits counts. A deadline that passed is also an ErrUnavailable on the other side: the
-// backend could not be asked in time.
-var table = []struct {
+type meaning struct {
 	err  error
 	code codes.Code
 	also error
-}{
-	{err: ErrNotFound, code: codes.NotFound},
-	{err: ErrInvalid, code: codes.InvalidArgument},
-	{err: ErrUnauthenticated, code: codes.Unauthenticated},
-	{err: context.Canceled, code: codes.Canceled},
-	{err: context.DeadlineExceeded, code: codes.DeadlineExceeded, also: ErrUnavailable},
-	{err: ErrUnavailable, code: codes.Unavailable},
-	{err: ErrUnimplemented, code: codes.Unimplemented},
+}
+
+// table is the whole agreement between errors and gRPC codes, read in both directions: the first
+// row that fits counts. A deadline that passed is also an ErrUnavailable on the other side: the
+// backend could not be asked in time.
+func table() []meaning {
+	return []meaning{
+		{err: ErrNotFound, code: codes.NotFound},
+		{err: ErrInvalid, code: codes.InvalidArgument},
+		{err: ErrUnauthenticated, code: codes.Unauthenticated},
+		{err: context.Canceled, code: codes.Canceled},
+		{err: context.DeadlineExceeded, code: codes.DeadlineExceeded, also: ErrUnavailable},
+		{err: ErrUnavailable, code: codes.Unavailable},
+		{err: ErrUnimplemented, code: codes.Unimplemented},
+	}
 }
 
 // ToStatus turns what an implementation returned into what crosses the wire. The message is kept;
@@ -31,13 +35,13 @@ func ToStatus(err error) error {
 	if err == nil {
 		return nil
 	}
-	for _, row := range table {
+	for _, row := range table() {
 		if errors.Is(err, row.err) {
 			return status.Error(row.code, err.Error())
 		}
 	}
 	if s, ok := status.FromError(err); ok {
-		for _, row := range table {
+		for _, row := range table() {
 			if s.Code() == row.code {
 				return status.Error(row.code, s.Message())
 			}
@@ -57,7 +61,7 @@ func FromStatus(err error) error {
 	if !ok {
 		return err
 	}
-	for _, row := range table {
+	for _, row := range table() {
 		if s.Code() == row.code {
 			return &wireError{message: s.Message(), is: row.err, also: row.also}
 		}

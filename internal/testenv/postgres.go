@@ -38,7 +38,7 @@ func StartPostgres(t testing.TB) *Postgres {
 		}
 	}
 	run := func(name string, args ...string) *exec.Cmd {
-		cmd := exec.Command(filepath.Join(bin, name), args...)
+		cmd := exec.CommandContext(context.WithoutCancel(t.Context()), filepath.Join(bin, name), args...)
 		cmd.Dir, cmd.Env = dir, []string{"LC_ALL=C.UTF-8"}
 		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: as}
 		return cmd

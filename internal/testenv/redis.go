@@ -63,7 +63,7 @@ func startRedis(t testing.TB, line func(port string) []string) *Redis {
 		r := &Redis{Addr: address(port), Port: port}
 		r.Server = &Server{t: t, quit: syscall.SIGTERM, ready: func(ctx context.Context) bool { return redisAnswers(ctx, r.Addr) }}
 		r.command = func() *exec.Cmd {
-			cmd := exec.Command(path, args...)
+			cmd := exec.CommandContext(context.WithoutCancel(t.Context()), path, args...) // Kill ends it
 			cmd.Env = []string{}
 			return cmd
 		}
@@ -85,7 +85,7 @@ func redisAnswers(ctx context.Context, addr string) bool {
 	if err != nil {
 		return false
 	}
-	defer conn.Close()
+	defer func() { _ = conn.Close() }()
 	_ = conn.SetDeadline(time.Now().Add(200 * time.Millisecond))
 	if _, err := conn.Write([]byte("PING\r\n")); err != nil {
 		return false
@@ -97,7 +97,7 @@ func redisAnswers(ctx context.Context, addr string) bool {
 // Do runs one command with redis-cli and returns what it printed; the test fails when the command does.
 func (r *Redis) Do(args ...string) string {
 	r.t.Helper()
-	out, err := exec.Command("redis-cli", append([]string{"-h", "127.0.0.1", "-p", strconv.Itoa(r.Port)}, args...)...).CombinedOutput()
+	out, err := exec.CommandContext(r.t.Context(), "redis-cli", append([]string{"-h", "127.0.0.1", "-p", strconv.Itoa(r.Port)}, args...)...).CombinedOutput()
 	if err != nil {
 		r.t.Fatalf("redis-cli %s: %v\n%s", strings.Join(args, " "), err, out)
 	}

@@ -50,6 +50,9 @@ func runOne[S any](ctx context.Context, check Check[S], subject S) (err error) {
 	return check.Run(ctx, subject)
 }
 
+// Failf makes the error of a check: a sentence that may begin with the name of a method.
+func Failf(format string, args ...any) error { return fmt.Errorf(format, args...) }
+
 // Failed returns the names of the checks that failed, in order.
 func Failed(results []Result) []string {
 	var names []string

@@ -32,11 +32,11 @@ func TestALifetimeIsExact(t *testing.T) {
 		if err := store.Put(t.Context(), rec, time.Minute); err != nil {
 			t.Fatal(err)
 		}
-		time.Sleep(time.Minute - time.Nanosecond)
+		time.Sleep(time.Minute - time.Nanosecond) //nolint:forbidigo // the clock of the bubble
 		if _, err := store.Get(t.Context(), "one"); err != nil {
 			t.Errorf("a nanosecond before the end: %v", err)
 		}
-		time.Sleep(time.Nanosecond)
+		time.Sleep(time.Nanosecond) //nolint:forbidigo // the clock of the bubble
 		if _, err := store.Get(t.Context(), "one"); !errors.Is(err, plugins.ErrNotFound) {
 			t.Errorf("at the end: got %v, want not found", err)
 		}
@@ -53,7 +53,7 @@ func TestWhatIsOverIsForgotten(t *testing.T) {
 			}
 		}
 		for minute := 1; minute <= 10; minute++ {
-			time.Sleep(time.Minute)
+			time.Sleep(time.Minute) //nolint:forbidigo // the clock of the bubble
 			if want := 1000 - 100*minute; store.Len() != want {
 				t.Errorf("after %d minutes %d sessions are remembered, want %d", minute, store.Len(), want)
 			}

@@ -15,7 +15,7 @@ import (
 )
 
 // unavailable checks that every call says so, within two seconds (the store's timeout is 500 ms).
-func unavailable(t *testing.T, ctx context.Context, store sessionstore.Store) {
+func unavailable(ctx context.Context, t *testing.T, store sessionstore.Store) {
 	t.Helper()
 	calls := map[string]func() error{
 		"Put":    func() error { return store.Put(ctx, sessionstore.Record{ID: "one"}, time.Minute) },
@@ -42,7 +42,7 @@ func TestAPostgresThatStopsIsUnavailableAndComesBack(t *testing.T) {
 		t.Fatal(err)
 	}
 	server.Stop()
-	unavailable(t, t.Context(), store)
+	unavailable(t.Context(), t, store)
 	server.Start()
 	if _, err := store.Get(t.Context(), "one"); err != nil {
 		t.Errorf("after the restart: %v", err)
@@ -66,14 +66,14 @@ func TestAPostgresThatHangsIsUnavailable(t *testing.T) {
 	t.Run("after the store's own timeout", func(t *testing.T) {
 		store := open(t, map[string]any{"url": server.URL, "timeout": "500ms"})
 		defer lock().Close(t.Context())
-		unavailable(t, t.Context(), store)
+		unavailable(t.Context(), t, store)
 	})
 	t.Run("after the caller's deadline", func(t *testing.T) {
 		store := open(t, map[string]any{"url": server.URL, "timeout": "1m"})
 		defer lock().Close(t.Context())
 		ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
 		defer cancel()
-		unavailable(t, ctx, store)
+		unavailable(ctx, t, store)
 	})
 }
 

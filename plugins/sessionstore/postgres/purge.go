@@ -11,8 +11,8 @@ type purger struct {
 	ended  chan struct{}
 }
 
-func (p *purger) start(every time.Duration, purge func(context.Context)) {
-	ctx, cancel := context.WithCancel(context.Background())
+func (p *purger) start(ctx context.Context, every time.Duration, purge func(context.Context)) {
+	ctx, cancel := context.WithCancel(ctx)
 	p.cancel, p.ended = cancel, make(chan struct{})
 	go func() {
 		defer close(p.ended)

@@ -52,8 +52,8 @@ func (s *Store) Configure(ctx context.Context, c plugins.Config) error {
 	}
 	s.timeout = time.Duration(config.Timeout)
 	s.sql = statementsFor(config.identifier())
-	// The pool is not the call's: its context must outlive Configure.
-	if s.pool, err = pgxpool.NewWithConfig(context.WithoutCancel(ctx), pool); err != nil {
+	ours := context.WithoutCancel(ctx) // what follows outlives this call
+	if s.pool, err = pgxpool.NewWithConfig(ours, pool); err != nil {
 		return away(err)
 	}
 	if err := s.bounded(ctx, func(ctx context.Context) error { return s.prepare(ctx, config.identifier()) }); err != nil {
@@ -61,7 +61,7 @@ func (s *Store) Configure(ctx context.Context, c plugins.Config) error {
 		s.pool = nil
 		return err
 	}
-	s.purge.start(time.Duration(config.PurgeEvery), s.purgeExpired)
+	s.purge.start(ours, time.Duration(config.PurgeEvery), s.purgeExpired)
 	return nil
 }
 

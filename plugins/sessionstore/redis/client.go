@@ -25,6 +25,8 @@ func (c *Config) options() (*redis.UniversalOptions, error) {
 	if err != nil {
 		return nil, errURL
 	}
+	// Reads from replicas are not among them: they miss sessions that were just written.
+	parameters := []string{"addr", "db", "master_name", "password", "pool_size", "username"}
 	for name := range u.Query() {
 		if !slices.Contains(parameters, name) {
 			return nil, fmt.Errorf("has the parameter %q, which is not one of %s; timeout and tls are settings of their own", name, strings.Join(parameters, ", "))
@@ -42,10 +44,6 @@ func (c *Config) options() (*redis.UniversalOptions, error) {
 	}
 	return nil, errURL
 }
-
-// parameters are those a URL may carry. Reads from replicas are not among them: they miss sessions
-// that were just written.
-var parameters = []string{"addr", "db", "master_name", "password", "pool_size", "username"}
 
 func single(u *url.URL) (*redis.UniversalOptions, error) {
 	o, err := redis.ParseURL(u.String())

@@ -4,5 +4,6 @@
 // Each session is one string key: its last access in milliseconds, a space, and the record as
 // JSON, written with its lifetime by one SET. A touch is a script on that one key, so it is atomic
 // and works in a cluster, where each key has its own node. Redis itself ends lifetimes; nothing is
-// listed or scanned.
+// listed or scanned. Redis must not evict keys (maxmemory-policy noeviction): an evicted session
+// looks like one that never was.
 package redis

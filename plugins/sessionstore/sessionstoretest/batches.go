@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/ropewalk/ropewalk/plugins"
+	"github.com/ropewalk/ropewalk/plugins/kit"
 	"github.com/ropewalk/ropewalk/plugins/sessionstore"
 )
 
@@ -22,10 +23,10 @@ func touchPassesOver(ctx context.Context, s sessionstore.Store) error {
 		}
 	}
 	if err := touch(ctx, s, batch...); err != nil {
-		return fmt.Errorf("every second session of the batch does not exist, which is not an error: %w", err)
+		return kit.Failf("every second session of the batch does not exist, which is not an error: %w", err)
 	}
 	if err := reached(ctx, s, batch[1], batch[3], batch[5], batch[7]); err != nil {
-		return fmt.Errorf("in a batch whose every second session does not exist: %w", err)
+		return kit.Failf("in a batch whose every second session does not exist: %w", err)
 	}
 	return nil
 }
@@ -52,11 +53,11 @@ func touchThousand(ctx context.Context, s sessionstore.Store) error {
 		}
 	}
 	if err := touch(ctx, s, batch...); err != nil {
-		return fmt.Errorf("a batch of 1,000 sessions: %w", err)
+		return kit.Failf("a batch of 1,000 sessions: %w", err)
 	}
 	for _, i := range samples {
 		if err := reached(ctx, s, batch[i]); err != nil {
-			return fmt.Errorf("entry %d of a batch of 1,000: %w", i, err)
+			return kit.Failf("entry %d of a batch of 1,000: %w", i, err)
 		}
 	}
 	return nil
@@ -81,7 +82,7 @@ func reached(ctx context.Context, s sessionstore.Store, touches ...sessionstore.
 			waited = true
 		}
 		if _, err := s.Get(ctx, t.ID); err != nil {
-			return fmt.Errorf("the Touch must reach every session that exists; one kept its LastAccessedAt and its lifetime (Get: %q)", err)
+			return kit.Failf("the Touch must reach every session that exists; one kept its LastAccessedAt and its lifetime (Get: %q)", err)
 		}
 	}
 	return nil
@@ -95,18 +96,18 @@ func touchTwice(ctx context.Context, s sessionstore.Store) error {
 	older := sessionstore.Touch{ID: rec.ID, LastAccessedAt: rec.LastAccessedAt.Add(time.Second), TTL: long}
 	newer := sessionstore.Touch{ID: rec.ID, LastAccessedAt: rec.LastAccessedAt.Add(2 * time.Second), TTL: long}
 	if err := touch(ctx, s, older, newer, older); err != nil {
-		return fmt.Errorf("a batch that holds one session three times: %w", err)
+		return kit.Failf("a batch that holds one session three times: %w", err)
 	}
 	at, err := lastAccessed(ctx, s, rec.ID)
 	if err == nil && at.Equal(older.LastAccessedAt) {
-		return fmt.Errorf("a batch holds one session three times; the newest time %s must win, and %s did", newer.LastAccessedAt, at)
+		return kit.Failf("a batch holds one session three times; the newest time %s must win, and %s did", newer.LastAccessedAt, at)
 	}
 	return err
 }
 
 func touchNothing(ctx context.Context, s sessionstore.Store) error {
 	if err := s.Touch(ctx, nil); err != nil {
-		return fmt.Errorf("Touch of an empty batch must not fail; it returned the error %q", err)
+		return kit.Failf("Touch of an empty batch must not fail; it returned the error %q", err)
 	}
 	return nil
 }
@@ -138,7 +139,7 @@ func refusesTouch(ctx context.Context, s sessionstore.Store) error {
 	}
 	at, err := lastAccessed(ctx, s, rec.ID)
 	if err == nil && !at.Equal(rec.LastAccessedAt) {
-		return fmt.Errorf("a batch that was refused must change nothing; LastAccessedAt was %s and is %s", rec.LastAccessedAt, at)
+		return kit.Failf("a batch that was refused must change nothing; LastAccessedAt was %s and is %s", rec.LastAccessedAt, at)
 	}
 	return err
 }
@@ -146,9 +147,9 @@ func refusesTouch(ctx context.Context, s sessionstore.Store) error {
 func invalid(err error, what string) error {
 	switch {
 	case err == nil:
-		return fmt.Errorf("%s must return plugins.ErrInvalid (INVALID_ARGUMENT); it returned no error", what)
+		return kit.Failf("%s must return plugins.ErrInvalid (INVALID_ARGUMENT); it returned no error", what)
 	case !errors.Is(err, plugins.ErrInvalid):
-		return fmt.Errorf("%s must return plugins.ErrInvalid (INVALID_ARGUMENT); it returned the error %q", what, err)
+		return kit.Failf("%s must return plugins.ErrInvalid (INVALID_ARGUMENT); it returned the error %q", what, err)
 	}
 	return nil
 }
@@ -174,7 +175,7 @@ func returnsInTime(ctx context.Context, s sessionstore.Store) error {
 		case <-returned:
 			timer.Stop()
 		case <-timer.C:
-			return fmt.Errorf("%s must return soon after its deadline; 5 s later it had not", name)
+			return kit.Failf("%s must return soon after its deadline; 5 s later it had not", name)
 		}
 	}
 	return nil

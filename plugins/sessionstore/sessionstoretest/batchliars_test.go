@@ -109,7 +109,7 @@ func (s *readsOneAtATime) Get(ctx context.Context, id string) (sessionstore.Reco
 		return sessionstore.Record{}, errors.New("busy")
 	}
 	defer s.mu.Unlock()
-	time.Sleep(time.Millisecond)
+	time.Sleep(time.Millisecond) //nolint:forbidigo // the clock of the bubble
 	return s.Store.Get(ctx, id)
 }
 
@@ -125,7 +125,7 @@ func (s *comparesTooEarly) Touch(ctx context.Context, batch []sessionstore.Touch
 		if err != nil {
 			continue
 		}
-		time.Sleep(time.Millisecond)
+		time.Sleep(time.Millisecond) //nolint:forbidigo // the clock of the bubble
 		s.mu.Lock()
 		if p := s.pane(t.ID); p.alive(time.Now()) {
 			p.expires = time.Now().Add(t.TTL)
@@ -149,7 +149,7 @@ func (s *looksUpTooEarly) Touch(ctx context.Context, batch []sessionstore.Touch)
 		if _, err := s.Get(ctx, t.ID); err != nil {
 			continue
 		}
-		time.Sleep(time.Millisecond)
+		time.Sleep(time.Millisecond) //nolint:forbidigo // the clock of the bubble
 		s.mu.Lock()
 		p := s.pane(t.ID)
 		p.newest(t.LastAccessedAt)

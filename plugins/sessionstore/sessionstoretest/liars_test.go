@@ -78,7 +78,7 @@ func TestEachLiarIsCaughtByItsCheckAlone(t *testing.T) {
 		t.Run(liar.lie, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				caught := kit.Failed(kit.Run(t.Context(), sessionstoretest.Checks(), liar.store))
-				time.Sleep(2 * time.Minute) // until a liar that sleeps is awake
+				time.Sleep(2 * time.Minute) //nolint:forbidigo // until a liar that sleeps is awake, by the clock of the bubble
 				if !slices.Contains(caught, liar.lie) {
 					t.Error("the liar was not caught by its check")
 				}

@@ -3,10 +3,10 @@ package sessionstoretest
 import (
 	"context"
 	"errors"
-	"fmt"
 	"sync"
 	"time"
 
+	"github.com/ropewalk/ropewalk/plugins/kit"
 	"github.com/ropewalk/ropewalk/plugins/sessionstore"
 )
 
@@ -37,13 +37,13 @@ func concurrentCalls(ctx context.Context, s sessionstore.Store) error {
 				return err
 			}
 			if err := s.Delete(ctx, rec.ID); err != nil {
-				return fmt.Errorf("Delete failed: %w", err)
+				return kit.Failf("Delete failed: %w", err)
 			}
 		}
 		return nil
 	})
 	if err != nil {
-		return fmt.Errorf("with 16 callers at once, each with sessions of its own: %w", err)
+		return kit.Failf("with 16 callers at once, each with sessions of its own: %w", err)
 	}
 	return nil
 }
@@ -66,7 +66,7 @@ func concurrentTouches(ctx context.Context, s sessionstore.Store) error {
 			return err
 		}
 		if at.After(rec.LastAccessedAt) && at.Before(newest) {
-			return fmt.Errorf("after 8 touches at once LastAccessedAt must be the newest, %s; it is %s (compare and set must be one step)", newest, at)
+			return kit.Failf("after 8 touches at once LastAccessedAt must be the newest, %s; it is %s (compare and set must be one step)", newest, at)
 		}
 	}
 	return nil

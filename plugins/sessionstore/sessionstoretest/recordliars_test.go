@@ -168,7 +168,7 @@ type sleepsThroughDeadlines struct{ *memory.Store }
 
 func (s *sleepsThroughDeadlines) Get(ctx context.Context, id string) (sessionstore.Record, error) {
 	if ctx.Err() != nil {
-		time.Sleep(time.Minute)
+		time.Sleep(time.Minute) //nolint:forbidigo // the clock of the bubble
 	}
 	return s.Store.Get(ctx, id)
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/ropewalk/ropewalk/plugins/kit"
 	"github.com/ropewalk/ropewalk/plugins/sessionstore"
 )
 
@@ -16,10 +17,10 @@ func comesBack(ctx context.Context, s sessionstore.Store) error {
 	}
 	got, err := s.Get(ctx, rec.ID)
 	if err != nil {
-		return fmt.Errorf("Get must find the session; it returned the error %q", err)
+		return kit.Failf("Get must find the session; it returned the error %q", err)
 	}
 	if a, b := normal(got), normal(rec); a != b {
-		return fmt.Errorf("Get must return the record\n  %+v\nit returned\n  %+v", b, a)
+		return kit.Failf("Get must return the record\n  %+v\nit returned\n  %+v", b, a)
 	}
 	return nil
 }
@@ -33,11 +34,11 @@ func timesComeBack(ctx context.Context, s sessionstore.Store) error {
 	}
 	got, err := s.Get(ctx, rec.ID)
 	if err != nil {
-		return fmt.Errorf("Get must find the session; it returned the error %q", err)
+		return kit.Failf("Get must find the session; it returned the error %q", err)
 	}
 	got, rec = normal(got), normal(rec)
 	if !got.CreatedAt.Equal(rec.CreatedAt) || !got.LastAccessedAt.Equal(rec.LastAccessedAt) {
-		return fmt.Errorf("the times %s and %s must come back; Get returned %s and %s",
+		return kit.Failf("the times %s and %s must come back; Get returned %s and %s",
 			rec.CreatedAt, rec.LastAccessedAt, got.CreatedAt, got.LastAccessedAt)
 	}
 	return nil
@@ -52,14 +53,14 @@ func textComesBack(ctx context.Context, s sessionstore.Store) error {
 		rec := session(newID())
 		rec.Subject, rec.ClientInfo.Name, rec.ClientInfo.Version = text, text, text
 		if err := putAs(ctx, s, rec, long); err != nil {
-			return fmt.Errorf("with the text %q: %w", text, err)
+			return kit.Failf("with the text %q: %w", text, err)
 		}
 		got, err := s.Get(ctx, rec.ID)
 		if err != nil {
-			return fmt.Errorf("with the text %q: Get must find the session; it returned the error %q", text, err)
+			return kit.Failf("with the text %q: Get must find the session; it returned the error %q", text, err)
 		}
 		if got.Subject != text || got.ClientInfo != rec.ClientInfo {
-			return fmt.Errorf("the text %q must come back; Get returned the subject %q and the client %q", text, got.Subject, got.ClientInfo)
+			return kit.Failf("the text %q must come back; Get returned the subject %q and the client %q", text, got.Subject, got.ClientInfo)
 		}
 	}
 	return nil
@@ -83,17 +84,17 @@ func toldApart(ctx context.Context, s sessionstore.Store, ids ...string) error {
 		recs[i] = session(id)
 		recs[i].Subject = fmt.Sprintf("user_%d", i)
 		if err := putAs(ctx, s, recs[i], long); err != nil {
-			return fmt.Errorf("with the id %q: %w", id, err)
+			return kit.Failf("with the id %q: %w", id, err)
 		}
 	}
 	for i := range ids {
 		for _, rec := range recs[i:] {
 			if err := holds(ctx, s, rec); err != nil {
-				return fmt.Errorf("the ids %q must not be mixed up: %w", ids, err)
+				return kit.Failf("the ids %q must not be mixed up: %w", ids, err)
 			}
 		}
 		if err := s.Delete(ctx, ids[i]); err != nil {
-			return fmt.Errorf("Delete of the id %q failed: %w", ids[i], err)
+			return kit.Failf("Delete of the id %q failed: %w", ids[i], err)
 		}
 	}
 	return nil
@@ -121,14 +122,14 @@ func deletedIsGone(ctx context.Context, s sessionstore.Store) error {
 		return err
 	}
 	if err := s.Delete(ctx, rec.ID); err != nil {
-		return fmt.Errorf("Delete failed: %w", err)
+		return kit.Failf("Delete failed: %w", err)
 	}
 	return gone(ctx, s, rec.ID, "after Delete")
 }
 
 func deletesNothing(ctx context.Context, s sessionstore.Store) error {
 	if err := s.Delete(ctx, newID()); err != nil {
-		return fmt.Errorf("Delete of an id that never was must not fail; it returned the error %q", err)
+		return kit.Failf("Delete of an id that never was must not fail; it returned the error %q", err)
 	}
 	return nil
 }
@@ -139,7 +140,7 @@ func putAfterDelete(ctx context.Context, s sessionstore.Store) error {
 		return err
 	}
 	if err := s.Delete(ctx, rec.ID); err != nil {
-		return fmt.Errorf("Delete failed: %w", err)
+		return kit.Failf("Delete failed: %w", err)
 	}
 	if err := putAs(ctx, s, rec, long); err != nil {
 		return err

@@ -4,10 +4,10 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
-	"fmt"
 	"time"
 
 	"github.com/ropewalk/ropewalk/plugins"
+	"github.com/ropewalk/ropewalk/plugins/kit"
 	"github.com/ropewalk/ropewalk/plugins/sessionstore"
 )
 
@@ -44,14 +44,14 @@ func put(ctx context.Context, s sessionstore.Store, ttl time.Duration) (sessions
 
 func putAs(ctx context.Context, s sessionstore.Store, rec sessionstore.Record, ttl time.Duration) error {
 	if err := s.Put(ctx, rec, ttl); err != nil {
-		return fmt.Errorf("Put failed: %w", err)
+		return kit.Failf("Put failed: %w", err)
 	}
 	return nil
 }
 
 func touch(ctx context.Context, s sessionstore.Store, batch ...sessionstore.Touch) error {
 	if err := s.Touch(ctx, batch); err != nil {
-		return fmt.Errorf("Touch failed: %w", err)
+		return kit.Failf("Touch failed: %w", err)
 	}
 	return nil
 }
@@ -61,10 +61,10 @@ func touch(ctx context.Context, s sessionstore.Store, batch ...sessionstore.Touc
 func holds(ctx context.Context, s sessionstore.Store, want sessionstore.Record) error {
 	got, err := s.Get(ctx, want.ID)
 	if err != nil {
-		return fmt.Errorf("Get must find the session; it returned the error %q", err)
+		return kit.Failf("Get must find the session; it returned the error %q", err)
 	}
 	if got.Subject != want.Subject {
-		return fmt.Errorf("Get of the id %q must return the record of the subject %q; it returned the one of %q", want.ID, want.Subject, got.Subject)
+		return kit.Failf("Get of the id %q must return the record of the subject %q; it returned the one of %q", want.ID, want.Subject, got.Subject)
 	}
 	return nil
 }
@@ -72,7 +72,7 @@ func holds(ctx context.Context, s sessionstore.Store, want sessionstore.Record) 
 // exists asks for a session that must be there, whatever it holds.
 func exists(ctx context.Context, s sessionstore.Store, id, when string) error {
 	if _, err := s.Get(ctx, id); err != nil {
-		return fmt.Errorf("Get must find the session %s; it returned the error %q", when, err)
+		return kit.Failf("Get must find the session %s; it returned the error %q", when, err)
 	}
 	return nil
 }
@@ -81,9 +81,9 @@ func exists(ctx context.Context, s sessionstore.Store, id, when string) error {
 func gone(ctx context.Context, s sessionstore.Store, id, when string) error {
 	switch _, err := s.Get(ctx, id); {
 	case err == nil:
-		return fmt.Errorf("Get must return plugins.ErrNotFound (NOT_FOUND) %s; it returned a session", when)
+		return kit.Failf("Get must return plugins.ErrNotFound (NOT_FOUND) %s; it returned a session", when)
 	case !errors.Is(err, plugins.ErrNotFound):
-		return fmt.Errorf("Get must return plugins.ErrNotFound (NOT_FOUND) %s; it returned the error %q", when, err)
+		return kit.Failf("Get must return plugins.ErrNotFound (NOT_FOUND) %s; it returned the error %q", when, err)
 	}
 	return nil
 }

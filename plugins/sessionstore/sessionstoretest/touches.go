@@ -2,9 +2,9 @@ package sessionstoretest
 
 import (
 	"context"
-	"fmt"
 	"time"
 
+	"github.com/ropewalk/ropewalk/plugins/kit"
 	"github.com/ropewalk/ropewalk/plugins/sessionstore"
 )
 
@@ -19,7 +19,7 @@ func touchSetsTime(ctx context.Context, s sessionstore.Store) error {
 	}
 	at, err := lastAccessed(ctx, s, rec.ID)
 	if err == nil && !at.Equal(want) {
-		return fmt.Errorf("LastAccessedAt must be %s, the time it was touched with; it is %s", want, at)
+		return kit.Failf("LastAccessedAt must be %s, the time it was touched with; it is %s", want, at)
 	}
 	return err
 }
@@ -27,7 +27,7 @@ func touchSetsTime(ctx context.Context, s sessionstore.Store) error {
 func lastAccessed(ctx context.Context, s sessionstore.Store, id string) (time.Time, error) {
 	got, err := s.Get(ctx, id)
 	if err != nil {
-		return time.Time{}, fmt.Errorf("Get must find the session after a Touch; it returned the error %q", err)
+		return time.Time{}, kit.Failf("Get must find the session after a Touch; it returned the error %q", err)
 	}
 	return normal(got).LastAccessedAt, nil
 }
@@ -39,18 +39,18 @@ func touchKeepsRecord(ctx context.Context, s sessionstore.Store) error {
 	}
 	before, err := s.Get(ctx, rec.ID)
 	if err != nil {
-		return fmt.Errorf("Get must find the session; it returned the error %q", err)
+		return kit.Failf("Get must find the session; it returned the error %q", err)
 	}
 	if err := touch(ctx, s, sessionstore.Touch{ID: rec.ID, LastAccessedAt: rec.LastAccessedAt.Add(time.Second), TTL: long}); err != nil {
 		return err
 	}
 	after, err := s.Get(ctx, rec.ID)
 	if err != nil {
-		return fmt.Errorf("Get must find the session after a Touch; it returned the error %q", err)
+		return kit.Failf("Get must find the session after a Touch; it returned the error %q", err)
 	}
 	after.LastAccessedAt = before.LastAccessedAt
 	if normal(before) != normal(after) {
-		return fmt.Errorf("a Touch must change nothing but LastAccessedAt of\n  %+v\nafter it, Get returned\n  %+v", normal(before), normal(after))
+		return kit.Failf("a Touch must change nothing but LastAccessedAt of\n  %+v\nafter it, Get returned\n  %+v", normal(before), normal(after))
 	}
 	return nil
 }
@@ -111,7 +111,7 @@ func touchIsMonotonic(ctx context.Context, s sessionstore.Store) error {
 			return err
 		}
 		if after.Before(before) {
-			return fmt.Errorf("LastAccessedAt must stay %s when a Touch with the older %s comes late; it went back to %s", before, older, after)
+			return kit.Failf("LastAccessedAt must stay %s when a Touch with the older %s comes late; it went back to %s", before, older, after)
 		}
 	}
 	return nil
@@ -123,7 +123,7 @@ func touchAfterDelete(ctx context.Context, s sessionstore.Store) error {
 		return err
 	}
 	if err := s.Delete(ctx, rec.ID); err != nil {
-		return fmt.Errorf("Delete failed: %w", err)
+		return kit.Failf("Delete failed: %w", err)
 	}
 	if err := touch(ctx, s, sessionstore.Touch{ID: rec.ID, LastAccessedAt: rec.LastAccessedAt.Add(time.Second), TTL: long}); err != nil {
 		return err
