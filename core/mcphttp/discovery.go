@@ -47,7 +47,7 @@ func (p *papers) metadata(ctx context.Context) (json.RawMessage, error) {
 func (e *Endpoint) protectedResource(suffix string) fiber.Handler {
 	return func(c *fiber.Ctx) error {
 		if !e.site.admits(c) {
-			return c.Status(fiber.StatusForbidden).SendString("Forbidden: this Host or Origin is not one this server serves")
+			return c.Status(fiber.StatusForbidden).SendString(foreign)
 		}
 		ctx, cancel := context.WithTimeout(e.root, gateTimeout)
 		defer cancel()

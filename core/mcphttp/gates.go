@@ -3,8 +3,7 @@ package mcphttp
 import (
 	"bytes"
 	"context"
-	"errors"
-	"io"
+	"fmt"
 	"strings"
 	"time"
 
@@ -20,13 +19,16 @@ const gateTimeout = 10 * time.Second
 // headerWorkspace names the workspace of a request (spec 4.10 rule 1).
 const headerWorkspace = "X-Workspace-Id"
 
+// foreign answers a Host or Origin that this endpoint does not serve.
+const foreign = "Forbidden: this Host or Origin is not one this server serves"
+
 // serve is every request to /mcp: the gates of contract part 7, top to bottom.
 func (e *Endpoint) serve(c *fiber.Ctx) error {
 	if !e.o.Features.Enabled(config.FlagMCPServer) {
 		return c.Status(fiber.StatusNotFound).SendString("Not found")
 	}
 	if !e.site.admits(c) {
-		return c.Status(fiber.StatusForbidden).SendString("Forbidden: this Host or Origin is not one this server serves")
+		return c.Status(fiber.StatusForbidden).SendString(foreign)
 	}
 	identity, err := e.identify(c)
 	if err != nil && core.CodeOf(err) == core.CodeUnauthenticated {
@@ -41,7 +43,6 @@ func (e *Endpoint) serve(c *fiber.Ctx) error {
 	}
 	body, err := readBody(c, e.o.MaxBody)
 	if err != nil {
-		c.Context().SetConnectionClose() // the rest of the body stays unread
 		return c.Status(fiber.StatusRequestEntityTooLarge).SendString(err.Error())
 	}
 	caller, err := e.place(c, identity)
@@ -107,22 +108,12 @@ func single(c *fiber.Ctx, name string) (string, bool) {
 	return strings.TrimSpace(string(values[0])), len(values) == 1
 }
 
-// readBody returns a copy of the body: a call may outlive the request that carried it.
+// readBody returns a copy of the body: a call may outlive the request that carried it. The bytes
+// are taken as they came; an encoding of the content is refused later.
 func readBody(c *fiber.Ctx, limit int) ([]byte, error) {
-	tooLarge := errors.New("the request body is larger than this endpoint takes")
-	if c.Request().Header.ContentLength() > limit {
-		return nil, tooLarge
+	body := c.Request().Body()
+	if len(body) > limit {
+		return nil, fmt.Errorf("the request body is larger than %d bytes", limit)
 	}
-	if !c.Request().IsBodyStream() {
-		body := c.Request().Body()
-		if len(body) > limit {
-			return nil, tooLarge
-		}
-		return bytes.Clone(body), nil
-	}
-	body, err := io.ReadAll(io.LimitReader(c.Context().RequestBodyStream(), int64(limit)+1))
-	if err != nil || len(body) > limit {
-		return nil, tooLarge
-	}
-	return body, nil
+	return bytes.Clone(body), nil
 }

@@ -4,7 +4,10 @@ import (
 	"net/netip"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
+	"github.com/ropewalk/ropewalk/core"
 	"github.com/ropewalk/ropewalk/core/config"
 )
 
@@ -192,6 +195,28 @@ func TestDiscoveryDocuments(t *testing.T) {
 	if status, _ := get("/.well-known/oauth-authorization-server"); status != 200 || r.people.meta.Load() != 1 {
 		t.Errorf("the document is kept: got %d after %d fetches", status, r.people.meta.Load())
 	}
+}
+
+func TestTheProvidersDocumentIsAskedForOnceAMinuteAndOutlivesTheProvider(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		away := &people{}
+		away.down.Store(true)
+		if _, err := (&papers{access: away}).metadata(t.Context()); core.CodeOf(err) != core.CodeUnavailable {
+			t.Errorf("never fetched and away: %v", err)
+		}
+		p := &people{}
+		kept := &papers{access: p}
+		for range 100 {
+			if _, err := kept.metadata(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		p.down.Store(true)
+		<-time.After(2 * paperLife)
+		if doc, err := kept.metadata(t.Context()); err != nil || !strings.Contains(string(doc), "idp.test") || p.meta.Load() != 2 {
+			t.Errorf("%s %v after %d fetches", doc, err, p.meta.Load())
+		}
+	})
 }
 
 func TestDiscoveryWithoutAnAdapter(t *testing.T) {

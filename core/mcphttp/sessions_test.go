@@ -394,6 +394,25 @@ func TestTouchesSurviveAStoreThatIsAway(t *testing.T) {
 	})
 }
 
+func TestCloseWritesTheLastTouchesAndKeepsTheRecords(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := memory.New()
+		e := still(t, store, time.Hour)
+		me := caller("alice", "ws_one")
+		id := admit(t, e, me).wire.id
+		<-time.After(10*flushInterval + flushInterval/2)
+		at := time.Now()
+		e.session(id, me)
+		if err := e.Close(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		rec, err := store.Get(t.Context(), id)
+		if err != nil || rec.LastAccessedAt.Before(at.Truncate(time.Millisecond)) {
+			t.Errorf("%+v %v", rec, err)
+		}
+	})
+}
+
 func TestUseStoreTakesTheLiveSessionsAlong(t *testing.T) {
 	r := start(t, nil)
 	w := r.join(alice)
