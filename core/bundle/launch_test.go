@@ -129,6 +129,15 @@ func TestFieldsOfSeveralValuesBecomeArguments(t *testing.T) {
 	}
 }
 
+func TestAVariableThatTheManifestFillsIsLeftToTheManifest(t *testing.T) {
+	doc := with(with(minimal(), "server.mcp_config.env", map[string]any{"DIRS": "${user_config.dirs}", "MODE": "${user_config.mode}"}),
+		"user_config", map[string]any{"dirs": map[string]any{"type": "directory", "multiple": true}, "mode": map[string]any{"type": "string"}})
+	l, err := parse(t, doc).Launch(input(t, map[string]core.Secret{"DIRS": `["/a","/b"]`, "mode": "exact", "MODE": "variable"}))
+	if err != nil || !slices.Contains(l.Env, "DIRS=/a,/b") || !slices.Contains(l.Env, "MODE=variable") {
+		t.Fatalf("got %q, %v", l.Env, err)
+	}
+}
+
 func TestLaunchIsRefused(t *testing.T) {
 	for name, c := range map[string]struct {
 		doc  map[string]any

@@ -7,6 +7,7 @@ import (
 	"io"
 	"io/fs"
 	"path/filepath"
+	"reflect"
 	"strings"
 )
 
@@ -101,7 +102,8 @@ func (e *ManifestError) Error() string {
 }
 
 // ParseManifest reads and checks a manifest. What is wrong comes back as a *ManifestError with
-// every problem at once. It is stricter than JSON in the fields it uses and liberal in all others:
+// every problem at once; a value of the wrong JSON type comes alone. It is strict in the fields it
+// uses and liberal in all others:
 // MCPB's own validator refuses unknown top-level keys, but a bundle that runs elsewhere should not
 // fail here for a key that the server never looks at.
 func ParseManifest(raw []byte) (*Manifest, error) {
@@ -120,12 +122,27 @@ func ParseManifest(raw []byte) (*Manifest, error) {
 
 func decodeProblem(err error) Problem {
 	if t, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
-		return Problem{t.Field, fmt.Sprintf("is a JSON %s, want %s", t.Value, t.Type)}
+		return Problem{t.Field, fmt.Sprintf("is a JSON %s, want %s", t.Value, wanted(t.Type))}
 	}
 	if s, ok := errors.AsType[*json.SyntaxError](err); ok {
 		return Problem{"", fmt.Sprintf("is not JSON: %v at byte %d", s, s.Offset)}
 	}
 	return Problem{"", err.Error()}
+}
+
+func wanted(t reflect.Type) string {
+	switch t.Kind() {
+	case reflect.Bool:
+		return "true or false"
+	case reflect.Float64:
+		return "a number"
+	case reflect.Slice:
+		return "a list"
+	case reflect.Map, reflect.Struct:
+		return "an object"
+	default:
+		return "a string"
+	}
 }
 
 // ReadDir reads the manifest of a bundle directory. A directory without one is fs.ErrNotExist.

@@ -154,7 +154,8 @@ func (m *Manifest) Missing(values map[string]core.Secret) []MissingValue {
 
 // split separates the values of an installation into those of user_config fields, by key, and
 // environment variables (see the package comment). For one field an exact key wins over the
-// variable the manifest names, and that over the upper-snake form.
+// variable that the manifest hands it to, and that over the upper-snake form. A variable that the
+// manifest fills from the field is left to the manifest.
 func (m *Manifest) split(values map[string]core.Secret) (fields, environ map[string]core.Secret) {
 	fields, environ = map[string]core.Secret{}, map[string]core.Secret{}
 	for name, value := range values {
@@ -164,19 +165,23 @@ func (m *Manifest) split(values map[string]core.Secret) (fields, environ map[str
 			environ[name] = value
 		}
 	}
-	aliases := m.aliases()
+	others, aliases := maps.Clone(environ), m.aliases()
 	for key := range m.UserConfig {
-		for _, name := range append(aliases[key], upperSnake(key)) {
-			if value := environ[name]; fields[key] == "" && value != "" {
-				fields[key] = value
+		for _, name := range aliases[key] {
+			if fields[key] == "" && others[name] != "" {
+				fields[key] = others[name]
+				delete(environ, name)
 			}
+		}
+		if value := others[upperSnake(key)]; fields[key] == "" && value != "" {
+			fields[key] = value
 		}
 	}
 	return fields, environ
 }
 
 // aliases are, by user_config key, the environment variables to which the manifest hands exactly
-// that field.
+// that field, by name.
 func (m *Manifest) aliases() map[string][]string {
 	found := map[string][]string{}
 	if m.Server.MCPConfig == nil {

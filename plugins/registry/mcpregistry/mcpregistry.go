@@ -69,7 +69,8 @@ func (r *Registry) Search(ctx context.Context, q registry.Query) (registry.Page,
 	if err := registry.CheckQuery(q); err != nil {
 		return registry.Page{}, err
 	}
-	query := url.Values{"version": {latest}, "limit": {strconv.Itoa(cmp.Or(q.Limit, registry.DefaultLimit))}}
+	limit := cmp.Or(q.Limit, registry.DefaultLimit)
+	query := url.Values{"version": {latest}, "limit": {strconv.Itoa(limit)}}
 	if q.Text != "" {
 		query.Set("search", q.Text)
 	}
@@ -85,7 +86,7 @@ func (r *Registry) Search(ctx context.Context, q registry.Query) (registry.Page,
 	}
 	page := registry.Page{NextCursor: answer.Metadata.NextCursor}
 	for _, l := range answer.Servers {
-		if l.status() == statusDeleted {
+		if l.status() == statusDeleted || len(page.Entries) == limit {
 			continue
 		}
 		page.Entries = append(page.Entries, registry.Entry{
@@ -177,8 +178,7 @@ func (r *Registry) Fetch(ctx context.Context, pkg registry.Package) (io.ReadClos
 	}
 	for _, p := range l.Server.Packages {
 		if p.RegistryType == string(registry.KindMCPB) && strings.EqualFold(p.FileSHA256, pkg.SHA256) && unusable(p, registry.KindMCPB) == "" {
-			body, _, err := r.client.Download(ctx, p.Identifier)
-			return body, err
+			return r.client.Download(ctx, p.Identifier)
 		}
 	}
 	return nil, fmt.Errorf("%w: %s %s has no file of that sha256 any more", plugins.ErrNotFound, name, version)

@@ -163,6 +163,5 @@ func (r *Registry) Fetch(ctx context.Context, pkg registry.Package) (io.ReadClos
 	if pkg.SHA256 != "" && !strings.EqualFold(d.Bundle.SHA256, pkg.SHA256) {
 		return nil, fmt.Errorf("%w: the registry now has another file for %s %s than it had when it was resolved", plugins.ErrUnavailable, name, want)
 	}
-	body, _, err := r.client.Download(ctx, d.URL)
-	return body, err
+	return r.client.Download(ctx, d.URL)
 }

@@ -142,22 +142,21 @@ func (c *Client) Get(ctx context.Context, path string, query url.Values, answer 
 	return nil
 }
 
-// Download opens a file that the registry named. The context bounds the reading too; size is -1
-// when it is not known.
-func (c *Client) Download(ctx context.Context, address string) (body io.ReadCloser, size int64, err error) {
+// Download opens a file that the registry named. The context bounds the reading too.
+func (c *Client) Download(ctx context.Context, address string) (io.ReadCloser, error) {
 	u, err := url.Parse(address)
 	if err != nil || u.User != nil || c.checkTarget(u) != nil {
-		return nil, 0, fmt.Errorf("%w: the file's address is no https URL", plugins.ErrInvalid)
+		return nil, fmt.Errorf("%w: the file's address is no https URL", plugins.ErrInvalid)
 	}
 	resp, err := c.do(ctx, c.loading, address)
 	if err != nil {
-		return nil, 0, err
+		return nil, err
 	}
 	if resp.StatusCode != http.StatusOK {
 		_ = resp.Body.Close()
-		return nil, 0, refusal(resp, []byte("{}"))
+		return nil, refusal(resp, []byte("{}"))
 	}
-	return resp.Body, resp.ContentLength, nil
+	return resp.Body, nil
 }
 
 func (c *Client) do(ctx context.Context, client *http.Client, address string) (*http.Response, error) {
