@@ -6,7 +6,6 @@ import (
 	"io"
 	"os"
 	"os/signal"
-	"sync"
 	"syscall"
 
 	"github.com/hashicorp/go-hclog"
@@ -33,13 +32,12 @@ func Serve(p Plugin) {
 	}
 	log := hclog.New(&hclog.LoggerOptions{Output: os.Stderr, JSONFormat: true, Level: hclog.Trace})
 	g := newGuard(p, log)
-	closing := sync.OnceFunc(func() { closeImpl(p.Impl, log) })
-	go func() {
+	servers := make(chan *grpc.Server, 1)
+	go func() { // SIGTERM ends the server, and with it goplugin.Serve, which removes its socket
 		terminated := make(chan os.Signal, 1)
 		signal.Notify(terminated, syscall.SIGTERM)
 		<-terminated
-		closing()
-		os.Exit(0)
+		(<-servers).Stop()
 	}()
 	wires := map[int]goplugin.PluginSet{}
 	for wire := range p.Wires {
@@ -50,10 +48,12 @@ func Serve(p Plugin) {
 		VersionedPlugins: wires,
 		Logger:           log.Named("go-plugin"),
 		GRPCServer: func(opts []grpc.ServerOption) *grpc.Server {
-			return grpc.NewServer(append(g.options(), opts...)...)
+			server := grpc.NewServer(append(g.options(), opts...)...)
+			servers <- server
+			return server
 		},
 	})
-	closing()
+	closeImpl(p.Impl, log)
 }
 
 func refuse(cookie string, kind Kind) string {

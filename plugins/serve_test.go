@@ -208,6 +208,7 @@ func TestAPluginThatIsTerminatedClosesFirst(t *testing.T) {
 	if err := control.Configure(t.Context(), plugins.Config{DataDir: dir}); err != nil {
 		t.Fatal(err)
 	}
+	socket := client.ReattachConfig().Addr.String()
 	if err := syscall.Kill(client.ReattachConfig().Pid, syscall.SIGTERM); err != nil {
 		t.Fatal(err)
 	}
@@ -219,6 +220,9 @@ func TestAPluginThatIsTerminatedClosesFirst(t *testing.T) {
 		case <-late:
 			t.Fatal("the plugin did not end")
 		}
+	}
+	if _, err := os.Stat(socket); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("the plugin left its socket behind: %v", err)
 	}
 	if _, err := os.Stat(filepath.Join(dir, "closed")); err != nil {
 		t.Errorf("the plugin was not closed: %v", err)
