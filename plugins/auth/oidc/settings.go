@@ -19,11 +19,11 @@ type Settings struct {
 	// AllowPrivateNetwork lets the provider live at an address of RFC 1918 or RFC 4193.
 	AllowPrivateNetwork bool `json:"allowPrivateNetwork"`
 
-	// ClientID and RedirectURI make browser login possible; the client id is an audience too.
+	// ClientID makes browser login possible, and is an audience too.
 	ClientID string `json:"clientId"`
 	// ClientSecret is left out for a public client.
 	ClientSecret plugins.Secret `json:"clientSecret"`
-	// RedirectURI is {base_url}/v1/auth/callback.
+	// RedirectURI is {base_url}/v1/auth/callback; the server's own word for it counts first.
 	RedirectURI string `json:"redirectUri"`
 	// Scopes are asked for at login. "openid" must be among them.
 	Scopes []string `json:"scopes"`
@@ -65,7 +65,7 @@ func (s *Settings) Check(problems *plugins.ConfigError) {
 		problems.Add("jwksUri", "may be on loopback only when the issuer is")
 	}
 	if s.RedirectURI != "" && s.ClientID == "" {
-		problems.Add("clientId", "must be set when redirectUri is: a browser login needs both")
+		problems.Add("clientId", "must be set when redirectUri is")
 	}
 	if s.ClientSecret != "" && s.ClientID == "" {
 		problems.Add("clientId", "must be set when clientSecret is")

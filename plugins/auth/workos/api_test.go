@@ -15,6 +15,7 @@ type api struct {
 	mu     sync.Mutex
 	broken bool
 	asked  int
+	lax    bool // lists everybody, whoever is asked for
 	listed []map[string]any
 }
 
@@ -65,7 +66,7 @@ func (a *api) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	default:
 		data := []map[string]any{}
 		for _, m := range a.listed {
-			if m["user_id"] == r.FormValue("user_id") {
+			if a.lax || m["user_id"] == r.FormValue("user_id") {
 				data = append(data, m)
 			}
 		}

@@ -86,6 +86,14 @@ func TestAnAnswerSavesTheNextQuestions(t *testing.T) {
 	})
 }
 
+func TestAMembershipOfSomebodyElseCountsForNobody(t *testing.T) {
+	workOS := newAPI()
+	workOS.lax = true
+	if _, err := asking(t, workOS).role(t.Context(), "user_bob"); !errors.Is(err, plugins.ErrUnauthenticated) {
+		t.Errorf("got %v, want a refusal", err)
+	}
+}
+
 func TestWhatIsKnownIsBounded(t *testing.T) {
 	m := asking(t, newAPI())
 	for i := range memberLimit + 10 {

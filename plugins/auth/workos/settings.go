@@ -13,11 +13,11 @@ type Settings struct {
 	IDPDomain string `json:"idpDomain"`
 	// Issuer replaces that URL, for an AuthKit with a domain of its own.
 	Issuer string `json:"issuer"`
-	// ClientID and RedirectURI make browser login possible; the client id is an audience too.
+	// ClientID makes browser login possible, and is an audience too.
 	ClientID string `json:"clientId"`
 	// ClientSecret is left out for a public client.
 	ClientSecret plugins.Secret `json:"clientSecret"`
-	// RedirectURI is {base_url}/v1/auth/callback.
+	// RedirectURI is {base_url}/v1/auth/callback; the server's own word for it counts first.
 	RedirectURI string `json:"redirectUri"`
 	// OrganizationID lets only members of that organization in.
 	OrganizationID string `json:"organizationId"`
@@ -50,7 +50,7 @@ func (s *Settings) Check(problems *plugins.ConfigError) {
 		problems.Add("apiUrl", "must not be empty; leave it out to get https://api.workos.com")
 	}
 	if s.RedirectURI != "" && s.ClientID == "" {
-		problems.Add("clientId", "must be set when redirectUri is: a browser login needs both")
+		problems.Add("clientId", "must be set when redirectUri is")
 	}
 	if s.ClientSecret != "" && s.ClientID == "" {
 		problems.Add("clientId", "must be set when clientSecret is")

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/subtle"
 	"errors"
+	"fmt"
 	"net/http"
 	"slices"
 
@@ -14,12 +15,12 @@ import (
 )
 
 // CanLogin reports whether the options allow a browser login.
-func (p *Party) CanLogin() bool { return p.options.ClientID != "" && p.options.RedirectURI != "" }
+func (p *Party) CanLogin() bool { return p.options.ClientID != "" }
 
 // AuthorizeURL returns where to send the browser (RFC 6749 part 4.1.1 with RFC 7636).
 func (p *Party) AuthorizeURL(ctx context.Context, req auth.AuthorizeRequest) (string, error) {
 	if req.State == "" || req.Nonce == "" || req.CodeChallenge == "" {
-		return "", errors.Join(plugins.ErrInvalid, errors.New("a login needs a state, a nonce and a code challenge"))
+		return "", fmt.Errorf("%w: a login needs a state, a nonce and a code challenge", plugins.ErrInvalid)
 	}
 	client, err := p.oauth(ctx, req.RedirectURI)
 	if err != nil {
@@ -68,7 +69,13 @@ func (p *Party) Exchange(ctx context.Context, req auth.ExchangeRequest) (auth.Id
 
 func (p *Party) oauth(ctx context.Context, redirect string) (*oauth2.Config, error) {
 	if !p.CanLogin() {
-		return nil, errors.Join(plugins.ErrUnimplemented, errors.New("browser login needs the settings clientId and redirectUri"))
+		return nil, fmt.Errorf("%w: browser login needs the setting clientId", plugins.ErrUnimplemented)
+	}
+	if redirect == "" {
+		redirect = p.options.RedirectURI
+	}
+	if redirect == "" {
+		return nil, fmt.Errorf("%w: a login needs a redirect URI, in the request or in the setting redirectUri", plugins.ErrInvalid)
 	}
 	doc, err := p.document.get(ctx)
 	if err != nil {
@@ -76,9 +83,6 @@ func (p *Party) oauth(ctx context.Context, redirect string) (*oauth2.Config, err
 	}
 	if doc.AuthorizationEndpoint == "" || doc.TokenEndpoint == "" {
 		return nil, away("the provider's metadata names no authorization or token endpoint")
-	}
-	if redirect == "" {
-		redirect = p.options.RedirectURI
 	}
 	return &oauth2.Config{
 		ClientID: p.options.ClientID, ClientSecret: p.options.ClientSecret,
@@ -101,7 +105,7 @@ func (p *Party) style(doc document) oauth2.AuthStyle {
 func exchangeError(err error) error {
 	answer, ok := errors.AsType[*oauth2.RetrieveError](err)
 	if !ok || answer.Response == nil {
-		return away("the provider's token endpoint cannot be asked")
+		return away("the provider's token endpoint cannot be asked: %w", err)
 	}
 	status := answer.Response.StatusCode
 	if status >= 500 || status == http.StatusTooManyRequests || status == http.StatusRequestTimeout {

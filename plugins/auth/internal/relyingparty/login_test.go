@@ -160,6 +160,25 @@ func TestAnAccessTokenFillsInWhatTheIDTokenLeavesOut(t *testing.T) {
 	}
 }
 
+func TestTheRequestSaysWhereToSendTheBrowserBackElseTheSettings(t *testing.T) {
+	for name, c := range map[string]struct {
+		requested, configured, want string
+		err                         error
+	}{
+		"both":        {"https://a.example/cb", "https://b.example/cb", "https://a.example/cb", nil},
+		"the request": {"https://a.example/cb", "", "https://a.example/cb", nil},
+		"settings":    {"", "https://b.example/cb", "https://b.example/cb", nil},
+		"neither":     {"", "", "", plugins.ErrInvalid},
+	} {
+		_, party := exchanging(t, nil, func(o *Options) { o.RedirectURI = c.configured })
+		address, err := party.AuthorizeURL(t.Context(), auth.AuthorizeRequest{RedirectURI: c.requested, State: "s", Nonce: "n", CodeChallenge: "c"})
+		u, _ := url.Parse(address)
+		if !errors.Is(err, c.err) || u.Query().Get("redirect_uri") != c.want {
+			t.Errorf("%s: got %s, %v", name, address, err)
+		}
+	}
+}
+
 func TestWithoutAClientThereIsNoLogin(t *testing.T) {
 	_, party := exchanging(t, nil, func(o *Options) { o.ClientID = "" })
 	if _, err := exchange(t, party); !errors.Is(err, plugins.ErrUnimplemented) {

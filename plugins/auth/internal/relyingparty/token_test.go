@@ -36,6 +36,30 @@ func TestAGoodTokenInAnotherSpellingIsRefused(t *testing.T) {
 	}
 }
 
+func TestWhatNoKeyCouldMakeGoodIsRefusedWhileTheProviderIsAway(t *testing.T) {
+	p := newProvider(t)
+	p.setAway(true)
+	party := p.party()
+	good := p.token("first")
+	for name, token := range map[string]string{
+		"expired":        p.token("first", map[string]any{"exp": 1}),
+		"another issuer": p.token("first", map[string]any{"iss": issuer + "/"}),
+		"no subject":     p.token("first", map[string]any{"sub": ""}),
+		"no signature":   good[:strings.LastIndexByte(good, '.')+1],
+		"no token":       "",
+	} {
+		if err := check(t, party, token); !errors.Is(err, plugins.ErrUnauthenticated) {
+			t.Errorf("%s: got %v, want a refusal", name, err)
+		}
+	}
+	if asked := len(p.asked); asked > 0 {
+		t.Errorf("the provider was asked for %v", p.asked)
+	}
+	if err := check(t, party, good); !errors.Is(err, plugins.ErrUnavailable) {
+		t.Errorf("a good token: got %v, want unavailable", err)
+	}
+}
+
 func nextBase64(c byte) byte {
 	const alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
 	return alphabet[strings.IndexByte(alphabet, c)|1]
