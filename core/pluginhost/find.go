@@ -11,7 +11,6 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
-	"runtime"
 	"slices"
 	"strings"
 
@@ -31,14 +30,6 @@ type target struct {
 }
 
 var adapterName = regexp.MustCompile(`^[a-z0-9-]+$`)
-
-// self is this executable, even after its file was replaced or removed.
-func self() (string, error) {
-	if runtime.GOOS == "linux" {
-		return "/proc/self/exe", nil
-	}
-	return os.Executable()
-}
 
 // find decides what an adapter means: an explicit path with its sha256 wins, then a built-in of
 // that name, then <home>/plugins/<kind>-<name>. PATH is never searched.

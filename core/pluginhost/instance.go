@@ -36,12 +36,8 @@ var hostEnv = []string{"PATH", "TMPDIR", "TZ", "LANG", "LC_ALL", "SSL_CERT_FILE"
 // launch starts a plugin and asks who it is. It is all or nothing: after an error no process is
 // left.
 func (h *Host) launch(ctx context.Context, t target) (_ *instance, err error) {
-	command, err := h.command(t)
-	if err != nil {
-		return nil, err
-	}
 	log := h.log.Named(string(t.kind) + "." + t.name)
-	inst := &instance{run: newRunner(t.name, command), since: time.Now()}
+	inst := &instance{run: newRunner(t.name, h.command(t)), since: time.Now()}
 	wires := map[int]goplugin.PluginSet{}
 	for wire := 1; wire <= newestWire; wire++ {
 		wires[wire] = goplugin.PluginSet{string(t.kind): connector{}}
@@ -127,7 +123,7 @@ func (i *instance) kill() { i.client.Kill() }
 // killNow is kill without asking first, for a plugin that does not answer.
 func (i *instance) killNow() { _ = i.run.Kill(context.Background()) }
 
-func (h *Host) command(t target) (process.Command, error) {
+func (h *Host) command(t target) process.Command {
 	c := process.Command{Path: t.path}
 	names := append(append([]string{}, hostEnv...), h.opts.PassEnv...)
 	for name, value := range h.opts.Env.Only(names...) {
@@ -135,14 +131,10 @@ func (h *Host) command(t target) (process.Command, error) {
 	}
 	if t.path != "" {
 		c.Verified = &process.Verified{Path: t.path, SHA256: t.sha256}
-		return c, nil
+		return c
 	}
-	exe, err := self()
-	if err != nil {
-		return c, err
-	}
-	c.Path, c.Args = exe, []string{"plugin", "serve", string(t.kind), t.name}
-	return c, nil
+	c.Path, c.Args = process.Self(), []string{"plugin", "serve", string(t.kind), t.name}
+	return c
 }
 
 // connector hands the bare connection out: the contract packages put their facades in front.

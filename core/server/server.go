@@ -120,7 +120,7 @@ func (s *Server) openRooms(ctx context.Context) error {
 		Users: s.store, Cookies: s.store, Logger: s.log.Named("access"),
 	})
 	s.yard = apps.New(apps.Options{
-		Home: c.Home, Records: s.store, Events: bus, Registries: s.adapters.registries, Configured: c.Apps,
+		Home: c.Home, Records: s.store, Events: bus, Registries: s.adapters.registries(), Configured: c.Apps,
 		Logger: s.log.Named("apps"), HostEnv: c.Environment, Remote: link.RemoteOptions{},
 	})
 	s.closers.add("apps", s.yard.Close)

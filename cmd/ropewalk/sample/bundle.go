@@ -19,7 +19,7 @@ func WriteBundle(dir, executable, arg, version string) error {
 		"description":      "A small MCP server inside the ropewalk executable: a plain tool, one with progress, one that fails, and a view.",
 		"author":           map[string]any{"name": "Ropewalk"},
 		"server": map[string]any{
-			"type": "binary", "entry_point": executable,
+			"type": "binary", "entry_point": "ropewalk",
 			"mcp_config": map[string]any{"command": executable, "args": []string{arg}},
 		},
 		"_meta": map[string]any{
