@@ -126,6 +126,7 @@ func bundleServer(mode string) *mcp.Server {
 		return nil, nil, nil
 	})
 	mcp.AddTool(s, &mcp.Tool{Name: "hang"}, func(ctx context.Context, _ *mcp.CallToolRequest, _ textInput) (*mcp.CallToolResult, any, error) {
+		_ = os.WriteFile(filepath.Join(own(DataDirVariable), "hanging"), nil, 0o600)
 		<-ctx.Done()
 		return nil, nil, ctx.Err()
 	})

@@ -3,7 +3,6 @@ package apps
 import (
 	"context"
 	"errors"
-	"os"
 	"strings"
 	"time"
 
@@ -21,30 +20,88 @@ const endPatience = 20 * time.Second
 //
 // Errors: core.CodeNotFound, core.CodeStartFailed saying why.
 func (y *Yard) Start(ctx context.Context, workspace, name string) (core.App, error) {
+	return y.command(ctx, key{workspace, name}, core.CodeStartFailed, "started", func(ctx context.Context, a *app) error {
+		ctx, done := a.interruptible(ctx)
+		defer done()
+		switch a.now.Load().state {
+		case core.StateRunning:
+			return nil
+		case core.StateStarting, core.StateCrashed:
+			_, err := a.ready(ctx, nil)
+			return err
+		default:
+			return a.start(ctx)
+		}
+	})
+}
+
+// Stop ends an app and all its processes; it stays installed and stopped, also after a restart of
+// the server. Calls in flight have Options.Grace to finish. Stopping a stopped app changes nothing.
+//
+// Errors: core.CodeNotFound; core.CodeStopFailed when that could not be recorded (the app runs
+// on), or when a process survived.
+func (y *Yard) Stop(ctx context.Context, workspace, name string) (core.App, error) {
+	return y.command(ctx, key{workspace, name}, core.CodeStopFailed, "stopped", func(ctx context.Context, a *app) error {
+		if record := a.now.Load().record; record.Running {
+			record.Running = false
+			if err := y.o.Records.PutInstallation(context.WithoutCancel(ctx), record); err != nil {
+				return err
+			}
+			a.become(same, func(v *view) { v.record.Running = false })
+		}
+		return a.endFor(ctx)
+	})
+}
+
+// Uninstall removes an app and ends its processes. Its data stays in dataPath; the files that the
+// server unpacked or fetched for it go.
+//
+// Errors: core.CodeNotFound; core.CodeProtected; core.CodeUninstallFailed when the removal could
+// not be recorded (the app stays as it was).
+func (y *Yard) Uninstall(ctx context.Context, workspace, name string) (dataPath string, err error) {
+	k := key{workspace, name}
+	if _, err := y.find(workspace, name); err == nil && y.protected(k) {
+		return "", core.Errorf(core.CodeProtected, "app %s is protected by apps.%s.protected in the configuration", name, name)
+	}
+	_, err = y.command(ctx, k, core.CodeUninstallFailed, "uninstalled", func(ctx context.Context, a *app) error {
+		if err := y.o.Records.DeleteInstallation(context.WithoutCancel(ctx), workspace, name); err != nil {
+			return err
+		}
+		if err := a.endFor(ctx); err != nil {
+			a.log.Error("An app is uninstalled, but not all of its processes have ended.", "error", err)
+		}
+		y.clear(placesOf(y.o.Home, workspace).bundles(name))
+		y.remove(a)
+		a.publish(core.EventBundleUninstalled, core.BundleUninstalled{Name: name})
+		return nil
+	})
+	if err != nil {
+		return "", err
+	}
+	return placesOf(y.o.Home, workspace).app(name), nil
+}
+
+// command does something to an app while it holds the app's turn. What fails has the given code;
+// done says what the app was then not. All commands but a start give up a start that is waited for.
+func (y *Yard) command(ctx context.Context, k key, code core.Code, done string, do func(context.Context, *app) error) (core.App, error) {
 	ctx, leave, err := y.enter(ctx)
 	if err != nil {
 		return core.App{}, err
 	}
 	defer leave()
-	a, err := y.find(workspace, name)
+	a, err := y.find(k.workspace, k.name)
 	if err != nil {
 		return core.App{}, err
 	}
+	if code != core.CodeStartFailed {
+		a.giveUp()
+	}
 	if err := a.take(ctx); err != nil {
-		return core.App{}, failed(core.CodeStartFailed, err, name, "started")
+		return core.App{}, failed(code, err, k.name, done)
 	}
 	defer a.give()
-	ctx, done := a.interruptible(ctx)
-	defer done()
-	switch a.now.Load().state {
-	case core.StateRunning:
-	case core.StateStarting, core.StateCrashed:
-		_, err = a.ready(ctx, nil)
-	default:
-		err = a.start(ctx)
-	}
-	if err != nil {
-		return core.App{}, failed(core.CodeStartFailed, err, name, "started")
+	if err := do(ctx, a); err != nil {
+		return core.App{}, failed(code, err, k.name, done)
 	}
 	return a.now.Load().app(), nil
 }
@@ -72,78 +129,6 @@ func (a *app) start(ctx context.Context) error {
 	return nil
 }
 
-// Stop ends an app and all its processes; it stays installed and stopped, also after a restart of
-// the server. Calls in flight have Options.Grace to finish. Stopping a stopped app changes nothing.
-//
-// Errors: core.CodeNotFound; core.CodeStopFailed when that could not be recorded (the app runs
-// on), or when a process survived.
-func (y *Yard) Stop(ctx context.Context, workspace, name string) (core.App, error) {
-	ctx, leave, err := y.enter(ctx)
-	if err != nil {
-		return core.App{}, err
-	}
-	defer leave()
-	a, err := y.find(workspace, name)
-	if err != nil {
-		return core.App{}, err
-	}
-	a.giveUp()
-	if err := a.take(ctx); err != nil {
-		return core.App{}, failed(core.CodeStopFailed, err, name, "stopped")
-	}
-	defer a.give()
-	if v := a.now.Load(); v.record.Running {
-		record := v.record
-		record.Running = false
-		if err := y.o.Records.PutInstallation(context.WithoutCancel(ctx), record); err != nil {
-			return core.App{}, failed(core.CodeStopFailed, err, name, "stopped")
-		}
-		a.become(same, func(v *view) { v.record.Running = false })
-	}
-	if err := a.endFor(ctx); err != nil {
-		return core.App{}, failed(core.CodeStopFailed, err, name, "stopped")
-	}
-	return a.now.Load().app(), nil
-}
-
-// Uninstall removes an app and ends its processes. Its data stays in dataPath; the files that the
-// server unpacked or fetched for it go.
-//
-// Errors: core.CodeNotFound; core.CodeProtected; core.CodeUninstallFailed when the removal could
-// not be recorded (the app stays as it was).
-func (y *Yard) Uninstall(ctx context.Context, workspace, name string) (dataPath string, err error) {
-	ctx, leave, err := y.enter(ctx)
-	if err != nil {
-		return "", err
-	}
-	defer leave()
-	a, err := y.find(workspace, name)
-	if err != nil {
-		return "", err
-	}
-	if y.protected(a.key) {
-		return "", core.Errorf(core.CodeProtected, "app %s is protected by apps.%s.protected in the configuration", name, name)
-	}
-	a.giveUp()
-	if err := a.take(ctx); err != nil {
-		return "", failed(core.CodeUninstallFailed, err, name, "uninstalled")
-	}
-	defer a.give()
-	if err := y.o.Records.DeleteInstallation(context.WithoutCancel(ctx), workspace, name); err != nil {
-		return "", failed(core.CodeUninstallFailed, err, name, "uninstalled")
-	}
-	if err := a.endFor(ctx); err != nil {
-		a.log.Error("An app is uninstalled, but not all of its processes have ended.", "error", err)
-	}
-	p := placesOf(y.o.Home, workspace)
-	if err := os.RemoveAll(p.bundles(name)); err != nil {
-		a.log.Warn("The files of an uninstalled app could not be removed.", "dir", p.bundles(name), "error", err)
-	}
-	y.remove(a)
-	a.publish(core.EventBundleUninstalled, core.BundleUninstalled{Name: name})
-	return p.app(name), nil
-}
-
 // endFor is end on behalf of a command that has been recorded: a client that leaves changes
 // nothing about it any more.
 func (a *app) endFor(ctx context.Context) error {
@@ -157,15 +142,16 @@ func (y *Yard) protected(k key) bool {
 	return k.workspace == core.DefaultWorkspaceID && y.o.Configured[k.name].Protected
 }
 
-// failed is err under the code of the command that met it; what says more keeps its own code.
-func failed(code core.Code, err error, name, what string) error {
+// failed is err under the code of the command that met it. That the app is not there any more
+// stays what it is.
+func failed(code core.Code, err error, name, done string) error {
 	if core.CodeOf(err) == core.CodeNotFound {
 		return err
 	}
 	if errors.Is(err, context.Canceled) {
-		return core.Wrap(code, err, "app "+name+" was not "+what+": the request was given up, or another one stopped the app")
+		return core.Wrap(code, err, "app "+name+" was not "+done+": the request was given up, or another one stopped the app")
 	}
-	return core.Wrap(code, err, "app "+name+" was not "+what+": "+message(err))
+	return core.Wrap(code, err, "app "+name+" was not "+done+": "+message(err))
 }
 
 // message is err without the code that core.Error puts before it.

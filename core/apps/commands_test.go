@@ -225,3 +225,19 @@ func TestNothingIsStartedOnceTheYardCloses(t *testing.T) {
 		expect(t, "code", core.CodeOf(err), core.CodeUnavailable)
 	})
 }
+
+func TestAStopEndsTheCallsThatAreInFlight(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		y, events := yardOf(t, &memoryApp{}, newMemoryRecords(record("notes", true)))
+		open(t, y)
+		synctest.Wait()
+		got := make(chan error, 1)
+		go func() { got <- call(t, y, "hang") }()
+		synctest.Wait()
+		if _, err := y.Stop(t.Context(), ws, "notes"); err != nil {
+			t.Fatal(err)
+		}
+		expect(t, "code", core.CodeOf(<-got), core.CodeUnavailable)
+		expectEvents(t, events)
+	})
+}

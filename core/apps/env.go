@@ -2,6 +2,7 @@ package apps
 
 import (
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
@@ -22,6 +23,24 @@ func baseEnvironment(host map[string]string, dataDir string) map[string]string {
 	env["TMPDIR"] = filepath.Join(dataDir, "tmp")
 	env[DataDirVariable] = dataDir
 	return env
+}
+
+// installerEnvironment is what npm, uv and pip get. They run none of a package's code, and need
+// what the operator set up for them: the home with their settings, proxies, certificates.
+func installerEnvironment(host map[string]string, tmp string) []string {
+	env := []string{"TMPDIR=" + tmp}
+	for name, value := range host {
+		upper := strings.ToUpper(name)
+		if passedOn(name) || name == "HOME" || strings.HasSuffix(upper, "_PROXY") || hasAnyPrefix(upper, "NPM_CONFIG_", "UV_", "PIP_") {
+			env = append(env, name+"="+value)
+		}
+	}
+	slices.Sort(env)
+	return env
+}
+
+func hasAnyPrefix(s string, prefixes ...string) bool {
+	return slices.ContainsFunc(prefixes, func(p string) bool { return strings.HasPrefix(s, p) })
 }
 
 // passedOn reports whether an app sees a variable of the host: how programs are found, the

@@ -50,8 +50,7 @@ func (f *arrival) complete(pkg registry.Package, kind bundle.ServerType, command
 	return nil
 }
 
-// run runs an installer to its end, as an app of the yard would run: in dir, with the same
-// environment, and with its whole process tree ended when ctx ends.
+// run runs an installer to its end, in dir. Its whole process tree ends when ctx does.
 func (y *Yard) run(ctx context.Context, f *arrival, dir, command string, args ...string) error {
 	path := command
 	if !filepath.IsAbs(command) {
@@ -60,16 +59,12 @@ func (y *Yard) run(ctx context.Context, f *arrival, dir, command string, args ..
 			return fmt.Errorf("%s is needed to install %s and was not found: install it, or add its directory to PATH", command, f.record.BundleName)
 		}
 	}
-	data := placesOf(y.o.Home, f.record.Workspace).data(f.record.Name)
-	if err := os.MkdirAll(filepath.Join(data, "tmp"), 0o700); err != nil {
+	tmp := filepath.Join(placesOf(y.o.Home, f.record.Workspace).data(f.record.Name), "tmp")
+	if err := os.MkdirAll(tmp, 0o700); err != nil {
 		return err
 	}
-	var env []string
-	for name, value := range baseEnvironment(y.o.HostEnv, data) {
-		env = append(env, name+"="+value)
-	}
 	said := newStderr(discard{}, newRedactor(f.record))
-	p, err := process.Start(process.Command{Path: path, Args: args, Dir: dir, Env: env, Stderr: said})
+	p, err := process.Start(process.Command{Path: path, Args: args, Dir: dir, Env: installerEnvironment(y.o.HostEnv, tmp), Stderr: said})
 	if err != nil {
 		return err
 	}

@@ -228,7 +228,11 @@ func TestAnInstallThatFailsSaysWhyAndLeavesNothing(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			home := t.TempDir()
 			records := newMemoryRecords()
-			y, events := realYard(t, home, records, func(o *Options) { o.StartTimeout = time.Second })
+			y, events := realYard(t, home, records, func(o *Options) {
+				if c.says[0] == "initialize timed out after 1s" {
+					o.StartTimeout = time.Second
+				}
+			})
 			_, err := y.Install(t.Context(), ws, InstallRequest{Path: c.path, Env: map[string]core.Secret{"API_KEY": "hunter2-hunter2"}})
 			expect(t, "code", core.CodeOf(err), core.CodeInstallFailed)
 			for _, says := range c.says {
@@ -276,19 +280,14 @@ func TestKillMinus9OfARealBundle(t *testing.T) {
 	y, events := realYard(t, home, newMemoryRecords(), nil)
 	install(t, y, InstallRequest{Path: bundleDir(t, "@test/notes", modeTree, nil)})
 	old := append(descendants(t, home, "notes"), look(t, y, "notes").PID)
-	hanging := make(chan error, 1)
-	go func() {
-		_, err := callTool(t, y, "notes", "hang", "")
-		hanging <- err
-	}()
-	wait(t.Context(), 50*time.Millisecond)
+	inFlight := hang(t, y, home, "notes")
 	before := time.Now()
 	if err := syscall.Kill(old[3], syscall.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
-	err := <-hanging
-	failed := time.Since(before)
-	expect(t, "code of the call in flight", core.CodeOf(err), core.CodeUnavailable)
+	end := <-inFlight
+	failed := end.at.Sub(before)
+	expect(t, "code of the call in flight", core.CodeOf(end.err), core.CodeUnavailable)
 	if text, err := callTool(t, y, "notes", "echo", "again"); err != nil || text != "again" {
 		t.Errorf("a call after the kill: %q, %v", text, err)
 	}
@@ -379,6 +378,32 @@ func TestAToolThatAppearsIsListedAtOnce(t *testing.T) {
 		t.Errorf("tools: %s", names(y.Tools(ws)))
 	}
 	expect(t, "tool count", y.List(ws)[0].ToolCount, 6)
+}
+
+// callEnd is how and when a call ended.
+type callEnd struct {
+	err error
+	at  time.Time
+}
+
+// hang makes a call that does not end, and returns once the bundle is at it.
+func hang(t *testing.T, y *Yard, home, app string) <-chan callEnd {
+	t.Helper()
+	sign := filepath.Join(home, "apps", app, "data", "hanging")
+	_ = os.Remove(sign)
+	end := make(chan callEnd, 1)
+	go func() {
+		_, err := callTool(t, y, app, "hang", "")
+		end <- callEnd{err, time.Now()}
+	}()
+	for {
+		if _, err := os.Stat(sign); err == nil {
+			return end
+		}
+		if !wait(t.Context(), time.Millisecond) {
+			t.Fatal("the call did not arrive")
+		}
+	}
 }
 
 func descendants(t *testing.T, home, app string) []int {

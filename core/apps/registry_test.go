@@ -172,7 +172,7 @@ func TestAnNPMPackageIsInstalledOnceIntoTheAppsOwnDirectory(t *testing.T) {
 	y, _ := realYard(t, home, newMemoryRecords(), func(o *Options) {
 		o.Registries = []NamedRegistry{{"shelf", shelf}}
 		o.HostEnv["PATH"] = node + ":" + npm + ":" + o.HostEnv["PATH"]
-		o.HostEnv["CANARY"] = "canary"
+		o.HostEnv["CANARY"], o.HostEnv["https_proxy"] = "canary", "http://proxy.test"
 	})
 	_, err := y.Install(t.Context(), ws, InstallRequest{Name: "io.test/notes"})
 	expect(t, "code without the key", core.CodeOf(err), core.CodeCredentialsRequired)
@@ -188,7 +188,7 @@ func TestAnNPMPackageIsInstalledOnceIntoTheAppsOwnDirectory(t *testing.T) {
 		}
 	}
 	saw, _ := os.ReadFile(filepath.Join(npm, "saw"))
-	if names := strings.Fields(string(saw)); slices.Contains(names, "CANARY") || slices.Contains(names, "API_KEY") {
+	if names := strings.Fields(string(saw)); slices.Contains(names, "CANARY") || slices.Contains(names, "API_KEY") || !slices.Contains(names, "https_proxy") {
 		t.Errorf("npm saw %v", names)
 	}
 	run, _ := os.ReadFile(filepath.Join(node, "said"))

@@ -102,27 +102,22 @@ func TestManyKillsOfARealBundle(t *testing.T) {
 	if testing.Short() {
 		kills = 3
 	}
-	y, events := realYard(t, t.TempDir(), newMemoryRecords(), func(o *Options) {
+	home := t.TempDir()
+	y, events := realYard(t, home, newMemoryRecords(), func(o *Options) {
 		o.Policy = &Policy{Delays: []time.Duration{0, time.Second}, Healthy: time.Nanosecond}
 	})
 	install(t, y, InstallRequest{Path: bundleDir(t, "@test/notes", modeNormal, nil)})
 	var slowestError, slowestStart time.Duration
 	for n := 1; n <= kills; n++ {
 		pid := look(t, y, "notes").PID
-		got := make(chan time.Time, 1)
-		go func() {
-			_, err := callTool(t, y, "notes", "hang", "")
-			if core.CodeOf(err) != core.CodeUnavailable {
-				t.Errorf("the call in flight got %v", err)
-			}
-			got <- time.Now()
-		}()
-		wait(t.Context(), 5*time.Millisecond)
+		inFlight := hang(t, y, home, "notes")
 		killed := time.Now()
 		if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
 			t.Fatal(err)
 		}
-		slowestError = max(slowestError, (<-got).Sub(killed))
+		end := <-inFlight
+		expect(t, "code of the call in flight", core.CodeOf(end.err), core.CodeUnavailable)
+		slowestError = max(slowestError, end.at.Sub(killed))
 		if err := events.wait(t.Context(), "bundle.recovered", n); err != nil {
 			t.Fatal(err)
 		}
@@ -142,7 +137,7 @@ func TestManyKillsOfARealBundle(t *testing.T) {
 // Hardening row 21: many apps that die as soon as they are started. Each gets exactly its three
 // attempts, and whoever reads how the apps are does not wait for any of them.
 func TestManyCrashLoopsAtOnce(t *testing.T) {
-	apps := 30
+	apps := 15
 	if testing.Short() {
 		apps = 5
 	}
