@@ -123,7 +123,7 @@ func pluginSibling(path string) (kind, sibling string) {
 		return "", ""
 	}
 	kind, sibling, _ = strings.Cut(rest, "/")
-	if strings.HasSuffix(sibling, "test") || sibling == "internal" {
+	if strings.HasSuffix(sibling, "test") || strings.HasPrefix(sibling, "internal/") {
 		return kind, ""
 	}
 	return kind, sibling
