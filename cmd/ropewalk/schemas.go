@@ -7,6 +7,8 @@ import (
 	"github.com/ropewalk/ropewalk/plugins/auth/static"
 	"github.com/ropewalk/ropewalk/plugins/auth/workos"
 	"github.com/ropewalk/ropewalk/plugins/registry/directory"
+	"github.com/ropewalk/ropewalk/plugins/registry/mcpregistry"
+	"github.com/ropewalk/ropewalk/plugins/registry/mpak"
 	"github.com/ropewalk/ropewalk/plugins/sessionstore/postgres"
 	"github.com/ropewalk/ropewalk/plugins/sessionstore/redis"
 )
@@ -18,7 +20,7 @@ func adapterSchemas() []config.AdapterSchema {
 	settings := map[plugins.Kind]map[string]any{
 		plugins.KindAuth:         {"oidc": oidc.Settings{}, "workos": workos.Settings{}, "static": static.Settings{}},
 		plugins.KindSessionStore: {"redis": redis.Config{}, "postgres": postgres.Config{}},
-		plugins.KindRegistry:     {"directory": directory.Settings{}},
+		plugins.KindRegistry:     {"directory": directory.Settings{}, "mcp-registry": mcpregistry.Settings{}, "mpak": mpak.Settings{}},
 	}
 	var all []config.AdapterSchema
 	for kind, adapters := range builtins() {

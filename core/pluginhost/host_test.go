@@ -204,10 +204,13 @@ func TestAPluginThatCannotServeGivesOneClearError(t *testing.T) {
 		"one that exits at once":       {script("gone", "echo 'no libfoo here' >&2; exit 3"), []string{"ended before it served", "status 3", "no libfoo here"}},
 		"one of an unknown wire":       {script("future", "echo '1|99|unix|/tmp/x|grpc|'; sleep 60"), []string{"no wire version", "rebuild"}},
 		"one that does not speak gRPC": {script("netrpc", "echo '1|1|unix|/tmp/x|netrpc|'; sleep 60"), []string{"gRPC"}},
-		"one that is not executable":   {notExecutable, []string{"executable"}},
-		"one that is not there":        {config.Plugin{Adapter: "absent"}, []string{"no such plugin", "child, memory, picky"}},
-		"a name that leads elsewhere":  {config.Plugin{Adapter: "../../bin/sh"}, []string{"not an adapter name"}},
-		"a path that is not there":     {config.Plugin{Adapter: "lost", Path: filepath.Join(dir, "lost"), SHA256: sum}, []string{"no such file"}},
+		"one that logs what hclog would not": {
+			script("odd", `echo '{"@message":1,"@level":{},"@timestamp":[]}' >&2; echo junk; sleep 60`), []string{"handshake line"},
+		},
+		"one that is not executable":  {notExecutable, []string{"executable"}},
+		"one that is not there":       {config.Plugin{Adapter: "absent"}, []string{"no such plugin", "child, memory, picky"}},
+		"a name that leads elsewhere": {config.Plugin{Adapter: "../../bin/sh"}, []string{"not an adapter name"}},
+		"a path that is not there":    {config.Plugin{Adapter: "lost", Path: filepath.Join(dir, "lost"), SHA256: sum}, []string{"no such file"}},
 		"a store where an auth adapter belongs": {
 			config.Plugin{Adapter: "third", Path: third, SHA256: sum}, []string{"of the kind sessionstore", "of the kind auth"},
 		},

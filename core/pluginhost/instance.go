@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/hashicorp/go-hclog"
 	goplugin "github.com/hashicorp/go-plugin"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/health/grpc_health_v1"
@@ -42,6 +43,7 @@ func (h *Host) launch(ctx context.Context, t target) (_ *instance, err error) {
 	for wire := 1; wire <= newestWire; wire++ {
 		wires[wire] = goplugin.PluginSet{string(t.kind): connector{}}
 	}
+	printed := log.StandardWriter(&hclog.StandardLoggerOptions{ForceLevel: hclog.Debug})
 	inst.client = goplugin.NewClient(&goplugin.ClientConfig{
 		HandshakeConfig:  plugins.Handshake(t.kind),
 		VersionedPlugins: wires,
@@ -51,6 +53,8 @@ func (h *Host) launch(ctx context.Context, t target) (_ *instance, err error) {
 		AutoMTLS:         true,
 		SkipHostEnv:      true,
 		Logger:           log,
+		// What a plugin prints beside its log; a lost line of it would be a lost clue.
+		SyncStdout: printed, SyncStderr: printed, PluginLogBufferSize: lineBytes,
 		GRPCDialOptions: []grpc.DialOption{grpc.WithDefaultCallOptions(
 			grpc.MaxCallRecvMsgSize(plugins.MaxMessage), grpc.MaxCallSendMsgSize(plugins.MaxMessage))},
 	})

@@ -1,6 +1,7 @@
 package pluginhost
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"fmt"
@@ -42,7 +43,7 @@ func (r *runner) Start(context.Context) error {
 	if err != nil {
 		return err
 	}
-	r.stderr.from, r.command.Stderr = read, write
+	r.stderr.from, r.stderr.lines, r.command.Stderr = read, bufio.NewReaderSize(read, lineBytes), write
 	p, err := process.Start(r.command)
 	_ = write.Close() // the process has its own
 	if err != nil {

@@ -1,7 +1,9 @@
 package pluginhost
 
 import (
+	"bufio"
 	"bytes"
+	"encoding/json"
 	"os"
 	"strings"
 	"sync"
@@ -9,13 +11,17 @@ import (
 )
 
 const (
+	lineBytes = 64 << 10               // the longest line that is read as one, here and by go-plugin
 	tailBytes = 1 << 10                // how much of what a plugin wrote last goes into an error
 	tailWait  = 200 * time.Millisecond // how long an error waits for the last of it to be read
 )
 
-// tail is a plugin's standard error on its way to the log. It keeps the end of what passed.
+// tail is a plugin's standard error on its way to the log. It keeps the end of what passed, and
+// defuses lines that would bring the reader down.
 type tail struct {
 	from  *os.File
+	lines *bufio.Reader
+	ready []byte // of the present line, not yet passed on
 	once  sync.Once
 	ended chan struct{} // closed when everything has passed
 
@@ -25,17 +31,45 @@ type tail struct {
 
 // Read passes on what the plugin wrote.
 func (t *tail) Read(p []byte) (int, error) {
-	n, err := t.from.Read(p)
+	if len(t.ready) == 0 {
+		line, err := t.lines.ReadSlice('\n') // a line longer than the buffer comes in pieces
+		if len(line) == 0 && err != nil {
+			t.once.Do(func() { close(t.ended) })
+			return 0, err
+		}
+		t.keep(line)
+		t.ready = defused(line)
+	}
+	n := copy(p, t.ready)
+	t.ready = t.ready[n:]
+	return n, nil
+}
+
+func (t *tail) keep(line []byte) {
 	t.mu.Lock()
-	t.last = append(t.last, p[:n]...)
+	defer t.mu.Unlock()
+	t.last = append(t.last, line...)
 	if over := len(t.last) - tailBytes; over > 0 {
 		t.last = append(t.last[:0], t.last[over:]...)
 	}
-	t.mu.Unlock()
-	if err != nil {
-		t.once.Do(func() { close(t.ended) })
+}
+
+// defused returns the line, marked as plain text when it looks like one of hclog's and is not:
+// go-plugin takes the fields that begin with @ for strings without looking, and panics when one
+// is not.
+func defused(line []byte) []byte {
+	var fields map[string]any
+	if !bytes.HasPrefix(bytes.TrimSpace(line), []byte("{")) || json.Unmarshal(line, &fields) != nil {
+		return line
 	}
-	return n, err
+	for _, name := range []string{"@message", "@level", "@timestamp"} {
+		if value, there := fields[name]; there {
+			if _, text := value.(string); !text {
+				return append([]byte("[WARN] "), line...)
+			}
+		}
+	}
+	return line
 }
 
 // Close stops passing on.
