@@ -139,7 +139,7 @@ func (a *app) endFor(ctx context.Context) error {
 }
 
 func (y *Yard) protected(k key) bool {
-	return k.workspace == core.DefaultWorkspaceID && y.o.Configured[k.name].Protected
+	return k.workspace == core.DefaultWorkspaceID && y.setup.Load().declared[k.name].Protected
 }
 
 // failed is err under the code of the command that met it. That the app is not there any more

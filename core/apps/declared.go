@@ -26,7 +26,7 @@ import (
 
 // declared is the declaration of an app.
 func (y *Yard) declared(k key) (config.App, bool) {
-	d, ok := y.o.Configured[k.name]
+	d, ok := y.setup.Load().declared[k.name]
 	return d, ok && k.workspace == core.DefaultWorkspaceID && d.Source.Ref != ""
 }
 
@@ -45,6 +45,13 @@ func (y *Yard) bringUpToDate(ctx context.Context, a *app, d config.App) {
 		a.log.Error("A declared app could not be brought up to date; it stays as it is.", "reason", message(err))
 	}
 	a.resume()
+}
+
+// installMissing installs a declared app that is not there.
+func (y *Yard) installMissing(ctx context.Context, name string, d config.App) {
+	if err := y.installDeclared(ctx, declaredOrder(name, d)); err != nil {
+		y.log.Error("A declared app could not be installed.", "app", name, "reason", message(err))
+	}
 }
 
 // installDeclared records a declared app before it has run: what is declared is there, even when

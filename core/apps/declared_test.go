@@ -122,7 +122,7 @@ func TestAStoppedDeclaredAppStaysStopped(t *testing.T) {
 func TestAProtectedAppIsNotUninstalled(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		y, _ := yardOf(t, &memoryApp{}, newMemoryRecords(record("notes", true), record("other", true)))
-		y.o.Configured = map[string]config.App{"notes": {Protected: true}, "other": {}}
+		y.Reconfigure(nil, map[string]config.App{"notes": {Protected: true}, "other": {}})
 		open(t, y)
 		synctest.Wait()
 		_, err := y.Uninstall(t.Context(), ws, "notes")

@@ -46,17 +46,13 @@ func (y *Yard) Open(ctx context.Context) error {
 		a.resume()
 		a.give()
 	}
-	for name := range y.o.Configured {
+	for name := range y.setup.Load().declared {
 		k := key{core.DefaultWorkspaceID, name}
 		d, ok := y.declared(k)
 		if _, err := y.find(k.workspace, k.name); !ok || err == nil {
 			continue
 		}
-		starting.Go(func() {
-			if err := y.installDeclared(ctx, declaredOrder(name, d)); err != nil {
-				y.log.Error("A declared app could not be installed.", "app", name, "reason", message(err))
-			}
-		})
+		starting.Go(func() { y.installMissing(ctx, name, d) })
 	}
 	return nil
 }

@@ -22,12 +22,13 @@ const largestBundle = 512 << 20
 // fromRegistry asks the registries for a bundle by name, in configured order: the first that has
 // it gives it. One that cannot be asked is passed over, and named when no other has it.
 func (y *Yard) fromRegistry(ctx context.Context, o order) (*arrival, error) {
-	if len(y.o.Registries) == 0 {
+	registries := y.setup.Load().registries
+	if len(registries) == 0 {
 		return nil, errors.New("no registry is configured to look for a bundle by name: add one to registries, or install by path or url")
 	}
 	ref := registry.Ref{Name: o.source.Ref, Version: o.version, OS: runtime.GOOS, Arch: runtime.GOARCH}
 	var away []error
-	for _, r := range y.o.Registries {
+	for _, r := range registries {
 		pkg, err := r.Registry.Resolve(ctx, ref)
 		switch {
 		case err == nil:

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	"github.com/hashicorp/go-hclog"
 
@@ -21,6 +22,7 @@ type Yard struct {
 	catalog *catalog
 	starts  *starts
 	launch  launcher
+	setup   atomic.Pointer[setup]
 
 	life context.Context // ends when Close begins
 	die  context.CancelFunc
@@ -42,6 +44,7 @@ func New(o Options) *Yard {
 	y.life, y.die = context.WithCancel(context.Background())
 	y.catalog = newCatalog(y.collectTools)
 	y.launch = y.launchApp
+	y.setup.Store(&setup{registries: o.Registries, declared: o.Configured})
 	return y
 }
 

@@ -160,7 +160,7 @@ func (s *Server) putInForce(ctx context.Context, next *config.Config, x *exchang
 	}
 	s.features.now.Store(&next.Features)
 	s.log.SetLevel(hclog.LevelFromString(next.Log.Level))
-	// DECLARE
+	s.yard.Reconfigure(a.registries(), next.Apps)
 	drain, cancel := context.WithTimeout(context.WithoutCancel(ctx), drainTimeout)
 	defer cancel()
 	retired.drop(drain)

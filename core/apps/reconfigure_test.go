@@ -1,0 +1,59 @@
+package apps
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/ropewalk/ropewalk/core"
+	"github.com/ropewalk/ropewalk/core/config"
+)
+
+func TestAReloadReplacesTheAppsThatAreDeclaredOtherwiseAndNoOther(t *testing.T) {
+	blue := byPath(bundleDir(t, "@test/other", modeNormal, nil))
+	green := blue
+	blue.Env, green.Env = map[string]core.Secret{"COLOUR": "blue"}, map[string]core.Secret{"COLOUR": "green"}
+	same := byPath(bundleDir(t, "@test/same", modeNormal, nil))
+	y, _ := realYard(t, t.TempDir(), newMemoryRecords(), declare(map[string]config.App{"same": same, "other": blue}))
+	open(t, y)
+	running := func(name string) instance {
+		for {
+			if a, err := y.find(ws, name); err == nil && a.now.Load().state == core.StateRunning {
+				return a.now.Load().conn
+			}
+			wait(t.Context(), 5*time.Millisecond)
+		}
+	}
+	kept, replaced := running("same"), running("other")
+
+	y.Reconfigure(nil, map[string]config.App{
+		"same": same, "other": green, "fresh": byPath(bundleDir(t, "@test/fresh", modeNormal, nil)),
+	})
+	<-replaced.Done()
+	running("other")
+	running("fresh")
+	colour, _ := look(t, y, "other").env("COLOUR")
+	expect(t, "the new value", colour, "green")
+	if running("same") != kept {
+		t.Error("an app whose declaration did not change was started anew")
+	}
+
+	if _, err := y.Stop(t.Context(), ws, "other"); err != nil {
+		t.Fatal(err)
+	}
+	y.Reconfigure(nil, map[string]config.App{"same": same, "other": blue})
+	y.work.Wait()
+	expect(t, "a stopped app whose declaration changed", state(t, y, "other"), core.StateStopped)
+	if _, err := y.Start(t.Context(), ws, "other"); err != nil {
+		t.Fatal(err)
+	}
+	colour, _ = look(t, y, "other").env("COLOUR")
+	expect(t, "the value of the later declaration", colour, "blue")
+	if _, err := y.App(ws, "fresh"); err != nil {
+		t.Errorf("an app that is declared no more is gone: %v", err)
+	}
+	if err := y.Close(context.WithoutCancel(t.Context())); err != nil {
+		t.Fatal(err)
+	}
+	y.Reconfigure(nil, map[string]config.App{"late": same}) // a closed yard starts nothing
+}
