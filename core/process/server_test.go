@@ -199,6 +199,40 @@ func TestOnlyAVerifiedFileIsExecuted(t *testing.T) {
 	}
 }
 
+func TestAVerifiedScriptFindsWhatLiesBesideIt(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "plugin")
+	script := []byte("#!/bin/sh\n. \"$(dirname \"$(readlink -f \"$0\")\")/beside\"\n")
+	for name, content := range map[string][]byte{path: script, filepath.Join(dir, "beside"): []byte("echo I am beside it\n")} {
+		if err := os.WriteFile(name, content, 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	link := filepath.Join(t.TempDir(), "link") // as an operator puts it into the home
+	if err := os.Symlink(path, link); err != nil {
+		t.Fatal(err)
+	}
+	hash := sha256.Sum256(script)
+	for _, at := range []string{path, link} {
+		c := process.Command{Path: at, Env: []string{"PATH=/bin:/usr/bin"}, Verified: &process.Verified{Path: at, SHA256: hex.EncodeToString(hash[:])}}
+		if got := output(t, start(t, c)); got != "I am beside it\n" {
+			t.Errorf("started as %s it said %q", at, got)
+		}
+	}
+
+	cmd, line, err := process.ShimCommandOf(process.Command{Path: path, Env: []string{"PATH=/bin:/usr/bin"}, Verified: &process.Verified{Path: path, SHA256: hex.EncodeToString(hash[:])}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer line.Close()
+	if err := os.Remove(path); err != nil { // between check and execution
+		t.Fatal(err)
+	}
+	if out, err := cmd.Output(); err != nil || string(out) != "I am beside it\n" {
+		t.Errorf("after its file was removed it said %q (%v)", out, err)
+	}
+}
+
 func TestAVerifiedBinaryIsExecuted(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "binary")
 	self, err := os.ReadFile("/proc/self/exe")

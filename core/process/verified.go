@@ -15,6 +15,11 @@ import (
 // through that descriptor, and the same descriptor is executed: what happens to the path after the
 // check (a rename, another file in its place) changes nothing. It is verified anew at every start.
 //
+// A script (a file that begins with #!) is executed the same way, so its interpreter is given the
+// name /proc/self/fd/N. That name is a link to the file: a script finds what lies beside it from its
+// resolved path, `readlink -f "$0"` in a shell, os.path.realpath(__file__) in Python; Node resolves
+// it by itself. The sum is of the script alone, not of what it loads.
+//
 // It does not hold against someone who may write into the very file between its hashing and its
 // execution; keep the file writable by nobody but the server's user. Outside Linux the path is
 // executed after the check.
