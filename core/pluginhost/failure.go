@@ -18,6 +18,8 @@ type StartError struct {
 	Reason string
 	Advice string // "" when the reason says it all
 	Stderr string // the last lines the plugin wrote, "" when it wrote none
+
+	perhapsOther bool // a plugin of another kind fails in the same way
 }
 
 func (e *StartError) Error() string {
@@ -57,7 +59,7 @@ func (t target) handshakeError(err error, run *runner) error {
 		e.Reason = "it did not answer in time"
 		e.Advice = "a plugin prints its handshake line as soon as it serves; see docs/plugins.md, or raise plugins.startTimeout"
 	case strings.Contains(said, "exited before we could connect"), strings.Contains(err.Error(), "Failed to read any lines"):
-		e.Reason = fmt.Sprintf("it ended before it served (%s)", run.how())
+		e.Reason, e.perhapsOther = fmt.Sprintf("it ended before it served (%s)", run.how()), true
 		e.Advice = fmt.Sprintf("check that it is a plugin of the kind %s, and run it by hand to see what it says", t.kind)
 	case strings.Contains(said, "Unrecognized remote plugin message"):
 		e.Reason = fmt.Sprintf("what it printed first is not the handshake line (%s)", strings.TrimPrefix(said, "Unrecognized remote plugin message: "))

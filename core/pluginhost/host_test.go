@@ -2,6 +2,10 @@ package pluginhost_test
 
 import (
 	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/x509"
+	"encoding/pem"
 	"errors"
 	"fmt"
 	"os"
@@ -257,6 +261,25 @@ func TestNothingOfTheHostsEnvironmentReachesAPluginButTheList(t *testing.T) {
 	passing := openStore(t, newHost(t, func(o *pluginhost.Options) { o.PassEnv = []string{"CANARY"} }), config.Plugin{Adapter: "child"})
 	if rec, err := passing.Get(t.Context(), "env:CANARY"); err != nil || rec.Subject != "sings" {
 		t.Errorf("a variable that passEnv names is %q in the plugin, %v", rec.Subject, err)
+	}
+}
+
+func TestThePluginIsGivenACertificateThatEveryTLSLibraryAccepts(t *testing.T) {
+	s := openStore(t, newHost(t), config.Plugin{Adapter: "child"})
+	rec, err := s.Get(t.Context(), "env:PLUGIN_CLIENT_CERT")
+	if err != nil {
+		t.Fatal(err)
+	}
+	block, _ := pem.Decode([]byte(rec.Subject))
+	if block == nil {
+		t.Fatalf("the certificate is %q", rec.Subject)
+	}
+	cert, err := x509.ParseCertificate(block.Bytes)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if key, ok := cert.PublicKey.(*ecdsa.PublicKey); !ok || key.Curve != elliptic.P256() {
+		t.Errorf("its key is a %T; BoringSSL, and with it gRPC for Python, accepts P-256 and not P-521", cert.PublicKey)
 	}
 }
 

@@ -38,7 +38,13 @@ var hostEnv = []string{"PATH", "TMPDIR", "TZ", "LANG", "LC_ALL", "SSL_CERT_FILE"
 // left.
 func (h *Host) launch(ctx context.Context, t target) (_ *instance, err error) {
 	log := h.log.Named(string(t.kind) + "." + t.name)
-	inst := &instance{run: newRunner(t.name, h.command(t)), since: time.Now()}
+	mtls, certificate, err := mutualTLS()
+	if err != nil {
+		return nil, err
+	}
+	command := h.command(t)
+	command.Env = append(command.Env, clientCert+"="+certificate)
+	inst := &instance{run: newRunner(t.name, command), since: time.Now()}
 	wires := map[int]goplugin.PluginSet{}
 	for wire := 1; wire <= newestWire; wire++ {
 		wires[wire] = goplugin.PluginSet{string(t.kind): connector{}}
@@ -50,7 +56,7 @@ func (h *Host) launch(ctx context.Context, t target) (_ *instance, err error) {
 		AllowedProtocols: []goplugin.Protocol{goplugin.ProtocolGRPC},
 		RunnerFunc:       inst.run.take,
 		StartTimeout:     h.opts.StartTimeout,
-		AutoMTLS:         true,
+		TLSConfig:        mtls,
 		SkipHostEnv:      true,
 		Logger:           log,
 		// What a plugin prints beside its log; a lost line of it would be a lost clue.
@@ -72,7 +78,9 @@ func (h *Host) launch(ctx context.Context, t target) (_ *instance, err error) {
 		return nil, t.failed(fmt.Sprintf("it does not say who it is: %v", err), "it must serve ropewalk.plugin.v1.PluginService with TLS as PLUGIN_CLIENT_CERT asks; see docs/plugins.md")
 	}
 	if inst.info.Kind != t.kind {
-		return nil, t.failed(fmt.Sprintf("it is a plugin of the kind %s", inst.info.Kind), fmt.Sprintf("configure it where a %s belongs", inst.info.Kind))
+		other := t.failed(fmt.Sprintf("it is a plugin of the kind %s", inst.info.Kind), fmt.Sprintf("configure it where a %s belongs", inst.info.Kind))
+		other.perhapsOther = true
+		return nil, other
 	}
 	log.Debug("A plugin was started.", "version", inst.info.Version, "wire", inst.wire, "pid", inst.run.ID(), "powers", inst.info.Powers)
 	return inst, nil

@@ -1,0 +1,106 @@
+package pluginhost
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/ropewalk/ropewalk/core/config"
+	"github.com/ropewalk/ropewalk/plugins"
+)
+
+// Kinds are the kinds of plugins, in the order in which they are tried.
+func Kinds() []plugins.Kind {
+	return []plugins.Kind{plugins.KindSessionStore, plugins.KindAuth, plugins.KindRegistry}
+}
+
+// KindOf is the kind that a plugin's file name begins with, as in sessionstore-redis; false when
+// it begins with none.
+func KindOf(path string) (plugins.Kind, bool) {
+	kind, _, _ := strings.Cut(filepath.Base(path), "-")
+	return plugins.Kind(kind), slices.Contains(Kinds(), plugins.Kind(kind))
+}
+
+// Executable is what a configuration would say to have the file at path run as it is now: its
+// absolute path, its present sha256, and a name made of the file's own.
+func Executable(path string) (config.Plugin, error) {
+	path, err := filepath.Abs(path)
+	if err != nil {
+		return config.Plugin{}, err
+	}
+	sum, err := HashFile(path)
+	if err != nil {
+		return config.Plugin{}, err
+	}
+	return config.Plugin{Adapter: adapterOf(path), Path: path, SHA256: sum}, nil
+}
+
+// adapterOf is the file's name, less its kind and its extension, as an adapter's name.
+func adapterOf(path string) string {
+	name := strings.ToLower(filepath.Base(path))
+	name = strings.TrimSuffix(name, filepath.Ext(name))
+	if kind, ok := KindOf(name); ok {
+		name = strings.TrimPrefix(name, string(kind)+"-")
+	}
+	name = strings.Map(func(r rune) rune {
+		if r >= 'a' && r <= 'z' || r >= '0' && r <= '9' {
+			return r
+		}
+		return '-'
+	}, name)
+	if name = strings.Trim(name, "-"); name == "" {
+		return "plugin"
+	}
+	return name
+}
+
+// Who is who a plugin says it is, and the wire version that it and this server agree on.
+type Who struct {
+	plugins.Info
+	Wire int
+}
+
+// Identify starts a plugin, asks who it is and ends it again. It is started as each of kinds until
+// it serves one; without kinds, as all of them, beginning with the one that its file is named for.
+// The error is a *StartError: that of the first kind.
+func (h *Host) Identify(ctx context.Context, p config.Plugin, kinds ...plugins.Kind) (Who, error) {
+	if len(kinds) == 0 {
+		kinds = Kinds()
+		if named, ok := KindOf(p.Path); ok {
+			kinds = append([]plugins.Kind{named}, slices.DeleteFunc(kinds, func(k plugins.Kind) bool { return k == named })...)
+		}
+	}
+	var first error
+	for _, kind := range kinds {
+		who, err := h.identify(ctx, kind, p)
+		if err == nil {
+			return who, nil
+		}
+		if first == nil {
+			first = err
+		}
+		if failed, ok := errors.AsType[*StartError](err); !ok || !failed.perhapsOther {
+			return Who{}, err
+		}
+	}
+	if failed, ok := errors.AsType[*StartError](first); ok && len(kinds) > 1 {
+		failed.Reason += fmt.Sprintf(", and it serves none of %v", kinds)
+	}
+	return Who{}, first
+}
+
+func (h *Host) identify(ctx context.Context, kind plugins.Kind, p config.Plugin) (Who, error) {
+	t, err := h.find(kind, p)
+	if err != nil {
+		return Who{}, err
+	}
+	inst, err := h.launch(ctx, t)
+	if err != nil {
+		return Who{}, err
+	}
+	defer inst.kill()
+	return Who{Info: inst.info, Wire: inst.wire}, nil
+}
