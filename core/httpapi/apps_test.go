@@ -88,7 +88,7 @@ func TestTheErrorsOfTheAppRoutes(t *testing.T) {
 			if r.StatusCode != c.status || r.code() != c.code || r.json(t)["message"] == "" || strings.Contains(r.body, "/root/secret") {
 				t.Errorf("%d %s", r.StatusCode, r.body)
 			}
-			if c.err == error(missing) && !strings.Contains(r.body, `"details":{"missing":[{`) {
+			if c.code == "credentials_required" && !strings.Contains(r.body, `"details":{"missing":[{`) {
 				t.Errorf("%s", r.body)
 			}
 		})

@@ -1,6 +1,9 @@
 package httpapi
 
 import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -84,6 +87,37 @@ func TestOnlyJSONIsTaken(t *testing.T) {
 	r := h.do(t, call{method: "POST", path: "/v1/tools/call", body: `{"tool":"a__b"}`, header: map[string]string{"Content-Encoding": "gzip"}})
 	if r.StatusCode != 415 {
 		t.Errorf("an encoded body: %d %s", r.StatusCode, r.body)
+	}
+}
+
+// Hardening 1, fewer of them: whatever a body holds, the answer is no 5xx and the server goes on.
+func TestMutatedBodiesAreNeverTheServersFault(t *testing.T) {
+	h := open(t, newAccess(), nil)
+	seeds := []string{`{"tool":"a__b","arguments":{"x":[1,{"y":null}],"z":"\u00e9"}}`, `{"url":"https://a.example","transport":{"type":"sse","auth":{"type":"none"}},"env":{"K":"v"}}`, `{"key":"the-right-key"}`}
+	random := rand.New(rand.NewPCG(1, 2))
+	conn, r := dial(t, h.addr)
+	for i := range 3000 {
+		body := []byte(seeds[random.IntN(len(seeds))])
+		for range random.IntN(6) {
+			at := random.IntN(len(body))
+			switch random.IntN(3) {
+			case 0:
+				body[at] = byte(random.IntN(256))
+			case 1:
+				body = slices.Insert(body, at, body[random.IntN(len(body))])
+			default:
+				body = slices.Delete(body, at, min(at+1+random.IntN(3), len(body)-1)+1)
+				body = append(body, '}')
+			}
+		}
+		path := []string{"/v1/tools/call", "/v1/apps/install", "/v1/auth/login", "/v1/auth/logout", "/v1/apps/echo/start"}[i%5]
+		h.access.mu.Lock()
+		clear(h.access.attempts)
+		h.access.mu.Unlock()
+		status, answer := exchange(t, conn, r, fmt.Sprintf("POST %s HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nAuthorization: Bearer %s\r\nContent-Length: %d\r\n\r\n%s", path, h.access.key, len(body), body))
+		if status < 200 || status >= 500 {
+			t.Fatalf("%s %q: %d %s", path, body, status, answer)
+		}
 	}
 }
 

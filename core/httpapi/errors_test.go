@@ -148,7 +148,7 @@ func TestARequestIdIsTakenWhenItIsSaneElseMade(t *testing.T) {
 			t.Errorf("%q became %q", id, got)
 		}
 	}
-	if ask("") == ask("") {
+	if first, second := ask(""), ask(""); first == second {
 		t.Error("two requests have one id")
 	}
 }

@@ -21,8 +21,7 @@ func (s *Server) front(next fasthttp.RequestHandler) fasthttp.RequestHandler {
 		s.dress(ctx)
 		defer s.served(ctx, start)
 		defer s.catch(ctx)
-		if err := wellFormed(&ctx.Request.Header); err != nil {
-			s.refuse(ctx, err)
+		if !s.receive(ctx) {
 			return
 		}
 		switch {

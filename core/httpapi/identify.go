@@ -31,8 +31,11 @@ func credentialsOf(c *fiber.Ctx) (credentials, error) {
 	return credentials{bearer: bearerOf(c), cookie: c.Cookies(sessionCookie), workspace: c.Get(headerWorkspace)}, nil
 }
 
-func bearerOf(c *fiber.Ctx) string {
-	scheme, token, _ := strings.Cut(c.Get(fiber.HeaderAuthorization), " ")
+func bearerOf(c *fiber.Ctx) string { return bearer(c.Get(fiber.HeaderAuthorization)) }
+
+// bearer is the token of an Authorization header, "" when it is of another scheme.
+func bearer(authorization string) string {
+	scheme, token, _ := strings.Cut(authorization, " ")
 	if !strings.EqualFold(scheme, "Bearer") {
 		return ""
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -42,26 +43,117 @@ func TestABodyMayHoldOneMebibyteUnderV1(t *testing.T) {
 	}
 }
 
-// Hardening 2 with fewer of them: bodies without a length are refused once they are too large.
-func TestEndlessChunkedBodiesAreRefused(t *testing.T) {
-	h := open(t, newAccess(), nil)
-	chunk := "10000\r\n" + strings.Repeat("x", 0x10000) + "\r\n"
-	var wg sync.WaitGroup
-	for range 20 {
-		wg.Go(func() {
-			conn, r := dial(t, h.addr)
-			fmt.Fprint(conn, postHead+"Transfer-Encoding: chunked\r\n\r\n")
-			for range 1600 { // 100 MiB
-				if _, err := io.WriteString(conn, chunk); err != nil {
-					break
-				}
+// Hardening 2: bodies without a length are refused once they are too large, and while they come in
+// they cannot take much memory.
+func TestEndlessChunkedBodiesAreRefusedAndTakeLittleMemory(t *testing.T) {
+	for name, header := range map[string]string{"of strangers": "", "of the owner": "Authorization: Bearer the-right-key-0123\r\n"} {
+		t.Run(name, func(t *testing.T) {
+			h := open(t, newAccess(), nil)
+			chunk := []byte("10000\r\n" + strings.Repeat("x", 0x10000) + "\r\n")
+			heap := watchHeap(t)
+			var wg sync.WaitGroup
+			for range 200 {
+				conn, r := dial(t, h.addr)
+				wg.Go(func() {
+					fmt.Fprint(conn, postHead+header+"Transfer-Encoding: chunked\r\n\r\n")
+					for range 1600 { // 100 MiB
+						if _, err := conn.Write(chunk); err != nil {
+							break
+						}
+					}
+					if resp, err := http.ReadResponse(r, nil); err != nil || resp.StatusCode != 413 {
+						t.Errorf("%v %v", resp, err)
+					}
+				})
 			}
-			if resp, err := http.ReadResponse(r, nil); err != nil || resp.StatusCode != 413 {
-				t.Errorf("%v %v", resp, err)
+			wg.Wait()
+			if grown := heap(); grown > 32<<20 {
+				t.Errorf("the heap grew by %d MiB", grown>>20)
 			}
 		})
 	}
-	wg.Wait()
+}
+
+// watchHeap returns a function that tells how far the heap has grown at most since.
+func watchHeap(t testing.TB) func() uint64 {
+	t.Helper()
+	read := func() uint64 {
+		var m runtime.MemStats
+		runtime.ReadMemStats(&m)
+		return m.HeapInuse
+	}
+	runtime.GC()
+	before, peak := read(), uint64(0)
+	stop, done := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(done)
+		tick := time.NewTicker(5 * time.Millisecond)
+		defer tick.Stop()
+		for {
+			select {
+			case <-stop:
+				return
+			case <-tick.C:
+				peak = max(peak, read())
+			}
+		}
+	}()
+	return func() uint64 {
+		close(stop)
+		<-done
+		return max(peak, before) - before
+	}
+}
+
+func TestStrangersWhoDawdleKeepOnlyStrangersWaiting(t *testing.T) {
+	h := open(t, newAccess(), nil)
+	for range largeBodies {
+		conn, _ := dial(t, h.addr)
+		fmt.Fprintf(conn, postHead+"Content-Length: %d\r\n\r\n%s", maxBody, strings.Repeat("x", smallBody+1))
+	}
+	h.await(t, "the dawdlers are not there", func() bool { return len(h.receiver.strangers) == largeBodies })
+	start := time.Now()
+	large := `{"tool":"a__b","pad":"` + strings.Repeat("x", maxBody/2) + `"}`
+	if r := h.do(t, call{method: "POST", path: "/v1/tools/call", body: large}); r.StatusCode != 200 || time.Since(start) > 5*time.Second {
+		t.Errorf("somebody known, a large body: %d after %v", r.StatusCode, time.Since(start))
+	}
+	small := call{method: "POST", path: "/v1/auth/login", body: `{"key":"` + h.access.key + `"}`, header: map[string]string{"Authorization": anonymous}}
+	if r := h.do(t, small); r.StatusCode != 200 || time.Since(start) > 5*time.Second {
+		t.Errorf("a stranger, a small body: %d after %v", r.StatusCode, time.Since(start))
+	}
+}
+
+func TestALargeBodyThatFindsNoPlaceIsToldToComeBack(t *testing.T) {
+	h := open(t, newAccess(), func(o *Options) { o.Timeouts.Body = 200 * time.Millisecond })
+	for range largeBodies {
+		h.receiver.known <- struct{}{}
+	}
+	r := h.do(t, call{method: "POST", path: "/v1/tools/call", body: `{"pad":"` + strings.Repeat("x", smallBody) + `"}`})
+	if r.StatusCode != 503 || r.code() != "unavailable" || r.Header.Get("Retry-After") == "" || !r.Close {
+		t.Errorf("%d %s", r.StatusCode, r.body)
+	}
+}
+
+func TestBodiesOfEverySizeArriveWhole(t *testing.T) {
+	h := open(t, newAccess(), func(o *Options) {
+		o.MaxBody = 3 << 20
+		o.Mounts = append(o.Mounts, func(r Router) {
+			r.Post("/echo", func(c *fiber.Ctx) error { return c.Send(c.Body()) })
+		})
+	})
+	for _, size := range []int{0, 1, 511, 512, 513, 8 << 10, smallBody - 1, smallBody, smallBody + 1, 100_000, maxBody, maxBody + 1, 3 << 20} {
+		body := strings.Repeat("0123456789abcdef", size/16+1)[:size]
+		conn, r := dial(t, h.addr)
+		head := "POST /echo HTTP/1.1\r\nHost: localhost\r\n"
+		for _, request := range []string{
+			fmt.Sprintf("%sContent-Length: %d\r\n\r\n%s", head, size, body),
+			fmt.Sprintf("%sTransfer-Encoding: chunked\r\n\r\n%s0\r\n\r\n", head, map[bool]string{true: fmt.Sprintf("%x\r\n%s\r\n", size, body)}[size > 0]),
+		} {
+			if status, got := exchange(t, conn, r, request); status != 200 || got != body { // and the connection goes on
+				t.Errorf("%d bytes: %d, %d bytes came back", size, status, len(got))
+			}
+		}
+	}
 }
 
 func TestHeadersMayHold16KiB(t *testing.T) {

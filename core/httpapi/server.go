@@ -1,8 +1,8 @@
 package httpapi
 
 import (
-	"bytes"
 	"context"
+	"errors"
 	"net"
 	"sync"
 	"time"
@@ -23,13 +23,14 @@ type Server struct {
 	log     hclog.Logger
 	version string
 
-	options Options
-	started time.Time
-	origins origins
-	streams *stream.Streams
-	app     *fiber.App
-	root    context.Context // the parent of every request's context; ends when Shutdown is over
-	stop    context.CancelFunc
+	options  Options
+	started  time.Time
+	origins  origins
+	streams  *stream.Streams
+	receiver receiver
+	app      *fiber.App
+	root     context.Context // the parent of every request's context; ends when Shutdown is over
+	stop     context.CancelFunc
 
 	mu       sync.Mutex
 	listener net.Listener // what Serve listens on
@@ -41,7 +42,8 @@ func New(o Options) *Server {
 	o.setDefaults()
 	s := &Server{
 		access: o.Access, apps: o.Apps, tools: o.Tools, events: o.Events, log: o.Logger, version: o.Version,
-		options: o, started: time.Now(), streams: o.Streams,
+		receiver: newReceiver(o.Timeouts.Body),
+		options:  o, started: time.Now(), streams: o.Streams,
 		origins: origins{dev: o.Access.Dev(), allowed: o.AllowedOrigins, hosts: o.AllowedHosts},
 	}
 	s.root, s.stop = context.WithCancel(context.Background())
@@ -52,7 +54,7 @@ func New(o Options) *Server {
 		StrictRouting:                true,
 		Immutable:                    true, // strings taken out of a request may be kept
 		DisablePreParseMultipartForm: true, // no route takes one
-		BodyLimit:                    max(o.MaxBody, maxBody),
+		StreamRequestBody:            true, // receiver reads them
 		ReadBufferSize:               maxHeaders,
 		ReadTimeout:                  o.Timeouts.Header,
 		WriteTimeout:                 o.Timeouts.Write,
@@ -76,7 +78,9 @@ func New(o Options) *Server {
 	h := s.app.Server()
 	h.Handler = s.front(s.app.Handler())
 	h.ErrorHandler = s.refuse
-	h.HeaderReceived = s.limits
+	h.HeaderReceived = func(*fasthttp.RequestHeader) fasthttp.RequestConfig {
+		return fasthttp.RequestConfig{ReadTimeout: o.Timeouts.Body}
+	}
 	h.CloseOnShutdown = true
 	h.Logger = s.log.StandardLogger(&hclog.StandardLoggerOptions{ForceLevel: hclog.Debug})
 	return s
@@ -91,15 +95,6 @@ func (s *Server) giveContext(c *fiber.Ctx) error {
 	return c.Next()
 }
 
-// limits is asked when a request's headers are there and its body is not.
-func (s *Server) limits(h *fasthttp.RequestHeader) fasthttp.RequestConfig {
-	limit := s.options.MaxBody
-	if bytes.HasPrefix(h.RequestURI(), []byte("/v1/")) {
-		limit = maxBody
-	}
-	return fasthttp.RequestConfig{ReadTimeout: s.options.Timeouts.Body, MaxRequestBodySize: limit}
-}
-
 // Serve answers the connections of ln until Shutdown; it then returns nil. It closes ln.
 func (s *Server) Serve(ln net.Listener) error {
 	s.mu.Lock()
@@ -109,7 +104,7 @@ func (s *Server) Serve(ln net.Listener) error {
 	}
 	s.listener = ln
 	s.mu.Unlock()
-	err := s.app.Listener(lingering{ln})
+	err := s.app.Listener(clients{ln})
 	if s.isDraining() {
 		return nil
 	}
@@ -129,13 +124,13 @@ func (s *Server) Shutdown(ctx context.Context) error {
 	if ln != nil {
 		_ = ln.Close() // Serve may not have come to accepting yet
 	}
-	err := s.app.ShutdownWithContext(ctx)
-	if ctx.Err() != nil {
-		s.stop()
-	} else if err != nil {
+	if err := s.app.ShutdownWithContext(ctx); err != nil && ctx.Err() == nil {
 		s.log.Debug("the listener was closed with an error", "error", err) // it was closed above
 	}
-	return s.streams.Shutdown(ctx)
+	if ctx.Err() != nil {
+		s.stop()
+	}
+	return errors.Join(ctx.Err(), s.streams.Shutdown(ctx))
 }
 
 func (s *Server) isDraining() bool {

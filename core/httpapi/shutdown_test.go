@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"io"
@@ -15,26 +16,38 @@ import (
 
 const startEcho = "POST /v1/apps/echo/start HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer the-right-key-0123\r\n\r\n"
 
+// Hardening 25 with fewer of them.
 func TestShutdownFinishesWhatIsInFlightAndRefusesWhatIsNew(t *testing.T) {
+	const calls, readers = 20, 50
 	h := open(t, newAccess(), nil)
 	h.yard.wait = make(chan struct{})
-	busy, busyReader := dial(t, h.addr)
-	if _, err := io.WriteString(busy, startEcho); err != nil {
-		t.Fatal(err)
+	var busy []*bufio.Reader
+	for range calls {
+		conn, r := dial(t, h.addr)
+		if _, err := io.WriteString(conn, startEcho); err != nil {
+			t.Fatal(err)
+		}
+		busy = append(busy, r)
+		<-h.yard.began
 	}
 	late, lateReader := dial(t, h.addr)
 	half := len(getHead) / 2
 	if _, err := io.WriteString(late, getHead[:half]); err != nil {
 		t.Fatal(err)
 	}
-	_, events := h.listen(t, nil)
-	<-h.yard.began
-	h.await(t, "the late connection was not taken", func() bool { return h.app.Server().GetOpenConnectionsCount() >= 2 })
+	h.await(t, "the late connection was not taken", func() bool { return h.app.Server().GetOpenConnectionsCount() > calls })
+	var events []*bufio.Reader
+	for range readers {
+		_, r := h.listen(t, nil)
+		events = append(events, r)
+	}
 
 	done := make(chan error, 1)
 	go func() { done <- h.Shutdown(t.Context()) }()
-	if got, err := next(events); got != "" || !errors.Is(err, io.EOF) {
-		t.Errorf("the event stream did not end in order: %q, %v", got, err)
+	for _, r := range events {
+		if got, err := next(r); got != "" || !errors.Is(err, io.EOF) {
+			t.Errorf("an event stream did not end in order: %q, %v", got, err)
+		}
 	}
 	if _, err := net.Dial("tcp", h.addr); err == nil {
 		t.Error("a new connection was taken")
@@ -48,13 +61,14 @@ func TestShutdownFinishesWhatIsInFlightAndRefusesWhatIsNew(t *testing.T) {
 	}
 	select {
 	case err := <-done:
-		t.Fatalf("shutdown did not wait for the request in flight: %v", err)
+		t.Fatalf("shutdown did not wait for the requests in flight: %v", err)
 	default:
 	}
 	close(h.yard.wait)
-	resp, err = http.ReadResponse(busyReader, nil)
-	if err != nil || resp.StatusCode != 200 || !resp.Close {
-		t.Errorf("the request in flight: %v %v", resp, err)
+	for _, r := range busy {
+		if resp, err := http.ReadResponse(r, nil); err != nil || resp.StatusCode != 200 || !resp.Close {
+			t.Errorf("a request in flight: %v %v", resp, err)
+		}
 	}
 	if err := <-done; err != nil {
 		t.Errorf("shutdown: %v", err)

@@ -8,7 +8,7 @@ const (
 	sendBuffer = 64 << 10
 	// strayLimit is how much a client may send while it reads a stream, bytes. It has no reason to
 	// send anything.
-	strayLimit = 64 << 10
+	strayLimit = 16 << 10
 )
 
 // limitBuffer bounds the send buffer of a hijacked connection, where it has one.

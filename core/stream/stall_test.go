@@ -2,6 +2,7 @@ package stream
 
 import (
 	"context"
+	"errors"
 	"net"
 	"os"
 	"testing"
@@ -20,7 +21,7 @@ func TestAStalledReaderIsCutAfter10Seconds(t *testing.T) {
 		s.serve(server, Standing, &Writer{conn: server, head: []byte("head")}, func(ctx context.Context, w *Writer) {
 			failed = w.Event("e", []byte("1"))
 			<-ctx.Done()
-			if err := w.Comment(); err != ErrClosed {
+			if err := w.Comment(); !errors.Is(err, ErrClosed) {
 				t.Errorf("a later write says %v", err)
 			}
 		})

@@ -142,7 +142,7 @@ func TestAnHTTP10ClientGetsTheEventsUpToTheClose(t *testing.T) {
 }
 
 func TestHEADGetsTheHeadersAndTheConnectionGoesOn(t *testing.T) {
-	_, addr := serve(t, Standing, func(_ context.Context, w *Writer) { t.Error("HEAD opened a stream") })
+	_, addr := serve(t, Standing, func(context.Context, *Writer) { t.Error("HEAD opened a stream") })
 	conn, r := dial(t, addr)
 	if _, err := io.WriteString(conn, "HEAD /stream HTTP/1.1\r\nHost: a\r\n\r\n"); err != nil {
 		t.Fatal(err)

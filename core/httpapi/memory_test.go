@@ -1,0 +1,272 @@
+package httpapi
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/ropewalk/ropewalk/core"
+	"github.com/ropewalk/ropewalk/core/access"
+	"github.com/ropewalk/ropewalk/core/apps"
+	"github.com/ropewalk/ropewalk/core/tools"
+)
+
+// memoryAccess knows bearers and cookies by name.
+type memoryAccess struct {
+	dev     bool
+	key     string
+	adapter bool
+
+	mu       sync.Mutex
+	bearers  map[string]core.Identity
+	cookies  map[string]core.Identity
+	members  map[string][]core.Workspace // by user id
+	attempts map[string]int              // failed and other logins by client
+	away     bool                        // it cannot tell
+	hang     bool                        // it does not answer until the context ends
+}
+
+const attemptsAllowed = 5
+
+func newAccess() *memoryAccess {
+	return &memoryAccess{
+		key: "the-right-key-0123", bearers: map[string]core.Identity{"the-right-key-0123": core.Owner()},
+		cookies:  map[string]core.Identity{},
+		attempts: map[string]int{},
+		members: map[string][]core.Workspace{
+			"usr_owner": {{ID: core.DefaultWorkspaceID, Name: "Default", Role: core.RoleAdmin}, {ID: "ws_second", Name: "Second", Role: core.RoleAdmin}},
+		},
+	}
+}
+
+func (a *memoryAccess) user(name string, org core.Role, workspaces ...core.Workspace) {
+	a.bearers[name] = core.Identity{Issuer: "https://idp.example", Subject: name, User: core.User{ID: name, Email: name + "@example.com", OrgRole: org}}
+	a.members[name] = workspaces
+}
+
+func (a *memoryAccess) Dev() bool { return a.dev }
+
+func (a *memoryAccess) API(ctx context.Context, bearer, cookie string) (core.Identity, error) {
+	a.mu.Lock()
+	away, hang := a.away, a.hang
+	id, found := a.bearers[bearer]
+	if bearer == "" {
+		id, found = a.cookies[cookie]
+	}
+	a.mu.Unlock()
+	switch {
+	case hang:
+		<-ctx.Done()
+		return core.Identity{}, ctx.Err()
+	case away:
+		return core.Identity{}, core.Errorf(core.CodeUnavailable, "the auth adapter is away").WithRetryAfter(1500 * time.Millisecond)
+	case a.dev:
+		return core.Owner(), nil
+	case !found:
+		return core.Identity{}, core.Errorf(core.CodeUnauthenticated, "no such credential")
+	}
+	return id, nil
+}
+
+func (a *memoryAccess) Caller(ctx context.Context, id core.Identity, workspace string) (core.Caller, error) {
+	all, _ := a.Workspaces(ctx, id)
+	for _, w := range all {
+		if workspace == "" || w.ID == workspace {
+			return core.Caller{Identity: id, Workspace: w}, nil
+		}
+	}
+	return core.Caller{}, core.Errorf(core.CodeWorkspaceDenied, "not a member of that workspace")
+}
+
+func (a *memoryAccess) Workspaces(_ context.Context, id core.Identity) ([]core.Workspace, error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return slices.Clone(a.members[id.User.ID]), nil
+}
+
+func (a *memoryAccess) AllowLogin(client string) error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.attempts[client]++
+	if a.attempts[client] > attemptsAllowed {
+		return core.Errorf(core.CodeRateLimited, "too many logins").WithRetryAfter(6 * time.Second)
+	}
+	return nil
+}
+
+func (a *memoryAccess) Login(_ context.Context, key string) (string, error) {
+	if key != a.key {
+		return "", core.Errorf(core.CodeUnauthenticated, "the key is wrong")
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	token := fmt.Sprintf("cookie-%d", len(a.cookies))
+	a.cookies[token] = core.Owner()
+	return token, nil
+}
+
+func (a *memoryAccess) Logout(_ context.Context, token string) error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	delete(a.cookies, token)
+	return nil
+}
+
+func (a *memoryAccess) BeginLogin(_ context.Context, redirectURI, returnTo string) (access.LoginStart, error) {
+	if !a.adapter {
+		return access.LoginStart{}, core.Errorf(core.CodeNotConfigured, "no auth adapter can log people in; set auth.adapter")
+	}
+	return access.LoginStart{URL: "https://idp.example/authorize?redirect_uri=" + redirectURI + "&state=s1&return=" + returnTo, Binding: "b1"}, nil
+}
+
+func (a *memoryAccess) FinishLogin(_ context.Context, in access.LoginAnswer) (string, string, error) {
+	if !a.adapter {
+		return "", "", core.Errorf(core.CodeNotConfigured, "no auth adapter can log people in; set auth.adapter")
+	}
+	if in.State != "s1" || in.Code != "c1" || in.Binding != "b1" {
+		return "", "", core.Errorf(core.CodeUnauthenticated, "the state is unknown")
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.cookies["idp-cookie"] = a.bearers["alice"]
+	return "idp-cookie", "/apps?tab=1", nil
+}
+
+// memoryApps is a yard without processes. What fails is set by name.
+type memoryApps struct {
+	mu        sync.Mutex
+	apps      map[string][]core.App // by workspace
+	installed []apps.InstallRequest
+	asked     []string         // resource URIs
+	fail      map[string]error // by verb
+	resource  apps.Resource
+	wait      chan struct{} // Start waits for it when not nil
+	began     chan struct{} // and says here that it waits
+}
+
+func newApps() *memoryApps {
+	return &memoryApps{
+		began: make(chan struct{}, 1),
+		fail:  map[string]error{}, resource: apps.Resource{MIME: "text/html;profile=mcp-app", Body: []byte("<p>view</p>")},
+		apps: map[string][]core.App{core.DefaultWorkspaceID: {
+			{
+				Name: "echo", BundleName: "@acme/echo", Version: "1.0.0", Status: core.StateRunning, Type: "plain", ToolCount: 2, TrustScore: 80,
+				UI: &core.UI{Name: "Echo", Icon: "e", PrimaryView: core.PrimaryView{ResourceURI: "ui://echo/main"}},
+			},
+			{Name: "quiet", BundleName: "@acme/quiet", Version: "0.1.0", Status: core.StateStopped, Type: "plain"},
+		}},
+	}
+}
+
+func (y *memoryApps) List(ws string) []core.App {
+	y.mu.Lock()
+	defer y.mu.Unlock()
+	return y.apps[ws]
+}
+
+func (y *memoryApps) Health(ws string) []core.AppHealth {
+	var all []core.AppHealth
+	for _, a := range y.List(ws) {
+		all = append(all, core.AppHealth{Name: a.Name, State: a.Status, Uptime: 1.5, RestartCount: 1})
+	}
+	return all
+}
+
+func (y *memoryApps) Install(_ context.Context, ws string, r apps.InstallRequest) (core.App, error) {
+	y.mu.Lock()
+	defer y.mu.Unlock()
+	y.installed = append(y.installed, r)
+	if err := y.fail["install"]; err != nil {
+		return core.App{}, err
+	}
+	a := core.App{Name: "new", BundleName: "@acme/new", Version: "1.0.0", Status: core.StateRunning, Type: "plain"}
+	y.apps[ws] = append(y.apps[ws], a)
+	return a, nil
+}
+
+func (y *memoryApps) find(verb, ws, name string) (core.App, error) {
+	y.mu.Lock()
+	defer y.mu.Unlock()
+	if err := y.fail[verb]; err != nil {
+		return core.App{}, err
+	}
+	for _, a := range y.apps[ws] {
+		if a.Name == name {
+			return a, nil
+		}
+	}
+	return core.App{}, core.Errorf(core.CodeNotFound, "no app is named %q", name)
+}
+
+func (y *memoryApps) Uninstall(_ context.Context, ws, name string) (string, error) {
+	a, err := y.find("uninstall", ws, name)
+	return "/home/apps/" + a.Name, err
+}
+
+func (y *memoryApps) Start(ctx context.Context, ws, name string) (core.App, error) {
+	if y.wait != nil {
+		y.began <- struct{}{}
+		select {
+		case <-y.wait:
+		case <-ctx.Done():
+			return core.App{}, ctx.Err()
+		}
+	}
+	a, err := y.find("start", ws, name)
+	a.Status = core.StateRunning
+	return a, err
+}
+
+func (y *memoryApps) Stop(_ context.Context, ws, name string) (core.App, error) {
+	a, err := y.find("stop", ws, name)
+	a.Status = core.StateStopped
+	return a, err
+}
+
+func (y *memoryApps) Resource(_ context.Context, ws, name, uri string) (apps.Resource, error) {
+	if _, err := y.find("resource", ws, name); err != nil {
+		return apps.Resource{}, err
+	}
+	y.mu.Lock()
+	defer y.mu.Unlock()
+	y.asked = append(y.asked, uri)
+	if strings.HasSuffix(uri, "missing") {
+		return apps.Resource{}, core.Errorf(core.CodeResourceNotFound, "no such resource")
+	}
+	return y.resource, nil
+}
+
+// memoryTools answers with what the test sets.
+type memoryTools struct {
+	mu     sync.Mutex
+	result string
+	err    error
+	calls  []tools.Call
+	keep   []core.Caller // on purpose past the request, as a room may
+	panics bool
+}
+
+func (n *memoryTools) List(core.Caller) []tools.Listed { return make([]tools.Listed, 3) }
+
+func (n *memoryTools) Call(ctx context.Context, c core.Caller, call tools.Call) (json.RawMessage, error) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.panics {
+		panic("tool path")
+	}
+	n.calls, n.keep = append(n.calls, call), append(n.keep, c)
+	if ctx.Err() != nil {
+		return nil, ctx.Err()
+	}
+	if n.err != nil {
+		return nil, n.err
+	}
+	if n.result == "" {
+		return json.RawMessage(`{"content":[{"type":"text","text":"ok"}]}`), nil
+	}
+	return json.RawMessage(n.result), nil
+}
