@@ -241,3 +241,52 @@ func TestAStopEndsTheCallsThatAreInFlight(t *testing.T) {
 		expectEvents(t, events)
 	})
 }
+
+func TestACommandThatComesWithTheAppWaitsForItsSupervisor(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := &memoryApp{tools: []string{"echo"}}
+		y, _ := yardOf(t, m, newMemoryRecords())
+		stopped := make(chan error, 1)
+		var once sync.Once
+		defer y.Watch(ws, func() {
+			once.Do(func() { // the app has just been shown
+				go func() {
+					_, err := y.Stop(t.Context(), ws, "notes")
+					stopped <- err
+				}()
+				wait(t.Context(), time.Second)
+			})
+		})()
+		if _, err := y.Install(t.Context(), ws, InstallRequest{URL: "http://host.test/notes"}); err != nil {
+			t.Fatal(err)
+		}
+		if err := <-stopped; err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		expect(t, "state", state(t, y, "notes"), core.StateStopped)
+		expect(t, "instances", m.alive(), 0)
+	})
+}
+
+func TestCloseWaitsForAnInstallThatCannotBeGivenUpAnyMore(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := &memoryApp{ends: time.Second}
+		records := newMemoryRecords()
+		records.slow = time.Second
+		y, _ := yardOf(t, m, records)
+		installed := make(chan error, 1)
+		go func() {
+			_, err := y.Install(t.Context(), ws, InstallRequest{URL: "http://host.test/notes"})
+			installed <- err
+		}()
+		synctest.Wait() // the record is being written
+		if err := y.Close(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		expect(t, "instances", m.alive(), 0)
+		if err := <-installed; err != nil {
+			t.Errorf("the install was recorded, but answered %v", err)
+		}
+	})
+}

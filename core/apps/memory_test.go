@@ -19,6 +19,7 @@ type memoryRecords struct {
 	mu   sync.Mutex
 	rows map[key]core.Installation
 	full bool
+	slow time.Duration // how long a write takes
 }
 
 func newMemoryRecords(rows ...core.Installation) *memoryRecords {
@@ -32,6 +33,7 @@ func newMemoryRecords(rows ...core.Installation) *memoryRecords {
 var errFull = errors.New("no space left on device")
 
 func (m *memoryRecords) PutInstallation(ctx context.Context, i core.Installation) error {
+	wait(context.Background(), m.slow)
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.full {
@@ -151,6 +153,7 @@ type memoryApp struct {
 	refuses  string        // why the next starts fail; "" when they succeed
 	hangs    bool          // the next starts hang until they are given up
 	takes    time.Duration // how long a start takes
+	ends     time.Duration // how long an end takes
 	launches []time.Time
 	current  *memoryInstance
 	live     int
@@ -266,6 +269,7 @@ func (i *memoryInstance) Reason() string           { return "the process ended b
 func (i *memoryInstance) End(time.Duration) error {
 	i.die()
 	i.end.Do(func() {
+		wait(context.Background(), i.app.ends)
 		close(i.ended)
 		i.app.set(func(m *memoryApp) { m.live-- })
 	})

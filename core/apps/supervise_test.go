@@ -229,9 +229,11 @@ func TestAStartThatIsWaitedForGivesWayToAStop(t *testing.T) {
 		}()
 		synctest.Wait()
 		expect(t, "state", state(t, y, "notes"), core.StateStarting)
+		before := time.Now()
 		if _, err := y.Stop(t.Context(), ws, "notes"); err != nil {
 			t.Fatal(err)
 		}
+		expect(t, "time", time.Since(before), 0)
 		expect(t, "code of the start", core.CodeOf(<-started), core.CodeStartFailed)
 		expect(t, "state", state(t, y, "notes"), core.StateStopped)
 	})
