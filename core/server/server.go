@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"os"
 	"path/filepath"
 	"strconv"
 	"sync"
@@ -79,6 +80,9 @@ func Start(ctx context.Context, o Options) (_ *Server, err error) {
 }
 
 func (s *Server) openState(ctx context.Context) (err error) {
+	if err := os.MkdirAll(s.config.Home, 0o700); err != nil { // the first start on a machine
+		return fmt.Errorf("the home (--home, ROPEWALK_HOME) cannot be made: %w", err)
+	}
 	s.store, err = store.Open(ctx, store.Options{Path: filepath.Join(s.config.Home, "ropewalk.db"), Logger: s.log.Named("store")})
 	if err != nil {
 		return err

@@ -31,7 +31,7 @@ func WriteBundle(dir, executable, arg, version string) error {
 	if err != nil {
 		return err
 	}
-	if err := os.MkdirAll(dir, 0o755); err != nil {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return err
 	}
 	return renameio.WriteFile(filepath.Join(dir, "manifest.json"), manifest, 0o644)
