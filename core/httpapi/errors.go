@@ -62,7 +62,7 @@ func (s *Server) fail(ctx *fasthttp.RequestCtx, err error) {
 	}
 	status := statusOf(e.Code)
 	if status >= fiber.StatusInternalServerError {
-		s.log.Warn("a request failed", "error", err, "cause", errors.Unwrap(e), "method", string(ctx.Method()), "path", string(ctx.Path()),
+		s.log.Warn("A request failed.", "error", err, "cause", errors.Unwrap(e), "method", string(ctx.Method()), "path", string(ctx.Path()),
 			"request_id", string(ctx.Response.Header.Peek(fiber.HeaderXRequestID)))
 	}
 	body := answer{Error: e.Code, Message: e.Message, Details: e.Details}
@@ -104,7 +104,7 @@ func (s *Server) write(ctx *fasthttp.RequestCtx, status int, body answer) {
 	}
 	encoded, err := json.Marshal(body)
 	if err != nil {
-		s.log.Error("the details of an error cannot be written as JSON", "code", string(body.Error), "error", err)
+		s.log.Error("The details of an error cannot be written as JSON.", "code", string(body.Error), "error", err)
 		encoded, _ = json.Marshal(answer{Error: body.Error, Message: body.Message}) // two strings always marshal
 	}
 	ctx.SetContentType(fiber.MIMEApplicationJSON)
@@ -128,6 +128,6 @@ func (s *Server) refuse(ctx *fasthttp.RequestCtx, err error) {
 	case errors.As(err, &timeout) && timeout.Timeout():
 		status, body.Message = fiber.StatusRequestTimeout, "the request took too long to arrive"
 	}
-	s.log.Debug("a request was refused before it was read", "status", status, "error", err)
+	s.log.Debug("A request was refused before it was read.", "status", status, "error", err)
 	s.write(ctx, status, body)
 }

@@ -13,8 +13,8 @@ import (
 )
 
 // front is what every request meets first, whatever its route: the headers that every answer has,
-// the refusal of malformed requests, the answer to preflights, the refusal of new work while the server shuts down, and the net under
-// a handler that panics.
+// the refusal of malformed requests, the answer to preflights, the refusal of new work while the
+// server shuts down, and the net under a handler that panics.
 func (s *Server) front(next fasthttp.RequestHandler) fasthttp.RequestHandler {
 	return func(ctx *fasthttp.RequestCtx) {
 		start := time.Now()
@@ -71,7 +71,7 @@ func knownMethod(ctx *fasthttp.RequestCtx) bool {
 // catch answers 500 when a handler panicked. The process goes on.
 func (s *Server) catch(ctx *fasthttp.RequestCtx) {
 	if p := recover(); p != nil {
-		s.log.Error("a handler panicked", "panic", p, "request_id", string(ctx.Response.Header.Peek(fiber.HeaderXRequestID)),
+		s.log.Error("A handler panicked.", "panic", p, "request_id", string(ctx.Response.Header.Peek(fiber.HeaderXRequestID)),
 			"method", string(ctx.Method()), "path", string(ctx.Path()), "stack", string(debug.Stack()))
 		s.write(ctx, fiber.StatusInternalServerError, answer{Error: core.CodeInternal, Message: internalMessage})
 	}
@@ -81,7 +81,7 @@ func (s *Server) served(ctx *fasthttp.RequestCtx, start time.Time) {
 	if !s.log.IsDebug() {
 		return
 	}
-	s.log.Debug("a request was answered", "method", string(ctx.Method()), "path", string(ctx.Path()),
+	s.log.Debug("A request was answered.", "method", string(ctx.Method()), "path", string(ctx.Path()),
 		"status", ctx.Response.StatusCode(), "ms", time.Since(start).Milliseconds(),
 		"request_id", string(ctx.Response.Header.Peek(fiber.HeaderXRequestID)))
 }

@@ -88,11 +88,11 @@ func (s *Server) callback(c *fiber.Ctx) error {
 		State: c.Query("state"), Code: c.Query("code"), Binding: c.Cookies(loginCookie),
 	})
 	setCookie(c, http.Cookie{Name: loginCookie, Path: loginCookiePath, MaxAge: -1, SameSite: http.SameSiteLaxMode})
-	if core.CodeOf(err) == core.CodeNotConfigured && err != nil {
+	if core.CodeOf(err) == core.CodeNotConfigured {
 		return err
 	}
 	if err != nil {
-		s.log.Warn("a browser login failed", "error", err)
+		s.log.Warn("A browser login failed.", "error", err)
 		return c.Redirect("/?"+url.Values{"error": {"auth_failed"}}.Encode(), fiber.StatusFound)
 	}
 	setCookie(c, http.Cookie{Name: sessionCookie, Value: token, Path: "/", MaxAge: sessionAge, SameSite: http.SameSiteLaxMode})

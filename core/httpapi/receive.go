@@ -22,13 +22,6 @@ type lane chan struct{}
 
 func newLane() lane { return make(lane, largeBodies) }
 
-func newReceiver(patience time.Duration) receiver {
-	return receiver{
-		known: newLane(), strangers: newLane(), patience: patience,
-		buffers: &sync.Pool{New: func() any { return new(bytes.Buffer) }},
-	}
-}
-
 // receiver takes in the bodies of requests. It bounds what all clients together can make the server
 // hold of bodies that are not complete: past smallBody bytes a request is read on only while it has
 // a place. Who waits is slowed by TCP's own flow control. Strangers wait in a lane of their own, so
@@ -37,6 +30,13 @@ type receiver struct {
 	known, strangers lane
 	patience         time.Duration // for a place
 	buffers          *sync.Pool    // of *bytes.Buffer, for bodies that are not complete
+}
+
+func newReceiver(patience time.Duration) receiver {
+	return receiver{
+		known: newLane(), strangers: newLane(), patience: patience,
+		buffers: &sync.Pool{New: func() any { return new(bytes.Buffer) }},
+	}
 }
 
 // take reads the whole body of a request into memory of its own: fasthttp.ErrBodyTooLarge past
