@@ -30,11 +30,13 @@ func (s *Server) front(next fasthttp.RequestHandler) fasthttp.RequestHandler {
 			s.fail(ctx, core.Errorf(core.CodeMethodNotAllowed, "the method is not one this server knows"))
 		case ctx.IsOptions():
 			ctx.SetStatusCode(fiber.StatusNoContent)
-		case s.isDraining():
-			ctx.SetConnectionClose()
+		case s.draining.Load():
 			s.fail(ctx, core.Errorf(core.CodeUnavailable, "the server is shutting down"))
 		default:
 			next(ctx)
+		}
+		if s.draining.Load() {
+			ctx.SetConnectionClose()
 		}
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/gofiber/fiber/v2"
@@ -32,9 +33,9 @@ type Server struct {
 	root     context.Context // the parent of every request's context; ends when Shutdown is over
 	stop     context.CancelFunc
 
+	draining atomic.Bool // set under mu
 	mu       sync.Mutex
 	listener net.Listener // what Serve listens on
-	draining bool
 }
 
 // New returns a Server that answers from Serve on.
@@ -98,14 +99,14 @@ func (s *Server) giveContext(c *fiber.Ctx) error {
 // Serve answers the connections of ln until Shutdown; it then returns nil. It closes ln.
 func (s *Server) Serve(ln net.Listener) error {
 	s.mu.Lock()
-	if s.draining {
+	if s.draining.Load() {
 		s.mu.Unlock()
 		return ln.Close()
 	}
 	s.listener = ln
 	s.mu.Unlock()
 	err := s.app.Listener(clients{ln})
-	if s.isDraining() {
+	if s.draining.Load() {
 		return nil
 	}
 	return err
@@ -116,7 +117,7 @@ func (s *Server) Serve(ln net.Listener) error {
 // too, and it returns ctx's error.
 func (s *Server) Shutdown(ctx context.Context) error {
 	s.mu.Lock()
-	s.draining = true
+	s.draining.Store(true)
 	ln := s.listener
 	s.mu.Unlock()
 	defer s.stop()
@@ -131,10 +132,4 @@ func (s *Server) Shutdown(ctx context.Context) error {
 		s.stop()
 	}
 	return errors.Join(ctx.Err(), s.streams.Shutdown(ctx))
-}
-
-func (s *Server) isDraining() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.draining
 }
