@@ -301,11 +301,12 @@ func (r *rig) ask(method string, w who, body string, extra ...string) *http.Resp
 	return resp
 }
 
-// say asks and reads the whole answer.
+// say asks and reads the whole answer, which must end.
 func (r *rig) say(method string, w who, body string, extra ...string) (*http.Response, string) {
 	r.Helper()
 	resp := r.ask(method, w, body, extra...)
 	defer resp.Body.Close()
+	defer time.AfterFunc(20*time.Second, func() { resp.Body.Close() }).Stop()
 	text, err := io.ReadAll(resp.Body)
 	if err != nil {
 		r.Fatal(err)
