@@ -45,6 +45,10 @@ type Remote struct {
 	Type    string // "streamable-http" or "sse"
 	Auth    RemoteAuth
 	Headers map[string]Secret
+
+	// AllowPrivate lets the URL lead to loopback and private addresses: who installed the app may
+	// reach into the server's own network (Caller.MayReachPrivate).
+	AllowPrivate bool
 }
 
 // RemoteAuth is what a remote server wants to see. Type is "bearer", "header" or "none".

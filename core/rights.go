@@ -9,6 +9,10 @@ func (c Caller) MayManageApps() error {
 	return Errorf(CodeForbidden, "managing apps needs the role admin in workspace %s", c.Workspace.ID)
 }
 
+// MayReachPrivate says whether apps that c installs may be remote servers on loopback and private
+// addresses. Like a path, such an address is one of the server's own surroundings.
+func (c Caller) MayReachPrivate() bool { return c.User.OrgRole.Admin() }
+
 // MayInstall says whether c may install from a source of the given kind. A path names files of
 // the machine the server runs on, so it takes an admin of the organization, not of a workspace.
 func (c Caller) MayInstall(kind SourceKind) error {

@@ -33,7 +33,7 @@ func (y *Yard) declared(k key) (config.App, bool) {
 func declaredOrder(name string, d config.App) order {
 	return order{
 		workspace: core.DefaultWorkspaceID, serverName: name, exact: true,
-		source: d.Source, version: d.Version, env: d.Env, remote: d.Remote,
+		source: d.Source, version: d.Version, env: d.Env, remote: d.Remote, allowPrivate: true,
 	}
 }
 

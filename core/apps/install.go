@@ -22,6 +22,8 @@ type order struct {
 	version    string // of SourceName; "" means the latest
 	env        map[string]core.Secret
 	remote     *core.Remote // of SourceURL
+
+	allowPrivate bool // a remote server that a registry names may be on a private address
 }
 
 // Install installs an app and starts it. It returns when the app runs and its record is durable;

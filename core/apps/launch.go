@@ -127,6 +127,7 @@ func (y *Yard) handshake(ctx context.Context, err error) string {
 func (y *Yard) connect(ctx context.Context, record core.Installation, log hclog.Logger) (instance, error) {
 	r := &remote{changed: make(chan struct{}, 1), redact: newRedactor(record)}
 	o := y.o.Remote
+	o.AllowPrivate = o.AllowPrivate || record.Remote.AllowPrivate
 	o.Name, o.Logger = record.Name, log
 	transport, err := link.Remote(*record.Remote, o)
 	if err != nil {

@@ -115,7 +115,7 @@ func fromRemotePackage(o order, pkg registry.Package) (*arrival, error) {
 		return nil, err
 	}
 	address, _ := pkg.Fill(pkg.Remote.URL, values(o.env)) // checkVariables leaves no gap here
-	request := InstallRequest{URL: address, Transport: &Transport{Type: pkg.Remote.Transport, Headers: map[string]core.Secret{}}}
+	request := InstallRequest{URL: address, AllowPrivate: o.allowPrivate, Transport: &Transport{Type: pkg.Remote.Transport, Headers: map[string]core.Secret{}}}
 	for name, template := range pkg.Remote.Headers {
 		if value, ok := pkg.Fill(template, values(o.env)); ok {
 			request.Transport.Headers[name] = core.Secret(value)

@@ -79,8 +79,10 @@ func TestARemoteAppThatCannotBeReachedIsNotInstalled(t *testing.T) {
 		{"an address that must not be reached", guarded.URL + "/far", false, "must not be reached"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			y, _ := realYard(t, t.TempDir(), newMemoryRecords(), func(o *Options) { o.Remote.AllowPrivate = c.open })
-			_, err := y.Install(t.Context(), ws, InstallRequest{URL: c.url, Transport: &Transport{Auth: &Auth{Type: "bearer", Token: "wrong-wrong"}}})
+			y, _ := realYard(t, t.TempDir(), newMemoryRecords(), nil)
+			_, err := y.Install(t.Context(), ws, InstallRequest{
+				URL: c.url, AllowPrivate: c.open, Transport: &Transport{Auth: &Auth{Type: "bearer", Token: "wrong-wrong"}},
+			})
 			expect(t, "code", core.CodeOf(err), core.CodeInstallFailed)
 			if !strings.Contains(message(err), c.says) || strings.Contains(err.Error(), "wrong-wrong") {
 				t.Errorf("the message is %v, want it to say %q and no secret", err, c.says)

@@ -20,6 +20,10 @@ type InstallRequest struct {
 	ServerName string                 `json:"serverName"`
 	Transport  *Transport             `json:"transport"`
 	Env        map[string]core.Secret `json:"env"`
+
+	// AllowPrivate lets a remote server be on a loopback or private address. It is the door's to
+	// set, from what the caller may.
+	AllowPrivate bool `json:"-"`
 }
 
 // Transport is the transport object of spec part 2.
@@ -45,14 +49,8 @@ const (
 
 // check refuses what can be refused without looking anywhere: core.CodeBadRequest naming the field.
 func (r InstallRequest) check() error {
-	given := 0
-	for _, s := range []string{r.Name, r.Path, r.URL} {
-		if s != "" {
-			given++
-		}
-	}
-	if given != 1 {
-		return badRequest("give exactly one of name, path and url; %d were given", given)
+	if _, err := r.Kind(); err != nil {
+		return err
 	}
 	if r.URL == "" && r.Transport != nil {
 		return badRequest("transport goes with url only")
@@ -68,7 +66,7 @@ func (r InstallRequest) order(workspace string) (order, error) {
 	if err := r.check(); err != nil {
 		return order{}, err
 	}
-	o := order{workspace: workspace, env: r.Env}
+	o := order{workspace: workspace, env: r.Env, allowPrivate: r.AllowPrivate}
 	switch {
 	case r.Path != "":
 		path, err := filepath.Abs(r.Path)
@@ -101,7 +99,7 @@ func (r InstallRequest) remote() (*core.Remote, error) {
 	if u.User != nil {
 		return nil, badRequest("url holds a user name or password; put them in transport.auth")
 	}
-	remote := &core.Remote{URL: r.URL, Type: transportStreamable, Auth: core.RemoteAuth{Type: "none"}}
+	remote := &core.Remote{URL: r.URL, Type: transportStreamable, Auth: core.RemoteAuth{Type: "none"}, AllowPrivate: r.AllowPrivate}
 	t := r.Transport
 	if t == nil {
 		return remote, nil

@@ -181,7 +181,7 @@ func (s appSection) app(base string) App {
 		app.Source = core.Source{Kind: core.SourceName, Ref: s.Name}
 	case s.URL != "":
 		app.Source = core.Source{Kind: core.SourceURL, Ref: s.URL}
-		app.Remote = &core.Remote{URL: s.URL, Type: "streamable-http", Auth: core.RemoteAuth{Type: "none"}}
+		app.Remote = &core.Remote{URL: s.URL, Type: "streamable-http", Auth: core.RemoteAuth{Type: "none"}, AllowPrivate: true}
 	}
 	if t := s.Transport; t != nil && app.Remote != nil {
 		app.Remote.Type, app.Remote.Headers = t.Type, secrets(t.Headers)

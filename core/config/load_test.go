@@ -127,10 +127,10 @@ plugins: {startTimeoutSeconds: 5, callTimeoutSeconds: 6, passEnv: [HTTPS_PROXY]}
 		"files": {Source: core.Source{Kind: core.SourcePath, Ref: filepath.Join(home, "bundles/files")}, Env: map[string]core.Secret{"ROOT": "/data"}, Protected: true},
 		"notes": {Source: core.Source{Kind: core.SourceName, Ref: "@a/notes"}, Version: "1.2.3"},
 		"far": {Source: core.Source{Kind: core.SourceURL, Ref: "https://far.example.com/mcp"},
-			Remote: &core.Remote{URL: "https://far.example.com/mcp", Type: "streamable-http", Auth: core.RemoteAuth{Type: "none"}}},
+			Remote: &core.Remote{URL: "https://far.example.com/mcp", Type: "streamable-http", Auth: core.RemoteAuth{Type: "none"}, AllowPrivate: true}},
 		"near": {Source: core.Source{Kind: core.SourceURL, Ref: "https://near.example.com/sse"},
 			Remote: &core.Remote{URL: "https://near.example.com/sse", Type: "sse", Headers: map[string]core.Secret{"X-A": "b"},
-				Auth: core.RemoteAuth{Type: "header", Name: "X-Key", Value: "v"}}},
+				Auth: core.RemoteAuth{Type: "header", Name: "X-Key", Value: "v"}, AllowPrivate: true}},
 	})
 	equal(t, "mcp", c.MCP, MCP{MaxSessions: 7, SessionTTL: time.Minute})
 	equal(t, "log", c.Log, Log{Level: "debug", Format: "json"})

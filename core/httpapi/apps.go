@@ -31,6 +31,7 @@ func (s *Server) installApp(c *fiber.Ctx, caller core.Caller) error {
 	if err := caller.MayInstall(kind); err != nil {
 		return err
 	}
+	r.AllowPrivate = caller.MayReachPrivate()
 	app, err := s.apps.Install(c.UserContext(), caller.Workspace.ID, r)
 	if err != nil {
 		return named(core.CodeInstallFailed, "the installation failed", err)

@@ -32,6 +32,7 @@ type remote struct {
 	AuthName  string            `json:"authName,omitempty"`
 	AuthValue string            `json:"authValue,omitempty"`
 	Headers   map[string]string `json:"headers,omitempty"`
+	Private   bool              `json:"allowPrivate,omitempty"`
 }
 
 // PutInstallation keeps an installed app, new or changed. Its workspace must exist.
@@ -48,12 +49,9 @@ func (s *Store) PutInstallation(ctx context.Context, in core.Installation) error
 	return err
 }
 
-// DeleteInstallation forgets an installed app. core.CodeNotFound when there is none.
+// DeleteInstallation forgets an installed app. Forgetting one that is not there is not an error.
 func (s *Store) DeleteInstallation(ctx context.Context, workspace, name string) error {
-	n, err := s.exec(ctx, "forgetting app "+name, `DELETE FROM installations WHERE workspace = $1 AND name = $2`, workspace, name)
-	if err == nil && n == 0 {
-		return core.Errorf(core.CodeNotFound, "no app %s is installed", name)
-	}
+	_, err := s.exec(ctx, "forgetting app "+name, `DELETE FROM installations WHERE workspace = $1 AND name = $2`, workspace, name)
 	return err
 }
 
@@ -92,6 +90,7 @@ func toRecord(in core.Installation) installation {
 		record.Remote = &remote{
 			URL: r.URL, Type: r.Type, AuthType: r.Auth.Type, AuthToken: r.Auth.Token.Reveal(),
 			AuthName: r.Auth.Name, AuthValue: r.Auth.Value.Reveal(), Headers: reveal(r.Headers),
+			Private: r.AllowPrivate,
 		}
 	}
 	return record
@@ -104,7 +103,7 @@ func (r installation) installation(workspace, name string, at time.Time) core.In
 	}
 	if m := r.Remote; m != nil {
 		in.Remote = &core.Remote{
-			URL: m.URL, Type: m.Type, Headers: conceal(m.Headers),
+			URL: m.URL, Type: m.Type, Headers: conceal(m.Headers), AllowPrivate: m.Private,
 			Auth: core.RemoteAuth{Type: m.AuthType, Token: core.Secret(m.AuthToken), Name: m.AuthName, Value: core.Secret(m.AuthValue)},
 		}
 	}

@@ -73,7 +73,9 @@ type manageApps struct {
 
 func (in manageApps) run(ctx context.Context, m Manager, c core.Caller) (any, error) {
 	if in.Action == "install" {
-		r := apps.InstallRequest{Name: in.Bundle, Path: in.Path, URL: in.URL, ServerName: in.ServerName, Env: in.Env}
+		r := apps.InstallRequest{
+			Name: in.Bundle, Path: in.Path, URL: in.URL, ServerName: in.ServerName, Env: in.Env, AllowPrivate: c.MayReachPrivate(),
+		}
 		kind, err := r.Kind()
 		if err == nil {
 			err = c.MayInstall(kind)
