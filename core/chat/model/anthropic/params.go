@@ -1,0 +1,77 @@
+package anthropic
+
+import (
+	sdk "github.com/anthropics/anthropic-sdk-go"
+
+	"github.com/ropewalk/ropewalk/core/chat/model"
+)
+
+// params writes a request in the vendor's words.
+func params(name string, r model.Request) sdk.MessageNewParams {
+	p := sdk.MessageNewParams{Model: name, MaxTokens: int64(r.MaxTokens)}
+	for _, part := range r.System {
+		p.System = append(p.System, sdk.TextBlockParam{Text: part})
+	}
+	for _, t := range r.Tools {
+		p.Tools = append(p.Tools, tool(t))
+	}
+	for _, m := range r.Messages {
+		message := sdk.MessageParam{Role: sdk.MessageParamRole(m.Role)}
+		for _, b := range m.Blocks {
+			message.Content = append(message.Content, block(b))
+		}
+		p.Messages = append(p.Messages, message)
+	}
+	cache(&p)
+	return p
+}
+
+func tool(t model.Tool) sdk.ToolUnionParam {
+	out := sdk.ToolParam{Name: model.SafeName(t.Name), InputSchema: sdk.ToolInputSchemaParam{ExtraFields: map[string]any{}}}
+	if t.Description != "" {
+		out.Description = sdk.String(t.Description)
+	}
+	for key, value := range model.SafeSchema(t.Schema) {
+		switch key {
+		case "type":
+		case "properties":
+			out.InputSchema.Properties = value
+		default:
+			out.InputSchema.ExtraFields[key] = value
+		}
+	}
+	return sdk.ToolUnionParam{OfTool: &out}
+}
+
+func block(b model.Block) sdk.ContentBlockParamUnion {
+	switch b.Kind {
+	case model.ToolUse:
+		return sdk.NewToolUseBlock(b.ID, model.Object(b.Input), model.SafeName(b.Name))
+	case model.ToolResult:
+		return sdk.NewToolResultBlock(b.ID, b.Text, b.Error)
+	default:
+		return sdk.NewTextBlock(b.Text)
+	}
+}
+
+// cache marks the ends of the three stretches that the next call will send again. What is marked
+// is kept for 5 minutes.
+func cache(p *sdk.MessageNewParams) {
+	mark := sdk.NewCacheControlEphemeralParam()
+	if n := len(p.Tools); n > 0 {
+		p.Tools[n-1].OfTool.CacheControl = mark
+	}
+	if n := len(p.System); n > 0 {
+		p.System[n-1].CacheControl = mark
+	}
+	if n := len(p.Messages); n > 0 {
+		if content := p.Messages[n-1].Content; len(content) > 0 {
+			switch last := content[len(content)-1]; {
+			case last.OfText != nil:
+				last.OfText.CacheControl = mark
+			case last.OfToolResult != nil:
+				last.OfToolResult.CacheControl = mark
+			}
+		}
+	}
+}

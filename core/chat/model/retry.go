@@ -1,0 +1,42 @@
+package model
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/cenkalti/backoff/v5"
+)
+
+const (
+	attempts  = 4                // calls of a provider for one answer
+	firstWait = time.Second      // before the second; it doubles, with jitter
+	longest   = 20 * time.Second // what a provider may ask us to wait
+)
+
+// Call calls a model, again after a while when the provider cannot at the moment and nothing was
+// said yet. A provider that asks for a longer wait than a person would sit through is not asked
+// again.
+func Call(ctx context.Context, p Provider, name string, r Request, said func(text string), waiting func(*Error, time.Duration)) (Answer, error) {
+	begun := false
+	say := func(text string) {
+		begun = true
+		said(text)
+	}
+	pauses := backoff.NewExponentialBackOff()
+	pauses.InitialInterval, pauses.Multiplier = firstWait, 2
+	for attempt := 1; ; attempt++ {
+		answer, err := p.Call(ctx, name, r, say)
+		known, ok := errors.AsType[*Error](err)
+		if err == nil || !ok || begun || attempt == attempts || !known.passing() || known.RetryAfter > longest {
+			return answer, err
+		}
+		pause := max(pauses.NextBackOff(), known.RetryAfter)
+		waiting(known, pause)
+		select {
+		case <-ctx.Done():
+			return answer, ctx.Err()
+		case <-time.After(pause):
+		}
+	}
+}

@@ -1,0 +1,82 @@
+package model
+
+import (
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"time"
+)
+
+const (
+	dialTimeout = 10 * time.Second
+	// idleTimeout is how long a provider may be silent in the middle of an answer. They send pings.
+	idleTimeout = 2 * time.Minute
+	// answerLimit bounds one answer, bytes.
+	answerLimit = 64 << 20
+)
+
+var (
+	errIdle  = errors.New("the provider fell silent in the middle of its answer")
+	errLarge = errors.New("the provider's answer is larger than 64 MiB")
+)
+
+// NewClient returns the HTTP client for a provider. It never follows a redirect, which could carry
+// the key elsewhere. idle is how long an answer may pause; 0 means 2 minutes.
+func NewClient(idle time.Duration) *http.Client {
+	if idle == 0 {
+		idle = idleTimeout
+	}
+	dialer := &net.Dialer{Timeout: dialTimeout}
+	return &http.Client{
+		Transport: &watched{idle: idle, next: &http.Transport{
+			Proxy: nil, DialContext: dialer.DialContext, ForceAttemptHTTP2: true, TLSHandshakeTimeout: dialTimeout,
+			ResponseHeaderTimeout: 5 * idle, IdleConnTimeout: 90 * time.Second, MaxIdleConnsPerHost: 16,
+		}},
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
+}
+
+// watched puts a watch on the bodies of answers.
+type watched struct {
+	idle time.Duration
+	next *http.Transport
+}
+
+func (w *watched) RoundTrip(r *http.Request) (*http.Response, error) {
+	answer, err := w.next.RoundTrip(r)
+	if err != nil {
+		return nil, err
+	}
+	b := &body{ReadCloser: answer.Body, idle: w.idle, left: answerLimit}
+	b.timer = time.AfterFunc(w.idle, func() { _ = b.ReadCloser.Close() })
+	answer.Body = b
+	return answer, nil
+}
+
+// CloseIdleConnections ends the connections that no call uses.
+func (w *watched) CloseIdleConnections() { w.next.CloseIdleConnections() }
+
+type body struct {
+	io.ReadCloser
+	idle  time.Duration
+	timer *time.Timer
+	left  int
+}
+
+func (b *body) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	if b.left -= n; b.left < 0 {
+		return n, errLarge
+	}
+	if !b.timer.Stop() && err != nil && !errors.Is(err, io.EOF) {
+		return n, errIdle
+	}
+	b.timer.Reset(b.idle)
+	return n, err
+}
+
+func (b *body) Close() error {
+	b.timer.Stop()
+	return b.ReadCloser.Close()
+}
