@@ -249,6 +249,9 @@ func TestAnIdleSessionEndsExactlyAfterItsTime(t *testing.T) {
 				t.Fatal("each request starts the time anew")
 			}
 		}
+		if rec := e.live.records()[0]; !rec.LastAccessedAt.Equal(time.Now()) { // what a new store is told
+			t.Errorf("last accessed at %v, want now", rec.LastAccessedAt)
+		}
 		<-time.After(time.Hour - time.Millisecond)
 		synctest.Wait()
 		if e.live.find(id) == nil {
