@@ -79,14 +79,16 @@ func (a *app) become(next core.State, change func(*view)) bool {
 	if change != nil {
 		change(&v)
 	}
+	shown := func() {}
+	if !slices.EqualFunc(old.tools, v.tools, sameTool) {
+		shown = a.yard.catalog.change(a.key.workspace)
+	}
 	a.now.Store(&v)
 	a.mu.Unlock()
 	if next != old.state {
 		a.log.Info("An app changed its state.", "from", old.state, "to", next)
 	}
-	if !slices.EqualFunc(old.tools, v.tools, sameTool) {
-		a.yard.catalog.refresh(a.key.workspace)
-	}
+	shown()
 	close(old.replaced)
 	return true
 }

@@ -21,6 +21,7 @@ type catalog struct {
 type shelf struct {
 	tools    []core.Tool
 	watchers map[*watcher]struct{}
+	changing int // apps whose new tools may be seen to be there before they are on the shelf
 }
 
 type watcher struct{ changed func() }
@@ -29,13 +30,38 @@ func newCatalog(read func(string) []core.Tool) *catalog {
 	return &catalog{read: read, shelves: map[string]*shelf{}}
 }
 
+// tools is never behind what an app's view shows: who saw an app running finds its tools.
 func (c *catalog) tools(workspace string) []core.Tool {
+	tools, current := c.look(workspace)
+	if !current {
+		c.refresh(workspace)
+		tools, _ = c.look(workspace)
+	}
+	return tools
+}
+
+func (c *catalog) look(workspace string) (tools []core.Tool, current bool) {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
 	if s := c.shelves[workspace]; s != nil {
-		return s.tools
+		return s.tools, s.changing == 0
 	}
-	return nil
+	return nil, true
+}
+
+// change says that an app is about to show a view with other tools; shown puts them on the shelf.
+func (c *catalog) change(workspace string) (shown func()) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.shelf(workspace).changing++
+	return func() {
+		c.refresh(workspace)
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		s := c.shelf(workspace)
+		s.changing--
+		c.tidy(workspace, s)
+	}
 }
 
 // refresh reads the workspace's apps again. The watchers are called, without any lock held, when
@@ -91,7 +117,7 @@ func (c *catalog) shelf(workspace string) *shelf {
 
 // tidy forgets a workspace without tools and watchers: it costs no memory.
 func (c *catalog) tidy(workspace string, s *shelf) {
-	if len(s.tools) == 0 && len(s.watchers) == 0 {
+	if len(s.tools) == 0 && len(s.watchers) == 0 && s.changing == 0 {
 		delete(c.shelves, workspace)
 	}
 }

@@ -112,3 +112,17 @@ func TestToolsThatCannotBeCalledAreLeftOut(t *testing.T) {
 	}
 	expect(t, "the older key of a view", tools[2].ViewURI, "ui://a/flat")
 }
+
+func TestWhoSeesAnAppRunningFindsItsTools(t *testing.T) {
+	var running []core.Tool
+	c := newCatalog(func(string) []core.Tool { return running })
+	told := 0
+	defer c.watch(ws, func() { told++ })()
+	shown := c.change(ws)
+	expect(t, "tools before the view is shown", len(c.tools(ws)), 0)
+	running = []core.Tool{{Server: "notes", Name: "one", Raw: json.RawMessage(`{"name":"one"}`)}}
+	expect(t, "tools as soon as it is", names(c.tools(ws)), "notes__one")
+	shown()
+	expect(t, "tools afterwards", names(c.tools(ws)), "notes__one")
+	expect(t, "watchers were told", told, 1)
+}
