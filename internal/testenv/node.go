@@ -42,7 +42,7 @@ func Node(t testing.TB) string {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	defer lockFile(t, dir+".lock")()
+	defer Lock(t, dir+".lock")()
 	complete := filepath.Join(dir, ".complete")
 	if _, err := os.Stat(complete); err == nil {
 		return dir
@@ -63,8 +63,8 @@ func Node(t testing.TB) string {
 	return dir
 }
 
-// lockFile takes the lock that every process of this machine respects, and returns its release.
-func lockFile(t testing.TB, path string) func() {
+// Lock takes the lock that every process of this machine respects, and returns its release.
+func Lock(t testing.TB, path string) func() {
 	t.Helper()
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o644)
 	if err != nil {

@@ -1,0 +1,136 @@
+"""ropewalk.auth.v1: whose a token is, and how a person logs in."""
+
+import hmac
+from urllib.parse import urlencode
+
+import httpx
+from google.protobuf.timestamp_pb2 import Timestamp
+
+from errors import Away, Invalid, Refused, Unimplemented, clip
+from provider import Provider
+from ropewalk.auth.v1 import auth_pb2, auth_pb2_grpc
+from settings import Settings
+from tokens import check
+
+
+class Adapter(auth_pb2_grpc.AuthServiceServicer, auth_pb2_grpc.LoginServiceServicer):
+    """Serves both services, after `configure`."""
+
+    settings: Settings
+    provider: Provider | None = None
+
+    def configure(self, settings: Settings) -> None:
+        """Takes settings. The provider is asked nothing yet: it may be away."""
+        self.settings, self.provider = settings, Provider(settings.issuer)
+
+    async def close(self) -> None:
+        if self.provider:
+            await self.provider.close()
+
+    async def Describe(self, request, context):
+        s = self.settings
+        audiences = [*s.audiences, *([s.clientId] if s.clientId else [])]
+        return auth_pb2.DescribeResponse(
+            issuer=s.issuer, authorization_servers=[s.issuer], audiences=audiences, login=s.login
+        )
+
+    async def Verify(self, request, context):
+        claims = await check(self.provider, request.token, list(request.audiences))
+        return auth_pb2.VerifyResponse(identity=self.identity(claims))
+
+    async def Metadata(self, request, context):
+        raw, _ = await self.provider.document.get()
+        return auth_pb2.MetadataResponse(document_json=raw)
+
+    async def AuthorizeUrl(self, request, context):
+        document = await self.login_endpoints()
+        if not (request.state and request.nonce and request.code_challenge):
+            raise Invalid("a login needs a state, a nonce and a code challenge")
+        address = document["authorization_endpoint"]
+        query = {
+            "response_type": "code",
+            "client_id": self.settings.clientId,
+            "redirect_uri": request.redirect_uri or self.settings.redirectUri,
+            "scope": "openid profile email",
+            "state": request.state,
+            "nonce": request.nonce,
+            "code_challenge": request.code_challenge,
+            "code_challenge_method": "S256",
+        }
+        return auth_pb2.AuthorizeUrlResponse(url=f"{address}{'&' if '?' in address else '?'}{urlencode(query)}")
+
+    async def Exchange(self, request, context):
+        document = await self.login_endpoints()
+        if not (request.code and request.nonce and request.code_verifier):
+            raise Refused("a login needs a code, its verifier and its nonce")
+        answer = await self.redeem(document["token_endpoint"], request)
+        token = answer.get("id_token") if isinstance(answer, dict) else None
+        if not isinstance(token, str):
+            raise Refused("the provider gave no id token")
+        claims = await check(self.provider, token, [self.settings.clientId])
+        nonce = claims.get("nonce")
+        if not isinstance(nonce, str) or not hmac.compare_digest(nonce.encode(), request.nonce.encode()):
+            raise Refused("the id token's nonce is not the one of this login")
+        if claims.get("azp", self.settings.clientId) != self.settings.clientId:
+            raise Refused("the id token was given to another client")
+        return auth_pb2.ExchangeResponse(identity=self.identity(claims))
+
+    async def login_endpoints(self) -> dict:
+        if not self.settings.login:
+            raise Unimplemented("browser login needs the settings clientId and redirectUri")
+        _, document = await self.provider.document.get()
+        if "authorization_endpoint" not in document or "token_endpoint" not in document:
+            raise Away("the provider's metadata names no authorization or token endpoint")
+        return document
+
+    async def redeem(self, address: str, request: auth_pb2.ExchangeRequest) -> object:
+        """Trades the code at the token endpoint (RFC 6749 part 4.1.3 with RFC 7636)."""
+        s = self.settings
+        form = {
+            "grant_type": "authorization_code",
+            "code": request.code,
+            "redirect_uri": request.redirect_uri or s.redirectUri,
+            "code_verifier": request.code_verifier,
+        }
+        secret = httpx.BasicAuth(s.clientId, s.clientSecret) if s.clientSecret else None
+        if not secret:
+            form["client_id"] = s.clientId
+        try:
+            answer = await self.provider.client.post(address, data=form, auth=secret or httpx.USE_CLIENT_DEFAULT)
+            if answer.status_code >= 500 or answer.status_code in (408, 429):
+                raise Away(f"the provider's token endpoint answered {answer.status_code}")
+            body = answer.json()
+        except (httpx.HTTPError, ValueError) as error:
+            raise Away(f"the provider's token endpoint cannot be asked: {type(error).__name__}") from None
+        if answer.status_code != httpx.codes.OK:
+            code = body.get("error") if isinstance(body, dict) else None
+            raise Refused(f"the provider refused the code: {answer.status_code} {clip(code)}")
+        return body
+
+    def identity(self, claims: dict) -> auth_pb2.Identity:
+        """Whose good claims are; refuses those of another organization."""
+        email = text(claims, "email") if claims.get("email_verified") is not False else ""
+        scopes = claims.get("scope")
+        return auth_pb2.Identity(
+            issuer=claims["iss"],
+            subject=claims["sub"],
+            email=email,
+            display_name=text(claims, "name") or text(claims, "preferred_username") or email,
+            organization_id=self.organization(claims),
+            scopes=scopes.split() if isinstance(scopes, str) else [],
+            expires_at=Timestamp(seconds=int(claims["exp"])),
+        )
+
+    def organization(self, claims: dict) -> str:
+        held = claims.get(self.settings.organizationClaim)
+        held = [held] if isinstance(held, str) else held
+        held = [o for o in held if isinstance(o, str)] if isinstance(held, list) else []
+        wanted = self.settings.organizationId
+        if wanted and wanted not in held:
+            raise Refused(f"the token is of another organization ({self.settings.organizationClaim})")
+        return wanted or (held[0] if len(held) == 1 else "")
+
+
+def text(claims: dict, name: str) -> str:
+    value = claims.get(name)
+    return value if isinstance(value, str) else ""

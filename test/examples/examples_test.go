@@ -1,0 +1,110 @@
+package examples
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+	"go.uber.org/goleak"
+
+	"github.com/ropewalk/ropewalk/core/config"
+	"github.com/ropewalk/ropewalk/core/pluginhost"
+	"github.com/ropewalk/ropewalk/core/process"
+	"github.com/ropewalk/ropewalk/internal/testenv"
+)
+
+// patience is how long an interpreter may take to start on a machine that is busy.
+const patience = 30 * time.Second
+
+func TestMain(m *testing.M) {
+	if len(os.Args) > 1 && os.Args[1] == process.ShimArg {
+		os.Exit(process.ShimMain(os.Args[2:]))
+	}
+	goleak.VerifyTestMain(m)
+}
+
+// install runs the first block of commands of an example's README in its folder, and returns the
+// folder. It is done again only when one of the files changed that the outcome depends on; the
+// folder into keeps that in mind.
+func install(t *testing.T, example, into string, dependsOn ...string) string {
+	t.Helper()
+	root := testenv.Root(t)
+	dir := filepath.Join(root, "examples", example)
+	if err := os.MkdirAll(filepath.Join(root, ".cache"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	defer testenv.Lock(t, filepath.Join(root, ".cache", example+".lock"))()
+	digest := digestOf(t, dir, append(dependsOn, "README.md", "../../proto")...)
+	done := filepath.Join(dir, into, ".installed")
+	if before, err := os.ReadFile(done); err == nil && string(before) == digest {
+		return dir
+	}
+	readme, err := os.ReadFile(filepath.Join(dir, "README.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, _ := strings.Cut(string(readme), "```sh\n")
+	commands, _, ok := strings.Cut(rest, "```")
+	if !ok {
+		t.Fatalf("the README of %s has no block of commands", example)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 8*time.Minute)
+	defer cancel()
+	sh := exec.CommandContext(ctx, "sh", "-e", "-c", commands)
+	sh.Dir = dir
+	if out, err := sh.CombinedOutput(); err != nil {
+		t.Fatalf("the commands of the README of %s: %v\n%s", example, err, out)
+	}
+	if err := os.WriteFile(done, []byte(digest), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+// digestOf is a digest of files, and of all files in folders.
+func digestOf(t *testing.T, dir string, names ...string) string {
+	t.Helper()
+	hash := sha256.New()
+	for _, name := range names {
+		err := filepath.WalkDir(filepath.Join(dir, name), func(path string, entry os.DirEntry, err error) error {
+			if err != nil || entry.IsDir() {
+				return err
+			}
+			content, err := os.ReadFile(path)
+			_, _ = hash.Write(append([]byte(path), content...))
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	return hex.EncodeToString(hash.Sum(nil))
+}
+
+// plugin is the configuration of an example's executable.
+func plugin(t *testing.T, path, settings string) config.Plugin {
+	t.Helper()
+	sum, err := pluginhost.HashFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return config.Plugin{Adapter: "example", Path: path, SHA256: sum, Settings: config.NewSettings([]byte(settings))}
+}
+
+// newHost is a host as a server has one, and what it logged.
+func newHost(t *testing.T) (*pluginhost.Host, *journal) {
+	t.Helper()
+	lines := &journal{}
+	return pluginhost.New(pluginhost.Options{
+		Home: t.TempDir(), Env: config.Environment{"PATH": os.Getenv("PATH")},
+		Logger:       hclog.New(&hclog.LoggerOptions{Output: lines, JSONFormat: true, Level: hclog.Trace}),
+		StartTimeout: patience, CallTimeout: patience, ReplaceWait: patience, PingEvery: 500 * time.Millisecond,
+	}), lines
+}

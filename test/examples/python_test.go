@@ -1,0 +1,96 @@
+package examples
+
+import (
+	"context"
+	"fmt"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/ropewalk/ropewalk/plugins"
+	"github.com/ropewalk/ropewalk/plugins/auth"
+	"github.com/ropewalk/ropewalk/plugins/auth/authtest"
+	"github.com/ropewalk/ropewalk/plugins/plugintest"
+)
+
+// authPython installs the example and returns its executable.
+func authPython(t *testing.T) string {
+	t.Helper()
+	if out, err := exec.CommandContext(t.Context(), "python3", "-c", "import ensurepip, venv").CombinedOutput(); err != nil {
+		t.Fatalf("this test needs Python with venv: install the Debian package python3-venv (apt-get install python3-venv): %v\n%s", err, out)
+	}
+	return filepath.Join(install(t, "auth-python", ".venv", "requirements.txt", "src", "tests"), "auth-python")
+}
+
+func newKeys(t *testing.T) *authtest.Keys {
+	t.Helper()
+	keys, err := authtest.NewKeys()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return keys
+}
+
+func TestTheAuthAdapterInPythonKeepsTheContract(t *testing.T) {
+	path := authPython(t)
+	s := authtest.Subject{Keys: newKeys(t), Open: func(ctx context.Context, p *authtest.Provider) (auth.Adapter, func(), error) {
+		h, _ := newHost(t)
+		adapter, err := h.Auth(ctx, plugin(t, path, authtest.Settings(p)))
+		if err != nil {
+			return nil, nil, err
+		}
+		return adapter, func() { adapter.Close(context.Background()) }, nil
+	}}
+	plugintest.Run(t, authtest.Checks(s), s)
+}
+
+func TestTheAuthAdapterInPythonIsReplacedWhenItIsKilled(t *testing.T) {
+	path := authPython(t)
+	provider, err := authtest.NewProvider(newKeys(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer provider.Close()
+	h, log := newHost(t)
+	adapter, err := h.Auth(t.Context(), plugin(t, path, authtest.Settings(provider)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer adapter.Close(context.Background())
+	log.mustHold(t, "The adapter is ready.", `"@level":"info"`, `"issuer":"`+provider.Issuer()+`"`, "auth.example")
+
+	good := provider.Token()
+	forged := provider.Forgeries(authtest.Signature)[0].Token
+	killUnderCalls(t, h, 5, func(ctx context.Context) error {
+		req := auth.VerifyRequest{Token: good, Audiences: []string{authtest.Audience}}
+		if id, err := adapter.Verify(ctx, req); err != nil || id.Subject != "user_alice" {
+			return fmt.Errorf("a good token: %q, %w", id.Subject, err)
+		}
+		req.Token = forged
+		if id, err := adapter.Verify(ctx, req); err == nil {
+			return fmt.Errorf("a forged token was accepted as %q's", id.Subject)
+		}
+		return nil
+	})
+	for _, part := range append(strings.Split(good, "."), strings.Split(forged, ".")...) {
+		if len(part) > 40 && strings.Contains(log.String(), part) {
+			t.Error("a part of a token is in the log")
+		}
+	}
+}
+
+func TestTheAuthAdapterInPythonSaysWhatIsWrongWithItsSettings(t *testing.T) {
+	path := authPython(t)
+	wantProblems(t, plugins.KindAuth, path, `{"isuer": "https://id.example.com", "audiences": ["a", 5], "redirectUri": "http://id.example.com/cb"}`,
+		`isuer: is not a setting (did you mean "issuer"?)`,
+		"audiences[1]: must be a string, not a number",
+		"issuer: must be set to the provider's issuer URL, such as https://id.example.com",
+		"redirectUri: must be an https URL (http is for loopback addresses only)",
+		"clientId: must be set when redirectUri is: a browser login needs both",
+	)
+}
+
+func TestTheAuthAdapterInPythonServesItsServerAlone(t *testing.T) {
+	servesItsServerAlone(t, plugins.KindAuth, authPython(t))
+}
