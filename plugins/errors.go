@@ -1,6 +1,9 @@
 package plugins
 
-import "errors"
+import (
+	"errors"
+	"fmt"
+)
 
 // The errors that mean something to the server. An implementation returns one of them, plain or
 // wrapped with %w; errors.Is finds the same one on the server's side of the wire. Every other
@@ -12,3 +15,12 @@ var (
 	ErrUnavailable     = errors.New("unavailable")
 	ErrUnimplemented   = errors.New("unimplemented")
 )
+
+// Unavailable marks the error of a backend that could not be asked: it is ErrUnavailable and keeps
+// its words. nil stays nil.
+func Unavailable(err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("%w: %w", ErrUnavailable, err)
+}

@@ -8,7 +8,7 @@ import (
 )
 
 // CheckPut returns the plugins.ErrInvalid that Put owes its caller for what it was given, or nil.
-// It is here for authors to call.
+// Serve calls it before Put; a store that is also used directly calls it itself.
 func CheckPut(rec Record, ttl time.Duration) error {
 	if rec.ID == "" {
 		return fmt.Errorf("%w: a session needs an id", plugins.ErrInvalid)
@@ -20,7 +20,7 @@ func CheckPut(rec Record, ttl time.Duration) error {
 }
 
 // CheckTouch returns the plugins.ErrInvalid that Touch owes its caller for what it was given, or
-// nil. It is here for authors to call.
+// nil. Serve calls it before Touch; a store that is also used directly calls it itself.
 func CheckTouch(batch []Touch) error {
 	for i, touch := range batch {
 		if touch.TTL <= 0 {

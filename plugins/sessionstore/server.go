@@ -6,14 +6,20 @@ import (
 	sessionstorev1 "github.com/ropewalk/ropewalk/proto/ropewalk/sessionstore/v1"
 )
 
-// server is the plugin's side of wire version 1. Errors are translated by the SDK around it.
+// server is the plugin's side of wire version 1. It refuses what Put and Touch must refuse for what
+// they were given, so that a store behind it meets valid calls only. Errors are translated by the
+// SDK around it.
 type server struct {
 	sessionstorev1.UnimplementedSessionStoreServiceServer
 	store Store
 }
 
 func (s server) Put(ctx context.Context, req *sessionstorev1.PutRequest) (*sessionstorev1.PutResponse, error) {
-	return &sessionstorev1.PutResponse{}, s.store.Put(ctx, fromWire(req.GetRecord()), req.GetTtl().AsDuration())
+	rec, ttl := fromWire(req.GetRecord()), req.GetTtl().AsDuration()
+	if err := CheckPut(rec, ttl); err != nil {
+		return nil, err
+	}
+	return &sessionstorev1.PutResponse{}, s.store.Put(ctx, rec, ttl)
 }
 
 func (s server) Get(ctx context.Context, req *sessionstorev1.GetRequest) (*sessionstorev1.GetResponse, error) {
@@ -28,6 +34,9 @@ func (s server) Touch(ctx context.Context, req *sessionstorev1.TouchRequest) (*s
 	batch := make([]Touch, len(req.GetTouches()))
 	for i, t := range req.GetTouches() {
 		batch[i] = Touch{ID: t.GetId(), LastAccessedAt: timeFromWire(t.GetLastAccessedAt()), TTL: t.GetTtl().AsDuration()}
+	}
+	if err := CheckTouch(batch); err != nil {
+		return nil, err
 	}
 	return &sessionstorev1.TouchResponse{}, s.store.Touch(ctx, batch)
 }
