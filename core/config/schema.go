@@ -71,8 +71,8 @@ func newSchema(adapters []AdapterSchema) (*schema, error) {
 	return s, err
 }
 
-// add makes an adapter's settings part of the schema: if the section names the adapter, then its
-// keys are the server's own and the adapter's.
+// add makes an adapter's settings part of the schema: if the section is a mapping that names the
+// built-in adapter, then its keys are the server's own and the adapter's.
 func (s *schema) add(a AdapterSchema) error {
 	if a.Settings == nil {
 		return nil
@@ -104,8 +104,10 @@ func (s *schema) add(a AdapterSchema) error {
 	all, _ := section["allOf"].([]any)
 	section["allOf"] = append(all, map[string]any{
 		"if": map[string]any{
+			"type":       "object",
 			"properties": map[string]any{"adapter": map[string]any{"const": a.Adapter}},
 			"required":   []any{"adapter"},
+			"not":        map[string]any{"required": []any{"path"}}, // another executable, whatever its name
 		},
 		"then": then,
 	})

@@ -176,3 +176,28 @@ func rehome(c *Config, home string) map[string]App {
 	}
 	return apps
 }
+
+func TestAnAdaptersSettingsAreHeldAgainstItsSchemaOnlyWhereItIsMeant(t *testing.T) {
+	type settings struct {
+		URL string `json:"url"`
+	}
+	for name, c := range map[string]struct {
+		text  string
+		wrong bool
+	}{
+		"its own setting":                          {"sessionStore: {adapter: mine, url: x}", false},
+		"a setting that it has not":                {"sessionStore: {adapter: mine, ulr: x}", true},
+		"its name alone":                           {"sessionStore: mine", false},
+		"another executable under the same name":   {"sessionStore: {adapter: mine, path: /bin/other, sha256: " + strings.Repeat("0", 64) + ", ulr: x}", false},
+		"another adapter with settings of its own": {"sessionStore: {adapter: theirs, ulr: x}", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := load(t, c.text, nil, func(o *Options) {
+				o.Adapters = []AdapterSchema{DescribeAdapter("sessionstore", "mine", settings{}), {Kind: "sessionstore", Adapter: "theirs"}}
+			})
+			if (err != nil) != c.wrong {
+				t.Errorf("it gives %v", err)
+			}
+		})
+	}
+}
