@@ -30,6 +30,7 @@ func (e *Endpoint) get(c *fiber.Ctx, caller core.Caller) error {
 	if out == nil {
 		return (&fault{status: fiber.StatusConflict, code: codeServer, message: "this session's event stream is already open"}).send(c)
 	}
+	c.Set(fiber.HeaderConnection, "close") // DELETE ends the stream of a client that goes on
 	err := e.o.Streams.Open(c, stream.Standing, func(ctx context.Context, w *stream.Writer) {
 		defer s.leave(out)
 		if s.start(out) && w.Comment() == nil {

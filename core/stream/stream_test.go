@@ -267,3 +267,46 @@ func TestShutdownCutsAnswersWhenItsPatienceEnds(t *testing.T) {
 		t.Fatalf("%q, %v", body, err)
 	}
 }
+
+func TestARequestAfterAnAnswerNeverMeetsAClosingConnection(t *testing.T) {
+	_, addr := serve(t, Answer, func(_ context.Context, w *Writer) { _ = w.Event("done", nil) })
+	client := &http.Client{Transport: &http.Transport{}} // keeps connections that say they stay open
+	t.Cleanup(client.CloseIdleConnections)
+	for i := range 200 {
+		resp, err := client.Get("http://" + addr + "/stream")
+		if err != nil {
+			t.Fatalf("stream %d: %v", i, err)
+		}
+		body, err := io.ReadAll(resp.Body)
+		resp.Body.Close()
+		if err != nil || string(body) != "event: done\ndata: \n\n" || !resp.Close {
+			t.Fatalf("stream %d: %q, %v, close %v", i, body, err, resp.Close)
+		}
+		// A POST is not repeated by the client: it fails if the connection was kept.
+		if resp, err = client.Post("http://"+addr+"/plain", "text/plain", strings.NewReader("x")); err != nil {
+			t.Fatalf("the request after stream %d: %v", i, err)
+		}
+		resp.Body.Close()
+	}
+}
+
+func TestAStandingStreamSaysCloseWhenItsHandlerDoes(t *testing.T) {
+	s := New(hclog.NewNullLogger())
+	app := fiber.New(fiber.Config{DisableStartupMessage: true})
+	app.Get("/", func(c *fiber.Ctx) error {
+		c.Set(fiber.HeaderConnection, "close")
+		return s.Open(c, Standing, func(context.Context, *Writer) {})
+	})
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodHead, "http://a/", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp, err := app.Test(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp.Body.Close()
+	if !resp.Close {
+		t.Errorf("the answer keeps its connection: %v", resp.Header)
+	}
+}

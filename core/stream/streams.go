@@ -24,6 +24,16 @@ const (
 	Answer
 )
 
+// connection is what the answer says of its connection, which always ends with the stream. Spec 4.9
+// has a standing stream say keep-alive: it lasts until its reader or the server goes. After an
+// answer the reader goes on, and would send its next request into a connection that is closing.
+func (k Kind) connection() string {
+	if k == Answer {
+		return "close"
+	}
+	return "keep-alive"
+}
+
 // Streams are the open streams of one server. Its methods are safe for concurrent use.
 type Streams struct {
 	log hclog.Logger
@@ -59,7 +69,7 @@ func (s *Streams) Open(c *fiber.Ctx, kind Kind, run func(ctx context.Context, w 
 	if s.isDraining() {
 		return core.Errorf(core.CodeUnavailable, "the server is shutting down").WithRetryAfter(5 * time.Second)
 	}
-	head, chunked := writeHeaders(c)
+	head, chunked := writeHeaders(c, kind)
 	fctx := c.Context()
 	if fctx.IsHead() {
 		return nil
@@ -72,8 +82,9 @@ func (s *Streams) Open(c *fiber.Ctx, kind Kind, run func(ctx context.Context, w 
 }
 
 // writeHeaders sets the headers of an event stream on c and returns them as bytes, status line
-// included, and whether the body is chunked: an HTTP/1.0 client gets it up to the close.
-func writeHeaders(c *fiber.Ctx) (head []byte, chunked bool) {
+// included, and whether the body is chunked: an HTTP/1.0 client gets it up to the close. A handler
+// that has set `Connection: close` itself is obeyed.
+func writeHeaders(c *fiber.Ctx, kind Kind) (head []byte, chunked bool) {
 	fctx := c.Context()
 	h := &fctx.Response.Header
 	chunked = fctx.Request.Header.IsHTTP11()
@@ -82,7 +93,9 @@ func writeHeaders(c *fiber.Ctx) (head []byte, chunked bool) {
 	h.Set(fiber.HeaderCacheControl, "no-cache")
 	h.Set("X-Accel-Buffering", "no") // proxies that buffer would hold events back
 	if chunked {
-		h.Set(fiber.HeaderConnection, "keep-alive")
+		if string(h.Peek(fiber.HeaderConnection)) != "close" {
+			h.Set(fiber.HeaderConnection, kind.connection())
+		}
 		h.SetContentLength(-1)
 	} else {
 		h.SetContentLength(-2)
