@@ -15,14 +15,59 @@ type Conversation struct {
 	Metadata  json.RawMessage
 	LastModel string
 	CreatedAt time.Time
-	UpdatedAt time.Time
+	UpdatedAt time.Time // when the latest message was added; a new title does not count
 
 	// What its messages add up to.
 	MessageCount int
-	Preview      string // the beginning of the latest message
+	Preview      string // the beginning of the latest message that says something
 	InputTokens  int64
 	OutputTokens int64
-	CostUSD      *float64 // nil when no price is known
+	CostUSD      *float64 // of the calls whose price is known; nil when no price is known
+}
+
+// ConversationRef names a conversation to the one person who may see it. With another's workspace
+// or owner in it, everything answers as if the conversation did not exist.
+type ConversationRef struct {
+	Workspace string
+	Owner     string // User.ID
+	ID        string
+}
+
+// Conversation names a conversation of the caller's own.
+func (c Caller) Conversation(id string) ConversationRef {
+	return ConversationRef{Workspace: c.Workspace.ID, Owner: c.User.ID, ID: id}
+}
+
+// ConversationPatch is a change of what is said about a conversation; nil leaves as it is.
+type ConversationPatch struct {
+	Title    *string
+	Metadata json.RawMessage // replaces the whole of it
+}
+
+// ConversationSort is what conversations are listed by, newest first.
+type ConversationSort string
+
+// The two orders of contract part 5.
+const (
+	SortByUpdated ConversationSort = "updatedAt"
+	SortByCreated ConversationSort = "createdAt"
+)
+
+// ConversationQuery asks for one page of a person's conversations.
+type ConversationQuery struct {
+	Limit  int    // 1 to 100; 0 means 20
+	Cursor string // ConversationPage.NextCursor of the page before; "" for the first
+	// Search keeps the conversations in whose title and messages every one of its words occurs. The
+	// last word may be the beginning of one, from three characters on.
+	Search string
+	SortBy ConversationSort // "" means SortByUpdated
+}
+
+// ConversationPage is one page.
+type ConversationPage struct {
+	Conversations []Conversation
+	NextCursor    string // "" when this is the last page
+	TotalCount    int    // of all pages
 }
 
 // Message is one message of a conversation, in its order.
@@ -32,20 +77,4 @@ type Message struct {
 	Blocks    json.RawMessage // the model's own content blocks, to go on from; not shown
 	Timestamp time.Time
 	Metadata  json.RawMessage // contract part 5, as it is shown; nil when absent
-}
-
-// Usage is what one call of a model used.
-type Usage struct {
-	Workspace        string
-	User             string // User.ID
-	Conversation     string
-	Model            string // provider:model
-	At               time.Time
-	InputTokens      int64
-	OutputTokens     int64
-	CacheReadTokens  int64
-	CacheWriteTokens int64
-	CostUSD          *float64 // nil when no price is known
-	LLM              time.Duration
-	ToolCalls        int // calls of tools that the model's answer asked for
 }

@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"database/sql"
+	"embed"
 	"fmt"
 	"io/fs"
 
@@ -10,8 +11,11 @@ import (
 	"github.com/pressly/goose/v3"
 )
 
+//go:embed migrations/*.sql
+var migrations embed.FS
+
 // migrate brings the schema up to date. A schema that is newer than this program is left alone.
-func migrate(ctx context.Context, db *sql.DB, log hclog.Logger) error {
+func migrate(ctx context.Context, dialect goose.Dialect, db *sql.DB, log hclog.Logger) error {
 	files, err := fs.Sub(migrations, "migrations")
 	if err != nil {
 		return err

@@ -13,213 +13,222 @@ import (
 )
 
 func TestAnInstallationComesBackAsItWasKept(t *testing.T) {
-	s := open(t)
-	full := core.Installation{
-		Workspace: core.DefaultWorkspaceID, Name: "files", Source: core.Source{Kind: core.SourceName, Ref: "@a/files", Registry: "main"},
-		BundleName: "@a/files", Version: "1.2.3", TrustScore: 75, Manifest: json.RawMessage(`{"name":"files"}`), Dir: "/x",
-		Env: map[string]core.Secret{"TOKEN": "s3cret"}, Running: true, InstalledAt: time.UnixMilli(1_800_000_000_123).UTC(),
-	}
-	far := core.Installation{
-		Workspace: core.DefaultWorkspaceID, Name: "far", Source: core.Source{Kind: core.SourceURL, Ref: "https://x"},
-		Remote: &core.Remote{URL: "https://x", Type: "sse", Auth: core.RemoteAuth{Type: "header", Name: "X-Key", Value: "v4lue", Token: "t0ken"},
-			Headers: map[string]core.Secret{"X-A": "b"}},
-		InstalledAt: time.UnixMilli(5).UTC(),
-	}
-	put(t, s, full, far)
-	wantInstallations(t, s, far, full)
+	each(t, func(t *testing.T, s *Store) {
+		full := core.Installation{
+			Workspace: core.DefaultWorkspaceID, Name: "files", Source: core.Source{Kind: core.SourceName, Ref: "@a/files", Registry: "main"},
+			BundleName: "@a/files", Version: "1.2.3", TrustScore: 75, Manifest: json.RawMessage(`{"name":"files"}`), Dir: "/x",
+			Env: map[string]core.Secret{"TOKEN": "s3cret"}, Running: true, InstalledAt: time.UnixMilli(1_800_000_000_123).UTC(),
+		}
+		far := core.Installation{
+			Workspace: core.DefaultWorkspaceID, Name: "far", Source: core.Source{Kind: core.SourceURL, Ref: "https://x"},
+			Remote: &core.Remote{URL: "https://x", Type: "sse", Auth: core.RemoteAuth{Type: "header", Name: "X-Key", Value: "v4lue", Token: "t0ken"},
+				Headers: map[string]core.Secret{"X-A": "b"}},
+			InstalledAt: time.UnixMilli(5).UTC(),
+		}
+		put(t, s, full, far)
+		wantInstallations(t, s, far, full)
 
-	full.Running, full.Version = false, "2.0.0"
-	put(t, s, full)
-	wantInstallations(t, s, far, full)
+		full.Running, full.Version = false, "2.0.0"
+		put(t, s, full)
+		wantInstallations(t, s, far, full)
 
-	if err := s.DeleteInstallation(t.Context(), full.Workspace, full.Name); err != nil {
-		t.Fatal(err)
-	}
-	wantInstallations(t, s, far)
-	if err := s.DeleteInstallation(t.Context(), full.Workspace, full.Name); err != nil {
-		t.Errorf("removing it twice: %v", err)
-	}
+		if err := s.DeleteInstallation(t.Context(), full.Workspace, full.Name); err != nil {
+			t.Fatal(err)
+		}
+		wantInstallations(t, s, far)
+		if err := s.DeleteInstallation(t.Context(), full.Workspace, full.Name); err != nil {
+			t.Errorf("removing it twice: %v", err)
+		}
+	})
 }
 
 func TestAnAppNeedsAWorkspaceThatExists(t *testing.T) {
-	s := open(t)
-	err := s.PutInstallation(t.Context(), core.Installation{Workspace: "ws_nowhere", Name: "x", Env: map[string]core.Secret{"K": "s3cret"}})
-	wantError(t, err, "keeping app x of ws_nowhere")
-	if strings.Contains(err.Error(), "s3cret") {
-		t.Error("the error shows a secret")
-	}
+	each(t, func(t *testing.T, s *Store) {
+		err := s.PutInstallation(t.Context(), core.Installation{Workspace: "ws_nowhere", Name: "x", Env: map[string]core.Secret{"K": "s3cret"}})
+		wantError(t, err, "keeping app x of ws_nowhere")
+		if strings.Contains(err.Error(), "s3cret") {
+			t.Error("the error shows a secret")
+		}
+	})
 }
 
 func TestTheDefaultWorkspaceIsTheOwnersFromTheFirstStart(t *testing.T) {
-	s := open(t)
-	for range 2 {
-		w, err := s.EnsureDefaultWorkspace(t.Context())
-		if want := (core.Workspace{ID: "ws_default", Name: "Default", Role: core.RoleAdmin}); err != nil || w != want {
-			t.Fatalf("got %+v, %v, want %+v", w, err, want)
+	each(t, func(t *testing.T, s *Store) {
+		for range 2 {
+			w, err := s.EnsureDefaultWorkspace(t.Context())
+			if want := (core.Workspace{ID: "ws_default", Name: "Default", Role: core.RoleAdmin}); err != nil || w != want {
+				t.Fatalf("got %+v, %v, want %+v", w, err, want)
+			}
 		}
-	}
-	owner := core.Owner()
-	owner.User.DisplayName = "Another name" // a change, so that it is written
-	if u := provision(t, s, owner); u != owner.User {
-		t.Errorf("the owner is %+v", u)
-	}
-	got, err := s.Workspaces(t.Context(), core.Owner().User)
-	if err != nil || len(got) != 1 || got[0].ID != core.DefaultWorkspaceID {
-		t.Fatalf("the owner's workspaces: %+v, %v", got, err)
-	}
+		owner := core.Owner()
+		owner.User.DisplayName = "Another name" // a change, so that it is written
+		if u := provision(t, s, owner); u != owner.User {
+			t.Errorf("the owner is %+v", u)
+		}
+		got, err := s.Workspaces(t.Context(), core.Owner().User)
+		if err != nil || len(got) != 1 || got[0].ID != core.DefaultWorkspaceID {
+			t.Fatalf("the owner's workspaces: %+v, %v", got, err)
+		}
+	})
 }
 
 func TestAUserIsMadeOnceHoweverManyAskAtATime(t *testing.T) {
-	s := open(t)
-	id := core.Identity{Issuer: "https://idp", Subject: "alice", User: core.User{Email: "alice@x.y", DisplayName: "Alice"}}
-	users := make([]core.User, 20)
-	var wg sync.WaitGroup
-	for i := range users {
-		wg.Go(func() {
-			var err error
-			if users[i], err = s.Provision(t.Context(), id); err != nil {
-				t.Error(err)
-			}
-		})
-	}
-	wg.Wait()
-	for _, u := range users {
-		if u != users[0] {
-			t.Fatalf("two users for one identity: %+v and %+v", u, users[0])
+	each(t, func(t *testing.T, s *Store) {
+		id := core.Identity{Issuer: "https://idp", Subject: "alice", User: core.User{Email: "alice@x.y", DisplayName: "Alice"}}
+		users := make([]core.User, 20)
+		var wg sync.WaitGroup
+		for i := range users {
+			wg.Go(func() {
+				var err error
+				if users[i], err = s.Provision(t.Context(), id); err != nil {
+					t.Error(err)
+				}
+			})
 		}
-	}
-	got, err := s.Workspaces(t.Context(), users[0])
-	if err != nil || len(got) != 1 || got[0].Name != "Alice" || got[0].Role != core.RoleAdmin || !core.ValidWorkspaceID(got[0].ID) {
-		t.Fatalf("want one personal workspace, got %+v, %v", got, err)
-	}
+		wg.Wait()
+		for _, u := range users {
+			if u != users[0] {
+				t.Fatalf("two users for one identity: %+v and %+v", u, users[0])
+			}
+		}
+		got, err := s.Workspaces(t.Context(), users[0])
+		if err != nil || len(got) != 1 || got[0].Name != "Alice" || got[0].Role != core.RoleAdmin || !core.ValidWorkspaceID(got[0].ID) {
+			t.Fatalf("want one personal workspace, got %+v, %v", got, err)
+		}
+	})
 }
 
 func TestTheSameSubjectOfAnotherIssuerIsAnotherUser(t *testing.T) {
-	s := open(t)
-	a := provision(t, s, core.Identity{Issuer: "https://a", Subject: "x"})
-	b := provision(t, s, core.Identity{Issuer: "https://b", Subject: "x"})
-	if a.ID == b.ID {
-		t.Fatal("one user for two issuers")
-	}
-	for _, id := range []core.Identity{{Issuer: "https://a"}, {Subject: "x"}} {
-		if _, err := s.Provision(t.Context(), id); err == nil {
-			t.Errorf("%+v was provisioned", id)
+	each(t, func(t *testing.T, s *Store) {
+		a := provision(t, s, core.Identity{Issuer: "https://a", Subject: "x"})
+		b := provision(t, s, core.Identity{Issuer: "https://b", Subject: "x"})
+		if a.ID == b.ID {
+			t.Fatal("one user for two issuers")
 		}
-	}
+		for _, id := range []core.Identity{{Issuer: "https://a"}, {Subject: "x"}} {
+			if _, err := s.Provision(t.Context(), id); err == nil {
+				t.Errorf("%+v was provisioned", id)
+			}
+		}
+	})
 }
 
 func TestAUserIsBroughtUpToDateAtEachLogin(t *testing.T) {
-	s := open(t)
-	id := core.Identity{Issuer: "https://idp", Subject: "a", User: core.User{Email: "old@x.y", DisplayName: "Old", OrgRole: core.RoleAdmin}}
-	first := provision(t, s, id)
-	id.User = core.User{DisplayName: "New"} // a token without an email and without a role
-	second := provision(t, s, id)
-	want := core.User{ID: first.ID, Email: "old@x.y", DisplayName: "New", OrgRole: core.RoleMember}
-	if second != want {
-		t.Fatalf("got %+v, want %+v", second, want)
-	}
-	if again := provision(t, s, id); again != want {
-		t.Fatalf("got %+v, want %+v", again, want)
-	}
+	each(t, func(t *testing.T, s *Store) {
+		id := core.Identity{Issuer: "https://idp", Subject: "a", User: core.User{Email: "old@x.y", DisplayName: "Old", OrgRole: core.RoleAdmin}}
+		first := provision(t, s, id)
+		id.User = core.User{DisplayName: "New"} // a token without an email and without a role
+		second := provision(t, s, id)
+		want := core.User{ID: first.ID, Email: "old@x.y", DisplayName: "New", OrgRole: core.RoleMember}
+		if second != want {
+			t.Fatalf("got %+v, want %+v", second, want)
+		}
+		if again := provision(t, s, id); again != want {
+			t.Fatalf("got %+v, want %+v", again, want)
+		}
+	})
 }
 
 func TestAdminsOfTheOrganizationAreAdminsOfTheDefaultWorkspace(t *testing.T) {
-	cases := []struct {
-		name string
-		role core.Role
-		want string
-	}{
-		{"an owner", core.RoleOwner, "ws_default:admin personal:admin"},
-		{"an admin", core.RoleAdmin, "ws_default:admin personal:admin"},
-		{"a member", core.RoleMember, "personal:admin"},
-	}
-	s := open(t)
-	for _, c := range cases {
-		t.Run(c.name, func(t *testing.T) {
-			u := provision(t, s, core.Identity{Issuer: "https://idp", Subject: c.name, User: core.User{OrgRole: c.role}})
-			if got := workspaces(t, s, u); got != c.want {
-				t.Errorf("got %q, want %q", got, c.want)
+	each(t, func(t *testing.T, s *Store) {
+		cases := []struct {
+			name string
+			role core.Role
+			want string
+		}{
+			{"an owner", core.RoleOwner, "ws_default:admin personal:admin"},
+			{"an admin", core.RoleAdmin, "ws_default:admin personal:admin"},
+			{"a member", core.RoleMember, "personal:admin"},
+		}
+		for _, c := range cases {
+			t.Run(c.name, func(t *testing.T) {
+				u := provision(t, s, core.Identity{Issuer: "https://idp", Subject: c.name, User: core.User{OrgRole: c.role}})
+				if got := workspaces(t, s, u); got != c.want {
+					t.Errorf("got %q, want %q", got, c.want)
+				}
+			})
+		}
+		t.Run("a member who was added, changed and removed", func(t *testing.T) {
+			u := provision(t, s, core.Identity{Issuer: "https://idp", Subject: "a member"})
+			for _, role := range []core.Role{core.RoleMember, core.RoleAdmin} {
+				if err := s.PutMember(t.Context(), core.DefaultWorkspaceID, u.ID, role); err != nil {
+					t.Fatal(err)
+				}
+				if got, err := s.Member(t.Context(), u.ID, core.DefaultWorkspaceID); err != nil || got != role {
+					t.Fatalf("got %q, %v", got, err)
+				}
+				if got, want := workspaces(t, s, u), "ws_default:"+string(role)+" personal:admin"; got != want {
+					t.Errorf("got %q, want %q", got, want)
+				}
 			}
-		})
-	}
-	t.Run("a member who was added, changed and removed", func(t *testing.T) {
-		u := provision(t, s, core.Identity{Issuer: "https://idp", Subject: "a member"})
-		for _, role := range []core.Role{core.RoleMember, core.RoleAdmin} {
-			if err := s.PutMember(t.Context(), core.DefaultWorkspaceID, u.ID, role); err != nil {
+			if err := s.DeleteMember(t.Context(), core.DefaultWorkspaceID, u.ID); err != nil {
 				t.Fatal(err)
 			}
-			if got, err := s.Member(t.Context(), u.ID, core.DefaultWorkspaceID); err != nil || got != role {
-				t.Fatalf("got %q, %v", got, err)
+			if _, err := s.Member(t.Context(), u.ID, core.DefaultWorkspaceID); core.CodeOf(err) != core.CodeWorkspaceDenied {
+				t.Errorf("after removal: %v", err)
 			}
-			if got, want := workspaces(t, s, u), "ws_default:"+string(role)+" personal:admin"; got != want {
-				t.Errorf("got %q, want %q", got, want)
+			if got := workspaces(t, s, u); got != "personal:admin" {
+				t.Errorf("after removal: %q", got)
 			}
-		}
-		if err := s.DeleteMember(t.Context(), core.DefaultWorkspaceID, u.ID); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := s.Member(t.Context(), u.ID, core.DefaultWorkspaceID); core.CodeOf(err) != core.CodeWorkspaceDenied {
-			t.Errorf("after removal: %v", err)
-		}
-		if got := workspaces(t, s, u); got != "personal:admin" {
-			t.Errorf("after removal: %q", got)
-		}
-	})
-	t.Run("a role that does not exist is refused", func(t *testing.T) {
-		u := provision(t, s, core.Identity{Issuer: "https://idp", Subject: "z"})
-		if err := s.PutMember(t.Context(), core.DefaultWorkspaceID, u.ID, "king"); err == nil {
-			t.Error("a member with the role king was kept")
-		}
+		})
+		t.Run("a role that does not exist is refused", func(t *testing.T) {
+			u := provision(t, s, core.Identity{Issuer: "https://idp", Subject: "z"})
+			if err := s.PutMember(t.Context(), core.DefaultWorkspaceID, u.ID, "king"); err == nil {
+				t.Error("a member with the role king was kept")
+			}
+		})
 	})
 }
 
 func TestALoginLastsUntilItEndsOrExpires(t *testing.T) {
-	s := open(t)
-	u := provision(t, s, core.Identity{Issuer: "https://idp", Subject: "a", User: core.User{OrgRole: core.RoleMember}})
-	id := core.Identity{Issuer: "https://idp", Subject: "a", User: u}
-	expires := time.Now().Add(time.Hour).UTC().Truncate(time.Millisecond)
-	for _, c := range []Cookie{
-		{Hash: "live", Identity: id, KeyPrint: "k", ExpiresAt: expires},
-		{Hash: "ended", Identity: id, ExpiresAt: expires},
-		{Hash: "expired", Identity: id, ExpiresAt: time.Now()},
-	} {
-		if err := s.PutCookie(t.Context(), c); err != nil {
+	each(t, func(t *testing.T, s *Store) {
+		u := provision(t, s, core.Identity{Issuer: "https://idp", Subject: "a", User: core.User{OrgRole: core.RoleMember}})
+		id := core.Identity{Issuer: "https://idp", Subject: "a", User: u}
+		expires := time.Now().Add(time.Hour).UTC().Truncate(time.Millisecond)
+		for _, c := range []Cookie{
+			{Hash: "live", Identity: id, KeyPrint: "k", ExpiresAt: expires},
+			{Hash: "ended", Identity: id, ExpiresAt: expires},
+			{Hash: "expired", Identity: id, ExpiresAt: time.Now()},
+		} {
+			if err := s.PutCookie(t.Context(), c); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := s.DeleteCookie(t.Context(), "ended"); err != nil {
 			t.Fatal(err)
 		}
-	}
-	if err := s.DeleteCookie(t.Context(), "ended"); err != nil {
-		t.Fatal(err)
-	}
-	got, err := s.Cookie(t.Context(), "live")
-	if want := (Cookie{Hash: "live", Identity: id, KeyPrint: "k", ExpiresAt: expires}); err != nil || got != want {
-		t.Errorf("got %+v, %v, want %+v", got, err, want)
-	}
-	for _, hash := range []string{"ended", "expired", "never"} {
-		if _, err := s.Cookie(t.Context(), hash); core.CodeOf(err) != core.CodeNotFound {
-			t.Errorf("%s: %v", hash, err)
+		got, err := s.Cookie(t.Context(), "live")
+		if want := (Cookie{Hash: "live", Identity: id, KeyPrint: "k", ExpiresAt: expires}); err != nil || got != want {
+			t.Errorf("got %+v, %v, want %+v", got, err, want)
 		}
-	}
-	if err := s.PutCookie(t.Context(), Cookie{Hash: "next", Identity: id, ExpiresAt: expires}); err != nil {
-		t.Fatal(err)
-	}
-	var left int
-	if err := s.read.QueryRowContext(t.Context(), `SELECT COUNT(*) FROM cookies`).Scan(&left); err != nil || left != 2 {
-		t.Errorf("%d cookies are kept (%v), want the expired one gone", left, err)
-	}
+		for _, hash := range []string{"ended", "expired", "never"} {
+			if _, err := s.Cookie(t.Context(), hash); core.CodeOf(err) != core.CodeNotFound {
+				t.Errorf("%s: %v", hash, err)
+			}
+		}
+		if err := s.PutCookie(t.Context(), Cookie{Hash: "next", Identity: id, ExpiresAt: expires}); err != nil {
+			t.Fatal(err)
+		}
+		var left int
+		if err := s.read.QueryRowContext(t.Context(), `SELECT COUNT(*) FROM cookies`).Scan(&left); err != nil || left != 2 {
+			t.Errorf("%d cookies are kept (%v), want the expired one gone", left, err)
+		}
+	})
 }
 
 func TestALoginShowsTheUserAsOfNow(t *testing.T) {
-	s := open(t)
-	id := core.Identity{Issuer: "https://idp", Subject: "a", User: core.User{OrgRole: core.RoleAdmin}}
-	id.User = provision(t, s, id)
-	if err := s.PutCookie(t.Context(), Cookie{Hash: "h", Identity: id, ExpiresAt: time.Now().Add(time.Hour)}); err != nil {
-		t.Fatal(err)
-	}
-	id.User.OrgRole = core.RoleMember
-	provision(t, s, id)
-	if got, err := s.Cookie(t.Context(), "h"); err != nil || got.Identity.User.OrgRole != core.RoleMember {
-		t.Fatalf("got %+v, %v: a demotion did not reach the login", got, err)
-	}
+	each(t, func(t *testing.T, s *Store) {
+		id := core.Identity{Issuer: "https://idp", Subject: "a", User: core.User{OrgRole: core.RoleAdmin}}
+		id.User = provision(t, s, id)
+		if err := s.PutCookie(t.Context(), Cookie{Hash: "h", Identity: id, ExpiresAt: time.Now().Add(time.Hour)}); err != nil {
+			t.Fatal(err)
+		}
+		id.User.OrgRole = core.RoleMember
+		provision(t, s, id)
+		if got, err := s.Cookie(t.Context(), "h"); err != nil || got.Identity.User.OrgRole != core.RoleMember {
+			t.Fatalf("got %+v, %v: a demotion did not reach the login", got, err)
+		}
+	})
 }
 
 func put(t *testing.T, s *Store, all ...core.Installation) {

@@ -8,61 +8,60 @@ import (
 	"time"
 
 	"github.com/hashicorp/go-hclog"
+	"github.com/jackc/pgx/v5"
+
+	"github.com/ropewalk/ropewalk/core"
 )
 
 // Options say where the state is.
 type Options struct {
-	Path   string // the SQLite file, usually <home>/ropewalk.db; made with mode 0600
+	Path   string      // the SQLite file, usually <home>/ropewalk.db; made with mode 0600
+	URL    core.Secret // of a PostgreSQL database, which is then used instead of the file
 	Logger hclog.Logger
 }
 
-// Store is the durable state. It is safe for concurrent use. All writes go through one
+// Store is the durable state. It is safe for concurrent use. In a file all writes go through one
 // connection, so that they queue in the process instead of failing on each other's locks; reads
 // have connections of their own and never wait for a write.
 type Store struct {
-	path    string
-	log     hclog.Logger
-	write   *sql.DB
-	read    *sql.DB
+	log   hclog.Logger
+	write *sql.DB
+	read  *sql.DB
+
+	lockRow  string             // ends a SELECT of the rows c that the transaction will change
+	snapshot sql.IsolationLevel // at which all reads of a transaction are of one moment
+
 	closers []func() error // in the order of opening
 }
 
 // Open opens the state, makes it when it is not there, brings its schema up to date, and sees to
-// it that the default workspace and its owner exist. It refuses a state that another server has
-// open, one that a newer version wrote, and one that is damaged, each with what to do.
+// it that the default workspace and its owner exist. It refuses a file that another server has
+// open, a state that a newer version wrote, and one that is damaged, each with what to do. A
+// PostgreSQL database is for any number of servers at a time.
 func Open(ctx context.Context, o Options) (*Store, error) {
-	s := &Store{path: o.Path, log: o.Logger}
+	s := &Store{log: o.Logger}
 	if s.log == nil {
 		s.log = hclog.NewNullLogger()
 	}
-	if err := s.open(ctx); err != nil {
-		return nil, errors.Join(fmt.Errorf("state %s: %w", o.Path, explain(err)), s.Close())
+	where, err := o.Path, error(nil)
+	if o.URL == "" {
+		err = s.openFile(ctx, o.Path)
+	} else {
+		var c *pgx.ConnConfig
+		if c, err = parseURL(o.URL); err != nil {
+			return nil, err
+		}
+		where, err = place(c), s.openServer(ctx, c)
 	}
-	return s, nil
-}
-
-func (s *Store) open(ctx context.Context) error {
-	unlock, err := lock(s.path + ".lock")
-	if err != nil {
-		return err
+	if err == nil {
+		return s, nil
 	}
-	s.closers = append(s.closers, unlock)
-	if err := private(s.path); err != nil {
-		return err
+	if why := explain(err); core.CodeOf(why) == core.CodeUnavailable {
+		err = fmt.Errorf("%w: %w", why, err) // a caller is not shown the cause; an operator is
+	} else {
+		err = why
 	}
-	if s.write, err = openSQLite(s.path, writer()); err != nil {
-		return err
-	}
-	s.closers = append(s.closers, s.write.Close)
-	if err := migrate(ctx, s.write, s.log); err != nil {
-		return err
-	}
-	if s.read, err = openSQLite(s.path, readers()); err != nil {
-		return err
-	}
-	s.closers = append(s.closers, s.read.Close)
-	_, err = s.EnsureDefaultWorkspace(ctx)
-	return err
+	return nil, errors.Join(fmt.Errorf("state %s: %w", where, err), s.Close())
 }
 
 // Close lets go of the state. Nothing may be called afterwards.
@@ -86,6 +85,18 @@ func (s *Store) change(ctx context.Context, what string, do func(tx *sql.Tx) err
 		return fmt.Errorf("%s: %w", what, explain(errors.Join(err, rollback(tx))))
 	}
 	if err := tx.Commit(); err != nil {
+		return fmt.Errorf("%s: %w", what, explain(err))
+	}
+	return nil
+}
+
+// look runs reads that are to be of one moment.
+func (s *Store) look(ctx context.Context, what string, do func(tx *sql.Tx) error) error {
+	tx, err := s.read.BeginTx(ctx, &sql.TxOptions{Isolation: s.snapshot, ReadOnly: true})
+	if err != nil {
+		return fmt.Errorf("%s: %w", what, explain(err))
+	}
+	if err := errors.Join(do(tx), rollback(tx)); err != nil {
 		return fmt.Errorf("%s: %w", what, explain(err))
 	}
 	return nil

@@ -1,26 +1,19 @@
 package store
 
 import (
+	"context"
 	"database/sql"
-	"embed"
 	"errors"
-	"fmt"
 	"net/url"
 	"os"
 	"path/filepath"
 
 	"github.com/pressly/goose/v3"
 	"modernc.org/sqlite"
-	sqlite3 "modernc.org/sqlite/lib"
 )
 
-// This file is all that is particular to SQLite. The statements elsewhere use $1 for arguments,
-// ON CONFLICT for upserts and the types TEXT, BIGINT and BOOLEAN, which PostgreSQL reads the same.
-
-//go:embed migrations/*.sql
-var migrations embed.FS
-
-const dialect = goose.DialectSQLite3
+// This file is what is particular to SQLite, postgres.go what is to PostgreSQL. The statements
+// elsewhere use $1 for arguments, ON CONFLICT for upserts and types that both read the same.
 
 // A use is what connections to the file are for.
 type use struct {
@@ -40,6 +33,31 @@ func readers() use {
 	return use{connections: 4, txlock: "deferred", pragmas: []string{
 		"busy_timeout(10000)", "foreign_keys(1)", "query_only(1)",
 	}}
+}
+
+// openFile opens the state in a file, for this process alone.
+func (s *Store) openFile(ctx context.Context, path string) error {
+	unlock, err := lock(path + ".lock")
+	if err != nil {
+		return err
+	}
+	s.closers = append(s.closers, unlock)
+	if err := private(path); err != nil {
+		return err
+	}
+	if s.write, err = openSQLite(path, writer()); err != nil {
+		return err
+	}
+	s.closers = append(s.closers, s.write.Close)
+	if err := migrate(ctx, goose.DialectSQLite3, s.write, s.log); err != nil {
+		return err
+	}
+	if s.read, err = openSQLite(path, readers()); err != nil {
+		return err
+	}
+	s.closers = append(s.closers, s.read.Close)
+	_, err = s.EnsureDefaultWorkspace(ctx)
+	return err
 }
 
 func openSQLite(path string, u use) (*sql.DB, error) {
@@ -72,30 +90,4 @@ func private(path string) error {
 		err = f.Chmod(0o600)
 	}
 	return errors.Join(err, f.Close())
-}
-
-// explain says what an operator can do about an error of the database itself.
-func explain(err error) error {
-	e, ok := errors.AsType[*sqlite.Error](err)
-	if !ok {
-		return err
-	}
-	var advice string
-	switch e.Code() & 0xff { // the low byte is the primary code
-	case sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CORRUPT:
-		advice = "the file is damaged or is no database: restore a backup, or move it away to start anew"
-	case sqlite3.SQLITE_FULL:
-		advice = "the disk is full: nothing was changed; make room and try again"
-	case sqlite3.SQLITE_READONLY:
-		advice = "the file or its folder is read-only: nothing was changed; give the server the right to write there"
-	case sqlite3.SQLITE_CANTOPEN:
-		advice = "the file cannot be opened: check that its folder exists and that the server may write there"
-	case sqlite3.SQLITE_IOERR:
-		advice = "the disk reports an error: nothing was acknowledged"
-	case sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED:
-		advice = "another program holds the database: end it and try again"
-	default:
-		return err
-	}
-	return fmt.Errorf("%s (%w)", advice, err)
 }

@@ -1,0 +1,94 @@
+package store
+
+import (
+	"context"
+	"database/sql/driver"
+	"errors"
+	"fmt"
+	"net"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgconn"
+	"modernc.org/sqlite"
+	sqlite3 "modernc.org/sqlite/lib"
+
+	"github.com/ropewalk/ropewalk/core"
+)
+
+// explain says what an operator can do about an error of the database itself. A PostgreSQL that
+// cannot be asked at the moment is core.CodeUnavailable.
+func explain(err error) error {
+	if err == nil {
+		return nil
+	}
+	advice := ""
+	if e, ok := errors.AsType[*sqlite.Error](err); ok {
+		advice = fileAdvice(e.Code() & 0xff) // the low byte is the primary code
+	} else if e, ok := errors.AsType[*pgconn.PgError](err); ok {
+		if away(e.Code) {
+			return unavailable(err)
+		}
+		advice = serverAdvice(e.Code)
+	} else if unreachable(err) {
+		return unavailable(err)
+	}
+	if advice == "" {
+		return err
+	}
+	return fmt.Errorf("%s (%w)", advice, err)
+}
+
+func fileAdvice(code int) string {
+	switch code {
+	case sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CORRUPT:
+		return "the file is damaged or is no database: restore a backup, or move it away to start anew"
+	case sqlite3.SQLITE_FULL:
+		return "the disk is full: nothing was changed; make room and try again"
+	case sqlite3.SQLITE_READONLY:
+		return "the file or its folder is read-only: nothing was changed; give the server the right to write there"
+	case sqlite3.SQLITE_CANTOPEN:
+		return "the file cannot be opened: check that its folder exists and that the server may write there"
+	case sqlite3.SQLITE_IOERR:
+		return "the disk reports an error: nothing was acknowledged"
+	case sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED:
+		return "another program holds the database: end it and try again"
+	}
+	return ""
+}
+
+// serverAdvice is about PostgreSQL's codes (its manual, appendix A).
+func serverAdvice(code string) string {
+	switch code {
+	case "28P01", "28000":
+		return "PostgreSQL refuses the login: check user and password in storage.url"
+	case "3D000":
+		return "there is no such database: make it with createdb, or change storage.url"
+	case "42501":
+		return "the user of storage.url lacks a right: it must be able to make tables in its schema"
+	case "53100":
+		return "PostgreSQL's disk is full: nothing was changed; make room and try again"
+	case "25006":
+		return "PostgreSQL is read-only, a standby perhaps: point storage.url at the primary"
+	}
+	return ""
+}
+
+// away tells the codes of a server that is starting, ending, full or just lost its connection.
+func away(code string) bool {
+	return strings.HasPrefix(code, "08") || strings.HasPrefix(code, "57P0") || code == "53300"
+}
+
+// unreachable tells errors of the connection itself. A caller that gave up is not one.
+func unreachable(err error) bool {
+	if errors.Is(err, context.Canceled) {
+		return false
+	}
+	_, connecting := errors.AsType[*pgconn.ConnectError](err)
+	_, network := errors.AsType[net.Error](err)
+	return connecting || network || errors.Is(err, driver.ErrBadConn) || pgconn.SafeToRetry(err)
+}
+
+func unavailable(cause error) error {
+	return core.Wrap(core.CodeUnavailable, cause, "PostgreSQL (storage.url) cannot be asked at the moment").WithRetryAfter(2 * time.Second)
+}

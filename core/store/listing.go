@@ -1,0 +1,204 @@
+package store
+
+import (
+	"cmp"
+	"context"
+	"database/sql"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/ropewalk/ropewalk/core"
+)
+
+const (
+	defaultLimit = 20
+	maxLimit     = 100
+
+	// manyFound is from how many findings on a page is looked for from its newest conversation
+	// downwards, instead of by gathering all findings and sorting them.
+	manyFound = 2_000
+)
+
+// Conversations returns a page of a person's conversations in a workspace. core.CodeBadRequest for a
+// cursor, an order or a limit that is none; a cursor goes with the order and search it came from.
+func (s *Store) Conversations(ctx context.Context, workspace, owner string, q core.ConversationQuery) (core.ConversationPage, error) {
+	l, err := newListing(workspace, owner, q)
+	if err != nil {
+		return core.ConversationPage{}, err
+	}
+	var page core.ConversationPage
+	err = s.look(ctx, "listing conversations", func(tx *sql.Tx) error {
+		page, err = l.page(ctx, tx)
+		return err
+	})
+	return page, err
+}
+
+// listing is one reading of one page.
+type listing struct {
+	workspace, owner string
+	shelf            int64
+	limit            int
+	column           string // what the page is ordered by
+	terms            []term
+	searched         bool
+	after            *cursor
+}
+
+// cursor is the last conversation of the page before.
+type cursor struct {
+	SortBy core.ConversationSort `json:"s"`
+	Search string                `json:"q,omitempty"`
+	At     int64                 `json:"t"`
+	Key    int64                 `json:"k"`
+}
+
+func newListing(workspace, owner string, q core.ConversationQuery) (*listing, error) {
+	l := &listing{workspace: workspace, owner: owner, limit: cmp.Or(q.Limit, defaultLimit)}
+	if l.limit < 1 || l.limit > maxLimit {
+		return nil, core.Errorf(core.CodeBadRequest, "limit: must be 1 to %d", maxLimit)
+	}
+	switch q.SortBy {
+	case "", core.SortByUpdated:
+		q.SortBy, l.column = core.SortByUpdated, "updated_at"
+	case core.SortByCreated:
+		l.column = "created_at"
+	default:
+		return nil, core.Errorf(core.CodeBadRequest, "sortBy: must be %s or %s", core.SortByUpdated, core.SortByCreated)
+	}
+	l.after = &cursor{SortBy: q.SortBy, Search: q.Search}
+	if q.Cursor != "" {
+		if err := l.after.read(q.Cursor); err != nil {
+			return nil, err
+		}
+	}
+	l.terms, l.searched = terms(q.Search), strings.TrimSpace(q.Search) != ""
+	return l, nil
+}
+
+func (c *cursor) read(text string) error {
+	var from cursor
+	raw, err := base64.RawURLEncoding.DecodeString(text)
+	if err == nil {
+		err = json.Unmarshal(raw, &from)
+	}
+	if err != nil || from.At == 0 || from.SortBy != c.SortBy || from.Search != c.Search {
+		return core.Errorf(core.CodeBadRequest, "cursor: is not one that this list gave for the same sortBy and search; leave it out to begin anew")
+	}
+	*c = from
+	return nil
+}
+
+func (c cursor) at(last core.Conversation) (string, error) {
+	c.At = millis(last.UpdatedAt)
+	if c.SortBy == core.SortByCreated {
+		c.At = millis(last.CreatedAt)
+	}
+	var err error
+	if c.Key, err = conversationKey(last.ID); err != nil {
+		return "", err
+	}
+	raw, err := json.Marshal(c)
+	return base64.RawURLEncoding.EncodeToString(raw), err
+}
+
+func (l *listing) page(ctx context.Context, tx *sql.Tx) (core.ConversationPage, error) {
+	page := core.ConversationPage{Conversations: []core.Conversation{}}
+	err := tx.QueryRowContext(ctx, `SELECT id, conversations FROM shelves WHERE workspace = $1 AND owner = $2`, l.workspace, l.owner).
+		Scan(&l.shelf, &page.TotalCount)
+	if errors.Is(err, sql.ErrNoRows) || err == nil && l.searched && len(l.terms) == 0 { // nothing has been said, or nothing is in the search
+		page.TotalCount = 0
+		return page, nil
+	}
+	if err != nil {
+		return page, err
+	}
+	found, err := l.found(ctx, tx)
+	if err != nil {
+		return page, err
+	}
+	if l.searched {
+		if err := tx.QueryRowContext(ctx, found.count, found.args...).Scan(&page.TotalCount); err != nil {
+			return page, err
+		}
+	}
+	if page.Conversations, err = l.read(ctx, tx, found); err != nil || len(page.Conversations) <= l.limit {
+		return page, err
+	}
+	page.Conversations = page.Conversations[:l.limit]
+	page.NextCursor, err = l.after.at(page.Conversations[l.limit-1])
+	return page, err
+}
+
+// findings is a search in SQL: where the conversations c come from, and how to count them.
+type findings struct {
+	with, from, count string
+	args              []any // of both
+}
+
+// found chooses how to search, by how many words of the shelf fit the rarest of the terms.
+func (l *listing) found(ctx context.Context, tx *sql.Tx) (findings, error) {
+	f := findings{from: `conversations c WHERE c.shelf = $1`, args: []any{l.shelf}}
+	if !l.searched {
+		return f, nil
+	}
+	rare := manyFound + 1
+	for i, t := range l.terms {
+		var n int
+		if err := tx.QueryRowContext(ctx, `SELECT COUNT(*) FROM (SELECT 1 FROM words WHERE shelf = $1 AND word >= $2 AND word < $3 LIMIT $4) few`,
+			l.shelf, t.low, t.high, rare).Scan(&n); err != nil {
+			return f, err
+		}
+		if n < rare {
+			rare = n
+			l.terms[0], l.terms[i] = l.terms[i], l.terms[0]
+		}
+	}
+	var each, others []string
+	for i, t := range l.terms {
+		meets := fmt.Sprintf(`EXISTS (SELECT 1 FROM words x WHERE x.conversation = %%s AND x.word >= $%d AND x.word < $%d)`, 2*i+2, 2*i+3)
+		f.args = append(f.args, t.low, t.high)
+		each = append(each, fmt.Sprintf(meets, "c.id"))
+		if i > 0 {
+			others = append(others, ` AND `+fmt.Sprintf(meets, "w.conversation"))
+		}
+	}
+	matches := `FROM words w WHERE w.shelf = $1 AND w.word >= $2 AND w.word < $3` + strings.Join(others, "")
+	f.count = `SELECT COUNT(DISTINCT w.conversation) ` + matches
+	if rare > manyFound {
+		f.from += ` AND ` + strings.Join(each, ` AND `)
+		return f, nil
+	}
+	f.with = `WITH found AS MATERIALIZED (SELECT DISTINCT w.conversation ` + matches + `) `
+	f.from = `found f JOIN conversations c ON c.id = f.conversation WHERE c.shelf = $1`
+	return f, nil
+}
+
+// read returns one conversation more than fits on the page, when there is one.
+func (l *listing) read(ctx context.Context, tx *sql.Tx, f findings) ([]core.Conversation, error) {
+	args := slices.Clone(f.args)
+	query := f.with + `SELECT ` + conversationColumns + ` FROM ` + f.from
+	if l.after.At != 0 {
+		query += fmt.Sprintf(` AND (c.%s, c.id) < ($%d, $%d)`, l.column, len(args)+1, len(args)+2)
+		args = append(args, l.after.At, l.after.Key)
+	}
+	query += fmt.Sprintf(` ORDER BY c.%s DESC, c.id DESC LIMIT $%d`, l.column, len(args)+1)
+	rows, err := tx.QueryContext(ctx, query, append(args, l.limit+1)...)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = rows.Close() }()
+	found := []core.Conversation{}
+	for rows.Next() {
+		c, err := scanConversation(rows, l.workspace, l.owner)
+		if err != nil {
+			return nil, err
+		}
+		found = append(found, c)
+	}
+	return found, rows.Err()
+}

@@ -1,0 +1,161 @@
+package store
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/ropewalk/ropewalk/core"
+)
+
+// titles lists everything that a query finds, page by page.
+func titles(t *testing.T, s *Store, q core.ConversationQuery) []string {
+	t.Helper()
+	var all []string
+	for {
+		page, err := s.Conversations(t.Context(), core.DefaultWorkspaceID, core.Owner().User.ID, q)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, c := range page.Conversations {
+			all = append(all, c.Title)
+		}
+		if q.Cursor = page.NextCursor; q.Cursor == "" {
+			if page.TotalCount != len(all) {
+				t.Errorf("totalCount says %d, the pages hold %d", page.TotalCount, len(all))
+			}
+			return all
+		}
+	}
+}
+
+func TestConversationsAreListedNewestFirstPageByPage(t *testing.T) {
+	each(t, func(t *testing.T, s *Store) {
+		var refs []core.ConversationRef
+		for i := range 7 {
+			refs = append(refs, talk(t, s, fmt.Sprint(i)))
+			at := millis(time.Now()) - int64(1000-i/2) // some of the same moment
+			if _, err := s.write.ExecContext(t.Context(), `UPDATE conversations SET created_at = $1, updated_at = $1 WHERE title = $2`, at, fmt.Sprint(i)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		created := titles(t, s, core.ConversationQuery{SortBy: core.SortByCreated, Limit: 2})
+		if len(created) != 7 || created[0] != "6" || slices.Max(created[5:]) != "1" {
+			t.Errorf("by creation: %v", created)
+		}
+		grow(t, s, refs[3], []core.Message{said("user", "again")})
+		for _, limit := range []int{0, 1, 3, 7, 100} {
+			updated := titles(t, s, core.ConversationQuery{Limit: limit})
+			want := append([]string{"3"}, slices.DeleteFunc(slices.Clone(created), func(s string) bool { return s == "3" })...)
+			if !slices.Equal(updated, want) {
+				t.Errorf("limit %d: by update %v, want %v", limit, updated, want)
+			}
+		}
+	})
+}
+
+func TestAListThatIsAskedForWronglySaysWhatIsWrong(t *testing.T) {
+	s := open(t)
+	for range 3 {
+		talk(t, s, "a b")
+	}
+	list := func(q core.ConversationQuery) (core.ConversationPage, error) {
+		return s.Conversations(t.Context(), core.DefaultWorkspaceID, core.Owner().User.ID, q)
+	}
+	page, err := list(core.ConversationQuery{Limit: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, q := range map[string]core.ConversationQuery{
+		"limit":  {Limit: 101},
+		"limit:": {Limit: -1},
+		"sortBy": {SortBy: "title"},
+		"cursor": {Cursor: "x"},
+		"cursor: is not one that this list gave for the same sortBy":            {Cursor: page.NextCursor, SortBy: core.SortByCreated},
+		"cursor: is not one that this list gave for the same sortBy and search": {Cursor: page.NextCursor, Search: "a"},
+	} {
+		_, err := list(q)
+		if core.CodeOf(err) != core.CodeBadRequest || !strings.Contains(err.Error(), name) {
+			t.Errorf("%+v: %v, want bad_request with %q", q, err, name)
+		}
+	}
+}
+
+func TestASearchFindsConversationsThatHoldAllItsWords(t *testing.T) {
+	conversations := map[string]string{
+		"Budget 2026": "How much for the café in Zürich?",
+		"Zurich trip": "Trains from Genève; bring the ÄRGER-list.",
+		"untitled":    "Ein Konto_nummer: AB-1234, foo.bar@example.org",
+		"日本":          "東京都に行きたい。ｶﾞﾊﾞﾅﾝｽ",
+		"English":     "The category of things; cat pictures",
+	}
+	cases := []struct {
+		name, search string
+		want         string
+	}{
+		{"a word", "trains", "Zurich trip"},
+		{"whatever its case and accents", "ZURICH", "Budget 2026, Zurich trip"},
+		{"as it is written", "Zürich", "Budget 2026, Zurich trip"},
+		{"all of several, in any order", "zürich cafe", "Budget 2026"},
+		{"of title and message", "budget café", "Budget 2026"},
+		{"the beginning of the last", "zur", "Budget 2026, Zurich trip"},
+		{"the beginning of the last only", "zur café", ""},
+		{"a word that begins another", "cat", "English"},
+		{"a complete word before a blank", "categ ", ""},
+		{"no short beginning", "zu", ""},
+		{"a short word", "of", "English"},
+		{"a number", "1234", "untitled"},
+		{"with signs between", "ab-1234", "untitled"},
+		{"an address", "foo.bar@example.org", "untitled"},
+		{"Japanese, a pair", "東京", "日本"},
+		{"Japanese, one character", "都", "日本"},
+		{"Japanese, a phrase", "東京都に", "日本"},
+		{"Japanese, full width for half width", "ガバナンス", "日本"},
+		{"Japanese, of the title", "日本", "日本"},
+		{"what SQL would read otherwise", `%' OR 1=1 -- _`, ""},
+		{"signs alone find nothing", "%", ""},
+		{"nothing is no search", "  ", "Budget 2026, English, Zurich trip, untitled, 日本"},
+		{"words that never meet", "trains budget", ""},
+		{"very many words", strings.Repeat("cat ", 50), "English"},
+	}
+	each(t, func(t *testing.T, s *Store) {
+		for title, message := range conversations {
+			talk(t, s, title, said("user", message))
+		}
+		for _, c := range cases {
+			t.Run(c.name, func(t *testing.T) {
+				for _, limit := range []int{0, 1} {
+					got := titles(t, s, core.ConversationQuery{Search: c.search, Limit: limit})
+					slices.Sort(got)
+					if strings.Join(got, ", ") != c.want {
+						t.Errorf("limit %d: %q finds %v, want %s", limit, c.search, got, c.want)
+					}
+				}
+			})
+		}
+	})
+}
+
+// A word of most conversations is searched in another way than a rare one.
+func TestACommonWordFindsTheSameAsARareOne(t *testing.T) {
+	each(t, func(t *testing.T, s *Store) {
+		n := manyFound + 50
+		seed(t, s, n, func(i int) []string {
+			return []string{fmt.Sprint(i), "common commonly every" + fmt.Sprint(i%2) + " rare" + fmt.Sprint(i%100)}
+		})
+		for search, want := range map[string]int{"common": n, "commo": n, "every1": n / 2, "common every1": n / 2, "rare7 common": 21, "rare": n} {
+			if got := titles(t, s, core.ConversationQuery{Search: search, Limit: 100}); len(got) != want || !slices.IsSortedFunc(got, newestFirst) {
+				t.Errorf("%q finds %d, want %d", search, len(got), want)
+			}
+		}
+	})
+}
+
+func newestFirst(a, b string) int {
+	var i, j int
+	_, _ = fmt.Sscan(a, &i)
+	_, _ = fmt.Sscan(b, &j)
+	return j - i
+}

@@ -1,0 +1,236 @@
+package store
+
+import (
+	"cmp"
+	"context"
+	"database/sql"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/ropewalk/ropewalk/core"
+)
+
+const previewLength = 160 // characters
+
+// AppendMessages adds messages to the end of a conversation, together with what the model's calls
+// for them used: either all of it is kept, or nothing. The conversation's totals grow with it, and
+// the usage counts as the conversation's, its workspace's and its owner's, whatever it says of them.
+// What has no time is of now. Usage without a message is allowed: a call that was cut off costs, too.
+// It returns the conversation as it is then.
+//
+// core.CodeNotFound unless the conversation is there and its owner's.
+func (s *Store) AppendMessages(ctx context.Context, ref core.ConversationRef, add []core.Message, used ...core.Usage) (core.Conversation, error) {
+	var changed core.Conversation
+	err := s.change(ctx, "adding to a conversation", func(tx *sql.Tx) error {
+		key, shelf, err := find(ctx, tx, ref, s.lockRow)
+		if err != nil {
+			return err
+		}
+		now := time.Now()
+		for _, u := range used {
+			u.Workspace, u.User, u.Conversation = ref.Workspace, ref.Owner, ref.ID
+			if err := putUsage(ctx, tx, u, now); err != nil {
+				return err
+			}
+		}
+		if err := appendMessages(ctx, tx, shelf, key, kept(add, now), spending(used), now); err != nil {
+			return err
+		}
+		changed, err = conversation(ctx, tx, ref)
+		return err
+	})
+	return changed, err
+}
+
+// Messages returns what was said in a conversation, in order. core.CodeNotFound unless it is there
+// and its owner's.
+func (s *Store) Messages(ctx context.Context, ref core.ConversationRef) ([]core.Message, error) {
+	out := []core.Message{}
+	err := s.look(ctx, "reading a conversation", func(tx *sql.Tx) error {
+		key, _, err := find(ctx, tx, ref, "")
+		if err != nil {
+			return err
+		}
+		said, err := messages(ctx, tx, key, -1)
+		for _, m := range said {
+			out = append(out, m.Message)
+		}
+		return err
+	})
+	return out, err
+}
+
+// ForkConversation makes a conversation of the same owner from the beginning of one: its first
+// atMessage messages, or all when there are fewer or atMessage is negative. Title, metadata and what
+// the copied messages add up to are the same; nothing is used a second time.
+//
+// core.CodeNotFound unless the conversation is there and its owner's.
+func (s *Store) ForkConversation(ctx context.Context, ref core.ConversationRef, atMessage int) (core.Conversation, error) {
+	var fork core.Conversation
+	err := s.change(ctx, "forking a conversation", func(tx *sql.Tx) error {
+		from, err := conversation(ctx, tx, ref)
+		if err != nil {
+			return err
+		}
+		key, shelf, err := find(ctx, tx, ref, "")
+		if err != nil {
+			return err
+		}
+		copied, err := messages(ctx, tx, key, atMessage)
+		if err != nil {
+			return err
+		}
+		now := time.Now()
+		if fork, err = createConversation(ctx, tx, from, now); err != nil {
+			return err
+		}
+		if key, err = conversationKey(fork.ID); err != nil {
+			return err
+		}
+		var total spent
+		for _, m := range copied {
+			total = total.plus(m.spent)
+		}
+		if err := appendMessages(ctx, tx, shelf, key, copied, total, now); err != nil {
+			return err
+		}
+		fork, err = conversation(ctx, tx, core.ConversationRef{Workspace: ref.Workspace, Owner: ref.Owner, ID: fork.ID})
+		return err
+	})
+	return fork, err
+}
+
+// message is a message as it is kept: with what the model's calls for it used, so that it can be
+// told what the beginning of a conversation adds up to.
+type message struct {
+	core.Message
+	spent spent
+}
+
+// kept makes messages of a call's fit to be kept.
+func kept(add []core.Message, now time.Time) []message {
+	out := make([]message, len(add))
+	for i, m := range add {
+		m.Content = clean(m.Content)
+		if m.Timestamp.IsZero() {
+			m.Timestamp = now
+		}
+		out[i].Message = m
+	}
+	return out
+}
+
+// appendMessages writes messages that all of total was used for. Unless they say so themselves, it
+// was used for the last of them.
+func appendMessages(ctx context.Context, tx *sql.Tx, shelf, key int64, add []message, total spent, now time.Time) error {
+	if n := len(add); n > 0 && !slices.ContainsFunc(add, func(m message) bool { return m.spent != (spent{}) }) {
+		add[n-1].spent = total
+	}
+	var before int
+	var cost *float64
+	if err := tx.QueryRowContext(ctx, `SELECT message_count, cost_usd FROM conversations WHERE id = $1`, key).Scan(&before, &cost); err != nil {
+		return err
+	}
+	rows := inserting{into: `INSERT INTO messages
+		(conversation, position, role, content, blocks, metadata, said_at, model, input_tokens, output_tokens, cost_usd)`}
+	for i, m := range add {
+		rows.add(key, before+i, m.Role, m.Content, document(m.Blocks), document(m.Metadata), millis(m.Timestamp),
+			m.spent.model, m.spent.input, m.spent.output, m.spent.cost)
+	}
+	if err := rows.run(ctx, tx); err != nil {
+		return err
+	}
+	if _, err := tx.ExecContext(ctx, `
+		UPDATE conversations SET message_count = message_count + $2, preview = COALESCE(NULLIF($3, ''), preview),
+			input_tokens = input_tokens + $4, output_tokens = output_tokens + $5, cost_usd = $6,
+			last_model = COALESCE(NULLIF($7, ''), last_model), updated_at = $8
+		WHERE id = $1`,
+		key, len(add), preview(add), total.input, total.output, sum(cost, total.cost), total.model, millis(now)); err != nil {
+		return err
+	}
+	return index(ctx, tx, shelf, key, contents(add)...)
+}
+
+// messages reads a conversation's first messages, all of them when limit is negative.
+func messages(ctx context.Context, q querier, key int64, limit int) ([]message, error) {
+	query, args := `SELECT role, content, blocks, metadata, said_at, model, input_tokens, output_tokens, cost_usd
+		FROM messages WHERE conversation = $1`, []any{key}
+	if limit >= 0 {
+		query, args = query+` AND position < $2`, append(args, limit)
+	}
+	rows, err := q.QueryContext(ctx, query+` ORDER BY position`, args...)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = rows.Close() }()
+	var said []message
+	for rows.Next() {
+		var m message
+		var blocks, metadata *string
+		var at int64
+		if err := rows.Scan(&m.Role, &m.Content, &blocks, &metadata, &at, &m.spent.model, &m.spent.input, &m.spent.output, &m.spent.cost); err != nil {
+			return nil, err
+		}
+		m.Blocks, m.Metadata, m.Timestamp = rawJSON(blocks), rawJSON(metadata), fromMillis(at)
+		said = append(said, m)
+	}
+	return said, rows.Err()
+}
+
+// spent is what calls of models used.
+type spent struct {
+	model         string // the last one
+	input, output int64
+	cost          *float64
+}
+
+func spending(used []core.Usage) (total spent) {
+	for _, u := range used {
+		total = total.plus(spent{u.Model, u.InputTokens, u.OutputTokens, u.CostUSD})
+	}
+	return total
+}
+
+func (s spent) plus(next spent) spent {
+	return spent{cmp.Or(next.model, s.model), s.input + next.input, s.output + next.output, sum(s.cost, next.cost)}
+}
+
+// sum adds what is known; nil when nothing is.
+func sum(a, b *float64) *float64 {
+	switch {
+	case a == nil:
+		return b
+	case b == nil:
+		return a
+	}
+	both := *a + *b
+	return &both
+}
+
+// preview is the beginning of the latest message that says something, on one line.
+func preview(said []message) string {
+	for _, m := range slices.Backward(said) {
+		if line := strings.Join(strings.Fields(m.Content[:min(len(m.Content), 8*previewLength)]), " "); line != "" {
+			line = strings.ToValidUTF8(line, "")
+			if runes := []rune(line); len(runes) > previewLength {
+				return string(runes[:previewLength-1]) + "…"
+			}
+			return line
+		}
+	}
+	return ""
+}
+
+func contents(said []message) []string {
+	out := make([]string, len(said))
+	for i, m := range said {
+		out[i] = m.Content
+	}
+	return out
+}
+
+// clean is text that every database takes: valid UTF-8 without NUL.
+func clean(text string) string {
+	return strings.ReplaceAll(strings.ToValidUTF8(text, "�"), "\x00", "�")
+}

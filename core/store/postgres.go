@@ -1,0 +1,89 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/stdlib"
+	"github.com/pressly/goose/v3"
+
+	"github.com/ropewalk/ropewalk/core"
+)
+
+// This file is what is particular to PostgreSQL, which several servers may use at a time.
+
+// Advisory locks of this program, by their meaning.
+const (
+	lockSchema = 0x726f7065_0001 // held alone while the schema is brought up to date
+	lockInUse  = 0x726f7065_0002 // held in common by every server, and alone by a restore
+)
+
+const (
+	connectTimeout = 5 * time.Second
+	connections    = 16 // of one server
+)
+
+// errURL stands in for the library's error, which repeats parts of the address.
+var errURL = errors.New("storage.url: is not a PostgreSQL address, or a file it names cannot be read; " +
+	"want postgres://user:password@host:5432/database?sslmode=verify-full")
+
+func parseURL(address core.Secret) (*pgx.ConnConfig, error) {
+	c, err := pgx.ParseConfig(address.Reveal())
+	if err != nil {
+		return nil, errURL
+	}
+	if c.ConnectTimeout == 0 {
+		c.ConnectTimeout = connectTimeout
+	}
+	if _, set := c.RuntimeParams["application_name"]; !set {
+		c.RuntimeParams["application_name"] = "ropewalk"
+	}
+	return c, nil
+}
+
+// place is where a state is, for messages: without user and password.
+func place(c *pgx.ConnConfig) string {
+	return fmt.Sprintf("database %s at %s:%d", c.Database, c.Host, c.Port)
+}
+
+func openPool(c *pgx.ConnConfig) *sql.DB {
+	db := stdlib.OpenDB(*c)
+	db.SetMaxOpenConns(connections)
+	db.SetMaxIdleConns(connections)
+	db.SetConnMaxIdleTime(5 * time.Minute)
+	return db
+}
+
+// openServer opens the state in a PostgreSQL database, together with the other servers there.
+func (s *Store) openServer(ctx context.Context, c *pgx.ConnConfig) error {
+	db := openPool(c)
+	s.write, s.read = db, db
+	s.lockRow, s.snapshot = "FOR UPDATE OF c", sql.LevelRepeatableRead
+	s.closers = append(s.closers, db.Close)
+	return alone(ctx, db, lockSchema, func() error {
+		if err := migrate(ctx, goose.DialectPostgres, db, s.log); err != nil {
+			return err
+		}
+		_, err := s.EnsureDefaultWorkspace(ctx)
+		return err
+	})
+}
+
+// alone runs do while no other server runs what needs the same lock.
+func alone(ctx context.Context, db *sql.DB, key int64, do func() error) error {
+	conn, err := db.Conn(ctx)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = conn.Close() }()
+	if _, err := conn.ExecContext(ctx, `SELECT pg_advisory_lock($1)`, key); err != nil {
+		return err
+	}
+	err = do()
+	_, unlockErr := conn.ExecContext(context.WithoutCancel(ctx), `SELECT pg_advisory_unlock($1)`, key)
+	return errors.Join(err, unlockErr)
+}

@@ -1,0 +1,52 @@
+package store
+
+import (
+	"database/sql"
+	"testing"
+	"time"
+
+	"github.com/ropewalk/ropewalk/core"
+)
+
+// seed makes n conversations of the owner, a second apart. texts gives the title and the messages
+// of each.
+func seed(t testing.TB, s *Store, n int, texts func(i int) []string) {
+	t.Helper()
+	const batch = 500
+	begin := time.Now().Add(-time.Duration(n) * time.Second)
+	for from := 0; from < n; from += batch {
+		err := s.change(t.Context(), "seeding", func(tx *sql.Tx) error {
+			for i := from; i < min(from+batch, n); i++ {
+				if err := seedOne(t, tx, begin.Add(time.Duration(i)*time.Second), texts(i)); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func seedOne(t testing.TB, tx *sql.Tx, at time.Time, texts []string) error {
+	c, err := createConversation(t.Context(), tx, core.Conversation{
+		Workspace: core.DefaultWorkspaceID, Owner: core.Owner().User.ID, Title: texts[0],
+	}, at)
+	if err != nil {
+		return err
+	}
+	key, err := conversationKey(c.ID)
+	if err != nil {
+		return err
+	}
+	shelf, err := ensureShelf(t.Context(), tx, c.Workspace, c.Owner)
+	if err != nil {
+		return err
+	}
+	var add []core.Message
+	for _, text := range texts[1:] {
+		add = append(add, said("user", text))
+	}
+	return appendMessages(t.Context(), tx, shelf, key, kept(add, at), spent{}, at)
+}

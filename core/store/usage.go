@@ -1,0 +1,143 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"time"
+
+	"github.com/ropewalk/ropewalk/core"
+)
+
+const maxGroups = 500 // conversations in one report
+
+const dayMillis = 24 * 60 * 60 * 1000
+
+// PutUsage keeps what one call used that no message came of, such as the search for a title; what a
+// conversation's own calls used goes with their messages (AppendMessages). No time means now.
+func (s *Store) PutUsage(ctx context.Context, u core.Usage) error {
+	return s.change(ctx, "keeping the usage of a model", func(tx *sql.Tx) error { return putUsage(ctx, tx, u, time.Now()) })
+}
+
+func putUsage(ctx context.Context, tx *sql.Tx, u core.Usage, now time.Time) error {
+	if u.At.IsZero() {
+		u.At = now
+	}
+	var conversation *int64
+	if u.Conversation != "" {
+		key, err := conversationKey(u.Conversation)
+		if err != nil {
+			return err
+		}
+		conversation = &key
+	}
+	_, err := tx.ExecContext(ctx, `
+		INSERT INTO usage_records (id, workspace, user_id, conversation, model, used_at,
+			input_tokens, output_tokens, cache_read_tokens, cache_write_tokens, cost_usd, llm_ms, tool_calls)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)`,
+		randomKey(), u.Workspace, u.User, conversation, u.Model, millis(u.At),
+		u.InputTokens, u.OutputTokens, u.CacheReadTokens, u.CacheWriteTokens, u.CostUSD, u.LLM.Milliseconds(), u.ToolCalls)
+	return err
+}
+
+// usageSums is what scanTotals reads, in its order.
+const usageSums = `COUNT(*), COUNT(cost_usd), COUNT(DISTINCT conversation),
+	CAST(COALESCE(SUM(input_tokens), 0) AS BIGINT), CAST(COALESCE(SUM(output_tokens), 0) AS BIGINT),
+	CAST(COALESCE(SUM(cache_read_tokens), 0) AS BIGINT), CAST(COALESCE(SUM(cache_write_tokens), 0) AS BIGINT),
+	SUM(cost_usd), CAST(COALESCE(SUM(llm_ms), 0) AS BIGINT), CAST(COALESCE(SUM(tool_calls), 0) AS BIGINT)`
+
+func scanTotals(row interface{ Scan(...any) error }, key any) (core.UsageTotals, error) {
+	var t core.UsageTotals
+	var priced int64
+	err := row.Scan(key, &t.LLMCalls, &priced, &t.Conversations, &t.InputTokens, &t.OutputTokens,
+		&t.CacheReadTokens, &t.CacheWriteTokens, &t.CostUSD, &t.LLMMs, &t.ToolCalls)
+	t.UnpricedCalls = t.LLMCalls - priced
+	return t, err
+}
+
+// Usage reports what the calls of a workspace used. All of one report is of one moment.
+func (s *Store) Usage(ctx context.Context, q core.UsageQuery) (core.UsageReport, error) {
+	report := core.UsageReport{Models: []core.ModelUsage{}, Breakdown: []core.GroupUsage{}}
+	err := s.look(ctx, "reading the usage", func(tx *sql.Tx) error {
+		groups, err := usageGroups(ctx, tx, q, `''`, ``)
+		if err != nil {
+			return err
+		}
+		if len(groups) > 0 {
+			report.Totals = groups[0].UsageTotals
+		}
+		models, err := usageGroups(ctx, tx, q, `model`, `ORDER BY SUM(input_tokens + output_tokens) DESC, 1`)
+		if err != nil {
+			return err
+		}
+		for _, m := range models {
+			report.Models = append(report.Models, core.ModelUsage{Model: m.Key, UsageTotals: m.UsageTotals})
+		}
+		if q.GroupBy == core.UsageByModel {
+			report.Breakdown = append(report.Breakdown, models...)
+			return nil
+		}
+		groups, err = breakdown(ctx, tx, q)
+		report.Breakdown = append(report.Breakdown, groups...)
+		return err
+	})
+	return report, err
+}
+
+func breakdown(ctx context.Context, tx *sql.Tx, q core.UsageQuery) ([]core.GroupUsage, error) {
+	if q.GroupBy == core.UsageByConversation {
+		return usageGroups(ctx, tx, q, `conversation`, fmt.Sprintf(`ORDER BY SUM(input_tokens + output_tokens) DESC, 1 LIMIT %d`, maxGroups))
+	}
+	return usageGroups(ctx, tx, q, fmt.Sprintf(`used_at / %d`, dayMillis), `ORDER BY 1`)
+}
+
+// usageGroups sums the usage that is asked for by an expression, which decides what the keys are.
+func usageGroups(ctx context.Context, tx *sql.Tx, q core.UsageQuery, by, order string) ([]core.GroupUsage, error) {
+	query, args := `FROM usage_records WHERE workspace = $1 AND used_at >= $2`, []any{q.Workspace, int64(0)}
+	if !q.From.IsZero() {
+		args[1] = millis(q.From)
+	}
+	if !q.To.IsZero() {
+		args = append(args, millis(q.To))
+		query += fmt.Sprintf(` AND used_at < $%d`, len(args))
+	}
+	if q.User != "" {
+		args = append(args, q.User)
+		query += fmt.Sprintf(` AND user_id = $%d`, len(args))
+	}
+	if by != `''` {
+		query += ` GROUP BY ` + by
+	}
+	rows, err := tx.QueryContext(ctx, `SELECT `+by+`, `+usageSums+` `+query+` `+order, args...)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = rows.Close() }()
+	var groups []core.GroupUsage
+	for rows.Next() {
+		var g core.GroupUsage
+		var key any
+		if g.UsageTotals, err = scanTotals(rows, &key); err != nil {
+			return nil, err
+		}
+		g.Key = groupKey(key, q.GroupBy)
+		groups = append(groups, g)
+	}
+	return groups, rows.Err()
+}
+
+// groupKey is a group's key as a report shows it; the database's is a text, a number or nothing.
+func groupKey(key any, by core.UsageGroup) string {
+	switch key := key.(type) {
+	case string:
+		return key
+	case []byte:
+		return string(key)
+	case int64:
+		if by == core.UsageByConversation {
+			return conversationID(key)
+		}
+		return fromMillis(key * dayMillis).Format(time.DateOnly)
+	}
+	return ""
+}

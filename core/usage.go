@@ -1,0 +1,73 @@
+package core
+
+import "time"
+
+// Usage is what one call of a model used.
+type Usage struct {
+	Workspace        string
+	User             string // User.ID
+	Conversation     string // "" when it was for none
+	Model            string // provider:model
+	At               time.Time
+	InputTokens      int64
+	OutputTokens     int64
+	CacheReadTokens  int64
+	CacheWriteTokens int64
+	CostUSD          *float64 // nil when no price is known
+	LLM              time.Duration
+	ToolCalls        int // calls of tools that the model's answer asked for
+}
+
+// UsageGroup is what a usage report is broken down by.
+type UsageGroup string
+
+// The groups of contract part 6.
+const (
+	UsageByDay          UsageGroup = "day"
+	UsageByModel        UsageGroup = "model"
+	UsageByConversation UsageGroup = "conversation"
+)
+
+// UsageQuery asks for the usage of one workspace from From on and before To.
+type UsageQuery struct {
+	Workspace string
+	User      string    // User.ID; "" means everybody's
+	From      time.Time // zero means from the beginning
+	To        time.Time // zero means until now and after
+	GroupBy   UsageGroup
+}
+
+// UsageTotals is what calls add up to (contract part 6).
+type UsageTotals struct {
+	InputTokens      int64    `json:"inputTokens"`
+	OutputTokens     int64    `json:"outputTokens"`
+	CacheReadTokens  int64    `json:"cacheReadTokens"`
+	CacheWriteTokens int64    `json:"cacheWriteTokens"`
+	CostUSD          *float64 `json:"costUsd"` // of the calls whose price is known; nil when no price is known
+	LLMCalls         int64    `json:"llmCalls"`
+	UnpricedCalls    int64    `json:"unpricedCalls"` // those of LLMCalls that CostUSD leaves out
+	LLMMs            int64    `json:"llmMs"`
+	Conversations    int64    `json:"conversations"` // different ones
+	ToolCalls        int64    `json:"toolCalls"`
+}
+
+// ModelUsage is one model's share.
+type ModelUsage struct {
+	Model string `json:"model"`
+	UsageTotals
+}
+
+// GroupUsage is one group's share. Key is the day as 2006-01-02 (UTC), the model, or the
+// conversation's id, "" for calls that were for none.
+type GroupUsage struct {
+	Key string `json:"key"`
+	UsageTotals
+}
+
+// UsageReport is the answer to a UsageQuery. Days are in their order, models and conversations by
+// their tokens, most first; only the 500 first conversations are listed.
+type UsageReport struct {
+	Totals    UsageTotals
+	Models    []ModelUsage
+	Breakdown []GroupUsage
+}
