@@ -13,7 +13,6 @@ import (
 	"github.com/ropewalk/ropewalk/plugins"
 	"github.com/ropewalk/ropewalk/plugins/auth"
 	"github.com/ropewalk/ropewalk/plugins/registry"
-	"github.com/ropewalk/ropewalk/plugins/sessionstore"
 )
 
 // adapters are the plugins in force. A reload exchanges them one by one.
@@ -111,8 +110,6 @@ func (a *adapters) authAdapter() auth.Adapter {
 	}
 	return a.auth
 }
-
-func (a *adapters) sessions() sessionstore.Store { return a.store }
 
 // registries are the bundle registries under their names, in the order they are asked.
 func (a *adapters) registries() []apps.NamedRegistry {

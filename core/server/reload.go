@@ -153,7 +153,7 @@ func (s *Server) putInForce(ctx context.Context, next *config.Config, x *exchang
 	}
 	if x.newAuth {
 		retired.auth, a.auth = a.auth, x.auth
-		s.access.SetAdapter(a.authAdapter(), audiences(next, s.addr), next.Auth.AnyAudience)
+		s.access.SetAdapter(a.authAdapter(), audiences(next, s.addr()), next.Auth.AnyAudience)
 	}
 	if x.newRegistries {
 		retired.registries = *a.named.Swap(&x.registries)

@@ -1,0 +1,134 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"path/filepath"
+	"strconv"
+
+	"github.com/ropewalk/ropewalk/core/access"
+	"github.com/ropewalk/ropewalk/core/apps"
+	"github.com/ropewalk/ropewalk/core/control"
+	"github.com/ropewalk/ropewalk/core/event"
+	"github.com/ropewalk/ropewalk/core/httpapi"
+	"github.com/ropewalk/ropewalk/core/mcphttp"
+	"github.com/ropewalk/ropewalk/core/pluginhost"
+	"github.com/ropewalk/ropewalk/core/store"
+	"github.com/ropewalk/ropewalk/core/stream"
+	"github.com/ropewalk/ropewalk/core/tools"
+)
+
+// The rooms, in the order they open. Each puts its closer on the list as soon as it has something
+// to close.
+
+func (s *Server) openState(ctx context.Context) (err error) {
+	s.store, err = store.Open(ctx, store.Options{Path: filepath.Join(s.config.Home, "ropewalk.db"), Logger: s.log.Named("store")})
+	if err != nil {
+		return err
+	}
+	s.closers.add("store", func(context.Context) error { return s.store.Close() })
+	return nil
+}
+
+func (s *Server) openAdapters(ctx context.Context) (err error) {
+	s.host = pluginhost.New(pluginhost.Options{
+		Home: s.config.Home, Builtins: s.o.Builtins, Logger: s.log.Named("plugin"), Env: s.config.Environment,
+		PassEnv: s.config.Plugins.PassEnv, StartTimeout: s.config.Plugins.StartTimeout, CallTimeout: s.config.Plugins.CallTimeout,
+	})
+	if s.adapters, err = openAdapters(ctx, s.host, s.config); err != nil {
+		return err
+	}
+	s.closers.add("adapters", func(ctx context.Context) error { s.adapters.close(ctx); return nil })
+	return nil
+}
+
+// openListener takes the port before any app starts: a port that is taken ends the start early.
+func (s *Server) openListener(ctx context.Context) (err error) {
+	c := s.config.HTTP
+	address := net.JoinHostPort(c.Host, strconv.Itoa(c.Port))
+	var l net.ListenConfig
+	if s.listener, err = l.Listen(ctx, "tcp", address); err != nil {
+		return fmt.Errorf("cannot listen on %s: %w; choose another port with --port or http.port", address, err)
+	}
+	s.closers.add("listener", func(context.Context) error { return ignoreClosed(s.listener.Close()) })
+	return nil
+}
+
+func ignoreClosed(err error) error {
+	if errors.Is(err, net.ErrClosed) {
+		return nil
+	}
+	return err
+}
+
+// openHall opens what lies behind the doors.
+func (s *Server) openHall(context.Context) error {
+	c := s.config
+	s.bus = event.New(s.log.Named("event"))
+	beating, stop := context.WithCancel(context.Background())
+	s.closers.add("events", func(context.Context) error { stop(); s.bus.Close(); return nil })
+	go s.bus.Run(beating)
+
+	s.features = newFeatures(c.Features)
+	s.access = access.New(access.Options{
+		APIKey: c.APIKey, Adapter: s.adapters.authAdapter(), Audiences: audiences(c, s.addr()), AnyAudience: c.Auth.AnyAudience,
+		Users: s.store, Cookies: s.store, Logger: s.log.Named("access"),
+	})
+	s.yard = apps.New(apps.Options{
+		Home: c.Home, Records: s.store, Events: s.bus, Registries: s.adapters.registries(), Configured: c.Apps,
+		Logger: s.log.Named("apps"), HostEnv: c.Environment,
+	})
+	s.closers.add("apps", s.yard.Close)
+	s.tools = tools.New(tools.Options{Apps: s.yard, Events: s.bus, Features: s.features, Logger: s.log.Named("tools")})
+	s.tools.Add(
+		tools.ListApps(s.yard), tools.ManageApps(s.yard), s.tools.Search(s.adapters), s.tools.Status(s.yard, s.version, s.started),
+	)
+	return nil
+}
+
+// openDoors opens /mcp and /v1. The listener's connections wait until openApps serves them.
+func (s *Server) openDoors(context.Context) error {
+	c := s.config
+	streams := stream.New(s.log.Named("stream"))
+	s.endpoint = mcphttp.New(mcphttp.Options{
+		Tools: s.tools, Access: s.access, Store: s.adapters.store, Features: s.features, Logger: s.log.Named("mcp"),
+		Streams: streams, MaxSessions: c.MCP.MaxSessions, SessionTTL: c.MCP.SessionTTL, TrustedProxies: c.HTTP.TrustedProxies,
+		AllowedHosts: c.HTTP.AllowedHosts, AllowedOrigins: c.AllowedOrigins, BaseURL: func() string { return c.HTTP.BaseURL },
+		Version: s.version,
+	})
+	s.closers.add("mcp sessions", s.endpoint.Close)
+	s.http = httpapi.New(httpapi.Options{
+		Access: s.access, Apps: s.yard, Tools: s.tools, Events: s.bus, Logger: s.log.Named("http"), Version: s.version,
+		Mounts: []func(httpapi.Router){s.endpoint.Mount}, Streams: streams,
+		AllowedOrigins: c.AllowedOrigins, AllowedHosts: c.HTTP.AllowedHosts, TrustedProxies: c.HTTP.TrustedProxies,
+		RedirectURI: c.Auth.RedirectURI,
+	})
+	s.closers.add("http", s.http.Shutdown)
+	return nil
+}
+
+// openApps begins to bring the apps up and to answer, neither waiting for the other.
+func (s *Server) openApps(ctx context.Context) error {
+	if err := s.yard.Open(ctx); err != nil {
+		return err
+	}
+	go func() {
+		if err := s.http.Serve(s.listener); err != nil {
+			s.failed <- err
+		}
+	}()
+	return nil
+}
+
+func (s *Server) openControl(context.Context) error {
+	c, err := control.Listen(s.config.Home, s)
+	if err != nil {
+		return err
+	}
+	s.closers.add("control", c.Close)
+	return nil
+}
+
+func (s *Server) addr() *net.TCPAddr { return s.listener.Addr().(*net.TCPAddr) }

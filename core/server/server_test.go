@@ -1,0 +1,245 @@
+package server_test
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/hashicorp/go-hclog"
+	"go.uber.org/goleak"
+
+	"github.com/ropewalk/ropewalk/core/config"
+	"github.com/ropewalk/ropewalk/core/pluginhost"
+	"github.com/ropewalk/ropewalk/core/process"
+	"github.com/ropewalk/ropewalk/core/server"
+	"github.com/ropewalk/ropewalk/plugins"
+	"github.com/ropewalk/ropewalk/plugins/auth"
+	"github.com/ropewalk/ropewalk/plugins/auth/static"
+	"github.com/ropewalk/ropewalk/plugins/sessionstore"
+	"github.com/ropewalk/ropewalk/plugins/sessionstore/memory"
+)
+
+// The test binary is the shim and every built-in adapter.
+func TestMain(m *testing.M) {
+	if len(os.Args) > 1 && os.Args[1] == process.ShimArg {
+		os.Exit(process.ShimMain(os.Args[2:]))
+	}
+	if len(os.Args) == 5 && os.Args[1] == "plugin" {
+		plugins.Serve(builtins()[plugins.Kind(os.Args[3])][os.Args[4]]())
+		return
+	}
+	goleak.VerifyTestMain(m)
+}
+
+func builtins() pluginhost.Builtins {
+	return pluginhost.Builtins{
+		plugins.KindSessionStore: {"memory": func() plugins.Plugin { return sessionstore.Plugin(memory.New()) }},
+		plugins.KindAuth:         {"static": func() plugins.Plugin { return auth.Plugin(static.New()) }},
+	}
+}
+
+// house is a home whose configuration a test writes.
+type house struct {
+	t    *testing.T
+	home string
+}
+
+func newHouse(t *testing.T, yaml string) house {
+	h := house{t, t.TempDir()}
+	h.write(yaml)
+	return h
+}
+
+func (h house) write(yaml string) {
+	h.t.Helper()
+	if err := os.WriteFile(filepath.Join(h.home, "ropewalk.yaml"), []byte(yaml), 0o600); err != nil {
+		h.t.Fatal(err)
+	}
+}
+
+func (h house) load() (*config.Config, error) {
+	return config.Load(config.Options{Home: h.home, Environment: config.Environment{"PATH": os.Getenv("PATH")}})
+}
+
+func (h house) start() (*server.Server, error) {
+	c, err := h.load()
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	return server.Start(h.t.Context(), server.Options{
+		Config: c, Load: h.load, Builtins: builtins(), Version: "test", Logger: hclog.NewNullLogger(),
+	})
+}
+
+func (h house) mustStart() *server.Server {
+	h.t.Helper()
+	s, err := h.start()
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	h.t.Cleanup(func() {
+		if err := s.Close(context.Background()); err != nil {
+			h.t.Error(err)
+		}
+		http.DefaultClient.CloseIdleConnections()
+	})
+	return s
+}
+
+func status(t *testing.T, s *server.Server, method, path, body string, headers ...string) int {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), method, s.URL()+path, strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := 0; i+1 < len(headers); i += 2 {
+		req.Header.Set(headers[i], headers[i+1])
+	}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = resp.Body.Close()
+	return resp.StatusCode
+}
+
+func TestAServerAnswersFromItsStartToItsClose(t *testing.T) {
+	s := newHouse(t, "http: {port: 0}").mustStart()
+	if got := status(t, s, "GET", "/v1/health", ""); got != http.StatusOK {
+		t.Errorf("health answers %d", got)
+	}
+	if err := s.Close(t.Context()); err != nil {
+		t.Error(err)
+	}
+	if conn, err := net.Dial("tcp", strings.TrimPrefix(s.URL(), "http://")); err == nil {
+		_ = conn.Close()
+		t.Error("a closed server still listens")
+	}
+}
+
+func TestAStartThatFailsLeavesNothingBehind(t *testing.T) {
+	taken, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = taken.Close() }()
+	port := taken.Addr().(*net.TCPAddr).Port
+	for name, c := range map[string]struct{ yaml, says string }{
+		"a port that is taken":      {fmt.Sprintf("http: {port: %d}", port), "--port"},
+		"an adapter that is none":   {"{http: {port: 0}, auth: {adapter: nobody}}", "nobody"},
+		"a setting that is missing": {"{http: {port: 0}, auth: {adapter: static}}", "auth.file"},
+		"a setting that is unknown": {"{http: {port: 0}, sessionStore: {adapter: memory, ttl: 5}}", "ropewalk.yaml:1: sessionStore.ttl"},
+		"an adapter after a good one": {
+			"{http: {port: 0}, auth: {adapter: static, file: TOKENS}, sessionStore: {adapter: nobody}}", "nobody",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := newHouse(t, "")
+			h.write(strings.Replace(c.yaml, "TOKENS", tokens(t), 1))
+			_, err := h.start()
+			if err == nil || !strings.Contains(err.Error(), c.says) {
+				t.Errorf("the start gives %v, want it to say %q", err, c.says)
+			}
+			h.write("http: {port: 0}")
+			h.mustStart() // the home is free again; goleak and the census see what is not
+		})
+	}
+}
+
+// tokens is a file with alice's token.
+func tokens(t *testing.T) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "tokens.yaml")
+	text := "tokens:\n  - {token: the-token-of-alice, subject: alice, expires: 2099-01-01T00:00:00Z}\n"
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+const initialize = `{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}`
+
+func mcpStatus(t *testing.T, s *server.Server, headers ...string) int {
+	return status(t, s, "POST", "/mcp", initialize, append(headers, "Content-Type", "application/json",
+		"Accept", "application/json, text/event-stream", "X-Workspace-Id", "ws_default")...)
+}
+
+func TestAReloadPutsIntoForceWhatItCanAndNamesTheRest(t *testing.T) {
+	h := newHouse(t, "http: {port: 0}")
+	s := h.mustStart()
+	for _, step := range []struct {
+		yaml             string
+		changed, restart []string
+		mcp              int
+	}{
+		{"http: {port: 0}", nil, nil, http.StatusOK},
+		{"{http: {port: 0}, features: {mcpServer: false}}", []string{"features"}, nil, http.StatusNotFound},
+		{"{http: {port: 1}, features: {mcpServer: true}, mcp: {maxSessions: 5}}", []string{"features"}, []string{"http", "mcp"}, http.StatusOK},
+		{"{http: {port: 1}, features: {mcpServer: true}, mcp: {maxSessions: 5}}", nil, []string{"http", "mcp"}, http.StatusOK},
+		{"{http: {port: 0}, auth: {adapter: static, file: " + tokens(t) + "}}", nil, []string{"auth"}, http.StatusOK},
+	} {
+		h.write(step.yaml)
+		done, err := s.Reload(t.Context())
+		if err != nil || !slices.Equal(done.Changed, step.changed) || !slices.Equal(done.Restart, step.restart) {
+			t.Errorf("%s: %+v, %v", step.yaml, done, err)
+		}
+		if got := mcpStatus(t, s); got != step.mcp {
+			t.Errorf("%s: /mcp answers %d, want %d", step.yaml, got, step.mcp)
+		}
+	}
+}
+
+func TestAReloadThatDoesNotPassLeavesEverythingAsItWas(t *testing.T) {
+	good := "{http: {port: 0}, auth: {adapter: static, audience: any, file: " + tokens(t) + "}, features: {mcpServer: true}}"
+	h := newHouse(t, good)
+	s := h.mustStart()
+	const alice = "Bearer the-token-of-alice"
+	before := s.Plugins()
+	for name, c := range map[string]struct{ yaml, says string }{
+		"a file that is not one":  {"http: [", "ropewalk.yaml"},
+		"an adapter that is none": {"{http: {port: 0}, features: {mcpServer: false}, auth: {adapter: nobody}}", "nobody"},
+		"a wrong setting":         {"{http: {port: 0}, features: {mcpServer: false}, auth: {adapter: static, file: /nowhere, audience: any}}", "auth.file"},
+		"a bad store after good auth": {
+			strings.Replace(good, "features", "sessionStore: {adapter: nobody}, features", 1), "sessionStore",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			h.write(c.yaml)
+			if done, err := s.Reload(t.Context()); err == nil || !strings.Contains(err.Error(), c.says) {
+				t.Errorf("the reload gives %+v, %v, want it to say %q", done, err, c.says)
+			}
+			if got := mcpStatus(t, s); got != http.StatusUnauthorized {
+				t.Errorf("without a token /mcp answers %d", got)
+			}
+			if got := status(t, s, "GET", "/v1/workspace", "", "Authorization", alice); got != http.StatusOK {
+				t.Errorf("alice gets %d", got)
+			}
+			if now := s.Plugins(); !slices.Equal(now, before) {
+				t.Errorf("the plugins were %+v, are %+v", before, now)
+			}
+		})
+	}
+}
+
+func TestCheckNamesEveryAdapterThatObjects(t *testing.T) {
+	h := newHouse(t, "auth: {adapter: static, file: 5, audience: any}\nsessionStore: {adapter: memory, ttl: 5}\nregistries:\n  - {name: r, adapter: nobody}\n")
+	c, err := h.load()
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = server.Check(t.Context(), c, builtins(), hclog.NewNullLogger())
+	if err == nil {
+		t.Fatal("it passes")
+	}
+	for _, want := range []string{"yaml:1: auth.file", "yaml:2: sessionStore.ttl", "yaml:4: registries[0]"} {
+		if !strings.Contains(err.Error(), want) {
+			t.Errorf("it does not say %q: %v", want, err)
+		}
+	}
+}
