@@ -34,7 +34,9 @@ func TestMain(m *testing.M) {
 		plugins.Serve(builtins()[plugins.Kind(os.Args[3])][os.Args[4]]())
 		return
 	}
-	goleak.VerifyTestMain(m)
+	goleak.VerifyTestMain(m,
+		goleak.IgnoreAnyFunction("github.com/valyala/fasthttp.(*workerPool).Start.func2"), // ends by itself, seconds later
+		goleak.IgnoreAnyFunction("github.com/valyala/fasthttp.updateServerDate.func1"))    // one for the whole process
 }
 
 func builtins() pluginhost.Builtins {
