@@ -43,8 +43,10 @@ func killUnderCalls(t *testing.T, h *pluginhost.Host, n int, call func(context.C
 	}
 	for range n {
 		killOnce(t, h)
-		if err := call(t.Context()); err != nil {
-			t.Errorf("a call after the replacement failed: %v", err)
+		for range 10 { // so that every process is killed at work
+			if err := call(t.Context()); err != nil {
+				t.Errorf("a call after the replacement failed: %v", err)
+			}
 		}
 	}
 	close(stop)

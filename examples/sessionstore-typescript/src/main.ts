@@ -1,0 +1,45 @@
+// The plugin's main: shake hands with the server that started it, then serve until told to end.
+
+import { announce, Place, refuse, secure } from "./handshake.js";
+import { error } from "./log.js";
+import { Plugin } from "./plugin.js";
+import { build, listen, stop } from "./serve.js";
+
+const KIND = "sessionstore";
+const WIRE = 1;
+
+async function main(): Promise<void> {
+  const { promise: ended, resolve: end } = untilEnd();
+  const place = new Place();
+  const security = await secure(process.env.PLUGIN_CLIENT_CERT);
+  const plugin = new Plugin();
+  const server = build(plugin, end);
+  await listen(server, place.target, security.credentials);
+  announce(WIRE, place.path, security.field);
+  await ended;
+  await stop(server);
+  await plugin.close();
+  place.remove();
+}
+
+/** A promise that SIGTERM and Shutdown resolve. A Ctrl-C is for the server. */
+function untilEnd(): { promise: Promise<void>; resolve: () => void } {
+  let resolve = () => {};
+  const promise = new Promise<void>((done) => (resolve = done));
+  process.on("SIGTERM", resolve);
+  process.on("SIGINT", () => {});
+  return { promise, resolve };
+}
+
+const refusal = refuse(process.env, KIND, WIRE);
+if (refusal !== "") {
+  console.error(refusal);
+  process.exit(1);
+}
+main().then(
+  () => process.exit(0),
+  (problem: unknown) => {
+    error("The plugin cannot serve.", { error: String(problem) });
+    process.exit(1);
+  },
+);
