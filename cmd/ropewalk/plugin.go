@@ -10,7 +10,9 @@ import (
 
 func pluginCommand() *cobra.Command {
 	cmd := &cobra.Command{Use: "plugin", Short: "Look at, test and write plugins"}
-	cmd.AddCommand(pluginServeCommand())
+	cmd.AddCommand(
+		pluginListCommand(), pluginInfoCommand(), pluginVerifyCommand(), pluginTestCommand(), pluginInitCommand(), pluginServeCommand(),
+	)
 	return cmd
 }
 

@@ -13,7 +13,7 @@ const (
 )
 
 // CheckQuery returns the plugins.ErrInvalid that Search owes its caller for what it was given, or
-// nil. It is here for authors to call.
+// nil. Serve calls it before Search; a registry that is also used directly calls it itself.
 func CheckQuery(q Query) error {
 	if q.Limit < 0 || q.Limit > MaxLimit {
 		return fmt.Errorf("%w: the limit of a search must be 1 to %d, or 0 for %d; it is %d", plugins.ErrInvalid, MaxLimit, DefaultLimit, q.Limit)
@@ -22,7 +22,7 @@ func CheckQuery(q Query) error {
 }
 
 // CheckRef returns the plugins.ErrInvalid that Resolve owes its caller for what it was given, or
-// nil. It is here for authors to call.
+// nil. Serve calls it before Resolve; a registry that is also used directly calls it itself.
 func CheckRef(ref Ref) error {
 	if ref.Name == "" {
 		return fmt.Errorf("%w: a bundle needs a name", plugins.ErrInvalid)
@@ -31,7 +31,7 @@ func CheckRef(ref Ref) error {
 }
 
 // CheckFetch returns the plugins.ErrInvalid that Fetch owes its caller for what it was given, or
-// nil. It is here for authors to call.
+// nil. Serve calls it before Fetch; a registry that is also used directly calls it itself.
 func CheckFetch(pkg Package) error {
 	if pkg.Kind != KindMCPB {
 		return fmt.Errorf("%w: only packages of kind %s can be fetched, not %q", plugins.ErrInvalid, KindMCPB, pkg.Kind)

@@ -81,7 +81,7 @@ func TestErrorsCrossTheWire(t *testing.T) {
 		impl.err = want
 		_, searched := reg.Search(t.Context(), registry.Query{})
 		_, resolved := reg.Resolve(t.Context(), registry.Ref{Name: "n"})
-		_, fetched := reg.Fetch(t.Context(), registry.Package{})
+		_, fetched := reg.Fetch(t.Context(), registry.Package{Kind: registry.KindMCPB})
 		for _, err := range []error{searched, resolved, fetched} {
 			if !errors.Is(err, want) {
 				t.Errorf("got %v, want %v", err, want)

@@ -13,14 +13,20 @@ import (
 // chunk is how many bytes of a bundle travel in one message.
 const chunk = 64 << 10
 
-// server is the plugin's side of wire version 1. Errors are translated by the SDK around it.
+// server is the plugin's side of wire version 1. It refuses what a method must refuse for what it was
+// given, so that a registry behind it meets valid calls only. Errors are translated by the SDK
+// around it.
 type server struct {
 	registryv1.UnimplementedRegistryServiceServer
 	registry Registry
 }
 
 func (s server) Search(ctx context.Context, req *registryv1.SearchRequest) (*registryv1.SearchResponse, error) {
-	page, err := s.registry.Search(ctx, Query{Text: req.GetText(), Limit: int(req.GetLimit()), Cursor: req.GetCursor()})
+	q := Query{Text: req.GetText(), Limit: int(req.GetLimit()), Cursor: req.GetCursor()}
+	if err := CheckQuery(q); err != nil {
+		return nil, err
+	}
+	page, err := s.registry.Search(ctx, q)
 	if err != nil {
 		return nil, err
 	}
@@ -32,7 +38,11 @@ func (s server) Search(ctx context.Context, req *registryv1.SearchRequest) (*reg
 }
 
 func (s server) Resolve(ctx context.Context, req *registryv1.ResolveRequest) (*registryv1.ResolveResponse, error) {
-	pkg, err := s.registry.Resolve(ctx, Ref{Name: req.GetName(), Version: req.GetVersion(), OS: req.GetOs(), Arch: req.GetArch()})
+	ref := Ref{Name: req.GetName(), Version: req.GetVersion(), OS: req.GetOs(), Arch: req.GetArch()}
+	if err := CheckRef(ref); err != nil {
+		return nil, err
+	}
+	pkg, err := s.registry.Resolve(ctx, ref)
 	if err != nil {
 		return nil, err
 	}
@@ -40,7 +50,11 @@ func (s server) Resolve(ctx context.Context, req *registryv1.ResolveRequest) (*r
 }
 
 func (s server) Fetch(req *registryv1.FetchRequest, stream grpc.ServerStreamingServer[registryv1.FetchResponse]) (err error) {
-	body, err := s.registry.Fetch(stream.Context(), fromWire(req.GetPackage()))
+	pkg := fromWire(req.GetPackage())
+	if err := CheckFetch(pkg); err != nil {
+		return err
+	}
+	body, err := s.registry.Fetch(stream.Context(), pkg)
 	if err != nil {
 		return err
 	}

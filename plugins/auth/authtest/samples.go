@@ -2,6 +2,7 @@ package authtest
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -62,4 +63,12 @@ func ParseSamples(raw []byte) (*Samples, error) {
 		s.Bad = append(s.Bad, Forgery{Name: bad.Name, Clause: bad.Clause, Token: bad.Token})
 	}
 	return s, nil
+}
+
+// WithSamples is the subject of an adapter that is set up already and of another kind than OpenID's,
+// with samples as ParseSamples reads them.
+func WithSamples(adapter auth.Adapter, samples []byte) (Subject, error) {
+	parsed, err := ParseSamples(samples)
+	open := func(context.Context, *Provider) (auth.Adapter, func(), error) { return adapter, func() {}, nil }
+	return Subject{Open: open, Samples: parsed}, err
 }

@@ -1,0 +1,136 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/ropewalk/ropewalk/core/config"
+	"github.com/ropewalk/ropewalk/plugins/auth"
+	"github.com/ropewalk/ropewalk/plugins/auth/authtest"
+	"github.com/ropewalk/ropewalk/plugins/kit"
+	"github.com/ropewalk/ropewalk/plugins/registry"
+	"github.com/ropewalk/ropewalk/plugins/registry/registrytest"
+	"github.com/ropewalk/ropewalk/plugins/sessionstore"
+	"github.com/ropewalk/ropewalk/plugins/sessionstore/sessionstoretest"
+)
+
+// runChecks runs checks one by one, so that the report shows each as it ends.
+func runChecks[S any](ctx context.Context, r *report, checks []kit.Check[S], subject S) {
+	for _, check := range checks {
+		if ctx.Err() != nil {
+			return
+		}
+		for _, result := range kit.Run(ctx, []kit.Check[S]{check}, subject) {
+			r.result(result)
+		}
+	}
+}
+
+func (t *trial) runSessionStore(ctx context.Context, r *report) error {
+	store, err := t.host.SessionStore(ctx, t.with(t.settings.JSON()))
+	if err != nil {
+		return err
+	}
+	defer t.close(store)
+	runChecks(ctx, r, sessionstoretest.Checks(), sessionstore.Store(store))
+	return nil
+}
+
+func (t *trial) runRegistry(ctx context.Context, r *report) error {
+	p := t.with(t.settings.JSON())
+	reg, err := t.host.Registry(ctx, config.Registry{Name: p.Adapter, Plugin: p})
+	if err != nil {
+		return err
+	}
+	defer t.close(reg)
+	runChecks(ctx, r, registrytest.Checks(), registry.Registry(reg))
+	return nil
+}
+
+// prepareAuth decides whether the adapter is one of OpenID providers, and reads its samples.
+func (t *trial) prepareAuth() error {
+	keys, err := authtest.NewKeys()
+	if err != nil {
+		return err
+	}
+	p, err := authtest.NewProvider(keys)
+	if err != nil {
+		return err
+	}
+	defer p.Close()
+	if _, aboutProvider := authtest.SettingsFor(t.authSettings(), p); aboutProvider {
+		t.keys, t.samplesFile = keys, ""
+		return nil
+	}
+	if t.samplesFile == "" {
+		return nil
+	}
+	raw, err := os.ReadFile(t.samplesFile)
+	if err != nil {
+		return err
+	}
+	t.samples, err = authtest.ParseSamples(raw)
+	return err
+}
+
+// authSettings are the adapter's settings as authtest takes them; "" when it takes some and none
+// were given.
+func (t *trial) authSettings() string {
+	if t.settingsFile == "" && t.takesSettings() {
+		return ""
+	}
+	return string(t.settings.JSON())
+}
+
+// settingsFor are the settings of the adapter for a provider of the kit, nil when it needs none.
+func (t *trial) settingsFor(p *authtest.Provider) json.RawMessage {
+	if p == nil {
+		return t.settings.JSON()
+	}
+	settings, _ := authtest.SettingsFor(t.authSettings(), p)
+	return json.RawMessage(settings)
+}
+
+// goodSettings are settings that the plugin must take, until end.
+func (t *trial) goodSettings() (settings json.RawMessage, end func(), err error) {
+	if t.keys == nil {
+		return t.settings.JSON(), func() {}, nil
+	}
+	p, err := authtest.NewProvider(t.keys)
+	if err != nil {
+		return nil, nil, err
+	}
+	return t.settingsFor(p), p.Close, nil
+}
+
+func (t *trial) runAuth(ctx context.Context, r *report) error {
+	subject := authtest.Subject{Keys: t.keys, Samples: t.samples}
+	subject.Open = func(ctx context.Context, p *authtest.Provider) (auth.Adapter, func(), error) {
+		adapter, err := t.host.Auth(ctx, t.with(t.settingsFor(p)))
+		if err != nil {
+			return nil, nil, err
+		}
+		return adapter, func() { t.close(adapter) }, nil
+	}
+	checks := authtest.Checks(subject)
+	runChecks(ctx, r, checks, subject)
+	for _, all := range authtest.Checks(authtest.Subject{Keys: &authtest.Keys{}}) {
+		if !slices.ContainsFunc(checks, func(c kit.Check[authtest.Subject]) bool { return c.Name == all.Name }) {
+			r.skipped(all.Name, t.whySkipped(all.Name))
+		}
+	}
+	return nil
+}
+
+func (t *trial) whySkipped(check string) string {
+	switch {
+	case t.samples == nil:
+		return "there are no --samples, and no ${issuer} in the settings"
+	case strings.HasPrefix(check, "a token with "):
+		return "the samples have no such token"
+	}
+	return "it is about adapters of OpenID providers"
+}

@@ -1,0 +1,94 @@
+package main
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"github.com/ropewalk/ropewalk/core/config"
+	"github.com/ropewalk/ropewalk/core/control"
+	"github.com/ropewalk/ropewalk/core/pluginhost"
+)
+
+func pluginListCommand() *cobra.Command {
+	var home string
+	cmd := &cobra.Command{
+		Use: "list", Short: "List the plugins of the running server, or those there are", Args: cobra.NoArgs,
+		Long: "Asks the running server which plugins it has and how they are. Without a server it lists what there is to " +
+			"configure: the built-in adapters and the plugins in <home>/plugins.",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			dir, err := config.FindHome(home, config.HostEnvironment())
+			if err != nil {
+				return err
+			}
+			list, err := control.Dial(dir).Plugins(cmd.Context())
+			if errors.Is(err, control.ErrNotRunning) {
+				cmd.PrintErrf("No server is running on %s; this is what there is to configure.\n", dir)
+				list, err = available(dir)
+			}
+			if err != nil {
+				return err
+			}
+			return printPlugins(cmd.OutOrStdout(), list)
+		},
+	}
+	cmd.Flags().StringVar(&home, "home", "", "service home (default ROPEWALK_HOME, else ~/.ropewalk)")
+	return cmd
+}
+
+// available are the built-in adapters and the plugins of a home.
+func available(home string) ([]control.Plugin, error) {
+	var list []control.Plugin
+	of := builtins()
+	for _, kind := range pluginhost.Kinds() {
+		for _, name := range slices.Sorted(maps.Keys(of[kind])) {
+			list = append(list, control.Plugin{Kind: string(kind), Name: name, Adapter: name, Version: version, State: "built-in"})
+		}
+	}
+	sums := pluginhost.Sums{Dir: filepath.Join(home, "plugins")}
+	files, err := sums.Files()
+	for _, file := range files {
+		kind, _ := pluginhost.KindOf(file)
+		name := strings.TrimPrefix(file, string(kind)+"-")
+		list = append(list, control.Plugin{Kind: string(kind), Name: name, Adapter: name, Path: filepath.Join(sums.Dir, file), State: "installed"})
+	}
+	return list, err
+}
+
+func printPlugins(w io.Writer, list []control.Plugin) error {
+	table := newTable(w, "KIND", "NAME", "ADAPTER", "PATH", "VERSION", "STATE", "PID", "RESTARTS", "LAST ERROR")
+	for _, p := range list {
+		pid := ""
+		if p.PID != 0 {
+			pid = strconv.Itoa(p.PID)
+		}
+		table.row(p.Kind, p.Name, p.Adapter, p.Path, p.Version, p.State, pid, strconv.Itoa(p.Restarts), p.LastErr)
+	}
+	return table.w.Flush()
+}
+
+// table prints rows under a heading, columns aligned; an empty cell is a dash.
+type table struct{ w *tabwriter.Writer }
+
+func newTable(w io.Writer, heading ...string) table {
+	t := table{tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)}
+	t.row(heading...)
+	return t
+}
+
+func (t table) row(cells ...string) {
+	line := make([]string, len(cells))
+	for i, cell := range cells {
+		line[i] = cmp.Or(strings.Join(strings.Fields(cell), " "), "-")
+	}
+	_, _ = fmt.Fprintln(t.w, strings.Join(line, "\t")) // Flush reports what failed
+}

@@ -1,0 +1,107 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"github.com/ropewalk/ropewalk/core/config"
+	"github.com/ropewalk/ropewalk/core/pluginhost"
+)
+
+func pluginVerifyCommand() *cobra.Command {
+	var s settings
+	var accept []string
+	cmd := &cobra.Command{
+		Use: "verify", Short: "Compare plugins with the sha256 they must have", Args: cobra.NoArgs,
+		Long: "Compares every plugin in <home>/plugins with the sha256 that SHA256SUMS there remembers of its first use, and every " +
+			"plugin that the configuration names by path with the sha256 it gives. The status is 1 when one has changed or is " +
+			"missing. --accept NAME remembers what the named plugin is now, or forgets it when its file is gone.",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			c, err := s.load(cmd)
+			if err != nil {
+				return err
+			}
+			sums := pluginhost.Sums{Dir: filepath.Join(c.Home, "plugins")}
+			for _, name := range accept {
+				if err := acceptPlugin(cmd, sums, name); err != nil {
+					return err
+				}
+			}
+			all, err := sumsOf(c, sums)
+			if err != nil {
+				return err
+			}
+			return printSums(cmd, all)
+		},
+	}
+	s.bind(cmd)
+	cmd.Flags().StringSliceVar(&accept, "accept", nil, "name of a plugin in <home>/plugins whose present sha256 is right, such as auth-okta")
+	return cmd
+}
+
+// acceptPlugin takes the name of a file in <home>/plugins, as `plugin verify` prints it.
+func acceptPlugin(cmd *cobra.Command, sums pluginhost.Sums, name string) error {
+	if _, ok := pluginhost.KindOf(name); !ok || name != filepath.Base(name) {
+		return fmt.Errorf("--accept %s: give the name of a file in %s, such as auth-okta", name, sums.Dir)
+	}
+	remembered, err := sums.Read()
+	if err != nil {
+		return err
+	}
+	if _, err := os.Stat(filepath.Join(sums.Dir, name)); errors.Is(err, fs.ErrNotExist) && remembered[name] != "" {
+		cmd.PrintErrf("%s is gone and is forgotten.\n", name)
+		return sums.Forget(name)
+	}
+	sum, err := sums.Accept(name)
+	if err == nil {
+		cmd.PrintErrf("%s is accepted with the sha256 %s.\n", name, sum)
+	}
+	return err
+}
+
+// sumsOf are the plugins of a home, then those that the configuration names by path.
+func sumsOf(c *config.Config, sums pluginhost.Sums) ([]pluginhost.Sum, error) {
+	all, err := sums.All()
+	if err != nil {
+		return nil, err
+	}
+	configured := []config.Plugin{c.Auth.Plugin, c.SessionStore}
+	for _, r := range c.Registries {
+		configured = append(configured, r.Plugin)
+	}
+	for _, p := range configured {
+		if p.Path == "" {
+			continue
+		}
+		sum, err := pluginhost.SumOf(p.Path, p.SHA256)
+		if err != nil {
+			return nil, fmt.Errorf("%s.path: %w", p.At, err)
+		}
+		all = append(all, sum)
+	}
+	return all, nil
+}
+
+func printSums(cmd *cobra.Command, all []pluginhost.Sum) error {
+	table := newTable(cmd.OutOrStdout(), "PLUGIN", "IS", "SHA256", "MUST BE")
+	bad := 0
+	for _, s := range all {
+		match := s.Match()
+		if match == pluginhost.MatchChanged || match == pluginhost.MatchMissing {
+			bad++
+		}
+		table.row(s.Path, string(match), s.Now, s.Want)
+	}
+	if err := table.w.Flush(); err != nil {
+		return err
+	}
+	if bad > 0 {
+		return fmt.Errorf("%d of %d plugins are not what they must be; if you changed one in <home>/plugins, run `ropewalk plugin verify --accept NAME`", bad, len(all))
+	}
+	return nil
+}

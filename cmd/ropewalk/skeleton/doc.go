@@ -1,0 +1,7 @@
+// Package skeleton writes the beginning of a plugin: a module of its own that builds, passes its
+// kind's conformance kit and is the author's to change.
+//
+// It owns the files it writes (files/, one folder per kind) and what the module requires. It does
+// not own running the Go tool. It is apart from the command, so that the templates have a home
+// and their test builds every one of them.
+package skeleton

@@ -1,0 +1,104 @@
+package skeleton
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+
+	"golang.org/x/mod/modfile"
+	"golang.org/x/mod/semver"
+)
+
+// sdkModule is the module that holds the SDK.
+const sdkModule = "github.com/ropewalk/ropewalk"
+
+// SDK is where a plugin's module gets the SDK from.
+type SDK struct {
+	Version string // a released version of the module
+	Dir     string // a checkout that is used instead; "" for none
+}
+
+// Checkout is the folder of the checkout that the running executable was built in: the one it lies
+// in, as bin/ropewalk does, or the one its source was compiled from, which a build with -trimpath
+// does not know. It is "" for a released executable.
+func Checkout() string {
+	var starts []string
+	if exe, err := os.Executable(); err == nil {
+		starts = append(starts, filepath.Dir(exe))
+	}
+	if _, source, _, ok := runtime.Caller(0); ok && filepath.IsAbs(source) {
+		starts = append(starts, filepath.Dir(source))
+	}
+	for _, dir := range starts {
+		for parent := ""; dir != parent; parent, dir = dir, filepath.Dir(dir) {
+			if isCheckout(dir) {
+				return dir
+			}
+		}
+	}
+	return ""
+}
+
+func isCheckout(dir string) bool {
+	raw, err := os.ReadFile(filepath.Join(dir, "go.mod"))
+	return err == nil && modfile.ModulePath(raw) == sdkModule
+}
+
+// writeModule writes go.mod. With a checkout it takes over what that requires, and go.sum, so that
+// the plugin builds with what was downloaded for the checkout.
+func (s SDK) writeModule(dir, module string) error {
+	file := &modfile.File{}
+	if err := file.AddModuleStmt(module); err != nil {
+		return err
+	}
+	if s.Dir == "" {
+		if !semver.IsValid(s.Version) {
+			return fmt.Errorf("this ropewalk (%s) is no release and lies in no checkout; say with --sdk where a checkout is", s.Version)
+		}
+		if err := file.AddGoStmt("1.26.0"); err != nil {
+			return err
+		}
+		file.AddNewRequire(sdkModule, s.Version, false)
+		return writeFile(dir, file)
+	}
+	if !isCheckout(s.Dir) {
+		return fmt.Errorf("%s is no checkout of %s", s.Dir, sdkModule)
+	}
+	raw, err := os.ReadFile(filepath.Join(s.Dir, "go.mod"))
+	if err != nil {
+		return err
+	}
+	own, err := modfile.Parse("go.mod", raw, nil)
+	if err != nil {
+		return err
+	}
+	if err := file.AddGoStmt(own.Go.Version); err != nil {
+		return err
+	}
+	file.AddNewRequire(sdkModule, "v0.0.0", false)
+	for _, r := range own.Require {
+		file.AddNewRequire(r.Mod.Path, r.Mod.Version, true)
+	}
+	file.SetRequireSeparateIndirect(file.Require)
+	if err := file.AddReplace(sdkModule, "", s.Dir, ""); err != nil {
+		return err
+	}
+	sums, err := os.ReadFile(filepath.Join(s.Dir, "go.sum"))
+	if err != nil {
+		return err
+	}
+	if err := os.WriteFile(filepath.Join(dir, "go.sum"), sums, 0o644); err != nil {
+		return err
+	}
+	return writeFile(dir, file)
+}
+
+func writeFile(dir string, file *modfile.File) error {
+	file.Cleanup()
+	raw, err := file.Format()
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(dir, "go.mod"), raw, 0o644)
+}

@@ -1,0 +1,106 @@
+package skeleton
+
+import (
+	"bytes"
+	"embed"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"text/template"
+
+	"github.com/ropewalk/ropewalk/plugins"
+)
+
+//go:embed files
+var files embed.FS
+
+// Options say what to write.
+type Options struct {
+	Kind   plugins.Kind
+	Name   string // of the plugin, its folder and its executable: a-z, 0-9 and -
+	Module string // the module's path; "" means example.com/<name>
+	SDK    SDK
+}
+
+var nameForm = regexp.MustCompile(`^[a-z0-9][a-z0-9-]*$`)
+
+// Write writes a plugin's module into dir, which must be empty or not there.
+func Write(dir string, o Options) error {
+	words, err := wordsOf(o)
+	if err != nil {
+		return err
+	}
+	if entries, err := os.ReadDir(dir); len(entries) > 0 {
+		return fmt.Errorf("%s is not empty", dir)
+	} else if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	for _, from := range []string{"files/" + string(o.Kind), "files"} {
+		if err := expand(from, dir, words); err != nil {
+			return err
+		}
+	}
+	return o.SDK.writeModule(dir, words.Module)
+}
+
+// words are what the templates speak of.
+type words struct{ Kind, Name, Module, What, Usage string }
+
+func wordsOf(o Options) (words, error) {
+	w := words{Kind: string(o.Kind), Name: o.Name, Module: o.Module}
+	switch o.Kind {
+	case plugins.KindAuth:
+		w.What, w.Usage = "auth adapter", "auth:\n  adapter: "+o.Name+"\n  issuer: https://issuer.example\n  key: ${env:TOKEN_KEY}"
+	case plugins.KindSessionStore:
+		w.What, w.Usage = "session store", "sessionStore: "+o.Name
+	case plugins.KindRegistry:
+		w.What, w.Usage = "bundle registry", "registries:\n  - name: mine\n    adapter: "+o.Name
+	default:
+		return w, fmt.Errorf("there is no kind of plugin %q; a plugin is of the kind auth, sessionstore or registry", o.Kind)
+	}
+	if !nameForm.MatchString(o.Name) {
+		return w, fmt.Errorf("%q is not a plugin's name: names are made of a-z, 0-9 and -", o.Name)
+	}
+	if w.Module == "" {
+		w.Module = "example.com/" + o.Name
+	}
+	return w, nil
+}
+
+// expand writes the templates of one folder of files/ and, but at its top, of those beneath.
+func expand(from, dir string, w words) error {
+	return fs.WalkDir(files, from, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if entry.IsDir() {
+			if from == "files" && path != from {
+				return fs.SkipDir // the kinds
+			}
+			return nil
+		}
+		parsed, err := template.ParseFS(files, path)
+		if err != nil {
+			return err
+		}
+		var text bytes.Buffer
+		if err := parsed.Execute(&text, w); err != nil {
+			return err
+		}
+		to := filepath.Join(dir, filepath.FromSlash(strings.TrimPrefix(target(path), from+"/")))
+		if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
+			return err
+		}
+		return os.WriteFile(to, text.Bytes(), 0o644)
+	})
+}
+
+// target is a template's path as it is written; a leading dot cannot be embedded.
+func target(path string) string {
+	path = strings.TrimSuffix(path, ".tmpl")
+	return strings.Replace(path, "files/gitignore", "files/.gitignore", 1)
+}
