@@ -86,3 +86,24 @@ func (l *listener) expect(t *testing.T, events ...string) {
 		}
 	}
 }
+
+// stream opens the GET stream of an MCP session. It stays open until hangUp or the test's end.
+func (s *server) stream(t *testing.T, session string) (status int, hangUp func()) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	t.Cleanup(cancel)
+	req, err := http.NewRequestWithContext(ctx, "GET", s.url+"/mcp", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, h := range []string{session, inWorkspace, takesBoth} {
+		name, value, _ := strings.Cut(h, ": ")
+		req.Header.Set(name, value)
+	}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { resp.Body.Close() })
+	return resp.StatusCode, cancel
+}

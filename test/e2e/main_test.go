@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	goflag "flag"
 	"fmt"
 	"os"
 	"os/exec"
@@ -41,6 +42,7 @@ func run(m *testing.M) int {
 			return 1
 		}
 	}
+	_ = goflag.Set("test.parallel", "4") // most of what these tests do is wait
 	code := m.Run()
 	if left := survivors(descendants(os.Getpid()), time.Second); len(left) > 0 && code == 0 {
 		fmt.Fprintf(os.Stderr, "the tests are over and these processes are left:\n%v\n", left)
