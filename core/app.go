@@ -18,16 +18,18 @@ const (
 )
 
 // transitions is the whole life of an app (spec part 3): what is not listed never happens.
-var transitions = map[State][]State{
-	StateStopped:  {StateStarting},
-	StateStarting: {StateRunning, StateCrashed, StateDead, StateStopped},
-	StateRunning:  {StateCrashed, StateStopped},
-	StateCrashed:  {StateStarting, StateRunning, StateDead, StateStopped},
-	StateDead:     {StateStarting, StateStopped},
+func transitions() map[State][]State {
+	return map[State][]State{
+		StateStopped:  {StateStarting},
+		StateStarting: {StateRunning, StateCrashed, StateDead, StateStopped},
+		StateRunning:  {StateCrashed, StateStopped},
+		StateCrashed:  {StateStarting, StateRunning, StateDead, StateStopped},
+		StateDead:     {StateStarting, StateStopped},
+	}
 }
 
 // Can reports whether an app may go from s to next.
-func (s State) Can(next State) bool { return slices.Contains(transitions[s], next) }
+func (s State) Can(next State) bool { return slices.Contains(transitions()[s], next) }
 
 // App is an installed bundle as the API shows it (spec part 2).
 type App struct {

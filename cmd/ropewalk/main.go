@@ -21,13 +21,17 @@ func main() {
 	if len(os.Args) > 1 && os.Args[1] == process.ShimArg { // before anything else: a shim starts fast
 		os.Exit(process.ShimMain(os.Args[2:]))
 	}
+	os.Exit(run())
+}
+
+func run() int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	if err := root().ExecuteContext(ctx); err != nil {
 		fmt.Fprintln(os.Stderr, "ropewalk:", err)
-		stop()
-		os.Exit(1)
+		return 1
 	}
+	return 0
 }
 
 func root() *cobra.Command {

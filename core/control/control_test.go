@@ -33,7 +33,7 @@ func TestAnOperatorsCommandReachesTheServerAndItsAnswerComesBack(t *testing.T) {
 	}
 	for name, home := range homes {
 		t.Run(name, func(t *testing.T) {
-			s, err := control.Listen(home, commands{})
+			s, err := control.Listen(t.Context(), home, commands{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -53,7 +53,7 @@ func TestAnOperatorsCommandReachesTheServerAndItsAnswerComesBack(t *testing.T) {
 
 func TestARefusedReloadSaysWhy(t *testing.T) {
 	home := t.TempDir()
-	s, err := control.Listen(home, commands{err: errors.New("auth.issuer: is missing")})
+	s, err := control.Listen(t.Context(), home, commands{err: errors.New("auth.issuer: is missing")})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -68,7 +68,7 @@ func TestWithoutAServerTheErrorSaysSo(t *testing.T) {
 	if _, err := control.Dial(home).Plugins(t.Context()); !errors.Is(err, control.ErrNotRunning) {
 		t.Errorf("before the first start: %v", err)
 	}
-	s, err := control.Listen(home, commands{})
+	s, err := control.Listen(t.Context(), home, commands{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -82,7 +82,7 @@ func TestWithoutAServerTheErrorSaysSo(t *testing.T) {
 
 func TestOnlyTheServersOwnUserMayOpenTheSocket(t *testing.T) {
 	home := t.TempDir()
-	s, err := control.Listen(home, commands{})
+	s, err := control.Listen(t.Context(), home, commands{})
 	if err != nil {
 		t.Fatal(err)
 	}

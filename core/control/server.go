@@ -69,7 +69,7 @@ func socketPath(home string) string {
 
 // Listen opens the socket of a home. Only one server may run on a home, so a socket that is left
 // over from a killed one is replaced.
-func Listen(home string, c Commands) (*Server, error) {
+func Listen(ctx context.Context, home string, c Commands) (*Server, error) {
 	path := socketPath(home)
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return nil, err
@@ -77,7 +77,8 @@ func Listen(home string, c Commands) (*Server, error) {
 	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}
-	l, err := net.Listen("unix", path)
+	var config net.ListenConfig
+	l, err := config.Listen(ctx, "unix", path)
 	if err != nil {
 		return nil, fmt.Errorf("control socket: %w", err)
 	}

@@ -65,7 +65,7 @@ func (s *store) UseLogger(log hclog.Logger) { s.log = log }
 func (s *store) Get(ctx context.Context, id string) (sessionstore.Record, error) {
 	switch {
 	case id == "slow":
-		time.Sleep(300 * time.Millisecond) // a backend that takes its time
+		<-time.After(300 * time.Millisecond) // a backend that takes its time
 		return sessionstore.Record{ID: id}, nil
 	case id == "log":
 		s.log.Warn("The store was asked to log.", "color", "blue")

@@ -32,7 +32,9 @@ const newestWire = 1
 
 // hostEnv are the variables of the server's environment that a plugin may see. It has no others
 // but those that plugins.passEnv names.
-var hostEnv = []string{"PATH", "TMPDIR", "TZ", "LANG", "LC_ALL", "SSL_CERT_FILE", "SSL_CERT_DIR"}
+func hostEnv() []string {
+	return []string{"PATH", "TMPDIR", "TZ", "LANG", "LC_ALL", "SSL_CERT_FILE", "SSL_CERT_DIR"}
+}
 
 // launch starts a plugin and asks who it is. It is all or nothing: after an error no process is
 // left.
@@ -137,7 +139,7 @@ func (i *instance) killNow() { _ = i.run.Kill(context.Background()) }
 
 func (h *Host) command(t target) process.Command {
 	c := process.Command{Path: t.path}
-	names := append(append([]string{}, hostEnv...), h.opts.PassEnv...)
+	names := append(hostEnv(), h.opts.PassEnv...)
 	for name, value := range h.opts.Env.Only(names...) {
 		c.Env = append(c.Env, name+"="+value)
 	}

@@ -201,7 +201,7 @@ func (s *slot[T]) away(why string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.lastErr != nil {
-		return fmt.Errorf("%w: %s plugin %q: %s: %v", plugins.ErrUnavailable, s.target.kind, s.target.name, why, s.lastErr)
+		return fmt.Errorf("%w: %s plugin %q: %s: %s", plugins.ErrUnavailable, s.target.kind, s.target.name, why, s.lastErr.Error())
 	}
 	return fmt.Errorf("%w: %s plugin %q: %s", plugins.ErrUnavailable, s.target.kind, s.target.name, why)
 }

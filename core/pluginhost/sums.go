@@ -11,7 +11,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 
 	"github.com/google/renameio/v2"
 )
@@ -24,11 +23,8 @@ var ErrChanged = errors.New("its file has changed since it was first used")
 
 // Sums are the sha256 of the plugins in a home. A plugin whose configuration gives no sha256 is
 // pinned to the one it had when it was first used: a changed file is not started until an operator
-// accepts it.
+// accepts it. It is not for concurrent use: plugins are loaded one after the other.
 type Sums struct{ Dir string }
-
-// sumsLock keeps two handles of one process from writing the file at once.
-var sumsLock sync.Mutex
 
 // Read returns the remembered sums by file name.
 func (s Sums) Read() (map[string]string, error) {
@@ -52,8 +48,6 @@ func (s Sums) Read() (map[string]string, error) {
 
 // Accept remembers what the named plugin's file hashes to now.
 func (s Sums) Accept(name string) (string, error) {
-	sumsLock.Lock()
-	defer sumsLock.Unlock()
 	sums, err := s.Read()
 	if err != nil {
 		return "", err
@@ -69,8 +63,6 @@ func (s Sums) Accept(name string) (string, error) {
 // pin returns the remembered sum of a plugin's file, remembering the present one at first use.
 // ErrChanged when the file has another one now.
 func (s Sums) pin(path string) (string, error) {
-	sumsLock.Lock()
-	defer sumsLock.Unlock()
 	sums, err := s.Read()
 	if err != nil {
 		return "", err

@@ -94,8 +94,6 @@ func (s Sums) Files() ([]string, error) {
 
 // Forget removes what is remembered of a plugin whose file is gone.
 func (s Sums) Forget(name string) error {
-	sumsLock.Lock()
-	defer sumsLock.Unlock()
 	sums, err := s.Read()
 	if err != nil {
 		return err

@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"errors"
 
 	"github.com/hashicorp/go-hclog"
 
@@ -19,7 +20,7 @@ func Check(ctx context.Context, c *config.Config, builtins pluginhost.Builtins, 
 	})
 	var all config.Problems
 	check := func(kind plugins.Kind, p config.Plugin) {
-		if problems, wrong := located(c, p, h.Check(ctx, kind, p)).(config.Problems); wrong {
+		if problems, wrong := errors.AsType[config.Problems](located(c, p, h.Check(ctx, kind, p))); wrong {
 			all = append(all, problems...)
 		}
 	}

@@ -122,8 +122,8 @@ func (s *Server) openApps(ctx context.Context) error {
 	return nil
 }
 
-func (s *Server) openControl(context.Context) error {
-	c, err := control.Listen(s.config.Home, s)
+func (s *Server) openControl(ctx context.Context) error {
+	c, err := control.Listen(ctx, s.config.Home, s)
 	if err != nil {
 		return err
 	}
