@@ -36,6 +36,11 @@ const (
 	CodeStartFailed         Code = "start_failed"
 	CodeStopFailed          Code = "stop_failed"
 	CodeUnavailable         Code = "unavailable"
+	CodeModelNotConfigured  Code = "model_not_configured"
+	CodeProviderAuth        Code = "provider_auth_error"
+	CodeProviderOverloaded  Code = "provider_overloaded"
+	CodeProviderError       Code = "provider_error"
+	CodeEngineError         Code = "engine_error"
 	CodeInternal            Code = "internal_error"
 )
 

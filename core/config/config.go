@@ -22,6 +22,8 @@ type Config struct {
 	Features       Features
 	Apps           map[string]App // apps to have installed, by server name
 	MCP            MCP
+	Models         Models
+	Skills         Skills
 	Log            Log
 	Plugins        Plugins
 

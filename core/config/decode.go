@@ -22,6 +22,8 @@ type document struct {
 	Features       Features              `json:"features"`
 	Apps           map[string]appSection `json:"apps"`
 	MCP            mcpSection            `json:"mcp"`
+	Models         modelsSection         `json:"models"`
+	Skills         skillsSection         `json:"skills"`
 	Log            Log                   `json:"log"`
 	PluginDefaults pluginsSection        `json:"plugins"`
 }
@@ -88,13 +90,15 @@ func unmarshal(raw []byte, into any) error {
 }
 
 // config builds the Config of a document. What needs more than copying is filled in by the check.
-func (d document) config(base string) *Config {
+func (d document) config(base string, env Environment) *Config {
 	c := &Config{
 		HTTP:         HTTP{Host: d.HTTP.Host, Port: d.HTTP.Port},
 		APIKey:       core.Secret(d.APIKey),
 		SessionStore: plugin("sessionstore", "sessionStore", d.SessionStore, base),
 		Features:     d.Features,
 		MCP:          MCP{MaxSessions: d.MCP.MaxSessions, SessionTTL: seconds(d.MCP.SessionTTLSeconds)},
+		Models:       d.Models.models(base, env),
+		Skills:       d.Skills.skills(base),
 		Log:          d.Log,
 		Plugins: Plugins{
 			StartTimeout: seconds(d.PluginDefaults.StartTimeoutSeconds),

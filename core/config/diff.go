@@ -3,7 +3,7 @@ package config
 import "reflect"
 
 // Diff names the sections in which two configurations differ, as the file names them: home, http,
-// apiKey, auth, sessionStore, registries, features, apps, mcp, log, plugins. A reload applies what it can
+// apiKey, auth, sessionStore, registries, features, apps, mcp, models, skills, log, plugins. A reload applies what it can
 // and says of the rest that it takes a new start. The environment and the places count as nothing.
 func Diff(before, after *Config) []string {
 	var names []string
@@ -21,6 +21,8 @@ func Diff(before, after *Config) []string {
 	differ("features", before.Features, after.Features)
 	differ("apps", before.Apps, after.Apps)
 	differ("mcp", before.MCP, after.MCP)
+	differ("models", before.Models, after.Models)
+	differ("skills", before.Skills, after.Skills)
 	differ("log", before.Log, after.Log)
 	differ("plugins", before.Plugins, after.Plugins)
 	return names

@@ -17,6 +17,8 @@ const (
 	EnvSessionTTL     = "MCP_SESSION_TTL_SECONDS"
 	EnvHome           = "ROPEWALK_HOME"
 	EnvWorkOSKey      = "WORKOS_API_KEY"
+	EnvAnthropicKey   = "ANTHROPIC_API_KEY"
+	EnvOpenAIKey      = "OPENAI_API_KEY"
 )
 
 // Environment is a set of environment variables. Printing it shows how many there are, never

@@ -62,7 +62,7 @@ func (s *schema) build(o Options, home, file string, content []byte) (*Config, e
 	if file != "" {
 		base = filepath.Dir(file)
 	}
-	c := d.config(base)
+	c := d.config(base, o.Environment)
 	c.Home, c.File, c.Environment, c.places = home, file, o.Environment, merged.places
 	k := check{cfg: c, doc: d, schema: s, expanded: merged.expanded, problems: merged.problems}
 	if problems := k.run(); len(problems) > 0 {

@@ -53,6 +53,9 @@ func TestWithNoConfigurationAtAllTheDefaultsAreThoseOfTheSpec(t *testing.T) {
 			"mcpServer": true, "bundleManagement": true, "bundleDiscovery": true, "toolDiscovery": true, "skillManagement": true,
 			"delegation": true, "userManagement": true, "workspaceManagement": true, "fileContext": true,
 		},
+		Models: Models{MaxOutputTokens: 8192, Providers: map[string]ModelProvider{
+			"anthropic": {Type: ProviderAnthropic}, "openai": {Type: ProviderOpenAI},
+		}},
 		Apps:        map[string]App{},
 		MCP:         MCP{MaxSessions: 100, SessionTTL: 8 * time.Hour},
 		Log:         Log{Level: "info", Format: "text"},

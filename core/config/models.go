@@ -1,0 +1,130 @@
+package config
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/ropewalk/ropewalk/core"
+)
+
+// The wires that model providers speak.
+const (
+	ProviderAnthropic = "anthropic"
+	ProviderOpenAI    = "openai" // and everything compatible with it
+)
+
+// Models says which models the chat asks, and where they are.
+type Models struct {
+	Default         string                   // provider:model; "" when none is set, and chatting is off
+	Fast            string                   // provider:model for titles; "" means Default
+	Providers       map[string]ModelProvider // anthropic and openai are always among them
+	MaxOutputTokens int                      // of one answer of a model
+	TokenBudget     int                      // of one run, all its calls together; 0 means no limit
+	Prices          string                   // a file whose prices go over the built-in ones, absolute; "" when there is none
+}
+
+// ModelProvider is one provider of models.
+type ModelProvider struct {
+	Type    string // ProviderAnthropic or ProviderOpenAI
+	BaseURL string // without a trailing slash; "" means the vendor's own
+	APIKey  core.Secret
+}
+
+// Skills says where skills are found beside <home>/skills.
+type Skills struct {
+	Directories []string // absolute
+}
+
+// ProviderKeys names the environment variables that hold the keys of the vendors' own providers.
+func ProviderKeys() map[string]string {
+	return map[string]string{ProviderAnthropic: EnvAnthropicKey, ProviderOpenAI: EnvOpenAIKey}
+}
+
+type modelsSection struct {
+	Default         string                     `json:"default"`
+	Fast            string                     `json:"fast"`
+	MaxOutputTokens int                        `json:"maxOutputTokens"`
+	TokenBudget     int                        `json:"tokenBudget"`
+	Prices          string                     `json:"prices"`
+	Providers       map[string]providerSection `json:"providers"`
+}
+
+type providerSection struct {
+	Type    string `json:"type"`
+	BaseURL string `json:"baseUrl"`
+	APIKey  string `json:"apiKey"`
+}
+
+type skillsSection struct {
+	Directories []string `json:"directories"`
+}
+
+// models builds the section. The vendors' own providers are there without being named; their keys
+// come from the environment unless the file has one.
+func (s modelsSection) models(base string, env Environment) Models {
+	m := Models{
+		Default: s.Default, Fast: s.Fast, MaxOutputTokens: s.MaxOutputTokens, TokenBudget: s.TokenBudget,
+		Providers: map[string]ModelProvider{},
+	}
+	if s.Prices != "" {
+		m.Prices = absolute(base, s.Prices)
+	}
+	for name := range ProviderKeys() {
+		m.Providers[name] = ModelProvider{Type: name}
+	}
+	for name, p := range s.Providers {
+		if p.Type == "" {
+			p.Type = name // anthropic or openai, else the check refuses it
+		}
+		m.Providers[name] = ModelProvider{Type: p.Type, BaseURL: strings.TrimRight(p.BaseURL, "/"), APIKey: core.Secret(p.APIKey)}
+	}
+	for name, variable := range ProviderKeys() {
+		if p := m.Providers[name]; p.APIKey == "" {
+			p.APIKey = core.Secret(env[variable])
+			m.Providers[name] = p
+		}
+	}
+	return m
+}
+
+func (s skillsSection) skills(base string) Skills {
+	var out Skills
+	for _, dir := range s.Directories {
+		out.Directories = append(out.Directories, absolute(base, dir))
+	}
+	return out
+}
+
+func (k *check) checkModels() {
+	m := k.cfg.Models
+	for _, name := range slices.Sorted(maps.Keys(m.Providers)) {
+		p, at := m.Providers[name], "models.providers."+name
+		if p.Type != ProviderAnthropic && p.Type != ProviderOpenAI {
+			k.add(at, "type is missing: say which wire it speaks, %s or %s", ProviderAnthropic, ProviderOpenAI)
+		}
+		if p.BaseURL == "" {
+			if name != p.Type {
+				k.add(at, "baseUrl is missing: only the providers %s and %s have an address of their own", ProviderAnthropic, ProviderOpenAI)
+			}
+			continue
+		}
+		if _, err := webAddress(p.BaseURL); err != nil {
+			k.add(at+".baseUrl", "want an address such as http://127.0.0.1:11434/v1: %v", err)
+		}
+	}
+	for key, model := range map[string]string{"default": m.Default, "fast": m.Fast} {
+		name, of, ok := strings.Cut(model, ":")
+		switch {
+		case model == "":
+		case !ok || name == "" || of == "":
+			k.add("models."+key, "want provider:model, such as anthropic:claude-sonnet-4-5")
+		case m.Providers[name].Type == "":
+			k.add("models."+key, "there is no provider %s%s", k.shown("models."+key, name), nearest(name, slices.Collect(maps.Keys(m.Providers))))
+		case m.Providers[name].APIKey == "" && m.Providers[name].BaseURL == "":
+			k.warn("models.%s names the provider %s, which has no key: set %s", key, name,
+				fmt.Sprintf("models.providers.%s.apiKey or the environment variable %s", name, ProviderKeys()[name]))
+		}
+	}
+}

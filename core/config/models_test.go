@@ -1,0 +1,52 @@
+package config
+
+import (
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+func TestModelsAreReadWithTheirProviders(t *testing.T) {
+	c := mustLoad(t, `models:
+  default: local:qwen3
+  fast: anthropic:claude-haiku-4-5
+  prices: prices.json
+  providers:
+    local: {type: openai, baseUrl: "http://127.0.0.1:11434/v1/"}
+    anthropic: {apiKey: "of the file"}
+skills: {directories: [more, /abs]}
+`, Environment{"ANTHROPIC_API_KEY": "of the environment", "OPENAI_API_KEY": "sk-env"})
+	base := filepath.Dir(c.File)
+	equal(t, "models.default", c.Models.Default, "local:qwen3")
+	equal(t, "models.fast", c.Models.Fast, "anthropic:claude-haiku-4-5")
+	equal(t, "models.prices", c.Models.Prices, filepath.Join(base, "prices.json"))
+	equal(t, "local", c.Models.Providers["local"], ModelProvider{Type: ProviderOpenAI, BaseURL: "http://127.0.0.1:11434/v1"})
+	equal(t, "the key of the file goes before that of the environment", c.Models.Providers["anthropic"], ModelProvider{Type: ProviderAnthropic, APIKey: "of the file"})
+	equal(t, "openai, which nobody named", c.Models.Providers["openai"], ModelProvider{Type: ProviderOpenAI, APIKey: "sk-env"})
+	equal(t, "skills.directories", c.Skills.Directories, []string{filepath.Join(base, "more"), "/abs"})
+}
+
+func TestWhatIsWrongWithModelsIsSaid(t *testing.T) {
+	for text, want := range map[string]string{
+		"models: {default: gpt-5}":                                       "models.default: want provider:model",
+		"models: {default: 'opneai:gpt-5'}":                              "models.default: there is no provider \"opneai\"; did you mean openai?",
+		"models: {providers: {mine: {baseUrl: 'http://x'}}}":             "models.providers.mine: type is missing",
+		"models: {providers: {mine: {type: openai}}}":                    "models.providers.mine: baseUrl is missing",
+		"models: {providers: {mine: {type: openai, baseUrl: 'x:1/v1'}}}": "models.providers.mine.baseUrl: want an address",
+		"models: {providers: {mine: {type: google}}}":                    "models.providers.mine.type: ",
+	} {
+		if _, err := load(t, text, nil); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s gives %v, want %s", text, err, want)
+		}
+	}
+}
+
+func TestAModelWithoutAKeyIsWarnedOf(t *testing.T) {
+	warned := func(env Environment) bool {
+		c := mustLoad(t, "models: {default: 'anthropic:claude-opus-5'}", env)
+		return strings.Contains(strings.Join(c.Warnings, " "), "ANTHROPIC_API_KEY")
+	}
+	if !warned(nil) || warned(Environment{"ANTHROPIC_API_KEY": "k"}) {
+		t.Error("the warning must be there without a key, and only then")
+	}
+}
