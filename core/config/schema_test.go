@@ -201,3 +201,12 @@ func TestAnAdaptersSettingsAreHeldAgainstItsSchemaOnlyWhereItIsMeant(t *testing.
 		})
 	}
 }
+
+func TestAMisspeltAdapterIsNamedThoughAdaptersHaveKeysOfTheirOwn(t *testing.T) {
+	_, err := load(t, "auth:\n  adaptor: oidc\n  issuer: https://id.example.com\n", nil, builtins)
+	for _, want := range []string{"ropewalk.yaml:1: auth.adapter: is required", "ropewalk.yaml:2: auth.adaptor: unknown key; did you mean adapter?"} {
+		if got := said(t, err); !strings.Contains(got, want) {
+			t.Errorf("%q is not in\n%s", want, got)
+		}
+	}
+}

@@ -50,7 +50,7 @@ func (v *validation) tell(e *jsonschema.ValidationError) {
 		}
 	case *kind.Required:
 		for _, name := range k.Missing {
-			v.miss(e.InstanceLocation, name, "is required")
+			v.require(e.InstanceLocation, name, known(part))
 		}
 	case *kind.DependentRequired:
 		for _, name := range k.Missing {
@@ -130,6 +130,18 @@ func (v *validation) notOneOf(location []string, k *kind.Enum) string {
 	return fmt.Sprintf("%q is none of %s%s", got, strings.Join(options, ", "), nearestOnly(got, options))
 }
 
+// require reports a key that is missing, and a key that was probably meant to be it: the schema
+// does not refuse that one where an adapter may have keys of its own.
+func (v *validation) require(location []string, name string, names []string) {
+	mapping, _ := lookup(v.value, location).(map[string]any)
+	for _, key := range slices.Sorted(maps.Keys(mapping)) {
+		if !slices.Contains(names, key) && nearestOnly(key, []string{name}) != "" {
+			v.report(join(v.path(location), key), v.path(location), "unknown key"+nearestOnly(key, []string{name}))
+		}
+	}
+	v.miss(location, name, "is required")
+}
+
 // refuse reports a value and takes it out.
 func (v *validation) refuse(location []string, format string, args ...any) {
 	v.report(v.path(location), v.path(location), fmt.Sprintf(format, args...))
@@ -198,6 +210,26 @@ func nearestOnly(name string, names []string) string {
 		return ""
 	}
 	return "; did you mean " + best + "?"
+}
+
+// lookup is the value at a location, nil when there is none.
+func lookup(root any, location []string) any {
+	here := root
+	for _, step := range location {
+		switch node := here.(type) {
+		case map[string]any:
+			here = node[step]
+		case []any:
+			i, err := strconv.Atoi(step)
+			if err != nil || i < 0 || i >= len(node) {
+				return nil
+			}
+			here = node[i]
+		default:
+			return nil
+		}
+	}
+	return here
 }
 
 // prune takes the value at a location out of its mapping; in a list, nothing takes its place.
