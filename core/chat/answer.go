@@ -1,0 +1,105 @@
+package chat
+
+import (
+	"encoding/json"
+	"sync"
+	"time"
+
+	"github.com/ropewalk/ropewalk/core"
+)
+
+// StopReason says why a run ended.
+type StopReason string
+
+// The reasons of contract part 4.
+const (
+	Complete      StopReason = "complete"
+	MaxIterations StopReason = "max_iterations"
+	TokenBudget   StopReason = "token_budget"
+	Cancelled     StopReason = "cancelled"
+)
+
+// Answer is the whole of a run (contract part 4).
+type Answer struct {
+	Response       string     `json:"response"`
+	ConversationID string     `json:"conversationId"`
+	WorkspaceID    string     `json:"workspaceId"`
+	SkillName      *string    `json:"skillName"`
+	ToolCalls      []ToolCall `json:"toolCalls"`
+	InputTokens    int64      `json:"inputTokens"`
+	OutputTokens   int64      `json:"outputTokens"`
+	StopReason     StopReason `json:"stopReason"`
+	Usage          Usage      `json:"usage"`
+}
+
+// ToolCall is one call of a tool. Output is what the model got of its result.
+type ToolCall struct {
+	ID          string          `json:"id"`
+	Name        string          `json:"name"`
+	Input       json.RawMessage `json:"input"`
+	Output      string          `json:"output"`
+	OK          bool            `json:"ok"`
+	Ms          int64           `json:"ms"`
+	ResourceURI string          `json:"resourceUri,omitempty"`
+}
+
+// Usage is what a run used. InputTokens does not count what a cache spared or took. CostUSD is nil
+// when the price of a call is not known.
+type Usage struct {
+	InputTokens      int64    `json:"inputTokens"`
+	OutputTokens     int64    `json:"outputTokens"`
+	CacheReadTokens  int64    `json:"cacheReadTokens"`
+	CacheWriteTokens int64    `json:"cacheWriteTokens"`
+	CostUSD          *float64 `json:"costUsd"`
+	Model            string   `json:"model"`
+	LLMMs            int64    `json:"llmMs"`
+	Iterations       int      `json:"iterations"`
+}
+
+// tally adds up what the calls of a run used, those of its delegated tasks among them.
+type tally struct {
+	mu       sync.Mutex
+	sum      Usage
+	llm      time.Duration
+	unpriced bool
+}
+
+func (t *tally) add(u core.Usage) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.sum.InputTokens += u.InputTokens
+	t.sum.OutputTokens += u.OutputTokens
+	t.sum.CacheReadTokens += u.CacheReadTokens
+	t.sum.CacheWriteTokens += u.CacheWriteTokens
+	t.llm += u.LLM
+	switch {
+	case u.CostUSD == nil:
+		t.unpriced = true
+	case t.sum.CostUSD == nil:
+		cost := *u.CostUSD
+		t.sum.CostUSD = &cost
+	default:
+		*t.sum.CostUSD += *u.CostUSD
+	}
+}
+
+// total is the sum so far, of a run that asked model and took that many iterations.
+func (t *tally) total(model string, iterations int) Usage {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	sum := t.sum
+	sum.Model, sum.Iterations, sum.LLMMs = model, iterations, t.llm.Milliseconds()
+	if t.unpriced {
+		sum.CostUSD = nil
+	} else if sum.CostUSD != nil {
+		cost := *sum.CostUSD
+		sum.CostUSD = &cost
+	}
+	return sum
+}
+
+func (t *tally) tokens() int64 {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.sum.InputTokens + t.sum.OutputTokens + t.sum.CacheReadTokens + t.sum.CacheWriteTokens
+}

@@ -1,0 +1,92 @@
+package chat
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+	"time"
+
+	"github.com/ropewalk/ropewalk/core"
+	"github.com/ropewalk/ropewalk/core/chat/skill"
+)
+
+const (
+	titleLimit    = 200 // characters of a title that a person gives
+	recent        = 5   // conversations that a client shows first
+	interruptTime = 5 * time.Second
+)
+
+// Conversations lists a person's own conversations.
+func (e *Engine) Conversations(ctx context.Context, c core.Caller, q core.ConversationQuery) (core.ConversationPage, error) {
+	return e.store.Conversations(ctx, c.Workspace.ID, c.User.ID, q)
+}
+
+// Recent is the conversations that a client shows first.
+func (e *Engine) Recent(ctx context.Context, c core.Caller) ([]core.Conversation, error) {
+	page, err := e.Conversations(ctx, c, core.ConversationQuery{Limit: recent})
+	return page.Conversations, err
+}
+
+// History is the messages of a conversation; core.CodeNotFound unless it is there and the caller's.
+func (e *Engine) History(ctx context.Context, c core.Caller, id string) ([]core.Message, error) {
+	return e.store.Messages(ctx, c.Conversation(id))
+}
+
+// Edit changes title and metadata of a conversation; core.CodeBadRequest when there is nothing to
+// change or it is no fit value.
+func (e *Engine) Edit(ctx context.Context, c core.Caller, id string, title *string, metadata json.RawMessage) (core.Conversation, error) {
+	if len(metadata) == 0 || string(metadata) == "null" {
+		metadata = nil
+	}
+	if title == nil && metadata == nil {
+		return core.Conversation{}, core.Errorf(core.CodeBadRequest, "give title, metadata, or both")
+	}
+	if !isObject(metadata) {
+		return core.Conversation{}, core.Errorf(core.CodeBadRequest, "metadata must be an object")
+	}
+	if title != nil {
+		trimmed := strings.TrimSpace(*title)
+		if trimmed == "" || len([]rune(trimmed)) > titleLimit {
+			return core.Conversation{}, core.Errorf(core.CodeBadRequest, "title must have 1 to %d characters", titleLimit)
+		}
+		title = &trimmed
+	}
+	return e.store.UpdateConversation(ctx, c.Conversation(id), core.ConversationPatch{Title: title, Metadata: metadata})
+}
+
+// Fork copies the first atMessage messages of a conversation, all of them without it, into a new one.
+func (e *Engine) Fork(ctx context.Context, c core.Caller, id string, atMessage *int) (core.Conversation, error) {
+	if atMessage == nil {
+		return e.store.ForkConversation(ctx, c.Conversation(id), -1)
+	}
+	if *atMessage < 0 {
+		return core.Conversation{}, core.Errorf(core.CodeBadRequest, "atMessage must be 0 or more: it is how many messages are copied")
+	}
+	return e.store.ForkConversation(ctx, c.Conversation(id), *atMessage)
+}
+
+// Delete forgets a conversation. A run that goes on in it is ended first.
+func (e *Engine) Delete(ctx context.Context, c core.Caller, id string) error {
+	ref := c.Conversation(id)
+	if _, err := e.store.Conversation(ctx, ref); err != nil {
+		return err
+	}
+	wait, cancel := context.WithTimeout(ctx, interruptTime)
+	defer cancel()
+	if err := e.interrupt(wait, ref.ID); err != nil {
+		return core.Wrap(core.CodeRunInProgress, err, "the run in this conversation does not end; try again")
+	}
+	return e.store.DeleteConversation(ctx, ref)
+}
+
+// Usage reports what a workspace's models used: to its admins all of it, to others their own.
+func (e *Engine) Usage(ctx context.Context, c core.Caller, q core.UsageQuery) (core.UsageReport, error) {
+	q.Workspace, q.User = c.Workspace.ID, c.User.ID
+	if c.Workspace.Role.Admin() {
+		q.User = ""
+	}
+	return e.store.Usage(ctx, q)
+}
+
+// Skills lists the skills of the caller's workspace.
+func (e *Engine) Skills(c core.Caller) []skill.Skill { return e.skills.Skills(c.Workspace.ID) }

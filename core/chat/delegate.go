@@ -1,0 +1,148 @@
+package chat
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+	"time"
+
+	"github.com/ropewalk/ropewalk/core"
+	"github.com/ropewalk/ropewalk/core/chat/model"
+	"github.com/ropewalk/ropewalk/core/config"
+	"github.com/ropewalk/ropewalk/core/tools"
+)
+
+const (
+	delegateTool       = "system__delegate"
+	delegateIterations = 10
+	delegateMost       = 25
+	delegateTimeout    = 10 * time.Minute
+
+	delegatePrompt = "You work on one task that another assistant gave you. Nobody answers questions: do what can be done, and say what could not. " +
+		"Your last message is all that the other assistant gets: put everything it needs into it."
+)
+
+// task is the call of a tool that something runs inside of.
+type task struct {
+	loop     *loop
+	progress func(message string, step float64)
+}
+
+type taskKey struct{}
+
+func withTask(ctx context.Context, t *task) context.Context {
+	return context.WithValue(ctx, taskKey{}, t)
+}
+
+func taskOf(ctx context.Context) *task {
+	t, _ := ctx.Value(taskKey{}).(*task)
+	return t
+}
+
+// Delegate is system__delegate, there while the flag delegation is on: a run of its own, without
+// the conversation, that may use the tools the asking run may use, but not delegate further.
+func (e *Engine) Delegate() tools.System {
+	return tools.System{
+		Name: "delegate", Title: "Delegate a task", Flags: []string{config.FlagDelegation},
+		Description: "Gives one self-contained task to another assistant with the same tools, and returns its last message. " +
+			"Use it for work that needs many calls of tools whose results you do not need to see.",
+		Schema: json.RawMessage(`{
+  "type": "object",
+  "properties": {
+    "task": {"type": "string", "minLength": 1, "description": "what to do, with everything the other assistant must know"},
+    "allowedTools": {"type": "array", "items": {"type": "string"}, "description": "patterns of the tools it may use, such as files__*; none: all"},
+    "maxIterations": {"type": "integer", "minimum": 1, "maximum": 25, "default": 10}
+  },
+  "required": ["task"],
+  "additionalProperties": false
+}`),
+		Run: e.delegate,
+	}
+}
+
+type delegation struct {
+	Task          string   `json:"task"`
+	AllowedTools  []string `json:"allowedTools"`
+	MaxIterations int      `json:"maxIterations"`
+}
+
+func (e *Engine) delegate(ctx context.Context, c core.Caller, arguments json.RawMessage) (any, error) {
+	in := delegation{MaxIterations: delegateIterations}
+	if err := json.Unmarshal(arguments, &in); err != nil {
+		return nil, core.Errorf(core.CodeBadRequest, "arguments: %w", err)
+	}
+	if err := checkGlobs("allowedTools", in.AllowedTools); err != nil {
+		return nil, err
+	}
+	outer := taskOf(ctx)
+	if outer != nil && outer.loop.depth > 0 {
+		return nil, core.Errorf(core.CodeBadRequest, "a delegated task cannot delegate further; do it yourself")
+	}
+	ctx, cancel := context.WithTimeout(ctx, delegateTimeout)
+	defer cancel()
+	inner, err := e.inner(ctx, c, in, outer)
+	if err != nil {
+		return nil, err
+	}
+	reason, err := inner.run(ctx, inner.report(outer))
+	if err != nil {
+		return nil, e.failure(inner.llm, err)
+	}
+	last := ""
+	if n := len(inner.texts); n > 0 {
+		last = inner.texts[n-1]
+	}
+	return map[string]any{"answer": last, "stopReason": reason, "iterations": inner.iterations, "toolCalls": len(inner.calls)}, nil
+}
+
+// inner makes the loop of a delegated task. It asks the model of the run that delegates, may not do
+// more than that one, and what it uses counts for it.
+func (e *Engine) inner(ctx context.Context, c core.Caller, in delegation, outer *task) (*loop, error) {
+	l := &loop{
+		e: e, caller: c, runID: newID("run_"), depth: 1, most: min(in.MaxIterations, delegateMost), totals: &tally{},
+		system:   append(prompt(c, e.skills.Skills(c.Workspace.ID), nil, nil, time.Now()), delegatePrompt),
+		messages: []model.Message{model.Said(model.User, in.Task)},
+	}
+	allow, server, conversation := allowance(in.AllowedTools, nil, ""), "", ""
+	if outer == nil {
+		var err error
+		if l.llm, err = e.choose(ctx, ""); err != nil {
+			return nil, err
+		}
+	} else {
+		l.llm, l.totals, conversation = outer.loop.llm, outer.loop.totals, outer.loop.conversation
+		allow, server = append(allow, outer.loop.offer.allowed...), outer.loop.offer.server
+	}
+	l.offer = newOffer(withoutDelegate{e.tools}, c, allow, server, nil, nil)
+	l.keep = func(ctx context.Context, t turn) error {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), keepTimeout)
+		defer cancel()
+		t.used.Conversation = conversation
+		return e.store.PutUsage(ctx, t.used)
+	}
+	return l, nil
+}
+
+// report tells the asking run's client what a delegated task is doing.
+func (l *loop) report(outer *task) Emit {
+	return func(ev Event) {
+		start, ok := ev.Data.(toolStart)
+		if ok && outer != nil {
+			outer.progress("calls "+start.Name, float64(l.iterations))
+		}
+	}
+}
+
+// withoutDelegate is the tools that a delegated task may use.
+type withoutDelegate struct{ Tools }
+
+func (w withoutDelegate) List(c core.Caller) []tools.Listed {
+	all := w.Tools.List(c)
+	kept := make([]tools.Listed, 0, len(all))
+	for _, t := range all {
+		if !strings.EqualFold(t.Name, delegateTool) {
+			kept = append(kept, t)
+		}
+	}
+	return kept
+}

@@ -1,0 +1,137 @@
+package chat
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"sync"
+	"time"
+
+	"github.com/ropewalk/ropewalk/core"
+	"github.com/ropewalk/ropewalk/core/chat/model"
+	"github.com/ropewalk/ropewalk/core/link"
+	"github.com/ropewalk/ropewalk/core/tools"
+)
+
+// wholeResult is how large a result may be to go to the client whole, bytes. One with a view goes
+// whole always: the view needs it.
+const wholeResult = 64 << 10
+
+// dispatched is the calls of one turn after they came back, in the order they were asked for.
+type dispatched struct {
+	calls   []ToolCall
+	results []model.Block
+	finish  func() // tells of the call that came back last
+}
+
+// dispatch makes the calls of one turn, all at a time. Of the one that comes back last it tells
+// when finish is called, after the turn is kept.
+func (l *loop) dispatch(ctx context.Context, asked []*model.Block, emit Emit) dispatched {
+	d := dispatched{calls: make([]ToolCall, len(asked)), results: make([]model.Block, len(asked)), finish: func() {}}
+	var wg sync.WaitGroup
+	var mu sync.Mutex
+	left := len(asked)
+	for i, b := range asked {
+		bad, isBad := takeBadInput(b)
+		name, tool := l.offer.resolve(b.Name)
+		b.Name = name
+		call := ToolCall{ID: b.ID, Name: name, Input: b.Input, ResourceURI: tool.ViewURI}
+		emit(Event{EventToolStart, toolStart{RunID: l.runID, ID: call.ID, Name: name, Input: call.Input, ResourceURI: call.ResourceURI}})
+		wg.Go(func() {
+			start := time.Now()
+			var raw json.RawMessage
+			if isBad {
+				call.Output = fmt.Sprintf("The input is not valid JSON, so the tool was not called: %.2000s", string(bad))
+			} else {
+				raw, call.Output, call.OK = l.call(ctx, call, emit)
+			}
+			call.Ms = time.Since(start).Milliseconds()
+			d.calls[i] = call
+			d.results[i] = model.Block{Kind: model.ToolResult, ID: call.ID, Text: call.Output, Error: !call.OK}
+			if len(raw) > wholeResult && call.ResourceURI == "" {
+				raw = nil
+			}
+			tell := func() {
+				emit(Event{EventToolDone, toolDone{
+					RunID: l.runID, ID: call.ID, Name: call.Name, OK: call.OK, Ms: call.Ms, Output: call.Output, ResourceURI: call.ResourceURI, Result: raw,
+				}})
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			if left--; left == 0 {
+				d.finish = tell
+				return
+			}
+			tell()
+		})
+	}
+	wg.Wait()
+	return d
+}
+
+// call calls one tool and returns its result, what the model gets of it, and whether it succeeded.
+func (l *loop) call(ctx context.Context, c ToolCall, emit Emit) (raw json.RawMessage, output string, ok bool) {
+	defer func() {
+		if p := recover(); p != nil {
+			l.e.log.Error("A tool's call panicked.", "tool", c.Name, "panic", p, "stack", string(debug.Stack()))
+			raw, output, ok = nil, "The tool failed inside the server.", false
+		}
+	}()
+	if !l.offer.permits(c.Name) {
+		return nil, fmt.Sprintf("There is no tool %q to be used here.", c.Name), false
+	}
+	token, _ := json.Marshal(map[string]string{"progressToken": c.ID}) // strings always marshal
+	ctx = withTask(ctx, &task{loop: l, progress: func(message string, step float64) {
+		emit(Event{EventToolProgress, toolProgress{RunID: l.runID, ID: c.ID, Progress: step, Message: message}})
+	}})
+	raw, err := l.e.tools.Call(ctx, l.caller, tools.Call{
+		Name: c.Name, Arguments: c.Input, Meta: token, Agent: true, CheckInput: true,
+		Notify: func(n link.Notification) { l.progress(c.ID, n, emit) },
+	})
+	if err != nil {
+		return nil, l.refusal(ctx, c.Name, err), false
+	}
+	output, ok = readable(raw)
+	l.offer.noticed(c.Name, raw)
+	return raw, output, ok
+}
+
+// progress passes a tool's own progress on.
+func (l *loop) progress(id string, n link.Notification, emit Emit) {
+	if n.Method != "notifications/progress" {
+		return
+	}
+	p := toolProgress{RunID: l.runID, ID: id}
+	var params struct {
+		Progress float64  `json:"progress"`
+		Total    *float64 `json:"total"`
+		Message  string   `json:"message"`
+	}
+	if json.Unmarshal(n.Params, &params) != nil {
+		return
+	}
+	p.Progress, p.Total, p.Message = params.Progress, params.Total, params.Message
+	emit(Event{EventToolProgress, p})
+}
+
+// refusal tells the model why a call did not succeed, in words it can act on.
+func (l *loop) refusal(ctx context.Context, name string, err error) string {
+	if ctx.Err() != nil {
+		return "The call was cancelled."
+	}
+	if refused, ok := errors.AsType[*link.RPCError](err); ok {
+		return cut(refused.Message)
+	}
+	known, ok := errors.AsType[*core.Error](err)
+	if !ok || known.Code == core.CodeInternal {
+		l.e.log.Warn("A tool's call failed.", "tool", name, "error", err)
+		return "The tool failed: it could not be reached, or it died during the call."
+	}
+	text := known.Message
+	if details, err := json.Marshal(known.Details); err == nil && known.Details != nil {
+		text += ": " + string(details)
+	}
+	return cut(text)
+}

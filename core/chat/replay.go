@@ -1,0 +1,66 @@
+package chat
+
+import (
+	"encoding/json"
+
+	"github.com/ropewalk/ropewalk/core"
+	"github.com/ropewalk/ropewalk/core/chat/model"
+)
+
+// replay is a conversation as the next call of a model needs it. The same role never speaks twice
+// in a row, and every call of a tool has an answer: a server that was killed may have kept neither.
+func replay(before []core.Message) []model.Message {
+	var all []model.Message
+	for _, m := range before {
+		var turns []model.Message
+		if len(m.Blocks) == 0 || json.Unmarshal(m.Blocks, &turns) != nil {
+			if m.Content == "" {
+				continue
+			}
+			turns = []model.Message{model.Said(model.Role(m.Role), m.Content)}
+		}
+		for _, t := range turns {
+			all = join(all, t)
+		}
+	}
+	return answered(all)
+}
+
+func join(all []model.Message, next model.Message) []model.Message {
+	if len(next.Blocks) == 0 {
+		return all
+	}
+	if n := len(all); n > 0 && all[n-1].Role == next.Role {
+		all[n-1].Blocks = append(all[n-1].Blocks[:len(all[n-1].Blocks):len(all[n-1].Blocks)], next.Blocks...)
+		return all
+	}
+	return append(all, next)
+}
+
+// answered puts an answer where a call of a tool has none.
+func answered(all []model.Message) []model.Message {
+	var out []model.Message
+	for i, m := range all {
+		out = join(out, m)
+		if m.Role != model.Assistant {
+			continue
+		}
+		var results []model.Block
+		for _, b := range m.Blocks {
+			if b.Kind == model.ToolUse && (i+1 == len(all) || !answers(all[i+1], b.ID)) {
+				results = append(results, model.Block{Kind: model.ToolResult, ID: b.ID, Text: "The run ended before the tool answered.", Error: true})
+			}
+		}
+		out = join(out, model.Message{Role: model.User, Blocks: results})
+	}
+	return out
+}
+
+func answers(m model.Message, id string) bool {
+	for _, b := range m.Blocks {
+		if b.Kind == model.ToolResult && b.ID == id {
+			return true
+		}
+	}
+	return false
+}

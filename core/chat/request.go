@@ -1,0 +1,77 @@
+package chat
+
+import (
+	"encoding/json"
+	"path"
+	"strings"
+
+	"github.com/ropewalk/ropewalk/core"
+)
+
+const (
+	iterationsDefault = 25
+	iterationsMost    = 50
+)
+
+// Request is what a person says (contract part 4).
+type Request struct {
+	Message        string          `json:"message"`
+	ConversationID string          `json:"conversationId"`
+	Model          string          `json:"model"`
+	AppContext     *AppContext     `json:"appContext"`
+	Metadata       json.RawMessage `json:"metadata"` // of a conversation that this request makes
+	AllowedTools   []string        `json:"allowedTools"`
+	MaxIterations  *int            `json:"maxIterations"` // above 50 means 50
+}
+
+// AppContext is the app that the person looks at.
+type AppContext struct {
+	AppName    string `json:"appName"`
+	ServerName string `json:"serverName"`
+}
+
+func (r Request) check() error {
+	if strings.TrimSpace(r.Message) == "" {
+		return core.Errorf(core.CodeBadRequest, "message is missing; say something")
+	}
+	if r.MaxIterations != nil && *r.MaxIterations < 1 {
+		return core.Errorf(core.CodeBadRequest, "maxIterations must be at least 1")
+	}
+	if !isObject(r.Metadata) {
+		return core.Errorf(core.CodeBadRequest, "metadata must be an object")
+	}
+	return checkGlobs("allowedTools", r.AllowedTools)
+}
+
+// isObject reports whether raw is absent, null or a JSON object.
+func isObject(raw json.RawMessage) bool {
+	var object map[string]json.RawMessage
+	return len(raw) == 0 || json.Unmarshal(raw, &object) == nil
+}
+
+func checkGlobs(field string, globs []string) error {
+	for _, g := range globs {
+		if _, err := path.Match(g, ""); err != nil {
+			return core.Errorf(core.CodeBadRequest, "%s: %q is not a pattern; use * and ?, as in files__*", field, g)
+		}
+	}
+	return nil
+}
+
+func (r Request) iterations() int {
+	if r.MaxIterations == nil {
+		return iterationsDefault
+	}
+	return min(*r.MaxIterations, iterationsMost)
+}
+
+// server is the short name of the app that the person looks at, "" when it is none.
+func (r Request) server() string {
+	if r.AppContext == nil {
+		return ""
+	}
+	if r.AppContext.ServerName != "" {
+		return r.AppContext.ServerName
+	}
+	return r.AppContext.AppName
+}

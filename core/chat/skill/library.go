@@ -1,0 +1,139 @@
+package skill
+
+import (
+	"cmp"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+
+	"github.com/ropewalk/ropewalk/core"
+)
+
+// maxFiles bounds how many files of one folder are looked at.
+const maxFiles = 2000
+
+// Library finds the skills of workspaces. It is safe for concurrent use.
+type Library struct {
+	home string
+	more []string // configured folders
+	log  hclog.Logger
+
+	mu      sync.Mutex
+	folders map[string]map[string]file // by folder, by path in it
+}
+
+// file is a skill's file as it was when it was read.
+type file struct {
+	size     int64
+	modified time.Time
+	skill    Skill
+	broken   bool
+}
+
+// NewLibrary returns the skills below <home>/skills and in the configured folders, which every
+// workspace has, and below <home>/workspaces/<id>/skills, which that workspace alone has.
+func NewLibrary(home string, directories []string, log hclog.Logger) *Library {
+	return &Library{home: home, more: directories, log: log, folders: map[string]map[string]file{}}
+}
+
+// Skills returns a workspace's skills by priority and name. Of two with the same name the one of
+// the workspace goes before that of the home, and this before those of configured folders.
+func (l *Library) Skills(workspace string) []Skill {
+	folders := slices.Compact(append([]string{l.Folder(workspace), filepath.Join(l.home, "skills")}, l.more...))
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	all, seen := []Skill{}, map[string]bool{}
+	for _, folder := range folders {
+		for _, s := range l.read(folder) {
+			if !seen[s.Name] {
+				seen[s.Name] = true
+				all = append(all, s)
+			}
+		}
+	}
+	slices.SortStableFunc(all, func(a, b Skill) int {
+		return cmp.Or(cmp.Compare(a.Priority, b.Priority), cmp.Compare(a.Name, b.Name))
+	})
+	return all
+}
+
+// Folder is where the skills of a workspace are that its people manage. Those of the default
+// workspace are the instance's.
+func (l *Library) Folder(workspace string) string {
+	if workspace == core.DefaultWorkspaceID {
+		return filepath.Join(l.home, "skills")
+	}
+	return filepath.Join(l.home, "workspaces", workspace, "skills")
+}
+
+// read brings a folder up to date and returns its skills in the order of their files.
+func (l *Library) read(folder string) []Skill {
+	before, now := l.folders[folder], map[string]file{}
+	var skills []Skill
+	for _, path := range markdown(folder) {
+		info, err := os.Stat(filepath.Join(folder, path))
+		if err != nil || !info.Mode().IsRegular() {
+			continue
+		}
+		f, known := before[path]
+		if !known || f.size != info.Size() || !f.modified.Equal(info.ModTime()) {
+			f = l.load(folder, path, info)
+		}
+		if now[path] = f; !f.broken {
+			skills = append(skills, f.skill)
+		}
+	}
+	l.folders[folder] = now
+	return skills
+}
+
+func (l *Library) load(folder, path string, info fs.FileInfo) file {
+	f := file{size: info.Size(), modified: info.ModTime(), broken: true}
+	content, err := readFile(filepath.Join(folder, path))
+	if err == nil {
+		f.skill, err = Parse(content)
+	}
+	if err != nil {
+		l.log.Warn("A skill is left out: its file cannot be read as one.", "file", filepath.Join(folder, path), "error", err)
+		return f
+	}
+	f.broken = false
+	f.skill.Source = filepath.ToSlash(filepath.Join(filepath.Base(folder), path))
+	return f
+}
+
+// markdown lists the files that may be skills: those of the folder itself, and SKILL.md of the
+// folders in it.
+func markdown(folder string) (paths []string) {
+	entries, err := os.ReadDir(folder)
+	if err != nil {
+		return nil // a folder that is not there holds no skills
+	}
+	for _, e := range entries[:min(len(entries), maxFiles)] {
+		switch name := e.Name(); {
+		case strings.HasPrefix(name, "."):
+		case strings.EqualFold(filepath.Ext(name), ".md") && !strings.EqualFold(name, "README.md"):
+			paths = append(paths, name)
+		case e.IsDir():
+			paths = append(paths, filepath.Join(name, "SKILL.md"))
+		}
+	}
+	return paths
+}
+
+func readFile(path string) ([]byte, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, err
+	}
+	if info.Size() > maxSkill {
+		return make([]byte, maxSkill+1), nil // Parse says what is wrong with it
+	}
+	return os.ReadFile(path)
+}

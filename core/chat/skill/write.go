@@ -1,0 +1,91 @@
+package skill
+
+import (
+	"bytes"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/google/renameio/v2"
+	"go.yaml.in/yaml/v3"
+
+	"github.com/ropewalk/ropewalk/core"
+)
+
+// Put writes a skill of a workspace, in place of the one of that name that its folder holds.
+// core.CodeBadRequest says what is wrong with it.
+func (l *Library) Put(workspace string, s Skill) (Skill, error) {
+	if !ValidName(s.Name) {
+		return Skill{}, core.Errorf(core.CodeBadRequest, "name: want lower-case letters, digits and hyphens, 64 at most")
+	}
+	content, err := s.render()
+	if err != nil {
+		return Skill{}, err
+	}
+	kept, err := Parse(content)
+	if err != nil {
+		return Skill{}, core.Errorf(core.CodeBadRequest, "the skill %s: %w", s.Name, err)
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	folder := l.Folder(workspace)
+	path := l.path(folder, s.Name)
+	if err := os.MkdirAll(filepath.Dir(filepath.Join(folder, path)), 0o755); err != nil {
+		return Skill{}, err
+	}
+	if err := renameio.WriteFile(filepath.Join(folder, path), content, 0o644); err != nil {
+		return Skill{}, err
+	}
+	delete(l.folders, folder)
+	kept.Source = filepath.ToSlash(filepath.Join(filepath.Base(folder), path))
+	return kept, nil
+}
+
+// Delete removes a skill of a workspace; core.CodeNotFound when its folder holds none of that name.
+func (l *Library) Delete(workspace, name string) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	folder := l.Folder(workspace)
+	l.read(folder)
+	path := l.path(folder, name)
+	err := os.Remove(filepath.Join(folder, path))
+	delete(l.folders, folder)
+	if errors.Is(err, fs.ErrNotExist) {
+		return core.Errorf(core.CodeNotFound, "there is no skill %q in this workspace's own folder", name)
+	}
+	return err
+}
+
+// path is the file of the skill of that name, else the one that a new skill is written to.
+func (l *Library) path(folder, name string) string {
+	l.read(folder)
+	for path, f := range l.folders[folder] {
+		if !f.broken && f.skill.Name == name {
+			return path
+		}
+	}
+	return filepath.Base(name) + ".md"
+}
+
+func (s Skill) render() ([]byte, error) {
+	h := map[string]any{"name": s.Name, "description": s.Description, "type": s.Type, "priority": s.Priority}
+	if len(s.AllowedTools) > 0 {
+		h["allowed-tools"] = s.AllowedTools
+	}
+	meta := map[string]any{}
+	if len(s.Triggers) > 0 {
+		meta["triggers"] = s.Triggers
+	}
+	if len(s.Keywords) > 0 {
+		meta["keywords"] = s.Keywords
+	}
+	if len(meta) > 0 {
+		h["metadata"] = meta
+	}
+	front, err := yaml.Marshal(h)
+	if err != nil {
+		return nil, err
+	}
+	return bytes.Join([][]byte{[]byte("---\n"), front, []byte("---\n\n"), []byte(s.Body), []byte("\n")}, nil), nil
+}

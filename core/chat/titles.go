@@ -1,0 +1,125 @@
+package chat
+
+import (
+	"context"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/ropewalk/ropewalk/core"
+	"github.com/ropewalk/ropewalk/core/chat/model"
+)
+
+const (
+	titlesAtOnce = 4
+	titleTimeout = 30 * time.Second
+	titleLength  = 80   // characters
+	titleSource  = 2000 // characters of what was said that a title is made of
+	titleTokens  = 64
+
+	titlePrompt = "Write a title for the conversation that the person's message begins. At most six words, in the person's language, " +
+		"no quotation marks, no full stop. Answer with the title alone."
+)
+
+// titles is the search for titles behind people's backs.
+type titles struct {
+	ctx  context.Context // ends with the server
+	stop context.CancelFunc
+	free chan struct{} // a place for each search at a time
+	wg   *sync.WaitGroup
+	mu   *sync.Mutex // guards adding to wg against close
+}
+
+func newTitles() titles {
+	t := titles{free: make(chan struct{}, titlesAtOnce), wg: &sync.WaitGroup{}, mu: &sync.Mutex{}}
+	t.ctx, t.stop = context.WithCancel(context.Background())
+	return t
+}
+
+func (t titles) close(ctx context.Context) error {
+	t.mu.Lock()
+	t.stop()
+	t.mu.Unlock()
+	done := make(chan struct{})
+	go func() {
+		t.wg.Wait()
+		close(done)
+	}()
+	select {
+	case <-done:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// entitle finds a title for a conversation, later, unless too many are being looked for: then its
+// next run will try.
+func (e *Engine) entitle(c core.Caller, ref core.ConversationRef, said, answered string) {
+	t := e.titles
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.ctx.Err() != nil {
+		return
+	}
+	select {
+	case t.free <- struct{}{}:
+	default:
+		return
+	}
+	t.wg.Go(func() {
+		defer func() { <-t.free }()
+		ctx, cancel := context.WithTimeout(t.ctx, titleTimeout)
+		defer cancel()
+		if err := e.findTitle(ctx, c, ref, said, answered); err != nil && t.ctx.Err() == nil && core.CodeOf(err) != core.CodeNotFound {
+			e.log.Debug("A conversation got no title.", "conversation", ref.ID, "error", err)
+		}
+	})
+}
+
+func (e *Engine) findTitle(ctx context.Context, c core.Caller, ref core.ConversationRef, said, answered string) error {
+	llm, err := e.chooseFast(ctx)
+	if err != nil {
+		return err
+	}
+	start := time.Now()
+	answer, err := model.Call(ctx, llm.calls, llm.name, model.Request{
+		System: []string{titlePrompt}, MaxTokens: titleTokens,
+		Messages: []model.Message{model.Said(model.User, "The person wrote:\n"+head(said, titleSource)+"\n\nThe assistant answered:\n"+head(answered, titleSource))},
+	}, func(string) {}, func(*model.Error, time.Duration) {})
+	if answer.Usage != (model.Usage{}) {
+		used := llm.usage(c, answer.Usage, start)
+		used.Conversation = ref.ID
+		if err := e.store.PutUsage(ctx, used); err != nil {
+			return err
+		}
+	}
+	if err != nil {
+		return err
+	}
+	now, err := e.store.Conversation(ctx, ref)
+	title := cleanTitle(answer.Text())
+	if err != nil || title == "" || now.Title != "" { // someone was faster
+		return err
+	}
+	_, err = e.store.UpdateConversation(ctx, ref, core.ConversationPatch{Title: &title})
+	return err
+}
+
+// cleanTitle is the first line of what a model said, without what it was asked to leave out.
+func cleanTitle(text string) string {
+	first, _, _ := strings.Cut(strings.TrimSpace(text), "\n")
+	first = strings.TrimSpace(strings.TrimSuffix(strings.Trim(strings.TrimSpace(first), "\"'“”‘’«»*#` "), "."))
+	return strings.TrimSpace(head(first, titleLength))
+}
+
+// head is the first n characters of a text.
+func head(text string, n int) string {
+	for at := range text {
+		if n == 0 {
+			return text[:at]
+		}
+		n--
+	}
+	return text
+}
