@@ -7,7 +7,7 @@ LDFLAGS := -s -w -X main.version=$(VERSION)
 BUF     := $(GO) tool -modfile=tools/buf/go.mod buf
 LINT    := $(GO) tool -modfile=tools/golangci-lint/go.mod golangci-lint
 
-.PHONY: run build plugins test test-deps check lint generate bench chaos clean help
+.PHONY: run build plugins test test-deps check lint generate bench microbench chaos clean help
 
 help: ## show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 14
@@ -39,7 +39,11 @@ check: ## vet, lint, wire compatibility, generated code up to date
 generate: ## write the Go of proto/ anew (no network needed)
 	@$(BUF) generate
 
-bench: ## benchmarks: ratios of two things measured in one run
+bench: build ## measure every promised figure against other servers, in one run (10 minutes; QUICK=1: one)
+	@$(GO) build -trimpath -ldflags '$(LDFLAGS)' -o $(BIN)/ropewalk-bench ./cmd/ropewalk-bench
+	@$(BIN)/ropewalk-bench table --service $(BIN)/ropewalk $(if $(QUICK),--quick)
+
+microbench: ## benchmarks of single rooms: ratios of two things measured in one run
 	$(GO) test -run '^$$' -bench . -benchmem ./core/... ./plugins/...
 
 clean: ## remove what was built

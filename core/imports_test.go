@@ -47,6 +47,11 @@ var rules = []rule{
 		but: []string{"core/link", "core/mcphttp", "cmd/ropewalk/sample"},
 	},
 	{
+		because: "the benchmark's load must cost little, so that the figures are the servers': only the rivals are made of the SDK",
+		covers:  []string{"cmd/ropewalk-bench"}, never: []string{"github.com/modelcontextprotocol/go-sdk/"},
+		but: []string{"cmd/ropewalk-bench/rival"},
+	},
+	{
 		because: "tokens are judged by auth adapters only",
 		covers:  []string{""}, never: []string{"github.com/lestrrat-go/jwx/v2/"}, but: []string{"plugins/auth/*"},
 	},

@@ -1,0 +1,28 @@
+// Command ropewalk-bench loads MCP servers that speak Streamable HTTP, and prints the table of the
+// figures that the service must reach. `make bench` runs the table.
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/spf13/cobra"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	root := &cobra.Command{
+		Use: "ropewalk-bench", Short: "Load MCP servers and compare them", SilenceUsage: true, SilenceErrors: true,
+		CompletionOptions: cobra.CompletionOptions{HiddenDefaultCmd: true},
+	}
+	root.AddCommand(loadCommand(), tableCommand(), rivalCommand())
+	if err := root.ExecuteContext(ctx); err != nil {
+		fmt.Fprintln(os.Stderr, "ropewalk-bench:", err)
+		stop()
+		os.Exit(1)
+	}
+}

@@ -1,0 +1,39 @@
+package rival
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// Direct serves the echo tool itself, with the SDK's own HTTP handler: no gateway, no bundle. It
+// says its URL on out.
+func Direct(ctx context.Context, tools int, out io.Writer) error {
+	s := newEcho(tools)
+	return serve(ctx, mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return s }, nil), out)
+}
+
+// serve runs a handler at /mcp on a free port of loopback until ctx ends, and says its URL on out.
+func serve(ctx context.Context, h http.Handler, out io.Writer) error {
+	ln, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
+	if err != nil {
+		return err
+	}
+	mux := http.NewServeMux()
+	mux.Handle("/mcp", h)
+	server := &http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second}
+	defer context.AfterFunc(ctx, func() { _ = server.Close() })()
+	if _, err := fmt.Fprintf(out, "http://%s/mcp\n", ln.Addr()); err != nil {
+		return err
+	}
+	if err := server.Serve(ln); !errors.Is(err, http.ErrServerClosed) {
+		return err
+	}
+	return nil
+}

@@ -1,0 +1,159 @@
+package rival
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"os/exec"
+	"strconv"
+	"sync"
+)
+
+// Relay pipes raw JSON-RPC between HTTP and one bundle's standard streams: no session, no
+// authentication, no filter, nothing checked. It only exchanges ids, so that calls of many clients
+// can share the bundle. It is the floor of what any gateway of this shape costs. It says its URL on
+// out.
+func Relay(ctx context.Context, bundle []string, out io.Writer) error {
+	cmd := exec.CommandContext(ctx, bundle[0], bundle[1:]...) //nolint:gosec // the benchmark's own executable
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		return err
+	}
+	answers, err := cmd.StdoutPipe()
+	if err != nil {
+		return err
+	}
+	if err := cmd.Start(); err != nil {
+		return err
+	}
+	defer func() { _ = cmd.Process.Kill(); _ = cmd.Wait() }()
+	r := &relay{in: in, waiting: map[int64]chan []byte{}}
+	go r.read(answers)
+	if r.hello, err = r.greet(); err != nil {
+		return fmt.Errorf("greet the bundle: %w", err)
+	}
+	return serve(ctx, r, out)
+}
+
+type relay struct {
+	hello []byte // the bundle's result of initialize
+
+	mu      sync.Mutex
+	in      io.Writer
+	last    int64
+	waiting map[int64]chan []byte
+	line    []byte // reused
+}
+
+// greet initializes the bundle, which may be done once only: clients get the same answer.
+func (r *relay) greet() ([]byte, error) {
+	answer, err := r.ask([]byte(`{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"bench-relay","version":"1"}}}`))
+	if err != nil {
+		return nil, err
+	}
+	var m struct{ Result json.RawMessage }
+	if err := json.Unmarshal(answer, &m); err != nil {
+		return nil, err
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	_, err = r.in.Write([]byte(`{"jsonrpc":"2.0","method":"notifications/initialized"}` + "\n"))
+	return m.Result, err
+}
+
+// idOf finds the id of a message, and where it stands.
+func idOf(message []byte) (from, to int, ok bool) {
+	from = bytes.Index(message, []byte(`"id":`))
+	if from < 0 {
+		return 0, 0, false
+	}
+	from += len(`"id":`)
+	n := bytes.IndexAny(message[from:], ",}")
+	return from, from + n, n > 0
+}
+
+// ask sends a message under an id of the relay's own and waits for its answer, which has that id.
+func (r *relay) ask(message []byte) ([]byte, error) {
+	from, to, ok := idOf(message)
+	if !ok {
+		return nil, fmt.Errorf("a message without an id: %.100s", message)
+	}
+	answer := make(chan []byte, 1)
+	r.mu.Lock()
+	r.last++
+	r.waiting[r.last] = answer
+	r.line = append(r.line[:0], message[:from]...)
+	r.line = strconv.AppendInt(r.line, r.last, 10)
+	r.line = append(append(r.line, message[to:]...), '\n')
+	_, err := r.in.Write(r.line)
+	r.mu.Unlock()
+	if err != nil {
+		return nil, err
+	}
+	line, open := <-answer
+	if !open {
+		return nil, io.ErrUnexpectedEOF
+	}
+	return line, nil
+}
+
+// read hands the bundle's answers to those who wait for them.
+func (r *relay) read(out io.Reader) {
+	in := bufio.NewReaderSize(out, 64<<10)
+	for {
+		line, err := in.ReadBytes('\n')
+		if err != nil {
+			break
+		}
+		from, to, ok := idOf(line)
+		n, err := strconv.ParseInt(string(line[from:to]), 10, 64)
+		if !ok || err != nil {
+			continue
+		}
+		r.mu.Lock()
+		answer := r.waiting[n]
+		delete(r.waiting, n)
+		r.mu.Unlock()
+		if answer != nil {
+			answer <- line
+		}
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for n, answer := range r.waiting {
+		delete(r.waiting, n)
+		close(answer)
+	}
+}
+
+func (r *relay) ServeHTTP(w http.ResponseWriter, req *http.Request) {
+	body, err := io.ReadAll(req.Body)
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusBadRequest)
+		return
+	}
+	from, to, ok := idOf(body)
+	if !ok {
+		w.WriteHeader(http.StatusAccepted)
+		return
+	}
+	var answer []byte
+	if bytes.Contains(body[:min(len(body), 80)], []byte(`"initialize"`)) {
+		answer = fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,"result":%s}`, body[from:to], r.hello)
+	} else {
+		line, err := r.ask(body)
+		if err != nil {
+			http.Error(w, err.Error(), http.StatusBadGateway)
+			return
+		}
+		f, t, _ := idOf(line)
+		answer = append(append(append(make([]byte, 0, len(line)+16), line[:f]...), body[from:to]...), bytes.TrimSuffix(line[t:], []byte{'\n'})...)
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("Content-Length", strconv.Itoa(len(answer)))
+	_, _ = w.Write(answer)
+}

@@ -1,0 +1,173 @@
+package table
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+
+	"github.com/ropewalk/ropewalk/cmd/ropewalk-bench/load"
+)
+
+// Options is what a table is made with.
+type Options struct {
+	Service string    // the executable of the service
+	Self    string    // this executable, which is also every rival and bundle
+	Quick   bool      // fewer and shorter rounds: to see that all works, not to quote
+	Dir     string    // where homes are made
+	Log     io.Writer // what is being measured, line by line
+}
+
+// bench is one run.
+type bench struct {
+	o       Options
+	dir     string
+	log     hclog.Logger
+	rounds  int
+	span    time.Duration // of one sample
+	started []*process
+	rows    []Row
+}
+
+// contestant is one server under load.
+type contestant struct {
+	name   string
+	target load.Target
+	*process
+}
+
+// sample is what one contestant did in one round.
+type sample struct {
+	load.Result
+	cpu time.Duration // of the server, per request
+}
+
+// Run measures everything and returns the rows. Every process it starts has ended when it returns.
+func Run(ctx context.Context, o Options) ([]Row, error) {
+	dir, err := os.MkdirTemp(o.Dir, "ropewalk-bench-")
+	if err != nil {
+		return nil, err
+	}
+	b := &bench{o: o, dir: dir, log: hclog.NewNullLogger(), rounds: 9, span: time.Second}
+	if o.Quick {
+		b.rounds, b.span = 3, 300*time.Millisecond
+	}
+	for _, part := range []func(context.Context) error{b.speed, b.tokens, b.lists, b.crowd, b.memory, b.starts} {
+		err := part(ctx)
+		b.stopAll()
+		if err != nil {
+			return b.rows, errors.Join(err, os.RemoveAll(dir))
+		}
+	}
+	return b.rows, os.RemoveAll(dir)
+}
+
+// stopAll ends what a part has started, last first.
+func (b *bench) stopAll() {
+	for _, p := range slices.Backward(b.started) {
+		p.stop()
+	}
+	b.started = nil
+}
+
+// rival starts this executable as one of the rivals.
+func (b *bench) rival(ctx context.Context, name string, args ...string) (contestant, error) {
+	p, err := start(ctx, rivalURL, b.o.Self, args...)
+	if err != nil {
+		return contestant{}, err
+	}
+	b.started = append(b.started, p)
+	return contestant{name, load.Target{URL: p.url, Tool: "echo"}.Padded(smallPayload), p}, nil
+}
+
+func rivalURL(line string) string {
+	if len(line) > 7 && line[:7] == "http://" {
+		return line
+	}
+	return ""
+}
+
+// service starts an instance of the service and waits until its app can be called.
+func (b *bench) service(ctx context.Context, s service, token string) (contestant, error) {
+	p, err := b.startService(ctx, s)
+	if err != nil {
+		return contestant{}, err
+	}
+	c := contestant{"ropewalk " + s.name, serviceTarget(p.url, token), p}
+	return c, b.ready(ctx, c)
+}
+
+func serviceTarget(url, token string) load.Target {
+	t := load.Target{URL: url, Tool: "bench__echo", Header: map[string]string{"X-Workspace-Id": workspace}}
+	if token != "" {
+		t.Header["Authorization"] = "Bearer " + token
+	}
+	return t.Padded(smallPayload)
+}
+
+// ready waits for the first call that succeeds.
+func (b *bench) ready(ctx context.Context, c contestant) error {
+	limit, cancel := context.WithTimeout(ctx, 20*time.Second)
+	defer cancel()
+	for {
+		r, err := load.Run(limit, c.target, load.Plan{Kind: load.Calls, Concurrency: 1, Total: 1})
+		if err == nil && r.Failed == 0 && r.Requests == 1 {
+			return nil
+		}
+		select {
+		case <-limit.Done():
+			return errors.Join(fmt.Errorf("%s answered no call: %s", c.name, r.Error), err)
+		case <-time.After(50 * time.Millisecond):
+		}
+	}
+}
+
+// race loads the contestants round by round, each in its turn and from another start each round.
+// The samples come back by contestant.
+func (b *bench) race(ctx context.Context, what string, p load.Plan, cs ...contestant) ([][]sample, error) {
+	samples := make([][]sample, len(cs))
+	p.Duration = b.span
+	for round := range b.rounds + 1 { // the first one warms everyone up
+		for i := range cs {
+			at := (i + round) % len(cs)
+			s, err := b.sample(ctx, cs[at], p)
+			if err != nil {
+				return nil, fmt.Errorf("%s: %s: %w", what, cs[at].name, err)
+			}
+			if round > 0 {
+				samples[at] = append(samples[at], s)
+			}
+		}
+	}
+	for i, c := range cs {
+		rate := medianOf(samples[i], func(s sample) float64 { return s.PerSec })
+		p99 := medianOf(samples[i], func(s sample) float64 { return float64(s.P99.Microseconds()) / 1000 })
+		cpu := medianOf(samples[i], func(s sample) float64 { return float64(s.cpu.Nanoseconds()) / 1000 })
+		_, _ = fmt.Fprintf(b.o.Log, "%-34s %-26s %9.0f/s  p99 %6.2f ms  %6.1f us CPU\n", what, c.name, rate, p99, cpu)
+	}
+	return samples, ctx.Err()
+}
+
+func (b *bench) sample(ctx context.Context, c contestant, p load.Plan) (sample, error) {
+	before, err := c.cpu()
+	if err != nil {
+		return sample{}, err
+	}
+	r, err := load.Run(ctx, c.target, p)
+	if err != nil {
+		return sample{}, err
+	}
+	after, err := c.cpu()
+	if err != nil {
+		return sample{}, err
+	}
+	if r.Failed > 0 || r.Requests == 0 {
+		return sample{}, fmt.Errorf("%d of %d requests failed: %s", r.Failed, r.Requests+r.Failed, r.Error)
+	}
+	return sample{Result: r, cpu: (after - before) / time.Duration(r.Requests)}, nil
+}

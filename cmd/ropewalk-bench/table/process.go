@@ -1,0 +1,96 @@
+package table
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// ticks is the unit of CPU times in /proc, per second: USER_HZ, which is 100 on every Linux.
+const ticks = 100
+
+// process is a server that was started for the benchmark.
+type process struct {
+	cmd *exec.Cmd
+	url string // of its /mcp
+}
+
+// start runs a program and waits until find knows its URL from a line of its standard output or
+// error output.
+func start(ctx context.Context, find func(line string) string, path string, args ...string) (*process, error) {
+	cmd := exec.CommandContext(ctx, path, args...) //nolint:gosec // executables that the operator names
+	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
+	cmd.WaitDelay = 15 * time.Second
+	r, w, err := os.Pipe()
+	if err != nil {
+		return nil, err
+	}
+	cmd.Stdout, cmd.Stderr = w, w
+	if err := cmd.Start(); err != nil {
+		return nil, errors.Join(err, r.Close(), w.Close())
+	}
+	_ = w.Close()
+	p := &process{cmd: cmd}
+	in := bufio.NewScanner(r)
+	var said []string
+	for p.url == "" && in.Scan() {
+		said = append(said, in.Text())
+		p.url = find(in.Text())
+	}
+	if p.url == "" {
+		p.stop()
+		return nil, fmt.Errorf("%s %s ended before it listened:\n%s", path, strings.Join(args, " "), strings.Join(said, "\n"))
+	}
+	go func() {
+		_, _ = io.Copy(io.Discard, r)
+		_ = r.Close()
+	}()
+	return p, nil
+}
+
+// stop ends the process and waits for it.
+func (p *process) stop() {
+	_ = p.cmd.Process.Signal(syscall.SIGTERM)
+	force := time.AfterFunc(15*time.Second, func() { _ = p.cmd.Process.Kill() })
+	defer force.Stop()
+	_ = p.cmd.Wait()
+}
+
+// cpu is the CPU time that the process itself, without its children, has used.
+func (p *process) cpu() (time.Duration, error) {
+	raw, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", p.cmd.Process.Pid))
+	if err != nil {
+		return 0, err
+	}
+	_, rest, _ := strings.Cut(string(raw), ") ") // what comes before may hold anything
+	fields := strings.Fields(rest)
+	if len(fields) < 13 {
+		return 0, errors.New("/proc/<pid>/stat is too short")
+	}
+	user, err1 := strconv.ParseInt(fields[11], 10, 64)
+	system, err2 := strconv.ParseInt(fields[12], 10, 64)
+	return time.Duration(user+system) * time.Second / ticks, errors.Join(err1, err2)
+}
+
+// memory is what the process has resident, bytes.
+func (p *process) memory() (int64, error) {
+	raw, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.cmd.Process.Pid))
+	if err != nil {
+		return 0, err
+	}
+	for line := range strings.Lines(string(raw)) {
+		if value, ok := strings.CutPrefix(line, "VmRSS:"); ok {
+			kib, err := strconv.ParseInt(strings.TrimSuffix(strings.TrimSpace(value), " kB"), 10, 64)
+			return kib << 10, err
+		}
+	}
+	return 0, errors.New("/proc/<pid>/status has no VmRSS")
+}

@@ -1,0 +1,105 @@
+package table
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"text/tabwriter"
+)
+
+// Row is one figure.
+type Row struct {
+	Figure  string  `json:"figure"`
+	Must    float64 `json:"must"`
+	Less    bool    `json:"less"` // whether Must is a limit from above
+	Unit    string  `json:"unit"` // "" for a ratio
+	Reached float64 `json:"reached"`
+	Ours    string  `json:"ours"`             // the absolute figure behind it
+	Theirs  string  `json:"theirs,omitempty"` // and the rival's
+}
+
+// Good reports whether the row reaches what it must.
+func (r Row) Good() bool {
+	if r.Less {
+		return r.Reached <= r.Must
+	}
+	return r.Reached >= r.Must
+}
+
+// Print writes the rows as one table.
+func Print(out io.Writer, rows []Row) error {
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	_, _ = fmt.Fprintln(w, "FIGURE\tMUST REACH\tREACHED\t\tROPEWALK\tRIVAL") // tabwriter keeps the error for Flush
+	for _, r := range rows {
+		sign, verdict := ">=", "ok"
+		if r.Less {
+			sign = "<="
+		}
+		if !r.Good() {
+			verdict = "MISSED"
+		}
+		_, _ = fmt.Fprintf(w, "%s\t%s %s\t%s\t%s\t%s\t%s\n", r.Figure, sign, number(r.Must, r.Unit), number(r.Reached, r.Unit), verdict, r.Ours, r.Theirs)
+	}
+	return w.Flush()
+}
+
+func number(n float64, unit string) string {
+	if unit == "" {
+		return fmt.Sprintf("%.2f", n)
+	}
+	return strings.TrimSuffix(fmt.Sprintf("%.1f", n), ".0") + " " + unit
+}
+
+// versus adds the row of a ratio: the median over the rounds of ours by theirs.
+func (b *bench) versus(figure string, must float64, ours, theirs []sample) {
+	rate := func(s sample) float64 { return s.PerSec }
+	b.rows = append(b.rows, Row{
+		Figure: figure, Must: must, Reached: ratio(ours, theirs, rate),
+		Ours: fmt.Sprintf("%.0f/s", medianOf(ours, rate)), Theirs: fmt.Sprintf("%.0f/s", medianOf(theirs, rate)),
+	})
+}
+
+// cheaper adds the row of a ratio of CPU times, which must stay below.
+func (b *bench) cheaper(figure string, must float64, ours, theirs []sample) {
+	cost := func(s sample) float64 { return float64(s.cpu.Nanoseconds()) / 1000 }
+	b.rows = append(b.rows, Row{
+		Figure: figure, Must: must, Less: true, Reached: ratio(ours, theirs, cost),
+		Ours: fmt.Sprintf("%.1f us", medianOf(ours, cost)), Theirs: fmt.Sprintf("%.1f us", medianOf(theirs, cost)),
+	})
+}
+
+// limit adds the row of a figure of the service's own.
+func (b *bench) limit(figure string, must float64, unit string, reached float64, ours, theirs string) {
+	b.rows = append(b.rows, Row{Figure: figure, Must: must, Less: true, Unit: unit, Reached: reached, Ours: ours, Theirs: theirs})
+}
+
+// ratio is the median over the rounds, which were interleaved, of ours by theirs.
+func ratio(ours, theirs []sample, of func(sample) float64) float64 {
+	ratios := make([]float64, 0, len(ours))
+	for i := range min(len(ours), len(theirs)) {
+		ratios = append(ratios, of(ours[i])/of(theirs[i]))
+	}
+	return median(ratios)
+}
+
+func medianOf(samples []sample, of func(sample) float64) float64 {
+	values := make([]float64, len(samples))
+	for i, s := range samples {
+		values[i] = of(s)
+	}
+	return median(values)
+}
+
+// median is 0 of nothing.
+func median(values []float64) float64 {
+	slices.Sort(values)
+	switch n := len(values); {
+	case n == 0:
+		return 0
+	case n%2 == 1:
+		return values[n/2]
+	default:
+		return (values[n/2-1] + values[n/2]) / 2
+	}
+}

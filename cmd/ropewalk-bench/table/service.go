@@ -1,0 +1,120 @@
+package table
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/ropewalk/ropewalk/core"
+	"github.com/ropewalk/ropewalk/core/store"
+)
+
+// service is how one instance of the service is set up.
+type service struct {
+	name       string
+	bundle     []string       // arguments that make this executable the bundle
+	auth       map[string]any // the section auth; nil is dev mode
+	workspaces int            // beside the default one, each with an app
+}
+
+// startService installs the bundle from a directory under the name "bench", and starts the service.
+func (b *bench) startService(ctx context.Context, s service) (*process, error) {
+	home, err := b.home(ctx, s)
+	if err != nil {
+		return nil, err
+	}
+	p, err := start(ctx, serviceURL, b.o.Service, "serve", "--home", home)
+	if err != nil {
+		return nil, err
+	}
+	b.started = append(b.started, p)
+	return p, nil
+}
+
+// serviceURL reads the address out of the line that says that the service answers.
+func serviceURL(line string) string {
+	var said struct {
+		Message string `json:"@message"`
+		URL     string `json:"url"`
+	}
+	if json.Unmarshal([]byte(line), &said) != nil || said.URL == "" || !strings.HasPrefix(said.Message, "The server answers") {
+		return ""
+	}
+	return said.URL + "/mcp"
+}
+
+// home makes the service's home: the bundle, the configuration, the other workspaces.
+func (b *bench) home(ctx context.Context, s service) (string, error) {
+	home := filepath.Join(b.dir, s.name)
+	bundle := filepath.Join(home, "bundle")
+	if err := os.MkdirAll(bundle, 0o700); err != nil {
+		return "", err
+	}
+	manifest := map[string]any{
+		"manifest_version": "0.3", "name": "@ropewalk/bench", "version": "1.0.0", "description": "The benchmark's bundle.",
+		"author": map[string]any{"name": "Ropewalk"},
+		"server": map[string]any{"type": "binary", "entry_point": "bundle", "mcp_config": map[string]any{"command": b.o.Self, "args": s.bundle}},
+	}
+	config := map[string]any{
+		"http": map[string]any{"port": 0}, "mcp": map[string]any{"maxSessions": 10_000}, "log": map[string]any{"format": "json"},
+		"apps": map[string]any{"bench": map[string]any{"path": bundle}},
+	}
+	if s.auth != nil {
+		config["auth"] = s.auth
+	}
+	for path, value := range map[string]any{filepath.Join(bundle, "manifest.json"): manifest, filepath.Join(home, "ropewalk.yaml"): config} {
+		raw, err := json.MarshalIndent(value, "", "  ") // JSON is YAML
+		if err != nil {
+			return "", err
+		}
+		if err := os.WriteFile(path, raw, 0o600); err != nil {
+			return "", err
+		}
+	}
+	return home, b.populate(ctx, home, bundle, s)
+}
+
+// populate makes further workspaces, each of a user of its own and with an app. The apps are
+// stopped: what counts here is that requests do not pay for what others have configured.
+func (b *bench) populate(ctx context.Context, home, bundle string, s service) error {
+	if s.workspaces == 0 {
+		return nil
+	}
+	st, err := store.Open(ctx, store.Options{Path: filepath.Join(home, "ropewalk.db"), Logger: b.log})
+	if err != nil {
+		return err
+	}
+	for i := range s.workspaces {
+		err = b.settle(ctx, st, fmt.Sprintf("user%d", i), bundle)
+		if err != nil {
+			break
+		}
+	}
+	if closeErr := st.Close(); err == nil {
+		err = closeErr
+	}
+	return err
+}
+
+func (b *bench) settle(ctx context.Context, st *store.Store, name, bundle string) error {
+	user, err := st.Provision(ctx, core.Identity{Issuer: "https://bench.example", Subject: name, User: core.User{DisplayName: name}})
+	if err != nil {
+		return err
+	}
+	own, err := st.Workspaces(ctx, user)
+	if err != nil {
+		return err
+	}
+	manifest, err := os.ReadFile(filepath.Join(bundle, "manifest.json"))
+	if err != nil {
+		return err
+	}
+	return st.PutInstallation(ctx, core.Installation{
+		Workspace: own[0].ID, Name: "bench", Source: core.Source{Kind: core.SourcePath, Ref: bundle}, BundleName: "@ropewalk/bench",
+		Version: "1.0.0", Manifest: manifest, Dir: bundle, InstalledAt: time.Now(),
+	})
+}
