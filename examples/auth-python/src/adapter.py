@@ -117,20 +117,30 @@ class Adapter(auth_pb2_grpc.AuthServiceServicer, auth_pb2_grpc.LoginServiceServi
             email=email,
             display_name=text(claims, "name") or text(claims, "preferred_username") or email,
             organization_id=self.organization(claims),
+            org_role=self.role(claims),
             scopes=scopes.split() if isinstance(scopes, str) else [],
             expires_at=Timestamp(seconds=int(claims["exp"])),
         )
 
     def organization(self, claims: dict) -> str:
-        held = claims.get(self.settings.organizationClaim)
-        held = [held] if isinstance(held, str) else held
-        held = [o for o in held if isinstance(o, str)] if isinstance(held, list) else []
-        wanted = self.settings.organizationId
+        held, wanted = texts(claims, self.settings.organizationClaim), self.settings.organizationId
         if wanted and wanted not in held:
             raise Refused(f"the token is of another organization ({self.settings.organizationClaim})")
         return wanted or (held[0] if len(held) == 1 else "")
+
+    def role(self, claims: dict) -> str:
+        """The highest role that the provider gave; empty when it gave none that the server knows."""
+        held = texts(claims, self.settings.roleClaim)
+        return next((role for role in ("owner", "admin", "member") if role in held), "")
 
 
 def text(claims: dict, name: str) -> str:
     value = claims.get(name)
     return value if isinstance(value, str) else ""
+
+
+def texts(claims: dict, name: str) -> list[str]:
+    """A claim that is a string or a list of strings."""
+    value = claims.get(name)
+    every = value if isinstance(value, list) else [value]
+    return [item for item in every if isinstance(item, str)]

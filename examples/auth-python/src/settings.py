@@ -24,6 +24,7 @@ class Settings:
     audiences: list[str] = field(default_factory=list)  # accepted beside the server's own
     organizationId: str = ""  # only its members are let in
     organizationClaim: str = "org_id"  # a string or a list of strings
+    roleClaim: str = ""  # owner, admin or member, or a list of them; without it all are members
     clientId: str = ""  # with redirectUri it makes browser login possible
     clientSecret: str = field(default="", repr=False)  # left out by a public client
     redirectUri: str = ""
@@ -33,7 +34,7 @@ class Settings:
         return bool(self.clientId and self.redirectUri)
 
 
-TEXTS = ("issuer", "organizationId", "organizationClaim", "clientId", "clientSecret", "redirectUri")
+TEXTS = ("issuer", "organizationId", "organizationClaim", "roleClaim", "clientId", "clientSecret", "redirectUri")
 LISTS = ("audiences",)
 
 
