@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"os"
 	"path/filepath"
 	"strconv"
 
@@ -14,6 +15,7 @@ import (
 	"github.com/ropewalk/ropewalk/core/event"
 	"github.com/ropewalk/ropewalk/core/httpapi"
 	"github.com/ropewalk/ropewalk/core/mcphttp"
+	"github.com/ropewalk/ropewalk/core/metrics"
 	"github.com/ropewalk/ropewalk/core/pluginhost"
 	"github.com/ropewalk/ropewalk/core/store"
 	"github.com/ropewalk/ropewalk/core/stream"
@@ -24,6 +26,9 @@ import (
 // to close.
 
 func (s *Server) openState(ctx context.Context) (err error) {
+	if err := os.MkdirAll(s.config.Home, 0o700); err != nil { // the first start on a machine
+		return fmt.Errorf("the home (--home, ROPEWALK_HOME) cannot be made: %w", err)
+	}
 	s.store, err = store.Open(ctx, store.Options{Path: filepath.Join(s.config.Home, "ropewalk.db"), Logger: s.log.Named("store")})
 	if err != nil {
 		return err
@@ -99,8 +104,11 @@ func (s *Server) openDoors(context.Context) error {
 		Version: s.version,
 	})
 	s.closers.add("mcp sessions", s.endpoint.Close)
+	figures := metrics.New(metrics.Sources{
+		Version: s.version, Started: s.started, Plugins: s.host.Status, Apps: s.yard.States, Sessions: s.endpoint.Sessions,
+	})
 	s.http = httpapi.New(httpapi.Options{
-		Access: s.access, Apps: s.yard, Tools: s.tools, Events: s.bus, Logger: s.log.Named("http"), Version: s.version,
+		Access: s.access, Apps: s.yard, Tools: s.tools, Events: s.bus, Metrics: figures, Logger: s.log.Named("http"), Version: s.version,
 		Mounts: []func(httpapi.Router){s.endpoint.Mount}, Streams: streams,
 		AllowedOrigins: c.AllowedOrigins, AllowedHosts: c.HTTP.AllowedHosts, TrustedProxies: c.HTTP.TrustedProxies,
 		RedirectURI: c.Auth.RedirectURI,

@@ -5,6 +5,7 @@ import (
 	"database/sql/driver"
 	"errors"
 	"fmt"
+	"io/fs"
 	"net"
 	"strings"
 	"time"
@@ -79,9 +80,10 @@ func away(code string) bool {
 	return strings.HasPrefix(code, "08") || strings.HasPrefix(code, "57P0") || code == "53300"
 }
 
-// unreachable tells errors of the connection itself. A caller that gave up is not one.
+// unreachable tells errors of the connection itself. A caller that gave up is not one, nor is what
+// happens to a file, though an error number of the system passes for a net.Error.
 func unreachable(err error) bool {
-	if errors.Is(err, context.Canceled) {
+	if _, file := errors.AsType[*fs.PathError](err); file || errors.Is(err, context.Canceled) {
 		return false
 	}
 	_, connecting := errors.AsType[*pgconn.ConnectError](err)
