@@ -1,0 +1,69 @@
+package main_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+func TestPluginInitWritesAPluginThatBuildsAndPassesItsKit(t *testing.T) {
+	for _, kind := range []string{"sessionstore", "auth", "registry"} {
+		t.Run(kind, func(t *testing.T) {
+			t.Parallel()
+			s := newScript(t)
+			s.run("ropewalk", "plugin", "init", kind, "demo").exits(0, "go build && ropewalk plugin test ./demo")
+			s.dir = filepath.Join(s.dir, "demo")
+			s.run("go", "build").exits(0)
+			s.run("go", "vet", "./...").exits(0)
+			s.run("ropewalk", "plugin", "info", "./demo").exits(0, "kind     "+kind, "name     demo")
+			s.run("ropewalk", "plugin", "test", "./demo").exits(0, "0 failed")
+			s.run("gofmt", "-l", ".").exits(0).silent()
+			if n := testLines(t, s.dir); n > 8 {
+				t.Errorf("its test has %d lines; 8 are the most", n)
+			}
+		})
+	}
+}
+
+func (s said) silent() {
+	s.t.Helper()
+	if s.text != "" {
+		s.t.Errorf("%s: said %q", s.line, s.text)
+	}
+}
+
+// testLines counts the lines of a skeleton's one test.
+func testLines(t *testing.T, dir string) int {
+	t.Helper()
+	raw, err := os.ReadFile(filepath.Join(dir, "main_test.go"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, body, found := strings.Cut(string(raw), "func TestConformance(")
+	if !found {
+		t.Fatal("there is no TestConformance")
+	}
+	return strings.Count(body, "\n")
+}
+
+func TestTheTestOfASkeletonRunsTheKit(t *testing.T) {
+	s := newScript(t)
+	s.run("ropewalk", "plugin", "init", "auth", "demo", "--module", "example.org/x/demo").exits(0)
+	s.dir = filepath.Join(s.dir, "demo")
+	s.run("go", "test", "-v", ".").exits(0, "TestConformance/a_token_with_a_bad_signature_is_refused", "PASS")
+	s.run("go", "list").exits(0, "example.org/x/demo")
+}
+
+func TestPluginInitOverwritesNothingAndSaysWhatIsWrong(t *testing.T) {
+	s := newScript(t)
+	s.run("ropewalk", "plugin", "init", "hat", "demo").exits(1, `no kind of plugin "hat"`)
+	s.run("ropewalk", "plugin", "init", "auth", "../demo").exits(1, "not a plugin's name")
+	s.run("ropewalk", "plugin", "init", "auth", "demo", "--sdk", s.home).exits(1, "is no checkout")
+	if _, err := os.Stat(filepath.Join(s.dir, "demo", "go.mod")); err == nil {
+		t.Error("a refused init left a module")
+	}
+	s = newScript(t)
+	s.run("ropewalk", "plugin", "init", "auth", "demo").exits(0)
+	s.run("ropewalk", "plugin", "init", "auth", "demo").exits(1, "is not empty")
+}

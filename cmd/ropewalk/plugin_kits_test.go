@@ -1,0 +1,106 @@
+package main_test
+
+import (
+	"archive/zip"
+	"bytes"
+	"encoding/json"
+	"path/filepath"
+	"testing"
+)
+
+func TestPluginTestPassesThePluginsThatKeepTheirContract(t *testing.T) {
+	s := newScript(t)
+	s.write("static.json", `{"good": "good-token-0123456789", "issuer": "ropewalk:static", "subject": "alice",
+		"expiresAt": "2099-01-01T00:00:00Z", "bad": [{"name": "cut", "clause": "a bad signature", "token": "good-token-012345678"}]}`)
+	tokens := s.write("tokens.yaml", "tokens:\n  - {token: good-token-0123456789, subject: alice, expires: 2099-01-01T00:00:00Z}\n")
+	s.write("static.yaml", "adapter: static\nfile: "+tokens+"\n")
+	s.write("hello.mcpb", bundle(t))
+	s.write("directory.yaml", "name: mine\nadapter: directory\ndir: ${env:PWD}\n")
+	s.write("oidc.yaml", "adapter: oidc\nissuer: ${issuer}\nclientId: client_kit\nredirectUri: http://127.0.0.1:1/v1/auth/callback\n"+
+		"organizationId: org_kit\norganizationClaim: org_id\n")
+	for name, c := range map[string]struct {
+		args []string
+		says []string
+	}{
+		"a session store": {
+			[]string{"sessionstore-memory"}, []string{"36 checks: 36 passed, 0 failed, 0 skipped", "a session comes back as it was put"},
+		},
+		"an adapter of OpenID providers without settings": {
+			[]string{"auth-oidc"}, []string{"0 failed, 0 skipped", "a key that the provider rotated out is refused"},
+		},
+		"an adapter of OpenID providers with its own settings": {
+			[]string{"auth-oidc", "--config", "oidc.yaml"}, []string{"0 failed, 0 skipped", "settings: oidc.yaml"},
+		},
+		"an adapter of another kind, with samples": {
+			[]string{"auth-static", "--config", "static.yaml", "--samples", "static.json"},
+			[]string{"0 failed", "a token with a bad signature is refused", "known keys outlive the provider (it is about adapters of OpenID providers)", "another issuer is refused (the samples have no such token)"},
+		},
+		"an adapter of another kind, without samples": {
+			[]string{"auth-static", "--config", "static.yaml"}, []string{"0 failed", "describe names an issuer", "there are no --samples"},
+		},
+		"a registry": {
+			[]string{"registry-directory", "--config", "directory.yaml"}, []string{"34 checks: 34 passed, 0 failed, 0 skipped"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			own := &script{t: t, dir: s.dir, home: s.home}
+			line := append([]string{"ropewalk", "plugin", "test", filepath.Join(built, c.args[0])}, c.args[1:]...)
+			own.run(line...).exits(0, c.says...)
+		})
+	}
+}
+
+// bundle is a small MCP bundle.
+func bundle(t *testing.T) string {
+	t.Helper()
+	manifest, err := json.Marshal(map[string]any{
+		"manifest_version": "0.3", "name": "hello", "version": "1.0.0", "description": "Says hello.",
+		"server": map[string]any{"type": "node", "entry_point": "server.js", "mcp_config": map[string]any{"command": "node", "args": []string{"${__dirname}/server.js"}}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var file bytes.Buffer
+	archive := zip.NewWriter(&file)
+	entry, err := archive.Create("manifest.json")
+	if err == nil {
+		_, err = entry.Write(manifest)
+	}
+	if err == nil {
+		err = archive.Close()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return file.String()
+}
+
+func TestPluginTestTellsWhichPromiseIsBroken(t *testing.T) {
+	s := newScript(t)
+	for name, says := range map[string][]string{
+		"sessionstore-forgetful": {"FAIL", "  a session comes back as it was put\n", "Get", "the plugin does not keep its contract"},
+		"sessionstore-careless":  {"  a setting that it has not is a problem that names it\n", "reported nothing", "1 failed"},
+		"sessionstore-mortal":    {"  an empty batch is not an error\n", "  its process lived through every check\n", "was replaced", "2 failed"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			own := &script{t: t, dir: t.TempDir(), home: s.home}
+			own.run("ropewalk", "plugin", "test", liar(t, own.dir, name)).exits(1, says...)
+		})
+	}
+}
+
+func TestPluginTestSaysOnceWhatKeepsAPluginFromBeingTested(t *testing.T) {
+	s := newScript(t)
+	s.write("wrong.yaml", "dri: /tmp\n")
+	s.write("torn.yaml", "dir: [\n")
+	directory := filepath.Join(built, "registry-directory")
+	s.run("ropewalk", "plugin", "test", directory).exits(1, "dir: must be the absolute path", "give it others with --config")
+	s.run("ropewalk", "plugin", "test", directory, "--config", "wrong.yaml").exits(1, `dri: is not a setting (did you mean "dir"?)`)
+	s.run("ropewalk", "plugin", "test", directory, "--config", "torn.yaml").exits(1, "torn.yaml", "not YAML")
+	s.run("ropewalk", "plugin", "test", directory, "--config", "none.yaml").exits(1, "none.yaml")
+	s.run("ropewalk", "plugin", "test", directory, "--kind", "auth").exits(1, "of the kind registry")
+	s.run("ropewalk", "plugin", "test", filepath.Join(built, "auth-static")).exits(1, "settings are not valid", "file: must be")
+	s.run("ropewalk", "plugin", "test", "/bin/echo").exits(1, "handshake line")
+}

@@ -1,0 +1,152 @@
+package main_test
+
+import (
+	"bufio"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+func TestPluginListWithoutAServerShowsWhatThereIsToConfigure(t *testing.T) {
+	s := newScript(t)
+	install(t, filepath.Join(built, "auth-oidc"), filepath.Join(s.home, "plugins", "auth-okta"))
+	s.write(filepath.Join(s.home, "plugins", "SHA256SUMS"), "")
+	list := s.run("ropewalk", "plugin", "list").exits(0, "No server is running on "+s.home)
+	if row := list.row("sessionstore", "redis"); row[3] != "-" || row[5] != "built-in" {
+		t.Errorf("a built-in is listed as %v", row)
+	}
+	if row := list.row("auth", "okta"); row[3] != filepath.Join(s.home, "plugins", "auth-okta") || row[5] != "installed" {
+		t.Errorf("an installed plugin is listed as %v", row)
+	}
+	if strings.Contains(list.text, "SHA256SUMS") {
+		t.Errorf("what is no plugin is listed:\n%s", list.text)
+	}
+}
+
+func TestPluginListShowsHowThePluginsOfTheServerAre(t *testing.T) {
+	s := newScript(t)
+	path := install(t, filepath.Join(built, "sessionstore-memory"), filepath.Join(s.home, "plugins", "sessionstore-third"))
+	s.write(filepath.Join(s.home, "ropewalk.yaml"), "sessionStore: third\nhttp: {port: 0}\n")
+	s.serve()
+
+	row := s.run("ropewalk", "plugin", "list").exits(0).row("sessionstore", "third")
+	pid, err := strconv.Atoi(row[6])
+	if err != nil || row[3] != path || row[5] != "running" || row[7] != "0" || row[8] != "-" {
+		t.Fatalf("the plugin is listed as %v", row)
+	}
+	if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	for until := time.Now().Add(20 * time.Second); ; {
+		row = s.run("ropewalk", "plugin", "list").exits(0).row("sessionstore", "third")
+		if row[5] == "running" && row[7] == "1" {
+			break
+		}
+		if time.Now().After(until) {
+			t.Fatalf("after it was killed the plugin is listed as %v", row)
+		}
+	}
+	if last := strings.Join(row[8:], " "); row[6] == strconv.Itoa(pid) || !strings.Contains(last, "signal killed") {
+		t.Errorf("its replacement is listed as %v", row)
+	}
+}
+
+// serve starts the server of the script's home and waits until it answers.
+func (s *script) serve() {
+	s.t.Helper()
+	cmd := s.command("ropewalk", "serve")
+	log, err := cmd.StderrPipe()
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		s.t.Fatal(err)
+	}
+	lines, answers := bufio.NewScanner(log), false
+	for !answers && lines.Scan() {
+		answers = strings.Contains(lines.Text(), "The server answers.")
+	}
+	drained := make(chan struct{})
+	go func() {
+		defer close(drained)
+		for lines.Scan() {
+			continue
+		}
+	}()
+	s.t.Cleanup(func() {
+		_ = cmd.Process.Signal(syscall.SIGTERM)
+		<-drained
+		_ = cmd.Wait()
+	})
+	if !answers {
+		s.t.Fatal("the server did not answer")
+	}
+}
+
+func TestPluginInfoStartsThePluginAsWhateverItIs(t *testing.T) {
+	s := newScript(t)
+	alias := install(t, filepath.Join(built, "auth-oidc"), filepath.Join(s.dir, "okta.v2"))
+	info := s.run("ropewalk", "plugin", "info", "./okta.v2").exits(0)
+	for field, want := range map[string]string{
+		"kind": "auth", "name": "oidc", "wires": "1", "powers": "configure, login, validate", "path": alias,
+	} {
+		if got := strings.Join(info.row(field)[1:], " "); got != want {
+			t.Errorf("%s is %q, want %q", field, got, want)
+		}
+	}
+	s.run("ropewalk", "plugin", "info", "--kind", "registry", alias).exits(1, "of the kind auth", "of the kind registry")
+	s.run("ropewalk", "plugin", "info", "--kind", "hat", alias).exits(1, `--kind is "hat"`)
+	s.run("ropewalk", "plugin", "info", "./none").exits(1, "no such file")
+	s.run("ropewalk", "plugin", "info", "/bin/false").exits(1, "none of [sessionstore auth registry]")
+}
+
+func TestPluginVerifyComparesEveryPluginWithItsSum(t *testing.T) {
+	s := newScript(t)
+	s.run("ropewalk", "plugin", "verify").exits(0)
+	file := install(t, filepath.Join(built, "sessionstore-memory"), filepath.Join(s.home, "plugins", "sessionstore-third"))
+	if row := s.run("ropewalk", "plugin", "verify").exits(0).row(file); row[1] != "unknown" {
+		t.Errorf("before its first use: %v", row)
+	}
+	s.run("ropewalk", "plugin", "verify", "--accept", "sessionstore-third").exits(0, "is accepted").row(file, "ok")
+
+	change(t, file)
+	s.run("ropewalk", "plugin", "verify").exits(1, "1 of 1 plugins").row(file, "changed")
+	s.run("ropewalk", "plugin", "verify", "--accept", "sessionstore-third").exits(0).row(file, "ok")
+	s.run("ropewalk", "plugin", "verify", "--accept", "../plugins/sessionstore-third").exits(1, "give the name")
+
+	elsewhere := install(t, filepath.Join(built, "auth-static"), filepath.Join(s.dir, "auth-static"))
+	sum := s.run("ropewalk", "plugin", "info", elsewhere).exits(0).row("sha256")[1]
+	s.write(filepath.Join(s.home, "ropewalk.yaml"), "auth: {adapter: mine, path: "+elsewhere+", sha256: "+sum+"}\napiKey: a-key-of-the-operator\n")
+	s.run("ropewalk", "plugin", "verify").exits(0).row(elsewhere, "ok")
+	change(t, elsewhere)
+	s.run("ropewalk", "plugin", "verify").exits(1, "1 of 2 plugins").row(elsewhere, "changed")
+
+	for _, gone := range []string{elsewhere, file} {
+		if err := os.Remove(gone); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s.write(filepath.Join(s.home, "ropewalk.yaml"), "")
+	s.run("ropewalk", "plugin", "verify").exits(1).row(file, "missing")
+	s.run("ropewalk", "plugin", "verify", "--accept", "sessionstore-third").exits(0, "is forgotten")
+	s.run("ropewalk", "plugin", "verify").exits(0)
+}
+
+// change appends a byte, which leaves an executable that works.
+func change(t *testing.T, path string) {
+	t.Helper()
+	f, err := os.OpenFile(path, os.O_APPEND|os.O_WRONLY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := f.Write([]byte{0}); err != nil {
+		t.Fatal(err)
+	}
+	if err := f.Close(); err != nil {
+		t.Fatal(err)
+	}
+}

@@ -1,0 +1,182 @@
+package main_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/ropewalk/ropewalk/plugins"
+	"github.com/ropewalk/ropewalk/plugins/sessionstore"
+	"github.com/ropewalk/ropewalk/plugins/sessionstore/memory"
+)
+
+// built is where the executables under test are: ropewalk, and some adapters as plugins.
+var built string
+
+// The test binary is also the plugins that lie, each under its file name.
+func TestMain(m *testing.M) {
+	if lie, ok := lies()[filepath.Base(os.Args[0])]; ok && os.Getenv(plugins.Cookie) != "" {
+		sessionstore.Serve(lie)
+		return
+	}
+	os.Exit(run(m))
+}
+
+func run(m *testing.M) int {
+	var err error
+	if built, err = os.MkdirTemp("", "ropewalk-cmd-"); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	defer func() { _ = os.RemoveAll(built) }()
+	build := exec.Command("go", "build", "-o", built+"/", ".", "../sessionstore-memory", "../auth-oidc", "../auth-static", "../registry-directory")
+	if out, err := build.CombinedOutput(); err != nil {
+		fmt.Fprintf(os.Stderr, "build the executables: %v\n%s", err, out)
+		return 1
+	}
+	return m.Run()
+}
+
+// lies are session stores that break one promise each.
+func lies() map[string]sessionstore.Store {
+	return map[string]sessionstore.Store{
+		"sessionstore-forgetful": &forgetful{memory.New()},
+		"sessionstore-careless":  &careless{memory.New()},
+		"sessionstore-mortal":    &mortal{memory.New()},
+	}
+}
+
+// forgetful says that it put what it did not.
+type forgetful struct{ sessionstore.Store }
+
+func (*forgetful) Put(context.Context, sessionstore.Record, time.Duration) error { return nil }
+
+// careless takes any settings.
+type careless struct{ sessionstore.Store }
+
+func (*careless) Configure(context.Context, plugins.Config) error { return nil }
+
+// mortal dies of an empty batch.
+type mortal struct{ sessionstore.Store }
+
+func (m *mortal) Touch(ctx context.Context, batch []sessionstore.Touch) error {
+	if len(batch) == 0 {
+		os.Exit(3)
+	}
+	return m.Store.Touch(ctx, batch)
+}
+
+// liar puts a lying plugin into dir and returns its path.
+func liar(t *testing.T, dir, name string) string {
+	t.Helper()
+	exe, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return install(t, exe, filepath.Join(dir, name))
+}
+
+// install copies an executable.
+func install(t *testing.T, from, to string) string {
+	t.Helper()
+	content, err := os.ReadFile(from)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.MkdirAll(filepath.Dir(to), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(to, content, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	return to
+}
+
+// script runs commands in a folder and a home of its own.
+type script struct {
+	t         *testing.T
+	dir, home string
+}
+
+func newScript(t *testing.T) *script {
+	t.Helper()
+	return &script{t: t, dir: t.TempDir(), home: t.TempDir()}
+}
+
+func (s *script) command(name string, args ...string) *exec.Cmd {
+	if name == "ropewalk" {
+		name = filepath.Join(built, name)
+	}
+	cmd := exec.CommandContext(s.t.Context(), name, args...)
+	cmd.Dir, cmd.Env = s.dir, append(os.Environ(), "ROPEWALK_HOME="+s.home, "PWD="+s.dir)
+	return cmd
+}
+
+// write writes a file into the folder of the script, or at an absolute path.
+func (s *script) write(path, text string) string {
+	s.t.Helper()
+	if !filepath.IsAbs(path) {
+		path = filepath.Join(s.dir, path)
+	}
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		s.t.Fatal(err)
+	}
+	return path
+}
+
+// run runs a command to its end.
+func (s *script) run(line ...string) said {
+	s.t.Helper()
+	var out bytes.Buffer
+	cmd := s.command(line[0], line[1:]...)
+	cmd.Stdout, cmd.Stderr = &out, &out
+	err := cmd.Run()
+	if _, ended := errors.AsType[*exec.ExitError](err); err != nil && !ended {
+		s.t.Fatalf("%s: %v", strings.Join(line, " "), err)
+	}
+	return said{s.t, strings.Join(line, " "), out.String(), cmd.ProcessState.ExitCode()}
+}
+
+// said is what a command said, and its exit status.
+type said struct {
+	t          *testing.T
+	line, text string
+	status     int
+}
+
+// exits wants a status, and every one of the texts said.
+func (s said) exits(status int, texts ...string) said {
+	s.t.Helper()
+	if s.status != status {
+		s.t.Fatalf("%s: exited with %d, want %d; it said:\n%s", s.line, s.status, status, s.text)
+	}
+	for _, text := range texts {
+		if !strings.Contains(s.text, text) {
+			s.t.Errorf("%s: did not say %q; it said:\n%s", s.line, text, s.text)
+		}
+	}
+	return s
+}
+
+// row is the cells of the one line that begins with the given cells.
+func (s said) row(begin ...string) []string {
+	s.t.Helper()
+	var found [][]string
+	for line := range strings.Lines(s.text) {
+		cells := strings.Fields(line)
+		if len(cells) >= len(begin) && strings.Join(cells[:len(begin)], " ") == strings.Join(begin, " ") {
+			found = append(found, cells)
+		}
+	}
+	if len(found) != 1 {
+		s.t.Fatalf("%s: has %d lines of %v; it said:\n%s", s.line, len(found), begin, s.text)
+	}
+	return found[0]
+}
