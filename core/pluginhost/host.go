@@ -72,12 +72,21 @@ type Status struct {
 	Adapter  string
 	Path     string // "" for a built-in
 	Version  string
-	State    string // "running", "restarting" or "in-process"
+	State    string // Running, Restarting or InProcessState
 	PID      int
 	Since    time.Time // start of the present generation
 	Restarts int
-	LastErr  error // why the last generation ended or did not start
+	Calls    uint64 // made so far
+	Failures uint64 // of those, answered by ErrUnavailable
+	LastErr  error  // why the last generation ended or did not start
 }
+
+// The states of a plugin.
+const (
+	Running        = "running"
+	Restarting     = "restarting"
+	InProcessState = "in-process"
+)
 
 // Status tells how every loaded plugin is, in the order they were loaded.
 func (h *Host) Status() []Status {

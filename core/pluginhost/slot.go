@@ -28,6 +28,8 @@ type slot[T any] struct {
 	closing  bool
 	restarts int
 	lastErr  error
+	made     uint64
+	failures uint64
 
 	ended chan struct{} // closed when nothing of the slot runs any more
 	stop  chan struct{} // closed to end the supervision
@@ -38,7 +40,7 @@ type generation[T any] struct {
 	client T
 	inst   *instance // nil in process
 	since  time.Time
-	calls  int // guarded by the slot's mu
+	calls  int // under way; guarded by the slot's mu
 }
 
 func (g *generation[T]) gone() <-chan struct{} {
@@ -133,7 +135,18 @@ func (s *slot[T]) run(ctx context.Context, fn func(context.Context, T) error) (*
 		return nil, err
 	}
 	defer s.release(g)
-	return g, fn(ctx, g.client)
+	err = fn(ctx, g.client)
+	s.count(err)
+	return g, err
+}
+
+func (s *slot[T]) count(err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.made++
+	if errors.Is(err, plugins.ErrUnavailable) {
+		s.failures++
+	}
 }
 
 // died tells whether g's process is gone, which a broken connection shows a little earlier than
@@ -274,18 +287,18 @@ func (s *slot[T]) status() Status {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	st := Status{
-		Kind: s.target.kind, Name: s.target.label, Adapter: s.target.name, Path: s.target.path, State: "restarting",
-		Restarts: s.restarts, LastErr: s.lastErr,
+		Kind: s.target.kind, Name: s.target.label, Adapter: s.target.name, Path: s.target.path, State: Restarting,
+		Restarts: s.restarts, Calls: s.made, Failures: s.failures, LastErr: s.lastErr,
 	}
 	if s.gen == nil {
 		return st
 	}
 	st.Since = s.gen.since
 	if s.gen.inst == nil {
-		st.State = "in-process"
+		st.State = InProcessState
 		return st
 	}
-	st.State, st.Version = "running", s.gen.inst.info.Version
+	st.State, st.Version = Running, s.gen.inst.info.Version
 	st.PID = s.gen.inst.run.process().PID()
 	return st
 }
