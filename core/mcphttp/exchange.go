@@ -14,6 +14,7 @@ type exchange struct {
 	batch    bool
 	waiting  atomic.Int64 // calls without a response
 	streamed atomic.Bool  // something else than a response has come
+	cancel   func()       // ends a call that runs past the SDK; nil for the others
 }
 
 func newExchange(calls int, batch bool) *exchange {
@@ -27,6 +28,9 @@ func (x *exchange) answer(response []byte) {
 	x.deliver(response)
 	if x.waiting.Add(-1) == 0 {
 		x.close()
+		if x.cancel != nil {
+			x.cancel()
+		}
 	}
 }
 
