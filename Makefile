@@ -12,8 +12,8 @@ LINT    := $(GO) tool -modfile=tools/golangci-lint/go.mod golangci-lint
 help: ## show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 14
 
-run: build ## build and start the server with the sample app running
-	@$(BIN)/ropewalk serve --sample
+run: build ## build and start the server with the sample app running (PORT=8080 for another port)
+	@exec $(BIN)/ropewalk serve --sample $(if $(PORT),--port $(PORT))
 
 build: ## build bin/ropewalk
 	@$(GO) build -trimpath -ldflags '$(LDFLAGS)' -o $(BIN)/ropewalk ./cmd/ropewalk

@@ -17,8 +17,14 @@ func sampleCommand() *cobra.Command {
 	}
 }
 
-// printSample prints what a newcomer pastes first.
-func printSample(w io.Writer, url, workspace string) {
+// printSample prints what a newcomer pastes first. A server with a key wants to see it, and its
+// /mcp wants another proof.
+func printSample(w io.Writer, url, workspace string, keyed bool) {
+	key, hint := "", "put this into its configuration"
+	if keyed {
+		key = `-H "Authorization: Bearer $SERVICE_API_KEY" `
+		hint += "; with an API key, /mcp also wants an identity provider: auth.adapter"
+	}
 	_, _ = fmt.Fprintf(w, `
 Ropewalk is running.
 
@@ -27,9 +33,9 @@ Ropewalk is running.
 
 Call a tool of the sample app:
 
-  curl -s %[1]s/v1/tools/call -H 'Content-Type: application/json' -d '{"server":"sample","tool":"echo","arguments":{"text":"hello"}}'
+  curl -s %[1]s/v1/tools/call %[3]s-H 'Content-Type: application/json' -d '{"server":"sample","tool":"echo","arguments":{"text":"hello"}}'
 
-Connect an MCP client (put this into its configuration):
+Connect an MCP client (%[4]s):
 
   {
     "mcpServers": {
@@ -41,5 +47,5 @@ Connect an MCP client (put this into its configuration):
     }
   }
 
-`, url, workspace)
+`, url, workspace, key, hint)
 }

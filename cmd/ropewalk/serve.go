@@ -22,6 +22,10 @@ import (
 // shutdownTimeout is how long the work in flight may take to finish after SIGTERM.
 const shutdownTimeout = 25 * time.Second
 
+// samplePatience is how long a newcomer waits to be told how to call the sample app, if it does
+// not start.
+const samplePatience = 10 * time.Second
+
 func serveCommand() *cobra.Command {
 	var s settings
 	var withSample bool
@@ -57,7 +61,12 @@ func serve(cmd *cobra.Command, s *settings, withSample bool) error {
 	}
 	log.Info("The server answers.", "url", srv.URL(), "workspace", srv.WorkspaceID(), "home", c.Home, "version", version)
 	if withSample {
-		printSample(cmd.OutOrStdout(), srv.URL(), srv.WorkspaceID())
+		ctx, cancel := context.WithTimeout(cmd.Context(), samplePatience)
+		if !srv.AppRuns(ctx, "sample") {
+			log.Warn("The sample app does not run; GET /v1/apps says how it is.")
+		}
+		cancel()
+		printSample(cmd.OutOrStdout(), srv.URL(), srv.WorkspaceID(), c.APIKey != "")
 	}
 	err = wait(cmd.Context(), srv)
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(cmd.Context()), shutdownTimeout)

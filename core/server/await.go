@@ -1,0 +1,33 @@
+package server
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/ropewalk/ropewalk/core"
+)
+
+// AppRuns waits until an app of the default workspace runs, and reports whether it does: one that
+// is stopped or dead is not waited for. It waits until ctx ends for one that is not installed yet.
+func (s *Server) AppRuns(ctx context.Context, name string) bool {
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		all := s.yard.Health(core.DefaultWorkspaceID)
+		if i := slices.IndexFunc(all, func(a core.AppHealth) bool { return a.Name == name }); i >= 0 {
+			switch all[i].State {
+			case core.StateRunning:
+				return true
+			case core.StateStopped, core.StateDead:
+				return false
+			default:
+			}
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return false
+		}
+	}
+}
