@@ -1,0 +1,109 @@
+package testenv
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+)
+
+// ModelProvider is @copilotkit/aimock, running: a provider of models over real HTTP, on Anthropic's
+// wire at URL and on OpenAI's at URL + /v1, that says what a test scripted.
+type ModelProvider struct {
+	URL string
+}
+
+// StartModelProvider starts the provider until the test ends.
+func StartModelProvider(t testing.TB) *ModelProvider {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), "node", filepath.Join(Root(t), "test", "npm", "aimock.mjs"))
+	cmd.Dir = Node(t)
+	cmd.Env = []string{"PATH=" + os.Getenv("PATH")}
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd.Stderr = os.Stderr
+	if err := cmd.Start(); err != nil {
+		t.Fatalf("start node: %v", err)
+	}
+	t.Cleanup(func() {
+		_ = in.Close()
+		_ = cmd.Wait()
+	})
+	var first struct {
+		URL string `json:"url"`
+	}
+	lines := bufio.NewScanner(out)
+	if !lines.Scan() {
+		t.Fatalf("the model provider ended early: %v", lines.Err())
+	}
+	if err := json.Unmarshal(lines.Bytes(), &first); err != nil {
+		t.Fatalf("the model provider printed %q: %v", lines.Text(), err)
+	}
+	return &ModelProvider{URL: first.URL}
+}
+
+// Say adds fixtures: what to answer to which request, the first that matches. Their form is aimock's.
+func (p *ModelProvider) Say(t testing.TB, fixtures ...string) {
+	t.Helper()
+	body := []byte(`{"fixtures":[`)
+	for i, f := range fixtures {
+		if i > 0 {
+			body = append(body, ',')
+		}
+		body = append(body, f...)
+	}
+	p.do(t, http.MethodPost, "/__aimock/fixtures", append(body, "]}"...))
+}
+
+// Forget takes all fixtures and the journal away.
+func (p *ModelProvider) Forget(t testing.TB) {
+	t.Helper()
+	p.do(t, http.MethodPost, "/__aimock/reset", nil)
+}
+
+// Asked is one request that the provider got. Body is in OpenAI's form, whatever the wire was.
+type Asked struct {
+	Path string         `json:"path"`
+	Body map[string]any `json:"body"`
+	At   int64          `json:"timestamp"` // milliseconds
+}
+
+// Journal is every request so far.
+func (p *ModelProvider) Journal(t testing.TB) (all []Asked) {
+	t.Helper()
+	if err := json.Unmarshal(p.do(t, http.MethodGet, "/__aimock/journal", nil), &all); err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
+func (p *ModelProvider) do(t testing.TB, method, path string, body []byte) []byte {
+	t.Helper()
+	r, err := http.NewRequestWithContext(t.Context(), method, p.URL+path, bytes.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Header.Set("Content-Type", "application/json")
+	r.Close = true
+	answer, err := http.DefaultClient.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = answer.Body.Close() }()
+	content, err := io.ReadAll(answer.Body)
+	if err != nil || answer.StatusCode != http.StatusOK {
+		t.Fatalf("%s %s: %d %s %v", method, path, answer.StatusCode, content, err)
+	}
+	return content
+}

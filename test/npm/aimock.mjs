@@ -1,0 +1,19 @@
+// A provider of models for the tests: @copilotkit/aimock, which speaks Anthropic's and OpenAI's
+// wire. Prints its address as JSON on one line, and ends when its standard input does. What it says
+// is decided over HTTP: POST /__aimock/fixtures, GET /__aimock/journal.
+import { createRequire } from "node:module";
+import { pathToFileURL } from "node:url";
+import { join } from "node:path";
+
+const require = createRequire(pathToFileURL(join(process.cwd(), "package.json")));
+const { LLMock } = require("@copilotkit/aimock");
+
+const mock = new LLMock({ port: 0, host: "127.0.0.1", logLevel: "silent" });
+await mock.start();
+console.log(JSON.stringify({ url: mock.url }));
+
+process.stdin.resume();
+process.stdin.on("end", async () => {
+  await mock.stop();
+  process.exit(0);
+});
