@@ -106,8 +106,8 @@ func TestTwoProcessesOfTheSessionStoreInTypeScriptShareTheirSessions(t *testing.
 }
 
 func TestTheSessionStoreInTypeScriptSaysWhatIsWrongWithItsSettings(t *testing.T) {
-	wantProblems(t, plugins.KindSessionStore, sessionStoreTypeScript(t), `{"directroy": "/tmp", "waitForDisk": "yes", "directory": "sessions"}`,
-		`directroy: is not a setting (did you mean "directory"?)`,
+	wantProblems(t, plugins.KindSessionStore, sessionStoreTypeScript(t), `{"directoryy": "/tmp", "waitForDisk": "yes", "directory": "sessions"}`,
+		`directoryy: is not a setting (did you mean "directory"?)`,
 		"waitForDisk: must be true or false, not a string",
 		"directory: must be an absolute path",
 	)

@@ -1,13 +1,14 @@
 """ropewalk.auth.v1: whose a token is, and how a person logs in."""
 
 import hmac
+import json
 from urllib.parse import urlencode
 
 import httpx
 from google.protobuf.timestamp_pb2 import Timestamp
 
 from errors import Away, Invalid, Refused, Unimplemented, clip
-from provider import Provider
+from provider import DOCUMENT_LIMIT, Provider
 from ropewalk.auth.v1 import auth_pb2, auth_pb2_grpc
 from settings import Settings
 from tokens import check
@@ -96,15 +97,16 @@ class Adapter(auth_pb2_grpc.AuthServiceServicer, auth_pb2_grpc.LoginServiceServi
         if not secret:
             form["client_id"] = s.clientId
         try:
-            answer = await self.provider.client.post(address, data=form, auth=secret or httpx.USE_CLIENT_DEFAULT)
-            if answer.status_code >= 500 or answer.status_code in (408, 429):
-                raise Away(f"the provider's token endpoint answered {answer.status_code}")
-            body = answer.json()
-        except (httpx.HTTPError, ValueError) as error:
+            auth = secret or httpx.USE_CLIENT_DEFAULT
+            status, raw = await self.provider.ask("POST", address, DOCUMENT_LIMIT, data=form, auth=auth)
+            if status >= 500 or status in (408, 429):
+                raise Away(f"the provider's token endpoint answered {status}")
+            body = json.loads(raw)
+        except (httpx.HTTPError, ValueError, RecursionError) as error:
             raise Away(f"the provider's token endpoint cannot be asked: {type(error).__name__}") from None
-        if answer.status_code != httpx.codes.OK:
+        if status != httpx.codes.OK:
             code = body.get("error") if isinstance(body, dict) else None
-            raise Refused(f"the provider refused the code: {answer.status_code} {clip(code)}")
+            raise Refused(f"the provider refused the code: {status} {clip(code)}")
         return body
 
     def identity(self, claims: dict) -> auth_pb2.Identity:

@@ -26,7 +26,10 @@ class Provider:
         self.issuer = issuer
         # No redirects and no proxy: what was configured is what is asked.
         self.client = httpx.AsyncClient(
-            timeout=TIMEOUT, trust_env=False, verify=ssl.create_default_context(), headers={"Accept": "application/json"}
+            timeout=TIMEOUT,
+            trust_env=False,
+            verify=ssl.create_default_context(),
+            headers={"Accept": "application/json"},
         )
         self.document = Cached("metadata", self.discover, fresh=HOUR, keep=7 * DAY)
         self.keys = Cached("keys", self.fetch_keys, fresh=15 * MINUTE, keep=DAY)
@@ -34,17 +37,21 @@ class Provider:
     async def close(self) -> None:
         await self.client.aclose()
 
-    async def read(self, address: str, limit: int) -> bytes:
-        """Gets a document of at most `limit` bytes."""
-        async with self.client.stream("GET", address) as answer:
-            if answer.status_code != httpx.codes.OK:
-                raise ValueError(f"{address} answered {answer.status_code}")
+    async def ask(self, method: str, address: str, limit: int, **more) -> tuple[int, bytes]:
+        """Returns status and body of an answer, which may have at most `limit` bytes."""
+        async with self.client.stream(method, address, **more) as answer:
             body = bytearray()
             async for piece in answer.aiter_bytes():
                 body += piece
                 if len(body) > limit:
                     raise ValueError(f"{address} is larger than {limit} bytes")
-            return bytes(body)
+            return answer.status_code, bytes(body)
+
+    async def read(self, address: str, limit: int) -> bytes:
+        status, body = await self.ask("GET", address, limit)
+        if status != httpx.codes.OK:
+            raise ValueError(f"{address} answered {status}")
+        return body
 
     async def discover(self) -> tuple[str, dict]:
         """Returns the metadata as the provider wrote it, and read."""
@@ -118,9 +125,11 @@ def usable(jwk: object) -> RSAPublicKey | None:
     """Reads a key that may check RS256 signatures. Only its public numbers are looked at."""
     if not isinstance(jwk, dict) or jwk.get("kty") != "RSA" or not isinstance(jwk.get("kid", ""), str):
         return None
-    if jwk.get("use", "sig") != "sig" or jwk.get("alg", "RS256") != "RS256" or "verify" not in jwk.get("key_ops", ["verify"]):
+    if jwk.get("use", "sig") != "sig" or jwk.get("alg", "RS256") != "RS256":
         return None
     try:
+        if "verify" not in jwk.get("key_ops", ["verify"]):
+            return None
         key = PyJWK({"kty": "RSA", "n": jwk.get("n"), "e": jwk.get("e")}, algorithm="RS256").key
     except (PyJWTError, ValueError, TypeError):
         return None

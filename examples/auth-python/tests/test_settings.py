@@ -34,7 +34,7 @@ class SettingsTest(unittest.TestCase):
             '{"issuer": "https://a:b@id.example.com"}': [("issuer", "must not carry a user", "")],
             '{"issuer": "https://id.example.com?"}': [("issuer", "must not have a query", "")],
             '{"issuer": "https://[::"}': [("issuer", "must be an absolute URL", "")],
-            "{" + GOOD + ', "redirectUri": "https://r.example/cb"}': [("clientId", "must be set when redirectUri is", "")],
+            "{" + GOOD + ', "redirectUri": "https://r.example"}': [("clientId", "must be set when redirectUri is", "")],
             "{" + GOOD + ', "clientSecret": "canary"}': [("clientId", "must be set when clientSecret is", "")],
             "{" + GOOD + ', "organizationId": "o", "organizationClaim": ""}': [("organizationClaim", "must name", "")],
         }

@@ -2,11 +2,12 @@
 
 export type Fields = Record<string, unknown>;
 
-function line(level: string, message: string, fields: Fields): void {
-  const timestamp = new Date().toISOString().replace("Z", "000Z"); // six digits, or the server does not know the line
-  process.stderr.write(`${JSON.stringify({ "@level": level, "@message": message, "@timestamp": timestamp, ...fields })}\n`);
+function write(level: string, message: string, fields: Fields): void {
+  const timestamp = new Date().toISOString().replace("Z", "000Z"); // six digits: the server knows no others
+  const line = { "@level": level, "@message": message, "@timestamp": timestamp, ...fields };
+  process.stderr.write(`${JSON.stringify(line)}\n`);
 }
 
-export const info = (message: string, fields: Fields = {}): void => line("info", message, fields);
-export const warn = (message: string, fields: Fields = {}): void => line("warn", message, fields);
-export const error = (message: string, fields: Fields = {}): void => line("error", message, fields);
+export const info = (message: string, fields: Fields = {}): void => write("info", message, fields);
+export const warn = (message: string, fields: Fields = {}): void => write("warn", message, fields);
+export const error = (message: string, fields: Fields = {}): void => write("error", message, fields);

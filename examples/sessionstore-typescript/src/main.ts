@@ -9,6 +9,7 @@ const KIND = "sessionstore";
 const WIRE = 1;
 
 async function main(): Promise<void> {
+  process.umask(0o077); // the sessions are nobody else's to read
   const { promise: ended, resolve: end } = untilEnd();
   const place = new Place();
   const security = await secure(process.env.PLUGIN_CLIENT_CERT);

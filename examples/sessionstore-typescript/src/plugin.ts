@@ -15,7 +15,8 @@ export class Plugin {
 
   /** Who the plugin is. */
   info() {
-    return { name: "typescript", version: VERSION, kind: "sessionstore", wireVersions: [1], powers: ["configure", "validate"] };
+    const powers = ["configure", "validate"];
+    return { name: "typescript", version: VERSION, kind: "sessionstore", wireVersions: [1], powers };
   }
 
   /** Takes settings and opens the store, or returns what is wrong with them. */

@@ -18,7 +18,10 @@ const GRACE = 1_000; // milliseconds for the calls under way when the end comes
 
 /** Makes the server, which does not listen yet. */
 export function build(plugin: Plugin, end: () => void): grpc.Server {
-  const server = new grpc.Server({ "grpc.max_receive_message_length": MAX_MESSAGE, "grpc.max_send_message_length": MAX_MESSAGE });
+  const server = new grpc.Server({
+    "grpc.max_receive_message_length": MAX_MESSAGE,
+    "grpc.max_send_message_length": MAX_MESSAGE,
+  });
   const { ropewalk } = protocol();
   server.addService(ropewalk.plugin.v1.PluginService.service, {
     Info: unary(() => plugin.info()),
@@ -39,7 +42,8 @@ export function build(plugin: Plugin, end: () => void): grpc.Server {
 /** The protocol, as the build copied it. */
 function protocol(): { ropewalk: PluginProto["ropewalk"] & StoreProto["ropewalk"] } {
   const files = ["ropewalk/plugin/v1/plugin.proto", "ropewalk/sessionstore/v1/sessionstore.proto"];
-  const definition = loadSync(files, { includeDirs: [join(import.meta.dirname, "../proto")], longs: Number, defaults: true });
+  const includeDirs = [join(import.meta.dirname, "../proto")];
+  const definition = loadSync(files, { includeDirs, longs: Number, defaults: true });
   return grpc.loadPackageDefinition(definition) as unknown as ReturnType<typeof protocol>;
 }
 
@@ -59,7 +63,9 @@ const controller: grpc.ServiceDefinition = {
 const nothing = (_: void): Record<string, never> => ({});
 
 /** Turns a function into a handler: what it returns is the answer, what it throws a status. */
-function unary<Request, Response>(call: (request: Request) => Response | Promise<Response>): grpc.handleUnaryCall<Request, Response> {
+function unary<Request, Response>(
+  call: (request: Request) => Response | Promise<Response>,
+): grpc.handleUnaryCall<Request, Response> {
   return async (incoming, answer) => {
     try {
       answer(null, await call(incoming.request));

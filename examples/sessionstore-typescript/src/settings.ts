@@ -76,7 +76,7 @@ function checkDirectory(path: string): string {
     accessSync(path, constants.W_OK | constants.X_OK);
   } catch (problem) {
     const { code } = problem as NodeJS.ErrnoException;
-    return code === "ENOENT" ? "must be a directory that exists" : `must be a directory that this user may write to (${code})`;
+    return code === "ENOENT" ? "must be a directory that exists" : `must be a directory to write to (${code})`;
   }
   return "";
 }
