@@ -181,3 +181,6 @@ func (r *Run) keep(ctx context.Context, t turn) error {
 	}}, t.used)
 	return err
 }
+
+// Abandon gives the run up before Do was called. What the person said is kept.
+func (r *Run) Abandon() { r.e.free(r.ref.ID, r.slot) }

@@ -1,0 +1,245 @@
+package chat_test
+
+import (
+	"context"
+	"encoding/json"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+	"go.uber.org/goleak"
+
+	"github.com/ropewalk/ropewalk/core"
+	"github.com/ropewalk/ropewalk/core/chat"
+	"github.com/ropewalk/ropewalk/core/chat/skill"
+	"github.com/ropewalk/ropewalk/core/config"
+	"github.com/ropewalk/ropewalk/core/link"
+	"github.com/ropewalk/ropewalk/core/store"
+	"github.com/ropewalk/ropewalk/core/tools"
+	"github.com/ropewalk/ropewalk/internal/testenv"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// yard is apps in memory. A tool answers with what do returns, by its bare name.
+type yard struct {
+	mu     sync.Mutex
+	listed []core.Tool
+	do     map[string]func(ctx context.Context, arguments string, notify func(link.Notification)) (string, error)
+	called []string
+}
+
+func (y *yard) Tools(string) []core.Tool {
+	y.mu.Lock()
+	defer y.mu.Unlock()
+	return y.listed
+}
+
+func (y *yard) Watch(string, func()) func() { return func() {} }
+
+func (y *yard) Call(ctx context.Context, _, server, _ string, params json.RawMessage, notify func(link.Notification)) (json.RawMessage, error) {
+	var p struct {
+		Name      string          `json:"name"`
+		Arguments json.RawMessage `json:"arguments"`
+	}
+	if err := json.Unmarshal(params, &p); err != nil {
+		return nil, err
+	}
+	y.mu.Lock()
+	y.called = append(y.called, server+" "+p.Name+" "+string(p.Arguments))
+	do := y.do[p.Name]
+	y.mu.Unlock()
+	if do == nil {
+		return json.RawMessage(`{"content":[{"type":"text","text":"done: ` + p.Name + `"}]}`), nil
+	}
+	result, err := do(ctx, string(p.Arguments), notify)
+	return json.RawMessage(result), err
+}
+
+func (y *yard) add(server, name, rest string) {
+	y.mu.Lock()
+	defer y.mu.Unlock()
+	raw := `{"name":"` + name + `","inputSchema":{"type":"object","properties":{"path":{"type":"string"}}}` + rest + `}`
+	y.listed = append(slices.Clone(y.listed), core.Tool{
+		Server: server, Name: name, Raw: json.RawMessage(raw), Schema: json.RawMessage(`{"type":"object","properties":{"path":{"type":"string"}}}`),
+	})
+}
+
+func (y *yard) calls() []string {
+	y.mu.Lock()
+	defer y.mu.Unlock()
+	return slices.Clone(y.called)
+}
+
+type bus struct {
+	mu  sync.Mutex
+	all []core.Event
+}
+
+func (b *bus) Publish(e core.Event) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.all = append(b.all, e)
+}
+
+func (b *bus) changed() (names []string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, e := range b.all {
+		if d, ok := e.Data.(core.DataChanged); ok {
+			names = append(names, d.Server+"__"+d.Tool)
+		}
+	}
+	return names
+}
+
+// house is an engine on a real store and a real provider of models; its apps are in memory.
+type house struct {
+	*chat.Engine
+	t     *testing.T
+	home  string
+	model *testenv.ModelProvider
+	store *store.Store
+	yard  *yard
+	bus   *bus
+	tools *tools.Namespace
+}
+
+// wires are the two that models are asked on.
+func wires() []string { return []string{"anthropic", "openai"} }
+
+func open(t *testing.T, wire string, change func(*config.Models)) *house {
+	t.Helper()
+	h := &house{t: t, home: t.TempDir(), model: testenv.StartModelProvider(t), yard: &yard{do: map[string]func(context.Context, string, func(link.Notification)) (string, error){}}, bus: &bus{}}
+	var err error
+	h.store, err = store.Open(t.Context(), store.Options{Path: filepath.Join(h.home, "ropewalk.db"), Logger: hclog.NewNullLogger()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := config.Models{
+		Default: wire + ":test-model", MaxOutputTokens: 1000,
+		Providers: map[string]config.ModelProvider{
+			"anthropic": {Type: config.ProviderAnthropic, BaseURL: h.model.URL, APIKey: "k"},
+			"openai":    {Type: config.ProviderOpenAI, BaseURL: h.model.URL + "/v1", APIKey: "k"},
+		},
+	}
+	if change != nil {
+		change(&c)
+	}
+	models, err := chat.NewModels(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	h.tools = tools.New(tools.Options{Apps: h.yard, Events: h.bus, Features: config.Features{}, Logger: hclog.NewNullLogger()})
+	h.Engine = chat.New(chat.Options{
+		Store: h.store, Tools: h.tools, Models: models, Skills: skill.NewLibrary(h.home, nil, hclog.NewNullLogger()), Logger: hclog.NewNullLogger(),
+	})
+	h.tools.Add(h.tools.Search(nil), h.Delegate(), h.ManageSkills(), h.SetModelConfig())
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+		defer cancel()
+		if err := h.Engine.Close(ctx); err != nil {
+			t.Errorf("closing the engine: %v", err)
+		}
+		if err := h.store.Close(); err != nil {
+			t.Errorf("closing the store: %v", err)
+		}
+	})
+	return h
+}
+
+func owner() core.Caller {
+	return core.Caller{Identity: core.Owner(), Workspace: core.Workspace{ID: core.DefaultWorkspaceID, Name: "Default", Role: core.RoleAdmin}}
+}
+
+// tape keeps the events of a run.
+type tape struct {
+	mu   sync.Mutex
+	all  []chat.Event
+	each func(chat.Event)
+}
+
+func (t *tape) emit(e chat.Event) {
+	t.mu.Lock()
+	t.all = append(t.all, e)
+	t.mu.Unlock()
+	if t.each != nil {
+		t.each(e)
+	}
+}
+
+// names are those of the events, several deltas in a row as one.
+func (t *tape) names() []string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	var names []string
+	for _, e := range t.all {
+		names = append(names, e.Name)
+	}
+	return slices.Compact(names)
+}
+
+// data is the events of one name as JSON.
+func (t *tape) data(name string) (all []map[string]any) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, e := range t.all {
+		if e.Name == name {
+			raw, _ := json.Marshal(e.Data)
+			var v map[string]any
+			_ = json.Unmarshal(raw, &v)
+			all = append(all, v)
+		}
+	}
+	return all
+}
+
+func (h *house) say(r chat.Request) (chat.Answer, *tape, error) {
+	h.t.Helper()
+	run, err := h.Begin(h.t.Context(), owner(), r)
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	events := &tape{}
+	answer, err := run.Do(h.t.Context(), events.emit)
+	return answer, events, err
+}
+
+func (h *house) must(r chat.Request) (chat.Answer, *tape) {
+	h.t.Helper()
+	answer, events, err := h.say(r)
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	return answer, events
+}
+
+// asked is the bodies of the requests to the model whose first text holds word, titles left out.
+func (h *house) asked() (bodies []map[string]any) {
+	h.t.Helper()
+	for _, a := range h.model.Journal(h.t) {
+		if raw, _ := json.Marshal(a.Body["messages"]); !strings.Contains(string(raw), "Write a title") {
+			bodies = append(bodies, a.Body)
+		}
+	}
+	return bodies
+}
+
+func offered(body map[string]any) (names []string) {
+	list, _ := body["tools"].([]any)
+	for _, one := range list {
+		f, _ := one.(map[string]any)["function"].(map[string]any)
+		name, _ := f["name"].(string)
+		names = append(names, name)
+	}
+	return names
+}
+
+func text(v any) string {
+	raw, _ := json.Marshal(v)
+	return string(raw)
+}

@@ -1,0 +1,80 @@
+package chat_test
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/ropewalk/ropewalk/core"
+	"github.com/ropewalk/ropewalk/core/chat"
+)
+
+// titled answers the requests for titles.
+const titled = `{"match":{"systemMessage":"Write a title"},"response":{"content":"\"A fine title.\"","usage":{"prompt_tokens":3,"completion_tokens":2}}}`
+
+const writes = `{"match":{"userMessage":"write it","hasToolResult":false},"response":{"content":"I will write.","toolCalls":[{"id":"call_1","name":"files__write","arguments":{"path":"a.txt"}}],"usage":{"prompt_tokens":10,"completion_tokens":5}}}`
+
+const wrote = `{"match":{"userMessage":"write it","hasToolResult":true},"response":{"content":"It is written.","usage":{"prompt_tokens":20,"completion_tokens":7}}}`
+
+func TestARunCallsToolsAndIsKept(t *testing.T) {
+	for _, wire := range wires() {
+		t.Run(wire, func(t *testing.T) {
+			h := open(t, wire, nil)
+			h.yard.add("files", "write", `,"_meta":{"ui":{"resourceUri":"ui://files/view"}}`)
+			h.yard.listed[0].ViewURI = "ui://files/view"
+			h.model.Say(t, titled, writes, wrote)
+			answer, events := h.must(chat.Request{Message: "please write it", Metadata: json.RawMessage(`{"from":"test"}`)})
+
+			if want := []string{"chat.start", "text.delta", "tool.start", "tool.done", "text.delta", "done"}; !slices.Equal(events.names(), want) {
+				t.Errorf("events %v, want %v", events.names(), want)
+			}
+			if answer.Response != "I will write.\n\nIt is written." || answer.StopReason != chat.Complete || answer.InputTokens != 30 || answer.OutputTokens != 12 {
+				t.Errorf("answer %+v", answer)
+			}
+			if u := answer.Usage; u.Model != wire+":test-model" || u.Iterations != 2 || u.CostUSD != nil {
+				t.Errorf("usage %+v", u)
+			}
+			if len(answer.ToolCalls) != 1 || answer.ToolCalls[0].Name != "files__write" || answer.ToolCalls[0].Output != "done: write" || !answer.ToolCalls[0].OK {
+				t.Errorf("tool calls %+v", answer.ToolCalls)
+			}
+			if got := h.yard.calls(); !slices.Equal(got, []string{`files write {"path":"a.txt"}`}) {
+				t.Errorf("the app was asked %q", got)
+			}
+			if got := h.bus.changed(); !slices.Equal(got, []string{"files__write"}) {
+				t.Errorf("data.changed for %v", got)
+			}
+			done := events.data("tool.done")[0]
+			if done["resourceUri"] != "ui://files/view" || done["ok"] != true || done["result"] == nil || done["output"] != "done: write" {
+				t.Errorf("tool.done %v", done)
+			}
+			h.wasKept(answer)
+		})
+	}
+}
+
+// wasKept checks what the store has of the run of TestARunCallsToolsAndIsKept.
+func (h *house) wasKept(answer chat.Answer) {
+	h.t.Helper()
+	if err := h.Close(h.t.Context()); err != nil { // and with it the search for a title
+		h.t.Log(err)
+	}
+	messages, err := h.History(h.t.Context(), owner(), answer.ConversationID)
+	if err != nil || len(messages) != 3 {
+		h.t.Fatalf("%d messages, %v", len(messages), err)
+	}
+	if messages[0].Content != "please write it" || messages[1].Content != "I will write." || messages[2].Content != "It is written." {
+		h.t.Errorf("messages %+v", messages)
+	}
+	if !strings.Contains(string(messages[1].Metadata), `"name":"files__write"`) || !strings.Contains(string(messages[1].Metadata), `"output":"done: write"`) {
+		h.t.Errorf("metadata %s", messages[1].Metadata)
+	}
+	report, err := h.Usage(h.t.Context(), owner(), core.UsageQuery{GroupBy: core.UsageByModel})
+	if err != nil || report.Totals.InputTokens < 30 || report.Totals.OutputTokens < 12 || report.Totals.ToolCalls != 1 || report.Totals.CostUSD != nil {
+		h.t.Errorf("usage %+v, %v", report.Totals, err)
+	}
+	all, err := h.Recent(h.t.Context(), owner())
+	if err != nil || len(all) != 1 || string(all[0].Metadata) != `{"from":"test"}` {
+		h.t.Errorf("recent %+v, %v", all, err)
+	}
+}
