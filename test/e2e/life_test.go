@@ -139,6 +139,34 @@ func TestAKilledServerLeavesNothingRunningAndForgetsNothing(t *testing.T) {
 	}
 }
 
+func TestAStoppedAppIsGoneWithAllItsProcessesAndKeepsItsData(t *testing.T) {
+	t.Parallel()
+	s := serve(t)
+	dir := goBundle(t, "tree", family)
+	s.install(t, map[string]any{"path": dir})
+	kept := filepath.Join(s.home, "apps", "tree", "data", "kept")
+	write(t, kept, "")
+	for _, command := range []struct{ method, path string }{{"POST", "/v1/apps/tree/stop"}, {"DELETE", "/v1/apps/tree"}} {
+		before := s.family()
+		if len(before) < 4 { // the shim, the bundle and its two leaves
+			t.Fatalf("only these run:\n%v", before)
+		}
+		if a := s.do(t, command.method, command.path, nil); a.status != 200 {
+			t.Fatalf("%s: %d %s", command.path, a.status, a.body)
+		}
+		if left := survivors(before, time.Second); len(left) > 0 {
+			t.Errorf("after %s these live:\n%v", command.path, left)
+		}
+		if a := s.do(t, "POST", "/v1/apps/tree/start", nil); a.status != map[string]int{"POST": 200, "DELETE": 404}[command.method] {
+			t.Errorf("start after %s: %d %s", command.path, a.status, a.body)
+		}
+	}
+	s.install(t, map[string]any{"path": dir})
+	if _, err := os.Stat(kept); err != nil {
+		t.Errorf("the data of an app that was uninstalled: %v", err)
+	}
+}
+
 func TestSIGTERMLetsTheCallInFlightFinish(t *testing.T) {
 	t.Parallel()
 	s := serve(t)

@@ -104,6 +104,24 @@ func TestTheOfficialClientIsServedThroughMCP(t *testing.T) {
 	}
 }
 
+func TestABundleIsInstalledByItsNameInARegistry(t *testing.T) {
+	t.Parallel()
+	folder := t.TempDir()
+	file, err := os.ReadFile(packed(t, memory, nodeManifest("notes", memory)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(t, filepath.Join(folder, "notes.mcpb"), string(file))
+	s := serve(t, config("registries:\n- {name: local, adapter: directory, dir: "+folder+"}\n"))
+	if a := s.do(t, "POST", "/v1/apps/install", `{"name":"@e2e/nothing"}`); a.status != 500 || a.object(t)["error"] != "install_failed" {
+		t.Errorf("a name that no registry knows: %d %s", a.status, a.body)
+	}
+	if got := s.install(t, map[string]any{"name": "@e2e/notes"}); got.Name != "notes" || got.BundleName != "@e2e/notes" || got.Version != "1.0.0" || got.ToolCount == 0 {
+		t.Errorf("the app is %+v", got)
+	}
+	s.call(t, "notes", "read_graph", nil)
+}
+
 func TestAViewIsServed(t *testing.T) {
 	t.Parallel()
 	s := serve(t)
