@@ -51,6 +51,14 @@ func (r receiver) take(req *fasthttp.Request, limit int, stranger func() bool) e
 	if length > limit {
 		return fasthttp.ErrBodyTooLarge
 	}
+	if length >= 0 && length <= smallBody { // nearly every request
+		body := make([]byte, length)
+		if _, err := io.ReadFull(stream, body); err != nil {
+			return err
+		}
+		req.SetBodyRaw(body)
+		return nil
+	}
 	var body bytes.Buffer
 	body.Grow(min(max(length, 512), smallBody) + bytes.MinRead) // MinRead: ReadFrom wants to see the end
 	if _, err := body.ReadFrom(io.LimitReader(stream, smallBody)); err != nil {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"strings"
 
+	"github.com/gofiber/fiber/v2/utils"
 	"github.com/valyala/fasthttp"
 	"golang.org/x/net/http/httpguts"
 )
@@ -14,8 +15,8 @@ import (
 // length beside an encoding. The library has framed the body by then, so a request that is refused here
 // must be the last of its connection.
 func wellFormed(h *fasthttp.RequestHeader) error {
-	protocol := string(h.Protocol())
-	if protocol != "HTTP/1.1" && protocol != "HTTP/1.0" {
+	http11 := string(h.Protocol()) == "HTTP/1.1"
+	if !http11 && string(h.Protocol()) != "HTTP/1.0" {
 		return errors.New("the version is not HTTP/1.1")
 	}
 	var f framing
@@ -27,48 +28,54 @@ func wellFormed(h *fasthttp.RequestHeader) error {
 			return err
 		}
 	}
-	return f.check(protocol)
+	return f.check(http11)
 }
 
 // framing is what decides where a request ends, and for whom it is.
-type framing struct {
-	lengths, encodings, hosts []string
+type framing struct{ length, encoding, host header }
+
+// header is one that must not come twice.
+type header struct {
+	times int
+	value []byte // of the last one
 }
 
+func (h *header) add(value []byte) { h.times, h.value = h.times+1, value }
+
 func (f *framing) add(line []byte) error {
-	name, value, found := strings.Cut(string(line), ":")
-	if !found || !httpguts.ValidHeaderFieldName(name) {
+	name, value, found := bytes.Cut(line, []byte{':'})
+	if !found || !httpguts.ValidHeaderFieldName(utils.UnsafeString(name)) {
 		return errors.New("a header line is folded, or its name is not a token")
 	}
-	if !httpguts.ValidHeaderFieldValue(value) {
+	if !httpguts.ValidHeaderFieldValue(utils.UnsafeString(value)) {
 		return errors.New("a header value holds a line break or a control character")
 	}
-	value = strings.Trim(value, " \t")
+	value = bytes.Trim(value, " \t")
 	switch {
-	case strings.EqualFold(name, "Content-Length"):
-		f.lengths = append(f.lengths, value)
-	case strings.EqualFold(name, "Transfer-Encoding"):
-		f.encodings = append(f.encodings, value)
-	case strings.EqualFold(name, "Host"):
-		f.hosts = append(f.hosts, value)
+	case bytes.EqualFold(name, []byte("Content-Length")):
+		f.length.add(value)
+	case bytes.EqualFold(name, []byte("Transfer-Encoding")):
+		f.encoding.add(value)
+	case bytes.EqualFold(name, []byte("Host")):
+		f.host.add(value)
 	}
 	return nil
 }
 
-func (f *framing) check(protocol string) error {
-	if len(f.lengths)+len(f.encodings) > 1 {
+func (f *framing) check(http11 bool) error {
+	if f.length.times+f.encoding.times > 1 {
 		return errors.New("the length of the body is given more than once")
 	}
-	if len(f.lengths) == 1 && (f.lengths[0] == "" || strings.Trim(f.lengths[0], "0123456789") != "") {
+	if f.length.times == 1 && (len(f.length.value) == 0 || len(bytes.Trim(f.length.value, "0123456789")) != 0) {
 		return errors.New("the Content-Length is not a number")
 	}
-	if len(f.encodings) == 1 && (protocol == "HTTP/1.0" || !strings.EqualFold(f.encodings[0], "chunked")) {
+	if f.encoding.times == 1 && (!http11 || !bytes.EqualFold(f.encoding.value, []byte("chunked"))) {
 		return errors.New("the Transfer-Encoding is not chunked on HTTP/1.1")
 	}
-	if len(f.hosts) != 1 && protocol == "HTTP/1.1" || len(f.hosts) > 1 {
+	if f.host.times != 1 && http11 || f.host.times > 1 {
 		return errors.New("there is not one Host")
 	}
-	if len(f.hosts) == 1 && strings.ContainsFunc(f.hosts[0], notInHost) {
+	if bytes.ContainsFunc(f.host.value, notInHost) {
 		return errors.New("the Host holds a character that no host has")
 	}
 	return nil
