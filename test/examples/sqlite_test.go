@@ -1,0 +1,113 @@
+package examples
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"go/parser"
+	"go/token"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/ropewalk/ropewalk/plugins/sessionstore"
+)
+
+const sqlite = "../../examples/sessionstore-sqlite-go"
+
+// build builds the command of the module in dir.
+func build(t *testing.T, dir, command, name string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), name)
+	cmd := exec.CommandContext(t.Context(), "go", "build", "-o", path, command)
+	cmd.Dir = dir
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("build %s: %v\n%s", name, err, out)
+	}
+	return path
+}
+
+func TestTheSessionStoreInGoPassesPluginTest(t *testing.T) {
+	store, ropewalk := build(t, sqlite, ".", "sessionstore-sqlite"), build(t, "../..", "./cmd/ropewalk", "ropewalk")
+	out, err := exec.CommandContext(t.Context(), ropewalk, "plugin", "test", store).CombinedOutput()
+	if err != nil || !bytes.Contains(out, []byte("36 passed, 0 failed, 0 skipped")) {
+		t.Errorf("plugin test: %v\n%s", err, out)
+	}
+}
+
+func TestTheSessionStoreInGoHasFiftyLinesAndImportsNothingOfOursButTheSDK(t *testing.T) {
+	source, err := os.ReadFile(filepath.Join(sqlite, "main.go"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := 0
+	for line := range strings.Lines(string(source)) {
+		if line = strings.TrimSpace(line); line != "" && !strings.HasPrefix(line, "//") {
+			lines++
+		}
+	}
+	if lines > 50 {
+		t.Errorf("it has %d lines of code; 50 are the most", lines)
+	}
+	file, err := parser.ParseFile(token.NewFileSet(), "main.go", source, parser.ImportsOnly)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, spec := range file.Imports {
+		path, err := strconv.Unquote(spec.Path.Value)
+		if rest, ours := strings.CutPrefix(path, "github.com/ropewalk/ropewalk/"); err != nil || ours && !strings.HasPrefix(rest+"/", "plugins/") {
+			t.Errorf("it imports %s", path)
+		}
+	}
+}
+
+func TestTheSessionStoreInGoKeepsItsSessionsWhenItIsKilled(t *testing.T) {
+	h, _ := newHost(t)
+	store, err := h.SessionStore(t.Context(), plugin(t, build(t, sqlite, ".", "sessionstore-sqlite"), `{}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer store.Close(context.Background())
+	var next atomic.Int64
+	killUnderCalls(t, h, 3, func(ctx context.Context) error {
+		id := fmt.Sprintf("session-%d", next.Add(1))
+		return store.Put(ctx, sessionstore.Record{ID: id, Subject: id}, time.Minute)
+	})
+	for i := range next.Load() {
+		id := fmt.Sprintf("session-%d", i+1)
+		if rec, err := store.Get(t.Context(), id); err != nil || rec.Subject != id {
+			t.Errorf("%s came back as %+v, %v", id, rec, err)
+		}
+	}
+}
+
+func TestAServerRunsRealSessionsOnTheStoreInGo(t *testing.T) {
+	home := t.TempDir()
+	if err := os.MkdirAll(filepath.Join(home, "plugins"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	store := build(t, sqlite, ".", "sessionstore-sqlite")
+	if err := os.Rename(store, filepath.Join(home, "plugins", "sessionstore-sqlite")); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(home, "ropewalk.yaml"), []byte("sessionStore: sqlite\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	ropewalk := build(t, "../..", "./cmd/ropewalk", "ropewalk")
+	url, stop := serve(t, ropewalk, home)
+	anyone := client{url: url}
+	anyone.open(t)
+	anyone.callsTheSampleApp(t)
+	stop()
+
+	anyone.url, stop = serve(t, ropewalk, home)
+	defer stop()
+	if got := anyone.reason(t); got != "unavailable" {
+		t.Errorf("after a restart of the server, the store no longer knows the session: %s", got)
+	}
+}
