@@ -53,6 +53,7 @@ func servesItsServerAlone(t *testing.T, kind plugins.Kind, path string) {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
+	t.Cleanup(func() { _ = cmd.Process.Kill() }) // where the test ended early
 	ended := make(chan error, 1)
 	lines := bufio.NewScanner(stdout)
 	if !lines.Scan() {

@@ -54,8 +54,7 @@ func TestAServerRunsRealSessionsOnTheAdapterInPythonAndTheStoreInTypeScript(t *t
 	alice.callsTheSampleApp(t)
 	stop()
 
-	alice.url, stop = serve(t, binary, home)
-	defer stop()
+	alice.url, _ = serve(t, binary, home)
 	if got := alice.reason(t); got != "unavailable" {
 		t.Errorf("after a restart of the server, the store in TypeScript no longer knows the session: %s", got)
 	}
@@ -70,7 +69,8 @@ func TestAServerRunsRealSessionsOnTheAdapterInPythonAndTheStoreInTypeScript(t *t
 
 var answersAt = regexp.MustCompile(`The server answers.*url=(http://\S+)`)
 
-// serve starts the server and returns its address, and a function that ends it.
+// serve starts the server and returns its address, and a function that ends it, which the end of
+// the test does too.
 func serve(t *testing.T, binary, home string) (url string, stop func()) {
 	t.Helper()
 	log := &journal{}
@@ -86,14 +86,21 @@ func serve(t *testing.T, binary, home string) (url string, stop func()) {
 		defer close(ended)
 		_ = cmd.Wait()
 	}()
+	stop = func() {
+		_ = cmd.Process.Signal(syscall.SIGTERM)
+		select {
+		case <-ended:
+		case <-time.After(patience):
+			_ = cmd.Process.Kill()
+			t.Errorf("the server did not end in time:\n%s", log)
+		}
+	}
+	t.Cleanup(stop)
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()
 	for until := time.Now().Add(patience); time.Now().Before(until); <-tick.C {
 		if at := answersAt.FindStringSubmatch(log.String()); at != nil {
-			return at[1], func() {
-				_ = cmd.Process.Signal(syscall.SIGTERM)
-				<-ended
-			}
+			return at[1], stop
 		}
 		select {
 		case <-ended:
@@ -101,7 +108,6 @@ func serve(t *testing.T, binary, home string) (url string, stop func()) {
 		default:
 		}
 	}
-	_ = cmd.Process.Kill()
 	t.Fatalf("the server does not answer:\n%s", log)
 	return "", nil
 }
