@@ -54,5 +54,5 @@ func (s *Server) probed(c *fiber.Ctx) string {
 	return caller.Workspace.ID
 }
 
-// uptime is in seconds.
-func (s *Server) uptime() float64 { return time.Since(s.started).Round(time.Millisecond).Seconds() }
+// uptime is in seconds, to the millisecond.
+func (s *Server) uptime() float64 { return float64(time.Since(s.started).Milliseconds()) / 1000 }
