@@ -42,7 +42,7 @@ func BenchmarkConversations(b *testing.B) {
 		if _, err := s.write.ExecContext(b.Context(), `ANALYZE`); err != nil { // PostgreSQL does it by itself, within a minute
 			b.Fatal(err)
 		}
-		if s.lockRow != "" {
+		if s.dialect.lockRow != "" {
 			if _, err := s.write.ExecContext(b.Context(), `VACUUM`); err != nil { // this, too
 				b.Fatal(err)
 			}

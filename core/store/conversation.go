@@ -152,7 +152,7 @@ func conversation(ctx context.Context, q querier, ref core.ConversationRef) (cor
 func (s *Store) UpdateConversation(ctx context.Context, ref core.ConversationRef, p core.ConversationPatch) (core.Conversation, error) {
 	var changed core.Conversation
 	err := s.change(ctx, "changing a conversation", func(tx *sql.Tx) error {
-		key, shelf, err := find(ctx, tx, ref, s.lockRow)
+		key, shelf, err := find(ctx, tx, ref, s.dialect.lockRow)
 		if err != nil {
 			return err
 		}
@@ -191,7 +191,7 @@ func retitle(ctx context.Context, tx *sql.Tx, shelf, key int64, title string) er
 // core.CodeNotFound unless it is there and its owner's.
 func (s *Store) DeleteConversation(ctx context.Context, ref core.ConversationRef) error {
 	return s.change(ctx, "deleting a conversation", func(tx *sql.Tx) error {
-		key, shelf, err := find(ctx, tx, ref, s.lockRow)
+		key, shelf, err := find(ctx, tx, ref, s.dialect.lockRow)
 		if err != nil {
 			return err
 		}

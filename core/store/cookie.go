@@ -36,7 +36,7 @@ func (s *Store) Cookie(ctx context.Context, hash string) (Cookie, error) {
 	c := Cookie{Hash: hash}
 	id, expires := &c.Identity, int64(0)
 	err := s.read.QueryRowContext(ctx, `
-		SELECT u.issuer, u.subject, u.id, u.email, u.display_name, u.org_role, c.key_print, c.expires_at
+		SELECT u.issuer, u.subject, `+userColumns+`, c.key_print, c.expires_at
 		FROM cookies c JOIN users u ON u.id = c.user_id WHERE c.hash = $1 AND c.expires_at > $2`, hash, millis(time.Now())).
 		Scan(&id.Issuer, &id.Subject, &id.User.ID, &id.User.Email, &id.User.DisplayName, &id.User.OrgRole, &c.KeyPrint, &expires)
 	switch {

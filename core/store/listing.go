@@ -1,6 +1,7 @@
 package store
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"database/sql"
@@ -30,6 +31,7 @@ func (s *Store) Conversations(ctx context.Context, workspace, owner string, q co
 	if err != nil {
 		return core.ConversationPage{}, err
 	}
+	l.inAll = s.dialect.inAll
 	var page core.ConversationPage
 	err = s.look(ctx, "listing conversations", func(tx *sql.Tx) error {
 		page, err = l.page(ctx, tx)
@@ -47,12 +49,14 @@ type listing struct {
 	terms            []term
 	searched         bool
 	after            *cursor
+	inAll            func(lists []string) string // selects the conversations that are in every list
 }
 
 // cursor is the last conversation of the page before.
 type cursor struct {
 	SortBy core.ConversationSort `json:"s"`
 	Search string                `json:"q,omitempty"`
+	Total  int                   `json:"n"` // of a search; it is counted once
 	At     int64                 `json:"t"`
 	Key    int64                 `json:"k"`
 }
@@ -121,7 +125,9 @@ func (l *listing) page(ctx context.Context, tx *sql.Tx) (core.ConversationPage, 
 	if err != nil {
 		return page, err
 	}
-	if l.searched {
+	if l.searched && l.after.At != 0 {
+		page.TotalCount = l.after.Total
+	} else if l.searched {
 		if err := tx.QueryRowContext(ctx, found.count, found.args...).Scan(&page.TotalCount); err != nil {
 			return page, err
 		}
@@ -130,6 +136,7 @@ func (l *listing) page(ctx context.Context, tx *sql.Tx) (core.ConversationPage, 
 		return page, err
 	}
 	page.Conversations = page.Conversations[:l.limit]
+	l.after.Total = page.TotalCount
 	page.NextCursor, err = l.after.at(page.Conversations[l.limit-1])
 	return page, err
 }
@@ -140,42 +147,73 @@ type findings struct {
 	args              []any // of both
 }
 
-// found chooses how to search, by how many words of the shelf fit the rarest of the terms.
+// found chooses how to search, by how many words of the shelf fit the rarest of the terms: few
+// findings are gathered and sorted; among many, the page is soon full when it is looked for from the
+// newest conversation downwards, and they are counted by going through the lists of the words.
 func (l *listing) found(ctx context.Context, tx *sql.Tx) (findings, error) {
 	f := findings{from: `conversations c WHERE c.shelf = $1`, args: []any{l.shelf}}
 	if !l.searched {
 		return f, nil
 	}
-	rare := manyFound + 1
+	rare, err := l.rarestFirst(ctx, tx)
+	if err != nil {
+		return f, err
+	}
+	var inLists, ofFound, ofEach []string
 	for i, t := range l.terms {
+		f.args = append(f.args, t.low, t.high)
+		fits := fmt.Sprintf(`.word >= $%d AND %%[1]s.word < $%d`, 2*i+2, 2*i+3)
+		if t.exact() {
+			fits = fmt.Sprintf(`.word = $%d AND %%[1]s.word < $%d`, 2*i+2, 2*i+3)
+		}
+		fits = `%[1]s` + fits
+		inLists = append(inLists, `SELECT DISTINCT w.conversation FROM words w WHERE w.shelf = $1 AND `+fmt.Sprintf(fits, "w"))
+		if t.exact() { // for planners that do not see it
+			inLists[i] = strings.Replace(inLists[i], `DISTINCT `, ``, 1)
+		}
+		meets := `EXISTS (SELECT 1 FROM words x WHERE x.conversation = %s AND ` + fmt.Sprintf(fits, "x") + `)`
+		ofFound, ofEach = append(ofFound, fmt.Sprintf(meets, "w.conversation")), append(ofEach, fmt.Sprintf(meets, "c.id"))
+	}
+	if rare > manyFound {
+		f.count = `SELECT COUNT(*) FROM (` + l.inAll(inLists) + `) found`
+		f.from += ` AND ` + strings.Join(ofEach, ` AND `)
+		return f, nil
+	}
+	matches := strings.Join(append(inLists[:1], ofFound[1:]...), ` AND `)
+	f.count = `SELECT COUNT(*) FROM (` + matches + `) found`
+	f.with = `WITH found AS MATERIALIZED (` + matches + `) `
+	f.from = `found f JOIN conversations c ON c.id = f.conversation WHERE c.shelf = $1`
+	return f, nil
+}
+
+// rarestFirst puts the term that the fewest words of the shelf fit to the front, and returns how
+// many do, counted up to just above manyFound. A beginning that only one word has becomes that word.
+func (l *listing) rarestFirst(ctx context.Context, tx *sql.Tx) (rare int, err error) {
+	const among = ` FROM words WHERE shelf = $1 AND word >= $2 AND word < $3`
+	rare = manyFound + 1
+	for i, t := range l.terms {
+		if !t.exact() {
+			var first, last []byte
+			err := tx.QueryRowContext(ctx, `SELECT (SELECT word`+among+` ORDER BY word LIMIT 1), (SELECT word`+among+` ORDER BY word DESC LIMIT 1)`,
+				l.shelf, t.low, t.high).Scan(&first, &last)
+			if err != nil {
+				return 0, err
+			}
+			if first != nil && bytes.Equal(first, last) {
+				t = exactly(string(first))
+				l.terms[i] = t
+			}
+		}
 		var n int
-		if err := tx.QueryRowContext(ctx, `SELECT COUNT(*) FROM (SELECT 1 FROM words WHERE shelf = $1 AND word >= $2 AND word < $3 LIMIT $4) few`,
-			l.shelf, t.low, t.high, rare).Scan(&n); err != nil {
-			return f, err
+		if err := tx.QueryRowContext(ctx, `SELECT COUNT(*) FROM (SELECT 1`+among+` LIMIT $4) few`, l.shelf, t.low, t.high, rare).Scan(&n); err != nil {
+			return 0, err
 		}
 		if n < rare {
 			rare = n
 			l.terms[0], l.terms[i] = l.terms[i], l.terms[0]
 		}
 	}
-	var each, others []string
-	for i, t := range l.terms {
-		meets := fmt.Sprintf(`EXISTS (SELECT 1 FROM words x WHERE x.conversation = %%s AND x.word >= $%d AND x.word < $%d)`, 2*i+2, 2*i+3)
-		f.args = append(f.args, t.low, t.high)
-		each = append(each, fmt.Sprintf(meets, "c.id"))
-		if i > 0 {
-			others = append(others, ` AND `+fmt.Sprintf(meets, "w.conversation"))
-		}
-	}
-	matches := `FROM words w WHERE w.shelf = $1 AND w.word >= $2 AND w.word < $3` + strings.Join(others, "")
-	f.count = `SELECT COUNT(DISTINCT w.conversation) ` + matches
-	if rare > manyFound {
-		f.from += ` AND ` + strings.Join(each, ` AND `)
-		return f, nil
-	}
-	f.with = `WITH found AS MATERIALIZED (SELECT DISTINCT w.conversation ` + matches + `) `
-	f.from = `found f JOIN conversations c ON c.id = f.conversation WHERE c.shelf = $1`
-	return f, nil
+	return rare, nil
 }
 
 // read returns one conversation more than fits on the page, when there is one.

@@ -23,7 +23,7 @@ const previewLength = 160 // characters
 func (s *Store) AppendMessages(ctx context.Context, ref core.ConversationRef, add []core.Message, used ...core.Usage) (core.Conversation, error) {
 	var changed core.Conversation
 	err := s.change(ctx, "adding to a conversation", func(tx *sql.Tx) error {
-		key, shelf, err := find(ctx, tx, ref, s.lockRow)
+		key, shelf, err := find(ctx, tx, ref, s.dialect.lockRow)
 		if err != nil {
 			return err
 		}

@@ -45,6 +45,19 @@ func parseURL(address core.Secret) (*pgx.ConnConfig, error) {
 	return c, nil
 }
 
+func postgresDialect() dialect {
+	return dialect{
+		lockRow: "FOR UPDATE OF c", snapshot: sql.LevelRepeatableRead,
+		inAll: func(selects []string) string {
+			query := `SELECT l0.conversation FROM (` + selects[0] + `) l0`
+			for i, s := range selects[1:] {
+				query += fmt.Sprintf(` JOIN (%s) l%d ON l%d.conversation = l0.conversation`, s, i+1, i+1)
+			}
+			return query
+		},
+	}
+}
+
 // place is where a state is, for messages: without user and password.
 func place(c *pgx.ConnConfig) string {
 	return fmt.Sprintf("database %s at %s:%d", c.Database, c.Host, c.Port)
@@ -62,7 +75,7 @@ func openPool(c *pgx.ConnConfig) *sql.DB {
 func (s *Store) openServer(ctx context.Context, c *pgx.ConnConfig) error {
 	db := openPool(c)
 	s.write, s.read = db, db
-	s.lockRow, s.snapshot = "FOR UPDATE OF c", sql.LevelRepeatableRead
+	s.dialect = postgresDialect()
 	s.closers = append(s.closers, db.Close)
 	return alone(ctx, db, lockSchema, func() error {
 		if err := migrate(ctx, goose.DialectPostgres, db, s.log); err != nil {

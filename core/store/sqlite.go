@@ -7,6 +7,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/pressly/goose/v3"
 	"modernc.org/sqlite"
@@ -14,6 +15,10 @@ import (
 
 // This file is what is particular to SQLite, postgres.go what is to PostgreSQL. The statements
 // elsewhere use $1 for arguments, ON CONFLICT for upserts and types that both read the same.
+
+func sqliteDialect() dialect {
+	return dialect{inAll: func(selects []string) string { return strings.Join(selects, ` INTERSECT `) + ` ORDER BY 1` }}
+}
 
 // A use is what connections to the file are for.
 type use struct {
@@ -32,11 +37,13 @@ func writer() use {
 func readers() use {
 	return use{connections: 4, txlock: "deferred", pragmas: []string{
 		"busy_timeout(10000)", "foreign_keys(1)", "query_only(1)",
+		"cache_size(-16000)", "temp_store(MEMORY)", // KiB: a search goes through long lists
 	}}
 }
 
 // openFile opens the state in a file, for this process alone.
 func (s *Store) openFile(ctx context.Context, path string) error {
+	s.dialect = sqliteDialect()
 	unlock, err := lock(path + ".lock")
 	if err != nil {
 		return err

@@ -28,10 +28,18 @@ type Store struct {
 	write *sql.DB
 	read  *sql.DB
 
-	lockRow  string             // ends a SELECT of the rows c that the transaction will change
-	snapshot sql.IsolationLevel // at which all reads of a transaction are of one moment
+	dialect dialect
 
 	closers []func() error // in the order of opening
+}
+
+// dialect is where statements for the two databases must differ.
+type dialect struct {
+	lockRow  string             // ends a SELECT of the rows c that the transaction will change
+	snapshot sql.IsolationLevel // at which all reads of a transaction are of one moment
+	// inAll makes a SELECT of the conversations that every one of the SELECTs gives, each as fast as
+	// its planner can: out of lists that are long and in order.
+	inAll func(selects []string) string
 }
 
 // Open opens the state, makes it when it is not there, brings its schema up to date, and sees to
@@ -92,7 +100,7 @@ func (s *Store) change(ctx context.Context, what string, do func(tx *sql.Tx) err
 
 // look runs reads that are to be of one moment.
 func (s *Store) look(ctx context.Context, what string, do func(tx *sql.Tx) error) error {
-	tx, err := s.read.BeginTx(ctx, &sql.TxOptions{Isolation: s.snapshot, ReadOnly: true})
+	tx, err := s.read.BeginTx(ctx, &sql.TxOptions{Isolation: s.dialect.snapshot, ReadOnly: true})
 	if err != nil {
 		return fmt.Errorf("%s: %w", what, explain(err))
 	}

@@ -7,6 +7,8 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/ropewalk/ropewalk/core"
@@ -15,19 +17,19 @@ import (
 // Provision returns the user behind an identity. At first sight it makes the user and a personal
 // workspace, in one transaction and once only, however many ask at a time; later it brings email,
 // name and organization role up to date. An empty email or name replaces nothing: not every token
-// carries them.
+// carries them. A role in the organization that was given here (SetOrgRole) is above the identity's.
 func (s *Store) Provision(ctx context.Context, id core.Identity) (core.User, error) {
 	if id.Issuer == "" || id.Subject == "" {
 		return core.User{}, errors.New("provisioning a user: the identity has no issuer or no subject")
 	}
-	kept, err := s.user(ctx, id.Issuer, id.Subject)
+	kept, given, err := s.user(ctx, id.Issuer, id.Subject)
 	switch {
-	case err == nil && kept == updated(kept, id.User):
+	case err == nil && kept == updated(kept, id.User, given):
 		return kept, nil
 	case err != nil && !errors.Is(err, sql.ErrNoRows):
 		return core.User{}, fmt.Errorf("looking up a user: %w", explain(err))
 	}
-	user := updated(core.User{ID: newID("usr_")}, id.User)
+	user := updated(core.User{ID: newID("usr_")}, id.User, "")
 	err = s.change(ctx, "provisioning a user", func(tx *sql.Tx) error {
 		user, err = upsertUser(ctx, tx, id.Issuer, id.Subject, user)
 		if err != nil || id.Issuer == core.IssuerLocal {
@@ -41,19 +43,21 @@ func (s *Store) Provision(ctx context.Context, id core.Identity) (core.User, err
 	return user, nil
 }
 
-// updated is a user with what an identity says of it.
-func updated(kept, said core.User) core.User {
+// updated is a user with what an identity says of it, and with the role that was given here.
+func updated(kept, said core.User, given core.Role) core.User {
 	kept.Email = cmp.Or(said.Email, kept.Email)
 	kept.DisplayName = cmp.Or(said.DisplayName, kept.DisplayName)
-	kept.OrgRole = cmp.Or(said.OrgRole, core.RoleMember)
+	kept.OrgRole = cmp.Or(given, said.OrgRole, core.RoleMember)
 	return kept
 }
 
-func (s *Store) user(ctx context.Context, issuer, subject string) (core.User, error) {
-	var u core.User
-	err := s.read.QueryRowContext(ctx, `SELECT id, email, display_name, org_role FROM users WHERE issuer = $1 AND subject = $2`,
-		issuer, subject).Scan(&u.ID, &u.Email, &u.DisplayName, &u.OrgRole)
-	return u, err
+// userColumns reads a user u: id, email, display name and the role in the organization that counts.
+const userColumns = `u.id, u.email, u.display_name, COALESCE(NULLIF(u.given_role, ''), u.org_role)`
+
+func (s *Store) user(ctx context.Context, issuer, subject string) (u core.User, given core.Role, err error) {
+	err = s.read.QueryRowContext(ctx, `SELECT `+userColumns+`, u.given_role FROM users u WHERE u.issuer = $1 AND u.subject = $2`,
+		issuer, subject).Scan(&u.ID, &u.Email, &u.DisplayName, &u.OrgRole, &given)
+	return u, given, err
 }
 
 func upsertUser(ctx context.Context, tx *sql.Tx, issuer, subject string, u core.User) (core.User, error) {
@@ -63,7 +67,7 @@ func upsertUser(ctx context.Context, tx *sql.Tx, issuer, subject string, u core.
 			email = COALESCE(NULLIF(excluded.email, ''), users.email),
 			display_name = COALESCE(NULLIF(excluded.display_name, ''), users.display_name),
 			org_role = excluded.org_role
-		RETURNING id, email, display_name, org_role`,
+		RETURNING `+strings.ReplaceAll(userColumns, "u.", ""),
 		u.ID, issuer, subject, u.Email, u.DisplayName, string(u.OrgRole), millis(time.Now())).
 		Scan(&u.ID, &u.Email, &u.DisplayName, &u.OrgRole)
 	return u, err
@@ -81,6 +85,89 @@ func ensurePersonal(ctx context.Context, tx *sql.Tx, u core.User) error {
 		INSERT INTO members (workspace, user_id, role) SELECT id, personal_of, 'admin' FROM workspaces WHERE personal_of = $1
 		ON CONFLICT (workspace, user_id) DO NOTHING`, u.ID)
 	return err
+}
+
+// Users returns everybody the server knows, by name.
+func (s *Store) Users(ctx context.Context) ([]core.User, error) {
+	all := []core.User{}
+	err := s.look(ctx, "reading the users", func(tx *sql.Tx) error {
+		rows, err := tx.QueryContext(ctx, `SELECT `+userColumns+` FROM users u ORDER BY u.display_name, u.email, u.id`)
+		if err != nil {
+			return err
+		}
+		defer func() { _ = rows.Close() }()
+		for rows.Next() {
+			var u core.User
+			if err := rows.Scan(&u.ID, &u.Email, &u.DisplayName, &u.OrgRole); err != nil {
+				return err
+			}
+			all = append(all, u)
+		}
+		return rows.Err()
+	})
+	return all, err
+}
+
+// User returns one of them; core.CodeNotFound when there is none of this id.
+func (s *Store) User(ctx context.Context, id string) (core.User, error) {
+	u, err := findUser(ctx, s.read, id)
+	if err != nil {
+		return core.User{}, fmt.Errorf("reading a user: %w", explain(err))
+	}
+	return u, nil
+}
+
+func findUser(ctx context.Context, q querier, id string) (core.User, error) {
+	var u core.User
+	err := q.QueryRowContext(ctx, `SELECT `+userColumns+` FROM users u WHERE u.id = $1`, id).Scan(&u.ID, &u.Email, &u.DisplayName, &u.OrgRole)
+	if errors.Is(err, sql.ErrNoRows) {
+		err = core.Errorf(core.CodeNotFound, "there is no user %s", id)
+	}
+	return u, err
+}
+
+// SetOrgRole gives a user a role in the organization that counts more than what the identity provider
+// says; "" leaves it to the provider again, from the next login on. core.CodeNotFound when there is
+// no such user, core.CodeInvalidInput for a role that is none, core.CodeForbidden for the instance's
+// owner. Tell access.Access.MembersChanged afterwards.
+func (s *Store) SetOrgRole(ctx context.Context, id string, role core.Role) error {
+	if !slices.Contains([]core.Role{"", core.RoleOwner, core.RoleAdmin, core.RoleMember}, role) {
+		return core.Errorf(core.CodeInvalidInput, "orgRole: must be %s, %s or %s, or empty", core.RoleOwner, core.RoleAdmin, core.RoleMember)
+	}
+	if id == core.Owner().User.ID {
+		return core.Errorf(core.CodeForbidden, "the instance's owner stays its owner")
+	}
+	n, err := s.exec(ctx, "giving a user a role", `UPDATE users SET given_role = $1 WHERE id = $2`, string(role), id)
+	if err == nil && n == 0 {
+		return core.Errorf(core.CodeNotFound, "there is no user %s", id)
+	}
+	return err
+}
+
+// DeleteUser forgets a user with the logins, memberships, conversations and the personal workspace;
+// what the user's calls used stays in the usage of other workspaces. Whom the identity provider still
+// lets in comes back as somebody new. core.CodeNotFound when there is no such user,
+// core.CodeForbidden for the instance's owner and while apps are installed in the personal workspace.
+// Tell access.Access.MembersChanged afterwards.
+func (s *Store) DeleteUser(ctx context.Context, id string) error {
+	if id == core.Owner().User.ID {
+		return core.Errorf(core.CodeForbidden, "the instance's owner cannot be deleted")
+	}
+	return s.change(ctx, "deleting a user", func(tx *sql.Tx) error {
+		if _, err := findUser(ctx, tx, id); err != nil {
+			return err
+		}
+		var personal string
+		err := tx.QueryRowContext(ctx, `SELECT id FROM workspaces WHERE personal_of = $1`, id).Scan(&personal)
+		if err == nil {
+			err = deleteWorkspace(ctx, tx, personal)
+		}
+		if err != nil && !errors.Is(err, sql.ErrNoRows) {
+			return err
+		}
+		_, err = tx.ExecContext(ctx, `DELETE FROM users WHERE id = $1`, id)
+		return err
+	})
 }
 
 // newID is a random id of letters and digits: 26 characters, 128 bits.

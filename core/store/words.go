@@ -84,6 +84,12 @@ func spaceless(r rune) bool {
 // term is a range of words that one word of a search stands for: from low on, before high.
 type term struct{ low, high []byte }
 
+func exactly(word string) term { return term{[]byte(word), []byte(word + "\x00")} }
+
+func startingWith(word string) term { return term{[]byte(word), []byte(word + "\xff")} } // which no UTF-8 holds
+
+func (t term) exact() bool { return t.high[len(t.high)-1] == 0 }
+
 // terms are what a search asks for; every one must be met. There are none in a search without a
 // letter or digit.
 func terms(search string) []term {
@@ -95,9 +101,9 @@ func terms(search string) []term {
 		if dense && len(runes) == 1 && i > 0 && words[i-1] != word && strings.HasSuffix(words[i-1], word) {
 			continue // the second half of the pair before
 		}
-		one := term{[]byte(word), []byte(word + "\x00")}
+		one := exactly(word)
 		if dense && len(runes) == 1 || !dense && i == len(words)-1 && len(runes) >= minPrefix && !strings.HasSuffix(search, " ") {
-			one.high = []byte(word + "\xff") // which no UTF-8 holds
+			one = startingWith(word)
 		}
 		all = append(all, one)
 	}

@@ -3,9 +3,10 @@ package store
 import (
 	"context"
 	"database/sql"
-	"errors"
 	"fmt"
+	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/ropewalk/ropewalk/core"
 )
@@ -60,38 +61,103 @@ func (s *Store) Workspaces(ctx context.Context, u core.User) ([]core.Workspace, 
 	return all, nil
 }
 
-// Member returns the role a user was given in a workspace; core.CodeWorkspaceDenied when there is
-// none, or no such workspace.
-func (s *Store) Member(ctx context.Context, userID, workspace string) (core.Role, error) {
-	var role core.Role
-	err := s.read.QueryRowContext(ctx, `SELECT role FROM members WHERE workspace = $1 AND user_id = $2`, workspace, userID).Scan(&role)
-	switch {
-	case errors.Is(err, sql.ErrNoRows):
-		return "", core.Errorf(core.CodeWorkspaceDenied, "not a member of workspace %s", workspace)
-	case err != nil:
-		return "", fmt.Errorf("reading a member: %w", explain(err))
+// CreateWorkspace makes a workspace with a first admin. core.CodeNotFound when there is no such
+// user, core.CodeInvalidInput for a name that is none. Tell access.Access.MembersChanged afterwards.
+func (s *Store) CreateWorkspace(ctx context.Context, name, adminID string) (core.Workspace, error) {
+	w := core.Workspace{ID: newID("ws_"), Name: strings.TrimSpace(clean(name)), Role: core.RoleAdmin}
+	if err := checkName(w.Name); err != nil {
+		return core.Workspace{}, err
 	}
-	return role, nil
+	err := s.change(ctx, "making a workspace", func(tx *sql.Tx) error {
+		if _, err := findUser(ctx, tx, adminID); err != nil {
+			return err
+		}
+		if _, err := tx.ExecContext(ctx, `INSERT INTO workspaces (id, name, created_at) VALUES ($1, $2, $3)`, w.ID, w.Name, millis(time.Now())); err != nil {
+			return err
+		}
+		return putMember(ctx, tx, w.ID, adminID, w.Role)
+	})
+	if err != nil {
+		return core.Workspace{}, err
+	}
+	return w, nil
 }
 
-// PutMember adds a user to a workspace, or changes the role there. Both must exist; the role is
-// admin or member. Tell access.Access.MembersChanged afterwards.
-func (s *Store) PutMember(ctx context.Context, workspace, userID string, role core.Role) error {
-	return s.change(ctx, "keeping a member of "+workspace, func(tx *sql.Tx) error {
-		return putMember(ctx, tx, workspace, userID, role)
+// RenameWorkspace gives a workspace another name. core.CodeNotFound when there is none of this id,
+// core.CodeInvalidInput for a name that is none. Tell access.Access.MembersChanged("") afterwards.
+func (s *Store) RenameWorkspace(ctx context.Context, id, name string) error {
+	name = strings.TrimSpace(clean(name))
+	if err := checkName(name); err != nil {
+		return err
+	}
+	n, err := s.exec(ctx, "renaming workspace "+id, `UPDATE workspaces SET name = $1 WHERE id = $2`, name, id)
+	if err == nil && n == 0 {
+		return core.Errorf(core.CodeNotFound, "there is no workspace %s", id)
+	}
+	return err
+}
+
+// DeleteWorkspace forgets a workspace with its members, conversations and usage. core.CodeNotFound
+// when there is none of this id; core.CodeForbidden for the default workspace, a personal one, and
+// one in which apps are installed: an app's processes and files must end in order first. Tell
+// access.Access.MembersChanged("") afterwards.
+func (s *Store) DeleteWorkspace(ctx context.Context, id string) error {
+	return s.change(ctx, "deleting workspace "+id, func(tx *sql.Tx) error {
+		owner, err := personalOf(ctx, tx, id)
+		switch {
+		case err != nil:
+			return err
+		case id == core.DefaultWorkspaceID:
+			return core.Errorf(core.CodeForbidden, "the default workspace cannot be deleted")
+		case owner != "":
+			return core.Errorf(core.CodeForbidden, "workspace %s is personal: it goes with its user", id)
+		}
+		return deleteWorkspace(ctx, tx, id)
 	})
 }
 
-func putMember(ctx context.Context, tx *sql.Tx, workspace, userID string, role core.Role) error {
-	_, err := tx.ExecContext(ctx, `
-		INSERT INTO members (workspace, user_id, role) VALUES ($1, $2, $3)
-		ON CONFLICT (workspace, user_id) DO UPDATE SET role = excluded.role`, workspace, userID, string(role))
+func deleteWorkspace(ctx context.Context, tx *sql.Tx, id string) error {
+	var apps int
+	if err := tx.QueryRowContext(ctx, `SELECT COUNT(*) FROM installations WHERE workspace = $1`, id).Scan(&apps); err != nil {
+		return err
+	}
+	if apps > 0 {
+		return core.Errorf(core.CodeForbidden, "%d apps are installed in workspace %s: uninstall them first", apps, id)
+	}
+	_, err := tx.ExecContext(ctx, `DELETE FROM workspaces WHERE id = $1`, id)
 	return err
 }
 
-// DeleteMember takes a user out of a workspace. Taking out one who is not in it is not an error.
-// Tell access.Access.MembersChanged afterwards.
-func (s *Store) DeleteMember(ctx context.Context, workspace, userID string) error {
-	_, err := s.exec(ctx, "removing a member of "+workspace, `DELETE FROM members WHERE workspace = $1 AND user_id = $2`, workspace, userID)
-	return err
+// AllWorkspaces returns every workspace: the default one first, then by name.
+func (s *Store) AllWorkspaces(ctx context.Context) ([]core.WorkspaceInfo, error) {
+	all := []core.WorkspaceInfo{}
+	err := s.look(ctx, "reading the workspaces", func(tx *sql.Tx) error {
+		rows, err := tx.QueryContext(ctx, `
+			SELECT w.id, w.name, COALESCE(w.personal_of, ''), w.created_at, (SELECT COUNT(*) FROM members m WHERE m.workspace = w.id)
+			FROM workspaces w ORDER BY CASE WHEN w.id = $1 THEN 0 ELSE 1 END, w.name, w.id`, core.DefaultWorkspaceID)
+		if err != nil {
+			return err
+		}
+		defer func() { _ = rows.Close() }()
+		for rows.Next() {
+			var w core.WorkspaceInfo
+			var created int64
+			if err := rows.Scan(&w.ID, &w.Name, &w.PersonalOf, &created, &w.Members); err != nil {
+				return err
+			}
+			w.CreatedAt = fromMillis(created)
+			all = append(all, w)
+		}
+		return rows.Err()
+	})
+	return all, err
+}
+
+const maxName = 100 // characters of a workspace's name
+
+func checkName(name string) error {
+	if n := utf8.RuneCountInString(name); n == 0 || n > maxName {
+		return core.Errorf(core.CodeInvalidInput, "name: must have 1 to %d characters", maxName)
+	}
+	return nil
 }

@@ -1,0 +1,114 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+
+	"github.com/ropewalk/ropewalk/core"
+)
+
+// Member returns the role a user was given in a workspace; core.CodeWorkspaceDenied when there is
+// none, or no such workspace.
+func (s *Store) Member(ctx context.Context, userID, workspace string) (core.Role, error) {
+	var role core.Role
+	err := s.read.QueryRowContext(ctx, `SELECT role FROM members WHERE workspace = $1 AND user_id = $2`, workspace, userID).Scan(&role)
+	switch {
+	case errors.Is(err, sql.ErrNoRows):
+		return "", core.Errorf(core.CodeWorkspaceDenied, "not a member of workspace %s", workspace)
+	case err != nil:
+		return "", fmt.Errorf("reading a member: %w", explain(err))
+	}
+	return role, nil
+}
+
+// Members returns the members of a workspace, by name. core.CodeNotFound when there is no such
+// workspace. Owners and admins of the organization, who are admins of the default workspace anyway,
+// are listed only where they were added.
+func (s *Store) Members(ctx context.Context, workspace string) ([]core.Member, error) {
+	members := []core.Member{}
+	err := s.look(ctx, "reading the members of "+workspace, func(tx *sql.Tx) error {
+		if _, err := personalOf(ctx, tx, workspace); err != nil {
+			return err
+		}
+		rows, err := tx.QueryContext(ctx, `
+			SELECT `+userColumns+`, m.role FROM members m JOIN users u ON u.id = m.user_id
+			WHERE m.workspace = $1 ORDER BY u.display_name, u.email, u.id`, workspace)
+		if err != nil {
+			return err
+		}
+		defer func() { _ = rows.Close() }()
+		for rows.Next() {
+			var m core.Member
+			if err := rows.Scan(&m.User.ID, &m.User.Email, &m.User.DisplayName, &m.User.OrgRole, &m.Role); err != nil {
+				return err
+			}
+			members = append(members, m)
+		}
+		return rows.Err()
+	})
+	return members, err
+}
+
+// PutMember adds a user to a workspace, or changes the role there. core.CodeNotFound when there is
+// no such user or workspace, core.CodeInvalidInput for a role other than admin and member,
+// core.CodeForbidden for taking a personal workspace from its owner's hands. Tell
+// access.Access.MembersChanged afterwards.
+func (s *Store) PutMember(ctx context.Context, workspace, userID string, role core.Role) error {
+	if role != core.RoleAdmin && role != core.RoleMember {
+		return core.Errorf(core.CodeInvalidInput, "role: must be %s or %s", core.RoleAdmin, core.RoleMember)
+	}
+	return s.change(ctx, "keeping a member of "+workspace, func(tx *sql.Tx) error {
+		owner, err := personalOf(ctx, tx, workspace)
+		if err != nil {
+			return err
+		}
+		if owner == userID && role != core.RoleAdmin {
+			return core.Errorf(core.CodeForbidden, "workspace %s is personal: its owner stays its admin", workspace)
+		}
+		if _, err := findUser(ctx, tx, userID); err != nil {
+			return err
+		}
+		return putMember(ctx, tx, workspace, userID, role)
+	})
+}
+
+func putMember(ctx context.Context, tx *sql.Tx, workspace, userID string, role core.Role) error {
+	_, err := tx.ExecContext(ctx, `
+		INSERT INTO members (workspace, user_id, role) VALUES ($1, $2, $3)
+		ON CONFLICT (workspace, user_id) DO UPDATE SET role = excluded.role`, workspace, userID, string(role))
+	return err
+}
+
+// DeleteMember takes a user out of a workspace; the user's conversations there stay, for a return.
+// Taking out one who is not in it is not an error. core.CodeNotFound when there is no such
+// workspace, core.CodeForbidden for the owner of a personal one. Tell access.Access.MembersChanged
+// afterwards.
+func (s *Store) DeleteMember(ctx context.Context, workspace, userID string) error {
+	return s.change(ctx, "removing a member of "+workspace, func(tx *sql.Tx) error {
+		owner, err := personalOf(ctx, tx, workspace)
+		if err != nil {
+			return err
+		}
+		if owner == userID {
+			return core.Errorf(core.CodeForbidden, "workspace %s is personal: its owner stays in it", workspace)
+		}
+		_, err = tx.ExecContext(ctx, `DELETE FROM members WHERE workspace = $1 AND user_id = $2`, workspace, userID)
+		return err
+	})
+}
+
+// personalOf returns whose personal workspace it is, "" for nobody's; core.CodeNotFound when there is
+// no such workspace.
+func personalOf(ctx context.Context, q querier, workspace string) (string, error) {
+	var owner *string
+	err := q.QueryRowContext(ctx, `SELECT personal_of FROM workspaces WHERE id = $1`, workspace).Scan(&owner)
+	switch {
+	case errors.Is(err, sql.ErrNoRows):
+		return "", core.Errorf(core.CodeNotFound, "there is no workspace %s", workspace)
+	case err != nil || owner == nil:
+		return "", err
+	}
+	return *owner, nil
+}
