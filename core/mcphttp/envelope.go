@@ -8,12 +8,11 @@ import (
 	"unicode/utf8"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+
+	"github.com/ropewalk/ropewalk/core/rawjson"
 )
 
-const (
-	maxDepth = 1000 // nesting of objects and arrays, as in the SDK
-	maxBatch = 100  // messages of one batch
-)
+const maxBatch = 100 // messages of one batch
 
 // message is one JSON-RPC message, taken apart once. Everything behind this file works on these
 // parts, never on the body again, so no two layers can read a body differently.
@@ -34,7 +33,7 @@ func (m message) isResponse() bool { return m.method == "" }
 // UTF-8, a key that comes twice, and a known key in another case (hardening row 3).
 func parse(body []byte) (messages []message, batch bool, err *fault) {
 	body = bytes.TrimLeft(body, " \t\r\n")
-	if !utf8.Valid(body) || depth(body) > maxDepth || !json.Valid(body) {
+	if !utf8.Valid(body) || !rawjson.Valid(body) {
 		return nil, false, badRequest(jsonrpc.CodeParseError, "the body is not valid JSON")
 	}
 	if body[0] != '[' {
@@ -109,7 +108,7 @@ func (m *message) readParams() *fault {
 	return nil
 }
 
-// object splits a JSON object that json.Valid has passed. It is false for anything else than an
+// object splits a JSON object that rawjson.Valid has passed. It is false for anything else than an
 // object, for a key that comes twice, and for a known key in another case.
 func object(text []byte, known ...string) (map[string]json.RawMessage, bool) {
 	if len(text) == 0 || text[0] != '{' {
@@ -118,7 +117,7 @@ func object(text []byte, known ...string) (map[string]json.RawMessage, bool) {
 	fields := make(map[string]json.RawMessage, len(known))
 	for i := skipSpace(text, 1); text[i] != '}'; {
 		end := skipValue(text, i)
-		key, ok := unquote(text[i:end])
+		key, ok := unquote(text[i:end], known)
 		if _, twice := fields[key]; !ok || twice {
 			return nil, false
 		}
@@ -135,7 +134,7 @@ func object(text []byte, known ...string) (map[string]json.RawMessage, bool) {
 	return fields, true
 }
 
-// elements yields the elements of a JSON array that json.Valid has passed.
+// elements yields the elements of a JSON array that rawjson.Valid has passed.
 func elements(text []byte) func(yield func(json.RawMessage) bool) {
 	return func(yield func(json.RawMessage) bool) {
 		for i := skipSpace(text, 1); text[i] != ']'; {
@@ -150,9 +149,16 @@ func elements(text []byte) func(yield func(json.RawMessage) bool) {
 	}
 }
 
-func unquote(quoted []byte) (string, bool) {
-	if bytes.IndexByte(quoted, '\\') < 0 {
-		return string(quoted[1 : len(quoted)-1]), true
+// unquote is a key's text; one that is known costs no memory.
+func unquote(quoted []byte, known []string) (string, bool) {
+	plain := quoted[1 : len(quoted)-1]
+	for _, k := range known {
+		if string(plain) == k {
+			return k, true
+		}
+	}
+	if bytes.IndexByte(plain, '\\') < 0 {
+		return string(plain), true
 	}
 	var s string
 	err := json.Unmarshal(quoted, &s)
@@ -167,57 +173,4 @@ func skipSpace(text []byte, i int) int {
 }
 
 // skipValue returns the end of the value that starts at i.
-func skipValue(text []byte, i int) int {
-	switch text[i] {
-	case '"':
-		return skipString(text, i)
-	case '{', '[':
-		for level := 0; ; {
-			switch text[i] {
-			case '"':
-				i = skipString(text, i)
-				continue
-			case '{', '[':
-				level++
-			case '}', ']':
-				if level--; level == 0 {
-					return i + 1
-				}
-			}
-			i++
-		}
-	}
-	for i < len(text) && !bytes.ContainsRune([]byte(" \t\r\n,:]}"), rune(text[i])) {
-		i++
-	}
-	return i
-}
-
-func skipString(text []byte, i int) int {
-	for i++; text[i] != '"'; i++ {
-		if text[i] == '\\' {
-			i++
-		}
-	}
-	return i + 1
-}
-
-// depth is how deep objects and arrays nest. It counts before json.Valid runs, in one pass.
-func depth(text []byte) int {
-	level, deepest, quoted := 0, 0, false
-	for i := 0; i < len(text); i++ {
-		switch c := text[i]; {
-		case quoted && c == '\\':
-			i++
-		case c == '"':
-			quoted = !quoted
-		case quoted:
-		case c == '{' || c == '[':
-			level++
-			deepest = max(deepest, level)
-		case c == '}' || c == ']':
-			level--
-		}
-	}
-	return deepest
-}
+func skipValue(text []byte, i int) int { return rawjson.Skip(text, i) }

@@ -2,7 +2,6 @@ package mcphttp
 
 import (
 	"bytes"
-	"context"
 	"fmt"
 	"strings"
 	"time"
@@ -69,8 +68,8 @@ func (e *Endpoint) identify(c *fiber.Ctx) (core.Identity, error) {
 	if token = strings.TrimSpace(token); !ok || token == "" || !strings.EqualFold(scheme, "Bearer") {
 		return core.Identity{}, core.Errorf(core.CodeUnauthenticated, "no bearer token")
 	}
-	ctx, cancel := context.WithTimeout(e.root, gateTimeout)
-	defer cancel()
+	ctx := withPatience(e.root, gateTimeout)
+	defer ctx.end()
 	return e.o.Access.MCP(ctx, token)
 }
 
@@ -93,8 +92,8 @@ func (e *Endpoint) place(c *fiber.Ctx, identity core.Identity) (core.Caller, err
 		return core.Caller{}, core.Errorf(core.CodeBadRequest,
 			"the header X-Workspace-Id is malformed: it is one id of the form ws_<alphanumeric>; GET /v1/workspace (or GET /v1/bootstrap) lists yours")
 	}
-	ctx, cancel := context.WithTimeout(e.root, gateTimeout)
-	defer cancel()
+	ctx := withPatience(e.root, gateTimeout)
+	defer ctx.end()
 	return e.o.Access.Caller(ctx, identity, workspace)
 }
 

@@ -1,0 +1,141 @@
+package rawjson
+
+import "errors"
+
+// MaxDepth bounds the nesting of a message. The standard library allows 10,000.
+const MaxDepth = 1000
+
+var (
+	ErrSyntax = errors.New("not valid JSON")
+	ErrDepth  = errors.New("nested too deeply")
+)
+
+// Scanner checks JSON (RFC 8259) in one pass over the bytes and allocates nothing. It accepts what
+// encoding/json accepts, but for nesting deeper than MaxDepth.
+type Scanner struct {
+	Data []byte
+	pos  int
+}
+
+func (s *Scanner) Space() {
+	for s.pos < len(s.Data) {
+		switch s.Data[s.pos] {
+		case ' ', '\t', '\n', '\r':
+			s.pos++
+		default:
+			return
+		}
+	}
+}
+
+// peek is the next byte, 0 at the end.
+func (s *Scanner) peek() byte {
+	if s.pos < len(s.Data) {
+		return s.Data[s.pos]
+	}
+	return 0
+}
+
+// take consumes c if it comes next.
+func (s *Scanner) take(c byte) bool {
+	if s.pos < len(s.Data) && s.Data[s.pos] == c {
+		s.pos++
+		return true
+	}
+	return false
+}
+
+// End reports whether only white space is left.
+func (s *Scanner) End() bool {
+	s.Space()
+	return s.pos == len(s.Data)
+}
+
+// Object walks the members of the object that begins here. member gets each raw key (between its
+// quotes; see Name) and the span of its value. Values are checked before member sees them.
+func (s *Scanner) Object(member func(key, value []byte) error) error {
+	if !s.take('{') {
+		return ErrSyntax
+	}
+	if s.Space(); s.take('}') {
+		return nil
+	}
+	for {
+		key, err := s.key()
+		if err != nil {
+			return err
+		}
+		start := s.pos
+		if err := s.Value(); err != nil {
+			return err
+		}
+		if err := member(key, s.Data[start:s.pos]); err != nil {
+			return err
+		}
+		s.Space()
+		if s.take('}') {
+			return nil
+		}
+		if !s.take(',') {
+			return ErrSyntax
+		}
+		s.Space()
+	}
+}
+
+// key consumes a member's name and colon, and the space around it.
+func (s *Scanner) key() ([]byte, error) {
+	start := s.pos + 1
+	if err := s.str(); err != nil {
+		return nil, err
+	}
+	key := s.Data[start : s.pos-1]
+	if s.Space(); !s.take(':') {
+		return nil, ErrSyntax
+	}
+	s.Space()
+	return key, nil
+}
+
+// Array walks the elements of the array that begins here.
+func (s *Scanner) Array(element func(value []byte) error) error {
+	if !s.take('[') {
+		return ErrSyntax
+	}
+	if s.Space(); s.take(']') {
+		return nil
+	}
+	for {
+		start := s.pos
+		if err := s.Value(); err != nil {
+			return err
+		}
+		if err := element(s.Data[start:s.pos]); err != nil {
+			return err
+		}
+		s.Space()
+		if s.take(']') {
+			return nil
+		}
+		if !s.take(',') {
+			return ErrSyntax
+		}
+		s.Space()
+	}
+}
+
+// Valid reports whether data is one JSON value with nothing but white space around it.
+func Valid(data []byte) bool {
+	s := Scanner{Data: data}
+	s.Space()
+	return s.Value() == nil && s.End()
+}
+
+// Skip is where the value ends that begins at from. data must be valid.
+func Skip(data []byte, from int) int {
+	s := Scanner{Data: data, pos: from}
+	if s.Value() != nil {
+		return len(data)
+	}
+	return s.pos
+}

@@ -1,0 +1,93 @@
+package rawjson
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"strings"
+	"testing"
+)
+
+func FuzzScanner(f *testing.F) {
+	for _, seed := range []string{
+		`{}`, `[]`, `null`, `-0.5e+10`, `01`, `1.`, `"\ud800"`, `"\u12G4"`, `{"a":[{"b":{}},[],"c"]}`, `{"a":1,}`, `[1,]`, `{,}`, `tru`,
+		`"` + "\x1f" + `"`, `"unfinished`, `{"a" : 1 , "b":	2}`, `"12345678\"1234567890"`, `]`, `{"a"}`, `[1 2]`, "\xff", `"` + "\xff" + `"`, `1e`, `--1`, ``,
+	} {
+		f.Add([]byte(seed))
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		s := Scanner{Data: data}
+		s.Space()
+		err := s.Value()
+		if errors.Is(err, ErrDepth) {
+			return
+		}
+		if got, want := err == nil && s.End(), json.Valid(data); got != want || got != Valid(data) {
+			t.Fatalf("%q: valid %v, encoding/json says %v", data, got, want)
+		}
+	})
+}
+
+func TestNestingIsBounded(t *testing.T) {
+	for _, kind := range []struct{ open, inner, end string }{{"[", "", "]"}, {`{"a":`, "1", "}"}} {
+		for depth, want := range map[int]bool{MaxDepth: true, MaxDepth + 1: false, 20 * MaxDepth: false} {
+			text := strings.Repeat(kind.open, depth) + kind.inner + strings.Repeat(kind.end, depth)
+			if Valid([]byte(text)) != want {
+				t.Errorf("%d levels of %s: valid is not %v", depth, kind.open, want)
+			}
+		}
+	}
+}
+
+func TestSkipFindsWhereAValueEnds(t *testing.T) {
+	const text = `{"a" : [1,{"b":"]}\\\""}] , "c":-1.5e3,"d":null}`
+	for from, want := range map[int]string{
+		0: text, 1: `"a"`, strings.Index(text, "["): `[1,{"b":"]}\\\""}]`, strings.Index(text, "-1"): `-1.5e3`, strings.Index(text, "null"): `null`,
+	} {
+		if got := text[from:Skip([]byte(text), from)]; got != want {
+			t.Errorf("from %d: %q, want %q", from, got, want)
+		}
+	}
+}
+
+func TestMembersAndElementsComeAsTheyWereWritten(t *testing.T) {
+	var got []string
+	s := Scanner{Data: []byte(`{ "a" : 1.50, "\u0062":[ "x" ,{}] }`)}
+	err := s.Object(func(key, value []byte) error {
+		got = append(got, string(Name(key))+"="+string(value))
+		return nil
+	})
+	if want := `a=1.50|b=[ "x" ,{}]`; err != nil || strings.Join(got, "|") != want || !s.End() {
+		t.Errorf("%v %q, want %q", err, got, want)
+	}
+	got, s = nil, Scanner{Data: []byte(`[1, "two" ,[3]]`)}
+	err = s.Array(func(value []byte) error {
+		got = append(got, string(value))
+		return nil
+	})
+	if want := `1|"two"|[3]`; err != nil || strings.Join(got, "|") != want || !s.End() {
+		t.Errorf("%v %q, want %q", err, got, want)
+	}
+}
+
+func TestWhatMemberSaysEndsTheWalk(t *testing.T) {
+	stop, seen := errors.New("enough"), 0
+	s := Scanner{Data: []byte(`{"a":1,"b":2}`)}
+	if err := s.Object(func(_, _ []byte) error { seen++; return stop }); !errors.Is(err, stop) || seen != 1 {
+		t.Errorf("%v after %d members", err, seen)
+	}
+}
+
+func BenchmarkValid(b *testing.B) {
+	text := []byte(`{"a":"` + strings.Repeat("x", 64<<10) + `","b":[` + strings.TrimSuffix(strings.Repeat(`{"k":1.5,"v":"short"},`, 400), ",") + `]}`)
+	for name, valid := range map[string]func([]byte) bool{"ours": Valid, "encoding/json": json.Valid} {
+		b.Run(name, func(b *testing.B) {
+			b.SetBytes(int64(len(text)))
+			for b.Loop() {
+				if !valid(text) || bytes.IndexByte(text, 0) >= 0 {
+					b.Fatal("not valid")
+				}
+			}
+		})
+	}
+}
