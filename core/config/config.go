@@ -18,6 +18,7 @@ type Config struct {
 	AllowedOrigins []string    // scheme://host[:port], lower case; empty means same-origin only
 	Auth           Auth
 	SessionStore   Plugin
+	Storage        Storage
 	Registries     []Registry // in the order they are asked
 	Features       Features
 	Apps           map[string]App // apps to have installed, by server name
@@ -79,6 +80,11 @@ type Registry struct {
 type MCP struct {
 	MaxSessions int
 	SessionTTL  time.Duration
+}
+
+// Storage is where the server keeps what must outlive it.
+type Storage struct {
+	URL core.Secret // of a PostgreSQL database; "" means the file ropewalk.db in the home
 }
 
 // Log is how much is logged, and in which form.

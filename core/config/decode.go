@@ -18,6 +18,7 @@ type document struct {
 	APIKey         string                `json:"apiKey"`
 	Auth           map[string]any        `json:"auth"`
 	SessionStore   any                   `json:"sessionStore"`
+	Storage        storageSection        `json:"storage"`
 	Registries     []map[string]any      `json:"registries"`
 	Features       Features              `json:"features"`
 	Apps           map[string]appSection `json:"apps"`
@@ -63,6 +64,10 @@ type mcpSection struct {
 	SessionTTLSeconds int `json:"sessionTtlSeconds"`
 }
 
+type storageSection struct {
+	URL string `json:"url"`
+}
+
 type pluginsSection struct {
 	StartTimeoutSeconds int      `json:"startTimeoutSeconds"`
 	CallTimeoutSeconds  int      `json:"callTimeoutSeconds"`
@@ -95,6 +100,7 @@ func (d document) config(base string, env Environment) *Config {
 		HTTP:         HTTP{Host: d.HTTP.Host, Port: d.HTTP.Port},
 		APIKey:       core.Secret(d.APIKey),
 		SessionStore: plugin("sessionstore", "sessionStore", d.SessionStore, base),
+		Storage:      Storage{URL: core.Secret(d.Storage.URL)},
 		Features:     d.Features,
 		MCP:          MCP{MaxSessions: d.MCP.MaxSessions, SessionTTL: seconds(d.MCP.SessionTTLSeconds)},
 		Models:       d.Models.models(base, env),

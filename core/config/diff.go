@@ -3,7 +3,7 @@ package config
 import "reflect"
 
 // Diff names the sections in which two configurations differ, as the file names them: home, http,
-// apiKey, auth, sessionStore, registries, features, apps, mcp, models, skills, log, plugins. A reload applies what it can
+// apiKey, auth, sessionStore, storage, registries, features, apps, mcp, models, skills, log, plugins. A reload applies what it can
 // and says of the rest that it takes a new start. The environment and the places count as nothing.
 func Diff(before, after *Config) []string {
 	var names []string
@@ -17,6 +17,7 @@ func Diff(before, after *Config) []string {
 	differ("apiKey", before.APIKey, after.APIKey)
 	differ("auth", before.Auth, after.Auth)
 	differ("sessionStore", before.SessionStore, after.SessionStore)
+	differ("storage", before.Storage, after.Storage)
 	differ("registries", before.Registries, after.Registries)
 	differ("features", before.Features, after.Features)
 	differ("apps", before.Apps, after.Apps)

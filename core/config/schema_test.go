@@ -150,8 +150,8 @@ func TestDiffNamesTheSectionsThatChanged(t *testing.T) {
 		{"an adapter's own setting", strings.Replace(base, "issuer: a", "issuer: b", 1), "auth"},
 		{"a registry's own setting", strings.Replace(base, "folder: c", "folder: d", 1), "registries"},
 		{"a secret of an app", strings.Replace(base, "T: u", "T: v", 1), "apps"},
-		{"everything else", base + "http: {port: 1}\nsessionStore: redis\nfeatures: {delegation: false}\nmcp: {maxSessions: 3}\nlog: {level: warn}\nplugins: {passEnv: [A]}\n",
-			"http sessionStore features mcp log plugins"},
+		{"everything else", base + "http: {port: 1}\nsessionStore: redis\nstorage: {url: 'postgres://u:p@h/d'}\nfeatures: {delegation: false}\nmcp: {maxSessions: 3}\nlog: {level: warn}\nplugins: {passEnv: [A]}\n",
+			"http sessionStore storage features mcp log plugins"},
 		{"origins", base + "http: {allowedOrigins: ['https://a']}\n", "http"},
 	}
 	before := mustLoad(t, base, nil)

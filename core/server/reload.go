@@ -19,7 +19,7 @@ const drainTimeout = 15 * time.Second
 // authentication at all decides on whom the listener trusts, so that is one of them.
 func needsRestart(section string, before, next *config.Config) bool {
 	switch section {
-	case "home", "http", "apiKey", "mcp", "plugins":
+	case "home", "http", "apiKey", "mcp", "plugins", "storage":
 		return true
 	case "auth":
 		return before.Dev() != next.Dev()
@@ -89,7 +89,7 @@ func (s *Server) Reload(ctx context.Context) (control.Reloaded, error) {
 func inForce(before, next *config.Config) *config.Config {
 	c := *next
 	c.Home, c.HTTP, c.AllowedOrigins, c.APIKey = before.Home, before.HTTP, before.AllowedOrigins, before.APIKey
-	c.MCP, c.Plugins = before.MCP, before.Plugins
+	c.MCP, c.Plugins, c.Storage = before.MCP, before.Plugins, before.Storage
 	if needsRestart("auth", before, next) {
 		c.Auth = before.Auth
 	}

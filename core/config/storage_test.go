@@ -1,0 +1,26 @@
+package config
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+)
+
+func TestTheStorageURLIsASecretAndMayComeFromTheEnvironment(t *testing.T) {
+	c := mustLoad(t, "storage: {url: 'postgres://u:${env:PASSWORD}@db:5432/ropewalk?sslmode=require'}", Environment{"PASSWORD": "canary"})
+	equal(t, "url", c.Storage.URL.Reveal(), "postgres://u:canary@db:5432/ropewalk?sslmode=require")
+	if printed := fmt.Sprintf("%+v %#v", c, c.Storage); strings.Contains(printed, "canary") {
+		t.Errorf("the password is printed: %s", printed)
+	}
+	equal(t, "no url", mustLoad(t, "storage:", nil).Storage.URL.Reveal(), "")
+}
+
+func TestAStorageURLOfAnotherKindIsRefusedUnseen(t *testing.T) {
+	for _, url := range []string{"mysql://u:canary@db/x", "canary", "postgres://", "'host=db password=canary'"} {
+		_, err := load(t, "storage: {url: "+url+"}", nil)
+		said := said(t, err)
+		if !strings.Contains(said, "storage.url: want postgres://user:password@host:5432/database") || strings.Contains(said, "canary") {
+			t.Errorf("%s: %s", url, said)
+		}
+	}
+}
