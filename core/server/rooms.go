@@ -29,7 +29,9 @@ func (s *Server) openState(ctx context.Context) (err error) {
 	if err := os.MkdirAll(s.config.Home, 0o700); err != nil { // the first start on a machine
 		return fmt.Errorf("the home (--home, ROPEWALK_HOME) cannot be made: %w", err)
 	}
-	s.store, err = store.Open(ctx, store.Options{Path: filepath.Join(s.config.Home, "ropewalk.db"), Logger: s.log.Named("store")})
+	s.store, err = store.Open(ctx, store.Options{
+		Path: filepath.Join(s.config.Home, "ropewalk.db"), URL: s.config.Storage.URL, Logger: s.log.Named("store"),
+	})
 	if err != nil {
 		return err
 	}
