@@ -47,8 +47,10 @@ func statusOf(code core.Code) int {
 		return fiber.StatusUnsupportedMediaType
 	case core.CodeRateLimited:
 		return fiber.StatusTooManyRequests
-	case core.CodeUnavailable:
+	case core.CodeUnavailable, core.CodeModelNotConfigured, core.CodeProviderOverloaded:
 		return fiber.StatusServiceUnavailable
+	case core.CodeProviderAuth, core.CodeProviderError:
+		return fiber.StatusBadGateway
 	default: // the failed verbs of spec part 7, and what nobody named
 		return fiber.StatusInternalServerError
 	}

@@ -86,7 +86,7 @@ func TestPathsAndMethodsThatDoNotExist(t *testing.T) {
 		{"GET", "/V1/apps", "not_found", 404, ""},
 		{"GET", "/v1/apps/", "not_found", 404, ""},
 		{"GET", "/v1/apps/../health", "not_found", 404, ""},
-		{"POST", "/v1/chat", "not_found", 404, ""},
+		{"GET", "/v1/chat", "method_not_allowed", 405, "POST"},
 		{"POST", "/v1/apps", "method_not_allowed", 405, "GET, HEAD"},
 		{"GET", "/v1/apps/echo/start", "method_not_allowed", 405, "POST"},
 		{"PATCH", "/v1/apps/echo", "method_not_allowed", 405, "DELETE"},

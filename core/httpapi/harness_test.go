@@ -17,6 +17,7 @@ import (
 	"github.com/hashicorp/go-hclog"
 	"go.uber.org/goleak"
 
+	"github.com/ropewalk/ropewalk/core/config"
 	"github.com/ropewalk/ropewalk/core/event"
 )
 
@@ -33,6 +34,7 @@ type house struct {
 	yard   *memoryApps
 	tools  *memoryTools
 	bus    *event.Bus
+	talks  *memoryTalks
 	addr   string
 	log    *bytes.Buffer
 	served chan error
@@ -45,13 +47,16 @@ func loopbackOnly() []netip.Prefix {
 // open starts a server; change may alter its options. With an API key unless the access says dev.
 func open(t testing.TB, a *memoryAccess, change func(*Options)) *house {
 	t.Helper()
-	h := &house{access: a, yard: newApps(), tools: &memoryTools{}, bus: event.New(hclog.NewNullLogger()), log: &bytes.Buffer{}, served: make(chan error, 1)}
+	h := &house{access: a, yard: newApps(), tools: &memoryTools{}, talks: newTalks(), bus: event.New(hclog.NewNullLogger()), log: &bytes.Buffer{}, served: make(chan error, 1)}
 	o := Options{
-		Access: a, Apps: h.yard, Tools: h.tools, Events: h.bus, Version: "test", TrustedProxies: loopbackOnly(),
+		Access: a, Apps: h.yard, Tools: h.tools, Events: h.bus, Metrics: memoryMetrics{}, Version: "test", TrustedProxies: loopbackOnly(),
 		Logger: hclog.New(&hclog.LoggerOptions{Output: h.log, Level: hclog.Warn, Mutex: &sync.Mutex{}}),
 	}
 	if change != nil {
 		change(&o)
+	}
+	if o.Chat == nil {
+		o.Chat = newChat(t, h.talks, h.tools, config.Models{})
 	}
 	h.Server = New(o)
 	ln, err := net.Listen("tcp", "127.0.0.1:0")

@@ -139,6 +139,7 @@ func TestAnswersAreAsTheDocumentSays(t *testing.T) {
 		{"health", call{method: "GET", path: "/v1/health"}, "", nil, 200},
 		{"bundles health", call{method: "GET", path: "/v1/bundles/health"}, "", nil, 200},
 		{"the document", call{method: "GET", path: "/v1/openapi.json"}, "", nil, 200},
+		{"metrics", call{method: "GET", path: "/v1/metrics"}, "", nil, 200},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			h := open(t, newAccess(), nil)

@@ -52,12 +52,14 @@ type Events interface {
 	Subscribe(workspace string) *event.Subscription
 }
 
-// Options is what a Server is made of. Access, Apps, Tools, Events and Logger are required.
+// Options is what a Server is made of. Access, Apps, Tools, Events, Chat, Metrics and Logger are required.
 type Options struct {
 	Access  Access
 	Apps    Apps
 	Tools   Tools
 	Events  Events
+	Chat    Chat
+	Metrics Metrics
 	Logger  hclog.Logger
 	Version string
 
@@ -81,6 +83,7 @@ type Timeouts struct {
 	Body   time.Duration // for its body: 60 s
 	Write  time.Duration // for a client to take an answer: 60 s; event streams have their own rule
 	Idle   time.Duration // between two requests of one connection: 255 s (spec part 8)
+	Quiet  time.Duration // after which a silent chat stream says that it is alive: 15 s (contract part 4)
 }
 
 const (
@@ -104,6 +107,7 @@ func (o *Options) setDefaults() {
 		{&o.Timeouts.Body, 60 * time.Second},
 		{&o.Timeouts.Write, 60 * time.Second},
 		{&o.Timeouts.Idle, 255 * time.Second},
+		{&o.Timeouts.Quiet, 15 * time.Second},
 	} {
 		if *d.field == 0 {
 			*d.field = d.value

@@ -21,6 +21,7 @@ type Server struct {
 	apps    Apps
 	tools   Tools
 	events  Events
+	chat    Chat
 	log     hclog.Logger
 	version string
 
@@ -42,7 +43,7 @@ type Server struct {
 func New(o Options) *Server {
 	o.setDefaults()
 	s := &Server{
-		access: o.Access, apps: o.Apps, tools: o.Tools, events: o.Events, log: o.Logger, version: o.Version,
+		access: o.Access, apps: o.Apps, tools: o.Tools, events: o.Events, chat: o.Chat, log: o.Logger, version: o.Version,
 		receiver: newReceiver(o.Timeouts.Body),
 		options:  o, started: time.Now(), streams: o.Streams,
 		origins: origins{dev: o.Access.Dev(), allowed: o.AllowedOrigins, hosts: o.AllowedHosts},

@@ -6,17 +6,17 @@ import (
 	"github.com/ropewalk/ropewalk/core"
 )
 
-// workspaceAnswer is what a client needs to show itself (contract part 6). Model and
-// RecentConversations belong to the chat; without one there is neither.
+// workspaceAnswer is what a client needs to show itself (contract part 6). Model is
+// null when none can be asked.
 type workspaceAnswer struct {
-	Workspace           core.Workspace   `json:"workspace"`
-	Workspaces          []core.Workspace `json:"workspaces"`
-	User                core.User        `json:"user"`
-	Model               *string          `json:"model"`
-	Apps                []core.App       `json:"apps"`
-	RecentConversations []struct{}       `json:"recentConversations"`
-	Status              workspaceStatus  `json:"status"`
-	Version             string           `json:"version"`
+	Workspace           core.Workspace        `json:"workspace"`
+	Workspaces          []core.Workspace      `json:"workspaces"`
+	User                core.User             `json:"user"`
+	Model               *string               `json:"model"`
+	Apps                []core.App            `json:"apps"`
+	RecentConversations []conversationSummary `json:"recentConversations"`
+	Status              workspaceStatus       `json:"status"`
+	Version             string                `json:"version"`
 }
 
 type workspaceStatus struct {
@@ -30,9 +30,13 @@ func (s *Server) showWorkspace(c *fiber.Ctx, caller core.Caller) error {
 	if err != nil {
 		return err
 	}
+	recent, err := s.chat.Recent(c.UserContext(), caller)
+	if err != nil {
+		return err
+	}
 	return c.JSON(workspaceAnswer{
-		Workspace: caller.Workspace, Workspaces: orEmpty(workspaces), User: caller.User,
-		Apps: orEmpty(s.apps.List(caller.Workspace.ID)), RecentConversations: []struct{}{},
+		Workspace: caller.Workspace, Workspaces: orEmpty(workspaces), User: caller.User, Model: orNull(s.chat.Model(c.UserContext())),
+		Apps: orEmpty(s.apps.List(caller.Workspace.ID)), RecentConversations: summariesOf(recent),
 		Status:  workspaceStatus{Uptime: s.uptime(), TotalTools: len(s.tools.List(caller))},
 		Version: s.version,
 	})

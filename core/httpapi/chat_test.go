@@ -1,0 +1,326 @@
+package httpapi
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/getkin/kin-openapi/routers/gorillamux"
+
+	"github.com/ropewalk/ropewalk/core"
+)
+
+// talkingHouse is a house that chats with a speaker.
+func talkingHouse(t *testing.T, s *speaker, change func(*Options)) *house {
+	t.Helper()
+	talks, own := newTalks(), &memoryTools{}
+	h := open(t, newAccess(), func(o *Options) {
+		o.Tools, o.Chat = own, newChat(t, talks, own, talking(s))
+		if change != nil {
+			change(o)
+		}
+	})
+	h.talks, h.tools = talks, own
+	return h
+}
+
+func TestAChatIsAnsweredInOnePiece(t *testing.T) {
+	h := talkingHouse(t, newSpeaker(t, 200, "Hel", "lo."), nil)
+	r := h.do(t, call{method: "POST", path: "/v1/chat", body: `{"message":"hi","unknown":1}`})
+	want := `"response":"Hello.","conversationId":"conv_0000000000000001","workspaceId":"ws_default","skillName":null,"toolCalls":[],"inputTokens":4,"outputTokens":2,"stopReason":"complete"`
+	if r.StatusCode != 200 || !strings.Contains(r.body, want) {
+		t.Errorf("%d %s", r.StatusCode, r.body)
+	}
+}
+
+func TestAChatStreamSaysEachEventInOnePiece(t *testing.T) {
+	s := newSpeaker(t, 200, "Hel", "lo.")
+	s.hold = make(chan struct{})
+	h := talkingHouse(t, s, func(o *Options) { o.Timeouts.Quiet = 20 * time.Millisecond })
+	resp := h.stream(t, `{"message":"hi"}`)
+	if resp.StatusCode != 200 || resp.Header.Get("Content-Type") != "text/event-stream" || resp.Header.Get("Cache-Control") != "no-cache" {
+		t.Errorf("%d %v", resp.StatusCode, resp.Header)
+	}
+	events := readEvents(resp.Body)
+	var names []string
+	quiet := false
+	for e := range events {
+		if e.name == "" {
+			if !quiet { // the provider is holding back, and the stream tells that it is alive
+				quiet = true
+				close(s.hold)
+			}
+			continue
+		}
+		names = append(names, e.name)
+		if e.name == "done" && !strings.Contains(e.data, `"response":"Hello."`) {
+			t.Errorf("done %s", e.data)
+		}
+	}
+	if want := []string{"chat.start", "text.delta", "text.delta", "done"}; !slices.Equal(names, want) || !quiet {
+		t.Errorf("events %v, a comment: %v", names, quiet)
+	}
+}
+
+// The client is seen to leave by the provider, a second later at most, whichever way it asked.
+func TestAClientThatLeavesEndsItsRun(t *testing.T) {
+	for _, path := range []string{"/v1/chat", "/v1/chat/stream"} {
+		t.Run(path, func(t *testing.T) {
+			s := newSpeaker(t, 200, "Hel", "lo.")
+			s.hold = make(chan struct{})
+			h := talkingHouse(t, s, nil)
+			conn, _ := dial(t, h.addr)
+			body := `{"message":"hi"}`
+			_, _ = fmt.Fprintf(conn, "POST %s HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer %s\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s",
+				path, h.access.key, len(body), body)
+			eventually(t, func() bool { return h.talks.count("conv_0000000000000001") == 1 })
+			start := time.Now()
+			_ = conn.Close()
+			select {
+			case <-s.left:
+				if took := time.Since(start); took > time.Second {
+					t.Errorf("it took %v", took)
+				}
+			case <-time.After(10 * time.Second):
+				t.Fatal("the provider was never let go")
+			}
+			// A new run can begin, and what was said is there.
+			eventually(t, func() bool {
+				return h.do(t, call{method: "DELETE", path: "/v1/conversations/conv_0000000000000001"}).StatusCode == 200
+			})
+		})
+	}
+}
+
+func TestWhatIsRefusedBeforeAChatBegins(t *testing.T) {
+	s := newSpeaker(t, 200, "Hel", "lo.")
+	s.hold = make(chan struct{})
+	h := talkingHouse(t, s, nil)
+	resp := h.stream(t, `{"message":"hi"}`) // and goes on
+	first := bufio.NewReader(resp.Body)
+	if _, err := first.ReadString('\n'); err != nil {
+		t.Fatal(err)
+	}
+	silent := open(t, newAccess(), nil) // has no model
+	for _, path := range []string{"/v1/chat", "/v1/chat/stream"} {
+		for body, want := range map[string]string{
+			`{}`:                                    "400 bad_request",
+			`{"message":" \n"}`:                     "400 bad_request",
+			`{"message":1}`:                         "400 bad_request",
+			`{"message":"x","maxIterations":0}`:     "400 bad_request",
+			`{"message":"x","allowedTools":["[a"]}`: "400 bad_request",
+			`{"message":"x","metadata":[]}`:         "400 bad_request",
+			`{"message":"x","model":"nobody:m"}`:    "400 bad_request",
+			`{"message":"x","conversationId":"conv_00000000000000ff"}`: "404 not_found",
+			`{"message":"x","conversationId":"conv_0000000000000001"}`: "409 run_in_progress",
+		} {
+			r := h.do(t, call{method: "POST", path: path, body: body})
+			if got := fmt.Sprint(r.StatusCode, " ", r.code()); got != want || r.Header.Get("Content-Type") != "application/json" {
+				t.Errorf("%s %s: %s %s", path, body, got, r.body)
+			}
+		}
+		r := silent.do(t, call{method: "POST", path: path, body: `{"message":"hi"}`})
+		if r.StatusCode != 503 || r.code() != "model_not_configured" || !strings.Contains(r.body, "models.default") || !strings.Contains(r.body, "ANTHROPIC_API_KEY") {
+			t.Errorf("without a model: %d %s", r.StatusCode, r.body)
+		}
+	}
+	close(s.hold)
+	_, _ = io.Copy(io.Discard, first)
+	if r := h.do(t, call{method: "POST", path: "/v1/chat", body: `{"message":"x","conversationId":"conv_0000000000000001"}`}); r.StatusCode != 200 {
+		t.Errorf("after done: %d %s", r.StatusCode, r.body)
+	}
+}
+
+func TestAProvidersFailureHasAStatusAndAnEvent(t *testing.T) {
+	h := talkingHouse(t, newSpeaker(t, 401), nil)
+	if r := h.do(t, call{method: "POST", path: "/v1/chat", body: `{"message":"x"}`}); r.StatusCode != 502 || r.code() != "provider_auth_error" {
+		t.Errorf("%d %s", r.StatusCode, r.body)
+	}
+	var last told
+	var names []string
+	for e := range readEvents(h.stream(t, `{"message":"x"}`).Body) {
+		last, names = e, append(names, e.name)
+	}
+	if !slices.Equal(names, []string{"chat.start", "error"}) || !strings.HasPrefix(last.data, `{"error":"provider_auth_error","message":"`) {
+		t.Errorf("%v, last %s", names, last.data)
+	}
+}
+
+func TestAConversationIsItsOwnersAlone(t *testing.T) {
+	h := talkingHouse(t, newSpeaker(t, 200, "Hi."), nil)
+	h.access.user("bob", core.RoleMember, core.Workspace{ID: core.DefaultWorkspaceID, Name: "Default", Role: core.RoleMember})
+	h.do(t, call{method: "POST", path: "/v1/chat", body: `{"message":"secret"}`})
+	const id = "/v1/conversations/conv_0000000000000001"
+	bob := map[string]string{"Authorization": "Bearer bob"}
+	for _, c := range []call{
+		{method: "GET", path: id + "/history"}, {method: "PATCH", path: id, body: `{"title":"x"}`}, {method: "POST", path: id + "/fork"}, {method: "DELETE", path: id},
+		{method: "POST", path: "/v1/chat", body: `{"message":"x","conversationId":"conv_0000000000000001"}`},
+	} {
+		c.header = bob
+		other := c
+		other.path, other.body = strings.Replace(c.path, "0001", "00aa", 1), strings.Replace(c.body, "0001", "00aa", 1)
+		r, none := h.do(t, c), h.do(t, other)
+		if r.StatusCode != 404 || r.body != none.body || none.StatusCode != 404 {
+			t.Errorf("%s %s: %d %s, one that does not exist: %d %s", c.method, c.path, r.StatusCode, r.body, none.StatusCode, none.body)
+		}
+	}
+	if r := h.do(t, call{method: "GET", path: "/v1/conversations", header: bob}); !strings.Contains(r.body, `"totalCount":0`) {
+		t.Errorf("bob's list: %s", r.body)
+	}
+}
+
+// Every new answer is held against the document.
+func TestChatAnswersAreAsTheDocumentSays(t *testing.T) {
+	h := talkingHouse(t, newSpeaker(t, 200, "Hi."), nil)
+	router, err := gorillamux.NewRouter(document(t, h))
+	if err != nil {
+		t.Fatal(err)
+	}
+	cost := 0.5
+	totals := core.UsageTotals{InputTokens: 1, CostUSD: &cost}
+	h.talks.report = core.UsageReport{Totals: totals, Models: []core.ModelUsage{{Model: "a:b", UsageTotals: totals}}, Breakdown: []core.GroupUsage{{Key: "2026-01-02"}}}
+	const id = "/v1/conversations/conv_0000000000000001"
+	for _, c := range []struct {
+		call   call
+		status int
+		want   string
+	}{
+		{call{method: "POST", path: "/v1/chat", body: `{"message":"hi","metadata":{"a":1}}`}, 200, `"model":"local:m"`},
+		{call{method: "POST", path: "/v1/chat", body: `{"message":"again","conversationId":"conv_0000000000000001"}`}, 200, `"response":"Hi."`},
+		{call{method: "GET", path: "/v1/conversations?limit=1&sortBy=createdAt&search=hi"}, 200, `"messageCount":4,"preview":"Hi."`},
+		{call{method: "GET", path: "/v1/conversations?limit=0"}, 400, ""},
+		{call{method: "GET", path: "/v1/conversations?limit=101"}, 400, ""},
+		{call{method: "GET", path: "/v1/conversations?limit=x"}, 400, ""},
+		{call{method: "GET", path: id + "/history"}, 200, `"role":"user","content":"hi"`},
+		{call{method: "PATCH", path: id, body: `{"title":" A title "}`}, 200, `"title":"A title"`},
+		{call{method: "PATCH", path: id, body: `{"metadata":{"b":2}}`}, 200, `"lastModel":"local:m","metadata":{"b":2}`},
+		{call{method: "PATCH", path: id, body: `{}`}, 400, ""},
+		{call{method: "PATCH", path: id, body: `{"title":""}`}, 400, ""},
+		{call{method: "PATCH", path: id, body: `{"metadata":"x"}`}, 400, ""},
+		{call{method: "POST", path: id + "/fork", body: `{"atMessage":1}`}, 200, `"id":"conv_0000000000000002"`},
+		{call{method: "POST", path: id + "/fork"}, 200, `"id":"conv_0000000000000003"`},
+		{call{method: "POST", path: id + "/fork", body: `{"atMessage":-1}`}, 400, ""},
+		{call{method: "POST", path: id + "/fork", body: `{"atMessage":"x"}`}, 400, ""},
+		{call{method: "GET", path: "/v1/conversations/conv_0000000000000002/history"}, 200, `"messages":[{"role":"user","content":"hi","timestamp":`},
+		{call{method: "GET", path: "/v1/usage?period=week&groupBy=model"}, 200, `"costUsd":0.5`},
+		{call{method: "GET", path: "/v1/usage?from=2026-01-01&to=2026-01-31"}, 200, `"period":{"from":"2026-01-01T00:00:00.000Z","to":"2026-02-01T00:00:00.000Z"}`},
+		{call{method: "GET", path: "/v1/usage?period=year"}, 400, ""},
+		{call{method: "GET", path: "/v1/usage?groupBy=user"}, 400, ""},
+		{call{method: "GET", path: "/v1/usage?from=yesterday"}, 400, ""},
+		{call{method: "GET", path: "/v1/usage?from=2026-02-01&to=2026-01-01"}, 400, ""},
+		{call{method: "GET", path: "/v1/skills"}, 200, `"skills":[]`},
+		{call{method: "GET", path: "/v1/workspace"}, 200, `"model":"local:m"`},
+		{call{method: "GET", path: "/v1/bootstrap"}, 200, `"recentConversations":[{"id":"conv_0000000000000003"`},
+		{call{method: "DELETE", path: id}, 200, `{"id":"conv_0000000000000001","deleted":true}`},
+		{call{method: "DELETE", path: id}, 404, ""},
+		{call{method: "GET", path: id + "/history"}, 404, ""},
+	} {
+		t.Run(c.call.method+" "+c.call.path+" "+c.call.body, func(t *testing.T) {
+			r := h.do(t, c.call)
+			if r.StatusCode != c.status || !strings.Contains(r.body, c.want) {
+				t.Fatalf("%d %s", r.StatusCode, r.body)
+			}
+			hold(t, router, c.call, r)
+		})
+	}
+}
+
+func TestAMemberSeesOnlyTheirOwnUsage(t *testing.T) {
+	h := talkingHouse(t, newSpeaker(t, 200, "Hi."), nil)
+	h.access.user("bob", core.RoleMember, core.Workspace{ID: core.DefaultWorkspaceID, Role: core.RoleMember})
+	for who, user := range map[string]string{"": "", "bob": "bob"} {
+		header := map[string]string{}
+		if who != "" {
+			header["Authorization"] = "Bearer " + who
+		}
+		h.do(t, call{method: "GET", path: "/v1/usage", header: header})
+		q, ok := h.talks.asked[len(h.talks.asked)-1].(core.UsageQuery)
+		if !ok || q.User != user || q.Workspace != core.DefaultWorkspaceID {
+			t.Errorf("%q asked for %+v", who, q)
+		}
+	}
+}
+
+func TestThePeriodsOfUsage(t *testing.T) {
+	now := time.Date(2026, 3, 1, 12, 30, 0, 0, time.FixedZone("", 3600))
+	for period, from := range map[string]string{
+		"day": "2026-03-01T00:00:00.000Z", "week": "2026-02-23T00:00:00.000Z", "month": "2026-01-31T00:00:00.000Z", "all": "1970-01-01T00:00:00.000Z",
+	} {
+		begin, end, err := usageBounds(period, "", "", now)
+		if err != nil || core.Timestamp(begin) != from || !end.Equal(now) {
+			t.Errorf("%s is from %v to %v, %v", period, begin, end, err)
+		}
+	}
+}
+
+// stream begins a chat stream; the test's end closes it.
+func (h *house) stream(t *testing.T, body string) *http.Response {
+	t.Helper()
+	r, err := http.NewRequestWithContext(t.Context(), "POST", "http://"+h.addr+"/v1/chat/stream", strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Header.Set("Content-Type", "application/json")
+	r.Header.Set("Authorization", "Bearer "+h.access.key)
+	resp, err := client.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = resp.Body.Close() })
+	return resp
+}
+
+type told struct{ name, data string }
+
+// readEvents reads a stream until it ends. A comment is an event without a name.
+func readEvents(body io.Reader) func(func(told) bool) {
+	return func(yield func(told) bool) {
+		lines := bufio.NewScanner(body)
+		lines.Buffer(nil, 1<<20)
+		var e told
+		for lines.Scan() {
+			name, value, _ := strings.Cut(lines.Text(), ":")
+			value = strings.TrimPrefix(value, " ")
+			switch {
+			case lines.Text() == "" && (e.name != "" || e.data == "comment"):
+				if !yield(e) {
+					return
+				}
+				e = told{}
+			case lines.Text() == "":
+			case name == "":
+				e = told{data: "comment"}
+			case name == "event":
+				e.name = value
+			case name == "data":
+				e.data += value
+			}
+		}
+	}
+}
+
+func (m *memoryTalks) count(id string) int {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return len(m.messages[id])
+}
+
+func eventually(t *testing.T, ok func() bool) {
+	t.Helper()
+	deadline := time.NewTimer(10 * time.Second)
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer deadline.Stop()
+	defer tick.Stop()
+	for !ok() {
+		select {
+		case <-deadline.C:
+			t.Fatal("it did not happen within 10 s")
+		case <-tick.C:
+		}
+	}
+}

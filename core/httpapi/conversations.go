@@ -1,0 +1,174 @@
+package httpapi
+
+import (
+	"encoding/json"
+	"strconv"
+	"strings"
+
+	"github.com/gofiber/fiber/v2"
+
+	"github.com/ropewalk/ropewalk/core"
+)
+
+const listLimit = 20 // conversations of a page, unless the client says how many
+
+// conversationSummary is a conversation as a list shows it (contract part 5).
+type conversationSummary struct {
+	ID                string   `json:"id"`
+	CreatedAt         string   `json:"createdAt"`
+	UpdatedAt         string   `json:"updatedAt"`
+	Title             *string  `json:"title"`
+	MessageCount      int      `json:"messageCount"`
+	Preview           string   `json:"preview"`
+	TotalInputTokens  int64    `json:"totalInputTokens"`
+	TotalOutputTokens int64    `json:"totalOutputTokens"`
+	TotalCostUSD      *float64 `json:"totalCostUsd"`
+}
+
+func summaryOf(c core.Conversation) conversationSummary {
+	return conversationSummary{
+		ID: c.ID, CreatedAt: core.Timestamp(c.CreatedAt), UpdatedAt: core.Timestamp(c.UpdatedAt), Title: orNull(c.Title),
+		MessageCount: c.MessageCount, Preview: c.Preview,
+		TotalInputTokens: c.InputTokens, TotalOutputTokens: c.OutputTokens, TotalCostUSD: c.CostUSD,
+	}
+}
+
+func summariesOf(all []core.Conversation) []conversationSummary {
+	out := make([]conversationSummary, len(all))
+	for i, c := range all {
+		out[i] = summaryOf(c)
+	}
+	return out
+}
+
+// conversationRecord is a conversation by itself (contract part 5).
+type conversationRecord struct {
+	ID                string          `json:"id"`
+	CreatedAt         string          `json:"createdAt"`
+	UpdatedAt         string          `json:"updatedAt"`
+	Title             *string         `json:"title"`
+	TotalInputTokens  int64           `json:"totalInputTokens"`
+	TotalOutputTokens int64           `json:"totalOutputTokens"`
+	TotalCostUSD      *float64        `json:"totalCostUsd"`
+	LastModel         *string         `json:"lastModel"`
+	Metadata          json.RawMessage `json:"metadata"`
+}
+
+func recordOf(c core.Conversation) conversationRecord {
+	if len(c.Metadata) == 0 || string(c.Metadata) == "null" {
+		c.Metadata = json.RawMessage("{}")
+	}
+	return conversationRecord{
+		ID: c.ID, CreatedAt: core.Timestamp(c.CreatedAt), UpdatedAt: core.Timestamp(c.UpdatedAt), Title: orNull(c.Title),
+		TotalInputTokens: c.InputTokens, TotalOutputTokens: c.OutputTokens, TotalCostUSD: c.CostUSD,
+		LastModel: orNull(c.LastModel), Metadata: c.Metadata,
+	}
+}
+
+func orNull(text string) *string {
+	if text == "" {
+		return nil
+	}
+	return &text
+}
+
+type conversationsAnswer struct {
+	Conversations []conversationSummary `json:"conversations"`
+	NextCursor    *string               `json:"nextCursor"`
+	TotalCount    int                   `json:"totalCount"`
+}
+
+// listConversations is GET /v1/conversations.
+func (s *Server) listConversations(c *fiber.Ctx, caller core.Caller) error {
+	limit, err := strconv.Atoi(c.Query("limit", strconv.Itoa(listLimit)))
+	if err != nil || limit < 1 || limit > 100 {
+		return core.Errorf(core.CodeBadRequest, "limit must be a whole number from 1 to 100")
+	}
+	page, err := s.chat.Conversations(c.UserContext(), caller, core.ConversationQuery{
+		Limit: limit, Cursor: c.Query("cursor"), Search: strings.TrimSpace(c.Query("search")), SortBy: core.ConversationSort(c.Query("sortBy")),
+	})
+	if err != nil {
+		return err
+	}
+	return c.JSON(conversationsAnswer{
+		Conversations: summariesOf(page.Conversations), NextCursor: orNull(page.NextCursor), TotalCount: page.TotalCount,
+	})
+}
+
+type messageAnswer struct {
+	Role      string          `json:"role"`
+	Content   string          `json:"content"`
+	Timestamp string          `json:"timestamp"`
+	Metadata  json.RawMessage `json:"metadata,omitempty"`
+}
+
+type historyAnswer struct {
+	ConversationID string          `json:"conversationId"`
+	Messages       []messageAnswer `json:"messages"`
+}
+
+// showHistory is GET /v1/conversations/:id/history.
+func (s *Server) showHistory(c *fiber.Ctx, caller core.Caller) error {
+	id := c.Params("id")
+	messages, err := s.chat.History(c.UserContext(), caller, id)
+	if err != nil {
+		return err
+	}
+	answer := historyAnswer{ConversationID: id, Messages: make([]messageAnswer, len(messages))}
+	for i, m := range messages {
+		answer.Messages[i] = messageAnswer{Role: m.Role, Content: m.Content, Timestamp: core.Timestamp(m.Timestamp), Metadata: m.Metadata}
+	}
+	return c.JSON(answer)
+}
+
+type conversationEdit struct {
+	Title    *string         `json:"title"`
+	Metadata json.RawMessage `json:"metadata"`
+}
+
+// editConversation is PATCH /v1/conversations/:id.
+func (s *Server) editConversation(c *fiber.Ctx, caller core.Caller) error {
+	r, err := readBody[conversationEdit](c)
+	if err != nil {
+		return err
+	}
+	changed, err := s.chat.Edit(c.UserContext(), caller, c.Params("id"), r.Title, r.Metadata)
+	if err != nil {
+		return err
+	}
+	return c.JSON(recordOf(changed))
+}
+
+type forkRequest struct {
+	AtMessage *int `json:"atMessage"`
+}
+
+// forkConversation is POST /v1/conversations/:id/fork. Without a body it copies all.
+func (s *Server) forkConversation(c *fiber.Ctx, caller core.Caller) error {
+	var r forkRequest
+	if len(c.Context().PostBody()) > 0 {
+		var err error
+		if r, err = readBody[forkRequest](c); err != nil {
+			return err
+		}
+	}
+	made, err := s.chat.Fork(c.UserContext(), caller, c.Params("id"), r.AtMessage)
+	if err != nil {
+		return err
+	}
+	return c.JSON(recordOf(made))
+}
+
+type deleteAnswer struct {
+	ID      string `json:"id"`
+	Deleted bool   `json:"deleted"`
+}
+
+// deleteConversation is DELETE /v1/conversations/:id.
+func (s *Server) deleteConversation(c *fiber.Ctx, caller core.Caller) error {
+	id := c.Params("id")
+	if err := s.chat.Delete(c.UserContext(), caller, id); err != nil {
+		return err
+	}
+	return c.JSON(deleteAnswer{ID: id, Deleted: true})
+}

@@ -1,0 +1,239 @@
+package httpapi
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+
+	"github.com/ropewalk/ropewalk/core"
+	"github.com/ropewalk/ropewalk/core/chat"
+	"github.com/ropewalk/ropewalk/core/chat/skill"
+	"github.com/ropewalk/ropewalk/core/config"
+)
+
+// memoryTalks keeps conversations. It is everything the chat keeps, without a disk.
+type memoryTalks struct {
+	mu       sync.Mutex
+	made     int
+	talks    map[string]*core.Conversation
+	messages map[string][]core.Message
+	settings map[string]string
+	report   core.UsageReport
+	asked    []any // the queries
+}
+
+func newTalks() *memoryTalks {
+	return &memoryTalks{talks: map[string]*core.Conversation{}, messages: map[string][]core.Message{}, settings: map[string]string{}}
+}
+
+func (m *memoryTalks) CreateConversation(_ context.Context, c core.Conversation) (core.Conversation, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.made++
+	c.ID, c.CreatedAt, c.UpdatedAt = fmt.Sprintf("conv_%016x", m.made), time.Now(), time.Now()
+	m.talks[c.ID] = &c
+	return c, nil
+}
+
+func (m *memoryTalks) find(ref core.ConversationRef) (*core.Conversation, error) {
+	c := m.talks[ref.ID]
+	if c == nil || c.Owner != ref.Owner || c.Workspace != ref.Workspace {
+		return nil, core.Errorf(core.CodeNotFound, "there is no such conversation")
+	}
+	return c, nil
+}
+
+func (m *memoryTalks) Conversation(_ context.Context, ref core.ConversationRef) (core.Conversation, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	c, err := m.find(ref)
+	if err != nil {
+		return core.Conversation{}, err
+	}
+	return *c, nil
+}
+
+func (m *memoryTalks) Conversations(_ context.Context, workspace, owner string, q core.ConversationQuery) (core.ConversationPage, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.asked = append(m.asked, q)
+	var page core.ConversationPage
+	for _, c := range m.talks {
+		if c.Owner == owner && c.Workspace == workspace {
+			page.Conversations = append(page.Conversations, *c)
+		}
+	}
+	slices.SortFunc(page.Conversations, func(a, b core.Conversation) int { return cmp.Compare(b.ID, a.ID) })
+	if page.TotalCount = len(page.Conversations); page.TotalCount > q.Limit {
+		page.Conversations, page.NextCursor = page.Conversations[:q.Limit], "more"
+	}
+	return page, nil
+}
+
+func (m *memoryTalks) UpdateConversation(_ context.Context, ref core.ConversationRef, p core.ConversationPatch) (core.Conversation, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	c, err := m.find(ref)
+	if err != nil {
+		return core.Conversation{}, err
+	}
+	if p.Title != nil {
+		c.Title = *p.Title
+	}
+	if p.Metadata != nil {
+		c.Metadata = p.Metadata
+	}
+	return *c, nil
+}
+
+func (m *memoryTalks) ForkConversation(ctx context.Context, ref core.ConversationRef, at int) (core.Conversation, error) {
+	c, err := m.Conversation(ctx, ref)
+	if err != nil {
+		return core.Conversation{}, err
+	}
+	made, _ := m.CreateConversation(ctx, c)
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	all := m.messages[ref.ID]
+	if at >= 0 {
+		all = all[:min(at, len(all))]
+	}
+	m.messages[made.ID] = slices.Clone(all)
+	return made, nil
+}
+
+func (m *memoryTalks) DeleteConversation(_ context.Context, ref core.ConversationRef) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if _, err := m.find(ref); err != nil {
+		return err
+	}
+	delete(m.talks, ref.ID)
+	return nil
+}
+
+func (m *memoryTalks) Messages(_ context.Context, ref core.ConversationRef) ([]core.Message, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if _, err := m.find(ref); err != nil {
+		return nil, err
+	}
+	return slices.Clone(m.messages[ref.ID]), nil
+}
+
+func (m *memoryTalks) AppendMessages(_ context.Context, ref core.ConversationRef, add []core.Message, used ...core.Usage) (core.Conversation, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	c, err := m.find(ref)
+	if err != nil {
+		return core.Conversation{}, err
+	}
+	m.messages[ref.ID] = append(m.messages[ref.ID], add...)
+	for _, a := range add {
+		c.MessageCount, c.Preview = c.MessageCount+1, a.Content
+	}
+	for _, u := range used {
+		c.InputTokens, c.OutputTokens, c.LastModel = c.InputTokens+u.InputTokens, c.OutputTokens+u.OutputTokens, u.Model
+	}
+	return *c, nil
+}
+
+func (m *memoryTalks) PutUsage(context.Context, core.Usage) error { return nil }
+
+func (m *memoryTalks) Usage(_ context.Context, q core.UsageQuery) (core.UsageReport, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.asked = append(m.asked, q)
+	return m.report, nil
+}
+
+func (m *memoryTalks) Setting(_ context.Context, name string) (string, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.settings[name], nil
+}
+
+func (m *memoryTalks) PutSetting(_ context.Context, name, value string) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.settings[name] = value
+	return nil
+}
+
+// newChat is the real chat over memory, with the models of c.
+func newChat(t testing.TB, talks *memoryTalks, tools Tools, c config.Models) *chat.Engine {
+	t.Helper()
+	models, err := chat.NewModels(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	e := chat.New(chat.Options{
+		Store: talks, Tools: tools, Models: models, Skills: skill.NewLibrary("testdata", nil, hclog.NewNullLogger()), Logger: hclog.NewNullLogger(),
+	})
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+		defer cancel()
+		if err := e.Close(ctx); err != nil {
+			t.Error(err)
+		}
+	})
+	return e
+}
+
+// speaker is a provider on OpenAI's wire that says the parts one after the other. It waits for
+// hold, when there is one, before the last part, and tells in left when its client went.
+type speaker struct {
+	url  string
+	hold chan struct{}
+	left chan struct{}
+}
+
+func newSpeaker(t testing.TB, status int, parts ...string) *speaker {
+	t.Helper()
+	s := &speaker{left: make(chan struct{}, 8)}
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body) // else the server does not see its client go
+		if status != http.StatusOK {
+			w.WriteHeader(status)
+			_, _ = io.WriteString(w, `{"error":{"message":"no","type":"x"}}`)
+			return
+		}
+		w.Header().Set("Content-Type", "text/event-stream")
+		for i, part := range parts {
+			if i == len(parts)-1 && s.hold != nil {
+				select {
+				case <-s.hold:
+				case <-r.Context().Done():
+					s.left <- struct{}{}
+					return
+				}
+			}
+			quoted, _ := json.Marshal(part)
+			_, _ = fmt.Fprintf(w, "data: {\"id\":\"1\",\"choices\":[{\"index\":0,\"delta\":{\"content\":%s}}]}\n\n", quoted)
+			_ = http.NewResponseController(w).Flush()
+		}
+		_, _ = io.WriteString(w, "data: {\"id\":\"1\",\"choices\":[{\"index\":0,\"delta\":{},\"finish_reason\":\"stop\"}],\"usage\":{\"prompt_tokens\":4,\"completion_tokens\":2}}\n\ndata: [DONE]\n\n")
+	}))
+	t.Cleanup(server.Close)
+	s.url = server.URL
+	return s
+}
+
+// talking is what a house needs to chat with a speaker.
+func talking(s *speaker) config.Models {
+	return config.Models{
+		Default: "local:m", MaxOutputTokens: 100,
+		Providers: map[string]config.ModelProvider{"local": {Type: config.ProviderOpenAI, BaseURL: strings.TrimSuffix(s.url, "/")}},
+	}
+}
