@@ -11,6 +11,8 @@ import (
 
 	"github.com/ropewalk/ropewalk/core/access"
 	"github.com/ropewalk/ropewalk/core/apps"
+	"github.com/ropewalk/ropewalk/core/chat"
+	"github.com/ropewalk/ropewalk/core/chat/skill"
 	"github.com/ropewalk/ropewalk/core/control"
 	"github.com/ropewalk/ropewalk/core/event"
 	"github.com/ropewalk/ropewalk/core/httpapi"
@@ -92,6 +94,21 @@ func (s *Server) openHall(context.Context) error {
 	s.tools.Add(
 		tools.ListApps(s.yard), tools.ManageApps(s.yard), s.tools.Search(s.adapters), s.tools.Status(s.yard, s.version, s.started),
 	)
+	return s.openChat()
+}
+
+// openChat opens what talks to models, and adds the tools that concern it.
+func (s *Server) openChat() error {
+	models, err := chat.NewModels(s.config.Models)
+	if err != nil {
+		return err
+	}
+	s.chat = chat.New(chat.Options{
+		Store: s.store, Tools: s.tools, Models: models, Logger: s.log.Named("chat"),
+		Skills: skill.NewLibrary(s.config.Home, s.config.Skills.Directories, s.log.Named("skill")),
+	})
+	s.closers.add("chat", s.chat.Close)
+	s.tools.Add(s.chat.Delegate(), s.chat.ManageSkills(), s.chat.SetModelConfig())
 	return nil
 }
 
@@ -110,7 +127,7 @@ func (s *Server) openDoors(context.Context) error {
 		Version: s.version, Started: s.started, Plugins: s.host.Status, Apps: s.yard.States, Sessions: s.endpoint.Sessions,
 	})
 	s.http = httpapi.New(httpapi.Options{
-		Access: s.access, Apps: s.yard, Tools: s.tools, Events: s.bus, Metrics: figures, Logger: s.log.Named("http"), Version: s.version,
+		Access: s.access, Apps: s.yard, Tools: s.tools, Events: s.bus, Chat: s.chat, Metrics: figures, Logger: s.log.Named("http"), Version: s.version,
 		Mounts: []func(httpapi.Router){s.endpoint.Mount}, Streams: streams,
 		AllowedOrigins: c.AllowedOrigins, AllowedHosts: c.HTTP.AllowedHosts, TrustedProxies: c.HTTP.TrustedProxies,
 		RedirectURI: c.Auth.RedirectURI,

@@ -12,6 +12,7 @@ import (
 	"github.com/ropewalk/ropewalk/core"
 	"github.com/ropewalk/ropewalk/core/access"
 	"github.com/ropewalk/ropewalk/core/apps"
+	"github.com/ropewalk/ropewalk/core/chat"
 	"github.com/ropewalk/ropewalk/core/config"
 	"github.com/ropewalk/ropewalk/core/event"
 	"github.com/ropewalk/ropewalk/core/httpapi"
@@ -45,6 +46,7 @@ type Server struct {
 	features *features
 	access   *access.Access
 	yard     *apps.Yard
+	chat     *chat.Engine
 	tools    *tools.Namespace
 	endpoint *mcphttp.Endpoint
 	http     *httpapi.Server
