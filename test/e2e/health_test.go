@@ -23,7 +23,7 @@ func TestHealthIsToldToAnyone(t *testing.T) {
 		}
 	}
 	holdsTo("/v1/health", `\{"status":"ok","uptime":`+milliseconds+`,"bundles":\[\{"name":"sample","state":"running"\}\]\}`)
-	holdsTo("/v1/bundles/health", `\[\{"name":"sample","state":"running","uptime":[1-9.e-]*[0-9.e-]+,"restartCount":0\}\]`)
+	holdsTo("/v1/bundles/health", `\[\{"name":"sample","state":"running","uptime":[0-9.e-]*[1-9][0-9.e-]*,"restartCount":0\}\]`)
 	if a := s.do(t, "POST", "/v1/apps/sample/stop", nil, key); a.status != 200 {
 		t.Fatalf("%d %s", a.status, a.body)
 	}

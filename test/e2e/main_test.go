@@ -36,7 +36,7 @@ func run(m *testing.M) int {
 	defer func() { _ = os.RemoveAll(dir) }()
 	if binary = os.Getenv("ROPEWALK_BINARY"); binary == "" {
 		binary = filepath.Join(dir, "ropewalk")
-		build := exec.Command("go", "build", "-trimpath", "-o", binary, "../../cmd/ropewalk")
+		build := exec.Command("go", "build", fmt.Sprintf("-race=%v", raced), "-o", binary, "../../cmd/ropewalk")
 		if out, err := build.CombinedOutput(); err != nil {
 			fmt.Fprintf(os.Stderr, "build the executable: %v\n%s", err, out)
 			return 1

@@ -59,6 +59,9 @@ func serve(t *testing.T, options ...with) *server {
 		if left := survivors(mentioning(s.home), time.Second); len(left) > 0 {
 			t.Errorf("the server has ended and these processes are left:\n%v", left)
 		}
+		if strings.Contains(s.log.String(), "DATA RACE") {
+			t.Error("the server has a data race")
+		}
 		if t.Failed() {
 			t.Logf("what the server said:\n%s", s.log.String())
 		}
