@@ -7,6 +7,7 @@ import (
 
 	"github.com/hashicorp/go-hclog"
 
+	"github.com/ropewalk/ropewalk/core/chat"
 	"github.com/ropewalk/ropewalk/core/config"
 	"github.com/ropewalk/ropewalk/core/control"
 	"github.com/ropewalk/ropewalk/core/pluginhost"
@@ -19,7 +20,7 @@ const drainTimeout = 15 * time.Second
 // authentication at all decides on whom the listener trusts, so that is one of them.
 func needsRestart(section string, before, next *config.Config) bool {
 	switch section {
-	case "home", "http", "apiKey", "mcp", "plugins", "storage":
+	case "home", "http", "apiKey", "mcp", "plugins", "skills", "storage":
 		return true
 	case "auth":
 		return before.Dev() != next.Dev()
@@ -32,6 +33,7 @@ type exchange struct {
 	auth       *pluginhost.Auth
 	store      *pluginhost.SessionStore
 	registries []namedRegistry
+	models     *chat.Models
 
 	newAuth, newStore, newRegistries bool
 }
@@ -89,7 +91,7 @@ func (s *Server) Reload(ctx context.Context) (control.Reloaded, error) {
 func inForce(before, next *config.Config) *config.Config {
 	c := *next
 	c.Home, c.HTTP, c.AllowedOrigins, c.APIKey = before.Home, before.HTTP, before.AllowedOrigins, before.APIKey
-	c.MCP, c.Plugins, c.Storage = before.MCP, before.Plugins, before.Storage
+	c.MCP, c.Plugins, c.Skills, c.Storage = before.MCP, before.Plugins, before.Skills, before.Storage
 	if needsRestart("auth", before, next) {
 		c.Auth = before.Auth
 	}
@@ -134,6 +136,11 @@ func (s *Server) prepare(ctx context.Context, next *config.Config, diff []string
 			return x, err
 		}
 	}
+	if slices.Contains(diff, "models") {
+		if x.models, err = chat.NewModels(next.Models); err != nil {
+			return x, err
+		}
+	}
 	if x.newRegistries {
 		x.registries, err = openRegistries(ctx, s.host, next)
 	}
@@ -157,6 +164,9 @@ func (s *Server) putInForce(ctx context.Context, next *config.Config, x *exchang
 	}
 	if x.newRegistries {
 		retired.registries = *a.named.Swap(&x.registries)
+	}
+	if x.models != nil {
+		s.chat.UseModels(x.models)
 	}
 	s.features.now.Store(&next.Features)
 	s.log.SetLevel(hclog.LevelFromString(next.Log.Level))

@@ -108,7 +108,10 @@ func (s *Server) openChat() error {
 		Skills: skill.NewLibrary(s.config.Home, s.config.Skills.Directories, s.log.Named("skill")),
 	})
 	s.closers.add("chat", s.chat.Close)
-	s.tools.Add(s.chat.Delegate(), s.chat.ManageSkills(), s.chat.SetModelConfig())
+	s.tools.Add(
+		s.chat.Delegate(), s.chat.ManageSkills(), s.chat.SetModelConfig(),
+		tools.ManageUsers(s.store, s.access), tools.ManageWorkspaces(s.store, s.access),
+	)
 	return nil
 }
 
