@@ -55,6 +55,14 @@ func TestTheTestOfASkeletonRunsTheKit(t *testing.T) {
 	s.run("go", "list").exits(0, "example.org/x/demo")
 }
 
+func TestPluginInitLeavesAPluginThatBuildsEvenWithoutTheGoTool(t *testing.T) {
+	s := newScript(t)
+	s.environ = []string{"PATH="}
+	s.run("ropewalk", "plugin", "init", "sessionstore", "demo").exits(0, "go mod tidy failed", "go is in no directory of PATH")
+	s.environ, s.dir = []string{"GOPROXY=off"}, filepath.Join(s.dir, "demo")
+	s.run("go", "build").exits(0)
+}
+
 func TestPluginInitOverwritesNothingAndSaysWhatIsWrong(t *testing.T) {
 	s := newScript(t)
 	s.run("ropewalk", "plugin", "init", "hat", "demo").exits(1, `no kind of plugin "hat"`)

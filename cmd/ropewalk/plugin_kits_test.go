@@ -82,6 +82,9 @@ func TestPluginTestTellsWhichPromiseIsBroken(t *testing.T) {
 		"sessionstore-forgetful": {"FAIL", "  a session comes back as it was put\n", "Get", "the plugin does not keep its contract"},
 		"sessionstore-careless":  {"  a setting that it has not is a problem that names it\n", "reported nothing", "1 failed"},
 		"sessionstore-mortal":    {"  an empty batch is not an error\n", "  its process lived through every check\n", "was replaced", "2 failed"},
+		"sessionstore-nameless":  {"  it has a name, a version and the wire version that it was started with\n", `"nameless", ""`, "1 failed"},
+		"sessionstore-rude":      {"  a setting that it has not is a problem that names it\n", "must be problems in the answer", "1 failed"},
+		"sessionstore-vague":     {"  a setting that it has not is a problem that names it\n", `must have the path "noPluginHasThisSetting"`, "1 failed"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -130,8 +130,9 @@ func TestPluginVerifyComparesEveryPluginWithItsSum(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	s.write(filepath.Join(s.home, "ropewalk.yaml"), "sessionStore: third\n")
+	s.run("ropewalk", "plugin", "verify").exits(1, "1 of 1 plugins", "ropewalk.yaml:1").row(file, "missing")
 	s.write(filepath.Join(s.home, "ropewalk.yaml"), "")
-	s.run("ropewalk", "plugin", "verify").exits(1).row(file, "missing")
 	s.run("ropewalk", "plugin", "verify", "--accept", "sessionstore-third").exits(0, "is forgotten")
 	s.run("ropewalk", "plugin", "verify").exits(0)
 }

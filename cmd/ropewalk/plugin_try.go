@@ -43,7 +43,7 @@ func pluginTestCommand() *cobra.Command {
 			}
 			r := newReport(cmd.OutOrStdout())
 			r.title(t)
-			if err := t.run(cmd.Context(), r); err != nil {
+			if err := errors.Join(t.run(cmd.Context(), r), cmd.Context().Err()); err != nil {
 				return err
 			}
 			return r.end()

@@ -22,21 +22,27 @@ func pluginVerifyCommand() *cobra.Command {
 			"plugin that the configuration names by path with the sha256 it gives. The status is 1 when one has changed or is " +
 			"missing. --accept NAME remembers what the named plugin is now, or forgets it when its file is gone.",
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			c, err := s.load(cmd)
+			home, err := config.FindHome(s.home, config.HostEnvironment())
 			if err != nil {
 				return err
 			}
-			sums := pluginhost.Sums{Dir: filepath.Join(c.Home, "plugins")}
+			sums := pluginhost.Sums{Dir: filepath.Join(home, "plugins")}
 			for _, name := range accept {
 				if err := acceptPlugin(cmd, sums, name); err != nil {
 					return err
 				}
 			}
-			all, err := sumsOf(c, sums)
+			all, err := sums.All()
 			if err != nil {
 				return err
 			}
-			return printSums(cmd, all)
+			c, wrong := s.load(cmd) // a plugin that is gone makes a configuration wrong, and is to be seen all the same
+			if wrong == nil {
+				if all, err = withConfigured(all, c); err != nil {
+					return err
+				}
+			}
+			return errors.Join(printSums(cmd, all), wrong)
 		},
 	}
 	s.bind(cmd)
@@ -64,12 +70,8 @@ func acceptPlugin(cmd *cobra.Command, sums pluginhost.Sums, name string) error {
 	return err
 }
 
-// sumsOf are the plugins of a home, then those that the configuration names by path.
-func sumsOf(c *config.Config, sums pluginhost.Sums) ([]pluginhost.Sum, error) {
-	all, err := sums.All()
-	if err != nil {
-		return nil, err
-	}
+// withConfigured adds the plugins that the configuration names by path.
+func withConfigured(all []pluginhost.Sum, c *config.Config) ([]pluginhost.Sum, error) {
 	configured := []config.Plugin{c.Auth.Plugin, c.SessionStore}
 	for _, r := range c.Registries {
 		configured = append(configured, r.Plugin)

@@ -50,6 +50,9 @@ func lies() map[string]sessionstore.Store {
 		"sessionstore-forgetful": &forgetful{memory.New()},
 		"sessionstore-careless":  &careless{memory.New()},
 		"sessionstore-mortal":    &mortal{memory.New()},
+		"sessionstore-nameless":  &nameless{memory.New()},
+		"sessionstore-rude":      &rude{memory.New()},
+		"sessionstore-vague":     &vague{memory.New()},
 	}
 }
 
@@ -62,6 +65,32 @@ func (*forgetful) Put(context.Context, sessionstore.Record, time.Duration) error
 type careless struct{ sessionstore.Store }
 
 func (*careless) Configure(context.Context, plugins.Config) error { return nil }
+
+// rude fails where it should tell of a problem.
+type rude struct{ sessionstore.Store }
+
+func (*rude) Configure(_ context.Context, c plugins.Config) error {
+	if c.Decode(&struct{}{}) != nil {
+		return plugins.ErrUnavailable
+	}
+	return nil
+}
+
+// vague tells of a problem, but not of which setting.
+type vague struct{ sessionstore.Store }
+
+func (*vague) Configure(_ context.Context, c plugins.Config) error {
+	problems := &plugins.ConfigError{}
+	if c.Decode(&struct{}{}) != nil {
+		problems.Add("", "something is wrong")
+	}
+	return problems.Err()
+}
+
+// nameless does not say which version it is.
+type nameless struct{ sessionstore.Store }
+
+func (*nameless) Version() string { return "" }
 
 // mortal dies of an empty batch.
 type mortal struct{ sessionstore.Store }
@@ -103,6 +132,7 @@ func install(t *testing.T, from, to string) string {
 type script struct {
 	t         *testing.T
 	dir, home string
+	environ   []string // beside the test's own
 }
 
 func newScript(t *testing.T) *script {
@@ -116,6 +146,7 @@ func (s *script) command(name string, args ...string) *exec.Cmd {
 	}
 	cmd := exec.CommandContext(s.t.Context(), name, args...)
 	cmd.Dir, cmd.Env = s.dir, append(os.Environ(), "ROPEWALK_HOME="+s.home, "PWD="+s.dir)
+	cmd.Env = append(cmd.Env, s.environ...)
 	return cmd
 }
 

@@ -1,0 +1,43 @@
+package skeleton_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/ropewalk/ropewalk/cmd/ropewalk/skeleton"
+	"github.com/ropewalk/ropewalk/plugins"
+)
+
+func TestTheModuleTakesTheSDKFromARelease(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "demo")
+	o := skeleton.Options{Kind: plugins.KindAuth, Name: "demo", SDK: skeleton.SDK{Version: "v1.2.3"}}
+	if err := skeleton.Write(dir, o); err != nil {
+		t.Fatal(err)
+	}
+	raw, err := os.ReadFile(filepath.Join(dir, "go.mod"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := "module example.com/demo\n\ngo 1.26.0\n\nrequire github.com/ropewalk/ropewalk v1.2.3\n"; string(raw) != want {
+		t.Errorf("go.mod is\n%s\nwant\n%s", raw, want)
+	}
+}
+
+func TestAnUnreleasedRopewalkOutsideACheckoutAsksForOne(t *testing.T) {
+	o := skeleton.Options{Kind: plugins.KindAuth, Name: "demo", SDK: skeleton.SDK{Version: "dev"}}
+	if err := skeleton.Write(filepath.Join(t.TempDir(), "demo"), o); err == nil || !strings.Contains(err.Error(), "--sdk") {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestTheCheckoutIsTheOneThatThisWasBuiltIn(t *testing.T) {
+	want, err := filepath.Abs("../../..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := skeleton.Checkout(); got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
