@@ -24,7 +24,7 @@ func (e *Endpoint) named(c *fiber.Ctx, caller core.Caller) (*session, *fault) {
 // session finds a live session of the caller and starts its idle time anew.
 func (e *Endpoint) session(id string, caller core.Caller) (*session, *fault) {
 	now := time.Now()
-	if s := e.live.find(id); s != nil && owns(s.snapshot(), caller) && s.touch(now, e.o.SessionTTL) {
+	if s := e.live.find(id); s != nil && s.owned(caller) && s.touch(now, e.o.SessionTTL) {
 		e.ledger.touch(id, now)
 		return s, nil
 	}
@@ -55,4 +55,9 @@ func (e *Endpoint) absent(id string, caller core.Caller) *fault {
 // owns reports whether c may use the session of a record: the same identity in the same workspace.
 func owns(rec sessionstore.Record, c core.Caller) bool {
 	return rec.Subject == c.Subject && rec.Issuer == c.Issuer && rec.WorkspaceID == c.Workspace.ID
+}
+
+// owned reports whether c may use a live session.
+func (s *session) owned(c core.Caller) bool {
+	return s.owner.Subject == c.Subject && s.owner.Issuer == c.Issuer && s.owner.Workspace.ID == c.Workspace.ID
 }
