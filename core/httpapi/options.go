@@ -63,8 +63,7 @@ type Options struct {
 	Logger  hclog.Logger
 	Version string
 
-	// Mounts add routes beside /v1. Their handlers get Fiber's context with a UserContext that is
-	// safe to keep and ends with the request, and their errors are written like all others.
+	// Mounts add routes beside /v1. Their errors are written like all others.
 	Mounts  []func(Router)
 	Streams *stream.Streams // shared with what is mounted; nil makes one
 	MaxBody int             // bytes of one body outside /v1; 0 means 16 MiB. Under /v1 it is 1 MiB

@@ -66,8 +66,7 @@ func New(o Options) *Server {
 			return nil
 		},
 	})
-	s.app.Use(s.giveContext)
-	s.app.Use("/v1", s.guard)
+	s.app.Use("/v1", s.giveContext, s.guard)
 	for _, r := range s.routes() {
 		s.app.Add(r.method, r.path, r.handler)
 		if r.method == fiber.MethodGet {
