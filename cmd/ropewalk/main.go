@@ -40,6 +40,6 @@ func root() *cobra.Command {
 		Version: version, SilenceUsage: true, SilenceErrors: true,
 		CompletionOptions: cobra.CompletionOptions{HiddenDefaultCmd: true},
 	}
-	cmd.AddCommand(serveCommand(), reloadCommand(), configCommand(), pluginCommand(), sampleCommand())
+	cmd.AddCommand(serveCommand(), reloadCommand(), configCommand(), pluginCommand(), backupCommand(), restoreCommand(), sampleCommand())
 	return cmd
 }

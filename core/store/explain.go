@@ -91,6 +91,14 @@ func unreachable(err error) bool {
 	return connecting || network || errors.Is(err, driver.ErrBadConn) || pgconn.SafeToRetry(err)
 }
 
+// visible spells out a cause that callers are not shown, for an operator.
+func visible(err error) error {
+	if e, ok := errors.AsType[*core.Error](err); ok && e.Unwrap() != nil {
+		return fmt.Errorf("%w: %w", err, e.Unwrap())
+	}
+	return err
+}
+
 func unavailable(cause error) error {
 	return core.Wrap(core.CodeUnavailable, cause, "PostgreSQL (storage.url) cannot be asked at the moment").WithRetryAfter(2 * time.Second)
 }

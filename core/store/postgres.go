@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/stdlib"
 	"github.com/pressly/goose/v3"
 
@@ -77,6 +78,9 @@ func (s *Store) openServer(ctx context.Context, c *pgx.ConnConfig) error {
 	s.write, s.read = db, db
 	s.dialect = postgresDialect()
 	s.closers = append(s.closers, db.Close)
+	if err := s.attend(ctx, c); err != nil {
+		return err
+	}
 	return alone(ctx, db, lockSchema, func() error {
 		if err := migrate(ctx, goose.DialectPostgres, db, s.log); err != nil {
 			return err
@@ -84,6 +88,33 @@ func (s *Store) openServer(ctx context.Context, c *pgx.ConnConfig) error {
 		_, err := s.EnsureDefaultWorkspace(ctx)
 		return err
 	})
+}
+
+// attend tells a restore, for as long as the store is open, that a server uses the database.
+func (s *Store) attend(ctx context.Context, c *pgx.ConnConfig) error {
+	conn, err := pgx.ConnectConfig(ctx, c)
+	if err != nil {
+		return err
+	}
+	s.closers = append(s.closers, func() error { return conn.Close(context.WithoutCancel(ctx)) })
+	free, err := holds(ctx, conn, `SELECT pg_advisory_lock_shared($1)`)
+	if err == nil && !free {
+		err = errors.New("a backup is being restored: start the server when that has ended")
+	}
+	return err
+}
+
+// holds takes lockInUse for as long as conn is open. It waits a moment for those who had it: they
+// may have ended just now.
+func holds(ctx context.Context, conn *pgx.Conn, lock string) (bool, error) {
+	if _, err := conn.Exec(ctx, `SET lock_timeout = '3s'`); err != nil {
+		return false, err
+	}
+	_, err := conn.Exec(ctx, lock, int64(lockInUse))
+	if e, ok := errors.AsType[*pgconn.PgError](err); ok && e.Code == "55P03" { // lock_not_available
+		return false, nil
+	}
+	return err == nil, err
 }
 
 // alone runs do while no other server runs what needs the same lock.

@@ -64,12 +64,7 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 	if err == nil {
 		return s, nil
 	}
-	if why := explain(err); core.CodeOf(why) == core.CodeUnavailable {
-		err = fmt.Errorf("%w: %w", why, err) // a caller is not shown the cause; an operator is
-	} else {
-		err = why
-	}
-	return nil, errors.Join(fmt.Errorf("state %s: %w", where, err), s.Close())
+	return nil, errors.Join(fmt.Errorf("state %s: %w", where, visible(explain(err))), s.Close())
 }
 
 // Close lets go of the state. Nothing may be called afterwards.

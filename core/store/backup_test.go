@@ -1,0 +1,353 @@
+package store
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/ropewalk/ropewalk/core"
+)
+
+// A home is where a state is: a file or a database.
+type home struct {
+	name string
+	make func(t *testing.T) Options
+}
+
+func homes() []home {
+	return []home{
+		{"sqlite", func(t *testing.T) Options { return Options{Path: filepath.Join(t.TempDir(), "ropewalk.db")} }},
+		{"postgres", func(t *testing.T) Options { return Options{URL: core.Secret(database(t))} }},
+	}
+}
+
+func openIn(t *testing.T, o Options) *Store {
+	t.Helper()
+	s, err := Open(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = s.Close() })
+	return s
+}
+
+// furnish puts something into every table.
+func furnish(t *testing.T, s *Store) core.ConversationRef {
+	t.Helper()
+	alice := somebody(t, s, "alice")
+	if err := s.SetOrgRole(t.Context(), alice.ID, core.RoleAdmin); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.PutSetting(t.Context(), "models", `{"default":"a:b"}`); err != nil {
+		t.Fatal(err)
+	}
+	put(t, s, core.Installation{Workspace: core.DefaultWorkspaceID, Name: "app", Env: map[string]core.Secret{"T": "s3cret"}, InstalledAt: time.UnixMilli(7).UTC()})
+	if err := s.PutCookie(t.Context(), Cookie{Hash: "h", Identity: core.Identity{User: alice}, ExpiresAt: time.Now().Add(time.Hour)}); err != nil {
+		t.Fatal(err)
+	}
+	ref := talk(t, s, "Ünïcode 日本", said("user", "hello world"))
+	grow(t, s, ref, []core.Message{{Role: "assistant", Content: "hi", Blocks: json.RawMessage(`[1]`)}}, core.Usage{Model: "m", InputTokens: 1, CostUSD: dollars(0.125)})
+	grow(t, s, ref, nil, core.Usage{Model: "m", InputTokens: 1})
+	return ref
+}
+
+// inventory is everything that is in every table, as text.
+func inventory(t *testing.T, s *Store) map[string][]string {
+	t.Helper()
+	all := make(map[string][]string)
+	for _, table := range tables() {
+		rows, err := s.read.QueryContext(t.Context(), `SELECT * FROM `+table)
+		if err != nil {
+			t.Fatal(err)
+		}
+		columns, _ := rows.Columns()
+		for rows.Next() {
+			values := make([]any, len(columns))
+			pointers := make([]any, len(columns))
+			for i := range values {
+				pointers[i] = &values[i]
+			}
+			if err := rows.Scan(pointers...); err != nil {
+				t.Fatal(err)
+			}
+			row := make(map[string]any)
+			for i, c := range columns {
+				row[c] = values[i]
+			}
+			all[table] = append(all[table], fmt.Sprint(row))
+		}
+		if err := rows.Err(); err != nil {
+			t.Fatal(err)
+		}
+		slices.Sort(all[table])
+		if len(all[table]) == 0 {
+			t.Errorf("%s is empty: nothing is shown of it", table)
+		}
+	}
+	return all
+}
+
+func TestABackupOfARunningServerIsRestoredIntoEitherDatabase(t *testing.T) {
+	for _, from := range homes() {
+		for _, to := range homes() {
+			t.Run("from "+from.name+" to "+to.name, func(t *testing.T) {
+				o := from.make(t)
+				s := openIn(t, o)
+				ref := furnish(t, s)
+				want := inventory(t, s)
+				file := filepath.Join(t.TempDir(), "backup.db")
+				if err := Backup(t.Context(), o, file); err != nil {
+					t.Fatal(err)
+				}
+				grow(t, s, ref, []core.Message{said("user", "after the backup")})
+				if info, err := os.Stat(file); err != nil || info.Mode().Perm() != 0o600 {
+					t.Errorf("the file: %v, %v", info, err)
+				}
+				onlyFile(t, file)
+
+				o = to.make(t)
+				if kept, err := Restore(t.Context(), o, file, false); err != nil || kept != "" {
+					t.Fatal(kept, err)
+				}
+				s = openIn(t, o)
+				if got := inventory(t, s); fmt.Sprint(got) != fmt.Sprint(want) {
+					t.Errorf("got\n%v\nwant\n%v", got, want)
+				}
+				if found := find0(t, s, ref, "world"); found != 1 {
+					t.Errorf("the search finds %d", found)
+				}
+				grow(t, s, ref, []core.Message{said("user", "and on it goes")})
+			})
+		}
+	}
+}
+
+func onlyFile(t *testing.T, file string) {
+	t.Helper()
+	entries, err := os.ReadDir(filepath.Dir(file))
+	if err != nil || len(entries) != 1 {
+		t.Errorf("beside the backup there is %v, %v", entries, err)
+	}
+}
+
+func TestABackupIsOfOneMomentWhileOthersWrite(t *testing.T) {
+	for _, from := range homes() {
+		t.Run(from.name, func(t *testing.T) {
+			o := from.make(t)
+			s := openIn(t, o)
+			ctx, stop := context.WithCancel(t.Context())
+			var wg sync.WaitGroup
+			ref := talk(t, s, "")
+			begun := make(chan struct{})
+			wg.Go(func() {
+				for i := 0; ctx.Err() == nil; i++ {
+					_, _ = s.AppendMessages(ctx, ref, []core.Message{said("user", "a"), said("assistant", "b")}, core.Usage{Model: "m", InputTokens: 1})
+					if i == 3 {
+						close(begun)
+					}
+				}
+			})
+			<-begun
+			file := filepath.Join(t.TempDir(), "backup.db")
+			err := Backup(t.Context(), o, file)
+			stop()
+			wg.Wait()
+			if err != nil {
+				t.Fatal(err)
+			}
+			copied := openAt(t, file)
+			c, err := copied.Conversation(t.Context(), ref)
+			if all := history(t, copied, ref); err != nil || len(all) != c.MessageCount || c.MessageCount < 8 || int64(c.MessageCount) != 2*c.InputTokens {
+				t.Errorf("%d messages of %+v, %v", len(all), c, err)
+			}
+		})
+	}
+}
+
+func TestABackupThatCannotBeMadeSaysWhyAndLeavesNothing(t *testing.T) {
+	there := filepath.Join(t.TempDir(), "there")
+	write(t, there, "precious")
+	state := filepath.Join(t.TempDir(), "ropewalk.db")
+	makeState(t, state)
+	damaged := filepath.Join(t.TempDir(), "ropewalk.db")
+	write(t, damaged, strings.Repeat("no database ", 1000))
+	cases := map[string]struct {
+		o    Options
+		file string
+		want string
+	}{
+		"onto a file that exists":   {Options{Path: state}, there, "the file exists"},
+		"into a folder that is not": {Options{Path: state}, filepath.Join(t.TempDir(), "no", "file"), "no such file or directory"},
+		"of no state":               {Options{Path: state + "x"}, filepath.Join(t.TempDir(), "b"), "there is no state to back up"},
+		"of a damaged state":        {Options{Path: damaged}, filepath.Join(t.TempDir(), "b"), "is damaged or is no database"},
+		"of an empty database":      {Options{URL: core.Secret(database(t))}, filepath.Join(t.TempDir(), "b"), "has schema 0, this program knows"},
+		"of a server that is away":  {Options{URL: "postgres://u:canary@127.0.0.1:1/d"}, filepath.Join(t.TempDir(), "b"), "cannot be asked"},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			err := Backup(t.Context(), c.o, c.file)
+			wantError(t, err, c.want)
+			if err != nil && strings.Contains(err.Error(), "canary") {
+				t.Errorf("the password is in %v", err)
+			}
+			entries, err := os.ReadDir(filepath.Dir(c.file))
+			if err == nil && len(entries) > 0 && c.file != there {
+				t.Errorf("%v was left", entries)
+			}
+		})
+	}
+	if raw, err := os.ReadFile(there); err != nil || string(raw) != "precious" {
+		t.Errorf("the file that was there is %q, %v", raw, err)
+	}
+	if _, err := os.Stat(state + "x"); err == nil {
+		t.Error("a state was made by backing it up")
+	}
+}
+
+func TestARestoreThatIsRefusedChangesNothing(t *testing.T) {
+	good := filepath.Join(t.TempDir(), "good")
+	state := Options{Path: filepath.Join(t.TempDir(), "ropewalk.db")}
+	makeState(t, state.Path, func(s *Store) error { return s.PutSetting(t.Context(), "from", "backup") })
+	if err := Backup(t.Context(), state, good); err != nil {
+		t.Fatal(err)
+	}
+	raw, err := os.ReadFile(good)
+	if err != nil {
+		t.Fatal(err)
+	}
+	garbage, cut, foreign, future, broken := variant(t, strings.Repeat("x", 5000)), variant(t, string(raw[:len(raw)/2])), variant(t, ""), variant(t, string(raw)), variant(t, string(raw))
+	do(t, foreign, `CREATE TABLE something (a TEXT)`)
+	do(t, future, `INSERT INTO goose_db_version (version_id, is_applied) VALUES (9000, 1)`)
+	do(t, broken, `PRAGMA foreign_keys = 0`, `INSERT INTO members (workspace, user_id, role) VALUES ('ws_x', 'usr_x', 'admin')`)
+	for _, to := range homes() {
+		o := to.make(t)
+		used := openIn(t, o)
+		if err := used.PutSetting(t.Context(), "from", "before"); err != nil {
+			t.Fatal(err)
+		}
+		running := map[string]string{"sqlite": "another server (process ", "postgres": "servers are using "}[to.name]
+		for _, replace := range []bool{false, true} {
+			_, err := Restore(t.Context(), o, good, replace)
+			wantError(t, err, running)
+		}
+		if got, err := used.Setting(t.Context(), "from"); err != nil || got != "before" {
+			t.Errorf("%s: the running server has %q, %v", to.name, got, err)
+		}
+		if err := used.Close(); err != nil {
+			t.Fatal(err)
+		}
+		for name, c := range map[string]struct{ file, want string }{
+			"a file that is not":  {filepath.Join(t.TempDir(), "none"), "no such file"},
+			"garbage":             {garbage, "is damaged or is no database"},
+			"a file that was cut": {cut, "damaged"},
+			"another database":    {foreign, "it is no state of ropewalk"},
+			"one of the future":   {future, "a newer ropewalk wrote it (schema 9000"},
+			"one with loose ends": {broken, "rows that refer to others which are not there"},
+			"a good one":          {good, "already"},
+		} {
+			_, err := Restore(t.Context(), o, c.file, false)
+			wantError(t, err, c.want)
+			if t.Failed() {
+				t.Fatalf("%s, %s: %v", to.name, name, err)
+			}
+		}
+		again := openIn(t, o)
+		if got, err := again.Setting(t.Context(), "from"); err != nil || got != "before" {
+			t.Errorf("%s: %q, %v", to.name, got, err)
+		}
+		if err := again.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func TestAReplacedStateIsTheBackupAndAFileIsKept(t *testing.T) {
+	good := filepath.Join(t.TempDir(), "good")
+	state := Options{Path: filepath.Join(t.TempDir(), "ropewalk.db")}
+	makeState(t, state.Path, func(s *Store) error { return s.PutSetting(t.Context(), "from", "backup") })
+	if err := Backup(t.Context(), state, good); err != nil {
+		t.Fatal(err)
+	}
+	for _, to := range homes() {
+		for _, damage := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s, damaged: %v", to.name, damage), func(t *testing.T) {
+				o := to.make(t)
+				s := openIn(t, o)
+				if err := s.PutSetting(t.Context(), "from", "before"); err != nil {
+					t.Fatal(err)
+				}
+				if err := s.Close(); err != nil {
+					t.Fatal(err)
+				}
+				if damage && o.Path != "" {
+					write(t, o.Path, strings.Repeat("no database ", 1000))
+				}
+				kept, err := Restore(t.Context(), o, good, true)
+				if err != nil {
+					t.Fatal(err)
+				}
+				s = openIn(t, o)
+				if got, err := s.Setting(t.Context(), "from"); err != nil || got != "backup" {
+					t.Errorf("got %q, %v", got, err)
+				}
+				if o.Path != "" && !damage {
+					old := openAt(t, kept)
+					if got, err := old.Setting(t.Context(), "from"); err != nil || got != "before" {
+						t.Errorf("the kept one has %q, %v", got, err)
+					}
+				}
+			})
+		}
+	}
+}
+
+// passing are the tables of the moment, which a backup leaves out.
+var passing = []string{}
+
+func TestABackupHoldsEveryTable(t *testing.T) {
+	s := open(t)
+	rows, err := s.read.QueryContext(t.Context(), `SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%' AND name NOT LIKE 'goose_%'`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for rows.Next() {
+		var name string
+		if err := rows.Scan(&name); err != nil {
+			t.Fatal(err)
+		}
+		if !slices.Contains(append(tables(), passing...), name) {
+			t.Errorf("table %s is neither in backups nor named as passing", name)
+		}
+	}
+	if err := rows.Err(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func variant(t *testing.T, content string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "variant")
+	write(t, path, content)
+	return path
+}
+
+func do(t *testing.T, path string, statements ...string) {
+	t.Helper()
+	db, err := openSQLite(path, copier())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = db.Close() }()
+	for _, s := range statements {
+		if _, err := db.ExecContext(t.Context(), s); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
