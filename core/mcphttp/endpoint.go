@@ -55,6 +55,7 @@ type Options struct {
 	AllowedHosts   []string       // Host values accepted beside loopback ones; host or host:port
 	AllowedOrigins []string       // Origin values accepted beside the endpoint's own
 	BaseURL        func() string  // the public address; nil or "" means as the client connected
+	SlowPath       bool           // every call takes the SDK's way; for tests, which compare the two
 	Version        string         // of the server, for serverInfo
 }
 

@@ -1,6 +1,7 @@
 package mcphttp
 
 import (
+	"bytes"
 	"encoding/json"
 	"mime"
 	"net/http"
@@ -67,8 +68,7 @@ func (e *Endpoint) postWithoutSession(c *fiber.Ctx, caller core.Caller, body []b
 
 // checkMedia holds a POST to spec 4.10 rule 2.
 func checkMedia(c *fiber.Ctx) *fault {
-	media, _, err := mime.ParseMediaType(c.Get(fiber.HeaderContentType))
-	if err != nil || media != fiber.MIMEApplicationJSON {
+	if !isJSON(c.Request().Header.ContentType()) {
 		return &fault{status: fiber.StatusUnsupportedMediaType, code: codeServer, message: "Content-Type must be application/json"}
 	}
 	if encoding := c.Get(fiber.HeaderContentEncoding); encoding != "" && !strings.EqualFold(encoding, "identity") {
@@ -80,14 +80,25 @@ func checkMedia(c *fiber.Ctx) *fault {
 	return nil
 }
 
+// isJSON reports whether a Content-Type is application/json. Nearly always it says just that.
+func isJSON(value []byte) bool {
+	if string(value) == fiber.MIMEApplicationJSON {
+		return true
+	}
+	media, _, err := mime.ParseMediaType(string(value))
+	return err == nil && media == fiber.MIMEApplicationJSON
+}
+
 // accepts reports whether Accept allows a media type, by name or by range.
 func accepts(c *fiber.Ctx, media string) bool {
-	family, _, _ := strings.Cut(media, "/")
+	family := media[:strings.IndexByte(media, '/')+1]
 	for _, value := range c.Request().Header.PeekAll(fiber.HeaderAccept) {
-		for item := range strings.SplitSeq(string(value), ",") {
-			item, _, _ = strings.Cut(item, ";")
-			switch strings.ToLower(strings.TrimSpace(item)) {
-			case media, family + "/*", "*/*":
+		for item := range bytes.SplitSeq(value, []byte{','}) {
+			item, _, _ = bytes.Cut(item, []byte{';'})
+			item = bytes.TrimSpace(item)
+			named, ranged := bytes.CutSuffix(item, []byte{'*'})
+			switch {
+			case bytes.EqualFold(item, []byte(media)), ranged && bytes.EqualFold(named, []byte(family)), string(item) == "*/*":
 				return true
 			}
 		}
@@ -107,6 +118,9 @@ func checkProtocol(c *fiber.Ctx) *fault {
 // deliver hands the messages of a POST to its session and writes the answer: 202 when none of them
 // is a request (nothing will come back), else what the requests answer.
 func (e *Endpoint) deliver(c *fiber.Ctx, s *session, caller core.Caller, messages []message, batch bool) error {
+	if !batch && !e.o.SlowPath && messages[0].isDirect() {
+		return e.deliverDirect(c, s, caller, messages[0])
+	}
 	var calls []*call
 	for _, m := range messages {
 		if m.isCall() {
@@ -162,7 +176,7 @@ func (s *session) incoming(m message, k *call) jsonrpc.Message {
 		req.Extra = &mcp.RequestExtra{Header: http.Header{key: {keyOf(k.number)}}}
 	case m.method == "notifications/cancelled":
 		n, ok := s.inFlight(m.fields["requestId"])
-		if !ok {
+		if !ok || s.cancelDirect(n) {
 			return nil
 		}
 		req.Params = json.RawMessage(`{"requestId":` + keyOf(n) + `}`)
