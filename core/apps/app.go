@@ -2,7 +2,6 @@ package apps
 
 import (
 	"context"
-	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -74,13 +73,13 @@ func (a *app) become(next core.State, change func(*view)) bool {
 		v.conn = nil
 	}
 	if next == core.StateStopped || next == core.StateDead {
-		v.tools = nil
+		v.offer = core.Offer{}
 	}
 	if change != nil {
 		change(&v)
 	}
 	shown := func() {}
-	if !slices.EqualFunc(old.tools, v.tools, sameTool) {
+	if len(differing(&old.offer, &v.offer)) > 0 {
 		shown = a.yard.catalog.change(a.key.workspace)
 	}
 	a.now.Store(&v)

@@ -34,6 +34,8 @@ const (
 	modeFuse     = "fuse"     // serves, unless a file named fuse is in its data directory
 	modeLeaf     = "leaf"     // a descendant: waits for ever
 	modeWithView = "withview" // serves, and its first tool has a view
+	modeTalk     = "talk"     // serves, asks, logs and tells of updates
+	modeNew      = "new"      // speaks the revision without handshake, and that only
 )
 
 func bundleMain(args []string) int {
@@ -45,6 +47,8 @@ func bundleMain(args []string) int {
 	case modeSilent:
 		_, _ = bufio.NewReader(os.Stdin).ReadString(0)
 		return 0
+	case modeNew:
+		return newOnly()
 	case modeLeaf:
 		select {}
 	case modeFlood:
@@ -102,7 +106,13 @@ func said(text string) (*mcp.CallToolResult, any, error) {
 }
 
 func bundleServer(mode string) *mcp.Server {
-	s := mcp.NewServer(&mcp.Implementation{Name: "test bundle", Version: "9.9.9"}, nil)
+	s := mcp.NewServer(&mcp.Implementation{Name: "test bundle", Version: "9.9.9"}, &mcp.ServerOptions{
+		SubscribeHandler:   func(context.Context, *mcp.SubscribeRequest) error { return nil },
+		UnsubscribeHandler: func(context.Context, *mcp.UnsubscribeRequest) error { return nil },
+	})
+	if mode == modeTalk {
+		addTalk(s)
+	}
 	echo := &mcp.Tool{Name: "echo", Annotations: &mcp.ToolAnnotations{ReadOnlyHint: true}}
 	if mode == modeWithView {
 		echo.Meta = mcp.Meta{"ui": map[string]any{"resourceUri": "ui://view/main"}}
@@ -141,6 +151,24 @@ func bundleServer(mode string) *mcp.Server {
 			return &mcp.ReadResourceResult{Contents: []*mcp.ResourceContents{{URI: r.Params.URI, MIMEType: "text/html;profile=mcp-app", Text: "<h1>main</h1>"}}}, nil
 		})
 	return s
+}
+
+// addTalk adds what a bundle says by itself: questions, log messages, updates.
+func addTalk(s *mcp.Server) {
+	mcp.AddTool(s, &mcp.Tool{Name: "ask"}, func(ctx context.Context, r *mcp.CallToolRequest, in textInput) (*mcp.CallToolResult, any, error) {
+		answer, err := r.Session.Elicit(ctx, &mcp.ElicitParams{Message: in.Text, RequestedSchema: map[string]any{"type": "object", "properties": map[string]any{"word": map[string]any{"type": "string"}}}})
+		if err != nil {
+			return nil, nil, err
+		}
+		return said(fmt.Sprintf("%v %d", answer.Content["word"], os.Getpid()))
+	})
+	mcp.AddTool(s, &mcp.Tool{Name: "log"}, func(ctx context.Context, r *mcp.CallToolRequest, in textInput) (*mcp.CallToolResult, any, error) {
+		_ = r.Session.Log(ctx, &mcp.LoggingMessageParams{Level: "info", Data: in.Text})
+		return said("logged")
+	})
+	mcp.AddTool(s, &mcp.Tool{Name: "touch"}, func(ctx context.Context, _ *mcp.CallToolRequest, in textInput) (*mcp.CallToolResult, any, error) {
+		return nil, nil, s.ResourceUpdated(ctx, &mcp.ResourceUpdatedNotificationParams{URI: in.Text})
+	})
 }
 
 // inside is what a bundle sees of the world.

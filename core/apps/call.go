@@ -13,18 +13,19 @@ import (
 // errDeadline tells the yard's own deadline from the caller's.
 var errDeadline = errors.New("the app did not answer in time")
 
-// Call asks an app. Result and params are raw: nothing of them is decoded or lost.
+// Call asks an app.
 //
 // A call that finds the app starting or restarting waits for it, Options.RestartWait at most. One
 // that is in flight when the app dies fails at once, and is never repeated: it may have had its
 // effect. A call that has been silent for Options.CallTimeout is given up: the app is told to cancel
-// it and goes on. Progress that the caller takes is a sign of life.
+// it and goes on. Progress that the caller takes is a sign of life, and while the caller's own
+// client is asked something the clock stands still.
 //
 // Errors: core.CodeNotFound without such an app; core.CodeUnavailable when the app does not run,
 // died, was too slow, answered with too much or has too many calls in flight;
 // core.CodeBadRequest for params that are no object; *link.RPCError as the app answered; ctx's
 // error when the caller gave up.
-func (y *Yard) Call(ctx context.Context, workspace, server, method string, params json.RawMessage, notify func(link.Notification)) (json.RawMessage, error) {
+func (y *Yard) Call(ctx context.Context, workspace, server string, c Call) (json.RawMessage, error) {
 	a, err := y.find(workspace, server)
 	if err != nil {
 		return nil, err
@@ -38,20 +39,71 @@ func (y *Yard) Call(ctx context.Context, workspace, server, method string, param
 	defer func() { <-a.calls }()
 	limit, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	deadline := time.AfterFunc(y.o.CallTimeout, func() { cancel(errDeadline) })
-	defer deadline.Stop()
-	if notify != nil {
-		told := notify
-		notify = func(n link.Notification) {
-			deadline.Reset(y.o.CallTimeout)
+	k := &caller{ctx: limit, client: c.Client, asker: c.Asker, limit: y.o.CallTimeout}
+	k.deadline = time.AfterFunc(y.o.CallTimeout, func() { cancel(errDeadline) })
+	defer k.deadline.Stop()
+	if told := c.Notify; told != nil {
+		c.Notify = func(n link.Notification) {
+			k.alive()
 			told(n)
 		}
 	}
-	result, err := conn.Call(limit, method, params, notify)
+	result, conn, err := a.carry(limit, conn, c, k)
 	if err != nil {
-		return nil, a.callError(ctx, limit, conn, method, err)
+		return nil, a.callError(ctx, limit, conn, c.Method, err)
 	}
 	return result, nil
+}
+
+// carry makes the call over the instance that is right for its client, which it returns besides.
+func (a *app) carry(ctx context.Context, shared instance, c Call, k *caller) (json.RawMessage, instance, error) {
+	conn, leave, err := a.route(ctx, shared, k)
+	if err != nil {
+		return nil, shared, err
+	}
+	defer leave()
+	r := link.Request{Method: c.Method, Params: c.Params, Notify: c.Notify, For: k}
+	if !conn.Info().Stateless || c.Client != nil && c.Client.stateless {
+		result, err := conn.Do(ctx, r)
+		return result, conn, err
+	}
+	if c.Asker != nil && c.Client != nil {
+		r.Capabilities = c.Client.capabilities
+	}
+	result, err := a.rounds(ctx, conn, r, k)
+	return result, conn, err
+}
+
+// route picks the instance for a call: the shared one, unless the caller speaks the other era of
+// MCP or has a client that this app asks.
+func (a *app) route(ctx context.Context, shared instance, k *caller) (conn instance, leave func(), err error) {
+	none := func() {}
+	if k.client == nil || shared.Info().Stateless {
+		return shared, none, nil
+	}
+	known := a.yard.memory.of(a.now.Load().record)
+	switch {
+	case k.client.stateless && !known.sessions:
+		x, leave, err := a.yard.annexes.enter(ctx, annexKey{app: a}, k)
+		switch {
+		case err == nil && x.conn.Info().Stateless:
+			return x.conn, leave, nil
+		case err == nil: // it shook hands after all
+			a.learn(func(t *traits) { t.sessions = true })
+			leave()
+			a.yard.annexes.endAll(func(key annexKey) bool { return key == x.key })
+		case ctx.Err() != nil:
+			return nil, nil, ctx.Err()
+		}
+		return shared, none, nil
+	case !k.client.stateless && k.asker != nil && k.client.session != "" && k.client.can&known.asks != 0:
+		x, leave, err := a.yard.annexes.enter(ctx, annexKey{app: a, session: k.client.session}, k)
+		if err != nil {
+			return nil, nil, err
+		}
+		return x.conn, leave, nil
+	}
+	return shared, none, nil
 }
 
 // conn is the app's connection when it can be called now, else nil.
@@ -126,9 +178,12 @@ func (a *app) callError(ctx, limit context.Context, conn instance, method string
 	if rpc, ok := errors.AsType[*link.RPCError](err); ok {
 		return rpc
 	}
+	known, ok := errors.AsType[*core.Error](err)
 	switch {
 	case ctx.Err() != nil:
 		return ctx.Err()
+	case ok:
+		return known
 	case errors.Is(context.Cause(limit), errDeadline):
 		return core.Wrap(core.CodeUnavailable, err, "app "+a.key.name+" did not answer "+method+" within "+a.yard.o.CallTimeout.String()+"; the call was cancelled")
 	case errors.Is(err, link.ErrClosed) || closed(conn.Done()):

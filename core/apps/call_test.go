@@ -15,7 +15,7 @@ import (
 
 func call(t *testing.T, y *Yard, method string) error {
 	t.Helper()
-	_, err := y.Call(t.Context(), ws, "notes", method, json.RawMessage(`{"a":1}`), nil)
+	_, err := y.Call(t.Context(), ws, "notes", Call{Method: method, Params: json.RawMessage(`{"a":1}`)})
 	return err
 }
 
@@ -28,7 +28,7 @@ func TestACallWaitsForAnAppThatRestarts(t *testing.T) {
 		m.set(func(m *memoryApp) { m.takes = 3 * time.Second })
 		m.kill()
 		before := time.Now()
-		result, err := y.Call(t.Context(), ws, "notes", "x", json.RawMessage(`{"b": [1]}`), nil)
+		result, err := y.Call(t.Context(), ws, "notes", Call{Method: "x", Params: json.RawMessage(`{"b": [1]}`)})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -101,7 +101,7 @@ func TestACallerWhoGivesUpGetsItsOwnError(t *testing.T) {
 		synctest.Wait()
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
-		_, err := y.Call(ctx, ws, "notes", "hang", nil, nil)
+		_, err := y.Call(ctx, ws, "notes", Call{Method: "hang"})
 		if !errors.Is(err, context.DeadlineExceeded) || core.CodeOf(err) != core.CodeInternal {
 			t.Errorf("got %v, want the caller's own deadline", err)
 		}
@@ -118,7 +118,7 @@ func TestCallsInFlightToOneAppAreBounded(t *testing.T) {
 		got := make(chan error, 512)
 		for range 512 {
 			go func() {
-				_, err := y.Call(ctx, ws, "notes", "hang", nil, nil)
+				_, err := y.Call(ctx, ws, "notes", Call{Method: "hang"})
 				got <- err
 			}()
 		}
@@ -143,7 +143,7 @@ func TestACallOfAnAppThatDoesNotRun(t *testing.T) {
 		wait(t.Context(), time.Minute)
 		before := time.Now()
 		for name, want := range map[string]string{"notes": "dead", "off": "stopped"} {
-			_, err := y.Call(t.Context(), ws, name, "x", nil, nil)
+			_, err := y.Call(t.Context(), ws, name, Call{Method: "x"})
 			expect(t, "code", core.CodeOf(err), core.CodeUnavailable)
 			if !strings.Contains(message(err), want) {
 				t.Errorf("the state is not told: %v", err)
@@ -160,7 +160,7 @@ func TestACallThatTellsOfItsProgressMayTakeLong(t *testing.T) {
 		synctest.Wait()
 		told := 0
 		before := time.Now()
-		if _, err := y.Call(t.Context(), ws, "notes", "slow", nil, func(link.Notification) { told++ }); err != nil {
+		if _, err := y.Call(t.Context(), ws, "notes", Call{Method: "slow", Notify: func(link.Notification) { told++ }}); err != nil {
 			t.Fatal(err)
 		}
 		expect(t, "time", time.Since(before), 10*time.Minute)

@@ -28,8 +28,8 @@ func TestToolsFollowTheLifeOfTheirApp(t *testing.T) {
 		m := &memoryApp{tools: []string{"write", "read"}}
 		y, _ := yardOf(t, m, newMemoryRecords(record("notes", true), record("alpha", true)))
 		var changes atomic.Int32 // two apps start at a time
-		defer y.Watch(ws, func() { changes.Add(1) })()
-		defer y.Watch("ws_other", func() { t.Error("another workspace was told") })()
+		defer y.Watch(ws, func(core.Kind) { changes.Add(1) })()
+		defer y.Watch("ws_other", func(core.Kind) { t.Error("another workspace was told") })()
 		open(t, y)
 		synctest.Wait()
 		both := "alpha__write alpha__read notes__write notes__read"
@@ -68,7 +68,7 @@ func TestAChangedListIsShownAtOnceAndAFloodOfAnnouncementsIsReadSeldom(t *testin
 		open(t, y)
 		synctest.Wait()
 		changes := 0
-		stop := y.Watch(ws, func() {
+		stop := y.Watch(ws, func(core.Kind) {
 			changes++
 			expect(t, "tools that a watcher sees", names(y.Tools(ws)), "notes__one notes__two")
 		})
@@ -115,14 +115,14 @@ func TestToolsThatCannotBeCalledAreLeftOut(t *testing.T) {
 
 func TestWhoSeesAnAppRunningFindsItsTools(t *testing.T) {
 	var running []core.Tool
-	c := newCatalog(func(string) []core.Tool { return running })
+	c := newCatalog(func(string) *core.Offer { return &core.Offer{Tools: running} })
 	told := 0
-	defer c.watch(ws, func() { told++ })()
+	defer c.watch(ws, func(core.Kind) { told++ })()
 	shown := c.change(ws)
-	expect(t, "tools before the view is shown", len(c.tools(ws)), 0)
+	expect(t, "tools before the view is shown", len(c.offer(ws).Tools), 0)
 	running = []core.Tool{{Server: "notes", Name: "one", Raw: json.RawMessage(`{"name":"one"}`)}}
-	expect(t, "tools as soon as it is", names(c.tools(ws)), "notes__one")
+	expect(t, "tools as soon as it is", names(c.offer(ws).Tools), "notes__one")
 	shown()
-	expect(t, "tools afterwards", names(c.tools(ws)), "notes__one")
+	expect(t, "tools afterwards", names(c.offer(ws).Tools), "notes__one")
 	expect(t, "watchers were told", told, 1)
 }

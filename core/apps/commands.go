@@ -110,7 +110,7 @@ func (y *Yard) command(ctx context.Context, k key, code core.Code, done string, 
 func (a *app) start(ctx context.Context) error {
 	before := a.now.Load()
 	a.become(core.StateStarting, nil)
-	conn, tools, err := a.launch(ctx)
+	conn, offer, err := a.launch(ctx)
 	if err != nil {
 		a.become(before.state, nil)
 		return err
@@ -124,7 +124,7 @@ func (a *app) start(ctx context.Context) error {
 		}
 	}
 	a.become(same, func(v *view) { v.record.Running = true })
-	a.serving(conn, tools)
+	a.serving(conn, offer)
 	a.begin(conn)
 	return nil
 }

@@ -20,8 +20,11 @@ func TestCommandsOnAnAppThatIsNotThere(t *testing.T) {
 			"stop":      func() error { _, err := y.Stop(t.Context(), where.workspace, where.name); return err },
 			"uninstall": func() error { _, err := y.Uninstall(t.Context(), where.workspace, where.name); return err },
 			"app":       func() error { _, err := y.App(where.workspace, where.name); return err },
-			"call":      func() error { _, err := y.Call(t.Context(), where.workspace, where.name, "x", nil, nil); return err },
-			"resource":  func() error { _, err := y.Resource(t.Context(), where.workspace, where.name, Primary); return err },
+			"call": func() error {
+				_, err := y.Call(t.Context(), where.workspace, where.name, Call{Method: "x"})
+				return err
+			},
+			"resource": func() error { _, err := y.Resource(t.Context(), where.workspace, where.name, Primary); return err },
 		} {
 			expect(t, fmt.Sprintf("%s of %v", what, where), core.CodeOf(do()), core.CodeNotFound)
 		}
@@ -248,7 +251,7 @@ func TestACommandThatComesWithTheAppWaitsForItsSupervisor(t *testing.T) {
 		y, _ := yardOf(t, m, newMemoryRecords())
 		stopped := make(chan error, 1)
 		var once sync.Once
-		defer y.Watch(ws, func() {
+		defer y.Watch(ws, func(core.Kind) {
 			once.Do(func() { // the app has just been shown
 				go func() {
 					_, err := y.Stop(t.Context(), ws, "notes")

@@ -62,18 +62,18 @@ func (y *Yard) install(ctx context.Context, o order) (core.App, error) {
 	a.turn <- struct{}{} // commands wait until the supervisor has taken over
 	defer a.give()
 	a.become(core.StateStarting, nil)
-	conn, tools, err := a.launch(ctx)
+	conn, offer, err := a.launch(ctx)
 	if err != nil {
 		return core.App{}, errors.Join(err, found.discard())
 	}
 	if record.Remote != nil {
-		record.Version = conn.Version()
+		record.Version = conn.Info().Version
 	}
 	// Durable first: an app that is seen, or told about, must still be there after a crash.
 	if err := y.o.Records.PutInstallation(context.WithoutCancel(ctx), record); err != nil {
 		return core.App{}, errors.Join(err, conn.End(y.o.Grace), y.unrecord(ctx, record), found.discard())
 	}
-	a.serving(conn, tools)
+	a.serving(conn, offer)
 	shown := a.now.Load()
 	y.add(a)
 	a.installed(shown)

@@ -6,16 +6,22 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/ropewalk/ropewalk/core"
 	"github.com/ropewalk/ropewalk/core/link"
 	"github.com/ropewalk/ropewalk/core/process"
 )
 
 // instance is one started app that has answered initialize: a process or a remote connection.
 type instance interface {
+	Do(ctx context.Context, r link.Request) (json.RawMessage, error)
 	Call(ctx context.Context, method string, params json.RawMessage, notify func(link.Notification)) (json.RawMessage, error)
-	Tools(ctx context.Context) ([]json.RawMessage, error)
-	Version() string          // as the app's serverInfo says
-	Changed() <-chan struct{} // receives after the app said that its tools changed
+	List(ctx context.Context, kind core.Kind) ([]json.RawMessage, error)
+	Subscribe(ctx context.Context, uri string) error
+	Unsubscribe(ctx context.Context, uri string) error
+	Notify(ctx context.Context, method string, params json.RawMessage) error
+	Info() link.Info
+	Changed() <-chan struct{} // receives after the app said that lists changed
+	Take() []core.Kind        // which; each is told once
 	Done() <-chan struct{}    // closed when the app cannot be called any more
 	Reason() string           // why, after Done; safe to show
 	End(grace time.Duration) error
@@ -27,13 +33,10 @@ const exitPatience = 500 * time.Millisecond
 // local is an app that is a process of this machine.
 type local struct {
 	*link.Link
-	changed chan struct{}
+	*news
 	process *process.Process
 	stderr  *stderr
 }
-
-func (l *local) Version() string          { return l.Info().Version }
-func (l *local) Changed() <-chan struct{} { return l.changed }
 
 // watch cuts the link of a process that has ended, whoever still holds its output. The log is
 // closed when nobody writes to it any more.
@@ -80,12 +83,9 @@ func lastWords(what string, s *stderr) string {
 // remote is an app that is a server elsewhere.
 type remote struct {
 	*link.Link
-	changed chan struct{}
-	redact  redactor
+	*news
+	redact redactor
 }
-
-func (r *remote) Version() string          { return r.Info().Version }
-func (r *remote) Changed() <-chan struct{} { return r.changed }
 
 // Reason is why the connection was lost.
 func (r *remote) Reason() string {

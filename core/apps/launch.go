@@ -2,6 +2,7 @@ package apps
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -16,21 +17,61 @@ import (
 	"github.com/ropewalk/ropewalk/core/process"
 )
 
-// launcher starts what a record describes and initializes it. Its errors are safe to show.
-type launcher func(ctx context.Context, record core.Installation, log hclog.Logger) (instance, error)
+// birth is how one instance of an app is started.
+type birth struct {
+	record    core.Installation
+	log       hclog.Logger
+	stateless bool // ask for link.StatelessVersion first, instead of the handshake
+	news      *news
 
-// launch starts the app and reads its tools, within Options.StartTimeout. What was started does
+	capabilities json.RawMessage         // what the app is told that its clients can do; nil for nothing
+	asked        link.RequestHandler     // answers what the app asks
+	said         func(link.Notification) // hears what the app says by itself; nil
+	changed      func(core.Kind)         // hears which lists change, and not news; nil
+}
+
+// launcher starts what a record describes and initializes it. Its errors are safe to show, and wrap
+// link.ErrRefused when the app refused the handshake.
+type launcher func(ctx context.Context, b birth) (instance, error)
+
+// shared is the instance of the app that all callers have in common.
+func (a *app) shared() birth {
+	return birth{
+		record: a.now.Load().record, log: a.log, news: newNews(),
+		capabilities: json.RawMessage(everything), asked: a.askedInCommon, said: a.said,
+	}
+}
+
+// open starts the shared instance. A bundle that refuses the handshake may speak the revision that
+// has none; that is remembered.
+func (a *app) open(ctx context.Context) (instance, error) {
+	b := a.shared()
+	b.stateless = a.yard.memory.of(b.record).stateless
+	conn, err := a.yard.launch(ctx, b)
+	if err == nil || b.stateless || !errors.Is(err, link.ErrRefused) {
+		return conn, err
+	}
+	b.stateless = true
+	other, failed := a.yard.launch(ctx, b)
+	if failed != nil {
+		return nil, err // the older revision's word is the one to show
+	}
+	a.learn(func(t *traits) { t.stateless = true })
+	return other, nil
+}
+
+// launch starts the app and reads its lists, within Options.StartTimeout. What was started does
 // not outlive an error.
-func (a *app) launch(ctx context.Context) (instance, []core.Tool, error) {
+func (a *app) launch(ctx context.Context) (instance, core.Offer, error) {
 	limit, cancel := context.WithTimeout(ctx, a.yard.o.StartTimeout)
 	defer cancel()
-	conn, err := a.yard.launch(limit, a.now.Load().record, a.log)
+	conn, err := a.open(limit)
 	if err != nil {
-		return nil, nil, err
+		return nil, core.Offer{}, err
 	}
-	tools, err := listTools(limit, conn, a.key.name, a.log)
+	offer, err := a.readOffer(limit, conn)
 	if err == nil {
-		return conn, tools, nil
+		return conn, offer, nil
 	}
 	reason := fmt.Sprintf("tools/list failed: %v", err)
 	switch {
@@ -43,20 +84,21 @@ func (a *app) launch(ctx context.Context) (instance, []core.Tool, error) {
 		a.log.Error("An app that failed to start could not be ended.", "error", ended)
 	}
 	if ctx.Err() != nil {
-		return nil, nil, ctx.Err()
+		return nil, core.Offer{}, ctx.Err()
 	}
-	return nil, nil, errors.New(newRedactor(a.now.Load().record).text(reason))
+	return nil, core.Offer{}, errors.New(newRedactor(a.now.Load().record).text(reason))
 }
 
-func (y *Yard) launchApp(ctx context.Context, record core.Installation, log hclog.Logger) (instance, error) {
-	if record.Remote != nil {
-		return y.connect(ctx, record, log)
+func (y *Yard) launchApp(ctx context.Context, b birth) (instance, error) {
+	if b.record.Remote != nil {
+		return y.connect(ctx, b)
 	}
-	return y.spawn(ctx, record, log)
+	return y.spawn(ctx, b)
 }
 
 // spawn starts a process and initializes it.
-func (y *Yard) spawn(ctx context.Context, record core.Installation, log hclog.Logger) (instance, error) {
+func (y *Yard) spawn(ctx context.Context, b birth) (instance, error) {
+	record := b.record
 	what, err := y.plan(record)
 	if err != nil {
 		return nil, err
@@ -66,12 +108,12 @@ func (y *Yard) spawn(ctx context.Context, record core.Installation, log hclog.Lo
 		return nil, fmt.Errorf("its log cannot be opened: %w", err)
 	}
 	redact := newRedactor(record)
-	l := &local{changed: make(chan struct{}, 1), stderr: newStderr(out, redact)}
+	l := &local{news: b.news, stderr: newStderr(out, redact)}
 	l.process, err = process.Start(process.Command{Path: what.Path, Args: what.Args, Dir: what.Dir, Env: what.Env, Stderr: l.stderr})
 	if err != nil {
 		return nil, errors.Join(errors.New(redact.text(err.Error())), l.stderr.Close())
 	}
-	l.Link, err = link.Open(ctx, link.Stdio(l.process.Stdin(), l.process.Stdout(), link.FrameOptions{}), y.linkOptions(record, log, l.changed))
+	l.Link, err = link.Open(ctx, link.Stdio(l.process.Stdin(), l.process.Stdout(), link.FrameOptions{}), y.linkOptions(b))
 	if err != nil {
 		return nil, y.unborn(ctx, l, redact, err)
 	}
@@ -112,7 +154,7 @@ func (y *Yard) unborn(ctx context.Context, l *local, redact redactor, err error)
 	if errors.Is(ctx.Err(), context.Canceled) {
 		return errors.Join(ctx.Err(), ended)
 	}
-	return errors.Join(errors.New(redact.text(reason)), ended)
+	return errors.Join(refusal(err, redact.text(reason)), ended)
 }
 
 // handshake says how initialize failed.
@@ -124,36 +166,49 @@ func (y *Yard) handshake(ctx context.Context, err error) string {
 }
 
 // connect opens a connection to a remote app.
-func (y *Yard) connect(ctx context.Context, record core.Installation, log hclog.Logger) (instance, error) {
-	r := &remote{changed: make(chan struct{}, 1), redact: newRedactor(record)}
+func (y *Yard) connect(ctx context.Context, b birth) (instance, error) {
+	record := b.record
+	r := &remote{news: b.news, redact: newRedactor(record)}
 	o := y.o.Remote
 	o.AllowPrivate = o.AllowPrivate || record.Remote.AllowPrivate
-	o.Name, o.Logger = record.Name, log
+	o.Name, o.Logger = record.Name, b.log
 	transport, err := link.Remote(*record.Remote, o)
 	if err != nil {
 		return nil, errors.New(r.redact.text(err.Error()))
 	}
-	r.Link, err = link.Open(ctx, transport, y.linkOptions(record, log, r.changed))
+	r.Link, err = link.Open(ctx, transport, y.linkOptions(b))
 	switch {
 	case err == nil:
 		return r, nil
 	case errors.Is(ctx.Err(), context.Canceled):
 		return nil, ctx.Err()
 	}
-	return nil, errors.New(r.redact.text(y.handshake(ctx, err)))
+	return nil, refusal(err, r.redact.text(y.handshake(ctx, err)))
 }
 
-func (y *Yard) linkOptions(record core.Installation, log hclog.Logger, changed chan<- struct{}) link.Options {
+// refusal is a text that is safe to show, and link.ErrRefused when that is what err is.
+func refusal(err error, text string) error {
+	if errors.Is(err, link.ErrRefused) {
+		return refused{text}
+	}
+	return errors.New(text)
+}
+
+// refused is link.ErrRefused in other words.
+type refused struct{ text string }
+
+func (r refused) Error() string { return r.text }
+func (r refused) Unwrap() error { return link.ErrRefused }
+
+func (y *Yard) linkOptions(b birth) link.Options {
+	changed := b.changed
+	if changed == nil {
+		changed = b.news.tell
+	}
 	return link.Options{
-		Name: record.Name, Version: y.o.Version, Logger: log, MaxCalls: y.o.MaxCalls + 64, // the yard's own bound is met first
-		OnListChanged: func(kind string) {
-			if kind != "tools" {
-				return
-			}
-			select {
-			case changed <- struct{}{}:
-			default: // one that is not read yet stands for this one too
-			}
-		},
+		Name: b.record.Name, Version: y.o.Version, Logger: b.log, MaxCalls: y.o.MaxCalls + 64, // the yard's own bound is met first
+		Stateless: b.stateless, Capabilities: b.capabilities, OnNotification: b.said,
+		OnListChanged: func(kind string) { changed(core.Kind(kind)) },
+		Requests:      map[string]link.RequestHandler{methodElicit: b.asked, methodSample: b.asked, methodRoots: b.asked},
 	}
 }

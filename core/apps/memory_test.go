@@ -8,8 +8,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/hashicorp/go-hclog"
-
 	"github.com/ropewalk/ropewalk/core"
 	"github.com/ropewalk/ropewalk/core/link"
 )
@@ -156,11 +154,13 @@ type memoryApp struct {
 	ends     time.Duration // how long an end takes
 	launches []time.Time
 	current  *memoryInstance
+	births   []birth
 	live     int
 }
 
-func (m *memoryApp) launch(ctx context.Context, _ core.Installation, _ hclog.Logger) (instance, error) {
+func (m *memoryApp) launch(ctx context.Context, b birth) (instance, error) {
 	m.mu.Lock()
+	m.births = append(m.births, b)
 	m.launches = append(m.launches, time.Now())
 	refuses, hangs, takes := m.refuses, m.hangs, m.takes
 	m.mu.Unlock()
@@ -177,7 +177,7 @@ func (m *memoryApp) launch(ctx context.Context, _ core.Installation, _ hclog.Log
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.live++
-	m.current = &memoryInstance{app: m, done: make(chan struct{}), changed: make(chan struct{}, 1), ended: make(chan struct{})}
+	m.current = &memoryInstance{app: m, done: make(chan struct{}), news: b.news, ended: make(chan struct{})}
 	return m.current, nil
 }
 
@@ -210,24 +210,26 @@ func (m *memoryApp) kill() {
 func (m *memoryApp) announce() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	select {
-	case m.current.changed <- struct{}{}:
-	default:
-	}
+	m.current.tell(core.KindTools)
 }
 
 type memoryInstance struct {
-	app     *memoryApp
-	changed chan struct{}
-	done    chan struct{}
-	ended   chan struct{}
-	once    sync.Once
-	end     sync.Once
+	*news
+	app   *memoryApp
+	done  chan struct{}
+	ended chan struct{}
+	once  sync.Once
+	end   sync.Once
 }
 
 func (i *memoryInstance) die() { i.once.Do(func() { close(i.done) }) }
 
 func (i *memoryInstance) Call(ctx context.Context, method string, params json.RawMessage, notify func(link.Notification)) (json.RawMessage, error) {
+	return i.Do(ctx, link.Request{Method: method, Params: params, Notify: notify})
+}
+
+func (i *memoryInstance) Do(ctx context.Context, r link.Request) (json.RawMessage, error) {
+	method, params, notify := r.Method, r.Params, r.Notify
 	if method == "slow" { // tells of its progress each minute
 		for range 10 {
 			if !wait(ctx, time.Minute) {
@@ -247,7 +249,14 @@ func (i *memoryInstance) Call(ctx context.Context, method string, params json.Ra
 	return params, nil
 }
 
-func (i *memoryInstance) Tools(context.Context) ([]json.RawMessage, error) {
+func (i *memoryInstance) Subscribe(context.Context, string) error               { return nil }
+func (i *memoryInstance) Unsubscribe(context.Context, string) error             { return nil }
+func (i *memoryInstance) Notify(context.Context, string, json.RawMessage) error { return nil }
+
+func (i *memoryInstance) List(_ context.Context, kind core.Kind) ([]json.RawMessage, error) {
+	if kind != core.KindTools {
+		return nil, nil
+	}
 	i.app.mu.Lock()
 	defer i.app.mu.Unlock()
 	var raws []json.RawMessage
@@ -261,10 +270,9 @@ func (i *memoryInstance) Tools(context.Context) ([]json.RawMessage, error) {
 	return raws, nil
 }
 
-func (i *memoryInstance) Version() string          { return "7.7.7" }
-func (i *memoryInstance) Changed() <-chan struct{} { return i.changed }
-func (i *memoryInstance) Done() <-chan struct{}    { return i.done }
-func (i *memoryInstance) Reason() string           { return "the process ended by signal killed" }
+func (i *memoryInstance) Info() link.Info       { return link.Info{Version: "7.7.7"} }
+func (i *memoryInstance) Done() <-chan struct{} { return i.done }
+func (i *memoryInstance) Reason() string        { return "the process ended by signal killed" }
 
 func (i *memoryInstance) End(time.Duration) error {
 	i.die()

@@ -50,6 +50,8 @@ type Options struct {
 	MaxCalls       int           // calls in flight to one app: 512
 	StartsAtOnce   int           // apps that are brought up or restarted at a time: 8
 	StartPatience  time.Duration // how long a slow one of them keeps its place: 2 s
+	MaxAnnexes     int           // instances of apps beside their shared ones, of all workspaces: 64
+	AnnexIdle      time.Duration // how long one is kept that nobody uses: 5 min
 	InstallTimeout time.Duration // for fetching and unpacking, before the launch: 10 min
 }
 
@@ -71,6 +73,7 @@ func (o *Options) setDefaults() {
 		{&o.CallTimeout, 5 * time.Minute},
 		{&o.StartPatience, 2 * time.Second},
 		{&o.InstallTimeout, 10 * time.Minute},
+		{&o.AnnexIdle, 5 * time.Minute},
 	} {
 		if *d.field == 0 {
 			*d.field = d.value
@@ -78,6 +81,9 @@ func (o *Options) setDefaults() {
 	}
 	if o.MaxCalls == 0 {
 		o.MaxCalls = 512
+	}
+	if o.MaxAnnexes == 0 {
+		o.MaxAnnexes = 64
 	}
 	if o.StartsAtOnce == 0 {
 		o.StartsAtOnce = 8

@@ -48,7 +48,7 @@ func install(t *testing.T, y *Yard, r InstallRequest) core.App {
 // callTool calls a tool and returns the text of its result.
 func callTool(t *testing.T, y *Yard, server, tool, text string) (string, error) {
 	t.Helper()
-	raw, err := y.Call(t.Context(), ws, server, "tools/call", json.RawMessage(fmt.Sprintf(`{"name":%q,"arguments":{"text":%q}}`, tool, text)), nil)
+	raw, err := y.Call(t.Context(), ws, server, Call{Method: "tools/call", Params: json.RawMessage(fmt.Sprintf(`{"name":%q,"arguments":{"text":%q}}`, tool, text))})
 	if err != nil {
 		return "", err
 	}
@@ -365,7 +365,7 @@ func TestAToolThatAppearsIsListedAtOnce(t *testing.T) {
 	y, _ := realYard(t, t.TempDir(), newMemoryRecords(), nil)
 	install(t, y, InstallRequest{Path: bundleDir(t, "@test/notes", modeNormal, nil)})
 	changed := make(chan struct{}, 1)
-	defer y.Watch(ws, func() { changed <- struct{}{} })()
+	defer y.Watch(ws, func(core.Kind) { changed <- struct{}{} })()
 	if _, err := callTool(t, y, "notes", "grow", "sprout"); err != nil {
 		t.Fatal(err)
 	}

@@ -60,7 +60,7 @@ func TestCommandsAndCrashesInAnyOrder(t *testing.T) {
 				case 4:
 					_, _ = y.Uninstall(t.Context(), w, name)
 				case 5:
-					_, _ = y.Call(t.Context(), w, name, "x", nil, nil)
+					_, _ = y.Call(t.Context(), w, name, Call{Method: "x"})
 				case 6:
 					m.set(func(m *memoryApp) {
 						if m.refuses = ""; r.IntN(4) == 0 {

@@ -3,6 +3,7 @@ package apps
 import (
 	"context"
 	"fmt"
+	"sync"
 	"time"
 
 	"github.com/ropewalk/ropewalk/core"
@@ -67,24 +68,24 @@ func (a *app) raise(ctx context.Context) (conn instance, reason string) {
 		return nil, err.Error()
 	}
 	defer release()
-	conn, tools, err := a.launch(ctx)
+	conn, offer, err := a.launch(ctx)
 	if err != nil {
 		if ctx.Err() == nil {
 			a.log.Warn("An app did not start.", "reason", message(err))
 		}
 		return nil, message(err)
 	}
-	a.serving(conn, tools)
+	a.serving(conn, offer)
 	return conn, ""
 }
 
 // serving makes the app running.
-func (a *app) serving(conn instance, tools []core.Tool) {
+func (a *app) serving(conn instance, offer core.Offer) {
 	a.become(core.StateRunning, func(v *view) {
 		v.conn, v.since = conn, time.Now()
-		v.setTools(tools)
-		if v.record.Remote != nil && conn.Version() != "" {
-			v.record.Version = conn.Version()
+		v.setOffer(offer)
+		if v.record.Remote != nil && conn.Info().Version != "" {
+			v.record.Version = conn.Info().Version
 		}
 	})
 	if a.unannounced {
@@ -93,9 +94,14 @@ func (a *app) serving(conn instance, tools []core.Tool) {
 	}
 }
 
-// attend waits until the app is gone or ctx ends, reading its tools again when it says that they
+// attend waits until the app is gone or ctx ends, reading its lists again when it says that they
 // changed. It returns why the app is gone.
 func (a *app) attend(ctx context.Context, conn instance) (reason string) {
+	reminding, cancel := context.WithCancel(ctx)
+	var reminded sync.WaitGroup
+	reminded.Go(func() { a.remind(reminding, conn) })
+	defer reminded.Wait()
+	defer cancel()
 	changed := conn.Changed()
 	var pause <-chan time.Time // while it is set, announcements wait
 	for {
@@ -105,7 +111,7 @@ func (a *app) attend(ctx context.Context, conn instance) (reason string) {
 		case <-conn.Done():
 			return conn.Reason()
 		case <-changed:
-			a.readTools(ctx, conn)
+			a.reread(ctx, conn, conn.Take())
 			changed, pause = nil, time.After(rereadPause)
 		case <-pause:
 			changed, pause = conn.Changed(), nil
@@ -116,6 +122,7 @@ func (a *app) attend(ctx context.Context, conn instance) (reason string) {
 // finish ends the app on request. New calls are refused first, then the processes end.
 func (a *app) finish(conn instance) error {
 	a.become(core.StateStopped, nil)
+	a.yard.annexes.endAll(a.owns)
 	if conn == nil {
 		return nil
 	}
@@ -127,9 +134,12 @@ func (a *app) die(conn instance, reason string) {
 	text := fmt.Sprintf("%d restart attempts were used up; at last %s", len(a.yard.o.Policy.Delays), reason)
 	a.discard(conn)
 	a.become(core.StateDead, nil)
+	a.yard.annexes.endAll(a.owns)
 	a.log.Error("An app is dead until it is started by hand.", "reason", text)
 	a.publish(core.EventBundleDead, core.BundleDead{Name: a.key.name, Message: text})
 }
+
+func (a *app) owns(k annexKey) bool { return k.app == a }
 
 // discard ends what is left of a crashed app's process tree.
 func (a *app) discard(conn instance) {

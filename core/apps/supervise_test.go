@@ -9,8 +9,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/hashicorp/go-hclog"
-
 	"github.com/ropewalk/ropewalk/core"
 )
 
@@ -248,11 +246,11 @@ func TestAppsThatHangDoNotDelayTheOthers(t *testing.T) {
 		}
 		records = append(records, record("good", true))
 		y, _ := yardOf(t, good, newMemoryRecords(records...))
-		y.launch = func(ctx context.Context, r core.Installation, log hclog.Logger) (instance, error) {
-			if r.Name == "good" {
-				return good.launch(ctx, r, log)
+		y.launch = func(ctx context.Context, b birth) (instance, error) {
+			if b.record.Name == "good" {
+				return good.launch(ctx, b)
 			}
-			return hanging.launch(ctx, r, log)
+			return hanging.launch(ctx, b)
 		}
 		before := time.Now()
 		open(t, y)

@@ -13,9 +13,9 @@ type view struct {
 	kind     string   // App.Type
 	ui       *core.UI // of the manifest, else of the first tool with a view
 	state    core.State
-	conn     instance    // nil unless running
-	tools    []core.Tool // what the namespace shows; kept while crashed, so that names do not flicker
-	since    time.Time   // when it last became running
+	conn     instance   // nil unless running
+	offer    core.Offer // what the workspace shows; kept while crashed, so that names do not flicker
+	since    time.Time  // when it last became running
 	restarts int
 	replaced chan struct{} // closed when another view took this one's place
 }
@@ -35,14 +35,14 @@ func (v *view) describe() {
 	}
 }
 
-// setTools takes a new list of tools, and the first tool's view where the manifest names none
-// (contract part 3).
-func (v *view) setTools(tools []core.Tool) {
-	v.tools = tools
+// setOffer takes new lists, and the first tool's view where the manifest names none (contract
+// part 3).
+func (v *view) setOffer(offer core.Offer) {
+	v.offer = offer
 	if v.ui != nil {
 		return
 	}
-	for _, t := range tools {
+	for _, t := range offer.Tools {
 		if t.ViewURI != "" {
 			v.ui = &core.UI{Name: v.record.Name, PrimaryView: core.PrimaryView{ResourceURI: t.ViewURI}}
 			return
@@ -54,7 +54,7 @@ func (v *view) setTools(tools []core.Tool) {
 func (v *view) app() core.App {
 	return core.App{
 		Name: v.record.Name, BundleName: v.record.BundleName, Version: v.record.Version,
-		Status: v.state, Type: v.kind, ToolCount: len(v.tools), TrustScore: v.record.TrustScore, UI: v.ui,
+		Status: v.state, Type: v.kind, ToolCount: len(v.offer.Tools), TrustScore: v.record.TrustScore, UI: v.ui,
 	}
 }
 

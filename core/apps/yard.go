@@ -24,6 +24,13 @@ type Yard struct {
 	launch  launcher
 	setup   atomic.Pointer[setup]
 
+	memory    *memory
+	annexes   *annexes
+	errands   *errands
+	listeners *listeners
+	levels    *levels
+	interests *interests
+
 	life context.Context // ends when Close begins
 	die  context.CancelFunc
 	work sync.WaitGroup // commands and start-up work, which Close waits for
@@ -41,8 +48,10 @@ func New(o Options) *Yard {
 		o: o, log: o.Logger, starts: newStarts(o.StartsAtOnce, o.StartPatience),
 		apps: map[string]map[string]*app{}, taken: map[key]struct{}{},
 	}
+	y.memory, y.errands, y.listeners, y.levels, y.interests = newMemory(), newErrands(), newListeners(), newLevels(), newInterests()
+	y.annexes = newAnnexes(y, o.MaxAnnexes, o.AnnexIdle)
 	y.life, y.die = context.WithCancel(context.Background())
-	y.catalog = newCatalog(y.collectTools)
+	y.catalog = newCatalog(y.collectOffer)
 	y.launch = y.launchApp
 	y.setup.Store(&setup{registries: o.Registries, declared: o.Configured})
 	return y
@@ -77,13 +86,17 @@ func (y *Yard) Health(workspace string) []core.AppHealth {
 	return list
 }
 
-// Tools is the tools of the workspace's apps that run or are being restarted, by server name and
-// then in the app's own order. The slice is immutable, and the same one until something changed.
-func (y *Yard) Tools(workspace string) []core.Tool { return y.catalog.tools(workspace) }
+// Offer is what the workspace's apps that run or are being restarted offer. It is immutable, and
+// the same one until something changed.
+func (y *Yard) Offer(workspace string) *core.Offer { return y.catalog.offer(workspace) }
 
-// Watch calls changed after each change of what Tools returns, from whichever goroutine made the
-// change and without a lock held. changed must not wait.
-func (y *Yard) Watch(workspace string, changed func()) (stop func()) {
+// Tools is the tools of Offer.
+func (y *Yard) Tools(workspace string) []core.Tool { return y.Offer(workspace).Tools }
+
+// Watch calls changed after each change of a list of what Offer returns, from whichever goroutine
+// made the change and without a lock held. changed must not wait. It may also be called for a list
+// that did not change.
+func (y *Yard) Watch(workspace string, changed func(core.Kind)) (stop func()) {
 	return y.catalog.watch(workspace, changed)
 }
 
@@ -165,7 +178,9 @@ func (y *Yard) Close(ctx context.Context) error {
 	go func() {
 		err := y.shutAll(ctx)
 		y.work.Wait() // an install that had gone too far to be given up has added its app by then
-		done <- errors.Join(err, y.shutAll(ctx))
+		err = errors.Join(err, y.shutAll(ctx))
+		y.annexes.ending.Wait()
+		done <- err
 	}()
 	select {
 	case err := <-done:

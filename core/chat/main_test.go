@@ -14,6 +14,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/ropewalk/ropewalk/core"
+	"github.com/ropewalk/ropewalk/core/apps"
 	"github.com/ropewalk/ropewalk/core/chat"
 	"github.com/ropewalk/ropewalk/core/chat/skill"
 	"github.com/ropewalk/ropewalk/core/config"
@@ -27,26 +28,28 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // yard is apps in memory. A tool answers with what do returns, by its bare name.
 type yard struct {
+	tools.Apps // what a chat does not need
+
 	mu     sync.Mutex
 	listed []core.Tool
 	do     map[string]func(ctx context.Context, arguments string, notify func(link.Notification)) (string, error)
 	called []string
 }
 
-func (y *yard) Tools(string) []core.Tool {
+func (y *yard) Offer(string) *core.Offer {
 	y.mu.Lock()
 	defer y.mu.Unlock()
-	return y.listed
+	return &core.Offer{Tools: y.listed}
 }
 
-func (y *yard) Watch(string, func()) func() { return func() {} }
+func (y *yard) Watch(string, func(core.Kind)) func() { return func() {} }
 
-func (y *yard) Call(ctx context.Context, _, server, _ string, params json.RawMessage, notify func(link.Notification)) (json.RawMessage, error) {
+func (y *yard) Call(ctx context.Context, _, server string, c apps.Call) (json.RawMessage, error) {
 	var p struct {
 		Name      string          `json:"name"`
 		Arguments json.RawMessage `json:"arguments"`
 	}
-	if err := json.Unmarshal(params, &p); err != nil {
+	if err := json.Unmarshal(c.Params, &p); err != nil {
 		return nil, err
 	}
 	y.mu.Lock()
@@ -56,7 +59,7 @@ func (y *yard) Call(ctx context.Context, _, server, _ string, params json.RawMes
 	if do == nil {
 		return json.RawMessage(`{"content":[{"type":"text","text":"done: ` + p.Name + `"}]}`), nil
 	}
-	result, err := do(ctx, string(p.Arguments), notify)
+	result, err := do(ctx, string(p.Arguments), c.Notify)
 	return json.RawMessage(result), err
 }
 

@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"sync"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 )
 
 // A sender puts messages on the wire. It returns as soon as a message is on its way, and an answer
@@ -17,6 +19,7 @@ type sender interface {
 // call is one call in flight.
 type call struct {
 	id     int64
+	caller any         // for whom; nil for a call of the server's own
 	token  []byte      // the caller's progress token; nil when it gave none
 	answer chan answer // holds one
 	notes  *notes      // nil when the caller wants no notifications
@@ -70,35 +73,69 @@ func (n *notes) drain() []Notification {
 	return list
 }
 
-// Call sends one request and waits for its answer: the raw result, an *RPCError that the bundle
+// Request is one call of a bundle.
+type Request struct {
+	Method string
+	Params json.RawMessage    // one JSON object, or empty for none
+	Notify func(Notification) // nil for a caller that wants no notifications
+	For    any                // who calls: a Question of the bundle names them; nil for the server itself
+
+	// Capabilities are what For's client can do, for a bundle that wants to see that with each
+	// request (StatelessVersion). nil is nothing. Params that say it themselves are left alone.
+	Capabilities json.RawMessage
+
+	begun func(id int64) // told the call's id before it is sent; nil
+}
+
+// Call is Do for a call of the server's own.
+func (l *Link) Call(ctx context.Context, method string, params json.RawMessage, notify func(Notification)) (json.RawMessage, error) {
+	return l.Do(ctx, Request{Method: method, Params: params, Notify: notify})
+}
+
+// Do sends one request and waits for its answer: the raw result, an *RPCError that the bundle
 // answered with, ErrClosed when the connection is gone, or ctx's error, after which the bundle is
 // told (notifications/cancelled) and a late answer is ignored.
 //
-// params are one JSON object, or empty for none; they are sent as they are, but for a progress
-// token in params._meta, which is replaced by one of our own. Notifications about the call reach
-// notify one after the other, in wire order, with the caller's token, and always before Call
-// returns; notify may be nil. A log message (notifications/message) names no call: it is taken to
-// be about a call when that is the only one in flight, and goes to OnNotification otherwise.
-func (l *Link) Call(ctx context.Context, method string, params json.RawMessage, notify func(Notification)) (json.RawMessage, error) {
+// Params are sent as they are, but for what params._meta holds: a progress token is replaced by one
+// of our own, and what a request says of its revision is put there or taken away as the connection's
+// revision wants it. Notifications about the call reach Notify one after the other, in wire order,
+// with the caller's token, and always before Do returns. A log message (notifications/message)
+// names no call: it is taken to be about a call when that is the only one in flight, and goes to
+// OnNotification otherwise.
+func (l *Link) Do(ctx context.Context, r Request) (json.RawMessage, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	r, err := newRequest(method, params)
+	out, err := l.outgoing(r)
 	if err != nil {
 		return nil, err
 	}
-	c := &call{token: r.callerToken(), answer: make(chan answer, 1)}
-	if notify != nil {
+	c := &call{caller: r.For, token: out.callerToken(), answer: make(chan answer, 1)}
+	if r.Notify != nil {
 		c.notes = &notes{wake: make(chan struct{}, 1)}
 	}
 	if err := l.begin(c); err != nil {
 		return nil, err
 	}
 	defer l.end(c)
-	if err := l.out.call(ctx, c, r); err != nil {
+	if r.begun != nil {
+		r.begun(c.id)
+	}
+	if err := l.out.call(ctx, c, out); err != nil {
 		return nil, l.sendError(ctx, err)
 	}
-	return l.await(ctx, c, notify)
+	return l.await(ctx, c, r.Notify)
+}
+
+// Notify tells the bundle something that has no answer.
+func (l *Link) Notify(ctx context.Context, method string, params json.RawMessage) error {
+	if err := l.Err(); err != nil {
+		return err
+	}
+	if err := l.conn.Write(ctx, &jsonrpc.Request{Method: method, Params: params}); err != nil {
+		return scrub(err)
+	}
+	return nil
 }
 
 // begin gives the call its id and a place among those in flight.

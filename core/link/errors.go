@@ -19,6 +19,9 @@ var (
 	ErrMalformed = errors.New("the app's answer is malformed")
 	// ErrParams means that params are not a JSON object that can be sent. Nothing was sent.
 	ErrParams = errors.New("params must be one JSON object without repeated names")
+	// ErrRefused means that the bundle answered the handshake with an error: it may speak another
+	// revision.
+	ErrRefused = errors.New("the app refused the handshake")
 	// ErrStalled is why a link closed whose bundle stopped reading.
 	ErrStalled = errors.New("the app stopped reading its input")
 )

@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 
 	"github.com/hashicorp/go-hclog"
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
@@ -28,6 +29,7 @@ type Link struct {
 	nextID  atomic.Int64
 	strays  tally
 	changes changes
+	watched watched
 
 	mu      sync.Mutex
 	calls   map[int64]*call // in flight, by id
@@ -53,6 +55,7 @@ func Open(ctx context.Context, t mcp.Transport, o Options) (*Link, error) {
 	l.nextID.Store(firstID)
 	l.strays = tally{log: l.log, app: o.Name, sentence: "the app sent what nobody waits for"}
 	l.changes = changes{wake: make(chan struct{}, 1)}
+	l.watched = watched{wake: make(chan struct{}, 1), uris: map[string]struct{}{}}
 	capabilities, err := clientCapabilities(o.Capabilities)
 	if err != nil {
 		return nil, err
@@ -61,7 +64,11 @@ func Open(ctx context.Context, t mcp.Transport, o Options) (*Link, error) {
 		Capabilities:   capabilities,
 		MultiRoundTrip: &mcp.MultiRoundTripOptions{Disabled: true},
 	})
-	session, err := client.Connect(ctx, tapped{l, t}, &mcp.ClientSessionOptions{ProtocolVersion: ProtocolVersion})
+	revision := ProtocolVersion
+	if o.Stateless {
+		revision = StatelessVersion
+	}
+	session, err := client.Connect(ctx, tapped{l, t}, &mcp.ClientSessionOptions{ProtocolVersion: revision})
 	if err != nil {
 		return nil, l.refused(ctx, err)
 	}
@@ -72,7 +79,7 @@ func Open(ctx context.Context, t mcp.Transport, o Options) (*Link, error) {
 	if o.OnListChanged != nil {
 		l.changes.start(l)
 	}
-	l.listen()
+	l.listen() //nolint:contextcheck // ctx is the handshake's; what is listened to lives as long as the link
 	return l, nil
 }
 
@@ -105,6 +112,8 @@ func (l *Link) refused(ctx context.Context, err error) error {
 	}
 	if ctx.Err() != nil {
 		err = ctx.Err()
+	} else if _, answered := errors.AsType[*jsonrpc.Error](err); answered {
+		err = fmt.Errorf("%w: %w", ErrRefused, err)
 	}
 	if f, ok := l.out.(*stdioConn); ok {
 		if n := f.junk.count.Load(); n > 0 {
@@ -117,25 +126,46 @@ func (l *Link) refused(ctx context.Context, err error) error {
 func (l *Link) readGreeting() error {
 	var greeting struct {
 		ProtocolVersion string          `json:"protocolVersion"`
+		Versions        []string        `json:"supportedVersions"`
 		Capabilities    json.RawMessage `json:"capabilities"`
 		Instructions    string          `json:"instructions"`
 		ServerInfo      struct {
 			Name    string `json:"name"`
 			Version string `json:"version"`
 		} `json:"serverInfo"`
+		Meta struct {
+			ServerInfo struct {
+				Name    string `json:"name"`
+				Version string `json:"version"`
+			} `json:"io.modelcontextprotocol/serverInfo"`
+		} `json:"_meta"`
 	}
 	if err := json.Unmarshal(l.greeted, &greeting); err != nil {
 		return fmt.Errorf("handshake: read the initialize result: %w", err)
 	}
+	if l.o.Stateless && greeting.ProtocolVersion == "" && greeting.Versions != nil {
+		greeting.ProtocolVersion, greeting.ServerInfo = StatelessVersion, greeting.Meta.ServerInfo
+	}
 	l.info = Info{
 		Name: greeting.ServerInfo.Name, Version: greeting.ServerInfo.Version, Instructions: greeting.Instructions,
 		ProtocolVersion: greeting.ProtocolVersion, Capabilities: greeting.Capabilities, Raw: l.greeted,
+		Stateless: greeting.ProtocolVersion == StatelessVersion,
+	}
+	if greeting.Capabilities == nil {
+		return nil
+	}
+	if err := json.Unmarshal(greeting.Capabilities, &l.info.offers); err != nil {
+		return fmt.Errorf("handshake: read the app's capabilities: %w", err)
 	}
 	return nil
 }
 
-// listen opens the stream on which a Streamable HTTP server sends by itself.
+// listen opens what a server sends by itself on, where that takes a stream of its own.
 func (l *Link) listen() {
+	if l.info.Stateless {
+		go l.watch()
+		return
+	}
 	remote, ok := l.conn.(*remoteConn)
 	if !ok {
 		return

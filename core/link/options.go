@@ -10,6 +10,10 @@ import (
 // ProtocolVersion is the revision that a link offers. A bundle may answer with an older one.
 const ProtocolVersion = "2025-11-25"
 
+// StatelessVersion is the revision without handshake and sessions: what a session would hold
+// travels with each request.
+const StatelessVersion = "2026-07-28"
+
 // The bounds of one link.
 const (
 	defaultMaxCalls = 4096 // calls in flight
@@ -24,6 +28,11 @@ type Options struct {
 	Version  string       // the server's own version, told to the bundle
 	Logger   hclog.Logger // nil logs nothing
 	MaxCalls int          // calls in flight at once; 0 is 4096
+
+	// Stateless asks the bundle first whether it speaks StatelessVersion, and falls back to the
+	// handshake of the others; Info.Stateless tells which it is. Without it only the handshake is
+	// tried.
+	Stateless bool
 
 	// OnListChanged is called when the bundle says that its "tools", "prompts" or "resources"
 	// changed. Calls come one after the other, on a goroutine of the link; what a bundle says
@@ -46,7 +55,15 @@ type Options struct {
 
 // RequestHandler answers one request of a bundle. ctx ends when the bundle cancels the request or
 // the link closes. An *RPCError is returned to the bundle as it is.
-type RequestHandler func(ctx context.Context, params json.RawMessage) (json.RawMessage, error)
+type RequestHandler func(ctx context.Context, q Question) (json.RawMessage, error)
+
+// Question is what a bundle asks of its client. Before StatelessVersion it does not say for which
+// call it asks: Callers are those for whom calls were in flight when it came.
+type Question struct {
+	Method  string
+	Params  json.RawMessage
+	Callers []any // Request.For of each, in the order of the calls
+}
 
 // Info is what a bundle said of itself in the handshake.
 type Info struct {
@@ -55,8 +72,14 @@ type Info struct {
 	Instructions    string
 	ProtocolVersion string
 	Capabilities    json.RawMessage // the capabilities object as sent; nil when there was none
-	Raw             json.RawMessage // the whole initialize result as sent
+	Raw             json.RawMessage // the whole result of initialize, or of server/discover, as sent
+	Stateless       bool            // the connection speaks StatelessVersion
+
+	offers map[string]json.RawMessage // the members of Capabilities
 }
+
+// Offers reports whether the bundle has the named capability, such as "prompts" or "logging".
+func (i Info) Offers(capability string) bool { return i.offers[capability] != nil }
 
 // Notification is one JSON-RPC notification of a bundle.
 type Notification struct {

@@ -21,19 +21,30 @@ func (s span) empty() bool { return s.to == 0 }
 // newRequest checks that params are one JSON object, so that nothing in them can leave their place
 // in the message, and finds the progress token.
 func newRequest(method string, params []byte) (request, error) {
-	r := request{method: method, params: params}
+	r, _, err := readRequest(method, params)
+	return r, err
+}
+
+// readRequest is newRequest, and returns params._meta besides.
+func readRequest(method string, params []byte) (r request, meta []byte, err error) {
+	r = request{method: method, params: params}
 	if !plainMethod(method) {
-		return r, fmt.Errorf("method %q has characters that no MCP method has", method)
+		return r, nil, fmt.Errorf("method %q has characters that no MCP method has", method)
 	}
 	if len(params) == 0 {
-		return r, nil
+		r.params = nil
+		return r, nil, nil
 	}
-	token, err := findToken(params)
+	if meta, err = findMeta(params); err == nil && meta != nil {
+		var token []byte
+		if token, err = member(meta, "progressToken"); token != nil {
+			r.token = spanOf(params, token)
+		}
+	}
 	if err != nil {
-		return r, fmt.Errorf("%w: %w", ErrParams, err)
+		return r, nil, fmt.Errorf("%w: %w", ErrParams, err)
 	}
-	r.token = token
-	return r, nil
+	return r, meta, nil
 }
 
 func plainMethod(method string) bool {
@@ -45,12 +56,11 @@ func plainMethod(method string) bool {
 	return method != ""
 }
 
-// findToken checks all of params and finds _meta.progressToken.
-func findToken(params []byte) (span, error) {
-	var meta []byte
+// findMeta checks all of params and finds _meta, nil when it is no object.
+func findMeta(params []byte) (meta []byte, err error) {
 	s := scanner{data: params}
 	s.space()
-	err := s.object(func(key, value []byte) error {
+	err = s.object(func(key, value []byte) error {
 		if string(name(key)) == "_meta" {
 			return once(&meta, value)
 		}
@@ -60,13 +70,9 @@ func findToken(params []byte) (span, error) {
 		err = errSyntax
 	}
 	if err != nil || meta == nil || meta[0] != '{' {
-		return span{}, err
+		return nil, err
 	}
-	token, err := member(meta, "progressToken")
-	if err != nil || token == nil {
-		return span{}, err
-	}
-	return spanOf(params, token), nil
+	return meta, nil
 }
 
 // member is the value of the named member of an object; nil when there is none.

@@ -99,7 +99,7 @@ func TestRemoteServersAreCalled(t *testing.T) {
 			if l.Info().Name != "remote" || l.Info().ProtocolVersion != ProtocolVersion {
 				t.Errorf("info is %+v", l.Info())
 			}
-			if tools, err := l.Tools(t.Context()); err != nil || len(tools) != 4 {
+			if tools, err := l.List(t.Context(), core.KindTools); err != nil || len(tools) != 4 {
 				t.Errorf("%d tools (%v)", len(tools), err)
 			}
 			got, err := l.Call(t.Context(), "tools/call", json.RawMessage(`{"name":"echo","arguments":{"text":"hé\n"}}`), nil)

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 )
@@ -23,12 +24,30 @@ func (l *Link) routeRequest(e *envelope) bool {
 		l.strays.add("more requests at once than are answered")
 		return true
 	}
-	request := &jsonrpc.Request{ID: id, Method: e.method, Params: bytes.Clone(e.params)}
+	q := Question{Method: e.method, Params: bytes.Clone(e.params), Callers: l.callers()}
 	go func() {
 		defer l.release(id.Raw(), cancel)
-		l.answer(ctx, handler, request)
+		l.answer(ctx, handler, id, q)
 	}()
 	return true
+}
+
+// callers are those for whom calls are in flight, in the order of the calls.
+func (l *Link) callers() []any {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	ids := make([]int64, 0, len(l.calls))
+	for id, c := range l.calls {
+		if c.caller != nil {
+			ids = append(ids, id)
+		}
+	}
+	slices.Sort(ids)
+	found := make([]any, len(ids))
+	for i, id := range ids {
+		found[i] = l.calls[id].caller
+	}
+	return found
 }
 
 // admit notes the request as being answered, unless there are too many or its id is taken.
@@ -50,30 +69,30 @@ func (l *Link) release(id any, cancel context.CancelFunc) {
 }
 
 // answer runs the handler and sends what it says, unless the bundle took its question back.
-func (l *Link) answer(ctx context.Context, handler RequestHandler, r *jsonrpc.Request) {
-	response := &jsonrpc.Response{ID: r.ID}
+func (l *Link) answer(ctx context.Context, handler RequestHandler, id jsonrpc.ID, q Question) {
+	response := &jsonrpc.Response{ID: id}
 	var err error
-	if response.Result, err = l.ask(ctx, handler, r); err != nil {
-		response = &jsonrpc.Response{ID: r.ID, Error: wireError(err)}
+	if response.Result, err = l.ask(ctx, handler, q); err != nil {
+		response = &jsonrpc.Response{ID: id, Error: wireError(err)}
 	}
 	if ctx.Err() != nil {
 		return
 	}
 	if err := l.conn.Write(ctx, response); err != nil {
-		l.log.Debug("an answer did not reach the app", "app", l.o.Name, "method", r.Method, "error", scrub(err))
+		l.log.Debug("an answer did not reach the app", "app", l.o.Name, "method", q.Method, "error", scrub(err))
 	}
 }
 
-func (l *Link) ask(ctx context.Context, handler RequestHandler, r *jsonrpc.Request) (result json.RawMessage, err error) {
+func (l *Link) ask(ctx context.Context, handler RequestHandler, q Question) (result json.RawMessage, err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			l.log.Error("the handler of an app's request panicked", "app", l.o.Name, "method", r.Method, "panic", p)
+			l.log.Error("the handler of an app's request panicked", "app", l.o.Name, "method", q.Method, "panic", p)
 			result, err = nil, errors.New("internal error")
 		}
 	}()
-	result, err = handler(ctx, r.Params)
+	result, err = handler(ctx, q)
 	if err == nil && len(result) == 0 {
-		err = fmt.Errorf("no answer to %s", r.Method)
+		err = fmt.Errorf("no answer to %s", q.Method)
 	}
 	return result, err
 }

@@ -91,17 +91,25 @@ func (l *Link) routeNotification(e *envelope) bool {
 	return true
 }
 
-// only is the one call in flight, nil when there is none or more than one.
+// only is the one caller's call in flight, whatever the server itself asks meanwhile; without any,
+// the server's only own one. It is nil when there are several.
 func (l *Link) only() *call {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if len(l.calls) != 1 {
+	var found *call
+	alone := false
+	for _, c := range l.calls {
+		switch {
+		case found == nil || found.caller == nil && c.caller != nil:
+			found, alone = c, true
+		case (found.caller == nil) == (c.caller == nil):
+			alone = false
+		}
+	}
+	if !alone {
 		return nil
 	}
-	for _, c := range l.calls {
-		return c
-	}
-	return nil
+	return found
 }
 
 // routeProgress finds the call by our own token and puts the caller's back.

@@ -8,10 +8,18 @@ import (
 	"testing"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/ropewalk/ropewalk/core"
 )
 
 // sdkPipes connects the SDK's server to the returned transport's streams.
 func sdkPipes(t testing.TB) (in *os.File, out *os.File) {
+	t.Helper()
+	return servedPipes(t, sdkServer())
+}
+
+// servedPipes connects a server of the SDK's to the returned transport's streams.
+func servedPipes(t testing.TB, s *mcp.Server) (in *os.File, out *os.File) {
 	t.Helper()
 	toServer, in, err := os.Pipe()
 	if err != nil {
@@ -21,7 +29,7 @@ func sdkPipes(t testing.TB) (in *os.File, out *os.File) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	session, err := sdkServer().Connect(t.Context(), &mcp.IOTransport{Reader: toServer, Writer: fromServer}, nil)
+	session, err := s.Connect(t.Context(), &mcp.IOTransport{Reader: toServer, Writer: fromServer}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -37,7 +45,7 @@ func TestTheSDKsServerIsCalledOverStandardStreams(t *testing.T) {
 	}
 	defer l.Close()
 	remoteProgress(t, l)
-	if tools, err := l.Tools(t.Context()); err != nil || len(tools) != 4 {
+	if tools, err := l.List(t.Context(), core.KindTools); err != nil || len(tools) != 4 {
 		t.Errorf("%d tools (%v)", len(tools), err)
 	}
 	// The transport serves a client without a link, too.

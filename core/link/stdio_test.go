@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/ropewalk/ropewalk/core"
 )
 
 func TestJunkOnStandardOutputIsSkipped(t *testing.T) {
@@ -99,14 +101,14 @@ func TestAFloodOfHugeLinesNeedsLittleMemory(t *testing.T) {
 func TestTheBundlesRequestsAreAnswered(t *testing.T) {
 	cancelled := make(chan struct{})
 	_, p := dial(t, FrameOptions{}, Options{Requests: map[string]RequestHandler{
-		"elicitation/create": func(_ context.Context, params json.RawMessage) (json.RawMessage, error) {
-			return json.RawMessage(`{"action":"accept","content":` + string(params) + `}`), nil
+		"elicitation/create": func(_ context.Context, q Question) (json.RawMessage, error) {
+			return json.RawMessage(`{"action":"accept","content":` + string(q.Params) + `}`), nil
 		},
-		"sampling/createMessage": func(context.Context, json.RawMessage) (json.RawMessage, error) {
+		"sampling/createMessage": func(context.Context, Question) (json.RawMessage, error) {
 			return nil, &RPCError{Code: -1, Message: "user rejected", Data: json.RawMessage(`{"why":"no"}`)}
 		},
-		"x/panic": func(context.Context, json.RawMessage) (json.RawMessage, error) { panic("oops") },
-		"x/wait": func(ctx context.Context, _ json.RawMessage) (json.RawMessage, error) {
+		"x/panic": func(context.Context, Question) (json.RawMessage, error) { panic("oops") },
+		"x/wait": func(ctx context.Context, _ Question) (json.RawMessage, error) {
 			<-ctx.Done()
 			close(cancelled)
 			return nil, ctx.Err()
@@ -203,7 +205,7 @@ func TestToolsAreListedRawOverAllPages(t *testing.T) {
 			p.answer(m, answers[string(m.Params)])
 		}
 	}()
-	tools, err := l.Tools(t.Context())
+	tools, err := l.List(t.Context(), core.KindTools)
 	if want := `[{"name":"b","x":{"z":1,"a":1.0}} {"name":"a"} {"inputSchema":true}]`; err != nil || fmt.Sprintf("%s", tools) != want {
 		t.Errorf("got %s (%v), want %s", tools, err, want)
 	}
@@ -212,7 +214,7 @@ func TestToolsAreListedRawOverAllPages(t *testing.T) {
 			p.answer(p.read(), `{"tools":[],"nextCursor":"again"}`)
 		}
 	}()
-	if _, err := l.Tools(t.Context()); err == nil || !strings.Contains(err.Error(), "circle") {
+	if _, err := l.List(t.Context(), core.KindTools); err == nil || !strings.Contains(err.Error(), "circle") {
 		t.Errorf("pages in a circle: %v", err)
 	}
 }

@@ -13,12 +13,16 @@ import (
 
 // Call is one call of a tool.
 type Call struct {
-	Name       string          // server__tool
-	Arguments  json.RawMessage // a JSON object; nil means {}
-	Meta       json.RawMessage // the request's _meta, passed on; nil when absent
-	Agent      bool            // a model's or an MCP client's call, which may emit data.changed
-	CheckInput bool            // check Arguments against the tool's schema first
-	Notify     func(link.Notification)
+	Name       string                  // server__tool
+	Arguments  json.RawMessage         // a JSON object; nil means {}
+	Meta       json.RawMessage         // the request's _meta, passed on; nil when absent
+	Agent      bool                    // a model's or an MCP client's call, which may emit data.changed
+	CheckInput bool                    // check Arguments against the tool's schema first
+	Notify     func(link.Notification) // gets what the app says about the call, in wire order; nil for a caller that wants none
+	From
+
+	// The answers to an earlier result that asked for input, and its state (2026-07-28); nil when absent.
+	InputResponses, RequestState json.RawMessage
 }
 
 // Call calls a tool in c's workspace and returns its CallToolResult as the app wrote it.
@@ -37,7 +41,8 @@ func (n *Namespace) Call(ctx context.Context, c core.Caller, call Call) (json.Ra
 	if server == systemServer {
 		return n.callSystem(ctx, c, name, call)
 	}
-	tool, ok := n.render(c.Workspace.ID).byName[call.Name]
+	r := n.render(c.Workspace.ID)
+	tool, ok := r.byName[call.Name]
 	if !ok {
 		return nil, notFound(call.Name)
 	}
@@ -46,9 +51,12 @@ func (n *Namespace) Call(ctx context.Context, c core.Caller, call Call) (json.Ra
 			return nil, err
 		}
 	}
-	result, err := n.apps.Call(ctx, c.Workspace.ID, server, "tools/call", params(name, call), call.Notify)
+	result, err := n.apps.Call(ctx, c.Workspace.ID, server, n.request("tools/call", params(name, call), call.Meta, call.Notify, call.From))
 	if err != nil {
 		return nil, err
+	}
+	if r.places.mentions(result) {
+		result = relinkedContent(r.places, server, result)
 	}
 	if call.Agent && !tool.ReadOnly && !failed(result) {
 		n.events.Publish(core.Event{Name: core.EventDataChanged, Workspace: c.Workspace.ID, Data: core.DataChanged{
@@ -81,11 +89,17 @@ func notFound(name string) error {
 // params builds the params of tools/call around arguments that are never decoded.
 func params(name string, call Call) json.RawMessage {
 	quoted, _ := json.Marshal(name) // a string always marshals
-	p := make([]byte, 0, len(quoted)+len(call.Arguments)+len(call.Meta)+40)
+	p := make([]byte, 0, len(quoted)+len(call.Arguments)+len(call.Meta)+len(call.InputResponses)+len(call.RequestState)+80)
 	p = append(append(p, `{"name":`...), quoted...)
 	p = append(append(p, `,"arguments":`...), call.Arguments...)
-	if len(call.Meta) > 0 {
-		p = append(append(p, `,"_meta":`...), call.Meta...)
+	for _, m := range []struct {
+		name  string
+		value json.RawMessage
+	}{{"_meta", call.Meta}, {"inputResponses", call.InputResponses}, {"requestState", call.RequestState}} {
+		if len(m.value) > 0 {
+			p = append(append(append(p, `,"`...), m.name...), `":`...)
+			p = append(p, m.value...)
+		}
 	}
 	return append(p, '}')
 }

@@ -5,21 +5,26 @@ import (
 	"encoding/json"
 	"strings"
 	"sync"
-	"unsafe"
 
 	"github.com/hashicorp/go-hclog"
 
 	"github.com/ropewalk/ropewalk/core"
-	"github.com/ropewalk/ropewalk/core/link"
+	"github.com/ropewalk/ropewalk/core/apps"
 )
 
-// Apps is what the namespace needs of the yard of running apps.
+// Apps is what the namespace needs of the yard of running apps. Its methods are apps.Yard's.
 type Apps interface {
-	// Tools is the workspace's tools, by server name and then in the app's own order. The slice
+	// Offer is what the workspace's apps offer, by server name and then in each app's own order. It
 	// is immutable, and the same one until something changed.
-	Tools(workspace string) []core.Tool
-	Call(ctx context.Context, workspace, server, method string, params json.RawMessage, notify func(link.Notification)) (json.RawMessage, error)
-	Watch(workspace string, changed func()) (stop func())
+	Offer(workspace string) *core.Offer
+	Call(ctx context.Context, workspace, server string, c apps.Call) (json.RawMessage, error)
+	Watch(workspace string, changed func(core.Kind)) (stop func())
+	Listen(workspace string, told func(apps.Told)) (stop func())
+	Subscribe(ctx context.Context, workspace, server, uri string) error
+	Unsubscribe(ctx context.Context, workspace, server, uri string) error
+	SetLogLevel(ctx context.Context, workspace, level string)
+	RootsChanged(ctx context.Context, session string)
+	EndSession(session string)
 }
 
 // Publisher takes events without ever waiting.
@@ -36,37 +41,40 @@ type Options struct {
 	Logger   hclog.Logger
 }
 
-// Namespace lists and calls the tools of workspaces. It is safe for concurrent use.
+// Namespace lists and calls what the apps of workspaces offer. It is safe for concurrent use.
 type Namespace struct {
 	apps     Apps
 	events   Publisher
 	features Features
 	system   []System
+	own      []Listed // system as it is listed
 	inputs   *inputs
 	log      hclog.Logger
 
-	mu       sync.Mutex
-	rendered map[string]rendering // by workspace
-}
+	stateless *apps.Client // every client without a session
+	boards    *boards
 
-// rendering is a snapshot of a workspace's tools under their full names.
-type rendering struct {
-	of     []core.Tool
-	listed []Listed
-	byName map[string]core.Tool
+	mu       sync.RWMutex
+	rendered map[string]*rendering // by workspace
 }
 
 // New returns a Namespace over the given apps and system tools.
 func New(o Options) *Namespace {
 	return &Namespace{
 		apps: o.Apps, events: o.Events, features: o.Features, log: o.Logger,
-		inputs: newInputs(), rendered: map[string]rendering{},
+		inputs: newInputs(), rendered: map[string]*rendering{},
+		stateless: apps.NewClient("", true, nil), boards: newBoards(),
 	}
 }
 
-// Add adds the service's own tools, which are listed in this order. Call it before the first List
-// or Call.
-func (n *Namespace) Add(own ...System) { n.system = append(n.system, own...) }
+// Add adds the service's own tools, 64 at most, which are listed in this order. Call it before the
+// first List or Call.
+func (n *Namespace) Add(own ...System) {
+	n.system = append(n.system, own...)
+	for _, s := range own {
+		n.own = append(n.own, s.listed())
+	}
+}
 
 // Listed is one tool as a caller sees it: under its full name, otherwise as its app wrote it.
 type Listed struct {
@@ -78,31 +86,48 @@ type Listed struct {
 // List returns the tools that c sees: the apps' by server name, among them the system's own,
 // which the name `system` puts where it belongs (contract part 7, stable order).
 func (n *Namespace) List(c core.Caller) []Listed {
-	apps := n.render(c.Workspace.ID).listed
-	own := n.visible(c)
+	return n.list(n.render(c.Workspace.ID), n.mask(c))
+}
+
+// list is the tools of a rendering and those of the service that mask has a bit for.
+func (n *Namespace) list(r *rendering, mask uint64) []Listed {
 	at := 0
-	for at < len(apps) && apps[at].Tool.Server < systemServer {
+	for at < len(r.tools) && r.tools[at].Tool.Server < systemServer {
 		at++
 	}
-	all := make([]Listed, 0, len(apps)+len(own))
-	all = append(all, apps[:at]...)
-	all = append(all, own...)
-	return append(all, apps[at:]...)
+	all := make([]Listed, 0, len(r.tools)+len(n.own))
+	all = append(all, r.tools[:at]...)
+	for i, own := range n.own {
+		if mask>>i&1 == 1 {
+			all = append(all, own)
+		}
+	}
+	return append(all, r.tools[at:]...)
+}
+
+// mask has a bit for each of the service's own tools that c sees.
+func (n *Namespace) mask(c core.Caller) (mask uint64) {
+	for i, s := range n.system {
+		if n.allowed(s, c) == nil {
+			mask |= 1 << i
+		}
+	}
+	return mask
 }
 
 // Watch calls changed, which must not wait, whenever the tools of a workspace's apps changed.
 func (n *Namespace) Watch(workspace string, changed func()) (stop func()) {
-	return n.apps.Watch(workspace, changed)
+	return n.apps.Watch(workspace, func(kind core.Kind) {
+		if kind == core.KindTools {
+			changed()
+		}
+	})
 }
 
-func (n *Namespace) visible(c core.Caller) []Listed {
-	var own []Listed
-	for _, s := range n.system {
-		if n.allowed(s, c) == nil {
-			own = append(own, s.listed())
-		}
-	}
-	return own
+// WatchLists calls changed, which must not wait, whenever a list of a workspace's apps changed.
+// Resources and templates are told apart, though MCP has one notification for both.
+func (n *Namespace) WatchLists(workspace string, changed func(core.Kind)) (stop func()) {
+	return n.apps.Watch(workspace, changed)
 }
 
 // allowed applies the two filters of spec 4.10 rule 4: the flag first, then the role.
@@ -123,35 +148,4 @@ func (n *Namespace) anyEnabled(flags []string) bool {
 		}
 	}
 	return false
-}
-
-// render returns the workspace's tools under their full names, made anew only when the yard's
-// snapshot is another one.
-func (n *Namespace) render(workspace string) rendering {
-	snapshot := n.apps.Tools(workspace)
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	if r, ok := n.rendered[workspace]; ok && same(r.of, snapshot) {
-		return r
-	}
-	r := rendering{of: snapshot, listed: make([]Listed, 0, len(snapshot)), byName: make(map[string]core.Tool, len(snapshot))}
-	for _, t := range snapshot {
-		raw, err := renamed(t.Raw, t.FullName())
-		if err != nil {
-			n.log.Warn("A tool is left out: its description is not a JSON object.", "server", t.Server, "tool", t.Name, "error", err)
-			continue
-		}
-		r.listed = append(r.listed, Listed{Name: t.FullName(), Tool: t, Raw: raw})
-		r.byName[t.FullName()] = t
-	}
-	if len(snapshot) == 0 {
-		delete(n.rendered, workspace) // an empty workspace costs no memory
-		return r
-	}
-	n.rendered[workspace] = r
-	return r
-}
-
-func same(a, b []core.Tool) bool {
-	return len(a) == len(b) && unsafe.SliceData(a) == unsafe.SliceData(b)
 }

@@ -38,7 +38,7 @@ const call = (c, name, args, options) => c.callTool({ name, arguments: args }, u
 const text = (result) => result.content[0].text;
 
 async function stdio(command, ...args) {
-  const c = client();
+  const c = new Client({ name: "e2e", version: "1.0.0" }, { capabilities: { elicitation: { form: {}, url: {} }, sampling: {}, roots: {} } });
   await c.connect(new StdioClientTransport({ command, args, stderr: "ignore" }));
   await pause(300); // some servers add tools once they know their client
   const names = await toolNames(c);

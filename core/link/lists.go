@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+
+	"github.com/ropewalk/ropewalk/core"
 )
 
 // The bounds of one listing.
@@ -13,21 +15,33 @@ const (
 	maxItems = 10000
 )
 
-// Tools are the bundle's tools, all pages, each exactly as it was sent. A bundle that does not
-// offer tools has none.
-func (l *Link) Tools(ctx context.Context) ([]json.RawMessage, error) {
-	var offers struct {
-		Tools json.RawMessage `json:"tools"`
+// listing is how one list is asked for.
+type listing struct {
+	offer  string // the capability that says that there is such a list
+	method string
+}
+
+func listingOf(kind core.Kind) listing {
+	switch kind {
+	case core.KindPrompts:
+		return listing{"prompts", "prompts/list"}
+	case core.KindResources:
+		return listing{"resources", "resources/list"}
+	case core.KindTemplates:
+		return listing{"resources", "resources/templates/list"}
+	case core.KindTools:
 	}
-	if l.info.Capabilities != nil {
-		if err := json.Unmarshal(l.info.Capabilities, &offers); err != nil {
-			return nil, fmt.Errorf("read the app's capabilities: %w", err)
-		}
-	}
-	if offers.Tools == nil {
+	return listing{"tools", "tools/list"}
+}
+
+// List is one list of the bundle, all pages, each item exactly as it was sent. What a bundle does
+// not offer is an empty list.
+func (l *Link) List(ctx context.Context, kind core.Kind) ([]json.RawMessage, error) {
+	what := listingOf(kind)
+	if !l.info.Offers(what.offer) {
 		return nil, nil
 	}
-	return l.list(ctx, "tools/list", "tools")
+	return l.list(ctx, what.method, string(kind))
 }
 
 // list follows the cursors of a list method (MCP 2025-11-25, server/utilities/pagination).

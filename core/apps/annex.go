@@ -1,0 +1,265 @@
+package apps
+
+import (
+	"context"
+	"encoding/json"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/ropewalk/ropewalk/core"
+	"github.com/ropewalk/ropewalk/core/link"
+)
+
+// annexes are the instances that running apps have beside their shared one: one for each session
+// whose client an app asks, and one for the callers of the other era of MCP (a connection that
+// served both would not serve either well). They are opened when a call needs them, bounded in
+// number, and ended with their session, with their app, or when nobody used them for a while.
+type annexes struct {
+	yard *Yard
+	max  int
+	idle time.Duration
+
+	mu     sync.Mutex
+	open   map[annexKey]*annex
+	ending sync.WaitGroup
+}
+
+// annexKey says whom an annex serves: one session, or, when that is "", all stateless callers.
+type annexKey struct {
+	app     *app
+	session string
+}
+
+type annex struct {
+	key    annexKey
+	cancel context.CancelFunc // gives its start up
+	ready  chan struct{}      // closed when conn or err is set
+	conn   instance
+	err    error
+	last   atomic.Pointer[caller] // whose client is asked what belongs to no call
+
+	users int         // calls in flight; the pool's mutex
+	since time.Time   // when the last one ended
+	timer *time.Timer // ends it when nobody comes; nil while in use
+}
+
+func newAnnexes(y *Yard, most int, idle time.Duration) *annexes {
+	return &annexes{yard: y, max: most, idle: idle, open: map[annexKey]*annex{}}
+}
+
+// enter gives a call the annex for key, and opens it if there is none; leave is called when the
+// call is over. The error is ctx's, core.CodeUnavailable, or why the annex could not be started.
+func (p *annexes) enter(ctx context.Context, key annexKey, k *caller) (x *annex, leave func(), err error) {
+	if x, err = p.find(key, k); err != nil {
+		return nil, nil, err
+	}
+	leave = func() { p.leave(x) }
+	select {
+	case <-x.ready:
+		err = x.err
+	case <-ctx.Done():
+		err = ctx.Err()
+	}
+	if err != nil {
+		leave()
+		return nil, nil, err
+	}
+	return x, leave, nil
+}
+
+// find is the annex for key, with one more user.
+func (p *annexes) find(key annexKey, k *caller) (*annex, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	x := p.open[key]
+	if x != nil && x.over() {
+		p.drop(x)
+		x = nil
+	}
+	if x == nil {
+		if key.app.now.Load().state != core.StateRunning {
+			return nil, unavailable(time.Second, "app %s is not running", key.app.key.name)
+		}
+		if len(p.open) >= p.max && !p.evict() {
+			return nil, unavailable(5*time.Second, "app %s needs an instance for this session, and the %d there may be are all in use", key.app.key.name, p.max)
+		}
+		x = p.begin(key, k)
+	}
+	x.last.Store(k)
+	x.users++
+	if x.timer != nil {
+		x.timer.Stop()
+		x.timer = nil
+	}
+	return x, nil
+}
+
+// over reports whether the annex failed or ended; it is not waited for.
+func (x *annex) over() bool {
+	return closed(x.ready) && (x.err != nil || closed(x.conn.Done()))
+}
+
+// begin starts an annex. The caller holds the lock.
+func (p *annexes) begin(key annexKey, k *caller) *annex {
+	x := &annex{key: key, ready: make(chan struct{})}
+	x.last.Store(k)
+	p.open[key] = x
+	ctx, cancel := context.WithTimeout(p.yard.life, p.yard.o.StartTimeout)
+	x.cancel = cancel
+	p.ending.Go(func() {
+		defer cancel()
+		defer close(x.ready)
+		x.conn, x.err = key.app.launchAnnex(ctx, x)
+	})
+	return x
+}
+
+// evict ends the annex that has been idle for longest, and reports whether there was one.
+func (p *annexes) evict() bool {
+	var oldest *annex
+	for _, x := range p.open {
+		if x.users == 0 && (oldest == nil || x.since.Before(oldest.since)) {
+			oldest = x
+		}
+	}
+	if oldest != nil {
+		p.drop(oldest)
+	}
+	return oldest != nil
+}
+
+func (p *annexes) leave(x *annex) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	x.users--
+	if x.users > 0 || p.open[x.key] != x {
+		return
+	}
+	x.since = time.Now()
+	x.timer = time.AfterFunc(p.idle, func() {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		if p.open[x.key] == x && x.users == 0 && time.Since(x.since) >= p.idle {
+			p.drop(x)
+		}
+	})
+}
+
+// drop takes an annex out and ends it in the background. The caller holds the lock.
+func (p *annexes) drop(x *annex) {
+	delete(p.open, x.key)
+	if x.timer != nil {
+		x.timer.Stop()
+	}
+	x.cancel()
+	p.ending.Go(func() { p.end(x) })
+}
+
+func (p *annexes) end(x *annex) {
+	<-x.ready
+	if x.conn == nil {
+		return
+	}
+	if err := x.conn.End(p.yard.o.Grace); err != nil {
+		x.key.app.log.Error("An app's instance for one session could not be ended.", "error", err)
+	}
+}
+
+// endAll ends the annexes that match, and waits for that.
+func (p *annexes) endAll(match func(annexKey) bool) {
+	p.mu.Lock()
+	var ending sync.WaitGroup
+	for key, x := range p.open {
+		if !match(key) {
+			continue
+		}
+		delete(p.open, key)
+		if x.timer != nil {
+			x.timer.Stop()
+		}
+		x.cancel()
+		ending.Go(func() { p.end(x) })
+	}
+	p.mu.Unlock()
+	ending.Wait()
+}
+
+// of is the open annex for key, nil when there is none that serves.
+func (p *annexes) of(match func(annexKey) bool) (found []instance) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for key, x := range p.open {
+		if match(key) && closed(x.ready) && x.err == nil {
+			found = append(found, x.conn)
+		}
+	}
+	return found
+}
+
+// EndSession ends what apps keep for one session (Client.Session).
+func (y *Yard) EndSession(session string) {
+	if session != "" {
+		y.annexes.endAll(func(k annexKey) bool { return k.session == session })
+	}
+}
+
+// RootsChanged tells the instances that apps have for a session that its client's roots changed.
+func (y *Yard) RootsChanged(ctx context.Context, session string) {
+	for _, conn := range y.annexes.of(func(k annexKey) bool { return session != "" && k.session == session }) {
+		if err := conn.Notify(ctx, "notifications/roots/list_changed", nil); err != nil {
+			y.log.Debug("An app was not told that a client's roots changed.", "error", err)
+		}
+	}
+}
+
+// launchAnnex starts the app once more for those whom x serves.
+func (a *app) launchAnnex(ctx context.Context, x *annex) (instance, error) {
+	release, err := a.yard.starts.acquire(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer release()
+	s := birth{record: a.now.Load().record, log: a.log, news: newNews()}
+	if x.key.session == "" {
+		s.stateless = true
+		s.changed = func(kind core.Kind) { a.changedApart(kind) }
+	} else {
+		client := x.last.Load().client
+		s.capabilities = client.capabilities
+		s.asked = func(ctx context.Context, q link.Question) (json.RawMessage, error) { return x.asked(ctx, q) }
+		s.said = func(n link.Notification) {
+			a.yard.listeners.tell(a.key.workspace, Told{Server: a.key.name, Session: x.key.session, Notification: n})
+		}
+		s.changed = func(kind core.Kind) {
+			s.said(link.Notification{Method: "notifications/" + string(kind) + "/list_changed"})
+		}
+	}
+	conn, err := a.yard.launch(ctx, s)
+	if err != nil {
+		a.log.Warn("An app could not be started once more.", "stateless", s.stateless, "reason", message(err))
+		return nil, core.Wrap(core.CodeUnavailable, err, "app "+a.key.name+" could not be started for this session: "+message(err))
+	}
+	a.yard.levels.apply(ctx, a, conn)
+	return conn, nil
+}
+
+// changedApart passes on that a list of an instance beside the shared one changed. The shared one's
+// are read again: some bundles announce to one connection what concerns all.
+func (a *app) changedApart(kind core.Kind) {
+	for _, list := range listsOf(kind) {
+		a.yard.catalog.announce(a.key.workspace, list)
+	}
+	if conn, ok := a.conn().(interface{ tell(core.Kind) }); ok {
+		conn.tell(kind)
+	}
+}
+
+// asked answers what the instance of one session asks: everything goes to that session's client.
+func (x *annex) asked(ctx context.Context, q link.Question) (json.RawMessage, error) {
+	k := x.last.Load()
+	if n := len(q.Callers); n > 0 {
+		k = q.Callers[n-1].(*caller)
+	}
+	return x.key.app.answer(ctx, q, k, x.key.session)
+}

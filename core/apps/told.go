@@ -1,0 +1,75 @@
+package apps
+
+import (
+	"sync"
+
+	"github.com/ropewalk/ropewalk/core/link"
+)
+
+// Told is what an app said by itself, about no call.
+type Told struct {
+	Server string
+	// Session is who it is for: the session that has the app's instance to itself. "" is everyone in
+	// the workspace whom it concerns.
+	Session string
+	link.Notification
+}
+
+// listeners are those who want to hear what the apps of a workspace say by themselves.
+type listeners struct {
+	mu  sync.RWMutex
+	all map[string]map[*listener]struct{} // by workspace
+}
+
+type listener struct{ told func(Told) }
+
+func newListeners() *listeners { return &listeners{all: map[string]map[*listener]struct{}{}} }
+
+// Listen calls told with what the workspace's apps say by themselves: log messages that belong to
+// no single call (notifications/message), updates of resources (notifications/resources/updated),
+// the end of elicitations (notifications/elicitation/complete), and changed lists of an instance
+// that one session has to itself. told must not wait; calls for one app come in its wire order.
+func (y *Yard) Listen(workspace string, told func(Told)) (stop func()) {
+	l := &listener{told}
+	y.listeners.mu.Lock()
+	defer y.listeners.mu.Unlock()
+	if y.listeners.all[workspace] == nil {
+		y.listeners.all[workspace] = map[*listener]struct{}{}
+	}
+	y.listeners.all[workspace][l] = struct{}{}
+	return func() {
+		y.listeners.mu.Lock()
+		defer y.listeners.mu.Unlock()
+		delete(y.listeners.all[workspace], l)
+		if len(y.listeners.all[workspace]) == 0 {
+			delete(y.listeners.all, workspace)
+		}
+	}
+}
+
+func (l *listeners) tell(workspace string, t Told) {
+	l.mu.RLock()
+	told := make([]*listener, 0, len(l.all[workspace]))
+	for one := range l.all[workspace] {
+		told = append(told, one)
+	}
+	l.mu.RUnlock()
+	for _, one := range told {
+		one.told(t)
+	}
+}
+
+// said passes on what the app's shared instance said by itself.
+func (a *app) said(n link.Notification) {
+	t := Told{Server: a.key.name, Notification: n}
+	switch n.Method {
+	case "notifications/message", "notifications/resources/updated":
+	case "notifications/elicitation/complete":
+		if t.Session = a.yard.errands.session(a.key, n); t.Session == "" {
+			return
+		}
+	default: // nothing a client would know
+		return
+	}
+	a.yard.listeners.tell(a.key.workspace, t)
+}

@@ -1,0 +1,233 @@
+package link
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+	"testing"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/ropewalk/ropewalk/core"
+)
+
+// newPeer is a link of the revision without handshake to a peer.
+func newPeer(t *testing.T, capabilities string, o Options) (*Link, *peer) {
+	t.Helper()
+	in, out, p := pipes(t)
+	greeted := make(chan struct{})
+	go func() {
+		defer close(greeted)
+		p.hello = p.read()
+		p.answer(p.hello, `{"resultType":"complete","supportedVersions":["2026-07-28"],"capabilities":`+capabilities+
+			`,"instructions":"be new","_meta":{"io.modelcontextprotocol/serverInfo":{"name":"new","version":"2.0"}}}`)
+	}()
+	o.Stateless = true
+	l, err := Open(t.Context(), Stdio(in, out, FrameOptions{}), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	<-greeted
+	t.Cleanup(func() { _ = l.Close() })
+	return l, p
+}
+
+func TestABundleOfTheNewRevisionIsNotGreetedButDiscovered(t *testing.T) {
+	l, p := newPeer(t, `{"tools":{}}`, Options{})
+	if p.hello.Method != "server/discover" {
+		t.Errorf("it was greeted by %s", p.hello.Method)
+	}
+	info := l.Info()
+	if !info.Stateless || info.ProtocolVersion != StatelessVersion || info.Name != "new" || info.Version != "2.0" || info.Instructions != "be new" || !info.Offers("tools") || info.Offers("prompts") {
+		t.Errorf("info is %+v", info)
+	}
+}
+
+func TestABundleThatKnowsNoDiscoveryIsGreetedAfterAll(t *testing.T) {
+	in, out, p := pipes(t)
+	go func() {
+		m := p.read()
+		p.say(`{"jsonrpc":"2.0","id":%s,"error":{"code":-32601,"message":"what?"}}`, m.ID)
+		p.greet()
+	}()
+	l, err := Open(t.Context(), Stdio(in, out, FrameOptions{}), Options{Stateless: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	if info := l.Info(); info.Stateless || info.ProtocolVersion != ProtocolVersion || info.Name != "peer" {
+		t.Errorf("info is %+v", info)
+	}
+}
+
+func TestARequestSaysOfItsRevisionWhatItsConnectionWants(t *testing.T) {
+	const said = `"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"ropewalk","version":"9"},"io.modelcontextprotocol/clientCapabilities":`
+	own := `{"name":"x","_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/logLevel":"info","a":1}}`
+	for name, c := range map[string]struct{ params, capabilities, newWant, oldWant string }{
+		"no params":          {``, ``, `{"_meta":{` + said + `{}}}`, ``},
+		"no _meta":           {`{"name":"x","arguments":{"_meta":1}}`, `{"roots":{}}`, `{"_meta":{` + said + `{"roots":{}}},"name":"x","arguments":{"_meta":1}}`, `{"name":"x","arguments":{"_meta":1}}`},
+		"a _meta":            {`{"_meta":{"a":1.0,"b":"\u00e9"},"name":"x"}`, ``, `{"_meta":{` + said + `{},"a":1.0,"b":"\u00e9"},"name":"x"}`, `{"_meta":{"a":1.0,"b":"\u00e9"},"name":"x"}`},
+		"a _meta of null":    {`{"_meta":null,"name":"x"}`, ``, `{"_meta":{` + said + `{}},"name":"x"}`, `{"_meta":null,"name":"x"}`},
+		"what a client says": {own, `{"roots":{}}`, own, `{"name":"x","_meta":{"a":1}}`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			fresh, p := newPeer(t, `{"tools":{}}`, Options{Version: "9"})
+			old, q := dial(t, FrameOptions{}, Options{})
+			for _, one := range []struct {
+				l    *Link
+				p    *peer
+				want string
+			}{{fresh, p, c.newWant}, {old, q, c.oldWant}} {
+				done := make(chan error, 1)
+				go func() {
+					_, err := one.l.Do(t.Context(), Request{Method: "tools/call", Params: json.RawMessage(c.params), Capabilities: json.RawMessage(c.capabilities)})
+					done <- err
+				}()
+				m := one.p.read()
+				if string(m.Params) != one.want {
+					t.Errorf("sent %s, want %s", m.Params, one.want)
+				}
+				one.p.answer(m, `{}`)
+				if err := wait(t, done); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+}
+
+func TestABundleOfTheNewRevisionIsAskedOnceForAllItIsToTell(t *testing.T) {
+	updated := make(chan Notification, 10)
+	l, p := newPeer(t, `{"tools":{"listChanged":true},"prompts":{},"resources":{"listChanged":true}}`, Options{
+		OnListChanged: func(string) {}, OnNotification: func(n Notification) { updated <- n },
+	})
+	wanted := func(m message) string {
+		var params struct{ Notifications json.RawMessage }
+		_ = json.Unmarshal(m.Params, &params)
+		return m.Method + " " + string(params.Notifications)
+	}
+	first := p.read()
+	if got, want := wanted(first), `subscriptions/listen {"resourcesListChanged":true,"toolsListChanged":true}`; got != want {
+		t.Errorf("asked for %s, want %s", got, want)
+	}
+	if err := l.Subscribe(t.Context(), "a://b"); err != nil {
+		t.Fatal(err)
+	}
+	if m := p.read(); m.Method != "notifications/cancelled" {
+		t.Errorf("before the first was ended came %s", m.Method)
+	}
+	p.answer(first, `{}`)
+	second := p.read()
+	if got, want := wanted(second), `subscriptions/listen {"resourceSubscriptions":["a://b"],"resourcesListChanged":true,"toolsListChanged":true}`; got != want {
+		t.Errorf("asked for %s, want %s", got, want)
+	}
+	p.say(`{"jsonrpc":"2.0","method":"notifications/resources/updated","params":{"uri":"a://b"}}`)
+	if n := wait(t, updated); n.Method != "notifications/resources/updated" {
+		t.Errorf("heard %v", n)
+	}
+	if err := l.Unsubscribe(t.Context(), "a://b"); err != nil {
+		t.Fatal(err)
+	}
+	p.read()
+	p.answer(second, `{}`)
+	if got := wanted(p.read()); got != wanted(first) {
+		t.Errorf("at last asked for %s", got)
+	}
+}
+
+func TestTheSDKsServerTellsOfChangesInTheNewRevision(t *testing.T) {
+	s := mcp.NewServer(&mcp.Implementation{Name: "s"}, &mcp.ServerOptions{
+		SubscribeHandler:   func(context.Context, *mcp.SubscribeRequest) error { return nil },
+		UnsubscribeHandler: func(context.Context, *mcp.UnsubscribeRequest) error { return nil },
+	})
+	s.AddResource(&mcp.Resource{Name: "r", URI: "a://b"}, nil)
+	in, out := servedPipes(t, s)
+	changed, updated := make(chan string, 10), make(chan string, 10)
+	l, err := Open(t.Context(), Stdio(in, out, FrameOptions{}), Options{
+		Stateless: true, OnListChanged: func(kind string) { changed <- kind },
+		OnNotification: func(n Notification) { updated <- n.Method },
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	if !l.Info().Stateless {
+		t.Fatal("it is not of the new revision")
+	}
+	acknowledged := func() {
+		if m := wait(t, updated); m != "notifications/subscriptions/acknowledged" {
+			t.Errorf("heard %s", m)
+		}
+	}
+	acknowledged()
+	if err := l.Subscribe(t.Context(), "a://b"); err != nil {
+		t.Fatal(err)
+	}
+	acknowledged()
+	if err := s.ResourceUpdated(t.Context(), &mcp.ResourceUpdatedNotificationParams{URI: "a://b"}); err != nil {
+		t.Fatal(err)
+	}
+	if m := wait(t, updated); m != "notifications/resources/updated" {
+		t.Errorf("heard %s", m)
+	}
+	s.AddResource(&mcp.Resource{Name: "new", URI: "a://c"}, nil)
+	if kind := wait(t, changed); kind != "resources" {
+		t.Errorf("%s changed", kind)
+	}
+	if list, err := l.List(t.Context(), core.KindResources); err != nil || len(list) != 2 {
+		t.Errorf("%d resources (%v)", len(list), err)
+	}
+}
+
+func TestAQuestionNamesThoseWhoseCallsAreInFlight(t *testing.T) {
+	asked := make(chan []any, 1)
+	l, p := dial(t, FrameOptions{}, Options{Requests: map[string]RequestHandler{
+		"elicitation/create": func(_ context.Context, q Question) (json.RawMessage, error) {
+			asked <- q.Callers
+			return json.RawMessage(`{}`), nil
+		},
+	}})
+	ask := func() []any {
+		p.say(`{"jsonrpc":"2.0","id":"q","method":"elicitation/create","params":{}}`)
+		callers := wait(t, asked)
+		p.read() // the answer
+		return callers
+	}
+	if got := ask(); len(got) != 0 {
+		t.Errorf("without calls it names %v", got)
+	}
+	var messages []message
+	for _, who := range []any{"alice", nil, "bob"} {
+		go func() { _, _ = l.Do(t.Context(), Request{Method: "tools/call", For: who}) }()
+		messages = append(messages, p.read())
+	}
+	if got := ask(); !slices.Equal(got, []any{"alice", "bob"}) {
+		t.Errorf("it names %v", got)
+	}
+	p.answer(messages[0], `{}`)
+	p.say(`{"jsonrpc":"2.0","id":"ping","method":"ping"}`) // whose answer comes after that one was read
+	p.read()
+	if got := ask(); !slices.Equal(got, []any{"bob"}) {
+		t.Errorf("it names %v", got)
+	}
+}
+
+func TestTheOtherListsAreReadAsWell(t *testing.T) {
+	l, p := newPeer(t, `{"prompts":{},"resources":{}}`, Options{})
+	for kind, method := range map[core.Kind]string{core.KindPrompts: "prompts/list", core.KindResources: "resources/list", core.KindTemplates: "resources/templates/list"} {
+		got := make(chan []json.RawMessage, 1)
+		go func() {
+			list, _ := l.List(t.Context(), kind)
+			got <- list
+		}()
+		m := p.read()
+		p.answer(m, `{"`+string(kind)+`":[{"a":1.0}],"nextCursor":"n"}`)
+		p.answer(p.read(), `{"`+string(kind)+`":[{"b":2}]}`)
+		if list := wait(t, got); m.Method != method || len(list) != 2 || string(list[0]) != `{"a":1.0}` {
+			t.Errorf("%s by %s: %s", kind, m.Method, list)
+		}
+	}
+	if list, err := l.List(t.Context(), core.KindTools); err != nil || list != nil {
+		t.Errorf("tools that are not offered: %s (%v)", list, err)
+	}
+}

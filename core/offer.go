@@ -1,0 +1,48 @@
+package core
+
+import "encoding/json"
+
+// Kind is one of the lists that apps offer, named as MCP names the list's member in its answer.
+type Kind string
+
+// The four lists of MCP.
+const (
+	KindTools     Kind = "tools"
+	KindPrompts   Kind = "prompts"
+	KindResources Kind = "resources"
+	KindTemplates Kind = "resourceTemplates"
+)
+
+// Prompt is one prompt exactly as its app listed it.
+type Prompt struct {
+	Server string          // the app's short name
+	Name   string          // the bare name, without the server's prefix
+	Raw    json.RawMessage // the prompt object of the app's prompts/list answer
+}
+
+// FullName is the prompt's name in its workspace (contract part 7).
+func (p Prompt) FullName() string { return p.Server + "__" + p.Name }
+
+// Resource is one resource exactly as its app listed it.
+type Resource struct {
+	Server string          // the app's short name
+	URI    string          // as the app names it
+	Raw    json.RawMessage // the resource object of the app's resources/list answer
+}
+
+// ResourceTemplate is one resource template exactly as its app listed it.
+type ResourceTemplate struct {
+	Server   string          // the app's short name
+	Template string          // the URI template (RFC 6570), as the app wrote it
+	Raw      json.RawMessage // the object of the app's resources/templates/list answer
+}
+
+// Offer is what the apps of a workspace offer, each list by server name and then in the app's own
+// order. It is immutable, and the same one until something changed; a list that did not change is
+// the same slice in the next one.
+type Offer struct {
+	Tools     []Tool
+	Prompts   []Prompt
+	Resources []Resource
+	Templates []ResourceTemplate
+}

@@ -1,0 +1,79 @@
+package tools
+
+import (
+	"sync"
+
+	"github.com/ropewalk/ropewalk/core/apps"
+)
+
+// boards are the open sessions of each workspace, which hear what its apps say by themselves.
+type boards struct {
+	mu          sync.RWMutex
+	byWorkspace map[string]*board
+}
+
+type board struct {
+	sessions map[*Session]struct{}
+	stop     func()
+}
+
+func newBoards() *boards { return &boards{byWorkspace: map[string]*board{}} }
+
+func (b *boards) join(all Apps, s *Session) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	one := b.byWorkspace[s.workspace]
+	if one == nil {
+		one = &board{sessions: map[*Session]struct{}{}}
+		b.byWorkspace[s.workspace] = one
+		one.stop = all.Listen(s.workspace, func(t apps.Told) { b.tell(s.workspace, t) })
+	}
+	one.sessions[s] = struct{}{}
+}
+
+func (b *boards) leave(s *Session) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	one := b.byWorkspace[s.workspace]
+	if one == nil {
+		return
+	}
+	if delete(one.sessions, s); len(one.sessions) == 0 {
+		one.stop()
+		delete(b.byWorkspace, s.workspace)
+	}
+}
+
+func (b *boards) tell(workspace string, t apps.Told) {
+	for _, s := range b.in(workspace) {
+		s.tell(t)
+	}
+}
+
+func (b *boards) in(workspace string) []*Session {
+	b.mu.RLock()
+	defer b.mu.RUnlock()
+	one := b.byWorkspace[workspace]
+	if one == nil {
+		return nil
+	}
+	all := make([]*Session, 0, len(one.sessions))
+	for s := range one.sessions {
+		all = append(all, s)
+	}
+	return all
+}
+
+// level is the one that the most curious session of a workspace wants, "" when none set one.
+func (b *boards) level(workspace string) string {
+	least := 0
+	for _, s := range b.in(workspace) {
+		if level := s.level(); level > 0 && (least == 0 || level < least) {
+			least = level
+		}
+	}
+	if least == 0 {
+		return ""
+	}
+	return apps.LogLevels()[least-1]
+}

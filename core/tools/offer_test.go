@@ -1,0 +1,275 @@
+package tools_test
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/ropewalk/ropewalk/core"
+	"github.com/ropewalk/ropewalk/core/apps"
+	"github.com/ropewalk/ropewalk/core/config"
+	"github.com/ropewalk/ropewalk/core/link"
+	"github.com/ropewalk/ropewalk/core/tools"
+)
+
+func prompt(server, name string) core.Prompt {
+	return core.Prompt{Server: server, Name: name, Raw: json.RawMessage(`{"x":1,"name":"` + name + `"}`)}
+}
+
+func resource(server, uri string) core.Resource {
+	return core.Resource{Server: server, URI: uri, Raw: json.RawMessage(`{"uri":"` + uri + `","name":"n"}`)}
+}
+
+func template(server, uri string) core.ResourceTemplate {
+	return core.ResourceTemplate{Server: server, Template: uri, Raw: json.RawMessage(`{"uriTemplate":"` + uri + `","name":"n"}`)}
+}
+
+// two apps: clock and timer share a view; both have a template of their own and one in common.
+func twoApps() *yard {
+	view := `"_meta":{"ui":{"resourceUri":"ui://get-time/mcp-app.html","visibility":["app"]},"ui/resourceUri":"ui://get-time/mcp-app.html"}`
+	offer := &core.Offer{
+		Prompts: []core.Prompt{prompt("clock", "ask"), prompt("timer", "ask")},
+		Resources: []core.Resource{
+			resource("clock", "ui://get-time/mcp-app.html"), resource("clock", "zone://utc"),
+			resource("timer", "ui://get-time/mcp-app.html"), resource("timer", "ropewalk://clock/zone://utc"),
+		},
+		Templates: []core.ResourceTemplate{template("clock", "zone://{name}"), template("clock", "both://{x}"), template("timer", "run://{id}/log"), template("timer", "both://{x}")},
+	}
+	for _, server := range []string{"clock", "timer"} {
+		t := tool(server, "get-time", `{"name":"get-time",`+view+`}`)
+		t.ViewURI = "ui://get-time/mcp-app.html"
+		offer.Tools = append(offer.Tools, t)
+	}
+	return &yard{offers: map[string]*core.Offer{"ws_a": offer}, result: `{}`}
+}
+
+func TestPromptsAndResourcesAreListedAsTheirAppsWroteThemButForTheirNames(t *testing.T) {
+	n := newNamespace(twoApps(), &events{}, nil)
+	c := caller("ws_a", core.RoleMember)
+	for kind, want := range map[core.Kind]string{
+		core.KindPrompts: `[{"x":1,"name":"clock__ask"},{"x":1,"name":"timer__ask"}]`,
+		core.KindResources: `[{"uri":"ropewalk://clock/ui://get-time/mcp-app.html","name":"n"},{"uri":"zone://utc","name":"n"},` +
+			`{"uri":"ropewalk://timer/ui://get-time/mcp-app.html","name":"n"},{"uri":"ropewalk://timer/ropewalk://clock/zone://utc","name":"n"}]`,
+		core.KindTemplates: `[{"uriTemplate":"zone://{name}","name":"n"},{"uriTemplate":"ropewalk://clock/both://{x}","name":"n"},` +
+			`{"uriTemplate":"run://{id}/log","name":"n"},{"uriTemplate":"ropewalk://timer/both://{x}","name":"n"}]`,
+	} {
+		if got := string(n.ListJSON(c, kind)); got != want {
+			t.Errorf("%s are\n%s, want\n%s", kind, got, want)
+		}
+		if got := string(n.ListJSON(caller("ws_b", core.RoleOwner), kind)); got != "[]" {
+			t.Errorf("another workspace sees the %s %s", kind, got)
+		}
+	}
+	if all := n.Prompts(c); len(all) != 2 || all[0].Name != "clock__ask" || all[0].Server != "clock" || len(n.Resources(c)) != 4 || len(n.Templates(c)) != 4 {
+		t.Errorf("prompts are %v", all)
+	}
+	want := `{"name":"timer__get-time","_meta":{"ui":{"resourceUri":"ropewalk://timer/ui://get-time/mcp-app.html","visibility":["app"]},"ui/resourceUri":"ropewalk://timer/ui://get-time/mcp-app.html"}}`
+	if got := string(n.List(c)[1].Raw); got != want {
+		t.Errorf("a tool with a shared view is\n%s, want\n%s", got, want)
+	}
+}
+
+func TestRequestsReachTheAppThatTheyNameUnderItsOwnNames(t *testing.T) {
+	type method = func(*tools.Namespace, context.Context, core.Caller, tools.Request) (json.RawMessage, error)
+	for name, c := range map[string]struct {
+		method       method
+		params, want string
+		code         core.Code
+	}{
+		"a prompt": {
+			(*tools.Namespace).GetPrompt, `{"_meta":{"a":1.0},"name":"timer__ask","arguments":{"name":"x"}}`,
+			`ws_a timer prompts/get {"_meta":{"a":1.0},"name":"ask","arguments":{"name":"x"}}`, "",
+		},
+		"a prompt that is none":     {(*tools.Namespace).GetPrompt, `{"name":"timer__other"}`, "", core.CodeNotFound},
+		"a prompt without an app":   {(*tools.Namespace).GetPrompt, `{"name":"ask"}`, "", core.CodeNotFound},
+		"no name":                   {(*tools.Namespace).GetPrompt, `{"name":7}`, "", core.CodeBadRequest},
+		"no params":                 {(*tools.Namespace).GetPrompt, ``, "", core.CodeBadRequest},
+		"a resource":                {(*tools.Namespace).ReadResource, `{"uri":"zone://utc","x":[1]}`, `ws_a clock resources/read {"uri":"zone://utc","x":[1]}`, ""},
+		"a shared one, of the app":  {(*tools.Namespace).ReadResource, `{"uri":"ropewalk://timer/ui://get-time/mcp-app.html"}`, `ws_a timer resources/read {"uri":"ui://get-time/mcp-app.html"}`, ""},
+		"one that looks like that":  {(*tools.Namespace).ReadResource, `{"uri":"ropewalk://timer/ropewalk://clock/zone://utc"}`, `ws_a timer resources/read {"uri":"ropewalk://clock/zone://utc"}`, ""},
+		"any one, of the app":       {(*tools.Namespace).ReadResource, `{"uri":"ropewalk://clock/zone://utc"}`, `ws_a clock resources/read {"uri":"zone://utc"}`, ""},
+		"a shared one, of no app":   {(*tools.Namespace).ReadResource, `{"uri":"ui://get-time/mcp-app.html"}`, "", core.CodeResourceNotFound},
+		"one of no such app":        {(*tools.Namespace).ReadResource, `{"uri":"ropewalk://moon/zone://utc"}`, "", core.CodeResourceNotFound},
+		"one of a template":         {(*tools.Namespace).ReadResource, `{"uri":"run://7/log"}`, `ws_a timer resources/read {"uri":"run://7/log"}`, ""},
+		"one of a shared template":  {(*tools.Namespace).ReadResource, `{"uri":"both://7"}`, "", core.CodeResourceNotFound},
+		"that one, of the app":      {(*tools.Namespace).ReadResource, `{"uri":"ropewalk://clock/both://7"}`, `ws_a clock resources/read {"uri":"both://7"}`, ""},
+		"one that names its app":    {(*tools.Namespace).ReadResource, `{"uri":"x://clock/unlisted"}`, `ws_a clock resources/read {"uri":"x://clock/unlisted"}`, ""},
+		"one of nobody":             {(*tools.Namespace).ReadResource, `{"uri":"nobody://x"}`, "", core.CodeResourceNotFound},
+		"no URI":                    {(*tools.Namespace).ReadResource, `{}`, "", core.CodeBadRequest},
+		"a completion for a prompt": {(*tools.Namespace).Complete, `{"ref":{"type":"ref/prompt","name":"clock__ask"},"argument":{"name":"a","value":"v"}}`, `ws_a clock completion/complete {"ref":{"type":"ref/prompt","name":"ask"},"argument":{"name":"a","value":"v"}}`, ""},
+		"a completion for a template": {
+			(*tools.Namespace).Complete, `{"ref":{"type":"ref/resource","uri":"ropewalk://timer/both://{x}"},"argument":{}}`,
+			`ws_a timer completion/complete {"ref":{"type":"ref/resource","uri":"both://{x}"},"argument":{}}`, "",
+		},
+		"a completion for nothing":   {(*tools.Namespace).Complete, `{"ref":{"type":"ref/moon"}}`, "", core.CodeBadRequest},
+		"a completion for no prompt": {(*tools.Namespace).Complete, `{"ref":{"type":"ref/prompt","name":"x"}}`, "", core.CodeNotFound},
+	} {
+		t.Run(name, func(t *testing.T) {
+			y := twoApps()
+			_, err := c.method(newNamespace(y, &events{}, nil), t.Context(), caller("ws_a", core.RoleMember), tools.Request{Params: json.RawMessage(c.params)})
+			if c.code != "" {
+				if core.CodeOf(err) != c.code || len(y.params) > 0 {
+					t.Errorf("it gives %v, and the app was asked %v", err, y.params)
+				}
+				return
+			}
+			if err != nil || len(y.params) != 1 || y.params[0] != c.want {
+				t.Errorf("the app was asked %v (%v), want %s", y.params, err, c.want)
+			}
+			if _, err := c.method(newNamespace(y, &events{}, nil), t.Context(), caller("ws_b", core.RoleOwner), tools.Request{Params: json.RawMessage(c.params)}); err == nil {
+				t.Error("it is served in another workspace")
+			}
+		})
+	}
+}
+
+func TestURIsThatAppsShareAreNamedPerAppInAnswersToo(t *testing.T) {
+	y := twoApps()
+	n := newNamespace(y, &events{}, nil)
+	c := caller("ws_a", core.RoleMember)
+	y.result = `{"contents":[{"uri":"ui://get-time/mcp-app.html","text":"<h1>"}],"x":1}`
+	got, err := n.ReadResource(t.Context(), c, tools.Request{Params: json.RawMessage(`{"uri":"ropewalk://timer/ui://get-time/mcp-app.html"}`)})
+	if want := `{"contents":[{"uri":"ropewalk://timer/ui://get-time/mcp-app.html","text":"<h1>"}],"x":1}`; err != nil || string(got) != want {
+		t.Errorf("the resource is %s (%v), want %s", got, err, want)
+	}
+	y.result = `{"content":[{"type":"resource_link","uri":"ui://get-time/mcp-app.html"},{"type":"resource","resource":{"uri":"ui://get-time/mcp-app.html"}},{"type":"resource_link","uri":"zone://utc"},{"type":"text","text":"uri"}]}`
+	got, err = n.Call(t.Context(), c, tools.Call{Name: "clock__get-time"})
+	want := strings.ReplaceAll(y.result, "ui://", "ropewalk://clock/ui://")
+	if err != nil || string(got) != want {
+		t.Errorf("the tool's result is %s (%v), want %s", got, err, want)
+	}
+	y.result = `{"messages":[{"role":"user","content":{"type":"resource","resource":{"uri":"ui://get-time/mcp-app.html","text":"t"}}}]}`
+	got, err = n.GetPrompt(t.Context(), c, tools.Request{Params: json.RawMessage(`{"name":"timer__ask"}`)})
+	if want := strings.ReplaceAll(y.result, "ui://", "ropewalk://timer/ui://"); err != nil || string(got) != want {
+		t.Errorf("the prompt is %s (%v), want %s", got, err, want)
+	}
+}
+
+func TestAListIsMarshalledOnceForAllWhoSeeTheSame(t *testing.T) {
+	y := twoApps()
+	features := config.Features{}
+	n := newNamespace(y, &events{}, features, system("everyone", false), system("admins", true), system("flagged", false, "bundleManagement"))
+	first := n.ListJSON(caller("ws_a", core.RoleMember), core.KindTools)
+	again := n.ListJSON(caller("ws_a", core.RoleMember), core.KindTools)
+	if &first[0] != &again[0] {
+		t.Error("it was marshalled again")
+	}
+	admin := n.ListJSON(caller("ws_a", core.RoleAdmin), core.KindTools)
+	if strings.Contains(string(first), "system__admins") || !strings.Contains(string(admin), "system__admins") {
+		t.Errorf("a member sees %s, an admin %s", first, admin)
+	}
+	features["bundleManagement"] = false
+	if off := n.ListJSON(caller("ws_a", core.RoleMember), core.KindTools); strings.Contains(string(off), "flagged") || !strings.Contains(string(first), "flagged") {
+		t.Errorf("a flag that was turned off shows in %s", off)
+	}
+	var listed []json.RawMessage
+	if err := json.Unmarshal(admin, &listed); err != nil || len(listed) != len(n.List(caller("ws_a", core.RoleAdmin)))+1 {
+		t.Errorf("it holds %d tools (%v)", len(listed), err)
+	}
+	y.offers["ws_a"] = &core.Offer{Tools: []core.Tool{tool("clock", "other", `{"name":"other"}`)}}
+	if changed := n.ListJSON(caller("ws_a", core.RoleMember), core.KindTools); !strings.Contains(string(changed), "clock__other") {
+		t.Errorf("a change does not show: %s", changed)
+	}
+}
+
+// client keeps what a session was told.
+func client(told *[]string) func(link.Notification) {
+	return func(n link.Notification) { *told = append(*told, n.Method+" "+string(n.Params)) }
+}
+
+func TestWhatAppsSayByThemselvesReachesThoseItIsFor(t *testing.T) {
+	y := twoApps()
+	n := newNamespace(y, &events{}, nil)
+	var alice, bob, other []string
+	a := n.Open(caller("ws_a", core.RoleMember), tools.SessionOptions{ID: "alice", Notify: client(&alice)})
+	b := n.Open(caller("ws_a", core.RoleMember), tools.SessionOptions{ID: "bob", Notify: client(&bob)})
+	o := n.Open(caller("ws_b", core.RoleMember), tools.SessionOptions{ID: "other", Notify: client(&other)})
+	for session, uri := range map[*tools.Session]string{a: "ropewalk://timer/ui://get-time/mcp-app.html", b: "zone://utc"} {
+		if err := session.Subscribe(t.Context(), uri); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := o.Subscribe(t.Context(), "zone://utc"); core.CodeOf(err) != core.CodeResourceNotFound {
+		t.Errorf("another workspace subscribed: %v", err)
+	}
+	if err := b.SetLevel(t.Context(), "warning"); err != nil {
+		t.Fatal(err)
+	}
+	if err := a.SetLevel(t.Context(), "loud"); core.CodeOf(err) != core.CodeBadRequest {
+		t.Errorf("a level that is none: %v", err)
+	}
+	say := func(server, session, method, params string) {
+		y.say("ws_a", apps.Told{Server: server, Session: session, Notification: link.Notification{Method: method, Params: json.RawMessage(params)}})
+	}
+	say("timer", "", "notifications/resources/updated", `{"x":1,"uri":"ui://get-time/mcp-app.html"}`)
+	say("clock", "", "notifications/resources/updated", `{"uri":"ui://get-time/mcp-app.html"}`)
+	say("clock", "", "notifications/resources/updated", `{"uri":"zone://utc/part"}`)
+	say("clock", "", "notifications/resources/updated", `{"uri":"zone://utc2"}`)
+	say("clock", "", "notifications/message", `{"level":"info","data":"no"}`)
+	say("clock", "", "notifications/message", `{"level":"error","data":"yes"}`)
+	say("clock", "alice", "notifications/elicitation/complete", `{"elicitationId":"7"}`)
+	wantAlice := []string{`notifications/resources/updated {"x":1,"uri":"ropewalk://timer/ui://get-time/mcp-app.html"}`, `notifications/elicitation/complete {"elicitationId":"7"}`}
+	wantBob := []string{`notifications/resources/updated {"uri":"zone://utc/part"}`, `notifications/message {"level":"error","data":"yes"}`}
+	if !slices.Equal(alice, wantAlice) || !slices.Equal(bob, wantBob) || len(other) > 0 {
+		t.Errorf("alice was told %q, bob %q, the other %q", alice, bob, other)
+	}
+	if err := b.Unsubscribe(t.Context(), "zone://utc"); err != nil {
+		t.Fatal(err)
+	}
+	a.RootsChanged(t.Context())
+	a.Close(t.Context())
+	a.Close(t.Context())
+	b.Close(t.Context())
+	o.Close(t.Context())
+	slices.Sort(y.told)
+	want := []string{
+		"end alice", "end bob", "end other", "level ws_a warning", "no listener in ws_a", "no listener in ws_b", "roots alice",
+		"subscribe ws_a clock zone://utc", "subscribe ws_a timer ui://get-time/mcp-app.html",
+		"unsubscribe ws_a clock zone://utc", "unsubscribe ws_a timer ui://get-time/mcp-app.html",
+	}
+	if !slices.Equal(y.told, want) {
+		t.Errorf("the yard was asked %q, want %q", y.told, want)
+	}
+}
+
+func TestLogMessagesOfACallAreThoseTheSessionWants(t *testing.T) {
+	y := twoApps()
+	n := newNamespace(y, &events{}, nil)
+	s := n.Open(caller("ws_a", core.RoleMember), tools.SessionOptions{ID: "s", Notify: func(link.Notification) {}})
+	defer s.Close(t.Context())
+	loud := json.RawMessage(`{"io.modelcontextprotocol/logLevel":"error"}`)
+	for name, c := range map[string]struct {
+		level string
+		call  tools.Call
+		want  int // of a debug message, an error and a progress
+	}{
+		"a session that set no level":                {"", tools.Call{From: tools.From{Session: s}}, 3},
+		"no session":                                 {"", tools.Call{}, 3},
+		"a request of the new revision with a level": {"", tools.Call{Meta: loud, From: tools.From{Stateless: true}}, 2},
+		"a request of the new revision without one":  {"", tools.Call{From: tools.From{Stateless: true}}, 1},
+		"a session that wants errors":                {"error", tools.Call{From: tools.From{Session: s}}, 2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if c.level != "" {
+				if err := s.SetLevel(t.Context(), c.level); err != nil {
+					t.Fatal(err)
+				}
+				defer func() { _ = s.SetLevel(t.Context(), "debug") }()
+			}
+			heard := 0
+			c.call.Name, c.call.Notify = "clock__get-time", func(link.Notification) { heard++ }
+			if _, err := n.Call(t.Context(), caller("ws_a", core.RoleMember), c.call); err != nil {
+				t.Fatal(err)
+			}
+			notify := y.calls[len(y.calls)-1].Notify
+			notify(link.Notification{Method: "notifications/message", Params: json.RawMessage(`{"level":"debug"}`)})
+			notify(link.Notification{Method: "notifications/message", Params: json.RawMessage(`{"level":"error"}`)})
+			notify(link.Notification{Method: "notifications/progress"})
+			if heard != c.want {
+				t.Errorf("%d were passed on, want %d", heard, c.want)
+			}
+		})
+	}
+}

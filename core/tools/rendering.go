@@ -1,0 +1,156 @@
+package tools
+
+import (
+	"encoding/json"
+	"slices"
+	"sync"
+
+	"github.com/ropewalk/ropewalk/core"
+)
+
+// rendering is what a workspace's apps offer under the names that callers see. It is made anew when
+// the offer is another one; but for arrays it is immutable.
+type rendering struct {
+	offer   *core.Offer
+	tools   []Listed
+	byName  map[string]core.Tool
+	items   map[core.Kind][]Item
+	prompts map[string]core.Prompt // by full name
+	places  *places
+
+	mu     sync.Mutex
+	arrays map[arrayKey]json.RawMessage
+}
+
+// arrayKey is a list as one class of callers sees it: own has a bit for each of the service's own
+// tools that they see.
+type arrayKey struct {
+	kind core.Kind
+	own  uint64
+}
+
+// Item is one prompt, resource or resource template as callers see it: otherwise than its name,
+// which is a prompt's full name, a URI or a URI template, it is as its app wrote it.
+type Item struct {
+	Server string
+	Name   string
+	Raw    json.RawMessage
+}
+
+// render returns the workspace's rendering, made anew only when the yard's offer is another one.
+func (n *Namespace) render(workspace string) *rendering {
+	offer := n.apps.Offer(workspace)
+	n.mu.RLock()
+	r := n.rendered[workspace]
+	n.mu.RUnlock()
+	if r != nil && r.offer == offer {
+		return r
+	}
+	r = n.newRendering(offer)
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if len(r.tools)+len(r.items) == 0 {
+		delete(n.rendered, workspace) // an empty workspace costs no memory
+	} else {
+		n.rendered[workspace] = r
+	}
+	return r
+}
+
+func (n *Namespace) newRendering(o *core.Offer) *rendering {
+	r := &rendering{
+		offer: o, places: newPlaces(o), tools: make([]Listed, 0, len(o.Tools)), byName: make(map[string]core.Tool, len(o.Tools)),
+		items: map[core.Kind][]Item{}, prompts: make(map[string]core.Prompt, len(o.Prompts)), arrays: map[arrayKey]json.RawMessage{},
+	}
+	for _, t := range o.Tools {
+		raw, err := renamed(t.Raw, "name", t.FullName())
+		if err == nil {
+			raw, err = r.places.view(t, raw)
+		}
+		if err != nil {
+			n.log.Warn("A tool is left out: its description cannot be read.", "server", t.Server, "tool", t.Name, "error", err)
+			continue
+		}
+		r.tools = append(r.tools, Listed{Name: t.FullName(), Tool: t, Raw: raw})
+		r.byName[t.FullName()] = t
+	}
+	for _, p := range o.Prompts {
+		r.prompts[p.FullName()] = p
+		n.item(r, core.KindPrompts, Item{p.Server, p.FullName(), p.Raw}, "name")
+	}
+	for _, one := range o.Resources {
+		n.item(r, core.KindResources, Item{one.Server, r.places.listed(one.Server, one.URI), one.Raw}, "uri")
+	}
+	for _, one := range o.Templates {
+		n.item(r, core.KindTemplates, Item{one.Server, r.places.listed(one.Server, one.Template), one.Raw}, "uriTemplate")
+	}
+	return r
+}
+
+// item adds one that is listed under another name than its app gave it.
+func (n *Namespace) item(r *rendering, kind core.Kind, i Item, member string) {
+	raw, err := renamed(i.Raw, member, i.Name)
+	if err != nil {
+		n.log.Warn("An item is left out: its description cannot be read.", "list", kind, "server", i.Server, "name", i.Name, "error", err)
+		return
+	}
+	i.Raw = raw
+	r.items[kind] = append(r.items[kind], i)
+}
+
+// Prompts are the prompts that c sees, by server name and then in each app's own order.
+func (n *Namespace) Prompts(c core.Caller) []Item { return n.items(c, core.KindPrompts) }
+
+// Resources are the resources that c sees. Their URIs are the apps' own; one that two apps have is
+// served per app, as ropewalk://<server>/<uri>.
+func (n *Namespace) Resources(c core.Caller) []Item { return n.items(c, core.KindResources) }
+
+// Templates are the resource templates that c sees, named like resources.
+func (n *Namespace) Templates(c core.Caller) []Item { return n.items(c, core.KindTemplates) }
+
+func (n *Namespace) items(c core.Caller, kind core.Kind) []Item {
+	return slices.Clone(n.render(c.Workspace.ID).items[kind])
+}
+
+// ListJSON is one of the lists that c sees as a JSON array. It is marshalled once for all callers
+// who see the same, until something changes, and must not be written to.
+func (n *Namespace) ListJSON(c core.Caller, kind core.Kind) json.RawMessage {
+	r := n.render(c.Workspace.ID)
+	k := arrayKey{kind: kind}
+	if kind == core.KindTools {
+		k.own = n.mask(c)
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if array, ok := r.arrays[k]; ok {
+		return array
+	}
+	var parts []json.RawMessage
+	if kind == core.KindTools {
+		for _, t := range n.list(r, k.own) {
+			parts = append(parts, t.Raw)
+		}
+	} else {
+		for _, i := range r.items[kind] {
+			parts = append(parts, i.Raw)
+		}
+	}
+	array := joined(parts)
+	r.arrays[k] = array
+	return array
+}
+
+func joined(parts []json.RawMessage) json.RawMessage {
+	size := 2
+	for _, p := range parts {
+		size += len(p) + 1
+	}
+	out := append(make([]byte, 0, size), '[')
+	for i, p := range parts {
+		if i > 0 {
+			out = append(out, ',')
+		}
+		out = append(out, p...)
+	}
+	return append(out, ']')
+}
