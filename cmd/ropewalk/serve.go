@@ -15,6 +15,7 @@ import (
 	"github.com/ropewalk/ropewalk/cmd/ropewalk/sample"
 	"github.com/ropewalk/ropewalk/core"
 	"github.com/ropewalk/ropewalk/core/config"
+	"github.com/ropewalk/ropewalk/core/footprint"
 	"github.com/ropewalk/ropewalk/core/process"
 	"github.com/ropewalk/ropewalk/core/server"
 )
@@ -54,11 +55,13 @@ func serve(cmd *cobra.Command, s *settings, withSample bool) error {
 	log := hclog.New(&hclog.LoggerOptions{
 		Name: "ropewalk", Level: hclog.LevelFromString(c.Log.Level), JSONFormat: c.Log.Format == "json", Output: os.Stderr,
 	})
+	footprint.Pace(c.Environment["GOGC"])
 	process.Adopt() // what a killed shim leaves behind is ended, too
 	srv, err := server.Start(cmd.Context(), server.Options{Config: c, Load: load, Builtins: builtins(), Version: version, Logger: log})
 	if err != nil {
 		return err
 	}
+	go footprint.Keep(cmd.Context())
 	log.Info("The server answers.", "url", srv.URL(), "workspace", srv.WorkspaceID(), "home", c.Home, "version", version)
 	if withSample {
 		ctx, cancel := context.WithTimeout(cmd.Context(), samplePatience)
