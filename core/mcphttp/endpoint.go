@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"net/netip"
+	"sync"
 	"time"
 
 	"github.com/gofiber/fiber/v2"
@@ -17,11 +18,17 @@ import (
 	"github.com/ropewalk/ropewalk/plugins/sessionstore"
 )
 
-// Tools is the hall behind this door: the tools a caller sees and may call.
+// Tools is the hall behind this door: what a caller sees and may use of a workspace. Its methods are
+// tools.Namespace's.
 type Tools interface {
 	List(c core.Caller) []tools.Listed
+	ListJSON(c core.Caller, kind core.Kind) json.RawMessage
 	Call(ctx context.Context, c core.Caller, call tools.Call) (json.RawMessage, error)
-	Watch(workspace string, changed func()) (stop func())
+	GetPrompt(ctx context.Context, c core.Caller, q tools.Request) (json.RawMessage, error)
+	ReadResource(ctx context.Context, c core.Caller, q tools.Request) (json.RawMessage, error)
+	Complete(ctx context.Context, c core.Caller, q tools.Request) (json.RawMessage, error)
+	WatchLists(workspace string, changed func(core.Kind)) (stop func())
+	Open(c core.Caller, o tools.SessionOptions) *tools.Session
 }
 
 // Access says who is calling, and what an authorization server must know. Its errors are
@@ -72,7 +79,8 @@ type Endpoint struct {
 
 	root    context.Context // the parent of every call's context; ends with Close
 	stop    context.CancelFunc
-	flushed chan struct{} // closed when the write-behind has stopped
+	flushed chan struct{}  // closed when the write-behind has stopped
+	endings sync.WaitGroup // of clients' places in the hall
 }
 
 // New returns an Endpoint that serves from its Mount on. It runs one goroutine until Close.
@@ -94,7 +102,7 @@ func New(o Options) *Endpoint {
 	e.server = e.newServer()
 	e.live = newSessions(o.MaxSessions)
 	e.ledger = newLedger(o.Store, o.SessionTTL, o.Logger)
-	e.hub = newHub(o.Tools, e.announce)
+	e.hub = newHub(o.Tools)
 	e.papers = &papers{access: o.Access}
 	go func() {
 		defer close(e.flushed)
@@ -110,15 +118,6 @@ func (e *Endpoint) Mount(r fiber.Router) {
 	r.Get("/.well-known/oauth-protected-resource", e.protectedResource(""))
 	r.Get("/.well-known/oauth-protected-resource/mcp", e.protectedResource("/mcp"))
 	r.Get("/.well-known/oauth-authorization-server", e.authorizationServer)
-}
-
-// announce tells every session of a workspace that its tools changed.
-func (e *Endpoint) announce(workspace string) {
-	for _, s := range e.live.all() {
-		if s.owner.Workspace.ID == workspace {
-			s.listChanged()
-		}
-	}
 }
 
 // UseStore makes store the one that is asked and written from its return on. Every live session
@@ -140,6 +139,7 @@ func (e *Endpoint) Close(ctx context.Context) error {
 	}
 	e.stop()
 	<-e.flushed
+	e.endings.Wait()
 	e.ledger.flush(ctx)
 	return err
 }

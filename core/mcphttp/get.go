@@ -16,6 +16,9 @@ const takeover = 250 * time.Millisecond
 
 // get opens the session's stream of server messages; a session has one.
 func (e *Endpoint) get(c *fiber.Ctx, caller core.Caller) error {
+	if namesModern(c) {
+		return methodGone(c)
+	}
 	if !accepts(c, "text/event-stream") {
 		return (&fault{status: fiber.StatusNotAcceptable, code: codeServer, message: "Accept must allow text/event-stream"}).send(c)
 	}
@@ -46,6 +49,9 @@ func (e *Endpoint) get(c *fiber.Ctx, caller core.Caller) error {
 
 // delete ends a session at its client's wish.
 func (e *Endpoint) delete(c *fiber.Ctx, caller core.Caller) error {
+	if namesModern(c) {
+		return methodGone(c)
+	}
 	s, f := e.named(c, caller)
 	if f == nil && !e.live.remove(s) {
 		f = sessionNotFound(reasonNotFound)

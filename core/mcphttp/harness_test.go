@@ -34,9 +34,12 @@ func TestMain(m *testing.M) {
 
 // hall is the tools room in memory: a few tools with known behaviour, the same in every workspace.
 type hall struct {
+	*tools.Namespace // of the yard: everything but tools
+	yard             *yard
+
 	mu       sync.Mutex
 	listed   []tools.Listed
-	watchers map[int]func()
+	watchers map[int]func(core.Kind)
 	nextID   int
 	calls    atomic.Int64
 	release  chan struct{} // ends the tool that waits
@@ -45,7 +48,8 @@ type hall struct {
 }
 
 func newHall() *hall {
-	h := &hall{watchers: map[int]func(){}, release: make(chan struct{}), started: make(chan string, 4096), ended: make(chan error, 4096)}
+	y := newYard()
+	h := &hall{Namespace: y.hall(), yard: y, watchers: map[int]func(core.Kind){}, release: make(chan struct{}), started: make(chan string, 4096), ended: make(chan error, 4096)}
 	for _, name := range []string{"echo", "progress", "wait", "fail", "panic", "away", "hidden"} {
 		full := "demo__" + name
 		h.listed = append(h.listed, tools.Listed{Name: full, Tool: core.Tool{Server: "demo", Name: name}, Raw: json.RawMessage(
@@ -66,7 +70,19 @@ func (h *hall) List(c core.Caller) []tools.Listed {
 	return seen
 }
 
-func (h *hall) Watch(_ string, changed func()) func() {
+func (h *hall) ListJSON(c core.Caller, kind core.Kind) json.RawMessage {
+	if kind != core.KindTools {
+		return h.Namespace.ListJSON(c, kind)
+	}
+	raws := []json.RawMessage{}
+	for _, t := range h.List(c) {
+		raws = append(raws, t.Raw)
+	}
+	text, _ := json.Marshal(raws) // what is listed is JSON
+	return text
+}
+
+func (h *hall) WatchLists(_ string, changed func(core.Kind)) func() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	id := h.nextID
@@ -89,7 +105,7 @@ func (h *hall) changed() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for _, f := range h.watchers {
-		f()
+		f(core.KindTools)
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"github.com/gofiber/fiber/v2"
 
 	"github.com/ropewalk/ropewalk/core"
+	"github.com/ropewalk/ropewalk/core/tools"
 	"github.com/ropewalk/ropewalk/plugins/sessionstore"
 )
 
@@ -60,6 +61,7 @@ func (e *Endpoint) open(caller core.Caller, m message) (*session, []byte, error)
 		s.end()
 		return nil, answer, nil
 	}
+	s.place = e.o.Tools.Open(caller, tools.SessionOptions{ID: rand.Text(), Capabilities: s.capabilities, Notify: s.told})
 	return s, answer, nil
 }
 
@@ -90,7 +92,8 @@ func (s *session) negotiated(answer, params json.RawMessage) bool {
 		} `json:"result"`
 	}
 	var asked struct {
-		ClientInfo struct {
+		Capabilities json.RawMessage `json:"capabilities"`
+		ClientInfo   struct {
 			Name    string `json:"name"`
 			Version string `json:"version"`
 		} `json:"clientInfo"`
@@ -101,6 +104,7 @@ func (s *session) negotiated(answer, params json.RawMessage) bool {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.capabilities = asked.Capabilities
 	s.record.ProtocolVersion = result.Result.ProtocolVersion
 	s.record.ClientInfo = sessionstore.ClientInfo{Name: clip(asked.ClientInfo.Name), Version: clip(asked.ClientInfo.Version)}
 	return true
@@ -114,7 +118,7 @@ func clip(text string) string {
 	return text
 }
 
-// arm starts the idle clock and the watch on the workspace's tools.
+// arm starts the idle clock and the watch on what the workspace offers.
 func (e *Endpoint) arm(s *session) {
 	s.mu.Lock()
 	s.idle = time.AfterFunc(e.o.SessionTTL, func() {
@@ -125,11 +129,12 @@ func (e *Endpoint) arm(s *session) {
 		}
 	})
 	s.mu.Unlock()
-	e.hub.join(s.owner.Workspace.ID)
+	e.hub.join(s.owner.Workspace.ID, s)
 }
 
 // finish ends a session that was taken out of the live set.
 func (e *Endpoint) finish(s *session) {
 	s.end()
-	e.hub.leave(s.owner.Workspace.ID)
+	e.hub.leave(s.owner.Workspace.ID, s)
+	e.endings.Go(func() { e.closePlace(s.place) }) // apps may take a while to end what they kept for it
 }

@@ -24,7 +24,7 @@ func (e *Endpoint) named(c *fiber.Ctx, caller core.Caller) (*session, *fault) {
 // session finds a live session of the caller and starts its idle time anew.
 func (e *Endpoint) session(id string, caller core.Caller) (*session, *fault) {
 	now := time.Now()
-	if s := e.live.find(id); s != nil && s.owned(caller) && s.touch(now, e.o.SessionTTL) {
+	if s := e.live.find(id); s != nil && s.owned(caller) && s.touch(now) {
 		e.ledger.touch(id, now)
 		return s, nil
 	}

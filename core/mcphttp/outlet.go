@@ -1,10 +1,11 @@
 package mcphttp
 
 import (
-	"context"
+	"bytes"
+	"slices"
 	"time"
 
-	"github.com/ropewalk/ropewalk/core/stream"
+	"github.com/ropewalk/ropewalk/core"
 )
 
 // outlet is a session's GET stream: claimed while the request is handled, running once its
@@ -44,10 +45,10 @@ func (s *session) sit(out *outlet) *outlet {
 		return held
 	}
 	s.outlet = out
-	if s.missed {
-		s.missed = false
-		out.push(listChanged())
+	for _, kind := range s.missed {
+		out.push(listChanged(kind))
 	}
+	s.missed = nil
 	if s.closed {
 		out.close()
 	}
@@ -69,29 +70,11 @@ func (s *session) leave(out *outlet) {
 	if s.outlet == out {
 		s.outlet = nil
 		unsent, _ := out.take()
-		s.missed = len(unsent) > 0
-	}
-	close(out.over)
-}
-
-// copyTo writes messages as events until the stream is closed or its reader is gone.
-func (out *outlet) copyTo(ctx context.Context, w *stream.Writer) {
-	beat := time.NewTicker(keepAlive)
-	defer beat.Stop()
-	for open := true; open; {
-		var frames [][]byte
-		select {
-		case <-out.wake:
-			frames, open = out.take()
-		case <-beat.C:
-			_ = w.Comment() // a failure ends ctx
-		case <-ctx.Done():
-			return
-		}
-		for _, frame := range frames {
-			if w.Event("message", frame) != nil {
-				return
+		for _, kind := range []core.Kind{core.KindTools, core.KindPrompts, core.KindResources} {
+			if slices.ContainsFunc(unsent, func(text []byte) bool { return bytes.Equal(text, listChanged(kind)) }) {
+				s.missed = append(s.missed, kind)
 			}
 		}
 	}
+	close(out.over)
 }

@@ -26,6 +26,9 @@ func (e *Endpoint) post(c *fiber.Ctx, caller core.Caller, body []byte) error {
 	if f := checkMedia(c); f != nil {
 		return f.send(c)
 	}
+	if namesModern(c) {
+		return e.postModern(c, caller, body)
+	}
 	id, ok := single(c, headerSession)
 	if !ok {
 		return badRequest(codeServer, "Mcp-Session-Id comes more than once").send(c)
@@ -54,6 +57,9 @@ func (e *Endpoint) post(c *fiber.Ctx, caller core.Caller, body []byte) error {
 // a 400 whose body is not one of that revision's errors, and so falls back.
 func (e *Endpoint) postWithoutSession(c *fiber.Ctx, caller core.Caller, body []byte) error {
 	messages, batch, f := parse(body)
+	if f == nil && !batch && messages[0].isModern() {
+		return e.answerModern(c, caller, messages[0])
+	}
 	if f == nil && (batch || messages[0].method != "initialize") {
 		f = badRequest(codeServer, "this request needs a session: send initialize first, then the Mcp-Session-Id it answers with")
 	}
@@ -167,7 +173,8 @@ func (e *Endpoint) begin(s *session, calls []*call) *fault {
 // call of a request. A cancellation names the client's id, which the SDK does not know.
 func (s *session) incoming(m message, k *call) jsonrpc.Message {
 	if m.isResponse() {
-		return nil // the server asks its clients nothing, so nothing waits for an answer
+		s.answered(m)
+		return nil
 	}
 	req := &jsonrpc.Request{Method: m.method, Params: m.params}
 	switch {

@@ -2,6 +2,7 @@ package mcphttp
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"runtime/debug"
@@ -23,12 +24,9 @@ const codeCancelled = -32800
 // newServer makes the SDK's server that all sessions share. It holds no tools: the middleware
 // answers for the caller of each request.
 func (e *Endpoint) newServer() *mcp.Server {
-	s := mcp.NewServer(&mcp.Implementation{Name: "ropewalk", Title: "Ropewalk", Version: e.o.Version}, &mcp.ServerOptions{
-		Instructions: "Tools of every app installed in this workspace. A tool is named <app>__<tool>; system__search finds tools by what they do.",
-		Capabilities: &mcp.ServerCapabilities{
-			Logging: &mcp.LoggingCapabilities{}, //nolint:staticcheck // deprecated in a revision that has no sessions
-			Tools:   &mcp.ToolCapabilities{ListChanged: true},
-		},
+	s := mcp.NewServer(e.implementation(), &mcp.ServerOptions{
+		Instructions:              instructions,
+		Capabilities:              capabilities(),
 		SupportedProtocolVersions: revisions(),
 	})
 	s.AddReceivingMiddleware(e.middleware)
@@ -61,13 +59,15 @@ func (e *Endpoint) middleware(next mcp.MethodHandler) mcp.MethodHandler {
 			return next(ctx, method, req)
 		}
 		ctx = context.WithValue(ctx, callKey{}, k)
-		switch method {
-		case "tools/list":
-			return e.listTools(k)
-		case "tools/call":
-			return e.callTool(ctx, k)
+		do := e.sessionMethod(method)
+		if do == nil {
+			return next(ctx, method, req)
 		}
-		return next(ctx, method, req)
+		raw, err := do(ctx, k)
+		if err != nil {
+			return nil, err
+		}
+		return rawCall{&mcp.CallToolResult{}, raw}, nil
 	}
 }
 
@@ -107,27 +107,43 @@ func rpcErrorOf(err error) rpcError {
 
 // refusal turns what the tools room answers into a JSON-RPC error. An app's own error passes
 // unchanged; what a caller may not use is as unknown to it as what does not exist.
-func (e *Endpoint) refusal(ctx context.Context, tool string, err error) error {
+func (e *Endpoint) refusal(ctx context.Context, k *call, name string, err error) error {
 	if rpc, ok := errors.AsType[*link.RPCError](err); ok {
-		return &jsonrpc.Error{Code: int64(rpc.Code), Message: rpc.Message, Data: rpc.Data}
+		return k.inItsWords(rpc)
 	}
 	if ctx.Err() != nil {
 		return &jsonrpc.Error{Code: codeCancelled, Message: "the call was cancelled"}
 	}
 	known, ok := asError(err)
 	if !ok {
-		e.log.Error("A tool call failed inside the server.", "tool", tool, "error", err)
+		e.log.Error("A call failed inside the server.", "method", k.method, "name", name, "error", err)
 		return internal()
 	}
 	switch known.Code {
 	case core.CodeToolNotFound, core.CodeFeatureDisabled, core.CodeForbidden:
-		return invalidParams("Unknown tool: %s", tool)
+		return invalidParams("Unknown tool: %s", name)
+	case core.CodeBadRequest, core.CodeInvalidInput, core.CodeNotFound:
+		return invalidParams("%s", known.Message)
+	case core.CodeResourceNotFound:
+		data, _ := json.Marshal(known.Details) // strings always marshal
+		return k.inItsWords(&link.RPCError{Code: codeResourceNotFound, Message: known.Message, Data: data})
 	case core.CodeInternal:
-		e.log.Error("A tool call failed inside the server.", "tool", tool, "error", err)
+		e.log.Error("A call failed inside the server.", "method", k.method, "name", name, "error", err)
 		return internal()
 	default:
 		return &jsonrpc.Error{Code: codeServer, Message: known.Message, Data: []byte(`{"error":` + strconv.Quote(string(known.Code)) + `}`)}
 	}
+}
+
+// codeResourceNotFound is what sessions know; without one it is an error of the params.
+const codeResourceNotFound = -32002
+
+// inItsWords is an app's error as the caller's revision writes it.
+func (k *call) inItsWords(err *link.RPCError) error {
+	if k.modern != nil && err.Code == codeResourceNotFound {
+		return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: err.Message, Data: err.Data}
+	}
+	return &jsonrpc.Error{Code: int64(err.Code), Message: err.Message, Data: err.Data}
 }
 
 func asError(err error) (*core.Error, bool) { return errors.AsType[*core.Error](err) }

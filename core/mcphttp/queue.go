@@ -1,6 +1,12 @@
 package mcphttp
 
-import "sync"
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/ropewalk/ropewalk/core/stream"
+)
 
 // What a stream holds for a reader that does not keep up; past it the stream is cut. Emitters
 // never wait for a reader.
@@ -12,6 +18,7 @@ const (
 // queue is the messages of one stream that are not yet written, in order. One reader takes.
 type queue struct {
 	wake chan struct{} // holds a token when there is something to take
+	left func()        // called when the reader has gone, for good or because all is read
 
 	mu     sync.Mutex
 	frames [][]byte
@@ -19,7 +26,7 @@ type queue struct {
 	closed bool // nothing more will come
 }
 
-func newQueue() *queue { return &queue{wake: make(chan struct{}, 1)} }
+func newQueue() *queue { return &queue{wake: make(chan struct{}, 1), left: func() {}} }
 
 // push adds a message. When the reader is too far behind, what it has not read is dropped and the
 // stream ends.
@@ -71,5 +78,27 @@ func (q *queue) signal() {
 	select {
 	case q.wake <- struct{}{}:
 	default:
+	}
+}
+
+// copyTo writes messages as events until the stream is closed or its reader is gone.
+func (q *queue) copyTo(ctx context.Context, w *stream.Writer) {
+	beat := time.NewTicker(keepAlive)
+	defer beat.Stop()
+	for open := true; open; {
+		var frames [][]byte
+		select {
+		case <-q.wake:
+			frames, open = q.take()
+		case <-beat.C:
+			_ = w.Comment() // a failure ends ctx
+		case <-ctx.Done():
+			return
+		}
+		for _, frame := range frames {
+			if w.Event("message", frame) != nil {
+				return
+			}
+		}
 	}
 }

@@ -64,6 +64,7 @@ func (r *reply) allow(err error) error {
 func (r *reply) Close() error {
 	r.beat.Stop()
 	r.from.close()
+	r.from.left()
 	r.peer.stop()
 	return r.conn.SetWriteDeadline(time.Time{})
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -12,6 +13,8 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 
 	"github.com/ropewalk/ropewalk/core"
+	"github.com/ropewalk/ropewalk/core/link"
+	"github.com/ropewalk/ropewalk/core/tools"
 	"github.com/ropewalk/ropewalk/plugins/sessionstore"
 )
 
@@ -32,18 +35,25 @@ type session struct {
 	byID    map[string]int64 // the same by the id the client wrote
 	last    int64            // the last id given out
 	outlet  *outlet          // the GET stream; nil when none is open
-	missed  bool             // a list change found no GET stream
+	missed  []core.Kind      // lists whose changes found no GET stream
 	idle    *time.Timer
 	expired bool // the idle time is over; nothing new starts
 	closed  bool
+
+	place        *tools.Session         // its place in the hall; never changes after it was opened
+	capabilities json.RawMessage        // of the client, as initialize said; never changes after
+	questions    map[string]chan answer // that wait for the client, by id as written
+	lastQuestion int64
 }
 
 // call is one request in flight. Its caller is the one of its own HTTP request.
 type call struct {
 	message
-	number int64
-	caller core.Caller
-	out    *exchange
+	number  int64
+	caller  core.Caller
+	out     *exchange
+	session *session    // nil without one
+	modern  *modernMeta // nil in a session
 }
 
 // number is how a call's id travels through the SDK, which may not see the client's: it would
@@ -60,16 +70,13 @@ func (s *session) snapshot() sessionstore.Record {
 }
 
 // touch starts the idle time anew. It is false when the session has ended.
-func (s *session) touch(now time.Time, ttl time.Duration) bool {
+func (s *session) touch(now time.Time) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed || s.expired {
 		return false
 	}
-	s.record.LastAccessedAt = now
-	if s.idle != nil {
-		s.idle.Reset(ttl)
-	}
+	s.record.LastAccessedAt = now // the clock looks at it when it has run down
 	return true
 }
 
@@ -109,7 +116,7 @@ func (s *session) begin(calls []*call) *fault {
 			return badRequest(jsonrpc.CodeInvalidRequest, fmt.Sprintf("a request with id %s is already in flight", c.id)).of(c.id)
 		}
 		s.last++
-		c.number = s.last
+		c.number, c.session = s.last, s
 		s.calls[c.number], s.byID[string(c.id)] = c, c.number
 	}
 	return nil
@@ -183,29 +190,32 @@ func (s *session) write(ctx context.Context, msg jsonrpc.Message) error {
 	return nil
 }
 
-// notify sends a message on the GET stream, if there is one.
-func (s *session) notify(text []byte) {
+// notify sends a message on the GET stream. It is false when there is none.
+func (s *session) notify(text []byte) bool {
 	s.mu.Lock()
 	out := s.outlet
 	s.mu.Unlock()
 	if out != nil {
 		out.push(text)
 	}
+	return out != nil
 }
 
-// listChanged tells the client that its tools changed; without a GET stream it is told when it
-// opens one.
-func (s *session) listChanged() {
+// told sends what an app says by itself.
+func (s *session) told(n link.Notification) { s.notify(notificationBody(n.Method, n.Params)) }
+
+// changed tells the client that a list changed; without a GET stream it is told when it opens one.
+func (s *session) changed(kind core.Kind) {
 	s.mu.Lock()
-	out := s.outlet
-	s.missed = out == nil
-	s.mu.Unlock()
-	if out != nil {
-		out.push(listChanged())
+	defer s.mu.Unlock()
+	if s.outlet != nil {
+		s.outlet.push(listChanged(kind))
+	} else if !slices.Contains(s.missed, kind) {
+		s.missed = append(s.missed, kind)
 	}
 }
 
-func listChanged() []byte { return notificationBody("notifications/tools/list_changed", nil) }
+func listChanged(kind core.Kind) []byte { return notificationBody(changeOf(kind), nil) }
 
 // end closes the session: calls in flight are cancelled and answered, the GET stream ends.
 func (s *session) end() {
@@ -223,6 +233,10 @@ func (s *session) end() {
 		numbers = append(numbers, n)
 	}
 	out := s.outlet
+	for id, waiting := range s.questions {
+		delete(s.questions, id)
+		close(waiting)
+	}
 	s.mu.Unlock()
 	s.wire.hangUp()
 	for _, n := range numbers {

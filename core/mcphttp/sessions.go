@@ -22,6 +22,7 @@ type sessions struct {
 	mu       sync.Mutex
 	live     map[string]*session
 	places   int // taken: live sessions and those being opened
+	seats    int // taken by streams that listen without a session
 	refusing bool
 	calls    int           // in flight, over all sessions
 	drain    chan struct{} // closed when refusing and no call is in flight
@@ -56,6 +57,27 @@ func (l *sessions) release() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.places--
+}
+
+// sit takes a seat for a stream that listens without a session. There are as many as sessions.
+func (l *sessions) sit() *fault {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.refusing {
+		return shuttingDown()
+	}
+	if l.seats >= l.max {
+		return busy(fiber.StatusTooManyRequests, "too many clients are listening on this server; try again later", capRetry)
+	}
+	l.seats++
+	return nil
+}
+
+// rise gives a seat back.
+func (l *sessions) rise() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.seats--
 }
 
 // add makes a session on a reserved place findable. It is false once the server shuts down.

@@ -12,6 +12,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/ropewalk/ropewalk/core"
 )
 
 const changedText = `{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}`
@@ -232,7 +234,7 @@ func TestASilentAnswerKeepsItsConnectionOpen(t *testing.T) {
 func TestAChangeThatAStreamCouldNotTellIsToldByTheNext(t *testing.T) {
 	s := &session{}
 	first := s.claim()
-	s.listChanged()
+	s.changed(core.KindTools)
 	s.leave(first)
 	second := s.claim()
 	frames, _ := second.take()

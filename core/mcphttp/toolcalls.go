@@ -81,13 +81,14 @@ func (e *Endpoint) callTool(ctx context.Context, k *call) (mcp.Result, error) {
 		return nil, invalidParams("params.name must be the name of a tool")
 	}
 	result, err := e.o.Tools.Call(ctx, k.caller, tools.Call{
-		Name: name, Arguments: k.fields["arguments"], Meta: k.fields["_meta"], Agent: true, Notify: k.notify,
+		Name: name, Arguments: k.fields["arguments"], Meta: k.fields["_meta"], Agent: true, Notify: k.notify, From: k.from(),
+		InputResponses: k.fields["inputResponses"], RequestState: k.fields["requestState"],
 	})
 	if known, ok := asError(err); ok && (known.Code == core.CodeInvalidInput || known.Code == core.CodeBadRequest) {
 		return badInput(known), nil
 	}
 	if err != nil {
-		return nil, e.refusal(ctx, name, err)
+		return nil, e.refusal(ctx, k, name, err)
 	}
 	return rawCall{&mcp.CallToolResult{}, result}, nil
 }

@@ -1,0 +1,125 @@
+package mcphttp
+
+import (
+	"encoding/json"
+	"slices"
+
+	"github.com/gofiber/fiber/v2"
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/ropewalk/ropewalk/core"
+)
+
+// modernRevision is the protocol revision without sessions. What a session would know travels with
+// every request, in its _meta.
+const modernRevision = "2026-07-28"
+
+// supported are all revisions this endpoint speaks, newest first.
+func supported() []string { return append([]string{modernRevision}, revisions()...) }
+
+// namesModern reports whether the header names the revision without sessions, or one that is newer
+// than all: that one is refused in the words of the newest.
+func namesModern(c *fiber.Ctx) bool {
+	version, _ := single(c, headerProtocol)
+	return version >= modernRevision
+}
+
+// isModern reports whether a request that came without the header is of the revision without
+// sessions all the same: clients find out what they may speak that way.
+func (m message) isModern() bool {
+	if m.method == "server/discover" {
+		return true
+	}
+	meta, _ := object(m.fields["_meta"])
+	return meta[mcp.MetaKeyProtocolVersion] != nil
+}
+
+// methodGone answers GET and DELETE: without sessions there is nothing to listen to or to end.
+func methodGone(c *fiber.Ctx) error {
+	c.Set(fiber.HeaderAllow, fiber.MethodPost)
+	return c.Status(fiber.StatusMethodNotAllowed).SendString("Method Not Allowed")
+}
+
+// postModern takes one message of the revision without sessions.
+func (e *Endpoint) postModern(c *fiber.Ctx, caller core.Caller, body []byte) error {
+	messages, batch, f := parse(body)
+	if f == nil && batch {
+		f = badRequest(jsonrpc.CodeInvalidRequest, "this protocol revision has no batches; send one message per request")
+	}
+	if f != nil {
+		return f.send(c)
+	}
+	return e.answerModern(c, caller, messages[0])
+}
+
+// answerModern answers a request. Notifications have nothing to say here, where closing the
+// connection cancels a call, and are taken; responses answer nothing.
+func (e *Endpoint) answerModern(c *fiber.Ctx, caller core.Caller, m message) error {
+	if m.isResponse() {
+		return badRequest(jsonrpc.CodeInvalidRequest, "this protocol revision asks its clients nothing that a response could answer").of(m.id).send(c)
+	}
+	if !m.isCall() {
+		c.Status(fiber.StatusAccepted)
+		return nil
+	}
+	said, f := e.readModern(c, caller, m)
+	if f != nil {
+		return f.of(m.id).send(c)
+	}
+	if m.method == "subscriptions/listen" {
+		return e.listen(c, caller, m)
+	}
+	return e.run(c, &call{message: m, caller: caller, modern: &said})
+}
+
+// modernMeta is what a request of this revision says of its client.
+type modernMeta struct {
+	capabilities json.RawMessage // an object
+	level        string          // log messages it wants; "" is none
+}
+
+// readModern holds a request to what its _meta and its headers must say (MCP 2026-07-28, basic).
+func (e *Endpoint) readModern(c *fiber.Ctx, caller core.Caller, m message) (modernMeta, *fault) {
+	header, ok := single(c, headerProtocol)
+	if !ok || header == "" {
+		return modernMeta{}, mismatch("the header MCP-Protocol-Version must be there once")
+	}
+	meta, ok := object(orEmpty(m.fields["_meta"]), mcp.MetaKeyProtocolVersion, mcp.MetaKeyClientCapabilities, mcp.MetaKeyLogLevel)
+	var version string
+	if !ok || json.Unmarshal(orEmpty(meta[mcp.MetaKeyProtocolVersion]), &version) != nil {
+		return modernMeta{}, badRequest(jsonrpc.CodeInvalidParams, "params._meta must say "+mcp.MetaKeyProtocolVersion+", a string")
+	}
+	if version != header {
+		return modernMeta{}, mismatch("the header MCP-Protocol-Version does not say what params._meta says")
+	}
+	if version != modernRevision {
+		f := badRequest(mcp.CodeUnsupportedProtocolVersion, "this protocol revision is not supported")
+		f.data = mcp.UnsupportedProtocolVersionData{Supported: supported(), Requested: version}
+		return modernMeta{}, f
+	}
+	said := modernMeta{capabilities: meta[mcp.MetaKeyClientCapabilities]}
+	if len(said.capabilities) == 0 || said.capabilities[0] != '{' {
+		return modernMeta{}, badRequest(jsonrpc.CodeInvalidParams, "params._meta must say "+mcp.MetaKeyClientCapabilities+", an object")
+	}
+	if level := meta[mcp.MetaKeyLogLevel]; level != nil && (json.Unmarshal(level, &said.level) != nil || !slices.Contains(levels(), said.level)) {
+		return modernMeta{}, badRequest(jsonrpc.CodeInvalidParams, mcp.MetaKeyLogLevel+" must be one of the log levels of MCP")
+	}
+	return said, e.checkHeaders(c, caller, m)
+}
+
+// mismatch refuses headers that do not say what the body says.
+func mismatch(message string) *fault { return badRequest(mcp.CodeHeaderMismatch, message) }
+
+// orEmpty is an object or a value that no string is read from, for what is absent.
+func orEmpty(text json.RawMessage) json.RawMessage {
+	if text == nil {
+		return json.RawMessage("{}")
+	}
+	return text
+}
+
+// levels are the log levels of MCP, the least severe first (RFC 5424).
+func levels() []string {
+	return []string{"debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"}
+}

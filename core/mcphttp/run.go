@@ -1,0 +1,129 @@
+package mcphttp
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"runtime/debug"
+
+	"github.com/gofiber/fiber/v2"
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// method answers one request with a raw result.
+type method func(ctx context.Context, k *call) (json.RawMessage, error)
+
+// run answers one request of the revision without sessions: plain JSON under a status of its own, or
+// a stream when something comes before the result. A client that leaves cancels its call.
+func (e *Endpoint) run(c *fiber.Ctx, k *call) error {
+	do := e.modernMethod(k.method)
+	if do == nil {
+		f := &fault{status: fiber.StatusNotFound, code: jsonrpc.CodeMethodNotFound, message: "Method not found: " + clip(k.method)}
+		return f.of(k.id).send(c)
+	}
+	if !e.live.begin(1) {
+		return shuttingDown().of(k.id).send(c)
+	}
+	ctx, cancel := context.WithCancel(e.root)
+	k.out = newExchange(1, false)
+	k.out.left = cancel
+	status := fiber.StatusOK
+	go func() {
+		defer e.live.finish(1)
+		defer cancel()
+		var text []byte
+		text, status = e.respond(ctx, k, do)
+		k.out.answer(text)
+	}()
+	if k.out.watched(watchPeer(c.Context().Conn())) {
+		return k.out.send(c)
+	}
+	frames, _ := k.out.take()
+	c.Set(fiber.HeaderCacheControl, "no-cache, no-transform")
+	return sendJSON(c, status, frames[0])
+}
+
+// watched is ready, while a client that leaves is noticed.
+func (x *exchange) watched(client *peer) (streamed bool) {
+	defer client.stop()
+	go func() {
+		<-client.done
+		select {
+		case <-client.gone:
+			x.left()
+		default:
+		}
+	}()
+	return x.ready()
+}
+
+// respond runs a method and frames what it says. A panic fails its call alone (hardening row 4).
+func (e *Endpoint) respond(ctx context.Context, k *call, do method) (text []byte, status int) {
+	defer func() {
+		if p := recover(); p != nil {
+			e.log.Error("A call panicked.", "method", k.method, "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
+			text, status = errorBody(k.id, jsonrpc.CodeInternalError, "internal error", nil), fiber.StatusOK
+		}
+	}()
+	result, err := do(ctx, k)
+	if err == nil {
+		result, err = k.finished(result)
+	}
+	if err != nil {
+		known := rpcErrorOf(err)
+		return errorBody(k.id, known.Code, known.Message, known.Data), statusOf(known.Code)
+	}
+	return resultBody(k.id, result), fiber.StatusOK
+}
+
+// statusOf is the HTTP status under which an error of this revision goes out (MCP 2026-07-28,
+// basic/transports): those that say the request was wrong are the client's.
+func statusOf(code int64) int {
+	switch code {
+	case jsonrpc.CodeMethodNotFound:
+		return fiber.StatusNotFound
+	case jsonrpc.CodeInvalidParams, mcp.CodeHeaderMismatch, mcp.CodeMissingRequiredClientCapabilities, mcp.CodeUnsupportedProtocolVersion:
+		return fiber.StatusBadRequest
+	}
+	return fiber.StatusOK
+}
+
+// modernMethod is a method of the revision without sessions, nil when it has no such method.
+func (e *Endpoint) modernMethod(name string) method {
+	if name == "server/discover" {
+		return e.discover
+	}
+	return e.method(name)
+}
+
+// freshFor is how long a client may keep a list, in milliseconds: a change reaches those that listen
+// at once, and the others after this.
+const freshFor = "5000"
+
+// finished completes a result as its revision wants it: every result says its type, and lists say
+// for how long and for whom they hold. A list is one caller's, whatever the app said of it.
+func (k *call) finished(result json.RawMessage) (json.RawMessage, error) {
+	if k.modern == nil {
+		return result, nil
+	}
+	fields, ok := object(result)
+	if !ok {
+		return nil, &jsonrpc.Error{Code: codeServer, Message: "the app answered with something else than an object"}
+	}
+	said := members{}
+	if fields["resultType"] == nil {
+		said.add("resultType", `"complete"`)
+	}
+	switch k.method {
+	case "server/discover", "tools/list", "prompts/list", "resources/list", "resources/templates/list", "resources/read":
+		if string(fields["resultType"]) == `"input_required"` {
+			break
+		}
+		if fields["ttlMs"] == nil {
+			said.add("ttlMs", freshFor)
+		}
+		said.add("cacheScope", `"private"`)
+	}
+	return said.into(result), nil
+}
