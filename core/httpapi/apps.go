@@ -32,7 +32,9 @@ func (s *Server) installApp(c *fiber.Ctx, caller core.Caller) error {
 		return err
 	}
 	r.AllowPrivate = caller.MayReachPrivate()
-	app, err := s.apps.Install(c.UserContext(), caller.Workspace.ID, r)
+	ctx, done := attended(c)
+	defer done()
+	app, err := s.apps.Install(ctx, caller.Workspace.ID, r)
 	if err != nil {
 		return named(core.CodeInstallFailed, "the installation failed", err)
 	}
@@ -70,7 +72,9 @@ func (s *Server) startApp(c *fiber.Ctx, caller core.Caller) error {
 	if err != nil {
 		return err
 	}
-	app, err := s.apps.Start(c.UserContext(), caller.Workspace.ID, name)
+	ctx, done := attended(c)
+	defer done()
+	app, err := s.apps.Start(ctx, caller.Workspace.ID, name)
 	if err != nil {
 		return named(core.CodeStartFailed, "the app could not be started", err)
 	}

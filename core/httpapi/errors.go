@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"math"
@@ -64,7 +65,11 @@ func (s *Server) fail(ctx *fasthttp.RequestCtx, err error) {
 	}
 	status := statusOf(e.Code)
 	if status >= fiber.StatusInternalServerError {
-		s.log.Warn("A request failed.", "error", err, "cause", errors.Unwrap(e), "method", string(ctx.Method()), "path", string(ctx.Path()),
+		say := s.log.Warn
+		if errors.Is(err, context.Canceled) { // its client has gone
+			say = s.log.Debug
+		}
+		say("A request failed.", "error", err, "cause", errors.Unwrap(e), "method", string(ctx.Method()), "path", string(ctx.Path()),
 			"request_id", string(ctx.Response.Header.Peek(fiber.HeaderXRequestID)))
 	}
 	body := answer{Error: e.Code, Message: e.Message, Details: e.Details}

@@ -21,7 +21,7 @@ type toolRequest struct {
 }
 
 // callTool is POST /v1/tools/call (contract part 6). The checks are done in the order of the
-// contract: the body here, the rest by the tools.
+// contract: the body here, the rest by the tools. A caller who leaves ends the call.
 func (s *Server) callTool(c *fiber.Ctx, caller core.Caller) error {
 	r, err := readBody[toolRequest](c)
 	if err != nil {
@@ -34,7 +34,9 @@ func (s *Server) callTool(c *fiber.Ctx, caller core.Caller) error {
 	if len(r.Arguments) > 0 && r.Arguments[0] != '{' && string(r.Arguments) != "null" {
 		return core.Errorf(core.CodeBadRequest, "arguments must be an object")
 	}
-	result, err := s.tools.Call(c.UserContext(), caller, tools.Call{Name: name, Arguments: r.Arguments, CheckInput: true})
+	ctx, done := attended(c)
+	defer done()
+	result, err := s.tools.Call(ctx, caller, tools.Call{Name: name, Arguments: r.Arguments, CheckInput: true})
 	if refusal, ok := errors.AsType[*link.RPCError](err); ok {
 		result, err = refused(refusal), nil
 	}
