@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"sync"
+	"sync/atomic"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 )
@@ -19,11 +20,14 @@ type sender interface {
 // call is one call in flight.
 type call struct {
 	id     int64
-	caller any         // for whom; nil for a call of the server's own
-	token  []byte      // the caller's progress token; nil when it gave none
-	answer chan answer // holds one
-	notes  *notes      // nil when the caller wants no notifications
-	stop   func()      // ends what a sender keeps for the call; nil when there is nothing
+	caller any    // for whom; nil for a call of the server's own
+	token  []byte // the caller's progress token; nil when it gave none
+	notes  *notes // nil when the caller wants no notifications
+	stop   func() // ends what a sender keeps for the call; nil when there is nothing
+
+	settled atomic.Bool
+	answer  answer        // read after done
+	done    chan struct{} // closed when the answer is there
 }
 
 type answer struct {
@@ -33,9 +37,9 @@ type answer struct {
 
 // finish hands over the answer. Only the first one counts.
 func (c *call) finish(a answer) {
-	select {
-	case c.answer <- a:
-	default:
+	if c.settled.CompareAndSwap(false, true) {
+		c.answer = a
+		close(c.done)
 	}
 }
 
@@ -110,7 +114,7 @@ func (l *Link) Do(ctx context.Context, r Request) (json.RawMessage, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &call{caller: r.For, token: out.callerToken(), answer: make(chan answer, 1)}
+	c := &call{caller: r.For, token: out.callerToken(), done: make(chan struct{})}
 	if r.Notify != nil {
 		c.notes = &notes{wake: make(chan struct{}, 1)}
 	}
@@ -180,8 +184,8 @@ func (l *Link) await(ctx context.Context, c *call, notify func(Notification)) (j
 	}
 	for {
 		select {
-		case a := <-c.answer:
-			return l.conclude(c, a, notify)
+		case <-c.done:
+			return l.conclude(c, notify)
 		case <-wake:
 			if err := l.handOver(c, notify); err != nil {
 				l.out.cancelled(ctx, c.id, "the caller failed")
@@ -192,17 +196,18 @@ func (l *Link) await(ctx context.Context, c *call, notify func(Notification)) (j
 			return nil, ctx.Err()
 		case <-l.done:
 			c.finish(answer{err: l.err}) // an answer that came before the end stands
-			return l.conclude(c, <-c.answer, notify)
+			<-c.done
+			return l.conclude(c, notify)
 		}
 	}
 }
 
 // conclude hands over what came before the answer, then the answer.
-func (l *Link) conclude(c *call, a answer, notify func(Notification)) (json.RawMessage, error) {
+func (l *Link) conclude(c *call, notify func(Notification)) (json.RawMessage, error) {
 	if err := l.handOver(c, notify); err != nil {
 		return nil, err
 	}
-	return a.result, a.err
+	return c.answer.result, c.answer.err
 }
 
 // handOver gives the caller what has arrived. A caller that panics loses its call and nothing else.

@@ -21,6 +21,7 @@ import (
 const (
 	maxRedirects = 5
 	maxErrorBody = 64 << 10
+	firstRead    = 16 << 10 // how much room an answer is given at first
 )
 
 // courier carries requests to one remote server: it adds the secrets, sees that they reach nobody
@@ -195,7 +196,7 @@ func (c *courier) receiveJSON(r *http.Request, resp *http.Response) (*http.Respo
 // readUpTo reads to the end, or limit bytes. It doubles its buffer, where io.ReadAll would leave
 // five times as much to the garbage collector.
 func readUpTo(in io.Reader, limit int) ([]byte, error) {
-	data := make([]byte, 0, min(limit, readBuffer))
+	data := make([]byte, 0, min(limit, firstRead))
 	for {
 		n, err := in.Read(data[len(data):cap(data)])
 		data = data[:len(data)+n]

@@ -11,9 +11,9 @@ const (
 	// DefaultMaxLine is the longest line accepted from a bundle. Real apps send views of 4.3 MB.
 	DefaultMaxLine = 16 << 20
 
-	readBuffer = 64 << 10
-	keepEnd    = 512     // how much of both ends of an over-long line is kept
-	keepBuffer = 1 << 20 // a larger buffer is not kept for the next line
+	readBuffer = 128 << 10 // a line with 64 KB of text in it fits; what is never reached costs no memory
+	keepEnd    = 512       // how much of both ends of an over-long line is kept
+	keepBuffer = 1 << 20   // a larger buffer is not kept for the next line
 )
 
 // framer cuts a stream into lines of bounded length.

@@ -25,7 +25,7 @@ type queue struct {
 
 	mu     sync.Mutex
 	buf    []byte
-	room   chan struct{} // closed when buf was taken to be written
+	room   chan struct{} // closed when buf was taken to be written; nil while nobody waits for that
 	wake   chan struct{} // holds one
 	closed chan struct{}
 	once   sync.Once
@@ -34,7 +34,7 @@ type queue struct {
 func newQueue(out io.Writer, timeout time.Duration, stalled func(error)) *queue {
 	return &queue{
 		out: out, limit: maxQueue, timeout: timeout, stalled: stalled,
-		room: make(chan struct{}), wake: make(chan struct{}, 1), closed: make(chan struct{}),
+		wake: make(chan struct{}, 1), closed: make(chan struct{}),
 	}
 }
 
@@ -68,6 +68,9 @@ func (q *queue) try(size int, put func([]byte) []byte) (added bool, room <-chan 
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if len(q.buf) > 0 && len(q.buf)+size > q.limit {
+		if q.room == nil {
+			q.room = make(chan struct{})
+		}
 		return false, q.room
 	}
 	q.buf = put(q.buf)
@@ -95,8 +98,10 @@ func (q *queue) run() {
 		q.mu.Lock()
 		full := q.buf
 		q.buf = spare[:0]
-		close(q.room)
-		q.room = make(chan struct{})
+		if q.room != nil {
+			close(q.room)
+			q.room = nil
+		}
 		q.mu.Unlock()
 		if err := q.write(full, watch); err != nil {
 			q.stalled(err)

@@ -47,11 +47,11 @@ func (n *Namespace) Call(ctx context.Context, c core.Caller, call Call) (json.Ra
 		return nil, notFound(call.Name)
 	}
 	if call.CheckInput {
-		if err := n.inputs.check(tool, call.Arguments); err != nil {
+		if err := n.inputs.check(tool.Tool, call.Arguments); err != nil {
 			return nil, err
 		}
 	}
-	result, err := n.apps.Call(ctx, c.Workspace.ID, server, n.request("tools/call", params(name, call), call.Meta, call.Notify, call.From))
+	result, err := n.apps.Call(ctx, c.Workspace.ID, server, n.request("tools/call", params(tool.quoted, call), call.Meta, call.Notify, call.From))
 	if err != nil {
 		return nil, err
 	}
@@ -86,9 +86,9 @@ func notFound(name string) error {
 	return core.Errorf(core.CodeToolNotFound, "there is no tool %q in this workspace", name)
 }
 
-// params builds the params of tools/call around arguments that are never decoded.
-func params(name string, call Call) json.RawMessage {
-	quoted, _ := json.Marshal(name) // a string always marshals
+// params builds the params of tools/call around arguments that are never decoded. quoted is the
+// tool's bare name as JSON.
+func params(quoted []byte, call Call) json.RawMessage {
 	p := make([]byte, 0, len(quoted)+len(call.Arguments)+len(call.Meta)+len(call.InputResponses)+len(call.RequestState)+80)
 	p = append(append(p, `{"name":`...), quoted...)
 	p = append(append(p, `,"arguments":`...), call.Arguments...)

@@ -105,10 +105,10 @@ func (n *Namespace) list(r *rendering, mask uint64) []Listed {
 	return append(all, r.tools[at:]...)
 }
 
-// mask has a bit for each of the service's own tools that c sees.
+// mask has a bit for each of the service's own tools that are allowed to c.
 func (n *Namespace) mask(c core.Caller) (mask uint64) {
 	for i, s := range n.system {
-		if n.allowed(s, c) == nil {
+		if n.anyEnabled(s.Flags) && (!s.AdminOnly || c.User.OrgRole.Admin()) {
 			mask |= 1 << i
 		}
 	}
@@ -132,7 +132,7 @@ func (n *Namespace) WatchLists(workspace string, changed func(core.Kind)) (stop 
 
 // allowed applies the two filters of spec 4.10 rule 4: the flag first, then the role.
 func (n *Namespace) allowed(s System, c core.Caller) error {
-	if len(s.Flags) > 0 && !n.anyEnabled(s.Flags) {
+	if !n.anyEnabled(s.Flags) {
 		return core.Errorf(core.CodeFeatureDisabled, "%s is off: the feature flag %s is false", s.FullName(), strings.Join(s.Flags, " or "))
 	}
 	if s.AdminOnly && !c.User.OrgRole.Admin() {
@@ -141,7 +141,11 @@ func (n *Namespace) allowed(s System, c core.Caller) error {
 	return nil
 }
 
+// anyEnabled reports whether one of the flags is on, or there is none.
 func (n *Namespace) anyEnabled(flags []string) bool {
+	if len(flags) == 0 {
+		return true
+	}
 	for _, f := range flags {
 		if n.features.Enabled(f) {
 			return true

@@ -13,13 +13,19 @@ import (
 type rendering struct {
 	offer   *core.Offer
 	tools   []Listed
-	byName  map[string]core.Tool
+	byName  map[string]callable
 	items   map[core.Kind][]Item
 	prompts map[string]core.Prompt // by full name
 	places  *places
 
 	mu     sync.Mutex
 	arrays map[arrayKey]json.RawMessage
+}
+
+// callable is a tool with what a call of it needs each time.
+type callable struct {
+	core.Tool
+	quoted []byte // the bare name as JSON
 }
 
 // arrayKey is a list as one class of callers sees it: own has a bit for each of the service's own
@@ -59,7 +65,7 @@ func (n *Namespace) render(workspace string) *rendering {
 
 func (n *Namespace) newRendering(o *core.Offer) *rendering {
 	r := &rendering{
-		offer: o, places: newPlaces(o), tools: make([]Listed, 0, len(o.Tools)), byName: make(map[string]core.Tool, len(o.Tools)),
+		offer: o, places: newPlaces(o), tools: make([]Listed, 0, len(o.Tools)), byName: make(map[string]callable, len(o.Tools)),
 		items: map[core.Kind][]Item{}, prompts: make(map[string]core.Prompt, len(o.Prompts)), arrays: map[arrayKey]json.RawMessage{},
 	}
 	for _, t := range o.Tools {
@@ -72,7 +78,8 @@ func (n *Namespace) newRendering(o *core.Offer) *rendering {
 			continue
 		}
 		r.tools = append(r.tools, Listed{Name: t.FullName(), Tool: t, Raw: raw})
-		r.byName[t.FullName()] = t
+		quoted, _ := json.Marshal(t.Name) // a string always marshals
+		r.byName[t.FullName()] = callable{t, quoted}
 	}
 	for _, p := range o.Prompts {
 		r.prompts[p.FullName()] = p

@@ -1,0 +1,36 @@
+package apps
+
+import (
+	"encoding/json"
+	"testing"
+
+	"github.com/hashicorp/go-hclog"
+
+	"github.com/ropewalk/ropewalk/core"
+	"github.com/ropewalk/ropewalk/core/link"
+)
+
+// BenchmarkCall is what the yard itself costs a call: its app answers at once, in memory.
+func BenchmarkCall(b *testing.B) {
+	m := &memoryApp{}
+	y := New(Options{Home: b.TempDir(), Records: newMemoryRecords(record("notes", true)), Events: newMemoryEvents(), Logger: hclog.NewNullLogger()})
+	y.launch = m.launch
+	if err := y.Open(b.Context()); err != nil {
+		b.Fatal(err)
+	}
+	defer y.Close(b.Context())
+	params := json.RawMessage(`{"name":"echo","arguments":{"text":"x"}}`)
+	for name, c := range map[string]Call{
+		"alone":          {Method: "x", Params: params},
+		"with a session": {Method: "x", Params: params, Client: NewClient("s", false, canElicit), Asker: saysWord("x"), Notify: func(link.Notification) {}},
+	} {
+		b.Run(name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				if _, err := y.Call(b.Context(), core.DefaultWorkspaceID, "notes", c); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}

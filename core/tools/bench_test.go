@@ -1,0 +1,75 @@
+package tools_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"testing"
+
+	"github.com/ropewalk/ropewalk/core"
+	"github.com/ropewalk/ropewalk/core/apps"
+	"github.com/ropewalk/ropewalk/core/config"
+	"github.com/ropewalk/ropewalk/core/tools"
+)
+
+// quick is a yard whose apps answer at once and remember nothing.
+type quick struct {
+	tools.Apps
+	offer  *core.Offer
+	result json.RawMessage
+}
+
+func (q quick) Offer(string) *core.Offer { return q.offer }
+
+func (q quick) Call(context.Context, string, string, apps.Call) (json.RawMessage, error) {
+	return q.result, nil
+}
+
+// hall is a namespace over 300 tools.
+func hall() *tools.Namespace {
+	offer := &core.Offer{}
+	for i := range 300 {
+		name := fmt.Sprintf("tool-%d", i)
+		offer.Tools = append(offer.Tools, tool("bench", name, `{"name":"`+name+`","description":"`+fmt.Sprintf("%0200d", i)+`","inputSchema":{"type":"object"}}`))
+	}
+	q := quick{offer: offer, result: json.RawMessage(`{"content":[{"type":"text","text":"x"}]}`)}
+	n := tools.New(tools.Options{Apps: q, Events: &nobody{}, Features: config.Features{}})
+	n.Add(system("status", false), system("users", true), system("manage_apps", false))
+	return n
+}
+
+type nobody struct{}
+
+func (nobody) Publish(core.Event) {}
+
+// BenchmarkCall is what the hall itself costs a call.
+func BenchmarkCall(b *testing.B) {
+	n, c := hall(), caller("ws_a", core.RoleMember)
+	call := tools.Call{Name: "bench__tool-7", Arguments: json.RawMessage(`{"text":"x"}`), Meta: json.RawMessage(`{"progressToken":1}`), Agent: true}
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := n.Call(b.Context(), c, call); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+// BenchmarkList compares the list that is marshalled once with putting it together each time.
+func BenchmarkList(b *testing.B) {
+	n, c := hall(), caller("ws_a", core.RoleMember)
+	b.Run("once", func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			_ = n.ListJSON(c, core.KindTools)
+		}
+	})
+	b.Run("each time", func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			size := 0
+			for _, t := range n.List(c) {
+				size += len(t.Raw)
+			}
+		}
+	})
+}
