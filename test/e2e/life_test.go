@@ -1,6 +1,10 @@
 package e2e
 
 import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -62,6 +66,83 @@ func TestAKilledBundleIsBackBeforeAnybodyMissesIt(t *testing.T) {
 		if health["name"] == "victim" && (health["state"] != "running" || health["restartCount"] != 1.0 || health["uptime"].(float64) <= 0) {
 			t.Errorf("/v1/bundles/health: %v", health)
 		}
+	}
+}
+
+// begin starts a call that lasts until its file appears, and waits until the tool is at it.
+func (s *server) begin(t *testing.T, ctx context.Context, app, file string) (ended <-chan answer) {
+	t.Helper()
+	body := fmt.Sprintf(`{"server":%q,"tool":"last","arguments":{"text":%q}}`, app, file)
+	req, err := http.NewRequestWithContext(ctx, "POST", s.url+"/v1/tools/call", strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("Content-Type", "application/json")
+	done := make(chan answer, 1)
+	go func() {
+		if resp, err := http.DefaultClient.Do(req); err == nil {
+			defer resp.Body.Close()
+			raw, _ := io.ReadAll(resp.Body)
+			done <- answer{resp.StatusCode, resp.Header, string(raw)}
+		}
+	}()
+	if !eventually(patience, func() bool { _, err := os.Stat(file + ".begun"); return err == nil }) {
+		t.Fatal("the call did not begin")
+	}
+	return done
+}
+
+func TestACallInFlightWhenItsBundleDiesFailsAtOnceAndIsNotRepeated(t *testing.T) {
+	t.Parallel()
+	s := serve(t)
+	s.install(t, map[string]any{"path": goBundle(t, "victim", plain)})
+	pid, file := s.pid(t, "victim"), filepath.Join(t.TempDir(), "call")
+	ended := s.begin(t, t.Context(), "victim", file)
+	if err := os.Remove(file + ".begun"); err != nil {
+		t.Fatal(err)
+	}
+	killProcess(t, pid)
+	select {
+	case a := <-ended:
+		if a.status != 503 || a.object(t)["error"] != "unavailable" || a.header.Get("Retry-After") == "" || !strings.Contains(a.body, "not repeated") {
+			t.Errorf("%d %v %s", a.status, a.header, a.body)
+		}
+	case <-time.After(time.Second):
+		t.Error("the caller waits 1 s after the bundle's death")
+	}
+	s.reaches(t, "victim", "running")
+	s.call(t, "victim", "echo", map[string]any{"text": "a call after which a repeated one would have begun"})
+	if _, err := os.Stat(file + ".begun"); err == nil {
+		t.Error("the call was repeated")
+	}
+}
+
+func TestACallIsCancelledWhenItsCallerLeaves(t *testing.T) {
+	t.Parallel()
+	s := serve(t)
+	s.install(t, map[string]any{"path": goBundle(t, "patient", plain)})
+	ctx, leave := context.WithCancel(t.Context())
+	file := filepath.Join(t.TempDir(), "call")
+	s.begin(t, ctx, "patient", file)
+	leave()
+	if !eventually(5*time.Second, func() bool { _, err := os.Stat(file + ".cancelled"); return err == nil }) {
+		t.Error("5 s after its caller left the tool is still at it")
+	}
+	s.call(t, "patient", "echo", map[string]any{"text": "and it goes on"})
+}
+
+func TestAKilledShimTakesItsBundleAlong(t *testing.T) {
+	t.Parallel()
+	s := serve(t)
+	s.install(t, map[string]any{"path": goBundle(t, "tree", family)})
+	events, before := s.listen(t), s.family()
+	killProcess(t, census()[s.pid(t, "tree")].parent)
+	events.expect(t, `bundle.crashed {"name":"tree","restartAttempt":1}`, `bundle.recovered {"name":"tree"}`)
+	if left := survivors(before, time.Second); len(left) > 0 {
+		t.Errorf("of the tree whose shim was killed these live:\n%v", left)
+	}
+	if answer := s.call(t, "tree", "echo", map[string]any{"text": "again"}); answer != "again" {
+		t.Errorf("the tool answered %v", answer)
 	}
 }
 
@@ -174,13 +255,7 @@ func TestSIGTERMLetsTheCallInFlightFinish(t *testing.T) {
 	s.listen(t) // a stream that is open must not keep the server
 	before := s.family()
 	file := filepath.Join(t.TempDir(), "go on")
-	answered := make(chan answer, 1)
-	go func() {
-		answered <- s.do(t, "POST", "/v1/tools/call", map[string]any{"server": "slow", "tool": "last", "arguments": map[string]any{"text": file}})
-	}()
-	if !eventually(patience, func() bool { _, err := os.Stat(file + ".begun"); return err == nil }) {
-		t.Fatal("the call did not begin")
-	}
+	answered := s.begin(t, t.Context(), "slow", file)
 
 	told := time.Now()
 	if err := s.cmd.Process.Signal(syscall.SIGTERM); err != nil {
