@@ -118,11 +118,18 @@ type rpcError struct {
 	Data    any    `json:"data,omitempty"`
 }
 
-// resultBody is a JSON-RPC response around a result that is not decoded.
-func resultBody(id, result json.RawMessage) []byte {
-	b := make([]byte, 0, len(id)+len(result)+40)
+// resultBody is a JSON-RPC response around a result that is not decoded, and may come in parts.
+func resultBody(id json.RawMessage, result ...[]byte) []byte {
+	size := len(id) + 40
+	for _, part := range result {
+		size += len(part)
+	}
+	b := make([]byte, 0, size)
 	b = append(append(b, `{"jsonrpc":"2.0","id":`...), id...)
-	b = append(append(b, `,"result":`...), result...)
+	b = append(b, `,"result":`...)
+	for _, part := range result {
+		b = append(b, part...)
+	}
 	return append(b, '}')
 }
 

@@ -1,7 +1,6 @@
 package mcphttp
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -9,7 +8,6 @@ import (
 	"strings"
 
 	"github.com/gofiber/fiber/v2"
-	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/ropewalk/ropewalk/core"
 )
@@ -61,25 +59,30 @@ func plainMeta(text json.RawMessage) bool {
 
 // deliverDirect answers one call without the SDK's session: same checks, same answers, less work.
 func (e *Endpoint) deliverDirect(c *fiber.Ctx, s *session, caller core.Caller, m message) error {
-	x := newExchange(1, false)
-	k := &call{message: m, caller: caller, out: x}
+	d := &directCall{call: call{message: m, caller: caller}, exchange: exchange{queue: newQueue()}}
+	d.waiting.Store(1)
+	d.call.out = &d.exchange
 	ctx, cancel := context.WithCancel(e.root)
-	x.cancel = cancel
-	if f := e.begin(s, []*call{k}); f != nil {
+	d.cancel = cancel
+	if f := e.begin(s, []*call{&d.call}); f != nil {
 		cancel()
 		return f.send(c)
 	}
-	ctx = context.WithValue(ctx, callKey{}, k)
 	if m.method == "tools/list" { // waits for nobody
-		e.answerDirect(ctx, s, k)
+		e.answerDirect(ctx, s, &d.call)
 	} else {
-		go e.answerDirect(ctx, s, k)
+		go e.answerDirect(context.WithValue(ctx, callKey{}, &d.call), s, &d.call)
 	}
-	return x.send(c)
+	return d.send(c)
 }
 
-// answerDirect runs a call and answers it, unless the session's end has done so before. A panic
-// fails its call alone (hardening row 4).
+// directCall is a call with its answer, in one piece.
+type directCall struct {
+	call
+	exchange
+}
+
+// answerDirect runs a call and answers it, unless the session's end has done so before.
 func (e *Endpoint) answerDirect(ctx context.Context, s *session, k *call) {
 	result, err := e.resultOf(ctx, k)
 	s.answer(k.number, func(id json.RawMessage) []byte {
@@ -87,34 +90,26 @@ func (e *Endpoint) answerDirect(ctx context.Context, s *session, k *call) {
 			known := rpcErrorOf(err)
 			return errorBody(id, known.Code, known.Message, known.Data)
 		}
-		return resultBody(id, result)
+		return resultBody(id, result...)
 	})
 }
 
-func (e *Endpoint) resultOf(ctx context.Context, k *call) (raw json.RawMessage, err error) {
+// resultOf runs a call; its result comes in parts, so that what the namespace keeps marshalled is
+// copied once only. A panic fails the call alone (hardening row 4).
+func (e *Endpoint) resultOf(ctx context.Context, k *call) (result [][]byte, err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			e.log.Error("A call panicked.", "method", k.method, "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
-			raw, err = nil, internal()
+			result, err = nil, internal()
 		}
 	}()
-	var result mcp.Result
 	if k.method == "tools/list" {
-		result, err = e.listTools(k)
-	} else {
-		result, err = e.callTool(ctx, k)
+		if list, whole := e.wholeList(k); whole {
+			return [][]byte{[]byte(listOpen), list, {'}'}}, nil
+		}
 	}
-	if err != nil {
-		return nil, err
-	}
-	if known, ok := result.(json.Marshaler); ok {
-		return known.MarshalJSON()
-	}
-	var text bytes.Buffer
-	enc := json.NewEncoder(&text)
-	enc.SetEscapeHTML(false) // as the SDK does
-	err = enc.Encode(result)
-	return bytes.TrimSpace(text.Bytes()), err
+	raw, err := e.method(k.method)(ctx, k)
+	return [][]byte{raw}, err
 }
 
 // cancelDirect ends a call at its client's wish. It is false for a call that the SDK runs.

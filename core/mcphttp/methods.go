@@ -1,19 +1,14 @@
 package mcphttp
 
-import (
-	"context"
-	"encoding/json"
-
-	"github.com/ropewalk/ropewalk/core"
-)
+import "github.com/ropewalk/ropewalk/core"
 
 // method is a request that both kinds of revisions answer alike, nil when there is no such method.
 func (e *Endpoint) method(name string) method {
 	switch name {
 	case "tools/list":
-		return plain(func(_ context.Context, k *call) (any, error) { return e.listTools(k) })
+		return e.listTools
 	case "tools/call":
-		return plain(func(ctx context.Context, k *call) (any, error) { return e.callTool(ctx, k) })
+		return e.callTool
 	case "prompts/list":
 		return e.lister(core.KindPrompts)
 	case "resources/list":
@@ -41,18 +36,4 @@ func (e *Endpoint) sessionMethod(name string) method {
 		return e.setLevel
 	}
 	return e.method(name)
-}
-
-// plain takes a result apart that is made for the SDK.
-func plain(of func(context.Context, *call) (any, error)) method {
-	return func(ctx context.Context, k *call) (json.RawMessage, error) {
-		result, err := of(ctx, k)
-		if err != nil {
-			return nil, err
-		}
-		if raw, ok := result.(json.Marshaler); ok {
-			return raw.MarshalJSON()
-		}
-		return json.Marshal(result)
-	}
 }

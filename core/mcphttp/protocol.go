@@ -67,7 +67,7 @@ func (e *Endpoint) middleware(next mcp.MethodHandler) mcp.MethodHandler {
 		if err != nil {
 			return nil, err
 		}
-		return rawCall{&mcp.CallToolResult{}, raw}, nil
+		return rawResult{&mcp.CallToolResult{}, raw}, nil
 	}
 }
 

@@ -278,9 +278,11 @@ func TestToolsListPages(t *testing.T) {
 	r := start(t, nil)
 	r.hall.mu.Lock()
 	r.hall.listed = nil
-	for i := range pageTools + 5 {
+	const many = 2005 // of them a page and a half
+	words := strings.Repeat("w", pageBytes/1500)
+	for i := range many {
 		name := fmt.Sprintf("demo__t%04d", i)
-		r.hall.listed = append(r.hall.listed, tools.Listed{Name: name, Tool: core.Tool{Server: "demo", Name: name}, Raw: json.RawMessage(`{"name":"` + name + `"}`)})
+		r.hall.listed = append(r.hall.listed, tools.Listed{Name: name, Tool: core.Tool{Server: "demo", Name: name}, Raw: json.RawMessage(`{"name":"` + name + `","description":"` + words + `"}`)})
 	}
 	r.hall.mu.Unlock()
 	w := r.join(alice)
@@ -308,7 +310,7 @@ func TestToolsListPages(t *testing.T) {
 			t.Fatal("too many pages")
 		}
 	}
-	if len(names) != pageTools+5 || names[0] != "demo__t0000" || names[len(names)-1] != "demo__t2004" {
+	if len(names) != many || names[0] != "demo__t0000" || names[len(names)-1] != "demo__t2004" {
 		t.Errorf("%d names", len(names))
 	}
 	if _, body := r.say("POST", w, `{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{"cursor":"zzz"}}`); !strings.Contains(body, "-32602") {

@@ -13,33 +13,25 @@ import (
 	"github.com/ropewalk/ropewalk/core/tools"
 )
 
-// A page of tools/list ends after this many tools or bytes: more than any real workspace has, and
-// less than any client's limit.
-const (
-	pageTools = 2000
-	pageBytes = 8 << 20
-)
+// pageBytes is where a page of tools/list ends: more than any real workspace needs, and less than any
+// client's limit.
+const pageBytes = 8 << 20
 
-// rawList and rawCall are results that reach the client as they are: the SDK marshals what
-// MarshalJSON gives, so fields it does not know are not lost.
-type rawList struct {
-	*mcp.ListToolsResult
-	raw json.RawMessage
-}
-
-// MarshalJSON returns the result as it was built.
-func (r rawList) MarshalJSON() ([]byte, error) { return r.raw, nil }
-
-type rawCall struct {
+// rawResult is a result that reaches the client as it is: the SDK marshals what MarshalJSON gives,
+// so fields it does not know are not lost.
+type rawResult struct {
 	*mcp.CallToolResult
 	raw json.RawMessage
 }
 
-// MarshalJSON returns the result as the app wrote it.
-func (r rawCall) MarshalJSON() ([]byte, error) { return r.raw, nil }
+// MarshalJSON returns the result as it was built.
+func (r rawResult) MarshalJSON() ([]byte, error) { return r.raw, nil }
 
 // listTools is tools/list: what this request's caller sees, in the namespace's order.
-func (e *Endpoint) listTools(k *call) (mcp.Result, error) {
+func (e *Endpoint) listTools(_ context.Context, k *call) (json.RawMessage, error) {
+	if list, whole := e.wholeList(k); whole {
+		return slices.Concat([]byte(listOpen), list, []byte{'}'}), nil
+	}
 	all := e.o.Tools.List(k.caller)
 	if cursor := k.fields["cursor"]; cursor != nil {
 		from, ok := after(all, cursor)
@@ -48,8 +40,8 @@ func (e *Endpoint) listTools(k *call) (mcp.Result, error) {
 		}
 		all = all[from:]
 	}
-	raw, n := []byte(`{"tools":[`), 0
-	for n < len(all) && n < pageTools && (n == 0 || len(raw)+len(all[n].Raw) < pageBytes) {
+	raw, n := []byte(listOpen+"["), 0
+	for n < len(all) && (n == 0 || len(raw)+len(all[n].Raw) < pageBytes) {
 		if n > 0 {
 			raw = append(raw, ',')
 		}
@@ -60,7 +52,19 @@ func (e *Endpoint) listTools(k *call) (mcp.Result, error) {
 	if n < len(all) {
 		raw = append(raw, `,"nextCursor":"`+base64.RawURLEncoding.EncodeToString([]byte(all[n-1].Name))+`"`...)
 	}
-	return rawList{&mcp.ListToolsResult{}, append(raw, '}')}, nil
+	return append(raw, '}'), nil
+}
+
+// listOpen is what stands before the tools in the result of tools/list.
+const listOpen = `{"tools":`
+
+// wholeList is the tools as the namespace keeps them marshalled, if they make one page.
+func (e *Endpoint) wholeList(k *call) (json.RawMessage, bool) {
+	if k.fields["cursor"] != nil {
+		return nil, false
+	}
+	list := e.o.Tools.ListJSON(k.caller, core.KindTools)
+	return list, len(list) < pageBytes
 }
 
 // after finds where the page after a cursor starts. A cursor is the last name of the page before.
@@ -75,7 +79,7 @@ func after(all []tools.Listed, cursor json.RawMessage) (int, bool) {
 }
 
 // callTool is tools/call. Arguments, _meta and the result are never decoded here.
-func (e *Endpoint) callTool(ctx context.Context, k *call) (mcp.Result, error) {
+func (e *Endpoint) callTool(ctx context.Context, k *call) (json.RawMessage, error) {
 	var name string
 	if json.Unmarshal(k.fields["name"], &name) != nil || name == "" {
 		return nil, invalidParams("params.name must be the name of a tool")
@@ -85,22 +89,22 @@ func (e *Endpoint) callTool(ctx context.Context, k *call) (mcp.Result, error) {
 		InputResponses: k.fields["inputResponses"], RequestState: k.fields["requestState"],
 	})
 	if known, ok := asError(err); ok && (known.Code == core.CodeInvalidInput || known.Code == core.CodeBadRequest) {
-		return badInput(known), nil
+		return badInput(known)
 	}
 	if err != nil {
 		return nil, e.refusal(ctx, k, name, err)
 	}
-	return rawCall{&mcp.CallToolResult{}, result}, nil
+	return result, nil
 }
 
 // badInput tells about arguments that do not fit as a result, so that a model can read what to do
 // better (MCP 2025-11-25, tools, error handling).
-func badInput(err *core.Error) mcp.Result {
+func badInput(err *core.Error) (json.RawMessage, error) {
 	text := err.Message
 	if details, e := json.Marshal(err.Details); e == nil && err.Details != nil {
 		text += ": " + string(details)
 	}
-	return &mcp.CallToolResult{IsError: true, Content: []mcp.Content{&mcp.TextContent{Text: text}}}
+	return json.Marshal(&mcp.CallToolResult{IsError: true, Content: []mcp.Content{&mcp.TextContent{Text: text}}})
 }
 
 // notify sends what an app says about a call to that call's own POST, in the app's order.
