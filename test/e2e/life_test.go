@@ -70,7 +70,7 @@ func TestAKilledBundleIsBackBeforeAnybodyMissesIt(t *testing.T) {
 }
 
 // begin starts a call that lasts until its file appears, and waits until the tool is at it.
-func (s *server) begin(t *testing.T, ctx context.Context, app, file string) (ended <-chan answer) {
+func (s *server) begin(ctx context.Context, t *testing.T, app, file string) (ended <-chan answer) {
 	t.Helper()
 	body := fmt.Sprintf(`{"server":%q,"tool":"last","arguments":{"text":%q}}`, app, file)
 	req, err := http.NewRequestWithContext(ctx, "POST", s.url+"/v1/tools/call", strings.NewReader(body))
@@ -97,7 +97,7 @@ func TestACallInFlightWhenItsBundleDiesFailsAtOnceAndIsNotRepeated(t *testing.T)
 	s := serve(t)
 	s.install(t, map[string]any{"path": goBundle(t, "victim", plain)})
 	pid, file := s.pid(t, "victim"), filepath.Join(t.TempDir(), "call")
-	ended := s.begin(t, t.Context(), "victim", file)
+	ended := s.begin(t.Context(), t, "victim", file)
 	if err := os.Remove(file + ".begun"); err != nil {
 		t.Fatal(err)
 	}
@@ -123,7 +123,7 @@ func TestACallIsCancelledWhenItsCallerLeaves(t *testing.T) {
 	s.install(t, map[string]any{"path": goBundle(t, "patient", plain)})
 	ctx, leave := context.WithCancel(t.Context())
 	file := filepath.Join(t.TempDir(), "call")
-	s.begin(t, ctx, "patient", file)
+	s.begin(ctx, t, "patient", file)
 	leave()
 	if !eventually(5*time.Second, func() bool { _, err := os.Stat(file + ".cancelled"); return err == nil }) {
 		t.Error("5 s after its caller left the tool is still at it")
@@ -255,7 +255,7 @@ func TestSIGTERMLetsTheCallInFlightFinish(t *testing.T) {
 	s.listen(t) // a stream that is open must not keep the server
 	before := s.family()
 	file := filepath.Join(t.TempDir(), "go on")
-	answered := s.begin(t, t.Context(), "slow", file)
+	answered := s.begin(t.Context(), t, "slow", file)
 
 	told := time.Now()
 	if err := s.cmd.Process.Signal(syscall.SIGTERM); err != nil {
