@@ -1,0 +1,241 @@
+package tools_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/ropewalk/ropewalk/core"
+	"github.com/ropewalk/ropewalk/core/apps"
+	"github.com/ropewalk/ropewalk/core/config"
+	"github.com/ropewalk/ropewalk/core/link"
+	"github.com/ropewalk/ropewalk/core/tools"
+)
+
+// shelves keeps what is installed in memory.
+type shelves struct{ apps.Records }
+
+func (shelves) PutInstallation(context.Context, core.Installation) error { return nil }
+
+// everything is a hall over the conformance server of the MCP SDK, installed as a bundle.
+func everything(t *testing.T) *tools.Namespace {
+	t.Helper()
+	dir := t.TempDir()
+	server := filepath.Join(dir, "server")
+	build := exec.CommandContext(t.Context(), "go", "build", "-o", server, "github.com/modelcontextprotocol/go-sdk/conformance/everything-server")
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	manifest := fmt.Sprintf(`{"manifest_version":"0.3","name":"all","version":"1.0.0","description":"d","author":{"name":"a"},
+		"server":{"type":"binary","entry_point":"server","mcp_config":{"command":%q,"args":[]}}}`, server)
+	if err := os.WriteFile(filepath.Join(dir, "manifest.json"), []byte(manifest), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	yard := apps.New(apps.Options{Home: t.TempDir(), Records: shelves{}, Events: nobody{}, Grace: time.Second})
+	t.Cleanup(func() {
+		if err := yard.Close(context.Background()); err != nil {
+			t.Error(err)
+		}
+	})
+	if _, err := yard.Install(t.Context(), "ws_a", apps.InstallRequest{Path: dir}); err != nil {
+		t.Fatal(err)
+	}
+	return tools.New(tools.Options{Apps: yard, Events: nobody{}, Features: config.Features{}})
+}
+
+// human is a client that can be asked everything.
+type human struct {
+	mu     sync.Mutex
+	asked  []string
+	answer func(method string, params json.RawMessage) string
+}
+
+func (h *human) Ask(_ context.Context, method string, params json.RawMessage) (json.RawMessage, error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.asked = append(h.asked, method+" "+string(params))
+	return json.RawMessage(h.answer(method, params)), nil
+}
+
+func accepting(content string) *human {
+	return &human{answer: func(method string, _ json.RawMessage) string {
+		switch method {
+		case "elicitation/create":
+			return `{"action":"accept","content":` + content + `}`
+		case "sampling/createMessage":
+			return `{"role":"assistant","content":{"type":"text","text":"a sample"},"model":"m"}`
+		}
+		return `{"roots":[{"uri":"file:///a"}]}`
+	}}
+}
+
+const canAll = `{"elicitation":{"form":{},"url":{}},"sampling":{},"roots":{}}`
+
+// visit is one session in the hall.
+type visit struct {
+	*tools.Session
+	n     *tools.Namespace
+	c     core.Caller
+	heard chan link.Notification
+}
+
+func visitor(t *testing.T, n *tools.Namespace, id string) *visit {
+	t.Helper()
+	v := &visit{n: n, c: caller("ws_a", core.RoleMember), heard: make(chan link.Notification, 100)}
+	v.Session = n.Open(v.c, tools.SessionOptions{ID: id, Capabilities: json.RawMessage(canAll), Notify: func(x link.Notification) { v.heard <- x }})
+	t.Cleanup(func() { v.Close(context.Background()) })
+	return v
+}
+
+func (v *visit) call(ctx context.Context, tool, arguments string, h *human, notify func(link.Notification)) (string, error) {
+	call := tools.Call{Name: "all__" + tool, Arguments: json.RawMessage(arguments), Meta: json.RawMessage(`{"progressToken":"t"}`), Notify: notify, From: tools.From{Session: v.Session}}
+	if h != nil {
+		call.Asker = h
+	}
+	raw, err := v.n.Call(ctx, v.c, call)
+	return string(raw), err
+}
+
+func TestAllThatTheConformanceServerOffersPassesThrough(t *testing.T) {
+	n := everything(t)
+	t.Run("what it lists and answers", func(t *testing.T) { listsAndAnswers(t, n) })
+	t.Run("what it asks", func(t *testing.T) { asks(t, n) })
+	t.Run("what it says by itself", func(t *testing.T) { says(t, n) })
+	t.Run("both eras", func(t *testing.T) { eras(t, n) })
+	t.Run("whom it asks", func(t *testing.T) { asksTheRightOne(t, n) })
+}
+
+func listsAndAnswers(t *testing.T, n *tools.Namespace) {
+	c := caller("ws_a", core.RoleMember)
+	if len(n.Prompts(c)) != 5 || len(n.Resources(c)) != 3 || len(n.Templates(c)) != 1 {
+		t.Errorf("%d prompts, %d resources, %d templates", len(n.Prompts(c)), len(n.Resources(c)), len(n.Templates(c)))
+	}
+	for name, one := range map[string]struct {
+		ask          func(context.Context, core.Caller, tools.Request) (json.RawMessage, error)
+		params, want string
+	}{
+		"a prompt":     {n.GetPrompt, `{"name":"all__test_prompt_with_arguments","arguments":{"arg1":"left","arg2":"right"}}`, "left"},
+		"a resource":   {n.ReadResource, `{"uri":"test://static-text"}`, "test://static-text"},
+		"a template":   {n.ReadResource, `{"uri":"test://template/77/data"}`, "77"},
+		"a completion": {n.Complete, `{"ref":{"type":"ref/prompt","name":"all__test_prompt_with_arguments"},"argument":{"name":"arg1","value":"p"}}`, `"values"`},
+	} {
+		got, err := one.ask(t.Context(), c, tools.Request{Params: json.RawMessage(one.params)})
+		if err != nil || !strings.Contains(string(got), one.want) {
+			t.Errorf("%s: %s (%v)", name, got, err)
+		}
+	}
+}
+
+func asks(t *testing.T, n *tools.Namespace) {
+	v := visitor(t, n, "asks")
+	for range 2 { // by the shared instance, then by the session's own
+		for tool, c := range map[string]struct{ arguments, content, question, answer string }{
+			"test_elicitation":                       {`{"message":"who?"}`, `{"username":"ada"}`, `"message":"who?"`, "ada"},
+			"test_elicitation_sep1330_enums":         {`{}`, `{"titledMulti":["value1"]}`, `"titledMulti":{"items":{"anyOf":[{"const":"value1","title":"First Option"}`, "titledMulti"},
+			"test_sampling":                          {`{"prompt":"why?"}`, ``, `"text":"why?"`, "a sample"},
+			"test_input_required_result_elicitation": {`{}`, `{"name":"Grace"}`, "What is your name?", "Hello, Grace!"},
+		} {
+			h := accepting(c.content)
+			got, err := v.call(t.Context(), tool, c.arguments, h, nil)
+			if err != nil || !strings.Contains(got, c.answer) || len(h.asked) != 1 || !strings.Contains(h.asked[0], c.question) {
+				t.Errorf("%s: %s (%v); asked %q", tool, got, err, h.asked)
+			}
+		}
+	}
+}
+
+func says(t *testing.T, n *tools.Namespace) {
+	v, other := visitor(t, n, "says"), visitor(t, n, "other")
+	if err := v.SetLevel(t.Context(), "debug"); err != nil {
+		t.Fatal(err)
+	}
+	var notes []string
+	keep := func(x link.Notification) { notes = append(notes, x.Method+" "+string(x.Params)) }
+	if _, err := v.call(t.Context(), "test_tool_with_progress", `{}`, nil, keep); err != nil || len(notes) != 3 || !strings.Contains(notes[0], `"progressToken":"t"`) {
+		t.Errorf("progress came as %q (%v)", notes, err)
+	}
+	notes = nil
+	if _, err := v.call(t.Context(), "test_tool_with_logging", `{}`, nil, keep); err != nil || len(notes) != 3 || !strings.Contains(notes[2], "Tool execution completed") {
+		t.Errorf("log messages came as %q (%v)", notes, err)
+	}
+	if err := v.Subscribe(t.Context(), "test://watched-resource"); err != nil {
+		t.Fatal(err)
+	}
+	select {
+	case x := <-v.heard:
+		if x.Method != "notifications/resources/updated" || !strings.Contains(string(x.Params), `"uri":"test://watched-resource"`) {
+			t.Errorf("heard %s %s", x.Method, x.Params)
+		}
+	case <-time.After(20 * time.Second):
+		t.Error("no update was heard")
+	}
+	if len(other.heard) > 0 {
+		t.Errorf("who did not subscribe heard %v", <-other.heard)
+	}
+}
+
+func eras(t *testing.T, n *tools.Namespace) {
+	call := tools.Call{
+		Name: "all__test_input_required_result_elicitation", From: tools.From{Stateless: true},
+		Meta: json.RawMessage(`{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{"elicitation":{}}}`),
+	}
+	c := caller("ws_a", core.RoleMember)
+	got, err := n.Call(t.Context(), c, call)
+	if err != nil || !strings.Contains(string(got), `"resultType":"input_required"`) || !strings.Contains(string(got), `"user_name":{"method":"elicitation/create"`) {
+		t.Errorf("a client of the new revision got %s (%v)", got, err)
+	}
+	call.InputResponses = json.RawMessage(`{"user_name":{"action":"accept","content":{"name":"Grace"}}}`)
+	if got, err = n.Call(t.Context(), c, call); err != nil || !strings.Contains(string(got), "Hello, Grace!") || !strings.Contains(string(got), `"resultType":"complete"`) {
+		t.Errorf("with the answer it got %s (%v)", got, err)
+	}
+	changed := make(chan core.Kind, 10)
+	defer n.WatchLists("ws_a", func(kind core.Kind) { changed <- kind })()
+	call.Name, call.InputResponses = "all__test_trigger_prompt_change", nil
+	if _, err := n.Call(t.Context(), c, call); err != nil {
+		t.Fatal(err)
+	}
+	select {
+	case kind := <-changed:
+		if kind != core.KindPrompts {
+			t.Errorf("%s changed", kind)
+		}
+	case <-time.After(10 * time.Second):
+		t.Error("a change in the other era's instance was not told")
+	}
+}
+
+func asksTheRightOne(t *testing.T, n *tools.Namespace) {
+	var working sync.WaitGroup
+	for _, who := range []string{"alice", "bob"} {
+		v := visitor(t, n, who)
+		for i := range 25 {
+			working.Go(func() {
+				nonce := fmt.Sprintf("%s-%d", who, i)
+				h := &human{answer: func(_ string, params json.RawMessage) string {
+					var q struct{ Message string }
+					_ = json.Unmarshal(params, &q)
+					if !strings.HasPrefix(q.Message, who+"-") {
+						t.Errorf("%s was asked %s", who, params)
+					}
+					return fmt.Sprintf(`{"action":"accept","content":{"username":%q}}`, q.Message)
+				}}
+				got, err := v.call(t.Context(), "test_elicitation", `{"message":"`+nonce+`"}`, h, nil)
+				if err != nil || !strings.Contains(got, nonce+"]") {
+					t.Errorf("%s got %s (%v)", nonce, got, err)
+				}
+			})
+		}
+	}
+	working.Wait()
+	if c := caller("ws_b", core.RoleMember); slices.ContainsFunc(n.List(c), func(l tools.Listed) bool { return l.Tool.Server == "all" }) {
+		t.Error("another workspace sees the app")
+	}
+}
