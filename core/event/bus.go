@@ -23,6 +23,7 @@ type Bus struct {
 	mu      sync.Mutex
 	readers map[string]map[*Subscription]struct{} // by workspace
 	recent  ring
+	relay   Relay // nil for a server on its own
 	closed  bool
 }
 
@@ -32,13 +33,22 @@ func New(log hclog.Logger) *Bus {
 }
 
 // Publish gives e to every reader of its workspace, or to all readers when the workspace is "".
-// All readers see events in one order. It never waits: a reader whose queue is full is cut.
+// All readers see events in one order. It never waits: a reader whose queue is full is cut. The
+// readers of other servers get it through the relay, but for the heartbeat: each server has its own.
 func (b *Bus) Publish(e core.Event) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.closed {
 		return
 	}
+	if b.relay != nil && e.Name != core.EventHeartbeat {
+		b.relay.Send(e)
+	}
+	b.publish(e)
+}
+
+// publish is for the readers of this server. The caller holds b.mu.
+func (b *Bus) publish(e core.Event) {
 	if e.Name != core.EventHeartbeat { // heartbeats would push the news out of the memory
 		b.recent.add(e)
 	}
@@ -72,8 +82,10 @@ func (b *Bus) Recent(workspace string) []core.Event {
 	return b.recent.of(workspace)
 }
 
-// Run publishes a heartbeat to every workspace each 30 seconds until ctx ends.
+// Run publishes a heartbeat to every workspace each 30 seconds, and what other servers send, until
+// ctx ends.
 func (b *Bus) Run(ctx context.Context) {
+	defer b.receive(ctx)()
 	ticker := time.NewTicker(heartbeatInterval)
 	defer ticker.Stop()
 	for {

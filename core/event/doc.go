@@ -9,5 +9,5 @@
 // a new subscription and sees only what happens from then on (spec part 6, rule 3).
 //
 // It is apart because the rooms that emit (apps, tools, chat) and the door that streams must not
-// know each other. Events of another replica will enter the same way, through Publish.
+// know each other. Events of other servers of the same deployment come and go through a Relay.
 package event

@@ -76,6 +76,7 @@ func ignoreClosed(err error) error {
 func (s *Server) openHall(context.Context) error {
 	c := s.config
 	s.bus = event.New(s.log.Named("event"))
+	s.bus.Join(s.store)
 	beating, stop := context.WithCancel(context.Background())
 	s.closers.add("events", func(context.Context) error { stop(); s.bus.Close(); return nil })
 	go s.bus.Run(beating)

@@ -97,14 +97,10 @@ func copyOutOfServer(ctx context.Context, o Options, part string) error {
 		return err
 	}
 	defer func() { _ = rollback(from) }()
-	to, err := into.BeginTx(ctx, nil)
-	if err != nil {
+	if err := inTransaction(ctx, into, func(to *sql.Tx) error { return copyAll(ctx, from, to) }); err != nil {
 		return err
 	}
-	if err := copyAll(ctx, from, to); err != nil {
-		return errors.Join(err, rollback(to))
-	}
-	return errors.Join(to.Commit(), into.Close())
+	return into.Close()
 }
 
 // publish gives a complete file its name, unless something has taken the name meanwhile.

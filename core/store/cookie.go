@@ -51,6 +51,8 @@ func (s *Store) Cookie(ctx context.Context, hash string) (Cookie, error) {
 
 // DeleteCookie ends a login. Ending one that is not there is not an error.
 func (s *Store) DeleteCookie(ctx context.Context, hash string) error {
-	_, err := s.exec(ctx, "ending a login", `DELETE FROM cookies WHERE hash = $1`, hash)
-	return err
+	if _, err := s.write.ExecContext(ctx, `DELETE FROM cookies WHERE hash = $1`, hash); err != nil {
+		return fmt.Errorf("ending a login: %w", explain(err))
+	}
+	return nil
 }

@@ -1,11 +1,13 @@
 // Package store keeps what must outlive the process: workspaces, users, members, installed apps,
-// login cookies and the server's own settings.
+// conversations and what they used, login cookies and the server's own settings.
 //
-// It owns the SQL, the migrations and the promise that what it acknowledged is durable: a method
-// that returned nil has been written through to the disk. It does not own what the records mean,
-// nor the files of apps, nor MCP sessions (those have a plugin contract of their own).
+// It owns the SQL, the migrations, backup and restore, and the promise that what it acknowledged is
+// durable: a method that returned nil has been written through to the disk. A conversation is found
+// by its owner in its workspace only; to everyone else it does not exist. It does not own what the
+// records mean, nor the files of apps, nor MCP sessions (those have a plugin contract of their own).
 //
 // It is apart because SQL has one door. The default is an SQLite file under the home, which one
-// server opens at a time; the statements are the common part of SQLite and PostgreSQL, and what
-// differs between the two is in dialect.go alone.
+// server opens at a time. A PostgreSQL database may be shared by several, which then tell each other
+// of changes and events (others.go). Migrations and statements are the common part of both; what
+// differs is in sqlite.go and postgres.go.
 package store

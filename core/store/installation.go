@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"database/sql"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -42,17 +43,25 @@ func (s *Store) PutInstallation(ctx context.Context, in core.Installation) error
 	if err != nil {
 		return fmt.Errorf("%s: %w", what, err)
 	}
-	_, err = s.exec(ctx, what, `
-		INSERT INTO installations (workspace, name, record, installed_at) VALUES ($1, $2, $3, $4)
-		ON CONFLICT (workspace, name) DO UPDATE SET record = excluded.record, installed_at = excluded.installed_at`,
-		in.Workspace, in.Name, string(record), millis(in.InstalledAt))
-	return err
+	return s.change(ctx, what, func(tx *sql.Tx) error {
+		if _, err := tx.ExecContext(ctx, `
+			INSERT INTO installations (workspace, name, record, installed_at) VALUES ($1, $2, $3, $4)
+			ON CONFLICT (workspace, name) DO UPDATE SET record = excluded.record, installed_at = excluded.installed_at`,
+			in.Workspace, in.Name, string(record), millis(in.InstalledAt)); err != nil {
+			return err
+		}
+		return s.note(ctx, tx, core.ChangeApp, in.Workspace, in.Name)
+	})
 }
 
 // DeleteInstallation forgets an installed app. Forgetting one that is not there is not an error.
 func (s *Store) DeleteInstallation(ctx context.Context, workspace, name string) error {
-	_, err := s.exec(ctx, "forgetting app "+name, `DELETE FROM installations WHERE workspace = $1 AND name = $2`, workspace, name)
-	return err
+	return s.change(ctx, "forgetting app "+name, func(tx *sql.Tx) error {
+		if _, err := tx.ExecContext(ctx, `DELETE FROM installations WHERE workspace = $1 AND name = $2`, workspace, name); err != nil {
+			return err
+		}
+		return s.note(ctx, tx, core.ChangeApp, workspace, name)
+	})
 }
 
 // Installations returns every installed app of every workspace, by workspace and name.

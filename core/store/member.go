@@ -70,7 +70,10 @@ func (s *Store) PutMember(ctx context.Context, workspace, userID string, role co
 		if _, err := findUser(ctx, tx, userID); err != nil {
 			return err
 		}
-		return putMember(ctx, tx, workspace, userID, role)
+		if err := putMember(ctx, tx, workspace, userID, role); err != nil {
+			return err
+		}
+		return s.note(ctx, tx, core.ChangeMembers, workspace, userID)
 	})
 }
 
@@ -94,8 +97,10 @@ func (s *Store) DeleteMember(ctx context.Context, workspace, userID string) erro
 		if owner == userID {
 			return core.Errorf(core.CodeForbidden, "workspace %s is personal: its owner stays in it", workspace)
 		}
-		_, err = tx.ExecContext(ctx, `DELETE FROM members WHERE workspace = $1 AND user_id = $2`, workspace, userID)
-		return err
+		if _, err := tx.ExecContext(ctx, `DELETE FROM members WHERE workspace = $1 AND user_id = $2`, workspace, userID); err != nil {
+			return err
+		}
+		return s.note(ctx, tx, core.ChangeMembers, workspace, userID)
 	})
 }
 

@@ -74,34 +74,33 @@ func openPool(c *pgx.ConnConfig) *sql.DB {
 
 // openServer opens the state in a PostgreSQL database, together with the other servers there.
 func (s *Store) openServer(ctx context.Context, c *pgx.ConnConfig) error {
-	db := openPool(c)
-	s.write, s.read = db, db
 	s.dialect = postgresDialect()
-	s.closers = append(s.closers, db.Close)
-	if err := s.attend(ctx, c); err != nil {
+	conn, err := attend(ctx, c)
+	if err != nil {
 		return err
 	}
-	return alone(ctx, db, lockSchema, func() error {
+	db := openPool(c)
+	s.write, s.read = db, db
+	s.closers = append(s.closers, db.Close)
+	err = alone(ctx, db, lockSchema, func() error {
 		if err := migrate(ctx, goose.DialectPostgres, db, s.log); err != nil {
 			return err
 		}
 		_, err := s.EnsureDefaultWorkspace(ctx)
 		return err
 	})
-}
-
-// attend tells a restore, for as long as the store is open, that a server uses the database.
-func (s *Store) attend(ctx context.Context, c *pgx.ConnConfig) error {
-	conn, err := pgx.ConnectConfig(ctx, c)
+	if err != nil {
+		hangUp(ctx, conn)
+		return err
+	}
+	line := newLine(c, db, s.log)
+	stop, err := line.start(ctx, conn)
 	if err != nil {
 		return err
 	}
-	s.closers = append(s.closers, func() error { return conn.Close(context.WithoutCancel(ctx)) })
-	free, err := holds(ctx, conn, `SELECT pg_advisory_lock_shared($1)`)
-	if err == nil && !free {
-		err = errors.New("a backup is being restored: start the server when that has ended")
-	}
-	return err
+	s.line = line
+	s.closers = append(s.closers, stop)
+	return nil
 }
 
 // holds takes lockInUse for as long as conn is open. It waits a moment for those who had it: they

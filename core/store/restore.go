@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -150,24 +151,21 @@ func fillServer(ctx context.Context, source, db *sql.DB, c *pgx.ConnConfig, repl
 		return err
 	}
 	defer func() { _ = rollback(from) }()
-	to, err := db.BeginTx(ctx, nil)
-	if err != nil {
-		return err
-	}
-	used, err := inUse(ctx, to)
-	if err == nil && used && !replace {
-		err = fmt.Errorf("there is a state in %s already: use an empty database, or set --replace, which deletes what is there", place(c))
-	}
-	for i := len(tables()) - 1; i >= 0 && err == nil; i-- {
-		_, err = to.ExecContext(ctx, `DELETE FROM `+tables()[i])
-	}
-	if err == nil {
-		err = copyAll(ctx, from, to)
-	}
-	if err != nil {
-		return errors.Join(err, rollback(to))
-	}
-	return to.Commit()
+	return inTransaction(ctx, db, func(to *sql.Tx) error {
+		used, err := inUse(ctx, to)
+		if err != nil {
+			return err
+		}
+		if used && !replace {
+			return fmt.Errorf("there is a state in %s already: use an empty database, or set --replace, which deletes what is there", place(c))
+		}
+		for _, table := range slices.Backward(tables()) {
+			if _, err := to.ExecContext(ctx, `DELETE FROM `+table); err != nil {
+				return err
+			}
+		}
+		return copyAll(ctx, from, to)
+	})
 }
 
 // inUse tells a state from one that a server has only just made.

@@ -24,7 +24,11 @@ func (s *Store) Setting(ctx context.Context, name string) (string, error) {
 
 // PutSetting keeps a value under a name.
 func (s *Store) PutSetting(ctx context.Context, name, value string) error {
-	_, err := s.exec(ctx, "keeping setting "+name, `
-		INSERT INTO settings (name, value) VALUES ($1, $2) ON CONFLICT (name) DO UPDATE SET value = excluded.value`, name, value)
-	return err
+	return s.change(ctx, "keeping setting "+name, func(tx *sql.Tx) error {
+		if _, err := tx.ExecContext(ctx, `
+			INSERT INTO settings (name, value) VALUES ($1, $2) ON CONFLICT (name) DO UPDATE SET value = excluded.value`, name, value); err != nil {
+			return err
+		}
+		return s.note(ctx, tx, core.ChangeSetting, "", name)
+	})
 }

@@ -29,6 +29,7 @@ type Store struct {
 	read  *sql.DB
 
 	dialect dialect
+	line    *line // to the other servers; nil with a file
 
 	closers []func() error // in the order of opening
 }
@@ -80,17 +81,21 @@ func (s *Store) Close() error {
 // change runs one writing transaction: all of it is durable when change returns nil, none of it
 // ever happened when it returns an error.
 func (s *Store) change(ctx context.Context, what string, do func(tx *sql.Tx) error) error {
-	tx, err := s.write.BeginTx(ctx, nil)
-	if err != nil {
-		return fmt.Errorf("%s: %w", what, explain(err))
-	}
-	if err := do(tx); err != nil {
-		return fmt.Errorf("%s: %w", what, explain(errors.Join(err, rollback(tx))))
-	}
-	if err := tx.Commit(); err != nil {
+	if err := inTransaction(ctx, s.write, do); err != nil {
 		return fmt.Errorf("%s: %w", what, explain(err))
 	}
 	return nil
+}
+
+func inTransaction(ctx context.Context, db *sql.DB, do func(tx *sql.Tx) error) error {
+	tx, err := db.BeginTx(ctx, nil)
+	if err != nil {
+		return err
+	}
+	if err := do(tx); err != nil {
+		return errors.Join(err, rollback(tx))
+	}
+	return tx.Commit()
 }
 
 // look runs reads that are to be of one moment.
@@ -111,15 +116,6 @@ func rollback(tx *sql.Tx) error {
 		return err
 	}
 	return nil
-}
-
-// exec runs one writing statement as its own transaction and returns how many rows it touched.
-func (s *Store) exec(ctx context.Context, what, query string, args ...any) (int64, error) {
-	result, err := s.write.ExecContext(ctx, query, args...)
-	if err != nil {
-		return 0, fmt.Errorf("%s: %w", what, explain(err))
-	}
-	return result.RowsAffected()
 }
 
 func millis(t time.Time) int64 { return t.UnixMilli() }

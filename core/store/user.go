@@ -137,11 +137,15 @@ func (s *Store) SetOrgRole(ctx context.Context, id string, role core.Role) error
 	if id == core.Owner().User.ID {
 		return core.Errorf(core.CodeForbidden, "the instance's owner stays its owner")
 	}
-	n, err := s.exec(ctx, "giving a user a role", `UPDATE users SET given_role = $1 WHERE id = $2`, string(role), id)
-	if err == nil && n == 0 {
-		return core.Errorf(core.CodeNotFound, "there is no user %s", id)
-	}
-	return err
+	return s.change(ctx, "giving a user a role", func(tx *sql.Tx) error {
+		if _, err := findUser(ctx, tx, id); err != nil {
+			return err
+		}
+		if _, err := tx.ExecContext(ctx, `UPDATE users SET given_role = $1 WHERE id = $2`, string(role), id); err != nil {
+			return err
+		}
+		return s.note(ctx, tx, core.ChangeMembers, "", id)
+	})
 }
 
 // DeleteUser forgets a user with the logins, memberships, conversations and the personal workspace;
@@ -165,8 +169,10 @@ func (s *Store) DeleteUser(ctx context.Context, id string) error {
 		if err != nil && !errors.Is(err, sql.ErrNoRows) {
 			return err
 		}
-		_, err = tx.ExecContext(ctx, `DELETE FROM users WHERE id = $1`, id)
-		return err
+		if _, err := tx.ExecContext(ctx, `DELETE FROM users WHERE id = $1`, id); err != nil {
+			return err
+		}
+		return s.note(ctx, tx, core.ChangeMembers, "", id)
 	})
 }
 

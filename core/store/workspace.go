@@ -75,7 +75,10 @@ func (s *Store) CreateWorkspace(ctx context.Context, name, adminID string) (core
 		if _, err := tx.ExecContext(ctx, `INSERT INTO workspaces (id, name, created_at) VALUES ($1, $2, $3)`, w.ID, w.Name, millis(time.Now())); err != nil {
 			return err
 		}
-		return putMember(ctx, tx, w.ID, adminID, w.Role)
+		if err := putMember(ctx, tx, w.ID, adminID, w.Role); err != nil {
+			return err
+		}
+		return s.note(ctx, tx, core.ChangeMembers, w.ID, adminID)
 	})
 	if err != nil {
 		return core.Workspace{}, err
@@ -90,11 +93,15 @@ func (s *Store) RenameWorkspace(ctx context.Context, id, name string) error {
 	if err := checkName(name); err != nil {
 		return err
 	}
-	n, err := s.exec(ctx, "renaming workspace "+id, `UPDATE workspaces SET name = $1 WHERE id = $2`, name, id)
-	if err == nil && n == 0 {
-		return core.Errorf(core.CodeNotFound, "there is no workspace %s", id)
-	}
-	return err
+	return s.change(ctx, "renaming workspace "+id, func(tx *sql.Tx) error {
+		if _, err := personalOf(ctx, tx, id); err != nil {
+			return err
+		}
+		if _, err := tx.ExecContext(ctx, `UPDATE workspaces SET name = $1 WHERE id = $2`, name, id); err != nil {
+			return err
+		}
+		return s.note(ctx, tx, core.ChangeMembers, id, "")
+	})
 }
 
 // DeleteWorkspace forgets a workspace with its members, conversations and usage. core.CodeNotFound
@@ -112,7 +119,10 @@ func (s *Store) DeleteWorkspace(ctx context.Context, id string) error {
 		case owner != "":
 			return core.Errorf(core.CodeForbidden, "workspace %s is personal: it goes with its user", id)
 		}
-		return deleteWorkspace(ctx, tx, id)
+		if err := deleteWorkspace(ctx, tx, id); err != nil {
+			return err
+		}
+		return s.note(ctx, tx, core.ChangeMembers, id, "")
 	})
 }
 
