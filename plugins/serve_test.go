@@ -232,7 +232,9 @@ func TestAPluginThatIsTerminatedClosesFirst(t *testing.T) {
 func TestAPluginIsRefusedAtTheDoor(t *testing.T) {
 	t.Run("when another kind is wanted", func(t *testing.T) {
 		log := &logBuffer{}
-		_, err := host(t, plugins.KindAuth, 1, log).Client()
+		client := host(t, plugins.KindAuth, 1, log)
+		_, err := client.Client()
+		client.Kill() // its last words have reached the log then
 		if err == nil || !strings.Contains(log.String(), "is of the kind sessionstore, and was started as one of the kind auth") {
 			t.Errorf("got %v, log:\n%s", err, log)
 		}

@@ -40,6 +40,7 @@ export class Store {
   }
 
   get(id: string): Record__Output {
+    this.#db.resetReadTxn(); // a snapshot that is kept from before hides what another process wrote since
     const entry = this.#living(key(id));
     if (entry === undefined) throw notFound("there is no such session");
     return entry.record;
