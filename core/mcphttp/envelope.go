@@ -57,33 +57,80 @@ func parse(body []byte) (messages []message, batch bool, err *fault) {
 	return messages, true, nil
 }
 
+// envelope is the members of a message, each nil when it is absent.
+type envelope struct{ version, id, method, params, result, failure json.RawMessage }
+
+// member is where a member goes; nil for one that no message has.
+func (e *envelope) member(key string) *json.RawMessage {
+	switch key {
+	case "jsonrpc":
+		return &e.version
+	case "id":
+		return &e.id
+	case "method":
+		return &e.method
+	case "params":
+		return &e.params
+	case "result":
+		return &e.result
+	case "error":
+		return &e.failure
+	}
+	return nil
+}
+
+// open takes a message's members out of its text, as object does, without a map.
+func (e *envelope) open(text []byte) bool {
+	var others []string
+	return walk(text, []string{"jsonrpc", "id", "method", "params", "result", "error"}, func(key string, value json.RawMessage) bool {
+		if to := e.member(key); to != nil {
+			twice := *to != nil
+			*to = value
+			return !twice
+		}
+		twice := slices.Contains(others, key)
+		others = append(others, key)
+		return !twice && len(others) < maxOthers
+	})
+}
+
+// maxOthers is how many members that mean nothing a message may have.
+const maxOthers = 100
+
 func parseOne(text []byte) (message, *fault) {
-	fields, ok := object(text, "jsonrpc", "id", "method", "params", "result", "error")
-	if !ok {
+	var e envelope
+	if !e.open(text) {
 		return message{}, badRequest(jsonrpc.CodeInvalidRequest, "a message is a JSON object whose keys come once, in lower case")
 	}
-	if string(fields["jsonrpc"]) != `"2.0"` {
+	if string(e.version) != `"2.0"` {
 		return message{}, badRequest(jsonrpc.CodeInvalidRequest, `jsonrpc must be "2.0"`)
 	}
-	m := message{id: fields["id"], params: fields["params"]}
+	m := message{id: e.id, params: e.params}
 	if m.id != nil && m.id[0] != '"' && m.id[0] != '-' && (m.id[0] < '0' || m.id[0] > '9') {
 		return message{}, badRequest(jsonrpc.CodeInvalidRequest, "id must be a string or a number")
 	}
-	result, fails := fields["result"], fields["error"]
-	if method, ok := fields["method"]; ok {
-		if json.Unmarshal(method, &m.method) != nil || m.method == "" || result != nil || fails != nil {
+	if e.method != nil {
+		if m.method = textOf(e.method); m.method == "" || e.result != nil || e.failure != nil {
 			return message{}, badRequest(jsonrpc.CodeInvalidRequest, "method must be a non-empty string, without result or error")
 		}
 		return m, m.readParams()
 	}
-	if m.id == nil || (result == nil) == (fails == nil) {
+	if m.id == nil || (e.result == nil) == (e.failure == nil) {
 		return message{}, badRequest(jsonrpc.CodeInvalidRequest, "a message needs a method, or an id and either result or error")
 	}
-	m.payload, m.failed = result, fails != nil
+	m.payload, m.failed = e.result, e.failure != nil
 	if m.failed {
-		m.payload = fails
+		m.payload = e.failure
 	}
 	return m, nil
+}
+
+// textOf is a JSON string's text, "" for any other value and for none.
+func textOf(value json.RawMessage) string {
+	if len(value) == 0 || value[0] != '"' {
+		return ""
+	}
+	return rawjson.Text(value)
 }
 
 // readParams holds params to the same strictness, down to _meta: names of tools and progress
@@ -111,27 +158,40 @@ func (m *message) readParams() *fault {
 // object splits a JSON object that rawjson.Valid has passed. It is false for anything else than an
 // object, for a key that comes twice, and for a known key in another case.
 func object(text []byte, known ...string) (map[string]json.RawMessage, bool) {
-	if len(text) == 0 || text[0] != '{' {
+	fields := make(map[string]json.RawMessage, len(known))
+	ok := walk(text, known, func(key string, value json.RawMessage) bool {
+		_, twice := fields[key]
+		fields[key] = value
+		return !twice
+	})
+	if !ok {
 		return nil, false
 	}
-	fields := make(map[string]json.RawMessage, len(known))
+	return fields, true
+}
+
+// walk gives the members of such an object to each, in order. It is false for anything else than an
+// object, for a known key in another case, and when each is.
+func walk(text []byte, known []string, each func(key string, value json.RawMessage) bool) bool {
+	if len(text) == 0 || text[0] != '{' {
+		return false
+	}
 	for i := skipSpace(text, 1); text[i] != '}'; {
 		end := skipValue(text, i)
 		key, ok := unquote(text[i:end], known)
-		if _, twice := fields[key]; !ok || twice {
-			return nil, false
-		}
-		if !slices.Contains(known, key) && slices.ContainsFunc(known, func(k string) bool { return strings.EqualFold(k, key) }) {
-			return nil, false
+		if !ok || !slices.Contains(known, key) && slices.ContainsFunc(known, func(k string) bool { return strings.EqualFold(k, key) }) {
+			return false
 		}
 		i = skipSpace(text, skipSpace(text, end)+1) // past the colon
 		end = skipValue(text, i)
-		fields[key] = text[i:end:end]
+		if !each(key, text[i:end:end]) {
+			return false
+		}
 		if i = skipSpace(text, end); text[i] == ',' {
 			i = skipSpace(text, i+1)
 		}
 	}
-	return fields, true
+	return true
 }
 
 // elements yields the elements of a JSON array that rawjson.Valid has passed.

@@ -16,6 +16,7 @@ type patience struct {
 	mu     sync.Mutex
 	inner  context.Context // made when first needed
 	cancel context.CancelFunc
+	over   bool
 }
 
 func withPatience(parent context.Context, limit time.Duration) *patience {
@@ -27,6 +28,9 @@ func (p *patience) begun() context.Context {
 	defer p.mu.Unlock()
 	if p.inner == nil {
 		p.inner, p.cancel = context.WithTimeout(p.Context, p.limit)
+		if p.over {
+			p.cancel()
+		}
 	}
 	return p.inner
 }
@@ -41,32 +45,20 @@ func (p *patience) Deadline() (time.Time, bool) { return p.begun().Deadline() }
 func (p *patience) Err() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.inner == nil {
-		return p.Context.Err()
+	switch {
+	case p.inner != nil:
+		return p.inner.Err()
+	case p.over:
+		return context.Canceled
 	}
-	return p.inner.Err()
+	return p.Context.Err()
 }
 
 // end ends the context.
 func (p *patience) end() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.inner == nil {
-		p.inner = over{p.Context}
-		return
-	}
-	if p.cancel != nil {
+	if p.over = true; p.cancel != nil {
 		p.cancel()
 	}
 }
-
-// over is a context that has ended.
-type over struct{ context.Context }
-
-func (over) Done() <-chan struct{} {
-	done := make(chan struct{})
-	close(done)
-	return done
-}
-
-func (over) Err() error { return context.Canceled }

@@ -80,8 +80,8 @@ func after(all []tools.Listed, cursor json.RawMessage) (int, bool) {
 
 // callTool is tools/call. Arguments, _meta and the result are never decoded here.
 func (e *Endpoint) callTool(ctx context.Context, k *call) (json.RawMessage, error) {
-	var name string
-	if json.Unmarshal(k.fields["name"], &name) != nil || name == "" {
+	name := textOf(k.fields["name"])
+	if name == "" {
 		return nil, invalidParams("params.name must be the name of a tool")
 	}
 	result, err := e.o.Tools.Call(ctx, k.caller, tools.Call{
