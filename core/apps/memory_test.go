@@ -177,7 +177,7 @@ func (m *memoryApp) launch(ctx context.Context, b birth) (instance, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.live++
-	m.current = &memoryInstance{app: m, done: make(chan struct{}), news: b.news, ended: make(chan struct{})}
+	m.current = &memoryInstance{app: m, birth: b, done: make(chan struct{}), news: b.news, ended: make(chan struct{})}
 	return m.current, nil
 }
 
@@ -215,6 +215,7 @@ func (m *memoryApp) announce() {
 
 type memoryInstance struct {
 	*news
+	birth birth
 	app   *memoryApp
 	done  chan struct{}
 	ended chan struct{}
@@ -237,6 +238,9 @@ func (i *memoryInstance) Do(ctx context.Context, r link.Request) (json.RawMessag
 			}
 			notify(link.Notification{Method: "notifications/progress"})
 		}
+	}
+	if method == "ask" { // asks its caller's client
+		return i.birth.asked(ctx, link.Question{Method: methodElicit, Params: params, Callers: []any{r.For}})
 	}
 	if method == "hang" {
 		select {

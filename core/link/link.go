@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -24,7 +25,8 @@ type Link struct {
 	conn    mcp.Connection // what the SDK's session runs on, without our tap
 	out     sender
 	info    Info
-	greeted []byte // the raw initialize result; written and read during the handshake only
+	greeted []byte      // the raw result of the handshake; written and read during it only
+	open    atomic.Bool // the handshake is over
 
 	nextID  atomic.Int64
 	strays  tally
@@ -73,6 +75,7 @@ func Open(ctx context.Context, t mcp.Transport, o Options) (*Link, error) {
 		return nil, l.refused(ctx, err)
 	}
 	l.session = session
+	l.open.Store(true)
 	if err := l.readGreeting(); err != nil {
 		return nil, errors.Join(err, l.Close())
 	}
@@ -143,7 +146,7 @@ func (l *Link) readGreeting() error {
 	if err := json.Unmarshal(l.greeted, &greeting); err != nil {
 		return fmt.Errorf("handshake: read the initialize result: %w", err)
 	}
-	if l.o.Stateless && greeting.ProtocolVersion == "" && greeting.Versions != nil {
+	if greeting.ProtocolVersion == "" && slices.Contains(greeting.Versions, StatelessVersion) {
 		greeting.ProtocolVersion, greeting.ServerInfo = StatelessVersion, greeting.Meta.ServerInfo
 	}
 	l.info = Info{

@@ -53,6 +53,7 @@ func handlers(server *mcp.Server) map[string]http.Handler {
 	return map[string]http.Handler{
 		"streamable-http":      mcp.NewStreamableHTTPHandler(get, nil),
 		"streamable-http JSON": mcp.NewStreamableHTTPHandler(get, &mcp.StreamableHTTPOptions{JSONResponse: true}),
+		"stateless":            mcp.NewStreamableHTTPHandler(get, &mcp.StreamableHTTPOptions{Stateless: true}),
 		"sse":                  mcp.NewSSEHandler(get, nil),
 	}
 }

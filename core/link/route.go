@@ -22,7 +22,7 @@ func (l *Link) route(e *envelope, owned bool) bool {
 
 func (l *Link) routeResponse(e *envelope, owned bool) bool {
 	if e.kind != idNumber || e.number <= firstID {
-		if l.greeted == nil && e.result != nil { // the SDK's first call is initialize
+		if e.result != nil && !l.open.Load() { // the SDK's last call of the handshake is the one that counts
 			l.greeted = bytes.Clone(e.result)
 		}
 		return e.kind == idNull // an answer to nobody

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -229,5 +230,35 @@ func TestTheOtherListsAreReadAsWell(t *testing.T) {
 	}
 	if list, err := l.List(t.Context(), core.KindTools); err != nil || list != nil {
 		t.Errorf("tools that are not offered: %s (%v)", list, err)
+	}
+}
+
+func TestRemoteServersAreCalledInTheNewRevision(t *testing.T) {
+	for _, kind := range []string{"stateless", "streamable-http"} {
+		t.Run(kind, func(t *testing.T) {
+			changed := make(chan string, 10)
+			l := mustOpen(t, core.Remote{URL: serve(t, handlers(sdkServer())[kind]), Type: "streamable-http"}, RemoteOptions{}, Options{
+				Stateless: true, OnListChanged: func(kind string) { changed <- kind },
+			})
+			if fresh := kind == "stateless"; l.Info().Stateless != fresh { // the other handler keeps to the older ones
+				t.Errorf("info is %+v", l.Info())
+			}
+			for range 2 {
+				result, err := l.Do(t.Context(), Request{Method: "tools/call", Params: json.RawMessage(`{"name":"echo","arguments":{"text":"é"}}`)})
+				if err != nil || strings.Contains(string(result), `"resultType":"complete"`) != l.Info().Stateless {
+					t.Errorf("got %s (%v)", result, err)
+				}
+			}
+			if tools, err := l.List(t.Context(), core.KindTools); err != nil || len(tools) != 4 {
+				t.Errorf("%d tools (%v)", len(tools), err)
+			}
+			remoteProgress(t, l)
+			if _, err := l.Call(t.Context(), "tools/call", json.RawMessage(`{"name":"change"}`), nil); err != nil {
+				t.Errorf("change: %v", err)
+			}
+			if got := wait(t, changed); got != "tools" {
+				t.Errorf("told of %s", got)
+			}
+		})
 	}
 }

@@ -1,0 +1,165 @@
+package apps
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/ropewalk/ropewalk/core"
+	"github.com/ropewalk/ropewalk/core/link"
+)
+
+// memoryYard is a yard in memory whose one app runs, and how that was started.
+func memoryYard(t *testing.T) (*Yard, *memoryApp, birth) {
+	t.Helper()
+	m := &memoryApp{}
+	y, _ := yardOf(t, m, newMemoryRecords(record("notes", true)))
+	open(t, y)
+	synctest.Wait()
+	return y, m, m.births[0]
+}
+
+// waiting is a person who takes their time.
+type waiting struct{ takes time.Duration }
+
+func (w waiting) Ask(ctx context.Context, _ string, _ json.RawMessage) (json.RawMessage, error) {
+	if !wait(ctx, w.takes) {
+		return nil, ctx.Err()
+	}
+	return json.RawMessage(`{"action":"accept"}`), nil
+}
+
+func TestAPersonMayTakeLongerThanAnAppMayBeSilent(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		y, _, _ := memoryYard(t)
+		call := Call{Method: "ask", Params: json.RawMessage(`{}`), Client: NewClient("", false, canElicit), Asker: waiting{time.Hour}}
+		before := time.Now()
+		result, err := y.Call(t.Context(), ws, "notes", call)
+		if err != nil || string(result) != `{"action":"accept"}` {
+			t.Errorf("got %s (%v)", result, err)
+		}
+		expect(t, "time", time.Since(before), time.Hour)
+	})
+}
+
+func TestAQuestionIsTakenBackWithItsCall(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		y, _, _ := memoryYard(t)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		before := time.Now()
+		_, err := y.Call(ctx, ws, "notes", Call{Method: "ask", Client: NewClient("", false, canElicit), Asker: waiting{time.Hour}})
+		if err == nil {
+			t.Error("it was answered")
+		}
+		expect(t, "time", time.Since(before), time.Minute)
+	})
+}
+
+func TestWhatAClientRefusesReachesTheAppAsItIs(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		y, _, _ := memoryYard(t)
+		for name, c := range map[string]struct {
+			err  error
+			want link.RPCError
+		}{
+			"a refusal":        {&link.RPCError{Code: -1, Message: "no", Data: json.RawMessage(`7`)}, link.RPCError{Code: -1, Message: "no", Data: json.RawMessage(`7`)}},
+			"what went wrong":  {errors.New("the wire 10.0.0.7 broke"), link.RPCError{Code: internalError, Message: "the client did not answer"}},
+			"what gets closed": {context.Canceled, link.RPCError{Code: internalError, Message: "the client did not answer"}},
+		} {
+			asker := &person{answer: func(string, json.RawMessage) (json.RawMessage, error) { return nil, c.err }}
+			_, err := y.Call(t.Context(), ws, "notes", Call{Method: "ask", Client: NewClient("", false, canElicit), Asker: asker})
+			rpc, ok := errors.AsType[*link.RPCError](err)
+			if !ok || rpc.Code != c.want.Code || rpc.Message != c.want.Message || string(rpc.Data) != string(c.want.Data) {
+				t.Errorf("%s: the app got %v", name, err)
+			}
+		}
+	})
+}
+
+func TestAQuestionThatBelongsToNoCall(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		y, m, b := memoryYard(t)
+		roots, err := b.asked(t.Context(), link.Question{Method: methodRoots})
+		if err != nil || string(roots) != `{"roots":[]}` {
+			t.Errorf("roots are %s (%v)", roots, err)
+		}
+		for _, method := range []string{methodElicit, methodSample} {
+			_, err := b.asked(t.Context(), link.Question{Method: method})
+			if rpc, ok := errors.AsType[*link.RPCError](err); !ok || rpc.Code != methodNotFound {
+				t.Errorf("%s gives %v", method, err)
+			}
+		}
+		// An app that asks for roots has an instance for those who declare some, and no others.
+		rooted := NewClient("rooted", false, json.RawMessage(`{"roots":{"listChanged":true}}`))
+		for _, c := range []*Client{NewClient("plain", false, json.RawMessage(`{"x":{}}`)), rooted} {
+			if _, err := y.Call(t.Context(), ws, "notes", Call{Method: "x", Params: json.RawMessage(`{}`), Client: c, Asker: saysWord("x")}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		expect(t, "starts", len(m.births), 2)
+		expect(t, "what the second was told", string(m.births[1].capabilities), `{"roots":{"listChanged":true}}`)
+		asker := &person{answer: func(string, json.RawMessage) (json.RawMessage, error) {
+			return json.RawMessage(`{"roots":[{"uri":"file:///a"}]}`), nil
+		}}
+		if _, err := y.Call(t.Context(), ws, "notes", Call{Method: "x", Params: json.RawMessage(`{}`), Client: rooted, Asker: asker}); err != nil {
+			t.Fatal(err)
+		}
+		roots, err = m.births[1].asked(t.Context(), link.Question{Method: methodRoots})
+		if err != nil || string(roots) != `{"roots":[{"uri":"file:///a"}]}` {
+			t.Errorf("between calls its roots are %s (%v)", roots, err)
+		}
+	})
+}
+
+func TestWhatIsSaidToOneSessionReachesNoOther(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		y, m, b := memoryYard(t)
+		var heard []string
+		defer y.Listen(ws, func(x Told) { heard = append(heard, x.Server+" to "+x.Session+": "+x.Method) })()
+		alice := NewClient("alice", false, json.RawMessage(`{"elicitation":{"url":{}}}`))
+		params := json.RawMessage(`{"mode":"url","url":"https://a.test","elicitationId":"e1"}`)
+		if _, err := y.Call(t.Context(), ws, "notes", Call{Method: "ask", Params: params, Client: alice, Asker: saysWord("x")}); err != nil {
+			t.Fatal(err)
+		}
+		say := func(b birth, method, params string) {
+			b.said(link.Notification{Method: method, Params: json.RawMessage(params)})
+		}
+		say(b, "notifications/elicitation/complete", `{"elicitationId":"e1"}`)
+		say(b, "notifications/elicitation/complete", `{"elicitationId":"e2"}`) // nobody was asked that
+		say(b, "notifications/message", `{}`)
+		say(b, "notifications/subscriptions/acknowledged", `{}`)
+		if _, err := y.Call(t.Context(), ws, "notes", Call{Method: "x", Params: json.RawMessage(`{}`), Client: alice, Asker: saysWord("x")}); err != nil {
+			t.Fatal(err)
+		}
+		say(m.births[1], "notifications/message", `{}`)
+		m.births[1].changed(core.KindTools)
+		want := []string{
+			"notes to alice: notifications/elicitation/complete", "notes to : notifications/message",
+			"notes to alice: notifications/message", "notes to alice: notifications/tools/list_changed",
+		}
+		expect(t, "what was heard", len(heard), len(want))
+		for i := range min(len(heard), len(want)) {
+			expect(t, "what was heard", heard[i], want[i])
+		}
+	})
+}
+
+func TestElicitationsThatAreNeverEndedAreForgotten(t *testing.T) {
+	e := newErrands()
+	k := key{ws, "notes"}
+	for i := range maxErrands + 1 {
+		id, _ := json.Marshal(i)
+		e.note(k, json.RawMessage(`{"elicitationId":"e`+string(id)+`"}`), "alice")
+	}
+	said := func(id string) string {
+		return e.session(k, link.Notification{Params: json.RawMessage(`{"elicitationId":"` + id + `"}`)})
+	}
+	expect(t, "the oldest", said("e0"), "")
+	expect(t, "the second", said("e1"), "alice")
+	expect(t, "what is kept", len(e.open), maxErrands)
+	expect(t, "another app's", e.session(key{"ws_b", "notes"}, link.Notification{Params: json.RawMessage(`{"elicitationId":"e1"}`)}), "")
+}
