@@ -58,12 +58,12 @@ func (x *exchange) ready() (streamed bool) {
 }
 
 // rest waits for the end of the exchange and returns all of it.
-func (x *exchange) rest() [][]byte {
-	var all [][]byte
+func (x *exchange) rest() []frame {
+	var all []frame
 	for {
 		<-x.wake
-		frames, open := x.take()
-		if all = append(all, frames...); !open {
+		events, open := x.take()
+		if all = append(all, events...); !open {
 			return all
 		}
 	}
@@ -76,14 +76,18 @@ func (x *exchange) send(c *fiber.Ctx) error {
 		c.Set(fiber.HeaderContentType, "text/event-stream")
 		c.Set("X-Accel-Buffering", "no")    // proxies that buffer would hold progress back
 		if !c.Request().Header.IsHTTP11() { // knows no chunks: gets the whole stream at its end
-			return c.Status(fiber.StatusOK).Send(frameEvents(x.rest()))
+			return c.Status(fiber.StatusOK).Send(x.framed(x.rest()))
 		}
 		c.Context().SetBodyStream(newReply(x.queue, c.Context().Conn()), -1)
 		return nil
 	}
-	responses, _ := x.take()
-	if !x.batch && len(responses) == 1 {
-		return sendJSON(c, fiber.StatusOK, responses[0])
+	events, _ := x.take()
+	if !x.batch && len(events) == 1 {
+		return sendJSON(c, fiber.StatusOK, events[0].text)
+	}
+	responses := make([][]byte, 0, len(events))
+	for _, e := range events {
+		responses = append(responses, e.text)
 	}
 	return sendJSON(c, fiber.StatusOK, append(append([]byte{'['}, bytes.Join(responses, []byte{','})...), ']'))
 }

@@ -123,6 +123,15 @@ func (h *hall) Call(ctx context.Context, c core.Caller, call tools.Call) (json.R
 				fmt.Sprintf(`{"progressToken":%s,"progress":%d,"message":%q,"total":1.50}`, token, i+1, c.Subject+"/"+c.Workspace.ID))})
 		}
 		return echoed(c, call), nil
+	case "demo__slow":
+		for i := range 2 {
+			call.Notify(link.Notification{Method: "notifications/progress", Params: json.RawMessage(fmt.Sprintf(`{"progressToken":"p","progress":%d}`, i+1))})
+			if i == 0 {
+				<-h.release
+			}
+		}
+		h.ended <- nil
+		return echoed(c, call), nil
 	case "demo__wait":
 		h.started <- call.Name
 		select {
@@ -367,7 +376,7 @@ func events(body string) []string {
 				data = append(data, text)
 			}
 		}
-		if data != nil {
+		if strings.Join(data, "") != "" { // an event without data says from where to resume
 			all = append(all, strings.Join(data, "\n"))
 		}
 	}

@@ -56,7 +56,7 @@ func (e *Endpoint) open(caller core.Caller, m message) (*session, []byte, error)
 	k := &call{message: m, caller: caller, out: newExchange(1, false)}
 	_ = s.begin([]*call{k}) // the first call of a session is never refused
 	s.wire.put(s.incoming(m, k))
-	answer := k.out.rest()[0]
+	answer := k.out.rest()[0].text
 	if !s.negotiated(answer, m.params) {
 		s.end()
 		return nil, answer, nil

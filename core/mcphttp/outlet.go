@@ -20,15 +20,18 @@ type outlet struct {
 // claim takes the session's one place for a GET stream, nil when another stream has it. A client
 // that lost its stream comes back at once, perhaps before its old connection was seen closed:
 // hence the wait.
-func (s *session) claim() *outlet {
+//
+// What the client did not get after the event it names, -1 for none, comes first.
+func (s *session) claim(seen int64) *outlet {
 	out := &outlet{queue: newQueue(), since: time.Now(), over: make(chan struct{})}
-	holder := s.sit(out)
+	out.log = &s.journal
+	holder := s.sit(out, seen)
 	if holder != out {
 		select {
 		case <-holder.over:
 		case <-time.After(takeover):
 		}
-		holder = s.sit(out)
+		holder = s.sit(out, seen)
 	}
 	if holder != out {
 		return nil
@@ -38,13 +41,16 @@ func (s *session) claim() *outlet {
 
 // sit puts out in the place if that is free, and returns whose it is. A stream that was claimed
 // and never ran lost its client before the first byte, and loses the place too.
-func (s *session) sit(out *outlet) *outlet {
+func (s *session) sit(out *outlet, seen int64) *outlet {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if held := s.outlet; held != nil && (held.running || time.Since(held.since) < takeover) {
 		return held
 	}
-	s.outlet = out
+	s.outlet, s.heard = out, true
+	if seen >= 0 {
+		s.journal.replay(getStream, seen, out.queue)
+	}
 	for _, kind := range s.missed {
 		out.push(listChanged(kind))
 	}
@@ -71,7 +77,7 @@ func (s *session) leave(out *outlet) {
 		s.outlet = nil
 		unsent, _ := out.take()
 		for _, kind := range []core.Kind{core.KindTools, core.KindPrompts, core.KindResources} {
-			if slices.ContainsFunc(unsent, func(text []byte) bool { return bytes.Equal(text, listChanged(kind)) }) {
+			if slices.ContainsFunc(unsent, func(e frame) bool { return bytes.Equal(e.text, listChanged(kind)) }) {
 				s.missed = append(s.missed, kind)
 			}
 		}

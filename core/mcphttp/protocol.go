@@ -56,6 +56,7 @@ func (e *Endpoint) middleware(next mcp.MethodHandler) mcp.MethodHandler {
 		}()
 		k := callFrom(ctx, req)
 		if k == nil {
+			e.heard(ctx, method)
 			return next(ctx, method, req)
 		}
 		ctx = context.WithValue(ctx, callKey{}, k)
@@ -69,6 +70,17 @@ func (e *Endpoint) middleware(next mcp.MethodHandler) mcp.MethodHandler {
 		}
 		return rawResult{&mcp.CallToolResult{}, raw}, nil
 	}
+}
+
+// heard passes on what a client says by itself to the apps it concerns.
+func (e *Endpoint) heard(ctx context.Context, method string) {
+	s, _ := ctx.Value(sessionKey{}).(*session)
+	if s == nil || s.place == nil || method != "notifications/roots/list_changed" {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, gateTimeout)
+	defer cancel()
+	s.place.RootsChanged(ctx)
 }
 
 // callFrom finds the call by the number that travelled with the request.

@@ -18,52 +18,79 @@ const (
 // queue is the messages of one stream that are not yet written, in order. One reader takes.
 type queue struct {
 	wake chan struct{} // holds a token when there is something to take
-	left func()        // called when the reader has gone, for good or because all is read
+	left func()        // called when the reader has gone, for good or because all is read; nil for nobody
+
+	log    *journal // remembers what is pushed, and what is delivered after that; nil for nothing
+	stream int64    // the number log knows the stream by
+	primes bool     // the stream begins with an event that only has an id
 
 	mu     sync.Mutex
-	frames [][]byte
+	events []frame
 	bytes  int
-	closed bool // nothing more will come
+	begun  bool // something was pushed
+	closed bool // nothing more will be read
 }
 
-func newQueue() *queue { return &queue{wake: make(chan struct{}, 1), left: func() {}} }
+func newQueue() *queue { return &queue{wake: make(chan struct{}, 1)} }
 
 // push adds a message. When the reader is too far behind, what it has not read is dropped and the
 // stream ends.
-func (q *queue) push(frame []byte) {
+func (q *queue) push(text []byte) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if q.closed {
-		return
-	}
-	if len(q.frames) >= maxQueued || q.bytes+len(frame) > maxQueuedBytes {
-		q.frames, q.bytes, q.closed = nil, 0, true
-		q.signal()
-		return
-	}
-	q.add(frame)
+	q.begun = true
+	q.limited(q.note(text))
+}
+
+// give adds an event that is noted already.
+func (q *queue) give(e frame) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.limited(e)
 }
 
 // deliver adds a message that is never dropped: there are as many as there are calls.
-func (q *queue) deliver(frame []byte) {
+func (q *queue) deliver(text []byte) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
+	e := frame{text: text}
+	if q.begun {
+		e = q.note(text)
+	}
 	if !q.closed {
-		q.add(frame)
+		q.add(e)
 	}
 }
 
-func (q *queue) add(frame []byte) {
-	q.frames, q.bytes = append(q.frames, frame), q.bytes+len(frame)
+func (q *queue) note(text []byte) frame {
+	if q.log == nil {
+		return frame{text: text}
+	}
+	return q.log.add(q.stream, text)
+}
+
+func (q *queue) limited(e frame) {
+	switch {
+	case q.closed:
+	case len(q.events) >= maxQueued || q.bytes+len(e.text) > maxQueuedBytes:
+		q.events, q.bytes, q.closed = nil, 0, true
+		q.signal()
+	default:
+		q.add(e)
+	}
+}
+
+func (q *queue) add(e frame) {
+	q.events, q.bytes = append(q.events, e), q.bytes+len(e.text)
 	q.signal()
 }
 
 // take returns what has come, and whether more may.
-func (q *queue) take() (frames [][]byte, open bool) {
+func (q *queue) take() (events []frame, open bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	frames, q.frames, q.bytes = q.frames, nil, 0
-	return frames, !q.closed
+	events, q.events, q.bytes = q.events, nil, 0
+	return events, !q.closed
 }
 
 // close ends the stream after what is queued.
@@ -72,6 +99,19 @@ func (q *queue) close() {
 	defer q.mu.Unlock()
 	q.closed = true
 	q.signal()
+	if q.begun && q.log != nil {
+		q.log.end(q.stream)
+	}
+}
+
+// quit says that the reader has gone. What still comes is noted, if it is, for when it comes back.
+func (q *queue) quit() {
+	q.mu.Lock()
+	q.events, q.bytes, q.closed = nil, 0, true
+	q.mu.Unlock()
+	if q.left != nil {
+		q.left()
+	}
 }
 
 func (q *queue) signal() {
@@ -81,22 +121,30 @@ func (q *queue) signal() {
 	}
 }
 
+// id names an event of this stream to the client, "" for one that was not noted.
+func (q *queue) id(e frame) string {
+	if e.number == 0 {
+		return ""
+	}
+	return eventID(q.stream, e.number)
+}
+
 // copyTo writes messages as events until the stream is closed or its reader is gone.
 func (q *queue) copyTo(ctx context.Context, w *stream.Writer) {
 	beat := time.NewTicker(keepAlive)
 	defer beat.Stop()
 	for open := true; open; {
-		var frames [][]byte
+		var events []frame
 		select {
 		case <-q.wake:
-			frames, open = q.take()
+			events, open = q.take()
 		case <-beat.C:
 			_ = w.Comment() // a failure ends ctx
 		case <-ctx.Done():
 			return
 		}
-		for _, frame := range frames {
-			if w.Event("message", frame) != nil {
+		for _, e := range events {
+			if w.EventWithID(q.id(e), "message", e.text) != nil {
 				return
 			}
 		}

@@ -16,7 +16,7 @@ const (
 
 // reply is a POST's event stream as fasthttp reads it: each Read is sent as one chunk, on the
 // request's own connection, which stays usable afterwards. A client that leaves ends the stream,
-// not the calls behind it: what they still say is dropped (contract part 7).
+// not the calls behind it: what they still say is kept for when it comes back, as far as it fits.
 type reply struct {
 	from *queue
 	conn net.Conn
@@ -27,7 +27,11 @@ type reply struct {
 }
 
 func newReply(from *queue, conn net.Conn) *reply {
-	return &reply{from: from, conn: conn, peer: watchPeer(conn), beat: time.NewTicker(keepAlive)}
+	r := &reply{from: from, conn: conn, peer: watchPeer(conn), beat: time.NewTicker(keepAlive)}
+	if from.primes {
+		r.text = []byte("id: " + eventID(from.stream, 0) + "\ndata: \n\n")
+	}
+	return r
 }
 
 // Read waits for messages and gives them as events.
@@ -38,8 +42,8 @@ func (r *reply) Read(p []byte) (int, error) {
 		}
 		select {
 		case <-r.from.wake:
-			frames, open := r.from.take()
-			r.text, r.last = frameEvents(frames), !open
+			events, open := r.from.take()
+			r.text, r.last = r.from.framed(events), !open
 		case <-r.beat.C:
 			r.text = []byte(":\n\n")
 		case <-r.peer.gone:
@@ -63,20 +67,22 @@ func (r *reply) allow(err error) error {
 // left as they were found.
 func (r *reply) Close() error {
 	r.beat.Stop()
-	r.from.close()
-	r.from.left()
+	r.from.quit()
 	r.peer.stop()
 	return r.conn.SetWriteDeadline(time.Time{})
 }
 
-// frameEvents writes messages as server-sent events.
-func frameEvents(messages [][]byte) []byte {
+// framed writes events as server-sent events.
+func (q *queue) framed(events []frame) []byte {
 	var b bytes.Buffer
-	for _, m := range messages {
+	for _, e := range events {
 		// Line ends are white space in JSON: without them a message is one line.
-		m = bytes.ReplaceAll(bytes.ReplaceAll(m, []byte{'\r'}, []byte{' '}), []byte{'\n'}, []byte{' '})
+		text := bytes.ReplaceAll(bytes.ReplaceAll(e.text, []byte{'\r'}, []byte{' '}), []byte{'\n'}, []byte{' '})
+		if id := q.id(e); id != "" {
+			b.WriteString("id: " + id + "\n")
+		}
 		b.WriteString("event: message\ndata: ")
-		b.Write(m)
+		b.Write(text)
 		b.WriteString("\n\n")
 	}
 	return b.Bytes()

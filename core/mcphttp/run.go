@@ -39,9 +39,9 @@ func (e *Endpoint) run(c *fiber.Ctx, k *call) error {
 	if k.out.watched(watchPeer(c.Context().Conn())) {
 		return k.out.send(c)
 	}
-	frames, _ := k.out.take()
+	events, _ := k.out.take()
 	c.Set(fiber.HeaderCacheControl, "no-cache, no-transform")
-	return sendJSON(c, status, frames[0])
+	return sendJSON(c, status, events[0].text)
 }
 
 // watched is ready, while a client that leaves is noticed.

@@ -36,10 +36,12 @@ type session struct {
 	last    int64            // the last id given out
 	outlet  *outlet          // the GET stream; nil when none is open
 	missed  []core.Kind      // lists whose changes found no GET stream
+	heard   bool             // a GET stream was open before: what finds none is kept for it
 	idle    *time.Timer
 	expired bool // the idle time is over; nothing new starts
 	closed  bool
 
+	journal      journal                // of what its streams said
 	place        *tools.Session         // its place in the hall; never changes after it was opened
 	capabilities json.RawMessage        // of the client, as initialize said; never changes after
 	questions    map[string]chan answer // that wait for the client, by id as written
@@ -117,6 +119,9 @@ func (s *session) begin(calls []*call) *fault {
 		}
 		s.last++
 		c.number, c.session = s.last, s
+		if c.out.log == nil {
+			c.out.log, c.out.stream, c.out.primes = &s.journal, s.last, s.record.ProtocolVersion >= "2025-11-25"
+		}
 		s.calls[c.number], s.byID[string(c.id)] = c, c.number
 	}
 	return nil
@@ -201,8 +206,18 @@ func (s *session) notify(text []byte) bool {
 	return out != nil
 }
 
-// told sends what an app says by itself.
-func (s *session) told(n link.Notification) { s.notify(notificationBody(n.Method, n.Params)) }
+// told sends what an app says by itself. A client that lost its GET stream gets it when it comes back.
+func (s *session) told(n link.Notification) {
+	text := notificationBody(n.Method, n.Params)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case s.outlet != nil:
+		s.outlet.push(text)
+	case s.heard:
+		s.journal.add(getStream, text)
+	}
+}
 
 // changed tells the client that a list changed; without a GET stream it is told when it opens one.
 func (s *session) changed(kind core.Kind) {

@@ -32,7 +32,7 @@ func (r *rig) listen(w who) (*http.Response, *bufio.Scanner) {
 func next(t *testing.T, lines *bufio.Scanner) string {
 	t.Helper()
 	for lines.Scan() {
-		if data, ok := strings.CutPrefix(lines.Text(), "data: "); ok {
+		if data, ok := strings.CutPrefix(lines.Text(), "data: "); ok && data != "" {
 			return data
 		}
 	}
@@ -233,17 +233,17 @@ func TestASilentAnswerKeepsItsConnectionOpen(t *testing.T) {
 
 func TestAChangeThatAStreamCouldNotTellIsToldByTheNext(t *testing.T) {
 	s := &session{}
-	first := s.claim()
+	first := s.claim(-1)
 	s.changed(core.KindTools)
 	s.leave(first)
-	second := s.claim()
+	second := s.claim(-1)
 	frames, _ := second.take()
-	if len(frames) != 1 || string(frames[0]) != changedText {
-		t.Errorf("%q", frames)
+	if len(frames) != 1 || string(frames[0].text) != changedText {
+		t.Errorf("%v", frames)
 	}
 	s.leave(second)
-	if frames, _ := s.claim().take(); len(frames) != 0 {
-		t.Errorf("told twice: %q", frames)
+	if frames, _ := s.claim(-1).take(); len(frames) != 0 {
+		t.Errorf("told twice: %v", frames)
 	}
 }
 

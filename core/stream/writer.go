@@ -30,12 +30,19 @@ type Writer struct {
 
 // Event writes an event as one piece: the event line when name is not "", one data line for each
 // line of data, and the empty line that ends it. A name that holds a line break is refused.
-func (w *Writer) Event(name string, data []byte) error {
-	if strings.ContainsAny(name, "\r\n\x00") {
-		return errors.New("event name holds a line break")
+func (w *Writer) Event(name string, data []byte) error { return w.EventWithID("", name, data) }
+
+// EventWithID is Event with an id line before, when id is not "". An id that holds a line break is
+// refused.
+func (w *Writer) EventWithID(id, name string, data []byte) error {
+	if strings.ContainsAny(name, "\r\n\x00") || strings.ContainsAny(id, "\r\n\x00") {
+		return errors.New("event name or id holds a line break")
 	}
 	var b bytes.Buffer
-	b.Grow(len(name) + len(data) + 24)
+	b.Grow(len(id) + len(name) + len(data) + 32)
+	if id != "" {
+		b.WriteString("id: " + id + "\n")
+	}
 	if name != "" {
 		b.WriteString("event: " + name + "\n")
 	}

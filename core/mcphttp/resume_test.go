@@ -1,0 +1,178 @@
+package mcphttp
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+)
+
+// nextEvent returns the id and the data of the next event.
+func nextEvent(t *testing.T, lines *bufio.Scanner) (id, data string) {
+	t.Helper()
+	for lines.Scan() {
+		switch text := lines.Text(); {
+		case strings.HasPrefix(text, "id: "):
+			id = text[4:]
+		case strings.HasPrefix(text, "data: "):
+			data = text[6:]
+		case text == "" && id != "":
+			return id, data
+		}
+	}
+	t.Fatalf("the stream ended: %v", lines.Err())
+	return "", ""
+}
+
+func TestAClientWhoseConnectionBrokeGoesOnWhereItWas(t *testing.T) {
+	r := start(t, nil)
+	w := r.join(alice)
+	resp := r.ask("POST", w, `{"jsonrpc":"2.0","id":5,"method":"tools/call","params":{"name":"demo__slow","arguments":{},"_meta":{"progressToken":"p"}}}`)
+	lines := bufio.NewScanner(resp.Body)
+	if id, data := nextEvent(t, lines); data != "" || !strings.HasSuffix(id, ".0") {
+		t.Errorf("a stream begins with an event that only has an id, got %s %s", id, data)
+	}
+	seen, data := nextEvent(t, lines)
+	if !strings.Contains(data, `"progress":1`) {
+		t.Fatalf("the first event is %s", data)
+	}
+	resp.Body.Close() // the connection breaks
+	close(r.hall.release)
+	<-r.hall.ended
+	for range 2 { // and so does the next one, which changes nothing
+		again, body := r.say("GET", w, "", "Last-Event-ID: "+seen)
+		if got := events(body); again.StatusCode != 200 || len(got) != 2 || !strings.Contains(got[0], `"progress":2`) || !strings.Contains(got[1], `"id":5,"result"`) {
+			t.Fatalf("%d %s", again.StatusCode, body)
+		}
+	}
+}
+
+func TestACallThatStillRunsGoesOnOnTheStreamOfAClientThatCameBack(t *testing.T) {
+	r := start(t, nil)
+	w := r.join(alice)
+	resp := r.ask("POST", w, `{"jsonrpc":"2.0","id":5,"method":"tools/call","params":{"name":"demo__slow","arguments":{},"_meta":{"progressToken":"p"}}}`)
+	seen, _ := nextEvent(t, bufio.NewScanner(resp.Body))
+	resp.Body.Close()
+	again := r.ask("GET", w, "", "Last-Event-ID: "+seen)
+	defer again.Body.Close()
+	lines := bufio.NewScanner(again.Body)
+	if _, data := nextEvent(t, lines); !strings.Contains(data, `"progress":1`) {
+		t.Errorf("got %s", data)
+	}
+	close(r.hall.release)
+	if _, data := nextEvent(t, lines); !strings.Contains(data, `"progress":2`) {
+		t.Errorf("got %s", data)
+	}
+	if _, data := nextEvent(t, lines); !strings.Contains(data, `"id":5,"result"`) {
+		t.Errorf("got %s", data)
+	}
+	if lines.Scan() {
+		t.Errorf("the stream goes on after the response: %s", lines.Text())
+	}
+}
+
+func TestTheGetStreamGoesOnWhereItWas(t *testing.T) {
+	r := start(t, nil)
+	w := r.join(alice)
+	r.say("POST", w, `{"jsonrpc":"2.0","id":1,"method":"logging/setLevel","params":{"level":"info"}}`)
+	resp, lines := r.listen(w)
+	seen, data := nextEvent(t, lines)
+	if data != "" {
+		t.Errorf("the first event is %s", data)
+	}
+	resp.Body.Close()
+	for r.endpoint.live.find(w.session).hasStream() {
+		<-time.After(time.Millisecond)
+	}
+	for i := range 3 {
+		r.hall.yard.say("notifications/message", fmt.Sprintf(`{"level":"info","data":%d}`, i))
+	}
+	again := r.ask("GET", w, "", "Last-Event-ID: "+seen)
+	defer again.Body.Close()
+	lines = bufio.NewScanner(again.Body)
+	if id, data := nextEvent(t, lines); id != seen || data != "" {
+		t.Errorf("got %s %s", id, data)
+	}
+	for i := range 3 {
+		if _, data := nextEvent(t, lines); !strings.HasSuffix(data, fmt.Sprintf(`"data":%d}}`, i)) {
+			t.Errorf("event %d is %s", i, data)
+		}
+	}
+}
+
+func (s *session) hasStream() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.outlet != nil
+}
+
+func TestLastEventIDThatNamesNothing(t *testing.T) {
+	r := start(t, nil)
+	w := r.join(alice)
+	for _, id := range []string{"nonsense", "1", "-1.0", "7.1", "99999999999999999999.1"} {
+		if resp, body := r.say("GET", w, "", "Last-Event-ID: "+id); resp.StatusCode != http.StatusBadRequest || !strings.Contains(body, "Last-Event-ID") {
+			t.Errorf("%s: %d %s", id, resp.StatusCode, body)
+		}
+	}
+	other := who{token: "bob", workspace: "ws_one", session: w.session}
+	if resp, _ := r.say("GET", other, "", "Last-Event-ID: 1.1"); resp.StatusCode != http.StatusNotFound {
+		t.Errorf("another's events: %d", resp.StatusCode)
+	}
+}
+
+func TestOlderRevisionsGetNoEventWithoutAMessage(t *testing.T) {
+	r := start(t, nil)
+	w := r.join(alice, "2025-06-18")
+	resp := r.ask("POST", w, progressBody(1, "p", 1))
+	body, _ := io.ReadAll(resp.Body)
+	resp.Body.Close()
+	if strings.Contains(string(body), "data: \n") || !strings.HasPrefix(string(body), "id: ") {
+		t.Errorf("%s", body)
+	}
+}
+
+func TestAJournalKeepsItsBounds(t *testing.T) {
+	var j journal
+	for range 2 * maxKept {
+		j.add(1, []byte("small"))
+	}
+	if len(j.kept) != maxKept || j.bytes != 5*maxKept {
+		t.Errorf("%d events, %d bytes", len(j.kept), j.bytes)
+	}
+	for range 10 {
+		j.add(2, make([]byte, maxKeptBytes/4))
+	}
+	if len(j.kept) != 4 || j.bytes != maxKeptBytes {
+		t.Errorf("%d events, %d bytes", len(j.kept), j.bytes)
+	}
+	j.end(1)
+	if j.resume(1, 0, newQueue()) {
+		t.Error("a stream of which nothing is kept was resumed")
+	}
+	j.add(2, make([]byte, 2*maxKeptBytes))
+	if len(j.kept) != 0 || j.bytes != 0 {
+		t.Errorf("%d events, %d bytes", len(j.kept), j.bytes)
+	}
+}
+
+func TestAClientThatComesBackTwiceReadsOnOnce(t *testing.T) {
+	var j journal
+	j.add(1, []byte("a"))
+	first, second := newQueue(), newQueue()
+	if !j.resume(1, 0, first) || !j.resume(1, 0, second) {
+		t.Fatal("not resumed")
+	}
+	j.add(1, []byte("b"))
+	j.leave(1, first) // late: the second has the stream
+	j.add(1, []byte("c"))
+	j.end(1)
+	if got, open := first.take(); len(got) != 1 || open {
+		t.Errorf("the first read %v, open %v", got, open)
+	}
+	if got, open := second.take(); len(got) != 3 || open {
+		t.Errorf("the second read %v, open %v", got, open)
+	}
+}
