@@ -49,5 +49,8 @@ bench: build ## measure every promised figure against other servers, in one run 
 microbench: ## benchmarks of single rooms: ratios of two things measured in one run
 	$(GO) test -run '^$$' -bench . -benchmem ./core/... ./plugins/...
 
+chaos: ## what tests do a few times, as often as was promised: 500 kills during writes
+	$(GO) test -tags chaos -timeout 30m -run Acknowledged -v ./core/store
+
 clean: ## remove what was built
 	@rm -rf $(BIN)

@@ -3,80 +3,100 @@ package store
 import (
 	"bufio"
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/ropewalk/ropewalk/core"
+	"github.com/ropewalk/ropewalk/internal/testenv"
 )
 
-const (
-	writeUntilKilled = "write-until-killed"
-	kills            = 30 // of this suite; the figure of the chaos suite is 500
-)
+// writeUntilKilled is the child's first argument; the second is a file or a PostgreSQL address. What
+// it prints was acknowledged: "app <name>", or "turn <conversation> <its number>".
+const writeUntilKilled = "write-until-killed"
 
-// writeForever is the child: it installs app after app and prints each name once the store has
-// acknowledged it, until it is killed.
-func writeForever(path string) int {
-	ctx := context.Background()
-	s, err := Open(ctx, Options{Path: path})
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
+func optionsFor(place string) Options {
+	if strings.HasPrefix(place, "postgres://") {
+		return Options{URL: core.Secret(place)}
 	}
-	for i := 0; ; i++ {
-		name := strconv.Itoa(os.Getpid()) + "-" + strconv.Itoa(i)
-		in := core.Installation{Workspace: core.DefaultWorkspaceID, Name: name, Version: "1.0.0", InstalledAt: time.Now()}
-		if err := s.PutInstallation(ctx, in); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			return 1
+	return Options{Path: place}
+}
+
+// writeForever is the child: by turns it installs an app and adds a turn to a conversation, and
+// prints each once the store has acknowledged it, until it is killed.
+func writeForever(place string) int {
+	err := func() error {
+		ctx, owner := context.Background(), core.Owner().User.ID
+		s, err := Open(ctx, optionsFor(place))
+		if err != nil {
+			return err
 		}
-		fmt.Println(name)
-	}
+		c, err := s.CreateConversation(ctx, core.Conversation{Workspace: core.DefaultWorkspaceID, Owner: owner})
+		if err != nil {
+			return err
+		}
+		ref := core.ConversationRef{Workspace: core.DefaultWorkspaceID, Owner: owner, ID: c.ID}
+		for i := 1; ; i++ {
+			name := strconv.Itoa(os.Getpid()) + "-" + strconv.Itoa(i)
+			if err := s.PutInstallation(ctx, core.Installation{Workspace: ref.Workspace, Name: name, InstalledAt: time.Now()}); err != nil {
+				return err
+			}
+			fmt.Println("app", name)
+			turn := []core.Message{said("user", "question "+strconv.Itoa(i)), said("assistant", "answer "+strconv.Itoa(i))}
+			if _, err := s.AppendMessages(ctx, ref, turn, core.Usage{Model: "m", InputTokens: 3}); err != nil {
+				return err
+			}
+			fmt.Println("turn", ref.ID, i)
+		}
+	}()
+	fmt.Fprintln(os.Stderr, err)
+	return 1
 }
 
 func TestNothingAcknowledgedIsLostWhenTheServerIsKilled(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "ropewalk.db")
-	acknowledged := make(map[string]bool)
-	for range kills {
-		for _, name := range killedWriter(t, path) {
-			acknowledged[name] = true
+	t.Run("sqlite", func(t *testing.T) {
+		path := filepath.Join(t.TempDir(), "ropewalk.db")
+		holdsAcknowledged(t, path, killWriters(t, path, kills))
+		if err := verify(t.Context(), path); err != nil {
+			t.Error(err)
 		}
-	}
-	s := openAt(t, path)
-	installed, err := s.Installations(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	kept := make(map[string]bool)
-	for _, in := range installed {
-		kept[in.Name] = true
-	}
-	for name := range acknowledged {
-		if !kept[name] {
-			t.Errorf("app %s was acknowledged and is lost", name)
-		}
-	}
-	if len(acknowledged) < kills {
-		t.Fatalf("only %d writes in %d rounds: the test shows nothing", len(acknowledged), kills)
-	}
-	var verdict string
-	if err := s.read.QueryRowContext(t.Context(), "PRAGMA integrity_check").Scan(&verdict); err != nil || verdict != "ok" {
-		t.Fatalf("integrity check: %q, %v", verdict, err)
-	}
+	})
+	t.Run("postgres", func(t *testing.T) {
+		url := database(t)
+		holdsAcknowledged(t, url, killWriters(t, url, kills))
+	})
 }
 
-// killedWriter runs the child, kills it after a few acknowledged writes, at a random moment, and
-// returns what was acknowledged.
-func killedWriter(t *testing.T, path string) []string {
+func TestNothingAcknowledgedIsLostWhenPostgresIsKilled(t *testing.T) {
+	server := testenv.StartPostgres(t)
+	var acknowledged []string
+	for range serverKills {
+		acknowledged = append(acknowledged, writeUntil(t, server.URL, func(*os.Process) { server.Kill() })...)
+		server.Start()
+	}
+	holdsAcknowledged(t, server.URL, acknowledged)
+}
+
+func killWriters(t *testing.T, place string, rounds int) (acknowledged []string) {
 	t.Helper()
-	child := exec.CommandContext(t.Context(), os.Args[0], writeUntilKilled, path)
-	child.Stderr = os.Stderr
+	for range rounds {
+		acknowledged = append(acknowledged, writeUntil(t, place, func(p *os.Process) { _ = p.Kill() })...)
+	}
+	return acknowledged
+}
+
+// writeUntil runs the child, calls end after a few acknowledged writes, at a random moment, and
+// returns what was acknowledged.
+func writeUntil(t *testing.T, place string, end func(*os.Process)) (acknowledged []string) {
+	t.Helper()
+	child := exec.CommandContext(t.Context(), os.Args[0], writeUntilKilled, place)
 	out, err := child.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -84,17 +104,69 @@ func killedWriter(t *testing.T, path string) []string {
 	if err := child.Start(); err != nil {
 		t.Fatal(err)
 	}
-	var names []string
+	ended := make(chan struct{})
 	lines := bufio.NewScanner(out)
 	for lines.Scan() {
-		names = append(names, lines.Text())
-		if len(names) == 3 {
-			time.AfterFunc(time.Duration(rand.IntN(8000))*time.Microsecond, func() { _ = child.Process.Kill() })
+		if acknowledged = append(acknowledged, lines.Text()); len(acknowledged) == 4 {
+			go func() {
+				defer close(ended)
+				<-time.After(time.Duration(rand.IntN(8000)) * time.Microsecond)
+				end(child.Process)
+			}()
 		}
 	}
-	_ = child.Wait() // it was killed
-	if len(names) < 3 {
-		t.Fatalf("the child ended after %d writes", len(names))
+	_ = child.Wait() // it was killed, or lost its database
+	if len(acknowledged) < 4 {
+		t.Fatalf("the child ended after %d writes", len(acknowledged))
 	}
-	return names
+	<-ended
+	return acknowledged
+}
+
+// holdsAcknowledged checks that a state has all that was acknowledged, and of each turn all or
+// nothing.
+func holdsAcknowledged(t *testing.T, place string, acknowledged []string) {
+	t.Helper()
+	s, err := Open(t.Context(), optionsFor(place))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = s.Close() }()
+	kept, turns := make(map[string]bool), make(map[string]int)
+	installed, err := s.Installations(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, in := range installed {
+		kept[in.Name] = true
+	}
+	for _, line := range acknowledged {
+		switch what := strings.Fields(line); what[0] {
+		case "app":
+			if !kept[what[1]] {
+				t.Errorf("%s was acknowledged and is lost", line)
+			}
+		case "turn":
+			turns[what[1]]++
+		}
+	}
+	for id, n := range turns {
+		ref := core.ConversationRef{Workspace: core.DefaultWorkspaceID, Owner: core.Owner().User.ID, ID: id}
+		c, err := s.Conversation(t.Context(), ref)
+		all, readErr := s.Messages(t.Context(), ref)
+		if err := errors.Join(err, readErr); err != nil {
+			t.Fatal(err)
+		}
+		if len(all) < 2*n || len(all) > 2*n+2 || len(all)%2 != 0 || c.MessageCount != len(all) || c.InputTokens != int64(3*len(all)/2) {
+			t.Errorf("%d turns of %s were acknowledged; it has %d messages and says %d with %d tokens", n, id, len(all), c.MessageCount, c.InputTokens)
+		}
+		for i, m := range all {
+			if want := fmt.Sprintf("%s %d", []string{"question", "answer"}[i%2], i/2+1); m.Content != want {
+				t.Errorf("message %d of %s is %q, want %q", i, id, m.Content, want)
+			}
+		}
+	}
+	if len(turns) == 0 {
+		t.Error("no turn was acknowledged: nothing is shown")
+	}
 }

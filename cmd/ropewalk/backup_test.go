@@ -1,0 +1,33 @@
+package main_test
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+func TestAStateIsBackedUpFromARunningServerAndRestoredIntoAStoppedOne(t *testing.T) {
+	s := newScript(t)
+	s.write(filepath.Join(s.home, "ropewalk.yaml"), "http: {port: 0}\n")
+	s.run("ropewalk", "backup", "one.db").exits(1, "there is no state to back up")
+	t.Run("while the server runs", func(t *testing.T) {
+		running := *s
+		running.t = t
+		running.serve()
+		running.run("ropewalk", "backup", "one.db").exits(0, "was written to one.db and checked")
+		running.run("ropewalk", "backup", "one.db").exits(1, "the file exists")
+		running.run("ropewalk", "restore", "one.db").exits(1, "another server (process ")
+		running.run("ropewalk", "restore", "--replace", "one.db").exits(1, "another server (process ")
+	})
+	s.run("ropewalk", "restore", "one.db").exits(1, "there is a state in ", "--replace")
+	s.run("ropewalk", "restore", "--replace", "one.db").exits(0, "The state is what one.db holds.", "The one before is in "+s.home)
+	s.write("garbage", "this is no state")
+	s.run("ropewalk", "restore", "--replace", "garbage").exits(1, "is damaged or is no database")
+	s.home = filepath.Join(t.TempDir(), "new")
+	s.run("ropewalk", "restore", s.dir+"/one.db").exits(0, "The state is what ")
+	if _, err := os.Stat(filepath.Join(s.home, "ropewalk.db")); err != nil {
+		t.Error(err)
+	}
+	s.write(filepath.Join(s.home, "ropewalk.yaml"), "http: {port: 0}\n")
+	s.serve()
+}
