@@ -3,6 +3,7 @@ package apps
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -49,9 +50,10 @@ func newAnnexes(y *Yard, most int, idle time.Duration) *annexes {
 }
 
 // enter gives a call the annex for key, and opens it if there is none; leave is called when the
-// call is over. The error is ctx's, core.CodeUnavailable, or why the annex could not be started.
-func (p *annexes) enter(ctx context.Context, key annexKey, k *caller) (x *annex, leave func(), err error) {
-	if x, err = p.find(key, k); err != nil {
+// call is over. With alone, it is one of several that key begins, and the call has it to itself. The
+// error is ctx's, core.CodeUnavailable, or why the annex could not be started.
+func (p *annexes) enter(ctx context.Context, key annexKey, alone bool, k *caller) (x *annex, leave func(), err error) {
+	if x, err = p.find(key, alone, k); err != nil {
 		return nil, nil, err
 	}
 	leave = func() { p.leave(x) }
@@ -69,9 +71,12 @@ func (p *annexes) enter(ctx context.Context, key annexKey, k *caller) (x *annex,
 }
 
 // find is the annex for key, with one more user.
-func (p *annexes) find(key annexKey, k *caller) (*annex, error) {
+func (p *annexes) find(key annexKey, alone bool, k *caller) (*annex, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	for begun, i := key.session, 1; alone && p.open[key] != nil && p.open[key].users > 0; i++ {
+		key.session = fmt.Sprintf("%s %d", begun, i)
+	}
 	x := p.open[key]
 	if x != nil && x.over() {
 		p.drop(x)

@@ -35,6 +35,7 @@ const (
 	modeLeaf     = "leaf"     // a descendant: waits for ever
 	modeWithView = "withview" // serves, and its first tool has a view
 	modeTalk     = "talk"     // serves, asks, logs and tells of updates
+	modeOld      = "old"      // like talk, in the older revisions only
 	modeNew      = "new"      // speaks the revision without handshake, and that only
 )
 
@@ -89,7 +90,7 @@ func plant() {
 
 // environ is what a bundle reads of its environment.
 func environ() []string {
-	return os.Environ() //nolint:forbidigo // this is the bundle, not the server
+	return os.Environ()
 }
 
 func own(name string) string {
@@ -106,11 +107,16 @@ func said(text string) (*mcp.CallToolResult, any, error) {
 }
 
 func bundleServer(mode string) *mcp.Server {
+	var versions []string
+	if mode == modeOld {
+		versions = []string{"2025-11-25", "2025-06-18"}
+	}
 	s := mcp.NewServer(&mcp.Implementation{Name: "test bundle", Version: "9.9.9"}, &mcp.ServerOptions{
-		SubscribeHandler:   func(context.Context, *mcp.SubscribeRequest) error { return nil },
-		UnsubscribeHandler: func(context.Context, *mcp.UnsubscribeRequest) error { return nil },
+		SupportedProtocolVersions: versions,
+		SubscribeHandler:          func(context.Context, *mcp.SubscribeRequest) error { return nil },
+		UnsubscribeHandler:        func(context.Context, *mcp.UnsubscribeRequest) error { return nil },
 	})
-	if mode == modeTalk {
+	if mode == modeTalk || mode == modeOld {
 		addTalk(s)
 	}
 	echo := &mcp.Tool{Name: "echo", Annotations: &mcp.ToolAnnotations{ReadOnlyHint: true}}
@@ -163,7 +169,7 @@ func addTalk(s *mcp.Server) {
 		return said(fmt.Sprintf("%v %d", answer.Content["word"], os.Getpid()))
 	})
 	mcp.AddTool(s, &mcp.Tool{Name: "log"}, func(ctx context.Context, r *mcp.CallToolRequest, in textInput) (*mcp.CallToolResult, any, error) {
-		_ = r.Session.Log(ctx, &mcp.LoggingMessageParams{Level: "info", Data: in.Text})
+		_ = r.Session.Log(ctx, &mcp.LoggingMessageParams{Level: "info", Data: in.Text}) //nolint:staticcheck // bundles of older revisions log
 		return said("logged")
 	})
 	mcp.AddTool(s, &mcp.Tool{Name: "touch"}, func(ctx context.Context, _ *mcp.CallToolRequest, in textInput) (*mcp.CallToolResult, any, error) {

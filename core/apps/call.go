@@ -30,6 +30,11 @@ func (y *Yard) Call(ctx context.Context, workspace, server string, c Call) (json
 	if err != nil {
 		return nil, err
 	}
+	if c.Client != nil && c.Client.stateless {
+		if result, resumed, err := a.comeBack(ctx, c); resumed {
+			return result, err
+		}
+	}
 	conn := a.conn()
 	if conn == nil || !a.slot() {
 		if conn, err = a.queue(ctx); err != nil {
@@ -62,6 +67,10 @@ func (a *app) carry(ctx context.Context, shared instance, c Call, k *caller) (js
 		return nil, shared, err
 	}
 	defer leave()
+	if c.Client != nil && c.Client.stateless && !conn.Info().Stateless && parks(c.Method) {
+		result, err := a.park(ctx, conn, c)
+		return result, conn, err
+	}
 	r := link.Request{Method: c.Method, Params: c.Params, Notify: c.Notify, For: k}
 	if !conn.Info().Stateless || c.Client != nil && c.Client.stateless {
 		result, err := conn.Do(ctx, r)
@@ -84,7 +93,7 @@ func (a *app) route(ctx context.Context, shared instance, k *caller) (conn insta
 	known := a.yard.memory.of(a.now.Load().record)
 	switch {
 	case k.client.stateless && !known.sessions:
-		x, leave, err := a.yard.annexes.enter(ctx, annexKey{app: a}, k)
+		x, leave, err := a.yard.annexes.enter(ctx, annexKey{app: a}, false, k)
 		switch {
 		case err == nil && x.conn.Info().Stateless:
 			return x.conn, leave, nil
@@ -97,7 +106,7 @@ func (a *app) route(ctx context.Context, shared instance, k *caller) (conn insta
 		}
 		return shared, none, nil
 	case !k.client.stateless && k.asker != nil && k.client.session != "" && k.client.can&known.asks != 0:
-		x, leave, err := a.yard.annexes.enter(ctx, annexKey{app: a, session: k.client.session}, k)
+		x, leave, err := a.yard.annexes.enter(ctx, annexKey{app: a, session: k.client.session}, false, k)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -184,6 +193,8 @@ func (a *app) callError(ctx, limit context.Context, conn instance, method string
 		return ctx.Err()
 	case ok:
 		return known
+	case errors.Is(err, context.Canceled) && !errors.Is(context.Cause(limit), errDeadline):
+		return err
 	case errors.Is(context.Cause(limit), errDeadline):
 		return core.Wrap(core.CodeUnavailable, err, "app "+a.key.name+" did not answer "+method+" within "+a.yard.o.CallTimeout.String()+"; the call was cancelled")
 	case errors.Is(err, link.ErrClosed) || closed(conn.Done()):

@@ -111,4 +111,5 @@ type Call struct {
 	Notify func(link.Notification) // gets what the app says about the call, in wire order; nil for a caller that wants none
 	Client *Client                 // for whom; nil for a caller that cannot be asked anything
 	Asker  Asker                   // how Client is asked while the call runs; nil when it cannot be
+	Owner  string                  // who calls, for a stateless client: nobody else can go on with the call
 }

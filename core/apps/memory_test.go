@@ -239,7 +239,7 @@ func (i *memoryInstance) Do(ctx context.Context, r link.Request) (json.RawMessag
 			notify(link.Notification{Method: "notifications/progress"})
 		}
 	}
-	if method == "ask" { // asks its caller's client
+	if method == "ask" || method == "tools/call" { // asks its caller's client
 		return i.birth.asked(ctx, link.Question{Method: methodElicit, Params: params, Callers: []any{r.For}})
 	}
 	if method == "hang" {

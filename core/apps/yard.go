@@ -30,6 +30,7 @@ type Yard struct {
 	listeners *listeners
 	levels    *levels
 	interests *interests
+	parking   *parking
 
 	life context.Context // ends when Close begins
 	die  context.CancelFunc
@@ -49,6 +50,7 @@ func New(o Options) *Yard {
 		apps: map[string]map[string]*app{}, taken: map[key]struct{}{},
 	}
 	y.memory, y.errands, y.listeners, y.levels, y.interests = newMemory(), newErrands(), newListeners(), newLevels(), newInterests()
+	y.parking = newParking()
 	y.annexes = newAnnexes(y, o.MaxAnnexes, o.AnnexIdle)
 	y.life, y.die = context.WithCancel(context.Background())
 	y.catalog = newCatalog(y.collectOffer)

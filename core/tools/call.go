@@ -51,7 +51,7 @@ func (n *Namespace) Call(ctx context.Context, c core.Caller, call Call) (json.Ra
 			return nil, err
 		}
 	}
-	result, err := n.apps.Call(ctx, c.Workspace.ID, server, n.request("tools/call", params(tool.quoted, call), call.Meta, call.Notify, call.From))
+	result, err := n.apps.Call(ctx, c.Workspace.ID, server, n.request(c, "tools/call", params(tool.quoted, call), call.Meta, call.Notify, call.From))
 	if err != nil {
 		return nil, err
 	}
@@ -104,13 +104,15 @@ func params(quoted []byte, call Call) json.RawMessage {
 	return append(p, '}')
 }
 
-// failed reads isError of a CallToolResult, decoding only results that mention it.
+// failed reads whether a CallToolResult is an error, or no result yet but a question, decoding only
+// those that mention one.
 func failed(result json.RawMessage) bool {
-	if !bytes.Contains(result, []byte(`"isError"`)) {
+	if !bytes.Contains(result, []byte(`"isError"`)) && !bytes.Contains(result, []byte(`"input_required"`)) {
 		return false
 	}
 	var r struct {
-		IsError bool `json:"isError"`
+		IsError    bool   `json:"isError"`
+		ResultType string `json:"resultType"`
 	}
-	return json.Unmarshal(result, &r) == nil && r.IsError
+	return json.Unmarshal(result, &r) == nil && (r.IsError || r.ResultType == "input_required")
 }

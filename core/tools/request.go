@@ -26,11 +26,11 @@ type Request struct {
 }
 
 // request is a call of an app on behalf of a client. meta is the _meta of params.
-func (n *Namespace) request(method string, params, meta json.RawMessage, notify func(link.Notification), from From) apps.Call {
+func (n *Namespace) request(c core.Caller, method string, params, meta json.RawMessage, notify func(link.Notification), from From) apps.Call {
 	call := apps.Call{Method: method, Params: params, Notify: notify, Asker: from.Asker}
 	switch {
 	case from.Stateless:
-		call.Client = n.stateless
+		call.Client, call.Owner = n.stateless, c.Issuer+"\x00"+c.Subject
 		call.Notify = atLeast(levelOf(meta), notify)
 	case from.Session != nil:
 		call.Client = from.Session.client
@@ -141,7 +141,7 @@ func (n *Namespace) ask(ctx context.Context, c core.Caller, server, method strin
 			meta = said.Meta
 		}
 	}
-	return n.apps.Call(ctx, c.Workspace.ID, server, n.request(method, params, meta, q.Notify, q.From))
+	return n.apps.Call(ctx, c.Workspace.ID, server, n.request(c, method, params, meta, q.Notify, q.From))
 }
 
 func noPrompt(name string) error {

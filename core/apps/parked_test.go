@@ -1,0 +1,141 @@
+package apps
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/ropewalk/ropewalk/core"
+	"github.com/ropewalk/ropewalk/core/link"
+)
+
+// asking is a result that asks for input.
+type asking struct {
+	ResultType    string
+	RequestState  string
+	InputRequests map[string]struct {
+		Method string
+		Params struct{ Message string }
+	}
+}
+
+// statelessAsk has the test bundle ask text, as a client of the revision without sessions does it.
+func statelessAsk(ctx context.Context, y *Yard, owner, text, more string) (json.RawMessage, error) {
+	params := fmt.Sprintf(`{"name":"ask","arguments":{"text":%q}%s,"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{"elicitation":{}}}}`, text, more)
+	return y.Call(ctx, ws, "notes", Call{Method: "tools/call", Params: json.RawMessage(params), Client: NewClient("", true, nil), Owner: owner})
+}
+
+// answered goes on with a call that asked, as owner.
+func answered(ctx context.Context, y *Yard, owner string, a asking, word string) (json.RawMessage, error) {
+	responses := map[string]any{}
+	for name := range a.InputRequests {
+		responses[name] = map[string]any{"action": "accept", "content": map[string]any{"word": word}}
+	}
+	raw, _ := json.Marshal(responses)
+	return statelessAsk(ctx, y, owner, "again", fmt.Sprintf(`,"requestState":%q,"inputResponses":%s`, a.RequestState, raw))
+}
+
+func firstQuestion(t *testing.T, raw json.RawMessage, err error) (a asking) {
+	t.Helper()
+	if err == nil {
+		err = json.Unmarshal(raw, &a)
+	}
+	if err != nil || a.ResultType != "input_required" || len(a.InputRequests) != 1 || a.RequestState == "" {
+		t.Fatalf("got %s (%v)", raw, err)
+	}
+	return a
+}
+
+func TestABundleOfTheOlderRevisionsAsksAClientOfTheNewOneInItsResult(t *testing.T) {
+	y := installNotes(t, modeOld, nil)
+	for range 2 { // on the shared instance, then on one of its own
+		raw, err := statelessAsk(t.Context(), y, "alice", "what word?", "")
+		a := firstQuestion(t, raw, err)
+		for _, q := range a.InputRequests {
+			expect(t, "the question", q.Method+" "+q.Params.Message, "elicitation/create what word?")
+		}
+		if _, err := answered(t.Context(), y, "mallory", a, "stolen"); !isCode(err, invalidParams) {
+			t.Errorf("another's call went on: %v", err)
+		}
+		raw, err = answered(t.Context(), y, "alice", a, "red")
+		if err != nil || !strings.Contains(string(raw), `"text":"red `) {
+			t.Errorf("the answer is %s (%v)", raw, err)
+		}
+		if _, err := answered(t.Context(), y, "alice", a, "blue"); !isCode(err, invalidParams) {
+			t.Errorf("it was answered twice: %v", err)
+		}
+	}
+}
+
+func parkedCalls(y *Yard) int {
+	y.parking.mu.Lock()
+	defer y.parking.mu.Unlock()
+	return len(y.parking.places)
+}
+
+func isCode(err error, code int) bool {
+	rpc, ok := errors.AsType[*link.RPCError](err)
+	return ok && rpc.Code == code
+}
+
+func TestParkedCallsOfManyCallersDoNotMix(t *testing.T) {
+	y := installNotes(t, modeOld, nil)
+	raw, err := statelessAsk(t.Context(), y, "first", "so that it is known", "")
+	if _, err := answered(t.Context(), y, "first", firstQuestion(t, raw, err), "x"); err != nil {
+		t.Fatal(err)
+	}
+	var working sync.WaitGroup
+	for i := range 12 {
+		working.Go(func() {
+			who := []string{"alice", "bob"}[i%2]
+			nonce := fmt.Sprintf("%s-%d", who, i)
+			raw, err := statelessAsk(t.Context(), y, who, nonce, "")
+			var a asking
+			if err != nil || json.Unmarshal(raw, &a) != nil || len(a.InputRequests) != 1 {
+				t.Errorf("%s got %s (%v)", nonce, raw, err)
+				return
+			}
+			for _, q := range a.InputRequests {
+				expect(t, "the question of "+nonce, q.Params.Message, nonce)
+			}
+			raw, err = answered(t.Context(), y, who, a, nonce)
+			if err != nil || !strings.Contains(string(raw), `"text":"`+nonce+" ") {
+				t.Errorf("%s got %s (%v)", nonce, raw, err)
+			}
+		})
+	}
+	working.Wait()
+}
+
+func TestAParkedCallEndsWhenItsClientDoesNotComeBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		y, _, _ := memoryYard(t)
+		y.memory.known[bundleVersion{"http://notes.test/mcp", "7.7.7"}] = traits{sessions: true}
+		call := Call{
+			Method: "tools/call", Client: NewClient("", true, nil), Owner: "alice",
+			Params: json.RawMessage(`{"_meta":{"io.modelcontextprotocol/clientCapabilities":{"elicitation":{}}}}`),
+		}
+		raw, err := y.Call(t.Context(), ws, "notes", call)
+		a := firstQuestion(t, raw, err)
+		wait(t.Context(), parkPatience+time.Second)
+		synctest.Wait()
+		expect(t, "parked calls", parkedCalls(y), 0)
+		expect(t, "calls in flight", len(y.apps[ws]["notes"].calls), 0)
+		if _, err := answered(t.Context(), y, "alice", a, "late"); !isCode(err, invalidParams) {
+			t.Errorf("it went on: %v", err)
+		}
+		for range maxParked {
+			if _, err := y.Call(t.Context(), ws, "notes", call); err != nil {
+				break
+			}
+		}
+		_, err = y.Call(t.Context(), ws, "notes", call)
+		expect(t, "one too many", core.CodeOf(err), core.CodeUnavailable)
+	})
+}

@@ -1,0 +1,86 @@
+package tools_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"sync"
+
+	"github.com/ropewalk/ropewalk/core"
+	"github.com/ropewalk/ropewalk/core/apps"
+)
+
+// yard is the apps of two workspaces in memory.
+type yard struct {
+	tools map[string][]core.Tool
+
+	mu     sync.Mutex
+	offers map[string]*core.Offer
+	calls  []apps.Call
+	heard  map[string][]func(apps.Told)
+	told   []string // what it was asked besides calls
+	params []string
+	result string
+	err    error
+}
+
+func (y *yard) Offer(workspace string) *core.Offer {
+	y.mu.Lock()
+	defer y.mu.Unlock()
+	if y.offers == nil {
+		y.offers = map[string]*core.Offer{}
+	}
+	if y.offers[workspace] == nil {
+		y.offers[workspace] = &core.Offer{Tools: y.tools[workspace]}
+	}
+	return y.offers[workspace]
+}
+
+func (y *yard) Watch(string, func(core.Kind)) func() { return func() {} }
+
+func (y *yard) Call(_ context.Context, workspace, server string, c apps.Call) (json.RawMessage, error) {
+	y.mu.Lock()
+	defer y.mu.Unlock()
+	y.params = append(y.params, fmt.Sprintf("%s %s %s %s", workspace, server, c.Method, c.Params))
+	y.calls = append(y.calls, c)
+	return json.RawMessage(y.result), y.err
+}
+
+func (y *yard) Listen(workspace string, told func(apps.Told)) func() {
+	y.mu.Lock()
+	defer y.mu.Unlock()
+	if y.heard == nil {
+		y.heard = map[string][]func(apps.Told){}
+	}
+	y.heard[workspace] = append(y.heard[workspace], told)
+	return func() { y.note("no listener in %s", workspace) }
+}
+
+// say has an app of a workspace say something by itself.
+func (y *yard) say(workspace string, t apps.Told) {
+	for _, told := range y.heard[workspace] {
+		told(t)
+	}
+}
+
+func (y *yard) note(format string, args ...any) {
+	y.mu.Lock()
+	defer y.mu.Unlock()
+	y.told = append(y.told, fmt.Sprintf(format, args...))
+}
+
+func (y *yard) Subscribe(_ context.Context, workspace, server, uri string) error {
+	y.note("subscribe %s %s %s", workspace, server, uri)
+	return y.err
+}
+
+func (y *yard) Unsubscribe(_ context.Context, workspace, server, uri string) error {
+	y.note("unsubscribe %s %s %s", workspace, server, uri)
+	return nil
+}
+
+func (y *yard) SetLogLevel(_ context.Context, workspace, level string) {
+	y.note("level %s %s", workspace, level)
+}
+func (y *yard) RootsChanged(_ context.Context, session string) { y.note("roots %s", session) }
+func (y *yard) EndSession(session string)                      { y.note("end %s", session) }
