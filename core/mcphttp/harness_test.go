@@ -101,11 +101,13 @@ func (h *hall) watched() int {
 	return len(h.watchers)
 }
 
-func (h *hall) changed() {
+func (h *hall) changed() { h.change(core.KindTools) }
+
+func (h *hall) change(kind core.Kind) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for _, f := range h.watchers {
-		f(core.KindTools)
+		f(kind)
 	}
 }
 
@@ -291,6 +293,15 @@ var alice = who{token: "alice", workspace: "ws_one"}
 // one out).
 func (r *rig) ask(method string, w who, body string, extra ...string) *http.Response {
 	r.Helper()
+	resp, err := r.client.Do(r.request(method, w, body, extra...))
+	if err != nil {
+		r.Fatal(err)
+	}
+	return resp
+}
+
+func (r *rig) request(method string, w who, body string, extra ...string) *http.Request {
+	r.Helper()
 	req, err := http.NewRequestWithContext(r.Context(), method, r.url+"/mcp", strings.NewReader(body))
 	if err != nil {
 		r.Fatal(err)
@@ -319,11 +330,7 @@ func (r *rig) ask(method string, w who, body string, extra ...string) *http.Resp
 			req.Header.Set(name, value)
 		}
 	}
-	resp, err := r.client.Do(req)
-	if err != nil {
-		r.Fatal(err)
-	}
-	return resp
+	return req
 }
 
 // say asks and reads the whole answer, which must end.

@@ -1,0 +1,239 @@
+package mcphttp
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/ropewalk/ropewalk/core"
+	"github.com/ropewalk/ropewalk/core/link"
+)
+
+// able opens a session of a client that can be asked what capabilities say.
+func (r *rig) able(w who, capabilities string) who {
+	r.Helper()
+	resp, body := r.say("POST", w, strings.Replace(hello("2025-11-25"), `"capabilities":{}`, `"capabilities":`+capabilities, 1))
+	w.session = resp.Header.Get("Mcp-Session-Id")
+	if w.session == "" {
+		r.Fatalf("initialize: %d %s", resp.StatusCode, body)
+	}
+	r.say("POST", w, `{"jsonrpc":"2.0","method":"notifications/initialized"}`)
+	return w
+}
+
+const asking = `{"jsonrpc":"2.0","id":1,"method":"resources/read","params":{"uri":"demo://ask"}}`
+
+func TestAQuestionGoesOutOnItsCallAndComesBackAsAPost(t *testing.T) {
+	r := start(t, nil)
+	w := r.able(alice, `{"elicitation":{}}`)
+	other := r.able(who{token: "bob", workspace: "ws_one"}, `{"elicitation":{}}`)
+	resp := r.ask("POST", w, asking)
+	defer resp.Body.Close()
+	lines := bufio.NewScanner(resp.Body)
+	var question struct {
+		ID     json.RawMessage
+		Method string
+		Params json.RawMessage
+	}
+	if text := next(t, lines); json.Unmarshal([]byte(text), &question) != nil || question.Method != "elicitation/create" || string(question.Params) != `{"message":"?","x":1.50}` {
+		t.Fatalf("asked %s", text)
+	}
+	reply := fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":{"action":"accept","content":{"n":1.0}}}`, question.ID)
+	for _, stray := range []string{`{"jsonrpc":"2.0","id":99,"result":{}}`, strings.Replace(reply, "accept", "foreign", 1)} {
+		if resp, _ := r.say("POST", other, stray); resp.StatusCode != 202 { // another session's answer answers nothing here
+			t.Errorf("%d", resp.StatusCode)
+		}
+	}
+	for range 2 { // the second answers nothing
+		if resp, body := r.say("POST", w, reply); resp.StatusCode != 202 || body != "" {
+			t.Errorf("%d %s", resp.StatusCode, body)
+		}
+	}
+	if got := next(t, lines); !strings.Contains(got, `"answer":{"action":"accept","content":{"n":1.0}}`) {
+		t.Errorf("got %s", got)
+	}
+}
+
+func TestACancelledCallTakesItsQuestionBack(t *testing.T) {
+	r := start(t, nil)
+	w := r.able(alice, `{"elicitation":{}}`)
+	resp := r.ask("POST", w, asking)
+	defer resp.Body.Close()
+	lines := bufio.NewScanner(resp.Body)
+	next(t, lines)
+	r.say("POST", w, `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}`)
+	if got := next(t, lines); !strings.Contains(got, `"method":"notifications/cancelled","params":{"requestId":"ask-1"`) {
+		t.Errorf("got %s", got)
+	}
+	if got := next(t, lines); !strings.Contains(got, `"code":-32800`) {
+		t.Errorf("got %s", got)
+	}
+}
+
+func TestTheEndOfASessionEndsItsQuestions(t *testing.T) {
+	r := start(t, nil)
+	w := r.able(alice, `{"elicitation":{}}`)
+	resp := r.ask("POST", w, asking)
+	defer resp.Body.Close()
+	lines := bufio.NewScanner(resp.Body)
+	next(t, lines)
+	r.say("DELETE", w, "")
+	if got := next(t, lines); !strings.Contains(got, `the session was closed`) {
+		t.Errorf("got %s", got)
+	}
+}
+
+func TestAClientIsAskedWhatItCan(t *testing.T) {
+	for _, c := range []struct {
+		capabilities, method, params string
+		code                         int // of the refusal; 0 when it is asked
+	}{
+		{`{}`, "elicitation/create", `{}`, -32601},
+		{`{"elicitation":null}`, "elicitation/create", `{}`, -32601},
+		{`{"elicitation":{}}`, "elicitation/create", `{}`, 0},
+		{`{"elicitation":{}}`, "elicitation/create", `{"mode":"form"}`, 0},
+		{`{"elicitation":{}}`, "elicitation/create", `{"mode":"url"}`, -32602},
+		{`{"elicitation":{"url":{}}}`, "elicitation/create", `{"mode":"url"}`, 0},
+		{`{"elicitation":{"url":{}}}`, "elicitation/create", `{}`, -32602},
+		{`{"elicitation":{"form":{},"url":{}}}`, "elicitation/create", `{}`, 0},
+		{`{"sampling":{}}`, "sampling/createMessage", `{}`, 0},
+		{`{"roots":{}}`, "sampling/createMessage", `{}`, -32601},
+		{`{"roots":{}}`, "roots/list", ``, 0},
+		{``, "roots/list", ``, -32601},
+		{`{"roots":{}}`, "tools/list", ``, -32601},
+	} {
+		t.Run(c.capabilities+c.method+c.params, func(t *testing.T) {
+			s := &session{capabilities: json.RawMessage(c.capabilities)}
+			_, err := s.can(c.method, json.RawMessage(c.params))
+			rpc, _ := errors.AsType[*link.RPCError](err)
+			if c.code == 0 && err != nil || c.code != 0 && (rpc == nil || rpc.Code != c.code) {
+				t.Errorf("%v", err)
+			}
+		})
+	}
+}
+
+func TestQuestionsAreAnsweredOnceInTimeAndInNumber(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &session{capabilities: json.RawMessage(`{"roots":{},"elicitation":{}}`), calls: map[int64]*call{}}
+		ask := func(method string) error {
+			_, err := s.ask(t.Context(), nil, method, nil)
+			return err
+		}
+		if err := ask("roots/list"); err == nil || !strings.Contains(err.Error(), "no stream") {
+			t.Errorf("without a stream: %v", err)
+		}
+		out := s.claim(-1)
+		begin := time.Now()
+		if err := ask("roots/list"); err == nil || time.Since(begin) != patienceOfPrograms {
+			t.Errorf("nobody answered: %v after %v", err, time.Since(begin))
+		}
+		if told, _ := out.take(); len(told) != 2 || !strings.Contains(string(told[1].text), "notifications/cancelled") {
+			t.Errorf("told %v", told)
+		}
+		failed := make(chan error)
+		go func() { failed <- ask("elicitation/create") }()
+		synctest.Wait()
+		s.answered(message{id: json.RawMessage(`"ask-3"`), failed: true, payload: json.RawMessage(`{"code":-1,"message":"User rejected","data":{"n":1.0}}`)})
+		if rpc, ok := errors.AsType[*link.RPCError](<-failed); !ok || rpc.Code != -1 || string(rpc.Data) != `{"n":1.0}` {
+			t.Errorf("an error of the client: %v", rpc)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		for range maxQuestions {
+			go func() { _, _ = s.ask(ctx, nil, "elicitation/create", nil) }()
+		}
+		synctest.Wait()
+		if err := ask("elicitation/create"); err == nil || !strings.Contains(err.Error(), "too many") {
+			t.Errorf("one too many: %v", err)
+		}
+		cancel()
+		synctest.Wait()
+		if len(s.questions) != 0 {
+			t.Errorf("%d questions are left", len(s.questions))
+		}
+	})
+}
+
+func TestASessionHasEverythingThatAppsOffer(t *testing.T) {
+	r := start(t, nil)
+	w := r.join(alice)
+	for _, c := range []struct{ method, params, want string }{
+		{"prompts/list", `{}`, `"result":{"prompts":[{"name":"demo__greet","x-unknown":12345678901234567890}]}}`},
+		{"resources/list", `{}`, `"result":{"resources":[{"uri":"demo://a","name":"a","x":1.50}]}}`},
+		{"resources/templates/list", `{}`, `"result":{"resourceTemplates":[{"uriTemplate":"demo://t/{id}","name":"t"}]}}`},
+		{"prompts/list", `{"cursor":"x"}`, `-32602`},
+		{"prompts/get", `{"name":"demo__greet","arguments":{"a":"b"},"_meta":{"x":1.0}}`, `"params":{"name":"greet","arguments":{"a":"b"},"_meta":{"x":1.0}}`},
+		{"prompts/get", `{"name":"demo__none"}`, `-32602`},
+		{"resources/read", `{"uri":"demo://t/5"}`, `"params":{"uri":"demo://t/5"},"cacheScope":"public"}`},
+		{"resources/read", `{"uri":"demo://none"}`, `{"code":-32002,"message":"Resource not found","data":{"uri":"demo://none"}}`},
+		{"resources/read", `{"uri":"ropewalk://nobody/x"}`, `"code":-32002`},
+		{"completion/complete", `{"ref":{"type":"ref/resource","uri":"demo://t/{id}"},"argument":{"name":"id","value":"1"}}`, `"uri":"demo://t/{id}"`},
+		{"completion/complete", `{"ref":{"type":"ref/other"},"argument":{"name":"id","value":"1"}}`, `-32602`},
+		{"logging/setLevel", `{"level":"loud"}`, `-32602`},
+		{"logging/setLevel", `{"level":"error"}`, `"result":{}`},
+		{"resources/subscribe", `{}`, `-32602`},
+		{"server/discover", `{}`, `-32601`},
+	} {
+		t.Run(c.method+c.params, func(t *testing.T) {
+			resp, body := r.in(t).say("POST", w, `{"jsonrpc":"2.0","id":1,"method":"`+c.method+`","params":`+c.params+`}`)
+			if resp.StatusCode != 200 && c.method != "server/discover" || !strings.Contains(body, c.want) {
+				t.Errorf("%d %s\nwant %s", resp.StatusCode, body, c.want)
+			}
+		})
+	}
+	if r.hall.yard.level != "error" {
+		t.Errorf("the apps were told %q", r.hall.yard.level)
+	}
+	r.say("POST", w, `{"jsonrpc":"2.0","method":"notifications/roots/list_changed"}`)
+	for r.hall.yard.rootsChanged() == 0 {
+		<-time.After(time.Millisecond)
+	}
+}
+
+func (y *yard) rootsChanged() int {
+	y.mu.Lock()
+	defer y.mu.Unlock()
+	return y.roots
+}
+
+func TestUpdatesReachThoseWhoSubscribed(t *testing.T) {
+	r := start(t, nil)
+	w, other := r.join(alice), r.join(who{token: "bob", workspace: "ws_one"})
+	resp, lines := r.listen(w)
+	defer resp.Body.Close()
+	quiet, others := r.listen(other)
+	defer quiet.Body.Close()
+	subscribe := `{"jsonrpc":"2.0","id":1,"method":"resources/subscribe","params":{"uri":"demo://a"}}`
+	for range 2 {
+		if _, body := r.say("POST", w, subscribe); body != `{"jsonrpc":"2.0","id":1,"result":{}}` {
+			t.Errorf("%s", body)
+		}
+	}
+	r.hall.yard.say("notifications/resources/updated", `{"uri":"demo://a","x":1.0}`)
+	if got := next(t, lines); got != `{"jsonrpc":"2.0","method":"notifications/resources/updated","params":{"uri":"demo://a","x":1.0}}` {
+		t.Errorf("got %s", got)
+	}
+	for kind, want := range map[core.Kind]string{core.KindPrompts: "prompts", core.KindTemplates: "resources"} {
+		r.hall.change(kind)
+		for _, reader := range []*bufio.Scanner{lines, others} { // the other session hears this first
+			if got := next(t, reader); got != `{"jsonrpc":"2.0","method":"notifications/`+want+`/list_changed"}` {
+				t.Errorf("got %s", got)
+			}
+		}
+	}
+	r.say("POST", w, strings.Replace(subscribe, "subscribe", "unsubscribe", 1))
+	if n := r.hall.yard.subscriptions("demo://a"); n != 0 {
+		t.Errorf("%d subscriptions are left", n)
+	}
+	r.say("POST", w, subscribe)
+	r.say("DELETE", w, "")
+	for r.hall.yard.subscriptions("demo://a") != 0 {
+		<-time.After(time.Millisecond)
+	}
+}
