@@ -67,6 +67,7 @@ func inventory(t *testing.T, s *Store) map[string][]string {
 		if err != nil {
 			t.Fatal(err)
 		}
+		defer rows.Close()
 		columns, _ := rows.Columns()
 		for rows.Next() {
 			values := make([]any, len(columns))
@@ -317,6 +318,7 @@ func TestABackupHoldsEveryTable(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	defer rows.Close()
 	for rows.Next() {
 		var name string
 		if err := rows.Scan(&name); err != nil {

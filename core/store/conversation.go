@@ -1,7 +1,6 @@
 package store
 
 import (
-	"cmp"
 	"context"
 	"crypto/rand"
 	"database/sql"
@@ -10,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/ropewalk/ropewalk/core"
@@ -20,19 +20,12 @@ const conversationPrefix = "conv_"
 // conversationKey is the number in a conversation's id. What has not the form of an id is the key of
 // no conversation.
 func conversationKey(id string) (int64, error) {
-	digits, ok := cutPrefix16(id)
+	digits, _ := strings.CutPrefix(id, conversationPrefix)
 	n, err := strconv.ParseUint(digits, 16, 64)
-	if !ok || err != nil || conversationID(int64(n)) != id { // capitals, signs
+	if err != nil || conversationID(int64(n)) != id { // capitals, signs, too few digits
 		return 0, noConversation()
 	}
 	return int64(n), nil
-}
-
-func cutPrefix16(id string) (string, bool) {
-	if len(id) != len(conversationPrefix)+16 || id[:len(conversationPrefix)] != conversationPrefix {
-		return "", false
-	}
-	return id[len(conversationPrefix):], true
 }
 
 func conversationID(key int64) string { return fmt.Sprintf("%s%016x", conversationPrefix, uint64(key)) }
@@ -203,9 +196,9 @@ func (s *Store) DeleteConversation(ctx context.Context, ref core.ConversationRef
 	})
 }
 
-// document is JSON as it is kept: nothing at all for nil.
+// document is JSON as it is kept: nothing at all for none.
 func document(raw json.RawMessage) *string {
-	if raw == nil {
+	if len(raw) == 0 {
 		return nil
 	}
 	text := string(raw)
@@ -216,5 +209,5 @@ func rawJSON(text *string) json.RawMessage {
 	if text == nil {
 		return nil
 	}
-	return json.RawMessage(cmp.Or(*text, "null"))
+	return json.RawMessage(*text)
 }

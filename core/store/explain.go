@@ -5,7 +5,7 @@ import (
 	"database/sql/driver"
 	"errors"
 	"fmt"
-	"io/fs"
+	"io"
 	"net"
 	"strings"
 	"time"
@@ -80,15 +80,18 @@ func away(code string) bool {
 	return strings.HasPrefix(code, "08") || strings.HasPrefix(code, "57P0") || code == "53300"
 }
 
-// unreachable tells errors of the connection itself. A caller that gave up is not one, nor is what
-// happens to a file, though an error number of the system passes for a net.Error.
+// unreachable tells errors of the connection itself. What happens to a file is none, though an error
+// number of the system passes for a net.Error, nor is a caller that gave up or ran out of time.
 func unreachable(err error) bool {
-	if _, file := errors.AsType[*fs.PathError](err); file || errors.Is(err, context.Canceled) {
-		return false
-	}
 	_, connecting := errors.AsType[*pgconn.ConnectError](err)
-	_, network := errors.AsType[net.Error](err)
-	return connecting || network || errors.Is(err, driver.ErrBadConn) || pgconn.SafeToRetry(err)
+	_, network := errors.AsType[*net.OpError](err)
+	switch {
+	case errors.Is(err, context.Canceled):
+		return false
+	case connecting, network, errors.Is(err, driver.ErrBadConn), errors.Is(err, io.ErrUnexpectedEOF):
+		return true
+	}
+	return pgconn.SafeToRetry(err)
 }
 
 // visible spells out a cause that callers are not shown, for an operator.

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/hashicorp/go-hclog"
-	"github.com/jackc/pgx/v5"
 
 	"github.com/ropewalk/ropewalk/core"
 )
@@ -52,20 +51,23 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 	if s.log == nil {
 		s.log = hclog.NewNullLogger()
 	}
-	where, err := o.Path, error(nil)
+	where, err := s.open(ctx, o)
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("state %s: %w", where, visible(explain(err))), s.Close())
+	}
+	return s, nil
+}
+
+// open returns where the state is, for messages.
+func (s *Store) open(ctx context.Context, o Options) (where string, err error) {
 	if o.URL == "" {
-		err = s.openFile(ctx, o.Path)
-	} else {
-		var c *pgx.ConnConfig
-		if c, err = parseURL(o.URL); err != nil {
-			return nil, err
-		}
-		where, err = place(c), s.openServer(ctx, c)
+		return o.Path, s.openFile(ctx, o.Path)
 	}
-	if err == nil {
-		return s, nil
+	c, err := parseURL(o.URL)
+	if err != nil {
+		return "in PostgreSQL", err
 	}
-	return nil, errors.Join(fmt.Errorf("state %s: %w", where, visible(explain(err))), s.Close())
+	return place(c), s.openServer(ctx, c)
 }
 
 // Close lets go of the state. Nothing may be called afterwards.
