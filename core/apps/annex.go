@@ -3,6 +3,7 @@ package apps
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"sync"
 	"sync/atomic"
@@ -26,6 +27,12 @@ type annexes struct {
 	ending sync.WaitGroup
 }
 
+// annexPause is how long an annex that could not be started is not tried again.
+const annexPause = time.Minute
+
+// errAnnex means that an app could not be started once more: some cannot run twice.
+var errAnnex = errors.New("the app could not be started once more")
+
 // annexKey says whom an annex serves: one session, or, when that is "", all stateless callers.
 type annexKey struct {
 	app     *app
@@ -38,6 +45,7 @@ type annex struct {
 	ready  chan struct{}      // closed when conn or err is set
 	conn   instance
 	err    error
+	failed time.Time              // when it turned out that it cannot be started
 	last   atomic.Pointer[caller] // whose client is asked what belongs to no call
 
 	users int         // calls in flight; the pool's mutex
@@ -51,7 +59,7 @@ func newAnnexes(y *Yard, most int, idle time.Duration) *annexes {
 
 // enter gives a call the annex for key, and opens it if there is none; leave is called when the
 // call is over. With alone, it is one of several that key begins, and the call has it to itself. The
-// error is ctx's, core.CodeUnavailable, or why the annex could not be started.
+// error is ctx's, core.CodeUnavailable when there are too many, or errAnnex.
 func (p *annexes) enter(ctx context.Context, key annexKey, alone bool, k *caller) (x *annex, leave func(), err error) {
 	if x, err = p.find(key, alone, k); err != nil {
 		return nil, nil, err
@@ -100,9 +108,15 @@ func (p *annexes) find(key annexKey, alone bool, k *caller) (*annex, error) {
 	return x, nil
 }
 
-// over reports whether the annex failed or ended; it is not waited for.
+// over reports whether the annex ended, or failed so long ago that it may be tried again.
 func (x *annex) over() bool {
-	return closed(x.ready) && (x.err != nil || closed(x.conn.Done()))
+	switch {
+	case !closed(x.ready):
+		return false
+	case x.err != nil:
+		return time.Since(x.failed) > annexPause
+	}
+	return closed(x.conn.Done())
 }
 
 // begin starts an annex. The caller holds the lock.
@@ -115,7 +129,9 @@ func (p *annexes) begin(key annexKey, k *caller) *annex {
 	p.ending.Go(func() {
 		defer cancel()
 		defer close(x.ready)
-		x.conn, x.err = key.app.launchAnnex(ctx, x)
+		if x.conn, x.err = key.app.launchAnnex(ctx, x); x.err != nil {
+			x.failed = time.Now()
+		}
 	})
 	return x
 }
@@ -149,6 +165,15 @@ func (p *annexes) leave(x *annex) {
 			p.drop(x)
 		}
 	})
+}
+
+// discard takes an annex out that is of no use.
+func (p *annexes) discard(x *annex) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.open[x.key] == x {
+		p.drop(x)
+	}
 }
 
 // drop takes an annex out and ends it in the background. The caller holds the lock.
@@ -222,7 +247,7 @@ func (y *Yard) RootsChanged(ctx context.Context, session string) {
 func (a *app) launchAnnex(ctx context.Context, x *annex) (instance, error) {
 	release, err := a.yard.starts.acquire(ctx)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("%w: %w", errAnnex, err)
 	}
 	defer release()
 	s := birth{record: a.now.Load().record, log: a.log, news: newNews()}
@@ -243,7 +268,7 @@ func (a *app) launchAnnex(ctx context.Context, x *annex) (instance, error) {
 	conn, err := a.yard.launch(ctx, s)
 	if err != nil {
 		a.log.Warn("An app could not be started once more.", "stateless", s.stateless, "reason", message(err))
-		return nil, core.Wrap(core.CodeUnavailable, err, "app "+a.key.name+" could not be started for this session: "+message(err))
+		return nil, fmt.Errorf("%w: %w", errAnnex, err)
 	}
 	a.yard.levels.apply(ctx, a, conn)
 	return conn, nil

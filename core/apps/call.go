@@ -84,35 +84,33 @@ func (a *app) carry(ctx context.Context, shared instance, c Call, k *caller) (js
 }
 
 // route picks the instance for a call: the shared one, unless the caller speaks the other era of
-// MCP or has a client that this app asks.
+// MCP or has a client that this app asks. An app that cannot run twice serves all with the one.
 func (a *app) route(ctx context.Context, shared instance, k *caller) (conn instance, leave func(), err error) {
 	none := func() {}
 	if k.client == nil || shared.Info().Stateless {
 		return shared, none, nil
 	}
-	known := a.yard.memory.of(a.now.Load().record)
+	known, key := a.yard.memory.of(a.now.Load().record), annexKey{app: a}
 	switch {
 	case k.client.stateless && !known.sessions:
-		x, leave, err := a.yard.annexes.enter(ctx, annexKey{app: a}, false, k)
-		switch {
-		case err == nil && x.conn.Info().Stateless:
-			return x.conn, leave, nil
-		case err == nil: // it shook hands after all
-			a.learn(func(t *traits) { t.sessions = true })
-			leave()
-			a.yard.annexes.endAll(func(key annexKey) bool { return key == x.key })
-		case ctx.Err() != nil:
-			return nil, nil, ctx.Err()
-		}
-		return shared, none, nil
 	case !k.client.stateless && k.asker != nil && k.client.session != "" && k.client.can&known.asks != 0:
-		x, leave, err := a.yard.annexes.enter(ctx, annexKey{app: a, session: k.client.session}, false, k)
-		if err != nil {
-			return nil, nil, err
-		}
-		return x.conn, leave, nil
+		key.session = k.client.session
+	default:
+		return shared, none, nil
 	}
-	return shared, none, nil
+	x, leave, err := a.yard.annexes.enter(ctx, key, false, k)
+	switch {
+	case errors.Is(err, errAnnex) && ctx.Err() == nil:
+		return shared, none, nil
+	case err != nil:
+		return nil, nil, err
+	case k.client.stateless && !x.conn.Info().Stateless: // it shook hands after all
+		a.learn(func(t *traits) { t.sessions = true })
+		leave()
+		a.yard.annexes.discard(x)
+		return shared, none, nil
+	}
+	return x.conn, leave, nil
 }
 
 // conn is the app's connection when it can be called now, else nil.

@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 	"sync"
@@ -132,7 +133,10 @@ func (a *app) routeApart(ctx context.Context, shared instance, owner string, k *
 	}
 	key := annexKey{app: a, session: "stateless " + owner + " " + string(k.client.capabilities)}
 	x, leave, err := a.yard.annexes.enter(ctx, key, true, k)
-	if err != nil {
+	switch {
+	case errors.Is(err, errAnnex) && ctx.Err() == nil:
+		return shared, func() {}, nil
+	case err != nil:
 		return nil, nil, err
 	}
 	return x.conn, leave, nil

@@ -39,9 +39,10 @@ func (k *caller) pause(more int) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.asking += more
-	if k.asking > 0 {
+	switch {
+	case k.asking > 0:
 		k.deadline.Stop()
-	} else {
+	case k.ctx.Err() == nil: // an answer may come after the call ended
 		k.deadline.Reset(k.limit)
 	}
 }

@@ -163,3 +163,24 @@ func TestElicitationsThatAreNeverEndedAreForgotten(t *testing.T) {
 	expect(t, "what is kept", len(e.open), maxErrands)
 	expect(t, "another app's", e.session(key{"ws_b", "notes"}, link.Notification{Params: json.RawMessage(`{"elicitationId":"e1"}`)}), "")
 }
+
+func TestAnAppThatCannotRunTwiceServesAllWithTheOne(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		y, m, b := memoryYard(t)
+		_, _ = b.asked(t.Context(), link.Question{Method: methodElicit})
+		m.set(func(m *memoryApp) { m.refuses = "the port is taken" })
+		call := Call{Method: "ask", Params: json.RawMessage(`{}`), Client: NewClient("alice", false, canElicit), Asker: saysWord("red")}
+		for range 3 {
+			if _, err := y.Call(t.Context(), ws, "notes", call); err != nil {
+				t.Errorf("it gives %v", err)
+			}
+		}
+		expect(t, "starts", len(m.started()), 2)
+		m.set(func(m *memoryApp) { m.refuses = "" })
+		wait(t.Context(), annexPause+time.Second)
+		if _, err := y.Call(t.Context(), ws, "notes", call); err != nil {
+			t.Errorf("it gives %v", err)
+		}
+		expect(t, "starts after a while", len(m.started()), 3)
+	})
+}
