@@ -51,6 +51,9 @@ func (n *Namespace) Call(ctx context.Context, c core.Caller, call Call) (json.Ra
 			return nil, err
 		}
 	}
+	if len(call.InputResponses) > 0 && !c.MayNameRoots() {
+		call.InputResponses = withoutRoots(call.InputResponses)
+	}
 	result, err := n.apps.Call(ctx, c.Workspace.ID, server, n.request(c, "tools/call", params(tool.quoted, call), call.Meta, call.Notify, call.From))
 	if err != nil {
 		return nil, err

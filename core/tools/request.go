@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"strings"
 
 	"github.com/ropewalk/ropewalk/core"
 	"github.com/ropewalk/ropewalk/core/apps"
@@ -132,6 +133,16 @@ func (n *Namespace) Complete(ctx context.Context, c core.Caller, q Request) (jso
 }
 
 func (n *Namespace) ask(ctx context.Context, c core.Caller, server, method string, params json.RawMessage, q Request) (json.RawMessage, error) {
+	if !c.MayNameRoots() {
+		params = orAsItIs(params, func() (json.RawMessage, error) {
+			return edited(params, func(name string, value json.RawMessage) (json.RawMessage, error) {
+				if strings.EqualFold(name, "inputResponses") { // not every reader minds the case
+					return withoutRoots(value), nil
+				}
+				return nil, nil
+			})
+		})
+	}
 	var meta json.RawMessage
 	if q.Stateless {
 		var said struct {

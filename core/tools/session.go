@@ -44,8 +44,12 @@ type Session struct {
 
 // Open opens a session in c's workspace.
 func (n *Namespace) Open(c core.Caller, o SessionOptions) *Session {
+	capabilities := o.Capabilities
+	if !c.MayNameRoots() {
+		capabilities = rootless(capabilities)
+	}
 	s := &Session{
-		n: n, workspace: c.Workspace.ID, id: o.ID, client: apps.NewClient(o.ID, false, o.Capabilities),
+		n: n, workspace: c.Workspace.ID, id: o.ID, client: apps.NewClient(o.ID, false, capabilities),
 		notify: o.Notify, resources: map[string]place{},
 	}
 	n.boards.join(n.apps, s)

@@ -1,0 +1,52 @@
+package tools_test
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/ropewalk/ropewalk/core"
+	"github.com/ropewalk/ropewalk/core/tools"
+)
+
+func TestRootsReachAppsFromAdminsOfTheOrganizationOnly(t *testing.T) {
+	answers := `{"a":{"r\u006fots":[{"uri":"file:///etc"}]},"d":{"Roots":[1]},"b":{"action":"accept","content":{"roots":1}},"c":7}`
+	for role, want := range map[core.Role]string{
+		core.RoleMember: `{"a":{"roots":[]},"d":{"roots":[]},"b":{"action":"accept","content":{"roots":1}},"c":7}`,
+		core.RoleAdmin:  answers,
+		core.RoleOwner:  answers,
+	} {
+		y := twoApps()
+		n := newNamespace(y, &events{}, nil)
+		from := tools.From{Stateless: true}
+		if _, err := n.Call(t.Context(), caller("ws_a", role), tools.Call{Name: "clock__get-time", InputResponses: json.RawMessage(answers), From: from}); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := n.GetPrompt(t.Context(), caller("ws_a", role), tools.Request{Params: json.RawMessage(`{"name":"clock__ask","inputR\u0065sponses":` + answers + `}`), From: from}); err != nil {
+			t.Fatal(err)
+		}
+		for _, sent := range y.params {
+			if !strings.Contains(strings.ReplaceAll(sent, `\u0065`, "e"), `"inputResponses":`+want) {
+				t.Errorf("of the role %s the app was sent %s, want %s", role, sent, want)
+			}
+		}
+	}
+}
+
+func TestASessionOfAMemberDeclaresNoRoots(t *testing.T) {
+	n := everything(t)
+	for role, want := range map[core.Role]bool{core.RoleMember: false, core.RoleOwner: true} {
+		c := caller("ws_a", role)
+		s := n.Open(c, tools.SessionOptions{ID: string(role), Capabilities: json.RawMessage(canAll)})
+		defer s.Close(t.Context())
+		h := accepting(`{}`)
+		for range 2 { // by the shared instance, then by the session's own
+			if _, err := n.Call(t.Context(), c, tools.Call{Name: "all__test_input_required_result_list_roots", From: tools.From{Session: s, Asker: h}}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if asked := strings.Contains(strings.Join(h.asked, " "), "roots/list"); asked != want {
+			t.Errorf("a session of the role %s was asked %q", role, h.asked)
+		}
+	}
+}
