@@ -11,6 +11,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/ropewalk/ropewalk/internal/testenv"
 	"github.com/ropewalk/ropewalk/plugins"
 	"github.com/ropewalk/ropewalk/plugins/auth"
 	"github.com/ropewalk/ropewalk/plugins/auth/authtest"
@@ -62,6 +63,10 @@ func TestWorkOSKeepsTheContract(t *testing.T) {
 			return auth.Client(conn), func() { _ = adapter.Close() }, nil
 		}}
 		plugintest.Run(t, authtest.Checks(s), s)
+	})
+	t.Run("as an executable", func(t *testing.T) {
+		testenv.PassesItsKit(t, "auth-workos", fmt.Sprintf(`{"issuer": "${issuer}", "clientId": %q, "redirectUri": %q, "organizationId": %q, "apiKey": %q, "apiUrl": %q}`,
+			authtest.ClientID, authtest.RedirectURI, authtest.Organization, apiKey, server.URL))
 	})
 }
 

@@ -12,6 +12,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/ropewalk/ropewalk/internal/testenv"
 	"github.com/ropewalk/ropewalk/plugins"
 	"github.com/ropewalk/ropewalk/plugins/plugintest"
 	"github.com/ropewalk/ropewalk/plugins/registry"
@@ -30,6 +31,10 @@ func TestConformanceOverTheWire(t *testing.T) {
 	conn := plugintest.Configured(t, registry.Plugin(r), whole(t).settings())
 	t.Cleanup(func() { _ = r.Close() })
 	plugintest.Run(t, registrytest.Checks(), registry.Client(conn))
+}
+
+func TestConformanceAsAnExecutable(t *testing.T) {
+	testenv.PassesItsKit(t, "registry-mcp-registry", whole(t).settings())
 }
 
 func TestSearchLeavesOutWhatWasDeleted(t *testing.T) {

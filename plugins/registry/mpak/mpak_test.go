@@ -11,6 +11,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/ropewalk/ropewalk/internal/testenv"
 	"github.com/ropewalk/ropewalk/plugins"
 	"github.com/ropewalk/ropewalk/plugins/plugintest"
 	"github.com/ropewalk/ropewalk/plugins/registry"
@@ -29,6 +30,10 @@ func TestConformanceOverTheWire(t *testing.T) {
 	conn := plugintest.Configured(t, registry.Plugin(r), whole(t).settings())
 	t.Cleanup(func() { _ = r.Close() })
 	plugintest.Run(t, registrytest.Checks(), registry.Client(conn))
+}
+
+func TestConformanceAsAnExecutable(t *testing.T) {
+	testenv.PassesItsKit(t, "registry-mpak", whole(t).settings())
 }
 
 func TestTheArtifactOfThePlatform(t *testing.T) {

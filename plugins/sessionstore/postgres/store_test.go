@@ -83,6 +83,10 @@ func TestTheContract(t *testing.T) {
 		conn := plugintest.Configured(t, sessionstore.Plugin(store), `{"url": "`+server.URL+`"}`)
 		plugintest.Run(t, sessionstoretest.Checks(), sessionstore.Client(conn))
 	})
+	t.Run("as an executable", func(t *testing.T) {
+		t.Parallel()
+		testenv.PassesItsKit(t, "sessionstore-postgres", `{"url": "`+server.URL+`"}`)
+	})
 }
 
 func TestSchema(t *testing.T) {

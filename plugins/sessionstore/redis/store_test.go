@@ -52,6 +52,10 @@ func TestTheContract(t *testing.T) {
 		conn := plugintest.Configured(t, sessionstore.Plugin(store), fmt.Sprintf(`{"url": "redis://%s"}`, server.Addr))
 		plugintest.Run(t, sessionstoretest.Checks(), sessionstore.Client(conn))
 	})
+	t.Run("as an executable", func(t *testing.T) {
+		t.Parallel()
+		testenv.PassesItsKit(t, "sessionstore-redis", fmt.Sprintf(`{"url": "redis://%s"}`, server.Addr))
+	})
 }
 
 func TestTwoServersShareSessionsUnderOnePrefixOnly(t *testing.T) {

@@ -1,0 +1,44 @@
+package testenv
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// Executable builds a command of this module, and returns its path. It is built anew only when
+// something changed that it is made of.
+func Executable(t testing.TB, command string) string {
+	t.Helper()
+	path := filepath.Join(Root(t), ".cache", "bin", command)
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	defer Lock(t, path+".lock")()
+	build := exec.CommandContext(t.Context(), "go", "build", "-o", path, "./cmd/"+command)
+	build.Dir = Root(t)
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("build %s: %v\n%s", command, err, out)
+	}
+	return path
+}
+
+// PassesItsKit runs the conformance kit against a built-in adapter that ships as an executable of
+// its own, as any author does: with ropewalk plugin test. Every check must pass, and none be left
+// out. settings is what follows --config, JSON.
+func PassesItsKit(t testing.TB, adapter, settings string) {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "settings.json")
+	if err := os.WriteFile(file, []byte(settings), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	plugin := Executable(t, adapter)
+	test := exec.CommandContext(t.Context(), Executable(t, "ropewalk"), "plugin", "test", plugin, "--config", file)
+	test.Env = append(os.Environ(), "ROPEWALK_HOME="+t.TempDir())
+	said, err := test.CombinedOutput()
+	if err != nil || !strings.Contains(string(said), " passed, 0 failed, 0 skipped") {
+		t.Errorf("ropewalk plugin test %s: %v\n%s", adapter, err, said)
+	}
+}
