@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 	"errors"
+	"slices"
 
 	"github.com/hashicorp/go-hclog"
 
@@ -35,4 +36,20 @@ func Check(ctx context.Context, c *config.Config, builtins pluginhost.Builtins, 
 		return all
 	}
 	return nil
+}
+
+// everyComplaint is the error of the adapter that was the first not to start, with the complaints of
+// all others beside it: an operator reads everything at once.
+func (s *Server) everyComplaint(ctx context.Context, c *config.Config, err error) error {
+	first, wrong := errors.AsType[config.Problems](err)
+	if !wrong {
+		return err
+	}
+	all, _ := errors.AsType[config.Problems](Check(ctx, c, s.o.Builtins, hclog.NewNullLogger()))
+	for _, p := range first {
+		if !slices.Contains(all, p) {
+			all = append(all, p)
+		}
+	}
+	return all
 }

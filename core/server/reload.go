@@ -63,6 +63,8 @@ func (s *Server) Reload(ctx context.Context) (control.Reloaded, error) {
 	x, err := s.prepare(ctx, next, diff)
 	if err == nil {
 		err = s.putInForce(ctx, next, x)
+	} else {
+		err = s.everyComplaint(ctx, next, err)
 	}
 	if err != nil {
 		s.log.Error("The configuration was not reloaded; everything stays as it was.", "reason", err)

@@ -47,7 +47,7 @@ func (s *Server) openAdapters(ctx context.Context) (err error) {
 		PassEnv: s.config.Plugins.PassEnv, StartTimeout: s.config.Plugins.StartTimeout, CallTimeout: s.config.Plugins.CallTimeout,
 	})
 	if s.adapters, err = openAdapters(ctx, s.host, s.config); err != nil {
-		return err
+		return s.everyComplaint(ctx, s.config, err)
 	}
 	s.closers.add("adapters", func(ctx context.Context) error { s.adapters.close(ctx); return nil })
 	return nil

@@ -229,19 +229,27 @@ func TestAReloadThatDoesNotPassLeavesEverythingAsItWas(t *testing.T) {
 	}
 }
 
-func TestCheckNamesEveryAdapterThatObjects(t *testing.T) {
+func TestEveryAdapterThatObjectsIsNamed(t *testing.T) {
 	h := newHouse(t, "auth: {adapter: static, file: 5, audience: any}\nsessionStore: {adapter: memory, ttl: 5}\nregistries:\n  - {name: r, adapter: nobody}\n")
 	c, err := h.load()
 	if err != nil {
 		t.Fatal(err)
 	}
-	err = server.Check(t.Context(), c, builtins(), hclog.NewNullLogger())
-	if err == nil {
-		t.Fatal("it passes")
-	}
-	for _, want := range []string{"yaml:1: auth.file", "yaml:2: sessionStore.ttl", "yaml:4: registries[0]"} {
-		if !strings.Contains(err.Error(), want) {
-			t.Errorf("it does not say %q: %v", want, err)
+	_, started := h.start()
+	running := newHouse(t, "auth: {adapter: static, audience: any, file: "+tokens(t)+"}\nhttp: {port: 0}\n")
+	s := running.mustStart()
+	running.write("auth: {adapter: static, file: 5, audience: any}\nsessionStore: {adapter: memory, ttl: 5}\nregistries:\n  - {name: r, adapter: nobody}\n")
+	_, reloaded := s.Reload(t.Context())
+	for what, err := range map[string]error{
+		"the check": server.Check(t.Context(), c, builtins(), hclog.NewNullLogger()), "the start": started, "the reload": reloaded,
+	} {
+		if err == nil {
+			t.Fatalf("%s passes", what)
+		}
+		for _, want := range []string{"yaml:1: auth.file", "yaml:2: sessionStore.ttl", "yaml:4: registries[0]"} {
+			if strings.Count(err.Error(), want) != 1 {
+				t.Errorf("%s does not say %q once: %v", what, want, err)
+			}
 		}
 	}
 }
