@@ -98,6 +98,7 @@ registries:
 features: {delegation: false}
 apps:
   files: {path: bundles/files, env: {ROOT: /data}, protected: true}
+  kept: {protected: true}
   notes: {name: "@a/notes", version: 1.2.3}
   far: {url: https://far.example.com/mcp}
   near: {url: https://near.example.com/sse, transport: {type: sse, headers: {X-A: b}, auth: {type: header, name: X-Key, value: v}}}
@@ -128,6 +129,7 @@ plugins: {startTimeoutSeconds: 5, callTimeoutSeconds: 6, passEnv: [HTTPS_PROXY]}
 		[]bool{false, true, true})
 	equal(t, "apps", c.Apps, map[string]App{
 		"files": {Source: core.Source{Kind: core.SourcePath, Ref: filepath.Join(home, "bundles/files")}, Env: map[string]core.Secret{"ROOT": "/data"}, Protected: true},
+		"kept":  {Protected: true},
 		"notes": {Source: core.Source{Kind: core.SourceName, Ref: "@a/notes"}, Version: "1.2.3"},
 		"far": {Source: core.Source{Kind: core.SourceURL, Ref: "https://far.example.com/mcp"},
 			Remote: &core.Remote{URL: "https://far.example.com/mcp", Type: "streamable-http", Auth: core.RemoteAuth{Type: "none"}, AllowPrivate: true}},
