@@ -57,11 +57,14 @@ func checkMediaType(c *fiber.Ctx) error {
 }
 
 // checkKeys walks the value that d is in front of, which is known to be JSON. Structs of t say
-// which names are known; below anything else only duplicates count.
+// which names are known, and its texts must be strings; below anything else only duplicates count.
 func checkKeys(d *json.Decoder, path string, t reflect.Type) error {
 	token, err := d.Token()
 	if err != nil {
 		return badBody("it is not JSON")
+	}
+	if got := kindOf(token); t != nil && t.Kind() == reflect.String && got != "string" && got != "null" {
+		return core.Errorf(core.CodeBadRequest, "%s must be a string, not %s", path, article(got)) // encoding/json does not name a map's key
 	}
 	switch token {
 	case json.Delim('['):
@@ -85,7 +88,11 @@ func checkKeys(d *json.Decoder, path string, t reflect.Type) error {
 			if field.name != "" && field.name != name {
 				return badBody(at + " is not a field; did you mean " + field.name + "?")
 			}
-			if err := checkKeys(d, at, field.of); err != nil {
+			of := field.of
+			if t != nil && t.Kind() == reflect.Map {
+				of = t.Elem()
+			}
+			if err := checkKeys(d, at, of); err != nil {
 				return err
 			}
 		}
@@ -94,6 +101,24 @@ func checkKeys(d *json.Decoder, path string, t reflect.Type) error {
 	}
 	_, err = d.Token() // the closing delimiter
 	return err
+}
+
+// kindOf is what encoding/json calls the kind of a value that begins with token.
+func kindOf(token json.Token) string {
+	switch token := token.(type) {
+	case json.Delim:
+		if token == '[' {
+			return "array"
+		}
+		return "object"
+	case string:
+		return "string"
+	case bool:
+		return "bool"
+	case nil:
+		return "null"
+	}
+	return "number"
 }
 
 type field struct {

@@ -41,7 +41,8 @@ func TestBodiesThatAreRefused(t *testing.T) {
 		{"transport of the wrong type", install, `{"url":"https://a.example","transport":"sse"}`, "transport must be an object, not a string"},
 		{"auth of the wrong type", install, `{"url":"https://a.example","transport":{"auth":true}}`, "transport.auth must be an object, not a boolean"},
 		{"token of the wrong type", install, `{"url":"https://a.example","transport":{"auth":{"token":1}}}`, "transport.auth.token must be a string, not a number"},
-		{"an env value of the wrong type", install, `{"path":"/a","env":{"K":1}}`, "must be a string, not a number"},
+		{"an env value of the wrong type", install, `{"path":"/a","env":{"J":"x","K":1}}`, "env.K must be a string, not a number"},
+		{"a header of the wrong type", install, `{"url":"https://a.example","transport":{"headers":{"X-A":["b"]}}}`, "transport.headers.X-A must be a string, not an array"},
 		{"env of the wrong type", install, `{"path":"/a","env":[]}`, "env must be an object, not an array"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
