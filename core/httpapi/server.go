@@ -83,6 +83,7 @@ func New(o Options) *Server {
 		return fasthttp.RequestConfig{ReadTimeout: o.Timeouts.Body}
 	}
 	h.CloseOnShutdown = true
+	h.KeepHijackedConns = true // streams close theirs
 	h.Logger = s.log.StandardLogger(&hclog.StandardLoggerOptions{ForceLevel: hclog.Debug})
 	return s
 }

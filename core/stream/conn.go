@@ -13,12 +13,18 @@ const (
 
 // limitBuffer bounds the send buffer of a hijacked connection, where it has one.
 func limitBuffer(conn net.Conn) {
-	if u, ok := conn.(interface{ UnsafeConn() net.Conn }); ok {
-		conn = u.UnsafeConn()
-	}
-	if tcp, ok := conn.(interface{ SetWriteBuffer(bytes int) error }); ok {
+	if tcp, ok := bare(conn).(interface{ SetWriteBuffer(bytes int) error }); ok {
 		_ = tcp.SetWriteBuffer(sendBuffer)
 	}
+}
+
+// bare is the connection itself, without the reader that fasthttp put before it. What the reader
+// holds was sent behind the request and is of no interest.
+func bare(conn net.Conn) net.Conn {
+	if u, ok := conn.(interface{ UnsafeConn() net.Conn }); ok {
+		return u.UnsafeConn()
+	}
+	return conn
 }
 
 // watch returns when the client has gone, or has sent more than it may. What it sends, such as a
