@@ -118,6 +118,7 @@ func (e *Endpoint) Mount(r fiber.Router) {
 	r.Get("/.well-known/oauth-protected-resource", e.protectedResource(""))
 	r.Get("/.well-known/oauth-protected-resource/mcp", e.protectedResource("/mcp"))
 	r.Get("/.well-known/oauth-authorization-server", e.authorizationServer)
+	r.Get("/.well-known/oauth-authorization-server/mcp", e.authorizationServer) // clients of 2025-03-26 ask here
 }
 
 // UseStore makes store the one that is asked and written from its return on. Every live session

@@ -3,7 +3,7 @@
 // new signing key; the end of stdin ends it.
 //
 // Clients: "app" (public, authorization code with PKCE) and "machine" (client credentials, secret
-// "machine-secret-0123456789"). Whoever logs in is alice, an admin of org_1; nobody is asked.
+// "machine-secret-0123456789"); others may register. Whoever logs in is alice, an admin of org_1; nobody is asked.
 import { generateKeyPairSync } from 'node:crypto';
 import { createServer } from 'node:http';
 import { createRequire } from 'node:module';
@@ -44,6 +44,7 @@ function build(issuer) {
     features: {
       devInteractions: { enabled: false },
       clientCredentials: { enabled: true },
+      registration: { enabled: true }, // clients nobody told it about, as MCP's are
       resourceIndicators: {
         enabled: true,
         getResourceServerInfo: (_, resource) => ({
@@ -73,7 +74,8 @@ function build(issuer) {
 async function consent(provider, { prompt, params }) {
   if (prompt.name === 'login') return { login: { accountId: 'alice' } };
   const grant = new provider.Grant({ accountId: 'alice', clientId: params.client_id });
-  grant.addOIDCScope(params.scope);
+  grant.addOIDCScope(params.scope ?? '');
+  if (params.resource) grant.addResourceScope(params.resource, 'tools');
   return { consent: { grantId: await grant.save() } };
 }
 
