@@ -208,6 +208,31 @@ func TestInstancesOfSessionsAreBoundedAndEndWhenIdle(t *testing.T) {
 	expect(t, "instances after the idle time", len(y.annexes.of(func(annexKey) bool { return true })), 0)
 }
 
+func TestAnInstanceOfASessionThatDiesConcernsThatSessionOnly(t *testing.T) {
+	y := installNotes(t, modeTalk, nil)
+	alice, p := NewClient("alice", false, canElicit), saysWord("red")
+	var pids [3]int
+	for i := range pids {
+		got, err := askTool(t.Context(), y, "hello", alice, p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, _ = fmt.Sscanf(got, "red %d", &pids[i])
+		if i != 1 {
+			continue
+		}
+		_, err = y.Call(t.Context(), ws, "notes", Call{Method: "tools/call", Params: json.RawMessage(`{"name":"exit","arguments":{"text":""}}`), Client: alice, Asker: p})
+		expect(t, "the call that it died in", core.CodeOf(err), core.CodeUnavailable)
+		expectGone(t, pids[1])
+	}
+	expect(t, "the shared instance", look(t, y, "notes").PID, pids[0])
+	if pids[2] == pids[1] || pids[2] == pids[0] {
+		t.Errorf("alice was served by %v", pids)
+	}
+	health := y.Health(ws)
+	expect(t, "restarts of the app", health[0].RestartCount, 0)
+}
+
 func TestAStoppedAppTakesTheInstancesOfSessionsAlong(t *testing.T) {
 	y := installNotes(t, modeTalk, nil)
 	alice := NewClient("alice", false, canElicit)

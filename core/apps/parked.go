@@ -18,6 +18,7 @@ import (
 const (
 	parkedState   = "ropewalk.parked." // begins the requestState of calls that are parked
 	maxParked     = 256                // calls that wait for their client to come back
+	maxParkedEach = 16                 // of them, calls of one owner
 	parkPatience  = 10 * time.Minute   // how long one waits
 	invalidParams = -32602             // JSON-RPC 2.0, 5.1
 )
@@ -195,7 +196,7 @@ func (y *parking) leave(p *parked) (json.RawMessage, error) {
 	state := parkedState + rand.Text()
 	y.mu.Lock()
 	defer y.mu.Unlock()
-	if len(y.places) >= maxParked {
+	if len(y.places) >= maxParked || y.of(p.owner) >= maxParkedEach {
 		p.cancel()
 		return nil, core.Errorf(core.CodeUnavailable, "too many calls wait for input of their clients").WithRetryAfter(time.Minute)
 	}
@@ -206,6 +207,16 @@ func (y *parking) leave(p *parked) (json.RawMessage, error) {
 		}
 	})
 	return json.Marshal(map[string]any{"resultType": "input_required", "inputRequests": requests, "requestState": state})
+}
+
+// of counts the parked calls of one owner. The caller holds the lock.
+func (y *parking) of(owner string) (n int) {
+	for _, p := range y.places {
+		if p.owner == owner {
+			n++
+		}
+	}
+	return n
 }
 
 func (y *parking) take(state string) *parked {

@@ -130,12 +130,16 @@ func TestAParkedCallEndsWhenItsClientDoesNotComeBack(t *testing.T) {
 		if _, err := answered(t.Context(), y, "alice", a, "late"); !isCode(err, invalidParams) {
 			t.Errorf("it went on: %v", err)
 		}
-		for range maxParked {
+		for range maxParkedEach {
 			if _, err := y.Call(t.Context(), ws, "notes", call); err != nil {
-				break
+				t.Fatal(err)
 			}
 		}
 		_, err = y.Call(t.Context(), ws, "notes", call)
 		expect(t, "one too many", core.CodeOf(err), core.CodeUnavailable)
+		call.Owner = "bob"
+		if _, err = y.Call(t.Context(), ws, "notes", call); err != nil {
+			t.Errorf("another owner has no place: %v", err)
+		}
 	})
 }

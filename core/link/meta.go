@@ -27,7 +27,7 @@ func (l *Link) outgoing(r Request) (request, error) {
 			return out, nil
 		}
 		return newRequest(r.Method, l.stamped(r, meta))
-	case bytes.Contains(meta, []byte(reserved)):
+	case bytes.Contains(meta, []byte(reserved)) || bytes.IndexByte(meta, '\\') >= 0: // a name can be written with escapes
 		return newRequest(r.Method, withToken(r.Params, spanOf(r.Params, meta), plainMeta(meta)))
 	}
 	return out, nil

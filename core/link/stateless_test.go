@@ -65,10 +65,14 @@ func TestARequestSaysOfItsRevisionWhatItsConnectionWants(t *testing.T) {
 	const said = `"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"ropewalk","version":"9"},"io.modelcontextprotocol/clientCapabilities":`
 	own := `{"name":"x","_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/logLevel":"info","a":1}}`
 	for name, c := range map[string]struct{ params, capabilities, newWant, oldWant string }{
-		"no params":          {``, ``, `{"_meta":{` + said + `{}}}`, ``},
-		"no _meta":           {`{"name":"x","arguments":{"_meta":1}}`, `{"roots":{}}`, `{"_meta":{` + said + `{"roots":{}}},"name":"x","arguments":{"_meta":1}}`, `{"name":"x","arguments":{"_meta":1}}`},
-		"a _meta":            {`{"_meta":{"a":1.0,"b":"\u00e9"},"name":"x"}`, ``, `{"_meta":{` + said + `{},"a":1.0,"b":"\u00e9"},"name":"x"}`, `{"_meta":{"a":1.0,"b":"\u00e9"},"name":"x"}`},
-		"a _meta of null":    {`{"_meta":null,"name":"x"}`, ``, `{"_meta":{` + said + `{}},"name":"x"}`, `{"_meta":null,"name":"x"}`},
+		"no params":       {``, ``, `{"_meta":{` + said + `{}}}`, ``},
+		"no _meta":        {`{"name":"x","arguments":{"_meta":1}}`, `{"roots":{}}`, `{"_meta":{` + said + `{"roots":{}}},"name":"x","arguments":{"_meta":1}}`, `{"name":"x","arguments":{"_meta":1}}`},
+		"a _meta":         {`{"_meta":{"a":1.0,"b":"\u00e9"},"name":"x"}`, ``, `{"_meta":{` + said + `{},"a":1.0,"b":"\u00e9"},"name":"x"}`, `{"_meta":{"a":1.0,"b":"\u00e9"},"name":"x"}`},
+		"a _meta of null": {`{"_meta":null,"name":"x"}`, ``, `{"_meta":{` + said + `{}},"name":"x"}`, `{"_meta":null,"name":"x"}`},
+		"what a client says, escaped": {
+			`{"_meta":{"io.modelcontextprotocol\/protocolVersion":"2026-07-28","b":"\n"}}`, ``,
+			`{"_meta":{"io.modelcontextprotocol\/protocolVersion":"2026-07-28","b":"\n"}}`, `{"_meta":{"b":"\n"}}`,
+		},
 		"what a client says": {own, `{"roots":{}}`, own, `{"name":"x","_meta":{"a":1}}`},
 	} {
 		t.Run(name, func(t *testing.T) {

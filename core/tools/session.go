@@ -23,7 +23,7 @@ type SessionOptions struct {
 	Capabilities json.RawMessage // the client capabilities it declared; nil for none
 	// Notify gets what apps say by themselves and is for this session: updates of resources it
 	// subscribed to, log messages of the level it set, the end of elicitations it was asked, changed
-	// lists. It must not wait, and may be called until Close has returned.
+	// lists. It must not wait, and what is under way while Close runs may still come after it.
 	Notify func(link.Notification)
 }
 
