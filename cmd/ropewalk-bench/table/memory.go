@@ -3,6 +3,7 @@ package table
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/ropewalk/ropewalk/cmd/ropewalk-bench/load"
 )
@@ -26,12 +27,16 @@ func (b *bench) memory(ctx context.Context) error {
 		}
 	}
 	for _, n := range []int{64, 1000} {
-		b.limit(fmt.Sprintf("memory after %d sessions, 300 tools", n), map[int]float64{64: 40, 1000: 60}[n], "MB", at[0][n],
+		b.limit(fmt.Sprintf("memory at rest after %d sessions, 300 tools", n), map[int]float64{64: 40, 1000: 60}[n], "MB", at[0][n],
 			fmt.Sprintf("%.1f MB", at[0][n]), fmt.Sprintf("%.1f MB (direct)", at[1][n]))
 	}
 	b.limit("memory per idle GET stream", 18, "KB", perStream[0], fmt.Sprintf("%.1f KB", perStream[0]), fmt.Sprintf("%.1f KB (direct)", perStream[1]))
 	return nil
 }
+
+// rest is how long a server is left alone before its memory is read, so that the figure is what it
+// holds and not what it has just let go of.
+const rest = 5 * time.Second
 
 // hold opens 1,000 sessions, each with a list and a call, and then the stream of each. It returns
 // the memory in MB after some numbers of sessions, and in KB per stream.
@@ -54,6 +59,7 @@ func (b *bench) hold(ctx context.Context, c contestant) (after map[int]float64, 
 		}
 		s.Hangup() // the session stays
 		if n == 64 || n == 1000 {
+			time.Sleep(rest)
 			held, err := c.memory()
 			if err != nil {
 				return nil, 0, err
@@ -77,6 +83,7 @@ func (b *bench) streams(c contestant, sessions []*load.Client) (float64, error) 
 		}
 		defer func() { _ = stream.Close() }()
 	}
+	time.Sleep(rest)
 	after, err := c.memory()
 	return float64(after-before) / 1000 / float64(len(sessions)), err
 }
