@@ -3,6 +3,7 @@ package mcphttp
 import (
 	"bytes"
 	"sync/atomic"
+	"time"
 
 	"github.com/gofiber/fiber/v2"
 )
@@ -40,10 +41,21 @@ func (x *exchange) notify(text []byte) {
 	x.push(text)
 }
 
+// streamAfter is how long a call may be silent before its answer begins as a stream: clients and
+// proxies give up on an answer whose head does not come, and what is a stream can be resumed.
+const streamAfter = 15 * time.Second
+
 // ready waits until the shape of the answer is known, and reports whether it is a stream.
 func (x *exchange) ready() (streamed bool) {
+	silent := time.NewTimer(streamAfter)
+	defer silent.Stop()
 	for {
-		<-x.wake
+		select {
+		case <-x.wake:
+		case <-silent.C:
+			x.streamed.Store(true)
+			x.begin()
+		}
 		x.mu.Lock()
 		done := x.closed
 		x.mu.Unlock()

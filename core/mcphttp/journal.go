@@ -52,15 +52,27 @@ func (j *journal) add(stream int64, text []byte) frame {
 		drop++
 	}
 	j.kept = j.kept[drop:]
+	if reader := j.goesOn(stream); reader != nil {
+		reader.give(e)
+	}
+	return e
+}
+
+// begin says that events will come on a stream.
+func (j *journal) begin(stream int64) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.goesOn(stream)
+}
+
+// goesOn notes that a stream goes on, and is where a client reads it that came back.
+func (j *journal) goesOn(stream int64) *queue {
 	if j.open == nil {
 		j.open = map[int64]*queue{}
 	}
 	reader := j.open[stream]
 	j.open[stream] = reader
-	if reader != nil {
-		reader.give(e)
-	}
-	return e
+	return reader
 }
 
 // end says that nothing more comes on a stream.

@@ -9,11 +9,15 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/ropewalk/ropewalk/core"
+	"github.com/ropewalk/ropewalk/core/apps"
 )
 
 // modernRevision is the protocol revision without sessions. What a session would know travels with
 // every request, in its _meta.
 const modernRevision = "2026-07-28"
+
+// metaLogLevel is what log messages a request wants to see, from that level on.
+const metaLogLevel = "io.modelcontextprotocol/logLevel"
 
 // supported are all revisions this endpoint speaks, newest first.
 func supported() []string { return append([]string{modernRevision}, revisions()...) }
@@ -63,49 +67,41 @@ func (e *Endpoint) answerModern(c *fiber.Ctx, caller core.Caller, m message) err
 		c.Status(fiber.StatusAccepted)
 		return nil
 	}
-	said, f := e.readModern(c, caller, m)
-	if f != nil {
+	if f := e.checkModern(c, caller, m); f != nil {
 		return f.of(m.id).send(c)
 	}
 	if m.method == "subscriptions/listen" {
 		return e.listen(c, caller, m)
 	}
-	return e.run(c, &call{message: m, caller: caller, modern: &said})
+	return e.run(c, &call{message: m, caller: caller, modern: true})
 }
 
-// modernMeta is what a request of this revision says of its client.
-type modernMeta struct {
-	capabilities json.RawMessage // an object
-	level        string          // log messages it wants; "" is none
-}
-
-// readModern holds a request to what its _meta and its headers must say (MCP 2026-07-28, basic).
-func (e *Endpoint) readModern(c *fiber.Ctx, caller core.Caller, m message) (modernMeta, *fault) {
+// checkModern holds a request to what its _meta and its headers must say (MCP 2026-07-28, basic).
+func (e *Endpoint) checkModern(c *fiber.Ctx, caller core.Caller, m message) *fault {
 	header, ok := single(c, headerProtocol)
 	if !ok || header == "" {
-		return modernMeta{}, mismatch("the header MCP-Protocol-Version must be there once")
+		return mismatch("the header MCP-Protocol-Version must be there once")
 	}
-	meta, ok := object(orEmpty(m.fields["_meta"]), mcp.MetaKeyProtocolVersion, mcp.MetaKeyClientCapabilities, mcp.MetaKeyLogLevel)
-	var version string
+	meta, ok := object(orEmpty(m.fields["_meta"]), mcp.MetaKeyProtocolVersion, mcp.MetaKeyClientCapabilities, metaLogLevel)
+	var version, level string
 	if !ok || json.Unmarshal(orEmpty(meta[mcp.MetaKeyProtocolVersion]), &version) != nil {
-		return modernMeta{}, badRequest(jsonrpc.CodeInvalidParams, "params._meta must say "+mcp.MetaKeyProtocolVersion+", a string")
+		return badRequest(jsonrpc.CodeInvalidParams, "params._meta must say "+mcp.MetaKeyProtocolVersion+", a string")
 	}
 	if version != header {
-		return modernMeta{}, mismatch("the header MCP-Protocol-Version does not say what params._meta says")
+		return mismatch("the header MCP-Protocol-Version does not say what params._meta says")
 	}
 	if version != modernRevision {
 		f := badRequest(mcp.CodeUnsupportedProtocolVersion, "this protocol revision is not supported")
 		f.data = mcp.UnsupportedProtocolVersionData{Supported: supported(), Requested: version}
-		return modernMeta{}, f
+		return f
 	}
-	said := modernMeta{capabilities: meta[mcp.MetaKeyClientCapabilities]}
-	if len(said.capabilities) == 0 || said.capabilities[0] != '{' {
-		return modernMeta{}, badRequest(jsonrpc.CodeInvalidParams, "params._meta must say "+mcp.MetaKeyClientCapabilities+", an object")
+	if can := meta[mcp.MetaKeyClientCapabilities]; len(can) == 0 || can[0] != '{' {
+		return badRequest(jsonrpc.CodeInvalidParams, "params._meta must say "+mcp.MetaKeyClientCapabilities+", an object")
 	}
-	if level := meta[mcp.MetaKeyLogLevel]; level != nil && (json.Unmarshal(level, &said.level) != nil || !slices.Contains(levels(), said.level)) {
-		return modernMeta{}, badRequest(jsonrpc.CodeInvalidParams, mcp.MetaKeyLogLevel+" must be one of the log levels of MCP")
+	if said := meta[metaLogLevel]; said != nil && (json.Unmarshal(said, &level) != nil || !slices.Contains(apps.LogLevels(), level)) {
+		return badRequest(jsonrpc.CodeInvalidParams, metaLogLevel+" must be one of the log levels of MCP")
 	}
-	return said, e.checkHeaders(c, caller, m)
+	return e.checkHeaders(c, caller, m)
 }
 
 // mismatch refuses headers that do not say what the body says.
@@ -117,9 +113,4 @@ func orEmpty(text json.RawMessage) json.RawMessage {
 		return json.RawMessage("{}")
 	}
 	return text
-}
-
-// levels are the log levels of MCP, the least severe first (RFC 5424).
-func levels() []string {
-	return []string{"debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"}
 }

@@ -11,7 +11,7 @@ import (
 // from is where a call comes from: its session, whose client can be asked while the call runs, or a
 // client without one, who is never asked but by results.
 func (k *call) from() tools.From {
-	if k.modern != nil {
+	if k.modern {
 		return tools.From{Stateless: true}
 	}
 	return tools.From{Session: k.session.place, Asker: asker{k}}

@@ -21,7 +21,6 @@ type yard struct {
 	mu         sync.Mutex
 	offer      *core.Offer
 	told       map[int]func(apps.Told)
-	changed    map[int]func(core.Kind)
 	next       int
 	subscribed map[string]int
 	level      string
@@ -30,7 +29,7 @@ type yard struct {
 }
 
 func newYard() *yard {
-	return &yard{told: map[int]func(apps.Told){}, changed: map[int]func(core.Kind){}, subscribed: map[string]int{}, offer: &core.Offer{
+	return &yard{told: map[int]func(apps.Told){}, subscribed: map[string]int{}, offer: &core.Offer{
 		Prompts:   []core.Prompt{{Server: "demo", Name: "greet", Raw: json.RawMessage(`{"name":"greet","x-unknown":12345678901234567890}`)}},
 		Resources: []core.Resource{{Server: "demo", URI: "demo://a", Raw: json.RawMessage(`{"uri":"demo://a","name":"a","x":1.50}`)}},
 		Templates: []core.ResourceTemplate{{Server: "demo", Template: "demo://t/{id}", Raw: json.RawMessage(`{"uriTemplate":"demo://t/{id}","name":"t"}`)}},
@@ -63,18 +62,7 @@ func (y *yard) Call(ctx context.Context, workspace, server string, c apps.Call) 
 	return json.RawMessage(fmt.Sprintf(`{"workspace":%q,"server":%q,"method":%q,"params":%s,"cacheScope":"public"}`, workspace, server, c.Method, c.Params)), nil
 }
 
-func (y *yard) Watch(_ string, changed func(core.Kind)) func() {
-	y.mu.Lock()
-	defer y.mu.Unlock()
-	y.next++
-	id := y.next
-	y.changed[id] = changed
-	return func() {
-		y.mu.Lock()
-		defer y.mu.Unlock()
-		delete(y.changed, id)
-	}
-}
+func (y *yard) Watch(string, func(core.Kind)) func() { return func() {} } // the hall's own tells
 
 func (y *yard) Listen(_ string, told func(apps.Told)) func() {
 	y.mu.Lock()
@@ -95,15 +83,6 @@ func (y *yard) say(method, params string) {
 	defer y.mu.Unlock()
 	for _, told := range y.told {
 		told(apps.Told{Server: "demo", Notification: link.Notification{Method: method, Params: json.RawMessage(params)}})
-	}
-}
-
-// change has a list of the app change.
-func (y *yard) change(kind core.Kind) {
-	y.mu.Lock()
-	defer y.mu.Unlock()
-	for _, changed := range y.changed {
-		changed(kind)
 	}
 }
 

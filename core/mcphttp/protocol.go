@@ -152,7 +152,7 @@ const codeResourceNotFound = -32002
 
 // inItsWords is an app's error as the caller's revision writes it.
 func (k *call) inItsWords(err *link.RPCError) error {
-	if k.modern != nil && err.Code == codeResourceNotFound {
+	if k.modern && err.Code == codeResourceNotFound {
 		return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: err.Message, Data: err.Data}
 	}
 	return &jsonrpc.Error{Code: int64(err.Code), Message: err.Message, Data: err.Data}

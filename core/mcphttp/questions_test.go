@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -58,6 +59,30 @@ func TestAQuestionGoesOutOnItsCallAndComesBackAsAPost(t *testing.T) {
 	if got := next(t, lines); !strings.Contains(got, `"answer":{"action":"accept","content":{"n":1.0}}`) {
 		t.Errorf("got %s", got)
 	}
+}
+
+// Alice and Bob are asked at the same time, in two workspaces and many sessions, by questions whose
+// ids are the same everywhere. Each answer must reach the call that asked.
+func TestEachAnswerReachesItsOwnQuestion(t *testing.T) {
+	r := start(t, nil)
+	pairs := []who{alice, {"bob", "ws_one", ""}, {"alice", "ws_two", ""}, {"bob", "ws_two", ""}}
+	var group sync.WaitGroup
+	for i := range 32 {
+		w := r.able(pairs[i%len(pairs)], `{"elicitation":{}}`)
+		group.Go(func() {
+			for n := range 20 {
+				resp := r.ask("POST", w, strings.Replace(asking, `"id":1`, fmt.Sprintf(`"id":%d`, n), 1))
+				lines := bufio.NewScanner(resp.Body)
+				question, nonce := next(t, lines), fmt.Sprintf("%d-%d", i, n)
+				r.say("POST", w, fmt.Sprintf(`{"jsonrpc":"2.0","id":"ask-%d","result":{"action":"accept","content":{"nonce":%q}}}`, n+1, nonce))
+				if got := next(t, lines); !strings.Contains(got, `"nonce":"`+nonce+`"`) || !strings.Contains(question, fmt.Sprintf(`"ask-%d"`, n+1)) {
+					t.Errorf("asked %s, got %s, want %s", question, got, nonce)
+				}
+				resp.Body.Close()
+			}
+		})
+	}
+	group.Wait()
 }
 
 func TestACancelledCallTakesItsQuestionBack(t *testing.T) {

@@ -42,6 +42,19 @@ func (q *queue) push(text []byte) {
 	q.limited(q.note(text))
 }
 
+// begin makes the queue a stream before there is something to push.
+func (q *queue) begin() {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.closed || q.begun {
+		return
+	}
+	q.begun = true
+	if q.log != nil {
+		q.log.begin(q.stream)
+	}
+}
+
 // give adds an event that is noted already.
 func (q *queue) give(e frame) {
 	q.mu.Lock()

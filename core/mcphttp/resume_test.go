@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 )
 
@@ -175,4 +176,25 @@ func TestAClientThatComesBackTwiceReadsOnOnce(t *testing.T) {
 	if got, open := second.take(); len(got) != 3 || open {
 		t.Errorf("the second read %v, open %v", got, open)
 	}
+}
+
+func TestASilentCallBecomesAStreamThatCanBeResumed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var j journal
+		x := newExchange(1, false)
+		x.log, x.stream = &j, 3
+		begin := time.Now()
+		if !x.ready() || time.Since(begin) != streamAfter {
+			t.Errorf("not a stream after %v", time.Since(begin))
+		}
+		x.quit() // the client's connection breaks before anything was said
+		again := newQueue()
+		if !j.resume(3, 0, again) {
+			t.Error("the stream cannot be resumed")
+		}
+		x.answer([]byte(`{}`))
+		if got, open := again.take(); len(got) != 1 || string(got[0].text) != `{}` || open {
+			t.Errorf("read %v, open %v", got, open)
+		}
+	})
 }

@@ -104,7 +104,7 @@ const freshFor = "5000"
 // finished completes a result as its revision wants it: every result says its type, and lists say
 // for how long and for whom they hold. A list is one caller's, whatever the app said of it.
 func (k *call) finished(result json.RawMessage) (json.RawMessage, error) {
-	if k.modern == nil {
+	if !k.modern {
 		return result, nil
 	}
 	fields, ok := object(result)

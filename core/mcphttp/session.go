@@ -54,8 +54,8 @@ type call struct {
 	number  int64
 	caller  core.Caller
 	out     *exchange
-	session *session    // nil without one
-	modern  *modernMeta // nil in a session
+	session *session // nil without one
+	modern  bool     // of the revision without sessions
 }
 
 // number is how a call's id travels through the SDK, which may not see the client's: it would
