@@ -1,0 +1,145 @@
+package chat_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/ropewalk/ropewalk/core"
+	"github.com/ropewalk/ropewalk/core/chat"
+	"github.com/ropewalk/ropewalk/core/link"
+)
+
+func TestAProvidersFailuresAreWorded(t *testing.T) {
+	for name, c := range map[string]struct {
+		fixture string
+		code    core.Code
+		want    string
+		asked   int
+	}{
+		"a wrong key":          {`{"match":{},"response":{"error":{"message":"invalid x-api-key","type":"authentication_error"},"status":401}}`, core.CodeProviderAuth, "key", 1},
+		"a limit for an hour":  {`{"match":{},"response":{"error":{"message":"slow down","type":"rate_limit_error"},"status":429,"retryAfter":3600}}`, core.CodeRateLimited, "limits", 1},
+		"too long":             {`{"match":{},"response":{"error":{"message":"prompt is too long: 250000 tokens > 200000 maximum context length","type":"invalid_request_error","code":"context_length_exceeded"},"status":400}}`, core.CodeProviderError, "too long", 1},
+		"a request it refuses": {`{"match":{},"response":{"error":{"message":"bad tool schema at /secret","type":"invalid_request_error"},"status":400}}`, core.CodeProviderError, "did not take", 1},
+		"a broken stream":      {`{"match":{},"response":{"content":"This is a long answer that will not be said to its end, since the stream breaks."},"truncateAfterChunks":5,"chunkSize":5,"latency":40}`, core.CodeProviderError, "broke", 1},
+	} {
+		for _, wire := range wires() {
+			t.Run(name+" on "+wire, func(t *testing.T) {
+				h := open(t, wire, nil)
+				h.model.Say(t, c.fixture)
+				run, err := h.Begin(t.Context(), owner(), chat.Request{Message: "hi"})
+				if err != nil {
+					t.Fatal(err)
+				}
+				events := &tape{}
+				_, err = run.Do(t.Context(), events.emit)
+				failed := events.data("error")
+				if core.CodeOf(err) != c.code || len(failed) != 1 || failed[0]["error"] != string(c.code) || !strings.Contains(failed[0]["message"].(string), c.want) {
+					t.Errorf("%v, events %v", err, failed)
+				}
+				if strings.Contains(text(failed), "secret") || strings.Contains(text(failed), "127.0.0.1") {
+					t.Errorf("it shows what the provider said: %v", failed)
+				}
+				if n := len(h.asked()); n != c.asked {
+					t.Errorf("the provider was asked %d times", n)
+				}
+				conversation := events.data("chat.start")[0]["conversationId"].(string)
+				messages, err := h.History(t.Context(), owner(), conversation)
+				said := events.data("text.delta")
+				if want := 1 + min(1, len(said)); err != nil || len(messages) != want {
+					t.Fatalf("%d messages are kept, %v", len(messages), err)
+				}
+				if len(said) > 0 && !strings.HasPrefix(messages[1].Content, "This ") {
+					t.Errorf("kept %q", messages[1].Content)
+				}
+			})
+		}
+	}
+}
+
+func TestAnOverloadedProviderIsAskedAgainWhenItSays(t *testing.T) {
+	for _, wire := range wires() {
+		t.Run(wire, func(t *testing.T) {
+			h := open(t, wire, nil)
+			h.model.Say(t, titled,
+				`{"match":{"userMessage":"hi","sequenceIndex":0},"response":{"error":{"message":"overloaded","type":"overloaded_error"},"status":529,"retryAfter":2}}`,
+				`{"match":{"userMessage":"hi"},"response":{"content":"Hello."}}`)
+			answer, _ := h.must(chat.Request{Message: "hi"})
+			journal := h.model.Journal(t)
+			if answer.Response != "Hello." || len(journal) < 2 {
+				t.Fatalf("%+v after %d requests", answer, len(journal))
+			}
+			if pause := time.Duration(journal[1].At-journal[0].At) * time.Millisecond; pause < 500*time.Millisecond || pause > 10*time.Second {
+				t.Errorf("it was asked again after %v", pause)
+			}
+		})
+	}
+}
+
+func TestAPersonWhoLeavesEndsTheToolsCall(t *testing.T) {
+	h := open(t, "anthropic", nil)
+	h.yard.add("files", "do", "")
+	ctx, leave := context.WithCancel(t.Context())
+	defer leave()
+	var left time.Time
+	h.yard.do["do"] = func(ctx context.Context, _ string, _ func(link.Notification)) (string, error) {
+		left = time.Now()
+		leave()
+		<-ctx.Done()
+		return ``, ctx.Err()
+	}
+	h.model.Say(t, titled, `{"match":{"userMessage":"go","hasToolResult":false},"response":{"content":"I begin.","toolCalls":[{"name":"files__do","arguments":{}}]}}`,
+		`{"match":{"userMessage":"next"},"response":{"content":"Ok."}}`)
+	run, err := h.Begin(t.Context(), owner(), chat.Request{Message: "go"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	answer, err := run.Do(ctx, (&tape{}).emit)
+	if err != nil || answer.StopReason != chat.Cancelled || answer.Response != "I begin." || time.Since(left) > time.Second {
+		t.Fatalf("%+v, %v, %v after", answer, err, time.Since(left))
+	}
+	messages, err := h.History(t.Context(), owner(), answer.ConversationID)
+	if err != nil || len(messages) != 2 || messages[1].Content != "I begin." || !strings.Contains(string(messages[1].Metadata), `"stopReason":"cancelled"`) {
+		t.Fatalf("kept %+v, %v", messages, err)
+	}
+	h.must(chat.Request{Message: "next", ConversationID: answer.ConversationID})
+	asked := h.asked()
+	if last := text(asked[len(asked)-1]["messages"]); !strings.Contains(last, "The call was cancelled.") {
+		t.Errorf("the call has no answer: %s", last)
+	}
+}
+
+func TestARunEndsAtItsLimits(t *testing.T) {
+	const forever = `{"match":{"userMessage":"go"},"response":{"toolCalls":[{"name":"files__do","arguments":{}}],"usage":{"prompt_tokens":60,"completion_tokens":50}}}`
+	t.Run("iterations", func(t *testing.T) {
+		h := open(t, "openai", nil)
+		h.yard.add("files", "do", "")
+		h.model.Say(t, titled, forever)
+		two, hundred := 2, 100
+		answer, _ := h.must(chat.Request{Message: "go", MaxIterations: &two})
+		if answer.StopReason != chat.MaxIterations || answer.Usage.Iterations != 2 || len(answer.ToolCalls) != 2 {
+			t.Errorf("%+v", answer)
+		}
+		for most, want := range map[*int]int{nil: 25, &hundred: 50} {
+			if answer, _ = h.must(chat.Request{Message: "go", MaxIterations: most}); answer.Usage.Iterations != want {
+				t.Errorf("%d iterations, want %d", answer.Usage.Iterations, want)
+			}
+		}
+	})
+	t.Run("tokens", func(t *testing.T) {
+		h := open(t, "openai", budget(200))
+		h.yard.add("files", "do", "")
+		h.model.Say(t, titled, forever)
+		if answer, _ := h.must(chat.Request{Message: "go"}); answer.StopReason != chat.TokenBudget || answer.Usage.Iterations != 2 {
+			t.Errorf("%+v", answer)
+		}
+	})
+	t.Run("the length of one answer", func(t *testing.T) {
+		h := open(t, "openai", nil)
+		h.model.Say(t, titled, `{"match":{},"response":{"content":"Half","finishReason":"length"}}`)
+		if answer, _ := h.must(chat.Request{Message: "go"}); answer.StopReason != chat.TokenBudget || answer.Response != "Half" {
+			t.Errorf("%+v", answer)
+		}
+	})
+}

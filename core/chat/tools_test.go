@@ -1,0 +1,213 @@
+package chat_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/ropewalk/ropewalk/core/chat"
+	"github.com/ropewalk/ropewalk/core/link"
+)
+
+const talk = `{"match":{"userMessage":"go","hasToolResult":true},"response":{"content":"Done."}}`
+
+// asks is a fixture whose answer to "go" is these calls, written as aimock's toolCalls.
+func asks(calls string) string {
+	return `{"match":{"userMessage":"go","hasToolResult":false},"response":{"toolCalls":[` + calls + `]}}`
+}
+
+func TestTheCallsOfOneTurnRunAtTheSameTime(t *testing.T) {
+	for _, wire := range wires() {
+		t.Run(wire, func(t *testing.T) {
+			h := open(t, wire, nil)
+			var both sync.WaitGroup
+			both.Add(2)
+			for _, name := range []string{"one", "two"} {
+				h.yard.add("files", name, "")
+				h.yard.do[name] = func(context.Context, string, func(link.Notification)) (string, error) {
+					both.Done()
+					both.Wait() // for the other
+					return `{"content":[{"type":"text","text":"` + name + `"}]}`, nil
+				}
+			}
+			h.model.Say(t, titled, asks(`{"name":"files__one","arguments":{}},{"name":"files__two","arguments":{}}`), talk)
+			answer, events := h.must(chat.Request{Message: "go"})
+			if len(answer.ToolCalls) != 2 || answer.ToolCalls[0].Output != "one" || answer.ToolCalls[1].Output != "two" {
+				t.Errorf("calls %+v", answer.ToolCalls)
+			}
+			if want := []string{"chat.start", "tool.start", "tool.done", "text.delta", "done"}; !slices.Equal(events.names(), want) {
+				t.Errorf("events %v", events.names())
+			}
+			last := h.asked()[1]["messages"].([]any)
+			if got := text(last[len(last)-2:]); !strings.Contains(got, "one") || !strings.Contains(got, "two") {
+				t.Errorf("the model got %s", got)
+			}
+		})
+	}
+}
+
+func TestWhatGoesBackToTheModelWhenACallFails(t *testing.T) {
+	for name, c := range map[string]struct {
+		call string
+		do   func(context.Context, string, func(link.Notification)) (string, error)
+		want string
+		asks int // of the app
+	}{
+		"input that does not fit the schema": {`{"name":"files__do","arguments":{"path":7}}`, nil, `/path`, 0},
+		"a tool that is not there":           {`{"name":"files__none","arguments":{}}`, nil, `There is no tool`, 0},
+		"a tool's own failure": {`{"name":"files__do","arguments":{}}`, func(context.Context, string, func(link.Notification)) (string, error) {
+			return `{"content":[{"type":"text","text":"no such file"}],"isError":true}`, nil
+		}, "no such file", 1},
+		"an app's JSON-RPC error": {`{"name":"files__do","arguments":{}}`, func(context.Context, string, func(link.Notification)) (string, error) {
+			return ``, &link.RPCError{Code: -32602, Message: "bad path"}
+		}, "bad path", 1},
+		"an app that died": {`{"name":"files__do","arguments":{}}`, func(context.Context, string, func(link.Notification)) (string, error) {
+			return ``, fmt.Errorf("pipe of /home/secret closed")
+		}, "could not be reached", 1},
+		"a panic": {`{"name":"files__do","arguments":{}}`, func(context.Context, string, func(link.Notification)) (string, error) {
+			panic("oh")
+		}, "failed inside the server", 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := open(t, "anthropic", nil)
+			h.yard.add("files", "do", "")
+			h.yard.do["do"] = c.do
+			h.model.Say(t, titled, asks(c.call), talk)
+			answer, _ := h.must(chat.Request{Message: "go"})
+			if len(answer.ToolCalls) != 1 || answer.ToolCalls[0].OK || !strings.Contains(answer.ToolCalls[0].Output, c.want) || strings.Contains(answer.ToolCalls[0].Output, "secret") {
+				t.Errorf("calls %+v", answer.ToolCalls)
+			}
+			if len(h.yard.calls()) != c.asks || answer.Response != "Done." {
+				t.Errorf("the app was asked %v; the answer is %q", h.yard.calls(), answer.Response)
+			}
+			if got := text(h.asked()[1]["messages"]); !strings.Contains(got, strings.ReplaceAll(c.want, `"`, `\"`)) {
+				t.Errorf("the model got %s", got)
+			}
+			if len(h.bus.changed()) != 0 {
+				t.Errorf("data.changed for %v", h.bus.changed())
+			}
+		})
+	}
+}
+
+func TestALongResultIsCutForTheModelWithANote(t *testing.T) {
+	h := open(t, "openai", nil)
+	h.yard.add("files", "do", "")
+	h.yard.do["do"] = func(context.Context, string, func(link.Notification)) (string, error) {
+		return `{"content":[{"type":"text","text":"` + strings.Repeat("é", 60_000) + `"}]}`, nil
+	}
+	h.model.Say(t, titled, asks(`{"name":"files__do","arguments":{}}`), talk)
+	answer, events := h.must(chat.Request{Message: "go"})
+	out := answer.ToolCalls[0].Output
+	if strings.Count(out, "é") != 50_000 || !strings.Contains(out, "first 50000 of 60000 characters") {
+		t.Errorf("%d characters are left, ending in %q", strings.Count(out, "é"), out[len(out)-100:])
+	}
+	if events.data("tool.done")[0]["result"] != nil {
+		t.Error("the whole result was sent, too")
+	}
+}
+
+func TestProgressOfAToolIsPassedOn(t *testing.T) {
+	h := open(t, "openai", nil)
+	h.yard.add("files", "do", "")
+	h.yard.do["do"] = func(_ context.Context, _ string, notify func(link.Notification)) (string, error) {
+		notify(link.Notification{Method: "notifications/progress", Params: []byte(`{"progressToken":"x","progress":3,"total":10,"message":"third"}`)})
+		notify(link.Notification{Method: "notifications/message", Params: []byte(`{"level":"info","data":"x"}`)})
+		return `{"content":[]}`, nil
+	}
+	h.model.Say(t, titled, asks(`{"id":"c7","name":"files__do","arguments":{}}`), talk)
+	_, events := h.must(chat.Request{Message: "go"})
+	got := events.data("tool.progress")
+	if len(got) != 1 || got[0]["id"] != "c7" || got[0]["progress"] != 3.0 || got[0]["total"] != 10.0 || got[0]["message"] != "third" {
+		t.Errorf("progress %v", got)
+	}
+}
+
+func TestWhichToolsAModelIsOffered(t *testing.T) {
+	h := open(t, "openai", nil)
+	h.yard.add("files", "read", "")
+	h.yard.add("files", "write.all/now", "")
+	h.yard.add("files", "button", `,"_meta":{"ui":{"visibility":["app"]}}`)
+	h.yard.add("files", "shared", `,"_meta":{"ui":{"visibility":["model","app"]}}`)
+	h.model.Say(t, titled, `{"match":{},"response":{"content":"Ok."}}`)
+	for name, c := range map[string]struct {
+		allowed []string
+		want    []string
+	}{
+		"all that are for models":  {nil, []string{"files__read", "files__shared", "files__write_all_now_ab5a9a03", "system__delegate", "system__manage_skills", "system__search", "system__set_model_config"}},
+		"those that are allowed":   {[]string{"*__read", "system__s?arch"}, []string{"files__read", "system__search"}},
+		"none that does not match": {[]string{"memory__*"}, nil},
+	} {
+		before := len(h.asked())
+		h.must(chat.Request{Message: "hello " + name, AllowedTools: c.allowed})
+		got := offered(h.asked()[before])
+		slices.Sort(got)
+		for i, g := range got { // the mark of a changed name
+			if strings.HasPrefix(g, "files__write_all_now_") && i < len(c.want) {
+				c.want[i] = g
+			}
+		}
+		if !slices.Equal(got, c.want) {
+			t.Errorf("%s: %v, want %v", name, got, c.want)
+		}
+	}
+}
+
+func TestAModelCallsAToolByTheNameItsProviderTakes(t *testing.T) {
+	for _, wire := range wires() {
+		t.Run(wire, func(t *testing.T) {
+			h := open(t, wire, nil)
+			h.yard.add("files", "write.all/now", "")
+			h.model.Say(t, titled, `{"match":{"userMessage":"which"},"response":{"content":"Ok."}}`)
+			h.must(chat.Request{Message: "which"})
+			safe := ""
+			for _, name := range offered(h.asked()[0]) {
+				if strings.HasPrefix(name, "files__") {
+					safe = name
+				}
+			}
+			h.model.Say(t, asks(`{"name":"`+safe+`","arguments":{}}`), talk)
+			answer, events := h.must(chat.Request{Message: "go"})
+			if answer.ToolCalls[0].Name != "files__write.all/now" || !answer.ToolCalls[0].OK || events.data("tool.start")[0]["name"] != "files__write.all/now" {
+				t.Errorf("calls %+v", answer.ToolCalls)
+			}
+			if last := h.asked(); !strings.Contains(text(last[len(last)-1]["messages"]), safe) {
+				t.Error("the next call does not repeat the name that the provider takes")
+			}
+		})
+	}
+}
+
+func TestMoreToolsThanFitAreFoundBySearching(t *testing.T) {
+	h := open(t, "openai", nil)
+	for i := range 150 {
+		h.yard.add("big", fmt.Sprintf("tool%03d", i), "")
+	}
+	h.yard.add("looked-at", "here", "")
+	h.yard.add("rare", "needle", `,"description":"Finds the haystack"`)
+	h.model.Say(t, titled,
+		`{"match":{"userMessage":"go","turnIndex":0},"response":{"toolCalls":[{"name":"system__search","arguments":{"query":"haystack"}}]}}`,
+		`{"match":{"userMessage":"go","turnIndex":1},"response":{"toolCalls":[{"name":"rare__needle","arguments":{}}]}}`,
+		`{"match":{"userMessage":"go","turnIndex":2},"response":{"content":"Done."}}`,
+		`{"match":{"userMessage":"again"},"response":{"content":"Ok."}}`)
+	answer, _ := h.must(chat.Request{Message: "go", AppContext: &chat.AppContext{AppName: "Looked at", ServerName: "looked-at"}})
+	asked := h.asked()
+	first, second := offered(asked[0]), offered(asked[1])
+	if len(first) > 100 || !slices.Contains(first, "looked-at__here") || !slices.Contains(first, "system__search") || slices.Contains(first, "rare__needle") {
+		t.Errorf("first offered %v", first)
+	}
+	if !strings.Contains(text(asked[0]["messages"]), "system__search") {
+		t.Error("the model is not told that there are more")
+	}
+	if !slices.Contains(second, "rare__needle") || len(answer.ToolCalls) != 2 || !answer.ToolCalls[1].OK {
+		t.Errorf("then offered %v; called %+v", second, answer.ToolCalls)
+	}
+	h.must(chat.Request{Message: "again", ConversationID: answer.ConversationID})
+	asked = h.asked()
+	if !slices.Contains(offered(asked[len(asked)-1]), "rare__needle") {
+		t.Error("a later run of the conversation has forgotten the tool it used")
+	}
+}
