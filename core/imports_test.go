@@ -56,6 +56,16 @@ var rules = []rule{
 		covers:  []string{""}, never: []string{"github.com/lestrrat-go/jwx/v2/"}, but: []string{"plugins/auth/*"},
 	},
 	{
+		because: "each model vendor's SDK has one door",
+		covers:  []string{""}, never: []string{"github.com/anthropics/anthropic-sdk-go", "github.com/anthropics/anthropic-sdk-go/"},
+		but: []string{"core/chat/model/anthropic"},
+	},
+	{
+		because: "each model vendor's SDK has one door",
+		covers:  []string{""}, never: []string{"github.com/openai/openai-go/v3", "github.com/openai/openai-go/v3/"},
+		but: []string{"core/chat/model/openai"},
+	},
+	{
 		because: "SQL has one door in the server; the postgres session store is a plugin with its own",
 		covers:  []string{""}, never: []string{"database/sql", "modernc.org/sqlite", "github.com/pressly/goose/v3", "github.com/jackc/pgx/v5", "github.com/jackc/pgx/v5/"},
 		but: []string{"core/store", "plugins/sessionstore/postgres"},

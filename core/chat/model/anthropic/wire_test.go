@@ -1,0 +1,82 @@
+package anthropic_test
+
+import (
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/ropewalk/ropewalk/core/chat/model"
+	"github.com/ropewalk/ropewalk/core/chat/model/anthropic"
+)
+
+// What is worth caching is marked: the end of the tools, of the system prompt, and of the
+// conversation. The environment's own keys and addresses do not count.
+func TestWhatIsSent(t *testing.T) {
+	t.Setenv("ANTHROPIC_API_KEY", "of-the-environment")
+	t.Setenv("ANTHROPIC_AUTH_TOKEN", "of-the-environment")
+	t.Setenv("ANTHROPIC_BASE_URL", "http://127.0.0.1:1")
+	var body map[string]any
+	var header http.Header
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		raw, _ := io.ReadAll(r.Body)
+		_ = json.Unmarshal(raw, &body)
+		header = r.Header
+		w.Header().Set("Content-Type", "text/event-stream")
+		_, _ = io.WriteString(w, "event: message_start\ndata: {\"type\":\"message_start\",\"message\":{\"usage\":{\"input_tokens\":3,\"cache_read_input_tokens\":40,\"cache_creation_input_tokens\":5,\"output_tokens\":1}}}\n\n"+
+			"event: message_delta\ndata: {\"type\":\"message_delta\",\"delta\":{\"stop_reason\":\"end_turn\"},\"usage\":{\"output_tokens\":9}}\n\nevent: message_stop\ndata: {\"type\":\"message_stop\"}\n\n")
+	}))
+	defer server.Close()
+	p := anthropic.New(model.Settings{BaseURL: server.URL, APIKey: "k"})
+	defer p.Close()
+	answer, err := p.Call(t.Context(), "m", model.Request{
+		System: []string{"a", "b"}, MaxTokens: 7, Messages: []model.Message{model.Said(model.User, "x"), model.Said(model.Assistant, "y"), model.Said(model.User, "z")},
+		Tools: []model.Tool{{Name: "t1"}, {Name: "t.2", Description: "d", Schema: json.RawMessage(`{"type":"object","properties":{"a":{}},"additionalProperties":false}`)}},
+	}, func(string) {})
+	if err != nil || answer.Usage != (model.Usage{Input: 3, Output: 9, CacheRead: 40, CacheWrite: 5}) {
+		t.Errorf("%+v, %v", answer, err)
+	}
+	if header.Get("X-Api-Key") != "k" || header.Get("Authorization") != "" {
+		t.Errorf("it was asked with %v, in a process that has %s", header, os.Getenv("ANTHROPIC_API_KEY"))
+	}
+	for part, want := range map[string]string{
+		"system":   `[{"text":"a","type":"text"},{"cache_control":{"type":"ephemeral"},"text":"b","type":"text"}]`,
+		"tools":    `[{"input_schema":{"properties":{},"type":"object"},"name":"t1"},{"cache_control":{"type":"ephemeral"},"description":"d","input_schema":{"additionalProperties":false,"properties":{"a":{}},"type":"object"},"name":"` + model.SafeName("t.2") + `"}]`,
+		"messages": `[{"content":[{"text":"x","type":"text"}],"role":"user"},{"content":[{"text":"y","type":"text"}],"role":"assistant"},{"content":[{"cache_control":{"type":"ephemeral"},"text":"z","type":"text"}],"role":"user"}]`,
+	} {
+		if got, _ := json.Marshal(body[part]); string(got) != want {
+			t.Errorf("%s\n got %s\nwant %s", part, got, want)
+		}
+	}
+}
+
+func TestAnErrorInTheStreamAndASilenceAreFailures(t *testing.T) {
+	over := make(chan struct{})
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		raw, _ := io.ReadAll(r.Body)
+		w.Header().Set("Content-Type", "text/event-stream")
+		_, _ = io.WriteString(w, "event: message_start\ndata: {\"type\":\"message_start\",\"message\":{\"usage\":{\"input_tokens\":3}}}\n\n")
+		_ = http.NewResponseController(w).Flush()
+		if strings.Contains(string(raw), "silent") {
+			<-over
+			return
+		}
+		_, _ = io.WriteString(w, "event: error\ndata: {\"type\":\"error\",\"error\":{\"type\":\"overloaded_error\",\"message\":\"Overloaded\"}}\n\n")
+	}))
+	defer server.Close()
+	defer close(over)
+	p := anthropic.New(model.Settings{BaseURL: server.URL, APIKey: "k", Idle: 100 * time.Millisecond})
+	defer p.Close()
+	for name, want := range map[string]model.Failure{"loud": model.Overloaded, "silent": model.Broken} {
+		_, err := p.Call(t.Context(), name, model.Request{MaxTokens: 1, Messages: []model.Message{model.Said(model.User, "x")}}, func(string) {})
+		known, ok := errors.AsType[*model.Error](err)
+		if !ok || known.Failure != want {
+			t.Errorf("%s gives %v", name, err)
+		}
+	}
+}

@@ -1,0 +1,114 @@
+package skill_test
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/hashicorp/go-hclog"
+
+	"github.com/ropewalk/ropewalk/core"
+	"github.com/ropewalk/ropewalk/core/chat/skill"
+)
+
+func TestReadingASkill(t *testing.T) {
+	s, err := skill.Parse([]byte("\ufeff---\r\nname: a\r\ndescription: D\r\ntype: context\r\npriority: 3\r\nallowed-tools: x__*, y__z\r\nmetadata:\r\n  triggers: [One two]\r\n  keywords:\r\n    - k\r\n---\r\n# Body\r\n---\r\nmore\r\n"))
+	if err != nil || s.Name != "a" || s.Type != "context" || s.Priority != 3 || s.Body != "# Body\n---\nmore" ||
+		!slices.Equal(s.AllowedTools, []string{"x__*", "y__z"}) || !slices.Equal(s.Triggers, []string{"One two"}) || !slices.Equal(s.Keywords, []string{"k"}) {
+		t.Errorf("%+v, %v", s, err)
+	}
+	for text, want := range map[string]string{
+		"":                              "does not begin with front matter",
+		"---\nname: a\n":                "does not end",
+		"---\nname: [\n---\nx":          "front matter",
+		"---\ndescription: x\n---\nx":   "name is missing",
+		"---\nname: a\n---\n":           "no text",
+		"---\nname: a\ntype: b\n---\nx": "context or skill",
+	} {
+		if _, err := skill.Parse([]byte(text)); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q gives %v, want %s", text, err, want)
+		}
+	}
+}
+
+func TestWhichSkillAMessageAsksFor(t *testing.T) {
+	all := []skill.Skill{
+		{Name: "always", Type: "context", Triggers: []string{"invoice"}},
+		{Name: "bills", Type: "skill", Triggers: []string{"Send an INVOICE"}, Keywords: []string{"table", "pay", "due"}},
+		{Name: "plans", Type: "skill", Keywords: []string{"plan", "week", "table", "pay"}},
+	}
+	for message, want := range map[string]string{
+		"please send an invoice now":         "bills", // a trigger, whatever its case
+		"send an invoice, plan week table":   "bills", // a trigger goes before keywords
+		"the plan of my week":                "plans",
+		"a plan":                             "", // one keyword
+		"stable prepayment":                  "", // not where a word begins
+		"tables that are payable":            "bills",
+		"tables that are payable, next week": "plans", // the most keywords
+		"invoice":                            "",
+		"":                                   "",
+	} {
+		got := ""
+		if s := skill.Match(all, message); s != nil {
+			got = s.Name
+		}
+		if got != want {
+			t.Errorf("%q picks %q, want %q", message, got, want)
+		}
+	}
+}
+
+func TestWhereSkillsAreFoundAndChanged(t *testing.T) {
+	home, more := t.TempDir(), t.TempDir()
+	put := func(content string, path ...string) {
+		t.Helper()
+		file := filepath.Join(path...)
+		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(file, []byte(content), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	put("---\nname: b\npriority: 9\n---\nfrom the home", home, "skills", "b.md")
+	put("---\nname: a\n---\nin a folder", home, "skills", "a", "SKILL.md")
+	put("no front matter", home, "skills", "broken.md")
+	put("not a skill", home, "skills", "README.md")
+	put("---\nname: b\n---\nhidden by the home's", more, "b.md")
+	put("---\nname: c\npriority: 1\n---\nconfigured", more, "c.md")
+	put("---\nname: mine\n---\nof one workspace", home, "workspaces", "ws_x", "skills", "mine.md")
+	l := skill.NewLibrary(home, []string{more}, hclog.NewNullLogger())
+	names := func(workspace string) string {
+		var all []string
+		for _, s := range l.Skills(workspace) {
+			all = append(all, s.Name+" "+s.Source)
+		}
+		return strings.Join(all, "; ")
+	}
+	c := "c " + filepath.Base(more) + "/c.md; "
+	if got := names(core.DefaultWorkspaceID); got != c+"b skills/b.md; a skills/a/SKILL.md" {
+		t.Errorf("the default workspace has %s", got)
+	}
+	if got := names("ws_x"); got != c+"b skills/b.md; a skills/a/SKILL.md; mine skills/mine.md" {
+		t.Errorf("ws_x has %s", got)
+	}
+	if _, err := l.Put("ws_x", skill.Skill{Name: "mine", Type: "skill", Body: "anew", Priority: 0, Keywords: []string{"k"}}); err != nil {
+		t.Fatal(err)
+	}
+	if got := names("ws_x"); !strings.HasPrefix(got, "mine skills/mine.md; ") || strings.Contains(names("ws_y"), "mine") {
+		t.Errorf("after writing: %s", got)
+	}
+	for _, name := range []string{"../b", "", "A", "a/b"} {
+		if _, err := l.Put("ws_x", skill.Skill{Name: name, Type: "skill", Body: "x"}); core.CodeOf(err) != core.CodeBadRequest {
+			t.Errorf("a skill called %q gives %v", name, err)
+		}
+	}
+	if err := l.Delete("ws_x", "b"); core.CodeOf(err) != core.CodeNotFound { // it is the home's
+		t.Errorf("deleting another's gives %v", err)
+	}
+	if err := l.Delete("ws_x", "mine"); err != nil || strings.Contains(names("ws_x"), "mine") {
+		t.Errorf("deleting gives %v", err)
+	}
+}
