@@ -62,7 +62,7 @@ func (v *view) app() core.App {
 func (v *view) health() core.AppHealth {
 	h := core.AppHealth{Name: v.record.Name, State: v.state, RestartCount: v.restarts}
 	if v.state == core.StateRunning {
-		h.Uptime = time.Since(v.since).Seconds()
+		h.Uptime = float64(time.Since(v.since).Milliseconds()) / 1000
 	}
 	return h
 }

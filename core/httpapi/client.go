@@ -36,7 +36,8 @@ func (s *Server) clientAddress(c *fiber.Ctx) string {
 // scheme is the one the client connected with; a trusted proxy says so in X-Forwarded-Proto.
 func (s *Server) scheme(c *fiber.Ctx) string {
 	peer, ok := netip.AddrFromSlice(c.Context().RemoteIP())
-	if ok && s.trusted(peer.Unmap()) && strings.EqualFold(c.Get(fiber.HeaderXForwardedProto), "https") {
+	first, _, _ := strings.Cut(c.Get(fiber.HeaderXForwardedProto), ",") // a chain of proxies lists the client's first
+	if ok && s.trusted(peer.Unmap()) && strings.EqualFold(strings.TrimSpace(first), "https") {
 		return "https"
 	}
 	return "http"

@@ -1,12 +1,14 @@
 package httpapi
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"math"
 	"net"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/gofiber/fiber/v2"
@@ -69,7 +71,7 @@ func (s *Server) fail(ctx *fasthttp.RequestCtx, err error) {
 		if errors.Is(err, context.Canceled) { // its client has gone
 			say = s.log.Debug
 		}
-		say("A request failed.", "error", err, "cause", errors.Unwrap(e), "method", string(ctx.Method()), "path", string(ctx.Path()),
+		say("A request failed.", "error", cause(err, e), "method", string(ctx.Method()), "path", string(ctx.Path()),
 			"request_id", string(ctx.Response.Header.Peek(fiber.HeaderXRequestID)))
 	}
 	body := answer{Error: e.Code, Message: e.Message, Details: e.Details}
@@ -102,6 +104,15 @@ func fromFiber(err error) *core.Error {
 	}
 }
 
+// cause is what the log should say: what the answer hides, with what it says where it adds to that.
+func cause(err error, e *core.Error) string {
+	hidden := errors.Unwrap(e)
+	if hidden == nil || strings.Contains(err.Error(), hidden.Error()) {
+		return err.Error()
+	}
+	return err.Error() + ": " + hidden.Error()
+}
+
 // write is the one writer of error bodies. A 401 has none (spec part 5).
 func (s *Server) write(ctx *fasthttp.RequestCtx, status int, body answer) {
 	ctx.Response.ResetBody()
@@ -109,13 +120,22 @@ func (s *Server) write(ctx *fasthttp.RequestCtx, status int, body answer) {
 	if status == fiber.StatusUnauthorized {
 		return
 	}
-	encoded, err := json.Marshal(body)
+	encoded, err := plain(body)
 	if err != nil {
 		s.log.Error("The details of an error cannot be written as JSON.", "code", string(body.Error), "error", err)
 		encoded, _ = json.Marshal(answer{Error: body.Error, Message: body.Message}) // two strings always marshal
 	}
 	ctx.SetContentType(fiber.MIMEApplicationJSON)
 	ctx.SetBody(encoded)
+}
+
+// plain is body as JSON, with < and > as they are: a message is for people, and no page holds it.
+func plain(body answer) ([]byte, error) {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	err := enc.Encode(body)
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), err
 }
 
 // refuse answers a request that never reached a handler because it could not be read, and closes

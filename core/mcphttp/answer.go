@@ -1,6 +1,7 @@
 package mcphttp
 
 import (
+	"bytes"
 	"encoding/json"
 	"math"
 	"strconv"
@@ -101,7 +102,10 @@ func errorBody(id json.RawMessage, code int64, message string, data any) []byte 
 	if id == nil {
 		id = json.RawMessage("null")
 	}
-	body, err := json.Marshal(struct {
+	var body bytes.Buffer
+	enc := json.NewEncoder(&body)
+	enc.SetEscapeHTML(false) // a message is for people, and no page holds it
+	err := enc.Encode(struct {
 		Version string          `json:"jsonrpc"`
 		Error   rpcError        `json:"error"`
 		ID      json.RawMessage `json:"id"`
@@ -109,7 +113,7 @@ func errorBody(id json.RawMessage, code int64, message string, data any) []byte 
 	if err != nil { // data that a bundle wrote was not JSON
 		return errorBody(id, code, message, nil)
 	}
-	return body
+	return bytes.TrimSuffix(body.Bytes(), []byte("\n"))
 }
 
 type rpcError struct {

@@ -13,6 +13,7 @@ import (
 	"github.com/ropewalk/ropewalk/core/apps"
 	"github.com/ropewalk/ropewalk/core/chat"
 	"github.com/ropewalk/ropewalk/core/chat/skill"
+	"github.com/ropewalk/ropewalk/core/config"
 	"github.com/ropewalk/ropewalk/core/control"
 	"github.com/ropewalk/ropewalk/core/event"
 	"github.com/ropewalk/ropewalk/core/httpapi"
@@ -134,7 +135,7 @@ func (s *Server) openDoors(context.Context) error {
 		Access: s.access, Apps: s.yard, Tools: s.tools, Events: s.bus, Chat: s.chat, Metrics: figures, Logger: s.log.Named("http"), Version: s.version,
 		Mounts: []func(httpapi.Router){s.endpoint.Mount}, Streams: streams,
 		AllowedOrigins: c.AllowedOrigins, AllowedHosts: c.HTTP.AllowedHosts, TrustedProxies: c.HTTP.TrustedProxies,
-		RedirectURI: c.Auth.RedirectURI,
+		RedirectURI: redirectURI(c),
 	})
 	s.closers.add("http", s.http.Shutdown)
 	return nil
@@ -163,3 +164,12 @@ func (s *Server) openControl(ctx context.Context) error {
 }
 
 func (s *Server) addr() *net.TCPAddr { return s.listener.Addr().(*net.TCPAddr) }
+
+// redirectURI is where an identity provider sends browsers back to: as configured, else below the
+// public address; "" leaves it to the address that a browser came by.
+func redirectURI(c *config.Config) string {
+	if c.Auth.RedirectURI == "" && c.HTTP.BaseURL != "" {
+		return c.HTTP.BaseURL + "/v1/auth/callback"
+	}
+	return c.Auth.RedirectURI
+}
