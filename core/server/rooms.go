@@ -28,6 +28,20 @@ import (
 // The rooms, in the order they open. Each puts its closer on the list as soon as it has something
 // to close.
 
+// openAdapters comes first: an adapter that objects to its settings ends the start before anything
+// of the home is made or brought up to date.
+func (s *Server) openAdapters(ctx context.Context) (err error) {
+	s.host = pluginhost.New(pluginhost.Options{
+		Home: s.config.Home, Builtins: s.o.Builtins, Logger: s.log.Named("plugin"), Env: s.config.Environment,
+		PassEnv: s.config.Plugins.PassEnv, StartTimeout: s.config.Plugins.StartTimeout, CallTimeout: s.config.Plugins.CallTimeout,
+	})
+	if s.adapters, err = openAdapters(ctx, s.host, s.config); err != nil {
+		return s.everyComplaint(ctx, s.config, err)
+	}
+	s.closers.add("adapters", func(ctx context.Context) error { s.adapters.close(ctx); return nil })
+	return nil
+}
+
 func (s *Server) openState(ctx context.Context) (err error) {
 	if err := os.MkdirAll(s.config.Home, 0o700); err != nil { // the first start on a machine
 		return fmt.Errorf("the home (--home, ROPEWALK_HOME) cannot be made: %w", err)
@@ -39,18 +53,6 @@ func (s *Server) openState(ctx context.Context) (err error) {
 		return err
 	}
 	s.closers.add("store", func(context.Context) error { return s.store.Close() })
-	return nil
-}
-
-func (s *Server) openAdapters(ctx context.Context) (err error) {
-	s.host = pluginhost.New(pluginhost.Options{
-		Home: s.config.Home, Builtins: s.o.Builtins, Logger: s.log.Named("plugin"), Env: s.config.Environment,
-		PassEnv: s.config.Plugins.PassEnv, StartTimeout: s.config.Plugins.StartTimeout, CallTimeout: s.config.Plugins.CallTimeout,
-	})
-	if s.adapters, err = openAdapters(ctx, s.host, s.config); err != nil {
-		return s.everyComplaint(ctx, s.config, err)
-	}
-	s.closers.add("adapters", func(ctx context.Context) error { s.adapters.close(ctx); return nil })
 	return nil
 }
 

@@ -69,7 +69,7 @@ func Start(ctx context.Context, o Options) (_ *Server, err error) {
 	for _, warning := range o.Config.Warnings {
 		s.log.Warn(warning)
 	}
-	steps := []func(context.Context) error{s.openState, s.openAdapters, s.openListener, s.openHall, s.openDoors, s.openApps, s.openControl}
+	steps := []func(context.Context) error{s.openAdapters, s.openState, s.openListener, s.openHall, s.openDoors, s.openApps, s.openControl}
 	for _, step := range steps {
 		if err := step(ctx); err != nil {
 			return nil, err

@@ -2,7 +2,9 @@ package server_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"net"
 	"net/http"
 	"os"
@@ -147,6 +149,10 @@ func TestAStartThatFailsLeavesNothingBehind(t *testing.T) {
 			_, err := h.start()
 			if err == nil || !strings.Contains(err.Error(), c.says) {
 				t.Errorf("the start gives %v, want it to say %q", err, c.says)
+			}
+			_, noState := os.Stat(filepath.Join(h.home, "ropewalk.db"))
+			if aboutAdapters := c.says != "--port"; aboutAdapters != errors.Is(noState, fs.ErrNotExist) {
+				t.Errorf("the state: %v", noState) // a configuration that does not pass must not bring it up to date
 			}
 			h.write("http: {port: 0}")
 			h.mustStart() // the home is free again; goleak and the census see what is not
