@@ -45,9 +45,10 @@ func TestMain(m *testing.M) {
 
 var builtins = pluginhost.Builtins{
 	plugins.KindSessionStore: {
-		"memory": func() plugins.Plugin { return sessionstore.Plugin(memory.New()) },
-		"child":  func() plugins.Plugin { return sessionstore.Plugin(&store{Store: memory.New()}) },
-		"picky":  func() plugins.Plugin { return sessionstore.Plugin(&picky{Store: memory.New()}) },
+		"memory":   func() plugins.Plugin { return sessionstore.Plugin(memory.New()) },
+		"child":    func() plugins.Plugin { return sessionstore.Plugin(&store{Store: memory.New()}) },
+		"fleeting": func() plugins.Plugin { return sessionstore.Plugin(&fleeting{Store: memory.New()}) },
+		"picky":    func() plugins.Plugin { return sessionstore.Plugin(&picky{Store: memory.New()}) },
 	},
 	plugins.KindAuth: {
 		"yes": func() plugins.Plugin { return auth.Plugin(yes{}) },
@@ -74,6 +75,14 @@ func (s *store) Get(ctx context.Context, id string) (sessionstore.Record, error)
 		return sessionstore.Record{ID: id, Subject: os.Getenv(strings.TrimPrefix(id, "env:"))}, nil
 	}
 	return s.Store.Get(ctx, id)
+}
+
+// fleeting starts well, and ends at once.
+type fleeting struct{ sessionstore.Store }
+
+func (*fleeting) Configure(context.Context, plugins.Config) error {
+	time.AfterFunc(20*time.Millisecond, func() { os.Exit(7) })
+	return nil
 }
 
 // picky has settings.
@@ -212,7 +221,7 @@ func TestAPluginThatCannotServeGivesOneClearError(t *testing.T) {
 			script("odd", `echo '{"@message":1,"@level":{},"@timestamp":[]}' >&2; echo junk; sleep 60`), []string{"handshake line"},
 		},
 		"one that is not executable":  {notExecutable, []string{"executable"}},
-		"one that is not there":       {config.Plugin{Adapter: "absent"}, []string{"no such plugin", "child, memory, picky"}},
+		"one that is not there":       {config.Plugin{Adapter: "absent"}, []string{"no such plugin", "child, fleeting, memory, picky"}},
 		"a name that leads elsewhere": {config.Plugin{Adapter: "../../bin/sh"}, []string{"not an adapter name"}},
 		"a path that is not there":    {config.Plugin{Adapter: "lost", Path: filepath.Join(dir, "lost"), SHA256: sum}, []string{"no such file"}},
 		"a store where an auth adapter belongs": {

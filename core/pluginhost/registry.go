@@ -55,7 +55,7 @@ func (r Registry) Fetch(ctx context.Context, pkg registry.Package) (io.ReadClose
 		return nil, err
 	}
 	body, err := g.client.Fetch(ctx, pkg)
-	r.count(err)
+	r.count(g, err)
 	if err != nil {
 		r.release(g)
 		return nil, err

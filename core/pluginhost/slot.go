@@ -30,6 +30,7 @@ type slot[T any] struct {
 	lastErr  error
 	made     uint64
 	failures uint64
+	next     time.Duration // the pause after a generation that was of no use
 
 	ended chan struct{} // closed when nothing of the slot runs any more
 	stop  chan struct{} // closed to end the supervision
@@ -40,7 +41,10 @@ type generation[T any] struct {
 	client T
 	inst   *instance // nil in process
 	since  time.Time
-	calls  int // under way; guarded by the slot's mu
+
+	// Guarded by the slot's mu.
+	calls    int  // under way
+	answered bool // a call, if only with an error of the contract
 }
 
 func (g *generation[T]) gone() <-chan struct{} {
@@ -136,16 +140,19 @@ func (s *slot[T]) run(ctx context.Context, fn func(context.Context, T) error) (*
 	}
 	defer s.release(g)
 	err = fn(ctx, g.client)
-	s.count(err)
+	s.count(g, err)
 	return g, err
 }
 
-func (s *slot[T]) count(err error) {
+func (s *slot[T]) count(g *generation[T], err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.made++
-	if errors.Is(err, plugins.ErrUnavailable) {
+	switch {
+	case errors.Is(err, plugins.ErrUnavailable):
 		s.failures++
+	case !errors.Is(err, context.Canceled):
+		g.answered = true
 	}
 }
 

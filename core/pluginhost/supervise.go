@@ -58,6 +58,27 @@ func (s *slot[T]) watch(g *generation[T]) error {
 	}
 }
 
+const (
+	// settled is the age at which a generation counts as one that works, even if nobody called it.
+	settled = 2 * time.Second
+	// A plugin that starts well and ends at once is given these pauses, twice as long each time.
+	firstPause, longestPause = 50 * time.Millisecond, 400 * time.Millisecond
+)
+
+// pause is how long the start that replaces g waits: not at all when g was of use. A plugin that
+// ends over and over again must not cost the machine as many starts as it can make.
+func (s *slot[T]) pause(g *generation[T]) time.Duration {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if g.answered || time.Since(g.since) >= settled {
+		s.next = firstPause
+		return 0
+	}
+	pause := max(s.next, firstPause)
+	s.next = min(2*pause, longestPause)
+	return pause
+}
+
 // replace starts the next generation, as soon and as often as it takes; false when the slot closed
 // meanwhile.
 func (s *slot[T]) replace(g *generation[T], reason error) bool {
@@ -71,6 +92,13 @@ func (s *slot[T]) replace(g *generation[T], reason error) bool {
 
 	ctx, cancel := s.untilClosed()
 	defer cancel()
+	wait := time.NewTimer(s.pause(g))
+	defer wait.Stop()
+	select {
+	case <-wait.C:
+	case <-ctx.Done():
+		return false
+	}
 	pause := backoff.NewExponentialBackOff()
 	pause.InitialInterval, pause.MaxInterval = 50*time.Millisecond, 10*time.Second
 	next, err := backoff.Retry(ctx, func() (*generation[T], error) {

@@ -74,6 +74,16 @@ func TestAPluginThatHangsIsReplaced(t *testing.T) {
 	}
 }
 
+func TestAPluginThatEndsAsSoonAsItHasStartedIsReplacedWithPauses(t *testing.T) {
+	h := newHost(t)
+	openStore(t, h, config.Plugin{Adapter: "fleeting"})
+	<-time.After(3 * time.Second)
+	// Pauses of 50, 100, 200 and then 400 ms leave room for ten.
+	if got := h.Status()[0].Restarts; got == 0 || got > 12 {
+		t.Errorf("it was replaced %d times in three seconds", got)
+	}
+}
+
 // kill signals the only plugin and waits until another process serves.
 func kill(t *testing.T, h *pluginhost.Host, sig syscall.Signal) {
 	t.Helper()
