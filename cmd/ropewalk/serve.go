@@ -48,6 +48,9 @@ func serve(cmd *cobra.Command, s *settings, withSample bool) error {
 		}
 		return c, err
 	}
+	hangup := make(chan os.Signal, 1) // from here on SIGHUP ends nothing, also while the server starts and ends
+	signal.Notify(hangup, syscall.SIGHUP)
+	defer signal.Stop(hangup)
 	c, err := load()
 	if err != nil {
 		return err
@@ -71,7 +74,7 @@ func serve(cmd *cobra.Command, s *settings, withSample bool) error {
 		cancel()
 		printSample(cmd.OutOrStdout(), srv.URL(), srv.WorkspaceID(), c.APIKey != "")
 	}
-	err = wait(cmd.Context(), srv)
+	err = wait(cmd.Context(), srv, hangup)
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(cmd.Context()), shutdownTimeout)
 	defer cancel()
 	log.Info("The server ends; work in flight is finished first.")
@@ -81,11 +84,8 @@ func serve(cmd *cobra.Command, s *settings, withSample bool) error {
 	return err
 }
 
-// wait returns when the server is told to end or its listener breaks. SIGHUP reloads.
-func wait(ctx context.Context, srv *server.Server) error {
-	hangup := make(chan os.Signal, 1)
-	signal.Notify(hangup, syscall.SIGHUP)
-	defer signal.Stop(hangup)
+// wait returns when the server is told to end or its listener breaks. A hangup reloads.
+func wait(ctx context.Context, srv *server.Server, hangup <-chan os.Signal) error {
 	for {
 		select {
 		case <-ctx.Done():

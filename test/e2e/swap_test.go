@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -124,6 +125,30 @@ func TestReloadingAStoreAnAuthSettingAndAPluginBinaryLosesNoCallAndNoSession(t *
 		}
 	}
 	t.Logf("%d calls, 0 may fail", l.calls)
+}
+
+func TestASignalReloadsAsTheCommandDoes(t *testing.T) {
+	t.Parallel()
+	s := serve(t, config("features: {toolDiscovery: true}\n"))
+	says := func(text string) func() bool {
+		return func() bool { return strings.Contains(s.log.String(), text) }
+	}
+	hangup := func(yaml, want string) {
+		t.Helper()
+		write(t, filepath.Join(s.home, "ropewalk.yaml"), yaml)
+		if err := s.cmd.Process.Signal(syscall.SIGHUP); err != nil || !eventually(patience, says(want)) {
+			t.Errorf("SIGHUP: %v; the log does not say %q", err, want)
+		}
+	}
+	hangup("features: {mcpServer: false}\n", "The configuration was reloaded.: changed=[\"features\"]")
+	if a := s.do(t, "GET", "/mcp", nil); a.status != http.StatusNotFound || a.body != "Not found" {
+		t.Errorf("/mcp, switched off: %d %s", a.status, a.body)
+	}
+	hangup("features: {mcpSever: true}\n", "everything stays as it was.")
+	hangup("sessionStore: {adapter: redis, url: \"redis://127.0.0.1:1/0\"}\n", "connection refused")
+	if a := s.do(t, "GET", "/mcp", nil); a.status != http.StatusNotFound || s.hasEnded() {
+		t.Errorf("/mcp, after reloads that did not pass: %d %s", a.status, a.body)
+	}
 }
 
 func TestExchangingTheProviderSwapsWhoIsLetInAndBreaksNothing(t *testing.T) {
