@@ -73,6 +73,7 @@ func TestTheDocumentNamesEveryErrorCode(t *testing.T) {
 		core.CodeProtected, core.CodeFeatureDisabled, core.CodeWorkspaceDenied, core.CodeNotFound, core.CodeToolNotFound, core.CodeResourceNotFound,
 		core.CodeMethodNotAllowed, core.CodeAlreadyInstalled, core.CodeRunInProgress, core.CodePayloadTooLarge, core.CodeUnsupportedMedia, core.CodeRateLimited,
 		core.CodeInstallFailed, core.CodeUninstallFailed, core.CodeStartFailed, core.CodeStopFailed, core.CodeUnavailable, core.CodeInternal,
+		core.CodeModelNotConfigured, core.CodeProviderAuth, core.CodeProviderOverloaded, core.CodeProviderError, core.CodeEngineError,
 	} {
 		if !slices.Contains(named, any(string(code))) {
 			t.Errorf("%s is not in the document", code)
