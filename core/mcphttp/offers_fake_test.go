@@ -26,6 +26,7 @@ type yard struct {
 	level      string
 	roots      int
 	ended      []string
+	answered   func(string) // called with what a client said to a question
 }
 
 func newYard() *yard {
@@ -54,6 +55,9 @@ func (y *yard) Call(ctx context.Context, workspace, server string, c apps.Call) 
 		result, err := c.Asker.Ask(ctx, "elicitation/create", json.RawMessage(`{"message":"?","x":1.50}`))
 		if err != nil {
 			return nil, err
+		}
+		if y.answered != nil {
+			y.answered(string(result))
 		}
 		return json.RawMessage(fmt.Sprintf(`{"contents":[{"uri":"demo://ask","answer":%s}]}`, result)), nil
 	case said.URI == "demo://input":

@@ -80,3 +80,31 @@ func TestTheOfficialClientGoesThroughAWholeSession(t *testing.T) {
 		t.Errorf("%d sessions are left", n)
 	}
 }
+
+func TestTheOfficialClientIsAsked(t *testing.T) {
+	r := start(t, nil)
+	client := mcp.NewClient(&mcp.Implementation{Name: "go-sdk", Version: "1"}, &mcp.ClientOptions{
+		ElicitationHandler: func(_ context.Context, req *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
+			return &mcp.ElicitResult{Action: "accept", Content: map[string]any{"asked": req.Params.Message}}, nil
+		},
+	})
+	transport := &mcp.StreamableClientTransport{Endpoint: r.url + "/mcp", HTTPClient: &http.Client{Transport: credentials{r.client.Transport, alice}}}
+	session, err := client.Connect(t.Context(), transport, &mcp.ClientSessionOptions{ProtocolVersion: "2025-11-25"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	answered := make(chan string, 1)
+	r.hall.yard.answered = func(answer string) { answered <- answer }
+	if _, err := session.ReadResource(t.Context(), &mcp.ReadResourceParams{URI: "demo://ask"}); err != nil {
+		t.Fatal(err)
+	}
+	if got := <-answered; got != `{"action":"accept","content":{"asked":"?"}}` {
+		t.Errorf("the app was answered %s", got)
+	}
+	if prompts, err := session.ListPrompts(t.Context(), nil); err != nil || len(prompts.Prompts) != 1 || prompts.Prompts[0].Name != "demo__greet" {
+		t.Errorf("prompts: %+v %v", prompts, err)
+	}
+	if err := session.Close(); err != nil {
+		t.Error(err)
+	}
+}
