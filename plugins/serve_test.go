@@ -28,7 +28,7 @@ import (
 const asPlugin = "ROPEWALK_TEST_AS_PLUGIN"
 
 func TestMain(m *testing.M) {
-	if os.Getenv(asPlugin) != "" { //nolint:forbidigo // tells the plugin from the test
+	if os.Getenv(asPlugin) != "" {
 		sessionstore.Serve(&diary{Store: memory.New()})
 		return
 	}

@@ -12,7 +12,9 @@ import (
 	"github.com/spf13/cobra"
 )
 
-func main() {
+func main() { os.Exit(run()) }
+
+func run() int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	root := &cobra.Command{
@@ -22,7 +24,7 @@ func main() {
 	root.AddCommand(loadCommand(), tableCommand(), rivalCommand())
 	if err := root.ExecuteContext(ctx); err != nil {
 		fmt.Fprintln(os.Stderr, "ropewalk-bench:", err)
-		stop()
-		os.Exit(1)
+		return 1
 	}
+	return 0
 }

@@ -100,8 +100,8 @@ func (l *loop) act(ctx context.Context, calls []*model.Block, t turn, emit Emit)
 
 // broken keeps what was said until a call failed, or until the person left.
 func (l *loop) broken(ctx context.Context, answer model.Answer, used core.Usage, err error) (StopReason, error) {
-	t := turn{text: answer.Text(), used: used}
-	if ctx.Err() != nil {
+	t, left := turn{text: answer.Text(), used: used}, ctx.Err() != nil
+	if left {
 		t.stopped = Cancelled
 	}
 	if t.text != "" {
@@ -110,13 +110,13 @@ func (l *loop) broken(ctx context.Context, answer model.Answer, used core.Usage,
 	if t.text != "" || used.InputTokens+used.OutputTokens > 0 {
 		l.totals.add(used)
 		if failed := l.keep(ctx, t); failed != nil && core.CodeOf(failed) != core.CodeNotFound {
-			err = errors.Join(failed, err)
+			return "", errors.Join(failed, err)
 		}
 	}
-	if ctx.Err() != nil {
-		return Cancelled, nil
+	if left {
+		err = nil // the person's leaving is no failure
 	}
-	return "", err
+	return t.stopped, err
 }
 
 // ask calls the model once.

@@ -145,7 +145,7 @@ func open(t *testing.T, wire string, change func(*config.Models)) *house {
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 		defer cancel()
-		if err := h.Engine.Close(ctx); err != nil {
+		if err := h.Close(ctx); err != nil {
 			t.Errorf("closing the engine: %v", err)
 		}
 		if err := h.store.Close(); err != nil {

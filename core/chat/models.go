@@ -1,6 +1,7 @@
 package chat
 
 import (
+	"cmp"
 	"context"
 	"maps"
 	"slices"
@@ -143,10 +144,10 @@ func inUse(c chosen, err error) (chosen, error) {
 // inForce is what an admin chose, else what the configuration says.
 func (e *Engine) inForce(ctx context.Context, setting, configured string) (string, error) {
 	chosen, err := e.store.Setting(ctx, setting)
-	if core.CodeOf(err) == core.CodeNotFound && err != nil || err == nil && chosen == "" {
-		return configured, nil
+	if core.CodeOf(err) == core.CodeNotFound {
+		chosen, err = "", nil
 	}
-	return chosen, err
+	return cmp.Or(chosen, configured), err
 }
 
 // Model is the model in force, "" when none can be asked.

@@ -202,7 +202,7 @@ func describe(l tools.Listed) (description string, forModels bool) {
 	if json.Unmarshal(l.Raw, &t) != nil { // a member of an unexpected type: what could be read counts
 		t.Description = strings.TrimSpace(t.Description)
 	}
-	seen := append(t.Meta.UI.Visibility, t.Meta.Flat...)
+	seen := slices.Concat(t.Meta.UI.Visibility, t.Meta.Flat)
 	if t.Description == "" {
 		t.Description = t.Title
 	}

@@ -61,7 +61,7 @@ func plainMeta(text json.RawMessage) bool {
 func (e *Endpoint) deliverDirect(c *fiber.Ctx, s *session, caller core.Caller, m message) error {
 	d := &directCall{call: call{message: m, caller: caller}, exchange: exchange{queue: newQueue()}}
 	d.waiting.Store(1)
-	d.call.out = &d.exchange
+	d.out = &d.exchange
 	ctx, cancel := context.WithCancel(e.root)
 	d.cancel = cancel
 	if f := e.begin(s, []*call{&d.call}); f != nil {

@@ -5,9 +5,10 @@ import "errors"
 // MaxDepth bounds the nesting of a message. The standard library allows 10,000.
 const MaxDepth = 1000
 
+// What a text can be refused for.
 var (
 	ErrSyntax = errors.New("not valid JSON")
-	ErrDepth  = errors.New("nested too deeply")
+	ErrDepth  = errors.New("nested too deeply") // more than MaxDepth
 )
 
 // Scanner checks JSON (RFC 8259) in one pass over the bytes and allocates nothing. It accepts what
@@ -17,6 +18,7 @@ type Scanner struct {
 	pos  int
 }
 
+// Space passes over white space.
 func (s *Scanner) Space() {
 	for s.pos < len(s.Data) {
 		switch s.Data[s.pos] {

@@ -109,7 +109,8 @@ func (c *Client) Hangup() { _ = c.conn.net.Close() }
 
 func (c *Client) post(method string, params []byte) (answer, error) {
 	c.id++
-	b := append(c.body[:0], `{"jsonrpc":"2.0","id":`...)
+	b := c.body[:0]
+	b = append(b, `{"jsonrpc":"2.0","id":`...)
 	b = strconv.AppendInt(b, c.id, 10)
 	b = append(append(append(b, `,"method":"`...), method...), `","params":`...)
 	c.body = append(append(b, params...), '}')
@@ -122,7 +123,8 @@ func (c *Client) send(method string, body []byte) (answer, error) {
 
 // frame is a whole request.
 func (c *Client) frame(method string, body []byte) []byte {
-	b := append(c.request[:0], method...)
+	b := c.request[:0]
+	b = append(b, method...)
 	b = append(append(append(b, ' '), c.to.path...), " HTTP/1.1\r\n"...)
 	b = append(b, c.headers...)
 	if body != nil {

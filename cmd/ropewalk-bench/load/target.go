@@ -67,7 +67,8 @@ func (t Target) parse() (address, error) {
 func (a address) dial() (net.Conn, error) {
 	d := &net.Dialer{Timeout: 10 * time.Second}
 	if a.tls {
-		return tls.DialWithDialer(d, "tcp", a.host, &tls.Config{ServerName: a.name, MinVersion: tls.VersionTLS12})
+		secure := &tls.Dialer{NetDialer: d, Config: &tls.Config{ServerName: a.name, MinVersion: tls.VersionTLS12}}
+		return secure.Dial("tcp", a.host)
 	}
 	return d.Dial("tcp", a.host)
 }

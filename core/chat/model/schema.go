@@ -5,9 +5,6 @@ import (
 	"slices"
 )
 
-// refusedOnTop are the keywords that providers refuse at the root of a tool's schema.
-var refusedOnTop = []string{"oneOf", "anyOf", "allOf", "not", "enum", "const", "if", "then", "else"}
-
 // SafeSchema is a tool's input schema as every provider takes it: an object with properties. What
 // is left out is still checked before the tool is called.
 func SafeSchema(raw json.RawMessage) map[string]any {
@@ -19,7 +16,7 @@ func SafeSchema(raw json.RawMessage) map[string]any {
 	if _, ok := schema["properties"].(map[string]any); !ok {
 		schema["properties"] = map[string]any{}
 	}
-	for _, key := range refusedOnTop {
+	for _, key := range []string{"oneOf", "anyOf", "allOf", "not", "enum", "const", "if", "then", "else"} { // refused at the root
 		delete(schema, key)
 	}
 	if required, ok := schema["required"].([]any); ok && slices.ContainsFunc(required, notText) || schema["required"] != nil && !ok {
