@@ -1,0 +1,96 @@
+package openai_test
+
+import (
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+
+	"github.com/ropewalk/ropewalk/core/chat/model"
+	"github.com/ropewalk/ropewalk/core/chat/model/openai"
+)
+
+// serve answers every request with these chunks, and returns what it was asked.
+func serve(t *testing.T, chunks ...string) (p *openai.Provider, body *map[string]any, header *http.Header) {
+	t.Helper()
+	body, header = &map[string]any{}, &http.Header{}
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		raw, _ := io.ReadAll(r.Body)
+		_ = json.Unmarshal(raw, body)
+		*header = r.Header
+		w.Header().Set("Content-Type", "text/event-stream")
+		for _, c := range chunks {
+			_, _ = io.WriteString(w, "data: "+c+"\n\n")
+		}
+	}))
+	t.Cleanup(server.Close)
+	p = openai.New(model.Settings{BaseURL: server.URL})
+	t.Cleanup(p.Close)
+	return p, body, header
+}
+
+const stop = `{"choices":[{"index":0,"delta":{},"finish_reason":"tool_calls"}]}`
+
+func TestWhatIsSentAndUnderstood(t *testing.T) {
+	t.Setenv("OPENAI_API_KEY", "of-the-environment")
+	t.Setenv("OPENAI_BASE_URL", "http://127.0.0.1:1")
+	t.Setenv("OPENAI_ORG_ID", "of-the-environment")
+	p, body, header := serve(t,
+		`{"id":"1","choices":[{"index":0,"delta":{"content":"Hi"}}]}`,
+		`{"id":"2","choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"id":"a","function":{"name":"t","arguments":"{\"x\""}},{"index":1,"id":"b","function":{"name":"u"}}]}}]}`,
+		`{"id":"2","choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"function":{"arguments":":1}"}}]}}]}`,
+		stop, `{"choices":[],"usage":{"prompt_tokens":50,"completion_tokens":9,"prompt_tokens_details":{"cached_tokens":40}}}`, "[DONE]")
+	text := ""
+	answer, err := p.Call(t.Context(), "m", model.Request{
+		System: []string{"a", "b"}, MaxTokens: 7,
+		Messages: []model.Message{
+			model.Said(model.User, "x"),
+			{Role: model.Assistant, Blocks: []model.Block{{Kind: model.ToolUse, ID: "c", Name: "t.2", Input: json.RawMessage(`{"k":1}`)}}},
+			{Role: model.User, Blocks: []model.Block{{Kind: model.ToolResult, ID: "c", Text: "r"}, {Kind: model.Text, Text: "y"}}},
+		},
+	}, func(s string) { text += s })
+	if err != nil || text != "Hi" || answer.Usage != (model.Usage{Input: 10, Output: 9, CacheRead: 40}) {
+		t.Fatalf("%+v, %q, %v", answer, text, err)
+	}
+	if b := answer.Blocks; len(b) != 3 || b[1].Name != "t" || string(b[1].Input) != `{"x":1}` || b[2].ID != "b" || string(b[2].Input) != `{}` {
+		t.Errorf("blocks %+v", b)
+	}
+	if header.Get("Authorization") != "" || header.Get("OpenAI-Organization") != "" {
+		t.Errorf("it was asked with %v", *header)
+	}
+	want := `[{"content":"a\n\nb","role":"system"},{"content":"x","role":"user"},` +
+		`{"role":"assistant","tool_calls":[{"function":{"arguments":"{\"k\":1}","name":"` + model.SafeName("t.2") + `"},"id":"c","type":"function"}]},` +
+		`{"content":"r","role":"tool","tool_call_id":"c"},{"content":"y","role":"user"}]`
+	if got, _ := json.Marshal((*body)["messages"]); string(got) != want {
+		t.Errorf("messages\n got %s\nwant %s", got, want)
+	}
+	if (*body)["max_tokens"] != 7.0 || (*body)["max_completion_tokens"] != nil {
+		t.Errorf("the limit is said as %v", *body)
+	}
+}
+
+func TestAnErrorInTheStreamAndAnEarlyEndAreFailures(t *testing.T) {
+	for chunk, want := range map[string]model.Failure{
+		`{"error":{"message":"This model's maximum context length is 8 tokens","code":400}}`: model.TooLong,
+		`{"error":{"message":"upstream","type":"server"}}`:                                   model.Broken,
+		`{"choices":[{"index":0,"delta":{"content":"Hi"}}]}`:                                 model.Broken,
+		`{not json`: model.Broken,
+	} {
+		p, _, _ := serve(t, chunk)
+		_, err := p.Call(t.Context(), "m", model.Request{Messages: []model.Message{model.Said(model.User, "x")}}, func(string) {})
+		known, ok := errors.AsType[*model.Error](err)
+		if !ok || known.Failure != want {
+			t.Errorf("%s gives %v", chunk, err)
+		}
+	}
+}
+
+func TestACallThatDidNotArriveWholeIsLeftOut(t *testing.T) {
+	p, _, _ := serve(t, `{"choices":[{"index":0,"delta":{"content":"Hi","tool_calls":[{"index":0,"id":"a","function":{"name":"t","arguments":"{\"x\""}}]}}]}`)
+	answer, err := p.Call(t.Context(), "m", model.Request{Messages: []model.Message{model.Said(model.User, "x")}}, func(string) {})
+	if err == nil || len(answer.Blocks) != 1 || answer.Text() != "Hi" {
+		t.Errorf("%+v, %v", answer, err)
+	}
+}
