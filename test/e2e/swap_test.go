@@ -3,6 +3,7 @@ package e2e
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -204,10 +205,11 @@ func TestKilledPluginsAreReplacedWhileCallsGoOn(t *testing.T) {
 	s.reachesAs(t, bearer, "sample", "running")
 	l := startLoad(t, 200, s.openSession(t, "Authorization", bearer), s.openSession(t, "Authorization", bearer))
 
+	forged := machineToken(t, provider.Issuer)
 	ctx, stop := context.WithCancel(t.Context())
 	bad := make(chan error, 1)
 	opened := make(chan []time.Duration, 1)
-	go func() { bad <- s.neverLetsIn(ctx, machineTokenOfAnother(t)) }()
+	go func() { bad <- s.neverLetsIn(ctx, forged) }()
 	go func() { opened <- s.opensAndCloses(ctx, t, bearer) }()
 	for _, plugin := range []string{"plugin serve auth oidc", "plugin serve sessionstore redis"} {
 		for range 20 {
@@ -260,19 +262,23 @@ func (s *server) process(t *testing.T, command string) int {
 	return id
 }
 
-// machineTokenOfAnother is a token of a provider that the server does not know.
-func machineTokenOfAnother(t *testing.T) string {
-	return machineToken(t, testenv.StartOpenIDProvider(t, "http://127.0.0.1:1/callback").Issuer)
-}
-
-// neverLetsIn shows a bad token until ctx ends; an error tells that it was accepted.
+// neverLetsIn shows forgeries of a good token until ctx ends, each another one, so that the plugin is
+// asked about each; an error tells that one was accepted, or that none was ever refused.
 func (s *server) neverLetsIn(ctx context.Context, token string) error {
-	for ctx.Err() == nil {
-		c := &mcpClient{url: s.url, headers: []string{"Authorization", "Bearer " + token}}
+	refused := 0
+	for i := 0; ctx.Err() == nil; i++ {
+		forgery := fmt.Sprintf("%s%06d", token[:len(token)-6], i)
+		c := &mcpClient{url: s.url, headers: []string{"Authorization", "Bearer " + forgery}}
 		status, _, body, err := c.post(ctx, initialize)
+		if status == http.StatusUnauthorized {
+			refused++
+		}
 		if err == nil && status != http.StatusUnauthorized && status != http.StatusServiceUnavailable {
 			return fmt.Errorf("a bad token got %d %s", status, body)
 		}
+	}
+	if refused == 0 {
+		return errors.New("a bad token was never refused")
 	}
 	return nil
 }
