@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"net/netip"
-	"sync"
 	"time"
 
 	"github.com/gofiber/fiber/v2"
@@ -79,8 +78,8 @@ type Endpoint struct {
 
 	root    context.Context // the parent of every call's context; ends with Close
 	stop    context.CancelFunc
-	flushed chan struct{}  // closed when the write-behind has stopped
-	endings sync.WaitGroup // of clients' places in the hall
+	flushed chan struct{} // closed when the write-behind has stopped
+	endings endings
 }
 
 // New returns an Endpoint that serves from its Mount on. It runs one goroutine until Close.
@@ -140,7 +139,7 @@ func (e *Endpoint) Close(ctx context.Context) error {
 	}
 	e.stop()
 	<-e.flushed
-	e.endings.Wait()
+	e.endings.wait()
 	e.ledger.flush(ctx)
 	return err
 }

@@ -136,5 +136,5 @@ func (e *Endpoint) arm(s *session) {
 func (e *Endpoint) finish(s *session) {
 	s.end()
 	e.hub.leave(s.owner.Workspace.ID, s)
-	e.endings.Go(func() { e.closePlace(s.place) }) // apps may take a while to end what they kept for it
+	e.endings.end(s.place)
 }

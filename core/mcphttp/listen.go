@@ -50,7 +50,7 @@ func (e *Endpoint) listen(c *fiber.Ctx, caller core.Caller, m message) error {
 	wanted.Subscriptions = e.follow(place, wanted.Subscriptions)
 	over := func() {
 		e.hub.leave(caller.Workspace.ID, l)
-		e.endings.Go(func() { e.closePlace(place) })
+		closePlace(place)
 		e.live.rise()
 	}
 	said, _ := json.Marshal(map[string]any{"notifications": wanted}) // bools and strings always marshal
@@ -98,13 +98,6 @@ func (e *Endpoint) follow(place *tools.Session, uris []string) (granted []string
 		granted = append(granted, uri)
 	}
 	return granted
-}
-
-// closePlace gives up a client's place in the hall. Apps are told of it while the server runs.
-func (e *Endpoint) closePlace(place *tools.Session) {
-	ctx, cancel := context.WithTimeout(context.Background(), gateTimeout)
-	defer cancel()
-	place.Close(ctx)
 }
 
 // changed tells of a list that changed, if that is wanted.
