@@ -37,7 +37,7 @@ func TestKeepEndsWithItsContext(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		done := make(chan struct{})
 		go func() { Keep(ctx); close(done) }()
-		time.Sleep(3 * look) // of the bubble's clock
+		time.Sleep(3 * look) //nolint:forbidigo // on the bubble's clock, which does not wait
 		cancel()
 		<-done
 	})

@@ -12,7 +12,7 @@ func TestPatienceEndsOnlyWhenSomebodyWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		parent, cancel := context.WithCancelCause(t.Context())
 		p := withPatience(parent, time.Second)
-		time.Sleep(time.Minute) // of the bubble's clock; nobody waits yet
+		time.Sleep(time.Minute) //nolint:forbidigo // on the bubble's clock; nobody waits yet
 		if p.Err() != nil {
 			t.Fatal(p.Err())
 		}

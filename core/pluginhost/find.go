@@ -25,6 +25,7 @@ type target struct {
 	label  string // what the configuration calls it
 	path   string // "" for a built-in
 	sha256 string // what the file must hash to; "" for a built-in
+	pinned bool   // sha256 is not configured: the first use remembers it
 	impl   func() plugins.Plugin
 	config config.Plugin
 }
@@ -58,11 +59,11 @@ func (h *Host) find(kind plugins.Kind, p config.Plugin) (target, error) {
 	if t.sha256 = p.SHA256; t.sha256 != "" {
 		return t, nil
 	}
-	sum, err := h.sums().pin(t.path)
+	sum, err := h.sums().sum(t.path)
 	if err != nil {
 		return t, &StartError{Kind: kind, Name: p.Adapter, Path: t.path, Reason: err.Error(), Advice: "see `ropewalk plugin verify`"}
 	}
-	t.sha256 = sum
+	t.sha256, t.pinned = sum, true
 	return t, nil
 }
 

@@ -170,6 +170,10 @@ func TestAPluginInTheHomeIsFoundByItsNameAndPinnedAtFirstUse(t *testing.T) {
 	h := newHost(t, func(o *pluginhost.Options) { home = o.Home })
 	thirdParty(t, filepath.Join(home, "plugins"))
 	file := filepath.Join(home, "plugins", "sessionstore-third")
+	if err := h.Check(t.Context(), plugins.KindSessionStore, config.Plugin{Adapter: "third"}); err != nil {
+		t.Fatal(err)
+	}
+	changeOneByte(t, file) // a check has decided nothing
 	openStore(t, h, config.Plugin{Adapter: "third"}).Close(t.Context())
 	changeOneByte(t, file)
 	_, err := h.SessionStore(t.Context(), config.Plugin{Adapter: "third"})

@@ -113,6 +113,9 @@ func (i *instance) configure(ctx context.Context, h *Host, t target) error {
 	if _, wrong := errors.AsType[*plugins.ConfigError](err); err == nil || wrong {
 		return err
 	}
+	if errors.Is(err, plugins.ErrUnavailable) {
+		return t.failed(fmt.Sprintf("its backend cannot be reached: %v", err), "check its address in the settings, and that it runs")
+	}
 	return t.failed(fmt.Sprintf("it does not take its settings: %v", err), "")
 }
 

@@ -64,6 +64,12 @@ func load[T any](ctx context.Context, h *Host, t target, facade func(*grpc.Clien
 	if s.gen, err = s.generate(ctx); err != nil {
 		return nil, err
 	}
+	if t.pinned {
+		if err := h.sums().pin(t.path, t.sha256); err != nil {
+			s.gen.inst.kill()
+			return nil, t.failed(fmt.Sprintf("its sha256 cannot be remembered: %v", err), "")
+		}
+	}
 	h.opened(s)
 	go s.supervise()
 	return s, nil

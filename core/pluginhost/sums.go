@@ -60,9 +60,8 @@ func (s Sums) Accept(name string) (string, error) {
 	return sum, s.write(sums)
 }
 
-// pin returns the remembered sum of a plugin's file, remembering the present one at first use.
-// ErrChanged when the file has another one now.
-func (s Sums) pin(path string) (string, error) {
+// sum is what a plugin's file hashes to. ErrChanged when another sum is remembered of it.
+func (s Sums) sum(path string) (string, error) {
 	sums, err := s.Read()
 	if err != nil {
 		return "", err
@@ -72,14 +71,24 @@ func (s Sums) pin(path string) (string, error) {
 		return "", err
 	}
 	name := filepath.Base(path)
-	switch sums[name] {
-	case now:
-		return now, nil
-	case "":
-		sums[name] = now
-		return now, s.write(sums)
+	if want, known := sums[name]; known && want != now {
+		return "", fmt.Errorf("%w: sha256 was %s, is %s; if you changed it, run `ropewalk plugin verify --accept %s`", ErrChanged, want, now, name)
 	}
-	return "", fmt.Errorf("%w: sha256 was %s, is %s; if you changed it, run `ropewalk plugin verify --accept %s`", ErrChanged, sums[name], now, name)
+	return now, nil
+}
+
+// pin remembers the sum with which a plugin was used for the first time.
+func (s Sums) pin(path, sum string) error {
+	sums, err := s.Read()
+	if err != nil {
+		return err
+	}
+	name := filepath.Base(path)
+	if _, known := sums[name]; known {
+		return nil
+	}
+	sums[name] = sum
+	return s.write(sums)
 }
 
 func (s Sums) write(sums map[string]string) error {

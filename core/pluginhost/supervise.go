@@ -100,7 +100,7 @@ func (s *slot[T]) replace(g *generation[T], reason error) bool {
 		return false
 	}
 	pause := backoff.NewExponentialBackOff()
-	pause.InitialInterval, pause.MaxInterval = 50*time.Millisecond, 10*time.Second
+	pause.InitialInterval, pause.MaxInterval = 50*time.Millisecond, 2*time.Second
 	next, err := backoff.Retry(ctx, func() (*generation[T], error) {
 		next, err := s.generate(ctx)
 		if err != nil && ctx.Err() == nil {

@@ -57,7 +57,7 @@ func Run(ctx context.Context, o Options) ([]Row, error) {
 	if o.Quick {
 		b.rounds, b.span = 3, 300*time.Millisecond
 	}
-	for _, part := range []func(context.Context) error{b.speed, b.tokens, b.lists, b.crowd, b.memory, b.starts} {
+	for _, part := range []func(context.Context) error{b.speed, b.tokens, b.adapters, b.lists, b.crowd, b.memory, b.starts} {
 		err := part(ctx)
 		b.stopAll()
 		if err != nil {

@@ -2,6 +2,7 @@ package table
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -76,6 +77,23 @@ func (b *bench) light(ctx context.Context) error {
 
 // tokens measures what a bearer costs.
 func (b *bench) tokens(ctx context.Context) error {
+	return b.withProvider(ctx, func(auth map[string]any, token string) error {
+		with, err1 := b.service(ctx, service{name: "oidc", bundle: sdkBundle, auth: auth}, token)
+		without, err2 := b.service(ctx, service{name: "dev", bundle: sdkBundle}, "")
+		if err := firstOf(err1, err2); err != nil {
+			return err
+		}
+		got, err := b.race(ctx, "call c=16, oidc bearer", load.Plan{Kind: load.Calls, Concurrency: 16}, with, without)
+		if err == nil {
+			b.versus("oidc bearer on each call, against none, c=16", 0.95, got[0], got[1])
+		}
+		return err
+	})
+}
+
+// withProvider runs measure with the section auth of a provider that lives as long, and a token of
+// an owner.
+func (b *bench) withProvider(ctx context.Context, measure func(auth map[string]any, token string) error) error {
 	keys, err := authtest.NewKeys()
 	if err != nil {
 		return err
@@ -86,18 +104,9 @@ func (b *bench) tokens(ctx context.Context) error {
 	}
 	defer provider.Close()
 	token := provider.Token(map[string]any{"exp": time.Now().Add(time.Hour).Unix(), "role": "owner"})
-	with, err1 := b.service(ctx, service{name: "oidc", bundle: sdkBundle, auth: map[string]any{
+	return errors.Join(ctx.Err(), measure(map[string]any{
 		"adapter": "oidc", "issuer": provider.Issuer(), "audience": authtest.Audience, "roleClaim": "role",
-	}}, token)
-	without, err2 := b.service(ctx, service{name: "dev", bundle: sdkBundle}, "")
-	if err := firstOf(err1, err2); err != nil {
-		return err
-	}
-	got, err := b.race(ctx, "call c=16, oidc bearer", load.Plan{Kind: load.Calls, Concurrency: 16}, with, without)
-	if err == nil {
-		b.versus("oidc bearer on each call, against none, c=16", 0.95, got[0], got[1])
-	}
-	return err
+	}, token))
 }
 
 // lists measures tools/list with 300 tools.

@@ -18,6 +18,7 @@ type service struct {
 	name       string
 	bundle     []string       // arguments that make this executable the bundle
 	auth       map[string]any // the section auth; nil is dev mode
+	sessions   map[string]any // the section sessionStore; nil is memory
 	workspaces int            // beside the default one, each with an app
 }
 
@@ -65,6 +66,9 @@ func (b *bench) home(ctx context.Context, s service) (string, error) {
 	}
 	if s.auth != nil {
 		config["auth"] = s.auth
+	}
+	if s.sessions != nil {
+		config["sessionStore"] = s.sessions
 	}
 	for path, value := range map[string]any{filepath.Join(bundle, "manifest.json"): manifest, filepath.Join(home, "ropewalk.yaml"): config} {
 		raw, err := json.MarshalIndent(value, "", "  ") // JSON is YAML
