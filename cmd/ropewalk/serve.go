@@ -65,7 +65,7 @@ func serve(cmd *cobra.Command, s *settings, withSample bool) error {
 		return err
 	}
 	go footprint.Keep(cmd.Context())
-	log.Info("The server answers.", "url", srv.URL(), "workspace", srv.WorkspaceID(), "home", c.Home, "version", version)
+	log.Info("The server answers", "url", srv.URL(), "workspace", srv.WorkspaceID(), "home", c.Home, "version", version)
 	if withSample {
 		ctx, cancel := context.WithTimeout(cmd.Context(), samplePatience)
 		if !srv.AppRuns(ctx, "sample") {
@@ -79,7 +79,7 @@ func serve(cmd *cobra.Command, s *settings, withSample bool) error {
 	defer cancel()
 	log.Info("The server ends; work in flight is finished first.")
 	if closeErr := srv.Close(ctx); closeErr != nil {
-		log.Warn("Not everything ended in order.", "error", closeErr)
+		log.Warn("Not everything ended in order", "error", closeErr)
 	}
 	return err
 }

@@ -83,7 +83,7 @@ func (a *Access) BeginLogin(ctx context.Context, redirectURI, returnTo string) (
 		CodeChallenge: base64.RawURLEncoding.EncodeToString(challenge[:]),
 	})
 	if err != nil {
-		a.log.Warn("A browser login could not begin.", "error", err)
+		a.log.Warn("A browser login could not begin", "error", err)
 		return LoginStart{}, loginFailed(err)
 	}
 	a.pending.byState.Add(state, login)
@@ -114,7 +114,7 @@ func (a *Access) FinishLogin(ctx context.Context, answer LoginAnswer) (token, re
 		id, err = a.admit(ctx, said)
 	}
 	if err != nil {
-		a.log.Info("A browser login failed.", "error", err)
+		a.log.Info("A browser login failed", "error", err)
 		return "", "", loginFailed(err)
 	}
 	if g != a.gate.Load() {

@@ -82,10 +82,10 @@ func (a *Access) ask(ctx context.Context, g *gate, hash fingerprint, token strin
 		return id, nil
 	case errors.Is(err, plugins.ErrUnauthenticated):
 		g.refused.Add(hash, time.Now().Add(refusedLife))
-		a.log.Debug("A token was refused.", "reason", err)
+		a.log.Debug("A token was refused", "reason", err)
 		return core.Identity{}, unauthenticated()
 	}
-	a.log.Warn("A token could not be checked.", "error", err)
+	a.log.Warn("A token could not be checked", "error", err)
 	return core.Identity{}, unavailable(err)
 }
 

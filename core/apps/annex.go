@@ -192,7 +192,7 @@ func (p *annexes) end(x *annex) {
 		return
 	}
 	if err := x.conn.End(p.yard.o.Grace); err != nil {
-		x.key.app.log.Error("An app's instance for one session could not be ended.", "error", err)
+		x.key.app.log.Error("An app's instance for one session could not be ended", "error", err)
 	}
 }
 
@@ -238,7 +238,7 @@ func (y *Yard) EndSession(session string) {
 func (y *Yard) RootsChanged(ctx context.Context, session string) {
 	for _, conn := range y.annexes.of(func(k annexKey) bool { return session != "" && k.session == session }) {
 		if err := conn.Notify(ctx, "notifications/roots/list_changed", nil); err != nil {
-			y.log.Debug("An app was not told that a client's roots changed.", "error", err)
+			y.log.Debug("An app was not told that a client's roots changed", "error", err)
 		}
 	}
 }
@@ -267,7 +267,7 @@ func (a *app) launchAnnex(ctx context.Context, x *annex) (instance, error) {
 	}
 	conn, err := a.yard.launch(ctx, s)
 	if err != nil {
-		a.log.Warn("An app could not be started once more.", "stateless", s.stateless, "reason", message(err))
+		a.log.Warn("An app could not be started once more", "stateless", s.stateless, "reason", message(err))
 		return nil, fmt.Errorf("%w: %w", errAnnex, err)
 	}
 	a.yard.levels.apply(ctx, a, conn)

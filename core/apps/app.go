@@ -64,7 +64,7 @@ func (a *app) become(next core.State, change func(*view)) bool {
 		next = old.state
 	} else if next != old.state && !old.state.Can(next) {
 		a.mu.Unlock()
-		a.log.Error("An app was kept from an illegal change of state.", "from", old.state, "to", next)
+		a.log.Error("An app was kept from an illegal change of state", "from", old.state, "to", next)
 		return false
 	}
 	v := *old
@@ -85,7 +85,7 @@ func (a *app) become(next core.State, change func(*view)) bool {
 	a.now.Store(&v)
 	a.mu.Unlock()
 	if next != old.state {
-		a.log.Info("An app changed its state.", "from", old.state, "to", next)
+		a.log.Info("An app changed its state", "from", old.state, "to", next)
 	}
 	shown()
 	close(old.replaced)

@@ -208,7 +208,7 @@ func (a *app) callError(ctx, limit context.Context, conn instance, method string
 	if r, ok := errors.AsType[*link.RemoteError](err); ok {
 		return core.Wrap(core.CodeUnavailable, err, "app "+a.key.name+" could not be asked: "+r.Error())
 	}
-	a.log.Warn("A call failed below the app.", "method", method, "error", err)
+	a.log.Warn("A call failed below the app", "method", method, "error", err)
 	return core.Wrap(core.CodeUnavailable, err, "app "+a.key.name+" could not be asked")
 }
 

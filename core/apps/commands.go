@@ -68,7 +68,7 @@ func (y *Yard) Uninstall(ctx context.Context, workspace, name string) (dataPath 
 			return err
 		}
 		if err := a.endFor(ctx); err != nil {
-			a.log.Error("An app is uninstalled, but not all of its processes have ended.", "error", err)
+			a.log.Error("An app is uninstalled, but not all of its processes have ended", "error", err)
 		}
 		y.clear(placesOf(y.o.Home, workspace).bundles(name))
 		y.remove(a)

@@ -42,7 +42,7 @@ func declaredOrder(name string, d config.App) order {
 func (y *Yard) bringUpToDate(ctx context.Context, a *app, d config.App) {
 	defer a.give()
 	if err := a.update(ctx, declaredOrder(a.key.name, d)); err != nil {
-		a.log.Error("A declared app could not be brought up to date; it stays as it is.", "reason", message(err))
+		a.log.Error("A declared app could not be brought up to date; it stays as it is", "reason", message(err))
 	}
 	a.resume()
 }
@@ -50,7 +50,7 @@ func (y *Yard) bringUpToDate(ctx context.Context, a *app, d config.App) {
 // installMissing installs a declared app that is not there.
 func (y *Yard) installMissing(ctx context.Context, name string, d config.App) {
 	if err := y.installDeclared(ctx, declaredOrder(name, d)); err != nil {
-		y.log.Error("A declared app could not be installed.", "app", name, "reason", message(err))
+		y.log.Error("A declared app could not be installed", "app", name, "reason", message(err))
 	}
 }
 
@@ -114,7 +114,7 @@ func (a *app) update(ctx context.Context, o order) error {
 	if a.yard.owns(old) && old.Dir != record.Dir {
 		a.yard.clear(old.Dir)
 	}
-	a.log.Info("A declared app was brought up to date.", "version", record.Version)
+	a.log.Info("A declared app was brought up to date", "version", record.Version)
 	return nil
 }
 

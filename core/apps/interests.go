@@ -109,7 +109,7 @@ func (a *app) remind(ctx context.Context, conn instance) {
 		err := conn.Subscribe(limit, uri)
 		cancel()
 		if err != nil && ctx.Err() == nil {
-			a.log.Debug("An app that was restarted did not take a subscription.", "uri", uri, "error", err)
+			a.log.Debug("An app that was restarted did not take a subscription", "uri", uri, "error", err)
 		}
 	}
 }

@@ -81,7 +81,7 @@ func (a *app) launch(ctx context.Context) (instance, core.Offer, error) {
 		reason = fmt.Sprintf("tools/list was not answered within %v of the start", a.yard.o.StartTimeout)
 	}
 	if ended := conn.End(0); ended != nil {
-		a.log.Error("An app that failed to start could not be ended.", "error", ended)
+		a.log.Error("An app that failed to start could not be ended", "error", ended)
 	}
 	if ctx.Err() != nil {
 		return nil, core.Offer{}, ctx.Err()

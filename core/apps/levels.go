@@ -69,6 +69,6 @@ func (l *levels) apply(ctx context.Context, a *app, conn instance) {
 		return
 	}
 	if _, err := conn.Call(ctx, "logging/setLevel", params, nil); err != nil && ctx.Err() == nil {
-		a.log.Debug("An app did not take a log level.", "level", level, "error", err)
+		a.log.Debug("An app did not take a log level", "level", level, "error", err)
 	}
 }

@@ -118,6 +118,6 @@ func subdirectories(dir string) []string {
 // clear removes a directory that nobody needs.
 func (y *Yard) clear(dir string) {
 	if err := os.RemoveAll(dir); err != nil {
-		y.log.Warn("What is left of an install could not be removed.", "dir", dir, "error", err)
+		y.log.Warn("What is left of an install could not be removed", "dir", dir, "error", err)
 	}
 }

@@ -90,7 +90,7 @@ func (a *app) answer(ctx context.Context, q link.Question, k *caller, session st
 	if _, ok := errors.AsType[*link.RPCError](err); err == nil || ok {
 		return result, err
 	}
-	a.log.Debug("A question of an app was not answered.", "method", q.Method, "error", err)
+	a.log.Debug("A question of an app was not answered", "method", q.Method, "error", err)
 	return nil, &link.RPCError{Code: internalError, Message: "the client did not answer"}
 }
 

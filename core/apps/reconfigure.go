@@ -49,7 +49,7 @@ func (y *Yard) apply(ctx context.Context, name string, d config.App) {
 		return
 	}
 	if err := a.endFor(ctx); err != nil {
-		a.log.Error("An app was ended to be replaced by what is declared now, but not all of its processes have ended.", "error", err)
+		a.log.Error("An app was ended to be replaced by what is declared now, but not all of its processes have ended", "error", err)
 	}
 	y.bringUpToDate(ctx, a, d)
 }

@@ -38,7 +38,7 @@ func (y *Yard) fromRegistry(ctx context.Context, o order) (*arrival, error) {
 		case ctx.Err() != nil:
 			return nil, ctx.Err()
 		default:
-			y.log.Warn("A registry could not be asked.", "registry", r.Name, "bundle", ref.Name, "error", err)
+			y.log.Warn("A registry could not be asked", "registry", r.Name, "bundle", ref.Name, "error", err)
 			away = append(away, fmt.Errorf("registry %s could not be asked: %w", r.Name, err))
 		}
 	}

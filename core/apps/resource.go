@@ -41,7 +41,7 @@ func (y *Yard) Resource(ctx context.Context, workspace, server, uri string) (Res
 	}
 	raw, err := y.Call(ctx, workspace, server, Call{Method: "resources/read", Params: params})
 	if rpc, ok := errors.AsType[*link.RPCError](err); ok {
-		a.log.Debug("An app has no such resource.", "uri", uri, "code", rpc.Code, "error", rpc.Message)
+		a.log.Debug("An app has no such resource", "uri", uri, "code", rpc.Code, "error", rpc.Message)
 		return Resource{}, noResource(server, uri)
 	}
 	if err != nil {

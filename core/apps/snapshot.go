@@ -49,7 +49,7 @@ func (a *app) reread(ctx context.Context, conn instance, changed []core.Kind) {
 	offer := a.now.Load().offer
 	for _, kind := range changed {
 		if err := a.readList(limit, conn, kind, &offer); err != nil {
-			a.log.Warn("An app said that a list changed, but did not give it; the old one stays.", "list", kind, "error", err)
+			a.log.Warn("An app said that a list changed, but did not give it; the old one stays", "list", kind, "error", err)
 		}
 	}
 	if len(differing(&offer, &a.now.Load().offer)) > 0 {
@@ -67,7 +67,7 @@ func (a *app) readOffer(ctx context.Context, conn instance) (core.Offer, error) 
 	for _, kind := range kinds()[1:] {
 		reading.Go(func() {
 			if err := a.readList(extras, conn, kind, &offer); err != nil && ctx.Err() == nil {
-				a.log.Warn("An app runs without a list that it did not give.", "list", kind, "error", err)
+				a.log.Warn("An app runs without a list that it did not give", "list", kind, "error", err)
 			}
 		})
 	}
@@ -120,7 +120,7 @@ func parseList[T any](raws []json.RawMessage, kind core.Kind, log hclog.Logger, 
 			err = errors.New("the app lists another one of this name before it")
 		}
 		if err != nil {
-			log.Warn("An item of an app's list is left out.", "list", kind, "name", fmt.Sprintf("%.100q", name), "reason", err)
+			log.Warn("An item of an app's list is left out", "list", kind, "name", fmt.Sprintf("%.100q", name), "reason", err)
 			continue
 		}
 		seen[name] = true

@@ -39,7 +39,7 @@ func (a *app) supervise(ctx context.Context, conn instance) error {
 			return a.finish(conn)
 		}
 		if conn != nil {
-			a.log.Warn("An app stopped by itself.", "reason", reason, "up", up)
+			a.log.Warn("An app stopped by itself", "reason", reason, "up", up)
 		}
 		attempt, delay, ok := tries.next(up)
 		a.become(core.StateCrashed, nil)
@@ -71,7 +71,7 @@ func (a *app) raise(ctx context.Context) (conn instance, reason string) {
 	conn, offer, err := a.launch(ctx)
 	if err != nil {
 		if ctx.Err() == nil {
-			a.log.Warn("An app did not start.", "reason", message(err))
+			a.log.Warn("An app did not start", "reason", message(err))
 		}
 		return nil, message(err)
 	}
@@ -135,7 +135,7 @@ func (a *app) die(conn instance, reason string) {
 	a.discard(conn)
 	a.become(core.StateDead, nil)
 	a.yard.annexes.endAll(a.owns)
-	a.log.Error("An app is dead until it is started by hand.", "reason", text)
+	a.log.Error("An app is dead until it is started by hand", "reason", text)
 	a.publish(core.EventBundleDead, core.BundleDead{Name: a.key.name, Message: text})
 }
 
@@ -147,7 +147,7 @@ func (a *app) discard(conn instance) {
 		return
 	}
 	if err := conn.End(0); err != nil {
-		a.log.Error("What is left of a crashed app could not be ended.", "error", err)
+		a.log.Error("What is left of a crashed app could not be ended", "error", err)
 	}
 }
 

@@ -75,7 +75,7 @@ func (l *loop) dispatch(ctx context.Context, asked []*model.Block, emit Emit) di
 func (l *loop) call(ctx context.Context, c ToolCall, emit Emit) (raw json.RawMessage, output string, ok bool) {
 	defer func() {
 		if p := recover(); p != nil {
-			l.e.log.Error("A tool's call panicked.", "tool", c.Name, "panic", p, "stack", string(debug.Stack()))
+			l.e.log.Error("A tool's call panicked", "tool", c.Name, "panic", p, "stack", string(debug.Stack()))
 			raw, output, ok = nil, "The tool failed inside the server.", false
 		}
 	}()
@@ -126,7 +126,7 @@ func (l *loop) refusal(ctx context.Context, name string, err error) string {
 	}
 	known, ok := errors.AsType[*core.Error](err)
 	if !ok || known.Code == core.CodeInternal {
-		l.e.log.Warn("A tool's call failed.", "tool", name, "error", err)
+		l.e.log.Warn("A tool's call failed", "tool", name, "error", err)
 		return "The tool failed: it could not be reached, or it died during the call."
 	}
 	text := known.Message

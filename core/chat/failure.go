@@ -15,10 +15,10 @@ func (e *Engine) failure(c chosen, err error) *core.Error {
 	}
 	p, ok := errors.AsType[*model.Error](err)
 	if !ok {
-		e.log.Error("A chat run ended by an error of the server.", "model", c.full, "error", err)
+		e.log.Error("A chat run ended by an error of the server", "model", c.full, "error", err)
 		return core.Wrap(core.CodeEngineError, err, "something went wrong inside the server while it ran the chat; its log has the reason")
 	}
-	e.log.Warn("A model did not answer.", "model", c.full, "status", p.Status, "error", err)
+	e.log.Warn("A model did not answer", "model", c.full, "status", p.Status, "error", err)
 	switch p.Failure {
 	case model.Auth:
 		return core.Wrap(core.CodeProviderAuth, err, "the provider of "+c.full+" does not accept the server's key, or the key may not use this model")

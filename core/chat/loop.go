@@ -129,7 +129,7 @@ func (l *loop) ask(ctx context.Context, emit Emit) (model.Answer, core.Usage, er
 	answer, err := model.Call(ctx, l.llm.calls, l.llm.name, r,
 		func(text string) { emit(Event{EventText, textDelta{RunID: l.runID, Text: text}}) },
 		func(e *model.Error, pause time.Duration) {
-			l.e.log.Info("A model did not answer and is asked again after a while.", "model", l.llm.full, "status", e.Status, "pause", pause.Round(time.Millisecond), "error", e)
+			l.e.log.Info("A model did not answer and is asked again after a while", "model", l.llm.full, "status", e.Status, "pause", pause.Round(time.Millisecond), "error", e)
 		})
 	tidy(&answer)
 	return answer, l.llm.usage(l.caller, answer.Usage, start), err

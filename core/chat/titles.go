@@ -72,7 +72,7 @@ func (e *Engine) entitle(c core.Caller, ref core.ConversationRef, said, answered
 		ctx, cancel := context.WithTimeout(t.ctx, titleTimeout)
 		defer cancel()
 		if err := e.findTitle(ctx, c, ref, said, answered); err != nil && t.ctx.Err() == nil && core.CodeOf(err) != core.CodeNotFound {
-			e.log.Debug("A conversation got no title.", "conversation", ref.ID, "error", err)
+			e.log.Debug("A conversation got no title", "conversation", ref.ID, "error", err)
 		}
 	})
 }

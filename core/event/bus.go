@@ -67,7 +67,7 @@ func (b *Bus) deliver(readers map[*Subscription]struct{}, e core.Event) {
 		select {
 		case s.queue <- e:
 		default:
-			b.log.Warn("An event reader lagged too far behind and was cut.",
+			b.log.Warn("An event reader lagged too far behind and was cut",
 				"workspace", s.workspace, "event", e.Name, "queued", len(s.queue))
 			b.remove(s)
 		}

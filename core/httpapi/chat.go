@@ -74,7 +74,7 @@ func (s *Server) streamChat(c *fiber.Ctx, caller core.Caller) error {
 func (s *Server) sendChat(w *stream.Writer, e chat.Event) {
 	data, err := json.Marshal(e.Data)
 	if err != nil {
-		s.log.Error("A chat event cannot be written as JSON.", "event", e.Name, "error", err)
+		s.log.Error("A chat event cannot be written as JSON", "event", e.Name, "error", err)
 		return
 	}
 	_ = w.Event(e.Name, data)

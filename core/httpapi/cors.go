@@ -7,10 +7,11 @@ import (
 	"github.com/valyala/fasthttp"
 )
 
-// The lists of contract part 1.
+// The lists of contract part 1. Mcp-Method and Mcp-Name are beside them: without those two a page
+// cannot speak the revision 2026-07-28, which asks for them.
 const (
 	allowedMethods = "GET, POST, PATCH, DELETE, OPTIONS"
-	allowedHeaders = "Content-Type, Authorization, Mcp-Session-Id, Mcp-Protocol-Version, Last-Event-ID, X-Workspace-Id"
+	allowedHeaders = "Content-Type, Authorization, Mcp-Session-Id, Mcp-Protocol-Version, Mcp-Method, Mcp-Name, Last-Event-ID, X-Workspace-Id"
 	exposedHeaders = "Mcp-Session-Id, Mcp-Protocol-Version, X-Request-Id"
 )
 

@@ -54,7 +54,7 @@ func TestCORSInItsCases(t *testing.T) {
 						}
 						if c.allow != "" {
 							want["Access-Control-Allow-Methods"] = "GET, POST, PATCH, DELETE, OPTIONS"
-							want["Access-Control-Allow-Headers"] = "Content-Type, Authorization, Mcp-Session-Id, Mcp-Protocol-Version, Last-Event-ID, X-Workspace-Id"
+							want["Access-Control-Allow-Headers"] = "Content-Type, Authorization, Mcp-Session-Id, Mcp-Protocol-Version, Mcp-Method, Mcp-Name, Last-Event-ID, X-Workspace-Id"
 						}
 					}
 					for name, value := range want {

@@ -71,7 +71,7 @@ func (s *Server) fail(ctx *fasthttp.RequestCtx, err error) {
 		if errors.Is(err, context.Canceled) { // its client has gone
 			say = s.log.Debug
 		}
-		say("A request failed.", "error", cause(err, e), "method", string(ctx.Method()), "path", string(ctx.Path()),
+		say("A request failed", "error", cause(err, e), "method", string(ctx.Method()), "path", string(ctx.Path()),
 			"request_id", string(ctx.Response.Header.Peek(fiber.HeaderXRequestID)))
 	}
 	body := answer{Error: e.Code, Message: e.Message, Details: e.Details}
@@ -122,7 +122,7 @@ func (s *Server) write(ctx *fasthttp.RequestCtx, status int, body answer) {
 	}
 	encoded, err := plain(body)
 	if err != nil {
-		s.log.Error("The details of an error cannot be written as JSON.", "code", string(body.Error), "error", err)
+		s.log.Error("The details of an error cannot be written as JSON", "code", string(body.Error), "error", err)
 		encoded, _ = json.Marshal(answer{Error: body.Error, Message: body.Message}) // two strings always marshal
 	}
 	ctx.SetContentType(fiber.MIMEApplicationJSON)
@@ -155,6 +155,6 @@ func (s *Server) refuse(ctx *fasthttp.RequestCtx, err error) {
 	case errors.As(err, &timeout) && timeout.Timeout():
 		status, body.Message = fiber.StatusRequestTimeout, "the request took too long to arrive"
 	}
-	s.log.Debug("A request was refused before it was read.", "status", status, "error", err)
+	s.log.Debug("A request was refused before it was read", "status", status, "error", err)
 	s.write(ctx, status, body)
 }

@@ -42,7 +42,7 @@ func (s *Server) streamEvents(c *fiber.Ctx, caller core.Caller) error {
 func (s *Server) send(w *stream.Writer, e core.Event) error {
 	data, err := json.Marshal(e.Data)
 	if err != nil {
-		s.log.Error("An event cannot be written as JSON.", "event", e.Name, "error", err)
+		s.log.Error("An event cannot be written as JSON", "event", e.Name, "error", err)
 		return nil
 	}
 	return w.Event(e.Name, data)

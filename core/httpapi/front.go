@@ -80,7 +80,7 @@ func knownMethod(ctx *fasthttp.RequestCtx) bool {
 // catch answers 500 when a handler panicked. The process goes on.
 func (s *Server) catch(ctx *fasthttp.RequestCtx) {
 	if p := recover(); p != nil {
-		s.log.Error("A handler panicked.", "panic", p, "request_id", string(ctx.Response.Header.Peek(fiber.HeaderXRequestID)),
+		s.log.Error("A handler panicked", "panic", p, "request_id", string(ctx.Response.Header.Peek(fiber.HeaderXRequestID)),
 			"method", string(ctx.Method()), "path", string(ctx.Path()), "stack", string(debug.Stack()))
 		s.write(ctx, fiber.StatusInternalServerError, answer{Error: core.CodeInternal, Message: internalMessage})
 	}
@@ -90,7 +90,7 @@ func (s *Server) served(ctx *fasthttp.RequestCtx, start time.Time) {
 	if !s.log.IsDebug() {
 		return
 	}
-	s.log.Debug("A request was answered.", "method", string(ctx.Method()), "path", string(ctx.Path()),
+	s.log.Debug("A request was answered", "method", string(ctx.Method()), "path", string(ctx.Path()),
 		"status", ctx.Response.StatusCode(), "ms", time.Since(start).Milliseconds(),
 		"request_id", string(ctx.Response.Header.Peek(fiber.HeaderXRequestID)))
 }

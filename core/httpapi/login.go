@@ -92,7 +92,7 @@ func (s *Server) callback(c *fiber.Ctx) error {
 		return err
 	}
 	if err != nil {
-		s.log.Warn("A browser login failed.", "error", err)
+		s.log.Warn("A browser login failed", "error", err)
 		return c.Redirect("/?"+url.Values{"error": {"auth_failed"}}.Encode(), fiber.StatusFound)
 	}
 	setCookie(c, http.Cookie{Name: sessionCookie, Value: token, Path: "/", MaxAge: sessionAge, SameSite: http.SameSiteLaxMode})

@@ -127,7 +127,7 @@ func (s *Server) Shutdown(ctx context.Context) error {
 		_ = ln.Close() // Serve may not have come to accepting yet
 	}
 	if err := s.app.ShutdownWithContext(ctx); err != nil && ctx.Err() == nil {
-		s.log.Debug("The listener was closed with an error.", "error", err) // it was closed above
+		s.log.Debug("The listener was closed with an error", "error", err) // it was closed above
 	}
 	if ctx.Err() != nil {
 		s.stop()

@@ -55,7 +55,7 @@ func busy(status int, message string, after time.Duration) *fault {
 func (e *Endpoint) denied(err error) *fault {
 	known, ok := asError(err)
 	if !ok {
-		e.log.Error("A request to /mcp failed inside the server.", "error", err)
+		e.log.Error("A request to /mcp failed inside the server", "error", err)
 		return &fault{status: fiber.StatusInternalServerError, code: codeServer, message: "internal error"}
 	}
 	f := &fault{code: codeServer, message: known.Message, data: map[string]any{"error": known.Code}}
@@ -72,7 +72,7 @@ func (e *Endpoint) denied(err error) *fault {
 			f.retryAfter = 5 * time.Second
 		}
 	default:
-		e.log.Error("A request to /mcp failed inside the server.", "error", err)
+		e.log.Error("A request to /mcp failed inside the server", "error", err)
 		f.status, f.message = fiber.StatusInternalServerError, "internal error"
 	}
 	return f

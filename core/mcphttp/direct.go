@@ -99,7 +99,7 @@ func (e *Endpoint) answerDirect(ctx context.Context, s *session, k *call) {
 func (e *Endpoint) resultOf(ctx context.Context, k *call) (result [][]byte, err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			e.log.Error("A call panicked.", "method", k.method, "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
+			e.log.Error("A call panicked", "method", k.method, "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
 			result, err = nil, internal()
 		}
 	}()

@@ -80,7 +80,7 @@ func (e *Endpoint) keep(s *session) error {
 		e.ledger.drop(s.wire.id)
 		return core.Errorf(core.CodeUnavailable, "the server is shutting down").WithRetryAfter(5 * time.Second)
 	}
-	e.log.Warn("A session was not opened: the session store could not be written.", "error", err)
+	e.log.Warn("A session was not opened: the session store could not be written", "error", err)
 	return core.Wrap(core.CodeUnavailable, err, "the session store cannot be asked; try again")
 }
 
@@ -125,7 +125,7 @@ func (e *Endpoint) arm(s *session) {
 		if s.expire(e.o.SessionTTL) && e.live.remove(s) {
 			e.finish(s)
 			e.ledger.drop(s.wire.id)
-			e.log.Debug("A session ended after its idle time.", "workspace", s.owner.Workspace.ID)
+			e.log.Debug("A session ended after its idle time", "workspace", s.owner.Workspace.ID)
 		}
 	})
 	s.mu.Unlock()

@@ -183,7 +183,7 @@ func (l *ledger) outcome(err error) bool {
 	l.mu.Unlock()
 	switch {
 	case err != nil && !was && !errors.Is(err, context.Canceled):
-		l.log.Warn("The session store cannot be written; open sessions go on and are written when it answers again.", "error", err)
+		l.log.Warn("The session store cannot be written; open sessions go on and are written when it answers again", "error", err)
 	case err == nil && was:
 		l.log.Info("The session store answers again.")
 	}

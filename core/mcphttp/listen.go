@@ -92,7 +92,7 @@ func (e *Endpoint) follow(place *tools.Session, uris []string) (granted []string
 	defer cancel()
 	for _, uri := range uris {
 		if err := place.Subscribe(ctx, uri); err != nil {
-			e.log.Debug("A resource cannot be subscribed to.", "error", err)
+			e.log.Debug("A resource cannot be subscribed to", "error", err)
 			continue
 		}
 		granted = append(granted, uri)

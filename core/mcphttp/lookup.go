@@ -44,7 +44,7 @@ func (e *Endpoint) absent(id string, caller core.Caller) *fault {
 	case errors.Is(err, plugins.ErrNotFound):
 		return sessionNotFound(reasonNotFound)
 	case err != nil:
-		e.log.Warn("The session store could not be asked about a session.", "error", err)
+		e.log.Warn("The session store could not be asked about a session", "error", err)
 		return busy(fiber.StatusServiceUnavailable, "the session store cannot be asked; try again", 5*time.Second)
 	case !owns(rec, caller):
 		return sessionNotFound(reasonNotFound)

@@ -50,7 +50,7 @@ func (e *Endpoint) middleware(next mcp.MethodHandler) mcp.MethodHandler {
 	return func(ctx context.Context, method string, req mcp.Request) (result mcp.Result, err error) {
 		defer func() {
 			if p := recover(); p != nil {
-				e.log.Error("A call panicked.", "method", method, "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
+				e.log.Error("A call panicked", "method", method, "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
 				result, err = nil, internal()
 			}
 		}()
@@ -128,7 +128,7 @@ func (e *Endpoint) refusal(ctx context.Context, k *call, name string, err error)
 	}
 	known, ok := asError(err)
 	if !ok {
-		e.log.Error("A call failed inside the server.", "method", k.method, "name", name, "error", err)
+		e.log.Error("A call failed inside the server", "method", k.method, "name", name, "error", err)
 		return internal()
 	}
 	switch known.Code {
@@ -140,7 +140,7 @@ func (e *Endpoint) refusal(ctx context.Context, k *call, name string, err error)
 		data, _ := json.Marshal(known.Details) // strings always marshal
 		return k.inItsWords(&link.RPCError{Code: codeResourceNotFound, Message: known.Message, Data: data})
 	case core.CodeInternal:
-		e.log.Error("A call failed inside the server.", "method", k.method, "name", name, "error", err)
+		e.log.Error("A call failed inside the server", "method", k.method, "name", name, "error", err)
 		return internal()
 	default:
 		return &jsonrpc.Error{Code: codeServer, Message: known.Message, Data: []byte(`{"error":` + strconv.Quote(string(known.Code)) + `}`)}

@@ -62,7 +62,7 @@ func (x *exchange) watched(client *peer) (streamed bool) {
 func (e *Endpoint) respond(ctx context.Context, k *call, do method) (text []byte, status int) {
 	defer func() {
 		if p := recover(); p != nil {
-			e.log.Error("A call panicked.", "method", k.method, "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
+			e.log.Error("A call panicked", "method", k.method, "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
 			text, status = errorBody(k.id, jsonrpc.CodeInternalError, "internal error", nil), fiber.StatusOK
 		}
 	}()

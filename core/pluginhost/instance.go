@@ -84,7 +84,7 @@ func (h *Host) launch(ctx context.Context, t target) (_ *instance, err error) {
 		other.perhapsOther = true
 		return nil, other
 	}
-	log.Debug("A plugin was started.", "version", inst.info.Version, "wire", inst.wire, "pid", inst.run.ID(), "powers", inst.info.Powers)
+	log.Debug("A plugin was started", "version", inst.info.Version, "wire", inst.wire, "pid", inst.run.ID(), "powers", inst.info.Powers)
 	return inst, nil
 }
 

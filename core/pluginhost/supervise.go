@@ -50,7 +50,7 @@ func (s *slot[T]) watch(g *generation[T]) error {
 				missed = 0
 			}
 			if missed >= hungAfter && !isClosed(g.gone()) {
-				s.log.Warn("A plugin hangs and is ended.", "pid", g.inst.run.ID(), "error", err)
+				s.log.Warn("A plugin hangs and is ended", "pid", g.inst.run.ID(), "error", err)
 				g.inst.killNow()
 				return errors.New("it did not answer whether it lives")
 			}
@@ -88,7 +88,7 @@ func (s *slot[T]) replace(g *generation[T], reason error) bool {
 	s.notify()
 	s.mu.Unlock()
 	g.inst.kill() // what go-plugin still holds of it
-	s.log.Warn("A plugin is replaced.", "reason", reason)
+	s.log.Warn("A plugin is replaced", "reason", reason)
 
 	ctx, cancel := s.untilClosed()
 	defer cancel()
@@ -104,7 +104,7 @@ func (s *slot[T]) replace(g *generation[T], reason error) bool {
 	next, err := backoff.Retry(ctx, func() (*generation[T], error) {
 		next, err := s.generate(ctx)
 		if err != nil && ctx.Err() == nil {
-			s.log.Error("A plugin could not be replaced; it is tried again.", "error", err)
+			s.log.Error("A plugin could not be replaced; it is tried again", "error", err)
 			s.mu.Lock()
 			s.lastErr = err
 			s.mu.Unlock()
@@ -118,7 +118,7 @@ func (s *slot[T]) replace(g *generation[T], reason error) bool {
 	s.gen = next
 	s.notify()
 	s.mu.Unlock()
-	s.log.Info("A plugin was replaced.", "version", next.inst.info.Version, "pid", next.inst.run.ID())
+	s.log.Info("A plugin was replaced", "version", next.inst.info.Version, "pid", next.inst.run.ID())
 	return true
 }
 

@@ -56,7 +56,7 @@ func (s *Server) Reload(ctx context.Context) (control.Reloaded, error) {
 	defer s.reloading.Unlock()
 	next, err := s.o.Load()
 	if err != nil {
-		s.log.Error("The configuration was not reloaded; everything stays as it was.", "reason", err)
+		s.log.Error("The configuration was not reloaded; everything stays as it was", "reason", err)
 		return control.Reloaded{}, err
 	}
 	diff := config.Diff(s.config, next)
@@ -67,7 +67,7 @@ func (s *Server) Reload(ctx context.Context) (control.Reloaded, error) {
 		err = s.everyComplaint(ctx, next, err)
 	}
 	if err != nil {
-		s.log.Error("The configuration was not reloaded; everything stays as it was.", "reason", err)
+		s.log.Error("The configuration was not reloaded; everything stays as it was", "reason", err)
 		return control.Reloaded{}, err
 	}
 	done := control.Reloaded{Changed: []string{}, Restart: []string{}}
@@ -84,7 +84,7 @@ func (s *Server) Reload(ctx context.Context) (control.Reloaded, error) {
 		}
 	}
 	s.config = inForce(s.config, next)
-	s.log.Info("The configuration was reloaded.", "changed", done.Changed, "needs_restart", done.Restart)
+	s.log.Info("The configuration was reloaded", "changed", done.Changed, "needs_restart", done.Restart)
 	return done, nil
 }
 

@@ -92,7 +92,7 @@ func (l *line) listen(ctx context.Context, conn *pgx.Conn) {
 		if ctx.Err() != nil {
 			return
 		}
-		l.log.Warn("The connection that tells of other servers' changes broke; they are looked for every second until it is back.", "error", err)
+		l.log.Warn("The connection that tells of other servers' changes broke; they are looked for every second until it is back", "error", err)
 		for conn = nil; conn == nil; {
 			if !pause(ctx, retryEvery) {
 				return
@@ -146,7 +146,7 @@ func (l *line) readAll(ctx context.Context) {
 	for {
 		found, next, missed, err := readNotices(ctx, l.db, l.last)
 		if err != nil {
-			l.log.Debug("Other servers' changes could not be read; they are read later.", "error", err)
+			l.log.Debug("Other servers' changes could not be read; they are read later", "error", err)
 			return
 		}
 		l.last = next
@@ -211,7 +211,7 @@ func (l *line) deliver(ctx context.Context, batch []notice) bool {
 			return true
 		}
 		if !warned && ctx.Err() == nil {
-			l.log.Warn("Events could not be handed to the other servers; they wait.", "events", len(batch), "error", err)
+			l.log.Warn("Events could not be handed to the other servers; they wait", "events", len(batch), "error", err)
 		}
 		if !pause(ctx, retryEvery) {
 			return false

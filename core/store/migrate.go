@@ -44,7 +44,7 @@ func migrate(ctx context.Context, dialect goose.Dialect, db *sql.DB, log hclog.L
 		return fmt.Errorf("bringing the schema from %d to %d: %w", current, target, err)
 	}
 	if len(results) > 0 {
-		log.Info("The schema of the state was brought up to date.", "from", current, "to", target)
+		log.Info("The schema of the state was brought up to date", "from", current, "to", target)
 	}
 	return nil
 }

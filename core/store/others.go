@@ -37,13 +37,13 @@ func (s *Store) Send(e core.Event) {
 	}
 	n, err := eventNotice(e)
 	if err != nil || len(n.payload) > maxEvent {
-		s.log.Warn("An event cannot be handed to the other servers.", "event", e.Name, "bytes", len(n.payload), "error", err)
+		s.log.Warn("An event cannot be handed to the other servers", "event", e.Name, "bytes", len(n.payload), "error", err)
 		return
 	}
 	select {
 	case s.line.outbox <- n:
 	default:
-		s.log.Warn("An event was not handed to the other servers: too many wait.", "event", e.Name)
+		s.log.Warn("An event was not handed to the other servers: too many wait", "event", e.Name)
 	}
 }
 

@@ -166,7 +166,7 @@ func (s *Streams) leave(st *opened) {
 func (s *Streams) run(ctx context.Context, w *Writer, run func(context.Context, *Writer)) {
 	defer func() {
 		if p := recover(); p != nil {
-			s.log.Error("A stream ended by a panic.", "panic", p, "stack", string(debug.Stack()))
+			s.log.Error("A stream ended by a panic", "panic", p, "stack", string(debug.Stack()))
 		}
 	}()
 	run(ctx, w)

@@ -74,7 +74,7 @@ func (n *Namespace) newRendering(o *core.Offer) *rendering {
 			raw, err = r.places.view(t, raw)
 		}
 		if err != nil {
-			n.log.Warn("A tool is left out: its description cannot be read.", "server", t.Server, "tool", t.Name, "error", err)
+			n.log.Warn("A tool is left out: its description cannot be read", "server", t.Server, "tool", t.Name, "error", err)
 			continue
 		}
 		r.tools = append(r.tools, Listed{Name: t.FullName(), Tool: t, Raw: raw})
@@ -98,7 +98,7 @@ func (n *Namespace) newRendering(o *core.Offer) *rendering {
 func (n *Namespace) item(r *rendering, kind core.Kind, i Item, member string) {
 	raw, err := renamed(i.Raw, member, i.Name)
 	if err != nil {
-		n.log.Warn("An item is left out: its description cannot be read.", "list", kind, "server", i.Server, "name", i.Name, "error", err)
+		n.log.Warn("An item is left out: its description cannot be read", "list", kind, "server", i.Server, "name", i.Name, "error", err)
 		return
 	}
 	i.Raw = raw

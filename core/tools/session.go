@@ -71,7 +71,7 @@ func (s *Session) Close(ctx context.Context) {
 	s.n.boards.leave(s)
 	for uri, at := range resources {
 		if err := s.n.apps.Unsubscribe(ctx, s.workspace, at.server, at.uri); err != nil {
-			s.n.log.Debug("An app was not told that a subscription ended.", "server", at.server, "uri", uri, "error", err)
+			s.n.log.Debug("An app was not told that a subscription ended", "server", at.server, "uri", uri, "error", err)
 		}
 	}
 	s.n.apps.EndSession(s.id)

@@ -141,7 +141,7 @@ func TestASignalReloadsAsTheCommandDoes(t *testing.T) {
 			t.Errorf("SIGHUP: %v; the log does not say %q", err, want)
 		}
 	}
-	hangup("features: {mcpServer: false}\n", "The configuration was reloaded.: changed=[\"features\"]")
+	hangup("features: {mcpServer: false}\n", "The configuration was reloaded: changed=[\"features\"]")
 	if a := s.do(t, "GET", "/mcp", nil); a.status != http.StatusNotFound || a.body != "Not found" {
 		t.Errorf("/mcp, switched off: %d %s", a.status, a.body)
 	}

@@ -59,14 +59,14 @@ func (f *file) reload() {
 	f.seen = info
 	if err == nil {
 		f.entries, f.bad = loaded, nil
-		f.log.Info("The token file was read.", "path", f.path, "tokens", len(loaded))
+		f.log.Info("The token file was read", "path", f.path, "tokens", len(loaded))
 		return
 	}
 	if f.bad == nil {
 		f.badSince = time.Now()
 	}
 	f.bad = err
-	f.log.Error("The token file cannot be used; what it held before stays good for a minute.", "path", f.path, "error", err)
+	f.log.Error("The token file cannot be used; what it held before stays good for a minute", "path", f.path, "error", err)
 }
 
 // changed compares what identifies one state of a file: which file, when written, how long.

@@ -76,7 +76,7 @@ func (m *members) role(ctx context.Context, user string) (string, error) {
 		}
 	}
 	if ok && time.Since(last.at) < memberKeep {
-		m.log.Warn("WorkOS does not say who is a member; an answer of the last minutes holds.", "error", err)
+		m.log.Warn("WorkOS does not say who is a member; an answer of the last minutes holds", "error", err)
 		return last.role, nil
 	}
 	return "", fmt.Errorf("%w: WorkOS does not say who is a member: %w", plugins.ErrUnavailable, err)
