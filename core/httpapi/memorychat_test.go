@@ -196,12 +196,13 @@ func newChat(t testing.TB, talks *memoryTalks, tools Tools, c config.Models) *ch
 type speaker struct {
 	url  string
 	hold chan struct{}
+	held chan struct{} // gets one when an answer is held
 	left chan struct{}
 }
 
 func newSpeaker(t testing.TB, status int, parts ...string) *speaker {
 	t.Helper()
-	s := &speaker{left: make(chan struct{}, 8)}
+	s := &speaker{held: make(chan struct{}, 8), left: make(chan struct{}, 8)}
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.Copy(io.Discard, r.Body) // else the server does not see its client go
 		if status != http.StatusOK {
@@ -212,6 +213,7 @@ func newSpeaker(t testing.TB, status int, parts ...string) *speaker {
 		w.Header().Set("Content-Type", "text/event-stream")
 		for i, part := range parts {
 			if i == len(parts)-1 && s.hold != nil {
+				s.held <- struct{}{}
 				select {
 				case <-s.hold:
 				case <-r.Context().Done():
