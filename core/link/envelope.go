@@ -9,6 +9,8 @@ import (
 	"strconv"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+
+	"github.com/ropewalk/ropewalk/core/rawjson"
 )
 
 // errEnvelope means that a JSON object is not one JSON-RPC 2.0 message, or that two readers could
@@ -59,10 +61,10 @@ func (e *envelope) id() jsonrpc.ID {
 func scanEnvelope(frame []byte) (envelope, error) {
 	var e envelope
 	var version, methodSeen bool
-	s := scanner{data: frame}
-	s.space()
-	err := s.object(func(key, value []byte) error {
-		switch k := name(key); string(k) {
+	s := rawjson.Scanner{Data: frame}
+	s.Space()
+	err := s.Object(func(key, value []byte) error {
+		switch k := rawjson.Name(key); string(k) {
 		case "jsonrpc":
 			if version || string(value) != `"2.0"` {
 				return errEnvelope
@@ -74,7 +76,7 @@ func scanEnvelope(frame []byte) (envelope, error) {
 			if methodSeen || value[0] != '"' {
 				return errEnvelope
 			}
-			methodSeen, e.method = true, text(value)
+			methodSeen, e.method = true, rawjson.Text(value)
 		case "params":
 			return once(&e.params, value)
 		case "result":
@@ -89,8 +91,8 @@ func scanEnvelope(frame []byte) (envelope, error) {
 	switch {
 	case err != nil:
 		return e, err
-	case !s.end():
-		return e, errSyntax
+	case !s.End():
+		return e, rawjson.ErrSyntax
 	case !version:
 		return e, fmt.Errorf("%w: no member jsonrpc", errEnvelope)
 	}
@@ -144,7 +146,7 @@ func (e *envelope) setID(value []byte) error {
 	case string(value) == "null":
 		e.kind = idNull
 	case value[0] == '"':
-		e.kind, e.text = idText, text(value)
+		e.kind, e.text = idText, rawjson.Text(value)
 	default:
 		n, ok := integer(value)
 		if !ok {

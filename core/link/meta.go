@@ -3,6 +3,8 @@ package link
 import (
 	"bytes"
 	"encoding/json"
+
+	"github.com/ropewalk/ropewalk/core/rawjson"
 )
 
 // What a request of StatelessVersion says of itself in params._meta.
@@ -78,10 +80,10 @@ func plainMeta(meta []byte) []byte {
 // as they are written, without the braces around them.
 func members(object []byte, keep func(key []byte) bool) []byte {
 	var out []byte
-	s := scanner{data: object}
-	s.space()
-	_ = s.object(func(key, value []byte) error {
-		if !keep(name(key)) {
+	s := rawjson.Scanner{Data: object}
+	s.Space()
+	_ = s.Object(func(key, value []byte) error {
+		if !keep(rawjson.Name(key)) {
 			return nil
 		}
 		if out != nil {

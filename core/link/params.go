@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"fmt"
 	"strconv"
+
+	"github.com/ropewalk/ropewalk/core/rawjson"
 )
 
 // request is params on their way out: checked, with the caller's progress token found.
@@ -58,16 +60,16 @@ func plainMethod(method string) bool {
 
 // findMeta checks all of params and finds _meta, nil when it is no object.
 func findMeta(params []byte) (meta []byte, err error) {
-	s := scanner{data: params}
-	s.space()
-	err = s.object(func(key, value []byte) error {
-		if string(name(key)) == "_meta" {
+	s := rawjson.Scanner{Data: params}
+	s.Space()
+	err = s.Object(func(key, value []byte) error {
+		if string(rawjson.Name(key)) == "_meta" {
 			return once(&meta, value)
 		}
 		return nil
 	})
-	if err == nil && !s.end() {
-		err = errSyntax
+	if err == nil && !s.End() {
+		err = rawjson.ErrSyntax
 	}
 	if err != nil || meta == nil || meta[0] != '{' {
 		return nil, err
@@ -78,10 +80,10 @@ func findMeta(params []byte) (meta []byte, err error) {
 // member is the value of the named member of an object; nil when there is none.
 func member(object []byte, wanted string) ([]byte, error) {
 	var found []byte
-	s := scanner{data: object}
-	s.space()
-	err := s.object(func(key, value []byte) error {
-		if string(name(key)) == wanted {
+	s := rawjson.Scanner{Data: object}
+	s.Space()
+	err := s.Object(func(key, value []byte) error {
+		if string(rawjson.Name(key)) == wanted {
 			return once(&found, value)
 		}
 		return nil

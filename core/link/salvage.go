@@ -2,16 +2,18 @@ package link
 
 import (
 	"bytes"
+
+	"github.com/ropewalk/ropewalk/core/rawjson"
 )
 
 // salvage finds the id of one of our calls in a message that cannot be read whole, given both of
 // its ends: some write the id before the result, some after it. A wrong guess could only fail a
 // call of the same bundle, which is misbehaving anyway.
 func salvage(head, tail []byte) (id int64, found bool) {
-	s := scanner{data: head}
-	s.space()
-	_ = s.object(func(key, value []byte) error {
-		if string(name(key)) == "id" && !found {
+	s := rawjson.Scanner{Data: head}
+	s.Space()
+	_ = s.Object(func(key, value []byte) error {
+		if string(rawjson.Name(key)) == "id" && !found {
 			id, found = integer(value)
 		}
 		return nil
@@ -28,18 +30,23 @@ func trailing(tail []byte) (int64, bool) {
 	if i < 0 {
 		return 0, false
 	}
-	s := scanner{data: tail, pos: i + len(`"id"`)}
-	s.space()
-	if !s.take(':') {
+	rest, colon := bytes.CutPrefix(bytes.TrimLeft(tail[i+len(`"id"`):], " \t\r\n"), []byte{':'})
+	rest = bytes.TrimLeft(rest, " \t\r\n")
+	number := rest[:digits(rest)]
+	if !colon || !rawjson.Valid(number) {
 		return 0, false
 	}
-	s.space()
-	start := s.pos
-	if s.number() != nil {
-		return 0, false
-	}
-	id, ok := integer(tail[start:s.pos])
+	id, ok := integer(number)
 	// What follows the id, if anything, is the version.
-	rest := bytes.TrimSpace(bytes.TrimSuffix(bytes.TrimSpace(tail[s.pos:]), []byte{'}'}))
+	rest = bytes.TrimSpace(bytes.TrimSuffix(bytes.TrimSpace(rest[len(number):]), []byte{'}'}))
 	return id, ok && (len(rest) == 0 || bytes.HasPrefix(rest, []byte(",")) && bytes.HasSuffix(rest, []byte(`"2.0"`)))
+}
+
+// digits is how many bytes of an integer data begins with.
+func digits(data []byte) int {
+	n := 0
+	for n < len(data) && (data[n] == '-' && n == 0 || '0' <= data[n] && data[n] <= '9') {
+		n++
+	}
+	return n
 }

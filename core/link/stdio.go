@@ -15,6 +15,8 @@ import (
 	"github.com/hashicorp/go-hclog"
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/ropewalk/ropewalk/core/rawjson"
 )
 
 // FrameOptions are how a bundle's standard streams are read and written.
@@ -120,15 +122,15 @@ func (c *stdioConn) next() (frame, error) {
 // unpack takes a batch (JSON-RPC 2.0 part 6, MCP up to 2025-03-26) apart.
 func (c *stdioConn) unpack(data []byte) {
 	var batch [][]byte
-	s := scanner{data: data}
-	err := s.array(func(element []byte) error {
+	s := rawjson.Scanner{Data: data}
+	err := s.Array(func(element []byte) error {
 		if len(batch) == maxBatch {
 			return errEnvelope
 		}
 		batch = append(batch, bytes.Clone(element))
 		return nil
 	})
-	if err != nil || !s.end() {
+	if err != nil || !s.End() {
 		c.discard(data, "a line that is no message")
 		return
 	}

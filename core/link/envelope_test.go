@@ -9,36 +9,6 @@ import (
 	"unicode/utf8"
 )
 
-func valid(data []byte) error {
-	s := scanner{data: data}
-	s.space()
-	if err := s.value(); err != nil {
-		return err
-	}
-	if !s.end() {
-		return errSyntax
-	}
-	return nil
-}
-
-func FuzzScanner(f *testing.F) {
-	for _, seed := range []string{
-		`{}`, `[]`, `null`, `-0.5e+10`, `01`, `1.`, `"\ud800"`, `"\u12G4"`, `{"a":[{"b":{}},[],"c"]}`, `{"a":1,}`, `[1,]`, `{,}`, `tru`,
-		`"` + "\x1f" + `"`, `"unfinished`, `{"a" : 1 , "b":	2}`, `"12345678\"1234567890"`, `]`, `{"a"}`, `[1 2]`, "\xff", `"` + "\xff" + `"`, `1e`, `--1`, ``,
-	} {
-		f.Add([]byte(seed))
-	}
-	f.Fuzz(func(t *testing.T, data []byte) {
-		err := valid(data)
-		if errors.Is(err, errDepth) {
-			return
-		}
-		if got, want := err == nil, json.Valid(data); got != want {
-			t.Fatalf("%q: valid %v, encoding/json says %v", data, got, want)
-		}
-	})
-}
-
 func FuzzEnvelope(f *testing.F) {
 	for _, seed := range []string{
 		`{"jsonrpc":"2.0","id":1,"method":"ping"}`, `{"jsonrpc":"2.0","id":"a","result":{"x":[1]}}`, `{"jsonrpc":"2.0","method":"n","params":{}}`,
