@@ -23,6 +23,7 @@ type call struct {
 	caller any    // for whom; nil for a call of the server's own
 	token  []byte // the caller's progress token; nil when it gave none
 	notes  *notes // nil when the caller wants no notifications
+	alone  bool   // no other call was in flight when this one began
 	stop   func() // ends what a sender keeps for the call; nil when there is nothing
 
 	settled atomic.Bool
@@ -152,7 +153,7 @@ func (l *Link) begin(c *call) error {
 	if len(l.calls) >= l.o.MaxCalls {
 		return ErrBusy
 	}
-	c.id = l.nextID.Add(1)
+	c.id, c.alone = l.nextID.Add(1), len(l.calls) == 0
 	l.calls[c.id] = c
 	return nil
 }

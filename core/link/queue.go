@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"sync"
+	"syscall"
 	"time"
 )
 
@@ -23,8 +24,11 @@ type queue struct {
 	timeout time.Duration
 	stalled func(error)
 
+	raw syscall.RawConn // of out; nil when it is no file
+
 	mu     sync.Mutex
 	buf    []byte
+	busy   bool          // run is writing what it took
 	room   chan struct{} // closed when buf was taken to be written; nil while nobody waits for that
 	wake   chan struct{} // holds one
 	closed chan struct{}
@@ -32,10 +36,14 @@ type queue struct {
 }
 
 func newQueue(out io.Writer, timeout time.Duration, stalled func(error)) *queue {
-	return &queue{
+	q := &queue{
 		out: out, limit: maxQueue, timeout: timeout, stalled: stalled,
 		wake: make(chan struct{}, 1), closed: make(chan struct{}),
 	}
+	if file, ok := out.(syscall.Conn); ok {
+		q.raw, _ = file.SyscallConn()
+	}
+	return q
 }
 
 func (q *queue) close() { q.once.Do(func() { close(q.closed) }) }
@@ -56,6 +64,34 @@ func (q *queue) add(ctx context.Context, size int, put func([]byte) []byte) erro
 		case <-room:
 		}
 	}
+}
+
+// direct writes the message from here when nothing else is being written and nothing waits, which
+// spares a lone call the way over the writer's goroutine. It never waits: what the bundle does not
+// take at once is left to the writer. false means that nothing was done.
+func (q *queue) direct(size int, put func([]byte) []byte) bool {
+	select {
+	case <-q.closed:
+		return false
+	default:
+	}
+	if q.raw == nil || size > writePiece {
+		return false
+	}
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.busy || len(q.buf) > 0 {
+		return false
+	}
+	message := put(q.buf[:0])
+	q.buf = append(message[:0], message[writeNow(q.raw, message):]...)
+	if len(q.buf) > 0 {
+		select {
+		case q.wake <- struct{}{}:
+		default:
+		}
+	}
+	return true
 }
 
 // try adds the message if there is room, and otherwise says when to try again.
@@ -97,7 +133,7 @@ func (q *queue) run() {
 		}
 		q.mu.Lock()
 		full := q.buf
-		q.buf = spare[:0]
+		q.buf, q.busy = spare[:0], true
 		if q.room != nil {
 			close(q.room)
 			q.room = nil
@@ -107,6 +143,9 @@ func (q *queue) run() {
 			q.stalled(err)
 			return
 		}
+		q.mu.Lock()
+		q.busy = false
+		q.mu.Unlock()
 		spare = full
 		if cap(spare) > keepBuffer {
 			spare = nil

@@ -1,0 +1,107 @@
+package link
+
+import (
+	"bufio"
+	"fmt"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// pipeQueue is a queue into a pipe, and what comes out of it.
+func pipeQueue(t *testing.T) (*queue, *os.File) {
+	t.Helper()
+	out, in, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	q := newQueue(in, time.Minute, func(err error) { t.Error(err) })
+	var running sync.WaitGroup
+	running.Go(q.run)
+	t.Cleanup(func() {
+		q.close()
+		running.Wait()
+		_, _ = in.Close(), out.Close()
+	})
+	return q, out
+}
+
+func appending(text string) func([]byte) []byte {
+	return func(buf []byte) []byte { return append(buf, text...) }
+}
+
+func TestAMessageWrittenDirectlyIsThereAtOnceAndNeverOvertakesAnother(t *testing.T) {
+	q, out := pipeQueue(t)
+	if !q.direct(4, appending("one\n")) {
+		t.Fatal("an idle queue does not write directly")
+	}
+	if err := q.add(t.Context(), 4, appending("two\n")); err != nil {
+		t.Fatal(err)
+	}
+	if q.direct(6, appending("three\n")); q.direct(writePiece+1, appending("large\n")) {
+		t.Error("a large message is written directly")
+	}
+	in := bufio.NewReader(out)
+	for _, want := range []string{"one\n", "two\n"} {
+		if got, err := in.ReadString('\n'); got != want {
+			t.Errorf("%q came, want %q (%v)", got, want, err)
+		}
+	}
+}
+
+func TestWhatAPipeDoesNotTakeAtOnceIsWrittenLater(t *testing.T) {
+	q, out := pipeQueue(t)
+	message := strings.Repeat("x", 50_000) + "\n"
+	sent := 0
+	for range 4 { // a pipe holds 64 KiB: some of these do not fit
+		if !q.direct(len(message), appending(message)) {
+			if err := q.add(t.Context(), len(message), appending(message)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		sent++
+	}
+	in := bufio.NewReaderSize(out, 1<<17)
+	for range sent {
+		if got, err := in.ReadString('\n'); got != message {
+			t.Fatalf("%d bytes came, want %d (%v)", len(got), len(message), err)
+		}
+	}
+}
+
+func TestManyWritersKeepTheirMessagesWholeAndInOrder(t *testing.T) {
+	q, out := pipeQueue(t)
+	const writers, each = 8, 500
+	var all sync.WaitGroup
+	for w := range writers {
+		all.Go(func() {
+			for i := range each {
+				line := fmt.Sprintf("%d %d %s\n", w, i, strings.Repeat("y", i))
+				if i%2 == 0 && q.direct(len(line), appending(line)) {
+					continue
+				}
+				if err := q.add(t.Context(), len(line), appending(line)); err != nil {
+					t.Error(err)
+					return
+				}
+			}
+		})
+	}
+	next := make([]int, writers)
+	in := bufio.NewScanner(out)
+	for range writers * each {
+		if !in.Scan() {
+			t.Fatal(in.Err())
+		}
+		var w, i int
+		var rest string
+		_, _ = fmt.Sscanf(in.Text(), "%d %d %s", &w, &i, &rest)
+		if next[w] != i || len(rest) != i {
+			t.Fatalf("writer %d: message %d with %d bytes came, want %d", w, i, len(rest), next[w])
+		}
+		next[w]++
+	}
+	all.Wait()
+}
