@@ -24,6 +24,7 @@ const (
 	broken = "broken" // ends at once
 	family = "family" // serves, with a child, and a grandchild that left its session and its environment
 	leaf   = "leaf"   // one of family's
+	teller = "teller" // serves, and has tools that report and ask (teller_test.go)
 )
 
 func bundleMain(character string) int {
@@ -47,7 +48,11 @@ func bundleMain(character string) int {
 			}
 		}
 	}
-	if err := bundleServer().Run(context.Background(), &mcp.StdioTransport{}); err != nil {
+	server := bundleServer()
+	if character == teller {
+		addTellers(server)
+	}
+	if err := server.Run(context.Background(), &mcp.StdioTransport{}); err != nil {
 		return 1
 	}
 	return 0

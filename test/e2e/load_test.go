@@ -56,9 +56,20 @@ func (c *mcpClient) echo(ctx context.Context, nonce string) (status int, err err
 }
 
 func (c *mcpClient) post(ctx context.Context, message string) (int, http.Header, []byte, error) {
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, c.url+"/mcp", bytes.NewReader([]byte(message)))
+	resp, err := c.send(ctx, message)
 	if err != nil {
 		return 0, nil, nil, err
+	}
+	defer resp.Body.Close()
+	body, err := io.ReadAll(resp.Body)
+	return resp.StatusCode, resp.Header, body, err
+}
+
+// send posts a message; who sends it reads the answer.
+func (c *mcpClient) send(ctx context.Context, message string) (*http.Response, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, c.url+"/mcp", bytes.NewReader([]byte(message)))
+	if err != nil {
+		return nil, err
 	}
 	req.Header.Set("Content-Type", "application/json")
 	req.Header.Set("Accept", "application/json, text/event-stream")
@@ -69,13 +80,7 @@ func (c *mcpClient) post(ctx context.Context, message string) (int, http.Header,
 	for i := 0; i+1 < len(c.headers); i += 2 {
 		req.Header.Set(c.headers[i], c.headers[i+1])
 	}
-	resp, err := http.DefaultClient.Do(req)
-	if err != nil {
-		return 0, nil, nil, err
-	}
-	defer resp.Body.Close()
-	body, err := io.ReadAll(resp.Body)
-	return resp.StatusCode, resp.Header, body, err
+	return http.DefaultClient.Do(req)
 }
 
 // load makes calls at a steady pace, whatever becomes of them, until it is ended.
