@@ -40,8 +40,11 @@ func (s *server) openSession(t *testing.T, headers ...string) *mcpClient {
 func (c *mcpClient) echo(ctx context.Context, nonce string) (status int, err error) {
 	call := fmt.Sprintf(`{"jsonrpc":"2.0","id":%q,"method":"tools/call","params":{"name":"sample__echo","arguments":{"text":%q}}}`, nonce, nonce)
 	status, _, body, err := c.post(ctx, call)
-	if err != nil || status != http.StatusOK {
-		return status, fmt.Errorf("%d %s %w", status, body, err)
+	if err != nil {
+		return status, err
+	}
+	if status != http.StatusOK {
+		return status, fmt.Errorf("%d %s", status, body)
 	}
 	var answer struct {
 		ID     string `json:"id"`
