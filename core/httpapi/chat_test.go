@@ -308,12 +308,6 @@ func readEvents(body io.Reader) func(func(told) bool) {
 	}
 }
 
-func (m *memoryTalks) count(id string) int {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return len(m.messages[id])
-}
-
 func eventually(t *testing.T, ok func() bool) {
 	t.Helper()
 	deadline := time.NewTimer(10 * time.Second)

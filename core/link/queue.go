@@ -84,8 +84,8 @@ func (q *queue) direct(size int, put func([]byte) []byte) bool {
 		return false
 	}
 	message := put(q.buf[:0])
-	q.buf = append(message[:0], message[writeNow(q.raw, message):]...)
-	if len(q.buf) > 0 {
+	rest := copy(message, message[writeNow(q.raw, message):])
+	if q.buf = message[:rest]; rest > 0 {
 		select {
 		case q.wake <- struct{}{}:
 		default:
