@@ -114,6 +114,7 @@ func TestTheBundlesRequestsAreAnswered(t *testing.T) {
 			return nil, ctx.Err()
 		},
 	}})
+	asked := 0 // an id is the bundle's to use again only once the SDK has forgotten it, which nothing tells
 	for name, c := range map[string]struct{ method, params, want string }{
 		"a ping, by the SDK":               {"ping", `{}`, `{}`},
 		"roots, by the SDK: none":          {"roots/list", `{}`, `{"roots":[]}`},
@@ -122,9 +123,10 @@ func TestTheBundlesRequestsAreAnswered(t *testing.T) {
 		"a handler that panics":            {"x/panic", `{}`, `{"code":-32603,"message":"internal error"}`},
 	} {
 		t.Run(name, func(t *testing.T) {
-			p.say(`{"jsonrpc":"2.0","id":"q","method":%q,"params":%s}`, c.method, c.params)
+			asked++
+			p.say(`{"jsonrpc":"2.0","id":%d,"method":%q,"params":%s}`, asked, c.method, c.params)
 			m := p.read()
-			if got := string(m.Result) + string(m.Error); string(m.ID) != `"q"` || got != c.want {
+			if got := string(m.Result) + string(m.Error); string(m.ID) != fmt.Sprint(asked) || got != c.want {
 				t.Errorf("answered %s %s, want %s", m.ID, got, c.want)
 			}
 		})
@@ -140,8 +142,8 @@ func TestTheBundlesRequestsAreAnswered(t *testing.T) {
 
 func TestWithoutHandlersABundleIsRefused(t *testing.T) {
 	_, p := dial(t, FrameOptions{}, Options{})
-	for _, method := range []string{"elicitation/create", "sampling/createMessage", "no/such"} {
-		p.say(`{"jsonrpc":"2.0","id":"q","method":%q,"params":{"message":"m","requestedSchema":{"type":"object","properties":{}},"messages":[],"maxTokens":1}}`, method)
+	for i, method := range []string{"elicitation/create", "sampling/createMessage", "no/such"} {
+		p.say(`{"jsonrpc":"2.0","id":%d,"method":%q,"params":{"message":"m","requestedSchema":{"type":"object","properties":{}},"messages":[],"maxTokens":1}}`, i, method)
 		if m := p.read(); m.Error == nil {
 			t.Errorf("%s was answered with %s", method, m.Result)
 		}
