@@ -26,7 +26,7 @@ func (l *Link) routeRequest(e *envelope) bool {
 	}
 	q := Question{Method: e.method, Params: bytes.Clone(e.params), Callers: l.callers()}
 	go func() {
-		defer l.release(id.Raw(), cancel)
+		defer cancel()
 		l.answer(ctx, handler, id, q)
 	}()
 	return true
@@ -61,20 +61,22 @@ func (l *Link) admit(id any, cancel context.CancelFunc) bool {
 	return true
 }
 
-func (l *Link) release(id any, cancel context.CancelFunc) {
-	cancel()
+// forget lets the bundle use an id again.
+func (l *Link) forget(id any) {
 	l.mu.Lock()
 	delete(l.asked, id)
 	l.mu.Unlock()
 }
 
-// answer runs the handler and sends what it says, unless the bundle took its question back.
+// answer runs the handler and sends what it says, unless the bundle took its question back. The id
+// is forgotten first: with the answer in its hands, the bundle may use it again.
 func (l *Link) answer(ctx context.Context, handler RequestHandler, id jsonrpc.ID, q Question) {
 	response := &jsonrpc.Response{ID: id}
 	var err error
 	if response.Result, err = l.ask(ctx, handler, q); err != nil {
 		response = &jsonrpc.Response{ID: id, Error: wireError(err)}
 	}
+	l.forget(id.Raw())
 	if ctx.Err() != nil {
 		return
 	}

@@ -250,3 +250,15 @@ func TestAHandshakeThatFailsSaysWhy(t *testing.T) {
 		}
 	})
 }
+
+func TestABundleMayUseTheIDOfAnAnsweredRequestAgain(t *testing.T) {
+	_, p := dial(t, FrameOptions{}, Options{Requests: map[string]RequestHandler{
+		"x/echo": func(_ context.Context, q Question) (json.RawMessage, error) { return q.Params, nil },
+	}})
+	for i := range 200 {
+		p.say(`{"jsonrpc":"2.0","id":"q","method":"x/echo","params":{"n":%d}}`, i)
+		if m := p.read(); string(m.Result) != fmt.Sprintf(`{"n":%d}`, i) {
+			t.Fatalf("request %d was answered %s %s", i, m.Result, m.Error)
+		}
+	}
+}
