@@ -1,0 +1,130 @@
+//go:build browser
+
+package e2e
+
+import (
+	"encoding/json"
+	"html"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+// visit is what the page saw at /mcp in one revision of the protocol.
+type visit struct {
+	Revision, Elicited      string
+	Tools, Order, Questions []string
+	Closed                  bool
+}
+
+// outcome of a page: what it saw, or why it saw nothing.
+type pageOutcome struct {
+	Visits  []visit
+	Failure string
+}
+
+// page serves page.html at an origin of its own, to one visitor.
+func page(t *testing.T) (origin string) {
+	t.Helper()
+	done := make(chan struct{})
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, r *http.Request) { http.ServeFile(w, r, "page.html") })
+	mux.HandleFunc("POST /done", func(http.ResponseWriter, *http.Request) { close(done) })
+	mux.HandleFunc("GET /until-done", func(_ http.ResponseWriter, r *http.Request) {
+		select {
+		case <-done:
+		case <-r.Context().Done():
+		}
+	})
+	at := httptest.NewServer(mux)
+	t.Cleanup(func() {
+		at.CloseClientConnections()
+		at.Close()
+	})
+	return at.URL
+}
+
+// visits opens the page in Chromium and returns what it has written when it has loaded.
+func (s *server) visits(t *testing.T, origin, token string) pageOutcome {
+	t.Helper()
+	if _, err := exec.LookPath("chromium"); err != nil {
+		t.Fatal("chromium is missing: test/install-deps installs it")
+	}
+	query := url.Values{"server": {s.url}, "token": {token}, "workspace": {workspace}}
+	home := t.TempDir()
+	var said strings.Builder
+	// The sandbox needs more rights than a container has; the page is ours.
+	cmd := exec.CommandContext(t.Context(), "chromium", "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage",
+		"--disable-background-networking", "--disable-component-update", "--disable-crash-reporter", "--no-first-run",
+		"--user-data-dir="+filepath.Join(home, "profile"), "--dump-dom", origin+"/?"+query.Encode())
+	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + home, "TMPDIR=" + home, "LANG=C.UTF-8"}
+	cmd.Stderr = &said
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
+	cmd.WaitDelay = patience
+	dom, err := cmd.Output()
+	endAll(t, home) // its helpers may live a little longer, and write
+	if err != nil {
+		t.Fatalf("chromium: %v\n%s", err, said.String())
+	}
+	_, after, _ := strings.Cut(string(dom), `<pre id="outcome">`)
+	written, _, _ := strings.Cut(after, "</pre>")
+	var outcome pageOutcome
+	if err := json.Unmarshal([]byte(html.UnescapeString(written)), &outcome); err != nil {
+		t.Fatalf("the page shows %s\n%s", dom, said.String())
+	}
+	return outcome
+}
+
+// endAll ends every process that runs for a home, and waits until it has ended.
+func endAll(t *testing.T, home string) {
+	t.Helper()
+	running := mentioning(home)
+	for _, p := range running {
+		_ = syscall.Kill(p.id, syscall.SIGKILL)
+	}
+	if left := survivors(running, patience); len(left) > 0 {
+		t.Errorf("these processes of the browser are left:\n%v", left)
+	}
+}
+
+func TestAPageOfAnAllowedOriginSpeaksMCP(t *testing.T) {
+	const token = "the-token-of-alice-1"
+	tokens := filepath.Join(t.TempDir(), "tokens.yaml")
+	write(t, tokens, "tokens:\n- {token: "+token+", subject: alice, orgRole: owner, expires: 2099-01-01T00:00:00Z}\n")
+	allowed, other := page(t), page(t)
+	s := serve(t, config("auth: {adapter: static, audience: any, file: "+tokens+"}\nhttp: {allowedOrigins: [\""+allowed+"\"]}\n"))
+	install := map[string]any{"path": nodeBundle(t, nodeManifest("everything", everything, "stdio"))}
+	if a := s.do(t, "POST", "/v1/apps/install", install, "Authorization: Bearer "+token); a.status != http.StatusOK {
+		t.Fatalf("install: %d %s", a.status, a.body)
+	}
+
+	seen := s.visits(t, allowed, token)
+	if seen.Failure != "" || len(seen.Visits) != 2 {
+		t.Fatalf("%+v", seen)
+	}
+	for i, want := range []struct{ revision, words string }{{"2025-11-25", "a session"}, {"2026-07-28", "no session"}} {
+		got := seen.Visits[i]
+		if got.Revision != want.revision || !slices.Contains(got.Tools, "everything__echo") || !strings.Contains(got.Elicited, "the page") || !got.Closed {
+			t.Errorf("%s: %+v", want.revision, got)
+		}
+		order := []string{want.words + " 1", want.words + " 2", want.words + " 3", "Long running operation completed. Duration: 1 seconds, Steps: 3."}
+		if !slices.Equal(got.Order, order) {
+			t.Errorf("%s: the call gave %q, want %q", want.revision, got.Order, order)
+		}
+		if !slices.Equal(got.Questions, []string{"Please provide inputs for the following fields:"}) {
+			t.Errorf("%s: it was asked %q", want.revision, got.Questions)
+		}
+	}
+
+	if seen := s.visits(t, other, token); seen.Failure != "TypeError: Failed to fetch" || len(seen.Visits) != 0 {
+		t.Errorf("a page that is not listed, with a good token: %+v", seen)
+	}
+}
