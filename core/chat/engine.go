@@ -1,10 +1,12 @@
 package chat
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/hashicorp/go-hclog"
 
@@ -29,6 +31,12 @@ type Store interface {
 	Usage(ctx context.Context, q core.UsageQuery) (core.UsageReport, error)
 	Setting(ctx context.Context, name string) (string, error) // core.CodeNotFound when nothing is kept
 	PutSetting(ctx context.Context, name, value string) error
+
+	Shared() bool // whether other servers may use the same state
+	// ClaimRun takes, or keeps, the one place for a run in a conversation among all servers, until
+	// ReleaseRun or the end of the lease: core.CodeRunInProgress when another has it.
+	ClaimRun(ctx context.Context, ref core.ConversationRef, holder string, lease time.Duration) error
+	ReleaseRun(ctx context.Context, ref core.ConversationRef, holder string) error
 }
 
 // Tools is the namespace of a workspace's tools.
@@ -37,13 +45,17 @@ type Tools interface {
 	Call(ctx context.Context, c core.Caller, call tools.Call) (json.RawMessage, error)
 }
 
-// Options is what an Engine is made of. All are required.
+// Options is what an Engine is made of. What has no default is required.
 type Options struct {
 	Store  Store
 	Tools  Tools
 	Skills *skill.Library
 	Models *Models
 	Logger hclog.Logger
+
+	// RunLease is for how long other servers that share the state respect a run of a server that they
+	// hear nothing of: 15 s.
+	RunLease time.Duration
 }
 
 // Engine runs chats. It is safe for concurrent use.
@@ -53,6 +65,7 @@ type Engine struct {
 	skills *skill.Library
 	models atomic.Pointer[Models]
 	log    hclog.Logger
+	lease  time.Duration
 
 	titles titles
 
@@ -62,7 +75,7 @@ type Engine struct {
 
 // New returns an Engine.
 func New(o Options) *Engine {
-	e := &Engine{store: o.Store, tools: o.Tools, skills: o.Skills, log: o.Logger, titles: newTitles(), running: map[string]*slot{}}
+	e := &Engine{store: o.Store, tools: o.Tools, skills: o.Skills, log: o.Logger, lease: cmp.Or(o.RunLease, runLease), titles: newTitles(), running: map[string]*slot{}}
 	e.models.Store(o.Models)
 	return e
 }

@@ -24,7 +24,10 @@ import (
 	"github.com/ropewalk/ropewalk/internal/testenv"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { goleak.VerifyTestMain(databases.Around(m)) }
+
+// databases is the one PostgreSQL of all tests here.
+var databases testenv.Databases
 
 // yard is apps in memory. A tool answers with what do returns, by its bare name.
 type yard struct {
@@ -117,10 +120,17 @@ func wires() []string { return []string{"anthropic", "openai"} }
 
 func open(t *testing.T, wire string, change func(*config.Models)) *house {
 	t.Helper()
-	h := &house{t: t, home: t.TempDir(), model: testenv.StartModelProvider(t), yard: &yard{do: map[string]func(context.Context, string, func(link.Notification)) (string, error){}}, bus: &bus{}}
+	home := t.TempDir()
+	state := store.Options{Path: filepath.Join(home, "ropewalk.db"), URL: core.Secret(databases.Chosen(t)), Logger: hclog.NewNullLogger()}
+	return openOn(t, home, state, testenv.StartModelProvider(t), wire, change)
+}
+
+// openOn opens an engine on a state that others may have open.
+func openOn(t *testing.T, home string, state store.Options, p *testenv.ModelProvider, wire string, change func(*config.Models)) *house {
+	t.Helper()
+	h := &house{t: t, home: home, model: p, yard: &yard{do: map[string]func(context.Context, string, func(link.Notification)) (string, error){}}, bus: &bus{}}
 	var err error
-	h.store, err = store.Open(t.Context(), store.Options{Path: filepath.Join(h.home, "ropewalk.db"), Logger: hclog.NewNullLogger()})
-	if err != nil {
+	if h.store, err = store.Open(t.Context(), state); err != nil {
 		t.Fatal(err)
 	}
 	c := config.Models{
@@ -140,19 +150,25 @@ func open(t *testing.T, wire string, change func(*config.Models)) *house {
 	h.tools = tools.New(tools.Options{Apps: h.yard, Events: h.bus, Features: config.Features{}, Logger: hclog.NewNullLogger()})
 	h.Engine = chat.New(chat.Options{
 		Store: h.store, Tools: h.tools, Models: models, Skills: skill.NewLibrary(h.home, nil, hclog.NewNullLogger()), Logger: hclog.NewNullLogger(),
+		RunLease: lease,
 	})
 	h.tools.Add(h.tools.Search(nil), h.Delegate(), h.ManageSkills(), h.SetModelConfig())
-	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
-		defer cancel()
-		if err := h.Close(ctx); err != nil {
-			t.Errorf("closing the engine: %v", err)
-		}
-		if err := h.store.Close(); err != nil {
-			t.Errorf("closing the store: %v", err)
-		}
-	})
+	t.Cleanup(h.close)
 	return h
+}
+
+// lease is how long a run's claim lasts here.
+const lease = 900 * time.Millisecond
+
+func (h *house) close() {
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	if err := h.Close(ctx); err != nil {
+		h.t.Errorf("closing the engine: %v", err)
+	}
+	if err := h.store.Close(); err != nil {
+		h.t.Errorf("closing the store: %v", err)
+	}
 }
 
 func owner() core.Caller {

@@ -41,7 +41,7 @@ func (e *Engine) Begin(ctx context.Context, c core.Caller, r Request) (*Run, err
 	if _, err := e.store.Conversation(ctx, ref); err != nil {
 		return nil, err
 	}
-	place, err := e.take(ref.ID)
+	place, err := e.take(ctx, ref)
 	if err != nil {
 		return nil, err
 	}
@@ -55,7 +55,7 @@ func (e *Engine) Begin(ctx context.Context, c core.Caller, r Request) (*Run, err
 		run, err = e.admit(ctx, c, r, known, place, llm)
 	}
 	if err != nil {
-		e.free(ref.ID, place)
+		place.free()
 		return nil, err
 	}
 	return run, nil
@@ -70,13 +70,13 @@ func (e *Engine) beginNew(ctx context.Context, c core.Caller, r Request) (*Run, 
 	if err != nil {
 		return nil, err
 	}
-	place, err := e.take(made.ID)
+	place, err := e.take(ctx, c.Conversation(made.ID))
 	if err != nil {
 		return nil, err
 	}
 	run, err := e.admit(ctx, c, r, made, place, llm)
 	if err != nil {
-		e.free(made.ID, place)
+		place.free()
 		return nil, err
 	}
 	return run, nil
@@ -113,16 +113,19 @@ func (e *Engine) admit(ctx context.Context, c core.Caller, r Request, in core.Co
 // then done or error last. When ctx ends, so does the run, with what was said so far and the reason
 // cancelled. The errors are core.Errors.
 func (r *Run) Do(ctx context.Context, emit Emit) (Answer, error) {
-	defer r.e.free(r.ref.ID, r.slot)
-	ctx, ok := r.e.start(ctx, r.ref.ID, r.slot)
+	defer r.slot.free()
+	ctx, ok := r.slot.start(ctx)
 	if !ok {
 		return Answer{}, core.Errorf(core.CodeUnavailable, "the run was not started in time")
 	}
 	emit(Event{EventStart, started{ConversationID: r.ref.ID, RunID: r.id}})
 	reason, err := r.loop.run(ctx, emit)
+	if core.CodeOf(err) == core.CodeNotFound { // deleted meanwhile, through another server
+		reason, err = Cancelled, nil
+	}
 	if err != nil {
 		shown := r.e.failure(r.loop.llm, err)
-		r.e.free(r.ref.ID, r.slot)
+		r.slot.free()
 		emit(Event{EventError, failed{Error: shown.Code, Message: shown.Message}})
 		return Answer{}, shown
 	}
@@ -130,7 +133,7 @@ func (r *Run) Do(ctx context.Context, emit Emit) (Answer, error) {
 	if r.title && reason != Cancelled {
 		r.e.entitle(r.loop.caller, r.ref, r.said, answer.Response)
 	}
-	r.e.free(r.ref.ID, r.slot) // whoever sees done may go on at once
+	r.slot.free() // whoever sees done may go on at once
 	emit(Event{EventDone, answer})
 	return answer, nil
 }
@@ -183,4 +186,4 @@ func (r *Run) keep(ctx context.Context, t turn) error {
 }
 
 // Abandon gives the run up before Do was called. What the person said is kept.
-func (r *Run) Abandon() { r.e.free(r.ref.ID, r.slot) }
+func (r *Run) Abandon() { r.slot.free() }

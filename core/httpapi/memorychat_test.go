@@ -149,6 +149,14 @@ func (m *memoryTalks) AppendMessages(_ context.Context, ref core.ConversationRef
 	return *c, nil
 }
 
+func (m *memoryTalks) Shared() bool { return false }
+
+func (m *memoryTalks) ClaimRun(context.Context, core.ConversationRef, string, time.Duration) error {
+	return nil
+}
+
+func (m *memoryTalks) ReleaseRun(context.Context, core.ConversationRef, string) error { return nil }
+
 func (m *memoryTalks) PutUsage(context.Context, core.Usage) error { return nil }
 
 func (m *memoryTalks) Usage(_ context.Context, q core.UsageQuery) (core.UsageReport, error) {

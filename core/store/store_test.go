@@ -15,7 +15,7 @@ func TestMain(m *testing.M) {
 	if len(os.Args) > 2 && os.Args[1] == writeUntilKilled {
 		os.Exit(writeForever(os.Args[2]))
 	}
-	goleak.VerifyTestMain(withPostgres{m})
+	goleak.VerifyTestMain(databases.Around(m))
 }
 
 func open(t *testing.T) *Store {

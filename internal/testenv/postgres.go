@@ -55,7 +55,7 @@ func StartPostgres(t testing.TB) *Postgres {
 			return exec.CommandContext(ctx, filepath.Join(bin, "pg_isready"), "-q", "-h", "127.0.0.1", "-p", port).Run() == nil
 		}
 		p.command = func() *exec.Cmd {
-			return run("postgres", "-D", data, "-p", port, "-k", dir, "-c", "listen_addresses=127.0.0.1", "-c", "fsync=off")
+			return run("postgres", "-D", data, "-p", port, "-k", dir, "-c", "listen_addresses=127.0.0.1", "-c", "fsync=off", "-c", "max_connections=400")
 		}
 		t.Cleanup(p.Stop)
 		if p.start() {

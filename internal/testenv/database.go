@@ -1,0 +1,84 @@
+//go:build unix
+
+package testenv
+
+import (
+	"context"
+	"crypto/rand"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+)
+
+// Store is the environment variable that says where the tests keep what a server keeps: "postgres"
+// for a new PostgreSQL database each time, anything else for a file. make test runs them on both.
+const Store = "ROPEWALK_TEST_STORE"
+
+// Databases is the one PostgreSQL server of a package's tests, with as many databases as they want.
+// The first test that wants one starts it; it ends after the last, when TestMain runs the tests by
+// Around. The zero value is ready.
+type Databases struct {
+	once     sync.Once
+	postgres *Postgres
+	ends     []func()
+}
+
+// Chosen is the address of a new database, "" when the tests are to keep things in a file.
+func (d *Databases) Chosen(t testing.TB) string {
+	t.Helper()
+	if os.Getenv(Store) != "postgres" {
+		return ""
+	}
+	return d.New(t)
+}
+
+// New makes an empty database and returns its address.
+func (d *Databases) New(t testing.TB) string {
+	t.Helper()
+	d.once.Do(func() { d.postgres = StartPostgres(&outliving{t, d}) })
+	if d.postgres == nil {
+		t.Fatal("PostgreSQL did not start for an earlier test")
+	}
+	at, err := url.Parse(d.postgres.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	at.Path = "test_" + strings.ToLower(rand.Text())
+	create := exec.CommandContext(t.Context(), filepath.Join(postgresBin(t), "createdb"),
+		"--host", at.Hostname(), "--port", at.Port(), "--username", at.User.Username(), "--maintenance-db", "postgres", at.Path)
+	create.Env = []string{"LC_ALL=C.UTF-8"}
+	if out, err := create.CombinedOutput(); err != nil {
+		t.Fatalf("createdb: %v\n%s", err, out)
+	}
+	return at.String()
+}
+
+// Around is the tests of a package with their server: it ends when they have run, before leaks are
+// looked for.
+func (d *Databases) Around(m interface{ Run() int }) interface{ Run() int } { return &around{m, d} }
+
+type around struct {
+	m interface{ Run() int }
+	d *Databases
+}
+
+func (a *around) Run() int {
+	code := a.m.Run()
+	for i := len(a.d.ends) - 1; i >= 0; i-- {
+		a.d.ends[i]()
+	}
+	return code
+}
+
+// outliving is a test whose clean-ups wait for the end of all tests.
+type outliving struct {
+	testing.TB
+	d *Databases
+}
+
+func (o *outliving) Context() context.Context { return context.Background() }
+func (o *outliving) Cleanup(f func())         { o.d.ends = append(o.d.ends, f) }
