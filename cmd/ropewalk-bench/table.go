@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -32,6 +34,7 @@ func tableCommand() *cobra.Command {
 	}
 	cmd.Flags().StringVar(&o.Service, "service", "bin/ropewalk", "the executable of the service")
 	cmd.Flags().BoolVar(&o.Quick, "quick", false, "fewer and shorter rounds: to see that all works, not to quote")
+	cmd.Flags().StringSliceVar(&o.Only, "only", nil, "the parts to measure: "+strings.Join(table.Parts(), ", ")+" (default all)")
 	cmd.Flags().StringVar(&o.Dir, "dir", "", "where the service's homes are made (default the system's temporary directory)")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	return cmd
@@ -46,13 +49,20 @@ func printTable(out io.Writer, rows []table.Row, asJSON bool) error {
 
 // rivalCommand is what the table starts besides the service.
 func rivalCommand() *cobra.Command {
-	var tools int
+	var tools, deltas int
+	var every time.Duration
 	cmd := &cobra.Command{Use: "rival", Short: "Be one of the servers and bundles of the table", Hidden: true}
 	many := func(c *cobra.Command) *cobra.Command {
 		c.Flags().IntVar(&tools, "tools", 1, "how many tools there are")
 		return c
 	}
+	model := &cobra.Command{Use: "model", Args: cobra.NoArgs, RunE: func(c *cobra.Command, _ []string) error {
+		return rival.Model(c.Context(), deltas, every, c.OutOrStdout())
+	}}
+	model.Flags().IntVar(&deltas, "deltas", 100, "how many pieces an answer has")
+	model.Flags().DurationVar(&every, "every", 5*time.Millisecond, "how long after one piece the next leaves")
 	cmd.AddCommand(
+		model,
 		many(&cobra.Command{Use: "bundle", Args: cobra.NoArgs, RunE: func(c *cobra.Command, _ []string) error {
 			return rival.Bundle(c.Context(), tools)
 		}}),

@@ -16,20 +16,20 @@ import (
 // says its URL on out.
 func Direct(ctx context.Context, tools int, out io.Writer) error {
 	s := newEcho(tools)
-	return serve(ctx, mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return s }, nil), out)
+	return serve(ctx, "/mcp", mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return s }, nil), out)
 }
 
-// serve runs a handler at /mcp on a free port of loopback until ctx ends, and says its URL on out.
-func serve(ctx context.Context, h http.Handler, out io.Writer) error {
+// serve runs a handler at a path on a free port of loopback until ctx ends, and says its URL on out.
+func serve(ctx context.Context, path string, h http.Handler, out io.Writer) error {
 	ln, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {
 		return err
 	}
 	mux := http.NewServeMux()
-	mux.Handle("/mcp", h)
+	mux.Handle(path, h)
 	server := &http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second}
 	defer context.AfterFunc(ctx, func() { _ = server.Close() })()
-	if _, err := fmt.Fprintf(out, "http://%s/mcp\n", ln.Addr()); err != nil {
+	if _, err := fmt.Fprintf(out, "http://%s%s\n", ln.Addr(), path); err != nil {
 		return err
 	}
 	if err := server.Serve(ln); !errors.Is(err, http.ErrServerClosed) {

@@ -28,5 +28,5 @@ func Gateway(ctx context.Context, bundle []string, out io.Writer) error {
 			return upstream.CallTool(ctx, &mcp.CallToolParams{Name: req.Params.Name, Arguments: req.Params.Arguments})
 		})
 	}
-	return serve(ctx, mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return s }, nil), out)
+	return serve(ctx, "/mcp", mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return s }, nil), out)
 }

@@ -36,7 +36,7 @@ func Relay(ctx context.Context, bundle []string, out io.Writer) error {
 	if r.hello, err = r.greet(); err != nil {
 		return fmt.Errorf("greet the bundle: %w", err)
 	}
-	return serve(ctx, r, out)
+	return serve(ctx, "/mcp", r, out)
 }
 
 type relay struct {

@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/hashicorp/go-hclog"
@@ -19,6 +20,7 @@ type Options struct {
 	Service string    // the executable of the service
 	Self    string    // this executable, which is also every rival and bundle
 	Quick   bool      // fewer and shorter rounds: to see that all works, not to quote
+	Only    []string  // the parts to measure, by name; all when there are none
 	Dir     string    // where homes are made
 	Log     io.Writer // what is being measured, line by line
 }
@@ -47,8 +49,35 @@ type sample struct {
 	cpu time.Duration // of the server, per request
 }
 
+// part is some of the rows, measured by themselves.
+type part struct {
+	name    string
+	measure func(context.Context) error
+}
+
+func (b *bench) parts() []part {
+	return []part{
+		{"calls", b.speed}, {"tokens", b.tokens}, {"adapters", b.adapters}, {"lists", b.lists}, {"crowd", b.crowd},
+		{"memory", b.memory}, {"starts", b.starts}, {"chat", b.chat},
+	}
+}
+
+// Parts are the names of what can be measured by itself.
+func Parts() []string {
+	var names []string
+	for _, p := range (&bench{}).parts() {
+		names = append(names, p.name)
+	}
+	return names
+}
+
 // Run measures everything and returns the rows. Every process it starts has ended when it returns.
 func Run(ctx context.Context, o Options) ([]Row, error) {
+	for _, name := range o.Only {
+		if !slices.Contains(Parts(), name) {
+			return nil, fmt.Errorf("there is no part %q of the table; there are %s", name, strings.Join(Parts(), ", "))
+		}
+	}
 	dir, err := os.MkdirTemp(o.Dir, "ropewalk-bench-")
 	if err != nil {
 		return nil, err
@@ -57,8 +86,11 @@ func Run(ctx context.Context, o Options) ([]Row, error) {
 	if o.Quick {
 		b.rounds, b.span = 3, 300*time.Millisecond
 	}
-	for _, part := range []func(context.Context) error{b.speed, b.tokens, b.adapters, b.lists, b.crowd, b.memory, b.starts} {
-		err := part(ctx)
+	for _, p := range b.parts() {
+		if len(o.Only) > 0 && !slices.Contains(o.Only, p.name) {
+			continue
+		}
+		err := p.measure(ctx)
 		b.stopAll()
 		if err != nil {
 			return b.rows, errors.Join(err, os.RemoveAll(dir))

@@ -19,6 +19,8 @@ type service struct {
 	bundle     []string       // arguments that make this executable the bundle
 	auth       map[string]any // the section auth; nil is dev mode
 	sessions   map[string]any // the section sessionStore; nil is memory
+	models     map[string]any // the section models; nil is none
+	storage    map[string]any // the section storage; nil is a file of the home
 	workspaces int            // beside the default one, each with an app
 }
 
@@ -67,8 +69,10 @@ func (b *bench) home(ctx context.Context, s service) (string, error) {
 	if s.auth != nil {
 		config["auth"] = s.auth
 	}
-	if s.sessions != nil {
-		config["sessionStore"] = s.sessions
+	for name, section := range map[string]map[string]any{"sessionStore": s.sessions, "models": s.models, "storage": s.storage} {
+		if section != nil {
+			config[name] = section
+		}
 	}
 	for path, value := range map[string]any{filepath.Join(bundle, "manifest.json"): manifest, filepath.Join(home, "ropewalk.yaml"): config} {
 		raw, err := json.MarshalIndent(value, "", "  ") // JSON is YAML
