@@ -2,18 +2,26 @@ package httpapi
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/gofiber/fiber/v2"
 	"github.com/valyala/fasthttp"
+	"golang.org/x/net/http/httpguts"
 )
 
-// The lists of contract part 1. Mcp-Method and Mcp-Name are beside them: without those two a page
-// cannot speak the revision 2026-07-28, which asks for them.
+// The lists of contract part 1, and what pages need beside them: a page cannot speak the revision
+// 2026-07-28 without Mcp-Method and Mcp-Name, cannot find out where to log in without
+// WWW-Authenticate, and not when to come back without Retry-After.
 const (
 	allowedMethods = "GET, POST, PATCH, DELETE, OPTIONS"
 	allowedHeaders = "Content-Type, Authorization, Mcp-Session-Id, Mcp-Protocol-Version, Mcp-Method, Mcp-Name, Last-Event-ID, X-Workspace-Id"
-	exposedHeaders = "Mcp-Session-Id, Mcp-Protocol-Version, X-Request-Id"
+	exposedHeaders = "Mcp-Session-Id, Mcp-Protocol-Version, X-Request-Id, WWW-Authenticate, Retry-After"
 )
+
+// paramHeader begins the headers in which a call of the revision 2026-07-28 repeats arguments. Tools
+// name them (x-mcp-header), so no list has them all, and no wildcard counts where a page sends
+// credentials: a preflight is allowed those of them that it asks for.
+const paramHeader = "Mcp-Param-"
 
 // cors sets the CORS headers of an answer, by the cases of spec part 1: in dev mode for everyone,
 // with ALLOWED_ORIGINS for those listed, else for nobody.
@@ -36,7 +44,21 @@ func (o origins) cors(ctx *fasthttp.RequestCtx) {
 	h.Set(fiber.HeaderAccessControlExposeHeaders, exposedHeaders)
 	if ctx.IsOptions() {
 		h.Set(fiber.HeaderAccessControlAllowMethods, allowedMethods)
-		h.Set(fiber.HeaderAccessControlAllowHeaders, allowedHeaders)
+		h.Set(fiber.HeaderAccessControlAllowHeaders, allowedHeaders+paramsAsked(&ctx.Request.Header))
 		h.Set(fiber.HeaderAccessControlMaxAge, "600")
 	}
+}
+
+// paramsAsked continues a list of headers with those that a preflight asks for and that carry arguments.
+func paramsAsked(h *fasthttp.RequestHeader) string {
+	var list strings.Builder
+	for _, asked := range h.PeekAll(fiber.HeaderAccessControlRequestHeaders) {
+		for name := range strings.SplitSeq(string(asked), ",") {
+			name = strings.Trim(name, " \t")
+			if len(name) > len(paramHeader) && strings.EqualFold(name[:len(paramHeader)], paramHeader) && httpguts.ValidHeaderFieldName(name) {
+				list.WriteString(", " + name)
+			}
+		}
+	}
+	return list.String()
 }

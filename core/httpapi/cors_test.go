@@ -4,6 +4,8 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+
+	"github.com/valyala/fasthttp"
 )
 
 func TestCORSInItsCases(t *testing.T) {
@@ -46,7 +48,7 @@ func TestCORSInItsCases(t *testing.T) {
 						"Access-Control-Expose-Headers": "", "Access-Control-Allow-Methods": "", "Access-Control-Allow-Headers": "",
 					}
 					if c.allow != "" {
-						want["Access-Control-Expose-Headers"] = "Mcp-Session-Id, Mcp-Protocol-Version, X-Request-Id"
+						want["Access-Control-Expose-Headers"] = "Mcp-Session-Id, Mcp-Protocol-Version, X-Request-Id, WWW-Authenticate, Retry-After"
 					}
 					if method == "OPTIONS" {
 						if r.StatusCode != http.StatusNoContent || r.body != "" {
@@ -63,6 +65,62 @@ func TestCORSInItsCases(t *testing.T) {
 						}
 					}
 				})
+			}
+		}
+	}
+}
+
+func TestAPreflightIsAllowedTheHeadersThatCarryArguments(t *testing.T) {
+	const listed = "https://app.example"
+	h := open(t, newAccess(), func(o *Options) { o.AllowedOrigins = []string{listed} })
+	usual := h.preflight(t, listed)
+	for _, c := range []struct{ name, asked, more string }{
+		{"none", "", ""},
+		{"one, as browsers write it", "mcp-param-region", ", mcp-param-region"},
+		{"some among others", "content-type,mcp-param-a,x-evil , Mcp-Param-B", ", mcp-param-a, Mcp-Param-B"},
+		{"a prefix alone", "mcp-param-", ""},
+		{"another prefix", "x-mcp-param-a,mcp-parameter", ""},
+		{"no token", "mcp-param-a b,mcp-param-\"c\",mcp-param-d:e,mcp-param-\u00e9", ""},
+		{"a wildcard", "*,mcp-param-*", ", mcp-param-*"}, // a token, and no wildcard beside credentials
+		{"empty elements", ",, ,mcp-param-a,", ", mcp-param-a"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			if got := h.preflight(t, listed, c.asked); got != usual+c.more {
+				t.Errorf("got  %q\nwant %q", got, usual+c.more)
+			}
+		})
+	}
+	if got := h.preflight(t, "https://evil.example", "mcp-param-a"); got != "" {
+		t.Errorf("a page that is not listed is allowed %q", got)
+	}
+}
+
+// preflight is what headers a page of an origin may send when it asks for some.
+func (h *house) preflight(t *testing.T, origin string, asked ...string) string {
+	t.Helper()
+	r := h.do(t, call{method: "OPTIONS", path: "/mcp", header: map[string]string{
+		"Authorization": "", "Origin": origin, "Access-Control-Request-Method": "POST", "Access-Control-Request-Headers": strings.Join(asked, ","),
+	}})
+	return r.Header.Get("Access-Control-Allow-Headers")
+}
+
+func TestWhatIsSwitchedOffAnswersEveryMethodItself(t *testing.T) {
+	h := open(t, newAccess(), func(o *Options) {
+		o.Closed = func(ctx *fasthttp.RequestCtx) bool {
+			off := string(ctx.Path()) == "/mcp"
+			if off {
+				ctx.SetStatusCode(http.StatusNotFound)
+			}
+			return off
+		}
+	})
+	for path, want := range map[string]map[string]int{
+		"/mcp":       {"OPTIONS": 404, "GET": 404, "POST": 404, "TRACE": 404},
+		"/v1/health": {"OPTIONS": 204, "GET": 200, "TRACE": 405},
+	} {
+		for method, status := range want {
+			if r := h.do(t, call{method: method, path: path}); r.StatusCode != status {
+				t.Errorf("%s %s: %d, want %d", method, path, r.StatusCode, status)
 			}
 		}
 	}

@@ -27,6 +27,7 @@ func (s *Server) front(next fasthttp.RequestHandler) fasthttp.RequestHandler {
 			return
 		}
 		switch {
+		case s.options.Closed(ctx):
 		case !knownMethod(ctx):
 			ctx.Response.Header.Set(fiber.HeaderAllow, allowedMethods)
 			s.fail(ctx, core.Errorf(core.CodeMethodNotAllowed, "the method is not one this server knows"))

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/hashicorp/go-hclog"
+	"github.com/valyala/fasthttp"
 
 	"github.com/ropewalk/ropewalk/core"
 	"github.com/ropewalk/ropewalk/core/access"
@@ -64,7 +65,10 @@ type Options struct {
 	Version string
 
 	// Mounts add routes beside /v1. Their errors are written like all others.
-	Mounts  []func(Router)
+	Mounts []func(Router)
+	// Closed answers for a mount that is switched off, whatever the method, and reports whether it
+	// did; nil means that none ever is.
+	Closed  func(*fasthttp.RequestCtx) bool
 	Streams *stream.Streams // shared with what is mounted; nil makes one
 	MaxBody int             // bytes of one body outside /v1; 0 means 16 MiB. Under /v1 it is 1 MiB
 
@@ -94,6 +98,9 @@ const (
 func (o *Options) setDefaults() {
 	if o.Streams == nil {
 		o.Streams = stream.New(o.Logger)
+	}
+	if o.Closed == nil {
+		o.Closed = func(*fasthttp.RequestCtx) bool { return false }
 	}
 	if o.MaxBody == 0 {
 		o.MaxBody = maxMountedBody

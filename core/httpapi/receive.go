@@ -118,6 +118,9 @@ func (s *Server) bodyLimit(ctx *fasthttp.RequestCtx) int {
 func (s *Server) receive(ctx *fasthttp.RequestCtx) bool {
 	err := wellFormed(&ctx.Request.Header)
 	if err == nil {
+		err = oneHost(&ctx.Request)
+	}
+	if err == nil {
 		err = s.receiver.take(&ctx.Request, s.bodyLimit(ctx), func() bool { return s.stranger(ctx) })
 	}
 	if err == nil {

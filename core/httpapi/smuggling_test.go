@@ -36,6 +36,7 @@ func TestWhatHTTPAllowsIsServedOnTheSameConnection(t *testing.T) {
 	for _, c := range []smuggle{
 		{"chunks with extensions and a trailer", post + "Transfer-Encoding: chunked\r\n\r\n6;a=b\r\n" + body[:6] + "\r\n13\r\n" + body[6:] + "\r\n0\r\n\r\n"},
 		{"a length", post + "Content-Length: 25\r\n\r\n" + body},
+		{"a target that names the host too", strings.Replace(post, "/v1/", "http://LocalHost/v1/", 1) + "Content-Length: 25\r\n\r\n" + body},
 		{"chunked in capitals", post + "Transfer-Encoding: CHUNKED\r\n\r\n19\r\n" + body + "\r\n0\r\n\r\n"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -144,6 +145,9 @@ func smuggled() []smuggle {
 		{"a host with a space", "GET /v1/health HTTP/1.1\r\nHost: local host\r\n\r\n" + canary},
 		{"a host with a slash", "GET /v1/health HTTP/1.1\r\nHost: localhost/x\r\n\r\n" + canary},
 		{"a host with a user", "GET /v1/health HTTP/1.1\r\nHost: a@localhost\r\n\r\n" + canary},
+		{"a target that names another host", "GET http://evil.example/v1/health HTTP/1.1\r\nHost: localhost\r\n\r\n" + canary},
+		{"a target that names this host, under another Host", "GET http://localhost/v1/health HTTP/1.1\r\nHost: evil.example\r\n\r\n" + canary},
+		{"a target with a user", "GET http://localhost@evil.example/v1/health HTTP/1.1\r\nHost: localhost\r\n\r\n" + canary},
 		{"two spaces in the request line", "GET  /v1/health HTTP/1.1\r\nHost: localhost\r\n\r\n" + canary},
 		{"a tab in the request line", "GET\t/v1/health HTTP/1.1\r\nHost: localhost\r\n\r\n" + canary},
 		{"an unknown version", "GET /v1/health HTTP/3.7\r\nHost: localhost\r\n\r\n" + canary},

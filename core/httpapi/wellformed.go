@@ -31,6 +31,15 @@ func wellFormed(h *fasthttp.RequestHeader) error {
 	return f.check(http11)
 }
 
+// oneHost holds the target of a request against its Host. A target may name a host of its own
+// (absolute-form, RFC 9112 3.2.2), and whoever goes by the other of the two judges another request.
+func oneHost(r *fasthttp.Request) error {
+	if !bytes.EqualFold(r.URI().Host(), r.Header.Host()) {
+		return errors.New("the target names another host than the header Host")
+	}
+	return nil
+}
+
 // framing is what decides where a request ends, and for whom it is.
 type framing struct{ length, encoding, host header }
 

@@ -70,6 +70,9 @@ func (e *Endpoint) protectedResource(suffix string) fiber.Handler {
 
 // authorizationServer is RFC 8414: the provider's document as the provider wrote it.
 func (e *Endpoint) authorizationServer(c *fiber.Ctx) error {
+	if !e.site.admits(c) {
+		return c.Status(fiber.StatusForbidden).SendString(foreign)
+	}
 	ctx, cancel := context.WithTimeout(e.root, gateTimeout)
 	defer cancel()
 	doc, err := e.papers.metadata(ctx)

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/gofiber/fiber/v2"
+	"github.com/valyala/fasthttp"
 
 	"github.com/ropewalk/ropewalk/core"
 	"github.com/ropewalk/ropewalk/core/config"
@@ -23,8 +24,8 @@ const foreign = "Forbidden: this Host or Origin is not one this server serves"
 
 // serve is every request to /mcp: the gates of contract part 7, top to bottom.
 func (e *Endpoint) serve(c *fiber.Ctx) error {
-	if !e.o.Features.Enabled(config.FlagMCPServer) {
-		return c.Status(fiber.StatusNotFound).SendString("Not found")
+	if e.Closed(c.Context()) {
+		return nil
 	}
 	if !e.site.admits(c) {
 		return c.Status(fiber.StatusForbidden).SendString(foreign)
@@ -56,6 +57,17 @@ func (e *Endpoint) serve(c *fiber.Ctx) error {
 	default:
 		return e.delete(c, caller)
 	}
+}
+
+// Closed answers a request to /mcp while the feature is switched off, and reports whether it did. It
+// knows no difference between methods: a preflight finds as little as a call (spec 4.10 rule 5).
+func (e *Endpoint) Closed(ctx *fasthttp.RequestCtx) bool {
+	if e.o.Features.Enabled(config.FlagMCPServer) || string(ctx.Path()) != "/mcp" {
+		return false
+	}
+	ctx.SetStatusCode(fiber.StatusNotFound)
+	ctx.SetBodyString("Not found")
+	return true
 }
 
 // identify is the bearer gate. In dev mode everyone is the owner (spec 5, MCP endpoint, rule 1).

@@ -1,6 +1,10 @@
 package mcphttp
 
 import (
+	"bufio"
+	"fmt"
+	"io"
+	"net/http"
 	"net/netip"
 	"strings"
 	"testing"
@@ -29,6 +33,7 @@ func TestTheGatesStandInTheirOrder(t *testing.T) {
 		{"flag off answers 404 before everything", off, "POST", nobody, "", []string{"Host: evil.test"}, 404, "Not found"},
 		{"flag off answers 404 to GET", off, "GET", alice, "", nil, 404, "Not found"},
 		{"flag off answers 404 to PUT", off, "PUT", alice, "", nil, 404, "Not found"},
+		{"flag off answers 404 to a preflight", off, "OPTIONS", nobody, "", []string{"Origin: http://localhost"}, 404, "Not found"},
 		{"a foreign Host comes before the token", on, "POST", nobody, "", []string{"Host: evil.test"}, 403, "Host"},
 		{"a foreign Origin comes before the token", on, "POST", nobody, "", []string{"Origin: http://evil.test"}, 403, "Origin"},
 		{"no token comes before the method", on, "PUT", nobody, "", nil, 401, ""},
@@ -143,6 +148,10 @@ func TestHostAndOrigin(t *testing.T) {
 		{dev, "", "http://127.0.0.1", true},
 		{dev, "", "http://localhost.evil.test", false},
 		{dev, "", "file://localhost", false},
+		{dev, "", "http://localhost:6274/", false},
+		{dev, "", "http://localhost#x", false},
+		{dev, "", "http://user@localhost", false},
+		{dev, "", "http://localhost, http://evil.test", false},
 		{dev, "", "http://evil.test", false},
 		{set, "mcp.example", "", true},
 		{set, "mcp.example:8443", "", true},
@@ -169,6 +178,35 @@ func TestHostAndOrigin(t *testing.T) {
 	}
 }
 
+func TestAnOriginThatSaysNothingIsNotThatOfThisSite(t *testing.T) {
+	r := start(t, nil)
+	conn := r.dial()
+	defer conn.Close()
+	in := bufio.NewReader(conn)
+	for _, extra := range [][]string{{"Origin:"}, {"Origin: "}, {"Origin: http://" + r.addr, "Origin: http://" + r.addr}, {"Sec-Fetch-Site: cross-site"}, {"Sec-Fetch-Site: same-site"}} {
+		fmt.Fprint(conn, r.raw("POST", alice, hello("2025-11-25"), extra...))
+		resp, err := http.ReadResponse(in, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := io.Copy(io.Discard, resp.Body); err != nil || resp.StatusCode != http.StatusForbidden {
+			t.Errorf("%q: %d %v, want 403", extra, resp.StatusCode, err)
+		}
+	}
+	if resp, body := r.say("POST", alice, hello("2025-11-25"), "Sec-Fetch-Site: same-origin"); resp.StatusCode != http.StatusOK {
+		t.Errorf("the site's own page without an Origin: %d %s", resp.StatusCode, body)
+	}
+}
+
+func TestThePublicAddressMayHaveAPath(t *testing.T) {
+	r := start(t, func(o *Options) { o.BaseURL = func() string { return "https://Public.example/ropewalk" } })
+	for origin, want := range map[string]int{"https://public.example": 200, "https://public.example/ropewalk": 403, "https://public.example:1": 403} {
+		if resp, body := r.say("POST", alice, hello("2025-11-25"), "Host: public.example", "Origin: "+origin); resp.StatusCode != want {
+			t.Errorf("%s: %d %s, want %d", origin, resp.StatusCode, body, want)
+		}
+	}
+}
+
 func TestDiscoveryDocuments(t *testing.T) {
 	r := start(t, nil)
 	get := func(path string) (int, string) {
@@ -189,6 +227,26 @@ func TestDiscoveryDocuments(t *testing.T) {
 	} {
 		if status, body := get(path); status != 200 || body != want {
 			t.Errorf("%s: %d %s, want %s", path, status, body, want)
+		}
+	}
+	for path := range map[string]bool{"/.well-known/oauth-protected-resource": true, "/.well-known/oauth-authorization-server": true} {
+		for name, value := range map[string]string{"Host": "evil.test", "Origin": "http://evil.test"} {
+			req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, r.url+path, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			req.Header.Set(name, value)
+			if name == "Host" {
+				req.Host = value
+			}
+			resp, err := r.client.Do(req)
+			if err != nil {
+				t.Fatal(err)
+			}
+			resp.Body.Close()
+			if resp.StatusCode != http.StatusForbidden {
+				t.Errorf("%s with the %s %s: %d", path, name, value, resp.StatusCode)
+			}
 		}
 	}
 	r.people.down.Store(true)

@@ -75,28 +75,46 @@ func (s site) hostAllowed(host string, local net.IP) bool {
 	if loopback(name) || slices.Contains(s.hosts, host) || slices.Contains(s.hosts, name) {
 		return true
 	}
-	if base, err := url.Parse(s.base()); err == nil && base.Host != "" && (strings.EqualFold(base.Host, host) || strings.EqualFold(base.Hostname(), name)) {
+	if base := s.public(); base != nil && (strings.EqualFold(base.Host, host) || strings.EqualFold(base.Hostname(), name)) {
 		return true
 	}
 	return len(s.hosts) == 0 && !local.IsLoopback() && !s.dev()
 }
 
-// originAllowed: no Origin (not a browser), the endpoint's own, a configured one, and in dev mode
-// pages that this machine serves.
+// public is the configured address, nil when there is none.
+func (s site) public() *url.URL {
+	base, err := url.Parse(s.base())
+	if err != nil || base.Host == "" {
+		return nil
+	}
+	return base
+}
+
+// originAllowed: no Origin (not a browser, or not from elsewhere), the endpoint's own, a configured
+// one, and in dev mode pages that this machine serves.
 func (s site) originAllowed(c *fiber.Ctx, host string) bool {
 	origins := c.Request().Header.PeekAll(fiber.HeaderOrigin)
 	if len(origins) == 0 {
-		return true
+		return c.Method() == fiber.MethodGet || !fromElsewhere(c)
 	}
 	origin := strings.ToLower(string(origins[0]))
-	if len(origins) > 1 || origin == "null" {
-		return false
+	from, err := url.Parse(origin)
+	if err != nil || len(origins) > 1 || from.Host == "" || origin != from.Scheme+"://"+from.Host {
+		return false // null, none, or no origin of a page
 	}
-	if slices.Contains(s.origins, origin) || origin == s.scheme(c)+"://"+host || origin == strings.ToLower(s.base()) {
+	if slices.Contains(s.origins, origin) || origin == s.scheme(c)+"://"+host {
 		return true
 	}
-	from, err := url.Parse(origin)
-	return err == nil && s.dev() && (from.Scheme == "http" || from.Scheme == "https") && loopback(from.Hostname())
+	if base := s.public(); base != nil && strings.EqualFold(origin, base.Scheme+"://"+base.Host) {
+		return true
+	}
+	return s.dev() && (from.Scheme == "http" || from.Scheme == "https") && loopback(from.Hostname())
+}
+
+// fromElsewhere reports whether a browser says that another site's page made the request.
+func fromElsewhere(c *fiber.Ctx) bool {
+	site := c.Get("Sec-Fetch-Site")
+	return site != "" && site != "same-origin" && site != "none" // "none": a person typed it
 }
 
 // hostname splits the port off a Host value and refuses what no host can be: the value is echoed
