@@ -180,7 +180,7 @@ func (m *memoryTalks) PutSetting(_ context.Context, name, value string) error {
 }
 
 // newChat is the real chat over memory, with the models of c.
-func newChat(t testing.TB, talks *memoryTalks, tools chat.Tools, c config.Models) *chat.Engine {
+func newChat(t testing.TB, talks *memoryTalks, tools Tools, c config.Models) *chat.Engine {
 	t.Helper()
 	models, err := chat.NewModels(c)
 	if err != nil {
