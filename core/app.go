@@ -72,6 +72,7 @@ type Tool struct {
 	Schema   json.RawMessage // inputSchema; nil when the app gave none
 	ReadOnly bool            // annotations.readOnlyHint
 	ViewURI  string          // _meta.ui.resourceUri (MCP Apps), "" when absent
+	Mirrors  []Mirror        // arguments that requests repeat in headers, by header; nil when the schema marks none
 }
 
 // FullName is the tool's name in its workspace (contract part 7).

@@ -71,7 +71,7 @@ func (a *app) carry(ctx context.Context, shared instance, c Call, k *caller) (js
 		result, err := a.park(ctx, conn, c)
 		return result, conn, err
 	}
-	r := link.Request{Method: c.Method, Params: c.Params, Notify: c.Notify, For: k}
+	r := link.Request{Method: c.Method, Params: c.Params, Notify: c.Notify, For: k, Mirrors: c.Mirrors}
 	if !conn.Info().Stateless || c.Client != nil && c.Client.stateless {
 		result, err := conn.Do(ctx, r)
 		return result, conn, err

@@ -105,7 +105,7 @@ func TestToolsThatCannotBeCalledAreLeftOut(t *testing.T) {
 	} {
 		raws = append(raws, json.RawMessage(raw))
 	}
-	tools := parseTools(raws, "notes", hclog.NewNullLogger())
+	tools := parseTools(raws, "notes", false, hclog.NewNullLogger())
 	expect(t, "what is left", names(tools), "notes__ok notes__"+long+" notes__flat notes__odd")
 	if !slices.Equal(tools[0].Raw, raws[0]) || string(tools[0].Schema) != `{"type":"object"}` || !tools[0].ReadOnly || tools[0].ViewURI != "ui://a/b" {
 		t.Errorf("a tool was not read as it is: %+v", tools[0])

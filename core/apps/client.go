@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 
+	"github.com/ropewalk/ropewalk/core"
 	"github.com/ropewalk/ropewalk/core/link"
 )
 
@@ -112,4 +113,6 @@ type Call struct {
 	Client *Client                 // for whom; nil for a caller that cannot be asked anything
 	Asker  Asker                   // how Client is asked while the call runs; nil when it cannot be
 	Owner  string                  // who calls, for a stateless client: nobody else can go on with the call
+
+	Mirrors []core.Mirror // of the tool that is called: remote apps of link.StatelessVersion want them in headers
 }

@@ -2,6 +2,7 @@ package apps
 
 import (
 	"context"
+	"encoding/json"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -130,5 +131,25 @@ func TestALostRemoteServerIsRestartedLikeAProcess(t *testing.T) {
 	}
 	if text, err := callTool(t, y, "far", "echo", "back"); err != nil || text != "back" {
 		t.Errorf("echo: %q, %v", text, err)
+	}
+}
+
+func TestARemoteAppOfTheNewRevisionGetsMarkedArgumentsInHeaders(t *testing.T) {
+	server := mcp.NewServer(&mcp.Implementation{Name: "shop", Version: "1"}, nil)
+	server.AddTool(&mcp.Tool{Name: "sell", InputSchema: json.RawMessage(`{"type":"object","properties":{"region":{"type":"string","x-mcp-header":"Region"}}}`)},
+		func(_ context.Context, r *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+			return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: r.Extra.Header.Get("Mcp-Param-Region")}}}, nil
+		})
+	s := httptest.NewServer(mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return server }, &mcp.StreamableHTTPOptions{Stateless: true}))
+	t.Cleanup(func() {
+		s.CloseClientConnections()
+		s.Close()
+	})
+	y, _ := realYard(t, t.TempDir(), newMemoryRecords(), private)
+	install(t, y, InstallRequest{URL: s.URL + "/shop"})
+	params := json.RawMessage(`{"name":"sell","arguments":{"region":"é"},"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}`)
+	result, err := y.Call(t.Context(), ws, "shop", Call{Method: "tools/call", Params: params, Client: NewClient("", true, nil), Owner: "alice", Mirrors: y.Tools(ws)[0].Mirrors})
+	if err != nil || !strings.Contains(string(result), `"text":"=?base64?w6k=?="`) {
+		t.Errorf("got %s (%v)", result, err)
 	}
 }

@@ -165,10 +165,10 @@ func checkHeader(field, name string, value core.Secret) error {
 func transportOwns(header string) bool {
 	switch header {
 	case "Host", "Content-Length", "Content-Type", "Transfer-Encoding", "Connection", "Accept", "Upgrade", "Te", "Trailer",
-		"Mcp-Session-Id", "Mcp-Protocol-Version", "Last-Event-Id":
+		"Mcp-Session-Id", "Mcp-Protocol-Version", "Mcp-Method", "Mcp-Name", "Last-Event-Id":
 		return true
 	}
-	return false
+	return strings.HasPrefix(header, "Mcp-Param-")
 }
 
 func badRequest(format string, args ...any) error {

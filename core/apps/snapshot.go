@@ -91,7 +91,7 @@ func (a *app) readList(ctx context.Context, conn instance, kind core.Kind, offer
 	server := a.key.name
 	switch kind {
 	case core.KindTools:
-		offer.Tools = parseTools(raws, server, a.log)
+		offer.Tools = parseTools(raws, server, a.now.Load().record.Remote != nil && conn.Info().Stateless, a.log)
 	case core.KindPrompts:
 		offer.Prompts = parseList(raws, kind, a.log, func(raw json.RawMessage) (core.Prompt, string, error) { return parsePrompt(raw, server) })
 	case core.KindResources:
@@ -102,8 +102,19 @@ func (a *app) readList(ctx context.Context, conn instance, kind core.Kind, offer
 	return nil
 }
 
-func parseTools(raws []json.RawMessage, server string, log hclog.Logger) []core.Tool {
-	return parseList(raws, core.KindTools, log, func(raw json.RawMessage) (core.Tool, string, error) { return parseTool(raw, server) })
+// parseTools reads a list of tools. Over HTTP, in link.StatelessVersion, arguments travel in headers
+// as well: strict leaves out the tools that mark them against the rules.
+func parseTools(raws []json.RawMessage, server string, strict bool, log hclog.Logger) []core.Tool {
+	return parseList(raws, core.KindTools, log, func(raw json.RawMessage) (core.Tool, string, error) {
+		t, name, err := parseTool(raw, server)
+		if err != nil {
+			return t, name, err
+		}
+		if t.Mirrors, err = mirrorsOf(t.Schema); !strict {
+			err = nil
+		}
+		return t, name, err
+	})
 }
 
 // parseList keeps the order of raws. What nobody could ask for is left out, each with a log line:

@@ -8,6 +8,8 @@ import (
 	"sync/atomic"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+
+	"github.com/ropewalk/ropewalk/core"
 )
 
 // A sender puts messages on the wire. It returns as soon as a message is on its way, and an answer
@@ -88,6 +90,10 @@ type Request struct {
 	// Capabilities are what For's client can do, for a bundle that wants to see that with each
 	// request (StatelessVersion). nil is nothing. Params that say it themselves are left alone.
 	Capabilities json.RawMessage
+
+	// Mirrors are the arguments of a tools/call that a remote server of StatelessVersion wants to see
+	// in headers as well.
+	Mirrors []core.Mirror
 
 	begun func(id int64) // told the call's id before it is sent; nil
 }

@@ -105,6 +105,7 @@ func (c *courier) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	ctx, cancel := context.WithCancelCause(r.Context())
 	out := r.Clone(ctx)
+	repeat(ctx, out.Header)
 	for name, values := range c.header {
 		out.Header[name] = values
 	}

@@ -95,7 +95,7 @@ func (t *messageTap) SessionID() string { return t.conn.SessionID() }
 
 // call implements sender. Over HTTP, writing lasts until the answer begins: nobody waits for it.
 func (t *messageTap) call(ctx context.Context, c *call, r request) error {
-	ctx, cancel := context.WithCancel(ctx)
+	ctx, cancel := context.WithCancel(withHeader(ctx, r.header))
 	c.stop = func() { time.AfterFunc(drainTime, cancel) }
 	msg := &jsonrpc.Request{ID: (&envelope{kind: idNumber, number: c.id}).id(), Method: r.method}
 	if r.params != nil {

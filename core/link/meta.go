@@ -25,10 +25,13 @@ func (l *Link) outgoing(r Request) (request, error) {
 	}
 	switch {
 	case l.info.Stateless:
-		if said, err := member(meta, metaVersion); err == nil && said != nil {
-			return out, nil
+		if said, err := member(meta, metaVersion); err != nil || said == nil {
+			out, err = newRequest(r.Method, l.stamped(r, meta))
+			if err != nil {
+				return out, err
+			}
 		}
-		return newRequest(r.Method, l.stamped(r, meta))
+		out.header = mirrored(r.Mirrors, r.Params)
 	case bytes.Contains(meta, []byte(reserved)) || bytes.IndexByte(meta, '\\') >= 0: // a name can be written with escapes
 		return newRequest(r.Method, withToken(r.Params, spanOf(r.Params, meta), plainMeta(meta)))
 	}

@@ -3,6 +3,7 @@ package link
 import (
 	"bytes"
 	"fmt"
+	"net/http"
 	"strconv"
 
 	"github.com/ropewalk/ropewalk/core/rawjson"
@@ -11,8 +12,9 @@ import (
 // request is params on their way out: checked, with the caller's progress token found.
 type request struct {
 	method string
-	params []byte // nil when there are none
-	token  span   // where params hold the caller's progress token; empty when they do not
+	params []byte      // nil when there are none
+	token  span        // where params hold the caller's progress token; empty when they do not
+	header http.Header // what goes with it over HTTP; nil for nothing
 }
 
 // span is a part of a byte slice; the zero span is empty.

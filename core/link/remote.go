@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
-	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -99,12 +98,14 @@ func checkURL(raw string) (*url.URL, error) {
 	return target, nil
 }
 
-// ownHeaders are set by the transport itself.
-func ownHeaders() []string {
-	return []string{
-		"Accept", "Connection", "Content-Length", "Content-Type", "Host", "Keep-Alive", "Last-Event-Id",
-		"Mcp-Protocol-Version", "Mcp-Session-Id", "Te", "Trailer", "Transfer-Encoding", "Upgrade",
+// ownHeader reports whether the transport itself sets a header.
+func ownHeader(key string) bool {
+	switch key {
+	case "Accept", "Connection", "Content-Length", "Content-Type", "Host", "Keep-Alive", "Last-Event-Id",
+		"Mcp-Protocol-Version", "Mcp-Session-Id", headerMethod, headerName, "Te", "Trailer", "Transfer-Encoding", "Upgrade":
+		return true
 	}
+	return strings.HasPrefix(key, "Proxy-") || strings.HasPrefix(key, headerParam)
 }
 
 func secretHeaders(r core.Remote) (http.Header, error) {
@@ -113,7 +114,7 @@ func secretHeaders(r core.Remote) (http.Header, error) {
 		switch key := http.CanonicalHeaderKey(name); {
 		case !httpguts.ValidHeaderFieldName(name):
 			return fmt.Errorf("%s: %q is not a header name", field, name)
-		case slices.Contains(ownHeaders(), key) || strings.HasPrefix(key, "Proxy-"):
+		case ownHeader(key):
 			return fmt.Errorf("%s: header %s cannot be set: it belongs to the transport", field, key)
 		case !httpguts.ValidHeaderFieldValue(value.Reveal()):
 			return fmt.Errorf("%s: the value of %s has characters that a header cannot hold", field, key)

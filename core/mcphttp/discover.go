@@ -33,6 +33,5 @@ func (e *Endpoint) discover(context.Context, *call) (json.RawMessage, error) {
 		"supportedVersions": supported(),
 		"capabilities":      capabilities(),
 		"instructions":      instructions,
-		"_meta":             map[string]any{mcp.MetaKeyServerInfo: e.implementation()},
 	})
 }

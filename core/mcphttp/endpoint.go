@@ -28,6 +28,7 @@ type Tools interface {
 	Complete(ctx context.Context, c core.Caller, q tools.Request) (json.RawMessage, error)
 	WatchLists(workspace string, changed func(core.Kind)) (stop func())
 	Open(c core.Caller, o tools.SessionOptions) *tools.Session
+	Mirrors(c core.Caller, tool string) []core.Mirror
 }
 
 // Access says who is calling, and what an authorization server must know. Its errors are
@@ -71,6 +72,7 @@ type Endpoint struct {
 	log    hclog.Logger
 	site   site
 	server *mcp.Server
+	self   string // who answers, as the JSON of serverInfo
 	live   *sessions
 	ledger *ledger
 	hub    *hub
@@ -99,6 +101,8 @@ func New(o Options) *Endpoint {
 	e := &Endpoint{o: o, log: o.Logger, site: newSite(o), flushed: make(chan struct{})}
 	e.root, e.stop = context.WithCancel(context.Background())
 	e.server = e.newServer()
+	self, _ := json.Marshal(e.implementation()) // strings always marshal
+	e.self = string(self)
 	e.live = newSessions(o.MaxSessions)
 	e.ledger = newLedger(o.Store, o.SessionTTL, o.Logger)
 	e.hub = newHub(o.Tools)

@@ -70,6 +70,15 @@ func (h *hall) List(c core.Caller) []tools.Listed {
 	return seen
 }
 
+func (h *hall) Mirrors(c core.Caller, name string) []core.Mirror {
+	for _, t := range h.List(c) {
+		if t.Name == name {
+			return t.Tool.Mirrors
+		}
+	}
+	return nil
+}
+
 func (h *hall) ListJSON(c core.Caller, kind core.Kind) json.RawMessage {
 	if kind != core.KindTools {
 		return h.Namespace.ListJSON(c, kind)
@@ -144,7 +153,12 @@ func (h *hall) Call(ctx context.Context, c core.Caller, call tools.Call) (json.R
 			h.ended <- nil
 			return echoed(c, call), nil
 		}
-	case "demo__plain":
+	case "demo__ask":
+		if call.InputResponses == nil {
+			return json.RawMessage(`{"resultType":"input_required","inputRequests":{"q":{"method":"elicitation/create","params":{"mode":"form","message":"?","requestedSchema":{"type":"object"}}}},"requestState":"s"}`), nil
+		}
+		return json.RawMessage(`{"content":[{"type":"text","text":"plain"}]}`), nil
+	case "demo__plain", "demo__region":
 		return json.RawMessage(`{"content":[{"type":"text","text":"plain"}]}`), nil
 	case "demo__fail":
 		return nil, &link.RPCError{Code: -32042, Message: "open the page", Data: json.RawMessage(`{"elicitations":[{"n":12345678901234567890}]}`)}

@@ -1,7 +1,6 @@
 package mcphttp
 
 import (
-	"bytes"
 	"encoding/base64"
 	"encoding/json"
 	"math"
@@ -11,6 +10,7 @@ import (
 	"github.com/gofiber/fiber/v2"
 
 	"github.com/ropewalk/ropewalk/core"
+	"github.com/ropewalk/ropewalk/core/rawjson"
 )
 
 // The headers by which intermediaries route requests of the revision without sessions. They say
@@ -21,11 +21,8 @@ const (
 	headerParam  = "Mcp-Param-"
 )
 
-// checkHeaders holds the headers of a request against its body.
+// checkHeaders holds the headers that name what a request is about against its body.
 func (e *Endpoint) checkHeaders(c *fiber.Ctx, caller core.Caller, m message) *fault {
-	if method, ok := single(c, headerMethod); !ok || method != m.method {
-		return mismatch("the header Mcp-Method must be there once and say the method of the body")
-	}
 	field := nameField(m.method)
 	if field == "" {
 		return nil
@@ -36,11 +33,17 @@ func (e *Endpoint) checkHeaders(c *fiber.Ctx, caller core.Caller, m message) *fa
 	}
 	value, ok := single(c, headerName)
 	decoded, fits := decodeHeader(value)
-	if !ok || value == "" || !fits || decoded != name && value != name {
+	if !ok || value == "" || !fits || decoded != name {
 		return mismatch("the header Mcp-Name must be there once and say params." + field + " of the body")
 	}
-	if m.method == "tools/call" {
-		return e.checkParams(c, caller, name, m.fields["arguments"])
+	if m.method != "tools/call" {
+		return nil
+	}
+	for _, mirror := range e.o.Tools.Mirrors(caller, name) {
+		if !agrees(c, headerParam+mirror.Header, mirror.Path, m.fields["arguments"]) {
+			return mismatch("the header " + headerParam + clip(mirror.Header) + " must say arguments." + clip(strings.Join(mirror.Path, ".")) +
+				" of the body, and be absent where that is absent or null")
+		}
 	}
 	return nil
 }
@@ -56,66 +59,25 @@ func nameField(method string) string {
 	return ""
 }
 
-// checkParams holds Mcp-Param-* headers against the arguments that the tool's schema marks with
-// x-mcp-header.
-func (e *Endpoint) checkParams(c *fiber.Ctx, caller core.Caller, name string, arguments json.RawMessage) *fault {
-	for _, t := range e.o.Tools.List(caller) {
-		if t.Name != name {
-			continue
-		}
-		if !bytes.Contains(t.Tool.Schema, []byte(`"x-mcp-header"`)) {
-			return nil
-		}
-		var schema property
-		if json.Unmarshal(t.Tool.Schema, &schema) != nil {
-			return nil
-		}
-		return schema.check(c, arguments, "arguments")
-	}
-	return nil
-}
-
-// property is what is read of a schema.
-type property struct {
-	Header     any                 `json:"x-mcp-header"`
-	Properties map[string]property `json:"properties"`
-}
-
-// check compares the value at path with its header, and goes down into its properties.
-func (p property) check(c *fiber.Ctx, value json.RawMessage, path string) *fault {
-	if name, _ := p.Header.(string); name != "" {
-		if !agrees(c, headerParam+name, value) {
-			return mismatch("the header " + headerParam + clip(name) + " must say " + path + " of the body, and be absent where that is absent")
-		}
-	}
-	if len(p.Properties) == 0 {
-		return nil
-	}
-	var fields map[string]json.RawMessage
-	_ = json.Unmarshal(value, &fields) // what is no object has no fields
-	for name, inner := range p.Properties {
-		if f := inner.check(c, fields[name], path+"."+name); f != nil {
-			return f
-		}
-	}
-	return nil
-}
-
-// agrees reports whether a header says a value: a string, a boolean, or an integer.
-func agrees(c *fiber.Ctx, header string, value json.RawMessage) bool {
-	said, ok := single(c, header)
+// agrees reports whether a header says the argument at path: a string, a boolean, or an integer that
+// every reader takes for the same.
+func agrees(c *fiber.Ctx, header string, path []string, arguments json.RawMessage) bool {
+	value, clear := argument(arguments, path)
+	said, once := single(c, header)
 	present := len(c.Request().Header.PeekAll(header)) > 0
-	if len(value) == 0 || string(value) == "null" {
+	if !clear {
+		return false
+	}
+	if value == nil || string(value) == "null" {
 		return !present
 	}
 	decoded, fits := decodeHeader(said)
-	if !ok || !present || !fits {
+	if !once || !present || !fits || !plainASCII(said) {
 		return false
 	}
 	switch value[0] {
 	case '"':
-		var text string
-		return json.Unmarshal(value, &text) == nil && text == decoded
+		return rawjson.Text(value) == decoded
 	case 't', 'f':
 		return string(value) == decoded
 	case '{', '[':
@@ -124,12 +86,33 @@ func agrees(c *fiber.Ctx, header string, value json.RawMessage) bool {
 	return sameInteger(string(value), decoded)
 }
 
-// sameInteger compares integers however they are written: 1, 1.0 and 1e0 are one. Those past 2^53 are
-// the same only as text.
+// argument is the value that a path leads to, nil for none. It is false where a key comes twice: who
+// reads the other one would see another value.
+func argument(value json.RawMessage, path []string) (json.RawMessage, bool) {
+	for _, name := range path {
+		if len(value) == 0 || value[0] != '{' {
+			return nil, true
+		}
+		fields, ok := object(value)
+		if !ok {
+			return nil, false
+		}
+		value = fields[name]
+	}
+	return value, true
+}
+
+// plainASCII reports whether a header holds nothing but what the revision lets a value be as it is.
+func plainASCII(value string) bool {
+	return !strings.ContainsFunc(value, func(r rune) bool { return r != '\t' && (r < ' ' || r > '~') })
+}
+
+// sameInteger compares integers however they are written: 1, 1.0 and 1e0 are one. Those past 2^53
+// are not the same to every reader, and no header may say them.
 func sameInteger(a, b string) bool {
 	x, err := strconv.ParseFloat(a, 64)
 	y, bad := strconv.ParseFloat(b, 64)
-	return a == b || err == nil && bad == nil && x == y && x == math.Trunc(x) && math.Abs(x) < 1<<53
+	return err == nil && bad == nil && x == y && x == math.Trunc(x) && math.Abs(x) < 1<<53
 }
 
 // decodeHeader takes the wrapping off a value that no header could hold as it is. It is false for a

@@ -55,7 +55,7 @@ func (e *Endpoint) listen(c *fiber.Ctx, caller core.Caller, m message) error {
 	}
 	said, _ := json.Marshal(map[string]any{"notifications": wanted}) // bools and strings always marshal
 	first := notificationBody("notifications/subscriptions/acknowledged", l.tagged(said))
-	last := resultBody(l.id, l.tagged([]byte(`{"resultType":"complete"}`)))
+	last := resultBody(l.id, l.tagged(e.signed(nil, members{{"resultType", `"complete"`}}).into(empty())))
 	c.Set(fiber.HeaderCacheControl, "no-cache, no-transform")
 	err := e.o.Streams.Open(c, stream.Standing, func(ctx context.Context, w *stream.Writer) {
 		defer over()

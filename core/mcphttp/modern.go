@@ -63,12 +63,13 @@ func (e *Endpoint) answerModern(c *fiber.Ctx, caller core.Caller, m message) err
 	if m.isResponse() {
 		return badRequest(jsonrpc.CodeInvalidRequest, "this protocol revision asks its clients nothing that a response could answer").of(m.id).send(c)
 	}
+	f := e.checkModern(c, caller, m)
+	if f != nil {
+		return f.of(m.id).send(c)
+	}
 	if !m.isCall() {
 		c.Status(fiber.StatusAccepted)
 		return nil
-	}
-	if f := e.checkModern(c, caller, m); f != nil {
-		return f.of(m.id).send(c)
 	}
 	if m.method == "subscriptions/listen" {
 		return e.listen(c, caller, m)
@@ -76,13 +77,32 @@ func (e *Endpoint) answerModern(c *fiber.Ctx, caller core.Caller, m message) err
 	return e.run(c, &call{message: m, caller: caller, modern: true})
 }
 
-// checkModern holds a request to what its _meta and its headers must say (MCP 2026-07-28, basic).
+// checkModern holds a message to what its _meta and its headers must say (MCP 2026-07-28, basic). Of a
+// notification only the headers are asked for.
 func (e *Endpoint) checkModern(c *fiber.Ctx, caller core.Caller, m message) *fault {
-	header, ok := single(c, headerProtocol)
-	if !ok || header == "" {
+	version, ok := single(c, headerProtocol)
+	if !ok || version == "" {
 		return mismatch("the header MCP-Protocol-Version must be there once")
 	}
-	meta, ok := object(orEmpty(m.fields["_meta"]), mcp.MetaKeyProtocolVersion, mcp.MetaKeyClientCapabilities, metaLogLevel)
+	if f := checkVersion(version, m); f != nil {
+		return f
+	}
+	if method, ok := single(c, headerMethod); !ok || method != m.method {
+		return mismatch("the header Mcp-Method must be there once and say the method of the body")
+	}
+	if !m.isCall() {
+		return nil
+	}
+	return e.checkHeaders(c, caller, m)
+}
+
+// checkVersion holds the revision that the header names to the one of _meta, and checks what _meta
+// says besides.
+func checkVersion(header string, m message) *fault {
+	if !m.isCall() {
+		return unsupported(header)
+	}
+	meta, ok := object(orEmpty(m.fields["_meta"]), mcp.MetaKeyProtocolVersion, mcp.MetaKeyClientCapabilities, mcp.MetaKeyClientInfo, metaLogLevel)
 	var version, level string
 	if !ok || json.Unmarshal(orEmpty(meta[mcp.MetaKeyProtocolVersion]), &version) != nil {
 		return badRequest(jsonrpc.CodeInvalidParams, "params._meta must say "+mcp.MetaKeyProtocolVersion+", a string")
@@ -90,9 +110,7 @@ func (e *Endpoint) checkModern(c *fiber.Ctx, caller core.Caller, m message) *fau
 	if version != header {
 		return mismatch("the header MCP-Protocol-Version does not say what params._meta says")
 	}
-	if version != modernRevision {
-		f := badRequest(mcp.CodeUnsupportedProtocolVersion, "this protocol revision is not supported")
-		f.data = mcp.UnsupportedProtocolVersionData{Supported: supported(), Requested: version}
+	if f := unsupported(version); f != nil {
 		return f
 	}
 	if can := meta[mcp.MetaKeyClientCapabilities]; len(can) == 0 || can[0] != '{' {
@@ -101,7 +119,21 @@ func (e *Endpoint) checkModern(c *fiber.Ctx, caller core.Caller, m message) *fau
 	if said := meta[metaLogLevel]; said != nil && (json.Unmarshal(said, &level) != nil || !slices.Contains(apps.LogLevels(), level)) {
 		return badRequest(jsonrpc.CodeInvalidParams, metaLogLevel+" must be one of the log levels of MCP")
 	}
-	return e.checkHeaders(c, caller, m)
+	var client struct{ Name, Version *string }
+	if said := meta[mcp.MetaKeyClientInfo]; said != nil && (said[0] != '{' || json.Unmarshal(said, &client) != nil) {
+		return badRequest(jsonrpc.CodeInvalidParams, mcp.MetaKeyClientInfo+" must be an object with a name and a version")
+	}
+	return nil
+}
+
+// unsupported refuses a revision that is not the one without sessions.
+func unsupported(version string) *fault {
+	if version == modernRevision {
+		return nil
+	}
+	f := badRequest(mcp.CodeUnsupportedProtocolVersion, "this protocol revision is not supported")
+	f.data = mcp.UnsupportedProtocolVersionData{Supported: supported(), Requested: version}
+	return f
 }
 
 // mismatch refuses headers that do not say what the body says.

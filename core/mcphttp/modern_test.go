@@ -25,6 +25,9 @@ func modern(method, params string) (body string, header []string) {
 		`"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}}`, []string{modernVersion, "Mcp-Method: " + method}
 }
 
+// self is who answers.
+const self = `{"name":"ropewalk","title":"Ropewalk","version":"1.2.3"}`
+
 func TestARequestWithoutASessionIsAnswered(t *testing.T) {
 	r := start(t, nil)
 	for _, c := range []struct{ name, method, params, header, want string }{
@@ -37,11 +40,11 @@ func TestARequestWithoutASessionIsAnswered(t *testing.T) {
 		{"resources keep their bytes", "resources/list", "", "", `{"resources":[{"uri":"demo://a","name":"a","x":1.50}],`},
 		{"templates", "resources/templates/list", "", "", `{"resourceTemplates":[{"uriTemplate":"demo://t/{id}","name":"t"}],`},
 		{"a call", "tools/call", `"name":"demo__echo","arguments":{"n":1.0}`, "Mcp-Name: demo__echo", `"args":{"n":1.0}`},
-		{"a call's result says its type", "tools/call", `"name":"demo__echo"`, "Mcp-Name: demo__echo", `"resultType":"complete"}`},
+		{"a call's result says its type", "tools/call", `"name":"demo__echo"`, "Mcp-Name: demo__echo", `"isError":false,"resultType":"complete","_meta":{"trace":"t","io.modelcontextprotocol/serverInfo":` + self + `}}}`},
 		{"a prompt", "prompts/get", `"name":"demo__greet"`, "Mcp-Name: demo__greet", `"method":"prompts/get","params":{"name":"greet",`},
-		{"a resource is never cached for others", "resources/read", `"uri":"demo://a"`, "Mcp-Name: demo://a", `"cacheScope":"private"}`},
+		{"a resource is never cached for others", "resources/read", `"uri":"demo://a"`, "Mcp-Name: demo://a", `"cacheScope":"private","_meta":{"io.modelcontextprotocol/serverInfo":` + self + `}}}`},
 		{"a name in base64", "resources/read", `"uri":"demo://a"`, "Mcp-Name: =?base64?ZGVtbzovL2E=?=", `"method":"resources/read"`},
-		{"a result that asks for input", "resources/read", `"uri":"demo://input"`, "Mcp-Name: demo://input", `"result":{"resultType":"input_required","inputRequests":{}}}`},
+		{"a result that asks for input", "resources/read", `"uri":"demo://input"`, "Mcp-Name: demo://input", `"result":{"resultType":"input_required","inputRequests":{},"_meta":{"io.modelcontextprotocol/serverInfo":` + self + `}}}`},
 		{"an answer to that", "prompts/get", `"name":"demo__greet","inputResponses":{"a":1.0},"requestState":"s"`, "Mcp-Name: demo__greet", `"inputResponses":{"a":1.0},"requestState":"s"`},
 		{"a completion", "completion/complete", `"ref":{"type":"ref/prompt","name":"demo__greet"},"argument":{"name":"a","value":"b"}`, "", `"ref":{"type":"ref/prompt","name":"greet"}`},
 	} {
@@ -109,7 +112,7 @@ func TestARequestWithoutASessionIsRefused(t *testing.T) {
 			t.Errorf("%s: %d", method, resp.StatusCode)
 		}
 	}
-	if resp, text := r.say("POST", alice, `{"jsonrpc":"2.0","method":"notifications/x"}`, modernVersion); resp.StatusCode != http.StatusAccepted || text != "" {
+	if resp, text := r.say("POST", alice, `{"jsonrpc":"2.0","method":"notifications/x"}`, modernVersion, "Mcp-Method: notifications/x"); resp.StatusCode != http.StatusAccepted || text != "" {
 		t.Errorf("a notification: %d %s", resp.StatusCode, text)
 	}
 }
@@ -182,8 +185,7 @@ func TestAClientThatLeavesCancelsItsCall(t *testing.T) {
 
 func TestArgumentsThatAToolWantsInHeaders(t *testing.T) {
 	r := start(t, nil)
-	r.hall.listed[0].Tool.Schema = json.RawMessage(`{"type":"object","properties":{"region":{"type":"string","x-mcp-header":"Region"},
-		"in":{"type":"object","properties":{"n":{"type":"integer","x-mcp-header":"N"},"b":{"type":"boolean","x-mcp-header":"B"}}}}}`)
+	r.hall.listed[0].Tool.Mirrors = marks()
 	for _, c := range []struct {
 		name, arguments string
 		header          []string
@@ -200,6 +202,7 @@ func TestArgumentsThatAToolWantsInHeaders(t *testing.T) {
 		{"no number", `{"in":{"n":3}}`, []string{"Mcp-Param-N: x"}, true},
 		{"broken base64", `{"region":"Hello"}`, []string{"Mcp-Param-Region: =?base64?SGVsbG8?="}, true},
 		{"an object for a string", `{"region":{}}`, []string{"Mcp-Param-Region: {}"}, true},
+		{"a key that comes twice", `{"region":"eu","region":"us"}`, []string{"Mcp-Param-Region: us"}, true},
 		{"another truth", `{"in":{"b":true}}`, []string{"Mcp-Param-B: false"}, true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -237,7 +240,7 @@ func TestAStreamThatListensHearsWhatItWants(t *testing.T) {
 		t.Error("the app was not asked for updates")
 	}
 	r.endpoint.o.Streams.Drain() // as a shutdown does
-	if got := next(t, lines); got != `{"jsonrpc":"2.0","id":7,"result":{"resultType":"complete",`+tag+`}}` {
+	if got := next(t, lines); got != `{"jsonrpc":"2.0","id":7,"result":{"resultType":"complete","_meta":{"io.modelcontextprotocol/serverInfo":`+self+`,"io.modelcontextprotocol/subscriptionId":7}}}` {
 		t.Errorf("got %s", got)
 	}
 	for r.hall.yard.subscriptions("demo://a") != 0 || r.hall.watched() != 0 {

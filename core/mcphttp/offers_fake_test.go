@@ -63,7 +63,11 @@ func (y *yard) Call(ctx context.Context, workspace, server string, c apps.Call) 
 	case said.URI == "demo://input":
 		return json.RawMessage(`{"resultType":"input_required","inputRequests":{}}`), nil
 	}
-	return json.RawMessage(fmt.Sprintf(`{"workspace":%q,"server":%q,"method":%q,"params":%s,"cacheScope":"public"}`, workspace, server, c.Method, c.Params)), nil
+	scope := ""
+	if c.Method == "resources/read" {
+		scope = `,"cacheScope":"public"`
+	}
+	return json.RawMessage(fmt.Sprintf(`{"workspace":%q,"server":%q,"method":%q,"params":%s%s}`, workspace, server, c.Method, c.Params, scope)), nil
 }
 
 func (y *yard) Watch(string, func(core.Kind)) func() { return func() {} } // the hall's own tells

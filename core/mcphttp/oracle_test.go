@@ -179,7 +179,12 @@ func trim(m any) any {
 
 func send(t *testing.T, url, method, body, session string, header ...string) *http.Response {
 	t.Helper()
-	req, err := http.NewRequestWithContext(t.Context(), method, url, strings.NewReader(body))
+	return sendWith(t.Context(), t, url, method, body, session, header...)
+}
+
+func sendWith(ctx context.Context, t *testing.T, url, method, body, session string, header ...string) *http.Response {
+	t.Helper()
+	req, err := http.NewRequestWithContext(ctx, method, url, strings.NewReader(body))
 	if err != nil {
 		t.Fatal(err)
 	}

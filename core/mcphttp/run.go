@@ -68,7 +68,7 @@ func (e *Endpoint) respond(ctx context.Context, k *call, do method) (text []byte
 	}()
 	result, err := do(ctx, k)
 	if err == nil {
-		result, err = k.finished(result)
+		result, err = e.finished(k, result)
 	}
 	if err != nil {
 		known := rpcErrorOf(err)
@@ -101,9 +101,10 @@ func (e *Endpoint) modernMethod(name string) method {
 // at once, and the others after this.
 const freshFor = "5000"
 
-// finished completes a result as its revision wants it: every result says its type, and lists say
-// for how long and for whom they hold. A list is one caller's, whatever the app said of it.
-func (k *call) finished(result json.RawMessage) (json.RawMessage, error) {
+// finished completes a result as its revision wants it: every result says its type and who answers,
+// and lists say for how long and for whom they hold. A list is one caller's, whatever the app said of
+// it.
+func (e *Endpoint) finished(k *call, result json.RawMessage) (json.RawMessage, error) {
 	if !k.modern {
 		return result, nil
 	}
@@ -125,5 +126,17 @@ func (k *call) finished(result json.RawMessage) (json.RawMessage, error) {
 		}
 		said.add("cacheScope", `"private"`)
 	}
-	return said.into(result), nil
+	return e.signed(fields["_meta"], said).into(result), nil
+}
+
+// signed adds, to the members that a result gets, its _meta with who answers (MCP 2026-07-28, basic,
+// per-response protocol fields): this server is the client's peer, and not the app. A _meta that is no
+// object stays as it is.
+func (e *Endpoint) signed(meta json.RawMessage, said members) members {
+	if _, ok := object(orEmpty(meta)); ok {
+		who := members{}
+		who.add(mcp.MetaKeyServerInfo, e.self)
+		said.add("_meta", string(who.into(orEmpty(meta))))
+	}
+	return said
 }

@@ -54,7 +54,9 @@ func (n *Namespace) Call(ctx context.Context, c core.Caller, call Call) (json.Ra
 	if len(call.InputResponses) > 0 && !c.MayNameRoots() {
 		call.InputResponses = withoutRoots(call.InputResponses)
 	}
-	result, err := n.apps.Call(ctx, c.Workspace.ID, server, n.request(c, "tools/call", params(tool.quoted, call), call.Meta, call.Notify, call.From))
+	request := n.request(c, "tools/call", params(tool.quoted, call), call.Meta, call.Notify, call.From)
+	request.Mirrors = tool.Mirrors
+	result, err := n.apps.Call(ctx, c.Workspace.ID, server, request)
 	if err != nil {
 		return nil, err
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -138,6 +139,23 @@ func TestACallReachesTheOwnerWithItsArgumentsUntouched(t *testing.T) {
 	want := `ws_a calc tools/call {"name":"a__b","arguments":{"n": 1.0, "big":12345678901234567890},"_meta":{"progressToken":7}}`
 	if len(y.params) != 1 || y.params[0] != want {
 		t.Errorf("the app was asked %q, want %q", y.params, want)
+	}
+}
+
+func TestMarkedArgumentsAreFoundByTheFullNameAndGoWithTheCall(t *testing.T) {
+	marked := tool("calc", "add", `{"name":"add"}`)
+	marked.Mirrors = []core.Mirror{{Header: "Region", Path: []string{"region"}}}
+	y := &yard{tools: map[string][]core.Tool{"ws_a": {marked}}, result: `{}`}
+	n := newNamespace(y, &events{}, nil)
+	alice := caller("ws_a", core.RoleMember)
+	if got := n.Mirrors(alice, "calc__add"); !reflect.DeepEqual(got, marked.Mirrors) {
+		t.Errorf("its marks are %v", got)
+	}
+	if got := n.Mirrors(caller("ws_b", core.RoleMember), "calc__add"); got != nil {
+		t.Errorf("in another workspace its marks are %v", got)
+	}
+	if _, err := n.Call(t.Context(), alice, tools.Call{Name: "calc__add"}); err != nil || !reflect.DeepEqual(y.calls[0].Mirrors, marked.Mirrors) {
+		t.Errorf("the call has %v (%v)", y.calls, err)
 	}
 }
 

@@ -105,6 +105,12 @@ func (n *Namespace) item(r *rendering, kind core.Kind, i Item, member string) {
 	r.items[kind] = append(r.items[kind], i)
 }
 
+// Mirrors are the arguments of a tool that requests repeat in headers; nil when there are none, or no
+// such tool.
+func (n *Namespace) Mirrors(c core.Caller, name string) []core.Mirror {
+	return n.render(c.Workspace.ID).byName[name].Mirrors
+}
+
 // Prompts are the prompts that c sees, by server name and then in each app's own order.
 func (n *Namespace) Prompts(c core.Caller) []Item { return n.items(c, core.KindPrompts) }
 
