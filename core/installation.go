@@ -8,6 +8,7 @@ import (
 // Installation is what is kept of an installed app: everything that is needed to start it again.
 // Workspace and Name together are the key.
 type Installation struct {
+	ID          string // random; who is installed again under the same name has another
 	Workspace   string
 	Name        string // short server name
 	Source      Source
@@ -16,6 +17,7 @@ type Installation struct {
 	TrustScore  int
 	Manifest    json.RawMessage   // the bundle's manifest.json; nil for remote apps
 	Dir         string            // where the bundle's files are; "" for remote apps
+	Files       string            // what they are, as the store keeps them for other servers; "" when it does not
 	Env         map[string]Secret // as given at installation
 	Remote      *Remote           // nil unless the app is a remote server
 	Running     bool              // false after a stop that was asked for

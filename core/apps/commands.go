@@ -25,7 +25,7 @@ func (y *Yard) Start(ctx context.Context, workspace, name string) (core.App, err
 		defer done()
 		switch a.now.Load().state {
 		case core.StateRunning:
-			return nil
+			return a.tell(ctx)
 		case core.StateStarting, core.StateCrashed:
 			_, err := a.ready(ctx, nil)
 			return err
@@ -42,12 +42,10 @@ func (y *Yard) Start(ctx context.Context, workspace, name string) (core.App, err
 // on), or when a process survived.
 func (y *Yard) Stop(ctx context.Context, workspace, name string) (core.App, error) {
 	return y.command(ctx, key{workspace, name}, core.CodeStopFailed, "stopped", func(ctx context.Context, a *app) error {
-		if record := a.now.Load().record; record.Running {
-			record.Running = false
-			if err := y.o.Records.PutInstallation(context.WithoutCancel(ctx), record); err != nil {
+		if a.now.Load().record.Running {
+			if err := a.record(ctx, false); err != nil {
 				return err
 			}
-			a.become(same, func(v *view) { v.record.Running = false })
 		}
 		return a.endFor(ctx)
 	})
@@ -64,7 +62,7 @@ func (y *Yard) Uninstall(ctx context.Context, workspace, name string) (dataPath 
 		return "", core.Errorf(core.CodeProtected, "app %s is protected by apps.%s.protected in the configuration", name, name)
 	}
 	_, err = y.command(ctx, k, core.CodeUninstallFailed, "uninstalled", func(ctx context.Context, a *app) error {
-		if err := y.o.Records.DeleteInstallation(context.WithoutCancel(ctx), workspace, name); err != nil {
+		if err := y.o.Records.DeleteInstallation(context.WithoutCancel(ctx), workspace, name, a.now.Load().record.ID); err != nil {
 			return err
 		}
 		if err := a.endFor(ctx); err != nil {
@@ -115,18 +113,38 @@ func (a *app) start(ctx context.Context) error {
 		a.become(before.state, nil)
 		return err
 	}
-	record := before.record
-	if !record.Running {
-		record.Running = true
-		if err := a.yard.o.Records.PutInstallation(context.WithoutCancel(ctx), record); err != nil {
+	if !before.record.Running || a.yard.o.Deployment != nil {
+		if err := a.record(ctx, true); err != nil {
 			a.become(before.state, nil)
 			return errors.Join(err, conn.End(a.yard.o.Grace))
 		}
 	}
-	a.become(same, func(v *view) { v.record.Running = true })
 	a.serving(conn, offer)
 	a.begin(conn)
 	return nil
+}
+
+// record keeps whether the app is to run, also after a restart and on other servers.
+func (a *app) record(ctx context.Context, running bool) error {
+	_, err := a.yard.o.Records.ChangeInstallation(context.WithoutCancel(ctx), a.key.workspace, a.key.name, func(in *core.Installation) error {
+		if in.ID != a.now.Load().record.ID { // by now it is another one
+			return notFound(a.key.name)
+		}
+		in.Running = running
+		return nil
+	})
+	if err == nil {
+		a.become(same, func(v *view) { v.record.Running = running })
+	}
+	return err
+}
+
+// tell has other servers start the app, too, should it be dead there.
+func (a *app) tell(ctx context.Context) error {
+	if a.yard.o.Deployment == nil {
+		return nil
+	}
+	return a.record(ctx, true)
 }
 
 // endFor is end on behalf of a command that has been recorded: a client that leaves changes

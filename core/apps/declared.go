@@ -3,7 +3,10 @@ package apps
 import (
 	"bytes"
 	"context"
+	"crypto/rand"
 	"errors"
+	"io"
+	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
@@ -49,7 +52,11 @@ func (y *Yard) bringUpToDate(ctx context.Context, a *app, d config.App) {
 
 // installMissing installs a declared app that is not there.
 func (y *Yard) installMissing(ctx context.Context, name string, d config.App) {
-	if err := y.installDeclared(ctx, declaredOrder(name, d)); err != nil {
+	err := y.installDeclared(ctx, declaredOrder(name, d))
+	if core.CodeOf(err) == core.CodeAlreadyInstalled && y.o.Deployment != nil {
+		return // by another server, at the same time; that is followed
+	}
+	if err != nil {
 		y.log.Error("A declared app could not be installed", "app", name, "reason", message(err))
 	}
 }
@@ -68,15 +75,15 @@ func (y *Yard) installDeclared(ctx context.Context, o order) error {
 	}
 	defer free()
 	record := found.record
-	record.Running, record.InstalledAt = true, time.Now().UTC()
-	if err := y.o.Records.PutInstallation(context.WithoutCancel(ctx), record); err != nil {
-		return errors.Join(err, y.unrecord(ctx, record), found.discard())
+	record.ID, record.Running, record.InstalledAt = rand.Text(), true, time.Now().UTC()
+	if err := y.add(ctx, record); err != nil {
+		return errors.Join(err, found.discard())
 	}
 	a := y.newApp(record)
 	a.unannounced = true
 	a.turn <- struct{}{}
 	defer a.give()
-	y.add(a)
+	y.show(a)
 	a.resume()
 	return nil
 }
@@ -84,7 +91,7 @@ func (y *Yard) installDeclared(ctx context.Context, o order) error {
 // update replaces an app that is not running by what is declared now. The caller holds the turn.
 func (a *app) update(ctx context.Context, o order) error {
 	old := a.now.Load().record
-	if unchanged(ctx, o, old) {
+	if a.yard.unchanged(ctx, o, old) {
 		return nil
 	}
 	found, err := a.yard.resolve(ctx, o)
@@ -93,7 +100,7 @@ func (a *app) update(ctx context.Context, o order) error {
 	}
 	dir := filepath.Join(placesOf(a.yard.o.Home, o.workspace).bundles(old.Name), found.label)
 	if found.label != "" && dir == old.Dir { // the same bundle, declared with other values
-		found.record.Dir, found.record.Manifest = dir, old.Manifest
+		found.record.Dir, found.record.Manifest, found.record.Files = dir, old.Manifest, old.Files
 		err = found.checkValues()
 		a.yard.clear(found.staged)
 	} else if err = a.yard.settle(ctx, found); err != nil {
@@ -102,9 +109,16 @@ func (a *app) update(ctx context.Context, o order) error {
 	if err != nil {
 		return err
 	}
-	record := found.record
-	record.Running, record.InstalledAt = old.Running, old.InstalledAt
-	if err := a.yard.o.Records.PutInstallation(context.WithoutCancel(ctx), record); err != nil {
+	record, err := a.yard.o.Records.ChangeInstallation(context.WithoutCancel(ctx), o.workspace, old.Name, func(in *core.Installation) error {
+		if in.ID != old.ID { // by now it is another one
+			return notFound(old.Name)
+		}
+		next := found.record
+		next.ID, next.Running, next.InstalledAt = in.ID, in.Running, in.InstalledAt
+		*in = next
+		return nil
+	})
+	if err != nil {
 		return err // what was unpacked is swept at the next start, unless the record was written after all
 	}
 	a.become(same, func(v *view) {
@@ -124,8 +138,9 @@ func (y *Yard) owns(r core.Installation) bool {
 }
 
 // unchanged reports whether a record is what an order would give. A registry is not asked: a
-// declaration without a version is content with the one that is installed.
-func unchanged(ctx context.Context, o order, r core.Installation) bool {
+// declaration without a version is content with the one that is installed. A file that is not on this
+// server is another's to watch.
+func (y *Yard) unchanged(ctx context.Context, o order, r core.Installation) bool {
 	if o.source.Kind != r.Source.Kind || o.source.Ref != r.Source.Ref || !maps.Equal(o.env, r.Env) {
 		return false
 	}
@@ -136,7 +151,14 @@ func unchanged(ctx context.Context, o order, r core.Installation) bool {
 		return sameRemote(o.remote, r.Remote)
 	default:
 	}
-	if r.Dir == o.source.Ref {
+	info, err := os.Stat(o.source.Ref)
+	switch {
+	case err != nil:
+		return y.o.Deployment != nil && errors.Is(err, fs.ErrNotExist)
+	case info.IsDir() && r.Files != "":
+		sum, err := bundle.Pack(ctx, o.source.Ref, io.Discard, bundle.Limits{})
+		return err == nil && sum == r.Files
+	case r.Dir == o.source.Ref:
 		m, err := bundle.ReadDir(r.Dir)
 		return err == nil && bytes.Equal(m.Raw, r.Manifest)
 	}

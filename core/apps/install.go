@@ -2,6 +2,7 @@ package apps
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -29,7 +30,7 @@ type order struct {
 // Install installs an app and starts it. It returns when the app runs and its record is durable;
 // before that nobody sees the app, and whatever ends the install earlier (an error, the caller,
 // the server's death) leaves nothing of it: what lies around is swept when the yard is opened.
-// Of concurrent installs of one name exactly one wins.
+// Of concurrent installs of one name exactly one wins, on whichever servers they are.
 //
 // Errors: core.CodeBadRequest naming the field; core.CodeCredentialsRequired with
 // details.missing; core.CodeAlreadyInstalled; core.CodeInstallFailed saying why.
@@ -57,7 +58,7 @@ func (y *Yard) install(ctx context.Context, o order) (core.App, error) {
 	}
 	defer free()
 	record := found.record
-	record.Running, record.InstalledAt = true, time.Now().UTC()
+	record.ID, record.Running, record.InstalledAt = rand.Text(), true, time.Now().UTC()
 	a := y.newApp(record)
 	a.turn <- struct{}{} // commands wait until the supervisor has taken over
 	defer a.give()
@@ -70,12 +71,12 @@ func (y *Yard) install(ctx context.Context, o order) (core.App, error) {
 		record.Version = conn.Info().Version
 	}
 	// Durable first: an app that is seen, or told about, must still be there after a crash.
-	if err := y.o.Records.PutInstallation(context.WithoutCancel(ctx), record); err != nil {
-		return core.App{}, errors.Join(err, conn.End(y.o.Grace), y.unrecord(ctx, record), found.discard())
+	if err := y.add(ctx, record); err != nil {
+		return core.App{}, errors.Join(err, conn.End(y.o.Grace), found.discard())
 	}
 	a.serving(conn, offer)
 	shown := a.now.Load()
-	y.add(a)
+	y.show(a)
 	a.installed(shown)
 	a.begin(conn)
 	return shown.app(), nil
@@ -94,6 +95,10 @@ func (y *Yard) obtain(ctx context.Context, o order) (found *arrival, free func()
 	if err != nil {
 		return nil, nil, errors.Join(err, found.discard())
 	}
+	if err := y.elsewhere(limit, found.record); err != nil {
+		free()
+		return nil, nil, errors.Join(err, found.discard())
+	}
 	found.home = placesOf(y.o.Home, o.workspace).app(found.record.Name)
 	_, err = os.Lstat(found.home)
 	found.fresh = errors.Is(err, fs.ErrNotExist)
@@ -108,13 +113,13 @@ func (y *Yard) obtain(ctx context.Context, o order) (found *arrival, free func()
 	return found, free, nil
 }
 
-// settle checks the values that were given and moves the bundle to its directory.
+// settle checks the values that were given, moves the bundle to its directory and shares it.
 func (y *Yard) settle(ctx context.Context, found *arrival) error {
 	if err := found.checkValues(); err != nil {
 		return err
 	}
 	if found.place == nil {
-		return nil
+		return y.share(ctx, found)
 	}
 	bundles := placesOf(y.o.Home, found.record.Workspace).bundles(found.record.Name)
 	dir := filepath.Join(bundles, found.label)
@@ -125,14 +130,37 @@ func (y *Yard) settle(ctx context.Context, found *arrival) error {
 		return err
 	}
 	found.record.Dir = dir
-	return found.place(ctx, found, dir)
+	if err := found.place(ctx, found, dir); err != nil {
+		return err
+	}
+	return y.share(ctx, found)
 }
 
-// unrecord takes back a record of which it is unknown whether it was written.
-func (y *Yard) unrecord(ctx context.Context, record core.Installation) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), endPatience)
+// add writes the record of a new app. After an error that leaves unknown whether it was written it
+// is taken back.
+func (y *Yard) add(ctx context.Context, record core.Installation) error {
+	err := y.o.Records.AddInstallation(context.WithoutCancel(ctx), record)
+	if err == nil || core.CodeOf(err) == core.CodeAlreadyInstalled {
+		return err
+	}
+	limit, cancel := context.WithTimeout(context.WithoutCancel(ctx), endPatience)
 	defer cancel()
-	return y.o.Records.DeleteInstallation(ctx, record.Workspace, record.Name)
+	return errors.Join(err, y.o.Records.DeleteInstallation(limit, record.Workspace, record.Name, record.ID))
+}
+
+// elsewhere refuses an app whose name one has that another server installed just now.
+func (y *Yard) elsewhere(ctx context.Context, record core.Installation) error {
+	if y.o.Deployment == nil {
+		return nil
+	}
+	_, err := y.o.Records.Installation(ctx, record.Workspace, record.Name)
+	switch {
+	case err == nil:
+		return core.Errorf(core.CodeAlreadyInstalled, "an app named %s is installed already", record.Name)
+	case core.CodeOf(err) == core.CodeNotFound:
+		return nil
+	}
+	return err
 }
 
 // installed tells that the app is there and running (spec part 6).

@@ -60,9 +60,12 @@ func (a *app) open(ctx context.Context) (instance, error) {
 	return other, nil
 }
 
-// launch starts the app and reads its lists, within Options.StartTimeout. What was started does
-// not outlive an error.
+// launch starts the app and reads its lists, within Options.StartTimeout once its files are here.
+// What was started does not outlive an error.
 func (a *app) launch(ctx context.Context) (instance, core.Offer, error) {
+	if err := a.yard.provide(ctx, a.now.Load().record); err != nil {
+		return nil, core.Offer{}, err
+	}
 	limit, cancel := context.WithTimeout(ctx, a.yard.o.StartTimeout)
 	defer cancel()
 	conn, err := a.open(limit)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"io"
 	"slices"
 	"sync"
 	"time"
@@ -14,14 +15,15 @@ import (
 
 // memoryRecords keeps records in memory. While full is set every write fails, as on a full disk.
 type memoryRecords struct {
-	mu   sync.Mutex
-	rows map[key]core.Installation
-	full bool
-	slow time.Duration // how long a write takes
+	mu    sync.Mutex
+	rows  map[key]core.Installation
+	files map[string][]byte
+	full  bool
+	slow  time.Duration // how long a write takes
 }
 
 func newMemoryRecords(rows ...core.Installation) *memoryRecords {
-	m := &memoryRecords{rows: map[key]core.Installation{}}
+	m := &memoryRecords{rows: map[key]core.Installation{}, files: map[string][]byte{}}
 	for _, r := range rows {
 		m.rows[key{r.Workspace, r.Name}] = r
 	}
@@ -30,28 +32,73 @@ func newMemoryRecords(rows ...core.Installation) *memoryRecords {
 
 var errFull = errors.New("no space left on device")
 
-func (m *memoryRecords) PutInstallation(ctx context.Context, i core.Installation) error {
+func (m *memoryRecords) AddInstallation(ctx context.Context, i core.Installation) error {
 	wait(context.Background(), m.slow)
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.full {
-		return errFull
+	if err := m.writable(ctx); err != nil {
+		return err
 	}
-	if ctx.Err() != nil {
-		return ctx.Err()
+	if _, taken := m.rows[key{i.Workspace, i.Name}]; taken {
+		return core.Errorf(core.CodeAlreadyInstalled, "an app named %s is installed already", i.Name)
 	}
 	m.rows[key{i.Workspace, i.Name}] = i
 	return nil
 }
 
-func (m *memoryRecords) DeleteInstallation(_ context.Context, workspace, name string) error {
+func (m *memoryRecords) writable(ctx context.Context) error {
+	if m.full {
+		return errFull
+	}
+	return ctx.Err()
+}
+
+func (m *memoryRecords) ChangeInstallation(ctx context.Context, workspace, name string, change func(*core.Installation) error) (core.Installation, error) {
+	wait(context.Background(), m.slow)
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	r, ok := m.rows[key{workspace, name}]
+	if err := m.writable(ctx); err != nil {
+		return r, err
+	}
+	if !ok {
+		return r, notFound(name)
+	}
+	if err := change(&r); err != nil {
+		return r, err
+	}
+	m.rows[key{workspace, name}] = r
+	return r, nil
+}
+
+func (m *memoryRecords) DeleteInstallation(_ context.Context, workspace, name, id string) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.full {
 		return errFull
 	}
-	delete(m.rows, key{workspace, name})
+	if m.rows[key{workspace, name}].ID == id {
+		delete(m.rows, key{workspace, name})
+	}
 	return nil
+}
+
+func (m *memoryRecords) Installation(_ context.Context, workspace, name string) (core.Installation, error) {
+	if r, ok := m.get(workspace, name); ok {
+		return r, nil
+	}
+	return core.Installation{}, notFound(name)
+}
+
+func (m *memoryRecords) Files(_ context.Context, sum string, to io.Writer) error {
+	m.mu.Lock()
+	content, ok := m.files[sum]
+	m.mu.Unlock()
+	if !ok {
+		return core.Errorf(core.CodeNotFound, "no such files")
+	}
+	_, err := to.Write(content)
+	return err
 }
 
 func (m *memoryRecords) Installations(context.Context) ([]core.Installation, error) {

@@ -3,8 +3,10 @@ package apps
 import (
 	"context"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 
@@ -14,8 +16,12 @@ import (
 // Open reads what is installed, sweeps away what is left of installs that a crash cut short, and
 // begins to bring the apps up, Options.StartsAtOnce at a time. It returns before they run, so
 // that neither a bad app nor a slow one delays the server. Apps that the configuration declares
-// are installed or brought up to date on the way.
+// are installed or brought up to date on the way. What other servers change from now on is followed.
 func (y *Yard) Open(ctx context.Context) error {
+	var changes <-chan core.Change
+	if y.o.Deployment != nil {
+		changes = y.o.Deployment.Changes(y.life) // first, so that nothing is missed between the two
+	}
 	records, err := y.o.Records.Installations(ctx)
 	if err != nil {
 		return fmt.Errorf("read what is installed: %w", err)
@@ -38,7 +44,7 @@ func (y *Yard) Open(ctx context.Context) error {
 	for _, r := range records {
 		a := y.newApp(r)
 		a.turn <- struct{}{} // commands wait until the app has its supervisor
-		y.add(a)
+		y.show(a)
 		if d, ok := y.declared(a.key); ok {
 			starting.Go(func() { y.bringUpToDate(ctx, a, d) })
 			continue
@@ -54,7 +60,26 @@ func (y *Yard) Open(ctx context.Context) error {
 		}
 		starting.Go(func() { y.installMissing(ctx, name, d) })
 	}
+	if changes != nil {
+		starting.Go(func() { y.contributeAll(ctx) })
+		y.work.Go(func() { y.follow(y.life, changes) })
+	}
 	return nil
+}
+
+// contributeAll gives other servers what was installed when there were none.
+func (y *Yard) contributeAll(ctx context.Context) {
+	y.mu.RLock()
+	var all []*app
+	for _, apps := range y.apps {
+		all = slices.AppendSeq(all, maps.Values(apps))
+	}
+	y.mu.RUnlock()
+	for _, a := range all {
+		if err := y.contribute(ctx, a); err != nil && ctx.Err() == nil {
+			a.log.Warn("The files of an app could not be given to the other servers; it runs on this one only", "error", err)
+		}
+	}
 }
 
 // resume has an app supervised again that ran when the server ended. The caller holds the turn.
@@ -67,14 +92,14 @@ func (a *app) resume() {
 }
 
 // rebased is where a bundle's files are now: a home that was moved, or is named by another path,
-// takes the bundles along that lie in it.
+// takes the bundles along that lie in it, and each server of a deployment has them in its own.
 func (y *Yard) rebased(r core.Installation) string {
 	inHome := filepath.Join("apps", r.Name, "bundle", filepath.Base(r.Dir))
 	if !strings.HasSuffix(r.Dir, string(filepath.Separator)+inHome) {
 		return r.Dir
 	}
 	dir := filepath.Join(placesOf(y.o.Home, r.Workspace).root, inHome)
-	if _, err := os.Stat(dir); err != nil {
+	if r.Files == "" && !exists(dir) && exists(r.Dir) {
 		return r.Dir
 	}
 	return dir

@@ -2,6 +2,7 @@ package apps
 
 import (
 	"context"
+	"io"
 	"time"
 
 	"github.com/hashicorp/go-hclog"
@@ -14,10 +15,28 @@ import (
 
 // Records keeps what is installed. A nil error of a write means that it survives a crash.
 type Records interface {
-	PutInstallation(ctx context.Context, i core.Installation) error
-	// DeleteInstallation of what does not exist is no error.
-	DeleteInstallation(ctx context.Context, workspace, name string) error
+	// AddInstallation answers core.CodeAlreadyInstalled when the workspace has an app of that name.
+	AddInstallation(ctx context.Context, i core.Installation) error
+	// ChangeInstallation answers core.CodeNotFound when there is no such app. What is kept does not
+	// change between what change is given and what it leaves.
+	ChangeInstallation(ctx context.Context, workspace, name string, change func(*core.Installation) error) (core.Installation, error)
+	// DeleteInstallation of what does not exist, or has another id by now, is no error.
+	DeleteInstallation(ctx context.Context, workspace, name, id string) error
+	// Installation answers core.CodeNotFound when there is no such app.
+	Installation(ctx context.Context, workspace, name string) (core.Installation, error)
 	Installations(ctx context.Context) ([]core.Installation, error)
+	// Files writes what Deployment.PutFiles kept; core.CodeNotFound when it is not kept.
+	Files(ctx context.Context, sum string, to io.Writer) error
+}
+
+// Deployment is where servers that share their records find out about each other.
+type Deployment interface {
+	// Changes tells what other servers have changed in the records, until ctx ends; the channel is
+	// closed then. What was changed before the call is not told.
+	Changes(ctx context.Context) <-chan core.Change
+	// PutFiles keeps what content gives under its sha256, for other servers. What is kept already is
+	// not read again.
+	PutFiles(ctx context.Context, sum string, content io.Reader) error
 }
 
 // Publisher takes events without ever waiting.
@@ -34,6 +53,7 @@ type Options struct {
 	Home       string // the service's home directory, absolute
 	Version    string // the server's own version, told to apps
 	Records    Records
+	Deployment Deployment // nil for a server that has its records to itself
 	Events     Publisher
 	Registries []NamedRegistry       // asked in this order
 	Configured map[string]config.App // apps.<name> of the configuration; they live in the default workspace

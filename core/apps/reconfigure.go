@@ -44,7 +44,7 @@ func (y *Yard) apply(ctx context.Context, name string, d config.App) {
 	if err := a.take(ctx); err != nil {
 		return // it was removed, or the server ends
 	}
-	if unchanged(ctx, declaredOrder(name, d), a.now.Load().record) {
+	if y.unchanged(ctx, declaredOrder(name, d), a.now.Load().record) {
 		a.give()
 		return
 	}

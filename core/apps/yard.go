@@ -39,7 +39,9 @@ type Yard struct {
 	mu     sync.RWMutex
 	closed bool
 	apps   map[string]map[string]*app // by workspace and short name
-	taken  map[key]struct{}           // names that an install in progress has reserved
+	taken  map[key]chan struct{}      // names that an install in progress has reserved; closed at its end
+
+	following followers
 }
 
 // New returns a yard without apps; Open brings them in.
@@ -47,10 +49,11 @@ func New(o Options) *Yard {
 	o.setDefaults()
 	y := &Yard{
 		o: o, log: o.Logger, starts: newStarts(o.StartsAtOnce, o.StartPatience),
-		apps: map[string]map[string]*app{}, taken: map[key]struct{}{},
+		apps: map[string]map[string]*app{}, taken: map[key]chan struct{}{},
 	}
 	y.memory, y.errands, y.listeners, y.levels, y.interests = newMemory(), newErrands(), newListeners(), newLevels(), newInterests()
 	y.parking = newParking()
+	y.following = followers{busy: map[key]*pursuit{}}
 	y.annexes = newAnnexes(y, o.MaxAnnexes, o.AnnexIdle)
 	y.life, y.die = context.WithCancel(context.Background())
 	y.catalog = newCatalog(y.collectOffer)
@@ -134,20 +137,21 @@ func (y *Yard) enter(ctx context.Context) (c context.Context, leave func(), err 
 func (y *Yard) reserve(k key) (free func(), err error) {
 	y.mu.Lock()
 	defer y.mu.Unlock()
-	_, taken := y.taken[k]
-	if taken || y.apps[k.workspace][k.name] != nil {
+	if y.taken[k] != nil || y.apps[k.workspace][k.name] != nil {
 		return nil, core.Errorf(core.CodeAlreadyInstalled, "an app named %s is installed already", k.name)
 	}
-	y.taken[k] = struct{}{}
+	over := make(chan struct{})
+	y.taken[k] = over
 	return func() {
 		y.mu.Lock()
 		defer y.mu.Unlock()
 		delete(y.taken, k)
+		close(over)
 	}, nil
 }
 
-// add shows an app to everyone.
-func (y *Yard) add(a *app) {
+// show shows an app to everyone.
+func (y *Yard) show(a *app) {
 	y.mu.Lock()
 	if y.apps[a.key.workspace] == nil {
 		y.apps[a.key.workspace] = map[string]*app{}
@@ -157,7 +161,7 @@ func (y *Yard) add(a *app) {
 	y.catalog.refresh(a.key.workspace)
 }
 
-// remove is the opposite of add.
+// remove is the opposite of show.
 func (y *Yard) remove(a *app) {
 	y.mu.Lock()
 	delete(y.apps[a.key.workspace], a.key.name)

@@ -90,10 +90,11 @@ func (s *Server) openHall(context.Context) error {
 		Users: s.store, Cookies: s.store, Logger: s.log.Named("access"),
 	})
 	s.yard = apps.New(apps.Options{
-		Home: c.Home, Records: s.store, Events: s.bus, Registries: s.adapters.registries(), Configured: c.Apps,
+		Home: c.Home, Records: s.store, Deployment: s.deployment(), Events: s.bus, Registries: s.adapters.registries(), Configured: c.Apps,
 		Logger: s.log.Named("apps"), HostEnv: c.Environment,
 	})
 	s.closers.add("apps", s.yard.Close)
+	s.followOthers()
 	s.tools = tools.New(tools.Options{Apps: s.yard, Events: s.bus, Features: s.features, Logger: s.log.Named("tools")})
 	s.tools.Add(
 		tools.ListApps(s.yard), tools.ManageApps(s.yard), s.tools.Search(s.adapters), s.tools.Status(s.yard, s.version, s.started),

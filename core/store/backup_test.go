@@ -48,7 +48,10 @@ func furnish(t *testing.T, s *Store) core.ConversationRef {
 	if err := s.PutSetting(t.Context(), "models", `{"default":"a:b"}`); err != nil {
 		t.Fatal(err)
 	}
-	put(t, s, core.Installation{Workspace: core.DefaultWorkspaceID, Name: "app", Env: map[string]core.Secret{"T": "s3cret"}, InstalledAt: time.UnixMilli(7).UTC()})
+	if err := s.PutFiles(t.Context(), "sum", strings.NewReader("files")); err != nil {
+		t.Fatal(err)
+	}
+	put(t, s, core.Installation{Workspace: core.DefaultWorkspaceID, Name: "app", Files: "sum", Env: map[string]core.Secret{"T": "s3cret"}, InstalledAt: time.UnixMilli(7).UTC()})
 	if err := s.PutCookie(t.Context(), Cookie{Hash: "h", Identity: core.Identity{User: alice}, ExpiresAt: time.Now().Add(time.Hour)}); err != nil {
 		t.Fatal(err)
 	}

@@ -18,7 +18,7 @@ import (
 // tables are all that a backup holds, each after those it refers to.
 func tables() []string {
 	return []string{
-		"users", "workspaces", "members", "installations", "cookies", "settings",
+		"users", "workspaces", "members", "bundles", "bundle_parts", "installations", "cookies", "settings",
 		"shelves", "conversations", "messages", "words", "usage_records",
 	}
 }
@@ -39,6 +39,8 @@ func copyAll(ctx context.Context, from, to *sql.Tx) error {
 	return nil
 }
 
+const maxTogetherBytes = 8 << 20 // of large values that are copied with one statement
+
 func copyTable(ctx context.Context, from, to *sql.Tx, table string) error {
 	rows, err := from.QueryContext(ctx, `SELECT * FROM `+table)
 	if err != nil {
@@ -49,6 +51,7 @@ func copyTable(ctx context.Context, from, to *sql.Tx, table string) error {
 	if err != nil {
 		return err
 	}
+	size := 0
 	batch := inserting{into: `INSERT INTO ` + table + ` (` + strings.Join(columns, ", ") + `)`}
 	for rows.Next() {
 		values, pointers := make([]any, len(columns)), make([]any, len(columns))
@@ -59,7 +62,13 @@ func copyTable(ctx context.Context, from, to *sql.Tx, table string) error {
 			return err
 		}
 		batch.add(values...)
-		if len(batch.rows)*len(columns) >= maxArguments-len(columns) {
+		for _, value := range values {
+			if content, ok := value.([]byte); ok {
+				size += len(content)
+			}
+		}
+		if len(batch.rows)*len(columns) >= maxArguments-len(columns) || size > maxTogetherBytes {
+			size = 0
 			if err := batch.run(ctx, to); err != nil {
 				return err
 			}

@@ -45,7 +45,7 @@ func writeForever(place string) int {
 		ref := core.ConversationRef{Workspace: core.DefaultWorkspaceID, Owner: owner, ID: c.ID}
 		for i := 1; ; i++ {
 			name := strconv.Itoa(os.Getpid()) + "-" + strconv.Itoa(i)
-			if err := s.PutInstallation(ctx, core.Installation{Workspace: ref.Workspace, Name: name, InstalledAt: time.Now()}); err != nil {
+			if err := s.AddInstallation(ctx, core.Installation{Workspace: ref.Workspace, Name: name, InstalledAt: time.Now()}); err != nil {
 				return err
 			}
 			fmt.Println("app", name)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"time"
@@ -14,12 +15,14 @@ import (
 // installation is how an installed app is kept. It is the one place where the secrets of an app
 // are written out; the file they go to has mode 0600.
 type installation struct {
+	ID         string            `json:"id,omitempty"`
 	Source     core.Source       `json:"source"`
 	BundleName string            `json:"bundleName"`
 	Version    string            `json:"version"`
 	TrustScore int               `json:"trustScore"`
 	Manifest   json.RawMessage   `json:"manifest,omitempty"`
 	Dir        string            `json:"dir,omitempty"`
+	Files      string            `json:"files,omitempty"`
 	Env        map[string]string `json:"env,omitempty"`
 	Remote     *remote           `json:"remote,omitempty"`
 	Running    bool              `json:"running"`
@@ -36,32 +39,100 @@ type remote struct {
 	Private   bool              `json:"allowPrivate,omitempty"`
 }
 
-// PutInstallation keeps an installed app, new or changed. Its workspace must exist.
-func (s *Store) PutInstallation(ctx context.Context, in core.Installation) error {
+// AddInstallation keeps a new app. Its workspace must exist. core.CodeAlreadyInstalled when the
+// workspace has an app of that name: of several servers that add one at the same time, one does.
+func (s *Store) AddInstallation(ctx context.Context, in core.Installation) error {
 	what := fmt.Sprintf("keeping app %s of %s", in.Name, in.Workspace)
 	record, err := json.Marshal(toRecord(in))
 	if err != nil {
 		return fmt.Errorf("%s: %w", what, err)
 	}
 	return s.change(ctx, what, func(tx *sql.Tx) error {
-		if _, err := tx.ExecContext(ctx, `
-			INSERT INTO installations (workspace, name, record, installed_at) VALUES ($1, $2, $3, $4)
-			ON CONFLICT (workspace, name) DO UPDATE SET record = excluded.record, installed_at = excluded.installed_at`,
-			in.Workspace, in.Name, string(record), millis(in.InstalledAt)); err != nil {
+		result, err := tx.ExecContext(ctx, `
+			INSERT INTO installations (workspace, name, record, installed_at, files) VALUES ($1, $2, $3, $4, $5)
+			ON CONFLICT (workspace, name) DO NOTHING`, in.Workspace, in.Name, string(record), millis(in.InstalledAt), in.Files)
+		if err != nil {
 			return err
+		}
+		if n, err := result.RowsAffected(); err != nil || n == 0 {
+			return errors.Join(err, core.Errorf(core.CodeAlreadyInstalled, "an app named %s is installed already", in.Name))
 		}
 		return s.note(ctx, tx, core.ChangeApp, in.Workspace, in.Name)
 	})
 }
 
-// DeleteInstallation forgets an installed app. Forgetting one that is not there is not an error.
-func (s *Store) DeleteInstallation(ctx context.Context, workspace, name string) error {
-	return s.change(ctx, "forgetting app "+name, func(tx *sql.Tx) error {
-		if _, err := tx.ExecContext(ctx, `DELETE FROM installations WHERE workspace = $1 AND name = $2`, workspace, name); err != nil {
+// ChangeInstallation changes what is kept of an app, and returns that. Nobody else changes it in
+// between; an error of change leaves it as it is. core.CodeNotFound when there is no such app.
+func (s *Store) ChangeInstallation(ctx context.Context, workspace, name string, change func(*core.Installation) error) (core.Installation, error) {
+	var in core.Installation
+	err := s.change(ctx, "changing app "+name, func(tx *sql.Tx) (err error) {
+		if in, err = findInstallation(ctx, tx, workspace, name, s.dialect.lockRow); err != nil {
+			return err
+		}
+		if err := change(&in); err != nil {
+			return err
+		}
+		record, err := json.Marshal(toRecord(in))
+		if err != nil {
+			return err
+		}
+		if _, err := tx.ExecContext(ctx, `
+			UPDATE installations SET record = $3, installed_at = $4, files = $5 WHERE workspace = $1 AND name = $2`,
+			workspace, name, string(record), millis(in.InstalledAt), in.Files); err != nil {
 			return err
 		}
 		return s.note(ctx, tx, core.ChangeApp, workspace, name)
 	})
+	return in, err
+}
+
+// DeleteInstallation forgets an installed app; one of the same name and another id stays. Forgetting
+// one that is not there is not an error.
+func (s *Store) DeleteInstallation(ctx context.Context, workspace, name, id string) error {
+	return s.change(ctx, "forgetting app "+name, func(tx *sql.Tx) error {
+		in, err := findInstallation(ctx, tx, workspace, name, s.dialect.lockRow)
+		switch {
+		case core.CodeOf(err) == core.CodeNotFound || err == nil && in.ID != id:
+			return nil
+		case err != nil:
+			return err
+		}
+		if _, err := tx.ExecContext(ctx, `DELETE FROM installations WHERE workspace = $1 AND name = $2`, workspace, name); err != nil {
+			return err
+		}
+		if err := tidyFiles(ctx, tx); err != nil {
+			return err
+		}
+		return s.note(ctx, tx, core.ChangeApp, workspace, name)
+	})
+}
+
+// Installation returns one installed app; core.CodeNotFound when there is no such one.
+func (s *Store) Installation(ctx context.Context, workspace, name string) (core.Installation, error) {
+	in, err := findInstallation(ctx, s.read, workspace, name, "")
+	if err != nil {
+		err = fmt.Errorf("reading app %s of %s: %w", name, workspace, explain(err))
+	}
+	return in, err
+}
+
+// findInstallation reads one app; lock ends the SELECT of a transaction that will change it.
+func findInstallation(ctx context.Context, q querier, workspace, name, lock string) (core.Installation, error) {
+	var text string
+	var installedAt int64
+	err := q.QueryRowContext(ctx, `SELECT c.record, c.installed_at FROM installations c WHERE c.workspace = $1 AND c.name = $2 `+lock, workspace, name).
+		Scan(&text, &installedAt)
+	switch {
+	case errors.Is(err, sql.ErrNoRows):
+		return core.Installation{}, core.Errorf(core.CodeNotFound, "there is no app named %.100q", name)
+	case err != nil:
+		return core.Installation{}, err
+	}
+	var record installation
+	if err := json.Unmarshal([]byte(text), &record); err != nil {
+		return core.Installation{}, err
+	}
+	return record.installation(workspace, name, fromMillis(installedAt)), nil
 }
 
 // Installations returns every installed app of every workspace, by workspace and name.
@@ -92,7 +163,7 @@ func (s *Store) Installations(ctx context.Context) ([]core.Installation, error) 
 
 func toRecord(in core.Installation) installation {
 	record := installation{
-		Source: in.Source, BundleName: in.BundleName, Version: in.Version, TrustScore: in.TrustScore,
+		ID: in.ID, Files: in.Files, Source: in.Source, BundleName: in.BundleName, Version: in.Version, TrustScore: in.TrustScore,
 		Manifest: in.Manifest, Dir: in.Dir, Env: reveal(in.Env), Running: in.Running,
 	}
 	if r := in.Remote; r != nil {
@@ -107,7 +178,7 @@ func toRecord(in core.Installation) installation {
 
 func (r installation) installation(workspace, name string, at time.Time) core.Installation {
 	in := core.Installation{
-		Workspace: workspace, Name: name, Source: r.Source, BundleName: r.BundleName, Version: r.Version,
+		ID: r.ID, Files: r.Files, Workspace: workspace, Name: name, Source: r.Source, BundleName: r.BundleName, Version: r.Version,
 		TrustScore: r.TrustScore, Manifest: r.Manifest, Dir: r.Dir, Env: conceal(r.Env), Running: r.Running, InstalledAt: at,
 	}
 	if m := r.Remote; m != nil {

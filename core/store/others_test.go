@@ -69,17 +69,19 @@ func TestChangesOfOneServerAreToldToTheOthersOnly(t *testing.T) {
 		t.Fatal(err)
 	}
 	app := core.Installation{Workspace: core.DefaultWorkspaceID, Name: "app", Running: true}
-	stopped := app
-	stopped.Running = false
+	stop := func() error {
+		_, err := a.ChangeInstallation(t.Context(), app.Workspace, app.Name, func(in *core.Installation) error { in.Running = false; return nil })
+		return err
+	}
 	for _, c := range []struct {
 		name string
 		do   func() error
 		want core.Change
 	}{
 		{"a workspace", func() error { return nil }, core.Change{Kind: core.ChangeMembers, Workspace: team.ID, Name: alice.ID}},
-		{"an installed app", func() error { return a.PutInstallation(t.Context(), app) }, core.Change{Kind: core.ChangeApp, Workspace: app.Workspace, Name: "app"}},
-		{"a stopped app", func() error { return a.PutInstallation(t.Context(), stopped) }, core.Change{Kind: core.ChangeApp, Workspace: app.Workspace, Name: "app"}},
-		{"an app that is gone", func() error { return a.DeleteInstallation(t.Context(), app.Workspace, "app") }, core.Change{Kind: core.ChangeApp, Workspace: app.Workspace, Name: "app"}},
+		{"an installed app", func() error { return a.AddInstallation(t.Context(), app) }, core.Change{Kind: core.ChangeApp, Workspace: app.Workspace, Name: "app"}},
+		{"a stopped app", stop, core.Change{Kind: core.ChangeApp, Workspace: app.Workspace, Name: "app"}},
+		{"an app that is gone", func() error { return a.DeleteInstallation(t.Context(), app.Workspace, "app", "") }, core.Change{Kind: core.ChangeApp, Workspace: app.Workspace, Name: "app"}},
 		{"a setting", func() error { return a.PutSetting(t.Context(), "model", "x") }, core.Change{Kind: core.ChangeSetting, Name: "model"}},
 		{"a member", func() error { return a.PutMember(t.Context(), core.DefaultWorkspaceID, alice.ID, core.RoleMember) }, core.Change{Kind: core.ChangeMembers, Workspace: core.DefaultWorkspaceID, Name: alice.ID}},
 		{"a member less", func() error { return a.DeleteMember(t.Context(), core.DefaultWorkspaceID, alice.ID) }, core.Change{Kind: core.ChangeMembers, Workspace: core.DefaultWorkspaceID, Name: alice.ID}},

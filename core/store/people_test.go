@@ -49,7 +49,7 @@ func TestAWorkspaceIsMadeRenamedAndDeleted(t *testing.T) {
 		put(t, s, core.Installation{Workspace: w.ID, Name: "app"})
 		err = s.DeleteWorkspace(t.Context(), w.ID)
 		wantError(t, err, "1 apps are installed in workspace "+w.ID+": uninstall them first")
-		if err := s.DeleteInstallation(t.Context(), w.ID, "app"); err != nil {
+		if err := s.DeleteInstallation(t.Context(), w.ID, "app", ""); err != nil {
 			t.Fatal(err)
 		}
 		if err := s.DeleteWorkspace(t.Context(), w.ID); err != nil {
@@ -157,7 +157,7 @@ func TestADeletedUserIsGoneAndComesBackAsSomebodyNew(t *testing.T) {
 		}
 		put(t, s, core.Installation{Workspace: mine[0].ID, Name: "app"})
 		wantCodes(t, core.CodeForbidden, map[string]error{"with an app": s.DeleteUser(t.Context(), alice.ID), "the owner": s.DeleteUser(t.Context(), core.Owner().User.ID)})
-		err = errors.Join(s.DeleteInstallation(t.Context(), mine[0].ID, "app"), s.DeleteUser(t.Context(), alice.ID))
+		err = errors.Join(s.DeleteInstallation(t.Context(), mine[0].ID, "app", ""), s.DeleteUser(t.Context(), alice.ID))
 		if err != nil {
 			t.Fatal(err)
 		}

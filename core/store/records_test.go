@@ -2,6 +2,7 @@ package store
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"reflect"
 	"strings"
@@ -15,7 +16,7 @@ import (
 func TestAnInstallationComesBackAsItWasKept(t *testing.T) {
 	each(t, func(t *testing.T, s *Store) {
 		full := core.Installation{
-			Workspace: core.DefaultWorkspaceID, Name: "files", Source: core.Source{Kind: core.SourceName, Ref: "@a/files", Registry: "main"},
+			ID: "first", Workspace: core.DefaultWorkspaceID, Name: "files", Source: core.Source{Kind: core.SourceName, Ref: "@a/files", Registry: "main"},
 			BundleName: "@a/files", Version: "1.2.3", TrustScore: 75, Manifest: json.RawMessage(`{"name":"files"}`), Dir: "/x",
 			Env: map[string]core.Secret{"TOKEN": "s3cret"}, Running: true, InstalledAt: time.UnixMilli(1_800_000_000_123).UTC(),
 		}
@@ -28,23 +29,47 @@ func TestAnInstallationComesBackAsItWasKept(t *testing.T) {
 		put(t, s, full, far)
 		wantInstallations(t, s, far, full)
 
-		full.Running, full.Version = false, "2.0.0"
-		put(t, s, full)
+		if err := s.AddInstallation(t.Context(), full); core.CodeOf(err) != core.CodeAlreadyInstalled {
+			t.Errorf("adding it twice: %v", err)
+		}
+		full.Running, full.Version, full.Files = false, "2.0.0", "f00d"
+		changed, err := s.ChangeInstallation(t.Context(), full.Workspace, full.Name, func(in *core.Installation) error {
+			in.Running, in.Version, in.Files = false, "2.0.0", "f00d"
+			return nil
+		})
+		if err != nil || !reflect.DeepEqual(changed, full) {
+			t.Errorf("changed to %+v, %v, want %+v", changed, err, full)
+		}
+		refused := errors.New("no")
+		if _, err := s.ChangeInstallation(t.Context(), full.Workspace, full.Name, func(in *core.Installation) error {
+			in.Version = "3"
+			return refused
+		}); !errors.Is(err, refused) {
+			t.Errorf("a change that refuses: %v", err)
+		}
 		wantInstallations(t, s, far, full)
-
-		if err := s.DeleteInstallation(t.Context(), full.Workspace, full.Name); err != nil {
+		if one, err := s.Installation(t.Context(), full.Workspace, full.Name); err != nil || !reflect.DeepEqual(one, full) {
+			t.Errorf("read %+v, %v", one, err)
+		}
+		if err := s.DeleteInstallation(t.Context(), full.Workspace, full.Name, "another"); err != nil {
 			t.Fatal(err)
 		}
-		wantInstallations(t, s, far)
-		if err := s.DeleteInstallation(t.Context(), full.Workspace, full.Name); err != nil {
-			t.Errorf("removing it twice: %v", err)
+		wantInstallations(t, s, far, full)
+		for range 2 {
+			if err := s.DeleteInstallation(t.Context(), full.Workspace, full.Name, full.ID); err != nil {
+				t.Fatal(err)
+			}
+			wantInstallations(t, s, far)
 		}
+		_, err = s.Installation(t.Context(), full.Workspace, full.Name)
+		_, gone := s.ChangeInstallation(t.Context(), full.Workspace, full.Name, func(*core.Installation) error { return nil })
+		wantCodes(t, core.CodeNotFound, map[string]error{"read": err, "changed": gone})
 	})
 }
 
 func TestAnAppNeedsAWorkspaceThatExists(t *testing.T) {
 	each(t, func(t *testing.T, s *Store) {
-		err := s.PutInstallation(t.Context(), core.Installation{Workspace: "ws_nowhere", Name: "x", Env: map[string]core.Secret{"K": "s3cret"}})
+		err := s.AddInstallation(t.Context(), core.Installation{Workspace: "ws_nowhere", Name: "x", Env: map[string]core.Secret{"K": "s3cret"}})
 		wantError(t, err, "keeping app x of ws_nowhere")
 		if strings.Contains(err.Error(), "s3cret") {
 			t.Error("the error shows a secret")
@@ -234,7 +259,7 @@ func TestALoginShowsTheUserAsOfNow(t *testing.T) {
 func put(t *testing.T, s *Store, all ...core.Installation) {
 	t.Helper()
 	for _, in := range all {
-		if err := s.PutInstallation(t.Context(), in); err != nil {
+		if err := s.AddInstallation(t.Context(), in); err != nil {
 			t.Fatal(err)
 		}
 	}

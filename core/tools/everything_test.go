@@ -23,7 +23,7 @@ import (
 // shelves keeps what is installed in memory.
 type shelves struct{ apps.Records }
 
-func (shelves) PutInstallation(context.Context, core.Installation) error { return nil }
+func (shelves) AddInstallation(context.Context, core.Installation) error { return nil }
 
 // everything is a hall over the conformance server of the MCP SDK, installed as a bundle.
 func everything(t *testing.T) *tools.Namespace {

@@ -121,7 +121,7 @@ func (b *bench) settle(ctx context.Context, st *store.Store, name, bundle string
 	if err != nil {
 		return err
 	}
-	return st.PutInstallation(ctx, core.Installation{
+	return st.AddInstallation(ctx, core.Installation{
 		Workspace: own[0].ID, Name: "bench", Source: core.Source{Kind: core.SourcePath, Ref: bundle}, BundleName: "@ropewalk/bench",
 		Version: "1.0.0", Manifest: manifest, Dir: bundle, InstalledAt: time.Now(),
 	})

@@ -1,0 +1,186 @@
+package bundle
+
+import (
+	"archive/tar"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"time"
+)
+
+// Pack writes the files of a bundle's directory to w, as a tar that is the same wherever the same
+// files lie: in order, without times and owners, of a mode the executable bit only. sum is the
+// sha256 of what was written, in hex. Links are packed as links.
+//
+// A directory is refused, with an error wrapping ErrArchive, when it is over a limit or holds a link
+// that leads out of it, or anything else than files, directories and links.
+func Pack(ctx context.Context, dir string, w io.Writer, limits Limits) (sum string, err error) {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return "", err
+	}
+	defer func() { _ = root.Close() }()
+	hash := sha256.New()
+	p := &packing{ctx: ctx, root: root, out: tar.NewWriter(io.MultiWriter(hash, w)), limits: limits.withDefaults()}
+	if err := fs.WalkDir(root.FS(), ".", p.add); err != nil {
+		return "", err
+	}
+	if err := p.out.Close(); err != nil {
+		return "", err
+	}
+	return hex.EncodeToString(hash.Sum(nil)), nil
+}
+
+type packing struct {
+	ctx    context.Context
+	root   *os.Root
+	out    *tar.Writer
+	limits Limits
+	files  int
+	total  int64
+}
+
+// add packs one entry. fs.WalkDir brings them in order.
+func (p *packing) add(name string, d fs.DirEntry, err error) error {
+	if err == nil {
+		err = p.ctx.Err()
+	}
+	if err != nil || name == "." {
+		return err
+	}
+	info, err := d.Info()
+	if err != nil {
+		return err
+	}
+	if p.files++; p.files > p.limits.Files {
+		return refused("it holds more than %d entries", p.limits.Files)
+	}
+	header := &tar.Header{Name: name, Mode: 0o644, ModTime: time.Unix(0, 0), Format: tar.FormatPAX}
+	switch mode := info.Mode(); {
+	case mode.IsDir():
+		header.Typeflag, header.Name, header.Mode = tar.TypeDir, name+"/", 0o755
+	case mode.Type() == fs.ModeSymlink:
+		header.Typeflag = tar.TypeSymlink
+		if header.Linkname, err = p.root.Readlink(name); err != nil {
+			return err
+		}
+		if !staysInside(name, header.Linkname) {
+			return refused("%q is a link that leads out of the bundle", name)
+		}
+	case mode.IsRegular():
+		return p.addFile(header, info)
+	default:
+		return refused("%q is neither a file nor a directory nor a link", name)
+	}
+	return p.out.WriteHeader(header)
+}
+
+func (p *packing) addFile(header *tar.Header, info fs.FileInfo) error {
+	header.Typeflag, header.Size = tar.TypeReg, info.Size()
+	if info.Mode()&0o111 != 0 {
+		header.Mode = 0o755
+	}
+	if p.total += header.Size; header.Size > p.limits.Single || p.total > p.limits.Total {
+		return refused("%q makes it larger than is allowed: %d bytes in all, %d in one file", header.Name, p.limits.Total, p.limits.Single)
+	}
+	if err := p.out.WriteHeader(header); err != nil {
+		return err
+	}
+	f, err := p.root.Open(header.Name)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = f.Close() }()
+	if n, err := io.Copy(p.out, cancellable{p.ctx, f}); err != nil || n != header.Size {
+		return fmt.Errorf("pack %q: it changed meanwhile: %w", header.Name, errors.Join(err, io.ErrUnexpectedEOF))
+	}
+	return nil
+}
+
+// staysInside reports whether a link in a bundle leads to a place in the bundle.
+func staysInside(name, target string) bool {
+	return !path.IsAbs(target) && filepath.IsLocal(filepath.FromSlash(path.Join(path.Dir(name), target)))
+}
+
+// UnpackPacked makes dest, which must not exist yet and whose parent must, of what Pack wrote, as
+// Unpack does: whole or not at all. What does not have the sha256 sum is refused.
+func UnpackPacked(ctx context.Context, r io.Reader, sum, dest string, limits Limits) error {
+	if _, err := os.Lstat(dest); !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("unpack to %s: %w", dest, fs.ErrExist)
+	}
+	tmp, err := os.MkdirTemp(filepath.Dir(dest), ".unpack-*")
+	if err != nil {
+		return err
+	}
+	hash := sha256.New()
+	if err = unpackTar(ctx, io.TeeReader(cancellable{ctx, r}, hash), tmp, limits.withDefaults()); err == nil {
+		if got := hex.EncodeToString(hash.Sum(nil)); got != sum {
+			err = refused("its files are not those that were packed: their sha256 is %s, not %s", got, sum)
+		}
+	}
+	if err == nil {
+		err = publish(tmp, dest)
+	}
+	if err != nil {
+		return errors.Join(err, os.RemoveAll(tmp))
+	}
+	return nil
+}
+
+// unpackTar writes the entries of a tar into dir, and reads r to its end.
+func unpackTar(ctx context.Context, r io.Reader, dir string, limits Limits) error {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = root.Close() }()
+	in, files, budget := tar.NewReader(r), 0, limits.Total
+	for {
+		header, err := in.Next()
+		switch {
+		case errors.Is(err, io.EOF):
+			_, err := io.Copy(io.Discard, r) // the end of the tar counts in its sha256
+			return err
+		case err != nil:
+			return refused("%w", err)
+		case ctx.Err() != nil:
+			return ctx.Err()
+		}
+		if files++; files > limits.Files || header.Size > min(limits.Single, budget) {
+			return refused("it is larger than is allowed")
+		}
+		budget -= header.Size
+		if err := unpackEntry(root, header, in); err != nil {
+			return fmt.Errorf("unpack %q: %w", header.Name, err)
+		}
+	}
+}
+
+// unpackEntry makes one entry; its directory came before it.
+func unpackEntry(root *os.Root, header *tar.Header, content io.Reader) (err error) {
+	name := path.Clean(header.Name)
+	switch header.Typeflag {
+	case tar.TypeDir:
+		return root.Mkdir(name, 0o755)
+	case tar.TypeSymlink:
+		if !staysInside(name, header.Linkname) {
+			return refused("it is a link that leads out of the bundle")
+		}
+		return root.Symlink(header.Linkname, name)
+	case tar.TypeReg:
+		f, err := root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, fs.FileMode(header.Mode)&0o755)
+		if err != nil {
+			return err
+		}
+		_, err = io.Copy(f, content)
+		return errors.Join(err, f.Close())
+	}
+	return refused("it is neither a file nor a directory nor a link")
+}
