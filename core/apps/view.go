@@ -12,6 +12,7 @@ type view struct {
 	record   core.Installation
 	kind     string   // App.Type
 	ui       *core.UI // of the manifest, else of the first tool with a view
+	named    bool     // the manifest names ui
 	state    core.State
 	conn     instance   // nil unless running
 	offer    core.Offer // what the workspace shows; kept while crashed, so that names do not flicker
@@ -33,15 +34,17 @@ func (v *view) describe() {
 	if m, err := bundle.ParseManifest(v.record.Manifest); err == nil {
 		v.kind, v.ui = m.Type(), m.UI()
 	}
+	v.named = v.ui != nil
 }
 
 // setOffer takes new lists, and the first tool's view where the manifest names none (contract
 // part 3).
 func (v *view) setOffer(offer core.Offer) {
 	v.offer = offer
-	if v.ui != nil {
+	if v.named {
 		return
 	}
+	v.ui = nil
 	for _, t := range offer.Tools {
 		if t.ViewURI != "" {
 			v.ui = &core.UI{Name: v.record.Name, PrimaryView: core.PrimaryView{ResourceURI: t.ViewURI}}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/gofiber/fiber/v2"
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 
 	"github.com/ropewalk/ropewalk/core"
 	"github.com/ropewalk/ropewalk/core/tools"
@@ -17,6 +18,9 @@ import (
 // initialize opens a session: a place under the cap, the SDK's answer, the record in the store,
 // and only then the session id. A session whose record cannot be kept is not opened.
 func (e *Endpoint) initialize(c *fiber.Ctx, caller core.Caller, m message) error {
+	if f := checkHello(m); f != nil {
+		return f.of(m.id).send(c)
+	}
 	if f := e.live.reserve(); f != nil {
 		return f.send(c)
 	}
@@ -35,6 +39,33 @@ func (e *Endpoint) initialize(c *fiber.Ctx, caller core.Caller, m message) error
 	c.Set(headerSession, s.wire.id)
 	c.Set(fiber.HeaderCacheControl, "no-cache, no-transform")
 	return sendJSON(c, fiber.StatusOK, answer)
+}
+
+// checkHello holds initialize to spec 4.10 rule 3. The SDK would open a session for somebody who says
+// nothing of itself.
+func checkHello(m message) *fault {
+	var said struct {
+		ProtocolVersion *string                     `json:"protocolVersion"`
+		Capabilities    *map[string]json.RawMessage `json:"capabilities"`
+		ClientInfo      *struct {
+			Name    *string `json:"name"`
+			Version *string `json:"version"`
+		} `json:"clientInfo"`
+	}
+	missing := ""
+	switch err := json.Unmarshal(orEmpty(m.params), &said); {
+	case err != nil:
+		return badRequest(jsonrpc.CodeInvalidParams, "params of initialize cannot be read: "+err.Error())
+	case said.ProtocolVersion == nil:
+		missing = "protocolVersion, a string"
+	case said.Capabilities == nil:
+		missing = "capabilities, an object"
+	case said.ClientInfo == nil || said.ClientInfo.Name == nil || said.ClientInfo.Version == nil:
+		missing = "clientInfo, an object with a name and a version"
+	default:
+		return nil
+	}
+	return badRequest(jsonrpc.CodeInvalidParams, "params of initialize must say "+missing)
 }
 
 // open connects a new session to the SDK and lets it answer initialize. A nil session with an

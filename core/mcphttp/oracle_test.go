@@ -65,6 +65,8 @@ type probe struct {
 
 func probes() []probe {
 	spec, text := "contract 7 gives the status", "refusals are JSON-RPC errors, so that clients show them; the SDK writes plain text"
+	own := "instructions, title and capabilities are this server's own"
+	rule := "spec 4.10 rule 3 says what initialize says; the SDK opens a session for nobody"
 	return []probe{
 		{name: "ping", body: ping},
 		{name: "a plain call", body: callBody(1, "demo__plain", "{}")},
@@ -75,7 +77,14 @@ func probes() []probe {
 		{name: "a cancellation of nothing", body: `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":77}}`},
 		{name: "a response to nothing", body: `{"jsonrpc":"2.0","id":99,"result":{}}`},
 		{name: "initialize again", body: hello("2025-11-25"), differs: "a code of 0 is none of JSON-RPC's, and the session id comes on the first initialize only"},
-		{name: "initialize", bare: true, body: hello("2025-06-18"), differs: "instructions, title and capabilities are this server's own"},
+		{name: "initialize", bare: true, body: hello("2025-06-18"), differs: own},
+		{name: "initialize without params", bare: true, body: `{"jsonrpc":"2.0","id":0,"method":"initialize"}`, differs: rule},
+		{name: "initialize with empty params", bare: true, body: `{"jsonrpc":"2.0","id":0,"method":"initialize","params":{}}`, differs: rule},
+		{name: "initialize without capabilities", bare: true, body: `{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","clientInfo":{"name":"x","version":"1"}}}`, differs: rule},
+		{name: "initialize without a name", bare: true, body: `{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{}}}`, differs: rule},
+		{name: "initialize without a revision", bare: true, body: `{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"capabilities":{},"clientInfo":{"name":"x","version":"1"}}}`, differs: rule},
+		{name: "initialize with a revision that is no text", bare: true, body: `{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":5,"capabilities":{},"clientInfo":{"name":"x","version":"1"}}}`, differs: rule},
+		{name: "initialize of an unknown revision", bare: true, body: hello("2099-01-01"), differs: own},
 		{name: "set the log level", body: `{"jsonrpc":"2.0","id":1,"method":"logging/setLevel","params":{"level":"info"}}`},
 		{name: "a batch before 2025-06-18", version: "2025-03-26", body: `[` + ping + `,` + callBody(8, "demo__plain", "{}") + `]`},
 		{name: "a batch of one", version: "2025-03-26", body: `[` + ping + `]`},

@@ -193,11 +193,32 @@ func TestTheCapIsExact(t *testing.T) {
 	// A failed initialize gives its place back.
 	r.say("DELETE", r.liveOne(), "")
 	for range 10 {
-		if resp, body := r.say("POST", alice, `{"jsonrpc":"2.0","id":1,"method":"initialize","params":[]}`); resp.StatusCode == 200 && strings.Contains(body, "result") {
+		if resp, body := r.say("POST", alice, strings.Replace(hello("2025-11-25"), `"capabilities":{}`, `"capabilities":{"sampling":5}`, 1)); resp.StatusCode == 200 && strings.Contains(body, "result") {
 			t.Fatalf("a broken initialize opened a session: %s", body)
 		}
 	}
 	r.join(alice)
+}
+
+func TestInitializeSaysWhatItMust(t *testing.T) {
+	r := start(t, nil)
+	for _, c := range []struct{ name, params, want string }{
+		{"no params", ``, "protocolVersion"},
+		{"empty params", `,"params":{}`, "protocolVersion"},
+		{"null", `,"params":{"protocolVersion":null,"capabilities":{},"clientInfo":{"name":"x","version":"1"}}`, "protocolVersion"},
+		{"no capabilities", `,"params":{"protocolVersion":"2025-11-25","clientInfo":{"name":"x","version":"1"}}`, "capabilities"},
+		{"capabilities that are a list", `,"params":{"protocolVersion":"2025-11-25","capabilities":[],"clientInfo":{"name":"x","version":"1"}}`, "capabilities"},
+		{"no name", `,"params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"version":"1"}}`, "clientInfo"},
+		{"a version that is a number", `,"params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"x","version":1}}`, "clientInfo"},
+	} {
+		resp, body := r.say("POST", alice, `{"jsonrpc":"2.0","id":"h","method":"initialize"`+c.params+`}`)
+		if resp.StatusCode != 400 || !strings.Contains(body, `"code":-32602`) || !strings.Contains(body, c.want) || !strings.Contains(body, `"id":"h"`) || resp.Header.Get("Mcp-Session-Id") != "" {
+			t.Errorf("%s: %d %s", c.name, resp.StatusCode, body)
+		}
+	}
+	if n := len(r.endpoint.live.all()); n != 0 {
+		t.Errorf("%d sessions were opened", n)
+	}
 }
 
 // liveOne is a session that is open.
