@@ -76,7 +76,11 @@ func (e *Engine) Delete(ctx context.Context, c core.Caller, id string) error {
 	if err := e.interrupt(wait, ref.ID); err != nil {
 		return core.Wrap(core.CodeRunInProgress, err, "the run in this conversation does not end; try again")
 	}
-	return e.store.DeleteConversation(ctx, ref)
+	if err := e.store.DeleteConversation(ctx, ref); err != nil {
+		return err
+	}
+	e.titles.later(func() { e.tools.EndSession(sessionOf(ref.ID)) }) // apps may take their time
+	return nil
 }
 
 // Usage reports what a workspace's models used: to its admins all of it, to others their own.

@@ -25,6 +25,7 @@ const (
 // task is the call of a tool that something runs inside of.
 type task struct {
 	loop     *loop
+	call     string
 	progress func(message string, step float64)
 }
 
@@ -111,6 +112,7 @@ func (e *Engine) inner(ctx context.Context, c core.Caller, in delegation, outer 
 		}
 	} else {
 		l.llm, l.totals, conversation = outer.loop.llm, outer.loop.totals, outer.loop.conversation
+		l.asking, l.within = outer.loop.asking, outer.call
 		allow, server = append(allow, outer.loop.offer.allowed...), outer.loop.offer.server
 	}
 	l.offer = newOffer(withoutDelegate{e.tools}, c, allow, server, nil, nil)

@@ -1,6 +1,7 @@
 package chat
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -83,19 +84,34 @@ func (l *loop) call(ctx context.Context, c ToolCall, emit Emit) (raw json.RawMes
 		return nil, fmt.Sprintf("There is no tool %q to be used here.", c.Name), false
 	}
 	token, _ := json.Marshal(map[string]string{"progressToken": c.ID}) // strings always marshal
-	ctx = withTask(ctx, &task{loop: l, progress: func(message string, step float64) {
+	ctx = withTask(ctx, &task{loop: l, call: c.ID, progress: func(message string, step float64) {
 		emit(Event{EventToolProgress, toolProgress{RunID: l.runID, ID: c.ID, Progress: step, Message: message}})
 	}})
-	raw, err := l.e.tools.Call(ctx, l.caller, tools.Call{
+	call := tools.Call{
 		Name: c.Name, Arguments: c.Input, Meta: token, Agent: true, CheckInput: true,
 		Notify: func(n link.Notification) { l.progress(c.ID, n, emit) },
-	})
+	}
+	raw, err := l.attended(ctx, c, call)
 	if err != nil {
 		return nil, l.refusal(ctx, c.Name, err), false
 	}
 	output, ok = readable(raw)
 	l.offer.noticed(c.Name, raw)
 	return raw, output, ok
+}
+
+// attended makes a call in which the app may ask the run's person.
+func (l *loop) attended(ctx context.Context, c ToolCall, call tools.Call) (json.RawMessage, error) {
+	if l.asking == nil {
+		return l.e.tools.Call(ctx, l.caller, call)
+	}
+	k := l.asking.about(cmp.Or(l.within, c.ID), c.Name)
+	call.From = tools.From{Session: l.asking.session, Asker: k}
+	raw, err := l.e.tools.Call(ctx, l.caller, call)
+	if err != nil && k.visited(ctx, err) {
+		raw, err = l.e.tools.Call(ctx, l.caller, call)
+	}
+	return raw, err
 }
 
 // progress passes a tool's own progress on.

@@ -24,6 +24,12 @@ const (
 	EventToolDone     = "tool.done"
 	EventDone         = "done"
 	EventError        = "error"
+
+	// What an app asks the person during the call of a tool, what came of it, and that the app is
+	// done with what it sent the person to an address for.
+	EventElicitationRequest  = "elicitation.request"
+	EventElicitationAnswer   = "elicitation.answer"
+	EventElicitationComplete = "elicitation.complete"
 )
 
 type started struct {
@@ -61,6 +67,32 @@ type toolDone struct {
 	Output      string          `json:"output"`
 	ResourceURI string          `json:"resourceUri,omitempty"`
 	Result      json.RawMessage `json:"result,omitempty"`
+}
+
+type elicitationRequest struct {
+	RunID         string          `json:"runId"`
+	ID            string          `json:"id"`
+	ToolCallID    string          `json:"toolCallId"`
+	Server        string          `json:"server"`
+	Tool          string          `json:"tool"`
+	Mode          string          `json:"mode"`
+	Message       string          `json:"message"`
+	Schema        json.RawMessage `json:"requestedSchema,omitempty"`
+	URL           string          `json:"url,omitempty"`
+	ElicitationID string          `json:"elicitationId,omitempty"`
+	ExpiresAt     string          `json:"expiresAt"`
+}
+
+type elicitationAnswer struct {
+	RunID  string `json:"runId"`
+	ID     string `json:"id"`
+	Action string `json:"action"`
+	Reason string `json:"reason"`
+}
+
+type elicitationComplete struct {
+	RunID         string `json:"runId"`
+	ElicitationID string `json:"elicitationId"`
 }
 
 type failed struct {

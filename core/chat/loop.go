@@ -25,6 +25,8 @@ type loop struct {
 	system       []string
 	messages     []model.Message
 	offer        *offer
+	asking       *asking // whom apps ask; nil when there is nobody
+	within       string  // the call that a delegated task works for
 	totals       *tally
 	keep         func(context.Context, turn) error
 

@@ -36,7 +36,30 @@ type yard struct {
 	mu     sync.Mutex
 	listed []core.Tool
 	do     map[string]func(ctx context.Context, arguments string, notify func(link.Notification)) (string, error)
+	asking map[string]func(ctx context.Context, k apps.Asker) (string, error)
+	ended  []string // sessions
+	told   func(apps.Told)
 	called []string
+}
+
+func (y *yard) Listen(_ string, told func(apps.Told)) func() {
+	y.mu.Lock()
+	defer y.mu.Unlock()
+	y.told = told
+	return func() {}
+}
+
+func (y *yard) EndSession(id string) {
+	y.mu.Lock()
+	defer y.mu.Unlock()
+	y.ended = append(y.ended, id)
+}
+
+func newYard() *yard {
+	return &yard{
+		do:     map[string]func(context.Context, string, func(link.Notification)) (string, error){},
+		asking: map[string]func(context.Context, apps.Asker) (string, error){},
+	}
 }
 
 func (y *yard) Offer(string) *core.Offer {
@@ -57,8 +80,12 @@ func (y *yard) Call(ctx context.Context, _, server string, c apps.Call) (json.Ra
 	}
 	y.mu.Lock()
 	y.called = append(y.called, server+" "+p.Name+" "+string(p.Arguments))
-	do := y.do[p.Name]
+	do, asking := y.do[p.Name], y.asking[p.Name]
 	y.mu.Unlock()
+	if asking != nil {
+		result, err := asking(ctx, c.Asker)
+		return json.RawMessage(result), err
+	}
 	if do == nil {
 		return json.RawMessage(`{"content":[{"type":"text","text":"done: ` + p.Name + `"}]}`), nil
 	}
@@ -128,7 +155,7 @@ func open(t *testing.T, wire string, change func(*config.Models)) *house {
 // openOn opens an engine on a state that others may have open.
 func openOn(t *testing.T, home string, state store.Options, p *testenv.ModelProvider, wire string, change func(*config.Models)) *house {
 	t.Helper()
-	h := &house{t: t, home: home, model: p, yard: &yard{do: map[string]func(context.Context, string, func(link.Notification)) (string, error){}}, bus: &bus{}}
+	h := &house{t: t, home: home, model: p, yard: newYard(), bus: &bus{}}
 	var err error
 	if h.store, err = store.Open(t.Context(), state); err != nil {
 		t.Fatal(err)

@@ -111,15 +111,23 @@ func (e *Engine) admit(ctx context.Context, c core.Caller, r Request, in core.Co
 
 // Do runs until the model has nothing more to do, and tells emit what happens: chat.start first,
 // then done or error last. When ctx ends, so does the run, with what was said so far and the reason
-// cancelled. The errors are core.Errors.
+// cancelled. A nil emit is for a client that sees nothing before the answer: what apps ask is
+// declined at once. The errors are core.Errors.
 func (r *Run) Do(ctx context.Context, emit Emit) (Answer, error) {
 	defer r.slot.free()
 	ctx, ok := r.slot.start(ctx)
 	if !ok {
 		return Answer{}, core.Errorf(core.CodeUnavailable, "the run was not started in time")
 	}
+	asking := r.e.ask(r.loop.caller, r.ref.ID, r.id, emit)
+	defer asking.close(ctx)
+	r.loop.asking = asking
+	if emit == nil {
+		emit = func(Event) {}
+	}
 	emit(Event{EventStart, started{ConversationID: r.ref.ID, RunID: r.id}})
 	reason, err := r.loop.run(ctx, emit)
+	asking.close(ctx)
 	if core.CodeOf(err) == core.CodeNotFound { // deleted meanwhile, through another server
 		reason, err = Cancelled, nil
 	}

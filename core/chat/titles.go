@@ -53,6 +53,15 @@ func (t titles) close(ctx context.Context) error {
 	}
 }
 
+// later does something behind people's backs, unless the server ends.
+func (t titles) later(do func()) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.ctx.Err() == nil {
+		t.wg.Go(do)
+	}
+}
+
 // entitle finds a title for a conversation, later, unless too many are being looked for: then its
 // next run will try.
 func (e *Engine) entitle(c core.Caller, ref core.ConversationRef, said, answered string) {

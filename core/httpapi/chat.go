@@ -16,6 +16,7 @@ import (
 // Chat lets people talk to a model. Its errors are core.Errors.
 type Chat interface {
 	Begin(ctx context.Context, c core.Caller, r chat.Request) (*chat.Run, error)
+	Reply(ctx context.Context, c core.Caller, id string, r chat.Reply) error
 	Model(ctx context.Context) string
 
 	Conversations(ctx context.Context, c core.Caller, q core.ConversationQuery) (core.ConversationPage, error)
@@ -41,7 +42,7 @@ func (s *Server) sayChat(c *fiber.Ctx, caller core.Caller) error {
 	ctx, cancel := context.WithCancel(c.UserContext())
 	defer cancel()
 	stop := stream.WatchPeer(c.Context().Conn(), cancel)
-	answer, err := run.Do(ctx, func(chat.Event) {})
+	answer, err := run.Do(ctx, nil)
 	stop()
 	if err != nil {
 		return err

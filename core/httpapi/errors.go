@@ -42,7 +42,7 @@ func statusOf(code core.Code) int {
 		return fiber.StatusNotFound
 	case core.CodeMethodNotAllowed:
 		return fiber.StatusMethodNotAllowed
-	case core.CodeAlreadyInstalled, core.CodeRunInProgress:
+	case core.CodeAlreadyInstalled, core.CodeRunInProgress, core.CodeAlreadyAnswered:
 		return fiber.StatusConflict
 	case core.CodePayloadTooLarge:
 		return fiber.StatusRequestEntityTooLarge

@@ -250,6 +250,21 @@ type memoryTools struct {
 	panics bool
 }
 
+func (n *memoryTools) Open(c core.Caller, o tools.SessionOptions) *tools.Session {
+	return tools.New(tools.Options{Apps: silentApps{}}).Open(c, o)
+}
+
+func (n *memoryTools) EndSession(string) {}
+
+func (n *memoryTools) CheckForm(schema, content json.RawMessage) error {
+	return tools.New(tools.Options{Apps: silentApps{}}).CheckForm(schema, content)
+}
+
+// silentApps say nothing by themselves.
+type silentApps struct{ tools.Apps }
+
+func (silentApps) Listen(string, func(apps.Told)) func() { return func() {} }
+
 func (n *memoryTools) List(core.Caller) []tools.Listed { return make([]tools.Listed, 3) }
 
 func (n *memoryTools) Call(ctx context.Context, c core.Caller, call tools.Call) (json.RawMessage, error) {

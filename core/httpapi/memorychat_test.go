@@ -24,6 +24,8 @@ import (
 
 // memoryTalks keeps conversations. It is everything the chat keeps, without a disk.
 type memoryTalks struct {
+	chat.Store // what several servers need
+
 	mu       sync.Mutex
 	made     int
 	talks    map[string]*core.Conversation
@@ -151,12 +153,6 @@ func (m *memoryTalks) AppendMessages(_ context.Context, ref core.ConversationRef
 
 func (m *memoryTalks) Shared() bool { return false }
 
-func (m *memoryTalks) ClaimRun(context.Context, core.ConversationRef, string, time.Duration) error {
-	return nil
-}
-
-func (m *memoryTalks) ReleaseRun(context.Context, core.ConversationRef, string) error { return nil }
-
 func (m *memoryTalks) PutUsage(context.Context, core.Usage) error { return nil }
 
 func (m *memoryTalks) Usage(_ context.Context, q core.UsageQuery) (core.UsageReport, error) {
@@ -180,7 +176,7 @@ func (m *memoryTalks) PutSetting(_ context.Context, name, value string) error {
 }
 
 // newChat is the real chat over memory, with the models of c.
-func newChat(t testing.TB, talks *memoryTalks, tools Tools, c config.Models) *chat.Engine {
+func newChat(t testing.TB, talks *memoryTalks, tools chat.Tools, c config.Models) *chat.Engine {
 	t.Helper()
 	models, err := chat.NewModels(c)
 	if err != nil {

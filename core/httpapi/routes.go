@@ -22,6 +22,7 @@ func (s *Server) routes() []route {
 
 		{post, "/v1/chat", s.member(s.sayChat)},
 		{post, "/v1/chat/stream", s.member(s.streamChat)},
+		{post, "/v1/chat/elicitations/:id", s.member(s.answerElicitation)},
 
 		{get, "/v1/apps", s.member(s.listApps)},
 		{post, "/v1/apps/install", s.member(s.installApp)},

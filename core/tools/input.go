@@ -38,14 +38,18 @@ func newInputs() *inputs {
 // check returns core.CodeInvalidInput with every violation in its details. A tool without a usable
 // schema takes any object: its app will judge.
 func (in *inputs) check(tool core.Tool, arguments json.RawMessage) error {
-	value, err := jsonschema.UnmarshalJSON(bytes.NewReader(arguments))
+	return in.fits("arguments of "+tool.FullName(), "its input schema", arguments, in.schema(tool.Schema))
+}
+
+// fits is check for any object, of which what and by are the words for people. A nil schema fits all.
+func (in *inputs) fits(what, by string, object json.RawMessage, schema *jsonschema.Schema) error {
+	value, err := jsonschema.UnmarshalJSON(bytes.NewReader(object))
 	if err != nil {
-		return core.Errorf(core.CodeInvalidInput, "arguments of %s are not JSON: %w", tool.FullName(), err)
+		return core.Errorf(core.CodeInvalidInput, "%s are not JSON: %w", what, err)
 	}
 	if _, ok := value.(map[string]any); !ok {
-		return core.Errorf(core.CodeInvalidInput, "arguments of %s must be an object", tool.FullName())
+		return core.Errorf(core.CodeInvalidInput, "%s must be an object", what)
 	}
-	schema := in.schema(tool.Schema)
 	if schema == nil {
 		return nil
 	}
@@ -53,7 +57,7 @@ func (in *inputs) check(tool core.Tool, arguments json.RawMessage) error {
 	if !ok {
 		return nil
 	}
-	return core.Errorf(core.CodeInvalidInput, "arguments of %s do not fit its input schema", tool.FullName()).
+	return core.Errorf(core.CodeInvalidInput, "%s do not fit %s", what, by).
 		WithDetails(map[string]any{"errors": in.violations(invalid, nil)})
 }
 
@@ -69,18 +73,18 @@ func (in *inputs) schema(text json.RawMessage) *jsonschema.Schema {
 	if len(in.compiled) >= maxCompiled {
 		clear(in.compiled)
 	}
-	s := compile(text)
+	s := compile(text, jsonschema.NewCompiler())
 	in.compiled[string(text)] = s
 	return s
 }
 
-func compile(text json.RawMessage) *jsonschema.Schema {
+// compile returns nil for what is no schema.
+func compile(text json.RawMessage, c *jsonschema.Compiler) *jsonschema.Schema {
 	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(text))
 	if err != nil {
 		return nil
 	}
-	c := jsonschema.NewCompiler() // its default loader reads files: none of a schema's references may
-	c.UseLoader(noLoader{})
+	c.UseLoader(noLoader{}) // its default loader reads files: none of a schema's references may
 	if err := c.AddResource("tool:input", doc); err != nil {
 		return nil
 	}

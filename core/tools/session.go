@@ -59,10 +59,23 @@ func (n *Namespace) Open(c core.Caller, o SessionOptions) *Session {
 // Close ends the session: its subscriptions, and the instances that apps have for it. It waits for
 // those to end, and may be called again.
 func (s *Session) Close(ctx context.Context) {
+	if s.leave(ctx) {
+		s.n.EndSession(s.id)
+	}
+}
+
+// Pause is Close for a session that will be opened again under the same ID: the instances that apps
+// have for it live on until nobody used them for a while.
+func (s *Session) Pause(ctx context.Context) { s.leave(ctx) }
+
+// EndSession ends the instances that apps have for a session, and waits for that.
+func (n *Namespace) EndSession(id string) { n.apps.EndSession(id) }
+
+func (s *Session) leave(ctx context.Context) bool {
 	s.mu.Lock()
 	if s.closed {
 		s.mu.Unlock()
-		return
+		return false
 	}
 	s.closed = true
 	resources := s.resources
@@ -74,7 +87,7 @@ func (s *Session) Close(ctx context.Context) {
 			s.n.log.Debug("An app was not told that a subscription ended", "server", at.server, "uri", uri, "error", err)
 		}
 	}
-	s.n.apps.EndSession(s.id)
+	return true
 }
 
 // Subscribe is resources/subscribe: updates of the resource reach Notify under the URI given here.

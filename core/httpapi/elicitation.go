@@ -1,0 +1,27 @@
+package httpapi
+
+import (
+	"github.com/gofiber/fiber/v2"
+
+	"github.com/ropewalk/ropewalk/core"
+	"github.com/ropewalk/ropewalk/core/chat"
+)
+
+type elicitationAnswer struct {
+	ID     string `json:"id"`
+	Action string `json:"action"`
+}
+
+// answerElicitation is POST /v1/chat/elicitations/:id: what a person says to a question that an app
+// asks in their chat stream.
+func (s *Server) answerElicitation(c *fiber.Ctx, caller core.Caller) error {
+	r, err := readBody[chat.Reply](c)
+	if err != nil {
+		return err
+	}
+	id := c.Params("id")
+	if err := s.chat.Reply(c.UserContext(), caller, id, r); err != nil {
+		return err
+	}
+	return c.JSON(elicitationAnswer{ID: id, Action: r.Action})
+}
