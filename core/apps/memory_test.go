@@ -286,8 +286,8 @@ func (i *memoryInstance) Do(ctx context.Context, r link.Request) (json.RawMessag
 			notify(link.Notification{Method: "notifications/progress"})
 		}
 	}
-	if method == "ask" || method == "tools/call" { // asks its caller's client
-		return i.birth.asked(ctx, link.Question{Method: methodElicit, Params: params, Callers: []any{r.For}})
+	if method == "ask" || method == "tools/call" { // asks its caller's client, and repeats what that says meanwhile
+		return i.birth.asked(ctx, link.Question{Method: methodElicit, Params: params, Callers: []any{r.For}, Notify: notify})
 	}
 	if method == "hang" {
 		select {

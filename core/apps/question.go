@@ -28,10 +28,13 @@ func (k *caller) can(what ability) bool {
 }
 
 // ask puts a question to the client. A person may take longer than an app may be silent.
-func (k *caller) ask(ctx context.Context, method string, params json.RawMessage) (json.RawMessage, error) {
+func (k *caller) ask(ctx context.Context, q link.Question) (json.RawMessage, error) {
 	k.pause(1)
 	defer k.pause(-1)
-	return k.asker.Ask(ctx, method, params)
+	if h, ok := k.asker.(Hearer); ok && q.Notify != nil {
+		return h.Hear(ctx, q.Method, q.Params, q.Notify)
+	}
+	return k.asker.Ask(ctx, q.Method, q.Params)
 }
 
 // pause stops the call's clock while questions are open.
@@ -86,7 +89,7 @@ func (a *app) answer(ctx context.Context, q link.Question, k *caller, session st
 		defer context.AfterFunc(k.ctx, cancel)()
 		ctx = limited
 	}
-	result, err := k.ask(ctx, q.Method, q.Params)
+	result, err := k.ask(ctx, q)
 	if _, ok := errors.AsType[*link.RPCError](err); err == nil || ok {
 		return result, err
 	}

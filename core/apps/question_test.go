@@ -45,6 +45,28 @@ func TestAPersonMayTakeLongerThanAnAppMayBeSilent(t *testing.T) {
 	})
 }
 
+// teller is a person who tells how far they are before they answer.
+type teller struct{ waiting }
+
+func (p teller) Hear(ctx context.Context, method string, params json.RawMessage, heard func(link.Notification)) (json.RawMessage, error) {
+	heard(link.Notification{Method: "notifications/progress", Params: json.RawMessage(`{"progress":1}`)})
+	return p.Ask(ctx, method, params)
+}
+
+func TestAnAppHearsWhatAClientSaysAboutItsQuestion(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		y, _, _ := memoryYard(t)
+		var heard []string
+		call := Call{Method: "ask", Client: NewClient("", false, canElicit), Asker: teller{}, Notify: func(n link.Notification) { heard = append(heard, n.Method+string(n.Params)) }}
+		if _, err := y.Call(t.Context(), ws, "notes", call); err != nil {
+			t.Fatal(err)
+		}
+		if len(heard) != 1 || heard[0] != `notifications/progress{"progress":1}` {
+			t.Errorf("the app heard %q", heard)
+		}
+	})
+}
+
 func TestAQuestionIsTakenBackWithItsCall(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		y, _, _ := memoryYard(t)

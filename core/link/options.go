@@ -63,6 +63,10 @@ type Question struct {
 	Method  string
 	Params  json.RawMessage
 	Callers []any // Request.For of each, in the order of the calls
+
+	// Notify tells the bundle what its client says about the question before it answers, such as its
+	// progress (notifications/progress). nil where nobody can be told.
+	Notify func(Notification)
 }
 
 // Info is what a bundle said of itself in the handshake.

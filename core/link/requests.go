@@ -24,12 +24,22 @@ func (l *Link) routeRequest(e *envelope) bool {
 		l.strays.add("more requests at once than are answered")
 		return true
 	}
-	q := Question{Method: e.method, Params: bytes.Clone(e.params), Callers: l.callers()}
+	q := Question{Method: e.method, Params: bytes.Clone(e.params), Callers: l.callers(), Notify: func(n Notification) { l.tellOfQuestion(ctx, n) }}
 	go func() {
 		defer cancel()
 		l.answer(ctx, handler, id, q)
 	}()
 	return true
+}
+
+// tellOfQuestion passes on what a client says about a question, until that is answered.
+func (l *Link) tellOfQuestion(ctx context.Context, n Notification) {
+	if ctx.Err() != nil {
+		return
+	}
+	if err := l.Notify(ctx, n.Method, n.Params); err != nil {
+		l.log.Debug("what the client said about a question did not reach the app", "app", l.o.Name, "method", n.Method, "error", scrub(err))
+	}
 }
 
 // callers are those for whom calls are in flight, in the order of the calls.

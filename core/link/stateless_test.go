@@ -3,6 +3,7 @@ package link
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -214,6 +215,32 @@ func TestAQuestionNamesThoseWhoseCallsAreInFlight(t *testing.T) {
 	p.read()
 	if got := ask(); !slices.Equal(got, []any{"bob"}) {
 		t.Errorf("it names %v", got)
+	}
+}
+
+func TestWhatAClientSaysAboutAQuestionComesBeforeItsAnswer(t *testing.T) {
+	kept := make(chan Question, 1)
+	_, p := dial(t, FrameOptions{}, Options{Requests: map[string]RequestHandler{"elicitation/create": func(_ context.Context, q Question) (json.RawMessage, error) {
+		for i := range 3 {
+			q.Notify(Notification{Method: "notifications/progress", Params: json.RawMessage(fmt.Sprintf(`{"progressToken":7,"progress":%d}`, i))})
+		}
+		kept <- q
+		return json.RawMessage(`{"action":"accept"}`), nil
+	}}})
+	p.say(`{"jsonrpc":"2.0","id":"q","method":"elicitation/create","params":{"_meta":{"progressToken":7}}}`)
+	for i := range 3 {
+		if m := p.read(); m.Method != "notifications/progress" || string(m.Params) != fmt.Sprintf(`{"progressToken":7,"progress":%d}`, i) {
+			t.Errorf("got %s %s", m.Method, m.Params)
+		}
+	}
+	if m := p.read(); m.Method != "" || string(m.ID) != `"q"` {
+		t.Errorf("got %s %s", m.ID, m.Method)
+	}
+	q := wait(t, kept)
+	q.Notify(Notification{Method: "notifications/progress", Params: json.RawMessage(`{"progressToken":7,"progress":4}`)}) // too late
+	p.say(`{"jsonrpc":"2.0","id":"ping","method":"ping"}`)
+	if m := p.read(); string(m.ID) != `"ping"` {
+		t.Errorf("after the answer came %s %s", m.Method, m.Params)
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 
 	"github.com/ropewalk/ropewalk/core"
+	"github.com/ropewalk/ropewalk/core/link"
 	"github.com/ropewalk/ropewalk/core/tools"
 )
 
@@ -22,7 +23,12 @@ type asker struct{ call *call }
 
 // Ask implements apps.Asker.
 func (a asker) Ask(ctx context.Context, method string, params json.RawMessage) (json.RawMessage, error) {
-	return a.call.session.ask(ctx, a.call, method, params)
+	return a.Hear(ctx, method, params, nil)
+}
+
+// Hear implements apps.Hearer.
+func (a asker) Hear(ctx context.Context, method string, params json.RawMessage, heard func(link.Notification)) (json.RawMessage, error) {
+	return a.call.session.ask(ctx, a.call, question{method, params, heard})
 }
 
 // passOn gives a request to the app it belongs to.

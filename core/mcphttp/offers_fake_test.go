@@ -27,6 +27,7 @@ type yard struct {
 	roots      int
 	ended      []string
 	answered   func(string) // called with what a client said to a question
+	heard      func(link.Notification)
 }
 
 func newYard() *yard {
@@ -60,6 +61,8 @@ func (y *yard) Call(ctx context.Context, workspace, server string, c apps.Call) 
 			y.answered(string(result))
 		}
 		return json.RawMessage(fmt.Sprintf(`{"contents":[{"uri":"demo://ask","answer":%s}]}`, result)), nil
+	case said.URI == "demo://ask/7": // with a progress token
+		return c.Asker.(apps.Hearer).Hear(ctx, "elicitation/create", json.RawMessage(`{"message":"?","x":1.50,"_meta":{"progressToken":7,"y":1.0}}`), y.heard)
 	case said.URI == "demo://input":
 		return json.RawMessage(`{"resultType":"input_required","inputRequests":{}}`), nil
 	}

@@ -181,6 +181,9 @@ func (s *session) incoming(m message, k *call) jsonrpc.Message {
 	case k != nil:
 		req.ID = number(k.number)
 		req.Extra = &mcp.RequestExtra{Header: http.Header{key: {keyOf(k.number)}}}
+	case m.method == "notifications/progress": // the server asks apps' questions only
+		s.progressed(m)
+		return nil
 	case m.method == "notifications/cancelled":
 		n, ok := s.inFlight(m.fields["requestId"])
 		if !ok || s.cancelDirect(n) {

@@ -27,28 +27,41 @@ type answer struct {
 	err    error
 }
 
-// ask puts an app's question (elicitation/create, sampling/createMessage, roots/list) to the
-// session's client, and waits for its answer: on the POST of call k, else on the GET stream. What the
-// client did not say that it can is refused without asking. When ctx ends first, or patience, the
-// client is told to forget it.
-func (s *session) ask(ctx context.Context, k *call, method string, params json.RawMessage) (json.RawMessage, error) {
-	patience, err := s.can(method, params)
+// question is what an app asks of a client: elicitation/create, sampling/createMessage or roots/list.
+type question struct {
+	method string
+	params json.RawMessage
+	heard  func(link.Notification) // gets what the client says about it before it answers; nil for nobody
+}
+
+// waiting is a question that a client has yet to answer.
+type waiting struct {
+	answer chan answer             // holds one; closed when the session ends
+	token  json.RawMessage         // the app's progress token; nil when it gave none
+	heard  func(link.Notification) // as question's
+}
+
+// ask puts an app's question to the session's client, and waits for its answer: on the POST of call
+// k, else on the GET stream. What the client did not say that it can is refused without asking. When
+// ctx ends first, or patience, the client is told to forget it.
+func (s *session) ask(ctx context.Context, k *call, q question) (json.RawMessage, error) {
+	patience, err := s.can(q.method, q.params)
 	if err != nil {
 		return nil, err
 	}
-	id, answered, err := s.expect()
+	id, open, params, err := s.expect(q)
 	if err != nil {
 		return nil, err
 	}
 	defer s.forgetQuestion(id)
-	if !s.tell(k, requestBody(id, method, params)) {
+	if !s.tell(k, requestBody(id, q.method, params)) {
 		return nil, errors.New("the client has no stream open on which it could be asked")
 	}
 	late := time.NewTimer(patience)
 	defer late.Stop()
 	var why string
 	select {
-	case a, ok := <-answered:
+	case a, ok := <-open.answer:
 		if !ok {
 			return nil, errors.New("the session was closed")
 		}
@@ -56,7 +69,7 @@ func (s *session) ask(ctx context.Context, k *call, method string, params json.R
 	case <-ctx.Done():
 		why, err = "the app no longer asks", ctx.Err()
 	case <-late.C:
-		why, err = "the answer took too long", errors.New("the client did not answer "+method+" within "+patience.String())
+		why, err = "the answer took too long", errors.New("the client did not answer "+q.method+" within "+patience.String())
 	}
 	s.tell(k, notificationBody("notifications/cancelled", []byte(`{"requestId":`+id+`,"reason":`+strconv.Quote(why)+`}`)))
 	return nil, err
@@ -95,24 +108,56 @@ func (s *session) can(method string, params json.RawMessage) (time.Duration, err
 	return 0, &link.RPCError{Code: jsonrpc.CodeMethodNotFound, Message: "the client does not support " + method}
 }
 
-// expect makes a place for an answer. The channel is closed when the session ends.
-func (s *session) expect() (id string, answered <-chan answer, err error) {
+// expect makes a place for an answer, and gives the params under which the question is to be asked:
+// two apps may have chosen the same progress token, so the client gets the question's id for it.
+func (s *session) expect(q question) (id string, open *waiting, params json.RawMessage, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed {
-		return "", nil, errors.New("the session was closed")
+		return "", nil, nil, errors.New("the session was closed")
 	}
 	if len(s.questions) >= maxQuestions {
-		return "", nil, errors.New("too many questions wait for this client")
+		return "", nil, nil, errors.New("too many questions wait for this client")
 	}
 	s.lastQuestion++
 	id = `"ask-` + strconv.FormatInt(s.lastQuestion, 10) + `"`
-	c := make(chan answer, 1)
-	if s.questions == nil {
-		s.questions = map[string]chan answer{}
+	open = &waiting{answer: make(chan answer, 1)}
+	params = q.params
+	if q.heard != nil {
+		if params, open.token = withProgress(q.params, id); open.token != nil {
+			open.heard = q.heard
+		}
 	}
-	s.questions[id] = c
-	return id, c, nil
+	if s.questions == nil {
+		s.questions = map[string]*waiting{}
+	}
+	s.questions[id] = open
+	return id, open, params, nil
+}
+
+// withProgress is params with another progress token, and the one they had; nil when they had none.
+func withProgress(params json.RawMessage, token string) (other, had json.RawMessage) {
+	fields, ok := object(orEmpty(params))
+	if !ok {
+		return params, nil
+	}
+	meta, ok := object(orEmpty(fields["_meta"]))
+	if had = meta["progressToken"]; !ok || had == nil {
+		return params, nil
+	}
+	own := members{{"progressToken", token}}.into(fields["_meta"])
+	return members{{"_meta", string(own)}}.into(params), had
+}
+
+// progressed passes on what a client says about a question that it has yet to answer.
+func (s *session) progressed(m message) {
+	token := m.fields["progressToken"]
+	s.mu.Lock()
+	q := s.questions[string(token)]
+	s.mu.Unlock()
+	if q != nil && q.heard != nil {
+		q.heard(link.Notification{Method: m.method, Params: members{{"progressToken", string(q.token)}}.into(m.params)})
+	}
 }
 
 func (s *session) forgetQuestion(id string) {
@@ -126,13 +171,13 @@ func (s *session) forgetQuestion(id string) {
 func (s *session) answered(m message) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	c := s.questions[string(m.id)]
-	if c == nil {
+	q := s.questions[string(m.id)]
+	if q == nil {
 		return
 	}
 	delete(s.questions, string(m.id))
 	if !m.failed {
-		c <- answer{result: m.payload}
+		q.answer <- answer{result: m.payload}
 		return
 	}
 	var failure struct {
@@ -143,7 +188,7 @@ func (s *session) answered(m message) {
 	if json.Unmarshal(m.payload, &failure) != nil {
 		failure.Code, failure.Message = jsonrpc.CodeInternalError, "the client answered with a malformed error"
 	}
-	c <- answer{err: &link.RPCError{Code: failure.Code, Message: failure.Message, Data: failure.Data}}
+	q.answer <- answer{err: &link.RPCError{Code: failure.Code, Message: failure.Message, Data: failure.Data}}
 }
 
 // tell sends a message on the stream of a call, else on the GET stream. It is false when neither is

@@ -85,6 +85,37 @@ func TestEachAnswerReachesItsOwnQuestion(t *testing.T) {
 	group.Wait()
 }
 
+// Two apps may choose the same token for what they ask; what one client says must reach its own.
+func TestProgressOfAQuestionReachesTheAppThatAskedIt(t *testing.T) {
+	r := start(t, nil)
+	heard := make(chan string, 8)
+	r.hall.yard.heard = func(n link.Notification) { heard <- n.Method + " " + string(n.Params) }
+	for i, w := range []who{r.able(alice, `{"elicitation":{}}`), r.able(who{token: "bob", workspace: "ws_one"}, `{"elicitation":{}}`)} {
+		resp := r.ask("POST", w, strings.Replace(asking, "demo://ask", "demo://ask/7", 1))
+		lines := bufio.NewScanner(resp.Body)
+		if text := next(t, lines); !strings.Contains(text, `"params":{"message":"?","x":1.50,"_meta":{"y":1.0,"progressToken":"ask-1"}}`) {
+			t.Fatalf("asked %s", text)
+		}
+		for _, text := range []string{
+			`"progressToken":"ask-9","progress":1`, `"progressToken":7,"progress":2`, fmt.Sprintf(`"progressToken":"ask-1","progress":3.0,"message":"%d"`, i),
+		} {
+			if resp, _ := r.say("POST", w, `{"jsonrpc":"2.0","method":"notifications/progress","params":{`+text+`}}`); resp.StatusCode != 202 {
+				t.Errorf("%d", resp.StatusCode)
+			}
+		}
+		r.say("POST", w, `{"jsonrpc":"2.0","id":"ask-1","result":{"action":"accept"}}`)
+		next(t, lines)
+		r.say("POST", w, `{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":"ask-1","progress":4}}`) // too late
+		if got, want := <-heard, fmt.Sprintf(`notifications/progress {"progress":3.0,"message":"%d","progressToken":7}`, i); got != want {
+			t.Errorf("the app heard %s, want %s", got, want)
+		}
+		resp.Body.Close()
+	}
+	if len(heard) != 0 {
+		t.Errorf("the app heard %s", <-heard)
+	}
+}
+
 func TestACancelledCallTakesItsQuestionBack(t *testing.T) {
 	r := start(t, nil)
 	w := r.able(alice, `{"elicitation":{}}`)
@@ -148,7 +179,7 @@ func TestQuestionsAreAnsweredOnceInTimeAndInNumber(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &session{capabilities: json.RawMessage(`{"roots":{},"elicitation":{}}`), calls: map[int64]*call{}}
 		ask := func(method string) error {
-			_, err := s.ask(t.Context(), nil, method, nil)
+			_, err := s.ask(t.Context(), nil, question{method: method})
 			return err
 		}
 		if err := ask("roots/list"); err == nil || !strings.Contains(err.Error(), "no stream") {
@@ -171,7 +202,7 @@ func TestQuestionsAreAnsweredOnceInTimeAndInNumber(t *testing.T) {
 		}
 		ctx, cancel := context.WithCancel(t.Context())
 		for range maxQuestions {
-			go func() { _, _ = s.ask(ctx, nil, "elicitation/create", nil) }()
+			go func() { _, _ = s.ask(ctx, nil, question{method: "elicitation/create"}) }()
 		}
 		synctest.Wait()
 		if err := ask("elicitation/create"); err == nil || !strings.Contains(err.Error(), "too many") {

@@ -41,10 +41,10 @@ type session struct {
 	expired bool // the idle time is over; nothing new starts
 	closed  bool
 
-	journal      journal                // of what its streams said
-	place        *tools.Session         // its place in the hall; never changes after it was opened
-	capabilities json.RawMessage        // of the client, as initialize said; never changes after
-	questions    map[string]chan answer // that wait for the client, by id as written
+	journal      journal             // of what its streams said
+	place        *tools.Session      // its place in the hall; never changes after it was opened
+	capabilities json.RawMessage     // of the client, as initialize said; never changes after
+	questions    map[string]*waiting // that wait for the client, by id as written
 	lastQuestion int64
 }
 
@@ -248,9 +248,9 @@ func (s *session) end() {
 		numbers = append(numbers, n)
 	}
 	out := s.outlet
-	for id, waiting := range s.questions {
+	for id, q := range s.questions {
 		delete(s.questions, id)
-		close(waiting)
+		close(q.answer)
 	}
 	s.mu.Unlock()
 	s.wire.hangUp()
