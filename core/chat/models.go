@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 
+	"golang.org/x/net/http/httpproxy"
+
 	"github.com/ropewalk/ropewalk/core"
 	"github.com/ropewalk/ropewalk/core/chat/model"
 	"github.com/ropewalk/ropewalk/core/chat/model/anthropic"
@@ -47,8 +49,9 @@ func NewModels(c config.Models) (*Models, error) {
 		providers: map[string]provider{}, byDefault: c.Default, fast: c.Fast,
 		maxOutput: c.MaxOutputTokens, budget: int64(c.TokenBudget), prices: prices,
 	}
+	proxy := httpproxy.Config{HTTPSProxy: c.Proxy.URL.Reveal(), NoProxy: c.Proxy.NoProxy}
 	for name, p := range c.Providers {
-		s := model.Settings{BaseURL: p.BaseURL, APIKey: p.APIKey.Reveal()}
+		s := model.Settings{BaseURL: p.BaseURL, APIKey: p.APIKey.Reveal(), Proxy: proxy.ProxyFunc()}
 		one := provider{usable: p.BaseURL != "" || p.APIKey != ""}
 		switch p.Type {
 		case config.ProviderAnthropic:

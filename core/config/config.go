@@ -23,6 +23,7 @@ type Config struct {
 	Features       Features
 	Apps           map[string]App // apps to have installed, by server name
 	MCP            MCP
+	Chat           Chat
 	Models         Models
 	Skills         Skills
 	Log            Log
@@ -85,6 +86,11 @@ type MCP struct {
 // Storage is where the server keeps what must outlive it.
 type Storage struct {
 	URL core.Secret // of a PostgreSQL database; "" means the file ropewalk.db in the home
+}
+
+// Chat is how people talk to a model.
+type Chat struct {
+	ElicitationTimeout time.Duration // for what an app asks a person, until it counts as declined
 }
 
 // Log is how much is logged, and in which form.

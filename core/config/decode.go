@@ -23,6 +23,7 @@ type document struct {
 	Features       Features              `json:"features"`
 	Apps           map[string]appSection `json:"apps"`
 	MCP            mcpSection            `json:"mcp"`
+	Chat           chatSection           `json:"chat"`
 	Models         modelsSection         `json:"models"`
 	Skills         skillsSection         `json:"skills"`
 	Log            Log                   `json:"log"`
@@ -64,6 +65,10 @@ type mcpSection struct {
 	SessionTTLSeconds int `json:"sessionTtlSeconds"`
 }
 
+type chatSection struct {
+	ElicitationTimeoutSeconds int `json:"elicitationTimeoutSeconds"`
+}
+
 type storageSection struct {
 	URL string `json:"url"`
 }
@@ -103,6 +108,7 @@ func (d document) config(base string, env Environment) *Config {
 		Storage:      Storage{URL: core.Secret(d.Storage.URL)},
 		Features:     d.Features,
 		MCP:          MCP{MaxSessions: d.MCP.MaxSessions, SessionTTL: seconds(d.MCP.SessionTTLSeconds)},
+		Chat:         Chat{ElicitationTimeout: seconds(d.Chat.ElicitationTimeoutSeconds)},
 		Models:       d.Models.models(base, env),
 		Skills:       d.Skills.skills(base),
 		Log:          d.Log,

@@ -3,8 +3,8 @@ package config
 import "reflect"
 
 // Diff names the sections in which two configurations differ, as the file names them: home, http,
-// apiKey, auth, sessionStore, storage, registries, features, apps, mcp, models, skills, log, plugins. A reload applies what it can
-// and says of the rest that it takes a new start. The environment and the places count as nothing.
+// apiKey, auth, sessionStore, storage, registries, features, apps, mcp, chat, models, skills, log, plugins. A reload
+// applies what it can and says of the rest that it takes a new start. The environment and the places count as nothing.
 func Diff(before, after *Config) []string {
 	var names []string
 	differ := func(name string, a, b any) {
@@ -22,6 +22,7 @@ func Diff(before, after *Config) []string {
 	differ("features", before.Features, after.Features)
 	differ("apps", before.Apps, after.Apps)
 	differ("mcp", before.MCP, after.MCP)
+	differ("chat", before.Chat, after.Chat)
 	differ("models", before.Models, after.Models)
 	differ("skills", before.Skills, after.Skills)
 	differ("log", before.Log, after.Log)

@@ -19,6 +19,7 @@ const (
 	EnvWorkOSKey      = "WORKOS_API_KEY"
 	EnvAnthropicKey   = "ANTHROPIC_API_KEY"
 	EnvOpenAIKey      = "OPENAI_API_KEY"
+	EnvStorageURL     = "ROPEWALK_STORAGE_URL"
 )
 
 // Environment is a set of environment variables. Printing it shows how many there are, never

@@ -58,6 +58,7 @@ func TestWithNoConfigurationAtAllTheDefaultsAreThoseOfTheSpec(t *testing.T) {
 		}},
 		Apps:        map[string]App{},
 		MCP:         MCP{MaxSessions: 100, SessionTTL: 8 * time.Hour},
+		Chat:        Chat{ElicitationTimeout: 5 * time.Minute},
 		Log:         Log{Level: "info", Format: "text"},
 		Plugins:     Plugins{StartTimeout: 30 * time.Second, CallTimeout: 10 * time.Second, PassEnv: []string{}},
 		Environment: Environment{"HOME": home},

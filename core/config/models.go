@@ -1,8 +1,10 @@
 package config
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
+	"net/url"
 	"slices"
 	"strings"
 
@@ -23,6 +25,13 @@ type Models struct {
 	MaxOutputTokens int                      // of one answer of a model
 	TokenBudget     int                      // of one run, all its calls together; 0 means no limit
 	Prices          string                   // a file whose prices go over the built-in ones, absolute; "" when there is none
+	Proxy           Proxy
+}
+
+// Proxy is how models at https addresses are reached, as the program curl understands it.
+type Proxy struct {
+	URL     core.Secret // it may hold a password; "" reaches all of them directly
+	NoProxy string      // hosts that are reached directly, as in NO_PROXY
 }
 
 // ModelProvider is one provider of models.
@@ -30,6 +39,22 @@ type ModelProvider struct {
 	Type    string // ProviderAnthropic or ProviderOpenAI
 	BaseURL string // without a trailing slash; "" means the vendor's own
 	APIKey  core.Secret
+}
+
+// Host is the proxy's host and port, for the log; "" when there is none.
+func (p Proxy) Host() string {
+	address := p.URL.Reveal()
+	if address == "" {
+		return ""
+	}
+	if !strings.Contains(address, "://") {
+		address = "http://" + address // as curl takes it
+	}
+	at, err := url.Parse(address)
+	if err != nil {
+		return ""
+	}
+	return at.Host
 }
 
 // Skills says where skills are found beside <home>/skills.
@@ -48,6 +73,7 @@ type modelsSection struct {
 	MaxOutputTokens int                        `json:"maxOutputTokens"`
 	TokenBudget     int                        `json:"tokenBudget"`
 	Prices          string                     `json:"prices"`
+	Proxy           string                     `json:"proxy"`
 	Providers       map[string]providerSection `json:"providers"`
 }
 
@@ -66,7 +92,7 @@ type skillsSection struct {
 func (s modelsSection) models(base string, env Environment) Models {
 	m := Models{
 		Default: s.Default, Fast: s.Fast, MaxOutputTokens: s.MaxOutputTokens, TokenBudget: s.TokenBudget,
-		Providers: map[string]ModelProvider{},
+		Providers: map[string]ModelProvider{}, Proxy: s.proxy(env),
 	}
 	if s.Prices != "" {
 		m.Prices = absolute(base, s.Prices)
@@ -87,6 +113,19 @@ func (s modelsSection) models(base string, env Environment) Models {
 		}
 	}
 	return m
+}
+
+func (s modelsSection) proxy(env Environment) Proxy {
+	switch s.Proxy {
+	case "none":
+		return Proxy{}
+	case "environment":
+		return Proxy{
+			URL:     core.Secret(cmp.Or(env["HTTPS_PROXY"], env["https_proxy"])),
+			NoProxy: cmp.Or(env["NO_PROXY"], env["no_proxy"]),
+		}
+	}
+	return Proxy{URL: core.Secret(s.Proxy)}
 }
 
 func (s skillsSection) skills(base string) Skills {
@@ -113,6 +152,9 @@ func (k *check) checkModels() {
 		if _, err := webAddress(p.BaseURL); err != nil {
 			k.add(at+".baseUrl", "want an address such as http://127.0.0.1:11434/v1: %v", err)
 		}
+	}
+	if m.Proxy.URL != "" && m.Proxy.Host() == "" {
+		k.add("models.proxy", "is not an address, or HTTPS_PROXY is not; want one such as http://proxy.example:3128, or none")
 	}
 	for key, model := range map[string]string{"default": m.Default, "fast": m.Fast} {
 		name, of, ok := strings.Cut(model, ":")

@@ -1,9 +1,11 @@
 package config
 
 import (
+	"fmt"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 )
 
 func TestModelsAreReadWithTheirProviders(t *testing.T) {
@@ -39,6 +41,38 @@ func TestWhatIsWrongWithModelsIsSaid(t *testing.T) {
 			t.Errorf("%s gives %v, want %s", text, err, want)
 		}
 	}
+}
+
+func TestModelsAreReachedThroughTheProxyOfTheEnvironmentUnlessItIsSaidOtherwise(t *testing.T) {
+	env := Environment{"HTTPS_PROXY": "http://u:canary@proxy:3128", "no_proxy": "a.example"}
+	for file, want := range map[string]string{
+		"":                                       "http://u:canary@proxy:3128 a.example proxy:3128",
+		"models: {proxy: environment}":           "http://u:canary@proxy:3128 a.example proxy:3128",
+		"models: {proxy: none}":                  "  ",
+		"models: {proxy: 'socks5://other:1080'}": "socks5://other:1080  other:1080",
+		"models: {proxy: 'http://u:${env:P}@other:80/'}": "http://u:s3@other:80/  other:80",
+	} {
+		env["P"] = "s3"
+		c := mustLoad(t, file, env)
+		equal(t, file, c.Models.Proxy.URL.Reveal()+" "+c.Models.Proxy.NoProxy+" "+c.Models.Proxy.Host(), want)
+		if printed := fmt.Sprintf("%+v", c); strings.Contains(printed, "canary") {
+			t.Errorf("the proxy's password is printed: %s", printed)
+		}
+	}
+	equal(t, "as curl takes it", mustLoad(t, "", Environment{"https_proxy": "proxy:3128"}).Models.Proxy.Host(), "proxy:3128")
+	for file, env := range map[string]Environment{"models: {proxy: 'ftp://canary'}": nil, "models: {proxy: canary}": nil, "": {"HTTPS_PROXY": "http://canary:x"}} {
+		if _, err := load(t, file, env); err == nil || !strings.Contains(err.Error(), "models.proxy") || strings.Contains(err.Error(), "canary") {
+			t.Errorf("%s %v gives %v", file, env, err)
+		}
+	}
+}
+
+func TestTheChatsPatienceIsConfigured(t *testing.T) {
+	equal(t, "by default", mustLoad(t, "", nil).Chat.ElicitationTimeout, 5*time.Minute)
+	before, after := mustLoad(t, "", nil), mustLoad(t, "chat: {elicitationTimeoutSeconds: 7}", nil)
+	equal(t, "set", after.Chat.ElicitationTimeout, 7*time.Second)
+	after.Home = before.Home
+	equal(t, "seen by a reload", Diff(before, after), []string{"chat"})
 }
 
 func TestAModelWithoutAKeyIsWarnedOf(t *testing.T) {

@@ -21,6 +21,9 @@ func environmentLayer(env Environment) *layer {
 		}
 		l.set("http.allowedOrigins", origins, "environment "+EnvAllowedOrigins)
 	}
+	if url, set := env[EnvStorageURL]; set {
+		l.set("storage.url", url, "environment "+EnvStorageURL)
+	}
 	if n, set := env[EnvMaxSessions]; set {
 		l.set("mcp.maxSessions", number(n), "environment "+EnvMaxSessions)
 	}

@@ -15,6 +15,14 @@ func TestTheStorageURLIsASecretAndMayComeFromTheEnvironment(t *testing.T) {
 	equal(t, "no url", mustLoad(t, "storage:", nil).Storage.URL.Reveal(), "")
 }
 
+func TestTheStorageURLOfTheEnvironmentGoesBeforeTheFile(t *testing.T) {
+	c := mustLoad(t, "storage: {url: 'postgres://file/x'}", Environment{EnvStorageURL: "postgres://env/x"})
+	equal(t, "url", c.Storage.URL.Reveal(), "postgres://env/x")
+	if _, err := load(t, "", Environment{EnvStorageURL: "mysql://canary"}); err == nil || strings.Contains(err.Error(), "canary") || !strings.Contains(err.Error(), "storage.url") {
+		t.Errorf("%v", err)
+	}
+}
+
 func TestAStorageURLOfAnotherKindIsRefusedUnseen(t *testing.T) {
 	for _, url := range []string{"mysql://u:canary@db/x", "canary", "postgres://", "'host=db password=canary'"} {
 		_, err := load(t, "storage: {url: "+url+"}", nil)

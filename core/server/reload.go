@@ -170,6 +170,7 @@ func (s *Server) putInForce(ctx context.Context, next *config.Config, x *exchang
 	if x.models != nil {
 		s.chat.UseModels(x.models)
 	}
+	s.chat.UsePatience(next.Chat.ElicitationTimeout)
 	s.features.now.Store(&next.Features)
 	s.log.SetLevel(hclog.LevelFromString(next.Log.Level))
 	s.yard.Reconfigure(a.registries(), next.Apps)

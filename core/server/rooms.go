@@ -108,8 +108,11 @@ func (s *Server) openChat() error {
 	if err != nil {
 		return err
 	}
+	if proxy := s.config.Models.Proxy.Host(); proxy != "" {
+		s.log.Info("Models at https addresses are asked through a proxy", "proxy", proxy)
+	}
 	s.chat = chat.New(chat.Options{
-		Store: s.store, Tools: s.tools, Models: models, Logger: s.log.Named("chat"),
+		Store: s.store, Tools: s.tools, Models: models, Logger: s.log.Named("chat"), Patience: s.config.Chat.ElicitationTimeout,
 		Skills: skill.NewLibrary(s.config.Home, s.config.Skills.Directories, s.log.Named("skill")),
 	})
 	s.closers.add("chat", s.chat.Close)

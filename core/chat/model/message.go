@@ -3,6 +3,7 @@ package model
 import (
 	"context"
 	"encoding/json"
+	"net/url"
 	"time"
 )
 
@@ -97,4 +98,5 @@ type Settings struct {
 	BaseURL string // without a trailing slash; "" is the vendor's own
 	APIKey  string // "" sends none
 	Idle    time.Duration
+	Proxy   func(*url.URL) (*url.URL, error) // of an https address; nil reaches it directly
 }

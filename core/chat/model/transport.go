@@ -1,10 +1,12 @@
 package model
 
 import (
+	"cmp"
 	"errors"
 	"io"
 	"net"
 	"net/http"
+	"net/url"
 	"time"
 )
 
@@ -22,18 +24,26 @@ var (
 )
 
 // NewClient returns the HTTP client for a provider. It never follows a redirect, which could carry
-// the key elsewhere. idle is how long an answer may pause; 0 means 2 minutes.
-func NewClient(idle time.Duration) *http.Client {
-	if idle == 0 {
-		idle = idleTimeout
-	}
+// the key elsewhere, and goes through a proxy with https addresses only, where the proxy sees the
+// host and nothing else.
+func NewClient(s Settings) *http.Client {
+	idle := cmp.Or(s.Idle, idleTimeout)
 	dialer := &net.Dialer{Timeout: dialTimeout}
 	return &http.Client{
 		Transport: &watched{idle: idle, next: &http.Transport{
-			Proxy: nil, DialContext: dialer.DialContext, ForceAttemptHTTP2: true, TLSHandshakeTimeout: dialTimeout,
+			Proxy: tunnel(s.Proxy), DialContext: dialer.DialContext, ForceAttemptHTTP2: true, TLSHandshakeTimeout: dialTimeout,
 			ResponseHeaderTimeout: 5 * idle, IdleConnTimeout: 90 * time.Second, MaxIdleConnsPerHost: 16,
 		}},
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
+}
+
+func tunnel(proxy func(*url.URL) (*url.URL, error)) func(*http.Request) (*url.URL, error) {
+	return func(r *http.Request) (*url.URL, error) {
+		if proxy == nil || r.URL.Scheme != "https" {
+			return nil, nil
+		}
+		return proxy(r.URL)
 	}
 }
 

@@ -26,7 +26,7 @@ type Provider struct {
 
 // New returns a provider; it connects when it is called.
 func New(s model.Settings) *Provider {
-	client := model.NewClient(s.Idle)
+	client := model.NewClient(s)
 	o := []option.RequestOption{
 		option.WithBaseURL(cmp.Or(s.BaseURL, BaseURL) + "/"), option.WithHTTPClient(client), option.WithMaxRetries(0),
 	}
