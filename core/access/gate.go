@@ -2,6 +2,7 @@ package access
 
 import (
 	"context"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -34,6 +35,9 @@ type gate struct {
 	refused   *lru.Cache[fingerprint, time.Time]
 	flights   singleflight.Group // verifications under way, by token
 	about     atomic.Pointer[auth.Description]
+
+	mu      sync.Mutex // guards changes of users against the end of a verification that began before them
+	changes uint64     // counts them
 }
 
 // verified is a token that the adapter found good.
@@ -52,6 +56,35 @@ func newGate(k key, adapter auth.Adapter, audiences []string, anyAudience bool) 
 	g.verified, _ = lru.New[fingerprint, verified](maxVerified) // the one error is a size below 1
 	g.refused, _ = lru.New[fingerprint, time.Time](maxRefused)
 	return g
+}
+
+// change says how many changes of users there were.
+func (g *gate) change() uint64 {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.changes
+}
+
+// remember keeps what was learned about a token since a change, unless there was another one.
+func (g *gate) remember(hash fingerprint, good verified, since uint64) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.changes == since {
+		g.verified.Add(hash, good)
+	}
+}
+
+// forget takes back what was learned about the tokens of a user, "" of everybody: what the user may
+// in the organization was learned with it.
+func (g *gate) forget(userID string) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.changes++
+	for _, hash := range g.verified.Keys() {
+		if good, ok := g.verified.Peek(hash); ok && (userID == "" || good.identity.User.ID == userID) {
+			g.verified.Remove(hash)
+		}
+	}
 }
 
 func (g *gate) anyAudience() bool { return len(g.audiences) == 0 }

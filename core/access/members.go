@@ -101,6 +101,10 @@ func (a *Access) Caller(ctx context.Context, id core.Identity, workspace string)
 	return core.Caller{}, core.Errorf(core.CodeWorkspaceDenied, "not a member of this workspace")
 }
 
-// MembersChanged forgets what is remembered of a user's workspaces; "" forgets all users'. Call it
-// after a change of members, roles or names of workspaces; from its return on the change counts.
-func (a *Access) MembersChanged(userID string) { a.members.forget(userID) }
+// MembersChanged forgets what is remembered of a user and the user's workspaces; "" forgets all
+// users'. Call it after a change of users, members, roles or names of workspaces; from its return on
+// the change counts.
+func (a *Access) MembersChanged(userID string) {
+	a.gate.Load().forget(userID)
+	a.members.forget(userID)
+}

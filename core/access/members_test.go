@@ -186,3 +186,55 @@ func identity(t *testing.T, a *Access, subject string) core.Identity {
 	}
 	return id
 }
+
+func TestARoleInTheOrganizationCountsAtOnce(t *testing.T) {
+	p := newProvider("https://idp", "alice", "bob")
+	a, state := newAccess(t, "", p)
+	alice := identity(t, a, "alice")
+	identity(t, a, "bob")
+	for _, role := range []core.Role{core.RoleAdmin, core.RoleMember} {
+		if err := state.SetOrgRole(t.Context(), alice.User.ID, role); err != nil {
+			t.Fatal(err)
+		}
+		a.MembersChanged(alice.User.ID)
+		want(t, "alice's role", string(identity(t, a, "alice").User.OrgRole), string(role))
+	}
+	calls := p.calls.Load()
+	identity(t, a, "bob")
+	if p.calls.Load() != calls {
+		t.Error("bob's token was forgotten with alice's")
+	}
+}
+
+func TestWhoIsDeletedComesBackAsSomebodyNew(t *testing.T) {
+	p := newProvider("https://idp", "alice")
+	a, state := newAccess(t, "", p)
+	before := identity(t, a, "alice")
+	if err := state.DeleteUser(t.Context(), before.User.ID); err != nil {
+		t.Fatal(err)
+	}
+	a.MembersChanged(before.User.ID)
+	after := identity(t, a, "alice")
+	if list, err := a.Workspaces(t.Context(), after); after.User.ID == before.User.ID || err != nil || len(list) != 1 {
+		t.Errorf("%+v came back with %+v, %v", after.User, list, err)
+	}
+}
+
+func TestAnAnswerFromBeforeAChangeIsNotRemembered(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newProvider("https://idp", "alice")
+		p.block = make(chan struct{})
+		a := New(Options{Adapter: p, Users: memory{}})
+		late := make(chan string, 1)
+		go func() { late <- outcome(a.MCP(t.Context(), "token-of-alice")) }()
+		synctest.Wait()
+		a.MembersChanged("usr_alice")
+		close(p.block)
+		want(t, "who asked before the change", <-late, "alice")
+		calls := p.calls.Load()
+		want(t, "who asks after it", outcome(a.MCP(t.Context(), "token-of-alice")), "alice")
+		if p.calls.Load() == calls {
+			t.Error("the answer from before the change was remembered")
+		}
+	})
+}

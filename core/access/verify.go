@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 	"time"
 
@@ -46,10 +47,11 @@ func (a *Access) verify(ctx context.Context, token string) (core.Identity, error
 // shared joins the question about this token that is under way, or asks it. A caller that leaves
 // does not take the answer from the others.
 func (a *Access) shared(ctx context.Context, g *gate, hash fingerprint, token string) (core.Identity, error) {
-	answer := g.flights.DoChan(string(hash[:]), func() (any, error) {
+	since := g.change() // an answer that a change of users made old is nobody's any more
+	answer := g.flights.DoChan(string(strconv.AppendUint(hash[:], since, 36)), func() (any, error) {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), askTimeout)
 		defer cancel()
-		return a.ask(ctx, g, hash, token)
+		return a.ask(ctx, g, hash, token, since)
 	})
 	select {
 	case r := <-answer:
@@ -61,7 +63,7 @@ func (a *Access) shared(ctx context.Context, g *gate, hash fingerprint, token st
 }
 
 // ask puts the question to the adapter, and remembers the answer if there was one.
-func (a *Access) ask(ctx context.Context, g *gate, hash fingerprint, token string) (core.Identity, error) {
+func (a *Access) ask(ctx context.Context, g *gate, hash fingerprint, token string, since uint64) (core.Identity, error) {
 	said, err := guarded(func() (auth.Identity, error) {
 		return g.adapter.Verify(ctx, auth.VerifyRequest{Token: token, Audiences: g.audiences})
 	})
@@ -78,7 +80,7 @@ func (a *Access) ask(ctx context.Context, g *gate, hash fingerprint, token strin
 		if said.ExpiresAt.Before(until) {
 			until = said.ExpiresAt
 		}
-		g.verified.Add(hash, verified{id, until})
+		g.remember(hash, verified{id, until}, since)
 		return id, nil
 	case errors.Is(err, plugins.ErrUnauthenticated):
 		g.refused.Add(hash, time.Now().Add(refusedLife))
