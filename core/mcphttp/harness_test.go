@@ -168,6 +168,8 @@ func (h *hall) Call(ctx context.Context, c core.Caller, call tools.Call) (json.R
 		return nil, core.Errorf(core.CodeInvalidInput, "arguments of demo__strict do not fit").WithDetails(map[string]any{"errors": []string{"/a"}})
 	case "demo__away":
 		return nil, core.Errorf(core.CodeUnavailable, "demo is restarting")
+	case "demo__partly":
+		return nil, core.Errorf(core.CodeForbidden, "stopping apps needs the role admin")
 	case "demo__hidden":
 		if !c.User.OrgRole.Admin() {
 			return nil, core.Errorf(core.CodeForbidden, "admins only")

@@ -167,6 +167,21 @@ func TestFailuresOfCalls(t *testing.T) {
 	}
 }
 
+func TestWhatAListedToolRefusesIsSaidAsAResult(t *testing.T) {
+	r := start(t, nil)
+	w := r.join(alice)
+	if _, body := r.say("POST", w, callBody(1, "demo__partly", "{}")); !strings.Contains(body, "Unknown tool: demo__partly") {
+		t.Errorf("while it is not listed: %s", body)
+	}
+	r.hall.mu.Lock()
+	r.hall.listed = append(r.hall.listed, tools.Listed{Name: "demo__partly", Raw: json.RawMessage(`{"name":"demo__partly"}`)})
+	r.hall.mu.Unlock()
+	want := `{"jsonrpc":"2.0","id":1,"result":{"content":[{"type":"text","text":"stopping apps needs the role admin"}],"isError":true}}`
+	if _, body := r.say("POST", w, callBody(1, "demo__partly", "{}")); body != want {
+		t.Errorf("got  %s\nwant %s", body, want)
+	}
+}
+
 func TestProgressComesBeforeTheResultAndInOrder(t *testing.T) {
 	r := start(t, nil)
 	w := r.join(alice)

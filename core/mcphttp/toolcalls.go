@@ -88,13 +88,25 @@ func (e *Endpoint) callTool(ctx context.Context, k *call) (json.RawMessage, erro
 		Name: name, Arguments: k.fields["arguments"], Meta: k.fields["_meta"], Agent: true, Notify: k.notify, From: k.from(),
 		InputResponses: k.fields["inputResponses"], RequestState: k.fields["requestState"],
 	})
-	if known, ok := asError(err); ok && (known.Code == core.CodeInvalidInput || known.Code == core.CodeBadRequest) {
+	if known, ok := asError(err); ok && e.forTheModel(k, name, known.Code) {
 		return badInput(known)
 	}
 	if err != nil {
 		return nil, e.refusal(ctx, k, name, err)
 	}
 	return result, nil
+}
+
+// forTheModel reports whether a refusal is about how the tool was used: a tool that the caller sees
+// is never unknown to it, whatever of it the caller may not do.
+func (e *Endpoint) forTheModel(k *call, name string, code core.Code) bool {
+	switch code {
+	case core.CodeInvalidInput, core.CodeBadRequest:
+		return true
+	case core.CodeForbidden, core.CodeFeatureDisabled:
+		return slices.ContainsFunc(e.o.Tools.List(k.caller), func(t tools.Listed) bool { return t.Name == name })
+	}
+	return false
 }
 
 // badInput tells about arguments that do not fit as a result, so that a model can read what to do
