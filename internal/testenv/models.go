@@ -77,6 +77,10 @@ type Asked struct {
 	Path string         `json:"path"`
 	Body map[string]any `json:"body"`
 	At   int64          `json:"timestamp"` // milliseconds
+
+	Response struct {
+		Left int64 `json:"left"` // when the client left before it had the answer, milliseconds; 0 when it did not
+	} `json:"response"`
 }
 
 // Journal is every request so far.

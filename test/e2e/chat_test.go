@@ -10,15 +10,18 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/ropewalk/ropewalk/internal/testenv"
 )
 
 // models configures a provider of models on both of its wires, one of them as the default.
 func models(p *testenv.ModelProvider, wire string) with {
-	return config("models:\n  default: " + wire + ":test-model\n  providers:\n" +
-		"    anthropic: {baseUrl: '" + p.URL + "', apiKey: k}\n    openai: {baseUrl: '" + p.URL + "/v1', apiKey: k}\n")
+	return config(modelsYAML(p, wire))
+}
+
+func modelsYAML(p *testenv.ModelProvider, wire string) string {
+	return "models:\n  default: " + wire + ":test-model\n  providers:\n" +
+		"    anthropic: {baseUrl: '" + p.URL + "', apiKey: k}\n    openai: {baseUrl: '" + p.URL + "/v1', apiKey: k}\n"
 }
 
 // quoted is a text as it stands inside of JSON.
@@ -137,46 +140,5 @@ func (s *server) remembers(t *testing.T, id string, input, output float64) {
 	}
 	if got, _ := totals["outputTokens"].(float64); got < output || totals["costUsd"] != nil {
 		t.Errorf("usage %v", totals)
-	}
-}
-
-// A person who leaves ends the tool's call in the bundle, and the conversation is free again.
-func TestAPersonWhoLeavesAChatEndsItDownToTheBundle(t *testing.T) {
-	t.Parallel()
-	p := testenv.StartModelProvider(t)
-	s := serve(t, models(p, "anthropic"))
-	s.install(t, map[string]any{"path": nodeBundle(t, nodeManifest("everything", everything, "stdio"))})
-	p.Say(t,
-		`{"match":{"userMessage":"wait","hasToolResult":false},"response":{"toolCalls":[{"name":"everything__trigger-long-running-operation","arguments":{"duration":60,"steps":60}}]}}`,
-		`{"match":{},"response":{"content":"Ok."}}`)
-	ctx, leave := context.WithCancel(t.Context())
-	defer leave()
-	var id string
-	progressed := false
-	s.chat(ctx, t, `{"message":"wait"}`, func(e told) bool {
-		if e.name == "chat.start" {
-			id, _ = e.data["conversationId"].(string)
-		}
-		if progressed = e.name == "tool.progress"; !progressed {
-			return false
-		}
-		if a := s.do(t, "POST", "/v1/chat", `{"message":"me too","conversationId":"`+id+`"}`); a.status != 409 || a.object(t)["error"] != "run_in_progress" {
-			t.Errorf("a second run: %d %s", a.status, a.body)
-		}
-		return true
-	})
-	if !progressed {
-		t.Fatal("the tool told no progress")
-	}
-	start := time.Now()
-	leave()
-	free := eventually(patience, func() bool {
-		return s.do(t, "POST", "/v1/chat", `{"message":"next","conversationId":"`+id+`"}`).status == 200
-	})
-	if took := time.Since(start); !free || took > 2*time.Second {
-		t.Errorf("the conversation is free: %v, after %v", free, took)
-	}
-	if history := s.do(t, "GET", "/v1/conversations/"+id+"/history", nil).body; !strings.Contains(history, `"stopReason":"cancelled"`) {
-		t.Errorf("the history is %s", history)
 	}
 }

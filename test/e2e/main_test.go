@@ -10,10 +10,15 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/ropewalk/ropewalk/internal/testenv"
 )
 
 // binary is the executable under test.
 var binary string
+
+// databases is the one PostgreSQL of all tests here, when they run on one (testenv.Store).
+var databases testenv.Databases
 
 func TestMain(m *testing.M) {
 	if len(os.Args) > 2 && os.Args[1] == bundleArg { // this very executable is the Go bundle
@@ -43,7 +48,7 @@ func run(m *testing.M) int {
 		}
 	}
 	_ = goflag.Set("test.parallel", "4") // most of what these tests do is wait
-	code := m.Run()
+	code := databases.Around(m).Run()
 	if left := survivors(descendants(os.Getpid()), time.Second); len(left) > 0 && code == 0 {
 		fmt.Fprintf(os.Stderr, "the tests are over and these processes are left:\n%v\n", left)
 		return 1

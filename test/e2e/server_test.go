@@ -50,6 +50,9 @@ func serve(t *testing.T, options ...with) *server {
 	t.Helper()
 	s := &server{t: t, home: filepath.Join(t.TempDir(), "home"), args: []string{"serve", "--port", "0"}}
 	s.env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + t.TempDir(), "LANG=C.UTF-8"}
+	if url := databases.Chosen(t); url != "" {
+		s.env = append(s.env, "ROPEWALK_STORAGE_URL="+url)
+	}
 	for _, option := range options {
 		option(s)
 	}

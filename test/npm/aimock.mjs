@@ -10,6 +10,15 @@ const { LLMock } = require("@copilotkit/aimock");
 
 const mock = new LLMock({ port: 0, host: "127.0.0.1", logLevel: "silent" });
 await mock.start();
+
+// The journal does not say who left before they had their answer: it does with this, as response.left.
+mock.serverInstance.server.on("request", (req, res) => {
+  res.on("close", () => {
+    const id = req.headers["x-request-id"];
+    const entry = res.writableFinished ? undefined : mock.journal.getAll().find((e) => id && e.headers["x-request-id"] === id);
+    if (entry) entry.response.left = Date.now();
+  });
+});
 console.log(JSON.stringify({ url: mock.url }));
 
 process.stdin.resume();
