@@ -68,8 +68,12 @@ func checkKeys(d *json.Decoder, path string, t reflect.Type) error {
 	}
 	switch token {
 	case json.Delim('['):
+		var of reflect.Type
+		if t != nil && t.Kind() == reflect.Slice {
+			of = t.Elem()
+		}
 		for d.More() {
-			if err := checkKeys(d, path+"[]", nil); err != nil {
+			if err := checkKeys(d, path+"[]", of); err != nil {
 				return err
 			}
 		}
@@ -163,8 +167,14 @@ func wrongType(err error) error {
 	if e.Field == "" {
 		return badBody("it must be a JSON object, not " + article(e.Value))
 	}
-	want := "a number"
+	value, exact, _ := strings.Cut(e.Value, " ") // "number 1.5"
+	want, got := "a number", article(value)
 	switch e.Type.Kind() {
+	case reflect.Int, reflect.Int64:
+		want = "a whole number"
+		if exact != "" {
+			got = exact
+		}
 	case reflect.String:
 		want = "a string"
 	case reflect.Bool:
@@ -173,10 +183,9 @@ func wrongType(err error) error {
 		want = "an object"
 	case reflect.Slice, reflect.Array:
 		want = "an array"
-	default: // the kinds of numbers
+	default: // the other kinds of numbers
 	}
-	value, _, _ := strings.Cut(e.Value, " ") // "number 1.5"
-	return core.Errorf(core.CodeBadRequest, "%s must be %s, not %s", e.Field, want, article(value))
+	return core.Errorf(core.CodeBadRequest, "%s must be %s, not %s", e.Field, want, got)
 }
 
 func article(noun string) string {

@@ -10,7 +10,7 @@ import (
 
 func TestBodiesThatAreRefused(t *testing.T) {
 	h := open(t, newAccess(), nil)
-	const tool, install, login = "/v1/tools/call", "/v1/apps/install", "/v1/auth/login"
+	const tool, install, login, say = "/v1/tools/call", "/v1/apps/install", "/v1/auth/login", "/v1/chat"
 	for _, c := range []struct{ name, path, body, names string }{
 		{"not JSON", tool, `{"tool":`, "not JSON"},
 		{"two documents", tool, `{"tool":"a__b"}{"tool":"c__d"}`, "not JSON"},
@@ -43,6 +43,10 @@ func TestBodiesThatAreRefused(t *testing.T) {
 		{"token of the wrong type", install, `{"url":"https://a.example","transport":{"auth":{"token":1}}}`, "transport.auth.token must be a string, not a number"},
 		{"an env value of the wrong type", install, `{"path":"/a","env":{"J":"x","K":1}}`, "env.K must be a string, not a number"},
 		{"a header of the wrong type", install, `{"url":"https://a.example","transport":{"headers":{"X-A":["b"]}}}`, "transport.headers.X-A must be a string, not an array"},
+		{"a text in a list of the wrong type", say, `{"message":"x","allowedTools":["a",1]}`, "allowedTools[] must be a string, not a number"},
+		{"a fraction where a whole number is wanted", say, `{"message":"x","maxIterations":1.5}`, "maxIterations must be a whole number, not 1.5"},
+		{"a number too large", say, `{"message":"x","maxIterations":1e99}`, "maxIterations must be a whole number, not 1e99"},
+		{"a text where a whole number is wanted", say, `{"message":"x","maxIterations":"5"}`, "maxIterations must be a whole number, not a string"},
 		{"env of the wrong type", install, `{"path":"/a","env":[]}`, "env must be an object, not an array"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -262,6 +262,23 @@ func TestThePeriodsOfUsage(t *testing.T) {
 	}
 }
 
+func TestAPeriodCountsBackFromItsEnd(t *testing.T) {
+	now := time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC)
+	for _, c := range []struct{ name, period, from, to, begin, end string }{
+		{"a day that ends with a date", "day", "", "2026-01-10", "2026-01-10", "2026-01-11"},
+		{"a week that ends with a time", "week", "", "2026-01-10T00:00:00Z", "2026-01-03", "2026-01-10"},
+		{"today, when it has just begun", "day", "", "", "2026-02-28", "2026-03-01"},
+		{"from goes before the period", "day", "2025-12-31", "2026-01-10", "2025-12-31", "2026-01-11"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			begin, end, err := usageBounds(c.period, c.from, c.to, now)
+			if err != nil || begin.Format(time.DateOnly) != c.begin || end.Format(time.DateOnly) != c.end {
+				t.Errorf("from %v to %v, %v", begin, end, err)
+			}
+		})
+	}
+}
+
 // stream begins a chat stream; the test's end closes it.
 func (h *house) stream(t *testing.T, body string) *http.Response {
 	t.Helper()

@@ -9,7 +9,7 @@ import (
 
 const (
 	lingerTime  = time.Second
-	lingerBytes = 4 << 20
+	lingerBytes = 16 << 20 // many clients read nothing before they have sent everything
 )
 
 // clients is a listener whose connections can close without losing their last answer. A client

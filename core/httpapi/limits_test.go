@@ -43,6 +43,18 @@ func TestABodyMayHoldOneMebibyteUnderV1(t *testing.T) {
 	}
 }
 
+func TestAClientThatReadsOnlyAfterItSentEverythingLearnsWhy(t *testing.T) {
+	h := open(t, newAccess(), nil)
+	conn, r := dial(t, h.addr)
+	fmt.Fprintf(conn, postHead+"Content-Length: %d\r\n\r\n", 12<<20)
+	if _, err := conn.Write(make([]byte, 12<<20)); err != nil {
+		t.Fatal(err)
+	}
+	if resp, err := http.ReadResponse(r, nil); err != nil || resp.StatusCode != 413 {
+		t.Errorf("%v %v", resp, err)
+	}
+}
+
 // Hardening 2: bodies without a length are refused once they are too large, and while they come in
 // they cannot take much memory.
 func TestEndlessChunkedBodiesAreRefusedAndTakeLittleMemory(t *testing.T) {

@@ -41,30 +41,11 @@ func (s *Server) showUsage(c *fiber.Ctx, caller core.Caller) error {
 	})
 }
 
-// usageBounds is the time that a report is about. A period ends now and begins with a day (UTC):
-// today, 6 days ago, 29 days ago, or the beginning of time. from and to go before it; a date alone
-// means the whole of that day.
+// usageBounds is the time that a report is about. It ends now, or with to, and begins with a day
+// (UTC): the last one, 6 days before it, 29 days before it, or the beginning of time. from goes before
+// the period; a date alone means the whole of that day.
 func usageBounds(period, from, to string, now time.Time) (begin, end time.Time, err error) {
-	now = now.UTC()
-	today := now.Truncate(24 * time.Hour)
-	switch period {
-	case "day":
-		begin = today
-	case "week":
-		begin = today.AddDate(0, 0, -6)
-	case "month":
-		begin = today.AddDate(0, 0, -29)
-	case "all":
-		begin = time.Unix(0, 0).UTC()
-	default:
-		return begin, end, core.Errorf(core.CodeBadRequest, "period can be day, week, month or all")
-	}
-	end = now
-	if from != "" {
-		if begin, _, err = moment("from", from); err != nil {
-			return begin, end, err
-		}
-	}
+	end = now.UTC()
 	if to != "" {
 		var day bool
 		if end, day, err = moment("to", to); err != nil {
@@ -72,6 +53,24 @@ func usageBounds(period, from, to string, now time.Time) (begin, end time.Time, 
 		}
 		if day {
 			end = end.AddDate(0, 0, 1)
+		}
+	}
+	last := end.Add(-1).Truncate(24 * time.Hour)
+	switch period {
+	case "day":
+		begin = last
+	case "week":
+		begin = last.AddDate(0, 0, -6)
+	case "month":
+		begin = last.AddDate(0, 0, -29)
+	case "all":
+		begin = time.Unix(0, 0).UTC()
+	default:
+		return begin, end, core.Errorf(core.CodeBadRequest, "period can be day, week, month or all")
+	}
+	if from != "" {
+		if begin, _, err = moment("from", from); err != nil {
+			return begin, end, err
 		}
 	}
 	if !begin.Before(end) {
