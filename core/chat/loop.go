@@ -45,7 +45,10 @@ type turn struct {
 }
 
 // response is everything that was said.
-func (l *loop) response() string { return strings.Join(l.texts, "\n\n") }
+func (l *loop) response() string { return strings.Join(l.texts, between) }
+
+// between turns there is an empty line, in the response and in what is streamed of it.
+const between = "\n\n"
 
 func (l *loop) run(ctx context.Context, emit Emit) (StopReason, error) {
 	for l.iterations < l.most {
@@ -128,8 +131,15 @@ func (l *loop) ask(ctx context.Context, emit Emit) (model.Answer, core.Usage, er
 	if l.offer.partial() {
 		r.System = append(r.System[:len(r.System):len(r.System)], partialNote)
 	}
+	before := ""
+	if len(l.texts) > 0 {
+		before = between
+	}
 	answer, err := model.Call(ctx, l.llm.calls, l.llm.name, r,
-		func(text string) { emit(Event{EventText, textDelta{RunID: l.runID, Text: text}}) },
+		func(text string) {
+			emit(Event{EventText, textDelta{RunID: l.runID, Text: before + text}})
+			before = ""
+		},
 		func(e *model.Error, pause time.Duration) {
 			l.e.log.Info("A model did not answer and is asked again after a while", "model", l.llm.full, "status", e.Status, "pause", pause.Round(time.Millisecond), "error", e)
 		})

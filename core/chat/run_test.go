@@ -32,6 +32,13 @@ func TestARunCallsToolsAndIsKept(t *testing.T) {
 			if answer.Response != "I will write.\n\nIt is written." || answer.StopReason != chat.Complete || answer.InputTokens != 30 || answer.OutputTokens != 12 {
 				t.Errorf("answer %+v", answer)
 			}
+			streamed := ""
+			for _, delta := range events.data("text.delta") {
+				streamed += delta["text"].(string)
+			}
+			if streamed != answer.Response {
+				t.Errorf("streamed %q, answered %q", streamed, answer.Response)
+			}
 			if u := answer.Usage; u.Model != wire+":test-model" || u.Iterations != 2 || u.CostUSD != nil {
 				t.Errorf("usage %+v", u)
 			}
