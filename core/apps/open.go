@@ -99,7 +99,7 @@ func (y *Yard) rebased(r core.Installation) string {
 		return r.Dir
 	}
 	dir := filepath.Join(placesOf(y.o.Home, r.Workspace).root, inHome)
-	if r.Files == "" && !exists(dir) && exists(r.Dir) {
+	if y.o.Deployment == nil && r.Files == "" && !exists(dir) && exists(r.Dir) {
 		return r.Dir
 	}
 	return dir

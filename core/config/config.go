@@ -81,6 +81,7 @@ type Registry struct {
 type MCP struct {
 	MaxSessions int
 	SessionTTL  time.Duration
+	Replica     string // begins the ids of this server's sessions; "" for a server on its own
 }
 
 // Storage is where the server keeps what must outlive it.

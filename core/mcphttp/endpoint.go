@@ -64,6 +64,7 @@ type Options struct {
 	BaseURL        func() string  // the public address; nil or "" means as the client connected
 	SlowPath       bool           // every call takes the SDK's way; for tests, which compare the two
 	Version        string         // of the server, for serverInfo
+	Replica        string         // begins the ids of sessions, for a proxy to route by; "" for a server on its own
 }
 
 // Endpoint serves /mcp. It is safe for concurrent use.

@@ -73,7 +73,7 @@ func checkHello(m message) *fault {
 func (e *Endpoint) open(caller core.Caller, m message) (*session, []byte, error) {
 	now := time.Now()
 	s := &session{
-		owner: caller, wire: newWire(rand.Text()), count: e.live.finish,
+		owner: caller, wire: newWire(e.newSessionID()), count: e.live.finish,
 		calls: map[int64]*call{}, byID: map[string]int64{},
 	}
 	s.wire.write = s.write
@@ -94,6 +94,15 @@ func (e *Endpoint) open(caller core.Caller, m message) (*session, []byte, error)
 	}
 	s.place = e.o.Tools.Open(caller, tools.SessionOptions{ID: rand.Text(), Capabilities: s.capabilities, Notify: s.told})
 	return s, answer, nil
+}
+
+// newSessionID is 130 random bits, after the name of this server where it has one: a proxy in front
+// of several sends a session's requests to the one that has it.
+func (e *Endpoint) newSessionID() string {
+	if e.o.Replica == "" {
+		return rand.Text()
+	}
+	return e.o.Replica + "-" + rand.Text()
 }
 
 // keep writes the session's record and makes the session findable; when it cannot, it ends it.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"regexp"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -46,6 +47,19 @@ func TestAnotherCallersSessionAnswersLikeOneThatNeverWas(t *testing.T) {
 	}
 	if resp, _ := r.say("POST", owned, ping); resp.StatusCode != 200 {
 		t.Errorf("the owner's session must have stayed, got %d", resp.StatusCode)
+	}
+}
+
+func TestTheIDOfASessionBeginsWithTheServersNameWhereItHasOne(t *testing.T) {
+	for replica, form := range map[string]string{"": `^[A-Z2-7]{26}$`, "b2": `^b2-[A-Z2-7]{26}$`} {
+		r := start(t, func(o *Options) { o.Replica = replica })
+		owned := r.join(alice)
+		if !regexp.MustCompile(form).MatchString(owned.session) {
+			t.Errorf("replica %q: session %q, want %s", replica, owned.session, form)
+		}
+		if resp, body := r.say("POST", owned, ping); resp.StatusCode != 200 {
+			t.Errorf("replica %q: %d %s", replica, resp.StatusCode, body)
+		}
 	}
 }
 

@@ -1,0 +1,145 @@
+package apps
+
+import (
+	"context"
+	"io"
+	"sync"
+	"testing"
+
+	"github.com/ropewalk/ropewalk/core"
+)
+
+// memoryHub is records that several servers share, and what they tell each other.
+type memoryHub struct {
+	*memoryRecords
+	mu    sync.Mutex
+	seats map[*memorySeat]struct{}
+}
+
+func newHub(rows ...core.Installation) *memoryHub {
+	return &memoryHub{memoryRecords: newMemoryRecords(rows...), seats: map[*memorySeat]struct{}{}}
+}
+
+// memorySeat is one server's share in a hub.
+type memorySeat struct {
+	*memoryHub
+	told chan core.Change
+	away int // reads of one record that fail yet
+}
+
+func (h *memoryHub) seat() *memorySeat {
+	s := &memorySeat{memoryHub: h, told: make(chan core.Change, 1000)}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.seats[s] = struct{}{}
+	return s
+}
+
+func (s *memorySeat) tell(c core.Change, err error) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for other := range s.seats {
+		if other != s && err == nil {
+			other.told <- c
+		}
+	}
+	return err
+}
+
+// outage has the next n reads of one record fail.
+func (s *memorySeat) outage(n int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.away = n
+}
+
+func (s *memorySeat) Installation(ctx context.Context, workspace, name string) (core.Installation, error) {
+	s.mu.Lock()
+	fails := s.away > 0
+	s.away--
+	s.mu.Unlock()
+	if fails {
+		return core.Installation{}, core.Errorf(core.CodeUnavailable, "the records are away")
+	}
+	return s.memoryRecords.Installation(ctx, workspace, name)
+}
+
+func (s *memorySeat) AddInstallation(ctx context.Context, i core.Installation) error {
+	return s.tell(core.Change{Kind: core.ChangeApp, Workspace: i.Workspace, Name: i.Name}, s.memoryRecords.AddInstallation(ctx, i))
+}
+
+func (s *memorySeat) ChangeInstallation(ctx context.Context, workspace, name string, change func(*core.Installation) error) (core.Installation, error) {
+	i, err := s.memoryRecords.ChangeInstallation(ctx, workspace, name, change)
+	return i, s.tell(core.Change{Kind: core.ChangeApp, Workspace: workspace, Name: name}, err)
+}
+
+func (s *memorySeat) DeleteInstallation(ctx context.Context, workspace, name, id string) error {
+	return s.tell(core.Change{Kind: core.ChangeApp, Workspace: workspace, Name: name}, s.memoryRecords.DeleteInstallation(ctx, workspace, name, id))
+}
+
+func (s *memorySeat) Changes(ctx context.Context) <-chan core.Change {
+	out := make(chan core.Change)
+	go func() {
+		defer close(out)
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case c := <-s.told:
+				select {
+				case out <- c:
+				case <-ctx.Done():
+					return
+				}
+			}
+		}
+	}()
+	return out
+}
+
+func (s *memorySeat) PutFiles(_ context.Context, sum string, content io.Reader) error {
+	raw, err := io.ReadAll(content)
+	s.memoryRecords.mu.Lock()
+	defer s.memoryRecords.mu.Unlock()
+	s.files[sum] = raw
+	return err
+}
+
+// memoryReplica is one of several servers, whose processes are in memory.
+type memoryReplica struct {
+	*Yard
+	app    *memoryApp
+	events *memoryEvents
+	seat   *memorySeat
+}
+
+// replica is an open yard on a hub.
+func (h *memoryHub) replica(t *testing.T) *memoryReplica {
+	t.Helper()
+	r := &memoryReplica{app: &memoryApp{}, events: newMemoryEvents(), seat: h.seat()}
+	policy := DefaultPolicy()
+	policy.Jitter = 0
+	r.Yard = New(Options{Home: t.TempDir(), Records: r.seat, Deployment: r.seat, Events: r.events, Policy: &policy})
+	r.launch = r.app.launch
+	t.Cleanup(func() {
+		if err := r.Close(context.Background()); err != nil {
+			t.Errorf("Close: %v", err)
+		}
+		if n := r.app.alive(); n != 0 {
+			t.Errorf("%d instances are left after Close", n)
+		}
+	})
+	open(t, r.Yard)
+	return r
+}
+
+// joins makes a yard of real processes one of the servers on a hub.
+func (h *memoryHub) joins(more ...func(*Options)) func(*Options) {
+	seat := h.seat()
+	return func(o *Options) {
+		o.Records, o.Deployment = seat, seat
+		for _, change := range more {
+			change(o)
+		}
+	}
+}
