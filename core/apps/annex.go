@@ -285,11 +285,12 @@ func (a *app) changedApart(kind core.Kind) {
 	}
 }
 
-// asked answers what the instance of one session asks: everything goes to that session's client.
+// asked answers what the instance of one session asks: everything goes to that session's client, if
+// it may be about a call then with the newest of them.
 func (x *annex) asked(ctx context.Context, q link.Question) (json.RawMessage, error) {
-	k := x.last.Load()
-	if n := len(q.Callers); n > 0 {
-		k = q.Callers[n-1].(*caller)
+	k, about := x.last.Load(), callersOf(q)
+	if n := len(about); n > 0 {
+		k = about[n-1]
 	}
-	return x.key.app.answer(ctx, q, k, x.key.session)
+	return x.key.app.answer(ctx, q, k, about)
 }

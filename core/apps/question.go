@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/ropewalk/ropewalk/core/link"
@@ -27,10 +28,8 @@ func (k *caller) can(what ability) bool {
 	return k != nil && k.asker != nil && k.client != nil && k.client.can&what == what
 }
 
-// ask puts a question to the client. A person may take longer than an app may be silent.
+// ask puts a question to the client.
 func (k *caller) ask(ctx context.Context, q link.Question) (json.RawMessage, error) {
-	k.pause(1)
-	defer k.pause(-1)
 	if h, ok := k.asker.(Hearer); ok && q.Notify != nil {
 		return h.Hear(ctx, q.Method, q.Params, q.Notify)
 	}
@@ -69,13 +68,24 @@ func (a *app) askedInCommon(ctx context.Context, q link.Question) (json.RawMessa
 	case 0:
 		return nobody(q.Method, "no call is in flight that the question could be about")
 	case 1:
-		return a.answer(ctx, q, q.Callers[0].(*caller), "")
+		return a.answer(ctx, q, q.Callers[0].(*caller), callersOf(q))
 	}
 	return nobody(q.Method, "several callers' calls are in flight and the question names none; ask again in the next call")
 }
 
-// answer puts a question to the caller's client. While the call runs its end takes the question back.
-func (a *app) answer(ctx context.Context, q link.Question, k *caller, session string) (json.RawMessage, error) {
+// callersOf are the calls that a question may be about.
+func callersOf(q link.Question) []*caller {
+	calls := make([]*caller, len(q.Callers))
+	for i, k := range q.Callers {
+		calls[i] = k.(*caller)
+	}
+	return calls
+}
+
+// answer puts a question to the client of k. It may be about any of some calls, all of that client: the
+// end of the last one takes it back, and until it is answered the clocks of all stand still, for a
+// person may take longer than an app may be silent.
+func (a *app) answer(ctx context.Context, q link.Question, k *caller, about []*caller) (json.RawMessage, error) {
 	what := wanted(q.Method, q.Params)
 	if !k.can(what) {
 		return nobody(q.Method, "the client of this call did not declare the capability")
@@ -83,11 +93,11 @@ func (a *app) answer(ctx context.Context, q link.Question, k *caller, session st
 	if what == abilityURL {
 		a.yard.errands.note(a.key, q.Params, k.client.session)
 	}
-	if session == "" || k.ctx.Err() == nil {
-		limited, cancel := context.WithCancel(ctx)
-		defer cancel()
-		defer context.AfterFunc(k.ctx, cancel)()
-		ctx = limited
+	ctx, cancel := whileAny(ctx, about)
+	defer cancel()
+	for _, call := range about {
+		call.pause(1)
+		defer call.pause(-1)
 	}
 	result, err := k.ask(ctx, q)
 	if _, ok := errors.AsType[*link.RPCError](err); err == nil || ok {
@@ -95,6 +105,22 @@ func (a *app) answer(ctx context.Context, q link.Question, k *caller, session st
 	}
 	a.log.Debug("A question of an app was not answered", "method", q.Method, "error", err)
 	return nil, &link.RPCError{Code: internalError, Message: "the client did not answer"}
+}
+
+// whileAny is a context that also ends with the last of some calls; of none it only ends with ctx.
+func whileAny(ctx context.Context, calls []*caller) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancel(ctx)
+	running := new(atomic.Int64)
+	running.Store(int64(len(calls)))
+	for _, k := range calls {
+		stop := context.AfterFunc(k.ctx, func() {
+			if running.Add(-1) == 0 {
+				cancel()
+			}
+		})
+		context.AfterFunc(ctx, func() { stop() })
+	}
+	return ctx, cancel
 }
 
 // internalError is JSON-RPC 2.0's, 5.1.

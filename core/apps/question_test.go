@@ -102,6 +102,45 @@ func TestWhatAClientRefusesReachesTheAppAsItIs(t *testing.T) {
 	})
 }
 
+func TestAQuestionStaysOpenWhileAnyCallRunsThatItMayBeAbout(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		y, _, _ := memoryYard(t)
+		a, err := y.find(ws, "notes")
+		if err != nil {
+			t.Fatal(err)
+		}
+		call := func() (*caller, context.CancelFunc) {
+			ctx, cancel := context.WithCancel(t.Context())
+			k := &caller{ctx: ctx, client: NewClient("alice", false, canElicit), asker: waiting{time.Hour}, limit: time.Minute}
+			k.deadline = time.AfterFunc(k.limit, cancel)
+			return k, cancel
+		}
+		for _, c := range []struct {
+			name      string
+			both      bool // end
+			takes     time.Duration
+			succeeded bool
+		}{
+			{"the other call ends", false, time.Hour, true},
+			{"both end", true, 20 * time.Minute, false},
+		} {
+			asking, end := call()
+			other, endOther := call()
+			time.AfterFunc(10*time.Minute, endOther)
+			if c.both {
+				time.AfterFunc(20*time.Minute, end)
+			}
+			before := time.Now()
+			_, err := a.answer(t.Context(), link.Question{Method: methodElicit}, other, []*caller{asking, other})
+			expect(t, c.name+": time", time.Since(before), c.takes)
+			expect(t, c.name+": it was answered", err == nil, c.succeeded)
+			expect(t, c.name+": the call that asks runs", asking.ctx.Err() == nil, c.succeeded)
+			end()
+			endOther()
+		}
+	})
+}
+
 func TestAQuestionThatBelongsToNoCall(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		y, m, b := memoryYard(t)

@@ -75,7 +75,7 @@ func (a *app) inputs(ctx context.Context, u unfinished, k *caller) (map[string]j
 	answers := make(map[string]json.RawMessage, len(u.InputRequests))
 	for name, q := range u.InputRequests {
 		asking.Go(func() {
-			answer, err := a.answer(ctx, link.Question{Method: q.Method, Params: q.Params}, k, "")
+			answer, err := a.answer(ctx, link.Question{Method: q.Method, Params: q.Params}, k, []*caller{k})
 			mu.Lock()
 			defer mu.Unlock()
 			if err != nil && failure == nil {

@@ -42,7 +42,7 @@ type waiting struct {
 }
 
 // ask puts an app's question to the session's client, and waits for its answer: on the POST of call
-// k, else on the GET stream. What the client did not say that it can is refused without asking. When
+// k, else where it listens. What the client did not say that it can is refused without asking. When
 // ctx ends first, or patience, the client is told to forget it.
 func (s *session) ask(ctx context.Context, k *call, q question) (json.RawMessage, error) {
 	patience, err := s.can(q.method, q.params)
@@ -191,14 +191,33 @@ func (s *session) answered(m message) {
 	q.answer <- answer{err: &link.RPCError{Code: failure.Code, Message: failure.Message, Data: failure.Data}}
 }
 
-// tell sends a message on the stream of a call, else on the GET stream. It is false when neither is
-// there.
+// tell sends a message on the stream of a call. When that is over it goes out on the GET stream, else on
+// that of the newest call: an app with several calls of a session does not say about which it asks. It
+// is false when the client listens nowhere.
 func (s *session) tell(k *call, text []byte) bool {
-	if k != nil && s.call(k.number) == k {
-		k.out.notify(text)
-		return true
+	s.mu.Lock()
+	defer s.mu.Unlock() // nobody answers the call meanwhile, after which its stream has ended
+	if k == nil || s.calls[k.number] != k {
+		if s.outlet != nil {
+			s.outlet.push(text)
+			return true
+		}
+		if k = s.newest(); k == nil {
+			return false
+		}
 	}
-	return s.notify(text)
+	k.out.notify(text)
+	return true
+}
+
+// newest is the newest call in flight, nil when there is none. The caller holds the lock.
+func (s *session) newest() (found *call) {
+	for _, k := range s.calls {
+		if found == nil || k.number > found.number {
+			found = k
+		}
+	}
+	return found
 }
 
 // requestBody is a JSON-RPC request around params that are not decoded.

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/http"
 	"strings"
 	"sync"
 	"testing"
@@ -114,6 +115,43 @@ func TestProgressOfAQuestionReachesTheAppThatAskedIt(t *testing.T) {
 	if len(heard) != 0 {
 		t.Errorf("the app heard %s", <-heard)
 	}
+}
+
+func TestAQuestionWhoseCallIsOverGoesWhereItsClientListens(t *testing.T) {
+	r := start(t, nil)
+	w := r.able(alice, `{"elicitation":{}}`)
+	s, over := r.endpoint.live.all()[0], &call{number: 999}
+	ask := func() error {
+		_, err := s.ask(t.Context(), over, question{method: "elicitation/create", params: json.RawMessage(`{"message":"?"}`)})
+		return err
+	}
+	if err := ask(); err == nil || !strings.Contains(err.Error(), "no stream open") {
+		t.Errorf("nowhere: %v", err)
+	}
+	for i, open := range []func() *http.Response{
+		func() *http.Response { return r.ask("POST", w, callBody(7, "demo__wait", "{}")) },
+		func() *http.Response { return r.ask("GET", w, "") },
+	} {
+		answered := make(chan error, 1)
+		streams := make(chan *http.Response, 1)
+		go func() { streams <- open() }()
+		if i == 0 {
+			<-r.hall.started
+		} else {
+			streams <- <-streams // the GET stream is open
+		}
+		go func() { answered <- ask() }()
+		resp := <-streams
+		if text := next(t, bufio.NewScanner(resp.Body)); !strings.Contains(text, fmt.Sprintf(`"id":"ask-%d"`, i+2)) {
+			t.Errorf("asked %s", text)
+		}
+		r.say("POST", w, fmt.Sprintf(`{"jsonrpc":"2.0","id":"ask-%d","result":{"action":"accept"}}`, i+2))
+		if err := <-answered; err != nil {
+			t.Error(err)
+		}
+		defer resp.Body.Close()
+	}
+	close(r.hall.release)
 }
 
 func TestACancelledCallTakesItsQuestionBack(t *testing.T) {

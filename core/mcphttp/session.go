@@ -195,15 +195,14 @@ func (s *session) write(ctx context.Context, msg jsonrpc.Message) error {
 	return nil
 }
 
-// notify sends a message on the GET stream. It is false when there is none.
-func (s *session) notify(text []byte) bool {
+// notify sends a message on the GET stream, if there is one.
+func (s *session) notify(text []byte) {
 	s.mu.Lock()
 	out := s.outlet
 	s.mu.Unlock()
 	if out != nil {
 		out.push(text)
 	}
-	return out != nil
 }
 
 // told sends what an app says by itself. A client that lost its GET stream gets it when it comes back.
