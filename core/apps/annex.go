@@ -227,6 +227,38 @@ func (p *annexes) of(match func(annexKey) bool) (found []instance) {
 	return found
 }
 
+// await is the instance for exactly this key, waiting while it is being started; nil when there is
+// none.
+func (p *annexes) await(ctx context.Context, key annexKey) instance {
+	p.mu.Lock()
+	x := p.open[key]
+	p.mu.Unlock()
+	if x == nil {
+		return nil
+	}
+	select {
+	case <-x.ready:
+	case <-ctx.Done():
+		return nil
+	}
+	if x.err != nil || closed(x.conn.Done()) {
+		return nil
+	}
+	return x.conn
+}
+
+// sessions are those for whom an app has an instance apart.
+func (p *annexes) sessions(a *app) (found []string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for key, x := range p.open {
+		if key.app == a && closed(x.ready) && x.err == nil {
+			found = append(found, key.session)
+		}
+	}
+	return found
+}
+
 // EndSession ends what apps keep for one session (Client.Session).
 func (y *Yard) EndSession(session string) {
 	if session != "" {
@@ -254,12 +286,17 @@ func (a *app) launchAnnex(ctx context.Context, x *annex) (instance, error) {
 	if x.key.session == "" {
 		s.stateless = true
 		s.changed = func(kind core.Kind) { a.changedApart(kind) }
+		s.said = func(n link.Notification) {
+			if n.Method == "notifications/resources/updated" { // all else that is about no request is of the older revisions
+				a.yard.listeners.tell(a.key.workspace, Told{Server: a.key.name, Apart: true, Notification: n})
+			}
+		}
 	} else {
 		client := x.last.Load().client
 		s.capabilities = client.capabilities
 		s.asked = func(ctx context.Context, q link.Question) (json.RawMessage, error) { return x.asked(ctx, q) }
 		s.said = func(n link.Notification) {
-			a.yard.listeners.tell(a.key.workspace, Told{Server: a.key.name, Session: x.key.session, Notification: n})
+			a.yard.listeners.tell(a.key.workspace, Told{Server: a.key.name, Session: x.key.session, Apart: true, Notification: n})
 		}
 		s.changed = func(kind core.Kind) {
 			s.said(link.Notification{Method: "notifications/" + string(kind) + "/list_changed"})
@@ -271,6 +308,7 @@ func (a *app) launchAnnex(ctx context.Context, x *annex) (instance, error) {
 		return nil, fmt.Errorf("%w: %w", errAnnex, err)
 	}
 	a.yard.levels.apply(ctx, a, conn)
+	a.want(ctx, conn, a.yard.interests.ofSet(set{a.key, x.key.session}))
 	return conn, nil
 }
 

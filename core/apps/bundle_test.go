@@ -166,6 +166,7 @@ func addTalk(s *mcp.Server) {
 		if err != nil {
 			return nil, nil, err
 		}
+		_ = r.Session.NotifyProgress(ctx, &mcp.ProgressNotificationParams{ProgressToken: r.Params.GetProgressToken(), Progress: 1, Message: "heard"})
 		return said(fmt.Sprintf("%v %d", answer.Content["word"], os.Getpid()))
 	})
 	mcp.AddTool(s, &mcp.Tool{Name: "log"}, func(ctx context.Context, r *mcp.CallToolRequest, in textInput) (*mcp.CallToolResult, any, error) {

@@ -305,7 +305,7 @@ func TestWhatAnAppSaysByItselfIsHeardInItsWorkspace(t *testing.T) {
 	heard := make(chan Told, 100)
 	defer y.Listen(ws, func(x Told) { heard <- x })()
 	defer y.Listen("ws_other", func(x Told) { t.Errorf("another workspace heard %v", x) })()
-	if err := y.Subscribe(t.Context(), ws, "notes", "ui://view/main"); err != nil {
+	if err := y.Subscribe(t.Context(), ws, "notes", "alice", "ui://view/main"); err != nil {
 		t.Fatal(err)
 	}
 	_, _ = callTool(t, y, "notes", "touch", "ui://view/main")
@@ -314,7 +314,7 @@ func TestWhatAnAppSaysByItselfIsHeardInItsWorkspace(t *testing.T) {
 	syscallExit(t, y)
 	_, _ = callTool(t, y, "notes", "touch", "ui://view/main")
 	expect(t, "what was heard after a restart", (<-heard).Method, "notifications/resources/updated")
-	if err := y.Unsubscribe(t.Context(), ws, "notes", "ui://view/main"); err != nil {
+	if err := y.Unsubscribe(t.Context(), ws, "notes", "alice", "ui://view/main"); err != nil {
 		t.Fatal(err)
 	}
 	_, _ = callTool(t, y, "notes", "touch", "ui://view/main")

@@ -18,39 +18,56 @@ const maxInterests = 1000
 type interests struct {
 	mu    sync.Mutex
 	byApp map[key]map[string]int // by URI, as the app names it
+	bySet map[set]map[string]int // the same, of those whom one instance of the app serves
 }
 
-func newInterests() *interests { return &interests{byApp: map[key]map[string]int{}} }
+// set is those in whose place an app has an instance beside its shared one (annexKey): one session,
+// or, when that is "", everyone without a session.
+type set struct {
+	app     key
+	session string
+}
+
+func newInterests() *interests {
+	return &interests{byApp: map[key]map[string]int{}, bySet: map[set]map[string]int{}}
+}
 
 // add counts one more and reports whether it is the first.
-func (i *interests) add(k key, uri string) (first bool, err error) {
+func (i *interests) add(s set, uri string) (first bool, err error) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	if i.byApp[k] == nil {
-		i.byApp[k] = map[string]int{}
-	}
-	if i.byApp[k][uri] == 0 && len(i.byApp[k]) >= maxInterests {
+	if i.byApp[s.app][uri] == 0 && len(i.byApp[s.app]) >= maxInterests {
 		return false, core.Errorf(core.CodeUnavailable, "%w", link.ErrWatched)
 	}
-	i.byApp[k][uri]++
-	return i.byApp[k][uri] == 1, nil
+	count(i.bySet, s, uri, 1)
+	return count(i.byApp, s.app, uri, 1) == 1, nil
 }
 
-// remove counts one less and reports whether it was the last.
-func (i *interests) remove(k key, uri string) (last bool) {
+// remove counts one less, and reports whether it was the last for the app and for the set.
+func (i *interests) remove(s set, uri string) (last, lastOfSet bool) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	uris := i.byApp[k]
-	if uris[uri] == 0 {
-		return false
+	if i.bySet[s][uri] == 0 {
+		return false, false
 	}
-	if uris[uri]--; uris[uri] > 0 {
-		return false
+	lastOfSet = count(i.bySet, s, uri, -1) == 0
+	return count(i.byApp, s.app, uri, -1) == 0, lastOfSet
+}
+
+// count changes how many want a URI, and keeps nothing of those that nobody wants.
+func count[K comparable](all map[K]map[string]int, k K, uri string, more int) int {
+	if all[k] == nil {
+		all[k] = map[string]int{}
 	}
-	if delete(uris, uri); len(uris) == 0 {
-		delete(i.byApp, k)
+	all[k][uri] += more
+	n := all[k][uri]
+	if n > 0 {
+		return n
 	}
-	return true
+	if delete(all[k], uri); len(all[k]) == 0 {
+		delete(all, k)
+	}
+	return 0
 }
 
 func (i *interests) of(k key) []string {
@@ -59,32 +76,66 @@ func (i *interests) of(k key) []string {
 	return slices.Collect(maps.Keys(i.byApp[k]))
 }
 
-// Subscribe asks for notifications/resources/updated about one resource, named as its app names it.
-// They come to Listen, for whichever session, until Unsubscribe was called as often. An app that
-// restarts is asked again. The errors are those of Call.
-func (y *Yard) Subscribe(ctx context.Context, workspace, server, uri string) error {
+func (i *interests) ofSet(s set) []string {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	return slices.Collect(maps.Keys(i.bySet[s]))
+}
+
+// Subscribe asks for notifications/resources/updated about one resource, named as its app names it,
+// for a session (Client.Session), "" for a client without one. They come to Listen, for whichever
+// session, until Unsubscribe was called as often. An app that restarts is asked again, and so is the
+// instance that it has for the session. The errors are those of Call.
+func (y *Yard) Subscribe(ctx context.Context, workspace, server, session, uri string) error {
 	a, err := y.find(workspace, server)
 	if err != nil {
 		return err
 	}
-	first, err := y.interests.add(a.key, uri)
-	if err != nil || !first {
+	s := set{a.key, session}
+	first, err := y.interests.add(s, uri)
+	if err != nil {
 		return err
 	}
-	if err := a.aboutResource(ctx, "resources/subscribe", uri, instance.Subscribe); err != nil {
-		y.interests.remove(a.key, uri)
+	if first {
+		err = a.aboutResource(ctx, "resources/subscribe", uri, instance.Subscribe)
+	}
+	if took := a.apart(ctx, session, uri, instance.Subscribe); err != nil && !took {
+		y.interests.remove(s, uri)
 		return err
 	}
 	return nil
 }
 
 // Unsubscribe is the opposite of one Subscribe. An app that is gone, or does not run, needs not be told.
-func (y *Yard) Unsubscribe(ctx context.Context, workspace, server, uri string) error {
+func (y *Yard) Unsubscribe(ctx context.Context, workspace, server, session, uri string) error {
+	last, lastOfSet := y.interests.remove(set{key{workspace, server}, session}, uri)
 	a, err := y.find(workspace, server)
-	if !y.interests.remove(key{workspace, server}, uri) || err != nil || a.conn() == nil {
+	if err != nil {
 		return nil //nolint:nilerr // an app that is gone tells of nothing
 	}
+	if lastOfSet {
+		a.apart(ctx, session, uri, instance.Unsubscribe)
+	}
+	if !last || a.conn() == nil {
+		return nil
+	}
 	return a.aboutResource(ctx, "resources/unsubscribe", uri, instance.Unsubscribe)
+}
+
+// apart tells the instance that the app has for a session, if it has one, and reports whether that
+// took it. One that is being started is waited for: it may have looked too early.
+func (a *app) apart(ctx context.Context, session, uri string, tell func(instance, context.Context, string) error) (took bool) {
+	limit, cancel := context.WithTimeout(ctx, levelPatience)
+	defer cancel()
+	conn := a.yard.annexes.await(limit, annexKey{a, session})
+	if conn == nil {
+		return false
+	}
+	if err := tell(conn, limit, uri); err != nil {
+		a.log.Debug("The instance of a session was not told which updates are wanted", "uri", uri, "error", err)
+		return false
+	}
+	return true
 }
 
 func (a *app) aboutResource(ctx context.Context, method, uri string, tell func(instance, context.Context, string) error) error {
@@ -104,12 +155,17 @@ func (a *app) aboutResource(ctx context.Context, method, uri string, tell func(i
 // remind tells an instance that has just started what is wanted of it.
 func (a *app) remind(ctx context.Context, conn instance) {
 	a.yard.levels.apply(ctx, a, conn)
-	for _, uri := range a.yard.interests.of(a.key) {
+	a.want(ctx, conn, a.yard.interests.of(a.key))
+}
+
+// want tells an instance of which resources updates are wanted.
+func (a *app) want(ctx context.Context, conn instance, uris []string) {
+	for _, uri := range uris {
 		limit, cancel := context.WithTimeout(ctx, levelPatience)
 		err := conn.Subscribe(limit, uri)
 		cancel()
 		if err != nil && ctx.Err() == nil {
-			a.log.Debug("An app that was restarted did not take a subscription", "uri", uri, "error", err)
+			a.log.Debug("An app that was started did not take a subscription", "uri", uri, "error", err)
 		}
 	}
 }

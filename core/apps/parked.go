@@ -233,6 +233,9 @@ func (a *app) comeBack(ctx context.Context, c Call) (result json.RawMessage, res
 	var said struct {
 		RequestState   string                     `json:"requestState"`
 		InputResponses map[string]json.RawMessage `json:"inputResponses"`
+		Meta           struct {
+			Token json.RawMessage `json:"progressToken"`
+		} `json:"_meta"`
 	}
 	if bytes.Contains(c.Params, []byte(parkedState)) {
 		_ = json.Unmarshal(c.Params, &said) // what is unreadable is the app's to judge
@@ -253,7 +256,7 @@ func (a *app) comeBack(ctx context.Context, c Call) (result json.RawMessage, res
 	if p == nil {
 		return nil, true, &link.RPCError{Code: invalidParams, Message: "requestState is not known, or no longer: make the call anew"}
 	}
-	if left := p.take(said.InputResponses, c.Notify); left {
+	if left := p.take(said.InputResponses, readdressed(c.Notify, said.Meta.Token)); left {
 		result, err := y.leave(p)
 		return result, true, err
 	}
@@ -261,19 +264,29 @@ func (a *app) comeBack(ctx context.Context, c Call) (result json.RawMessage, res
 	return result, true, err
 }
 
+// readdressed passes on what an app says about a call to the request that goes on with it: the app
+// names the first request's progress token, which is not this one's.
+func readdressed(notify func(link.Notification), token json.RawMessage) func(link.Notification) {
+	if notify == nil {
+		return nil
+	}
+	return func(n link.Notification) {
+		if n.Method == "notifications/progress" {
+			if token == nil {
+				return
+			}
+			n = n.WithToken(token)
+		}
+		notify(n)
+	}
+}
+
 // take hands the answers over; left tells that questions are still open.
 func (p *parked) take(answers map[string]json.RawMessage, notify func(link.Notification)) (left bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.timer.Stop()
-	p.notify = nil
-	if notify != nil {
-		p.notify = func(n link.Notification) {
-			if n.Method != "notifications/progress" { // whose token is the first request's
-				notify(n)
-			}
-		}
-	}
+	p.notify = notify
 	for name, q := range p.open {
 		answer, ok := answers[name]
 		if !ok {

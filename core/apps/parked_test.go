@@ -73,6 +73,31 @@ func TestABundleOfTheOlderRevisionsAsksAClientOfTheNewOneInItsResult(t *testing.
 	}
 }
 
+// An app that answers after a question tells of its progress to the request that waits by then, under
+// the token of that one.
+func TestProgressOfAParkedCallReachesTheRequestThatGoesOnWithIt(t *testing.T) {
+	y := installNotes(t, modeOld, nil)
+	for _, c := range []struct{ name, token, want string }{
+		{"another token", `,"progressToken":"second"`, `[notifications/progress {"progressToken":"second","message":"heard","progress":1}]`},
+		{"no token", ``, `[]`},
+	} {
+		call := func(more, meta string, notify func(link.Notification)) (json.RawMessage, error) {
+			params := `{"name":"ask","arguments":{"text":"?"}` + more + `,"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{"elicitation":{}}` + meta + `}}`
+			return y.Call(t.Context(), ws, "notes", Call{Method: "tools/call", Params: json.RawMessage(params), Client: NewClient("", true, nil), Owner: "alice", Notify: notify})
+		}
+		raw, err := call("", `,"progressToken":"first"`, func(n link.Notification) { t.Errorf("the first request heard %s", n.Params) })
+		a := firstQuestion(t, raw, err)
+		heard := []string{}
+		for name := range a.InputRequests {
+			raw, err = call(fmt.Sprintf(`,"requestState":%q,"inputResponses":{%q:{"action":"accept","content":{"word":"red"}}}`, a.RequestState, name), c.token,
+				func(n link.Notification) { heard = append(heard, n.Method+" "+string(n.Params)) })
+		}
+		if err != nil || fmt.Sprint(heard) != c.want {
+			t.Errorf("%s: %s (%v), and heard %v", c.name, raw, err, heard)
+		}
+	}
+}
+
 func parkedCalls(y *Yard) int {
 	y.parking.mu.Lock()
 	defer y.parking.mu.Unlock()

@@ -12,6 +12,11 @@ type Told struct {
 	// Session is who it is for: the session that has the app's instance to itself. "" is everyone in
 	// the workspace whom it concerns.
 	Session string
+	// Apart tells that an instance beside the shared one said it: it is for Session alone, or, when
+	// that is "", for those without a session.
+	Apart bool
+	// Without are the sessions that are told this by an instance of their own, "" for those without.
+	Without []string
 	link.Notification
 }
 
@@ -63,7 +68,9 @@ func (l *listeners) tell(workspace string, t Told) {
 func (a *app) said(n link.Notification) {
 	t := Told{Server: a.key.name, Notification: n}
 	switch n.Method {
-	case "notifications/message", "notifications/resources/updated":
+	case "notifications/message":
+	case "notifications/resources/updated":
+		t.Without = a.yard.annexes.sessions(a)
 	case "notifications/elicitation/complete":
 		if t.Session = a.yard.errands.session(a.key, n); t.Session == "" {
 			return

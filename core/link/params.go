@@ -2,6 +2,7 @@ package link
 
 import (
 	"bytes"
+	"encoding/json"
 	"fmt"
 	"net/http"
 	"strconv"
@@ -143,6 +144,15 @@ func progressOf(params []byte) (id int64, token span, ok bool) {
 	}
 	id, ok = integer(value)
 	return id, spanOf(params, value), ok
+}
+
+// WithToken is a progress notification (notifications/progress) under another progress token. What has
+// none stays as it is.
+func (n Notification) WithToken(token json.RawMessage) Notification {
+	if had, err := member(n.Params, "progressToken"); err == nil && had != nil {
+		n.Params = withToken(n.Params, spanOf(n.Params, had), token)
+	}
+	return n
 }
 
 // withToken is a copy of params with the caller's token put back.

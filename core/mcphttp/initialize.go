@@ -52,7 +52,7 @@ func checkHello(m message) *fault {
 			Version *string `json:"version"`
 		} `json:"clientInfo"`
 	}
-	missing := ""
+	var missing string
 	switch err := json.Unmarshal(orEmpty(m.params), &said); {
 	case err != nil:
 		return badRequest(jsonrpc.CodeInvalidParams, "params of initialize cannot be read: "+err.Error())

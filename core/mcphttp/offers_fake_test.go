@@ -97,14 +97,14 @@ func (y *yard) say(method, params string) {
 	}
 }
 
-func (y *yard) Subscribe(_ context.Context, _, _, uri string) error {
+func (y *yard) Subscribe(_ context.Context, _, _, _, uri string) error {
 	y.mu.Lock()
 	defer y.mu.Unlock()
 	y.subscribed[uri]++
 	return nil
 }
 
-func (y *yard) Unsubscribe(_ context.Context, _, _, uri string) error {
+func (y *yard) Unsubscribe(_ context.Context, _, _, _, uri string) error {
 	y.mu.Lock()
 	defer y.mu.Unlock()
 	y.subscribed[uri]--

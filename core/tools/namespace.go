@@ -20,8 +20,8 @@ type Apps interface {
 	Call(ctx context.Context, workspace, server string, c apps.Call) (json.RawMessage, error)
 	Watch(workspace string, changed func(core.Kind)) (stop func())
 	Listen(workspace string, told func(apps.Told)) (stop func())
-	Subscribe(ctx context.Context, workspace, server, uri string) error
-	Unsubscribe(ctx context.Context, workspace, server, uri string) error
+	Subscribe(ctx context.Context, workspace, server, session, uri string) error
+	Unsubscribe(ctx context.Context, workspace, server, session, uri string) error
 	SetLogLevel(ctx context.Context, workspace, level string)
 	RootsChanged(ctx context.Context, session string)
 	EndSession(session string)

@@ -3,6 +3,7 @@ package tools_test
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -226,11 +227,43 @@ func TestWhatAppsSayByThemselvesReachesThoseItIsFor(t *testing.T) {
 	slices.Sort(y.told)
 	want := []string{
 		"end alice", "end bob", "end other", "level ws_a warning", "no listener in ws_a", "no listener in ws_b", "roots alice",
-		"subscribe ws_a clock zone://utc", "subscribe ws_a timer ui://get-time/mcp-app.html",
-		"unsubscribe ws_a clock zone://utc", "unsubscribe ws_a timer ui://get-time/mcp-app.html",
+		"subscribe ws_a clock bob zone://utc", "subscribe ws_a timer alice ui://get-time/mcp-app.html",
+		"unsubscribe ws_a clock bob zone://utc", "unsubscribe ws_a timer alice ui://get-time/mcp-app.html",
 	}
 	if !slices.Equal(y.told, want) {
 		t.Errorf("the yard was asked %q, want %q", y.told, want)
+	}
+}
+
+func TestUpdatesOfAnInstanceReachThoseWhomItServes(t *testing.T) {
+	y := twoApps()
+	n := newNamespace(y, &events{}, nil)
+	heard := map[string]*[]string{"alice": {}, "bob": {}, "": {}}
+	for id, list := range heard {
+		s := n.Open(caller("ws_a", core.RoleMember), tools.SessionOptions{ID: id, Notify: client(list)})
+		if err := s.Subscribe(t.Context(), "zone://utc"); err != nil {
+			t.Fatal(err)
+		}
+		defer s.Close(t.Context())
+	}
+	for i, told := range []apps.Told{
+		{},
+		{Without: []string{"alice"}},
+		{Without: []string{"", "bob"}},
+		{Session: "alice", Apart: true},
+		{Apart: true},
+	} {
+		told.Server, told.Notification = "clock", link.Notification{Method: "notifications/resources/updated", Params: json.RawMessage(fmt.Sprintf(`{"n":%d,"uri":"zone://utc"}`, i))}
+		y.say("ws_a", told)
+	}
+	for id, want := range map[string]string{"alice": "0 2 3", "bob": "0 1", "": "0 1 4"} {
+		var got []string
+		for _, text := range *heard[id] {
+			got = append(got, text[len(`notifications/resources/updated {"n":`):][:1])
+		}
+		if strings.Join(got, " ") != want {
+			t.Errorf("%q heard %v, want %s", id, got, want)
+		}
 	}
 }
 

@@ -83,7 +83,7 @@ func (s *Session) leave(ctx context.Context) bool {
 	s.mu.Unlock()
 	s.n.boards.leave(s)
 	for uri, at := range resources {
-		if err := s.n.apps.Unsubscribe(ctx, s.workspace, at.server, at.uri); err != nil {
+		if err := s.n.apps.Unsubscribe(ctx, s.workspace, at.server, s.id, at.uri); err != nil {
 			s.n.log.Debug("An app was not told that a subscription ended", "server", at.server, "uri", uri, "error", err)
 		}
 	}
@@ -109,12 +109,12 @@ func (s *Session) Subscribe(ctx context.Context, uri string) error {
 	}
 	s.resources[uri] = at
 	s.mu.Unlock()
-	if err = s.n.apps.Subscribe(ctx, s.workspace, at.server, at.uri); err != nil {
+	if err = s.n.apps.Subscribe(ctx, s.workspace, at.server, s.id, at.uri); err != nil {
 		s.forget(uri)
 		return err
 	}
 	if s.over() { // closed meanwhile, which could not end what was not there yet
-		return s.n.apps.Unsubscribe(ctx, s.workspace, at.server, at.uri)
+		return s.n.apps.Unsubscribe(ctx, s.workspace, at.server, s.id, at.uri)
 	}
 	return nil
 }
@@ -125,7 +125,7 @@ func (s *Session) Unsubscribe(ctx context.Context, uri string) error {
 	if !ok {
 		return nil
 	}
-	return s.n.apps.Unsubscribe(ctx, s.workspace, at.server, at.uri)
+	return s.n.apps.Unsubscribe(ctx, s.workspace, at.server, s.id, at.uri)
 }
 
 func (s *Session) forget(uri string) (place, bool) {
@@ -168,7 +168,7 @@ func (s *Session) level() int {
 
 // tell hands over what an app said, if it is for this session.
 func (s *Session) tell(t apps.Told) {
-	if t.Session != "" && t.Session != s.id {
+	if (t.Session != "" || t.Apart) && t.Session != s.id || slices.Contains(t.Without, s.id) {
 		return
 	}
 	switch t.Method {

@@ -69,13 +69,13 @@ func (y *yard) note(format string, args ...any) {
 	y.told = append(y.told, fmt.Sprintf(format, args...))
 }
 
-func (y *yard) Subscribe(_ context.Context, workspace, server, uri string) error {
-	y.note("subscribe %s %s %s", workspace, server, uri)
+func (y *yard) Subscribe(_ context.Context, workspace, server, session, uri string) error {
+	y.note("subscribe %s %s %s %s", workspace, server, session, uri)
 	return y.err
 }
 
-func (y *yard) Unsubscribe(_ context.Context, workspace, server, uri string) error {
-	y.note("unsubscribe %s %s %s", workspace, server, uri)
+func (y *yard) Unsubscribe(_ context.Context, workspace, server, session, uri string) error {
+	y.note("unsubscribe %s %s %s %s", workspace, server, session, uri)
 	return nil
 }
 
