@@ -77,11 +77,12 @@ type Registry struct {
 	Name string // what the operator calls it; unique
 }
 
-// MCP holds the limits of spec part 8.
+// MCP holds the limits of spec part 8, and what sessions may cost.
 type MCP struct {
-	MaxSessions int
-	SessionTTL  time.Duration
-	Replica     string // begins the ids of this server's sessions; "" for a server on its own
+	MaxSessions  int
+	MaxInstances int // processes that apps may have beside their shared ones, of all workspaces
+	SessionTTL   time.Duration
+	Replica      string // begins the ids of this server's sessions; "" for a server on its own
 }
 
 // Storage is where the server keeps what must outlive it.

@@ -62,6 +62,7 @@ type transportSection struct {
 
 type mcpSection struct {
 	MaxSessions       int    `json:"maxSessions"`
+	MaxInstances      int    `json:"maxInstances"`
 	SessionTTLSeconds int    `json:"sessionTtlSeconds"`
 	Replica           string `json:"replica"`
 }
@@ -108,7 +109,7 @@ func (d document) config(base string, env Environment) *Config {
 		SessionStore: plugin("sessionstore", "sessionStore", d.SessionStore, base),
 		Storage:      Storage{URL: core.Secret(d.Storage.URL)},
 		Features:     d.Features,
-		MCP:          MCP{MaxSessions: d.MCP.MaxSessions, SessionTTL: seconds(d.MCP.SessionTTLSeconds), Replica: d.MCP.Replica},
+		MCP:          MCP{MaxSessions: d.MCP.MaxSessions, MaxInstances: d.MCP.MaxInstances, SessionTTL: seconds(d.MCP.SessionTTLSeconds), Replica: d.MCP.Replica},
 		Chat:         Chat{ElicitationTimeout: seconds(d.Chat.ElicitationTimeoutSeconds)},
 		Models:       d.Models.models(base, env),
 		Skills:       d.Skills.skills(base),

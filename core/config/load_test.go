@@ -57,7 +57,7 @@ func TestWithNoConfigurationAtAllTheDefaultsAreThoseOfTheSpec(t *testing.T) {
 			"anthropic": {Type: ProviderAnthropic}, "openai": {Type: ProviderOpenAI},
 		}},
 		Apps:        map[string]App{},
-		MCP:         MCP{MaxSessions: 100, SessionTTL: 8 * time.Hour},
+		MCP:         MCP{MaxSessions: 100, MaxInstances: 64, SessionTTL: 8 * time.Hour},
 		Chat:        Chat{ElicitationTimeout: 5 * time.Minute},
 		Log:         Log{Level: "info", Format: "text"},
 		Plugins:     Plugins{StartTimeout: 30 * time.Second, CallTimeout: 10 * time.Second, PassEnv: []string{}},
@@ -103,7 +103,7 @@ apps:
   notes: {name: "@a/notes", version: 1.2.3}
   far: {url: https://far.example.com/mcp}
   near: {url: https://near.example.com/sse, transport: {type: sse, headers: {X-A: b}, auth: {type: header, name: X-Key, value: v}}}
-mcp: {maxSessions: 7, sessionTtlSeconds: 60, replica: b2}
+mcp: {maxSessions: 7, maxInstances: 9, sessionTtlSeconds: 60, replica: b2}
 log: {level: debug, format: json}
 plugins: {startTimeoutSeconds: 5, callTimeoutSeconds: 6, passEnv: [HTTPS_PROXY]}
 `, nil)
@@ -138,7 +138,7 @@ plugins: {startTimeoutSeconds: 5, callTimeoutSeconds: 6, passEnv: [HTTPS_PROXY]}
 			Remote: &core.Remote{URL: "https://near.example.com/sse", Type: "sse", Headers: map[string]core.Secret{"X-A": "b"},
 				Auth: core.RemoteAuth{Type: "header", Name: "X-Key", Value: "v"}, AllowPrivate: true}},
 	})
-	equal(t, "mcp", c.MCP, MCP{MaxSessions: 7, SessionTTL: time.Minute, Replica: "b2"})
+	equal(t, "mcp", c.MCP, MCP{MaxSessions: 7, MaxInstances: 9, SessionTTL: time.Minute, Replica: "b2"})
 	equal(t, "log", c.Log, Log{Level: "debug", Format: "json"})
 	equal(t, "plugins", c.Plugins, Plugins{StartTimeout: 5 * time.Second, CallTimeout: 6 * time.Second, PassEnv: []string{"HTTPS_PROXY"}})
 }

@@ -91,7 +91,7 @@ func (s *Server) openHall(context.Context) error {
 	})
 	s.yard = apps.New(apps.Options{
 		Home: c.Home, Records: s.store, Deployment: s.deployment(), Events: s.bus, Registries: s.adapters.registries(), Configured: c.Apps,
-		Logger: s.log.Named("apps"), HostEnv: c.Environment,
+		Logger: s.log.Named("apps"), HostEnv: c.Environment, MaxAnnexes: c.MCP.MaxInstances,
 	})
 	s.closers.add("apps", s.yard.Close)
 	s.followOthers()
