@@ -17,9 +17,9 @@ const (
 )
 
 // setCookie adds a cookie that scripts cannot read and that travels over TLS only, except to this
-// machine itself. A negative age, in seconds, clears it.
-func setCookie(c *fiber.Ctx, cookie http.Cookie) {
+// machine itself without TLS. A negative age, in seconds, clears it.
+func (s *Server) setCookie(c *fiber.Ctx, cookie http.Cookie) {
 	cookie.HttpOnly = true
-	cookie.Secure = !loopback(string(c.Context().Host()))
+	cookie.Secure = !loopback(string(c.Context().Host())) || s.scheme(c) == "https"
 	c.Context().Response.Header.Add(fiber.HeaderSetCookie, cookie.String())
 }

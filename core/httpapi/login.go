@@ -35,7 +35,7 @@ func (s *Server) login(c *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
-	setCookie(c, http.Cookie{Name: sessionCookie, Value: token, Path: "/", MaxAge: sessionAge, SameSite: http.SameSiteStrictMode})
+	s.setCookie(c, http.Cookie{Name: sessionCookie, Value: token, Path: "/", MaxAge: sessionAge, SameSite: http.SameSiteStrictMode})
 	return c.JSON(okAnswer{OK: true})
 }
 
@@ -46,7 +46,7 @@ func (s *Server) logout(c *fiber.Ctx, _ core.Identity) error {
 			return err
 		}
 	}
-	setCookie(c, http.Cookie{Name: sessionCookie, Path: "/", MaxAge: -1, SameSite: http.SameSiteStrictMode})
+	s.setCookie(c, http.Cookie{Name: sessionCookie, Path: "/", MaxAge: -1, SameSite: http.SameSiteStrictMode})
 	return c.JSON(okAnswer{OK: true})
 }
 
@@ -75,7 +75,7 @@ func (s *Server) authorize(c *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
-	setCookie(c, http.Cookie{
+	s.setCookie(c, http.Cookie{
 		Name: loginCookie, Value: start.Binding, Path: loginCookiePath, MaxAge: loginAge,
 		SameSite: http.SameSiteLaxMode, // the provider's redirect comes from another site
 	})
@@ -87,7 +87,7 @@ func (s *Server) callback(c *fiber.Ctx) error {
 	token, returnTo, err := s.access.FinishLogin(c.UserContext(), access.LoginAnswer{
 		State: c.Query("state"), Code: c.Query("code"), Binding: c.Cookies(loginCookie),
 	})
-	setCookie(c, http.Cookie{Name: loginCookie, Path: loginCookiePath, MaxAge: -1, SameSite: http.SameSiteLaxMode})
+	s.setCookie(c, http.Cookie{Name: loginCookie, Path: loginCookiePath, MaxAge: -1, SameSite: http.SameSiteLaxMode})
 	if core.CodeOf(err) == core.CodeNotConfigured {
 		return err
 	}
@@ -95,7 +95,7 @@ func (s *Server) callback(c *fiber.Ctx) error {
 		s.log.Warn("A browser login failed", "error", err)
 		return c.Redirect("/?"+url.Values{"error": {"auth_failed"}}.Encode(), fiber.StatusFound)
 	}
-	setCookie(c, http.Cookie{Name: sessionCookie, Value: token, Path: "/", MaxAge: sessionAge, SameSite: http.SameSiteLaxMode})
+	s.setCookie(c, http.Cookie{Name: sessionCookie, Value: token, Path: "/", MaxAge: sessionAge, SameSite: http.SameSiteLaxMode})
 	if !localPath(returnTo) {
 		returnTo = "/"
 	}

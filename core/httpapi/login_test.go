@@ -31,6 +31,25 @@ func TestLoginSetsTheCookieOfTheContract(t *testing.T) {
 	}
 }
 
+func TestACookieThatCameThroughTLSStaysThere(t *testing.T) {
+	for name, c := range map[string]struct {
+		change func(*Options)
+		secure bool
+	}{
+		"a proxy of this machine that passes no Host on": {nil, true},
+		"somebody who is no proxy":                       {func(o *Options) { o.TrustedProxies = nil }, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := open(t, newAccess(), c.change)
+			r := h.do(t, call{method: "POST", path: "/v1/auth/login", host: "127.0.0.1:27247", body: `{"key":"` + h.access.key + `"}`,
+				header: map[string]string{"Authorization": anonymous, "X-Forwarded-Proto": "https"}})
+			if r.StatusCode != 200 || r.Cookies()[0].Secure != c.secure {
+				t.Errorf("%d %q", r.StatusCode, r.Header.Get("Set-Cookie"))
+			}
+		})
+	}
+}
+
 func TestACookieOpensTheAPIUntilLogout(t *testing.T) {
 	h := open(t, newAccess(), nil)
 	r := h.do(t, call{method: "POST", path: "/v1/auth/login", body: `{"key":"` + h.access.key + `"}`, header: map[string]string{"Authorization": anonymous}})

@@ -75,6 +75,7 @@ type Options struct {
 	AllowedOrigins []string       // ALLOWED_ORIGINS: scheme://host[:port], lower case
 	AllowedHosts   []string       // Host values accepted in dev mode beside loopback ones; host or host:port
 	TrustedProxies []netip.Prefix // whose X-Forwarded-For and X-Forwarded-Proto count
+	BaseURL        string         // the public address, whose pages are this server's own; "" means as the client connected
 	RedirectURI    string         // where an identity provider sends the browser; "" derives it from the request
 
 	Timeouts Timeouts

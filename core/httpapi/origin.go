@@ -18,6 +18,7 @@ type origins struct {
 	dev     bool
 	allowed []string // ALLOWED_ORIGINS
 	hosts   []string // accepted in dev mode beside loopback ones
+	own     string   // of the public address, "" when it is not known
 }
 
 // guard stands in front of /v1. In dev mode, where nobody proves anything, it keeps other sites'
@@ -56,7 +57,7 @@ func (o origins) mayAct(ctx *fasthttp.RequestCtx) bool {
 }
 
 func (o origins) originAllowed(origin, host string) bool {
-	if slices.Contains(o.allowed, origin) {
+	if slices.Contains(o.allowed, origin) || (o.own != "" && origin == o.own) {
 		return true
 	}
 	u, err := url.Parse(origin)
@@ -66,8 +67,22 @@ func (o origins) originAllowed(origin, host string) bool {
 	if o.dev && loopback(u.Host) {
 		return true
 	}
-	port := map[string]string{"http": ":80", "https": ":443"}[u.Scheme]
+	port := usualPort(u.Scheme)
 	return strings.EqualFold(strings.TrimSuffix(u.Host, port), strings.TrimSuffix(host, port))
+}
+
+// originOf is what a browser calls the pages of a public address: a proxy in front need not pass
+// its Host on.
+func originOf(base string) string {
+	u, err := url.Parse(strings.ToLower(base))
+	if err != nil || u.Host == "" {
+		return ""
+	}
+	return u.Scheme + "://" + strings.TrimSuffix(u.Host, usualPort(u.Scheme))
+}
+
+func usualPort(scheme string) string {
+	return map[string]string{"http": ":80", "https": ":443"}[scheme]
 }
 
 func (o origins) hostAllowed(host string) bool {

@@ -66,7 +66,10 @@ func TestInDevModeABearerDoesNotExcuseAnotherSite(t *testing.T) {
 
 func TestACookieActsForItsOwnSiteOnly(t *testing.T) {
 	a := newAccess()
-	h := open(t, a, func(o *Options) { o.AllowedOrigins = []string{"https://app.example"} })
+	h := open(t, a, func(o *Options) {
+		o.AllowedOrigins = []string{"https://app.example"}
+		o.BaseURL = "https://Tools.example:443"
+	})
 	token, _ := a.Login(t.Context(), a.key)
 	for _, c := range []struct {
 		name, method, host, origin, site string
@@ -76,6 +79,8 @@ func TestACookieActsForItsOwnSiteOnly(t *testing.T) {
 		{"its own page", "POST", "ropewalk.example", "https://ropewalk.example", "same-origin", false, true},
 		{"its own page behind TLS on the usual port", "POST", "ropewalk.example", "https://ropewalk.example:443", "", false, true},
 		{"its own page in another port", "POST", "ropewalk.example", "https://ropewalk.example:8443", "", false, false},
+		{"the public address, through a proxy that passes no Host on", "POST", "127.0.0.1:27247", "https://tools.example", "same-origin", false, true},
+		{"the public address without TLS", "POST", "127.0.0.1:27247", "http://tools.example", "", false, false},
 		{"a listed site", "POST", "ropewalk.example", "https://app.example", "cross-site", false, true},
 		{"another site", "POST", "ropewalk.example", "https://evil.example", "cross-site", false, false},
 		{"another site without Origin", "POST", "ropewalk.example", "", "cross-site", false, false},

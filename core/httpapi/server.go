@@ -46,7 +46,7 @@ func New(o Options) *Server {
 		access: o.Access, apps: o.Apps, tools: o.Tools, events: o.Events, chat: o.Chat, log: o.Logger, version: o.Version,
 		receiver: newReceiver(o.Timeouts.Body),
 		options:  o, started: time.Now(), streams: o.Streams,
-		origins: origins{dev: o.Access.Dev(), allowed: o.AllowedOrigins, hosts: o.AllowedHosts},
+		origins: origins{dev: o.Access.Dev(), allowed: o.AllowedOrigins, hosts: o.AllowedHosts, own: originOf(o.BaseURL)},
 	}
 	s.root, s.stop = context.WithCancel(context.Background())
 	s.app = fiber.New(fiber.Config{

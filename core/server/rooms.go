@@ -141,7 +141,7 @@ func (s *Server) openDoors(context.Context) error {
 		Access: s.access, Apps: s.yard, Tools: s.tools, Events: s.bus, Chat: s.chat, Metrics: figures, Logger: s.log.Named("http"), Version: s.version,
 		Mounts: []func(httpapi.Router){s.endpoint.Mount}, Closed: s.endpoint.Closed, Streams: streams,
 		AllowedOrigins: c.AllowedOrigins, AllowedHosts: c.HTTP.AllowedHosts, TrustedProxies: c.HTTP.TrustedProxies,
-		RedirectURI: redirectURI(c),
+		BaseURL: c.HTTP.BaseURL, RedirectURI: redirectURI(c),
 	})
 	s.closers.add("http", s.http.Shutdown)
 	return nil
