@@ -27,10 +27,13 @@ type Databases struct {
 	ends     []func()
 }
 
+// Wanted tells whether the tests are to keep things in PostgreSQL.
+func (d *Databases) Wanted() bool { return os.Getenv(Store) == "postgres" }
+
 // Chosen is the address of a new database, "" when the tests are to keep things in a file.
 func (d *Databases) Chosen(t testing.TB) string {
 	t.Helper()
-	if os.Getenv(Store) != "postgres" {
+	if !d.Wanted() {
 		return ""
 	}
 	return d.New(t)

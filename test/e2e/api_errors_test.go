@@ -1,14 +1,11 @@
 package e2e
 
 import (
-	"database/sql"
 	"encoding/json"
 	"fmt"
 	"path/filepath"
 	"strings"
 	"testing"
-
-	_ "modernc.org/sqlite" // the server's database, which a test makes fail
 )
 
 // apiKey opens /v1 of the servers that have one.
@@ -183,28 +180,14 @@ func TestWhatCannotBeRecordedIsNotDone(t *testing.T) {
 	if a := s.do(t, "POST", "/v1/apps/asleep/stop", nil); a.status != 200 {
 		t.Fatalf("%d %s", a.status, a.body)
 	}
-	db, err := sql.Open("sqlite", "file:"+filepath.Join(s.home, "ropewalk.db")+"?_pragma=busy_timeout(5000)")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer db.Close()
-	execute := func(statement string) {
-		if _, err := db.ExecContext(t.Context(), statement); err != nil {
-			t.Fatal(err)
-		}
-	}
-	for _, what := range []string{"INSERT", "UPDATE", "DELETE"} {
-		execute("CREATE TRIGGER refuse_" + what + " BEFORE " + what + " ON installations BEGIN SELECT RAISE(ABORT, 'the disk is full'); END")
-	}
+	empty := s.fillDisk(t)
 	holds(t, s, nil, []refusal{
 		{"an app is installed", "POST", "/v1/apps/install", map[string]any{"path": goBundle(t, "new", plain)}, 500, "install_failed", "", nil},
 		{"an app is uninstalled", "DELETE", "/v1/apps/there", nil, 500, "uninstall_failed", "there", nil},
 		{"an app is started", "POST", "/v1/apps/asleep/start", nil, 500, "start_failed", "asleep", nil},
 		{"an app is stopped", "POST", "/v1/apps/there/stop", nil, 500, "stop_failed", "there", nil},
 	})
-	for _, what := range []string{"INSERT", "UPDATE", "DELETE"} {
-		execute("DROP TRIGGER refuse_" + what)
-	}
+	empty()
 	if now := s.apps(t); len(now) != 2 || now["there"].Status != "running" || now["asleep"].Status != "stopped" {
 		t.Errorf("%+v", now)
 	}

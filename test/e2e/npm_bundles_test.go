@@ -33,10 +33,17 @@ func nodeManifest(name, pkg string, args ...string) map[string]any {
 	}}
 }
 
-// nodeBundle is a bundle directory whose node_modules are those of test/npm.
+// nodeBundle is a bundle directory whose node_modules are those of test/npm. Where several servers may
+// share what is installed, a bundle must hold all that it needs.
 func nodeBundle(t *testing.T, manifest map[string]any) string {
 	t.Helper()
 	dir := bundle(t, manifest)
+	if databases.Wanted() {
+		script, _ := manifest["server"].(map[string]any)["entry_point"].(string)
+		pkg, _, _ := strings.Cut(strings.TrimPrefix(script, "node_modules/"), "/dist/")
+		fill(t, dir, pkg)
+		return dir
+	}
 	if err := os.Symlink(filepath.Join(testenv.Node(t), "node_modules"), filepath.Join(dir, "node_modules")); err != nil {
 		t.Fatal(err)
 	}
@@ -47,6 +54,19 @@ func nodeBundle(t *testing.T, manifest map[string]any) string {
 func packed(t *testing.T, pkg string, manifest map[string]any) string {
 	t.Helper()
 	npm, dir := testenv.Node(t), bundle(t, manifest)
+	fill(t, dir, pkg)
+	file := filepath.Join(t.TempDir(), "packed.mcpb")
+	pack := exec.CommandContext(t.Context(), "node", filepath.Join(npm, "node_modules/@anthropic-ai/mcpb/dist/cli/cli.js"), "pack", dir, file)
+	if out, err := pack.CombinedOutput(); err != nil {
+		t.Fatalf("mcpb pack: %v\n%s", err, out)
+	}
+	return file
+}
+
+// fill puts a package and everything it needs into a bundle directory.
+func fill(t *testing.T, dir, pkg string) {
+	t.Helper()
+	npm := testenv.Node(t)
 	for _, from := range dependencies(t, npm, pkg) {
 		within, _ := filepath.Rel(npm, from)
 		to := filepath.Join(dir, within)
@@ -54,12 +74,6 @@ func packed(t *testing.T, pkg string, manifest map[string]any) string {
 			t.Fatal(err)
 		}
 	}
-	file := filepath.Join(t.TempDir(), "packed.mcpb")
-	pack := exec.CommandContext(t.Context(), "node", filepath.Join(npm, "node_modules/@anthropic-ai/mcpb/dist/cli/cli.js"), "pack", dir, file)
-	if out, err := pack.CombinedOutput(); err != nil {
-		t.Fatalf("mcpb pack: %v\n%s", err, out)
-	}
-	return file
 }
 
 // dependencies are the folders of a package and of all that it needs, found as Node finds them.

@@ -6,6 +6,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -25,6 +26,8 @@ type server struct {
 	home string
 	env  []string
 	args []string
+
+	database string // the address of the one it keeps things in; "" when that is a file in its home
 
 	cmd   *exec.Cmd
 	log   *transcript // standard error
@@ -50,9 +53,7 @@ func serve(t *testing.T, options ...with) *server {
 	t.Helper()
 	s := &server{t: t, home: filepath.Join(t.TempDir(), "home"), args: []string{"serve", "--port", "0"}}
 	s.env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + t.TempDir(), "LANG=C.UTF-8"}
-	if url := databases.Chosen(t); url != "" {
-		s.env = append(s.env, "ROPEWALK_STORAGE_URL="+url)
-	}
+	s.database = databases.Chosen(t)
 	for _, option := range options {
 		option(s)
 	}
@@ -80,6 +81,9 @@ func (s *server) start() {
 	s.log, s.out, s.ended = &transcript{}, &transcript{}, make(chan struct{})
 	s.cmd = exec.Command(binary, append(s.args, "--home", s.home)...)
 	s.cmd.Env, s.cmd.Stderr, s.cmd.Stdout = s.env, s.log, s.out
+	if s.database != "" {
+		s.cmd.Env = append(slices.Clone(s.env), "ROPEWALK_STORAGE_URL="+s.database)
+	}
 	s.cmd.WaitDelay = time.Second // a survivor must not keep the test waiting for the end of its output
 	if err := s.cmd.Start(); err != nil {
 		s.t.Fatal(err)
