@@ -56,6 +56,7 @@ func furnish(t *testing.T, s *Store) core.ConversationRef {
 		t.Fatal(err)
 	}
 	ref := talk(t, s, "Ünïcode 日本", said("user", "hello world"))
+	packAll(t, s)
 	grow(t, s, ref, []core.Message{{Role: "assistant", Content: "hi", Blocks: json.RawMessage(`[1]`)}}, core.Usage{Model: "m", InputTokens: 1, CostUSD: dollars(0.125)})
 	grow(t, s, ref, nil, core.Usage{Model: "m", InputTokens: 1})
 	return ref

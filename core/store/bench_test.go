@@ -36,16 +36,11 @@ func BenchmarkConversations(b *testing.B) {
 			}
 			return text.String()
 		}
-		seed(b, s, n, func(i int) []string {
+		imported(b, s, n, func(i int) []string {
 			return []string{words(3), words(8) + fmt.Sprintf("every%d", i%1000), words(12) + "always"}
 		})
 		if _, err := s.write.ExecContext(b.Context(), `ANALYZE`); err != nil { // PostgreSQL does it by itself, within a minute
 			b.Fatal(err)
-		}
-		if s.dialect.lockRow != "" {
-			if _, err := s.write.ExecContext(b.Context(), `VACUUM`); err != nil { // this, too
-				b.Fatal(err)
-			}
 		}
 		owner := core.Owner().User.ID
 		first, err := s.Conversations(b.Context(), core.DefaultWorkspaceID, owner, core.ConversationQuery{Limit: 100})
@@ -66,6 +61,9 @@ func BenchmarkConversations(b *testing.B) {
 			{"search of a word in all", core.ConversationQuery{Search: "always "}},
 			{"search of a beginning in all", core.ConversationQuery{Search: "alw"}},
 			{"search of two common words", core.ConversationQuery{Search: "always w2 "}},
+			{"search of two common words, the last a beginning", core.ConversationQuery{Search: "always w12"}},
+			{"search of four common words", core.ConversationQuery{Search: "always w2 w1 w0 "}},
+			{"search of a word in one of 26", core.ConversationQuery{Search: "w31 "}},
 			{"search in vain", core.ConversationQuery{Search: "nowhere"}},
 		} {
 			b.Run(c.name, func(b *testing.B) {

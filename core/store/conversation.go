@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -59,16 +60,18 @@ func createConversation(ctx context.Context, tx *sql.Tx, c core.Conversation, at
 		ID: conversationID(key), Workspace: c.Workspace, Owner: c.Owner, Title: clean(c.Title), Metadata: c.Metadata,
 		CreatedAt: fromMillis(millis(at)), UpdatedAt: fromMillis(millis(at)),
 	}
+	var number int64
+	if err := tx.QueryRowContext(ctx, `
+		UPDATE shelves SET conversations = conversations + 1, numbered = numbered + 1 WHERE id = $1 RETURNING numbered`, shelf).Scan(&number); err != nil {
+		return core.Conversation{}, err
+	}
 	if _, err := tx.ExecContext(ctx, `
-		INSERT INTO conversations (id, shelf, title, metadata, last_model, created_at, updated_at, message_count, preview, input_tokens, output_tokens)
-		VALUES ($1, $2, $3, $4, '', $5, $5, 0, '', 0, 0)`,
-		key, shelf, made.Title, document(made.Metadata), millis(at)); err != nil {
+		INSERT INTO conversations (id, shelf, number, title, metadata, last_model, created_at, updated_at, message_count, preview, input_tokens, output_tokens)
+		VALUES ($1, $2, $3, $4, $5, '', $6, $6, 0, '', 0, 0)`,
+		key, shelf, number, made.Title, document(made.Metadata), millis(at)); err != nil {
 		return core.Conversation{}, err
 	}
-	if _, err := tx.ExecContext(ctx, `UPDATE shelves SET conversations = conversations + 1 WHERE id = $1`, shelf); err != nil {
-		return core.Conversation{}, err
-	}
-	return made, index(ctx, tx, shelf, key, made.Title)
+	return made, index(ctx, tx, shelf, key, number, made.Title)
 }
 
 // ensureShelf returns the key of a person's conversations in a workspace.
@@ -167,17 +170,34 @@ func (s *Store) UpdateConversation(ctx context.Context, ref core.ConversationRef
 
 // retitle changes a title and makes the search forget what only the old one said.
 func retitle(ctx context.Context, tx *sql.Tx, shelf, key int64, title string) error {
+	var number int64
+	var old string
+	if err := tx.QueryRowContext(ctx, `SELECT number, title FROM conversations WHERE id = $1`, key).Scan(&number, &old); err != nil {
+		return err
+	}
 	if _, err := tx.ExecContext(ctx, `UPDATE conversations SET title = $1 WHERE id = $2`, title, key); err != nil {
 		return err
 	}
-	if _, err := tx.ExecContext(ctx, `DELETE FROM words WHERE conversation = $1`, key); err != nil {
-		return err
+	if gone := distinct(old); len(gone) > 0 {
+		if err := lockShelf(ctx, tx, shelf); err != nil {
+			return err
+		}
+		said, err := messages(ctx, tx, key, -1)
+		if err != nil {
+			return err
+		}
+		stays := distinct(append(contents(said), title)...)
+		gone = slices.DeleteFunc(gone, func(word string) bool { _, found := slices.BinarySearch(stays, word); return found })
+		for _, word := range gone {
+			if _, err := tx.ExecContext(ctx, `DELETE FROM words WHERE conversation = $1 AND word = $2`, key, []byte(word)); err != nil {
+				return err
+			}
+		}
+		if err := unpack(ctx, tx, shelf, number, gone); err != nil {
+			return err
+		}
 	}
-	said, err := messages(ctx, tx, key, -1)
-	if err != nil {
-		return err
-	}
-	return index(ctx, tx, shelf, key, append(contents(said), title)...)
+	return index(ctx, tx, shelf, key, number, title)
 }
 
 // DeleteConversation forgets a conversation and its messages; what it used stays in the usage.
@@ -188,12 +208,32 @@ func (s *Store) DeleteConversation(ctx context.Context, ref core.ConversationRef
 		if err != nil {
 			return err
 		}
-		if _, err := tx.ExecContext(ctx, `DELETE FROM conversations WHERE id = $1`, key); err != nil {
+		if _, err := tx.ExecContext(ctx, `UPDATE shelves SET conversations = conversations - 1 WHERE id = $1`, shelf); err != nil {
 			return err
 		}
-		_, err = tx.ExecContext(ctx, `UPDATE shelves SET conversations = conversations - 1 WHERE id = $1`, shelf)
+		if err := unpackAll(ctx, tx, shelf, key); err != nil {
+			return err
+		}
+		_, err = tx.ExecContext(ctx, `DELETE FROM conversations WHERE id = $1`, key)
 		return err
 	})
+}
+
+// unpackAll takes all words of a conversation out of what is packed of its shelf, which the
+// transaction must have locked.
+func unpackAll(ctx context.Context, tx *sql.Tx, shelf, key int64) error {
+	var number int64
+	var title string
+	var packed bool
+	if err := tx.QueryRowContext(ctx, `SELECT number, title, EXISTS (SELECT 1 FROM packed_words WHERE shelf = $2)
+		FROM conversations WHERE id = $1`, key, shelf).Scan(&number, &title, &packed); err != nil || !packed {
+		return err
+	}
+	said, err := messages(ctx, tx, key, -1)
+	if err != nil {
+		return err
+	}
+	return unpack(ctx, tx, shelf, number, distinct(append(contents(said), title)...))
 }
 
 // document is JSON as it is kept: nothing at all for none.

@@ -19,7 +19,7 @@ import (
 func tables() []string {
 	return []string{
 		"users", "workspaces", "members", "bundles", "bundle_parts", "installations", "cookies", "settings",
-		"shelves", "conversations", "messages", "words", "usage_records",
+		"shelves", "conversations", "messages", "words", "packed_words", "usage_records",
 	}
 }
 

@@ -6,6 +6,9 @@
 // by its owner in its workspace only; to everyone else it does not exist. It does not own what the
 // records mean, nor the files of apps, nor MCP sessions (those have a plugin contract of their own).
 //
+// A search reads words, not texts: each is a row of its own when it was written (words.go), and later
+// one of a set of up to 65,536 conversations (packed.go).
+//
 // It is apart because SQL has one door. The default is an SQLite file under the home, which one
 // server opens at a time. A PostgreSQL database may be shared by several, which then tell each other
 // of changes and events (others.go). Migrations and statements are the common part of both; what

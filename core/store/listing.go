@@ -1,7 +1,6 @@
 package store
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"database/sql"
@@ -9,8 +8,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
+
+	"github.com/RoaringBitmap/roaring/v2"
 
 	"github.com/ropewalk/ropewalk/core"
 )
@@ -19,7 +19,8 @@ const (
 	defaultLimit = 20
 	maxLimit     = 100
 
-	manyFound = 2_000 // conversations of its rarest word from which on a search goes through lists
+	manyFound = 4_000  // conversations that are read by their numbers; more are looked for among all
+	mostAhead = 20_000 // conversations that are looked at in one go
 )
 
 // Conversations returns a page of a person's conversations in a workspace. core.CodeBadRequest for a
@@ -29,7 +30,7 @@ func (s *Store) Conversations(ctx context.Context, workspace, owner string, q co
 	if err != nil {
 		return core.ConversationPage{}, err
 	}
-	l.inAll = s.dialect.inAll
+	l.listed, l.pack = s.dialect.listed, s.packer.ask
 	var page core.ConversationPage
 	err = s.look(ctx, "listing conversations", func(tx *sql.Tx) error {
 		page, err = l.page(ctx, tx)
@@ -47,7 +48,8 @@ type listing struct {
 	terms            []term
 	searched         bool
 	after            *cursor
-	inAll            func(lists []string) string // selects the conversations that are in every list
+	listed           string            // the dialect's
+	pack             func(shelf int64) // asks for a shelf whose words should be packed
 }
 
 // cursor is the last conversation of the page before.
@@ -119,13 +121,15 @@ func (l *listing) page(ctx context.Context, tx *sql.Tx) (core.ConversationPage, 
 	if err != nil {
 		return page, err
 	}
-	from := source{from: `conversations c WHERE c.shelf = $1`, args: []any{l.shelf}}
+	which, args := "", []any{}
 	if l.searched {
-		if from, page.TotalCount, err = l.search(ctx, tx); err != nil || page.TotalCount == 0 {
+		var found []uint32
+		if found, page.TotalCount, err = l.search(ctx, tx, page.TotalCount); err != nil || len(found) == 0 {
 			return page, err
 		}
+		which, args = ` AND c.number IN `+l.listed, []any{list(found)}
 	}
-	if page.Conversations, err = l.read(ctx, tx, from); err != nil || len(page.Conversations) <= l.limit {
+	if page.Conversations, err = l.read(ctx, tx, which, args); err != nil || len(page.Conversations) <= l.limit {
 		return page, err
 	}
 	page.Conversations = page.Conversations[:l.limit]
@@ -134,99 +138,82 @@ func (l *listing) page(ctx context.Context, tx *sql.Tx) (core.ConversationPage, 
 	return page, err
 }
 
-// source is where the conversations c of a page come from, in SQL.
-type source struct {
-	with, from string
-	args       []any
+// search returns the numbers of conversations that hold all that is searched for, among them all of
+// the page, and how many there are in all. Few are returned as they are. Many are met soon when all of
+// the shelf are gone through in the page's order.
+func (l *listing) search(ctx context.Context, tx *sql.Tx, all int) (numbers []uint32, total int, err error) {
+	var found *roaring.Bitmap
+	single := 0
+	for _, t := range l.terms {
+		in, n, err := t.numbers(ctx, tx, l.shelf)
+		if err != nil {
+			return nil, 0, err
+		}
+		if single += n; found != nil {
+			in.And(found)
+		}
+		found = in
+	}
+	if single >= manySingle {
+		l.pack(l.shelf)
+	}
+	many := int(found.GetCardinality())
+	if total = many; l.after.At != 0 {
+		total = l.after.Total
+	}
+	if many <= manyFound {
+		return found.ToArray(), total, nil
+	}
+	numbers, err = l.ahead(ctx, tx, found, 2*(l.limit+1)*max(all/many, 1))
+	return numbers, total, err
 }
 
-// search chooses how to search, and counts what is found. Findings are gathered and sorted when they
-// are few; among many the page is soon full when it is looked for from the newest conversation
-// downwards. A rare word's conversations are asked for the other words; where all words are frequent,
-// their lists are gone through.
-func (l *listing) search(ctx context.Context, tx *sql.Tx) (from source, total int, err error) {
-	rare, err := l.rarestFirst(ctx, tx)
+// ahead returns the numbers of a page's conversations, and of one more, which are found among those
+// that come next. It looks at so many of these, and then at more.
+func (l *listing) ahead(ctx context.Context, tx *sql.Tx, found *roaring.Bitmap, many int) (numbers []uint32, err error) {
+	at := *l.after
+	for last := false; !last && len(numbers) <= l.limit; many *= 4 {
+		many = min(many, mostAhead)
+		seen := 0
+		err := l.next(ctx, tx, &at, many, func(number uint32) {
+			if seen++; len(numbers) <= l.limit && found.Contains(number) {
+				numbers = append(numbers, number)
+			}
+		})
+		if err != nil {
+			return nil, err
+		}
+		last = seen < many
+	}
+	return numbers, nil
+}
+
+// next gives the numbers of so many conversations after one, and moves to the last of them.
+func (l *listing) next(ctx context.Context, tx *sql.Tx, at *cursor, many int, each func(number uint32)) error {
+	rows, err := l.query(ctx, tx, `c.number, c.`+l.column+`, c.id`, "", nil, *at, many)
 	if err != nil {
-		return from, 0, err
+		return err
 	}
-	from.args = []any{l.shelf}
-	var lists, ofListed, ofEach []string
-	for i, t := range l.terms {
-		from.args = append(from.args, t.low, t.high)
-		list, meets := t.sql(2*i + 2)
-		lists, ofListed, ofEach = append(lists, list), append(ofListed, meets("w.conversation")), append(ofEach, meets("c.id"))
-	}
-	matches := l.inAll(lists)
-	if rare <= manyFound {
-		matches = strings.Join(append(lists[:1], ofListed[1:]...), ` AND `)
-	}
-	if total = l.after.Total; l.after.At == 0 { // the first page
-		if err := tx.QueryRowContext(ctx, `SELECT COUNT(*) FROM (`+matches+`) found`, from.args...).Scan(&total); err != nil {
-			return from, 0, err
+	defer func() { _ = rows.Close() }()
+	for rows.Next() {
+		var number uint32
+		if err := rows.Scan(&number, &at.At, &at.Key); err != nil {
+			return err
 		}
+		each(number)
 	}
-	if total <= 2*manyFound {
-		from.with = `WITH found AS MATERIALIZED (` + matches + `) `
-		from.from = `found f JOIN conversations c ON c.id = f.conversation WHERE c.shelf = $1`
-	} else {
-		from.from = `conversations c WHERE c.shelf = $1 AND ` + strings.Join(ofEach, ` AND `)
-	}
-	return from, total, nil
+	return rows.Err()
 }
 
-// sql is a term with its bounds as arguments n and n+1: the list of conversations that it is in, and
-// the condition that it is in one.
-func (t term) sql(n int) (list string, meets func(conversation string) string) {
-	list, fits := `SELECT DISTINCT`, fmt.Sprintf(`word >= $%d AND word < $%d`, n, n+1)
-	if t.exact() {
-		list, fits = `SELECT`, fmt.Sprintf(`word = $%d AND word < $%d`, n, n+1) // for planners that do not see it
-	}
-	return list + ` w.conversation FROM words w WHERE w.shelf = $1 AND w.` + strings.ReplaceAll(fits, ` AND `, ` AND w.`),
-		func(conversation string) string {
-			return `EXISTS (SELECT 1 FROM words x WHERE x.conversation = ` + conversation + ` AND x.` + strings.ReplaceAll(fits, ` AND `, ` AND x.`) + `)`
-		}
-}
-
-// rarestFirst puts the term that the fewest words of the shelf fit to the front, and returns how
-// many do, counted up to just above manyFound. A beginning that only one word has becomes that word.
-func (l *listing) rarestFirst(ctx context.Context, tx *sql.Tx) (rare int, err error) {
-	const among = ` FROM words WHERE shelf = $1 AND word >= $2 AND word < $3`
-	rare = manyFound + 1
-	for i, t := range l.terms {
-		if !t.exact() {
-			var first, last []byte
-			err := tx.QueryRowContext(ctx, `SELECT (SELECT word`+among+` ORDER BY word LIMIT 1), (SELECT word`+among+` ORDER BY word DESC LIMIT 1)`,
-				l.shelf, t.low, t.high).Scan(&first, &last)
-			if err != nil {
-				return 0, err
-			}
-			if first != nil && bytes.Equal(first, last) {
-				t = exactly(string(first))
-				l.terms[i] = t
-			}
-		}
-		var n int
-		if err := tx.QueryRowContext(ctx, `SELECT COUNT(*) FROM (SELECT 1`+among+` LIMIT $4) few`, l.shelf, t.low, t.high, rare).Scan(&n); err != nil {
-			return 0, err
-		}
-		if n < rare {
-			rare = n
-			l.terms[0], l.terms[i] = l.terms[i], l.terms[0]
-		}
-	}
-	return rare, nil
+// list is numbers as the dialect's listed reads them.
+func list(numbers []uint32) string {
+	raw, _ := json.Marshal(numbers) // numbers always marshal
+	return string(raw)
 }
 
 // read returns one conversation more than fits on the page, when there is one.
-func (l *listing) read(ctx context.Context, tx *sql.Tx, f source) ([]core.Conversation, error) {
-	args := slices.Clone(f.args)
-	query := f.with + `SELECT ` + conversationColumns + ` FROM ` + f.from
-	if l.after.At != 0 {
-		query += fmt.Sprintf(` AND (c.%s, c.id) < ($%d, $%d)`, l.column, len(args)+1, len(args)+2)
-		args = append(args, l.after.At, l.after.Key)
-	}
-	query += fmt.Sprintf(` ORDER BY c.%s DESC, c.id DESC LIMIT $%d`, l.column, len(args)+1)
-	rows, err := tx.QueryContext(ctx, query, append(args, l.limit+1)...)
+func (l *listing) read(ctx context.Context, tx *sql.Tx, which string, args []any) ([]core.Conversation, error) {
+	rows, err := l.query(ctx, tx, conversationColumns, which, args, *l.after, l.limit+1)
 	if err != nil {
 		return nil, err
 	}
@@ -240,4 +227,16 @@ func (l *listing) read(ctx context.Context, tx *sql.Tx, f source) ([]core.Conver
 		found = append(found, c)
 	}
 	return found, rows.Err()
+}
+
+// query asks for the next conversations c of the shelf after one, in order. which is a further
+// condition, whose arguments are numbered from 2 on.
+func (l *listing) query(ctx context.Context, tx *sql.Tx, columns, which string, args []any, after cursor, limit int) (*sql.Rows, error) {
+	query, args := `SELECT `+columns+` FROM conversations c WHERE c.shelf = $1`+which, append([]any{l.shelf}, args...)
+	if after.At != 0 {
+		query += fmt.Sprintf(` AND (c.%s, c.id) < ($%d, $%d)`, l.column, len(args)+1, len(args)+2)
+		args = append(args, after.At, after.Key)
+	}
+	query += fmt.Sprintf(` ORDER BY c.%s DESC, c.id DESC LIMIT $%d`, l.column, len(args)+1)
+	return tx.QueryContext(ctx, query, append(args, limit)...)
 }

@@ -124,30 +124,40 @@ func TestASearchFindsConversationsThatHoldAllItsWords(t *testing.T) {
 		for title, message := range conversations {
 			talk(t, s, title, said("user", message))
 		}
-		for _, c := range cases {
-			t.Run(c.name, func(t *testing.T) {
-				for _, limit := range []int{0, 1} {
-					got := titles(t, s, core.ConversationQuery{Search: c.search, Limit: limit})
-					slices.Sort(got)
-					if strings.Join(got, ", ") != c.want {
-						t.Errorf("limit %d: %q finds %v, want %s", limit, c.search, got, c.want)
+		for _, when := range []string{"as it was written", "packed"} {
+			for _, c := range cases {
+				t.Run(when+": "+c.name, func(t *testing.T) {
+					for _, limit := range []int{0, 1} {
+						got := titles(t, s, core.ConversationQuery{Search: c.search, Limit: limit})
+						slices.Sort(got)
+						if strings.Join(got, ", ") != c.want {
+							t.Errorf("limit %d: %q finds %v, want %s", limit, c.search, got, c.want)
+						}
 					}
-				}
-			})
+				})
+			}
+			packAll(t, s)
 		}
 	})
 }
 
-// A word of most conversations is searched in another way than a rare one.
+// A word of many conversations is searched in another way than a rare one, and most of them are
+// packed.
 func TestACommonWordFindsTheSameAsARareOne(t *testing.T) {
 	each(t, func(t *testing.T, s *Store) {
-		n := 2*manyFound + 50
-		seed(t, s, n, func(i int) []string {
-			return []string{fmt.Sprint(i), "common commonly every" + fmt.Sprint(i%2) + " rare" + fmt.Sprint(i%100)}
-		})
+		const n, single = 2*manyFound + 50, 200
+		texts := func(i int) []string {
+			age := "new"
+			if i < n*3/5 {
+				age = "old"
+			}
+			return []string{fmt.Sprint(i), fmt.Sprintf("common commonly every%d rare%d %s", i%2, i%100, age)}
+		}
+		imported(t, s, n-single, texts)
+		seed(t, s, single, func(i int) []string { return texts(n - single + i) })
 		for search, want := range map[string]int{
 			"common": n, "commo": n, "every1": n / 2, "common every1": n / 2, "every0 every1": 0, "every0 common ever": n / 2,
-			"rare7 common": n/100 + 1, "rare": n, "common nowhere": 0,
+			"rare7 common": n/100 + 1, "rare": n, "common nowhere": 0, "old": n * 3 / 5, "new": n - n*3/5, "old common new": 0,
 		} {
 			if got := titles(t, s, core.ConversationQuery{Search: search, Limit: 100}); len(got) != want || !slices.IsSortedFunc(got, newestFirst) {
 				t.Errorf("%q finds %d, want %d", search, len(got), want)

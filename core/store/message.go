@@ -108,6 +108,15 @@ type message struct {
 	spent spent
 }
 
+const intoMessages = `INSERT INTO messages
+	(conversation, position, role, content, blocks, metadata, said_at, model, input_tokens, output_tokens, cost_usd)`
+
+// row is a message of a conversation as intoMessages takes it.
+func (m message) row(conversation int64, position int) []any {
+	return []any{conversation, position, m.Role, m.Content, document(m.Blocks), document(m.Metadata), millis(m.Timestamp),
+		m.spent.model, m.spent.input, m.spent.output, m.spent.cost}
+}
+
 // kept makes messages of a call's fit to be kept.
 func kept(add []core.Message, now time.Time) []message {
 	out := make([]message, len(add))
@@ -128,15 +137,14 @@ func appendMessages(ctx context.Context, tx *sql.Tx, shelf, key int64, add []mes
 		add[n-1].spent = total
 	}
 	var before int
+	var number int64
 	var cost *float64
-	if err := tx.QueryRowContext(ctx, `SELECT message_count, cost_usd FROM conversations WHERE id = $1`, key).Scan(&before, &cost); err != nil {
+	if err := tx.QueryRowContext(ctx, `SELECT message_count, number, cost_usd FROM conversations WHERE id = $1`, key).Scan(&before, &number, &cost); err != nil {
 		return err
 	}
-	rows := inserting{into: `INSERT INTO messages
-		(conversation, position, role, content, blocks, metadata, said_at, model, input_tokens, output_tokens, cost_usd)`}
+	rows := inserting{into: intoMessages}
 	for i, m := range add {
-		rows.add(key, before+i, m.Role, m.Content, document(m.Blocks), document(m.Metadata), millis(m.Timestamp),
-			m.spent.model, m.spent.input, m.spent.output, m.spent.cost)
+		rows.add(m.row(key, before+i)...)
 	}
 	if err := rows.run(ctx, tx); err != nil {
 		return err
@@ -149,7 +157,7 @@ func appendMessages(ctx context.Context, tx *sql.Tx, shelf, key int64, add []mes
 		key, len(add), preview(add), total.input, total.output, sum(cost, total.cost), total.model, millis(now)); err != nil {
 		return err
 	}
-	return index(ctx, tx, shelf, key, contents(add)...)
+	return index(ctx, tx, shelf, key, number, contents(add)...)
 }
 
 // messages reads a conversation's first messages, all of them when limit is negative.

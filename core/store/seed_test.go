@@ -29,6 +29,29 @@ func seed(t testing.TB, s *Store, n int, texts func(i int) []string) {
 	}
 }
 
+// imported is seed through ImportConversations, and longer ago.
+func imported(t testing.TB, s *Store, n int, texts func(i int) []string) {
+	t.Helper()
+	const batch = 5_000
+	begin := time.Now().Add(-2 * time.Duration(n) * time.Second)
+	for from := 0; from < n; from += batch {
+		var some []Transcript
+		for i := from; i < min(from+batch, n); i++ {
+			all := texts(i)
+			one := Transcript{Title: all[0]}
+			for _, text := range all[1:] {
+				m := said("user", text)
+				m.Timestamp = begin.Add(time.Duration(i) * time.Second)
+				one.Messages = append(one.Messages, m)
+			}
+			some = append(some, one)
+		}
+		if err := s.ImportConversations(t.Context(), core.DefaultWorkspaceID, core.Owner().User.ID, some); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
 func seedOne(t testing.TB, tx *sql.Tx, at time.Time, texts []string) error {
 	c, err := createConversation(t.Context(), tx, core.Conversation{
 		Workspace: core.DefaultWorkspaceID, Owner: core.Owner().User.ID, Title: texts[0],

@@ -7,7 +7,6 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
-	"strings"
 
 	"github.com/pressly/goose/v3"
 	"modernc.org/sqlite"
@@ -16,9 +15,7 @@ import (
 // This file is what is particular to SQLite, postgres.go what is to PostgreSQL. The statements
 // elsewhere use $1 for arguments, ON CONFLICT for upserts and types that both read the same.
 
-func sqliteDialect() dialect {
-	return dialect{inAll: func(selects []string) string { return strings.Join(selects, ` INTERSECT `) + ` ORDER BY 1` }}
-}
+func sqliteDialect() dialect { return dialect{listed: `(SELECT value FROM json_each($2))`} }
 
 // A use is what connections to the file are for.
 type use struct {

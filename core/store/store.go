@@ -28,6 +28,7 @@ type Store struct {
 	read  *sql.DB
 
 	dialect dialect
+	packer  *packer
 	line    *line // to the other servers; nil with a file
 
 	closers []func() error // in the order of opening
@@ -37,9 +38,8 @@ type Store struct {
 type dialect struct {
 	lockRow  string             // ends a SELECT of the rows c that the transaction will change
 	snapshot sql.IsolationLevel // at which all reads of a transaction are of one moment
-	// inAll makes a SELECT of the conversations that every one of the SELECTs gives, each of which
-	// gives a conversation once. It must be fast without statistics on what is in the tables.
-	inAll func(selects []string) string
+	// listed is the numbers of a JSON array, the statement's second argument, as a sub-select.
+	listed string
 }
 
 // Open opens the state, makes it when it is not there, brings its schema up to date, and sees to
@@ -55,6 +55,8 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("state %s: %w", where, visible(explain(err))), s.Close())
 	}
+	s.packer = &packer{asked: make(chan int64, packWaits), pack: s.packSome, log: s.log}
+	s.closers = append(s.closers, s.packer.start())
 	return s, nil
 }
 

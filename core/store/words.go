@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"database/sql"
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -22,18 +23,23 @@ const (
 )
 
 // index adds the words of texts to what a conversation is found by.
-func index(ctx context.Context, tx *sql.Tx, shelf, conversation int64, texts ...string) error {
-	rows := inserting{into: `INSERT INTO words (conversation, word, shelf)`, then: `ON CONFLICT (conversation, word) DO NOTHING`}
-	seen := make(map[string]bool)
-	for _, text := range texts {
-		for _, word := range split(text) {
-			if !seen[word] {
-				seen[word] = true
-				rows.add(conversation, []byte(word), shelf)
-			}
-		}
+func index(ctx context.Context, tx *sql.Tx, shelf, conversation, number int64, texts ...string) error {
+	rows := inserting{into: `INSERT INTO words (conversation, word, shelf, number)`, then: `ON CONFLICT (conversation, word) DO NOTHING`}
+	for _, word := range distinct(texts...) {
+		rows.add(conversation, []byte(word), shelf, number)
 	}
 	return rows.run(ctx, tx)
+}
+
+// distinct returns the words of texts, each once, in the order of the bytes: rows that lie together
+// are written together.
+func distinct(texts ...string) []string {
+	var words []string
+	for _, text := range texts {
+		words = append(words, split(text)...)
+	}
+	slices.Sort(words)
+	return slices.Compact(words)
 }
 
 // split returns the words of a text in their order.
