@@ -7,7 +7,7 @@ LDFLAGS := -s -w -X main.version=$(VERSION)
 BUF     := $(GO) tool -modfile=tools/buf/go.mod buf
 LINT    := $(GO) tool -modfile=tools/golangci-lint/go.mod golangci-lint
 
-.PHONY: browser run build plugins test test-deps conformance check lint generate bench microbench clean help
+.PHONY: run build plugins test test-deps conformance check lint generate bench microbench clean help
 
 help: ## show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 14
@@ -30,9 +30,6 @@ test-deps: ## install what the tests need (Debian packages, npm packages)
 
 conformance: ## the official MCP conformance suite, against /mcp (part of make test)
 	$(GO) test -count=1 -timeout 15m -v ./test/conformance
-
-browser: ## a page in Chromium that speaks MCP to /mcp (needs the Debian package chromium)
-	$(GO) test -tags browser -count=1 -timeout 5m -run Page -v ./test/e2e
 
 check: ## vet, lint, wire compatibility, generated code up to date
 	$(GO) vet ./...

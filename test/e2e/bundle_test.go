@@ -25,12 +25,15 @@ const (
 	family = "family" // serves, with a child, and a grandchild that left its session and its environment
 	leaf   = "leaf"   // one of family's
 	teller = "teller" // serves, and has tools that report and ask (teller_test.go)
+	novel  = "novel"  // speaks 2026-07-28 only, and asks (novel_test.go)
 )
 
 func bundleMain(character string) int {
 	switch character {
 	case mute, leaf:
 		select {}
+	case novel:
+		return novelMain()
 	case broken:
 		fmt.Fprintln(os.Stderr, "this bundle is broken")
 		return 3

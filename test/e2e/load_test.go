@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -17,6 +18,7 @@ type mcpClient struct {
 	url     string
 	headers []string
 	session string
+	modern  bool // it speaks 2026-07-28, without a session
 }
 
 const initialize = `{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"load","version":"1"}}}`
@@ -68,8 +70,8 @@ func (c *mcpClient) post(ctx context.Context, message string) (int, http.Header,
 	return resp.StatusCode, resp.Header, body, err
 }
 
-// send posts a message; who sends it reads the answer.
-func (c *mcpClient) send(ctx context.Context, message string) (*http.Response, error) {
+// send posts a message; who sends it reads the answer. Headers that are given come last.
+func (c *mcpClient) send(ctx context.Context, message string, headers ...string) (*http.Response, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, c.url+"/mcp", bytes.NewReader([]byte(message)))
 	if err != nil {
 		return nil, err
@@ -80,8 +82,9 @@ func (c *mcpClient) send(ctx context.Context, message string) (*http.Response, e
 	if c.session != "" {
 		req.Header.Set("Mcp-Session-Id", c.session)
 	}
-	for i := 0; i+1 < len(c.headers); i += 2 {
-		req.Header.Set(c.headers[i], c.headers[i+1])
+	headers = slices.Concat(c.headers, headers)
+	for i := 0; i+1 < len(headers); i += 2 {
+		req.Header.Set(headers[i], headers[i+1])
 	}
 	return http.DefaultClient.Do(req)
 }

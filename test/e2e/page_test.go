@@ -1,8 +1,7 @@
-//go:build browser
-
 package e2e
 
 import (
+	"context"
 	"encoding/json"
 	"html"
 	"net/http"
@@ -15,18 +14,22 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/ropewalk/ropewalk/internal/testenv"
 )
 
 // visit is what the page saw at /mcp in one revision of the protocol.
 type visit struct {
-	Revision, Elicited      string
-	Tools, Order, Questions []string
-	Closed                  bool
+	Revision, Elicited               string
+	Tools, Order, Questions, Reports []string
+	Closed                           bool
 }
 
-// outcome of a page: what it saw, or why it saw nothing.
+// outcome of a page: what it saw, or why it saw nothing. Others are the methods of messages that it
+// did not wait for.
 type pageOutcome struct {
 	Visits  []visit
+	Others  []string
 	Failure string
 }
 
@@ -51,60 +54,76 @@ func page(t *testing.T) (origin string) {
 	return at.URL
 }
 
-// visits opens the page in Chromium and returns what it has written when it has loaded.
+// visits opens the page in Chromium and returns what it has written when it has loaded. When the test
+// fails, what Chromium said is shown: the page's console, and its own troubles.
 func (s *server) visits(t *testing.T, origin, token string) pageOutcome {
 	t.Helper()
-	if _, err := exec.LookPath("chromium"); err != nil {
-		t.Fatal("chromium is missing: test/install-deps installs it")
-	}
 	query := url.Values{"server": {s.url}, "token": {token}, "workspace": {workspace}}
 	home := t.TempDir()
-	var said strings.Builder
+	ctx, cancel := context.WithTimeout(t.Context(), 2*patience)
+	defer cancel()
 	// The sandbox needs more rights than a container has; the page is ours.
-	cmd := exec.CommandContext(t.Context(), "chromium", "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage",
-		"--disable-background-networking", "--disable-component-update", "--disable-crash-reporter", "--no-first-run",
+	cmd := exec.CommandContext(ctx, testenv.Chromium(t), "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage",
+		"--disable-background-networking", "--disable-component-update", "--disable-crash-reporter", "--no-first-run", "--enable-logging=stderr",
 		"--user-data-dir="+filepath.Join(home, "profile"), "--dump-dom", origin+"/?"+query.Encode())
+	said := &transcript{}
 	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + home, "TMPDIR=" + home, "LANG=C.UTF-8"}
-	cmd.Stderr = &said
+	cmd.Stderr = said
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 	cmd.WaitDelay = patience
+	t.Cleanup(func() {
+		if t.Failed() {
+			t.Logf("what Chromium said of %s (%v):\n%s", origin, cmd.ProcessState, withoutBuses(said.String()))
+		}
+	})
 	dom, err := cmd.Output()
 	endAll(t, home) // its helpers may live a little longer, and write
 	if err != nil {
-		t.Fatalf("chromium: %v\n%s", err, said.String())
+		t.Fatalf("chromium: %v (%v)", err, ctx.Err())
 	}
 	_, after, _ := strings.Cut(string(dom), `<pre id="outcome">`)
 	written, _, _ := strings.Cut(after, "</pre>")
 	var outcome pageOutcome
 	if err := json.Unmarshal([]byte(html.UnescapeString(written)), &outcome); err != nil {
-		t.Fatalf("the page shows %s\n%s", dom, said.String())
+		t.Fatalf("the page shows %q: %s", written, dom)
 	}
 	return outcome
 }
 
-// endAll ends every process that runs for a home, and waits until it has ended.
+// withoutBuses leaves out what Chromium says about the message buses that a container lacks.
+func withoutBuses(said string) string {
+	lines := strings.Split(said, "\n")
+	return strings.Join(slices.DeleteFunc(lines, func(line string) bool { return strings.Contains(line, "dbus") }), "\n")
+}
+
+// endAll ends every process that runs for a home, and waits until none does.
 func endAll(t *testing.T, home string) {
 	t.Helper()
-	running := mentioning(home)
-	for _, p := range running {
-		_ = syscall.Kill(p.id, syscall.SIGKILL)
-	}
-	if left := survivors(running, patience); len(left) > 0 {
-		t.Errorf("these processes of the browser are left:\n%v", left)
+	if !eventually(patience, func() bool {
+		running := mentioning(home)
+		for _, p := range running {
+			_ = syscall.Kill(p.id, syscall.SIGKILL)
+		}
+		return len(running) == 0
+	}) {
+		t.Errorf("these processes of the browser are left:\n%v", mentioning(home))
 	}
 }
 
 func TestAPageOfAnAllowedOriginSpeaksMCP(t *testing.T) {
+	t.Parallel()
 	const token = "the-token-of-alice-1"
 	tokens := filepath.Join(t.TempDir(), "tokens.yaml")
 	write(t, tokens, "tokens:\n- {token: "+token+", subject: alice, orgRole: owner, expires: 2099-01-01T00:00:00Z}\n")
 	allowed, other := page(t), page(t)
 	s := serve(t, config("auth: {adapter: static, audience: any, file: "+tokens+"}\nhttp: {allowedOrigins: [\""+allowed+"\"]}\n"))
-	install := map[string]any{"path": nodeBundle(t, nodeManifest("everything", everything, "stdio"))}
-	if a := s.do(t, "POST", "/v1/apps/install", install, "Authorization: Bearer "+token); a.status != http.StatusOK {
-		t.Fatalf("install: %d %s", a.status, a.body)
+	for _, bundle := range []string{nodeBundle(t, nodeManifest("everything", everything, "stdio")), goBundle(t, "novel", novel)} {
+		if a := s.do(t, "POST", "/v1/apps/install", map[string]any{"path": bundle}, "Authorization: Bearer "+token); a.status != http.StatusOK {
+			t.Fatalf("install: %d %s", a.status, a.body)
+		}
 	}
+	write(t, filepath.Join(s.home, "apps", "novel", "data", gate), "")
 
 	seen := s.visits(t, allowed, token)
 	if seen.Failure != "" || len(seen.Visits) != 2 {
@@ -119,9 +138,17 @@ func TestAPageOfAnAllowedOriginSpeaksMCP(t *testing.T) {
 		if !slices.Equal(got.Order, order) {
 			t.Errorf("%s: the call gave %q, want %q", want.revision, got.Order, order)
 		}
-		if !slices.Equal(got.Questions, []string{"Please provide inputs for the following fields:"}) {
+		questions := []string{"Please provide inputs for the following fields:", "Who asks?"}[:i+1]
+		if !slices.Equal(got.Questions, questions) {
 			t.Errorf("%s: it was asked %q", want.revision, got.Questions)
 		}
+		reports := []string{"no session 1", "no session 2", "no session 3"}[:3*i]
+		if !slices.Equal(got.Reports, reports) {
+			t.Errorf("%s: the call whose argument is in a header reported %q", want.revision, got.Reports)
+		}
+	}
+	if strange := slices.DeleteFunc(seen.Others, func(method string) bool { return method == "notifications/message" }); len(strange) > 0 {
+		t.Errorf("what nobody waited for came as well: %q", strange)
 	}
 
 	if seen := s.visits(t, other, token); seen.Failure != "TypeError: Failed to fetch" || len(seen.Visits) != 0 {
