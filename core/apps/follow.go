@@ -29,6 +29,9 @@ type pursuit struct {
 // follow makes apps as they are recorded, at each change that is told, until the yard closes.
 func (y *Yard) follow(ctx context.Context, changes <-chan core.Change) {
 	for c := range changes {
+		if recalls(c) {
+			y.recall(ctx)
+		}
 		switch c.Kind {
 		case core.ChangeApp:
 			y.pursue(key{c.Workspace, c.Name}, true)

@@ -5,7 +5,9 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"maps"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -18,12 +20,13 @@ type memoryRecords struct {
 	mu    sync.Mutex
 	rows  map[key]core.Installation
 	files map[string][]byte
+	kept  map[string]string
 	full  bool
 	slow  time.Duration // how long a write takes
 }
 
 func newMemoryRecords(rows ...core.Installation) *memoryRecords {
-	m := &memoryRecords{rows: map[key]core.Installation{}, files: map[string][]byte{}}
+	m := &memoryRecords{rows: map[key]core.Installation{}, files: map[string][]byte{}, kept: map[string]string{}}
 	for _, r := range rows {
 		m.rows[key{r.Workspace, r.Name}] = r
 	}
@@ -99,6 +102,24 @@ func (m *memoryRecords) Files(_ context.Context, sum string, to io.Writer) error
 	}
 	_, err := to.Write(content)
 	return err
+}
+
+func (m *memoryRecords) PutSetting(ctx context.Context, name, value string) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if err := m.writable(ctx); err != nil {
+		return err
+	}
+	m.kept[name] = value
+	return nil
+}
+
+func (m *memoryRecords) Settings(_ context.Context, prefix string) (map[string]string, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	found := maps.Clone(m.kept)
+	maps.DeleteFunc(found, func(name, _ string) bool { return !strings.HasPrefix(name, prefix) })
+	return found, nil
 }
 
 func (m *memoryRecords) Installations(context.Context) ([]core.Installation, error) {

@@ -30,6 +30,7 @@ func (y *Yard) Open(ctx context.Context) error {
 		records[i].Dir = y.rebased(records[i])
 	}
 	y.sweep(records)
+	y.recall(ctx)
 	ctx, leave, err := y.enter(context.WithoutCancel(ctx))
 	if err != nil {
 		return err

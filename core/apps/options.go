@@ -27,6 +27,10 @@ type Records interface {
 	Installations(ctx context.Context) ([]core.Installation, error)
 	// Files writes what Deployment.PutFiles kept; core.CodeNotFound when it is not kept.
 	Files(ctx context.Context, sum string, to io.Writer) error
+	// PutSetting keeps a value under a name, and Settings are those whose names begin with prefix: what
+	// was found out about bundles.
+	PutSetting(ctx context.Context, name, value string) error
+	Settings(ctx context.Context, prefix string) (map[string]string, error)
 }
 
 // Deployment is where servers that share their records find out about each other.

@@ -34,21 +34,28 @@ func (m *memory) of(r core.Installation) traits {
 	return m.known[bundleOf(r)]
 }
 
-// learn remembers something about the app's bundle.
-func (a *app) learn(change func(*traits)) {
-	record, m := a.now.Load().record, a.yard.memory
+// change changes what is known of a bundle, and returns that from before and after.
+func (m *memory) change(b bundleVersion, change func(*traits)) (before, after traits) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	before := m.known[bundleOf(record)]
-	after := before
+	before = m.known[b]
+	after = before
 	if change(&after); after == before {
-		return
+		return before, after
 	}
 	if len(m.known) >= maxTraits {
 		clear(m.known)
 	}
-	m.known[bundleOf(record)] = after
+	m.known[b] = after
+	return before, after
+}
+
+// learn remembers something about the app's bundle. What it asks its clients for outlives the server.
+func (a *app) learn(change func(*traits)) {
+	b := bundleOf(a.now.Load().record)
+	before, after := a.yard.memory.change(b, change)
 	if after.asks != before.asks {
 		a.log.Info("An app asks its clients: sessions that can be asked get an instance of their own.")
+		a.yard.remember(b, after.asks)
 	}
 }

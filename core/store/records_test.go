@@ -301,3 +301,18 @@ func workspaces(t *testing.T, s *Store, u core.User) string {
 	}
 	return strings.Join(parts, " ")
 }
+
+func TestSettingsAreFoundByHowTheirNamesBegin(t *testing.T) {
+	each(t, func(t *testing.T, s *Store) {
+		for _, name := range []string{"a.x", "a.y", "a", "ab", "A.x", "é.1"} {
+			if err := s.PutSetting(t.Context(), name, "of "+name); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for prefix, want := range map[string]string{"a.": "map[a.x:of a.x a.y:of a.y]", "é.": "map[é.1:of é.1]", "a%": "map[]"} {
+			if got, err := s.Settings(t.Context(), prefix); err != nil || fmt.Sprint(got) != want {
+				t.Errorf("%s: %v (%v), want %s", prefix, got, err, want)
+			}
+		}
+	})
+}

@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"unicode/utf8"
 
 	"github.com/ropewalk/ropewalk/core"
 )
@@ -20,6 +21,27 @@ func (s *Store) Setting(ctx context.Context, name string) (string, error) {
 		return "", fmt.Errorf("reading setting %s: %w", name, explain(err))
 	}
 	return value, nil
+}
+
+// Settings is what is kept under names that begin with prefix, by name.
+func (s *Store) Settings(ctx context.Context, prefix string) (map[string]string, error) {
+	found := map[string]string{}
+	rows, err := s.read.QueryContext(ctx, `SELECT name, value FROM settings WHERE substr(name, 1, $2) = $1`, prefix, utf8.RuneCountInString(prefix))
+	if err != nil {
+		return nil, fmt.Errorf("reading settings %s: %w", prefix, explain(err))
+	}
+	defer func() { _ = rows.Close() }()
+	for rows.Next() {
+		var name, value string
+		if err := rows.Scan(&name, &value); err != nil {
+			return nil, fmt.Errorf("reading settings %s: %w", prefix, explain(err))
+		}
+		found[name] = value
+	}
+	if err := rows.Err(); err != nil {
+		return nil, fmt.Errorf("reading settings %s: %w", prefix, explain(err))
+	}
+	return found, nil
 }
 
 // PutSetting keeps a value under a name.

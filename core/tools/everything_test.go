@@ -24,6 +24,7 @@ import (
 type shelves struct{ apps.Records }
 
 func (shelves) AddInstallation(context.Context, core.Installation) error { return nil }
+func (shelves) PutSetting(context.Context, string, string) error         { return nil }
 
 // everything is a hall over the conformance server of the MCP SDK, installed as a bundle.
 func everything(t *testing.T) *tools.Namespace {
