@@ -7,7 +7,7 @@ LDFLAGS := -s -w -X main.version=$(VERSION)
 BUF     := $(GO) tool -modfile=tools/buf/go.mod buf
 LINT    := $(GO) tool -modfile=tools/golangci-lint/go.mod golangci-lint
 
-.PHONY: run build plugins test test-deps conformance check lint generate bench microbench clean help
+.PHONY: run build plugins test test-deps test-postgres conformance check lint generate bench microbench clean help
 
 help: ## show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 14
@@ -22,8 +22,15 @@ plugins: ## build every built-in adapter as a plugin binary of its own
 	@for kind in auth sessionstore registry; do for d in cmd/$$kind-*; do \
 		$(GO) build -trimpath -ldflags '-s -w' -o $(BIN)/plugins/$$(basename $$d) ./$$d || exit 1; done; done
 
-test: test-deps ## install what the tests need, then run all of them, with the race detector
+# The packages whose tests keep something. core/store tests both databases in one run.
+STORING := ./core/access ./core/chat ./core/server ./test/e2e
+
+test: test-deps ## install what the tests need, run all with the race detector, then on PostgreSQL
 	$(GO) test -race -timeout 15m ./...
+	@$(MAKE) --no-print-directory test-postgres
+
+test-postgres: ## the tests that keep something, on PostgreSQL (part of make test)
+	ROPEWALK_TEST_STORE=postgres $(GO) test -timeout 10m $(STORING)
 
 test-deps: ## install what the tests need (Debian packages, npm packages)
 	@test/install-deps

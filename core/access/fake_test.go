@@ -15,11 +15,15 @@ import (
 
 	"github.com/ropewalk/ropewalk/core"
 	"github.com/ropewalk/ropewalk/core/store"
+	"github.com/ropewalk/ropewalk/internal/testenv"
 	"github.com/ropewalk/ropewalk/plugins"
 	"github.com/ropewalk/ropewalk/plugins/auth"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { goleak.VerifyTestMain(databases.Around(m)) }
+
+// databases is the one PostgreSQL of all tests here, when they run on one (testenv.Store).
+var databases testenv.Databases
 
 // provider is an auth adapter in memory. A token is good if it is one of tokens.
 type provider struct {
@@ -157,7 +161,7 @@ func (c *counted) Cookie(ctx context.Context, hash string) (store.Cookie, error)
 
 func openState(t *testing.T) *counted {
 	t.Helper()
-	s, err := store.Open(t.Context(), store.Options{Path: filepath.Join(t.TempDir(), "ropewalk.db")})
+	s, err := store.Open(t.Context(), store.Options{Path: filepath.Join(t.TempDir(), "ropewalk.db"), URL: core.Secret(databases.Chosen(t))})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -20,6 +20,7 @@ import (
 	"github.com/ropewalk/ropewalk/core/pluginhost"
 	"github.com/ropewalk/ropewalk/core/process"
 	"github.com/ropewalk/ropewalk/core/server"
+	"github.com/ropewalk/ropewalk/internal/testenv"
 	"github.com/ropewalk/ropewalk/plugins"
 	"github.com/ropewalk/ropewalk/plugins/auth"
 	"github.com/ropewalk/ropewalk/plugins/auth/static"
@@ -36,10 +37,13 @@ func TestMain(m *testing.M) {
 		plugins.Serve(builtins()[plugins.Kind(os.Args[3])][os.Args[4]]())
 		return
 	}
-	goleak.VerifyTestMain(m,
+	goleak.VerifyTestMain(databases.Around(m),
 		goleak.IgnoreAnyFunction("github.com/valyala/fasthttp.(*workerPool).Start.func2"), // ends by itself, seconds later
 		goleak.IgnoreAnyFunction("github.com/valyala/fasthttp.updateServerDate.func1"))    // one for the whole process
 }
+
+// databases is the one PostgreSQL of all tests here, when they run on one (testenv.Store).
+var databases testenv.Databases
 
 func builtins() pluginhost.Builtins {
 	return pluginhost.Builtins{
@@ -52,10 +56,14 @@ func builtins() pluginhost.Builtins {
 type house struct {
 	t    *testing.T
 	home string
+	env  config.Environment
 }
 
 func newHouse(t *testing.T, yaml string) house {
-	h := house{t, t.TempDir()}
+	h := house{t, t.TempDir(), config.Environment{"PATH": os.Getenv("PATH")}}
+	if url := databases.Chosen(t); url != "" {
+		h.env[config.EnvStorageURL] = url
+	}
 	h.write(yaml)
 	return h
 }
@@ -68,7 +76,7 @@ func (h house) write(yaml string) {
 }
 
 func (h house) load() (*config.Config, error) {
-	return config.Load(config.Options{Home: h.home, Environment: config.Environment{"PATH": os.Getenv("PATH")}})
+	return config.Load(config.Options{Home: h.home, Environment: h.env})
 }
 
 func (h house) start() (*server.Server, error) {
@@ -151,7 +159,7 @@ func TestAStartThatFailsLeavesNothingBehind(t *testing.T) {
 				t.Errorf("the start gives %v, want it to say %q", err, c.says)
 			}
 			_, noState := os.Stat(filepath.Join(h.home, "ropewalk.db"))
-			if aboutAdapters := c.says != "--port"; aboutAdapters != errors.Is(noState, fs.ErrNotExist) {
+			if untouched := c.says != "--port" || databases.Wanted(); untouched != errors.Is(noState, fs.ErrNotExist) {
 				t.Errorf("the state: %v", noState) // a configuration that does not pass must not bring it up to date
 			}
 			h.write("http: {port: 0}")
