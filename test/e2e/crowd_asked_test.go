@@ -11,7 +11,7 @@ import (
 // of the same revision, and through their sessions those of the older ones.
 func TestAThousandCallersOfBothErasAreAskedTheirOwn(t *testing.T) {
 	const callers = 1000
-	c := crowdAround(t, novel, callers, "")
+	c := townOf(t, novel, callers, "")
 	ctx, cancel := context.WithTimeout(t.Context(), 6*patience)
 	defer cancel()
 	for _, round := range []struct {
@@ -39,7 +39,7 @@ func TestAThousandCallersOfBothErasAreAskedTheirOwn(t *testing.T) {
 // what they answer reaches the call that asked.
 func TestAThousandCallersOfSharedSessionsAreAskedTheirOwn(t *testing.T) {
 	const callers, sessions = 1000, 40
-	c := crowdAround(t, teller, sessions, fmt.Sprintf("mcp: {maxInstances: %d}\n", sessions))
+	c := townOf(t, teller, sessions, fmt.Sprintf("mcp: {maxInstances: %d}\n", sessions))
 	ctx, cancel := context.WithTimeout(t.Context(), 6*patience)
 	defer cancel()
 	clients := c.clients(ctx, t, sessions, inSessions)
@@ -66,7 +66,7 @@ func TestAThousandCallersOfSharedSessionsAreAskedTheirOwn(t *testing.T) {
 
 func TestOnlySoManySessionsHaveAProcessOfTheirOwn(t *testing.T) {
 	t.Parallel()
-	c := crowdAround(t, teller, 2, "mcp: {maxInstances: 1}\n")
+	c := townOf(t, teller, 2, "mcp: {maxInstances: 1}\n")
 	ctx, cancel := context.WithTimeout(t.Context(), 2*patience)
 	defer cancel()
 	clients := c.clients(ctx, t, 2, inSessions)

@@ -18,16 +18,16 @@ type resident struct {
 	name, bearer, workspace string
 }
 
-// crowd is a server and who lives there: Alice and Bob, each with the same app.
-type crowd struct {
+// town is a server and who lives there: Alice and Bob, each with the same app.
+type town struct {
 	*server
 	app       string
 	residents []resident
 }
 
-// crowdAround starts a server where as many sessions as wanted may be, and installs an app of a
+// townOf starts a server where as many sessions as wanted may be, and installs an app of a
 // character for both residents.
-func crowdAround(t *testing.T, character string, sessions int, settings string) crowd {
+func townOf(t *testing.T, character string, sessions int, settings string) town {
 	t.Helper()
 	tokens := filepath.Join(t.TempDir(), "tokens.yaml")
 	write(t, tokens, `tokens:
@@ -35,7 +35,7 @@ func crowdAround(t *testing.T, character string, sessions int, settings string) 
 - {token: the-token-of-bob-001, subject: bob, orgRole: owner, expires: 2099-01-01T00:00:00Z}
 `)
 	s := serve(t, config("auth: {adapter: static, audience: any, file: "+tokens+"}\n"+settings), env(fmt.Sprintf("MCP_MAX_SESSIONS=%d", sessions)))
-	c := crowd{server: s, app: character, residents: []resident{{name: "alice", bearer: "Bearer the-token-of-alice-1"}, {name: "bob", bearer: "Bearer the-token-of-bob-001"}}}
+	c := town{server: s, app: character, residents: []resident{{name: "alice", bearer: "Bearer the-token-of-alice-1"}, {name: "bob", bearer: "Bearer the-token-of-bob-001"}}}
 	for i := range c.residents {
 		c.residents[i].workspace = c.settle(t, c.residents[i])
 	}
@@ -46,7 +46,7 @@ func crowdAround(t *testing.T, character string, sessions int, settings string) 
 }
 
 // settle installs the app in the workspace of its own that a resident has.
-func (c crowd) settle(t *testing.T, r resident) string {
+func (c town) settle(t *testing.T, r resident) string {
 	t.Helper()
 	var who struct{ Workspaces []struct{ ID string } }
 	a := c.do(t, "GET", "/v1/workspace", nil, "Authorization: "+r.bearer)
@@ -62,13 +62,13 @@ func (c crowd) settle(t *testing.T, r resident) string {
 }
 
 // of is the resident who the i-th caller is.
-func (c crowd) of(i int) resident { return c.residents[i%len(c.residents)] }
+func (c town) of(i int) resident { return c.residents[i%len(c.residents)] }
 
 // nonce is a word that no other caller says.
-func (c crowd) nonce(i int) string { return fmt.Sprintf("%s-%04d", c.of(i).name, i) }
+func (c town) nonce(i int) string { return fmt.Sprintf("%s-%04d", c.of(i).name, i) }
 
 // opensTheGate lets the calls go on that wait in the residents' apps.
-func (c crowd) opensTheGate() (err error) {
+func (c town) opensTheGate() (err error) {
 	for _, r := range c.residents {
 		err = errors.Join(err, os.WriteFile(filepath.Join(c.home, "workspaces", r.workspace, "apps", c.app, "data", gate), nil, 0o600))
 	}
@@ -79,7 +79,7 @@ func (c crowd) opensTheGate() (err error) {
 var asking = strings.Replace(initialize, `"capabilities":{}`, `"capabilities":{"elicitation":{}}`, 1)
 
 // clients are n clients of the residents in turn. Those that are not modern have a session each.
-func (c crowd) clients(ctx context.Context, t *testing.T, n int, modern func(i int) bool) []*mcpClient {
+func (c town) clients(ctx context.Context, t *testing.T, n int, modern func(i int) bool) []*mcpClient {
 	t.Helper()
 	clients := make([]*mcpClient, n)
 	const lanes = 16 // opening them all at once is not what is asked about
@@ -103,7 +103,7 @@ func (c crowd) clients(ctx context.Context, t *testing.T, n int, modern func(i i
 }
 
 // held makes n calls that all wait at the gate, and opens it when every one of them has begun.
-func (c crowd) held(t *testing.T, n int, call func(i int, begun func()) error) {
+func (c town) held(t *testing.T, n int, call func(i int, begun func()) error) {
 	t.Helper()
 	var begun sync.WaitGroup
 	begun.Add(n)
@@ -143,7 +143,7 @@ func inSessions(int) bool { return false }
 
 func TestAThousandCallersOfTwoWorkspacesGetTheirOwn(t *testing.T) {
 	const callers = 1000
-	c := crowdAround(t, teller, callers, "")
+	c := townOf(t, teller, callers, "")
 	ctx, cancel := context.WithTimeout(t.Context(), 6*patience)
 	defer cancel()
 	clients := c.clients(ctx, t, callers, inSessions)
