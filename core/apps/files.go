@@ -135,7 +135,7 @@ func (y *Yard) unpackKept(ctx context.Context, r core.Installation) error {
 	if err != nil {
 		return fmt.Errorf("its files cannot be taken from the records: %w", err)
 	}
-	y.log.Info("The files of an app were taken from the records", "workspace", r.Workspace, "app", r.Name)
+	y.log.Debug("The files of an app were taken from the records", "workspace", r.Workspace, "app", r.Name)
 	return nil
 }
 

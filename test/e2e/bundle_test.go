@@ -25,6 +25,7 @@ const (
 	family = "family" // serves, with a child, and a grandchild that left its session and its environment
 	leaf   = "leaf"   // one of family's
 	teller = "teller" // serves, and has tools that report and ask (teller_test.go)
+	worker = "worker" // serves, and writes down what it was called with (deployment_test.go)
 	novel  = "novel"  // speaks 2026-07-28 only, and asks (novel_test.go)
 )
 
@@ -52,8 +53,11 @@ func bundleMain(character string) int {
 		}
 	}
 	server := bundleServer()
-	if character == teller {
+	switch character {
+	case teller:
 		addTellers(server)
+	case worker:
+		addWorker(server)
 	}
 	if err := server.Run(context.Background(), &mcp.StdioTransport{}); err != nil {
 		return 1
