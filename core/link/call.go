@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"sync"
-	"sync/atomic"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 
@@ -24,13 +23,15 @@ type call struct {
 	id     int64
 	caller any    // for whom; nil for a call of the server's own
 	token  []byte // the caller's progress token; nil when it gave none
-	notes  *notes // nil when the caller wants no notifications
-	alone  bool   // no other call was in flight when this one began
+	deaf   bool   // the caller wants no notifications
 	stop   func() // ends what a sender keeps for the call; nil when there is nothing
 
-	settled atomic.Bool
-	answer  answer        // read after done
-	done    chan struct{} // closed when the answer is there
+	mu      sync.Mutex
+	wake    chan struct{} // holds one; receives when there is something for the one who waits
+	settled bool
+	answer  answer         // once it is settled
+	notes   []Notification // still to be handed to the caller, in wire order
+	size    int            // bytes of params in notes
 }
 
 type answer struct {
@@ -40,44 +41,44 @@ type answer struct {
 
 // finish hands over the answer. Only the first one counts.
 func (c *call) finish(a answer) {
-	if c.settled.CompareAndSwap(false, true) {
-		c.answer = a
-		close(c.done)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.settled {
+		return
 	}
+	c.settled, c.answer = true, a
+	c.rouse()
 }
 
-// notes are the notifications that a call has still to hand to its caller, in wire order. The
-// reader must not wait for a slow caller: beyond maxQueuedNotes, or maxQueuedBytes of params, the
-// oldest are lost.
-type notes struct {
-	mu   sync.Mutex
-	list []Notification
-	size int           // bytes of params in list
-	wake chan struct{} // holds one
-}
-
-func (n *notes) push(note Notification) (lost bool) {
-	n.mu.Lock()
-	n.size += len(note.Params)
-	for len(n.list) > 0 && (len(n.list) >= maxQueuedNotes || n.size > maxQueuedBytes) {
-		n.size -= len(n.list[0].Params)
-		n.list, lost = n.list[1:], true
+// note keeps a notification until its caller takes it. The reader must not wait for a slow caller:
+// beyond maxQueuedNotes, or maxQueuedBytes of params, the oldest are lost.
+func (c *call) note(n Notification) (lost bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.size += len(n.Params)
+	for len(c.notes) > 0 && (len(c.notes) >= maxQueuedNotes || c.size > maxQueuedBytes) {
+		c.size -= len(c.notes[0].Params)
+		c.notes, lost = c.notes[1:], true
 	}
-	n.list = append(n.list, note)
-	n.mu.Unlock()
-	select {
-	case n.wake <- struct{}{}:
-	default:
-	}
+	c.notes = append(c.notes, n)
+	c.rouse()
 	return lost
 }
 
-func (n *notes) drain() []Notification {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	list := n.list
-	n.list, n.size = nil, 0
-	return list
+// rouse wakes the one who waits. mu is held.
+func (c *call) rouse() {
+	select {
+	case c.wake <- struct{}{}:
+	default:
+	}
+}
+
+// news is what has come. Notes that are given are given once.
+func (c *call) news() (notes []Notification, settled bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	notes, c.notes, c.size = c.notes, nil, 0
+	return notes, c.settled
 }
 
 // Request is one call of a bundle.
@@ -94,6 +95,11 @@ type Request struct {
 	// Mirrors are the arguments of a tools/call that a remote server of StatelessVersion wants to see
 	// in headers as well.
 	Mirrors []core.Mirror
+
+	// Wake, when the call is made in two halves, receives each time something has come for Wait to
+	// take: a notification, or the answer. It must hold one; nobody waits for whoever receives. nil is
+	// a channel of the call's own.
+	Wake chan struct{}
 
 	begun func(id int64) // told the call's id before it is sent; nil
 }
@@ -114,6 +120,22 @@ func (l *Link) Call(ctx context.Context, method string, params json.RawMessage, 
 // names no call: it is taken to be about a call when that is the only one in flight, and goes to
 // OnNotification otherwise.
 func (l *Link) Do(ctx context.Context, r Request) (json.RawMessage, error) {
+	p, err := l.Send(ctx, r)
+	if err != nil {
+		return nil, err
+	}
+	return p.Wait(ctx)
+}
+
+// Pending is a call that is on its way. Its Wait must be called, once.
+type Pending struct {
+	call
+	link   *Link
+	notify func(Notification)
+}
+
+// Send is the first half of Do: it sends the request. The other half is the call's Wait.
+func (l *Link) Send(ctx context.Context, r Request) (*Pending, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
@@ -121,21 +143,50 @@ func (l *Link) Do(ctx context.Context, r Request) (json.RawMessage, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &call{caller: r.For, token: out.callerToken(), done: make(chan struct{})}
-	if r.Notify != nil {
-		c.notes = &notes{wake: make(chan struct{}, 1)}
+	p := &Pending{link: l, notify: r.Notify}
+	c := &p.call
+	c.caller, c.token, c.deaf, c.wake = r.For, out.callerToken(), r.Notify == nil, r.Wake
+	if c.wake == nil {
+		c.wake = make(chan struct{}, 1)
 	}
 	if err := l.begin(c); err != nil {
 		return nil, err
 	}
-	defer l.end(c)
 	if r.begun != nil {
 		r.begun(c.id)
 	}
 	if err := l.out.call(ctx, c, out); err != nil {
+		l.end(c)
 		return nil, l.sendError(ctx, err)
 	}
-	return l.await(ctx, c, r.Notify)
+	return p, nil
+}
+
+// Answered tells whether Wait has nothing to wait for any more: the answer or the end of the
+// connection is there.
+func (p *Pending) Answered() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.settled
+}
+
+// GiveUp ends the call with err, unless its answer is there. The bundle is told.
+func (p *Pending) GiveUp(err error) {
+	p.finish(answer{err: givenUp{err}})
+}
+
+// givenUp is the answer of a call that was given up, of which the bundle is still to be told.
+type givenUp struct{ error }
+
+// Wait is the second half of Do, with its errors. From then on nobody needs to look at Request.Wake.
+func (p *Pending) Wait(ctx context.Context) (json.RawMessage, error) {
+	defer p.link.end(&p.call)
+	p.mu.Lock()
+	if !p.settled {
+		p.wake = make(chan struct{}, 1)
+	}
+	p.mu.Unlock()
+	return p.link.await(ctx, &p.call, p.notify)
 }
 
 // Notify tells the bundle something that has no answer.
@@ -159,7 +210,7 @@ func (l *Link) begin(c *call) error {
 	if len(l.calls) >= l.o.MaxCalls {
 		return ErrBusy
 	}
-	c.id, c.alone = l.nextID.Add(1), len(l.calls) == 0
+	c.id = l.nextID.Add(1)
 	l.calls[c.id] = c
 	return nil
 }
@@ -185,41 +236,37 @@ func (l *Link) sendError(ctx context.Context, err error) error {
 
 // await waits for the answer, handing over notifications meanwhile.
 func (l *Link) await(ctx context.Context, c *call, notify func(Notification)) (json.RawMessage, error) {
-	var wake <-chan struct{}
-	if c.notes != nil {
-		wake = c.notes.wake
-	}
 	for {
-		select {
-		case <-c.done:
-			return l.conclude(c, notify)
-		case <-wake:
-			if err := l.handOver(c, notify); err != nil {
+		notes, settled := c.news()
+		if err := l.handOver(notes, notify); err != nil {
+			if !settled {
 				l.out.cancelled(ctx, c.id, "the caller failed")
-				return nil, err
 			}
+			return nil, err
+		}
+		if settled {
+			return l.conclude(ctx, c)
+		}
+		select {
+		case <-c.wake:
 		case <-ctx.Done():
-			l.out.cancelled(ctx, c.id, ctx.Err().Error())
-			return nil, ctx.Err()
-		case <-l.done:
-			c.finish(answer{err: l.err}) // an answer that came before the end stands
-			<-c.done
-			return l.conclude(c, notify)
+			c.finish(answer{err: givenUp{ctx.Err()}})
 		}
 	}
 }
 
-// conclude hands over what came before the answer, then the answer.
-func (l *Link) conclude(c *call, notify func(Notification)) (json.RawMessage, error) {
-	if err := l.handOver(c, notify); err != nil {
-		return nil, err
+// conclude is the answer.
+func (l *Link) conclude(ctx context.Context, c *call) (json.RawMessage, error) {
+	if given, ok := c.answer.err.(givenUp); ok { //nolint:errorlint // it is never wrapped
+		l.out.cancelled(ctx, c.id, given.Error())
+		return nil, given.error
 	}
 	return c.answer.result, c.answer.err
 }
 
 // handOver gives the caller what has arrived. A caller that panics loses its call and nothing else.
-func (l *Link) handOver(c *call, notify func(Notification)) (err error) {
-	if c.notes == nil {
+func (l *Link) handOver(notes []Notification, notify func(Notification)) (err error) {
+	if len(notes) == 0 {
 		return nil
 	}
 	defer func() {
@@ -228,7 +275,7 @@ func (l *Link) handOver(c *call, notify func(Notification)) (err error) {
 			err = fmt.Errorf("handling a notification failed: %v", r)
 		}
 	}()
-	for _, note := range c.notes.drain() {
+	for _, note := range notes {
 		notify(note)
 	}
 	return nil

@@ -44,18 +44,18 @@ func TestTheHandshakeOffersWhatTheOptionsSay(t *testing.T) {
 }
 
 func TestASlowCallerLosesTheOldestNotifications(t *testing.T) {
-	n := &notes{wake: make(chan struct{}, 1)}
+	c := &call{wake: make(chan struct{}, 1)}
 	for i := range maxQueuedNotes + 3 {
-		n.push(Notification{Method: fmt.Sprint(i)})
+		c.note(Notification{Method: fmt.Sprint(i)})
 	}
-	if list := n.drain(); len(list) != maxQueuedNotes || list[0].Method != "3" {
+	if list, _ := c.news(); len(list) != maxQueuedNotes || list[0].Method != "3" {
 		t.Errorf("%d are left, the first is %q", len(list), list[0].Method)
 	}
 	big := make(json.RawMessage, maxQueuedBytes/2)
 	for i := range 10 {
-		n.push(Notification{Method: fmt.Sprint(i), Params: big})
+		c.note(Notification{Method: fmt.Sprint(i), Params: big})
 	}
-	if list := n.drain(); len(list) != 2 || list[1].Method != "9" {
+	if list, _ := c.news(); len(list) != 2 || list[1].Method != "9" {
 		t.Errorf("%d large ones are left", len(list))
 	}
 }

@@ -220,5 +220,8 @@ func (l *Link) fail(cause error) {
 	l.closing = true
 	l.err = fmt.Errorf("%w: %w", ErrClosed, scrub(cause))
 	close(l.done)
+	for _, c := range l.calls {
+		c.finish(answer{err: l.err}) // an answer that came before the end stands
+	}
 	l.stop()
 }

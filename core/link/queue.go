@@ -16,19 +16,23 @@ const (
 	defaultWriteTimeout = 30 * time.Second // ... in this time
 )
 
-// queue is the one writer of a connection: messages wait in one buffer, and a goroutine writes all
-// that has gathered at once. A bundle that reads nothing for the timeout is given up.
+// queue writes to a connection, one at a time and in order. Messages wait in one buffer. Whoever adds
+// one while nobody writes does so himself, all that has gathered meanwhile included, as far as the
+// bundle takes it without waiting; the rest is left to a goroutine. A bundle that reads nothing for the
+// timeout is given up.
 type queue struct {
 	out     io.Writer
 	limit   int
 	timeout time.Duration
 	stalled func(error)
 
-	raw syscall.RawConn // of out; nil when it is no file
+	now *nowWriter // writes to out without waiting; nil when it is no file
 
 	mu     sync.Mutex
-	buf    []byte
-	busy   bool          // run is writing what it took
+	buf    []byte        // what waits
+	rest   []byte        // what is left of what was begun; goes before buf
+	spare  []byte        // to be the next buf
+	busy   bool          // somebody writes, or run has been told to
 	room   chan struct{} // closed when buf was taken to be written; nil while nobody waits for that
 	wake   chan struct{} // holds one
 	closed chan struct{}
@@ -41,7 +45,9 @@ func newQueue(out io.Writer, timeout time.Duration, stalled func(error)) *queue 
 		wake: make(chan struct{}, 1), closed: make(chan struct{}),
 	}
 	if file, ok := out.(syscall.Conn); ok {
-		q.raw, _ = file.SyscallConn()
+		if raw, err := file.SyscallConn(); err == nil {
+			q.now = newNowWriter(raw)
+		}
 	}
 	return q
 }
@@ -66,34 +72,6 @@ func (q *queue) add(ctx context.Context, size int, put func([]byte) []byte) erro
 	}
 }
 
-// direct writes the message from here when nothing else is being written and nothing waits, which
-// spares a lone call the way over the writer's goroutine. It never waits: what the bundle does not
-// take at once is left to the writer. false means that nothing was done.
-func (q *queue) direct(size int, put func([]byte) []byte) bool {
-	select {
-	case <-q.closed:
-		return false
-	default:
-	}
-	if q.raw == nil || size > writePiece {
-		return false
-	}
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	if q.busy || len(q.buf) > 0 {
-		return false
-	}
-	message := put(q.buf[:0])
-	rest := copy(message, message[writeNow(q.raw, message):])
-	if q.buf = message[:rest]; rest > 0 {
-		select {
-		case q.wake <- struct{}{}:
-		default:
-		}
-	}
-	return true
-}
-
 // try adds the message if there is room, and otherwise says when to try again.
 func (q *queue) try(size int, put func([]byte) []byte) (added bool, room <-chan struct{}) {
 	select {
@@ -110,16 +88,63 @@ func (q *queue) try(size int, put func([]byte) []byte) (added bool, room <-chan 
 		return false, q.room
 	}
 	q.buf = put(q.buf)
-	select {
-	case q.wake <- struct{}{}:
-	default:
+	if !q.busy {
+		q.busy = true
+		q.writeHere()
 	}
 	return true, nil
 }
 
-// run writes until the queue is closed or a write fails.
+// maxRounds is how often one who adds a message writes what others add meanwhile.
+const maxRounds = 4
+
+// writeHere writes what the bundle takes without waiting, and tells run of the rest. It is called with
+// busy set and mu held, which it gives up while it writes.
+func (q *queue) writeHere() {
+	for round := 0; len(q.buf) > 0; round++ {
+		if q.now == nil || round == maxRounds {
+			q.wake <- struct{}{} // busy was not set: nobody else has said so
+			return
+		}
+		full := q.take()
+		q.mu.Unlock()
+		n := q.now.write(full)
+		q.mu.Lock()
+		if n < len(full) {
+			q.rest = full[n:]
+			q.wake <- struct{}{}
+			return
+		}
+		q.giveBack(full)
+	}
+	q.busy = false
+}
+
+// take takes what is to be written next. mu is held.
+func (q *queue) take() []byte {
+	if q.rest != nil {
+		rest := q.rest
+		q.rest = nil
+		return rest
+	}
+	full := q.buf
+	q.buf, q.spare = q.spare[:0], nil
+	if q.room != nil {
+		close(q.room)
+		q.room = nil
+	}
+	return full
+}
+
+// giveBack keeps a buffer for later. mu is held.
+func (q *queue) giveBack(written []byte) {
+	if cap(written) <= keepBuffer {
+		q.spare = written
+	}
+}
+
+// run writes what others left to it until the queue is closed or a write fails.
 func (q *queue) run() {
-	var spare []byte
 	watch := time.AfterFunc(q.timeout, func() {
 		q.stalled(fmt.Errorf("%w: nothing was taken for %v", ErrStalled, q.timeout))
 	})
@@ -131,26 +156,29 @@ func (q *queue) run() {
 			return
 		case <-q.wake:
 		}
-		q.mu.Lock()
-		full := q.buf
-		q.buf, q.busy = spare[:0], true
-		if q.room != nil {
-			close(q.room)
-			q.room = nil
-		}
-		q.mu.Unlock()
-		if err := q.write(full, watch); err != nil {
+		if err := q.drain(watch); err != nil {
 			q.stalled(err)
 			return
 		}
-		q.mu.Lock()
-		q.busy = false
-		q.mu.Unlock()
-		spare = full
-		if cap(spare) > keepBuffer {
-			spare = nil
-		}
 	}
+}
+
+// drain writes until nothing waits.
+func (q *queue) drain(watch *time.Timer) error {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for q.rest != nil || len(q.buf) > 0 {
+		full := q.take()
+		q.mu.Unlock()
+		err := q.write(full, watch)
+		q.mu.Lock()
+		if err != nil {
+			return err
+		}
+		q.giveBack(full)
+	}
+	q.busy = false
+	return nil
 }
 
 // write writes in pieces, each with the whole timeout to itself.

@@ -32,20 +32,21 @@ func appending(text string) func([]byte) []byte {
 	return func(buf []byte) []byte { return append(buf, text...) }
 }
 
-func TestAMessageWrittenDirectlyIsThereAtOnceAndNeverOvertakesAnother(t *testing.T) {
-	q, out := pipeQueue(t)
-	if !q.direct(4, appending("one\n")) {
-		t.Fatal("an idle queue does not write directly")
-	}
-	if err := q.add(t.Context(), 4, appending("two\n")); err != nil {
+func TestAMessageThatFindsNobodyWritingIsThereAtOnce(t *testing.T) {
+	out, in, err := os.Pipe()
+	if err != nil {
 		t.Fatal(err)
 	}
-	if q.direct(6, appending("three\n")); q.direct(writePiece+1, appending("large\n")) {
-		t.Error("a large message is written directly")
+	defer func() { _, _ = in.Close(), out.Close() }()
+	q := newQueue(in, time.Minute, func(err error) { t.Error(err) }) // and run does not run
+	for _, text := range []string{"one\n", "two\n"} {
+		if err := q.add(t.Context(), len(text), appending(text)); err != nil {
+			t.Fatal(err)
+		}
 	}
-	in := bufio.NewReader(out)
+	lines := bufio.NewReader(out)
 	for _, want := range []string{"one\n", "two\n"} {
-		if got, err := in.ReadString('\n'); got != want {
+		if got, err := lines.ReadString('\n'); got != want {
 			t.Errorf("%q came, want %q (%v)", got, want, err)
 		}
 	}
@@ -54,20 +55,22 @@ func TestAMessageWrittenDirectlyIsThereAtOnceAndNeverOvertakesAnother(t *testing
 func TestWhatAPipeDoesNotTakeAtOnceIsWrittenLater(t *testing.T) {
 	q, out := pipeQueue(t)
 	message := strings.Repeat("x", 50_000) + "\n"
-	sent := 0
-	for range 4 { // a pipe holds 64 KiB: some of these do not fit
-		if !q.direct(len(message), appending(message)) {
-			if err := q.add(t.Context(), len(message), appending(message)); err != nil {
-				t.Fatal(err)
-			}
+	const sent = 6 // a pipe holds 64 KiB: most of these do not fit
+	for range sent {
+		if err := q.add(t.Context(), len(message), appending(message)); err != nil {
+			t.Fatal(err)
 		}
-		sent++
 	}
 	in := bufio.NewReaderSize(out, 1<<17)
 	for range sent {
 		if got, err := in.ReadString('\n'); got != message {
 			t.Fatalf("%d bytes came, want %d (%v)", len(got), len(message), err)
 		}
+	}
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.rest != nil || len(q.buf) > 0 {
+		t.Errorf("%d and %d bytes are left", len(q.rest), len(q.buf))
 	}
 }
 
@@ -79,9 +82,6 @@ func TestManyWritersKeepTheirMessagesWholeAndInOrder(t *testing.T) {
 		all.Go(func() {
 			for i := range each {
 				line := fmt.Sprintf("%d %d %s\n", w, i, strings.Repeat("y", i))
-				if i%2 == 0 && q.direct(len(line), appending(line)) {
-					continue
-				}
 				if err := q.add(t.Context(), len(line), appending(line)); err != nil {
 					t.Error(err)
 					return

@@ -80,7 +80,7 @@ func (l *Link) routeNotification(e *envelope) bool {
 	case "notifications/cancelled":
 		return l.cancelAsked(e.params)
 	case "notifications/message":
-		if c := l.only(); c != nil && c.notes != nil {
+		if c := l.only(); c != nil && !c.deaf {
 			l.note(c, Notification{Method: e.method, Params: bytes.Clone(e.params)})
 			return true
 		}
@@ -124,13 +124,13 @@ func (l *Link) routeProgress(params []byte) {
 	switch {
 	case c == nil || c.token == nil:
 		l.strays.add("progress of a call that is over or never asked for it")
-	case c.notes != nil:
+	case !c.deaf:
 		l.note(c, Notification{Method: "notifications/progress", Params: withToken(params, at, c.token)})
 	}
 }
 
 func (l *Link) note(c *call, n Notification) {
-	if c.notes.push(n) {
+	if c.note(n) {
 		l.strays.add("notifications faster than their caller takes them")
 	}
 }

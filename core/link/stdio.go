@@ -206,7 +206,7 @@ func (c *stdioConn) Write(ctx context.Context, msg jsonrpc.Message) error {
 // call implements sender.
 func (c *stdioConn) call(ctx context.Context, p *call, r request) error {
 	size := len(r.params) + len(r.method) + 64
-	put := func(buf []byte) []byte {
+	return c.queue.add(ctx, size, func(buf []byte) []byte {
 		buf = append(buf, `{"jsonrpc":"2.0","id":`...)
 		buf = strconv.AppendInt(buf, p.id, 10)
 		buf = append(buf, `,"method":"`...)
@@ -215,11 +215,7 @@ func (c *stdioConn) call(ctx context.Context, p *call, r request) error {
 			buf = r.append(append(buf, `,"params":`...), p.id)
 		}
 		return append(buf, '}', '\n')
-	}
-	if p.alone && c.queue.direct(size, put) {
-		return nil
-	}
-	return c.queue.add(ctx, size, put)
+	})
 }
 
 // cancelled implements sender. A queue that is full holds up nobody: the bundle reads nothing anyway.

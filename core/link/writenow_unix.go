@@ -8,18 +8,32 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// writeNow writes what a pipe takes without waiting and returns how much that was. An error is the
-// writer's to find.
-func writeNow(raw syscall.RawConn, data []byte) (n int) {
-	err := raw.Write(func(fd uintptr) bool {
-		written, err := unix.Write(int(fd), data)
-		if err == nil {
-			n = written
+// nowWriter writes what a pipe takes without waiting. One at a time may use it.
+type nowWriter struct {
+	raw  syscall.RawConn
+	data []byte
+	n    int
+	do   func(fd uintptr) bool // made once
+}
+
+func newNowWriter(raw syscall.RawConn) *nowWriter {
+	w := &nowWriter{raw: raw}
+	w.do = func(fd uintptr) bool {
+		if n, err := unix.Write(int(fd), w.data); err == nil {
+			w.n = n
 		}
 		return true
-	})
+	}
+	return w
+}
+
+// write returns how much was taken. An error is the next one's to find.
+func (w *nowWriter) write(data []byte) int {
+	w.data, w.n = data, 0
+	err := w.raw.Write(w.do)
+	w.data = nil
 	if err != nil {
 		return 0
 	}
-	return n
+	return w.n
 }
