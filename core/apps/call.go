@@ -44,15 +44,10 @@ func (y *Yard) Call(ctx context.Context, workspace, server string, c Call) (json
 	defer func() { <-a.calls }()
 	limit, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	k := &caller{ctx: limit, client: c.Client, asker: c.Asker, limit: y.o.CallTimeout}
-	k.deadline = time.AfterFunc(y.o.CallTimeout, func() { cancel(errDeadline) })
-	defer k.deadline.Stop()
-	if told := c.Notify; told != nil {
-		c.Notify = func(n link.Notification) {
-			k.alive()
-			told(n)
-		}
-	}
+	k := &caller{parent: limit, client: c.Client, asker: c.Asker, limit: y.o.CallTimeout}
+	k.start(func() { cancel(errDeadline) })
+	defer k.end()
+	c.Notify = k.hearing(c.Notify)
 	result, conn, err := a.carry(limit, conn, c, k)
 	if err != nil {
 		return nil, a.callError(ctx, limit, conn, c.Method, err)
@@ -87,15 +82,8 @@ func (a *app) carry(ctx context.Context, shared instance, c Call, k *caller) (js
 // MCP or has a client that this app asks. An app that cannot run twice serves all with the one.
 func (a *app) route(ctx context.Context, shared instance, k *caller) (conn instance, leave func(), err error) {
 	none := func() {}
-	if k.client == nil || shared.Info().Stateless {
-		return shared, none, nil
-	}
-	known, key := a.yard.memory.of(a.now.Load().record), annexKey{app: a}
-	switch {
-	case k.client.stateless && !known.sessions:
-	case !k.client.stateless && k.asker != nil && k.client.session != "" && k.client.can&known.asks != 0:
-		key.session = k.client.session
-	default:
+	key, apart := a.belongs(shared, k.client, k.asker)
+	if !apart {
 		return shared, none, nil
 	}
 	x, leave, err := a.yard.annexes.enter(ctx, key, false, k)
@@ -111,6 +99,23 @@ func (a *app) route(ctx context.Context, shared instance, k *caller) (conn insta
 		return shared, none, nil
 	}
 	return x.conn, leave, nil
+}
+
+// belongs tells which instance a call is for, unless that is the shared one (apart is false).
+func (a *app) belongs(shared instance, client *Client, asker Asker) (key annexKey, apart bool) {
+	key.app = a
+	if client == nil || shared.Info().Stateless {
+		return key, false
+	}
+	known := a.yard.memory.of(a.now.Load().record)
+	switch {
+	case client.stateless:
+		return key, !known.sessions
+	case asker != nil && client.session != "" && client.can&known.asks != 0:
+		key.session = client.session
+		return key, true
+	}
+	return key, false
 }
 
 // conn is the app's connection when it can be called now, else nil.
@@ -186,14 +191,15 @@ func (a *app) callError(ctx, limit context.Context, conn instance, method string
 		return rpc
 	}
 	known, ok := errors.AsType[*core.Error](err)
+	late := errors.Is(err, errDeadline) || errors.Is(context.Cause(limit), errDeadline)
 	switch {
 	case ctx.Err() != nil:
 		return ctx.Err()
 	case ok:
 		return known
-	case errors.Is(err, context.Canceled) && !errors.Is(context.Cause(limit), errDeadline):
+	case errors.Is(err, context.Canceled) && !late:
 		return err
-	case errors.Is(context.Cause(limit), errDeadline):
+	case late:
 		return core.Wrap(core.CodeUnavailable, err, "app "+a.key.name+" did not answer "+method+" within "+a.yard.o.CallTimeout.String()+"; the call was cancelled")
 	case errors.Is(err, link.ErrClosed) || closed(conn.Done()):
 		return core.Wrap(core.CodeUnavailable, err, "app "+a.key.name+" stopped while the call was running; it was not repeated").WithRetryAfter(time.Second)

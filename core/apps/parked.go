@@ -99,20 +99,17 @@ func (a *app) park(ctx context.Context, shared instance, c Call) (json.RawMessag
 		owner: c.Owner, server: a.key.workspace + "/" + a.key.name, method: c.Method, cancel: func() { cancel(nil) },
 		asked: make(chan struct{}, 1), done: make(chan struct{}), open: map[string]parkedQuestion{}, notify: c.Notify,
 	}
-	k := &caller{ctx: life, client: NewClient("", false, declared(c.Params)), asker: p, limit: a.yard.o.CallTimeout}
-	k.deadline = time.AfterFunc(k.limit, func() { cancel(errDeadline) })
+	k := &caller{parent: life, client: NewClient("", false, declared(c.Params)), asker: p, limit: a.yard.o.CallTimeout}
+	k.start(func() { cancel(errDeadline) })
 	if c.Notify != nil {
-		c.Notify = func(n link.Notification) {
-			k.alive()
-			p.tell(n)
-		}
+		c.Notify = k.hearing(p.tell)
 	}
 	go func() {
 		defer left()
 		defer close(p.done)
 		defer func() { <-a.calls }()
 		defer cancel(nil)
-		defer k.deadline.Stop()
+		defer k.end()
 		conn, leave, err := a.routeApart(life, shared, c.Owner, k)
 		if err != nil {
 			p.err = err

@@ -13,14 +13,53 @@ import (
 
 // caller is one call in flight, as far as its app may ask about it.
 type caller struct {
-	ctx      context.Context // the call's own
-	client   *Client         // nil when nobody can be asked
-	asker    Asker
-	deadline *time.Timer
-	limit    time.Duration
+	parent context.Context // the call's own
+	client *Client         // nil when nobody can be asked
+	asker  Asker
+	limit  time.Duration // how long the app may be silent
 
-	mu     sync.Mutex
-	asking int // questions that the client has yet to answer
+	mu       sync.Mutex
+	deadline *time.Timer     // nil until the call is on its way
+	asking   int             // questions that the client has yet to answer
+	life     context.Context // ends with the call; made when first needed
+	cancel   context.CancelFunc
+	over     bool
+}
+
+// start starts the clock: late is called when the app has been silent for too long.
+func (k *caller) start(late func()) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.deadline = time.AfterFunc(k.limit, late)
+	if k.asking > 0 {
+		k.deadline.Stop()
+	}
+}
+
+// end tells that the call is over.
+func (k *caller) end() {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.over = true
+	if k.cancel != nil {
+		k.cancel()
+	}
+	if k.deadline != nil {
+		k.deadline.Stop()
+	}
+}
+
+// lifetime is a context that ends with the call.
+func (k *caller) lifetime() context.Context {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.life == nil {
+		k.life, k.cancel = context.WithCancel(k.parent)
+		if k.over {
+			k.cancel()
+		}
+	}
+	return k.life
 }
 
 // can reports whether the client can be asked for what.
@@ -36,15 +75,16 @@ func (k *caller) ask(ctx context.Context, q link.Question) (json.RawMessage, err
 	return k.asker.Ask(ctx, q.Method, q.Params)
 }
 
-// pause stops the call's clock while questions are open.
+// pause stops the call's clock while questions are open. An answer may come after the call ended.
 func (k *caller) pause(more int) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.asking += more
 	switch {
+	case k.deadline == nil || k.over || k.parent.Err() != nil:
 	case k.asking > 0:
 		k.deadline.Stop()
-	case k.ctx.Err() == nil: // an answer may come after the call ended
+	default:
 		k.deadline.Reset(k.limit)
 	}
 }
@@ -53,8 +93,19 @@ func (k *caller) pause(more int) {
 func (k *caller) alive() {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if k.asking == 0 {
+	if k.asking == 0 && k.deadline != nil && !k.over {
 		k.deadline.Reset(k.limit)
+	}
+}
+
+// hearing is told, and a sign of life each time.
+func (k *caller) hearing(told func(link.Notification)) func(link.Notification) {
+	if told == nil {
+		return nil
+	}
+	return func(n link.Notification) {
+		k.alive()
+		told(n)
 	}
 }
 
@@ -113,7 +164,7 @@ func whileAny(ctx context.Context, calls []*caller) (context.Context, context.Ca
 	running := new(atomic.Int64)
 	running.Store(int64(len(calls)))
 	for _, k := range calls {
-		stop := context.AfterFunc(k.ctx, func() {
+		stop := context.AfterFunc(k.lifetime(), func() {
 			if running.Add(-1) == 0 {
 				cancel()
 			}

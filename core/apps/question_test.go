@@ -111,8 +111,8 @@ func TestAQuestionStaysOpenWhileAnyCallRunsThatItMayBeAbout(t *testing.T) {
 		}
 		call := func() (*caller, context.CancelFunc) {
 			ctx, cancel := context.WithCancel(t.Context())
-			k := &caller{ctx: ctx, client: NewClient("alice", false, canElicit), asker: waiting{time.Hour}, limit: time.Minute}
-			k.deadline = time.AfterFunc(k.limit, cancel)
+			k := &caller{parent: ctx, client: NewClient("alice", false, canElicit), asker: waiting{time.Hour}, limit: time.Minute}
+			k.start(cancel)
 			return k, cancel
 		}
 		for _, c := range []struct {
@@ -134,7 +134,7 @@ func TestAQuestionStaysOpenWhileAnyCallRunsThatItMayBeAbout(t *testing.T) {
 			_, err := a.answer(t.Context(), link.Question{Method: methodElicit}, other, []*caller{asking, other})
 			expect(t, c.name+": time", time.Since(before), c.takes)
 			expect(t, c.name+": it was answered", err == nil, c.succeeded)
-			expect(t, c.name+": the call that asks runs", asking.ctx.Err() == nil, c.succeeded)
+			expect(t, c.name+": the call that asks runs", asking.parent.Err() == nil, c.succeeded)
 			end()
 			endOther()
 		}
