@@ -70,6 +70,11 @@ func (y *yard) Offer(string) *core.Offer {
 
 func (y *yard) Watch(string, func(core.Kind)) func() { return func() {} }
 
+// Send begins nothing: every call is Call's.
+func (*yard) Send(context.Context, string, string, apps.Call, chan struct{}) (*apps.Flight, error) {
+	return nil, nil
+}
+
 func (y *yard) Call(ctx context.Context, _, server string, c apps.Call) (json.RawMessage, error) {
 	var p struct {
 		Name      string          `json:"name"`

@@ -1,10 +1,7 @@
 package mcphttp
 
 import (
-	"context"
 	"encoding/json"
-	"fmt"
-	"runtime/debug"
 	"strings"
 
 	"github.com/gofiber/fiber/v2"
@@ -59,32 +56,39 @@ func plainMeta(text json.RawMessage) bool {
 
 // deliverDirect answers one call without the SDK's session: same checks, same answers, less work.
 func (e *Endpoint) deliverDirect(c *fiber.Ctx, s *session, caller core.Caller, m message) error {
-	d := &directCall{call: call{message: m, caller: caller}, exchange: exchange{queue: newQueue()}}
-	d.waiting.Store(1)
-	d.out = &d.exchange
-	ctx, cancel := context.WithCancel(e.root)
-	d.cancel = cancel
+	d := newDirect(m, caller)
 	if f := e.begin(s, []*call{&d.call}); f != nil {
-		cancel()
 		return f.send(c)
 	}
-	if m.method == "tools/list" { // waits for nobody
-		e.answerDirect(ctx, s, &d.call)
+	t := e.launch(&d.life, &d.call)
+	if d.lands(t) {
+		e.answerDirect(s, &d.call, t)
 	} else {
-		go e.answerDirect(context.WithValue(ctx, callKey{}, &d.call), s, &d.call)
+		go e.answerDirect(s, &d.call, t)
 	}
 	return d.send(c)
 }
 
-// directCall is a call with its answer, in one piece.
+// directCall is a call with all that belongs to it, in one piece.
 type directCall struct {
 	call
 	exchange
+	frames queue
+	first  [1]frame // most calls say nothing but their answer
+	life   lifetime
 }
 
-// answerDirect runs a call and answers it, unless the session's end has done so before.
-func (e *Endpoint) answerDirect(ctx context.Context, s *session, k *call) {
-	result, err := e.resultOf(ctx, k)
+func newDirect(m message, caller core.Caller) *directCall {
+	d := &directCall{call: call{message: m, caller: caller}, frames: queue{wake: make(chan struct{}, 1)}}
+	d.queue, d.exchange.life, d.out, d.life.call = &d.frames, &d.life, &d.exchange, &d.call
+	d.frames.events = d.first[:0]
+	d.waiting.Store(1)
+	return d
+}
+
+// answerDirect ends a call and answers it, unless the session's end has done so before.
+func (e *Endpoint) answerDirect(s *session, k *call, t task) {
+	result, err := e.land(k, t)
 	s.answer(k.number, func(id json.RawMessage) []byte {
 		if err != nil {
 			known := rpcErrorOf(err)
@@ -94,30 +98,13 @@ func (e *Endpoint) answerDirect(ctx context.Context, s *session, k *call) {
 	})
 }
 
-// resultOf runs a call; its result comes in parts, so that what the namespace keeps marshalled is
-// copied once only. A panic fails the call alone (hardening row 4).
-func (e *Endpoint) resultOf(ctx context.Context, k *call) (result [][]byte, err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			e.log.Error("A call panicked", "method", k.method, "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
-			result, err = nil, internal()
-		}
-	}()
-	if k.method == "tools/list" {
-		if list, whole := e.wholeList(k); whole {
-			return [][]byte{[]byte(listOpen), list, {'}'}}, nil
-		}
-	}
-	raw, err := e.method(k.method)(ctx, k)
-	return [][]byte{raw}, err
-}
-
 // cancelDirect ends a call at its client's wish. It is false for a call that the SDK runs.
 func (s *session) cancelDirect(n int64) bool {
 	k := s.call(n)
-	if k == nil || k.out.cancel == nil {
+	if k == nil || k.out.life == nil {
 		return false
 	}
-	k.out.cancel()
+	k.out.life.end()
+	k.out.signal()
 	return true
 }

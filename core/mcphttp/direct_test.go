@@ -75,9 +75,10 @@ func exactly(r *rig, w who, body string) string {
 }
 
 func TestTheDirectWayAnswersAsTheSDKsWay(t *testing.T) {
-	direct, slow := start(t, nil), start(t, func(o *Options) { o.SlowPath = true })
+	direct, slow, grounded := start(t, nil), start(t, func(o *Options) { o.SlowPath = true }), start(t, nil)
+	grounded.hall.grounded = true
 	for _, version := range []string{"2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05"} {
-		a, b := direct.join(alice, version), slow.join(alice, version)
+		a, b, c := direct.join(alice, version), slow.join(alice, version), grounded.join(alice, version)
 		bodies := directBodies()
 		for _, p := range probes() {
 			if (p.method == "" || p.method == http.MethodPost) && !p.bare && p.header == nil && !strings.HasPrefix(p.body, "[") {
@@ -88,6 +89,9 @@ func TestTheDirectWayAnswersAsTheSDKsWay(t *testing.T) {
 			ours, theirs := exactly(direct.in(t), a, body), exactly(slow.in(t), b, body)
 			if ours != theirs {
 				t.Errorf("%s, %s:\ndirect %s\nSDK    %s", version, name, ours, theirs)
+			}
+			if grounded := exactly(grounded.in(t), c, body); grounded != theirs {
+				t.Errorf("%s, %s:\ndirect, without a flight %s\nSDK    %s", version, name, grounded, theirs)
 			}
 		}
 	}
@@ -112,10 +116,14 @@ func TestOnlyCallsTheSDKCouldNotFaultGoDirectly(t *testing.T) {
 	}
 }
 
-// both runs a test on either way.
+// both runs a test on each way.
 func both(t *testing.T, run func(t *testing.T, r *rig)) {
-	for name, slow := range map[string]bool{"direct": false, "through the SDK": true} {
-		t.Run(name, func(t *testing.T) { run(t, start(t, func(o *Options) { o.SlowPath = slow })) })
+	for _, way := range []string{"in flight", "direct", "through the SDK"} {
+		t.Run(way, func(t *testing.T) {
+			r := start(t, func(o *Options) { o.SlowPath = way == "through the SDK" })
+			r.hall.grounded = way != "in flight"
+			run(t, r)
+		})
 	}
 }
 

@@ -23,6 +23,7 @@ type Tools interface {
 	List(c core.Caller) []tools.Listed
 	ListJSON(c core.Caller, kind core.Kind) json.RawMessage
 	Call(ctx context.Context, c core.Caller, call tools.Call) (json.RawMessage, error)
+	Send(ctx context.Context, c core.Caller, call tools.Call, wake chan struct{}) (tools.Flight, error)
 	GetPrompt(ctx context.Context, c core.Caller, q tools.Request) (json.RawMessage, error)
 	ReadResource(ctx context.Context, c core.Caller, q tools.Request) (json.RawMessage, error)
 	Complete(ctx context.Context, c core.Caller, q tools.Request) (json.RawMessage, error)
@@ -57,6 +58,7 @@ type Options struct {
 	MaxSessions int           // live sessions of this process; 0 means 100 (spec part 8)
 	SessionTTL  time.Duration // idle time after which a session ends; 0 means 8 hours
 	MaxBody     int           // bytes of one request body; 0 means 4 MiB
+	OwnBodies   bool          // bodies come in memory of their own, which outlives the request, as httpapi's do
 
 	TrustedProxies []netip.Prefix // whose X-Forwarded-Proto counts
 	AllowedHosts   []string       // Host values accepted beside loopback ones; host or host:port

@@ -15,7 +15,7 @@ type exchange struct {
 	batch    bool
 	waiting  atomic.Int64 // calls without a response
 	streamed atomic.Bool  // something else than a response has come
-	cancel   func()       // ends a call that runs past the SDK; nil for the others
+	life     *lifetime    // of a call that runs past the SDK; nil for the others
 }
 
 func newExchange(calls int, batch bool) *exchange {
@@ -29,8 +29,8 @@ func (x *exchange) answer(response []byte) {
 	x.deliver(response)
 	if x.waiting.Add(-1) == 0 {
 		x.close()
-		if x.cancel != nil {
-			x.cancel()
+		if x.life != nil {
+			x.life.end()
 		}
 	}
 }
@@ -45,28 +45,41 @@ func (x *exchange) notify(text []byte) {
 // proxies give up on an answer whose head does not come, and what is a stream can be resumed.
 const streamAfter = 15 * time.Second
 
+// beStream lets the answer be a stream from now on, whatever it will say.
+func (x *exchange) beStream() {
+	x.streamed.Store(true)
+	x.begin()
+	x.signal()
+}
+
 // ready waits until the shape of the answer is known, and reports whether it is a stream.
 func (x *exchange) ready() (streamed bool) {
+	if known, streamed := x.shape(); known {
+		return streamed
+	}
 	silent := time.NewTimer(streamAfter)
 	defer silent.Stop()
 	for {
 		select {
 		case <-x.wake:
 		case <-silent.C:
-			x.streamed.Store(true)
-			x.begin()
+			x.beStream()
 		}
-		x.mu.Lock()
-		done := x.closed
-		x.mu.Unlock()
-		if x.streamed.Load() {
-			x.signal() // for the stream's own reader
-			return true
-		}
-		if done {
-			return false
+		if known, streamed := x.shape(); known {
+			return streamed
 		}
 	}
+}
+
+// shape is what the answer will be, once that is known. Of a stream, its reader is woken.
+func (x *exchange) shape() (known, streamed bool) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if x.streamed.Load() {
+		x.signal()
+		return true, true
+	}
+	return x.closed, false
 }
 
 // rest waits for the end of the exchange and returns all of it.

@@ -41,7 +41,7 @@ func (e *Endpoint) serve(c *fiber.Ctx) error {
 		c.Set(fiber.HeaderAllow, "GET, POST, DELETE")
 		return c.Status(fiber.StatusMethodNotAllowed).SendString("Method Not Allowed")
 	}
-	body, err := readBody(c, e.o.MaxBody)
+	body, err := e.readBody(c)
 	if err != nil {
 		return c.Status(fiber.StatusRequestEntityTooLarge).SendString(err.Error())
 	}
@@ -112,19 +112,28 @@ func (e *Endpoint) place(c *fiber.Ctx, identity core.Identity) (core.Caller, err
 // single returns a copy of a header's value, and false when it comes more than once: whoever
 // reads the other one would decide otherwise.
 func single(c *fiber.Ctx, name string) (string, bool) {
-	values := c.Request().Header.PeekAll(name)
-	if len(values) == 0 {
-		return "", true
-	}
-	return strings.TrimSpace(string(values[0])), len(values) == 1
+	value, ok := rawHeader(c, name)
+	return string(value), ok
 }
 
-// readBody returns a copy of the body: a call may outlive the request that carried it. The bytes
+// rawHeader is single without the copy: the value belongs to the request.
+func rawHeader(c *fiber.Ctx, name string) ([]byte, bool) {
+	values := c.Request().Header.PeekAll(name)
+	if len(values) == 0 {
+		return nil, true
+	}
+	return bytes.TrimSpace(values[0]), len(values) == 1
+}
+
+// readBody returns a body that may be kept: a call may outlive the request that carried it. The bytes
 // are taken as they came; an encoding of the content is refused later.
-func readBody(c *fiber.Ctx, limit int) ([]byte, error) {
+func (e *Endpoint) readBody(c *fiber.Ctx) ([]byte, error) {
 	body := c.Request().Body()
-	if len(body) > limit {
-		return nil, fmt.Errorf("the request body is larger than %d bytes", limit)
+	if len(body) > e.o.MaxBody {
+		return nil, fmt.Errorf("the request body is larger than %d bytes", e.o.MaxBody)
+	}
+	if e.o.OwnBodies {
+		return body, nil
 	}
 	return bytes.Clone(body), nil
 }

@@ -45,6 +45,7 @@ type hall struct {
 	release  chan struct{} // ends the tool that waits
 	started  chan string   // names of waiting tools that began
 	ended    chan error    // what ended a waiting tool
+	grounded bool          // no call flies
 }
 
 func newHall() *hall {

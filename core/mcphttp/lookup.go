@@ -14,21 +14,21 @@ import (
 
 // named is the session that a GET or DELETE names.
 func (e *Endpoint) named(c *fiber.Ctx, caller core.Caller) (*session, *fault) {
-	id, ok := single(c, headerSession)
-	if !ok || id == "" {
+	id, ok := rawHeader(c, headerSession)
+	if !ok || len(id) == 0 {
 		return nil, badRequest(codeServer, "this request needs the header Mcp-Session-Id, once")
 	}
 	return e.session(id, caller)
 }
 
 // session finds a live session of the caller and starts its idle time anew.
-func (e *Endpoint) session(id string, caller core.Caller) (*session, *fault) {
+func (e *Endpoint) session(id []byte, caller core.Caller) (*session, *fault) {
 	now := time.Now()
 	if s := e.live.find(id); s != nil && s.owned(caller) && s.touch(now) {
-		e.ledger.touch(id, now)
+		e.ledger.touch(s.wire.id, now)
 		return s, nil
 	}
-	return nil, e.absent(id, caller)
+	return nil, e.absent(string(id), caller)
 }
 
 // absent says why a session is not to be had here (spec 4.10 rule 6). Another's session takes the

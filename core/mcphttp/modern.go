@@ -25,8 +25,8 @@ func supported() []string { return append([]string{modernRevision}, revisions().
 // namesModern reports whether the header names the revision without sessions, or one that is newer
 // than all: that one is refused in the words of the newest.
 func namesModern(c *fiber.Ctx) bool {
-	version, _ := single(c, headerProtocol)
-	return version >= modernRevision
+	version, _ := rawHeader(c, headerProtocol)
+	return string(version) >= modernRevision
 }
 
 // isModern reports whether a request that came without the header is of the revision without

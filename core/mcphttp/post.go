@@ -29,11 +29,11 @@ func (e *Endpoint) post(c *fiber.Ctx, caller core.Caller, body []byte) error {
 	if namesModern(c) {
 		return e.postModern(c, caller, body)
 	}
-	id, ok := single(c, headerSession)
+	id, ok := rawHeader(c, headerSession)
 	if !ok {
 		return badRequest(codeServer, "Mcp-Session-Id comes more than once").send(c)
 	}
-	if id == "" {
+	if len(id) == 0 {
 		return e.postWithoutSession(c, caller, body)
 	}
 	s, f := e.session(id, caller)
@@ -114,8 +114,8 @@ func accepts(c *fiber.Ctx, media string) bool {
 
 // checkProtocol refuses a revision this endpoint does not speak with sessions.
 func checkProtocol(c *fiber.Ctx) *fault {
-	version, ok := single(c, headerProtocol)
-	if version == "" || ok && slices.Contains(revisions(), version) {
+	version, ok := rawHeader(c, headerProtocol)
+	if len(version) == 0 || ok && slices.ContainsFunc(revisions(), func(r string) bool { return r == string(version) }) {
 		return nil
 	}
 	return badRequest(codeServer, "Mcp-Protocol-Version names no revision supported here; supported: "+strings.Join(revisions(), ", "))

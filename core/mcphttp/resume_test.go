@@ -85,7 +85,7 @@ func TestTheGetStreamGoesOnWhereItWas(t *testing.T) {
 		t.Errorf("the first event is %s", data)
 	}
 	resp.Body.Close()
-	for r.endpoint.live.find(w.session).hasStream() {
+	for r.endpoint.live.find([]byte(w.session)).hasStream() {
 		<-time.After(time.Millisecond)
 	}
 	for i := range 3 {

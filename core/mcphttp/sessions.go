@@ -103,10 +103,10 @@ func (l *sessions) remove(s *session) bool {
 	return true
 }
 
-func (l *sessions) find(id string) *session {
+func (l *sessions) find(id []byte) *session {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.live[id]
+	return l.live[string(id)]
 }
 
 func (l *sessions) all() []*session {

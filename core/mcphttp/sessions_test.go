@@ -280,7 +280,7 @@ func TestAnIdleSessionEndsExactlyAfterItsTime(t *testing.T) {
 		id := s.wire.id
 		for range 5 {
 			<-time.After(59 * time.Minute)
-			if _, f := e.session(id, me); f != nil {
+			if _, f := e.session([]byte(id), me); f != nil {
 				t.Fatal("each request starts the time anew")
 			}
 		}
@@ -289,12 +289,12 @@ func TestAnIdleSessionEndsExactlyAfterItsTime(t *testing.T) {
 		}
 		<-time.After(time.Hour - time.Millisecond)
 		synctest.Wait()
-		if e.live.find(id) == nil {
+		if e.live.find([]byte(id)) == nil {
 			t.Fatal("ended too early")
 		}
 		<-time.After(2 * time.Millisecond)
 		synctest.Wait()
-		if e.live.find(id) != nil {
+		if e.live.find([]byte(id)) != nil {
 			t.Fatal("not ended after its time")
 		}
 		if f := e.absent(id, me); f.data.(map[string]string)["reason"] != reasonNotFound {
@@ -320,13 +320,13 @@ func TestASessionWithACallInFlightIsNotIdle(t *testing.T) {
 		}
 		<-time.After(5 * time.Hour)
 		synctest.Wait()
-		if e.live.find(s.wire.id) == nil {
+		if e.live.find([]byte(s.wire.id)) == nil {
 			t.Fatal("the session ended under its call")
 		}
 		s.answer(k.number, func(id json.RawMessage) []byte { return id })
 		<-time.After(time.Hour + time.Second)
 		synctest.Wait()
-		if e.live.find(s.wire.id) != nil {
+		if e.live.find([]byte(s.wire.id)) != nil {
 			t.Error("the session must end an hour after its last call")
 		}
 	})

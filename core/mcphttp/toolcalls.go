@@ -80,21 +80,36 @@ func after(all []tools.Listed, cursor json.RawMessage) (int, bool) {
 
 // callTool is tools/call. Arguments, _meta and the result are never decoded here.
 func (e *Endpoint) callTool(ctx context.Context, k *call) (json.RawMessage, error) {
+	call, err := e.toolCall(k)
+	if err != nil {
+		return nil, err
+	}
+	result, err := e.o.Tools.Call(ctx, k.caller, call)
+	return e.toolResult(ctx, k, result, err)
+}
+
+// toolCall is what a request asks of the namespace.
+func (e *Endpoint) toolCall(k *call) (tools.Call, error) {
 	name := textOf(k.fields["name"])
 	if name == "" {
-		return nil, invalidParams("params.name must be the name of a tool")
+		return tools.Call{}, invalidParams("params.name must be the name of a tool")
 	}
-	result, err := e.o.Tools.Call(ctx, k.caller, tools.Call{
+	return tools.Call{
 		Name: name, Arguments: k.fields["arguments"], Meta: k.fields["_meta"], Agent: true, Notify: k.notify, From: k.from(),
 		InputResponses: k.fields["inputResponses"], RequestState: k.fields["requestState"],
-	})
+	}, nil
+}
+
+// toolResult is what the client is told of a tool's result, or of why there is none.
+func (e *Endpoint) toolResult(ctx context.Context, k *call, result json.RawMessage, err error) (json.RawMessage, error) {
+	if err == nil {
+		return result, nil
+	}
+	name := textOf(k.fields["name"])
 	if known, ok := asError(err); ok && e.forTheModel(k, name, known.Code) {
 		return badInput(known)
 	}
-	if err != nil {
-		return nil, e.refusal(ctx, k, name, err)
-	}
-	return result, nil
+	return nil, e.refusal(ctx, k, name, err)
 }
 
 // forTheModel reports whether a refusal is about how the tool was used: a tool that the caller sees

@@ -21,6 +21,11 @@ type quick struct {
 
 func (q quick) Offer(string) *core.Offer { return q.offer }
 
+// Send begins nothing: every call is Call's.
+func (quick) Send(context.Context, string, string, apps.Call, chan struct{}) (*apps.Flight, error) {
+	return nil, nil
+}
+
 func (q quick) Call(context.Context, string, string, apps.Call) (json.RawMessage, error) {
 	return q.result, nil
 }

@@ -4,8 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"strings"
-	"time"
 
 	"github.com/ropewalk/ropewalk/core"
 	"github.com/ropewalk/ropewalk/core/link"
@@ -31,44 +29,14 @@ type Call struct {
 // CodeForbidden, CodeInvalidInput. A JSON-RPC error of the app comes back as *link.RPCError; a
 // tool's own failure is a result whose isError is true, not an error.
 func (n *Namespace) Call(ctx context.Context, c core.Caller, call Call) (json.RawMessage, error) {
-	server, name, ok := strings.Cut(call.Name, "__")
-	if !ok {
-		return nil, notFound(call.Name)
-	}
-	if len(call.Arguments) == 0 || bytes.Equal(call.Arguments, []byte("null")) {
-		call.Arguments = json.RawMessage("{}")
-	}
-	if server == systemServer {
-		return n.callSystem(ctx, c, name, call)
-	}
-	r := n.render(c.Workspace.ID)
-	tool, ok := r.byName[call.Name]
-	if !ok {
-		return nil, notFound(call.Name)
-	}
-	if call.CheckInput {
-		if err := n.inputs.check(tool.Tool, call.Arguments); err != nil {
-			return nil, err
-		}
-	}
-	if len(call.InputResponses) > 0 && !c.MayNameRoots() {
-		call.InputResponses = withoutRoots(call.InputResponses)
-	}
-	request := n.request(c, "tools/call", params(tool.quoted, call), call.Meta, call.Notify, call.From)
-	request.Mirrors = tool.Mirrors
-	result, err := n.apps.Call(ctx, c.Workspace.ID, server, request)
+	d, err := n.dial(c, &call)
 	if err != nil {
 		return nil, err
 	}
-	if r.places.mentions(result) {
-		result = relinkedContent(r.places, server, result)
+	if d.server == systemServer {
+		return n.callSystem(ctx, c, d.name, call)
 	}
-	if call.Agent && !tool.ReadOnly && !failed(result) {
-		n.events.Publish(core.Event{Name: core.EventDataChanged, Workspace: c.Workspace.ID, Data: core.DataChanged{
-			Server: server, Tool: name, Timestamp: core.Timestamp(time.Now()),
-		}})
-	}
-	return result, nil
+	return d.finish(n.apps.Call(ctx, c.Workspace.ID, d.server, d.request(c, &call)))
 }
 
 func (n *Namespace) callSystem(ctx context.Context, c core.Caller, name string, call Call) (json.RawMessage, error) {
@@ -93,7 +61,7 @@ func notFound(name string) error {
 
 // params builds the params of tools/call around arguments that are never decoded. quoted is the
 // tool's bare name as JSON.
-func params(quoted []byte, call Call) json.RawMessage {
+func params(quoted []byte, call *Call) json.RawMessage {
 	p := make([]byte, 0, len(quoted)+len(call.Arguments)+len(call.Meta)+len(call.InputResponses)+len(call.RequestState)+80)
 	p = append(append(p, `{"name":`...), quoted...)
 	p = append(append(p, `,"arguments":`...), call.Arguments...)

@@ -18,6 +18,8 @@ type Apps interface {
 	// is immutable, and the same one until something changed.
 	Offer(workspace string) *core.Offer
 	Call(ctx context.Context, workspace, server string, c apps.Call) (json.RawMessage, error)
+	// Send begins a call that needs to wait for nobody but its app; any other gets no flight.
+	Send(ctx context.Context, workspace, server string, c apps.Call, wake chan struct{}) (*apps.Flight, error)
 	Watch(workspace string, changed func(core.Kind)) (stop func())
 	Listen(workspace string, told func(apps.Told)) (stop func())
 	Subscribe(ctx context.Context, workspace, server, session, uri string) error

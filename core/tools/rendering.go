@@ -13,7 +13,7 @@ import (
 type rendering struct {
 	offer   *core.Offer
 	tools   []Listed
-	byName  map[string]callable
+	byName  map[string]*callable
 	items   map[core.Kind][]Item
 	prompts map[string]core.Prompt // by full name
 	places  *places
@@ -65,7 +65,7 @@ func (n *Namespace) render(workspace string) *rendering {
 
 func (n *Namespace) newRendering(o *core.Offer) *rendering {
 	r := &rendering{
-		offer: o, places: newPlaces(o), tools: make([]Listed, 0, len(o.Tools)), byName: make(map[string]callable, len(o.Tools)),
+		offer: o, places: newPlaces(o), tools: make([]Listed, 0, len(o.Tools)), byName: make(map[string]*callable, len(o.Tools)),
 		items: map[core.Kind][]Item{}, prompts: make(map[string]core.Prompt, len(o.Prompts)), arrays: map[arrayKey]json.RawMessage{},
 	}
 	for _, t := range o.Tools {
@@ -79,7 +79,7 @@ func (n *Namespace) newRendering(o *core.Offer) *rendering {
 		}
 		r.tools = append(r.tools, Listed{Name: t.FullName(), Tool: t, Raw: raw})
 		quoted, _ := json.Marshal(t.Name) // a string always marshals
-		r.byName[t.FullName()] = callable{t, quoted}
+		r.byName[t.FullName()] = &callable{t, quoted}
 	}
 	for _, p := range o.Prompts {
 		r.prompts[p.FullName()] = p
@@ -108,7 +108,10 @@ func (n *Namespace) item(r *rendering, kind core.Kind, i Item, member string) {
 // Mirrors are the arguments of a tool that requests repeat in headers; nil when there are none, or no
 // such tool.
 func (n *Namespace) Mirrors(c core.Caller, name string) []core.Mirror {
-	return n.render(c.Workspace.ID).byName[name].Mirrors
+	if tool := n.render(c.Workspace.ID).byName[name]; tool != nil {
+		return tool.Mirrors
+	}
+	return nil
 }
 
 // Prompts are the prompts that c sees, by server name and then in each app's own order.

@@ -38,6 +38,11 @@ func (y *yard) Offer(workspace string) *core.Offer {
 
 func (y *yard) Watch(string, func(core.Kind)) func() { return func() {} }
 
+// Send begins nothing: every call is Call's.
+func (*yard) Send(context.Context, string, string, apps.Call, chan struct{}) (*apps.Flight, error) {
+	return nil, nil
+}
+
 func (y *yard) Call(_ context.Context, workspace, server string, c apps.Call) (json.RawMessage, error) {
 	y.mu.Lock()
 	defer y.mu.Unlock()

@@ -1,0 +1,89 @@
+package mcphttp
+
+import (
+	"context"
+	"encoding/json"
+	"sync"
+
+	"github.com/ropewalk/ropewalk/core"
+	"github.com/ropewalk/ropewalk/core/link"
+	"github.com/ropewalk/ropewalk/core/tools"
+)
+
+// Send lets a call fly, unless the hall is one where none does.
+func (h *hall) Send(ctx context.Context, c core.Caller, call tools.Call, wake chan struct{}) (tools.Flight, error) {
+	if h.grounded {
+		return nil, nil
+	}
+	f := &flight{wake: wake, notify: call.Notify}
+	call.Notify = f.note
+	go func() {
+		defer f.finish()
+		defer func() { f.panicked = recover() }()
+		f.result, f.err = h.Call(ctx, c, call)
+	}()
+	return f, nil
+}
+
+// flight is a call of the hall that runs by itself, and whose notifications wait for Wait.
+type flight struct {
+	notify   func(link.Notification)
+	result   json.RawMessage
+	err      error
+	panicked any
+
+	mu       sync.Mutex
+	wake     chan struct{}
+	notes    []link.Notification
+	answered bool
+}
+
+func (f *flight) note(n link.Notification) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.notes = append(f.notes, n)
+	f.rouse()
+}
+
+func (f *flight) finish() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.answered = true
+	f.rouse()
+}
+
+func (f *flight) rouse() {
+	select {
+	case f.wake <- struct{}{}:
+	default:
+	}
+}
+
+func (f *flight) Answered() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.answered
+}
+
+func (f *flight) Wait(context.Context) (json.RawMessage, error) {
+	f.mu.Lock()
+	f.wake = make(chan struct{}, 1)
+	f.rouse()
+	f.mu.Unlock()
+	for {
+		<-f.wake
+		f.mu.Lock()
+		notes, answered := f.notes, f.answered
+		f.notes = nil
+		f.mu.Unlock()
+		for _, n := range notes {
+			f.notify(n)
+		}
+		if answered && f.panicked != nil {
+			panic(f.panicked)
+		}
+		if answered {
+			return f.result, f.err
+		}
+	}
+}
