@@ -199,7 +199,7 @@ func TestAnOriginThatSaysNothingIsNotThatOfThisSite(t *testing.T) {
 }
 
 func TestThePublicAddressMayHaveAPath(t *testing.T) {
-	r := start(t, func(o *Options) { o.BaseURL = func() string { return "https://Public.example/ropewalk" } })
+	r := start(t, func(o *Options) { o.BaseURL = func() string { return "https://Public.example:443/ropewalk" } })
 	for origin, want := range map[string]int{"https://public.example": 200, "https://public.example/ropewalk": 403, "https://public.example:1": 403} {
 		if resp, body := r.say("POST", alice, hello("2025-11-25"), "Host: public.example", "Origin: "+origin); resp.StatusCode != want {
 			t.Errorf("%s: %d %s, want %d", origin, resp.StatusCode, body, want)

@@ -105,10 +105,15 @@ func (s site) originAllowed(c *fiber.Ctx, host string) bool {
 	if slices.Contains(s.origins, origin) || origin == s.scheme(c)+"://"+host {
 		return true
 	}
-	if base := s.public(); base != nil && strings.EqualFold(origin, base.Scheme+"://"+base.Host) {
+	if base := s.public(); base != nil && strings.EqualFold(origin, base.Scheme+"://"+withoutUsualPort(base)) {
 		return true
 	}
 	return s.dev() && (from.Scheme == "http" || from.Scheme == "https") && loopback(from.Hostname())
+}
+
+// withoutUsualPort is an address's host as browsers write it.
+func withoutUsualPort(u *url.URL) string {
+	return strings.TrimSuffix(u.Host, map[string]string{"http": ":80", "https": ":443"}[u.Scheme])
 }
 
 // fromElsewhere reports whether a browser says that another site's page made the request.
