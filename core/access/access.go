@@ -2,6 +2,7 @@ package access
 
 import (
 	"context"
+	"encoding/json"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -26,6 +27,14 @@ type Cookies interface {
 	DeleteCookie(ctx context.Context, hash string) error
 }
 
+// Logins is what is kept of browser logins under way, where the browser may come back to another
+// server. *store.Store is one. Of any number of takers one gets a login; the others, and those of one
+// that is unknown or has expired, get core.CodeNotFound.
+type Logins interface {
+	PutLogin(ctx context.Context, state string, login json.RawMessage, expires time.Time) error
+	TakeLogin(ctx context.Context, state string) (json.RawMessage, error)
+}
+
 // Options is what Access starts from.
 type Options struct {
 	APIKey      core.Secret  // "" means none
@@ -34,6 +43,7 @@ type Options struct {
 	AnyAudience bool         // accept every audience
 	Users       Users
 	Cookies     Cookies
+	Logins      Logins // nil keeps them in memory
 	Logger      hclog.Logger
 }
 
@@ -55,7 +65,7 @@ type Access struct {
 func New(o Options) *Access {
 	a := &Access{
 		users: o.Users, cookies: o.Cookies, log: o.Logger,
-		members: newMembers(o.Users), attempts: newAttempts(), pending: newPending(),
+		members: newMembers(o.Users), attempts: newAttempts(), pending: newPending(o.Logins),
 	}
 	if a.log == nil {
 		a.log = hclog.NewNullLogger()

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"crypto/subtle"
 	"encoding/base64"
+	"encoding/json"
 	"errors"
 	"strings"
 	"time"
@@ -34,33 +35,70 @@ type LoginAnswer struct {
 	Binding string
 }
 
-// pending holds the browser logins under way, by state: nonce and verifier never leave the server.
+// pending holds the browser logins under way, by state: nonce and verifier never leave the server,
+// but for the store that several servers share.
 type pending struct {
 	byState *lru.Cache[string, pendingLogin]
+	shared  Logins // in place of byState; nil for a server on its own
 }
 
 type pendingLogin struct {
-	gate        *gate // the settings it began under
-	nonce       string
-	verifier    string
-	redirectURI string
-	returnTo    string
-	binding     fingerprint
-	expires     time.Time
+	gate        *gate  // the settings it began under; nil when that was perhaps on another server
+	Issuer      string // the provider it began with
+	Nonce       string
+	Verifier    string
+	RedirectURI string
+	ReturnTo    string
+	Binding     fingerprint
+	Expires     time.Time
 }
 
-func newPending() *pending {
+func newPending(shared Logins) *pending {
 	byState, _ := lru.New[string, pendingLogin](maxPending) // the one error is a size below 1
-	return &pending{byState}
+	return &pending{byState: byState, shared: shared}
 }
 
-// take returns the login of a state, once, and only before it expires.
-func (p *pending) take(state string) (pendingLogin, bool) {
-	login, ok := p.byState.Get(state)
-	if !ok || !p.byState.Remove(state) { // of two that come at a time one removes it
-		return pendingLogin{}, false
+func (p *pending) put(ctx context.Context, state string, login pendingLogin) error {
+	if p.shared == nil {
+		p.byState.Add(state, login)
+		return nil
 	}
-	return login, time.Now().Before(login.expires)
+	record, err := json.Marshal(login)
+	if err == nil {
+		err = p.shared.PutLogin(ctx, fingerprintOf(state).String(), record, login.Expires)
+	}
+	if err != nil {
+		return unavailable(err)
+	}
+	return nil
+}
+
+// take returns the login of a state, once, and only before it expires: core.CodeUnauthenticated
+// else, or core.CodeUnavailable when it cannot be told.
+func (p *pending) take(ctx context.Context, state string) (login pendingLogin, err error) {
+	if p.shared == nil {
+		login, ok := p.byState.Get(state)
+		if !ok || !p.byState.Remove(state) || !time.Now().Before(login.Expires) { // of two that come at a time one removes it
+			return pendingLogin{}, unauthenticated()
+		}
+		return login, nil
+	}
+	record, err := p.shared.TakeLogin(ctx, fingerprintOf(state).String())
+	switch {
+	case core.CodeOf(err) == core.CodeNotFound:
+		return pendingLogin{}, unauthenticated()
+	case err != nil:
+		return pendingLogin{}, unavailable(err)
+	}
+	if err := json.Unmarshal(record, &login); err != nil {
+		return pendingLogin{}, unauthenticated()
+	}
+	return login, nil
+}
+
+// of reports whether a login under way began with the provider that counts now.
+func (l pendingLogin) of(g *gate, about auth.Description) bool {
+	return (l.gate == nil || l.gate == g) && l.Issuer == about.Issuer
 }
 
 // BeginLogin starts a browser login (authorization code with PKCE, RFC 7636). returnTo is the path
@@ -68,25 +106,27 @@ func (p *pending) take(state string) (pendingLogin, bool) {
 // adapter that can log people in, core.CodeUnavailable when it cannot be asked.
 func (a *Access) BeginLogin(ctx context.Context, redirectURI, returnTo string) (LoginStart, error) {
 	g := a.gate.Load()
-	provider, err := g.loginPower(ctx)
+	provider, about, err := g.loginPower(ctx)
 	if err != nil {
 		return LoginStart{}, err
 	}
 	binding, state := secret(), secret()
 	login := pendingLogin{
-		gate: g, nonce: secret(), verifier: secret(), redirectURI: redirectURI, returnTo: localPath(returnTo),
-		binding: fingerprintOf(binding), expires: time.Now().Add(pendingLife),
+		gate: g, Issuer: about.Issuer, Nonce: secret(), Verifier: secret(), RedirectURI: redirectURI, ReturnTo: localPath(returnTo),
+		Binding: fingerprintOf(binding), Expires: time.Now().Add(pendingLife),
 	}
-	challenge := sha256.Sum256([]byte(login.verifier))
+	challenge := sha256.Sum256([]byte(login.Verifier))
 	url, err := provider.AuthorizeURL(ctx, auth.AuthorizeRequest{
-		RedirectURI: redirectURI, State: state, Nonce: login.nonce,
+		RedirectURI: redirectURI, State: state, Nonce: login.Nonce,
 		CodeChallenge: base64.RawURLEncoding.EncodeToString(challenge[:]),
 	})
 	if err != nil {
 		a.log.Warn("A browser login could not begin", "error", err)
 		return LoginStart{}, loginFailed(err)
 	}
-	a.pending.byState.Add(state, login)
+	if err := a.pending.put(ctx, state, login); err != nil {
+		return LoginStart{}, err
+	}
 	return LoginStart{URL: url, Binding: binding}, nil
 }
 
@@ -95,18 +135,21 @@ func (a *Access) BeginLogin(ctx context.Context, redirectURI, returnTo string) (
 // core.CodeUnauthenticated, and so is a code that the provider refuses.
 func (a *Access) FinishLogin(ctx context.Context, answer LoginAnswer) (token, returnTo string, err error) {
 	g := a.gate.Load()
-	provider, err := g.loginPower(ctx)
+	provider, about, err := g.loginPower(ctx)
 	if err != nil {
 		return "", "", err
 	}
-	login, ok := a.pending.take(answer.State)
+	login, err := a.pending.take(ctx, answer.State)
+	if err != nil {
+		return "", "", err
+	}
 	binding := fingerprintOf(answer.Binding)
-	if !ok || login.gate != g || answer.Code == "" || subtle.ConstantTimeCompare(binding[:], login.binding[:]) != 1 {
+	if !login.of(g, about) || answer.Code == "" || subtle.ConstantTimeCompare(binding[:], login.Binding[:]) != 1 {
 		return "", "", unauthenticated()
 	}
 	said, err := guarded(func() (auth.Identity, error) {
 		return provider.Exchange(ctx, auth.ExchangeRequest{
-			RedirectURI: login.redirectURI, Code: answer.Code, Nonce: login.nonce, CodeVerifier: login.verifier,
+			RedirectURI: login.RedirectURI, Code: answer.Code, Nonce: login.Nonce, CodeVerifier: login.Verifier,
 		})
 	})
 	var id core.Identity
@@ -121,23 +164,23 @@ func (a *Access) FinishLogin(ctx context.Context, answer LoginAnswer) (token, re
 		return "", "", unauthenticated()
 	}
 	token, err = a.newLogin(ctx, id, g.key.print())
-	return token, login.returnTo, err
+	return token, login.ReturnTo, err
 }
 
 // loginPower is the adapter's power to log people in, if it has it and is set up for it.
-func (g *gate) loginPower(ctx context.Context) (auth.Login, error) {
+func (g *gate) loginPower(ctx context.Context) (auth.Login, auth.Description, error) {
 	provider, can := g.adapter.(auth.Login)
 	if !can {
-		return nil, notConfigured()
+		return nil, auth.Description{}, notConfigured()
 	}
 	about, err := g.describe(ctx)
 	if err != nil {
-		return nil, err
+		return nil, auth.Description{}, err
 	}
 	if !about.Login {
-		return nil, notConfigured()
+		return nil, auth.Description{}, notConfigured()
 	}
-	return provider, nil
+	return provider, about, nil
 }
 
 func notConfigured() error {

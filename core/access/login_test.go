@@ -1,8 +1,10 @@
 package access
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/base64"
+	"encoding/json"
 	"errors"
 	"net/url"
 	"strings"
@@ -284,4 +286,80 @@ func stateOf(t *testing.T, start LoginStart) string {
 		t.Fatal(err)
 	}
 	return u.Query().Get("state")
+}
+
+// sharedLogins keeps logins under way in memory, as a store that several servers share does.
+type sharedLogins struct {
+	mu   sync.Mutex
+	rows map[string]json.RawMessage
+	away bool
+}
+
+func (s *sharedLogins) PutLogin(_ context.Context, state string, login json.RawMessage, _ time.Time) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.away {
+		return errors.New("away")
+	}
+	s.rows[state] = login
+	return nil
+}
+
+func (s *sharedLogins) TakeLogin(_ context.Context, state string) (json.RawMessage, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	login, ok := s.rows[state]
+	delete(s.rows, state)
+	switch {
+	case s.away:
+		return nil, errors.New("away")
+	case !ok:
+		return nil, core.Errorf(core.CodeNotFound, "none")
+	}
+	return login, nil
+}
+
+func TestABrowserMayComeBackToAnotherServer(t *testing.T) {
+	logins := &sharedLogins{rows: map[string]json.RawMessage{}}
+	idp := newProvider("https://idp")
+	_, state := newAccess(t, "", idp)
+	server := func(p *provider) *Access {
+		return New(Options{Adapter: p, Users: state, Cookies: state, Logins: logins})
+	}
+	a, b, other := server(idp), server(idp), server(newProvider("https://other"))
+	begin := func() LoginAnswer {
+		t.Helper()
+		start, err := a.BeginLogin(t.Context(), "https://base/v1/auth/callback", "/apps")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return LoginAnswer{State: stateOf(t, start), Code: "code-of-alice", Binding: start.Binding}
+	}
+	answer := begin()
+	for held := range logins.rows {
+		if strings.Contains(held, answer.State) {
+			t.Error("the state itself is kept")
+		}
+	}
+	token, returnTo, err := b.FinishLogin(t.Context(), answer)
+	if err != nil || returnTo != "/apps" {
+		t.Fatalf("got %q, %v", returnTo, err)
+	}
+	want(t, "the cookie where it began", outcome(a.API(t.Context(), "", token)), "alice")
+	for name, on := range map[string]*Access{"a": a, "b": b} {
+		_, _, err := on.FinishLogin(t.Context(), answer)
+		want(t, "the same state again on "+name, string(core.CodeOf(err)), "unauthenticated")
+	}
+	stolen := begin()
+	stolen.Binding = "of another browser"
+	_, _, err = b.FinishLogin(t.Context(), stolen)
+	want(t, "another browser", string(core.CodeOf(err)), "unauthenticated")
+	_, _, err = other.FinishLogin(t.Context(), begin())
+	want(t, "a server with another provider", string(core.CodeOf(err)), "unauthenticated")
+	last := begin()
+	logins.away = true
+	_, _, err = b.FinishLogin(t.Context(), last)
+	want(t, "a store that is away", string(core.CodeOf(err)), "unavailable")
+	_, err = a.BeginLogin(t.Context(), "https://base/v1/auth/callback", "/")
+	want(t, "a login that cannot be kept", string(core.CodeOf(err)), "unavailable")
 }

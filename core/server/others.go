@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/ropewalk/ropewalk/core"
+	"github.com/ropewalk/ropewalk/core/access"
 	"github.com/ropewalk/ropewalk/core/apps"
 )
 
@@ -13,6 +14,14 @@ import (
 
 // deployment is what the yard follows; nil for a server on its own.
 func (s *Server) deployment() apps.Deployment {
+	if !s.store.Shared() {
+		return nil
+	}
+	return s.store
+}
+
+// logins is where browser logins under way are kept; nil for the memory of a server on its own.
+func (s *Server) logins() access.Logins {
 	if !s.store.Shared() {
 		return nil
 	}

@@ -87,7 +87,7 @@ func (s *Server) openHall(context.Context) error {
 	s.features = newFeatures(c.Features)
 	s.access = access.New(access.Options{
 		APIKey: c.APIKey, Adapter: s.adapters.authAdapter(), Audiences: audiences(c, s.addr()), AnyAudience: c.Auth.AnyAudience,
-		Users: s.store, Cookies: s.store, Logger: s.log.Named("access"),
+		Users: s.store, Cookies: s.store, Logins: s.logins(), Logger: s.log.Named("access"),
 	})
 	s.yard = apps.New(apps.Options{
 		Home: c.Home, Records: s.store, Deployment: s.deployment(), Events: s.bus, Registries: s.adapters.registries(), Configured: c.Apps,
