@@ -192,6 +192,12 @@ func TestWhatIsSaidToOneSessionReachesNoOther(t *testing.T) {
 		say(b, "notifications/elicitation/complete", `{"elicitationId":"e1"}`)
 		say(b, "notifications/elicitation/complete", `{"elicitationId":"e2"}`) // nobody was asked that
 		say(b, "notifications/message", `{}`)
+		of := func(session string) any { return &caller{client: NewClient(session, false, nil)} }
+		for _, calls := range [][]any{
+			{of("alice"), of("alice")}, {of("alice"), of("bob")}, {of("bob"), of("alice")}, {of("alice"), &caller{}}, {of(""), of("")}, {&caller{}},
+		} {
+			b.said(link.Notification{Method: "notifications/message", Params: json.RawMessage(`{}`), Callers: calls})
+		}
 		say(b, "notifications/subscriptions/acknowledged", `{}`)
 		if _, err := y.Call(t.Context(), ws, "notes", Call{Method: "x", Params: json.RawMessage(`{}`), Client: alice, Asker: saysWord("x")}); err != nil {
 			t.Fatal(err)
@@ -200,6 +206,7 @@ func TestWhatIsSaidToOneSessionReachesNoOther(t *testing.T) {
 		m.births[1].changed(core.KindTools)
 		want := []string{
 			"notes to alice: notifications/elicitation/complete", "notes to : notifications/message",
+			"notes to alice: notifications/message", // of one session's calls
 			"notes to alice: notifications/message", "notes to alice: notifications/tools/list_changed",
 		}
 		expect(t, "what was heard", len(heard), len(want))

@@ -30,10 +30,10 @@ type listener struct{ told func(Told) }
 
 func newListeners() *listeners { return &listeners{all: map[string]map[*listener]struct{}{}} }
 
-// Listen calls told with what the workspace's apps say by themselves: log messages that belong to
-// no single call (notifications/message), updates of resources (notifications/resources/updated),
-// the end of elicitations (notifications/elicitation/complete), and changed lists of an instance
-// that one session has to itself. told must not wait; calls for one app come in its wire order.
+// Listen calls told with what the workspace's apps say by themselves: log messages about no call, or
+// about one of several that are all of one session (notifications/message), updates of resources
+// (notifications/resources/updated), the end of elicitations (notifications/elicitation/complete), and
+// changed lists of an instance that one session has to itself. told must not wait; calls for one app come in its wire order.
 func (y *Yard) Listen(workspace string, told func(Told)) (stop func()) {
 	l := &listener{told}
 	y.listeners.mu.Lock()
@@ -69,6 +69,9 @@ func (a *app) said(n link.Notification) {
 	t := Told{Server: a.key.name, Notification: n}
 	switch n.Method {
 	case "notifications/message":
+		if t.Session = sessionOf(n.Callers); t.Session == "" && len(n.Callers) > 0 {
+			return // it is somebody's, and nobody knows whose
+		}
 	case "notifications/resources/updated":
 		t.Without = a.yard.annexes.sessions(a)
 	case "notifications/elicitation/complete":
@@ -79,4 +82,16 @@ func (a *app) said(n link.Notification) {
 		return
 	}
 	a.yard.listeners.tell(a.key.workspace, t)
+}
+
+// sessionOf is the session whose all of some calls are, "" when there is no such.
+func sessionOf(calls []any) (session string) {
+	for i, c := range calls {
+		client := c.(*caller).client
+		if client == nil || i > 0 && client.session != session {
+			return ""
+		}
+		session = client.session
+	}
+	return session
 }

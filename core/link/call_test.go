@@ -8,6 +8,7 @@ import (
 	"io"
 	"reflect"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -174,8 +175,8 @@ func TestALogMessageBelongsToTheOnlyCall(t *testing.T) {
 		p.say(`{"jsonrpc":"2.0","method":"notifications/message","params":{"data":%q}}`, text)
 	}
 	say("nobody's")
-	if n := wait(t, observed); string(n.Params) != `{"data":"nobody's"}` {
-		t.Errorf("observed %s", n.Params)
+	if n := wait(t, observed); string(n.Params) != `{"data":"nobody's"}` || len(n.Callers) > 0 {
+		t.Errorf("observed %s of %v", n.Params, n.Callers)
 	}
 	mine := make(chan Notification, 4)
 	first := begin(t, l, `{}`, func(n Notification) { mine <- n })
@@ -194,6 +195,25 @@ func TestALogMessageBelongsToTheOnlyCall(t *testing.T) {
 	p.answer(m2, `2`)
 	wait(t, first)
 	wait(t, second)
+
+	var calls sync.WaitGroup
+	var open []message
+	for _, name := range []string{"alice", "bob"} {
+		calls.Go(func() {
+			if _, err := l.Do(t.Context(), Request{Method: "tools/call", For: name, Notify: func(n Notification) { mine <- n }}); err != nil {
+				t.Error(err)
+			}
+		})
+		open = append(open, p.read())
+	}
+	say("Alice's or Bob's")
+	if n := wait(t, observed); !reflect.DeepEqual(n.Callers, []any{"alice", "bob"}) || len(mine) > 0 {
+		t.Errorf("observed %s of %v, the calls got %d more", n.Params, n.Callers, len(mine))
+	}
+	for _, m := range open {
+		p.answer(m, `3`)
+	}
+	calls.Wait()
 }
 
 func TestACancelledCallIsToldAndItsAnswerIgnored(t *testing.T) {

@@ -39,8 +39,8 @@ type Options struct {
 	// while one runs is put together into one more. It may use the link.
 	OnListChanged func(kind string)
 
-	// OnNotification gets every notification that belongs to no call, in wire order. It runs on
-	// the link's reader: it must not block and must not use the link.
+	// OnNotification gets every notification that is not known to belong to one call, in wire order.
+	// It runs on the link's reader: it must not block and must not use the link.
 	OnNotification func(Notification)
 
 	// Requests answer, by method, what the bundle asks of its client, raw, before the SDK sees it.
@@ -89,4 +89,7 @@ func (i Info) Offers(capability string) bool { return i.offers[capability] != ni
 type Notification struct {
 	Method string
 	Params json.RawMessage
+	// Callers are those for whom calls were in flight when a log message came that names none of
+	// them: Request.For of each, in the order of the calls. Empty for everything else.
+	Callers []any
 }

@@ -84,9 +84,9 @@ func (l *Link) routeNotification(e *envelope) bool {
 			l.note(c, Notification{Method: e.method, Params: bytes.Clone(e.params)})
 			return true
 		}
-		l.observe(e)
+		l.observe(e, l.callers())
 	default:
-		l.observe(e)
+		l.observe(e, nil)
 	}
 	return true
 }
@@ -135,8 +135,8 @@ func (l *Link) note(c *call, n Notification) {
 	}
 }
 
-// observe passes on a notification that belongs to no call.
-func (l *Link) observe(e *envelope) {
+// observe passes on a notification that belongs to no call, or to nobody knows which of some callers'.
+func (l *Link) observe(e *envelope, callers []any) {
 	if l.o.OnNotification == nil {
 		return
 	}
@@ -145,5 +145,5 @@ func (l *Link) observe(e *envelope) {
 			l.log.Error("the receiver of a notification panicked", "app", l.o.Name, "method", e.method, "panic", r)
 		}
 	}()
-	l.o.OnNotification(Notification{Method: e.method, Params: bytes.Clone(e.params)})
+	l.o.OnNotification(Notification{Method: e.method, Params: bytes.Clone(e.params), Callers: callers})
 }
