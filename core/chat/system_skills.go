@@ -34,12 +34,12 @@ func (e *Engine) ManageSkills() tools.System {
   "required": ["action"],
   "additionalProperties": false
 }`),
-		Run: func(_ context.Context, c core.Caller, arguments json.RawMessage) (any, error) {
+		Run: func(ctx context.Context, c core.Caller, arguments json.RawMessage) (any, error) {
 			in := manageSkills{Type: skill.TypeSkill, Priority: 50}
 			if err := json.Unmarshal(arguments, &in); err != nil {
 				return nil, core.Errorf(core.CodeBadRequest, "arguments: %w", err)
 			}
-			return in.run(e, c)
+			return in.run(ctx, e, c)
 		},
 	}
 }
@@ -56,7 +56,7 @@ type manageSkills struct {
 	Body         string   `json:"body"`
 }
 
-func (in manageSkills) run(e *Engine, c core.Caller) (any, error) {
+func (in manageSkills) run(ctx context.Context, e *Engine, c core.Caller) (any, error) {
 	switch in.Action {
 	case "list":
 		return map[string]any{"skills": e.skills.Skills(c.Workspace.ID)}, nil
@@ -72,7 +72,7 @@ func (in manageSkills) run(e *Engine, c core.Caller) (any, error) {
 		return nil, err
 	}
 	if in.Action == "delete" {
-		if err := e.skills.Delete(c.Workspace.ID, in.Name); err != nil {
+		if err := e.skills.Delete(ctx, c.Workspace.ID, in.Name); err != nil {
 			return nil, err
 		}
 		return map[string]any{"name": in.Name, "deleted": true}, nil
@@ -80,7 +80,7 @@ func (in manageSkills) run(e *Engine, c core.Caller) (any, error) {
 	if err := checkGlobs("allowedTools", in.AllowedTools); err != nil {
 		return nil, err
 	}
-	return e.skills.Put(c.Workspace.ID, skill.Skill{
+	return e.skills.Put(ctx, c.Workspace.ID, skill.Skill{
 		Name: in.Name, Description: in.Description, Type: in.Type, Priority: in.Priority,
 		Triggers: in.Triggers, Keywords: in.Keywords, AllowedTools: in.AllowedTools, Body: in.Body,
 	})

@@ -94,12 +94,15 @@ func (s *Server) openHall(context.Context) error {
 		Logger: s.log.Named("apps"), HostEnv: c.Environment, MaxAnnexes: c.MCP.MaxInstances,
 	})
 	s.closers.add("apps", s.yard.Close)
-	s.followOthers()
 	s.tools = tools.New(tools.Options{Apps: s.yard, Events: s.bus, Features: s.features, Logger: s.log.Named("tools")})
 	s.tools.Add(
 		tools.ListApps(s.yard), tools.ManageApps(s.yard), s.tools.Search(s.adapters), s.tools.Status(s.yard, s.version, s.started),
 	)
-	return s.openChat()
+	if err := s.openChat(); err != nil {
+		return err
+	}
+	s.followOthers()
+	return nil
 }
 
 // openChat opens what talks to models, and adds the tools that concern it.
@@ -111,9 +114,10 @@ func (s *Server) openChat() error {
 	if proxy := s.config.Models.Proxy.Host(); proxy != "" {
 		s.log.Info("Models at https addresses are asked through a proxy", "proxy", proxy)
 	}
+	s.skills = skill.NewLibrary(s.config.Home, s.config.Skills.Directories, s.log.Named("skill"))
 	s.chat = chat.New(chat.Options{
 		Store: s.store, Tools: s.tools, Models: models, Logger: s.log.Named("chat"), Patience: s.config.Chat.ElicitationTimeout,
-		Skills: skill.NewLibrary(s.config.Home, s.config.Skills.Directories, s.log.Named("skill")),
+		Skills: s.skills,
 	})
 	s.closers.add("chat", s.chat.Close)
 	s.tools.Add(

@@ -13,6 +13,7 @@ import (
 	"github.com/ropewalk/ropewalk/core/access"
 	"github.com/ropewalk/ropewalk/core/apps"
 	"github.com/ropewalk/ropewalk/core/chat"
+	"github.com/ropewalk/ropewalk/core/chat/skill"
 	"github.com/ropewalk/ropewalk/core/config"
 	"github.com/ropewalk/ropewalk/core/event"
 	"github.com/ropewalk/ropewalk/core/httpapi"
@@ -47,6 +48,7 @@ type Server struct {
 	access   *access.Access
 	yard     *apps.Yard
 	chat     *chat.Engine
+	skills   *skill.Library
 	tools    *tools.Namespace
 	endpoint *mcphttp.Endpoint
 	http     *httpapi.Server

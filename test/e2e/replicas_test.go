@@ -16,7 +16,7 @@ import (
 // Three servers behind a proxy are one: what is done through any of them holds for all, and one that
 // dies takes with it only what it was working on.
 func TestThreeServersBehindNginxAreOne(t *testing.T) {
-	d := deploy(t)
+	d := deploy(t, env("ANTHROPIC_API_KEY=not-asked"))
 	for _, part := range []struct {
 		name string
 		test func(*testing.T, *deployment)
@@ -26,6 +26,7 @@ func TestThreeServersBehindNginxAreOne(t *testing.T) {
 		{"events of one reach the streams of all", d.tells},
 		{"a stop, a start and an uninstall count for all", d.commands},
 		{"a change of members counts for all", d.people},
+		{"a skill and a choice of models count for all", d.settings},
 		{"a session goes to the server that has it", d.sessions},
 		{"clients without sessions are spread over all", d.spreads},
 		{"one that is killed under load takes only its own calls along", d.loses},
@@ -124,7 +125,7 @@ func (*deployment) tells(t *testing.T, d *deployment) {
 	if a := d.replicas[2].do(t, "POST", "/mcp", toolsCall("news__environment", "{}"), inWorkspace, takesBoth, session); a.status != 200 {
 		t.Fatalf("%d %s", a.status, a.body)
 	}
-	if a := d.replicas[1].do(t, "DELETE", "/v1/apps/news", nil); a.status != 200 {
+	if a := d.replicas[2].do(t, "DELETE", "/v1/apps/news", nil); a.status != 200 {
 		t.Fatalf("%d %s", a.status, a.body)
 	}
 	for who, reader := range readers {
@@ -184,6 +185,23 @@ func (*deployment) people(t *testing.T, d *deployment) {
 	soon(t, "a workspace is gone for all", func() bool {
 		return !slices.ContainsFunc(d.replicas, func(s *server) bool { return strings.Contains(workspaces(s), `"Harbour"`) })
 	})
+}
+
+func (*deployment) settings(t *testing.T, d *deployment) {
+	everywhere := func(what, path, text string, there bool) {
+		t.Helper()
+		soon(t, what, func() bool {
+			return !slices.ContainsFunc(d.replicas, func(s *server) bool {
+				return strings.Contains(s.do(t, "GET", path, nil).body, text) != there
+			})
+		})
+	}
+	d.replicas[0].call(t, "system", "manage_skills", map[string]any{"action": "put", "name": "knots", "body": "Tie them well."})
+	everywhere("a skill", "/v1/skills", `"knots"`, true)
+	d.replicas[2].call(t, "system", "manage_skills", map[string]any{"action": "delete", "name": "knots"})
+	everywhere("a skill that was deleted", "/v1/skills", `"knots"`, false)
+	d.replicas[1].call(t, "system", "set_model_config", map[string]any{"default": "anthropic:of-all"})
+	everywhere("a choice of models", "/v1/workspace", `"anthropic:of-all"`, true)
 }
 
 // toolsCall is a call in a session.

@@ -22,6 +22,7 @@ const maxFiles = 2000
 type Library struct {
 	home string
 	more []string // configured folders
+	kept Kept     // nil for a server on its own
 	log  hclog.Logger
 
 	mu      sync.Mutex

@@ -94,21 +94,21 @@ func TestWhereSkillsAreFoundAndChanged(t *testing.T) {
 	if got := names("ws_x"); got != c+"b skills/b.md; a skills/a/SKILL.md; mine skills/mine.md" {
 		t.Errorf("ws_x has %s", got)
 	}
-	if _, err := l.Put("ws_x", skill.Skill{Name: "mine", Type: "skill", Body: "anew", Priority: 0, Keywords: []string{"k"}}); err != nil {
+	if _, err := l.Put(t.Context(), "ws_x", skill.Skill{Name: "mine", Type: "skill", Body: "anew", Priority: 0, Keywords: []string{"k"}}); err != nil {
 		t.Fatal(err)
 	}
 	if got := names("ws_x"); !strings.HasPrefix(got, "mine skills/mine.md; ") || strings.Contains(names("ws_y"), "mine") {
 		t.Errorf("after writing: %s", got)
 	}
 	for _, name := range []string{"../b", "", "A", "a/b"} {
-		if _, err := l.Put("ws_x", skill.Skill{Name: name, Type: "skill", Body: "x"}); core.CodeOf(err) != core.CodeBadRequest {
+		if _, err := l.Put(t.Context(), "ws_x", skill.Skill{Name: name, Type: "skill", Body: "x"}); core.CodeOf(err) != core.CodeBadRequest {
 			t.Errorf("a skill called %q gives %v", name, err)
 		}
 	}
-	if err := l.Delete("ws_x", "b"); core.CodeOf(err) != core.CodeNotFound { // it is the home's
+	if err := l.Delete(t.Context(), "ws_x", "b"); core.CodeOf(err) != core.CodeNotFound { // it is the home's
 		t.Errorf("deleting another's gives %v", err)
 	}
-	if err := l.Delete("ws_x", "mine"); err != nil || strings.Contains(names("ws_x"), "mine") {
+	if err := l.Delete(t.Context(), "ws_x", "mine"); err != nil || strings.Contains(names("ws_x"), "mine") {
 		t.Errorf("deleting gives %v", err)
 	}
 }

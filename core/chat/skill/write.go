@@ -2,6 +2,7 @@ package skill
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"io/fs"
 	"os"
@@ -15,7 +16,7 @@ import (
 
 // Put writes a skill of a workspace, in place of the one of that name that its folder holds.
 // core.CodeBadRequest says what is wrong with it.
-func (l *Library) Put(workspace string, s Skill) (Skill, error) {
+func (l *Library) Put(ctx context.Context, workspace string, s Skill) (Skill, error) {
 	if !ValidName(s.Name) {
 		return Skill{}, core.Errorf(core.CodeBadRequest, "name: want lower-case letters, digits and hyphens, 64 at most")
 	}
@@ -27,33 +28,49 @@ func (l *Library) Put(workspace string, s Skill) (Skill, error) {
 	if err != nil {
 		return Skill{}, core.Errorf(core.CodeBadRequest, "the skill %s: %w", s.Name, err)
 	}
+	if err := l.tell(ctx, workspace, s.Name, content); err != nil {
+		return Skill{}, err
+	}
+	kept.Source, err = l.write(workspace, s.Name, content)
+	return kept, err
+}
+
+// write writes the file of a skill, and returns what it is called to people.
+func (l *Library) write(workspace, name string, content []byte) (source string, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	folder := l.Folder(workspace)
-	path := l.path(folder, s.Name)
+	path := l.path(folder, name)
 	if err := os.MkdirAll(filepath.Dir(filepath.Join(folder, path)), 0o755); err != nil {
-		return Skill{}, err
+		return "", err
 	}
 	if err := renameio.WriteFile(filepath.Join(folder, path), content, 0o644); err != nil {
-		return Skill{}, err
+		return "", err
 	}
 	delete(l.folders, folder)
-	kept.Source = filepath.ToSlash(filepath.Join(filepath.Base(folder), path))
-	return kept, nil
+	return filepath.ToSlash(filepath.Join(filepath.Base(folder), path)), nil
 }
 
 // Delete removes a skill of a workspace; core.CodeNotFound when its folder holds none of that name.
-func (l *Library) Delete(workspace, name string) error {
+func (l *Library) Delete(ctx context.Context, workspace, name string) error {
+	err := l.remove(workspace, name)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return core.Errorf(core.CodeNotFound, "there is no skill %q in this workspace's own folder", name)
+	case err != nil:
+		return err
+	}
+	return l.tell(ctx, workspace, name, nil)
+}
+
+// remove removes the file of a skill; fs.ErrNotExist when there is none.
+func (l *Library) remove(workspace, name string) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	folder := l.Folder(workspace)
 	l.read(folder)
-	path := l.path(folder, name)
-	err := os.Remove(filepath.Join(folder, path))
+	err := os.Remove(filepath.Join(folder, l.path(folder, name)))
 	delete(l.folders, folder)
-	if errors.Is(err, fs.ErrNotExist) {
-		return core.Errorf(core.CodeNotFound, "there is no skill %q in this workspace's own folder", name)
-	}
 	return err
 }
 

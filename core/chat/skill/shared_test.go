@@ -1,0 +1,89 @@
+package skill_test
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/hashicorp/go-hclog"
+
+	"github.com/ropewalk/ropewalk/core/chat/skill"
+)
+
+// memoryKept is what servers share, in memory.
+type memoryKept map[string]string
+
+var errFull = errors.New("full")
+
+func (m memoryKept) Settings(_ context.Context, prefix string) (map[string]string, error) {
+	found := maps.Clone(m)
+	maps.DeleteFunc(found, func(name, _ string) bool { return !strings.HasPrefix(name, prefix) })
+	return found, nil
+}
+
+func (m memoryKept) PutSetting(_ context.Context, name, value string) error {
+	if strings.HasSuffix(name, "/full") {
+		return errFull
+	}
+	m[name] = value
+	return nil
+}
+
+func TestSkillsThatPeopleWriteAreWrittenOnAllServers(t *testing.T) {
+	kept := memoryKept{"models.default": "a:b", "skill/../x": "out of the home", "skill/ws_x/../../x": "out of the home"}
+	server := func() (l *skill.Library, home string) {
+		home = t.TempDir()
+		l = skill.NewLibrary(home, nil, hclog.NewNullLogger())
+		l.Share(kept)
+		return l, home
+	}
+	bodies := func(l *skill.Library) map[string]string {
+		t.Helper()
+		if err := l.Sync(t.Context(), skill.KeptPrefix); err != nil {
+			t.Fatal(err)
+		}
+		found := map[string]string{}
+		for _, s := range l.Skills("ws_x") {
+			found[s.Name] = s.Body
+		}
+		return found
+	}
+	put := func(l *skill.Library, name, body string) error {
+		_, err := l.Put(t.Context(), "ws_x", skill.Skill{Name: name, Type: "skill", Body: body})
+		return err
+	}
+	a, _ := server()
+	b, home := server()
+	own := filepath.Join(home, "workspaces", "ws_x", "skills", "of-b", "SKILL.md")
+	if err := errors.Join(os.MkdirAll(filepath.Dir(own), 0o700), os.WriteFile(own, []byte("---\nname: two\ndescription: d\n---\nlocal"), 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(put(a, "one", "first"), put(a, "two", "second")); err != nil {
+		t.Fatal(err)
+	}
+	if got := bodies(b); !maps.Equal(got, map[string]string{"one": "first", "two": "second"}) {
+		t.Errorf("the other server has %v", got)
+	}
+	if err := errors.Join(put(b, "one", "anew"), b.Delete(t.Context(), "ws_x", "two")); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		if got := bodies(a); !maps.Equal(got, map[string]string{"one": "anew"}) {
+			t.Errorf("the first server has %v", got)
+		}
+	}
+	late, _ := server()
+	if got := bodies(late); !maps.Equal(got, map[string]string{"one": "anew"}) {
+		t.Errorf("a server that joins later has %v", got)
+	}
+	if err := put(a, "full", "x"); !errors.Is(err, errFull) || bodies(a)["full"] != "" {
+		t.Errorf("a skill that cannot be kept for all: %v", err)
+	}
+	if left, _ := filepath.Glob(filepath.Join(home, "..", "x*")); len(left) > 0 {
+		t.Errorf("written outside of the home: %v", left)
+	}
+}
