@@ -65,6 +65,23 @@ func TestTheDocumentAndTheRouteTableNameTheSameRoutes(t *testing.T) {
 	}
 }
 
+func TestTheDocumentSaysWhatEveryOperationInAWorkspaceMayRefuse(t *testing.T) {
+	doc := document(t, open(t, newAccess(), nil))
+	for path, item := range doc.Paths.Map() {
+		for method, operation := range item.Operations() {
+			inWorkspace := slices.ContainsFunc(operation.Parameters, func(p *openapi3.ParameterRef) bool { return p.Value.Name == headerWorkspace })
+			if !inWorkspace || operation.Security != nil { // nil: it needs a login
+				continue
+			}
+			for _, status := range []int{400, 401, 403} {
+				if operation.Responses.Status(status) == nil {
+					t.Errorf("%s %s does not list %d", method, path, status)
+				}
+			}
+		}
+	}
+}
+
 func TestTheDocumentNamesEveryErrorCode(t *testing.T) {
 	doc := document(t, open(t, newAccess(), nil))
 	named := doc.Components.Schemas["Error"].Value.Properties["error"].Value.Enum
