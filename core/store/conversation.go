@@ -158,7 +158,7 @@ func (s *Store) UpdateConversation(ctx context.Context, ref core.ConversationRef
 			}
 		}
 		if p.Title != nil {
-			if err := retitle(ctx, tx, shelf, key, clean(*p.Title)); err != nil {
+			if err := s.dialect.retitle(ctx, tx, shelf, key, clean(*p.Title)); err != nil {
 				return err
 			}
 		}
@@ -169,7 +169,7 @@ func (s *Store) UpdateConversation(ctx context.Context, ref core.ConversationRef
 }
 
 // retitle changes a title and makes the search forget what only the old one said.
-func retitle(ctx context.Context, tx *sql.Tx, shelf, key int64, title string) error {
+func (d dialect) retitle(ctx context.Context, tx *sql.Tx, shelf, key int64, title string) error {
 	var number int64
 	var old string
 	if err := tx.QueryRowContext(ctx, `SELECT number, title FROM conversations WHERE id = $1`, key).Scan(&number, &old); err != nil {
@@ -193,7 +193,7 @@ func retitle(ctx context.Context, tx *sql.Tx, shelf, key int64, title string) er
 				return err
 			}
 		}
-		if err := unpack(ctx, tx, shelf, number, gone); err != nil {
+		if err := d.unpack(ctx, tx, shelf, number, gone); err != nil {
 			return err
 		}
 	}
@@ -211,7 +211,7 @@ func (s *Store) DeleteConversation(ctx context.Context, ref core.ConversationRef
 		if _, err := tx.ExecContext(ctx, `UPDATE shelves SET conversations = conversations - 1 WHERE id = $1`, shelf); err != nil {
 			return err
 		}
-		if err := unpackAll(ctx, tx, shelf, key); err != nil {
+		if err := s.dialect.unpackAll(ctx, tx, shelf, key); err != nil {
 			return err
 		}
 		_, err = tx.ExecContext(ctx, `DELETE FROM conversations WHERE id = $1`, key)
@@ -221,7 +221,7 @@ func (s *Store) DeleteConversation(ctx context.Context, ref core.ConversationRef
 
 // unpackAll takes all words of a conversation out of what is packed of its shelf, which the
 // transaction must have locked.
-func unpackAll(ctx context.Context, tx *sql.Tx, shelf, key int64) error {
+func (d dialect) unpackAll(ctx context.Context, tx *sql.Tx, shelf, key int64) error {
 	var number int64
 	var title string
 	var packed bool
@@ -233,7 +233,7 @@ func unpackAll(ctx context.Context, tx *sql.Tx, shelf, key int64) error {
 	if err != nil {
 		return err
 	}
-	return unpack(ctx, tx, shelf, number, distinct(append(contents(said), title)...))
+	return d.unpack(ctx, tx, shelf, number, distinct(append(contents(said), title)...))
 }
 
 // document is JSON as it is kept: nothing at all for none.

@@ -55,6 +55,6 @@ func (s *Store) ImportConversations(ctx context.Context, workspace, owner string
 		if err := messages.run(ctx, tx); err != nil {
 			return err
 		}
-		return pack(ctx, tx, shelf, words)
+		return s.dialect.pack(ctx, tx, shelf, words)
 	})
 }

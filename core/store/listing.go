@@ -30,7 +30,7 @@ func (s *Store) Conversations(ctx context.Context, workspace, owner string, q co
 	if err != nil {
 		return core.ConversationPage{}, err
 	}
-	l.listed, l.pack = s.dialect.listed, s.packer.ask
+	l.numbered, l.pack = s.dialect.numbered, s.packer.ask
 	var page core.ConversationPage
 	err = s.look(ctx, "listing conversations", func(tx *sql.Tx) error {
 		page, err = l.page(ctx, tx)
@@ -48,7 +48,7 @@ type listing struct {
 	terms            []term
 	searched         bool
 	after            *cursor
-	listed           string            // the dialect's
+	numbered         string            // the dialect's
 	pack             func(shelf int64) // asks for a shelf whose words should be packed
 }
 
@@ -121,15 +121,15 @@ func (l *listing) page(ctx context.Context, tx *sql.Tx) (core.ConversationPage, 
 	if err != nil {
 		return page, err
 	}
-	which, args := "", []any{}
+	from, args := ofShelf, []any{l.shelf}
 	if l.searched {
 		var found []uint32
 		if found, page.TotalCount, err = l.search(ctx, tx, page.TotalCount); err != nil || len(found) == 0 {
 			return page, err
 		}
-		which, args = ` AND c.number IN `+l.listed, []any{list(found)}
+		from, args = l.numbered, append(args, list(found))
 	}
-	if page.Conversations, err = l.read(ctx, tx, which, args); err != nil || len(page.Conversations) <= l.limit {
+	if page.Conversations, err = l.read(ctx, tx, from, args); err != nil || len(page.Conversations) <= l.limit {
 		return page, err
 	}
 	page.Conversations = page.Conversations[:l.limit]
@@ -137,6 +137,9 @@ func (l *listing) page(ctx context.Context, tx *sql.Tx) (core.ConversationPage, 
 	page.NextCursor, err = l.after.at(page.Conversations[l.limit-1])
 	return page, err
 }
+
+// ofShelf begins, after the columns, a SELECT of all conversations c of the shelf $1.
+const ofShelf = ` FROM conversations c WHERE c.shelf = $1`
 
 // search returns the numbers of conversations that hold all that is searched for, among them all of
 // the page, and how many there are in all. Few are returned as they are. Many are met soon when all of
@@ -190,7 +193,7 @@ func (l *listing) ahead(ctx context.Context, tx *sql.Tx, found *roaring.Bitmap, 
 
 // next gives the numbers of so many conversations after one, and moves to the last of them.
 func (l *listing) next(ctx context.Context, tx *sql.Tx, at *cursor, many int, each func(number uint32)) error {
-	rows, err := l.query(ctx, tx, `c.number, c.`+l.column+`, c.id`, "", nil, *at, many)
+	rows, err := l.query(ctx, tx, `c.number, c.`+l.column+`, c.id`+ofShelf, []any{l.shelf}, *at, many)
 	if err != nil {
 		return err
 	}
@@ -205,15 +208,15 @@ func (l *listing) next(ctx context.Context, tx *sql.Tx, at *cursor, many int, ea
 	return rows.Err()
 }
 
-// list is numbers as the dialect's listed reads them.
-func list(numbers []uint32) string {
-	raw, _ := json.Marshal(numbers) // numbers always marshal
+// list is numbers or words as the dialect reads them.
+func list[T uint32 | string](all []T) string {
+	raw, _ := json.Marshal(all) // these always marshal
 	return string(raw)
 }
 
 // read returns one conversation more than fits on the page, when there is one.
-func (l *listing) read(ctx context.Context, tx *sql.Tx, which string, args []any) ([]core.Conversation, error) {
-	rows, err := l.query(ctx, tx, conversationColumns, which, args, *l.after, l.limit+1)
+func (l *listing) read(ctx context.Context, tx *sql.Tx, from string, args []any) ([]core.Conversation, error) {
+	rows, err := l.query(ctx, tx, conversationColumns+from, args, *l.after, l.limit+1)
 	if err != nil {
 		return nil, err
 	}
@@ -229,10 +232,10 @@ func (l *listing) read(ctx context.Context, tx *sql.Tx, which string, args []any
 	return found, rows.Err()
 }
 
-// query asks for the next conversations c of the shelf after one, in order. which is a further
-// condition, whose arguments are numbered from 2 on.
-func (l *listing) query(ctx context.Context, tx *sql.Tx, columns, which string, args []any, after cursor, limit int) (*sql.Rows, error) {
-	query, args := `SELECT `+columns+` FROM conversations c WHERE c.shelf = $1`+which, append([]any{l.shelf}, args...)
+// query asks for the next conversations c after one, in order. what is the columns and where they
+// come from.
+func (l *listing) query(ctx context.Context, tx *sql.Tx, what string, args []any, after cursor, limit int) (*sql.Rows, error) {
+	query := `SELECT ` + what
 	if after.At != 0 {
 		query += fmt.Sprintf(` AND (c.%s, c.id) < ($%d, $%d)`, l.column, len(args)+1, len(args)+2)
 		args = append(args, after.At, after.Key)

@@ -5,7 +5,6 @@ import (
 	"database/sql"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/RoaringBitmap/roaring/v2"
 )
@@ -51,7 +50,7 @@ func (p postings) pages() map[slot]*roaring.Bitmap {
 }
 
 // pack adds postings to the packed words of a shelf, which the transaction must have locked.
-func pack(ctx context.Context, tx *sql.Tx, shelf int64, add postings) error {
+func (d dialect) pack(ctx context.Context, tx *sql.Tx, shelf int64, add postings) error {
 	sets := add.pages()
 	pages := make(map[uint32][]string)
 	for at := range sets {
@@ -59,7 +58,7 @@ func pack(ctx context.Context, tx *sql.Tx, shelf int64, add postings) error {
 	}
 	for page, words := range pages {
 		slices.Sort(words) // rows that lie together are written together
-		err := packedSets(ctx, tx, shelf, page, words, func(word string, kept *roaring.Bitmap) {
+		err := d.packedSets(ctx, tx, shelf, page, words, func(word string, kept *roaring.Bitmap) {
 			sets[slot{word, page}].Or(kept)
 		})
 		if err != nil {
@@ -74,9 +73,9 @@ func pack(ctx context.Context, tx *sql.Tx, shelf int64, add postings) error {
 
 // unpack takes a conversation out of the packed sets of words of a shelf, which the transaction must
 // have locked: nothing is left of words that nobody else said.
-func unpack(ctx context.Context, tx *sql.Tx, shelf, number int64, words []string) error {
+func (d dialect) unpack(ctx context.Context, tx *sql.Tx, shelf, number int64, words []string) error {
 	page, less := pageOf(number), make(map[string]*roaring.Bitmap)
-	err := packedSets(ctx, tx, shelf, page, words, func(word string, kept *roaring.Bitmap) {
+	err := d.packedSets(ctx, tx, shelf, page, words, func(word string, kept *roaring.Bitmap) {
 		if kept.CheckedRemove(uint32(number)) {
 			less[word] = kept
 		}
@@ -96,24 +95,12 @@ func unpack(ctx context.Context, tx *sql.Tx, shelf, number int64, words []string
 }
 
 // packedSets reads the sets of some words on one page. Words without one are left out.
-func packedSets(ctx context.Context, tx *sql.Tx, shelf int64, page uint32, words []string, each func(word string, numbers *roaring.Bitmap)) error {
-	for some := range slices.Chunk(words, maxArguments) {
-		query, args := `SELECT word, numbers FROM packed_words WHERE shelf = $1 AND page = $2 AND word IN (`, []any{shelf, page}
-		var list strings.Builder
-		for _, word := range some {
-			args = append(args, []byte(word))
-			fmt.Fprintf(&list, ",$%d", len(args))
-		}
-		rows, err := tx.QueryContext(ctx, query+list.String()[1:]+`)`, args...)
-		if err != nil {
-			return err
-		}
-		err = scanSets(rows, each)
-		if err != nil {
-			return err
-		}
+func (d dialect) packedSets(ctx context.Context, tx *sql.Tx, shelf int64, page uint32, words []string, each func(word string, numbers *roaring.Bitmap)) error {
+	rows, err := tx.QueryContext(ctx, d.sets, shelf, page, list(words))
+	if err != nil {
+		return err
 	}
-	return nil
+	return scanSets(rows, each)
 }
 
 func scanSets(rows *sql.Rows, each func(word string, numbers *roaring.Bitmap)) error {

@@ -87,7 +87,7 @@ func (s *Store) packSome(ctx context.Context, shelf int64) (more bool, err error
 		if err != nil {
 			return err
 		}
-		return pack(ctx, tx, shelf, taken)
+		return s.dialect.pack(ctx, tx, shelf, taken)
 	})
 	return more, err
 }

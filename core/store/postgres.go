@@ -49,7 +49,10 @@ func parseURL(address core.Secret) (*pgx.ConnConfig, error) {
 func postgresDialect() dialect {
 	return dialect{
 		lockRow: "FOR UPDATE OF c", snapshot: sql.LevelRepeatableRead,
-		listed: `(SELECT CAST(value AS BIGINT) FROM json_array_elements_text(CAST($2 AS JSON)))`,
+		numbered: ` FROM json_array_elements_text(CAST($2 AS JSON)) n CROSS JOIN LATERAL
+			(SELECT * FROM conversations WHERE shelf = $1 AND number = CAST(n.value AS BIGINT) LIMIT 1) c WHERE TRUE`,
+		sets: `SELECT p.word, p.numbers FROM json_array_elements_text(CAST($3 AS JSON)) n CROSS JOIN LATERAL
+			(SELECT word, numbers FROM packed_words WHERE shelf = $1 AND page = $2 AND word = convert_to(n.value, 'UTF8') LIMIT 1) p`,
 	}
 }
 

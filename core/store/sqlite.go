@@ -15,7 +15,13 @@ import (
 // This file is what is particular to SQLite, postgres.go what is to PostgreSQL. The statements
 // elsewhere use $1 for arguments, ON CONFLICT for upserts and types that both read the same.
 
-func sqliteDialect() dialect { return dialect{listed: `(SELECT value FROM json_each($2))`} }
+func sqliteDialect() dialect {
+	return dialect{
+		numbered: ` FROM conversations c WHERE c.shelf = $1 AND c.number IN (SELECT value FROM json_each($2))`,
+		sets: `SELECT word, numbers FROM packed_words
+			WHERE shelf = $1 AND page = $2 AND word IN (SELECT CAST(value AS BLOB) FROM json_each($3))`,
+	}
+}
 
 // A use is what connections to the file are for.
 type use struct {

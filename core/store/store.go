@@ -38,8 +38,11 @@ type Store struct {
 type dialect struct {
 	lockRow  string             // ends a SELECT of the rows c that the transaction will change
 	snapshot sql.IsolationLevel // at which all reads of a transaction are of one moment
-	// listed is the numbers of a JSON array, the statement's second argument, as a sub-select.
-	listed string
+	// numbered begins, after the columns, a SELECT of the conversations c of the shelf $1 whose
+	// numbers the JSON array $2 holds; sets one of the words and numbers packed of the shelf $1, the
+	// page $2 and the words in the JSON array $3. Both must be planned as look-ups one by one, whatever
+	// is known of what is in the tables, and also where a shelf is much larger than others.
+	numbered, sets string
 }
 
 // Open opens the state, makes it when it is not there, brings its schema up to date, and sees to
