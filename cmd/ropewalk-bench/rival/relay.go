@@ -43,9 +43,11 @@ type relay struct {
 	hello []byte // the bundle's result of initialize
 
 	mu      sync.Mutex
-	in      io.Writer
 	last    int64
 	waiting map[int64]chan []byte
+
+	writing sync.Mutex // apart from mu: a bundle may read no more before its answers are read
+	in      io.Writer
 	line    []byte // reused
 }
 
@@ -59,8 +61,8 @@ func (r *relay) greet() ([]byte, error) {
 	if err := json.Unmarshal(answer, &m); err != nil {
 		return nil, err
 	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
+	r.writing.Lock()
+	defer r.writing.Unlock()
 	_, err = r.in.Write([]byte(`{"jsonrpc":"2.0","method":"notifications/initialized"}` + "\n"))
 	return m.Result, err
 }
@@ -85,13 +87,10 @@ func (r *relay) ask(message []byte) ([]byte, error) {
 	answer := make(chan []byte, 1)
 	r.mu.Lock()
 	r.last++
-	r.waiting[r.last] = answer
-	r.line = append(r.line[:0], message[:from]...)
-	r.line = strconv.AppendInt(r.line, r.last, 10)
-	r.line = append(append(r.line, message[to:]...), '\n')
-	_, err := r.in.Write(r.line)
+	id := r.last
+	r.waiting[id] = answer
 	r.mu.Unlock()
-	if err != nil {
+	if err := r.send(message[:from], id, message[to:]); err != nil {
 		return nil, err
 	}
 	line, open := <-answer
@@ -99,6 +98,16 @@ func (r *relay) ask(message []byte) ([]byte, error) {
 		return nil, io.ErrUnexpectedEOF
 	}
 	return line, nil
+}
+
+// send writes a message with another id.
+func (r *relay) send(before []byte, id int64, after []byte) error {
+	r.writing.Lock()
+	defer r.writing.Unlock()
+	r.line = strconv.AppendInt(append(r.line[:0], before...), id, 10)
+	r.line = append(append(r.line, after...), '\n')
+	_, err := r.in.Write(r.line)
+	return err
 }
 
 // read hands the bundle's answers to those who wait for them.
