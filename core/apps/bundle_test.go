@@ -17,6 +17,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
@@ -168,6 +169,9 @@ func addTalk(s *mcp.Server) {
 		}
 		_ = r.Session.NotifyProgress(ctx, &mcp.ProgressNotificationParams{ProgressToken: r.Params.GetProgressToken(), Progress: 1, Message: "heard"})
 		return said(fmt.Sprintf("%v %d", answer.Content["word"], os.Getpid()))
+	})
+	mcp.AddTool(s, &mcp.Tool{Name: "visit"}, func(context.Context, *mcp.CallToolRequest, textInput) (*mcp.CallToolResult, any, error) {
+		return nil, nil, &jsonrpc.Error{Code: -32042, Message: "visit first", Data: json.RawMessage(`{"elicitations":[{"mode":"url","elicitationId":"7","url":"https://a.test","message":"here"}]}`)}
 	})
 	mcp.AddTool(s, &mcp.Tool{Name: "log"}, func(ctx context.Context, r *mcp.CallToolRequest, in textInput) (*mcp.CallToolResult, any, error) {
 		_ = r.Session.Log(ctx, &mcp.LoggingMessageParams{Level: "info", Data: in.Text}) //nolint:staticcheck // bundles of older revisions log

@@ -118,7 +118,7 @@ func (a *app) park(ctx context.Context, shared instance, c Call) (json.RawMessag
 		defer leave()
 		p.result, p.err = conn.Do(life, link.Request{Method: c.Method, Params: c.Params, Notify: c.Notify, For: k})
 		if p.err != nil {
-			p.err = a.callError(context.WithoutCancel(life), life, conn, c.Method, p.err)
+			p.result, p.err = k.detour(a.callError(context.WithoutCancel(life), life, conn, c.Method, p.err))
 		}
 	}()
 	return a.yard.parking.wait(ctx, p)

@@ -98,6 +98,40 @@ func TestProgressOfAParkedCallReachesTheRequestThatGoesOnWithIt(t *testing.T) {
 	}
 }
 
+// The error by which an app of 2025-11-25 sends a user to a page is a question in the newer revision.
+func TestAPageToVisitFirstIsAskedForInTheResult(t *testing.T) {
+	y := installNotes(t, modeOld, nil)
+	for _, c := range []struct {
+		name   string
+		client *Client
+		can    string
+		code   int
+		want   string
+	}{
+		{"a client of the older revisions", NewClient("s", false, nil), `{}`, -32042, `{"elicitations":[{"mode":"url","elicitationId":"7","url":"https://a.test","message":"here"}]}`},
+		{"one of the newer", NewClient("", true, nil), `{"elicitation":{"form":{},"url":{}}}`, 0,
+			`{"inputRequests":{"page1":{"method":"elicitation/create","params":{"mode":"url","elicitationId":"7","url":"https://a.test","message":"here"}}},"resultType":"input_required"}`},
+		{"one that cannot", NewClient("", true, nil), `{"elicitation":{}}`, -32021, `{"requiredCapabilities":{"elicitation":{"url":{}}}}`},
+	} {
+		params := `{"name":"visit","arguments":{"text":""},"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":` + c.can + `}}`
+		result, err := y.Call(t.Context(), ws, "notes", Call{Method: "tools/call", Params: json.RawMessage(params), Client: c.client, Owner: "alice"})
+		if rpc, ok := errors.AsType[*link.RPCError](err); ok {
+			expect(t, c.name+": the code", rpc.Code, c.code)
+			result = rpc.Data
+		}
+		expect(t, c.name, string(result), c.want)
+	}
+}
+
+func TestAQuestionWithoutParamsHasNone(t *testing.T) {
+	p := &parked{open: map[string]parkedQuestion{"q1": {question{methodRoots, nil}, nil}}}
+	raw, err := newParking().leave(p)
+	if err != nil || !strings.Contains(string(raw), `"inputRequests":{"q1":{"method":"roots/list"}}`) {
+		t.Errorf("asked %s (%v)", raw, err)
+	}
+	p.timer.Stop()
+}
+
 func parkedCalls(y *Yard) int {
 	y.parking.mu.Lock()
 	defer y.parking.mu.Unlock()

@@ -24,7 +24,7 @@ type unfinished struct {
 
 type question struct {
 	Method string          `json:"method"`
-	Params json.RawMessage `json:"params"`
+	Params json.RawMessage `json:"params,omitempty"`
 }
 
 // asksMore reads a result that asks for input. Few results mention it at all.
