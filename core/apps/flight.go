@@ -49,7 +49,7 @@ func (a *app) plain(shared instance, c Call) bool {
 	if _, apart := a.belongs(shared, c.Client, c.Asker); apart {
 		return false
 	}
-	return !shared.Info().Stateless && (c.Client == nil || !c.Client.stateless)
+	return shared.Info().Stateless == (c.Client != nil && c.Client.stateless)
 }
 
 func (f *Flight) tooLate() { f.pending.GiveUp(errDeadline) }

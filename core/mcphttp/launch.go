@@ -29,6 +29,9 @@ func (e *Endpoint) launch(ctx context.Context, k *call) (t task) {
 		}
 		return done(inOnePart(e.listTools(ctx, k)))
 	case "tools/call":
+		if k.fields["inputResponses"] != nil || k.fields["requestState"] != nil {
+			break // goes on with an earlier call, which may still be waiting
+		}
 		call, err := e.toolCall(k)
 		if err != nil {
 			return done(nil, err)
@@ -44,7 +47,7 @@ func (e *Endpoint) launch(ctx context.Context, k *call) (t task) {
 			}}
 		}
 	}
-	return task{rest: func() ([][]byte, error) { return inOnePart(e.method(k.method)(ctx, k)) }}
+	return task{rest: func() ([][]byte, error) { return inOnePart(e.methodOf(k)(ctx, k)) }}
 }
 
 // done is a task of which nothing is left.
@@ -71,13 +74,13 @@ func (e *Endpoint) caught(k *call, fail func(error)) {
 }
 
 // lands waits for the flight, and reports whether the rest of the task waits for nobody. It is false
-// when the answer may have to begin before that, as a stream or because the call was ended.
-func (x *exchange) lands(t task) bool {
+// when the answer may have to begin before that: as a stream, because the call was ended, or because
+// silent was called, which is when nothing has come for patience.
+func (x *exchange) lands(t task, patience time.Duration, silent func()) bool {
 	if t.flight == nil {
 		return t.quick
 	}
-	silent := time.AfterFunc(streamAfter, x.beStream)
-	defer silent.Stop()
+	defer time.AfterFunc(patience, silent).Stop()
 	<-x.wake
 	return t.flight.Answered()
 }

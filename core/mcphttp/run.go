@@ -3,8 +3,8 @@ package mcphttp
 import (
 	"context"
 	"encoding/json"
-	"fmt"
-	"runtime/debug"
+	"slices"
+	"time"
 
 	"github.com/gofiber/fiber/v2"
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
@@ -17,8 +17,7 @@ type method func(ctx context.Context, k *call) (json.RawMessage, error)
 // run answers one request of the revision without sessions: plain JSON under a status of its own, or
 // a stream when something comes before the result. A client that leaves cancels its call.
 func (e *Endpoint) run(c *fiber.Ctx, k *call) error {
-	do := e.modernMethod(k.method)
-	if do == nil {
+	if e.methodOf(k) == nil {
 		f := &fault{status: fiber.StatusNotFound, code: jsonrpc.CodeMethodNotFound, message: "Method not found: " + clip(k.method)}
 		return f.of(k.id).send(c)
 	}
@@ -29,20 +28,33 @@ func (e *Endpoint) run(c *fiber.Ctx, k *call) error {
 	k.out = newExchange(1, false)
 	k.out.left = cancel
 	status := fiber.StatusOK
-	go func() {
+	t := e.launch(ctx, k)
+	end := func() {
 		defer e.live.finish(1)
 		defer cancel()
 		var text []byte
-		text, status = e.respond(ctx, k, do)
+		text, status = e.respond(k, t)
 		k.out.answer(text)
-	}()
-	if k.out.watched(watchPeer(c.Context().Conn())) {
+	}
+	var streamed bool
+	if k.out.lands(t, unwatched, k.out.signal) {
+		end()
+		streamed = k.out.ready()
+	} else {
+		go end()
+		streamed = k.out.watched(watchPeer(c.Context().Conn()))
+	}
+	if streamed {
 		return k.out.send(c)
 	}
 	events, _ := k.out.take()
 	c.Set(fiber.HeaderCacheControl, "no-cache, no-transform")
 	return sendJSON(c, status, events[0].text)
 }
+
+// unwatched is how long a call is waited for before it is watched whether its client leaves: most have
+// their answer by then.
+const unwatched = 20 * time.Millisecond
 
 // watched is ready, while a client that leaves is noticed.
 func (x *exchange) watched(client *peer) (streamed bool) {
@@ -58,17 +70,12 @@ func (x *exchange) watched(client *peer) (streamed bool) {
 	return x.ready()
 }
 
-// respond runs a method and frames what it says. A panic fails its call alone (hardening row 4).
-func (e *Endpoint) respond(ctx context.Context, k *call, do method) (text []byte, status int) {
-	defer func() {
-		if p := recover(); p != nil {
-			e.log.Error("A call panicked", "method", k.method, "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
-			text, status = errorBody(k.id, jsonrpc.CodeInternalError, "internal error", nil), fiber.StatusOK
-		}
-	}()
-	result, err := do(ctx, k)
+// respond ends a call and frames what it says.
+func (e *Endpoint) respond(k *call, t task) (text []byte, status int) {
+	var result json.RawMessage
+	parts, err := e.land(k, t)
 	if err == nil {
-		result, err = e.finished(k, result)
+		result, err = e.finished(k, slices.Concat(parts...))
 	}
 	if err != nil {
 		known := rpcErrorOf(err)
@@ -87,6 +94,14 @@ func statusOf(code int64) int {
 		return fiber.StatusBadRequest
 	}
 	return fiber.StatusOK
+}
+
+// methodOf answers a call past the SDK.
+func (e *Endpoint) methodOf(k *call) method {
+	if k.modern {
+		return e.modernMethod(k.method)
+	}
+	return e.method(k.method)
 }
 
 // modernMethod is a method of the revision without sessions, nil when it has no such method.
