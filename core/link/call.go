@@ -29,9 +29,25 @@ type call struct {
 	mu      sync.Mutex
 	wake    chan struct{} // holds one; receives when there is something for the one who waits
 	settled bool
-	answer  answer         // once it is settled
-	notes   []Notification // still to be handed to the caller, in wire order
-	size    int            // bytes of params in notes
+	answer  answer // once it is settled
+	noted   bool   // there was something to hand to the caller
+	notes   []note // what still is, in wire order
+	size    int    // bytes of params in notes
+}
+
+// note is a notification for a caller, or a mark between two of them.
+type note struct {
+	Notification
+	reached chan struct{} // of a mark: closed when what was before it has been handed over, or is lost
+}
+
+// gone lets those go on who wait for marks among notes that will not be handed over.
+func gone(notes []note) {
+	for _, n := range notes {
+		if n.reached != nil {
+			close(n.reached)
+		}
+	}
 }
 
 type answer struct {
@@ -57,12 +73,28 @@ func (c *call) note(n Notification) (lost bool) {
 	defer c.mu.Unlock()
 	c.size += len(n.Params)
 	for len(c.notes) > 0 && (len(c.notes) >= maxQueuedNotes || c.size > maxQueuedBytes) {
+		gone(c.notes[:1])
 		c.size -= len(c.notes[0].Params)
 		c.notes, lost = c.notes[1:], true
 	}
-	c.notes = append(c.notes, n)
+	c.noted = true
+	c.notes = append(c.notes, note{Notification: n})
 	c.rouse()
 	return lost
+}
+
+// mark is closed when the caller has everything that came for it before, or the call is over.
+func (c *call) mark() <-chan struct{} {
+	n := note{reached: make(chan struct{})}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.noted {
+		c.notes = append(c.notes, n)
+		c.rouse()
+	} else {
+		close(n.reached)
+	}
+	return n.reached
 }
 
 // rouse wakes the one who waits. mu is held.
@@ -74,7 +106,7 @@ func (c *call) rouse() {
 }
 
 // news is what has come. Notes that are given are given once.
-func (c *call) news() (notes []Notification, settled bool) {
+func (c *call) news() (notes []note, settled bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	notes, c.notes, c.size = c.notes, nil, 0
@@ -219,6 +251,10 @@ func (l *Link) end(c *call) {
 	l.mu.Lock()
 	delete(l.calls, c.id)
 	l.mu.Unlock()
+	c.mu.Lock()
+	gone(c.notes)
+	c.notes, c.noted = nil, false
+	c.mu.Unlock()
 	if c.stop != nil {
 		c.stop()
 	}
@@ -265,18 +301,23 @@ func (l *Link) conclude(ctx context.Context, c *call) (json.RawMessage, error) {
 }
 
 // handOver gives the caller what has arrived. A caller that panics loses its call and nothing else.
-func (l *Link) handOver(notes []Notification, notify func(Notification)) (err error) {
+func (l *Link) handOver(notes []note, notify func(Notification)) (err error) {
 	if len(notes) == 0 {
 		return nil
 	}
 	defer func() {
+		gone(notes)
 		if r := recover(); r != nil {
 			l.log.Error("a notification's receiver panicked; its call was ended", "app", l.o.Name, "panic", r)
 			err = fmt.Errorf("handling a notification failed: %v", r)
 		}
 	}()
-	for _, note := range notes {
-		notify(note)
+	for ; len(notes) > 0; notes = notes[1:] {
+		if n := notes[0]; n.reached == nil {
+			notify(n.Notification)
+		} else {
+			close(n.reached)
+		}
 	}
 	return nil
 }

@@ -25,8 +25,15 @@ func (l *Link) routeRequest(e *envelope) bool {
 		return true
 	}
 	q := Question{Method: e.method, Params: bytes.Clone(e.params), Callers: l.callers(), Notify: func(n Notification) { l.tellOfQuestion(ctx, n) }}
+	said := l.saidBefore()
 	go func() {
 		defer cancel()
+		for _, told := range said {
+			select {
+			case <-told:
+			case <-ctx.Done():
+			}
+		}
 		l.answer(ctx, handler, id, q)
 	}()
 	return true
@@ -40,6 +47,19 @@ func (l *Link) tellOfQuestion(ctx context.Context, n Notification) {
 	if err := l.Notify(ctx, n.Method, n.Params); err != nil {
 		l.log.Debug("what the client said about a question did not reach the app", "app", l.o.Name, "method", n.Method, "error", scrub(err))
 	}
+}
+
+// saidBefore is closed, all of it, when the callers of the calls in flight have been handed what came for
+// them so far: a question must not overtake the progress that the bundle told of before it.
+func (l *Link) saidBefore() (marks []<-chan struct{}) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, c := range l.calls {
+		if c.caller != nil {
+			marks = append(marks, c.mark())
+		}
+	}
+	return marks
 }
 
 // callers are those for whom calls are in flight, in the order of the calls.

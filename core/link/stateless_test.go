@@ -218,6 +218,42 @@ func TestAQuestionNamesThoseWhoseCallsAreInFlight(t *testing.T) {
 	}
 }
 
+func TestAQuestionDoesNotOvertakeWhatItsCallersWereTold(t *testing.T) {
+	order := make(chan string, 8)
+	l, p := dial(t, FrameOptions{}, Options{Requests: map[string]RequestHandler{
+		"elicitation/create": func(context.Context, Question) (json.RawMessage, error) {
+			order <- "question"
+			return json.RawMessage(`{}`), nil
+		},
+	}})
+	holding, release := make(chan struct{}), make(chan struct{})
+	for _, r := range []Request{
+		{For: "alice", Notify: func(Notification) { holding <- struct{}{}; <-release; order <- "progress" }},
+		{For: "bob", Notify: func(Notification) { order <- "progress"; panic("bob fails") }}, // and with it his call
+		{For: "carol"},
+	} {
+		r.Method, r.Params = "tools/call", json.RawMessage(`{"_meta":{"progressToken":1}}`)
+		go func() { _, _ = l.Do(t.Context(), r) }()
+		token, err := member(p.read().Params, "_meta")
+		if err != nil {
+			t.Fatal(err)
+		}
+		p.say(`{"jsonrpc":"2.0","method":"notifications/progress","params":%s}`, strings.Replace(string(token), "}", `,"progress":1}`, 1))
+	}
+	<-holding // Alice is being told
+	p.say(`{"jsonrpc":"2.0","id":"q","method":"elicitation/create","params":{}}`)
+	if got := wait(t, order); got != "progress" {
+		t.Errorf("Bob's call: %s", got)
+	}
+	p.read() // that Bob's call was cancelled
+	release <- struct{}{}
+	for _, want := range []string{"progress", "question"} {
+		if got := wait(t, order); got != want {
+			t.Errorf("got %s, want %s", got, want)
+		}
+	}
+}
+
 func TestWhatAClientSaysAboutAQuestionComesBeforeItsAnswer(t *testing.T) {
 	kept := make(chan Question, 1)
 	_, p := dial(t, FrameOptions{}, Options{Requests: map[string]RequestHandler{"elicitation/create": func(_ context.Context, q Question) (json.RawMessage, error) {
