@@ -15,7 +15,9 @@ import (
 const primary = "primary"
 
 // readResource is GET /v1/apps/:name/resources/:path (spec 4.6). The path is `primary`, a ui:// URI
-// (as it is or percent-encoded), or a view's bare path, which stands for ui://<app>/<path>.
+// (as it is or percent-encoded), or a view's bare path, which stands for ui://<app>/<path>, and when
+// there is none for the view of that path beside the primary one: not every bundle calls itself in its
+// URIs what the server calls it.
 func (s *Server) readResource(c *fiber.Ctx, caller core.Caller) error {
 	name, err := appName(c)
 	if err != nil {
@@ -25,13 +27,34 @@ func (s *Server) readResource(c *fiber.Ctx, caller core.Caller) error {
 	if err != nil {
 		return err
 	}
-	resource, err := s.apps.Resource(c.UserContext(), caller.Workspace.ID, name, uri)
+	workspace := caller.Workspace.ID
+	resource, err := s.apps.Resource(c.UserContext(), workspace, name, uri)
+	if path, bare := strings.CutPrefix(uri, "ui://"+name+"/"); bare && core.CodeOf(err) == core.CodeResourceNotFound {
+		if beside := s.besidePrimary(workspace, name, path); beside != "" && beside != uri {
+			resource, err = s.apps.Resource(c.UserContext(), workspace, name, beside)
+		}
+	}
 	if err != nil {
 		return err
 	}
 	c.Set(fiber.HeaderContentSecurityPolicy, s.origins.viewPolicy())
 	c.Set(fiber.HeaderContentType, viewType(resource.MIME))
 	return c.Send(resource.Body)
+}
+
+// besidePrimary is the URI of a path under the name by which an app's primary view calls it, "" when
+// there is no such view.
+func (s *Server) besidePrimary(workspace, name, path string) string {
+	for _, app := range s.apps.List(workspace) {
+		if app.Name != name || app.UI == nil {
+			continue
+		}
+		rest, isView := strings.CutPrefix(app.UI.PrimaryView.ResourceURI, "ui://")
+		if own, _, _ := strings.Cut(rest, "/"); isView && own != "" {
+			return "ui://" + own + "/" + path
+		}
+	}
+	return ""
 }
 
 // resourceURI names one of an app's own ui:// resources, and nothing else: an app may have others,

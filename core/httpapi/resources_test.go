@@ -2,9 +2,11 @@ package httpapi
 
 import (
 	"net/url"
+	"slices"
 	"strings"
 	"testing"
 
+	"github.com/ropewalk/ropewalk/core"
 	"github.com/ropewalk/ropewalk/core/apps"
 )
 
@@ -29,6 +31,31 @@ func TestResourcePathsNameOneOfTheAppsViews(t *testing.T) {
 			}
 			if len(h.yard.asked) != 1 || h.yard.asked[0] != uri {
 				t.Errorf("asked for %q, want %q", h.yard.asked, uri)
+			}
+		})
+	}
+}
+
+func TestABarePathIsLookedForBesideThePrimaryViewToo(t *testing.T) {
+	for name, c := range map[string]struct {
+		primary, path string
+		asked         []string
+	}{
+		"an app that calls itself otherwise":       {"ui://my-echo/main", "missing", []string{"ui://echo/missing", "ui://my-echo/missing"}},
+		"one that calls itself as the server does": {"ui://echo/main", "missing", []string{"ui://echo/missing"}},
+		"a view that is there":                     {"ui://my-echo/main", "main", []string{"ui://echo/main"}},
+		"no view":                                  {"", "missing", []string{"ui://echo/missing"}},
+		"another's whole URI":                      {"ui://my-echo/main", "ui://other/missing", []string{"ui://other/missing"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := open(t, newAccess(), nil)
+			echo := &h.yard.apps[core.DefaultWorkspaceID][0]
+			if echo.UI.PrimaryView.ResourceURI = c.primary; c.primary == "" {
+				echo.UI = nil
+			}
+			h.do(t, call{method: "GET", path: "/v1/apps/echo/resources/" + c.path})
+			if !slices.Equal(h.yard.asked, c.asked) {
+				t.Errorf("asked for %q, want %q", h.yard.asked, c.asked)
 			}
 		})
 	}
