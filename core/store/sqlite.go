@@ -16,10 +16,10 @@ import (
 // elsewhere use $1 for arguments, ON CONFLICT for upserts and types that both read the same.
 
 func sqliteDialect() dialect {
-	return dialect{
-		numbered: ` FROM conversations c WHERE c.shelf = $1 AND c.number IN (SELECT value FROM json_each($2))`,
-		sets: `SELECT word, numbers FROM packed_words
-			WHERE shelf = $1 AND page = $2 AND word IN (SELECT CAST(value AS BLOB) FROM json_each($3))`,
+	return dialect{ // CROSS JOIN keeps the order of the tables
+		numbered: ` FROM json_each($2) n CROSS JOIN conversations c WHERE c.shelf = $1 AND c.number = n.value`,
+		sets: `SELECT p.word, p.numbers FROM json_each($3) n CROSS JOIN packed_words p
+			WHERE p.shelf = $1 AND p.page = $2 AND p.word = CAST(n.value AS BLOB)`,
 	}
 }
 
