@@ -34,6 +34,8 @@ type bench struct {
 	span    time.Duration // of one sample
 	started []*process
 	rows    []Row
+
+	leftovers []string // folders beside dir
 }
 
 // contestant is one server under load.
@@ -59,6 +61,7 @@ func (b *bench) parts() []part {
 	return []part{
 		{"calls", b.speed}, {"tokens", b.tokens}, {"adapters", b.adapters}, {"lists", b.lists}, {"crowd", b.crowd},
 		{"memory", b.memory}, {"starts", b.starts}, {"chat", b.chat},
+		{"conversations", b.conversations}, {"writes", b.writes},
 	}
 }
 
@@ -93,10 +96,17 @@ func Run(ctx context.Context, o Options) ([]Row, error) {
 		err := p.measure(ctx)
 		b.stopAll()
 		if err != nil {
-			return b.rows, errors.Join(err, os.RemoveAll(dir))
+			return b.rows, errors.Join(err, b.tidy())
 		}
 	}
-	return b.rows, os.RemoveAll(dir)
+	return b.rows, b.tidy()
+}
+
+func (b *bench) tidy() (err error) {
+	for _, dir := range append(b.leftovers, b.dir) {
+		err = errors.Join(err, os.RemoveAll(dir))
+	}
+	return err
 }
 
 // stopAll ends what a part has started, last first.

@@ -26,7 +26,13 @@ type process struct {
 // start runs a program and waits until find knows its URL from a line of its standard output or
 // error output.
 func start(ctx context.Context, find func(line string) string, path string, args ...string) (*process, error) {
+	return startAs(ctx, nil, "", find, path, args...)
+}
+
+// startAs is start for another user, in a folder; nil is the same user.
+func startAs(ctx context.Context, as *syscall.Credential, dir string, find func(line string) string, path string, args ...string) (*process, error) {
 	cmd := exec.CommandContext(ctx, path, args...) //nolint:gosec // executables that the operator names
+	cmd.Dir, cmd.SysProcAttr = dir, &syscall.SysProcAttr{Credential: as}
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
 	cmd.WaitDelay = 15 * time.Second
 	r, w, err := os.Pipe()

@@ -1,0 +1,91 @@
+package table
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"os/user"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+)
+
+// errNoPostgres is why rows are left out.
+var errNoPostgres = errors.New("left out: no PostgreSQL on this machine (Debian package postgresql)")
+
+// postgres makes a PostgreSQL cluster as initdb leaves it, so that what it acknowledges is on the
+// disk, starts it, and returns its URL. It ends with the part.
+func (b *bench) postgres(ctx context.Context) (string, error) {
+	found, _ := filepath.Glob("/usr/lib/postgresql/*/bin/initdb") // Debian keeps it out of PATH
+	if len(found) == 0 {
+		path, err := exec.LookPath("initdb")
+		if err != nil {
+			return "", errNoPostgres
+		}
+		found = []string{path}
+	}
+	bin := filepath.Dir(found[len(found)-1])
+	dir, err := os.MkdirTemp(b.o.Dir, "ropewalk-bench-postgres-") // b.dir is closed to its user
+	if err != nil {
+		return "", err
+	}
+	b.leftovers = append(b.leftovers, dir)
+	as, err := unprivileged()
+	if err == nil && as != nil {
+		err = os.Chown(dir, int(as.Uid), int(as.Gid))
+	}
+	if err != nil {
+		return "", err
+	}
+	data := filepath.Join(dir, "data")
+	initdb := exec.CommandContext(ctx, filepath.Join(bin, "initdb"), "-D", data, "-U", "bench", "-A", "trust", "-E", "UTF8") //nolint:gosec // the machine's own
+	initdb.Dir, initdb.Env, initdb.SysProcAttr = dir, []string{"LC_ALL=C.UTF-8"}, &syscall.SysProcAttr{Credential: as}
+	if out, err := initdb.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("initdb: %w\n%s", err, out)
+	}
+	port, err := freePort(ctx)
+	if err != nil {
+		return "", err
+	}
+	ready := func(line string) string {
+		if strings.Contains(line, "ready to accept connections") {
+			return "postgres://bench@127.0.0.1:" + port + "/postgres?sslmode=disable"
+		}
+		return ""
+	}
+	p, err := startAs(ctx, as, dir, ready, filepath.Join(bin, "postgres"), "-D", data, "-p", port, "-k", dir, "-c", "listen_addresses=127.0.0.1")
+	if err != nil {
+		return "", err
+	}
+	b.started = append(b.started, p)
+	return p.url, nil
+}
+
+// unprivileged is who PostgreSQL runs as when this program is root, which it refuses; else nil.
+func unprivileged() (*syscall.Credential, error) {
+	if os.Getuid() != 0 {
+		return nil, nil
+	}
+	u, err := user.Lookup("postgres")
+	if err != nil {
+		if u, err = user.Lookup("nobody"); err != nil {
+			return nil, errors.New("PostgreSQL refuses to run as root, and there is no user postgres or nobody to run it as")
+		}
+	}
+	uid, err1 := strconv.ParseUint(u.Uid, 10, 32)
+	gid, err2 := strconv.ParseUint(u.Gid, 10, 32)
+	return &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}, errors.Join(err1, err2)
+}
+
+func freePort(ctx context.Context) (string, error) {
+	var lc net.ListenConfig
+	free, err := lc.Listen(ctx, "tcp", "127.0.0.1:0")
+	if err != nil {
+		return "", err
+	}
+	return strconv.Itoa(free.Addr().(*net.TCPAddr).Port), free.Close()
+}
