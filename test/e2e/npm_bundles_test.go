@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -133,10 +134,15 @@ func runScript[T any](t *testing.T, script string, args ...string) T {
 	return result
 }
 
-// withoutModules is a package's own files: what it needs is copied beside it.
+// ofNoUse are files that no program runs: half of most packages.
+var ofNoUse = regexp.MustCompile(`\.(map|d\.[cm]?ts|md)$`)
+
+// withoutModules is a package's own files that are of use: what it needs is copied beside it.
 type withoutModules struct{ fs.FS }
 
 func (w withoutModules) ReadDir(name string) ([]fs.DirEntry, error) {
 	entries, err := fs.ReadDir(w.FS, name)
-	return slices.DeleteFunc(entries, func(e fs.DirEntry) bool { return e.Name() == "node_modules" }), err
+	return slices.DeleteFunc(entries, func(e fs.DirEntry) bool {
+		return e.Name() == "node_modules" || ofNoUse.MatchString(e.Name())
+	}), err
 }
