@@ -2,9 +2,12 @@ package apps
 
 import (
 	"context"
+	"encoding/json"
+	"fmt"
 	"io"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/ropewalk/ropewalk/core"
 )
@@ -23,14 +26,23 @@ func newHub(rows ...core.Installation) *memoryHub {
 // memorySeat is one server's share in a hub.
 type memorySeat struct {
 	*memoryHub
+	name string
 	told chan core.Change
+	asks chan memoryErrand
 	away int // reads of one record that fail yet
 }
 
+type memoryErrand struct {
+	ctx      context.Context
+	question json.RawMessage
+	answer   chan json.RawMessage
+}
+
 func (h *memoryHub) seat() *memorySeat {
-	s := &memorySeat{memoryHub: h, told: make(chan core.Change, 1000)}
+	s := &memorySeat{memoryHub: h, told: make(chan core.Change, 1000), asks: make(chan memoryErrand)}
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	s.name = fmt.Sprint("SERVER", len(h.seats))
 	h.seats[s] = struct{}{}
 	return s
 }
@@ -103,6 +115,37 @@ func (s *memorySeat) PutFiles(_ context.Context, sum string, content io.Reader) 
 	defer s.memoryRecords.mu.Unlock()
 	s.files[sum] = raw
 	return err
+}
+
+func (s *memorySeat) Server() string { return s.name }
+
+func (s *memorySeat) Ask(ctx context.Context, server string, question json.RawMessage) (json.RawMessage, error) {
+	e := memoryErrand{ctx, question, make(chan json.RawMessage, 1)}
+	s.mu.Lock()
+	asks := chan memoryErrand(nil)
+	for other := range s.seats {
+		if other.name == server {
+			asks = other.asks
+		}
+	}
+	s.mu.Unlock()
+	select {
+	case asks <- e:
+		return <-e.answer, nil
+	case <-time.After(time.Second):
+		return nil, core.Errorf(core.CodeNotFound, "gone")
+	}
+}
+
+func (s *memorySeat) Serve(ctx context.Context, answer func(context.Context, json.RawMessage) json.RawMessage) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case e := <-s.asks:
+			e.answer <- answer(e.ctx, e.question)
+		}
+	}
 }
 
 // memoryReplica is one of several servers, whose processes are in memory.

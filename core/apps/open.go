@@ -64,6 +64,7 @@ func (y *Yard) Open(ctx context.Context) error {
 	if changes != nil {
 		starting.Go(func() { y.contributeAll(ctx) })
 		y.work.Go(func() { y.follow(y.life, changes) })
+		y.work.Go(func() { y.o.Deployment.Serve(y.life, y.resume) })
 	}
 	return nil
 }

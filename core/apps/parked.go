@@ -27,11 +27,13 @@ const (
 // speaks link.StatelessVersion: there the question is a result, and the client calls again with the
 // answer. Meanwhile the app's call stays in flight.
 type parking struct {
+	state string // begins every requestState
+
 	mu     sync.Mutex
 	places map[string]*parked // by requestState
 }
 
-func newParking() *parking { return &parking{places: map[string]*parked{}} }
+func newParking(state string) *parking { return &parking{state: state, places: map[string]*parked{}} }
 
 // parked is one such call. It is an Asker: what the app asks becomes a result.
 type parked struct {
@@ -190,7 +192,7 @@ func (y *parking) leave(p *parked) (json.RawMessage, error) {
 	for name, q := range p.open {
 		requests[name] = q.question
 	}
-	state := parkedState + rand.Text()
+	state := y.state + rand.Text()
 	y.mu.Lock()
 	defer y.mu.Unlock()
 	if len(y.places) >= maxParked || y.of(p.owner) >= maxParkedEach {
@@ -251,7 +253,8 @@ func (a *app) comeBack(ctx context.Context, c Call) (result json.RawMessage, res
 	}
 	y.mu.Unlock()
 	if p == nil {
-		return nil, true, &link.RPCError{Code: invalidParams, Message: "requestState is not known, or no longer: make the call anew"}
+		result, err := a.comeBackElsewhere(ctx, said.RequestState, c)
+		return result, true, err
 	}
 	if left := p.take(said.InputResponses, readdressed(c.Notify, said.Meta.Token)); left {
 		result, err := y.leave(p)

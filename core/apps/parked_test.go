@@ -125,7 +125,7 @@ func TestAPageToVisitFirstIsAskedForInTheResult(t *testing.T) {
 
 func TestAQuestionWithoutParamsHasNone(t *testing.T) {
 	p := &parked{open: map[string]parkedQuestion{"q1": {question{methodRoots, nil}, nil}}}
-	raw, err := newParking().leave(p)
+	raw, err := newParking(parkedState).leave(p)
 	if err != nil || !strings.Contains(string(raw), `"inputRequests":{"q1":{"method":"roots/list"}}`) {
 		t.Errorf("asked %s (%v)", raw, err)
 	}

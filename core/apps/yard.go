@@ -52,7 +52,11 @@ func New(o Options) *Yard {
 		apps: map[string]map[string]*app{}, taken: map[key]chan struct{}{},
 	}
 	y.memory, y.errands, y.listeners, y.levels, y.interests = newMemory(), newErrands(), newListeners(), newLevels(), newInterests()
-	y.parking = newParking()
+	server := ""
+	if o.Deployment != nil {
+		server = o.Deployment.Server()
+	}
+	y.parking = newParking(stateOn(server))
 	y.following = followers{busy: map[key]*pursuit{}}
 	y.annexes = newAnnexes(y, o.MaxAnnexes, o.AnnexIdle)
 	y.life, y.die = context.WithCancel(context.Background())

@@ -32,6 +32,8 @@ type line struct {
 	wake   chan struct{}
 	last   int64 // the number of the latest notice that was read
 	ears   ears
+
+	errands errands
 }
 
 func newLine(c *pgx.ConnConfig, db *sql.DB, log hclog.Logger) *line {
@@ -155,7 +157,7 @@ func (l *line) readAll(ctx context.Context) {
 			l.ears.missed()
 		}
 		for _, one := range found {
-			if one.origin != l.origin {
+			if one.origin != l.origin && !l.errands.letter(one, l.origin) {
 				l.ears.tell(one)
 			}
 		}

@@ -26,6 +26,7 @@ const (
 	leaf   = "leaf"   // one of family's
 	teller = "teller" // serves, and has tools that report and ask (teller_test.go)
 	worker = "worker" // serves, and writes down what it was called with (deployment_test.go)
+	elder  = "elder"  // a teller that speaks revisions with sessions only (deployment_test.go)
 	novel  = "novel"  // speaks 2026-07-28 only, and asks (novel_test.go)
 )
 
@@ -54,6 +55,8 @@ func bundleMain(character string) int {
 	}
 	server := bundleServer()
 	switch character {
+	case elder:
+		server = elderServer()
 	case teller:
 		addTellers(server)
 	case worker:

@@ -116,6 +116,13 @@ func addWorker(s *mcp.Server) {
 	})
 }
 
+// elderServer waits, with a call in flight, for the answer to what it asks.
+func elderServer() *mcp.Server {
+	s := mcp.NewServer(&mcp.Implementation{Name: "elder", Version: "1.0.0"}, &mcp.ServerOptions{SupportedProtocolVersions: []string{"2025-11-25"}})
+	addTellers(s)
+	return s
+}
+
 // did is what the workers of all servers wrote down, and how often.
 func (d *deployment) did(app string) map[string]int {
 	times := map[string]int{}

@@ -29,6 +29,7 @@ func TestThreeServersBehindNginxAreOne(t *testing.T) {
 		{"a skill and a choice of models count for all", d.settings},
 		{"a session goes to the server that has it", d.sessions},
 		{"clients without sessions are spread over all", d.spreads},
+		{"a client without a session is asked, and comes back to any", d.asks},
 		{"one that is killed under load takes only its own calls along", d.loses},
 		{"one that comes back catches up", d.returns},
 	} {
@@ -256,6 +257,56 @@ func (*deployment) spreads(t *testing.T, d *deployment) {
 		if of[name] < 5 {
 			t.Errorf("30 calls without sessions were answered by %v", of)
 		}
+	}
+}
+
+// asks: the app, of the older revisions, waits for the answer in a process of one server; the answer
+// comes to another.
+func (*deployment) asks(t *testing.T, d *deployment) {
+	d.replicas[2].install(t, map[string]any{"path": goBundle(t, "elder", elder)})
+	for _, s := range d.replicas {
+		s.reaches(t, "elder", "running")
+	}
+	call := func(id, more string) map[string]any {
+		t.Helper()
+		body := `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"elder__ask","arguments":{"text":"who?"}` + more +
+			`,"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{"elicitation":{}}}}}`
+		_, headers := modernCall("elder__ask", "")
+		a := d.front.do(t, "POST", "/mcp", body, append(headers, "X-Request-Id: "+id)...)
+		result, ok := a.object(t)["result"].(map[string]any)
+		if a.status != 200 || !ok {
+			t.Fatalf("%s: %d %s", id, a.status, a.body)
+		}
+		return result
+	}
+	for i := range 6 {
+		asked := call(fmt.Sprint("ask-", i), "")
+		questions, _ := asked["inputRequests"].(map[string]any)
+		if len(questions) != 1 {
+			t.Fatalf("the app did not ask: %s", toText(t, asked))
+		}
+		for name := range questions {
+			said := call(fmt.Sprint("answer-", i), fmt.Sprintf(`,"requestState":%q,"inputResponses":{%q:{"action":"accept","content":{"name":"Ada %d"}}}`, asked["requestState"], name, i))
+			if text := toText(t, said["content"]); !strings.Contains(text, fmt.Sprint("Ada ", i)) {
+				t.Errorf("the app heard %s", text)
+			}
+		}
+	}
+	to, elsewhere := map[string]string{}, 0
+	for _, f := range d.nginx.Forwarded(t) {
+		to[f.ID] = f.Upstream
+	}
+	for i := range 6 {
+		if to[fmt.Sprint("ask-", i)] != to[fmt.Sprint("answer-", i)] {
+			elsewhere++
+		}
+	}
+	t.Logf("of 6 answers %d came to another server than the one that asked", elsewhere)
+	if elsewhere == 0 {
+		t.Error("every answer came to the server that asked: that shows nothing")
+	}
+	if a := d.front.do(t, "DELETE", "/v1/apps/elder", nil); a.status != 200 {
+		t.Errorf("%d %s", a.status, a.body)
 	}
 }
 
