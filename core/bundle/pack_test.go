@@ -31,7 +31,7 @@ func planted(t *testing.T, files map[string]string) string {
 		if strings.HasPrefix(name, "bin/") {
 			mode = 0o700
 		}
-		err := error(nil)
+		var err error
 		if link {
 			err = os.Symlink(target, path)
 		} else {
