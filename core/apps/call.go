@@ -188,6 +188,7 @@ func (a *app) ready(ctx context.Context, patience <-chan time.Time) (instance, e
 // callError says what became of a call that has no result.
 func (a *app) callError(ctx, limit context.Context, conn instance, method string, err error) error {
 	if rpc, ok := errors.AsType[*link.RPCError](err); ok {
+		a.refused(rpc)
 		return rpc
 	}
 	known, ok := errors.AsType[*core.Error](err)

@@ -10,6 +10,7 @@ import (
 	"golang.org/x/net/http/httpguts"
 
 	"github.com/ropewalk/ropewalk/core"
+	"github.com/ropewalk/ropewalk/core/link"
 )
 
 // annotation marks, in an input schema, an argument that requests repeat in a header (MCP 2026-07-28,
@@ -130,4 +131,18 @@ func primitive(kind any) bool {
 		return some
 	}
 	return false
+}
+
+// codeHeaderMismatch is a remote app's word for headers that are not those its schema wants.
+const codeHeaderMismatch = -32020
+
+// refused looks at an error of the app: one about headers may mean that the schemas have changed, so
+// the tools are read again, and the next call has the headers that they want.
+func (a *app) refused(rpc *link.RPCError) {
+	if rpc.Code != codeHeaderMismatch {
+		return
+	}
+	if conn, ok := a.conn().(interface{ tell(core.Kind) }); ok {
+		conn.tell(core.KindTools)
+	}
 }

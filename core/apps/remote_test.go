@@ -134,22 +134,57 @@ func TestALostRemoteServerIsRestartedLikeAProcess(t *testing.T) {
 	}
 }
 
-func TestARemoteAppOfTheNewRevisionGetsMarkedArgumentsInHeaders(t *testing.T) {
+// shop is a remote app of the new revision. Its one tool says which region its header names.
+func shop(t *testing.T, schema string) (url string, change func(schema string)) {
+	t.Helper()
 	server := mcp.NewServer(&mcp.Implementation{Name: "shop", Version: "1"}, nil)
-	server.AddTool(&mcp.Tool{Name: "sell", InputSchema: json.RawMessage(`{"type":"object","properties":{"region":{"type":"string","x-mcp-header":"Region"}}}`)},
-		func(_ context.Context, r *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+	change = func(schema string) {
+		server.AddTool(&mcp.Tool{Name: "sell", InputSchema: json.RawMessage(schema)}, func(_ context.Context, r *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 			return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: r.Extra.Header.Get("Mcp-Param-Region")}}}, nil
 		})
+	}
+	change(schema)
 	s := httptest.NewServer(mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return server }, &mcp.StreamableHTTPOptions{Stateless: true}))
 	t.Cleanup(func() {
 		s.CloseClientConnections()
 		s.Close()
 	})
-	y, _ := realYard(t, t.TempDir(), newMemoryRecords(), private)
-	install(t, y, InstallRequest{URL: s.URL + "/shop"})
+	return s.URL + "/shop", change
+}
+
+const markedRegion = `{"type":"object","properties":{"region":{"type":"string","x-mcp-header":"Region"}}}`
+
+// sell calls the shop's tool as a client of the new revision.
+func sell(t *testing.T, y *Yard) (string, error) {
+	t.Helper()
 	params := json.RawMessage(`{"name":"sell","arguments":{"region":"é"},"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}`)
 	result, err := y.Call(t.Context(), ws, "shop", Call{Method: "tools/call", Params: params, Client: NewClient("", true, nil), Owner: "alice", Mirrors: y.Tools(ws)[0].Mirrors})
-	if err != nil || !strings.Contains(string(result), `"text":"=?base64?w6k=?="`) {
+	return string(result), err
+}
+
+func TestARemoteAppOfTheNewRevisionGetsMarkedArgumentsInHeaders(t *testing.T) {
+	url, _ := shop(t, markedRegion)
+	y, _ := realYard(t, t.TempDir(), newMemoryRecords(), private)
+	install(t, y, InstallRequest{URL: url})
+	if result, err := sell(t, y); err != nil || !strings.Contains(result, `"text":"=?base64?w6k=?="`) {
 		t.Errorf("got %s (%v)", result, err)
 	}
+}
+
+func TestToolsAreReadAgainWhenTheirHeadersAreRefused(t *testing.T) {
+	url, change := shop(t, `{"type":"object"}`)
+	y, _ := realYard(t, t.TempDir(), newMemoryRecords(), private)
+	install(t, y, InstallRequest{URL: url})
+	change(markedRegion) // which nobody is told
+	if _, err := sell(t, y); !isCode(err, codeHeaderMismatch) {
+		t.Fatalf("without the header: %v", err)
+	}
+	for range 500 {
+		if result, err := sell(t, y); err == nil {
+			expect(t, "the header", strings.Contains(result, `"text":"=?base64?w6k=?="`), true)
+			return
+		}
+		wait(t.Context(), 10*time.Millisecond)
+	}
+	t.Error("the tools were not read again")
 }

@@ -32,9 +32,12 @@ func namesModern(c *fiber.Ctx) bool {
 // isModern reports whether a request that came without the header is of the revision without
 // sessions all the same: clients find out what they may speak that way.
 func (m message) isModern() bool {
-	if m.method == "server/discover" {
-		return true
-	}
+	return m.method == "server/discover" || m.namesRevision()
+}
+
+// namesRevision reports whether a request says which revision it is of, as only those do that have no
+// session.
+func (m message) namesRevision() bool {
 	meta, _ := object(m.fields["_meta"])
 	return meta[mcp.MetaKeyProtocolVersion] != nil
 }

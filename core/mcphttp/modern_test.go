@@ -117,6 +117,24 @@ func TestARequestWithoutASessionIsRefused(t *testing.T) {
 	}
 }
 
+func TestARequestThatNeedsNoSessionIsNotTheSessions(t *testing.T) {
+	both(t, func(t *testing.T, r *rig) {
+		w := r.join(alice)
+		for _, method := range []string{"tools/list", "tools/call", "ping", "subscriptions/listen", "server/discover"} {
+			body, _ := modern(method, `"name":"demo__echo"`)
+			for _, version := range []string{"-Mcp-Protocol-Version", "Mcp-Protocol-Version: 2025-11-25"} {
+				if resp, text := r.say("POST", w, body, version); resp.StatusCode != 400 || !strings.Contains(text, "-32020") {
+					t.Errorf("%s: %d %s", method, resp.StatusCode, text)
+				}
+			}
+			_, header := modern(method, "")
+			if resp, _ := r.say("POST", w, body, append(header, "Mcp-Name: demo__echo")...); resp.Header.Get("Mcp-Session-Id") != "" {
+				t.Errorf("%s: a session", method)
+			}
+		}
+	})
+}
+
 func TestErrorsOfCallsWithoutASessionHaveAStatus(t *testing.T) {
 	r := start(t, nil)
 	for _, c := range []struct {

@@ -85,6 +85,7 @@ func probes() []probe {
 		{name: "initialize without a revision", bare: true, body: `{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"capabilities":{},"clientInfo":{"name":"x","version":"1"}}}`, differs: rule},
 		{name: "initialize with a revision that is no text", bare: true, body: `{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":5,"capabilities":{},"clientInfo":{"name":"x","version":"1"}}}`, differs: rule},
 		{name: "initialize of an unknown revision", bare: true, body: hello("2099-01-01"), differs: own},
+		{name: "a request of the newer revision", body: strings.Replace(callBody(1, "demo__plain", "{}"), `"params":{`, `"params":{`+statelessMeta("")+`,`, 1), differs: "that revision is spoken here: what is wrong is the header, which lacks or says another one"},
 		{name: "set the log level", body: `{"jsonrpc":"2.0","id":1,"method":"logging/setLevel","params":{"level":"info"}}`},
 		{name: "a batch before 2025-06-18", version: "2025-03-26", body: `[` + ping + `,` + callBody(8, "demo__plain", "{}") + `]`},
 		{name: "a batch of one", version: "2025-03-26", body: `[` + ping + `]`},

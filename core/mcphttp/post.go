@@ -127,6 +127,9 @@ func (e *Endpoint) deliver(c *fiber.Ctx, s *session, caller core.Caller, message
 	if !batch && !e.o.SlowPath && messages[0].isDirect() {
 		return e.deliverDirect(c, s, caller, messages[0])
 	}
+	if !batch && messages[0].isCall() && messages[0].namesRevision() {
+		return e.answerModern(c, caller, messages[0]) // which has no sessions
+	}
 	var calls []*call
 	for _, m := range messages {
 		if m.isCall() {
