@@ -38,6 +38,8 @@ const (
 	modeTalk     = "talk"     // serves, asks, logs and tells of updates
 	modeOld      = "old"      // like talk, in the older revisions only
 	modeNew      = "new"      // speaks the revision without handshake, and that only
+	modeGrumpy   = "grumpy"   // answers everything with an error
+	modeFuture   = "future"   // speaks a revision that nobody knows
 )
 
 func bundleMain(args []string) int {
@@ -51,6 +53,10 @@ func bundleMain(args []string) int {
 		return 0
 	case modeNew:
 		return newOnly()
+	case modeGrumpy:
+		return answerAll(`"error":{"code":-32000,"message":"no licence for this machine"}`)
+	case modeFuture:
+		return answerAll(`"result":{"protocolVersion":"2099-01-01","capabilities":{},"serverInfo":{"name":"f","version":"1"}}`)
 	case modeLeaf:
 		select {}
 	case modeFlood:

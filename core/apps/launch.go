@@ -141,10 +141,11 @@ func (y *Yard) plan(record core.Installation) (bundle.Launch, error) {
 	})
 }
 
-// unborn ends a process that did not answer initialize, and says why it did not.
+// unborn ends a process that did not come through initialize, and says why: in its own words when it
+// answered, since that it ended then was our doing.
 func (y *Yard) unborn(ctx context.Context, l *local, redact redactor, err error) error {
 	reason := y.handshake(ctx, err)
-	if ctx.Err() == nil {
+	if answered := errors.Is(err, link.ErrRefused) || errors.Is(err, link.ErrUnfit); !answered && ctx.Err() == nil {
 		select {
 		case <-l.process.Done():
 			reason = "before it answered initialize, " + exit(l.process)

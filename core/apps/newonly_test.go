@@ -55,6 +55,21 @@ func newOnly() int {
 	}
 }
 
+// answerAll is a bundle that knows one answer.
+func answerAll(answer string) int {
+	in := bufio.NewReader(os.Stdin)
+	for {
+		line, err := in.ReadBytes('\n')
+		if err != nil {
+			return 0
+		}
+		var m struct{ ID json.RawMessage }
+		if json.Unmarshal(line, &m) == nil && m.ID != nil {
+			fmt.Printf(`{"jsonrpc":"2.0","id":%s,%s}`+"\n", m.ID, answer)
+		}
+	}
+}
+
 func escaped(raw json.RawMessage) string {
 	quoted := fmt.Sprintf("%q", string(raw))
 	return quoted[1 : len(quoted)-1]

@@ -22,6 +22,9 @@ var (
 	// ErrRefused means that the bundle answered the handshake with an error: it may speak another
 	// revision.
 	ErrRefused = errors.New("the app refused the handshake")
+	// ErrUnfit means that the bundle answered the handshake with what no client of it can use, such as
+	// a revision that nobody knows.
+	ErrUnfit = errors.New("the app's answer to the handshake cannot be used")
 	// ErrStalled is why a link closed whose bundle stopped reading.
 	ErrStalled = errors.New("the app stopped reading its input")
 )

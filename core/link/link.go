@@ -117,6 +117,8 @@ func (l *Link) refused(ctx context.Context, err error) error {
 		err = ctx.Err()
 	} else if _, answered := errors.AsType[*jsonrpc.Error](err); answered {
 		err = fmt.Errorf("%w: %w", ErrRefused, err)
+	} else if l.greeted != nil {
+		err = fmt.Errorf("%w: %w", ErrUnfit, err)
 	}
 	if f, ok := l.out.(*stdioConn); ok {
 		if n := f.junk.count.Load(); n > 0 {
