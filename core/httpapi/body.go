@@ -33,6 +33,9 @@ func readBody[T any](c *fiber.Ctx) (T, error) {
 	if err := json.Unmarshal(body, &json.RawMessage{}); err != nil { // also bounds the nesting
 		return value, badBody("it is not JSON: " + strings.TrimPrefix(err.Error(), "json: "))
 	}
+	if string(bytes.TrimSpace(body)) == "null" {
+		return value, badBody("it must be a JSON object, not null")
+	}
 	d := json.NewDecoder(bytes.NewReader(body))
 	d.UseNumber()
 	if err := checkKeys(d, "", reflect.TypeFor[T]()); err != nil {

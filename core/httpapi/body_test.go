@@ -16,6 +16,7 @@ func TestBodiesThatAreRefused(t *testing.T) {
 		{"two documents", tool, `{"tool":"a__b"}{"tool":"c__d"}`, "not JSON"},
 		{"data after the object", tool, `{"tool":"a__b"} x`, "not JSON"},
 		{"an array", tool, `[]`, "must be a JSON object"},
+		{"null", tool, " null\n", "must be a JSON object"},
 		{"a string", tool, `"tool"`, "must be a JSON object"},
 		{"a number", login, `1`, "must be a JSON object"},
 		{"a NUL byte", tool, "{\"tool\":\"a\x00\"}", "not JSON"},

@@ -129,7 +129,7 @@ func TestWhatIsRefusedBeforeAChatBegins(t *testing.T) {
 			}
 		}
 		r := silent.do(t, call{method: "POST", path: path, body: `{"message":"hi"}`})
-		if r.StatusCode != 503 || r.code() != "model_not_configured" || !strings.Contains(r.body, "models.default") || !strings.Contains(r.body, "ANTHROPIC_API_KEY") {
+		if r.StatusCode != 503 || r.code() != "model_not_configured" || !strings.Contains(r.body, "models.default") || !strings.Contains(r.body, "ANTHROPIC_API_KEY") || r.Header.Get("Retry-After") != "" {
 			t.Errorf("without a model: %d %s", r.StatusCode, r.body)
 		}
 	}

@@ -78,7 +78,8 @@ func (s *Server) fail(ctx *fasthttp.RequestCtx, err error) {
 	if e.Code == core.CodeInternal {
 		body = answer{Error: core.CodeInternal, Message: internalMessage}
 	}
-	if status == fiber.StatusTooManyRequests || status == fiber.StatusServiceUnavailable {
+	passes := e.Code != core.CodeModelNotConfigured // which takes an operator, not time
+	if status == fiber.StatusTooManyRequests || status == fiber.StatusServiceUnavailable && passes {
 		wait := e.RetryAfter
 		if wait <= 0 {
 			wait = retryAfter
