@@ -106,6 +106,7 @@ func (c *stdioConn) next() (frame, error) {
 		if err != nil {
 			return frame{}, c.reason(err)
 		}
+		l.data = bytes.TrimPrefix(l.data, []byte("\xef\xbb\xbf")) // some runtimes begin their output with it
 		data := bytes.TrimLeft(l.data, " \t")
 		switch {
 		case len(data) == 0:

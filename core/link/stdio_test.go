@@ -36,6 +36,15 @@ func TestJunkOnStandardOutputIsSkipped(t *testing.T) {
 	}
 }
 
+func TestAByteOrderMarkIsNoPartOfALine(t *testing.T) {
+	l, p := dial(t, FrameOptions{}, Options{})
+	done := begin(t, l, `{}`, nil)
+	p.say("\ufeff"+`{"jsonrpc":"2.0","id":%s,"result":"ok"}`, p.read().ID)
+	if got := wait(t, done); string(got.result) != `"ok"` {
+		t.Errorf("got %s (%v)", got.result, got.err)
+	}
+}
+
 func TestAnAnswerThatCannotBeReadFailsItsCall(t *testing.T) {
 	long := strings.Repeat("x", 5000)
 	for name, c := range map[string]struct {
