@@ -31,7 +31,7 @@ type wish struct {
 }
 
 // listen is subscriptions/listen: one stream, first what was granted, then what happens, until the
-// client or the server goes.
+// client or the server goes. Where nothing was granted there is nothing to wait for.
 func (e *Endpoint) listen(c *fiber.Ctx, caller core.Caller, m message) error {
 	var wanted *wish
 	if json.Unmarshal(orEmpty(m.fields["notifications"]), &wanted) != nil || m.fields["notifications"] == nil || wanted == nil {
@@ -57,12 +57,15 @@ func (e *Endpoint) listen(c *fiber.Ctx, caller core.Caller, m message) error {
 	first := notificationBody("notifications/subscriptions/acknowledged", l.tagged(said))
 	last := resultBody(l.id, l.tagged(e.signed(nil, members{{"resultType", `"complete"`}}).into(empty())))
 	c.Set(fiber.HeaderCacheControl, "no-cache, no-transform")
+	c.Set(fiber.HeaderConnection, "close") // a client whose stream ends goes on, on another connection
 	err := e.o.Streams.Open(c, stream.Standing, func(ctx context.Context, w *stream.Writer) {
 		defer over()
 		if w.Event("message", first) != nil {
 			return
 		}
-		l.copyTo(ctx, w)
+		if len(l.kinds)+len(wanted.Subscriptions) > 0 {
+			l.copyTo(ctx, w)
+		}
 		_ = w.Event("message", last) // fails when the client has gone
 	})
 	if err != nil {

@@ -162,7 +162,7 @@ func TestTheSDKsHandlerGivesTheSameAnswersWithoutSessions(t *testing.T) {
 	reference := statelessOracle(t)
 	r := start(t, nil)
 	r.hall.listed = append(r.hall.listed, tools.Listed{Name: "demo__region", Tool: core.Tool{Server: "demo", Name: "region", Mirrors: marks()}, Raw: json.RawMessage(`{"name":"demo__region"}`)})
-	for _, p := range slices.Concat(goodModernProbes(), badModernProbes(), headerProbes()) {
+	for _, p := range slices.Concat(goodModernProbes(), badModernProbes(), listenProbes(), headerProbes()) {
 		t.Run(p.name, func(t *testing.T) {
 			ours, theirs := p.put(t, r.url+"/mcp"), p.put(t, reference)
 			if same := reflect.DeepEqual(ours, theirs); same != (p.differs == "") {
@@ -240,6 +240,15 @@ func badModernProbes() []modernProbe {
 		{name: "a request without an id", body: `{"jsonrpc":"2.0","method":"tools/list","params":{` + statelessMeta("") + `}}`, extra: listing, differs: text},
 		{name: "an unknown notification", body: `{"jsonrpc":"2.0","method":"notifications/no/such"}`, extra: []string{"Mcp-Method: notifications/no/such"}, differs: "what nobody has a use for is taken all the same, as in sessions; the SDK answers 400"},
 		{name: "a notification under another name", body: `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":7}}`, extra: []string{"Mcp-Method: tools/list"}},
+	}
+}
+
+func listenProbes() []modernProbe {
+	return []modernProbe{
+		{name: "listening for nothing", method: "subscriptions/listen", params: `"notifications":{}`},
+		{name: "listening for nothing that there is", method: "subscriptions/listen", params: `"notifications":{"toolsListChanged":false,"resourceSubscriptions":[]}`},
+		{name: "listening with a wish of another type", method: "subscriptions/listen", params: `"notifications":{"toolsListChanged":"yes"}`},
+		{name: "listening without params", body: `{"jsonrpc":"2.0","id":7,"method":"subscriptions/listen"}`, extra: []string{"Mcp-Method: subscriptions/listen"}, differs: "refusals are JSON-RPC errors; the SDK writes plain text"},
 	}
 }
 
