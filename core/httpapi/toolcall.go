@@ -38,14 +38,18 @@ func (s *Server) callTool(c *fiber.Ctx, caller core.Caller) error {
 	defer done()
 	result, err := s.tools.Call(ctx, caller, tools.Call{Name: name, Arguments: r.Arguments, CheckInput: true})
 	if refusal, ok := errors.AsType[*link.RPCError](err); ok {
-		result, err = refused(refusal), nil
+		result, err = refused(refusal.Message), nil
 	}
 	if err != nil {
 		return err
 	}
 	shaped, err := withResult(result)
 	if err != nil {
-		return core.Wrap(core.CodeInternal, err, "the app's answer is not a tool result")
+		s.log.Warn("An app answered a call with what is no tool result", "tool", name, "workspace", caller.Workspace.ID, "error", err)
+		shaped, err = withResult(refused("the app answered with what is no tool result"))
+	}
+	if err != nil {
+		return err
 	}
 	c.Set(fiber.HeaderContentType, fiber.MIMEApplicationJSON)
 	return c.Send(shaped) // c.JSON would rewrite it
@@ -65,11 +69,11 @@ func (r toolRequest) name() (string, error) {
 	return r.Tool, nil
 }
 
-// refused turns a JSON-RPC error of the app into the tool's own failure, which is what it is to
-// someone who called a tool.
-func refused(e *link.RPCError) json.RawMessage {
+// refused is a tool's own failure. To someone who called a tool, a JSON-RPC error of its app and an
+// answer that is none are just that.
+func refused(message string) json.RawMessage {
 	result, _ := json.Marshal(map[string]any{ // strings and a bool always marshal
-		"content": []map[string]string{{"type": "text", "text": e.Message}}, "isError": true,
+		"content": []map[string]string{{"type": "text", "text": message}}, "isError": true,
 	})
 	return result
 }
@@ -89,7 +93,7 @@ func withResult(raw json.RawMessage) (json.RawMessage, error) {
 	if err := json.Unmarshal(members["content"], &content); err != nil || content == nil {
 		members["content"] = json.RawMessage("[]")
 	}
-	if members["isError"] == nil {
+	if string(members["isError"]) != "true" {
 		members["isError"] = json.RawMessage("false")
 	}
 	var texts []string

@@ -22,6 +22,7 @@ func TestToolResultsKeepEverythingAndGainAResult(t *testing.T) {
 		{"the tool's own error", `{"content":[{"type":"text","text":"no"}],"isError":true}`, `{"content":[{"type":"text","text":"no"}],"isError":true,"result":"no"}`},
 		{"structured content, links, meta and what nobody knows", `{"_meta":{"k":"<&>"},"structuredContent":{"n":1.0,"big":9007199254740993},"content":[{"type":"resource_link","uri":"ui://a","name":"a","x":1}],"new":[ 1 ]}`,
 			`{"_meta":{"k":"<&>"},"content":[{"type":"resource_link","uri":"ui://a","name":"a","x":1}],"isError":false,"new":[ 1 ],"result":"","structuredContent":{"n":1.0,"big":9007199254740993}}`},
+		{"an isError of another kind", `{"content":[],"isError":"yes"}`, `{"content":[],"isError":false,"result":""}`},
 		{"a result of the app's own", `{"content":[],"result":"theirs"}`, `{"content":[],"isError":false,"result":""}`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -34,11 +35,12 @@ func TestToolResultsKeepEverythingAndGainAResult(t *testing.T) {
 	}
 }
 
-func TestAnAnswerThatIsNoToolResultIsAnInternalError(t *testing.T) {
+func TestAnAnswerThatIsNoToolResultIsTheToolsOwnFailure(t *testing.T) {
 	h := open(t, newAccess(), nil)
+	want := `{"content":[{"text":"the app answered with what is no tool result","type":"text"}],"isError":true,"result":"the app answered with what is no tool result"}`
 	for _, raw := range []string{`[]`, `null`, `"x"`} {
 		h.tools.result = raw
-		if r := h.do(t, call{method: "POST", path: "/v1/tools/call", body: `{"tool":"a__b"}`}); r.StatusCode != 500 || r.code() != "internal_error" {
+		if r := h.do(t, call{method: "POST", path: "/v1/tools/call", body: `{"tool":"a__b"}`}); r.StatusCode != 200 || r.body != want {
 			t.Errorf("%s: %d %s", raw, r.StatusCode, r.body)
 		}
 	}
