@@ -43,14 +43,14 @@ func randomKey() int64 {
 // exist, with c's title and metadata; the rest is filled in.
 func (s *Store) CreateConversation(ctx context.Context, c core.Conversation) (core.Conversation, error) {
 	var made core.Conversation
-	err := s.change(ctx, "making a conversation", func(tx *sql.Tx) (err error) {
-		made, err = createConversation(ctx, tx, c, time.Now())
+	err := s.changeShared(ctx, "making a conversation", func(tx *sql.Tx) (err error) {
+		made, err = s.dialect.createConversation(ctx, tx, c, time.Now())
 		return err
 	})
 	return made, err
 }
 
-func createConversation(ctx context.Context, tx *sql.Tx, c core.Conversation, at time.Time) (core.Conversation, error) {
+func (d dialect) createConversation(ctx context.Context, tx *sql.Tx, c core.Conversation, at time.Time) (core.Conversation, error) {
 	shelf, err := ensureShelf(ctx, tx, c.Workspace, c.Owner)
 	if err != nil {
 		return core.Conversation{}, err
@@ -71,7 +71,7 @@ func createConversation(ctx context.Context, tx *sql.Tx, c core.Conversation, at
 		key, shelf, number, made.Title, document(made.Metadata), millis(at)); err != nil {
 		return core.Conversation{}, err
 	}
-	return made, index(ctx, tx, shelf, key, number, made.Title)
+	return made, d.index(ctx, tx, shelf, key, number, made.Title)
 }
 
 // ensureShelf returns the key of a person's conversations in a workspace.
@@ -197,7 +197,7 @@ func (d dialect) retitle(ctx context.Context, tx *sql.Tx, shelf, key int64, titl
 			return err
 		}
 	}
-	return index(ctx, tx, shelf, key, number, title)
+	return d.index(ctx, tx, shelf, key, number, title)
 }
 
 // DeleteConversation forgets a conversation and its messages; what it used stays in the usage.

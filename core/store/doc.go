@@ -2,9 +2,10 @@
 // conversations and what they used, login cookies and the server's own settings.
 //
 // It owns the SQL, the migrations, backup and restore, and the promise that what it acknowledged is
-// durable: a method that returned nil has been written through to the disk. A conversation is found
-// by its owner in its workspace only; to everyone else it does not exist. It does not own what the
-// records mean, nor the files of apps, nor MCP sessions (those have a plugin contract of their own).
+// durable: when a method has returned nil, the disk has said that it has it, so neither a kill nor
+// the loss of power takes it away. A PostgreSQL keeps this promise unless its synchronous_commit is
+// off. A conversation is found by its owner in its workspace only; to everyone else it does not exist.
+// It does not own what the records mean, nor MCP sessions (those have a plugin contract of their own).
 //
 // A search reads words, not texts: each is a row of its own when it was written (words.go), and later
 // one of a set of up to 65,536 conversations (packed.go).

@@ -22,7 +22,7 @@ const previewLength = 160 // characters
 // core.CodeNotFound unless the conversation is there and its owner's.
 func (s *Store) AppendMessages(ctx context.Context, ref core.ConversationRef, add []core.Message, used ...core.Usage) (core.Conversation, error) {
 	var changed core.Conversation
-	err := s.change(ctx, "adding to a conversation", func(tx *sql.Tx) error {
+	err := s.changeShared(ctx, "adding to a conversation", func(tx *sql.Tx) error {
 		key, shelf, err := find(ctx, tx, ref, s.dialect.lockRow)
 		if err != nil {
 			return err
@@ -34,7 +34,7 @@ func (s *Store) AppendMessages(ctx context.Context, ref core.ConversationRef, ad
 				return err
 			}
 		}
-		if err := appendMessages(ctx, tx, shelf, key, kept(add, now), spending(used), now); err != nil {
+		if err := s.dialect.appendMessages(ctx, tx, shelf, key, kept(add, now), spending(used), now); err != nil {
 			return err
 		}
 		changed, err = conversation(ctx, tx, ref)
@@ -82,7 +82,7 @@ func (s *Store) ForkConversation(ctx context.Context, ref core.ConversationRef, 
 			return err
 		}
 		now := time.Now()
-		if fork, err = createConversation(ctx, tx, from, now); err != nil {
+		if fork, err = s.dialect.createConversation(ctx, tx, from, now); err != nil {
 			return err
 		}
 		if key, err = conversationKey(fork.ID); err != nil {
@@ -92,7 +92,7 @@ func (s *Store) ForkConversation(ctx context.Context, ref core.ConversationRef, 
 		for _, m := range copied {
 			total = total.plus(m.spent)
 		}
-		if err := appendMessages(ctx, tx, shelf, key, copied, total, now); err != nil {
+		if err := s.dialect.appendMessages(ctx, tx, shelf, key, copied, total, now); err != nil {
 			return err
 		}
 		fork, err = conversation(ctx, tx, core.ConversationRef{Workspace: ref.Workspace, Owner: ref.Owner, ID: fork.ID})
@@ -132,7 +132,7 @@ func kept(add []core.Message, now time.Time) []message {
 
 // appendMessages writes messages that all of total was used for. Unless they say so themselves, it
 // was used for the last of them.
-func appendMessages(ctx context.Context, tx *sql.Tx, shelf, key int64, add []message, total spent, now time.Time) error {
+func (d dialect) appendMessages(ctx context.Context, tx *sql.Tx, shelf, key int64, add []message, total spent, now time.Time) error {
 	if n := len(add); n > 0 && !slices.ContainsFunc(add, func(m message) bool { return m.spent != (spent{}) }) {
 		add[n-1].spent = total
 	}
@@ -157,7 +157,7 @@ func appendMessages(ctx context.Context, tx *sql.Tx, shelf, key int64, add []mes
 		key, len(add), preview(add), total.input, total.output, sum(cost, total.cost), total.model, millis(now)); err != nil {
 		return err
 	}
-	return index(ctx, tx, shelf, key, number, contents(add)...)
+	return d.index(ctx, tx, shelf, key, number, contents(add)...)
 }
 
 // messages reads a conversation's first messages, all of them when limit is negative.

@@ -53,6 +53,8 @@ func postgresDialect() dialect {
 			(SELECT * FROM conversations WHERE shelf = $1 AND number = CAST(n.value AS BIGINT) LIMIT 1) c WHERE TRUE`,
 		sets: `SELECT p.word, p.numbers FROM json_array_elements_text(CAST($3 AS JSON)) n CROSS JOIN LATERAL
 			(SELECT word, numbers FROM packed_words WHERE shelf = $1 AND page = $2 AND word = convert_to(n.value, 'UTF8') LIMIT 1) p`,
+		words: `SELECT CAST($1 AS BIGINT), convert_to(value, 'UTF8'), CAST($3 AS BIGINT), CAST($4 AS BIGINT)
+			FROM json_array_elements_text(CAST($2 AS JSON))`,
 	}
 }
 

@@ -16,7 +16,7 @@ import (
 // core.CodeRunInProgress when another has it, core.CodeNotFound unless the conversation is there and
 // its owner's.
 func (s *Store) ClaimRun(ctx context.Context, ref core.ConversationRef, holder string, lease time.Duration) error {
-	return s.change(ctx, "claiming a conversation for a run", func(tx *sql.Tx) error {
+	return s.changeShared(ctx, "claiming a conversation for a run", func(tx *sql.Tx) error {
 		key, _, err := find(ctx, tx, ref, s.dialect.lockRow)
 		if err != nil {
 			return err
@@ -43,7 +43,7 @@ func (s *Store) ReleaseRun(ctx context.Context, ref core.ConversationRef, holder
 	if err != nil {
 		return nil //nolint:nilerr // no conversation, so nothing is held
 	}
-	return s.change(ctx, "ending a run", func(tx *sql.Tx) error {
+	return s.changeShared(ctx, "ending a run", func(tx *sql.Tx) error {
 		_, err := tx.ExecContext(ctx, `DELETE FROM runs WHERE conversation = $1 AND holder = $2`, key, holder)
 		return err
 	})

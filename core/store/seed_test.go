@@ -17,7 +17,7 @@ func seed(t testing.TB, s *Store, n int, texts func(i int) []string) {
 	for from := 0; from < n; from += batch {
 		err := s.change(t.Context(), "seeding", func(tx *sql.Tx) error {
 			for i := from; i < min(from+batch, n); i++ {
-				if err := seedOne(t, tx, begin.Add(time.Duration(i)*time.Second), texts(i)); err != nil {
+				if err := seedOne(t, s.dialect, tx, begin.Add(time.Duration(i)*time.Second), texts(i)); err != nil {
 					return err
 				}
 			}
@@ -52,8 +52,8 @@ func imported(t testing.TB, s *Store, n int, texts func(i int) []string) {
 	}
 }
 
-func seedOne(t testing.TB, tx *sql.Tx, at time.Time, texts []string) error {
-	c, err := createConversation(t.Context(), tx, core.Conversation{
+func seedOne(t testing.TB, d dialect, tx *sql.Tx, at time.Time, texts []string) error {
+	c, err := d.createConversation(t.Context(), tx, core.Conversation{
 		Workspace: core.DefaultWorkspaceID, Owner: core.Owner().User.ID, Title: texts[0],
 	}, at)
 	if err != nil {
@@ -71,5 +71,5 @@ func seedOne(t testing.TB, tx *sql.Tx, at time.Time, texts []string) error {
 	for _, text := range texts[1:] {
 		add = append(add, said("user", text))
 	}
-	return appendMessages(t.Context(), tx, shelf, key, kept(add, at), spent{}, at)
+	return d.appendMessages(t.Context(), tx, shelf, key, kept(add, at), spent{}, at)
 }

@@ -20,6 +20,7 @@ func sqliteDialect() dialect {
 		numbered: ` FROM json_each($2) n CROSS JOIN conversations c WHERE c.shelf = $1 AND c.number = n.value`,
 		sets: `SELECT p.word, p.numbers FROM json_each($3) n CROSS JOIN packed_words p
 			WHERE p.shelf = $1 AND p.page = $2 AND p.word = CAST(n.value AS BLOB)`,
+		words: `SELECT $1, CAST(value AS BLOB), $3, $4 FROM json_each($2) WHERE TRUE`, // without WHERE it would be parsed as a join
 	}
 }
 
@@ -66,6 +67,8 @@ func (s *Store) openFile(ctx context.Context, path string) error {
 		return err
 	}
 	s.closers = append(s.closers, s.read.Close)
+	s.scribe = newScribe(s.write)
+	s.closers = append(s.closers, s.scribe.close)
 	_, err = s.EnsureDefaultWorkspace(ctx)
 	return err
 }

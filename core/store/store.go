@@ -29,7 +29,8 @@ type Store struct {
 
 	dialect dialect
 	packer  *packer
-	line    *line // to the other servers; nil with a file
+	scribe  *scribe // of a file; nil with PostgreSQL
+	line    *line   // to the other servers; nil with a file
 
 	closers []func() error // in the order of opening
 }
@@ -43,6 +44,8 @@ type dialect struct {
 	// page $2 and the words in the JSON array $3. Both must be planned as look-ups one by one, whatever
 	// is known of what is in the tables, and also where a shelf is much larger than others.
 	numbered, sets string
+	// words is a SELECT of $1, each word of the JSON array $2, $3 and $4.
+	words string
 }
 
 // Open opens the state, makes it when it is not there, brings its schema up to date, and sees to
@@ -89,6 +92,18 @@ func (s *Store) Close() error {
 // ever happened when it returns an error.
 func (s *Store) change(ctx context.Context, what string, do func(tx *sql.Tx) error) error {
 	if err := inTransaction(ctx, s.write, do); err != nil {
+		return fmt.Errorf("%s: %w", what, explain(err))
+	}
+	return nil
+}
+
+// changeShared is change for what happens again and again while people talk. do may be called twice: it must
+// leave nothing behind but what it returns last, and what it wrote.
+func (s *Store) changeShared(ctx context.Context, what string, do func(tx *sql.Tx) error) error {
+	if s.scribe == nil {
+		return s.change(ctx, what, do)
+	}
+	if err := s.scribe.write(ctx, do); err != nil {
 		return fmt.Errorf("%s: %w", what, explain(err))
 	}
 	return nil

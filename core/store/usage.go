@@ -16,7 +16,7 @@ const dayMillis = 24 * 60 * 60 * 1000
 // PutUsage keeps what one call used that no message came of, such as the search for a title; what a
 // conversation's own calls used goes with their messages (AppendMessages). No time means now.
 func (s *Store) PutUsage(ctx context.Context, u core.Usage) error {
-	return s.change(ctx, "keeping the usage of a model", func(tx *sql.Tx) error { return putUsage(ctx, tx, u, time.Now()) })
+	return s.changeShared(ctx, "keeping the usage of a model", func(tx *sql.Tx) error { return putUsage(ctx, tx, u, time.Now()) })
 }
 
 func putUsage(ctx context.Context, tx *sql.Tx, u core.Usage, now time.Time) error {

@@ -23,12 +23,14 @@ const (
 )
 
 // index adds the words of texts to what a conversation is found by.
-func index(ctx context.Context, tx *sql.Tx, shelf, conversation, number int64, texts ...string) error {
-	rows := inserting{into: `INSERT INTO words (conversation, word, shelf, number)`, then: `ON CONFLICT (conversation, word) DO NOTHING`}
-	for _, word := range distinct(texts...) {
-		rows.add(conversation, []byte(word), shelf, number)
+func (d dialect) index(ctx context.Context, tx *sql.Tx, shelf, conversation, number int64, texts ...string) error {
+	words := distinct(texts...)
+	if len(words) == 0 {
+		return nil
 	}
-	return rows.run(ctx, tx)
+	_, err := tx.ExecContext(ctx, `INSERT INTO words (conversation, word, shelf, number) `+d.words+` ON CONFLICT (conversation, word) DO NOTHING`,
+		conversation, list(words), shelf, number)
+	return err
 }
 
 // distinct returns the words of texts, each once, in the order of the bytes: rows that lie together
