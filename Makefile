@@ -49,7 +49,7 @@ check: ## vet, lint, wire compatibility, generated code up to date
 generate: ## write the Go of proto/ anew (no network needed)
 	@$(BUF) generate
 
-bench: build ## measure every promised figure against other servers, in one run (10 minutes; QUICK=1: one; ONLY=chat,calls: those parts)
+bench: build ## measure every promised figure against other servers, in one run (13 minutes; QUICK=1: two; ONLY=chat,calls: those parts)
 	@$(GO) build -trimpath -ldflags '$(LDFLAGS)' -o $(BIN)/ropewalk-bench ./cmd/ropewalk-bench
 	@$(BIN)/ropewalk-bench table --service $(BIN)/ropewalk $(if $(QUICK),--quick) $(if $(ONLY),--only $(ONLY))
 
