@@ -14,8 +14,8 @@ func backupCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "backup FILE", Short: "Write the state into one file, while the server runs or not", Args: cobra.ExactArgs(1),
 		Long: "Writes users, installed apps, conversations, usage and settings, as they are at one moment, into a new file. The file " +
-			"holds the apps' secrets: keep it as safe as the home. The apps' own files and data, the configuration and the plugins " +
-			"are not in it.",
+			"holds the apps' secrets: keep it as safe as the home. The apps' own data, the configuration and the plugins are not " +
+			"in it, nor the apps' files but those that servers on one database share.",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o, err := s.state(cmd)
 			if err != nil {

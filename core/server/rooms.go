@@ -79,11 +79,8 @@ func ignoreClosed(err error) error {
 func (s *Server) openHall(context.Context) error {
 	c := s.config
 	s.bus = event.New(s.log.Named("event"))
-	s.bus.Join(s.store)
 	beating, stop := context.WithCancel(context.Background())
 	s.closers.add("events", func(context.Context) error { stop(); s.bus.Close(); return nil })
-	go s.bus.Run(beating)
-
 	s.features = newFeatures(c.Features)
 	s.access = access.New(access.Options{
 		APIKey: c.APIKey, Adapter: s.adapters.authAdapter(), Audiences: audiences(c, s.addr()), AnyAudience: c.Auth.AnyAudience,
@@ -94,6 +91,8 @@ func (s *Server) openHall(context.Context) error {
 		Logger: s.log.Named("apps"), HostEnv: c.Environment, MaxAnnexes: c.MCP.MaxInstances,
 	})
 	s.closers.add("apps", s.yard.Close)
+	s.bus.Join(relay{s.store, func(workspace, name string) bool { _, err := s.yard.App(workspace, name); return err == nil }})
+	go s.bus.Run(beating)
 	s.tools = tools.New(tools.Options{Apps: s.yard, Events: s.bus, Features: s.features, Logger: s.log.Named("tools")})
 	s.tools.Add(
 		tools.ListApps(s.yard), tools.ManageApps(s.yard), s.tools.Search(s.adapters), s.tools.Status(s.yard, s.version, s.started),

@@ -107,6 +107,14 @@ func (*deployment) tells(t *testing.T, d *deployment) {
 		readers["of "+replicaNames[i]] = s.listen(t)
 	}
 	d.replicas[1].install(t, map[string]any{"path": goBundle(t, "news", plain)})
+	heard := map[string][]string{}
+	for i, s := range d.replicas {
+		who := "of " + replicaNames[i]
+		heard[who] = []string{readers[who].next(t)}
+		if s.apps(t)["news"].Name == "" {
+			t.Errorf("the reader %s heard %s, and the app is not there", who, heard[who])
+		}
+	}
 	soon(t, "the app runs on all", func() bool {
 		return !slices.ContainsFunc(d.replicas, func(s *server) bool { return s.apps(t)["news"].Status != "running" })
 	})
@@ -130,7 +138,7 @@ func (*deployment) tells(t *testing.T, d *deployment) {
 		t.Fatalf("%d %s", a.status, a.body)
 	}
 	for who, reader := range readers {
-		var got []string
+		got := heard[who]
 		for len(got) == 0 || !strings.HasPrefix(got[len(got)-1], "bundle.uninstalled ") {
 			got = append(got, reader.next(t))
 		}
