@@ -47,6 +47,7 @@ const (
 	abilityURL
 	abilitySampling
 	abilityRoots
+	abilitySamplingTools
 )
 
 // The requests of an app to its client.
@@ -69,8 +70,10 @@ func abilities(capabilities json.RawMessage) ability {
 			Form json.RawMessage `json:"form"`
 			URL  json.RawMessage `json:"url"`
 		} `json:"elicitation"`
-		Sampling json.RawMessage `json:"sampling"`
-		Roots    json.RawMessage `json:"roots"`
+		Sampling *struct {
+			Tools json.RawMessage `json:"tools"`
+		} `json:"sampling"`
+		Roots json.RawMessage `json:"roots"`
 	}
 	if json.Unmarshal(capabilities, &said) != nil {
 		return 0
@@ -84,8 +87,11 @@ func abilities(capabilities json.RawMessage) ability {
 			can |= abilityForm
 		}
 	}
-	if said.Sampling != nil {
+	if s := said.Sampling; s != nil {
 		can |= abilitySampling
+		if s.Tools != nil {
+			can |= abilitySamplingTools
+		}
 	}
 	if said.Roots != nil {
 		can |= abilityRoots
@@ -97,6 +103,13 @@ func abilities(capabilities json.RawMessage) ability {
 func wanted(method string, params json.RawMessage) ability {
 	switch method {
 	case methodSample:
+		var said struct {
+			Tools      json.RawMessage `json:"tools"`
+			ToolChoice json.RawMessage `json:"toolChoice"`
+		}
+		if json.Unmarshal(params, &said) == nil && (said.Tools != nil || said.ToolChoice != nil) {
+			return abilitySampling | abilitySamplingTools
+		}
 		return abilitySampling
 	case methodRoots:
 		return abilityRoots

@@ -32,7 +32,7 @@ func words() []struct {
 	return []struct {
 		word string
 		what ability
-	}{{"form", abilityForm}, {"url", abilityURL}, {"sampling", abilitySampling}, {"roots", abilityRoots}}
+	}{{"form", abilityForm}, {"url", abilityURL}, {"sampling", abilitySampling}, {"roots", abilityRoots}, {"sampling.tools", abilitySamplingTools}}
 }
 
 func habitOf(b bundleVersion, asks ability) (name, value string) {

@@ -33,7 +33,7 @@ func TestThatABundleAsksIsKnownAfterARestart(t *testing.T) {
 }
 
 func TestWhatIsKeptOfABundleIsItsVersionsOwn(t *testing.T) {
-	for asks := ability(1); asks < abilityRoots<<1; asks++ {
+	for asks := ability(1); asks < abilitySamplingTools<<1; asks++ {
 		records := newMemoryRecords()
 		name, value := habitOf(bundleVersion{"@a/b", "1.0"}, asks)
 		records.kept[name] = value

@@ -252,3 +252,25 @@ func TestAnAppThatCannotRunTwiceServesAllWithTheOne(t *testing.T) {
 		expect(t, "starts after a while", len(m.started()), 3)
 	})
 }
+
+func TestAQuestionNeedsWhatItsParamsUse(t *testing.T) {
+	for _, c := range []struct {
+		capabilities, method, params string
+		asked                        bool
+	}{
+		{`{"sampling":{}}`, methodSample, `{"messages":[]}`, true},
+		{`{"sampling":{}}`, methodSample, `{"messages":[],"tools":[]}`, false},
+		{`{"sampling":{}}`, methodSample, `{"messages":[],"toolChoice":{"mode":"auto"}}`, false},
+		{`{"sampling":{"tools":{}}}`, methodSample, `{"messages":[],"tools":[]}`, true},
+		{`{"sampling":{"tools":{}}}`, methodSample, `{}`, true},
+		{`{"elicitation":{}}`, methodSample, `{}`, false},
+		{`{"elicitation":{}}`, methodElicit, `{"mode":"url"}`, false},
+		{`{"elicitation":{"url":{}}}`, methodElicit, `{"mode":"url"}`, true},
+		{`{"elicitation":{"url":{}}}`, methodElicit, `{}`, false},
+		{`{"roots":{}}`, methodRoots, ``, true},
+		{`{"roots":{}}`, "tools/list", ``, true}, // which asks for nothing
+	} {
+		k := &caller{client: NewClient("s", false, json.RawMessage(c.capabilities)), asker: waiting{}}
+		expect(t, c.capabilities+" "+c.method+" "+c.params, k.can(wanted(c.method, json.RawMessage(c.params))), c.asked)
+	}
+}

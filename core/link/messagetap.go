@@ -12,7 +12,7 @@ import (
 )
 
 const (
-	cancelTimeout = 5 * time.Second // for telling a remote server that a call was given up
+	cancelTimeout = 5 * time.Second // for telling a bundle that a call was given up, or what its client says
 	drainTime     = time.Second     // for the rest of a call's stream, so that its connection is used again
 )
 

@@ -44,6 +44,8 @@ func (l *Link) tellOfQuestion(ctx context.Context, n Notification) {
 	if ctx.Err() != nil {
 		return
 	}
+	ctx, cancel := context.WithTimeout(ctx, cancelTimeout) // who told it waits meanwhile
+	defer cancel()
 	if err := l.Notify(ctx, n.Method, n.Params); err != nil {
 		l.log.Debug("what the client said about a question did not reach the app", "app", l.o.Name, "method", n.Method, "error", scrub(err))
 	}
