@@ -6,10 +6,15 @@ import (
 	"os/exec"
 	"path/filepath"
 	"testing"
+
+	"github.com/ropewalk/ropewalk/internal/testenv"
 )
 
 // binary is the executable under test, everything the app behind it.
 var binary, everything string
+
+// databases is the one PostgreSQL of all tests here, when they run on one (testenv.Store).
+var databases testenv.Databases
 
 func TestMain(m *testing.M) { os.Exit(run(m)) }
 
@@ -32,5 +37,5 @@ func run(m *testing.M) int {
 			return 1
 		}
 	}
-	return m.Run()
+	return databases.Around(m).Run()
 }

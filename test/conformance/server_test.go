@@ -26,6 +26,9 @@ func serve(t *testing.T) string {
 	t.Helper()
 	cmd := exec.Command(binary, "serve", "--port", "0", "--home", t.TempDir())
 	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + t.TempDir(), "LANG=C.UTF-8"}
+	if database := databases.Chosen(t); database != "" {
+		cmd.Env = append(cmd.Env, "ROPEWALK_STORAGE_URL="+database)
+	}
 	cmd.WaitDelay = time.Second
 	said, err := cmd.StderrPipe()
 	if err != nil {
