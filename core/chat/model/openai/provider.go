@@ -113,7 +113,7 @@ func (a *assembly) add(c sdk.ChatCompletionChunk, said func(string)) {
 	}
 	for _, call := range choice.Delta.ToolCalls {
 		at, known := a.calls[call.Index]
-		if !known {
+		if !known || another(a.tools[at], call) {
 			at = len(a.tools)
 			a.calls[call.Index] = at
 			a.tools = append(a.tools, model.Block{Kind: model.ToolUse})
@@ -126,6 +126,13 @@ func (a *assembly) add(c sdk.ChatCompletionChunk, said func(string)) {
 	if choice.FinishReason != "" {
 		a.finish, a.complete = choice.FinishReason, true
 	}
+}
+
+// another reports whether a chunk begins a call of its own though its index was seen already: some
+// servers number no calls, or all of them 0.
+func another(before model.Block, call sdk.ChatCompletionChunkChoiceDeltaToolCall) bool {
+	return call.ID != "" && before.ID != "" && call.ID != before.ID ||
+		call.Function.Name != "" && len(before.Input) > 0 && json.Valid(before.Input)
 }
 
 // answer is what has arrived. A call of a tool whose input did not arrive whole is left out.

@@ -94,3 +94,18 @@ func TestACallThatDidNotArriveWholeIsLeftOut(t *testing.T) {
 		t.Errorf("%+v, %v", answer, err)
 	}
 }
+
+func TestCallsThatAServerDoesNotNumberAreToldApart(t *testing.T) {
+	for name, ids := range map[string][2]string{"by their ids": {`"id":"a",`, `"id":"b",`}, "by a name after a whole input": {"", ""}} {
+		t.Run(name, func(t *testing.T) {
+			p, _, _ := serve(t,
+				`{"choices":[{"index":0,"delta":{"tool_calls":[{`+ids[0]+`"function":{"name":"t","arguments":"{\"x\":"}}]}}]}`,
+				`{"choices":[{"index":0,"delta":{"tool_calls":[{`+ids[0]+`"function":{"arguments":"1}"}}]}}]}`,
+				`{"choices":[{"index":0,"delta":{"tool_calls":[{`+ids[1]+`"function":{"name":"u","arguments":"{}"}}]}}]}`, stop, "[DONE]")
+			answer, err := p.Call(t.Context(), "m", model.Request{Messages: []model.Message{model.Said(model.User, "x")}}, func(string) {})
+			if b := answer.Blocks; err != nil || len(b) != 2 || b[0].Name != "t" || string(b[0].Input) != `{"x":1}` || b[1].Name != "u" || string(b[1].Input) != `{}` {
+				t.Errorf("blocks %+v, %v", b, err)
+			}
+		})
+	}
+}
