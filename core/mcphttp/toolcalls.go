@@ -120,8 +120,9 @@ func (e *Endpoint) forTheModel(k *call, name string, code core.Code) bool {
 		return true
 	case core.CodeForbidden, core.CodeFeatureDisabled:
 		return slices.ContainsFunc(e.o.Tools.List(k.caller), func(t tools.Listed) bool { return t.Name == name })
+	default:
+		return false
 	}
-	return false
 }
 
 // badInput tells about arguments that do not fit as a result, so that a model can read what to do
