@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"unicode"
 
 	"golang.org/x/net/http/httpproxy"
 
@@ -16,6 +17,9 @@ import (
 	"github.com/ropewalk/ropewalk/core/chat/price"
 	"github.com/ropewalk/ropewalk/core/config"
 )
+
+// modelLength is how long provider:model may be, bytes.
+const modelLength = 200
 
 // The names under which an admin's choice of models is kept.
 const (
@@ -87,7 +91,7 @@ func (m *Models) find(full string) (chosen, error) {
 	name, of, ok := strings.Cut(full, ":")
 	p, known := m.providers[name]
 	switch {
-	case !ok || of == "":
+	case !ok || of == "" || len(full) > modelLength || strings.ContainsFunc(full, unicode.IsControl):
 		return chosen{}, core.Errorf(core.CodeBadRequest, "model must be of the form provider:model, such as anthropic:claude-sonnet-4-5")
 	case !known:
 		return chosen{}, core.Errorf(core.CodeBadRequest, "model: there is no provider %q; there are %s", name, strings.Join(slices.Sorted(maps.Keys(m.providers)), ", "))

@@ -113,13 +113,14 @@ func TestWhatIsRefusedBeforeAChatBegins(t *testing.T) {
 	silent := open(t, newAccess(), nil) // has no model
 	for _, path := range []string{"/v1/chat", "/v1/chat/stream"} {
 		for body, want := range map[string]string{
-			`{}`:                                    "400 bad_request",
-			`{"message":" \n"}`:                     "400 bad_request",
-			`{"message":1}`:                         "400 bad_request",
-			`{"message":"x","maxIterations":0}`:     "400 bad_request",
-			`{"message":"x","allowedTools":["[a"]}`: "400 bad_request",
-			`{"message":"x","metadata":[]}`:         "400 bad_request",
-			`{"message":"x","model":"nobody:m"}`:    "400 bad_request",
+			`{}`:                                     "400 bad_request",
+			`{"message":" \n"}`:                      "400 bad_request",
+			`{"message":1}`:                          "400 bad_request",
+			`{"message":"x","maxIterations":0}`:      "400 bad_request",
+			`{"message":"x","allowedTools":["[a"]}`:  "400 bad_request",
+			`{"message":"x","metadata":[]}`:          "400 bad_request",
+			`{"message":"x","model":"nobody:m"}`:     "400 bad_request",
+			`{"message":"x","model":"local:\u0000"}`: "400 bad_request",
 			`{"message":"x","conversationId":"conv_00000000000000ff"}`: "404 not_found",
 			`{"message":"x","conversationId":"conv_0000000000000001"}`: "409 run_in_progress",
 		} {
