@@ -10,6 +10,7 @@ import (
 type boards struct {
 	mu          sync.RWMutex
 	byWorkspace map[string]*board
+	passing     map[string]int // by workspace, the least severity that requests without a session wanted to see
 }
 
 type board struct {
@@ -17,7 +18,9 @@ type board struct {
 	stop     func()
 }
 
-func newBoards() *boards { return &boards{byWorkspace: map[string]*board{}} }
+func newBoards() *boards {
+	return &boards{byWorkspace: map[string]*board{}, passing: map[string]int{}}
+}
 
 func (b *boards) join(all Apps, s *Session) {
 	b.mu.Lock()
@@ -64,9 +67,26 @@ func (b *boards) in(workspace string) []*Session {
 	return all
 }
 
-// level is the one that the most curious session of a workspace wants, "" when none set one.
+// pass notes what a request without a session wants to see, and reports whether that is more than
+// any wanted before. It stays wanted: the next such request comes unannounced.
+func (b *boards) pass(workspace string, severity int) (more bool) {
+	b.mu.RLock()
+	before := b.passing[workspace]
+	b.mu.RUnlock()
+	if before > 0 && before <= severity {
+		return false
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.passing[workspace] = severity
+	return true
+}
+
+// level is the one that the most curious client of a workspace wants, "" when none set one.
 func (b *boards) level(workspace string) string {
-	least := 0
+	b.mu.RLock()
+	least := b.passing[workspace]
+	b.mu.RUnlock()
 	for _, s := range b.in(workspace) {
 		if level := s.level(); level > 0 && (least == 0 || level < least) {
 			least = level

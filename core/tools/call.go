@@ -36,6 +36,7 @@ func (n *Namespace) Call(ctx context.Context, c core.Caller, call Call) (json.Ra
 	if d.server == systemServer {
 		return n.callSystem(ctx, c, d.name, call)
 	}
+	n.louder(ctx, c, call.From, call.Meta)
 	return d.finish(n.apps.Call(ctx, c.Workspace.ID, d.server, d.request(c, &call)))
 }
 

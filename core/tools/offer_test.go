@@ -235,6 +235,33 @@ func TestWhatAppsSayByThemselvesReachesThoseItIsFor(t *testing.T) {
 	}
 }
 
+func TestAppsLogAsMuchAsTheMostCuriousClientWantsToSee(t *testing.T) {
+	y := twoApps()
+	n := newNamespace(y, &events{}, nil)
+	alice := caller("ws_a", core.RoleMember)
+	read := func(level string) {
+		params := json.RawMessage(`{"uri":"zone://utc","_meta":{"io.modelcontextprotocol/logLevel":"` + level + `"}}`)
+		if _, err := n.ReadResource(t.Context(), alice, tools.Request{Params: params, From: tools.From{Stateless: true}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	read("warning")
+	read("error") // is told those of warnings
+	read("loud")
+	s := n.Open(alice, tools.SessionOptions{ID: "s", Notify: func(link.Notification) {}})
+	defer s.Close(t.Context())
+	if err := s.SetLevel(t.Context(), "critical"); err != nil {
+		t.Fatal(err)
+	}
+	read("debug")
+	if _, err := n.ReadResource(t.Context(), alice, tools.Request{Params: json.RawMessage(`{"uri":"zone://utc","_meta":{"io.modelcontextprotocol/logLevel":"debug"}}`), From: tools.From{Session: s}}); err != nil {
+		t.Fatal(err)
+	}
+	if want := []string{"level ws_a warning", "level ws_a warning", "level ws_a debug"}; !slices.Equal(y.told, want) {
+		t.Errorf("the yard was told %q, want %q", y.told, want)
+	}
+}
+
 func TestUpdatesOfAnInstanceReachThoseWhomItServes(t *testing.T) {
 	y := twoApps()
 	n := newNamespace(y, &events{}, nil)

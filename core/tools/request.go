@@ -152,7 +152,19 @@ func (n *Namespace) ask(ctx context.Context, c core.Caller, server, method strin
 			meta = said.Meta
 		}
 	}
+	n.louder(ctx, c, q.From, meta)
 	return n.apps.Call(ctx, c.Workspace.ID, server, n.request(c, method, params, meta, q.Notify, q.From))
+}
+
+// louder has the apps of the older revisions log as much as a request without a session wants to see:
+// they are told by a message of its own, and once.
+func (n *Namespace) louder(ctx context.Context, c core.Caller, from From, meta json.RawMessage) {
+	if !from.Stateless || !bytes.Contains(meta, []byte("logLevel")) {
+		return
+	}
+	if level := levelOf(meta); level <= len(apps.LogLevels()) && n.boards.pass(c.Workspace.ID, level) {
+		n.apps.SetLogLevel(ctx, c.Workspace.ID, n.boards.level(c.Workspace.ID))
+	}
 }
 
 func noPrompt(name string) error {
