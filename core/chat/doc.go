@@ -7,8 +7,8 @@
 //
 // A conversation is kept as it goes: the person's message before the run says that it started,
 // each turn of the model with what its tools answered before the next one begins, the last one
-// before the run says that it is done. There is one run of a conversation at a
-// time, among all servers that share the state.
+// before the run says that it is done. There is one run of a conversation at a time, among all
+// servers that share the state.
 //
 // It does not keep conversations or usage (store), it does not know tools' owners (tools), and it
 // knows nothing of HTTP: a run tells its events to a function.
