@@ -45,15 +45,11 @@ func readers() use {
 	}}
 }
 
-// openFile opens the state in a file, for this process alone.
+// openFile opens the state in a file, whose lock is held.
 func (s *Store) openFile(ctx context.Context, path string) error {
 	s.dialect = sqliteDialect()
-	unlock, err := lock(path + ".lock")
+	err := private(path)
 	if err != nil {
-		return err
-	}
-	s.closers = append(s.closers, unlock)
-	if err := private(path); err != nil {
 		return err
 	}
 	if s.write, err = openSQLite(path, writer()); err != nil {

@@ -15,7 +15,7 @@ import (
 // Options say where the state is.
 type Options struct {
 	Path   string      // the SQLite file, usually <home>/ropewalk.db; made with mode 0600
-	URL    core.Secret // of a PostgreSQL database, which is then used instead of the file
+	URL    core.Secret // of a PostgreSQL database, which is then used instead; Path still names the home
 	Logger hclog.Logger
 }
 
@@ -68,6 +68,13 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 
 // open returns where the state is, for messages.
 func (s *Store) open(ctx context.Context, o Options) (where string, err error) {
+	if o.Path != "" { // a home is one server's, wherever its state is
+		unlock, err := lock(o.Path + ".lock")
+		if err != nil {
+			return o.Path, err
+		}
+		s.closers = append(s.closers, unlock)
+	}
 	if o.URL == "" {
 		return o.Path, s.openFile(ctx, o.Path)
 	}

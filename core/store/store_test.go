@@ -2,11 +2,14 @@ package store
 
 import (
 	"database/sql"
+	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
+	"github.com/ropewalk/ropewalk/core"
 	"go.uber.org/goleak"
 )
 
@@ -70,6 +73,29 @@ func TestASecondServerOnTheSameHomeIsRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	openAt(t, path)
+}
+
+func TestAHomeIsOneServersThoughTheStateIsElsewhere(t *testing.T) {
+	path, url := filepath.Join(t.TempDir(), "ropewalk.db"), core.Secret(database(t))
+	one, err := Open(t.Context(), Options{Path: path, URL: url})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = Open(t.Context(), Options{Path: path, URL: url})
+	wantError(t, err, path, "another server (process ", "--home")
+	if err := one.Close(); err != nil {
+		t.Fatal(err)
+	}
+	again, err := Open(t.Context(), Options{Path: path, URL: url})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := again.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(path); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("the file that is not used: %v", err)
+	}
 }
 
 func TestAStateThatCannotBeUsedSaysWhatToDo(t *testing.T) {
