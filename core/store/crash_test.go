@@ -29,35 +29,46 @@ func optionsFor(place string) Options {
 	return Options{Path: place}
 }
 
-// writeForever is the child: by turns it installs an app and adds a turn to a conversation, and
-// prints each once the store has acknowledged it, until it is killed.
+// childWriters is how many write at the same time in a child.
+const childWriters = 3
+
+// writeForever is the child: several at a time write, each in a conversation of its own, until it is
+// killed.
 func writeForever(place string) int {
-	err := func() error {
-		ctx, owner := context.Background(), core.Owner().User.ID
-		s, err := Open(ctx, optionsFor(place))
-		if err != nil {
-			return err
+	ctx := context.Background()
+	s, err := Open(ctx, optionsFor(place))
+	if err == nil {
+		ended := make(chan error)
+		for i := range childWriters {
+			go func() { ended <- writeOn(ctx, s, fmt.Sprintf("%d-%d", os.Getpid(), i)) }()
 		}
-		c, err := s.CreateConversation(ctx, core.Conversation{Workspace: core.DefaultWorkspaceID, Owner: owner})
-		if err != nil {
-			return err
-		}
-		ref := core.ConversationRef{Workspace: core.DefaultWorkspaceID, Owner: owner, ID: c.ID}
-		for i := 1; ; i++ {
-			name := strconv.Itoa(os.Getpid()) + "-" + strconv.Itoa(i)
-			if err := s.AddInstallation(ctx, core.Installation{Workspace: ref.Workspace, Name: name, InstalledAt: time.Now()}); err != nil {
-				return err
-			}
-			fmt.Println("app", name)
-			turn := []core.Message{said("user", "question "+strconv.Itoa(i)), said("assistant", "answer "+strconv.Itoa(i))}
-			if _, err := s.AppendMessages(ctx, ref, turn, core.Usage{Model: "m", InputTokens: 3}); err != nil {
-				return err
-			}
-			fmt.Println("turn", ref.ID, i)
-		}
-	}()
+		err = <-ended
+	}
 	fmt.Fprintln(os.Stderr, err)
 	return 1
+}
+
+// writeOn by turns installs an app and adds a turn to a conversation, and prints each once the store
+// has acknowledged it.
+func writeOn(ctx context.Context, s *Store, name string) error {
+	owner := core.Owner().User.ID
+	c, err := s.CreateConversation(ctx, core.Conversation{Workspace: core.DefaultWorkspaceID, Owner: owner})
+	if err != nil {
+		return err
+	}
+	ref := core.ConversationRef{Workspace: core.DefaultWorkspaceID, Owner: owner, ID: c.ID}
+	for i := 1; ; i++ {
+		app := name + "-" + strconv.Itoa(i)
+		if err := s.AddInstallation(ctx, core.Installation{Workspace: ref.Workspace, Name: app, InstalledAt: time.Now()}); err != nil {
+			return err
+		}
+		fmt.Println("app", app)
+		turn := []core.Message{said("user", "question "+strconv.Itoa(i)), said("assistant", "answer "+strconv.Itoa(i))}
+		if _, err := s.AppendMessages(ctx, ref, turn, core.Usage{Model: "m", InputTokens: 3}); err != nil {
+			return err
+		}
+		fmt.Println("turn", ref.ID, i)
+	}
 }
 
 func TestNothingAcknowledgedIsLostWhenTheServerIsKilled(t *testing.T) {
@@ -107,7 +118,7 @@ func writeUntil(t *testing.T, place string, end func(*os.Process)) (acknowledged
 	ended := make(chan struct{})
 	lines := bufio.NewScanner(out)
 	for lines.Scan() {
-		if acknowledged = append(acknowledged, lines.Text()); len(acknowledged) == 4 {
+		if acknowledged = append(acknowledged, lines.Text()); len(acknowledged) == 4*childWriters {
 			go func() {
 				defer close(ended)
 				<-time.After(time.Duration(rand.IntN(8000)) * time.Microsecond)
@@ -116,7 +127,7 @@ func writeUntil(t *testing.T, place string, end func(*os.Process)) (acknowledged
 		}
 	}
 	_ = child.Wait() // it was killed, or lost its database
-	if len(acknowledged) < 4 {
+	if len(acknowledged) < 4*childWriters {
 		t.Fatalf("the child ended after %d writes", len(acknowledged))
 	}
 	<-ended
