@@ -78,7 +78,7 @@ func failure(ctx context.Context, err error) error {
 // assembly puts an answer together from the events of a stream.
 type assembly struct {
 	blocks   []model.Block
-	inputs   [][]byte // of each block, as far as it has arrived
+	parts    [][]byte // of each block: its text or its input, as far as it has arrived
 	usage    model.Usage
 	cut      bool
 	complete bool
@@ -93,8 +93,7 @@ func (a *assembly) add(e sdk.MessageStreamEventUnion, said func(string)) {
 		a.begin(e, said)
 	case "content_block_delta":
 		if i := len(a.blocks) - 1; i >= 0 {
-			a.blocks[i].Text += e.Delta.Text
-			a.inputs[i] = append(a.inputs[i], e.Delta.PartialJSON...)
+			a.parts[i] = append(append(a.parts[i], e.Delta.Text...), e.Delta.PartialJSON...)
 		}
 		if e.Delta.Text != "" {
 			said(e.Delta.Text)
@@ -111,13 +110,14 @@ func (a *assembly) add(e sdk.MessageStreamEventUnion, said func(string)) {
 }
 
 func (a *assembly) begin(e sdk.MessageStreamEventUnion, said func(string)) {
-	block := model.Block{Kind: model.Text, Text: e.ContentBlock.Text}
+	block, part := model.Block{Kind: model.Text}, []byte(nil)
 	if e.ContentBlock.Type == "tool_use" {
 		block = model.Block{Kind: model.ToolUse, ID: e.ContentBlock.ID, Name: e.ContentBlock.Name}
-	} else if block.Text != "" {
-		said(block.Text)
+	} else if text := e.ContentBlock.Text; text != "" {
+		part = []byte(text)
+		said(text)
 	}
-	a.blocks, a.inputs = append(a.blocks, block), append(a.inputs, nil)
+	a.blocks, a.parts = append(a.blocks, block), append(a.parts, part)
 }
 
 // answer is what has arrived. A call of a tool whose input did not arrive whole is left out.
@@ -125,10 +125,12 @@ func (a *assembly) answer() model.Answer {
 	out := model.Answer{Usage: a.usage, Cut: a.cut}
 	for i, b := range a.blocks {
 		switch {
-		case b.Kind == model.Text && b.Text == "":
+		case b.Kind == model.Text && len(a.parts[i]) == 0:
 			continue
+		case b.Kind == model.Text:
+			b.Text = string(a.parts[i])
 		case b.Kind == model.ToolUse:
-			if b.Input = a.inputs[i]; len(b.Input) == 0 {
+			if b.Input = a.parts[i]; len(b.Input) == 0 {
 				b.Input = json.RawMessage("{}")
 			}
 			if (!a.complete || a.cut) && !json.Valid(b.Input) {

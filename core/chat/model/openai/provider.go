@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"net/http"
+	"strings"
 
 	sdk "github.com/openai/openai-go/v3"
 	"github.com/openai/openai-go/v3/option"
@@ -90,7 +91,7 @@ func failure(ctx context.Context, err error) error {
 
 // assembly puts an answer together from the chunks of a stream.
 type assembly struct {
-	text     string
+	text     strings.Builder
 	tools    []model.Block
 	calls    map[int64]int // the vendor's index of a call to ours
 	usage    model.Usage
@@ -108,7 +109,7 @@ func (a *assembly) add(c sdk.ChatCompletionChunk, said func(string)) {
 	}
 	choice := c.Choices[0]
 	if text := choice.Delta.Content + choice.Delta.Refusal; text != "" {
-		a.text += text
+		a.text.WriteString(text)
 		said(text)
 	}
 	for _, call := range choice.Delta.ToolCalls {
@@ -138,8 +139,8 @@ func another(before model.Block, call sdk.ChatCompletionChunkChoiceDeltaToolCall
 // answer is what has arrived. A call of a tool whose input did not arrive whole is left out.
 func (a *assembly) answer() model.Answer {
 	out := model.Answer{Usage: a.usage, Cut: a.finish == "length"}
-	if a.text != "" {
-		out.Blocks = append(out.Blocks, model.Block{Kind: model.Text, Text: a.text})
+	if a.text.Len() > 0 {
+		out.Blocks = append(out.Blocks, model.Block{Kind: model.Text, Text: a.text.String()})
 	}
 	for _, b := range a.tools {
 		if len(b.Input) == 0 {
