@@ -11,6 +11,7 @@ import (
 	"sync"
 	"syscall"
 	"testing"
+	"time"
 )
 
 // Three servers behind a proxy are one: what is done through any of them holds for all, and one that
@@ -30,6 +31,7 @@ func TestThreeServersBehindNginxAreOne(t *testing.T) {
 		{"a session goes to the server that has it", d.sessions},
 		{"clients without sessions are spread over all", d.spreads},
 		{"a client without a session is asked, and comes back to any", d.asks},
+		{"the official client is served in both eras", d.serves},
 		{"one that is killed under load takes only its own calls along", d.loses},
 		{"one that comes back catches up", d.returns},
 	} {
@@ -314,6 +316,21 @@ func (*deployment) asks(t *testing.T, d *deployment) {
 		t.Error("every answer came to the server that asked: that shows nothing")
 	}
 	if a := d.front.do(t, "DELETE", "/v1/apps/elder", nil); a.status != 200 {
+		t.Errorf("%d %s", a.status, a.body)
+	}
+}
+
+func (*deployment) serves(t *testing.T, d *deployment) {
+	d.replicas[0].install(t, map[string]any{"path": packed(t, everything, nodeManifest("everything", everything, "stdio"))})
+	installed := time.Now()
+	for _, s := range d.replicas {
+		s.reaches(t, "everything", "running")
+	}
+	t.Logf("a published app with all that it needs ran on all after %v", time.Since(installed).Round(time.Millisecond))
+	for _, revision := range []string{"2025-11-25", "2026-07-28"} {
+		t.Run(revision, func(t *testing.T) { secondClient(t, d.front.url, revision) })
+	}
+	if a := d.front.do(t, "DELETE", "/v1/apps/everything", nil); a.status != 200 {
 		t.Errorf("%d %s", a.status, a.body)
 	}
 }
