@@ -24,7 +24,8 @@ func (l *Link) routeRequest(e *envelope) bool {
 		l.strays.add("more requests at once than are answered")
 		return true
 	}
-	q := Question{Method: e.method, Params: bytes.Clone(e.params), Callers: l.callers(), Notify: func(n Notification) { l.tellOfQuestion(ctx, n) }}
+	open, answered := context.WithCancel(ctx) // ends before the answer leaves
+	q := Question{Method: e.method, Params: bytes.Clone(e.params), Callers: l.callers(), Notify: func(n Notification) { l.tellOfQuestion(open, n) }}
 	said := l.saidBefore()
 	go func() {
 		defer cancel()
@@ -34,7 +35,10 @@ func (l *Link) routeRequest(e *envelope) bool {
 			case <-ctx.Done():
 			}
 		}
-		l.answer(ctx, handler, id, q)
+		l.answer(ctx, func(ctx context.Context, q Question) (json.RawMessage, error) {
+			defer answered()
+			return handler(ctx, q)
+		}, id, q)
 	}()
 	return true
 }
