@@ -107,16 +107,16 @@ func find(ctx context.Context, q querier, ref core.ConversationRef, lock string)
 	return key, shelf, err
 }
 
-// conversationColumns is what scanConversation reads, in its order.
+// conversationColumns is what scanConversation reads, in its order, before what is read besides.
 const conversationColumns = `c.id, c.title, c.metadata, c.last_model, c.created_at, c.updated_at,
 	c.message_count, c.preview, c.input_tokens, c.output_tokens, c.cost_usd`
 
-func scanConversation(row interface{ Scan(...any) error }, workspace, owner string) (core.Conversation, error) {
+func scanConversation(row interface{ Scan(...any) error }, workspace, owner string, besides ...any) (core.Conversation, error) {
 	c := core.Conversation{Workspace: workspace, Owner: owner}
 	var key, created, updated int64
 	var metadata *string
-	err := row.Scan(&key, &c.Title, &metadata, &c.LastModel, &created, &updated,
-		&c.MessageCount, &c.Preview, &c.InputTokens, &c.OutputTokens, &c.CostUSD)
+	err := row.Scan(append([]any{&key, &c.Title, &metadata, &c.LastModel, &created, &updated,
+		&c.MessageCount, &c.Preview, &c.InputTokens, &c.OutputTokens, &c.CostUSD}, besides...)...)
 	c.ID, c.CreatedAt, c.UpdatedAt, c.Metadata = conversationID(key), fromMillis(created), fromMillis(updated), rawJSON(metadata)
 	return c, err
 }

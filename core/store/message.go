@@ -34,10 +34,8 @@ func (s *Store) AppendMessages(ctx context.Context, ref core.ConversationRef, ad
 				return err
 			}
 		}
-		if err := s.dialect.appendMessages(ctx, tx, shelf, key, kept(add, now), spending(used), now); err != nil {
-			return err
-		}
-		changed, err = conversation(ctx, tx, ref)
+		changed, err = s.dialect.appendMessages(ctx, tx, shelf, key, kept(add, now), spending(used), now)
+		changed.Workspace, changed.Owner = ref.Workspace, ref.Owner
 		return err
 	})
 	return changed, err
@@ -92,10 +90,8 @@ func (s *Store) ForkConversation(ctx context.Context, ref core.ConversationRef, 
 		for _, m := range copied {
 			total = total.plus(m.spent)
 		}
-		if err := s.dialect.appendMessages(ctx, tx, shelf, key, copied, total, now); err != nil {
-			return err
-		}
-		fork, err = conversation(ctx, tx, core.ConversationRef{Workspace: ref.Workspace, Owner: ref.Owner, ID: fork.ID})
+		fork, err = s.dialect.appendMessages(ctx, tx, shelf, key, copied, total, now)
+		fork.Workspace, fork.Owner = ref.Workspace, ref.Owner
 		return err
 	})
 	return fork, err
@@ -130,34 +126,31 @@ func kept(add []core.Message, now time.Time) []message {
 	return out
 }
 
-// appendMessages writes messages that all of total was used for. Unless they say so themselves, it
-// was used for the last of them.
-func (d dialect) appendMessages(ctx context.Context, tx *sql.Tx, shelf, key int64, add []message, total spent, now time.Time) error {
+// appendMessages writes messages that all of total was used for, and returns the conversation as it
+// is then. Unless they say so themselves, total was used for the last of them.
+func (d dialect) appendMessages(ctx context.Context, tx *sql.Tx, shelf, key int64, add []message, total spent, now time.Time) (core.Conversation, error) {
 	if n := len(add); n > 0 && !slices.ContainsFunc(add, func(m message) bool { return m.spent != (spent{}) }) {
 		add[n-1].spent = total
 	}
-	var before int
 	var number int64
-	var cost *float64
-	if err := tx.QueryRowContext(ctx, `SELECT message_count, number, cost_usd FROM conversations WHERE id = $1`, key).Scan(&before, &number, &cost); err != nil {
-		return err
+	changed, err := scanConversation(tx.QueryRowContext(ctx, `
+		UPDATE conversations SET message_count = message_count + $2, preview = COALESCE(NULLIF($3, ''), preview),
+			input_tokens = input_tokens + $4, output_tokens = output_tokens + $5,
+			cost_usd = COALESCE(cost_usd + CAST($6 AS DOUBLE PRECISION), CAST($6 AS DOUBLE PRECISION), cost_usd),
+			last_model = COALESCE(NULLIF($7, ''), last_model), updated_at = $8
+		WHERE id = $1 RETURNING `+strings.ReplaceAll(conversationColumns, "c.", "")+`, number`,
+		key, len(add), preview(add), total.input, total.output, total.cost, total.model, millis(now)), "", "", &number)
+	if err != nil {
+		return changed, err
 	}
 	rows := inserting{into: intoMessages}
 	for i, m := range add {
-		rows.add(m.row(key, before+i)...)
+		rows.add(m.row(key, changed.MessageCount-len(add)+i)...)
 	}
 	if err := rows.run(ctx, tx); err != nil {
-		return err
+		return changed, err
 	}
-	if _, err := tx.ExecContext(ctx, `
-		UPDATE conversations SET message_count = message_count + $2, preview = COALESCE(NULLIF($3, ''), preview),
-			input_tokens = input_tokens + $4, output_tokens = output_tokens + $5, cost_usd = $6,
-			last_model = COALESCE(NULLIF($7, ''), last_model), updated_at = $8
-		WHERE id = $1`,
-		key, len(add), preview(add), total.input, total.output, sum(cost, total.cost), total.model, millis(now)); err != nil {
-		return err
-	}
-	return d.index(ctx, tx, shelf, key, number, contents(add)...)
+	return changed, d.index(ctx, tx, shelf, key, number, contents(add)...)
 }
 
 // messages reads a conversation's first messages, all of them when limit is negative.

@@ -71,5 +71,6 @@ func seedOne(t testing.TB, d dialect, tx *sql.Tx, at time.Time, texts []string) 
 	for _, text := range texts[1:] {
 		add = append(add, said("user", text))
 	}
-	return d.appendMessages(t.Context(), tx, shelf, key, kept(add, at), spent{}, at)
+	_, err = d.appendMessages(t.Context(), tx, shelf, key, kept(add, at), spent{}, at)
+	return err
 }
