@@ -98,7 +98,7 @@ func primitive(value json.RawMessage) (string, bool) {
 func headerSafe(value string) string {
 	wrapped := strings.HasPrefix(value, "=?base64?") && strings.HasSuffix(value, "?=")
 	strange := strings.ContainsFunc(value, func(r rune) bool { return r < ' ' || r > '~' })
-	if !wrapped && !strange && strings.TrimSpace(value) == value {
+	if value != "" && !wrapped && !strange && strings.TrimSpace(value) == value { // many take an empty header for none
 		return value
 	}
 	return "=?base64?" + base64.StdEncoding.EncodeToString([]byte(value)) + "?="

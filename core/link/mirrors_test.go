@@ -48,6 +48,7 @@ func TestArgumentsAreRepeatedInHeaders(t *testing.T) {
 		{"spaces around", `{"region":" padded "}`, "=?base64?IHBhZGRlZCA=?=", "", ""},
 		{"a line end", `{"region":"line1\nline2"}`, "=?base64?bGluZTEKbGluZTI=?=", "", ""},
 		{"what looks wrapped", `{"region":"=?base64?literal?="}`, "=?base64?PT9iYXNlNjQ/bGl0ZXJhbD89?=", "", ""},
+		{"an empty text", `{"region":""}`, "=?base64??=", "", ""},
 		{"an escape", `{"region":"\u00e9"}`, "=?base64?w6k=?=", "", ""},
 		{"null", `{"region":null,"in":null}`, "", "", ""},
 		{"nothing", `{}`, "", "", ""},
