@@ -7,6 +7,16 @@ import (
 	"github.com/ropewalk/ropewalk/core/chat/model"
 )
 
+// told is a failure as the event error has it, which knows five codes (contract part 4).
+func told(e *core.Error) failed {
+	switch e.Code {
+	case core.CodeProviderAuth, core.CodeProviderOverloaded, core.CodeProviderError, core.CodeRateLimited:
+		return failed{Error: e.Code, Message: e.Message}
+	default:
+		return failed{Error: core.CodeEngineError, Message: e.Message}
+	}
+}
+
 // failure words what ended a run for the person who talks. What the provider said is for the log,
 // but for what concerns the conversation itself.
 func (e *Engine) failure(c chosen, err error) *core.Error {

@@ -6,9 +6,13 @@ import (
 	"testing"
 	"time"
 
+	"github.com/hashicorp/go-hclog"
+
 	"github.com/ropewalk/ropewalk/core"
 	"github.com/ropewalk/ropewalk/core/chat"
+	"github.com/ropewalk/ropewalk/core/chat/skill"
 	"github.com/ropewalk/ropewalk/core/link"
+	"github.com/ropewalk/ropewalk/core/store"
 )
 
 func TestAProvidersFailuresAreWorded(t *testing.T) {
@@ -55,6 +59,37 @@ func TestAProvidersFailuresAreWorded(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// away is a state that is away for what a model said.
+type away struct{ *store.Store }
+
+func (a away) AppendMessages(ctx context.Context, ref core.ConversationRef, add []core.Message, used ...core.Usage) (core.Conversation, error) {
+	if len(used) > 0 {
+		return core.Conversation{}, core.Errorf(core.CodeUnavailable, "the database is away")
+	}
+	return a.Store.AppendMessages(ctx, ref, add)
+}
+
+func TestAFailureOfTheServersOwnHasTheCodeOfTheContractInItsEvent(t *testing.T) {
+	h := open(t, "openai", nil)
+	h.model.Say(t, `{"match":{},"response":{"content":"Ok."}}`)
+	models, err := chat.NewModels(h.config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	e := chat.New(chat.Options{Store: away{h.store}, Tools: h.tools, Models: models, Skills: skill.NewLibrary(h.home, nil, hclog.NewNullLogger()), Logger: hclog.NewNullLogger()})
+	t.Cleanup(func() { _ = e.Close(context.Background()) })
+	run, err := e.Begin(t.Context(), owner(), chat.Request{Message: "hi"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	events := &tape{}
+	_, err = run.Do(t.Context(), events.emit)
+	said := events.data("error")
+	if core.CodeOf(err) != core.CodeUnavailable || len(said) != 1 || said[0]["error"] != "engine_error" || said[0]["message"] != "the database is away" {
+		t.Errorf("%v, events %v", err, said)
 	}
 }
 

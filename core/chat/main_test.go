@@ -138,13 +138,14 @@ func (b *bus) changed() (names []string) {
 // house is an engine on a real store and a real provider of models; its apps are in memory.
 type house struct {
 	*chat.Engine
-	t     *testing.T
-	home  string
-	model *testenv.ModelProvider
-	store *store.Store
-	yard  *yard
-	bus   *bus
-	tools *tools.Namespace
+	t      *testing.T
+	home   string
+	model  *testenv.ModelProvider
+	store  *store.Store
+	yard   *yard
+	bus    *bus
+	tools  *tools.Namespace
+	config config.Models
 }
 
 // wires are the two that models are asked on.
@@ -175,6 +176,7 @@ func openOn(t *testing.T, home string, state store.Options, p *testenv.ModelProv
 	if change != nil {
 		change(&c)
 	}
+	h.config = c
 	models, err := chat.NewModels(c)
 	if err != nil {
 		t.Fatal(err)

@@ -134,7 +134,7 @@ func (r *Run) Do(ctx context.Context, emit Emit) (Answer, error) {
 	if err != nil {
 		shown := r.e.failure(r.loop.llm, err)
 		r.slot.free()
-		emit(Event{EventError, failed{Error: shown.Code, Message: shown.Message}})
+		emit(Event{EventError, told(shown)})
 		return Answer{}, shown
 	}
 	answer := r.answer(reason)
