@@ -160,6 +160,30 @@ func (a *app) queue(ctx context.Context) (instance, error) {
 	return conn, err
 }
 
+// Arrives waits, Options.RestartWait at most, for an app that is starting and has not yet told what it
+// offers, and reports whether it runs now. It does not wait for any other. core.CodeUnavailable when
+// the app is starting still.
+func (y *Yard) Arrives(ctx context.Context, workspace, server string) (bool, error) {
+	a, err := y.find(workspace, server)
+	if err != nil {
+		return false, nil
+	}
+	now := a.now.Load()
+	coming := now.state == core.StateStarting || now.state == core.StateCrashed
+	if !coming || len(differing(&now.offer, &core.Offer{})) > 0 {
+		return false, nil
+	}
+	patience := time.NewTimer(y.o.RestartWait)
+	defer patience.Stop()
+	if _, err := a.ready(ctx, patience.C); err != nil {
+		if state := a.now.Load().state; ctx.Err() == nil && (state == core.StateStopped || state == core.StateDead) {
+			return false, nil
+		}
+		return false, err
+	}
+	return true, nil
+}
+
 // ready waits until the app runs.
 func (a *app) ready(ctx context.Context, patience <-chan time.Time) (instance, error) {
 	for {

@@ -293,3 +293,42 @@ func TestCloseWaitsForAnInstallThatCannotBeGivenUpAnyMore(t *testing.T) {
 		}
 	})
 }
+
+func TestWhoCallsAnAppThatStartsForTheFirstTimeWaitsForIt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := &memoryApp{takes: 3 * time.Second, tools: []string{"add"}}
+		y, _ := yardOf(t, m, newMemoryRecords(record("notes", true), record("idle", false)))
+		open(t, y)
+		arrives := func(name string, want bool, code core.Code, after time.Duration) {
+			t.Helper()
+			began := time.Now()
+			came, err := y.Arrives(t.Context(), ws, name)
+			if came != want || err == nil && code != "" || err != nil && core.CodeOf(err) != code {
+				t.Errorf("%s: %v, %v", name, came, err)
+			}
+			expect(t, name+" after", time.Since(began), after)
+		}
+		arrives("none", false, "", 0)
+		arrives("idle", false, "", 0)
+		arrives("notes", true, "", 3*time.Second)
+		arrives("notes", false, "", 0) // who runs has told its tools
+		m.set(func(m *memoryApp) { m.hangs = true })
+		m.kill()
+		synctest.Wait()
+		arrives("notes", false, "", 0) // they are known while it is restarted
+
+		late, _ := yardOf(t, &memoryApp{hangs: true}, newMemoryRecords(record("notes", true)))
+		open(t, late)
+		arrivesLate := time.Now()
+		_, err := late.Arrives(t.Context(), ws, "notes")
+		expect(t, "code of one that hangs", core.CodeOf(err), core.CodeUnavailable)
+		expect(t, "patience", time.Since(arrivesLate), 10*time.Second)
+
+		dying, _ := yardOf(t, &memoryApp{refuses: "no"}, newMemoryRecords(record("notes", true)))
+		open(t, dying)
+		came, err := dying.Arrives(t.Context(), ws, "notes")
+		if came || err != nil {
+			t.Errorf("one that dies: %v, %v", came, err)
+		}
+	})
+}

@@ -44,6 +44,8 @@ func (y *yard) hall() *tools.Namespace {
 
 func (y *yard) Offer(string) *core.Offer { return y.offer }
 
+func (*yard) Arrives(context.Context, string, string) (bool, error) { return false, nil }
+
 // Call answers with what was asked, so that a test sees what reached the app. The URI demo://ask
 // asks the client first, and demo://none is not there.
 // Send begins nothing: every call is Call's.

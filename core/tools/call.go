@@ -29,7 +29,7 @@ type Call struct {
 // CodeForbidden, CodeInvalidInput. A JSON-RPC error of the app comes back as *link.RPCError; a
 // tool's own failure is a result whose isError is true, not an error.
 func (n *Namespace) Call(ctx context.Context, c core.Caller, call Call) (json.RawMessage, error) {
-	d, err := n.dial(c, &call)
+	d, err := n.reach(ctx, c, &call)
 	if err != nil {
 		return nil, err
 	}

@@ -23,6 +23,9 @@ type Flight interface {
 // being waited for each time something has come for Wait to take.
 func (n *Namespace) Send(ctx context.Context, c core.Caller, call Call, wake chan struct{}) (Flight, error) {
 	d, err := n.dial(c, &call)
+	if core.CodeOf(err) == core.CodeToolNotFound { // it may have yet to come
+		return nil, nil
+	}
 	if err != nil || d.server == systemServer {
 		return nil, err
 	}
@@ -52,6 +55,22 @@ type dialled struct {
 	tool      *callable // the rest is of an app's tool
 	places    *places
 	agent     bool
+}
+
+// reach is dial, and waits for an app that has yet to tell which tools it has.
+func (n *Namespace) reach(ctx context.Context, c core.Caller, call *Call) (dialled, error) {
+	d, err := n.dial(c, call)
+	if core.CodeOf(err) != core.CodeToolNotFound {
+		return d, err
+	}
+	came, late := n.apps.Arrives(ctx, c.Workspace.ID, d.server)
+	switch {
+	case late != nil:
+		return d, late
+	case came:
+		return n.dial(c, call)
+	}
+	return d, err
 }
 
 // dial finds out whom a call is for, and checks it.

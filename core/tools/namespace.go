@@ -20,6 +20,9 @@ type Apps interface {
 	Call(ctx context.Context, workspace, server string, c apps.Call) (json.RawMessage, error)
 	// Send begins a call that needs to wait for nobody but its app; any other gets no flight.
 	Send(ctx context.Context, workspace, server string, c apps.Call, wake chan struct{}) (*apps.Flight, error)
+	// Arrives waits for an app that is starting and has not yet told what it offers, and reports
+	// whether it runs now.
+	Arrives(ctx context.Context, workspace, server string) (bool, error)
 	Watch(workspace string, changed func(core.Kind)) (stop func())
 	Listen(workspace string, told func(apps.Told)) (stop func())
 	Subscribe(ctx context.Context, workspace, server, session, uri string) error

@@ -85,6 +85,32 @@ func TestAToolIsListedAsItsAppWroteItButForItsName(t *testing.T) {
 	}
 }
 
+func TestACallWaitsForAnAppThatHasYetToTellItsTools(t *testing.T) {
+	y := &yard{result: `{"content":[]}`, late: map[string][]core.Tool{
+		"slow": {tool("slow", "add", `{"name":"add"}`)}, "slower": nil, "other": {tool("other", "sub", `{"name":"sub"}`)},
+	}}
+	n := newNamespace(y, &events{}, nil)
+	for _, c := range []struct {
+		name string
+		want core.Code
+	}{
+		{"slow__add", ""}, {"slow__none", core.CodeToolNotFound}, {"slower__add", core.CodeUnavailable},
+		{"other__add", core.CodeToolNotFound}, {"none__add", core.CodeToolNotFound}, {"add", core.CodeToolNotFound},
+	} {
+		flight, err := n.Send(t.Context(), caller("ws_a", core.RoleMember), tools.Call{Name: c.name}, nil)
+		if flight != nil || err != nil {
+			t.Errorf("%s takes off at once: %v, %v", c.name, flight, err)
+		}
+		_, err = n.Call(t.Context(), caller("ws_a", core.RoleMember), tools.Call{Name: c.name})
+		if err == nil && c.want != "" || err != nil && core.CodeOf(err) != c.want {
+			t.Errorf("%s: %v, want %q", c.name, err, c.want)
+		}
+	}
+	if len(y.calls) != 1 {
+		t.Errorf("%d calls reached an app", len(y.calls))
+	}
+}
+
 func TestTheOrderIsByServerNameThenTheAppsOwn(t *testing.T) {
 	y := &yard{tools: map[string][]core.Tool{"ws_a": {
 		tool("alpha", "z", `{"name":"z"}`), tool("alpha", "a", `{"name":"a"}`), tool("zulu", "m", `{"name":"m"}`),

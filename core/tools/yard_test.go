@@ -13,6 +13,7 @@ import (
 // yard is the apps of two workspaces in memory.
 type yard struct {
 	tools map[string][]core.Tool
+	late  map[string][]core.Tool // by server
 
 	mu     sync.Mutex
 	offers map[string]*core.Offer
@@ -37,6 +38,22 @@ func (y *yard) Offer(workspace string) *core.Offer {
 }
 
 func (y *yard) Watch(string, func(core.Kind)) func() { return func() {} }
+
+// Arrives brings the tools of apps that have yet to come.
+func (y *yard) Arrives(_ context.Context, workspace, server string) (bool, error) {
+	y.mu.Lock()
+	defer y.mu.Unlock()
+	late, comes := y.late[server]
+	switch {
+	case !comes:
+		return false, nil
+	case late == nil:
+		return false, core.Errorf(core.CodeUnavailable, "it is starting still")
+	}
+	delete(y.late, server)
+	y.offers[workspace] = &core.Offer{Tools: late}
+	return true, nil
+}
 
 // Send begins nothing: every call is Call's.
 func (*yard) Send(context.Context, string, string, apps.Call, chan struct{}) (*apps.Flight, error) {

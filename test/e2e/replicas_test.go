@@ -56,8 +56,13 @@ func (*deployment) installs(t *testing.T, d *deployment) {
 	soon(t, "the app is listed by all", func() bool {
 		return !slices.ContainsFunc(d.replicas, func(s *server) bool { return s.apps(t)["worker"].Name == "" })
 	})
-	soon(t, "the app is called through all", func() bool {
-		return !slices.ContainsFunc(d.replicas, func(s *server) bool { return worksOn(t, s, "worker", "first").status != 200 })
+	soon(t, "the app is called through all", func() bool { // where it starts yet, the call waits
+		for i, s := range d.replicas {
+			if a := worksOn(t, s, "worker", "first"); a.status != 200 {
+				t.Fatalf("the first call on %s: %d %s", replicaNames[i], a.status, a.body)
+			}
+		}
+		return true
 	})
 	answered := map[string]int{}
 	for i := range 30 {
