@@ -38,6 +38,7 @@ func newParking(state string) *parking { return &parking{state: state, places: m
 // parked is one such call. It is an Asker: what the app asks becomes a result.
 type parked struct {
 	owner, server, method string
+	about                 string // the tool, prompt or resource that it is a call of
 	cancel                context.CancelFunc
 	asked                 chan struct{} // holds one; told at each question
 	done                  chan struct{} // closed when result and err are set
@@ -98,7 +99,7 @@ func (a *app) park(ctx context.Context, shared instance, c Call) (json.RawMessag
 	}
 	life, cancel := context.WithCancelCause(life)
 	p := &parked{
-		owner: c.Owner, server: a.key.workspace + "/" + a.key.name, method: c.Method, cancel: func() { cancel(nil) },
+		owner: c.Owner, server: a.key.workspace + "/" + a.key.name, method: c.Method, about: about(c.Params), cancel: func() { cancel(nil) },
 		asked: make(chan struct{}, 1), done: make(chan struct{}), open: map[string]parkedQuestion{}, notify: c.Notify,
 	}
 	k := &caller{parent: life, client: NewClient("", false, declared(c.Params)), asker: p, limit: a.yard.o.CallTimeout}
@@ -226,8 +227,15 @@ func (y *parking) take(state string) *parked {
 	return p
 }
 
+// about is what a request is about: the name of a tool or a prompt, or the URI of a resource.
+func about(params json.RawMessage) string {
+	var said struct{ Name, URI string }
+	_ = json.Unmarshal(params, &said) // what is unreadable is about nothing
+	return said.Name + said.URI
+}
+
 // comeBack goes on with a parked call if c is the answer to one. Only who began it can, for the same
-// app and method; to anyone else it does not exist.
+// app, method and name; to anyone else it does not exist.
 func (a *app) comeBack(ctx context.Context, c Call) (result json.RawMessage, resumed bool, err error) {
 	var said struct {
 		RequestState   string                     `json:"requestState"`
@@ -245,7 +253,7 @@ func (a *app) comeBack(ctx context.Context, c Call) (result json.RawMessage, res
 	y := a.yard.parking
 	y.mu.Lock()
 	p := y.places[said.RequestState]
-	if p != nil && (p.owner != c.Owner || p.server != a.key.workspace+"/"+a.key.name || p.method != c.Method) {
+	if p != nil && (p.owner != c.Owner || p.server != a.key.workspace+"/"+a.key.name || p.method != c.Method || p.about != about(c.Params)) {
 		p = nil
 	}
 	if p != nil {
@@ -281,7 +289,8 @@ func readdressed(notify func(link.Notification), token json.RawMessage) func(lin
 	}
 }
 
-// take hands the answers over; left tells that questions are still open.
+// take hands the answers over; left tells that questions are still open. What is no object answers
+// nothing, and is asked for again.
 func (p *parked) take(answers map[string]json.RawMessage, notify func(link.Notification)) (left bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -289,7 +298,7 @@ func (p *parked) take(answers map[string]json.RawMessage, notify func(link.Notif
 	p.notify = notify
 	for name, q := range p.open {
 		answer, ok := answers[name]
-		if !ok {
+		if !ok || len(answer) == 0 || answer[0] != '{' {
 			left = true
 			continue
 		}

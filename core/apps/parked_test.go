@@ -143,6 +143,23 @@ func isCode(err error, code int) bool {
 	return ok && rpc.Code == code
 }
 
+func TestAParkedCallGoesOnWithWhatItWasBegunWith(t *testing.T) {
+	y := installNotes(t, modeOld, nil)
+	raw, err := statelessAsk(t.Context(), y, "alice", "?", "")
+	a := firstQuestion(t, raw, err)
+	other := fmt.Sprintf(`{"name":"echo","arguments":{"text":"?"},"requestState":%q,"inputResponses":{"q1":{"action":"accept","content":{"word":"red"}}}}`, a.RequestState)
+	if raw, err := y.Call(t.Context(), ws, "notes", Call{Method: "tools/call", Params: json.RawMessage(other), Client: NewClient("", true, nil), Owner: "alice"}); !isCode(err, invalidParams) {
+		t.Errorf("another tool went on with it: %s (%v)", raw, err)
+	}
+	for _, answers := range []string{`{}`, `{"q1":5}`, `{"q1":null}`, `{"q1":[]}`, `{"q2":{}}`, `5`} {
+		raw, err = statelessAsk(t.Context(), y, "alice", "?", fmt.Sprintf(`,"requestState":%q,"inputResponses":%s`, a.RequestState, answers))
+		a = firstQuestion(t, raw, err) // asked again
+	}
+	if raw, err = answered(t.Context(), y, "alice", a, "red"); err != nil || !strings.Contains(string(raw), `"text":"red `) {
+		t.Errorf("the answer is %s (%v)", raw, err)
+	}
+}
+
 func TestParkedCallsOfManyCallersDoNotMix(t *testing.T) {
 	y := installNotes(t, modeOld, nil)
 	raw, err := statelessAsk(t.Context(), y, "first", "so that it is known", "")
