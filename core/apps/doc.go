@@ -9,6 +9,9 @@
 // asks its clients gets an instance for each session, and one that speaks both eras of MCP another
 // for the other era. Between the eras a question becomes a result and a result a question.
 //
+// Of servers that share their records each follows what was done through the others (follow.go), with
+// the same files (files.go).
+//
 // It does not own process trees (process), the MCP wire (link), what a bundle is (bundle), who
 // may call what and under which names (tools, access) or how records are kept (store). It is apart
 // because life cycle and supervision must be right without a network, a database or a door in the room.

@@ -45,8 +45,10 @@ func (y *Yard) follow(ctx context.Context, changes <-chan core.Change) {
 // pursueAll looks at every app, after changes may have been missed.
 func (y *Yard) pursueAll(ctx context.Context) {
 	records, err := y.o.Records.Installations(ctx)
-	for err != nil {
-		y.log.Warn("What is installed could not be read; it is read again", "error", err)
+	for warned := false; err != nil; warned = true {
+		if !warned {
+			y.log.Warn("What is installed could not be read; it is read again until it can", "error", err)
+		}
 		if !wait(ctx, followPause) {
 			return
 		}
@@ -105,7 +107,7 @@ func (y *Yard) pursue(k key, told bool) {
 
 // catchUp makes an app as it is recorded, again and again until that worked.
 func (y *Yard) catchUp(ctx context.Context, k key, told bool) {
-	for {
+	for warned := false; ; warned = true {
 		var err error
 		if a, missing := y.find(k.workspace, k.name); missing != nil {
 			err = y.adopt(ctx, k)
@@ -115,8 +117,10 @@ func (y *Yard) catchUp(ctx context.Context, k key, told bool) {
 		if err == nil || ctx.Err() != nil {
 			return
 		}
-		y.log.Warn("What another server did with an app could not be done here; it is tried again",
-			"workspace", k.workspace, "app", k.name, "error", err)
+		if !warned {
+			y.log.Warn("What another server did with an app could not be done here; it is tried until it can",
+				"workspace", k.workspace, "app", k.name, "error", err)
+		}
 		if !wait(ctx, followPause) {
 			return
 		}

@@ -1,7 +1,7 @@
 // Package bundle is what a bundle is: its manifest, its archive, and what to launch.
 //
 // It owns reading an MCPB manifest (0.1 to 0.4, and the older dxt_version), unpacking an .mcpb
-// file without trusting it, the values an operator supplies (user_config and environment), and
+// file without trusting it, packing a bundle for another server, the values an operator supplies (user_config and environment), and
 // turning all of that into one argument vector and one environment. It starts nothing, keeps
 // nothing and asks no registry: apps and process do.
 //

@@ -12,6 +12,7 @@
 //
 // It is apart because SQL has one door. The default is an SQLite file under the home, which one
 // server opens at a time. A PostgreSQL database may be shared by several, which then tell each other
-// of changes and events (others.go). Migrations and statements are the common part of both; what
+// of changes and events (others.go), ask each other (errand.go) and find each other's bundles there
+// (files.go). Migrations and statements are the common part of both; what
 // differs is in sqlite.go and postgres.go.
 package store
