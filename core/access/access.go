@@ -25,6 +25,7 @@ type Cookies interface {
 	PutCookie(ctx context.Context, c store.Cookie) error
 	Cookie(ctx context.Context, hash string) (store.Cookie, error)
 	DeleteCookie(ctx context.Context, hash string) error
+	EndLogins(ctx context.Context, keyPrint string) error
 }
 
 // Logins is what is kept of browser logins under way, where the browser may come back to another

@@ -39,6 +39,12 @@ func (a *Access) Logout(ctx context.Context, token string) error {
 	return nil
 }
 
+// EndOldLogins ends for good the logins of other keys than the present one: they shall not come back
+// with an old key. Call it at the start.
+func (a *Access) EndOldLogins(ctx context.Context) error {
+	return a.cookies.EndLogins(ctx, a.gate.Load().key.print())
+}
+
 // newLogin makes a token and keeps its hash.
 func (a *Access) newLogin(ctx context.Context, id core.Identity, keyPrint string) (string, error) {
 	token := secret()

@@ -87,6 +87,24 @@ func TestAnotherKeyEndsEveryCookie(t *testing.T) {
 	}
 }
 
+func TestAKeyThatComesBackBringsNoLoginBack(t *testing.T) {
+	a, state := newAccess(t, testKey, nil)
+	token, err := a.Login(t.Context(), testKey)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, start := range []struct { // one after the other, on the same state
+		key core.Secret
+		who string
+	}{{testKey, "owner"}, {"another key entirely", "unauthenticated"}, {testKey, "unauthenticated"}} {
+		a = New(Options{APIKey: start.key, Users: state, Cookies: state})
+		if err := a.EndOldLogins(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		want(t, "with "+start.key.Reveal(), outcome(a.API(t.Context(), "", token)), start.who)
+	}
+}
+
 func TestALoginOfDevModeOpensNothingLater(t *testing.T) {
 	dev, state := newAccess(t, "", nil)
 	token, err := dev.Login(t.Context(), "whatever")

@@ -76,7 +76,7 @@ func ignoreClosed(err error) error {
 }
 
 // openHall opens what lies behind the doors.
-func (s *Server) openHall(context.Context) error {
+func (s *Server) openHall(ctx context.Context) error {
 	c := s.config
 	s.bus = event.New(s.log.Named("event"))
 	beating, stop := context.WithCancel(context.Background())
@@ -86,6 +86,9 @@ func (s *Server) openHall(context.Context) error {
 		APIKey: c.APIKey, Adapter: s.adapters.authAdapter(), Audiences: audiences(c, s.addr()), AnyAudience: c.Auth.AnyAudience,
 		Users: s.store, Cookies: s.store, Logins: s.logins(), Logger: s.log.Named("access"),
 	})
+	if err := s.access.EndOldLogins(ctx); err != nil {
+		return err
+	}
 	s.yard = apps.New(apps.Options{
 		Home: c.Home, Records: s.store, Deployment: s.deployment(), Events: s.bus, Registries: s.adapters.registries(), Configured: c.Apps,
 		Logger: s.log.Named("apps"), HostEnv: c.Environment, MaxAnnexes: c.MCP.MaxInstances,

@@ -56,3 +56,11 @@ func (s *Store) DeleteCookie(ctx context.Context, hash string) error {
 	}
 	return nil
 }
+
+// EndLogins ends all logins but those that were bought with the API key that keyPrint names.
+func (s *Store) EndLogins(ctx context.Context, keyPrint string) error {
+	if _, err := s.write.ExecContext(ctx, `DELETE FROM cookies WHERE key_print <> $1`, keyPrint); err != nil {
+		return fmt.Errorf("ending the logins of another key: %w", explain(err))
+	}
+	return nil
+}
