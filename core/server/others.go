@@ -31,6 +31,17 @@ func (s *Server) logins() access.Logins {
 	return s.store
 }
 
+// joinEvents has the readers of all servers get the events of each.
+func (s *Server) joinEvents() {
+	if !s.store.Shared() {
+		return
+	}
+	s.bus.Join(relay{s.store, func(workspace, name string) bool {
+		_, err := s.yard.App(workspace, name)
+		return err == nil
+	}})
+}
+
 // followOthers follows what other servers change, until the server closes.
 func (s *Server) followOthers() {
 	if !s.store.Shared() {

@@ -94,7 +94,7 @@ func (s *Server) openHall(ctx context.Context) error {
 		Logger: s.log.Named("apps"), HostEnv: c.Environment, MaxAnnexes: c.MCP.MaxInstances,
 	})
 	s.closers.add("apps", s.yard.Close)
-	s.bus.Join(relay{s.store, func(workspace, name string) bool { _, err := s.yard.App(workspace, name); return err == nil }})
+	s.joinEvents()
 	go s.bus.Run(beating)
 	s.tools = tools.New(tools.Options{Apps: s.yard, Events: s.bus, Features: s.features, Logger: s.log.Named("tools")})
 	s.tools.Add(
