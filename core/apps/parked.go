@@ -20,6 +20,7 @@ const (
 	maxParked     = 256                // calls that wait for their client to come back
 	maxParkedEach = 16                 // of them, calls of one owner
 	parkPatience  = 10 * time.Minute   // how long one waits
+	parkLeast     = time.Minute        // how long it waits at least, before another one may take its place
 	invalidParams = -32602             // JSON-RPC 2.0, 5.1
 )
 
@@ -50,6 +51,7 @@ type parked struct {
 	count  int
 	notify func(link.Notification) // of the request that waits; nil between two
 	timer  *time.Timer
+	since  time.Time // when it was parked; the parking's mutex
 }
 
 type parkedQuestion struct {
@@ -196,17 +198,40 @@ func (y *parking) leave(p *parked) (json.RawMessage, error) {
 	state := y.state + rand.Text()
 	y.mu.Lock()
 	defer y.mu.Unlock()
-	if len(y.places) >= maxParked || y.of(p.owner) >= maxParkedEach {
+	if !y.room(p.owner) {
 		p.cancel()
 		return nil, core.Errorf(core.CodeUnavailable, "too many calls wait for input of their clients").WithRetryAfter(time.Minute)
 	}
-	y.places[state] = p
+	y.places[state], p.since = p, time.Now()
 	p.timer = time.AfterFunc(parkPatience, func() {
 		if y.take(state) != nil {
 			p.cancel()
 		}
 	})
 	return json.Marshal(map[string]any{"resultType": "input_required", "inputRequests": requests, "requestState": state})
+}
+
+// room makes room for one more call of an owner. Clients need not come back: where all places are
+// taken, the call that has waited longest gives way. The caller holds the lock.
+func (y *parking) room(owner string) bool {
+	full := y.of(owner) >= maxParkedEach
+	if !full && len(y.places) < maxParked {
+		return true
+	}
+	var oldest string
+	for state, p := range y.places {
+		if (!full || p.owner == owner) && (oldest == "" || p.since.Before(y.places[oldest].since)) {
+			oldest = state
+		}
+	}
+	p := y.places[oldest]
+	if time.Since(p.since) < parkLeast {
+		return false
+	}
+	delete(y.places, oldest)
+	p.timer.Stop()
+	p.cancel()
+	return true
 }
 
 // of counts the parked calls of one owner. The caller holds the lock.

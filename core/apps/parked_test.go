@@ -217,5 +217,12 @@ func TestAParkedCallEndsWhenItsClientDoesNotComeBack(t *testing.T) {
 		if _, err = y.Call(t.Context(), ws, "notes", call); err != nil {
 			t.Errorf("another owner has no place: %v", err)
 		}
+		wait(t.Context(), parkLeast)
+		call.Owner = "alice"
+		raw, err = y.Call(t.Context(), ws, "notes", call)
+		firstQuestion(t, raw, err) // in the place of one that its client left
+		synctest.Wait()
+		expect(t, "parked calls of both", parkedCalls(y), maxParkedEach+1)
+		expect(t, "calls in flight of both", len(y.apps[ws]["notes"].calls), maxParkedEach+1)
 	})
 }
