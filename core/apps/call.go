@@ -164,6 +164,9 @@ func (a *app) queue(ctx context.Context) (instance, error) {
 // offers, and reports whether it runs now. It does not wait for any other. core.CodeUnavailable when
 // the app is starting still.
 func (y *Yard) Arrives(ctx context.Context, workspace, server string) (bool, error) {
+	if err := y.abreast(ctx, key{workspace, server}); err != nil {
+		return false, err
+	}
 	a, err := y.find(workspace, server)
 	if err != nil {
 		return false, nil

@@ -58,6 +58,9 @@ func (y *Yard) Stop(ctx context.Context, workspace, name string) (core.App, erro
 // not be recorded (the app stays as it was).
 func (y *Yard) Uninstall(ctx context.Context, workspace, name string) (dataPath string, err error) {
 	k := key{workspace, name}
+	if err := y.abreast(ctx, k); err != nil {
+		return "", failed(core.CodeUninstallFailed, err, name, "uninstalled")
+	}
 	if _, err := y.find(workspace, name); err == nil && y.protected(k) {
 		return "", core.Errorf(core.CodeProtected, "app %s is protected by apps.%s.protected in the configuration", name, name)
 	}
@@ -87,6 +90,9 @@ func (y *Yard) command(ctx context.Context, k key, code core.Code, done string, 
 		return core.App{}, err
 	}
 	defer leave()
+	if err := y.abreast(ctx, k); err != nil {
+		return core.App{}, failed(code, err, k.name, done)
+	}
 	a, err := y.find(k.workspace, k.name)
 	if err != nil {
 		return core.App{}, err

@@ -28,6 +28,7 @@ type memorySeat struct {
 	*memoryHub
 	name string
 	told chan core.Change
+	deaf bool // is told nothing
 	asks chan memoryErrand
 	away int // reads of one record that fail yet
 }
@@ -51,7 +52,7 @@ func (s *memorySeat) tell(c core.Change, err error) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for other := range s.seats {
-		if other != s && err == nil {
+		if other != s && !other.deaf && err == nil {
 			other.told <- c
 		}
 	}

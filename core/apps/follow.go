@@ -24,6 +24,7 @@ type followers struct {
 type pursuit struct {
 	again bool // a change was told since the records were read
 	told  bool // of this very app
+	done  chan struct{}
 }
 
 // follow makes apps as they are recorded, at each change that is told, until the yard closes.
@@ -74,23 +75,25 @@ func (y *Yard) pursueAll(ctx context.Context) {
 const followPause = time.Second
 
 // pursue makes an app as it is recorded, behind the caller's back and one change after the other.
-// told says that the change was of this very app.
-func (y *Yard) pursue(k key, told bool) {
+// told says that the change was of this very app. The channel is closed when that is done.
+func (y *Yard) pursue(k key, told bool) (done <-chan struct{}) {
 	f := &y.following
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if p := f.busy[k]; p != nil {
 		p.again, p.told = true, p.told || told
-		return
+		return p.done
 	}
+	p := &pursuit{again: true, told: told, done: make(chan struct{})}
 	ctx, leave, err := y.enter(context.Background())
-	if err != nil {
-		return // the server ends
+	if err != nil { // the server ends
+		close(p.done)
+		return p.done
 	}
-	p := &pursuit{again: true, told: told}
 	f.busy[k] = p
 	go func() {
 		defer leave()
+		defer close(p.done)
 		for {
 			f.mu.Lock()
 			if !p.again {
@@ -103,6 +106,30 @@ func (y *Yard) pursue(k key, told bool) {
 			y.catchUp(ctx, k, told)
 		}
 	}()
+	return p.done
+}
+
+// abreast sees to it, before something is done to an app, that it is here when it is recorded, and not
+// when it is not: a client that did something through another server need not wait for this one.
+func (y *Yard) abreast(ctx context.Context, k key) error {
+	if y.o.Deployment == nil {
+		return nil
+	}
+	r, err := y.o.Records.Installation(ctx, k.workspace, k.name)
+	gone := core.CodeOf(err) == core.CodeNotFound
+	if err != nil && !gone {
+		return err
+	}
+	a, missing := y.find(k.workspace, k.name)
+	if gone && missing != nil || !gone && missing == nil && a.now.Load().record.ID == r.ID {
+		return nil
+	}
+	select {
+	case <-y.pursue(k, false):
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
 }
 
 // catchUp makes an app as it is recorded, again and again until that worked.

@@ -230,3 +230,40 @@ func TestADeclaredAppIsInstalledByOneOfTheServersThatDeclareIt(t *testing.T) {
 		expect(t, "what it was started with", b.app.births[1].record.Env["COLOUR"], core.Secret("blue"))
 	})
 }
+
+func TestWhatWasDoneThroughAnotherServerJustNowCountsForACommandHere(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := newHub()
+		a, b := h.replica(t), h.replica(t)
+		b.seat.deaf = true // the notice is on its way
+		b.app.tools = []string{"add"}
+		b.app.takes = time.Second
+		if _, err := a.Install(t.Context(), ws, notesByURL()); err != nil {
+			t.Fatal(err)
+		}
+		if came, err := b.Arrives(t.Context(), ws, "notes"); !came || err != nil || len(b.Tools(ws)) != 1 {
+			t.Errorf("a call of the app: %v, %v, %d tools", came, err, len(b.Tools(ws)))
+		}
+		if came, err := b.Arrives(t.Context(), ws, "none"); came || err != nil {
+			t.Errorf("a call of an app that is nowhere: %v, %v", came, err)
+		}
+		if _, err := b.Install(t.Context(), ws, notesByURL()); core.CodeOf(err) != core.CodeAlreadyInstalled {
+			t.Errorf("a second install: %v", err)
+		}
+		if _, err := a.Uninstall(t.Context(), ws, "notes"); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := b.Install(t.Context(), ws, notesByURL()); err != nil {
+			t.Errorf("an install after the uninstall: %v", err)
+		}
+		if _, err := a.Uninstall(t.Context(), ws, "notes"); err != nil { // a is not deaf, but may be late
+			t.Fatal(err)
+		}
+		_, err := b.Stop(t.Context(), ws, "notes")
+		expect(t, "code of a stop after the uninstall", core.CodeOf(err), core.CodeNotFound)
+		expect(t, "apps", len(b.List(ws)), 0)
+		b.seat.outage(1)
+		_, err = b.Start(t.Context(), ws, "notes")
+		expect(t, "code while the records are away", core.CodeOf(err), core.CodeStartFailed)
+	})
+}

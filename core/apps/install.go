@@ -91,7 +91,9 @@ func (y *Yard) obtain(ctx context.Context, o order) (found *arrival, free func()
 	if err != nil {
 		return nil, nil, err
 	}
-	free, err = y.reserve(key{o.workspace, found.record.Name})
+	if err = y.abreast(limit, key{o.workspace, found.record.Name}); err == nil {
+		free, err = y.reserve(key{o.workspace, found.record.Name})
+	}
 	if err != nil {
 		return nil, nil, errors.Join(err, found.discard())
 	}

@@ -26,6 +26,7 @@ func TestThreeServersBehindNginxAreOne(t *testing.T) {
 		{"of installs of one name at once exactly one wins", d.installsAtOnce},
 		{"events of one reach the streams of all", d.tells},
 		{"a stop, a start and an uninstall count for all", d.commands},
+		{"what was done through one counts for the next request to another", d.keepsUp},
 		{"a change of members counts for all", d.people},
 		{"a skill and a choice of models count for all", d.settings},
 		{"a session goes to the server that has it", d.sessions},
@@ -181,6 +182,27 @@ func (*deployment) commands(t *testing.T, d *deployment) {
 	for _, s := range d.replicas {
 		if left := survivors(mentioning(filepath.Join(s.home, "apps", "wanted")), within()); len(left) > 0 {
 			t.Errorf("of an app that was uninstalled are left:\n%v", left)
+		}
+	}
+}
+
+// keepsUp: nobody waits here for the others to follow.
+func (*deployment) keepsUp(t *testing.T, d *deployment) {
+	dir := goBundle(t, "swift", worker)
+	for i := range 6 {
+		at := func(n int) *server { return d.replicas[(i+n)%len(d.replicas)] }
+		at(0).install(t, map[string]any{"path": dir})
+		if a := worksOn(t, at(1), "swift", "at once"); a.status != 200 || d.whose(t, a.body) != replicaNames[(i+1)%3] {
+			t.Errorf("a call: %d %s", a.status, a.body)
+		}
+		if a := at(2).do(t, "POST", "/v1/apps/install", map[string]any{"path": dir}); a.status != 409 {
+			t.Errorf("a second install: %d %s", a.status, a.body)
+		}
+		if a := at(1).do(t, "DELETE", "/v1/apps/swift", nil); a.status != 200 {
+			t.Errorf("the uninstall: %d %s", a.status, a.body)
+		}
+		if a := at(2).do(t, "POST", "/v1/apps/swift/stop", nil); a.status != 404 {
+			t.Errorf("a stop of what is gone: %d %s", a.status, a.body)
 		}
 	}
 }
