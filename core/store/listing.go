@@ -171,14 +171,23 @@ func (l *listing) search(ctx context.Context, tx *sql.Tx, all int) (numbers []ui
 	return numbers, total, err
 }
 
-// ahead returns the numbers of a page's conversations, and of one more, which are found among those
-// that come next. It looks at so many of these, and then at more.
+// ahead returns the numbers of a page's conversations, and of one more, among others. It looks for
+// them in so many that come next, then by their numbers (older.go), and then in all.
 func (l *listing) ahead(ctx context.Context, tx *sql.Tx, found *roaring.Bitmap, many int) (numbers []uint32, err error) {
 	at := *l.after
-	for last := false; !last && len(numbers) <= l.limit; many *= 4 {
+	for round, last := 0, false; !last && len(numbers) <= l.limit; round, many = round+1, 4*many {
 		many = min(many, mostAhead)
+		if round == 1 {
+			if old, ok, err := l.older(ctx, tx, found); err != nil || ok {
+				return old, err
+			}
+		}
+		rows, err := l.query(ctx, tx, `c.number, c.`+l.column+`, c.id`+ofShelf, []any{l.shelf}, at, many)
+		if err != nil {
+			return nil, err
+		}
 		seen := 0
-		err := l.next(ctx, tx, &at, many, func(number uint32) {
+		err = eachNumber(rows, &at, func(number uint32) {
 			if seen++; len(numbers) <= l.limit && found.Contains(number) {
 				numbers = append(numbers, number)
 			}
@@ -189,23 +198,6 @@ func (l *listing) ahead(ctx context.Context, tx *sql.Tx, found *roaring.Bitmap, 
 		last = seen < many
 	}
 	return numbers, nil
-}
-
-// next gives the numbers of so many conversations after one, and moves to the last of them.
-func (l *listing) next(ctx context.Context, tx *sql.Tx, at *cursor, many int, each func(number uint32)) error {
-	rows, err := l.query(ctx, tx, `c.number, c.`+l.column+`, c.id`+ofShelf, []any{l.shelf}, *at, many)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = rows.Close() }()
-	for rows.Next() {
-		var number uint32
-		if err := rows.Scan(&number, &at.At, &at.Key); err != nil {
-			return err
-		}
-		each(number)
-	}
-	return rows.Err()
 }
 
 // list is numbers or words as the dialect reads them.

@@ -166,9 +166,50 @@ func TestACommonWordFindsTheSameAsARareOne(t *testing.T) {
 	})
 }
 
+// Where a word's conversations stand in the list is not where their numbers do.
+func TestACommonWordOfLongAgoIsListedInTheOrderAskedFor(t *testing.T) {
+	each(t, func(t *testing.T, s *Store) {
+		const n, old = 2*manyFound + 50, manyFound + 500
+		imported(t, s, n, func(i int) []string {
+			if i < old || i == n-10 {
+				return []string{fmt.Sprint(i), "common once"}
+			}
+			return []string{fmt.Sprint(i), "common"}
+		})
+		for name, change := range map[string]string{
+			"as they were made":         `UPDATE conversations SET updated_at = 1000 + number`,
+			"some were changed later":   `UPDATE conversations SET updated_at = 1000 + number + CASE WHEN number % 53 = 0 THEN 6000 ELSE 0 END`,
+			"many at the same moment":   `UPDATE conversations SET updated_at = 1000 + number / 40`,
+			"their numbers say nothing": `UPDATE conversations SET updated_at = 1000 + (number * 7919) % 8053`,
+			"the other way round":       `UPDATE conversations SET updated_at = 20000 - number`,
+		} {
+			t.Run(name, func(t *testing.T) {
+				if _, err := s.write.ExecContext(t.Context(), change); err != nil {
+					t.Fatal(err)
+				}
+				var want []string
+				for _, title := range titles(t, s, core.ConversationQuery{Limit: 100}) {
+					if i := position(title); i < old || i == n-10 {
+						want = append(want, title)
+					}
+				}
+				if got := titles(t, s, core.ConversationQuery{Search: "once", Limit: 100}); !slices.Equal(got, want) {
+					t.Errorf("%d in another order or number than the %d of the list", len(got), len(want))
+				}
+				page, err := s.Conversations(t.Context(), core.DefaultWorkspaceID, core.Owner().User.ID, core.ConversationQuery{Search: "once", Limit: 5})
+				if err != nil || len(page.Conversations) != 5 || page.Conversations[4].Title != want[4] || page.Conversations[0].Title != want[0] {
+					t.Errorf("%+v, %v, want %v", page, err, want[:5])
+				}
+			})
+		}
+	})
+}
+
+func position(title string) (i int) {
+	_, _ = fmt.Sscan(title, &i)
+	return i
+}
+
 func newestFirst(a, b string) int {
-	var i, j int
-	_, _ = fmt.Sscan(a, &i)
-	_, _ = fmt.Sscan(b, &j)
-	return j - i
+	return position(b) - position(a)
 }
