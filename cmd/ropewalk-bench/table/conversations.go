@@ -33,6 +33,7 @@ func readings() []reading {
 		search("search, rare word", "seldom077"),
 		search("search, frequent word", "often"),
 		search("search, two very frequent words", "often always"),
+		search("search, frequent word of long ago", "formerly"),
 		search("search, beginning of a word", "w12"),
 		search("search, very frequent word and beginning", "always w12"),
 		search("search, no hit", "nowhere"),

@@ -52,7 +52,7 @@ func (w writer) words(n int) string {
 }
 
 // fill makes conversations of two messages each, a second apart. "always" is in every one, "often" in
-// four of five, "seldom<nnn>" in one of a thousand.
+// four of five, "formerly" in the oldest tenth, "seldom<nnn>" in one of a thousand.
 func (b *bench) fill(ctx context.Context, p place, conversations int) error {
 	st, err := store.Open(ctx, p.options)
 	if err != nil {
@@ -67,7 +67,10 @@ func (b *bench) fill(ctx context.Context, p place, conversations int) error {
 			question := core.Message{Role: "user", Content: w.words(8) + fmt.Sprintf("always seldom%03d", n%1000), Timestamp: begin.Add(time.Duration(n) * time.Second)}
 			answer := core.Message{Role: "assistant", Content: w.words(12), Timestamp: question.Timestamp}
 			if n%5 > 0 {
-				answer.Content += "often"
+				answer.Content += "often "
+			}
+			if n < conversations/10 {
+				answer.Content += "formerly"
 			}
 			some[i] = store.Transcript{Title: w.words(3), Messages: []core.Message{question, answer}}
 		}

@@ -29,7 +29,7 @@ func TestWhatIsWrittenIsAsFrequentAsItsNameSays(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _ = st.Close() }()
-	for search, want := range map[string]int{"": 2_000, "always": 2_000, "often always": 1_600, "seldom077": 2, "nowhere": 0} {
+	for search, want := range map[string]int{"": 2_000, "always": 2_000, "often always": 1_600, "formerly": 200, "seldom077": 2, "nowhere": 0} {
 		page, err := st.Conversations(t.Context(), workspace, core.Owner().User.ID, core.ConversationQuery{Search: search})
 		if err != nil || page.TotalCount != want {
 			t.Errorf("%q: %d, %v, want %d", search, page.TotalCount, err, want)
