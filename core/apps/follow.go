@@ -120,8 +120,10 @@ func (y *Yard) abreast(ctx context.Context, k key) error {
 	if err != nil && !gone {
 		return err
 	}
-	a, missing := y.find(k.workspace, k.name)
-	if gone && missing != nil || !gone && missing == nil && a.now.Load().record.ID == r.ID {
+	y.mu.RLock()
+	a := y.apps[k.workspace][k.name]
+	y.mu.RUnlock()
+	if gone && a == nil || !gone && a != nil && a.now.Load().record.ID == r.ID {
 		return nil
 	}
 	select {

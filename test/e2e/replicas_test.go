@@ -370,9 +370,13 @@ func (*deployment) returns(t *testing.T, d *deployment) {
 	b := d.replicas[1]
 	port := b.url[strings.LastIndexByte(b.url, ':')+1:]
 	b.args[slices.Index(b.args, "--port")+1] = port // where nginx expects it
+	began := time.Now()
+	passed := func(what string) { t.Logf("%s after %v", what, time.Since(began).Round(time.Millisecond)) }
 	b.start()
+	passed("it answers")
 	b.reaches(t, "meanwhile", "running")
 	b.reaches(t, "worker", "stopped")
+	passed("it has what was changed")
 	var health struct{ Bundles []map[string]string }
 	if a := b.do(t, "GET", "/v1/health", nil); json.Unmarshal([]byte(a.body), &health) != nil || len(health.Bundles) != 2 {
 		t.Errorf("health %s", a.body)
@@ -383,4 +387,5 @@ func (*deployment) returns(t *testing.T, d *deployment) {
 	}) {
 		t.Error("nginx sends nothing to the server that came back")
 	}
+	passed("nginx sends it calls")
 }
