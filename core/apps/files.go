@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"time"
@@ -81,7 +82,7 @@ func (y *Yard) keep(ctx context.Context, r core.Installation) (sum string, err e
 
 // provide sees to it that an app's files are here.
 func (y *Yard) provide(ctx context.Context, r core.Installation) error {
-	if r.Dir == "" || exists(r.Dir) && !exists(unready(r.Dir)) {
+	if r.Dir == "" || exists(r.Dir) && ready(r.Dir) {
 		return nil
 	}
 	if !y.owns(r) {
@@ -117,6 +118,9 @@ func (y *Yard) bring(ctx context.Context, r core.Installation) error {
 func (y *Yard) unpackKept(ctx context.Context, r core.Installation) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
+	if err := errors.Join(os.RemoveAll(r.Dir), os.WriteFile(unready(r.Dir), []byte(bootID()), 0o600)); err != nil {
+		return err
+	}
 	out, in := io.Pipe()
 	read := make(chan error, 1)
 	go func() {
@@ -136,7 +140,27 @@ func (y *Yard) unpackKept(ctx context.Context, r core.Installation) error {
 		return fmt.Errorf("its files cannot be taken from the records: %w", err)
 	}
 	y.log.Debug("The files of an app were taken from the records", "workspace", r.Workspace, "app", r.Name)
+	y.flush(ctx, r.Dir)
 	return nil
+}
+
+// flush writes what was unpacked through to the disk, behind the app's back: until that is done, the
+// mark says since which start of the machine the files are whole.
+func (y *Yard) flush(ctx context.Context, dir string) {
+	_, leave, err := y.enter(context.WithoutCancel(ctx))
+	if err != nil {
+		return // the mark stays: that costs another unpacking after a restart of the machine
+	}
+	go func() {
+		defer leave()
+		err := bundle.Flush(dir)
+		if err == nil {
+			err = os.Remove(unready(dir))
+		}
+		if err != nil && exists(dir) {
+			y.log.Warn("An app's files could not be written through to the disk; they are unpacked again after a restart of the machine", "error", err)
+		}
+	}()
 }
 
 func unzipped(r io.Reader, do func(io.Reader) error) error {
@@ -147,8 +171,24 @@ func unzipped(r io.Reader, do func(io.Reader) error) error {
 	return errors.Join(do(z), z.Close())
 }
 
-// unready marks, beside the directory of a bundle, that it is being filled in its place.
+// unready marks, beside the directory of a bundle, that it is being filled in its place, or that it is
+// whole as long as the machine runs: the mark holds the id of the machine's start then.
 func unready(dir string) string { return dir + ".unready" }
+
+// ready reports whether a directory that is there holds the whole bundle.
+func ready(dir string) bool {
+	mark, err := os.ReadFile(unready(dir))
+	return errors.Is(err, fs.ErrNotExist) || err == nil && len(mark) > 0 && string(mark) == bootID()
+}
+
+// bootID tells this start of the machine from every other; "" where the system has no such id.
+func bootID() string {
+	id, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
+	if err != nil {
+		return ""
+	}
+	return string(id)
+}
 
 // fetchAgain installs an app from its registry again: the version and the bundle that are recorded,
 // or nothing.

@@ -223,3 +223,37 @@ exec "`+selfPath(t)+`" `+bundleArg+` `+modeNormal+`
 END
 chmod +x "$(dirname "$7")/test-notes"; fi`)
 }
+
+func TestFilesThatTheMachineMayHaveLostAreUnpackedAgain(t *testing.T) {
+	h := newHub()
+	a, _ := realYard(t, t.TempDir(), nil, h.joins())
+	open(t, a)
+	install(t, a, InstallRequest{Path: bundleDir(t, "@test/notes", modeNormal, nil)})
+	r, _ := h.get(ws, "notes")
+	for end := time.Now().Add(20 * time.Second); exists(unready(r.Dir)) && time.Now().Before(end); {
+		wait(t.Context(), 5*time.Millisecond)
+	}
+	expect(t, "a mark once the files are on the disk", exists(unready(r.Dir)), false)
+	manifest := filepath.Join(r.Dir, "manifest.json")
+	for name, c := range map[string]struct {
+		mark  string
+		again bool
+	}{
+		"since this start of the machine":    {bootID(), bootID() == ""},
+		"since another start of the machine": {"another", true},
+		"begun and never ended":              {"", true},
+	} {
+		if err := errors.Join(os.WriteFile(manifest, nil, 0o600), os.WriteFile(unready(r.Dir), []byte(c.mark), 0o600)); err != nil {
+			t.Fatal(err)
+		}
+		if err := a.provide(t.Context(), r); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		for end := time.Now().Add(20 * time.Second); c.again && exists(unready(r.Dir)) && time.Now().Before(end); {
+			wait(t.Context(), 5*time.Millisecond)
+		}
+		if info, err := os.Stat(manifest); err != nil || info.Size() > 0 != c.again {
+			t.Errorf("%s: unpacked again is %v, %v, want %v", name, info.Size() > 0, err, c.again)
+		}
+	}
+}

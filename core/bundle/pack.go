@@ -109,8 +109,9 @@ func staysInside(name, target string) bool {
 	return !path.IsAbs(target) && filepath.IsLocal(filepath.FromSlash(path.Join(path.Dir(name), target)))
 }
 
-// UnpackPacked makes dest, which must not exist yet and whose parent must, of what Pack wrote, as
-// Unpack does: whole or not at all. What does not have the sha256 sum is refused.
+// UnpackPacked makes dest, which must not exist yet and whose parent must, of what Pack wrote: whole
+// or not at all, as long as the machine runs. Flush makes it outlive that. What does not have the
+// sha256 sum is refused.
 func UnpackPacked(ctx context.Context, r io.Reader, sum, dest string, limits Limits) error {
 	if _, err := os.Lstat(dest); !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("unpack to %s: %w", dest, fs.ErrExist)
@@ -126,12 +127,17 @@ func UnpackPacked(ctx context.Context, r io.Reader, sum, dest string, limits Lim
 		}
 	}
 	if err == nil {
-		err = publish(tmp, dest)
+		err = errors.Join(os.Chmod(tmp, 0o755), os.Rename(tmp, dest))
 	}
 	if err != nil {
 		return errors.Join(err, os.RemoveAll(tmp))
 	}
 	return nil
+}
+
+// Flush writes a bundle's directory through to the disk. It may take long where other programs write.
+func Flush(dir string) error {
+	return errors.Join(syncTree(dir), syncDir(filepath.Dir(dir)))
 }
 
 // unpackTar writes the entries of a tar into dir, and reads r to its end.
