@@ -3,6 +3,7 @@ package apps
 import (
 	"context"
 	"encoding/json"
+	"errors"
 
 	"github.com/ropewalk/ropewalk/core/link"
 )
@@ -38,6 +39,9 @@ func (y *Yard) Send(ctx context.Context, workspace, server string, c Call, wake 
 	f.pending, err = out.Send(ctx, link.Request{Method: c.Method, Params: c.Params, Notify: f.caller.hearing(c.Notify), For: &f.caller, Mirrors: c.Mirrors, Wake: wake})
 	if err != nil {
 		<-a.calls
+		if errors.Is(err, link.ErrCrowded) {
+			return nil, nil
+		}
 		return nil, a.callError(ctx, ctx, conn, c.Method, err)
 	}
 	f.caller.start(f.tooLate)

@@ -129,8 +129,8 @@ type Request struct {
 	Mirrors []core.Mirror
 
 	// Wake, when the call is made in two halves, receives each time something has come for Wait to
-	// take: a notification, or the answer. It must hold one; nobody waits for whoever receives. nil is
-	// a channel of the call's own.
+	// take: a notification, or the answer. It must hold one; nobody waits for whoever receives. Send does
+	// not wait then either: it fails with ErrCrowded where it would. nil is a channel of the call's own.
 	Wake chan struct{}
 
 	begun func(id int64) // told the call's id before it is sent; nil
@@ -175,6 +175,7 @@ func (l *Link) Send(ctx context.Context, r Request) (*Pending, error) {
 	if err != nil {
 		return nil, err
 	}
+	out.hurry = r.Wake != nil
 	p := &Pending{link: l, notify: r.Notify}
 	c := &p.call
 	c.caller, c.token, c.deaf, c.wake = r.For, out.callerToken(), r.Notify == nil, r.Wake

@@ -13,6 +13,9 @@ var (
 	ErrClosed = errors.New("the connection to the app is closed")
 	// ErrBusy means that too many calls are in flight. Nothing was sent.
 	ErrBusy = errors.New("the app has too many calls in flight: try again later")
+	// ErrCrowded means that so much waits for the bundle to read it that a call would have to wait
+	// before it is on its way. Nothing was sent.
+	ErrCrowded = errors.New("the app has yet to read what waits for it")
 	// ErrTooLarge means that the answer was larger than the limit and was thrown away.
 	ErrTooLarge = errors.New("the app's answer is too large")
 	// ErrMalformed means that the answer was not a JSON-RPC response.

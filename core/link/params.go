@@ -16,6 +16,7 @@ type request struct {
 	params []byte      // nil when there are none
 	token  span        // where params hold the caller's progress token; empty when they do not
 	header http.Header // what goes with it over HTTP; nil for nothing
+	hurry  bool        // ErrCrowded rather than to wait for room
 }
 
 // span is a part of a byte slice; the zero span is empty.

@@ -207,7 +207,7 @@ func (c *stdioConn) Write(ctx context.Context, msg jsonrpc.Message) error {
 // call implements sender.
 func (c *stdioConn) call(ctx context.Context, p *call, r request) error {
 	size := len(r.params) + len(r.method) + 64
-	return c.queue.add(ctx, size, func(buf []byte) []byte {
+	put := func(buf []byte) []byte {
 		buf = append(buf, `{"jsonrpc":"2.0","id":`...)
 		buf = strconv.AppendInt(buf, p.id, 10)
 		buf = append(buf, `,"method":"`...)
@@ -216,7 +216,16 @@ func (c *stdioConn) call(ctx context.Context, p *call, r request) error {
 			buf = r.append(append(buf, `,"params":`...), p.id)
 		}
 		return append(buf, '}', '\n')
-	})
+	}
+	if !r.hurry {
+		return c.queue.add(ctx, size, put)
+	}
+	if added, room := c.queue.try(size, put); !added && room != nil {
+		return ErrCrowded
+	} else if !added {
+		return ErrClosed
+	}
+	return nil
 }
 
 // cancelled implements sender. A queue that is full holds up nobody: the bundle reads nothing anyway.

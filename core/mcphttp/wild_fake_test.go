@@ -1,0 +1,282 @@
+package mcphttp
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/ropewalk/ropewalk/core"
+	"github.com/ropewalk/ropewalk/core/apps"
+	"github.com/ropewalk/ropewalk/core/link"
+	"github.com/ropewalk/ropewalk/core/tools"
+)
+
+// wild is a hall with one app behind a real link, which dies now and then and is started anew by the
+// next call.
+type wild struct {
+	*hall
+	t       *testing.T
+	bundles sync.WaitGroup
+
+	mu   sync.Mutex
+	link *link.Link
+}
+
+func newWild(t *testing.T) *wild { return &wild{hall: newHall(), t: t} }
+
+// conn is the link to the app that lives.
+func (w *wild) conn(ctx context.Context) (*link.Link, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.link != nil && w.link.Err() == nil {
+		return w.link, nil
+	}
+	w.hangUp()
+	toBundle, in, err := os.Pipe()
+	if err != nil {
+		return nil, err
+	}
+	out, fromBundle, err := os.Pipe()
+	if err != nil {
+		return nil, err
+	}
+	w.bundles.Go(func() { newBeast(fromBundle).live(toBundle) })
+	w.link, err = link.Open(ctx, link.Stdio(in, out, link.FrameOptions{}), link.Options{
+		Capabilities: json.RawMessage(`{"elicitation":{}}`),
+		Requests: map[string]link.RequestHandler{"elicitation/create": func(ctx context.Context, q link.Question) (json.RawMessage, error) {
+			if len(q.Callers) == 0 {
+				return nil, &link.RPCError{Code: -32601, Message: "nobody calls"}
+			}
+			ctx, cancel := context.WithTimeout(ctx, 100*time.Millisecond) // its client may leave
+			defer cancel()
+			return q.Callers[rand.IntN(len(q.Callers))].(apps.Asker).Ask(ctx, q.Method, q.Params)
+		}},
+	})
+	return w.link, err
+}
+
+func (w *wild) hangUp() {
+	if w.link != nil {
+		_ = w.link.Close()
+		w.link = nil
+	}
+}
+
+// close ends the app, which leaves nothing behind.
+func (w *wild) close() {
+	w.mu.Lock()
+	w.hangUp()
+	w.mu.Unlock()
+	w.bundles.Wait()
+}
+
+func (w *wild) request(call tools.Call) link.Request {
+	params := fmt.Sprintf(`{"name":"wild","arguments":%s`, call.Arguments)
+	if call.Meta != nil {
+		params += `,"_meta":` + string(call.Meta)
+	}
+	r := link.Request{Method: "tools/call", Params: json.RawMessage(params + "}"), Notify: call.Notify}
+	if call.Asker != nil {
+		r.For = call.Asker
+	}
+	return r
+}
+
+// Send lets every other call fly.
+func (w *wild) Send(ctx context.Context, _ core.Caller, call tools.Call, wake chan struct{}) (tools.Flight, error) {
+	if rand.IntN(4) == 0 {
+		return nil, nil
+	}
+	l, err := w.conn(context.WithoutCancel(ctx))
+	if err != nil {
+		return nil, err
+	}
+	r := w.request(call)
+	r.Wake = wake
+	p, err := l.Send(ctx, r)
+	if err != nil {
+		return nil, err
+	}
+	return p, nil
+}
+
+func (w *wild) Call(ctx context.Context, _ core.Caller, call tools.Call) (json.RawMessage, error) {
+	l, err := w.conn(context.WithoutCancel(ctx))
+	if err != nil {
+		return nil, err
+	}
+	return l.Do(ctx, w.request(call))
+}
+
+// What a call of a wild app does.
+const (
+	wildAtOnce  = "at once"
+	wildLater   = "later"
+	wildAsks    = "asks"
+	wildFails   = "fails"
+	wildTwice   = "answers twice and speaks after that"
+	wildSilent  = "never answers"
+	wildDies    = "dies"
+	wildDawdles = "reads nothing for a while"
+)
+
+func wilds() []string {
+	return []string{wildAtOnce, wildAtOnce, wildLater, wildLater, wildAsks, wildFails, wildTwice, wildSilent, wildDawdles}
+}
+
+// wildArgs are the arguments of a call of a wild app.
+type wildArgs struct {
+	Key   string `json:"key"`
+	Does  string `json:"does"`
+	Steps int    `json:"steps"` // how often it tells of progress
+	Pad   string `json:"pad"`
+}
+
+// beast is a wild app.
+type beast struct {
+	out     io.WriteCloser
+	dead    chan struct{}
+	running sync.WaitGroup
+
+	mu     sync.Mutex
+	asked  int
+	awaits map[string]chan struct{} // closed when the question with the id is answered
+	calls  map[string]chan struct{} // closed when the call with the id is cancelled
+}
+
+func newBeast(out io.WriteCloser) *beast {
+	return &beast{out: out, dead: make(chan struct{}), awaits: map[string]chan struct{}{}, calls: map[string]chan struct{}{}}
+}
+
+func (b *beast) say(format string, args ...any) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	_, _ = fmt.Fprintf(b.out, format+"\n", args...)
+}
+
+type wildMessage struct {
+	ID     json.RawMessage
+	Method string
+	Params struct {
+		Arguments wildArgs
+		RequestID json.RawMessage
+		Meta      struct{ ProgressToken json.RawMessage } `json:"_meta"`
+	}
+}
+
+// live reads until the link is gone, or the beast dies.
+func (b *beast) live(in io.ReadCloser) {
+	defer func() {
+		_, _ = in.Close(), b.out.Close()
+		b.running.Wait()
+	}()
+	stop := sync.OnceFunc(func() { close(b.dead) })
+	defer stop()
+	lines := bufio.NewReader(in)
+	for {
+		line, err := lines.ReadBytes('\n')
+		var m wildMessage
+		if err != nil || json.Unmarshal(line, &m) != nil {
+			return
+		}
+		switch m.Method {
+		case "initialize":
+			b.say(`{"jsonrpc":"2.0","id":%s,"result":{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"wild","version":"1"}}}`, m.ID)
+		case "":
+			b.settle(b.awaits, string(m.ID))
+		case "notifications/cancelled":
+			b.settle(b.calls, string(m.Params.RequestID))
+		case "tools/call":
+			if m.Params.Arguments.Does == wildDies {
+				return
+			}
+			if m.Params.Arguments.Does == wildDawdles {
+				b.dawdle(10 * time.Millisecond)
+			}
+			cancelled := b.expect(b.calls, string(m.ID))
+			b.running.Go(func() { b.answer(m, cancelled) })
+		}
+	}
+}
+
+func (b *beast) settle(all map[string]chan struct{}, id string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if c := all[id]; c != nil {
+		delete(all, id)
+		close(c)
+	}
+}
+
+func (b *beast) expect(all map[string]chan struct{}, id string) <-chan struct{} {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	c := make(chan struct{})
+	all[id] = c
+	return c
+}
+
+func (b *beast) dawdle(most time.Duration) {
+	rest := time.NewTimer(rand.N(most))
+	defer rest.Stop()
+	select {
+	case <-rest.C:
+	case <-b.dead:
+	}
+}
+
+func (b *beast) answer(m wildMessage, cancelled <-chan struct{}) {
+	args := m.Params.Arguments
+	b.progress(m, 1, args.Steps/2)
+	switch args.Does {
+	case wildLater:
+		b.dawdle(3 * time.Millisecond)
+	case wildAsks:
+		b.ask(cancelled)
+	case wildSilent:
+		select {
+		case <-cancelled:
+		case <-b.dead:
+		}
+		return
+	}
+	b.progress(m, args.Steps/2+1, args.Steps)
+	if args.Does == wildFails {
+		b.say(`{"jsonrpc":"2.0","id":%s,"error":{"code":-32042,"message":%q}}`, m.ID, args.Key)
+		return
+	}
+	said := fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":{"key":%q,"pad":%d}}`, m.ID, args.Key, len(args.Pad))
+	b.say("%s", said)
+	if args.Does == wildTwice {
+		b.progress(m, args.Steps+1, args.Steps+3)
+		b.say("%s", strings.Replace(said, args.Key, "the second answer", 1))
+	}
+}
+
+func (b *beast) progress(m wildMessage, from, to int) {
+	for n := from; n <= to && m.Params.Meta.ProgressToken != nil; n++ {
+		b.say(`{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":%s,"progress":%d}}`, m.Params.Meta.ProgressToken, n)
+	}
+}
+
+func (b *beast) ask(cancelled <-chan struct{}) {
+	b.mu.Lock()
+	b.asked++
+	id := fmt.Sprintf(`"q%d"`, b.asked)
+	b.mu.Unlock()
+	answered := b.expect(b.awaits, id)
+	b.say(`{"jsonrpc":"2.0","id":%s,"method":"elicitation/create","params":{"message":"?","requestedSchema":{"type":"object"}}}`, id)
+	select {
+	case <-answered:
+	case <-cancelled:
+	case <-b.dead:
+	}
+}

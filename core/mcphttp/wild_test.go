@@ -1,0 +1,241 @@
+package mcphttp
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+// wildTime is how long clients and an app do whatever comes to their minds.
+const wildTime = 2 * time.Second
+
+// crowd is many clients of a wild app.
+type crowd struct {
+	*rig
+	until   time.Time
+	keys    atomic.Int64
+	answers atomic.Int64
+	streams atomic.Int64
+}
+
+// Whatever an app does and whatever its clients do, each call is answered once and with its own answer,
+// what the app says about it comes before that and in order, and nothing is left at the end.
+func TestCallsAreAnsweredOnceWhateverAppsAndClientsDo(t *testing.T) {
+	w := newWild(t)
+	r := start(t, func(o *Options) { o.Tools = w })
+	c := &crowd{rig: r, until: time.Now().Add(wildTime)}
+	var all sync.WaitGroup
+	for range 4 {
+		all.Go(c.session)
+	}
+	for range 4 {
+		all.Go(c.stranger)
+	}
+	all.Wait()
+	w.close()
+	for _, s := range r.endpoint.live.all() {
+		s.mu.Lock()
+		if len(s.calls) > 0 || len(s.byID) > 0 || len(s.questions) > 0 {
+			t.Errorf("%d calls, %d ids and %d questions are left", len(s.calls), len(s.byID), len(s.questions))
+		}
+		s.mu.Unlock()
+	}
+	t.Logf("%d answers, %d of them streams", c.answers.Load(), c.streams.Load())
+	if c.answers.Load() == 0 || c.streams.Load() == 0 {
+		t.Error("nothing was tried")
+	}
+}
+
+// session opens sessions, one after the other, and calls in each from several places at once.
+func (c *crowd) session() {
+	for time.Now().Before(c.until) {
+		w := alice
+		resp, _ := c.say("POST", w, strings.Replace(hello("2025-11-25"), `"capabilities":{}`, `"capabilities":{"elicitation":{}}`, 1))
+		if w.session = resp.Header.Get("Mcp-Session-Id"); w.session == "" {
+			c.Errorf("initialize: %d", resp.StatusCode)
+			return
+		}
+		ctx, cancel := context.WithDeadline(c.Context(), c.until)
+		ctx, stop := context.WithTimeout(ctx, 20*time.Millisecond+rand.N(200*time.Millisecond))
+		var all sync.WaitGroup
+		for range 6 {
+			all.Go(func() {
+				for ctx.Err() == nil {
+					c.call(w)
+				}
+			})
+		}
+		<-ctx.Done()
+		if rand.IntN(2) == 0 { // with calls in flight
+			c.say("DELETE", w, "")
+		}
+		all.Wait()
+		c.say("DELETE", w, "")
+		stop()
+		cancel()
+	}
+}
+
+// stranger calls without sessions.
+func (c *crowd) stranger() {
+	for time.Now().Before(c.until) {
+		c.call(alice)
+	}
+}
+
+// call calls, and may leave or cancel.
+func (c *crowd) call(w who) {
+	args := c.arguments()
+	text, _ := json.Marshal(args) // strings and a number
+	progress := ""
+	if args.Steps > 0 {
+		progress = `"_meta":{"progressToken":"` + args.Key + `"}`
+	}
+	id := strconv.FormatInt(c.keys.Add(1), 10)
+	body := fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"method":"tools/call","params":{"name":"demo__wild","arguments":%s,%s}}`, id, text, progress)
+	body = strings.Replace(body, ",}}", "}}", 1)
+	var header []string
+	if w.session == "" {
+		body, header = modern("tools/call", `"name":"demo__wild","arguments":`+string(text))
+		body = strings.Replace(body, `"_meta":{`, `"_meta":{"progressToken":"`+args.Key+`",`, 1)
+		header = append(header, "Mcp-Name: demo__wild")
+		id = "7"
+	}
+	var cancelling sync.WaitGroup
+	defer cancelling.Wait()
+	ctx, leave := context.WithTimeout(c.Context(), 10*time.Second)
+	defer leave()
+	left := false
+	if rand.IntN(10) == 0 || w.session == "" && args.Does == wildSilent {
+		left = true
+		time.AfterFunc(rand.N(5*time.Millisecond), leave)
+	}
+	if w.session != "" && (args.Does == wildSilent || left || rand.IntN(10) == 0) {
+		cancelling.Go(func() { c.cancel(ctx, w, id) })
+	}
+	resp, err := c.client.Do(c.request("POST", w, body, header...).WithContext(ctx))
+	if err == nil {
+		err = c.read(ctx, w, resp, id, args)
+	}
+	if err != nil && !left {
+		c.Errorf("a call that %s: %v", args.Does, err)
+	}
+}
+
+func (c *crowd) arguments() wildArgs {
+	args := wildArgs{Key: "key-" + strconv.FormatInt(c.keys.Add(1), 10), Does: wilds()[rand.IntN(len(wilds()))]}
+	if rand.IntN(2) == 0 {
+		args.Steps = rand.IntN(20)
+	}
+	switch rand.IntN(100) {
+	case 0:
+		args.Does = wildDies
+	case 1, 2, 3, 4, 5: // more than a pipe takes at once
+		args.Pad = strings.Repeat("x", 100_000+rand.IntN(200_000))
+	}
+	return args
+}
+
+// cancel takes a call back until that is answered or the session is gone: the first time may come
+// before the call does.
+func (c *crowd) cancel(ctx context.Context, w who, id string) {
+	for ctx.Err() == nil {
+		again := time.NewTimer(rand.N(20 * time.Millisecond))
+		select {
+		case <-again.C:
+		case <-ctx.Done():
+		}
+		resp, err := c.client.Do(c.request("POST", w, `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":`+id+`}}`))
+		if err != nil {
+			c.Errorf("cancel: %v", err)
+			return
+		}
+		_ = resp.Body.Close()
+	}
+}
+
+// read reads an answer and holds it to its promises.
+func (c *crowd) read(ctx context.Context, w who, resp *http.Response, id string, args wildArgs) error {
+	defer resp.Body.Close()
+	if resp.StatusCode == http.StatusNotFound { // the session is over
+		return nil
+	}
+	streamed := strings.HasPrefix(resp.Header.Get("Content-Type"), "text/event-stream")
+	lines := bufio.NewReaderSize(resp.Body, 1<<16)
+	progress, answers := 0, 0
+	for {
+		line, err := lines.ReadString('\n')
+		text, isData := strings.CutPrefix(line, "data: ")
+		if streamed && !isData {
+			text = ""
+		}
+		if text = strings.TrimSpace(text); text != "" {
+			if answers > 0 {
+				return fmt.Errorf("something came after the answer: %.300s", text)
+			}
+			if err := c.heard(ctx, w, text, id, args, &progress, &answers); err != nil {
+				return err
+			}
+		}
+		switch {
+		case err == io.EOF && answers == 1:
+			c.answers.Add(1)
+			if streamed {
+				c.streams.Add(1)
+			}
+			return nil
+		case err != nil:
+			return fmt.Errorf("status %d, after %d answers: %w", resp.StatusCode, answers, err)
+		}
+	}
+}
+
+// heard judges one message of an answer.
+func (c *crowd) heard(ctx context.Context, w who, text, id string, args wildArgs, progress, answers *int) error {
+	var m struct {
+		ID     json.RawMessage
+		Method string
+		Params struct {
+			ProgressToken string
+			Progress      int
+		}
+		Result *struct {
+			Key string
+			Pad int
+		}
+		Error *struct{ Message string }
+	}
+	if err := json.Unmarshal([]byte(text), &m); err != nil {
+		return fmt.Errorf("%w in %.300s", err, text)
+	}
+	switch {
+	case m.Method == "notifications/progress":
+		if *progress++; m.Params.Progress != *progress || m.Params.ProgressToken != args.Key || *progress > args.Steps {
+			return fmt.Errorf("progress %d of %d came: %s", *progress, args.Steps, text)
+		}
+	case m.Method == "elicitation/create":
+		body := `{"jsonrpc":"2.0","id":` + string(m.ID) + `,"result":{"action":"accept","content":{}}}`
+		resp, err := c.client.Do(c.request("POST", w, body).WithContext(ctx))
+		if err == nil {
+			_ = resp.Body.Close()
+		}
+	case m.Method != "": // a question was taken back
+	case string(m.ID) != id || (m.Result == nil) == (m.Error == nil):
+		return fmt.Errorf("the answer to another call came: %.300s", text)
+	case m.Result != nil && (m.Result.Key != args.Key || m.Result.Pad != len(args.Pad) || *progress != args.Steps):
+		return fmt.Errorf("after %d of %d, the answer to %s is %.300s", *progress, args.Steps, args.Key, text)
+	default:
+		*answers++
+	}
+	return nil
+}
