@@ -29,9 +29,9 @@ func (o origins) cors(ctx *fasthttp.RequestCtx) {
 	h := &ctx.Response.Header
 	switch {
 	case o.dev:
-		h.Set(fiber.HeaderAccessControlAllowOrigin, "*")
+		set(h, fiber.HeaderAccessControlAllowOrigin, "*")
 	case len(o.allowed) > 0:
-		h.Set(fiber.HeaderVary, fiber.HeaderOrigin)
+		set(h, fiber.HeaderVary, fiber.HeaderOrigin)
 		origin := string(ctx.Request.Header.Peek(fiber.HeaderOrigin))
 		if !slices.Contains(o.allowed, origin) {
 			return
@@ -41,7 +41,7 @@ func (o origins) cors(ctx *fasthttp.RequestCtx) {
 	default:
 		return
 	}
-	h.Set(fiber.HeaderAccessControlExposeHeaders, exposedHeaders)
+	set(h, fiber.HeaderAccessControlExposeHeaders, exposedHeaders)
 	if ctx.IsOptions() {
 		h.Set(fiber.HeaderAccessControlAllowMethods, allowedMethods)
 		h.Set(fiber.HeaderAccessControlAllowHeaders, allowedHeaders+paramsAsked(&ctx.Request.Header))

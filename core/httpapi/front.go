@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/gofiber/fiber/v2"
+	"github.com/gofiber/fiber/v2/utils"
 	"github.com/valyala/fasthttp"
 
 	"github.com/ropewalk/ropewalk/core"
@@ -47,15 +48,23 @@ func (s *Server) front(next fasthttp.RequestHandler) fasthttp.RequestHandler {
 // dress sets the headers of contract part 1.
 func (s *Server) dress(ctx *fasthttp.RequestCtx) {
 	h := &ctx.Response.Header
-	h.Set(fiber.HeaderXContentTypeOptions, "nosniff")
-	h.Set(fiber.HeaderReferrerPolicy, "strict-origin-when-cross-origin")
-	if id := ctx.Request.Header.Peek(fiber.HeaderXRequestID); fitsLog(id) {
-		h.SetBytesV(fiber.HeaderXRequestID, id)
-	} else {
+	set(h, fiber.HeaderXContentTypeOptions, "nosniff")
+	set(h, fiber.HeaderReferrerPolicy, "strict-origin-when-cross-origin")
+	id := ctx.Request.Header.Peek(fiber.HeaderXRequestID)
+	if !fitsLog(id) {
 		var fresh [26]byte
-		h.SetBytesV(fiber.HeaderXRequestID, requestID(fresh[:0]))
+		id = requestID(fresh[:0])
 	}
+	set(h, requestIDHeader, utils.UnsafeString(id))
 	s.origins.cors(ctx)
+}
+
+// requestIDHeader is X-Request-ID in the spelling of the HTTP library.
+const requestIDHeader = "X-Request-Id"
+
+// set sets a header whose name is spelled as it is sent, which most of the work of setting one is about.
+func set(h *fasthttp.ResponseHeader, name, value string) {
+	h.SetCanonical(utils.UnsafeBytes(name), utils.UnsafeBytes(value)) // both are copied
 }
 
 // fitsLog reports whether a request's own id is fit for a log line and a header.
