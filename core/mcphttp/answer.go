@@ -92,7 +92,7 @@ func (f *fault) hint(c *fiber.Ctx) {
 }
 
 func sendJSON(c *fiber.Ctx, status int, body []byte) error {
-	c.Set(fiber.HeaderContentType, fiber.MIMEApplicationJSON)
+	c.Response().Header.SetContentType(fiber.MIMEApplicationJSON)
 	return c.Status(status).Send(body)
 }
 

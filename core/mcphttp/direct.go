@@ -61,7 +61,7 @@ func (e *Endpoint) deliverDirect(c *fiber.Ctx, s *session, caller core.Caller, m
 		return f.send(c)
 	}
 	t := e.launch(&d.life, &d.call)
-	if d.lands(t, streamAfter, d.beStream) {
+	if d.lands(t) {
 		e.answerDirect(s, &d.call, t)
 	} else {
 		go e.answerDirect(s, &d.call, t)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"net/netip"
+	"sync"
 	"time"
 
 	"github.com/gofiber/fiber/v2"
@@ -83,11 +84,11 @@ type Endpoint struct {
 
 	root    context.Context // the parent of every call's context; ends with Close
 	stop    context.CancelFunc
-	flushed chan struct{} // closed when the write-behind has stopped
+	running sync.WaitGroup // what runs until root ends
 	endings endings
 }
 
-// New returns an Endpoint that serves from its Mount on. It runs one goroutine until Close.
+// New returns an Endpoint that serves from its Mount on. It runs two goroutines until Close.
 func New(o Options) *Endpoint {
 	if o.MaxSessions == 0 {
 		o.MaxSessions = 100
@@ -101,7 +102,7 @@ func New(o Options) *Endpoint {
 	if o.Streams == nil {
 		o.Streams = stream.New(o.Logger)
 	}
-	e := &Endpoint{o: o, log: o.Logger, site: newSite(o), flushed: make(chan struct{})}
+	e := &Endpoint{o: o, log: o.Logger, site: newSite(o)}
 	e.root, e.stop = context.WithCancel(context.Background())
 	e.server = e.newServer()
 	self, _ := json.Marshal(e.implementation()) // strings always marshal
@@ -110,10 +111,8 @@ func New(o Options) *Endpoint {
 	e.ledger = newLedger(o.Store, o.SessionTTL, o.Logger)
 	e.hub = newHub(o.Tools)
 	e.papers = &papers{access: o.Access}
-	go func() {
-		defer close(e.flushed)
-		e.ledger.run(e.root)
-	}()
+	e.running.Go(func() { e.ledger.run(e.root) })
+	e.running.Go(func() { e.live.watch(e.root) })
 	return e
 }
 
@@ -145,7 +144,7 @@ func (e *Endpoint) Close(ctx context.Context) error {
 		}
 	}
 	e.stop()
-	<-e.flushed
+	e.running.Wait()
 	e.endings.wait()
 	e.ledger.flush(ctx)
 	return err

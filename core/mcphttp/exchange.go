@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/gofiber/fiber/v2"
+	"github.com/gofiber/fiber/v2/utils"
 )
 
 // exchange is the answer to one POST: its responses, and before them whatever the calls send while
@@ -96,7 +97,7 @@ func (x *exchange) rest() []frame {
 
 // send writes the answer once it can be: with a Content-Length, or as a stream of events.
 func (x *exchange) send(c *fiber.Ctx) error {
-	c.Set(fiber.HeaderCacheControl, "no-cache, no-transform")
+	uncached(c)
 	if x.ready() {
 		c.Set(fiber.HeaderContentType, "text/event-stream")
 		c.Set("X-Accel-Buffering", "no")    // proxies that buffer would hold progress back
@@ -115,4 +116,9 @@ func (x *exchange) send(c *fiber.Ctx) error {
 		responses = append(responses, e.text)
 	}
 	return sendJSON(c, fiber.StatusOK, append(append([]byte{'['}, bytes.Join(responses, []byte{','})...), ']'))
+}
+
+// uncached sets the headers of an answer that no one may keep or change on its way.
+func uncached(c *fiber.Ctx) {
+	c.Response().Header.SetCanonical(utils.UnsafeBytes(fiber.HeaderCacheControl), utils.UnsafeBytes("no-cache, no-transform")) // both are copied
 }

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"runtime/debug"
-	"time"
 
 	"github.com/ropewalk/ropewalk/core/tools"
 )
@@ -75,12 +74,11 @@ func (e *Endpoint) caught(k *call, fail func(error)) {
 
 // lands waits for the flight, and reports whether the rest of the task waits for nobody. It is false
 // when the answer may have to begin before that: as a stream, because the call was ended, or because
-// silent was called, which is when nothing has come for patience.
-func (x *exchange) lands(t task, patience time.Duration, silent func()) bool {
+// somebody else has woken the exchange.
+func (x *exchange) lands(t task) bool {
 	if t.flight == nil {
 		return t.quick
 	}
-	defer time.AfterFunc(patience, silent).Stop()
 	<-x.wake
 	return t.flight.Answered()
 }

@@ -80,11 +80,14 @@ func checkMedia(c *fiber.Ctx) *fault {
 	if encoding := c.Get(fiber.HeaderContentEncoding); encoding != "" && !strings.EqualFold(encoding, "identity") {
 		return &fault{status: fiber.StatusUnsupportedMediaType, code: codeServer, message: "Content-Encoding is not supported here"}
 	}
-	if !accepts(c, "application/json") || !accepts(c, "text/event-stream") {
+	if string(c.Request().Header.Peek(fiber.HeaderAccept)) != usualAccept && (!accepts(c, "application/json") || !accepts(c, "text/event-stream")) {
 		return &fault{status: fiber.StatusNotAcceptable, code: codeServer, message: "Accept must allow both application/json and text/event-stream"}
 	}
 	return nil
 }
+
+// usualAccept is what nearly every client says.
+const usualAccept = "application/json, text/event-stream"
 
 // isJSON reports whether a Content-Type is application/json. Nearly always it says just that.
 func isJSON(value []byte) bool {

@@ -2,13 +2,18 @@ package mcphttp
 
 import (
 	"bufio"
+	"context"
 	"fmt"
 	"io"
 	"net/http"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/ropewalk/ropewalk/core"
+	"github.com/ropewalk/ropewalk/plugins/sessionstore"
 )
 
 // nextEvent returns the id and the data of the next event.
@@ -196,5 +201,29 @@ func TestASilentCallBecomesAStreamThatCanBeResumed(t *testing.T) {
 		if got, open := again.take(); len(got) != 1 || string(got[0].text) != `{}` || open {
 			t.Errorf("read %v, open %v", got, open)
 		}
+	})
+}
+
+func TestACallThatIsWaitedForWhereItIsServedBecomesAStreamToo(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newSessions(1)
+		s := &session{wire: &wire{id: "one"}, calls: map[int64]*call{}, byID: map[string]int64{}, record: sessionstore.Record{LastAccessedAt: time.Now()}}
+		l.live["one"] = s
+		var watching sync.WaitGroup
+		ctx, cancel := context.WithCancel(t.Context())
+		watching.Go(func() { l.watch(ctx) })
+		d := newDirect(message{id: []byte("1"), method: "tools/call"}, core.Caller{})
+		if f := s.begin([]*call{&d.call}); f != nil {
+			t.Fatal(f.message)
+		}
+		begin := time.Now()
+		if d.lands(task{flight: &flight{}}) {
+			t.Error("a call without an answer has landed")
+		}
+		if took := time.Since(begin); took < streamAfter || took > streamAfter+2*time.Second || !d.ready() {
+			t.Errorf("not a stream after %v", took)
+		}
+		cancel()
+		watching.Wait()
 	})
 }

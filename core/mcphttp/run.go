@@ -36,8 +36,10 @@ func (e *Endpoint) run(c *fiber.Ctx, k *call) error {
 		text, status = e.respond(k, t)
 		k.out.answer(text)
 	}
+	watch := time.AfterFunc(unwatched, k.out.signal)
+	defer watch.Stop()
 	var streamed bool
-	if k.out.lands(t, unwatched, k.out.signal) {
+	if k.out.lands(t) {
 		end()
 		streamed = k.out.ready()
 	} else {
@@ -48,7 +50,7 @@ func (e *Endpoint) run(c *fiber.Ctx, k *call) error {
 		return k.out.send(c)
 	}
 	events, _ := k.out.take()
-	c.Set(fiber.HeaderCacheControl, "no-cache, no-transform")
+	uncached(c)
 	return sendJSON(c, status, events[0].text)
 }
 

@@ -54,8 +54,9 @@ type call struct {
 	number  int64
 	caller  core.Caller
 	out     *exchange
-	session *session // nil without one
-	modern  bool     // of the revision without sessions
+	session *session  // nil without one
+	since   time.Time // when it came; of a call in a session
+	modern  bool      // of the revision without sessions
 }
 
 // number is how a call's id travels through the SDK, which may not see the client's: it would
@@ -118,13 +119,28 @@ func (s *session) begin(calls []*call) *fault {
 			return badRequest(jsonrpc.CodeInvalidRequest, fmt.Sprintf("a request with id %s is already in flight", c.id)).of(c.id)
 		}
 		s.last++
-		c.number, c.session = s.last, s
+		c.number, c.session, c.since = s.last, s, s.record.LastAccessedAt
 		if c.out.log == nil {
 			c.out.log, c.out.stream, c.out.primes = &s.journal, s.last, s.record.ProtocolVersion >= "2025-11-25"
 		}
 		s.calls[c.number], s.byID[string(c.id)] = c, c.number
 	}
 	return nil
+}
+
+// streamSilent lets the answers of calls that came before then be streams.
+func (s *session) streamSilent(then time.Time) {
+	var silent []*exchange
+	s.mu.Lock()
+	for _, c := range s.calls {
+		if c.since.Before(then) && !c.out.streamed.Load() {
+			silent = append(silent, c.out)
+		}
+	}
+	s.mu.Unlock()
+	for _, x := range silent {
+		x.beStream()
+	}
 }
 
 func (s *session) forget(calls []*call) {

@@ -168,3 +168,21 @@ func (l *sessions) drained(ctx context.Context) error {
 		return ctx.Err()
 	}
 }
+
+// watch lets the answer of each call that has been silent for streamAfter begin as a stream, within a
+// second more. It is here because a clock of each call's own would cost more than all else that happens
+// while it waits.
+func (l *sessions) watch(ctx context.Context) {
+	tick := time.NewTicker(time.Second)
+	defer tick.Stop()
+	for {
+		select {
+		case now := <-tick.C:
+			for _, s := range l.all() {
+				s.streamSilent(now.Add(-streamAfter))
+			}
+		case <-ctx.Done():
+			return
+		}
+	}
+}
