@@ -93,10 +93,18 @@ func (t *messageTap) Close() error {
 // SessionID implements mcp.Connection.
 func (t *messageTap) SessionID() string { return t.conn.SessionID() }
 
-// call implements sender. Over HTTP, writing lasts until the answer begins: nobody waits for it.
-func (t *messageTap) call(ctx context.Context, c *call, r request) error {
-	ctx, cancel := context.WithCancel(withHeader(ctx, r.header))
-	c.stop = func() { time.AfterFunc(drainTime, cancel) }
+// call implements sender. Over HTTP, writing lasts until the answer begins: nobody waits for it. The
+// caller's context ends that only while there is no answer: what comes after it is read to its end.
+func (t *messageTap) call(caller context.Context, c *call, r request) error {
+	ctx, cancel := context.WithCancel(context.WithoutCancel(withHeader(caller, r.header)))
+	outlasts := context.AfterFunc(caller, cancel)
+	c.stop = func() {
+		if outlasts() && caller.Err() == nil {
+			time.AfterFunc(drainTime, cancel)
+		} else {
+			cancel()
+		}
+	}
 	msg := &jsonrpc.Request{ID: (&envelope{kind: idNumber, number: c.id}).id(), Method: r.method}
 	if r.params != nil {
 		msg.Params = r.append(nil, c.id)

@@ -262,6 +262,59 @@ func script(next func(w http.ResponseWriter, r *http.Request, m message)) http.H
 	})
 }
 
+// Cutting the rest of a stream costs the connection, and the next call a new one.
+func TestTheStreamOfACallIsReadToItsEndThoughItsCallerIsGone(t *testing.T) {
+	ends := make(chan error, 1)
+	url := serve(t, script(func(w http.ResponseWriter, r *http.Request, m message) {
+		w.Header().Set("Content-Type", "text/event-stream")
+		_, _ = fmt.Fprintf(w, "data: {\"jsonrpc\":\"2.0\",\"id\":%s,\"result\":{}}\n\n", m.ID)
+		_ = http.NewResponseController(w).Flush()
+		rest := time.NewTimer(50 * time.Millisecond)
+		defer rest.Stop()
+		select {
+		case <-rest.C:
+		case <-r.Context().Done():
+		}
+		ends <- r.Context().Err()
+	}))
+	l := mustOpen(t, core.Remote{URL: url, Type: "streamable-http"}, RemoteOptions{}, Options{})
+	ctx, cancel := context.WithCancel(t.Context())
+	_, err := l.Call(ctx, "tools/call", nil, nil)
+	cancel()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := <-ends; err != nil {
+		t.Errorf("the stream was cut: %v", err)
+	}
+}
+
+// Servers that know no cancellation notice it so.
+func TestTheStreamOfACallThatIsGivenUpEndsAtOnce(t *testing.T) {
+	began, ended := make(chan struct{}), make(chan struct{})
+	url := serve(t, script(func(_ http.ResponseWriter, r *http.Request, _ message) {
+		close(began)
+		<-r.Context().Done()
+		close(ended)
+	}))
+	l := mustOpen(t, core.Remote{URL: url, Type: "streamable-http"}, RemoteOptions{}, Options{})
+	ctx, cancel := context.WithCancel(t.Context())
+	go func() {
+		<-began
+		cancel()
+	}()
+	if _, err := l.Call(ctx, "tools/call", nil, nil); !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v", err)
+	}
+	within := time.NewTimer(drainTime / 2)
+	defer within.Stop()
+	select {
+	case <-ended:
+	case <-within.C:
+		t.Error("the stream goes on")
+	}
+}
+
 func TestAnAnswerThatIsTooLargeOrNoMessageFailsItsCallOnly(t *testing.T) {
 	const limit = 1 << 20
 	fill := strings.Repeat("x", limit)
