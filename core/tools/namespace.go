@@ -54,6 +54,7 @@ type Namespace struct {
 	system   []System
 	own      []Listed // system as it is listed
 	inputs   *inputs
+	stamps   stamps
 	log      hclog.Logger
 
 	stateless *apps.Client // every client without a session
