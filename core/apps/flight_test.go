@@ -60,7 +60,7 @@ type wildMessage struct {
 	}
 }
 
-// live is one app. What is told of a call comes before its answer, and some of it after that.
+// live is one app.
 func (w *wildApps) live(in, out *os.File) {
 	var running sync.WaitGroup
 	var mu sync.Mutex
@@ -76,34 +76,6 @@ func (w *wildApps) live(in, out *os.File) {
 		_, _ = in.Close(), out.Close()
 		running.Wait()
 	}()
-	answer := func(m wildMessage, answered <-chan struct{}) {
-		tell := func(n int) {
-			if m.Params.Meta.ProgressToken != nil {
-				say(`{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":%s,"progress":%d}}`, m.Params.Meta.ProgressToken, n)
-			}
-		}
-		tell(1)
-		pause := time.NewTimer(rand.N(3 * time.Millisecond))
-		defer pause.Stop()
-		switch m.Params.Does {
-		case "silent":
-			return
-		case "ask":
-			say(`{"jsonrpc":"2.0","id":"q%s","method":"elicitation/create","params":{"message":"?","requestedSchema":{"type":"object"}}}`, m.ID)
-			select {
-			case <-answered:
-			case <-dead:
-			}
-		case "later":
-			select {
-			case <-pause.C:
-			case <-dead:
-			}
-		}
-		tell(2)
-		say(`{"jsonrpc":"2.0","id":%s,"result":{"key":%q}}`, m.ID, m.Params.Key)
-		tell(3)
-	}
 	lines := bufio.NewReader(in)
 	for {
 		line, err := lines.ReadBytes('\n')
@@ -134,23 +106,49 @@ func (w *wildApps) live(in, out *os.File) {
 			mu.Lock()
 			asked[`"q`+string(m.ID)+`"`] = answered
 			mu.Unlock()
-			running.Go(func() { answer(m, answered) })
+			running.Go(func() { wildAnswer(m, say, answered, dead) })
 		}
 	}
 }
 
-// moody is a client that answers what it is asked, sooner or later or never.
+// wildAnswer does what a call says. What is told of it comes before its answer, and some after that.
+func wildAnswer(m wildMessage, say func(format string, args ...any), answered, dead <-chan struct{}) {
+	tell := func(n int) {
+		if m.Params.Meta.ProgressToken != nil {
+			say(`{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":%s,"progress":%d}}`, m.Params.Meta.ProgressToken, n)
+		}
+	}
+	tell(1)
+	pause := time.NewTimer(rand.N(3 * time.Millisecond))
+	defer pause.Stop()
+	switch m.Params.Does {
+	case "silent":
+		return
+	case "ask":
+		say(`{"jsonrpc":"2.0","id":"q%s","method":"elicitation/create","params":{"message":"?","requestedSchema":{"type":"object"}}}`, m.ID)
+		select {
+		case <-answered:
+		case <-dead:
+		}
+	case "later":
+		select {
+		case <-pause.C:
+		case <-dead:
+		}
+	}
+	tell(2)
+	say(`{"jsonrpc":"2.0","id":%s,"result":{"key":%q}}`, m.ID, m.Params.Key)
+	tell(3)
+}
+
+// moody is a client that answers what it is asked, sooner or later.
 type moody struct{}
 
 func (moody) Ask(ctx context.Context, _ string, _ json.RawMessage) (json.RawMessage, error) {
 	pause := time.NewTimer(rand.N(30 * time.Millisecond))
 	defer pause.Stop()
-	never := pause.C
-	if rand.IntN(4) == 0 {
-		never = nil
-	}
 	select {
-	case <-never:
+	case <-pause.C:
 		return json.RawMessage(`{"action":"accept","content":{}}`), nil
 	case <-ctx.Done():
 		return nil, ctx.Err()
@@ -160,7 +158,11 @@ func (moody) Ask(ctx context.Context, _ string, _ json.RawMessage) (json.RawMess
 // wildCall makes a call, in two halves where it can be, and holds what comes of it to its promises.
 func wildCall(t *testing.T, y *Yard, key string) (flew bool) {
 	does := []string{"at once", "at once", "later", "ask", "silent", "die"}[min(rand.IntN(100)/19, 5)]
-	ctx, cancel := context.WithTimeout(t.Context(), time.Duration(1+rand.IntN(200))*time.Millisecond)
+	patience := 20 * time.Second // longer than the app's clock
+	if rand.IntN(4) == 0 {
+		patience = rand.N(100 * time.Millisecond)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	told := 0
 	c := Call{Method: "tools/call", Params: json.RawMessage(fmt.Sprintf(`{"does":%q,"key":%q,"_meta":{"progressToken":%q}}`, does, key, key))}
@@ -256,6 +258,36 @@ func TestCallsInTwoHalvesEndWhateverHappens(t *testing.T) {
 		t.Errorf("%d of %d calls flew", flights.Load(), calls.Load())
 	}
 	t.Logf("%d calls, %d in two halves", calls.Load(), flights.Load())
+}
+
+func TestTheClockOfACallInTwoHalvesStandsStillWhileItsClientIsAsked(t *testing.T) {
+	w := &wildApps{}
+	w.open(t)
+	wait(t.Context(), 100*time.Millisecond)
+	for does, want := range map[string]string{
+		"silent": "app notes did not answer tools/call within 50ms; the call was cancelled",
+		"ask":    "",
+	} {
+		c := Call{Method: "tools/call", Params: json.RawMessage(`{"does":"` + does + `"}`), Asker: slow{}, Client: NewClient("", false, json.RawMessage(`{"elicitation":{}}`))}
+		f, err := w.yard.Send(t.Context(), ws, "notes", c, make(chan struct{}, 1))
+		if err != nil || f == nil {
+			t.Fatalf("%s: no flight (%v)", does, err)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+		_, err = f.Wait(ctx)
+		cancel()
+		if err != nil && message(err) != want || err == nil && want != "" {
+			t.Errorf("%s: got %v, want %q", does, err, want)
+		}
+	}
+}
+
+// slow is a client that takes longer to answer than an app may be silent.
+type slow struct{}
+
+func (slow) Ask(ctx context.Context, _ string, _ json.RawMessage) (json.RawMessage, error) {
+	wait(ctx, 200*time.Millisecond)
+	return json.RawMessage(`{"action":"accept","content":{}}`), ctx.Err()
 }
 
 // The first half of a call waits for nobody: where so much waits for an app that the call itself would

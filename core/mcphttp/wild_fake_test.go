@@ -48,7 +48,7 @@ func (w *wild) conn(ctx context.Context) (*link.Link, error) {
 	if err != nil {
 		return nil, err
 	}
-	w.bundles.Go(func() { newBeast(fromBundle).live(toBundle) })
+	w.bundles.Go(func() { newBeast(w.t, fromBundle).live(toBundle) })
 	w.link, err = link.Open(ctx, link.Stdio(in, out, link.FrameOptions{}), link.Options{
 		Capabilities: json.RawMessage(`{"elicitation":{}}`),
 		Requests: map[string]link.RequestHandler{"elicitation/create": func(ctx context.Context, q link.Question) (json.RawMessage, error) {
@@ -142,6 +142,7 @@ type wildArgs struct {
 
 // beast is a wild app.
 type beast struct {
+	t       *testing.T
 	out     io.WriteCloser
 	dead    chan struct{}
 	running sync.WaitGroup
@@ -152,8 +153,8 @@ type beast struct {
 	calls  map[string]chan struct{} // closed when the call with the id is cancelled
 }
 
-func newBeast(out io.WriteCloser) *beast {
-	return &beast{out: out, dead: make(chan struct{}), awaits: map[string]chan struct{}{}, calls: map[string]chan struct{}{}}
+func newBeast(t *testing.T, out io.WriteCloser) *beast {
+	return &beast{t: t, out: out, dead: make(chan struct{}), awaits: map[string]chan struct{}{}, calls: map[string]chan struct{}{}}
 }
 
 func (b *beast) say(format string, args ...any) {
@@ -184,7 +185,11 @@ func (b *beast) live(in io.ReadCloser) {
 	for {
 		line, err := lines.ReadBytes('\n')
 		var m wildMessage
-		if err != nil || json.Unmarshal(line, &m) != nil {
+		if err != nil {
+			return
+		}
+		if err := json.Unmarshal(line, &m); err != nil {
+			b.t.Errorf("the app was sent %.100q: %v", line, err)
 			return
 		}
 		switch m.Method {

@@ -137,10 +137,10 @@ func (c *crowd) arguments() wildArgs {
 	if rand.IntN(2) == 0 {
 		args.Steps = rand.IntN(20)
 	}
-	switch rand.IntN(100) {
-	case 0:
+	switch n := rand.IntN(400); {
+	case n == 0:
 		args.Does = wildDies
-	case 1, 2, 3, 4, 5: // more than a pipe takes at once
+	case n < 20: // more than a pipe takes at once
 		args.Pad = strings.Repeat("x", 100_000+rand.IntN(200_000))
 	}
 	return args
