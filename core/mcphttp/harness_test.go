@@ -165,6 +165,8 @@ func (h *hall) Call(ctx context.Context, c core.Caller, call tools.Call) (json.R
 		return nil, &link.RPCError{Code: -32042, Message: "open the page", Data: json.RawMessage(`{"elicitations":[{"n":12345678901234567890}]}`)}
 	case "demo__panic":
 		panic("the tool path broke")
+	case "demo__broken":
+		return json.RawMessage(`{"content":`), nil
 	case "demo__strict":
 		return nil, core.Errorf(core.CodeInvalidInput, "arguments of demo__strict do not fit").WithDetails(map[string]any{"errors": []string{"/a"}})
 	case "demo__away":

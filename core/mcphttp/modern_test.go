@@ -146,6 +146,7 @@ func TestErrorsOfCallsWithoutASessionHaveAStatus(t *testing.T) {
 		{"one the caller may not use", "demo__hidden", 400, `-32602`},
 		{"an app's own error", "demo__fail", 200, `"data":{"elicitations":[{"n":12345678901234567890}]}`},
 		{"a panic", "demo__panic", 200, `-32603`},
+		{"a result that is no JSON", "demo__broken", 200, `-32603`},
 		{"an app that is away", "demo__away", 200, `"error":"unavailable"`},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -46,13 +46,13 @@ func (y *yard) Offer(string) *core.Offer { return y.offer }
 
 func (*yard) Arrives(context.Context, string, string) (bool, error) { return false, nil }
 
-// Call answers with what was asked, so that a test sees what reached the app. The URI demo://ask
-// asks the client first, and demo://none is not there.
 // Send begins nothing: every call is Call's.
 func (*yard) Send(context.Context, string, string, apps.Call, chan struct{}) (*apps.Flight, error) {
 	return nil, nil
 }
 
+// Call answers with what was asked, so that a test sees what reached the app. The URI demo://ask
+// asks the client first, and demo://none is not there.
 func (y *yard) Call(ctx context.Context, workspace, server string, c apps.Call) (json.RawMessage, error) {
 	var said struct{ URI string }
 	_ = json.Unmarshal(c.Params, &said)

@@ -74,16 +74,18 @@ func (x *exchange) watched(client *peer) (streamed bool) {
 
 // respond ends a call and frames what it says.
 func (e *Endpoint) respond(k *call, t task) (text []byte, status int) {
-	var result json.RawMessage
-	parts, err := e.land(k, t)
-	if err == nil {
-		result, err = e.finished(k, slices.Concat(parts...))
-	}
+	result, err := e.land(k, task{rest: func() ([][]byte, error) {
+		parts, err := t.rest()
+		if err != nil {
+			return nil, err
+		}
+		return inOnePart(e.finished(k, slices.Concat(parts...)))
+	}})
 	if err != nil {
 		known := rpcErrorOf(err)
 		return errorBody(k.id, known.Code, known.Message, known.Data), statusOf(known.Code)
 	}
-	return resultBody(k.id, result), fiber.StatusOK
+	return resultBody(k.id, result...), fiber.StatusOK
 }
 
 // statusOf is the HTTP status under which an error of this revision goes out (MCP 2026-07-28,
