@@ -206,14 +206,18 @@ func wildCall(t *testing.T, y *Yard, key string) (flew bool) {
 	return flew
 }
 
-func (w *wildApps) open(t *testing.T) {
+// open waits until the app runs.
+func (w *wildApps) open(t *testing.T, silence time.Duration) {
 	t.Helper()
 	w.yard = New(Options{
 		Home: t.TempDir(), Records: newMemoryRecords(record("notes", true)), Events: newMemoryEvents(), MaxCalls: 16,
-		CallTimeout: 50 * time.Millisecond, RestartWait: time.Second, Policy: &Policy{Delays: []time.Duration{0, 0, 0}, Healthy: time.Nanosecond},
+		CallTimeout: silence, RestartWait: time.Second, Policy: &Policy{Delays: []time.Duration{0, 0, 0}, Healthy: time.Nanosecond},
 	})
 	w.yard.launch = w.launch
 	open(t, w.yard)
+	for state(t, w.yard, "notes") != core.StateRunning {
+		wait(t.Context(), time.Millisecond)
+	}
 	t.Cleanup(func() {
 		if err := w.yard.Close(context.Background()); err != nil {
 			t.Error(err)
@@ -226,7 +230,7 @@ func (w *wildApps) open(t *testing.T) {
 // and gives its place back.
 func TestCallsInTwoHalvesEndWhateverHappens(t *testing.T) {
 	w := &wildApps{}
-	w.open(t)
+	w.open(t, 50*time.Millisecond)
 	a, err := w.yard.find(ws, "notes")
 	if err != nil {
 		t.Fatal(err)
@@ -262,10 +266,9 @@ func TestCallsInTwoHalvesEndWhateverHappens(t *testing.T) {
 
 func TestTheClockOfACallInTwoHalvesStandsStillWhileItsClientIsAsked(t *testing.T) {
 	w := &wildApps{}
-	w.open(t)
-	wait(t.Context(), 100*time.Millisecond)
+	w.open(t, 400*time.Millisecond)
 	for does, want := range map[string]string{
-		"silent": "app notes did not answer tools/call within 50ms; the call was cancelled",
+		"silent": "app notes did not answer tools/call within 400ms; the call was cancelled",
 		"ask":    "",
 	} {
 		c := Call{Method: "tools/call", Params: json.RawMessage(`{"does":"` + does + `"}`), Asker: slow{}, Client: NewClient("", false, json.RawMessage(`{"elicitation":{}}`))}
@@ -286,7 +289,7 @@ func TestTheClockOfACallInTwoHalvesStandsStillWhileItsClientIsAsked(t *testing.T
 type slow struct{}
 
 func (slow) Ask(ctx context.Context, _ string, _ json.RawMessage) (json.RawMessage, error) {
-	wait(ctx, 200*time.Millisecond)
+	wait(ctx, 800*time.Millisecond)
 	return json.RawMessage(`{"action":"accept","content":{}}`), ctx.Err()
 }
 
@@ -294,8 +297,7 @@ func (slow) Ask(ctx context.Context, _ string, _ json.RawMessage) (json.RawMessa
 // have to, the app's clock and the caller's patience would not run.
 func TestACallIsNotMadeInTwoHalvesWhereItWouldHaveToWaitToBeSent(t *testing.T) {
 	w := &wildApps{awake: make(chan struct{})}
-	w.open(t)
-	wait(t.Context(), 100*time.Millisecond)
+	w.open(t, 400*time.Millisecond)
 	large := bytes.Repeat([]byte{'x'}, 17<<20) // two fit into what may wait, the first of which is being written
 	var flights []*Flight
 	for n, want := range []bool{true, true, true, false} {
@@ -303,7 +305,7 @@ func TestACallIsNotMadeInTwoHalvesWhereItWouldHaveToWaitToBeSent(t *testing.T) {
 		if n > 0 {
 			does, pad = "at once", large
 		}
-		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 		defer cancel()
 		f, err := w.yard.Send(ctx, ws, "notes", Call{Method: "tools/call", Params: fmt.Appendf(nil, `{"does":%q,"pad":"%s"}`, does, pad)}, make(chan struct{}, 1))
 		if err != nil || (f != nil) != want || ctx.Err() != nil {
