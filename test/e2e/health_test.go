@@ -24,7 +24,9 @@ func TestHealthIsToldToAnyone(t *testing.T) {
 	}
 	holdsTo("/v1/health", `\{"status":"ok","uptime":`+milliseconds+`,"bundles":\[\{"name":"sample","state":"running"\}\]\}`)
 	running := `^\[\{"name":"sample","state":"running","uptime":[0-9.e-]*[1-9][0-9.e-]*,"restartCount":0\}\]$`
-	if !eventually(patience, func() bool { return regexp.MustCompile(running).MatchString(s.do(t, "GET", "/v1/bundles/health", nil).body) }) { // it may have run for no millisecond yet
+	if !eventually(patience, func() bool {
+		return regexp.MustCompile(running).MatchString(s.do(t, "GET", "/v1/bundles/health", nil).body)
+	}) { // it may have run for no millisecond yet
 		t.Errorf("/v1/bundles/health: %s", s.do(t, "GET", "/v1/bundles/health", nil).body)
 	}
 	if a := s.do(t, "POST", "/v1/apps/sample/stop", nil, key); a.status != 200 {
