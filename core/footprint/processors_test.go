@@ -3,6 +3,7 @@ package footprint
 import (
 	"context"
 	"runtime"
+	"sync/atomic"
 	"testing"
 	"time"
 )
@@ -47,18 +48,13 @@ func TestAProcessThatHasLittleToDoUsesOneProcessorUntilItHasMore(t *testing.T) {
 		}
 	}
 	await("an idle process keeps all of them", func() bool { return runtime.GOMAXPROCS(0) == 1 })
-	stop := make(chan struct{})
+	var idle atomic.Bool
 	go func() {
-		for {
-			select {
-			case <-stop:
-				return
-			default: // busy
-			}
+		for n := 0; !idle.Load(); n++ { // busy
 		}
 	}()
 	await("a busy process keeps one", func() bool { return runtime.GOMAXPROCS(0) > 1 })
-	close(stop)
+	idle.Store(true)
 	await("a process that is idle again keeps all of them", func() bool { return runtime.GOMAXPROCS(0) == 1 })
 	cancel()
 	<-ended
