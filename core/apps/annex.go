@@ -18,9 +18,9 @@ import (
 // served both would not serve either well). They are opened when a call needs them, bounded in
 // number, and ended with their session, with their app, or when nobody used them for a while.
 type annexes struct {
-	yard *Yard
-	max  int
-	idle time.Duration
+	manager *Manager
+	max     int
+	idle    time.Duration
 
 	mu     sync.Mutex
 	open   map[annexKey]*annex
@@ -53,8 +53,8 @@ type annex struct {
 	timer *time.Timer // ends it when nobody comes; nil while in use
 }
 
-func newAnnexes(y *Yard, most int, idle time.Duration) *annexes {
-	return &annexes{yard: y, max: most, idle: idle, open: map[annexKey]*annex{}}
+func newAnnexes(y *Manager, most int, idle time.Duration) *annexes {
+	return &annexes{manager: y, max: most, idle: idle, open: map[annexKey]*annex{}}
 }
 
 // enter gives a call the annex for key, and opens it if there is none; leave is called when the
@@ -124,7 +124,7 @@ func (p *annexes) begin(key annexKey, k *caller) *annex {
 	x := &annex{key: key, ready: make(chan struct{})}
 	x.last.Store(k)
 	p.open[key] = x
-	ctx, cancel := context.WithTimeout(p.yard.life, p.yard.o.StartTimeout)
+	ctx, cancel := context.WithTimeout(p.manager.life, p.manager.o.StartTimeout)
 	x.cancel = cancel
 	p.ending.Go(func() {
 		defer cancel()
@@ -191,7 +191,7 @@ func (p *annexes) end(x *annex) {
 	if x.conn == nil {
 		return
 	}
-	if err := x.conn.End(p.yard.o.Grace); err != nil {
+	if err := x.conn.End(p.manager.o.Grace); err != nil {
 		x.key.app.log.Error("An app's instance for one session could not be ended", "error", err)
 	}
 }
@@ -260,14 +260,14 @@ func (p *annexes) sessions(a *app) (found []string) {
 }
 
 // EndSession ends what apps keep for one session (Client.Session).
-func (y *Yard) EndSession(session string) {
+func (y *Manager) EndSession(session string) {
 	if session != "" {
 		y.annexes.endAll(func(k annexKey) bool { return k.session == session })
 	}
 }
 
 // RootsChanged tells the instances that apps have for a session that its client's roots changed.
-func (y *Yard) RootsChanged(ctx context.Context, session string) {
+func (y *Manager) RootsChanged(ctx context.Context, session string) {
 	for _, conn := range y.annexes.of(func(k annexKey) bool { return session != "" && k.session == session }) {
 		if err := conn.Notify(ctx, "notifications/roots/list_changed", nil); err != nil {
 			y.log.Debug("An app was not told that a client's roots changed", "error", err)
@@ -277,7 +277,7 @@ func (y *Yard) RootsChanged(ctx context.Context, session string) {
 
 // launchAnnex starts the app once more for those whom x serves.
 func (a *app) launchAnnex(ctx context.Context, x *annex) (instance, error) {
-	release, err := a.yard.starts.acquire(ctx)
+	release, err := a.manager.starts.acquire(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", errAnnex, err)
 	}
@@ -288,7 +288,7 @@ func (a *app) launchAnnex(ctx context.Context, x *annex) (instance, error) {
 		s.changed = func(kind core.Kind) { a.changedApart(kind) }
 		s.said = func(n link.Notification) {
 			if n.Method == "notifications/resources/updated" { // all else that is about no request is of the older revisions
-				a.yard.listeners.tell(a.key.workspace, Told{Server: a.key.name, Apart: true, Notification: n})
+				a.manager.listeners.tell(a.key.workspace, Notification{Server: a.key.name, Apart: true, Notification: n})
 			}
 		}
 	} else {
@@ -296,19 +296,19 @@ func (a *app) launchAnnex(ctx context.Context, x *annex) (instance, error) {
 		s.capabilities = client.capabilities
 		s.asked = func(ctx context.Context, q link.Question) (json.RawMessage, error) { return x.asked(ctx, q) }
 		s.said = func(n link.Notification) {
-			a.yard.listeners.tell(a.key.workspace, Told{Server: a.key.name, Session: x.key.session, Apart: true, Notification: n})
+			a.manager.listeners.tell(a.key.workspace, Notification{Server: a.key.name, Session: x.key.session, Apart: true, Notification: n})
 		}
 		s.changed = func(kind core.Kind) {
 			s.said(link.Notification{Method: "notifications/" + string(kind) + "/list_changed"})
 		}
 	}
-	conn, err := a.yard.launch(ctx, s)
+	conn, err := a.manager.launch(ctx, s)
 	if err != nil {
 		a.log.Warn("An app could not be started once more", "stateless", s.stateless, "reason", message(err))
 		return nil, fmt.Errorf("%w: %w", errAnnex, err)
 	}
-	a.yard.levels.apply(ctx, a, conn)
-	a.want(ctx, conn, a.yard.interests.ofSet(set{a.key, x.key.session}))
+	a.manager.levels.apply(ctx, a, conn)
+	a.want(ctx, conn, a.manager.interests.ofSet(set{a.key, x.key.session}))
 	return conn, nil
 }
 
@@ -316,7 +316,7 @@ func (a *app) launchAnnex(ctx context.Context, x *annex) (instance, error) {
 // are read again: some bundles announce to one connection what concerns all.
 func (a *app) changedApart(kind core.Kind) {
 	for _, list := range listsOf(kind) {
-		a.yard.catalog.announce(a.key.workspace, list)
+		a.manager.catalog.announce(a.key.workspace, list)
 	}
 	if conn, ok := a.conn().(interface{ tell(core.Kind) }); ok {
 		conn.tell(kind)

@@ -16,9 +16,9 @@ type key struct{ workspace, name string }
 // app is one installed app. At any moment at most one command (start, stop, uninstall, update)
 // holds its turn, and at most one run supervises it; between them they are the only writers.
 type app struct {
-	key  key
-	yard *Yard
-	log  hclog.Logger
+	key     key
+	manager *Manager
+	log     hclog.Logger
 
 	turn  chan struct{} // holds one token while a command is at work
 	calls chan struct{} // holds one token for each call in flight
@@ -34,15 +34,15 @@ type app struct {
 
 // run is one stretch of supervision, from a start to a stop or to death.
 type run struct {
-	ctx    context.Context // ends with the yard, not with the command that began the run
+	ctx    context.Context // ends with the manager, not with the command that began the run
 	cancel context.CancelFunc
 	done   chan struct{} // closed when the supervisor has returned
 	err    error         // why the process tree could not be ended; read after done
 }
 
-func (y *Yard) newApp(record core.Installation) *app {
+func (y *Manager) newApp(record core.Installation) *app {
 	a := &app{
-		key: key{record.Workspace, record.Name}, yard: y,
+		key: key{record.Workspace, record.Name}, manager: y,
 		log:   y.log.With("workspace", record.Workspace, "app", record.Name),
 		turn:  make(chan struct{}, 1),
 		calls: make(chan struct{}, y.o.MaxCalls),
@@ -80,7 +80,7 @@ func (a *app) become(next core.State, change func(*view)) bool {
 	}
 	shown := func() {}
 	if len(differing(&old.offer, &v.offer)) > 0 {
-		shown = a.yard.catalog.change(a.key.workspace)
+		shown = a.manager.catalog.change(a.key.workspace)
 	}
 	a.now.Store(&v)
 	a.mu.Unlock()
@@ -100,7 +100,7 @@ func (a *app) take(ctx context.Context) error {
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
-	if found, err := a.yard.find(a.key.workspace, a.key.name); err != nil || found != a {
+	if found, err := a.manager.find(a.key.workspace, a.key.name); err != nil || found != a {
 		a.give()
 		return notFound(a.key.name)
 	}
@@ -133,10 +133,10 @@ func (a *app) giveUp() {
 }
 
 // begin hands the app to a new supervisor; conn is nil when that has to start the app first.
-// The caller holds the turn, and no run is on. The run lasts until it is ended or the yard closes.
+// The caller holds the turn, and no run is on. The run lasts until it is ended or the manager closes.
 func (a *app) begin(conn instance) {
 	r := &run{done: make(chan struct{})}
-	r.ctx, r.cancel = context.WithCancel(a.yard.life)
+	r.ctx, r.cancel = context.WithCancel(a.manager.life)
 	a.mu.Lock()
 	a.run = r
 	a.mu.Unlock()

@@ -10,7 +10,7 @@ import (
 	"github.com/ropewalk/ropewalk/core/link"
 )
 
-// BenchmarkCall is what the yard itself costs a call: its app answers at once, in memory.
+// BenchmarkCall is what the manager itself costs a call: its app answers at once, in memory.
 func BenchmarkCall(b *testing.B) {
 	m := &memoryApp{}
 	y := New(Options{Home: b.TempDir(), Records: newMemoryRecords(record("notes", true)), Events: newMemoryEvents(), Logger: hclog.NewNullLogger()})

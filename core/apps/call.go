@@ -10,7 +10,7 @@ import (
 	"github.com/ropewalk/ropewalk/core/link"
 )
 
-// errDeadline tells the yard's own deadline from the caller's.
+// errDeadline tells the manager's own deadline from the caller's.
 var errDeadline = errors.New("the app did not answer in time")
 
 // Call asks an app.
@@ -25,7 +25,7 @@ var errDeadline = errors.New("the app did not answer in time")
 // died, was too slow, answered with too much or has too many calls in flight;
 // core.CodeBadRequest for params that are no object; *link.RPCError as the app answered; ctx's
 // error when the caller gave up.
-func (y *Yard) Call(ctx context.Context, workspace, server string, c Call) (json.RawMessage, error) {
+func (y *Manager) Call(ctx context.Context, workspace, server string, c Call) (json.RawMessage, error) {
 	a, err := y.find(workspace, server)
 	if err != nil {
 		return nil, err
@@ -86,7 +86,7 @@ func (a *app) route(ctx context.Context, shared instance, k *caller) (conn insta
 	if !apart {
 		return shared, none, nil
 	}
-	x, leave, err := a.yard.annexes.enter(ctx, key, false, k)
+	x, leave, err := a.manager.annexes.enter(ctx, key, false, k)
 	switch {
 	case errors.Is(err, errAnnex) && ctx.Err() == nil:
 		return shared, none, nil
@@ -95,7 +95,7 @@ func (a *app) route(ctx context.Context, shared instance, k *caller) (conn insta
 	case k.client.stateless && !x.conn.Info().Stateless: // it shook hands after all
 		a.learn(func(t *traits) { t.sessions = true })
 		leave()
-		a.yard.annexes.discard(x)
+		a.manager.annexes.discard(x)
 		return shared, none, nil
 	}
 	return x.conn, leave, nil
@@ -107,7 +107,7 @@ func (a *app) belongs(shared instance, client *Client, asker Asker) (key annexKe
 	if client == nil || shared.Info().Stateless {
 		return key, false
 	}
-	known := a.yard.memory.of(a.now.Load().record)
+	known := a.manager.memory.of(a.now.Load().record)
 	switch {
 	case client.stateless:
 		return key, !known.sessions
@@ -144,14 +144,14 @@ func (a *app) slot() bool {
 
 // queue waits for a running app and a free place, and holds the place when it returns no error.
 func (a *app) queue(ctx context.Context) (instance, error) {
-	patience := time.NewTimer(a.yard.o.RestartWait)
+	patience := time.NewTimer(a.manager.o.RestartWait)
 	defer patience.Stop()
 	select {
 	case a.calls <- struct{}{}:
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	case <-patience.C:
-		return nil, unavailable(time.Second, "app %s is busy: %d calls are in flight", a.key.name, a.yard.o.MaxCalls)
+		return nil, unavailable(time.Second, "app %s is busy: %d calls are in flight", a.key.name, a.manager.o.MaxCalls)
 	}
 	conn, err := a.ready(ctx, patience.C)
 	if err != nil {
@@ -163,7 +163,7 @@ func (a *app) queue(ctx context.Context) (instance, error) {
 // Arrives waits, Options.RestartWait at most, for an app that is starting and has not yet told what it
 // offers, and reports whether it runs now. It does not wait for any other. core.CodeUnavailable when
 // the app is starting still.
-func (y *Yard) Arrives(ctx context.Context, workspace, server string) (bool, error) {
+func (y *Manager) Arrives(ctx context.Context, workspace, server string) (bool, error) {
 	if err := y.abreast(ctx, key{workspace, server}); err != nil {
 		return false, err
 	}
@@ -207,7 +207,7 @@ func (a *app) ready(ctx context.Context, patience <-chan time.Time) (instance, e
 		case <-ctx.Done():
 			return nil, ctx.Err()
 		case <-patience:
-			return nil, unavailable(time.Second, "app %s is %s and did not come up within %v", a.key.name, v.state, a.yard.o.RestartWait)
+			return nil, unavailable(time.Second, "app %s is %s and did not come up within %v", a.key.name, v.state, a.manager.o.RestartWait)
 		}
 	}
 }
@@ -228,7 +228,7 @@ func (a *app) callError(ctx, limit context.Context, conn instance, method string
 	case errors.Is(err, context.Canceled) && !late:
 		return err
 	case late:
-		return core.Wrap(core.CodeUnavailable, err, "app "+a.key.name+" did not answer "+method+" within "+a.yard.o.CallTimeout.String()+"; the call was cancelled")
+		return core.Wrap(core.CodeUnavailable, err, "app "+a.key.name+" did not answer "+method+" within "+a.manager.o.CallTimeout.String()+"; the call was cancelled")
 	case errors.Is(err, link.ErrClosed) || closed(conn.Done()):
 		return core.Wrap(core.CodeUnavailable, err, "app "+a.key.name+" stopped while the call was running; it was not repeated").WithRetryAfter(time.Second)
 	case errors.Is(err, link.ErrParams):

@@ -13,7 +13,7 @@ import (
 	"github.com/ropewalk/ropewalk/core/link"
 )
 
-func call(t *testing.T, y *Yard, method string) error {
+func call(t *testing.T, y *Manager, method string) error {
 	t.Helper()
 	_, err := y.Call(t.Context(), ws, "notes", Call{Method: method, Params: json.RawMessage(`{"a":1}`)})
 	return err

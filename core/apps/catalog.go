@@ -158,7 +158,7 @@ func (c *catalog) tidy(workspace string, s *shelf) {
 
 // collectOffer is what the workspace offers as its apps stand, by server name and then in each
 // app's own order.
-func (y *Yard) collectOffer(workspace string) *core.Offer {
+func (y *Manager) collectOffer(workspace string) *core.Offer {
 	var all core.Offer
 	for _, a := range y.in(workspace) {
 		one := &a.now.Load().offer
@@ -171,7 +171,7 @@ func (y *Yard) collectOffer(workspace string) *core.Offer {
 }
 
 // in is the workspace's apps by name.
-func (y *Yard) in(workspace string) []*app {
+func (y *Manager) in(workspace string) []*app {
 	y.mu.RLock()
 	list := make([]*app, 0, len(y.apps[workspace]))
 	for _, a := range y.apps[workspace] {

@@ -16,11 +16,11 @@ type Asker interface {
 	Ask(ctx context.Context, method string, params json.RawMessage) (json.RawMessage, error)
 }
 
-// Hearer is an Asker whose client says things about a question before it answers.
-type Hearer interface {
-	// Hear is Ask. heard, which may wait for the app to take it, gets what the client says about the
+// ProgressAsker is an Asker whose client says things about a question before it answers.
+type ProgressAsker interface {
+	// AskWithProgress is Ask. heard, which may wait for the app to take it, gets what the client says about the
 	// question meanwhile: its progress, with the app's own token.
-	Hear(ctx context.Context, method string, params json.RawMessage, heard func(link.Notification)) (json.RawMessage, error)
+	AskWithProgress(ctx context.Context, method string, params json.RawMessage, heard func(link.Notification)) (json.RawMessage, error)
 }
 
 // Client is the client for whom calls are made, as far as apps are concerned. It is immutable.

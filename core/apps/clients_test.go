@@ -46,7 +46,7 @@ func saysWord(word string) *person {
 var canElicit = json.RawMessage(`{"elicitation":{}}`)
 
 // askTool has the test bundle ask text, and returns what the tool said.
-func askTool(ctx context.Context, y *Yard, text string, client *Client, asker Asker) (string, error) {
+func askTool(ctx context.Context, y *Manager, text string, client *Client, asker Asker) (string, error) {
 	raw, err := y.Call(ctx, ws, "notes", Call{
 		Method: "tools/call", Params: json.RawMessage(fmt.Sprintf(`{"name":"ask","arguments":{"text":%q}}`, text)), Client: client, Asker: asker,
 	})
@@ -66,7 +66,7 @@ func askTool(ctx context.Context, y *Yard, text string, client *Client, asker As
 	return result.Content[0].Text, nil
 }
 
-func installNotes(t *testing.T, mode string, change func(*Options)) *Yard {
+func installNotes(t *testing.T, mode string, change func(*Options)) *Manager {
 	t.Helper()
 	y, _ := realYard(t, t.TempDir(), newMemoryRecords(), change)
 	install(t, y, InstallRequest{Path: bundleDir(t, "notes", mode, nil)})
@@ -181,7 +181,7 @@ func TestAClientThatDidNotDeclareItIsNotAsked(t *testing.T) {
 }
 
 func TestInstancesOfSessionsAreBoundedAndEndWhenIdle(t *testing.T) {
-	y := installNotes(t, modeTalk, func(o *Options) { o.MaxAnnexes, o.AnnexIdle = 1, 300*time.Millisecond })
+	y := installNotes(t, modeTalk, func(o *Options) { o.MaxSessionInstances, o.SessionInstanceIdle = 1, 300*time.Millisecond })
 	if _, err := askTool(t.Context(), y, "known", NewClient("x", false, canElicit), saysWord("x")); err != nil {
 		t.Fatal(err)
 	}
@@ -302,9 +302,9 @@ func TestABundleOfBothRevisionsHasAConnectionForEach(t *testing.T) {
 
 func TestWhatAnAppSaysByItselfIsHeardInItsWorkspace(t *testing.T) {
 	y := installNotes(t, modeTalk, nil)
-	heard := make(chan Told, 100)
-	defer y.Listen(ws, func(x Told) { heard <- x })()
-	defer y.Listen("ws_other", func(x Told) { t.Errorf("another workspace heard %v", x) })()
+	heard := make(chan Notification, 100)
+	defer y.Listen(ws, func(x Notification) { heard <- x })()
+	defer y.Listen("ws_other", func(x Notification) { t.Errorf("another workspace heard %v", x) })()
 	if err := y.Subscribe(t.Context(), ws, "notes", "alice", "ui://view/main"); err != nil {
 		t.Fatal(err)
 	}
@@ -338,7 +338,7 @@ func TestLogMessagesFollowTheirCall(t *testing.T) {
 }
 
 // waitForFile waits until the app has made a file of that name in its data directory.
-func waitForFile(t *testing.T, y *Yard, name string) {
+func waitForFile(t *testing.T, y *Manager, name string) {
 	t.Helper()
 	path := filepath.Join(placesOf(y.o.Home, ws).data("notes"), name)
 	for range 1000 {
@@ -357,7 +357,7 @@ func uri(params json.RawMessage) string {
 }
 
 // syscallExit has the app end its process, and waits until it serves again.
-func syscallExit(t *testing.T, y *Yard) {
+func syscallExit(t *testing.T, y *Manager) {
 	t.Helper()
 	before := look(t, y, "notes").PID
 	_, _ = callTool(t, y, "notes", "exit", "")

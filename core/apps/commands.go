@@ -19,7 +19,7 @@ const endPatience = 20 * time.Second
 // It returns when the app runs. An app that does not start stays what it was.
 //
 // Errors: core.CodeNotFound, core.CodeStartFailed saying why.
-func (y *Yard) Start(ctx context.Context, workspace, name string) (core.App, error) {
+func (y *Manager) Start(ctx context.Context, workspace, name string) (core.App, error) {
 	return y.command(ctx, key{workspace, name}, core.CodeStartFailed, "started", func(ctx context.Context, a *app) error {
 		ctx, done := a.interruptible(ctx)
 		defer done()
@@ -40,7 +40,7 @@ func (y *Yard) Start(ctx context.Context, workspace, name string) (core.App, err
 //
 // Errors: core.CodeNotFound; core.CodeStopFailed when that could not be recorded (the app runs
 // on), or when a process survived.
-func (y *Yard) Stop(ctx context.Context, workspace, name string) (core.App, error) {
+func (y *Manager) Stop(ctx context.Context, workspace, name string) (core.App, error) {
 	return y.command(ctx, key{workspace, name}, core.CodeStopFailed, "stopped", func(ctx context.Context, a *app) error {
 		if a.now.Load().record.Running {
 			if err := a.record(ctx, false); err != nil {
@@ -56,7 +56,7 @@ func (y *Yard) Stop(ctx context.Context, workspace, name string) (core.App, erro
 //
 // Errors: core.CodeNotFound; core.CodeProtected; core.CodeUninstallFailed when the removal could
 // not be recorded (the app stays as it was).
-func (y *Yard) Uninstall(ctx context.Context, workspace, name string) (dataPath string, err error) {
+func (y *Manager) Uninstall(ctx context.Context, workspace, name string) (dataPath string, err error) {
 	k := key{workspace, name}
 	if err := y.abreast(ctx, k); err != nil {
 		return "", failed(core.CodeUninstallFailed, err, name, "uninstalled")
@@ -84,7 +84,7 @@ func (y *Yard) Uninstall(ctx context.Context, workspace, name string) (dataPath 
 
 // command does something to an app while it holds the app's turn. What fails has the given code;
 // done says what the app was then not. All commands but a start give up a start that is waited for.
-func (y *Yard) command(ctx context.Context, k key, code core.Code, done string, do func(context.Context, *app) error) (core.App, error) {
+func (y *Manager) command(ctx context.Context, k key, code core.Code, done string, do func(context.Context, *app) error) (core.App, error) {
 	ctx, leave, err := y.enter(ctx)
 	if err != nil {
 		return core.App{}, err
@@ -119,10 +119,10 @@ func (a *app) start(ctx context.Context) error {
 		a.become(before.state, nil)
 		return err
 	}
-	if !before.record.Running || a.yard.o.Deployment != nil {
+	if !before.record.Running || a.manager.o.Cluster != nil {
 		if err := a.record(ctx, true); err != nil {
 			a.become(before.state, nil)
-			return errors.Join(err, conn.End(a.yard.o.Grace))
+			return errors.Join(err, conn.End(a.manager.o.Grace))
 		}
 	}
 	a.serving(conn, offer)
@@ -132,7 +132,7 @@ func (a *app) start(ctx context.Context) error {
 
 // record keeps whether the app is to run, also after a restart and on other servers.
 func (a *app) record(ctx context.Context, running bool) error {
-	_, err := a.yard.o.Records.ChangeInstallation(context.WithoutCancel(ctx), a.key.workspace, a.key.name, func(in *core.Installation) error {
+	_, err := a.manager.o.Records.ChangeInstallation(context.WithoutCancel(ctx), a.key.workspace, a.key.name, func(in *core.Installation) error {
 		if in.ID != a.now.Load().record.ID { // by now it is another one
 			return notFound(a.key.name)
 		}
@@ -147,7 +147,7 @@ func (a *app) record(ctx context.Context, running bool) error {
 
 // tell has other servers start the app, too, should it be dead there.
 func (a *app) tell(ctx context.Context) error {
-	if a.yard.o.Deployment == nil {
+	if a.manager.o.Cluster == nil {
 		return nil
 	}
 	return a.record(ctx, true)
@@ -156,13 +156,13 @@ func (a *app) tell(ctx context.Context) error {
 // endFor is end on behalf of a command that has been recorded: a client that leaves changes
 // nothing about it any more.
 func (a *app) endFor(ctx context.Context) error {
-	ctx, cancel := context.WithTimeoutCause(context.WithoutCancel(ctx), a.yard.o.Grace+endPatience,
+	ctx, cancel := context.WithTimeoutCause(context.WithoutCancel(ctx), a.manager.o.Grace+endPatience,
 		errors.New("its processes take too long to end"))
 	defer cancel()
 	return a.end(ctx)
 }
 
-func (y *Yard) protected(k key) bool {
+func (y *Manager) protected(k key) bool {
 	return k.workspace == core.DefaultWorkspaceID && y.setup.Load().declared[k.name].Protected
 }
 

@@ -28,7 +28,7 @@ import (
 // that someone installs, such as protected.
 
 // declared is the declaration of an app.
-func (y *Yard) declared(k key) (config.App, bool) {
+func (y *Manager) declared(k key) (config.App, bool) {
 	d, ok := y.setup.Load().declared[k.name]
 	return d, ok && k.workspace == core.DefaultWorkspaceID && d.Source.Ref != ""
 }
@@ -42,7 +42,7 @@ func declaredOrder(name string, d config.App) order {
 
 // bringUpToDate makes an installed app be as it is declared, and resumes it. The caller has taken
 // the app's turn; it is given back here.
-func (y *Yard) bringUpToDate(ctx context.Context, a *app, d config.App) {
+func (y *Manager) bringUpToDate(ctx context.Context, a *app, d config.App) {
 	defer a.give()
 	if err := a.update(ctx, declaredOrder(a.key.name, d)); err != nil {
 		a.log.Error("A declared app could not be brought up to date; it stays as it is", "reason", message(err))
@@ -51,9 +51,9 @@ func (y *Yard) bringUpToDate(ctx context.Context, a *app, d config.App) {
 }
 
 // installMissing installs a declared app that is not there.
-func (y *Yard) installMissing(ctx context.Context, name string, d config.App) {
+func (y *Manager) installMissing(ctx context.Context, name string, d config.App) {
 	err := y.installDeclared(ctx, declaredOrder(name, d))
-	if core.CodeOf(err) == core.CodeAlreadyInstalled && y.o.Deployment != nil {
+	if core.CodeOf(err) == core.CodeAlreadyInstalled && y.o.Cluster != nil {
 		return // by another server, at the same time; that is followed
 	}
 	if err != nil {
@@ -63,7 +63,7 @@ func (y *Yard) installMissing(ctx context.Context, name string, d config.App) {
 
 // installDeclared records a declared app before it has run: what is declared is there, even when
 // it is dead.
-func (y *Yard) installDeclared(ctx context.Context, o order) error {
+func (y *Manager) installDeclared(ctx context.Context, o order) error {
 	release, err := y.starts.acquire(ctx)
 	if err != nil {
 		return err
@@ -91,25 +91,25 @@ func (y *Yard) installDeclared(ctx context.Context, o order) error {
 // update replaces an app that is not running by what is declared now. The caller holds the turn.
 func (a *app) update(ctx context.Context, o order) error {
 	old := a.now.Load().record
-	if a.yard.unchanged(ctx, o, old) {
+	if a.manager.unchanged(ctx, o, old) {
 		return nil
 	}
-	found, err := a.yard.resolve(ctx, o)
+	found, err := a.manager.resolve(ctx, o)
 	if err != nil {
 		return err
 	}
-	dir := filepath.Join(placesOf(a.yard.o.Home, o.workspace).bundles(old.Name), found.label)
+	dir := filepath.Join(placesOf(a.manager.o.Home, o.workspace).bundles(old.Name), found.label)
 	if found.label != "" && dir == old.Dir { // the same bundle, declared with other values
 		found.record.Dir, found.record.Manifest, found.record.Files = dir, old.Manifest, old.Files
 		err = found.checkValues()
-		a.yard.clear(found.staged)
-	} else if err = a.yard.settle(ctx, found); err != nil {
+		a.manager.clear(found.staged)
+	} else if err = a.manager.settle(ctx, found); err != nil {
 		err = errors.Join(err, found.discard())
 	}
 	if err != nil {
 		return err
 	}
-	record, err := a.yard.o.Records.ChangeInstallation(context.WithoutCancel(ctx), o.workspace, old.Name, func(in *core.Installation) error {
+	record, err := a.manager.o.Records.ChangeInstallation(context.WithoutCancel(ctx), o.workspace, old.Name, func(in *core.Installation) error {
 		if in.ID != old.ID { // by now it is another one
 			return notFound(old.Name)
 		}
@@ -125,22 +125,22 @@ func (a *app) update(ctx context.Context, o order) error {
 		v.record = record
 		v.describe()
 	})
-	if a.yard.owns(old) && old.Dir != record.Dir {
-		a.yard.clear(old.Dir)
+	if a.manager.owns(old) && old.Dir != record.Dir {
+		a.manager.clear(old.Dir)
 	}
 	a.log.Info("A declared app was brought up to date", "version", record.Version)
 	return nil
 }
 
 // owns reports whether the server itself put the bundle's files where they are.
-func (y *Yard) owns(r core.Installation) bool {
+func (y *Manager) owns(r core.Installation) bool {
 	return r.Dir != "" && strings.HasPrefix(r.Dir, placesOf(y.o.Home, r.Workspace).bundles(r.Name)+string(os.PathSeparator))
 }
 
 // unchanged reports whether a record is what an order would give. A registry is not asked: a
 // declaration without a version is content with the one that is installed. A file that is not on this
 // server is another's to watch.
-func (y *Yard) unchanged(ctx context.Context, o order, r core.Installation) bool {
+func (y *Manager) unchanged(ctx context.Context, o order, r core.Installation) bool {
 	if o.source.Kind != r.Source.Kind || o.source.Ref != r.Source.Ref || !maps.Equal(o.env, r.Env) {
 		return false
 	}
@@ -154,7 +154,7 @@ func (y *Yard) unchanged(ctx context.Context, o order, r core.Installation) bool
 	info, err := os.Stat(o.source.Ref)
 	switch {
 	case err != nil:
-		return y.o.Deployment != nil && errors.Is(err, fs.ErrNotExist)
+		return y.o.Cluster != nil && errors.Is(err, fs.ErrNotExist)
 	case info.IsDir() && r.Files != "":
 		sum, err := bundle.Pack(ctx, o.source.Ref, io.Discard, bundle.Limits{})
 		return err == nil && sum == r.Files

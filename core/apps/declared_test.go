@@ -58,7 +58,7 @@ func TestADeclaredAppIsInstalledUnderItsNameWhenTheServerStarts(t *testing.T) {
 func TestADeclarationThatChangedReplacesTheApp(t *testing.T) {
 	home, records := t.TempDir(), newMemoryRecords()
 	file := bundleFile(t, "@test/notes", modeNormal, nil)
-	start := func(d config.App) (*Yard, inside) {
+	start := func(d config.App) (*Manager, inside) {
 		y, _ := realYard(t, home, records, declare(map[string]config.App{"mine": d}))
 		open(t, y)
 		for {
@@ -201,7 +201,7 @@ func TestAYardWhoseRecordsCannotBeReadIsNotOpened(t *testing.T) {
 	}
 	y := New(Options{Home: home, Records: unreadable{newMemoryRecords()}, Events: newMemoryEvents()})
 	if err := y.Open(t.Context()); err == nil {
-		t.Error("the yard was opened")
+		t.Error("the manager was opened")
 	}
 	if _, err := os.Stat(dir); err != nil {
 		t.Errorf("a bundle was swept although it is unknown what is installed: %v", err)

@@ -151,19 +151,19 @@ func (s *memorySeat) Serve(ctx context.Context, answer func(context.Context, jso
 
 // memoryReplica is one of several servers, whose processes are in memory.
 type memoryReplica struct {
-	*Yard
+	*Manager
 	app    *memoryApp
 	events *memoryEvents
 	seat   *memorySeat
 }
 
-// replica is an open yard on a hub.
+// replica is an open manager on a hub.
 func (h *memoryHub) replica(t *testing.T) *memoryReplica {
 	t.Helper()
 	r := &memoryReplica{app: &memoryApp{}, events: newMemoryEvents(), seat: h.seat()}
 	policy := DefaultPolicy()
 	policy.Jitter = 0
-	r.Yard = New(Options{Home: t.TempDir(), Records: r.seat, Deployment: r.seat, Events: r.events, Policy: &policy})
+	r.Manager = New(Options{Home: t.TempDir(), Records: r.seat, Cluster: r.seat, Events: r.events, Policy: &policy})
 	r.launch = r.app.launch
 	t.Cleanup(func() {
 		if err := r.Close(context.Background()); err != nil {
@@ -173,15 +173,15 @@ func (h *memoryHub) replica(t *testing.T) *memoryReplica {
 			t.Errorf("%d instances are left after Close", n)
 		}
 	})
-	open(t, r.Yard)
+	open(t, r.Manager)
 	return r
 }
 
-// joins makes a yard of real processes one of the servers on a hub.
+// joins makes a manager of real processes one of the servers on a hub.
 func (h *memoryHub) joins(more ...func(*Options)) func(*Options) {
 	seat := h.seat()
 	return func(o *Options) {
-		o.Records, o.Deployment = seat, seat
+		o.Records, o.Cluster = seat, seat
 		for _, change := range more {
 			change(o)
 		}

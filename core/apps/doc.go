@@ -1,4 +1,4 @@
-// Package apps is the yard of running apps: it installs them, keeps them running and calls them.
+// Package apps is the manager of running apps: it installs them, keeps them running and calls them.
 //
 // It owns every app's life (spec part 3): one supervisor per app writes its state, each change
 // goes through one function that refuses what core.State forbids, and readers see immutable

@@ -45,7 +45,7 @@ func stateOn(server string) string {
 
 // comeBackElsewhere goes on with a call that another server has parked.
 func (a *app) comeBackElsewhere(ctx context.Context, state string, c Call) (json.RawMessage, error) {
-	d := a.yard.o.Deployment
+	d := a.manager.o.Cluster
 	server, _, named := strings.Cut(strings.TrimPrefix(state, parkedState), ".")
 	if d == nil || !named || server == d.Server() {
 		return nil, errUnknownState()
@@ -75,7 +75,7 @@ func (a *app) comeBackElsewhere(ctx context.Context, state string, c Call) (json
 }
 
 // resume goes on with a call that is parked here, for a client that came to another server.
-func (y *Yard) resume(ctx context.Context, question json.RawMessage) json.RawMessage {
+func (y *Manager) resume(ctx context.Context, question json.RawMessage) json.RawMessage {
 	var r resumption
 	var said outcome
 	var err error
@@ -94,7 +94,7 @@ func (y *Yard) resume(ctx context.Context, question json.RawMessage) json.RawMes
 	return answer
 }
 
-func (y *Yard) resumeParked(ctx context.Context, r resumption) (json.RawMessage, error) {
+func (y *Manager) resumeParked(ctx context.Context, r resumption) (json.RawMessage, error) {
 	a, err := y.find(r.Workspace, r.App)
 	if err != nil {
 		return nil, err

@@ -27,7 +27,7 @@ func TestAClientWithoutASessionGoesOnWithItsCallOnAnotherServer(t *testing.T) {
 	if err != nil || !strings.Contains(string(raw), `"text":"red `) {
 		t.Errorf("the answer is %s (%v)", raw, err)
 	}
-	for name, y := range map[string]*Yard{"there": a, "here": b} {
+	for name, y := range map[string]*Manager{"there": a, "here": b} {
 		if _, err := answered(t.Context(), y, "alice", q, "blue"); !isCode(err, invalidParams) {
 			t.Errorf("it was answered twice, at last %s: %v", name, err)
 		}

@@ -27,9 +27,9 @@ const keepPatience = time.Second
 
 // share keeps the files of a bundle that was just put in its place for other servers. A directory
 // that would be used where it is is used as it is now, from a copy in the home.
-func (y *Yard) share(ctx context.Context, found *arrival) error {
+func (y *Manager) share(ctx context.Context, found *arrival) error {
 	r := &found.record
-	if y.o.Deployment == nil || r.Dir == "" || fixed(r.Dir) {
+	if y.o.Cluster == nil || r.Dir == "" || fixed(r.Dir) {
 		return nil
 	}
 	sum, err := y.keep(ctx, *r)
@@ -54,7 +54,7 @@ func exists(path string) bool {
 }
 
 // keep hands a bundle's files to the other servers, and returns under which name.
-func (y *Yard) keep(ctx context.Context, r core.Installation) (sum string, err error) {
+func (y *Manager) keep(ctx context.Context, r core.Installation) (sum string, err error) {
 	incoming := placesOf(y.o.Home, r.Workspace).incoming()
 	if err := os.MkdirAll(incoming, 0o700); err != nil {
 		return "", err
@@ -77,16 +77,16 @@ func (y *Yard) keep(ctx context.Context, r core.Installation) (sum string, err e
 	if _, err := f.Seek(0, io.SeekStart); err != nil {
 		return "", err
 	}
-	return sum, y.o.Deployment.PutFiles(ctx, sum, f)
+	return sum, y.o.Cluster.PutFiles(ctx, sum, f)
 }
 
 // provide sees to it that an app's files are here.
-func (y *Yard) provide(ctx context.Context, r core.Installation) error {
+func (y *Manager) provide(ctx context.Context, r core.Installation) error {
 	if r.Dir == "" || exists(r.Dir) && ready(r.Dir) {
 		return nil
 	}
 	if !y.owns(r) {
-		if y.o.Deployment == nil {
+		if y.o.Cluster == nil {
 			return nil // the launch says what is wrong
 		}
 		return fmt.Errorf("its directory %s is not on this server: uninstall it and install it again", r.Dir)
@@ -104,7 +104,7 @@ func (y *Yard) provide(ctx context.Context, r core.Installation) error {
 	}
 }
 
-func (y *Yard) bring(ctx context.Context, r core.Installation) error {
+func (y *Manager) bring(ctx context.Context, r core.Installation) error {
 	switch {
 	case r.Files != "":
 		return y.unpackKept(ctx, r)
@@ -115,7 +115,7 @@ func (y *Yard) bring(ctx context.Context, r core.Installation) error {
 }
 
 // unpackKept makes an app's directory of the files that are kept with the records.
-func (y *Yard) unpackKept(ctx context.Context, r core.Installation) error {
+func (y *Manager) unpackKept(ctx context.Context, r core.Installation) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	if err := errors.Join(os.RemoveAll(r.Dir), os.WriteFile(unready(r.Dir), []byte(bootID()), 0o600)); err != nil {
@@ -146,7 +146,7 @@ func (y *Yard) unpackKept(ctx context.Context, r core.Installation) error {
 
 // flush writes what was unpacked through to the disk, behind the app's back: until that is done, the
 // mark says since which start of the machine the files are whole.
-func (y *Yard) flush(ctx context.Context, dir string) {
+func (y *Manager) flush(ctx context.Context, dir string) {
 	_, leave, err := y.enter(context.WithoutCancel(ctx))
 	if err != nil {
 		return // the mark stays: that costs another unpacking after a restart of the machine
@@ -192,7 +192,7 @@ func bootID() string {
 
 // fetchAgain installs an app from its registry again: the version and the bundle that are recorded,
 // or nothing.
-func (y *Yard) fetchAgain(ctx context.Context, r core.Installation) error {
+func (y *Manager) fetchAgain(ctx context.Context, r core.Installation) error {
 	found, err := y.resolve(ctx, order{
 		workspace: r.Workspace, serverName: r.Name, exact: true, source: core.Source{Kind: r.Source.Kind, Ref: r.Source.Ref}, version: r.Version, env: r.Env,
 	})
@@ -218,7 +218,7 @@ func (y *Yard) fetchAgain(ctx context.Context, r core.Installation) error {
 }
 
 // contribute keeps the files of an app for other servers that was installed when there were none.
-func (y *Yard) contribute(ctx context.Context, a *app) error {
+func (y *Manager) contribute(ctx context.Context, a *app) error {
 	old := a.now.Load().record
 	if old.Files != "" || old.Dir == "" || !exists(old.Dir) || fixed(old.Dir) {
 		return nil

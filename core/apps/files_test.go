@@ -13,8 +13,8 @@ import (
 	"github.com/ropewalk/ropewalk/plugins/registry"
 )
 
-// runs waits until an app of a yard runs, and looks into it.
-func runs(t *testing.T, y *Yard, name string) inside {
+// runs waits until an app of a manager runs, and looks into it.
+func runs(t *testing.T, y *Manager, name string) inside {
 	t.Helper()
 	for end := time.Now().Add(20 * time.Second); time.Now().Before(end); wait(t.Context(), 5*time.Millisecond) {
 		if a, err := y.App(ws, name); err == nil && a.Status == core.StateRunning {
@@ -130,7 +130,7 @@ func TestADeclaredBundleThatChangedIsReplacedOnServersThatDoNotHaveItEither(t *t
 	homes := []string{t.TempDir(), t.TempDir()}
 	b, _ := realYard(t, homes[1], nil, h.joins())
 	open(t, b)
-	start := func() *Yard {
+	start := func() *Manager {
 		a, _ := realYard(t, homes[0], nil, h.joins(declare(d)))
 		open(t, a)
 		runs(t, a, "mine")

@@ -8,8 +8,8 @@ import (
 	"github.com/ropewalk/ropewalk/core/link"
 )
 
-// Flight is a call that is on its way. Its Wait must be called, once.
-type Flight struct {
+// Pending is a call that is on its way. Its Wait must be called, once.
+type Pending struct {
 	app     *app
 	conn    instance
 	method  string
@@ -25,7 +25,7 @@ type sender interface {
 // Send is the first half of Call for a call that needs to wait for nobody but its app: the other half
 // is then the flight's Wait. Every other call gets no flight, and nothing has been done about it. Wake
 // receives, without being waited for, each time something has come for Wait to take.
-func (y *Yard) Send(ctx context.Context, workspace, server string, c Call, wake chan struct{}) (*Flight, error) {
+func (y *Manager) Send(ctx context.Context, workspace, server string, c Call, wake chan struct{}) (*Pending, error) {
 	a, err := y.find(workspace, server)
 	if err != nil {
 		return nil, err
@@ -35,7 +35,7 @@ func (y *Yard) Send(ctx context.Context, workspace, server string, c Call, wake 
 	if !ok || !a.plain(conn, c) || !a.slot() {
 		return nil, nil
 	}
-	f := &Flight{app: a, conn: conn, method: c.Method, caller: caller{parent: ctx, client: c.Client, asker: c.Asker, limit: y.o.CallTimeout}}
+	f := &Pending{app: a, conn: conn, method: c.Method, caller: caller{parent: ctx, client: c.Client, asker: c.Asker, limit: y.o.CallTimeout}}
 	f.pending, err = out.Send(ctx, link.Request{Method: c.Method, Params: c.Params, Notify: f.caller.hearing(c.Notify), For: &f.caller, Mirrors: c.Mirrors, Wake: wake})
 	if err != nil {
 		<-a.calls
@@ -56,13 +56,13 @@ func (a *app) plain(shared instance, c Call) bool {
 	return shared.Info().Stateless == (c.Client != nil && c.Client.stateless)
 }
 
-func (f *Flight) tooLate() { f.pending.GiveUp(errDeadline) }
+func (f *Pending) tooLate() { f.pending.GiveUp(errDeadline) }
 
 // Answered tells whether Wait has nothing to wait for any more.
-func (f *Flight) Answered() bool { return f.pending.Answered() }
+func (f *Pending) Answered() bool { return f.pending.Answered() }
 
 // Wait is the second half of Call, with its errors.
-func (f *Flight) Wait(ctx context.Context) (json.RawMessage, error) {
+func (f *Pending) Wait(ctx context.Context) (json.RawMessage, error) {
 	defer func() {
 		f.caller.end()
 		<-f.app.calls

@@ -29,7 +29,7 @@ func (p *piped) End(time.Duration) error { return p.Close() }
 
 // wildApps starts apps that do with a call what its arguments say.
 type wildApps struct {
-	yard    *Yard
+	manager *Manager
 	running sync.WaitGroup
 	awake   chan struct{} // closed when those that doze go on reading
 }
@@ -44,7 +44,7 @@ func (w *wildApps) launch(ctx context.Context, b birth) (instance, error) {
 		return nil, err
 	}
 	w.running.Go(func() { w.live(toApp, fromApp) })
-	l, err := link.Open(ctx, link.Stdio(in, out, link.FrameOptions{}), w.yard.linkOptions(b))
+	l, err := link.Open(ctx, link.Stdio(in, out, link.FrameOptions{}), w.manager.linkOptions(b))
 	if err != nil {
 		return nil, errors.Join(err, in.Close(), out.Close())
 	}
@@ -156,7 +156,7 @@ func (moody) Ask(ctx context.Context, _ string, _ json.RawMessage) (json.RawMess
 }
 
 // wildCall makes a call, in two halves where it can be, and holds what comes of it to its promises.
-func wildCall(t *testing.T, y *Yard, key string) (flew bool) {
+func wildCall(t *testing.T, y *Manager, key string) (flew bool) {
 	does := []string{"at once", "at once", "later", "ask", "silent", "die"}[min(rand.IntN(100)/19, 5)]
 	patience := 20 * time.Second // longer than the app's clock
 	if rand.IntN(4) == 0 {
@@ -209,17 +209,17 @@ func wildCall(t *testing.T, y *Yard, key string) (flew bool) {
 // open waits until the app runs.
 func (w *wildApps) open(t *testing.T, silence time.Duration) {
 	t.Helper()
-	w.yard = New(Options{
+	w.manager = New(Options{
 		Home: t.TempDir(), Records: newMemoryRecords(record("notes", true)), Events: newMemoryEvents(), MaxCalls: 16,
 		CallTimeout: silence, RestartWait: time.Second, Policy: &Policy{Delays: []time.Duration{0, 0, 0}, Healthy: time.Nanosecond},
 	})
-	w.yard.launch = w.launch
-	open(t, w.yard)
-	for state(t, w.yard, "notes") != core.StateRunning {
+	w.manager.launch = w.launch
+	open(t, w.manager)
+	for state(t, w.manager, "notes") != core.StateRunning {
 		wait(t.Context(), time.Millisecond)
 	}
 	t.Cleanup(func() {
-		if err := w.yard.Close(context.Background()); err != nil {
+		if err := w.manager.Close(context.Background()); err != nil {
 			t.Error(err)
 		}
 		w.running.Wait()
@@ -231,7 +231,7 @@ func (w *wildApps) open(t *testing.T, silence time.Duration) {
 func TestCallsInTwoHalvesEndWhateverHappens(t *testing.T) {
 	w := &wildApps{}
 	w.open(t, 50*time.Millisecond)
-	a, err := w.yard.find(ws, "notes")
+	a, err := w.manager.find(ws, "notes")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -242,7 +242,7 @@ func TestCallsInTwoHalvesEndWhateverHappens(t *testing.T) {
 		for range callers {
 			all.Go(func() {
 				for time.Now().Before(until) {
-					if wildCall(t, w.yard, fmt.Sprintf("key-%d", calls.Add(1))) {
+					if wildCall(t, w.manager, fmt.Sprintf("key-%d", calls.Add(1))) {
 						flights.Add(1)
 					}
 				}
@@ -251,8 +251,8 @@ func TestCallsInTwoHalvesEndWhateverHappens(t *testing.T) {
 		all.Go(func() {
 			for time.Now().Before(until) {
 				wait(t.Context(), 100*time.Millisecond)
-				_, _ = w.yard.Stop(t.Context(), ws, "notes")
-				_, _ = w.yard.Start(t.Context(), ws, "notes")
+				_, _ = w.manager.Stop(t.Context(), ws, "notes")
+				_, _ = w.manager.Start(t.Context(), ws, "notes")
 			}
 		})
 		all.Wait()
@@ -272,7 +272,7 @@ func TestTheClockOfACallInTwoHalvesStandsStillWhileItsClientIsAsked(t *testing.T
 		"ask":    "",
 	} {
 		c := Call{Method: "tools/call", Params: json.RawMessage(`{"does":"` + does + `"}`), Asker: slow{}, Client: NewClient("", false, json.RawMessage(`{"elicitation":{}}`))}
-		f, err := w.yard.Send(t.Context(), ws, "notes", c, make(chan struct{}, 1))
+		f, err := w.manager.Send(t.Context(), ws, "notes", c, make(chan struct{}, 1))
 		if err != nil || f == nil {
 			t.Fatalf("%s: no flight (%v)", does, err)
 		}
@@ -299,7 +299,7 @@ func TestACallIsNotMadeInTwoHalvesWhereItWouldHaveToWaitToBeSent(t *testing.T) {
 	w := &wildApps{awake: make(chan struct{})}
 	w.open(t, 400*time.Millisecond)
 	large := bytes.Repeat([]byte{'x'}, 17<<20) // two fit into what may wait, the first of which is being written
-	var flights []*Flight
+	var flights []*Pending
 	for n, want := range []bool{true, true, true, false} {
 		does, pad := "doze", []byte(nil)
 		if n > 0 {
@@ -307,7 +307,7 @@ func TestACallIsNotMadeInTwoHalvesWhereItWouldHaveToWaitToBeSent(t *testing.T) {
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 		defer cancel()
-		f, err := w.yard.Send(ctx, ws, "notes", Call{Method: "tools/call", Params: fmt.Appendf(nil, `{"does":%q,"pad":"%s"}`, does, pad)}, make(chan struct{}, 1))
+		f, err := w.manager.Send(ctx, ws, "notes", Call{Method: "tools/call", Params: fmt.Appendf(nil, `{"does":%q,"pad":"%s"}`, does, pad)}, make(chan struct{}, 1))
 		if err != nil || (f != nil) != want || ctx.Err() != nil {
 			t.Errorf("call %d: flies is %t, want %t (%v, %v)", n, f != nil, want, err, ctx.Err())
 		}
@@ -319,7 +319,7 @@ func TestACallIsNotMadeInTwoHalvesWhereItWouldHaveToWaitToBeSent(t *testing.T) {
 	for _, f := range flights {
 		_, _ = f.Wait(t.Context())
 	}
-	a, err := w.yard.find(ws, "notes")
+	a, err := w.manager.find(ws, "notes")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -27,8 +27,8 @@ type pursuit struct {
 	done  chan struct{}
 }
 
-// follow makes apps as they are recorded, at each change that is told, until the yard closes.
-func (y *Yard) follow(ctx context.Context, changes <-chan core.Change) {
+// follow makes apps as they are recorded, at each change that is told, until the manager closes.
+func (y *Manager) follow(ctx context.Context, changes <-chan core.Change) {
 	for c := range changes {
 		if recalls(c) {
 			y.recall(ctx)
@@ -44,7 +44,7 @@ func (y *Yard) follow(ctx context.Context, changes <-chan core.Change) {
 }
 
 // pursueAll looks at every app, after changes may have been missed.
-func (y *Yard) pursueAll(ctx context.Context) {
+func (y *Manager) pursueAll(ctx context.Context) {
 	records, err := y.o.Records.Installations(ctx)
 	for warned := false; err != nil; warned = true {
 		if !warned {
@@ -76,7 +76,7 @@ const followPause = time.Second
 
 // pursue makes an app as it is recorded, behind the caller's back and one change after the other.
 // told says that the change was of this very app. The channel is closed when that is done.
-func (y *Yard) pursue(k key, told bool) (done <-chan struct{}) {
+func (y *Manager) pursue(k key, told bool) (done <-chan struct{}) {
 	f := &y.following
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -111,8 +111,8 @@ func (y *Yard) pursue(k key, told bool) (done <-chan struct{}) {
 
 // abreast sees to it, before something is done to an app, that it is here when it is recorded, and not
 // when it is not: a client that did something through another server need not wait for this one.
-func (y *Yard) abreast(ctx context.Context, k key) error {
-	if y.o.Deployment == nil {
+func (y *Manager) abreast(ctx context.Context, k key) error {
+	if y.o.Cluster == nil {
 		return nil
 	}
 	r, err := y.o.Records.Installation(ctx, k.workspace, k.name)
@@ -135,7 +135,7 @@ func (y *Yard) abreast(ctx context.Context, k key) error {
 }
 
 // catchUp makes an app as it is recorded, again and again until that worked.
-func (y *Yard) catchUp(ctx context.Context, k key, told bool) {
+func (y *Manager) catchUp(ctx context.Context, k key, told bool) {
 	for warned := false; ; warned = true {
 		var err error
 		if a, missing := y.find(k.workspace, k.name); missing != nil {
@@ -157,7 +157,7 @@ func (y *Yard) catchUp(ctx context.Context, k key, told bool) {
 }
 
 // adopt brings up an app that another server has installed, if that is so.
-func (y *Yard) adopt(ctx context.Context, k key) error {
+func (y *Manager) adopt(ctx context.Context, k key) error {
 	free, err := y.claim(ctx, k)
 	if err != nil {
 		return err
@@ -181,7 +181,7 @@ func (y *Yard) adopt(ctx context.Context, k key) error {
 }
 
 // claim takes a name once no install in progress has it. When an app has it by then, that is the error.
-func (y *Yard) claim(ctx context.Context, k key) (free func(), err error) {
+func (y *Manager) claim(ctx context.Context, k key) (free func(), err error) {
 	for {
 		y.mu.RLock()
 		over := y.taken[k]
@@ -200,11 +200,11 @@ func (y *Yard) claim(ctx context.Context, k key) (free func(), err error) {
 // catchUp makes an app that is here be as it is recorded.
 func (a *app) catchUp(ctx context.Context, told bool) error {
 	read := func() (r core.Installation, gone bool, err error) {
-		r, err = a.yard.o.Records.Installation(ctx, a.key.workspace, a.key.name)
+		r, err = a.manager.o.Records.Installation(ctx, a.key.workspace, a.key.name)
 		if core.CodeOf(err) == core.CodeNotFound {
 			return r, true, nil
 		}
-		r.Dir = a.yard.rebased(r)
+		r.Dir = a.manager.rebased(r)
 		return r, false, err
 	}
 	r, gone, err := read()
@@ -216,7 +216,7 @@ func (a *app) catchUp(ctx context.Context, told bool) error {
 	}
 	if err := a.take(ctx); err != nil {
 		if core.CodeOf(err) == core.CodeNotFound { // it was removed here meanwhile; is it back?
-			a.yard.pursue(a.key, told)
+			a.manager.pursue(a.key, told)
 			return nil
 		}
 		return err
@@ -246,8 +246,8 @@ func (a *app) leave(ctx context.Context) {
 	if err := a.endFor(ctx); err != nil {
 		a.log.Error("An app is uninstalled, but not all of its processes have ended", "error", err)
 	}
-	a.yard.clear(placesOf(a.yard.o.Home, a.key.workspace).bundles(a.key.name))
-	a.yard.remove(a)
+	a.manager.clear(placesOf(a.manager.o.Home, a.key.workspace).bundles(a.key.name))
+	a.manager.remove(a)
 }
 
 // replace makes an app another one, or the same with other values. The caller holds the turn.
@@ -261,8 +261,8 @@ func (a *app) replace(ctx context.Context, r core.Installation) {
 		v.record = r
 		v.describe()
 	})
-	if a.yard.owns(old) && old.Dir != r.Dir {
-		a.yard.clear(old.Dir)
+	if a.manager.owns(old) && old.Dir != r.Dir {
+		a.manager.clear(old.Dir)
 	}
 	a.resume()
 }

@@ -20,7 +20,7 @@ func TestWhatIsDoneToAnAppThroughOneServerIsDoneOnAll(t *testing.T) {
 			t.Helper()
 			synctest.Wait()
 			for name, r := range map[string]*memoryReplica{"a": a, "b": b, "c": c} {
-				expect(t, what+": state on "+name, state(t, r.Yard, "notes"), want)
+				expect(t, what+": state on "+name, state(t, r.Manager, "notes"), want)
 				expect(t, what+": instances on "+name, r.app.alive(), map[core.State]int{core.StateRunning: 1}[want])
 			}
 		}
@@ -86,7 +86,7 @@ func TestOfServersThatInstallOneNameAtOnceExactlyOneDoes(t *testing.T) {
 		synctest.Wait()
 		told := 0
 		for _, r := range all {
-			expect(t, "state", state(t, r.Yard, "notes"), core.StateRunning)
+			expect(t, "state", state(t, r.Manager, "notes"), core.StateRunning)
 			expect(t, "instances", r.app.alive(), 1)
 			told += len(r.events.texts())
 		}
@@ -104,20 +104,20 @@ func TestHowAnAppFaresIsEachServersOwnAndAStartHelpsAll(t *testing.T) {
 		b.app.set(func(m *memoryApp) { m.refuses = "out of memory" })
 		b.app.kill()
 		wait(t.Context(), time.Minute)
-		expect(t, "state where it crashed", state(t, b.Yard, "notes"), core.StateDead)
-		expect(t, "state on the other", state(t, a.Yard, "notes"), core.StateRunning)
+		expect(t, "state where it crashed", state(t, b.Manager, "notes"), core.StateDead)
+		expect(t, "state on the other", state(t, a.Manager, "notes"), core.StateRunning)
 		expect(t, "restarts on the other", a.Health(ws)[0].RestartCount, 0)
 		expectEvents(t, a.events)
 
 		b.app.set(func(m *memoryApp) { m.refuses = "" })
 		b.seat.told <- core.Change{Kind: core.ChangeAll} // nobody did anything to the app
 		synctest.Wait()
-		expect(t, "state after other news", state(t, b.Yard, "notes"), core.StateDead)
+		expect(t, "state after other news", state(t, b.Manager, "notes"), core.StateDead)
 		if _, err := a.Start(t.Context(), ws, "notes"); err != nil {
 			t.Fatal(err)
 		}
 		synctest.Wait()
-		expect(t, "state after a start where it runs", state(t, b.Yard, "notes"), core.StateRunning)
+		expect(t, "state after a start where it runs", state(t, b.Manager, "notes"), core.StateRunning)
 		expect(t, "launches on the other", len(a.app.started()), 1)
 	})
 }
@@ -137,7 +137,7 @@ func TestAfterChangesWereMissedEverythingIsLookedAtAgain(t *testing.T) {
 		wait(t.Context(), 10*followPause)
 		synctest.Wait()
 		for name, want := range map[string]core.State{"stays": core.StateRunning, "stops": core.StateStopped, "comes": core.StateRunning} {
-			expect(t, name, state(t, a.Yard, name), want)
+			expect(t, name, state(t, a.Manager, name), want)
 		}
 		expect(t, "apps", len(a.List(ws)), 3)
 		expect(t, "launches", len(a.app.started()), 4) // what did not change was left alone
@@ -218,7 +218,7 @@ func TestADeclaredAppIsInstalledByOneOfTheServersThatDeclareIt(t *testing.T) {
 		b.Reconfigure(nil, d)
 		synctest.Wait()
 		for _, r := range []*memoryReplica{a, b} {
-			expect(t, "state", state(t, r.Yard, "mine"), core.StateRunning)
+			expect(t, "state", state(t, r.Manager, "mine"), core.StateRunning)
 			expect(t, "instances", r.app.alive(), 1)
 		}
 		expect(t, "events", len(a.events.texts())+len(b.events.texts()), 1)

@@ -59,7 +59,7 @@ func (h habit) asks() (asks ability) {
 
 // recall reads what was found out before, by this server or another one of the deployment. What
 // cannot be read is found out anew.
-func (y *Yard) recall(ctx context.Context) {
+func (y *Manager) recall(ctx context.Context) {
 	kept, err := y.o.Records.Settings(ctx, habitPrefix)
 	if err != nil {
 		y.log.Warn("What bundles ask their clients for could not be read; it is found out anew", "error", err)
@@ -77,7 +77,7 @@ func (y *Yard) recall(ctx context.Context) {
 
 // remember writes down what a bundle asks its clients for, behind the back of the question. Close waits
 // for it.
-func (y *Yard) remember(b bundleVersion, asks ability) {
+func (y *Manager) remember(b bundleVersion, asks ability) {
 	_, leave, err := y.enter(context.Background())
 	if err != nil {
 		return // the server ends; it is found out anew

@@ -29,12 +29,12 @@ type order struct {
 
 // Install installs an app and starts it. It returns when the app runs and its record is durable;
 // before that nobody sees the app, and whatever ends the install earlier (an error, the caller,
-// the server's death) leaves nothing of it: what lies around is swept when the yard is opened.
+// the server's death) leaves nothing of it: what lies around is swept when the manager is opened.
 // Of concurrent installs of one name exactly one wins, on whichever servers they are.
 //
 // Errors: core.CodeBadRequest naming the field; core.CodeCredentialsRequired with
 // details.missing; core.CodeAlreadyInstalled; core.CodeInstallFailed saying why.
-func (y *Yard) Install(ctx context.Context, workspace string, r InstallRequest) (core.App, error) {
+func (y *Manager) Install(ctx context.Context, workspace string, r InstallRequest) (core.App, error) {
 	o, err := r.order(workspace)
 	if err != nil {
 		return core.App{}, err
@@ -51,7 +51,7 @@ func (y *Yard) Install(ctx context.Context, workspace string, r InstallRequest) 
 	return app, nil
 }
 
-func (y *Yard) install(ctx context.Context, o order) (core.App, error) {
+func (y *Manager) install(ctx context.Context, o order) (core.App, error) {
 	found, free, err := y.obtain(ctx, o)
 	if err != nil {
 		return core.App{}, err
@@ -84,7 +84,7 @@ func (y *Yard) install(ctx context.Context, o order) (core.App, error) {
 
 // obtain resolves an order, reserves its name and puts its files where they stay. The caller
 // calls free when the install is over; what was put there goes with discard.
-func (y *Yard) obtain(ctx context.Context, o order) (found *arrival, free func(), err error) {
+func (y *Manager) obtain(ctx context.Context, o order) (found *arrival, free func(), err error) {
 	limit, cancel := context.WithTimeout(ctx, y.o.InstallTimeout)
 	defer cancel()
 	found, err = y.resolve(limit, o)
@@ -116,7 +116,7 @@ func (y *Yard) obtain(ctx context.Context, o order) (found *arrival, free func()
 }
 
 // settle checks the values that were given, moves the bundle to its directory and shares it.
-func (y *Yard) settle(ctx context.Context, found *arrival) error {
+func (y *Manager) settle(ctx context.Context, found *arrival) error {
 	if err := found.checkValues(); err != nil {
 		return err
 	}
@@ -140,7 +140,7 @@ func (y *Yard) settle(ctx context.Context, found *arrival) error {
 
 // add writes the record of a new app. After an error that leaves unknown whether it was written it
 // is taken back.
-func (y *Yard) add(ctx context.Context, record core.Installation) error {
+func (y *Manager) add(ctx context.Context, record core.Installation) error {
 	err := y.o.Records.AddInstallation(context.WithoutCancel(ctx), record)
 	if err == nil || core.CodeOf(err) == core.CodeAlreadyInstalled {
 		return err
@@ -151,8 +151,8 @@ func (y *Yard) add(ctx context.Context, record core.Installation) error {
 }
 
 // elsewhere refuses an app whose name one has that another server installed just now.
-func (y *Yard) elsewhere(ctx context.Context, record core.Installation) error {
-	if y.o.Deployment == nil {
+func (y *Manager) elsewhere(ctx context.Context, record core.Installation) error {
+	if y.o.Cluster == nil {
 		return nil
 	}
 	_, err := y.o.Records.Installation(ctx, record.Workspace, record.Name)

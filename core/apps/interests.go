@@ -86,7 +86,7 @@ func (i *interests) ofSet(s set) []string {
 // for a session (Client.Session), "" for a client without one. They come to Listen, for whichever
 // session, until Unsubscribe was called as often. An app that restarts is asked again, and so is the
 // instance that it has for the session. The errors are those of Call.
-func (y *Yard) Subscribe(ctx context.Context, workspace, server, session, uri string) error {
+func (y *Manager) Subscribe(ctx context.Context, workspace, server, session, uri string) error {
 	a, err := y.find(workspace, server)
 	if err != nil {
 		return err
@@ -107,7 +107,7 @@ func (y *Yard) Subscribe(ctx context.Context, workspace, server, session, uri st
 }
 
 // Unsubscribe is the opposite of one Subscribe. An app that is gone, or does not run, needs not be told.
-func (y *Yard) Unsubscribe(ctx context.Context, workspace, server, session, uri string) error {
+func (y *Manager) Unsubscribe(ctx context.Context, workspace, server, session, uri string) error {
 	last, lastOfSet := y.interests.remove(set{key{workspace, server}, session}, uri)
 	a, err := y.find(workspace, server)
 	if err != nil {
@@ -127,7 +127,7 @@ func (y *Yard) Unsubscribe(ctx context.Context, workspace, server, session, uri 
 func (a *app) apart(ctx context.Context, session, uri string, tell func(instance, context.Context, string) error) (took bool) {
 	limit, cancel := context.WithTimeout(ctx, levelPatience)
 	defer cancel()
-	conn := a.yard.annexes.await(limit, annexKey{a, session})
+	conn := a.manager.annexes.await(limit, annexKey{a, session})
 	if conn == nil {
 		return false
 	}
@@ -144,7 +144,7 @@ func (a *app) aboutResource(ctx context.Context, method, uri string, tell func(i
 		return err
 	}
 	defer func() { <-a.calls }()
-	limit, cancel := context.WithTimeoutCause(ctx, a.yard.o.CallTimeout, errDeadline)
+	limit, cancel := context.WithTimeoutCause(ctx, a.manager.o.CallTimeout, errDeadline)
 	defer cancel()
 	if err := tell(conn, limit, uri); err != nil {
 		return a.callError(ctx, limit, conn, method, err)
@@ -154,8 +154,8 @@ func (a *app) aboutResource(ctx context.Context, method, uri string, tell func(i
 
 // remind tells an instance that has just started what is wanted of it.
 func (a *app) remind(ctx context.Context, conn instance) {
-	a.yard.levels.apply(ctx, a, conn)
-	a.want(ctx, conn, a.yard.interests.of(a.key))
+	a.manager.levels.apply(ctx, a, conn)
+	a.want(ctx, conn, a.manager.interests.of(a.key))
 }
 
 // want tells an instance of which resources updates are wanted.

@@ -9,7 +9,7 @@ import (
 )
 
 // touch has the instance that serves a client tell that the view was updated.
-func touch(t *testing.T, y *Yard, client *Client, asker Asker) {
+func touch(t *testing.T, y *Manager, client *Client, asker Asker) {
 	t.Helper()
 	params := `{"name":"touch","arguments":{"text":"ui://view/main"},"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}`
 	if raw, err := y.Call(t.Context(), ws, "notes", Call{Method: "tools/call", Params: json.RawMessage(params), Client: client, Asker: asker, Owner: "o"}); err != nil {
@@ -19,8 +19,8 @@ func touch(t *testing.T, y *Yard, client *Client, asker Asker) {
 
 func TestASessionHearsOfUpdatesOfItsOwnInstance(t *testing.T) {
 	y := installNotes(t, modeTalk, nil)
-	heard := make(chan Told, 100)
-	defer y.Listen(ws, func(x Told) { heard <- x })()
+	heard := make(chan Notification, 100)
+	defer y.Listen(ws, func(x Notification) { heard <- x })()
 	alice, bob, p := NewClient("alice", false, canElicit), NewClient("bob", false, canElicit), saysWord("red")
 	ask := func(c *Client) {
 		if _, err := askTool(t.Context(), y, "hello", c, p); err != nil {
@@ -65,8 +65,8 @@ func TestASessionHearsOfUpdatesOfItsOwnInstance(t *testing.T) {
 
 func TestThoseWithoutASessionHearOfUpdatesOfTheInstanceThatServesThem(t *testing.T) {
 	y := installNotes(t, modeTalk, nil)
-	heard := make(chan Told, 100)
-	defer y.Listen(ws, func(x Told) { heard <- x })()
+	heard := make(chan Notification, 100)
+	defer y.Listen(ws, func(x Notification) { heard <- x })()
 	if err := y.Subscribe(t.Context(), ws, "notes", "", "ui://view/main"); err != nil {
 		t.Fatal(err)
 	}

@@ -46,13 +46,13 @@ func (a *app) shared() birth {
 // has none; that is remembered.
 func (a *app) open(ctx context.Context) (instance, error) {
 	b := a.shared()
-	b.stateless = a.yard.memory.of(b.record).stateless
-	conn, err := a.yard.launch(ctx, b)
+	b.stateless = a.manager.memory.of(b.record).stateless
+	conn, err := a.manager.launch(ctx, b)
 	if err == nil || b.stateless || !errors.Is(err, link.ErrRefused) {
 		return conn, err
 	}
 	b.stateless = true
-	other, failed := a.yard.launch(ctx, b)
+	other, failed := a.manager.launch(ctx, b)
 	if failed != nil {
 		return nil, err // the older revision's word is the one to show
 	}
@@ -63,10 +63,10 @@ func (a *app) open(ctx context.Context) (instance, error) {
 // launch starts the app and reads its lists, within Options.StartTimeout once its files are here.
 // What was started does not outlive an error.
 func (a *app) launch(ctx context.Context) (instance, core.Offer, error) {
-	if err := a.yard.provide(ctx, a.now.Load().record); err != nil {
+	if err := a.manager.provide(ctx, a.now.Load().record); err != nil {
 		return nil, core.Offer{}, err
 	}
-	limit, cancel := context.WithTimeout(ctx, a.yard.o.StartTimeout)
+	limit, cancel := context.WithTimeout(ctx, a.manager.o.StartTimeout)
 	defer cancel()
 	conn, err := a.open(limit)
 	if err != nil {
@@ -81,7 +81,7 @@ func (a *app) launch(ctx context.Context) (instance, core.Offer, error) {
 	case closed(conn.Done()):
 		reason = conn.Reason()
 	case limit.Err() != nil && ctx.Err() == nil:
-		reason = fmt.Sprintf("tools/list was not answered within %v of the start", a.yard.o.StartTimeout)
+		reason = fmt.Sprintf("tools/list was not answered within %v of the start", a.manager.o.StartTimeout)
 	}
 	if ended := conn.End(0); ended != nil {
 		a.log.Error("An app that failed to start could not be ended", "error", ended)
@@ -92,7 +92,7 @@ func (a *app) launch(ctx context.Context) (instance, core.Offer, error) {
 	return nil, core.Offer{}, errors.New(newRedactor(a.now.Load().record).text(reason))
 }
 
-func (y *Yard) launchApp(ctx context.Context, b birth) (instance, error) {
+func (y *Manager) launchApp(ctx context.Context, b birth) (instance, error) {
 	if b.record.Remote != nil {
 		return y.connect(ctx, b)
 	}
@@ -100,7 +100,7 @@ func (y *Yard) launchApp(ctx context.Context, b birth) (instance, error) {
 }
 
 // spawn starts a process and initializes it.
-func (y *Yard) spawn(ctx context.Context, b birth) (instance, error) {
+func (y *Manager) spawn(ctx context.Context, b birth) (instance, error) {
 	record := b.record
 	what, err := y.plan(record)
 	if err != nil {
@@ -125,7 +125,7 @@ func (y *Yard) spawn(ctx context.Context, b birth) (instance, error) {
 }
 
 // plan works out the process of a bundle, and makes the directories that it may use.
-func (y *Yard) plan(record core.Installation) (bundle.Launch, error) {
+func (y *Manager) plan(record core.Installation) (bundle.Launch, error) {
 	m, err := bundle.ParseManifest(record.Manifest)
 	if err != nil {
 		return bundle.Launch{}, err
@@ -143,7 +143,7 @@ func (y *Yard) plan(record core.Installation) (bundle.Launch, error) {
 
 // unborn ends a process that did not come through initialize, and says why: in its own words when it
 // answered, since that it ended then was our doing.
-func (y *Yard) unborn(ctx context.Context, l *local, redact redactor, err error) error {
+func (y *Manager) unborn(ctx context.Context, l *local, redact redactor, err error) error {
 	reason := y.handshake(ctx, err)
 	if answered := errors.Is(err, link.ErrRefused) || errors.Is(err, link.ErrUnfit); !answered && ctx.Err() == nil {
 		select {
@@ -162,7 +162,7 @@ func (y *Yard) unborn(ctx context.Context, l *local, redact redactor, err error)
 }
 
 // handshake says how initialize failed.
-func (y *Yard) handshake(ctx context.Context, err error) string {
+func (y *Manager) handshake(ctx context.Context, err error) string {
 	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
 		return fmt.Sprintf("initialize timed out after %v", y.o.StartTimeout)
 	}
@@ -170,7 +170,7 @@ func (y *Yard) handshake(ctx context.Context, err error) string {
 }
 
 // connect opens a connection to a remote app.
-func (y *Yard) connect(ctx context.Context, b birth) (instance, error) {
+func (y *Manager) connect(ctx context.Context, b birth) (instance, error) {
 	record := b.record
 	r := &remote{news: b.news, redact: newRedactor(record)}
 	o := y.o.Remote
@@ -204,13 +204,13 @@ type refused struct{ text string }
 func (r refused) Error() string { return r.text }
 func (r refused) Unwrap() error { return link.ErrRefused }
 
-func (y *Yard) linkOptions(b birth) link.Options {
+func (y *Manager) linkOptions(b birth) link.Options {
 	changed := b.changed
 	if changed == nil {
 		changed = b.news.tell
 	}
 	return link.Options{
-		Name: b.record.Name, Version: y.o.Version, Logger: b.log, MaxCalls: y.o.MaxCalls + 64, // the yard's own bound is met first
+		Name: b.record.Name, Version: y.o.Version, Logger: b.log, MaxCalls: y.o.MaxCalls + 64, // the manager's own bound is met first
 		Stateless: b.stateless, Capabilities: b.capabilities, OnNotification: b.said,
 		OnListChanged: func(kind string) { changed(core.Kind(kind)) },
 		Requests:      map[string]link.RequestHandler{methodElicit: b.asked, methodSample: b.asked, methodRoots: b.asked},

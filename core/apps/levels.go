@@ -32,7 +32,7 @@ func (l *levels) of(workspace string) string {
 }
 
 // SetLogLevel tells the apps of a workspace, those that start later too, how much to log.
-func (y *Yard) SetLogLevel(ctx context.Context, workspace, level string) {
+func (y *Manager) SetLogLevel(ctx context.Context, workspace, level string) {
 	if !slices.Contains(LogLevels(), level) {
 		return
 	}

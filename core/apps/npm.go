@@ -22,7 +22,7 @@ var npmName = regexp.MustCompile(`^(@[a-z0-9~-][a-z0-9._~-]*/)?[a-z0-9~][a-z0-9.
 // fromNPM takes a package of npm in one exact version. It is installed once, into the app's own
 // directory, and without running the scripts of the package or of what it depends on: at install
 // nothing of it is executed.
-func (y *Yard) fromNPM(o order, pkg registry.Package) (*arrival, error) {
+func (y *Manager) fromNPM(o order, pkg registry.Package) (*arrival, error) {
 	if !npmName.MatchString(pkg.Identifier) {
 		return nil, fmt.Errorf("the registry's entry for %s names the npm package %.200q, which is no such name", pkg.Name, pkg.Identifier)
 	}

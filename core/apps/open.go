@@ -17,10 +17,10 @@ import (
 // begins to bring the apps up, Options.StartsAtOnce at a time. It returns before they run, so
 // that neither a bad app nor a slow one delays the server. Apps that the configuration declares
 // are installed or brought up to date on the way. What other servers change from now on is followed.
-func (y *Yard) Open(ctx context.Context) error {
+func (y *Manager) Open(ctx context.Context) error {
 	var changes <-chan core.Change
-	if y.o.Deployment != nil {
-		changes = y.o.Deployment.Changes(y.life) // first, so that nothing is missed between the two
+	if y.o.Cluster != nil {
+		changes = y.o.Cluster.Changes(y.life) // first, so that nothing is missed between the two
 	}
 	records, err := y.o.Records.Installations(ctx)
 	if err != nil {
@@ -64,13 +64,13 @@ func (y *Yard) Open(ctx context.Context) error {
 	if changes != nil {
 		starting.Go(func() { y.contributeAll(ctx) })
 		y.work.Go(func() { y.follow(y.life, changes) })
-		y.work.Go(func() { y.o.Deployment.Serve(y.life, y.resume) })
+		y.work.Go(func() { y.o.Cluster.Serve(y.life, y.resume) })
 	}
 	return nil
 }
 
 // contributeAll gives other servers what was installed when there were none.
-func (y *Yard) contributeAll(ctx context.Context) {
+func (y *Manager) contributeAll(ctx context.Context) {
 	y.mu.RLock()
 	var all []*app
 	for _, apps := range y.apps {
@@ -95,13 +95,13 @@ func (a *app) resume() {
 
 // rebased is where a bundle's files are now: a home that was moved, or is named by another path,
 // takes the bundles along that lie in it, and each server of a deployment has them in its own.
-func (y *Yard) rebased(r core.Installation) string {
+func (y *Manager) rebased(r core.Installation) string {
 	inHome := filepath.Join("apps", r.Name, "bundle", filepath.Base(r.Dir))
 	if !strings.HasSuffix(r.Dir, string(filepath.Separator)+inHome) {
 		return r.Dir
 	}
 	dir := filepath.Join(placesOf(y.o.Home, r.Workspace).root, inHome)
-	if y.o.Deployment == nil && r.Files == "" && !exists(dir) && exists(r.Dir) {
+	if y.o.Cluster == nil && r.Files == "" && !exists(dir) && exists(r.Dir) {
 		return r.Dir
 	}
 	return dir
@@ -109,7 +109,7 @@ func (y *Yard) rebased(r core.Installation) string {
 
 // sweep removes the directories of bundles that no record names, and everything incoming: an
 // install that was not recorded never happened. Data and logs stay.
-func (y *Yard) sweep(records []core.Installation) {
+func (y *Manager) sweep(records []core.Installation) {
 	used := make(map[string]bool, len(records))
 	for _, r := range records {
 		used[filepath.Clean(r.Dir)] = true
@@ -143,7 +143,7 @@ func subdirectories(dir string) []string {
 }
 
 // clear removes a directory that nobody needs.
-func (y *Yard) clear(dir string) {
+func (y *Manager) clear(dir string) {
 	if err := os.RemoveAll(dir); err != nil {
 		y.log.Warn("What is left of an install could not be removed", "dir", dir, "error", err)
 	}

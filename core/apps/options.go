@@ -26,7 +26,7 @@ type Records interface {
 	// Installation answers core.CodeNotFound when there is no such app.
 	Installation(ctx context.Context, workspace, name string) (core.Installation, error)
 	Installations(ctx context.Context) ([]core.Installation, error)
-	// Files writes what Deployment.PutFiles kept; core.CodeNotFound when it is not kept.
+	// Files writes what Cluster.PutFiles kept; core.CodeNotFound when it is not kept.
 	Files(ctx context.Context, sum string, to io.Writer) error
 	// PutSetting keeps a value under a name, and Settings are those whose names begin with prefix: what
 	// was found out about bundles.
@@ -34,8 +34,8 @@ type Records interface {
 	Settings(ctx context.Context, prefix string) (map[string]string, error)
 }
 
-// Deployment is where servers that share their records find out about each other.
-type Deployment interface {
+// Cluster is where servers that share their records find out about each other.
+type Cluster interface {
 	// Changes tells what other servers have changed in the records, until ctx ends; the channel is
 	// closed then. What was changed before the call is not told.
 	Changes(ctx context.Context) <-chan core.Change
@@ -60,12 +60,12 @@ type NamedRegistry struct {
 	Registry registry.Registry
 }
 
-// Options is what a Yard is made of. Durations and counts that are 0 have the default given.
+// Options is what a Manager is made of. Durations and counts that are 0 have the default given.
 type Options struct {
 	Home       string // the service's home directory, absolute
 	Version    string // the server's own version, told to apps
 	Records    Records
-	Deployment Deployment // nil for a server that has its records to itself
+	Cluster    Cluster // nil for a server that has its records to itself
 	Events     Publisher
 	Registries []NamedRegistry       // asked in this order
 	Configured map[string]config.App // apps.<name> of the configuration; they live in the default workspace
@@ -74,17 +74,17 @@ type Options struct {
 	HostEnv map[string]string  // the host's environment; only an allow-list of it reaches an app
 	Remote  link.RemoteOptions // how remote apps are reached, and which addresses may be
 
-	Policy         *Policy       // DefaultPolicy
-	StartTimeout   time.Duration // from launch to the first list of tools: 60 s
-	Grace          time.Duration // from asking a process to end to killing it: 5 s
-	RestartWait    time.Duration // how long a call waits for an app that is starting: 10 s
-	CallTimeout    time.Duration // how long a call may take, or be without progress: 5 min
-	MaxCalls       int           // calls in flight to one app: 512
-	StartsAtOnce   int           // apps that are brought up or restarted at a time: 8
-	StartPatience  time.Duration // how long a slow one of them keeps its place: 2 s
-	MaxAnnexes     int           // instances of apps beside their shared ones, of all workspaces: 64
-	AnnexIdle      time.Duration // how long one is kept that nobody uses: 5 min
-	InstallTimeout time.Duration // for fetching and unpacking, before the launch: 10 min
+	Policy              *Policy       // DefaultPolicy
+	StartTimeout        time.Duration // from launch to the first list of tools: 60 s
+	Grace               time.Duration // from asking a process to end to killing it: 5 s
+	RestartWait         time.Duration // how long a call waits for an app that is starting: 10 s
+	CallTimeout         time.Duration // how long a call may take, or be without progress: 5 min
+	MaxCalls            int           // calls in flight to one app: 512
+	StartsAtOnce        int           // apps that are brought up or restarted at a time: 8
+	StartPatience       time.Duration // how long a slow one of them keeps its place: 2 s
+	MaxSessionInstances int           // instances of apps beside their shared ones, of all workspaces: 64
+	SessionInstanceIdle time.Duration // how long one is kept that nobody uses: 5 min
+	InstallTimeout      time.Duration // for fetching and unpacking, before the launch: 10 min
 }
 
 func (o *Options) setDefaults() {
@@ -105,7 +105,7 @@ func (o *Options) setDefaults() {
 		{&o.CallTimeout, 5 * time.Minute},
 		{&o.StartPatience, 2 * time.Second},
 		{&o.InstallTimeout, 10 * time.Minute},
-		{&o.AnnexIdle, 5 * time.Minute},
+		{&o.SessionInstanceIdle, 5 * time.Minute},
 	} {
 		if *d.field == 0 {
 			*d.field = d.value
@@ -114,8 +114,8 @@ func (o *Options) setDefaults() {
 	if o.MaxCalls == 0 {
 		o.MaxCalls = 512
 	}
-	if o.MaxAnnexes == 0 {
-		o.MaxAnnexes = 64
+	if o.MaxSessionInstances == 0 {
+		o.MaxSessionInstances = 64
 	}
 	if o.StartsAtOnce == 0 {
 		o.StartsAtOnce = 8

@@ -51,7 +51,7 @@ func (f *arrival) complete(pkg registry.Package, kind bundle.ServerType, command
 }
 
 // run runs an installer to its end, in dir. Its whole process tree ends when ctx does.
-func (y *Yard) run(ctx context.Context, f *arrival, dir, command string, args ...string) error {
+func (y *Manager) run(ctx context.Context, f *arrival, dir, command string, args ...string) error {
 	path := command
 	if !filepath.IsAbs(command) {
 		var err error

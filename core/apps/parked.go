@@ -92,9 +92,9 @@ func (p *parked) Ask(ctx context.Context, method string, params json.RawMessage)
 // park makes a call that outlives its request, should the app ask something.
 func (a *app) park(ctx context.Context, shared instance, c Call) (json.RawMessage, error) {
 	if !a.slot() {
-		return nil, unavailable(time.Second, "app %s is busy: %d calls are in flight", a.key.name, a.yard.o.MaxCalls)
+		return nil, unavailable(time.Second, "app %s is busy: %d calls are in flight", a.key.name, a.manager.o.MaxCalls)
 	}
-	life, left, err := a.yard.enter(context.WithoutCancel(ctx))
+	life, left, err := a.manager.enter(context.WithoutCancel(ctx))
 	if err != nil {
 		<-a.calls
 		return nil, err
@@ -104,7 +104,7 @@ func (a *app) park(ctx context.Context, shared instance, c Call) (json.RawMessag
 		owner: c.Owner, server: a.key.workspace + "/" + a.key.name, method: c.Method, about: about(c.Params), cancel: func() { cancel(nil) },
 		asked: make(chan struct{}, 1), done: make(chan struct{}), open: map[string]parkedQuestion{}, notify: c.Notify,
 	}
-	k := &caller{parent: life, client: NewClient("", false, declared(c.Params)), asker: p, limit: a.yard.o.CallTimeout}
+	k := &caller{parent: life, client: NewClient("", false, declared(c.Params)), asker: p, limit: a.manager.o.CallTimeout}
 	k.start(func() { cancel(errDeadline) })
 	if c.Notify != nil {
 		c.Notify = k.hearing(p.tell)
@@ -126,16 +126,16 @@ func (a *app) park(ctx context.Context, shared instance, c Call) (json.RawMessag
 			p.result, p.err = k.detour(a.callError(context.WithoutCancel(life), life, conn, c.Method, p.err))
 		}
 	}()
-	return a.yard.parking.wait(ctx, p)
+	return a.manager.parking.wait(ctx, p)
 }
 
 // routeApart picks the instance for a call that may be parked: an app that asks gets one for it alone.
 func (a *app) routeApart(ctx context.Context, shared instance, owner string, k *caller) (conn instance, leave func(), err error) {
-	if k.client.can&a.yard.memory.of(a.now.Load().record).asks == 0 {
+	if k.client.can&a.manager.memory.of(a.now.Load().record).asks == 0 {
 		return shared, func() {}, nil
 	}
 	key := annexKey{app: a, session: "stateless " + owner + " " + string(k.client.capabilities)}
-	x, leave, err := a.yard.annexes.enter(ctx, key, true, k)
+	x, leave, err := a.manager.annexes.enter(ctx, key, true, k)
 	switch {
 	case errors.Is(err, errAnnex) && ctx.Err() == nil:
 		return shared, func() {}, nil
@@ -275,7 +275,7 @@ func (a *app) comeBack(ctx context.Context, c Call) (result json.RawMessage, res
 	if !strings.HasPrefix(said.RequestState, parkedState) {
 		return nil, false, nil
 	}
-	y := a.yard.parking
+	y := a.manager.parking
 	y.mu.Lock()
 	p := y.places[said.RequestState]
 	if p != nil && (p.owner != c.Owner || p.server != a.key.workspace+"/"+a.key.name || p.method != c.Method || p.about != about(c.Params)) {

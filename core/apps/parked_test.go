@@ -26,13 +26,13 @@ type asking struct {
 }
 
 // statelessAsk has the test bundle ask text, as a client of the revision without sessions does it.
-func statelessAsk(ctx context.Context, y *Yard, owner, text, more string) (json.RawMessage, error) {
+func statelessAsk(ctx context.Context, y *Manager, owner, text, more string) (json.RawMessage, error) {
 	params := fmt.Sprintf(`{"name":"ask","arguments":{"text":%q}%s,"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{"elicitation":{}}}}`, text, more)
 	return y.Call(ctx, ws, "notes", Call{Method: "tools/call", Params: json.RawMessage(params), Client: NewClient("", true, nil), Owner: owner})
 }
 
 // answered goes on with a call that asked, as owner.
-func answered(ctx context.Context, y *Yard, owner string, a asking, word string) (json.RawMessage, error) {
+func answered(ctx context.Context, y *Manager, owner string, a asking, word string) (json.RawMessage, error) {
 	responses := map[string]any{}
 	for name := range a.InputRequests {
 		responses[name] = map[string]any{"action": "accept", "content": map[string]any{"word": word}}
@@ -132,7 +132,7 @@ func TestAQuestionWithoutParamsHasNone(t *testing.T) {
 	p.timer.Stop()
 }
 
-func parkedCalls(y *Yard) int {
+func parkedCalls(y *Manager) int {
 	y.parking.mu.Lock()
 	defer y.parking.mu.Unlock()
 	return len(y.parking.places)

@@ -16,8 +16,8 @@ import (
 	"github.com/ropewalk/ropewalk/core"
 )
 
-// realYard is a yard of real processes, on the given home. change may be nil.
-func realYard(t *testing.T, home string, records *memoryRecords, change func(*Options)) (*Yard, *memoryEvents) {
+// realYard is a manager of real processes, on the given home. change may be nil.
+func realYard(t *testing.T, home string, records *memoryRecords, change func(*Options)) (*Manager, *memoryEvents) {
 	t.Helper()
 	events := newMemoryEvents()
 	o := Options{
@@ -36,7 +36,7 @@ func realYard(t *testing.T, home string, records *memoryRecords, change func(*Op
 	return y, events
 }
 
-func install(t *testing.T, y *Yard, r InstallRequest) core.App {
+func install(t *testing.T, y *Manager, r InstallRequest) core.App {
 	t.Helper()
 	app, err := y.Install(t.Context(), ws, r)
 	if err != nil {
@@ -46,7 +46,7 @@ func install(t *testing.T, y *Yard, r InstallRequest) core.App {
 }
 
 // callTool calls a tool and returns the text of its result.
-func callTool(t *testing.T, y *Yard, server, tool, text string) (string, error) {
+func callTool(t *testing.T, y *Manager, server, tool, text string) (string, error) {
 	t.Helper()
 	raw, err := y.Call(t.Context(), ws, server, Call{Method: "tools/call", Params: json.RawMessage(fmt.Sprintf(`{"name":%q,"arguments":{"text":%q}}`, tool, text))})
 	if err != nil {
@@ -63,7 +63,7 @@ func callTool(t *testing.T, y *Yard, server, tool, text string) (string, error) 
 	return result.Content[0].Text, nil
 }
 
-func look(t *testing.T, y *Yard, server string) inside {
+func look(t *testing.T, y *Manager, server string) inside {
 	t.Helper()
 	text, err := callTool(t, y, server, "inside", "")
 	if err != nil {
@@ -258,10 +258,10 @@ func TestAnInstallThatFailsSaysWhyAndLeavesNothing(t *testing.T) {
 }
 
 func TestAStoppedOrUninstalledAppLeavesNoProcess(t *testing.T) {
-	for name, end := range map[string]func(*Yard) error{
-		"stop":      func(y *Yard) error { _, err := y.Stop(t.Context(), ws, "notes"); return err },
-		"uninstall": func(y *Yard) error { _, err := y.Uninstall(t.Context(), ws, "notes"); return err },
-		"close":     func(y *Yard) error { return y.Close(t.Context()) },
+	for name, end := range map[string]func(*Manager) error{
+		"stop":      func(y *Manager) error { _, err := y.Stop(t.Context(), ws, "notes"); return err },
+		"uninstall": func(y *Manager) error { _, err := y.Uninstall(t.Context(), ws, "notes"); return err },
+		"close":     func(y *Manager) error { return y.Close(t.Context()) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			home := t.TempDir()
@@ -389,7 +389,7 @@ type callEnd struct {
 }
 
 // hang makes a call that does not end, and returns once the bundle is at it.
-func hang(t *testing.T, y *Yard, home, app string) <-chan callEnd {
+func hang(t *testing.T, y *Manager, home, app string) <-chan callEnd {
 	t.Helper()
 	sign := filepath.Join(home, "apps", app, "data", "hanging")
 	_ = os.Remove(sign)
@@ -436,7 +436,7 @@ func selfPath(t *testing.T) string {
 
 func errorOf(t *testing.T, err error) *core.Error {
 	t.Helper()
-	e, ok := err.(*core.Error) //nolint:errorlint // the yard's doors give the error itself, not a chain
+	e, ok := err.(*core.Error) //nolint:errorlint // the manager's doors give the error itself, not a chain
 	if !ok {
 		t.Fatalf("%v is no core.Error", err)
 	}

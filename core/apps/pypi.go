@@ -17,7 +17,7 @@ var pypiName = regexp.MustCompile(`^[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?$`
 // fromPyPI takes a project of PyPI in one exact version. It is installed once, into a virtual
 // environment in the app's own directory, with uv where there is one, else with Python's own venv
 // and pip. Only wheels are taken: at install nothing of the project is executed.
-func (y *Yard) fromPyPI(o order, pkg registry.Package) (*arrival, error) {
+func (y *Manager) fromPyPI(o order, pkg registry.Package) (*arrival, error) {
 	if !pypiName.MatchString(pkg.Identifier) {
 		return nil, fmt.Errorf("the registry's entry for %s names the PyPI project %.200q, which is no such name", pkg.Name, pkg.Identifier)
 	}
@@ -35,7 +35,7 @@ func (y *Yard) fromPyPI(o order, pkg registry.Package) (*arrival, error) {
 	})
 }
 
-func (y *Yard) fillVenv(ctx context.Context, f *arrival, dir, venv, requirement string) error {
+func (y *Manager) fillVenv(ctx context.Context, f *arrival, dir, venv, requirement string) error {
 	find := bundle.Lookup(y.o.HostEnv["PATH"])
 	python := filepath.Join(venv, "bin", "python")
 	if _, err := find("uv"); err == nil {

@@ -69,8 +69,8 @@ func (k *caller) can(what ability) bool {
 
 // ask puts a question to the client.
 func (k *caller) ask(ctx context.Context, q link.Question) (json.RawMessage, error) {
-	if h, ok := k.asker.(Hearer); ok && q.Notify != nil {
-		return h.Hear(ctx, q.Method, q.Params, q.Notify)
+	if h, ok := k.asker.(ProgressAsker); ok && q.Notify != nil {
+		return h.AskWithProgress(ctx, q.Method, q.Params, q.Notify)
 	}
 	return k.asker.Ask(ctx, q.Method, q.Params)
 }
@@ -142,7 +142,7 @@ func (a *app) answer(ctx context.Context, q link.Question, k *caller, about []*c
 		return nobody(q.Method, "the client of this call did not declare the capability")
 	}
 	if what == abilityURL {
-		a.yard.errands.note(a.key, q.Params, k.client.session)
+		a.manager.errands.note(a.key, q.Params, k.client.session)
 	}
 	ctx, cancel := whileAny(ctx, about)
 	defer cancel()

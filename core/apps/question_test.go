@@ -12,8 +12,8 @@ import (
 	"github.com/ropewalk/ropewalk/core/link"
 )
 
-// memoryYard is a yard in memory whose one app runs, and how that was started.
-func memoryYard(t *testing.T) (*Yard, *memoryApp, birth) {
+// memoryYard is a manager in memory whose one app runs, and how that was started.
+func memoryYard(t *testing.T) (*Manager, *memoryApp, birth) {
 	t.Helper()
 	m := &memoryApp{}
 	y, _ := yardOf(t, m, newMemoryRecords(record("notes", true)))
@@ -48,7 +48,7 @@ func TestAPersonMayTakeLongerThanAnAppMayBeSilent(t *testing.T) {
 // teller is a person who tells how far they are before they answer.
 type teller struct{ waiting }
 
-func (p teller) Hear(ctx context.Context, method string, params json.RawMessage, heard func(link.Notification)) (json.RawMessage, error) {
+func (p teller) AskWithProgress(ctx context.Context, method string, params json.RawMessage, heard func(link.Notification)) (json.RawMessage, error) {
 	heard(link.Notification{Method: "notifications/progress", Params: json.RawMessage(`{"progress":1}`)})
 	return p.Ask(ctx, method, params)
 }
@@ -180,7 +180,7 @@ func TestWhatIsSaidToOneSessionReachesNoOther(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		y, m, b := memoryYard(t)
 		var heard []string
-		defer y.Listen(ws, func(x Told) { heard = append(heard, x.Server+" to "+x.Session+": "+x.Method) })()
+		defer y.Listen(ws, func(x Notification) { heard = append(heard, x.Server+" to "+x.Session+": "+x.Method) })()
 		alice := NewClient("alice", false, json.RawMessage(`{"elicitation":{"url":{}}}`))
 		params := json.RawMessage(`{"mode":"url","url":"https://a.test","elicitationId":"e1"}`)
 		if _, err := y.Call(t.Context(), ws, "notes", Call{Method: "ask", Params: params, Client: alice, Asker: saysWord("x")}); err != nil {

@@ -17,7 +17,7 @@ type setup struct {
 // Reconfigure puts other registries and declarations into force. It returns at once: an app that
 // is newly declared is installed behind its back, and one whose declaration changed is replaced.
 // No other app is touched.
-func (y *Yard) Reconfigure(registries []NamedRegistry, declared map[string]config.App) {
+func (y *Manager) Reconfigure(registries []NamedRegistry, declared map[string]config.App) {
 	before := y.setup.Swap(&setup{registries: registries, declared: declared})
 	for name, d := range declared {
 		if d.Source.Ref == "" || reflect.DeepEqual(before.declared[name], d) {
@@ -35,7 +35,7 @@ func (y *Yard) Reconfigure(registries []NamedRegistry, declared map[string]confi
 }
 
 // apply makes an app be as it is declared now.
-func (y *Yard) apply(ctx context.Context, name string, d config.App) {
+func (y *Manager) apply(ctx context.Context, name string, d config.App) {
 	a, err := y.find(core.DefaultWorkspaceID, name)
 	if err != nil {
 		y.installMissing(ctx, name, d)

@@ -55,5 +55,5 @@ func TestAReloadReplacesTheAppsThatAreDeclaredOtherwiseAndNoOther(t *testing.T) 
 	if err := y.Close(context.WithoutCancel(t.Context())); err != nil {
 		t.Fatal(err)
 	}
-	y.Reconfigure(nil, map[string]config.App{"late": same}) // a closed yard starts nothing
+	y.Reconfigure(nil, map[string]config.App{"late": same}) // a closed manager starts nothing
 }

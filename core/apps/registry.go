@@ -21,7 +21,7 @@ const largestBundle = 512 << 20
 
 // fromRegistry asks the registries for a bundle by name, in configured order: the first that has
 // it gives it. One that cannot be asked is passed over, and named when no other has it.
-func (y *Yard) fromRegistry(ctx context.Context, o order) (*arrival, error) {
+func (y *Manager) fromRegistry(ctx context.Context, o order) (*arrival, error) {
 	registries := y.setup.Load().registries
 	if len(registries) == 0 {
 		return nil, errors.New("no registry is configured to look for a bundle by name: add one to registries, or install by path or url")
@@ -49,7 +49,7 @@ func (y *Yard) fromRegistry(ctx context.Context, o order) (*arrival, error) {
 	return nil, errors.Join(append([]error{fmt.Errorf("no registry that answered has %s for %s/%s", what, ref.OS, ref.Arch)}, away...)...)
 }
 
-func (y *Yard) fromPackage(ctx context.Context, o order, r NamedRegistry, pkg registry.Package) (*arrival, error) {
+func (y *Manager) fromPackage(ctx context.Context, o order, r NamedRegistry, pkg registry.Package) (*arrival, error) {
 	var found *arrival
 	var err error
 	switch pkg.Kind {

@@ -147,7 +147,7 @@ func TestARemotePackageTakesItsVariablesFromEnv(t *testing.T) {
 }
 
 // installer puts a program into a directory of its own that behaves like npm, uv or python3 where
-// the yard uses it. It is a script that writes its arguments and environment down.
+// the manager uses it. It is a script that writes its arguments and environment down.
 func installer(t *testing.T, name, script string) (dir string) {
 	t.Helper()
 	dir = t.TempDir()

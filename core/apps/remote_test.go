@@ -155,7 +155,7 @@ func shop(t *testing.T, schema string) (url string, change func(schema string)) 
 const markedRegion = `{"type":"object","properties":{"region":{"type":"string","x-mcp-header":"Region"}}}`
 
 // sell calls the shop's tool as a client of the new revision.
-func sell(t *testing.T, y *Yard) (string, error) {
+func sell(t *testing.T, y *Manager) (string, error) {
 	t.Helper()
 	params := json.RawMessage(`{"name":"sell","arguments":{"region":"é"},"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}`)
 	result, err := y.Call(t.Context(), ws, "shop", Call{Method: "tools/call", Params: params, Client: NewClient("", true, nil), Owner: "alice", Mirrors: y.Tools(ws)[0].Mirrors})

@@ -61,7 +61,7 @@ func (r InstallRequest) check() error {
 	return nil
 }
 
-// order is r as the yard works on it.
+// order is r as the manager works on it.
 func (r InstallRequest) order(workspace string) (order, error) {
 	if err := r.check(); err != nil {
 		return order{}, err

@@ -26,7 +26,7 @@ type Resource struct {
 //
 // Errors: core.CodeNotFound without such an app, core.CodeResourceNotFound when the app has no
 // such resource, else those of Call.
-func (y *Yard) Resource(ctx context.Context, workspace, server, uri string) (Resource, error) {
+func (y *Manager) Resource(ctx context.Context, workspace, server, uri string) (Resource, error) {
 	a, err := y.find(workspace, server)
 	if err != nil {
 		return Resource{}, err

@@ -44,7 +44,7 @@ func kinds() []core.Kind {
 
 // reread reads lists of a running app again and shows them when they differ.
 func (a *app) reread(ctx context.Context, conn instance, changed []core.Kind) {
-	limit, cancel := context.WithTimeout(ctx, a.yard.o.StartTimeout)
+	limit, cancel := context.WithTimeout(ctx, a.manager.o.StartTimeout)
 	defer cancel()
 	offer := a.now.Load().offer
 	for _, kind := range changed {

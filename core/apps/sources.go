@@ -18,7 +18,7 @@ import (
 const labelLength = 16
 
 // resolve finds out what an order means. What it writes lies under incoming.
-func (y *Yard) resolve(ctx context.Context, o order) (*arrival, error) {
+func (y *Manager) resolve(ctx context.Context, o order) (*arrival, error) {
 	switch o.source.Kind {
 	case core.SourcePath:
 		return y.fromPath(ctx, o)
@@ -30,7 +30,7 @@ func (y *Yard) resolve(ctx context.Context, o order) (*arrival, error) {
 }
 
 // fromPath takes a bundle directory, which is used where it is, or an .mcpb file.
-func (y *Yard) fromPath(ctx context.Context, o order) (*arrival, error) {
+func (y *Manager) fromPath(ctx context.Context, o order) (*arrival, error) {
 	info, err := os.Stat(o.source.Ref)
 	switch {
 	case err != nil:
@@ -55,7 +55,7 @@ func (y *Yard) fromPath(ctx context.Context, o order) (*arrival, error) {
 
 // fromArchive unpacks an .mcpb file that get has put somewhere, at best into the directory it is
 // given; sum is the sha256 it is known to have.
-func (y *Yard) fromArchive(ctx context.Context, o order, sum string, get func(dir string) (string, error)) (_ *arrival, err error) {
+func (y *Manager) fromArchive(ctx context.Context, o order, sum string, get func(dir string) (string, error)) (_ *arrival, err error) {
 	incoming := placesOf(y.o.Home, o.workspace).incoming()
 	if err := os.MkdirAll(incoming, 0o700); err != nil {
 		return nil, err

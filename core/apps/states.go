@@ -3,7 +3,7 @@ package apps
 import "github.com/ropewalk/ropewalk/core"
 
 // States is how many apps of all workspaces are in which state.
-func (y *Yard) States() map[core.State]int {
+func (y *Manager) States() map[core.State]int {
 	y.mu.RLock()
 	defer y.mu.RUnlock()
 	counts := map[core.State]int{}

@@ -24,7 +24,7 @@ import (
 // are used up (then it is dead). conn is nil when the app has yet to be started. The error says
 // why the app's processes could not be ended.
 func (a *app) supervise(ctx context.Context, conn instance) error {
-	tries := attempts{policy: *a.yard.o.Policy}
+	tries := attempts{policy: *a.manager.o.Policy}
 	var reason string
 	if conn == nil {
 		conn, reason = a.raise(ctx)
@@ -63,7 +63,7 @@ func (a *app) supervise(ctx context.Context, conn instance) error {
 // raised at a time, so that all of them together leave the server its processor time; one that is
 // slow keeps its place only for a while.
 func (a *app) raise(ctx context.Context) (conn instance, reason string) {
-	release, err := a.yard.starts.acquire(ctx)
+	release, err := a.manager.starts.acquire(ctx)
 	if err != nil {
 		return nil, err.Error()
 	}
@@ -122,19 +122,19 @@ func (a *app) attend(ctx context.Context, conn instance) (reason string) {
 // finish ends the app on request. New calls are refused first, then the processes end.
 func (a *app) finish(conn instance) error {
 	a.become(core.StateStopped, nil)
-	a.yard.annexes.endAll(a.owns)
+	a.manager.annexes.endAll(a.owns)
 	if conn == nil {
 		return nil
 	}
-	return conn.End(a.yard.o.Grace)
+	return conn.End(a.manager.o.Grace)
 }
 
 // die is the end of an app whose attempts are used up.
 func (a *app) die(conn instance, reason string) {
-	text := fmt.Sprintf("%d restart attempts were used up; at last %s", len(a.yard.o.Policy.Delays), reason)
+	text := fmt.Sprintf("%d restart attempts were used up; at last %s", len(a.manager.o.Policy.Delays), reason)
 	a.discard(conn)
 	a.become(core.StateDead, nil)
-	a.yard.annexes.endAll(a.owns)
+	a.manager.annexes.endAll(a.owns)
 	a.log.Error("An app is dead until it is started by hand", "reason", text)
 	a.publish(core.EventBundleDead, core.BundleDead{Name: a.key.name, Message: text})
 }
@@ -152,7 +152,7 @@ func (a *app) discard(conn instance) {
 }
 
 func (a *app) publish(name string, data any) {
-	a.yard.o.Events.Publish(core.Event{Name: name, Workspace: a.key.workspace, Data: data})
+	a.manager.o.Events.Publish(core.Event{Name: name, Workspace: a.key.workspace, Data: data})
 }
 
 // wait reports whether d has passed before ctx ended.

@@ -23,8 +23,8 @@ func record(name string, running bool) core.Installation {
 	}
 }
 
-// yardOf is a yard whose apps are all m, without jitter.
-func yardOf(t *testing.T, m *memoryApp, records *memoryRecords) (*Yard, *memoryEvents) {
+// yardOf is a manager whose apps are all m, without jitter.
+func yardOf(t *testing.T, m *memoryApp, records *memoryRecords) (*Manager, *memoryEvents) {
 	t.Helper()
 	events := newMemoryEvents()
 	policy := DefaultPolicy()
@@ -42,14 +42,14 @@ func yardOf(t *testing.T, m *memoryApp, records *memoryRecords) (*Yard, *memoryE
 	return y, events
 }
 
-func open(t *testing.T, y *Yard) {
+func open(t *testing.T, y *Manager) {
 	t.Helper()
 	if err := y.Open(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 }
 
-func state(t *testing.T, y *Yard, name string) core.State {
+func state(t *testing.T, y *Manager, name string) core.State {
 	t.Helper()
 	a, err := y.App(ws, name)
 	if err != nil {

@@ -6,8 +6,8 @@ import (
 	"github.com/ropewalk/ropewalk/core/link"
 )
 
-// Told is what an app said by itself, about no call.
-type Told struct {
+// Notification is what an app said by itself, about no call.
+type Notification struct {
 	Server string
 	// Session is who it is for: the session that has the app's instance to itself. "" is everyone in
 	// the workspace whom it concerns.
@@ -26,7 +26,7 @@ type listeners struct {
 	all map[string]map[*listener]struct{} // by workspace
 }
 
-type listener struct{ told func(Told) }
+type listener struct{ told func(Notification) }
 
 func newListeners() *listeners { return &listeners{all: map[string]map[*listener]struct{}{}} }
 
@@ -34,7 +34,7 @@ func newListeners() *listeners { return &listeners{all: map[string]map[*listener
 // about one of several that are all of one session (notifications/message), updates of resources
 // (notifications/resources/updated), the end of elicitations (notifications/elicitation/complete), and
 // changed lists of an instance that one session has to itself. told must not wait; calls for one app come in its wire order.
-func (y *Yard) Listen(workspace string, told func(Told)) (stop func()) {
+func (y *Manager) Listen(workspace string, told func(Notification)) (stop func()) {
 	l := &listener{told}
 	y.listeners.mu.Lock()
 	defer y.listeners.mu.Unlock()
@@ -52,7 +52,7 @@ func (y *Yard) Listen(workspace string, told func(Told)) (stop func()) {
 	}
 }
 
-func (l *listeners) tell(workspace string, t Told) {
+func (l *listeners) tell(workspace string, t Notification) {
 	l.mu.RLock()
 	told := make([]*listener, 0, len(l.all[workspace]))
 	for one := range l.all[workspace] {
@@ -66,22 +66,22 @@ func (l *listeners) tell(workspace string, t Told) {
 
 // said passes on what the app's shared instance said by itself.
 func (a *app) said(n link.Notification) {
-	t := Told{Server: a.key.name, Notification: n}
+	t := Notification{Server: a.key.name, Notification: n}
 	switch n.Method {
 	case "notifications/message":
 		if t.Session = sessionOf(n.Callers); t.Session == "" && len(n.Callers) > 0 {
 			return // it is somebody's, and nobody knows whose
 		}
 	case "notifications/resources/updated":
-		t.Without = a.yard.annexes.sessions(a)
+		t.Without = a.manager.annexes.sessions(a)
 	case "notifications/elicitation/complete":
-		if t.Session = a.yard.errands.session(a.key, n); t.Session == "" {
+		if t.Session = a.manager.errands.session(a.key, n); t.Session == "" {
 			return
 		}
 	default: // nothing a client would know
 		return
 	}
-	a.yard.listeners.tell(a.key.workspace, t)
+	a.manager.listeners.tell(a.key.workspace, t)
 }
 
 // sessionOf is the session whose all of some calls are, "" when there is no such.

@@ -53,9 +53,9 @@ func (m *memory) change(b bundleVersion, change func(*traits)) (before, after tr
 // learn remembers something about the app's bundle. What it asks its clients for outlives the server.
 func (a *app) learn(change func(*traits)) {
 	b := bundleOf(a.now.Load().record)
-	before, after := a.yard.memory.change(b, change)
+	before, after := a.manager.memory.change(b, change)
 	if after.asks != before.asks {
 		a.log.Info("An app asks its clients: sessions that can be asked get an instance of their own.")
-		a.yard.remember(b, after.asks)
+		a.manager.remember(b, after.asks)
 	}
 }

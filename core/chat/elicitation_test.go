@@ -132,8 +132,8 @@ func TestAPersonIsSentToAnAddress(t *testing.T) {
 	h := open(t, "openai", nil)
 	h.asksFor(address)
 	answer, events := h.answering(t.Context(), func(q map[string]any) {
-		h.yard.told(apps.Told{Server: "files", Notification: link.Notification{Method: "notifications/elicitation/complete", Params: json.RawMessage(`{"elicitationId":"e1"}`)}})
-		h.yard.told(apps.Told{Server: "files", Session: "chat conv_other", Notification: link.Notification{Method: "notifications/elicitation/complete", Params: json.RawMessage(`{"elicitationId":"e2"}`)}})
+		h.yard.told(apps.Notification{Server: "files", Notification: link.Notification{Method: "notifications/elicitation/complete", Params: json.RawMessage(`{"elicitationId":"e1"}`)}})
+		h.yard.told(apps.Notification{Server: "files", Session: "chat conv_other", Notification: link.Notification{Method: "notifications/elicitation/complete", Params: json.RawMessage(`{"elicitationId":"e2"}`)}})
 		attempt(t, h.Engine, owner(), q["id"], chat.Accept, `{"password":"secret"}`, "") // which does not count
 	})
 	if out := answer.ToolCalls[0].Output; out != `{"action":"accept"}` {

@@ -38,11 +38,11 @@ type yard struct {
 	do     map[string]func(ctx context.Context, arguments string, notify func(link.Notification)) (string, error)
 	asking map[string]func(ctx context.Context, k apps.Asker) (string, error)
 	ended  []string // sessions
-	told   func(apps.Told)
+	told   func(apps.Notification)
 	called []string
 }
 
-func (y *yard) Listen(_ string, told func(apps.Told)) func() {
+func (y *yard) Listen(_ string, told func(apps.Notification)) func() {
 	y.mu.Lock()
 	defer y.mu.Unlock()
 	y.told = told
@@ -71,7 +71,7 @@ func (y *yard) Offer(string) *core.Offer {
 func (y *yard) Watch(string, func(core.Kind)) func() { return func() {} }
 
 // Send begins nothing: every call is Call's.
-func (*yard) Send(context.Context, string, string, apps.Call, chan struct{}) (*apps.Flight, error) {
+func (*yard) Send(context.Context, string, string, apps.Call, chan struct{}) (*apps.Pending, error) {
 	return nil, nil
 }
 

@@ -263,7 +263,7 @@ func (n *memoryTools) CheckForm(schema, content json.RawMessage) error {
 // silentApps say nothing by themselves.
 type silentApps struct{ tools.Apps }
 
-func (silentApps) Listen(string, func(apps.Told)) func() { return func() {} }
+func (silentApps) Listen(string, func(apps.Notification)) func() { return func() {} }
 
 func (n *memoryTools) List(core.Caller) []tools.Listed { return make([]tools.Listed, 3) }
 

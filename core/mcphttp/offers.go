@@ -23,11 +23,11 @@ type asker struct{ call *call }
 
 // Ask implements apps.Asker.
 func (a asker) Ask(ctx context.Context, method string, params json.RawMessage) (json.RawMessage, error) {
-	return a.Hear(ctx, method, params, nil)
+	return a.AskWithProgress(ctx, method, params, nil)
 }
 
-// Hear implements apps.Hearer.
-func (a asker) Hear(ctx context.Context, method string, params json.RawMessage, heard func(link.Notification)) (json.RawMessage, error) {
+// AskWithProgress implements apps.Hearer.
+func (a asker) AskWithProgress(ctx context.Context, method string, params json.RawMessage, heard func(link.Notification)) (json.RawMessage, error) {
 	return a.call.session.ask(ctx, a.call, question{method, params, heard})
 }
 

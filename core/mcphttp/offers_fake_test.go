@@ -20,7 +20,7 @@ import (
 type yard struct {
 	mu         sync.Mutex
 	offer      *core.Offer
-	told       map[int]func(apps.Told)
+	told       map[int]func(apps.Notification)
 	next       int
 	subscribed map[string]int
 	level      string
@@ -31,7 +31,7 @@ type yard struct {
 }
 
 func newYard() *yard {
-	return &yard{told: map[int]func(apps.Told){}, subscribed: map[string]int{}, offer: &core.Offer{
+	return &yard{told: map[int]func(apps.Notification){}, subscribed: map[string]int{}, offer: &core.Offer{
 		Prompts:   []core.Prompt{{Server: "demo", Name: "greet", Raw: json.RawMessage(`{"name":"greet","x-unknown":12345678901234567890}`)}},
 		Resources: []core.Resource{{Server: "demo", URI: "demo://a", Raw: json.RawMessage(`{"uri":"demo://a","name":"a","x":1.50}`)}},
 		Templates: []core.ResourceTemplate{{Server: "demo", Template: "demo://t/{id}", Raw: json.RawMessage(`{"uriTemplate":"demo://t/{id}","name":"t"}`)}},
@@ -47,7 +47,7 @@ func (y *yard) Offer(string) *core.Offer { return y.offer }
 func (*yard) Arrives(context.Context, string, string) (bool, error) { return false, nil }
 
 // Send begins nothing: every call is Call's.
-func (*yard) Send(context.Context, string, string, apps.Call, chan struct{}) (*apps.Flight, error) {
+func (*yard) Send(context.Context, string, string, apps.Call, chan struct{}) (*apps.Pending, error) {
 	return nil, nil
 }
 
@@ -69,7 +69,7 @@ func (y *yard) Call(ctx context.Context, workspace, server string, c apps.Call) 
 		}
 		return json.RawMessage(fmt.Sprintf(`{"contents":[{"uri":"demo://ask","answer":%s}]}`, result)), nil
 	case said.URI == "demo://ask/7": // with a progress token
-		return c.Asker.(apps.Hearer).Hear(ctx, "elicitation/create", json.RawMessage(`{"message":"?","x":1.50,"_meta":{"progressToken":7,"y":1.0}}`), y.heard)
+		return c.Asker.(apps.ProgressAsker).AskWithProgress(ctx, "elicitation/create", json.RawMessage(`{"message":"?","x":1.50,"_meta":{"progressToken":7,"y":1.0}}`), y.heard)
 	case said.URI == "demo://input":
 		return json.RawMessage(`{"resultType":"input_required","inputRequests":{}}`), nil
 	}
@@ -82,7 +82,7 @@ func (y *yard) Call(ctx context.Context, workspace, server string, c apps.Call) 
 
 func (y *yard) Watch(string, func(core.Kind)) func() { return func() {} } // the hall's own tells
 
-func (y *yard) Listen(_ string, told func(apps.Told)) func() {
+func (y *yard) Listen(_ string, told func(apps.Notification)) func() {
 	y.mu.Lock()
 	defer y.mu.Unlock()
 	y.next++
@@ -100,7 +100,7 @@ func (y *yard) say(method, params string) {
 	y.mu.Lock()
 	defer y.mu.Unlock()
 	for _, told := range y.told {
-		told(apps.Told{Server: "demo", Notification: link.Notification{Method: method, Params: json.RawMessage(params)}})
+		told(apps.Notification{Server: "demo", Notification: link.Notification{Method: method, Params: json.RawMessage(params)}})
 	}
 }
 

@@ -15,8 +15,8 @@ import (
 // conversations, the choice of models and logins, needs nothing here. Apps are followed by the yard,
 // events by the bus; what is left is what this server remembers of people, and its files of skills.
 
-// deployment is what the yard follows; nil for a server on its own.
-func (s *Server) deployment() apps.Deployment {
+// cluster is what the manager of apps follows; nil for a server on its own.
+func (s *Server) cluster() apps.Cluster {
 	if !s.store.Shared() {
 		return nil
 	}

@@ -90,8 +90,8 @@ func (s *Server) openHall(ctx context.Context) error {
 		return err
 	}
 	s.yard = apps.New(apps.Options{
-		Home: c.Home, Records: s.store, Deployment: s.deployment(), Events: s.bus, Registries: s.adapters.registries(), Configured: c.Apps,
-		Logger: s.log.Named("apps"), HostEnv: c.Environment, MaxAnnexes: c.MCP.MaxInstances,
+		Home: c.Home, Records: s.store, Cluster: s.cluster(), Events: s.bus, Registries: s.adapters.registries(), Configured: c.Apps,
+		Logger: s.log.Named("apps"), HostEnv: c.Environment, MaxSessionInstances: c.MCP.MaxInstances,
 	})
 	s.closers.add("apps", s.yard.Close)
 	s.joinEvents()

@@ -46,7 +46,7 @@ type Server struct {
 	bus      *event.Bus
 	features *features
 	access   *access.Access
-	yard     *apps.Yard
+	yard     *apps.Manager
 	chat     *chat.Engine
 	skills   *skill.Library
 	tools    *tools.Namespace

@@ -22,7 +22,7 @@ type quick struct {
 func (q quick) Offer(string) *core.Offer { return q.offer }
 
 // Send begins nothing: every call is Call's.
-func (quick) Send(context.Context, string, string, apps.Call, chan struct{}) (*apps.Flight, error) {
+func (quick) Send(context.Context, string, string, apps.Call, chan struct{}) (*apps.Pending, error) {
 	return nil, nil
 }
 

@@ -29,7 +29,7 @@ func (b *boards) join(all Apps, s *Session) {
 	if one == nil {
 		one = &board{sessions: map[*Session]struct{}{}}
 		b.byWorkspace[s.workspace] = one
-		one.stop = all.Listen(s.workspace, func(t apps.Told) { b.tell(s.workspace, t) })
+		one.stop = all.Listen(s.workspace, func(t apps.Notification) { b.tell(s.workspace, t) })
 	}
 	one.sessions[s] = struct{}{}
 }
@@ -47,7 +47,7 @@ func (b *boards) leave(s *Session) {
 	}
 }
 
-func (b *boards) tell(workspace string, t apps.Told) {
+func (b *boards) tell(workspace string, t apps.Notification) {
 	for _, s := range b.in(workspace) {
 		s.tell(t)
 	}

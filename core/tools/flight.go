@@ -32,17 +32,17 @@ func (n *Namespace) Send(ctx context.Context, c core.Caller, call Call, wake cha
 	if err != nil || f == nil {
 		return nil, err
 	}
-	return &flight{dialled: d, Flight: f}, nil
+	return &flight{dialled: d, Pending: f}, nil
 }
 
 type flight struct {
 	dialled
-	*apps.Flight
+	*apps.Pending
 }
 
 // Wait implements Flight.
 func (f *flight) Wait(ctx context.Context) (json.RawMessage, error) {
-	return f.finish(f.Flight.Wait(ctx))
+	return f.finish(f.Pending.Wait(ctx))
 }
 
 // dialled is a call of which it is clear whom it is for.

@@ -12,19 +12,19 @@ import (
 	"github.com/ropewalk/ropewalk/core/apps"
 )
 
-// Apps is what the namespace needs of the yard of running apps. Its methods are apps.Yard's.
+// Apps is what the namespace needs of the yard of running apps. Its methods are apps.Manager's.
 type Apps interface {
 	// Offer is what the workspace's apps offer, by server name and then in each app's own order. It
 	// is immutable, and the same one until something changed.
 	Offer(workspace string) *core.Offer
 	Call(ctx context.Context, workspace, server string, c apps.Call) (json.RawMessage, error)
 	// Send begins a call that needs to wait for nobody but its app; any other gets no flight.
-	Send(ctx context.Context, workspace, server string, c apps.Call, wake chan struct{}) (*apps.Flight, error)
+	Send(ctx context.Context, workspace, server string, c apps.Call, wake chan struct{}) (*apps.Pending, error)
 	// Arrives waits for an app that is starting and has not yet told what it offers, and reports
 	// whether it runs now.
 	Arrives(ctx context.Context, workspace, server string) (bool, error)
 	Watch(workspace string, changed func(core.Kind)) (stop func())
-	Listen(workspace string, told func(apps.Told)) (stop func())
+	Listen(workspace string, told func(apps.Notification)) (stop func())
 	Subscribe(ctx context.Context, workspace, server, session, uri string) error
 	Unsubscribe(ctx context.Context, workspace, server, session, uri string) error
 	SetLogLevel(ctx context.Context, workspace, level string)

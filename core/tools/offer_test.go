@@ -202,7 +202,7 @@ func TestWhatAppsSayByThemselvesReachesThoseItIsFor(t *testing.T) {
 		t.Errorf("a level that is none: %v", err)
 	}
 	say := func(server, session, method, params string) {
-		y.say("ws_a", apps.Told{Server: server, Session: session, Notification: link.Notification{Method: method, Params: json.RawMessage(params)}})
+		y.say("ws_a", apps.Notification{Server: server, Session: session, Notification: link.Notification{Method: method, Params: json.RawMessage(params)}})
 	}
 	say("timer", "", "notifications/resources/updated", `{"x":1,"uri":"ui://get-time/mcp-app.html"}`)
 	say("clock", "", "notifications/resources/updated", `{"uri":"ui://get-time/mcp-app.html"}`)
@@ -273,7 +273,7 @@ func TestUpdatesOfAnInstanceReachThoseWhomItServes(t *testing.T) {
 		}
 		defer s.Close(t.Context())
 	}
-	for i, told := range []apps.Told{
+	for i, told := range []apps.Notification{
 		{},
 		{Without: []string{"alice"}},
 		{Without: []string{"", "bob"}},

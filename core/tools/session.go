@@ -167,7 +167,7 @@ func (s *Session) level() int {
 }
 
 // tell hands over what an app said, if it is for this session.
-func (s *Session) tell(t apps.Told) {
+func (s *Session) tell(t apps.Notification) {
 	if (t.Session != "" || t.Apart) && t.Session != s.id || slices.Contains(t.Without, s.id) {
 		return
 	}
@@ -185,7 +185,7 @@ func (s *Session) tell(t apps.Told) {
 
 // tellUpdate hands over an update of a resource, or of a part of one, under the URI that the
 // session subscribed to.
-func (s *Session) tellUpdate(t apps.Told) {
+func (s *Session) tellUpdate(t apps.Notification) {
 	uri, err := text(t.Params, "uri")
 	if err != nil {
 		return

@@ -18,7 +18,7 @@ type yard struct {
 	mu     sync.Mutex
 	offers map[string]*core.Offer
 	calls  []apps.Call
-	heard  map[string][]func(apps.Told)
+	heard  map[string][]func(apps.Notification)
 	told   []string // what it was asked besides calls
 	params []string
 	result string
@@ -56,7 +56,7 @@ func (y *yard) Arrives(_ context.Context, workspace, server string) (bool, error
 }
 
 // Send begins nothing: every call is Call's.
-func (*yard) Send(context.Context, string, string, apps.Call, chan struct{}) (*apps.Flight, error) {
+func (*yard) Send(context.Context, string, string, apps.Call, chan struct{}) (*apps.Pending, error) {
 	return nil, nil
 }
 
@@ -68,18 +68,18 @@ func (y *yard) Call(_ context.Context, workspace, server string, c apps.Call) (j
 	return json.RawMessage(y.result), y.err
 }
 
-func (y *yard) Listen(workspace string, told func(apps.Told)) func() {
+func (y *yard) Listen(workspace string, told func(apps.Notification)) func() {
 	y.mu.Lock()
 	defer y.mu.Unlock()
 	if y.heard == nil {
-		y.heard = map[string][]func(apps.Told){}
+		y.heard = map[string][]func(apps.Notification){}
 	}
 	y.heard[workspace] = append(y.heard[workspace], told)
 	return func() { y.note("no listener in %s", workspace) }
 }
 
 // say has an app of a workspace say something by itself.
-func (y *yard) say(workspace string, t apps.Told) {
+func (y *yard) say(workspace string, t apps.Notification) {
 	for _, told := range y.heard[workspace] {
 		told(t)
 	}

@@ -14,9 +14,9 @@ import (
 	"github.com/ropewalk/ropewalk/core"
 )
 
-// Yard is all installed apps of all workspaces. It is safe for concurrent use. What it shows
+// Manager is all installed apps of all workspaces. It is safe for concurrent use. What it shows
 // (List, Health, Tools) is read from snapshots and never waits for an install, a start or a stop.
-type Yard struct {
+type Manager struct {
 	o       Options
 	log     hclog.Logger
 	catalog *catalog
@@ -44,21 +44,21 @@ type Yard struct {
 	following followers
 }
 
-// New returns a yard without apps; Open brings them in.
-func New(o Options) *Yard {
+// New returns a manager without apps; Open brings them in.
+func New(o Options) *Manager {
 	o.setDefaults()
-	y := &Yard{
+	y := &Manager{
 		o: o, log: o.Logger, starts: newStarts(o.StartsAtOnce, o.StartPatience),
 		apps: map[string]map[string]*app{}, taken: map[key]chan struct{}{},
 	}
 	y.memory, y.errands, y.listeners, y.levels, y.interests = newMemory(), newErrands(), newListeners(), newLevels(), newInterests()
 	server := ""
-	if o.Deployment != nil {
-		server = o.Deployment.Server()
+	if o.Cluster != nil {
+		server = o.Cluster.Server()
 	}
 	y.parking = newParking(stateOn(server))
 	y.following = followers{busy: map[key]*pursuit{}}
-	y.annexes = newAnnexes(y, o.MaxAnnexes, o.AnnexIdle)
+	y.annexes = newAnnexes(y, o.MaxSessionInstances, o.SessionInstanceIdle)
 	y.life, y.die = context.WithCancel(context.Background())
 	y.catalog = newCatalog(y.collectOffer)
 	y.launch = y.launchApp
@@ -67,7 +67,7 @@ func New(o Options) *Yard {
 }
 
 // List is the workspace's apps by name.
-func (y *Yard) List(workspace string) []core.App {
+func (y *Manager) List(workspace string) []core.App {
 	found := y.in(workspace)
 	list := make([]core.App, len(found))
 	for i, a := range found {
@@ -77,7 +77,7 @@ func (y *Yard) List(workspace string) []core.App {
 }
 
 // App is one app: core.CodeNotFound when the workspace has no such one.
-func (y *Yard) App(workspace, name string) (core.App, error) {
+func (y *Manager) App(workspace, name string) (core.App, error) {
 	a, err := y.find(workspace, name)
 	if err != nil {
 		return core.App{}, err
@@ -86,7 +86,7 @@ func (y *Yard) App(workspace, name string) (core.App, error) {
 }
 
 // Health is how the workspace's apps are, by name.
-func (y *Yard) Health(workspace string) []core.AppHealth {
+func (y *Manager) Health(workspace string) []core.AppHealth {
 	found := y.in(workspace)
 	list := make([]core.AppHealth, len(found))
 	for i, a := range found {
@@ -97,19 +97,19 @@ func (y *Yard) Health(workspace string) []core.AppHealth {
 
 // Offer is what the workspace's apps that run or are being restarted offer. It is immutable, and
 // the same one until something changed.
-func (y *Yard) Offer(workspace string) *core.Offer { return y.catalog.offer(workspace) }
+func (y *Manager) Offer(workspace string) *core.Offer { return y.catalog.offer(workspace) }
 
 // Tools is the tools of Offer.
-func (y *Yard) Tools(workspace string) []core.Tool { return y.Offer(workspace).Tools }
+func (y *Manager) Tools(workspace string) []core.Tool { return y.Offer(workspace).Tools }
 
 // Watch calls changed after each change of a list of what Offer returns, from whichever goroutine
 // made the change and without a lock held. changed must not wait. It may also be called for a list
 // that did not change.
-func (y *Yard) Watch(workspace string, changed func(core.Kind)) (stop func()) {
+func (y *Manager) Watch(workspace string, changed func(core.Kind)) (stop func()) {
 	return y.catalog.watch(workspace, changed)
 }
 
-func (y *Yard) find(workspace, name string) (*app, error) {
+func (y *Manager) find(workspace, name string) (*app, error) {
 	y.mu.RLock()
 	defer y.mu.RUnlock()
 	if a := y.apps[workspace][name]; a != nil {
@@ -119,8 +119,8 @@ func (y *Yard) find(workspace, name string) (*app, error) {
 }
 
 // enter counts a command in, so that Close waits for it, and gives it a context that ends when
-// Close begins. It is refused with core.CodeUnavailable once the yard closes.
-func (y *Yard) enter(ctx context.Context) (c context.Context, leave func(), err error) {
+// Close begins. It is refused with core.CodeUnavailable once the manager closes.
+func (y *Manager) enter(ctx context.Context) (c context.Context, leave func(), err error) {
 	y.mu.RLock()
 	defer y.mu.RUnlock()
 	if y.closed {
@@ -138,7 +138,7 @@ func (y *Yard) enter(ctx context.Context) (c context.Context, leave func(), err 
 
 // reserve takes a name for an install: core.CodeAlreadyInstalled when an app has it, or another
 // install in progress.
-func (y *Yard) reserve(k key) (free func(), err error) {
+func (y *Manager) reserve(k key) (free func(), err error) {
 	y.mu.Lock()
 	defer y.mu.Unlock()
 	if y.taken[k] != nil || y.apps[k.workspace][k.name] != nil {
@@ -155,7 +155,7 @@ func (y *Yard) reserve(k key) (free func(), err error) {
 }
 
 // show shows an app to everyone.
-func (y *Yard) show(a *app) {
+func (y *Manager) show(a *app) {
 	y.mu.Lock()
 	if y.apps[a.key.workspace] == nil {
 		y.apps[a.key.workspace] = map[string]*app{}
@@ -166,7 +166,7 @@ func (y *Yard) show(a *app) {
 }
 
 // remove is the opposite of show.
-func (y *Yard) remove(a *app) {
+func (y *Manager) remove(a *app) {
 	y.mu.Lock()
 	delete(y.apps[a.key.workspace], a.key.name)
 	if len(y.apps[a.key.workspace]) == 0 {
@@ -177,9 +177,9 @@ func (y *Yard) remove(a *app) {
 }
 
 // Close refuses new commands, gives up those at work, and ends all apps, at the same time; they
-// are as before when a yard is opened on the same records. When ctx ends first the error says so,
+// are as before when a manager is opened on the same records. When ctx ends first the error says so,
 // and what is left goes on ending; the processes' own life line ends it with the server at the latest.
-func (y *Yard) Close(ctx context.Context) error {
+func (y *Manager) Close(ctx context.Context) error {
 	y.mu.Lock()
 	y.closed = true
 	y.mu.Unlock()
@@ -200,7 +200,7 @@ func (y *Yard) Close(ctx context.Context) error {
 	}
 }
 
-func (y *Yard) shutAll(ctx context.Context) error {
+func (y *Manager) shutAll(ctx context.Context) error {
 	y.mu.RLock()
 	var all []*app
 	for _, apps := range y.apps {
