@@ -1,0 +1,50 @@
+package testkit
+
+import (
+	"testing"
+	"time"
+)
+
+// patience is how long a test waits for what must happen at once on an idle machine.
+const patience = 15 * time.Second
+
+// Eventually waits until holds reports true, and fails the test after 15 s, naming what was awaited.
+// It is for what another goroutine or process brings about; inside a synctest bubble use
+// synctest.Wait instead.
+func Eventually(t testing.TB, what string, holds func() bool) {
+	t.Helper()
+	if !Within(patience, holds) {
+		t.Fatalf("not within %s: %s", patience, what)
+	}
+}
+
+// Within asks every few milliseconds until holds reports true or the time is up, and returns its last
+// answer. It is for tests that report the failure themselves.
+func Within(limit time.Duration, holds func() bool) bool {
+	late := time.NewTimer(limit)
+	defer late.Stop()
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	for !holds() {
+		select {
+		case <-tick.C:
+		case <-late.C:
+			return holds()
+		}
+	}
+	return true
+}
+
+// Receive returns the next value of c and whether c is open, and fails the test after 15 s without one.
+func Receive[T any](t testing.TB, what string, c <-chan T) (T, bool) {
+	t.Helper()
+	late := time.NewTimer(patience)
+	defer late.Stop()
+	select {
+	case v, open := <-c:
+		return v, open
+	case <-late.C:
+		t.Fatalf("not within %s: %s", patience, what)
+		panic("unreachable")
+	}
+}
