@@ -65,7 +65,6 @@ func serve(cmd *cobra.Command, s *settings, withSample bool) error {
 		return err
 	}
 	go footprint.Keep(cmd.Context())
-	go footprint.Processors(cmd.Context(), c.Environment["GOMAXPROCS"])
 	log.Info("The server answers", "url", srv.URL(), "workspace", srv.WorkspaceID(), "home", c.Home, "version", version)
 	if withSample {
 		ctx, cancel := context.WithTimeout(cmd.Context(), samplePatience)

@@ -1,10 +1,6 @@
-// Package footprint keeps the process small without making it slow.
+// Package footprint keeps the memory of the process small without making it slow.
 //
-// It owns the pace of the garbage collector; what is given back to the system when nothing much
-// happens: the heap that a burst of calls left behind, and, once, the pages of the executable that
-// only the start needed; and on how many processors the process runs: one, while that is enough. It
-// owns no limit: how much the service may hold is decided where things are held.
-//
-// It is apart because it is about the process as a whole, and because every part of it has to be
-// looked at when the runtime changes.
+// It owns the pace of the garbage collector, and gives the heap that a burst of calls left behind back
+// to the system once the process is idle. It sets no limits: how much the service may hold is decided
+// where things are held.
 package footprint

@@ -8,56 +8,50 @@ import (
 )
 
 const (
-	// pace is how much garbage may gather, in percent of what is alive, before it is collected. The
-	// runtime's own 100 costs a call twice as much in collections; 400 holds twice the memory.
-	pace = 200
+	// gcPercent is the GOGC value. The runtime's default of 100 spends twice as much of a call on
+	// collections; 400 holds twice the memory.
+	gcPercent = 200
 
-	look  = 2 * time.Second // how often it is seen whether the process is busy
-	quiet = 8 << 20         // fewer bytes than this allocated between two looks are next to nothing
+	checkInterval = 2 * time.Second
+	idleBytes     = 8 << 20 // a process that allocates less between two checks is idle
 )
 
 // Pace sets how eagerly garbage is collected, unless the operator has set GOGC.
 func Pace(gogc string) {
 	if gogc == "" {
-		debug.SetGCPercent(pace)
+		debug.SetGCPercent(gcPercent)
 	}
 }
 
-// Keep gives memory back to the system each time the process has become quiet, the first time with
-// the pages that only its start needed. It returns when ctx ends.
+// Keep returns free memory to the system each time the process becomes idle. It returns when ctx ends.
 func Keep(ctx context.Context) {
-	tick := time.NewTicker(look)
+	tick := time.NewTicker(checkInterval)
 	defer tick.Stop()
 	k := keeper{busy: true, before: allocated()}
-	for first := true; ; {
+	for {
 		select {
 		case <-ctx.Done():
 			return
 		case <-tick.C:
+			if k.becameIdle(allocated()) {
+				debug.FreeOSMemory()
+			}
 		}
-		if !k.calmed(allocated()) {
-			continue
-		}
-		if first {
-			releaseProgram()
-			first = false
-		}
-		debug.FreeOSMemory()
 	}
 }
 
-// keeper tells when a busy time ends.
+// keeper detects the end of a busy period.
 type keeper struct {
 	busy   bool
-	before uint64 // bytes allocated up to the last look
+	before uint64 // bytes allocated up to the last check
 }
 
-// calmed takes a look, and reports whether the process has just become quiet.
-func (k *keeper) calmed(now uint64) bool {
-	active := now-k.before >= quiet
-	calmed := k.busy && !active
+// becameIdle takes the bytes allocated so far and reports whether the process has just become idle.
+func (k *keeper) becameIdle(now uint64) bool {
+	active := now-k.before >= idleBytes
+	idle := k.busy && !active
 	k.busy, k.before = active, now
-	return calmed
+	return idle
 }
 
 // allocated is how many bytes the process has ever allocated on its heap.

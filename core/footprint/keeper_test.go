@@ -2,32 +2,31 @@ package footprint
 
 import (
 	"context"
-	"os"
 	"runtime/debug"
 	"testing"
 	"testing/synctest"
 	"time"
 )
 
-func TestThePaceIsSetUnlessTheOperatorDid(t *testing.T) {
+func TestTheGCPercentageIsSetUnlessTheOperatorSetIt(t *testing.T) {
 	before := debug.SetGCPercent(100)
 	defer debug.SetGCPercent(before)
 	if Pace("50"); debug.SetGCPercent(100) != 100 {
-		t.Error("GOGC was overruled")
+		t.Error("GOGC was overridden")
 	}
-	if Pace(""); debug.SetGCPercent(100) != pace {
-		t.Error("the pace was not set")
+	if Pace(""); debug.SetGCPercent(100) != gcPercent {
+		t.Error("the GC percentage was not set")
 	}
 }
 
-func TestItIsCalmOnceAfterEachBusyTime(t *testing.T) {
+func TestTheProcessBecomesIdleOnceAfterEachBusyPeriod(t *testing.T) {
 	k := keeper{busy: true}
 	for i, step := range []struct {
 		allocated uint64
 		want      bool
-	}{{100, true}, {200, false}, {200 + quiet, false}, {200 + 3*quiet, false}, {300 + 3*quiet, true}, {301 + 3*quiet, false}} {
-		if got := k.calmed(step.allocated); got != step.want {
-			t.Errorf("look %d: calmed is %v", i, got)
+	}{{100, true}, {200, false}, {200 + idleBytes, false}, {200 + 3*idleBytes, false}, {300 + 3*idleBytes, true}, {301 + 3*idleBytes, false}} {
+		if got := k.becameIdle(step.allocated); got != step.want {
+			t.Errorf("check %d: becameIdle is %v", i, got)
 		}
 	}
 }
@@ -37,17 +36,8 @@ func TestKeepEndsWithItsContext(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		done := make(chan struct{})
 		go func() { Keep(ctx); close(done) }()
-		time.Sleep(3 * look) //nolint:forbidigo // on the bubble's clock, which does not wait
+		time.Sleep(3 * checkInterval) //nolint:forbidigo // synctest's fake clock
 		cancel()
 		<-done
 	})
-}
-
-func TestTheProgramGoesOnAfterItsPagesWereReleased(t *testing.T) {
-	for range 3 {
-		releaseProgram()
-		if _, err := os.Executable(); err != nil {
-			t.Fatal(err)
-		}
-	}
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/gofiber/fiber/v2"
 
 	"github.com/ropewalk/ropewalk/core"
+	"github.com/ropewalk/ropewalk/core/rawjson"
 )
 
 // readBody reads a JSON object into a T: core.CodeUnsupportedMedia unless it is declared as JSON,
@@ -30,15 +31,13 @@ func readBody[T any](c *fiber.Ctx) (T, error) {
 	if !utf8.Valid(body) {
 		return value, badBody("it is not UTF-8")
 	}
-	if err := json.Unmarshal(body, &json.RawMessage{}); err != nil { // also bounds the nesting
-		return value, badBody("it is not JSON: " + strings.TrimPrefix(err.Error(), "json: "))
+	if err := checkJSON(body); err != nil {
+		return value, err
 	}
 	if string(bytes.TrimSpace(body)) == "null" {
 		return value, badBody("it must be a JSON object, not null")
 	}
-	d := json.NewDecoder(bytes.NewReader(body))
-	d.UseNumber()
-	if err := checkKeys(d, "", reflect.TypeFor[T]()); err != nil {
+	if err := checkFields(body, "", reflect.TypeFor[T]()); err != nil {
 		return value, err
 	}
 	if err := json.Unmarshal(body, &value); err != nil {
@@ -59,70 +58,80 @@ func checkMediaType(c *fiber.Ctx) error {
 	return nil
 }
 
-// checkKeys walks the value that d is in front of, which is known to be JSON. Structs of t say
-// which names are known, and its texts must be strings; below anything else only duplicates count.
-func checkKeys(d *json.Decoder, path string, t reflect.Type) error {
-	token, err := d.Token()
-	if err != nil {
-		return badBody("it is not JSON")
+// checkJSON holds a body to RFC 8259, to the limit of nesting, and to names that come once.
+func checkJSON(body []byte) error {
+	err := rawjson.CheckUnique(body)
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, rawjson.ErrDuplicate):
+		return badBody(err.Error())
+	case errors.Is(err, rawjson.ErrDepth):
+		return badBody("it is not JSON that is read here: " + err.Error())
 	}
-	if got := kindOf(token); t != nil && t.Kind() == reflect.String && got != "string" && got != "null" {
-		return core.Errorf(core.CodeBadRequest, "%s must be a string, not %s", path, article(got)) // encoding/json does not name a map's key
+	if detail := json.Unmarshal(body, &json.RawMessage{}); detail != nil { // says where
+		return badBody("it is not JSON: " + strings.TrimPrefix(detail.Error(), "json: "))
 	}
-	switch token {
-	case json.Delim('['):
-		var of reflect.Type
-		if t != nil && t.Kind() == reflect.Slice {
-			of = t.Elem()
-		}
-		for d.More() {
-			if err := checkKeys(d, path+"[]", of); err != nil {
-				return err
-			}
-		}
-	case json.Delim('{'):
-		known := fieldsOf(t)
-		seen := make(map[string]bool)
-		for d.More() {
-			key, _ := d.Token() // a key: the JSON is valid
-			name, _ := key.(string)
-			at := strings.TrimPrefix(path+"."+name, ".")
-			if seen[name] {
-				return badBody(at + " is given more than once")
-			}
-			seen[name] = true
-			field := known.named(name)
-			if field.name != "" && field.name != name {
-				return badBody(at + " is not a field; did you mean " + field.name + "?")
-			}
-			of := field.of
-			if t != nil && t.Kind() == reflect.Map {
-				of = t.Elem()
-			}
-			if err := checkKeys(d, at, of); err != nil {
-				return err
-			}
-		}
-	default:
+	return badBody("it is not JSON")
+}
+
+// checkFields holds a value, which checkJSON has passed, to the type that it will be read into: structs
+// say which names are known, and texts must be strings. Nothing is looked at below any other type, so
+// the depth of t bounds the work.
+func checkFields(value []byte, path string, t reflect.Type) error {
+	if t == nil {
 		return nil
 	}
-	_, err = d.Token() // the closing delimiter
+	if got := kindOf(value); t.Kind() == reflect.String && got != "string" && got != "null" {
+		return core.Errorf(core.CodeBadRequest, "%s must be a string, not %s", path, article(got)) // encoding/json does not name a map's key
+	}
+	for t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	switch kind := kindOf(value); {
+	case kind == "array" && t.Kind() == reflect.Slice:
+		for element := range rawjson.Elements(value) {
+			if err := checkFields(element, path+"[]", t.Elem()); err != nil {
+				return err
+			}
+		}
+	case kind == "object" && (t.Kind() == reflect.Struct || t.Kind() == reflect.Map):
+		return checkMembers(value, path, t)
+	}
+	return nil
+}
+
+func checkMembers(object []byte, path string, t reflect.Type) (err error) {
+	known := fieldsOf(t)
+	rawjson.Members(object, nil, func(name string, value json.RawMessage) bool {
+		field := known.named(name)
+		if t.Kind() == reflect.Map {
+			field.of = t.Elem()
+		}
+		switch {
+		case field.name != "" && field.name != name:
+			err = badBody(strings.TrimPrefix(path+"."+name, ".") + " is not a field; did you mean " + field.name + "?")
+		case field.of != nil:
+			err = checkFields(value, strings.TrimPrefix(path+"."+name, "."), field.of)
+		}
+		return err == nil
+	})
 	return err
 }
 
-// kindOf is what encoding/json calls the kind of a value that begins with token.
-func kindOf(token json.Token) string {
-	switch token := token.(type) {
-	case json.Delim:
-		if token == '[' {
-			return "array"
-		}
+// kindOf is what encoding/json calls the kind of a value.
+func kindOf(value []byte) string {
+	value = bytes.TrimLeft(value, " \t\r\n")
+	switch value[0] {
+	case '[':
+		return "array"
+	case '{':
 		return "object"
-	case string:
+	case '"':
 		return "string"
-	case bool:
+	case 't', 'f':
 		return "bool"
-	case nil:
+	case 'n':
 		return "null"
 	}
 	return "number"
@@ -137,10 +146,7 @@ type fields []field
 
 // fieldsOf returns the fields of a struct by their JSON names, none for other types.
 func fieldsOf(t reflect.Type) fields {
-	if t != nil && t.Kind() == reflect.Pointer {
-		t = t.Elem()
-	}
-	if t == nil || t.Kind() != reflect.Struct {
+	if t.Kind() != reflect.Struct {
 		return nil
 	}
 	var all fields

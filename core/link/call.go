@@ -26,8 +26,6 @@ type call struct {
 	deaf   bool   // the caller wants no notifications
 	stop   func() // ends what a sender keeps for the call; nil when there is nothing
 
-	crowded bool // other calls were in flight when this one began
-
 	mu      sync.Mutex
 	wake    chan struct{} // holds one; receives when there is something for the one who waits
 	settled bool
@@ -245,7 +243,7 @@ func (l *Link) begin(c *call) error {
 	if len(l.calls) >= l.o.MaxCalls {
 		return ErrBusy
 	}
-	c.id, c.crowded = l.nextID.Add(1), len(l.calls) > 0
+	c.id = l.nextID.Add(1)
 	l.calls[c.id] = c
 	return nil
 }

@@ -16,6 +16,8 @@ import (
 	"time"
 
 	"code.dny.dev/ssrf"
+
+	"github.com/ropewalk/ropewalk/core/rawjson"
 )
 
 const (
@@ -246,9 +248,9 @@ func idOf(r *http.Request) string {
 	if err != nil {
 		return "null"
 	}
-	id, err := member(data, "id")
-	if err != nil || id == nil {
+	id, err := rawjson.Find(data, "id")
+	if err != nil || id.Empty() {
 		return "null"
 	}
-	return string(id)
+	return string(id.In(data))
 }

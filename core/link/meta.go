@@ -3,6 +3,7 @@ package link
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 
 	"github.com/ropewalk/ropewalk/core/rawjson"
 )
@@ -16,85 +17,65 @@ const (
 	metaLogLevel     = reserved + "logLevel"
 )
 
-// outgoing makes r ready to be sent: it says of its revision what the connection's revision wants
-// to be said, and no more.
+// outgoing makes r ready to be sent: its params name the revision and the client where the connection's
+// revision wants that, and do not where it knows no such fields.
 func (l *Link) outgoing(r Request) (request, error) {
-	out, meta, err := readRequest(r.Method, r.Params)
+	out, at, err := readRequest(r.Method, r.Params)
 	if err != nil {
 		return out, err
 	}
+	meta := at.In(r.Params)
 	switch {
 	case l.info.Stateless:
-		if said, err := member(meta, metaVersion); err != nil || said == nil {
-			out, err = newRequest(r.Method, l.stamped(r, meta))
+		if version, err := findIn(meta, metaVersion); err != nil || version.Empty() {
+			params, err := l.stamped(r, meta)
 			if err != nil {
+				return out, fmt.Errorf("%w: %w", ErrParams, err)
+			}
+			if out, err = newRequest(r.Method, params); err != nil {
 				return out, err
 			}
 		}
 		out.header = mirrored(r.Mirrors, r.Params)
 	case bytes.Contains(meta, []byte(reserved)) || bytes.IndexByte(meta, '\\') >= 0: // a name can be written with escapes
-		return newRequest(r.Method, withToken(r.Params, spanOf(r.Params, meta), plainMeta(meta)))
+		plain, err := rawjson.Without(meta, metaVersion, metaClient, metaCapabilities, metaLogLevel)
+		if err != nil {
+			return out, fmt.Errorf("%w: %w", ErrParams, err)
+		}
+		return newRequest(r.Method, rawjson.Replace(r.Params, at, plain))
 	}
 	return out, nil
 }
 
-// stamped is r's params with what a stateless request must say of its client. meta is their _meta,
-// nil when they have none.
-func (l *Link) stamped(r Request, meta []byte) []byte {
+// findIn is rawjson.Find, and finds nothing in an object that is not there.
+func findIn(object []byte, name string) (rawjson.Span, error) {
+	if object == nil {
+		return rawjson.Span{}, nil
+	}
+	return rawjson.Find(object, name)
+}
+
+// stamped is r's params with what a stateless request must say of its client in _meta. meta is the
+// _meta they have, nil for none.
+func (l *Link) stamped(r Request, meta []byte) ([]byte, error) {
 	capabilities := r.Capabilities
 	if len(capabilities) == 0 {
 		capabilities = json.RawMessage("{}")
 	}
 	client, _ := json.Marshal(map[string]string{"name": "ropewalk", "version": l.o.Version}) // strings always marshal
-	said := []byte(`{"` + metaVersion + `":"` + StatelessVersion + `","` + metaClient + `":`)
-	said = append(append(append(said, client...), `,"`+metaCapabilities+`":`...), capabilities...)
-	kept := members(meta, func(key []byte) bool {
-		return string(key) != metaVersion && string(key) != metaClient && string(key) != metaCapabilities
-	})
-	if len(kept) > 0 {
-		said = append(append(said, ','), kept...)
+	if meta == nil {
+		meta = []byte("{}")
 	}
-	said = append(said, '}')
-	if meta != nil {
-		return withToken(r.Params, spanOf(r.Params, meta), said)
+	stamped, err := rawjson.Set(meta,
+		rawjson.Member{Name: metaVersion, Value: json.RawMessage(`"` + StatelessVersion + `"`)},
+		rawjson.Member{Name: metaClient, Value: client},
+		rawjson.Member{Name: metaCapabilities, Value: capabilities})
+	if err != nil {
+		return nil, err
 	}
-	others := members(r.Params, func(key []byte) bool { return string(key) != "_meta" })
-	out := append([]byte(`{"_meta":`), said...)
-	if len(others) > 0 {
-		out = append(append(out, ','), others...)
+	params := r.Params
+	if len(params) == 0 {
+		params = json.RawMessage("{}")
 	}
-	return append(out, '}')
-}
-
-// plainMeta is a _meta without what older revisions do not know; to a bundle that speaks both it
-// would say that the request belongs to another connection.
-func plainMeta(meta []byte) []byte {
-	kept := members(meta, func(key []byte) bool {
-		switch string(key) {
-		case metaVersion, metaClient, metaCapabilities, metaLogLevel:
-			return false
-		}
-		return true
-	})
-	return append(append([]byte{'{'}, kept...), '}')
-}
-
-// members are the members of an object that was checked before and whose names keep says yes to,
-// as they are written, without the braces around them.
-func members(object []byte, keep func(key []byte) bool) []byte {
-	var out []byte
-	s := rawjson.Scanner{Data: object}
-	s.Space()
-	_ = s.Object(func(key, value []byte) error {
-		if !keep(rawjson.Name(key)) {
-			return nil
-		}
-		if out != nil {
-			out = append(out, ',')
-		}
-		out = append(append(append(out, '"'), key...), `":`...)
-		out = append(out, value...)
-		return nil
-	})
-	return out
+	return rawjson.Set(params, rawjson.Member{Name: "_meta", Value: stamped})
 }

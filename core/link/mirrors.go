@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/ropewalk/ropewalk/core"
+	"github.com/ropewalk/ropewalk/core/rawjson"
 )
 
 // The headers in which requests of StatelessVersion repeat what their body says (basic/transports,
@@ -49,13 +50,13 @@ func mirrored(mirrors []core.Mirror, params json.RawMessage) http.Header {
 	if len(mirrors) == 0 {
 		return nil
 	}
-	arguments, err := member(params, "arguments")
+	arguments, err := findIn(params, "arguments")
 	if err != nil {
 		return nil
 	}
 	header := http.Header{}
 	for _, m := range mirrors {
-		if text, ok := primitive(at(arguments, m.Path)); ok {
+		if text, ok := primitive(at(arguments.In(params), m.Path)); ok {
 			header.Set(headerParam+m.Header, headerSafe(text))
 		}
 	}
@@ -68,11 +69,11 @@ func at(value json.RawMessage, path []string) json.RawMessage {
 		if len(value) == 0 || value[0] != '{' {
 			return nil
 		}
-		inner, err := member(value, name)
+		inner, err := rawjson.Find(value, name)
 		if err != nil {
 			return nil
 		}
-		value = inner
+		value = inner.In(value)
 	}
 	return value
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"runtime"
 	"sync"
 	"syscall"
 	"time"
@@ -56,11 +55,10 @@ func newQueue(out io.Writer, timeout time.Duration, stalled func(error)) *queue 
 func (q *queue) close() { q.once.Do(func() { close(q.closed) }) }
 
 // add lets put append one message of about size bytes. It waits for room until ctx ends; a message
-// larger than the whole queue gets in when the queue is empty. With others, who are at work too, what
-// they are about to add is written along.
-func (q *queue) add(ctx context.Context, size int, others bool, put func([]byte) []byte) error {
+// larger than the whole queue gets in when the queue is empty.
+func (q *queue) add(ctx context.Context, size int, put func([]byte) []byte) error {
 	for {
-		added, room := q.try(size, others, put)
+		added, room := q.try(size, put)
 		if added {
 			return nil
 		}
@@ -75,7 +73,7 @@ func (q *queue) add(ctx context.Context, size int, others bool, put func([]byte)
 }
 
 // try adds the message if there is room, and otherwise says when to try again.
-func (q *queue) try(size int, others bool, put func([]byte) []byte) (added bool, room <-chan struct{}) {
+func (q *queue) try(size int, put func([]byte) []byte) (added bool, room <-chan struct{}) {
 	select {
 	case <-q.closed:
 		return false, nil
@@ -92,7 +90,7 @@ func (q *queue) try(size int, others bool, put func([]byte) []byte) (added bool,
 	q.buf = put(q.buf)
 	if !q.busy {
 		q.busy = true
-		q.writeHere(others)
+		q.writeHere()
 	}
 	return true, nil
 }
@@ -102,12 +100,7 @@ const maxRounds = 4
 
 // writeHere writes what the bundle takes without waiting, and tells run of the rest. It is called with
 // busy set and mu held, which it gives up while it writes.
-func (q *queue) writeHere(others bool) {
-	if others {
-		q.mu.Unlock()
-		runtime.Gosched()
-		q.mu.Lock()
-	}
+func (q *queue) writeHere() {
 	for round := 0; len(q.buf) > 0; round++ {
 		if q.now == nil || round == maxRounds {
 			q.wake <- struct{}{} // busy was not set: nobody else has said so

@@ -40,7 +40,7 @@ func TestAMessageThatFindsNobodyWritingIsThereAtOnce(t *testing.T) {
 	defer func() { _, _ = in.Close(), out.Close() }()
 	q := newQueue(in, time.Minute, func(err error) { t.Error(err) }) // and run does not run
 	for _, text := range []string{"one\n", "two\n"} {
-		if err := q.add(t.Context(), len(text), false, appending(text)); err != nil {
+		if err := q.add(t.Context(), len(text), appending(text)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -57,7 +57,7 @@ func TestWhatAPipeDoesNotTakeAtOnceIsWrittenLater(t *testing.T) {
 	message := strings.Repeat("x", 50_000) + "\n"
 	const sent = 6 // a pipe holds 64 KiB: most of these do not fit
 	for range sent {
-		if err := q.add(t.Context(), len(message), false, appending(message)); err != nil {
+		if err := q.add(t.Context(), len(message), appending(message)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -82,7 +82,7 @@ func TestManyWritersKeepTheirMessagesWholeAndInOrder(t *testing.T) {
 		all.Go(func() {
 			for i := range each {
 				line := fmt.Sprintf("%d %d %s\n", w, i, strings.Repeat("y", i))
-				if err := q.add(t.Context(), len(line), i%2 == 0, appending(line)); err != nil {
+				if err := q.add(t.Context(), len(line), appending(line)); err != nil {
 					t.Error(err)
 					return
 				}

@@ -145,12 +145,12 @@ func wireError(err error) error {
 // cancelAsked ends the handler of a request that the bundle cancelled; the SDK's requests are the
 // SDK's to cancel.
 func (l *Link) cancelAsked(params []byte) bool {
-	raw, err := member(params, "requestId")
-	if err != nil || raw == nil {
+	at, err := findIn(params, "requestId")
+	if err != nil || at.Empty() {
 		return true
 	}
 	var e envelope
-	if e.setID(raw) != nil {
+	if e.setID(at.In(params)) != nil {
 		return true
 	}
 	id := e.id()

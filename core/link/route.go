@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
+
+	"github.com/ropewalk/ropewalk/core/rawjson"
 )
 
 // route takes what the link handles itself and reports whether it did; the SDK gets the rest. It
@@ -125,7 +127,7 @@ func (l *Link) routeProgress(params []byte) {
 	case c == nil || c.token == nil:
 		l.strays.add("progress of a call that is over or never asked for it")
 	case !c.deaf:
-		l.note(c, Notification{Method: "notifications/progress", Params: withToken(params, at, c.token)})
+		l.note(c, Notification{Method: "notifications/progress", Params: rawjson.Replace(params, at, c.token)})
 	}
 }
 

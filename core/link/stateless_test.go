@@ -11,6 +11,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/ropewalk/ropewalk/core"
+	"github.com/ropewalk/ropewalk/core/rawjson"
 )
 
 // newPeer is a link of the revision without handshake to a peer.
@@ -67,8 +68,8 @@ func TestARequestSaysOfItsRevisionWhatItsConnectionWants(t *testing.T) {
 	own := `{"name":"x","_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/logLevel":"info","a":1}}`
 	for name, c := range map[string]struct{ params, capabilities, newWant, oldWant string }{
 		"no params":       {``, ``, `{"_meta":{` + said + `{}}}`, ``},
-		"no _meta":        {`{"name":"x","arguments":{"_meta":1}}`, `{"roots":{}}`, `{"_meta":{` + said + `{"roots":{}}},"name":"x","arguments":{"_meta":1}}`, `{"name":"x","arguments":{"_meta":1}}`},
-		"a _meta":         {`{"_meta":{"a":1.0,"b":"\u00e9"},"name":"x"}`, ``, `{"_meta":{` + said + `{},"a":1.0,"b":"\u00e9"},"name":"x"}`, `{"_meta":{"a":1.0,"b":"\u00e9"},"name":"x"}`},
+		"no _meta":        {`{"name":"x","arguments":{"_meta":1}}`, `{"roots":{}}`, `{"name":"x","arguments":{"_meta":1},"_meta":{` + said + `{"roots":{}}}}`, `{"name":"x","arguments":{"_meta":1}}`},
+		"a _meta":         {`{"_meta":{"a":1.0,"b":"\u00e9"},"name":"x"}`, ``, `{"_meta":{"a":1.0,"b":"\u00e9",` + said + `{}},"name":"x"}`, `{"_meta":{"a":1.0,"b":"\u00e9"},"name":"x"}`},
 		"a _meta of null": {`{"_meta":null,"name":"x"}`, ``, `{"_meta":{` + said + `{}},"name":"x"}`, `{"_meta":null,"name":"x"}`},
 		"what a client says, escaped": {
 			`{"_meta":{"io.modelcontextprotocol\/protocolVersion":"2026-07-28","b":"\n"}}`, ``,
@@ -234,11 +235,12 @@ func TestAQuestionDoesNotOvertakeWhatItsCallersWereTold(t *testing.T) {
 	} {
 		r.Method, r.Params = "tools/call", json.RawMessage(`{"_meta":{"progressToken":1}}`)
 		go func() { _, _ = l.Do(t.Context(), r) }()
-		token, err := member(p.read().Params, "_meta")
+		params := p.read().Params
+		meta, err := rawjson.Find(params, "_meta")
 		if err != nil {
 			t.Fatal(err)
 		}
-		p.say(`{"jsonrpc":"2.0","method":"notifications/progress","params":%s}`, strings.Replace(string(token), "}", `,"progress":1}`, 1))
+		p.say(`{"jsonrpc":"2.0","method":"notifications/progress","params":%s}`, strings.Replace(string(meta.In(params)), "}", `,"progress":1}`, 1))
 	}
 	<-holding // Alice is being told
 	p.say(`{"jsonrpc":"2.0","id":"q","method":"elicitation/create","params":{}}`)

@@ -201,7 +201,7 @@ func (c *stdioConn) Write(ctx context.Context, msg jsonrpc.Message) error {
 		return fmt.Errorf("encode a message: %w", err)
 	}
 	oneLine(data)
-	return c.queue.add(ctx, len(data), false, func(buf []byte) []byte { return append(append(buf, data...), '\n') })
+	return c.queue.add(ctx, len(data), func(buf []byte) []byte { return append(append(buf, data...), '\n') })
 }
 
 // call implements sender.
@@ -218,9 +218,9 @@ func (c *stdioConn) call(ctx context.Context, p *call, r request) error {
 		return append(buf, '}', '\n')
 	}
 	if !r.hurry {
-		return c.queue.add(ctx, size, p.crowded, put)
+		return c.queue.add(ctx, size, put)
 	}
-	if added, room := c.queue.try(size, p.crowded, put); !added && room != nil {
+	if added, room := c.queue.try(size, put); !added && room != nil {
 		return ErrCrowded
 	} else if !added {
 		return ErrClosed
@@ -234,7 +234,7 @@ func (c *stdioConn) cancelled(_ context.Context, id int64, reason string) {
 	if err != nil {
 		return
 	}
-	c.queue.try(len(quoted)+96, false, func(buf []byte) []byte {
+	c.queue.try(len(quoted)+96, func(buf []byte) []byte {
 		return fmt.Appendf(buf, `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":%d,"reason":%s}}`+"\n", id, quoted)
 	})
 }

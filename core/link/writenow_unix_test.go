@@ -14,13 +14,13 @@ func TestWhatIsAddedWhileAMessageIsPartlyWrittenComesAfterItsRest(t *testing.T) 
 	written, others := q.now.do, 0
 	q.now.do = func(fd uintptr) bool {
 		if others++; others == 1 {
-			if err := q.add(t.Context(), 6, false, appending("other\n")); err != nil {
+			if err := q.add(t.Context(), 6, appending("other\n")); err != nil {
 				t.Error(err)
 			}
 		}
 		return written(fd)
 	}
-	if err := q.add(t.Context(), len(long), false, appending(long)); err != nil {
+	if err := q.add(t.Context(), len(long), appending(long)); err != nil {
 		t.Fatal(err)
 	}
 	in := bufio.NewReader(out)

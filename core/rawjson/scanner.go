@@ -2,13 +2,14 @@ package rawjson
 
 import "errors"
 
-// MaxDepth bounds the nesting of a message. The standard library allows 10,000.
-const MaxDepth = 1000
+// MaxDepth bounds the nesting of every JSON text that the service reads. The standard library allows
+// 10,000 levels.
+const MaxDepth = 100
 
-// What a text can be refused for.
+// Why a text is refused.
 var (
 	ErrSyntax = errors.New("not valid JSON")
-	ErrDepth  = errors.New("nested too deeply") // more than MaxDepth
+	ErrDepth  = errors.New("nested more than 100 levels deep") // MaxDepth
 )
 
 // Scanner checks JSON (RFC 8259) in one pass over the bytes and allocates nothing. It accepts what

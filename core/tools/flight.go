@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"strings"
+	"time"
 
 	"github.com/ropewalk/ropewalk/core"
 	"github.com/ropewalk/ropewalk/core/apps"
@@ -118,7 +119,7 @@ func (d *dialled) finish(result json.RawMessage, err error) (json.RawMessage, er
 	}
 	if d.agent && !d.tool.ReadOnly && !failed(result) {
 		d.n.events.Publish(core.Event{Name: core.EventDataChanged, Workspace: d.workspace, Data: core.DataChanged{
-			Server: d.server, Tool: d.name, Timestamp: d.n.stamps.now(),
+			Server: d.server, Tool: d.name, Timestamp: core.Timestamp(time.Now()),
 		}})
 	}
 	return result, nil

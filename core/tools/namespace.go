@@ -54,7 +54,6 @@ type Namespace struct {
 	system   []System
 	own      []Listed // system as it is listed
 	inputs   *inputs
-	stamps   stamps
 	log      hclog.Logger
 
 	stateless *apps.Client // every client without a session

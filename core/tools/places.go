@@ -10,6 +10,7 @@ import (
 	"github.com/yosida95/uritemplate/v3"
 
 	"github.com/ropewalk/ropewalk/core"
+	"github.com/ropewalk/ropewalk/core/rawjson"
 )
 
 // perApp begins the URI under which a resource is served that two apps name alike (contract part 7).
@@ -148,13 +149,13 @@ func (p *places) view(t core.Tool, raw json.RawMessage) (json.RawMessage, error)
 	if err != nil {
 		return nil, err
 	}
-	return editedMember(raw, "_meta", func(meta json.RawMessage) (json.RawMessage, error) {
-		return edited(meta, func(name string, value json.RawMessage) (json.RawMessage, error) {
+	return rawjson.EditMember(raw, "_meta", func(meta json.RawMessage) (json.RawMessage, error) {
+		return rawjson.Edit(meta, func(name string, value json.RawMessage) (json.RawMessage, error) {
 			switch name {
 			case "ui/resourceUri":
 				return own, nil
 			case "ui":
-				return editedMember(value, "resourceUri", func(json.RawMessage) (json.RawMessage, error) { return own, nil })
+				return rawjson.EditMember(value, "resourceUri", func(json.RawMessage) (json.RawMessage, error) { return own, nil })
 			}
 			return nil, nil
 		})
@@ -171,12 +172,12 @@ func (p *places) relinked(server string, item json.RawMessage) (json.RawMessage,
 		}
 		return json.Marshal(p.listed(server, text))
 	}
-	return edited(item, func(name string, value json.RawMessage) (json.RawMessage, error) {
+	return rawjson.Edit(item, func(name string, value json.RawMessage) (json.RawMessage, error) {
 		switch name {
 		case "uri":
 			return uri(value)
 		case "resource":
-			return editedMember(value, "uri", uri)
+			return rawjson.EditMember(value, "uri", uri)
 		}
 		return nil, nil
 	})

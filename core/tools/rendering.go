@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"github.com/ropewalk/ropewalk/core"
+	"github.com/ropewalk/ropewalk/core/rawjson"
 )
 
 // rendering is what a workspace's apps offer under the names that callers see. It is made anew when
@@ -69,7 +70,7 @@ func (n *Namespace) newRendering(o *core.Offer) *rendering {
 		items: map[core.Kind][]Item{}, prompts: make(map[string]core.Prompt, len(o.Prompts)), arrays: map[arrayKey]json.RawMessage{},
 	}
 	for _, t := range o.Tools {
-		raw, err := renamed(t.Raw, "name", t.FullName())
+		raw, err := rawjson.Rename(t.Raw, "name", t.FullName())
 		if err == nil {
 			raw, err = r.places.view(t, raw)
 		}
@@ -96,7 +97,7 @@ func (n *Namespace) newRendering(o *core.Offer) *rendering {
 
 // item adds one that is listed under another name than its app gave it.
 func (n *Namespace) item(r *rendering, kind core.Kind, i Item, member string) {
-	raw, err := renamed(i.Raw, member, i.Name)
+	raw, err := rawjson.Rename(i.Raw, member, i.Name)
 	if err != nil {
 		n.log.Warn("An item is left out: its description cannot be read", "list", kind, "server", i.Server, "name", i.Name, "error", err)
 		return
@@ -151,22 +152,7 @@ func (n *Namespace) ListJSON(c core.Caller, kind core.Kind) json.RawMessage {
 			parts = append(parts, i.Raw)
 		}
 	}
-	array := joined(parts)
+	array := rawjson.Array(parts)
 	r.arrays[k] = array
 	return array
-}
-
-func joined(parts []json.RawMessage) json.RawMessage {
-	size := 2
-	for _, p := range parts {
-		size += len(p) + 1
-	}
-	out := append(make([]byte, 0, size), '[')
-	for i, p := range parts {
-		if i > 0 {
-			out = append(out, ',')
-		}
-		out = append(out, p...)
-	}
-	return append(out, ']')
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/ropewalk/ropewalk/core"
 	"github.com/ropewalk/ropewalk/core/apps"
 	"github.com/ropewalk/ropewalk/core/link"
+	"github.com/ropewalk/ropewalk/core/rawjson"
 )
 
 // From is where a request comes from. The zero value is a caller without a client that could be
@@ -55,7 +56,7 @@ func (n *Namespace) GetPrompt(ctx context.Context, c core.Caller, q Request) (js
 	if !ok {
 		return nil, noPrompt(full)
 	}
-	params, err := renamed(q.Params, "name", prompt.Name)
+	params, err := rawjson.Rename(q.Params, "name", prompt.Name)
 	if err != nil {
 		return nil, core.Errorf(core.CodeBadRequest, "params: %w", err)
 	}
@@ -80,7 +81,7 @@ func (n *Namespace) ReadResource(ctx context.Context, c core.Caller, q Request) 
 	}
 	params := q.Params
 	if named {
-		if params, err = renamed(params, "uri", at.uri); err != nil {
+		if params, err = rawjson.Rename(params, "uri", at.uri); err != nil {
 			return nil, core.Errorf(core.CodeBadRequest, "params: %w", err)
 		}
 	}
@@ -125,7 +126,7 @@ func (n *Namespace) Complete(ctx context.Context, c core.Caller, q Request) (jso
 	default:
 		return nil, core.Errorf(core.CodeBadRequest, "params.ref.type is %.50q; it can be ref/prompt or ref/resource", said.Ref.Type)
 	}
-	params, err := editedMember(q.Params, "ref", func(ref json.RawMessage) (json.RawMessage, error) { return renamed(ref, member, own) })
+	params, err := rawjson.EditMember(q.Params, "ref", func(ref json.RawMessage) (json.RawMessage, error) { return rawjson.Rename(ref, member, own) })
 	if err != nil {
 		return nil, core.Errorf(core.CodeBadRequest, "params: %w", err)
 	}
@@ -135,7 +136,7 @@ func (n *Namespace) Complete(ctx context.Context, c core.Caller, q Request) (jso
 func (n *Namespace) ask(ctx context.Context, c core.Caller, server, method string, params json.RawMessage, q Request) (json.RawMessage, error) {
 	if !c.MayNameRoots() {
 		params = orAsItIs(params, func() (json.RawMessage, error) {
-			return edited(params, func(name string, value json.RawMessage) (json.RawMessage, error) {
+			return rawjson.Edit(params, func(name string, value json.RawMessage) (json.RawMessage, error) {
 				if strings.EqualFold(name, "inputResponses") { // not every reader minds the case
 					return withoutRoots(value), nil
 				}
@@ -184,9 +185,9 @@ func text(params json.RawMessage, member string) (string, error) {
 // perAppContents is the result of reading a resource by a URI that names its app, with its contents named alike.
 func perAppContents(result json.RawMessage, server string) json.RawMessage {
 	return orAsItIs(result, func() (json.RawMessage, error) {
-		return editedMember(result, "contents", func(list json.RawMessage) (json.RawMessage, error) {
-			return editedElements(list, func(content json.RawMessage) (json.RawMessage, error) {
-				return editedMember(content, "uri", func(value json.RawMessage) (json.RawMessage, error) {
+		return rawjson.EditMember(result, "contents", func(list json.RawMessage) (json.RawMessage, error) {
+			return rawjson.EditElements(list, func(content json.RawMessage) (json.RawMessage, error) {
+				return rawjson.EditMember(content, "uri", func(value json.RawMessage) (json.RawMessage, error) {
 					var uri string
 					if err := json.Unmarshal(value, &uri); err != nil {
 						return nil, err
@@ -202,17 +203,17 @@ func perAppContents(result json.RawMessage, server string) json.RawMessage {
 // in them as they are listed.
 func relinkedContent(p *places, server string, result json.RawMessage) json.RawMessage {
 	return orAsItIs(result, func() (json.RawMessage, error) {
-		return editedMember(result, "content", func(list json.RawMessage) (json.RawMessage, error) {
-			return editedElements(list, func(item json.RawMessage) (json.RawMessage, error) { return p.relinked(server, item) })
+		return rawjson.EditMember(result, "content", func(list json.RawMessage) (json.RawMessage, error) {
+			return rawjson.EditElements(list, func(item json.RawMessage) (json.RawMessage, error) { return p.relinked(server, item) })
 		})
 	})
 }
 
 func relinkedMessages(p *places, server string, result json.RawMessage) json.RawMessage {
 	return orAsItIs(result, func() (json.RawMessage, error) {
-		return editedMember(result, "messages", func(list json.RawMessage) (json.RawMessage, error) {
-			return editedElements(list, func(message json.RawMessage) (json.RawMessage, error) {
-				return editedMember(message, "content", func(item json.RawMessage) (json.RawMessage, error) {
+		return rawjson.EditMember(result, "messages", func(list json.RawMessage) (json.RawMessage, error) {
+			return rawjson.EditElements(list, func(message json.RawMessage) (json.RawMessage, error) {
+				return rawjson.EditMember(message, "content", func(item json.RawMessage) (json.RawMessage, error) {
 					if bytes.HasPrefix(bytes.TrimSpace(item), []byte{'{'}) {
 						return p.relinked(server, item)
 					}

@@ -3,6 +3,8 @@ package tools
 import (
 	"encoding/json"
 	"strings"
+
+	"github.com/ropewalk/ropewalk/core/rawjson"
 )
 
 // rootless is client capabilities without roots, for a caller who may not name any.
@@ -20,7 +22,7 @@ func rootless(capabilities json.RawMessage) json.RawMessage {
 // some. Answers that are no answers are the app's to judge.
 func withoutRoots(responses json.RawMessage) json.RawMessage {
 	return orAsItIs(responses, func() (json.RawMessage, error) {
-		return edited(responses, func(_ string, answer json.RawMessage) (json.RawMessage, error) {
+		return rawjson.Edit(responses, func(_ string, answer json.RawMessage) (json.RawMessage, error) {
 			var members map[string]json.RawMessage
 			_ = json.Unmarshal(answer, &members) // an answer that is no object has no roots
 			for name := range members {

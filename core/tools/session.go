@@ -10,6 +10,7 @@ import (
 	"github.com/ropewalk/ropewalk/core"
 	"github.com/ropewalk/ropewalk/core/apps"
 	"github.com/ropewalk/ropewalk/core/link"
+	"github.com/ropewalk/ropewalk/core/rawjson"
 )
 
 // maxSubscriptions bounds the resources that one session subscribes to.
@@ -200,7 +201,7 @@ func (s *Session) tellUpdate(t apps.Notification) {
 	}
 	s.mu.Unlock()
 	for _, name := range names {
-		params, err := renamed(t.Params, "uri", name)
+		params, err := rawjson.Rename(t.Params, "uri", name)
 		if err == nil {
 			s.notify(link.Notification{Method: t.Method, Params: params})
 		}

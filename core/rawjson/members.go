@@ -1,0 +1,64 @@
+package rawjson
+
+import (
+	"encoding/json"
+	"iter"
+	"slices"
+	"strings"
+)
+
+// Members gives the members of a valid object to each, in order. It returns false for anything but an
+// object, for a name that differs from a known one only in case, and when each does.
+func Members(object []byte, known []string, each func(name string, value json.RawMessage) bool) bool {
+	s := Scanner{Data: object}
+	s.Space()
+	return s.Object(func(key, value []byte) error {
+		name := intern(Name(key), known)
+		if !slices.Contains(known, name) && slices.ContainsFunc(known, func(k string) bool { return strings.EqualFold(k, name) }) {
+			return ErrSyntax
+		}
+		if !each(name, value[:len(value):len(value)]) {
+			return ErrSyntax
+		}
+		return nil
+	}) == nil
+}
+
+// intern is a name as a string; one that is known is not copied.
+func intern(name []byte, known []string) string {
+	for _, k := range known {
+		if k == string(name) {
+			return k
+		}
+	}
+	return string(name)
+}
+
+// Fields is the members of a valid object by name. It is false for anything but an object, for a name
+// that comes twice, and for one that differs from a known name only in case.
+func Fields(object []byte, known ...string) (map[string]json.RawMessage, bool) {
+	fields := make(map[string]json.RawMessage, len(known))
+	ok := Members(object, known, func(name string, value json.RawMessage) bool {
+		_, twice := fields[name]
+		fields[name] = value
+		return !twice
+	})
+	if !ok {
+		return nil, false
+	}
+	return fields, true
+}
+
+// Elements yields the elements of a valid array.
+func Elements(array []byte) iter.Seq[json.RawMessage] {
+	return func(yield func(json.RawMessage) bool) {
+		s := Scanner{Data: array}
+		s.Space()
+		_ = s.Array(func(element []byte) error {
+			if !yield(element[:len(element):len(element)]) {
+				return ErrSyntax // ends the walk
+			}
+			return nil
+		})
+	}
+}
