@@ -39,7 +39,7 @@ var rules = []rule{
 	{
 		because: "go-plugin has two doors: the SDK's side and the host's",
 		covers:  []string{""}, never: []string{"github.com/hashicorp/go-plugin", "github.com/hashicorp/go-plugin/"},
-		but: []string{"plugins", "core/pluginhost"},
+		but: []string{"plugins/host", "plugins/server", "core/pluginhost"},
 	},
 	{
 		because: "the MCP SDK speaks to bundles in link and to clients in mcphttp; the sample is a bundle itself",

@@ -1,7 +1,7 @@
 package plugins
 
 // Kind is what a plugin is for. It is also the value of its handshake cookie, so that an
-// executable of another kind is refused before a word is exchanged.
+// executable of another kind is refused before the connection is made.
 type Kind string
 
 // The kinds of plugins.
@@ -11,18 +11,18 @@ const (
 	KindRegistry     Kind = "registry"
 )
 
-// Info is who a plugin is.
+// Info describes a plugin.
 type Info struct {
-	Name    string // its own name, such as "redis"
-	Version string // any text
-	Kind    Kind
-	Wires   []int    // the wire versions of its kind that it can serve, ascending
-	Powers  []string // the optional powers it has, sorted
+	Name             string // its own name, such as "redis"
+	Version          string // any text
+	Kind             Kind
+	ProtocolVersions []int    // the protocol versions of its kind that it can serve, ascending
+	Capabilities     []string // its optional capabilities, sorted
 }
 
-// The words for powers in Info (proto/ropewalk/plugin/v1).
+// The names of capabilities in Info (proto/ropewalk/plugin/v1).
 const (
-	PowerConfigure = "configure"
-	PowerValidate  = "validate"
-	PowerLogin     = "login"
+	CapabilityConfigure = "configure"
+	CapabilityValidate  = "validate"
+	CapabilityLogin     = "login"
 )

@@ -6,6 +6,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/ropewalk/ropewalk/plugins"
+	pluginserver "github.com/ropewalk/ropewalk/plugins/server"
 )
 
 func pluginCommand() *cobra.Command {
@@ -26,7 +27,7 @@ func pluginServeCommand() *cobra.Command {
 			if !ok {
 				return fmt.Errorf("there is no built-in %s adapter %q", args[0], args[1])
 			}
-			plugins.Serve(builtin())
+			pluginserver.Serve(builtin())
 			return nil
 		},
 	}

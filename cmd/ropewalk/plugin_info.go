@@ -42,13 +42,13 @@ func pluginInfoCommand() *cobra.Command {
 	return cmd
 }
 
-func printWho(w io.Writer, p config.Plugin, who pluginhost.Who) {
+func printWho(w io.Writer, p config.Plugin, who pluginhost.Identity) {
 	for _, line := range [][2]string{
 		{"kind", string(who.Kind)},
 		{"name", who.Name},
 		{"version", who.Version},
-		{"wires", strings.Trim(fmt.Sprint(who.Wires), "[]")},
-		{"powers", cmp.Or(strings.Join(who.Powers, ", "), "none")},
+		{"wires", strings.Trim(fmt.Sprint(who.ProtocolVersions), "[]")},
+		{"powers", cmp.Or(strings.Join(who.Capabilities, ", "), "none")},
 		{"path", p.Path},
 		{"sha256", p.SHA256},
 	} {

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/ropewalk/ropewalk/plugins"
+	"github.com/ropewalk/ropewalk/plugins/host"
 	"github.com/ropewalk/ropewalk/plugins/sessionstore"
 	"github.com/ropewalk/ropewalk/plugins/sessionstore/memory"
 )
@@ -22,7 +23,7 @@ var built string
 
 // The test binary is also the plugins that lie, each under its file name.
 func TestMain(m *testing.M) {
-	if lie, ok := lies()[filepath.Base(os.Args[0])]; ok && os.Getenv(plugins.Cookie) != "" {
+	if lie, ok := lies()[filepath.Base(os.Args[0])]; ok && os.Getenv(host.Cookie) != "" {
 		sessionstore.Serve(lie)
 		return
 	}

@@ -23,7 +23,7 @@ func (h *Host) Auth(ctx context.Context, p config.Plugin) (*Auth, error) {
 	if err != nil {
 		return nil, err
 	}
-	s, err := load(ctx, h, t, facadeOf(t, auth.Clients()))
+	s, err := load(ctx, h, t, clientOf(t, auth.Clients()))
 	if err != nil {
 		return nil, err
 	}
@@ -57,7 +57,7 @@ func (a Auth) Metadata(ctx context.Context) (doc json.RawMessage, err error) {
 	return doc, err
 }
 
-// AuthorizeURL is auth.Login's; plugins.ErrUnimplemented when the adapter has not that power.
+// AuthorizeURL is auth.Login's; plugins.ErrUnimplemented when the adapter has no browser login.
 func (a Auth) AuthorizeURL(ctx context.Context, req auth.AuthorizeRequest) (url string, err error) {
 	err = a.call(ctx, func(ctx context.Context, adapter auth.Adapter) error {
 		login, ok := adapter.(auth.Login)
@@ -70,8 +70,8 @@ func (a Auth) AuthorizeURL(ctx context.Context, req auth.AuthorizeRequest) (url 
 	return url, err
 }
 
-// Exchange is auth.Login's; plugins.ErrUnimplemented when the adapter has not that power. A code
-// is good for one exchange, so unlike every other method it is never repeated.
+// Exchange is auth.Login's; plugins.ErrUnimplemented when the adapter has no browser login. A code is
+// good for one exchange, so unlike every other method it is never retried.
 func (a Auth) Exchange(ctx context.Context, req auth.ExchangeRequest) (id auth.Identity, err error) {
 	err = a.once(ctx, func(ctx context.Context, adapter auth.Adapter) error {
 		login, ok := adapter.(auth.Login)

@@ -1,11 +1,11 @@
-// Package pluginhost finds, verifies, launches and supervises plugin processes, and hands out the
-// contract interfaces of plugins/ in front of them.
+// Package pluginhost finds, verifies, launches and supervises plugin processes, and gives
+// out the contract interfaces of plugins/ in front of them.
 //
 // It owns which executable a configured adapter means, the check of its sha256 at every start,
 // the handshake, deadlines and size limits, and the replacement of a plugin that died or hangs
 // while calls wait. It does not own what an adapter does, nor when one is exchanged for another:
 // the server's wiring loads the new one, points its users at it, and closes the old one.
 //
-// The walk of a call: handle (auth.go, sessionstore.go, registry.go) -> slot (waits for a living
-// generation, repeats a call that died with it) -> instance (one process) -> gRPC.
+// A call goes from the handle (auth.go, sessionstore.go, registry.go) to the slot, which waits for a
+// running generation and retries a call whose process died, to the instance (one process), to gRPC.
 package pluginhost

@@ -57,16 +57,16 @@ func adapterOf(path string) string {
 	return name
 }
 
-// Who is who a plugin says it is, and the wire version that it and this server agree on.
-type Who struct {
+// Identity is what a plugin reports about itself, and the protocol version that was negotiated.
+type Identity struct {
 	plugins.Info
-	Wire int
+	ProtocolVersion int
 }
 
-// Identify starts a plugin, asks who it is and ends it again. It is started as each of kinds until
-// it serves one; without kinds, as all of them, beginning with the one that its file is named for.
-// The error is a *StartError: that of the first kind.
-func (h *Host) Identify(ctx context.Context, p config.Plugin, kinds ...plugins.Kind) (Who, error) {
+// Identify starts a plugin, asks for its Info and ends it again. It is started as each of kinds until
+// it serves one; without kinds, as all of them, beginning with the one in its file's name. The error
+// is the *StartError of the first kind.
+func (h *Host) Identify(ctx context.Context, p config.Plugin, kinds ...plugins.Kind) (Identity, error) {
 	if len(kinds) == 0 {
 		kinds = Kinds()
 		if named, ok := KindOf(p.Path); ok {
@@ -75,32 +75,32 @@ func (h *Host) Identify(ctx context.Context, p config.Plugin, kinds ...plugins.K
 	}
 	var first error
 	for _, kind := range kinds {
-		who, err := h.identify(ctx, kind, p)
+		id, err := h.identify(ctx, kind, p)
 		if err == nil {
-			return who, nil
+			return id, nil
 		}
 		if first == nil {
 			first = err
 		}
-		if failed, ok := errors.AsType[*StartError](err); !ok || !failed.perhapsOther {
-			return Who{}, err
+		if failed, ok := errors.AsType[*StartError](err); !ok || !failed.maybeOtherKind {
+			return Identity{}, err
 		}
 	}
 	if failed, ok := errors.AsType[*StartError](first); ok && len(kinds) > 1 {
 		failed.Reason += fmt.Sprintf(", and it serves none of %v", kinds)
 	}
-	return Who{}, first
+	return Identity{}, first
 }
 
-func (h *Host) identify(ctx context.Context, kind plugins.Kind, p config.Plugin) (Who, error) {
+func (h *Host) identify(ctx context.Context, kind plugins.Kind, p config.Plugin) (Identity, error) {
 	t, err := h.find(kind, p)
 	if err != nil {
-		return Who{}, err
+		return Identity{}, err
 	}
 	inst, err := h.launch(ctx, t)
 	if err != nil {
-		return Who{}, err
+		return Identity{}, err
 	}
 	defer inst.kill()
-	return Who{Info: inst.info, Wire: inst.wire}, nil
+	return Identity{Info: inst.info, ProtocolVersion: inst.protocol}, nil
 }

@@ -45,7 +45,7 @@ func TestAPluginSaysWhoItIsWhateverItsFileIsNamed(t *testing.T) {
 			t.Fatal(err)
 		}
 		who, err := h.Identify(t.Context(), p)
-		if err != nil || who.Kind != plugins.KindSessionStore || who.Name != "third" || who.Wire != 1 || !slices.Equal(who.Wires, []int{1}) {
+		if err != nil || who.Kind != plugins.KindSessionStore || who.Name != "third" || who.ProtocolVersion != 1 || !slices.Equal(who.ProtocolVersions, []int{1}) {
 			t.Errorf("%s: got %+v, %v", path, who, err)
 		}
 	}

@@ -19,7 +19,7 @@ type StartError struct {
 	Advice string // "" when the reason says it all
 	Stderr string // the last lines the plugin wrote, "" when it wrote none
 
-	perhapsOther bool // a plugin of another kind fails in the same way
+	maybeOtherKind bool // a plugin of another kind fails in the same way
 }
 
 func (e *StartError) Error() string {
@@ -42,7 +42,7 @@ func (t target) failed(reason, advice string) *StartError {
 	return &StartError{Kind: t.kind, Name: t.name, Path: t.path, Reason: reason, Advice: advice}
 }
 
-// handshakeError puts what go-plugin says of a start into words for an operator.
+// handshakeError turns go-plugin's error of a start into one for an operator.
 func (t target) handshakeError(err error, run *runner) error {
 	e := t.failed(err.Error(), "")
 	if run.ended() {
@@ -59,13 +59,13 @@ func (t target) handshakeError(err error, run *runner) error {
 		e.Reason = "it did not answer in time"
 		e.Advice = "a plugin prints its handshake line as soon as it serves; see docs/plugins.md, or raise plugins.startTimeoutSeconds"
 	case strings.Contains(said, "exited before we could connect"), strings.Contains(err.Error(), "Failed to read any lines"):
-		e.Reason, e.perhapsOther = fmt.Sprintf("it ended before it served (%s)", run.how()), true
+		e.Reason, e.maybeOtherKind = fmt.Sprintf("it ended before it served (%s)", run.exitReason()), true
 		e.Advice = fmt.Sprintf("check that it is a plugin of the kind %s, and run it by hand to see what it says", t.kind)
 	case strings.Contains(said, "Unrecognized remote plugin message"):
 		e.Reason = fmt.Sprintf("what it printed first is not the handshake line (%s)", strings.TrimPrefix(said, "Unrecognized remote plugin message: "))
 		e.Advice = "standard output belongs to the handshake: log to standard error"
 	case strings.Contains(strings.ToLower(said), "incompatible api version"):
-		e.Reason = "it speaks no wire version that this server speaks"
+		e.Reason = "it speaks no protocol version that this server speaks"
 		e.Advice = "rebuild it with this server's SDK"
 	case strings.Contains(said, "unsupported plugin protocol"):
 		e.Reason, e.Advice = "it does not speak gRPC", "the fifth field of its handshake line must be grpc"
@@ -73,8 +73,7 @@ func (t target) handshakeError(err error, run *runner) error {
 	return e
 }
 
-// ignoreUnimplemented drops the answer of an adapter that cannot judge settings without taking
-// them: then only a start can tell.
+// ignoreUnimplemented drops the error of an adapter that has no Validate.
 func ignoreUnimplemented(err error) error {
 	if errors.Is(err, plugins.ErrUnimplemented) {
 		return nil

@@ -9,9 +9,11 @@ import (
 
 	"github.com/ropewalk/ropewalk/core/config"
 	"github.com/ropewalk/ropewalk/plugins"
+	"github.com/ropewalk/ropewalk/plugins/host"
+	"github.com/ropewalk/ropewalk/plugins/server"
 )
 
-// Options is what a Host is made of. Durations that are 0 have the default given.
+// Options configure a Host. Durations that are 0 have the default given.
 type Options struct {
 	Home     string // the service's home: plugins are looked up in <home>/plugins
 	Builtins Builtins
@@ -22,7 +24,7 @@ type Options struct {
 	StartTimeout time.Duration // from launch to the first answer: 10 s
 	CallTimeout  time.Duration // the longest a call may take: 10 s
 	ReplaceWait  time.Duration // how long a call waits for a new generation: 5 s
-	PingEvery    time.Duration // how often a plugin is asked whether it lives: 2 s
+	PingEvery    time.Duration // how often a plugin's health is checked: 2 s
 }
 
 // Builtins are the adapters inside this executable, by kind and name. Each is served as a child
@@ -65,7 +67,7 @@ func New(o Options) *Host {
 	return &Host{opts: o, log: o.Logger}
 }
 
-// Status is how one loaded plugin is.
+// Status is the state of one loaded plugin.
 type Status struct {
 	Kind     plugins.Kind
 	Name     string // what the configuration calls it: a registry's name, else the adapter's
@@ -88,7 +90,7 @@ const (
 	InProcessState = "in-process"
 )
 
-// Status tells how every loaded plugin is, in the order they were loaded.
+// Status returns the state of every loaded plugin, in the order they were loaded.
 func (h *Host) Status() []Status {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -99,16 +101,15 @@ func (h *Host) Status() []Status {
 	return all
 }
 
-// Check starts an adapter, lets it judge its settings and ends it again, changing nothing. Wrong
-// settings are a *plugins.ConfigError; an adapter that cannot judge settings without taking them
-// passes.
+// Check starts an adapter, has it check its settings and ends it again, changing nothing. Wrong
+// settings are a *plugins.ConfigError; an adapter without Validate passes.
 func (h *Host) Check(ctx context.Context, kind plugins.Kind, p config.Plugin) error {
 	target, err := h.find(kind, p)
 	if err != nil {
 		return err
 	}
 	if target.impl != nil {
-		return ignoreUnimplemented(plugins.Validate(ctx, target.impl().Impl, plugins.Config{JSON: p.Settings.JSON()}))
+		return ignoreUnimplemented(server.Validate(ctx, target.impl().Impl, plugins.Config{JSON: p.Settings.JSON()}))
 	}
 	inst, err := h.launch(ctx, target)
 	if err != nil {
@@ -117,7 +118,7 @@ func (h *Host) Check(ctx context.Context, kind plugins.Kind, p config.Plugin) er
 	defer inst.kill()
 	ctx, cancel := context.WithTimeout(ctx, h.opts.StartTimeout)
 	defer cancel()
-	return ignoreUnimplemented(plugins.NewControl(inst.conn).Validate(ctx, plugins.Config{JSON: p.Settings.JSON()}))
+	return ignoreUnimplemented(host.NewControl(inst.conn).Validate(ctx, plugins.Config{JSON: p.Settings.JSON()}))
 }
 
 func (h *Host) opened(s reporter) {

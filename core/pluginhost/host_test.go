@@ -22,6 +22,7 @@ import (
 	"github.com/ropewalk/ropewalk/core/process"
 	"github.com/ropewalk/ropewalk/plugins"
 	"github.com/ropewalk/ropewalk/plugins/auth"
+	pluginserver "github.com/ropewalk/ropewalk/plugins/server"
 	"github.com/ropewalk/ropewalk/plugins/sessionstore"
 	"github.com/ropewalk/ropewalk/plugins/sessionstore/memory"
 )
@@ -33,7 +34,7 @@ func TestMain(m *testing.M) {
 		os.Exit(process.ShimMain(os.Args[2:]))
 	}
 	if len(os.Args) == 5 && os.Args[1] == "plugin" {
-		plugins.Serve(builtins[plugins.Kind(os.Args[3])][os.Args[4]]())
+		pluginserver.Serve(builtins[plugins.Kind(os.Args[3])][os.Args[4]]())
 		return
 	}
 	if filepath.Base(os.Args[0]) == "sessionstore-third" {
@@ -216,11 +217,11 @@ func TestAPluginThatCannotServeGivesOneClearError(t *testing.T) {
 		p    config.Plugin
 		says []string
 	}{
-		"one that prints junk":         {script("junk", "echo hello; sleep 60"), []string{"handshake line", "hello", "standard error"}},
-		"one that never answers":       {script("silent", "sleep 60"), []string{"did not answer in time", "plugins.startTimeout"}},
-		"one that exits at once":       {script("gone", "echo 'no libfoo here' >&2; exit 3"), []string{"ended before it served", "status 3", "no libfoo here"}},
-		"one of an unknown wire":       {script("future", "echo '1|99|unix|/tmp/x|grpc|'; sleep 60"), []string{"no wire version", "rebuild"}},
-		"one that does not speak gRPC": {script("netrpc", "echo '1|1|unix|/tmp/x|netrpc|'; sleep 60"), []string{"gRPC"}},
+		"one that prints junk":               {script("junk", "echo hello; sleep 60"), []string{"handshake line", "hello", "standard error"}},
+		"one that never answers":             {script("silent", "sleep 60"), []string{"did not answer in time", "plugins.startTimeout"}},
+		"one that exits at once":             {script("gone", "echo 'no libfoo here' >&2; exit 3"), []string{"ended before it served", "status 3", "no libfoo here"}},
+		"one of an unknown protocol version": {script("future", "echo '1|99|unix|/tmp/x|grpc|'; sleep 60"), []string{"no protocol version", "rebuild"}},
+		"one that does not speak gRPC":       {script("netrpc", "echo '1|1|unix|/tmp/x|netrpc|'; sleep 60"), []string{"gRPC"}},
 		"one that logs what hclog would not": {
 			script("odd", `echo '{"@message":1,"@level":{},"@timestamp":[]}' >&2; echo junk; sleep 60`), []string{"handshake line"},
 		},

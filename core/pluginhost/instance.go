@@ -15,20 +15,21 @@ import (
 
 	"github.com/ropewalk/ropewalk/core/process"
 	"github.com/ropewalk/ropewalk/plugins"
+	"github.com/ropewalk/ropewalk/plugins/host"
 )
 
 // instance is one plugin process that answered the handshake.
 type instance struct {
-	client *goplugin.Client
-	conn   *grpc.ClientConn
-	wire   int
-	info   plugins.Info
-	run    *runner
-	since  time.Time
+	client   *goplugin.Client
+	conn     *grpc.ClientConn
+	protocol int // the protocol version that was negotiated
+	info     plugins.Info
+	run      *runner
+	since    time.Time
 }
 
-// wires are the wire versions this server speaks; every kind has had one so far.
-const newestWire = 1
+// newestProtocol is the newest protocol version this server speaks; every kind has one so far.
+const newestProtocol = 1
 
 // hostEnv are the variables of the server's environment that a plugin may see. It has no others
 // but those that plugins.passEnv names.
@@ -36,8 +37,7 @@ func hostEnv() []string {
 	return []string{"PATH", "TMPDIR", "TZ", "LANG", "LC_ALL", "SSL_CERT_FILE", "SSL_CERT_DIR"}
 }
 
-// launch starts a plugin and asks who it is. It is all or nothing: after an error no process is
-// left.
+// launch starts a plugin and asks for its Info. After an error no process is left.
 func (h *Host) launch(ctx context.Context, t target) (_ *instance, err error) {
 	log := h.log.Named(string(t.kind) + "." + t.name)
 	mtls, certificate, err := mutualTLS()
@@ -47,16 +47,16 @@ func (h *Host) launch(ctx context.Context, t target) (_ *instance, err error) {
 	command := h.command(t)
 	command.Env = append(command.Env, clientCert+"="+certificate)
 	inst := &instance{run: newRunner(t.name, command), since: time.Now()}
-	wires := map[int]goplugin.PluginSet{}
-	for wire := 1; wire <= newestWire; wire++ {
-		wires[wire] = goplugin.PluginSet{string(t.kind): connector{}}
+	versions := map[int]goplugin.PluginSet{}
+	for version := 1; version <= newestProtocol; version++ {
+		versions[version] = goplugin.PluginSet{string(t.kind): connector{}}
 	}
 	printed := log.StandardWriter(&hclog.StandardLoggerOptions{ForceLevel: hclog.Debug})
 	inst.client = goplugin.NewClient(&goplugin.ClientConfig{
-		HandshakeConfig:  plugins.Handshake(t.kind),
-		VersionedPlugins: wires,
+		HandshakeConfig:  host.Handshake(t.kind),
+		VersionedPlugins: versions,
 		AllowedProtocols: []goplugin.Protocol{goplugin.ProtocolGRPC},
-		RunnerFunc:       inst.run.take,
+		RunnerFunc:       inst.run.provide,
 		StartTimeout:     h.opts.StartTimeout,
 		TLSConfig:        mtls,
 		SkipHostEnv:      true,
@@ -76,15 +76,15 @@ func (h *Host) launch(ctx context.Context, t target) (_ *instance, err error) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, h.opts.StartTimeout)
 	defer cancel()
-	if inst.info, err = plugins.NewControl(inst.conn).Info(ctx); err != nil {
-		return nil, t.failed(fmt.Sprintf("it does not say who it is: %v", err), "it must serve ropewalk.plugin.v1.PluginService with TLS as PLUGIN_CLIENT_CERT asks; see docs/plugins.md")
+	if inst.info, err = host.NewControl(inst.conn).Info(ctx); err != nil {
+		return nil, t.failed(fmt.Sprintf("it does not answer Info: %v", err), "it must serve ropewalk.plugin.v1.PluginService with TLS as PLUGIN_CLIENT_CERT asks; see docs/plugins.md")
 	}
 	if inst.info.Kind != t.kind {
 		other := t.failed(fmt.Sprintf("it is a plugin of the kind %s", inst.info.Kind), fmt.Sprintf("configure it where a %s belongs", inst.info.Kind))
-		other.perhapsOther = true
+		other.maybeOtherKind = true
 		return nil, other
 	}
-	log.Debug("A plugin was started", "version", inst.info.Version, "wire", inst.wire, "pid", inst.run.ID(), "powers", inst.info.Powers)
+	log.Debug("plugin started", "version", inst.info.Version, "protocol", inst.protocol, "pid", inst.run.ID(), "capabilities", inst.info.Capabilities)
 	return inst, nil
 }
 
@@ -97,7 +97,7 @@ func (i *instance) connect(t target) error {
 	if err != nil {
 		return t.handshakeError(err, i.run)
 	}
-	i.conn, i.wire = conn.(*grpc.ClientConn), i.client.NegotiatedVersion()
+	i.conn, i.protocol = conn.(*grpc.ClientConn), i.client.NegotiatedVersion()
 	return nil
 }
 
@@ -109,24 +109,24 @@ func (i *instance) configure(ctx context.Context, h *Host, t target) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, h.opts.StartTimeout)
 	defer cancel()
-	err := plugins.NewControl(i.conn).Configure(ctx, plugins.Config{JSON: t.config.Settings.JSON(), DataDir: dataDir})
+	err := host.NewControl(i.conn).Configure(ctx, plugins.Config{JSON: t.config.Settings.JSON(), DataDir: dataDir})
 	if _, wrong := errors.AsType[*plugins.ConfigError](err); err == nil || wrong {
 		return err
 	}
 	if errors.Is(err, plugins.ErrUnavailable) {
 		return t.failed(fmt.Sprintf("its backend cannot be reached: %v", err), "check its address in the settings, and that it runs")
 	}
-	return t.failed(fmt.Sprintf("it does not take its settings: %v", err), "")
+	return t.failed(fmt.Sprintf("it fails in Configure: %v", err), "")
 }
 
-// ping asks a plugin whether it lives.
+// ping calls the plugin's health service.
 func (i *instance) ping(ctx context.Context) error {
 	answer, err := grpc_health_v1.NewHealthClient(i.conn).Check(ctx, &grpc_health_v1.HealthCheckRequest{Service: goplugin.GRPCServiceName})
 	if err != nil {
 		return err
 	}
 	if answer.GetStatus() != grpc_health_v1.HealthCheckResponse_SERVING {
-		return fmt.Errorf("it says that it is %s", answer.GetStatus())
+		return fmt.Errorf("it reports %s", answer.GetStatus())
 	}
 	return nil
 }
@@ -134,7 +134,7 @@ func (i *instance) ping(ctx context.Context) error {
 // done is closed when the process and all its descendants are gone.
 func (i *instance) done() <-chan struct{} { return i.run.process().Done() }
 
-// kill asks the plugin to end, then makes it; it returns when the whole tree is gone.
+// kill asks the plugin to end, then kills it; it returns when the whole process tree is gone.
 func (i *instance) kill() { i.client.Kill() }
 
 // killNow is kill without asking first, for a plugin that does not answer.
@@ -154,7 +154,7 @@ func (h *Host) command(t target) process.Command {
 	return c
 }
 
-// connector hands the bare connection out: the contract packages put their facades in front.
+// connector returns the bare connection: the contract packages make their clients of it.
 type connector struct {
 	goplugin.NetRPCUnsupportedPlugin
 }

@@ -22,7 +22,7 @@ func (h *Host) Registry(ctx context.Context, r config.Registry) (*Registry, erro
 		return nil, err
 	}
 	t.label = r.Name
-	s, err := load(ctx, h, t, facadeOf(t, registry.Clients()))
+	s, err := load(ctx, h, t, clientOf(t, registry.Clients()))
 	if err != nil {
 		return nil, err
 	}

@@ -31,8 +31,8 @@ func newRunner(name string, c process.Command) *runner {
 	return &runner{command: c, name: name, stderr: &tail{ended: make(chan struct{})}}
 }
 
-// take is go-plugin's RunnerFunc: it receives the handshake's environment.
-func (r *runner) take(_ hclog.Logger, cmd *exec.Cmd, _ string) (goplugin.Runner, error) {
+// provide is go-plugin's RunnerFunc: it receives the handshake's environment.
+func (r *runner) provide(_ hclog.Logger, cmd *exec.Cmd, _ string) (goplugin.Runner, error) {
 	r.command.Env = append(r.command.Env, cmd.Env...)
 	return r, nil
 }
@@ -90,8 +90,8 @@ func (r *runner) ended() bool {
 	}
 }
 
-// how tells how the process ended.
-func (r *runner) how() string {
+// exitReason is how the process ended.
+func (r *runner) exitReason() string {
 	if err := r.process().Err(); err != nil {
 		return err.Error()
 	}
@@ -115,7 +115,7 @@ func (r *runner) Stdout() io.ReadCloser { return r.process().Stdout() }
 // Stderr is where log lines come from.
 func (r *runner) Stderr() io.ReadCloser { return r.stderr }
 
-// Diagnose has nothing to add: the caller puts a failure into words.
+// Diagnose adds nothing: handshakeError describes failures.
 func (r *runner) Diagnose(context.Context) string { return "" }
 
 // PluginToHost says that both sides see the same addresses.

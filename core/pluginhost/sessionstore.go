@@ -20,7 +20,7 @@ func (h *Host) SessionStore(ctx context.Context, p config.Plugin) (*SessionStore
 	if err != nil {
 		return nil, err
 	}
-	s, err := load(ctx, h, t, facadeOf(t, sessionstore.Clients()))
+	s, err := load(ctx, h, t, clientOf(t, sessionstore.Clients()))
 	if err != nil {
 		return nil, err
 	}

@@ -12,25 +12,26 @@ import (
 	"google.golang.org/grpc/connectivity"
 
 	"github.com/ropewalk/ropewalk/plugins"
+	"github.com/ropewalk/ropewalk/plugins/server"
 )
 
-// slot is the place of one adapter: a living generation of it, or the wait for one. T is the
-// contract interface. A handle of a kind is a slot with the kind's methods in front.
+// slot holds one adapter: its running generation, or none while it is replaced. T is the contract
+// interface. A handle of a kind is a slot with the kind's methods.
 type slot[T any] struct {
-	host   *Host
-	target target
-	log    hclog.Logger
-	facade func(*grpc.ClientConn, int) (T, error) // the contract's client for a wire version
+	host      *Host
+	target    target
+	log       hclog.Logger
+	newClient func(*grpc.ClientConn, int) (T, error) // the contract's client for a protocol version
 
-	mu       sync.Mutex
-	gen      *generation[T] // nil while there is none
-	changed  chan struct{}  // closed when gen or closing changes
-	closing  bool
-	restarts int
-	lastErr  error
-	made     uint64
-	failures uint64
-	next     time.Duration // the pause after a generation that was of no use
+	mu        sync.Mutex
+	gen       *generation[T] // nil while there is none
+	changed   chan struct{}  // closed when gen or closing changes
+	closing   bool
+	restarts  int
+	lastErr   error
+	calls     uint64 // made so far
+	failures  uint64
+	nextPause time.Duration // the pause after a generation that never answered a call
 
 	ended chan struct{} // closed when nothing of the slot runs any more
 	stop  chan struct{} // closed to end the supervision
@@ -43,8 +44,8 @@ type generation[T any] struct {
 	since  time.Time
 
 	// Guarded by the slot's mu.
-	calls    int  // under way
-	answered bool // a call, if only with an error of the contract
+	inFlight int  // calls in flight
+	answered bool // at least one call, if only with an error of the contract
 }
 
 func (g *generation[T]) gone() <-chan struct{} {
@@ -55,9 +56,9 @@ func (g *generation[T]) gone() <-chan struct{} {
 }
 
 // load starts a plugin, gives it its settings and supervises it from then on.
-func load[T any](ctx context.Context, h *Host, t target, facade func(*grpc.ClientConn, int) (T, error)) (*slot[T], error) {
+func load[T any](ctx context.Context, h *Host, t target, newClient func(*grpc.ClientConn, int) (T, error)) (*slot[T], error) {
 	s := &slot[T]{
-		host: h, target: t, facade: facade, log: h.log.Named(string(t.kind) + "." + t.name),
+		host: h, target: t, newClient: newClient, log: h.log.Named(string(t.kind) + "." + t.name),
 		changed: make(chan struct{}), ended: make(chan struct{}), stop: make(chan struct{}),
 	}
 	var err error
@@ -84,7 +85,7 @@ func (s *slot[T]) generate(ctx context.Context) (*generation[T], error) {
 	if err != nil {
 		return nil, err
 	}
-	client, err := s.facade(inst.conn, inst.wire)
+	client, err := s.newClient(inst.conn, inst.protocol)
 	if err == nil {
 		err = inst.configure(ctx, s.host, s.target)
 	}
@@ -101,24 +102,24 @@ func (s *slot[T]) inProcess(ctx context.Context) (*generation[T], error) {
 	if !ok {
 		return nil, s.target.failed(fmt.Sprintf("it is a %T, not of its kind", impl), "")
 	}
-	if err := plugins.Configure(ctx, impl, plugins.Config{JSON: s.target.config.Settings.JSON()}); err != nil {
+	if err := server.Configure(ctx, impl, plugins.Config{JSON: s.target.config.Settings.JSON()}); err != nil {
 		return nil, err
 	}
 	return &generation[T]{client: client, since: time.Now()}, nil
 }
 
 const (
-	// deathRattle is how long after a failed call the death of its plugin may take to show.
-	deathRattle = 50 * time.Millisecond
-	// deathCertain is the same once the connection is known to be broken.
-	deathCertain = 2 * time.Second
+	// exitDelay is how long after a failed call the exit of its process may take to be noticed.
+	exitDelay = 50 * time.Millisecond
+	// exitDelayBroken is the same once the connection is known to be broken.
+	exitDelayBroken = 2 * time.Second
 )
 
-// attempts is how often a call is made at the most, each time because the generation beneath the
-// last one died: a call that kills its plugin must not kill every one that follows.
+// attempts is how often a call is made at most, if the process dies each time: a call that crashes
+// its plugin must not crash every generation that follows.
 const attempts = 3
 
-// call runs fn on a living generation, and again on the next one when that one dies beneath it.
+// call runs fn on the running generation, and again on the next one if that process dies meanwhile.
 func (s *slot[T]) call(ctx context.Context, fn func(context.Context, T) error) error {
 	ctx, cancel := context.WithTimeout(ctx, s.host.opts.CallTimeout)
 	defer cancel()
@@ -130,7 +131,7 @@ func (s *slot[T]) call(ctx context.Context, fn func(context.Context, T) error) e
 	}
 }
 
-// once is call for what must not be repeated.
+// once is call for calls that must not be retried.
 func (s *slot[T]) once(ctx context.Context, fn func(context.Context, T) error) error {
 	ctx, cancel := context.WithTimeout(ctx, s.host.opts.CallTimeout)
 	defer cancel()
@@ -153,7 +154,7 @@ func (s *slot[T]) run(ctx context.Context, fn func(context.Context, T) error) (*
 func (s *slot[T]) count(g *generation[T], err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.made++
+	s.calls++
 	switch {
 	case errors.Is(err, plugins.ErrUnavailable):
 		s.failures++
@@ -169,10 +170,10 @@ func died[T any](ctx context.Context, g *generation[T]) bool {
 	if g.inst == nil {
 		return false
 	}
-	if g.inst.conn.GetState() == connectivity.Ready && !goneWithin(ctx, g, deathRattle) && g.inst.conn.GetState() == connectivity.Ready {
+	if g.inst.conn.GetState() == connectivity.Ready && !goneWithin(ctx, g, exitDelay) && g.inst.conn.GetState() == connectivity.Ready {
 		return false
 	}
-	return goneWithin(ctx, g, deathCertain)
+	return goneWithin(ctx, g, exitDelayBroken)
 }
 
 func goneWithin[T any](ctx context.Context, g *generation[T], d time.Duration) bool {
@@ -198,7 +199,7 @@ func (s *slot[T]) acquire(ctx context.Context) (*generation[T], error) {
 			return nil, s.away("it was closed")
 		}
 		if g := s.gen; g != nil && !isClosed(g.gone()) {
-			g.calls++
+			g.inFlight++
 			s.mu.Unlock()
 			return g, nil
 		}
@@ -217,8 +218,8 @@ func (s *slot[T]) acquire(ctx context.Context) (*generation[T], error) {
 func (s *slot[T]) release(g *generation[T]) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	g.calls--
-	if g.calls == 0 && s.closing {
+	g.inFlight--
+	if g.inFlight == 0 && s.closing {
 		s.notify()
 	}
 }
@@ -247,8 +248,8 @@ func isClosed(c <-chan struct{}) bool {
 	}
 }
 
-// Outdated tells whether the file that the slot's adapter means now is another one than it was
-// started from. The error says why it could not be started now.
+// Outdated reports whether the adapter's file has changed since it was started. The error says why
+// the plugin could not be started now.
 func (s *slot[T]) Outdated() (bool, error) {
 	now, err := s.host.find(s.target.kind, s.target.config)
 	return err == nil && now.sha256 != s.target.sha256, err
@@ -281,7 +282,7 @@ func (s *slot[T]) drain(ctx context.Context) {
 	}
 	for {
 		s.mu.Lock()
-		idle := s.gen == nil || s.gen.calls == 0
+		idle := s.gen == nil || s.gen.inFlight == 0
 		changed := s.changed
 		s.mu.Unlock()
 		if idle {
@@ -295,13 +296,13 @@ func (s *slot[T]) drain(ctx context.Context) {
 	}
 }
 
-// status tells how the plugin is.
+// status is the state of the plugin.
 func (s *slot[T]) status() Status {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	st := Status{
 		Kind: s.target.kind, Name: s.target.label, Adapter: s.target.name, Path: s.target.path, State: Restarting,
-		Restarts: s.restarts, Calls: s.made, Failures: s.failures, LastErr: s.lastErr,
+		Restarts: s.restarts, Calls: s.calls, Failures: s.failures, LastErr: s.lastErr,
 	}
 	if s.gen == nil {
 		return st

@@ -11,7 +11,7 @@ import (
 // hungAfter is how many pings in a row a plugin may leave unanswered before it counts as hung.
 const hungAfter = 2
 
-// supervise sees to it that the slot has a living generation until it is closed.
+// supervise keeps the slot supplied with a running generation until it is closed.
 func (s *slot[T]) supervise() {
 	defer close(s.ended)
 	for {
@@ -41,7 +41,7 @@ func (s *slot[T]) watch(g *generation[T]) error {
 		case <-s.stop:
 			return nil
 		case <-g.gone():
-			return errors.New("its process ended: " + g.inst.run.how())
+			return errors.New("its process ended: " + g.inst.run.exitReason())
 		case <-ping.C:
 			ctx, cancel := context.WithTimeout(context.Background(), s.host.opts.PingEvery)
 			err := g.inst.ping(ctx)
@@ -50,32 +50,32 @@ func (s *slot[T]) watch(g *generation[T]) error {
 				missed = 0
 			}
 			if missed >= hungAfter && !isClosed(g.gone()) {
-				s.log.Warn("A plugin hangs and is ended", "pid", g.inst.run.ID(), "error", err)
+				s.log.Warn("plugin hangs; killing it", "pid", g.inst.run.ID(), "error", err)
 				g.inst.killNow()
-				return errors.New("it did not answer whether it lives")
+				return errors.New("it did not answer health checks")
 			}
 		}
 	}
 }
 
 const (
-	// settled is the age at which a generation counts as one that works, even if nobody called it.
+	// settled is the age at which a generation counts as working, even if nobody called it.
 	settled = 2 * time.Second
 	// A plugin that starts well and ends at once is given these pauses, twice as long each time.
 	firstPause, longestPause = 50 * time.Millisecond, 400 * time.Millisecond
 )
 
-// pause is how long the start that replaces g waits: not at all when g was of use. A plugin that
-// ends over and over again must not cost the machine as many starts as it can make.
+// pause is how long the start that replaces g waits: not at all if g answered a call or ran for a
+// while. It limits how often a plugin that ends immediately is started.
 func (s *slot[T]) pause(g *generation[T]) time.Duration {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if g.answered || time.Since(g.since) >= settled {
-		s.next = firstPause
+		s.nextPause = firstPause
 		return 0
 	}
-	pause := max(s.next, firstPause)
-	s.next = min(2*pause, longestPause)
+	pause := max(s.nextPause, firstPause)
+	s.nextPause = min(2*pause, longestPause)
 	return pause
 }
 
@@ -88,7 +88,7 @@ func (s *slot[T]) replace(g *generation[T], reason error) bool {
 	s.notify()
 	s.mu.Unlock()
 	g.inst.kill() // what go-plugin still holds of it
-	s.log.Warn("A plugin is replaced", "reason", reason)
+	s.log.Warn("plugin replaced after it ended", "reason", reason)
 
 	ctx, cancel := s.untilClosed()
 	defer cancel()
@@ -104,7 +104,7 @@ func (s *slot[T]) replace(g *generation[T], reason error) bool {
 	next, err := backoff.Retry(ctx, func() (*generation[T], error) {
 		next, err := s.generate(ctx)
 		if err != nil && ctx.Err() == nil {
-			s.log.Error("A plugin could not be replaced; it is tried again", "error", err)
+			s.log.Error("plugin could not be started again; retrying", "error", err)
 			s.mu.Lock()
 			s.lastErr = err
 			s.mu.Unlock()
@@ -118,7 +118,7 @@ func (s *slot[T]) replace(g *generation[T], reason error) bool {
 	s.gen = next
 	s.notify()
 	s.mu.Unlock()
-	s.log.Info("A plugin was replaced", "version", next.inst.info.Version, "pid", next.inst.run.ID())
+	s.log.Info("plugin started again", "version", next.inst.info.Version, "pid", next.inst.run.ID())
 	return true
 }
 

@@ -17,7 +17,7 @@ const (
 )
 
 // tail is a plugin's standard error on its way to the log. It keeps the end of what passed, and
-// defuses lines that would bring the reader down.
+// sanitizes lines that would bring the reader down.
 type tail struct {
 	from  *os.File
 	lines *bufio.Reader
@@ -37,15 +37,15 @@ func (t *tail) Read(p []byte) (int, error) {
 			t.once.Do(func() { close(t.ended) })
 			return 0, err
 		}
-		t.keep(line)
-		t.ready = defused(line)
+		t.record(line)
+		t.ready = sanitized(line)
 	}
 	n := copy(p, t.ready)
 	t.ready = t.ready[n:]
 	return n, nil
 }
 
-func (t *tail) keep(line []byte) {
+func (t *tail) record(line []byte) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.last = append(t.last, line...)
@@ -54,10 +54,10 @@ func (t *tail) keep(line []byte) {
 	}
 }
 
-// defused returns the line, marked as plain text when it looks like one of hclog's and is not:
+// sanitized returns the line, marked as plain text when it looks like one of hclog's and is not:
 // go-plugin takes the fields that begin with @ for strings without looking, and panics when one
 // is not.
-func defused(line []byte) []byte {
+func sanitized(line []byte) []byte {
 	var fields map[string]any
 	if !bytes.HasPrefix(bytes.TrimSpace(line), []byte("{")) || json.Unmarshal(line, &fields) != nil {
 		return line

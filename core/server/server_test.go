@@ -24,6 +24,7 @@ import (
 	"github.com/ropewalk/ropewalk/plugins"
 	"github.com/ropewalk/ropewalk/plugins/auth"
 	"github.com/ropewalk/ropewalk/plugins/auth/static"
+	pluginserver "github.com/ropewalk/ropewalk/plugins/server"
 	"github.com/ropewalk/ropewalk/plugins/sessionstore"
 	"github.com/ropewalk/ropewalk/plugins/sessionstore/memory"
 )
@@ -34,7 +35,7 @@ func TestMain(m *testing.M) {
 		os.Exit(process.ShimMain(os.Args[2:]))
 	}
 	if len(os.Args) == 5 && os.Args[1] == "plugin" {
-		plugins.Serve(builtins()[plugins.Kind(os.Args[3])][os.Args[4]]())
+		pluginserver.Serve(builtins()[plugins.Kind(os.Args[3])][os.Args[4]]())
 		return
 	}
 	goleak.VerifyTestMain(databases.Around(m),

@@ -10,33 +10,34 @@ import (
 	"google.golang.org/grpc"
 
 	"github.com/ropewalk/ropewalk/plugins"
+	"github.com/ropewalk/ropewalk/plugins/host"
 	authv1 "github.com/ropewalk/ropewalk/proto/ropewalk/auth/v1"
 )
 
-// Clients are the wire versions of this contract that a server can speak, each with its facade.
+// Clients are the clients of this contract by protocol version.
 func Clients() map[int]func(grpc.ClientConnInterface) Adapter {
 	return map[int]func(grpc.ClientConnInterface) Adapter{1: Client}
 }
 
-// Client is the adapter at the other end of conn, which speaks wire version 1. Wire types stop
-// here. It has the methods of Login whatever the plugin has: a plugin without that power answers
+// Client is the adapter at the other end of conn, which speaks protocol version 1. Types of the
+// protocol stop here. It has the methods of Login whatever the plugin has: a plugin without that power answers
 // plugins.ErrUnimplemented to them, and its Description says so beforehand. An identity that lacks
 // what the contract promises is an error, never an acceptance. The connection stays the caller's
 // to close.
 func Client(conn grpc.ClientConnInterface) Adapter {
-	conn = plugins.Wrap(conn)
-	return client{wire: authv1.NewAuthServiceClient(conn), login: authv1.NewLoginServiceClient(conn)}
+	conn = host.Wrap(conn)
+	return client{service: authv1.NewAuthServiceClient(conn), login: authv1.NewLoginServiceClient(conn)}
 }
 
 type client struct {
-	wire  authv1.AuthServiceClient
-	login authv1.LoginServiceClient
+	service authv1.AuthServiceClient
+	login   authv1.LoginServiceClient
 }
 
 var _ Login = client{}
 
 func (c client) Describe(ctx context.Context) (Description, error) {
-	resp, err := c.wire.Describe(ctx, &authv1.DescribeRequest{})
+	resp, err := c.service.Describe(ctx, &authv1.DescribeRequest{})
 	if err != nil {
 		return Description{}, err
 	}
@@ -50,11 +51,11 @@ func (c client) Verify(ctx context.Context, req VerifyRequest) (Identity, error)
 	if !utf8.ValidString(req.Token) { // the wire carries text only
 		return Identity{}, fmt.Errorf("%w: the token is not text", plugins.ErrUnauthenticated)
 	}
-	resp, err := c.wire.Verify(ctx, &authv1.VerifyRequest{Token: req.Token, Audiences: req.Audiences})
+	resp, err := c.service.Verify(ctx, &authv1.VerifyRequest{Token: req.Token, Audiences: req.Audiences})
 	if err != nil {
 		return Identity{}, err
 	}
-	id, err := fromWire(resp.GetIdentity())
+	id, err := fromProto(resp.GetIdentity())
 	if err == nil && id.ExpiresAt.IsZero() {
 		err = errors.New("the auth plugin answered with an identity that never expires")
 	}
@@ -65,7 +66,7 @@ func (c client) Verify(ctx context.Context, req VerifyRequest) (Identity, error)
 }
 
 func (c client) Metadata(ctx context.Context) (json.RawMessage, error) {
-	resp, err := c.wire.Metadata(ctx, &authv1.MetadataRequest{})
+	resp, err := c.service.Metadata(ctx, &authv1.MetadataRequest{})
 	if err != nil {
 		return nil, err
 	}
@@ -96,5 +97,5 @@ func (c client) Exchange(ctx context.Context, req ExchangeRequest) (Identity, er
 	if err != nil {
 		return Identity{}, err
 	}
-	return fromWire(resp.GetIdentity())
+	return fromProto(resp.GetIdentity())
 }

@@ -4,21 +4,22 @@ import (
 	"google.golang.org/grpc"
 
 	"github.com/ropewalk/ropewalk/plugins"
+	pluginserver "github.com/ropewalk/ropewalk/plugins/server"
 	authv1 "github.com/ropewalk/ropewalk/proto/ropewalk/auth/v1"
 )
 
 // Serve serves adapter to the server that started this process, and returns when the server is
 // done with it. It is all of an author's main. An adapter that has the methods of Login has that
-// power.
-func Serve(adapter Adapter) { plugins.Serve(Plugin(adapter)) }
+// capability.
+func Serve(adapter Adapter) { pluginserver.Serve(Plugin(adapter)) }
 
-// Plugin is adapter with every wire version of this contract.
+// Plugin is adapter with every protocol version of this contract.
 func Plugin(adapter Adapter) plugins.Plugin {
 	login, canLogin := adapter.(Login)
 	p := plugins.Plugin{
 		Kind: plugins.KindAuth,
 		Impl: adapter,
-		Wires: map[int]plugins.Register{
+		ProtocolVersions: map[int]plugins.Register{
 			1: func(s grpc.ServiceRegistrar) {
 				authv1.RegisterAuthServiceServer(s, server{adapter: adapter})
 				if canLogin {
@@ -28,7 +29,7 @@ func Plugin(adapter Adapter) plugins.Plugin {
 		},
 	}
 	if canLogin {
-		p.Powers = []string{plugins.PowerLogin}
+		p.Capabilities = []string{plugins.CapabilityLogin}
 	}
 	return p
 }

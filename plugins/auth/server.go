@@ -6,7 +6,7 @@ import (
 	authv1 "github.com/ropewalk/ropewalk/proto/ropewalk/auth/v1"
 )
 
-// server is the plugin's side of wire version 1. Errors are translated by the SDK around it.
+// server is the plugin's side of protocol version 1. Errors are translated by the SDK around it.
 type server struct {
 	authv1.UnimplementedAuthServiceServer
 	adapter Adapter
@@ -27,7 +27,7 @@ func (s server) Verify(ctx context.Context, req *authv1.VerifyRequest) (*authv1.
 	if err != nil {
 		return nil, err
 	}
-	return &authv1.VerifyResponse{Identity: toWire(id)}, nil
+	return &authv1.VerifyResponse{Identity: toProto(id)}, nil
 }
 
 func (s server) Metadata(ctx context.Context, _ *authv1.MetadataRequest) (*authv1.MetadataResponse, error) {
@@ -38,7 +38,7 @@ func (s server) Metadata(ctx context.Context, _ *authv1.MetadataRequest) (*authv
 	return &authv1.MetadataResponse{DocumentJson: string(document)}, nil
 }
 
-// loginServer is the plugin's side of the Login power.
+// loginServer is the plugin's side of the Login capability.
 type loginServer struct {
 	authv1.UnimplementedLoginServiceServer
 	login Login
@@ -61,5 +61,5 @@ func (s loginServer) Exchange(ctx context.Context, req *authv1.ExchangeRequest) 
 	if err != nil {
 		return nil, err
 	}
-	return &authv1.ExchangeResponse{Identity: toWire(id)}, nil
+	return &authv1.ExchangeResponse{Identity: toProto(id)}, nil
 }

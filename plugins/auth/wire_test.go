@@ -140,8 +140,8 @@ func TestTextThatIsNoUTF8IsABadToken(t *testing.T) {
 
 func TestThePowerOfLoginIsKnownByItsMethods(t *testing.T) {
 	without, with := auth.Plugin(says{}), auth.Plugin(saysMore{})
-	if len(without.Info().Powers) != 0 || !reflect.DeepEqual(with.Info().Powers, []string{plugins.PowerLogin}) {
-		t.Errorf("got %q and %q", without.Info().Powers, with.Info().Powers)
+	if len(without.Info().Capabilities) != 0 || !reflect.DeepEqual(with.Info().Capabilities, []string{plugins.CapabilityLogin}) {
+		t.Errorf("got %q and %q", without.Info().Capabilities, with.Info().Capabilities)
 	}
 	client := auth.Client(plugintest.Serve(t, auth.Plugin(says{asked: new([]any)})))
 	if _, err := client.(auth.Login).AuthorizeURL(t.Context(), auth.AuthorizeRequest{}); !errors.Is(err, plugins.ErrUnimplemented) {

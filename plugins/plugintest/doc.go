@@ -1,7 +1,7 @@
 // Package plugintest helps to test plugins: it serves an implementation over a real gRPC
 // connection inside the test process, and runs a conformance kit as subtests.
 //
-// A kit is worth running twice, on the implementation itself and on the other end of a connection
-// to it: what only one of them passes is a fault of the wire. Starting executables is the
-// business of `ropewalk plugin test`, not of this package.
+// Run a kit twice, on the implementation itself and over a connection to it: a check that fails only
+// over the connection shows an error in the conversion of messages. This package starts no
+// executables; `ropewalk plugin test` does.
 package plugintest

@@ -13,17 +13,19 @@ import (
 	"google.golang.org/grpc/test/bufconn"
 
 	"github.com/ropewalk/ropewalk/plugins"
+	"github.com/ropewalk/ropewalk/plugins/host"
 	"github.com/ropewalk/ropewalk/plugins/kit"
+	pluginserver "github.com/ropewalk/ropewalk/plugins/server"
 )
 
-// Serve serves p with the newest of its wire versions on an in-memory listener, exactly as
-// plugins.Serve would behind the handshake, and returns a connection to it. Both end with the test.
-// Nothing is configured: see Configured.
+// Serve serves p with its newest protocol version on an in-memory listener, exactly as a plugin
+// process would behind the handshake, and returns a connection to it. Both end with the test.
+// It does not configure p: see Configured.
 func Serve(t testing.TB, p plugins.Plugin) *grpc.ClientConn {
 	t.Helper()
-	wires := p.Info().Wires
+	versions := p.Info().ProtocolVersions
 	listener := bufconn.Listen(1 << 20)
-	server := plugins.NewServer(p, slices.Max(wires), hclog.NewNullLogger())
+	server := pluginserver.New(p, slices.Max(versions), hclog.NewNullLogger())
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
@@ -50,7 +52,7 @@ func Configured(t testing.TB, p plugins.Plugin, settings string) *grpc.ClientCon
 	t.Helper()
 	conn := Serve(t, p)
 	config := plugins.Config{JSON: json.RawMessage(settings), DataDir: t.TempDir()}
-	if err := plugins.NewControl(conn).Configure(t.Context(), config); err != nil {
+	if err := host.NewControl(conn).Configure(t.Context(), config); err != nil {
 		t.Fatalf("configure the plugin: %v", err)
 	}
 	return conn

@@ -7,30 +7,30 @@ import (
 
 	"google.golang.org/grpc"
 
-	"github.com/ropewalk/ropewalk/plugins"
+	"github.com/ropewalk/ropewalk/plugins/host"
 	registryv1 "github.com/ropewalk/ropewalk/proto/ropewalk/registry/v1"
 )
 
-// Clients are the wire versions of this contract that a server can speak, each with its facade.
+// Clients are the clients of this contract by protocol version.
 func Clients() map[int]func(grpc.ClientConnInterface) Registry {
 	return map[int]func(grpc.ClientConnInterface) Registry{1: Client}
 }
 
-// Client is the registry at the other end of conn, which speaks wire version 1. Wire types stop
-// here. The connection stays the caller's to close.
+// Client is the registry at the other end of conn, which speaks protocol version 1. Types of the
+// protocol stop here. The connection stays the caller's to close.
 func Client(conn grpc.ClientConnInterface) Registry {
-	return client{wire: registryv1.NewRegistryServiceClient(plugins.Wrap(conn))}
+	return client{service: registryv1.NewRegistryServiceClient(host.Wrap(conn))}
 }
 
 type client struct {
-	wire registryv1.RegistryServiceClient
+	service registryv1.RegistryServiceClient
 }
 
 func (c client) Search(ctx context.Context, q Query) (Page, error) {
 	if err := CheckQuery(q); err != nil {
 		return Page{}, err // a negative limit has no form on the wire
 	}
-	resp, err := c.wire.Search(ctx, &registryv1.SearchRequest{Text: q.Text, Limit: uint32(q.Limit), Cursor: q.Cursor})
+	resp, err := c.service.Search(ctx, &registryv1.SearchRequest{Text: q.Text, Limit: uint32(q.Limit), Cursor: q.Cursor})
 	if err != nil {
 		return Page{}, err
 	}
@@ -42,20 +42,20 @@ func (c client) Search(ctx context.Context, q Query) (Page, error) {
 }
 
 func (c client) Resolve(ctx context.Context, ref Ref) (Package, error) {
-	resp, err := c.wire.Resolve(ctx, &registryv1.ResolveRequest{Name: ref.Name, Version: ref.Version, Os: ref.OS, Arch: ref.Arch})
+	resp, err := c.service.Resolve(ctx, &registryv1.ResolveRequest{Name: ref.Name, Version: ref.Version, Os: ref.OS, Arch: ref.Arch})
 	if err != nil {
 		return Package{}, err
 	}
 	if resp.GetPackage() == nil {
 		return Package{}, errors.New("the registry answered without a package")
 	}
-	return fromWire(resp.GetPackage()), nil
+	return fromProto(resp.GetPackage()), nil
 }
 
 // Fetch waits for the first bytes, so that a refusal is the error of Fetch and not of a later Read.
 func (c client) Fetch(ctx context.Context, pkg Package) (io.ReadCloser, error) {
 	ctx, cancel := context.WithCancel(ctx)
-	stream, err := c.wire.Fetch(ctx, &registryv1.FetchRequest{Package: toWire(pkg)})
+	stream, err := c.service.Fetch(ctx, &registryv1.FetchRequest{Package: toProto(pkg)})
 	if err != nil {
 		cancel()
 		return nil, err

@@ -4,19 +4,20 @@ import (
 	"google.golang.org/grpc"
 
 	"github.com/ropewalk/ropewalk/plugins"
+	pluginserver "github.com/ropewalk/ropewalk/plugins/server"
 	registryv1 "github.com/ropewalk/ropewalk/proto/ropewalk/registry/v1"
 )
 
 // Serve serves reg to the server that started this process, and returns when the server is done
 // with it. It is all of an author's main.
-func Serve(reg Registry) { plugins.Serve(Plugin(reg)) }
+func Serve(reg Registry) { pluginserver.Serve(Plugin(reg)) }
 
-// Plugin is reg with every wire version of this contract.
+// Plugin is reg with every protocol version of this contract.
 func Plugin(reg Registry) plugins.Plugin {
 	return plugins.Plugin{
 		Kind: plugins.KindRegistry,
 		Impl: reg,
-		Wires: map[int]plugins.Register{
+		ProtocolVersions: map[int]plugins.Register{
 			1: func(s grpc.ServiceRegistrar) {
 				registryv1.RegisterRegistryServiceServer(s, server{registry: reg})
 			},

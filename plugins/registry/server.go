@@ -13,7 +13,7 @@ import (
 // chunk is how many bytes of a bundle travel in one message.
 const chunk = 64 << 10
 
-// server is the plugin's side of wire version 1. It refuses what a method must refuse for what it was
+// server is the plugin's side of protocol version 1. It refuses what a method must refuse for what it was
 // given, so that a registry behind it meets valid calls only. Errors are translated by the SDK
 // around it.
 type server struct {
@@ -46,11 +46,11 @@ func (s server) Resolve(ctx context.Context, req *registryv1.ResolveRequest) (*r
 	if err != nil {
 		return nil, err
 	}
-	return &registryv1.ResolveResponse{Package: toWire(pkg)}, nil
+	return &registryv1.ResolveResponse{Package: toProto(pkg)}, nil
 }
 
 func (s server) Fetch(req *registryv1.FetchRequest, stream grpc.ServerStreamingServer[registryv1.FetchResponse]) (err error) {
-	pkg := fromWire(req.GetPackage())
+	pkg := fromProto(req.GetPackage())
 	if err := CheckFetch(pkg); err != nil {
 		return err
 	}

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/ropewalk/ropewalk/plugins"
+	"github.com/ropewalk/ropewalk/plugins/host"
 	"github.com/ropewalk/ropewalk/plugins/plugintest"
 	"github.com/ropewalk/ropewalk/plugins/registry"
 	registryv1 "github.com/ropewalk/ropewalk/proto/ropewalk/registry/v1"
@@ -20,7 +21,7 @@ func TestAPluginsRegistryMeetsValidCallsOnly(t *testing.T) {
 	invalid(t, "a resolve without a name", err)
 	_, err = client.Fetch(t.Context(), registry.Package{Kind: registry.KindNPM})
 	invalid(t, "a fetch of an npm package", err)
-	_, err = registryv1.NewRegistryServiceClient(plugins.Wrap(conn)).Search(t.Context(), &registryv1.SearchRequest{Limit: 101})
+	_, err = registryv1.NewRegistryServiceClient(host.Wrap(conn)).Search(t.Context(), &registryv1.SearchRequest{Limit: 101})
 	invalid(t, "a search for 101 bundles", err)
 }
 

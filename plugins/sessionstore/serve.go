@@ -4,19 +4,20 @@ import (
 	"google.golang.org/grpc"
 
 	"github.com/ropewalk/ropewalk/plugins"
+	pluginserver "github.com/ropewalk/ropewalk/plugins/server"
 	sessionstorev1 "github.com/ropewalk/ropewalk/proto/ropewalk/sessionstore/v1"
 )
 
 // Serve serves store to the server that started this process, and returns when the server is done
 // with it. It is all of an author's main.
-func Serve(store Store) { plugins.Serve(Plugin(store)) }
+func Serve(store Store) { pluginserver.Serve(Plugin(store)) }
 
-// Plugin is store with every wire version of this contract.
+// Plugin is store with every protocol version of this contract.
 func Plugin(store Store) plugins.Plugin {
 	return plugins.Plugin{
 		Kind: plugins.KindSessionStore,
 		Impl: store,
-		Wires: map[int]plugins.Register{
+		ProtocolVersions: map[int]plugins.Register{
 			1: func(s grpc.ServiceRegistrar) {
 				sessionstorev1.RegisterSessionStoreServiceServer(s, server{store: store})
 			},

@@ -6,7 +6,7 @@ import (
 	sessionstorev1 "github.com/ropewalk/ropewalk/proto/ropewalk/sessionstore/v1"
 )
 
-// server is the plugin's side of wire version 1. It refuses what Put and Touch must refuse for what
+// server is the plugin's side of protocol version 1. It refuses what Put and Touch must refuse for what
 // they were given, so that a store behind it meets valid calls only. Errors are translated by the
 // SDK around it.
 type server struct {
@@ -15,7 +15,7 @@ type server struct {
 }
 
 func (s server) Put(ctx context.Context, req *sessionstorev1.PutRequest) (*sessionstorev1.PutResponse, error) {
-	rec, ttl := fromWire(req.GetRecord()), req.GetTtl().AsDuration()
+	rec, ttl := fromProto(req.GetRecord()), req.GetTtl().AsDuration()
 	if err := CheckPut(rec, ttl); err != nil {
 		return nil, err
 	}
@@ -27,13 +27,13 @@ func (s server) Get(ctx context.Context, req *sessionstorev1.GetRequest) (*sessi
 	if err != nil {
 		return nil, err
 	}
-	return &sessionstorev1.GetResponse{Record: toWire(rec)}, nil
+	return &sessionstorev1.GetResponse{Record: toProto(rec)}, nil
 }
 
 func (s server) Touch(ctx context.Context, req *sessionstorev1.TouchRequest) (*sessionstorev1.TouchResponse, error) {
 	batch := make([]Touch, len(req.GetTouches()))
 	for i, t := range req.GetTouches() {
-		batch[i] = Touch{ID: t.GetId(), LastAccessedAt: timeFromWire(t.GetLastAccessedAt()), TTL: t.GetTtl().AsDuration()}
+		batch[i] = Touch{ID: t.GetId(), LastAccessedAt: timeFromProto(t.GetLastAccessedAt()), TTL: t.GetTtl().AsDuration()}
 	}
 	if err := CheckTouch(batch); err != nil {
 		return nil, err

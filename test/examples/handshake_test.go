@@ -24,6 +24,7 @@ import (
 	"google.golang.org/protobuf/types/known/emptypb"
 
 	"github.com/ropewalk/ropewalk/plugins"
+	"github.com/ropewalk/ropewalk/plugins/host"
 )
 
 // servesItsServerAlone starts an executable by hand: without a server it says what it is, and it
@@ -32,7 +33,7 @@ func servesItsServerAlone(t *testing.T, kind plugins.Kind, path string) {
 	t.Helper()
 	for _, cookie := range []string{"", "registry"} {
 		cmd := exec.CommandContext(t.Context(), path)
-		cmd.Env = []string{"PATH=" + os.Getenv("PATH"), plugins.Cookie + "=" + cookie}
+		cmd.Env = []string{"PATH=" + os.Getenv("PATH"), host.Cookie + "=" + cookie}
 		out, err := cmd.CombinedOutput()
 		exit, ok := errors.AsType[*exec.ExitError](err)
 		if !ok || exit.ExitCode() != 1 || !strings.Contains(string(out), "of the kind "+string(kind)) {
@@ -43,7 +44,7 @@ func servesItsServerAlone(t *testing.T, kind plugins.Kind, path string) {
 	sockets := t.TempDir()
 	cmd := exec.CommandContext(t.Context(), path)
 	cmd.Env = []string{
-		"PATH=" + os.Getenv("PATH"), plugins.Cookie + "=" + string(kind), "PLUGIN_PROTOCOL_VERSIONS=1,2", "PLUGIN_UNIX_SOCKET_DIR=" + sockets,
+		"PATH=" + os.Getenv("PATH"), host.Cookie + "=" + string(kind), "PLUGIN_PROTOCOL_VERSIONS=1,2", "PLUGIN_UNIX_SOCKET_DIR=" + sockets,
 		"PLUGIN_CLIENT_CERT=" + string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate[0]})),
 	}
 	stdout, err := cmd.StdoutPipe()

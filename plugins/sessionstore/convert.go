@@ -8,7 +8,7 @@ import (
 	sessionstorev1 "github.com/ropewalk/ropewalk/proto/ropewalk/sessionstore/v1"
 )
 
-func toWire(rec Record) *sessionstorev1.Record {
+func toProto(rec Record) *sessionstorev1.Record {
 	return &sessionstorev1.Record{
 		Id:              rec.ID,
 		Subject:         rec.Subject,
@@ -16,12 +16,12 @@ func toWire(rec Record) *sessionstorev1.Record {
 		WorkspaceId:     rec.WorkspaceID,
 		ProtocolVersion: rec.ProtocolVersion,
 		ClientInfo:      &sessionstorev1.ClientInfo{Name: rec.ClientInfo.Name, Version: rec.ClientInfo.Version},
-		CreatedAt:       timeToWire(rec.CreatedAt),
-		LastAccessedAt:  timeToWire(rec.LastAccessedAt),
+		CreatedAt:       timeToProto(rec.CreatedAt),
+		LastAccessedAt:  timeToProto(rec.LastAccessedAt),
 	}
 }
 
-func fromWire(rec *sessionstorev1.Record) Record {
+func fromProto(rec *sessionstorev1.Record) Record {
 	return Record{
 		ID:              rec.GetId(),
 		Subject:         rec.GetSubject(),
@@ -29,20 +29,20 @@ func fromWire(rec *sessionstorev1.Record) Record {
 		WorkspaceID:     rec.GetWorkspaceId(),
 		ProtocolVersion: rec.GetProtocolVersion(),
 		ClientInfo:      ClientInfo{Name: rec.GetClientInfo().GetName(), Version: rec.GetClientInfo().GetVersion()},
-		CreatedAt:       timeFromWire(rec.GetCreatedAt()),
-		LastAccessedAt:  timeFromWire(rec.GetLastAccessedAt()),
+		CreatedAt:       timeFromProto(rec.GetCreatedAt()),
+		LastAccessedAt:  timeFromProto(rec.GetLastAccessedAt()),
 	}
 }
 
-// timeToWire keeps the zero time: absent on the wire.
-func timeToWire(t time.Time) *timestamppb.Timestamp {
+// timeToProto keeps the zero time: absent on the wire.
+func timeToProto(t time.Time) *timestamppb.Timestamp {
 	if t.IsZero() {
 		return nil
 	}
 	return timestamppb.New(t)
 }
 
-func timeFromWire(t *timestamppb.Timestamp) time.Time {
+func timeFromProto(t *timestamppb.Timestamp) time.Time {
 	if t == nil {
 		return time.Time{}
 	}

@@ -1,4 +1,4 @@
-package plugins_test
+package server_test
 
 import (
 	"bytes"
@@ -20,6 +20,7 @@ import (
 	"google.golang.org/grpc"
 
 	"github.com/ropewalk/ropewalk/plugins"
+	pluginhost "github.com/ropewalk/ropewalk/plugins/host"
 	"github.com/ropewalk/ropewalk/plugins/sessionstore"
 	"github.com/ropewalk/ropewalk/plugins/sessionstore/memory"
 )
@@ -108,7 +109,7 @@ func host(t *testing.T, kind plugins.Kind, wire int, log *logBuffer) *goplugin.C
 	cmd := exec.Command(os.Args[0])
 	cmd.Env = []string{asPlugin + "=1", "TMPDIR=" + os.TempDir()}
 	client := goplugin.NewClient(&goplugin.ClientConfig{
-		HandshakeConfig:  plugins.Handshake(kind),
+		HandshakeConfig:  pluginhost.Handshake(kind),
 		VersionedPlugins: map[int]goplugin.PluginSet{wire: {string(kind): hostDoor{}}},
 		AllowedProtocols: []goplugin.Protocol{goplugin.ProtocolGRPC},
 		Cmd:              cmd,
@@ -138,11 +139,11 @@ func TestServeIsAllOfAMain(t *testing.T) {
 	log := &logBuffer{}
 	client := host(t, plugins.KindSessionStore, 1, log)
 	conn := dispense(t, client, plugins.KindSessionStore)
-	control, store := plugins.NewControl(conn), sessionstore.Client(conn)
+	control, store := pluginhost.NewControl(conn), sessionstore.Client(conn)
 
 	info, err := control.Info(t.Context())
 	if err != nil || info.Name != "diary" || info.Version != "1.2.3" || info.Kind != plugins.KindSessionStore ||
-		!slices.Equal(info.Wires, []int{1}) || !slices.Equal(info.Powers, []string{plugins.PowerConfigure, plugins.PowerValidate}) {
+		!slices.Equal(info.ProtocolVersions, []int{1}) || !slices.Equal(info.Capabilities, []string{plugins.CapabilityConfigure, plugins.CapabilityValidate}) {
 		t.Errorf("info is %+v, %v", info, err)
 	}
 
@@ -203,7 +204,7 @@ func usable(t *testing.T, store sessionstore.Store) {
 
 func TestAPluginThatIsTerminatedClosesFirst(t *testing.T) {
 	client := host(t, plugins.KindSessionStore, 1, &logBuffer{})
-	control := plugins.NewControl(dispense(t, client, plugins.KindSessionStore))
+	control := pluginhost.NewControl(dispense(t, client, plugins.KindSessionStore))
 	dir := t.TempDir()
 	if err := control.Configure(t.Context(), plugins.Config{DataDir: dir}); err != nil {
 		t.Fatal(err)
@@ -229,13 +230,13 @@ func TestAPluginThatIsTerminatedClosesFirst(t *testing.T) {
 	}
 }
 
-func TestAPluginIsRefusedAtTheDoor(t *testing.T) {
+func TestAPluginIsRefusedBeforeTheConnection(t *testing.T) {
 	t.Run("when another kind is wanted", func(t *testing.T) {
 		log := &logBuffer{}
 		client := host(t, plugins.KindAuth, 1, log)
 		_, err := client.Client()
 		client.Kill() // its last words have reached the log then
-		if err == nil || !strings.Contains(log.String(), "is of the kind sessionstore, and was started as one of the kind auth") {
+		if err == nil || !strings.Contains(log.String(), "is of the kind sessionstore, but was started as one of the kind auth") {
 			t.Errorf("got %v, log:\n%s", err, log)
 		}
 	})
@@ -252,4 +253,20 @@ func TestAPluginIsRefusedAtTheDoor(t *testing.T) {
 			t.Errorf("%v: %s", err, out)
 		}
 	})
+}
+
+func problems(t *testing.T, err error) []string {
+	t.Helper()
+	if err == nil {
+		return nil
+	}
+	config, ok := errors.AsType[*plugins.ConfigError](err)
+	if !ok || !errors.Is(err, plugins.ErrInvalid) {
+		t.Fatalf("got %v, want a ConfigError that is ErrInvalid", err)
+	}
+	var lines []string
+	for _, p := range config.Problems {
+		lines = append(lines, p.String())
+	}
+	return lines
 }

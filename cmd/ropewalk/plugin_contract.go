@@ -24,8 +24,8 @@ func farewell() []kit.Check[*trial] {
 }
 
 func saysWhoItIs(_ context.Context, t *trial) error {
-	if t.who.Name == "" || t.who.Version == "" || !slices.Contains(t.who.Wires, t.who.Wire) {
-		return kit.Failf("Info must give a name, a version and the wire versions, %d among them; it gave %q, %q and %d", t.who.Wire, t.who.Name, t.who.Version, t.who.Wires)
+	if t.who.Name == "" || t.who.Version == "" || !slices.Contains(t.who.ProtocolVersions, t.who.ProtocolVersion) {
+		return kit.Failf("Info must give a name, a version and the wire versions, %d among them; it gave %q, %q and %d", t.who.ProtocolVersion, t.who.Name, t.who.Version, t.who.ProtocolVersions)
 	}
 	return nil
 }

@@ -1,4 +1,4 @@
-package plugins
+package host
 
 import (
 	"context"
@@ -6,10 +6,13 @@ import (
 	"io"
 
 	"google.golang.org/grpc"
+
+	"github.com/ropewalk/ropewalk/plugins"
+	"github.com/ropewalk/ropewalk/plugins/internal/status"
 )
 
-// Wrap returns conn with its errors translated by the table of status.go, for the facade of a wire
-// version: what the facade's generated client returns is then fit to return itself.
+// Wrap returns conn with its errors translated from gRPC statuses into the errors of package
+// plugins, so that the client of a contract can return what its generated client returns.
 func Wrap(conn grpc.ClientConnInterface) grpc.ClientConnInterface { return translating{conn} }
 
 type translating struct{ conn grpc.ClientConnInterface }
@@ -40,15 +43,15 @@ func (s translatingStream) SendMsg(m any) error {
 	return received(s.ctx, s.ClientStream.SendMsg(m))
 }
 
-// received tells a caller that gave up from a connection that was closed beneath a call: gRPC says
-// Canceled to both, and only the first is the caller's doing.
+// received distinguishes a caller that gave up from a connection that was closed during a call:
+// gRPC answers Canceled to both, and only the first was the caller's decision.
 func received(ctx context.Context, err error) error {
 	if err == nil || errors.Is(err, io.EOF) {
 		return err
 	}
-	translated := FromStatus(err)
+	translated := status.FromStatus(err)
 	if errors.Is(translated, context.Canceled) && ctx.Err() == nil {
-		return &wireError{message: translated.Error(), is: ErrUnavailable}
+		return status.NewError(translated.Error(), plugins.ErrUnavailable)
 	}
 	return translated
 }

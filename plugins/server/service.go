@@ -1,4 +1,4 @@
-package plugins
+package server
 
 import (
 	"context"
@@ -8,13 +8,14 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/ropewalk/ropewalk/plugins"
 	pluginv1 "github.com/ropewalk/ropewalk/proto/ropewalk/plugin/v1"
 )
 
 // service is the plugin's side of ropewalk.plugin.v1.
 type service struct {
 	pluginv1.UnimplementedPluginServiceServer
-	plugin Plugin
+	plugin plugins.Plugin
 	ready  *atomic.Bool
 
 	mu         sync.Mutex
@@ -23,12 +24,12 @@ type service struct {
 
 func (s *service) Info(context.Context, *pluginv1.InfoRequest) (*pluginv1.InfoResponse, error) {
 	info := s.plugin.Info()
-	wires := make([]uint32, len(info.Wires))
-	for i, wire := range info.Wires {
-		wires[i] = uint32(wire)
+	versions := make([]uint32, len(info.ProtocolVersions))
+	for i, version := range info.ProtocolVersions {
+		versions[i] = uint32(version)
 	}
 	return &pluginv1.InfoResponse{
-		Name: info.Name, Version: info.Version, Kind: string(info.Kind), WireVersions: wires, Powers: info.Powers,
+		Name: info.Name, Version: info.Version, Kind: string(info.Kind), WireVersions: versions, Powers: info.Capabilities,
 	}, nil
 }
 
@@ -36,9 +37,9 @@ func (s *service) Configure(ctx context.Context, req *pluginv1.ConfigureRequest)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.configured {
-		return nil, fmt.Errorf("%w: the plugin is configured already; start another process for other settings", ErrInvalid)
+		return nil, fmt.Errorf("%w: the plugin is configured already; start another process for other settings", plugins.ErrInvalid)
 	}
-	err := Configure(ctx, s.plugin.Impl, Config{JSON: json.RawMessage(req.GetSettingsJson()), DataDir: req.GetDataDir()})
+	err := Configure(ctx, s.plugin.Impl, plugins.Config{JSON: json.RawMessage(req.GetSettingsJson()), DataDir: req.GetDataDir()})
 	problems, err := problemsOf(err)
 	if err != nil {
 		return nil, err
@@ -51,7 +52,7 @@ func (s *service) Configure(ctx context.Context, req *pluginv1.ConfigureRequest)
 }
 
 func (s *service) Validate(ctx context.Context, req *pluginv1.ValidateRequest) (*pluginv1.ValidateResponse, error) {
-	err := Validate(ctx, s.plugin.Impl, Config{JSON: json.RawMessage(req.GetSettingsJson())})
+	err := Validate(ctx, s.plugin.Impl, plugins.Config{JSON: json.RawMessage(req.GetSettingsJson())})
 	problems, err := problemsOf(err)
 	if err != nil {
 		return nil, err
@@ -60,30 +61,30 @@ func (s *service) Validate(ctx context.Context, req *pluginv1.ValidateRequest) (
 }
 
 // Configure gives impl its settings, if it takes any; one that takes none accepts an empty object
-// only. The server uses it too, for an implementation that runs in its own process.
-func Configure(ctx context.Context, impl any, c Config) error {
-	if configurer, ok := impl.(Configurer); ok {
+// only. A host uses it too, for an implementation that runs in its own process.
+func Configure(ctx context.Context, impl any, c plugins.Config) error {
+	if configurer, ok := impl.(plugins.Configurer); ok {
 		return configurer.Configure(ctx, c)
 	}
 	return c.Decode(&struct{}{})
 }
 
-// Validate judges settings for impl. ErrUnimplemented when impl takes settings but cannot judge
-// them beforehand.
-func Validate(ctx context.Context, impl any, c Config) error {
-	if validator, ok := impl.(Validator); ok {
+// Validate checks settings for impl. The error is plugins.ErrUnimplemented when impl takes settings
+// but has no Validate.
+func Validate(ctx context.Context, impl any, c plugins.Config) error {
+	if validator, ok := impl.(plugins.Validator); ok {
 		return validator.Validate(ctx, c)
 	}
-	if _, ok := impl.(Configurer); ok {
-		return fmt.Errorf("%w: this plugin cannot judge settings without taking them", ErrUnimplemented)
+	if _, ok := impl.(plugins.Configurer); ok {
+		return fmt.Errorf("%w: this plugin checks its settings only when it takes them", plugins.ErrUnimplemented)
 	}
 	return c.Decode(&struct{}{})
 }
 
-// problemsOf splits what an implementation returned: problems travel in the answer, where any
-// language can read them; other errors travel as a status.
+// problemsOf splits what an implementation returned: problems are part of the answer, where any
+// language can read them; other errors become a status.
 func problemsOf(err error) ([]*pluginv1.Problem, error) {
-	config, ok := errors.AsType[*ConfigError](err)
+	config, ok := errors.AsType[*plugins.ConfigError](err)
 	if !ok {
 		return nil, err
 	}

@@ -1,4 +1,4 @@
-package plugins_test
+package status_test
 
 import (
 	"context"
@@ -10,6 +10,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/ropewalk/ropewalk/plugins"
+	rpcstatus "github.com/ropewalk/ropewalk/plugins/internal/status"
 )
 
 // meanings are the errors that errors.Is can be asked for on the server's side.
@@ -42,11 +43,11 @@ func TestAnErrorIsTheSameOnBothSides(t *testing.T) {
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
-			wire := plugins.ToStatus(c.err)
+			wire := rpcstatus.ToStatus(c.err)
 			if code := status.Code(wire); code != c.code {
 				t.Errorf("the code is %s, want %s", code, c.code)
 			}
-			arrived := plugins.FromStatus(wire)
+			arrived := rpcstatus.FromStatus(wire)
 			for name, meaning := range meanings {
 				want := false
 				for _, m := range c.means {
@@ -65,7 +66,7 @@ func TestAnErrorIsTheSameOnBothSides(t *testing.T) {
 			}
 		})
 	}
-	if plugins.ToStatus(nil) != nil || plugins.FromStatus(nil) != nil {
+	if rpcstatus.ToStatus(nil) != nil || rpcstatus.FromStatus(nil) != nil {
 		t.Error("no error must stay no error")
 	}
 }

@@ -59,7 +59,7 @@ func pluginTestCommand() *cobra.Command {
 type trial struct {
 	host         *pluginhost.Host
 	plugin       config.Plugin
-	who          pluginhost.Who
+	who          pluginhost.Identity
 	settingsFile string // "" when there are none
 	settings     config.Settings
 	samplesFile  string            // "" when there are none
@@ -121,7 +121,9 @@ func (t *trial) run(ctx context.Context, r *report) error {
 	return nil
 }
 
-func (t *trial) takesSettings() bool { return slices.Contains(t.who.Powers, plugins.PowerConfigure) }
+func (t *trial) takesSettings() bool {
+	return slices.Contains(t.who.Capabilities, plugins.CapabilityConfigure)
+}
 
 // with is the plugin with settings.
 func (t *trial) with(settings json.RawMessage) config.Plugin {

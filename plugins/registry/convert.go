@@ -4,12 +4,12 @@ import (
 	registryv1 "github.com/ropewalk/ropewalk/proto/ropewalk/registry/v1"
 )
 
-// score keeps a trust score within what the contract and the wire allow.
+// score limits a trust score to the range of the contract.
 func score(n int) uint32 { return uint32(min(max(n, 0), 100)) }
 
-func toWire(p Package) *registryv1.Package {
+func toProto(p Package) *registryv1.Package {
 	w := &registryv1.Package{
-		Name: p.Name, Version: p.Version, Title: p.Title, Description: p.Description, TrustScore: score(p.TrustScore), Kind: kindToWire(p.Kind),
+		Name: p.Name, Version: p.Version, Title: p.Title, Description: p.Description, TrustScore: score(p.TrustScore), Kind: kindToProto(p.Kind),
 		Artifact: p.Artifact, Sha256: p.SHA256, Size: p.Size,
 		Identifier: p.Identifier, IdentifierVersion: p.IdentifierVersion, RuntimeArgs: p.RuntimeArgs, Args: p.Args,
 	}
@@ -24,9 +24,9 @@ func toWire(p Package) *registryv1.Package {
 	return w
 }
 
-func fromWire(w *registryv1.Package) Package {
+func fromProto(w *registryv1.Package) Package {
 	p := Package{
-		Name: w.GetName(), Version: w.GetVersion(), Title: w.GetTitle(), Description: w.GetDescription(), TrustScore: int(w.GetTrustScore()), Kind: kindFromWire(w.GetKind()),
+		Name: w.GetName(), Version: w.GetVersion(), Title: w.GetTitle(), Description: w.GetDescription(), TrustScore: int(w.GetTrustScore()), Kind: kindFromProto(w.GetKind()),
 		Artifact: w.GetArtifact(), SHA256: w.GetSha256(), Size: w.GetSize(),
 		Identifier: w.GetIdentifier(), IdentifierVersion: w.GetIdentifierVersion(), RuntimeArgs: w.GetRuntimeArgs(), Args: w.GetArgs(),
 		Remote: Remote{Transport: w.GetRemote().GetTransport(), URL: w.GetRemote().GetUrl(), Headers: w.GetRemote().GetHeaders()},
@@ -39,7 +39,7 @@ func fromWire(w *registryv1.Package) Package {
 	return p
 }
 
-func kindToWire(k Kind) registryv1.Kind {
+func kindToProto(k Kind) registryv1.Kind {
 	switch k {
 	case KindMCPB:
 		return registryv1.Kind_KIND_MCPB
@@ -54,7 +54,7 @@ func kindToWire(k Kind) registryv1.Kind {
 	}
 }
 
-func kindFromWire(k registryv1.Kind) Kind {
+func kindFromProto(k registryv1.Kind) Kind {
 	switch k {
 	case registryv1.Kind_KIND_MCPB:
 		return KindMCPB

@@ -1,0 +1,35 @@
+package auth
+
+import (
+	"errors"
+
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	authv1 "github.com/ropewalk/ropewalk/proto/ropewalk/auth/v1"
+)
+
+func toProto(id Identity) *authv1.Identity {
+	message := &authv1.Identity{
+		Issuer: id.Issuer, Subject: id.Subject, Email: id.Email, DisplayName: id.DisplayName,
+		OrganizationId: id.OrganizationID, OrgRole: id.OrgRole, Scopes: id.Scopes,
+	}
+	if !id.ExpiresAt.IsZero() {
+		message.ExpiresAt = timestamppb.New(id.ExpiresAt)
+	}
+	return message
+}
+
+// fromProto refuses an identity without issuer or subject.
+func fromProto(message *authv1.Identity) (Identity, error) {
+	if message.GetIssuer() == "" || message.GetSubject() == "" {
+		return Identity{}, errors.New("the auth plugin answered with an identity that has no issuer or no subject")
+	}
+	id := Identity{
+		Issuer: message.GetIssuer(), Subject: message.GetSubject(), Email: message.GetEmail(), DisplayName: message.GetDisplayName(),
+		OrganizationID: message.GetOrganizationId(), OrgRole: message.GetOrgRole(), Scopes: message.GetScopes(),
+	}
+	if message.GetExpiresAt() != nil {
+		id.ExpiresAt = message.GetExpiresAt().AsTime()
+	}
+	return id, nil
+}

@@ -1,0 +1,93 @@
+package server
+
+import (
+	"context"
+	"fmt"
+	"runtime/debug"
+	"strings"
+	"sync/atomic"
+
+	"github.com/hashicorp/go-hclog"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/ropewalk/ropewalk/plugins"
+	rpcstatus "github.com/ropewalk/ropewalk/plugins/internal/status"
+	pluginv1 "github.com/ropewalk/ropewalk/proto/ropewalk/plugin/v1"
+)
+
+// guard wraps every method of a plugin: it translates errors, turns a panic into the failure of that
+// one call, and refuses calls of the kind's services until Configure was accepted.
+type guard struct {
+	plugin plugins.Plugin
+	log    hclog.Logger
+	ready  *atomic.Bool
+}
+
+func (g *guard) options() []grpc.ServerOption {
+	return []grpc.ServerOption{
+		grpc.MaxRecvMsgSize(plugins.MaxMessage),
+		grpc.MaxSendMsgSize(plugins.MaxMessage),
+		grpc.ChainUnaryInterceptor(g.unary),
+		grpc.ChainStreamInterceptor(g.stream),
+	}
+}
+
+func (g *guard) unary(ctx context.Context, req any, info *grpc.UnaryServerInfo, next grpc.UnaryHandler) (resp any, err error) {
+	defer g.recover(info.FullMethod, &err)
+	if err := g.admit(info.FullMethod); err != nil {
+		return nil, err
+	}
+	resp, err = next(ctx, req)
+	return resp, rpcstatus.ToStatus(err)
+}
+
+func (g *guard) stream(srv any, ss grpc.ServerStream, info *grpc.StreamServerInfo, next grpc.StreamHandler) (err error) {
+	defer g.recover(info.FullMethod, &err)
+	if err := g.admit(info.FullMethod); err != nil {
+		return err
+	}
+	return rpcstatus.ToStatus(next(srv, ss))
+}
+
+func (g *guard) admit(method string) error {
+	if g.ready.Load() || !strings.HasPrefix(method, "/ropewalk."+string(g.plugin.Kind)+".") {
+		return nil
+	}
+	return status.Error(codes.FailedPrecondition, "the plugin is not configured; call Configure first")
+}
+
+func (g *guard) recover(method string, err *error) {
+	if value := recover(); value != nil {
+		g.log.Error("a call of this plugin panicked", "method", method, "panic", fmt.Sprint(value), "stack", string(debug.Stack()))
+		*err = status.Error(codes.Internal, "the plugin panicked; its log has the stack")
+	}
+}
+
+// New returns a gRPC server that serves p with one of its protocol versions: what Serve puts behind
+// the handshake, and what a test can put behind any listener. Errors of the implementation are
+// translated, panics are recovered, and until Configure was accepted the services of the kind refuse
+// calls (if the implementation takes settings). It does not close the implementation.
+func New(p plugins.Plugin, version int, log hclog.Logger, opts ...grpc.ServerOption) *grpc.Server {
+	g := newGuard(p, log)
+	s := grpc.NewServer(append(g.options(), opts...)...)
+	g.register(s, version)
+	return s
+}
+
+func newGuard(p plugins.Plugin, log hclog.Logger) *guard {
+	g := &guard{plugin: p, log: log, ready: &atomic.Bool{}}
+	if _, ok := p.Impl.(plugins.Configurer); !ok {
+		g.ready.Store(true)
+	}
+	if user, ok := p.Impl.(plugins.LoggerUser); ok {
+		user.UseLogger(log)
+	}
+	return g
+}
+
+func (g *guard) register(s grpc.ServiceRegistrar, version int) {
+	pluginv1.RegisterPluginServiceServer(s, &service{plugin: g.plugin, ready: g.ready})
+	g.plugin.ProtocolVersions[version](s)
+}
