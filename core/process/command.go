@@ -14,7 +14,7 @@ import (
 //	}
 const ShimArg = "__shim"
 
-// startTimeout bounds the time from starting a shim to its word that the program runs.
+// startTimeout bounds the time from starting a shim to its report that the program runs.
 const startTimeout = 20 * time.Second
 
 // Command is a program to run.
@@ -23,7 +23,7 @@ type Command struct {
 	Args   []string  // the arguments after the program's own name
 	Dir    string    // working directory; "" is the server's
 	Env    []string  // the whole environment, KEY=value; nothing of the server's is added
-	Stderr io.Writer // gets what the tree writes to standard error; nil discards it
+	Stderr io.Writer // receives the standard error of the tree; nil discards it
 
 	// Verified, when set, is what is executed; Path is then only the name the program sees.
 	Verified *Verified

@@ -32,7 +32,7 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// bundle is a program that misbehaves in the way that its name says.
+// bundle is a program that behaves as its name says.
 func bundle(kind string, args []string) int {
 	switch kind {
 	case "echo":
@@ -50,15 +50,15 @@ func bundle(kind string, args []string) int {
 		n, _ := strconv.Atoi(args[0])
 		_ = syscall.Kill(os.Getpid(), syscall.Signal(n))
 		select {}
-	case "complain":
+	case "stderr":
 		fmt.Fprintln(os.Stderr, "something is wrong")
 	case "sleep":
 		<-time.After(time.Minute)
-	case "deaf":
+	case "ignoring":
 		signal.Ignore(syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP)
 		<-time.After(time.Minute)
-	case "polite":
-		return polite()
+	case "graceful":
+		return graceful()
 	case "daemonize": // the second half of a double fork
 		launch(true, "sleep", args...)
 	case "tree":
@@ -66,18 +66,24 @@ func bundle(kind string, args []string) int {
 		<-time.After(time.Minute)
 	case "leave": // a program that ends and leaves its tree behind
 		tree(args[0])
+	case "impersonate":
+		impersonate(args[0])
+	case "daemonize-shim":
+		launch(true, "named-shim", args...)
+	case "named-shim":
+		namedShim()
 	case "server":
 		serve(args[0], args[1])
 	}
 	return 0
 }
 
-// polite ends 50 ms after SIGTERM with status 7, and its child says when it was told, too.
-func polite() int {
-	told := make(chan os.Signal, 1)
-	signal.Notify(told, syscall.SIGTERM)
+// graceful ends 50 ms after SIGTERM with status 7, and reports that it was asked to.
+func graceful() int {
+	asked := make(chan os.Signal, 1)
+	signal.Notify(asked, syscall.SIGTERM)
 	fmt.Println("ready")
-	<-told
+	<-asked
 	fmt.Println("goodbye")
 	return 7
 }
@@ -85,9 +91,9 @@ func polite() int {
 // tree starts five descendants of all kinds that are hard to end.
 func tree(mark string) {
 	launch(false, "sleep", mark)
-	launch(false, "deaf", mark)
+	launch(false, "ignoring", mark)
 	launch(true, "sleep", mark)
-	launch(true, "deaf", mark)
+	launch(true, "ignoring", mark)
 	double := launch(false, "daemonize", mark)
 	_ = double.Wait()
 	fmt.Println("ready")

@@ -1,5 +1,3 @@
-//go:build unix
-
 package process
 
 import (
@@ -18,13 +16,13 @@ import (
 )
 
 // endTimeout is how long a tree that was sent SIGKILL may take to be gone before Stop gives up
-// waiting: a process stuck in the kernel cannot be ended by anyone.
+// waiting: a process that is stuck in the kernel cannot be killed.
 const endTimeout = 15 * time.Second
 
 // Process is a running program and all its descendants.
 type Process struct {
 	cmd    *exec.Cmd
-	line   *lifeLine
+	socket *shimSocket
 	status *bufio.Reader
 	stdin  *os.File
 	stdout *os.File
@@ -41,7 +39,7 @@ func Start(c Command) (*Process, error) {
 	if info, err := os.Stat(c.Dir); c.Dir != "" && (err != nil || !info.IsDir()) {
 		return nil, &StartError{Path: c.Path, Reason: fmt.Sprintf("working directory %q of %q is not a directory", c.Dir, c.Path)}
 	}
-	cmd, line, err := shimCommand(c)
+	cmd, socket, err := shimCommand(c)
 	if err != nil {
 		return nil, err
 	}
@@ -49,71 +47,82 @@ func Start(c Command) (*Process, error) {
 	cmd.WaitDelay = time.Second // only a tree whose shim was killed can hold stderr any longer
 	stdin, toChild, err := os.Pipe()
 	if err != nil {
-		return nil, errors.Join(err, line.Close())
+		return nil, errors.Join(err, socket.Close())
 	}
 	fromChild, stdout, err := os.Pipe()
 	if err != nil {
-		return nil, errors.Join(err, line.Close(), stdin.Close(), toChild.Close())
+		return nil, errors.Join(err, socket.Close(), stdin.Close(), toChild.Close())
 	}
 	cmd.Stdin, cmd.Stdout = stdin, stdout
-	err = cmd.Start()
+	err = children.start(func() (int, error) {
+		if err := cmd.Start(); err != nil {
+			return 0, err
+		}
+		return cmd.Process.Pid, nil
+	})
 	_, _ = stdin.Close(), stdout.Close()
-	line.started()
-	p := &Process{cmd: cmd, line: line, status: bufio.NewReader(line.ours), stdin: toChild, stdout: fromChild, done: make(chan struct{})}
+	socket.closeShimSide()
+	p := &Process{cmd: cmd, socket: socket, status: bufio.NewReader(socket.server), stdin: toChild, stdout: fromChild, done: make(chan struct{})}
 	if err != nil {
-		p.abandon()
+		p.release()
 		return nil, &StartError{Path: c.Path, Reason: fmt.Sprintf("cannot start %q: %v", c.Path, err)}
 	}
 	if err := p.awaitStart(c); err != nil {
-		p.abandon()
-		_ = cmd.Wait()
+		p.release()
+		p.reap()
 		return nil, err
 	}
 	go p.supervise()
 	return p, nil
 }
 
-// awaitStart reads the shim's first word.
+// awaitStart reads the shim's first report.
 func (p *Process) awaitStart(c Command) error {
-	_ = p.line.ours.SetReadDeadline(time.Now().Add(startTimeout))
-	word, err := p.status.ReadString('\n')
+	_ = p.socket.server.SetReadDeadline(time.Now().Add(startTimeout))
+	report, err := p.status.ReadString('\n')
 	if err != nil {
-		return &StartError{Path: c.Path, Reason: fmt.Sprintf("cannot start %q: its shim ended without a word (%v)", c.Path, err)}
+		return &StartError{Path: c.Path, Reason: fmt.Sprintf("cannot start %q: its shim ended without a report (%v)", c.Path, err)}
 	}
-	_ = p.line.ours.SetReadDeadline(time.Time{})
-	if reason, failed := strings.CutPrefix(word, "failed "); failed {
+	_ = p.socket.server.SetReadDeadline(time.Time{})
+	if reason, failed := strings.CutPrefix(report, "failed "); failed {
 		return &StartError{Path: c.Path, Reason: strings.TrimSpace(reason)}
 	}
-	pid, err := strconv.Atoi(strings.TrimSpace(strings.TrimPrefix(word, "started ")))
+	pid, err := strconv.Atoi(strings.TrimSpace(strings.TrimPrefix(report, "started ")))
 	if err != nil {
-		return &StartError{Path: c.Path, Reason: fmt.Sprintf("cannot start %q: its shim said %q", c.Path, word)}
+		return &StartError{Path: c.Path, Reason: fmt.Sprintf("cannot start %q: its shim reported %q", c.Path, report)}
 	}
 	p.pid = pid
 	return nil
 }
 
-// abandon gives back what a program that did not start had.
-func (p *Process) abandon() {
-	_, _, _ = p.line.Close(), p.stdin.Close(), p.stdout.Close()
+// release closes the descriptors of a program that did not start.
+func (p *Process) release() {
+	_, _, _ = p.socket.Close(), p.stdin.Close(), p.stdout.Close()
+}
+
+// reap waits for the end of the shim.
+func (p *Process) reap() {
+	_ = p.cmd.Wait()
+	children.reaped(p.cmd.Process.Pid)
 }
 
 // supervise waits for the end of the shim, which comes after the end of the tree.
 func (p *Process) supervise() {
 	defer close(p.done)
 	var exit *ExitError
-	told := false
+	reported := false
 	for {
-		word, err := p.status.ReadString('\n')
+		report, err := p.status.ReadString('\n')
 		if err != nil {
 			break
 		}
-		if e, ok := parseExit(word); ok {
-			exit, told = e, true
+		if e, ok := parseExit(report); ok {
+			exit, reported = e, true
 		}
 	}
-	_ = p.cmd.Wait()
-	_, _ = p.line.Close(), p.stdin.Close()
-	if !told { // the shim itself was killed
+	p.reap()
+	_, _ = p.socket.Close(), p.stdin.Close()
+	if !reported { // the shim itself was killed
 		exit = &ExitError{Code: 128 + int(syscall.SIGKILL), Signal: syscall.SIGKILL.String()}
 		_ = p.stdout.SetReadDeadline(time.Now().Add(time.Second))
 		sweepOrphans()
@@ -123,9 +132,9 @@ func (p *Process) supervise() {
 	}
 }
 
-// parseExit reads the shim's word on how the program ended; nil is status 0.
-func parseExit(word string) (exit *ExitError, ok bool) {
-	rest, ok := strings.CutPrefix(strings.TrimSpace(word), "exited ")
+// parseExit reads the shim's report of how the program ended; nil is status 0.
+func parseExit(report string) (exit *ExitError, ok bool) {
+	rest, ok := strings.CutPrefix(strings.TrimSpace(report), "exited ")
 	if !ok {
 		return nil, false
 	}
@@ -164,7 +173,7 @@ func (p *Process) Err() error {
 func (p *Process) Stop(ctx context.Context, grace time.Duration) error {
 	p.stopping.Do(func() {
 		_ = p.stdin.Close()
-		_, _ = fmt.Fprintf(p.line.ours, "stop %d\n", max(grace, 0).Nanoseconds())
+		_, _ = fmt.Fprintf(p.socket.server, "stop %d\n", max(grace, 0).Nanoseconds())
 	})
 	limit := time.NewTimer(max(grace, 0) + endTimeout)
 	defer limit.Stop()
@@ -185,5 +194,29 @@ func (p *Process) Stop(ctx context.Context, grace time.Duration) error {
 	}
 }
 
-// Kill ends the whole tree at once and does not wait for it: Done tells.
-func (p *Process) Kill() { _ = p.line.Close() }
+// Kill ends the whole tree at once and does not wait for it; Done is closed when it is gone.
+func (p *Process) Kill() { _ = p.socket.Close() }
+
+// Self is the path of the running binary, good for Command.Path. It stays right when the file is
+// replaced or removed while the server runs.
+func Self() string { return selfPath() }
+
+// shimCommand is the command of the shim that runs c. The server's end of the socket ends it, with
+// the whole tree.
+func shimCommand(c Command) (*exec.Cmd, *shimSocket, error) {
+	socket, err := newShimSocket(c.Verified)
+	if err != nil {
+		return nil, nil, err
+	}
+	how := byPath
+	if c.Verified != nil {
+		how = byDescriptor
+	}
+	//nolint:noctx // the socket ends it, with the whole tree; a context would end the shim alone
+	cmd := exec.Command(selfPath(), append([]string{ShimArg, how, c.Path}, c.Args...)...)
+	cmd.Args[0] = os.Args[0]
+	cmd.Env = append(make([]string, 0, len(c.Env)+8), c.Env...) // never nil: nil would inherit
+	cmd.ExtraFiles = socket.extraFiles()
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // a Ctrl-C is for the server alone
+	return cmd, socket, nil
+}

@@ -50,7 +50,7 @@ func TestAProgramGetsItsStreamsAndNothingOfTheServer(t *testing.T) {
 	_, _ = io.WriteString(echo.Stdin(), "over and back\n")
 	_ = echo.Stdin().Close()
 	if got := output(t, echo); got != "over and back\n" {
-		t.Errorf("echo said %q", got)
+		t.Errorf("echo printed %q", got)
 	}
 
 	env := command("env")
@@ -73,7 +73,7 @@ func TestAProgramGetsItsStreamsAndNothingOfTheServer(t *testing.T) {
 
 func TestStandardErrorGoesToTheWriter(t *testing.T) {
 	var log bytes.Buffer
-	c := command("complain")
+	c := command("stderr")
 	c.Stderr = &log
 	<-start(t, c).Done()
 	if log.String() != "something is wrong\n" {
@@ -81,7 +81,7 @@ func TestStandardErrorGoesToTheWriter(t *testing.T) {
 	}
 }
 
-func TestTheWayAProgramEndedIsTold(t *testing.T) {
+func TestHowAProgramEndedIsReported(t *testing.T) {
 	cases := map[string]struct {
 		command process.Command
 		want    *process.ExitError
@@ -190,13 +190,13 @@ func TestTheWholeTreeEnds(t *testing.T) {
 }
 
 func TestAStopLeavesTheProgramItsGrace(t *testing.T) {
-	p := start(t, command("polite"))
+	p := start(t, command("graceful"))
 	awaitLine(p.Stdout(), "ready")
 	if err := p.Stop(t.Context(), time.Minute); err != nil {
 		t.Fatal(err)
 	}
 	if rest := output(t, p); rest != "goodbye\n" {
-		t.Errorf("it said %q before it ended", rest)
+		t.Errorf("it printed %q before it ended", rest)
 	}
 	if exit, ok := errors.AsType[*process.ExitError](p.Err()); !ok || exit.Code != 7 {
 		t.Errorf("ended with %v, want status 7", p.Err())

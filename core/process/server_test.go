@@ -62,7 +62,7 @@ func TestASignalToTheServersGroupLeavesTheAppsToTheServer(t *testing.T) {
 }
 
 func TestAShimThatIsTerminatedEndsItsTree(t *testing.T) {
-	p := start(t, command("polite"))
+	p := start(t, command("graceful"))
 	awaitLine(p.Stdout(), "ready")
 	shim := parent(t, p.PID())
 	for _, sig := range []syscall.Signal{syscall.SIGINT, syscall.SIGHUP, syscall.SIGTERM} { // the first two are ignored
@@ -71,7 +71,7 @@ func TestAShimThatIsTerminatedEndsItsTree(t *testing.T) {
 		}
 	}
 	if rest := output(t, p); rest != "goodbye\n" {
-		t.Errorf("the program said %q", rest)
+		t.Errorf("the program printed %q", rest)
 	}
 }
 
@@ -106,7 +106,7 @@ func TestAShimThatIsKilled(t *testing.T) {
 		_, _ = io.WriteString(other.Stdin(), "still here\n")
 		_ = other.Stdin().Close()
 		if got := output(t, other); got != "still here\n" {
-			t.Errorf("the other program said %q", got)
+			t.Errorf("the other program printed %q", got)
 		}
 	})
 }
@@ -122,32 +122,6 @@ func parent(t *testing.T, pid int) int {
 		t.Fatal(err)
 	}
 	return n
-}
-
-func TestACommandForAnotherStarterEndsWithItsLifeLine(t *testing.T) {
-	mark := newMark(t)
-	cmd, line, err := process.ShimCommand(process.Self(), []string{bundleArg, "tree", mark}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	cmd.Env = append(cmd.Env, "ADDED=later")
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	awaitLine(out, "ready")
-	_ = line.Close()
-	_, _ = io.ReadAll(out)
-	_ = cmd.Wait()
-	if left := survivors(mark); len(left) > 0 {
-		t.Errorf("survivors: %v", left)
-	}
-	if cmd.ProcessState.ExitCode() != 137 {
-		t.Errorf("the shim ended with %v, want 137 for a program that was killed", cmd.ProcessState)
-	}
 }
 
 func TestOnlyAVerifiedFileIsExecuted(t *testing.T) {
@@ -166,22 +140,10 @@ func TestOnlyAVerifiedFileIsExecuted(t *testing.T) {
 	c := process.Command{Path: "plugin", Args: []string{"checked"}, Env: []string{"PATH=/bin:/usr/bin"}, Verified: &process.Verified{Path: path, SHA256: strings.ToUpper(sum)}}
 
 	if got := output(t, start(t, c)); got != "I am checked\n" {
-		t.Errorf("the verified script said %q", got)
+		t.Errorf("the verified script printed %q", got)
 	}
 
-	cmd, line, err := process.ShimCommandOf(c)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer line.Close()
-	if err := os.Rename(path, path+".old"); err != nil { // between check and execution
-		t.Fatal(err)
-	}
 	write([]byte("#!/bin/sh\necho \"I am someone else\"\n"))
-	if out, err := cmd.Output(); err != nil || string(out) != "I am checked\n" {
-		t.Errorf("after the file was replaced it said %q (%v)", out, err)
-	}
-
 	if _, err := process.Start(c); !errors.Is(err, process.ErrTampered) {
 		t.Errorf("the replaced file: %v, want ErrTampered", err)
 	}
@@ -216,20 +178,8 @@ func TestAVerifiedScriptFindsWhatLiesBesideIt(t *testing.T) {
 	for _, at := range []string{path, link} {
 		c := process.Command{Path: at, Env: []string{"PATH=/bin:/usr/bin"}, Verified: &process.Verified{Path: at, SHA256: hex.EncodeToString(hash[:])}}
 		if got := output(t, start(t, c)); got != "I am beside it\n" {
-			t.Errorf("started as %s it said %q", at, got)
+			t.Errorf("started as %s it printed %q", at, got)
 		}
-	}
-
-	cmd, line, err := process.ShimCommandOf(process.Command{Path: path, Env: []string{"PATH=/bin:/usr/bin"}, Verified: &process.Verified{Path: path, SHA256: hex.EncodeToString(hash[:])}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer line.Close()
-	if err := os.Remove(path); err != nil { // between check and execution
-		t.Fatal(err)
-	}
-	if out, err := cmd.Output(); err != nil || string(out) != "I am beside it\n" {
-		t.Errorf("after its file was removed it said %q (%v)", out, err)
 	}
 }
 
@@ -246,7 +196,7 @@ func TestAVerifiedBinaryIsExecuted(t *testing.T) {
 	c := command("args", "one", "two")
 	c.Verified = &process.Verified{Path: path, SHA256: hex.EncodeToString(hash[:])}
 	if got := output(t, start(t, c)); got != "one\ntwo\n" {
-		t.Errorf("it said %q", got)
+		t.Errorf("it printed %q", got)
 	}
 }
 

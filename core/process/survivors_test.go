@@ -51,15 +51,15 @@ func zombies() []string {
 	return found
 }
 
-// patience is generous: the promise is a second on a machine of our own, and tests share theirs.
-const patience = 5 * time.Second
+// testTimeout is longer than the required second because tests share their machine.
+const testTimeout = 5 * time.Second
 
 // soon waits until nothing has the mark.
 func soon(mark string) (left []string, took time.Duration) {
 	began := time.Now()
 	for {
 		left, took = survivors(mark), time.Since(began)
-		if len(left) == 0 || took > patience {
+		if len(left) == 0 || took > testTimeout {
 			return left, took
 		}
 	}

@@ -10,6 +10,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+// shimName is what ps shows of a shim.
+const shimName = "ropewalk-shim"
+
 // reaper says that orphaned descendants become children of the shim.
 const reaper = true
 

@@ -1,5 +1,3 @@
-//go:build unix
-
 package process
 
 import (
@@ -29,49 +27,49 @@ const (
 	exitSignalShift = 128
 )
 
-// ShimMain is the whole life of a shim; args are the arguments after ShimArg. The exit status is
-// the program's own, 128+n when signal n ended it, 126 when it could not be executed. It comes back
-// for wrong arguments only: a shim ends its process directly, as it has nothing to clean up, and a
-// binary built with the race detector would linger for a second.
+// ShimMain runs a shim; args are the arguments after ShimArg. The exit status is
+// the program's own, 128+n when signal n ended it, 126 when it could not be executed. It returns
+// for wrong arguments only: a shim ends its process directly, because it has nothing to clean up and a
+// binary built with the race detector would take another second to exit.
 func ShimMain(args []string) int {
 	if len(args) < 2 {
-		_, _ = fmt.Fprintln(os.Stderr, "this command is for the server's own use")
+		_, _ = fmt.Fprintln(os.Stderr, "this command is for internal use by the server")
 		return exitUsage
 	}
 	// The kernel ties a child's parent-death signal to the thread that forked it.
 	runtime.LockOSThread()
-	s := &shim{line: os.NewFile(lineFD, "life line"), exited: make(chan syscall.WaitStatus, 1), gone: make(chan struct{})}
-	syscall.CloseOnExec(lineFD)
+	s := &shim{socket: os.NewFile(socketFD, "shim socket"), exited: make(chan syscall.WaitStatus, 1), gone: make(chan struct{})}
+	syscall.CloseOnExec(socketFD)
 	becomeReaper()
 	signals := make(chan os.Signal, 8)
 	signal.Notify(signals, syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGQUIT)
 	if err := s.spawn(args[0] == byDescriptor, args[1], args[1:]); err != nil {
-		s.say("failed %s\n", err)
+		s.report("failed %s\n", err)
 		_, _ = fmt.Fprintln(os.Stderr, err)
 		syscall.Exit(exitCannotExec)
 	}
-	s.say("started %d\n", s.child)
-	letGoOfStreams()
+	s.report("started %d\n", s.child)
+	closeStreams()
 	go s.reap()
-	syscall.Exit(s.watch(s.listen(), signals))
+	syscall.Exit(s.supervise(s.receiveStops(), signals))
 	return exitUsage // not reached
 }
 
 // shim is the state of one shim process.
 type shim struct {
-	line   *os.File
+	socket *os.File
 	child  int
 	exited chan syscall.WaitStatus
 	gone   chan struct{} // closed when no descendant is left
 }
 
-func (s *shim) say(format string, args ...any) {
-	_, _ = fmt.Fprintf(s.line, format, args...)
+func (s *shim) report(format string, args ...any) {
+	_, _ = fmt.Fprintf(s.socket, format, args...)
 }
 
-// letGoOfStreams leaves the program as the only holder of its streams, so that their ends are
-// seen at once.
-func letGoOfStreams() {
+// closeStreams leaves the program as the only holder of its streams, so that readers see their
+// ends at once.
+func closeStreams() {
 	null, err := syscall.Open(os.DevNull, syscall.O_RDWR, 0)
 	if err != nil {
 		return
@@ -100,14 +98,15 @@ func (s *shim) reap() {
 	}
 }
 
-// listen turns the server's words into graces; it closes the channel when the line is cut.
-func (s *shim) listen() <-chan time.Duration {
+// receiveStops reads the grace periods of the server's stop requests; it closes the channel when the
+// socket is closed.
+func (s *shim) receiveStops() <-chan time.Duration {
 	stops := make(chan time.Duration, 1)
 	go func() {
 		defer close(stops)
-		words := bufio.NewScanner(s.line)
-		for words.Scan() {
-			nanos, err := strconv.ParseInt(strings.TrimPrefix(words.Text(), "stop "), 10, 64)
+		requests := bufio.NewScanner(s.socket)
+		for requests.Scan() {
+			nanos, err := strconv.ParseInt(strings.TrimPrefix(requests.Text(), "stop "), 10, 64)
 			if err == nil {
 				stops <- time.Duration(nanos)
 			}
@@ -116,8 +115,8 @@ func (s *shim) listen() <-chan time.Duration {
 	return stops
 }
 
-// watch waits for the first reason to end the tree, ends it, and returns the exit status.
-func (s *shim) watch(stops <-chan time.Duration, signals <-chan os.Signal) int {
+// supervise waits for the first reason to end the tree, ends it, and returns the exit status.
+func (s *shim) supervise(stops <-chan time.Duration, signals <-chan os.Signal) int {
 	code := exitSignalShift + int(syscall.SIGKILL)
 	var graceOver <-chan time.Time
 	stop := func(grace time.Duration) {
@@ -129,7 +128,7 @@ func (s *shim) watch(stops <-chan time.Duration, signals <-chan os.Signal) int {
 	for waiting := true; waiting; {
 		select {
 		case status := <-s.exited:
-			code = s.tell(status)
+			code = s.reportExit(status)
 			waiting = graceOver != nil // a graceful stop leaves the others their grace
 		case <-s.gone:
 			waiting = false
@@ -147,29 +146,29 @@ func (s *shim) watch(stops <-chan time.Duration, signals <-chan os.Signal) int {
 			waiting = false
 		}
 	}
-	s.kill()
+	s.killTree()
 	select {
 	case status := <-s.exited:
-		code = s.tell(status)
+		code = s.reportExit(status)
 	default:
 	}
 	return code
 }
 
-// tell reports how the program ended and returns the shim's own exit status.
-func (s *shim) tell(status syscall.WaitStatus) int {
+// reportExit reports how the program ended and returns the shim's own exit status.
+func (s *shim) reportExit(status syscall.WaitStatus) int {
 	if status.Signaled() {
 		code := exitSignalShift + int(status.Signal())
-		s.say("exited %d %s\n", code, status.Signal())
+		s.report("exited %d %s\n", code, status.Signal())
 		return code
 	}
-	s.say("exited %d\n", status.ExitStatus())
+	s.report("exited %d\n", status.ExitStatus())
 	return status.ExitStatus()
 }
 
-// kill sends SIGKILL to all descendants, again and again, until there are none: one that forks
-// while it is being killed only delays it.
-func (s *shim) kill() {
+// killTree sends SIGKILL to all descendants, again and again, until there are none: a process that
+// forks while it is being killed only delays the end.
+func (s *shim) killTree() {
 	limit := time.After(killLimit)
 	for {
 		select {

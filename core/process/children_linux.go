@@ -1,0 +1,89 @@
+package process
+
+import (
+	"os"
+	"sync"
+	"syscall"
+	"time"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// sweepLimit bounds one sweep.
+const sweepLimit = 2 * time.Second
+
+// children are the shims that this process started and has not reaped. Any other child of an
+// adopting process is an orphan: a process cannot get into this set by taking a shim's name.
+//
+// There is one set per process because the kernel has one table of children per process.
+//
+//nolint:gochecknoglobals // see above
+var children = shims{running: map[int]bool{}}
+
+type shims struct {
+	mu      sync.Mutex
+	running map[int]bool
+}
+
+// start runs fork, which starts a shim, and records its process id. A sweep never sees a shim that
+// has been forked and is not recorded.
+func (s *shims) start(fork func() (pid int, err error)) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	pid, err := fork()
+	if err == nil {
+		s.running[pid] = true
+	}
+	return err
+}
+
+// reaped removes a shim after it was waited for.
+func (s *shims) reaped(pid int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.running, pid)
+}
+
+// Adopt makes the server the parent of what a shim leaves behind that was killed itself, by the
+// kernel for lack of memory or by an operator. The program dies with its shim anyway; Adopt is for
+// its daemons. Call it once, in a process whose only children are shims: when a shim was killed, any
+// other child is taken for an orphan and ended.
+func Adopt() { _ = unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) }
+
+func adopting() bool {
+	var on int32
+	err := unix.Prctl(unix.PR_GET_CHILD_SUBREAPER, uintptr(unsafe.Pointer(&on)), 0, 0, 0)
+	return err == nil && on == 1
+}
+
+// sweepOrphans ends and reaps the adopted processes and all below them, which become children in
+// their turn, until there are none.
+func sweepOrphans() {
+	if !adopting() {
+		return
+	}
+	for until := time.Now().Add(sweepLimit); time.Now().Before(until); <-time.After(killPause) {
+		if children.killOrphans() == 0 {
+			return
+		}
+	}
+}
+
+// killOrphans ends and reaps the children that are no shims, and returns how many it found.
+func (s *shims) killOrphans() (found int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, p := range processes() {
+		if p.parent != os.Getpid() || s.running[p.pid] {
+			continue
+		}
+		found++
+		if p.zombie {
+			_, _ = syscall.Wait4(p.pid, nil, syscall.WNOHANG, nil)
+		} else {
+			_ = syscall.Kill(p.pid, syscall.SIGKILL)
+		}
+	}
+	return found
+}

@@ -1,0 +1,84 @@
+package process
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"sync"
+	"syscall"
+)
+
+// The descriptors that a shim inherits.
+const (
+	socketFD   = 3 // its end of the shim socket
+	verifiedFD = 4 // the verified executable, when there is one
+)
+
+// shimSocket connects the server and one shim. The server writes "stop <nanoseconds>"; the shim
+// writes "started <pid>" or "failed <reason>", then "exited <status> [<signal>]". When the server's
+// end closes, for whatever reason, the shim ends its tree.
+type shimSocket struct {
+	server   *os.File
+	shim     *os.File
+	verified *os.File // nil unless the program is a verified one
+
+	once sync.Once
+	err  error
+}
+
+func newShimSocket(v *Verified) (*shimSocket, error) {
+	server, shim, err := socketPair()
+	if err != nil {
+		return nil, fmt.Errorf("open the socket of a shim: %w", err)
+	}
+	s := &shimSocket{server: server, shim: shim}
+	if v != nil {
+		if s.verified, err = v.open(); err != nil {
+			return nil, errors.Join(err, s.Close())
+		}
+	}
+	return s, nil
+}
+
+func socketPair() (server, shim *os.File, err error) {
+	syscall.ForkLock.RLock() // no child may inherit them between the two calls
+	fds, err := syscall.Socketpair(syscall.AF_UNIX, syscall.SOCK_STREAM, 0)
+	if err == nil {
+		syscall.CloseOnExec(fds[0])
+		syscall.CloseOnExec(fds[1])
+	}
+	syscall.ForkLock.RUnlock()
+	if err != nil {
+		return nil, nil, err
+	}
+	if err := syscall.SetNonblock(fds[0], true); err != nil { // so that deadlines work
+		return nil, nil, errors.Join(err, syscall.Close(fds[0]), syscall.Close(fds[1]))
+	}
+	return os.NewFile(uintptr(fds[0]), "shim socket, server side"), os.NewFile(uintptr(fds[1]), "shim socket, shim side"), nil
+}
+
+// extraFiles are the shim's descriptors from socketFD on.
+func (s *shimSocket) extraFiles() []*os.File {
+	if s.verified != nil {
+		return []*os.File{s.shim, s.verified}
+	}
+	return []*os.File{s.shim}
+}
+
+// closeShimSide closes what only the shim needs. The server's end reads as closed as soon as no
+// process holds the other one.
+func (s *shimSocket) closeShimSide() {
+	_ = s.shim.Close()
+	if s.verified != nil {
+		_ = s.verified.Close()
+	}
+}
+
+// Close closes both ends: the shim ends its tree.
+func (s *shimSocket) Close() error {
+	s.once.Do(func() {
+		s.err = s.server.Close()
+		s.closeShimSide()
+	})
+	return s.err
+}
