@@ -40,6 +40,14 @@ func (k *check) checkHTTP() {
 			out.BaseURL = strings.TrimRight(in.BaseURL, "/")
 		}
 	}
+	out.Console = in.Console
+	if in.ViewOrigin != "" {
+		origin, err := parseOrigin(in.ViewOrigin)
+		if err != nil {
+			k.add("http.viewOrigin", "%v", err)
+		}
+		out.ViewOrigin = origin
+	}
 	for i, text := range in.TrustedProxies {
 		prefix, err := network(text)
 		if err != nil {

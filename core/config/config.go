@@ -50,6 +50,8 @@ type HTTP struct {
 	TrustedProxies []netip.Prefix // whose X-Forwarded-* headers count
 	AllowedHosts   []string       // extra Host header values to accept, host or host:port, lower case
 	BaseURL        string         // the public address without a trailing slash; "" when not set
+	Console        bool           // whether the console is served at /
+	ViewOrigin     string         // another origin of this server, for views of apps; "" when not set
 }
 
 // Plugin says which adapter fills a place, and carries its settings.

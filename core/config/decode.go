@@ -37,6 +37,8 @@ type httpSection struct {
 	TrustedProxies []string `json:"trustedProxies"`
 	AllowedHosts   []string `json:"allowedHosts"`
 	AllowedOrigins []string `json:"allowedOrigins"`
+	Console        bool     `json:"console"`
+	ViewOrigin     string   `json:"viewOrigin"`
 }
 
 type appSection struct {

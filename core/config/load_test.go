@@ -45,7 +45,7 @@ func TestWithNoConfigurationAtAllTheDefaultsAreThoseOfTheSpec(t *testing.T) {
 	}
 	want := &Config{
 		Home: filepath.Join(home, ".ropewalk"),
-		HTTP: HTTP{Host: "127.0.0.1", Port: 27247, TrustedProxies: []netip.Prefix{
+		HTTP: HTTP{Host: "127.0.0.1", Port: 27247, Console: true, TrustedProxies: []netip.Prefix{
 			netip.MustParsePrefix("127.0.0.0/8"), netip.MustParsePrefix("::1/128"),
 		}},
 		SessionStore: Plugin{Adapter: "memory", At: "sessionStore"},
@@ -110,7 +110,7 @@ plugins: {startTimeoutSeconds: 5, callTimeoutSeconds: 6, passEnv: [HTTPS_PROXY]}
 	home := c.Home
 	equal(t, "http", c.HTTP, HTTP{
 		Host: "0.0.0.0", Port: 8080, BaseURL: "https://tools.example.com", AllowedHosts: []string{"tools.example.com", "localhost:8080"},
-		TrustedProxies: []netip.Prefix{netip.MustParsePrefix("10.1.2.3/32"), netip.MustParsePrefix("192.168.0.0/16")},
+		TrustedProxies: []netip.Prefix{netip.MustParsePrefix("10.1.2.3/32"), netip.MustParsePrefix("192.168.0.0/16")}, Console: true,
 	})
 	equal(t, "origins", c.AllowedOrigins, []string{"https://app.example.com", "http://localhost:5173"})
 	equal(t, "key", c.APIKey.Reveal(), "from-the-file-123")

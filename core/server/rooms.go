@@ -14,6 +14,7 @@ import (
 	"github.com/ropewalk/ropewalk/core/chat"
 	"github.com/ropewalk/ropewalk/core/chat/skill"
 	"github.com/ropewalk/ropewalk/core/config"
+	"github.com/ropewalk/ropewalk/core/console"
 	"github.com/ropewalk/ropewalk/core/control"
 	"github.com/ropewalk/ropewalk/core/event"
 	"github.com/ropewalk/ropewalk/core/httpapi"
@@ -145,12 +146,24 @@ func (s *Server) openDoors(context.Context) error {
 	})
 	s.http = httpapi.New(httpapi.Options{
 		Access: s.access, Apps: s.yard, Tools: s.tools, Events: s.bus, Chat: s.chat, Metrics: figures, Logger: s.log.Named("http"), Version: s.version,
-		Mounts: []func(httpapi.Router){s.endpoint.Mount}, Closed: s.endpoint.Closed, Streams: streams,
+		Mounts: s.mounts(), Closed: s.endpoint.Closed, Streams: streams,
 		AllowedOrigins: c.AllowedOrigins, AllowedHosts: c.HTTP.AllowedHosts, TrustedProxies: c.HTTP.TrustedProxies,
 		BaseURL: c.HTTP.BaseURL, RedirectURI: redirectURI(c),
 	})
 	s.closers.add("http", s.http.Shutdown)
 	return nil
+}
+
+// mounts are what is served beside /v1.
+func (s *Server) mounts() []func(httpapi.Router) {
+	c, all := s.config, []func(httpapi.Router){s.endpoint.Mount}
+	if c.HTTP.Console {
+		all = append(all, console.New(console.Options{
+			Dev: c.Dev(), APIKey: c.APIKey != "", Login: c.Auth.Adapter != "", BaseURL: c.HTTP.BaseURL, ViewOrigin: c.HTTP.ViewOrigin,
+			Version: s.version,
+		}).Mount)
+	}
+	return all
 }
 
 // openApps begins to bring the apps up and to answer, neither waiting for the other.

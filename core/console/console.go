@@ -1,0 +1,120 @@
+package console
+
+import (
+	"net/url"
+	"strings"
+
+	"github.com/gofiber/fiber/v2"
+)
+
+// Options is what a Console is made of.
+type Options struct {
+	Dev        bool   // whether the server runs without authentication
+	APIKey     bool   // whether an API key opens /v1
+	Login      bool   // whether an auth adapter is configured
+	BaseURL    string // the public address; "" means as the client connected
+	ViewOrigin string // another origin that leads to this server; "" means none is configured
+	Version    string // of the server
+}
+
+// Console serves the web interface. It is safe for concurrent use.
+type Console struct {
+	o      Options
+	files  files
+	policy string // Content-Security-Policy of the page
+}
+
+// New returns a Console that serves from its Mount on.
+func New(o Options) *Console {
+	return &Console{o: o, files: embedded(), policy: pagePolicy(o)}
+}
+
+// screens are the first segments of the paths at which the page is served. Every other path stays
+// what it is without a console, so that an unknown path of the API is still an error.
+func screens() []string {
+	return []string{"chat", "apps", "tools", "approvals", "activity", "usage", "people", "system", "connect"}
+}
+
+// Mount registers the routes of the console.
+func (c *Console) Mount(r fiber.Router) {
+	both := func(path string, h fiber.Handler) {
+		r.Get(path, h)
+		r.Head(path, h)
+	}
+	both("/", c.page)
+	for _, screen := range screens() {
+		both("/"+screen, c.page)
+		both("/"+screen+"/*", c.page)
+	}
+	both("/favicon.svg", c.icon)
+	both("/assets/*", c.asset)
+	both("/console/facts.json", c.facts)
+	both("/console/view", c.view)
+}
+
+// facts is what a page needs to know before anybody has logged in. Nothing of it is a secret.
+type facts struct {
+	Product    string `json:"product"`
+	Version    string `json:"version"`
+	Dev        bool   `json:"dev"`
+	APIKey     bool   `json:"apiKey"`
+	Login      bool   `json:"login"`
+	BaseURL    string `json:"baseUrl,omitempty"`
+	ViewOrigin string `json:"viewOrigin"`
+}
+
+func (c *Console) facts(ctx *fiber.Ctx) error {
+	ctx.Set(fiber.HeaderCacheControl, "no-store")
+	return ctx.JSON(facts{
+		Product: "Ropewalk", Version: c.o.Version, Dev: c.o.Dev, APIKey: c.o.APIKey, Login: c.o.Login,
+		BaseURL: c.o.BaseURL, ViewOrigin: c.viewOrigin(ctx),
+	})
+}
+
+// viewOrigin is the origin in which the page that sent this request shows views of apps: the
+// configured one, in dev mode the other name of this machine, else the page's own, where the sandbox
+// of the frame's policy alone keeps views apart.
+func (c *Console) viewOrigin(ctx *fiber.Ctx) string {
+	host := string(ctx.Context().Host())
+	if c.o.ViewOrigin != "" {
+		return c.o.ViewOrigin
+	}
+	name, port, _ := strings.Cut(host, ":")
+	if port != "" {
+		port = ":" + port
+	}
+	switch {
+	case c.o.Dev && name == "localhost":
+		return "http://127.0.0.1" + port
+	case c.o.Dev && name == "127.0.0.1":
+		return "http://localhost" + port
+	}
+	return ""
+}
+
+// pagePolicy lets the page load what this server serves and nothing else. Views of apps are frames.
+func pagePolicy(o Options) string {
+	frames := []string{"'self'"}
+	if o.ViewOrigin != "" {
+		frames = append(frames, o.ViewOrigin)
+	}
+	if o.Dev {
+		frames = append(frames, "http://localhost:*", "http://127.0.0.1:*")
+	}
+	return strings.Join([]string{
+		"default-src 'self'", "img-src 'self' data: blob:", "frame-src " + strings.Join(frames, " "), "object-src 'none'",
+		"base-uri 'none'", "form-action 'self'", "frame-ancestors 'none'",
+	}, "; ")
+}
+
+// pages are the origins whose pages may hold the frame of a view.
+func (c *Console) pages() []string {
+	all := []string{"'self'"}
+	if u, err := url.Parse(c.o.BaseURL); err == nil && u.Host != "" {
+		all = append(all, u.Scheme+"://"+u.Host)
+	}
+	if c.o.Dev {
+		all = append(all, "http://localhost:*", "http://127.0.0.1:*")
+	}
+	return all
+}

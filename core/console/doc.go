@@ -1,0 +1,11 @@
+// Package console serves the console, the web interface of the server, from assets that are embedded
+// in the executable: its page at / and at the path of each screen, its assets under /assets, and the
+// frame in which views of apps run.
+//
+// It owns the headers of these answers (content security policy, caching, encodings) and the facts
+// that a page needs before anybody has logged in. It does not authenticate and it holds no data: a
+// page has the same API as every other client, /v1, and the same rights.
+//
+// The source of the assets is the folder web; make web builds them into dist. They are committed, so
+// that go build alone gives a whole server.
+package console

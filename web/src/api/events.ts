@@ -1,0 +1,89 @@
+import type { QueryClient } from "@tanstack/react-query";
+import { useSyncExternalStore } from "react";
+import { ApiError } from "./http";
+import { readEvents } from "./sse";
+
+/** One event of the workspace, in the order in which this page saw them. */
+export interface WorkspaceEvent {
+  seq: number;
+  name: string;
+  at: string;
+  data: Record<string, unknown>;
+}
+
+export type Connection = "connecting" | "open" | "lost";
+
+const limit = 100_000;
+let all: WorkspaceEvent[] = [];
+let connection: Connection = "connecting";
+let failures = 0;
+let running: AbortController | null = null;
+let lastId = "";
+const readers = new Set<() => void>();
+
+const tell = () => readers.forEach((reader) => reader());
+const subscribe = (reader: () => void) => {
+  readers.add(reader);
+  return () => readers.delete(reader);
+};
+
+export const useEvents = () => useSyncExternalStore(subscribe, () => all);
+export const useConnection = () => useSyncExternalStore(subscribe, () => connection);
+
+function setConnection(to: Connection) {
+  if (connection === to) return;
+  connection = to;
+  tell();
+}
+
+/** Which cached answers an event makes old. */
+const affected: [RegExp, string[]][] = [
+  [/^bundle\.|^app\./, ["apps", "app", "health", "tools", "bootstrap"]],
+  [/^data\.changed/, ["data"]],
+  [/^conversation\./, ["conversations"]],
+  [/^approval|^pin|^tool/, ["approvals", "pins", "tools"]],
+];
+
+/** Follows the events of a workspace until it is called again, for another one or for none. */
+export function follow(workspace: string | null, queries: QueryClient): void {
+  running?.abort();
+  all = [];
+  lastId = "";
+  failures = 0;
+  connection = "connecting";
+  if (workspace === null) return;
+  running = new AbortController();
+  void run(running.signal, workspace, queries);
+}
+
+async function run(signal: AbortSignal, workspace: string, queries: QueryClient): Promise<void> {
+  let seq = 0;
+  while (!signal.aborted) {
+    try {
+      const headers: Record<string, string> = { "X-Workspace-Id": workspace };
+      if (lastId) headers["Last-Event-ID"] = lastId;
+      await readEvents("/v1/events", { signal, headers }, (event) => {
+        lastId = event.id ?? lastId;
+        if (event.name === "heartbeat") return;
+        const data = (event.data ?? {}) as Record<string, unknown>;
+        const at = typeof data.timestamp === "string" ? data.timestamp : new Date().toISOString();
+        all = [...all.slice(-limit + 1), { seq: ++seq, name: event.name, at, data }];
+        for (const [pattern, keys] of affected) {
+          if (pattern.test(event.name)) for (const key of keys) void queries.invalidateQueries({ queryKey: [key] });
+        }
+        tell();
+      }, () => {
+        if (failures > 0) void queries.invalidateQueries();
+        failures = 0;
+        setConnection("open");
+      });
+    } catch (error) {
+      if (signal.aborted) return;
+      if (error instanceof ApiError && [401, 403, 404].includes(error.status)) return;
+    }
+    if (signal.aborted) return;
+    failures++;
+    if (failures > 1) setConnection("lost");
+    await new Promise((resolve) => setTimeout(resolve, Math.min(250 * 2 ** failures, 8000) * (0.75 + Math.random() / 2)));
+  }
+}

@@ -1,0 +1,68 @@
+/** An answer of the API that is not a success. */
+export class ApiError extends Error {
+  constructor(
+    readonly status: number,
+    readonly code: string,
+    message: string,
+    readonly details?: unknown,
+    readonly retryAfter?: number,
+  ) {
+    super(message);
+    this.name = "ApiError";
+  }
+}
+
+/** What every request carries: who asks and in which workspace. */
+export const identity = {
+  token: "",
+  workspace: "",
+  /** Called when an answer says that nobody is logged in. */
+  onUnauthenticated: () => {},
+};
+
+/** fetch with the headers that the API wants. A failed connection is an ApiError too, of status 0. */
+export async function send(input: Request | string, init?: RequestInit): Promise<Response> {
+  const request = new Request(input, init);
+  if (identity.token) request.headers.set("Authorization", `Bearer ${identity.token}`);
+  if (identity.workspace && !request.headers.has("X-Workspace-Id")) request.headers.set("X-Workspace-Id", identity.workspace);
+  try {
+    return await fetch(request);
+  } catch (error) {
+    if (request.signal.aborted) throw error;
+    throw new ApiError(0, "offline", "The server cannot be reached. The console tries again by itself.");
+  }
+}
+
+/** The error that an answer stands for. */
+export async function errorOf(response: Response): Promise<ApiError> {
+  const retry = Number(response.headers.get("Retry-After")) || undefined;
+  if (response.status === 401) {
+    identity.onUnauthenticated();
+    return new ApiError(401, "unauthenticated", "You are not logged in.");
+  }
+  const body = (await response.json().catch(() => ({}))) as { error?: string; message?: string; details?: unknown };
+  const code = body.error ?? `http_${response.status}`;
+  return new ApiError(response.status, code, body.message ?? code.replaceAll("_", " "), body.details, retry);
+}
+
+type Query = Record<string, string | number | boolean | undefined>;
+
+/** Sends one request under /v1 and reads its JSON. */
+export async function request<T>(method: string, path: string, options: { query?: Query; body?: unknown; signal?: AbortSignal } = {}): Promise<T> {
+  const response = await send(withQuery(path, options.query), {
+    method,
+    signal: options.signal,
+    ...(options.body instanceof Blob
+      ? { body: options.body, headers: { "Content-Type": options.body.type || "application/octet-stream" } }
+      : options.body !== undefined && { body: JSON.stringify(options.body), headers: { "Content-Type": "application/json" } }),
+  });
+  if (!response.ok) throw await errorOf(response);
+  if (response.status === 204) return undefined as T;
+  return (await response.json()) as T;
+}
+
+function withQuery(path: string, query: Query = {}): string {
+  const search = new URLSearchParams();
+  for (const [name, value] of Object.entries(query)) if (value !== undefined && value !== "") search.set(name, String(value));
+  return search.size ? `${path}?${search}` : path;
+}

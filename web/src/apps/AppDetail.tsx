@@ -1,0 +1,3 @@
+import { Page } from "../ui/Surface";
+
+export const AppDetail = () => <Page title="App">{null}</Page>;

@@ -1,0 +1,3 @@
+import { Page } from "../ui/Surface";
+
+export const AppsScreen = () => <Page title="Apps">{null}</Page>;

@@ -1,0 +1,3 @@
+import { Page } from "../ui/Surface";
+
+export const ConnectScreen = () => <Page title="Connect">{null}</Page>;

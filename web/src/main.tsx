@@ -1,0 +1,50 @@
+import { QueryClient, QueryClientProvider } from "@tanstack/react-query";
+import { RouterProvider } from "@tanstack/react-router";
+import { StrictMode, useEffect } from "react";
+import { createRoot } from "react-dom/client";
+import { follow } from "./api/events";
+import { retryUnlessRefused, SessionProvider, useSession } from "./api/session";
+import { router } from "./router";
+import { Login } from "./shell/Login";
+import { applyTheme } from "./shell/theme";
+import { Button } from "./ui/Button";
+import { Spinner } from "./ui/Spinner";
+import { Empty } from "./ui/Surface";
+import "./styles/tokens.css";
+import "./styles/base.css";
+import shell from "./shell/shell.module.css";
+
+applyTheme();
+
+const queries = new QueryClient({ defaultOptions: { queries: { retry: retryUnlessRefused, staleTime: 5_000 } } });
+
+/** What is inside belongs to one workspace; another one is another instance of it. */
+function Workspace() {
+  const { workspace } = useSession();
+  useEffect(() => {
+    follow(workspace.id, queries);
+    return () => follow(null, queries);
+  }, [workspace.id]);
+  return <RouterProvider key={workspace.id} router={router} />;
+}
+
+const root = document.getElementById("root");
+if (!root) throw new Error("the page has no root");
+
+createRoot(root).render(
+  <StrictMode>
+    <QueryClientProvider client={queries}>
+      <SessionProvider
+        loading={<div className={shell.center} role="status" aria-label="Loading"><Spinner /></div>}
+        login={(facts, done) => <Login facts={facts} onDone={done} />}
+        failed={(error, retry) => (
+          <main className={shell.center}>
+            <Empty title="The server does not answer" actions={<Button look="primary" onClick={retry}>Try again</Button>}>{error.message}</Empty>
+          </main>
+        )}
+      >
+        <Workspace />
+      </SessionProvider>
+    </QueryClientProvider>
+  </StrictMode>,
+);

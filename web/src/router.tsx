@@ -1,0 +1,51 @@
+import { createRootRoute, createRoute, createRouter, lazyRouteComponent, Link, redirect } from "@tanstack/react-router";
+import { Shell } from "./shell/Shell";
+import { Empty, Failure, Page } from "./ui/Surface";
+
+const root = createRootRoute({
+  component: Shell,
+  notFoundComponent: () => <Page title="Not found"><Empty title="There is no such page"><Link to="/apps">Go to the apps</Link></Empty></Page>,
+  errorComponent: ({ error }) => <Page title="Something went wrong"><Failure error={error} /></Page>,
+});
+
+const index = createRoute({ getParentRoute: () => root, path: "/", beforeLoad: () => { throw redirect({ to: "/chat" }); } });
+
+const chat = createRoute({ getParentRoute: () => root, path: "/chat", component: lazyRouteComponent(() => import("./chat/Chat"), "ChatScreen") });
+const conversation = createRoute({ getParentRoute: () => root, path: "/chat/$id", component: lazyRouteComponent(() => import("./chat/Chat"), "ChatScreen") });
+
+interface AppSearch {
+  tab?: string;
+  tool?: string;
+}
+const text = (value: unknown) => (typeof value === "string" ? value : undefined);
+
+const apps = createRoute({
+  getParentRoute: () => root, path: "/apps", component: lazyRouteComponent(() => import("./apps/Apps"), "AppsScreen"),
+  validateSearch: (search): { install?: string } => ({ install: text(search.install) }),
+});
+const app = createRoute({
+  getParentRoute: () => root, path: "/apps/$name", component: lazyRouteComponent(() => import("./apps/AppDetail"), "AppDetail"),
+  validateSearch: (search): AppSearch => ({ tab: text(search.tab), tool: text(search.tool) }),
+});
+const tools = createRoute({
+  getParentRoute: () => root, path: "/tools", component: lazyRouteComponent(() => import("./tools/Tools"), "ToolsScreen"),
+  validateSearch: (search): { tool?: string } => ({ tool: text(search.tool) }),
+});
+const approvals = createRoute({ getParentRoute: () => root, path: "/approvals", component: lazyRouteComponent(() => import("./approvals/Approvals"), "ApprovalsScreen") });
+const activity = createRoute({ getParentRoute: () => root, path: "/activity", component: lazyRouteComponent(() => import("./activity/Activity"), "ActivityScreen") });
+const usage = createRoute({ getParentRoute: () => root, path: "/usage", component: lazyRouteComponent(() => import("./usage/Usage"), "UsageScreen") });
+const people = createRoute({ getParentRoute: () => root, path: "/people", component: lazyRouteComponent(() => import("./people/People"), "PeopleScreen") });
+const system = createRoute({ getParentRoute: () => root, path: "/system", component: lazyRouteComponent(() => import("./system/System"), "SystemScreen") });
+const connect = createRoute({ getParentRoute: () => root, path: "/connect", component: lazyRouteComponent(() => import("./connect/Connect"), "ConnectScreen") });
+
+export const router = createRouter({
+  routeTree: root.addChildren([index, chat, conversation, apps, app, tools, approvals, activity, usage, people, system, connect]),
+  defaultPreload: "intent",
+  scrollRestoration: true,
+});
+
+declare module "@tanstack/react-router" {
+  interface Register {
+    router: typeof router;
+  }
+}

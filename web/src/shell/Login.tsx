@@ -1,0 +1,91 @@
+import { ArrowRight } from "lucide-react";
+import { useState } from "react";
+import { api, take } from "../api/client";
+import { ApiError, send } from "../api/http";
+import { rememberToken, type Facts } from "../api/session";
+import { Button } from "../ui/Button";
+import { Field, Input } from "../ui/Field";
+import { Notice } from "../ui/Surface";
+import css from "./shell.module.css";
+
+/** Takes a person in: through the identity provider, with the API key, or with a token. */
+export function Login({ facts, onDone }: { facts: Facts; onDone: () => void }) {
+  const failed = new URLSearchParams(location.search).get("error");
+  return (
+    <main className={css.center}>
+      <div className={css.login}>
+        <header>
+          <img src="/favicon.svg" alt="" />
+          <h1>Log in to Ropewalk</h1>
+          <p>Apps and their tools, in one place.</p>
+        </header>
+        {failed && <Notice tone="bad">The login did not succeed. Try again, or ask an administrator: the server's log says why.</Notice>}
+        <div className={css.loginCard}>
+          {facts.login && <ProviderLogin />}
+          {facts.login && <div className={css.or}>or</div>}
+          <KeyLogin facts={facts} onDone={onDone} />
+        </div>
+      </div>
+    </main>
+  );
+}
+
+function ProviderLogin() {
+  const [problem, setProblem] = useState("");
+  const begin = async () => {
+    const path = `/v1/auth/authorize?returnTo=${encodeURIComponent(location.pathname)}`;
+    const probe = await fetch(path, { redirect: "manual" });
+    if (probe.type === "opaqueredirect") location.assign(path);
+    else setProblem("This server's identity adapter has no login in the browser. Use a token below.");
+  };
+  return (
+    <>
+      <Button look="primary" className={css.big} onClick={() => void begin()}>Continue with your organization<ArrowRight aria-hidden="true" /></Button>
+      {problem && <Notice tone="warn">{problem}</Notice>}
+    </>
+  );
+}
+
+function KeyLogin({ facts, onDone }: { facts: Facts; onDone: () => void }) {
+  const [secret, setSecret] = useState("");
+  const [busy, setBusy] = useState(false);
+  const [problem, setProblem] = useState("");
+  const names = [facts.apiKey && "API key", facts.login && "token"].filter(Boolean).join(" or ");
+  const submit = async () => {
+    if (!secret.trim()) return setProblem(`Enter the ${names}.`);
+    setBusy(true);
+    try {
+      await logIn(secret.trim(), facts);
+      onDone();
+    } catch (error) {
+      setProblem(error instanceof ApiError && error.status !== 401 ? error.message : `The server does not accept this ${names}.`);
+      setBusy(false);
+    }
+  };
+  return (
+    <form style={{ display: "contents" }} onSubmit={(event) => { event.preventDefault(); void submit(); }}>
+      <Field label={names[0]!.toUpperCase() + names.slice(1)} error={problem} required>
+        {(props) => <Input {...props} type="password" autoComplete="current-password" value={secret} onChange={(e) => setSecret(e.target.value)} autoFocus={!facts.login} />}
+      </Field>
+      <Button type="submit" look={facts.login ? "plain" : "primary"} className={css.big} busy={busy}>Log in</Button>
+    </form>
+  );
+}
+
+/** A key becomes a cookie; a token is kept for this tab, when the server takes it. */
+async function logIn(secret: string, facts: Facts): Promise<void> {
+  if (facts.apiKey) {
+    try {
+      await take(api.POST("/v1/auth/login", { body: { key: secret } }));
+      return;
+    } catch (error) {
+      if (!facts.login || !(error instanceof ApiError) || error.status !== 401) throw error;
+    }
+  }
+  rememberToken(secret);
+  const session = await send("/v1/auth/session");
+  if (!session.ok) {
+    rememberToken("");
+    throw new ApiError(session.status, "unauthenticated", "");
+  }
+}

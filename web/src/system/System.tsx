@@ -1,0 +1,3 @@
+import { Page } from "../ui/Surface";
+
+export const SystemScreen = () => <Page title="System">{null}</Page>;

@@ -1,0 +1,87 @@
+import clsx from "clsx";
+import { X } from "lucide-react";
+import { useEffect, useId, useRef, type ReactNode } from "react";
+import { Button } from "./Button";
+import css from "./overlay.module.css";
+
+interface Props {
+  title: string;
+  onClose: () => void;
+  wide?: boolean;
+  children: ReactNode;
+  footer?: ReactNode;
+  onSubmit?: () => void;
+}
+
+/** A modal dialog: the browser's own, so focus stays inside, Escape closes, and the page behind is inert. */
+export function Dialog({ title, onClose, wide, children, footer, onSubmit }: Props) {
+  const ref = useRef<HTMLDialogElement>(null);
+  const id = useId();
+  useEffect(() => {
+    const dialog = ref.current;
+    const before = document.activeElement;
+    dialog?.showModal();
+    return () => {
+      dialog?.close();
+      if (before instanceof HTMLElement) before.focus();
+    };
+  }, []);
+  const content = (
+    <>
+      <header className={css.dialogHead}>
+        <h2 id={id}>{title}</h2>
+        <Button look="quiet" small label="Close" onClick={onClose}><X aria-hidden="true" /></Button>
+      </header>
+      <div className={css.dialogBody} tabIndex={-1}>{children}</div>
+      {footer && <footer className={css.dialogFoot}>{footer}</footer>}
+    </>
+  );
+  return (
+    <dialog
+      ref={ref}
+      className={clsx(css.dialog, wide && css.wide)}
+      aria-labelledby={id}
+      onCancel={(event) => {
+        event.preventDefault();
+        onClose();
+      }}
+    >
+      {onSubmit ? (
+        <form
+          style={{ display: "contents" }}
+          noValidate
+          onSubmit={(event) => {
+            event.preventDefault();
+            onSubmit();
+          }}
+        >
+          {content}
+        </form>
+      ) : content}
+    </dialog>
+  );
+}
+
+interface ConfirmProps {
+  title: string;
+  children: ReactNode;
+  action: string;
+  busy?: boolean;
+  onConfirm: () => void;
+  onClose: () => void;
+}
+
+/** Asks before something that cannot be undone. */
+export const Confirm = ({ title, children, action, busy, onConfirm, onClose }: ConfirmProps) => (
+  <Dialog
+    title={title}
+    onClose={onClose}
+    onSubmit={onConfirm}
+    footer={<>
+      <Button onClick={onClose}>Cancel</Button>
+      <Button type="submit" look="danger" busy={busy}>{action}</Button>
+    </>}
+  >
+    {children}
+  </Dialog>
+);

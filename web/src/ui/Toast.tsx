@@ -1,0 +1,56 @@
+import clsx from "clsx";
+import { X } from "lucide-react";
+import { useEffect, useSyncExternalStore } from "react";
+import { Button } from "./Button";
+import css from "./overlay.module.css";
+
+interface Note {
+  id: number;
+  text: string;
+  bad: boolean;
+}
+
+let notes: Note[] = [];
+let next = 1;
+const readers = new Set<() => void>();
+
+function change(to: Note[]) {
+  notes = to;
+  for (const reader of readers) reader();
+}
+
+/** Shows a sentence for a while. */
+export function toast(text: string, bad = false): void {
+  change([...notes.slice(-3), { id: next++, text, bad }]);
+}
+
+/** Shows why something failed. */
+export const toastError = (error: unknown) => toast(error instanceof Error ? error.message : String(error), true);
+
+const subscribe = (reader: () => void) => {
+  readers.add(reader);
+  return () => readers.delete(reader);
+};
+
+export function Toasts() {
+  const all = useSyncExternalStore(subscribe, () => notes);
+  return (
+    <div className={css.toasts} role="status" aria-live="polite">
+      {all.map((note) => <ToastItem key={note.id} note={note} />)}
+    </div>
+  );
+}
+
+function ToastItem({ note }: { note: Note }) {
+  const close = () => change(notes.filter((other) => other.id !== note.id));
+  useEffect(() => {
+    const timer = setTimeout(close, note.bad ? 12_000 : 5_000);
+    return () => clearTimeout(timer);
+  });
+  return (
+    <div className={clsx(css.toast, note.bad && css.toastBad)}>
+      <p>{note.text}</p>
+      <Button look="quiet" small label="Dismiss" onClick={close}><X aria-hidden="true" /></Button>
+    </div>
+  );
+}
