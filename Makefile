@@ -7,7 +7,7 @@ LDFLAGS := -s -w -X main.version=$(VERSION)
 BUF     := $(GO) tool -modfile=tools/buf/go.mod buf
 LINT    := $(GO) tool -modfile=tools/golangci-lint/go.mod golangci-lint
 
-.PHONY: run build plugins test test-deps test-postgres conformance check lint generate bench microbench clean help
+.PHONY: run build plugins test test-deps test-postgres conformance check lint generate web bench microbench clean help
 
 help: ## show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 14
@@ -44,10 +44,15 @@ check: ## vet, lint, wire compatibility, generated code up to date
 	$(BUF) lint
 	$(BUF) breaking --against proto/ropewalk.binpb
 	@$(MAKE) --no-print-directory generate
+	@$(MAKE) --no-print-directory web
+	@test -z "$$(git status --porcelain -- core/console/dist)" || { echo 'the built console is not up to date: commit what make web wrote'; exit 1; }
 	@git diff --exit-code -- proto || { echo 'generated code is not up to date: commit what make generate wrote'; exit 1; }
 
 generate: ## write the Go of proto/ anew (no network needed)
 	@$(BUF) generate
+
+web: ## build the console anew from web (Node 20 and npm; go build needs neither)
+	@cd web && npm ci --no-audit --no-fund && npm run build
 
 bench: build ## measure every promised figure against other servers, in one run (13 minutes; QUICK=1: two; ONLY=chat,calls: those parts)
 	@$(GO) build -trimpath -ldflags '$(LDFLAGS)' -o $(BIN)/ropewalk-bench ./cmd/ropewalk-bench
