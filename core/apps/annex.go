@@ -11,6 +11,7 @@ import (
 
 	"github.com/ropewalk/ropewalk/core"
 	"github.com/ropewalk/ropewalk/core/link"
+	"github.com/ropewalk/ropewalk/core/rpc"
 )
 
 // annexes are the instances that running apps have beside their shared one: one for each session
@@ -286,7 +287,7 @@ func (a *app) launchAnnex(ctx context.Context, x *annex) (instance, error) {
 	if x.key.session == "" {
 		s.stateless = true
 		s.changed = func(kind core.Kind) { a.changedApart(kind) }
-		s.said = func(n link.Notification) {
+		s.said = func(n rpc.Notification) {
 			if n.Method == "notifications/resources/updated" { // all else that is about no request is of the older revisions
 				a.manager.listeners.tell(a.key.workspace, Notification{Server: a.key.name, Apart: true, Notification: n})
 			}
@@ -295,11 +296,11 @@ func (a *app) launchAnnex(ctx context.Context, x *annex) (instance, error) {
 		client := x.last.Load().client
 		s.capabilities = client.capabilities
 		s.asked = func(ctx context.Context, q link.Question) (json.RawMessage, error) { return x.asked(ctx, q) }
-		s.said = func(n link.Notification) {
+		s.said = func(n rpc.Notification) {
 			a.manager.listeners.tell(a.key.workspace, Notification{Server: a.key.name, Session: x.key.session, Apart: true, Notification: n})
 		}
 		s.changed = func(kind core.Kind) {
-			s.said(link.Notification{Method: "notifications/" + string(kind) + "/list_changed"})
+			s.said(rpc.Notification{Method: "notifications/" + string(kind) + "/list_changed"})
 		}
 	}
 	conn, err := a.manager.launch(ctx, s)

@@ -7,7 +7,7 @@ import (
 	"github.com/hashicorp/go-hclog"
 
 	"github.com/ropewalk/ropewalk/core"
-	"github.com/ropewalk/ropewalk/core/link"
+	"github.com/ropewalk/ropewalk/core/rpc"
 )
 
 // BenchmarkCall is what the manager itself costs a call: its app answers at once, in memory.
@@ -22,7 +22,7 @@ func BenchmarkCall(b *testing.B) {
 	params := json.RawMessage(`{"name":"echo","arguments":{"text":"x"}}`)
 	for name, c := range map[string]Call{
 		"alone":          {Method: "x", Params: params},
-		"with a session": {Method: "x", Params: params, Client: NewClient("s", false, canElicit), Asker: saysWord("x"), Notify: func(link.Notification) {}},
+		"with a session": {Method: "x", Params: params, Client: NewClient("s", false, canElicit), Asker: saysWord("x"), Notify: func(rpc.Notification) {}},
 	} {
 		b.Run(name, func(b *testing.B) {
 			b.ReportAllocs()

@@ -8,6 +8,7 @@ import (
 
 	"github.com/ropewalk/ropewalk/core"
 	"github.com/ropewalk/ropewalk/core/link"
+	"github.com/ropewalk/ropewalk/core/rpc"
 )
 
 // errDeadline tells the manager's own deadline from the caller's.
@@ -23,7 +24,7 @@ var errDeadline = errors.New("the app did not answer in time")
 //
 // Errors: core.CodeNotFound without such an app; core.CodeUnavailable when the app does not run,
 // died, was too slow, answered with too much or has too many calls in flight;
-// core.CodeBadRequest for params that are no object; *link.RPCError as the app answered; ctx's
+// core.CodeBadRequest for params that are no object; *rpc.Error as the app answered; ctx's
 // error when the caller gave up.
 func (y *Manager) Call(ctx context.Context, workspace, server string, c Call) (json.RawMessage, error) {
 	a, err := y.find(workspace, server)
@@ -214,9 +215,9 @@ func (a *app) ready(ctx context.Context, patience <-chan time.Time) (instance, e
 
 // callError says what became of a call that has no result.
 func (a *app) callError(ctx, limit context.Context, conn instance, method string, err error) error {
-	if rpc, ok := errors.AsType[*link.RPCError](err); ok {
-		a.refused(rpc)
-		return rpc
+	if failure, ok := errors.AsType[*rpc.Error](err); ok {
+		a.refused(failure)
+		return failure
 	}
 	known, ok := errors.AsType[*core.Error](err)
 	late := errors.Is(err, errDeadline) || errors.Is(context.Cause(limit), errDeadline)

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/ropewalk/ropewalk/core"
-	"github.com/ropewalk/ropewalk/core/link"
+	"github.com/ropewalk/ropewalk/core/rpc"
 )
 
 func call(t *testing.T, y *Manager, method string) error {
@@ -160,7 +160,7 @@ func TestACallThatTellsOfItsProgressMayTakeLong(t *testing.T) {
 		synctest.Wait()
 		told := 0
 		before := time.Now()
-		if _, err := y.Call(t.Context(), ws, "notes", Call{Method: "slow", Notify: func(link.Notification) { told++ }}); err != nil {
+		if _, err := y.Call(t.Context(), ws, "notes", Call{Method: "slow", Notify: func(rpc.Notification) { told++ }}); err != nil {
 			t.Fatal(err)
 		}
 		expect(t, "time", time.Since(before), 10*time.Minute)

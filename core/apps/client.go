@@ -5,13 +5,13 @@ import (
 	"encoding/json"
 
 	"github.com/ropewalk/ropewalk/core"
-	"github.com/ropewalk/ropewalk/core/link"
+	"github.com/ropewalk/ropewalk/core/rpc"
 )
 
 // Asker puts what an app asks to the client for whom a call is made.
 type Asker interface {
 	// Ask takes one request of the app: elicitation/create, sampling/createMessage or roots/list.
-	// Params and result are raw. A *link.RPCError goes back to the app as it is. ctx ends when the
+	// Params and result are raw. A *rpc.Error goes back to the app as it is. ctx ends when the
 	// app takes its question back, and when the call that it is about ends.
 	Ask(ctx context.Context, method string, params json.RawMessage) (json.RawMessage, error)
 }
@@ -20,7 +20,7 @@ type Asker interface {
 type ProgressAsker interface {
 	// AskWithProgress is Ask. heard, which may wait for the app to take it, gets what the client says about the
 	// question meanwhile: its progress, with the app's own token.
-	AskWithProgress(ctx context.Context, method string, params json.RawMessage, heard func(link.Notification)) (json.RawMessage, error)
+	AskWithProgress(ctx context.Context, method string, params json.RawMessage, heard func(rpc.Notification)) (json.RawMessage, error)
 }
 
 // Client is the client for whom calls are made, as far as apps are concerned. It is immutable.
@@ -128,11 +128,11 @@ func wanted(method string, params json.RawMessage) ability {
 // Call is one call of an app. Params and the result are raw: nothing of them is decoded or lost.
 type Call struct {
 	Method string
-	Params json.RawMessage         // one JSON object, nil for none
-	Notify func(link.Notification) // gets what the app says about the call, in wire order; nil for a caller that wants none
-	Client *Client                 // for whom; nil for a caller that cannot be asked anything
-	Asker  Asker                   // how Client is asked while the call runs; nil when it cannot be
-	Owner  string                  // who calls, for a stateless client: nobody else can go on with the call
+	Params json.RawMessage        // one JSON object, nil for none
+	Notify func(rpc.Notification) // gets what the app says about the call, in wire order; nil for a caller that wants none
+	Client *Client                // for whom; nil for a caller that cannot be asked anything
+	Asker  Asker                  // how Client is asked while the call runs; nil when it cannot be
+	Owner  string                 // who calls, for a stateless client: nobody else can go on with the call
 
 	Mirrors []core.Mirror // of the tool that is called: remote apps of link.StatelessVersion want them in headers
 }

@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"github.com/ropewalk/ropewalk/core"
-	"github.com/ropewalk/ropewalk/core/link"
+	"github.com/ropewalk/ropewalk/core/rpc"
 )
 
 // person answers what apps ask.
@@ -330,7 +330,7 @@ func TestLogMessagesFollowTheirCall(t *testing.T) {
 	var notes []string
 	_, err := y.Call(t.Context(), ws, "notes", Call{
 		Method: "tools/call", Params: json.RawMessage(`{"name":"log","arguments":{"text":"for my eyes"}}`),
-		Notify: func(n link.Notification) { notes = append(notes, n.Method+" "+string(n.Params)) },
+		Notify: func(n rpc.Notification) { notes = append(notes, n.Method+" "+string(n.Params)) },
 	})
 	if err != nil || len(notes) != 1 || !strings.Contains(notes[0], "for my eyes") {
 		t.Errorf("the caller heard %q (%v)", notes, err)

@@ -5,7 +5,7 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/ropewalk/ropewalk/core/link"
+	"github.com/ropewalk/ropewalk/core/rpc"
 )
 
 // What an app answers instead of a result, when somebody must first do something elsewhere.
@@ -17,18 +17,18 @@ const (
 // detour turns an app's error that sends the user to pages into the result by which
 // link.StatelessVersion asks for that: it has no such error. The client makes the call anew after it.
 func (k *caller) detour(err error) (json.RawMessage, error) {
-	rpc, ok := errors.AsType[*link.RPCError](err)
-	if !ok || rpc.Code != codeVisitFirst {
+	failure, ok := errors.AsType[*rpc.Error](err)
+	if !ok || failure.Code != codeVisitFirst {
 		return nil, err
 	}
 	var said struct {
 		Pages []json.RawMessage `json:"elicitations"`
 	}
-	if json.Unmarshal(rpc.Data, &said) != nil || len(said.Pages) == 0 || len(said.Pages) > maxQuestions {
+	if json.Unmarshal(failure.Data, &said) != nil || len(said.Pages) == 0 || len(said.Pages) > maxQuestions {
 		return nil, err
 	}
 	if !k.can(abilityURL) {
-		return nil, &link.RPCError{Code: codeMissingCapability, Message: rpc.Message, Data: json.RawMessage(`{"requiredCapabilities":{"elicitation":{"url":{}}}}`)}
+		return nil, &rpc.Error{Code: codeMissingCapability, Message: failure.Message, Data: json.RawMessage(`{"requiredCapabilities":{"elicitation":{"url":{}}}}`)}
 	}
 	requests := make(map[string]question, len(said.Pages))
 	for i, page := range said.Pages {

@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/ropewalk/ropewalk/core"
-	"github.com/ropewalk/ropewalk/core/link"
+	"github.com/ropewalk/ropewalk/core/rpc"
 )
 
 // A client of link.StatelessVersion goes on with a parked call on any server of a deployment: the one
@@ -25,14 +25,14 @@ type resumption struct {
 // outcome is what became of the call.
 type outcome struct {
 	Result json.RawMessage `json:"result,omitempty"`
-	RPC    *link.RPCError  `json:"rpc,omitempty"`
+	RPC    *rpc.Error      `json:"rpc,omitempty"`
 	Code   core.Code       `json:"code,omitempty"`
 	Text   string          `json:"text,omitempty"`
 }
 
 // errUnknownState is said of calls that are not parked, or not any more, or not the caller's.
 func errUnknownState() error {
-	return &link.RPCError{Code: invalidParams, Message: "requestState is not known, or no longer: make the call anew"}
+	return &rpc.Error{Code: invalidParams, Message: "requestState is not known, or no longer: make the call anew"}
 }
 
 // stateOn begins the requestState of the calls that a server parks.
@@ -82,8 +82,8 @@ func (y *Manager) resume(ctx context.Context, question json.RawMessage) json.Raw
 	if err = json.Unmarshal(question, &r); err == nil {
 		said.Result, err = y.resumeParked(ctx, r)
 	}
-	if rpc, ok := errors.AsType[*link.RPCError](err); ok {
-		said.RPC = rpc
+	if failure, ok := errors.AsType[*rpc.Error](err); ok {
+		said.RPC = failure
 	} else if err != nil {
 		said.Code, said.Text = core.CodeOf(err), message(err)
 	}

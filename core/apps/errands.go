@@ -4,7 +4,7 @@ import (
 	"encoding/json"
 	"sync"
 
-	"github.com/ropewalk/ropewalk/core/link"
+	"github.com/ropewalk/ropewalk/core/rpc"
 )
 
 // maxErrands bounds the elicitations whose end is still to be told; past it the oldest are forgotten.
@@ -52,7 +52,7 @@ func (e *errands) note(app key, params json.RawMessage, session string) {
 }
 
 // session is who a notification of an elicitation's end is for, "" when nobody is known.
-func (e *errands) session(app key, n link.Notification) string {
+func (e *errands) session(app key, n rpc.Notification) string {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return e.open[errand{app, elicitationID(n.Params)}]

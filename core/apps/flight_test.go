@@ -16,6 +16,7 @@ import (
 
 	"github.com/ropewalk/ropewalk/core"
 	"github.com/ropewalk/ropewalk/core/link"
+	"github.com/ropewalk/ropewalk/core/rpc"
 )
 
 // piped is an app behind a real link that is a few goroutines of the test.
@@ -166,7 +167,7 @@ func wildCall(t *testing.T, y *Manager, key string) (flew bool) {
 	defer cancel()
 	told := 0
 	c := Call{Method: "tools/call", Params: json.RawMessage(fmt.Sprintf(`{"does":%q,"key":%q,"_meta":{"progressToken":%q}}`, does, key, key))}
-	c.Notify = func(n link.Notification) {
+	c.Notify = func(n rpc.Notification) {
 		var said struct {
 			ProgressToken string
 			Progress      int

@@ -9,12 +9,13 @@ import (
 	"github.com/ropewalk/ropewalk/core"
 	"github.com/ropewalk/ropewalk/core/link"
 	"github.com/ropewalk/ropewalk/core/process"
+	"github.com/ropewalk/ropewalk/core/rpc"
 )
 
 // instance is one started app that has answered initialize: a process or a remote connection.
 type instance interface {
 	Do(ctx context.Context, r link.Request) (json.RawMessage, error)
-	Call(ctx context.Context, method string, params json.RawMessage, notify func(link.Notification)) (json.RawMessage, error)
+	Call(ctx context.Context, method string, params json.RawMessage, notify func(rpc.Notification)) (json.RawMessage, error)
 	List(ctx context.Context, kind core.Kind) ([]json.RawMessage, error)
 	Subscribe(ctx context.Context, uri string) error
 	Unsubscribe(ctx context.Context, uri string) error

@@ -15,6 +15,7 @@ import (
 	"github.com/ropewalk/ropewalk/core/bundle"
 	"github.com/ropewalk/ropewalk/core/link"
 	"github.com/ropewalk/ropewalk/core/process"
+	"github.com/ropewalk/ropewalk/core/rpc"
 )
 
 // birth is how one instance of an app is started.
@@ -24,10 +25,10 @@ type birth struct {
 	stateless bool // ask for link.StatelessVersion first, instead of the handshake
 	news      *news
 
-	capabilities json.RawMessage         // what the app is told that its clients can do; nil for nothing
-	asked        link.RequestHandler     // answers what the app asks
-	said         func(link.Notification) // hears what the app says by itself; nil
-	changed      func(core.Kind)         // hears which lists change, and not news; nil
+	capabilities json.RawMessage        // what the app is told that its clients can do; nil for nothing
+	asked        link.RequestHandler    // answers what the app asks
+	said         func(rpc.Notification) // hears what the app says by itself; nil
+	changed      func(core.Kind)        // hears which lists change, and not news; nil
 }
 
 // launcher starts what a record describes and initializes it. Its errors are safe to show, and wrap

@@ -13,6 +13,7 @@ import (
 
 	"github.com/ropewalk/ropewalk/core"
 	"github.com/ropewalk/ropewalk/core/link"
+	"github.com/ropewalk/ropewalk/core/rpc"
 )
 
 // memoryRecords keeps records in memory. While full is set every write fails, as on a full disk.
@@ -293,7 +294,7 @@ type memoryInstance struct {
 
 func (i *memoryInstance) die() { i.once.Do(func() { close(i.done) }) }
 
-func (i *memoryInstance) Call(ctx context.Context, method string, params json.RawMessage, notify func(link.Notification)) (json.RawMessage, error) {
+func (i *memoryInstance) Call(ctx context.Context, method string, params json.RawMessage, notify func(rpc.Notification)) (json.RawMessage, error) {
 	return i.Do(ctx, link.Request{Method: method, Params: params, Notify: notify})
 }
 
@@ -304,7 +305,7 @@ func (i *memoryInstance) Do(ctx context.Context, r link.Request) (json.RawMessag
 			if !wait(ctx, time.Minute) {
 				return nil, ctx.Err()
 			}
-			notify(link.Notification{Method: "notifications/progress"})
+			notify(rpc.Notification{Method: "notifications/progress"})
 		}
 	}
 	if method == "ask" || method == "tools/call" { // asks its caller's client, and repeats what that says meanwhile

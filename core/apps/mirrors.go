@@ -10,7 +10,7 @@ import (
 	"golang.org/x/net/http/httpguts"
 
 	"github.com/ropewalk/ropewalk/core"
-	"github.com/ropewalk/ropewalk/core/link"
+	"github.com/ropewalk/ropewalk/core/rpc"
 )
 
 // annotation marks, in an input schema, an argument that requests repeat in a header (MCP 2026-07-28,
@@ -138,8 +138,8 @@ const codeHeaderMismatch = -32020
 
 // refused looks at an error of the app: one about headers may mean that the schemas have changed, so
 // the tools are read again, and the next call has the headers that they want.
-func (a *app) refused(rpc *link.RPCError) {
-	if rpc.Code != codeHeaderMismatch {
+func (a *app) refused(failure *rpc.Error) {
+	if failure.Code != codeHeaderMismatch {
 		return
 	}
 	if conn, ok := a.conn().(interface{ tell(core.Kind) }); ok {

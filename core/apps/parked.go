@@ -13,6 +13,7 @@ import (
 
 	"github.com/ropewalk/ropewalk/core"
 	"github.com/ropewalk/ropewalk/core/link"
+	"github.com/ropewalk/ropewalk/core/rpc"
 )
 
 const (
@@ -49,7 +50,7 @@ type parked struct {
 	mu     sync.Mutex
 	open   map[string]parkedQuestion
 	count  int
-	notify func(link.Notification) // of the request that waits; nil between two
+	notify func(rpc.Notification) // of the request that waits; nil between two
 	timer  *time.Timer
 	since  time.Time // when it was parked; the parking's mutex
 }
@@ -154,7 +155,7 @@ func declared(params json.RawMessage) json.RawMessage {
 	return said.Meta["io.modelcontextprotocol/clientCapabilities"]
 }
 
-func (p *parked) tell(n link.Notification) {
+func (p *parked) tell(n rpc.Notification) {
 	p.mu.Lock()
 	notify := p.notify
 	p.mu.Unlock()
@@ -299,11 +300,11 @@ func (a *app) comeBack(ctx context.Context, c Call) (result json.RawMessage, res
 
 // readdressed passes on what an app says about a call to the request that goes on with it: the app
 // names the first request's progress token, which is not this one's.
-func readdressed(notify func(link.Notification), token json.RawMessage) func(link.Notification) {
+func readdressed(notify func(rpc.Notification), token json.RawMessage) func(rpc.Notification) {
 	if notify == nil {
 		return nil
 	}
-	return func(n link.Notification) {
+	return func(n rpc.Notification) {
 		if n.Method == "notifications/progress" {
 			if token == nil {
 				return
@@ -316,7 +317,7 @@ func readdressed(notify func(link.Notification), token json.RawMessage) func(lin
 
 // take hands the answers over; left tells that questions are still open. What is no object answers
 // nothing, and is asked for again.
-func (p *parked) take(answers map[string]json.RawMessage, notify func(link.Notification)) (left bool) {
+func (p *parked) take(answers map[string]json.RawMessage, notify func(rpc.Notification)) (left bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.timer.Stop()

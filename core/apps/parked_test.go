@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/ropewalk/ropewalk/core"
-	"github.com/ropewalk/ropewalk/core/link"
+	"github.com/ropewalk/ropewalk/core/rpc"
 )
 
 // asking is a result that asks for input.
@@ -81,16 +81,16 @@ func TestProgressOfAParkedCallReachesTheRequestThatGoesOnWithIt(t *testing.T) {
 		{"another token", `,"progressToken":"second"`, `[notifications/progress {"progressToken":"second","message":"heard","progress":1}]`},
 		{"no token", ``, `[]`},
 	} {
-		call := func(more, meta string, notify func(link.Notification)) (json.RawMessage, error) {
+		call := func(more, meta string, notify func(rpc.Notification)) (json.RawMessage, error) {
 			params := `{"name":"ask","arguments":{"text":"?"}` + more + `,"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{"elicitation":{}}` + meta + `}}`
 			return y.Call(t.Context(), ws, "notes", Call{Method: "tools/call", Params: json.RawMessage(params), Client: NewClient("", true, nil), Owner: "alice", Notify: notify})
 		}
-		raw, err := call("", `,"progressToken":"first"`, func(n link.Notification) { t.Errorf("the first request heard %s", n.Params) })
+		raw, err := call("", `,"progressToken":"first"`, func(n rpc.Notification) { t.Errorf("the first request heard %s", n.Params) })
 		a := firstQuestion(t, raw, err)
 		heard := []string{}
 		for name := range a.InputRequests {
 			raw, err = call(fmt.Sprintf(`,"requestState":%q,"inputResponses":{%q:{"action":"accept","content":{"word":"red"}}}`, a.RequestState, name), c.token,
-				func(n link.Notification) { heard = append(heard, n.Method+" "+string(n.Params)) })
+				func(n rpc.Notification) { heard = append(heard, n.Method+" "+string(n.Params)) })
 		}
 		if err != nil || fmt.Sprint(heard) != c.want {
 			t.Errorf("%s: %s (%v), and heard %v", c.name, raw, err, heard)
@@ -115,9 +115,9 @@ func TestAPageToVisitFirstIsAskedForInTheResult(t *testing.T) {
 	} {
 		params := `{"name":"visit","arguments":{"text":""},"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":` + c.can + `}}`
 		result, err := y.Call(t.Context(), ws, "notes", Call{Method: "tools/call", Params: json.RawMessage(params), Client: c.client, Owner: "alice"})
-		if rpc, ok := errors.AsType[*link.RPCError](err); ok {
-			expect(t, c.name+": the code", rpc.Code, c.code)
-			result = rpc.Data
+		if failure, ok := errors.AsType[*rpc.Error](err); ok {
+			expect(t, c.name+": the code", failure.Code, c.code)
+			result = failure.Data
 		}
 		expect(t, c.name, string(result), c.want)
 	}
@@ -139,8 +139,8 @@ func parkedCalls(y *Manager) int {
 }
 
 func isCode(err error, code int) bool {
-	rpc, ok := errors.AsType[*link.RPCError](err)
-	return ok && rpc.Code == code
+	failure, ok := errors.AsType[*rpc.Error](err)
+	return ok && failure.Code == code
 }
 
 func TestAParkedCallGoesOnWithWhatItWasBegunWith(t *testing.T) {

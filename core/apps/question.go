@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/ropewalk/ropewalk/core/link"
+	"github.com/ropewalk/ropewalk/core/rpc"
 )
 
 // caller is one call in flight, as far as its app may ask about it.
@@ -99,11 +100,11 @@ func (k *caller) alive() {
 }
 
 // hearing is told, and a sign of life each time.
-func (k *caller) hearing(told func(link.Notification)) func(link.Notification) {
+func (k *caller) hearing(told func(rpc.Notification)) func(rpc.Notification) {
 	if told == nil {
 		return nil
 	}
-	return func(n link.Notification) {
+	return func(n rpc.Notification) {
 		k.alive()
 		told(n)
 	}
@@ -151,11 +152,11 @@ func (a *app) answer(ctx context.Context, q link.Question, k *caller, about []*c
 		defer call.pause(-1)
 	}
 	result, err := k.ask(ctx, q)
-	if _, ok := errors.AsType[*link.RPCError](err); err == nil || ok {
+	if _, ok := errors.AsType[*rpc.Error](err); err == nil || ok {
 		return result, err
 	}
 	a.log.Debug("A question of an app was not answered", "method", q.Method, "error", err)
-	return nil, &link.RPCError{Code: internalError, Message: "the client did not answer"}
+	return nil, &rpc.Error{Code: internalError, Message: "the client did not answer"}
 }
 
 // whileAny is a context that also ends with the last of some calls; of none it only ends with ctx.
@@ -182,5 +183,5 @@ func nobody(method, why string) (json.RawMessage, error) {
 	if method == methodRoots {
 		return json.RawMessage(`{"roots":[]}`), nil
 	}
-	return nil, &link.RPCError{Code: methodNotFound, Message: method + " cannot be answered: " + why}
+	return nil, &rpc.Error{Code: methodNotFound, Message: method + " cannot be answered: " + why}
 }

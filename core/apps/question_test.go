@@ -10,6 +10,7 @@ import (
 
 	"github.com/ropewalk/ropewalk/core"
 	"github.com/ropewalk/ropewalk/core/link"
+	"github.com/ropewalk/ropewalk/core/rpc"
 )
 
 // memoryYard is a manager in memory whose one app runs, and how that was started.
@@ -48,8 +49,8 @@ func TestAPersonMayTakeLongerThanAnAppMayBeSilent(t *testing.T) {
 // teller is a person who tells how far they are before they answer.
 type teller struct{ waiting }
 
-func (p teller) AskWithProgress(ctx context.Context, method string, params json.RawMessage, heard func(link.Notification)) (json.RawMessage, error) {
-	heard(link.Notification{Method: "notifications/progress", Params: json.RawMessage(`{"progress":1}`)})
+func (p teller) AskWithProgress(ctx context.Context, method string, params json.RawMessage, heard func(rpc.Notification)) (json.RawMessage, error) {
+	heard(rpc.Notification{Method: "notifications/progress", Params: json.RawMessage(`{"progress":1}`)})
 	return p.Ask(ctx, method, params)
 }
 
@@ -57,7 +58,7 @@ func TestAnAppHearsWhatAClientSaysAboutItsQuestion(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		y, _, _ := memoryYard(t)
 		var heard []string
-		call := Call{Method: "ask", Client: NewClient("", false, canElicit), Asker: teller{}, Notify: func(n link.Notification) { heard = append(heard, n.Method+string(n.Params)) }}
+		call := Call{Method: "ask", Client: NewClient("", false, canElicit), Asker: teller{}, Notify: func(n rpc.Notification) { heard = append(heard, n.Method+string(n.Params)) }}
 		if _, err := y.Call(t.Context(), ws, "notes", call); err != nil {
 			t.Fatal(err)
 		}
@@ -86,16 +87,16 @@ func TestWhatAClientRefusesReachesTheAppAsItIs(t *testing.T) {
 		y, _, _ := memoryYard(t)
 		for name, c := range map[string]struct {
 			err  error
-			want link.RPCError
+			want rpc.Error
 		}{
-			"a refusal":        {&link.RPCError{Code: -1, Message: "no", Data: json.RawMessage(`7`)}, link.RPCError{Code: -1, Message: "no", Data: json.RawMessage(`7`)}},
-			"what went wrong":  {errors.New("the wire 10.0.0.7 broke"), link.RPCError{Code: internalError, Message: "the client did not answer"}},
-			"what gets closed": {context.Canceled, link.RPCError{Code: internalError, Message: "the client did not answer"}},
+			"a refusal":        {&rpc.Error{Code: -1, Message: "no", Data: json.RawMessage(`7`)}, rpc.Error{Code: -1, Message: "no", Data: json.RawMessage(`7`)}},
+			"what went wrong":  {errors.New("the wire 10.0.0.7 broke"), rpc.Error{Code: internalError, Message: "the client did not answer"}},
+			"what gets closed": {context.Canceled, rpc.Error{Code: internalError, Message: "the client did not answer"}},
 		} {
 			asker := &person{answer: func(string, json.RawMessage) (json.RawMessage, error) { return nil, c.err }}
 			_, err := y.Call(t.Context(), ws, "notes", Call{Method: "ask", Client: NewClient("", false, canElicit), Asker: asker})
-			rpc, ok := errors.AsType[*link.RPCError](err)
-			if !ok || rpc.Code != c.want.Code || rpc.Message != c.want.Message || string(rpc.Data) != string(c.want.Data) {
+			failure, ok := errors.AsType[*rpc.Error](err)
+			if !ok || failure.Code != c.want.Code || failure.Message != c.want.Message || string(failure.Data) != string(c.want.Data) {
 				t.Errorf("%s: the app got %v", name, err)
 			}
 		}
@@ -150,7 +151,7 @@ func TestAQuestionThatBelongsToNoCall(t *testing.T) {
 		}
 		for _, method := range []string{methodElicit, methodSample} {
 			_, err := b.asked(t.Context(), link.Question{Method: method})
-			if rpc, ok := errors.AsType[*link.RPCError](err); !ok || rpc.Code != methodNotFound {
+			if failure, ok := errors.AsType[*rpc.Error](err); !ok || failure.Code != methodNotFound {
 				t.Errorf("%s gives %v", method, err)
 			}
 		}
@@ -187,7 +188,7 @@ func TestWhatIsSaidToOneSessionReachesNoOther(t *testing.T) {
 			t.Fatal(err)
 		}
 		say := func(b birth, method, params string) {
-			b.said(link.Notification{Method: method, Params: json.RawMessage(params)})
+			b.said(rpc.Notification{Method: method, Params: json.RawMessage(params)})
 		}
 		say(b, "notifications/elicitation/complete", `{"elicitationId":"e1"}`)
 		say(b, "notifications/elicitation/complete", `{"elicitationId":"e2"}`) // nobody was asked that
@@ -196,7 +197,7 @@ func TestWhatIsSaidToOneSessionReachesNoOther(t *testing.T) {
 		for _, calls := range [][]any{
 			{of("alice"), of("alice")}, {of("alice"), of("bob")}, {of("bob"), of("alice")}, {of("alice"), &caller{}}, {of(""), of("")}, {&caller{}},
 		} {
-			b.said(link.Notification{Method: "notifications/message", Params: json.RawMessage(`{}`), Callers: calls})
+			b.said(rpc.Notification{Method: "notifications/message", Params: json.RawMessage(`{}`), Callers: calls})
 		}
 		say(b, "notifications/subscriptions/acknowledged", `{}`)
 		if _, err := y.Call(t.Context(), ws, "notes", Call{Method: "x", Params: json.RawMessage(`{}`), Client: alice, Asker: saysWord("x")}); err != nil {
@@ -224,12 +225,12 @@ func TestElicitationsThatAreNeverEndedAreForgotten(t *testing.T) {
 		e.note(k, json.RawMessage(`{"elicitationId":"e`+string(id)+`"}`), "alice")
 	}
 	said := func(id string) string {
-		return e.session(k, link.Notification{Params: json.RawMessage(`{"elicitationId":"` + id + `"}`)})
+		return e.session(k, rpc.Notification{Params: json.RawMessage(`{"elicitationId":"` + id + `"}`)})
 	}
 	expect(t, "the oldest", said("e0"), "")
 	expect(t, "the second", said("e1"), "alice")
 	expect(t, "what is kept", len(e.open), maxErrands)
-	expect(t, "another app's", e.session(key{"ws_b", "notes"}, link.Notification{Params: json.RawMessage(`{"elicitationId":"e1"}`)}), "")
+	expect(t, "another app's", e.session(key{"ws_b", "notes"}, rpc.Notification{Params: json.RawMessage(`{"elicitationId":"e1"}`)}), "")
 }
 
 func TestAnAppThatCannotRunTwiceServesAllWithTheOne(t *testing.T) {

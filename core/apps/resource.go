@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"github.com/ropewalk/ropewalk/core"
-	"github.com/ropewalk/ropewalk/core/link"
+	"github.com/ropewalk/ropewalk/core/rpc"
 )
 
 // Primary is the resource path that stands for an app's primary view (spec 4.6).
@@ -40,8 +40,8 @@ func (y *Manager) Resource(ctx context.Context, workspace, server, uri string) (
 		return Resource{}, noResource(server, uri)
 	}
 	raw, err := y.Call(ctx, workspace, server, Call{Method: "resources/read", Params: params})
-	if rpc, ok := errors.AsType[*link.RPCError](err); ok {
-		a.log.Debug("An app has no such resource", "uri", uri, "code", rpc.Code, "error", rpc.Message)
+	if failure, ok := errors.AsType[*rpc.Error](err); ok {
+		a.log.Debug("An app has no such resource", "uri", uri, "code", failure.Code, "error", failure.Message)
 		return Resource{}, noResource(server, uri)
 	}
 	if err != nil {

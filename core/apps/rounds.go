@@ -8,6 +8,7 @@ import (
 
 	"github.com/ropewalk/ropewalk/core"
 	"github.com/ropewalk/ropewalk/core/link"
+	"github.com/ropewalk/ropewalk/core/rpc"
 )
 
 const (
@@ -57,13 +58,13 @@ func (a *app) rounds(ctx context.Context, conn instance, r link.Request, k *call
 			return nil, err
 		}
 	}
-	return nil, &link.RPCError{Code: internalError, Message: "the app asks for input without end"}
+	return nil, &rpc.Error{Code: internalError, Message: "the app asks for input without end"}
 }
 
 // inputs asks the client all that a result asks for, at the same time.
 func (a *app) inputs(ctx context.Context, u unfinished, k *caller) (map[string]json.RawMessage, error) {
 	if len(u.InputRequests) > maxQuestions {
-		return nil, &link.RPCError{Code: internalError, Message: "the app asks for too much input at once"}
+		return nil, &rpc.Error{Code: internalError, Message: "the app asks for too much input at once"}
 	}
 	var (
 		mu      sync.Mutex

@@ -16,7 +16,7 @@ import (
 	"github.com/hashicorp/go-hclog"
 
 	"github.com/ropewalk/ropewalk/core"
-	"github.com/ropewalk/ropewalk/core/link"
+	"github.com/ropewalk/ropewalk/core/rpc"
 )
 
 // fullName is what a tool may be called, its server's prefix included (contract part 7).
@@ -82,7 +82,7 @@ func (a *app) readOffer(ctx context.Context, conn instance) (core.Offer, error) 
 // readList asks an app for one list and puts it into offer. An app that does not know it has none.
 func (a *app) readList(ctx context.Context, conn instance, kind core.Kind, offer *core.Offer) error {
 	raws, err := conn.List(ctx, kind)
-	if rpc, ok := errors.AsType[*link.RPCError](err); ok && rpc.Code == methodNotFound {
+	if failure, ok := errors.AsType[*rpc.Error](err); ok && failure.Code == methodNotFound {
 		raws, err = nil, nil
 	}
 	if err != nil {

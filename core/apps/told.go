@@ -3,7 +3,7 @@ package apps
 import (
 	"sync"
 
-	"github.com/ropewalk/ropewalk/core/link"
+	"github.com/ropewalk/ropewalk/core/rpc"
 )
 
 // Notification is what an app said by itself, about no call.
@@ -17,7 +17,7 @@ type Notification struct {
 	Apart bool
 	// Without are the sessions that are told this by an instance of their own, "" for those without.
 	Without []string
-	link.Notification
+	rpc.Notification
 }
 
 // listeners are those who want to hear what the apps of a workspace say by themselves.
@@ -65,7 +65,7 @@ func (l *listeners) tell(workspace string, t Notification) {
 }
 
 // said passes on what the app's shared instance said by itself.
-func (a *app) said(n link.Notification) {
+func (a *app) said(n rpc.Notification) {
 	t := Notification{Server: a.key.name, Notification: n}
 	switch n.Method {
 	case "notifications/message":

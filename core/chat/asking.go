@@ -7,7 +7,7 @@ import (
 	"sync"
 
 	"github.com/ropewalk/ropewalk/core"
-	"github.com/ropewalk/ropewalk/core/link"
+	"github.com/ropewalk/ropewalk/core/rpc"
 	"github.com/ropewalk/ropewalk/core/tools"
 )
 
@@ -76,7 +76,7 @@ func (a *asking) close(ctx context.Context) {
 }
 
 // told passes on that an app is done with what the person was sent to an address for.
-func (a *asking) told(n link.Notification) {
+func (a *asking) told(n rpc.Notification) {
 	var said struct {
 		ID string `json:"elicitationId"`
 	}

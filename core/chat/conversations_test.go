@@ -12,7 +12,7 @@ import (
 	"github.com/ropewalk/ropewalk/core"
 	"github.com/ropewalk/ropewalk/core/chat"
 	"github.com/ropewalk/ropewalk/core/config"
-	"github.com/ropewalk/ropewalk/core/link"
+	"github.com/ropewalk/ropewalk/core/rpc"
 	"github.com/ropewalk/ropewalk/core/tools"
 )
 
@@ -71,7 +71,7 @@ func TestThereIsOneRunOfAConversation(t *testing.T) {
 	h := open(t, "openai", nil)
 	h.yard.add("files", "do", "")
 	entered := make(chan struct{})
-	h.yard.do["do"] = func(ctx context.Context, _ string, _ func(link.Notification)) (string, error) {
+	h.yard.do["do"] = func(ctx context.Context, _ string, _ func(rpc.Notification)) (string, error) {
 		close(entered)
 		<-ctx.Done()
 		return ``, ctx.Err()

@@ -12,7 +12,7 @@ import (
 
 	"github.com/ropewalk/ropewalk/core"
 	"github.com/ropewalk/ropewalk/core/chat/model"
-	"github.com/ropewalk/ropewalk/core/link"
+	"github.com/ropewalk/ropewalk/core/rpc"
 	"github.com/ropewalk/ropewalk/core/tools"
 )
 
@@ -89,7 +89,7 @@ func (l *loop) call(ctx context.Context, c ToolCall, emit Emit) (raw json.RawMes
 	}})
 	call := tools.Call{
 		Name: c.Name, Arguments: c.Input, Meta: token, Agent: true, CheckInput: true,
-		Notify: func(n link.Notification) { l.progress(c.ID, n, emit) },
+		Notify: func(n rpc.Notification) { l.progress(c.ID, n, emit) },
 	}
 	raw, err := l.attended(ctx, c, call)
 	if err != nil {
@@ -115,7 +115,7 @@ func (l *loop) attended(ctx context.Context, c ToolCall, call tools.Call) (json.
 }
 
 // progress passes a tool's own progress on.
-func (l *loop) progress(id string, n link.Notification, emit Emit) {
+func (l *loop) progress(id string, n rpc.Notification, emit Emit) {
 	if n.Method != "notifications/progress" {
 		return
 	}
@@ -137,7 +137,7 @@ func (l *loop) refusal(ctx context.Context, name string, err error) string {
 	if ctx.Err() != nil {
 		return "The call was cancelled."
 	}
-	if refused, ok := errors.AsType[*link.RPCError](err); ok {
+	if refused, ok := errors.AsType[*rpc.Error](err); ok {
 		return cut(refused.Message)
 	}
 	known, ok := errors.AsType[*core.Error](err)

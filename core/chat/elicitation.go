@@ -6,7 +6,7 @@ import (
 	"errors"
 	"net/url"
 
-	"github.com/ropewalk/ropewalk/core/link"
+	"github.com/ropewalk/ropewalk/core/rpc"
 )
 
 const (
@@ -34,7 +34,7 @@ type elicitation struct {
 	ElicitationID string          `json:"elicitationId"`
 }
 
-// readElicitation refuses what no client could show, with a *link.RPCError.
+// readElicitation refuses what no client could show, with a *rpc.Error.
 func readElicitation(params json.RawMessage) (e elicitation, err error) {
 	if len(params) > questionLimit {
 		return e, refuse(invalidParams, "the question is longer than 64 KiB")
@@ -66,12 +66,12 @@ func readElicitation(params json.RawMessage) (e elicitation, err error) {
 	return e, nil
 }
 
-func refuse(code int, message string) error { return &link.RPCError{Code: code, Message: message} }
+func refuse(code int, message string) error { return &rpc.Error{Code: code, Message: message} }
 
 // visited reports whether a call failed because its person must go to some addresses first, and they
 // agreed to: then it is to be made again, once.
 func (a *asker) visited(ctx context.Context, err error) bool {
-	refused, ok := errors.AsType[*link.RPCError](err)
+	refused, ok := errors.AsType[*rpc.Error](err)
 	if !ok || refused.Code != addressRequired {
 		return false
 	}

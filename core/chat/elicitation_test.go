@@ -13,7 +13,7 @@ import (
 	"github.com/ropewalk/ropewalk/core"
 	"github.com/ropewalk/ropewalk/core/apps"
 	"github.com/ropewalk/ropewalk/core/chat"
-	"github.com/ropewalk/ropewalk/core/link"
+	"github.com/ropewalk/ropewalk/core/rpc"
 )
 
 const form = `{"message":"Who are you?","requestedSchema":{"type":"object","properties":{"name":{"type":"string","minLength":2},"email":{"type":"string","format":"email"}},"required":["name"]}}`
@@ -132,8 +132,8 @@ func TestAPersonIsSentToAnAddress(t *testing.T) {
 	h := open(t, "openai", nil)
 	h.asksFor(address)
 	answer, events := h.answering(t.Context(), func(q map[string]any) {
-		h.yard.told(apps.Notification{Server: "files", Notification: link.Notification{Method: "notifications/elicitation/complete", Params: json.RawMessage(`{"elicitationId":"e1"}`)}})
-		h.yard.told(apps.Notification{Server: "files", Session: "chat conv_other", Notification: link.Notification{Method: "notifications/elicitation/complete", Params: json.RawMessage(`{"elicitationId":"e2"}`)}})
+		h.yard.told(apps.Notification{Server: "files", Notification: rpc.Notification{Method: "notifications/elicitation/complete", Params: json.RawMessage(`{"elicitationId":"e1"}`)}})
+		h.yard.told(apps.Notification{Server: "files", Session: "chat conv_other", Notification: rpc.Notification{Method: "notifications/elicitation/complete", Params: json.RawMessage(`{"elicitationId":"e2"}`)}})
 		attempt(t, h.Engine, owner(), q["id"], chat.Accept, `{"password":"secret"}`, "") // which does not count
 	})
 	if out := answer.ToolCalls[0].Output; out != `{"action":"accept"}` {
@@ -219,11 +219,11 @@ func TestQuestionsThatCannotBeShownAreRefused(t *testing.T) {
 			h.yard.add("files", "do", "")
 			h.yard.asking["do"] = func(ctx context.Context, k apps.Asker) (string, error) {
 				_, err := k.Ask(ctx, "elicitation/create", json.RawMessage(params))
-				if refused, ok := errors.AsType[*link.RPCError](err); !ok || refused.Code != -32602 {
+				if refused, ok := errors.AsType[*rpc.Error](err); !ok || refused.Code != -32602 {
 					t.Errorf("%v", err)
 				}
 				_, err = k.Ask(ctx, "sampling/createMessage", json.RawMessage(`{}`))
-				if refused, ok := errors.AsType[*link.RPCError](err); !ok || refused.Code != -32601 {
+				if refused, ok := errors.AsType[*rpc.Error](err); !ok || refused.Code != -32601 {
 					t.Errorf("sampling: %v", err)
 				}
 				return `{"content":[]}`, nil
@@ -245,7 +245,7 @@ func TestACallThatAVisitMustPrecedeIsMadeAgainAfterIt(t *testing.T) {
 			calls := 0
 			h.yard.asking["do"] = func(context.Context, apps.Asker) (string, error) {
 				if calls++; calls == 1 {
-					return "", &link.RPCError{Code: -32042, Message: "Log in first.", Data: json.RawMessage(`{"elicitations":[` + address + `]}`)}
+					return "", &rpc.Error{Code: -32042, Message: "Log in first.", Data: json.RawMessage(`{"elicitations":[` + address + `]}`)}
 				}
 				return `{"content":[{"type":"text","text":"Here."}]}`, nil
 			}

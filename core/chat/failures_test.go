@@ -11,7 +11,7 @@ import (
 	"github.com/ropewalk/ropewalk/core"
 	"github.com/ropewalk/ropewalk/core/chat"
 	"github.com/ropewalk/ropewalk/core/chat/skill"
-	"github.com/ropewalk/ropewalk/core/link"
+	"github.com/ropewalk/ropewalk/core/rpc"
 	"github.com/ropewalk/ropewalk/core/store"
 )
 
@@ -118,7 +118,7 @@ func TestAPersonWhoLeavesEndsTheToolsCall(t *testing.T) {
 	ctx, leave := context.WithCancel(t.Context())
 	defer leave()
 	var left time.Time
-	h.yard.do["do"] = func(ctx context.Context, _ string, _ func(link.Notification)) (string, error) {
+	h.yard.do["do"] = func(ctx context.Context, _ string, _ func(rpc.Notification)) (string, error) {
 		left = time.Now()
 		leave()
 		<-ctx.Done()

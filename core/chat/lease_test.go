@@ -7,7 +7,7 @@ import (
 
 	"github.com/ropewalk/ropewalk/core"
 	"github.com/ropewalk/ropewalk/core/chat"
-	"github.com/ropewalk/ropewalk/core/link"
+	"github.com/ropewalk/ropewalk/core/rpc"
 	"github.com/ropewalk/ropewalk/core/store"
 	"github.com/ropewalk/ropewalk/internal/testenv"
 )
@@ -20,7 +20,7 @@ func twoServers(t *testing.T) (a, b *house, entered chan struct{}) {
 	p.Say(t, titled, asks(`{"name":"files__do","arguments":{}}`), `{"match":{},"response":{"content":"Ok."}}`)
 	a.yard.add("files", "do", "")
 	entered = make(chan struct{})
-	a.yard.do["do"] = func(ctx context.Context, _ string, _ func(link.Notification)) (string, error) {
+	a.yard.do["do"] = func(ctx context.Context, _ string, _ func(rpc.Notification)) (string, error) {
 		close(entered)
 		<-ctx.Done()
 		return ``, ctx.Err()

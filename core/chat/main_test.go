@@ -18,7 +18,7 @@ import (
 	"github.com/ropewalk/ropewalk/core/chat"
 	"github.com/ropewalk/ropewalk/core/chat/skill"
 	"github.com/ropewalk/ropewalk/core/config"
-	"github.com/ropewalk/ropewalk/core/link"
+	"github.com/ropewalk/ropewalk/core/rpc"
 	"github.com/ropewalk/ropewalk/core/store"
 	"github.com/ropewalk/ropewalk/core/tools"
 	"github.com/ropewalk/ropewalk/internal/testenv"
@@ -35,7 +35,7 @@ type yard struct {
 
 	mu     sync.Mutex
 	listed []core.Tool
-	do     map[string]func(ctx context.Context, arguments string, notify func(link.Notification)) (string, error)
+	do     map[string]func(ctx context.Context, arguments string, notify func(rpc.Notification)) (string, error)
 	asking map[string]func(ctx context.Context, k apps.Asker) (string, error)
 	ended  []string // sessions
 	told   func(apps.Notification)
@@ -57,7 +57,7 @@ func (y *yard) EndSession(id string) {
 
 func newYard() *yard {
 	return &yard{
-		do:     map[string]func(context.Context, string, func(link.Notification)) (string, error){},
+		do:     map[string]func(context.Context, string, func(rpc.Notification)) (string, error){},
 		asking: map[string]func(context.Context, apps.Asker) (string, error){},
 	}
 }

@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/ropewalk/ropewalk/core/chat"
-	"github.com/ropewalk/ropewalk/core/link"
+	"github.com/ropewalk/ropewalk/core/rpc"
 )
 
 const talk = `{"match":{"userMessage":"go","hasToolResult":true},"response":{"content":"Done."}}`
@@ -27,7 +27,7 @@ func TestTheCallsOfOneTurnRunAtTheSameTime(t *testing.T) {
 			both.Add(2)
 			for _, name := range []string{"one", "two"} {
 				h.yard.add("files", name, "")
-				h.yard.do[name] = func(context.Context, string, func(link.Notification)) (string, error) {
+				h.yard.do[name] = func(context.Context, string, func(rpc.Notification)) (string, error) {
 					both.Done()
 					both.Wait() // for the other
 					return `{"content":[{"type":"text","text":"` + name + `"}]}`, nil
@@ -52,22 +52,22 @@ func TestTheCallsOfOneTurnRunAtTheSameTime(t *testing.T) {
 func TestWhatGoesBackToTheModelWhenACallFails(t *testing.T) {
 	for name, c := range map[string]struct {
 		call string
-		do   func(context.Context, string, func(link.Notification)) (string, error)
+		do   func(context.Context, string, func(rpc.Notification)) (string, error)
 		want string
 		asks int // of the app
 	}{
 		"input that does not fit the schema": {`{"name":"files__do","arguments":{"path":7}}`, nil, `/path`, 0},
 		"a tool that is not there":           {`{"name":"files__none","arguments":{}}`, nil, `There is no tool`, 0},
-		"a tool's own failure": {`{"name":"files__do","arguments":{}}`, func(context.Context, string, func(link.Notification)) (string, error) {
+		"a tool's own failure": {`{"name":"files__do","arguments":{}}`, func(context.Context, string, func(rpc.Notification)) (string, error) {
 			return `{"content":[{"type":"text","text":"no such file"}],"isError":true}`, nil
 		}, "no such file", 1},
-		"an app's JSON-RPC error": {`{"name":"files__do","arguments":{}}`, func(context.Context, string, func(link.Notification)) (string, error) {
-			return ``, &link.RPCError{Code: -32602, Message: "bad path"}
+		"an app's JSON-RPC error": {`{"name":"files__do","arguments":{}}`, func(context.Context, string, func(rpc.Notification)) (string, error) {
+			return ``, &rpc.Error{Code: -32602, Message: "bad path"}
 		}, "bad path", 1},
-		"an app that died": {`{"name":"files__do","arguments":{}}`, func(context.Context, string, func(link.Notification)) (string, error) {
+		"an app that died": {`{"name":"files__do","arguments":{}}`, func(context.Context, string, func(rpc.Notification)) (string, error) {
 			return ``, fmt.Errorf("pipe of /home/secret closed")
 		}, "could not be reached", 1},
-		"a panic": {`{"name":"files__do","arguments":{}}`, func(context.Context, string, func(link.Notification)) (string, error) {
+		"a panic": {`{"name":"files__do","arguments":{}}`, func(context.Context, string, func(rpc.Notification)) (string, error) {
 			panic("oh")
 		}, "failed inside the server", 1},
 	} {
@@ -96,7 +96,7 @@ func TestWhatGoesBackToTheModelWhenACallFails(t *testing.T) {
 func TestALongResultIsCutForTheModelWithANote(t *testing.T) {
 	h := open(t, "openai", nil)
 	h.yard.add("files", "do", "")
-	h.yard.do["do"] = func(context.Context, string, func(link.Notification)) (string, error) {
+	h.yard.do["do"] = func(context.Context, string, func(rpc.Notification)) (string, error) {
 		return `{"content":[{"type":"text","text":"` + strings.Repeat("é", 60_000) + `"}]}`, nil
 	}
 	h.model.Say(t, titled, asks(`{"name":"files__do","arguments":{}}`), talk)
@@ -113,9 +113,9 @@ func TestALongResultIsCutForTheModelWithANote(t *testing.T) {
 func TestProgressOfAToolIsPassedOn(t *testing.T) {
 	h := open(t, "openai", nil)
 	h.yard.add("files", "do", "")
-	h.yard.do["do"] = func(_ context.Context, _ string, notify func(link.Notification)) (string, error) {
-		notify(link.Notification{Method: "notifications/progress", Params: []byte(`{"progressToken":"x","progress":3,"total":10,"message":"third"}`)})
-		notify(link.Notification{Method: "notifications/message", Params: []byte(`{"level":"info","data":"x"}`)})
+	h.yard.do["do"] = func(_ context.Context, _ string, notify func(rpc.Notification)) (string, error) {
+		notify(rpc.Notification{Method: "notifications/progress", Params: []byte(`{"progressToken":"x","progress":3,"total":10,"message":"third"}`)})
+		notify(rpc.Notification{Method: "notifications/message", Params: []byte(`{"level":"info","data":"x"}`)})
 		return `{"content":[]}`, nil
 	}
 	h.model.Say(t, titled, asks(`{"id":"c7","name":"files__do","arguments":{}}`), talk)

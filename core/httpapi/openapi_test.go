@@ -16,7 +16,7 @@ import (
 	"github.com/getkin/kin-openapi/routers/gorillamux"
 
 	"github.com/ropewalk/ropewalk/core"
-	"github.com/ropewalk/ropewalk/core/link"
+	"github.com/ropewalk/ropewalk/core/rpc"
 )
 
 // document is what the running server says about itself.
@@ -145,7 +145,7 @@ func TestAnswersAreAsTheDocumentSays(t *testing.T) {
 		{"a view", call{method: "GET", path: "/v1/apps/echo/resources/primary"}, "", nil, 200},
 		{"no view", call{method: "GET", path: "/v1/apps/echo/resources/missing"}, "", nil, 404},
 		{"a tool", call{method: "POST", path: "/v1/tools/call", body: `{"server":"a","tool":"b","arguments":{"x":1}}`}, "", nil, 200},
-		{"a tool that an app refuses", call{method: "POST", path: "/v1/tools/call", body: `{"tool":"a__b"}`}, "tools", &link.RPCError{Message: "m"}, 200},
+		{"a tool that an app refuses", call{method: "POST", path: "/v1/tools/call", body: `{"tool":"a__b"}`}, "tools", &rpc.Error{Message: "m"}, 200},
 		{"no tool", call{method: "POST", path: "/v1/tools/call", body: `{"tool":"a__b"}`}, "tools", core.Errorf(core.CodeToolNotFound, "m"), 404},
 		{"a tool that is off", call{method: "POST", path: "/v1/tools/call", body: `{"tool":"a__b"}`}, "tools", core.Errorf(core.CodeFeatureDisabled, "m"), 403},
 		{"a tool with wrong input", call{method: "POST", path: "/v1/tools/call", body: `{"tool":"a__b"}`}, "tools", invalid, 400},

@@ -10,7 +10,7 @@ import (
 	"github.com/gofiber/fiber/v2"
 
 	"github.com/ropewalk/ropewalk/core"
-	"github.com/ropewalk/ropewalk/core/link"
+	"github.com/ropewalk/ropewalk/core/rpc"
 	"github.com/ropewalk/ropewalk/core/tools"
 )
 
@@ -37,7 +37,7 @@ func (s *Server) callTool(c *fiber.Ctx, caller core.Caller) error {
 	ctx, done := attended(c)
 	defer done()
 	result, err := s.tools.Call(ctx, caller, tools.Call{Name: name, Arguments: r.Arguments, CheckInput: true})
-	if refusal, ok := errors.AsType[*link.RPCError](err); ok {
+	if refusal, ok := errors.AsType[*rpc.Error](err); ok {
 		result, err = refused(refusal.Message), nil
 	}
 	if err != nil {

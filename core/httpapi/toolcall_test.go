@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"github.com/ropewalk/ropewalk/core"
-	"github.com/ropewalk/ropewalk/core/link"
+	"github.com/ropewalk/ropewalk/core/rpc"
 )
 
 func TestToolResultsKeepEverythingAndGainAResult(t *testing.T) {
@@ -84,7 +84,7 @@ func TestTheErrorsOfAToolCall(t *testing.T) {
 		{core.Errorf(core.CodeInvalidInput, "m").WithDetails(map[string]any{"errors": []map[string]string{{"path": "/x", "message": "is missing"}}}), 400,
 			`{"error":"invalid_input","message":"m","details":{"errors":[{"message":"is missing","path":"/x"}]}}`},
 		{core.Errorf(core.CodeUnavailable, "m"), 503, `{"error":"unavailable","message":"m"}`},
-		{&link.RPCError{Code: -32602, Message: "bad \"x\"", Data: json.RawMessage(`{"d":1}`)}, 200, `{"content":[{"text":"bad \"x\"","type":"text"}],"isError":true,"result":"bad \"x\""}`},
+		{&rpc.Error{Code: -32602, Message: "bad \"x\"", Data: json.RawMessage(`{"d":1}`)}, 200, `{"content":[{"text":"bad \"x\"","type":"text"}],"isError":true,"result":"bad \"x\""}`},
 	} {
 		h.tools.err = c.err
 		if r := h.do(t, call{method: "POST", path: "/v1/tools/call", body: `{"tool":"a__b"}`}); r.StatusCode != c.status || r.body != c.body {

@@ -9,6 +9,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 
 	"github.com/ropewalk/ropewalk/core"
+	"github.com/ropewalk/ropewalk/core/rpc"
 )
 
 // A sender puts messages on the wire. It returns as soon as a message is on its way, and an answer
@@ -37,7 +38,7 @@ type call struct {
 
 // note is a notification for a caller, or a mark between two of them.
 type note struct {
-	Notification
+	rpc.Notification
 	reached chan struct{} // of a mark: closed when what was before it has been handed over, or is lost
 }
 
@@ -68,7 +69,7 @@ func (c *call) finish(a answer) {
 
 // note keeps a notification until its caller takes it. The reader must not wait for a slow caller:
 // beyond maxQueuedNotes, or maxQueuedBytes of params, the oldest are lost.
-func (c *call) note(n Notification) (lost bool) {
+func (c *call) note(n rpc.Notification) (lost bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.size += len(n.Params)
@@ -116,9 +117,9 @@ func (c *call) news() (notes []note, settled bool) {
 // Request is one call of a bundle.
 type Request struct {
 	Method string
-	Params json.RawMessage    // one JSON object, or empty for none
-	Notify func(Notification) // nil for a caller that wants no notifications
-	For    any                // who calls: a Question of the bundle names them; nil for the server itself
+	Params json.RawMessage        // one JSON object, or empty for none
+	Notify func(rpc.Notification) // nil for a caller that wants no notifications
+	For    any                    // who calls: a Question of the bundle names them; nil for the server itself
 
 	// Capabilities are what For's client can do, for a bundle that wants to see that with each
 	// request (StatelessVersion). nil is nothing. Params that say it themselves are left alone.
@@ -137,11 +138,11 @@ type Request struct {
 }
 
 // Call is Do for a call of the server's own.
-func (l *Link) Call(ctx context.Context, method string, params json.RawMessage, notify func(Notification)) (json.RawMessage, error) {
+func (l *Link) Call(ctx context.Context, method string, params json.RawMessage, notify func(rpc.Notification)) (json.RawMessage, error) {
 	return l.Do(ctx, Request{Method: method, Params: params, Notify: notify})
 }
 
-// Do sends one request and waits for its answer: the raw result, an *RPCError that the bundle
+// Do sends one request and waits for its answer: the raw result, an *rpc.Error that the bundle
 // answered with, ErrClosed when the connection is gone, or ctx's error, after which the bundle is
 // told (notifications/cancelled) and a late answer is ignored.
 //
@@ -163,7 +164,7 @@ func (l *Link) Do(ctx context.Context, r Request) (json.RawMessage, error) {
 type Pending struct {
 	call
 	link   *Link
-	notify func(Notification)
+	notify func(rpc.Notification)
 }
 
 // Send is the first half of Do: it sends the request. The other half is the call's Wait.
@@ -272,7 +273,7 @@ func (l *Link) sendError(ctx context.Context, err error) error {
 }
 
 // await waits for the answer, handing over notifications meanwhile.
-func (l *Link) await(ctx context.Context, c *call, notify func(Notification)) (json.RawMessage, error) {
+func (l *Link) await(ctx context.Context, c *call, notify func(rpc.Notification)) (json.RawMessage, error) {
 	for {
 		notes, settled := c.news()
 		if err := l.handOver(notes, notify); err != nil {
@@ -302,7 +303,7 @@ func (l *Link) conclude(ctx context.Context, c *call) (json.RawMessage, error) {
 }
 
 // handOver gives the caller what has arrived. A caller that panics loses its call and nothing else.
-func (l *Link) handOver(notes []note, notify func(Notification)) (err error) {
+func (l *Link) handOver(notes []note, notify func(rpc.Notification)) (err error) {
 	if len(notes) == 0 {
 		return nil
 	}

@@ -12,6 +12,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/ropewalk/ropewalk/core/rpc"
 )
 
 func TestTheHandshakeIsKeptRaw(t *testing.T) {
@@ -47,14 +49,14 @@ func TestTheHandshakeOffersWhatTheOptionsSay(t *testing.T) {
 func TestASlowCallerLosesTheOldestNotifications(t *testing.T) {
 	c := &call{wake: make(chan struct{}, 1)}
 	for i := range maxQueuedNotes + 3 {
-		c.note(Notification{Method: fmt.Sprint(i)})
+		c.note(rpc.Notification{Method: fmt.Sprint(i)})
 	}
 	if list, _ := c.news(); len(list) != maxQueuedNotes || list[0].Method != "3" {
 		t.Errorf("%d are left, the first is %q", len(list), list[0].Method)
 	}
 	big := make(json.RawMessage, maxQueuedBytes/2)
 	for i := range 10 {
-		c.note(Notification{Method: fmt.Sprint(i), Params: big})
+		c.note(rpc.Notification{Method: fmt.Sprint(i), Params: big})
 	}
 	if list, _ := c.news(); len(list) != 2 || list[1].Method != "9" {
 		t.Errorf("%d large ones are left", len(list))
@@ -93,9 +95,9 @@ func TestAnErrorOfTheBundleKeepsItsData(t *testing.T) {
 	l, p := dial(t, FrameOptions{}, Options{})
 	done := begin(t, l, `{}`, nil)
 	p.say(`{"jsonrpc":"2.0","id":%s,"error":{"code":-32042,"message":"log in first","data":{"urls":["x"],"n":1.0}}}`, p.read().ID)
-	rpc, ok := errors.AsType[*RPCError](wait(t, done).err)
-	if !ok || rpc.Code != -32042 || rpc.Message != "log in first" || string(rpc.Data) != `{"urls":["x"],"n":1.0}` {
-		t.Errorf("got %+v", rpc)
+	failure, ok := errors.AsType[*rpc.Error](wait(t, done).err)
+	if !ok || failure.Code != -32042 || failure.Message != "log in first" || string(failure.Data) != `{"urls":["x"],"n":1.0}` {
+		t.Errorf("got %+v", failure)
 	}
 }
 
@@ -109,7 +111,7 @@ func TestProgressComesInWireOrderAndBeforeTheResult(t *testing.T) {
 		done := make(chan struct{})
 		go func() {
 			defer close(done)
-			_, err := l.Call(t.Context(), "tools/call", json.RawMessage(`{"_meta":{"progressToken":"mine"}}`), func(n Notification) {
+			_, err := l.Call(t.Context(), "tools/call", json.RawMessage(`{"_meta":{"progressToken":"mine"}}`), func(n rpc.Notification) {
 				if returned {
 					late++
 				}
@@ -141,7 +143,7 @@ func TestProgressComesInWireOrderAndBeforeTheResult(t *testing.T) {
 func TestCallsDoNotSeeEachOthersProgress(t *testing.T) {
 	l, p := dial(t, FrameOptions{}, Options{})
 	notes := make(chan string, 10)
-	note := func(n Notification) { notes <- string(n.Params) }
+	note := func(n rpc.Notification) { notes <- string(n.Params) }
 	first := begin(t, l, `{"_meta":{"progressToken":1}}`, note)
 	m1 := p.read()
 	second := begin(t, l, `{"_meta":{"progressToken":1}}`, nil) // the same token, of another caller
@@ -169,8 +171,8 @@ func TestCallsDoNotSeeEachOthersProgress(t *testing.T) {
 }
 
 func TestALogMessageBelongsToTheOnlyCall(t *testing.T) {
-	observed := make(chan Notification, 4)
-	l, p := dial(t, FrameOptions{}, Options{OnNotification: func(n Notification) { observed <- n }})
+	observed := make(chan rpc.Notification, 4)
+	l, p := dial(t, FrameOptions{}, Options{OnNotification: func(n rpc.Notification) { observed <- n }})
 	say := func(text string) {
 		p.say(`{"jsonrpc":"2.0","method":"notifications/message","params":{"data":%q}}`, text)
 	}
@@ -178,8 +180,8 @@ func TestALogMessageBelongsToTheOnlyCall(t *testing.T) {
 	if n := wait(t, observed); string(n.Params) != `{"data":"nobody's"}` || len(n.Callers) > 0 {
 		t.Errorf("observed %s of %v", n.Params, n.Callers)
 	}
-	mine := make(chan Notification, 4)
-	first := begin(t, l, `{}`, func(n Notification) { mine <- n })
+	mine := make(chan rpc.Notification, 4)
+	first := begin(t, l, `{}`, func(n rpc.Notification) { mine <- n })
 	m1 := p.read()
 	say("the first's")
 	if n := wait(t, mine); string(n.Params) != `{"data":"the first's"}` {
@@ -200,7 +202,7 @@ func TestALogMessageBelongsToTheOnlyCall(t *testing.T) {
 	var open []message
 	for _, name := range []string{"alice", "bob"} {
 		calls.Go(func() {
-			if _, err := l.Do(t.Context(), Request{Method: "tools/call", For: name, Notify: func(n Notification) { mine <- n }}); err != nil {
+			if _, err := l.Do(t.Context(), Request{Method: "tools/call", For: name, Notify: func(n rpc.Notification) { mine <- n }}); err != nil {
 				t.Error(err)
 			}
 		})
@@ -267,10 +269,10 @@ func TestTheEndOfABundleEndsItsCalls(t *testing.T) {
 }
 
 func TestAReceiverThatPanicsLosesItsCallOnly(t *testing.T) {
-	l, p := dial(t, FrameOptions{}, Options{OnListChanged: func(string) { panic("oops") }, OnNotification: func(Notification) { panic("oops") }})
+	l, p := dial(t, FrameOptions{}, Options{OnListChanged: func(string) { panic("oops") }, OnNotification: func(rpc.Notification) { panic("oops") }})
 	p.say(`{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}`)
 	p.say(`{"jsonrpc":"2.0","method":"notifications/other"}`)
-	done := begin(t, l, `{"_meta":{"progressToken":1}}`, func(Notification) { panic("oops") })
+	done := begin(t, l, `{"_meta":{"progressToken":1}}`, func(rpc.Notification) { panic("oops") })
 	p.progress(p.read(), 1)
 	if got := wait(t, done); got.err == nil || !strings.Contains(got.err.Error(), "oops") {
 		t.Errorf("the call got %s (%v)", got.result, got.err)

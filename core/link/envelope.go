@@ -11,6 +11,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 
 	"github.com/ropewalk/ropewalk/core/rawjson"
+	"github.com/ropewalk/ropewalk/core/rpc"
 )
 
 // errEnvelope means that a JSON object is not one JSON-RPC 2.0 message, or that two readers could
@@ -192,11 +193,11 @@ func envelopeOf(msg jsonrpc.Message) envelope {
 }
 
 func failureOf(err error) []byte {
-	rpc := &RPCError{Code: jsonrpc.CodeInternalError, Message: err.Error()}
+	known := &rpc.Error{Code: jsonrpc.CodeInternalError, Message: err.Error()}
 	if wire, ok := errors.AsType[*jsonrpc.Error](err); ok {
-		rpc = &RPCError{Code: int(wire.Code), Message: wire.Message, Data: wire.Data}
+		known = &rpc.Error{Code: int(wire.Code), Message: wire.Message, Data: wire.Data}
 	}
-	raw, err := json.Marshal(rpc)
+	raw, err := json.Marshal(known)
 	if err != nil { // only data that is not JSON, which the SDK cannot have decoded
 		raw = []byte(`{"code":-32603,"message":"unreadable error"}`)
 	}

@@ -1,9 +1,7 @@
 package link
 
 import (
-	"encoding/json"
 	"errors"
-	"fmt"
 )
 
 // The errors of a link. They are wrapped with what happened.
@@ -31,12 +29,3 @@ var (
 	// ErrStalled is why a link closed whose bundle stopped reading.
 	ErrStalled = errors.New("the app stopped reading its input")
 )
-
-// RPCError is a JSON-RPC error (JSON-RPC 2.0 part 5.1) that a bundle answered with. Data is as sent.
-type RPCError struct {
-	Code    int             `json:"code"`
-	Message string          `json:"message"`
-	Data    json.RawMessage `json:"data,omitempty"`
-}
-
-func (e *RPCError) Error() string { return fmt.Sprintf("%s (code %d)", e.Message, e.Code) }

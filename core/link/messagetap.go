@@ -9,6 +9,8 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/ropewalk/ropewalk/core/rpc"
 )
 
 const (
@@ -139,7 +141,7 @@ func (l *Link) unsent(c *call, err error) {
 		return
 	}
 	if wire, ok := errors.AsType[*jsonrpc.Error](err); ok && !rejected(wire) {
-		c.finish(answer{err: &RPCError{Code: int(wire.Code), Message: wire.Message, Data: wire.Data}})
+		c.finish(answer{err: &rpc.Error{Code: int(wire.Code), Message: wire.Message, Data: wire.Data}})
 		return
 	}
 	c.finish(answer{err: scrub(err)})

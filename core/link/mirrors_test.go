@@ -11,6 +11,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/ropewalk/ropewalk/core"
+	"github.com/ropewalk/ropewalk/core/rpc"
 )
 
 // marks are those of the tool "sell" of regionalServer.
@@ -68,7 +69,7 @@ func TestArgumentsAreRepeatedInHeaders(t *testing.T) {
 		})
 	}
 	_, err := l.Do(t.Context(), Request{Method: "tools/call", Params: json.RawMessage(`{"name":"sell","arguments":{"region":"eu"}}`)})
-	if rpc, ok := errors.AsType[*RPCError](err); !ok || rpc.Code != mcp.CodeHeaderMismatch {
+	if failure, ok := errors.AsType[*rpc.Error](err); !ok || failure.Code != mcp.CodeHeaderMismatch {
 		t.Errorf("without the headers: %v", err)
 	}
 }

@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 
 	"github.com/hashicorp/go-hclog"
+
+	"github.com/ropewalk/ropewalk/core/rpc"
 )
 
 // ProtocolVersion is the revision that a link offers. A bundle may answer with an older one.
@@ -41,7 +43,7 @@ type Options struct {
 
 	// OnNotification gets every notification that is not known to belong to one call, in wire order.
 	// It runs on the link's reader: it must not block and must not use the link.
-	OnNotification func(Notification)
+	OnNotification func(rpc.Notification)
 
 	// Requests answer, by method, what the bundle asks of its client, raw, before the SDK sees it.
 	// What is not here is the SDK's: it answers pings and an empty list of roots, and refuses the
@@ -54,7 +56,7 @@ type Options struct {
 }
 
 // RequestHandler answers one request of a bundle. ctx ends when the bundle cancels the request or
-// the link closes. An *RPCError is returned to the bundle as it is.
+// the link closes. An *rpc.Error is returned to the bundle as it is.
 type RequestHandler func(ctx context.Context, q Question) (json.RawMessage, error)
 
 // Question is what a bundle asks of its client. Before StatelessVersion it does not say for which
@@ -66,7 +68,7 @@ type Question struct {
 
 	// Notify tells the bundle what its client says about the question before it answers, such as its
 	// progress (notifications/progress). nil where nobody can be told.
-	Notify func(Notification)
+	Notify func(rpc.Notification)
 }
 
 // Info is what a bundle said of itself in the handshake.
@@ -84,12 +86,3 @@ type Info struct {
 
 // Offers reports whether the bundle has the named capability, such as "prompts" or "logging".
 func (i Info) Offers(capability string) bool { return i.offers[capability] != nil }
-
-// Notification is one JSON-RPC notification of a bundle.
-type Notification struct {
-	Method string
-	Params json.RawMessage
-	// Callers are those for whom calls were in flight when a log message came that names none of
-	// them: Request.For of each, in the order of the calls. Empty for everything else.
-	Callers []any
-}

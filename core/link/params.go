@@ -2,7 +2,6 @@ package link
 
 import (
 	"bytes"
-	"encoding/json"
 	"fmt"
 	"net/http"
 	"strconv"
@@ -103,13 +102,4 @@ func progressOf(params []byte) (id int64, token rawjson.Span, ok bool) {
 	}
 	id, ok = integer(token.In(params))
 	return id, token, ok
-}
-
-// WithToken is a progress notification (notifications/progress) under another progress token. One that
-// has no token stays as it is.
-func (n Notification) WithToken(token json.RawMessage) Notification {
-	if at, err := rawjson.Find(n.Params, "progressToken"); err == nil && !at.Empty() {
-		n.Params = rawjson.Replace(n.Params, at, token)
-	}
-	return n
 }

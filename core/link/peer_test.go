@@ -12,6 +12,8 @@ import (
 
 	"github.com/hashicorp/go-hclog"
 	"go.uber.org/goleak"
+
+	"github.com/ropewalk/ropewalk/core/rpc"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -118,7 +120,7 @@ type outcome struct {
 }
 
 // begin calls in the background.
-func begin(t *testing.T, l *Link, params string, notify func(Notification)) <-chan outcome {
+func begin(t *testing.T, l *Link, params string, notify func(rpc.Notification)) <-chan outcome {
 	done := make(chan outcome, 1)
 	go func() {
 		result, err := l.Call(t.Context(), "tools/call", json.RawMessage(params), notify)

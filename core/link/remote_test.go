@@ -18,6 +18,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/ropewalk/ropewalk/core"
+	"github.com/ropewalk/ropewalk/core/rpc"
 )
 
 // sdkServer has tools of all kinds, from the SDK.
@@ -108,7 +109,7 @@ func TestRemoteServersAreCalled(t *testing.T) {
 				t.Errorf("echo: %s (%v), want %s", got, err, want)
 			}
 			_, err = l.Call(t.Context(), "tools/call", json.RawMessage(`{"name":"nope"}`), nil)
-			if rpc, ok := errors.AsType[*RPCError](err); !ok || rpc.Code != -32602 {
+			if failure, ok := errors.AsType[*rpc.Error](err); !ok || failure.Code != -32602 {
 				t.Errorf("an unknown tool: %v", err)
 			}
 			if kind != "streamable-http JSON" { // which has no place for notifications
@@ -132,7 +133,7 @@ func TestRemoteServersAreCalled(t *testing.T) {
 func remoteProgress(t *testing.T, l *Link) {
 	t.Helper()
 	var seen []string
-	_, err := l.Call(t.Context(), "tools/call", json.RawMessage(`{"name":"count","arguments":{"n":20},"_meta":{"progressToken":"me"}}`), func(n Notification) {
+	_, err := l.Call(t.Context(), "tools/call", json.RawMessage(`{"name":"count","arguments":{"n":20},"_meta":{"progressToken":"me"}}`), func(n rpc.Notification) {
 		seen = append(seen, string(n.Params))
 	})
 	if err != nil || len(seen) != 20 || !slices.IsSortedFunc(seen, func(a, b string) int { return len(a) - len(b) }) || !strings.Contains(seen[19], `"progressToken":"me"`) {

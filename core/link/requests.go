@@ -9,6 +9,8 @@ import (
 	"slices"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+
+	"github.com/ropewalk/ropewalk/core/rpc"
 )
 
 // routeRequest gives a request of the bundle to its handler. Without one it is the SDK's.
@@ -25,7 +27,7 @@ func (l *Link) routeRequest(e *envelope) bool {
 		return true
 	}
 	open, answered := context.WithCancel(ctx) // ends before the answer leaves
-	q := Question{Method: e.method, Params: bytes.Clone(e.params), Callers: l.callers(), Notify: func(n Notification) { l.tellOfQuestion(open, n) }}
+	q := Question{Method: e.method, Params: bytes.Clone(e.params), Callers: l.callers(), Notify: func(n rpc.Notification) { l.tellOfQuestion(open, n) }}
 	said := l.saidBefore()
 	go func() {
 		defer cancel()
@@ -44,7 +46,7 @@ func (l *Link) routeRequest(e *envelope) bool {
 }
 
 // tellOfQuestion passes on what a client says about a question, until that is answered.
-func (l *Link) tellOfQuestion(ctx context.Context, n Notification) {
+func (l *Link) tellOfQuestion(ctx context.Context, n rpc.Notification) {
 	if ctx.Err() != nil {
 		return
 	}
@@ -136,8 +138,8 @@ func (l *Link) ask(ctx context.Context, handler RequestHandler, q Question) (res
 }
 
 func wireError(err error) error {
-	if rpc, ok := errors.AsType[*RPCError](err); ok {
-		return &jsonrpc.Error{Code: int64(rpc.Code), Message: rpc.Message, Data: rpc.Data}
+	if failure, ok := errors.AsType[*rpc.Error](err); ok {
+		return &jsonrpc.Error{Code: int64(failure.Code), Message: failure.Message, Data: failure.Data}
 	}
 	return &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: err.Error()}
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/ropewalk/ropewalk/core/rawjson"
+	"github.com/ropewalk/ropewalk/core/rpc"
 )
 
 // route takes what the link handles itself and reports whether it did; the SDK gets the rest. It
@@ -56,7 +57,7 @@ func (l *Link) take(id int64) *call {
 }
 
 func rpcError(raw []byte) error {
-	e := &RPCError{}
+	e := &rpc.Error{}
 	if err := json.Unmarshal(raw, e); err != nil {
 		return fmt.Errorf("%w: its error object cannot be read: %w", ErrMalformed, err)
 	}
@@ -83,7 +84,7 @@ func (l *Link) routeNotification(e *envelope) bool {
 		return l.cancelAsked(e.params)
 	case "notifications/message":
 		if c := l.only(); c != nil && !c.deaf {
-			l.note(c, Notification{Method: e.method, Params: bytes.Clone(e.params)})
+			l.note(c, rpc.Notification{Method: e.method, Params: bytes.Clone(e.params)})
 			return true
 		}
 		l.observe(e, l.callers())
@@ -127,11 +128,11 @@ func (l *Link) routeProgress(params []byte) {
 	case c == nil || c.token == nil:
 		l.strays.add("progress of a call that is over or never asked for it")
 	case !c.deaf:
-		l.note(c, Notification{Method: "notifications/progress", Params: rawjson.Replace(params, at, c.token)})
+		l.note(c, rpc.Notification{Method: "notifications/progress", Params: rawjson.Replace(params, at, c.token)})
 	}
 }
 
-func (l *Link) note(c *call, n Notification) {
+func (l *Link) note(c *call, n rpc.Notification) {
 	if c.note(n) {
 		l.strays.add("notifications faster than their caller takes them")
 	}
@@ -147,5 +148,5 @@ func (l *Link) observe(e *envelope, callers []any) {
 			l.log.Error("the receiver of a notification panicked", "app", l.o.Name, "method", e.method, "panic", r)
 		}
 	}()
-	l.o.OnNotification(Notification{Method: e.method, Params: bytes.Clone(e.params), Callers: callers})
+	l.o.OnNotification(rpc.Notification{Method: e.method, Params: bytes.Clone(e.params), Callers: callers})
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/ropewalk/ropewalk/core"
 	"github.com/ropewalk/ropewalk/core/rawjson"
+	"github.com/ropewalk/ropewalk/core/rpc"
 )
 
 // newPeer is a link of the revision without handshake to a peer.
@@ -104,9 +105,9 @@ func TestARequestSaysOfItsRevisionWhatItsConnectionWants(t *testing.T) {
 }
 
 func TestABundleOfTheNewRevisionIsAskedOnceForAllItIsToTell(t *testing.T) {
-	updated := make(chan Notification, 10)
+	updated := make(chan rpc.Notification, 10)
 	l, p := newPeer(t, `{"tools":{"listChanged":true},"prompts":{},"resources":{"listChanged":true}}`, Options{
-		OnListChanged: func(string) {}, OnNotification: func(n Notification) { updated <- n },
+		OnListChanged: func(string) {}, OnNotification: func(n rpc.Notification) { updated <- n },
 	})
 	wanted := func(m message) string {
 		var params struct{ Notifications json.RawMessage }
@@ -152,7 +153,7 @@ func TestTheSDKsServerTellsOfChangesInTheNewRevision(t *testing.T) {
 	changed, updated := make(chan string, 10), make(chan string, 10)
 	l, err := Open(t.Context(), Stdio(in, out, FrameOptions{}), Options{
 		Stateless: true, OnListChanged: func(kind string) { changed <- kind },
-		OnNotification: func(n Notification) { updated <- n.Method },
+		OnNotification: func(n rpc.Notification) { updated <- n.Method },
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -229,8 +230,8 @@ func TestAQuestionDoesNotOvertakeWhatItsCallersWereTold(t *testing.T) {
 	}})
 	holding, release := make(chan struct{}), make(chan struct{})
 	for _, r := range []Request{
-		{For: "alice", Notify: func(Notification) { holding <- struct{}{}; <-release; order <- "progress" }},
-		{For: "bob", Notify: func(Notification) { order <- "progress"; panic("bob fails") }}, // and with it his call
+		{For: "alice", Notify: func(rpc.Notification) { holding <- struct{}{}; <-release; order <- "progress" }},
+		{For: "bob", Notify: func(rpc.Notification) { order <- "progress"; panic("bob fails") }}, // and with it his call
 		{For: "carol"},
 	} {
 		r.Method, r.Params = "tools/call", json.RawMessage(`{"_meta":{"progressToken":1}}`)
@@ -260,7 +261,7 @@ func TestWhatAClientSaysAboutAQuestionComesBeforeItsAnswer(t *testing.T) {
 	kept := make(chan Question, 1)
 	_, p := dial(t, FrameOptions{}, Options{Requests: map[string]RequestHandler{"elicitation/create": func(_ context.Context, q Question) (json.RawMessage, error) {
 		for i := range 3 {
-			q.Notify(Notification{Method: "notifications/progress", Params: json.RawMessage(fmt.Sprintf(`{"progressToken":7,"progress":%d}`, i))})
+			q.Notify(rpc.Notification{Method: "notifications/progress", Params: json.RawMessage(fmt.Sprintf(`{"progressToken":7,"progress":%d}`, i))})
 		}
 		kept <- q
 		return json.RawMessage(`{"action":"accept"}`), nil
@@ -275,7 +276,7 @@ func TestWhatAClientSaysAboutAQuestionComesBeforeItsAnswer(t *testing.T) {
 		t.Errorf("got %s %s", m.ID, m.Method)
 	}
 	q := wait(t, kept)
-	q.Notify(Notification{Method: "notifications/progress", Params: json.RawMessage(`{"progressToken":7,"progress":4}`)}) // too late
+	q.Notify(rpc.Notification{Method: "notifications/progress", Params: json.RawMessage(`{"progressToken":7,"progress":4}`)}) // too late
 	p.say(`{"jsonrpc":"2.0","id":"ping","method":"ping"}`)
 	if m := p.read(); string(m.ID) != `"ping"` {
 		t.Errorf("after the answer came %s %s", m.Method, m.Params)

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/ropewalk/ropewalk/core"
+	"github.com/ropewalk/ropewalk/core/rpc"
 )
 
 func TestJunkOnStandardOutputIsSkipped(t *testing.T) {
@@ -114,7 +115,7 @@ func TestTheBundlesRequestsAreAnswered(t *testing.T) {
 			return json.RawMessage(`{"action":"accept","content":` + string(q.Params) + `}`), nil
 		},
 		"sampling/createMessage": func(context.Context, Question) (json.RawMessage, error) {
-			return nil, &RPCError{Code: -1, Message: "user rejected", Data: json.RawMessage(`{"why":"no"}`)}
+			return nil, &rpc.Error{Code: -1, Message: "user rejected", Data: json.RawMessage(`{"why":"no"}`)}
 		},
 		"x/panic": func(context.Context, Question) (json.RawMessage, error) { panic("oops") },
 		"x/wait": func(ctx context.Context, _ Question) (json.RawMessage, error) {

@@ -2,7 +2,9 @@
 
 package link
 
-import "syscall"
+import (
+	"syscall"
+)
 
 // nowWriter leaves everything to the goroutine: pipes of this system are not written without waiting.
 type nowWriter struct{}

@@ -6,7 +6,7 @@ import (
 	"sync"
 
 	"github.com/ropewalk/ropewalk/core"
-	"github.com/ropewalk/ropewalk/core/link"
+	"github.com/ropewalk/ropewalk/core/rpc"
 	"github.com/ropewalk/ropewalk/core/tools"
 )
 
@@ -27,18 +27,18 @@ func (h *hall) Send(ctx context.Context, c core.Caller, call tools.Call, wake ch
 
 // flight is a call of the hall that runs by itself, and whose notifications wait for Wait.
 type flight struct {
-	notify   func(link.Notification)
+	notify   func(rpc.Notification)
 	result   json.RawMessage
 	err      error
 	panicked any
 
 	mu       sync.Mutex
 	wake     chan struct{}
-	notes    []link.Notification
+	notes    []rpc.Notification
 	answered bool
 }
 
-func (f *flight) note(n link.Notification) {
+func (f *flight) note(n rpc.Notification) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.notes = append(f.notes, n)

@@ -19,7 +19,7 @@ import (
 
 	"github.com/ropewalk/ropewalk/core"
 	"github.com/ropewalk/ropewalk/core/config"
-	"github.com/ropewalk/ropewalk/core/link"
+	"github.com/ropewalk/ropewalk/core/rpc"
 	"github.com/ropewalk/ropewalk/core/tools"
 	"github.com/ropewalk/ropewalk/plugins/auth"
 	"github.com/ropewalk/ropewalk/plugins/sessionstore/memory"
@@ -131,13 +131,13 @@ func (h *hall) Call(ctx context.Context, c core.Caller, call tools.Call) (json.R
 		var args struct{ Steps int }
 		_ = json.Unmarshal(call.Arguments, &args)
 		for i := range args.Steps {
-			call.Notify(link.Notification{Method: "notifications/progress", Params: json.RawMessage(
+			call.Notify(rpc.Notification{Method: "notifications/progress", Params: json.RawMessage(
 				fmt.Sprintf(`{"progressToken":%s,"progress":%d,"message":%q,"total":1.50}`, token, i+1, c.Subject+"/"+c.Workspace.ID))})
 		}
 		return echoed(c, call), nil
 	case "demo__slow":
 		for i := range 2 {
-			call.Notify(link.Notification{Method: "notifications/progress", Params: json.RawMessage(fmt.Sprintf(`{"progressToken":"p","progress":%d}`, i+1))})
+			call.Notify(rpc.Notification{Method: "notifications/progress", Params: json.RawMessage(fmt.Sprintf(`{"progressToken":"p","progress":%d}`, i+1))})
 			if i == 0 {
 				<-h.release
 			}
@@ -162,7 +162,7 @@ func (h *hall) Call(ctx context.Context, c core.Caller, call tools.Call) (json.R
 	case "demo__plain", "demo__region":
 		return json.RawMessage(`{"content":[{"type":"text","text":"plain"}]}`), nil
 	case "demo__fail":
-		return nil, &link.RPCError{Code: -32042, Message: "open the page", Data: json.RawMessage(`{"elicitations":[{"n":12345678901234567890}]}`)}
+		return nil, &rpc.Error{Code: -32042, Message: "open the page", Data: json.RawMessage(`{"elicitations":[{"n":12345678901234567890}]}`)}
 	case "demo__panic":
 		panic("the tool path broke")
 	case "demo__broken":

@@ -10,7 +10,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/ropewalk/ropewalk/core"
-	"github.com/ropewalk/ropewalk/core/link"
+	"github.com/ropewalk/ropewalk/core/rpc"
 	"github.com/ropewalk/ropewalk/core/stream"
 	"github.com/ropewalk/ropewalk/core/tools"
 )
@@ -42,7 +42,7 @@ func (e *Endpoint) listen(c *fiber.Ctx, caller core.Caller, m message) error {
 	}
 	l := &listener{queue: newQueue(), id: m.id, kinds: wanted.kinds()}
 	e.hub.join(caller.Workspace.ID, l)
-	place := e.o.Tools.Open(caller, tools.SessionOptions{Notify: func(n link.Notification) {
+	place := e.o.Tools.Open(caller, tools.SessionOptions{Notify: func(n rpc.Notification) {
 		if n.Method == "notifications/resources/updated" {
 			l.push(notificationBody(n.Method, l.tagged(n.Params)))
 		}

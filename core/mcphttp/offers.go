@@ -5,7 +5,7 @@ import (
 	"encoding/json"
 
 	"github.com/ropewalk/ropewalk/core"
-	"github.com/ropewalk/ropewalk/core/link"
+	"github.com/ropewalk/ropewalk/core/rpc"
 	"github.com/ropewalk/ropewalk/core/tools"
 )
 
@@ -27,7 +27,7 @@ func (a asker) Ask(ctx context.Context, method string, params json.RawMessage) (
 }
 
 // AskWithProgress implements apps.Hearer.
-func (a asker) AskWithProgress(ctx context.Context, method string, params json.RawMessage, heard func(link.Notification)) (json.RawMessage, error) {
+func (a asker) AskWithProgress(ctx context.Context, method string, params json.RawMessage, heard func(rpc.Notification)) (json.RawMessage, error) {
 	return a.call.session.ask(ctx, a.call, question{method, params, heard})
 }
 

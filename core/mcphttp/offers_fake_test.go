@@ -12,7 +12,7 @@ import (
 	"github.com/ropewalk/ropewalk/core/apps"
 	"github.com/ropewalk/ropewalk/core/config"
 	"github.com/ropewalk/ropewalk/core/event"
-	"github.com/ropewalk/ropewalk/core/link"
+	"github.com/ropewalk/ropewalk/core/rpc"
 	"github.com/ropewalk/ropewalk/core/tools"
 )
 
@@ -27,7 +27,7 @@ type yard struct {
 	roots      int
 	ended      []string
 	answered   func(string) // called with what a client said to a question
-	heard      func(link.Notification)
+	heard      func(rpc.Notification)
 }
 
 func newYard() *yard {
@@ -58,7 +58,7 @@ func (y *yard) Call(ctx context.Context, workspace, server string, c apps.Call) 
 	_ = json.Unmarshal(c.Params, &said)
 	switch {
 	case said.URI == "demo://none":
-		return nil, &link.RPCError{Code: -32002, Message: "Resource not found", Data: json.RawMessage(`{"uri":"demo://none"}`)}
+		return nil, &rpc.Error{Code: -32002, Message: "Resource not found", Data: json.RawMessage(`{"uri":"demo://none"}`)}
 	case said.URI == "demo://ask" && c.Asker != nil:
 		result, err := c.Asker.Ask(ctx, "elicitation/create", json.RawMessage(`{"message":"?","x":1.50}`))
 		if err != nil {
@@ -100,7 +100,7 @@ func (y *yard) say(method, params string) {
 	y.mu.Lock()
 	defer y.mu.Unlock()
 	for _, told := range y.told {
-		told(apps.Notification{Server: "demo", Notification: link.Notification{Method: method, Params: json.RawMessage(params)}})
+		told(apps.Notification{Server: "demo", Notification: rpc.Notification{Method: method, Params: json.RawMessage(params)}})
 	}
 }
 

@@ -12,7 +12,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/ropewalk/ropewalk/core"
-	"github.com/ropewalk/ropewalk/core/link"
+	"github.com/ropewalk/ropewalk/core/rpc"
 )
 
 // revisions are the protocol revisions that have sessions, newest first.
@@ -120,8 +120,8 @@ func rpcErrorOf(err error) rpcError {
 // refusal turns what the tools room answers into a JSON-RPC error. An app's own error passes
 // unchanged; what a caller may not use is as unknown to it as what does not exist.
 func (e *Endpoint) refusal(ctx context.Context, k *call, name string, err error) error {
-	if rpc, ok := errors.AsType[*link.RPCError](err); ok {
-		return k.inItsWords(rpc)
+	if failure, ok := errors.AsType[*rpc.Error](err); ok {
+		return k.inItsWords(failure)
 	}
 	if ctx.Err() != nil {
 		return &jsonrpc.Error{Code: codeCancelled, Message: "the call was cancelled"}
@@ -138,7 +138,7 @@ func (e *Endpoint) refusal(ctx context.Context, k *call, name string, err error)
 		return invalidParams("%s", known.Message)
 	case core.CodeResourceNotFound:
 		data, _ := json.Marshal(known.Details) // strings always marshal
-		return k.inItsWords(&link.RPCError{Code: codeResourceNotFound, Message: known.Message, Data: data})
+		return k.inItsWords(&rpc.Error{Code: codeResourceNotFound, Message: known.Message, Data: data})
 	case core.CodeInternal:
 		e.log.Error("A call failed inside the server", "method", k.method, "name", name, "error", err)
 		return internal()
@@ -151,7 +151,7 @@ func (e *Endpoint) refusal(ctx context.Context, k *call, name string, err error)
 const codeResourceNotFound = -32002
 
 // inItsWords is an app's error as the caller's revision writes it.
-func (k *call) inItsWords(err *link.RPCError) error {
+func (k *call) inItsWords(err *rpc.Error) error {
 	if k.modern && err.Code == codeResourceNotFound {
 		return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: err.Message, Data: err.Data}
 	}

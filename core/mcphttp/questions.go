@@ -9,7 +9,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 
-	"github.com/ropewalk/ropewalk/core/link"
+	"github.com/ropewalk/ropewalk/core/rpc"
 )
 
 // How long a client may take to answer what an app asks. People take their time; programs do not.
@@ -21,7 +21,7 @@ const (
 // maxQuestions is how many questions may wait for one client at a time.
 const maxQuestions = 64
 
-// answer is what a client says to a question: a result, or an error as *link.RPCError.
+// answer is what a client says to a question: a result, or an error as *rpc.Error.
 type answer struct {
 	result json.RawMessage
 	err    error
@@ -31,14 +31,14 @@ type answer struct {
 type question struct {
 	method string
 	params json.RawMessage
-	heard  func(link.Notification) // gets what the client says about it before it answers; nil for nobody
+	heard  func(rpc.Notification) // gets what the client says about it before it answers; nil for nobody
 }
 
 // waiting is a question that a client has yet to answer.
 type waiting struct {
-	answer chan answer             // holds one; closed when the session ends
-	token  json.RawMessage         // the app's progress token; nil when it gave none
-	heard  func(link.Notification) // as question's
+	answer chan answer            // holds one; closed when the session ends
+	token  json.RawMessage        // the app's progress token; nil when it gave none
+	heard  func(rpc.Notification) // as question's
 }
 
 // ask puts an app's question to the session's client, and waits for its answer: on the POST of call
@@ -101,11 +101,11 @@ func (s *session) can(method string, params json.RawMessage) (time.Duration, err
 			break
 		}
 		if asked.Mode == "url" && !url || asked.Mode != "url" && url && !form { // {} alone means form
-			return 0, &link.RPCError{Code: jsonrpc.CodeInvalidParams, Message: "the client does not support elicitation of this mode"}
+			return 0, &rpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "the client does not support elicitation of this mode"}
 		}
 		return patienceOfPeople, nil
 	}
-	return 0, &link.RPCError{Code: jsonrpc.CodeMethodNotFound, Message: "the client does not support " + method}
+	return 0, &rpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: "the client does not support " + method}
 }
 
 // expect makes a place for an answer, and gives the params under which the question is to be asked:
@@ -156,7 +156,7 @@ func (s *session) progressed(m message) {
 	q := s.questions[string(token)]
 	s.mu.Unlock()
 	if q != nil && q.heard != nil {
-		q.heard(link.Notification{Method: m.method, Params: members{{"progressToken", string(q.token)}}.into(m.params)})
+		q.heard(rpc.Notification{Method: m.method, Params: members{{"progressToken", string(q.token)}}.into(m.params)})
 	}
 }
 
@@ -188,7 +188,7 @@ func (s *session) answered(m message) {
 	if json.Unmarshal(m.payload, &failure) != nil {
 		failure.Code, failure.Message = jsonrpc.CodeInternalError, "the client answered with a malformed error"
 	}
-	q.answer <- answer{err: &link.RPCError{Code: failure.Code, Message: failure.Message, Data: failure.Data}}
+	q.answer <- answer{err: &rpc.Error{Code: failure.Code, Message: failure.Message, Data: failure.Data}}
 }
 
 // tell sends a message on the stream of a call. When that is over it goes out on the GET stream, else on

@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"github.com/ropewalk/ropewalk/core"
-	"github.com/ropewalk/ropewalk/core/link"
+	"github.com/ropewalk/ropewalk/core/rpc"
 )
 
 // able opens a session of a client that can be asked what capabilities say.
@@ -90,7 +90,7 @@ func TestEachAnswerReachesItsOwnQuestion(t *testing.T) {
 func TestProgressOfAQuestionReachesTheAppThatAskedIt(t *testing.T) {
 	r := start(t, nil)
 	heard := make(chan string, 8)
-	r.hall.yard.heard = func(n link.Notification) { heard <- n.Method + " " + string(n.Params) }
+	r.hall.yard.heard = func(n rpc.Notification) { heard <- n.Method + " " + string(n.Params) }
 	for i, w := range []who{r.able(alice, `{"elicitation":{}}`), r.able(who{token: "bob", workspace: "ws_one"}, `{"elicitation":{}}`)} {
 		resp := r.ask("POST", w, strings.Replace(asking, "demo://ask", "demo://ask/7", 1))
 		lines := bufio.NewScanner(resp.Body)
@@ -205,8 +205,8 @@ func TestAClientIsAskedWhatItCan(t *testing.T) {
 		t.Run(c.capabilities+c.method+c.params, func(t *testing.T) {
 			s := &session{capabilities: json.RawMessage(c.capabilities)}
 			_, err := s.can(c.method, json.RawMessage(c.params))
-			rpc, _ := errors.AsType[*link.RPCError](err)
-			if c.code == 0 && err != nil || c.code != 0 && (rpc == nil || rpc.Code != c.code) {
+			failure, _ := errors.AsType[*rpc.Error](err)
+			if c.code == 0 && err != nil || c.code != 0 && (failure == nil || failure.Code != c.code) {
 				t.Errorf("%v", err)
 			}
 		})
@@ -235,8 +235,8 @@ func TestQuestionsAreAnsweredOnceInTimeAndInNumber(t *testing.T) {
 		go func() { failed <- ask("elicitation/create") }()
 		synctest.Wait()
 		s.answered(message{id: json.RawMessage(`"ask-3"`), failed: true, payload: json.RawMessage(`{"code":-1,"message":"User rejected","data":{"n":1.0}}`)})
-		if rpc, ok := errors.AsType[*link.RPCError](<-failed); !ok || rpc.Code != -1 || string(rpc.Data) != `{"n":1.0}` {
-			t.Errorf("an error of the client: %v", rpc)
+		if failure, ok := errors.AsType[*rpc.Error](<-failed); !ok || failure.Code != -1 || string(failure.Data) != `{"n":1.0}` {
+			t.Errorf("an error of the client: %v", failure)
 		}
 		ctx, cancel := context.WithCancel(t.Context())
 		for range maxQuestions {

@@ -13,7 +13,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 
 	"github.com/ropewalk/ropewalk/core"
-	"github.com/ropewalk/ropewalk/core/link"
+	"github.com/ropewalk/ropewalk/core/rpc"
 	"github.com/ropewalk/ropewalk/core/tools"
 	"github.com/ropewalk/ropewalk/plugins/sessionstore"
 )
@@ -222,7 +222,7 @@ func (s *session) notify(text []byte) {
 }
 
 // told sends what an app says by itself. A client that lost its GET stream gets it when it comes back.
-func (s *session) told(n link.Notification) {
+func (s *session) told(n rpc.Notification) {
 	text := notificationBody(n.Method, n.Params)
 	s.mu.Lock()
 	defer s.mu.Unlock()

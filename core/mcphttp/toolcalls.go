@@ -9,7 +9,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/ropewalk/ropewalk/core"
-	"github.com/ropewalk/ropewalk/core/link"
+	"github.com/ropewalk/ropewalk/core/rpc"
 	"github.com/ropewalk/ropewalk/core/tools"
 )
 
@@ -136,7 +136,7 @@ func badInput(err *core.Error) (json.RawMessage, error) {
 }
 
 // notify sends what an app says about a call to that call's own POST, in the app's order.
-func (k *call) notify(n link.Notification) {
+func (k *call) notify(n rpc.Notification) {
 	if n.Method == "notifications/progress" && !k.progress {
 		return // the client did not ask
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/ropewalk/ropewalk/core"
 	"github.com/ropewalk/ropewalk/core/apps"
 	"github.com/ropewalk/ropewalk/core/link"
+	"github.com/ropewalk/ropewalk/core/rpc"
 	"github.com/ropewalk/ropewalk/core/tools"
 )
 
@@ -53,7 +54,7 @@ func (w *wild) conn(ctx context.Context) (*link.Link, error) {
 		Capabilities: json.RawMessage(`{"elicitation":{}}`),
 		Requests: map[string]link.RequestHandler{"elicitation/create": func(ctx context.Context, q link.Question) (json.RawMessage, error) {
 			if len(q.Callers) == 0 {
-				return nil, &link.RPCError{Code: -32601, Message: "nobody calls"}
+				return nil, &rpc.Error{Code: -32601, Message: "nobody calls"}
 			}
 			ctx, cancel := context.WithTimeout(ctx, 100*time.Millisecond) // its client may leave
 			defer cancel()

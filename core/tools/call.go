@@ -6,17 +6,17 @@ import (
 	"encoding/json"
 
 	"github.com/ropewalk/ropewalk/core"
-	"github.com/ropewalk/ropewalk/core/link"
+	"github.com/ropewalk/ropewalk/core/rpc"
 )
 
 // Call is one call of a tool.
 type Call struct {
-	Name       string                  // server__tool
-	Arguments  json.RawMessage         // a JSON object; nil means {}
-	Meta       json.RawMessage         // the request's _meta, passed on; nil when absent
-	Agent      bool                    // a model's or an MCP client's call, which may emit data.changed
-	CheckInput bool                    // check Arguments against the tool's schema first
-	Notify     func(link.Notification) // gets what the app says about the call, in wire order; nil for a caller that wants none
+	Name       string                 // server__tool
+	Arguments  json.RawMessage        // a JSON object; nil means {}
+	Meta       json.RawMessage        // the request's _meta, passed on; nil when absent
+	Agent      bool                   // a model's or an MCP client's call, which may emit data.changed
+	CheckInput bool                   // check Arguments against the tool's schema first
+	Notify     func(rpc.Notification) // gets what the app says about the call, in wire order; nil for a caller that wants none
 	From
 
 	// The answers to an earlier result that asked for input, and its state (2026-07-28); nil when absent.
@@ -26,7 +26,7 @@ type Call struct {
 // Call calls a tool in c's workspace and returns its CallToolResult as the app wrote it.
 //
 // The checks, in this order (contract part 6): core.CodeToolNotFound, CodeFeatureDisabled,
-// CodeForbidden, CodeInvalidInput. A JSON-RPC error of the app comes back as *link.RPCError; a
+// CodeForbidden, CodeInvalidInput. A JSON-RPC error of the app comes back as *rpc.Error; a
 // tool's own failure is a result whose isError is true, not an error.
 func (n *Namespace) Call(ctx context.Context, c core.Caller, call Call) (json.RawMessage, error) {
 	d, err := n.reach(ctx, c, &call)

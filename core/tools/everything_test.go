@@ -16,7 +16,7 @@ import (
 	"github.com/ropewalk/ropewalk/core"
 	"github.com/ropewalk/ropewalk/core/apps"
 	"github.com/ropewalk/ropewalk/core/config"
-	"github.com/ropewalk/ropewalk/core/link"
+	"github.com/ropewalk/ropewalk/core/rpc"
 	"github.com/ropewalk/ropewalk/core/tools"
 )
 
@@ -85,18 +85,18 @@ type visit struct {
 	*tools.Session
 	n     *tools.Namespace
 	c     core.Caller
-	heard chan link.Notification
+	heard chan rpc.Notification
 }
 
 func visitor(t *testing.T, n *tools.Namespace, id string) *visit {
 	t.Helper()
-	v := &visit{n: n, c: caller("ws_a", core.RoleMember), heard: make(chan link.Notification, 100)}
-	v.Session = n.Open(v.c, tools.SessionOptions{ID: id, Capabilities: json.RawMessage(canAll), Notify: func(x link.Notification) { v.heard <- x }})
+	v := &visit{n: n, c: caller("ws_a", core.RoleMember), heard: make(chan rpc.Notification, 100)}
+	v.Session = n.Open(v.c, tools.SessionOptions{ID: id, Capabilities: json.RawMessage(canAll), Notify: func(x rpc.Notification) { v.heard <- x }})
 	t.Cleanup(func() { v.Close(context.Background()) })
 	return v
 }
 
-func (v *visit) call(ctx context.Context, tool, arguments string, h *human, notify func(link.Notification)) (string, error) {
+func (v *visit) call(ctx context.Context, tool, arguments string, h *human, notify func(rpc.Notification)) (string, error) {
 	call := tools.Call{Name: "all__" + tool, Arguments: json.RawMessage(arguments), Meta: json.RawMessage(`{"progressToken":"t"}`), Notify: notify, From: tools.From{Session: v.Session}}
 	if h != nil {
 		call.Asker = h
@@ -159,7 +159,7 @@ func says(t *testing.T, n *tools.Namespace) {
 		t.Fatal(err)
 	}
 	var notes []string
-	keep := func(x link.Notification) { notes = append(notes, x.Method+" "+string(x.Params)) }
+	keep := func(x rpc.Notification) { notes = append(notes, x.Method+" "+string(x.Params)) }
 	if _, err := v.call(t.Context(), "test_tool_with_progress", `{}`, nil, keep); err != nil || len(notes) != 3 || !strings.Contains(notes[0], `"progressToken":"t"`) {
 		t.Errorf("progress came as %q (%v)", notes, err)
 	}

@@ -11,7 +11,7 @@ import (
 	"github.com/ropewalk/ropewalk/core"
 	"github.com/ropewalk/ropewalk/core/apps"
 	"github.com/ropewalk/ropewalk/core/config"
-	"github.com/ropewalk/ropewalk/core/link"
+	"github.com/ropewalk/ropewalk/core/rpc"
 	"github.com/ropewalk/ropewalk/core/tools"
 )
 
@@ -176,8 +176,8 @@ func TestAListIsMarshalledOnceForAllWhoSeeTheSame(t *testing.T) {
 }
 
 // client keeps what a session was told.
-func client(told *[]string) func(link.Notification) {
-	return func(n link.Notification) { *told = append(*told, n.Method+" "+string(n.Params)) }
+func client(told *[]string) func(rpc.Notification) {
+	return func(n rpc.Notification) { *told = append(*told, n.Method+" "+string(n.Params)) }
 }
 
 func TestWhatAppsSayByThemselvesReachesThoseItIsFor(t *testing.T) {
@@ -202,7 +202,7 @@ func TestWhatAppsSayByThemselvesReachesThoseItIsFor(t *testing.T) {
 		t.Errorf("a level that is none: %v", err)
 	}
 	say := func(server, session, method, params string) {
-		y.say("ws_a", apps.Notification{Server: server, Session: session, Notification: link.Notification{Method: method, Params: json.RawMessage(params)}})
+		y.say("ws_a", apps.Notification{Server: server, Session: session, Notification: rpc.Notification{Method: method, Params: json.RawMessage(params)}})
 	}
 	say("timer", "", "notifications/resources/updated", `{"x":1,"uri":"ui://get-time/mcp-app.html"}`)
 	say("clock", "", "notifications/resources/updated", `{"uri":"ui://get-time/mcp-app.html"}`)
@@ -248,7 +248,7 @@ func TestAppsLogAsMuchAsTheMostCuriousClientWantsToSee(t *testing.T) {
 	read("warning")
 	read("error") // is told those of warnings
 	read("loud")
-	s := n.Open(alice, tools.SessionOptions{ID: "s", Notify: func(link.Notification) {}})
+	s := n.Open(alice, tools.SessionOptions{ID: "s", Notify: func(rpc.Notification) {}})
 	defer s.Close(t.Context())
 	if err := s.SetLevel(t.Context(), "critical"); err != nil {
 		t.Fatal(err)
@@ -280,7 +280,7 @@ func TestUpdatesOfAnInstanceReachThoseWhomItServes(t *testing.T) {
 		{Session: "alice", Apart: true},
 		{Apart: true},
 	} {
-		told.Server, told.Notification = "clock", link.Notification{Method: "notifications/resources/updated", Params: json.RawMessage(fmt.Sprintf(`{"n":%d,"uri":"zone://utc"}`, i))}
+		told.Server, told.Notification = "clock", rpc.Notification{Method: "notifications/resources/updated", Params: json.RawMessage(fmt.Sprintf(`{"n":%d,"uri":"zone://utc"}`, i))}
 		y.say("ws_a", told)
 	}
 	for id, want := range map[string]string{"alice": "0 2 3", "bob": "0 1", "": "0 1 4"} {
@@ -297,7 +297,7 @@ func TestUpdatesOfAnInstanceReachThoseWhomItServes(t *testing.T) {
 func TestLogMessagesOfACallAreThoseTheSessionWants(t *testing.T) {
 	y := twoApps()
 	n := newNamespace(y, &events{}, nil)
-	s := n.Open(caller("ws_a", core.RoleMember), tools.SessionOptions{ID: "s", Notify: func(link.Notification) {}})
+	s := n.Open(caller("ws_a", core.RoleMember), tools.SessionOptions{ID: "s", Notify: func(rpc.Notification) {}})
 	defer s.Close(t.Context())
 	loud := json.RawMessage(`{"io.modelcontextprotocol/logLevel":"error"}`)
 	for name, c := range map[string]struct {
@@ -319,14 +319,14 @@ func TestLogMessagesOfACallAreThoseTheSessionWants(t *testing.T) {
 				defer func() { _ = s.SetLevel(t.Context(), "debug") }()
 			}
 			heard := 0
-			c.call.Name, c.call.Notify = "clock__get-time", func(link.Notification) { heard++ }
+			c.call.Name, c.call.Notify = "clock__get-time", func(rpc.Notification) { heard++ }
 			if _, err := n.Call(t.Context(), caller("ws_a", core.RoleMember), c.call); err != nil {
 				t.Fatal(err)
 			}
 			notify := y.calls[len(y.calls)-1].Notify
-			notify(link.Notification{Method: "notifications/message", Params: json.RawMessage(`{"level":"debug"}`)})
-			notify(link.Notification{Method: "notifications/message", Params: json.RawMessage(`{"level":"error"}`)})
-			notify(link.Notification{Method: "notifications/progress"})
+			notify(rpc.Notification{Method: "notifications/message", Params: json.RawMessage(`{"level":"debug"}`)})
+			notify(rpc.Notification{Method: "notifications/message", Params: json.RawMessage(`{"level":"error"}`)})
+			notify(rpc.Notification{Method: "notifications/progress"})
 			if heard != c.want {
 				t.Errorf("%d were passed on, want %d", heard, c.want)
 			}

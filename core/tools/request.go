@@ -8,8 +8,8 @@ import (
 
 	"github.com/ropewalk/ropewalk/core"
 	"github.com/ropewalk/ropewalk/core/apps"
-	"github.com/ropewalk/ropewalk/core/link"
 	"github.com/ropewalk/ropewalk/core/rawjson"
+	"github.com/ropewalk/ropewalk/core/rpc"
 )
 
 // From is where a request comes from. The zero value is a caller without a client that could be
@@ -23,12 +23,12 @@ type From struct {
 // Request is one request about what apps offer, its params as the client wrote them.
 type Request struct {
 	Params json.RawMessage
-	Notify func(link.Notification) // as Call.Notify
+	Notify func(rpc.Notification) // as Call.Notify
 	From
 }
 
 // request is a call of an app on behalf of a client. meta is the _meta of params.
-func (n *Namespace) request(c core.Caller, method string, params, meta json.RawMessage, notify func(link.Notification), from From) apps.Call {
+func (n *Namespace) request(c core.Caller, method string, params, meta json.RawMessage, notify func(rpc.Notification), from From) apps.Call {
 	call := apps.Call{Method: method, Params: params, Notify: notify, Asker: from.Asker}
 	switch {
 	case from.Stateless:

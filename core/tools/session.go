@@ -9,8 +9,8 @@ import (
 
 	"github.com/ropewalk/ropewalk/core"
 	"github.com/ropewalk/ropewalk/core/apps"
-	"github.com/ropewalk/ropewalk/core/link"
 	"github.com/ropewalk/ropewalk/core/rawjson"
+	"github.com/ropewalk/ropewalk/core/rpc"
 )
 
 // maxSubscriptions bounds the resources that one session subscribes to.
@@ -25,7 +25,7 @@ type SessionOptions struct {
 	// Notify gets what apps say by themselves and is for this session: updates of resources it
 	// subscribed to, log messages of the level it set, the end of elicitations it was asked, changed
 	// lists. It must not wait, and what is under way while Close runs may still come after it.
-	Notify func(link.Notification)
+	Notify func(rpc.Notification)
 }
 
 // Session is one client's place in the hall: its subscriptions, its log level, and what apps keep
@@ -35,7 +35,7 @@ type Session struct {
 	workspace string
 	id        string
 	client    *apps.Client
-	notify    func(link.Notification)
+	notify    func(rpc.Notification)
 
 	mu        sync.Mutex
 	severity  int              // of the least log message it wants, from 1; 0 when it set none
@@ -203,7 +203,7 @@ func (s *Session) tellUpdate(t apps.Notification) {
 	for _, name := range names {
 		params, err := rawjson.Rename(t.Params, "uri", name)
 		if err == nil {
-			s.notify(link.Notification{Method: t.Method, Params: params})
+			s.notify(rpc.Notification{Method: t.Method, Params: params})
 		}
 	}
 }
@@ -230,11 +230,11 @@ func levelOf(meta json.RawMessage) int {
 }
 
 // atLeast passes on everything but log messages below a level.
-func atLeast(severity int, notify func(link.Notification)) func(link.Notification) {
+func atLeast(severity int, notify func(rpc.Notification)) func(rpc.Notification) {
 	if notify == nil {
 		return nil
 	}
-	return func(n link.Notification) {
+	return func(n rpc.Notification) {
 		if n.Method != "notifications/message" || severityOf(messageLevel(n.Params)) >= severity {
 			notify(n)
 		}
