@@ -8,6 +8,7 @@ import (
 	"github.com/hashicorp/go-hclog"
 
 	"github.com/ropewalk/ropewalk/core"
+	"github.com/ropewalk/ropewalk/internal/testkit"
 	"github.com/ropewalk/ropewalk/plugins/auth"
 )
 
@@ -134,7 +135,7 @@ func TestATokenBeingVerifiedDuringASwapIsJudgedByTheNewProvider(t *testing.T) {
 	a, _ := newAccess(t, "", before)
 	answer := make(chan string)
 	go func() { answer <- outcome(a.MCP(t.Context(), "token-of-alice")) }()
-	waitFor(t, func() bool { return before.calls.Load() == 1 })
+	testkit.Eventually(t, "the old adapter is asked", func() bool { return before.calls.Load() == 1 })
 	a.SetAdapter(after, nil, false)
 	close(before.block)
 	want(t, "verified by the old one, which is gone", <-answer, "unauthenticated")

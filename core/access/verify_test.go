@@ -3,7 +3,6 @@ package access
 import (
 	"context"
 	"fmt"
-	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -213,16 +212,5 @@ func TestAFloodOfBadTokensEvictsNoGoodOneAndStaysBounded(t *testing.T) {
 	want(t, "after", outcome(a.MCP(t.Context(), "token-of-alice")), "alice")
 	if p.calls.Load() != calls {
 		t.Error("the good token was forgotten")
-	}
-}
-
-// waitFor yields until a condition holds that another goroutine brings about.
-func waitFor(t *testing.T, holds func() bool) {
-	t.Helper()
-	for !holds() {
-		if t.Context().Err() != nil {
-			t.Fatal("the test ended first")
-		}
-		runtime.Gosched()
 	}
 }

@@ -1,7 +1,6 @@
 package apps
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -10,11 +9,8 @@ import (
 	"testing"
 
 	"github.com/ropewalk/ropewalk/core"
+	"github.com/ropewalk/ropewalk/internal/testkit"
 )
-
-type memoryLog struct{ bytes.Buffer }
-
-func (*memoryLog) Close() error { return nil }
 
 func TestSecretsAreTakenOutOfWhatAnAppSays(t *testing.T) {
 	r := record("notes", true)
@@ -24,7 +20,7 @@ func TestSecretsAreTakenOutOfWhatAnAppSays(t *testing.T) {
 	}}))
 	r.Env = map[string]core.Secret{"folder": "/srv/files", "key": "s3cret", "OTHER": "s3cret-and-more", "SHORT": "on"}
 	r.Remote = &core.Remote{Auth: core.RemoteAuth{Token: "t0ken", Value: "v4lue"}, Headers: map[string]core.Secret{"X": "h3ader"}}
-	log := &memoryLog{}
+	log := &testkit.Log{}
 	s := newStderr(log, newRedactor(r))
 	fmt.Fprint(s, "open /srv/files with s3c")
 	fmt.Fprint(s, "ret, s3cret-and-more, t0ken, v4lue and h3ader on\r\nno line break")
@@ -34,7 +30,7 @@ func TestSecretsAreTakenOutOfWhatAnAppSays(t *testing.T) {
 }
 
 func TestAFloodWithoutLineBreaksTakesLittleMemory(t *testing.T) {
-	log := &memoryLog{}
+	log := &testkit.Log{}
 	s := newStderr(log, newRedactor(record("notes", true)))
 	for range 1000 {
 		fmt.Fprint(s, strings.Repeat("x", 1000))

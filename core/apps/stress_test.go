@@ -1,7 +1,6 @@
 package apps
 
 import (
-	"bytes"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -16,25 +15,14 @@ import (
 	"github.com/hashicorp/go-hclog"
 
 	"github.com/ropewalk/ropewalk/core"
+	"github.com/ropewalk/ropewalk/internal/testkit"
 )
-
-// lockedLog is a log that many goroutines write and a test reads.
-type lockedLog struct {
-	mu  sync.Mutex
-	buf bytes.Buffer
-}
-
-func (l *lockedLog) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.buf.Write(p)
-}
 
 // Any order of commands, crashes and calls, at the same time, leads to no illegal change of
 // state, no instance without an owner, and no event of another workspace.
 func TestCommandsAndCrashesInAnyOrder(t *testing.T) {
 	m := &memoryApp{tools: []string{"echo"}}
-	log := &lockedLog{}
+	log := &testkit.Log{}
 	records := newMemoryRecords()
 	events := newMemoryEvents()
 	y := New(Options{
@@ -90,8 +78,8 @@ func TestCommandsAndCrashesInAnyOrder(t *testing.T) {
 		t.Fatal(err)
 	}
 	expect(t, "instances left", m.alive(), 0)
-	if strings.Contains(log.buf.String(), "illegal") {
-		t.Errorf("the log tells of an illegal change: %s", log.buf.String())
+	if strings.Contains(log.String(), "illegal") {
+		t.Errorf("the log tells of an illegal change: %s", log.String())
 	}
 }
 

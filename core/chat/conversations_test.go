@@ -14,6 +14,7 @@ import (
 	"github.com/ropewalk/ropewalk/core/config"
 	"github.com/ropewalk/ropewalk/core/rpc"
 	"github.com/ropewalk/ropewalk/core/tools"
+	"github.com/ropewalk/ropewalk/internal/testkit"
 )
 
 func budget(tokens int) func(*config.Models) {
@@ -22,7 +23,7 @@ func budget(tokens int) func(*config.Models) {
 
 func TestAConversationGoesOnWithAnotherVendorsModel(t *testing.T) {
 	h := open(t, "anthropic", nil)
-	h.yard.add("files", "write", "")
+	h.apps.add("files", "write", "")
 	h.model.Say(t, titled, writes, wrote, `{"match":{"userMessage":"and now"},"response":{"content":"Now this."}}`)
 	first, _ := h.must(chat.Request{Message: "write it"})
 	answer, _ := h.must(chat.Request{Message: "and now", ConversationID: first.ConversationID, Model: "openai:other"})
@@ -51,7 +52,7 @@ func TestATitleIsFoundByTheFastModel(t *testing.T) {
 		}
 		return c
 	}
-	eventually(t, func() bool { return conversation().Title != "" })
+	testkit.Eventually(t, "the conversation has a title", func() bool { return conversation().Title != "" })
 	if got := conversation().Title; got != "A fine title" {
 		t.Errorf("the title is %q", got)
 	}
@@ -69,9 +70,9 @@ func TestATitleIsFoundByTheFastModel(t *testing.T) {
 
 func TestThereIsOneRunOfAConversation(t *testing.T) {
 	h := open(t, "openai", nil)
-	h.yard.add("files", "do", "")
+	h.apps.add("files", "do", "")
 	entered := make(chan struct{})
-	h.yard.do["do"] = func(ctx context.Context, _ string, _ func(rpc.Notification)) (string, error) {
+	h.apps.do["do"] = func(ctx context.Context, _ string, _ func(rpc.Notification)) (string, error) {
 		close(entered)
 		<-ctx.Done()
 		return ``, ctx.Err()
@@ -131,8 +132,8 @@ func TestACallWithoutAnAnswerGetsOne(t *testing.T) {
 
 func TestSkillsArePickedByTheMessage(t *testing.T) {
 	h := open(t, "openai", nil)
-	h.yard.add("files", "read", "")
-	h.yard.add("mail", "send", "")
+	h.apps.add("files", "read", "")
+	h.apps.add("mail", "send", "")
 	h.model.Say(t, titled, `{"match":{},"response":{"content":"Ok."}}`)
 	skills := filepath.Join(h.home, "skills")
 	if err := os.MkdirAll(skills, 0o755); err != nil {
@@ -162,8 +163,8 @@ func TestSkillsArePickedByTheMessage(t *testing.T) {
 
 func TestATaskIsDelegated(t *testing.T) {
 	h := open(t, "anthropic", nil)
-	h.yard.add("files", "read", "")
-	h.yard.add("mail", "send", "")
+	h.apps.add("files", "read", "")
+	h.apps.add("mail", "send", "")
 	h.model.Say(t, titled,
 		`{"match":{"userMessage":"go","hasToolResult":false},"response":{"toolCalls":[{"id":"d1","name":"system__delegate","arguments":{"task":"count them"}}],"usage":{"prompt_tokens":10,"completion_tokens":1}}}`,
 		`{"match":{"userMessage":"go","hasToolResult":true},"response":{"content":"There are three.","usage":{"prompt_tokens":20,"completion_tokens":2}}}`,
@@ -176,7 +177,7 @@ func TestATaskIsDelegated(t *testing.T) {
 	if answer.InputTokens != 330 || answer.OutputTokens != 10 {
 		t.Errorf("%d and %d tokens were used", answer.InputTokens, answer.OutputTokens)
 	}
-	if got := strings.Join(h.yard.calls(), "; "); got != "files read {}" {
+	if got := strings.Join(h.apps.calls(), "; "); got != "files read {}" {
 		t.Errorf("the task called %s: it may do no more than the run that gave it", got)
 	}
 	progress := text(events.data("tool.progress"))
@@ -222,7 +223,7 @@ func TestCostsAreKnownByModel(t *testing.T) {
 		t.Fatal(err)
 	}
 	h := open(t, "anthropic", func(c *config.Models) { c.Prices = prices })
-	h.yard.add("files", "write", "")
+	h.apps.add("files", "write", "")
 	h.model.Say(t, titled, writes, wrote)
 	answer, _ := h.must(chat.Request{Message: "write it"})
 	if c := answer.Usage.CostUSD; c == nil || *c < 0.000149 || *c > 0.000151 {
@@ -230,20 +231,5 @@ func TestCostsAreKnownByModel(t *testing.T) {
 	}
 	if answer, _ = h.must(chat.Request{Message: "write it", Model: "openai:unknown"}); answer.Usage.CostUSD != nil {
 		t.Errorf("a model without a price cost %v", *answer.Usage.CostUSD)
-	}
-}
-
-func eventually(t *testing.T, ok func() bool) {
-	t.Helper()
-	deadline := time.NewTimer(10 * time.Second)
-	tick := time.NewTicker(5 * time.Millisecond)
-	defer deadline.Stop()
-	defer tick.Stop()
-	for !ok() {
-		select {
-		case <-deadline.C:
-			t.Fatal("it did not happen within 10 s")
-		case <-tick.C:
-		}
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/ropewalk/ropewalk/core/apps"
 	"github.com/ropewalk/ropewalk/core/chat"
 	"github.com/ropewalk/ropewalk/core/rpc"
+	"github.com/ropewalk/ropewalk/internal/testkit"
 )
 
 const form = `{"message":"Who are you?","requestedSchema":{"type":"object","properties":{"name":{"type":"string","minLength":2},"email":{"type":"string","format":"email"}},"required":["name"]}}`
@@ -22,8 +23,8 @@ const address = `{"mode":"url","message":"Log in.","url":"https://idp.example/lo
 
 // asksFor adds a tool whose result is the reply to a question.
 func (h *house) asksFor(params string) {
-	h.yard.add("files", "do", "")
-	h.yard.asking["do"] = func(ctx context.Context, k apps.Asker) (string, error) {
+	h.apps.add("files", "do", "")
+	h.apps.asking["do"] = func(ctx context.Context, k apps.Asker) (string, error) {
 		reply, err := k.Ask(ctx, "elicitation/create", json.RawMessage(params))
 		if err != nil {
 			return "", err
@@ -132,8 +133,8 @@ func TestAPersonIsSentToAnAddress(t *testing.T) {
 	h := open(t, "openai", nil)
 	h.asksFor(address)
 	answer, events := h.answering(t.Context(), func(q map[string]any) {
-		h.yard.told(apps.Notification{Server: "files", Notification: rpc.Notification{Method: "notifications/elicitation/complete", Params: json.RawMessage(`{"elicitationId":"e1"}`)}})
-		h.yard.told(apps.Notification{Server: "files", Session: "chat conv_other", Notification: rpc.Notification{Method: "notifications/elicitation/complete", Params: json.RawMessage(`{"elicitationId":"e2"}`)}})
+		h.apps.Notify("", apps.Notification{Server: "files", Notification: rpc.Notification{Method: "notifications/elicitation/complete", Params: json.RawMessage(`{"elicitationId":"e1"}`)}})
+		h.apps.Notify("", apps.Notification{Server: "files", Session: "chat conv_other", Notification: rpc.Notification{Method: "notifications/elicitation/complete", Params: json.RawMessage(`{"elicitationId":"e2"}`)}})
 		attempt(t, h.Engine, owner(), q["id"], chat.Accept, `{"password":"secret"}`, "") // which does not count
 	})
 	if out := answer.ToolCalls[0].Output; out != `{"action":"accept"}` {
@@ -163,9 +164,9 @@ func TestAQuestionThatNobodyAnswersIsDeclinedAfterATime(t *testing.T) {
 
 func TestAPersonWhoLeavesCancelsTheQuestion(t *testing.T) {
 	h := open(t, "openai", nil)
-	h.yard.add("files", "do", "")
+	h.apps.add("files", "do", "")
 	got := make(chan string, 1)
-	h.yard.asking["do"] = func(ctx context.Context, k apps.Asker) (string, error) {
+	h.apps.asking["do"] = func(ctx context.Context, k apps.Asker) (string, error) {
 		reply, err := k.Ask(ctx, "elicitation/create", json.RawMessage(form))
 		got <- fmt.Sprint(string(reply), err)
 		return "", ctx.Err()
@@ -182,10 +183,8 @@ func TestAPersonWhoLeavesCancelsTheQuestion(t *testing.T) {
 	if err := h.Delete(t.Context(), owner(), answer.ConversationID); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, func() bool { // what apps keep for the conversation goes with it
-		h.yard.mu.Lock()
-		defer h.yard.mu.Unlock()
-		return slices.Equal(h.yard.ended, []string{"chat " + answer.ConversationID})
+	testkit.Eventually(t, "what apps keep for the conversation goes with it", func() bool {
+		return slices.Contains(h.apps.Operations(), "end chat "+answer.ConversationID)
 	})
 }
 
@@ -216,8 +215,8 @@ func TestQuestionsThatCannotBeShownAreRefused(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			h := open(t, "openai", nil)
-			h.yard.add("files", "do", "")
-			h.yard.asking["do"] = func(ctx context.Context, k apps.Asker) (string, error) {
+			h.apps.add("files", "do", "")
+			h.apps.asking["do"] = func(ctx context.Context, k apps.Asker) (string, error) {
 				_, err := k.Ask(ctx, "elicitation/create", json.RawMessage(params))
 				if refused, ok := errors.AsType[*rpc.Error](err); !ok || refused.Code != -32602 {
 					t.Errorf("%v", err)
@@ -241,9 +240,9 @@ func TestACallThatAVisitMustPrecedeIsMadeAgainAfterIt(t *testing.T) {
 	for action, want := range map[string]string{chat.Accept: "2 Here.", chat.Decline: "1 Log in first."} {
 		t.Run(action, func(t *testing.T) {
 			h := open(t, "openai", nil)
-			h.yard.add("files", "do", "")
+			h.apps.add("files", "do", "")
 			calls := 0
-			h.yard.asking["do"] = func(context.Context, apps.Asker) (string, error) {
+			h.apps.asking["do"] = func(context.Context, apps.Asker) (string, error) {
 				if calls++; calls == 1 {
 					return "", &rpc.Error{Code: -32042, Message: "Log in first.", Data: json.RawMessage(`{"elicitations":[` + address + `]}`)}
 				}

@@ -114,11 +114,11 @@ func TestAnOverloadedProviderIsAskedAgainWhenItSays(t *testing.T) {
 
 func TestAPersonWhoLeavesEndsTheToolsCall(t *testing.T) {
 	h := open(t, "anthropic", nil)
-	h.yard.add("files", "do", "")
+	h.apps.add("files", "do", "")
 	ctx, leave := context.WithCancel(t.Context())
 	defer leave()
 	var left time.Time
-	h.yard.do["do"] = func(ctx context.Context, _ string, _ func(rpc.Notification)) (string, error) {
+	h.apps.do["do"] = func(ctx context.Context, _ string, _ func(rpc.Notification)) (string, error) {
 		left = time.Now()
 		leave()
 		<-ctx.Done()
@@ -149,7 +149,7 @@ func TestARunEndsAtItsLimits(t *testing.T) {
 	const forever = `{"match":{"userMessage":"go"},"response":{"toolCalls":[{"name":"files__do","arguments":{}}],"usage":{"prompt_tokens":60,"completion_tokens":50}}}`
 	t.Run("iterations", func(t *testing.T) {
 		h := open(t, "openai", nil)
-		h.yard.add("files", "do", "")
+		h.apps.add("files", "do", "")
 		h.model.Say(t, titled, forever)
 		two, hundred := 2, 100
 		answer, _ := h.must(chat.Request{Message: "go", MaxIterations: &two})
@@ -164,7 +164,7 @@ func TestARunEndsAtItsLimits(t *testing.T) {
 	})
 	t.Run("tokens", func(t *testing.T) {
 		h := open(t, "openai", budget(200))
-		h.yard.add("files", "do", "")
+		h.apps.add("files", "do", "")
 		h.model.Say(t, titled, forever)
 		if answer, _ := h.must(chat.Request{Message: "go"}); answer.StopReason != chat.TokenBudget || answer.Usage.Iterations != 2 {
 			t.Errorf("%+v", answer)

@@ -10,6 +10,7 @@ import (
 	"github.com/ropewalk/ropewalk/core/rpc"
 	"github.com/ropewalk/ropewalk/core/store"
 	"github.com/ropewalk/ropewalk/internal/testenv"
+	"github.com/ropewalk/ropewalk/internal/testkit"
 )
 
 // twoServers are two engines on one PostgreSQL, and a tool of the first that is called and lasts.
@@ -18,9 +19,9 @@ func twoServers(t *testing.T) (a, b *house, entered chan struct{}) {
 	state, p := store.Options{URL: core.Secret(databases.New(t))}, testenv.StartModelProvider(t)
 	a, b = openOn(t, t.TempDir(), state, p, "openai", nil), openOn(t, t.TempDir(), state, p, "openai", nil)
 	p.Say(t, titled, asks(`{"name":"files__do","arguments":{}}`), `{"match":{},"response":{"content":"Ok."}}`)
-	a.yard.add("files", "do", "")
+	a.apps.add("files", "do", "")
 	entered = make(chan struct{})
-	a.yard.do["do"] = func(ctx context.Context, _ string, _ func(rpc.Notification)) (string, error) {
+	a.apps.do["do"] = func(ctx context.Context, _ string, _ func(rpc.Notification)) (string, error) {
 		close(entered)
 		<-ctx.Done()
 		return ``, ctx.Err()
@@ -93,7 +94,7 @@ func TestAConversationIsFreeAgainWhenItsServerIsKilled(t *testing.T) {
 	if _, err := b.Begin(t.Context(), owner(), chat.Request{Message: "go on", ConversationID: ref.ID}); core.CodeOf(err) != core.CodeRunInProgress {
 		t.Fatalf("at first it gives %v", err)
 	}
-	eventually(t, func() bool {
+	testkit.Eventually(t, "the lease is free", func() bool {
 		run, err := b.Begin(t.Context(), owner(), chat.Request{Message: "go on", ConversationID: ref.ID})
 		if err == nil {
 			run.Abandon()

@@ -22,6 +22,7 @@ import (
 	"github.com/ropewalk/ropewalk/core/store"
 	"github.com/ropewalk/ropewalk/core/tools"
 	"github.com/ropewalk/ropewalk/internal/testenv"
+	"github.com/ropewalk/ropewalk/internal/testkit/fakeapps"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(databases.Around(m)) }
@@ -29,64 +30,45 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(databases.Around(m)) }
 // databases is the one PostgreSQL of all tests here.
 var databases testenv.Databases
 
-// yard is apps in memory. A tool answers with what do returns, by its bare name.
-type yard struct {
-	tools.Apps // what a chat does not need
+// fakeApps is apps in memory. A tool answers with what do returns, by its bare name.
+type fakeApps struct {
+	fakeapps.Apps
 
 	mu     sync.Mutex
 	listed []core.Tool
 	do     map[string]func(ctx context.Context, arguments string, notify func(rpc.Notification)) (string, error)
 	asking map[string]func(ctx context.Context, k apps.Asker) (string, error)
-	ended  []string // sessions
-	told   func(apps.Notification)
-	called []string
 }
 
-func (y *yard) Listen(_ string, told func(apps.Notification)) func() {
-	y.mu.Lock()
-	defer y.mu.Unlock()
-	y.told = told
-	return func() {}
-}
-
-func (y *yard) EndSession(id string) {
-	y.mu.Lock()
-	defer y.mu.Unlock()
-	y.ended = append(y.ended, id)
-}
-
-func newYard() *yard {
-	return &yard{
+func newFakeApps() *fakeApps {
+	f := &fakeApps{
 		do:     map[string]func(context.Context, string, func(rpc.Notification)) (string, error){},
 		asking: map[string]func(context.Context, apps.Asker) (string, error){},
 	}
+	f.Answer(f.call)
+	return f
 }
 
-func (y *yard) Offer(string) *core.Offer {
-	y.mu.Lock()
-	defer y.mu.Unlock()
-	return &core.Offer{Tools: y.listed}
+func (f *fakeApps) Offer(string) *core.Offer {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return &core.Offer{Tools: f.listed}
 }
 
-func (y *yard) Watch(string, func(core.Kind)) func() { return func() {} }
-
-// Send begins nothing: every call is Call's.
-func (*yard) Send(context.Context, string, string, apps.Call, chan struct{}) (*apps.Pending, error) {
-	return nil, nil
+// params is what a call of a tool carries.
+type params struct {
+	Name      string          `json:"name"`
+	Arguments json.RawMessage `json:"arguments"`
 }
 
-func (y *yard) Call(ctx context.Context, _, server string, c apps.Call) (json.RawMessage, error) {
-	var p struct {
-		Name      string          `json:"name"`
-		Arguments json.RawMessage `json:"arguments"`
-	}
+func (f *fakeApps) call(ctx context.Context, c fakeapps.Call) (json.RawMessage, error) {
+	var p params
 	if err := json.Unmarshal(c.Params, &p); err != nil {
 		return nil, err
 	}
-	y.mu.Lock()
-	y.called = append(y.called, server+" "+p.Name+" "+string(p.Arguments))
-	do, asking := y.do[p.Name], y.asking[p.Name]
-	y.mu.Unlock()
+	f.mu.Lock()
+	do, asking := f.do[p.Name], f.asking[p.Name]
+	f.mu.Unlock()
 	if asking != nil {
 		result, err := asking(ctx, c.Asker)
 		return json.RawMessage(result), err
@@ -98,19 +80,25 @@ func (y *yard) Call(ctx context.Context, _, server string, c apps.Call) (json.Ra
 	return json.RawMessage(result), err
 }
 
-func (y *yard) add(server, name, rest string) {
-	y.mu.Lock()
-	defer y.mu.Unlock()
+func (f *fakeApps) add(server, name, rest string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
 	raw := `{"name":"` + name + `","inputSchema":{"type":"object","properties":{"path":{"type":"string"}}}` + rest + `}`
-	y.listed = append(slices.Clone(y.listed), core.Tool{
+	f.listed = append(slices.Clone(f.listed), core.Tool{
 		Server: server, Name: name, Raw: json.RawMessage(raw), Schema: json.RawMessage(`{"type":"object","properties":{"path":{"type":"string"}}}`),
 	})
 }
 
-func (y *yard) calls() []string {
-	y.mu.Lock()
-	defer y.mu.Unlock()
-	return slices.Clone(y.called)
+// calls returns the calls that reached an app: its name, the tool and the arguments.
+func (f *fakeApps) calls() []string {
+	var all []string
+	for _, c := range f.Calls() {
+		var p params
+		if json.Unmarshal(c.Params, &p) == nil {
+			all = append(all, c.Server+" "+p.Name+" "+string(p.Arguments))
+		}
+	}
+	return all
 }
 
 type bus struct {
@@ -142,7 +130,7 @@ type house struct {
 	home   string
 	model  *testenv.ModelProvider
 	store  *store.Store
-	yard   *yard
+	apps   *fakeApps
 	bus    *bus
 	tools  *tools.Namespace
 	config config.Models
@@ -161,7 +149,7 @@ func open(t *testing.T, wire string, change func(*config.Models)) *house {
 // openOn opens an engine on a state that others may have open.
 func openOn(t *testing.T, home string, state store.Options, p *testenv.ModelProvider, wire string, change func(*config.Models)) *house {
 	t.Helper()
-	h := &house{t: t, home: home, model: p, yard: newYard(), bus: &bus{}}
+	h := &house{t: t, home: home, model: p, apps: newFakeApps(), bus: &bus{}}
 	var err error
 	if h.store, err = store.Open(t.Context(), state); err != nil {
 		t.Fatal(err)
@@ -181,7 +169,7 @@ func openOn(t *testing.T, home string, state store.Options, p *testenv.ModelProv
 	if err != nil {
 		t.Fatal(err)
 	}
-	h.tools = tools.New(tools.Options{Apps: h.yard, Events: h.bus, Features: config.Features{}, Logger: hclog.NewNullLogger()})
+	h.tools = tools.New(tools.Options{Apps: h.apps, Events: h.bus, Features: config.Features{}, Logger: hclog.NewNullLogger()})
 	h.Engine = chat.New(chat.Options{
 		Store: h.store, Tools: h.tools, Models: models, Skills: skill.NewLibrary(h.home, nil, hclog.NewNullLogger()), Logger: hclog.NewNullLogger(),
 		RunLease: lease,

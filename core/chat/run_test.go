@@ -21,8 +21,8 @@ func TestARunCallsToolsAndIsKept(t *testing.T) {
 	for _, wire := range wires() {
 		t.Run(wire, func(t *testing.T) {
 			h := open(t, wire, nil)
-			h.yard.add("files", "write", `,"_meta":{"ui":{"resourceUri":"ui://files/view"}}`)
-			h.yard.listed[0].ViewURI = "ui://files/view"
+			h.apps.add("files", "write", `,"_meta":{"ui":{"resourceUri":"ui://files/view"}}`)
+			h.apps.listed[0].ViewURI = "ui://files/view"
 			h.model.Say(t, titled, writes, wrote)
 			answer, events := h.must(chat.Request{Message: "please write it", Metadata: json.RawMessage(`{"from":"test"}`)})
 
@@ -45,7 +45,7 @@ func TestARunCallsToolsAndIsKept(t *testing.T) {
 			if len(answer.ToolCalls) != 1 || answer.ToolCalls[0].Name != "files__write" || answer.ToolCalls[0].Output != "done: write" || !answer.ToolCalls[0].OK {
 				t.Errorf("tool calls %+v", answer.ToolCalls)
 			}
-			if got := h.yard.calls(); !slices.Equal(got, []string{`files write {"path":"a.txt"}`}) {
+			if got := h.apps.calls(); !slices.Equal(got, []string{`files write {"path":"a.txt"}`}) {
 				t.Errorf("the app was asked %q", got)
 			}
 			if got := h.bus.changed(); !slices.Equal(got, []string{"files__write"}) {

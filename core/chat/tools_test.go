@@ -26,8 +26,8 @@ func TestTheCallsOfOneTurnRunAtTheSameTime(t *testing.T) {
 			var both sync.WaitGroup
 			both.Add(2)
 			for _, name := range []string{"one", "two"} {
-				h.yard.add("files", name, "")
-				h.yard.do[name] = func(context.Context, string, func(rpc.Notification)) (string, error) {
+				h.apps.add("files", name, "")
+				h.apps.do[name] = func(context.Context, string, func(rpc.Notification)) (string, error) {
 					both.Done()
 					both.Wait() // for the other
 					return `{"content":[{"type":"text","text":"` + name + `"}]}`, nil
@@ -73,15 +73,15 @@ func TestWhatGoesBackToTheModelWhenACallFails(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			h := open(t, "anthropic", nil)
-			h.yard.add("files", "do", "")
-			h.yard.do["do"] = c.do
+			h.apps.add("files", "do", "")
+			h.apps.do["do"] = c.do
 			h.model.Say(t, titled, asks(c.call), talk)
 			answer, _ := h.must(chat.Request{Message: "go"})
 			if len(answer.ToolCalls) != 1 || answer.ToolCalls[0].OK || !strings.Contains(answer.ToolCalls[0].Output, c.want) || strings.Contains(answer.ToolCalls[0].Output, "secret") {
 				t.Errorf("calls %+v", answer.ToolCalls)
 			}
-			if len(h.yard.calls()) != c.asks || answer.Response != "Done." {
-				t.Errorf("the app was asked %v; the answer is %q", h.yard.calls(), answer.Response)
+			if len(h.apps.calls()) != c.asks || answer.Response != "Done." {
+				t.Errorf("the app was asked %v; the answer is %q", h.apps.calls(), answer.Response)
 			}
 			if got := text(h.asked()[1]["messages"]); !strings.Contains(got, strings.ReplaceAll(c.want, `"`, `\"`)) {
 				t.Errorf("the model got %s", got)
@@ -95,8 +95,8 @@ func TestWhatGoesBackToTheModelWhenACallFails(t *testing.T) {
 
 func TestALongResultIsCutForTheModelWithANote(t *testing.T) {
 	h := open(t, "openai", nil)
-	h.yard.add("files", "do", "")
-	h.yard.do["do"] = func(context.Context, string, func(rpc.Notification)) (string, error) {
+	h.apps.add("files", "do", "")
+	h.apps.do["do"] = func(context.Context, string, func(rpc.Notification)) (string, error) {
 		return `{"content":[{"type":"text","text":"` + strings.Repeat("é", 60_000) + `"}]}`, nil
 	}
 	h.model.Say(t, titled, asks(`{"name":"files__do","arguments":{}}`), talk)
@@ -112,8 +112,8 @@ func TestALongResultIsCutForTheModelWithANote(t *testing.T) {
 
 func TestProgressOfAToolIsPassedOn(t *testing.T) {
 	h := open(t, "openai", nil)
-	h.yard.add("files", "do", "")
-	h.yard.do["do"] = func(_ context.Context, _ string, notify func(rpc.Notification)) (string, error) {
+	h.apps.add("files", "do", "")
+	h.apps.do["do"] = func(_ context.Context, _ string, notify func(rpc.Notification)) (string, error) {
 		notify(rpc.Notification{Method: "notifications/progress", Params: []byte(`{"progressToken":"x","progress":3,"total":10,"message":"third"}`)})
 		notify(rpc.Notification{Method: "notifications/message", Params: []byte(`{"level":"info","data":"x"}`)})
 		return `{"content":[]}`, nil
@@ -128,10 +128,10 @@ func TestProgressOfAToolIsPassedOn(t *testing.T) {
 
 func TestWhichToolsAModelIsOffered(t *testing.T) {
 	h := open(t, "openai", nil)
-	h.yard.add("files", "read", "")
-	h.yard.add("files", "write.all/now", "")
-	h.yard.add("files", "button", `,"_meta":{"ui":{"visibility":["app"]}}`)
-	h.yard.add("files", "shared", `,"_meta":{"ui":{"visibility":["model","app"]}}`)
+	h.apps.add("files", "read", "")
+	h.apps.add("files", "write.all/now", "")
+	h.apps.add("files", "button", `,"_meta":{"ui":{"visibility":["app"]}}`)
+	h.apps.add("files", "shared", `,"_meta":{"ui":{"visibility":["model","app"]}}`)
 	h.model.Say(t, titled, `{"match":{},"response":{"content":"Ok."}}`)
 	for name, c := range map[string]struct {
 		allowed []string
@@ -160,7 +160,7 @@ func TestAModelCallsAToolByTheNameItsProviderTakes(t *testing.T) {
 	for _, wire := range wires() {
 		t.Run(wire, func(t *testing.T) {
 			h := open(t, wire, nil)
-			h.yard.add("files", "write.all/now", "")
+			h.apps.add("files", "write.all/now", "")
 			h.model.Say(t, titled, `{"match":{"userMessage":"which"},"response":{"content":"Ok."}}`)
 			h.must(chat.Request{Message: "which"})
 			safe := ""
@@ -184,10 +184,10 @@ func TestAModelCallsAToolByTheNameItsProviderTakes(t *testing.T) {
 func TestMoreToolsThanFitAreFoundBySearching(t *testing.T) {
 	h := open(t, "openai", nil)
 	for i := range 150 {
-		h.yard.add("big", fmt.Sprintf("tool%03d", i), "")
+		h.apps.add("big", fmt.Sprintf("tool%03d", i), "")
 	}
-	h.yard.add("looked-at", "here", "")
-	h.yard.add("rare", "needle", `,"description":"Finds the haystack"`)
+	h.apps.add("looked-at", "here", "")
+	h.apps.add("rare", "needle", `,"description":"Finds the haystack"`)
 	h.model.Say(t, titled,
 		`{"match":{"userMessage":"go","turnIndex":0},"response":{"toolCalls":[{"name":"system__search","arguments":{"query":"haystack"}}]}}`,
 		`{"match":{"userMessage":"go","turnIndex":1},"response":{"toolCalls":[{"name":"rare__needle","arguments":{}}]}}`,

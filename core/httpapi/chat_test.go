@@ -13,6 +13,7 @@ import (
 	"github.com/getkin/kin-openapi/routers/gorillamux"
 
 	"github.com/ropewalk/ropewalk/core"
+	"github.com/ropewalk/ropewalk/internal/testkit"
 )
 
 // talkingHouse is a house that chats with a speaker.
@@ -94,7 +95,7 @@ func TestAClientThatLeavesEndsItsRun(t *testing.T) {
 				t.Fatal("the provider was never let go")
 			}
 			// A new run can begin, and what was said is there.
-			eventually(t, func() bool {
+			testkit.Eventually(t, "the run is cancelled", func() bool {
 				return h.do(t, call{method: "DELETE", path: "/v1/conversations/conv_0000000000000001"}).StatusCode == 200
 			})
 		})
@@ -322,21 +323,6 @@ func readEvents(body io.Reader) func(func(told) bool) {
 			case name == "data":
 				e.data += value
 			}
-		}
-	}
-}
-
-func eventually(t *testing.T, ok func() bool) {
-	t.Helper()
-	deadline := time.NewTimer(10 * time.Second)
-	tick := time.NewTicker(5 * time.Millisecond)
-	defer deadline.Stop()
-	defer tick.Stop()
-	for !ok() {
-		select {
-		case <-deadline.C:
-			t.Fatal("it did not happen within 10 s")
-		case <-tick.C:
 		}
 	}
 }

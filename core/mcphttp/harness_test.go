@@ -34,8 +34,8 @@ func TestMain(m *testing.M) {
 
 // hall is the tools room in memory: a few tools with known behaviour, the same in every workspace.
 type hall struct {
-	*tools.Namespace // of the yard: everything but tools
-	yard             *yard
+	*tools.Namespace // of the app: everything but tools
+	app              *fakeApp
 
 	mu       sync.Mutex
 	listed   []tools.Listed
@@ -49,8 +49,8 @@ type hall struct {
 }
 
 func newHall() *hall {
-	y := newYard()
-	h := &hall{Namespace: y.hall(), yard: y, watchers: map[int]func(core.Kind){}, release: make(chan struct{}), started: make(chan string, 4096), ended: make(chan error, 4096)}
+	f := newFakeApp()
+	h := &hall{Namespace: f.namespace(), app: f, watchers: map[int]func(core.Kind){}, release: make(chan struct{}), started: make(chan string, 4096), ended: make(chan error, 4096)}
 	for _, name := range []string{"echo", "progress", "wait", "fail", "panic", "away", "hidden"} {
 		full := "demo__" + name
 		h.listed = append(h.listed, tools.Listed{Name: full, Tool: core.Tool{Server: "demo", Name: name}, Raw: json.RawMessage(

@@ -250,19 +250,19 @@ func TestAStreamThatListensHearsWhatItWants(t *testing.T) {
 	if got := next(t, lines); got != `{"jsonrpc":"2.0","method":"notifications/prompts/list_changed","params":{`+tag+`}}` {
 		t.Errorf("got %s", got)
 	}
-	r.hall.yard.say("notifications/resources/updated", `{"uri":"demo://b"}`)
-	r.hall.yard.say("notifications/resources/updated", `{"uri":"demo://a","_meta":{"x":1.0}}`)
+	r.hall.app.notify("notifications/resources/updated", `{"uri":"demo://b"}`)
+	r.hall.app.notify("notifications/resources/updated", `{"uri":"demo://a","_meta":{"x":1.0}}`)
 	if got := next(t, lines); got != `{"jsonrpc":"2.0","method":"notifications/resources/updated","params":{"uri":"demo://a","_meta":{"x":1.0,"io.modelcontextprotocol/subscriptionId":7}}}` {
 		t.Errorf("got %s", got)
 	}
-	if r.hall.yard.subscriptions("demo://a") != 1 {
+	if r.hall.app.Subscriptions("demo://a") != 1 {
 		t.Error("the app was not asked for updates")
 	}
 	r.endpoint.o.Streams.Drain() // as a shutdown does
 	if got := next(t, lines); got != `{"jsonrpc":"2.0","id":7,"result":{"resultType":"complete","_meta":{"io.modelcontextprotocol/serverInfo":`+self+`,"io.modelcontextprotocol/subscriptionId":7}}}` {
 		t.Errorf("got %s", got)
 	}
-	for r.hall.yard.subscriptions("demo://a") != 0 || r.hall.watched() != 0 {
+	for r.hall.app.Subscriptions("demo://a") != 0 || r.hall.watched() != 0 {
 		<-time.After(time.Millisecond)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -15,6 +16,7 @@ import (
 
 	"github.com/ropewalk/ropewalk/core"
 	"github.com/ropewalk/ropewalk/core/rpc"
+	"github.com/ropewalk/ropewalk/internal/testkit"
 )
 
 // able opens a session of a client that can be asked what capabilities say.
@@ -90,7 +92,7 @@ func TestEachAnswerReachesItsOwnQuestion(t *testing.T) {
 func TestProgressOfAQuestionReachesTheAppThatAskedIt(t *testing.T) {
 	r := start(t, nil)
 	heard := make(chan string, 8)
-	r.hall.yard.heard = func(n rpc.Notification) { heard <- n.Method + " " + string(n.Params) }
+	r.hall.app.heard = func(n rpc.Notification) { heard <- n.Method + " " + string(n.Params) }
 	for i, w := range []who{r.able(alice, `{"elicitation":{}}`), r.able(who{token: "bob", workspace: "ws_one"}, `{"elicitation":{}}`)} {
 		resp := r.ask("POST", w, strings.Replace(asking, "demo://ask", "demo://ask/7", 1))
 		lines := bufio.NewScanner(resp.Body)
@@ -205,8 +207,8 @@ func TestAClientIsAskedWhatItCan(t *testing.T) {
 		t.Run(c.capabilities+c.method+c.params, func(t *testing.T) {
 			s := &session{capabilities: json.RawMessage(c.capabilities)}
 			_, err := s.can(c.method, json.RawMessage(c.params))
-			failure, _ := errors.AsType[*rpc.Error](err)
-			if c.code == 0 && err != nil || c.code != 0 && (failure == nil || failure.Code != c.code) {
+			rpc, _ := errors.AsType[*rpc.Error](err)
+			if c.code == 0 && err != nil || c.code != 0 && (rpc == nil || rpc.Code != c.code) {
 				t.Errorf("%v", err)
 			}
 		})
@@ -235,8 +237,8 @@ func TestQuestionsAreAnsweredOnceInTimeAndInNumber(t *testing.T) {
 		go func() { failed <- ask("elicitation/create") }()
 		synctest.Wait()
 		s.answered(message{id: json.RawMessage(`"ask-3"`), failed: true, payload: json.RawMessage(`{"code":-1,"message":"User rejected","data":{"n":1.0}}`)})
-		if failure, ok := errors.AsType[*rpc.Error](<-failed); !ok || failure.Code != -1 || string(failure.Data) != `{"n":1.0}` {
-			t.Errorf("an error of the client: %v", failure)
+		if rpc, ok := errors.AsType[*rpc.Error](<-failed); !ok || rpc.Code != -1 || string(rpc.Data) != `{"n":1.0}` {
+			t.Errorf("an error of the client: %v", rpc)
 		}
 		ctx, cancel := context.WithCancel(t.Context())
 		for range maxQuestions {
@@ -281,19 +283,13 @@ func TestASessionHasEverythingThatAppsOffer(t *testing.T) {
 			}
 		})
 	}
-	if r.hall.yard.level != "error" {
-		t.Errorf("the apps were told %q", r.hall.yard.level)
+	if asked := r.hall.app.Operations(); !slices.Contains(asked, "level ws_one error") {
+		t.Errorf("the apps were asked %q", asked)
 	}
 	r.say("POST", w, `{"jsonrpc":"2.0","method":"notifications/roots/list_changed"}`)
-	for r.hall.yard.rootsChanged() == 0 {
-		<-time.After(time.Millisecond)
-	}
-}
-
-func (y *yard) rootsChanged() int {
-	y.mu.Lock()
-	defer y.mu.Unlock()
-	return y.roots
+	testkit.Eventually(t, "the apps hear that roots changed", func() bool {
+		return slices.ContainsFunc(r.hall.app.Operations(), func(o string) bool { return strings.HasPrefix(o, "roots ") })
+	})
 }
 
 func TestUpdatesReachThoseWhoSubscribed(t *testing.T) {
@@ -309,7 +305,7 @@ func TestUpdatesReachThoseWhoSubscribed(t *testing.T) {
 			t.Errorf("%s", body)
 		}
 	}
-	r.hall.yard.say("notifications/resources/updated", `{"uri":"demo://a","x":1.0}`)
+	r.hall.app.notify("notifications/resources/updated", `{"uri":"demo://a","x":1.0}`)
 	if got := next(t, lines); got != `{"jsonrpc":"2.0","method":"notifications/resources/updated","params":{"uri":"demo://a","x":1.0}}` {
 		t.Errorf("got %s", got)
 	}
@@ -322,12 +318,12 @@ func TestUpdatesReachThoseWhoSubscribed(t *testing.T) {
 		}
 	}
 	r.say("POST", w, strings.Replace(subscribe, "subscribe", "unsubscribe", 1))
-	if n := r.hall.yard.subscriptions("demo://a"); n != 0 {
+	if n := r.hall.app.Subscriptions("demo://a"); n != 0 {
 		t.Errorf("%d subscriptions are left", n)
 	}
 	r.say("POST", w, subscribe)
 	r.say("DELETE", w, "")
-	for r.hall.yard.subscriptions("demo://a") != 0 {
+	for r.hall.app.Subscriptions("demo://a") != 0 {
 		<-time.After(time.Millisecond)
 	}
 }

@@ -94,7 +94,7 @@ func TestTheGetStreamGoesOnWhereItWas(t *testing.T) {
 		<-time.After(time.Millisecond)
 	}
 	for i := range 3 {
-		r.hall.yard.say("notifications/message", fmt.Sprintf(`{"level":"info","data":%d}`, i))
+		r.hall.app.notify("notifications/message", fmt.Sprintf(`{"level":"info","data":%d}`, i))
 	}
 	again := r.ask("GET", w, "", "Last-Event-ID: "+seen)
 	defer again.Body.Close()

@@ -94,7 +94,7 @@ func TestTheOfficialClientIsAsked(t *testing.T) {
 		t.Fatal(err)
 	}
 	answered := make(chan string, 1)
-	r.hall.yard.answered = func(answer string) { answered <- answer }
+	r.hall.app.answered = func(answer string) { answered <- answer }
 	if _, err := session.ReadResource(t.Context(), &mcp.ReadResourceParams{URI: "demo://ask"}); err != nil {
 		t.Fatal(err)
 	}

@@ -1,7 +1,6 @@
 package pluginhost_test
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"os"
@@ -16,6 +15,7 @@ import (
 
 	"github.com/ropewalk/ropewalk/core/config"
 	"github.com/ropewalk/ropewalk/core/pluginhost"
+	"github.com/ropewalk/ropewalk/internal/testkit"
 	"github.com/ropewalk/ropewalk/plugins"
 	"github.com/ropewalk/ropewalk/plugins/auth"
 )
@@ -173,7 +173,7 @@ func TestAClosedHandleDoesNotWaitLongerThanItsContext(t *testing.T) {
 }
 
 func TestAPluginsLogLinesArriveWithTheirFields(t *testing.T) {
-	var lines lockedBuffer
+	var lines testkit.Log
 	h := newHost(t, func(o *pluginhost.Options) {
 		o.Logger = hclog.New(&hclog.LoggerOptions{Output: &lines, JSONFormat: true, Level: hclog.Trace})
 	})
@@ -193,23 +193,6 @@ func TestAPluginsLogLinesArriveWithTheirFields(t *testing.T) {
 		}
 	}
 	t.Errorf("the line did not arrive:\n%s", lines.String())
-}
-
-type lockedBuffer struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (l *lockedBuffer) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.Write(p)
-}
-
-func (l *lockedBuffer) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.String()
 }
 
 // replaceFile puts another file into the place of a running executable, which cannot be written.

@@ -10,23 +10,16 @@ import (
 	"github.com/ropewalk/ropewalk/core/apps"
 	"github.com/ropewalk/ropewalk/core/config"
 	"github.com/ropewalk/ropewalk/core/tools"
+	"github.com/ropewalk/ropewalk/internal/testkit/fakeapps"
 )
 
-// quick is a yard whose apps answer at once and remember nothing.
-type quick struct {
-	tools.Apps
-	offer  *core.Offer
+// quickApps answer at once and remember nothing.
+type quickApps struct {
+	fakeapps.Apps
 	result json.RawMessage
 }
 
-func (q quick) Offer(string) *core.Offer { return q.offer }
-
-// Send begins nothing: every call is Call's.
-func (quick) Send(context.Context, string, string, apps.Call, chan struct{}) (*apps.Pending, error) {
-	return nil, nil
-}
-
-func (q quick) Call(context.Context, string, string, apps.Call) (json.RawMessage, error) {
+func (q *quickApps) Call(context.Context, string, string, apps.Call) (json.RawMessage, error) {
 	return q.result, nil
 }
 
@@ -37,7 +30,8 @@ func hall() *tools.Namespace {
 		name := fmt.Sprintf("tool-%d", i)
 		offer.Tools = append(offer.Tools, tool("bench", name, `{"name":"`+name+`","description":"`+fmt.Sprintf("%0200d", i)+`","inputSchema":{"type":"object"}}`))
 	}
-	q := quick{offer: offer, result: json.RawMessage(`{"content":[{"type":"text","text":"x"}]}`)}
+	q := &quickApps{result: json.RawMessage(`{"content":[{"type":"text","text":"x"}]}`)}
+	q.SetOffer("", offer)
 	n := tools.New(tools.Options{Apps: q, Events: &nobody{}, Features: config.Features{}})
 	n.Add(system("status", false), system("users", true), system("manage_apps", false))
 	return n

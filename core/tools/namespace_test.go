@@ -42,7 +42,7 @@ func caller(workspace string, role core.Role) core.Caller {
 	}
 }
 
-func newNamespace(y *yard, e *events, f config.Features, own ...tools.System) *tools.Namespace {
+func newNamespace(y *fakeApps, e *events, f config.Features, own ...tools.System) *tools.Namespace {
 	n := tools.New(tools.Options{Apps: y, Events: e, Features: f, Logger: hclog.NewNullLogger()})
 	n.Add(own...)
 	return n
@@ -75,7 +75,7 @@ func TestAToolIsListedAsItsAppWroteItButForItsName(t *testing.T) {
 		"escaped characters": `{"description":"\u00e9 \"name\":\"x\"","name":"add"}`,
 	} {
 		t.Run(name, func(t *testing.T) {
-			y := &yard{tools: map[string][]core.Tool{"ws_a": {tool("calc", "add", raw)}}}
+			y := &fakeApps{tools: map[string][]core.Tool{"ws_a": {tool("calc", "add", raw)}}}
 			got := newNamespace(y, &events{}, nil).List(caller("ws_a", core.RoleMember))
 			want := strings.Replace(raw, `"add"`, `"calc__add"`, 1)
 			if len(got) != 1 || string(got[0].Raw) != want {
@@ -86,7 +86,7 @@ func TestAToolIsListedAsItsAppWroteItButForItsName(t *testing.T) {
 }
 
 func TestACallWaitsForAnAppThatHasYetToTellItsTools(t *testing.T) {
-	y := &yard{result: `{"content":[]}`, late: map[string][]core.Tool{
+	y := &fakeApps{result: `{"content":[]}`, late: map[string][]core.Tool{
 		"slow": {tool("slow", "add", `{"name":"add"}`)}, "slower": nil, "other": {tool("other", "sub", `{"name":"sub"}`)},
 	}}
 	n := newNamespace(y, &events{}, nil)
@@ -106,13 +106,13 @@ func TestACallWaitsForAnAppThatHasYetToTellItsTools(t *testing.T) {
 			t.Errorf("%s: %v, want %q", c.name, err, c.want)
 		}
 	}
-	if len(y.calls) != 1 {
-		t.Errorf("%d calls reached an app", len(y.calls))
+	if len(y.Calls()) != 1 {
+		t.Errorf("%d calls reached an app", len(y.Calls()))
 	}
 }
 
 func TestTheOrderIsByServerNameThenTheAppsOwn(t *testing.T) {
-	y := &yard{tools: map[string][]core.Tool{"ws_a": {
+	y := &fakeApps{tools: map[string][]core.Tool{"ws_a": {
 		tool("alpha", "z", `{"name":"z"}`), tool("alpha", "a", `{"name":"a"}`), tool("zulu", "m", `{"name":"m"}`),
 	}}}
 	got := names(newNamespace(y, &events{}, nil, system("status", false), system("about", false)).List(caller("ws_a", core.RoleMember)))
@@ -141,7 +141,7 @@ func TestListAndCallApplyTheSameFilters(t *testing.T) {
 		"off, and for admins: flag": {system("s", true, "bundleManagement"), off, core.RoleMember, core.CodeFeatureDisabled},
 	} {
 		t.Run(name, func(t *testing.T) {
-			n, who := newNamespace(&yard{}, &events{}, c.features, c.own), caller("ws_a", c.role)
+			n, who := newNamespace(&fakeApps{}, &events{}, c.features, c.own), caller("ws_a", c.role)
 			_, err := n.Call(t.Context(), who, tools.Call{Name: "system__s"})
 			if listed := len(n.List(who)) == 1; listed != (c.code == "") {
 				t.Errorf("listed: %v", listed)
@@ -154,7 +154,7 @@ func TestListAndCallApplyTheSameFilters(t *testing.T) {
 }
 
 func TestACallReachesTheOwnerWithItsArgumentsUntouched(t *testing.T) {
-	y := &yard{tools: map[string][]core.Tool{"ws_a": {tool("calc", "a__b", `{"name":"a__b"}`)}}, result: `{"content":[],"x":1}`}
+	y := &fakeApps{tools: map[string][]core.Tool{"ws_a": {tool("calc", "a__b", `{"name":"a__b"}`)}}, result: `{"content":[],"x":1}`}
 	n := newNamespace(y, &events{}, nil)
 	got, err := n.Call(t.Context(), caller("ws_a", core.RoleMember), tools.Call{
 		Name: "calc__a__b", Arguments: json.RawMessage(`{"n": 1.0, "big":12345678901234567890}`), Meta: json.RawMessage(`{"progressToken":7}`),
@@ -163,15 +163,15 @@ func TestACallReachesTheOwnerWithItsArgumentsUntouched(t *testing.T) {
 		t.Errorf("the result came back as %s, %v", got, err)
 	}
 	want := `ws_a calc tools/call {"name":"a__b","arguments":{"n": 1.0, "big":12345678901234567890},"_meta":{"progressToken":7}}`
-	if len(y.params) != 1 || y.params[0] != want {
-		t.Errorf("the app was asked %q, want %q", y.params, want)
+	if len(y.asked()) != 1 || y.asked()[0] != want {
+		t.Errorf("the app was asked %q, want %q", y.asked(), want)
 	}
 }
 
 func TestMarkedArgumentsAreFoundByTheFullNameAndGoWithTheCall(t *testing.T) {
 	marked := tool("calc", "add", `{"name":"add"}`)
 	marked.Mirrors = []core.Mirror{{Header: "Region", Path: []string{"region"}}}
-	y := &yard{tools: map[string][]core.Tool{"ws_a": {marked}}, result: `{}`}
+	y := &fakeApps{tools: map[string][]core.Tool{"ws_a": {marked}}, result: `{}`}
 	n := newNamespace(y, &events{}, nil)
 	alice := caller("ws_a", core.RoleMember)
 	if got := n.Mirrors(alice, "calc__add"); !reflect.DeepEqual(got, marked.Mirrors) {
@@ -180,13 +180,13 @@ func TestMarkedArgumentsAreFoundByTheFullNameAndGoWithTheCall(t *testing.T) {
 	if got := n.Mirrors(caller("ws_b", core.RoleMember), "calc__add"); got != nil {
 		t.Errorf("in another workspace its marks are %v", got)
 	}
-	if _, err := n.Call(t.Context(), alice, tools.Call{Name: "calc__add"}); err != nil || !reflect.DeepEqual(y.calls[0].Mirrors, marked.Mirrors) {
-		t.Errorf("the call has %v (%v)", y.calls, err)
+	if _, err := n.Call(t.Context(), alice, tools.Call{Name: "calc__add"}); err != nil || !reflect.DeepEqual(y.Calls()[0].Mirrors, marked.Mirrors) {
+		t.Errorf("the call has %v (%v)", y.Calls(), err)
 	}
 }
 
 func TestAToolOfAnotherWorkspaceDoesNotExist(t *testing.T) {
-	y := &yard{tools: map[string][]core.Tool{"ws_a": {tool("calc", "add", `{"name":"add"}`)}}, result: `{}`}
+	y := &fakeApps{tools: map[string][]core.Tool{"ws_a": {tool("calc", "add", `{"name":"add"}`)}}, result: `{}`}
 	n := newNamespace(y, &events{}, nil)
 	for _, name := range []string{"calc__add", "calc__none", "nobody__add", "add", "", "__", "calc__", "system__none"} {
 		_, err := n.Call(t.Context(), caller("ws_b", core.RoleOwner), tools.Call{Name: name})
@@ -194,8 +194,8 @@ func TestAToolOfAnotherWorkspaceDoesNotExist(t *testing.T) {
 			t.Errorf("%q gives %v", name, err)
 		}
 	}
-	if len(y.params) != 0 {
-		t.Errorf("an app was called: %v", y.params)
+	if len(y.asked()) != 0 {
+		t.Errorf("an app was called: %v", y.asked())
 	}
 }
 
@@ -216,18 +216,18 @@ func TestArgumentsAreCheckedAgainstTheSchemaBeforeTheAppIsAsked(t *testing.T) {
 		"a schema that refers outside": {`{"$ref":"file:///etc/passwd"}`, `{"any":"thing"}`, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
-			y := &yard{tools: map[string][]core.Tool{"ws_a": {tool("calc", "add", `{"name":"add","inputSchema":`+c.schema+`}`)}}, result: `{}`}
+			y := &fakeApps{tools: map[string][]core.Tool{"ws_a": {tool("calc", "add", `{"name":"add","inputSchema":`+c.schema+`}`)}}, result: `{}`}
 			_, err := newNamespace(y, &events{}, nil).Call(t.Context(), caller("ws_a", core.RoleMember),
 				tools.Call{Name: "calc__add", Arguments: json.RawMessage(c.arguments), CheckInput: true})
 			if c.paths == nil {
-				if err != nil || len(y.params) != 1 {
+				if err != nil || len(y.asked()) != 1 {
 					t.Errorf("it was refused: %v", err)
 				}
 				return
 			}
 			known, ok := errors.AsType[*core.Error](err)
-			if !ok || known.Code != core.CodeInvalidInput || len(y.params) != 0 {
-				t.Fatalf("it gives %v, and the app was asked %d times", err, len(y.params))
+			if !ok || known.Code != core.CodeInvalidInput || len(y.asked()) != 0 {
+				t.Fatalf("it gives %v, and the app was asked %d times", err, len(y.asked()))
 			}
 			var got []string
 			for _, v := range known.Details.(map[string]any)["errors"].([]tools.Violation) {
@@ -245,7 +245,7 @@ func TestArgumentsAreCheckedAgainstTheSchemaBeforeTheAppIsAsked(t *testing.T) {
 }
 
 func TestArgumentsThatAreNoObjectAreRefused(t *testing.T) {
-	y := &yard{tools: map[string][]core.Tool{"ws_a": {tool("calc", "add", `{"name":"add"}`)}}}
+	y := &fakeApps{tools: map[string][]core.Tool{"ws_a": {tool("calc", "add", `{"name":"add"}`)}}}
 	for _, arguments := range []string{`[]`, `"x"`, `1`, `{`} {
 		_, err := newNamespace(y, &events{}, nil).Call(t.Context(), caller("ws_a", core.RoleMember),
 			tools.Call{Name: "calc__add", Arguments: json.RawMessage(arguments), CheckInput: true})
@@ -273,7 +273,7 @@ func TestDataChangedFollowsAnAgentsSuccessfulCallOfAToolThatMayChangeData(t *tes
 	} {
 		t.Run(name, func(t *testing.T) {
 			e := &events{}
-			y := &yard{tools: map[string][]core.Tool{"ws_a": {tool("calc", "t", c.raw)}}, result: c.result, err: c.err}
+			y := &fakeApps{tools: map[string][]core.Tool{"ws_a": {tool("calc", "t", c.raw)}}, result: c.result, err: c.err}
 			n := newNamespace(y, e, nil, system("s", false))
 			_, err := n.Call(t.Context(), caller("ws_a", core.RoleMember), tools.Call{Name: "calc__t", Agent: c.agent})
 			if !errors.Is(err, c.err) {
@@ -298,13 +298,13 @@ func TestDataChangedFollowsAnAgentsSuccessfulCallOfAToolThatMayChangeData(t *tes
 
 func TestASystemToolNeverEmitsDataChanged(t *testing.T) {
 	e := &events{}
-	_, err := newNamespace(&yard{}, e, nil, system("s", false)).Call(t.Context(), caller("ws_a", core.RoleOwner), tools.Call{Name: "system__s", Agent: true})
+	_, err := newNamespace(&fakeApps{}, e, nil, system("s", false)).Call(t.Context(), caller("ws_a", core.RoleOwner), tools.Call{Name: "system__s", Agent: true})
 	if err != nil || len(e.all) != 0 {
 		t.Errorf("it gives %v and %v", err, e.all)
 	}
 }
 
-// manager is a yard of apps that remembers what it was asked.
+// manager is a manager of apps that remembers what it was asked.
 type manager struct{ asked []string }
 
 func (m *manager) List(string) []core.App {
@@ -339,7 +339,7 @@ func TestManageAppsDoesWhatItIsToldAndNoMoreThanTheCallerMay(t *testing.T) {
 	for name, c := range map[string]struct {
 		arguments string
 		org, ws   core.Role
-		asked     string    // "" when nothing must reach the yard
+		asked     string    // "" when nothing must reach the manager
 		code      core.Code // of a refusal that stays an error
 		says      string    // in the result
 	}{
@@ -362,10 +362,10 @@ func TestManageAppsDoesWhatItIsToldAndNoMoreThanTheCallerMay(t *testing.T) {
 			m := &manager{}
 			who := caller("ws_a", c.org)
 			who.Workspace.Role = c.ws
-			got, err := newNamespace(&yard{}, &events{}, nil, tools.ManageApps(m)).Call(t.Context(), who,
+			got, err := newNamespace(&fakeApps{}, &events{}, nil, tools.ManageApps(m)).Call(t.Context(), who,
 				tools.Call{Name: "system__manage_apps", Arguments: json.RawMessage(c.arguments)})
 			if strings.Join(m.asked, ",") != c.asked {
-				t.Errorf("the yard was asked %q, want %q", m.asked, c.asked)
+				t.Errorf("the apps were asked %q, want %q", m.asked, c.asked)
 			}
 			if c.code != "" && core.CodeOf(err) != c.code || c.code == "" && (err != nil || !strings.Contains(string(got), c.says)) {
 				t.Errorf("it gives %s, %v", got, err)
@@ -382,7 +382,7 @@ func (shelf) SearchBundles(_ context.Context, text string, limit int) ([]tools.F
 }
 
 func TestSearchFindsToolsByTheirWordsAndBundlesInRegistries(t *testing.T) {
-	y := &yard{tools: map[string][]core.Tool{"ws_a": {
+	y := &fakeApps{tools: map[string][]core.Tool{"ws_a": {
 		tool("calc", "add", `{"name":"add","description":"Adds two numbers"}`),
 		tool("calc", "mul", `{"name":"mul","description":"Multiplies numbers"}`),
 		tool("files", "read", `{"name":"read","description":"Reads a file"}`),
@@ -431,7 +431,7 @@ func TestSearchFindsToolsByTheirWordsAndBundlesInRegistries(t *testing.T) {
 }
 
 func TestStatusAndListAppsTellOfTheCallersWorkspace(t *testing.T) {
-	n := newNamespace(&yard{}, &events{}, nil)
+	n := newNamespace(&fakeApps{}, &events{}, nil)
 	n.Add(tools.ListApps(&manager{}), n.Status(&manager{}, "1.2.3", time.Now().Add(-time.Minute)))
 	for name, want := range map[string][]string{
 		"system__status":    {`"version":"1.2.3"`, `"uptime":60`, `"running":1`, `"totalTools":2`, `"ws_a"`},

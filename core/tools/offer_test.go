@@ -28,7 +28,7 @@ func template(server, uri string) core.ResourceTemplate {
 }
 
 // two apps: clock and timer share a view; both have a template of their own and one in common.
-func twoApps() *yard {
+func twoApps() *fakeApps {
 	view := `"_meta":{"ui":{"resourceUri":"ui://get-time/mcp-app.html","visibility":["app"]},"ui/resourceUri":"ui://get-time/mcp-app.html"}`
 	offer := &core.Offer{
 		Prompts: []core.Prompt{prompt("clock", "ask"), prompt("timer", "ask")},
@@ -43,7 +43,9 @@ func twoApps() *yard {
 		t.ViewURI = "ui://get-time/mcp-app.html"
 		offer.Tools = append(offer.Tools, t)
 	}
-	return &yard{offers: map[string]*core.Offer{"ws_a": offer}, result: `{}`}
+	f := &fakeApps{result: `{}`}
+	f.SetOffer("ws_a", offer)
+	return f
 }
 
 func TestPromptsAndResourcesAreListedAsTheirAppsWroteThemButForTheirNames(t *testing.T) {
@@ -111,13 +113,13 @@ func TestRequestsReachTheAppThatTheyNameUnderItsOwnNames(t *testing.T) {
 			y := twoApps()
 			_, err := c.method(newNamespace(y, &events{}, nil), t.Context(), caller("ws_a", core.RoleMember), tools.Request{Params: json.RawMessage(c.params)})
 			if c.code != "" {
-				if core.CodeOf(err) != c.code || len(y.params) > 0 {
-					t.Errorf("it gives %v, and the app was asked %v", err, y.params)
+				if core.CodeOf(err) != c.code || len(y.asked()) > 0 {
+					t.Errorf("it gives %v, and the app was asked %v", err, y.asked())
 				}
 				return
 			}
-			if err != nil || len(y.params) != 1 || y.params[0] != c.want {
-				t.Errorf("the app was asked %v (%v), want %s", y.params, err, c.want)
+			if err != nil || len(y.asked()) != 1 || y.asked()[0] != c.want {
+				t.Errorf("the app was asked %v (%v), want %s", y.asked(), err, c.want)
 			}
 			if _, err := c.method(newNamespace(y, &events{}, nil), t.Context(), caller("ws_b", core.RoleOwner), tools.Request{Params: json.RawMessage(c.params)}); err == nil {
 				t.Error("it is served in another workspace")
@@ -169,7 +171,7 @@ func TestAListIsMarshalledOnceForAllWhoSeeTheSame(t *testing.T) {
 	if err := json.Unmarshal(admin, &listed); err != nil || len(listed) != len(n.List(caller("ws_a", core.RoleAdmin)))+1 {
 		t.Errorf("it holds %d tools (%v)", len(listed), err)
 	}
-	y.offers["ws_a"] = &core.Offer{Tools: []core.Tool{tool("clock", "other", `{"name":"other"}`)}}
+	y.SetOffer("ws_a", &core.Offer{Tools: []core.Tool{tool("clock", "other", `{"name":"other"}`)}})
 	if changed := n.ListJSON(caller("ws_a", core.RoleMember), core.KindTools); !strings.Contains(string(changed), "clock__other") {
 		t.Errorf("a change does not show: %s", changed)
 	}
@@ -202,7 +204,7 @@ func TestWhatAppsSayByThemselvesReachesThoseItIsFor(t *testing.T) {
 		t.Errorf("a level that is none: %v", err)
 	}
 	say := func(server, session, method, params string) {
-		y.say("ws_a", apps.Notification{Server: server, Session: session, Notification: rpc.Notification{Method: method, Params: json.RawMessage(params)}})
+		y.Notify("ws_a", apps.Notification{Server: server, Session: session, Notification: rpc.Notification{Method: method, Params: json.RawMessage(params)}})
 	}
 	say("timer", "", "notifications/resources/updated", `{"x":1,"uri":"ui://get-time/mcp-app.html"}`)
 	say("clock", "", "notifications/resources/updated", `{"uri":"ui://get-time/mcp-app.html"}`)
@@ -224,14 +226,15 @@ func TestWhatAppsSayByThemselvesReachesThoseItIsFor(t *testing.T) {
 	a.Close(t.Context())
 	b.Close(t.Context())
 	o.Close(t.Context())
-	slices.Sort(y.told)
+	asked := y.Operations()
+	slices.Sort(asked)
 	want := []string{
 		"end alice", "end bob", "end other", "level ws_a warning", "no listener in ws_a", "no listener in ws_b", "roots alice",
 		"subscribe ws_a clock bob zone://utc", "subscribe ws_a timer alice ui://get-time/mcp-app.html",
 		"unsubscribe ws_a clock bob zone://utc", "unsubscribe ws_a timer alice ui://get-time/mcp-app.html",
 	}
-	if !slices.Equal(y.told, want) {
-		t.Errorf("the yard was asked %q, want %q", y.told, want)
+	if !slices.Equal(asked, want) {
+		t.Errorf("the apps were asked %q, want %q", asked, want)
 	}
 }
 
@@ -257,8 +260,8 @@ func TestAppsLogAsMuchAsTheMostCuriousClientWantsToSee(t *testing.T) {
 	if _, err := n.ReadResource(t.Context(), alice, tools.Request{Params: json.RawMessage(`{"uri":"zone://utc","_meta":{"io.modelcontextprotocol/logLevel":"debug"}}`), From: tools.From{Session: s}}); err != nil {
 		t.Fatal(err)
 	}
-	if want := []string{"level ws_a warning", "level ws_a warning", "level ws_a debug"}; !slices.Equal(y.told, want) {
-		t.Errorf("the yard was told %q, want %q", y.told, want)
+	if want := []string{"level ws_a warning", "level ws_a warning", "level ws_a debug"}; !slices.Equal(y.Operations(), want) {
+		t.Errorf("the apps were asked %q, want %q", y.Operations(), want)
 	}
 }
 
@@ -281,7 +284,7 @@ func TestUpdatesOfAnInstanceReachThoseWhomItServes(t *testing.T) {
 		{Apart: true},
 	} {
 		told.Server, told.Notification = "clock", rpc.Notification{Method: "notifications/resources/updated", Params: json.RawMessage(fmt.Sprintf(`{"n":%d,"uri":"zone://utc"}`, i))}
-		y.say("ws_a", told)
+		y.Notify("ws_a", told)
 	}
 	for id, want := range map[string]string{"alice": "0 2 3", "bob": "0 1", "": "0 1 4"} {
 		var got []string
@@ -323,7 +326,7 @@ func TestLogMessagesOfACallAreThoseTheSessionWants(t *testing.T) {
 			if _, err := n.Call(t.Context(), caller("ws_a", core.RoleMember), c.call); err != nil {
 				t.Fatal(err)
 			}
-			notify := y.calls[len(y.calls)-1].Notify
+			notify := y.Calls()[len(y.Calls())-1].Notify
 			notify(rpc.Notification{Method: "notifications/message", Params: json.RawMessage(`{"level":"debug"}`)})
 			notify(rpc.Notification{Method: "notifications/message", Params: json.RawMessage(`{"level":"error"}`)})
 			notify(rpc.Notification{Method: "notifications/progress"})

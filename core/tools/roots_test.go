@@ -25,7 +25,7 @@ func TestRootsReachAppsFromAdminsOfTheOrganizationOnly(t *testing.T) {
 		if _, err := n.GetPrompt(t.Context(), caller("ws_a", role), tools.Request{Params: json.RawMessage(`{"name":"clock__ask","inputR\u0065sponses":` + answers + `}`), From: from}); err != nil {
 			t.Fatal(err)
 		}
-		for _, sent := range y.params {
+		for _, sent := range y.asked() {
 			if !strings.Contains(strings.ReplaceAll(sent, `\u0065`, "e"), `"inputResponses":`+want) {
 				t.Errorf("of the role %s the app was sent %s, want %s", role, sent, want)
 			}

@@ -99,7 +99,7 @@ func TestManagingUsersAndWorkspaces(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := newPeople()
-			n := newNamespace(&yard{}, &events{}, nil, tools.ManageUsers(p, p), tools.ManageWorkspaces(p, p))
+			n := newNamespace(&fakeApps{}, &events{}, nil, tools.ManageUsers(p, p), tools.ManageWorkspaces(p, p))
 			who := caller("ws_a", c.role)
 			who.User.ID = "me"
 			got, err := n.Call(t.Context(), who, tools.Call{Name: "system__" + c.tool, Arguments: json.RawMessage(c.arguments)})

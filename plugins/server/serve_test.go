@@ -1,7 +1,6 @@
 package server_test
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -10,7 +9,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -19,6 +17,7 @@ import (
 	goplugin "github.com/hashicorp/go-plugin"
 	"google.golang.org/grpc"
 
+	"github.com/ropewalk/ropewalk/internal/testkit"
 	"github.com/ropewalk/ropewalk/plugins"
 	pluginhost "github.com/ropewalk/ropewalk/plugins/host"
 	"github.com/ropewalk/ropewalk/plugins/sessionstore"
@@ -86,25 +85,7 @@ func (hostDoor) GRPCClient(_ context.Context, _ *goplugin.GRPCBroker, conn *grpc
 	return conn, nil
 }
 
-// logBuffer is the host's log.
-type logBuffer struct {
-	mu  sync.Mutex
-	buf bytes.Buffer
-}
-
-func (b *logBuffer) Write(p []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.buf.Write(p)
-}
-
-func (b *logBuffer) String() string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.buf.String()
-}
-
-func host(t *testing.T, kind plugins.Kind, wire int, log *logBuffer) *goplugin.Client {
+func host(t *testing.T, kind plugins.Kind, wire int, log *testkit.Log) *goplugin.Client {
 	t.Helper()
 	cmd := exec.Command(os.Args[0])
 	cmd.Env = []string{asPlugin + "=1", "TMPDIR=" + os.TempDir()}
@@ -136,7 +117,7 @@ func dispense(t *testing.T, client *goplugin.Client, kind plugins.Kind) *grpc.Cl
 }
 
 func TestServeIsAllOfAMain(t *testing.T) {
-	log := &logBuffer{}
+	log := &testkit.Log{}
 	client := host(t, plugins.KindSessionStore, 1, log)
 	conn := dispense(t, client, plugins.KindSessionStore)
 	control, store := pluginhost.NewControl(conn), sessionstore.Client(conn)
@@ -203,7 +184,7 @@ func usable(t *testing.T, store sessionstore.Store) {
 }
 
 func TestAPluginThatIsTerminatedClosesFirst(t *testing.T) {
-	client := host(t, plugins.KindSessionStore, 1, &logBuffer{})
+	client := host(t, plugins.KindSessionStore, 1, &testkit.Log{})
 	control := pluginhost.NewControl(dispense(t, client, plugins.KindSessionStore))
 	dir := t.TempDir()
 	if err := control.Configure(t.Context(), plugins.Config{DataDir: dir}); err != nil {
@@ -232,7 +213,7 @@ func TestAPluginThatIsTerminatedClosesFirst(t *testing.T) {
 
 func TestAPluginIsRefusedBeforeTheConnection(t *testing.T) {
 	t.Run("when another kind is wanted", func(t *testing.T) {
-		log := &logBuffer{}
+		log := &testkit.Log{}
 		client := host(t, plugins.KindAuth, 1, log)
 		_, err := client.Client()
 		client.Kill() // its last words have reached the log then
@@ -241,7 +222,7 @@ func TestAPluginIsRefusedBeforeTheConnection(t *testing.T) {
 		}
 	})
 	t.Run("when no wire version is shared", func(t *testing.T) {
-		if _, err := host(t, plugins.KindSessionStore, 2, &logBuffer{}).Client(); err == nil || !strings.Contains(err.Error(), "version") {
+		if _, err := host(t, plugins.KindSessionStore, 2, &testkit.Log{}).Client(); err == nil || !strings.Contains(err.Error(), "version") {
 			t.Errorf("got %v", err)
 		}
 	})

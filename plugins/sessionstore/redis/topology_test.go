@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/ropewalk/ropewalk/internal/testenv"
+	"github.com/ropewalk/ropewalk/internal/testkit"
 	"github.com/ropewalk/ropewalk/plugins"
 	"github.com/ropewalk/ropewalk/plugins/plugintest"
 	"github.com/ropewalk/ropewalk/plugins/sessionstore"
@@ -44,7 +45,7 @@ func startCluster(t *testing.T) []*testenv.Redis {
 		bus := strings.Fields(node.Do("config", "get", "cluster-port"))[1]
 		nodes[0].Do("cluster", "meet", "127.0.0.1", fmt.Sprint(node.Port), bus)
 	}
-	eventually(t, "the cluster agrees", func() bool {
+	testkit.Eventually(t, "the cluster agrees", func() bool {
 		for _, node := range nodes {
 			info := node.Do("cluster", "info")
 			if !strings.Contains(info, "cluster_state:ok") || !strings.Contains(info, "cluster_known_nodes:3") {
@@ -64,19 +65,6 @@ func freeBusPort(t *testing.T) string {
 	}
 	defer l.Close()
 	return fmt.Sprint(l.Addr().(*net.TCPAddr).Port)
-}
-
-func eventually(t *testing.T, what string, is func() bool) {
-	t.Helper()
-	tick, late := time.NewTicker(50*time.Millisecond), time.After(30*time.Second)
-	defer tick.Stop()
-	for !is() {
-		select {
-		case <-tick.C:
-		case <-late:
-			t.Fatalf("not within 30 s: %s", what)
-		}
-	}
 }
 
 func TestTheContractBehindSentinels(t *testing.T) {

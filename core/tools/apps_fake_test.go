@@ -1,0 +1,63 @@
+package tools_test
+
+import (
+	"context"
+	"encoding/json"
+	"sync"
+
+	"github.com/ropewalk/ropewalk/core"
+	"github.com/ropewalk/ropewalk/core/apps"
+	"github.com/ropewalk/ropewalk/internal/testkit/fakeapps"
+)
+
+// fakeApps is the apps of a few workspaces in memory. Every call has the same answer.
+type fakeApps struct {
+	fakeapps.Apps
+	tools  map[string][]core.Tool // by workspace
+	late   map[string][]core.Tool // by server: what an app that is starting will offer
+	result string
+	err    error
+
+	mu sync.Mutex
+}
+
+func (f *fakeApps) Offer(workspace string) *core.Offer {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if listed := f.tools[workspace]; listed != nil {
+		f.SetOffer(workspace, &core.Offer{Tools: listed})
+		f.tools[workspace] = nil
+	}
+	return f.Apps.Offer(workspace)
+}
+
+func (f *fakeApps) Arrives(_ context.Context, workspace, server string) (bool, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	late, starting := f.late[server]
+	switch {
+	case !starting:
+		return false, nil
+	case late == nil:
+		return false, core.Errorf(core.CodeUnavailable, "app %q is starting", server)
+	}
+	delete(f.late, server)
+	f.SetOffer(workspace, &core.Offer{Tools: late})
+	return true, nil
+}
+
+func (f *fakeApps) Call(ctx context.Context, workspace, server string, c apps.Call) (json.RawMessage, error) {
+	if _, err := f.Apps.Call(ctx, workspace, server, c); err != nil {
+		return nil, err
+	}
+	return json.RawMessage(f.result), f.err
+}
+
+// asked returns the calls that reached an app, one line each.
+func (f *fakeApps) asked() []string {
+	var all []string
+	for _, c := range f.Calls() {
+		all = append(all, c.String())
+	}
+	return all
+}

@@ -1,0 +1,200 @@
+// Package fakeapps is the one fake of the running apps that a tool namespace calls: apps in memory,
+// which record what they are asked and answer as a test says.
+//
+// It owns nothing of how a namespace works. A test that needs more behaviour embeds Apps and adds it.
+package fakeapps
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"sync"
+
+	"github.com/ropewalk/ropewalk/core"
+	"github.com/ropewalk/ropewalk/core/apps"
+)
+
+// Call is a call that reached an app.
+type Call struct {
+	Workspace, Server string
+	apps.Call
+}
+
+// String returns the workspace, server, method and parameters, separated by spaces.
+func (c Call) String() string {
+	return fmt.Sprintf("%s %s %s %s", c.Workspace, c.Server, c.Method, c.Params)
+}
+
+// Apps is the apps of any number of workspaces. The zero value offers nothing and answers every call
+// with an empty result. It is safe for concurrent use.
+type Apps struct {
+	mu         sync.Mutex
+	offers     map[string]*core.Offer
+	answer     func(context.Context, Call) (json.RawMessage, error)
+	calls      []Call
+	operations []string
+	subscribed map[string]int // by URI
+	listeners  map[int]listener
+	next       int
+}
+
+type listener struct {
+	workspace string
+	notify    func(apps.Notification)
+}
+
+// SetOffer makes o what the apps of a workspace offer; "" is every workspace without an offer of its own.
+func (a *Apps) SetOffer(workspace string, o *core.Offer) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.offers == nil {
+		a.offers = map[string]*core.Offer{}
+	}
+	a.offers[workspace] = o
+}
+
+// Answer makes f answer every call from now on.
+func (a *Apps) Answer(f func(context.Context, Call) (json.RawMessage, error)) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.answer = f
+}
+
+// Calls returns the calls that have arrived, in order.
+func (a *Apps) Calls() []Call {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return slices.Clone(a.calls)
+}
+
+// Operations returns what was asked besides calls, one line each: the name of the operation and its
+// arguments, such as "subscribe ws_a clock s1 demo://a".
+func (a *Apps) Operations() []string {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return slices.Clone(a.operations)
+}
+
+// Subscriptions returns how often a URI is subscribed to now.
+func (a *Apps) Subscriptions(uri string) int {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.subscribed[uri]
+}
+
+// Notify sends a notification of an app to all who listen to a workspace.
+func (a *Apps) Notify(workspace string, n apps.Notification) {
+	a.mu.Lock()
+	var all []func(apps.Notification)
+	for _, l := range a.listeners {
+		if l.workspace == workspace || workspace == "" {
+			all = append(all, l.notify)
+		}
+	}
+	a.mu.Unlock()
+	for _, notify := range all {
+		notify(n)
+	}
+}
+
+// Offer returns what SetOffer set.
+func (a *Apps) Offer(workspace string) *core.Offer {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for _, w := range []string{workspace, ""} {
+		if o := a.offers[w]; o != nil {
+			return o
+		}
+	}
+	if a.offers == nil {
+		a.offers = map[string]*core.Offer{}
+	}
+	a.offers[workspace] = &core.Offer{}
+	return a.offers[workspace]
+}
+
+// Send begins nothing: every call is Call's.
+func (*Apps) Send(context.Context, string, string, apps.Call, chan struct{}) (*apps.Pending, error) {
+	return nil, nil
+}
+
+// Call records the call and answers it.
+func (a *Apps) Call(ctx context.Context, workspace, server string, c apps.Call) (json.RawMessage, error) {
+	call := Call{Workspace: workspace, Server: server, Call: c}
+	a.mu.Lock()
+	a.calls = append(a.calls, call)
+	answer := a.answer
+	a.mu.Unlock()
+	if answer == nil {
+		return json.RawMessage(`{}`), nil
+	}
+	return answer(ctx, call)
+}
+
+// Arrives reports that no app is starting.
+func (*Apps) Arrives(context.Context, string, string) (bool, error) { return false, nil }
+
+// Watch never reports a change.
+func (*Apps) Watch(string, func(core.Kind)) func() { return func() {} }
+
+// Listen delivers what Notify sends.
+func (a *Apps) Listen(workspace string, notify func(apps.Notification)) func() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.listeners == nil {
+		a.listeners = map[int]listener{}
+	}
+	a.next++
+	id := a.next
+	a.listeners[id] = listener{workspace, notify}
+	return func() {
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		delete(a.listeners, id)
+		a.operations = append(a.operations, "no listener in "+workspace)
+	}
+}
+
+// Subscribe records the subscription.
+func (a *Apps) Subscribe(_ context.Context, workspace, server, session, uri string) error {
+	a.count(uri, 1)
+	a.record("subscribe", workspace, server, session, uri)
+	return nil
+}
+
+// Unsubscribe records the end of a subscription.
+func (a *Apps) Unsubscribe(_ context.Context, workspace, server, session, uri string) error {
+	a.count(uri, -1)
+	a.record("unsubscribe", workspace, server, session, uri)
+	return nil
+}
+
+// SetLogLevel records the level.
+func (a *Apps) SetLogLevel(_ context.Context, workspace, level string) {
+	a.record("level", workspace, level)
+}
+
+// RootsChanged records the session.
+func (a *Apps) RootsChanged(_ context.Context, session string) { a.record("roots", session) }
+
+// EndSession records the session.
+func (a *Apps) EndSession(session string) { a.record("end", session) }
+
+func (a *Apps) count(uri string, by int) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.subscribed == nil {
+		a.subscribed = map[string]int{}
+	}
+	a.subscribed[uri] += by
+}
+
+func (a *Apps) record(operation string, arguments ...string) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for _, argument := range arguments {
+		operation += " " + argument
+	}
+	a.operations = append(a.operations, operation)
+}
