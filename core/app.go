@@ -5,10 +5,10 @@ import (
 	"slices"
 )
 
-// State is where an app stands in its life (spec part 3).
+// State is the state of an app.
 type State string
 
-// The five states of spec part 3.
+// The states of an app.
 const (
 	StateStarting State = "starting"
 	StateRunning  State = "running"
@@ -17,7 +17,7 @@ const (
 	StateStopped  State = "stopped"
 )
 
-// transitions is the whole life of an app (spec part 3): what is not listed never happens.
+// transitions lists every state change that an app may make.
 func transitions() map[State][]State {
 	return map[State][]State{
 		StateStopped:  {StateStarting},
@@ -31,7 +31,7 @@ func transitions() map[State][]State {
 // Can reports whether an app may go from s to next.
 func (s State) Can(next State) bool { return slices.Contains(transitions()[s], next) }
 
-// App is an installed bundle as the API shows it (spec part 2).
+// App is an installed bundle as the API shows it.
 type App struct {
 	Name       string `json:"name"`       // short server name, [a-z0-9-]+
 	BundleName string `json:"bundleName"` // @scope/bundle; a remote app's URL
@@ -43,7 +43,7 @@ type App struct {
 	UI         *UI    `json:"ui"`
 }
 
-// UI says how an app shows itself (spec part 2).
+// UI describes the user interface of an app.
 type UI struct {
 	Name        string      `json:"name"`
 	Icon        string      `json:"icon"`
@@ -55,7 +55,7 @@ type PrimaryView struct {
 	ResourceURI string `json:"resourceUri"` // ui://<app>/<view>
 }
 
-// AppHealth is one app's detailed health (spec part 2).
+// AppHealth is the detailed health of one app.
 type AppHealth struct {
 	Name         string  `json:"name"`
 	State        State   `json:"state"`
@@ -63,8 +63,8 @@ type AppHealth struct {
 	RestartCount int     `json:"restartCount"`
 }
 
-// Tool is one tool exactly as its app listed it. Raw is never re-marshalled from typed fields, so
-// nothing the app said is lost; the other fields are what the server itself must know.
+// Tool is one tool exactly as its app listed it. Raw is never encoded again from typed fields, so that
+// nothing is lost; the other fields are what the server itself needs.
 type Tool struct {
 	Server   string          // the app's short name
 	Name     string          // the bare name, without the server's prefix
@@ -75,5 +75,5 @@ type Tool struct {
 	Mirrors  []Mirror        // arguments that requests repeat in headers, by header; nil when the schema marks none
 }
 
-// FullName is the tool's name in its workspace (contract part 7).
+// FullName is the tool's name in its workspace.
 func (t Tool) FullName() string { return t.Server + "__" + t.Name }

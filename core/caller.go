@@ -5,17 +5,17 @@ import "strings"
 // Role is a rank in an organization (owner, admin, member) or in a workspace (admin, member).
 type Role string
 
-// The roles of contract part 2.
+// The roles.
 const (
 	RoleOwner  Role = "owner"
 	RoleAdmin  Role = "admin"
 	RoleMember Role = "member"
 )
 
-// Admin reports whether r passes the filter of spec 4.10 rule 4(b).
+// Admin reports whether r is owner or admin.
 func (r Role) Admin() bool { return r == RoleOwner || r == RoleAdmin }
 
-// User is a person or a program that the server knows.
+// User is a person or a program with an account.
 type User struct {
 	ID          string `json:"id"`
 	Email       string `json:"email"`
@@ -23,16 +23,16 @@ type User struct {
 	OrgRole     Role   `json:"orgRole"`
 }
 
-// Identity is who proved to be calling, before a workspace is chosen. Issuer and Subject together
-// are the key: a subject means nothing without the issuer that vouches for it.
+// Identity is an authenticated user, before a workspace is chosen. Issuer and Subject together are the
+// key: a subject is unique only within its issuer.
 type Identity struct {
 	Issuer  string // the provider's issuer URL; IssuerLocal for API-key and dev-mode callers
 	Subject string
 	User    User
 }
 
-// IssuerLocal is the issuer of callers that no identity provider vouches for: the holder of the
-// API key, and everyone in dev mode. They act as the instance's owner (contract part 2).
+// IssuerLocal is the issuer of callers without an identity provider: the holder of the API key, and
+// every caller in dev mode. They act as the owner of the instance.
 const IssuerLocal = "ropewalk:local"
 
 // Owner is the identity of API-key and dev-mode callers.
@@ -50,8 +50,7 @@ type Workspace struct {
 // DefaultWorkspaceID is the workspace that exists from the first start on.
 const DefaultWorkspaceID = "ws_default"
 
-// ValidWorkspaceID reports whether id has the form of spec part 2, ws_<alphanumeric>, of 1 to 64
-// letters and digits.
+// ValidWorkspaceID reports whether id has the form ws_<alphanumeric>, with 1 to 64 letters and digits.
 func ValidWorkspaceID(id string) bool {
 	name, ok := strings.CutPrefix(id, "ws_")
 	return ok && name != "" && len(name) <= 64 && !strings.ContainsFunc(name, func(r rune) bool {
@@ -59,8 +58,8 @@ func ValidWorkspaceID(id string) bool {
 	})
 }
 
-// Caller is an identity in one workspace it is a member of: what every room below the doors
-// decides by. It is a value of plain strings, safe to keep after the request that made it.
+// Caller is an identity in one workspace it is a member of. Every decision about permissions uses it.
+// It is a plain value that may be kept after its request.
 type Caller struct {
 	Identity
 	Workspace Workspace

@@ -1,17 +1,17 @@
 package core
 
-// Change tells that another server of the same deployment changed something that is kept. It is a
-// hint to look again, not the news itself: it may come twice, or when all is seen already.
+// Change is a notice that a peer server changed something in the store. It is a hint to read again, not
+// the change itself: it may be repeated, or arrive when the change is known already.
 type Change struct {
 	Kind      ChangeKind
-	Workspace string // "" when it is of none
+	Workspace string // "" when the change is in none
 	Name      string // what was changed, as its kind says
 }
 
-// ChangeKind says what was changed.
+// ChangeKind is the kind of a Change.
 type ChangeKind string
 
-// What is told of. ChangeAll comes after changes may have been missed: look at everything again.
+// The kinds of changes. ChangeAll follows when notices may have been lost: read everything again.
 const (
 	ChangeApp     ChangeKind = "app"     // an app was installed, uninstalled, started or stopped; Name is its server name
 	ChangeMembers ChangeKind = "members" // users, workspaces or members; Name is the User.ID, "" for everybody

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// Conversation is one person's talk with a model in one workspace (contract part 5). It is its
-// owner's: to anyone else it does not exist.
+// Conversation is one user's conversation with a model in one workspace. For everyone but its owner it
+// does not exist.
 type Conversation struct {
 	ID        string // conv_ and 16 hexadecimal digits
 	Workspace string
@@ -17,48 +17,48 @@ type Conversation struct {
 	CreatedAt time.Time
 	UpdatedAt time.Time // when the latest message was added; a new title does not count
 
-	// What its messages add up to.
+	// Sums over its messages.
 	MessageCount int
-	Preview      string // the beginning of the latest message that says something
+	Preview      string // the beginning of the latest message with text
 	InputTokens  int64
 	OutputTokens int64
 	CostUSD      *float64 // of the calls whose price is known; nil when no price is known
 }
 
-// ConversationRef names a conversation to the one person who may see it. With another's workspace
-// or owner in it, everything answers as if the conversation did not exist.
+// ConversationRef identifies a conversation together with its workspace and owner. With a wrong
+// workspace or owner the conversation is not found.
 type ConversationRef struct {
 	Workspace string
 	Owner     string // User.ID
 	ID        string
 }
 
-// Conversation names a conversation of the caller's own.
+// Conversation refers to a conversation of the caller.
 func (c Caller) Conversation(id string) ConversationRef {
 	return ConversationRef{Workspace: c.Workspace.ID, Owner: c.User.ID, ID: id}
 }
 
-// ConversationPatch is a change of what is said about a conversation; nil leaves as it is.
+// ConversationPatch changes a conversation; nil fields are left unchanged.
 type ConversationPatch struct {
 	Title    *string
 	Metadata json.RawMessage // replaces the whole of it
 }
 
-// ConversationSort is what conversations are listed by, newest first.
+// ConversationSort is the order of a list of conversations, newest first.
 type ConversationSort string
 
-// The two orders of contract part 5.
+// The orders of a list.
 const (
 	SortByUpdated ConversationSort = "updatedAt"
 	SortByCreated ConversationSort = "createdAt"
 )
 
-// ConversationQuery asks for one page of a person's conversations.
+// ConversationQuery selects one page of a user's conversations.
 type ConversationQuery struct {
 	Limit  int    // 1 to 100; 0 means 20
 	Cursor string // ConversationPage.NextCursor of the page before; "" for the first
-	// Search keeps the conversations in whose title and messages every one of its words occurs. The
-	// last word may be the beginning of one, from three characters on.
+	// Search selects conversations whose title and messages contain all its words. The last word
+	// matches as a prefix, from three characters on.
 	Search string
 	SortBy ConversationSort // "" means SortByUpdated
 }
@@ -73,8 +73,8 @@ type ConversationPage struct {
 // Message is one message of a conversation, in its order.
 type Message struct {
 	Role      string          // "user" or "assistant"
-	Content   string          // what was said
+	Content   string          // the text
 	Blocks    json.RawMessage // the model's own content blocks, to go on from; not shown
 	Timestamp time.Time
-	Metadata  json.RawMessage // contract part 5, as it is shown; nil when absent
+	Metadata  json.RawMessage // as the API shows it; nil when absent
 }

@@ -1,6 +1,6 @@
-// Package core is the domain: the words every room of the server speaks.
+// Package core holds the domain types of the server.
 //
-// It owns App and its legal life-cycle transitions, Tool, Caller, Workspace, Event, Secret and
-// the closed list of error codes. It owns no behaviour beyond them, does no input or output, and
-// imports the standard library only, so that any room can import it and it imports none.
+// It owns App and its state transitions, Tool, Caller, Workspace, Event, Secret and the closed list of
+// error codes. It has no behaviour beyond them, does no input or output, and imports the standard
+// library only, so that every package can import it.
 package core

@@ -6,11 +6,11 @@ import (
 	"time"
 )
 
-// Code is one of the closed list of error codes that the HTTP API promises (spec part 7,
-// contract part 1). A door maps a Code to its status; no other room knows about statuses.
+// Code is one of the closed list of error codes of the HTTP API. Only the HTTP packages map a Code to
+// its status.
 type Code string
 
-// The codes. Their meaning is the spec's; what is not in this list is CodeInternal.
+// The codes. Errors without one are CodeInternal.
 const (
 	CodeBadRequest          Code = "bad_request"
 	CodeInvalidInput        Code = "invalid_input"
@@ -45,13 +45,13 @@ const (
 	CodeInternal            Code = "internal_error"
 )
 
-// Error is the one error type that crosses rooms. Message is for the caller: which field or
-// setting, what was wrong, what to do; it never holds a secret. What it wraps is for the log.
+// Error is the error type that packages return to each other. Message is for the caller: which field
+// or setting, what was wrong, what to do. It never contains a secret. The wrapped cause is for the log.
 type Error struct {
 	Code       Code
 	Message    string
-	Details    any           // JSON-marshalled into the answer's details; nil when there are none
-	RetryAfter time.Duration // when to come back; 0 when unknown
+	Details    any           // encoded as details of the response; nil when there are none
+	RetryAfter time.Duration // when to retry; 0 when unknown
 	cause      error
 }
 
@@ -61,7 +61,7 @@ func Errorf(code Code, format string, args ...any) *Error {
 	return &Error{Code: code, Message: err.Error(), cause: errors.Unwrap(err)}
 }
 
-// Wrap hides cause behind a message that is safe to show.
+// Wrap returns an Error with a message that is safe to show, and the cause for the log.
 func Wrap(code Code, cause error, message string) *Error {
 	return &Error{Code: code, Message: message, cause: cause}
 }

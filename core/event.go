@@ -2,54 +2,54 @@ package core
 
 import "time"
 
-// Event is one line of a workspace's event stream (spec part 6). Workspace "" means every
-// workspace's stream: only the heartbeat does.
+// Event is one event of a workspace's event stream. Workspace "" means the streams of all workspaces:
+// only the heartbeat has it.
 type Event struct {
 	Name      string // the SSE event name
 	Workspace string
 	Data      any // marshalled as the data line; one of the structs below
 }
 
-// The data of the seven events of spec part 6.
+// The data of the events.
 type (
-	// BundleInstalled tells that a bundle was installed and started.
+	// BundleInstalled is sent when a bundle was installed and started.
 	BundleInstalled struct {
 		Name       string `json:"name"`
 		BundleName string `json:"bundleName"`
 		Status     State  `json:"status"`
 		UI         *UI    `json:"ui"`
 	}
-	// BundleUninstalled tells that a bundle was removed.
+	// BundleUninstalled is sent when a bundle was removed.
 	BundleUninstalled struct {
 		Name string `json:"name"`
 	}
-	// BundleCrashed tells that a process died and a restart will be attempted; 1-based.
+	// BundleCrashed is sent when a process died and a restart will be attempted; 1-based.
 	BundleCrashed struct {
 		Name           string `json:"name"`
 		RestartAttempt int    `json:"restartAttempt"`
 	}
-	// BundleRecovered tells that a crashed bundle serves again.
+	// BundleRecovered is sent when a crashed bundle runs again.
 	BundleRecovered struct {
 		Name string `json:"name"`
 	}
-	// BundleDead tells that no restart will be attempted any more.
+	// BundleDead is sent when no restart will be attempted any more.
 	BundleDead struct {
 		Name    string `json:"name"`
 		Message string `json:"message"`
 	}
-	// DataChanged tells that an agent's tool call may have changed data.
+	// DataChanged is sent when an agent's tool call may have changed data.
 	DataChanged struct {
 		Server    string `json:"server"`
 		Tool      string `json:"tool"`
 		Timestamp string `json:"timestamp"`
 	}
-	// Heartbeat tells that the stream is alive.
+	// Heartbeat is sent every 30 seconds.
 	Heartbeat struct {
 		Timestamp string `json:"timestamp"`
 	}
 )
 
-// The names of the events of spec part 6.
+// The names of the events.
 const (
 	EventBundleInstalled   = "bundle.installed"
 	EventBundleUninstalled = "bundle.uninstalled"

@@ -5,10 +5,10 @@ import (
 	"time"
 )
 
-// Installation is what is kept of an installed app: everything that is needed to start it again.
+// Installation is the stored record of an installed app: everything needed to start it again.
 // Workspace and Name together are the key.
 type Installation struct {
-	ID          string // random; who is installed again under the same name has another
+	ID          string // random; an app that is installed again under the same name has another one
 	Workspace   string
 	Name        string // short server name
 	Source      Source
@@ -17,10 +17,10 @@ type Installation struct {
 	TrustScore  int
 	Manifest    json.RawMessage   // the bundle's manifest.json; nil for remote apps
 	Dir         string            // where the bundle's files are; "" for remote apps
-	Files       string            // what they are, as the store keeps them for other servers; "" when it does not
+	Files       string            // their reference in the store, for peer servers; "" when the store does not keep them
 	Env         map[string]Secret // as given at installation
 	Remote      *Remote           // nil unless the app is a remote server
-	Running     bool              // false after a stop that was asked for
+	Running     bool              // false after a requested stop
 	InstalledAt time.Time
 }
 
@@ -31,29 +31,29 @@ type Source struct {
 	Registry string // which configured registry answered, for SourceName
 }
 
-// SourceKind is one of the three sources of spec 4.2.
+// SourceKind is the kind of a source.
 type SourceKind string
 
-// The three sources of spec 4.2.
+// The kinds of sources.
 const (
 	SourcePath SourceKind = "path"
 	SourceName SourceKind = "name"
 	SourceURL  SourceKind = "url"
 )
 
-// Remote is how to reach a remote MCP server (spec part 2, install transport object).
+// Remote describes the connection to a remote MCP server.
 type Remote struct {
 	URL     string
 	Type    string // "streamable-http" or "sse"
 	Auth    RemoteAuth
 	Headers map[string]Secret
 
-	// AllowPrivate lets the URL lead to loopback and private addresses: who installed the app may
-	// reach into the server's own network (Caller.MayReachPrivate).
+	// AllowPrivate permits loopback and private addresses: whoever installed the app may access the
+	// server's own network (Caller.MayReachPrivate).
 	AllowPrivate bool
 }
 
-// RemoteAuth is what a remote server wants to see. Type is "bearer", "header" or "none".
+// RemoteAuth is the authentication at a remote server. Type is "bearer", "header" or "none".
 type RemoteAuth struct {
 	Type  string
 	Token Secret // bearer

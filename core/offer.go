@@ -20,7 +20,7 @@ type Prompt struct {
 	Raw    json.RawMessage // the prompt object of the app's prompts/list answer
 }
 
-// FullName is the prompt's name in its workspace (contract part 7).
+// FullName is the prompt's name in its workspace.
 func (p Prompt) FullName() string { return p.Server + "__" + p.Name }
 
 // Resource is one resource exactly as its app listed it.
@@ -37,9 +37,9 @@ type ResourceTemplate struct {
 	Raw      json.RawMessage // the object of the app's resources/templates/list answer
 }
 
-// Offer is what the apps of a workspace offer, each list by server name and then in the app's own
-// order. It is immutable, and the same one until something changed; a list that did not change is
-// the same slice in the next one.
+// Offer is the lists of all apps of a workspace, ordered by server name and then in the app's own
+// order. It is immutable, and replaced when something changes; an unchanged list is the same slice in
+// the next one.
 type Offer struct {
 	Tools     []Tool
 	Prompts   []Prompt

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Question is what an app asks the person whose run it works for. Only that person may answer it.
+// Question is an elicitation: an app asks the user whose run called it. Only that user may answer.
 type Question struct {
 	ID        string // elic_ and 16 hexadecimal digits
 	Workspace string

@@ -4,8 +4,8 @@ import "fmt"
 
 const redacted = "[redacted]"
 
-// Secret is a value that must not reach a log, an event, an error or a command line. Every way of
-// printing or marshalling it gives "[redacted]"; Reveal is the one way out.
+// Secret is a value that must not reach a log, an event, an error or a command line. Printing or
+// marshalling it gives "[redacted]"; only Reveal returns the value.
 type Secret string
 
 // Reveal returns the value itself. Call it only where the value is used.

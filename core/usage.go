@@ -2,7 +2,7 @@ package core
 
 import "time"
 
-// Usage is what one call of a model used.
+// Usage is the consumption of one model call.
 type Usage struct {
 	Workspace        string
 	User             string // User.ID
@@ -18,10 +18,10 @@ type Usage struct {
 	ToolCalls        int // calls of tools that the model's answer asked for
 }
 
-// UsageGroup is what a usage report is broken down by.
+// UsageGroup is the key by which a usage report is broken down.
 type UsageGroup string
 
-// The groups of contract part 6.
+// The groups.
 const (
 	UsageByDay          UsageGroup = "day"
 	UsageByModel        UsageGroup = "model"
@@ -37,7 +37,7 @@ type UsageQuery struct {
 	GroupBy   UsageGroup
 }
 
-// UsageTotals is what calls add up to (contract part 6).
+// UsageTotals is what calls add up to.
 type UsageTotals struct {
 	InputTokens      int64    `json:"inputTokens"`
 	OutputTokens     int64    `json:"outputTokens"`

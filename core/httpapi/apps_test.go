@@ -30,7 +30,7 @@ func TestInstall(t *testing.T) {
 	if r.StatusCode != 200 || r.json(t)["name"] != "new" || r.json(t)["status"] != "running" || strings.Contains(r.body, "s3cret") {
 		t.Fatalf("%d %s", r.StatusCode, r.body)
 	}
-	got := h.yard.installed[0]
+	got := h.apps.installed[0]
 	if got.URL != "https://mcp.example/" || got.ServerName != "mine" || got.Transport.Type != "sse" || got.Transport.Auth.Type != "header" ||
 		got.Transport.Auth.Name != "X-Key" || got.Transport.Auth.Value.Reveal() != "s3cret" || got.Transport.Headers["X-A"].Reveal() != "b" || got.Env["K"].Reveal() != "v4lue" {
 		t.Errorf("the yard was asked for %+v", got)
@@ -47,8 +47,8 @@ func TestInstallNeedsExactlyOneSource(t *testing.T) {
 			t.Errorf("%s: %d %s", body, r.StatusCode, r.body)
 		}
 	}
-	if len(h.yard.installed) != 0 {
-		t.Errorf("the yard was asked for %v", h.yard.installed)
+	if len(h.apps.installed) != 0 {
+		t.Errorf("the yard was asked for %v", h.apps.installed)
 	}
 }
 
@@ -60,10 +60,10 @@ func TestTheErrorsOfTheAppRoutes(t *testing.T) {
 	})
 	unnamed := errors.New("open /root/secret: permission denied")
 	for _, c := range []struct {
-		verb, method, path, body string
-		err                      error
-		status                   int
-		code                     string
+		operation, method, path, body string
+		err                           error
+		status                        int
+		code                          string
 	}{
 		{"install", "POST", "/v1/apps/install", `{"path":"/b"}`, missing, 400, "credentials_required"},
 		{"install", "POST", "/v1/apps/install", `{"path":"/b"}`, core.Errorf(core.CodeAlreadyInstalled, "echo is installed"), 409, "already_installed"},
@@ -83,7 +83,7 @@ func TestTheErrorsOfTheAppRoutes(t *testing.T) {
 		{"resource", "GET", "/v1/apps/echo/resources/missing", "", nil, 404, "resource_not_found"},
 	} {
 		t.Run(c.method+" "+c.path+" "+c.code, func(t *testing.T) {
-			h.yard.fail = map[string]error{c.verb: c.err}
+			h.apps.fail = map[string]error{c.operation: c.err}
 			r := h.do(t, call{method: c.method, path: c.path, body: c.body})
 			if r.StatusCode != c.status || r.code() != c.code || r.json(t)["message"] == "" || strings.Contains(r.body, "/root/secret") {
 				t.Errorf("%d %s", r.StatusCode, r.body)
@@ -142,15 +142,15 @@ func TestWhoMayManageApps(t *testing.T) {
 		"member":     "list",
 	} {
 		for what, c := range requests {
-			h.yard.fail = map[string]error{}
-			asked := len(h.yard.installed)
+			h.apps.fail = map[string]error{}
+			asked := len(h.apps.installed)
 			c.header = map[string]string{"Authorization": "Bearer " + who}
 			r := h.do(t, c)
 			allowed := strings.Contains(" "+may+" ", " "+what+" ")
 			if allowed != (r.StatusCode == 200) || (!allowed && (r.StatusCode != 403 || r.code() != "forbidden")) {
 				t.Errorf("%s, %s: %d %s", who, what, r.StatusCode, r.body)
 			}
-			if !allowed && len(h.yard.installed) != asked {
+			if !allowed && len(h.apps.installed) != asked {
 				t.Errorf("%s, %s: the yard was asked", who, what)
 			}
 		}

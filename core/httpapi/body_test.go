@@ -3,9 +3,14 @@ package httpapi
 import (
 	"fmt"
 	"math/rand/v2"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/valyala/fasthttp"
+
+	"github.com/ropewalk/ropewalk/core/httpapi/body"
 )
 
 func TestBodiesThatAreRefused(t *testing.T) {
@@ -21,7 +26,8 @@ func TestBodiesThatAreRefused(t *testing.T) {
 		{"a number", login, `1`, "must be a JSON object"},
 		{"a NUL byte", tool, "{\"tool\":\"a\x00\"}", "not JSON"},
 		{"not UTF-8", tool, "{\"tool\":\"a\xff\"}", "UTF-8"},
-		{"nested too deep", tool, `{"tool":"a__b","arguments":` + strings.Repeat("[", 20000) + strings.Repeat("]", 20000) + `}`, "not JSON"},
+		{"nested too deep", tool, `{"tool":"a__b","arguments":` + strings.Repeat("[", 9000) + strings.Repeat("]", 9000) + `}`, "more than 100 levels deep"},
+		{"a level too deep", tool, `{"tool":"a__b","arguments":` + strings.Repeat("[", 100) + strings.Repeat("]", 100) + `}`, "more than 100 levels deep"},
 		{"the same key twice", tool, `{"tool":"a__b","tool":"c__d"}`, "tool is given more than once"},
 		{"the same key twice, once escaped", tool, `{"tool":"a__b","\u0074ool":"c__d"}`, "tool is given more than once"},
 		{"the same key twice inside arguments", tool, `{"tool":"a__b","arguments":{"x":[{"y":1,"y":2}]}}`, "arguments.x[].y is given more than once"},
@@ -57,8 +63,8 @@ func TestBodiesThatAreRefused(t *testing.T) {
 			}
 		})
 	}
-	if len(h.yard.installed) != 0 {
-		t.Errorf("a refused body installed %v", h.yard.installed)
+	if len(h.apps.installed) != 0 {
+		t.Errorf("a refused body installed %v", h.apps.installed)
 	}
 }
 
@@ -142,4 +148,28 @@ func FuzzBodiesNeverFailTheServer(f *testing.F) {
 			}
 		}
 	})
+}
+
+func TestABodyOfManyLongNestedKeysTakesMemoryInProportion(t *testing.T) {
+	key := strings.Repeat("k", 190)
+	deep := strings.Repeat(`{"`+key+`":`, 5000) + "1" + strings.Repeat("}", 5000)
+	wide := `{"arguments":{` + strings.TrimSuffix(strings.Repeat(`"`+key+`":{},`, 1), ",") + `}}`
+	var many strings.Builder
+	many.WriteString(`{"arguments":{"x":0`)
+	for i := 0; many.Len() < maxBody-100; i++ {
+		fmt.Fprintf(&many, `,"%x":0`, i)
+	}
+	many.WriteString("}}")
+	for name, text := range map[string]string{"deep": deep, "wide": wide, "many keys": many.String()} {
+		ctx := &fasthttp.RequestCtx{}
+		ctx.Request.Header.SetContentType("application/json")
+		ctx.Request.SetBodyString(text)
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		_, _ = body.Read[toolRequest](ctx)
+		runtime.ReadMemStats(&after)
+		if used := after.TotalAlloc - before.TotalAlloc; used > 48*uint64(len(text))+64<<10 { // in all: the peak is a small part of it
+			t.Errorf("%s: %d bytes were allocated for a body of %d", name, used, len(text))
+		}
+	}
 }

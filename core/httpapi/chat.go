@@ -10,10 +10,11 @@ import (
 	"github.com/ropewalk/ropewalk/core"
 	"github.com/ropewalk/ropewalk/core/chat"
 	"github.com/ropewalk/ropewalk/core/chat/skill"
+	"github.com/ropewalk/ropewalk/core/httpapi/body"
 	"github.com/ropewalk/ropewalk/core/stream"
 )
 
-// Chat lets people talk to a model. Its errors are core.Errors.
+// Chat runs conversations with a model. Its errors are core.Errors.
 type Chat interface {
 	Begin(ctx context.Context, c core.Caller, r chat.Request) (*chat.Run, error)
 	Reply(ctx context.Context, c core.Caller, id string, r chat.Reply) error
@@ -29,9 +30,9 @@ type Chat interface {
 	Skills(c core.Caller) []skill.Skill
 }
 
-// sayChat is POST /v1/chat: the whole run in one answer. A client that leaves ends it.
-func (s *Server) sayChat(c *fiber.Ctx, caller core.Caller) error {
-	r, err := readBody[chat.Request](c)
+// sendMessage is POST /v1/chat: it runs the message to its end. A client that disconnects cancels the run.
+func (s *Server) sendMessage(c *fiber.Ctx, caller core.Caller) error {
+	r, err := body.Read[chat.Request](c.Context())
 	if err != nil {
 		return err
 	}
@@ -42,18 +43,18 @@ func (s *Server) sayChat(c *fiber.Ctx, caller core.Caller) error {
 	ctx, cancel := context.WithCancel(c.UserContext())
 	defer cancel()
 	stop := stream.WatchPeer(c.Context().Conn(), cancel)
-	answer, err := run.Do(ctx, nil)
+	response, err := run.Do(ctx, nil)
 	stop()
 	if err != nil {
 		return err
 	}
-	return c.JSON(answer)
+	return c.JSON(response)
 }
 
-// streamChat is POST /v1/chat/stream: the run as it goes. What can be refused is refused before the
-// stream begins.
-func (s *Server) streamChat(c *fiber.Ctx, caller core.Caller) error {
-	r, err := readBody[chat.Request](c)
+// streamMessage is POST /v1/chat/stream: it streams the events of the run. Errors known before the run
+// begins are ordinary error responses.
+func (s *Server) streamMessage(c *fiber.Ctx, caller core.Caller) error {
+	r, err := body.Read[chat.Request](c.Context())
 	if err != nil {
 		return err
 	}
@@ -63,7 +64,7 @@ func (s *Server) streamChat(c *fiber.Ctx, caller core.Caller) error {
 	}
 	err = s.streams.Open(c, stream.Answer, func(ctx context.Context, w *stream.Writer) {
 		defer keepAlive(w, s.options.Timeouts.Quiet)()
-		_, _ = run.Do(ctx, func(e chat.Event) { s.sendChat(w, e) }) // its error was its last event
+		_, _ = run.Do(ctx, func(e chat.Event) { s.sendChat(w, e) }) // the error was sent as the last event
 	})
 	if err != nil {
 		run.Abandon()
@@ -71,17 +72,17 @@ func (s *Server) streamChat(c *fiber.Ctx, caller core.Caller) error {
 	return err
 }
 
-// sendChat writes an event. When the reader is gone, the stream's context has ended already.
+// sendChat writes an event. Its error is ignored: the stream's context ends when the client disconnects.
 func (s *Server) sendChat(w *stream.Writer, e chat.Event) {
 	data, err := json.Marshal(e.Data)
 	if err != nil {
-		s.log.Error("A chat event cannot be written as JSON", "event", e.Name, "error", err)
+		s.log.Error("a chat event cannot be encoded as JSON", "event", e.Name, "error", err)
 		return
 	}
 	_ = w.Event(e.Name, data)
 }
 
-// keepAlive writes a comment every so often until the returned function is called.
+// keepAlive writes a comment at the given interval until the returned function is called.
 func keepAlive(w *stream.Writer, every time.Duration) (stop func()) {
 	done, over := make(chan struct{}), make(chan struct{})
 	go func() {
@@ -105,11 +106,11 @@ func keepAlive(w *stream.Writer, every time.Duration) (stop func()) {
 	}
 }
 
-type skillsAnswer struct {
+type skillsResponse struct {
 	Skills []skill.Skill `json:"skills"`
 }
 
 // listSkills is GET /v1/skills.
 func (s *Server) listSkills(c *fiber.Ctx, caller core.Caller) error {
-	return c.JSON(skillsAnswer{Skills: orEmpty(s.chat.Skills(caller))})
+	return c.JSON(skillsResponse{Skills: orEmpty(s.chat.Skills(caller))})
 }

@@ -16,17 +16,17 @@ import (
 	"github.com/ropewalk/ropewalk/internal/testkit"
 )
 
-// talkingHouse is a house that chats with a speaker.
-func talkingHouse(t *testing.T, s *speaker, change func(*Options)) *house {
+// talkingHouse is a testServer that chats with a speaker.
+func talkingHouse(t *testing.T, s *speaker, change func(*Options)) *testServer {
 	t.Helper()
-	talks, own := newTalks(), &memoryTools{}
+	conversations, own := newFakeConversations(), &fakeTools{}
 	h := open(t, newAccess(), func(o *Options) {
-		o.Tools, o.Chat = own, newChat(t, talks, own, talking(s))
+		o.Tools, o.Chat = own, newChat(t, conversations, own, talking(s))
 		if change != nil {
 			change(o)
 		}
 	})
-	h.talks, h.tools = talks, own
+	h.conversations, h.tools = conversations, own
 	return h
 }
 
@@ -189,7 +189,7 @@ func TestChatAnswersAreAsTheDocumentSays(t *testing.T) {
 	}
 	cost := 0.5
 	totals := core.UsageTotals{InputTokens: 1, CostUSD: &cost}
-	h.talks.report = core.UsageReport{Totals: totals, Models: []core.ModelUsage{{Model: "a:b", UsageTotals: totals}}, Breakdown: []core.GroupUsage{{Key: "2026-01-02"}}}
+	h.conversations.report = core.UsageReport{Totals: totals, Models: []core.ModelUsage{{Model: "a:b", UsageTotals: totals}}, Breakdown: []core.GroupUsage{{Key: "2026-01-02"}}}
 	const id = "/v1/conversations/conv_0000000000000001"
 	for _, c := range []struct {
 		call   call
@@ -245,7 +245,7 @@ func TestAMemberSeesOnlyTheirOwnUsage(t *testing.T) {
 			header["Authorization"] = "Bearer " + who
 		}
 		h.do(t, call{method: "GET", path: "/v1/usage", header: header})
-		q, ok := h.talks.asked[len(h.talks.asked)-1].(core.UsageQuery)
+		q, ok := h.conversations.asked[len(h.conversations.asked)-1].(core.UsageQuery)
 		if !ok || q.User != user || q.Workspace != core.DefaultWorkspaceID {
 			t.Errorf("%q asked for %+v", who, q)
 		}
@@ -282,7 +282,7 @@ func TestAPeriodCountsBackFromItsEnd(t *testing.T) {
 }
 
 // stream begins a chat stream; the test's end closes it.
-func (h *house) stream(t *testing.T, body string) *http.Response {
+func (h *testServer) stream(t *testing.T, body string) *http.Response {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), "POST", "http://"+h.addr+"/v1/chat/stream", strings.NewReader(body))
 	if err != nil {

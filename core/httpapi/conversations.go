@@ -8,11 +8,12 @@ import (
 	"github.com/gofiber/fiber/v2"
 
 	"github.com/ropewalk/ropewalk/core"
+	"github.com/ropewalk/ropewalk/core/httpapi/body"
 )
 
 const listLimit = 20 // conversations of a page, unless the client says how many
 
-// conversationSummary is a conversation as a list shows it (contract part 5).
+// conversationSummary is a conversation in a list.
 type conversationSummary struct {
 	ID                string   `json:"id"`
 	CreatedAt         string   `json:"createdAt"`
@@ -41,7 +42,7 @@ func summariesOf(all []core.Conversation) []conversationSummary {
 	return out
 }
 
-// conversationRecord is a conversation by itself (contract part 5).
+// conversationRecord is one conversation.
 type conversationRecord struct {
 	ID                string          `json:"id"`
 	CreatedAt         string          `json:"createdAt"`
@@ -72,7 +73,7 @@ func orNull(text string) *string {
 	return &text
 }
 
-type conversationsAnswer struct {
+type conversationsResponse struct {
 	Conversations []conversationSummary `json:"conversations"`
 	NextCursor    *string               `json:"nextCursor"`
 	TotalCount    int                   `json:"totalCount"`
@@ -90,35 +91,35 @@ func (s *Server) listConversations(c *fiber.Ctx, caller core.Caller) error {
 	if err != nil {
 		return err
 	}
-	return c.JSON(conversationsAnswer{
+	return c.JSON(conversationsResponse{
 		Conversations: summariesOf(page.Conversations), NextCursor: orNull(page.NextCursor), TotalCount: page.TotalCount,
 	})
 }
 
-type messageAnswer struct {
+type messageResponse struct {
 	Role      string          `json:"role"`
 	Content   string          `json:"content"`
 	Timestamp string          `json:"timestamp"`
 	Metadata  json.RawMessage `json:"metadata,omitempty"`
 }
 
-type historyAnswer struct {
-	ConversationID string          `json:"conversationId"`
-	Messages       []messageAnswer `json:"messages"`
+type historyResponse struct {
+	ConversationID string            `json:"conversationId"`
+	Messages       []messageResponse `json:"messages"`
 }
 
-// showHistory is GET /v1/conversations/:id/history.
-func (s *Server) showHistory(c *fiber.Ctx, caller core.Caller) error {
+// getHistory is GET /v1/conversations/:id/history.
+func (s *Server) getHistory(c *fiber.Ctx, caller core.Caller) error {
 	id := c.Params("id")
 	messages, err := s.chat.History(c.UserContext(), caller, id)
 	if err != nil {
 		return err
 	}
-	answer := historyAnswer{ConversationID: id, Messages: make([]messageAnswer, len(messages))}
+	response := historyResponse{ConversationID: id, Messages: make([]messageResponse, len(messages))}
 	for i, m := range messages {
-		answer.Messages[i] = messageAnswer{Role: m.Role, Content: m.Content, Timestamp: core.Timestamp(m.Timestamp), Metadata: m.Metadata}
+		response.Messages[i] = messageResponse{Role: m.Role, Content: m.Content, Timestamp: core.Timestamp(m.Timestamp), Metadata: m.Metadata}
 	}
-	return c.JSON(answer)
+	return c.JSON(response)
 }
 
 type conversationEdit struct {
@@ -126,9 +127,9 @@ type conversationEdit struct {
 	Metadata json.RawMessage `json:"metadata"`
 }
 
-// editConversation is PATCH /v1/conversations/:id.
-func (s *Server) editConversation(c *fiber.Ctx, caller core.Caller) error {
-	r, err := readBody[conversationEdit](c)
+// updateConversation is PATCH /v1/conversations/:id.
+func (s *Server) updateConversation(c *fiber.Ctx, caller core.Caller) error {
+	r, err := body.Read[conversationEdit](c.Context())
 	if err != nil {
 		return err
 	}
@@ -143,12 +144,12 @@ type forkRequest struct {
 	AtMessage *int `json:"atMessage"`
 }
 
-// forkConversation is POST /v1/conversations/:id/fork. Without a body it copies all.
+// forkConversation is POST /v1/conversations/:id/fork. Without a body it copies every message.
 func (s *Server) forkConversation(c *fiber.Ctx, caller core.Caller) error {
 	var r forkRequest
 	if len(c.Context().PostBody()) > 0 {
 		var err error
-		if r, err = readBody[forkRequest](c); err != nil {
+		if r, err = body.Read[forkRequest](c.Context()); err != nil {
 			return err
 		}
 	}
@@ -159,7 +160,7 @@ func (s *Server) forkConversation(c *fiber.Ctx, caller core.Caller) error {
 	return c.JSON(recordOf(made))
 }
 
-type deleteAnswer struct {
+type deleteResponse struct {
 	ID      string `json:"id"`
 	Deleted bool   `json:"deleted"`
 }
@@ -170,5 +171,5 @@ func (s *Server) deleteConversation(c *fiber.Ctx, caller core.Caller) error {
 	if err := s.chat.Delete(c.UserContext(), caller, id); err != nil {
 		return err
 	}
-	return c.JSON(deleteAnswer{ID: id, Deleted: true})
+	return c.JSON(deleteResponse{ID: id, Deleted: true})
 }

@@ -8,16 +8,16 @@ import (
 
 const (
 	sessionCookie = "service_session"
-	sessionAge    = 604800 // seconds, 7 days (contract part 2)
+	sessionAge    = 604800 // seconds, 7 days
 
-	// loginCookie ties a browser login under way to its browser.
+	// loginCookie ties a pending browser login to its browser.
 	loginCookie     = "service_login"
 	loginCookiePath = "/v1/auth/callback"
 	loginAge        = 600 // seconds
 )
 
-// setCookie adds a cookie that scripts cannot read and that travels over TLS only, except to this
-// machine itself without TLS. A negative age, in seconds, clears it.
+// setCookie adds a cookie that is HttpOnly, and Secure except on localhost without TLS. A negative
+// MaxAge, in seconds, clears it.
 func (s *Server) setCookie(c *fiber.Ctx, cookie http.Cookie) {
 	cookie.HttpOnly = true
 	cookie.Secure = !loopback(string(c.Context().Host())) || s.scheme(c) == "https"

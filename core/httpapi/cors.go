@@ -9,9 +9,8 @@ import (
 	"golang.org/x/net/http/httpguts"
 )
 
-// The lists of contract part 1, and what pages need beside them: a page cannot speak the revision
-// 2026-07-28 without Mcp-Method and Mcp-Name, cannot find out where to log in without
-// WWW-Authenticate, and not when to come back without Retry-After.
+// Pages need Mcp-Method and Mcp-Name to speak MCP revision 2026-07-28, WWW-Authenticate to find out
+// where to log in, and Retry-After to know when to retry.
 const (
 	allowedMethods = "GET, POST, PATCH, DELETE, OPTIONS"
 	allowedHeaders = "Content-Type, Authorization, Mcp-Session-Id, Mcp-Protocol-Version, Mcp-Method, Mcp-Name, Last-Event-ID, X-Workspace-Id"
@@ -23,8 +22,8 @@ const (
 // credentials: a preflight is allowed those of them that it asks for.
 const paramHeader = "Mcp-Param-"
 
-// cors sets the CORS headers of an answer, by the cases of spec part 1: in dev mode for everyone,
-// with ALLOWED_ORIGINS for those listed, else for nobody.
+// cors sets the CORS headers of a response: in dev mode for every origin, else for those in
+// ALLOWED_ORIGINS.
 func (o origins) cors(ctx *fasthttp.RequestCtx) {
 	h := &ctx.Response.Header
 	switch {

@@ -12,7 +12,7 @@ func TestCORSInItsCases(t *testing.T) {
 	const listed, other = "https://app.example", "https://evil.example"
 	dev := newAccess()
 	dev.dev = true
-	servers := map[string]*house{
+	servers := map[string]*testServer{
 		"dev":      open(t, dev, nil),
 		"dev+list": open(t, dev, func(o *Options) { o.AllowedOrigins = []string{listed} }),
 		"list":     open(t, newAccess(), func(o *Options) { o.AllowedOrigins = []string{listed, "http://localhost:3000"} }),
@@ -96,7 +96,7 @@ func TestAPreflightIsAllowedTheHeadersThatCarryArguments(t *testing.T) {
 }
 
 // preflight is what headers a page of an origin may send when it asks for some.
-func (h *house) preflight(t *testing.T, origin string, asked ...string) string {
+func (h *testServer) preflight(t *testing.T, origin string, asked ...string) string {
 	t.Helper()
 	r := h.do(t, call{method: "OPTIONS", path: "/mcp", header: map[string]string{
 		"Authorization": "", "Origin": origin, "Access-Control-Request-Method": "POST", "Access-Control-Request-Headers": strings.Join(asked, ","),

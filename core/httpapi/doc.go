@@ -1,14 +1,13 @@
-// Package httpapi is the door for people and programs: the HTTP API under /v1, on Fiber.
+// Package httpapi serves the HTTP API under /v1 on Fiber.
 //
-// It owns the listener's manners (headers, limits, timeouts, CORS, Host and Origin checks), the
-// route table, the reading of bodies, the writing of errors, and the event stream's wire. It turns
-// a request into a core.Caller and plain values, asks one room, and writes what that room said.
+// It owns the listener and its limits, the headers of every response, the route table, the writing of
+// errors, and the wire format of the event stream. A handler turns a request into a core.Caller and
+// plain values, calls one package, and writes the result. The subpackages own the reading of requests
+// (intake), of JSON bodies (body) and the connections (listener).
 //
-// It does not decide who someone is (access), what an app is (apps), which tools there are (tools)
-// or what happened (event), and it keeps nothing of a request past its handler. What else is served
-// on the same listener, such as /mcp, is mounted by the wiring and brings its own rules.
+// It does not decide who a caller is (access), run apps (apps), know which tools there are (tools) or
+// what happened (event), and it keeps nothing of a request after its handler. Other endpoints of the
+// listener, such as /mcp, are mounted by package server and bring their own rules.
 //
-// It is apart because statuses, headers and HTTP's traps stop here: no room behind it knows them.
-// routes.go mirrors part 4 of the specification, openapi.yaml describes it, and a test holds the
-// running server against that document.
+// openapi.yaml describes every route; a test compares the running server with it.
 package httpapi

@@ -5,9 +5,10 @@ import (
 
 	"github.com/ropewalk/ropewalk/core"
 	"github.com/ropewalk/ropewalk/core/chat"
+	"github.com/ropewalk/ropewalk/core/httpapi/body"
 )
 
-type elicitationAnswer struct {
+type elicitationResponse struct {
 	ID     string `json:"id"`
 	Action string `json:"action"`
 }
@@ -15,7 +16,7 @@ type elicitationAnswer struct {
 // answerElicitation is POST /v1/chat/elicitations/:id: what a person says to a question that an app
 // asks in their chat stream.
 func (s *Server) answerElicitation(c *fiber.Ctx, caller core.Caller) error {
-	r, err := readBody[chat.Reply](c)
+	r, err := body.Read[chat.Reply](c.Context())
 	if err != nil {
 		return err
 	}
@@ -23,5 +24,5 @@ func (s *Server) answerElicitation(c *fiber.Ctx, caller core.Caller) error {
 	if err := s.chat.Reply(c.UserContext(), caller, id, r); err != nil {
 		return err
 	}
-	return c.JSON(elicitationAnswer{ID: id, Action: r.Action})
+	return c.JSON(elicitationResponse{ID: id, Action: r.Action})
 }

@@ -27,7 +27,7 @@ func (a *answered) Reply(_ context.Context, c core.Caller, id string, r chat.Rep
 }
 
 func TestAnAnswerToAnAppsQuestionIsPassedOn(t *testing.T) {
-	a := &answered{Chat: newChat(t, newTalks(), &memoryTools{}, config.Models{})}
+	a := &answered{Chat: newChat(t, newFakeConversations(), &fakeTools{}, config.Models{})}
 	h := open(t, newAccess(), func(o *Options) { o.Chat = a })
 	router, err := gorillamux.NewRouter(document(t, h))
 	if err != nil {

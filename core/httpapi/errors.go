@@ -15,15 +15,16 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"github.com/ropewalk/ropewalk/core"
+	"github.com/ropewalk/ropewalk/core/httpapi/listener"
 )
 
 const (
-	internalMessage = "something went wrong inside the server; its log has the reason under this answer's X-Request-Id"
-	retryAfter      = 5 * time.Second // for a 429 or 503 whose room named no time
+	internalMessage = "internal error; the server log has the reason under the X-Request-Id of this response"
+	retryAfter      = 5 * time.Second // for a 429 or 503 whose error names no time
 )
 
-// answer is the body of every error (spec part 7, contract part 1).
-type answer struct {
+// errorBody is the body of every error response.
+type errorBody struct {
 	Error   core.Code `json:"error"`
 	Message string    `json:"message,omitempty"`
 	Details any       `json:"details,omitempty"`
@@ -54,12 +55,12 @@ func statusOf(code core.Code) int {
 		return fiber.StatusServiceUnavailable
 	case core.CodeProviderAuth, core.CodeProviderError:
 		return fiber.StatusBadGateway
-	default: // the failed verbs of spec part 7, and what nobody named
+	default: // failed operations on apps, and internal errors
 		return fiber.StatusInternalServerError
 	}
 }
 
-// fail writes err as an answer. What is not a core.Error is internal: logged, not shown.
+// fail writes err as the response. Errors other than core.Error are logged and not shown.
 func (s *Server) fail(ctx *fasthttp.RequestCtx, err error) {
 	e, ok := errors.AsType[*core.Error](err)
 	if !ok {
@@ -67,19 +68,19 @@ func (s *Server) fail(ctx *fasthttp.RequestCtx, err error) {
 	}
 	status := statusOf(e.Code)
 	if status >= fiber.StatusInternalServerError {
-		say := s.log.Warn
-		if errors.Is(err, context.Canceled) { // its client has gone
-			say = s.log.Debug
+		log := s.log.Warn
+		if errors.Is(err, context.Canceled) { // the client disconnected
+			log = s.log.Debug
 		}
-		say("A request failed", "error", cause(err, e), "method", string(ctx.Method()), "path", string(ctx.Path()),
+		log("request failed", "error", cause(err, e), "method", string(ctx.Method()), "path", string(ctx.Path()),
 			"request_id", string(ctx.Response.Header.Peek(fiber.HeaderXRequestID)))
 	}
-	body := answer{Error: e.Code, Message: e.Message, Details: e.Details}
+	body := errorBody{Error: e.Code, Message: e.Message, Details: e.Details}
 	if e.Code == core.CodeInternal {
-		body = answer{Error: core.CodeInternal, Message: internalMessage}
+		body = errorBody{Error: core.CodeInternal, Message: internalMessage}
 	}
-	passes := e.Code != core.CodeModelNotConfigured // which takes an operator, not time
-	if status == fiber.StatusTooManyRequests || status == fiber.StatusServiceUnavailable && passes {
+	temporary := e.Code != core.CodeModelNotConfigured // an operator must configure one
+	if status == fiber.StatusTooManyRequests || status == fiber.StatusServiceUnavailable && temporary {
 		wait := e.RetryAfter
 		if wait <= 0 {
 			wait = retryAfter
@@ -89,7 +90,7 @@ func (s *Server) fail(ctx *fasthttp.RequestCtx, err error) {
 	s.write(ctx, status, body)
 }
 
-// fromFiber names the errors of the router; everything else is internal.
+// fromFiber translates the errors of the router; all others are internal.
 func fromFiber(err error) *core.Error {
 	f, ok := errors.AsType[*fiber.Error](err)
 	if !ok {
@@ -97,15 +98,15 @@ func fromFiber(err error) *core.Error {
 	}
 	switch f.Code {
 	case fiber.StatusNotFound:
-		return core.Errorf(core.CodeNotFound, "there is nothing at this path")
+		return core.Errorf(core.CodeNotFound, "not found")
 	case fiber.StatusMethodNotAllowed:
-		return core.Errorf(core.CodeMethodNotAllowed, "this path does not take this method; the Allow header names those it takes")
+		return core.Errorf(core.CodeMethodNotAllowed, "method not allowed; the Allow header lists the allowed ones")
 	default:
 		return core.Wrap(core.CodeInternal, err, internalMessage)
 	}
 }
 
-// cause is what the log should say: what the answer hides, with what it says where it adds to that.
+// cause is the text for the log: the message of the response and the cause it hides.
 func cause(err error, e *core.Error) string {
 	hidden := errors.Unwrap(e)
 	if hidden == nil || strings.Contains(err.Error(), hidden.Error()) {
@@ -114,24 +115,24 @@ func cause(err error, e *core.Error) string {
 	return err.Error() + ": " + hidden.Error()
 }
 
-// write is the one writer of error bodies. A 401 has none (spec part 5).
-func (s *Server) write(ctx *fasthttp.RequestCtx, status int, body answer) {
+// write is the only writer of error bodies. A 401 has none.
+func (s *Server) write(ctx *fasthttp.RequestCtx, status int, body errorBody) {
 	ctx.Response.ResetBody()
 	ctx.SetStatusCode(status)
 	if status == fiber.StatusUnauthorized {
 		return
 	}
-	encoded, err := plain(body)
+	encoded, err := encodeBody(body)
 	if err != nil {
-		s.log.Error("The details of an error cannot be written as JSON", "code", string(body.Error), "error", err)
-		encoded, _ = json.Marshal(answer{Error: body.Error, Message: body.Message}) // two strings always marshal
+		s.log.Error("the details of an error cannot be encoded as JSON", "code", string(body.Error), "error", err)
+		encoded, _ = json.Marshal(errorBody{Error: body.Error, Message: body.Message}) // two strings always marshal
 	}
 	ctx.SetContentType(fiber.MIMEApplicationJSON)
 	ctx.SetBody(encoded)
 }
 
-// plain is body as JSON, with < and > as they are: a message is for people, and no page holds it.
-func plain(body answer) ([]byte, error) {
+// encodeBody returns body as JSON with < and > unescaped: messages are for people, and are never embedded in a page.
+func encodeBody(body errorBody) ([]byte, error) {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)
@@ -139,23 +140,23 @@ func plain(body answer) ([]byte, error) {
 	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), err
 }
 
-// refuse answers a request that never reached a handler because it could not be read, and closes
-// the connection: where the next request would start is not known.
-func (s *Server) refuse(ctx *fasthttp.RequestCtx, err error) {
-	s.dress(ctx)
+// writeUnreadable responds to a request that could not be read, and closes the connection: the start
+// of the next request is unknown.
+func (s *Server) writeUnreadable(ctx *fasthttp.RequestCtx, err error) {
+	s.setCommonHeaders(ctx)
 	ctx.SetConnectionClose()
-	lingerOn(ctx.Conn())
-	status, body := fiber.StatusBadRequest, answer{Error: core.CodeBadRequest, Message: "the request is not well-formed HTTP/1.1"}
+	listener.LingerOnClose(ctx.Conn())
+	status, body := fiber.StatusBadRequest, errorBody{Error: core.CodeBadRequest, Message: "malformed HTTP request"}
 	var timeout net.Error
 	switch {
 	case errors.Is(err, fasthttp.ErrBodyTooLarge):
 		status = fiber.StatusRequestEntityTooLarge
-		body = answer{Error: core.CodePayloadTooLarge, Message: "the body is too large; the limit is 1 MiB under /v1"}
+		body = errorBody{Error: core.CodePayloadTooLarge, Message: "the body is too large; the limit is 1 MiB under /v1"}
 	case errors.As(err, new(*fasthttp.ErrSmallBuffer)):
 		status, body.Message = fiber.StatusRequestHeaderFieldsTooLarge, "the request line and headers are longer than 16 KiB"
 	case errors.As(err, &timeout) && timeout.Timeout():
 		status, body.Message = fiber.StatusRequestTimeout, "the request took too long to arrive"
 	}
-	s.log.Debug("A request was refused before it was read", "status", status, "error", err)
+	s.log.Debug("request rejected before it was read", "status", status, "error", err)
 	s.write(ctx, status, body)
 }

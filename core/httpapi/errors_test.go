@@ -163,7 +163,7 @@ func TestAnswersOfV1AreNotCached(t *testing.T) {
 }
 
 func TestAMessageIsWrittenAsPeopleReadIt(t *testing.T) {
-	encoded, err := plain(answer{Error: core.CodeBadRequest, Message: "the form is ws_<alphanumeric>"})
+	encoded, err := encodeBody(errorBody{Error: core.CodeBadRequest, Message: "the form is ws_<alphanumeric>"})
 	if err != nil || string(encoded) != `{"error":"bad_request","message":"the form is ws_<alphanumeric>"}` {
 		t.Errorf("%s, %v", encoded, err)
 	}

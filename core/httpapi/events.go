@@ -10,9 +10,8 @@ import (
 	"github.com/ropewalk/ropewalk/core/stream"
 )
 
-// streamEvents is GET /v1/events (spec 4.9 and part 6): the events of the caller's workspace, from
-// the moment the client sees the headers. At each heartbeat the caller must still be who may see
-// them: a login that ended, or a membership that was taken away, ends the stream.
+// streamEvents is GET /v1/events: the events of the caller's workspace, from the moment the client
+// sees the headers. The credentials are checked again at each heartbeat.
 func (s *Server) streamEvents(c *fiber.Ctx, caller core.Caller) error {
 	cred, err := credentialsOf(c)
 	if err != nil {
@@ -42,14 +41,14 @@ func (s *Server) streamEvents(c *fiber.Ctx, caller core.Caller) error {
 func (s *Server) send(w *stream.Writer, e core.Event) error {
 	data, err := json.Marshal(e.Data)
 	if err != nil {
-		s.log.Error("An event cannot be written as JSON", "event", e.Name, "error", err)
+		s.log.Error("an event cannot be encoded as JSON", "event", e.Name, "error", err)
 		return nil
 	}
 	return w.Event(e.Name, data)
 }
 
-// revoked reports whether the credentials no longer open the workspace. When that cannot be told,
-// they do: the stream was opened by someone who could.
+// revoked reports whether the credentials no longer allow access to the workspace. It returns false
+// when that cannot be determined.
 func (s *Server) revoked(ctx context.Context, cred credentials) bool {
 	_, err := s.caller(ctx, cred)
 	if err == nil {

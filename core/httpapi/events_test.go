@@ -28,7 +28,7 @@ func encoded(t testing.TB, v any) string {
 }
 
 // listen opens an event stream; when it returns, the server has subscribed.
-func (h *house) listen(t testing.TB, header map[string]string) (*http.Response, *bufio.Reader) {
+func (h *testServer) listen(t testing.TB, header map[string]string) (*http.Response, *bufio.Reader) {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+h.addr+"/v1/events", nil)
 	if err != nil {
@@ -105,7 +105,7 @@ func TestAReaderThatLeftIsForgotten(t *testing.T) {
 }
 
 // await waits for something that no channel tells.
-func (h *house) await(t testing.TB, or string, what func() bool) {
+func (h *testServer) await(t testing.TB, or string, what func() bool) {
 	t.Helper()
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
@@ -126,10 +126,10 @@ func TestAStreamEndsWithItsBus(t *testing.T) {
 }
 
 func TestAHeartbeatEndsTheStreamOfWhoMayNoLongerSeeIt(t *testing.T) {
-	for name, revoke := range map[string]func(*memoryAccess){
-		"the login ended":          func(a *memoryAccess) { delete(a.bearers, "alice") },
-		"the membership was taken": func(a *memoryAccess) { a.members["alice"] = nil },
-		"it cannot be told":        func(a *memoryAccess) { a.away = true },
+	for name, revoke := range map[string]func(*fakeAccess){
+		"the login ended":          func(a *fakeAccess) { delete(a.bearers, "alice") },
+		"the membership was taken": func(a *fakeAccess) { a.members["alice"] = nil },
+		"it cannot be told":        func(a *fakeAccess) { a.away = true },
 	} {
 		t.Run(name, func(t *testing.T) {
 			h := open(t, newAccess(), nil)
@@ -216,7 +216,7 @@ func TestStalledReadersAreCutAndTheOthersGetEverything(t *testing.T) {
 }
 
 // dialSmall connects a client that will take little and never reads.
-func (h *house) dialSmall(t testing.TB) net.Conn {
+func (h *testServer) dialSmall(t testing.TB) net.Conn {
 	t.Helper()
 	small := net.Dialer{Control: func(_, _ string, c syscall.RawConn) error {
 		return c.Control(func(fd uintptr) { _ = syscall.SetsockoptInt(int(fd), syscall.SOL_SOCKET, syscall.SO_RCVBUF, 4096) })

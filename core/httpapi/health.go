@@ -9,11 +9,11 @@ import (
 	"github.com/ropewalk/ropewalk/core"
 )
 
-// probePatience is how long a health check waits to learn whose it is: a probe must be answered
-// even while the auth adapter is not.
+// probePatience bounds the check of credentials by a health check: a probe must succeed even while the
+// auth adapter does not respond.
 const probePatience = 500 * time.Millisecond
 
-type healthAnswer struct {
+type healthResponse struct {
 	Status  string         `json:"status"`
 	Uptime  float64        `json:"uptime"` // seconds since the server started
 	Bundles []bundleHealth `json:"bundles"`
@@ -24,22 +24,22 @@ type bundleHealth struct {
 	State core.State `json:"state"`
 }
 
-// health is GET /v1/health (spec 4.7).
+// health is GET /v1/health.
 func (s *Server) health(c *fiber.Ctx) error {
 	bundles := []bundleHealth{}
 	for _, app := range s.apps.Health(s.probed(c)) {
 		bundles = append(bundles, bundleHealth{Name: app.Name, State: app.State})
 	}
-	return c.JSON(healthAnswer{Status: "ok", Uptime: s.uptime(), Bundles: bundles})
+	return c.JSON(healthResponse{Status: "ok", Uptime: s.uptime(), Bundles: bundles})
 }
 
-// bundlesHealth is GET /v1/bundles/health (spec 4.8).
+// bundlesHealth is GET /v1/bundles/health.
 func (s *Server) bundlesHealth(c *fiber.Ctx) error {
 	return c.JSON(orEmpty(s.apps.Health(s.probed(c))))
 }
 
-// probed is the workspace a health check asks about: the caller's, when the request proves one,
-// else the default one. It never refuses: these routes take anyone.
+// probed is the workspace of a health check: the caller's when the credentials are valid, else the
+// default one. These routes accept every request.
 func (s *Server) probed(c *fiber.Ctx) string {
 	cred, err := credentialsOf(c)
 	if err != nil || (cred.anonymous() && (!s.origins.dev || cred.workspace == "")) {

@@ -18,7 +18,7 @@ func healthOf(t *testing.T, r reply) []any {
 
 func TestHealthTakesAnyone(t *testing.T) {
 	h := open(t, newAccess(), nil)
-	h.yard.apps["ws_alice"] = []core.App{{Name: "private", Status: core.StateDead}}
+	h.apps.apps["ws_alice"] = []core.App{{Name: "private", Status: core.StateDead}}
 	h.access.user("alice", core.RoleMember, core.Workspace{ID: "ws_alice", Role: core.RoleAdmin})
 	for _, c := range []struct {
 		name, auth, workspace, first string
@@ -48,7 +48,7 @@ func TestBundlesHealthIsAnArray(t *testing.T) {
 	if r.StatusCode != 200 || r.body != want {
 		t.Errorf("%d %s", r.StatusCode, r.body)
 	}
-	h.yard.apps = nil
+	h.apps.apps = nil
 	if r := h.do(t, call{method: "GET", path: "/v1/bundles/health"}); r.body != `[]` {
 		t.Errorf("without apps: %s", r.body)
 	}

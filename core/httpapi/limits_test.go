@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"runtime"
 	"strings"
@@ -13,6 +14,9 @@ import (
 
 	"github.com/gofiber/fiber/v2"
 	"github.com/valyala/fasthttp"
+
+	"github.com/ropewalk/ropewalk/core"
+	"github.com/ropewalk/ropewalk/core/httpapi/intake"
 )
 
 func TestABodyMayHoldOneMebibyteUnderV1(t *testing.T) {
@@ -117,33 +121,89 @@ func watchHeap(t testing.TB) func() uint64 {
 	}
 }
 
-func TestStrangersWhoDawdleKeepOnlyStrangersWaiting(t *testing.T) {
+func TestSlowAnonymousBodiesDelayOnlyAnonymousRequests(t *testing.T) {
 	h := open(t, newAccess(), nil)
-	for range largeBodies {
-		conn, _ := dial(t, h.addr)
-		fmt.Fprintf(conn, postHead+"Content-Length: %d\r\n\r\n%s", maxBody, strings.Repeat("x", smallBody+1))
+	for i := range intake.LargeBodies {
+		conn := dialFrom(t, fmt.Sprintf("127.0.1.%d", i/2+1), h.addr)
+		fmt.Fprintf(conn, postHead+"Content-Length: %d\r\n\r\n%s", maxBody, strings.Repeat("x", intake.SmallBody+1))
 	}
-	h.await(t, "the dawdlers are not there", func() bool { return len(h.receiver.strangers) == largeBodies })
+	h.await(t, "the slow requests are not being received", func() bool {
+		_, anonymous := h.bodies.Receiving()
+		return anonymous == intake.LargeBodies
+	})
 	start := time.Now()
 	large := `{"tool":"a__b","pad":"` + strings.Repeat("x", maxBody/2) + `"}`
 	if r := h.do(t, call{method: "POST", path: "/v1/tools/call", body: large}); r.StatusCode != 200 || time.Since(start) > 5*time.Second {
-		t.Errorf("somebody known, a large body: %d after %v", r.StatusCode, time.Since(start))
+		t.Errorf("an authenticated client, a large body: %d after %v", r.StatusCode, time.Since(start))
 	}
 	small := call{method: "POST", path: "/v1/auth/login", body: `{"key":"` + h.access.key + `"}`, header: map[string]string{"Authorization": anonymous}}
 	if r := h.do(t, small); r.StatusCode != 200 || time.Since(start) > 5*time.Second {
-		t.Errorf("a stranger, a small body: %d after %v", r.StatusCode, time.Since(start))
+		t.Errorf("an anonymous client, a small body: %d after %v", r.StatusCode, time.Since(start))
 	}
 }
 
-func TestALargeBodyThatFindsNoPlaceIsToldToComeBack(t *testing.T) {
-	h := open(t, newAccess(), func(o *Options) { o.Timeouts.Body = 200 * time.Millisecond })
-	for range largeBodies {
-		h.receiver.known <- struct{}{}
+func TestSlowBodiesOfOneClientLeaveTheOthersTheirPlaces(t *testing.T) {
+	h := open(t, newAccess(), func(o *Options) { o.Timeouts.Body = 5 * time.Second })
+	h.access.user("alice", core.RoleMember, core.Workspace{ID: "ws_second", Role: core.RoleMember})
+	for range intake.LargeBodies {
+		conn, _ := dial(t, h.addr)
+		fmt.Fprintf(conn, postHead+"Authorization: Bearer alice\r\nContent-Length: %d\r\n\r\n%s", maxBody, strings.Repeat("x", intake.SmallBody+1))
 	}
-	r := h.do(t, call{method: "POST", path: "/v1/tools/call", body: `{"pad":"` + strings.Repeat("x", smallBody) + `"}`})
+	h.await(t, "the slow requests are not being received", func() bool { known, _ := h.bodies.Receiving(); return known > 0 })
+	start := time.Now()
+	large := `{"tool":"a__b","pad":"` + strings.Repeat("x", maxBody/2) + `"}`
+	if r := h.do(t, call{method: "POST", path: "/v1/tools/call", body: large}); r.StatusCode != 200 || time.Since(start) > 3*time.Second {
+		t.Errorf("another client's large body: %d after %v", r.StatusCode, time.Since(start))
+	}
+	if known, _ := h.bodies.Receiving(); known >= intake.LargeBodies {
+		t.Errorf("one client has all %d places", known)
+	}
+}
+
+func TestALargeBodyWithoutAPlaceIsRefusedWithRetryAfter(t *testing.T) {
+	h := open(t, newAccess(), func(o *Options) { o.Timeouts.Body = 200 * time.Millisecond })
+	for i := range intake.LargeBodies {
+		name := fmt.Sprintf("user%d", i/2)
+		h.access.user(name, core.RoleMember, core.Workspace{ID: "ws_second", Role: core.RoleMember})
+		conn, _ := dial(t, h.addr)
+		stop := make(chan struct{})
+		t.Cleanup(func() { close(stop) })
+		fmt.Fprintf(conn, postHead+"Authorization: Bearer %s\r\nContent-Length: %d\r\n\r\n%s", name, maxBody, strings.Repeat("x", intake.SmallBody+1))
+		go drip(conn, stop)
+	}
+	h.await(t, "the slow requests are not being received", func() bool { known, _ := h.bodies.Receiving(); return known == intake.LargeBodies })
+	r := h.do(t, call{method: "POST", path: "/v1/tools/call", body: `{"pad":"` + strings.Repeat("x", intake.SmallBody) + `"}`})
 	if r.StatusCode != 503 || r.code() != "unavailable" || r.Header.Get("Retry-After") == "" || !r.Close {
 		t.Errorf("%d %s", r.StatusCode, r.body)
 	}
+}
+
+// drip keeps a request arriving, a byte at a time.
+func drip(conn net.Conn, stop <-chan struct{}) {
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		select {
+		case <-stop:
+			return
+		case <-tick.C:
+			if _, err := conn.Write([]byte("x")); err != nil {
+				return
+			}
+		}
+	}
+}
+
+// dialFrom connects from a loopback address of its own.
+func dialFrom(t *testing.T, from, to string) net.Conn {
+	t.Helper()
+	d := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(from)}}
+	conn, err := d.DialContext(t.Context(), "tcp", to)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = conn.Close() })
+	return conn
 }
 
 func TestBodiesOfEverySizeArriveWhole(t *testing.T) {
@@ -153,7 +213,7 @@ func TestBodiesOfEverySizeArriveWhole(t *testing.T) {
 			r.Post("/echo", func(c *fiber.Ctx) error { return c.Send(c.Body()) })
 		})
 	})
-	for _, size := range []int{0, 1, 511, 512, 513, 8 << 10, smallBody - 1, smallBody, smallBody + 1, 100_000, maxBody, maxBody + 1, 3 << 20} {
+	for _, size := range []int{0, 1, 511, 512, 513, 8 << 10, intake.SmallBody - 1, intake.SmallBody, intake.SmallBody + 1, 100_000, maxBody, maxBody + 1, 3 << 20} {
 		body := strings.Repeat("0123456789abcdef", size/16+1)[:size]
 		conn, r := dial(t, h.addr)
 		head := "POST /echo HTTP/1.1\r\nHost: localhost\r\n"

@@ -9,19 +9,20 @@ import (
 
 	"github.com/ropewalk/ropewalk/core"
 	"github.com/ropewalk/ropewalk/core/access"
+	"github.com/ropewalk/ropewalk/core/httpapi/body"
 )
 
 type loginRequest struct {
 	Key string `json:"key"`
 }
 
-type okAnswer struct {
+type okResponse struct {
 	OK bool `json:"ok"`
 }
 
-// login is POST /v1/auth/login: it trades the API key for a cookie.
+// login is POST /v1/auth/login: it exchanges the API key for a session cookie.
 func (s *Server) login(c *fiber.Ctx) error {
-	r, err := readBody[loginRequest](c)
+	r, err := body.Read[loginRequest](c.Context())
 	if err != nil {
 		return err
 	}
@@ -36,7 +37,7 @@ func (s *Server) login(c *fiber.Ctx) error {
 		return err
 	}
 	s.setCookie(c, http.Cookie{Name: sessionCookie, Value: token, Path: "/", MaxAge: sessionAge, SameSite: http.SameSiteStrictMode})
-	return c.JSON(okAnswer{OK: true})
+	return c.JSON(okResponse{OK: true})
 }
 
 // logout is POST /v1/auth/logout.
@@ -47,7 +48,7 @@ func (s *Server) logout(c *fiber.Ctx, _ core.Identity) error {
 		}
 	}
 	s.setCookie(c, http.Cookie{Name: sessionCookie, Path: "/", MaxAge: -1, SameSite: http.SameSiteStrictMode})
-	return c.JSON(okAnswer{OK: true})
+	return c.JSON(okResponse{OK: true})
 }
 
 type sessionAnswer struct {
@@ -55,17 +56,17 @@ type sessionAnswer struct {
 	User          core.User `json:"user"`
 }
 
-// session is GET /v1/auth/session.
-func (s *Server) session(c *fiber.Ctx, id core.Identity) error {
+// getSession is GET /v1/auth/session.
+func (s *Server) getSession(c *fiber.Ctx, id core.Identity) error {
 	return c.JSON(sessionAnswer{Authenticated: true, User: id.User})
 }
 
-// authorize is GET /v1/auth/authorize: it sends the browser to the identity provider. The query
-// parameter returnTo is the path of this server to come back to.
+// authorize is GET /v1/auth/authorize: it redirects the browser to the identity provider. The query
+// parameter returnTo is the local path to return to afterwards.
 func (s *Server) authorize(c *fiber.Ctx) error {
 	returnTo := c.Query("returnTo", "/")
 	if !localPath(returnTo) {
-		return core.Errorf(core.CodeBadRequest, "returnTo must be a path of this server, such as /")
+		return core.Errorf(core.CodeBadRequest, "returnTo must be a local path, such as /")
 	}
 	redirect := s.options.RedirectURI
 	if redirect == "" {
@@ -82,7 +83,7 @@ func (s *Server) authorize(c *fiber.Ctx) error {
 	return c.Redirect(start.URL, fiber.StatusFound)
 }
 
-// callback is GET /v1/auth/callback: the browser is back from the identity provider.
+// callback is GET /v1/auth/callback: the identity provider redirects the browser here.
 func (s *Server) callback(c *fiber.Ctx) error {
 	token, returnTo, err := s.access.FinishLogin(c.UserContext(), access.LoginAnswer{
 		State: c.Query("state"), Code: c.Query("code"), Binding: c.Cookies(loginCookie),
@@ -92,7 +93,7 @@ func (s *Server) callback(c *fiber.Ctx) error {
 		return err
 	}
 	if err != nil {
-		s.log.Warn("A browser login failed", "error", err)
+		s.log.Warn("browser login failed", "error", err)
 		return c.Redirect("/?"+url.Values{"error": {"auth_failed"}}.Encode(), fiber.StatusFound)
 	}
 	s.setCookie(c, http.Cookie{Name: sessionCookie, Value: token, Path: "/", MaxAge: sessionAge, SameSite: http.SameSiteLaxMode})

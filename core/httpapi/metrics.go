@@ -6,17 +6,17 @@ import (
 	"github.com/ropewalk/ropewalk/core"
 )
 
-// Metrics is what a monitoring system reads.
+// Metrics writes the metrics in the Prometheus text format.
 type Metrics interface {
 	Text() ([]byte, error)
 }
 
-// metricsType is the media type of the text format that Prometheus reads.
+// metricsType is the media type of the Prometheus text format.
 const metricsType = "text/plain; version=0.0.4; charset=utf-8"
 
-// showMetrics is GET /v1/metrics. It tells of all workspaces, so it is for the organization's
+// getMetrics is GET /v1/metrics. It covers all workspaces, so it is limited to the organization's
 // admins.
-func (s *Server) showMetrics(c *fiber.Ctx, id core.Identity) error {
+func (s *Server) getMetrics(c *fiber.Ctx, id core.Identity) error {
 	if !id.User.OrgRole.Admin() {
 		return core.Errorf(core.CodeForbidden, "metrics need the organization role admin or owner")
 	}

@@ -7,10 +7,10 @@ import (
 	"github.com/ropewalk/ropewalk/core"
 )
 
-// memoryMetrics is one figure.
-type memoryMetrics struct{}
+// fakeMetrics is one figure.
+type fakeMetrics struct{}
 
-func (memoryMetrics) Text() ([]byte, error) { return []byte("ropewalk_info 1\n"), nil }
+func (fakeMetrics) Text() ([]byte, error) { return []byte("ropewalk_info 1\n"), nil }
 
 func TestMetricsAreForTheOrganizationsAdmins(t *testing.T) {
 	h := open(t, newAccess(), nil)

@@ -1,7 +1,7 @@
 package httpapi
 
 import (
-	_ "embed" // openapi.yaml travels in the binary
+	_ "embed"
 	"encoding/json"
 
 	"github.com/gofiber/fiber/v2"
@@ -13,8 +13,8 @@ import (
 //go:embed openapi.yaml
 var openapi []byte
 
-// describeAPI is GET /v1/openapi.json.
-func (s *Server) describeAPI(c *fiber.Ctx, _ core.Identity) error {
+// getOpenAPI is GET /v1/openapi.json.
+func (s *Server) getOpenAPI(c *fiber.Ctx, _ core.Identity) error {
 	var document any
 	if err := yaml.Unmarshal(openapi, &document); err != nil {
 		return err

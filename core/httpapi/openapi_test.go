@@ -20,7 +20,7 @@ import (
 )
 
 // document is what the running server says about itself.
-func document(t *testing.T, h *house) *openapi3.T {
+func document(t *testing.T, h *testServer) *openapi3.T {
 	t.Helper()
 	r := h.do(t, call{method: "GET", path: "/v1/openapi.json"})
 	if r.StatusCode != 200 || r.Header.Get("Content-Type") != "application/json" {
@@ -84,7 +84,7 @@ func TestTheDocumentSaysWhatEveryOperationInAWorkspaceMayRefuse(t *testing.T) {
 
 func TestTheDocumentNamesEveryErrorCode(t *testing.T) {
 	doc := document(t, open(t, newAccess(), nil))
-	named := doc.Components.Schemas["Error"].Value.Properties["error"].Value.Enum
+	withCode := doc.Components.Schemas["Error"].Value.Properties["error"].Value.Enum
 	for _, code := range []core.Code{
 		core.CodeBadRequest, core.CodeInvalidInput, core.CodeCredentialsRequired, core.CodeWorkspaceRequired, core.CodeNotConfigured, core.CodeForbidden,
 		core.CodeProtected, core.CodeFeatureDisabled, core.CodeWorkspaceDenied, core.CodeNotFound, core.CodeToolNotFound, core.CodeResourceNotFound,
@@ -92,7 +92,7 @@ func TestTheDocumentNamesEveryErrorCode(t *testing.T) {
 		core.CodeInstallFailed, core.CodeUninstallFailed, core.CodeStartFailed, core.CodeStopFailed, core.CodeUnavailable, core.CodeInternal,
 		core.CodeModelNotConfigured, core.CodeProviderAuth, core.CodeProviderOverloaded, core.CodeProviderError, core.CodeEngineError,
 	} {
-		if !slices.Contains(named, any(string(code))) {
+		if !slices.Contains(withCode, any(string(code))) {
 			t.Errorf("%s is not in the document", code)
 		}
 	}
@@ -107,11 +107,11 @@ func TestAnswersAreAsTheDocumentSays(t *testing.T) {
 	none := map[string]string{"Authorization": anonymous}
 	denied := map[string]string{"X-Workspace-Id": "ws_none"}
 	for _, c := range []struct {
-		name   string
-		call   call
-		verb   string // the yard's verb that fails with err, or "tools"
-		err    error
-		status int
+		name      string
+		call      call
+		operation string // the yard's operation that fails with err, or "tools"
+		err       error
+		status    int
 	}{
 		{"login", call{method: "POST", path: "/v1/auth/login", body: `{"key":"the-right-key-0123"}`}, "", nil, 200},
 		{"login with a wrong key", call{method: "POST", path: "/v1/auth/login", body: `{"key":"x"}`}, "", nil, 401},
@@ -166,10 +166,10 @@ func TestAnswersAreAsTheDocumentSays(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if c.verb == "tools" {
+			if c.operation == "tools" {
 				h.tools.err = c.err
-			} else if c.verb != "" {
-				h.yard.fail[c.verb] = c.err
+			} else if c.operation != "" {
+				h.apps.fail[c.operation] = c.err
 			}
 			r := h.do(t, c.call)
 			if r.StatusCode != c.status {

@@ -13,11 +13,12 @@ import (
 	"github.com/ropewalk/ropewalk/core/access"
 	"github.com/ropewalk/ropewalk/core/apps"
 	"github.com/ropewalk/ropewalk/core/event"
+	"github.com/ropewalk/ropewalk/core/httpapi/listener"
 	"github.com/ropewalk/ropewalk/core/stream"
 	"github.com/ropewalk/ropewalk/core/tools"
 )
 
-// Access says who is calling. Its errors are core.Errors.
+// Access authenticates callers. Its errors are core.Errors.
 type Access interface {
 	Dev() bool
 	API(ctx context.Context, bearer, cookie string) (core.Identity, error)
@@ -31,7 +32,7 @@ type Access interface {
 	FinishLogin(ctx context.Context, answer access.LoginAnswer) (token, returnTo string, err error)
 }
 
-// Apps is the yard of running apps.
+// Apps manages the installed apps.
 type Apps interface {
 	List(workspace string) []core.App
 	Health(workspace string) []core.AppHealth
@@ -48,12 +49,12 @@ type Tools interface {
 	Call(ctx context.Context, c core.Caller, call tools.Call) (json.RawMessage, error)
 }
 
-// Events is the stream of what happens in a workspace.
+// Events publishes the events of workspaces.
 type Events interface {
 	Subscribe(workspace string) *event.Subscription
 }
 
-// Options is what a Server is made of. Access, Apps, Tools, Events, Chat, Metrics and Logger are required.
+// Options configure a Server. Access, Apps, Tools, Events, Chat, Metrics and Logger are required.
 type Options struct {
 	Access  Access
 	Apps    Apps
@@ -66,7 +67,7 @@ type Options struct {
 
 	// Mounts add routes beside /v1. Their errors are written like all others.
 	Mounts []func(Router)
-	// Closed answers for a mount that is switched off, whatever the method, and reports whether it
+	// Closed responds for a mount that is switched off, whatever the method, and reports whether it
 	// did; nil means that none ever is.
 	Closed  func(*fasthttp.RequestCtx) bool
 	Streams *stream.Streams // shared with what is mounted; nil makes one
@@ -78,20 +79,23 @@ type Options struct {
 	BaseURL        string         // the public address, whose pages are this server's own; "" means as the client connected
 	RedirectURI    string         // where an identity provider sends the browser; "" derives it from the request
 
+	MaxConns           int // connections at a time; 0 derives it from the limit on file descriptors
+	MaxConnsPerAddress int // of one client address that is no trusted proxy; 0 means no limit
+
 	Timeouts Timeouts
 }
 
-// Timeouts are the patience of the listener. A field that is 0 has the default given.
+// Timeouts of the listener. A field that is 0 has the default given.
 type Timeouts struct {
 	Header time.Duration // for a request's headers: 10 s
 	Body   time.Duration // for its body: 60 s
-	Write  time.Duration // for a client to take an answer: 60 s; event streams have their own rule
-	Idle   time.Duration // between two requests of one connection: 255 s (spec part 8)
-	Quiet  time.Duration // after which a silent chat stream says that it is alive: 15 s (contract part 4)
+	Write  time.Duration // for a client to read a response: 60 s; event streams have their own rule
+	Idle   time.Duration // between two requests of one connection: 255 s
+	Quiet  time.Duration // between keep-alive comments of a chat stream: 15 s
 }
 
 const (
-	maxBody        = 1 << 20  // under /v1 (contract part 1)
+	maxBody        = 1 << 20  // under /v1
 	maxMountedBody = 16 << 20 // elsewhere, unless Options.MaxBody says otherwise
 	maxHeaders     = 16 << 10 // request line and headers, bytes; past it 431
 )
@@ -102,6 +106,9 @@ func (o *Options) setDefaults() {
 	}
 	if o.Closed == nil {
 		o.Closed = func(*fasthttp.RequestCtx) bool { return false }
+	}
+	if o.MaxConns == 0 {
+		o.MaxConns = listener.DefaultMaxConns()
 	}
 	if o.MaxBody == 0 {
 		o.MaxBody = maxMountedBody

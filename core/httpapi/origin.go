@@ -21,7 +21,7 @@ type origins struct {
 	own     string   // of the public address, "" when it is not known
 }
 
-// guard stands in front of /v1. In dev mode, where nobody proves anything, it keeps other sites'
+// guard runs before /v1. In dev mode, where nobody proves anything, it keeps other sites'
 // pages from acting: the Host must be one of this machine's (a rebound DNS name is not), and what
 // changes state must come from this machine's pages. With authentication it does the same for
 // whatever a browser sends by itself, the cookie: a bearer is never sent by accident.

@@ -11,10 +11,10 @@ import (
 	"github.com/ropewalk/ropewalk/core"
 )
 
-// primary is the special path of spec 4.6; the yard knows which resource it is.
+// primary is the path that stands for the app's primary view.
 const primary = "primary"
 
-// readResource is GET /v1/apps/:name/resources/:path (spec 4.6). The path is `primary`, a ui:// URI
+// readResource is GET /v1/apps/:name/resources/:path. The path is `primary`, a ui:// URI
 // (as it is or percent-encoded), or a view's bare path, which stands for ui://<app>/<path>, and when
 // there is none for the view of that path beside the primary one: not every bundle calls itself in its
 // URIs what the server calls it.
@@ -57,8 +57,8 @@ func (s *Server) besidePrimary(workspace, name, path string) string {
 	return ""
 }
 
-// resourceURI names one of an app's own ui:// resources, and nothing else: an app may have others,
-// such as files, that are no business of a browser.
+// resourceURI returns the URI of one of an app's ui:// resources. Other resources of the app, such as
+// files, are not served to browsers.
 func resourceURI(app, raw string) (string, error) {
 	path, err := url.PathUnescape(raw)
 	if err != nil {
@@ -80,8 +80,7 @@ func resourceURI(app, raw string) (string, error) {
 	return "ui://" + app + "/" + path, nil
 }
 
-// climbs reports whether path could mean another place than it says, however often the app decodes
-// it.
+// climbs reports whether path could leave its directory, however often the app decodes it.
 func climbs(path string) bool {
 	for {
 		parts := strings.Split(path, "/")
@@ -97,9 +96,9 @@ func climbs(path string) bool {
 	}
 }
 
-// viewPolicy treats a view as what it is: a stranger's page on this server's origin. The sandbox
-// gives it an origin of its own, so it has no cookies and no storage of this one, and it may connect to
-// nothing; its own inline scripts and styles run, as MCP Apps views need.
+// viewPolicy is the Content-Security-Policy of a view, which is a third party's page on this server's
+// origin. The sandbox gives it an opaque origin without cookies and storage, and it may not connect to
+// anything; inline scripts and styles run, as MCP Apps views need.
 func (o origins) viewPolicy() string {
 	frames := "'self'"
 	if o.dev {
@@ -112,8 +111,8 @@ func (o origins) viewPolicy() string {
 		"img-src data: blob:; font-src data:; media-src data: blob:; connect-src 'none'; form-action 'none'; base-uri 'none'; frame-ancestors " + frames
 }
 
-// viewType is text/html for every HTML profile, as spec 4.6 says, and for what names no type; what
-// a view brings beside it, such as a picture, keeps its own.
+// viewType is text/html for every HTML profile and for resources without a type; other resources of a
+// view, such as images, keep their own.
 func viewType(declared string) string {
 	media, _, err := mime.ParseMediaType(declared)
 	if err != nil || media == fiber.MIMETextHTML {

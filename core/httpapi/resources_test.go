@@ -24,13 +24,13 @@ func TestResourcePathsNameOneOfTheAppsViews(t *testing.T) {
 		"a..b": "ui://echo/a..b",
 	} {
 		t.Run(path, func(t *testing.T) {
-			h.yard.asked = nil
+			h.apps.asked = nil
 			r := h.do(t, call{method: "GET", path: "/v1/apps/echo/resources/" + path})
 			if r.StatusCode != 200 || r.body != "<p>view</p>" || r.Header.Get("Content-Type") != "text/html; charset=utf-8" {
 				t.Errorf("%d %q %s", r.StatusCode, r.Header.Get("Content-Type"), r.body)
 			}
-			if len(h.yard.asked) != 1 || h.yard.asked[0] != uri {
-				t.Errorf("asked for %q, want %q", h.yard.asked, uri)
+			if len(h.apps.asked) != 1 || h.apps.asked[0] != uri {
+				t.Errorf("asked for %q, want %q", h.apps.asked, uri)
 			}
 		})
 	}
@@ -49,13 +49,13 @@ func TestABarePathIsLookedForBesideThePrimaryViewToo(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			h := open(t, newAccess(), nil)
-			echo := &h.yard.apps[core.DefaultWorkspaceID][0]
+			echo := &h.apps.apps[core.DefaultWorkspaceID][0]
 			if echo.UI.PrimaryView.ResourceURI = c.primary; c.primary == "" {
 				echo.UI = nil
 			}
 			h.do(t, call{method: "GET", path: "/v1/apps/echo/resources/" + c.path})
-			if !slices.Equal(h.yard.asked, c.asked) {
-				t.Errorf("asked for %q, want %q", h.yard.asked, c.asked)
+			if !slices.Equal(h.apps.asked, c.asked) {
+				t.Errorf("asked for %q, want %q", h.apps.asked, c.asked)
 			}
 		})
 	}
@@ -68,16 +68,16 @@ func TestPathsThatLeaveTheAppAreRefusedUnasked(t *testing.T) {
 	for _, paths := range [][]string{climbs, schemes} {
 		for _, path := range paths {
 			for _, encoded := range []string{url.PathEscape(path), strings.ReplaceAll(url.PathEscape(path), ".", "%2E"), strings.ReplaceAll(url.PathEscape(path), "%2F", "/"), strings.ReplaceAll(url.PathEscape(path), "%", "%25")} {
-				h.yard.asked = nil
-				h.yard.resource.Body = []byte("outside")
+				h.apps.asked = nil
+				h.apps.resource.Body = []byte("outside")
 				got := h.rawToEnd(t, "GET /v1/apps/echo/resources/"+encoded+" HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nAuthorization: Bearer "+h.access.key+"\r\n\r\n")
 				refused := strings.HasPrefix(got, "HTTP/1.1 400 ") || strings.HasPrefix(got, "HTTP/1.1 404 ")
-				for _, uri := range h.yard.asked { // an encoding of an encoding is a name like any other
+				for _, uri := range h.apps.asked { // an encoding of an encoding is a name like any other
 					if !strings.HasPrefix(uri, "ui://echo/") || strings.Contains(uri, "..") {
 						t.Errorf("%q asked for %q", encoded, uri)
 					}
 				}
-				if !refused && len(h.yard.asked) == 0 {
+				if !refused && len(h.apps.asked) == 0 {
 					t.Errorf("%q: %s", encoded, got)
 				}
 			}
@@ -89,14 +89,14 @@ func TestAViewIsServedAsAStrangersPage(t *testing.T) {
 	dev := newAccess()
 	dev.dev = true
 	for name, c := range map[string]struct {
-		house  *house
-		frames string
+		testServer *testServer
+		frames     string
 	}{
 		"key":    {open(t, newAccess(), nil), "frame-ancestors 'self'"},
 		"listed": {open(t, newAccess(), func(o *Options) { o.AllowedOrigins = []string{"https://app.example"} }), "frame-ancestors 'self' https://app.example"},
 		"dev":    {open(t, dev, nil), "frame-ancestors 'self' http://localhost:* http://127.0.0.1:*"},
 	} {
-		r := c.house.do(t, call{method: "GET", path: "/v1/apps/echo/resources/main"})
+		r := c.testServer.do(t, call{method: "GET", path: "/v1/apps/echo/resources/main"})
 		policy := r.Header.Get("Content-Security-Policy")
 		for _, want := range []string{"sandbox allow-scripts", "default-src 'none'", "connect-src 'none'", "form-action 'none'", c.frames} {
 			if !strings.Contains(policy, want) {
@@ -115,7 +115,7 @@ func TestTheTypeOfAResource(t *testing.T) {
 		"text/html": "text/html; charset=utf-8", "text/html;profile=mcp-app": "text/html; charset=utf-8", "": "text/html; charset=utf-8",
 		"TEXT/HTML": "text/html; charset=utf-8", "not a type\r\nX: y": "text/html; charset=utf-8", "image/png": "image/png", "text/css; charset=x": "text/css",
 	} {
-		h.yard.resource = apps.Resource{MIME: declared, Body: []byte("x")}
+		h.apps.resource = apps.Resource{MIME: declared, Body: []byte("x")}
 		r := h.do(t, call{method: "GET", path: "/v1/apps/echo/resources/main"})
 		if got := r.Header.Get("Content-Type"); got != served || r.Header.Get("X-Content-Type-Options") != "nosniff" || r.Header.Get("Content-Security-Policy") == "" {
 			t.Errorf("%q is served as %q", declared, got)

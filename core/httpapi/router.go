@@ -2,6 +2,6 @@ package httpapi
 
 import "github.com/gofiber/fiber/v2"
 
-// Router is what a mount registers its routes on. The name lets the wiring pass a mount on
-// without a door to Fiber of its own.
+// Router is what a mount registers its routes on. The alias lets package server pass mounts on without
+// importing Fiber.
 type Router = fiber.Router

@@ -12,6 +12,8 @@ import (
 	"github.com/hashicorp/go-hclog"
 	"github.com/valyala/fasthttp"
 
+	"github.com/ropewalk/ropewalk/core/httpapi/intake"
+	"github.com/ropewalk/ropewalk/core/httpapi/listener"
 	"github.com/ropewalk/ropewalk/core/stream"
 )
 
@@ -25,27 +27,27 @@ type Server struct {
 	log     hclog.Logger
 	version string
 
-	options  Options
-	started  time.Time
-	origins  origins
-	streams  *stream.Streams
-	receiver receiver
-	app      *fiber.App
-	root     context.Context // the parent of every request's context; ends when Shutdown is over
-	stop     context.CancelFunc
+	options Options
+	started time.Time
+	origins origins
+	streams *stream.Streams
+	bodies  *intake.Reader
+	app     *fiber.App
+	root    context.Context // the parent of every request's context; ends when Shutdown is over
+	stop    context.CancelFunc
 
 	draining atomic.Bool // set under mu
 	mu       sync.Mutex
-	listener net.Listener // what Serve listens on
+	ln       net.Listener // what Serve listens on
 }
 
-// New returns a Server that answers from Serve on.
+// New returns a Server. Serve starts it.
 func New(o Options) *Server {
 	o.setDefaults()
 	s := &Server{
 		access: o.Access, apps: o.Apps, tools: o.Tools, events: o.Events, chat: o.Chat, log: o.Logger, version: o.Version,
-		receiver: newReceiver(o.Timeouts.Body),
-		options:  o, started: time.Now(), streams: o.Streams,
+		bodies:  intake.NewReader(o.Timeouts.Body, maxBody),
+		options: o, started: time.Now(), streams: o.Streams,
 		origins: origins{dev: o.Access.Dev(), allowed: o.AllowedOrigins, hosts: o.AllowedHosts, own: originOf(o.BaseURL)},
 	}
 	s.root, s.stop = context.WithCancel(context.Background())
@@ -56,7 +58,7 @@ func New(o Options) *Server {
 		StrictRouting:                true,
 		Immutable:                    true, // strings taken out of a request may be kept
 		DisablePreParseMultipartForm: true, // no route takes one
-		StreamRequestBody:            true, // receiver reads them
+		StreamRequestBody:            true, // bodies reads them
 		ReadBufferSize:               maxHeaders,
 		ReadTimeout:                  o.Timeouts.Header,
 		WriteTimeout:                 o.Timeouts.Write,
@@ -66,7 +68,7 @@ func New(o Options) *Server {
 			return nil
 		},
 	})
-	s.app.Use("/v1", s.giveContext, s.guard)
+	s.app.Use("/v1", s.withContext, s.guard)
 	for _, r := range s.routes() {
 		s.app.Add(r.method, r.path, r.handler)
 		if r.method == fiber.MethodGet {
@@ -77,10 +79,15 @@ func New(o Options) *Server {
 		mount(s.app)
 	}
 	h := s.app.Server()
-	h.Handler = s.front(s.app.Handler())
-	h.ErrorHandler = s.refuse
+	h.Handler = s.wrap(s.app.Handler())
+	h.ErrorHandler = s.writeUnreadable
 	h.HeaderReceived = func(*fasthttp.RequestHeader) fasthttp.RequestConfig {
 		return fasthttp.RequestConfig{ReadTimeout: o.Timeouts.Body}
+	}
+	h.ConnState = func(conn net.Conn, state fasthttp.ConnState) {
+		if c, ok := conn.(*listener.Conn); ok {
+			c.SetIdle(state == fasthttp.StateNew || state == fasthttp.StateIdle)
+		}
 	}
 	h.CloseOnShutdown = true
 	h.KeepHijackedConns = true // streams close theirs
@@ -88,25 +95,27 @@ func New(o Options) *Server {
 	return s
 }
 
-// giveContext gives the handlers a context that holds nothing of the request, so that a room may
-// keep it: fasthttp recycles its own.
-func (s *Server) giveContext(c *fiber.Ctx) error {
+// withContext gives the handlers a context that holds nothing of the request, so that it may be
+// kept: fasthttp reuses its own.
+func (s *Server) withContext(c *fiber.Ctx) error {
 	ctx, cancel := context.WithCancel(s.root)
 	defer cancel()
 	c.SetUserContext(ctx)
 	return c.Next()
 }
 
-// Serve answers the connections of ln until Shutdown; it then returns nil. It closes ln.
+// Serve serves the connections of ln until Shutdown; it then returns nil. It closes ln.
 func (s *Server) Serve(ln net.Listener) error {
 	s.mu.Lock()
 	if s.draining.Load() {
 		s.mu.Unlock()
 		return ln.Close()
 	}
-	s.listener = ln
+	s.ln = ln
 	s.mu.Unlock()
-	err := s.app.Listener(clients{ln})
+	err := s.app.Listener(listener.New(ln, listener.Options{
+		MaxConns: s.options.MaxConns, MaxPerPeer: s.options.MaxConnsPerAddress, TrustedPeer: s.trusted, Logger: s.log,
+	}))
 	if s.draining.Load() {
 		return nil
 	}
@@ -114,20 +123,20 @@ func (s *Server) Serve(ln net.Listener) error {
 }
 
 // Shutdown closes the listener and the standing event streams at once, refuses new requests with
-// 503, and lets requests in flight finish. When ctx ends first, the contexts of what is left end
-// too, and it returns ctx's error.
+// 503, and lets requests in flight finish. When ctx ends first, it cancels the contexts of the
+// remaining requests and returns ctx's error.
 func (s *Server) Shutdown(ctx context.Context) error {
 	s.mu.Lock()
 	s.draining.Store(true)
-	ln := s.listener
+	ln := s.ln
 	s.mu.Unlock()
 	defer s.stop()
 	s.streams.Drain()
 	if ln != nil {
-		_ = ln.Close() // Serve may not have come to accepting yet
+		_ = ln.Close() // Serve may not accept yet
 	}
 	if err := s.app.ShutdownWithContext(ctx); err != nil && ctx.Err() == nil {
-		s.log.Debug("The listener was closed with an error", "error", err) // it was closed above
+		s.log.Debug("closing the listener failed", "error", err) // it was closed above
 	}
 	if ctx.Err() != nil {
 		s.stop()

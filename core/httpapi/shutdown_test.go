@@ -20,7 +20,7 @@ const startEcho = "POST /v1/apps/echo/start HTTP/1.1\r\nHost: localhost\r\nAutho
 func TestShutdownFinishesWhatIsInFlightAndRefusesWhatIsNew(t *testing.T) {
 	const calls, readers = 20, 50
 	h := open(t, newAccess(), nil)
-	h.yard.wait = make(chan struct{})
+	h.apps.wait = make(chan struct{})
 	var busy []*bufio.Reader
 	for range calls {
 		conn, r := dial(t, h.addr)
@@ -28,7 +28,7 @@ func TestShutdownFinishesWhatIsInFlightAndRefusesWhatIsNew(t *testing.T) {
 			t.Fatal(err)
 		}
 		busy = append(busy, r)
-		<-h.yard.began
+		<-h.apps.began
 	}
 	late, lateReader := dial(t, h.addr)
 	half := len(getHead) / 2
@@ -64,7 +64,7 @@ func TestShutdownFinishesWhatIsInFlightAndRefusesWhatIsNew(t *testing.T) {
 		t.Fatalf("shutdown did not wait for the requests in flight: %v", err)
 	default:
 	}
-	close(h.yard.wait)
+	close(h.apps.wait)
 	for _, r := range busy {
 		if resp, err := http.ReadResponse(r, nil); err != nil || resp.StatusCode != 200 || !resp.Close {
 			t.Errorf("a request in flight: %v %v", resp, err)
@@ -77,12 +77,12 @@ func TestShutdownFinishesWhatIsInFlightAndRefusesWhatIsNew(t *testing.T) {
 
 func TestShutdownEndsTheContextsOfWhatIsLeftWhenItsPatienceEnds(t *testing.T) {
 	h := open(t, newAccess(), nil)
-	h.yard.wait = make(chan struct{})
+	h.apps.wait = make(chan struct{})
 	conn, r := dial(t, h.addr)
 	if _, err := io.WriteString(conn, startEcho); err != nil {
 		t.Fatal(err)
 	}
-	<-h.yard.began
+	<-h.apps.began
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
 	if err := h.Shutdown(ctx); !errors.Is(err, context.DeadlineExceeded) {

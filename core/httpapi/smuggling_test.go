@@ -20,7 +20,7 @@ func TestAMalformedRequestIsRefusedAndIsTheLastOfItsConnection(t *testing.T) {
 				if n := strings.Count(got, "HTTP/1.1 "); n != good+1 {
 					t.Errorf("%d answers, want %d:\n%s", n, good+1, got)
 				}
-				if !strings.Contains(got, "HTTP/1.1 400 ") || !strings.Contains(got, "not well-formed HTTP/1.1") || !strings.Contains(got, "Connection: close") {
+				if !strings.Contains(got, "HTTP/1.1 400 ") || !strings.Contains(got, "malformed HTTP request") || !strings.Contains(got, "Connection: close") {
 					t.Errorf("it was not refused:\n%s", got)
 				}
 			})
@@ -49,7 +49,7 @@ func TestWhatHTTPAllowsIsServedOnTheSameConnection(t *testing.T) {
 }
 
 // rawToEnd sends bytes as they are and returns all that comes back; the server must close.
-func (h *house) rawToEnd(t testing.TB, request string) string {
+func (h *testServer) rawToEnd(t testing.TB, request string) string {
 	t.Helper()
 	conn, err := net.Dial("tcp", h.addr)
 	if err != nil {

@@ -14,15 +14,15 @@ type usagePeriod struct {
 	To   string `json:"to"`
 }
 
-type usageAnswer struct {
+type usageResponse struct {
 	Period    usagePeriod       `json:"period"`
 	Totals    core.UsageTotals  `json:"totals"`
 	Models    []core.ModelUsage `json:"models"`
 	Breakdown []core.GroupUsage `json:"breakdown"`
 }
 
-// showUsage is GET /v1/usage: of the whole workspace for its admins, of themselves for others.
-func (s *Server) showUsage(c *fiber.Ctx, caller core.Caller) error {
+// getUsage is GET /v1/usage: of the whole workspace for its admins, of the caller for others.
+func (s *Server) getUsage(c *fiber.Ctx, caller core.Caller) error {
 	q := core.UsageQuery{GroupBy: core.UsageGroup(c.Query("groupBy", string(core.UsageByDay)))}
 	if !slices.Contains([]core.UsageGroup{core.UsageByDay, core.UsageByModel, core.UsageByConversation}, q.GroupBy) {
 		return core.Errorf(core.CodeBadRequest, "groupBy can be day, model or conversation")
@@ -35,13 +35,13 @@ func (s *Server) showUsage(c *fiber.Ctx, caller core.Caller) error {
 	if err != nil {
 		return err
 	}
-	return c.JSON(usageAnswer{
+	return c.JSON(usageResponse{
 		Period: usagePeriod{From: core.Timestamp(q.From), To: core.Timestamp(q.To)},
 		Totals: report.Totals, Models: orEmpty(report.Models), Breakdown: orEmpty(report.Breakdown),
 	})
 }
 
-// usageBounds is the time that a report is about. It ends now, or with to, and begins with a day
+// usageBounds is the time span of a report. It ends now, or with to, and begins with a day
 // (UTC): the last one, 6 days before it, 29 days before it, or the beginning of time. from goes before
 // the period; a date alone means the whole of that day.
 func usageBounds(period, from, to string, now time.Time) (begin, end time.Time, err error) {
@@ -79,7 +79,7 @@ func usageBounds(period, from, to string, now time.Time) (begin, end time.Time, 
 	return begin, end, nil
 }
 
-// moment reads a time of RFC 3339 or a date.
+// moment parses an RFC 3339 time or a date.
 func moment(name, text string) (at time.Time, day bool, err error) {
 	if at, err = time.Parse(time.DateOnly, text); err == nil {
 		return at, true, nil

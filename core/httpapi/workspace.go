@@ -6,9 +6,8 @@ import (
 	"github.com/ropewalk/ropewalk/core"
 )
 
-// workspaceAnswer is what a client needs to show itself (contract part 6). Model is
-// null when none can be asked.
-type workspaceAnswer struct {
+// workspaceResponse is what a client needs at its start. Model is null when none is configured.
+type workspaceResponse struct {
 	Workspace           core.Workspace        `json:"workspace"`
 	Workspaces          []core.Workspace      `json:"workspaces"`
 	User                core.User             `json:"user"`
@@ -24,8 +23,8 @@ type workspaceStatus struct {
 	TotalTools int     `json:"totalTools"`
 }
 
-// showWorkspace is GET /v1/workspace and GET /v1/bootstrap.
-func (s *Server) showWorkspace(c *fiber.Ctx, caller core.Caller) error {
+// getWorkspace is GET /v1/workspace and GET /v1/bootstrap.
+func (s *Server) getWorkspace(c *fiber.Ctx, caller core.Caller) error {
 	workspaces, err := s.access.Workspaces(c.UserContext(), caller.Identity)
 	if err != nil {
 		return err
@@ -34,7 +33,7 @@ func (s *Server) showWorkspace(c *fiber.Ctx, caller core.Caller) error {
 	if err != nil {
 		return err
 	}
-	return c.JSON(workspaceAnswer{
+	return c.JSON(workspaceResponse{
 		Workspace: caller.Workspace, Workspaces: orEmpty(workspaces), User: caller.User, Model: orNull(s.chat.Model(c.UserContext())),
 		Apps: orEmpty(s.apps.List(caller.Workspace.ID)), RecentConversations: summariesOf(recent),
 		Status:  workspaceStatus{Uptime: s.uptime(), TotalTools: len(s.tools.List(caller))},

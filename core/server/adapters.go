@@ -15,7 +15,7 @@ import (
 	"github.com/ropewalk/ropewalk/plugins/registry"
 )
 
-// adapters are the plugins in force. A reload exchanges them one by one.
+// adapters are the running plugins. A reload replaces them one by one.
 type adapters struct {
 	auth  *pluginhost.Auth // nil without auth.adapter
 	store *pluginhost.SessionStore
@@ -82,7 +82,7 @@ func closeRegistries(ctx context.Context, open []namedRegistry) {
 	}
 }
 
-// located puts an adapter's complaints about its settings where the operator wrote them.
+// located gives the problems an adapter found in its settings their place in the configuration file.
 func located(c *config.Config, p config.Plugin, err error) error {
 	if err == nil {
 		return nil
@@ -103,7 +103,7 @@ func located(c *config.Config, p config.Plugin, err error) error {
 	return all
 }
 
-// authAdapter is the auth adapter, nil without one.
+// authAdapter returns the auth adapter, nil without one.
 func (a *adapters) authAdapter() auth.Adapter {
 	if a.auth == nil {
 		return nil
@@ -111,7 +111,7 @@ func (a *adapters) authAdapter() auth.Adapter {
 	return a.auth
 }
 
-// registries are the bundle registries under their names, in the order they are asked.
+// registries returns the bundle registries in the order of the configuration.
 func (a *adapters) registries() []apps.NamedRegistry {
 	open := *a.named.Load()
 	out := make([]apps.NamedRegistry, len(open))
@@ -127,7 +127,7 @@ func (a *adapters) SearchBundles(ctx context.Context, text string, limit int) (f
 	for _, r := range *a.named.Load() {
 		page, err := r.handle.Search(ctx, registry.Query{Text: text, Limit: limit})
 		if err != nil {
-			failures = append(failures, fmt.Sprintf("registry %s could not be asked: %v", r.name, err))
+			failures = append(failures, fmt.Sprintf("registry %s: %v", r.name, err))
 			continue
 		}
 		for _, e := range page.Entries {

@@ -7,9 +7,9 @@ import (
 	"github.com/ropewalk/ropewalk/core/config"
 )
 
-// audiences are what a token may be meant for: the server's address with and without a slash, its
-// /mcp, the client id, and what the configuration adds (contract part 7). Without a configured
-// base URL the address is every one the server answers to.
+// audiences returns the accepted audiences of tokens: the server's base URL with and without a slash,
+// the URL of /mcp, the client id, and those of the configuration. Without a configured base URL every
+// address of the server counts as one.
 func audiences(c *config.Config, addr *net.TCPAddr) []string {
 	bases := []string{c.HTTP.BaseURL}
 	if c.HTTP.BaseURL == "" {

@@ -14,7 +14,7 @@ func (s *Server) AppRuns(ctx context.Context, name string) bool {
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()
 	for {
-		all := s.yard.Health(core.DefaultWorkspaceID)
+		all := s.apps.Health(core.DefaultWorkspaceID)
 		if i := slices.IndexFunc(all, func(a core.AppHealth) bool { return a.Name == name }); i >= 0 {
 			switch all[i].State {
 			case core.StateRunning:

@@ -12,8 +12,8 @@ import (
 	"github.com/ropewalk/ropewalk/plugins"
 )
 
-// Check has every configured adapter judge its settings, and starts nothing else. Its error is a
-// config.Problems with every complaint, each where the operator wrote the setting.
+// Check has every configured adapter validate its settings, and starts nothing else. Its error is a
+// config.Problems with the place of each problem.
 func Check(ctx context.Context, c *config.Config, builtins pluginhost.Builtins, log hclog.Logger) error {
 	h := pluginhost.New(pluginhost.Options{
 		Home: c.Home, Builtins: builtins, Logger: log, Env: c.Environment, PassEnv: c.Plugins.PassEnv,
@@ -38,9 +38,9 @@ func Check(ctx context.Context, c *config.Config, builtins pluginhost.Builtins, 
 	return nil
 }
 
-// everyComplaint is the error of the adapter that was the first not to start, with the complaints of
-// all others beside it: an operator reads everything at once.
-func (s *Server) everyComplaint(ctx context.Context, c *config.Config, err error) error {
+// allProblems adds the problems of all other adapters to the error of the first one that did not
+// start, so that an operator sees everything at once.
+func (s *Server) allProblems(ctx context.Context, c *config.Config, err error) error {
 	first, wrong := errors.AsType[config.Problems](err)
 	if !wrong {
 		return err

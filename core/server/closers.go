@@ -8,7 +8,7 @@ import (
 	"sync"
 )
 
-// closers is what has been started and must end, in reverse.
+// closers closes what was started, in reverse order.
 type closers struct {
 	mu   sync.Mutex
 	list []closer
@@ -25,7 +25,7 @@ func (c *closers) add(name string, close func(context.Context) error) {
 	c.list = append(c.list, closer{name, close})
 }
 
-// close closes everything that was added and forgets it. Each is closed, whatever the others say.
+// close closes everything that was added, also after an error, and forgets it.
 func (c *closers) close(ctx context.Context) error {
 	c.mu.Lock()
 	list := c.list

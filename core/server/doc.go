@@ -1,6 +1,5 @@
-// Package server is the wiring: every room as a struct literal, started in order, closed in
-// reverse.
+// Package server wires the packages of the service together.
 //
-// It owns the order of start and end, what a reload exchanges, and nothing else: no room's
-// behaviour is here. Only the command imports it.
+// It owns the order in which they start and stop, and what a reload replaces. It has no behaviour of
+// its own beyond that. Only the command imports it.
 package server

@@ -6,7 +6,7 @@ import (
 	"github.com/ropewalk/ropewalk/core/config"
 )
 
-// features is the feature flags in force, which a reload exchanges.
+// features holds the current feature flags, which a reload replaces.
 type features struct {
 	now atomic.Pointer[config.Features]
 }

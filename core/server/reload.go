@@ -13,11 +13,11 @@ import (
 	"github.com/ropewalk/ropewalk/core/pluginhost"
 )
 
-// drainTimeout is how long a plugin that was exchanged may take to finish its last calls.
+// drainTimeout is how long a replaced plugin may take to finish its last calls.
 const drainTimeout = 15 * time.Second
 
-// needsRestart tells the sections that a running server cannot exchange. Whether there is any
-// authentication at all decides on whom the listener trusts, so that is one of them.
+// needsRestart reports the sections that a reload cannot apply. Authentication cannot be turned on or
+// off: dev mode decides how the listener checks requests.
 func needsRestart(section string, before, next *config.Config) bool {
 	switch section {
 	case "home", "http", "apiKey", "mcp", "plugins", "skills", "storage":
@@ -28,8 +28,8 @@ func needsRestart(section string, before, next *config.Config) bool {
 	return false
 }
 
-// exchange is the adapters that a reload has started and not yet put into force.
-type exchange struct {
+// replacement is what a reload has started and not yet applied.
+type replacement struct {
 	auth       *pluginhost.Auth
 	store      *pluginhost.SessionStore
 	registries []namedRegistry
@@ -38,7 +38,7 @@ type exchange struct {
 	newAuth, newStore, newRegistries bool
 }
 
-func (x *exchange) drop(ctx context.Context) {
+func (x *replacement) drop(ctx context.Context) {
 	closeRegistries(ctx, x.registries)
 	if x.store != nil {
 		x.store.Close(ctx)
@@ -48,26 +48,26 @@ func (x *exchange) drop(ctx context.Context) {
 	}
 }
 
-// Reload reads the configuration again and puts it into force. Changed adapters are started and
-// checked first; when one does not pass, everything stays as it was and the error says why. No
-// request fails by it, no session ends, no app restarts.
+// Reload reads the configuration again and applies it. Changed adapters are started and checked
+// first; when one fails, nothing changes and the error says why. A reload fails no request, ends no
+// session and restarts no app.
 func (s *Server) Reload(ctx context.Context) (control.Reloaded, error) {
 	s.reloading.Lock()
 	defer s.reloading.Unlock()
 	next, err := s.o.Load()
 	if err != nil {
-		s.log.Error("The configuration was not reloaded; everything stays as it was", "reason", err)
+		s.log.Error("configuration not reloaded", "error", err)
 		return control.Reloaded{}, err
 	}
 	diff := config.Diff(s.config, next)
 	x, err := s.prepare(ctx, next, diff)
 	if err == nil {
-		err = s.putInForce(ctx, next, x)
+		err = s.apply(ctx, next, x)
 	} else {
-		err = s.everyComplaint(ctx, next, err)
+		err = s.allProblems(ctx, next, err)
 	}
 	if err != nil {
-		s.log.Error("The configuration was not reloaded; everything stays as it was", "reason", err)
+		s.log.Error("configuration not reloaded", "error", err)
 		return control.Reloaded{}, err
 	}
 	done := control.Reloaded{Changed: []string{}, Restart: []string{}}
@@ -78,19 +78,19 @@ func (s *Server) Reload(ctx context.Context) (control.Reloaded, error) {
 			done.Changed = append(done.Changed, section)
 		}
 	}
-	for section, exchanged := range map[string]bool{"auth": x.newAuth, "sessionStore": x.newStore, "registries": x.newRegistries} {
-		if exchanged && !slices.Contains(done.Changed, section) { // the same words, another binary
+	for section, replaced := range map[string]bool{"auth": x.newAuth, "sessionStore": x.newStore, "registries": x.newRegistries} {
+		if replaced && !slices.Contains(done.Changed, section) { // the same settings, another binary
 			done.Changed = append(done.Changed, section)
 		}
 	}
-	s.config = inForce(s.config, next)
-	s.log.Info("The configuration was reloaded", "changed", done.Changed, "needs_restart", done.Restart)
+	s.config = effective(s.config, next)
+	s.log.Info("configuration reloaded", "changed", done.Changed, "needs_restart", done.Restart)
 	return done, nil
 }
 
-// inForce is next with what stays in force of before, so that the next reload still sees what a
-// restart would change.
-func inForce(before, next *config.Config) *config.Config {
+// effective returns next with the sections of before that only a restart changes, so that the next
+// reload still reports them.
+func effective(before, next *config.Config) *config.Config {
 	c := *next
 	c.Home, c.HTTP, c.AllowedOrigins, c.APIKey = before.Home, before.HTTP, before.AllowedOrigins, before.APIKey
 	c.MCP, c.Plugins, c.Skills, c.Storage = before.MCP, before.Plugins, before.Skills, before.Storage
@@ -101,8 +101,8 @@ func inForce(before, next *config.Config) *config.Config {
 }
 
 // prepare starts the adapters that changed, all or nothing.
-func (s *Server) prepare(ctx context.Context, next *config.Config, diff []string) (_ *exchange, err error) {
-	x := &exchange{}
+func (s *Server) prepare(ctx context.Context, next *config.Config, diff []string) (_ *replacement, err error) {
+	x := &replacement{}
 	defer func() {
 		if err != nil {
 			x.drop(ctx)
@@ -149,10 +149,10 @@ func (s *Server) prepare(ctx context.Context, next *config.Config, diff []string
 	return x, err
 }
 
-// putInForce exchanges the adapters. The one step that can fail, writing the live sessions to the
-// new store, comes first. What was exchanged ends once its last calls have.
-func (s *Server) putInForce(ctx context.Context, next *config.Config, x *exchange) error {
-	a, retired := s.adapters, &exchange{}
+// apply replaces the adapters. The only step that can fail, writing the live sessions to the new
+// store, comes first. Replaced adapters are closed after their last calls.
+func (s *Server) apply(ctx context.Context, next *config.Config, x *replacement) error {
+	a, retired := s.adapters, &replacement{}
 	if x.newStore {
 		if err := s.endpoint.UseStore(ctx, x.store); err != nil {
 			x.drop(ctx)
@@ -173,14 +173,14 @@ func (s *Server) putInForce(ctx context.Context, next *config.Config, x *exchang
 	s.chat.UsePatience(next.Chat.ElicitationTimeout)
 	s.features.now.Store(&next.Features)
 	s.log.SetLevel(hclog.LevelFromString(next.Log.Level))
-	s.yard.Reconfigure(a.registries(), next.Apps)
+	s.apps.Reconfigure(a.registries(), next.Apps)
 	drain, cancel := context.WithTimeout(context.WithoutCancel(ctx), drainTimeout)
 	defer cancel()
 	retired.drop(drain)
 	return nil
 }
 
-// Plugins tells how the plugins are.
+// Plugins returns the state of the plugins.
 func (s *Server) Plugins() []control.Plugin {
 	all := []control.Plugin{}
 	for _, p := range s.host.Status() {

@@ -23,7 +23,7 @@ import (
 	"github.com/ropewalk/ropewalk/core/tools"
 )
 
-// Options is what a server is started from.
+// Options configure a Server.
 type Options struct {
 	Config   *config.Config
 	Load     func() (*config.Config, error) // reads the configuration anew, for Reload
@@ -32,7 +32,7 @@ type Options struct {
 	Logger   hclog.Logger
 }
 
-// Server is the whole service, running.
+// Server is the running service.
 type Server struct {
 	o       Options
 	log     hclog.Logger
@@ -46,21 +46,21 @@ type Server struct {
 	bus      *event.Bus
 	features *features
 	access   *access.Access
-	yard     *apps.Manager
+	apps     *apps.Manager
 	chat     *chat.Engine
 	skills   *skill.Library
 	tools    *tools.Namespace
 	endpoint *mcphttp.Endpoint
 	http     *httpapi.Server
-	failed   chan error // the listener broke
+	failed   chan error // the error of a broken listener
 
 	reloading sync.Mutex
-	config    *config.Config // what is in force
+	config    *config.Config // the effective configuration
 	closers   closers
 }
 
-// Start starts every room in order. It is all or nothing: after an error nothing is left running.
-// Apps come up behind its back, so that a slow one delays nobody.
+// Start starts everything in order. After an error nothing is left running. Apps start in the
+// background, so that a slow one does not delay the rest.
 func Start(ctx context.Context, o Options) (_ *Server, err error) {
 	s := &Server{o: o, log: o.Logger, version: o.Version, started: time.Now(), config: o.Config, failed: make(chan error, 1)}
 	defer func() {
@@ -71,7 +71,7 @@ func Start(ctx context.Context, o Options) (_ *Server, err error) {
 	for _, warning := range o.Config.Warnings {
 		s.log.Warn(warning)
 	}
-	steps := []func(context.Context) error{s.openAdapters, s.openState, s.openListener, s.openHall, s.openDoors, s.openApps, s.openControl}
+	steps := []func(context.Context) error{s.openAdapters, s.openState, s.openListener, s.openServices, s.openEndpoints, s.openApps, s.openControl}
 	for _, step := range steps {
 		if err := step(ctx); err != nil {
 			return nil, err
@@ -80,15 +80,15 @@ func Start(ctx context.Context, o Options) (_ *Server, err error) {
 	return s, nil
 }
 
-// URL is where the server answers on this machine.
+// URL is the address the server listens on.
 func (s *Server) URL() string { return "http://" + s.listener.Addr().String() }
 
-// WorkspaceID is the workspace that a caller who names none is in.
+// WorkspaceID is the workspace of callers who name none.
 func (s *Server) WorkspaceID() string { return core.DefaultWorkspaceID }
 
-// Failed gives the error of a listener that broke.
+// Failed returns a channel with the error of a broken listener.
 func (s *Server) Failed() <-chan error { return s.failed }
 
-// Close refuses new work, lets what is in flight finish until ctx ends, and ends everything in the
+// Close refuses new requests, lets those in flight finish until ctx ends, and stops everything in the
 // reverse order of its start. It may be called again.
 func (s *Server) Close(ctx context.Context) error { return s.closers.close(ctx) }

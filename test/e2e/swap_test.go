@@ -141,11 +141,11 @@ func TestASignalReloadsAsTheCommandDoes(t *testing.T) {
 			t.Errorf("SIGHUP: %v; the log does not say %q", err, want)
 		}
 	}
-	hangup("features: {mcpServer: false}\n", "The configuration was reloaded: changed=[\"features\"]")
+	hangup("features: {mcpServer: false}\n", "configuration reloaded: changed=[\"features\"]")
 	if a := s.do(t, "GET", "/mcp", nil); a.status != http.StatusNotFound || a.body != "Not found" {
 		t.Errorf("/mcp, switched off: %d %s", a.status, a.body)
 	}
-	hangup("features: {mcpSever: true}\n", "everything stays as it was")
+	hangup("features: {mcpSever: true}\n", "configuration not reloaded")
 	hangup("sessionStore: {adapter: redis, url: \"redis://127.0.0.1:1/0\"}\n", "connection refused")
 	if a := s.do(t, "GET", "/mcp", nil); a.status != http.StatusNotFound || s.hasEnded() {
 		t.Errorf("/mcp, after reloads that did not pass: %d %s", a.status, a.body)

@@ -11,7 +11,7 @@ import (
 
 const headerWorkspace = "X-Workspace-Id"
 
-// credentials are what a request says about who sends it. They are plain strings, safe to keep.
+// credentials are what a request says about its sender. They are copies that may be kept.
 type credentials struct {
 	bearer    string
 	cookie    string
@@ -20,8 +20,8 @@ type credentials struct {
 
 func (c credentials) anonymous() bool { return c.bearer == "" && c.cookie == "" }
 
-// credentialsOf refuses a request that gives one of them twice: two readers might believe
-// different ones.
+// credentialsOf reads the credentials of a request. It refuses one that gives a header twice, because
+// two programs might use different ones.
 func credentialsOf(c *fiber.Ctx) (credentials, error) {
 	for _, name := range []string{fiber.HeaderAuthorization, headerWorkspace} {
 		if len(c.Context().Request.Header.PeekAll(name)) > 1 {
@@ -33,7 +33,7 @@ func credentialsOf(c *fiber.Ctx) (credentials, error) {
 
 func bearerOf(c *fiber.Ctx) string { return bearer(c.Get(fiber.HeaderAuthorization)) }
 
-// bearer is the token of an Authorization header, "" when it is of another scheme.
+// bearer is the token of an Authorization header, "" for other schemes.
 func bearer(authorization string) string {
 	scheme, token, _ := strings.Cut(authorization, " ")
 	if !strings.EqualFold(scheme, "Bearer") {
@@ -42,11 +42,11 @@ func bearer(authorization string) string {
 	return strings.TrimSpace(token)
 }
 
-// anyone wraps a handler that takes unauthenticated requests (spec 5, rule 4).
-func (s *Server) anyone(h fiber.Handler) fiber.Handler { return h }
+// allowAnyone marks a handler that accepts unauthenticated requests.
+func (s *Server) allowAnyone(h fiber.Handler) fiber.Handler { return h }
 
-// known wraps a handler that needs an identity.
-func (s *Server) known(h func(*fiber.Ctx, core.Identity) error) fiber.Handler {
+// requireIdentity wraps a handler that needs an identity.
+func (s *Server) requireIdentity(h func(*fiber.Ctx, core.Identity) error) fiber.Handler {
 	return func(c *fiber.Ctx) error {
 		cred, err := credentialsOf(c)
 		if err != nil {
@@ -60,9 +60,9 @@ func (s *Server) known(h func(*fiber.Ctx, core.Identity) error) fiber.Handler {
 	}
 }
 
-// member wraps a handler that works in one workspace: that of X-Workspace-Id, else the caller's
-// only or default one (contract part 1).
-func (s *Server) member(h func(*fiber.Ctx, core.Caller) error) fiber.Handler {
+// requireMember wraps a handler that works in one workspace: that of X-Workspace-Id, else the caller's
+// only or default one.
+func (s *Server) requireMember(h func(*fiber.Ctx, core.Caller) error) fiber.Handler {
 	return func(c *fiber.Ctx) error {
 		cred, err := credentialsOf(c)
 		if err != nil {

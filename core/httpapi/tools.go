@@ -10,6 +10,7 @@ import (
 	"github.com/gofiber/fiber/v2"
 
 	"github.com/ropewalk/ropewalk/core"
+	"github.com/ropewalk/ropewalk/core/httpapi/body"
 	"github.com/ropewalk/ropewalk/core/rpc"
 	"github.com/ropewalk/ropewalk/core/tools"
 )
@@ -20,10 +21,10 @@ type toolRequest struct {
 	Arguments json.RawMessage `json:"arguments"`
 }
 
-// callTool is POST /v1/tools/call (contract part 6). The checks are done in the order of the
-// contract: the body here, the rest by the tools. A caller who leaves ends the call.
+// callTool is POST /v1/tools/call. The body is checked here, everything else by package tools. A client
+// that disconnects cancels the call.
 func (s *Server) callTool(c *fiber.Ctx, caller core.Caller) error {
-	r, err := readBody[toolRequest](c)
+	r, err := body.Read[toolRequest](c.Context())
 	if err != nil {
 		return err
 	}
@@ -34,7 +35,7 @@ func (s *Server) callTool(c *fiber.Ctx, caller core.Caller) error {
 	if len(r.Arguments) > 0 && r.Arguments[0] != '{' && string(r.Arguments) != "null" {
 		return core.Errorf(core.CodeBadRequest, "arguments must be an object")
 	}
-	ctx, done := attended(c)
+	ctx, done := cancelOnDisconnect(c)
 	defer done()
 	result, err := s.tools.Call(ctx, caller, tools.Call{Name: name, Arguments: r.Arguments, CheckInput: true})
 	if refusal, ok := errors.AsType[*rpc.Error](err); ok {
@@ -45,8 +46,8 @@ func (s *Server) callTool(c *fiber.Ctx, caller core.Caller) error {
 	}
 	shaped, err := withResult(result)
 	if err != nil {
-		s.log.Warn("An app answered a call with what is no tool result", "tool", name, "workspace", caller.Workspace.ID, "error", err)
-		shaped, err = withResult(refused("the app answered with what is no tool result"))
+		s.log.Warn("an app returned an invalid tool result", "tool", name, "workspace", caller.Workspace.ID, "error", err)
+		shaped, err = withResult(refused("the app returned an invalid tool result"))
 	}
 	if err != nil {
 		return err
@@ -69,8 +70,8 @@ func (r toolRequest) name() (string, error) {
 	return r.Tool, nil
 }
 
-// refused is a tool's own failure. To someone who called a tool, a JSON-RPC error of its app and an
-// answer that is none are just that.
+// refused is the result of a failed tool call. JSON-RPC errors of an app and invalid results are
+// reported as failures of the tool.
 func refused(message string) json.RawMessage {
 	result, _ := json.Marshal(map[string]any{ // strings and a bool always marshal
 		"content": []map[string]string{{"type": "text", "text": message}}, "isError": true,
@@ -78,9 +79,9 @@ func refused(message string) json.RawMessage {
 	return result
 }
 
-// withResult adds `result` to a CallToolResult and leaves every other member as the app wrote it:
-// it is the text parsed as JSON when it parses, else the text. The raw text itself is used, so that
-// no digit of a number is lost.
+// withResult adds `result` to a CallToolResult and leaves every other member as the app wrote it: the
+// text parsed as JSON when it parses, else the text. The raw text is inserted, so that numbers keep
+// every digit.
 func withResult(raw json.RawMessage) (json.RawMessage, error) {
 	var members map[string]json.RawMessage
 	if err := json.Unmarshal(raw, &members); err != nil || members == nil {

@@ -26,18 +26,17 @@ import (
 	"github.com/ropewalk/ropewalk/core/tools"
 )
 
-// The rooms, in the order they open. Each puts its closer on the list as soon as it has something
-// to close.
+// The steps of Start, in their order. Each registers its closer as soon as it has something to close.
 
-// openAdapters comes first: an adapter that objects to its settings ends the start before anything
-// of the home is made or brought up to date.
+// openAdapters comes first: an adapter that refuses its settings fails the start before anything in
+// the home is created or migrated.
 func (s *Server) openAdapters(ctx context.Context) (err error) {
 	s.host = pluginhost.New(pluginhost.Options{
 		Home: s.config.Home, Builtins: s.o.Builtins, Logger: s.log.Named("plugin"), Env: s.config.Environment,
 		PassEnv: s.config.Plugins.PassEnv, StartTimeout: s.config.Plugins.StartTimeout, CallTimeout: s.config.Plugins.CallTimeout,
 	})
 	if s.adapters, err = openAdapters(ctx, s.host, s.config); err != nil {
-		return s.everyComplaint(ctx, s.config, err)
+		return s.allProblems(ctx, s.config, err)
 	}
 	s.closers.add("adapters", func(ctx context.Context) error { s.adapters.close(ctx); return nil })
 	return nil
@@ -45,7 +44,7 @@ func (s *Server) openAdapters(ctx context.Context) (err error) {
 
 func (s *Server) openState(ctx context.Context) (err error) {
 	if err := os.MkdirAll(s.config.Home, 0o700); err != nil { // the first start on a machine
-		return fmt.Errorf("the home (--home, ROPEWALK_HOME) cannot be made: %w", err)
+		return fmt.Errorf("cannot create the home directory (--home, ROPEWALK_HOME): %w", err)
 	}
 	s.store, err = store.Open(ctx, store.Options{
 		Path: filepath.Join(s.config.Home, "ropewalk.db"), URL: s.config.Storage.URL, Logger: s.log.Named("store"),
@@ -57,7 +56,7 @@ func (s *Server) openState(ctx context.Context) (err error) {
 	return nil
 }
 
-// openListener takes the port before any app starts: a port that is taken ends the start early.
+// openListener binds the port before any app starts, so that a port in use fails the start early.
 func (s *Server) openListener(ctx context.Context) (err error) {
 	c := s.config.HTTP
 	address := net.JoinHostPort(c.Host, strconv.Itoa(c.Port))
@@ -76,8 +75,8 @@ func ignoreClosed(err error) error {
 	return err
 }
 
-// openHall opens what lies behind the doors.
-func (s *Server) openHall(ctx context.Context) error {
+// openServices starts everything that the HTTP endpoints use.
+func (s *Server) openServices(ctx context.Context) error {
 	c := s.config
 	s.bus = event.New(s.log.Named("event"))
 	beating, stop := context.WithCancel(context.Background())
@@ -90,32 +89,32 @@ func (s *Server) openHall(ctx context.Context) error {
 	if err := s.access.EndOldLogins(ctx); err != nil {
 		return err
 	}
-	s.yard = apps.New(apps.Options{
+	s.apps = apps.New(apps.Options{
 		Home: c.Home, Records: s.store, Cluster: s.cluster(), Events: s.bus, Registries: s.adapters.registries(), Configured: c.Apps,
 		Logger: s.log.Named("apps"), HostEnv: c.Environment, MaxSessionInstances: c.MCP.MaxInstances,
 	})
-	s.closers.add("apps", s.yard.Close)
+	s.closers.add("apps", s.apps.Close)
 	s.joinEvents()
 	go s.bus.Run(beating)
-	s.tools = tools.New(tools.Options{Apps: s.yard, Events: s.bus, Features: s.features, Logger: s.log.Named("tools")})
+	s.tools = tools.New(tools.Options{Apps: s.apps, Events: s.bus, Features: s.features, Logger: s.log.Named("tools")})
 	s.tools.Add(
-		tools.ListApps(s.yard), tools.ManageApps(s.yard), s.tools.Search(s.adapters), s.tools.Status(s.yard, s.version, s.started),
+		tools.ListApps(s.apps), tools.ManageApps(s.apps), s.tools.Search(s.adapters), s.tools.Status(s.apps, s.version, s.started),
 	)
 	if err := s.openChat(); err != nil {
 		return err
 	}
-	s.followOthers()
+	s.followCluster()
 	return nil
 }
 
-// openChat opens what talks to models, and adds the tools that concern it.
+// openChat starts the chat engine and adds its tools.
 func (s *Server) openChat() error {
 	models, err := chat.NewModels(s.config.Models)
 	if err != nil {
 		return err
 	}
 	if proxy := s.config.Models.Proxy.Host(); proxy != "" {
-		s.log.Info("Models at https addresses are asked through a proxy", "proxy", proxy)
+		s.log.Info("model requests to https URLs use a proxy", "proxy", proxy)
 	}
 	s.skills = skill.NewLibrary(s.config.Home, s.config.Skills.Directories, s.log.Named("skill"))
 	s.chat = chat.New(chat.Options{
@@ -130,8 +129,8 @@ func (s *Server) openChat() error {
 	return nil
 }
 
-// openDoors opens /mcp and /v1. The listener's connections wait until openApps serves them.
-func (s *Server) openDoors(context.Context) error {
+// openEndpoints creates /mcp and /v1. Connections wait in the listener until openApps serves them.
+func (s *Server) openEndpoints(context.Context) error {
 	c := s.config
 	streams := stream.New(s.log.Named("stream"))
 	s.endpoint = mcphttp.New(mcphttp.Options{
@@ -142,10 +141,10 @@ func (s *Server) openDoors(context.Context) error {
 	})
 	s.closers.add("mcp sessions", s.endpoint.Close)
 	figures := metrics.New(metrics.Sources{
-		Version: s.version, Started: s.started, Plugins: s.host.Status, Apps: s.yard.States, Sessions: s.endpoint.Sessions,
+		Version: s.version, Started: s.started, Plugins: s.host.Status, Apps: s.apps.States, Sessions: s.endpoint.Sessions,
 	})
 	s.http = httpapi.New(httpapi.Options{
-		Access: s.access, Apps: s.yard, Tools: s.tools, Events: s.bus, Chat: s.chat, Metrics: figures, Logger: s.log.Named("http"), Version: s.version,
+		Access: s.access, Apps: s.apps, Tools: s.tools, Events: s.bus, Chat: s.chat, Metrics: figures, Logger: s.log.Named("http"), Version: s.version,
 		Mounts: s.mounts(), Closed: s.endpoint.Closed, Streams: streams,
 		AllowedOrigins: c.AllowedOrigins, AllowedHosts: c.HTTP.AllowedHosts, TrustedProxies: c.HTTP.TrustedProxies,
 		BaseURL: c.HTTP.BaseURL, RedirectURI: redirectURI(c),
@@ -166,9 +165,9 @@ func (s *Server) mounts() []func(httpapi.Router) {
 	return all
 }
 
-// openApps begins to bring the apps up and to answer, neither waiting for the other.
+// openApps starts the apps and serves requests at the same time.
 func (s *Server) openApps(ctx context.Context) error {
-	if err := s.yard.Open(ctx); err != nil {
+	if err := s.apps.Open(ctx); err != nil {
 		return err
 	}
 	go func() {
@@ -190,8 +189,8 @@ func (s *Server) openControl(ctx context.Context) error {
 
 func (s *Server) addr() *net.TCPAddr { return s.listener.Addr().(*net.TCPAddr) }
 
-// redirectURI is where an identity provider sends browsers back to: as configured, else below the
-// public address; "" leaves it to the address that a browser came by.
+// redirectURI is where an identity provider redirects browsers to: as configured, else below the base
+// URL; "" derives it from the request.
 func redirectURI(c *config.Config) string {
 	if c.Auth.RedirectURI == "" && c.HTTP.BaseURL != "" {
 		return c.HTTP.BaseURL + "/v1/auth/callback"

@@ -37,7 +37,7 @@ func TestToolResultsKeepEverythingAndGainAResult(t *testing.T) {
 
 func TestAnAnswerThatIsNoToolResultIsTheToolsOwnFailure(t *testing.T) {
 	h := open(t, newAccess(), nil)
-	want := `{"content":[{"text":"the app answered with what is no tool result","type":"text"}],"isError":true,"result":"the app answered with what is no tool result"}`
+	want := `{"content":[{"text":"the app returned an invalid tool result","type":"text"}],"isError":true,"result":"the app returned an invalid tool result"}`
 	for _, raw := range []string{`[]`, `null`, `"x"`} {
 		h.tools.result = raw
 		if r := h.do(t, call{method: "POST", path: "/v1/tools/call", body: `{"tool":"a__b"}`}); r.StatusCode != 200 || r.body != want {

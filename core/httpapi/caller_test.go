@@ -9,7 +9,7 @@ import (
 	"github.com/ropewalk/ropewalk/core"
 )
 
-// public are the routes that take anyone (spec 5, rule 4, and the browser login).
+// public are the routes that accept unauthenticated requests.
 func public(path string) bool {
 	switch path {
 	case "/v1/auth/login", "/v1/auth/authorize", "/v1/auth/callback", "/v1/health", "/v1/bundles/health":

@@ -11,13 +11,13 @@ import (
 )
 
 const (
-	followWithin = time.Second // how long an event waits for what it tells of
-	followTick   = 5 * time.Millisecond
+	appliedWithin = time.Second // how long an event waits for its change to be applied here
+	pollEvery   = 5 * time.Millisecond
 	relayQueue   = 1024
 )
 
-// relay is the store as the bus sees it. Events of other servers wait, in their order, until what
-// they tell of is so here, too: who hears that an app was installed finds it in the list.
+// relay delivers the events of peer servers to the bus. Each waits, in order, until its change is
+// applied on this server too: a client that receives bundle.installed finds the app in the list.
 type relay struct {
 	event.Relay
 	listed func(workspace, app string) bool
@@ -41,13 +41,13 @@ func (r relay) Receive(ctx context.Context, deliver func(core.Event)) {
 	r.Relay.Receive(ctx, func(e core.Event) {
 		select {
 		case queue <- e:
-		default: // this server is far behind, and its readers with it
+		default: // the queue is full: drop the event
 		}
 	})
 	delivering.Wait()
 }
 
-// await waits until an app that came or went is there or gone, followWithin at most.
+// await waits until an installed app is listed or an uninstalled one is not, appliedWithin at most.
 func (r relay) await(ctx context.Context, e core.Event) {
 	if e.Name != core.EventBundleInstalled && e.Name != core.EventBundleUninstalled {
 		return
@@ -59,9 +59,9 @@ func (r relay) await(ctx context.Context, e core.Event) {
 	if !isJSON || json.Unmarshal(raw, &told) != nil {
 		return
 	}
-	limit, cancel := context.WithTimeout(ctx, followWithin)
+	limit, cancel := context.WithTimeout(ctx, appliedWithin)
 	defer cancel()
-	tick := time.NewTicker(followTick)
+	tick := time.NewTicker(pollEvery)
 	defer tick.Stop()
 	for r.listed(e.Workspace, told.Name) != (e.Name == core.EventBundleInstalled) {
 		select {

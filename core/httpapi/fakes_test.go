@@ -15,8 +15,8 @@ import (
 	"github.com/ropewalk/ropewalk/core/tools"
 )
 
-// memoryAccess knows bearers and cookies by name.
-type memoryAccess struct {
+// fakeAccess knows bearers and cookies by name.
+type fakeAccess struct {
 	dev     bool
 	key     string
 	adapter bool
@@ -32,8 +32,8 @@ type memoryAccess struct {
 
 const attemptsAllowed = 5
 
-func newAccess() *memoryAccess {
-	return &memoryAccess{
+func newAccess() *fakeAccess {
+	return &fakeAccess{
 		key: "the-right-key-0123", bearers: map[string]core.Identity{"the-right-key-0123": core.Owner()},
 		cookies:  map[string]core.Identity{},
 		attempts: map[string]int{},
@@ -43,14 +43,14 @@ func newAccess() *memoryAccess {
 	}
 }
 
-func (a *memoryAccess) user(name string, org core.Role, workspaces ...core.Workspace) {
+func (a *fakeAccess) user(name string, org core.Role, workspaces ...core.Workspace) {
 	a.bearers[name] = core.Identity{Issuer: "https://idp.example", Subject: name, User: core.User{ID: name, Email: name + "@example.com", OrgRole: org}}
 	a.members[name] = workspaces
 }
 
-func (a *memoryAccess) Dev() bool { return a.dev }
+func (a *fakeAccess) Dev() bool { return a.dev }
 
-func (a *memoryAccess) API(ctx context.Context, bearer, cookie string) (core.Identity, error) {
+func (a *fakeAccess) API(ctx context.Context, bearer, cookie string) (core.Identity, error) {
 	a.mu.Lock()
 	away, hang := a.away, a.hang
 	id, found := a.bearers[bearer]
@@ -72,7 +72,7 @@ func (a *memoryAccess) API(ctx context.Context, bearer, cookie string) (core.Ide
 	return id, nil
 }
 
-func (a *memoryAccess) Caller(ctx context.Context, id core.Identity, workspace string) (core.Caller, error) {
+func (a *fakeAccess) Caller(ctx context.Context, id core.Identity, workspace string) (core.Caller, error) {
 	all, _ := a.Workspaces(ctx, id)
 	for _, w := range all {
 		if workspace == "" || w.ID == workspace {
@@ -82,13 +82,13 @@ func (a *memoryAccess) Caller(ctx context.Context, id core.Identity, workspace s
 	return core.Caller{}, core.Errorf(core.CodeWorkspaceDenied, "not a member of that workspace")
 }
 
-func (a *memoryAccess) Workspaces(_ context.Context, id core.Identity) ([]core.Workspace, error) {
+func (a *fakeAccess) Workspaces(_ context.Context, id core.Identity) ([]core.Workspace, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return slices.Clone(a.members[id.User.ID]), nil
 }
 
-func (a *memoryAccess) AllowLogin(client string) error {
+func (a *fakeAccess) AllowLogin(client string) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.attempts[client]++
@@ -98,7 +98,7 @@ func (a *memoryAccess) AllowLogin(client string) error {
 	return nil
 }
 
-func (a *memoryAccess) Login(_ context.Context, key string) (string, error) {
+func (a *fakeAccess) Login(_ context.Context, key string) (string, error) {
 	if key != a.key {
 		return "", core.Errorf(core.CodeUnauthenticated, "the key is wrong")
 	}
@@ -109,21 +109,21 @@ func (a *memoryAccess) Login(_ context.Context, key string) (string, error) {
 	return token, nil
 }
 
-func (a *memoryAccess) Logout(_ context.Context, token string) error {
+func (a *fakeAccess) Logout(_ context.Context, token string) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	delete(a.cookies, token)
 	return nil
 }
 
-func (a *memoryAccess) BeginLogin(_ context.Context, redirectURI, returnTo string) (access.LoginStart, error) {
+func (a *fakeAccess) BeginLogin(_ context.Context, redirectURI, returnTo string) (access.LoginStart, error) {
 	if !a.adapter {
 		return access.LoginStart{}, core.Errorf(core.CodeNotConfigured, "no auth adapter can log people in; set auth.adapter")
 	}
 	return access.LoginStart{URL: "https://idp.example/authorize?redirect_uri=" + redirectURI + "&state=s1&return=" + returnTo, Binding: "b1"}, nil
 }
 
-func (a *memoryAccess) FinishLogin(_ context.Context, in access.LoginAnswer) (string, string, error) {
+func (a *fakeAccess) FinishLogin(_ context.Context, in access.LoginAnswer) (string, string, error) {
 	if !a.adapter {
 		return "", "", core.Errorf(core.CodeNotConfigured, "no auth adapter can log people in; set auth.adapter")
 	}
@@ -136,20 +136,20 @@ func (a *memoryAccess) FinishLogin(_ context.Context, in access.LoginAnswer) (st
 	return "idp-cookie", "/apps?tab=1", nil
 }
 
-// memoryApps is a yard without processes. What fails is set by name.
-type memoryApps struct {
+// fakeApps is a yard without processes. What fails is set by name.
+type fakeApps struct {
 	mu        sync.Mutex
 	apps      map[string][]core.App // by workspace
 	installed []apps.InstallRequest
 	asked     []string         // resource URIs
-	fail      map[string]error // by verb
+	fail      map[string]error // by operation
 	resource  apps.Resource
 	wait      chan struct{} // Start waits for it when not nil
 	began     chan struct{} // and says here that it waits
 }
 
-func newApps() *memoryApps {
-	return &memoryApps{
+func newApps() *fakeApps {
+	return &fakeApps{
 		began: make(chan struct{}, 1),
 		fail:  map[string]error{}, resource: apps.Resource{MIME: "text/html;profile=mcp-app", Body: []byte("<p>view</p>")},
 		apps: map[string][]core.App{core.DefaultWorkspaceID: {
@@ -162,13 +162,13 @@ func newApps() *memoryApps {
 	}
 }
 
-func (y *memoryApps) List(ws string) []core.App {
+func (y *fakeApps) List(ws string) []core.App {
 	y.mu.Lock()
 	defer y.mu.Unlock()
 	return y.apps[ws]
 }
 
-func (y *memoryApps) Health(ws string) []core.AppHealth {
+func (y *fakeApps) Health(ws string) []core.AppHealth {
 	var all []core.AppHealth
 	for _, a := range y.List(ws) {
 		all = append(all, core.AppHealth{Name: a.Name, State: a.Status, Uptime: 1.5, RestartCount: 1})
@@ -176,7 +176,7 @@ func (y *memoryApps) Health(ws string) []core.AppHealth {
 	return all
 }
 
-func (y *memoryApps) Install(_ context.Context, ws string, r apps.InstallRequest) (core.App, error) {
+func (y *fakeApps) Install(_ context.Context, ws string, r apps.InstallRequest) (core.App, error) {
 	y.mu.Lock()
 	defer y.mu.Unlock()
 	y.installed = append(y.installed, r)
@@ -188,10 +188,10 @@ func (y *memoryApps) Install(_ context.Context, ws string, r apps.InstallRequest
 	return a, nil
 }
 
-func (y *memoryApps) find(verb, ws, name string) (core.App, error) {
+func (y *fakeApps) find(operation, ws, name string) (core.App, error) {
 	y.mu.Lock()
 	defer y.mu.Unlock()
-	if err := y.fail[verb]; err != nil {
+	if err := y.fail[operation]; err != nil {
 		return core.App{}, err
 	}
 	for _, a := range y.apps[ws] {
@@ -202,12 +202,12 @@ func (y *memoryApps) find(verb, ws, name string) (core.App, error) {
 	return core.App{}, core.Errorf(core.CodeNotFound, "no app is named %q", name)
 }
 
-func (y *memoryApps) Uninstall(_ context.Context, ws, name string) (string, error) {
+func (y *fakeApps) Uninstall(_ context.Context, ws, name string) (string, error) {
 	a, err := y.find("uninstall", ws, name)
 	return "/home/apps/" + a.Name, err
 }
 
-func (y *memoryApps) Start(ctx context.Context, ws, name string) (core.App, error) {
+func (y *fakeApps) Start(ctx context.Context, ws, name string) (core.App, error) {
 	if y.wait != nil {
 		y.began <- struct{}{}
 		select {
@@ -221,13 +221,13 @@ func (y *memoryApps) Start(ctx context.Context, ws, name string) (core.App, erro
 	return a, err
 }
 
-func (y *memoryApps) Stop(_ context.Context, ws, name string) (core.App, error) {
+func (y *fakeApps) Stop(_ context.Context, ws, name string) (core.App, error) {
 	a, err := y.find("stop", ws, name)
 	a.Status = core.StateStopped
 	return a, err
 }
 
-func (y *memoryApps) Resource(_ context.Context, ws, name, uri string) (apps.Resource, error) {
+func (y *fakeApps) Resource(_ context.Context, ws, name, uri string) (apps.Resource, error) {
 	if _, err := y.find("resource", ws, name); err != nil {
 		return apps.Resource{}, err
 	}
@@ -240,8 +240,8 @@ func (y *memoryApps) Resource(_ context.Context, ws, name, uri string) (apps.Res
 	return y.resource, nil
 }
 
-// memoryTools answers with what the test sets.
-type memoryTools struct {
+// fakeTools answers with what the test sets.
+type fakeTools struct {
 	mu     sync.Mutex
 	result string
 	err    error
@@ -250,13 +250,13 @@ type memoryTools struct {
 	panics bool
 }
 
-func (n *memoryTools) Open(c core.Caller, o tools.SessionOptions) *tools.Session {
+func (n *fakeTools) Open(c core.Caller, o tools.SessionOptions) *tools.Session {
 	return tools.New(tools.Options{Apps: silentApps{}}).Open(c, o)
 }
 
-func (n *memoryTools) EndSession(string) {}
+func (n *fakeTools) EndSession(string) {}
 
-func (n *memoryTools) CheckForm(schema, content json.RawMessage) error {
+func (n *fakeTools) CheckForm(schema, content json.RawMessage) error {
 	return tools.New(tools.Options{Apps: silentApps{}}).CheckForm(schema, content)
 }
 
@@ -265,9 +265,9 @@ type silentApps struct{ tools.Apps }
 
 func (silentApps) Listen(string, func(apps.Notification)) func() { return func() {} }
 
-func (n *memoryTools) List(core.Caller) []tools.Listed { return make([]tools.Listed, 3) }
+func (n *fakeTools) List(core.Caller) []tools.Listed { return make([]tools.Listed, 3) }
 
-func (n *memoryTools) Call(ctx context.Context, c core.Caller, call tools.Call) (json.RawMessage, error) {
+func (n *fakeTools) Call(ctx context.Context, c core.Caller, call tools.Call) (json.RawMessage, error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if n.panics {

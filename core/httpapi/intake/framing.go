@@ -1,4 +1,4 @@
-package httpapi
+package intake
 
 import (
 	"bytes"
@@ -10,11 +10,11 @@ import (
 	"golang.org/x/net/http/httpguts"
 )
 
-// wellFormed holds a request's headers against RFC 9112 and 9110, more strictly than the HTTP
-// library, which forgives what two readers may read differently: bare line feeds, folded lines, a
-// length beside an encoding. The library has framed the body by then, so a request that is refused here
-// must be the last of its connection.
-func wellFormed(h *fasthttp.RequestHeader) error {
+// CheckFraming checks a request's headers against RFC 9112 and 9110, more strictly than the HTTP
+// library, which accepts what two parsers may read differently: bare line feeds, folded lines, a
+// length beside an encoding. The library has framed the body by then, so a request that is refused
+// here must be the last of its connection.
+func CheckFraming(h *fasthttp.RequestHeader) error {
 	http11 := string(h.Protocol()) == "HTTP/1.1"
 	if !http11 && string(h.Protocol()) != "HTTP/1.0" {
 		return errors.New("the version is not HTTP/1.1")
@@ -31,19 +31,19 @@ func wellFormed(h *fasthttp.RequestHeader) error {
 	return f.check(http11)
 }
 
-// oneHost holds the target of a request against its Host. A target may name a host of its own
-// (absolute-form, RFC 9112 3.2.2), and whoever goes by the other of the two judges another request.
-func oneHost(r *fasthttp.Request) error {
+// CheckHost checks that the target of a request and its Host header name the same host. A target may
+// name one of its own (absolute-form, RFC 9112 section 3.2.2).
+func CheckHost(r *fasthttp.Request) error {
 	if !bytes.EqualFold(r.URI().Host(), r.Header.Host()) {
 		return errors.New("the target names another host than the header Host")
 	}
 	return nil
 }
 
-// framing is what decides where a request ends, and for whom it is.
+// framing is the headers that decide where a request ends and which host it is for.
 type framing struct{ length, encoding, host header }
 
-// header is one that must not come twice.
+// header is a header that must not be given twice.
 type header struct {
 	times int
 	value []byte // of the last one
@@ -82,10 +82,10 @@ func (f *framing) check(http11 bool) error {
 		return errors.New("the Transfer-Encoding is not chunked on HTTP/1.1")
 	}
 	if f.host.times != 1 && http11 || f.host.times > 1 {
-		return errors.New("there is not one Host")
+		return errors.New("the Host header is missing or given more than once")
 	}
 	if bytes.ContainsFunc(f.host.value, notInHost) {
-		return errors.New("the Host holds a character that no host has")
+		return errors.New("the Host header holds an invalid character")
 	}
 	return nil
 }

@@ -11,11 +11,11 @@ import (
 	"github.com/ropewalk/ropewalk/core/chat/skill"
 )
 
-// Several servers may share one PostgreSQL database. What is read from it each time, such as
-// conversations, the choice of models and logins, needs nothing here. Apps are followed by the yard,
-// events by the bus; what is left is what this server remembers of people, and its files of skills.
+// Several servers may share one PostgreSQL database. Apps are reconciled by the apps manager and events
+// travel on the bus. This file handles the rest of what a server caches: users and members, and the
+// files of skills. Everything else is read from the database each time.
 
-// cluster is what the manager of apps follows; nil for a server on its own.
+// cluster is what the apps manager reconciles with; nil for a single server.
 func (s *Server) cluster() apps.Cluster {
 	if !s.store.Shared() {
 		return nil
@@ -23,7 +23,7 @@ func (s *Server) cluster() apps.Cluster {
 	return s.store
 }
 
-// logins is where browser logins under way are kept; nil for the memory of a server on its own.
+// logins stores pending browser logins; nil keeps them in the memory of a single server.
 func (s *Server) logins() access.Logins {
 	if !s.store.Shared() {
 		return nil
@@ -31,19 +31,19 @@ func (s *Server) logins() access.Logins {
 	return s.store
 }
 
-// joinEvents has the readers of all servers get the events of each.
+// joinEvents sends the events of each server to the readers of all.
 func (s *Server) joinEvents() {
 	if !s.store.Shared() {
 		return
 	}
 	s.bus.Join(relay{s.store, func(workspace, name string) bool {
-		_, err := s.yard.App(workspace, name)
+		_, err := s.apps.App(workspace, name)
 		return err == nil
 	}})
 }
 
-// followOthers follows what other servers change, until the server closes.
-func (s *Server) followOthers() {
+// followCluster applies the changes that peer servers make, until the server closes.
+func (s *Server) followCluster() {
 	if !s.store.Shared() {
 		return
 	}
@@ -64,25 +64,25 @@ func (s *Server) followOthers() {
 			case core.ChangeAll:
 				s.access.MembersChanged("")
 				s.syncSkills(ctx, skill.KeptPrefix)
-			default: // apps are the yard's
+			default: // apps are reconciled by their manager
 			}
 		}
 	}()
-	s.closers.add("changes of other servers", func(context.Context) error {
+	s.closers.add("changes of peer servers", func(context.Context) error {
 		stop()
 		<-ended
 		return nil
 	})
 }
 
-// syncSkills writes the skills that other servers have written, again and again until that worked.
+// syncSkills copies the skills that peer servers have written, and retries until it succeeds.
 func (s *Server) syncSkills(ctx context.Context, prefix string) {
 	for {
 		err := s.skills.Sync(ctx, prefix)
 		if err == nil || ctx.Err() != nil {
 			return
 		}
-		s.log.Warn("Skills of other servers could not be taken over; it is tried again", "error", err)
+		s.log.Warn("copying the skills of peer servers failed; retrying", "error", err)
 		select {
 		case <-time.After(10 * time.Second):
 		case <-ctx.Done():

@@ -1,4 +1,4 @@
-package httpapi
+package listener
 
 import (
 	"errors"
@@ -61,7 +61,7 @@ func TestADeadlineThatIsOverEndsAReadThatWaits(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _ = client.Close() }()
-	conn, err := clients{ln}.Accept()
+	conn, err := New(ln, Options{}).Accept()
 	if err != nil {
 		t.Fatal(err)
 	}

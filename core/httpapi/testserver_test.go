@@ -27,17 +27,17 @@ func TestMain(m *testing.M) {
 		goleak.IgnoreAnyFunction("github.com/valyala/fasthttp.updateServerDate.func1"))    // one for the whole process
 }
 
-// house is a running server with everything behind it in memory.
-type house struct {
+// testServer is a running server with everything behind it in memory.
+type testServer struct {
 	*Server
-	access *memoryAccess
-	yard   *memoryApps
-	tools  *memoryTools
-	bus    *event.Bus
-	talks  *memoryTalks
-	addr   string
-	log    *bytes.Buffer
-	served chan error
+	access        *fakeAccess
+	apps          *fakeApps
+	tools         *fakeTools
+	bus           *event.Bus
+	conversations *fakeConversations
+	addr          string
+	log           *bytes.Buffer
+	served        chan error
 }
 
 func loopbackOnly() []netip.Prefix {
@@ -45,18 +45,18 @@ func loopbackOnly() []netip.Prefix {
 }
 
 // open starts a server; change may alter its options. With an API key unless the access says dev.
-func open(t testing.TB, a *memoryAccess, change func(*Options)) *house {
+func open(t testing.TB, a *fakeAccess, change func(*Options)) *testServer {
 	t.Helper()
-	h := &house{access: a, yard: newApps(), tools: &memoryTools{}, talks: newTalks(), bus: event.New(hclog.NewNullLogger()), log: &bytes.Buffer{}, served: make(chan error, 1)}
+	h := &testServer{access: a, apps: newApps(), tools: &fakeTools{}, conversations: newFakeConversations(), bus: event.New(hclog.NewNullLogger()), log: &bytes.Buffer{}, served: make(chan error, 1)}
 	o := Options{
-		Access: a, Apps: h.yard, Tools: h.tools, Events: h.bus, Metrics: memoryMetrics{}, Version: "test", TrustedProxies: loopbackOnly(),
+		Access: a, Apps: h.apps, Tools: h.tools, Events: h.bus, Metrics: fakeMetrics{}, Version: "test", TrustedProxies: loopbackOnly(),
 		Logger: hclog.New(&hclog.LoggerOptions{Output: h.log, Level: hclog.Warn, Mutex: &sync.Mutex{}}),
 	}
 	if change != nil {
 		change(&o)
 	}
 	if o.Chat == nil {
-		o.Chat = newChat(t, h.talks, h.tools, config.Models{})
+		o.Chat = newChat(t, h.conversations, h.tools, config.Models{})
 	}
 	h.Server = New(o)
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
@@ -115,7 +115,7 @@ var client = &http.Client{
 }
 
 // do sends c with the owner's key unless the row says who is calling.
-func (h *house) do(t testing.TB, c call) reply {
+func (h *testServer) do(t testing.TB, c call) reply {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), c.method, "http://"+h.addr+c.path, strings.NewReader(c.body))
 	if err != nil {

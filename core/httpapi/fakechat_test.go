@@ -22,41 +22,41 @@ import (
 	"github.com/ropewalk/ropewalk/core/config"
 )
 
-// memoryTalks keeps conversations. It is everything the chat keeps, without a disk.
-type memoryTalks struct {
+// fakeConversations keeps conversations. It is everything the chat keeps, without a disk.
+type fakeConversations struct {
 	chat.Store // what several servers need
 
-	mu       sync.Mutex
-	made     int
-	talks    map[string]*core.Conversation
-	messages map[string][]core.Message
-	settings map[string]string
-	report   core.UsageReport
-	asked    []any // the queries
+	mu            sync.Mutex
+	made          int
+	conversations map[string]*core.Conversation
+	messages      map[string][]core.Message
+	settings      map[string]string
+	report        core.UsageReport
+	asked         []any // the queries
 }
 
-func newTalks() *memoryTalks {
-	return &memoryTalks{talks: map[string]*core.Conversation{}, messages: map[string][]core.Message{}, settings: map[string]string{}}
+func newFakeConversations() *fakeConversations {
+	return &fakeConversations{conversations: map[string]*core.Conversation{}, messages: map[string][]core.Message{}, settings: map[string]string{}}
 }
 
-func (m *memoryTalks) CreateConversation(_ context.Context, c core.Conversation) (core.Conversation, error) {
+func (m *fakeConversations) CreateConversation(_ context.Context, c core.Conversation) (core.Conversation, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.made++
 	c.ID, c.CreatedAt, c.UpdatedAt = fmt.Sprintf("conv_%016x", m.made), time.Now(), time.Now()
-	m.talks[c.ID] = &c
+	m.conversations[c.ID] = &c
 	return c, nil
 }
 
-func (m *memoryTalks) find(ref core.ConversationRef) (*core.Conversation, error) {
-	c := m.talks[ref.ID]
+func (m *fakeConversations) find(ref core.ConversationRef) (*core.Conversation, error) {
+	c := m.conversations[ref.ID]
 	if c == nil || c.Owner != ref.Owner || c.Workspace != ref.Workspace {
 		return nil, core.Errorf(core.CodeNotFound, "there is no such conversation")
 	}
 	return c, nil
 }
 
-func (m *memoryTalks) Conversation(_ context.Context, ref core.ConversationRef) (core.Conversation, error) {
+func (m *fakeConversations) Conversation(_ context.Context, ref core.ConversationRef) (core.Conversation, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	c, err := m.find(ref)
@@ -66,12 +66,12 @@ func (m *memoryTalks) Conversation(_ context.Context, ref core.ConversationRef) 
 	return *c, nil
 }
 
-func (m *memoryTalks) Conversations(_ context.Context, workspace, owner string, q core.ConversationQuery) (core.ConversationPage, error) {
+func (m *fakeConversations) Conversations(_ context.Context, workspace, owner string, q core.ConversationQuery) (core.ConversationPage, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.asked = append(m.asked, q)
 	var page core.ConversationPage
-	for _, c := range m.talks {
+	for _, c := range m.conversations {
 		if c.Owner == owner && c.Workspace == workspace {
 			page.Conversations = append(page.Conversations, *c)
 		}
@@ -83,7 +83,7 @@ func (m *memoryTalks) Conversations(_ context.Context, workspace, owner string, 
 	return page, nil
 }
 
-func (m *memoryTalks) UpdateConversation(_ context.Context, ref core.ConversationRef, p core.ConversationPatch) (core.Conversation, error) {
+func (m *fakeConversations) UpdateConversation(_ context.Context, ref core.ConversationRef, p core.ConversationPatch) (core.Conversation, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	c, err := m.find(ref)
@@ -99,7 +99,7 @@ func (m *memoryTalks) UpdateConversation(_ context.Context, ref core.Conversatio
 	return *c, nil
 }
 
-func (m *memoryTalks) ForkConversation(ctx context.Context, ref core.ConversationRef, at int) (core.Conversation, error) {
+func (m *fakeConversations) ForkConversation(ctx context.Context, ref core.ConversationRef, at int) (core.Conversation, error) {
 	c, err := m.Conversation(ctx, ref)
 	if err != nil {
 		return core.Conversation{}, err
@@ -115,17 +115,17 @@ func (m *memoryTalks) ForkConversation(ctx context.Context, ref core.Conversatio
 	return made, nil
 }
 
-func (m *memoryTalks) DeleteConversation(_ context.Context, ref core.ConversationRef) error {
+func (m *fakeConversations) DeleteConversation(_ context.Context, ref core.ConversationRef) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if _, err := m.find(ref); err != nil {
 		return err
 	}
-	delete(m.talks, ref.ID)
+	delete(m.conversations, ref.ID)
 	return nil
 }
 
-func (m *memoryTalks) Messages(_ context.Context, ref core.ConversationRef) ([]core.Message, error) {
+func (m *fakeConversations) Messages(_ context.Context, ref core.ConversationRef) ([]core.Message, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if _, err := m.find(ref); err != nil {
@@ -134,7 +134,7 @@ func (m *memoryTalks) Messages(_ context.Context, ref core.ConversationRef) ([]c
 	return slices.Clone(m.messages[ref.ID]), nil
 }
 
-func (m *memoryTalks) AppendMessages(_ context.Context, ref core.ConversationRef, add []core.Message, used ...core.Usage) (core.Conversation, error) {
+func (m *fakeConversations) AppendMessages(_ context.Context, ref core.ConversationRef, add []core.Message, used ...core.Usage) (core.Conversation, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	c, err := m.find(ref)
@@ -151,24 +151,24 @@ func (m *memoryTalks) AppendMessages(_ context.Context, ref core.ConversationRef
 	return *c, nil
 }
 
-func (m *memoryTalks) Shared() bool { return false }
+func (m *fakeConversations) Shared() bool { return false }
 
-func (m *memoryTalks) PutUsage(context.Context, core.Usage) error { return nil }
+func (m *fakeConversations) PutUsage(context.Context, core.Usage) error { return nil }
 
-func (m *memoryTalks) Usage(_ context.Context, q core.UsageQuery) (core.UsageReport, error) {
+func (m *fakeConversations) Usage(_ context.Context, q core.UsageQuery) (core.UsageReport, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.asked = append(m.asked, q)
 	return m.report, nil
 }
 
-func (m *memoryTalks) Setting(_ context.Context, name string) (string, error) {
+func (m *fakeConversations) Setting(_ context.Context, name string) (string, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.settings[name], nil
 }
 
-func (m *memoryTalks) PutSetting(_ context.Context, name, value string) error {
+func (m *fakeConversations) PutSetting(_ context.Context, name, value string) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.settings[name] = value
@@ -176,14 +176,14 @@ func (m *memoryTalks) PutSetting(_ context.Context, name, value string) error {
 }
 
 // newChat is the real chat over memory, with the models of c.
-func newChat(t testing.TB, talks *memoryTalks, tools chat.Tools, c config.Models) *chat.Engine {
+func newChat(t testing.TB, conversations *fakeConversations, tools chat.Tools, c config.Models) *chat.Engine {
 	t.Helper()
 	models, err := chat.NewModels(c)
 	if err != nil {
 		t.Fatal(err)
 	}
 	e := chat.New(chat.Options{
-		Store: talks, Tools: tools, Models: models, Skills: skill.NewLibrary("testdata", nil, hclog.NewNullLogger()), Logger: hclog.NewNullLogger(),
+		Store: conversations, Tools: tools, Models: models, Skills: skill.NewLibrary("testdata", nil, hclog.NewNullLogger()), Logger: hclog.NewNullLogger(),
 	})
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
@@ -236,7 +236,7 @@ func newSpeaker(t testing.TB, status int, parts ...string) *speaker {
 	return s
 }
 
-// talking is what a house needs to chat with a speaker.
+// talking is what a testServer needs to chat with a speaker.
 func talking(s *speaker) config.Models {
 	return config.Models{
 		Default: "local:m", MaxOutputTokens: 100,

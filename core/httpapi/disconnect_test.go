@@ -13,7 +13,7 @@ import (
 
 // patientTools is at a call until its context ends.
 type patientTools struct {
-	*memoryTools
+	*fakeTools
 	begun, left chan struct{}
 }
 

@@ -1,0 +1,110 @@
+// Package body reads JSON request bodies.
+//
+// It owns the rules that every JSON body under /v1 must meet before a handler sees it: media type,
+// UTF-8, nesting depth, duplicate keys, wrongly spelled keys and types, and the wording of the errors.
+// It does not own the size limit or the reading of bytes from the connection (package intake).
+package body
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"mime"
+	"reflect"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/valyala/fasthttp"
+
+	"github.com/ropewalk/ropewalk/core"
+)
+
+// Read decodes a JSON object into a T. It returns core.CodeUnsupportedMedia unless the body is
+// declared as JSON, and core.CodeBadRequest naming the field when a type is wrong. Fields that T does
+// not have are ignored. Bodies that two parsers could read differently are refused: a key given
+// twice, a key that differs from one of T's in case only, data after the object, invalid UTF-8.
+//
+// Memory is linear in the size of the body, whatever its shape: bodies are read before anything is
+// known about the client.
+func Read[T any](ctx *fasthttp.RequestCtx) (T, error) {
+	var value T
+	raw := ctx.PostBody() // as sent: content encodings are refused, not decoded
+	if len(raw) == 0 {
+		return value, invalid("it is empty; send a JSON object")
+	}
+	if err := checkMediaType(&ctx.Request.Header); err != nil {
+		return value, err
+	}
+	if !utf8.Valid(raw) {
+		return value, invalid("it is not UTF-8")
+	}
+	if err := checkSyntax(raw); err != nil {
+		return value, err
+	}
+	if string(bytes.TrimSpace(raw)) == "null" {
+		return value, invalid("it must be a JSON object, not null")
+	}
+	if err := checkFields(raw, "", reflect.TypeFor[T]()); err != nil {
+		return value, err
+	}
+	if err := json.Unmarshal(raw, &value); err != nil {
+		return value, typeError(err)
+	}
+	return value, nil
+}
+
+func checkMediaType(h *fasthttp.RequestHeader) error {
+	media, params, err := mime.ParseMediaType(string(h.ContentType()))
+	charset := params["charset"]
+	if err != nil || media != "application/json" || (charset != "" && !strings.EqualFold(charset, "utf-8")) {
+		return core.Errorf(core.CodeUnsupportedMedia, "the Content-Type must be application/json")
+	}
+	if encoding := h.Peek(fasthttp.HeaderContentEncoding); len(encoding) > 0 && !strings.EqualFold(string(encoding), "identity") {
+		return core.Errorf(core.CodeUnsupportedMedia, "a Content-Encoding is not accepted")
+	}
+	return nil
+}
+
+// typeError rewords an error of encoding/json, which speaks of Go's types.
+func typeError(err error) error {
+	e, ok := errors.AsType[*json.UnmarshalTypeError](err)
+	if !ok {
+		return invalid("it cannot be read")
+	}
+	if e.Field == "" {
+		return invalid("it must be a JSON object, not " + article(e.Value))
+	}
+	value, exact, _ := strings.Cut(e.Value, " ") // "number 1.5"
+	want, got := "a number", article(value)
+	switch e.Type.Kind() {
+	case reflect.Int, reflect.Int64:
+		want = "a whole number"
+		if exact != "" {
+			got = exact
+		}
+	case reflect.String:
+		want = "a string"
+	case reflect.Bool:
+		want = "a boolean"
+	case reflect.Struct, reflect.Map:
+		want = "an object"
+	case reflect.Slice, reflect.Array:
+		want = "an array"
+	default: // the other kinds of numbers
+	}
+	return core.Errorf(core.CodeBadRequest, "%s must be %s, not %s", e.Field, want, got)
+}
+
+func article(noun string) string {
+	switch noun {
+	case "bool":
+		return "a boolean"
+	case "array", "object":
+		return "an " + noun
+	}
+	return "a " + noun
+}
+
+func invalid(problem string) error {
+	return core.Errorf(core.CodeBadRequest, "the body: %s", problem)
+}

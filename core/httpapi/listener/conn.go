@@ -1,0 +1,90 @@
+package listener
+
+import (
+	"errors"
+	"io"
+	"net"
+	"net/netip"
+	"sync/atomic"
+	"time"
+)
+
+const (
+	lingerTime  = time.Second
+	lingerBytes = 16 << 20 // many clients read nothing before they have sent everything
+)
+
+// Conn is a connection that can close without losing its last response. A client that is refused
+// while it still sends, such as one with too large a body, would otherwise see its connection reset
+// before it can read why.
+type Conn struct {
+	*net.TCPConn
+	listener         *Listener
+	peer             netip.Addr
+	linger           atomic.Bool
+	idleSince        atomic.Int64 // Unix nanoseconds; 0 while a request is served
+	reading, writing deadline
+}
+
+func newConn(tcp *net.TCPConn, l *Listener) *Conn {
+	c := &Conn{TCPConn: tcp, listener: l}
+	c.reading.set, c.writing.set = tcp.SetReadDeadline, tcp.SetWriteDeadline
+	if addr, ok := tcp.RemoteAddr().(*net.TCPAddr); ok {
+		c.peer = addr.AddrPort().Addr().Unmap().WithZone("")
+	}
+	c.SetIdle(true)
+	return c
+}
+
+// SetIdle says whether the connection waits for a request, so that it may be evicted.
+func (c *Conn) SetIdle(idle bool) {
+	if idle {
+		c.idleSince.Store(time.Now().UnixNano())
+		return
+	}
+	c.idleSince.Store(0)
+}
+
+// Read implements net.Conn.
+func (c *Conn) Read(p []byte) (int, error) {
+	if err := c.reading.apply(); err != nil {
+		return 0, err
+	}
+	return c.TCPConn.Read(p)
+}
+
+// Write implements net.Conn.
+func (c *Conn) Write(p []byte) (int, error) {
+	if err := c.writing.apply(); err != nil {
+		return 0, err
+	}
+	return c.TCPConn.Write(p)
+}
+
+// SetReadDeadline implements net.Conn, as deadline says.
+func (c *Conn) SetReadDeadline(t time.Time) error { return c.reading.want(t) }
+
+// SetWriteDeadline implements net.Conn, as deadline says.
+func (c *Conn) SetWriteDeadline(t time.Time) error { return c.writing.want(t) }
+
+// SetDeadline implements net.Conn, as deadline says.
+func (c *Conn) SetDeadline(t time.Time) error {
+	return errors.Join(c.SetReadDeadline(t), c.SetWriteDeadline(t))
+}
+
+// Close ends the response first when LingerOnClose asked for it, and discards a bounded rest of
+// what the client sends.
+func (c *Conn) Close() error {
+	c.listener.closed(c)
+	if c.linger.Load() && c.CloseWrite() == nil && c.TCPConn.SetReadDeadline(time.Now().Add(lingerTime)) == nil {
+		_, _ = io.CopyN(io.Discard, c.TCPConn, lingerBytes)
+	}
+	return c.TCPConn.Close()
+}
+
+// LingerOnClose makes conn deliver its response before it closes, if it is a Conn.
+func LingerOnClose(conn net.Conn) {
+	if c, ok := conn.(*Conn); ok {
+		c.linger.Store(true)
+	}
+}

@@ -1,0 +1,6 @@
+// Package listener accepts the connections of the HTTP server, bounds how many there are, and makes
+// them cheap to use and safe to close.
+//
+// It owns the caps on connections, the eviction of idle ones, the recovery from running out of file
+// descriptors, lazy deadlines and lingering closes. It does not own HTTP itself.
+package listener

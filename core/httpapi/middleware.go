@@ -1,0 +1,149 @@
+package httpapi
+
+import (
+	"bytes"
+	"errors"
+	"math/rand/v2"
+	"runtime/debug"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/gofiber/fiber/v2"
+	"github.com/gofiber/fiber/v2/utils"
+	"github.com/valyala/fasthttp"
+
+	"github.com/ropewalk/ropewalk/core"
+	"github.com/ropewalk/ropewalk/core/httpapi/intake"
+	"github.com/ropewalk/ropewalk/core/httpapi/listener"
+)
+
+// wrap returns the handler of all requests, whatever their route: it sets the common headers,
+// refuses malformed requests, responds to preflights, refuses new requests during shutdown, and
+// recovers from panics.
+func (s *Server) wrap(next fasthttp.RequestHandler) fasthttp.RequestHandler {
+	return func(ctx *fasthttp.RequestCtx) {
+		start := time.Now()
+		s.setCommonHeaders(ctx)
+		defer s.logRequest(ctx, start)
+		defer s.recoverPanic(ctx)
+		if !s.readRequest(ctx) {
+			return
+		}
+		switch {
+		case s.options.Closed(ctx):
+		case !knownMethod(ctx):
+			ctx.Response.Header.Set(fiber.HeaderAllow, allowedMethods)
+			s.fail(ctx, core.Errorf(core.CodeMethodNotAllowed, "unknown method"))
+		case ctx.IsOptions():
+			ctx.SetStatusCode(fiber.StatusNoContent)
+		case s.draining.Load():
+			s.fail(ctx, core.Errorf(core.CodeUnavailable, "the server is shutting down"))
+		default:
+			next(ctx)
+		}
+		if s.draining.Load() {
+			ctx.SetConnectionClose()
+		}
+	}
+}
+
+// readRequest checks and reads a request. It returns false when it has written an error instead.
+func (s *Server) readRequest(ctx *fasthttp.RequestCtx) bool {
+	err := intake.CheckFraming(&ctx.Request.Header)
+	if err == nil {
+		err = intake.CheckHost(&ctx.Request)
+	}
+	if err == nil {
+		err = s.bodies.ReadBody(&ctx.Request, s.bodyLimit(ctx), func() intake.Client { return s.client(ctx) })
+	}
+	if err == nil {
+		return true
+	}
+	if busy, ok := errors.AsType[*core.Error](err); ok {
+		ctx.SetConnectionClose()
+		listener.LingerOnClose(ctx.Conn())
+		s.fail(ctx, busy)
+		return false
+	}
+	s.writeUnreadable(ctx, err)
+	return false
+}
+
+// bodyLimit is the size limit of a request body in bytes.
+func (s *Server) bodyLimit(ctx *fasthttp.RequestCtx) int {
+	if bytes.HasPrefix(ctx.URI().PathOriginal(), []byte("/v1/")) {
+		return maxBody
+	}
+	return s.options.MaxBody
+}
+
+// client says who sends a request before it is routed.
+func (s *Server) client(ctx *fasthttp.RequestCtx) intake.Client {
+	h := &ctx.Request.Header
+	id, err := s.access.API(s.root, bearer(string(h.Peek(fasthttp.HeaderAuthorization))), string(h.Cookie(sessionCookie)))
+	if err != nil {
+		return intake.Client{Name: ctx.RemoteIP().String(), Anonymous: true}
+	}
+	return intake.Client{Name: id.User.ID}
+}
+
+// setCommonHeaders sets the headers that every response has.
+func (s *Server) setCommonHeaders(ctx *fasthttp.RequestCtx) {
+	h := &ctx.Response.Header
+	set(h, fiber.HeaderXContentTypeOptions, "nosniff")
+	set(h, fiber.HeaderReferrerPolicy, "strict-origin-when-cross-origin")
+	id := ctx.Request.Header.Peek(fiber.HeaderXRequestID)
+	if !validRequestID(id) {
+		var fresh [26]byte
+		id = appendRequestID(fresh[:0])
+	}
+	set(h, requestIDHeader, utils.UnsafeString(id))
+	s.origins.cors(ctx)
+}
+
+// requestIDHeader is X-Request-ID in the spelling of the HTTP library.
+const requestIDHeader = "X-Request-Id"
+
+// set sets a header whose name is in canonical form already: normalizing it is most of the cost.
+func set(h *fasthttp.ResponseHeader, name, value string) {
+	h.SetCanonical(utils.UnsafeBytes(name), utils.UnsafeBytes(value)) // both are copied
+}
+
+// validRequestID reports whether a client's request id may be used in log lines and headers.
+func validRequestID(id []byte) bool {
+	return len(id) > 0 && len(id) <= 128 && !bytes.ContainsFunc(id, func(r rune) bool {
+		return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && !strings.ContainsRune("._-", r)
+	})
+}
+
+// appendRequestID appends a new id. It only correlates log lines, so it need not be unguessable.
+func appendRequestID(to []byte) []byte {
+	return strconv.AppendUint(strconv.AppendUint(to, rand.Uint64(), 36), rand.Uint64(), 36) //nolint:gosec // not a secret
+}
+
+func knownMethod(ctx *fasthttp.RequestCtx) bool {
+	switch string(ctx.Method()) {
+	case fiber.MethodGet, fiber.MethodHead, fiber.MethodPost, fiber.MethodPut, fiber.MethodPatch, fiber.MethodDelete, fiber.MethodOptions:
+		return true
+	}
+	return false
+}
+
+// recoverPanic responds with 500 when a handler panicked.
+func (s *Server) recoverPanic(ctx *fasthttp.RequestCtx) {
+	if p := recover(); p != nil {
+		s.log.Error("handler panicked", "panic", p, "request_id", string(ctx.Response.Header.Peek(fiber.HeaderXRequestID)),
+			"method", string(ctx.Method()), "path", string(ctx.Path()), "stack", string(debug.Stack()))
+		s.write(ctx, fiber.StatusInternalServerError, errorBody{Error: core.CodeInternal, Message: internalMessage})
+	}
+}
+
+func (s *Server) logRequest(ctx *fasthttp.RequestCtx, start time.Time) {
+	if !s.log.IsDebug() {
+		return
+	}
+	s.log.Debug("request completed", "method", string(ctx.Method()), "path", string(ctx.Path()),
+		"status", ctx.Response.StatusCode(), "duration", time.Since(start).Round(time.Microsecond).String(),
+		"request_id", string(ctx.Response.Header.Peek(fiber.HeaderXRequestID)))
+}
