@@ -12,8 +12,8 @@ import (
 
 const (
 	appliedWithin = time.Second // how long an event waits for its change to be applied here
-	pollEvery   = 5 * time.Millisecond
-	relayQueue   = 1024
+	pollEvery     = 5 * time.Millisecond
+	relayQueue    = 1024
 )
 
 // relay delivers the events of peer servers to the bus. Each waits, in order, until its change is
