@@ -2,6 +2,7 @@ package kit
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"runtime/debug"
 	"time"
@@ -12,20 +13,26 @@ import (
 type Check[S any] struct {
 	// Name is the promise as a sentence: "a session that was deleted is not found".
 	Name string
-	// Run returns nil when the promise holds. Its error is a sentence that tells the author what
-	// was done, what came back and what had to. A check leaves nothing behind that disturbs
-	// another: it uses ids of its own, and may run twice against the same backend.
+	// Contract is the sentence of the .proto file that makes the promise, or the part of it that does.
+	// A kit demands nothing that its contract does not say.
+	Contract string
+	// Run returns nil when the promise holds, and the error of Skip when it cannot be checked on this
+	// subject. Every other error is a sentence for the author: what was done, what came back and what
+	// had to. A check leaves nothing behind that disturbs another: it uses ids of its own, and may run
+	// twice against the same backend.
 	Run func(ctx context.Context, subject S) error
 }
 
-// Result is how one check went.
+// Result is the outcome of one check.
 type Result struct {
-	Name string
-	Err  error // nil when the promise holds
-	Took time.Duration
+	Name    string
+	Err     error  // nil when the promise holds, and when the check was skipped
+	Skipped string // why the promise could not be checked; "" when it was
+	Took    time.Duration
 }
 
-// timeout is what one check may take, 30 seconds.
+// timeout is what one check may take, 30 seconds. A check that takes longer has failed, whatever it
+// returns.
 const timeout = 30 * time.Second
 
 // Run runs the checks in order, each with its own deadline. A check that panics has failed.
@@ -33,8 +40,13 @@ func Run[S any](ctx context.Context, checks []Check[S], subject S) []Result {
 	results := make([]Result, 0, len(checks))
 	for _, check := range checks {
 		began := time.Now()
-		err := runOne(ctx, check, subject)
-		results = append(results, Result{Name: check.Name, Err: err, Took: time.Since(began)})
+		result := Result{Name: check.Name}
+		result.Err = runOne(ctx, check, subject)
+		if skip, ok := errors.AsType[*skipError](result.Err); ok {
+			result.Err, result.Skipped = nil, skip.reason
+		}
+		result.Took = time.Since(began)
+		results = append(results, result)
 	}
 	return results
 }
@@ -47,8 +59,23 @@ func runOne[S any](ctx context.Context, check Check[S], subject S) (err error) {
 			err = fmt.Errorf("the implementation panicked: %v\n%s", value, debug.Stack())
 		}
 	}()
-	return check.Run(ctx, subject)
+	if err := check.Run(ctx, subject); err != nil {
+		return err
+	}
+	if ctx.Err() != nil {
+		return fmt.Errorf("the check did not end within %s", timeout)
+	}
+	return nil
 }
+
+// skipError is why a check could not be made.
+type skipError struct{ reason string }
+
+func (e *skipError) Error() string { return "skipped: " + e.reason }
+
+// Skip makes the error of a check that cannot be made on this subject. The reason says what is
+// missing.
+func Skip(format string, args ...any) error { return &skipError{fmt.Sprintf(format, args...)} }
 
 // Failf makes the error of a check: a sentence that may begin with the name of a method.
 func Failf(format string, args ...any) error { return fmt.Errorf(format, args...) }

@@ -1,25 +1,31 @@
-// What every Ropewalk plugin speaks, whatever its kind: who it is, and its settings.
+// The service that every Ropewalk plugin has, whatever its kind: Info and settings.
 //
 // How a plugin starts. The server runs the executable with the environment variable
 // ROPEWALK_PLUGIN set to the kind it wants ("auth", "sessionstore" or "registry"); an executable
-// that does not serve that kind prints a sentence to stderr and exits with status 1. Otherwise it
-// listens on a unix socket or on 127.0.0.1, and prints one line to stdout:
+// that does not serve that kind, or that is started without the variable, prints a sentence to
+// stderr, nothing to stdout, and exits with status 1. Otherwise it listens on a unix socket or on
+// 127.0.0.1, and prints one line to stdout:
 //
 //   1|1|unix|/tmp/plugin123|grpc|
 //
-// that is: the version of this handshake (always 1), the wire version of its kind (1 for the
-// packages ropewalk.<kind>.v1), the network ("unix" or "tcp"), the address, the word "grpc", and
-// the certificate of the next paragraph, or nothing. PLUGIN_PROTOCOL_VERSIONS holds the wire
-// versions that the server speaks, separated by commas; a plugin answers with the highest it shares.
+// that is: the version of this handshake (always 1), the protocol version of its kind (1 for
+// the packages ropewalk.<kind>.v1), the network ("unix" or "tcp"), the address, the word "grpc", and
+// the certificate of the next paragraph, or nothing. PLUGIN_PROTOCOL_VERSIONS holds the
+// protocol versions that the server speaks, separated by commas; a plugin answers with the highest
+// one that both speak.
 //
 // Transport security. When PLUGIN_CLIENT_CERT is set, it holds the server's certificate in PEM.
 // The plugin then makes a certificate of its own for "localhost", serves TLS with it, requires a
-// client certificate and accepts that one only, and prints its own certificate as the sixth field:
+// client certificate and accepts only the server's, and prints its own certificate as the sixth field:
 // the DER bytes in base64 without padding.
 //
 // Beside PluginService and the service of its kind, a plugin serves the standard
-// grpc.health.v1.Health and answers SERVING for the service "plugin". It should serve
-// plugin.GRPCController (of hashicorp/go-plugin), whose Shutdown asks it to end.
+// grpc.health.v1.Health and answers SERVING for the service "plugin", and plugin.GRPCController (of
+// hashicorp/go-plugin), whose Shutdown ends the process within two seconds. SIGTERM ends it too.
+//
+// Calls. A plugin accepts messages of up to 16 MiB and at least 100 calls at once. A call that is
+// not answered by its deadline is of no use to the server, and the plugin stops working on it. The
+// use of memory and file descriptors does not grow with the number of calls.
 //
 // Lines on stderr go to the server's log. A line that is a JSON object with "@level", "@message"
 // and other keys becomes a log line of that level with those fields. Stdout carries nothing after
@@ -32,7 +38,7 @@
 //   INVALID_ARGUMENT     the request itself is wrong
 //   UNAUTHENTICATED      a credential was checked and is bad
 //   UNAVAILABLE          the backend could not be asked; the same call may succeed later
-//   UNIMPLEMENTED        the plugin does not have this method or this power
+//   UNIMPLEMENTED        the plugin does not have this method or this capability
 //   DEADLINE_EXCEEDED    the time given for the call was over
 //   CANCELLED            the caller no longer wants the answer
 //
@@ -98,7 +104,7 @@ func (*InfoRequest) Descriptor() ([]byte, []int) {
 	return file_ropewalk_plugin_v1_plugin_proto_rawDescGZIP(), []int{0}
 }
 
-// InfoResponse is who the plugin is.
+// InfoResponse describes the plugin.
 type InfoResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The plugin's own name, such as "redis": lower-case letters, digits and "-".
@@ -107,11 +113,13 @@ type InfoResponse struct {
 	Version string `protobuf:"bytes,2,opt,name=version,proto3" json:"version,omitempty"`
 	// The kind it serves: "auth", "sessionstore" or "registry".
 	Kind string `protobuf:"bytes,3,opt,name=kind,proto3" json:"kind,omitempty"`
-	// The wire versions of that kind that it can serve, such as [1].
+	// The protocol versions of that kind that it can serve, such as [1].
 	WireVersions []uint32 `protobuf:"varint,4,rep,packed,name=wire_versions,json=wireVersions,proto3" json:"wire_versions,omitempty"`
-	// The optional powers it has, in any order: "configure" (it takes settings), "validate" (it
-	// answers Validate), and, of the kind auth, "login" (it serves LoginService). Unknown words are
-	// ignored.
+	// The optional capabilities it has, in any order. Of every kind: "configure" (it takes settings),
+	// "validate" (it answers Validate), "exclusive" (its backend has one writer: the server ends the
+	// old process before it configures a new one). Of the kind auth: "login" (it serves
+	// LoginService), "revocations" (it serves RevocationService). Of the kind sessionstore: "durable"
+	// (records outlive the process). Unknown words are ignored.
 	Powers        []string `protobuf:"bytes,5,rep,name=powers,proto3" json:"powers,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -190,9 +198,14 @@ type ConfigureRequest struct {
 	SettingsJson string `protobuf:"bytes,1,opt,name=settings_json,json=settingsJson,proto3" json:"settings_json,omitempty"`
 	// A directory that is the plugin's alone and outlives it: an absolute path, mode 0700. Empty
 	// when the server has none to give; a plugin that needs one then reports a problem.
-	DataDir       string `protobuf:"bytes,2,opt,name=data_dir,json=dataDir,proto3" json:"data_dir,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	DataDir string `protobuf:"bytes,2,opt,name=data_dir,json=dataDir,proto3" json:"data_dir,omitempty"`
+	// The version of the server, such as "1.4.0". Any text; empty from servers before this field.
+	HostVersion string `protobuf:"bytes,3,opt,name=host_version,json=hostVersion,proto3" json:"host_version,omitempty"`
+	// What the server makes use of beyond the basic contract: "exclusive", "revocations",
+	// "identity.claims", "verify.request", "session.expiry". Unknown words are to be ignored.
+	HostCapabilities []string `protobuf:"bytes,4,rep,name=host_capabilities,json=hostCapabilities,proto3" json:"host_capabilities,omitempty"`
+	unknownFields    protoimpl.UnknownFields
+	sizeCache        protoimpl.SizeCache
 }
 
 func (x *ConfigureRequest) Reset() {
@@ -239,7 +252,21 @@ func (x *ConfigureRequest) GetDataDir() string {
 	return ""
 }
 
-// ConfigureResponse says whether the settings were taken.
+func (x *ConfigureRequest) GetHostVersion() string {
+	if x != nil {
+		return x.HostVersion
+	}
+	return ""
+}
+
+func (x *ConfigureRequest) GetHostCapabilities() []string {
+	if x != nil {
+		return x.HostCapabilities
+	}
+	return nil
+}
+
+// ConfigureResponse says whether the settings were accepted.
 type ConfigureResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Everything that is wrong with the settings. Empty means they were accepted.
@@ -285,13 +312,20 @@ func (x *ConfigureResponse) GetProblems() []*Problem {
 	return nil
 }
 
-// ValidateRequest is settings to look at.
+// ValidateRequest is settings to check.
 type ValidateRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// As in ConfigureRequest.
-	SettingsJson  string `protobuf:"bytes,1,opt,name=settings_json,json=settingsJson,proto3" json:"settings_json,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	SettingsJson string `protobuf:"bytes,1,opt,name=settings_json,json=settingsJson,proto3" json:"settings_json,omitempty"`
+	// The directory that Configure would be given, to look at and not to write to; it may not exist
+	// yet. Empty when the server has none to give.
+	DataDir string `protobuf:"bytes,2,opt,name=data_dir,json=dataDir,proto3" json:"data_dir,omitempty"`
+	// As in ConfigureRequest.
+	HostVersion string `protobuf:"bytes,3,opt,name=host_version,json=hostVersion,proto3" json:"host_version,omitempty"`
+	// As in ConfigureRequest.
+	HostCapabilities []string `protobuf:"bytes,4,rep,name=host_capabilities,json=hostCapabilities,proto3" json:"host_capabilities,omitempty"`
+	unknownFields    protoimpl.UnknownFields
+	sizeCache        protoimpl.SizeCache
 }
 
 func (x *ValidateRequest) Reset() {
@@ -329,6 +363,27 @@ func (x *ValidateRequest) GetSettingsJson() string {
 		return x.SettingsJson
 	}
 	return ""
+}
+
+func (x *ValidateRequest) GetDataDir() string {
+	if x != nil {
+		return x.DataDir
+	}
+	return ""
+}
+
+func (x *ValidateRequest) GetHostVersion() string {
+	if x != nil {
+		return x.HostVersion
+	}
+	return ""
+}
+
+func (x *ValidateRequest) GetHostCapabilities() []string {
+	if x != nil {
+		return x.HostCapabilities
+	}
+	return nil
 }
 
 // ValidateResponse says what is wrong with them.
@@ -384,7 +439,7 @@ type Problem struct {
 	// the problem is with the settings as a whole.
 	Path string `protobuf:"bytes,1,opt,name=path,proto3" json:"path,omitempty"`
 	// What is wrong and what to do, in lower case: "must be a positive duration such as 30s". It
-	// never repeats the value of a secret.
+	// never repeats the value of a setting.
 	Message string `protobuf:"bytes,2,opt,name=message,proto3" json:"message,omitempty"`
 	// For an unknown setting: the nearest one that exists. Otherwise empty.
 	Nearest       string `protobuf:"bytes,3,opt,name=nearest,proto3" json:"nearest,omitempty"`
@@ -454,14 +509,19 @@ const file_ropewalk_plugin_v1_plugin_proto_rawDesc = "" +
 	"\aversion\x18\x02 \x01(\tR\aversion\x12\x12\n" +
 	"\x04kind\x18\x03 \x01(\tR\x04kind\x12#\n" +
 	"\rwire_versions\x18\x04 \x03(\rR\fwireVersions\x12\x16\n" +
-	"\x06powers\x18\x05 \x03(\tR\x06powers\"R\n" +
+	"\x06powers\x18\x05 \x03(\tR\x06powers\"\xa2\x01\n" +
 	"\x10ConfigureRequest\x12#\n" +
 	"\rsettings_json\x18\x01 \x01(\tR\fsettingsJson\x12\x19\n" +
-	"\bdata_dir\x18\x02 \x01(\tR\adataDir\"L\n" +
+	"\bdata_dir\x18\x02 \x01(\tR\adataDir\x12!\n" +
+	"\fhost_version\x18\x03 \x01(\tR\vhostVersion\x12+\n" +
+	"\x11host_capabilities\x18\x04 \x03(\tR\x10hostCapabilities\"L\n" +
 	"\x11ConfigureResponse\x127\n" +
-	"\bproblems\x18\x01 \x03(\v2\x1b.ropewalk.plugin.v1.ProblemR\bproblems\"6\n" +
+	"\bproblems\x18\x01 \x03(\v2\x1b.ropewalk.plugin.v1.ProblemR\bproblems\"\xa1\x01\n" +
 	"\x0fValidateRequest\x12#\n" +
-	"\rsettings_json\x18\x01 \x01(\tR\fsettingsJson\"K\n" +
+	"\rsettings_json\x18\x01 \x01(\tR\fsettingsJson\x12\x19\n" +
+	"\bdata_dir\x18\x02 \x01(\tR\adataDir\x12!\n" +
+	"\fhost_version\x18\x03 \x01(\tR\vhostVersion\x12+\n" +
+	"\x11host_capabilities\x18\x04 \x03(\tR\x10hostCapabilities\"K\n" +
 	"\x10ValidateResponse\x127\n" +
 	"\bproblems\x18\x01 \x03(\v2\x1b.ropewalk.plugin.v1.ProblemR\bproblems\"Q\n" +
 	"\aProblem\x12\x12\n" +

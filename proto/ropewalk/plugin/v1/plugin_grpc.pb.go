@@ -1,25 +1,31 @@
-// What every Ropewalk plugin speaks, whatever its kind: who it is, and its settings.
+// The service that every Ropewalk plugin has, whatever its kind: Info and settings.
 //
 // How a plugin starts. The server runs the executable with the environment variable
 // ROPEWALK_PLUGIN set to the kind it wants ("auth", "sessionstore" or "registry"); an executable
-// that does not serve that kind prints a sentence to stderr and exits with status 1. Otherwise it
-// listens on a unix socket or on 127.0.0.1, and prints one line to stdout:
+// that does not serve that kind, or that is started without the variable, prints a sentence to
+// stderr, nothing to stdout, and exits with status 1. Otherwise it listens on a unix socket or on
+// 127.0.0.1, and prints one line to stdout:
 //
 //   1|1|unix|/tmp/plugin123|grpc|
 //
-// that is: the version of this handshake (always 1), the wire version of its kind (1 for the
-// packages ropewalk.<kind>.v1), the network ("unix" or "tcp"), the address, the word "grpc", and
-// the certificate of the next paragraph, or nothing. PLUGIN_PROTOCOL_VERSIONS holds the wire
-// versions that the server speaks, separated by commas; a plugin answers with the highest it shares.
+// that is: the version of this handshake (always 1), the protocol version of its kind (1 for
+// the packages ropewalk.<kind>.v1), the network ("unix" or "tcp"), the address, the word "grpc", and
+// the certificate of the next paragraph, or nothing. PLUGIN_PROTOCOL_VERSIONS holds the
+// protocol versions that the server speaks, separated by commas; a plugin answers with the highest
+// one that both speak.
 //
 // Transport security. When PLUGIN_CLIENT_CERT is set, it holds the server's certificate in PEM.
 // The plugin then makes a certificate of its own for "localhost", serves TLS with it, requires a
-// client certificate and accepts that one only, and prints its own certificate as the sixth field:
+// client certificate and accepts only the server's, and prints its own certificate as the sixth field:
 // the DER bytes in base64 without padding.
 //
 // Beside PluginService and the service of its kind, a plugin serves the standard
-// grpc.health.v1.Health and answers SERVING for the service "plugin". It should serve
-// plugin.GRPCController (of hashicorp/go-plugin), whose Shutdown asks it to end.
+// grpc.health.v1.Health and answers SERVING for the service "plugin", and plugin.GRPCController (of
+// hashicorp/go-plugin), whose Shutdown ends the process within two seconds. SIGTERM ends it too.
+//
+// Calls. A plugin accepts messages of up to 16 MiB and at least 100 calls at once. A call that is
+// not answered by its deadline is of no use to the server, and the plugin stops working on it. The
+// use of memory and file descriptors does not grow with the number of calls.
 //
 // Lines on stderr go to the server's log. A line that is a JSON object with "@level", "@message"
 // and other keys becomes a log line of that level with those fields. Stdout carries nothing after
@@ -32,7 +38,7 @@
 //   INVALID_ARGUMENT     the request itself is wrong
 //   UNAUTHENTICATED      a credential was checked and is bad
 //   UNAVAILABLE          the backend could not be asked; the same call may succeed later
-//   UNIMPLEMENTED        the plugin does not have this method or this power
+//   UNIMPLEMENTED        the plugin does not have this method or this capability
 //   DEADLINE_EXCEEDED    the time given for the call was over
 //   CANCELLED            the caller no longer wants the answer
 //
@@ -70,19 +76,20 @@ const (
 //
 // PluginService is served by every plugin. The server calls Info first, then Configure, and the
 // service of the kind only after Configure was accepted. After it was accepted, Configure is not
-// called again: other settings are for another process.
+// called again: other settings are for another process. After a failure it may be called again.
 type PluginServiceClient interface {
-	// Info says who the plugin is. It answers before Configure was called, asks no backend, and
-	// always gives the same answer.
+	// Info describes the plugin. It answers before Configure was called, asks no backend, and always
+	// gives the same answer.
 	Info(ctx context.Context, in *InfoRequest, opts ...grpc.CallOption) (*InfoResponse, error)
 	// Configure gives the plugin its settings and makes it ready: after an answer without problems
 	// it can serve. Settings that are wrong are reported as problems, all of them at once; that is
-	// an OK answer. UNAVAILABLE when the settings are good but a backend that must be there is away.
-	// A plugin without settings accepts "{}" and reports everything else as a problem.
+	// an OK answer. A setting that does not exist and a value of the wrong type are problems with the
+	// path of that setting. UNAVAILABLE when the settings are good but a required backend cannot be
+	// reached. A plugin without settings accepts "{}" and reports everything else as a problem.
 	Configure(ctx context.Context, in *ConfigureRequest, opts ...grpc.CallOption) (*ConfigureResponse, error)
 	// Validate reports the problems that Configure would report, changes nothing and starts
 	// nothing. It may be called at any time, also on a plugin that already serves. A plugin that
-	// cannot check settings without taking them answers UNIMPLEMENTED.
+	// has the capability "validate" never answers UNIMPLEMENTED, one that has not always does.
 	Validate(ctx context.Context, in *ValidateRequest, opts ...grpc.CallOption) (*ValidateResponse, error)
 }
 
@@ -130,19 +137,20 @@ func (c *pluginServiceClient) Validate(ctx context.Context, in *ValidateRequest,
 //
 // PluginService is served by every plugin. The server calls Info first, then Configure, and the
 // service of the kind only after Configure was accepted. After it was accepted, Configure is not
-// called again: other settings are for another process.
+// called again: other settings are for another process. After a failure it may be called again.
 type PluginServiceServer interface {
-	// Info says who the plugin is. It answers before Configure was called, asks no backend, and
-	// always gives the same answer.
+	// Info describes the plugin. It answers before Configure was called, asks no backend, and always
+	// gives the same answer.
 	Info(context.Context, *InfoRequest) (*InfoResponse, error)
 	// Configure gives the plugin its settings and makes it ready: after an answer without problems
 	// it can serve. Settings that are wrong are reported as problems, all of them at once; that is
-	// an OK answer. UNAVAILABLE when the settings are good but a backend that must be there is away.
-	// A plugin without settings accepts "{}" and reports everything else as a problem.
+	// an OK answer. A setting that does not exist and a value of the wrong type are problems with the
+	// path of that setting. UNAVAILABLE when the settings are good but a required backend cannot be
+	// reached. A plugin without settings accepts "{}" and reports everything else as a problem.
 	Configure(context.Context, *ConfigureRequest) (*ConfigureResponse, error)
 	// Validate reports the problems that Configure would report, changes nothing and starts
 	// nothing. It may be called at any time, also on a plugin that already serves. A plugin that
-	// cannot check settings without taking them answers UNIMPLEMENTED.
+	// has the capability "validate" never answers UNIMPLEMENTED, one that has not always does.
 	Validate(context.Context, *ValidateRequest) (*ValidateResponse, error)
 	mustEmbedUnimplementedPluginServiceServer()
 }

@@ -1,4 +1,4 @@
-// The wire of a session store: where the server remembers which MCP sessions exist, so that
+// The contract of a session store: where the server remembers which MCP sessions exist, so that
 // another replica, or the same one after a restart, can tell a session that lives elsewhere from
 // one that never was. Errors are those of ropewalk/plugin/v1/plugin.proto.
 
@@ -333,7 +333,9 @@ func (x *GetRequest) GetId() string {
 type GetResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The record; never absent in an OK answer.
-	Record        *Record `protobuf:"bytes,1,opt,name=record,proto3" json:"record,omitempty"`
+	Record *Record `protobuf:"bytes,1,opt,name=record,proto3" json:"record,omitempty"`
+	// When the lifetime is over, by the clock of the store. Absent when the store does not know.
+	ExpiresAt     *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=expires_at,json=expiresAt,proto3" json:"expires_at,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -371,6 +373,13 @@ func (*GetResponse) Descriptor() ([]byte, []int) {
 func (x *GetResponse) GetRecord() *Record {
 	if x != nil {
 		return x.Record
+	}
+	return nil
+}
+
+func (x *GetResponse) GetExpiresAt() *timestamppb.Timestamp {
+	if x != nil {
+		return x.ExpiresAt
 	}
 	return nil
 }
@@ -632,9 +641,11 @@ const file_ropewalk_sessionstore_v1_sessionstore_proto_rawDesc = "" +
 	"\vPutResponse\"\x1c\n" +
 	"\n" +
 	"GetRequest\x12\x0e\n" +
-	"\x02id\x18\x01 \x01(\tR\x02id\"G\n" +
+	"\x02id\x18\x01 \x01(\tR\x02id\"\x82\x01\n" +
 	"\vGetResponse\x128\n" +
-	"\x06record\x18\x01 \x01(\v2 .ropewalk.sessionstore.v1.RecordR\x06record\"P\n" +
+	"\x06record\x18\x01 \x01(\v2 .ropewalk.sessionstore.v1.RecordR\x06record\x129\n" +
+	"\n" +
+	"expires_at\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\texpiresAt\"P\n" +
 	"\fTouchRequest\x12@\n" +
 	"\atouches\x18\x01 \x03(\v2&.ropewalk.sessionstore.v1.SessionTouchR\atouches\"\x91\x01\n" +
 	"\fSessionTouch\x12\x0e\n" +
@@ -686,22 +697,23 @@ var file_ropewalk_sessionstore_v1_sessionstore_proto_depIdxs = []int32{
 	0,  // 3: ropewalk.sessionstore.v1.PutRequest.record:type_name -> ropewalk.sessionstore.v1.Record
 	12, // 4: ropewalk.sessionstore.v1.PutRequest.ttl:type_name -> google.protobuf.Duration
 	0,  // 5: ropewalk.sessionstore.v1.GetResponse.record:type_name -> ropewalk.sessionstore.v1.Record
-	7,  // 6: ropewalk.sessionstore.v1.TouchRequest.touches:type_name -> ropewalk.sessionstore.v1.SessionTouch
-	11, // 7: ropewalk.sessionstore.v1.SessionTouch.last_accessed_at:type_name -> google.protobuf.Timestamp
-	12, // 8: ropewalk.sessionstore.v1.SessionTouch.ttl:type_name -> google.protobuf.Duration
-	2,  // 9: ropewalk.sessionstore.v1.SessionStoreService.Put:input_type -> ropewalk.sessionstore.v1.PutRequest
-	4,  // 10: ropewalk.sessionstore.v1.SessionStoreService.Get:input_type -> ropewalk.sessionstore.v1.GetRequest
-	6,  // 11: ropewalk.sessionstore.v1.SessionStoreService.Touch:input_type -> ropewalk.sessionstore.v1.TouchRequest
-	9,  // 12: ropewalk.sessionstore.v1.SessionStoreService.Delete:input_type -> ropewalk.sessionstore.v1.DeleteRequest
-	3,  // 13: ropewalk.sessionstore.v1.SessionStoreService.Put:output_type -> ropewalk.sessionstore.v1.PutResponse
-	5,  // 14: ropewalk.sessionstore.v1.SessionStoreService.Get:output_type -> ropewalk.sessionstore.v1.GetResponse
-	8,  // 15: ropewalk.sessionstore.v1.SessionStoreService.Touch:output_type -> ropewalk.sessionstore.v1.TouchResponse
-	10, // 16: ropewalk.sessionstore.v1.SessionStoreService.Delete:output_type -> ropewalk.sessionstore.v1.DeleteResponse
-	13, // [13:17] is the sub-list for method output_type
-	9,  // [9:13] is the sub-list for method input_type
-	9,  // [9:9] is the sub-list for extension type_name
-	9,  // [9:9] is the sub-list for extension extendee
-	0,  // [0:9] is the sub-list for field type_name
+	11, // 6: ropewalk.sessionstore.v1.GetResponse.expires_at:type_name -> google.protobuf.Timestamp
+	7,  // 7: ropewalk.sessionstore.v1.TouchRequest.touches:type_name -> ropewalk.sessionstore.v1.SessionTouch
+	11, // 8: ropewalk.sessionstore.v1.SessionTouch.last_accessed_at:type_name -> google.protobuf.Timestamp
+	12, // 9: ropewalk.sessionstore.v1.SessionTouch.ttl:type_name -> google.protobuf.Duration
+	2,  // 10: ropewalk.sessionstore.v1.SessionStoreService.Put:input_type -> ropewalk.sessionstore.v1.PutRequest
+	4,  // 11: ropewalk.sessionstore.v1.SessionStoreService.Get:input_type -> ropewalk.sessionstore.v1.GetRequest
+	6,  // 12: ropewalk.sessionstore.v1.SessionStoreService.Touch:input_type -> ropewalk.sessionstore.v1.TouchRequest
+	9,  // 13: ropewalk.sessionstore.v1.SessionStoreService.Delete:input_type -> ropewalk.sessionstore.v1.DeleteRequest
+	3,  // 14: ropewalk.sessionstore.v1.SessionStoreService.Put:output_type -> ropewalk.sessionstore.v1.PutResponse
+	5,  // 15: ropewalk.sessionstore.v1.SessionStoreService.Get:output_type -> ropewalk.sessionstore.v1.GetResponse
+	8,  // 16: ropewalk.sessionstore.v1.SessionStoreService.Touch:output_type -> ropewalk.sessionstore.v1.TouchResponse
+	10, // 17: ropewalk.sessionstore.v1.SessionStoreService.Delete:output_type -> ropewalk.sessionstore.v1.DeleteResponse
+	14, // [14:18] is the sub-list for method output_type
+	10, // [10:14] is the sub-list for method input_type
+	10, // [10:10] is the sub-list for extension type_name
+	10, // [10:10] is the sub-list for extension extendee
+	0,  // [0:10] is the sub-list for field type_name
 }
 
 func init() { file_ropewalk_sessionstore_v1_sessionstore_proto_init() }

@@ -1,4 +1,4 @@
-// The wire of a session store: where the server remembers which MCP sessions exist, so that
+// The contract of a session store: where the server remembers which MCP sessions exist, so that
 // another replica, or the same one after a restart, can tell a session that lives elsewhere from
 // one that never was. Errors are those of ropewalk/plugin/v1/plugin.proto.
 
@@ -37,15 +37,17 @@ const (
 // returns soon after it passes. Any method answers UNAVAILABLE when the backend could not be
 // asked; the server then answers 503 and keeps its own sessions alive, whereas a wrong NOT_FOUND
 // ends somebody's session. A write that was answered OK is seen by every later read, from this
-// server or another one that shares the backend.
+// server or another one that shares the backend, and survives the end of the process if the plugin
+// has the capability "durable".
 type SessionStoreServiceClient interface {
 	// Put writes a record under its id, whether or not it exists, to live for ttl from now unless a
 	// Touch prolongs it. Record and lifetime are written as one: no moment shows one without the
-	// other. INVALID_ARGUMENT for an empty id and for a ttl that is not positive.
+	// other. Lifetimes of up to 30 days are exact to the second. INVALID_ARGUMENT for an empty id and
+	// for a ttl that is not positive.
 	Put(ctx context.Context, in *PutRequest, opts ...grpc.CallOption) (*PutResponse, error)
 	// Get returns the record exactly as it was put (times to the millisecond), with the
-	// last_accessed_at of the latest Touch. NOT_FOUND once the lifetime is over, after Delete, and
-	// for an id that never was.
+	// last_accessed_at of the latest Touch. Any text may be in any field. NOT_FOUND once the lifetime is
+	// over, not before it and at most a second later, after Delete, and for an id that never was.
 	Get(ctx context.Context, in *GetRequest, opts ...grpc.CallOption) (*GetResponse, error)
 	// Touch sets last_accessed_at and starts the lifetime anew for each session of the batch that
 	// exists. Ids that do not exist are passed over: a Touch never brings a session back, not even
@@ -113,15 +115,17 @@ func (c *sessionStoreServiceClient) Delete(ctx context.Context, in *DeleteReques
 // returns soon after it passes. Any method answers UNAVAILABLE when the backend could not be
 // asked; the server then answers 503 and keeps its own sessions alive, whereas a wrong NOT_FOUND
 // ends somebody's session. A write that was answered OK is seen by every later read, from this
-// server or another one that shares the backend.
+// server or another one that shares the backend, and survives the end of the process if the plugin
+// has the capability "durable".
 type SessionStoreServiceServer interface {
 	// Put writes a record under its id, whether or not it exists, to live for ttl from now unless a
 	// Touch prolongs it. Record and lifetime are written as one: no moment shows one without the
-	// other. INVALID_ARGUMENT for an empty id and for a ttl that is not positive.
+	// other. Lifetimes of up to 30 days are exact to the second. INVALID_ARGUMENT for an empty id and
+	// for a ttl that is not positive.
 	Put(context.Context, *PutRequest) (*PutResponse, error)
 	// Get returns the record exactly as it was put (times to the millisecond), with the
-	// last_accessed_at of the latest Touch. NOT_FOUND once the lifetime is over, after Delete, and
-	// for an id that never was.
+	// last_accessed_at of the latest Touch. Any text may be in any field. NOT_FOUND once the lifetime is
+	// over, not before it and at most a second later, after Delete, and for an id that never was.
 	Get(context.Context, *GetRequest) (*GetResponse, error)
 	// Touch sets last_accessed_at and starts the lifetime anew for each session of the batch that
 	// exists. Ids that do not exist are passed over: a Touch never brings a session back, not even
