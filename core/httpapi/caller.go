@@ -2,11 +2,11 @@ package httpapi
 
 import (
 	"context"
-	"strings"
 
 	"github.com/gofiber/fiber/v2"
 
 	"github.com/ropewalk/ropewalk/core"
+	"github.com/ropewalk/ropewalk/core/webguard"
 )
 
 const headerWorkspace = "X-Workspace-Id"
@@ -31,16 +31,7 @@ func credentialsOf(c *fiber.Ctx) (credentials, error) {
 	return credentials{bearer: bearerOf(c), cookie: c.Cookies(sessionCookie), workspace: c.Get(headerWorkspace)}, nil
 }
 
-func bearerOf(c *fiber.Ctx) string { return bearer(c.Get(fiber.HeaderAuthorization)) }
-
-// bearer is the token of an Authorization header, "" for other schemes.
-func bearer(authorization string) string {
-	scheme, token, _ := strings.Cut(authorization, " ")
-	if !strings.EqualFold(scheme, "Bearer") {
-		return ""
-	}
-	return strings.TrimSpace(token)
-}
+func bearerOf(c *fiber.Ctx) string { return webguard.Bearer(c.Get(fiber.HeaderAuthorization)) }
 
 // allowAnyone marks a handler that accepts unauthenticated requests.
 func (s *Server) allowAnyone(h fiber.Handler) fiber.Handler { return h }

@@ -42,9 +42,9 @@ func (s *Server) sendMessage(c *fiber.Ctx, caller core.Caller) error {
 	}
 	ctx, cancel := context.WithCancel(c.UserContext())
 	defer cancel()
-	stop := stream.WatchPeer(c.Context().Conn(), cancel)
+	peer := stream.WatchPeer(c.Context().Conn(), cancel)
 	response, err := run.Do(ctx, nil)
-	stop()
+	peer.Stop()
 	if err != nil {
 		return err
 	}

@@ -4,6 +4,8 @@ import (
 	"net/http"
 
 	"github.com/gofiber/fiber/v2"
+
+	"github.com/ropewalk/ropewalk/core/webguard"
 )
 
 const (
@@ -20,6 +22,6 @@ const (
 // MaxAge, in seconds, clears it.
 func (s *Server) setCookie(c *fiber.Ctx, cookie http.Cookie) {
 	cookie.HttpOnly = true
-	cookie.Secure = !loopback(string(c.Context().Host())) || s.scheme(c) == "https"
+	cookie.Secure = !webguard.Loopback(string(c.Context().Host())) || s.guard.Scheme(c.Context()) == "https"
 	c.Context().Response.Header.Add(fiber.HeaderSetCookie, cookie.String())
 }

@@ -24,15 +24,15 @@ const paramHeader = "Mcp-Param-"
 
 // cors sets the CORS headers of a response: in dev mode for every origin, else for those in
 // ALLOWED_ORIGINS.
-func (o origins) cors(ctx *fasthttp.RequestCtx) {
+func (s *Server) cors(ctx *fasthttp.RequestCtx) {
 	h := &ctx.Response.Header
 	switch {
-	case o.dev:
+	case s.guard.Dev:
 		set(h, fiber.HeaderAccessControlAllowOrigin, "*")
-	case len(o.allowed) > 0:
+	case len(s.guard.Origins) > 0:
 		set(h, fiber.HeaderVary, fiber.HeaderOrigin)
 		origin := string(ctx.Request.Header.Peek(fiber.HeaderOrigin))
-		if !slices.Contains(o.allowed, origin) {
+		if !slices.Contains(s.guard.Origins, origin) {
 			return
 		}
 		h.Set(fiber.HeaderAccessControlAllowOrigin, origin)

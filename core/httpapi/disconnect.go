@@ -12,9 +12,9 @@ import (
 // done must be called before the handler returns.
 func cancelOnDisconnect(c *fiber.Ctx) (ctx context.Context, done func()) {
 	ctx, cancel := context.WithCancel(c.UserContext())
-	stop := stream.WatchPeer(c.Context().Conn(), cancel)
+	peer := stream.WatchPeer(c.Context().Conn(), cancel)
 	return ctx, func() {
-		stop()
+		peer.Stop()
 		cancel()
 	}
 }

@@ -42,7 +42,7 @@ func (s *Server) bundlesHealth(c *fiber.Ctx) error {
 // default one. These routes accept every request.
 func (s *Server) probed(c *fiber.Ctx) string {
 	cred, err := credentialsOf(c)
-	if err != nil || (cred.anonymous() && (!s.origins.dev || cred.workspace == "")) {
+	if err != nil || (cred.anonymous() && (!s.guard.Dev || cred.workspace == "")) {
 		return core.DefaultWorkspaceID
 	}
 	ctx, cancel := context.WithTimeout(c.UserContext(), probePatience)

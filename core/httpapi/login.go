@@ -29,7 +29,7 @@ func (s *Server) login(c *fiber.Ctx) error {
 	if r.Key == "" {
 		return core.Errorf(core.CodeBadRequest, "key is missing; send the API key")
 	}
-	if err := s.access.AllowLogin(s.clientAddress(c)); err != nil {
+	if err := s.access.AllowLogin(s.guard.ClientAddress(c.Context())); err != nil {
 		return err
 	}
 	token, err := s.access.Login(c.UserContext(), r.Key)
@@ -70,7 +70,7 @@ func (s *Server) authorize(c *fiber.Ctx) error {
 	}
 	redirect := s.options.RedirectURI
 	if redirect == "" {
-		redirect = s.scheme(c) + "://" + string(c.Context().Host()) + loginCookiePath
+		redirect = s.guard.Scheme(c.Context()) + "://" + string(c.Context().Host()) + loginCookiePath
 	}
 	start, err := s.access.BeginLogin(c.UserContext(), redirect, returnTo)
 	if err != nil {

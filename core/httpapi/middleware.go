@@ -16,6 +16,7 @@ import (
 	"github.com/ropewalk/ropewalk/core"
 	"github.com/ropewalk/ropewalk/core/httpapi/intake"
 	"github.com/ropewalk/ropewalk/core/httpapi/listener"
+	"github.com/ropewalk/ropewalk/core/webguard"
 )
 
 // wrap returns the handler of all requests, whatever their route: it sets the common headers,
@@ -81,7 +82,7 @@ func (s *Server) bodyLimit(ctx *fasthttp.RequestCtx) int {
 // client says who sends a request before it is routed.
 func (s *Server) client(ctx *fasthttp.RequestCtx) intake.Client {
 	h := &ctx.Request.Header
-	id, err := s.access.API(s.root, bearer(string(h.Peek(fasthttp.HeaderAuthorization))), string(h.Cookie(sessionCookie)))
+	id, err := s.access.API(s.root, webguard.Bearer(string(h.Peek(fasthttp.HeaderAuthorization))), string(h.Cookie(sessionCookie)))
 	if err != nil {
 		return intake.Client{Name: ctx.RemoteIP().String(), Anonymous: true}
 	}
@@ -99,7 +100,7 @@ func (s *Server) setCommonHeaders(ctx *fasthttp.RequestCtx) {
 		id = appendRequestID(fresh[:0])
 	}
 	set(h, requestIDHeader, utils.UnsafeString(id))
-	s.origins.cors(ctx)
+	s.cors(ctx)
 }
 
 // requestIDHeader is X-Request-ID in the spelling of the HTTP library.

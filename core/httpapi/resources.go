@@ -37,7 +37,7 @@ func (s *Server) readResource(c *fiber.Ctx, caller core.Caller) error {
 	if err != nil {
 		return err
 	}
-	c.Set(fiber.HeaderContentSecurityPolicy, s.origins.viewPolicy())
+	c.Set(fiber.HeaderContentSecurityPolicy, s.viewPolicy())
 	c.Set(fiber.HeaderContentType, viewType(resource.MIME))
 	return c.Send(resource.Body)
 }
@@ -99,12 +99,12 @@ func climbs(path string) bool {
 // viewPolicy is the Content-Security-Policy of a view, which is a third party's page on this server's
 // origin. The sandbox gives it an opaque origin without cookies and storage, and it may not connect to
 // anything; inline scripts and styles run, as MCP Apps views need.
-func (o origins) viewPolicy() string {
+func (s *Server) viewPolicy() string {
 	frames := "'self'"
-	if o.dev {
+	if s.guard.Dev {
 		frames += " http://localhost:* http://127.0.0.1:*"
 	}
-	for _, origin := range o.allowed {
+	for _, origin := range s.guard.Origins {
 		frames += " " + origin
 	}
 	return "sandbox allow-scripts allow-forms allow-popups; default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; " +

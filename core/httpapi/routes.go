@@ -1,6 +1,8 @@
 package httpapi
 
-import "github.com/gofiber/fiber/v2"
+import (
+	"github.com/gofiber/fiber/v2"
+)
 
 // route is one line of the route table.
 type route struct {

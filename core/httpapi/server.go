@@ -15,6 +15,7 @@ import (
 	"github.com/ropewalk/ropewalk/core/httpapi/intake"
 	"github.com/ropewalk/ropewalk/core/httpapi/listener"
 	"github.com/ropewalk/ropewalk/core/stream"
+	"github.com/ropewalk/ropewalk/core/webguard"
 )
 
 // Server is the HTTP side of the service.
@@ -29,7 +30,7 @@ type Server struct {
 
 	options Options
 	started time.Time
-	origins origins
+	guard   *webguard.Policy
 	streams *stream.Streams
 	bodies  *intake.Reader
 	app     *fiber.App
@@ -48,7 +49,9 @@ func New(o Options) *Server {
 		access: o.Access, apps: o.Apps, tools: o.Tools, events: o.Events, chat: o.Chat, log: o.Logger, version: o.Version,
 		bodies:  intake.NewReader(o.Timeouts.Body, maxBody),
 		options: o, started: time.Now(), streams: o.Streams,
-		origins: origins{dev: o.Access.Dev(), allowed: o.AllowedOrigins, hosts: o.AllowedHosts, own: originOf(o.BaseURL)},
+		guard: &webguard.Policy{
+			Dev: o.Access.Dev(), Hosts: o.AllowedHosts, Origins: o.AllowedOrigins, TrustedProxies: o.TrustedProxies, BaseURL: o.BaseURL,
+		},
 	}
 	s.root, s.stop = context.WithCancel(context.Background())
 	s.app = fiber.New(fiber.Config{
@@ -68,7 +71,7 @@ func New(o Options) *Server {
 			return nil
 		},
 	})
-	s.app.Use("/v1", s.withContext, s.guard)
+	s.app.Use("/v1", s.withContext, s.keepOut)
 	for _, r := range s.routes() {
 		s.app.Add(r.method, r.path, r.handler)
 		if r.method == fiber.MethodGet {
@@ -114,7 +117,7 @@ func (s *Server) Serve(ln net.Listener) error {
 	s.ln = ln
 	s.mu.Unlock()
 	err := s.app.Listener(listener.New(ln, listener.Options{
-		MaxConns: s.options.MaxConns, MaxPerPeer: s.options.MaxConnsPerAddress, TrustedPeer: s.trusted, Logger: s.log,
+		MaxConns: s.options.MaxConns, MaxPerPeer: s.options.MaxConnsPerAddress, TrustedPeer: s.guard.Trusted, Logger: s.log,
 	}))
 	if s.draining.Load() {
 		return nil

@@ -46,7 +46,7 @@ func (p *papers) metadata(ctx context.Context) (json.RawMessage, error) {
 // protectedResource is RFC 9728. The document at the path-suffixed place speaks of that path.
 func (e *Endpoint) protectedResource(suffix string) fiber.Handler {
 	return func(c *fiber.Ctx) error {
-		if !e.site.admits(c) {
+		if !e.admits(c) {
 			return c.Status(fiber.StatusForbidden).SendString(foreign)
 		}
 		ctx, cancel := context.WithTimeout(e.root, gateTimeout)
@@ -64,13 +64,13 @@ func (e *Endpoint) protectedResource(suffix string) fiber.Handler {
 			Resource string   `json:"resource"`
 			Servers  []string `json:"authorization_servers"`
 			Methods  []string `json:"bearer_methods_supported"`
-		}{e.site.baseURL(c) + suffix, servers, []string{"header"}})
+		}{e.guard.Address(c.Context()) + suffix, servers, []string{"header"}})
 	}
 }
 
 // authorizationServer is RFC 8414: the provider's document as the provider wrote it.
 func (e *Endpoint) authorizationServer(c *fiber.Ctx) error {
-	if !e.site.admits(c) {
+	if !e.admits(c) {
 		return c.Status(fiber.StatusForbidden).SendString(foreign)
 	}
 	ctx, cancel := context.WithTimeout(e.root, gateTimeout)

@@ -14,6 +14,7 @@ import (
 	"github.com/ropewalk/ropewalk/core"
 	"github.com/ropewalk/ropewalk/core/stream"
 	"github.com/ropewalk/ropewalk/core/tools"
+	"github.com/ropewalk/ropewalk/core/webguard"
 	"github.com/ropewalk/ropewalk/plugins/auth"
 	"github.com/ropewalk/ropewalk/plugins/sessionstore"
 )
@@ -64,7 +65,7 @@ type Options struct {
 	TrustedProxies []netip.Prefix // whose X-Forwarded-Proto counts
 	AllowedHosts   []string       // Host values accepted beside loopback ones; host or host:port
 	AllowedOrigins []string       // Origin values accepted beside the endpoint's own
-	BaseURL        func() string  // the public address; nil or "" means as the client connected
+	BaseURL        string         // the public address; "" means as the client connected
 	SlowPath       bool           // every call takes the SDK's way; for tests, which compare the two
 	Version        string         // of the server, for serverInfo
 	Replica        string         // begins the ids of sessions, for a proxy to route by; "" for a server on its own
@@ -74,7 +75,7 @@ type Options struct {
 type Endpoint struct {
 	o      Options
 	log    hclog.Logger
-	site   site
+	guard  *webguard.Policy
 	server *mcp.Server
 	self   string // who answers, as the JSON of serverInfo
 	live   *sessions
@@ -102,7 +103,7 @@ func New(o Options) *Endpoint {
 	if o.Streams == nil {
 		o.Streams = stream.New(o.Logger)
 	}
-	e := &Endpoint{o: o, log: o.Logger, site: newSite(o)}
+	e := &Endpoint{o: o, log: o.Logger, guard: policy(o)}
 	e.root, e.stop = context.WithCancel(context.Background())
 	e.server = e.newServer()
 	self, _ := json.Marshal(e.implementation()) // strings always marshal
@@ -114,6 +115,13 @@ func New(o Options) *Endpoint {
 	e.running.Go(func() { e.ledger.run(e.root) })
 	e.running.Go(func() { e.live.watch(e.root) })
 	return e
+}
+
+// policy is what the guard is told.
+func policy(o Options) *webguard.Policy {
+	return &webguard.Policy{
+		Dev: o.Access.Dev(), Hosts: o.AllowedHosts, Origins: o.AllowedOrigins, TrustedProxies: o.TrustedProxies, BaseURL: o.BaseURL,
+	}
 }
 
 // Mount registers /mcp and the discovery documents (spec 4.10, 4.11). Headers that outer

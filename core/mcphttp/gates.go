@@ -3,7 +3,6 @@ package mcphttp
 import (
 	"bytes"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/gofiber/fiber/v2"
@@ -11,6 +10,7 @@ import (
 
 	"github.com/ropewalk/ropewalk/core"
 	"github.com/ropewalk/ropewalk/core/config"
+	"github.com/ropewalk/ropewalk/core/webguard"
 )
 
 // gateTimeout is how long one gate may ask somebody else before the answer is 503.
@@ -27,7 +27,7 @@ func (e *Endpoint) serve(c *fiber.Ctx) error {
 	if e.Closed(c.Context()) {
 		return nil
 	}
-	if !e.site.admits(c) {
+	if !e.admits(c) {
 		return c.Status(fiber.StatusForbidden).SendString(foreign)
 	}
 	identity, err := e.identify(c)
@@ -70,14 +70,19 @@ func (e *Endpoint) Closed(ctx *fasthttp.RequestCtx) bool {
 	return true
 }
 
+// admits reports whether the request's Host and Origin are ones this endpoint serves.
+func (e *Endpoint) admits(c *fiber.Ctx) bool {
+	return e.guard.HostAllowed(c.Context()) && e.guard.OriginAllowed(c.Context())
+}
+
 // identify is the bearer gate. In dev mode everyone is the owner (spec 5, MCP endpoint, rule 1).
 func (e *Endpoint) identify(c *fiber.Ctx) (core.Identity, error) {
 	if e.o.Access.Dev() {
 		return core.Owner(), nil
 	}
 	credentials, ok := single(c, fiber.HeaderAuthorization)
-	scheme, token, _ := strings.Cut(credentials, " ")
-	if token = strings.TrimSpace(token); !ok || token == "" || !strings.EqualFold(scheme, "Bearer") {
+	token := webguard.Bearer(credentials)
+	if !ok || token == "" {
 		return core.Identity{}, core.Errorf(core.CodeUnauthenticated, "no bearer token")
 	}
 	ctx := withPatience(e.root, gateTimeout)
@@ -88,7 +93,7 @@ func (e *Endpoint) identify(c *fiber.Ctx) (core.Identity, error) {
 // unauthorized is spec 4.10 rule 7, on the wire as contract part 7 writes it.
 func (e *Endpoint) unauthorized(c *fiber.Ctx) error {
 	c.Set(fiber.HeaderWWWAuthenticate, `Bearer error="unauthorized", error_description="Authorization required", resource_metadata="`+
-		e.site.baseURL(c)+`/.well-known/oauth-protected-resource"`)
+		e.guard.Address(c.Context())+`/.well-known/oauth-protected-resource"`)
 	c.Status(fiber.StatusUnauthorized)
 	return nil
 }
@@ -118,11 +123,7 @@ func single(c *fiber.Ctx, name string) (string, bool) {
 
 // rawHeader is single without the copy: the value belongs to the request.
 func rawHeader(c *fiber.Ctx, name string) ([]byte, bool) {
-	values := c.Request().Header.PeekAll(name)
-	if len(values) == 0 {
-		return nil, true
-	}
-	return bytes.TrimSpace(values[0]), len(values) == 1
+	return webguard.Single(&c.Request().Header, name)
 }
 
 // readBody returns a body that may be kept: a call may outlive the request that carried it. The bytes

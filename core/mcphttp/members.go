@@ -1,6 +1,8 @@
 package mcphttp
 
-import "encoding/json"
+import (
+	"encoding/json"
+)
 
 // members are members to put into a JSON object, in order.
 type members []struct{ name, value string }

@@ -1,6 +1,8 @@
 package mcphttp
 
-import "github.com/ropewalk/ropewalk/core"
+import (
+	"github.com/ropewalk/ropewalk/core"
+)
 
 // method is a request that both kinds of revisions answer alike, nil when there is no such method.
 func (e *Endpoint) method(name string) method {

@@ -5,6 +5,8 @@ import (
 	"io"
 	"net"
 	"time"
+
+	"github.com/ropewalk/ropewalk/core/stream"
 )
 
 const (
@@ -20,14 +22,14 @@ const (
 type reply struct {
 	from *queue
 	conn net.Conn
-	peer *peer
+	peer *stream.Peer
 	beat *time.Ticker
 	text []byte // framed, not yet read
 	last bool   // nothing comes after text
 }
 
 func newReply(from *queue, conn net.Conn) *reply {
-	r := &reply{from: from, conn: conn, peer: watchPeer(conn), beat: time.NewTicker(keepAlive)}
+	r := &reply{from: from, conn: conn, peer: stream.WatchPeer(conn, nil), beat: time.NewTicker(keepAlive)}
 	if from.primes {
 		r.text = []byte("id: " + eventID(from.stream, 0) + "\ndata: \n\n")
 	}
@@ -46,7 +48,7 @@ func (r *reply) Read(p []byte) (int, error) {
 			r.text, r.last = r.from.framed(events), !open
 		case <-r.beat.C:
 			r.text = []byte(":\n\n")
-		case <-r.peer.gone:
+		case <-r.peer.Gone():
 			return 0, io.ErrClosedPipe
 		}
 	}
@@ -68,7 +70,7 @@ func (r *reply) allow(err error) error {
 func (r *reply) Close() error {
 	r.beat.Stop()
 	r.from.quit()
-	r.peer.stop()
+	r.peer.Stop()
 	return r.conn.SetWriteDeadline(time.Time{})
 }
 

@@ -9,6 +9,8 @@ import (
 	"github.com/gofiber/fiber/v2"
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/ropewalk/ropewalk/core/stream"
 )
 
 // method answers one request with a raw result.
@@ -44,7 +46,7 @@ func (e *Endpoint) run(c *fiber.Ctx, k *call) error {
 		streamed = k.out.ready()
 	} else {
 		go end()
-		streamed = k.out.watched(watchPeer(c.Context().Conn()))
+		streamed = k.out.watched(stream.WatchPeer(c.Context().Conn(), k.out.left))
 	}
 	if streamed {
 		return k.out.send(c)
@@ -59,16 +61,8 @@ func (e *Endpoint) run(c *fiber.Ctx, k *call) error {
 const unwatched = 20 * time.Millisecond
 
 // watched is ready, while a client that leaves is noticed.
-func (x *exchange) watched(client *peer) (streamed bool) {
-	defer client.stop()
-	go func() {
-		<-client.done
-		select {
-		case <-client.gone:
-			x.left()
-		default:
-		}
-	}()
+func (x *exchange) watched(client *stream.Peer) (streamed bool) {
+	defer client.Stop()
 	return x.ready()
 }
 

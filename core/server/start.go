@@ -136,7 +136,7 @@ func (s *Server) openEndpoints(context.Context) error {
 	s.endpoint = mcphttp.New(mcphttp.Options{
 		Tools: s.tools, Access: s.access, Store: s.adapters.store, Features: s.features, Logger: s.log.Named("mcp"),
 		Streams: streams, MaxSessions: c.MCP.MaxSessions, SessionTTL: c.MCP.SessionTTL, TrustedProxies: c.HTTP.TrustedProxies,
-		AllowedHosts: c.HTTP.AllowedHosts, AllowedOrigins: c.AllowedOrigins, BaseURL: func() string { return c.HTTP.BaseURL },
+		AllowedHosts: c.HTTP.AllowedHosts, AllowedOrigins: c.AllowedOrigins, BaseURL: c.HTTP.BaseURL,
 		Version: s.version, Replica: c.MCP.Replica, OwnBodies: true,
 	})
 	s.closers.add("mcp sessions", s.endpoint.Close)

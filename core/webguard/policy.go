@@ -1,0 +1,27 @@
+package webguard
+
+import (
+	"net/netip"
+	"net/url"
+)
+
+// Policy is what a server is told about its own names and surroundings. It is safe for concurrent use.
+type Policy struct {
+	Dev            bool           // nobody proves anything: pages of this machine may act, and no unknown Host is served
+	Hosts          []string       // Host values served besides loopback ones: host or host:port, lower case
+	Origins        []string       // pages that may act besides the server's own: scheme://host[:port], lower case
+	TrustedProxies []netip.Prefix // whose X-Forwarded-For and X-Forwarded-Proto count
+	BaseURL        string         // the public address; "" when it is not configured
+}
+
+// public is the configured address, nil when there is none.
+func (p *Policy) public() *url.URL {
+	if p.BaseURL == "" {
+		return nil
+	}
+	base, err := url.Parse(p.BaseURL)
+	if err != nil || base.Host == "" {
+		return nil
+	}
+	return base
+}
