@@ -38,8 +38,9 @@ test-deps: ## install what the tests need (Debian packages, npm packages)
 conformance: ## the official MCP conformance suite, against /mcp (part of make test)
 	$(GO) test -count=1 -timeout 15m -v ./test/conformance
 
-check: ## vet, lint, wire compatibility, generated code up to date
+check: ## vet, lint, words, wire compatibility, generated code up to date
 	$(GO) vet ./...
+	$(GO) test ./internal/prose
 	$(LINT) run --allow-parallel-runners ./...
 	$(BUF) lint
 	$(BUF) breaking --against proto/ropewalk.binpb
