@@ -70,7 +70,7 @@ func (a *asking) close(ctx context.Context) {
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), keepTimeout)
 	defer cancel()
-	if err := a.e.store.ForgetQuestions(ctx, ids); err != nil {
+	if err := a.e.store.DeleteQuestions(ctx, ids); err != nil {
 		a.e.log.Warn("What apps asked in a run is kept for longer than the run", "run", a.runID, "error", err)
 	}
 }

@@ -43,7 +43,7 @@ type Store interface {
 	Question(ctx context.Context, id string) (core.Question, error)             // core.CodeNotFound
 	SettleQuestion(ctx context.Context, id string, reply json.RawMessage) error // core.CodeAlreadyAnswered unless it is the first
 	ReplyTo(ctx context.Context, id string) (json.RawMessage, error)            // nil when there is none
-	ForgetQuestions(ctx context.Context, ids []string) error
+	DeleteQuestions(ctx context.Context, ids []string) error
 }
 
 // Tools is the namespace of a workspace's tools.

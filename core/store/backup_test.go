@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"github.com/ropewalk/ropewalk/core"
+	"github.com/ropewalk/ropewalk/core/store/backup"
+	"github.com/ropewalk/ropewalk/core/store/database"
 )
 
 // A home is where a state is: a file or a database.
@@ -24,7 +26,7 @@ type home struct {
 func homes() []home {
 	return []home{
 		{"sqlite", func(t *testing.T) Options { return Options{Path: filepath.Join(t.TempDir(), "ropewalk.db")} }},
-		{"postgres", func(t *testing.T) Options { return Options{URL: core.Secret(database(t))} }},
+		{"postgres", func(t *testing.T) Options { return Options{URL: core.Secret(newDatabase(t))} }},
 	}
 }
 
@@ -56,7 +58,7 @@ func furnish(t *testing.T, s *Store) core.ConversationRef {
 		t.Fatal(err)
 	}
 	ref := talk(t, s, "Ünïcode 日本", said("user", "hello world"))
-	packAll(t, s)
+	compactAll(t, s)
 	grow(t, s, ref, []core.Message{{Role: "assistant", Content: "hi", Blocks: json.RawMessage(`[1]`)}}, core.Usage{Model: "m", InputTokens: 1, CostUSD: dollars(0.125)})
 	grow(t, s, ref, nil, core.Usage{Model: "m", InputTokens: 1})
 	return ref
@@ -66,8 +68,8 @@ func furnish(t *testing.T, s *Store) core.ConversationRef {
 func inventory(t *testing.T, s *Store) map[string][]string {
 	t.Helper()
 	all := make(map[string][]string)
-	for _, table := range tables() {
-		rows, err := s.read.QueryContext(t.Context(), `SELECT * FROM `+table)
+	for _, table := range backup.Tables() {
+		rows, err := s.db.ReadPool().QueryContext(t.Context(), `SELECT * FROM `+table)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -108,7 +110,7 @@ func TestABackupOfARunningServerIsRestoredIntoEitherDatabase(t *testing.T) {
 				ref := furnish(t, s)
 				want := inventory(t, s)
 				file := filepath.Join(t.TempDir(), "backup.db")
-				if err := Backup(t.Context(), o, file); err != nil {
+				if err := backup.Write(t.Context(), o.Location(), file); err != nil {
 					t.Fatal(err)
 				}
 				grow(t, s, ref, []core.Message{said("user", "after the backup")})
@@ -118,7 +120,7 @@ func TestABackupOfARunningServerIsRestoredIntoEitherDatabase(t *testing.T) {
 				onlyFile(t, file)
 
 				o = to.make(t)
-				if kept, err := Restore(t.Context(), o, file, false); err != nil || kept != "" {
+				if kept, err := backup.Restore(t.Context(), o.Location(), file, false); err != nil || kept != "" {
 					t.Fatal(kept, err)
 				}
 				s = openIn(t, o)
@@ -161,7 +163,7 @@ func TestABackupIsOfOneMomentWhileOthersWrite(t *testing.T) {
 			})
 			<-begun
 			file := filepath.Join(t.TempDir(), "backup.db")
-			err := Backup(t.Context(), o, file)
+			err := backup.Write(t.Context(), o.Location(), file)
 			stop()
 			wg.Wait()
 			if err != nil {
@@ -191,13 +193,13 @@ func TestABackupThatCannotBeMadeSaysWhyAndLeavesNothing(t *testing.T) {
 		"onto a file that exists":   {Options{Path: state}, there, "the file exists"},
 		"into a folder that is not": {Options{Path: state}, filepath.Join(t.TempDir(), "no", "file"), "no such file or directory"},
 		"of no state":               {Options{Path: state + "x"}, filepath.Join(t.TempDir(), "b"), "there is no state to back up"},
-		"of a damaged state":        {Options{Path: damaged}, filepath.Join(t.TempDir(), "b"), "is damaged or is no database"},
-		"of an empty database":      {Options{URL: core.Secret(database(t))}, filepath.Join(t.TempDir(), "b"), "has schema 0, this program knows"},
-		"of a server that is away":  {Options{URL: "postgres://u:canary@127.0.0.1:1/d"}, filepath.Join(t.TempDir(), "b"), "cannot be asked"},
+		"of a damaged state":        {Options{Path: damaged}, filepath.Join(t.TempDir(), "b"), "is damaged or is not a database"},
+		"of an empty database":      {Options{URL: core.Secret(newDatabase(t))}, filepath.Join(t.TempDir(), "b"), "has schema 0, this program knows"},
+		"of a server that is away":  {Options{URL: "postgres://u:canary@127.0.0.1:1/d"}, filepath.Join(t.TempDir(), "b"), "cannot be reached"},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
-			err := Backup(t.Context(), c.o, c.file)
+			err := backup.Write(t.Context(), c.o.Location(), c.file)
 			wantError(t, err, c.want)
 			if err != nil && strings.Contains(err.Error(), "canary") {
 				t.Errorf("the password is in %v", err)
@@ -220,7 +222,7 @@ func TestARestoreThatIsRefusedChangesNothing(t *testing.T) {
 	good := filepath.Join(t.TempDir(), "good")
 	state := Options{Path: filepath.Join(t.TempDir(), "ropewalk.db")}
 	makeState(t, state.Path, func(s *Store) error { return s.PutSetting(t.Context(), "from", "backup") })
-	if err := Backup(t.Context(), state, good); err != nil {
+	if err := backup.Write(t.Context(), state.Location(), good); err != nil {
 		t.Fatal(err)
 	}
 	raw, err := os.ReadFile(good)
@@ -239,7 +241,7 @@ func TestARestoreThatIsRefusedChangesNothing(t *testing.T) {
 		}
 		running := map[string]string{"sqlite": "another server (process ", "postgres": "servers are using "}[to.name]
 		for _, replace := range []bool{false, true} {
-			_, err := Restore(t.Context(), o, good, replace)
+			_, err := backup.Restore(t.Context(), o.Location(), good, replace)
 			wantError(t, err, running)
 		}
 		if got, err := used.Setting(t.Context(), "from"); err != nil || got != "before" {
@@ -250,14 +252,14 @@ func TestARestoreThatIsRefusedChangesNothing(t *testing.T) {
 		}
 		for name, c := range map[string]struct{ file, want string }{
 			"a file that is not":  {filepath.Join(t.TempDir(), "none"), "no such file"},
-			"garbage":             {garbage, "is damaged or is no database"},
+			"garbage":             {garbage, "is damaged or is not a database"},
 			"a file that was cut": {cut, "damaged"},
-			"another database":    {foreign, "it is no state of ropewalk"},
+			"another database":    {foreign, "it is not a state of ropewalk"},
 			"one of the future":   {future, "a newer ropewalk wrote it (schema 9000"},
-			"one with loose ends": {broken, "rows that refer to others which are not there"},
+			"one with loose ends": {broken, "rows that refer to missing ones"},
 			"a good one":          {good, "already"},
 		} {
-			_, err := Restore(t.Context(), o, c.file, false)
+			_, err := backup.Restore(t.Context(), o.Location(), c.file, false)
 			wantError(t, err, c.want)
 			if t.Failed() {
 				t.Fatalf("%s, %s: %v", to.name, name, err)
@@ -277,7 +279,7 @@ func TestAReplacedStateIsTheBackupAndAFileIsKept(t *testing.T) {
 	good := filepath.Join(t.TempDir(), "good")
 	state := Options{Path: filepath.Join(t.TempDir(), "ropewalk.db")}
 	makeState(t, state.Path, func(s *Store) error { return s.PutSetting(t.Context(), "from", "backup") })
-	if err := Backup(t.Context(), state, good); err != nil {
+	if err := backup.Write(t.Context(), state.Location(), good); err != nil {
 		t.Fatal(err)
 	}
 	for _, to := range homes() {
@@ -294,7 +296,7 @@ func TestAReplacedStateIsTheBackupAndAFileIsKept(t *testing.T) {
 				if damage && o.Path != "" {
 					write(t, o.Path, strings.Repeat("no database ", 1000))
 				}
-				kept, err := Restore(t.Context(), o, good, true)
+				kept, err := backup.Restore(t.Context(), o.Location(), good, true)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -318,7 +320,7 @@ var passing = []string{"counters", "notices", "runs", "questions", "logins"}
 
 func TestABackupHoldsEveryTable(t *testing.T) {
 	s := open(t)
-	rows, err := s.read.QueryContext(t.Context(), `SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%' AND name NOT LIKE 'goose_%'`)
+	rows, err := s.db.ReadPool().QueryContext(t.Context(), `SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%' AND name NOT LIKE 'goose_%'`)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -328,7 +330,7 @@ func TestABackupHoldsEveryTable(t *testing.T) {
 		if err := rows.Scan(&name); err != nil {
 			t.Fatal(err)
 		}
-		if !slices.Contains(append(tables(), passing...), name) {
+		if !slices.Contains(append(backup.Tables(), passing...), name) {
 			t.Errorf("table %s is neither in backups nor named as passing", name)
 		}
 	}
@@ -346,7 +348,7 @@ func variant(t *testing.T, content string) string {
 
 func do(t *testing.T, path string, statements ...string) {
 	t.Helper()
-	db, err := openSQLite(path, copier())
+	db, err := database.OpenSQLite(path, database.Copier())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -20,7 +20,7 @@ func bothBench(b *testing.B, bench func(b *testing.B, s *Store)) {
 		b.Cleanup(func() { _ = s.Close() })
 		bench(b, s)
 	})
-	b.Run("postgres", func(b *testing.B) { bench(b, openURL(b, database(b))) })
+	b.Run("postgres", func(b *testing.B) { bench(b, openURL(b, newDatabase(b))) })
 }
 
 // One person has 100,000 conversations of two messages. The figures are of a whole page with its

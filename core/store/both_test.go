@@ -5,13 +5,14 @@ import (
 	"testing"
 
 	"github.com/ropewalk/ropewalk/core"
+	"github.com/ropewalk/ropewalk/core/store/database"
 	"github.com/ropewalk/ropewalk/internal/testenv"
 )
 
 // each runs a test on an SQLite file and on a PostgreSQL database of its own.
 func each(t *testing.T, test func(t *testing.T, s *Store)) {
 	t.Run("sqlite", func(t *testing.T) { test(t, open(t)) })
-	t.Run("postgres", func(t *testing.T) { test(t, openURL(t, database(t))) })
+	t.Run("postgres", func(t *testing.T) { test(t, openURL(t, newDatabase(t))) })
 }
 
 func openURL(t testing.TB, url string) *Store {
@@ -31,19 +32,19 @@ func openURL(t testing.TB, url string) *Store {
 // databases is the one PostgreSQL of all tests here.
 var databases testenv.Databases
 
-// database makes an empty database and returns its address.
-func database(t testing.TB) string {
+// newDatabase makes an empty database and returns its address.
+func newDatabase(t testing.TB) string {
 	t.Helper()
 	return databases.New(t)
 }
 
 func rawURL(t testing.TB, url string) *sql.DB {
 	t.Helper()
-	c, err := parseURL(core.Secret(url))
+	c, err := database.ParseURL(core.Secret(url))
 	if err != nil {
 		t.Fatal(err)
 	}
-	db := openPool(c)
+	db := database.OpenPool(c)
 	t.Cleanup(func() { _ = db.Close() })
 	return db
 }

@@ -8,18 +8,18 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/ropewalk/ropewalk/core"
+	"github.com/ropewalk/ropewalk/core/store/database"
+	"github.com/ropewalk/ropewalk/core/store/search"
 )
 
 const conversationPrefix = "conv_"
 
-// conversationKey is the number in a conversation's id. What has not the form of an id is the key of
-// no conversation.
+// conversationKey returns the number in a conversation's id; core.CodeNotFound for what is not an id.
 func conversationKey(id string) (int64, error) {
 	digits, _ := strings.CutPrefix(id, conversationPrefix)
 	n, err := strconv.ParseUint(digits, 16, 64)
@@ -31,7 +31,7 @@ func conversationKey(id string) (int64, error) {
 
 func conversationID(key int64) string { return fmt.Sprintf("%s%016x", conversationPrefix, uint64(key)) }
 
-func noConversation() error { return core.Errorf(core.CodeNotFound, "there is no such conversation") }
+func noConversation() error { return core.Errorf(core.CodeNotFound, "no such conversation") }
 
 func randomKey() int64 {
 	var b [8]byte
@@ -39,179 +39,165 @@ func randomKey() int64 {
 	return int64(binary.NativeEndian.Uint64(b[:]))
 }
 
-// CreateConversation makes an empty conversation of c.Owner in c.Workspace, both of which must
-// exist, with c's title and metadata; the rest is filled in.
+// CreateConversation creates an empty conversation of c.Owner in c.Workspace, both of which must
+// exist, with c's title and metadata; it fills in the rest.
 func (s *Store) CreateConversation(ctx context.Context, c core.Conversation) (core.Conversation, error) {
 	var made core.Conversation
-	err := s.changeShared(ctx, "making a conversation", func(tx *sql.Tx) (err error) {
-		made, err = s.dialect.createConversation(ctx, tx, c, time.Now())
+	err := s.db.UpdateGrouped(ctx, "creating a conversation", func(ctx context.Context, tx *sql.Tx) (err error) {
+		made, err = s.createConversation(ctx, tx, c, time.Now())
 		return err
 	})
 	return made, err
 }
 
-func (d dialect) createConversation(ctx context.Context, tx *sql.Tx, c core.Conversation, at time.Time) (core.Conversation, error) {
-	shelf, err := ensureShelf(ctx, tx, c.Workspace, c.Owner)
+func (s *Store) createConversation(ctx context.Context, tx *sql.Tx, c core.Conversation, at time.Time) (core.Conversation, error) {
+	collection, err := ensureCollection(ctx, tx, c.Workspace, c.Owner)
 	if err != nil {
 		return core.Conversation{}, err
 	}
 	key := randomKey()
 	made := core.Conversation{
 		ID: conversationID(key), Workspace: c.Workspace, Owner: c.Owner, Title: clean(c.Title), Metadata: c.Metadata,
-		CreatedAt: fromMillis(millis(at)), UpdatedAt: fromMillis(millis(at)),
+		CreatedAt: database.FromMillis(database.Millis(at)), UpdatedAt: database.FromMillis(database.Millis(at)),
 	}
 	var number int64
 	if err := tx.QueryRowContext(ctx, `
-		UPDATE shelves SET conversations = conversations + 1, numbered = numbered + 1 WHERE id = $1 RETURNING numbered`, shelf).Scan(&number); err != nil {
+		UPDATE collections SET conversations = conversations + 1, last_number = last_number + 1 WHERE id = $1 RETURNING last_number`, collection).Scan(&number); err != nil {
 		return core.Conversation{}, err
 	}
 	if _, err := tx.ExecContext(ctx, `
-		INSERT INTO conversations (id, shelf, number, title, metadata, last_model, created_at, updated_at, message_count, preview, input_tokens, output_tokens)
+		INSERT INTO conversations (id, collection, number, title, metadata, last_model, created_at, updated_at, message_count, preview, input_tokens, output_tokens)
 		VALUES ($1, $2, $3, $4, $5, '', $6, $6, 0, '', 0, 0)`,
-		key, shelf, number, made.Title, document(made.Metadata), millis(at)); err != nil {
+		key, collection, number, made.Title, nullableJSON(made.Metadata), database.Millis(at)); err != nil {
 		return core.Conversation{}, err
 	}
-	return made, d.index(ctx, tx, shelf, key, number, made.Title)
+	return made, s.index.Add(ctx, tx, search.Document{Collection: collection, Key: key, Number: number}, made.Title)
 }
 
-// ensureShelf returns the key of a person's conversations in a workspace.
-func ensureShelf(ctx context.Context, tx *sql.Tx, workspace, owner string) (int64, error) {
+// ensureCollection returns the key of a person's conversations in a workspace.
+func ensureCollection(ctx context.Context, tx *sql.Tx, workspace, owner string) (int64, error) {
 	if _, err := tx.ExecContext(ctx, `
-		INSERT INTO shelves (id, workspace, owner, conversations) VALUES ($1, $2, $3, 0)
+		INSERT INTO collections (id, workspace, owner, conversations) VALUES ($1, $2, $3, 0)
 		ON CONFLICT (workspace, owner) DO NOTHING`, randomKey(), workspace, owner); err != nil {
 		return 0, err
 	}
-	var shelf int64
-	err := tx.QueryRowContext(ctx, `SELECT id FROM shelves WHERE workspace = $1 AND owner = $2`, workspace, owner).Scan(&shelf)
-	return shelf, err
+	var collection int64
+	err := tx.QueryRowContext(ctx, `SELECT id FROM collections WHERE workspace = $1 AND owner = $2`, workspace, owner).Scan(&collection)
+	return collection, err
 }
 
-// querier is a transaction, or a database outside of any.
-type querier interface {
-	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
-	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
-}
-
-// find returns the keys of a conversation and its shelf; core.CodeNotFound unless it is there and
-// its owner's. lock is "FOR UPDATE" where the conversation is about to change.
-func find(ctx context.Context, q querier, ref core.ConversationRef, lock string) (key, shelf int64, err error) {
+// findConversation returns the keys of a conversation and its collection; core.CodeNotFound unless it
+// exists and is its owner's. lock ends the SELECT of a transaction that will change it.
+func findConversation(ctx context.Context, q database.Querier, ref core.ConversationRef, lock string) (key, collection int64, err error) {
 	if key, err = conversationKey(ref.ID); err != nil {
 		return 0, 0, err
 	}
 	err = q.QueryRowContext(ctx, `
-		SELECT c.shelf FROM conversations c JOIN shelves s ON s.id = c.shelf
-		WHERE c.id = $1 AND s.workspace = $2 AND s.owner = $3 `+lock, key, ref.Workspace, ref.Owner).Scan(&shelf)
+		SELECT c.collection FROM conversations c JOIN collections s ON s.id = c.collection
+		WHERE c.id = $1 AND s.workspace = $2 AND s.owner = $3 `+lock, key, ref.Workspace, ref.Owner).Scan(&collection)
 	if errors.Is(err, sql.ErrNoRows) {
 		err = noConversation()
 	}
-	return key, shelf, err
+	return key, collection, err
 }
 
-// conversationColumns is what scanConversation reads, in its order, before what is read besides.
+// conversationColumns is what scanConversation reads, in its order, before further columns.
 const conversationColumns = `c.id, c.title, c.metadata, c.last_model, c.created_at, c.updated_at,
 	c.message_count, c.preview, c.input_tokens, c.output_tokens, c.cost_usd`
 
-func scanConversation(row interface{ Scan(...any) error }, workspace, owner string, besides ...any) (core.Conversation, error) {
+func scanConversation(row interface{ Scan(...any) error }, workspace, owner string, more ...any) (core.Conversation, error) {
 	c := core.Conversation{Workspace: workspace, Owner: owner}
 	var key, created, updated int64
 	var metadata *string
 	err := row.Scan(append([]any{&key, &c.Title, &metadata, &c.LastModel, &created, &updated,
-		&c.MessageCount, &c.Preview, &c.InputTokens, &c.OutputTokens, &c.CostUSD}, besides...)...)
-	c.ID, c.CreatedAt, c.UpdatedAt, c.Metadata = conversationID(key), fromMillis(created), fromMillis(updated), rawJSON(metadata)
+		&c.MessageCount, &c.Preview, &c.InputTokens, &c.OutputTokens, &c.CostUSD}, more...)...)
+	c.ID, c.CreatedAt, c.UpdatedAt, c.Metadata = conversationID(key), database.FromMillis(created), database.FromMillis(updated), rawJSON(metadata)
 	return c, err
 }
 
-// Conversation returns one; core.CodeNotFound unless it is there and its owner's.
+// Conversation returns one; core.CodeNotFound unless it exists and is its owner's.
 func (s *Store) Conversation(ctx context.Context, ref core.ConversationRef) (core.Conversation, error) {
-	return conversation(ctx, s.read, ref)
+	var c core.Conversation
+	err := s.db.Read(ctx, func(ctx context.Context, q database.Querier) (err error) {
+		c, err = readConversation(ctx, q, ref)
+		return err
+	})
+	if err != nil && core.CodeOf(err) != core.CodeNotFound {
+		err = fmt.Errorf("reading a conversation: %w", err)
+	}
+	return c, err
 }
 
-func conversation(ctx context.Context, q querier, ref core.ConversationRef) (core.Conversation, error) {
+func readConversation(ctx context.Context, q database.Querier, ref core.ConversationRef) (core.Conversation, error) {
 	key, err := conversationKey(ref.ID)
 	if err != nil {
 		return core.Conversation{}, err
 	}
 	c, err := scanConversation(q.QueryRowContext(ctx, `SELECT `+conversationColumns+`
-		FROM conversations c JOIN shelves s ON s.id = c.shelf
+		FROM conversations c JOIN collections s ON s.id = c.collection
 		WHERE c.id = $1 AND s.workspace = $2 AND s.owner = $3`, key, ref.Workspace, ref.Owner), ref.Workspace, ref.Owner)
 	switch {
 	case errors.Is(err, sql.ErrNoRows):
 		return core.Conversation{}, noConversation()
 	case err != nil:
-		return core.Conversation{}, fmt.Errorf("reading a conversation: %w", explain(err))
+		return core.Conversation{}, err
 	}
 	return c, nil
 }
 
-// UpdateConversation changes title and metadata, and returns the conversation as it is then.
-// core.CodeNotFound unless it is there and its owner's.
+// UpdateConversation changes title and metadata, and returns the changed conversation.
+// core.CodeNotFound unless it exists and is its owner's.
 func (s *Store) UpdateConversation(ctx context.Context, ref core.ConversationRef, p core.ConversationPatch) (core.Conversation, error) {
 	var changed core.Conversation
-	err := s.change(ctx, "changing a conversation", func(tx *sql.Tx) error {
-		key, shelf, err := find(ctx, tx, ref, s.dialect.lockRow)
+	err := s.db.Update(ctx, "changing a conversation", func(ctx context.Context, tx *sql.Tx) error {
+		key, collection, err := findConversation(ctx, tx, ref, s.db.LockRow())
 		if err != nil {
 			return err
 		}
 		if p.Metadata != nil {
-			if _, err := tx.ExecContext(ctx, `UPDATE conversations SET metadata = $1 WHERE id = $2`, document(p.Metadata), key); err != nil {
+			if _, err := tx.ExecContext(ctx, `UPDATE conversations SET metadata = $1 WHERE id = $2`, nullableJSON(p.Metadata), key); err != nil {
 				return err
 			}
 		}
 		if p.Title != nil {
-			if err := s.dialect.retitle(ctx, tx, shelf, key, clean(*p.Title)); err != nil {
+			if err := s.retitle(ctx, tx, collection, key, clean(*p.Title)); err != nil {
 				return err
 			}
 		}
-		changed, err = conversation(ctx, tx, ref)
+		changed, err = readConversation(ctx, tx, ref)
 		return err
 	})
 	return changed, err
 }
 
-// retitle changes a title and makes the search forget what only the old one said.
-func (d dialect) retitle(ctx context.Context, tx *sql.Tx, shelf, key int64, title string) error {
-	var number int64
+// retitle changes a title, and makes the search index forget what only the old one says.
+func (s *Store) retitle(ctx context.Context, tx *sql.Tx, collection, key int64, title string) error {
+	d := search.Document{Collection: collection, Key: key}
 	var old string
-	if err := tx.QueryRowContext(ctx, `SELECT number, title FROM conversations WHERE id = $1`, key).Scan(&number, &old); err != nil {
+	if err := tx.QueryRowContext(ctx, `SELECT number, title FROM conversations WHERE id = $1`, key).Scan(&d.Number, &old); err != nil {
 		return err
 	}
 	if _, err := tx.ExecContext(ctx, `UPDATE conversations SET title = $1 WHERE id = $2`, title, key); err != nil {
 		return err
 	}
-	if gone := distinct(old); len(gone) > 0 {
-		if err := lockShelf(ctx, tx, shelf); err != nil {
-			return err
-		}
-		said, err := messages(ctx, tx, key, -1)
-		if err != nil {
-			return err
-		}
-		stays := distinct(append(contents(said), title)...)
-		gone = slices.DeleteFunc(gone, func(word string) bool { _, found := slices.BinarySearch(stays, word); return found })
-		for _, word := range gone {
-			if _, err := tx.ExecContext(ctx, `DELETE FROM words WHERE conversation = $1 AND word = $2`, key, []byte(word)); err != nil {
-				return err
-			}
-		}
-		if err := d.unpack(ctx, tx, shelf, number, gone); err != nil {
-			return err
-		}
-	}
-	return d.index(ctx, tx, shelf, key, number, title)
+	return s.index.Replace(ctx, tx, d, old, title, func() ([]string, error) {
+		all, err := readMessages(ctx, tx, key, -1)
+		return contents(all), err
+	})
 }
 
-// DeleteConversation forgets a conversation and its messages; what it used stays in the usage.
-// core.CodeNotFound unless it is there and its owner's.
+// DeleteConversation deletes a conversation and its messages. What it used stays in the usage.
+// core.CodeNotFound unless it exists and is its owner's.
 func (s *Store) DeleteConversation(ctx context.Context, ref core.ConversationRef) error {
-	return s.change(ctx, "deleting a conversation", func(tx *sql.Tx) error {
-		key, shelf, err := find(ctx, tx, ref, s.dialect.lockRow)
+	return s.db.Update(ctx, "deleting a conversation", func(ctx context.Context, tx *sql.Tx) error {
+		key, collection, err := findConversation(ctx, tx, ref, s.db.LockRow())
 		if err != nil {
 			return err
 		}
-		if _, err := tx.ExecContext(ctx, `UPDATE shelves SET conversations = conversations - 1 WHERE id = $1`, shelf); err != nil {
+		if _, err := tx.ExecContext(ctx, `UPDATE collections SET conversations = conversations - 1 WHERE id = $1`, collection); err != nil {
 			return err
 		}
-		if err := s.dialect.unpackAll(ctx, tx, shelf, key); err != nil {
+		if err := s.removeFromIndex(ctx, tx, collection, key); err != nil {
 			return err
 		}
 		_, err = tx.ExecContext(ctx, `DELETE FROM conversations WHERE id = $1`, key)
@@ -219,25 +205,25 @@ func (s *Store) DeleteConversation(ctx context.Context, ref core.ConversationRef
 	})
 }
 
-// unpackAll takes all words of a conversation out of what is packed of its shelf, which the
-// transaction must have locked.
-func (d dialect) unpackAll(ctx context.Context, tx *sql.Tx, shelf, key int64) error {
-	var number int64
+// removeFromIndex removes a conversation from the compacted part of the search index of its collection,
+// which the transaction must have locked.
+func (s *Store) removeFromIndex(ctx context.Context, tx *sql.Tx, collection, key int64) error {
+	d := search.Document{Collection: collection, Key: key}
 	var title string
-	var packed bool
-	if err := tx.QueryRowContext(ctx, `SELECT number, title, EXISTS (SELECT 1 FROM packed_words WHERE shelf = $2)
-		FROM conversations WHERE id = $1`, key, shelf).Scan(&number, &title, &packed); err != nil || !packed {
+	var compacted bool
+	if err := tx.QueryRowContext(ctx, `SELECT number, title, EXISTS (SELECT 1 FROM word_sets WHERE collection = $2)
+		FROM conversations WHERE id = $1`, key, collection).Scan(&d.Number, &title, &compacted); err != nil || !compacted {
 		return err
 	}
-	said, err := messages(ctx, tx, key, -1)
+	all, err := readMessages(ctx, tx, key, -1)
 	if err != nil {
 		return err
 	}
-	return d.unpack(ctx, tx, shelf, number, distinct(append(contents(said), title)...))
+	return s.index.RemoveFromSets(ctx, tx, d, append(contents(all), title)...)
 }
 
-// document is JSON as it is kept: nothing at all for none.
-func document(raw json.RawMessage) *string {
+// nullableJSON is JSON as it is stored: NULL when there is none.
+func nullableJSON(raw json.RawMessage) *string {
 	if len(raw) == 0 {
 		return nil
 	}

@@ -1,7 +1,9 @@
 package store
 
 import (
+	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"reflect"
 	"strings"
@@ -104,13 +106,13 @@ func TestAnAppendThatFailsLeavesNothing(t *testing.T) {
 	each(t, func(t *testing.T, s *Store) {
 		ref := talk(t, s, "", said("user", "first"))
 		before := grow(t, s, ref, nil)
-		if _, err := s.write.ExecContext(t.Context(), `ALTER TABLE words RENAME TO hidden`); err != nil { // the last table it writes
+		if _, err := s.db.WritePool().ExecContext(t.Context(), `ALTER TABLE words RENAME TO hidden`); err != nil { // the last table it writes
 			t.Fatal(err)
 		}
 		if _, err := s.AppendMessages(t.Context(), ref, []core.Message{said("assistant", "second")}, core.Usage{Model: "m", InputTokens: 1}); err == nil {
 			t.Fatal("no error")
 		}
-		if _, err := s.write.ExecContext(t.Context(), `ALTER TABLE hidden RENAME TO words`); err != nil {
+		if _, err := s.db.WritePool().ExecContext(t.Context(), `ALTER TABLE hidden RENAME TO words`); err != nil {
 			t.Fatal(err)
 		}
 		if after, err := s.Conversation(t.Context(), ref); err != nil || !reflect.DeepEqual(after, before) {
@@ -283,7 +285,7 @@ func TestADeletedConversationLeavesItsUsageOnly(t *testing.T) {
 		}
 		for table, want := range map[string]int{"conversations": 1, "messages": 1, "words": 2, "usage_records": 1} {
 			var n int
-			if err := s.read.QueryRowContext(t.Context(), `SELECT COUNT(*) FROM `+table).Scan(&n); err != nil || n != want {
+			if err := s.db.ReadPool().QueryRowContext(t.Context(), `SELECT COUNT(*) FROM `+table).Scan(&n); err != nil || n != want {
 				t.Errorf("%d rows in %s (%v), want %d", n, table, err, want)
 			}
 		}
@@ -314,4 +316,33 @@ func TestALongMessageIsCutForThePreviewOnly(t *testing.T) {
 			t.Errorf("the preview is %q", c.Preview)
 		}
 	})
+}
+
+// The statement of one is interrupted while others are in the same transaction.
+func TestACallerThatLeavesInTheMiddleSpoilsNoOthersWrite(t *testing.T) {
+	s := open(t)
+	owner := core.Owner().User.ID
+	var wg sync.WaitGroup
+	for i := range 8 {
+		ref := talk(t, s, fmt.Sprint(i))
+		wg.Go(func() {
+			for n := range 20 {
+				grow(t, s, ref, []core.Message{said("user", fmt.Sprint("kept ", n))})
+			}
+			if got := history(t, s, ref); len(got) != 20 {
+				t.Errorf("%d of 20 messages are kept", len(got))
+			}
+		})
+		wg.Go(func() {
+			for range 20 {
+				ctx, cancel := context.WithCancel(t.Context())
+				go cancel()
+				_, err := s.AppendMessages(ctx, core.ConversationRef{Workspace: core.DefaultWorkspaceID, Owner: owner, ID: ref.ID}, nil, core.Usage{Model: "m", InputTokens: 1})
+				if err != nil && !errors.Is(err, context.Canceled) {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	wg.Wait()
 }

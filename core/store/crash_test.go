@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/ropewalk/ropewalk/core"
+	"github.com/ropewalk/ropewalk/core/store/backup"
 	"github.com/ropewalk/ropewalk/internal/testenv"
 )
 
@@ -75,12 +76,12 @@ func TestNothingAcknowledgedIsLostWhenTheServerIsKilled(t *testing.T) {
 	t.Run("sqlite", func(t *testing.T) {
 		path := filepath.Join(t.TempDir(), "ropewalk.db")
 		holdsAcknowledged(t, path, killWriters(t, path, kills))
-		if err := verify(t.Context(), path); err != nil {
+		if err := backup.Verify(t.Context(), path); err != nil {
 			t.Error(err)
 		}
 	})
 	t.Run("postgres", func(t *testing.T) {
-		url := database(t)
+		url := newDatabase(t)
 		holdsAcknowledged(t, url, killWriters(t, url, kills))
 	})
 }

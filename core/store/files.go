@@ -9,24 +9,25 @@ import (
 	"time"
 
 	"github.com/ropewalk/ropewalk/core"
+	"github.com/ropewalk/ropewalk/core/store/database"
 )
 
 const (
-	maxFiles  = 256 << 20 // bytes of one bundle's files, as they are kept
+	maxFiles  = 256 << 20 // bytes of one bundle's files, as they are stored
 	filesPart = 1 << 20   // bytes of one row
-	// keepFiles is how long files are kept that no app needs yet, or needs any more: an install keeps
-	// its files first, then starts the app, and records it last.
+	// keepFiles is how long files are kept that no app needs yet, or needs any more: an install stores the
+	// files first, then starts the app, and records it last.
 	keepFiles = time.Hour
 )
 
-// PutFiles keeps the files of a bundle, read from content, under the sha256 of what they are. Those
-// that are kept already are not read again. More than 256 MiB is core.CodePayloadTooLarge.
+// PutFiles stores the files of a bundle, read from content, under their sha256. Those that are stored
+// already are not read again. More than 256 MiB is core.CodePayloadTooLarge.
 func (s *Store) PutFiles(ctx context.Context, sum string, content io.Reader) error {
-	return s.change(ctx, "keeping the files of a bundle", func(tx *sql.Tx) error {
-		if err := tidyFiles(ctx, tx); err != nil {
+	return s.db.UpdateLong(ctx, "storing the files of a bundle", func(ctx context.Context, tx *sql.Tx) error {
+		if err := purgeFiles(ctx, tx); err != nil {
 			return err
 		}
-		now := millis(time.Now())
+		now := database.Millis(time.Now())
 		result, err := tx.ExecContext(ctx, `INSERT INTO bundles (sha256, kept_at) VALUES ($1, $2) ON CONFLICT (sha256) DO NOTHING`, sum, now)
 		if err != nil {
 			return err
@@ -45,7 +46,7 @@ func putParts(ctx context.Context, tx *sql.Tx, sum string, content io.Reader) er
 		n, err := io.ReadFull(content, buffer)
 		if n > 0 {
 			if part == maxFiles/filesPart {
-				return core.Errorf(core.CodePayloadTooLarge, "the bundle is larger than %d MiB even when compressed, which is more than servers share", maxFiles>>20)
+				return core.Errorf(core.CodePayloadTooLarge, "the bundle is larger than %d MiB compressed, the limit for servers that share a database", maxFiles>>20)
 			}
 			if _, err := tx.ExecContext(ctx, `INSERT INTO bundle_parts (sha256, part, content) VALUES ($1, $2, $3)`, sum, part, buffer[:n]); err != nil {
 				return err
@@ -60,18 +61,18 @@ func putParts(ctx context.Context, tx *sql.Tx, sum string, content io.Reader) er
 	}
 }
 
-// Files writes what PutFiles kept to to. core.CodeNotFound when it is not kept.
+// Files writes what PutFiles stored to to. core.CodeNotFound when it is not stored.
 func (s *Store) Files(ctx context.Context, sum string, to io.Writer) error {
 	for part := 0; ; part++ {
 		var content []byte
-		err := s.read.QueryRowContext(ctx, `SELECT content FROM bundle_parts WHERE sha256 = $1 AND part = $2`, sum, part).Scan(&content)
+		err := s.db.Get(ctx, `SELECT content FROM bundle_parts WHERE sha256 = $1 AND part = $2`, []any{sum, part}, &content)
 		switch {
 		case errors.Is(err, sql.ErrNoRows) && part > 0:
 			return nil
 		case errors.Is(err, sql.ErrNoRows):
-			return core.Errorf(core.CodeNotFound, "the files of the bundle are not kept")
+			return core.Errorf(core.CodeNotFound, "the files of the bundle are not in the database")
 		case err != nil:
-			return fmt.Errorf("reading the files of a bundle: %w", explain(err))
+			return fmt.Errorf("reading the files of a bundle: %w", err)
 		}
 		if _, err := to.Write(content); err != nil {
 			return err
@@ -82,10 +83,10 @@ func (s *Store) Files(ctx context.Context, sum string, to io.Writer) error {
 	}
 }
 
-// tidyFiles forgets files that no app needs.
-func tidyFiles(ctx context.Context, tx *sql.Tx) error {
+// purgeFiles deletes files that no app needs.
+func purgeFiles(ctx context.Context, tx *sql.Tx) error {
 	_, err := tx.ExecContext(ctx, `
 		DELETE FROM bundles WHERE kept_at < $1 AND NOT EXISTS (SELECT 1 FROM installations i WHERE i.files = bundles.sha256)`,
-		millis(time.Now().Add(-keepFiles)))
+		database.Millis(time.Now().Add(-keepFiles)))
 	return err
 }

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/ropewalk/ropewalk/core"
+	"github.com/ropewalk/ropewalk/core/store/backup"
+	"github.com/ropewalk/ropewalk/core/store/database"
 )
 
 // someFiles are bytes that do not compress, of a size that is no whole number of parts.
@@ -62,7 +64,7 @@ func TestFilesThatNoAppNeedsGoAfterAnHour(t *testing.T) {
 	each(t, func(t *testing.T, s *Store) {
 		age := func() {
 			t.Helper()
-			if _, err := s.write.ExecContext(t.Context(), `UPDATE bundles SET kept_at = $1`, millis(time.Now().Add(-keepFiles-time.Second))); err != nil {
+			if _, err := s.db.WritePool().ExecContext(t.Context(), `UPDATE bundles SET kept_at = $1`, database.Millis(time.Now().Add(-keepFiles-time.Second))); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -96,15 +98,15 @@ func TestABackupHoldsFilesOfAnySize(t *testing.T) {
 	for _, home := range homes() {
 		t.Run(home.name, func(t *testing.T) {
 			o := home.make(t)
-			content := someFiles(2*maxTogetherBytes + 1)
+			content := someFiles(2*8<<20 + 1)
 			if err := openIn(t, o).PutFiles(t.Context(), "sum", bytes.NewReader(content)); err != nil {
 				t.Fatal(err)
 			}
 			file, to := filepath.Join(t.TempDir(), "backup"), home.make(t)
-			if err := Backup(t.Context(), o, file); err != nil {
+			if err := backup.Write(t.Context(), o.Location(), file); err != nil {
 				t.Fatal(err)
 			}
-			if _, err := Restore(t.Context(), to, file, false); err != nil {
+			if _, err := backup.Restore(t.Context(), to.Location(), file, false); err != nil {
 				t.Fatal(err)
 			}
 			wantFiles(t, openIn(t, to), "sum", content)

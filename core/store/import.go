@@ -7,54 +7,54 @@ import (
 	"time"
 
 	"github.com/ropewalk/ropewalk/core"
+	"github.com/ropewalk/ropewalk/core/store/database"
+	"github.com/ropewalk/ropewalk/core/store/search"
 )
 
-// Transcript is a conversation that was had elsewhere. What it cost there is not known here.
+// Transcript is a conversation from somewhere else. What it cost is not known here.
 type Transcript struct {
 	Title    string
-	Messages []core.Message // those without a time are of now
+	Messages []core.Message // a missing time means now
 }
 
-// ImportConversations keeps conversations of owner in workspace, both of which must exist: all of
-// them or none. A few thousand at a time are kept much faster than one by one, and are searched at
-// once as fast as they will ever be.
+// ImportConversations stores conversations of owner in workspace, both of which must exist: all of them
+// or none. A few thousand at a time are stored much faster than one by one, and their part of the search
+// index is compacted already.
 func (s *Store) ImportConversations(ctx context.Context, workspace, owner string, all []Transcript) error {
-	return s.change(ctx, "importing conversations", func(tx *sql.Tx) error {
-		shelf, err := ensureShelf(ctx, tx, workspace, owner)
+	return s.db.UpdateLong(ctx, "importing conversations", func(ctx context.Context, tx *sql.Tx) error {
+		collection, err := ensureCollection(ctx, tx, workspace, owner)
 		if err != nil {
 			return err
 		}
 		var number int64
-		if err := tx.QueryRowContext(ctx, `UPDATE shelves SET conversations = conversations + $2, numbered = numbered + $2
-			WHERE id = $1 RETURNING numbered - $2`, shelf, len(all)).Scan(&number); err != nil {
+		if err := tx.QueryRowContext(ctx, `UPDATE collections SET conversations = conversations + $2, last_number = last_number + $2
+			WHERE id = $1 RETURNING last_number - $2`, collection, len(all)).Scan(&number); err != nil {
 			return err
 		}
-		conversations := inserting{into: `INSERT INTO conversations (id, shelf, number, title, last_model, created_at, updated_at,
+		conversations := database.Insert{Into: `INSERT INTO conversations (id, collection, number, title, last_model, created_at, updated_at,
 			message_count, preview, input_tokens, output_tokens)`}
-		messages := inserting{into: intoMessages}
-		words := postings{}
+		messages := database.Insert{Into: intoMessages}
+		var words search.Bulk
 		for _, t := range all {
 			number++
-			key, said, title := randomKey(), kept(t.Messages, time.Now()), clean(t.Title)
+			key, imported, title := randomKey(), prepare(t.Messages, time.Now()), clean(t.Title)
 			first, last := core.Message{Timestamp: time.Now()}, core.Message{}
-			if n := len(said); n > 0 {
-				first, last = said[0].Message, said[n-1].Message
+			if n := len(imported); n > 0 {
+				first, last = imported[0].Message, imported[n-1].Message
 			}
-			conversations.add(key, shelf, number, title, "", millis(first.Timestamp), millis(cmp.Or(last.Timestamp, first.Timestamp)),
-				len(said), preview(said), 0, 0)
-			for i, m := range said {
-				messages.add(m.row(key, i)...)
+			conversations.Add(key, collection, number, title, "", database.Millis(first.Timestamp), database.Millis(cmp.Or(last.Timestamp, first.Timestamp)),
+				len(imported), preview(imported), 0, 0)
+			for i, m := range imported {
+				messages.Add(m.row(key, i)...)
 			}
-			for _, word := range distinct(append(contents(said), title)...) {
-				words.add(word, number)
-			}
+			words.Add(number, append(contents(imported), title)...)
 		}
-		if err := conversations.run(ctx, tx); err != nil {
+		if err := conversations.Exec(ctx, tx); err != nil {
 			return err
 		}
-		if err := messages.run(ctx, tx); err != nil {
+		if err := messages.Exec(ctx, tx); err != nil {
 			return err
 		}
-		return s.dialect.pack(ctx, tx, shelf, words)
+		return s.index.AddBulk(ctx, tx, collection, words)
 	})
 }

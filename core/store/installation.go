@@ -10,10 +10,11 @@ import (
 	"time"
 
 	"github.com/ropewalk/ropewalk/core"
+	"github.com/ropewalk/ropewalk/core/store/database"
 )
 
-// installation is how an installed app is kept. It is the one place where the secrets of an app
-// are written out; the file they go to has mode 0600.
+// installation is how an installed app is stored. It is the only place where the secrets of an app are
+// written out.
 type installation struct {
 	ID         string            `json:"id,omitempty"`
 	Source     core.Source       `json:"source"`
@@ -39,34 +40,34 @@ type remote struct {
 	Private   bool              `json:"allowPrivate,omitempty"`
 }
 
-// AddInstallation keeps a new app. Its workspace must exist. core.CodeAlreadyInstalled when the
+// AddInstallation stores a new app. Its workspace must exist. core.CodeAlreadyInstalled when the
 // workspace has an app of that name: of several servers that add one at the same time, one does.
 func (s *Store) AddInstallation(ctx context.Context, in core.Installation) error {
-	what := fmt.Sprintf("keeping app %s of %s", in.Name, in.Workspace)
+	what := fmt.Sprintf("storing app %s of %s", in.Name, in.Workspace)
 	record, err := json.Marshal(toRecord(in))
 	if err != nil {
 		return fmt.Errorf("%s: %w", what, err)
 	}
-	return s.change(ctx, what, func(tx *sql.Tx) error {
+	return s.db.Update(ctx, what, func(ctx context.Context, tx *sql.Tx) error {
 		result, err := tx.ExecContext(ctx, `
 			INSERT INTO installations (workspace, name, record, installed_at, files) VALUES ($1, $2, $3, $4, $5)
-			ON CONFLICT (workspace, name) DO NOTHING`, in.Workspace, in.Name, string(record), millis(in.InstalledAt), in.Files)
+			ON CONFLICT (workspace, name) DO NOTHING`, in.Workspace, in.Name, string(record), database.Millis(in.InstalledAt), in.Files)
 		if err != nil {
 			return err
 		}
 		if n, err := result.RowsAffected(); err != nil || n == 0 {
 			return errors.Join(err, core.Errorf(core.CodeAlreadyInstalled, "an app named %s is installed already", in.Name))
 		}
-		return s.note(ctx, tx, core.ChangeApp, in.Workspace, in.Name)
+		return s.notifyPeers(ctx, tx, core.ChangeApp, in.Workspace, in.Name)
 	})
 }
 
-// ChangeInstallation changes what is kept of an app, and returns that. Nobody else changes it in
-// between; an error of change leaves it as it is. core.CodeNotFound when there is no such app.
+// ChangeInstallation changes the record of an app, and returns it. Nobody else changes it in between; an
+// error of change leaves it as it is. core.CodeNotFound when there is no such app.
 func (s *Store) ChangeInstallation(ctx context.Context, workspace, name string, change func(*core.Installation) error) (core.Installation, error) {
 	var in core.Installation
-	err := s.change(ctx, "changing app "+name, func(tx *sql.Tx) (err error) {
-		if in, err = findInstallation(ctx, tx, workspace, name, s.dialect.lockRow); err != nil {
+	err := s.db.Update(ctx, "changing app "+name, func(ctx context.Context, tx *sql.Tx) (err error) {
+		if in, err = findInstallation(ctx, tx, workspace, name, s.db.LockRow()); err != nil {
 			return err
 		}
 		if err := change(&in); err != nil {
@@ -78,19 +79,19 @@ func (s *Store) ChangeInstallation(ctx context.Context, workspace, name string, 
 		}
 		if _, err := tx.ExecContext(ctx, `
 			UPDATE installations SET record = $3, installed_at = $4, files = $5 WHERE workspace = $1 AND name = $2`,
-			workspace, name, string(record), millis(in.InstalledAt), in.Files); err != nil {
+			workspace, name, string(record), database.Millis(in.InstalledAt), in.Files); err != nil {
 			return err
 		}
-		return s.note(ctx, tx, core.ChangeApp, workspace, name)
+		return s.notifyPeers(ctx, tx, core.ChangeApp, workspace, name)
 	})
 	return in, err
 }
 
-// DeleteInstallation forgets an installed app; one of the same name and another id stays. Forgetting
-// one that is not there is not an error.
+// DeleteInstallation deletes an installed app; one with the same name and another id stays. It is not an
+// error when there is none.
 func (s *Store) DeleteInstallation(ctx context.Context, workspace, name, id string) error {
-	return s.change(ctx, "forgetting app "+name, func(tx *sql.Tx) error {
-		in, err := findInstallation(ctx, tx, workspace, name, s.dialect.lockRow)
+	return s.db.Update(ctx, "deleting app "+name, func(ctx context.Context, tx *sql.Tx) error {
+		in, err := findInstallation(ctx, tx, workspace, name, s.db.LockRow())
 		switch {
 		case core.CodeOf(err) == core.CodeNotFound || err == nil && in.ID != id:
 			return nil
@@ -100,31 +101,35 @@ func (s *Store) DeleteInstallation(ctx context.Context, workspace, name, id stri
 		if _, err := tx.ExecContext(ctx, `DELETE FROM installations WHERE workspace = $1 AND name = $2`, workspace, name); err != nil {
 			return err
 		}
-		if err := tidyFiles(ctx, tx); err != nil {
+		if err := purgeFiles(ctx, tx); err != nil {
 			return err
 		}
-		return s.note(ctx, tx, core.ChangeApp, workspace, name)
+		return s.notifyPeers(ctx, tx, core.ChangeApp, workspace, name)
 	})
 }
 
-// Installation returns one installed app; core.CodeNotFound when there is no such one.
+// Installation returns one installed app; core.CodeNotFound when there is none.
 func (s *Store) Installation(ctx context.Context, workspace, name string) (core.Installation, error) {
-	in, err := findInstallation(ctx, s.read, workspace, name, "")
+	var in core.Installation
+	err := s.db.Read(ctx, func(ctx context.Context, q database.Querier) (err error) {
+		in, err = findInstallation(ctx, q, workspace, name, "")
+		return err
+	})
 	if err != nil {
-		err = fmt.Errorf("reading app %s of %s: %w", name, workspace, explain(err))
+		err = fmt.Errorf("reading app %s of %s: %w", name, workspace, err)
 	}
 	return in, err
 }
 
 // findInstallation reads one app; lock ends the SELECT of a transaction that will change it.
-func findInstallation(ctx context.Context, q querier, workspace, name, lock string) (core.Installation, error) {
+func findInstallation(ctx context.Context, q database.Querier, workspace, name, lock string) (core.Installation, error) {
 	var text string
 	var installedAt int64
 	err := q.QueryRowContext(ctx, `SELECT c.record, c.installed_at FROM installations c WHERE c.workspace = $1 AND c.name = $2 `+lock, workspace, name).
 		Scan(&text, &installedAt)
 	switch {
 	case errors.Is(err, sql.ErrNoRows):
-		return core.Installation{}, core.Errorf(core.CodeNotFound, "there is no app named %.100q", name)
+		return core.Installation{}, core.Errorf(core.CodeNotFound, "no app named %.100q", name)
 	case err != nil:
 		return core.Installation{}, err
 	}
@@ -132,31 +137,27 @@ func findInstallation(ctx context.Context, q querier, workspace, name, lock stri
 	if err := json.Unmarshal([]byte(text), &record); err != nil {
 		return core.Installation{}, err
 	}
-	return record.installation(workspace, name, fromMillis(installedAt)), nil
+	return record.installation(workspace, name, database.FromMillis(installedAt)), nil
 }
 
 // Installations returns every installed app of every workspace, by workspace and name.
 func (s *Store) Installations(ctx context.Context) ([]core.Installation, error) {
-	rows, err := s.read.QueryContext(ctx, `SELECT workspace, name, record, installed_at FROM installations ORDER BY workspace, name`)
-	if err != nil {
-		return nil, fmt.Errorf("reading the installed apps: %w", explain(err))
-	}
-	defer func() { _ = rows.Close() }()
 	var all []core.Installation
-	for rows.Next() {
+	err := s.db.Select(ctx, `SELECT workspace, name, record, installed_at FROM installations ORDER BY workspace, name`, nil, func(scan func(...any) error) error {
 		var workspace, name, text string
 		var installedAt int64
-		if err := rows.Scan(&workspace, &name, &text, &installedAt); err != nil {
-			return nil, fmt.Errorf("reading the installed apps: %w", err)
+		if err := scan(&workspace, &name, &text, &installedAt); err != nil {
+			return err
 		}
 		var record installation
 		if err := json.Unmarshal([]byte(text), &record); err != nil {
-			return nil, fmt.Errorf("reading app %s of %s: %w", name, workspace, err)
+			return fmt.Errorf("app %s of %s: %w", name, workspace, err)
 		}
-		all = append(all, record.installation(workspace, name, fromMillis(installedAt)))
-	}
-	if err := rows.Err(); err != nil {
-		return nil, fmt.Errorf("reading the installed apps: %w", explain(err))
+		all = append(all, record.installation(workspace, name, database.FromMillis(installedAt)))
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("reading the installed apps: %w", err)
 	}
 	return all, nil
 }

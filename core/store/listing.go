@@ -7,52 +7,55 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"strings"
 
-	"github.com/RoaringBitmap/roaring/v2"
-
 	"github.com/ropewalk/ropewalk/core"
+	"github.com/ropewalk/ropewalk/core/store/database"
+	"github.com/ropewalk/ropewalk/core/store/search"
 )
 
 const (
 	defaultLimit = 20
 	maxLimit     = 100
-
-	manyFound = 4_000  // conversations that are read by their numbers; more are looked for among all
-	mostAhead = 20_000 // conversations that are looked at in one go
 )
 
-// Conversations returns a page of a person's conversations in a workspace. core.CodeBadRequest for a
-// cursor, an order or a limit that is none; a cursor goes with the order and search it came from.
+// Conversations returns a page of a person's conversations in a workspace. core.CodeBadRequest for an
+// invalid cursor, order or limit; a cursor is valid for the order and search it came from.
 func (s *Store) Conversations(ctx context.Context, workspace, owner string, q core.ConversationQuery) (core.ConversationPage, error) {
 	l, err := newListing(workspace, owner, q)
 	if err != nil {
 		return core.ConversationPage{}, err
 	}
-	l.numbered, l.pack = s.dialect.numbered, s.packer.ask
+	l.page.Numbered = selectNumbered(s.db.Kind())
 	var page core.ConversationPage
-	err = s.look(ctx, "listing conversations", func(tx *sql.Tx) error {
-		page, err = l.page(ctx, tx)
+	err = s.db.View(ctx, "listing conversations", func(ctx context.Context, tx *sql.Tx) error {
+		page, err = l.read(ctx, tx, s.index)
 		return err
 	})
 	return page, err
 }
 
+// selectNumbered begins, after the columns, a SELECT of the conversations c of the collection $1 whose
+// numbers the JSON array $2 holds. It must be planned as look-ups one by one, whatever is known of what
+// is in the table, and also where a collection is much larger than others.
+func selectNumbered(kind database.Kind) string {
+	if kind == database.PostgreSQL {
+		return ` FROM json_array_elements_text(CAST($2 AS JSON)) n CROSS JOIN LATERAL
+			(SELECT * FROM conversations WHERE collection = $1 AND number = CAST(n.value AS BIGINT) LIMIT 1) c WHERE TRUE`
+	}
+	// CROSS JOIN keeps the order of the tables.
+	return ` FROM json_each($2) n CROSS JOIN conversations c WHERE c.collection = $1 AND c.number = n.value`
+}
+
 // listing is one reading of one page.
 type listing struct {
 	workspace, owner string
-	shelf            int64
-	limit            int
-	column           string // what the page is ordered by
-	terms            []term
+	page             search.Page
 	searched         bool
-	after            *cursor
-	numbered         string            // the dialect's
-	pack             func(shelf int64) // asks for a shelf whose words should be packed
+	cursor           cursor
 }
 
-// cursor is the last conversation of the page before.
+// cursor is the last conversation of the previous page.
 type cursor struct {
 	SortBy core.ConversationSort `json:"s"`
 	Search string                `json:"q,omitempty"`
@@ -62,45 +65,48 @@ type cursor struct {
 }
 
 func newListing(workspace, owner string, q core.ConversationQuery) (*listing, error) {
-	l := &listing{workspace: workspace, owner: owner, limit: cmp.Or(q.Limit, defaultLimit)}
-	if l.limit < 1 || l.limit > maxLimit {
+	l := &listing{workspace: workspace, owner: owner}
+	l.page.Limit = cmp.Or(q.Limit, defaultLimit)
+	if l.page.Limit < 1 || l.page.Limit > maxLimit {
 		return nil, core.Errorf(core.CodeBadRequest, "limit: must be 1 to %d", maxLimit)
 	}
 	switch q.SortBy {
 	case "", core.SortByUpdated:
-		q.SortBy, l.column = core.SortByUpdated, "updated_at"
+		q.SortBy, l.page.Column = core.SortByUpdated, "updated_at"
 	case core.SortByCreated:
-		l.column = "created_at"
+		l.page.Column = "created_at"
 	default:
 		return nil, core.Errorf(core.CodeBadRequest, "sortBy: must be %s or %s", core.SortByUpdated, core.SortByCreated)
 	}
-	l.after = &cursor{SortBy: q.SortBy, Search: q.Search}
+	l.cursor = cursor{SortBy: q.SortBy, Search: q.Search}
 	if q.Cursor != "" {
-		if err := l.after.read(q.Cursor); err != nil {
+		if err := l.cursor.decode(q.Cursor); err != nil {
 			return nil, err
 		}
 	}
-	l.terms, l.searched = terms(q.Search), strings.TrimSpace(q.Search) != ""
+	l.page.After = search.Position{At: l.cursor.At, Key: l.cursor.Key}
+	l.page.Terms, l.searched = search.Terms(q.Search), strings.TrimSpace(q.Search) != ""
 	return l, nil
 }
 
-func (c *cursor) read(text string) error {
+func (c *cursor) decode(text string) error {
 	var from cursor
 	raw, err := base64.RawURLEncoding.DecodeString(text)
 	if err == nil {
 		err = json.Unmarshal(raw, &from)
 	}
 	if err != nil || from.At == 0 || from.SortBy != c.SortBy || from.Search != c.Search {
-		return core.Errorf(core.CodeBadRequest, "cursor: is not one that this list gave for the same sortBy and search; leave it out to begin anew")
+		return core.Errorf(core.CodeBadRequest, "cursor: is not one that this list returned for the same sortBy and search; leave it out to start over")
 	}
 	*c = from
 	return nil
 }
 
-func (c cursor) at(last core.Conversation) (string, error) {
-	c.At = millis(last.UpdatedAt)
+// after encodes the cursor behind a conversation.
+func (c cursor) after(last core.Conversation) (string, error) {
+	c.At = database.Millis(last.UpdatedAt)
 	if c.SortBy == core.SortByCreated {
-		c.At = millis(last.CreatedAt)
+		c.At = database.Millis(last.CreatedAt)
 	}
 	var err error
 	if c.Key, err = conversationKey(last.ID); err != nil {
@@ -110,105 +116,40 @@ func (c cursor) at(last core.Conversation) (string, error) {
 	return base64.RawURLEncoding.EncodeToString(raw), err
 }
 
-func (l *listing) page(ctx context.Context, tx *sql.Tx) (core.ConversationPage, error) {
+func (l *listing) read(ctx context.Context, tx *sql.Tx, index *search.Index) (core.ConversationPage, error) {
 	page := core.ConversationPage{Conversations: []core.Conversation{}}
-	err := tx.QueryRowContext(ctx, `SELECT id, conversations FROM shelves WHERE workspace = $1 AND owner = $2`, l.workspace, l.owner).
-		Scan(&l.shelf, &page.TotalCount)
-	if errors.Is(err, sql.ErrNoRows) || err == nil && l.searched && len(l.terms) == 0 { // nothing has been said, or nothing is in the search
-		page.TotalCount = 0
+	err := tx.QueryRowContext(ctx, `SELECT id, conversations FROM collections WHERE workspace = $1 AND owner = $2`, l.workspace, l.owner).
+		Scan(&l.page.Collection, &l.page.Size)
+	if errors.Is(err, sql.ErrNoRows) || err == nil && l.searched && len(l.page.Terms) == 0 { // no conversations, or nothing to search for
 		return page, nil
 	}
 	if err != nil {
 		return page, err
 	}
-	from, args := ofShelf, []any{l.shelf}
+	page.TotalCount = l.page.Size
+	from, args := search.All, []any{l.page.Collection}
 	if l.searched {
-		var found []uint32
-		if found, page.TotalCount, err = l.search(ctx, tx, page.TotalCount); err != nil || len(found) == 0 {
+		numbers, total, err := index.Find(ctx, tx, &l.page)
+		if page.TotalCount = total; l.page.After.At != 0 {
+			page.TotalCount = l.cursor.Total
+		}
+		if err != nil || len(numbers) == 0 {
 			return page, err
 		}
-		from, args = l.numbered, append(args, list(found))
+		from, args = l.page.Numbered, append(args, database.JSONList(numbers))
 	}
-	if page.Conversations, err = l.read(ctx, tx, from, args); err != nil || len(page.Conversations) <= l.limit {
+	if page.Conversations, err = l.readRows(ctx, tx, from, args); err != nil || len(page.Conversations) <= l.page.Limit {
 		return page, err
 	}
-	page.Conversations = page.Conversations[:l.limit]
-	l.after.Total = page.TotalCount
-	page.NextCursor, err = l.after.at(page.Conversations[l.limit-1])
+	page.Conversations = page.Conversations[:l.page.Limit]
+	l.cursor.Total = page.TotalCount
+	page.NextCursor, err = l.cursor.after(page.Conversations[l.page.Limit-1])
 	return page, err
 }
 
-// ofShelf begins, after the columns, a SELECT of all conversations c of the shelf $1.
-const ofShelf = ` FROM conversations c WHERE c.shelf = $1`
-
-// search returns the numbers of conversations that hold all that is searched for, among them all of
-// the page, and how many there are in all. Few are returned as they are. Many are met soon when all of
-// the shelf are gone through in the page's order.
-func (l *listing) search(ctx context.Context, tx *sql.Tx, all int) (numbers []uint32, total int, err error) {
-	var found *roaring.Bitmap
-	single := 0
-	for _, t := range l.terms {
-		in, n, err := t.numbers(ctx, tx, l.shelf)
-		if err != nil {
-			return nil, 0, err
-		}
-		if single += n; found != nil {
-			in.And(found)
-		}
-		found = in
-	}
-	if single >= manySingle {
-		l.pack(l.shelf)
-	}
-	many := int(found.GetCardinality())
-	if total = many; l.after.At != 0 {
-		total = l.after.Total
-	}
-	if many <= manyFound {
-		return found.ToArray(), total, nil
-	}
-	numbers, err = l.ahead(ctx, tx, found, 2*(l.limit+1)*max(all/many, 1))
-	return numbers, total, err
-}
-
-// ahead returns the numbers of a page's conversations, and of one more, among others. It looks for
-// them in so many that come next, then by their numbers (older.go), and then in all.
-func (l *listing) ahead(ctx context.Context, tx *sql.Tx, found *roaring.Bitmap, many int) (numbers []uint32, err error) {
-	at := *l.after
-	for round, last := 0, false; !last && len(numbers) <= l.limit; round, many = round+1, 4*many {
-		many = min(many, mostAhead)
-		if round == 1 {
-			if old, ok, err := l.older(ctx, tx, found); err != nil || ok {
-				return old, err
-			}
-		}
-		rows, err := l.query(ctx, tx, `c.number, c.`+l.column+`, c.id`+ofShelf, []any{l.shelf}, at, many)
-		if err != nil {
-			return nil, err
-		}
-		seen := 0
-		err = eachNumber(rows, &at, func(number uint32) {
-			if seen++; len(numbers) <= l.limit && found.Contains(number) {
-				numbers = append(numbers, number)
-			}
-		})
-		if err != nil {
-			return nil, err
-		}
-		last = seen < many
-	}
-	return numbers, nil
-}
-
-// list is numbers or words as the dialect reads them.
-func list[T uint32 | string](all []T) string {
-	raw, _ := json.Marshal(all) // these always marshal
-	return string(raw)
-}
-
-// read returns one conversation more than fits on the page, when there is one.
-func (l *listing) read(ctx context.Context, tx *sql.Tx, from string, args []any) ([]core.Conversation, error) {
-	rows, err := l.query(ctx, tx, conversationColumns+from, args, *l.after, l.limit+1)
+// readRows returns one conversation more than fits on the page, when there is one.
+func (l *listing) readRows(ctx context.Context, tx *sql.Tx, from string, args []any) ([]core.Conversation, error) {
+	rows, err := l.page.Query(ctx, tx, conversationColumns+from, args, l.page.After, l.page.Limit+1)
 	if err != nil {
 		return nil, err
 	}
@@ -222,16 +163,4 @@ func (l *listing) read(ctx context.Context, tx *sql.Tx, from string, args []any)
 		found = append(found, c)
 	}
 	return found, rows.Err()
-}
-
-// query asks for the next conversations c after one, in order. what is the columns and where they
-// come from.
-func (l *listing) query(ctx context.Context, tx *sql.Tx, what string, args []any, after cursor, limit int) (*sql.Rows, error) {
-	query := `SELECT ` + what
-	if after.At != 0 {
-		query += fmt.Sprintf(` AND (c.%s, c.id) < ($%d, $%d)`, l.column, len(args)+1, len(args)+2)
-		args = append(args, after.At, after.Key)
-	}
-	query += fmt.Sprintf(` ORDER BY c.%s DESC, c.id DESC LIMIT $%d`, l.column, len(args)+1)
-	return tx.QueryContext(ctx, query, append(args, limit)...)
 }

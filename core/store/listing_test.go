@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/ropewalk/ropewalk/core"
+	"github.com/ropewalk/ropewalk/core/store/database"
 )
 
 // titles lists everything that a query finds, page by page.
@@ -36,8 +37,8 @@ func TestConversationsAreListedNewestFirstPageByPage(t *testing.T) {
 		var refs []core.ConversationRef
 		for i := range 7 {
 			refs = append(refs, talk(t, s, fmt.Sprint(i)))
-			at := millis(time.Now()) - int64(1000-i/2) // some of the same moment
-			if _, err := s.write.ExecContext(t.Context(), `UPDATE conversations SET created_at = $1, updated_at = $1 WHERE title = $2`, at, fmt.Sprint(i)); err != nil {
+			at := database.Millis(time.Now()) - int64(1000-i/2) // some of the same moment
+			if _, err := s.db.WritePool().ExecContext(t.Context(), `UPDATE conversations SET created_at = $1, updated_at = $1 WHERE title = $2`, at, fmt.Sprint(i)); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -73,8 +74,8 @@ func TestAListThatIsAskedForWronglySaysWhatIsWrong(t *testing.T) {
 		"limit:": {Limit: -1},
 		"sortBy": {SortBy: "title"},
 		"cursor": {Cursor: "x"},
-		"cursor: is not one that this list gave for the same sortBy":            {Cursor: page.NextCursor, SortBy: core.SortByCreated},
-		"cursor: is not one that this list gave for the same sortBy and search": {Cursor: page.NextCursor, Search: "a"},
+		"cursor: is not one that this list returned for the same sortBy":            {Cursor: page.NextCursor, SortBy: core.SortByCreated},
+		"cursor: is not one that this list returned for the same sortBy and search": {Cursor: page.NextCursor, Search: "a"},
 	} {
 		_, err := list(q)
 		if core.CodeOf(err) != core.CodeBadRequest || !strings.Contains(err.Error(), name) {
@@ -136,7 +137,7 @@ func TestASearchFindsConversationsThatHoldAllItsWords(t *testing.T) {
 					}
 				})
 			}
-			packAll(t, s)
+			compactAll(t, s)
 		}
 	})
 }
@@ -145,7 +146,7 @@ func TestASearchFindsConversationsThatHoldAllItsWords(t *testing.T) {
 // packed.
 func TestACommonWordFindsTheSameAsARareOne(t *testing.T) {
 	each(t, func(t *testing.T, s *Store) {
-		const n, single = 2*manyFound + 50, 200
+		const n, single = 2*4_000 + 50, 200
 		texts := func(i int) []string {
 			age := "new"
 			if i < n*3/5 {
@@ -169,7 +170,7 @@ func TestACommonWordFindsTheSameAsARareOne(t *testing.T) {
 // Where a word's conversations stand in the list is not where their numbers do.
 func TestACommonWordOfLongAgoIsListedInTheOrderAskedFor(t *testing.T) {
 	each(t, func(t *testing.T, s *Store) {
-		const n, old = 2*manyFound + 50, manyFound + 500
+		const n, old = 2*4_000 + 50, 4_000 + 500
 		imported(t, s, n, func(i int) []string {
 			if i < old || i == n-10 {
 				return []string{fmt.Sprint(i), "common once"}
@@ -184,7 +185,7 @@ func TestACommonWordOfLongAgoIsListedInTheOrderAskedFor(t *testing.T) {
 			"the other way round":       `UPDATE conversations SET updated_at = 20000 - number`,
 		} {
 			t.Run(name, func(t *testing.T) {
-				if _, err := s.write.ExecContext(t.Context(), change); err != nil {
+				if _, err := s.db.WritePool().ExecContext(t.Context(), change); err != nil {
 					t.Fatal(err)
 				}
 				var want []string

@@ -8,34 +8,35 @@ import (
 	"time"
 
 	"github.com/ropewalk/ropewalk/core"
+	"github.com/ropewalk/ropewalk/core/store/database"
 )
 
-// maxLogins is how many browser logins may be under way; beyond it the oldest are forgotten.
+// maxLogins is how many browser logins may be under way; beyond it the oldest are deleted.
 const maxLogins = 10_000
 
-// PutLogin keeps a browser login under way, by the hash of its state.
+// PutLogin stores a browser login under way, by the hash of its state.
 func (s *Store) PutLogin(ctx context.Context, state string, login json.RawMessage, expires time.Time) error {
-	return s.change(ctx, "keeping a browser login", func(tx *sql.Tx) error {
-		if _, err := tx.ExecContext(ctx, `DELETE FROM logins WHERE expires_at <= $1`, millis(time.Now())); err != nil {
+	return s.db.Update(ctx, "storing a browser login", func(ctx context.Context, tx *sql.Tx) error {
+		if _, err := tx.ExecContext(ctx, `DELETE FROM logins WHERE expires_at <= $1`, database.Millis(time.Now())); err != nil {
 			return err
 		}
 		if _, err := tx.ExecContext(ctx, `DELETE FROM logins WHERE state IN (SELECT state FROM logins ORDER BY expires_at DESC LIMIT $1 OFFSET $2)`,
 			maxLogins, maxLogins-1); err != nil {
 			return err
 		}
-		_, err := tx.ExecContext(ctx, `INSERT INTO logins (state, record, expires_at) VALUES ($1, $2, $3)`, state, string(login), millis(expires))
+		_, err := tx.ExecContext(ctx, `INSERT INTO logins (state, record, expires_at) VALUES ($1, $2, $3)`, state, string(login), database.Millis(expires))
 		return err
 	})
 }
 
-// TakeLogin returns a browser login under way and forgets it: of any number of takers one gets it.
+// TakeLogin returns a browser login under way and deletes it: of concurrent callers one gets it.
 // core.CodeNotFound when there is none, or it has expired.
 func (s *Store) TakeLogin(ctx context.Context, state string) (json.RawMessage, error) {
 	var record string
-	err := s.change(ctx, "taking a browser login", func(tx *sql.Tx) error {
-		err := tx.QueryRowContext(ctx, `DELETE FROM logins WHERE state = $1 AND expires_at > $2 RETURNING record`, state, millis(time.Now())).Scan(&record)
+	err := s.db.Update(ctx, "taking a browser login", func(ctx context.Context, tx *sql.Tx) error {
+		err := tx.QueryRowContext(ctx, `DELETE FROM logins WHERE state = $1 AND expires_at > $2 RETURNING record`, state, database.Millis(time.Now())).Scan(&record)
 		if errors.Is(err, sql.ErrNoRows) {
-			return core.Errorf(core.CodeNotFound, "there is no such login under way")
+			return core.Errorf(core.CodeNotFound, "no such login under way")
 		}
 		return err
 	})

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/ropewalk/ropewalk/core"
+	"github.com/ropewalk/ropewalk/core/store/database"
 )
 
 func TestABrowserLoginIsTakenOnceAndInTime(t *testing.T) {
@@ -45,16 +46,16 @@ func TestABrowserLoginIsTakenOnceAndInTime(t *testing.T) {
 
 func TestBrowserLoginsUnderWayAreBounded(t *testing.T) {
 	s := open(t)
-	rows := inserting{into: `INSERT INTO logins (state, record, expires_at)`}
+	rows := database.Insert{Into: `INSERT INTO logins (state, record, expires_at)`}
 	now := time.Now()
 	for i := range maxLogins {
-		rows.add(fmt.Sprint(i), "{}", millis(now.Add(time.Minute+time.Duration(i)*time.Millisecond)))
+		rows.Add(fmt.Sprint(i), "{}", database.Millis(now.Add(time.Minute+time.Duration(i)*time.Millisecond)))
 	}
-	tx, err := s.write.BeginTx(t.Context(), nil)
+	tx, err := s.db.WritePool().BeginTx(t.Context(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := rows.run(t.Context(), tx); err != nil {
+	if err := rows.Exec(t.Context(), tx); err != nil {
 		t.Fatal(err)
 	}
 	if err := tx.Commit(); err != nil {

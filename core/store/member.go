@@ -7,18 +7,19 @@ import (
 	"fmt"
 
 	"github.com/ropewalk/ropewalk/core"
+	"github.com/ropewalk/ropewalk/core/store/database"
 )
 
 // Member returns the role a user was given in a workspace; core.CodeWorkspaceDenied when there is
 // none, or no such workspace.
 func (s *Store) Member(ctx context.Context, userID, workspace string) (core.Role, error) {
 	var role core.Role
-	err := s.read.QueryRowContext(ctx, `SELECT role FROM members WHERE workspace = $1 AND user_id = $2`, workspace, userID).Scan(&role)
+	err := s.db.Get(ctx, `SELECT role FROM members WHERE workspace = $1 AND user_id = $2`, []any{workspace, userID}, &role)
 	switch {
 	case errors.Is(err, sql.ErrNoRows):
 		return "", core.Errorf(core.CodeWorkspaceDenied, "not a member of workspace %s", workspace)
 	case err != nil:
-		return "", fmt.Errorf("reading a member: %w", explain(err))
+		return "", fmt.Errorf("reading a member: %w", err)
 	}
 	return role, nil
 }
@@ -28,7 +29,7 @@ func (s *Store) Member(ctx context.Context, userID, workspace string) (core.Role
 // are listed only where they were added.
 func (s *Store) Members(ctx context.Context, workspace string) ([]core.Member, error) {
 	members := []core.Member{}
-	err := s.look(ctx, "reading the members of "+workspace, func(tx *sql.Tx) error {
+	err := s.db.View(ctx, "reading the members of "+workspace, func(ctx context.Context, tx *sql.Tx) error {
 		if _, err := personalOf(ctx, tx, workspace); err != nil {
 			return err
 		}
@@ -53,13 +54,13 @@ func (s *Store) Members(ctx context.Context, workspace string) ([]core.Member, e
 
 // PutMember adds a user to a workspace, or changes the role there. core.CodeNotFound when there is
 // no such user or workspace, core.CodeInvalidInput for a role other than admin and member,
-// core.CodeForbidden for taking a personal workspace from its owner's hands. Tell
+// core.CodeForbidden for taking the role admin from the owner of a personal workspace. Call
 // access.Access.MembersChanged afterwards.
 func (s *Store) PutMember(ctx context.Context, workspace, userID string, role core.Role) error {
 	if role != core.RoleAdmin && role != core.RoleMember {
 		return core.Errorf(core.CodeInvalidInput, "role: must be %s or %s", core.RoleAdmin, core.RoleMember)
 	}
-	return s.change(ctx, "keeping a member of "+workspace, func(tx *sql.Tx) error {
+	return s.db.Update(ctx, "storing a member of "+workspace, func(ctx context.Context, tx *sql.Tx) error {
 		owner, err := personalOf(ctx, tx, workspace)
 		if err != nil {
 			return err
@@ -73,7 +74,7 @@ func (s *Store) PutMember(ctx context.Context, workspace, userID string, role co
 		if err := putMember(ctx, tx, workspace, userID, role); err != nil {
 			return err
 		}
-		return s.note(ctx, tx, core.ChangeMembers, workspace, userID)
+		return s.notifyPeers(ctx, tx, core.ChangeMembers, workspace, userID)
 	})
 }
 
@@ -84,12 +85,12 @@ func putMember(ctx context.Context, tx *sql.Tx, workspace, userID string, role c
 	return err
 }
 
-// DeleteMember takes a user out of a workspace; the user's conversations there stay, for a return.
-// Taking out one who is not in it is not an error. core.CodeNotFound when there is no such
-// workspace, core.CodeForbidden for the owner of a personal one. Tell access.Access.MembersChanged
+// DeleteMember removes a user from a workspace; the user's conversations there stay, for a return. It is
+// not an error when the user is not a member. core.CodeNotFound when there is no such
+// workspace, core.CodeForbidden for the owner of a personal one. Call access.Access.MembersChanged
 // afterwards.
 func (s *Store) DeleteMember(ctx context.Context, workspace, userID string) error {
-	return s.change(ctx, "removing a member of "+workspace, func(tx *sql.Tx) error {
+	return s.db.Update(ctx, "removing a member of "+workspace, func(ctx context.Context, tx *sql.Tx) error {
 		owner, err := personalOf(ctx, tx, workspace)
 		if err != nil {
 			return err
@@ -100,18 +101,18 @@ func (s *Store) DeleteMember(ctx context.Context, workspace, userID string) erro
 		if _, err := tx.ExecContext(ctx, `DELETE FROM members WHERE workspace = $1 AND user_id = $2`, workspace, userID); err != nil {
 			return err
 		}
-		return s.note(ctx, tx, core.ChangeMembers, workspace, userID)
+		return s.notifyPeers(ctx, tx, core.ChangeMembers, workspace, userID)
 	})
 }
 
-// personalOf returns whose personal workspace it is, "" for nobody's; core.CodeNotFound when there is
+// personalOf returns the user whose personal workspace it is, "" for none; core.CodeNotFound when there is
 // no such workspace.
-func personalOf(ctx context.Context, q querier, workspace string) (string, error) {
+func personalOf(ctx context.Context, q database.Querier, workspace string) (string, error) {
 	var owner *string
 	err := q.QueryRowContext(ctx, `SELECT personal_of FROM workspaces WHERE id = $1`, workspace).Scan(&owner)
 	switch {
 	case errors.Is(err, sql.ErrNoRows):
-		return "", core.Errorf(core.CodeNotFound, "there is no workspace %s", workspace)
+		return "", core.Errorf(core.CodeNotFound, "no workspace %s", workspace)
 	case err != nil || owner == nil:
 		return "", err
 	}

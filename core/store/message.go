@@ -9,21 +9,23 @@ import (
 	"time"
 
 	"github.com/ropewalk/ropewalk/core"
+	"github.com/ropewalk/ropewalk/core/store/database"
+	"github.com/ropewalk/ropewalk/core/store/search"
 )
 
 const previewLength = 160 // characters
 
-// AppendMessages adds messages to the end of a conversation, together with what the model's calls
-// for them used: either all of it is kept, or nothing. The conversation's totals grow with it, and
-// the usage counts as the conversation's, its workspace's and its owner's, whatever it says of them.
-// What has no time is of now. Usage without a message is allowed: a call that was cut off costs, too.
-// It returns the conversation as it is then.
+// AppendMessages adds messages to the end of a conversation, together with what the model calls for them
+// used, and returns the changed conversation. Either all of it is stored, or nothing. The conversation's
+// totals grow with it, and the usage counts for the conversation, its workspace and its owner, whatever
+// it says of them. A missing time means now. Usage without a message is allowed: a call that broke off
+// costs, too.
 //
-// core.CodeNotFound unless the conversation is there and its owner's.
+// core.CodeNotFound unless the conversation exists and is its owner's.
 func (s *Store) AppendMessages(ctx context.Context, ref core.ConversationRef, add []core.Message, used ...core.Usage) (core.Conversation, error) {
 	var changed core.Conversation
-	err := s.changeShared(ctx, "adding to a conversation", func(tx *sql.Tx) error {
-		key, shelf, err := find(ctx, tx, ref, s.dialect.lockRow)
+	err := s.db.UpdateGrouped(ctx, "adding to a conversation", func(ctx context.Context, tx *sql.Tx) error {
+		key, collection, err := findConversation(ctx, tx, ref, s.db.LockRow())
 		if err != nil {
 			return err
 		}
@@ -34,24 +36,24 @@ func (s *Store) AppendMessages(ctx context.Context, ref core.ConversationRef, ad
 				return err
 			}
 		}
-		changed, err = s.dialect.appendMessages(ctx, tx, shelf, key, kept(add, now), spending(used), now)
+		changed, err = s.appendMessages(ctx, tx, collection, key, prepare(add, now), spending(used), now)
 		changed.Workspace, changed.Owner = ref.Workspace, ref.Owner
 		return err
 	})
 	return changed, err
 }
 
-// Messages returns what was said in a conversation, in order. core.CodeNotFound unless it is there
-// and its owner's.
+// Messages returns the messages of a conversation, in order. core.CodeNotFound unless it exists and is
+// its owner's.
 func (s *Store) Messages(ctx context.Context, ref core.ConversationRef) ([]core.Message, error) {
 	out := []core.Message{}
-	err := s.look(ctx, "reading a conversation", func(tx *sql.Tx) error {
-		key, _, err := find(ctx, tx, ref, "")
+	err := s.db.View(ctx, "reading a conversation", func(ctx context.Context, tx *sql.Tx) error {
+		key, _, err := findConversation(ctx, tx, ref, "")
 		if err != nil {
 			return err
 		}
-		said, err := messages(ctx, tx, key, -1)
-		for _, m := range said {
+		all, err := readMessages(ctx, tx, key, -1)
+		for _, m := range all {
 			out = append(out, m.Message)
 		}
 		return err
@@ -59,28 +61,28 @@ func (s *Store) Messages(ctx context.Context, ref core.ConversationRef) ([]core.
 	return out, err
 }
 
-// ForkConversation makes a conversation of the same owner from the beginning of one: its first
-// atMessage messages, or all when there are fewer or atMessage is negative. Title, metadata and what
-// the copied messages add up to are the same; nothing is used a second time.
+// ForkConversation creates a conversation of the same owner from the beginning of one: its first
+// atMessage messages, or all when there are fewer or atMessage is negative. Title, metadata and the
+// totals of the copied messages are the same; no usage is recorded again.
 //
-// core.CodeNotFound unless the conversation is there and its owner's.
+// core.CodeNotFound unless the conversation exists and is its owner's.
 func (s *Store) ForkConversation(ctx context.Context, ref core.ConversationRef, atMessage int) (core.Conversation, error) {
 	var fork core.Conversation
-	err := s.change(ctx, "forking a conversation", func(tx *sql.Tx) error {
-		from, err := conversation(ctx, tx, ref)
+	err := s.db.Update(ctx, "forking a conversation", func(ctx context.Context, tx *sql.Tx) error {
+		from, err := readConversation(ctx, tx, ref)
 		if err != nil {
 			return err
 		}
-		key, shelf, err := find(ctx, tx, ref, "")
+		key, collection, err := findConversation(ctx, tx, ref, "")
 		if err != nil {
 			return err
 		}
-		copied, err := messages(ctx, tx, key, atMessage)
+		copied, err := readMessages(ctx, tx, key, atMessage)
 		if err != nil {
 			return err
 		}
 		now := time.Now()
-		if fork, err = s.dialect.createConversation(ctx, tx, from, now); err != nil {
+		if fork, err = s.createConversation(ctx, tx, from, now); err != nil {
 			return err
 		}
 		if key, err = conversationKey(fork.ID); err != nil {
@@ -90,15 +92,15 @@ func (s *Store) ForkConversation(ctx context.Context, ref core.ConversationRef, 
 		for _, m := range copied {
 			total = total.plus(m.spent)
 		}
-		fork, err = s.dialect.appendMessages(ctx, tx, shelf, key, copied, total, now)
+		fork, err = s.appendMessages(ctx, tx, collection, key, copied, total, now)
 		fork.Workspace, fork.Owner = ref.Workspace, ref.Owner
 		return err
 	})
 	return fork, err
 }
 
-// message is a message as it is kept: with what the model's calls for it used, so that it can be
-// told what the beginning of a conversation adds up to.
+// message is a message as it is stored: with what the model calls for it used, so that the totals of a
+// part of a conversation are known.
 type message struct {
 	core.Message
 	spent spent
@@ -109,12 +111,12 @@ const intoMessages = `INSERT INTO messages
 
 // row is a message of a conversation as intoMessages takes it.
 func (m message) row(conversation int64, position int) []any {
-	return []any{conversation, position, m.Role, m.Content, document(m.Blocks), document(m.Metadata), millis(m.Timestamp),
+	return []any{conversation, position, m.Role, m.Content, nullableJSON(m.Blocks), nullableJSON(m.Metadata), database.Millis(m.Timestamp),
 		m.spent.model, m.spent.input, m.spent.output, m.spent.cost}
 }
 
-// kept makes messages of a call's fit to be kept.
-func kept(add []core.Message, now time.Time) []message {
+// prepare makes messages of a caller fit to be stored.
+func prepare(add []core.Message, now time.Time) []message {
 	out := make([]message, len(add))
 	for i, m := range add {
 		m.Content = clean(m.Content)
@@ -126,9 +128,9 @@ func kept(add []core.Message, now time.Time) []message {
 	return out
 }
 
-// appendMessages writes messages that all of total was used for, and returns the conversation as it
-// is then. Unless they say so themselves, total was used for the last of them.
-func (d dialect) appendMessages(ctx context.Context, tx *sql.Tx, shelf, key int64, add []message, total spent, now time.Time) (core.Conversation, error) {
+// appendMessages writes messages that total was used for, and returns the changed conversation. Unless
+// the messages say themselves what they used, total was used for the last of them.
+func (s *Store) appendMessages(ctx context.Context, tx *sql.Tx, collection, key int64, add []message, total spent, now time.Time) (core.Conversation, error) {
 	if n := len(add); n > 0 && !slices.ContainsFunc(add, func(m message) bool { return m.spent != (spent{}) }) {
 		add[n-1].spent = total
 	}
@@ -139,22 +141,22 @@ func (d dialect) appendMessages(ctx context.Context, tx *sql.Tx, shelf, key int6
 			cost_usd = COALESCE(cost_usd + CAST($6 AS DOUBLE PRECISION), CAST($6 AS DOUBLE PRECISION), cost_usd),
 			last_model = COALESCE(NULLIF($7, ''), last_model), updated_at = $8
 		WHERE id = $1 RETURNING `+strings.ReplaceAll(conversationColumns, "c.", "")+`, number`,
-		key, len(add), preview(add), total.input, total.output, total.cost, total.model, millis(now)), "", "", &number)
+		key, len(add), preview(add), total.input, total.output, total.cost, total.model, database.Millis(now)), "", "", &number)
 	if err != nil {
 		return changed, err
 	}
-	rows := inserting{into: intoMessages}
+	rows := database.Insert{Into: intoMessages}
 	for i, m := range add {
-		rows.add(m.row(key, changed.MessageCount-len(add)+i)...)
+		rows.Add(m.row(key, changed.MessageCount-len(add)+i)...)
 	}
-	if err := rows.run(ctx, tx); err != nil {
+	if err := rows.Exec(ctx, tx); err != nil {
 		return changed, err
 	}
-	return changed, d.index(ctx, tx, shelf, key, number, contents(add)...)
+	return changed, s.index.Add(ctx, tx, search.Document{Collection: collection, Key: key, Number: number}, contents(add)...)
 }
 
-// messages reads a conversation's first messages, all of them when limit is negative.
-func messages(ctx context.Context, q querier, key int64, limit int) ([]message, error) {
+// readMessages reads a conversation's first messages, all of them when limit is negative.
+func readMessages(ctx context.Context, q database.Querier, key int64, limit int) ([]message, error) {
 	query, args := `SELECT role, content, blocks, metadata, said_at, model, input_tokens, output_tokens, cost_usd
 		FROM messages WHERE conversation = $1`, []any{key}
 	if limit >= 0 {
@@ -165,7 +167,7 @@ func messages(ctx context.Context, q querier, key int64, limit int) ([]message, 
 		return nil, err
 	}
 	defer func() { _ = rows.Close() }()
-	var said []message
+	var all []message
 	for rows.Next() {
 		var m message
 		var blocks, metadata *string
@@ -173,13 +175,13 @@ func messages(ctx context.Context, q querier, key int64, limit int) ([]message, 
 		if err := rows.Scan(&m.Role, &m.Content, &blocks, &metadata, &at, &m.spent.model, &m.spent.input, &m.spent.output, &m.spent.cost); err != nil {
 			return nil, err
 		}
-		m.Blocks, m.Metadata, m.Timestamp = rawJSON(blocks), rawJSON(metadata), fromMillis(at)
-		said = append(said, m)
+		m.Blocks, m.Metadata, m.Timestamp = rawJSON(blocks), rawJSON(metadata), database.FromMillis(at)
+		all = append(all, m)
 	}
-	return said, rows.Err()
+	return all, rows.Err()
 }
 
-// spent is what calls of models used.
+// spent is what model calls used.
 type spent struct {
 	model         string // the last one
 	input, output int64
@@ -197,7 +199,7 @@ func (s spent) plus(next spent) spent {
 	return spent{cmp.Or(next.model, s.model), s.input + next.input, s.output + next.output, sum(s.cost, next.cost)}
 }
 
-// sum adds what is known; nil when nothing is.
+// sum adds the known values; nil when neither is known.
 func sum(a, b *float64) *float64 {
 	switch {
 	case a == nil:
@@ -209,9 +211,9 @@ func sum(a, b *float64) *float64 {
 	return &both
 }
 
-// preview is the beginning of the latest message that says something, on one line.
-func preview(said []message) string {
-	for _, m := range slices.Backward(said) {
+// preview is the beginning of the latest message that is not empty, on one line.
+func preview(all []message) string {
+	for _, m := range slices.Backward(all) {
 		if line := strings.Join(strings.Fields(m.Content[:min(len(m.Content), 8*previewLength)]), " "); line != "" {
 			line = strings.ToValidUTF8(line, "")
 			if runes := []rune(line); len(runes) > previewLength {
@@ -223,9 +225,9 @@ func preview(said []message) string {
 	return ""
 }
 
-func contents(said []message) []string {
-	out := make([]string, len(said))
-	for i, m := range said {
+func contents(all []message) []string {
+	out := make([]string, len(all))
+	for i, m := range all {
 		out[i] = m.Content
 	}
 	return out

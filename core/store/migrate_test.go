@@ -9,17 +9,18 @@ import (
 	"github.com/pressly/goose/v3"
 
 	"github.com/ropewalk/ropewalk/core"
+	"github.com/ropewalk/ropewalk/core/store/database"
 )
 
 // What the first version wrote must be there after every later migration, on either database.
 func TestAStateOfTheFirstSchemaIsBroughtUpToDateWithWhatItHolds(t *testing.T) {
-	path, url := filepath.Join(t.TempDir(), "ropewalk.db"), database(t)
-	file, err := openSQLite(path, writer())
+	path, url := filepath.Join(t.TempDir(), "ropewalk.db"), newDatabase(t)
+	file, err := database.OpenSQLite(path, database.Visitor())
 	if err != nil {
 		t.Fatal(err)
 	}
 	for dialect, db := range map[goose.Dialect]*sql.DB{goose.DialectSQLite3: file, goose.DialectPostgres: rawURL(t, url)} {
-		provider, err := migrations(dialect, db)
+		provider, err := database.Migrations(dialect, db)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -44,7 +45,7 @@ func TestAStateOfTheFirstSchemaIsBroughtUpToDateWithWhatItHolds(t *testing.T) {
 
 // Conversations of before they had numbers are found afterwards, and can be packed.
 func TestConversationsThatHadNoNumbersGetThem(t *testing.T) {
-	path, url := filepath.Join(t.TempDir(), "ropewalk.db"), database(t)
+	path, url := filepath.Join(t.TempDir(), "ropewalk.db"), newDatabase(t)
 	for _, o := range []Options{{Path: path}, {URL: core.Secret(url)}} {
 		first, err := Open(t.Context(), o)
 		if err != nil {
@@ -54,12 +55,12 @@ func TestConversationsThatHadNoNumbersGetThem(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	file, err := openSQLite(path, writer())
+	file, err := database.OpenSQLite(path, database.Visitor())
 	if err != nil {
 		t.Fatal(err)
 	}
 	for dialect, db := range map[goose.Dialect]*sql.DB{goose.DialectSQLite3: file, goose.DialectPostgres: rawURL(t, url)} {
-		provider, err := migrations(dialect, db)
+		provider, err := database.Migrations(dialect, db)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -77,7 +78,7 @@ func TestConversationsThatHadNoNumbersGetThem(t *testing.T) {
 			if got := found(t, s, "hello "); got != "new, old0, old1, old2" {
 				t.Errorf("found %s", got)
 			}
-			packAll(t, s)
+			compactAll(t, s)
 		}
 		if n := count(t, s, `SELECT COUNT(DISTINCT number) FROM conversations WHERE number BETWEEN 1 AND 4`); n != 4 {
 			t.Errorf("%d numbers of four conversations", n)

@@ -55,9 +55,9 @@ func TestAWorkspaceIsMadeRenamedAndDeleted(t *testing.T) {
 		if err := s.DeleteWorkspace(t.Context(), w.ID); err != nil {
 			t.Fatal(err)
 		}
-		for _, table := range []string{"shelves", "conversations", "messages", "words", "usage_records"} {
+		for _, table := range []string{"collections", "conversations", "messages", "words", "usage_records"} {
 			var n int
-			if err := s.read.QueryRowContext(t.Context(), `SELECT COUNT(*) FROM `+table).Scan(&n); err != nil || n != 0 {
+			if err := s.db.ReadPool().QueryRowContext(t.Context(), `SELECT COUNT(*) FROM `+table).Scan(&n); err != nil || n != 0 {
 				t.Errorf("%d rows in %s (%v)", n, table, err)
 			}
 		}
@@ -163,7 +163,7 @@ func TestADeletedUserIsGoneAndComesBackAsSomebodyNew(t *testing.T) {
 		}
 		wantCodes(t, core.CodeNotFound, map[string]error{"again": s.DeleteUser(t.Context(), alice.ID), "the login": second(s.Cookie(t.Context(), "h"))})
 		var n int
-		if err := s.read.QueryRowContext(t.Context(), `SELECT COUNT(*) FROM words`).Scan(&n); err != nil || n != 0 {
+		if err := s.db.ReadPool().QueryRowContext(t.Context(), `SELECT COUNT(*) FROM words`).Scan(&n); err != nil || n != 0 {
 			t.Errorf("%d words are left (%v)", n, err)
 		}
 		if again := somebody(t, s, "alice"); again.ID == alice.ID {

@@ -10,7 +10,7 @@ import (
 )
 
 func TestManyServersMayStartOnOneEmptyDatabaseAtATime(t *testing.T) {
-	url := database(t)
+	url := newDatabase(t)
 	var wg sync.WaitGroup
 	stores := make([]*Store, 6)
 	for i := range stores {
@@ -36,7 +36,7 @@ func TestManyServersMayStartOnOneEmptyDatabaseAtATime(t *testing.T) {
 }
 
 func TestServersOnOneDatabaseSeeWhatTheOthersWrote(t *testing.T) {
-	url := database(t)
+	url := newDatabase(t)
 	a, b := openURL(t, url), openURL(t, url)
 	ref := talk(t, a, "shared", said("user", "words"))
 	put(t, a, core.Installation{Workspace: core.DefaultWorkspaceID, Name: "app"})
@@ -63,7 +63,7 @@ func TestServersOnOneDatabaseSeeWhatTheOthersWrote(t *testing.T) {
 }
 
 func TestADatabaseThatCannotBeUsedSaysWhatToDoAndNoPassword(t *testing.T) {
-	good := database(t)
+	good := newDatabase(t)
 	if err := openURL(t, good).Close(); err != nil {
 		t.Fatal(err)
 	}
@@ -73,7 +73,7 @@ func TestADatabaseThatCannotBeUsedSaysWhatToDoAndNoPassword(t *testing.T) {
 	cases := map[string]struct{ url, want string }{
 		"no address":           {"postgres://u:canary@host:port/d", "storage.url: is not a PostgreSQL address"},
 		"a missing file":       {"postgres://u:canary@h/d?sslmode=verify-full&sslrootcert=/absent.pem", "storage.url: is not a PostgreSQL address"},
-		"nobody there":         {"postgres://u:canary@127.0.0.1:1/d", "cannot be asked at the moment"},
+		"nobody there":         {"postgres://u:canary@127.0.0.1:1/d", "cannot be reached at the moment"},
 		"no such database":     {strings.Replace(good, "/test_", "/canary_", 1), "there is no such database"},
 		"a schema from beyond": {good, "a newer ropewalk wrote it (schema 9000"},
 	}

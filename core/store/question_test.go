@@ -32,7 +32,7 @@ func TestAQuestionHasOneReply(t *testing.T) {
 		if reply, err := s.ReplyTo(t.Context(), q.ID); string(reply) != `{"a":1}` || err != nil {
 			t.Errorf("the reply is %s, %v", reply, err)
 		}
-		if err := s.ForgetQuestions(t.Context(), []string{q.ID, "none"}); err != nil {
+		if err := s.DeleteQuestions(t.Context(), []string{q.ID, "none"}); err != nil {
 			t.Fatal(err)
 		}
 		_, gone = s.Question(t.Context(), q.ID)

@@ -70,7 +70,7 @@ func TestAnInstallationComesBackAsItWasKept(t *testing.T) {
 func TestAnAppNeedsAWorkspaceThatExists(t *testing.T) {
 	each(t, func(t *testing.T, s *Store) {
 		err := s.AddInstallation(t.Context(), core.Installation{Workspace: "ws_nowhere", Name: "x", Env: map[string]core.Secret{"K": "s3cret"}})
-		wantError(t, err, "keeping app x of ws_nowhere")
+		wantError(t, err, "storing app x of ws_nowhere")
 		if strings.Contains(err.Error(), "s3cret") {
 			t.Error("the error shows a secret")
 		}
@@ -235,7 +235,7 @@ func TestALoginLastsUntilItEndsOrExpires(t *testing.T) {
 			t.Fatal(err)
 		}
 		var left int
-		if err := s.read.QueryRowContext(t.Context(), `SELECT COUNT(*) FROM cookies`).Scan(&left); err != nil || left != 2 {
+		if err := s.db.ReadPool().QueryRowContext(t.Context(), `SELECT COUNT(*) FROM cookies`).Scan(&left); err != nil || left != 2 {
 			t.Errorf("%d cookies are kept (%v), want the expired one gone", left, err)
 		}
 	})

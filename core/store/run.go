@@ -6,18 +6,18 @@ import (
 	"time"
 
 	"github.com/ropewalk/ropewalk/core"
+	"github.com/ropewalk/ropewalk/core/store/database"
 )
 
-// ClaimRun takes the one place for a run in a conversation, among all servers on the database, or
-// keeps it when holder has it already. It is free again after ReleaseRun, or when the lease is over:
-// of a server that was killed, nobody waits for longer. The clocks of the servers must agree to a part
-// of the lease.
+// ClaimRun claims a conversation for one run among all servers on the database, or extends the claim when
+// holder has it already. The claim ends with ReleaseRun, or when the lease expires because the server was
+// killed. The clocks of the servers must agree to a part of the lease.
 //
-// core.CodeRunInProgress when another has it, core.CodeNotFound unless the conversation is there and
-// its owner's.
+// core.CodeRunInProgress when another run has the claim, core.CodeNotFound unless the conversation exists
+// and is its owner's.
 func (s *Store) ClaimRun(ctx context.Context, ref core.ConversationRef, holder string, lease time.Duration) error {
-	return s.changeShared(ctx, "claiming a conversation for a run", func(tx *sql.Tx) error {
-		key, _, err := find(ctx, tx, ref, s.dialect.lockRow)
+	return s.db.UpdateGrouped(ctx, "claiming a conversation for a run", func(ctx context.Context, tx *sql.Tx) error {
+		key, _, err := findConversation(ctx, tx, ref, s.db.LockRow())
 		if err != nil {
 			return err
 		}
@@ -25,7 +25,7 @@ func (s *Store) ClaimRun(ctx context.Context, ref core.ConversationRef, holder s
 		result, err := tx.ExecContext(ctx, `
 			INSERT INTO runs (conversation, holder, held_until) VALUES ($1, $2, $3)
 			ON CONFLICT (conversation) DO UPDATE SET holder = excluded.holder, held_until = excluded.held_until
-			WHERE runs.holder = excluded.holder OR runs.held_until <= $4`, key, holder, millis(now.Add(lease)), millis(now))
+			WHERE runs.holder = excluded.holder OR runs.held_until <= $4`, key, holder, database.Millis(now.Add(lease)), database.Millis(now))
 		if err != nil {
 			return err
 		}
@@ -37,13 +37,13 @@ func (s *Store) ClaimRun(ctx context.Context, ref core.ConversationRef, holder s
 	})
 }
 
-// ReleaseRun gives back what holder has claimed. Giving back what it has not is not an error.
+// ReleaseRun ends the claim of holder. Without a claim it does nothing.
 func (s *Store) ReleaseRun(ctx context.Context, ref core.ConversationRef, holder string) error {
 	key, err := conversationKey(ref.ID)
 	if err != nil {
-		return nil //nolint:nilerr // no conversation, so nothing is held
+		return nil //nolint:nilerr // no conversation, so nothing is claimed
 	}
-	return s.changeShared(ctx, "ending a run", func(tx *sql.Tx) error {
+	return s.db.UpdateGrouped(ctx, "ending a run", func(ctx context.Context, tx *sql.Tx) error {
 		_, err := tx.ExecContext(ctx, `DELETE FROM runs WHERE conversation = $1 AND holder = $2`, key, holder)
 		return err
 	})

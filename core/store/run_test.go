@@ -37,7 +37,7 @@ func TestAConversationHasOneRunAtATime(t *testing.T) {
 }
 
 func TestOneOfManyServersGetsTheRun(t *testing.T) {
-	url := database(t)
+	url := newDatabase(t)
 	servers := []*Store{openURL(t, url), openURL(t, url), openURL(t, url)}
 	ref := talk(t, servers[0], "")
 	var got atomic.Int32

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"context"
 	"database/sql"
 	"testing"
 	"time"
@@ -15,9 +16,9 @@ func seed(t testing.TB, s *Store, n int, texts func(i int) []string) {
 	const batch = 500
 	begin := time.Now().Add(-time.Duration(n) * time.Second)
 	for from := 0; from < n; from += batch {
-		err := s.change(t.Context(), "seeding", func(tx *sql.Tx) error {
+		err := s.db.Update(t.Context(), "seeding", func(_ context.Context, tx *sql.Tx) error {
 			for i := from; i < min(from+batch, n); i++ {
-				if err := seedOne(t, s.dialect, tx, begin.Add(time.Duration(i)*time.Second), texts(i)); err != nil {
+				if err := seedOne(t, s, tx, begin.Add(time.Duration(i)*time.Second), texts(i)); err != nil {
 					return err
 				}
 			}
@@ -52,8 +53,8 @@ func imported(t testing.TB, s *Store, n int, texts func(i int) []string) {
 	}
 }
 
-func seedOne(t testing.TB, d dialect, tx *sql.Tx, at time.Time, texts []string) error {
-	c, err := d.createConversation(t.Context(), tx, core.Conversation{
+func seedOne(t testing.TB, s *Store, tx *sql.Tx, at time.Time, texts []string) error {
+	c, err := s.createConversation(t.Context(), tx, core.Conversation{
 		Workspace: core.DefaultWorkspaceID, Owner: core.Owner().User.ID, Title: texts[0],
 	}, at)
 	if err != nil {
@@ -63,7 +64,7 @@ func seedOne(t testing.TB, d dialect, tx *sql.Tx, at time.Time, texts []string) 
 	if err != nil {
 		return err
 	}
-	shelf, err := ensureShelf(t.Context(), tx, c.Workspace, c.Owner)
+	collection, err := ensureCollection(t.Context(), tx, c.Workspace, c.Owner)
 	if err != nil {
 		return err
 	}
@@ -71,6 +72,6 @@ func seedOne(t testing.TB, d dialect, tx *sql.Tx, at time.Time, texts []string) 
 	for _, text := range texts[1:] {
 		add = append(add, said("user", text))
 	}
-	_, err = d.appendMessages(t.Context(), tx, shelf, key, kept(add, at), spent{}, at)
+	_, err = s.appendMessages(t.Context(), tx, collection, key, prepare(add, at), spent{}, at)
 	return err
 }

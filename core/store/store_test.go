@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/ropewalk/ropewalk/core"
+	"github.com/ropewalk/ropewalk/core/store/database"
 	"go.uber.org/goleak"
 )
 
@@ -76,7 +77,7 @@ func TestASecondServerOnTheSameHomeIsRefused(t *testing.T) {
 }
 
 func TestAHomeIsOneServersThoughTheStateIsElsewhere(t *testing.T) {
-	path, url := filepath.Join(t.TempDir(), "ropewalk.db"), core.Secret(database(t))
+	path, url := filepath.Join(t.TempDir(), "ropewalk.db"), core.Secret(newDatabase(t))
 	one, err := Open(t.Context(), Options{Path: path, URL: url})
 	if err != nil {
 		t.Fatal(err)
@@ -104,7 +105,7 @@ func TestAStateThatCannotBeUsedSaysWhatToDo(t *testing.T) {
 		want  string
 	}{
 		"garbage in place of a database": {
-			func(t *testing.T, path string) { write(t, path, strings.Repeat("no database ", 1000)) }, "is damaged or is no database",
+			func(t *testing.T, path string) { write(t, path, strings.Repeat("no database ", 1000)) }, "is damaged or is not a database",
 		},
 		"a database whose pages were overwritten": {
 			func(t *testing.T, path string) {
@@ -114,7 +115,7 @@ func TestAStateThatCannotBeUsedSaysWhatToDo(t *testing.T) {
 					t.Fatal(err)
 				}
 				write(t, path, string(raw[:100])+strings.Repeat("\xff", len(raw)-100))
-			}, "is damaged or is no database",
+			}, "is damaged or is not a database",
 		},
 		"a schema from the future": {
 			func(t *testing.T, path string) {
@@ -159,7 +160,7 @@ func TestAStateThatCannotBeUsedSaysWhatToDo(t *testing.T) {
 func TestADatabaseHeldByAnotherProgramSaysSo(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "ropewalk.db")
 	s := openAt(t, path)
-	if _, err := s.write.ExecContext(t.Context(), "PRAGMA busy_timeout = 1"); err != nil {
+	if _, err := s.db.WritePool().ExecContext(t.Context(), "PRAGMA busy_timeout = 1"); err != nil {
 		t.Fatal(err)
 	}
 	tx, err := raw(t, path).BeginTx(t.Context(), nil)
@@ -179,14 +180,14 @@ func TestAFullDiskLeavesTheOldStateAndASentence(t *testing.T) {
 	if err := s.PutSetting(t.Context(), "kept", "old"); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.write.ExecContext(t.Context(), "PRAGMA max_page_count = 1"); err != nil { // as small as it is now
+	if _, err := s.db.WritePool().ExecContext(t.Context(), "PRAGMA max_page_count = 1"); err != nil { // as small as it is now
 		t.Fatal(err)
 	}
-	wantError(t, s.PutSetting(t.Context(), "kept", strings.Repeat("x", 1<<20)), "the disk is full: nothing was changed")
+	wantError(t, s.PutSetting(t.Context(), "kept", strings.Repeat("x", 1<<20)), "the disk of the database is full: nothing was changed")
 	if got, err := s.Setting(t.Context(), "kept"); err != nil || got != "old" {
 		t.Fatalf("got %q, %v, want the old value", got, err)
 	}
-	if _, err := s.write.ExecContext(t.Context(), "PRAGMA max_page_count = 1000000"); err != nil {
+	if _, err := s.db.WritePool().ExecContext(t.Context(), "PRAGMA max_page_count = 1000000"); err != nil {
 		t.Fatal(err)
 	}
 	if err := s.PutSetting(t.Context(), "kept", "new"); err != nil {
@@ -199,7 +200,7 @@ func TestAReadOnlyDiskLeavesTheOldStateAndASentence(t *testing.T) {
 	if err := s.PutSetting(t.Context(), "kept", "old"); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.write.ExecContext(t.Context(), "PRAGMA query_only = 1"); err != nil { // SQLite's own word for it
+	if _, err := s.db.WritePool().ExecContext(t.Context(), "PRAGMA query_only = 1"); err != nil { // SQLite's own word for it
 		t.Fatal(err)
 	}
 	wantError(t, s.PutSetting(t.Context(), "kept", "new"), "is read-only: nothing was changed")
@@ -212,7 +213,7 @@ func TestWritesAreSyncedToTheDiskBeforeTheyAreAcknowledged(t *testing.T) {
 	s := open(t)
 	for pragma, want := range map[string]string{"synchronous": "2", "journal_mode": "wal", "foreign_keys": "1"} {
 		var got string
-		if err := s.write.QueryRowContext(t.Context(), "PRAGMA "+pragma).Scan(&got); err != nil || got != want {
+		if err := s.db.WritePool().QueryRowContext(t.Context(), "PRAGMA "+pragma).Scan(&got); err != nil || got != want {
 			t.Errorf("%s is %q, %v, want %q", pragma, got, err, want)
 		}
 	}
@@ -220,7 +221,7 @@ func TestWritesAreSyncedToTheDiskBeforeTheyAreAcknowledged(t *testing.T) {
 
 func TestReadersCannotWrite(t *testing.T) {
 	s := open(t)
-	if _, err := s.read.ExecContext(t.Context(), `DELETE FROM users`); err == nil {
+	if _, err := s.db.ReadPool().ExecContext(t.Context(), `DELETE FROM users`); err == nil {
 		t.Fatal("a read connection wrote")
 	}
 }
@@ -260,7 +261,7 @@ func makeState(t *testing.T, path string, do ...func(*Store) error) {
 // raw opens the file as another program would.
 func raw(t *testing.T, path string) *sql.DB {
 	t.Helper()
-	db, err := openSQLite(path, writer())
+	db, err := database.OpenSQLite(path, database.Visitor())
 	if err != nil {
 		t.Fatal(err)
 	}

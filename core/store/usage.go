@@ -7,16 +7,17 @@ import (
 	"time"
 
 	"github.com/ropewalk/ropewalk/core"
+	"github.com/ropewalk/ropewalk/core/store/database"
 )
 
 const maxGroups = 500 // conversations in one report
 
 const dayMillis = 24 * 60 * 60 * 1000
 
-// PutUsage keeps what one call used that no message came of, such as the search for a title; what a
-// conversation's own calls used goes with their messages (AppendMessages). No time means now.
+// PutUsage stores what one model call used that added no message, such as finding a title; what the calls
+// of a conversation used is stored with their messages (AppendMessages). A missing time means now.
 func (s *Store) PutUsage(ctx context.Context, u core.Usage) error {
-	return s.changeShared(ctx, "keeping the usage of a model", func(tx *sql.Tx) error { return putUsage(ctx, tx, u, time.Now()) })
+	return s.db.UpdateGrouped(ctx, "storing usage", func(ctx context.Context, tx *sql.Tx) error { return putUsage(ctx, tx, u, time.Now()) })
 }
 
 func putUsage(ctx context.Context, tx *sql.Tx, u core.Usage, now time.Time) error {
@@ -35,12 +36,12 @@ func putUsage(ctx context.Context, tx *sql.Tx, u core.Usage, now time.Time) erro
 		INSERT INTO usage_records (id, workspace, user_id, conversation, model, used_at,
 			input_tokens, output_tokens, cache_read_tokens, cache_write_tokens, cost_usd, llm_ms, tool_calls)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)`,
-		randomKey(), u.Workspace, u.User, conversation, u.Model, millis(u.At),
+		randomKey(), u.Workspace, u.User, conversation, u.Model, database.Millis(u.At),
 		u.InputTokens, u.OutputTokens, u.CacheReadTokens, u.CacheWriteTokens, u.CostUSD, u.LLM.Milliseconds(), u.ToolCalls)
 	return err
 }
 
-// usageSums is what scanTotals reads, in its order.
+// usageSums selects what scanTotals reads, in its order.
 const usageSums = `COUNT(*), COUNT(cost_usd), COUNT(DISTINCT conversation),
 	CAST(COALESCE(SUM(input_tokens), 0) AS BIGINT), CAST(COALESCE(SUM(output_tokens), 0) AS BIGINT),
 	CAST(COALESCE(SUM(cache_read_tokens), 0) AS BIGINT), CAST(COALESCE(SUM(cache_write_tokens), 0) AS BIGINT),
@@ -55,10 +56,10 @@ func scanTotals(row interface{ Scan(...any) error }, key any) (core.UsageTotals,
 	return t, err
 }
 
-// Usage reports what the calls of a workspace used. All of one report is of one moment.
+// Usage reports what the calls of a workspace used, as of one moment.
 func (s *Store) Usage(ctx context.Context, q core.UsageQuery) (core.UsageReport, error) {
 	report := core.UsageReport{Models: []core.ModelUsage{}, Breakdown: []core.GroupUsage{}}
-	err := s.look(ctx, "reading the usage", func(tx *sql.Tx) error {
+	err := s.db.View(ctx, "reading the usage", func(ctx context.Context, tx *sql.Tx) error {
 		groups, err := usageGroups(ctx, tx, q, `''`, ``)
 		if err != nil {
 			return err
@@ -91,14 +92,14 @@ func breakdown(ctx context.Context, tx *sql.Tx, q core.UsageQuery) ([]core.Group
 	return usageGroups(ctx, tx, q, fmt.Sprintf(`used_at / %d`, dayMillis), `ORDER BY 1`)
 }
 
-// usageGroups sums the usage that is asked for by an expression, which decides what the keys are.
+// usageGroups sums the requested usage grouped by an expression, which gives the keys.
 func usageGroups(ctx context.Context, tx *sql.Tx, q core.UsageQuery, by, order string) ([]core.GroupUsage, error) {
 	query, args := `FROM usage_records WHERE workspace = $1 AND used_at >= $2`, []any{q.Workspace, int64(0)}
 	if !q.From.IsZero() {
-		args[1] = millis(q.From)
+		args[1] = database.Millis(q.From)
 	}
 	if !q.To.IsZero() {
-		args = append(args, millis(q.To))
+		args = append(args, database.Millis(q.To))
 		query += fmt.Sprintf(` AND used_at < $%d`, len(args))
 	}
 	if q.User != "" {
@@ -126,7 +127,7 @@ func usageGroups(ctx context.Context, tx *sql.Tx, q core.UsageQuery, by, order s
 	return groups, rows.Err()
 }
 
-// groupKey is a group's key as a report shows it; the database's is a text, a number or nothing.
+// groupKey is a group's key as a report shows it; in the database it is a text, a number or NULL.
 func groupKey(key any, by core.UsageGroup) string {
 	switch key := key.(type) {
 	case string:
@@ -137,7 +138,7 @@ func groupKey(key any, by core.UsageGroup) string {
 		if by == core.UsageByConversation {
 			return conversationID(key)
 		}
-		return fromMillis(key * dayMillis).Format(time.DateOnly)
+		return database.FromMillis(key * dayMillis).Format(time.DateOnly)
 	}
 	return ""
 }

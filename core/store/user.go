@@ -12,12 +12,13 @@ import (
 	"time"
 
 	"github.com/ropewalk/ropewalk/core"
+	"github.com/ropewalk/ropewalk/core/store/database"
 )
 
-// Provision returns the user behind an identity. At first sight it makes the user and a personal
-// workspace, in one transaction and once only, however many ask at a time; later it brings email,
-// name and organization role up to date. An empty email or name replaces nothing: not every token
-// carries them. A role in the organization that was given here (SetOrgRole) is above the identity's.
+// Provision returns the user behind an identity. The first time it creates the user and a personal
+// workspace, in one transaction and only once, however many callers there are; later it updates email,
+// name and organization role. An empty email or name replaces nothing: not every token has them. A role
+// in the organization that was given here (SetOrgRole) takes precedence over the identity's.
 func (s *Store) Provision(ctx context.Context, id core.Identity) (core.User, error) {
 	if id.Issuer == "" || id.Subject == "" {
 		return core.User{}, errors.New("provisioning a user: the identity has no issuer or no subject")
@@ -27,10 +28,10 @@ func (s *Store) Provision(ctx context.Context, id core.Identity) (core.User, err
 	case err == nil && kept == updated(kept, id.User, given):
 		return kept, nil
 	case err != nil && !errors.Is(err, sql.ErrNoRows):
-		return core.User{}, fmt.Errorf("looking up a user: %w", explain(err))
+		return core.User{}, fmt.Errorf("looking up a user: %w", err)
 	}
 	user := updated(core.User{ID: newID("usr_")}, id.User, "")
-	err = s.change(ctx, "provisioning a user", func(tx *sql.Tx) error {
+	err = s.db.Update(ctx, "provisioning a user", func(ctx context.Context, tx *sql.Tx) error {
 		user, err = upsertUser(ctx, tx, id.Issuer, id.Subject, user)
 		if err != nil || id.Issuer == core.IssuerLocal {
 			return err
@@ -43,20 +44,19 @@ func (s *Store) Provision(ctx context.Context, id core.Identity) (core.User, err
 	return user, nil
 }
 
-// updated is a user with what an identity says of it, and with the role that was given here.
-func updated(kept, said core.User, given core.Role) core.User {
-	kept.Email = cmp.Or(said.Email, kept.Email)
-	kept.DisplayName = cmp.Or(said.DisplayName, kept.DisplayName)
-	kept.OrgRole = cmp.Or(given, said.OrgRole, core.RoleMember)
-	return kept
+// updated is a stored user with what an identity says, and with the role that was given here.
+func updated(stored, identity core.User, given core.Role) core.User {
+	stored.Email = cmp.Or(identity.Email, stored.Email)
+	stored.DisplayName = cmp.Or(identity.DisplayName, stored.DisplayName)
+	stored.OrgRole = cmp.Or(given, identity.OrgRole, core.RoleMember)
+	return stored
 }
 
-// userColumns reads a user u: id, email, display name and the role in the organization that counts.
+// userColumns selects a user u: id, email, display name and the effective role in the organization.
 const userColumns = `u.id, u.email, u.display_name, COALESCE(NULLIF(u.given_role, ''), u.org_role)`
 
 func (s *Store) user(ctx context.Context, issuer, subject string) (u core.User, given core.Role, err error) {
-	err = s.read.QueryRowContext(ctx, `SELECT `+userColumns+`, u.given_role FROM users u WHERE u.issuer = $1 AND u.subject = $2`,
-		issuer, subject).Scan(&u.ID, &u.Email, &u.DisplayName, &u.OrgRole, &given)
+	err = s.db.Get(ctx, `SELECT `+userColumns+`, u.given_role FROM users u WHERE u.issuer = $1 AND u.subject = $2`, []any{issuer, subject}, &u.ID, &u.Email, &u.DisplayName, &u.OrgRole, &given)
 	return u, given, err
 }
 
@@ -68,17 +68,17 @@ func upsertUser(ctx context.Context, tx *sql.Tx, issuer, subject string, u core.
 			display_name = COALESCE(NULLIF(excluded.display_name, ''), users.display_name),
 			org_role = excluded.org_role
 		RETURNING `+strings.ReplaceAll(userColumns, "u.", ""),
-		u.ID, issuer, subject, u.Email, u.DisplayName, string(u.OrgRole), millis(time.Now())).
+		u.ID, issuer, subject, u.Email, u.DisplayName, string(u.OrgRole), database.Millis(time.Now())).
 		Scan(&u.ID, &u.Email, &u.DisplayName, &u.OrgRole)
 	return u, err
 }
 
-// ensurePersonal gives a user a workspace of their own, unless they have one.
+// ensurePersonal creates the personal workspace of a user, unless it exists.
 func ensurePersonal(ctx context.Context, tx *sql.Tx, u core.User) error {
 	name := cmp.Or(u.DisplayName, u.Email, "Personal")
 	if _, err := tx.ExecContext(ctx, `
 		INSERT INTO workspaces (id, name, personal_of, created_at) VALUES ($1, $2, $3, $4) ON CONFLICT (personal_of) DO NOTHING`,
-		newID("ws_"), name, u.ID, millis(time.Now())); err != nil {
+		newID("ws_"), name, u.ID, database.Millis(time.Now())); err != nil {
 		return err
 	}
 	_, err := tx.ExecContext(ctx, `
@@ -90,7 +90,7 @@ func ensurePersonal(ctx context.Context, tx *sql.Tx, u core.User) error {
 // Users returns everybody the server knows, by name.
 func (s *Store) Users(ctx context.Context) ([]core.User, error) {
 	all := []core.User{}
-	err := s.look(ctx, "reading the users", func(tx *sql.Tx) error {
+	err := s.db.View(ctx, "reading the users", func(ctx context.Context, tx *sql.Tx) error {
 		rows, err := tx.QueryContext(ctx, `SELECT `+userColumns+` FROM users u ORDER BY u.display_name, u.email, u.id`)
 		if err != nil {
 			return err
@@ -110,14 +110,18 @@ func (s *Store) Users(ctx context.Context) ([]core.User, error) {
 
 // User returns one of them; core.CodeNotFound when there is none of this id.
 func (s *Store) User(ctx context.Context, id string) (core.User, error) {
-	u, err := findUser(ctx, s.read, id)
+	var u core.User
+	err := s.db.Read(ctx, func(ctx context.Context, q database.Querier) (err error) {
+		u, err = findUser(ctx, q, id)
+		return err
+	})
 	if err != nil {
-		return core.User{}, fmt.Errorf("reading a user: %w", explain(err))
+		return core.User{}, fmt.Errorf("reading a user: %w", err)
 	}
 	return u, nil
 }
 
-func findUser(ctx context.Context, q querier, id string) (core.User, error) {
+func findUser(ctx context.Context, q database.Querier, id string) (core.User, error) {
 	var u core.User
 	err := q.QueryRowContext(ctx, `SELECT `+userColumns+` FROM users u WHERE u.id = $1`, id).Scan(&u.ID, &u.Email, &u.DisplayName, &u.OrgRole)
 	if errors.Is(err, sql.ErrNoRows) {
@@ -129,7 +133,7 @@ func findUser(ctx context.Context, q querier, id string) (core.User, error) {
 // SetOrgRole gives a user a role in the organization that counts more than what the identity provider
 // says; "" leaves it to the provider again, from the next login on. core.CodeNotFound when there is
 // no such user, core.CodeInvalidInput for a role that is none, core.CodeForbidden for the instance's
-// owner. Tell access.Access.MembersChanged afterwards.
+// owner. Call access.Access.MembersChanged afterwards.
 func (s *Store) SetOrgRole(ctx context.Context, id string, role core.Role) error {
 	if !slices.Contains([]core.Role{"", core.RoleOwner, core.RoleAdmin, core.RoleMember}, role) {
 		return core.Errorf(core.CodeInvalidInput, "orgRole: must be %s, %s or %s, or empty", core.RoleOwner, core.RoleAdmin, core.RoleMember)
@@ -137,27 +141,27 @@ func (s *Store) SetOrgRole(ctx context.Context, id string, role core.Role) error
 	if id == core.Owner().User.ID {
 		return core.Errorf(core.CodeForbidden, "the instance's owner stays its owner")
 	}
-	return s.change(ctx, "giving a user a role", func(tx *sql.Tx) error {
+	return s.db.Update(ctx, "giving a user a role", func(ctx context.Context, tx *sql.Tx) error {
 		if _, err := findUser(ctx, tx, id); err != nil {
 			return err
 		}
 		if _, err := tx.ExecContext(ctx, `UPDATE users SET given_role = $1 WHERE id = $2`, string(role), id); err != nil {
 			return err
 		}
-		return s.note(ctx, tx, core.ChangeMembers, "", id)
+		return s.notifyPeers(ctx, tx, core.ChangeMembers, "", id)
 	})
 }
 
-// DeleteUser forgets a user with the logins, memberships, conversations and the personal workspace;
-// what the user's calls used stays in the usage of other workspaces. Whom the identity provider still
-// lets in comes back as somebody new. core.CodeNotFound when there is no such user,
+// DeleteUser deletes a user with the logins, memberships, conversations and the personal workspace; what
+// the user's calls used stays in the usage of other workspaces. A user whom the identity provider still
+// lets in comes back as a new one. core.CodeNotFound when there is no such user,
 // core.CodeForbidden for the instance's owner and while apps are installed in the personal workspace.
-// Tell access.Access.MembersChanged afterwards.
+// Call access.Access.MembersChanged afterwards.
 func (s *Store) DeleteUser(ctx context.Context, id string) error {
 	if id == core.Owner().User.ID {
 		return core.Errorf(core.CodeForbidden, "the instance's owner cannot be deleted")
 	}
-	return s.change(ctx, "deleting a user", func(tx *sql.Tx) error {
+	return s.db.Update(ctx, "deleting a user", func(ctx context.Context, tx *sql.Tx) error {
 		if _, err := findUser(ctx, tx, id); err != nil {
 			return err
 		}
@@ -172,7 +176,7 @@ func (s *Store) DeleteUser(ctx context.Context, id string) error {
 		if _, err := tx.ExecContext(ctx, `DELETE FROM users WHERE id = $1`, id); err != nil {
 			return err
 		}
-		return s.note(ctx, tx, core.ChangeMembers, "", id)
+		return s.notifyPeers(ctx, tx, core.ChangeMembers, "", id)
 	})
 }
 

@@ -9,17 +9,18 @@ import (
 	"unicode/utf8"
 
 	"github.com/ropewalk/ropewalk/core"
+	"github.com/ropewalk/ropewalk/core/store/database"
 )
 
-// EnsureDefaultWorkspace makes the default workspace and the instance's owner, its first admin, if
-// they are not there, and returns the owner's view of it. Open has called it already.
+// EnsureDefaultWorkspace creates the default workspace and the instance's owner, its first admin, unless
+// they exist, and returns the owner's view of it. Open has called it already.
 func (s *Store) EnsureDefaultWorkspace(ctx context.Context) (core.Workspace, error) {
 	owner := core.Owner()
 	w := core.Workspace{ID: core.DefaultWorkspaceID, Name: "Default", Role: core.RoleAdmin}
-	err := s.change(ctx, "making the default workspace", func(tx *sql.Tx) error {
+	err := s.db.Update(ctx, "creating the default workspace", func(ctx context.Context, tx *sql.Tx) error {
 		if _, err := tx.ExecContext(ctx, `
 			INSERT INTO workspaces (id, name, created_at) VALUES ($1, $2, $3) ON CONFLICT (id) DO NOTHING`,
-			w.ID, w.Name, millis(time.Now())); err != nil {
+			w.ID, w.Name, database.Millis(time.Now())); err != nil {
 			return err
 		}
 		if _, err := upsertUser(ctx, tx, owner.Issuer, owner.Subject, owner.User); err != nil {
@@ -37,48 +38,42 @@ func (s *Store) EnsureDefaultWorkspace(ctx context.Context) (core.Workspace, err
 // first, then the personal one, then the others by name. Owners and admins of the organization are
 // admins of the default workspace without being listed as members of it.
 func (s *Store) Workspaces(ctx context.Context, u core.User) ([]core.Workspace, error) {
-	rows, err := s.read.QueryContext(ctx, `
+	var all []core.Workspace
+	err := s.db.Select(ctx, `
 		SELECT w.id, w.name, CASE WHEN w.id = $1 AND $2 THEN 'admin' ELSE m.role END
 		FROM workspaces w LEFT JOIN members m ON m.workspace = w.id AND m.user_id = $3
 		WHERE m.user_id IS NOT NULL OR (w.id = $1 AND $2)
 		ORDER BY CASE WHEN w.id = $1 THEN 0 WHEN w.personal_of = $3 THEN 1 ELSE 2 END, w.name, w.id`,
-		core.DefaultWorkspaceID, u.OrgRole.Admin(), u.ID)
+		[]any{core.DefaultWorkspaceID, u.OrgRole.Admin(), u.ID}, func(scan func(...any) error) error {
+			var w core.Workspace
+			err := scan(&w.ID, &w.Name, &w.Role)
+			all = append(all, w)
+			return err
+		})
 	if err != nil {
-		return nil, fmt.Errorf("reading a user's workspaces: %w", explain(err))
-	}
-	defer func() { _ = rows.Close() }()
-	var all []core.Workspace
-	for rows.Next() {
-		var w core.Workspace
-		if err := rows.Scan(&w.ID, &w.Name, &w.Role); err != nil {
-			return nil, fmt.Errorf("reading a user's workspaces: %w", err)
-		}
-		all = append(all, w)
-	}
-	if err := rows.Err(); err != nil {
-		return nil, fmt.Errorf("reading a user's workspaces: %w", explain(err))
+		return nil, fmt.Errorf("reading a user's workspaces: %w", err)
 	}
 	return all, nil
 }
 
-// CreateWorkspace makes a workspace with a first admin. core.CodeNotFound when there is no such
-// user, core.CodeInvalidInput for a name that is none. Tell access.Access.MembersChanged afterwards.
+// CreateWorkspace creates a workspace with a first admin. core.CodeNotFound when there is no such
+// user, core.CodeInvalidInput for an invalid name. Call access.Access.MembersChanged afterwards.
 func (s *Store) CreateWorkspace(ctx context.Context, name, adminID string) (core.Workspace, error) {
 	w := core.Workspace{ID: newID("ws_"), Name: strings.TrimSpace(clean(name)), Role: core.RoleAdmin}
 	if err := checkName(w.Name); err != nil {
 		return core.Workspace{}, err
 	}
-	err := s.change(ctx, "making a workspace", func(tx *sql.Tx) error {
+	err := s.db.Update(ctx, "creating a workspace", func(ctx context.Context, tx *sql.Tx) error {
 		if _, err := findUser(ctx, tx, adminID); err != nil {
 			return err
 		}
-		if _, err := tx.ExecContext(ctx, `INSERT INTO workspaces (id, name, created_at) VALUES ($1, $2, $3)`, w.ID, w.Name, millis(time.Now())); err != nil {
+		if _, err := tx.ExecContext(ctx, `INSERT INTO workspaces (id, name, created_at) VALUES ($1, $2, $3)`, w.ID, w.Name, database.Millis(time.Now())); err != nil {
 			return err
 		}
 		if err := putMember(ctx, tx, w.ID, adminID, w.Role); err != nil {
 			return err
 		}
-		return s.note(ctx, tx, core.ChangeMembers, w.ID, adminID)
+		return s.notifyPeers(ctx, tx, core.ChangeMembers, w.ID, adminID)
 	})
 	if err != nil {
 		return core.Workspace{}, err
@@ -86,30 +81,30 @@ func (s *Store) CreateWorkspace(ctx context.Context, name, adminID string) (core
 	return w, nil
 }
 
-// RenameWorkspace gives a workspace another name. core.CodeNotFound when there is none of this id,
-// core.CodeInvalidInput for a name that is none. Tell access.Access.MembersChanged("") afterwards.
+// RenameWorkspace renames a workspace. core.CodeNotFound when there is none of this id,
+// core.CodeInvalidInput for an invalid name. Call access.Access.MembersChanged("") afterwards.
 func (s *Store) RenameWorkspace(ctx context.Context, id, name string) error {
 	name = strings.TrimSpace(clean(name))
 	if err := checkName(name); err != nil {
 		return err
 	}
-	return s.change(ctx, "renaming workspace "+id, func(tx *sql.Tx) error {
+	return s.db.Update(ctx, "renaming workspace "+id, func(ctx context.Context, tx *sql.Tx) error {
 		if _, err := personalOf(ctx, tx, id); err != nil {
 			return err
 		}
 		if _, err := tx.ExecContext(ctx, `UPDATE workspaces SET name = $1 WHERE id = $2`, name, id); err != nil {
 			return err
 		}
-		return s.note(ctx, tx, core.ChangeMembers, id, "")
+		return s.notifyPeers(ctx, tx, core.ChangeMembers, id, "")
 	})
 }
 
-// DeleteWorkspace forgets a workspace with its members, conversations and usage. core.CodeNotFound
+// DeleteWorkspace deletes a workspace with its members, conversations and usage. core.CodeNotFound
 // when there is none of this id; core.CodeForbidden for the default workspace, a personal one, and
-// one in which apps are installed: an app's processes and files must end in order first. Tell
+// one in which apps are installed: they must be uninstalled first. Call
 // access.Access.MembersChanged("") afterwards.
 func (s *Store) DeleteWorkspace(ctx context.Context, id string) error {
-	return s.change(ctx, "deleting workspace "+id, func(tx *sql.Tx) error {
+	return s.db.Update(ctx, "deleting workspace "+id, func(ctx context.Context, tx *sql.Tx) error {
 		owner, err := personalOf(ctx, tx, id)
 		switch {
 		case err != nil:
@@ -117,12 +112,12 @@ func (s *Store) DeleteWorkspace(ctx context.Context, id string) error {
 		case id == core.DefaultWorkspaceID:
 			return core.Errorf(core.CodeForbidden, "the default workspace cannot be deleted")
 		case owner != "":
-			return core.Errorf(core.CodeForbidden, "workspace %s is personal: it goes with its user", id)
+			return core.Errorf(core.CodeForbidden, "workspace %s is personal: it is deleted with its user", id)
 		}
 		if err := deleteWorkspace(ctx, tx, id); err != nil {
 			return err
 		}
-		return s.note(ctx, tx, core.ChangeMembers, id, "")
+		return s.notifyPeers(ctx, tx, core.ChangeMembers, id, "")
 	})
 }
 
@@ -141,7 +136,7 @@ func deleteWorkspace(ctx context.Context, tx *sql.Tx, id string) error {
 // AllWorkspaces returns every workspace: the default one first, then by name.
 func (s *Store) AllWorkspaces(ctx context.Context) ([]core.WorkspaceInfo, error) {
 	all := []core.WorkspaceInfo{}
-	err := s.look(ctx, "reading the workspaces", func(tx *sql.Tx) error {
+	err := s.db.View(ctx, "reading the workspaces", func(ctx context.Context, tx *sql.Tx) error {
 		rows, err := tx.QueryContext(ctx, `
 			SELECT w.id, w.name, COALESCE(w.personal_of, ''), w.created_at, (SELECT COUNT(*) FROM members m WHERE m.workspace = w.id)
 			FROM workspaces w ORDER BY CASE WHEN w.id = $1 THEN 0 ELSE 1 END, w.name, w.id`, core.DefaultWorkspaceID)
@@ -155,7 +150,7 @@ func (s *Store) AllWorkspaces(ctx context.Context) ([]core.WorkspaceInfo, error)
 			if err := rows.Scan(&w.ID, &w.Name, &w.PersonalOf, &created, &w.Members); err != nil {
 				return err
 			}
-			w.CreatedAt = fromMillis(created)
+			w.CreatedAt = database.FromMillis(created)
 			all = append(all, w)
 		}
 		return rows.Err()

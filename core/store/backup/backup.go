@@ -1,0 +1,140 @@
+package backup
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/hashicorp/go-hclog"
+	"github.com/pressly/goose/v3"
+
+	"github.com/ropewalk/ropewalk/core/store/database"
+)
+
+// Write writes the state as of one moment into a new file, whether servers use it or not. The file has
+// the secrets of apps in it, and mode 0600. It appears complete, verified and synced, or not at all, and
+// never replaces another.
+func Write(ctx context.Context, at database.Location, file string) error {
+	if err := write(ctx, at, file); err != nil {
+		return fmt.Errorf("backup to %s: %w", file, database.Explain(err))
+	}
+	return nil
+}
+
+func write(ctx context.Context, at database.Location, file string) (err error) {
+	if _, err := os.Lstat(file); err == nil {
+		return errors.New("the file exists: choose another name, a backup never overwrites")
+	}
+	part, err := os.CreateTemp(filepath.Dir(file), "."+filepath.Base(file)+".part-*") // mode 0600
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, removeAll(part.Name(), part.Name()+"-journal")) }()
+	if err := part.Close(); err != nil {
+		return err
+	}
+	if at.URL == "" {
+		err = copyOutOfFile(ctx, at.Path, part.Name())
+	} else {
+		err = copyOutOfServer(ctx, at, part.Name())
+	}
+	if err != nil {
+		return err
+	}
+	if err := writeSums(ctx, part.Name()); err != nil {
+		return err
+	}
+	if err := Verify(ctx, part.Name()); err != nil {
+		return fmt.Errorf("what was written is not a valid backup: %w", err)
+	}
+	return publish(part.Name(), file)
+}
+
+// copyOutOfFile copies an SQLite file into an empty one.
+func copyOutOfFile(ctx context.Context, path, part string) error {
+	if _, err := os.Stat(path); err != nil {
+		return fmt.Errorf("there is no state to back up: %w", err)
+	}
+	db, err := database.OpenSQLite(path, database.Visitor())
+	if err != nil {
+		return err
+	}
+	defer func() { _ = db.Close() }()
+	_, err = db.ExecContext(ctx, `VACUUM INTO $1`, part)
+	return err
+}
+
+// copyOutOfServer copies the rows of a PostgreSQL database into an empty SQLite file.
+func copyOutOfServer(ctx context.Context, at database.Location, part string) error {
+	c, err := database.ParseURL(at.URL)
+	if err != nil {
+		return err
+	}
+	db := database.OpenPool(c)
+	defer func() { _ = db.Close() }()
+	provider, err := database.Migrations(goose.DialectPostgres, db)
+	if err != nil {
+		return err
+	}
+	found, known, err := provider.GetVersions(ctx)
+	switch {
+	case err != nil:
+		return fmt.Errorf("%s: %w", database.Address(c), database.Visible(database.Explain(err)))
+	case found > known:
+		return database.NewerSchema(found, known)
+	case found < known:
+		return fmt.Errorf("%s has schema %d, this program knows %d: start this version's server once, or back up with the old version", database.Address(c), found, known)
+	}
+	into, err := database.OpenSQLite(part, database.Copier())
+	if err != nil {
+		return err
+	}
+	defer func() { _ = into.Close() }()
+	if err := database.Migrate(ctx, goose.DialectSQLite3, into, hclog.NewNullLogger()); err != nil {
+		return err
+	}
+	from, err := db.BeginTx(ctx, &sql.TxOptions{Isolation: sql.LevelRepeatableRead, ReadOnly: true})
+	if err != nil {
+		return err
+	}
+	defer func() { _ = database.Rollback(from) }()
+	if err := database.InTransaction(ctx, into, func(to *sql.Tx) error { return copyAll(ctx, from, to) }); err != nil {
+		return err
+	}
+	return into.Close()
+}
+
+// publish gives a complete file its name, unless another file has it by now.
+func publish(part, file string) error {
+	if err := syncPath(part); err != nil {
+		return err
+	}
+	if err := os.Link(part, file); err != nil {
+		return err
+	}
+	return syncPath(filepath.Dir(file))
+}
+
+// syncPath syncs a file, or the names in a directory.
+func syncPath(path string) error {
+	f, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	return errors.Join(f.Sync(), f.Close())
+}
+
+// removeAll removes files; missing ones are not an error.
+func removeAll(paths ...string) error {
+	var all []error
+	for _, path := range paths {
+		if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			all = append(all, err)
+		}
+	}
+	return errors.Join(all...)
+}

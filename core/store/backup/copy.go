@@ -1,0 +1,61 @@
+package backup
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"strings"
+
+	"github.com/ropewalk/ropewalk/core/store/database"
+)
+
+// copyAll copies every row of every table.
+func copyAll(ctx context.Context, from, to *sql.Tx) error {
+	for _, table := range Tables() {
+		if err := copyTable(ctx, from, to, table); err != nil {
+			return fmt.Errorf("copying the %s: %w", table, database.Explain(err))
+		}
+	}
+	return nil
+}
+
+const maxTogetherBytes = 8 << 20 // of large values that are copied with one statement
+
+func copyTable(ctx context.Context, from, to *sql.Tx, table string) error {
+	rows, err := from.QueryContext(ctx, `SELECT * FROM `+table)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = rows.Close() }()
+	columns, err := rows.Columns()
+	if err != nil {
+		return err
+	}
+	size := 0
+	batch := database.Insert{Into: `INSERT INTO ` + table + ` (` + strings.Join(columns, ", ") + `)`}
+	for rows.Next() {
+		values, pointers := make([]any, len(columns)), make([]any, len(columns))
+		for i := range values {
+			pointers[i] = &values[i]
+		}
+		if err := rows.Scan(pointers...); err != nil {
+			return err
+		}
+		batch.Add(values...)
+		for _, value := range values {
+			if content, ok := value.([]byte); ok {
+				size += len(content)
+			}
+		}
+		if batch.Len()*len(columns) >= database.MaxArguments-len(columns) || size > maxTogetherBytes {
+			size = 0
+			if err := batch.Exec(ctx, to); err != nil {
+				return err
+			}
+		}
+	}
+	if err := rows.Err(); err != nil {
+		return err
+	}
+	return batch.Exec(ctx, to)
+}

@@ -1,0 +1,178 @@
+package backup
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+	"github.com/jackc/pgx/v5"
+	"github.com/pressly/goose/v3"
+
+	"github.com/ropewalk/ropewalk/core"
+	"github.com/ropewalk/ropewalk/core/store/database"
+)
+
+// Restore replaces the state by a backup, all or nothing. It refuses a file that is not a valid backup, a
+// state that a server has open, and, unless replace is set, to replace a state that exists. A file that
+// is replaced stays beside the new one under the name that is returned; the rows of a PostgreSQL database
+// are deleted.
+func Restore(ctx context.Context, at database.Location, file string, replace bool) (kept string, err error) {
+	if err := Verify(ctx, file); err != nil {
+		return "", fmt.Errorf("restore from %s: %w", file, err)
+	}
+	if at.URL == "" {
+		kept, err = restoreFile(ctx, at.Path, file, replace)
+	} else {
+		err = restoreServer(ctx, at, file, replace)
+	}
+	if err != nil {
+		return "", fmt.Errorf("restore: %w", database.Visible(database.Explain(err)))
+	}
+	return kept, nil
+}
+
+func restoreFile(ctx context.Context, path, file string, replace bool) (kept string, err error) {
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return "", err
+	}
+	unlock, err := database.Lock(path + ".lock")
+	if err != nil {
+		return "", fmt.Errorf("state %s: %w", path, err)
+	}
+	defer func() { err = errors.Join(err, unlock()) }()
+	_, err = os.Lstat(path)
+	there := err == nil
+	if there && !replace {
+		return "", fmt.Errorf("there is a state in %s already: move it away, or set --replace, which keeps it beside the new one under another name", path)
+	}
+	part, err := copyFile(file, filepath.Dir(path))
+	if err != nil {
+		return "", err
+	}
+	defer func() { err = errors.Join(err, removeAll(part)) }()
+	if err := Verify(ctx, part); err != nil {
+		return "", fmt.Errorf("the copy is not a valid backup: %w", err)
+	}
+	if there {
+		if kept, err = keepOld(ctx, path); err != nil {
+			return "", err
+		}
+	}
+	return kept, errors.Join(os.Rename(part, path), syncPath(filepath.Dir(path)))
+}
+
+// keepOld gives the state a second name, and moves the log beside it, which must not be read with another
+// state. An intact state gets the log written into it first.
+func keepOld(ctx context.Context, path string) (kept string, err error) {
+	kept = path + ".replaced-" + time.Now().UTC().Format("20060102-150405.000")
+	if db, err := database.OpenSQLite(path, database.Visitor()); err == nil {
+		_, _ = db.ExecContext(ctx, `PRAGMA wal_checkpoint(TRUNCATE)`)
+		_ = db.Close()
+	}
+	if err := os.Link(path, kept); err != nil {
+		return "", err
+	}
+	for _, end := range []string{"-wal", "-shm"} {
+		if err := os.Rename(path+end, kept+end); err != nil && !errors.Is(err, os.ErrNotExist) {
+			return "", err
+		}
+	}
+	return kept, nil
+}
+
+// copyFile copies a file into a directory, synced and with mode 0600, and returns the copy's path.
+func copyFile(file, dir string) (string, error) {
+	from, err := os.Open(file)
+	if err != nil {
+		return "", err
+	}
+	defer func() { _ = from.Close() }()
+	to, err := os.CreateTemp(dir, ".restore-*")
+	if err != nil {
+		return "", err
+	}
+	_, err = io.Copy(to, from)
+	if err = errors.Join(err, to.Sync(), to.Close()); err != nil {
+		return "", errors.Join(err, removeAll(to.Name()))
+	}
+	return to.Name(), nil
+}
+
+// restoreServer fills a PostgreSQL database that no server uses.
+func restoreServer(ctx context.Context, at database.Location, file string, replace bool) (err error) {
+	c, err := database.ParseURL(at.URL)
+	if err != nil {
+		return err
+	}
+	conn, err := pgx.ConnectConfig(ctx, c)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = conn.Close(context.WithoutCancel(ctx)) }() // which releases the lock
+	free, err := database.AcquireInUse(ctx, conn, `SELECT pg_advisory_lock($1)`)
+	if err != nil {
+		return err
+	}
+	if !free {
+		return fmt.Errorf("servers are using %s: stop them first", database.Address(c))
+	}
+	part, err := copyFile(file, "")
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, removeAll(part, part+"-journal")) }()
+	source, err := database.OpenSQLite(part, database.Copier())
+	if err != nil {
+		return err
+	}
+	defer func() { _ = source.Close() }()
+	if err := database.Migrate(ctx, goose.DialectSQLite3, source, hclog.NewNullLogger()); err != nil { // a backup of an older version
+		return err
+	}
+	db := database.OpenPool(c)
+	defer func() { _ = db.Close() }()
+	return database.Exclusively(ctx, db, database.LockSchema, func() error {
+		if err := database.Migrate(ctx, goose.DialectPostgres, db, hclog.NewNullLogger()); err != nil {
+			return err
+		}
+		return fillServer(ctx, source, db, c, replace)
+	})
+}
+
+func fillServer(ctx context.Context, source, db *sql.DB, c *pgx.ConnConfig, replace bool) error {
+	from, err := source.BeginTx(ctx, nil)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = database.Rollback(from) }()
+	return database.InTransaction(ctx, db, func(to *sql.Tx) error {
+		used, err := hasState(ctx, to)
+		if err != nil {
+			return err
+		}
+		if used && !replace {
+			return fmt.Errorf("there is a state in %s already: use an empty database, or set --replace, which deletes what is there", database.Address(c))
+		}
+		for _, table := range slices.Backward(Tables()) {
+			if _, err := to.ExecContext(ctx, `DELETE FROM `+table); err != nil {
+				return err
+			}
+		}
+		return copyAll(ctx, from, to)
+	})
+}
+
+// hasState reports whether there is more than what a server creates when it starts.
+func hasState(ctx context.Context, tx *sql.Tx) (used bool, err error) {
+	err = tx.QueryRowContext(ctx, `SELECT EXISTS (SELECT 1 FROM users WHERE id <> $1) OR EXISTS (SELECT 1 FROM installations)
+		OR EXISTS (SELECT 1 FROM collections) OR EXISTS (SELECT 1 FROM settings) OR EXISTS (SELECT 1 FROM usage_records)
+		OR EXISTS (SELECT 1 FROM workspaces WHERE id <> $2)`, core.Owner().User.ID, core.DefaultWorkspaceID).Scan(&used)
+	return used, err
+}

@@ -1,0 +1,140 @@
+package backup
+
+import (
+	"context"
+	"crypto/sha256"
+	"database/sql"
+	"encoding/binary"
+	"encoding/hex"
+	"fmt"
+	"hash"
+	"math"
+
+	"github.com/ropewalk/ropewalk/core/store/database"
+)
+
+// A backup has a sum for each of its tables, in a table of its own. SQLite checks the structure of a file,
+// not the content of its rows: a flipped bit in a message would be restored.
+
+const createSums = `CREATE TABLE ` + database.BackupSums + ` (part TEXT PRIMARY KEY, rows BIGINT NOT NULL, sha256 TEXT NOT NULL)`
+
+// writeSums adds the sums to a backup that is otherwise complete.
+func writeSums(ctx context.Context, path string) error {
+	db, err := database.OpenSQLite(path, database.Copier())
+	if err != nil {
+		return err
+	}
+	defer func() { _ = db.Close() }()
+	return database.InTransaction(ctx, db, func(tx *sql.Tx) error {
+		for _, statement := range []string{`DROP TABLE IF EXISTS ` + database.BackupSums, createSums} {
+			if _, err := tx.ExecContext(ctx, statement); err != nil {
+				return err
+			}
+		}
+		for _, table := range Tables() {
+			rows, sum, err := sumTable(ctx, tx, table)
+			if err != nil {
+				return fmt.Errorf("computing the sum of %s: %w", table, err)
+			}
+			if _, err := tx.ExecContext(ctx, `INSERT INTO `+database.BackupSums+` (part, rows, sha256) VALUES ($1, $2, $3)`, table, rows, sum); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+type part struct {
+	name, sum string
+	rows      int64
+}
+
+// verifySums compares the tables of a backup with its sums. A backup of a version that wrote none passes.
+func verifySums(ctx context.Context, db *sql.DB) error {
+	var there bool
+	err := db.QueryRowContext(ctx, `SELECT EXISTS (SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = $1)`, database.BackupSums).Scan(&there)
+	if err != nil || !there {
+		return err
+	}
+	parts, err := readParts(ctx, db)
+	if err != nil {
+		return fmt.Errorf("the file is damaged: its sums cannot be read: %w", err)
+	}
+	for _, p := range parts {
+		rows, sum, err := sumTable(ctx, db, p.name)
+		if err != nil {
+			return fmt.Errorf("the file is damaged: part %s cannot be read: %w", p.name, err)
+		}
+		if rows != p.rows || sum != p.sum {
+			return fmt.Errorf("the file is damaged: part %s has %d rows with SHA-256 %s, the backup was made with %d rows and %s", p.name, rows, sum, p.rows, p.sum)
+		}
+	}
+	return nil
+}
+
+func readParts(ctx context.Context, q database.Querier) ([]part, error) {
+	rows, err := q.QueryContext(ctx, `SELECT part, rows, sha256 FROM `+database.BackupSums+` ORDER BY part`)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = rows.Close() }()
+	var all []part
+	for rows.Next() {
+		var p part
+		if err := rows.Scan(&p.name, &p.rows, &p.sum); err != nil {
+			return nil, err
+		}
+		all = append(all, p)
+	}
+	if len(all) == 0 {
+		return nil, fmt.Errorf("there are none")
+	}
+	return all, rows.Err()
+}
+
+// sumTable returns how many rows a table of a backup has, and the SHA-256 of their columns and values.
+func sumTable(ctx context.Context, q database.Querier, table string) (count int64, sum string, err error) {
+	rows, err := q.QueryContext(ctx, `SELECT * FROM "`+table+`" ORDER BY rowid`)
+	if err != nil {
+		return 0, "", err
+	}
+	defer func() { _ = rows.Close() }()
+	columns, err := rows.Columns()
+	if err != nil {
+		return 0, "", err
+	}
+	h := sha256.New()
+	for _, c := range columns {
+		addValue(h, c)
+	}
+	values, pointers := make([]any, len(columns)), make([]any, len(columns))
+	for i := range values {
+		pointers[i] = &values[i]
+	}
+	for ; rows.Next(); count++ {
+		if err := rows.Scan(pointers...); err != nil {
+			return 0, "", err
+		}
+		for _, v := range values {
+			addValue(h, v)
+		}
+	}
+	return count, hex.EncodeToString(h.Sum(nil)), rows.Err()
+}
+
+// addValue adds a value to a sum so that no other list of values has the same bytes.
+func addValue(h hash.Hash, value any) {
+	kind, content := byte('n'), []byte(nil)
+	switch v := value.(type) {
+	case int64:
+		kind, content = 'i', binary.BigEndian.AppendUint64(nil, uint64(v))
+	case float64:
+		kind, content = 'f', binary.BigEndian.AppendUint64(nil, math.Float64bits(v))
+	case string:
+		kind, content = 's', []byte(v)
+	case []byte:
+		kind, content = 'b', v
+	}
+	_, _ = h.Write(binary.BigEndian.AppendUint64([]byte{kind}, uint64(len(content)))) // a hash never fails
+	_, _ = h.Write(content)
+}

@@ -1,0 +1,69 @@
+package backup
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"os"
+
+	"github.com/pressly/goose/v3"
+
+	"github.com/ropewalk/ropewalk/core/store/database"
+)
+
+// Verify reads a whole file and returns what is wrong with it as a backup, nil when it is valid.
+func Verify(ctx context.Context, path string) error {
+	if _, err := os.Stat(path); err != nil {
+		return err // opening it would create it
+	}
+	db, err := database.OpenSQLite(path, database.Reader())
+	if err != nil {
+		return err
+	}
+	defer func() { _ = db.Close() }()
+	return verifyDatabase(ctx, db)
+}
+
+func verifyDatabase(ctx context.Context, db *sql.DB) error {
+	var verdict string
+	if err := db.QueryRowContext(ctx, `PRAGMA integrity_check(1)`).Scan(&verdict); err != nil {
+		return database.Explain(err)
+	}
+	if verdict != "ok" {
+		return fmt.Errorf("the file is damaged: %s", verdict)
+	}
+	var version int64
+	if err := db.QueryRowContext(ctx, `SELECT MAX(version_id) FROM goose_db_version WHERE is_applied`).Scan(&version); err != nil {
+		return fmt.Errorf("it is not a state of ropewalk: %w", database.Explain(err))
+	}
+	known, err := knownSchema(db)
+	if err != nil {
+		return err
+	}
+	if version > known {
+		return database.NewerSchema(version, known)
+	}
+	broken, err := db.QueryContext(ctx, `PRAGMA foreign_key_check`)
+	if err != nil {
+		return database.Explain(err)
+	}
+	defer func() { _ = broken.Close() }()
+	if broken.Next() {
+		return errors.New("the file is damaged: it has rows that refer to missing ones")
+	}
+	if err := broken.Err(); err != nil {
+		return err
+	}
+	return verifySums(ctx, db)
+}
+
+// knownSchema is the schema's version that this program works with.
+func knownSchema(db *sql.DB) (int64, error) {
+	provider, err := database.Migrations(goose.DialectSQLite3, db)
+	if err != nil {
+		return 0, err
+	}
+	sources := provider.ListSources()
+	return sources[len(sources)-1].Version, nil
+}

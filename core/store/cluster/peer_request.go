@@ -1,0 +1,191 @@
+package cluster
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"sync"
+	"time"
+
+	"github.com/ropewalk/ropewalk/core"
+)
+
+// A peer request is a question of one server to another one of its deployment. It travels as notices:
+// ask, with which it begins; working, again and again while the other server works on it; answer, or
+// cancel, with which it ends. All four have the id of the server they are for as their workspace.
+const (
+	kindAsk     core.ChangeKind = "ask"
+	kindWorking core.ChangeKind = "heard"
+	kindAnswer  core.ChangeKind = "answer"
+	kindCancel  core.ChangeKind = "cancel"
+)
+
+const (
+	// AcceptTimeout is how long a server that is alive takes at most to accept a request.
+	AcceptTimeout = 3 * time.Second
+	// MaxMessage is the size of a question or an answer, bytes.
+	MaxMessage = 4 << 20
+
+	workingInterval = 5 * time.Second  // at which a server that works on a request says so
+	workingTimeout  = 15 * time.Second // a server that says nothing for so long has ended
+	maxRequests     = 256              // that one server works on
+	replyQueue      = 16
+)
+
+// Handler answers a question of another server. It returns when ctx ends.
+type Handler = func(ctx context.Context, question json.RawMessage) json.RawMessage
+
+// requests are those of this server: what it asked, and what it works on. The zero value has none.
+type requests struct {
+	mu      sync.Mutex
+	pending map[string]chan notice // asked by this server, by id
+	working map[string]context.CancelFunc
+	handle  func(notice) // nil without a handler
+}
+
+// Request has another server answer a question. core.CodeNotFound when there is no such server any more;
+// core.CodeUnavailable when it ended before it answered, or question or answer are larger than 4 MiB.
+// When ctx ends, the other server stops working on it.
+func (c *Cluster) Request(ctx context.Context, server string, question json.RawMessage) (json.RawMessage, error) {
+	if len(question) > MaxMessage {
+		return nil, core.Errorf(core.CodeUnavailable, "the question is too large to be handed to another server")
+	}
+	id := rand.Text()
+	replies := c.requests.open(id)
+	defer c.requests.close(id)
+	if !c.post(requestNotice(kindAsk, server, id, question)) {
+		return nil, core.Errorf(core.CodeUnavailable, "too much waits to be handed to other servers")
+	}
+	accepted := false
+	timeout := time.NewTimer(AcceptTimeout)
+	defer timeout.Stop()
+	for {
+		select {
+		case reply := <-replies:
+			if reply.change.Kind == kindAnswer {
+				return answerOf(reply)
+			}
+			accepted = true
+			timeout.Reset(workingTimeout)
+		case <-timeout.C:
+			if !accepted {
+				return nil, core.Errorf(core.CodeNotFound, "the server that was asked is gone")
+			}
+			return nil, core.Errorf(core.CodeUnavailable, "the server that was asked has ended")
+		case <-ctx.Done():
+			c.post(requestNotice(kindCancel, server, id, nil))
+			return nil, context.Cause(ctx)
+		}
+	}
+}
+
+func answerOf(reply notice) (json.RawMessage, error) {
+	if reply.payload == "" {
+		return nil, core.Errorf(core.CodeUnavailable, "the other server's answer is too large to be handed over")
+	}
+	return json.RawMessage(reply.payload), nil
+}
+
+func (r *requests) open(id string) <-chan notice {
+	replies := make(chan notice, replyQueue)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.pending == nil {
+		r.pending = map[string]chan notice{}
+	}
+	r.pending[id] = replies
+	return replies
+}
+
+func (r *requests) close(id string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.pending, id)
+}
+
+// Handle has handler called for each question of another server, at most 256 at a time, until stop is
+// called. stop cancels those that are worked on, and returns when the last one is answered.
+func (c *Cluster) Handle(handler Handler) (stop func()) {
+	ctx, cancel := context.WithCancel(context.Background())
+	r := &c.requests
+	var working sync.WaitGroup
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.working = map[string]context.CancelFunc{}
+	r.handle = func(ask notice) { // called with the lock held
+		if len(r.working) >= maxRequests {
+			return
+		}
+		id := ask.change.Name
+		one, cancel := context.WithCancel(ctx)
+		r.working[id] = cancel
+		working.Go(func() {
+			defer cancel()
+			c.answer(one, ask, handler)
+			r.mu.Lock()
+			defer r.mu.Unlock()
+			delete(r.working, id)
+		})
+	}
+	return func() {
+		r.mu.Lock()
+		r.handle = nil
+		r.mu.Unlock()
+		cancel()
+		working.Wait()
+	}
+}
+
+// answer works on one question.
+func (c *Cluster) answer(ctx context.Context, ask notice, handler Handler) {
+	done := make(chan json.RawMessage, 1)
+	go func() { done <- handler(ctx, json.RawMessage(ask.payload)) }()
+	again := time.NewTicker(workingInterval)
+	defer again.Stop()
+	for {
+		c.post(requestNotice(kindWorking, ask.origin, ask.change.Name, nil))
+		select {
+		case answer := <-done:
+			if len(answer) > MaxMessage {
+				answer = nil
+			}
+			c.post(requestNotice(kindAnswer, ask.origin, ask.change.Name, answer))
+			return
+		case <-again.C:
+		}
+	}
+}
+
+// accept processes a notice of a peer request, if it is one, whichever server it is for.
+func (r *requests) accept(n notice, self string) (isRequest bool) {
+	switch n.change.Kind {
+	case kindAsk, kindWorking, kindAnswer, kindCancel:
+	default:
+		return false
+	}
+	if n.change.Workspace != self {
+		return true
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	switch n.change.Kind {
+	case kindAsk:
+		if r.handle != nil {
+			r.handle(n)
+		}
+	case kindCancel:
+		if cancel := r.working[n.change.Name]; cancel != nil {
+			cancel()
+		}
+	default:
+		select {
+		case r.pending[n.change.Name] <- n:
+		default: // nobody waits
+		}
+	}
+	return true
+}
+
+func requestNotice(kind core.ChangeKind, server, id string, content json.RawMessage) notice {
+	return notice{change: core.Change{Kind: kind, Workspace: server, Name: id}, payload: string(content)}
+}

@@ -1,0 +1,49 @@
+package cluster
+
+import (
+	"context"
+	"time"
+)
+
+// read hands on the notices of the other servers, until ctx ends.
+func (c *Cluster) read(ctx context.Context) {
+	poll, purge := time.NewTicker(pollInterval), time.NewTicker(purgeInterval)
+	defer poll.Stop()
+	defer purge.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-poll.C:
+		case <-c.wake:
+		case <-purge.C:
+			_, _ = c.db.Exec(ctx, `DELETE FROM notices
+				WHERE made_at < (EXTRACT(EPOCH FROM clock_timestamp() - INTERVAL '`+keepNotices+`') * 1000)::BIGINT`)
+			continue
+		}
+		c.readAll(ctx)
+	}
+}
+
+func (c *Cluster) readAll(ctx context.Context) {
+	for {
+		found, next, missed, err := readNotices(ctx, c.db, c.last)
+		if err != nil {
+			c.log.Debug("changes of other servers could not be read; trying again later", "error", err)
+			return
+		}
+		c.last = next
+		if missed {
+			c.log.Warn("changes of other servers were missed; everything is read again")
+			c.subscribers.notifyMissed()
+		}
+		for _, one := range found {
+			if one.origin != c.id && !c.requests.accept(one, c.id) {
+				c.subscribers.notify(one)
+			}
+		}
+		if len(found) == 0 {
+			return
+		}
+	}
+}

@@ -1,0 +1,215 @@
+package database
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+
+	"github.com/ropewalk/ropewalk/core"
+)
+
+// Kind says which of the two databases it is.
+type Kind int
+
+// The two databases.
+const (
+	SQLite Kind = iota
+	PostgreSQL
+)
+
+// Location is where the state is.
+type Location struct {
+	Path string      // the SQLite file, usually <home>/ropewalk.db; made with mode 0600
+	URL  core.Secret // of a PostgreSQL database, which is then used instead; Path still names the home
+}
+
+// Database is an open database. It is safe for concurrent use. All writes to an SQLite file go through
+// one connection, so that they queue in the process instead of failing on each other's locks; reads
+// have connections of their own and never wait for a write.
+type Database struct {
+	kind     Kind
+	write    *sql.DB
+	read     *sql.DB
+	snapshot sql.IsolationLevel // at which all reads of a transaction see one moment
+	group    *groupCommit       // nil with PostgreSQL
+	deadline *deadline
+	guard    func() error // refuses writes to a file that is no longer in its place; nil: never
+	log      hclog.Logger
+
+	closers []func() error // in the order of opening
+}
+
+// Kind returns which database it is.
+func (db *Database) Kind() Kind { return db.kind }
+
+// LockRow returns what ends a SELECT of the rows c that the transaction is going to change.
+func (db *Database) LockRow() string {
+	if db.kind == PostgreSQL {
+		return "FOR UPDATE OF c"
+	}
+	return ""
+}
+
+// Close closes the connections. No method may be called afterwards.
+func (db *Database) Close() error {
+	var all []error
+	for i := len(db.closers) - 1; i >= 0; i-- {
+		all = append(all, db.closers[i]())
+	}
+	db.closers = nil
+	return errors.Join(all...)
+}
+
+// Querier is a transaction, or a database outside of any.
+type Querier interface {
+	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
+	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
+}
+
+// Do is what a transaction consists of. Its statements run under ctx, which has a deadline.
+type Do = func(ctx context.Context, tx *sql.Tx) error
+
+// Update runs one writing transaction: when it returns nil, all of it is durable; when it returns an
+// error, nothing of it happened. what names the operation in the error.
+func (db *Database) Update(ctx context.Context, what string, do Do) error {
+	return db.update(ctx, what, db.deadline.short, do)
+}
+
+// UpdateLong is Update for transactions that may take minutes, such as storing the files of a bundle.
+func (db *Database) UpdateLong(ctx context.Context, what string, do Do) error {
+	return db.update(ctx, what, db.deadline.long, do)
+}
+
+type limiter = func(context.Context) (context.Context, func(error) error)
+
+func (db *Database) update(ctx context.Context, what string, limit limiter, do Do) error {
+	err := db.guarded()
+	if err == nil {
+		limited, finish := limit(ctx)
+		err = finish(InTransaction(limited, db.write, func(tx *sql.Tx) error { return do(limited, tx) }))
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %w", what, Explain(err))
+	}
+	return nil
+}
+
+// UpdateGrouped is Update for small writes that happen again and again while people chat: in an SQLite
+// file, those that wait at the same time share a transaction. do may be called twice: the second call
+// must overwrite what the first returned.
+func (db *Database) UpdateGrouped(ctx context.Context, what string, do Do) error {
+	if db.group == nil {
+		return db.Update(ctx, what, do)
+	}
+	err := db.guarded()
+	if err == nil {
+		err = db.group.write(ctx, func(tx *sql.Tx) error { return do(ctx, tx) })
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %w", what, Explain(err))
+	}
+	return nil
+}
+
+func (db *Database) guarded() error {
+	if db.guard == nil {
+		return nil
+	}
+	return db.guard()
+}
+
+// View runs reads that see the state as of one moment.
+func (db *Database) View(ctx context.Context, what string, do Do) error {
+	ctx, finish := db.deadline.short(ctx)
+	tx, err := db.read.BeginTx(ctx, &sql.TxOptions{Isolation: db.snapshot, ReadOnly: true})
+	if err == nil {
+		err = errors.Join(do(ctx, tx), Rollback(tx))
+	}
+	if err = finish(err); err != nil {
+		return fmt.Errorf("%s: %w", what, Explain(err))
+	}
+	return nil
+}
+
+// Get reads one row into dest. sql.ErrNoRows when there is none.
+func (db *Database) Get(ctx context.Context, query string, args []any, dest ...any) error {
+	ctx, finish := db.deadline.short(ctx)
+	return Explain(finish(db.read.QueryRowContext(ctx, query, args...).Scan(dest...)))
+}
+
+// Select reads rows, and calls each for every one.
+func (db *Database) Select(ctx context.Context, query string, args []any, each func(scan func(dest ...any) error) error) error {
+	ctx, finish := db.deadline.short(ctx)
+	return Explain(finish(db.selectRows(ctx, query, args, each)))
+}
+
+func (db *Database) selectRows(ctx context.Context, query string, args []any, each func(scan func(dest ...any) error) error) error {
+	rows, err := db.read.QueryContext(ctx, query, args...)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = rows.Close() }()
+	for rows.Next() {
+		if err := each(rows.Scan); err != nil {
+			return err
+		}
+	}
+	return rows.Err()
+}
+
+// Exec runs one statement that writes, and returns how many rows it changed.
+func (db *Database) Exec(ctx context.Context, query string, args ...any) (int64, error) {
+	if err := db.guarded(); err != nil {
+		return 0, err
+	}
+	ctx, finish := db.deadline.short(ctx)
+	result, err := db.write.ExecContext(ctx, query, args...)
+	if err = finish(err); err != nil {
+		return 0, Explain(err)
+	}
+	n, err := result.RowsAffected()
+	return n, Explain(err)
+}
+
+// InTransaction runs do in a transaction of its own, without a deadline.
+func InTransaction(ctx context.Context, db *sql.DB, do func(tx *sql.Tx) error) error {
+	tx, err := db.BeginTx(ctx, nil)
+	if err != nil {
+		return err
+	}
+	if err := do(tx); err != nil {
+		return errors.Join(err, Rollback(tx))
+	}
+	return tx.Commit()
+}
+
+// Rollback undoes a transaction. One that the driver has ended already is not an error.
+func Rollback(tx *sql.Tx) error {
+	if err := tx.Rollback(); err != nil && !errors.Is(err, sql.ErrTxDone) {
+		return err
+	}
+	return nil
+}
+
+// Millis is a time as the tables hold it: milliseconds since 1970.
+func Millis(t time.Time) int64 { return t.UnixMilli() }
+
+// FromMillis is the time that Millis made the number of, in UTC.
+func FromMillis(ms int64) time.Time { return time.UnixMilli(ms).UTC() }
+
+// Read runs reads outside of any transaction.
+func (db *Database) Read(ctx context.Context, do func(ctx context.Context, q Querier) error) error {
+	ctx, finish := db.deadline.short(ctx)
+	return Explain(finish(do(ctx, db.read)))
+}
+
+// WritePool returns the connections that write, for statements that need settings of their own. They have
+// no deadline.
+func (db *Database) WritePool() *sql.DB { return db.write }
+
+// ReadPool returns the connections that read, without a deadline.
+func (db *Database) ReadPool() *sql.DB { return db.read }

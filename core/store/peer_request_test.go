@@ -1,0 +1,116 @@
+package store
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/ropewalk/ropewalk/core"
+	"github.com/ropewalk/ropewalk/core/store/cluster"
+)
+
+// serve has a server answer until the test ends or stop is called.
+func serve(t *testing.T, s *Store, answer cluster.Handler) (stop func()) {
+	t.Helper()
+	stop = sync.OnceFunc(s.cluster.Handle(answer))
+	t.Cleanup(stop)
+	return stop
+}
+
+func TestAServerAsksAnotherOneOfItsDeployment(t *testing.T) {
+	url := newDatabase(t)
+	a, b, c := openURL(t, url), openURL(t, url), openURL(t, url)
+	serve(t, b, func(_ context.Context, q json.RawMessage) json.RawMessage {
+		return json.RawMessage(`["b",` + string(q) + `]`)
+	})
+	serve(t, c, func(context.Context, json.RawMessage) json.RawMessage { t.Error("another one was asked"); return nil })
+	told := a.Changes(t.Context())
+	var asking sync.WaitGroup
+	for i := range 20 {
+		asking.Go(func() {
+			got, err := a.RequestPeer(t.Context(), b.ServerID(), json.RawMessage(fmt.Sprint(i)))
+			if want := fmt.Sprintf(`["b",%d]`, i); err != nil || string(got) != want {
+				t.Errorf("got %s, %v, want %s", got, err, want)
+			}
+		})
+	}
+	asking.Wait()
+	if err := b.PutSetting(t.Context(), "last", "x"); err != nil {
+		t.Fatal(err)
+	}
+	if got := next(t, told); got.Name != "last" {
+		t.Errorf("peer requests are reported as changes: %+v", got)
+	}
+	_, err := a.RequestPeer(t.Context(), "NOSUCHSERVER", json.RawMessage(`1`))
+	wantCodes(t, core.CodeNotFound, map[string]error{"a server that is gone": err})
+	large := json.RawMessage(`"` + strings.Repeat("x", cluster.MaxMessage) + `"`)
+	_, err = a.RequestPeer(t.Context(), b.ServerID(), large)
+	_, back := a.RequestPeer(t.Context(), b.ServerID(), large[:cluster.MaxMessage-2])
+	wantCodes(t, core.CodeUnavailable, map[string]error{"too large a question": err, "too large an answer": back})
+}
+
+func TestACallerThatLeavesEndsTheOthersWork(t *testing.T) {
+	url := newDatabase(t)
+	a, b := openURL(t, url), openURL(t, url)
+	begun, ended := make(chan struct{}), make(chan struct{})
+	serve(t, b, func(ctx context.Context, _ json.RawMessage) json.RawMessage {
+		close(begun)
+		<-ctx.Done()
+		close(ended)
+		return nil
+	})
+	ctx, leave := context.WithCancel(t.Context())
+	left := make(chan error, 1)
+	go func() {
+		_, err := a.RequestPeer(ctx, b.ServerID(), json.RawMessage(`1`))
+		left <- err
+	}()
+	next(t, begun)
+	leave()
+	if err := next(t, left); !errors.Is(err, context.Canceled) {
+		t.Errorf("it returned %v", err)
+	}
+	next(t, ended)
+}
+
+func TestAServerThatEndsAnswersWhatItWorkedOn(t *testing.T) {
+	url := newDatabase(t)
+	a, b := openURL(t, url), openURL(t, url)
+	begun := make(chan struct{})
+	stop := serve(t, b, func(ctx context.Context, _ json.RawMessage) json.RawMessage {
+		close(begun)
+		<-ctx.Done()
+		return json.RawMessage(`"cut short"`)
+	})
+	answered := make(chan string, 1)
+	go func() {
+		got, err := a.RequestPeer(t.Context(), b.ServerID(), json.RawMessage(`1`))
+		answered <- fmt.Sprint(string(got), err)
+	}()
+	next(t, begun)
+	stop()
+	if got := next(t, answered); got != `"cut short"<nil>` {
+		t.Errorf("got %s", got)
+	}
+	began := time.Now()
+	if _, err := a.RequestPeer(t.Context(), b.ServerID(), json.RawMessage(`1`)); core.CodeOf(err) != core.CodeNotFound || time.Since(began) > 2*cluster.AcceptTimeout {
+		t.Errorf("one that does not serve: %v after %v", err, time.Since(began))
+	}
+}
+
+func TestAFileHasNoOtherServers(t *testing.T) {
+	s := open(t)
+	if s.ServerID() != "" {
+		t.Errorf("it is called %q", s.ServerID())
+	}
+	_, err := s.RequestPeer(t.Context(), "x", nil)
+	wantCodes(t, core.CodeUnavailable, map[string]error{"a question": err})
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	s.ServePeers(ctx, nil)
+}

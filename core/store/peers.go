@@ -1,0 +1,83 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+
+	"github.com/ropewalk/ropewalk/core"
+)
+
+// Shared reports whether other servers may use the same state.
+func (s *Store) Shared() bool { return s.cluster != nil }
+
+// ServerID is the name of this server among those on the database, "" with a file.
+func (s *Store) ServerID() string {
+	if s.cluster == nil {
+		return ""
+	}
+	return s.cluster.ServerID()
+}
+
+// Changes returns what other servers change, within 2 s, until ctx ends: the channel is closed then. A
+// slow reader loses nothing, but gets once what changed many times. This server's own changes are not
+// among them. With a file there are no other servers.
+func (s *Store) Changes(ctx context.Context) <-chan core.Change {
+	if s.cluster != nil {
+		return s.cluster.Changes(ctx)
+	}
+	none := make(chan core.Change)
+	go func() {
+		<-ctx.Done()
+		close(none)
+	}()
+	return none
+}
+
+// Send queues an event for the other servers, without waiting. One that cannot be written for long is
+// dropped, and the log says so. It does nothing with a file.
+func (s *Store) Send(e core.Event) {
+	if s.cluster == nil {
+		return
+	}
+	if err := s.cluster.Publish(e); err != nil {
+		s.log.Warn("event not sent to the other servers", "event", e.Name, "error", err)
+	}
+}
+
+// Receive calls deliver with each event that another server sends, its Data as JSON, until ctx ends.
+// deliver must not wait.
+func (s *Store) Receive(ctx context.Context, deliver func(core.Event)) {
+	if s.cluster != nil {
+		defer s.cluster.Subscribe(deliver)()
+	}
+	<-ctx.Done()
+}
+
+// RequestPeer has another server answer a question. core.CodeNotFound when there is no such server any
+// more; core.CodeUnavailable when it ended before it answered, or question or answer are larger than
+// 4 MiB. When ctx ends, the other server stops working on it.
+func (s *Store) RequestPeer(ctx context.Context, server string, question json.RawMessage) (json.RawMessage, error) {
+	if s.cluster == nil {
+		return nil, core.Errorf(core.CodeUnavailable, "there are no other servers: the state is a file")
+	}
+	return s.cluster.Request(ctx, server, question)
+}
+
+// ServePeers calls handle for each question of another server, at most 256 at a time, until ctx ends; it
+// returns when the last one is answered. handle returns when its context ends.
+func (s *Store) ServePeers(ctx context.Context, handle func(ctx context.Context, question json.RawMessage) json.RawMessage) {
+	if s.cluster != nil {
+		defer s.cluster.Handle(handle)()
+	}
+	<-ctx.Done()
+}
+
+// notifyPeers tells the other servers of a change when the transaction commits. It must be the last
+// statement of the transaction.
+func (s *Store) notifyPeers(ctx context.Context, tx *sql.Tx, kind core.ChangeKind, workspace, name string) error {
+	if s.cluster == nil {
+		return nil
+	}
+	return s.cluster.Notify(ctx, tx, core.Change{Kind: kind, Workspace: workspace, Name: name})
+}

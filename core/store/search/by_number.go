@@ -1,0 +1,77 @@
+package search
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+
+	"github.com/RoaringBitmap/roaring/v2"
+
+	"github.com/ropewalk/ropewalk/core/store/database"
+)
+
+// This file finds the page of a search with many matches that are all old: going through everything newer
+// would take too long. Conversations have their numbers in the order in which they were made, so those
+// with the highest numbers are likely to be the page. What is missing are conversations with other
+// numbers that were changed later than the last of these. The database finds them with the index of the
+// order alone, and they are few.
+//
+// BenchmarkConversations in core/store has the case.
+
+const (
+	candidates = 10    // conversations with the highest numbers, for each place of the page
+	maxLater   = 2_000 // conversations with other numbers that were changed later
+)
+
+// findByNumber returns what scan does, or false where the numbers tell nothing about the order: many
+// conversations were imported, or changed much later.
+func (p *Page) findByNumber(ctx context.Context, tx *sql.Tx, found *roaring.Bitmap) (numbers []uint32, ok bool, err error) {
+	highest, err := p.highest(ctx, tx, found)
+	if err != nil || len(highest) <= p.Limit {
+		return nil, false, err
+	}
+	var last Position
+	what := `c.number, c.` + p.Column + `, c.id`
+	rows, err := p.Query(ctx, tx, what+p.Numbered, []any{p.Collection, database.JSONList(highest)}, p.After, p.Limit+1)
+	if err == nil {
+		err = scanPositions(rows, &last, func(number uint32) { numbers = append(numbers, number) })
+	}
+	if err != nil || len(numbers) <= p.Limit {
+		return nil, false, err
+	}
+	// The plus keeps the database from using the index of the numbers.
+	later := fmt.Sprintf(All+` AND (c.%s, c.id) > ($2, $3) AND (+c.number < $4 OR +c.number > $5) AND +c.number <= $6`, p.Column)
+	args := []any{p.Collection, last.At, last.Key, highest[len(highest)-1], highest[0], found.Maximum()}
+	if rows, err = p.Query(ctx, tx, what+later, args, p.After, maxLater); err != nil {
+		return nil, false, err
+	}
+	seen := 0
+	err = scanPositions(rows, &last, func(number uint32) {
+		if seen++; found.Contains(number) {
+			numbers = append(numbers, number)
+		}
+	})
+	return numbers, seen < maxLater, err
+}
+
+// highest returns the highest numbers that are found, in descending order, from that of the last
+// conversation of the previous page on.
+func (p *Page) highest(ctx context.Context, tx *sql.Tx, found *roaring.Bitmap) ([]uint32, error) {
+	from := found.Maximum()
+	if p.After.At != 0 {
+		err := tx.QueryRowContext(ctx, `SELECT number FROM conversations WHERE id = $1 AND collection = $2`, p.After.Key, p.Collection).Scan(&from)
+		if err != nil && !errors.Is(err, sql.ErrNoRows) { // it may have been deleted
+			return nil, err
+		}
+	}
+	var numbers []uint32
+	for rank := found.Rank(from); rank > 0 && len(numbers) < candidates*(p.Limit+1); rank-- {
+		number, err := found.Select(uint32(rank - 1))
+		if err != nil {
+			return nil, err
+		}
+		numbers = append(numbers, number)
+	}
+	return numbers, nil
+}
