@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/ropewalk/ropewalk/core/store"
+	"github.com/ropewalk/ropewalk/core/store/backup"
 )
 
 func backupCommand() *cobra.Command {
@@ -21,7 +22,7 @@ func backupCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if err := store.Backup(cmd.Context(), o, args[0]); err != nil {
+			if err := backup.Write(cmd.Context(), o.Location(), args[0]); err != nil {
 				return err
 			}
 			cmd.Printf("The state was written to %s and checked.\n", args[0])
@@ -45,7 +46,7 @@ func restoreCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			kept, err := store.Restore(cmd.Context(), o, args[0], replace)
+			kept, err := backup.Restore(cmd.Context(), o.Location(), args[0], replace)
 			if err != nil {
 				return err
 			}

@@ -118,9 +118,9 @@ func (s *memorySeat) PutFiles(_ context.Context, sum string, content io.Reader) 
 	return err
 }
 
-func (s *memorySeat) Server() string { return s.name }
+func (s *memorySeat) ServerID() string { return s.name }
 
-func (s *memorySeat) Ask(ctx context.Context, server string, question json.RawMessage) (json.RawMessage, error) {
+func (s *memorySeat) RequestPeer(ctx context.Context, server string, question json.RawMessage) (json.RawMessage, error) {
 	e := memoryErrand{ctx, question, make(chan json.RawMessage, 1)}
 	s.mu.Lock()
 	asks := chan memoryErrand(nil)
@@ -138,7 +138,7 @@ func (s *memorySeat) Ask(ctx context.Context, server string, question json.RawMe
 	}
 }
 
-func (s *memorySeat) Serve(ctx context.Context, answer func(context.Context, json.RawMessage) json.RawMessage) {
+func (s *memorySeat) ServePeers(ctx context.Context, answer func(context.Context, json.RawMessage) json.RawMessage) {
 	for {
 		select {
 		case <-ctx.Done():

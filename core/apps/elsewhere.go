@@ -47,14 +47,14 @@ func stateOn(server string) string {
 func (a *app) comeBackElsewhere(ctx context.Context, state string, c Call) (json.RawMessage, error) {
 	d := a.manager.o.Cluster
 	server, _, named := strings.Cut(strings.TrimPrefix(state, parkedState), ".")
-	if d == nil || !named || server == d.Server() {
+	if d == nil || !named || server == d.ServerID() {
 		return nil, errUnknownState()
 	}
 	question, err := json.Marshal(resumption{a.key.workspace, a.key.name, c.Owner, c.Method, c.Params})
 	if err != nil {
 		return nil, err
 	}
-	answer, err := d.Ask(ctx, server, question)
+	answer, err := d.RequestPeer(ctx, server, question)
 	if core.CodeOf(err) == core.CodeNotFound {
 		return nil, errUnknownState()
 	}

@@ -54,7 +54,7 @@ func New(o Options) *Manager {
 	y.memory, y.errands, y.listeners, y.levels, y.interests = newMemory(), newErrands(), newListeners(), newLevels(), newInterests()
 	server := ""
 	if o.Cluster != nil {
-		server = o.Cluster.Server()
+		server = o.Cluster.ServerID()
 	}
 	y.parking = newParking(stateOn(server))
 	y.following = followers{busy: map[key]*pursuit{}}

@@ -64,7 +64,7 @@ func (y *Manager) Open(ctx context.Context) error {
 	if changes != nil {
 		starting.Go(func() { y.contributeAll(ctx) })
 		y.work.Go(func() { y.follow(y.life, changes) })
-		y.work.Go(func() { y.o.Cluster.Serve(y.life, y.resume) })
+		y.work.Go(func() { y.o.Cluster.ServePeers(y.life, y.resume) })
 	}
 	return nil
 }

@@ -42,13 +42,13 @@ type Cluster interface {
 	// PutFiles keeps what content gives under its sha256, for other servers. What is kept already is
 	// not read again.
 	PutFiles(ctx context.Context, sum string, content io.Reader) error
-	// Server is what this server is called among the others.
-	Server() string
-	// Ask has another server answer a question: core.CodeNotFound when there is no such server any
+	// ServerID is the name of this server among the others.
+	ServerID() string
+	// RequestPeer has another server answer a question: core.CodeNotFound when there is no such server any
 	// more, core.CodeUnavailable when it ended before it answered.
-	Ask(ctx context.Context, server string, question json.RawMessage) (json.RawMessage, error)
-	// Serve has answer called for each question of another server, until ctx ends.
-	Serve(ctx context.Context, answer func(ctx context.Context, question json.RawMessage) json.RawMessage)
+	RequestPeer(ctx context.Context, server string, question json.RawMessage) (json.RawMessage, error)
+	// ServePeers calls handle for each question of another server, until ctx ends.
+	ServePeers(ctx context.Context, answer func(ctx context.Context, question json.RawMessage) json.RawMessage)
 }
 
 // Publisher takes events without ever waiting.
