@@ -9,7 +9,6 @@ import (
 	"testing"
 	"time"
 
-
 	"github.com/ropewalk/ropewalk/core"
 	"github.com/ropewalk/ropewalk/core/event"
 	"github.com/ropewalk/ropewalk/internal/testenv"
