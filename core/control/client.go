@@ -44,6 +44,13 @@ func (c *Client) Plugins(ctx context.Context) ([]Plugin, error) {
 	return p, err
 }
 
+// Status asks where the server listens and what it is; ErrNotRunning without a server.
+func (c *Client) Status(ctx context.Context) (Status, error) {
+	var s Status
+	err := c.ask(ctx, http.MethodGet, "/status", &s)
+	return s, err
+}
+
 func (c *Client) ask(ctx context.Context, method, path string, into any) error {
 	req, err := http.NewRequestWithContext(ctx, method, "http://control"+path, nil)
 	if err != nil {

@@ -26,6 +26,22 @@ func (commands) Plugins() []control.Plugin {
 	return []control.Plugin{{Kind: "auth", Name: "oidc", PID: 7}}
 }
 
+func (commands) Status() control.Status {
+	return control.Status{URL: "http://127.0.0.1:1", Workspace: "ws_a", Version: "1", PID: 7, Dev: true}
+}
+
+func TestTheStatusSaysWhereTheServerListens(t *testing.T) {
+	home := t.TempDir()
+	s, err := control.Listen(t.Context(), home, commands{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = s.Close(t.Context()) }()
+	if got, err := control.Dial(home).Status(t.Context()); err != nil || got != (commands{}).Status() {
+		t.Errorf("%+v %v", got, err)
+	}
+}
+
 func TestAnOperatorsCommandReachesTheServerAndItsAnswerComesBack(t *testing.T) {
 	homes := map[string]string{
 		"a short home": t.TempDir(),

@@ -21,6 +21,17 @@ type Commands interface {
 	Reload(ctx context.Context) (Reloaded, error)
 	// Plugins tells how the plugins are.
 	Plugins() []Plugin
+	// Status describes the server.
+	Status() Status
+}
+
+// Status describes a running server.
+type Status struct {
+	URL       string `json:"url"` // where the HTTP API listens
+	Workspace string `json:"workspace"`
+	Version   string `json:"version"`
+	PID       int    `json:"pid"`
+	Dev       bool   `json:"dev"` // no authentication is configured
 }
 
 // Reloaded says what a reload changed.
@@ -91,6 +102,7 @@ func Listen(ctx context.Context, home string, c Commands) (*Server, error) {
 		answer(w, done, err)
 	})
 	mux.HandleFunc("GET /plugins", func(w http.ResponseWriter, _ *http.Request) { answer(w, c.Plugins(), nil) })
+	mux.HandleFunc("GET /status", func(w http.ResponseWriter, _ *http.Request) { answer(w, c.Status(), nil) })
 	s := &Server{http: &http.Server{Handler: mux, ReadHeaderTimeout: 5 * time.Second}, done: make(chan struct{})}
 	go func() {
 		defer close(s.done)

@@ -2,7 +2,10 @@ package server
 
 import (
 	"context"
+	"net"
+	"os"
 	"slices"
+	"strconv"
 	"time"
 
 	"github.com/hashicorp/go-hclog"
@@ -194,4 +197,22 @@ func (s *Server) Plugins() []control.Plugin {
 		all = append(all, one)
 	}
 	return all
+}
+
+// Status describes the server to the commands of its operator.
+func (s *Server) Status() control.Status {
+	return control.Status{URL: localURL(s.addr()), Workspace: s.WorkspaceID(), Version: s.version, PID: os.Getpid(), Dev: s.o.Config.Dev()}
+}
+
+// localURL is an address that works on this machine: that of a listener on all addresses is not one.
+func localURL(a *net.TCPAddr) string {
+	ip := a.IP
+	switch {
+	case !ip.IsUnspecified():
+	case ip.To4() != nil:
+		ip = net.IPv4(127, 0, 0, 1)
+	default:
+		ip = net.IPv6loopback
+	}
+	return "http://" + net.JoinHostPort(ip.String(), strconv.Itoa(a.Port))
 }

@@ -5,7 +5,7 @@ import (
 	"net/url"
 )
 
-// Policy is what a server is given about its own names and surroundings. It is safe for concurrent use.
+// Policy describes the names and surroundings of a server. It is safe for concurrent use.
 type Policy struct {
 	Dev            bool           // nobody proves anything: pages of this machine may act, and no unknown Host is served
 	Hosts          []string       // Host values served besides loopback ones: host or host:port, lower case

@@ -1,0 +1,101 @@
+package apiclient
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+)
+
+// Client makes requests to one server. It is safe for concurrent use.
+type Client struct {
+	Server    string // base URL without a trailing slash
+	Key       string // API key or access token; "" in dev mode
+	Workspace string // workspace id; "" for the caller's only or default one
+	HTTP      *http.Client
+}
+
+// maxAnswer bounds what is read of an answer.
+const maxAnswer = 64 << 20
+
+// Get requests a path with a query, and decodes the answer into out.
+func (c *Client) Get(ctx context.Context, path string, query url.Values, out any) error {
+	if len(query) > 0 {
+		path += "?" + query.Encode()
+	}
+	return c.Do(ctx, http.MethodGet, path, nil, out)
+}
+
+// Do sends body as JSON, unless it is nil, and decodes the answer into out, unless that is nil. An
+// answer that is not 2xx is an *Error.
+func (c *Client) Do(ctx context.Context, method, path string, body, out any) error {
+	var reader io.Reader
+	contentType := ""
+	if body != nil {
+		text, err := json.Marshal(body)
+		if err != nil {
+			return err
+		}
+		reader, contentType = bytes.NewReader(text), "application/json"
+	}
+	return c.Send(ctx, method, path, contentType, reader, out)
+}
+
+// Send sends body as it is, and decodes the answer into out, unless that is nil; *[]byte receives it
+// undecoded.
+func (c *Client) Send(ctx context.Context, method, path, contentType string, body io.Reader, out any) error {
+	res, err := c.open(ctx, method, path, contentType, body)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = res.Body.Close() }()
+	text, err := io.ReadAll(io.LimitReader(res.Body, maxAnswer))
+	if err != nil {
+		return fmt.Errorf("read the answer of %s: %w", c.Server, err)
+	}
+	switch out := out.(type) {
+	case nil:
+		return nil
+	case *[]byte:
+		*out = text
+		return nil
+	}
+	if err := json.Unmarshal(text, out); err != nil {
+		return fmt.Errorf("%s %s: the answer is not what the API promises: %w", method, path, err)
+	}
+	return nil
+}
+
+// open sends a request and returns its answer, which is 2xx; the caller closes the body.
+func (c *Client) open(ctx context.Context, method, path, contentType string, body io.Reader) (*http.Response, error) {
+	req, err := http.NewRequestWithContext(ctx, method, strings.TrimSuffix(c.Server, "/")+path, body)
+	if err != nil {
+		return nil, err
+	}
+	if contentType != "" {
+		req.Header.Set("Content-Type", contentType)
+	}
+	if c.Key != "" {
+		req.Header.Set("Authorization", "Bearer "+c.Key)
+	}
+	if c.Workspace != "" {
+		req.Header.Set("X-Workspace-Id", c.Workspace)
+	}
+	client := c.HTTP
+	if client == nil {
+		client = http.DefaultClient
+	}
+	res, err := client.Do(req)
+	if err != nil {
+		return nil, c.unreachable(err)
+	}
+	if res.StatusCode/100 != 2 {
+		defer func() { _ = res.Body.Close() }()
+		return nil, newError(res)
+	}
+	return res, nil
+}

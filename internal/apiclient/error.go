@@ -1,0 +1,80 @@
+package apiclient
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+)
+
+// Error is a refusal of the API (docs/api.md 1.2).
+type Error struct {
+	Status  int             `json:"status"`
+	Code    string          `json:"error"`
+	Message string          `json:"message,omitempty"`
+	Details json.RawMessage `json:"details,omitempty"`
+}
+
+// Error returns the message, with what to do about it where the code says so.
+func (e *Error) Error() string {
+	text := e.Message
+	if text == "" {
+		text = strings.ReplaceAll(e.Code, "_", " ")
+	}
+	switch {
+	case e.Status == http.StatusUnauthorized:
+		return "not authenticated: set ROPEWALK_API_KEY to an API key of the server, or add it to a context with `ropewalk context set`"
+	case e.Code == "workspace_required":
+		return text + "; choose one with --workspace (`ropewalk workspace list` shows them)"
+	case e.Code == "credentials_required":
+		return text + e.missing()
+	}
+	return text
+}
+
+// missing lists the settings that an app still needs, as the flags that give them.
+func (e *Error) missing() string {
+	var d struct {
+		Missing []struct{ Name, Title, Description string }
+	}
+	if json.Unmarshal(e.Details, &d) != nil || len(d.Missing) == 0 {
+		return ""
+	}
+	var b strings.Builder
+	b.WriteString("; add these:")
+	for _, m := range d.Missing {
+		about := m.Description
+		if about == "" {
+			about = m.Title
+		}
+		fmt.Fprintf(&b, "\n  --env %s=...   %s", m.Name, about)
+	}
+	return b.String()
+}
+
+func newError(res *http.Response) error {
+	e := &Error{Status: res.StatusCode}
+	text, _ := io.ReadAll(io.LimitReader(res.Body, 1<<20)) // what arrived is shown
+	if json.Unmarshal(text, e) != nil || e.Code == "" {
+		e.Code, e.Message = http.StatusText(res.StatusCode), strings.TrimSpace(string(text))
+	}
+	e.Status = res.StatusCode
+	return e
+}
+
+// IsCode reports whether err is a refusal with the given code.
+func IsCode(err error, code string) bool {
+	e, ok := errors.AsType[*Error](err)
+	return ok && e.Code == code
+}
+
+// unreachable says which server was meant and what to check.
+func (c *Client) unreachable(err error) error {
+	if u, ok := errors.AsType[*url.Error](err); ok {
+		err = u.Err
+	}
+	return fmt.Errorf("cannot reach the server at %s: %w (is it running? `ropewalk up` starts one here; --server names another)", c.Server, err)
+}
