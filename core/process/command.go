@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"io"
 	"time"
+
+	"github.com/ropewalk/ropewalk/core/sandbox"
 )
 
 // ShimArg is the first argument that turns the binary into a shim. A main function (and the
@@ -25,6 +27,9 @@ type Command struct {
 	Env    []string  // the whole environment, KEY=value; nothing of the server's is added
 	Stderr io.Writer // receives the standard error of the tree; nil discards it
 
+	// Sandbox, when set, confines the tree.
+	Sandbox *sandbox.Profile
+
 	// Verified, when set, is what is executed; Path is then only the name the program sees.
 	Verified *Verified
 }
@@ -42,9 +47,13 @@ func (e *StartError) Error() string { return e.Reason }
 type ExitError struct {
 	Code   int    // the exit status; 128+n for a program ended by signal n
 	Signal string // the signal's name, "" for a program that exited by itself
+	Limit  string // the limit that the tree was ended for, such as "used 600 MiB of memory and may use 512 MiB"; "" for none
 }
 
 func (e *ExitError) Error() string {
+	if e.Limit != "" {
+		return "ended because it " + e.Limit
+	}
 	if e.Signal != "" {
 		return "ended by signal " + e.Signal
 	}

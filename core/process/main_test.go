@@ -66,6 +66,16 @@ func bundle(kind string, args []string) int {
 		<-time.After(time.Minute)
 	case "leave": // a program that ends and leaves its tree behind
 		tree(args[0])
+	case "hostile":
+		return hostile(args)
+	case "allocate":
+		allocate()
+	case "multiply":
+		for {
+			launch(true, "sleep", args...)
+		}
+	case "spin":
+		spin()
 	case "impersonate":
 		impersonate(args[0])
 	case "daemonize-shim":
@@ -145,5 +155,27 @@ func awaitLine(r io.Reader, want string) bool {
 			return true
 		}
 		line = line[:0]
+	}
+}
+
+// allocate uses memory until it is stopped.
+func allocate() {
+	var all [][]byte
+	for {
+		block := make([]byte, 8<<20)
+		for i := range block {
+			block[i] = 1
+		}
+		all = append(all, block)
+		time.Sleep(time.Duration(len(all)) * time.Millisecond)
+	}
+}
+
+// spin uses 500 ms of processor time.
+func spin() {
+	var use syscall.Rusage
+	for used := 0.0; used < 0.5; {
+		_ = syscall.Getrusage(syscall.RUSAGE_SELF, &use)
+		used = float64(use.Utime.Sec+use.Stime.Sec) + float64(use.Utime.Usec+use.Stime.Usec)/1e6
 	}
 }

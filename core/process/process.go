@@ -13,6 +13,8 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"github.com/ropewalk/ropewalk/core/sandbox"
 )
 
 // endTimeout is how long a tree that was sent SIGKILL may take to be gone before Stop gives up
@@ -92,6 +94,9 @@ func (p *Process) awaitStart(c Command) error {
 		return &StartError{Path: c.Path, Reason: fmt.Sprintf("cannot start %q: its shim reported %q", c.Path, report)}
 	}
 	p.pid = pid
+	if c.Sandbox != nil && c.Sandbox.Level >= sandbox.LevelNamespaces {
+		p.pid = childOf(p.cmd.Process.Pid)
+	}
 	return nil
 }
 
@@ -110,7 +115,7 @@ func (p *Process) reap() {
 func (p *Process) supervise() {
 	defer close(p.done)
 	var exit *ExitError
-	reported := false
+	reported, limit := false, ""
 	for {
 		report, err := p.status.ReadString('\n')
 		if err != nil {
@@ -118,6 +123,9 @@ func (p *Process) supervise() {
 		}
 		if e, ok := parseExit(report); ok {
 			exit, reported = e, true
+		}
+		if reason, ok := strings.CutPrefix(report, "limit "); ok {
+			limit = strings.TrimSpace(reason)
 		}
 	}
 	p.reap()
@@ -128,6 +136,7 @@ func (p *Process) supervise() {
 		sweepOrphans()
 	}
 	if exit != nil {
+		exit.Limit = limit
 		p.err = exit
 	}
 }
@@ -209,8 +218,11 @@ func shimCommand(c Command) (*exec.Cmd, *shimSocket, error) {
 		return nil, nil, err
 	}
 	how := byPath
-	if c.Verified != nil {
+	switch {
+	case c.Verified != nil:
 		how = byDescriptor
+	case c.Sandbox != nil && c.Sandbox.Level != sandbox.LevelNone:
+		how = bySandbox
 	}
 	//nolint:noctx // the socket ends it, with the whole tree; a context would end the shim alone
 	cmd := exec.Command(selfPath(), append([]string{ShimArg, how, c.Path}, c.Args...)...)
@@ -218,5 +230,10 @@ func shimCommand(c Command) (*exec.Cmd, *shimSocket, error) {
 	cmd.Env = append(make([]string, 0, len(c.Env)+8), c.Env...) // never nil: nil would inherit
 	cmd.ExtraFiles = socket.extraFiles()
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // a Ctrl-C is for the server alone
+	if how == bySandbox {
+		if err := sendProfile(socket, cmd.SysProcAttr, *c.Sandbox); err != nil {
+			return nil, nil, errors.Join(err, socket.Close())
+		}
+	}
 	return cmd, socket, nil
 }

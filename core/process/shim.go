@@ -10,12 +10,15 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/ropewalk/ropewalk/core/sandbox"
 )
 
 // How a shim finds the file to execute.
 const (
 	byPath       = "path"
 	byDescriptor = "fd"
+	bySandbox    = "sandbox" // by path, confined
 )
 
 const (
@@ -38,12 +41,13 @@ func ShimMain(args []string) int {
 	}
 	// The kernel ties a child's parent-death signal to the thread that forked it.
 	runtime.LockOSThread()
-	s := &shim{socket: os.NewFile(socketFD, "shim socket"), exited: make(chan syscall.WaitStatus, 1), gone: make(chan struct{})}
-	syscall.CloseOnExec(socketFD)
+	s := &shim{socket: os.NewFile(socketFD, "shim socket"), exited: make(chan syscall.WaitStatus, 1), gone: make(chan struct{}), exceeded: make(chan string, 1)}
+	s.requests = bufio.NewReader(s.socket)
+	closeOnExec()
 	becomeReaper()
 	signals := make(chan os.Signal, 8)
 	signal.Notify(signals, syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGQUIT)
-	if err := s.spawn(args[0] == byDescriptor, args[1], args[1:]); err != nil {
+	if err := s.begin(args[0], args[1], args[1:]); err != nil {
 		s.report("failed %s\n", err)
 		_, _ = fmt.Fprintln(os.Stderr, err)
 		syscall.Exit(exitCannotExec)
@@ -51,8 +55,22 @@ func ShimMain(args []string) int {
 	s.report("started %d\n", s.child)
 	closeStreams()
 	go s.reap()
+	go s.watchLimits(s.limits, s.exceeded)
 	syscall.Exit(s.supervise(s.receiveStops(), signals))
 	return exitUsage // not reached
+}
+
+// begin starts the program, confined when the server sent a profile.
+func (s *shim) begin(how, path string, argv []string) error {
+	if how != bySandbox {
+		return s.spawn(how == byDescriptor, path, argv)
+	}
+	p, err := receiveProfile(s.requests)
+	if err != nil {
+		return err
+	}
+	s.limits = p.Limits
+	return s.spawnConfined(p, path, argv)
 }
 
 // shim is the state of one shim process.
@@ -61,6 +79,10 @@ type shim struct {
 	child  int
 	exited chan syscall.WaitStatus
 	gone   chan struct{} // closed when no descendant is left
+
+	requests *bufio.Reader
+	limits   sandbox.Limits
+	exceeded chan string // the limit that the tree is over
 }
 
 func (s *shim) report(format string, args ...any) {
@@ -104,7 +126,7 @@ func (s *shim) receiveStops() <-chan time.Duration {
 	stops := make(chan time.Duration, 1)
 	go func() {
 		defer close(stops)
-		requests := bufio.NewScanner(s.socket)
+		requests := bufio.NewScanner(s.requests)
 		for requests.Scan() {
 			nanos, err := strconv.ParseInt(strings.TrimPrefix(requests.Text(), "stop "), 10, 64)
 			if err == nil {
@@ -131,6 +153,9 @@ func (s *shim) supervise(stops <-chan time.Duration, signals <-chan os.Signal) i
 			code = s.reportExit(status)
 			waiting = graceOver != nil // a graceful stop leaves the others their grace
 		case <-s.gone:
+			waiting = false
+		case reason := <-s.exceeded:
+			s.report("limit %s\n", reason)
 			waiting = false
 		case grace, open := <-stops:
 			if !open {

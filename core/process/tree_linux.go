@@ -2,6 +2,7 @@ package process
 
 import (
 	"bytes"
+	"math"
 	"os"
 	"strconv"
 	"strings"
@@ -31,6 +32,10 @@ func becomeReaper() {
 	_ = os.WriteFile("/proc/self/comm", []byte(shimName), 0)
 }
 
+// closeOnExec keeps every descriptor but the standard streams from the program, also those that the
+// server itself inherited.
+func closeOnExec() { _ = unix.CloseRange(socketFD, math.MaxUint32, unix.CLOSE_RANGE_CLOEXEC) }
+
 func childAttributes() *syscall.SysProcAttr {
 	// The program dies with a shim that is killed itself.
 	return &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
@@ -45,6 +50,17 @@ func signalTree(child int, sig syscall.Signal) {
 			_ = syscall.Kill(p.pid, sig)
 		}
 	}
+}
+
+// childOf is the only child of a shim, as the server sees it: a shim in a process namespace of its own
+// knows another number. 0 when it cannot be told.
+func childOf(shim int) int {
+	for _, p := range processes() {
+		if p.parent == shim {
+			return p.pid
+		}
+	}
+	return 0
 }
 
 // proc is one line of the process table.

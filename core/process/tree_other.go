@@ -24,6 +24,8 @@ func descriptorPath(_ int, path string) string { return path }
 
 func duplicate(from, to int) error { return syscall.Dup2(from, to) }
 
+func closeOnExec() { syscall.CloseOnExec(socketFD) }
+
 func becomeReaper() {}
 
 func childAttributes() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setpgid: true} }
@@ -48,3 +50,14 @@ func (shims) start(fork func() (pid int, err error)) error {
 func (shims) reaped(int) {}
 
 func sweepOrphans() {}
+
+func childOf(int) int { return 0 }
+
+func descendants(int, []proc) []proc { return nil }
+
+func processes() []proc { return nil }
+
+type proc struct {
+	pid    int
+	zombie bool
+}

@@ -1,0 +1,260 @@
+//go:build linux
+
+package process_test
+
+import (
+	"encoding/json"
+	"errors"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/ropewalk/ropewalk/core/process"
+	"github.com/ropewalk/ropewalk/core/sandbox"
+)
+
+// ordinaryUser is the user of the tests that run without privileges.
+const ordinaryUser = 65534
+
+// notAtLandlock are the probes that LevelLandlock does not stop: without a network namespace nobody
+// looks at the address of a datagram.
+var notAtLandlock = []string{"a datagram to loopback", "a datagram by a socket that was let go"}
+
+func TestAHostileAppGetsNothing(t *testing.T) {
+	for _, level := range []sandbox.Level{sandbox.LevelNamespaces, sandbox.LevelLandlock} {
+		t.Run(level.String(), func(t *testing.T) {
+			victim := newVictim(t)
+			for name := range probes() {
+				if level == sandbox.LevelLandlock && slices.Contains(notAtLandlock, name) {
+					continue
+				}
+				t.Run(name, func(t *testing.T) {
+					out := output(t, start(t, victim.hostile(t, level, name)))
+					if !strings.HasPrefix(out, "HELD") {
+						t.Errorf("%q", out)
+					}
+				})
+			}
+			victim.unharmed(t)
+		})
+	}
+}
+
+// TestAHostileAppOfAnOrdinaryUserGetsNothing runs the tests of the sandbox again without root's rights.
+func TestAHostileAppOfAnOrdinaryUserGetsNothing(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("the other tests run as an ordinary user already")
+	}
+	dir, err := os.MkdirTemp("/tmp", "ordinary")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	if err := errors.Join(os.Chmod(dir, 0o755), os.Chown(dir, ordinaryUser, ordinaryUser)); err != nil {
+		t.Fatal(err)
+	}
+	self, err := os.ReadFile("/proc/self/exe")
+	if err != nil {
+		t.Fatal(err)
+	}
+	binary := filepath.Join(dir, "process.test")
+	if err := os.WriteFile(binary, self, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.CommandContext(t.Context(), binary, "-test.run", "TestAHostileApp|TestAConfined|TestATreeOver", "-test.v")
+	cmd.Dir, cmd.Env = dir, []string{"TMPDIR=" + dir, "HOME=" + dir, "PATH=/usr/bin:/bin"}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: ordinaryUser, Gid: ordinaryUser}}
+	out, err := cmd.CombinedOutput()
+	if err != nil || strings.Count(string(out), "--- PASS") < 2*len(probes()) {
+		t.Errorf("%v\n%s", err, out)
+	}
+}
+
+// victim is a server with everything that a hostile app wants.
+type victim struct {
+	target
+	other *process.Process
+}
+
+func newVictim(t *testing.T) *victim {
+	t.Helper()
+	home := filepath.Join(t.TempDir(), "home")
+	v := &victim{target: target{
+		Home: home, Config: filepath.Join(home, "config.yaml"), Tokens: filepath.Join(home, "tokens"), Database: filepath.Join(home, "ropewalk.db"),
+		OtherData: filepath.Join(home, "apps/other/data/notes"), Plugins: filepath.Join(home, "plugins"),
+		Bundle: filepath.Join(home, "apps/hostile/bundle/1"), Data: filepath.Join(home, "apps/hostile/data"), Server: os.Getpid(),
+	}}
+	for _, dir := range []string{v.Plugins, v.Bundle, v.Data, filepath.Dir(v.OtherData)} {
+		if err := os.MkdirAll(dir, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, file := range []string{v.Config, v.Tokens, v.Database, v.OtherData} {
+		if err := os.WriteFile(file, []byte(canary), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Setenv("SECRET", canary)
+	other := command("sleep")
+	other.Env = append(other.Env, "SECRET="+canary)
+	v.other = start(t, other)
+	v.Other = v.other.PID()
+	v.listen(t)
+	return v
+}
+
+// listen starts the services of the server, which greet everybody with the canary.
+func (v *victim) listen(t *testing.T) {
+	t.Helper()
+	serve := func(network, address string) string {
+		l, err := net.Listen(network, address)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = l.Close() })
+		go func() {
+			for {
+				conn, err := l.Accept()
+				if err != nil {
+					return
+				}
+				_, _ = conn.Write([]byte(canary))
+				_ = conn.Close()
+			}
+		}()
+		return l.Addr().String()
+	}
+	short, err := os.MkdirTemp("", "s") // the path of a socket is at most 107 bytes
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(short) })
+	v.Control = serve("unix", filepath.Join(short, "control.sock"))
+	v.Plugin = serve("unix", filepath.Join(short, "plugin123"))
+	v.Abstract = newMark(t)
+	_ = serve("unix", "@"+v.Abstract)
+	v.TCP, v.Allowed = serve("tcp4", "127.0.0.1:0"), serve("tcp4", "127.0.0.1:0")
+	_, port, _ := net.SplitHostPort(serve("tcp4", "0.0.0.0:0"))
+	v.TCPOwn = net.JoinHostPort(ownAddress(t), port)
+	packets, err := net.ListenPacket("udp4", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = packets.Close() })
+	go func() {
+		buffer := make([]byte, 16)
+		for {
+			_, from, err := packets.ReadFrom(buffer)
+			if err != nil {
+				return
+			}
+			_, _ = packets.WriteTo([]byte(canary), from)
+		}
+	}()
+	v.UDP = packets.LocalAddr().String()
+}
+
+// ownAddress is an address of this machine that is not loopback, when there is one.
+func ownAddress(t *testing.T) string {
+	t.Helper()
+	all, err := net.InterfaceAddrs()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, a := range all {
+		if n, ok := a.(*net.IPNet); ok && n.IP.To4() != nil && !n.IP.IsLoopback() {
+			return n.IP.String()
+		}
+	}
+	return "127.0.0.2"
+}
+
+func (v *victim) hostile(t *testing.T, level sandbox.Level, probe string) process.Command {
+	t.Helper()
+	knows, err := json.Marshal(v.target)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := confined(t, level, "hostile", probe, string(knows))
+	c.Sandbox.Read = append(c.Sandbox.Read, v.Bundle)
+	c.Sandbox.Write, c.Dir = []string{v.Data}, v.Bundle
+	c.Sandbox.Network = sandbox.Network{Allow: []string{v.Allowed}}
+	c.Sandbox.Limits = sandbox.Limits{FileSize: 1 << 20}
+	return c
+}
+
+// unharmed reports what the probes changed.
+func (v *victim) unharmed(t *testing.T) {
+	t.Helper()
+	for _, file := range []string{v.Config, v.Tokens, v.Database, v.OtherData} {
+		raw, err := os.ReadFile(file)
+		info, statErr := os.Stat(file)
+		if err != nil || statErr != nil || string(raw) != canary || info.Mode().Perm() != 0o600 {
+			t.Errorf("%s is %q (%v, %v)", file, raw, info.Mode(), err)
+		}
+	}
+	select {
+	case <-v.other.Done():
+		t.Error("the other app ended")
+	default:
+	}
+}
+
+func TestAConfinedTreeThatKillsItsShimLeavesNoSurvivors(t *testing.T) {
+	for _, level := range []sandbox.Level{sandbox.LevelNamespaces, sandbox.LevelLandlock} {
+		t.Run(level.String(), func(t *testing.T) {
+			mark := newMark(t)
+			p := start(t, confined(t, level, "impersonate", mark))
+			select {
+			case <-p.Done():
+			case <-time.After(300 * time.Millisecond):
+				p.Kill()
+				<-p.Done()
+			}
+			if left, _ := soon(mark); len(left) > 0 {
+				t.Errorf("survivors: %v", left)
+			}
+		})
+	}
+}
+
+func TestATreeOverItsLimitEndsWithTheReason(t *testing.T) {
+	for _, level := range []sandbox.Level{sandbox.LevelNamespaces, sandbox.LevelLandlock} {
+		for kind, limits := range map[string]sandbox.Limits{
+			"allocate": {Memory: 64 << 20},
+			"multiply": {Processes: 16},
+		} {
+			t.Run(level.String()+" "+kind, func(t *testing.T) {
+				mark := newMark(t)
+				c := confined(t, level, kind, mark)
+				c.Sandbox.Limits = limits
+				p := start(t, c)
+				<-p.Done()
+				exit, ok := errors.AsType[*process.ExitError](p.Err())
+				if !ok || !strings.Contains(exit.Limit, "and may") {
+					t.Errorf("ended with %v", p.Err())
+				}
+				if left, _ := soon(mark); len(left) > 0 {
+					t.Errorf("survivors: %v", left)
+				}
+			})
+		}
+	}
+}
+
+func TestATreeOverItsProcessorTimeIsSlowedDown(t *testing.T) {
+	c := confined(t, sandbox.LevelNamespaces, "spin")
+	c.Sandbox.Limits.CPU = 0.25
+	began := time.Now()
+	p := start(t, c)
+	<-p.Done()
+	if took := time.Since(began); took < time.Second || p.Err() != nil {
+		t.Errorf("500 ms of work took %v (%v), want about 2 s", took, p.Err())
+	}
+}

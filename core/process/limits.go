@@ -1,0 +1,42 @@
+package process
+
+import (
+	"os"
+	"syscall"
+	"time"
+
+	"github.com/ropewalk/ropewalk/core/sandbox"
+)
+
+// watchLimits measures the tree until it is over a limit, which it reports on exceeded. A tree that uses
+// more than its processor time is stopped for a while after each measurement.
+func (s *shim) watchLimits(l sandbox.Limits, exceeded chan<- string) {
+	if l.Memory == 0 && l.Processes == 0 && l.CPU == 0 {
+		return
+	}
+	before := map[int]time.Duration{}
+	for {
+		time.Sleep(sandbox.WatchInterval)
+		var total sandbox.Usage
+		now := map[int]time.Duration{}
+		for _, p := range descendants(os.Getpid(), processes()) {
+			u, ok := sandbox.ProcessUsage(p.pid)
+			if !ok || p.zombie {
+				continue
+			}
+			now[p.pid] = u.CPUTime
+			u.CPUTime -= before[p.pid]
+			total = total.Add(u)
+		}
+		before = now
+		if reason := l.Exceeded(total); reason != "" {
+			exceeded <- reason
+			return
+		}
+		if pause := l.Pause(total.CPUTime, sandbox.WatchInterval); pause > 0 {
+			signalTree(s.child, syscall.SIGSTOP)
+			time.Sleep(pause)
+			signalTree(s.child, syscall.SIGCONT)
+		}
+	}
+}

@@ -1,0 +1,60 @@
+//go:build linux
+
+package process_test
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/ropewalk/ropewalk/core/process"
+	"github.com/ropewalk/ropewalk/core/sandbox"
+)
+
+// confined is a command in a sandbox with one directory to write.
+func confined(t testing.TB, level sandbox.Level, kind string, args ...string) process.Command {
+	t.Helper()
+	exe, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	data := filepath.Join(t.TempDir(), "data")
+	if err := os.MkdirAll(data, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	c := command(kind, args...)
+	c.Path, c.Dir = exe, data
+	c.Sandbox = &sandbox.Profile{Level: level, Read: append(sandbox.SystemPaths(), exe), Write: []string{data}}
+	return c
+}
+
+func TestAConfinedProgramRuns(t *testing.T) {
+	for _, level := range []sandbox.Level{sandbox.LevelLandlock, sandbox.LevelNamespaces} {
+		t.Run(level.String(), func(t *testing.T) {
+			p := start(t, confined(t, level, "args", "one", "two"))
+			if got := output(t, p); got != "one\ntwo\n" {
+				t.Errorf("it printed %q", got)
+			}
+			if p.Err() != nil {
+				t.Error(p.Err())
+			}
+		})
+	}
+}
+
+func BenchmarkStartConfined(b *testing.B) {
+	for _, level := range []sandbox.Level{sandbox.LevelNone, sandbox.LevelLandlock, sandbox.LevelNamespaces} {
+		b.Run(level.String(), func(b *testing.B) {
+			c := confined(b, level, "")
+			c.Path, c.Args = "/bin/true", nil
+			for b.Loop() {
+				p, err := process.Start(c)
+				if err != nil {
+					b.Fatal(err)
+				}
+				<-p.Done()
+				_ = p.Stdout().Close()
+			}
+		})
+	}
+}

@@ -1,0 +1,43 @@
+package sandbox
+
+import "fmt"
+
+// Level is how strongly an app is confined. A higher level includes the lower ones.
+type Level int
+
+// The levels.
+const (
+	LevelNone       Level = iota // the app runs with the server's rights
+	LevelLandlock                // Landlock and the system call filter
+	LevelNamespaces              // these, and namespaces of its own
+)
+
+func (l Level) String() string {
+	switch l {
+	case LevelNone:
+		return "none"
+	case LevelLandlock:
+		return "landlock"
+	default:
+		return "namespaces"
+	}
+}
+
+// ParseLevel reads a level as String writes it.
+func ParseLevel(s string) (Level, error) {
+	for _, l := range []Level{LevelNone, LevelLandlock, LevelNamespaces} {
+		if l.String() == s {
+			return l, nil
+		}
+	}
+	return LevelNone, fmt.Errorf("%q is not a level: use none, landlock or namespaces", s)
+}
+
+// MarshalText writes the level's name.
+func (l Level) MarshalText() ([]byte, error) { return []byte(l.String()), nil }
+
+// UnmarshalText reads the level's name.
+func (l *Level) UnmarshalText(text []byte) (err error) {
+	*l, err = ParseLevel(string(text))
+	return err
+}

@@ -1,0 +1,34 @@
+package sandbox
+
+import (
+	"fmt"
+	"time"
+)
+
+// WatchInterval is how often the use of a tree is measured.
+const WatchInterval = 200 * time.Millisecond
+
+// Exceeded is the limit that u is over, in a sentence; "" for none.
+func (l Limits) Exceeded(u Usage) string {
+	switch {
+	case l.Memory > 0 && u.Memory > l.Memory:
+		return fmt.Sprintf("used %d MiB of memory and may use %d MiB", u.Memory>>20, l.Memory>>20)
+	case l.Processes > 0 && u.Processes > l.Processes:
+		return fmt.Sprintf("had %d processes and may have %d", u.Processes, l.Processes)
+	}
+	return ""
+}
+
+// Pause is how long a tree is to be stopped that used this much processor time in the last interval.
+func (l Limits) Pause(used, interval time.Duration) time.Duration {
+	allowed := time.Duration(l.CPU * float64(interval))
+	if l.CPU <= 0 || used <= allowed {
+		return 0
+	}
+	return time.Duration(float64(used-allowed) / l.CPU)
+}
+
+// Add is the sum of two.
+func (u Usage) Add(other Usage) Usage {
+	return Usage{Memory: u.Memory + other.Memory, Processes: u.Processes + other.Processes, CPUTime: u.CPUTime + other.CPUTime}
+}

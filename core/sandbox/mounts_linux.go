@@ -1,0 +1,264 @@
+package sandbox
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// Where the trees lie while the new root is made. The first must exist on every machine.
+const (
+	stagingDir = "/tmp"
+	oldRoot    = "/old"
+	newRoot    = "/new"
+)
+
+// tmpSize bounds the private /tmp, which is memory; TMPDIR lies in the app's data.
+const tmpSize = "size=256m,mode=1777"
+
+// buildRoot replaces the file tree of this mount namespace by one that holds the allowed paths only,
+// at the places where they are outside.
+func (p *Profile) buildRoot() error {
+	tree := p.layout()
+	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
+		return fmt.Errorf("make the mounts private: %w", err)
+	}
+	if err := unix.Mount("tmpfs", stagingDir, "tmpfs", unix.MS_NOSUID|unix.MS_NODEV, "mode=755"); err != nil {
+		return fmt.Errorf("mount the new file tree: %w", err)
+	}
+	for _, dir := range []string{oldRoot, newRoot} {
+		if err := os.Mkdir(stagingDir+dir, 0o755); err != nil {
+			return err
+		}
+	}
+	if err := unix.Mount(stagingDir+newRoot, stagingDir+newRoot, "", unix.MS_BIND, ""); err != nil {
+		return err
+	}
+	if err := errors.Join(unix.PivotRoot(stagingDir, stagingDir+oldRoot), os.Chdir("/")); err != nil {
+		return fmt.Errorf("enter the new file tree: %w", err)
+	}
+	if err := tree.build(); err != nil {
+		return err
+	}
+	if err := unix.Unmount(oldRoot, unix.MNT_DETACH); err != nil {
+		return fmt.Errorf("leave the old file tree: %w", err)
+	}
+	if err := errors.Join(os.Chdir(newRoot), unix.PivotRoot(".", "."), unix.Unmount(".", unix.MNT_DETACH), os.Chdir("/")); err != nil {
+		return fmt.Errorf("enter the new file tree: %w", err)
+	}
+	return unix.MountSetattr(unix.AT_FDCWD, "/", 0, &unix.MountAttr{Attr_set: unix.MOUNT_ATTR_RDONLY | unix.MOUNT_ATTR_NOSUID})
+}
+
+// layout is what a new file tree is made of. All paths are as outside.
+type layout struct {
+	links map[string]string // symbolic links on the way to the allowed paths, with their targets
+	binds []bind            // parents before what they contain
+	hide  []string
+	shm   int64 // bytes of /dev/shm
+
+	resolv bool // the broker answers name queries
+}
+
+type bind struct {
+	path  string
+	write bool
+}
+
+// layout resolves the allowed paths, in the file tree of the server.
+func (p *Profile) layout() layout {
+	l := layout{links: map[string]string{}, shm: p.Limits.Memory / 4, resolv: !slices.Contains([]string{NetworkAll, NetworkNone}, p.Network.mode())}
+	for _, path := range p.Read {
+		if l.resolv && path == resolvConf {
+			continue
+		}
+		if real, ok := l.follow(path); ok {
+			l.binds = append(l.binds, bind{path: real})
+		}
+	}
+	for _, path := range p.Write {
+		if real, ok := l.follow(path); ok {
+			l.binds = append(l.binds, bind{path: real, write: true})
+		}
+	}
+	slices.SortStableFunc(l.binds, func(a, b bind) int { return strings.Compare(a.path, b.path) })
+	for _, path := range p.Hide {
+		if real, err := filepath.EvalSymlinks(path); err == nil {
+			l.hide = append(l.hide, real)
+		}
+	}
+	return l
+}
+
+// maxLinks bounds the symbolic links of one path, as the kernel does.
+const maxLinks = 40
+
+// follow records the symbolic links on the way to path and returns where it leads.
+func (l layout) follow(path string) (real string, ok bool) {
+	todo := strings.Split(strings.Trim(filepath.Clean(path), "/"), "/")
+	at, links := "/", 0
+	for len(todo) > 0 {
+		next := filepath.Join(at, todo[0])
+		todo = todo[1:]
+		target, err := os.Readlink(next)
+		if err != nil {
+			at = next
+			continue
+		}
+		if links++; links > maxLinks {
+			return "", false
+		}
+		l.links[next] = target
+		if filepath.IsAbs(target) {
+			at = "/"
+		}
+		todo = append(strings.Split(strings.Trim(filepath.Clean(target), "/"), "/"), todo...)
+	}
+	_, err := os.Lstat(at)
+	return at, err == nil
+}
+
+func (l layout) build() error {
+	if err := errors.Join(mountProc(), l.mountDev(), mountTmp()); err != nil {
+		return err
+	}
+	for _, b := range l.binds {
+		if err := l.bind(b); err != nil {
+			return fmt.Errorf("bind %s: %w", b.path, err)
+		}
+	}
+	if l.resolv {
+		if err := errors.Join(os.MkdirAll(newRoot+"/etc", 0o755), os.WriteFile(newRoot+resolvConf, []byte("nameserver 127.0.0.1\n"), 0o644)); err != nil {
+			return err
+		}
+	}
+	for at, target := range l.links {
+		if err := os.MkdirAll(filepath.Dir(newRoot+at), 0o755); err == nil {
+			_ = os.Symlink(target, newRoot+at) // it exists where a bound directory holds it
+		}
+	}
+	return nil
+}
+
+// bind makes one path visible. What a parent already shows the same way needs no mount of its own.
+func (l layout) bind(b bind) error {
+	if !b.write && l.covered(b) {
+		return nil
+	}
+	if err := mountPoint(b.path); err != nil {
+		return err
+	}
+	at := newRoot + b.path
+	if err := unix.Mount(oldRoot+b.path, at, "", unix.MS_BIND|unix.MS_REC, ""); err != nil {
+		return err
+	}
+	attr := unix.MountAttr{Attr_set: unix.MOUNT_ATTR_NOSUID | unix.MOUNT_ATTR_NODEV}
+	if strings.HasPrefix(b.path, "/dev/") {
+		attr.Attr_set = unix.MOUNT_ATTR_NOSUID
+	}
+	if !b.write {
+		attr.Attr_set |= unix.MOUNT_ATTR_RDONLY
+	}
+	if err := unix.MountSetattr(unix.AT_FDCWD, at, unix.AT_RECURSIVE, &attr); err != nil {
+		return err
+	}
+	return l.mask(b.path)
+}
+
+// covered reports whether the nearest bound parent of b shows it, unless something between is hidden.
+func (l layout) covered(b bind) bool {
+	for _, other := range l.binds {
+		if pathWithin(b.path, other.path) && b.path != other.path && !slices.ContainsFunc(l.hide, func(h string) bool { return pathWithin(b.path, h) }) {
+			return true
+		}
+	}
+	return false
+}
+
+// mask hides what lies below a path that was just bound.
+func (l layout) mask(path string) error {
+	for _, h := range l.hide {
+		info, err := os.Lstat(newRoot + h)
+		if err != nil || !pathWithin(h, path) || h == path {
+			continue
+		}
+		if info.IsDir() {
+			err = unix.Mount("tmpfs", newRoot+h, "tmpfs", unix.MS_NOSUID|unix.MS_NODEV, "mode=755")
+		} else {
+			err = unix.Mount(oldRoot+"/dev/null", newRoot+h, "", unix.MS_BIND, "")
+		}
+		if err != nil {
+			return fmt.Errorf("hide %s: %w", h, err)
+		}
+	}
+	return nil
+}
+
+// mountPoint makes the place where path is mounted: a directory or a file, as the path is.
+func mountPoint(path string) error {
+	info, err := os.Lstat(oldRoot + path)
+	if err != nil {
+		return err
+	}
+	at := newRoot + path
+	if _, err := os.Lstat(at); err == nil {
+		return nil
+	}
+	if info.IsDir() {
+		return os.MkdirAll(at, 0o755)
+	}
+	if err := os.MkdirAll(filepath.Dir(at), 0o755); err != nil {
+		return err
+	}
+	return os.WriteFile(at, nil, 0o600)
+}
+
+func mountProc() error {
+	if err := os.Mkdir(newRoot+"/proc", 0o755); err != nil {
+		return err
+	}
+	if err := unix.Mount("proc", newRoot+"/proc", "proc", unix.MS_NOSUID|unix.MS_NODEV|unix.MS_NOEXEC, ""); err != nil {
+		return fmt.Errorf("mount /proc: %w", err)
+	}
+	return nil
+}
+
+func mountTmp() error {
+	for _, dir := range []string{"/tmp", "/var", "/run"} {
+		if err := os.MkdirAll(newRoot+dir, 0o755); err != nil {
+			return err
+		}
+	}
+	if err := os.Symlink("/tmp", newRoot+"/var/tmp"); err != nil {
+		return err
+	}
+	return unix.Mount("tmpfs", newRoot+"/tmp", "tmpfs", unix.MS_NOSUID|unix.MS_NODEV, tmpSize)
+}
+
+// devices are the harmless files of /dev.
+func devices() []string { return []string{"null", "zero", "full", "random", "urandom"} }
+
+func (l layout) mountDev() error {
+	if err := os.MkdirAll(newRoot+"/dev/shm", 0o755); err != nil {
+		return err
+	}
+	for _, name := range devices() {
+		if err := l.bind(bind{path: "/dev/" + name, write: true}); err != nil {
+			return fmt.Errorf("bind /dev/%s: %w", name, err)
+		}
+	}
+	for name, target := range map[string]string{"fd": "/proc/self/fd", "stdin": "/proc/self/fd/0", "stdout": "/proc/self/fd/1", "stderr": "/proc/self/fd/2"} {
+		if err := os.Symlink(target, newRoot+"/dev/"+name); err != nil {
+			return err
+		}
+	}
+	size := "mode=1777"
+	if l.shm > 0 {
+		size = fmt.Sprintf("mode=1777,size=%d", l.shm)
+	}
+	return unix.Mount("tmpfs", newRoot+"/dev/shm", "tmpfs", unix.MS_NOSUID|unix.MS_NODEV, size)
+}

@@ -1,0 +1,109 @@
+package sandbox
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/netip"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// The modes of a Network beside a list of destinations.
+const (
+	NetworkNone        = "none"         // no connections
+	NetworkLoopbackOff = "loopback-off" // connections to other machines only
+	NetworkAll         = "all"          // the server's own network, without checks
+)
+
+// Network says which connections an app may make. The zero value is NetworkLoopbackOff.
+type Network struct {
+	Mode  string   `json:"mode,omitempty"`  // a mode, or "" when Allow is set
+	Allow []string `json:"allow,omitempty"` // host:port; the host is a name, an address or a prefix, the port a number or *
+}
+
+// ParseNetwork reads the values of a configuration: one mode, or destinations.
+func ParseNetwork(values []string) (Network, error) {
+	if len(values) == 0 {
+		return Network{Mode: NetworkLoopbackOff}, nil
+	}
+	if len(values) == 1 && slices.Contains([]string{NetworkNone, NetworkLoopbackOff, NetworkAll}, values[0]) {
+		return Network{Mode: values[0]}, nil
+	}
+	for _, v := range values {
+		if _, _, err := splitDestination(v); err != nil {
+			return Network{}, err
+		}
+	}
+	return Network{Allow: values}, nil
+}
+
+func (n Network) mode() string {
+	switch {
+	case len(n.Allow) > 0:
+		return "list"
+	case n.Mode == "":
+		return NetworkLoopbackOff
+	default:
+		return n.Mode
+	}
+}
+
+func splitDestination(s string) (host string, port uint16, err error) {
+	host, text, err := net.SplitHostPort(s)
+	if err == nil && text == "*" {
+		return host, 0, nil
+	}
+	n, portErr := strconv.ParseUint(text, 10, 16)
+	if err != nil || portErr != nil || n == 0 || host == "" {
+		return "", 0, fmt.Errorf("%q is not a destination: use none, loopback-off, all, or a list of host:port", s)
+	}
+	return host, uint16(n), nil
+}
+
+// permits reports whether a connection to addr may be made. own holds the addresses of this machine.
+func (n Network) permits(ctx context.Context, addr netip.AddrPort, own []netip.Addr, lookup func(context.Context, string) ([]netip.Addr, error)) bool {
+	ip := addr.Addr().Unmap().WithZone("")
+	switch n.mode() {
+	case NetworkAll:
+		return true
+	case NetworkNone:
+		return false
+	case NetworkLoopbackOff:
+		return !ip.IsLoopback() && !ip.IsUnspecified() && !ip.IsMulticast() && !ip.IsLinkLocalUnicast() && !slices.Contains(own, ip)
+	}
+	return slices.ContainsFunc(n.Allow, func(allowed string) bool {
+		host, port, err := splitDestination(allowed)
+		if err != nil || port != 0 && port != addr.Port() {
+			return false
+		}
+		if prefix, err := netip.ParsePrefix(host); err == nil {
+			return prefix.Contains(ip)
+		}
+		if literal, err := netip.ParseAddr(strings.Trim(host, "[]")); err == nil {
+			return literal.Unmap() == ip
+		}
+		addresses, err := lookup(ctx, host)
+		return err == nil && slices.ContainsFunc(addresses, func(a netip.Addr) bool { return a.Unmap() == ip })
+	})
+}
+
+// ownAddresses are the addresses of this machine's interfaces.
+func ownAddresses() []netip.Addr {
+	all, err := net.InterfaceAddrs()
+	if err != nil {
+		return nil
+	}
+	var own []netip.Addr
+	for _, a := range all {
+		if prefix, err := netip.ParsePrefix(a.String()); err == nil {
+			own = append(own, prefix.Addr().Unmap())
+		}
+	}
+	return own
+}
+
+func lookupHost(ctx context.Context, host string) ([]netip.Addr, error) {
+	return net.DefaultResolver.LookupNetIP(ctx, "ip", host)
+}

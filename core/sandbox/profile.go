@@ -1,0 +1,42 @@
+package sandbox
+
+import "time"
+
+// Profile is what the process tree of one app may use. Paths are absolute.
+type Profile struct {
+	Level Level `json:"level"`
+
+	Read  []string `json:"read"`           // files and directories to read and execute, with all below them
+	Write []string `json:"write"`          // directories to read, write and execute
+	Hide  []string `json:"hide,omitempty"` // paths that stay closed although Read covers them; LevelNamespaces only
+
+	// UID is the user and group id that the app runs as; 0 is the server's own. It takes a server that
+	// runs as root, and LevelNamespaces.
+	UID int `json:"uid,omitempty"`
+
+	Network Network `json:"network"`
+	Limits  Limits  `json:"limits"`
+
+	Owner Owner `json:"owner"` // set by Attributes
+
+	nameServers []string // of this machine, read before the file tree is replaced
+}
+
+// Owner is the user that the server runs as.
+type Owner struct{ UID, GID int }
+
+// Limits bound what the process tree of an app may use. Zero is no limit.
+type Limits struct {
+	Memory    int64   `json:"memory,omitempty"`    // bytes of private memory, of the whole tree
+	Processes int     `json:"processes,omitempty"` // processes of the tree
+	OpenFiles int     `json:"openFiles,omitempty"` // descriptors of one process
+	FileSize  int64   `json:"fileSize,omitempty"`  // bytes of one file
+	CPU       float64 `json:"cpu,omitempty"`       // processors; the tree is paused when it uses more
+}
+
+// Usage is what a process tree uses at one moment.
+type Usage struct {
+	Memory    int64
+	Processes int
+	CPUTime   time.Duration // of the processes that live
+}

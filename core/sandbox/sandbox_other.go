@@ -1,0 +1,28 @@
+//go:build !linux
+
+package sandbox
+
+import (
+	"errors"
+	"syscall"
+)
+
+var errNoSandbox = errors.New("only Linux has a sandbox")
+
+// Broker makes the connections of an app; there is none here.
+type Broker struct{}
+
+// Serve has nothing to do.
+func (*Broker) Serve() {}
+
+// Attributes changes nothing.
+func (p *Profile) Attributes(*syscall.SysProcAttr) {}
+
+// Enter fails: Supported says so before.
+func (p *Profile) Enter() error { return errNoSandbox }
+
+// Confine fails: Supported says so before.
+func (p *Profile) Confine() (*Broker, error) { return nil, errNoSandbox }
+
+// Supported is the highest level that this kernel can have, with the reason when it is not the highest.
+func Supported() (Level, string) { return LevelNone, errNoSandbox.Error() }
