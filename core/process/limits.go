@@ -16,7 +16,7 @@ func (s *shim) watchLimits(l sandbox.Limits, exceeded chan<- string) {
 	}
 	before := map[int]time.Duration{}
 	for {
-		time.Sleep(sandbox.WatchInterval)
+		<-time.After(sandbox.WatchInterval)
 		var total sandbox.Usage
 		now := map[int]time.Duration{}
 		for _, p := range descendants(os.Getpid(), processes()) {
@@ -35,7 +35,7 @@ func (s *shim) watchLimits(l sandbox.Limits, exceeded chan<- string) {
 		}
 		if pause := l.Pause(total.CPUTime, sandbox.WatchInterval); pause > 0 {
 			signalTree(s.child, syscall.SIGSTOP)
-			time.Sleep(pause)
+			<-time.After(pause)
 			signalTree(s.child, syscall.SIGCONT)
 		}
 	}

@@ -167,7 +167,7 @@ func allocate() {
 			block[i] = 1
 		}
 		all = append(all, block)
-		time.Sleep(time.Duration(len(all)) * time.Millisecond)
+		<-time.After(time.Duration(len(all)) * time.Millisecond)
 	}
 }
 

@@ -366,7 +366,7 @@ func socketOf(domain, kind, protocol int) string {
 
 func signalsShim() string {
 	_ = unix.Kill(os.Getppid(), unix.SIGKILL)
-	time.Sleep(50 * time.Millisecond)
+	<-time.After(50 * time.Millisecond)
 	if unix.Kill(os.Getppid(), 0) == nil && os.Getppid() != 1 {
 		return "the shim may be signalled"
 	}

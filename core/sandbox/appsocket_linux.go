@@ -2,6 +2,7 @@ package sandbox
 
 import (
 	"bufio"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -93,10 +94,10 @@ func (b *Broker) replace(n notification, s appSocket, address []byte) error {
 	}
 	nonblocking := status&unix.O_NONBLOCK != 0
 	result := connectRaw(fd, address)
-	if result == unix.EINPROGRESS && !nonblocking {
+	if !nonblocking && errors.Is(result, unix.EINPROGRESS) {
 		result = b.await(n, fd)
 	}
-	if result != nil && result != unix.EINPROGRESS {
+	if result != nil && !errors.Is(result, unix.EINPROGRESS) {
 		return result
 	}
 	if !nonblocking {
@@ -118,7 +119,7 @@ func (b *Broker) replace(n notification, s appSocket, address []byte) error {
 func (b *Broker) await(n notification, fd int) error {
 	for b.valid(n) {
 		ready, err := unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLOUT}}, 1000)
-		if err == unix.EINTR || err == nil && ready == 0 {
+		if errors.Is(err, unix.EINTR) || err == nil && ready == 0 {
 			continue
 		}
 		if err != nil {

@@ -184,7 +184,9 @@ func (s *nameServer) refuse(question []byte) []byte {
 }
 
 func exchange(network, server string, question []byte) ([]byte, error) {
-	conn, err := net.DialTimeout(network, server, nameTimeout)
+	ctx, cancel := context.WithTimeout(context.Background(), nameTimeout)
+	defer cancel()
+	conn, err := (&net.Dialer{}).DialContext(ctx, network, server)
 	if err != nil {
 		return nil, err
 	}
