@@ -26,6 +26,7 @@ const (
 	UsageByDay          UsageGroup = "day"
 	UsageByModel        UsageGroup = "model"
 	UsageByConversation UsageGroup = "conversation"
+	UsageByUser         UsageGroup = "user"
 )
 
 // UsageQuery asks for the usage of one workspace from From on and before To.
@@ -57,10 +58,12 @@ type ModelUsage struct {
 	UsageTotals
 }
 
-// GroupUsage is one group's share. Key is the day as 2006-01-02 (UTC), the model, or the
-// conversation's id, "" for calls that were for none.
+// GroupUsage is one group's share. Key is the day as 2006-01-02 (UTC), the model, the conversation's
+// id, "" for calls that were for none, or the user's id. Label is what people call it: the email of a
+// user who still exists.
 type GroupUsage struct {
-	Key string `json:"key"`
+	Key   string `json:"key"`
+	Label string `json:"label,omitempty"`
 	UsageTotals
 }
 

@@ -19,12 +19,15 @@ type Chat interface {
 	Begin(ctx context.Context, c core.Caller, r chat.Request) (*chat.Run, error)
 	Reply(ctx context.Context, c core.Caller, id string, r chat.Reply) error
 	Model(ctx context.Context) string
+	ModelSettings(ctx context.Context) (core.ModelSettings, error)
 
 	Conversations(ctx context.Context, c core.Caller, q core.ConversationQuery) (core.ConversationPage, error)
 	Recent(ctx context.Context, c core.Caller) ([]core.Conversation, error)
+	Conversation(ctx context.Context, c core.Caller, id string) (core.Conversation, error)
 	History(ctx context.Context, c core.Caller, id string) ([]core.Message, error)
 	Edit(ctx context.Context, c core.Caller, id string, title *string, metadata json.RawMessage) (core.Conversation, error)
 	Fork(ctx context.Context, c core.Caller, id string, atMessage *int) (core.Conversation, error)
+	Restore(ctx context.Context, c core.Caller, title *string, metadata json.RawMessage, messages []core.Message) (core.Conversation, error)
 	Delete(ctx context.Context, c core.Caller, id string) error
 	Usage(ctx context.Context, c core.Caller, q core.UsageQuery) (core.UsageReport, error)
 	Skills(c core.Caller) []skill.Skill

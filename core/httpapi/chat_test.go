@@ -216,7 +216,7 @@ func TestChatAnswersAreAsTheDocumentSays(t *testing.T) {
 		{call{method: "GET", path: "/v1/usage?period=week&groupBy=model"}, 200, `"costUsd":0.5`},
 		{call{method: "GET", path: "/v1/usage?from=2026-01-01&to=2026-01-31"}, 200, `"period":{"from":"2026-01-01T00:00:00.000Z","to":"2026-02-01T00:00:00.000Z"}`},
 		{call{method: "GET", path: "/v1/usage?period=year"}, 400, ""},
-		{call{method: "GET", path: "/v1/usage?groupBy=user"}, 400, ""},
+		{call{method: "GET", path: "/v1/usage?groupBy=skill"}, 400, ""},
 		{call{method: "GET", path: "/v1/usage?from=yesterday"}, 400, ""},
 		{call{method: "GET", path: "/v1/usage?from=2026-02-01&to=2026-01-01"}, 400, ""},
 		{call{method: "GET", path: "/v1/skills"}, 200, `"skills":[]`},

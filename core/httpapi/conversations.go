@@ -1,8 +1,9 @@
 package httpapi
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
-	"strconv"
 	"strings"
 
 	"github.com/gofiber/fiber/v2"
@@ -81,9 +82,9 @@ type conversationsResponse struct {
 
 // listConversations is GET /v1/conversations.
 func (s *Server) listConversations(c *fiber.Ctx, caller core.Caller) error {
-	limit, err := strconv.Atoi(c.Query("limit", strconv.Itoa(listLimit)))
-	if err != nil || limit < 1 || limit > 100 {
-		return core.Errorf(core.CodeBadRequest, "limit must be a whole number from 1 to 100")
+	limit, err := queryInt(c, "limit", listLimit, 100)
+	if err != nil {
+		return err
 	}
 	page, err := s.chat.Conversations(c.UserContext(), caller, core.ConversationQuery{
 		Limit: limit, Cursor: c.Query("cursor"), Search: strings.TrimSpace(c.Query("search")), SortBy: core.ConversationSort(c.Query("sortBy")),
@@ -115,11 +116,43 @@ func (s *Server) getHistory(c *fiber.Ctx, caller core.Caller) error {
 	if err != nil {
 		return err
 	}
-	response := historyResponse{ConversationID: id, Messages: make([]messageResponse, len(messages))}
+	return c.JSON(historyResponse{ConversationID: id, Messages: messagesOf(messages)})
+}
+
+func messagesOf(messages []core.Message) []messageResponse {
+	out := make([]messageResponse, len(messages))
 	for i, m := range messages {
-		response.Messages[i] = messageResponse{Role: m.Role, Content: m.Content, Timestamp: core.Timestamp(m.Timestamp), Metadata: m.Metadata}
+		out[i] = messageResponse{Role: m.Role, Content: m.Content, Timestamp: core.Timestamp(m.Timestamp), Metadata: m.Metadata}
 	}
-	return c.JSON(response)
+	return out
+}
+
+// getConversation is GET /v1/conversations/:id.
+func (s *Server) getConversation(c *fiber.Ctx, caller core.Caller) error {
+	conversation, err := s.chat.Conversation(c.UserContext(), caller, c.Params("id"))
+	if err != nil {
+		return err
+	}
+	return sendWithETag(c, recordOf(conversation))
+}
+
+// sendWithETag responds with a value and its entity tag, or with 304 when the client has it.
+func sendWithETag(c *fiber.Ctx, value any) error {
+	encoded, err := json.Marshal(value)
+	if err != nil {
+		return err
+	}
+	sum := sha256.Sum256(encoded)
+	tag := `"` + hex.EncodeToString(sum[:16]) + `"`
+	c.Set(fiber.HeaderETag, tag)
+	for known := range strings.SplitSeq(c.Get(fiber.HeaderIfNoneMatch), ",") {
+		known = strings.TrimPrefix(strings.TrimSpace(known), "W/")
+		if known == tag || known == "*" {
+			return c.SendStatus(fiber.StatusNotModified)
+		}
+	}
+	c.Set(fiber.HeaderContentType, fiber.MIMEApplicationJSON)
+	return c.Send(encoded)
 }
 
 type conversationEdit struct {
@@ -172,4 +205,39 @@ func (s *Server) deleteConversation(c *fiber.Ctx, caller core.Caller) error {
 		return err
 	}
 	return c.JSON(deleteResponse{ID: id, Deleted: true})
+}
+
+const maxBulkDelete = 100
+
+type bulkDeleteRequest struct {
+	IDs []string `json:"ids"`
+}
+
+type bulkDeleteResponse struct {
+	Deleted  []string `json:"deleted"`
+	NotFound []string `json:"notFound"`
+}
+
+// deleteConversations is POST /v1/conversations/delete. Those that do not exist are listed and are
+// not an error, so that the request may be repeated.
+func (s *Server) deleteConversations(c *fiber.Ctx, caller core.Caller) error {
+	r, err := body.Read[bulkDeleteRequest](c.Context())
+	if err != nil {
+		return err
+	}
+	if len(r.IDs) == 0 || len(r.IDs) > maxBulkDelete {
+		return core.Errorf(core.CodeBadRequest, "ids must list 1 to %d conversations", maxBulkDelete)
+	}
+	response := bulkDeleteResponse{Deleted: []string{}, NotFound: []string{}}
+	for _, id := range r.IDs {
+		switch err := s.chat.Delete(c.UserContext(), caller, id); {
+		case err == nil:
+			response.Deleted = append(response.Deleted, id)
+		case core.CodeOf(err) == core.CodeNotFound:
+			response.NotFound = append(response.NotFound, id)
+		default:
+			return err
+		}
+	}
+	return c.JSON(response)
 }

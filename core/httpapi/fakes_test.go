@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -245,6 +246,8 @@ type fakeTools struct {
 	mu     sync.Mutex
 	result string
 	err    error
+	system string   // the result of RunSystem
+	ran    []string // the calls of RunSystem
 	calls  []tools.Call
 	keep   []core.Caller // on purpose past the request, as a room may
 	panics bool
@@ -265,7 +268,33 @@ type silentApps struct{ tools.Apps }
 
 func (silentApps) Listen(string, func(apps.Notification)) func() { return func() {} }
 
-func (n *fakeTools) List(core.Caller) []tools.Listed { return make([]tools.Listed, 3) }
+func (n *fakeTools) List(core.Caller) []tools.Listed {
+	listed := func(server, name, description string) tools.Listed {
+		raw := fmt.Sprintf(`{"name":"%s__%s","description":"%s","inputSchema":{"type":"object"}}`, server, name, description)
+		return tools.Listed{Name: server + "__" + name, Tool: core.Tool{Server: server, Name: name}, Raw: json.RawMessage(raw)}
+	}
+	return []tools.Listed{listed("calc", "add", "Adds numbers"), listed("files", "read", "Reads a file"), listed("system", "status", "")}
+}
+
+// RunSystem returns what the test sets, else the tool and its arguments.
+func (n *fakeTools) RunSystem(_ context.Context, c core.Caller, name string, arguments json.RawMessage) (json.RawMessage, error) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.ran = append(n.ran, name+" "+string(arguments))
+	if !c.User.OrgRole.Admin() && name != "search" {
+		return nil, core.Errorf(core.CodeForbidden, "%s needs the organization role admin or owner", name)
+	}
+	if n.err != nil {
+		return nil, n.err
+	}
+	return json.RawMessage(cmp.Or(n.system, "{}")), nil
+}
+
+type fakeRegistries struct{}
+
+func (fakeRegistries) Registries() []core.Registry {
+	return []core.Registry{{Name: "main", Adapter: "mcp"}}
+}
 
 func (n *fakeTools) Call(ctx context.Context, c core.Caller, call tools.Call) (json.RawMessage, error) {
 	n.mu.Lock()

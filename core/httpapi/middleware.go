@@ -73,7 +73,11 @@ func (s *Server) readRequest(ctx *fasthttp.RequestCtx) bool {
 
 // bodyLimit is the size limit of a request body in bytes.
 func (s *Server) bodyLimit(ctx *fasthttp.RequestCtx) int {
-	if bytes.HasPrefix(ctx.URI().PathOriginal(), []byte("/v1/")) {
+	path := ctx.URI().PathOriginal()
+	switch {
+	case string(path) == "/v1/conversations/import":
+		return maxImport
+	case bytes.HasPrefix(path, []byte("/v1/")):
 		return maxBody
 	}
 	return s.options.MaxBody

@@ -47,6 +47,7 @@ type Apps interface {
 type Tools interface {
 	List(c core.Caller) []tools.Listed
 	Call(ctx context.Context, c core.Caller, call tools.Call) (json.RawMessage, error)
+	RunSystem(ctx context.Context, c core.Caller, name string, arguments json.RawMessage) (json.RawMessage, error)
 }
 
 // Events publishes the events of workspaces.
@@ -54,16 +55,17 @@ type Events interface {
 	Subscribe(workspace string) *event.Subscription
 }
 
-// Options configure a Server. Access, Apps, Tools, Events, Chat, Metrics and Logger are required.
+// Options configure a Server. Access, Apps, Tools, Events, Chat, Metrics, Registries and Logger are required.
 type Options struct {
-	Access  Access
-	Apps    Apps
-	Tools   Tools
-	Events  Events
-	Chat    Chat
-	Metrics Metrics
-	Logger  hclog.Logger
-	Version string
+	Access     Access
+	Apps       Apps
+	Tools      Tools
+	Events     Events
+	Chat       Chat
+	Metrics    Metrics
+	Registries Registries
+	Logger     hclog.Logger
+	Version    string
 
 	// Mounts add routes beside /v1. Their errors are written like all others.
 	Mounts []func(Router)
@@ -96,6 +98,7 @@ type Timeouts struct {
 
 const (
 	maxBody        = 1 << 20  // under /v1
+	maxImport      = 16 << 20 // of POST /v1/conversations/import
 	maxMountedBody = 16 << 20 // elsewhere, unless Options.MaxBody says otherwise
 	maxHeaders     = 16 << 10 // request line and headers, bytes; past it 431
 )

@@ -33,9 +33,14 @@ func (s *Server) routes() []route {
 		{post, "/v1/apps/:name/stop", s.requireMember(s.stopApp)},
 		{get, "/v1/apps/:name/resources/*", s.requireMember(s.readResource)},
 
+		{get, "/v1/tools", s.requireMember(s.listTools)},
 		{post, "/v1/tools/call", s.requireMember(s.callTool)},
 
 		{get, "/v1/conversations", s.requireMember(s.listConversations)},
+		{post, "/v1/conversations/delete", s.requireMember(s.deleteConversations)},
+		{post, "/v1/conversations/import", s.requireMember(s.importConversation)},
+		{get, "/v1/conversations/:id", s.requireMember(s.getConversation)},
+		{get, "/v1/conversations/:id/export", s.requireMember(s.exportConversation)},
 		{get, "/v1/conversations/:id/history", s.requireMember(s.getHistory)},
 		{del, "/v1/conversations/:id", s.requireMember(s.deleteConversation)},
 		{patch, "/v1/conversations/:id", s.requireMember(s.updateConversation)},
@@ -45,6 +50,22 @@ func (s *Server) routes() []route {
 
 		{get, "/v1/workspace", s.requireMember(s.getWorkspace)},
 		{get, "/v1/bootstrap", s.requireMember(s.getWorkspace)},
+
+		{get, "/v1/users", s.requireMember(s.listUsers)},
+		{patch, "/v1/users/:id", s.requireMember(s.updateUser)},
+		{del, "/v1/users/:id", s.requireMember(s.deleteUser)},
+		{get, "/v1/workspaces", s.requireMember(s.listWorkspaces)},
+		{post, "/v1/workspaces", s.requireMember(s.createWorkspace)},
+		{patch, "/v1/workspaces/:id", s.requireMember(s.renameWorkspace)},
+		{del, "/v1/workspaces/:id", s.requireMember(s.deleteWorkspace)},
+		{get, "/v1/workspaces/:id/members", s.requireMember(s.listMembers)},
+		{post, "/v1/workspaces/:id/members", s.requireMember(s.putMember)},
+		{del, "/v1/workspaces/:id/members/:user", s.requireMember(s.removeMember)},
+
+		{get, "/v1/models", s.requireMember(s.listModels)},
+		{patch, "/v1/models", s.requireMember(s.updateModels)},
+		{get, "/v1/registries", s.requireMember(s.listRegistries)},
+		{get, "/v1/registries/search", s.requireMember(s.searchRegistries)},
 
 		{get, "/v1/usage", s.requireMember(s.getUsage)},
 		{get, "/v1/skills", s.requireMember(s.listSkills)},

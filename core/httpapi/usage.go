@@ -24,8 +24,8 @@ type usageResponse struct {
 // getUsage is GET /v1/usage: of the whole workspace for its admins, of the caller for others.
 func (s *Server) getUsage(c *fiber.Ctx, caller core.Caller) error {
 	q := core.UsageQuery{GroupBy: core.UsageGroup(c.Query("groupBy", string(core.UsageByDay)))}
-	if !slices.Contains([]core.UsageGroup{core.UsageByDay, core.UsageByModel, core.UsageByConversation}, q.GroupBy) {
-		return core.Errorf(core.CodeBadRequest, "groupBy can be day, model or conversation")
+	if !slices.Contains([]core.UsageGroup{core.UsageByDay, core.UsageByModel, core.UsageByConversation, core.UsageByUser}, q.GroupBy) {
+		return core.Errorf(core.CodeBadRequest, "groupBy can be day, model, conversation or user")
 	}
 	var err error
 	if q.From, q.To, err = usageBounds(c.Query("period", "month"), c.Query("from"), c.Query("to"), time.Now()); err != nil {

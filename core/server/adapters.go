@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"sync/atomic"
 
+	"github.com/ropewalk/ropewalk/core"
 	"github.com/ropewalk/ropewalk/core/apps"
 	"github.com/ropewalk/ropewalk/core/config"
 	"github.com/ropewalk/ropewalk/core/pluginhost"
@@ -23,8 +24,9 @@ type adapters struct {
 }
 
 type namedRegistry struct {
-	name   string
-	handle *pluginhost.Registry
+	name    string
+	adapter string
+	handle  *pluginhost.Registry
 }
 
 // openAdapters starts every configured plugin, all or nothing.
@@ -71,7 +73,7 @@ func openRegistries(ctx context.Context, h *pluginhost.Host, c *config.Config) (
 			closeRegistries(ctx, open)
 			return nil, located(c, r.Plugin, err)
 		}
-		open = append(open, namedRegistry{r.Name, handle})
+		open = append(open, namedRegistry{r.Name, r.Adapter, handle})
 	}
 	return open, nil
 }
@@ -121,22 +123,64 @@ func (a *adapters) registries() []apps.NamedRegistry {
 	return out
 }
 
-// SearchBundles asks every registry, in order.
-func (a *adapters) SearchBundles(ctx context.Context, text string, limit int) (found []tools.Found, failures []string) {
-	found, failures = []tools.Found{}, []string{}
+// Registries returns the configured registries in their order.
+func (a *adapters) Registries() []core.Registry {
+	open := *a.named.Load()
+	all := make([]core.Registry, len(open))
+	for i, r := range open {
+		all[i] = core.Registry{Name: r.name, Adapter: r.adapter}
+	}
+	return all
+}
+
+// SearchBundles searches every registry, or the one that q names. The results take turns, so that a
+// registry with many does not hide those of the next.
+func (a *adapters) SearchBundles(ctx context.Context, q tools.BundleQuery) (found []tools.Found, failures []string, err error) {
+	pages, failures := [][]tools.Found{}, []string{}
+	known := false
 	for _, r := range *a.named.Load() {
-		page, err := r.handle.Search(ctx, registry.Query{Text: text, Limit: limit})
+		if q.Registry != "" && q.Registry != r.name {
+			continue
+		}
+		known = true
+		page, err := r.handle.Search(ctx, registry.Query{Text: q.Text, Limit: q.Limit})
 		if err != nil {
 			failures = append(failures, fmt.Sprintf("registry %s: %v", r.name, err))
 			continue
 		}
-		for _, e := range page.Entries {
-			found = append(found, tools.Found{
-				Registry: r.name, Name: e.Name, Title: e.Title, Description: e.Description, Version: e.Version, TrustScore: e.TrustScore,
-			})
+		pages = append(pages, foundIn(r.name, page))
+	}
+	if q.Registry != "" && !known {
+		return nil, nil, core.Errorf(core.CodeNotFound, "no registry is named %q", q.Registry)
+	}
+	return interleave(pages, q.Limit), failures, nil
+}
+
+func foundIn(name string, page registry.Page) []tools.Found {
+	all := make([]tools.Found, len(page.Entries))
+	for i, e := range page.Entries {
+		all[i] = tools.Found{
+			Registry: name, Name: e.Name, Title: e.Title, Description: e.Description, Version: e.Version, TrustScore: e.TrustScore,
 		}
 	}
-	return found[:min(limit, len(found))], failures
+	return all
+}
+
+// interleave takes one of each list in turn, up to limit.
+func interleave(lists [][]tools.Found, limit int) []tools.Found {
+	all := []tools.Found{}
+	for i := 0; len(all) < limit; i++ {
+		before := len(all)
+		for _, list := range lists {
+			if i < len(list) && len(all) < limit {
+				all = append(all, list[i])
+			}
+		}
+		if len(all) == before {
+			break
+		}
+	}
+	return all
 }
 
 func (a *adapters) close(ctx context.Context) {

@@ -86,6 +86,9 @@ func (s *Store) Usage(ctx context.Context, q core.UsageQuery) (core.UsageReport,
 }
 
 func breakdown(ctx context.Context, tx *sql.Tx, q core.UsageQuery) ([]core.GroupUsage, error) {
+	if q.GroupBy == core.UsageByUser {
+		return usageByUser(ctx, tx, q)
+	}
 	if q.GroupBy == core.UsageByConversation {
 		return usageGroups(ctx, tx, q, `conversation`, fmt.Sprintf(`ORDER BY SUM(input_tokens + output_tokens) DESC, 1 LIMIT %d`, maxGroups))
 	}

@@ -100,3 +100,25 @@ func TestUsageAddsUpByDayModelAndConversation(t *testing.T) {
 		}
 	})
 }
+
+func TestUsageIsGroupedByUserWithTheEmail(t *testing.T) {
+	each(t, func(t *testing.T, s *Store) {
+		user, err := s.Provision(t.Context(), core.Identity{Issuer: "https://idp.example", Subject: "a", User: core.User{Email: "a@example.com"}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, id := range []string{user.ID, user.ID, "usr_gone"} {
+			if err := s.PutUsage(t.Context(), core.Usage{Workspace: core.DefaultWorkspaceID, User: id, Model: "p:m", InputTokens: 5}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		report, err := s.Usage(t.Context(), core.UsageQuery{Workspace: core.DefaultWorkspaceID, GroupBy: core.UsageByUser})
+		if err != nil || len(report.Breakdown) != 2 {
+			t.Fatalf("%+v %v", report.Breakdown, err)
+		}
+		first, second := report.Breakdown[0], report.Breakdown[1]
+		if first.Key != user.ID || first.Label != "a@example.com" || first.InputTokens != 10 || second.Key != "usr_gone" || second.Label != "" {
+			t.Errorf("%+v", report.Breakdown)
+		}
+	})
+}

@@ -377,8 +377,8 @@ func TestManageAppsDoesWhatItIsToldAndNoMoreThanTheCallerMay(t *testing.T) {
 // shelf is registries with one bundle, one of them away.
 type shelf struct{}
 
-func (shelf) SearchBundles(_ context.Context, text string, limit int) ([]tools.Found, []string) {
-	return []tools.Found{{Registry: "r", Name: "@a/" + text, TrustScore: limit}}, []string{"registry s could not be asked"}
+func (shelf) SearchBundles(_ context.Context, q tools.BundleQuery) ([]tools.Found, []string, error) {
+	return []tools.Found{{Registry: "r", Name: "@a/" + q.Text, TrustScore: q.Limit}}, []string{"registry s could not be asked"}, nil
 }
 
 func TestSearchFindsToolsByTheirWordsAndBundlesInRegistries(t *testing.T) {

@@ -21,10 +21,17 @@ type Found struct {
 	TrustScore  int    `json:"trustScore"`
 }
 
-// Bundles searches the configured registries, in their order. Failures holds a sentence for each
-// registry that could not be asked.
+// BundleQuery asks for bundles.
+type BundleQuery struct {
+	Text     string
+	Registry string // "" means all
+	Limit    int
+}
+
+// Bundles searches the configured registries. Failures holds a sentence for each registry that
+// could not be searched. core.CodeNotFound when the query names an unknown registry.
 type Bundles interface {
-	SearchBundles(ctx context.Context, text string, limit int) (found []Found, failures []string)
+	SearchBundles(ctx context.Context, q BundleQuery) (found []Found, failures []string, err error)
 }
 
 // searchLimit is how many results a search returns when the caller names no number.
@@ -42,6 +49,7 @@ func (n *Namespace) Search(bundles Bundles) System {
   "properties": {
     "query": {"type": "string", "description": "words to look for; empty lists everything"},
     "scope": {"type": "string", "enum": ["tools", "registry"], "default": "tools"},
+    "registry": {"type": "string", "description": "scope registry: only this one"},
     "limit": {"type": "integer", "minimum": 1, "maximum": 100, "default": 10}
   },
   "required": ["query"],
@@ -49,9 +57,10 @@ func (n *Namespace) Search(bundles Bundles) System {
 }`),
 		Run: func(ctx context.Context, c core.Caller, arguments json.RawMessage) (any, error) {
 			in := struct {
-				Query string `json:"query"`
-				Scope string `json:"scope"`
-				Limit int    `json:"limit"`
+				Query    string `json:"query"`
+				Scope    string `json:"scope"`
+				Registry string `json:"registry"`
+				Limit    int    `json:"limit"`
 			}{Scope: "tools", Limit: searchLimit}
 			if err := json.Unmarshal(arguments, &in); err != nil {
 				return nil, core.Errorf(core.CodeBadRequest, "arguments: %w", err)
@@ -65,7 +74,10 @@ func (n *Namespace) Search(bundles Bundles) System {
 			if !n.features.Enabled(config.FlagBundleDiscovery) {
 				return nil, core.Errorf(core.CodeFeatureDisabled, "searching registries is off: the feature flag %s is false", config.FlagBundleDiscovery)
 			}
-			found, failures := bundles.SearchBundles(ctx, in.Query, in.Limit)
+			found, failures, err := bundles.SearchBundles(ctx, BundleQuery{Text: in.Query, Registry: in.Registry, Limit: in.Limit})
+			if err != nil {
+				return nil, err
+			}
 			return map[string]any{"bundles": found, "failures": failures}, nil
 		},
 	}

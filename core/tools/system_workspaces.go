@@ -3,6 +3,7 @@ package tools
 import (
 	"context"
 	"encoding/json"
+	"strings"
 
 	"github.com/ropewalk/ropewalk/core"
 	"github.com/ropewalk/ropewalk/core/config"
@@ -10,6 +11,7 @@ import (
 
 // Workspaces is what system__manage_workspaces needs of the store.
 type Workspaces interface {
+	Users(ctx context.Context) ([]core.User, error)
 	AllWorkspaces(ctx context.Context) ([]core.WorkspaceInfo, error)
 	CreateWorkspace(ctx context.Context, name, adminID string) (core.Workspace, error)
 	RenameWorkspace(ctx context.Context, id, name string) error
@@ -32,7 +34,7 @@ func ManageWorkspaces(w Workspaces, m Memberships) System {
     "action": {"type": "string", "enum": ["list", "create", "rename", "delete", "list_members", "put_member", "remove_member"]},
     "workspace": {"type": "string", "description": "its id, ws_...; all actions but list and create"},
     "name": {"type": "string", "description": "create, rename"},
-    "user": {"type": "string", "description": "put_member, remove_member: the user's id"},
+    "user": {"type": "string", "description": "put_member, remove_member: the user's id or email"},
     "role": {"type": "string", "enum": ["admin", "member"], "default": "member", "description": "put_member"}
   },
   "required": ["action"],
@@ -93,6 +95,12 @@ func (in manageWorkspaces) run(ctx context.Context, w Workspaces, m Memberships,
 		m.MembersChanged(whose)
 		return answer, nil
 	}
+	if strings.Contains(in.User, "@") {
+		var err error
+		if in.User, err = userByEmail(ctx, w, in.User); err != nil {
+			return nil, err
+		}
+	}
 	switch in.Action {
 	case "list":
 		all, err := w.AllWorkspaces(ctx)
@@ -112,4 +120,26 @@ func (in manageWorkspaces) run(ctx context.Context, w Workspaces, m Memberships,
 	default: // remove_member: the schema knows no others
 		return done(w.DeleteMember(ctx, in.Workspace, in.User), in.User, map[string]any{"workspace": in.Workspace, "user": in.User, "removed": true})
 	}
+}
+
+// userByEmail returns the id of the only user with an email address.
+func userByEmail(ctx context.Context, w Workspaces, email string) (string, error) {
+	all, err := w.Users(ctx)
+	if err != nil {
+		return "", err
+	}
+	id := ""
+	for _, u := range all {
+		if !strings.EqualFold(u.Email, email) {
+			continue
+		}
+		if id != "" {
+			return "", core.Errorf(core.CodeBadRequest, "several users have the email %s; give the user's id", email)
+		}
+		id = u.ID
+	}
+	if id == "" {
+		return "", core.Errorf(core.CodeNotFound, "no user has the email %s; users appear with their first login", email)
+	}
+	return id, nil
 }

@@ -1,0 +1,24 @@
+package chat
+
+import (
+	"context"
+	"maps"
+	"slices"
+
+	"github.com/ropewalk/ropewalk/core"
+)
+
+// ModelSettings returns the models in use and the configured providers, by name.
+func (e *Engine) ModelSettings(ctx context.Context) (set core.ModelSettings, err error) {
+	m := e.models.Load()
+	if set.Default, err = e.inForce(ctx, settingDefault, m.byDefault); err != nil {
+		return core.ModelSettings{}, err
+	}
+	if set.Fast, err = e.inForce(ctx, settingFast, m.fast); err != nil {
+		return core.ModelSettings{}, err
+	}
+	for _, name := range slices.Sorted(maps.Keys(m.providers)) {
+		set.Providers = append(set.Providers, core.ModelProvider{Name: name, Usable: m.providers[name].usable})
+	}
+	return set, nil
+}

@@ -1,0 +1,122 @@
+package httpapi
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/getkin/kin-openapi/routers/gorillamux"
+
+	"github.com/ropewalk/ropewalk/core"
+)
+
+// converse adds a conversation of the owner with a question, and an answer that called a tool.
+func converse(t *testing.T, h *testServer) string {
+	t.Helper()
+	owner := core.Caller{Identity: core.Owner(), Workspace: core.Workspace{ID: core.DefaultWorkspaceID}}
+	made, err := h.conversations.CreateConversation(t.Context(), core.Conversation{
+		Workspace: owner.Workspace.ID, Owner: owner.User.ID, Title: "Sums", Metadata: json.RawMessage(`{"a":1}`), LastModel: "p:m",
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := time.Date(2026, 11, 20, 8, 0, 0, 0, time.UTC)
+	if _, err := h.conversations.AppendMessages(t.Context(), owner.Conversation(made.ID), []core.Message{
+		{Role: "user", Content: "2+2?", Timestamp: at},
+		{Role: "assistant", Content: "4", Timestamp: at.Add(time.Second), Metadata: json.RawMessage(`{"toolCalls":[{"id":"1","name":"calc__add","input":{"a":2},"output":"4","ok":true,"ms":1}]}`)},
+	}); err != nil {
+		t.Fatal(err)
+	}
+	return made.ID
+}
+
+func TestAConversationIsReadWithItsMetadataAndLastModelAndAnETag(t *testing.T) {
+	h := open(t, newAccess(), nil)
+	id := converse(t, h)
+	c := call{method: "GET", path: "/v1/conversations/" + id}
+	r := h.do(t, c)
+	tag := r.Header.Get("ETag")
+	if got := r.json(t); r.StatusCode != 200 || tag == "" || got["lastModel"] != "p:m" || got["metadata"].(map[string]any)["a"] != 1.0 {
+		t.Fatalf("%d %s, ETag %q", r.StatusCode, r.body, tag)
+	}
+	c.header = map[string]string{"If-None-Match": `"other", W/` + tag}
+	if again := h.do(t, c); again.StatusCode != 304 || again.body != "" || again.Header.Get("ETag") != tag {
+		t.Errorf("%d %q", again.StatusCode, again.body)
+	}
+	h.do(t, call{method: "PATCH", path: "/v1/conversations/" + id, body: `{"title":"Other"}`})
+	if changed := h.do(t, c); changed.StatusCode != 200 || changed.Header.Get("ETag") == tag {
+		t.Errorf("after a change: %d, ETag %q", changed.StatusCode, changed.Header.Get("ETag"))
+	}
+	h.access.user("alice", core.RoleMember, core.Workspace{ID: core.DefaultWorkspaceID, Role: core.RoleMember})
+	if other := h.do(t, call{method: "GET", path: c.path, header: map[string]string{"Authorization": "Bearer alice"}}); other.StatusCode != 404 {
+		t.Errorf("another user: %d %s", other.StatusCode, other.body)
+	}
+}
+
+func TestSeveralConversationsAreDeletedAtOnce(t *testing.T) {
+	h := open(t, newAccess(), nil)
+	first, second := converse(t, h), converse(t, h)
+	c := call{method: "POST", path: "/v1/conversations/delete", body: `{"ids":["` + first + `","conv_ffffffffffffffff"]}`}
+	if r := h.do(t, c); r.StatusCode != 200 || r.body != `{"deleted":["`+first+`"],"notFound":["conv_ffffffffffffffff"]}` {
+		t.Errorf("%d %s", r.StatusCode, r.body)
+	}
+	if r := h.do(t, call{method: "GET", path: "/v1/conversations/" + first}); r.StatusCode != 404 {
+		t.Errorf("the deleted one: %d", r.StatusCode)
+	}
+	if r := h.do(t, call{method: "GET", path: "/v1/conversations/" + second}); r.StatusCode != 200 {
+		t.Errorf("the other one: %d", r.StatusCode)
+	}
+	for _, body := range []string{`{}`, `{"ids":[]}`} {
+		if r := h.do(t, call{method: "POST", path: c.path, body: body}); r.StatusCode != 400 {
+			t.Errorf("%s: %d", body, r.StatusCode)
+		}
+	}
+}
+
+func TestAnExportedConversationIsRestoredWithItsMessages(t *testing.T) {
+	h := open(t, newAccess(), nil)
+	id := converse(t, h)
+	router, err := gorillamux.NewRouter(document(t, h))
+	if err != nil {
+		t.Fatal(err)
+	}
+	export := call{method: "GET", path: "/v1/conversations/" + id + "/export"}
+	file := h.do(t, export)
+	if file.StatusCode != 200 || !strings.Contains(file.Header.Get("Content-Disposition"), id+".json") {
+		t.Fatalf("%d %s", file.StatusCode, file.body)
+	}
+	hold(t, router, export, file)
+	restore := call{method: "POST", path: "/v1/conversations/import", body: file.body}
+	made := h.do(t, restore)
+	if made.StatusCode != 200 || made.json(t)["title"] != "Sums" || made.json(t)["id"] == id {
+		t.Fatalf("%d %s", made.StatusCode, made.body)
+	}
+	hold(t, router, restore, made)
+	history := func(id string) string {
+		_, messages, _ := strings.Cut(h.do(t, call{method: "GET", path: "/v1/conversations/" + id + "/history"}).body, `"messages":`)
+		return messages
+	}
+	if a, b := history(id), history(made.json(t)["id"].(string)); a != b || !strings.Contains(a, "calc__add") {
+		t.Errorf("exported %s\nrestored %s", a, b)
+	}
+	for _, body := range []string{
+		`{"format":2,"conversation":{},"messages":[]}`,
+		`{"format":1,"conversation":{"metadata":[]},"messages":[]}`,
+		`{"format":1,"conversation":{},"messages":[{"role":"system","content":"","timestamp":"2026-11-20T08:00:00Z"}]}`,
+		`{"format":1,"conversation":{},"messages":[{"role":"user","content":"","timestamp":"yesterday"}]}`,
+	} {
+		if r := h.do(t, call{method: "POST", path: restore.path, body: body}); r.StatusCode != 400 {
+			t.Errorf("%s: %d %s", body, r.StatusCode, r.body)
+		}
+	}
+}
+
+func TestAConversationIsExportedAsMarkdown(t *testing.T) {
+	h := open(t, newAccess(), nil)
+	r := h.do(t, call{method: "GET", path: "/v1/conversations/" + converse(t, h) + "/export?format=markdown"})
+	want := "# Sums\n\n## User (2026-11-20T08:00:00.000Z)\n\n2+2?\n\n## Assistant (2026-11-20T08:00:01.000Z)\n\n4\n\nTool `calc__add`\n\n```json\n{\"a\":2}\n```\n"
+	if r.StatusCode != 200 || r.body != want || !strings.HasPrefix(r.Header.Get("Content-Type"), "text/markdown") {
+		t.Errorf("%d %q", r.StatusCode, r.body)
+	}
+}

@@ -1,0 +1,14 @@
+package core
+
+// ModelSettings is which models chats use. Default and Fast are provider:model, "" when none is set.
+type ModelSettings struct {
+	Default   string
+	Fast      string // for small tasks such as titles; "" means Default
+	Providers []ModelProvider
+}
+
+// ModelProvider is a configured provider of models.
+type ModelProvider struct {
+	Name   string `json:"name"`
+	Usable bool   `json:"usable"` // whether it has a key, or needs none
+}
