@@ -11,4 +11,5 @@ type App struct {
 	Env       map[string]core.Secret
 	Remote    *core.Remote // of SourceURL
 	Protected bool         // uninstalling it answers 403 protected (spec 4.3)
+	Sandbox   *Sandbox     // nil for Config.Sandbox
 }

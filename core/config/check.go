@@ -34,6 +34,7 @@ func (k *check) run() Problems {
 	k.checkPlugin("sessionstore", "sessionStore", k.cfg.SessionStore, store)
 	k.checkRegistries()
 	k.checkApps()
+	k.checkSandbox("sandbox", &k.doc.Sandbox)
 	k.checkModels()
 	return k.problems
 }

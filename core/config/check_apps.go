@@ -35,6 +35,9 @@ func (k *check) checkApps() {
 				k.add(join(at+".env", variable), "is no name for an environment variable")
 			}
 		}
+		if section.Sandbox != nil {
+			k.checkSandbox(at+".sandbox", section.Sandbox)
+		}
 		if section.Transport != nil {
 			k.checkTransport(at+".transport", section.Transport)
 		}

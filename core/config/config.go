@@ -27,6 +27,7 @@ type Config struct {
 	Models         Models
 	Skills         Skills
 	Log            Log
+	Sandbox        Sandbox // of an app whose own section says nothing else
 	Plugins        Plugins
 
 	// Environment is the server's own environment, complete. Bundles and plugins get only what

@@ -27,6 +27,7 @@ type document struct {
 	Models         modelsSection         `json:"models"`
 	Skills         skillsSection         `json:"skills"`
 	Log            Log                   `json:"log"`
+	Sandbox        sandboxSection        `json:"sandbox"`
 	PluginDefaults pluginsSection        `json:"plugins"`
 }
 
@@ -48,6 +49,7 @@ type appSection struct {
 	URL       string            `json:"url"`
 	Env       map[string]string `json:"env"`
 	Protected bool              `json:"protected"`
+	Sandbox   *sandboxSection   `json:"sandbox"`
 	Transport *transportSection `json:"transport"`
 }
 
@@ -116,6 +118,7 @@ func (d document) config(base string, env Environment) *Config {
 		Models:       d.Models.models(base, env),
 		Skills:       d.Skills.skills(base),
 		Log:          d.Log,
+		Sandbox:      d.Sandbox.over(Sandbox{}, base),
 		Plugins: Plugins{
 			StartTimeout: seconds(d.PluginDefaults.StartTimeoutSeconds),
 			CallTimeout:  seconds(d.PluginDefaults.CallTimeoutSeconds),
@@ -136,7 +139,12 @@ func (d document) config(base string, env Environment) *Config {
 		c.Registries = append(c.Registries, Registry{Plugin: plugin("registry", at, section, base), Name: text(section, "name")})
 	}
 	for name, section := range d.Apps {
-		c.Apps[name] = section.app(base)
+		app := section.app(base)
+		if section.Sandbox != nil {
+			own := section.Sandbox.over(c.Sandbox, base)
+			app.Sandbox = &own
+		}
+		c.Apps[name] = app
 	}
 	return c
 }

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/ropewalk/ropewalk/core"
+	"github.com/ropewalk/ropewalk/core/sandbox"
 )
 
 // load loads a file's text from a home of its own. The environment is complete.
@@ -56,10 +57,14 @@ func TestWithNoConfigurationAtAllTheDefaultsAreThoseOfTheSpec(t *testing.T) {
 		Models: Models{MaxOutputTokens: 8192, Providers: map[string]ModelProvider{
 			"anthropic": {Type: ProviderAnthropic}, "openai": {Type: ProviderOpenAI},
 		}},
-		Apps:        map[string]App{},
-		MCP:         MCP{MaxSessions: 100, MaxInstances: 64, SessionTTL: 8 * time.Hour},
-		Chat:        Chat{ElicitationTimeout: 5 * time.Minute},
-		Log:         Log{Level: "info", Format: "text"},
+		Apps: map[string]App{},
+		MCP:  MCP{MaxSessions: 100, MaxInstances: 64, SessionTTL: 8 * time.Hour},
+		Chat: Chat{ElicitationTimeout: 5 * time.Minute},
+		Log:  Log{Level: "info", Format: "text"},
+		Sandbox: Sandbox{
+			Level: sandbox.LevelNamespaces, Network: sandbox.Network{Mode: sandbox.NetworkLoopbackOff},
+			Limits: sandbox.Limits{Memory: 2 << 30, Processes: 256, OpenFiles: 4096, FileSize: 4 << 30},
+		},
 		Plugins:     Plugins{StartTimeout: 30 * time.Second, CallTimeout: 10 * time.Second, PassEnv: []string{}},
 		Environment: Environment{"HOME": home},
 		places:      places{},

@@ -141,8 +141,8 @@ func TestEveryProblemIsReportedAtOnce(t *testing.T) {
   half: {protected: true, env: {A: b}}
   alone: {protected: true}
 `,
-			want: `2: apps.none: want a mapping with exactly one of path, name and url, or with protected alone
-3: apps.both: want a mapping with exactly one of path, name and url, or with protected alone
+			want: `2: apps.none: want a mapping with exactly one of path, name and url, or with protected or sandbox alone
+3: apps.both: want a mapping with exactly one of path, name and url, or with protected or sandbox alone
 4: apps.System: want a server name of lower-case letters, digits and hyphens
 5: apps.system: system is the name of the server's own tools: choose another
 6: apps.ftp.url: want an absolute address that starts with https:// or http://
@@ -155,9 +155,9 @@ func TestEveryProblemIsReportedAtOnce(t *testing.T) {
 12: apps.header.transport.auth.name: is no valid HTTP header name
 13: apps.none2.transport.auth.token: only the type bearer takes a token
 13: apps.none2.transport.headers.b d: is no valid HTTP header
-14: apps.typo: want a mapping with exactly one of path, name and url, or with protected alone
+14: apps.typo: want a mapping with exactly one of path, name and url, or with protected or sandbox alone
 14: apps.typo.pth: unknown key; did you mean path?
-15: apps.half: want a mapping with exactly one of path, name and url, or with protected alone`,
+15: apps.half: want a mapping with exactly one of path, name and url, or with protected or sandbox alone`,
 		},
 		{
 			name: "addresses of all kinds",
@@ -195,7 +195,7 @@ environment SERVICE_API_KEY: apiKey: must have at least 8 characters; leave it o
 			file: "log: {level: info}\nlog: {level: debug}\n? [a]\n: b\nbase: &b {c: d}\nhttp: {<<: *b}\nfeatures: !!set {}\n",
 			want: `2: log: set twice; first on line 1
 3: a key must be a text
-5: base: unknown key; known are apiKey, apps, auth, chat, features, http, log, mcp, models, plugins, registries, sessionStore, skills, storage
+5: base: unknown key; known are apiKey, apps, auth, chat, features, http, log, mcp, models, plugins, registries, sandbox, sessionStore, skills, storage
 6: http: << is not part of YAML 1.2: write the keys out, or use an alias for the whole value`,
 		},
 		{name: "not YAML at all", file: "a: b\n  c: [\n", want: `2: not YAML: mapping values are not allowed in this context`},

@@ -56,7 +56,7 @@ func walk(t *testing.T, path string, s *schema, part map[string]any) any {
 		return out
 	case "array":
 		return []any{walk(t, path+"[]", s, part["items"].(map[string]any))}
-	case "integer":
+	case "integer", "number":
 		return 1
 	case "boolean":
 		return true

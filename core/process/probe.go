@@ -1,0 +1,75 @@
+package process
+
+import (
+	"context"
+	"os"
+	"strings"
+
+	"github.com/ropewalk/ropewalk/core/sandbox"
+)
+
+// Probe is what the sandbox of this machine can do.
+type Probe struct {
+	Level  sandbox.Level // the highest that works
+	OwnUID bool          // each app can have a user id of its own: the server is root
+	Reason string        // why Level is not the highest; "" when it is
+}
+
+// probeArg makes a shim end at once. It runs inside the sandbox that is tried.
+const probeArg = "probe"
+
+// ProbeSandbox finds out which sandbox works by running a program in it. It takes some 20 ms.
+func ProbeSandbox(ctx context.Context) Probe {
+	level, reason := sandbox.Supported()
+	p := Probe{Reason: reason}
+	if level >= sandbox.LevelNamespaces {
+		if os.Geteuid() == 0 && trySandbox(ctx, sandbox.LevelNamespaces, firstAppUID) == nil {
+			return Probe{Level: sandbox.LevelNamespaces, OwnUID: true}
+		}
+		err := trySandbox(ctx, sandbox.LevelNamespaces, 0)
+		if err == nil {
+			return Probe{Level: sandbox.LevelNamespaces}
+		}
+		p.Reason = "namespaces cannot be made: " + err.Error()
+		level = sandbox.LevelLandlock
+	}
+	if level >= sandbox.LevelLandlock {
+		err := trySandbox(ctx, sandbox.LevelLandlock, 0)
+		if err == nil {
+			p.Level = sandbox.LevelLandlock
+			return p
+		}
+		p.Reason = "Landlock does not work: " + err.Error()
+	}
+	return p
+}
+
+// trySandbox runs a program that ends at once.
+func trySandbox(ctx context.Context, level sandbox.Level, uid int) error {
+	dir, err := os.MkdirTemp("", "ropewalk-probe")
+	if err != nil {
+		return err
+	}
+	defer func() { _ = os.RemoveAll(dir) }()
+	exe, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	exe = strings.TrimSuffix(exe, " (deleted)")
+	c := Command{
+		Path: exe, Args: []string{ShimArg, probeArg}, Dir: dir,
+		Sandbox: &sandbox.Profile{Level: level, UID: uid, Read: append(sandbox.SystemPaths(), exe), Write: []string{dir}},
+	}
+	p, err := Start(c)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = p.Stdout().Close() }()
+	select {
+	case <-p.Done():
+		return p.Err()
+	case <-ctx.Done():
+		p.Kill()
+		return ctx.Err()
+	}
+}

@@ -1,0 +1,56 @@
+//go:build linux
+
+package process_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"syscall"
+	"testing"
+
+	"github.com/ropewalk/ropewalk/core/process"
+	"github.com/ropewalk/ropewalk/core/sandbox"
+)
+
+func TestTheProbeFindsTheLevelThatWorks(t *testing.T) {
+	p := process.ProbeSandbox(t.Context())
+	if p.Level != sandbox.LevelNamespaces || p.OwnUID != (os.Geteuid() == 0) || p.Reason != "" {
+		t.Errorf("the probe found %+v", p)
+	}
+}
+
+func TestAnAppOfARootServerHasAUserIDOfItsOwn(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("takes root")
+	}
+	c := confined(t, sandbox.LevelNamespaces, "")
+	data := c.Sandbox.Write[0]
+	old := filepath.Join(data, "from-before")
+	if err := os.WriteFile(old, []byte("kept"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	uid := process.AppUID("this app")
+	if err := process.Own(data, uid); err != nil {
+		t.Fatal(err)
+	}
+	c.Path, c.Args = "/bin/sh", []string{"-c", "id -u; id -g; cat from-before; echo new > new && rm from-before"}
+	c.Sandbox.UID = uid
+	p := start(t, c)
+	if got, want := output(t, p), fmt.Sprintf("%d\n%d\nkept", uid, uid); got != want {
+		t.Errorf("it printed %q, want %q", got, want)
+	}
+	if p.Err() != nil {
+		t.Error(p.Err())
+	}
+	info, err := os.Stat(filepath.Join(data, "new"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if owner := info.Sys().(*syscall.Stat_t).Uid; int(owner) != uid {
+		t.Errorf("its file belongs to %d, want %d", owner, uid)
+	}
+	if err := process.Own(data, 0); err != nil { // a server without a sandbox takes it back
+		t.Error(err)
+	}
+}
