@@ -8,69 +8,71 @@ import (
 	"github.com/hashicorp/go-hclog"
 
 	"github.com/ropewalk/ropewalk/core"
+	"github.com/ropewalk/ropewalk/core/apps/instance"
+	"github.com/ropewalk/ropewalk/core/apps/interact"
+	"github.com/ropewalk/ropewalk/core/apps/offer"
 )
 
-// key names an app: short names are unique in a workspace only.
-type key struct{ workspace, name string }
-
-// app is one installed app. At any moment at most one command (start, stop, uninstall, update)
-// holds its turn, and at most one run supervises it; between them they are the only writers.
+// app is one installed app. At any moment at most one command (start, stop, uninstall, update) holds
+// its turn and at most one supervisor runs; only these two change the app.
 type app struct {
-	key     key
+	key     interact.AppKey
 	manager *Manager
 	log     hclog.Logger
+	dialog  *interact.Dialog
 
 	turn  chan struct{} // holds one token while a command is at work
-	calls chan struct{} // holds one token for each call in flight
+	slots chan struct{} // holds one token for each call in flight
 
 	now atomic.Pointer[view]
 
-	unannounced bool // declared by the configuration and yet to run; the supervisor's own
+	unannounced bool // bundle.installed has not been published yet; used by the supervisor only
 
-	mu        sync.Mutex
-	run       *run               // nil when nobody supervises
-	interrupt context.CancelFunc // gives up a start that a command waits for; nil when none does
+	mu          sync.Mutex
+	supervision *supervision       // nil when no supervisor runs
+	interrupt   context.CancelFunc // cancels a start that a command waits for; nil when none does
 }
 
-// run is one stretch of supervision, from a start to a stop or to death.
-type run struct {
-	ctx    context.Context // ends with the manager, not with the command that began the run
+// supervision lasts from a start to a stop or to the state dead.
+type supervision struct {
+	ctx    context.Context //nolint:containedctx // ends with the manager, not with the command that started it
 	cancel context.CancelFunc
 	done   chan struct{} // closed when the supervisor has returned
 	err    error         // why the process tree could not be ended; read after done
 }
 
-func (y *Manager) newApp(record core.Installation) *app {
+func (m *Manager) newApp(record core.Installation) *app {
 	a := &app{
-		key: key{record.Workspace, record.Name}, manager: y,
-		log:   y.log.With("workspace", record.Workspace, "app", record.Name),
+		key: interact.AppKey{Workspace: record.Workspace, Name: record.Name}, manager: m,
+		log:   m.log.With("workspace", record.Workspace, "app", record.Name),
 		turn:  make(chan struct{}, 1),
-		calls: make(chan struct{}, y.o.MaxCalls),
+		slots: make(chan struct{}, m.o.MaxCalls),
 	}
+	a.dialog = m.broker.NewDialog(a, a.log)
 	a.now.Store(newView(record))
 	return a
 }
 
-// same stands for the state that an app is in, when only details of it change.
-const same core.State = ""
+// sameState stands for the current state, when only other parts of the view change.
+const sameState core.State = ""
 
-// become is the one way an app changes. The change is refused, and logged as the defect it is,
-// when spec part 3 has no such transition. The namespace shows a change of tools before anyone
-// who waits for the new state goes on.
-func (a *app) become(next core.State, change func(*view)) bool {
+// transition changes the app; nothing else does. A transition that core.State does not allow is
+// refused and logged as a defect. The catalog shows changed lists before those who wait for the new
+// state continue.
+func (a *app) transition(next core.State, change func(*view)) bool {
 	a.mu.Lock()
 	old := a.now.Load()
-	if next == same {
+	if next == sameState {
 		next = old.state
 	} else if next != old.state && !old.state.Can(next) {
 		a.mu.Unlock()
-		a.log.Error("An app was kept from an illegal change of state", "from", old.state, "to", next)
+		a.log.Error("illegal app state transition refused", "from", old.state, "to", next)
 		return false
 	}
 	v := *old
 	v.state, v.replaced = next, make(chan struct{})
 	if next != core.StateRunning {
-		v.conn = nil
+		v.instance = nil
 	}
 	if next == core.StateStopped || next == core.StateDead {
 		v.offer = core.Offer{}
@@ -78,38 +80,51 @@ func (a *app) become(next core.State, change func(*view)) bool {
 	if change != nil {
 		change(&v)
 	}
-	shown := func() {}
-	if len(differing(&old.offer, &v.offer)) > 0 {
-		shown = a.manager.catalog.change(a.key.workspace)
+	finish := func() {}
+	if len(offer.Differences(&old.offer, &v.offer)) > 0 {
+		finish = a.manager.catalog.BeginChange(a.key.Workspace)
 	}
 	a.now.Store(&v)
 	a.mu.Unlock()
 	if next != old.state {
-		a.log.Info("An app changed its state", "from", old.state, "to", next)
+		a.log.Info("app state changed", "from", old.state, "to", next)
 	}
-	shown()
+	finish()
 	close(old.replaced)
 	return true
 }
 
-// take waits for the app's turn. The error is ctx's, or core.CodeNotFound when the app was
-// removed while waiting.
-func (a *app) take(ctx context.Context) error {
+// acquireTurn waits for the app's turn. The error is ctx's, or core.CodeNotFound when the app was
+// removed meanwhile.
+func (a *app) acquireTurn(ctx context.Context) error {
 	select {
 	case a.turn <- struct{}{}:
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
-	if found, err := a.manager.find(a.key.workspace, a.key.name); err != nil || found != a {
-		a.give()
-		return notFound(a.key.name)
+	if found, err := a.manager.find(a.key.Workspace, a.key.Name); err != nil || found != a {
+		a.releaseTurn()
+		return notFound(a.key.Name)
 	}
 	return nil
 }
 
-func (a *app) give() { <-a.turn }
+func (a *app) releaseTurn() { <-a.turn }
 
-// interruptible lets giveUp end what the holder of the turn waits for, until done is called.
+// AcquireSlot takes a place among the app's calls in flight, if one is free.
+func (a *app) AcquireSlot() bool {
+	select {
+	case a.slots <- struct{}{}:
+		return true
+	default:
+		return false
+	}
+}
+
+// ReleaseSlot is the opposite of AcquireSlot.
+func (a *app) ReleaseSlot() { <-a.slots }
+
+// interruptible lets cancelStart end what the holder of the turn waits for, until done is called.
 func (a *app) interruptible(ctx context.Context) (c context.Context, done func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	a.mu.Lock()
@@ -123,8 +138,8 @@ func (a *app) interruptible(ctx context.Context) (c context.Context, done func()
 	}
 }
 
-// giveUp ends a start that is being waited for, so that a stop need not wait for it.
-func (a *app) giveUp() {
+// cancelStart ends a start that a command waits for, so that a stop need not wait for it.
+func (a *app) cancelStart() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.interrupt != nil {
@@ -132,26 +147,26 @@ func (a *app) giveUp() {
 	}
 }
 
-// begin hands the app to a new supervisor; conn is nil when that has to start the app first.
-// The caller holds the turn, and no run is on. The run lasts until it is ended or the manager closes.
-func (a *app) begin(conn instance) {
-	r := &run{done: make(chan struct{})}
+// startSupervisor starts a supervisor for the app; in is nil when that has to start the app first.
+// The caller holds the turn, and no supervisor runs.
+func (a *app) startSupervisor(in instance.Instance) {
+	r := &supervision{done: make(chan struct{})}
 	r.ctx, r.cancel = context.WithCancel(a.manager.life)
 	a.mu.Lock()
-	a.run = r
+	a.supervision = r
 	a.mu.Unlock()
 	go func() {
 		defer close(r.done)
 		defer r.cancel()
-		r.err = a.supervise(r.ctx, conn)
+		r.err = a.supervise(r.ctx, in)
 	}()
 }
 
-// end ends the run, if one is on, and with it the app's processes; the app is stopped then. The
-// caller holds the turn. When ctx ends first, the run goes on ending by itself.
-func (a *app) end(ctx context.Context) error {
+// stopSupervisor ends the supervisor, if one runs, and with it the app's processes; the app is stopped
+// then. The caller holds the turn. When ctx ends first, the rest happens in the background.
+func (a *app) stopSupervisor(ctx context.Context) error {
 	a.mu.Lock()
-	r := a.run
+	r := a.supervision
 	a.mu.Unlock()
 	if r != nil {
 		r.cancel()
@@ -162,13 +177,13 @@ func (a *app) end(ctx context.Context) error {
 		}
 	}
 	if a.now.Load().state != core.StateStopped {
-		a.become(core.StateStopped, nil)
+		a.transition(core.StateStopped, nil)
 	}
 	if r == nil {
 		return nil
 	}
 	a.mu.Lock()
-	a.run = nil
+	a.supervision = nil
 	a.mu.Unlock()
 	return r.err
 }

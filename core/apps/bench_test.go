@@ -7,6 +7,7 @@ import (
 	"github.com/hashicorp/go-hclog"
 
 	"github.com/ropewalk/ropewalk/core"
+	"github.com/ropewalk/ropewalk/core/apps/interact"
 	"github.com/ropewalk/ropewalk/core/rpc"
 )
 
@@ -14,15 +15,15 @@ import (
 func BenchmarkCall(b *testing.B) {
 	m := &memoryApp{}
 	y := New(Options{Home: b.TempDir(), Records: newMemoryRecords(record("notes", true)), Events: newMemoryEvents(), Logger: hclog.NewNullLogger()})
-	y.launch = m.launch
+	y.start = m.launch
 	if err := y.Open(b.Context()); err != nil {
 		b.Fatal(err)
 	}
 	defer y.Close(b.Context())
 	params := json.RawMessage(`{"name":"echo","arguments":{"text":"x"}}`)
-	for name, c := range map[string]Call{
+	for name, c := range map[string]interact.Call{
 		"alone":          {Method: "x", Params: params},
-		"with a session": {Method: "x", Params: params, Client: NewClient("s", false, canElicit), Asker: saysWord("x"), Notify: func(rpc.Notification) {}},
+		"with a session": {Method: "x", Params: params, Client: interact.NewClient("s", false, canElicit), Asker: saysWord("x"), Notify: func(rpc.Notification) {}},
 	} {
 		b.Run(name, func(b *testing.B) {
 			b.ReportAllocs()

@@ -19,6 +19,8 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/ropewalk/ropewalk/core/apps/instance"
 )
 
 // bundleArg turns the test binary into a bundle; the argument after it is the mode.
@@ -43,7 +45,7 @@ const (
 )
 
 func bundleMain(args []string) int {
-	mode, data := args[0], own(DataDirVariable)
+	mode, data := args[0], own(instance.DataDirVariable)
 	switch mode {
 	case modeDying:
 		fmt.Fprintln(os.Stderr, "cannot go on:", own("API_KEY"))
@@ -92,7 +94,7 @@ func plant() {
 			pids = append(pids, strconv.Itoa(c.Process.Pid))
 		}
 	}
-	_ = os.WriteFile(filepath.Join(own(DataDirVariable), "pids"), []byte(strings.Join(pids, "\n")), 0o600)
+	_ = os.WriteFile(filepath.Join(own(instance.DataDirVariable), "pids"), []byte(strings.Join(pids, "\n")), 0o600)
 }
 
 // environ is what a bundle reads of its environment.
@@ -149,7 +151,7 @@ func bundleServer(mode string) *mcp.Server {
 		return nil, nil, nil
 	})
 	mcp.AddTool(s, &mcp.Tool{Name: "hang"}, func(ctx context.Context, _ *mcp.CallToolRequest, _ textInput) (*mcp.CallToolResult, any, error) {
-		_ = os.WriteFile(filepath.Join(own(DataDirVariable), "hanging"), nil, 0o600)
+		_ = os.WriteFile(filepath.Join(own(instance.DataDirVariable), "hanging"), nil, 0o600)
 		<-ctx.Done()
 		return nil, nil, ctx.Err()
 	})

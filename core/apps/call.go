@@ -7,179 +7,100 @@ import (
 	"time"
 
 	"github.com/ropewalk/ropewalk/core"
+	"github.com/ropewalk/ropewalk/core/apps/instance"
+	"github.com/ropewalk/ropewalk/core/apps/interact"
+	"github.com/ropewalk/ropewalk/core/apps/offer"
 	"github.com/ropewalk/ropewalk/core/link"
 	"github.com/ropewalk/ropewalk/core/rpc"
 )
 
-// errDeadline tells the manager's own deadline from the caller's.
-var errDeadline = errors.New("the app did not answer in time")
-
-// Call asks an app.
+// Call calls an app.
 //
-// A call that finds the app starting or restarting waits for it, Options.RestartWait at most. One
-// that is in flight when the app dies fails at once, and is never repeated: it may have had its
-// effect. A call that has been silent for Options.CallTimeout is given up: the app is told to cancel
-// it and goes on. Progress that the caller takes is a sign of life, and while the caller's own
-// client is asked something the clock stands still.
+// A call waits for an app that is starting or restarting, at most Options.RestartWait. A call that is
+// in flight when the app dies fails at once and is never repeated, because it may have had its effect.
+// A call whose app was silent for Options.CallTimeout is cancelled. Progress that the caller receives
+// resets this clock, and it stands still while the caller's own client is asked something.
 //
-// Errors: core.CodeNotFound without such an app; core.CodeUnavailable when the app does not run,
-// died, was too slow, answered with too much or has too many calls in flight;
-// core.CodeBadRequest for params that are no object; *rpc.Error as the app answered; ctx's
-// error when the caller gave up.
-func (y *Manager) Call(ctx context.Context, workspace, server string, c Call) (json.RawMessage, error) {
-	a, err := y.find(workspace, server)
+// Errors: core.CodeNotFound without such an app; core.CodeUnavailable when the app does not run, died,
+// was too slow, sent too much or has too many calls in flight; core.CodeBadRequest for params that are
+// not an object; *rpc.Error as the app sent it; ctx's error when the caller gave up.
+func (m *Manager) Call(ctx context.Context, workspace, server string, c interact.Call) (json.RawMessage, error) {
+	a, err := m.find(workspace, server)
 	if err != nil {
 		return nil, err
 	}
-	if c.Client != nil && c.Client.stateless {
-		if result, resumed, err := a.comeBack(ctx, c); resumed {
+	if interact.MayResume(&c) {
+		if result, resumed, err := a.dialog.Resume(ctx, c); resumed {
 			return result, err
 		}
 	}
-	conn := a.conn()
-	if conn == nil || !a.slot() {
-		if conn, err = a.queue(ctx); err != nil {
+	in := a.current()
+	if in == nil || !a.AcquireSlot() {
+		if in, err = a.queue(ctx); err != nil {
 			return nil, err
 		}
 	}
-	defer func() { <-a.calls }()
+	defer a.ReleaseSlot()
 	limit, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	k := &caller{parent: limit, client: c.Client, asker: c.Asker, limit: y.o.CallTimeout}
-	k.start(func() { cancel(errDeadline) })
-	defer k.end()
-	c.Notify = k.hearing(c.Notify)
-	result, conn, err := a.carry(limit, conn, c, k)
+	f := &interact.InFlight{}
+	f.Init(limit, &c, m.o.CallTimeout)
+	f.StartClock(func() { cancel(interact.ErrTimeout) })
+	defer f.Finish()
+	c.Notify = f.WithClock(c.Notify)
+	result, used, err := a.dialog.Do(limit, in, c, f)
 	if err != nil {
-		return nil, a.callError(ctx, limit, conn, c.Method, err)
+		return nil, a.CallError(ctx, limit, used, c.Method, err)
 	}
 	return result, nil
 }
 
-// carry makes the call over the instance that is right for its client, which it returns besides.
-func (a *app) carry(ctx context.Context, shared instance, c Call, k *caller) (json.RawMessage, instance, error) {
-	conn, leave, err := a.route(ctx, shared, k)
-	if err != nil {
-		return nil, shared, err
-	}
-	defer leave()
-	if c.Client != nil && c.Client.stateless && !conn.Info().Stateless && parks(c.Method) {
-		result, err := a.park(ctx, conn, c)
-		return result, conn, err
-	}
-	r := link.Request{Method: c.Method, Params: c.Params, Notify: c.Notify, For: k, Mirrors: c.Mirrors}
-	if !conn.Info().Stateless || c.Client != nil && c.Client.stateless {
-		result, err := conn.Do(ctx, r)
-		return result, conn, err
-	}
-	if c.Asker != nil && c.Client != nil {
-		r.Capabilities = c.Client.capabilities
-	}
-	result, err := a.rounds(ctx, conn, r, k)
-	return result, conn, err
-}
-
-// route picks the instance for a call: the shared one, unless the caller speaks the other era of
-// MCP or has a client that this app asks. An app that cannot run twice serves all with the one.
-func (a *app) route(ctx context.Context, shared instance, k *caller) (conn instance, leave func(), err error) {
-	none := func() {}
-	key, apart := a.belongs(shared, k.client, k.asker)
-	if !apart {
-		return shared, none, nil
-	}
-	x, leave, err := a.manager.annexes.enter(ctx, key, false, k)
-	switch {
-	case errors.Is(err, errAnnex) && ctx.Err() == nil:
-		return shared, none, nil
-	case err != nil:
-		return nil, nil, err
-	case k.client.stateless && !x.conn.Info().Stateless: // it shook hands after all
-		a.learn(func(t *traits) { t.sessions = true })
-		leave()
-		a.manager.annexes.discard(x)
-		return shared, none, nil
-	}
-	return x.conn, leave, nil
-}
-
-// belongs tells which instance a call is for, unless that is the shared one (apart is false).
-func (a *app) belongs(shared instance, client *Client, asker Asker) (key annexKey, apart bool) {
-	key.app = a
-	if client == nil || shared.Info().Stateless {
-		return key, false
-	}
-	known := a.manager.memory.of(a.now.Load().record)
-	switch {
-	case client.stateless:
-		return key, !known.sessions
-	case asker != nil && client.session != "" && client.can&known.asks != 0:
-		key.session = client.session
-		return key, true
-	}
-	return key, false
-}
-
-// conn is the app's connection when it can be called now, else nil.
-func (a *app) conn() instance {
-	conn := a.now.Load().conn
-	if conn == nil {
+// current returns the shared instance when it can be called now, else nil.
+func (a *app) current() instance.Instance {
+	in := a.now.Load().instance
+	if in == nil || isClosed(in.Done()) { // it died, and the supervisor is about to notice
 		return nil
 	}
-	select {
-	case <-conn.Done(): // died, and the supervisor is about to say so
-		return nil
-	default:
-		return conn
-	}
+	return in
 }
 
-// slot takes a place for a call if one is free.
-func (a *app) slot() bool {
+// queue waits for a running app and a free slot, and holds the slot when it returns no error.
+func (a *app) queue(ctx context.Context) (instance.Instance, error) {
+	timeout := time.NewTimer(a.manager.o.RestartWait)
+	defer timeout.Stop()
 	select {
-	case a.calls <- struct{}{}:
-		return true
-	default:
-		return false
-	}
-}
-
-// queue waits for a running app and a free place, and holds the place when it returns no error.
-func (a *app) queue(ctx context.Context) (instance, error) {
-	patience := time.NewTimer(a.manager.o.RestartWait)
-	defer patience.Stop()
-	select {
-	case a.calls <- struct{}{}:
+	case a.slots <- struct{}{}:
 	case <-ctx.Done():
 		return nil, ctx.Err()
-	case <-patience.C:
-		return nil, unavailable(time.Second, "app %s is busy: %d calls are in flight", a.key.name, a.manager.o.MaxCalls)
+	case <-timeout.C:
+		return nil, unavailable(time.Second, "app %s is busy: %d calls are in flight", a.key.Name, a.manager.o.MaxCalls)
 	}
-	conn, err := a.ready(ctx, patience.C)
+	in, err := a.ready(ctx, timeout.C)
 	if err != nil {
-		<-a.calls
+		a.ReleaseSlot()
 	}
-	return conn, err
+	return in, err
 }
 
-// Arrives waits, Options.RestartWait at most, for an app that is starting and has not yet told what it
-// offers, and reports whether it runs now. It does not wait for any other. core.CodeUnavailable when
-// the app is starting still.
-func (y *Manager) Arrives(ctx context.Context, workspace, server string) (bool, error) {
-	if err := y.abreast(ctx, key{workspace, server}); err != nil {
+// AwaitOffer waits, at most Options.RestartWait, for an app that is starting and whose lists have not
+// been read yet, and reports whether it runs now. It does not wait for other apps. The error is
+// core.CodeUnavailable when the app is still starting.
+func (m *Manager) AwaitOffer(ctx context.Context, workspace, server string) (bool, error) {
+	if err := m.syncRecord(ctx, interact.AppKey{Workspace: workspace, Name: server}); err != nil {
 		return false, err
 	}
-	a, err := y.find(workspace, server)
+	a, err := m.find(workspace, server)
 	if err != nil {
 		return false, nil
 	}
 	now := a.now.Load()
-	coming := now.state == core.StateStarting || now.state == core.StateCrashed
-	if !coming || len(differing(&now.offer, &core.Offer{})) > 0 {
+	starting := now.state == core.StateStarting || now.state == core.StateCrashed
+	if !starting || !offer.IsEmpty(&now.offer) {
 		return false, nil
 	}
-	patience := time.NewTimer(y.o.RestartWait)
-	defer patience.Stop()
-	if _, err := a.ready(ctx, patience.C); err != nil {
+	timeout := time.NewTimer(m.o.RestartWait)
+	defer timeout.Stop()
+	if _, err := a.ready(ctx, timeout.C); err != nil {
 		if state := a.now.Load().state; ctx.Err() == nil && (state == core.StateStopped || state == core.StateDead) {
 			return false, nil
 		}
@@ -189,17 +110,17 @@ func (y *Manager) Arrives(ctx context.Context, workspace, server string) (bool, 
 }
 
 // ready waits until the app runs.
-func (a *app) ready(ctx context.Context, patience <-chan time.Time) (instance, error) {
+func (a *app) ready(ctx context.Context, timeout <-chan time.Time) (instance.Instance, error) {
 	for {
 		v := a.now.Load()
 		switch v.state {
 		case core.StateStopped:
-			return nil, unavailable(0, "app %s is stopped; start it first", a.key.name)
+			return nil, unavailable(0, "app %s is stopped; start it first", a.key.Name)
 		case core.StateDead:
-			return nil, unavailable(0, "app %s is dead: its restart attempts are used up; start it by hand", a.key.name)
+			return nil, unavailable(0, "app %s is dead after too many failed restarts; start it again", a.key.Name)
 		case core.StateRunning:
-			if conn := a.conn(); conn != nil {
-				return conn, nil
+			if in := a.current(); in != nil {
+				return in, nil
 			}
 		default:
 		}
@@ -207,20 +128,20 @@ func (a *app) ready(ctx context.Context, patience <-chan time.Time) (instance, e
 		case <-v.replaced:
 		case <-ctx.Done():
 			return nil, ctx.Err()
-		case <-patience:
-			return nil, unavailable(time.Second, "app %s is %s and did not come up within %v", a.key.name, v.state, a.manager.o.RestartWait)
+		case <-timeout:
+			return nil, unavailable(time.Second, "app %s is %s and was not running within %v", a.key.Name, v.state, a.manager.o.RestartWait)
 		}
 	}
 }
 
-// callError says what became of a call that has no result.
-func (a *app) callError(ctx, limit context.Context, conn instance, method string, err error) error {
-	if failure, ok := errors.AsType[*rpc.Error](err); ok {
-		a.refused(failure)
-		return failure
+// CallError implements interact.App.
+func (a *app) CallError(ctx, limit context.Context, in interact.Instance, method string, err error) error {
+	if rpcErr, ok := errors.AsType[*rpc.Error](err); ok {
+		a.noteRefusal(rpcErr)
+		return rpcErr
 	}
 	known, ok := errors.AsType[*core.Error](err)
-	late := errors.Is(err, errDeadline) || errors.Is(context.Cause(limit), errDeadline)
+	late := errors.Is(err, interact.ErrTimeout) || errors.Is(context.Cause(limit), interact.ErrTimeout)
 	switch {
 	case ctx.Err() != nil:
 		return ctx.Err()
@@ -229,25 +150,40 @@ func (a *app) callError(ctx, limit context.Context, conn instance, method string
 	case errors.Is(err, context.Canceled) && !late:
 		return err
 	case late:
-		return core.Wrap(core.CodeUnavailable, err, "app "+a.key.name+" did not answer "+method+" within "+a.manager.o.CallTimeout.String()+"; the call was cancelled")
-	case errors.Is(err, link.ErrClosed) || closed(conn.Done()):
-		return core.Wrap(core.CodeUnavailable, err, "app "+a.key.name+" stopped while the call was running; it was not repeated").WithRetryAfter(time.Second)
+		return core.Wrap(core.CodeUnavailable, err, "app "+a.key.Name+" did not answer "+method+" within "+a.manager.o.CallTimeout.String()+"; the call was cancelled")
+	case errors.Is(err, link.ErrClosed) || isClosed(in.Done()):
+		return core.Wrap(core.CodeUnavailable, err, "app "+a.key.Name+" stopped while the call was running; it was not repeated").WithRetryAfter(time.Second)
 	case errors.Is(err, link.ErrParams):
 		return core.Wrap(core.CodeBadRequest, err, link.ErrParams.Error())
 	}
 	for _, known := range []error{link.ErrBusy, link.ErrTooLarge, link.ErrMalformed} {
 		if errors.Is(err, known) {
-			return core.Wrap(core.CodeUnavailable, err, "app "+a.key.name+": "+known.Error())
+			return core.Wrap(core.CodeUnavailable, err, "app "+a.key.Name+": "+known.Error())
 		}
 	}
 	if r, ok := errors.AsType[*link.RemoteError](err); ok {
-		return core.Wrap(core.CodeUnavailable, err, "app "+a.key.name+" could not be asked: "+r.Error())
+		return core.Wrap(core.CodeUnavailable, err, "app "+a.key.Name+" could not be called: "+r.Error())
 	}
-	a.log.Warn("A call failed below the app", "method", method, "error", err)
-	return core.Wrap(core.CodeUnavailable, err, "app "+a.key.name+" could not be asked")
+	a.log.Warn("call to an app failed", "method", method, "error", err)
+	return core.Wrap(core.CodeUnavailable, err, "app "+a.key.Name+" could not be called")
 }
 
-func closed(c <-chan struct{}) bool {
+// codeHeaderMismatch is the error code of a remote app whose HTTP headers are not those that its
+// schemas ask for (MCP 2026-07-28).
+const codeHeaderMismatch = -32020
+
+// noteRefusal looks at an error of the app: one about headers may mean that its schemas have changed,
+// so its tools are read again, and the next call has the headers that they ask for.
+func (a *app) noteRefusal(rpcErr *rpc.Error) {
+	if rpcErr.Code != codeHeaderMismatch {
+		return
+	}
+	if in := a.current(); in != nil {
+		in.AddListChange(core.KindTools)
+	}
+}
+
+func isClosed(c <-chan struct{}) bool {
 	select {
 	case <-c:
 		return true

@@ -10,12 +10,13 @@ import (
 	"time"
 
 	"github.com/ropewalk/ropewalk/core"
+	"github.com/ropewalk/ropewalk/core/apps/interact"
 	"github.com/ropewalk/ropewalk/core/rpc"
 )
 
 func call(t *testing.T, y *Manager, method string) error {
 	t.Helper()
-	_, err := y.Call(t.Context(), ws, "notes", Call{Method: method, Params: json.RawMessage(`{"a":1}`)})
+	_, err := y.Call(t.Context(), ws, "notes", interact.Call{Method: method, Params: json.RawMessage(`{"a":1}`)})
 	return err
 }
 
@@ -28,7 +29,7 @@ func TestACallWaitsForAnAppThatRestarts(t *testing.T) {
 		m.set(func(m *memoryApp) { m.takes = 3 * time.Second })
 		m.kill()
 		before := time.Now()
-		result, err := y.Call(t.Context(), ws, "notes", Call{Method: "x", Params: json.RawMessage(`{"b": [1]}`)})
+		result, err := y.Call(t.Context(), ws, "notes", interact.Call{Method: "x", Params: json.RawMessage(`{"b": [1]}`)})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -61,7 +62,7 @@ func TestACallInFlightFailsAtOnceWhenTheAppDiesAndIsNotRepeated(t *testing.T) {
 		m.kill()
 		err := <-got
 		expect(t, "code", core.CodeOf(err), core.CodeUnavailable)
-		expect(t, "message", message(err), "app notes stopped while the call was running; it was not repeated")
+		expect(t, "message", core.TextOf(err), "app notes stopped while the call was running; it was not repeated")
 		expect(t, "time", time.Since(before), 0)
 	})
 }
@@ -84,7 +85,7 @@ func TestACallThatHangsEndsAtItsDeadlineAndTheAppIsNotRestarted(t *testing.T) {
 		for range 100 {
 			err := <-got
 			expect(t, "code", core.CodeOf(err), core.CodeUnavailable)
-			if !strings.Contains(message(err), "5m0s") {
+			if !strings.Contains(core.TextOf(err), "5m0s") {
 				t.Errorf("the deadline is not told: %v", err)
 			}
 		}
@@ -101,7 +102,7 @@ func TestACallerWhoGivesUpGetsItsOwnError(t *testing.T) {
 		synctest.Wait()
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
-		_, err := y.Call(ctx, ws, "notes", Call{Method: "hang"})
+		_, err := y.Call(ctx, ws, "notes", interact.Call{Method: "hang"})
 		if !errors.Is(err, context.DeadlineExceeded) || core.CodeOf(err) != core.CodeInternal {
 			t.Errorf("got %v, want the caller's own deadline", err)
 		}
@@ -118,7 +119,7 @@ func TestCallsInFlightToOneAppAreBounded(t *testing.T) {
 		got := make(chan error, 512)
 		for range 512 {
 			go func() {
-				_, err := y.Call(ctx, ws, "notes", Call{Method: "hang"})
+				_, err := y.Call(ctx, ws, "notes", interact.Call{Method: "hang"})
 				got <- err
 			}()
 		}
@@ -143,9 +144,9 @@ func TestACallOfAnAppThatDoesNotRun(t *testing.T) {
 		wait(t.Context(), time.Minute)
 		before := time.Now()
 		for name, want := range map[string]string{"notes": "dead", "off": "stopped"} {
-			_, err := y.Call(t.Context(), ws, name, Call{Method: "x"})
+			_, err := y.Call(t.Context(), ws, name, interact.Call{Method: "x"})
 			expect(t, "code", core.CodeOf(err), core.CodeUnavailable)
-			if !strings.Contains(message(err), want) {
+			if !strings.Contains(core.TextOf(err), want) {
 				t.Errorf("the state is not told: %v", err)
 			}
 		}
@@ -160,7 +161,7 @@ func TestACallThatTellsOfItsProgressMayTakeLong(t *testing.T) {
 		synctest.Wait()
 		told := 0
 		before := time.Now()
-		if _, err := y.Call(t.Context(), ws, "notes", Call{Method: "slow", Notify: func(rpc.Notification) { told++ }}); err != nil {
+		if _, err := y.Call(t.Context(), ws, "notes", interact.Call{Method: "slow", Notify: func(rpc.Notification) { told++ }}); err != nil {
 			t.Fatal(err)
 		}
 		expect(t, "time", time.Since(before), 10*time.Minute)

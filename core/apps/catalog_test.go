@@ -2,7 +2,6 @@ package apps
 
 import (
 	"encoding/json"
-	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -10,9 +9,8 @@ import (
 	"time"
 	"unsafe"
 
-	"github.com/hashicorp/go-hclog"
-
 	"github.com/ropewalk/ropewalk/core"
+	"github.com/ropewalk/ropewalk/core/apps/offer"
 )
 
 func names(tools []core.Tool) string {
@@ -92,37 +90,16 @@ func TestAChangedListIsShownAtOnceAndAFloodOfAnnouncementsIsReadSeldom(t *testin
 	})
 }
 
-func TestToolsThatCannotBeCalledAreLeftOut(t *testing.T) {
-	long := strings.Repeat("x", 57)
-	var raws []json.RawMessage
-	for _, raw := range []string{
-		`{"name":"ok","inputSchema":{"type":"object"},"annotations":{"readOnlyHint":true},"_meta":{"ui":{"resourceUri":"ui://a/b"}},"x-new":[1]}`,
-		`{"name":"ok","title":"the second"}`,
-		`{"name":"with space"}`, `{"name":""}`, `{"title":"no name"}`, `[]`, `"x"`, `not json`,
-		`{"name":"` + long + `"}`, `{"name":"` + long + `x"}`,
-		`{"name":"flat","_meta":{"ui/resourceUri":"ui://a/flat"}}`,
-		`{"name":"odd","annotations":7,"_meta":[],"inputSchema":null}`,
-	} {
-		raws = append(raws, json.RawMessage(raw))
-	}
-	tools := parseTools(raws, "notes", false, hclog.NewNullLogger())
-	expect(t, "what is left", names(tools), "notes__ok notes__"+long+" notes__flat notes__odd")
-	if !slices.Equal(tools[0].Raw, raws[0]) || string(tools[0].Schema) != `{"type":"object"}` || !tools[0].ReadOnly || tools[0].ViewURI != "ui://a/b" {
-		t.Errorf("a tool was not read as it is: %+v", tools[0])
-	}
-	expect(t, "the older key of a view", tools[2].ViewURI, "ui://a/flat")
-}
-
 func TestWhoSeesAnAppRunningFindsItsTools(t *testing.T) {
 	var running []core.Tool
-	c := newCatalog(func(string) *core.Offer { return &core.Offer{Tools: running} })
+	c := offer.NewCatalog(func(string) *core.Offer { return &core.Offer{Tools: running} })
 	told := 0
-	defer c.watch(ws, func(core.Kind) { told++ })()
-	shown := c.change(ws)
-	expect(t, "tools before the view is shown", len(c.offer(ws).Tools), 0)
+	defer c.Watch(ws, func(core.Kind) { told++ })()
+	shown := c.BeginChange(ws)
+	expect(t, "tools before the view is shown", len(c.Offer(ws).Tools), 0)
 	running = []core.Tool{{Server: "notes", Name: "one", Raw: json.RawMessage(`{"name":"one"}`)}}
-	expect(t, "tools as soon as it is", names(c.offer(ws).Tools), "notes__one")
+	expect(t, "tools as soon as it is", names(c.Offer(ws).Tools), "notes__one")
 	shown()
-	expect(t, "tools afterwards", names(c.offer(ws).Tools), "notes__one")
+	expect(t, "tools afterwards", names(c.Offer(ws).Tools), "notes__one")
 	expect(t, "watchers were told", told, 1)
 }

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/ropewalk/ropewalk/core"
+	"github.com/ropewalk/ropewalk/core/apps/interact"
+	"github.com/ropewalk/ropewalk/core/apps/source"
 )
 
 func TestCommandsOnAnAppThatIsNotThere(t *testing.T) {
@@ -21,7 +23,7 @@ func TestCommandsOnAnAppThatIsNotThere(t *testing.T) {
 			"uninstall": func() error { _, err := y.Uninstall(t.Context(), where.workspace, where.name); return err },
 			"app":       func() error { _, err := y.App(where.workspace, where.name); return err },
 			"call": func() error {
-				_, err := y.Call(t.Context(), where.workspace, where.name, Call{Method: "x"})
+				_, err := y.Call(t.Context(), where.workspace, where.name, interact.Call{Method: "x"})
 				return err
 			},
 			"resource": func() error { _, err := y.Resource(t.Context(), where.workspace, where.name, Primary); return err },
@@ -66,7 +68,7 @@ func TestAStartThatFailsLeavesAStoppedAppStopped(t *testing.T) {
 	open(t, y)
 	_, err := y.Start(t.Context(), ws, "notes")
 	expect(t, "code", core.CodeOf(err), core.CodeStartFailed)
-	expect(t, "message", message(err), "app notes was not started: the command is missing")
+	expect(t, "message", core.TextOf(err), "app notes was not started: the command is missing")
 	expect(t, "state", state(t, y, "notes"), core.StateStopped)
 	r, _ := records.get(ws, "notes")
 	expect(t, "what is recorded", r.Running, false)
@@ -103,7 +105,7 @@ func TestOfConcurrentInstallsOfOneNameExactlyOneWins(t *testing.T) {
 	codes := make(chan core.Code, 20)
 	for range 20 {
 		all.Go(func() {
-			_, err := y.Install(t.Context(), ws, InstallRequest{URL: "http://host.test/notes"})
+			_, err := y.Install(t.Context(), ws, source.Request{URL: "http://host.test/notes"})
 			if err == nil {
 				codes <- "won"
 				return
@@ -131,7 +133,7 @@ func TestDifferentAppsAreInstalledInParallelAndNobodyWaitsForThem(t *testing.T) 
 		var all sync.WaitGroup
 		for i := range 10 {
 			all.Go(func() {
-				if _, err := y.Install(t.Context(), ws, InstallRequest{URL: fmt.Sprintf("http://host.test/app-%d", i)}); err != nil {
+				if _, err := y.Install(t.Context(), ws, source.Request{URL: fmt.Sprintf("http://host.test/app-%d", i)}); err != nil {
 					t.Error(err)
 				}
 			})
@@ -153,7 +155,7 @@ func TestTwoWorkspacesHaveTheSameNameEach(t *testing.T) {
 	m := &memoryApp{tools: []string{"echo"}}
 	y, events := yardOf(t, m, newMemoryRecords())
 	for _, w := range []string{ws, "ws_b"} {
-		if _, err := y.Install(t.Context(), w, InstallRequest{URL: "http://host.test/notes"}); err != nil {
+		if _, err := y.Install(t.Context(), w, source.Request{URL: "http://host.test/notes"}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -175,7 +177,7 @@ func TestAnInstallWhoseClientLeavesIsRolledBack(t *testing.T) {
 		ctx, leave := context.WithCancel(t.Context())
 		got := make(chan error, 1)
 		go func() {
-			_, err := y.Install(ctx, ws, InstallRequest{URL: "http://host.test/notes"})
+			_, err := y.Install(ctx, ws, source.Request{URL: "http://host.test/notes"})
 			got <- err
 		}()
 		synctest.Wait()
@@ -184,7 +186,7 @@ func TestAnInstallWhoseClientLeavesIsRolledBack(t *testing.T) {
 		_, recorded := records.get(ws, "notes")
 		expect(t, "recorded", recorded, false)
 		m.set(func(m *memoryApp) { m.hangs = false })
-		if _, err := y.Install(t.Context(), ws, InstallRequest{URL: "http://host.test/notes"}); err != nil {
+		if _, err := y.Install(t.Context(), ws, source.Request{URL: "http://host.test/notes"}); err != nil {
 			t.Fatalf("the name is not free again: %v", err)
 		}
 		expectEvents(t, events, "bundle.installed")
@@ -193,7 +195,7 @@ func TestAnInstallWhoseClientLeavesIsRolledBack(t *testing.T) {
 
 func TestTheReservedNameIsTaken(t *testing.T) {
 	y, _ := yardOf(t, &memoryApp{}, newMemoryRecords())
-	for _, r := range []InstallRequest{{URL: "http://host.test/System"}, {URL: "http://host.test/mcp", ServerName: "system"}} {
+	for _, r := range []source.Request{{URL: "http://host.test/System"}, {URL: "http://host.test/mcp", ServerName: "system"}} {
 		_, err := y.Install(t.Context(), ws, r)
 		expect(t, "code", core.CodeOf(err), core.CodeAlreadyInstalled)
 	}
@@ -206,7 +208,7 @@ func TestNothingIsStartedOnceTheYardCloses(t *testing.T) {
 		open(t, y)
 		got := make(chan error, 2)
 		go func() {
-			_, err := y.Install(t.Context(), ws, InstallRequest{URL: "http://host.test/new"})
+			_, err := y.Install(t.Context(), ws, source.Request{URL: "http://host.test/new"})
 			got <- err
 		}()
 		go func() {
@@ -222,7 +224,7 @@ func TestNothingIsStartedOnceTheYardCloses(t *testing.T) {
 				t.Error("a command that was at work succeeded although it hung")
 			}
 		}
-		_, err := y.Install(t.Context(), ws, InstallRequest{URL: "http://host.test/late"})
+		_, err := y.Install(t.Context(), ws, source.Request{URL: "http://host.test/late"})
 		expect(t, "code", core.CodeOf(err), core.CodeUnavailable)
 		_, err = y.Start(t.Context(), ws, "notes")
 		expect(t, "code", core.CodeOf(err), core.CodeUnavailable)
@@ -260,7 +262,7 @@ func TestACommandThatComesWithTheAppWaitsForItsSupervisor(t *testing.T) {
 				wait(t.Context(), time.Second)
 			})
 		})()
-		if _, err := y.Install(t.Context(), ws, InstallRequest{URL: "http://host.test/notes"}); err != nil {
+		if _, err := y.Install(t.Context(), ws, source.Request{URL: "http://host.test/notes"}); err != nil {
 			t.Fatal(err)
 		}
 		if err := <-stopped; err != nil {
@@ -280,7 +282,7 @@ func TestCloseWaitsForAnInstallThatCannotBeGivenUpAnyMore(t *testing.T) {
 		y, _ := yardOf(t, m, records)
 		installed := make(chan error, 1)
 		go func() {
-			_, err := y.Install(t.Context(), ws, InstallRequest{URL: "http://host.test/notes"})
+			_, err := y.Install(t.Context(), ws, source.Request{URL: "http://host.test/notes"})
 			installed <- err
 		}()
 		synctest.Wait() // the record is being written
@@ -302,7 +304,7 @@ func TestWhoCallsAnAppThatStartsForTheFirstTimeWaitsForIt(t *testing.T) {
 		arrives := func(name string, want bool, code core.Code, after time.Duration) {
 			t.Helper()
 			began := time.Now()
-			came, err := y.Arrives(t.Context(), ws, name)
+			came, err := y.AwaitOffer(t.Context(), ws, name)
 			if came != want || err == nil && code != "" || err != nil && core.CodeOf(err) != code {
 				t.Errorf("%s: %v, %v", name, came, err)
 			}
@@ -320,13 +322,13 @@ func TestWhoCallsAnAppThatStartsForTheFirstTimeWaitsForIt(t *testing.T) {
 		late, _ := yardOf(t, &memoryApp{hangs: true}, newMemoryRecords(record("notes", true)))
 		open(t, late)
 		arrivesLate := time.Now()
-		_, err := late.Arrives(t.Context(), ws, "notes")
+		_, err := late.AwaitOffer(t.Context(), ws, "notes")
 		expect(t, "code of one that hangs", core.CodeOf(err), core.CodeUnavailable)
 		expect(t, "patience", time.Since(arrivesLate), 10*time.Second)
 
 		dying, _ := yardOf(t, &memoryApp{refuses: "no"}, newMemoryRecords(record("notes", true)))
 		open(t, dying)
-		came, err := dying.Arrives(t.Context(), ws, "notes")
+		came, err := dying.AwaitOffer(t.Context(), ws, "notes")
 		if came || err != nil {
 			t.Errorf("one that dies: %v, %v", came, err)
 		}

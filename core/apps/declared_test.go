@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/ropewalk/ropewalk/core"
+	"github.com/ropewalk/ropewalk/core/apps/source"
 	"github.com/ropewalk/ropewalk/core/config"
 )
 
@@ -134,7 +135,7 @@ func TestAProtectedAppIsNotUninstalled(t *testing.T) {
 		if _, err := y.Uninstall(t.Context(), ws, "other"); err != nil {
 			t.Errorf("an app that is not protected cannot be uninstalled: %v", err)
 		}
-		if _, err := y.Install(t.Context(), "ws_b", InstallRequest{URL: "http://host.test/notes"}); err != nil {
+		if _, err := y.Install(t.Context(), "ws_b", source.Request{URL: "http://host.test/notes"}); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := y.Uninstall(t.Context(), "ws_b", "notes"); err != nil {
@@ -178,7 +179,7 @@ func TestWhatACrashLeftOfAnInstallIsSweptWhenTheYardIsOpened(t *testing.T) {
 func TestAHomeThatWasMovedTakesItsBundlesAlong(t *testing.T) {
 	home, records := filepath.Join(t.TempDir(), "before"), newMemoryRecords()
 	y, _ := realYard(t, home, records, nil)
-	install(t, y, InstallRequest{Path: bundleFile(t, "@test/notes", modeNormal, nil)})
+	install(t, y, source.Request{Path: bundleFile(t, "@test/notes", modeNormal, nil)})
 	if err := y.Close(t.Context()); err != nil {
 		t.Fatal(err)
 	}

@@ -11,151 +11,140 @@ import (
 	"time"
 
 	"github.com/ropewalk/ropewalk/core"
-	"github.com/ropewalk/ropewalk/core/bundle"
+	"github.com/ropewalk/ropewalk/core/apps/interact"
+	"github.com/ropewalk/ropewalk/core/apps/source"
 )
 
-// order is what is to be installed, wherever the wish came from.
-type order struct {
-	workspace  string
-	serverName string // "" means as the bundle is named
-	exact      bool   // serverName is a server name already
-	source     core.Source
-	version    string // of SourceName; "" means the latest
-	env        map[string]core.Secret
-	remote     *core.Remote // of SourceURL
-
-	allowPrivate bool // a remote server that a registry names may be on a private address
-}
-
 // Install installs an app and starts it. It returns when the app runs and its record is durable;
-// before that nobody sees the app, and whatever ends the install earlier (an error, the caller,
-// the server's death) leaves nothing of it: what lies around is swept when the manager is opened.
-// Of concurrent installs of one name exactly one wins, on whichever servers they are.
+// nobody sees the app before that, and an install that ends earlier (an error, a caller that gives up,
+// a crash of the server) leaves nothing: remaining files are removed by the next Open. Of concurrent
+// installs with one name exactly one succeeds, on all servers of a cluster.
 //
-// Errors: core.CodeBadRequest naming the field; core.CodeCredentialsRequired with
-// details.missing; core.CodeAlreadyInstalled; core.CodeInstallFailed saying why.
-func (y *Manager) Install(ctx context.Context, workspace string, r InstallRequest) (core.App, error) {
-	o, err := r.order(workspace)
+// Errors: core.CodeBadRequest naming the field; core.CodeCredentialsRequired with details.missing;
+// core.CodeAlreadyInstalled; core.CodeInstallFailed saying why.
+func (m *Manager) Install(ctx context.Context, workspace string, r source.Request) (core.App, error) {
+	o, err := r.Order(workspace)
 	if err != nil {
 		return core.App{}, err
 	}
-	ctx, leave, err := y.enter(ctx)
+	ctx, done, err := m.beginWork(ctx)
 	if err != nil {
 		return core.App{}, err
 	}
-	defer leave()
-	app, err := y.install(ctx, o)
+	defer done()
+	app, err := m.install(ctx, o)
 	if err != nil {
 		return core.App{}, installError(err)
 	}
 	return app, nil
 }
 
-func (y *Manager) install(ctx context.Context, o order) (core.App, error) {
-	found, free, err := y.obtain(ctx, o)
+func (m *Manager) install(ctx context.Context, o source.Order) (core.App, error) {
+	found, free, err := m.obtain(ctx, o)
 	if err != nil {
 		return core.App{}, err
 	}
 	defer free()
-	record := found.record
+	record := found.Record
 	record.ID, record.Running, record.InstalledAt = rand.Text(), true, time.Now().UTC()
-	a := y.newApp(record)
-	a.turn <- struct{}{} // commands wait until the supervisor has taken over
-	defer a.give()
-	a.become(core.StateStarting, nil)
-	conn, offer, err := a.launch(ctx)
+	a := m.newApp(record)
+	a.turn <- struct{}{} // commands wait until the supervisor runs
+	defer a.releaseTurn()
+	a.transition(core.StateStarting, nil)
+	in, lists, err := a.launch(ctx)
 	if err != nil {
-		return core.App{}, errors.Join(err, found.discard())
+		return core.App{}, errors.Join(err, found.Discard())
 	}
 	if record.Remote != nil {
-		record.Version = conn.Info().Version
+		record.Version = in.Info().Version
 	}
-	// Durable first: an app that is seen, or told about, must still be there after a crash.
-	if err := y.add(ctx, record); err != nil {
-		return core.App{}, errors.Join(err, conn.End(y.o.Grace), found.discard())
+	// The record comes first: an app that was seen or announced must still be there after a crash.
+	if err := m.addRecord(ctx, record); err != nil {
+		return core.App{}, errors.Join(err, in.Shutdown(m.o.Grace), found.Discard())
 	}
-	a.serving(conn, offer)
+	a.markRunning(in, lists)
 	shown := a.now.Load()
-	y.show(a)
-	a.installed(shown)
-	a.begin(conn)
+	m.addApp(a)
+	a.publishInstalled(shown)
+	a.startSupervisor(in)
 	return shown.app(), nil
 }
 
-// obtain resolves an order, reserves its name and puts its files where they stay. The caller
-// calls free when the install is over; what was put there goes with discard.
-func (y *Manager) obtain(ctx context.Context, o order) (found *arrival, free func(), err error) {
-	limit, cancel := context.WithTimeout(ctx, y.o.InstallTimeout)
+// obtain resolves an order, reserves its name and puts its files in place. The caller calls free when
+// the install is over.
+func (m *Manager) obtain(ctx context.Context, o source.Order) (found *source.Candidate, free func(), err error) {
+	limit, cancel := context.WithTimeout(ctx, m.o.InstallTimeout)
 	defer cancel()
-	found, err = y.resolve(limit, o)
+	found, err = m.resolver.Resolve(limit, o)
 	if err != nil {
 		return nil, nil, err
 	}
-	if err = y.abreast(limit, key{o.workspace, found.record.Name}); err == nil {
-		free, err = y.reserve(key{o.workspace, found.record.Name})
+	k := interact.AppKey{Workspace: o.Workspace, Name: found.Record.Name}
+	if err = m.syncRecord(limit, k); err == nil {
+		free, err = m.reserveName(k)
 	}
 	if err != nil {
-		return nil, nil, errors.Join(err, found.discard())
+		return nil, nil, errors.Join(err, found.Discard())
 	}
-	if err := y.elsewhere(limit, found.record); err != nil {
+	if err := m.checkUnrecorded(limit, found.Record); err != nil {
 		free()
-		return nil, nil, errors.Join(err, found.discard())
+		return nil, nil, errors.Join(err, found.Discard())
 	}
-	found.home = placesOf(y.o.Home, o.workspace).app(found.record.Name)
-	_, err = os.Lstat(found.home)
-	found.fresh = errors.Is(err, fs.ErrNotExist)
-	if err = y.settle(limit, found); err != nil {
-		err = errors.Join(err, found.discard())
+	appDir := source.LayoutOf(m.o.Home, o.Workspace).AppDir(found.Record.Name)
+	_, err = os.Lstat(appDir)
+	found.SetAppDir(appDir, !errors.Is(err, fs.ErrNotExist))
+	if err = m.place(limit, found); err != nil {
+		err = errors.Join(err, found.Discard())
 		free()
 		if limit.Err() != nil && ctx.Err() == nil {
-			err = fmt.Errorf("fetching and unpacking took longer than %v: %w", y.o.InstallTimeout, err)
+			err = fmt.Errorf("fetching and unpacking took longer than %v: %w", m.o.InstallTimeout, err)
 		}
 		return nil, nil, err
 	}
 	return found, free, nil
 }
 
-// settle checks the values that were given, moves the bundle to its directory and shares it.
-func (y *Manager) settle(ctx context.Context, found *arrival) error {
-	if err := found.checkValues(); err != nil {
+// place checks the values of an installation, moves the bundle to its directory and gives its files to
+// the other servers.
+func (m *Manager) place(ctx context.Context, found *source.Candidate) error {
+	if err := found.CheckValues(); err != nil {
 		return err
 	}
-	if found.place == nil {
-		return y.share(ctx, found)
+	if found.IsPlaced() {
+		return m.shareFiles(ctx, found)
 	}
-	bundles := placesOf(y.o.Home, found.record.Workspace).bundles(found.record.Name)
-	dir := filepath.Join(bundles, found.label)
+	bundles := source.LayoutOf(m.o.Home, found.Record.Workspace).BundlesDir(found.Record.Name)
+	dir := filepath.Join(bundles, found.Label)
 	if err := os.MkdirAll(bundles, 0o700); err != nil {
 		return err
 	}
-	if err := os.RemoveAll(dir); err != nil { // left of an install that was cut short: no record names it
+	if err := os.RemoveAll(dir); err != nil { // of an interrupted install: no record names it
 		return err
 	}
-	found.record.Dir = dir
-	if err := found.place(ctx, found, dir); err != nil {
+	if err := found.Place(ctx, dir); err != nil {
 		return err
 	}
-	return y.share(ctx, found)
+	return m.shareFiles(ctx, found)
 }
 
-// add writes the record of a new app. After an error that leaves unknown whether it was written it
-// is taken back.
-func (y *Manager) add(ctx context.Context, record core.Installation) error {
-	err := y.o.Records.AddInstallation(context.WithoutCancel(ctx), record)
+// addRecord writes the record of a new app. It is removed again after an error that leaves unknown
+// whether it was written.
+func (m *Manager) addRecord(ctx context.Context, record core.Installation) error {
+	err := m.o.Records.AddInstallation(context.WithoutCancel(ctx), record)
 	if err == nil || core.CodeOf(err) == core.CodeAlreadyInstalled {
 		return err
 	}
-	limit, cancel := context.WithTimeout(context.WithoutCancel(ctx), endPatience)
+	limit, cancel := context.WithTimeout(context.WithoutCancel(ctx), endTimeout)
 	defer cancel()
-	return errors.Join(err, y.o.Records.DeleteInstallation(limit, record.Workspace, record.Name, record.ID))
+	return errors.Join(err, m.o.Records.DeleteInstallation(limit, record.Workspace, record.Name, record.ID))
 }
 
-// elsewhere refuses an app whose name one has that another server installed just now.
-func (y *Manager) elsewhere(ctx context.Context, record core.Installation) error {
-	if y.o.Cluster == nil {
+// checkUnrecorded refuses a name that another server has just given to an app.
+func (m *Manager) checkUnrecorded(ctx context.Context, record core.Installation) error {
+	if m.o.Cluster == nil {
 		return nil
 	}
-	_, err := y.o.Records.Installation(ctx, record.Workspace, record.Name)
+	_, err := m.o.Records.Installation(ctx, record.Workspace, record.Name)
 	switch {
 	case err == nil:
 		return core.Errorf(core.CodeAlreadyInstalled, "an app named %s is installed already", record.Name)
@@ -165,57 +154,13 @@ func (y *Manager) elsewhere(ctx context.Context, record core.Installation) error
 	return err
 }
 
-// installed tells that the app is there and running (spec part 6).
-func (a *app) installed(v *view) {
+func (a *app) publishInstalled(v *view) {
 	a.publish(core.EventBundleInstalled, core.BundleInstalled{
 		Name: v.record.Name, BundleName: v.record.BundleName, Status: v.state, UI: v.ui,
 	})
 }
 
-// arrival is a bundle that was found, on its way to its place.
-type arrival struct {
-	record   core.Installation
-	manifest *bundle.Manifest // nil for remote apps
-	label    string           // of the bundle's directory; "" when the bundle is used where it is
-	staged   string           // a directory under incoming that goes in any case; "" for none
-	home     string           // the app's directory
-	fresh    bool             // whether this install made it
-
-	// place puts the bundle's files into dir, which does not exist; nil when there are none. It
-	// may complete the record's manifest.
-	place func(ctx context.Context, found *arrival, dir string) error
-}
-
-// checkValues holds the values that were given against what the bundle asks for.
-func (f *arrival) checkValues() error {
-	if f.manifest == nil {
-		return bundle.CheckEnv(f.record.Env)
-	}
-	if err := f.manifest.CheckValues(f.record.Env); err != nil {
-		return err
-	}
-	if missing := f.manifest.Missing(f.record.Env); len(missing) > 0 {
-		return bundle.CredentialsRequired(missing)
-	}
-	return nil
-}
-
-// discard removes what an install that failed has written, and nothing that was there before.
-func (f *arrival) discard() error {
-	var errs []error
-	if f.staged != "" {
-		errs = append(errs, os.RemoveAll(f.staged))
-	}
-	switch {
-	case f.fresh:
-		errs = append(errs, os.RemoveAll(f.home))
-	case f.label != "" && f.record.Dir != "":
-		errs = append(errs, os.RemoveAll(f.record.Dir))
-	}
-	return errors.Join(errs...)
-}
-
-// installError is err under one of the codes that spec 4.2 has.
+// installError returns err under one of the codes of Install.
 func installError(err error) error {
 	switch core.CodeOf(err) {
 	case core.CodeBadRequest, core.CodeCredentialsRequired, core.CodeAlreadyInstalled, core.CodeUnavailable:
@@ -224,7 +169,7 @@ func installError(err error) error {
 	default:
 	}
 	if errors.Is(err, context.Canceled) {
-		return core.Wrap(core.CodeInstallFailed, err, "the install was given up before it was complete; nothing of it is left")
+		return core.Wrap(core.CodeInstallFailed, err, "the install was cancelled; nothing of it is left")
 	}
-	return core.Wrap(core.CodeInstallFailed, err, message(err))
+	return core.Wrap(core.CodeInstallFailed, err, core.TextOf(err))
 }

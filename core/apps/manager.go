@@ -6,69 +6,87 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 
 	"github.com/hashicorp/go-hclog"
 
 	"github.com/ropewalk/ropewalk/core"
+	"github.com/ropewalk/ropewalk/core/apps/instance"
+	"github.com/ropewalk/ropewalk/core/apps/interact"
+	"github.com/ropewalk/ropewalk/core/apps/offer"
+	"github.com/ropewalk/ropewalk/core/apps/source"
 )
 
 // Manager is all installed apps of all workspaces. It is safe for concurrent use. What it shows
-// (List, Health, Tools) is read from snapshots and never waits for an install, a start or a stop.
+// (List, Health, Offer) is read from immutable values and never waits for an install, a start or a
+// stop.
 type Manager struct {
-	o       Options
-	log     hclog.Logger
-	catalog *catalog
-	starts  *starts
-	launch  launcher
-	setup   atomic.Pointer[setup]
+	o        Options
+	log      hclog.Logger
+	catalog  *offer.Catalog
+	broker   *interact.Broker
+	resolver *source.Resolver
+	starts   *startQueue
+	start    startFunc
+	setup    atomic.Pointer[setup]
 
-	memory    *memory
-	annexes   *annexes
-	errands   *errands
-	listeners *listeners
-	levels    *levels
-	interests *interests
-	parking   *parking
+	listeners     *listeners
+	logLevels     *logLevels
+	subscriptions *subscriptions
 
-	life context.Context // ends when Close begins
+	life context.Context //nolint:containedctx // ends when Close begins
 	die  context.CancelFunc
-	work sync.WaitGroup // commands and start-up work, which Close waits for
+	work sync.WaitGroup // commands and background work, which Close waits for
 
-	mu     sync.RWMutex
-	closed bool
-	apps   map[string]map[string]*app // by workspace and short name
-	taken  map[key]chan struct{}      // names that an install in progress has reserved; closed at its end
+	mu       sync.RWMutex
+	closed   bool
+	apps     map[string]map[string]*app        // by workspace and short name
+	reserved map[interact.AppKey]chan struct{} // names of installs in progress; closed at their end
 
-	following followers
+	reconciler reconciler
 }
 
-// New returns a manager without apps; Open brings them in.
+// New returns a Manager without apps; Open loads them.
 func New(o Options) *Manager {
 	o.setDefaults()
-	y := &Manager{
-		o: o, log: o.Logger, starts: newStarts(o.StartsAtOnce, o.StartPatience),
-		apps: map[string]map[string]*app{}, taken: map[key]chan struct{}{},
+	m := &Manager{
+		o: o, log: o.Logger, starts: newStartQueue(o.StartsAtOnce, o.StartPatience),
+		apps: map[string]map[string]*app{}, reserved: map[interact.AppKey]chan struct{}{},
+		listeners: newListeners(), logLevels: newLogLevels(), subscriptions: newSubscriptions(),
+		reconciler: reconciler{busy: map[interact.AppKey]*reconciliation{}},
 	}
-	y.memory, y.errands, y.listeners, y.levels, y.interests = newMemory(), newErrands(), newListeners(), newLevels(), newInterests()
-	server := ""
-	if o.Cluster != nil {
-		server = o.Cluster.ServerID()
+	m.life, m.die = context.WithCancel(context.Background())
+	m.catalog = offer.NewCatalog(m.collectOffer)
+	m.broker = interact.NewBroker(m.brokerOptions())
+	m.resolver = &source.Resolver{
+		Home: o.Home, HostEnv: o.HostEnv, Logger: o.Logger,
+		Registries: func() []source.NamedRegistry { return m.setup.Load().registries },
 	}
-	y.parking = newParking(stateOn(server))
-	y.following = followers{busy: map[key]*pursuit{}}
-	y.annexes = newAnnexes(y, o.MaxSessionInstances, o.SessionInstanceIdle)
-	y.life, y.die = context.WithCancel(context.Background())
-	y.catalog = newCatalog(y.collectOffer)
-	y.launch = y.launchApp
-	y.setup.Store(&setup{registries: o.Registries, declared: o.Configured})
-	return y
+	starter := &instance.Starter{
+		HostEnv: o.HostEnv, Remote: o.Remote, Version: o.Version, StartTimeout: o.StartTimeout,
+		MaxCalls: o.MaxCalls + 64, // the slots of the app are used up first
+	}
+	m.start = starter.Start
+	m.setup.Store(&setup{registries: o.Registries, declared: o.Configured})
+	return m
 }
 
-// List is the workspace's apps by name.
-func (y *Manager) List(workspace string) []core.App {
-	found := y.in(workspace)
+func (m *Manager) brokerOptions() interact.Options {
+	o := interact.Options{
+		Settings: m.o.Records, Logger: m.log, CallTimeout: m.o.CallTimeout, StartTimeout: m.o.StartTimeout, Grace: m.o.Grace,
+		MaxInstances: m.o.MaxSessionInstances, InstanceIdle: m.o.SessionInstanceIdle, Life: m.life, Begin: m.beginWork,
+	}
+	if m.o.Cluster != nil {
+		o.Peers = m.o.Cluster
+	}
+	return o
+}
+
+// List returns the workspace's apps, sorted by name.
+func (m *Manager) List(workspace string) []core.App {
+	found := m.in(workspace)
 	list := make([]core.App, len(found))
 	for i, a := range found {
 		list[i] = a.now.Load().app()
@@ -76,18 +94,18 @@ func (y *Manager) List(workspace string) []core.App {
 	return list
 }
 
-// App is one app: core.CodeNotFound when the workspace has no such one.
-func (y *Manager) App(workspace, name string) (core.App, error) {
-	a, err := y.find(workspace, name)
+// App returns one app: core.CodeNotFound when the workspace has none of this name.
+func (m *Manager) App(workspace, name string) (core.App, error) {
+	a, err := m.find(workspace, name)
 	if err != nil {
 		return core.App{}, err
 	}
 	return a.now.Load().app(), nil
 }
 
-// Health is how the workspace's apps are, by name.
-func (y *Manager) Health(workspace string) []core.AppHealth {
-	found := y.in(workspace)
+// Health returns the health of the workspace's apps, sorted by name.
+func (m *Manager) Health(workspace string) []core.AppHealth {
+	found := m.in(workspace)
 	list := make([]core.AppHealth, len(found))
 	for i, a := range found {
 		list[i] = a.now.Load().health()
@@ -95,101 +113,138 @@ func (y *Manager) Health(workspace string) []core.AppHealth {
 	return list
 }
 
-// Offer is what the workspace's apps that run or are being restarted offer. It is immutable, and
-// the same one until something changed.
-func (y *Manager) Offer(workspace string) *core.Offer { return y.catalog.offer(workspace) }
+// Offer returns what the workspace's apps that run or are being restarted offer. It is immutable, and
+// the same value until something changes.
+func (m *Manager) Offer(workspace string) *core.Offer { return m.catalog.Offer(workspace) }
 
-// Tools is the tools of Offer.
-func (y *Manager) Tools(workspace string) []core.Tool { return y.Offer(workspace).Tools }
+// Tools returns the tools of Offer.
+func (m *Manager) Tools(workspace string) []core.Tool { return m.Offer(workspace).Tools }
 
-// Watch calls changed after each change of a list of what Offer returns, from whichever goroutine
-// made the change and without a lock held. changed must not wait. It may also be called for a list
-// that did not change.
-func (y *Manager) Watch(workspace string, changed func(core.Kind)) (stop func()) {
-	return y.catalog.watch(workspace, changed)
+// Watch calls changed after each change of a list of what Offer returns, from the goroutine that made
+// the change and without a lock held. changed must not wait. It may also be called for a list that
+// did not change.
+func (m *Manager) Watch(workspace string, changed func(core.Kind)) (stop func()) {
+	return m.catalog.Watch(workspace, changed)
 }
 
-func (y *Manager) find(workspace, name string) (*app, error) {
-	y.mu.RLock()
-	defer y.mu.RUnlock()
-	if a := y.apps[workspace][name]; a != nil {
+// collectOffer collects what the workspace's apps offer now, by server name and then in each app's
+// own order.
+func (m *Manager) collectOffer(workspace string) *core.Offer {
+	var all core.Offer
+	for _, a := range m.in(workspace) {
+		one := &a.now.Load().offer
+		all.Tools = append(all.Tools, one.Tools...)
+		all.Prompts = append(all.Prompts, one.Prompts...)
+		all.Resources = append(all.Resources, one.Resources...)
+		all.Templates = append(all.Templates, one.Templates...)
+	}
+	return &all
+}
+
+// in returns the workspace's apps, sorted by name.
+func (m *Manager) in(workspace string) []*app {
+	m.mu.RLock()
+	list := make([]*app, 0, len(m.apps[workspace]))
+	for _, a := range m.apps[workspace] {
+		list = append(list, a)
+	}
+	m.mu.RUnlock()
+	slices.SortFunc(list, func(a, b *app) int { return strings.Compare(a.key.Name, b.key.Name) })
+	return list
+}
+
+func (m *Manager) find(workspace, name string) (*app, error) {
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	if a := m.apps[workspace][name]; a != nil {
 		return a, nil
 	}
 	return nil, notFound(name)
 }
 
-// enter counts a command in, so that Close waits for it, and gives it a context that ends when
-// Close begins. It is refused with core.CodeUnavailable once the manager closes.
-func (y *Manager) enter(ctx context.Context) (c context.Context, leave func(), err error) {
-	y.mu.RLock()
-	defer y.mu.RUnlock()
-	if y.closed {
+// beginWork counts a command or background work, so that Close waits for it, and returns a context
+// that ends when Close begins. The error is core.CodeUnavailable once Close has begun.
+func (m *Manager) beginWork(ctx context.Context) (c context.Context, done func(), err error) {
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	if m.closed {
 		return nil, nil, core.Errorf(core.CodeUnavailable, "the server is shutting down")
 	}
-	y.work.Add(1)
+	m.work.Add(1)
 	ctx, cancel := context.WithCancel(ctx)
-	stop := context.AfterFunc(y.life, cancel)
+	stop := context.AfterFunc(m.life, cancel)
 	return ctx, func() {
 		stop()
 		cancel()
-		y.work.Done()
+		m.work.Done()
 	}, nil
 }
 
-// reserve takes a name for an install: core.CodeAlreadyInstalled when an app has it, or another
-// install in progress.
-func (y *Manager) reserve(k key) (free func(), err error) {
-	y.mu.Lock()
-	defer y.mu.Unlock()
-	if y.taken[k] != nil || y.apps[k.workspace][k.name] != nil {
-		return nil, core.Errorf(core.CodeAlreadyInstalled, "an app named %s is installed already", k.name)
+// reserveName reserves a name for an install: core.CodeAlreadyInstalled when an app or another install
+// in progress has it.
+func (m *Manager) reserveName(k interact.AppKey) (free func(), err error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.reserved[k] != nil || m.apps[k.Workspace][k.Name] != nil {
+		return nil, core.Errorf(core.CodeAlreadyInstalled, "an app named %s is installed already", k.Name)
 	}
 	over := make(chan struct{})
-	y.taken[k] = over
+	m.reserved[k] = over
 	return func() {
-		y.mu.Lock()
-		defer y.mu.Unlock()
-		delete(y.taken, k)
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		delete(m.reserved, k)
 		close(over)
 	}, nil
 }
 
-// show shows an app to everyone.
-func (y *Manager) show(a *app) {
-	y.mu.Lock()
-	if y.apps[a.key.workspace] == nil {
-		y.apps[a.key.workspace] = map[string]*app{}
+// addApp makes an app visible.
+func (m *Manager) addApp(a *app) {
+	m.mu.Lock()
+	if m.apps[a.key.Workspace] == nil {
+		m.apps[a.key.Workspace] = map[string]*app{}
 	}
-	y.apps[a.key.workspace][a.key.name] = a
-	y.mu.Unlock()
-	y.catalog.refresh(a.key.workspace)
+	m.apps[a.key.Workspace][a.key.Name] = a
+	m.mu.Unlock()
+	m.catalog.Refresh(a.key.Workspace)
 }
 
-// remove is the opposite of show.
-func (y *Manager) remove(a *app) {
-	y.mu.Lock()
-	delete(y.apps[a.key.workspace], a.key.name)
-	if len(y.apps[a.key.workspace]) == 0 {
-		delete(y.apps, a.key.workspace)
+// removeApp is the opposite of addApp.
+func (m *Manager) removeApp(a *app) {
+	m.mu.Lock()
+	delete(m.apps[a.key.Workspace], a.key.Name)
+	if len(m.apps[a.key.Workspace]) == 0 {
+		delete(m.apps, a.key.Workspace)
 	}
-	y.mu.Unlock()
-	y.catalog.refresh(a.key.workspace)
+	m.mu.Unlock()
+	m.catalog.Refresh(a.key.Workspace)
 }
 
-// Close refuses new commands, gives up those at work, and ends all apps, at the same time; they
-// are as before when a manager is opened on the same records. When ctx ends first the error says so,
-// and what is left goes on ending; the processes' own life line ends it with the server at the latest.
-func (y *Manager) Close(ctx context.Context) error {
-	y.mu.Lock()
-	y.closed = true
-	y.mu.Unlock()
-	y.die()
+// allApps returns the apps of all workspaces.
+func (m *Manager) allApps() (all []*app) {
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	for _, apps := range m.apps {
+		all = slices.AppendSeq(all, maps.Values(apps))
+	}
+	return all
+}
+
+// Close refuses new commands, cancels those in progress, and ends all apps at the same time. Their
+// records stay as they are: a Manager that opens them later resumes the same apps. When ctx ends first
+// the error says so, and the rest happens in the background; processes end with the server at the
+// latest.
+func (m *Manager) Close(ctx context.Context) error {
+	m.mu.Lock()
+	m.closed = true
+	m.mu.Unlock()
+	m.die()
 	done := make(chan error, 1)
 	go func() {
-		err := y.shutAll(ctx)
-		y.work.Wait() // an install that had gone too far to be given up has added its app by then
-		err = errors.Join(err, y.shutAll(ctx))
-		y.annexes.ending.Wait()
+		err := m.shutdownAll(ctx)
+		m.work.Wait() // an install that could not be cancelled any more has added its app by then
+		err = errors.Join(err, m.shutdownAll(ctx))
+		m.broker.Wait()
 		done <- err
 	}()
 	select {
@@ -200,37 +255,32 @@ func (y *Manager) Close(ctx context.Context) error {
 	}
 }
 
-func (y *Manager) shutAll(ctx context.Context) error {
-	y.mu.RLock()
-	var all []*app
-	for _, apps := range y.apps {
-		all = slices.AppendSeq(all, maps.Values(apps))
-	}
-	y.mu.RUnlock()
+func (m *Manager) shutdownAll(ctx context.Context) error {
+	all := m.allApps()
 	errs := make([]error, len(all))
 	var ending sync.WaitGroup
 	for i, a := range all {
-		ending.Go(func() { errs[i] = a.shut(ctx) })
+		ending.Go(func() { errs[i] = a.shutdown(ctx) })
 	}
 	ending.Wait()
 	return errors.Join(errs...)
 }
 
-// shut ends an app without changing what is recorded of it.
-func (a *app) shut(ctx context.Context) error {
-	a.giveUp()
+// shutdown ends an app without changing its record.
+func (a *app) shutdown(ctx context.Context) error {
+	a.cancelStart()
 	select {
 	case a.turn <- struct{}{}:
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
-	defer a.give()
-	if err := a.end(ctx); err != nil {
-		return fmt.Errorf("end app %s of %s: %w", a.key.name, a.key.workspace, err)
+	defer a.releaseTurn()
+	if err := a.stopSupervisor(ctx); err != nil {
+		return fmt.Errorf("end app %s of %s: %w", a.key.Name, a.key.Workspace, err)
 	}
 	return nil
 }
 
 func notFound(name string) error {
-	return core.Errorf(core.CodeNotFound, "there is no app named %.100q", name)
+	return core.Errorf(core.CodeNotFound, "no app named %.100q is installed", name)
 }

@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/ropewalk/ropewalk/core"
+	"github.com/ropewalk/ropewalk/core/apps/instance"
+	"github.com/ropewalk/ropewalk/core/apps/interact"
 	"github.com/ropewalk/ropewalk/core/link"
 	"github.com/ropewalk/ropewalk/core/rpc"
 )
@@ -19,7 +21,7 @@ import (
 // memoryRecords keeps records in memory. While full is set every write fails, as on a full disk.
 type memoryRecords struct {
 	mu    sync.Mutex
-	rows  map[key]core.Installation
+	rows  map[interact.AppKey]core.Installation
 	files map[string][]byte
 	kept  map[string]string
 	full  bool
@@ -27,9 +29,9 @@ type memoryRecords struct {
 }
 
 func newMemoryRecords(rows ...core.Installation) *memoryRecords {
-	m := &memoryRecords{rows: map[key]core.Installation{}, files: map[string][]byte{}, kept: map[string]string{}}
+	m := &memoryRecords{rows: map[interact.AppKey]core.Installation{}, files: map[string][]byte{}, kept: map[string]string{}}
 	for _, r := range rows {
-		m.rows[key{r.Workspace, r.Name}] = r
+		m.rows[interact.AppKey{Workspace: r.Workspace, Name: r.Name}] = r
 	}
 	return m
 }
@@ -43,10 +45,10 @@ func (m *memoryRecords) AddInstallation(ctx context.Context, i core.Installation
 	if err := m.writable(ctx); err != nil {
 		return err
 	}
-	if _, taken := m.rows[key{i.Workspace, i.Name}]; taken {
+	if _, taken := m.rows[interact.AppKey{Workspace: i.Workspace, Name: i.Name}]; taken {
 		return core.Errorf(core.CodeAlreadyInstalled, "an app named %s is installed already", i.Name)
 	}
-	m.rows[key{i.Workspace, i.Name}] = i
+	m.rows[interact.AppKey{Workspace: i.Workspace, Name: i.Name}] = i
 	return nil
 }
 
@@ -61,7 +63,7 @@ func (m *memoryRecords) ChangeInstallation(ctx context.Context, workspace, name 
 	wait(context.Background(), m.slow)
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	r, ok := m.rows[key{workspace, name}]
+	r, ok := m.rows[interact.AppKey{Workspace: workspace, Name: name}]
 	if err := m.writable(ctx); err != nil {
 		return r, err
 	}
@@ -71,7 +73,7 @@ func (m *memoryRecords) ChangeInstallation(ctx context.Context, workspace, name 
 	if err := change(&r); err != nil {
 		return r, err
 	}
-	m.rows[key{workspace, name}] = r
+	m.rows[interact.AppKey{Workspace: workspace, Name: name}] = r
 	return r, nil
 }
 
@@ -81,8 +83,8 @@ func (m *memoryRecords) DeleteInstallation(_ context.Context, workspace, name, i
 	if m.full {
 		return errFull
 	}
-	if m.rows[key{workspace, name}].ID == id {
-		delete(m.rows, key{workspace, name})
+	if m.rows[interact.AppKey{Workspace: workspace, Name: name}].ID == id {
+		delete(m.rows, interact.AppKey{Workspace: workspace, Name: name})
 	}
 	return nil
 }
@@ -143,7 +145,7 @@ func (m *memoryRecords) fill(full bool) {
 func (m *memoryRecords) get(workspace, name string) (core.Installation, bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	r, ok := m.rows[key{workspace, name}]
+	r, ok := m.rows[interact.AppKey{Workspace: workspace, Name: name}]
 	return r, ok
 }
 
@@ -223,13 +225,13 @@ type memoryApp struct {
 	ends     time.Duration // how long an end takes
 	launches []time.Time
 	current  *memoryInstance
-	births   []birth
+	specs    []instance.Spec
 	live     int
 }
 
-func (m *memoryApp) launch(ctx context.Context, b birth) (instance, error) {
+func (m *memoryApp) launch(ctx context.Context, b instance.Spec) (instance.Instance, error) {
 	m.mu.Lock()
-	m.births = append(m.births, b)
+	m.specs = append(m.specs, b)
 	m.launches = append(m.launches, time.Now())
 	refuses, hangs, takes := m.refuses, m.hangs, m.takes
 	m.mu.Unlock()
@@ -246,7 +248,7 @@ func (m *memoryApp) launch(ctx context.Context, b birth) (instance, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.live++
-	m.current = &memoryInstance{app: m, birth: b, done: make(chan struct{}), news: b.news, ended: make(chan struct{})}
+	m.current = &memoryInstance{app: m, spec: b, done: make(chan struct{}), ListChanges: instance.NewListChanges(), ended: make(chan struct{})}
 	return m.current, nil
 }
 
@@ -279,12 +281,12 @@ func (m *memoryApp) kill() {
 func (m *memoryApp) announce() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.current.tell(core.KindTools)
+	m.current.AddListChange(core.KindTools)
 }
 
 type memoryInstance struct {
-	*news
-	birth birth
+	*instance.ListChanges
+	spec  instance.Spec
 	app   *memoryApp
 	done  chan struct{}
 	ended chan struct{}
@@ -309,7 +311,7 @@ func (i *memoryInstance) Do(ctx context.Context, r link.Request) (json.RawMessag
 		}
 	}
 	if method == "ask" || method == "tools/call" { // asks its caller's client, and repeats what that says meanwhile
-		return i.birth.asked(ctx, link.Question{Method: methodElicit, Params: params, Callers: []any{r.For}, Notify: notify})
+		return i.spec.OnRequest(ctx, link.Question{Method: instance.MethodElicit, Params: params, Callers: []any{r.For}, Notify: notify})
 	}
 	if method == "hang" {
 		select {
@@ -347,7 +349,7 @@ func (i *memoryInstance) Info() link.Info       { return link.Info{Version: "7.7
 func (i *memoryInstance) Done() <-chan struct{} { return i.done }
 func (i *memoryInstance) Reason() string        { return "the process ended by signal killed" }
 
-func (i *memoryInstance) End(time.Duration) error {
+func (i *memoryInstance) Shutdown(time.Duration) error {
 	i.die()
 	i.end.Do(func() {
 		wait(context.Background(), i.app.ends)

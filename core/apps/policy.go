@@ -5,15 +5,15 @@ import (
 	"time"
 )
 
-// Policy says when a crashed app is started again (contract part 3).
+// Policy says when a crashed app is restarted.
 type Policy struct {
 	Delays  []time.Duration // before each attempt; there are as many attempts as delays
 	Jitter  float64         // the largest part of a delay that is added at random
 	Healthy time.Duration   // an app that ran this long has all its attempts again
 }
 
-// DefaultPolicy is the policy of contract part 3: three attempts, at once, after 1 s and after
-// 4 s with jitter; the counter starts again after 60 s healthy.
+// DefaultPolicy returns three attempts: at once, after 1 s and after 4 s with jitter. They are counted
+// anew after 60 s healthy.
 func DefaultPolicy() Policy {
 	return Policy{
 		Delays:  []time.Duration{0, time.Second, 4 * time.Second},
@@ -28,9 +28,9 @@ type attempts struct {
 	used   int
 }
 
-// next answers a crash (or a failed restart) of an app that had been up for that long: the
-// number of the attempt to make, 1-based, and how long to wait before it; ok is false when all
-// attempts are used up.
+// next is called when an app has crashed, or could not be restarted, after it had been up for a time.
+// It returns the number of the attempt to make, from 1, and how long to wait before it; ok is false
+// when all attempts are used up.
 func (a *attempts) next(up time.Duration) (attempt int, delay time.Duration, ok bool) {
 	if up >= a.policy.Healthy {
 		a.used = 0

@@ -14,6 +14,10 @@ import (
 	"time"
 
 	"github.com/ropewalk/ropewalk/core"
+	"github.com/ropewalk/ropewalk/core/apps/instance"
+	"github.com/ropewalk/ropewalk/core/apps/interact"
+	"github.com/ropewalk/ropewalk/core/apps/logs"
+	"github.com/ropewalk/ropewalk/core/apps/source"
 )
 
 // realYard is a manager of real processes, on the given home. change may be nil.
@@ -36,7 +40,7 @@ func realYard(t *testing.T, home string, records *memoryRecords, change func(*Op
 	return y, events
 }
 
-func install(t *testing.T, y *Manager, r InstallRequest) core.App {
+func install(t *testing.T, y *Manager, r source.Request) core.App {
 	t.Helper()
 	app, err := y.Install(t.Context(), ws, r)
 	if err != nil {
@@ -48,7 +52,7 @@ func install(t *testing.T, y *Manager, r InstallRequest) core.App {
 // callTool calls a tool and returns the text of its result.
 func callTool(t *testing.T, y *Manager, server, tool, text string) (string, error) {
 	t.Helper()
-	raw, err := y.Call(t.Context(), ws, server, Call{Method: "tools/call", Params: json.RawMessage(fmt.Sprintf(`{"name":%q,"arguments":{"text":%q}}`, tool, text))})
+	raw, err := y.Call(t.Context(), ws, server, interact.Call{Method: "tools/call", Params: json.RawMessage(fmt.Sprintf(`{"name":%q,"arguments":{"text":%q}}`, tool, text))})
 	if err != nil {
 		return "", err
 	}
@@ -80,7 +84,7 @@ func TestABundleDirectoryIsInstalledWhereItIs(t *testing.T) {
 	home := t.TempDir()
 	dir := bundleDir(t, "@test/Notes_App", modeNormal, nil)
 	y, events := realYard(t, home, newMemoryRecords(), nil)
-	app := install(t, y, InstallRequest{Path: dir})
+	app := install(t, y, source.Request{Path: dir})
 	want := core.App{Name: "notes-app", BundleName: "@test/Notes_App", Version: "1.2.3", Status: core.StateRunning, Type: "plain", ToolCount: 5}
 	expect(t, "answer", app, want)
 	expect(t, "list", y.List(ws)[0], want)
@@ -90,17 +94,17 @@ func TestABundleDirectoryIsInstalledWhereItIs(t *testing.T) {
 	expectEvents(t, events, "bundle.installed")
 	said, _ := events.all()[0].Data.(core.BundleInstalled)
 	expect(t, "event", said, core.BundleInstalled{Name: "notes-app", BundleName: "@test/Notes_App", Status: core.StateRunning})
-	_, err := y.Install(t.Context(), ws, InstallRequest{Path: dir})
+	_, err := y.Install(t.Context(), ws, source.Request{Path: dir})
 	expect(t, "code of a second install", core.CodeOf(err), core.CodeAlreadyInstalled)
 	other := bundleDir(t, "@others/notes-app", modeNormal, nil)
-	_, err = y.Install(t.Context(), ws, InstallRequest{Path: other})
+	_, err = y.Install(t.Context(), ws, source.Request{Path: other})
 	expect(t, "code of another bundle of the same short name", core.CodeOf(err), core.CodeAlreadyInstalled)
 }
 
 func TestABundleFileIsUnpackedAndGoesWithTheAppWhileItsDataStays(t *testing.T) {
 	home := t.TempDir()
 	y, events := realYard(t, home, newMemoryRecords(), nil)
-	app := install(t, y, InstallRequest{Path: bundleFile(t, "@test/notes", modeNormal, nil)})
+	app := install(t, y, source.Request{Path: bundleFile(t, "@test/notes", modeNormal, nil)})
 	i := look(t, y, app.Name)
 	data := filepath.Join(home, "apps", "notes", "data")
 	expect(t, "parent of the working directory", filepath.Dir(i.Dir), filepath.Join(home, "apps", "notes", "bundle"))
@@ -136,12 +140,12 @@ func TestABundleSeesNothingOfTheHostButTheAllowList(t *testing.T) {
 		o.HostEnv["NODE_OPTIONS"] = "canary"
 	})
 	t.Setenv("CANARY_OF_THE_PROCESS", "canary")
-	app := install(t, y, InstallRequest{Path: bundleDir(t, "@test/notes", modeNormal, nil), Env: map[string]core.Secret{"MY_SETTING": "as given; $(date) 'q'"}})
+	app := install(t, y, source.Request{Path: bundleDir(t, "@test/notes", modeNormal, nil), Env: map[string]core.Secret{"MY_SETTING": "as given; $(date) 'q'"}})
 	i := look(t, y, app.Name)
 	data := filepath.Join(home, "apps", "notes", "data")
 	want := map[string]string{
 		"PATH": own("PATH"), "LANG": "C.UTF-8", "LC_TIME": "C", "TZ": "UTC", "HOME": data, "TMPDIR": filepath.Join(data, "tmp"),
-		DataDirVariable: data, "MY_SETTING": "as given; $(date) 'q'",
+		instance.DataDirVariable: data, "MY_SETTING": "as given; $(date) 'q'",
 	}
 	for name, value := range want {
 		if got, _ := i.env(name); got != value {
@@ -152,9 +156,9 @@ func TestABundleSeesNothingOfTheHostButTheAllowList(t *testing.T) {
 		t.Errorf("the bundle sees more than it should: %q", i.Env)
 	}
 	for _, name := range []string{"LD_PRELOAD", "NODE_OPTIONS", "PYTHONPATH", "PATH", "HOME", "BASH_ENV"} {
-		_, err := y.Install(t.Context(), ws, InstallRequest{Path: bundleDir(t, "@test/other", modeNormal, nil), Env: map[string]core.Secret{name: "x"}})
+		_, err := y.Install(t.Context(), ws, source.Request{Path: bundleDir(t, "@test/other", modeNormal, nil), Env: map[string]core.Secret{name: "x"}})
 		expect(t, "code for "+name, core.CodeOf(err), core.CodeBadRequest)
-		if err != nil && !strings.Contains(message(err), name) {
+		if err != nil && !strings.Contains(core.TextOf(err), name) {
 			t.Errorf("the key %s is not named: %v", name, err)
 		}
 	}
@@ -163,7 +167,7 @@ func TestABundleSeesNothingOfTheHostButTheAllowList(t *testing.T) {
 func TestEveryWorkspaceHasItsOwnDirectories(t *testing.T) {
 	home := t.TempDir()
 	y, _ := realYard(t, home, newMemoryRecords(), nil)
-	if _, err := y.Install(t.Context(), "ws_b", InstallRequest{Path: bundleDir(t, "@test/notes", modeNormal, nil)}); err != nil {
+	if _, err := y.Install(t.Context(), "ws_b", source.Request{Path: bundleDir(t, "@test/notes", modeNormal, nil)}); err != nil {
 		t.Fatal(err)
 	}
 	path, err := y.Uninstall(t.Context(), "ws_b", "notes")
@@ -186,7 +190,7 @@ func TestRequiredValuesThatAreMissingAreListed(t *testing.T) {
 	dir := bundleDir(t, "@test/weather", modeNormal, more)
 	home := t.TempDir()
 	y, _ := realYard(t, home, newMemoryRecords(), nil)
-	_, err := y.Install(t.Context(), ws, InstallRequest{Path: dir})
+	_, err := y.Install(t.Context(), ws, source.Request{Path: dir})
 	expect(t, "code", core.CodeOf(err), core.CodeCredentialsRequired)
 	raw, _ := json.Marshal(errorOf(t, err).Details)
 	expect(t, "details", string(raw), `{"missing":[{"name":"api_key","title":"API key","description":"of the service","sensitive":true}]}`)
@@ -194,7 +198,7 @@ func TestRequiredValuesThatAreMissingAreListed(t *testing.T) {
 		t.Errorf("something is left of the refused install: %v", left)
 	}
 	for _, name := range []string{"api_key", "API_KEY"} {
-		install(t, y, InstallRequest{Path: dir, Env: map[string]core.Secret{name: "s3cret"}})
+		install(t, y, source.Request{Path: dir, Env: map[string]core.Secret{name: "s3cret"}})
 		if got, _ := look(t, y, "weather").env("API_KEY"); got != "s3cret" {
 			t.Errorf("API_KEY is %q when given as %s", got, name)
 		}
@@ -235,10 +239,10 @@ func TestAnInstallThatFailsSaysWhyAndLeavesNothing(t *testing.T) {
 					o.StartTimeout = time.Second
 				}
 			})
-			_, err := y.Install(t.Context(), ws, InstallRequest{Path: c.path, Env: map[string]core.Secret{"API_KEY": "hunter2-hunter2"}})
+			_, err := y.Install(t.Context(), ws, source.Request{Path: c.path, Env: map[string]core.Secret{"API_KEY": "hunter2-hunter2"}})
 			expect(t, "code", core.CodeOf(err), core.CodeInstallFailed)
 			for _, says := range c.says {
-				if !strings.Contains(message(err), says) {
+				if !strings.Contains(core.TextOf(err), says) {
 					t.Errorf("the message does not say %q: %v", says, err)
 				}
 			}
@@ -266,7 +270,7 @@ func TestAStoppedOrUninstalledAppLeavesNoProcess(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			home := t.TempDir()
 			y, _ := realYard(t, home, newMemoryRecords(), nil)
-			install(t, y, InstallRequest{Path: bundleDir(t, "@test/notes", modeTree, nil)})
+			install(t, y, source.Request{Path: bundleDir(t, "@test/notes", modeTree, nil)})
 			pids := append(descendants(t, home, "notes"), look(t, y, "notes").PID)
 			expect(t, "processes", len(pids), 4)
 			if err := end(y); err != nil {
@@ -280,7 +284,7 @@ func TestAStoppedOrUninstalledAppLeavesNoProcess(t *testing.T) {
 func TestKillMinus9OfARealBundle(t *testing.T) {
 	home := t.TempDir()
 	y, events := realYard(t, home, newMemoryRecords(), nil)
-	install(t, y, InstallRequest{Path: bundleDir(t, "@test/notes", modeTree, nil)})
+	install(t, y, source.Request{Path: bundleDir(t, "@test/notes", modeTree, nil)})
 	old := append(descendants(t, home, "notes"), look(t, y, "notes").PID)
 	inFlight := hang(t, y, home, "notes")
 	before := time.Now()
@@ -304,7 +308,7 @@ func TestKillMinus9OfARealBundle(t *testing.T) {
 
 func TestABundleThatExitsDuringACall(t *testing.T) {
 	y, events := realYard(t, t.TempDir(), newMemoryRecords(), nil)
-	install(t, y, InstallRequest{Path: bundleDir(t, "@test/notes", modeNormal, nil)})
+	install(t, y, source.Request{Path: bundleDir(t, "@test/notes", modeNormal, nil)})
 	_, err := callTool(t, y, "notes", "exit", "")
 	expect(t, "code", core.CodeOf(err), core.CodeUnavailable)
 	if err := events.wait(t.Context(), "bundle.recovered", 1); err != nil {
@@ -318,7 +322,7 @@ func TestARealBundleThatAlwaysDies(t *testing.T) {
 	y, events := realYard(t, home, newMemoryRecords(), func(o *Options) {
 		o.Policy = &Policy{Delays: []time.Duration{0, time.Millisecond, 2 * time.Millisecond}, Healthy: time.Minute}
 	})
-	install(t, y, InstallRequest{Path: bundleDir(t, "@test/notes", modeFuse, nil)})
+	install(t, y, source.Request{Path: bundleDir(t, "@test/notes", modeFuse, nil)})
 	fuse := filepath.Join(home, "apps", "notes", "data", "fuse")
 	if err := os.WriteFile(fuse, nil, 0o600); err != nil {
 		t.Fatal(err)
@@ -349,15 +353,15 @@ func TestJunkOnStdoutAndAFloodOnStderrHarmNobody(t *testing.T) {
 	home := t.TempDir()
 	y, _ := realYard(t, home, newMemoryRecords(), nil)
 	for _, mode := range []string{modeJunk, modeFlood} {
-		install(t, y, InstallRequest{Path: bundleDir(t, "@test/"+mode, mode, nil)})
+		install(t, y, source.Request{Path: bundleDir(t, "@test/"+mode, mode, nil)})
 		if text, err := callTool(t, y, mode, "echo", "hello"); err != nil || text != "hello" {
 			t.Errorf("%s: %q, %v", mode, text, err)
 		}
 	}
 	files, _ := filepath.Glob(filepath.Join(home, "apps", "flood", "logs", "*"))
-	expect(t, "log files", len(files), 1+logKept)
+	expect(t, "log files", len(files), 1+logs.MaxOlder)
 	for _, f := range files {
-		if info, err := os.Stat(f); err != nil || info.Size() > logSize {
+		if info, err := os.Stat(f); err != nil || info.Size() > logs.MaxFileSize {
 			t.Errorf("%s is %v bytes large (%v)", f, info.Size(), err)
 		}
 	}
@@ -365,7 +369,7 @@ func TestJunkOnStdoutAndAFloodOnStderrHarmNobody(t *testing.T) {
 
 func TestAToolThatAppearsIsListedAtOnce(t *testing.T) {
 	y, _ := realYard(t, t.TempDir(), newMemoryRecords(), nil)
-	install(t, y, InstallRequest{Path: bundleDir(t, "@test/notes", modeNormal, nil)})
+	install(t, y, source.Request{Path: bundleDir(t, "@test/notes", modeNormal, nil)})
 	changed := make(chan struct{}, 1)
 	defer y.Watch(ws, func(core.Kind) { changed <- struct{}{} })()
 	if _, err := callTool(t, y, "notes", "grow", "sprout"); err != nil {

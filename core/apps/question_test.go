@@ -9,18 +9,20 @@ import (
 	"time"
 
 	"github.com/ropewalk/ropewalk/core"
+	"github.com/ropewalk/ropewalk/core/apps/instance"
+	"github.com/ropewalk/ropewalk/core/apps/interact"
 	"github.com/ropewalk/ropewalk/core/link"
 	"github.com/ropewalk/ropewalk/core/rpc"
 )
 
 // memoryYard is a manager in memory whose one app runs, and how that was started.
-func memoryYard(t *testing.T) (*Manager, *memoryApp, birth) {
+func memoryYard(t *testing.T) (*Manager, *memoryApp, instance.Spec) {
 	t.Helper()
 	m := &memoryApp{}
 	y, _ := yardOf(t, m, newMemoryRecords(record("notes", true)))
 	open(t, y)
 	synctest.Wait()
-	return y, m, m.births[0]
+	return y, m, m.specs[0]
 }
 
 // waiting is a person who takes their time.
@@ -36,7 +38,7 @@ func (w waiting) Ask(ctx context.Context, _ string, _ json.RawMessage) (json.Raw
 func TestAPersonMayTakeLongerThanAnAppMayBeSilent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		y, _, _ := memoryYard(t)
-		call := Call{Method: "ask", Params: json.RawMessage(`{}`), Client: NewClient("", false, canElicit), Asker: waiting{time.Hour}}
+		call := interact.Call{Method: "ask", Params: json.RawMessage(`{}`), Client: interact.NewClient("", false, canElicit), Asker: waiting{time.Hour}}
 		before := time.Now()
 		result, err := y.Call(t.Context(), ws, "notes", call)
 		if err != nil || string(result) != `{"action":"accept"}` {
@@ -58,7 +60,7 @@ func TestAnAppHearsWhatAClientSaysAboutItsQuestion(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		y, _, _ := memoryYard(t)
 		var heard []string
-		call := Call{Method: "ask", Client: NewClient("", false, canElicit), Asker: teller{}, Notify: func(n rpc.Notification) { heard = append(heard, n.Method+string(n.Params)) }}
+		call := interact.Call{Method: "ask", Client: interact.NewClient("", false, canElicit), Asker: teller{}, Notify: func(n rpc.Notification) { heard = append(heard, n.Method+string(n.Params)) }}
 		if _, err := y.Call(t.Context(), ws, "notes", call); err != nil {
 			t.Fatal(err)
 		}
@@ -74,7 +76,7 @@ func TestAQuestionIsTakenBackWithItsCall(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
 		before := time.Now()
-		_, err := y.Call(ctx, ws, "notes", Call{Method: "ask", Client: NewClient("", false, canElicit), Asker: waiting{time.Hour}})
+		_, err := y.Call(ctx, ws, "notes", interact.Call{Method: "ask", Client: interact.NewClient("", false, canElicit), Asker: waiting{time.Hour}})
 		if err == nil {
 			t.Error("it was answered")
 		}
@@ -90,11 +92,11 @@ func TestWhatAClientRefusesReachesTheAppAsItIs(t *testing.T) {
 			want rpc.Error
 		}{
 			"a refusal":        {&rpc.Error{Code: -1, Message: "no", Data: json.RawMessage(`7`)}, rpc.Error{Code: -1, Message: "no", Data: json.RawMessage(`7`)}},
-			"what went wrong":  {errors.New("the wire 10.0.0.7 broke"), rpc.Error{Code: internalError, Message: "the client did not answer"}},
-			"what gets closed": {context.Canceled, rpc.Error{Code: internalError, Message: "the client did not answer"}},
+			"what went wrong":  {errors.New("the wire 10.0.0.7 broke"), rpc.Error{Code: -32603, Message: "the client did not answer"}},
+			"what gets closed": {context.Canceled, rpc.Error{Code: -32603, Message: "the client did not answer"}},
 		} {
 			asker := &person{answer: func(string, json.RawMessage) (json.RawMessage, error) { return nil, c.err }}
-			_, err := y.Call(t.Context(), ws, "notes", Call{Method: "ask", Client: NewClient("", false, canElicit), Asker: asker})
+			_, err := y.Call(t.Context(), ws, "notes", interact.Call{Method: "ask", Client: interact.NewClient("", false, canElicit), Asker: asker})
 			failure, ok := errors.AsType[*rpc.Error](err)
 			if !ok || failure.Code != c.want.Code || failure.Message != c.want.Message || string(failure.Data) != string(c.want.Data) {
 				t.Errorf("%s: the app got %v", name, err)
@@ -103,74 +105,35 @@ func TestWhatAClientRefusesReachesTheAppAsItIs(t *testing.T) {
 	})
 }
 
-func TestAQuestionStaysOpenWhileAnyCallRunsThatItMayBeAbout(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		y, _, _ := memoryYard(t)
-		a, err := y.find(ws, "notes")
-		if err != nil {
-			t.Fatal(err)
-		}
-		call := func() (*caller, context.CancelFunc) {
-			ctx, cancel := context.WithCancel(t.Context())
-			k := &caller{parent: ctx, client: NewClient("alice", false, canElicit), asker: waiting{time.Hour}, limit: time.Minute}
-			k.start(cancel)
-			return k, cancel
-		}
-		for _, c := range []struct {
-			name      string
-			both      bool // end
-			takes     time.Duration
-			succeeded bool
-		}{
-			{"the other call ends", false, time.Hour, true},
-			{"both end", true, 20 * time.Minute, false},
-		} {
-			asking, end := call()
-			other, endOther := call()
-			time.AfterFunc(10*time.Minute, endOther)
-			if c.both {
-				time.AfterFunc(20*time.Minute, end)
-			}
-			before := time.Now()
-			_, err := a.answer(t.Context(), link.Question{Method: methodElicit}, other, []*caller{asking, other})
-			expect(t, c.name+": time", time.Since(before), c.takes)
-			expect(t, c.name+": it was answered", err == nil, c.succeeded)
-			expect(t, c.name+": the call that asks runs", asking.parent.Err() == nil, c.succeeded)
-			end()
-			endOther()
-		}
-	})
-}
-
 func TestAQuestionThatBelongsToNoCall(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		y, m, b := memoryYard(t)
-		roots, err := b.asked(t.Context(), link.Question{Method: methodRoots})
+		roots, err := b.OnRequest(t.Context(), link.Question{Method: instance.MethodRoots})
 		if err != nil || string(roots) != `{"roots":[]}` {
 			t.Errorf("roots are %s (%v)", roots, err)
 		}
-		for _, method := range []string{methodElicit, methodSample} {
-			_, err := b.asked(t.Context(), link.Question{Method: method})
-			if failure, ok := errors.AsType[*rpc.Error](err); !ok || failure.Code != methodNotFound {
+		for _, method := range []string{instance.MethodElicit, instance.MethodSample} {
+			_, err := b.OnRequest(t.Context(), link.Question{Method: method})
+			if failure, ok := errors.AsType[*rpc.Error](err); !ok || failure.Code != -32601 {
 				t.Errorf("%s gives %v", method, err)
 			}
 		}
-		// An app that asks for roots has an instance for those who declare some, and no others.
-		rooted := NewClient("rooted", false, json.RawMessage(`{"roots":{"listChanged":true}}`))
-		for _, c := range []*Client{NewClient("plain", false, json.RawMessage(`{"x":{}}`)), rooted} {
-			if _, err := y.Call(t.Context(), ws, "notes", Call{Method: "x", Params: json.RawMessage(`{}`), Client: c, Asker: saysWord("x")}); err != nil {
+		// An app that asks for roots has an instance.Instance for those who declare some, and no others.
+		rooted := interact.NewClient("rooted", false, json.RawMessage(`{"roots":{"listChanged":true}}`))
+		for _, c := range []*interact.Client{interact.NewClient("plain", false, json.RawMessage(`{"x":{}}`)), rooted} {
+			if _, err := y.Call(t.Context(), ws, "notes", interact.Call{Method: "x", Params: json.RawMessage(`{}`), Client: c, Asker: saysWord("x")}); err != nil {
 				t.Fatal(err)
 			}
 		}
-		expect(t, "starts", len(m.births), 2)
-		expect(t, "what the second was told", string(m.births[1].capabilities), `{"roots":{"listChanged":true}}`)
+		expect(t, "starts", len(m.specs), 2)
+		expect(t, "what the second was told", string(m.specs[1].ClientCapabilities), `{"roots":{"listChanged":true}}`)
 		asker := &person{answer: func(string, json.RawMessage) (json.RawMessage, error) {
 			return json.RawMessage(`{"roots":[{"uri":"file:///a"}]}`), nil
 		}}
-		if _, err := y.Call(t.Context(), ws, "notes", Call{Method: "x", Params: json.RawMessage(`{}`), Client: rooted, Asker: asker}); err != nil {
+		if _, err := y.Call(t.Context(), ws, "notes", interact.Call{Method: "x", Params: json.RawMessage(`{}`), Client: rooted, Asker: asker}); err != nil {
 			t.Fatal(err)
 		}
-		roots, err = m.births[1].asked(t.Context(), link.Question{Method: methodRoots})
+		roots, err = m.specs[1].OnRequest(t.Context(), link.Question{Method: instance.MethodRoots})
 		if err != nil || string(roots) != `{"roots":[{"uri":"file:///a"}]}` {
 			t.Errorf("between calls its roots are %s (%v)", roots, err)
 		}
@@ -182,29 +145,32 @@ func TestWhatIsSaidToOneSessionReachesNoOther(t *testing.T) {
 		y, m, b := memoryYard(t)
 		var heard []string
 		defer y.Listen(ws, func(x Notification) { heard = append(heard, x.Server+" to "+x.Session+": "+x.Method) })()
-		alice := NewClient("alice", false, json.RawMessage(`{"elicitation":{"url":{}}}`))
+		alice := interact.NewClient("alice", false, json.RawMessage(`{"elicitation":{"url":{}}}`))
 		params := json.RawMessage(`{"mode":"url","url":"https://a.test","elicitationId":"e1"}`)
-		if _, err := y.Call(t.Context(), ws, "notes", Call{Method: "ask", Params: params, Client: alice, Asker: saysWord("x")}); err != nil {
+		if _, err := y.Call(t.Context(), ws, "notes", interact.Call{Method: "ask", Params: params, Client: alice, Asker: saysWord("x")}); err != nil {
 			t.Fatal(err)
 		}
-		say := func(b birth, method, params string) {
-			b.said(rpc.Notification{Method: method, Params: json.RawMessage(params)})
+		say := func(b instance.Spec, method, params string) {
+			b.OnNotification(rpc.Notification{Method: method, Params: json.RawMessage(params)})
 		}
 		say(b, "notifications/elicitation/complete", `{"elicitationId":"e1"}`)
 		say(b, "notifications/elicitation/complete", `{"elicitationId":"e2"}`) // nobody was asked that
 		say(b, "notifications/message", `{}`)
-		of := func(session string) any { return &caller{client: NewClient(session, false, nil)} }
+		of := func(session string) any {
+			return inFlight(&interact.Call{Client: interact.NewClient(session, false, nil)})
+		}
+		nobody := inFlight(&interact.Call{})
 		for _, calls := range [][]any{
-			{of("alice"), of("alice")}, {of("alice"), of("bob")}, {of("bob"), of("alice")}, {of("alice"), &caller{}}, {of(""), of("")}, {&caller{}},
+			{of("alice"), of("alice")}, {of("alice"), of("bob")}, {of("bob"), of("alice")}, {of("alice"), nobody}, {of(""), of("")}, {nobody},
 		} {
-			b.said(rpc.Notification{Method: "notifications/message", Params: json.RawMessage(`{}`), Callers: calls})
+			b.OnNotification(rpc.Notification{Method: "notifications/message", Params: json.RawMessage(`{}`), Callers: calls})
 		}
 		say(b, "notifications/subscriptions/acknowledged", `{}`)
-		if _, err := y.Call(t.Context(), ws, "notes", Call{Method: "x", Params: json.RawMessage(`{}`), Client: alice, Asker: saysWord("x")}); err != nil {
+		if _, err := y.Call(t.Context(), ws, "notes", interact.Call{Method: "x", Params: json.RawMessage(`{}`), Client: alice, Asker: saysWord("x")}); err != nil {
 			t.Fatal(err)
 		}
-		say(m.births[1], "notifications/message", `{}`)
-		m.births[1].changed(core.KindTools)
+		say(m.specs[1], "notifications/message", `{}`)
+		m.specs[1].OnListChanged(core.KindTools)
 		want := []string{
 			"notes to alice: notifications/elicitation/complete", "notes to : notifications/message",
 			"notes to alice: notifications/message", // of one session's calls
@@ -217,28 +183,12 @@ func TestWhatIsSaidToOneSessionReachesNoOther(t *testing.T) {
 	})
 }
 
-func TestElicitationsThatAreNeverEndedAreForgotten(t *testing.T) {
-	e := newErrands()
-	k := key{ws, "notes"}
-	for i := range maxErrands + 1 {
-		id, _ := json.Marshal(i)
-		e.note(k, json.RawMessage(`{"elicitationId":"e`+string(id)+`"}`), "alice")
-	}
-	said := func(id string) string {
-		return e.session(k, rpc.Notification{Params: json.RawMessage(`{"elicitationId":"` + id + `"}`)})
-	}
-	expect(t, "the oldest", said("e0"), "")
-	expect(t, "the second", said("e1"), "alice")
-	expect(t, "what is kept", len(e.open), maxErrands)
-	expect(t, "another app's", e.session(key{"ws_b", "notes"}, rpc.Notification{Params: json.RawMessage(`{"elicitationId":"e1"}`)}), "")
-}
-
 func TestAnAppThatCannotRunTwiceServesAllWithTheOne(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		y, m, b := memoryYard(t)
-		_, _ = b.asked(t.Context(), link.Question{Method: methodElicit})
+		_, _ = b.OnRequest(t.Context(), link.Question{Method: instance.MethodElicit})
 		m.set(func(m *memoryApp) { m.refuses = "the port is taken" })
-		call := Call{Method: "ask", Params: json.RawMessage(`{}`), Client: NewClient("alice", false, canElicit), Asker: saysWord("red")}
+		call := interact.Call{Method: "ask", Params: json.RawMessage(`{}`), Client: interact.NewClient("alice", false, canElicit), Asker: saysWord("red")}
 		for range 3 {
 			if _, err := y.Call(t.Context(), ws, "notes", call); err != nil {
 				t.Errorf("it gives %v", err)
@@ -246,7 +196,7 @@ func TestAnAppThatCannotRunTwiceServesAllWithTheOne(t *testing.T) {
 		}
 		expect(t, "starts", len(m.started()), 2)
 		m.set(func(m *memoryApp) { m.refuses = "" })
-		wait(t.Context(), annexPause+time.Second)
+		wait(t.Context(), time.Minute+time.Second)
 		if _, err := y.Call(t.Context(), ws, "notes", call); err != nil {
 			t.Errorf("it gives %v", err)
 		}
@@ -254,24 +204,8 @@ func TestAnAppThatCannotRunTwiceServesAllWithTheOne(t *testing.T) {
 	})
 }
 
-func TestAQuestionNeedsWhatItsParamsUse(t *testing.T) {
-	for _, c := range []struct {
-		capabilities, method, params string
-		asked                        bool
-	}{
-		{`{"sampling":{}}`, methodSample, `{"messages":[]}`, true},
-		{`{"sampling":{}}`, methodSample, `{"messages":[],"tools":[]}`, false},
-		{`{"sampling":{}}`, methodSample, `{"messages":[],"toolChoice":{"mode":"auto"}}`, false},
-		{`{"sampling":{"tools":{}}}`, methodSample, `{"messages":[],"tools":[]}`, true},
-		{`{"sampling":{"tools":{}}}`, methodSample, `{}`, true},
-		{`{"elicitation":{}}`, methodSample, `{}`, false},
-		{`{"elicitation":{}}`, methodElicit, `{"mode":"url"}`, false},
-		{`{"elicitation":{"url":{}}}`, methodElicit, `{"mode":"url"}`, true},
-		{`{"elicitation":{"url":{}}}`, methodElicit, `{}`, false},
-		{`{"roots":{}}`, methodRoots, ``, true},
-		{`{"roots":{}}`, "tools/list", ``, true}, // which asks for nothing
-	} {
-		k := &caller{client: NewClient("s", false, json.RawMessage(c.capabilities)), asker: waiting{}}
-		expect(t, c.capabilities+" "+c.method+" "+c.params, k.can(wanted(c.method, json.RawMessage(c.params))), c.asked)
-	}
+func inFlight(c *interact.Call) *interact.InFlight {
+	f := &interact.InFlight{}
+	f.Init(context.Background(), c, time.Minute)
+	return f
 }

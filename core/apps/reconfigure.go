@@ -5,51 +5,52 @@ import (
 	"reflect"
 
 	"github.com/ropewalk/ropewalk/core"
+	"github.com/ropewalk/ropewalk/core/apps/source"
 	"github.com/ropewalk/ropewalk/core/config"
 )
 
-// setup is what the configuration says about apps, which a reload exchanges.
+// setup is what the configuration says about apps. A reload replaces it.
 type setup struct {
-	registries []NamedRegistry
+	registries []source.NamedRegistry
 	declared   map[string]config.App
 }
 
-// Reconfigure puts other registries and declarations into force. It returns at once: an app that
-// is newly declared is installed behind its back, and one whose declaration changed is replaced.
-// No other app is touched.
-func (y *Manager) Reconfigure(registries []NamedRegistry, declared map[string]config.App) {
-	before := y.setup.Swap(&setup{registries: registries, declared: declared})
+// Reconfigure applies other registries and declarations. It returns at once: in the background, apps
+// that are newly declared are installed and those whose declaration changed are replaced. No other app
+// is touched.
+func (m *Manager) Reconfigure(registries []source.NamedRegistry, declared map[string]config.App) {
+	before := m.setup.Swap(&setup{registries: registries, declared: declared})
 	for name, d := range declared {
 		if d.Source.Ref == "" || reflect.DeepEqual(before.declared[name], d) {
 			continue
 		}
-		ctx, leave, err := y.enter(context.Background())
+		ctx, done, err := m.beginWork(context.Background())
 		if err != nil {
-			return // the server ends
+			return // the server is shutting down
 		}
 		go func() {
-			defer leave()
-			y.apply(ctx, name, d)
+			defer done()
+			m.applyDeclaration(ctx, name, d)
 		}()
 	}
 }
 
-// apply makes an app be as it is declared now.
-func (y *Manager) apply(ctx context.Context, name string, d config.App) {
-	a, err := y.find(core.DefaultWorkspaceID, name)
+// applyDeclaration makes an app what is declared now.
+func (m *Manager) applyDeclaration(ctx context.Context, name string, d config.App) {
+	a, err := m.find(core.DefaultWorkspaceID, name)
 	if err != nil {
-		y.installMissing(ctx, name, d)
+		m.installMissing(ctx, name, d)
 		return
 	}
-	if err := a.take(ctx); err != nil {
-		return // it was removed, or the server ends
+	if err := a.acquireTurn(ctx); err != nil {
+		return // the app was removed, or the server is shutting down
 	}
-	if y.unchanged(ctx, declaredOrder(name, d), a.now.Load().record) {
-		a.give()
+	if m.isUnchanged(ctx, declaredOrder(name, d), a.now.Load().record) {
+		a.releaseTurn()
 		return
 	}
-	if err := a.endFor(ctx); err != nil {
-		a.log.Error("An app was ended to be replaced by what is declared now, but not all of its processes have ended", "error", err)
+	if err := a.stopForCommand(ctx); err != nil {
+		a.log.Error("not all processes of a replaced app have ended", "error", err)
 	}
-	y.bringUpToDate(ctx, a, d)
+	m.updateDeclared(ctx, a, d)
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/ropewalk/ropewalk/core"
+	"github.com/ropewalk/ropewalk/core/apps/instance"
 	"github.com/ropewalk/ropewalk/core/config"
 )
 
@@ -16,10 +17,10 @@ func TestAReloadReplacesTheAppsThatAreDeclaredOtherwiseAndNoOther(t *testing.T) 
 	same := byPath(bundleDir(t, "@test/same", modeNormal, nil))
 	y, _ := realYard(t, t.TempDir(), newMemoryRecords(), declare(map[string]config.App{"same": same, "other": blue}))
 	open(t, y)
-	running := func(name string) instance {
+	running := func(name string) instance.Instance {
 		for {
 			if a, err := y.find(ws, name); err == nil && a.now.Load().state == core.StateRunning {
-				return a.now.Load().conn
+				return a.now.Load().instance
 			}
 			wait(t.Context(), 5*time.Millisecond)
 		}

@@ -13,6 +13,8 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/ropewalk/ropewalk/core"
+	"github.com/ropewalk/ropewalk/core/apps/interact"
+	"github.com/ropewalk/ropewalk/core/apps/source"
 	"github.com/ropewalk/ropewalk/core/link"
 )
 
@@ -43,19 +45,19 @@ func private(o *Options) { o.Remote = link.RemoteOptions{AllowPrivate: true} }
 func TestRemoteAppsAreReachedAsTheirTransportSays(t *testing.T) {
 	for _, c := range []struct {
 		name, header, value string
-		transport           *Transport
+		transport           *source.Transport
 	}{
 		{"no transport", "", "", nil},
-		{"streamable HTTP without auth", "", "", &Transport{Type: "streamable-http", Auth: &Auth{Type: "none"}}},
-		{"SSE", "", "", &Transport{Type: "sse"}},
-		{"a bearer", "Authorization", "Bearer t0ken-t0ken", &Transport{Auth: &Auth{Type: "bearer", Token: "t0ken-t0ken"}}},
-		{"a header", "X-Key", "t0ken-t0ken", &Transport{Auth: &Auth{Type: "header", Name: "X-Key", Value: "t0ken-t0ken"}}},
-		{"extra headers", "X-Extra", "t0ken-t0ken", &Transport{Headers: map[string]core.Secret{"X-Extra": "t0ken-t0ken"}}},
+		{"streamable HTTP without auth", "", "", &source.Transport{Type: "streamable-http", Auth: &source.Auth{Type: "none"}}},
+		{"SSE", "", "", &source.Transport{Type: "sse"}},
+		{"a bearer", "Authorization", "Bearer t0ken-t0ken", &source.Transport{Auth: &source.Auth{Type: "bearer", Token: "t0ken-t0ken"}}},
+		{"a header", "X-Key", "t0ken-t0ken", &source.Transport{Auth: &source.Auth{Type: "header", Name: "X-Key", Value: "t0ken-t0ken"}}},
+		{"extra headers", "X-Extra", "t0ken-t0ken", &source.Transport{Headers: map[string]core.Secret{"X-Extra": "t0ken-t0ken"}}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			s := remoteServer(t, c.header, c.value, c.transport != nil && c.transport.Type == "sse")
 			y, events := realYard(t, t.TempDir(), newMemoryRecords(), private)
-			app := install(t, y, InstallRequest{URL: s.URL + "/far", Transport: c.transport})
+			app := install(t, y, source.Request{URL: s.URL + "/far", Transport: c.transport})
 			expect(t, "answer", app, core.App{Name: "far", BundleName: s.URL + "/far", Version: "9.9.9", Status: core.StateRunning, Type: "plain", ToolCount: 5})
 			if text, err := callTool(t, y, "far", "echo", "hello"); err != nil || text != "hello" {
 				t.Errorf("echo: %q, %v", text, err)
@@ -81,11 +83,11 @@ func TestARemoteAppThatCannotBeReachedIsNotInstalled(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			y, _ := realYard(t, t.TempDir(), newMemoryRecords(), nil)
-			_, err := y.Install(t.Context(), ws, InstallRequest{
-				URL: c.url, AllowPrivate: c.open, Transport: &Transport{Auth: &Auth{Type: "bearer", Token: "wrong-wrong"}},
+			_, err := y.Install(t.Context(), ws, source.Request{
+				URL: c.url, AllowPrivate: c.open, Transport: &source.Transport{Auth: &source.Auth{Type: "bearer", Token: "wrong-wrong"}},
 			})
 			expect(t, "code", core.CodeOf(err), core.CodeInstallFailed)
-			if !strings.Contains(message(err), c.says) || strings.Contains(err.Error(), "wrong-wrong") {
+			if !strings.Contains(core.TextOf(err), c.says) || strings.Contains(err.Error(), "wrong-wrong") {
 				t.Errorf("the message is %v, want it to say %q and no secret", err, c.says)
 			}
 		})
@@ -114,7 +116,7 @@ func TestALostRemoteServerIsRestartedLikeAProcess(t *testing.T) {
 		private(o)
 		o.Policy = &Policy{Delays: []time.Duration{0, time.Millisecond}, Healthy: time.Minute}
 	})
-	install(t, y, InstallRequest{URL: s.URL + "/far"})
+	install(t, y, source.Request{URL: s.URL + "/far"})
 	down.Store(true)
 	if _, err := callTool(t, y, "far", "echo", "lost"); err == nil {
 		t.Fatal("a call succeeded although the server had lost the session")
@@ -158,14 +160,14 @@ const markedRegion = `{"type":"object","properties":{"region":{"type":"string","
 func sell(t *testing.T, y *Manager) (string, error) {
 	t.Helper()
 	params := json.RawMessage(`{"name":"sell","arguments":{"region":"é"},"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}`)
-	result, err := y.Call(t.Context(), ws, "shop", Call{Method: "tools/call", Params: params, Client: NewClient("", true, nil), Owner: "alice", Mirrors: y.Tools(ws)[0].Mirrors})
+	result, err := y.Call(t.Context(), ws, "shop", interact.Call{Method: "tools/call", Params: params, Client: interact.NewClient("", true, nil), Owner: "alice", Mirrors: y.Tools(ws)[0].Mirrors})
 	return string(result), err
 }
 
 func TestARemoteAppOfTheNewRevisionGetsMarkedArgumentsInHeaders(t *testing.T) {
 	url, _ := shop(t, markedRegion)
 	y, _ := realYard(t, t.TempDir(), newMemoryRecords(), private)
-	install(t, y, InstallRequest{URL: url})
+	install(t, y, source.Request{URL: url})
 	if result, err := sell(t, y); err != nil || !strings.Contains(result, `"text":"=?base64?w6k=?="`) {
 		t.Errorf("got %s (%v)", result, err)
 	}
@@ -174,7 +176,7 @@ func TestARemoteAppOfTheNewRevisionGetsMarkedArgumentsInHeaders(t *testing.T) {
 func TestToolsAreReadAgainWhenTheirHeadersAreRefused(t *testing.T) {
 	url, change := shop(t, `{"type":"object"}`)
 	y, _ := realYard(t, t.TempDir(), newMemoryRecords(), private)
-	install(t, y, InstallRequest{URL: url})
+	install(t, y, source.Request{URL: url})
 	change(markedRegion) // which nobody is told
 	if _, err := sell(t, y); !isCode(err, codeHeaderMismatch) {
 		t.Fatalf("without the header: %v", err)

@@ -8,26 +8,27 @@ import (
 	"strings"
 
 	"github.com/ropewalk/ropewalk/core"
+	"github.com/ropewalk/ropewalk/core/apps/interact"
 	"github.com/ropewalk/ropewalk/core/rpc"
 )
 
-// Primary is the resource path that stands for an app's primary view (spec 4.6).
+// Primary is the resource path of an app's primary view.
 const Primary = "primary"
 
-// Resource is one resource as an app gave it.
+// Resource is one resource as its app sent it.
 type Resource struct {
 	URI  string
 	MIME string // "" when the app gave none
 	Body []byte
 }
 
-// Resource reads one resource of an app by asking the app; no file is ever opened. uri is a URI
-// with a scheme, a path under the app's own ui://<server>/, or Primary.
+// Resource reads one resource from its app; no file is ever opened. uri is a URI with a scheme, a path
+// below the app's own ui://<server>/, or Primary.
 //
 // Errors: core.CodeNotFound without such an app, core.CodeResourceNotFound when the app has no
 // such resource, else those of Call.
-func (y *Manager) Resource(ctx context.Context, workspace, server, uri string) (Resource, error) {
-	a, err := y.find(workspace, server)
+func (m *Manager) Resource(ctx context.Context, workspace, server, uri string) (Resource, error) {
+	a, err := m.find(workspace, server)
 	if err != nil {
 		return Resource{}, err
 	}
@@ -39,9 +40,9 @@ func (y *Manager) Resource(ctx context.Context, workspace, server, uri string) (
 	if err != nil {
 		return Resource{}, noResource(server, uri)
 	}
-	raw, err := y.Call(ctx, workspace, server, Call{Method: "resources/read", Params: params})
-	if failure, ok := errors.AsType[*rpc.Error](err); ok {
-		a.log.Debug("An app has no such resource", "uri", uri, "code", failure.Code, "error", failure.Message)
+	raw, err := m.Call(ctx, workspace, server, interact.Call{Method: "resources/read", Params: params})
+	if rpcErr, ok := errors.AsType[*rpc.Error](err); ok {
+		a.log.Debug("app does not have a resource", "uri", uri, "code", rpcErr.Code, "error", rpcErr.Message)
 		return Resource{}, noResource(server, uri)
 	}
 	if err != nil {
@@ -50,32 +51,31 @@ func (y *Manager) Resource(ctx context.Context, workspace, server, uri string) (
 	return pickResource(raw, server, uri)
 }
 
-// resourceURI is the URI that a resource path stands for. File URIs, and paths that climb, are no
-// resources of an app.
+// resourceURI returns the URI of a resource path. File URIs and paths with .. are refused.
 func (a *app) resourceURI(path string) (string, error) {
 	if path == Primary {
 		ui := a.now.Load().ui
 		if ui == nil || ui.PrimaryView.ResourceURI == "" {
-			return "", core.Errorf(core.CodeResourceNotFound, "app %s has no primary view", a.key.name)
+			return "", core.Errorf(core.CodeResourceNotFound, "app %s has no primary view", a.key.Name)
 		}
 		return ui.PrimaryView.ResourceURI, nil
 	}
 	scheme, rest, ok := strings.Cut(path, "://")
 	if !ok {
-		scheme, rest = "ui", a.key.name+"/"+path
+		scheme, rest = "ui", a.key.Name+"/"+path
 	}
 	if path == "" || strings.EqualFold(scheme, "file") || strings.ContainsFunc(path, func(r rune) bool { return r < ' ' || r == 0x7f || r == '\\' }) {
-		return "", noResource(a.key.name, path)
+		return "", noResource(a.key.Name, path)
 	}
 	for segment := range strings.SplitSeq(rest, "/") {
 		if segment == ".." || segment == "." {
-			return "", noResource(a.key.name, path)
+			return "", noResource(a.key.Name, path)
 		}
 	}
 	return scheme + "://" + rest, nil
 }
 
-// pickResource takes the content that is named uri, else the first.
+// pickResource returns the content with the given URI, else the first.
 func pickResource(raw json.RawMessage, server, uri string) (Resource, error) {
 	var answer struct {
 		Contents []struct {
@@ -86,7 +86,7 @@ func pickResource(raw json.RawMessage, server, uri string) (Resource, error) {
 		} `json:"contents"`
 	}
 	if err := json.Unmarshal(raw, &answer); err != nil {
-		return Resource{}, core.Wrap(core.CodeUnavailable, err, "app "+server+" answered resources/read with something else")
+		return Resource{}, core.Wrap(core.CodeUnavailable, err, "app "+server+" sent an invalid result of resources/read")
 	}
 	if len(answer.Contents) == 0 {
 		return Resource{}, noResource(server, uri)

@@ -4,16 +4,17 @@ import (
 	"testing"
 
 	"github.com/ropewalk/ropewalk/core"
+	"github.com/ropewalk/ropewalk/core/apps/source"
 )
 
 func TestResourcesAreReadFromTheApp(t *testing.T) {
 	y, events := realYard(t, t.TempDir(), newMemoryRecords(), nil)
-	app := install(t, y, InstallRequest{Path: bundleDir(t, "@test/view", modeWithView, nil)})
+	app := install(t, y, source.Request{Path: bundleDir(t, "@test/view", modeWithView, nil)})
 	expect(t, "the view of the first tool", *app.UI, core.UI{Name: "view", PrimaryView: core.PrimaryView{ResourceURI: "ui://view/main"}})
 	said, _ := events.all()[0].Data.(core.BundleInstalled)
 	expect(t, "the view in the event", *said.UI, *app.UI)
-	install(t, y, InstallRequest{Path: bundleDir(t, "@test/plain", modeNormal, nil)})
-	install(t, y, InstallRequest{Path: bundleDir(t, "@test/named", modeNormal, map[string]any{"_meta": map[string]any{
+	install(t, y, source.Request{Path: bundleDir(t, "@test/plain", modeNormal, nil)})
+	install(t, y, source.Request{Path: bundleDir(t, "@test/named", modeNormal, map[string]any{"_meta": map[string]any{
 		"com.example/host": map[string]any{"name": "Named", "icon": "*", "primaryView": map[string]string{"resourceUri": "ui://view/main"}},
 	}})})
 	for _, c := range []struct {

@@ -2,15 +2,11 @@ package apps
 
 import "github.com/ropewalk/ropewalk/core"
 
-// States is how many apps of all workspaces are in which state.
-func (y *Manager) States() map[core.State]int {
-	y.mu.RLock()
-	defer y.mu.RUnlock()
+// States returns how many apps of all workspaces are in each state.
+func (m *Manager) States() map[core.State]int {
 	counts := map[core.State]int{}
-	for _, workspace := range y.apps {
-		for _, a := range workspace {
-			counts[a.now.Load().state]++
-		}
+	for _, a := range m.allApps() {
+		counts[a.now.Load().state]++
 	}
 	return counts
 }

@@ -15,11 +15,13 @@ import (
 	"github.com/hashicorp/go-hclog"
 
 	"github.com/ropewalk/ropewalk/core"
+	"github.com/ropewalk/ropewalk/core/apps/interact"
+	"github.com/ropewalk/ropewalk/core/apps/source"
 	"github.com/ropewalk/ropewalk/internal/testkit"
 )
 
 // Any order of commands, crashes and calls, at the same time, leads to no illegal change of
-// state, no instance without an owner, and no event of another workspace.
+// state, no instance.Instance without an owner, and no event of another workspace.
 func TestCommandsAndCrashesInAnyOrder(t *testing.T) {
 	m := &memoryApp{tools: []string{"echo"}}
 	log := &testkit.Log{}
@@ -30,7 +32,7 @@ func TestCommandsAndCrashesInAnyOrder(t *testing.T) {
 		Policy: &Policy{Delays: []time.Duration{0, time.Millisecond}, Healthy: 2 * time.Millisecond},
 		Logger: hclog.New(&hclog.LoggerOptions{Output: log, Level: hclog.Error}),
 	})
-	y.launch = m.launch
+	y.start = m.launch
 	var all sync.WaitGroup
 	for worker := range 8 {
 		all.Go(func() {
@@ -40,7 +42,7 @@ func TestCommandsAndCrashesInAnyOrder(t *testing.T) {
 				name := fmt.Sprintf("app-%d", r.IntN(3))
 				switch r.IntN(8) {
 				case 0, 1:
-					_, _ = y.Install(t.Context(), w, InstallRequest{URL: "http://host.test/" + name})
+					_, _ = y.Install(t.Context(), w, source.Request{URL: "http://host.test/" + name})
 				case 2:
 					_, _ = y.Start(t.Context(), w, name)
 				case 3:
@@ -48,7 +50,7 @@ func TestCommandsAndCrashesInAnyOrder(t *testing.T) {
 				case 4:
 					_, _ = y.Uninstall(t.Context(), w, name)
 				case 5:
-					_, _ = y.Call(t.Context(), w, name, Call{Method: "x"})
+					_, _ = y.Call(t.Context(), w, name, interact.Call{Method: "x"})
 				case 6:
 					m.set(func(m *memoryApp) {
 						if m.refuses = ""; r.IntN(4) == 0 {
@@ -94,7 +96,7 @@ func TestManyKillsOfARealBundle(t *testing.T) {
 	y, events := realYard(t, home, newMemoryRecords(), func(o *Options) {
 		o.Policy = &Policy{Delays: []time.Duration{0, time.Second}, Healthy: time.Nanosecond}
 	})
-	install(t, y, InstallRequest{Path: bundleDir(t, "@test/notes", modeNormal, nil)})
+	install(t, y, source.Request{Path: bundleDir(t, "@test/notes", modeNormal, nil)})
 	var slowestError, slowestStart time.Duration
 	for n := 1; n <= kills; n++ {
 		pid := look(t, y, "notes").PID

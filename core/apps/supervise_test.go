@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/ropewalk/ropewalk/core"
+	"github.com/ropewalk/ropewalk/core/apps/instance"
+	"github.com/ropewalk/ropewalk/core/apps/source"
 )
 
 const ws = core.DefaultWorkspaceID
@@ -30,7 +32,7 @@ func yardOf(t *testing.T, m *memoryApp, records *memoryRecords) (*Manager, *memo
 	policy := DefaultPolicy()
 	policy.Jitter = 0
 	y := New(Options{Home: t.TempDir(), Records: records, Events: events, Policy: &policy})
-	y.launch = m.launch
+	y.start = m.launch
 	t.Cleanup(func() {
 		if err := y.Close(context.Background()); err != nil {
 			t.Errorf("Close: %v", err)
@@ -246,8 +248,8 @@ func TestAppsThatHangDoNotDelayTheOthers(t *testing.T) {
 		}
 		records = append(records, record("good", true))
 		y, _ := yardOf(t, good, newMemoryRecords(records...))
-		y.launch = func(ctx context.Context, b birth) (instance, error) {
-			if b.record.Name == "good" {
+		y.start = func(ctx context.Context, b instance.Spec) (instance.Instance, error) {
+			if b.Record.Name == "good" {
 				return good.launch(ctx, b)
 			}
 			return hanging.launch(ctx, b)
@@ -270,7 +272,7 @@ func TestIllegalTransitionsAreRefused(t *testing.T) {
 			v.state = from
 			a.now.Store(&v)
 			legal := from == to || from.Can(to)
-			expect(t, string(from+" to "+to), a.become(to, nil), legal)
+			expect(t, string(from+" to "+to), a.transition(to, nil), legal)
 			if !legal {
 				expect(t, "state after a refusal", a.now.Load().state, from)
 			}
@@ -313,7 +315,7 @@ func TestARecordThatCannotBeWrittenChangesNothing(t *testing.T) {
 		_, err = y.Start(t.Context(), ws, "off")
 		expect(t, "code of start", core.CodeOf(err), core.CodeStartFailed)
 		expect(t, "state", state(t, y, "off"), core.StateStopped)
-		_, err = y.Install(t.Context(), ws, InstallRequest{URL: "http://new.test/new"})
+		_, err = y.Install(t.Context(), ws, source.Request{URL: "http://new.test/new"})
 		expect(t, "code of install", core.CodeOf(err), core.CodeInstallFailed)
 		if !errors.Is(err, errFull) {
 			t.Errorf("the cause is lost: %v", err)

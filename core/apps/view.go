@@ -4,31 +4,32 @@ import (
 	"time"
 
 	"github.com/ropewalk/ropewalk/core"
+	"github.com/ropewalk/ropewalk/core/apps/instance"
 	"github.com/ropewalk/ropewalk/core/bundle"
 )
 
-// view is how an app stands at one moment. It is immutable; a change makes another one.
+// view is the state of an app at one moment. It is immutable; each change makes a new one.
 type view struct {
 	record   core.Installation
 	kind     string   // App.Type
 	ui       *core.UI // of the manifest, else of the first tool with a view
-	named    bool     // the manifest names ui
+	named    bool     // ui comes from the manifest
 	state    core.State
-	conn     instance   // nil unless running
-	offer    core.Offer // what the workspace shows; kept while crashed, so that names do not flicker
-	since    time.Time  // when it last became running
+	instance instance.Instance // nil unless running
+	offer    core.Offer        // kept while crashed, so that tools do not disappear during a restart
+	since    time.Time         // when it last became running
 	restarts int
-	replaced chan struct{} // closed when another view took this one's place
+	replaced chan struct{} // closed when a new view has replaced this one
 }
 
-// newView is the view of an app that does not run.
+// newView returns the view of an app that does not run.
 func newView(record core.Installation) *view {
 	v := &view{record: record, state: core.StateStopped, replaced: make(chan struct{})}
 	v.describe()
 	return v
 }
 
-// describe reads what the manifest says about how the app shows itself.
+// describe reads the type and the UI from the manifest.
 func (v *view) describe() {
 	v.kind, v.ui = bundle.AppPlain, nil
 	if m, err := bundle.ParseManifest(v.record.Manifest); err == nil {
@@ -37,8 +38,7 @@ func (v *view) describe() {
 	v.named = v.ui != nil
 }
 
-// setOffer takes new lists, and the first tool's view where the manifest names none (contract
-// part 3).
+// setOffer takes new lists, and the UI of the first tool with a view when the manifest names none.
 func (v *view) setOffer(offer core.Offer) {
 	v.offer = offer
 	if v.named {
@@ -53,7 +53,7 @@ func (v *view) setOffer(offer core.Offer) {
 	}
 }
 
-// app is v as the API shows it.
+// app returns v as the HTTP API shows it.
 func (v *view) app() core.App {
 	return core.App{
 		Name: v.record.Name, BundleName: v.record.BundleName, Version: v.record.Version,
@@ -61,7 +61,7 @@ func (v *view) app() core.App {
 	}
 }
 
-// health is v in detail. Uptime is in seconds, 0 when the app does not run.
+// health returns the health of the app. Uptime is in seconds, 0 when the app does not run.
 func (v *view) health() core.AppHealth {
 	h := core.AppHealth{Name: v.record.Name, State: v.state, RestartCount: v.restarts}
 	if v.state == core.StateRunning {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/ropewalk/ropewalk/core"
 	"github.com/ropewalk/ropewalk/core/apps"
+	"github.com/ropewalk/ropewalk/core/apps/interact"
 	"github.com/ropewalk/ropewalk/core/chat"
 	"github.com/ropewalk/ropewalk/core/rpc"
 	"github.com/ropewalk/ropewalk/internal/testkit"
@@ -24,7 +25,7 @@ const address = `{"mode":"url","message":"Log in.","url":"https://idp.example/lo
 // asksFor adds a tool whose result is the reply to a question.
 func (h *house) asksFor(params string) {
 	h.apps.add("files", "do", "")
-	h.apps.asking["do"] = func(ctx context.Context, k apps.Asker) (string, error) {
+	h.apps.asking["do"] = func(ctx context.Context, k interact.Asker) (string, error) {
 		reply, err := k.Ask(ctx, "elicitation/create", json.RawMessage(params))
 		if err != nil {
 			return "", err
@@ -166,7 +167,7 @@ func TestAPersonWhoLeavesCancelsTheQuestion(t *testing.T) {
 	h := open(t, "openai", nil)
 	h.apps.add("files", "do", "")
 	got := make(chan string, 1)
-	h.apps.asking["do"] = func(ctx context.Context, k apps.Asker) (string, error) {
+	h.apps.asking["do"] = func(ctx context.Context, k interact.Asker) (string, error) {
 		reply, err := k.Ask(ctx, "elicitation/create", json.RawMessage(form))
 		got <- fmt.Sprint(string(reply), err)
 		return "", ctx.Err()
@@ -216,7 +217,7 @@ func TestQuestionsThatCannotBeShownAreRefused(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			h := open(t, "openai", nil)
 			h.apps.add("files", "do", "")
-			h.apps.asking["do"] = func(ctx context.Context, k apps.Asker) (string, error) {
+			h.apps.asking["do"] = func(ctx context.Context, k interact.Asker) (string, error) {
 				_, err := k.Ask(ctx, "elicitation/create", json.RawMessage(params))
 				if refused, ok := errors.AsType[*rpc.Error](err); !ok || refused.Code != -32602 {
 					t.Errorf("%v", err)
@@ -242,7 +243,7 @@ func TestACallThatAVisitMustPrecedeIsMadeAgainAfterIt(t *testing.T) {
 			h := open(t, "openai", nil)
 			h.apps.add("files", "do", "")
 			calls := 0
-			h.apps.asking["do"] = func(context.Context, apps.Asker) (string, error) {
+			h.apps.asking["do"] = func(context.Context, interact.Asker) (string, error) {
 				if calls++; calls == 1 {
 					return "", &rpc.Error{Code: -32042, Message: "Log in first.", Data: json.RawMessage(`{"elicitations":[` + address + `]}`)}
 				}

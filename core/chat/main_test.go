@@ -14,7 +14,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/ropewalk/ropewalk/core"
-	"github.com/ropewalk/ropewalk/core/apps"
+	"github.com/ropewalk/ropewalk/core/apps/interact"
 	"github.com/ropewalk/ropewalk/core/chat"
 	"github.com/ropewalk/ropewalk/core/chat/skill"
 	"github.com/ropewalk/ropewalk/core/config"
@@ -37,13 +37,13 @@ type fakeApps struct {
 	mu     sync.Mutex
 	listed []core.Tool
 	do     map[string]func(ctx context.Context, arguments string, notify func(rpc.Notification)) (string, error)
-	asking map[string]func(ctx context.Context, k apps.Asker) (string, error)
+	asking map[string]func(ctx context.Context, k interact.Asker) (string, error)
 }
 
 func newFakeApps() *fakeApps {
 	f := &fakeApps{
 		do:     map[string]func(context.Context, string, func(rpc.Notification)) (string, error){},
-		asking: map[string]func(context.Context, apps.Asker) (string, error){},
+		asking: map[string]func(context.Context, interact.Asker) (string, error){},
 	}
 	f.Answer(f.call)
 	return f

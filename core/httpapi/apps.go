@@ -6,7 +6,7 @@ import (
 	"github.com/gofiber/fiber/v2"
 
 	"github.com/ropewalk/ropewalk/core"
-	"github.com/ropewalk/ropewalk/core/apps"
+	"github.com/ropewalk/ropewalk/core/apps/source"
 	"github.com/ropewalk/ropewalk/core/httpapi/body"
 )
 
@@ -21,7 +21,7 @@ func (s *Server) listApps(c *fiber.Ctx, caller core.Caller) error {
 
 // installApp is POST /v1/apps/install.
 func (s *Server) installApp(c *fiber.Ctx, caller core.Caller) error {
-	r, err := body.Read[apps.InstallRequest](c.Context())
+	r, err := body.Read[source.Request](c.Context())
 	if err != nil {
 		return err
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/ropewalk/ropewalk/core"
 	"github.com/ropewalk/ropewalk/core/access"
 	"github.com/ropewalk/ropewalk/core/apps"
+	"github.com/ropewalk/ropewalk/core/apps/source"
 	"github.com/ropewalk/ropewalk/core/tools"
 )
 
@@ -141,7 +142,7 @@ func (a *fakeAccess) FinishLogin(_ context.Context, in access.LoginAnswer) (stri
 type fakeApps struct {
 	mu        sync.Mutex
 	apps      map[string][]core.App // by workspace
-	installed []apps.InstallRequest
+	installed []source.Request
 	asked     []string         // resource URIs
 	fail      map[string]error // by operation
 	resource  apps.Resource
@@ -177,7 +178,7 @@ func (y *fakeApps) Health(ws string) []core.AppHealth {
 	return all
 }
 
-func (y *fakeApps) Install(_ context.Context, ws string, r apps.InstallRequest) (core.App, error) {
+func (y *fakeApps) Install(_ context.Context, ws string, r source.Request) (core.App, error) {
 	y.mu.Lock()
 	defer y.mu.Unlock()
 	y.installed = append(y.installed, r)

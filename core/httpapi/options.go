@@ -12,6 +12,7 @@ import (
 	"github.com/ropewalk/ropewalk/core"
 	"github.com/ropewalk/ropewalk/core/access"
 	"github.com/ropewalk/ropewalk/core/apps"
+	"github.com/ropewalk/ropewalk/core/apps/source"
 	"github.com/ropewalk/ropewalk/core/event"
 	"github.com/ropewalk/ropewalk/core/httpapi/listener"
 	"github.com/ropewalk/ropewalk/core/stream"
@@ -36,7 +37,7 @@ type Access interface {
 type Apps interface {
 	List(workspace string) []core.App
 	Health(workspace string) []core.AppHealth
-	Install(ctx context.Context, workspace string, r apps.InstallRequest) (core.App, error)
+	Install(ctx context.Context, workspace string, r source.Request) (core.App, error)
 	Uninstall(ctx context.Context, workspace, name string) (dataPath string, err error)
 	Start(ctx context.Context, workspace, name string) (core.App, error)
 	Stop(ctx context.Context, workspace, name string) (core.App, error)

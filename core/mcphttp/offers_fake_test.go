@@ -9,6 +9,7 @@ import (
 
 	"github.com/ropewalk/ropewalk/core"
 	"github.com/ropewalk/ropewalk/core/apps"
+	"github.com/ropewalk/ropewalk/core/apps/interact"
 	"github.com/ropewalk/ropewalk/core/config"
 	"github.com/ropewalk/ropewalk/core/event"
 	"github.com/ropewalk/ropewalk/core/rpc"
@@ -56,7 +57,7 @@ func (f *fakeApp) answer(ctx context.Context, c fakeapps.Call) (json.RawMessage,
 		}
 		return json.RawMessage(fmt.Sprintf(`{"contents":[{"uri":"demo://ask","answer":%s}]}`, result)), nil
 	case said.URI == "demo://ask/7": // with a progress token
-		return c.Asker.(apps.ProgressAsker).AskWithProgress(ctx, "elicitation/create", json.RawMessage(`{"message":"?","x":1.50,"_meta":{"progressToken":7,"y":1.0}}`), f.heard)
+		return c.Asker.(interact.ProgressAsker).AskWithProgress(ctx, "elicitation/create", json.RawMessage(`{"message":"?","x":1.50,"_meta":{"progressToken":7,"y":1.0}}`), f.heard)
 	case said.URI == "demo://input":
 		return json.RawMessage(`{"resultType":"input_required","inputRequests":{}}`), nil
 	}

@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"github.com/ropewalk/ropewalk/core"
-	"github.com/ropewalk/ropewalk/core/apps"
+	"github.com/ropewalk/ropewalk/core/apps/interact"
 	"github.com/ropewalk/ropewalk/core/link"
 	"github.com/ropewalk/ropewalk/core/rpc"
 	"github.com/ropewalk/ropewalk/core/tools"
@@ -58,7 +58,7 @@ func (w *wild) conn(ctx context.Context) (*link.Link, error) {
 			}
 			ctx, cancel := context.WithTimeout(ctx, 100*time.Millisecond) // its client may leave
 			defer cancel()
-			return q.Callers[rand.IntN(len(q.Callers))].(apps.Asker).Ask(ctx, q.Method, q.Params)
+			return q.Callers[rand.IntN(len(q.Callers))].(interact.Asker).Ask(ctx, q.Method, q.Params)
 		}},
 	})
 	return w.link, err

@@ -7,7 +7,7 @@ import (
 	"sync/atomic"
 
 	"github.com/ropewalk/ropewalk/core"
-	"github.com/ropewalk/ropewalk/core/apps"
+	"github.com/ropewalk/ropewalk/core/apps/source"
 	"github.com/ropewalk/ropewalk/core/config"
 	"github.com/ropewalk/ropewalk/core/pluginhost"
 	"github.com/ropewalk/ropewalk/core/tools"
@@ -114,11 +114,11 @@ func (a *adapters) authAdapter() auth.Adapter {
 }
 
 // registries returns the bundle registries in the order of the configuration.
-func (a *adapters) registries() []apps.NamedRegistry {
+func (a *adapters) registries() []source.NamedRegistry {
 	open := *a.named.Load()
-	out := make([]apps.NamedRegistry, len(open))
+	out := make([]source.NamedRegistry, len(open))
 	for i, r := range open {
-		out[i] = apps.NamedRegistry{Name: r.name, Registry: r.handle}
+		out[i] = source.NamedRegistry{Name: r.name, Registry: r.handle}
 	}
 	return out
 }

@@ -6,7 +6,7 @@ import (
 	"sync"
 
 	"github.com/ropewalk/ropewalk/core"
-	"github.com/ropewalk/ropewalk/core/apps"
+	"github.com/ropewalk/ropewalk/core/apps/interact"
 	"github.com/ropewalk/ropewalk/internal/testkit/fakeapps"
 )
 
@@ -31,7 +31,7 @@ func (f *fakeApps) Offer(workspace string) *core.Offer {
 	return f.Apps.Offer(workspace)
 }
 
-func (f *fakeApps) Arrives(_ context.Context, workspace, server string) (bool, error) {
+func (f *fakeApps) AwaitOffer(_ context.Context, workspace, server string) (bool, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	late, starting := f.late[server]
@@ -46,7 +46,7 @@ func (f *fakeApps) Arrives(_ context.Context, workspace, server string) (bool, e
 	return true, nil
 }
 
-func (f *fakeApps) Call(ctx context.Context, workspace, server string, c apps.Call) (json.RawMessage, error) {
+func (f *fakeApps) Call(ctx context.Context, workspace, server string, c interact.Call) (json.RawMessage, error) {
 	if _, err := f.Apps.Call(ctx, workspace, server, c); err != nil {
 		return nil, err
 	}

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/ropewalk/ropewalk/core"
-	"github.com/ropewalk/ropewalk/core/apps"
+	"github.com/ropewalk/ropewalk/core/apps/interact"
 	"github.com/ropewalk/ropewalk/core/config"
 	"github.com/ropewalk/ropewalk/core/tools"
 	"github.com/ropewalk/ropewalk/internal/testkit/fakeapps"
@@ -19,7 +19,7 @@ type quickApps struct {
 	result json.RawMessage
 }
 
-func (q *quickApps) Call(context.Context, string, string, apps.Call) (json.RawMessage, error) {
+func (q *quickApps) Call(context.Context, string, string, interact.Call) (json.RawMessage, error) {
 	return q.result, nil
 }
 

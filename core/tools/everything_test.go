@@ -15,6 +15,7 @@ import (
 
 	"github.com/ropewalk/ropewalk/core"
 	"github.com/ropewalk/ropewalk/core/apps"
+	"github.com/ropewalk/ropewalk/core/apps/source"
 	"github.com/ropewalk/ropewalk/core/config"
 	"github.com/ropewalk/ropewalk/core/rpc"
 	"github.com/ropewalk/ropewalk/core/tools"
@@ -46,7 +47,7 @@ func everything(t *testing.T) *tools.Namespace {
 			t.Error(err)
 		}
 	})
-	if _, err := yard.Install(t.Context(), "ws_a", apps.InstallRequest{Path: dir}); err != nil {
+	if _, err := yard.Install(t.Context(), "ws_a", source.Request{Path: dir}); err != nil {
 		t.Fatal(err)
 	}
 	return tools.New(tools.Options{Apps: yard, Events: nobody{}, Features: config.Features{}})

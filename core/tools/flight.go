@@ -9,6 +9,7 @@ import (
 
 	"github.com/ropewalk/ropewalk/core"
 	"github.com/ropewalk/ropewalk/core/apps"
+	"github.com/ropewalk/ropewalk/core/apps/interact"
 )
 
 // Flight is a call that is on its way to its app. Wait must be called, once: it is the second half of
@@ -63,7 +64,7 @@ func (n *Namespace) reach(ctx context.Context, c core.Caller, call *Call) (diall
 	if core.CodeOf(err) != core.CodeToolNotFound {
 		return d, err
 	}
-	came, late := n.apps.Arrives(ctx, c.Workspace.ID, d.server)
+	came, late := n.apps.AwaitOffer(ctx, c.Workspace.ID, d.server)
 	switch {
 	case late != nil:
 		return d, late
@@ -103,7 +104,7 @@ func (n *Namespace) dial(c core.Caller, call *Call) (d dialled, err error) {
 }
 
 // request is what the app is asked.
-func (d *dialled) request(c core.Caller, call *Call) apps.Call {
+func (d *dialled) request(c core.Caller, call *Call) interact.Call {
 	r := d.n.request(c, "tools/call", params(d.tool.quoted, call), call.Meta, call.Notify, call.From)
 	r.Mirrors = d.tool.Mirrors
 	return r

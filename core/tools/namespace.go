@@ -10,6 +10,7 @@ import (
 
 	"github.com/ropewalk/ropewalk/core"
 	"github.com/ropewalk/ropewalk/core/apps"
+	"github.com/ropewalk/ropewalk/core/apps/interact"
 )
 
 // Apps is what the namespace needs of the yard of running apps. Its methods are apps.Manager's.
@@ -17,12 +18,12 @@ type Apps interface {
 	// Offer is what the workspace's apps offer, by server name and then in each app's own order. It
 	// is immutable, and the same one until something changed.
 	Offer(workspace string) *core.Offer
-	Call(ctx context.Context, workspace, server string, c apps.Call) (json.RawMessage, error)
+	Call(ctx context.Context, workspace, server string, c interact.Call) (json.RawMessage, error)
 	// Send begins a call that needs to wait for nobody but its app; any other gets no flight.
-	Send(ctx context.Context, workspace, server string, c apps.Call, wake chan struct{}) (*apps.Pending, error)
-	// Arrives waits for an app that is starting and has not yet told what it offers, and reports
+	Send(ctx context.Context, workspace, server string, c interact.Call, wake chan struct{}) (*apps.Pending, error)
+	// AwaitOffer waits for an app that is starting and has not yet told what it offers, and reports
 	// whether it runs now.
-	Arrives(ctx context.Context, workspace, server string) (bool, error)
+	AwaitOffer(ctx context.Context, workspace, server string) (bool, error)
 	Watch(workspace string, changed func(core.Kind)) (stop func())
 	Listen(workspace string, told func(apps.Notification)) (stop func())
 	Subscribe(ctx context.Context, workspace, server, session, uri string) error
@@ -56,7 +57,7 @@ type Namespace struct {
 	inputs   *inputs
 	log      hclog.Logger
 
-	stateless *apps.Client // every client without a session
+	stateless *interact.Client // every client without a session
 	boards    *boards
 
 	mu       sync.RWMutex
@@ -68,7 +69,7 @@ func New(o Options) *Namespace {
 	return &Namespace{
 		apps: o.Apps, events: o.Events, features: o.Features, log: o.Logger,
 		inputs: newInputs(), rendered: map[string]*rendering{},
-		stateless: apps.NewClient("", true, nil), boards: newBoards(),
+		stateless: interact.NewClient("", true, nil), boards: newBoards(),
 	}
 }
 

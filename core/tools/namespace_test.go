@@ -13,7 +13,7 @@ import (
 	"github.com/hashicorp/go-hclog"
 
 	"github.com/ropewalk/ropewalk/core"
-	"github.com/ropewalk/ropewalk/core/apps"
+	"github.com/ropewalk/ropewalk/core/apps/source"
 	"github.com/ropewalk/ropewalk/core/config"
 	"github.com/ropewalk/ropewalk/core/tools"
 )
@@ -311,7 +311,7 @@ func (m *manager) List(string) []core.App {
 	return []core.App{{Name: "calc", Status: core.StateRunning}}
 }
 
-func (m *manager) Install(_ context.Context, ws string, r apps.InstallRequest) (core.App, error) {
+func (m *manager) Install(_ context.Context, ws string, r source.Request) (core.App, error) {
 	m.asked = append(m.asked, "install "+ws+" "+r.Name+r.Path+r.URL)
 	return core.App{Name: "new"}, nil
 }

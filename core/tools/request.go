@@ -8,6 +8,7 @@ import (
 
 	"github.com/ropewalk/ropewalk/core"
 	"github.com/ropewalk/ropewalk/core/apps"
+	"github.com/ropewalk/ropewalk/core/apps/interact"
 	"github.com/ropewalk/ropewalk/core/rawjson"
 	"github.com/ropewalk/ropewalk/core/rpc"
 )
@@ -15,9 +16,9 @@ import (
 // From is where a request comes from. The zero value is a caller without a client that could be
 // asked or told anything.
 type From struct {
-	Session   *Session   // the session it belongs to; nil when it belongs to none
-	Asker     apps.Asker // asks the session's client while the request is in flight; nil when it cannot be asked
-	Stateless bool       // the client speaks 2026-07-28: results may ask for input, and nobody is asked otherwise
+	Session   *Session       // the session it belongs to; nil when it belongs to none
+	Asker     interact.Asker // asks the session's client while the request is in flight; nil when it cannot be asked
+	Stateless bool           // the client speaks 2026-07-28: results may ask for input, and nobody is asked otherwise
 }
 
 // Request is one request about what apps offer, its params as the client wrote them.
@@ -28,8 +29,8 @@ type Request struct {
 }
 
 // request is a call of an app on behalf of a client. meta is the _meta of params.
-func (n *Namespace) request(c core.Caller, method string, params, meta json.RawMessage, notify func(rpc.Notification), from From) apps.Call {
-	call := apps.Call{Method: method, Params: params, Notify: notify, Asker: from.Asker}
+func (n *Namespace) request(c core.Caller, method string, params, meta json.RawMessage, notify func(rpc.Notification), from From) interact.Call {
+	call := interact.Call{Method: method, Params: params, Notify: notify, Asker: from.Asker}
 	switch {
 	case from.Stateless:
 		call.Client, call.Owner = n.stateless, c.Issuer+"\x00"+c.Subject

@@ -9,6 +9,7 @@ import (
 
 	"github.com/ropewalk/ropewalk/core"
 	"github.com/ropewalk/ropewalk/core/apps"
+	"github.com/ropewalk/ropewalk/core/apps/interact"
 	"github.com/ropewalk/ropewalk/core/rawjson"
 	"github.com/ropewalk/ropewalk/core/rpc"
 )
@@ -34,7 +35,7 @@ type Session struct {
 	n         *Namespace
 	workspace string
 	id        string
-	client    *apps.Client
+	client    *interact.Client
 	notify    func(rpc.Notification)
 
 	mu        sync.Mutex
@@ -50,7 +51,7 @@ func (n *Namespace) Open(c core.Caller, o SessionOptions) *Session {
 		capabilities = rootless(capabilities)
 	}
 	s := &Session{
-		n: n, workspace: c.Workspace.ID, id: o.ID, client: apps.NewClient(o.ID, false, capabilities),
+		n: n, workspace: c.Workspace.ID, id: o.ID, client: interact.NewClient(o.ID, false, capabilities),
 		notify: o.Notify, resources: map[string]place{},
 	}
 	n.boards.join(n.apps, s)

@@ -5,14 +5,14 @@ import (
 	"encoding/json"
 
 	"github.com/ropewalk/ropewalk/core"
-	"github.com/ropewalk/ropewalk/core/apps"
+	"github.com/ropewalk/ropewalk/core/apps/source"
 	"github.com/ropewalk/ropewalk/core/config"
 )
 
 // Manager is what the service's own tools need of the yard of apps.
 type Manager interface {
 	List(workspace string) []core.App
-	Install(ctx context.Context, workspace string, r apps.InstallRequest) (core.App, error)
+	Install(ctx context.Context, workspace string, r source.Request) (core.App, error)
 	Uninstall(ctx context.Context, workspace, name string) (dataPath string, err error)
 	Start(ctx context.Context, workspace, name string) (core.App, error)
 	Stop(ctx context.Context, workspace, name string) (core.App, error)
@@ -73,7 +73,7 @@ type manageApps struct {
 
 func (in manageApps) run(ctx context.Context, m Manager, c core.Caller) (any, error) {
 	if in.Action == "install" {
-		r := apps.InstallRequest{
+		r := source.Request{
 			Name: in.Bundle, Path: in.Path, URL: in.URL, ServerName: in.ServerName, Env: in.Env, AllowPrivate: c.MayReachPrivate(),
 		}
 		kind, err := r.Kind()

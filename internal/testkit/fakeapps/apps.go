@@ -13,12 +13,13 @@ import (
 
 	"github.com/ropewalk/ropewalk/core"
 	"github.com/ropewalk/ropewalk/core/apps"
+	"github.com/ropewalk/ropewalk/core/apps/interact"
 )
 
 // Call is a call that reached an app.
 type Call struct {
 	Workspace, Server string
-	apps.Call
+	interact.Call
 }
 
 // String returns the workspace, server, method and parameters, separated by spaces.
@@ -115,12 +116,12 @@ func (a *Apps) Offer(workspace string) *core.Offer {
 }
 
 // Send begins nothing: every call is Call's.
-func (*Apps) Send(context.Context, string, string, apps.Call, chan struct{}) (*apps.Pending, error) {
+func (*Apps) Send(context.Context, string, string, interact.Call, chan struct{}) (*apps.Pending, error) {
 	return nil, nil
 }
 
 // Call records the call and answers it.
-func (a *Apps) Call(ctx context.Context, workspace, server string, c apps.Call) (json.RawMessage, error) {
+func (a *Apps) Call(ctx context.Context, workspace, server string, c interact.Call) (json.RawMessage, error) {
 	call := Call{Workspace: workspace, Server: server, Call: c}
 	a.mu.Lock()
 	a.calls = append(a.calls, call)
@@ -132,8 +133,8 @@ func (a *Apps) Call(ctx context.Context, workspace, server string, c apps.Call) 
 	return answer(ctx, call)
 }
 
-// Arrives reports that no app is starting.
-func (*Apps) Arrives(context.Context, string, string) (bool, error) { return false, nil }
+// AwaitOffer reports that no app is starting.
+func (*Apps) AwaitOffer(context.Context, string, string) (bool, error) { return false, nil }
 
 // Watch never reports a change.
 func (*Apps) Watch(string, func(core.Kind)) func() { return func() {} }

@@ -1,0 +1,31 @@
+package apps
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/ropewalk/ropewalk/core/apps/interact"
+	"github.com/ropewalk/ropewalk/core/apps/source"
+)
+
+func TestThatABundleAsksIsKnownAfterARestart(t *testing.T) {
+	home, records := t.TempDir(), newMemoryRecords()
+	first, _ := realYard(t, home, records, nil)
+	install(t, first, source.Request{Path: bundleDir(t, "notes", modeTalk, nil)})
+	if _, err := askTool(t.Context(), first, "hello", interact.NewClient("alice", false, canElicit), saysWord("red")); err != nil {
+		t.Fatal(err)
+	}
+	if err := first.Close(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	second, _ := realYard(t, home, records, nil)
+	open(t, second)
+	got, err := askTool(t.Context(), second, "hello", interact.NewClient("bob", false, canElicit), saysWord("blue"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if shared := fmt.Sprint(look(t, second, "notes").PID); strings.HasSuffix(got, " "+shared) {
+		t.Errorf("the shared instance.Instance %s asked for bob", shared)
+	}
+}

@@ -1,0 +1,189 @@
+package apps
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/ropewalk/ropewalk/core"
+)
+
+// memoryHub is records that several servers share, and what they tell each other.
+type memoryHub struct {
+	*memoryRecords
+	mu    sync.Mutex
+	seats map[*memorySeat]struct{}
+}
+
+func newHub(rows ...core.Installation) *memoryHub {
+	return &memoryHub{memoryRecords: newMemoryRecords(rows...), seats: map[*memorySeat]struct{}{}}
+}
+
+// memorySeat is one server's share in a hub.
+type memorySeat struct {
+	*memoryHub
+	name string
+	told chan core.Change
+	deaf bool // is told nothing
+	asks chan memoryErrand
+	away int // reads of one record that fail yet
+}
+
+type memoryErrand struct {
+	ctx      context.Context
+	question json.RawMessage
+	answer   chan json.RawMessage
+}
+
+func (h *memoryHub) seat() *memorySeat {
+	s := &memorySeat{memoryHub: h, told: make(chan core.Change, 1000), asks: make(chan memoryErrand)}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	s.name = fmt.Sprint("SERVER", len(h.seats))
+	h.seats[s] = struct{}{}
+	return s
+}
+
+func (s *memorySeat) tell(c core.Change, err error) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for other := range s.seats {
+		if other != s && !other.deaf && err == nil {
+			other.told <- c
+		}
+	}
+	return err
+}
+
+// outage has the next n reads of one record fail.
+func (s *memorySeat) outage(n int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.away = n
+}
+
+func (s *memorySeat) Installation(ctx context.Context, workspace, name string) (core.Installation, error) {
+	s.mu.Lock()
+	fails := s.away > 0
+	s.away--
+	s.mu.Unlock()
+	if fails {
+		return core.Installation{}, core.Errorf(core.CodeUnavailable, "the records are away")
+	}
+	return s.memoryRecords.Installation(ctx, workspace, name)
+}
+
+func (s *memorySeat) AddInstallation(ctx context.Context, i core.Installation) error {
+	return s.tell(core.Change{Kind: core.ChangeApp, Workspace: i.Workspace, Name: i.Name}, s.memoryRecords.AddInstallation(ctx, i))
+}
+
+func (s *memorySeat) ChangeInstallation(ctx context.Context, workspace, name string, change func(*core.Installation) error) (core.Installation, error) {
+	i, err := s.memoryRecords.ChangeInstallation(ctx, workspace, name, change)
+	return i, s.tell(core.Change{Kind: core.ChangeApp, Workspace: workspace, Name: name}, err)
+}
+
+func (s *memorySeat) DeleteInstallation(ctx context.Context, workspace, name, id string) error {
+	return s.tell(core.Change{Kind: core.ChangeApp, Workspace: workspace, Name: name}, s.memoryRecords.DeleteInstallation(ctx, workspace, name, id))
+}
+
+func (s *memorySeat) Changes(ctx context.Context) <-chan core.Change {
+	out := make(chan core.Change)
+	go func() {
+		defer close(out)
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case c := <-s.told:
+				select {
+				case out <- c:
+				case <-ctx.Done():
+					return
+				}
+			}
+		}
+	}()
+	return out
+}
+
+func (s *memorySeat) PutFiles(_ context.Context, sum string, content io.Reader) error {
+	raw, err := io.ReadAll(content)
+	s.memoryRecords.mu.Lock()
+	defer s.memoryRecords.mu.Unlock()
+	s.files[sum] = raw
+	return err
+}
+
+func (s *memorySeat) ServerID() string { return s.name }
+
+func (s *memorySeat) RequestPeer(ctx context.Context, server string, question json.RawMessage) (json.RawMessage, error) {
+	e := memoryErrand{ctx, question, make(chan json.RawMessage, 1)}
+	s.mu.Lock()
+	asks := chan memoryErrand(nil)
+	for other := range s.seats {
+		if other.name == server {
+			asks = other.asks
+		}
+	}
+	s.mu.Unlock()
+	select {
+	case asks <- e:
+		return <-e.answer, nil
+	case <-time.After(time.Second):
+		return nil, core.Errorf(core.CodeNotFound, "gone")
+	}
+}
+
+func (s *memorySeat) ServePeers(ctx context.Context, answer func(context.Context, json.RawMessage) json.RawMessage) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case e := <-s.asks:
+			e.answer <- answer(e.ctx, e.question)
+		}
+	}
+}
+
+// memoryReplica is one of several servers, whose processes are in memory.
+type memoryReplica struct {
+	*Manager
+	app    *memoryApp
+	events *memoryEvents
+	seat   *memorySeat
+}
+
+// replica is an open manager on a hub.
+func (h *memoryHub) replica(t *testing.T) *memoryReplica {
+	t.Helper()
+	r := &memoryReplica{app: &memoryApp{}, events: newMemoryEvents(), seat: h.seat()}
+	policy := DefaultPolicy()
+	policy.Jitter = 0
+	r.Manager = New(Options{Home: t.TempDir(), Records: r.seat, Cluster: r.seat, Events: r.events, Policy: &policy})
+	r.start = r.app.launch
+	t.Cleanup(func() {
+		if err := r.Close(context.Background()); err != nil {
+			t.Errorf("Close: %v", err)
+		}
+		if n := r.app.alive(); n != 0 {
+			t.Errorf("%d instances are left after Close", n)
+		}
+	})
+	open(t, r.Manager)
+	return r
+}
+
+// joins makes a manager of real processes one of the servers on a hub.
+func (h *memoryHub) joins(more ...func(*Options)) func(*Options) {
+	seat := h.seat()
+	return func(o *Options) {
+		o.Records, o.Cluster = seat, seat
+		for _, change := range more {
+			change(o)
+		}
+	}
+}

@@ -1,0 +1,35 @@
+package instance
+
+import (
+	"path/filepath"
+	"strings"
+)
+
+// DataDirVariable names the environment variable that tells an app where it may keep its data.
+const DataDirVariable = "ROPEWALK_DATA_DIR"
+
+// baseEnvironment is the environment of every app's process before the values of its manifest and
+// its installation are added: an allow-list of the host's environment, and directories of its own as
+// HOME and TMPDIR, so that what a runtime caches stays with the app.
+func baseEnvironment(host map[string]string, dataDir string) map[string]string {
+	env := map[string]string{}
+	for name, value := range host {
+		if IsPassedOn(name) {
+			env[name] = value
+		}
+	}
+	env["HOME"] = dataDir
+	env["TMPDIR"] = filepath.Join(dataDir, "tmp")
+	env[DataDirVariable] = dataDir
+	return env
+}
+
+// IsPassedOn reports whether apps get a variable of the host: the search path, the language and time
+// zone, and trusted certificates. Everything else of the host's environment is withheld.
+func IsPassedOn(name string) bool {
+	switch name {
+	case "PATH", "LANG", "LANGUAGE", "TZ", "SSL_CERT_FILE", "SSL_CERT_DIR", "NODE_EXTRA_CA_CERTS":
+		return true
+	}
+	return strings.HasPrefix(name, "LC_")
+}

@@ -1,0 +1,64 @@
+package instance
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/ropewalk/ropewalk/core/apps/logs"
+	"github.com/ropewalk/ropewalk/core/link"
+	"github.com/ropewalk/ropewalk/core/process"
+)
+
+// exitWait is how long the exit status of a process may come after the end of its output.
+const exitWait = 500 * time.Millisecond
+
+// Process is an app that runs as a process of this machine.
+type Process struct {
+	*link.Link
+	*ListChanges
+	process *process.Process
+	output  *logs.Output
+}
+
+// watch closes the connection when the process has ended, even if a descendant still holds its
+// output. The log is closed then, too: nothing writes to it any more.
+func (p *Process) watch() {
+	<-p.process.Done()
+	_ = p.Close()
+	_ = p.output.Close()
+}
+
+// Reason says how the process ended, with its last lines of stderr. A process that has closed its
+// output but runs on cannot be called any more.
+func (p *Process) Reason() string {
+	late := time.NewTimer(exitWait)
+	defer late.Stop()
+	select {
+	case <-p.process.Done():
+		return withTail(exitStatus(p.process), p.output)
+	case <-late.C:
+		return withTail("the process closed its output", p.output)
+	}
+}
+
+// Shutdown closes the connection and ends the whole process tree: SIGTERM, then SIGKILL after grace.
+func (p *Process) Shutdown(grace time.Duration) error {
+	err := p.process.Stop(context.Background(), grace)
+	_ = p.Close()
+	return err
+}
+
+func exitStatus(p *process.Process) string {
+	if err := p.Err(); err != nil {
+		return "the process " + err.Error()
+	}
+	return "the process exited with status 0"
+}
+
+func withTail(reason string, output *logs.Output) string {
+	if tail := output.Tail(); tail != "" {
+		return fmt.Sprintf("%s; its last lines on stderr: %s", reason, tail)
+	}
+	return reason
+}

@@ -1,0 +1,29 @@
+package instance
+
+import (
+	"time"
+
+	"github.com/ropewalk/ropewalk/core/apps/logs"
+	"github.com/ropewalk/ropewalk/core/link"
+)
+
+// Remote is an app that is a server elsewhere.
+type Remote struct {
+	*link.Link
+	*ListChanges
+	redactor logs.Redactor
+}
+
+// Reason says why the connection was lost.
+func (r *Remote) Reason() string {
+	if err := r.Err(); err != nil {
+		return "the connection was lost: " + r.redactor.Text(err.Error())
+	}
+	return "the connection was lost"
+}
+
+// Shutdown closes the connection.
+func (r *Remote) Shutdown(time.Duration) error {
+	_ = r.Close()
+	return nil
+}

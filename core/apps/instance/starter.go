@@ -1,0 +1,146 @@
+package instance
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/ropewalk/ropewalk/core"
+	"github.com/ropewalk/ropewalk/core/apps/logs"
+	"github.com/ropewalk/ropewalk/core/bundle"
+	"github.com/ropewalk/ropewalk/core/link"
+	"github.com/ropewalk/ropewalk/core/process"
+)
+
+// Starter starts instances.
+type Starter struct {
+	HostEnv      map[string]string  // the host's environment; apps see an allow-list of it
+	Remote       link.RemoteOptions // how remote apps are reached, and which addresses are allowed
+	Version      string             // the server's version, which apps see
+	StartTimeout time.Duration      // named in errors; the context enforces it
+	MaxCalls     int                // calls in flight of one connection
+}
+
+// Start starts what a record describes and completes the MCP handshake. Its errors are safe to show,
+// and wrap link.ErrRefused when the app refused the handshake.
+func (s *Starter) Start(ctx context.Context, spec Spec) (Instance, error) {
+	if spec.Record.Remote != nil {
+		return s.connect(ctx, spec)
+	}
+	return s.startProcess(ctx, spec)
+}
+
+func (s *Starter) startProcess(ctx context.Context, spec Spec) (Instance, error) {
+	launch, err := s.plan(spec)
+	if err != nil {
+		return nil, err
+	}
+	log, err := logs.OpenFile(spec.LogPath)
+	if err != nil {
+		return nil, fmt.Errorf("its log cannot be opened: %w", err)
+	}
+	redactor := logs.NewRedactor(spec.Record)
+	p := &Process{ListChanges: NewListChanges(), output: logs.NewOutput(log, redactor)}
+	p.process, err = process.Start(process.Command{Path: launch.Path, Args: launch.Args, Dir: launch.Dir, Env: launch.Env, Stderr: p.output})
+	if err != nil {
+		return nil, errors.Join(errors.New(redactor.Text(err.Error())), p.output.Close())
+	}
+	p.Link, err = link.Open(ctx, link.Stdio(p.process.Stdin(), p.process.Stdout(), link.FrameOptions{}), s.linkOptions(spec, p.ListChanges))
+	if err != nil {
+		return nil, s.abandon(ctx, p, redactor, err)
+	}
+	go p.watch()
+	return p, nil
+}
+
+// plan works out the process of a bundle, and makes the directories that it may use.
+func (s *Starter) plan(spec Spec) (bundle.Launch, error) {
+	m, err := bundle.ParseManifest(spec.Record.Manifest)
+	if err != nil {
+		return bundle.Launch{}, err
+	}
+	if err := os.MkdirAll(filepath.Join(spec.DataDir, "tmp"), 0o700); err != nil {
+		return bundle.Launch{}, fmt.Errorf("its data directory cannot be made: %w", err)
+	}
+	return m.Launch(bundle.LaunchInput{
+		Dir: spec.Record.Dir, Home: s.HostEnv["HOME"], Data: spec.DataDir,
+		Base: baseEnvironment(s.HostEnv, spec.DataDir), Values: spec.Record.Env,
+		Lookup: bundle.Lookup(s.HostEnv["PATH"]),
+	})
+}
+
+// abandon ends a process that did not complete the handshake, and says why. When the app answered
+// the handshake, its answer is the reason: that the process ended then was our doing.
+func (s *Starter) abandon(ctx context.Context, p *Process, redactor logs.Redactor, err error) error {
+	reason := s.handshakeFailure(ctx, err)
+	if answered := errors.Is(err, link.ErrRefused) || errors.Is(err, link.ErrUnfit); !answered && ctx.Err() == nil {
+		select {
+		case <-p.process.Done():
+			reason = "before it answered initialize, " + exitStatus(p.process)
+		case <-time.After(exitWait):
+		}
+	}
+	ended := p.process.Stop(context.WithoutCancel(ctx), 0)
+	reason = withTail(reason, p.output)
+	_ = p.output.Close()
+	if errors.Is(ctx.Err(), context.Canceled) {
+		return errors.Join(ctx.Err(), ended)
+	}
+	return errors.Join(handshakeError(err, redactor.Text(reason)), ended)
+}
+
+func (s *Starter) handshakeFailure(ctx context.Context, err error) string {
+	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
+		return fmt.Sprintf("initialize timed out after %v", s.StartTimeout)
+	}
+	return fmt.Sprintf("initialize failed: %v", err)
+}
+
+func (s *Starter) connect(ctx context.Context, spec Spec) (Instance, error) {
+	r := &Remote{ListChanges: NewListChanges(), redactor: logs.NewRedactor(spec.Record)}
+	o := s.Remote
+	o.AllowPrivate = o.AllowPrivate || spec.Record.Remote.AllowPrivate
+	o.Name, o.Logger = spec.Record.Name, spec.Logger
+	transport, err := link.Remote(*spec.Record.Remote, o)
+	if err != nil {
+		return nil, errors.New(r.redactor.Text(err.Error()))
+	}
+	r.Link, err = link.Open(ctx, transport, s.linkOptions(spec, r.ListChanges))
+	switch {
+	case err == nil:
+		return r, nil
+	case errors.Is(ctx.Err(), context.Canceled):
+		return nil, ctx.Err()
+	}
+	return nil, handshakeError(err, r.redactor.Text(s.handshakeFailure(ctx, err)))
+}
+
+func (s *Starter) linkOptions(spec Spec, changes *ListChanges) link.Options {
+	onListChanged := spec.OnListChanged
+	if onListChanged == nil {
+		onListChanged = changes.AddListChange
+	}
+	return link.Options{
+		Name: spec.Record.Name, Version: s.Version, Logger: spec.Logger, MaxCalls: s.MaxCalls,
+		Stateless: spec.Stateless, Capabilities: spec.ClientCapabilities, OnNotification: spec.OnNotification,
+		OnListChanged: func(kind string) { onListChanged(core.Kind(kind)) },
+		Requests:      map[string]link.RequestHandler{MethodElicit: spec.OnRequest, MethodSample: spec.OnRequest, MethodRoots: spec.OnRequest},
+	}
+}
+
+// handshakeError is an error with a text that is safe to show, which wraps link.ErrRefused when err does.
+func handshakeError(err error, text string) error {
+	if errors.Is(err, link.ErrRefused) {
+		return refusedError{text}
+	}
+	return errors.New(text)
+}
+
+// refusedError is link.ErrRefused with another text.
+type refusedError struct{ text string }
+
+func (r refusedError) Error() string { return r.text }
+func (r refusedError) Unwrap() error { return link.ErrRefused }

@@ -1,0 +1,20 @@
+package interact
+
+import (
+	"encoding/json"
+
+	"github.com/ropewalk/ropewalk/core"
+	"github.com/ropewalk/ropewalk/core/rpc"
+)
+
+// Call is one call of an app. Params and the result are raw: they are not decoded.
+type Call struct {
+	Method string
+	Params json.RawMessage        // one JSON object, nil for none
+	Notify func(rpc.Notification) // receives the app's notifications about the call, in wire order; nil to drop them
+	Client *Client                // the client that the call is made for; nil for one that cannot be asked anything
+	Asker  Asker                  // asks Client while the call is in flight; nil when it cannot be asked
+	Owner  string                 // the identity of a stateless client: only the owner can resume its suspended calls
+
+	Mirrors []core.Mirror // of the tool that is called: arguments that remote apps of link.StatelessVersion get in headers
+}

@@ -1,0 +1,111 @@
+package interact
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"sync"
+
+	"github.com/ropewalk/ropewalk/core"
+	"github.com/ropewalk/ropewalk/core/link"
+	"github.com/ropewalk/ropewalk/core/rpc"
+)
+
+const (
+	maxRounds   = 10 // results of one call that ask for input
+	maxRequests = 32 // input requests of one result
+)
+
+// inputRequired is a result of link.StatelessVersion that asks the client for input first.
+type inputRequired struct {
+	ResultType    string                  `json:"resultType"`
+	InputRequests map[string]inputRequest `json:"inputRequests"`
+	RequestState  json.RawMessage         `json:"requestState"`
+}
+
+type inputRequest struct {
+	Method string          `json:"method"`
+	Params json.RawMessage `json:"params,omitempty"`
+}
+
+// parseInputRequired reads a result that asks for input. Few results contain the word at all.
+func parseInputRequired(result json.RawMessage) (r inputRequired, ok bool) {
+	if !bytes.Contains(result, []byte(`"input_required"`)) {
+		return r, false
+	}
+	err := json.Unmarshal(result, &r)
+	return r, err == nil && r.ResultType == "input_required"
+}
+
+// doWithInput calls a stateless app for a client of an older revision: the input that a result asks
+// for is requested from the client, and the call repeated with it.
+func (d *Dialog) doWithInput(ctx context.Context, in Instance, r link.Request, f *InFlight) (json.RawMessage, error) {
+	params := r.Params
+	for range maxRounds {
+		result, err := in.Do(ctx, r)
+		if err != nil {
+			return nil, err
+		}
+		required, ok := parseInputRequired(result)
+		if !ok {
+			return result, nil
+		}
+		responses, err := d.requestInput(ctx, required, f)
+		if err != nil {
+			return nil, err
+		}
+		if r.Params, err = withResponses(params, responses, required.RequestState); err != nil {
+			return nil, err
+		}
+	}
+	return nil, &rpc.Error{Code: internalError, Message: "the app asks for input again and again"}
+}
+
+// requestInput asks the client for everything that a result asks for, at the same time.
+func (d *Dialog) requestInput(ctx context.Context, required inputRequired, f *InFlight) (map[string]json.RawMessage, error) {
+	if len(required.InputRequests) > maxRequests {
+		return nil, &rpc.Error{Code: internalError, Message: "the app asks for too much input at once"}
+	}
+	var (
+		mu      sync.Mutex
+		failure error
+		asking  sync.WaitGroup
+	)
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	responses := make(map[string]json.RawMessage, len(required.InputRequests))
+	for name, q := range required.InputRequests {
+		asking.Go(func() {
+			response, err := d.answer(ctx, link.Question{Method: q.Method, Params: q.Params}, f, []*InFlight{f})
+			mu.Lock()
+			defer mu.Unlock()
+			if err != nil && failure == nil {
+				failure = err
+				cancel()
+			}
+			responses[name] = response
+		})
+	}
+	asking.Wait()
+	return responses, failure
+}
+
+// withResponses returns the params of a call with the input that its last result asked for.
+func withResponses(params json.RawMessage, responses map[string]json.RawMessage, state json.RawMessage) (json.RawMessage, error) {
+	members := map[string]json.RawMessage{}
+	if len(params) > 0 {
+		if err := json.Unmarshal(params, &members); err != nil {
+			return nil, core.Wrap(core.CodeBadRequest, err, link.ErrParams.Error())
+		}
+	}
+	delete(members, "requestState")
+	if len(state) > 0 {
+		members["requestState"] = state
+	}
+	raw, err := json.Marshal(responses)
+	if err != nil {
+		return nil, err
+	}
+	members["inputResponses"] = raw
+	return json.Marshal(members)
+}

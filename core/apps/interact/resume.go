@@ -1,0 +1,161 @@
+package interact
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"strings"
+
+	"github.com/ropewalk/ropewalk/core"
+	"github.com/ropewalk/ropewalk/core/rpc"
+)
+
+// Resume resumes a suspended call if c carries the input of one. Only its owner can resume it, for the
+// same app, method and target; to anyone else it does not exist.
+func (d *Dialog) Resume(ctx context.Context, c Call) (result json.RawMessage, resumed bool, err error) {
+	var p struct {
+		RequestState   string                     `json:"requestState"`
+		InputResponses map[string]json.RawMessage `json:"inputResponses"`
+		Meta           struct {
+			Token json.RawMessage `json:"progressToken"`
+		} `json:"_meta"`
+	}
+	if MayResume(&c) {
+		_ = json.Unmarshal(c.Params, &p) // unreadable params are for the app to judge
+	}
+	if !strings.HasPrefix(p.RequestState, statePrefix) {
+		return nil, false, nil
+	}
+	calls := d.broker.suspended
+	s := calls.removeIf(p.RequestState, func(s *suspendedCall) bool {
+		return s.owner == c.Owner && s.server == d.server() && s.method == c.Method && s.target == targetOf(c.Params)
+	})
+	if s == nil {
+		result, err := d.resumeOnPeer(ctx, p.RequestState, c)
+		return result, true, err
+	}
+	if unanswered := s.respond(p.InputResponses, withToken(c.Notify, p.Meta.Token)); unanswered {
+		result, err := calls.suspend(s)
+		return result, true, err
+	}
+	result, err = calls.wait(ctx, s)
+	return result, true, err
+}
+
+// MayResume reports whether a call may carry the input of a suspended call.
+func MayResume(c *Call) bool { return bytes.Contains(c.Params, []byte(statePrefix)) }
+
+// withToken passes the app's notifications on to the request that resumed the call: the app uses the
+// progress token of the first request, which is not the token of this one.
+func withToken(notify func(rpc.Notification), token json.RawMessage) func(rpc.Notification) {
+	if notify == nil {
+		return nil
+	}
+	return func(n rpc.Notification) {
+		if n.Method == "notifications/progress" {
+			if token == nil {
+				return
+			}
+			n = n.WithToken(token)
+		}
+		notify(n)
+	}
+}
+
+// A client can resume a suspended call on any server of a cluster: the server that gets the request
+// sends it on to the one that has the call, which the requestState names.
+
+// PeerResume is a request of a client to resume a call, on its way to the server that has the call.
+type PeerResume struct {
+	Workspace string          `json:"workspace"`
+	App       string          `json:"app"`
+	Owner     string          `json:"owner"`
+	Method    string          `json:"method"`
+	Params    json.RawMessage `json:"params"`
+}
+
+// peerResult is the answer to a PeerResume.
+type peerResult struct {
+	Result json.RawMessage `json:"result,omitempty"`
+	RPC    *rpc.Error      `json:"rpc,omitempty"`
+	Code   core.Code       `json:"code,omitempty"`
+	Text   string          `json:"text,omitempty"`
+}
+
+// errUnknownState is the error for calls that are not suspended, not any more, or not the caller's.
+func errUnknownState() error {
+	return &rpc.Error{Code: invalidParams, Message: "requestState is unknown or has expired: make the call again"}
+}
+
+// statePrefixOf begins the requestState of the calls that a server suspends.
+func statePrefixOf(server string) string {
+	if server == "" {
+		return statePrefix
+	}
+	return statePrefix + server + "."
+}
+
+func (d *Dialog) resumeOnPeer(ctx context.Context, state string, c Call) (json.RawMessage, error) {
+	peers := d.broker.o.Peers
+	server, _, named := strings.Cut(strings.TrimPrefix(state, statePrefix), ".")
+	if peers == nil || !named || server == peers.ServerID() {
+		return nil, errUnknownState()
+	}
+	key := d.app.Key()
+	request, err := json.Marshal(PeerResume{key.Workspace, key.Name, c.Owner, c.Method, c.Params})
+	if err != nil {
+		return nil, err
+	}
+	answer, err := peers.RequestPeer(ctx, server, request)
+	if core.CodeOf(err) == core.CodeNotFound {
+		return nil, errUnknownState()
+	}
+	if err != nil {
+		return nil, err
+	}
+	var r peerResult
+	if err := json.Unmarshal(answer, &r); err != nil {
+		return nil, err
+	}
+	switch {
+	case r.RPC != nil:
+		return nil, r.RPC
+	case r.Code != "":
+		return nil, core.Errorf(r.Code, "%s", r.Text)
+	}
+	return r.Result, nil
+}
+
+// AnswerPeer answers a peer request by resuming a call that is suspended here. find returns the
+// Dialog of an app.
+func AnswerPeer(ctx context.Context, request json.RawMessage, find func(AppKey) (*Dialog, error)) json.RawMessage {
+	var p PeerResume
+	var r peerResult
+	err := json.Unmarshal(request, &p)
+	if err == nil {
+		r.Result, err = resumeFor(ctx, p, find)
+	}
+	if rpcErr, ok := errors.AsType[*rpc.Error](err); ok {
+		r.RPC = rpcErr
+	} else if err != nil {
+		r.Code, r.Text = core.CodeOf(err), core.TextOf(err)
+	}
+	answer, err := json.Marshal(r)
+	if err != nil {
+		return nil
+	}
+	return answer
+}
+
+func resumeFor(ctx context.Context, p PeerResume, find func(AppKey) (*Dialog, error)) (json.RawMessage, error) {
+	d, err := find(AppKey{p.Workspace, p.App})
+	if err != nil {
+		return nil, err
+	}
+	result, resumed, err := d.Resume(ctx, Call{Method: p.Method, Params: p.Params, Owner: p.Owner})
+	if !resumed {
+		return nil, errUnknownState()
+	}
+	return result, err
+}

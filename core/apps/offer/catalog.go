@@ -1,0 +1,157 @@
+package offer
+
+import (
+	"sync"
+
+	"github.com/ropewalk/ropewalk/core"
+)
+
+// Catalog keeps what the apps of each workspace offer as one immutable value, which is replaced when
+// lists of an app appear, disappear or change, and reports changes to those who watch.
+type Catalog struct {
+	collect func(workspace string) *core.Offer // reads the current offer from the apps
+
+	mu         sync.RWMutex
+	workspaces map[string]*workspaceOffer
+	replacing  sync.Mutex // held while the apps are read and the result is stored, so that the last reading wins
+}
+
+type workspaceOffer struct {
+	offer    *core.Offer
+	watchers map[*watcher]struct{}
+	pending  int // apps whose new lists may be visible before they are in offer
+}
+
+type watcher struct{ changed func(core.Kind) }
+
+// NewCatalog returns an empty Catalog. collect reads what a workspace's apps offer now.
+func NewCatalog(collect func(workspace string) *core.Offer) *Catalog {
+	return &Catalog{collect: collect, workspaces: map[string]*workspaceOffer{}}
+}
+
+// Offer returns what the workspace offers. It is never older than the state that an app shows: a
+// caller who saw an app running finds its tools.
+func (c *Catalog) Offer(workspace string) *core.Offer {
+	offer, current := c.load(workspace)
+	if !current {
+		c.Refresh(workspace)
+		offer, _ = c.load(workspace)
+	}
+	return offer
+}
+
+func (c *Catalog) load(workspace string) (offer *core.Offer, current bool) {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	if w := c.workspaces[workspace]; w != nil {
+		return w.offer, w.pending == 0
+	}
+	return &core.Offer{}, true
+}
+
+// BeginChange announces that an app is about to show other lists; finish reads them.
+func (c *Catalog) BeginChange(workspace string) (finish func()) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.get(workspace).pending++
+	return func() {
+		c.Refresh(workspace)
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		w := c.get(workspace)
+		w.pending--
+		c.removeEmpty(workspace, w)
+	}
+}
+
+// Refresh reads the workspace's apps again. The watchers are called, without a lock held, for each
+// list that differs.
+func (c *Catalog) Refresh(workspace string) {
+	lists, watchers := c.replace(workspace)
+	for _, kind := range lists {
+		for _, w := range watchers {
+			w.changed(kind)
+		}
+	}
+}
+
+// Announce calls the watchers for a change that the lists of the catalog do not show.
+func (c *Catalog) Announce(workspace string, kind core.Kind) {
+	c.mu.RLock()
+	var watchers []*watcher
+	if w := c.workspaces[workspace]; w != nil {
+		watchers = w.list()
+	}
+	c.mu.RUnlock()
+	for _, w := range watchers {
+		w.changed(kind)
+	}
+}
+
+func (c *Catalog) replace(workspace string) (lists []core.Kind, watchers []*watcher) {
+	c.replacing.Lock()
+	defer c.replacing.Unlock()
+	offer := c.collect(workspace)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	w := c.get(workspace)
+	defer c.removeEmpty(workspace, w)
+	if lists = Differences(w.offer, offer); lists == nil {
+		return nil, nil
+	}
+	next := *w.offer
+	for _, kind := range lists {
+		switch kind {
+		case core.KindTools:
+			next.Tools = offer.Tools
+		case core.KindPrompts:
+			next.Prompts = offer.Prompts
+		case core.KindResources:
+			next.Resources = offer.Resources
+		case core.KindTemplates:
+			next.Templates = offer.Templates
+		}
+	}
+	w.offer = &next
+	return lists, w.list()
+}
+
+// Watch calls changed, which must not wait, after each change of one of the workspace's lists.
+func (c *Catalog) Watch(workspace string, changed func(core.Kind)) (stop func()) {
+	one := &watcher{changed}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.get(workspace).watchers[one] = struct{}{}
+	return func() {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		if w := c.workspaces[workspace]; w != nil {
+			delete(w.watchers, one)
+			c.removeEmpty(workspace, w)
+		}
+	}
+}
+
+func (c *Catalog) get(workspace string) *workspaceOffer {
+	w := c.workspaces[workspace]
+	if w == nil {
+		w = &workspaceOffer{offer: &core.Offer{}, watchers: map[*watcher]struct{}{}}
+		c.workspaces[workspace] = w
+	}
+	return w
+}
+
+func (w *workspaceOffer) list() []*watcher {
+	all := make([]*watcher, 0, len(w.watchers))
+	for one := range w.watchers {
+		all = append(all, one)
+	}
+	return all
+}
+
+// removeEmpty forgets a workspace that offers nothing and that nobody watches.
+func (c *Catalog) removeEmpty(workspace string, w *workspaceOffer) {
+	if len(w.watchers) == 0 && w.pending == 0 && IsEmpty(w.offer) {
+		delete(c.workspaces, workspace)
+	}
+}

@@ -1,0 +1,39 @@
+package offer
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/hashicorp/go-hclog"
+)
+
+func TestToolsThatCannotBeCalledAreLeftOut(t *testing.T) {
+	long := strings.Repeat("x", 57)
+	var raws []json.RawMessage
+	for _, raw := range []string{
+		`{"name":"ok","inputSchema":{"type":"object"},"annotations":{"readOnlyHint":true},"_meta":{"ui":{"resourceUri":"ui://a/b"}},"x-new":[1]}`,
+		`{"name":"ok","title":"the second"}`,
+		`{"name":"with space"}`, `{"name":""}`, `{"title":"no name"}`, `[]`, `"x"`, `not json`,
+		`{"name":"` + long + `"}`, `{"name":"` + long + `x"}`,
+		`{"name":"flat","_meta":{"ui/resourceUri":"ui://a/flat"}}`,
+		`{"name":"odd","annotations":7,"_meta":[],"inputSchema":null}`,
+	} {
+		raws = append(raws, json.RawMessage(raw))
+	}
+	tools := parseTools(raws, "notes", false, hclog.NewNullLogger())
+	var names []string
+	for _, tool := range tools {
+		names = append(names, tool.FullName())
+	}
+	if got := strings.Join(names, " "); got != "notes__ok notes__"+long+" notes__flat notes__odd" {
+		t.Errorf("the tools are %s", got)
+	}
+	if !slices.Equal(tools[0].Raw, raws[0]) || string(tools[0].Schema) != `{"type":"object"}` || !tools[0].ReadOnly || tools[0].ViewURI != "ui://a/b" {
+		t.Errorf("the tool was changed: %+v", tools[0])
+	}
+	if tools[2].ViewURI != "ui://a/flat" {
+		t.Errorf("the older key of a view gives %q", tools[2].ViewURI)
+	}
+}

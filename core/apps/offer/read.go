@@ -1,0 +1,77 @@
+package offer
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+
+	"github.com/ropewalk/ropewalk/core"
+	"github.com/ropewalk/ropewalk/core/rpc"
+)
+
+// optionalTimeout is how long an app that starts may take for the lists besides its tools. It runs
+// without those that it did not give by then.
+const optionalTimeout = 5 * time.Second
+
+// methodNotFound is the JSON-RPC error code of an app without the list that it is asked for.
+const methodNotFound = -32601
+
+// Lister gives the lists of a running app.
+type Lister interface {
+	List(ctx context.Context, kind core.Kind) ([]json.RawMessage, error)
+}
+
+// Reader reads the lists of one app.
+type Reader struct {
+	Server  string // the app's short name
+	Headers bool   // the app wants arguments of tools in HTTP headers as well
+	Logger  hclog.Logger
+}
+
+// ReadAll reads all lists of an app that starts, at the same time. Only the tools are waited for as
+// long as ctx lasts, and only a failure to read them is an error.
+func (r Reader) ReadAll(ctx context.Context, app Lister) (core.Offer, error) {
+	optional, cancel := context.WithTimeout(ctx, optionalTimeout)
+	defer cancel()
+	var offer core.Offer
+	var reading sync.WaitGroup
+	for _, kind := range []core.Kind{core.KindPrompts, core.KindResources, core.KindTemplates} {
+		reading.Go(func() {
+			if err := r.ReadList(optional, app, kind, &offer); err != nil && ctx.Err() == nil {
+				r.Logger.Warn("app runs without a list that could not be read", "list", kind, "error", err)
+			}
+		})
+	}
+	err := r.ReadList(ctx, app, core.KindTools, &offer)
+	if err != nil {
+		cancel()
+	}
+	reading.Wait()
+	return offer, err
+}
+
+// ReadList reads one list into offer. The list is empty when the app does not know the method.
+func (r Reader) ReadList(ctx context.Context, app Lister, kind core.Kind, offer *core.Offer) error {
+	raws, err := app.List(ctx, kind)
+	if rpcErr, ok := errors.AsType[*rpc.Error](err); ok && rpcErr.Code == methodNotFound {
+		raws, err = nil, nil
+	}
+	if err != nil {
+		return err
+	}
+	switch kind {
+	case core.KindTools:
+		offer.Tools = parseTools(raws, r.Server, r.Headers, r.Logger)
+	case core.KindPrompts:
+		offer.Prompts = parseList(raws, kind, r.Logger, func(raw json.RawMessage) (core.Prompt, string, error) { return parsePrompt(raw, r.Server) })
+	case core.KindResources:
+		offer.Resources = parseList(raws, kind, r.Logger, func(raw json.RawMessage) (core.Resource, string, error) { return parseResource(raw, r.Server) })
+	case core.KindTemplates:
+		offer.Templates = parseList(raws, kind, r.Logger, func(raw json.RawMessage) (core.ResourceTemplate, string, error) { return parseTemplate(raw, r.Server) })
+	}
+	return nil
+}

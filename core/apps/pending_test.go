@@ -1,0 +1,333 @@
+package apps
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/ropewalk/ropewalk/core"
+	"github.com/ropewalk/ropewalk/core/apps/instance"
+	"github.com/ropewalk/ropewalk/core/apps/interact"
+	"github.com/ropewalk/ropewalk/core/link"
+	"github.com/ropewalk/ropewalk/core/rpc"
+)
+
+// piped is an app behind a real link that is a few goroutines of the test.
+type piped struct {
+	*link.Link
+	*instance.ListChanges
+}
+
+func (p *piped) Reason() string               { return "it broke" }
+func (p *piped) Shutdown(time.Duration) error { return p.Close() }
+
+// wildApps starts apps that do with a call what its arguments say.
+type wildApps struct {
+	manager *Manager
+	running sync.WaitGroup
+	awake   chan struct{} // closed when those that doze go on reading
+}
+
+func (w *wildApps) launch(ctx context.Context, b instance.Spec) (instance.Instance, error) {
+	toApp, in, err := os.Pipe()
+	if err != nil {
+		return nil, err
+	}
+	out, fromApp, err := os.Pipe()
+	if err != nil {
+		return nil, err
+	}
+	w.running.Go(func() { w.live(toApp, fromApp) })
+	l, err := link.Open(ctx, link.Stdio(in, out, link.FrameOptions{}), link.Options{
+		Name: b.Record.Name, Logger: b.Logger, MaxCalls: w.manager.o.MaxCalls + 64, Capabilities: b.ClientCapabilities, OnNotification: b.OnNotification,
+		Requests: map[string]link.RequestHandler{instance.MethodElicit: b.OnRequest},
+	})
+	if err != nil {
+		return nil, errors.Join(err, in.Close(), out.Close())
+	}
+	return &piped{l, instance.NewListChanges()}, nil
+}
+
+type wildMessage struct {
+	ID     json.RawMessage
+	Method string
+	Params struct {
+		Does, Key string
+		Meta      struct{ ProgressToken json.RawMessage } `json:"_meta"`
+	}
+}
+
+// live is one app.
+func (w *wildApps) live(in, out *os.File) {
+	var running sync.WaitGroup
+	var mu sync.Mutex
+	asked := map[string]chan struct{}{}
+	dead := make(chan struct{})
+	say := func(format string, args ...any) {
+		mu.Lock()
+		defer mu.Unlock()
+		_, _ = fmt.Fprintf(out, format+"\n", args...)
+	}
+	defer func() {
+		close(dead)
+		_, _ = in.Close(), out.Close()
+		running.Wait()
+	}()
+	lines := bufio.NewReader(in)
+	for {
+		line, err := lines.ReadBytes('\n')
+		var m wildMessage
+		if err != nil || json.Unmarshal(line, &m) != nil {
+			return
+		}
+		switch m.Method {
+		case "initialize":
+			say(`{"jsonrpc":"2.0","id":%s,"result":{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"wild","version":"1"}}}`, m.ID)
+		case "tools/list":
+			say(`{"jsonrpc":"2.0","id":%s,"result":{"tools":[]}}`, m.ID)
+		case "":
+			mu.Lock()
+			if c := asked[string(m.ID)]; c != nil {
+				delete(asked, string(m.ID))
+				close(c)
+			}
+			mu.Unlock()
+		case "tools/call":
+			switch m.Params.Does {
+			case "die":
+				return
+			case "doze":
+				<-w.awake
+			}
+			answered := make(chan struct{})
+			mu.Lock()
+			asked[`"q`+string(m.ID)+`"`] = answered
+			mu.Unlock()
+			running.Go(func() { wildAnswer(m, say, answered, dead) })
+		}
+	}
+}
+
+// wildAnswer does what a call says. What is told of it comes before its answer, and some after that.
+func wildAnswer(m wildMessage, say func(format string, args ...any), answered, dead <-chan struct{}) {
+	tell := func(n int) {
+		if m.Params.Meta.ProgressToken != nil {
+			say(`{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":%s,"progress":%d}}`, m.Params.Meta.ProgressToken, n)
+		}
+	}
+	tell(1)
+	pause := time.NewTimer(rand.N(3 * time.Millisecond))
+	defer pause.Stop()
+	switch m.Params.Does {
+	case "silent":
+		return
+	case "ask":
+		say(`{"jsonrpc":"2.0","id":"q%s","method":"elicitation/create","params":{"message":"?","requestedSchema":{"type":"object"}}}`, m.ID)
+		select {
+		case <-answered:
+		case <-dead:
+		}
+	case "later":
+		select {
+		case <-pause.C:
+		case <-dead:
+		}
+	}
+	tell(2)
+	say(`{"jsonrpc":"2.0","id":%s,"result":{"key":%q}}`, m.ID, m.Params.Key)
+	tell(3)
+}
+
+// moody is a client that answers what it is asked, sooner or later.
+type moody struct{}
+
+func (moody) Ask(ctx context.Context, _ string, _ json.RawMessage) (json.RawMessage, error) {
+	pause := time.NewTimer(rand.N(30 * time.Millisecond))
+	defer pause.Stop()
+	select {
+	case <-pause.C:
+		return json.RawMessage(`{"action":"accept","content":{}}`), nil
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+// wildCall makes a call, in two halves where it can be, and holds what comes of it to its promises.
+func wildCall(t *testing.T, y *Manager, key string) (flew bool) {
+	does := []string{"at once", "at once", "later", "ask", "silent", "die"}[min(rand.IntN(100)/19, 5)]
+	patience := 20 * time.Second // longer than the app's clock
+	if rand.IntN(4) == 0 {
+		patience = rand.N(100 * time.Millisecond)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	told := 0
+	c := interact.Call{Method: "tools/call", Params: json.RawMessage(fmt.Sprintf(`{"does":%q,"key":%q,"_meta":{"progressToken":%q}}`, does, key, key))}
+	c.Notify = func(n rpc.Notification) {
+		var said struct {
+			ProgressToken string
+			Progress      int
+		}
+		if _ = json.Unmarshal(n.Params, &said); said.ProgressToken != key || said.Progress != told+1 {
+			t.Errorf("%s %s was told %s after %d", does, key, n.Params, told)
+		}
+		told++
+	}
+	if rand.IntN(2) == 0 {
+		c.Asker, c.Client = moody{}, interact.NewClient([]string{"", "session-1", "session-2"}[rand.IntN(3)], false, json.RawMessage(`{"elicitation":{}}`))
+	}
+	before := time.Now()
+	wake := make(chan struct{}, 1)
+	f, err := y.Send(ctx, ws, "notes", c, wake)
+	var result json.RawMessage
+	switch {
+	case f != nil:
+		<-wake
+		flew = true
+		result, err = f.Wait(ctx)
+	case err == nil:
+		result, err = y.Call(ctx, ws, "notes", c)
+	}
+	if core.CodeOf(err) == core.CodeUnavailable {
+		wait(t.Context(), time.Millisecond) // it may be stopped: others want to run, too
+	}
+	if took := time.Since(before); took > 5*time.Second {
+		t.Errorf("%s %s took %v", does, key, took)
+	}
+	if err == nil && (string(result) != `{"key":"`+key+`"}` || told != 2) {
+		t.Errorf("%s %s got %s after being told %d times", does, key, result, told)
+	}
+	if code := core.CodeOf(err); err != nil && ctx.Err() == nil && code != core.CodeUnavailable {
+		t.Errorf("%s %s failed: %v", does, key, err)
+	}
+	return flew
+}
+
+// open waits until the app runs.
+func (w *wildApps) open(t *testing.T, silence time.Duration) {
+	t.Helper()
+	w.manager = New(Options{
+		Home: t.TempDir(), Records: newMemoryRecords(record("notes", true)), Events: newMemoryEvents(), MaxCalls: 16,
+		CallTimeout: silence, RestartWait: time.Second, Policy: &Policy{Delays: []time.Duration{0, 0, 0}, Healthy: time.Nanosecond},
+	})
+	w.manager.start = w.launch
+	open(t, w.manager)
+	for state(t, w.manager, "notes") != core.StateRunning {
+		wait(t.Context(), time.Millisecond)
+	}
+	t.Cleanup(func() {
+		if err := w.manager.Close(context.Background()); err != nil {
+			t.Error(err)
+		}
+		w.running.Wait()
+	})
+}
+
+// Whatever an app and its callers do, each call ends, with its own answer and what was told before it,
+// and gives its place back.
+func TestCallsInTwoHalvesEndWhateverHappens(t *testing.T) {
+	w := &wildApps{}
+	w.open(t, 50*time.Millisecond)
+	a, err := w.manager.find(ws, "notes")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var calls, flights atomic.Int64
+	for _, callers := range []int{2, 16} { // an app that asks is understood where one calls
+		until := time.Now().Add(700 * time.Millisecond)
+		var all sync.WaitGroup
+		for range callers {
+			all.Go(func() {
+				for time.Now().Before(until) {
+					if wildCall(t, w.manager, fmt.Sprintf("key-%d", calls.Add(1))) {
+						flights.Add(1)
+					}
+				}
+			})
+		}
+		all.Go(func() {
+			for time.Now().Before(until) {
+				wait(t.Context(), 100*time.Millisecond)
+				_, _ = w.manager.Stop(t.Context(), ws, "notes")
+				_, _ = w.manager.Start(t.Context(), ws, "notes")
+			}
+		})
+		all.Wait()
+	}
+	expect(t, "places taken at the end", len(a.slots), 0)
+	if flights.Load() == 0 || flights.Load() == calls.Load() {
+		t.Errorf("%d of %d calls flew", flights.Load(), calls.Load())
+	}
+	t.Logf("%d calls, %d in two halves", calls.Load(), flights.Load())
+}
+
+func TestTheClockOfACallInTwoHalvesStandsStillWhileItsClientIsAsked(t *testing.T) {
+	w := &wildApps{}
+	w.open(t, 400*time.Millisecond)
+	for does, want := range map[string]string{
+		"silent": "app notes did not answer tools/call within 400ms; the call was cancelled",
+		"ask":    "",
+	} {
+		c := interact.Call{Method: "tools/call", Params: json.RawMessage(`{"does":"` + does + `"}`), Asker: slow{}, Client: interact.NewClient("", false, json.RawMessage(`{"elicitation":{}}`))}
+		f, err := w.manager.Send(t.Context(), ws, "notes", c, make(chan struct{}, 1))
+		if err != nil || f == nil {
+			t.Fatalf("%s: no flight (%v)", does, err)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+		_, err = f.Wait(ctx)
+		cancel()
+		if err != nil && core.TextOf(err) != want || err == nil && want != "" {
+			t.Errorf("%s: got %v, want %q", does, err, want)
+		}
+	}
+}
+
+// slow is a client that takes longer to answer than an app may be silent.
+type slow struct{}
+
+func (slow) Ask(ctx context.Context, _ string, _ json.RawMessage) (json.RawMessage, error) {
+	wait(ctx, 800*time.Millisecond)
+	return json.RawMessage(`{"action":"accept","content":{}}`), ctx.Err()
+}
+
+// The first half of a call waits for nobody: where so much waits for an app that the call itself would
+// have to, the app's clock and the caller's patience would not run.
+func TestACallIsNotMadeInTwoHalvesWhereItWouldHaveToWaitToBeSent(t *testing.T) {
+	w := &wildApps{awake: make(chan struct{})}
+	w.open(t, 400*time.Millisecond)
+	large := bytes.Repeat([]byte{'x'}, 17<<20) // two fit into what may wait, the first of which is being written
+	var flights []*Pending
+	for n, want := range []bool{true, true, true, false} {
+		does, pad := "doze", []byte(nil)
+		if n > 0 {
+			does, pad = "at once", large
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+		defer cancel()
+		f, err := w.manager.Send(ctx, ws, "notes", interact.Call{Method: "tools/call", Params: fmt.Appendf(nil, `{"does":%q,"pad":"%s"}`, does, pad)}, make(chan struct{}, 1))
+		if err != nil || (f != nil) != want || ctx.Err() != nil {
+			t.Errorf("call %d: flies is %t, want %t (%v, %v)", n, f != nil, want, err, ctx.Err())
+		}
+		if f != nil {
+			flights = append(flights, f)
+		}
+	}
+	close(w.awake)
+	for _, f := range flights {
+		_, _ = f.Wait(t.Context())
+	}
+	a, err := w.manager.find(ws, "notes")
+	if err != nil {
+		t.Fatal(err)
+	}
+	expect(t, "places taken at the end", len(a.slots), 0)
+}

@@ -1,0 +1,260 @@
+package apps
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/ropewalk/ropewalk/core"
+	"github.com/ropewalk/ropewalk/core/apps/source"
+	"github.com/ropewalk/ropewalk/core/config"
+	"github.com/ropewalk/ropewalk/plugins/registry"
+)
+
+// runs waits until an app of a manager runs, and looks into it.
+func runs(t *testing.T, y *Manager, name string) inside {
+	t.Helper()
+	for end := time.Now().Add(20 * time.Second); time.Now().Before(end); wait(t.Context(), 5*time.Millisecond) {
+		if a, err := y.App(ws, name); err == nil && a.Status == core.StateRunning {
+			return look(t, y, name)
+		}
+	}
+	t.Fatalf("app %s does not run: %+v", name, y.List(ws))
+	return inside{}
+}
+
+func expectIn(t *testing.T, dir, home string) {
+	t.Helper()
+	if !strings.HasPrefix(dir, filepath.Join(home, "apps")+string(os.PathSeparator)) {
+		t.Errorf("the app runs in %s, which is not in the home %s", dir, home)
+	}
+}
+
+func TestAnAppRunsOnEveryServerFromFilesThatOneOfThemHad(t *testing.T) {
+	pkg, raw := mcpb(t, "@test/notes")
+	for name, c := range map[string]struct {
+		request func(t *testing.T) (r source.Request, gone string)
+		options func(*Options)
+	}{
+		"a directory": {request: func(t *testing.T) (source.Request, string) {
+			dir := bundleDir(t, "@test/notes", modeNormal, nil)
+			if err := os.Symlink("manifest.json", filepath.Join(dir, "link")); err != nil {
+				t.Fatal(err)
+			}
+			return source.Request{Path: dir}, dir
+		}},
+		"a file": {request: func(t *testing.T) (source.Request, string) {
+			file := bundleFile(t, "@test/notes", modeNormal, nil)
+			return source.Request{Path: file}, file
+		}},
+		"a registry that only one knows": {
+			request: func(*testing.T) (source.Request, string) { return source.Request{Name: pkg.Name}, "" },
+			options: with(source.NamedRegistry{Name: "has", Registry: memoryRegistry{packages: map[string]registry.Package{pkg.Name: pkg}, files: map[string][]byte{pkg.Name: raw}}}),
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := newHub()
+			if c.options == nil {
+				c.options = func(*Options) {}
+			}
+			homes := []string{t.TempDir(), t.TempDir(), t.TempDir()}
+			a, _ := realYard(t, homes[0], nil, h.joins(c.options))
+			b, events := realYard(t, homes[1], nil, h.joins())
+			open(t, a)
+			open(t, b)
+			request, gone := c.request(t)
+			install(t, a, request)
+			if err := os.RemoveAll(gone); err != nil {
+				t.Fatal(err)
+			}
+			expectIn(t, runs(t, a, "notes").Dir, homes[0])
+			on := runs(t, b, "notes")
+			expectIn(t, on.Dir, homes[1])
+			late, _ := realYard(t, homes[2], nil, h.joins()) // a server that joins later
+			open(t, late)
+			expectIn(t, runs(t, late, "notes").Dir, homes[2])
+
+			if _, err := a.Uninstall(t.Context(), ws, "notes"); err != nil {
+				t.Fatal(err)
+			}
+			for end := time.Now().Add(20 * time.Second); len(b.List(ws)) > 0 && time.Now().Before(end); {
+				wait(t.Context(), 5*time.Millisecond)
+			}
+			expectGone(t, on.PID)
+			expect(t, "the files are there", exists(filepath.Join(homes[1], "apps", "notes", "bundle")), false)
+			expect(t, "the data is there", exists(filepath.Join(homes[1], "apps", "notes", "data")), true)
+			expectEvents(t, events)
+		})
+	}
+}
+
+func TestWhatWasInstalledWhenThereWasOneServerIsGivenToTheOthers(t *testing.T) {
+	for name, path := range map[string]string{
+		"a directory": bundleDir(t, "@test/notes", modeNormal, nil), "a file": bundleFile(t, "@test/notes", modeNormal, nil),
+	} {
+		t.Run(name, func(t *testing.T) {
+			home, alone := t.TempDir(), newMemoryRecords()
+			y, _ := realYard(t, home, alone, nil)
+			install(t, y, source.Request{Path: path})
+			if err := y.Close(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			h := newHub()
+			h.memoryRecords = alone
+			elsewhere := t.TempDir()
+			other, _ := realYard(t, elsewhere, nil, h.joins())
+			open(t, other)
+			again, _ := realYard(t, home, nil, h.joins())
+			open(t, again)
+			runs(t, again, "notes")
+			before := runs(t, other, "notes") // a directory of this machine it finds, too
+			if _, err := again.Stop(t.Context(), ws, "notes"); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := again.Start(t.Context(), ws, "notes"); err != nil {
+				t.Fatal(err)
+			}
+			expectIn(t, look(t, again, "notes").Dir, home)
+			expectGone(t, before.PID)
+			expectIn(t, runs(t, other, "notes").Dir, elsewhere)
+		})
+	}
+}
+
+func TestADeclaredBundleThatChangedIsReplacedOnServersThatDoNotHaveItEither(t *testing.T) {
+	dir := bundleDir(t, "@test/notes", modeNormal, nil)
+	h := newHub()
+	d := map[string]config.App{"mine": byPath(dir)}
+	homes := []string{t.TempDir(), t.TempDir()}
+	b, _ := realYard(t, homes[1], nil, h.joins())
+	open(t, b)
+	start := func() *Manager {
+		a, _ := realYard(t, homes[0], nil, h.joins(declare(d)))
+		open(t, a)
+		runs(t, a, "mine")
+		return a
+	}
+	a := start()
+	first := runs(t, b, "mine")
+	if err := a.Close(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	a = start() // nothing changed
+	expect(t, "the process on the other", runs(t, b, "mine").PID, first.PID)
+	if err := a.Close(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "more.txt"), []byte("more"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	start()
+	for end := time.Now().Add(20 * time.Second); time.Now().Before(end); wait(t.Context(), 10*time.Millisecond) {
+		if exists(filepath.Join(runs(t, b, "mine").Dir, "more.txt")) {
+			break
+		}
+	}
+	second := runs(t, b, "mine")
+	expect(t, "the new file is on the other", exists(filepath.Join(second.Dir, "more.txt")), true)
+	expectGone(t, first.PID)
+	expect(t, "the old files are on the other", exists(first.Dir), false)
+}
+
+func TestAVirtualEnvironmentIsInstalledAgainInTheVersionThatIsRecorded(t *testing.T) {
+	pkg := registry.Package{Name: "io.test/notes", Version: "1.0.0", Kind: registry.KindPyPI, Identifier: "test-notes", IdentifierVersion: "1.0.0"}
+	known := map[string]registry.Package{pkg.Name: pkg}
+	uv := pretendUV(t)
+	has := with(source.NamedRegistry{Name: "has", Registry: memoryRegistry{packages: known}})
+	finds := func(o *Options) { o.HostEnv["PATH"] = uv + ":" + o.HostEnv["PATH"] }
+	h := newHub()
+	homes := []string{t.TempDir(), t.TempDir(), t.TempDir()}
+	a, _ := realYard(t, homes[0], nil, h.joins(has, finds))
+	b, _ := realYard(t, homes[1], nil, h.joins(has, finds))
+	open(t, a)
+	open(t, b)
+	install(t, a, source.Request{Name: pkg.Name})
+	runs(t, b, "notes")
+	r, _ := h.get(ws, "notes")
+	expect(t, "files that are kept", r.Files, "")
+	known[pkg.Name] = registry.Package{Name: pkg.Name, Version: "1.0.0", Kind: registry.KindPyPI, Identifier: "evil", IdentifierVersion: "1.0.0"}
+	late, events := realYard(t, homes[2], nil, h.joins(has, finds))
+	open(t, late)
+	if err := events.wait(t.Context(), "bundle.dead", 1); err != nil {
+		t.Fatal(err)
+	}
+	text := events.all()[len(events.all())-1].Data.(core.BundleDead).Message
+	if !strings.Contains(text, "the registry has another bundle as io.test/notes 1.0.0 by now") {
+		t.Errorf("it died saying %q", text)
+	}
+}
+
+func TestFilesThatAreHalfThereAreNotRun(t *testing.T) {
+	h := newHub()
+	y, _ := realYard(t, t.TempDir(), nil, h.joins())
+	dir := filepath.Join(source.LayoutOf(y.o.Home, ws).BundlesDir("notes"), "0123456789abcdef")
+	r := core.Installation{Workspace: ws, Name: "notes", Dir: dir, Source: core.Source{Kind: core.SourcePath, Ref: "/nowhere"}}
+	if err := errors.Join(os.MkdirAll(dir, 0o700), os.WriteFile(incompleteMark(dir), nil, 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	err := y.provideFiles(t.Context(), r)
+	if err == nil || !strings.Contains(err.Error(), "uninstall it and install it again") {
+		t.Errorf("half a bundle: %v", err)
+	}
+	if err := os.Remove(incompleteMark(dir)); err != nil {
+		t.Fatal(err)
+	}
+	if err := y.provideFiles(t.Context(), r); err != nil {
+		t.Errorf("a whole one: %v", err)
+	}
+	r.Dir, r.Files = dir+"0", strings.Repeat("0", 64)
+	h.files[r.Files] = []byte("what somebody else wrote")
+	if err := y.provideFiles(t.Context(), r); err == nil || exists(r.Dir) {
+		t.Errorf("files that are not what they were: %v", err)
+	}
+}
+
+// pretendUV is a directory with an uv whose virtual environments hold the bundle as test-notes.
+func pretendUV(t *testing.T) string {
+	t.Helper()
+	return installer(t, "uv", `if [ "$1" = venv ]; then mkdir -p "$3/bin"; echo > "$3/pyvenv.cfg"; else cat > "$(dirname "$7")/test-notes" <<'END'
+#!/bin/sh
+exec "`+selfPath(t)+`" `+bundleArg+` `+modeNormal+`
+END
+chmod +x "$(dirname "$7")/test-notes"; fi`)
+}
+
+func TestFilesThatTheMachineMayHaveLostAreUnpackedAgain(t *testing.T) {
+	h := newHub()
+	a, _ := realYard(t, t.TempDir(), nil, h.joins())
+	open(t, a)
+	install(t, a, source.Request{Path: bundleDir(t, "@test/notes", modeNormal, nil)})
+	r, _ := h.get(ws, "notes")
+	for end := time.Now().Add(20 * time.Second); exists(incompleteMark(r.Dir)) && time.Now().Before(end); {
+		wait(t.Context(), 5*time.Millisecond)
+	}
+	expect(t, "a mark once the files are on the disk", exists(incompleteMark(r.Dir)), false)
+	manifest := filepath.Join(r.Dir, "manifest.json")
+	for name, c := range map[string]struct {
+		mark  string
+		again bool
+	}{
+		"since this start of the machine":    {bootID(), bootID() == ""},
+		"since another start of the machine": {"another", true},
+		"begun and never ended":              {"", true},
+	} {
+		if err := errors.Join(os.WriteFile(manifest, nil, 0o600), os.WriteFile(incompleteMark(r.Dir), []byte(c.mark), 0o600)); err != nil {
+			t.Fatal(err)
+		}
+		if err := a.provideFiles(t.Context(), r); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		for end := time.Now().Add(20 * time.Second); c.again && exists(incompleteMark(r.Dir)) && time.Now().Before(end); {
+			wait(t.Context(), 5*time.Millisecond)
+		}
+		if info, err := os.Stat(manifest); err != nil || info.Size() > 0 != c.again {
+			t.Errorf("%s: unpacked again is %v, %v, want %v", name, info.Size() > 0, err, c.again)
+		}
+	}
+}

@@ -1,0 +1,78 @@
+package source
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/ropewalk/ropewalk/core/apps/instance"
+	"github.com/ropewalk/ropewalk/core/apps/logs"
+	"github.com/ropewalk/ropewalk/core/bundle"
+	"github.com/ropewalk/ropewalk/core/process"
+)
+
+// runInstaller runs an installer such as npm in dir and waits for it. Its whole process tree ends
+// when ctx does.
+func (r *Resolver) runInstaller(ctx context.Context, c *Candidate, dir, command string, args ...string) error {
+	path := command
+	if !filepath.IsAbs(command) {
+		var err error
+		if path, err = bundle.Lookup(r.HostEnv["PATH"])(command); err != nil {
+			return fmt.Errorf("%s is needed to install %s and was not found: install it, or add its directory to PATH", command, c.Record.BundleName)
+		}
+	}
+	tmp := filepath.Join(LayoutOf(r.Home, c.Record.Workspace).DataDir(c.Record.Name), "tmp")
+	if err := os.MkdirAll(tmp, 0o700); err != nil {
+		return err
+	}
+	output := logs.NewOutput(discard{}, logs.NewRedactor(c.Record))
+	p, err := process.Start(process.Command{Path: path, Args: args, Dir: dir, Env: installerEnvironment(r.HostEnv, tmp), Stderr: output})
+	if err != nil {
+		return err
+	}
+	_ = p.Stdin().Close()
+	stop := context.AfterFunc(ctx, p.Kill)
+	defer stop()
+	_, _ = io.Copy(output, p.Stdout()) // ends with the process tree
+	<-p.Done()
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	if p.Err() == nil {
+		return nil
+	}
+	reason := filepath.Base(command) + " " + p.Err().Error()
+	if tail := output.Tail(); tail != "" {
+		reason += "; its last lines on stderr: " + tail
+	}
+	return errors.New(reason)
+}
+
+// installerEnvironment is the environment of npm, uv and pip. They run no code of a package, and need
+// the operator's settings: the home with their configuration, proxies and certificates.
+func installerEnvironment(host map[string]string, tmp string) []string {
+	env := []string{"TMPDIR=" + tmp}
+	for name, value := range host {
+		upper := strings.ToUpper(name)
+		if instance.IsPassedOn(name) || name == "HOME" || strings.HasSuffix(upper, "_PROXY") || hasAnyPrefix(upper, "NPM_CONFIG_", "UV_", "PIP_") {
+			env = append(env, name+"="+value)
+		}
+	}
+	slices.Sort(env)
+	return env
+}
+
+func hasAnyPrefix(s string, prefixes ...string) bool {
+	return slices.ContainsFunc(prefixes, func(p string) bool { return strings.HasPrefix(s, p) })
+}
+
+// discard is a log that is not kept.
+type discard struct{}
+
+func (discard) Write(p []byte) (int, error) { return len(p), nil }
+func (discard) Close() error                { return nil }

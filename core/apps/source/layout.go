@@ -1,0 +1,39 @@
+package source
+
+import (
+	"path/filepath"
+
+	"github.com/ropewalk/ropewalk/core"
+)
+
+// Layout says where the apps of one workspace keep their files: below the server's home for the
+// default workspace, below <home>/workspaces/<id> for every other.
+type Layout struct{ Root string }
+
+// LayoutOf returns the layout of a workspace.
+func LayoutOf(home, workspace string) Layout {
+	if workspace == core.DefaultWorkspaceID {
+		return Layout{home}
+	}
+	return Layout{filepath.Join(home, "workspaces", workspace)}
+}
+
+// AppsDir holds the directories of all apps.
+func (l Layout) AppsDir() string { return filepath.Join(l.Root, "apps") }
+
+// AppDir holds everything that belongs to one app.
+func (l Layout) AppDir(name string) string { return filepath.Join(l.Root, "apps", name) }
+
+// BundlesDir holds the unpacked bundles of an app, one directory each.
+func (l Layout) BundlesDir(name string) string { return filepath.Join(l.AppDir(name), "bundle") }
+
+// DataDir is where an app keeps its data, which outlives an uninstall.
+func (l Layout) DataDir(name string) string { return filepath.Join(l.AppDir(name), "data") }
+
+// LogFile is the log file of an app's stderr.
+func (l Layout) LogFile(name string) string {
+	return filepath.Join(l.AppDir(name), "logs", "stderr.log")
+}
+
+// IncomingDir holds what is being installed. No app has this name: app names have no dot.
+func (l Layout) IncomingDir() string { return filepath.Join(l.AppsDir(), ".incoming") }

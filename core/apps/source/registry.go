@@ -1,0 +1,139 @@
+package source
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"runtime"
+
+	"github.com/ropewalk/ropewalk/core"
+	"github.com/ropewalk/ropewalk/plugins"
+	"github.com/ropewalk/ropewalk/plugins/registry"
+)
+
+// maxBundle is how many bytes are fetched at most when the registry does not say how large a file is.
+const maxBundle = 512 << 20
+
+// NamedRegistry is a registry under the name that the configuration gives it.
+type NamedRegistry struct {
+	Name     string
+	Registry registry.Registry
+}
+
+// fromRegistry looks a bundle up by name in the registries, in configured order, and takes it from
+// the first that has it. Registries that cannot be reached are named only when no other has it.
+func (r *Resolver) fromRegistry(ctx context.Context, o Order) (*Candidate, error) {
+	registries := r.Registries()
+	if len(registries) == 0 {
+		return nil, errors.New("no registry is configured to look for a bundle by name: add one to registries, or install by path or url")
+	}
+	ref := registry.Ref{Name: o.Source.Ref, Version: o.Version, OS: runtime.GOOS, Arch: runtime.GOARCH}
+	var unreachable []error
+	for _, from := range registries {
+		pkg, err := from.Registry.Resolve(ctx, ref)
+		switch {
+		case err == nil:
+			o.Source.Registry = from.Name
+			return r.fromPackage(ctx, o, from, pkg)
+		case errors.Is(err, plugins.ErrNotFound):
+		case ctx.Err() != nil:
+			return nil, ctx.Err()
+		default:
+			r.Logger.Warn("registry could not be reached", "registry", from.Name, "bundle", ref.Name, "error", err)
+			unreachable = append(unreachable, fmt.Errorf("registry %s could not be reached: %w", from.Name, err))
+		}
+	}
+	what := ref.Name
+	if ref.Version != "" {
+		what += " in version " + ref.Version
+	}
+	return nil, errors.Join(append([]error{fmt.Errorf("no registry that answered has %s for %s/%s", what, ref.OS, ref.Arch)}, unreachable...)...)
+}
+
+func (r *Resolver) fromPackage(ctx context.Context, o Order, from NamedRegistry, pkg registry.Package) (*Candidate, error) {
+	var c *Candidate
+	var err error
+	switch pkg.Kind {
+	case registry.KindMCPB:
+		c, err = r.fromArchive(ctx, o, pkg.SHA256, func(dir string) (string, error) { return fetch(ctx, from, pkg, dir) })
+	case registry.KindNPM:
+		c, err = r.fromNPM(o, pkg)
+	case registry.KindPyPI:
+		c, err = r.fromPyPI(o, pkg)
+	case registry.KindRemote:
+		c, err = fromRemotePackage(o, pkg)
+	default:
+		err = fmt.Errorf("registry %s gives %s as a package of kind %q, which this server cannot install", from.Name, pkg.Name, pkg.Kind)
+	}
+	if err != nil {
+		return nil, err
+	}
+	c.Record.TrustScore = min(max(pkg.TrustScore, 0), 100)
+	if c.Record.Version == "" {
+		c.Record.Version = pkg.Version
+	}
+	return c, nil
+}
+
+// fetch gets a bundle's file from a registry. A file without the size and SHA-256 that the registry
+// states is refused.
+func fetch(ctx context.Context, r NamedRegistry, pkg registry.Package, dir string) (path string, err error) {
+	if len(pkg.SHA256) != hex.EncodedLen(sha256.Size) {
+		return "", fmt.Errorf("registry %s gives no sha256 for %s %s, so its file cannot be trusted", r.Name, pkg.Name, pkg.Version)
+	}
+	body, err := r.Registry.Fetch(ctx, pkg)
+	if err != nil {
+		return "", fmt.Errorf("registry %s did not send %s %s: %w", r.Name, pkg.Name, pkg.Version, err)
+	}
+	defer func() { _ = body.Close() }()
+	path = filepath.Join(dir, "bundle.mcpb")
+	file, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+	if err != nil {
+		return "", err
+	}
+	defer func() { err = errors.Join(err, file.Close()) }()
+	limit := int64(maxBundle)
+	if pkg.Size > 0 {
+		limit = pkg.Size
+	}
+	hash := sha256.New()
+	n, err := io.Copy(io.MultiWriter(file, hash), io.LimitReader(body, limit+1))
+	switch {
+	case err != nil:
+		return "", fmt.Errorf("registry %s stopped while sending %s %s: %w", r.Name, pkg.Name, pkg.Version, err)
+	case n > limit, pkg.Size > 0 && n != pkg.Size:
+		return "", fmt.Errorf("the file of %s %s is not %d bytes long, as registry %s states: refused", pkg.Name, pkg.Version, limit, r.Name)
+	case hex.EncodeToString(hash.Sum(nil)) != pkg.SHA256:
+		return "", fmt.Errorf("the file of %s %s does not have the sha256 that registry %s states: refused", pkg.Name, pkg.Version, r.Name)
+	}
+	return path, nil
+}
+
+// fromRemotePackage takes a remote server that a registry describes: {name} in its URL and headers
+// stands for a variable, whose value comes from env.
+func fromRemotePackage(o Order, pkg registry.Package) (*Candidate, error) {
+	if err := checkVariables(pkg, o.Env); err != nil {
+		return nil, err
+	}
+	address, _ := pkg.Fill(pkg.Remote.URL, values(o.Env)) // checkVariables has made sure that all values are there
+	request := Request{URL: address, AllowPrivate: o.AllowPrivate, Transport: &Transport{Type: pkg.Remote.Transport, Headers: map[string]core.Secret{}}}
+	for name, template := range pkg.Remote.Headers {
+		if value, ok := pkg.Fill(template, values(o.Env)); ok {
+			request.Transport.Headers[name] = core.Secret(value)
+		}
+	}
+	remote, err := request.remote()
+	if err != nil {
+		return nil, fmt.Errorf("the registry's entry for %s is not usable: %s", pkg.Name, core.TextOf(err))
+	}
+	o.Remote = remote
+	if o.ServerName == "" {
+		o.ServerName = pkg.Name
+	}
+	return fromURL(o)
+}

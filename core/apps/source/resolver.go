@@ -1,0 +1,115 @@
+package source
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+
+	"github.com/hashicorp/go-hclog"
+
+	"github.com/ropewalk/ropewalk/core"
+	"github.com/ropewalk/ropewalk/core/bundle"
+)
+
+// Resolver finds bundles.
+type Resolver struct {
+	Home       string                 // the server's home directory
+	HostEnv    map[string]string      // the host's environment; installers see a part of it
+	Registries func() []NamedRegistry // the registries, in the order they are asked
+	Logger     hclog.Logger
+}
+
+// Resolve finds the bundle of an order. What it writes lies below IncomingDir.
+func (r *Resolver) Resolve(ctx context.Context, o Order) (*Candidate, error) {
+	switch o.Source.Kind {
+	case core.SourcePath:
+		return r.fromPath(ctx, o)
+	case core.SourceName:
+		return r.fromRegistry(ctx, o)
+	default:
+		return fromURL(o)
+	}
+}
+
+// fromPath takes a bundle directory, which is used where it is, or an .mcpb file.
+func (r *Resolver) fromPath(ctx context.Context, o Order) (*Candidate, error) {
+	info, err := os.Stat(o.Source.Ref)
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("path: %w", err)
+	case info.IsDir():
+		m, err := bundle.ReadDir(o.Source.Ref)
+		if err != nil {
+			return nil, fmt.Errorf("path: %w", err)
+		}
+		c := &Candidate{Manifest: m}
+		c.Record.Dir = o.Source.Ref
+		return c, c.describe(o)
+	case !info.Mode().IsRegular():
+		return nil, fmt.Errorf("path: %s is neither a bundle directory nor a .mcpb file", o.Source.Ref)
+	}
+	sum, _, err := bundle.FileSHA256(ctx, o.Source.Ref)
+	if err != nil {
+		return nil, fmt.Errorf("path: %w", err)
+	}
+	return r.fromArchive(ctx, o, sum, func(string) (string, error) { return o.Source.Ref, nil })
+}
+
+// fromArchive unpacks an .mcpb file. get returns where the file is, and may write it to the directory
+// that it is given; sum is the file's SHA-256.
+func (r *Resolver) fromArchive(ctx context.Context, o Order, sum string, get func(dir string) (string, error)) (_ *Candidate, err error) {
+	incoming := LayoutOf(r.Home, o.Workspace).IncomingDir()
+	if err := os.MkdirAll(incoming, 0o700); err != nil {
+		return nil, err
+	}
+	staged, err := os.MkdirTemp(incoming, "bundle-*")
+	if err != nil {
+		return nil, err
+	}
+	c := &Candidate{staged: staged}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, c.Discard())
+		}
+	}()
+	archive, err := get(staged)
+	if err != nil {
+		return nil, err
+	}
+	unpacked := filepath.Join(staged, "bundle")
+	if err = bundle.Unpack(ctx, archive, unpacked, bundle.Limits{}); err != nil {
+		return nil, err
+	}
+	if c.Manifest, err = bundle.ReadDir(unpacked); err != nil {
+		return nil, err
+	}
+	c.Label = sum[:labelLength]
+	c.place = func(_ context.Context, c *Candidate, dir string) error {
+		return errors.Join(os.Rename(unpacked, dir), c.RemoveStaged())
+	}
+	return c, c.describe(o)
+}
+
+// fromURL takes a remote server. Its version is known once it has been called.
+func fromURL(o Order) (*Candidate, error) {
+	u, err := url.Parse(o.Remote.URL)
+	if err != nil {
+		return nil, fmt.Errorf("url: %w", err)
+	}
+	name := path.Base(strings.TrimRight(u.Path, "/"))
+	if name == "." || name == "/" {
+		name = u.Hostname()
+	}
+	if o.ServerName == "" {
+		o.ServerName = name
+	}
+	c := &Candidate{}
+	c.Record.Remote = o.Remote
+	c.Record.BundleName = o.Remote.URL
+	return c, c.describe(o)
+}

@@ -1,0 +1,96 @@
+package source
+
+import (
+	"cmp"
+	"encoding/json"
+	"slices"
+	"strings"
+
+	"github.com/ropewalk/ropewalk/core"
+	"github.com/ropewalk/ropewalk/core/bundle"
+	"github.com/ropewalk/ropewalk/plugins/registry"
+)
+
+// values looks up variables of a package in env, then in their defaults.
+func values(env map[string]core.Secret) func(registry.Variable) (string, bool) {
+	return func(v registry.Variable) (string, bool) {
+		value := cmp.Or(env[v.Name].Reveal(), v.Default)
+		return value, value != ""
+	}
+}
+
+// checkVariables checks env against the variables of a package: core.CodeCredentialsRequired when
+// required values are missing, core.CodeBadRequest when a value is not among the choices.
+func checkVariables(pkg registry.Package, env map[string]core.Secret) error {
+	var missing []bundle.MissingValue
+	for _, v := range pkg.Variables {
+		value, ok := values(env)(v)
+		switch {
+		case !ok && (v.Required || strings.Contains(pkg.Remote.URL, "{"+v.Name+"}")):
+			missing = append(missing, bundle.MissingValue{
+				Name: v.Name, Title: cmp.Or(v.Title, v.Name), Description: v.Description, Sensitive: v.Secret,
+			})
+		case ok && len(v.Choices) > 0 && !slices.Contains(v.Choices, value):
+			return badRequest("env.%s must be one of %s", v.Name, strings.Join(v.Choices, ", "))
+		}
+	}
+	if len(missing) > 0 {
+		return bundle.CredentialsRequired(missing)
+	}
+	return nil
+}
+
+// packageManifest writes a manifest for a package, which has none, so that an app from a package is
+// started, checked and redacted like any other. command and args may use ${__dirname}, and variables
+// in args refer to user_config.
+func packageManifest(pkg registry.Package, kind bundle.ServerType, command string, args []string) (*bundle.Manifest, error) {
+	fields, env := map[string]any{}, map[string]string{}
+	for _, v := range pkg.Variables {
+		field := map[string]any{
+			"type": "string", "title": cmp.Or(v.Title, v.Name), "description": cmp.Or(v.Description, v.Name),
+			"required": v.Required, "sensitive": v.Secret,
+		}
+		if v.Default != "" {
+			field["default"] = v.Default
+		}
+		fields[v.Name] = field
+		if !pkg.Places(v.Name) {
+			env[v.Name] = userConfig(v)
+		}
+	}
+	raw, err := json.Marshal(map[string]any{
+		"manifest_version": "0.3",
+		"name":             pkg.Name,
+		"display_name":     cmp.Or(pkg.Title, pkg.Name),
+		"version":          pkg.Version,
+		"description":      cmp.Or(pkg.Description, pkg.Name),
+		"author":           map[string]string{"name": "unknown"},
+		"server": map[string]any{
+			"type":       kind,
+			"mcp_config": map[string]any{"command": command, "args": args, "env": env},
+		},
+		"user_config": fields,
+	})
+	if err != nil {
+		return nil, err
+	}
+	return bundle.ParseManifest(raw)
+}
+
+// arguments returns argument templates of a package with references to user_config in place of
+// variables. Arguments with a variable that has no value are left out.
+func arguments(pkg registry.Package, env map[string]core.Secret, templates []string) []string {
+	var args []string
+	for _, template := range templates {
+		filled, ok := pkg.Fill(template, func(v registry.Variable) (string, bool) {
+			_, has := values(env)(v)
+			return userConfig(v), has
+		})
+		if ok {
+			args = append(args, filled)
+		}
+	}
+	return args
+}
+
+func userConfig(v registry.Variable) string { return "${user_config." + v.Name + "}" }

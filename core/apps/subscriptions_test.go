@@ -1,0 +1,113 @@
+package apps
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/ropewalk/ropewalk/core/apps/interact"
+)
+
+// touch has the instance.Instance that serves a client tell that the view was updated.
+func touch(t *testing.T, y *Manager, client *interact.Client, asker interact.Asker) {
+	t.Helper()
+	params := `{"name":"touch","arguments":{"text":"ui://view/main"},"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}`
+	if raw, err := y.Call(t.Context(), ws, "notes", interact.Call{Method: "tools/call", Params: json.RawMessage(params), Client: client, Asker: asker, Owner: "o"}); err != nil {
+		t.Fatalf("%s (%v)", raw, err)
+	}
+}
+
+func TestASessionHearsOfUpdatesOfItsOwnInstance(t *testing.T) {
+	y := installNotes(t, modeTalk, nil)
+	heard := make(chan Notification, 100)
+	defer y.Listen(ws, func(x Notification) { heard <- x })()
+	alice, bob, p := interact.NewClient("alice", false, canElicit), interact.NewClient("bob", false, canElicit), saysWord("red")
+	ask := func(c *interact.Client) {
+		if _, err := askTool(t.Context(), y, "hello", c, p); err != nil {
+			t.Fatal(err)
+		}
+	}
+	told := func() string {
+		select {
+		case x := <-heard:
+			slices.Sort(x.Without)
+			return fmt.Sprintf("%s apart=%t without=%v", x.Session, x.Apart, x.Without)
+		case <-time.After(5 * time.Second):
+			return "nothing"
+		}
+	}
+	ask(alice) // found out, on the shared instance.Instance
+	subscribe := func(session string) {
+		if err := y.Subscribe(t.Context(), ws, "notes", session, "ui://view/main"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	subscribe("alice") // before her instance.Instance starts
+	ask(alice)
+	ask(bob)
+	subscribe("bob") // after his has started
+	touch(t, y, alice, p)
+	expect(t, "told by alice's", told(), "alice apart=true without=[]")
+	touch(t, y, bob, p)
+	expect(t, "told by bob's", told(), "bob apart=true without=[]")
+	touch(t, y, nil, nil)
+	expect(t, "told by the shared one", told(), " apart=false without=[alice bob]")
+	if err := y.Unsubscribe(t.Context(), ws, "notes", "bob", "ui://view/main"); err != nil {
+		t.Fatal(err)
+	}
+	touch(t, y, bob, p)
+	touch(t, y, alice, p)
+	expect(t, "told after bob's subscription ended", told(), "alice apart=true without=[]")
+	y.EndSession("alice")
+	touch(t, y, nil, nil)
+	expect(t, "told when alice's instance.Instance has gone", told(), " apart=false without=[bob]")
+}
+
+func TestThoseWithoutASessionHearOfUpdatesOfTheInstanceThatServesThem(t *testing.T) {
+	y := installNotes(t, modeTalk, nil)
+	heard := make(chan Notification, 100)
+	defer y.Listen(ws, func(x Notification) { heard <- x })()
+	if err := y.Subscribe(t.Context(), ws, "notes", "", "ui://view/main"); err != nil {
+		t.Fatal(err)
+	}
+	stateless := interact.NewClient("", true, nil)
+	for range 100 { // the bundle takes subscriptions of this revision when it gets to it
+		touch(t, y, stateless, nil)
+		select {
+		case x := <-heard:
+			if x.Session != "" || !x.Apart {
+				t.Errorf("told %+v", x)
+			}
+			return
+		default:
+			wait(t.Context(), 20*time.Millisecond)
+		}
+	}
+	t.Error("nothing was heard")
+}
+
+func TestInterestsAreCountedForTheAppAndForEachWhomAnInstanceServes(t *testing.T) {
+	i, app := newSubscriptions(), interact.AppKey{Workspace: ws, Name: "notes"}
+	add := func(session string) bool {
+		first, err := i.add(sessionKey{app, session}, "a://x")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return first
+	}
+	expect(t, "the first is the first", add("alice"), true)
+	expect(t, "the second is", add("bob"), false)
+	expect(t, "a second of one", add("alice"), false)
+	for _, c := range []struct {
+		session         string
+		last, lastOfSet bool
+	}{{"carol", false, false}, {"alice", false, false}, {"bob", false, true}, {"alice", true, true}, {"alice", false, false}} {
+		last, lastOfSet := i.remove(sessionKey{app, c.session}, "a://x")
+		if last != c.last || lastOfSet != c.lastOfSet {
+			t.Errorf("%s: %t %t", c.session, last, lastOfSet)
+		}
+	}
+	expect(t, "what is left", len(i.byApp)+len(i.bySession), 0)
+}
