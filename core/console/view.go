@@ -62,7 +62,7 @@ func (n viewNeeds) policy(pages []string) string {
 		directive("script-src", script), directive("style-src", inline), directive("img-src", media), directive("font-src", media),
 		directive("media-src", media), directive("worker-src", []string{"blob:"}), directive("connect-src", sources(n.Connect)),
 		directive("frame-src", sources(n.Frame)), directive("base-uri", sources(n.Base)), "form-action 'none'", "object-src 'none'",
-		"webrtc 'block'", directive("frame-ancestors", pages),
+		directive("frame-ancestors", pages),
 	}, "; ")
 }
 

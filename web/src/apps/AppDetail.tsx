@@ -1,3 +1,56 @@
-import { Page } from "../ui/Surface";
+import { getRouteApi, Link } from "@tanstack/react-router";
+import { ArrowLeft } from "lucide-react";
+import { useAppDetails, useApps, useHealth } from "../api/apps";
+import { useEndpoints } from "../api/endpoints";
+import { serverOf, useTools } from "../api/tools";
+import { Empty, Failure, Page, Skeleton } from "../ui/Surface";
+import { Tabs } from "../ui/Tabs";
+import { ToolBrowser } from "../tools/ToolBrowser";
+import { AppView } from "../views/LazyAppView";
+import { AppActions } from "./Apps";
+import { Logs } from "./Logs";
+import { Overview } from "./Overview";
+import { Settings } from "./Settings";
+import { AppMark, StateBadge } from "./state";
+import css from "./apps.module.css";
 
-export const AppDetail = () => <Page title="App">{null}</Page>;
+const route = getRouteApi("/apps/$name");
+
+/** One app: how it is, what it offers, what it says. */
+export function AppDetail() {
+  const { name } = route.useParams();
+  const { tab = "overview", tool } = route.useSearch();
+  const navigate = route.useNavigate();
+  const apps = useApps();
+  const details = useAppDetails(name);
+  const health = useHealth();
+  const { has } = useEndpoints();
+  const { data: all = [] } = useTools();
+  if (apps.error) return <Page title={name}><Failure error={apps.error} /></Page>;
+  if (apps.isPending) return <Page title={name}><Skeleton lines={5} /></Page>;
+  const app = apps.data.find((a) => a.name === name);
+  if (!app) {
+    return <Page title={name}><Empty title="This app is not installed here" actions={<Link to="/apps">All apps</Link>}>It may have been uninstalled, or be in another workspace.</Empty></Page>;
+  }
+  const tools = all.filter((t) => serverOf(t) === name);
+  const tabs = [
+    { id: "overview", label: "Overview", content: () => <Overview app={app} details={details.data} health={health.data?.get(name)} tools={tools} /> },
+    {
+      id: "tools", label: "Tools", count: app.toolCount, content: () => tools.length === 0
+        ? <Empty title="No tools to show">{app.status === "running" ? "The app offers none." : "Start the app to see its tools."}</Empty>
+        : <ToolBrowser oneApp tools={tools} chosen={tool} onChoose={(t) => void navigate({ search: { tab: "tools", tool: t } })} />,
+    },
+    ...(app.ui ? [{ id: "view", label: app.ui.name || "View", content: () => <AppView server={name} uri="primary" /> }] : []),
+    ...(has("get /v1/apps/{}/logs") ? [{ id: "logs", label: "Logs", content: () => <Logs app={name} /> }] : []),
+    ...(has("patch /v1/apps/{}") ? [{ id: "settings", label: "Settings", content: () => <Settings app={app} details={details.data} /> }] : []),
+  ];
+  return (
+    <Page
+      title={<span className={css.title}><AppMark app={app} />{app.ui?.name || name}<StateBadge state={app.status} /></span>}
+      about={<>{details.data?.description && <>{details.data.description}<br /></>}<code>{app.bundleName}</code> {app.version}</>}
+      actions={<><Link to="/apps" aria-label="All apps" style={{ display: "inline-flex", padding: 8 }}><ArrowLeft size={17} aria-hidden="true" /></Link><AppActions app={app} onGone={() => void navigate({ to: "/apps", search: {} })} /></>}
+    >
+      <Tabs label={`About ${name}`} tabs={tabs} value={tabs.some((t) => t.id === tab) ? tab : "overview"} onChange={(id) => void navigate({ search: { tab: id } })} />
+    </Page>
+  );
+}

@@ -1,3 +1,122 @@
-import { Page } from "../ui/Surface";
+import { getRouteApi, Link } from "@tanstack/react-router";
+import { CirclePlay, CircleStop, Ellipsis, LayoutGrid, Plus, RotateCw, Trash2 } from "lucide-react";
+import { lazy, Suspense, useDeferredValue, useMemo, useState } from "react";
+import { useAppAction, useApps, useHealth, type AppAction, type Health } from "../api/apps";
+import type { App, AppState } from "../api/client";
+import { useEndpoints } from "../api/endpoints";
+import { useSession } from "../api/session";
+import { Button } from "../ui/Button";
+import { Confirm } from "../ui/Dialog";
+import { Search, Select } from "../ui/Field";
+import { duration, plural } from "../ui/format";
+import { Menu, MenuItem, MenuLine } from "../ui/Menu";
+import { Card, Empty, Failure, Page, Skeleton } from "../ui/Surface";
+import { VirtualRows } from "../ui/VirtualRows";
+import { AppMark, StateBadge } from "./state";
+import css from "./apps.module.css";
 
-export const AppsScreen = () => <Page title="Apps">{null}</Page>;
+const Install = lazy(() => import("./Install"));
+const route = getRouteApi("/apps");
+
+/** The installed apps of the workspace. */
+export function AppsScreen() {
+  const { isWorkspaceAdmin } = useSession();
+  const { install } = route.useSearch();
+  const navigate = route.useNavigate();
+  const apps = useApps();
+  const open = () => void navigate({ search: { install: "registry" } });
+  return (
+    <Page
+      title="Apps"
+      about="Each app is an MCP server that runs here. Its tools are for chats, for you, and for every connected client."
+      actions={isWorkspaceAdmin && <Button look="primary" onClick={open}><Plus aria-hidden="true" />Install app</Button>}
+    >
+      {apps.error ? <Failure error={apps.error} /> : apps.isPending ? <Skeleton lines={5} /> : apps.data.length === 0 ? (
+        <Card flush>
+          <Empty icon={<LayoutGrid aria-hidden="true" />} title="No apps yet" actions={isWorkspaceAdmin && <Button look="primary" onClick={open}>Install the first app</Button>}>
+            Install one from a registry, npm, PyPI, an address or a file.
+          </Empty>
+        </Card>
+      ) : <AppList apps={apps.data} />}
+      {install !== undefined && <Suspense><Install tab={install} onTab={(tab) => void navigate({ search: { install: tab }, replace: true })} onClose={() => void navigate({ search: {} })} /></Suspense>}
+    </Page>
+  );
+}
+
+function AppList({ apps }: { apps: App[] }) {
+  const [query, setQuery] = useState("");
+  const [state, setState] = useState<AppState | "">("");
+  const health = useHealth();
+  const words = useDeferredValue(query).toLowerCase().split(/\s+/).filter(Boolean).join(" ");
+  const found = useMemo(
+    () => apps.filter((a) => (!state || a.status === state) && words.split(" ").every((w) => `${a.name} ${a.bundleName} ${a.ui?.name ?? ""}`.toLowerCase().includes(w))),
+    [apps, state, words],
+  );
+  return (
+    <>
+      <div className={css.bar}>
+        <Search label="Search apps" value={query} onChange={(e) => setQuery(e.target.value)} />
+        <Select aria-label="State" value={state} onChange={(e) => setState(e.target.value as AppState | "")} style={{ width: 150 }}>
+          <option value="">All states</option>
+          {["running", "starting", "stopped", "crashed", "dead"].map((s) => <option key={s}>{s}</option>)}
+        </Select>
+        <span className={css.cell} role="status">{plural(found.length, "app")}</span>
+      </div>
+      <Card flush>
+        {found.length === 0 ? <Empty title="Nothing found">No app fits.</Empty> : (
+          <VirtualRows label="Installed apps" items={found} size={60} max={1400} keyOf={(a) => a.name} render={(a) => <AppRow app={a} health={health.data?.get(a.name)} />} />
+        )}
+      </Card>
+    </>
+  );
+}
+
+function AppRow({ app, health }: { app: App; health?: Health }) {
+  return (
+    <div className={css.row}>
+      <div className={css.name}>
+        <AppMark app={app} />
+        <span>
+          <Link to="/apps/$name" params={{ name: app.name }}>{app.ui?.name || app.name}</Link>
+          <small title={app.bundleName}>{app.bundleName}{app.version && ` · ${app.version}`}</small>
+        </span>
+      </div>
+      <StateBadge state={app.status} />
+      <span className={css.cell}>{plural(app.toolCount, "tool")}</span>
+      <span className={css.cell}>{app.status === "running" && health ? `up ${duration(health.uptime)}` : ""}</span>
+      <AppActions app={app} />
+    </div>
+  );
+}
+
+/** What an admin can do with an app: one button, and a menu with the rest. */
+export function AppActions({ app, onGone }: { app: App; onGone?: () => void }) {
+  const { isWorkspaceAdmin } = useSession();
+  const { has } = useEndpoints();
+  const act = useAppAction();
+  const [sure, setSure] = useState(false);
+  if (!isWorkspaceAdmin) return <span className={css.acts} />;
+  const run = (action: AppAction) => act.mutate({ name: app.name, action }, { onSuccess: () => action === "uninstall" && onGone?.() });
+  const down = app.status === "stopped" || app.status === "dead";
+  return (
+    <span className={css.acts}>
+      {down
+        ? <Button look="quiet" label={`Start ${app.name}`} busy={act.isPending} onClick={() => run("start")}><CirclePlay aria-hidden="true" /></Button>
+        : <Button look="quiet" label={`Stop ${app.name}`} busy={act.isPending} onClick={() => run("stop")}><CircleStop aria-hidden="true" /></Button>}
+      <Menu trigger={<Button look="quiet" label={`More for ${app.name}`}><Ellipsis aria-hidden="true" /></Button>}>
+        {down
+          ? <MenuItem icon={<CirclePlay aria-hidden="true" />} onSelect={() => run("start")}>Start</MenuItem>
+          : <MenuItem icon={<CircleStop aria-hidden="true" />} onSelect={() => run("stop")}>Stop</MenuItem>}
+        {has("post /v1/apps/{}/restart") && <MenuItem icon={<RotateCw aria-hidden="true" />} onSelect={() => run("restart")}>Restart</MenuItem>}
+        {has("post /v1/apps/{}/update") && <MenuItem icon={<Plus aria-hidden="true" />} onSelect={() => run("update")}>Update to the newest version</MenuItem>}
+        <MenuLine />
+        <MenuItem icon={<Trash2 aria-hidden="true" />} danger onSelect={() => setSure(true)}>Uninstall…</MenuItem>
+      </Menu>
+      {sure && (
+        <Confirm title={`Uninstall ${app.name}?`} action="Uninstall" busy={act.isPending} onClose={() => setSure(false)} onConfirm={() => { setSure(false); run("uninstall"); }}>
+          <p>Its {plural(app.toolCount, "tool")} will be gone from chats and clients. Its data stays on the server's disk.</p>
+        </Confirm>
+      )}
+    </span>
+  );
+}

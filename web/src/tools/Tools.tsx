@@ -1,3 +1,27 @@
-import { Page } from "../ui/Surface";
+import { getRouteApi } from "@tanstack/react-router";
+import { Hammer } from "lucide-react";
+import { useMemo } from "react";
+import { useTools } from "../api/tools";
+import { count, plural } from "../ui/format";
+import { Empty, Failure, Page, Skeleton } from "../ui/Surface";
+import { price } from "./ToolPanel";
+import { ToolBrowser } from "./ToolBrowser";
 
-export const ToolsScreen = () => <Page title="Tools">{null}</Page>;
+const route = getRouteApi("/tools");
+
+/** Every tool of the workspace. */
+export function ToolsScreen() {
+  const tools = useTools();
+  const { tool } = route.useSearch();
+  const navigate = route.useNavigate();
+  const all = tools.data ?? [];
+  const total = useMemo(() => all.reduce((sum, t) => sum + price(t), 0), [all]);
+  return (
+    <Page title="Tools" about={tools.data ? `${plural(all.length, "tool")} of the apps of this workspace; a model pays about ${count(total)} tokens to know them all.` : "What the apps of this workspace can do."}>
+      {tools.error ? <Failure error={tools.error} /> : tools.isPending ? <Skeleton lines={6} /> : all.length === 0
+        ? <Empty icon={<Hammer aria-hidden="true" />} title="No tools yet">Tools come with apps: install one.</Empty>
+        : <ToolBrowser tools={all} chosen={tool} onChoose={(name) => void navigate({ search: { tool: name }, replace: tool !== undefined })} />}
+    </Page>
+  );
+}
+

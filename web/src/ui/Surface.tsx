@@ -32,7 +32,7 @@ interface CardProps {
 }
 
 export const Card = ({ title, actions, children, flush }: CardProps) => (
-  <section className={css.card}>
+  <section className={clsx(css.card, flush && css.flush)}>
     {title && <div className={css.cardHead}><h2>{title}</h2>{actions}</div>}
     {flush ? children : <div className={css.cardBody}>{children}</div>}
   </section>

@@ -1,0 +1,102 @@
+import { useState, type ReactNode } from "react";
+import { useEndpoints } from "../api/endpoints";
+import { Button } from "../ui/Button";
+import { Field, Input, Select } from "../ui/Field";
+import { Failure } from "../ui/Surface";
+import type { Installation } from "./install";
+import css from "./apps.module.css";
+
+interface FormProps {
+  install: Installation;
+  ready: boolean;
+  onSubmit: () => void;
+  children: ReactNode;
+}
+
+function SourceForm({ install, ready, onSubmit, children }: FormProps) {
+  return (
+    <form style={{ display: "grid", gap: 16 }} onSubmit={(e) => { e.preventDefault(); if (ready) onSubmit(); }}>
+      {children}
+      {install.error && <Failure error={install.error} />}
+      <div><Button type="submit" look="primary" busy={install.busy} disabled={!ready}>{install.busy ? "Installing…" : "Install"}</Button></div>
+    </form>
+  );
+}
+
+/** A package of npm or PyPI. */
+export function FromPackage({ install }: { install: Installation }) {
+  const { accepts } = useEndpoints();
+  const [kind, setKind] = useState(accepts("npm") ? "npm" : "pypi");
+  const [name, setName] = useState("");
+  return (
+    <SourceForm install={install} ready={name.trim() !== ""} onSubmit={() => install.begin(name.trim(), { [kind]: name.trim() })}>
+      <div className={css.pair}>
+        <Field label="Package index">
+          {(props) => (
+            <Select {...props} value={kind} onChange={(e) => setKind(e.target.value)}>
+              {accepts("npm") && <option value="npm">npm</option>}
+              {accepts("pypi") && <option value="pypi">PyPI</option>}
+            </Select>
+          )}
+        </Field>
+        <Field label="Package" required hint="name, or name@version for one version">
+          {(props) => <Input {...props} mono value={name} onChange={(e) => setName(e.target.value)} placeholder={kind === "npm" ? "@scope/server" : "mcp-server"} spellCheck={false} />}
+        </Field>
+      </div>
+    </SourceForm>
+  );
+}
+
+/** A remote MCP server. */
+export function FromURL({ install }: { install: Installation }) {
+  const [url, setURL] = useState("");
+  const [name, setName] = useState("");
+  const [auth, setAuth] = useState("none");
+  const [secret, setSecret] = useState("");
+  const [header, setHeader] = useState("X-API-Key");
+  const submit = () => {
+    const how = auth === "bearer" ? { type: auth, token: secret } : auth === "header" ? { type: auth, name: header, value: secret } : { type: "none" };
+    install.begin(name || url, { url: url.trim(), ...(name && { serverName: name }), ...(auth !== "none" && { transport: { type: "streamable-http", auth: how } }) });
+  };
+  return (
+    <SourceForm install={install} ready={/^https?:\/\/.+/.test(url.trim()) && (auth === "none" || secret !== "")} onSubmit={submit}>
+      <Field label="Address of the MCP server" required>
+        {(props) => <Input {...props} type="url" mono value={url} onChange={(e) => setURL(e.target.value)} placeholder="https://example.com/mcp" />}
+      </Field>
+      <div className={css.pair}>
+        <Field label="Name here" hint="Lower-case letters, digits and hyphens; chosen by the server when empty">
+          {(props) => <Input {...props} value={name} pattern="[a-z0-9\-]*" onChange={(e) => setName(e.target.value)} />}
+        </Field>
+        <Field label="Authentication">
+          {(props) => (
+            <Select {...props} value={auth} onChange={(e) => setAuth(e.target.value)}>
+              <option value="none">None</option>
+              <option value="bearer">Bearer token</option>
+              <option value="header">Header</option>
+            </Select>
+          )}
+        </Field>
+      </div>
+      {auth !== "none" && (
+        <div className={css.pair}>
+          {auth === "header" && <Field label="Header">{(props) => <Input {...props} mono value={header} onChange={(e) => setHeader(e.target.value)} />}</Field>}
+          <Field label={auth === "bearer" ? "Token" : "Value"} required hint="Stored by the server, never shown again">
+            {(props) => <Input {...props} type="password" autoComplete="off" value={secret} onChange={(e) => setSecret(e.target.value)} />}
+          </Field>
+        </div>
+      )}
+    </SourceForm>
+  );
+}
+
+/** A bundle on the server's own disk. */
+export function FromPath({ install }: { install: Installation }) {
+  const [path, setPath] = useState("");
+  return (
+    <SourceForm install={install} ready={path.trim() !== ""} onSubmit={() => install.begin(path.trim().split("/").pop() ?? path, { path: path.trim() })}>
+      <Field label="Path on the server" required hint="A bundle's folder or a .mcpb file. Organization admins only.">
+        {(props) => <Input {...props} mono value={path} onChange={(e) => setPath(e.target.value)} placeholder="/srv/bundles/files" spellCheck={false} />}
+      </Field>
+    </SourceForm>
+  );
+}

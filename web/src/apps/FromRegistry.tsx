@@ -1,0 +1,64 @@
+import { useQuery } from "@tanstack/react-query";
+import { PackageSearch } from "lucide-react";
+import { useEffect, useState } from "react";
+import { system } from "../api/tools";
+import { Button } from "../ui/Button";
+import { Search } from "../ui/Field";
+import { Badge, Empty, Failure, Notice, Skeleton } from "../ui/Surface";
+import type { Installation } from "./install";
+import css from "./apps.module.css";
+
+interface Found {
+  registry: string;
+  name: string;
+  title?: string;
+  description: string;
+  version: string;
+  trustScore: number;
+}
+
+/** Searches the configured registries. */
+export function FromRegistry({ install }: { install: Installation }) {
+  const [query, setQuery] = useState("");
+  const [words, setWords] = useState("");
+  const [chosen, setChosen] = useState("");
+  useEffect(() => {
+    const timer = setTimeout(() => setWords(query.trim()), 250);
+    return () => clearTimeout(timer);
+  }, [query]);
+  const search = useQuery({
+    queryKey: ["registry", words],
+    staleTime: 60_000,
+    queryFn: () => system<{ bundles: Found[] | null; failures: string[] | null }>("search", { query: words, scope: "registry", limit: 50 }),
+  });
+  const found = search.data?.bundles ?? [];
+  const pick = (bundle: Found) => {
+    setChosen(bundle.name);
+    install.begin(bundle.title || bundle.name, { name: bundle.name });
+  };
+  return (
+    <div style={{ display: "grid", gap: 14 }}>
+      <Search label="Search the registries" value={query} onChange={(e) => setQuery(e.target.value)} autoFocus />
+      {search.data?.failures?.map((failure) => <Notice key={failure} tone="warn">{failure}</Notice>)}
+      {install.error && <Failure error={install.error} />}
+      {search.error ? <Failure error={search.error} /> : search.isPending ? <Skeleton lines={4} /> : found.length === 0 ? (
+        <Empty icon={<PackageSearch aria-hidden="true" />} title={words ? "Nothing found" : "No registry has anything"}>
+          {words ? "Try other words, or install from a package or an address." : "Registries are configured under registries in ropewalk.yaml."}
+        </Empty>
+      ) : (
+        <ul className={css.found}>
+          {found.map((bundle) => (
+            <li key={`${bundle.registry} ${bundle.name}`} className={css.foundRow}>
+              <div>
+                <span><b>{bundle.title || bundle.name}</b> <Badge>{bundle.version}</Badge></span>
+                <small>{bundle.description || bundle.name}</small>
+                <small>{bundle.name} · {bundle.registry}{bundle.trustScore > 0 && ` · trust ${bundle.trustScore}`}</small>
+              </div>
+              <Button small busy={install.busy && chosen === bundle.name} disabled={install.busy} onClick={() => pick(bundle)}>Install</Button>
+            </li>
+          ))}
+        </ul>
+      )}
+    </div>
+  );
+}

@@ -1,0 +1,46 @@
+import { useNavigate } from "@tanstack/react-router";
+import { useState } from "react";
+import { useEndpoints } from "../api/endpoints";
+import { useSession } from "../api/session";
+import { Dialog } from "../ui/Dialog";
+import { Tabs } from "../ui/Tabs";
+import { CredentialsStep } from "./CredentialsStep";
+import { FromConfig } from "./FromConfig";
+import { FromFile } from "./FromFile";
+import { FromPackage, FromPath, FromURL } from "./FromReference";
+import { FromRegistry } from "./FromRegistry";
+import { useInstall } from "./install";
+
+interface Props {
+  tab: string;
+  onTab: (tab: string) => void;
+  onClose: () => void;
+}
+
+/** Installs an app: where it comes from, then what it needs to know. */
+export default function Install({ tab, onTab, onClose }: Props) {
+  const { isOrgAdmin } = useSession();
+  const { has, accepts } = useEndpoints();
+  const navigate = useNavigate();
+  const [done, setDone] = useState(false);
+  const install = useInstall((app) => {
+    setDone(true);
+    void navigate({ to: "/apps/$name", params: { name: app.name }, search: {} });
+  });
+  if (done) return null;
+  if (install.missing) return <CredentialsStep install={install} onClose={onClose} />;
+  const tabs = [
+    { id: "registry", label: "Registry", content: () => <FromRegistry install={install} /> },
+    ...(accepts("npm") || accepts("pypi") ? [{ id: "package", label: "Package", content: () => <FromPackage install={install} /> }] : []),
+    { id: "url", label: "Address", content: () => <FromURL install={install} /> },
+    ...(has("post /v1/apps/upload") ? [{ id: "file", label: "File", content: () => <FromFile install={install} /> }] : []),
+    ...(has("post /v1/apps/import") ? [{ id: "config", label: "Paste", content: () => <FromConfig onDone={onClose} /> }] : []),
+    ...(isOrgAdmin ? [{ id: "path", label: "Server path", content: () => <FromPath install={install} /> }] : []),
+  ];
+  const shown = tabs.some((t) => t.id === tab) ? tab : "registry";
+  return (
+    <Dialog title="Install an app" wide onClose={onClose}>
+      <Tabs label="Where the app comes from" tabs={tabs} value={shown} onChange={onTab} />
+    </Dialog>
+  );
+}

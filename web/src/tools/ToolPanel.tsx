@@ -1,0 +1,102 @@
+import { Play, Square } from "lucide-react";
+import { useMemo, useRef, useState } from "react";
+import { ApiError } from "../api/http";
+import { bareName, callTool, serverOf, titleOf, viewOf, type Tool } from "../api/tools";
+import type { ToolResult } from "../api/client";
+import { initial, missing } from "../forms/schema";
+import { SchemaForm } from "../forms/SchemaForm";
+import { Button } from "../ui/Button";
+import { count, millis, tokens } from "../ui/format";
+import { Badge, Card, Failure } from "../ui/Surface";
+import { AppView } from "../views/LazyAppView";
+import { ResultView } from "./ResultView";
+import css from "./tools.module.css";
+
+/** How many tokens a model pays to know a tool. */
+export const price = (tool: Tool) => tokens(JSON.stringify({ name: tool.name, description: tool.description, inputSchema: tool.inputSchema }));
+
+interface Outcome {
+  args: Record<string, unknown>;
+  result?: ToolResult;
+  error?: unknown;
+  ms: number;
+}
+
+/** What a tool is and does, and a form to try it. */
+export function ToolPanel({ tool }: { tool: Tool }) {
+  const schema = tool.inputSchema ?? {};
+  const [value, setValue] = useState(() => (initial(schema) ?? {}) as Record<string, unknown>);
+  const [errors, setErrors] = useState(new Map<string, string>());
+  const [running, setRunning] = useState(false);
+  const [outcome, setOutcome] = useState<Outcome | null>(null);
+  const abort = useRef<AbortController | null>(null);
+
+  const run = async () => {
+    const gaps = missing(schema, value);
+    setErrors(gaps);
+    if (gaps.size > 0) return;
+    setRunning(true);
+    setOutcome(null);
+    abort.current = new AbortController();
+    const began = performance.now();
+    try {
+      const result = await callTool(tool.name, value, abort.current.signal);
+      setOutcome({ args: value, result, ms: performance.now() - began });
+    } catch (error) {
+      if (!abort.current.signal.aborted) {
+        setErrors(problemsOf(error));
+        setOutcome({ args: value, error, ms: performance.now() - began });
+      }
+    } finally {
+      setRunning(false);
+    }
+  };
+
+  const view = viewOf(tool);
+  const empty = Object.keys(schema.properties ?? {}).length === 0;
+  return (
+    <div className={css.panel}>
+      <Card title={titleOf(tool)} actions={<ToolBadges tool={tool} />}>
+        {tool.description && <p className={css.about} tabIndex={0} role="group" aria-label="Description">{tool.description}</p>}
+        <form style={{ display: "grid", gap: 16 }} noValidate onSubmit={(e) => { e.preventDefault(); void run(); }}>
+          {empty ? <p className={css.about}>This tool takes no arguments.</p> : <SchemaForm schema={schema} value={value} onChange={setValue} errors={errors} json />}
+          <div className={css.foot}>
+            {running
+              ? <Button onClick={() => abort.current?.abort()}><Square aria-hidden="true" />Stop</Button>
+              : <Button type="submit" look="primary"><Play aria-hidden="true" />Run tool</Button>}
+            <small>Runs as you. No model is asked.</small>
+          </div>
+        </form>
+      </Card>
+      <div aria-live="polite" className={css.result}>
+        {outcome?.error !== undefined && <Failure error={outcome.error} />}
+        {outcome?.result && (
+          <Card title="Result" actions={<><Badge tone={outcome.result.isError ? "bad" : "good"} dot>{outcome.result.isError ? "error" : "ok"}</Badge><Badge>{millis(outcome.ms)}</Badge></>}>
+            {view && !outcome.result.isError && <AppView server={serverOf(tool)} uri={view} tool={tool} input={outcome.args} result={outcome.result} />}
+            <ResultView result={outcome.result} />
+          </Card>
+        )}
+      </div>
+    </div>
+  );
+}
+
+function ToolBadges({ tool }: { tool: Tool }) {
+  const cost = useMemo(() => price(tool), [tool]);
+  const hints = tool.annotations ?? {};
+  return (
+    <span className={css.badges}>
+      {hints.readOnlyHint && <Badge tone="good">read only</Badge>}
+      {hints.destructiveHint && !hints.readOnlyHint && <Badge tone="warn">may destroy</Badge>}
+      {viewOf(tool) && <Badge tone="accent">view</Badge>}
+      <Badge title="What a model pays to know this tool, about four characters a token">≈ {count(cost)} tokens</Badge>
+      <Badge title="As models and clients call it"><code>{bareName(tool)}</code></Badge>
+    </span>
+  );
+}
+
+/** The problems that the server found in the arguments, by JSON pointer. */
+function problemsOf(error: unknown): Map<string, string> {
+  const details = error instanceof ApiError ? (error.details as { errors?: { path: string; message: string }[] } | undefined) : undefined;
+  return new Map((details?.errors ?? []).map((e) => [e.path, e.message]));
+}

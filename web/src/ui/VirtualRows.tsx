@@ -1,0 +1,45 @@
+import { useVirtualizer } from "@tanstack/react-virtual";
+import { useRef, type ReactNode } from "react";
+
+interface Props<T> {
+  label: string;
+  items: T[];
+  /** The usual height of a row. */
+  size: number;
+  /** The height at which the list begins to scroll; "fill" takes what its parent gives. */
+  max: number | "fill";
+  keyOf: (item: T) => string | number;
+  render: (item: T, index: number) => ReactNode;
+  onEnd?: () => void;
+}
+
+/** A list of any length: only the rows in sight are in the page. */
+export function VirtualRows<T>({ label, items, size, max, keyOf, render, onEnd }: Props<T>) {
+  const scroller = useRef<HTMLDivElement>(null);
+  const rows = useVirtualizer({
+    count: items.length,
+    getScrollElement: () => scroller.current,
+    estimateSize: () => size,
+    getItemKey: (i) => keyOf(items[i]!),
+    overscan: 8,
+    onChange: (v) => {
+      const last = v.getVirtualItems().at(-1);
+      if (last && last.index >= items.length - 5) onEnd?.();
+    },
+  });
+  const style = max === "fill" ? { height: "100%" } : { maxHeight: max };
+  return (
+    <div ref={scroller} style={{ ...style, overflowY: "auto", contain: "content" }} tabIndex={0} role="region" aria-label={label}>
+      <ul style={{ height: rows.getTotalSize(), position: "relative" }}>
+        {rows.getVirtualItems().map((row) => (
+          <li
+            key={row.key} ref={rows.measureElement} data-index={row.index} aria-setsize={items.length} aria-posinset={row.index + 1}
+            style={{ position: "absolute", top: 0, left: 0, width: "100%", transform: `translateY(${row.start}px)` }}
+          >
+            {render(items[row.index]!, row.index)}
+          </li>
+        ))}
+      </ul>
+    </div>
+  );
+}

@@ -1,0 +1,9 @@
+import { lazy, Suspense, type ComponentProps } from "react";
+import { Skeleton } from "../ui/Surface";
+
+const View = lazy(() => import("./AppView"));
+
+/** A view of an app. What shows it is loaded when the first one is. */
+export const AppView = (props: ComponentProps<typeof View>) => (
+  <Suspense fallback={<Skeleton lines={4} />}><View {...props} /></Suspense>
+);

@@ -1,0 +1,83 @@
+import { AppBridge, PostMessageTransport, type McpUiHostContext } from "@modelcontextprotocol/ext-apps/app-bridge";
+import { config } from "zod/v4";
+import { api, take, type ToolResult } from "../api/client";
+import type { Tool } from "../api/tools";
+import { readView, type ViewResource } from "./resource";
+
+config({ jitless: true }); // the policy of the page allows no code made from text
+
+export interface BridgeOptions {
+  frame: HTMLIFrameElement;
+  server: string;
+  version: string;
+  view: ViewResource;
+  tool?: Tool;
+  input?: Record<string, unknown>;
+  result?: ToolResult;
+  granted: ViewResource["meta"]["permissions"];
+  onHeight: (height: number) => void;
+  onCall: (tool: string, ok: boolean | null) => void;
+  onLink: (url: string) => Promise<boolean>;
+  onMessage?: (text: string) => void;
+}
+
+/** The context of this page that views may follow: theme, place and size. */
+function context(frame: HTMLIFrameElement, tool?: Tool): McpUiHostContext {
+  const dark = matchMedia("(prefers-color-scheme: dark)").matches;
+  const chosen = document.documentElement.dataset.theme;
+  return {
+    theme: (chosen ?? (dark ? "dark" : "light")) as "light" | "dark",
+    displayMode: "inline",
+    availableDisplayModes: ["inline"],
+    containerDimensions: { width: frame.clientWidth, maxHeight: 800 },
+    locale: navigator.language,
+    timeZone: Intl.DateTimeFormat().resolvedOptions().timeZone,
+    platform: "web",
+    ...(tool && { toolInfo: { tool: { ...tool, inputSchema: { type: "object", ...tool.inputSchema } } as never } }),
+  };
+}
+
+/** Connects a view with this page. Its calls go to tools of its own app and nowhere else. */
+export async function connectView(o: BridgeOptions): Promise<() => void> {
+  const target = o.frame.contentWindow;
+  if (!target) throw new Error("The frame of the view is gone.");
+  const bridge = new AppBridge(null, { name: "Ropewalk", version: o.version }, {
+    openLinks: {}, serverTools: {}, serverResources: {}, logging: {}, ...(o.onMessage && { message: { text: {} } }),
+  }, { hostContext: context(o.frame, o.tool) });
+  bridge.onsandboxready = () => void bridge.sendSandboxResourceReady({ html: o.view.text, csp: o.view.meta.csp, permissions: o.granted });
+  bridge.oninitialized = () => {
+    void bridge.sendToolInput({ arguments: o.input ?? {} });
+    if (o.result) void bridge.sendToolResult(o.result as never);
+  };
+  bridge.onsizechange = ({ height }) => {
+    if (height) o.onHeight(Math.min(Math.max(Math.ceil(height), 48), 800));
+  };
+  bridge.oncalltool = async ({ name, arguments: args }) => {
+    const bare = name.startsWith(`${o.server}__`) ? name.slice(o.server.length + 2) : name;
+    o.onCall(bare, null);
+    try {
+      const { result: _, ...answer } = await take(api.POST("/v1/tools/call", { body: { server: o.server, tool: bare, arguments: args ?? {} } }));
+      o.onCall(bare, !answer.isError);
+      return answer as never;
+    } catch (error) {
+      o.onCall(bare, false);
+      throw error;
+    }
+  };
+  bridge.onreadresource = async ({ uri }) => {
+    if (!uri.startsWith("ui://")) throw new Error("a view reads ui:// resources of its own app only");
+    const { text, mimeType } = await readView(o.server, uri);
+    return { contents: [{ uri, mimeType, text }] };
+  };
+  bridge.onopenlink = async ({ url }) => ((await o.onLink(url)) ? {} : { isError: true });
+  bridge.onmessage = async ({ content }) => {
+    const text = content.map((part) => (part.type === "text" ? part.text : "")).join("\n").trim();
+    if (!o.onMessage || !text) return { isError: true };
+    o.onMessage(text);
+    return {};
+  };
+  await bridge.connect(new PostMessageTransport(target, target));
+  return () => {
+    void bridge.teardownResource({}).catch(() => undefined).finally(() => void bridge.close());
+  };
+}
