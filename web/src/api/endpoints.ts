@@ -3,16 +3,21 @@ import { request } from "./http";
 
 interface Description {
   paths: Record<string, Record<string, unknown>>;
-  components: { schemas: Record<string, { properties?: Record<string, unknown> }> };
+  components: { schemas: Record<string, Schema>; requestBodies?: Record<string, { content?: Record<string, { schema?: Schema }> }> };
+}
+
+interface Schema {
+  $ref?: string;
+  properties?: Record<string, unknown>;
 }
 
 const plain = (endpoint: string) => endpoint.replaceAll(/\{[^}]*\}/g, "{}");
 
 /**
  * What this server's API offers, such as has("get /v1/audit"): a screen without its endpoint is not
- * shown. accepts says whether an installation takes a field.
+ * shown. accepts and chatTakes say whether an installation and a message take a field.
  */
-export function useEndpoints(): { has: (endpoint: string) => boolean; accepts: (field: string) => boolean; ready: boolean } {
+export function useEndpoints() {
   const { data } = useQuery({
     queryKey: ["openapi"],
     staleTime: Infinity,
@@ -21,12 +26,20 @@ export function useEndpoints(): { has: (endpoint: string) => boolean; accepts: (
       return {
         endpoints: new Set(Object.entries(paths).flatMap(([path, methods]) => Object.keys(methods).map((method) => plain(`${method} ${path}`)))),
         install: new Set(Object.keys(components.schemas.InstallRequest?.properties ?? {})),
+        chat: new Set(Object.keys(chatOf(components).properties ?? {})),
       };
     },
   });
   return {
-    has: (endpoint) => data?.endpoints.has(plain(endpoint)) ?? false,
-    accepts: (field) => data?.install.has(field) ?? false,
+    has: (endpoint: string) => data?.endpoints.has(plain(endpoint)) ?? false,
+    accepts: (field: string) => data?.install.has(field) ?? false,
+    chatTakes: (field: string) => data?.chat.has(field) ?? false,
     ready: data !== undefined,
   };
+}
+
+/** The schema of a message, wherever the description keeps it. */
+function chatOf(components: Description["components"]): Schema {
+  const schema = components.requestBodies?.Chat?.content?.["application/json"]?.schema ?? components.schemas.ChatRequest ?? {};
+  return schema.$ref ? (components.schemas[schema.$ref.split("/").pop()!] ?? {}) : schema;
 }

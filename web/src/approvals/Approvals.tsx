@@ -1,3 +1,110 @@
-import { Page } from "../ui/Surface";
+import { useQuery, useQueryClient } from "@tanstack/react-query";
+import { Check, ShieldCheck, X } from "lucide-react";
+import { useState, type ReactNode } from "react";
+import { useEndpoints } from "../api/endpoints";
+import { request } from "../api/http";
+import { useSession } from "../api/session";
+import { Button } from "../ui/Button";
+import { Code } from "../ui/Code";
+import { ago } from "../ui/format";
+import { Badge, Card, Empty, Failure, Page, Skeleton } from "../ui/Surface";
+import { toast, toastError } from "../ui/Toast";
 
-export const ApprovalsScreen = () => <Page title="Approvals">{null}</Page>;
+interface Approval {
+  id: string;
+  tool?: string;
+  server?: string;
+  caller?: string | { email?: string; id?: string };
+  user?: string;
+  arguments?: unknown;
+  createdAt?: string;
+  expiresAt?: string;
+  status?: string;
+}
+
+interface Pin {
+  id?: string;
+  app?: string;
+  server?: string;
+  tool?: string;
+  difference?: string;
+  diff?: string;
+  createdAt?: string;
+}
+
+/** What waits for a person: calls that need leave, and tools that changed. */
+export function ApprovalsScreen() {
+  const { has } = useEndpoints();
+  return (
+    <Page title="Approvals" about="Calls that wait for a person, and tools whose definition changed without a new version.">
+      {has("get /v1/approvals") && <Calls />}
+      {has("get /v1/pins") && <Pins />}
+    </Page>
+  );
+}
+
+function useDecision(key: string) {
+  const queries = useQueryClient();
+  const [busy, setBusy] = useState("");
+  const decide = async (path: string, body: unknown, said: string) => {
+    setBusy(path);
+    try {
+      await request("POST", path, { body });
+      toast(said);
+    } catch (error) {
+      toastError(error);
+    }
+    setBusy("");
+    void queries.invalidateQueries({ queryKey: [key] });
+  };
+  return { busy, decide };
+}
+
+function Calls() {
+  const { workspace } = useSession();
+  const { busy, decide } = useDecision("approvals");
+  const calls = useQuery({ queryKey: ["approvals", workspace.id], refetchInterval: 5_000, queryFn: () => request<{ approvals: Approval[] }>("GET", "/v1/approvals") });
+  if (calls.error) return <Failure error={calls.error} />;
+  if (calls.isPending) return <Skeleton lines={4} />;
+  const waiting = calls.data.approvals.filter((a) => (a.status ?? "pending") === "pending");
+  if (waiting.length === 0) return <Card flush><Empty icon={<ShieldCheck aria-hidden="true" />} title="Nothing waits for you">Calls of tools that the policy marks stop here until someone allows them.</Empty></Card>;
+  return waiting.map((a) => {
+    const path = `/v1/approvals/${encodeURIComponent(a.id)}`;
+    return (
+      <Card key={a.id} title={[a.server, a.tool].filter(Boolean).join(" · ")} actions={<Badge tone="warn" dot pulse>waits{a.expiresAt && `, ends ${ago(a.expiresAt)}`}</Badge>}>
+        <p>{who(a)} wants to call this tool{a.createdAt && ` (${ago(a.createdAt)})`}.</p>
+        <Code label="Arguments" text={JSON.stringify(a.arguments ?? {}, null, 2)} wrap />
+        <Buttons busy={busy === path} yes={() => void decide(path, { decision: "approve" }, "The call may go on.")} no={() => void decide(path, { decision: "deny" }, "The call is refused.")} />
+      </Card>
+    );
+  });
+}
+
+function Pins() {
+  const { workspace } = useSession();
+  const { busy, decide } = useDecision("pins");
+  const pins = useQuery({ queryKey: ["pins", workspace.id], queryFn: () => request<{ pins?: Pin[]; changes?: Pin[] }>("GET", "/v1/pins") });
+  if (pins.error) return <Failure error={pins.error} />;
+  const changes = pins.data?.changes ?? pins.data?.pins ?? [];
+  return changes.map((p, i) => {
+    const path = `/v1/pins/${encodeURIComponent(p.id ?? `${p.app ?? p.server}`)}`;
+    return (
+      <Card key={p.id ?? i} title={`${p.app ?? p.server ?? ""} · ${p.tool ?? ""}`} actions={<Badge tone="warn">changed</Badge>}>
+        <p>The definition of this tool is another than the one that was accepted. It is held back until you accept it.</p>
+        <Code label="Difference" text={p.difference ?? p.diff ?? ""} />
+        <Buttons busy={busy === path} yes={() => void decide(path, { decision: "accept" }, "The change is accepted.")} />
+      </Card>
+    );
+  });
+}
+
+function Buttons({ busy, yes, no }: { busy: boolean; yes: () => void; no?: () => void }): ReactNode {
+  return (
+    <div style={{ display: "flex", gap: 8 }}>
+      <Button look="primary" busy={busy} onClick={yes}><Check aria-hidden="true" />{no ? "Allow once" : "Accept"}</Button>
+      {no && <Button look="danger" disabled={busy} onClick={no}><X aria-hidden="true" />Refuse</Button>}
+    </div>
+  );
+}
+
+const who = (a: Approval) => (typeof a.caller === "string" ? a.caller : (a.caller?.email ?? a.caller?.id ?? a.user ?? "Somebody"));

@@ -1,3 +1,24 @@
+import { useState } from "react";
+import { useSession } from "../api/session";
 import { Page } from "../ui/Surface";
+import { Tabs } from "../ui/Tabs";
+import { Members } from "./Members";
+import { Users } from "./Users";
+import { WorkspaceList } from "./Workspaces";
 
-export const PeopleScreen = () => <Page title="People">{null}</Page>;
+/** Who may do what, and where. */
+export function PeopleScreen() {
+  const { workspace, isOrgAdmin } = useSession();
+  const [tab, setTab] = useState("members");
+  return (
+    <Page title="People" about={`Members of ${workspace.name}, and the people and workspaces of this server.`}>
+      <Tabs label="People" value={tab} onChange={setTab} tabs={[
+        { id: "members", label: "Members", content: () => <Members /> },
+        ...(isOrgAdmin ? [
+          { id: "workspaces", label: "Workspaces", content: () => <WorkspaceList /> },
+          { id: "users", label: "Everybody", content: () => <Users /> },
+        ] : []),
+      ]} />
+    </Page>
+  );
+}

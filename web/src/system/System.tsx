@@ -1,3 +1,143 @@
-import { Page } from "../ui/Surface";
+import { useQuery } from "@tanstack/react-query";
+import type { ReactNode } from "react";
+import { useHealth } from "../api/apps";
+import { api, take, type Skill } from "../api/client";
+import { useEndpoints } from "../api/endpoints";
+import { request, send } from "../api/http";
+import { useSession } from "../api/session";
+import { system } from "../api/tools";
+import { bytes, count, duration, plural } from "../ui/format";
+import { Badge, Card, Empty, Facts, Failure, Page, Skeleton } from "../ui/Surface";
+import { Table } from "../ui/Table";
+import { parseMetrics, type Sample } from "./metrics";
+import { Models } from "./Models";
 
-export const SystemScreen = () => <Page title="System">{null}</Page>;
+/** How the server is, for its admins. */
+export function SystemScreen() {
+  const { facts } = useSession();
+  const { has } = useEndpoints();
+  const health = useQuery({ queryKey: ["server"], refetchInterval: 10_000, queryFn: () => take(api.GET("/v1/health")) });
+  const status = useQuery({ queryKey: ["status"], refetchInterval: 10_000, queryFn: () => system<{ version: string; totalTools: number; apps: { total: number; byStatus: Record<string, number> } }>("status", {}) });
+  const metrics = useQuery({
+    queryKey: ["metrics"], refetchInterval: 10_000, enabled: has("get /v1/metrics"),
+    queryFn: async () => parseMetrics(await (await send("/v1/metrics")).text()),
+  });
+  const server: [string, ReactNode][] = [
+    ["Version", status.data?.version ?? facts.version],
+    ["Running for", health.data ? duration(health.data.uptime) : "–"],
+    ["Authentication", facts.dev ? "off (dev mode)" : [facts.login && "identity provider", facts.apiKey && "API key"].filter(Boolean).join(" and ")],
+    ["Apps of this workspace", status.data ? Object.entries(status.data.apps.byStatus).map(([state, n]) => `${n} ${state}`).join(", ") || "none" : "–"],
+    ["Tools", status.data ? count(status.data.totalTools) : "–"],
+    ["Views of apps", facts.viewOrigin || "this origin, in a sandbox"],
+  ];
+  return (
+    <Page title="System" about="How this server is, what it is made of, and what it is set to.">
+      {health.error && <Failure error={health.error} />}
+      <Card title="Server"><Facts facts={server} /></Card>
+      <Models />
+      <Plugins metrics={metrics.data} />
+      <Bundles />
+      {metrics.data && <Metrics samples={metrics.data} />}
+      <Skills />
+      {has("get /v1/config") && <Configuration />}
+    </Page>
+  );
+}
+
+function Plugins({ metrics }: { metrics?: Sample[] }) {
+  const up = metrics?.filter((s) => /plugin/.test(s.name) && s.labels.kind) ?? [];
+  const names = [...new Set(up.map((s) => `${s.labels.kind}/${s.labels.name ?? s.labels.adapter ?? ""}`))];
+  if (names.length === 0) return null;
+  const rows = names.map((name) => ({ name, samples: up.filter((s) => `${s.labels.kind}/${s.labels.name ?? s.labels.adapter ?? ""}` === name) }));
+  const columns = [...new Set(up.map((s) => s.name))].slice(0, 5);
+  return (
+    <Card flush title="Adapters and plugins">
+      <Table
+        label="Adapters and plugins" rows={rows} keyOf={(r) => r.name}
+        columns={[
+          { title: "Adapter", cell: (r) => <b>{r.name}</b> },
+          ...columns.map((metric) => ({ title: metric.replace(/^ropewalk_plugin_?/, "").replaceAll("_", " "), number: true, cell: (r: (typeof rows)[number]) => count(r.samples.find((s) => s.name === metric)?.value ?? 0) })),
+        ]}
+      />
+    </Card>
+  );
+}
+
+function Bundles() {
+  const health = useHealth();
+  const { data } = useQuery({ queryKey: ["server"], queryFn: () => take(api.GET("/v1/health")) });
+  const rows = [...(health.data?.values() ?? [])];
+  if (rows.length === 0) return null;
+  const state = new Map(data?.bundles.map((b) => [b.name, b.state]));
+  return (
+    <Card flush title="Processes of apps">
+      <Table
+        label="Processes of apps" rows={rows.slice(0, 300)} keyOf={(r) => r.name}
+        columns={[
+          { title: "App", cell: (r) => r.name },
+          { title: "State", cell: (r) => <Badge tone={state.get(r.name) === "running" ? "good" : "plain"} dot>{state.get(r.name) ?? "–"}</Badge> },
+          { title: "Up", number: true, cell: (r) => (r.uptime > 0 ? duration(r.uptime) : "–") },
+          { title: "Restarts", number: true, cell: (r) => count(r.restartCount) },
+        ]}
+      />
+    </Card>
+  );
+}
+
+/** Names of figures worth a glance, with how they are read. */
+const glance: [RegExp, string, (value: number) => string][] = [
+  [/process_resident_memory_bytes|_memory_resident/, "Memory of the server", bytes],
+  [/go_goroutines/, "Goroutines", count],
+  [/_mcp_sessions|_sessions$/, "MCP sessions", count],
+  [/_open_fds/, "Open files", count],
+  [/_tool_calls_total|_tools_calls/, "Tool calls", count],
+  [/_requests_total/, "Requests", count],
+];
+
+function Metrics({ samples }: { samples: Sample[] }) {
+  const shown: [string, ReactNode][] = glance.flatMap(([pattern, name, read]) => {
+    const found = samples.filter((s) => pattern.test(s.name));
+    return found.length > 0 ? [[name, read(found.reduce((sum, s) => sum + s.value, 0))] as [string, ReactNode]] : [];
+  });
+  shown.push(["All figures", <a key="all" href="/v1/metrics">{plural(new Set(samples.map((s) => s.name)).size, "metric")} at /v1/metrics</a>]);
+  return <Card title="Metrics at a glance"><Facts facts={shown} /></Card>;
+}
+
+function Skills() {
+  const { workspace } = useSession();
+  const skills = useQuery({ queryKey: ["skills", workspace.id], queryFn: async () => (await take(api.GET("/v1/skills"))).skills });
+  if (skills.error) return <Failure error={skills.error} />;
+  const how = (s: Skill) => (s.type === "context" ? "always" : [...s.triggers, ...s.keywords].slice(0, 6).join(", "));
+  return (
+    <Card flush title="Skills">
+      {skills.isPending ? <Skeleton /> : skills.data.length === 0 ? <Empty title="No skills">A skill is a Markdown file in the server's skills folder.</Empty> : (
+        <Table label="Skills" rows={skills.data} keyOf={(s) => s.name} columns={[
+          { title: "Skill", cell: (s) => <><b>{s.name}</b><br />{s.description}</> },
+          { title: "Type", cell: (s) => <Badge>{s.type}</Badge> },
+          { title: "Used when", cell: how },
+        ]} />
+      )}
+    </Card>
+  );
+}
+
+interface Setting {
+  path: string;
+  value: unknown;
+  source?: string;
+}
+
+function Configuration() {
+  const config = useQuery({ queryKey: ["config"], queryFn: () => request<{ settings?: Setting[] } & Record<string, unknown>>("GET", "/v1/config") });
+  if (config.error) return <Failure error={config.error} />;
+  const rows = config.data?.settings ?? Object.entries(config.data ?? {}).map(([path, value]) => ({ path, value }) as Setting);
+  return (
+    <Card flush title="Configuration">
+      <Table label="Configuration" rows={rows} keyOf={(s) => s.path} columns={[
+        { title: "Setting", cell: (s) => <code>{s.path}</code> },
+        { title: "Value", cell: (s) => <code>{typeof s.value === "string" ? s.value : JSON.stringify(s.value)}</code> },
+        { title: "From", cell: (s) => s.source ?? "" },
+      ]} />
+    </Card>
+  );
+}

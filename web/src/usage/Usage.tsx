@@ -1,3 +1,110 @@
-import { Page } from "../ui/Surface";
+import { useQuery } from "@tanstack/react-query";
+import { ChartNoAxesColumn } from "lucide-react";
+import { useMemo, useState } from "react";
+import type { UsageTotals } from "../api/client";
+import { request } from "../api/http";
+import { useSession } from "../api/session";
+import { Select } from "../ui/Field";
+import { cost, count, millis, short } from "../ui/format";
+import { Card, Empty, Failure, Page, Skeleton } from "../ui/Surface";
+import { Table } from "../ui/Table";
+import { Tabs } from "../ui/Tabs";
+import { Chart, type Bar } from "./Chart";
+import css from "./usage.module.css";
 
-export const UsageScreen = () => <Page title="Usage">{null}</Page>;
+type Row = UsageTotals & { key: string; name?: string; email?: string };
+
+interface Report {
+  period: { from: string; to: string };
+  totals: UsageTotals;
+  models: (UsageTotals & { model: string })[];
+  breakdown: Row[];
+}
+
+const periods = { day: "Today", week: "Last 7 days", month: "Last 30 days", all: "All time" };
+
+function useUsage(period: string, groupBy: string) {
+  const { workspace } = useSession();
+  return useQuery({ queryKey: ["usage", workspace.id, period, groupBy], queryFn: () => request<Report>("GET", "/v1/usage", { query: { period, groupBy } }) });
+}
+
+/** What models were asked and what it cost. */
+export function UsageScreen() {
+  const { isWorkspaceAdmin } = useSession();
+  const [period, setPeriod] = useState("month");
+  const [tab, setTab] = useState("model");
+  const days = useUsage(period, "day");
+  return (
+    <Page
+      title="Usage"
+      about={isWorkspaceAdmin ? "What the models were asked in this workspace, and what it cost." : "What you asked the models in this workspace, and what it cost."}
+      actions={
+        <Select aria-label="Period" value={period} onChange={(e) => setPeriod(e.target.value)} style={{ width: 160 }}>
+          {Object.entries(periods).map(([id, name]) => <option key={id} value={id}>{name}</option>)}
+        </Select>
+      }
+    >
+      {days.error ? <Failure error={days.error} /> : days.isPending ? <Skeleton lines={6} /> : days.data.totals.llmCalls === 0 ? (
+        <Card flush><Empty icon={<ChartNoAxesColumn aria-hidden="true" />} title="No model was asked in this time">Chats show up here with their tokens and their cost.</Empty></Card>
+      ) : <>
+        <Totals totals={days.data.totals} />
+        <Card title="Tokens per day" actions={<span className={css.legend}><span><i />read</span><span><i data-kind="out" />written</span></span>}>
+          <Chart bars={barsOf(days.data)} />
+        </Card>
+        <Tabs label="Usage by" value={tab} onChange={setTab} tabs={[
+          { id: "model", label: "By model", content: () => <Breakdown period={period} by="model" title="Model" /> },
+          ...(isWorkspaceAdmin ? [{ id: "user", label: "By person", content: () => <Breakdown period={period} by="user" title="Person" /> }] : []),
+          { id: "day", label: "By day", content: () => <Breakdown period={period} by="day" title="Day" /> },
+        ]} />
+      </>}
+    </Page>
+  );
+}
+
+function Totals({ totals }: { totals: UsageTotals }) {
+  const all: [string, string, string][] = [
+    ["Cost", cost(totals.costUsd), totals.unpricedCalls ? `${count(totals.unpricedCalls)} calls without a known price` : "at list prices"],
+    ["Tokens read", short(totals.inputTokens), `${short(totals.cacheReadTokens)} more from caches`],
+    ["Tokens written", short(totals.outputTokens), `${millis(totals.llmMs)} of thinking`],
+    ["Model calls", count(totals.llmCalls), `in ${count(totals.conversations)} conversations`],
+    ["Tool calls", count(totals.toolCalls), "made by models"],
+  ];
+  return <dl className={css.totals}>{all.map(([name, value, note]) => <div key={name} className={css.total}><dt>{name}</dt><dd>{value}</dd><small>{note}</small></div>)}</dl>;
+}
+
+function Breakdown({ period, by, title }: { period: string; by: string; title: string }) {
+  const usage = useUsage(period, by);
+  const rows = useMemo(() => (usage.data?.breakdown ?? []).toSorted((a, b) => (by === "day" ? b.key.localeCompare(a.key) : b.inputTokens + b.outputTokens - a.inputTokens - a.outputTokens)), [usage.data, by]);
+  if (usage.error) return <Failure error={usage.error} />;
+  if (usage.isPending) return <Skeleton lines={4} />;
+  const most = Math.max(1, ...rows.map((r) => r.inputTokens + r.outputTokens));
+  return (
+    <Card flush>
+      <Table
+        label={`Usage by ${title.toLowerCase()}`} rows={rows} keyOf={(r) => r.key}
+        columns={[
+          { title, cell: (r) => r.email || r.name || r.key || "–" },
+          { title: "Share", cell: (r) => <div className={css.meter} aria-hidden="true"><span style={{ width: `${(100 * (r.inputTokens + r.outputTokens)) / most}%` }} /></div> },
+          { title: "Read", number: true, cell: (r) => count(r.inputTokens) },
+          { title: "Written", number: true, cell: (r) => count(r.outputTokens) },
+          { title: "Calls", number: true, cell: (r) => count(r.llmCalls) },
+          { title: "Cost", number: true, cell: (r) => cost(r.costUsd) },
+        ]}
+      />
+    </Card>
+  );
+}
+
+/** A bar for every day of the period, also for days without any. */
+function barsOf({ period, breakdown }: Report): Bar[] {
+  const known = new Map(breakdown.map((row) => [row.key, row]));
+  const days: Bar[] = [];
+  const first = [...known.keys()].sort()[0];
+  const from = Math.max(Date.parse(period.from.slice(0, 10)), first ? Date.parse(first) - 6 * 86_400_000 : 0);
+  for (let at = from; at <= Date.parse(period.to) && days.length < 400; at += 86_400_000) {
+    const label = new Date(at).toISOString().slice(0, 10);
+    const row = known.get(label);
+    days.push({ label, input: row?.inputTokens ?? 0, output: row?.outputTokens ?? 0 });
+  }
+  return days;
+}

@@ -1,0 +1,25 @@
+import type { Tone } from "../ui/Surface";
+
+interface Told {
+  tone: Tone;
+  sentence: string;
+}
+
+const text = (value: unknown) => (value === undefined || value === null ? "" : String(value));
+
+/** What an event means, in a sentence. */
+export function told(name: string, data: Record<string, unknown>): Told {
+  const app = text(data.name ?? data.app ?? data.server);
+  switch (name) {
+    case "bundle.installed": return { tone: "good", sentence: `${app} was installed${data.bundleName ? ` from ${text(data.bundleName)}` : ""}` };
+    case "bundle.uninstalled": return { tone: "plain", sentence: `${app} was uninstalled` };
+    case "bundle.started": return { tone: "good", sentence: `${app} was started` };
+    case "bundle.stopped": return { tone: "plain", sentence: `${app} was stopped` };
+    case "bundle.crashed": return { tone: "warn", sentence: `${app} crashed; attempt ${text(data.restartAttempt)} to restart it${data.reason ? ` (${text(data.reason)})` : ""}` };
+    case "bundle.recovered": return { tone: "good", sentence: `${app} is back` };
+    case "bundle.dead": return { tone: "bad", sentence: `${app} is given up: ${text(data.message)}` };
+    case "data.changed": return { tone: "info", sentence: `${text(data.server)} changed something: ${text(data.tool)} was called` };
+  }
+  const rest = Object.entries(data).filter(([key, value]) => key !== "timestamp" && typeof value !== "object").map(([key, value]) => `${key} ${text(value)}`);
+  return { tone: /fail|dead|refus|denied/.test(name) ? "bad" : "plain", sentence: rest.join(", ") || name };
+}

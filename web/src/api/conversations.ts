@@ -1,0 +1,36 @@
+import { useInfiniteQuery, useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
+import { toastError } from "../ui/Toast";
+import { api, take } from "./client";
+import { useSession } from "./session";
+
+export function useConversations(search: string) {
+  const { workspace } = useSession();
+  return useInfiniteQuery({
+    queryKey: ["conversations", workspace.id, search],
+    initialPageParam: undefined as string | undefined,
+    queryFn: ({ pageParam }) => take(api.GET("/v1/conversations", { params: { query: { limit: 50, cursor: pageParam, search: search || undefined } } })),
+    getNextPageParam: (last) => last.nextCursor ?? undefined,
+  });
+}
+
+export function useHistory(id?: string) {
+  const { workspace } = useSession();
+  return useQuery({
+    queryKey: ["history", workspace.id, id],
+    enabled: id !== undefined,
+    queryFn: async () => (await take(api.GET("/v1/conversations/{id}/history", { params: { path: { id: id! } } }))).messages,
+  });
+}
+
+/** What can be done with a conversation beside going on in it. */
+export function useConversationActions() {
+  const queries = useQueryClient();
+  const options = { onError: toastError, onSettled: () => void queries.invalidateQueries({ queryKey: ["conversations"] }) };
+  const rename = useMutation({ ...options, mutationFn: ({ id, title }: { id: string; title: string }) => take(api.PATCH("/v1/conversations/{id}", { params: { path: { id } }, body: { title } })) });
+  const remove = useMutation({ ...options, mutationFn: (id: string) => take(api.DELETE("/v1/conversations/{id}", { params: { path: { id } } })) });
+  const fork = useMutation({
+    ...options,
+    mutationFn: ({ id, atMessage }: { id: string; atMessage?: number }) => take(api.POST("/v1/conversations/{id}/fork", { params: { path: { id } }, body: atMessage === undefined ? {} : { atMessage } })),
+  });
+  return { rename, remove, fork };
+}

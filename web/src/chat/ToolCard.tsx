@@ -1,0 +1,72 @@
+import { ChevronRight, CircleAlert, CircleCheck, LoaderCircle } from "lucide-react";
+import { serverOf, useTools, viewOf } from "../api/tools";
+import type { ToolResult } from "../api/client";
+import { pretty, ResultView } from "../tools/ResultView";
+import { Code } from "../ui/Code";
+import { millis } from "../ui/format";
+import { Spinner } from "../ui/Spinner";
+import { AppView } from "../views/LazyAppView";
+import type { ToolPart } from "./run";
+import css from "./chat.module.css";
+
+interface Props {
+  call: ToolPart;
+  /** Takes what a view of the tool wants to say. */
+  onMessage?: (text: string) => void;
+}
+
+/** One call of a tool: what it was given, what it gave, how long it took. */
+export function ToolCard({ call, onMessage }: Props) {
+  const { data: tools } = useTools();
+  const tool = tools?.find((t) => t.name === call.name);
+  const server = serverOf(call);
+  const uri = call.resourceUri ?? (tool && viewOf(tool));
+  const Icon = { running: LoaderCircle, ok: CircleCheck, failed: CircleAlert }[call.state];
+  const args = Object.keys(call.input ?? {}).length > 0 ? JSON.stringify(call.input) : "";
+  return (
+    <>
+      <details className={css.tool}>
+        <summary aria-label={`Tool call ${call.name}, ${call.state}`}>
+          {call.state === "running" ? <Spinner /> : <Icon aria-hidden="true" className={css[call.state]} />}
+          <b>{tool?.title ?? tool?.annotations?.title ?? call.name.slice(server.length ? server.length + 2 : 0)}</b>
+          <small>{server}{args && ` ${args}`}</small>
+          {call.ms !== undefined && <time>{millis(call.ms)}</time>}
+          <ChevronRight aria-hidden="true" className={css.chevron} />
+        </summary>
+        <div className={css.toolBody}>
+          <div><h4>Arguments</h4><Code label="Arguments" text={JSON.stringify(call.input ?? {}, null, 2)} wrap /></div>
+          {(call.result ?? call.output) !== undefined && (
+            <div>
+              <h4>{call.state === "failed" ? "Error" : "Result"}</h4>
+              {call.result ? <ResultView result={call.result as unknown as ToolResult} /> : <Code label="Result" text={pretty(call.output ?? "")} wrap />}
+            </div>
+          )}
+        </div>
+      </details>
+      {call.state === "running" && call.progress && <Progress {...call.progress} />}
+      {uri && call.state === "ok" && <AppView server={server} uri={uri} tool={tool} input={call.input} result={resultOf(call)} onMessage={onMessage} />}
+    </>
+  );
+}
+
+/** The result as the view wants it; of a call long ago only its text is known. */
+function resultOf(call: ToolPart): ToolResult {
+  if (call.result) return call.result as unknown as ToolResult;
+  let structured: unknown;
+  try {
+    const parsed: unknown = JSON.parse(call.output ?? "");
+    if (parsed && typeof parsed === "object" && !Array.isArray(parsed)) structured = parsed;
+  } catch {
+    structured = undefined;
+  }
+  return { content: [{ type: "text", text: call.output ?? "" }], ...(structured !== undefined && { structuredContent: structured }), isError: false, result: call.output } as unknown as ToolResult;
+}
+
+function Progress({ progress, total, message }: NonNullable<ToolPart["progress"]>) {
+  return (
+    <div role="status">
+      {total !== undefined && total > 0 && <div className={css.bar}><span style={{ width: `${Math.min(100, (100 * progress) / total)}%` }} /></div>}
+      <div className={css.meta}>{message ?? (total ? `${progress} of ${total}` : `${progress}`)}</div>
+    </div>
+  );
+}

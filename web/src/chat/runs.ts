@@ -1,0 +1,69 @@
+import { useQueryClient } from "@tanstack/react-query";
+import { useCallback, useSyncExternalStore } from "react";
+import { useSession } from "../api/session";
+import { Run, type Ask, type RunState } from "./run";
+
+/** The runs of this page: by conversation, and the one that has none yet. */
+let runs: ReadonlyMap<string, Run> = new Map();
+const readers = new Set<() => void>();
+
+function set(change: (map: Map<string, Run>) => void): void {
+  const next = new Map(runs);
+  change(next);
+  runs = next;
+  for (const reader of readers) reader();
+}
+
+const subscribe = (reader: () => void) => {
+  readers.add(reader);
+  return () => void readers.delete(reader);
+};
+
+const fresh = (workspace: string) => `${workspace} new`;
+const never = () => () => undefined;
+
+/** The run of a conversation, or of the one that is about to begin. */
+export function useRun(conversationId?: string): { run: Run | undefined; state: RunState | undefined } {
+  const { workspace } = useSession();
+  const all = useSyncExternalStore(subscribe, () => runs);
+  const run = all.get(conversationId ?? fresh(workspace.id));
+  const state = useSyncExternalStore(run?.subscribe ?? never, () => run?.snapshot());
+  return { run, state };
+}
+
+/** Which conversations a run goes on in. */
+export const useRunning = () => useSyncExternalStore(subscribe, () => runs);
+
+/** Begins a run. began is called when its conversation is known. */
+export function useBegin(): (ask: Ask, began: (conversationId: string) => void) => void {
+  const { workspace } = useSession();
+  const queries = useQueryClient();
+  return useCallback((ask, began) => {
+    const key = ask.conversationId ?? fresh(workspace.id);
+    const run = new Run(
+      ask,
+      async (settled) => {
+        const id = settled.state.conversationId;
+        void queries.invalidateQueries({ queryKey: ["conversations"] });
+        if (!id) return readers.forEach((reader) => reader());
+        await queries.refetchQueries({ queryKey: ["history", workspace.id, id] }).catch(() => undefined);
+        if (settled.state.status === "done") set((map) => map.get(id) === settled && map.delete(id));
+        else readers.forEach((reader) => reader());
+      },
+      (begun, id) => {
+        if (!ask.conversationId) set((map) => {
+          map.delete(key);
+          map.set(id, begun);
+        });
+        void queries.invalidateQueries({ queryKey: ["conversations"] });
+        began(id);
+      },
+    );
+    set((map) => map.set(key, run));
+  }, [workspace.id, queries]);
+}
+
+/** Forgets a run that has ended. */
+export const forget = (run: Run) => set((map) => {
+  for (const [key, other] of map) if (other === run) map.delete(key);
+});

@@ -1,0 +1,94 @@
+import { useQuery, useQueryClient } from "@tanstack/react-query";
+import { KeyRound } from "lucide-react";
+import { useState } from "react";
+import { request } from "../api/http";
+import { useSession } from "../api/session";
+import { Button } from "../ui/Button";
+import { Code } from "../ui/Code";
+import { Confirm, Dialog } from "../ui/Dialog";
+import { Field, Input, Select } from "../ui/Field";
+import { ago, moment } from "../ui/format";
+import { Badge, Card, Empty, Failure, Notice, Skeleton } from "../ui/Surface";
+import { Table } from "../ui/Table";
+import { toast, toastError } from "../ui/Toast";
+
+interface Key {
+  id: string;
+  name: string;
+  role?: string;
+  workspaceId?: string | null;
+  workspace?: string | null;
+  createdAt?: string;
+  expiresAt?: string | null;
+  lastUsedAt?: string | null;
+  prefix?: string;
+}
+
+/** The API keys: made, named, and revoked. A key is shown once. */
+export function Keys({ onMade }: { onMade: (key: string) => void }) {
+  const { workspace } = useSession();
+  const queries = useQueryClient();
+  const [making, setMaking] = useState(false);
+  const [made, setMade] = useState("");
+  const [revoking, setRevoking] = useState<Key | null>(null);
+  const keys = useQuery({ queryKey: ["keys", workspace.id], queryFn: async () => (await request<{ keys: Key[] }>("GET", "/v1/keys")).keys });
+  const revoke = async (key: Key) => {
+    setRevoking(null);
+    try {
+      await request("DELETE", `/v1/keys/${encodeURIComponent(key.id)}`);
+      toast(`The key ${key.name} is revoked.`);
+    } catch (error) {
+      toastError(error);
+    }
+    void queries.invalidateQueries({ queryKey: ["keys"] });
+  };
+  return (
+    <Card flush title="API keys" actions={<Button small onClick={() => setMaking(true)}><KeyRound aria-hidden="true" />New key</Button>}>
+      {made && <div style={{ padding: 16, display: "grid", gap: 12 }}><Notice tone="warn">Copy the key now: it is stored as a hash and never shown again.</Notice><Code label="New key" text={made} wrap /></div>}
+      {keys.error ? <Failure error={keys.error} /> : keys.isPending ? <Skeleton /> : keys.data.length === 0 ? <Empty title="No keys yet">A key lets a program or a client in, with a role in one workspace.</Empty> : (
+        <Table
+          label="API keys" rows={keys.data} keyOf={(k) => k.id}
+          columns={[
+            { title: "Name", cell: (k) => <>{k.name} {k.prefix && <code>{k.prefix}…</code>}</> },
+            { title: "Role", cell: (k) => <Badge>{k.role ?? "–"}</Badge> },
+            { title: "Last used", cell: (k) => (k.lastUsedAt ? ago(k.lastUsedAt) : "never") },
+            { title: "Expires", cell: (k) => (k.expiresAt ? moment(k.expiresAt) : "never") },
+            { title: "", number: true, cell: (k) => <Button small look="danger" onClick={() => setRevoking(k)}>Revoke</Button> },
+          ]}
+        />
+      )}
+      {making && <NewKey onClose={() => setMaking(false)} onMade={(key) => { setMade(key); onMade(key); void queries.invalidateQueries({ queryKey: ["keys"] }); }} />}
+      {revoking && <Confirm title={`Revoke ${revoking.name}?`} action="Revoke" onClose={() => setRevoking(null)} onConfirm={() => void revoke(revoking)}><p>Whatever uses this key loses access at once.</p></Confirm>}
+    </Card>
+  );
+}
+
+function NewKey({ onMade, onClose }: { onMade: (key: string) => void; onClose: () => void }) {
+  const { workspace } = useSession();
+  const [name, setName] = useState("");
+  const [role, setRole] = useState("member");
+  const [days, setDays] = useState("90");
+  const [busy, setBusy] = useState(false);
+  const [error, setError] = useState<unknown>(null);
+  const submit = async () => {
+    if (!name.trim()) return;
+    setBusy(true);
+    try {
+      const expiresAt = days ? new Date(Date.now() + Number(days) * 86_400_000).toISOString() : undefined;
+      const answer = await request<{ key?: string; secret?: string; token?: string }>("POST", "/v1/keys", { body: { name: name.trim(), role, workspaceId: workspace.id, expiresAt } });
+      onMade(answer.key ?? answer.secret ?? answer.token ?? "");
+      onClose();
+    } catch (problem) {
+      setError(problem);
+      setBusy(false);
+    }
+  };
+  return (
+    <Dialog title="New API key" onClose={onClose} onSubmit={() => void submit()} footer={<><Button onClick={onClose}>Cancel</Button><Button type="submit" look="primary" busy={busy}>Make the key</Button></>}>
+      <Field label="Name" required hint="What uses it, so that you know it again">{(props) => <Input {...props} autoFocus value={name} onChange={(e) => setName(e.target.value)} />}</Field>
+      <Field label={`Role in ${workspace.name}`}>{(props) => <Select {...props} value={role} onChange={(e) => setRole(e.target.value)}><option value="member">member</option><option value="admin">admin</option></Select>}</Field>
+      <Field label="Expires">{(props) => <Select {...props} value={days} onChange={(e) => setDays(e.target.value)}><option value="30">in 30 days</option><option value="90">in 90 days</option><option value="365">in a year</option><option value="">never</option></Select>}</Field>
+      {error !== null && <Failure error={error} />}
+    </Dialog>
+  );
+}

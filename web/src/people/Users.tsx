@@ -1,0 +1,47 @@
+import { useState } from "react";
+import type { User } from "../api/client";
+import { useSession } from "../api/session";
+import { Button } from "../ui/Button";
+import { Confirm } from "../ui/Dialog";
+import { Search, Select } from "../ui/Field";
+import { Card, Empty, Failure, Skeleton } from "../ui/Surface";
+import { Table } from "../ui/Table";
+import { nameOf, usePeopleChange, useUsers } from "./data";
+
+/** Everybody who has logged in, and their role in the organization. */
+export function Users() {
+  const { user: me } = useSession();
+  const users = useUsers();
+  const change = usePeopleChange();
+  const [query, setQuery] = useState("");
+  const [deleting, setDeleting] = useState<User | null>(null);
+  if (users.error) return <Failure error={users.error} />;
+  if (users.isPending) return <Skeleton lines={4} />;
+  const found = (users.data ?? []).filter((u) => `${u.displayName} ${u.email} ${u.id}`.toLowerCase().includes(query.toLowerCase()));
+  return (
+    <Card flush title="Everybody" actions={<Search label="Search people" value={query} onChange={(e) => setQuery(e.target.value)} />}>
+      {found.length === 0 ? <Empty title="Nobody found">People appear here after their first login.</Empty> : (
+        <Table
+          label="People" rows={found.slice(0, 500)} keyOf={(u) => u.id}
+          columns={[
+            { title: "Person", cell: (u) => <>{nameOf(u)}{u.id === me.id && " (you)"}</> },
+            { title: "Email", cell: (u) => u.email || "–" },
+            {
+              title: "Role in the organization", cell: (u) => (
+                <Select aria-label={`Role of ${nameOf(u)}`} value={u.orgRole} style={{ width: 120 }} onChange={(e) => change.mutate({ tool: "manage_users", action: "set_role", user: u.id, role: e.target.value })}>
+                  {["owner", "admin", "member"].map((role) => <option key={role}>{role}</option>)}
+                </Select>
+              ),
+            },
+            { title: "", number: true, cell: (u) => u.id !== me.id && <Button small look="danger" onClick={() => setDeleting(u)}>Delete</Button> },
+          ]}
+        />
+      )}
+      {deleting && (
+        <Confirm title={`Delete ${nameOf(deleting)}?`} action="Delete" onClose={() => setDeleting(null)} onConfirm={() => { change.mutate({ tool: "manage_users", action: "delete", user: deleting.id }); setDeleting(null); }}>
+          <p>Their conversations and everything else that is theirs alone will be gone for good.</p>
+        </Confirm>
+      )}
+    </Card>
+  );
+}

@@ -1,0 +1,52 @@
+import { useQuery, useQueryClient } from "@tanstack/react-query";
+import { useState } from "react";
+import { useSession } from "../api/session";
+import { system } from "../api/tools";
+import { useModels } from "../chat/capabilities";
+import { Button } from "../ui/Button";
+import { Field, Input } from "../ui/Field";
+import { Card, Failure } from "../ui/Surface";
+import { toast } from "../ui/Toast";
+
+interface Config {
+  default: string;
+  fast: string;
+}
+
+/** Which models are asked. */
+export function Models() {
+  const { isOrgAdmin } = useSession();
+  const queries = useQueryClient();
+  const known = useModels();
+  const models = useQuery({ queryKey: ["model-config"], enabled: isOrgAdmin, queryFn: () => system<Config>("set_model_config", {}) });
+  const [edited, setEdited] = useState<Partial<Config>>({});
+  const [error, setError] = useState<unknown>(null);
+  const save = async () => {
+    try {
+      await system<Config>("set_model_config", edited);
+      setEdited({});
+      setError(null);
+      toast("The models are set.");
+      for (const key of ["model-config", "bootstrap", "models"]) void queries.invalidateQueries({ queryKey: [key] });
+    } catch (problem) {
+      setError(problem);
+    }
+  };
+  if (models.error) return <Card title="Models"><Failure error={models.error} /></Card>;
+  const field = (key: keyof Config, label: string, hint: string) => (
+    <Field label={label} hint={hint}>
+      {(props) => <Input {...props} mono list="known-models" placeholder="provider:model" value={edited[key] ?? models.data?.[key] ?? ""} onChange={(e) => setEdited({ ...edited, [key]: e.target.value })} />}
+    </Field>
+  );
+  return (
+    <Card title="Models">
+      <form style={{ display: "grid", gap: 16, gridTemplateColumns: "repeat(auto-fit, minmax(min(100%, 260px), 1fr))", alignItems: "start" }} onSubmit={(e) => { e.preventDefault(); void save(); }}>
+        {field("default", "Chats", "Empty goes back to the configuration's")}
+        {field("fast", "Small things such as titles", "Empty goes back to the configuration's")}
+        <datalist id="known-models">{known.map((m) => <option key={m} value={m} />)}</datalist>
+        {error !== null && <Failure error={error} />}
+        {Object.keys(edited).length > 0 && <div><Button type="submit" look="primary">Save</Button></div>}
+      </form>
+    </Card>
+  );
+}
