@@ -22,7 +22,10 @@ type Info struct {
 
 // The names of capabilities in Info (proto/ropewalk/plugin/v1).
 const (
-	CapabilityConfigure = "configure"
-	CapabilityValidate  = "validate"
-	CapabilityLogin     = "login"
+	CapabilityConfigure   = "configure"
+	CapabilityValidate    = "validate"
+	CapabilityLogin       = "login"
+	CapabilityRevocations = "revocations" // of the kind auth
+	CapabilityDurable     = "durable"     // of the kind sessionstore
+	CapabilityExclusive   = "exclusive"
 )

@@ -1,19 +1,23 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
+	"fmt"
 	"os"
 	"slices"
 	"strings"
+	"syscall"
+	"time"
 
 	"github.com/ropewalk/ropewalk/core/config"
+	"github.com/ropewalk/ropewalk/plugins"
 	"github.com/ropewalk/ropewalk/plugins/auth"
 	"github.com/ropewalk/ropewalk/plugins/auth/authtest"
 	"github.com/ropewalk/ropewalk/plugins/kit"
 	"github.com/ropewalk/ropewalk/plugins/registry"
 	"github.com/ropewalk/ropewalk/plugins/registry/registrytest"
-	"github.com/ropewalk/ropewalk/plugins/sessionstore"
 	"github.com/ropewalk/ropewalk/plugins/sessionstore/sessionstoretest"
 )
 
@@ -30,13 +34,72 @@ func runChecks[S any](ctx context.Context, r *report, checks []kit.Check[S], sub
 }
 
 func (t *trial) runSessionStore(ctx context.Context, r *report) error {
-	store, err := t.host.SessionStore(ctx, t.with(t.settings.JSON()))
+	settings, backend, err := t.withBackend()
+	if err != nil {
+		return err
+	}
+	defer backend.Close()
+	store, err := t.host.SessionStore(ctx, t.with(settings))
 	if err != nil {
 		return err
 	}
 	defer t.close(store)
-	runChecks(ctx, r, sessionstoretest.Checks(), sessionstore.Store(store))
+	subject := sessionstoretest.Subject{
+		Store: store, Durable: slices.Contains(t.who.Capabilities, plugins.CapabilityDurable),
+		Open: func(ctx context.Context) (*sessionstoretest.Process, error) { return t.secondStore(ctx, settings) },
+	}
+	if backend.Proxy != nil {
+		subject.Backend = backend.Proxy
+	}
+	runChecks(ctx, r, sessionstoretest.Checks(), subject)
 	return nil
+}
+
+// secondStore starts the plugin once more, as another server would.
+func (t *trial) secondStore(ctx context.Context, settings json.RawMessage) (*sessionstoretest.Process, error) {
+	store, err := t.host.SessionStore(ctx, t.with(settings))
+	if err != nil {
+		return nil, err
+	}
+	pids := t.host.Status()
+	pid := pids[len(pids)-1].PID
+	return &sessionstoretest.Process{
+		Store: store,
+		Kill:  func() { _ = syscall.Kill(pid, syscall.SIGKILL) },
+		Close: func() {
+			ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+			defer cancel()
+			store.Close(ctx)
+		},
+	}, nil
+}
+
+// backendPlaceholder stands in settings for the address of the kit's proxy in front of a backend.
+const backendPlaceholder = "${backend}"
+
+// proxied is the proxy in front of the plugin's backend, none when none was asked for.
+type proxied struct{ *kit.Proxy }
+
+func (p proxied) Close() {
+	if p.Proxy != nil {
+		p.Proxy.Close()
+	}
+}
+
+// withBackend starts a proxy in front of --backend and puts its address into the settings.
+func (t *trial) withBackend() (json.RawMessage, proxied, error) {
+	settings := t.settings.JSON()
+	if t.backend == "" {
+		return settings, proxied{}, nil
+	}
+	if !bytes.Contains(settings, []byte(backendPlaceholder)) {
+		return nil, proxied{}, fmt.Errorf("--backend %s: write %s in the settings where that address belongs", t.backend, backendPlaceholder)
+	}
+	proxy, err := kit.NewProxy(t.backend)
+	if err != nil {
+		return nil, proxied{}, err
+	}
+	return bytes.ReplaceAll(settings, []byte(backendPlaceholder), []byte(proxy.Address())), proxied{proxy}, nil
 }
 
 func (t *trial) runRegistry(ctx context.Context, r *report) error {
@@ -97,7 +160,7 @@ func (t *trial) settingsFor(p *authtest.Provider) json.RawMessage {
 // goodSettings are settings that the plugin must take, until end.
 func (t *trial) goodSettings() (settings json.RawMessage, end func(), err error) {
 	if t.keys == nil {
-		return t.settings.JSON(), func() {}, nil
+		return bytes.ReplaceAll(t.settings.JSON(), []byte(backendPlaceholder), []byte(t.backend)), func() {}, nil
 	}
 	p, err := authtest.NewProvider(t.keys)
 	if err != nil {

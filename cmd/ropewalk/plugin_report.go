@@ -29,6 +29,10 @@ func (r *report) title(t *trial) {
 }
 
 func (r *report) result(result kit.Result) {
+	if result.Skipped != "" {
+		r.skipped(result.Name, result.Skipped)
+		return
+	}
 	if result.Err == nil {
 		r.passed++
 		r.print("pass  %6.2fs  %s\n", result.Took.Seconds(), result.Name)

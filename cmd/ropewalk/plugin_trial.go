@@ -21,7 +21,7 @@ import (
 
 func pluginTestCommand() *cobra.Command {
 	var s starting
-	var settings, samples string
+	var settings, samples, backend string
 	cmd := &cobra.Command{
 		Use: "test PATH", Short: "Run the conformance kit of its kind against a plugin, in any language", Args: cobra.ExactArgs(1),
 		Long: "Starts the plugin as a server would, checks every promise of its kind's contract and prints how each went; the status " +
@@ -37,7 +37,7 @@ func pluginTestCommand() *cobra.Command {
 				return err
 			}
 			defer end()
-			t := &trial{host: host}
+			t := &trial{host: host, backend: backend}
 			if err := t.prepare(cmd.Context(), args[0], s.kinds(), settings, samples); err != nil {
 				return err
 			}
@@ -52,6 +52,7 @@ func pluginTestCommand() *cobra.Command {
 	s.bind(cmd)
 	cmd.Flags().StringVar(&settings, "config", "", "the plugin's settings, YAML or JSON: its section of ropewalk.yaml")
 	cmd.Flags().StringVar(&samples, "samples", "", "tokens for an auth adapter that is not one of OpenID providers, JSON")
+	cmd.Flags().StringVar(&backend, "backend", "", "address (host:port) of a session store's backend: the kit takes it away and brings it back through a proxy, whose address replaces ${backend} in the settings")
 	return cmd
 }
 
@@ -66,6 +67,7 @@ type trial struct {
 	samples      *authtest.Samples // of the kind auth alone
 	keys         *authtest.Keys    // of adapters of OpenID providers alone
 	restarts     int
+	backend      string // the address of the plugin's backend, "" when the kit cannot take it away
 }
 
 // prepare finds out what the plugin is and reads what is needed to test it.

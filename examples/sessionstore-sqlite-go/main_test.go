@@ -10,5 +10,5 @@ import (
 
 func TestConformance(t *testing.T) {
 	conn := plugintest.Configured(t, sessionstore.Plugin(&store{}), "{}")
-	plugintest.Run(t, sessionstoretest.Checks(), sessionstore.Client(conn))
+	plugintest.Run(t, sessionstoretest.Checks(), sessionstoretest.Subject{Store: sessionstore.Client(conn)})
 }

@@ -28,14 +28,15 @@ func Executable(t testing.TB, command string) string {
 // PassesItsKit runs the conformance kit against a built-in adapter that ships as an executable of
 // its own, as any author does: with ropewalk plugin test. Every check must pass, and none be left
 // out. settings is what follows --config, JSON.
-func PassesItsKit(t testing.TB, adapter, settings string) {
+func PassesItsKit(t testing.TB, adapter, settings string, flags ...string) {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "settings.json")
 	if err := os.WriteFile(file, []byte(settings), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	plugin := Executable(t, adapter)
-	test := exec.CommandContext(t.Context(), Executable(t, "ropewalk"), "plugin", "test", plugin, "--config", file)
+	args := append([]string{"plugin", "test", plugin, "--config", file}, flags...)
+	test := exec.CommandContext(t.Context(), Executable(t, "ropewalk"), args...)
 	test.Env = append(os.Environ(), "ROPEWALK_HOME="+t.TempDir())
 	said, err := test.CombinedOutput()
 	if err != nil || !strings.Contains(string(said), " passed, 0 failed, 0 skipped") {

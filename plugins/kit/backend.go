@@ -3,7 +3,6 @@ package kit
 import (
 	"context"
 	"fmt"
-	"io"
 	"net"
 	"sync"
 	"time"
@@ -125,9 +124,6 @@ func (p *Proxy) copy(to, from net.Conn) {
 			}
 		}
 		if err != nil {
-			if err != io.EOF { //nolint:errorlint // Read returns io.EOF itself
-				return
-			}
 			return
 		}
 	}

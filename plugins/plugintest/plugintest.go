@@ -67,6 +67,9 @@ func Run[S any](t *testing.T, checks []kit.Check[S], subject S) {
 				if result.Err != nil {
 					t.Error(result.Err)
 				}
+				if result.Skipped != "" {
+					t.Skip(result.Skipped)
+				}
 			}
 		})
 	}

@@ -41,7 +41,9 @@ func (c client) Get(ctx context.Context, id string) (Record, error) {
 	if resp.GetRecord() == nil {
 		return Record{}, errors.New("the session store answered without a record")
 	}
-	return fromProto(resp.GetRecord()), nil
+	rec := fromProto(resp.GetRecord())
+	rec.ExpiresAt = timeFromProto(resp.GetExpiresAt())
+	return rec, nil
 }
 
 func (c client) Touch(ctx context.Context, batch []Touch) error {

@@ -14,7 +14,7 @@ func Serve(store Store) { pluginserver.Serve(Plugin(store)) }
 
 // Plugin is store with every protocol version of this contract.
 func Plugin(store Store) plugins.Plugin {
-	return plugins.Plugin{
+	p := plugins.Plugin{
 		Kind: plugins.KindSessionStore,
 		Impl: store,
 		ProtocolVersions: map[int]plugins.Register{
@@ -23,4 +23,8 @@ func Plugin(store Store) plugins.Plugin {
 			},
 		},
 	}
+	if _, durable := store.(Durable); durable {
+		p.Capabilities = []string{plugins.CapabilityDurable}
+	}
+	return p
 }

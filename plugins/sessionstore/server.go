@@ -27,7 +27,7 @@ func (s server) Get(ctx context.Context, req *sessionstorev1.GetRequest) (*sessi
 	if err != nil {
 		return nil, err
 	}
-	return &sessionstorev1.GetResponse{Record: toProto(rec)}, nil
+	return &sessionstorev1.GetResponse{Record: toProto(rec), ExpiresAt: timeToProto(rec.ExpiresAt)}, nil
 }
 
 func (s server) Touch(ctx context.Context, req *sessionstorev1.TouchRequest) (*sessionstorev1.TouchResponse, error) {

@@ -13,19 +13,21 @@ import (
 //     plain). A server answers 503 to it and keeps its own sessions alive; any other answer than
 //     the truth ends somebody's session.
 //   - A write that returned nil is seen by every later read, from this process or another one
-//     that shares the backend.
+//     that shares the backend. It survives the end of the process if the store is Durable.
 //
 // What a Store does not do: it does not check who asks (the server compares Subject, Issuer and
 // WorkspaceID with the caller's), and it lists nothing.
 type Store interface {
 	// Put writes rec under rec.ID, whether or not it exists, to live for ttl from now unless a
 	// Touch prolongs it. Record and lifetime are written as one: no moment shows one without the
-	// other. An empty ID or a ttl that is not positive is plugins.ErrInvalid.
+	// other. Lifetimes of up to 30 days are exact to the second. An empty ID or a ttl that is not
+	// positive is plugins.ErrInvalid.
 	Put(ctx context.Context, rec Record, ttl time.Duration) error
 
 	// Get returns the record exactly as it was put (times to the millisecond), with the
-	// LastAccessedAt of the latest Touch. plugins.ErrNotFound once the lifetime is over, after
-	// Delete, and for an id that never was; the store has then really been asked.
+	// LastAccessedAt of the latest Touch. Any text may be in any field. plugins.ErrNotFound once the
+	// lifetime is over (not before it, and at most a second later), after Delete, and for an id that
+	// never was; the backend has then really been asked.
 	Get(ctx context.Context, id string) (Record, error)
 
 	// Touch sets LastAccessedAt and starts the lifetime anew for each session of the batch that
@@ -49,6 +51,10 @@ type Record struct {
 	ClientInfo      ClientInfo
 	CreatedAt       time.Time
 	LastAccessedAt  time.Time
+
+	// ExpiresAt is when the lifetime is over, by the clock of the store. Get alone sets it; it is zero
+	// when the store does not know, and Put ignores it.
+	ExpiresAt time.Time `json:"-"`
 }
 
 // ClientInfo is what the client said of itself in initialize.
@@ -62,4 +68,13 @@ type Touch struct {
 	ID             string
 	LastAccessedAt time.Time
 	TTL            time.Duration // counted from the moment the store handles the touch
+}
+
+// Durable is the optional capability of a store whose records outlive its process, in a backend that
+// several processes may share.
+type Durable interface {
+	Store
+
+	// Durable does nothing; having it is the capability.
+	Durable()
 }

@@ -40,7 +40,7 @@ func TestTheSessionStoreInTypeScriptKeepsTheContract(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer store.Close(context.Background())
-			plugintest.Run(t, sessionstoretest.Checks(), sessionstore.Store(store))
+			plugintest.Run(t, sessionstoretest.Checks(), sessionstoretest.Subject{Store: store})
 		})
 	}
 }

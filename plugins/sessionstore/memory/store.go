@@ -59,7 +59,9 @@ func (s *Store) Get(_ context.Context, id string) (sessionstore.Record, error) {
 	if !ok {
 		return sessionstore.Record{}, fmt.Errorf("session: %w", plugins.ErrNotFound)
 	}
-	return e.rec, nil
+	rec := e.rec
+	rec.ExpiresAt = e.expires
+	return rec, nil
 }
 
 // Touch implements sessionstore.Store.

@@ -16,13 +16,13 @@ import (
 
 func TestTheContractDirect(t *testing.T) {
 	t.Parallel()
-	plugintest.Run(t, sessionstoretest.Checks(), sessionstore.Store(memory.New()))
+	plugintest.Run(t, sessionstoretest.Checks(), sessionstoretest.Subject{Store: memory.New()})
 }
 
 func TestTheContractOverTheWire(t *testing.T) {
 	t.Parallel()
 	conn := plugintest.Configured(t, sessionstore.Plugin(memory.New()), "")
-	plugintest.Run(t, sessionstoretest.Checks(), sessionstore.Client(conn))
+	plugintest.Run(t, sessionstoretest.Checks(), sessionstoretest.Subject{Store: sessionstore.Client(conn)})
 }
 
 func TestALifetimeIsExact(t *testing.T) {

@@ -32,7 +32,7 @@ func statementsFor(table pgx.Identifier) statements {
 			VALUES ($1, $2, $3, now() + $4 * interval '1 microsecond')
 			ON CONFLICT (id) DO UPDATE SET
 				record = EXCLUDED.record, last_accessed_at = EXCLUDED.last_accessed_at, expires_at = EXCLUDED.expires_at`),
-		get: fill(`SELECT record, last_accessed_at FROM {table} WHERE id = $1 AND expires_at > now()`),
+		get: fill(`SELECT record, last_accessed_at, expires_at FROM {table} WHERE id = $1 AND expires_at > now()`),
 		// Rows are locked in the order of their ids, so that two batches never wait for each other.
 		touch: fill(`
 			WITH batch AS (

@@ -95,9 +95,9 @@ func (s *Store) Get(ctx context.Context, id string) (sessionstore.Record, error)
 		return sessionstore.Record{}, fmt.Errorf("session: %w", plugins.ErrNotFound)
 	}
 	var body []byte
-	var at time.Time
+	var at, expires time.Time
 	err := s.bounded(ctx, func(ctx context.Context) error {
-		return s.pool.QueryRow(ctx, s.sql.get, id).Scan(&body, &at)
+		return s.pool.QueryRow(ctx, s.sql.get, id).Scan(&body, &at, &expires)
 	})
 	if errors.Is(err, pgx.ErrNoRows) {
 		return sessionstore.Record{}, fmt.Errorf("session: %w", plugins.ErrNotFound)
@@ -109,9 +109,12 @@ func (s *Store) Get(ctx context.Context, id string) (sessionstore.Record, error)
 	if err := json.Unmarshal(body, &rec); err != nil {
 		return sessionstore.Record{}, errors.New("the session in postgres is not readable; give this store a table of its own")
 	}
-	rec.LastAccessedAt = at.UTC()
+	rec.LastAccessedAt, rec.ExpiresAt = at.UTC(), expires.UTC()
 	return rec, nil
 }
+
+// Durable implements sessionstore.Durable.
+func (*Store) Durable() {}
 
 // Touch implements sessionstore.Store, in one statement.
 func (s *Store) Touch(ctx context.Context, batch []sessionstore.Touch) error {

@@ -3,6 +3,7 @@ package postgres_test
 import (
 	"encoding/json"
 	"errors"
+	"net/url"
 	"strings"
 	"sync"
 	"testing"
@@ -70,22 +71,32 @@ func count(t *testing.T, server *testenv.Postgres, table string) int {
 	return n
 }
 
+// address is the server's host and port.
+func address(t *testing.T, server *testenv.Postgres) string {
+	t.Helper()
+	u, err := url.Parse(server.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return u.Host
+}
+
 func TestTheContract(t *testing.T) {
 	server := testenv.StartPostgres(t)
 	t.Run("direct", func(t *testing.T) {
 		t.Parallel()
-		plugintest.Run(t, sessionstoretest.Checks(), sessionstore.Store(open(t, map[string]any{"url": server.URL})))
+		plugintest.Run(t, sessionstoretest.Checks(), sessionstoretest.Subject{Store: open(t, map[string]any{"url": server.URL})})
 	})
 	t.Run("over the wire", func(t *testing.T) {
 		t.Parallel()
 		store := postgres.New()
 		t.Cleanup(func() { _ = store.Close() })
 		conn := plugintest.Configured(t, sessionstore.Plugin(store), `{"url": "`+server.URL+`"}`)
-		plugintest.Run(t, sessionstoretest.Checks(), sessionstore.Client(conn))
+		plugintest.Run(t, sessionstoretest.Checks(), sessionstoretest.Subject{Store: sessionstore.Client(conn)})
 	})
 	t.Run("as an executable", func(t *testing.T) {
 		t.Parallel()
-		testenv.PassesItsKit(t, "sessionstore-postgres", `{"url": "`+server.URL+`"}`)
+		testenv.PassesItsKit(t, "sessionstore-postgres", `{"url": "`+strings.Replace(server.URL, address(t, server), "${backend}", 1)+`"}`, "--backend", address(t, server))
 	})
 }
 

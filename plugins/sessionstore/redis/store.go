@@ -91,15 +91,27 @@ func (s *Store) Put(ctx context.Context, rec sessionstore.Record, ttl time.Durat
 func (s *Store) Get(ctx context.Context, id string) (sessionstore.Record, error) {
 	ctx, cancel := s.bounded(ctx)
 	defer cancel()
-	value, err := s.client.Get(ctx, s.prefix+id).Result()
-	if errors.Is(err, redis.Nil) {
+	var value *redis.StringCmd
+	var left *redis.DurationCmd
+	_, err := s.client.Pipelined(ctx, func(pipe redis.Pipeliner) error {
+		value, left = pipe.Get(ctx, s.prefix+id), pipe.PTTL(ctx, s.prefix+id)
+		return nil
+	})
+	if errors.Is(value.Err(), redis.Nil) {
 		return sessionstore.Record{}, fmt.Errorf("session: %w", plugins.ErrNotFound)
 	}
 	if err != nil {
 		return sessionstore.Record{}, away(err)
 	}
-	return decode(value)
+	rec, err := decode(value.Val())
+	if left.Val() > 0 { // negative when it ended between the two commands
+		rec.ExpiresAt = time.Now().Add(left.Val())
+	}
+	return rec, err
 }
+
+// Durable implements sessionstore.Durable.
+func (*Store) Durable() {}
 
 // Touch implements sessionstore.Store: one round trip, and a second one when a node does not know
 // the script yet.

@@ -43,18 +43,18 @@ func TestTheContract(t *testing.T) {
 	server := testenv.StartRedis(t)
 	t.Run("direct", func(t *testing.T) {
 		t.Parallel()
-		plugintest.Run(t, sessionstoretest.Checks(), sessionstore.Store(openAt(t, server)))
+		plugintest.Run(t, sessionstoretest.Checks(), sessionstoretest.Subject{Store: openAt(t, server)})
 	})
 	t.Run("over the wire", func(t *testing.T) {
 		t.Parallel()
 		store := redis.New()
 		t.Cleanup(func() { _ = store.Close() })
 		conn := plugintest.Configured(t, sessionstore.Plugin(store), fmt.Sprintf(`{"url": "redis://%s"}`, server.Addr))
-		plugintest.Run(t, sessionstoretest.Checks(), sessionstore.Client(conn))
+		plugintest.Run(t, sessionstoretest.Checks(), sessionstoretest.Subject{Store: sessionstore.Client(conn)})
 	})
 	t.Run("as an executable", func(t *testing.T) {
 		t.Parallel()
-		testenv.PassesItsKit(t, "sessionstore-redis", fmt.Sprintf(`{"url": "redis://%s"}`, server.Addr))
+		testenv.PassesItsKit(t, "sessionstore-redis", `{"url": "redis://${backend}", "timeout": "500ms"}`, "--backend", server.Addr)
 	})
 }
 

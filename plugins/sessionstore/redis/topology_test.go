@@ -28,7 +28,7 @@ import (
 func TestTheContractOnACluster(t *testing.T) {
 	t.Parallel()
 	store := open(t, map[string]any{"url": "redis+cluster://" + startCluster(t)[0].Addr})
-	plugintest.Run(t, sessionstoretest.Checks(), sessionstore.Store(store))
+	plugintest.Run(t, sessionstoretest.Checks(), sessionstoretest.Subject{Store: store})
 }
 
 // startCluster starts three nodes that share the slots, and waits until they agree.
@@ -80,7 +80,7 @@ func TestTheContractBehindSentinels(t *testing.T) {
 		"url":      "redis+sentinel://:of-the-sentinel@" + sentinel.Addr + "?master_name=main",
 		"password": "of-the-master",
 	})
-	plugintest.Run(t, sessionstoretest.Checks(), sessionstore.Store(store))
+	plugintest.Run(t, sessionstoretest.Checks(), sessionstoretest.Subject{Store: store})
 }
 
 func TestAnACLUserWithNoMoreThanItNeeds(t *testing.T) {

@@ -170,7 +170,7 @@ func returnsInTime(ctx context.Context, s sessionstore.Store) error {
 			defer close(returned)
 			call()
 		}()
-		timer := time.NewTimer(slack)
+		timer := time.NewTimer(5 * slack)
 		select {
 		case <-returned:
 			timer.Stop()

@@ -1,6 +1,7 @@
 package sessionstoretest
 
 import (
+	"context"
 	"slices"
 
 	"github.com/ropewalk/ropewalk/plugins/kit"
@@ -8,67 +9,82 @@ import (
 )
 
 // Check is one promise of a session store.
-type Check = kit.Check[sessionstore.Store]
+type Check = kit.Check[Subject]
 
-// Checks is the whole contract, in the order of sessionstore.Store.
+// Checks is the whole contract, in the order of its .proto file.
 func Checks() []Check {
-	return slices.Concat(records(), lifetimes(), touches(), refusals(), races())
+	return slices.Concat(records(), lifetimes(), touches(), refusals(), races(), shared(), outages())
+}
+
+// check is a promise that a store alone can be held to.
+func check(name, contract string, run func(context.Context, sessionstore.Store) error) Check {
+	return Check{Name: name, Contract: contract, Run: func(ctx context.Context, s Subject) error { return run(ctx, s.Store) }}
 }
 
 func records() []Check {
 	return []Check{
-		{Name: "a session comes back as it was put", Run: comesBack},
-		{Name: "times come back to the millisecond", Run: timesComeBack},
-		{Name: "any text comes back byte for byte", Run: textComesBack},
-		{Name: "an id may have 128 bytes, and every one of them counts", Run: longIDs},
-		{Name: "ids are told apart by every character", Run: similarIDs},
-		{Name: "an id that never was is not found", Run: neverWas},
-		{Name: "putting an id again replaces its record", Run: replacesRecord},
-		{Name: "a deleted session is not found", Run: deletedIsGone},
-		{Name: "deleting what is not there is not an error", Run: deletesNothing},
-		{Name: "a deleted session can be put again", Run: putAfterDelete},
+		check("a session comes back as it was put", "Get returns the record exactly as it was put (times to the millisecond)", comesBack),
+		check("every field comes back, long and with every kind of character", "Any text may be in any field", fieldsComeBack),
+		check("a put replaces every field, the time of the last access too", "Put writes a record under its id, whether or not it exists", replacesEveryField),
+		check("times come back to the millisecond", "Get returns the record exactly as it was put (times to the millisecond)", timesComeBack),
+		check("any text comes back byte for byte", "Any text may be in any field", textComesBack),
+		check("an id may have 128 bytes, and every one of them counts", "opaque, at least 128 random bits, at most 128 bytes", longIDs),
+		check("ids are told apart by every character", "opaque, at least 128 random bits, at most 128 bytes", similarIDs),
+		check("ids whose hashes collide are told apart", "opaque, at least 128 random bits, at most 128 bytes", collidingIDs),
+		check("ten thousand sessions are told apart", "opaque, at least 128 random bits, at most 128 bytes", manyIDs),
+		check("an id that never was is not found", "and for an id that never was", neverWas),
+		check("putting an id again replaces its record", "Put writes a record under its id, whether or not it exists", replacesRecord),
+		check("a deleted session is not found", "after Delete, and for an id that never was", deletedIsGone),
+		check("deleting what is not there is not an error", "Removing what is not there is not an error", deletesNothing),
+		check("a deleted session can be put again", "Put writes a record under its id, whether or not it exists", putAfterDelete),
 	}
 }
 
 func lifetimes() []Check {
 	return []Check{
-		{Name: "a session is found until its lifetime is over", Run: livesLongEnough},
-		{Name: "a session is not found once its lifetime is over", Run: expires},
-		{Name: "putting an id again starts a new lifetime", Run: replacesLifetime},
+		check("a session is found until its lifetime is over", "NOT_FOUND once the lifetime is over, not before it", livesLongEnough),
+		check("a session is not found once its lifetime is over", "NOT_FOUND once the lifetime is over, not before it and at most a second later", expires),
+		check("putting an id again starts a new lifetime", "to live for ttl from now", replacesLifetime),
+		check("a session is found until shortly before its lifetime is over", "NOT_FOUND once the lifetime is over, not before it", livesToTheEnd),
+		check("lifetimes are exact from a second to 30 days", "Lifetimes of up to 30 days are exact to the second", putExact),
+		check("lifetimes after a touch are exact from a second to 30 days", "Lifetimes of up to 30 days are exact to the second", touchExact),
+		check("expires_at is the moment when the session ends", "When the lifetime is over, by the clock of the store", expiryIsTrue),
 	}
 }
 
 func touches() []Check {
 	return []Check{
-		{Name: "a touch sets the time of the last access", Run: touchSetsTime},
-		{Name: "a touch changes nothing else of the record", Run: touchKeepsRecord},
-		{Name: "a touch starts the lifetime anew", Run: touchProlongs},
-		{Name: "a touch can shorten a lifetime", Run: touchShortens},
-		{Name: "an older touch does not replace a newer one", Run: touchIsMonotonic},
-		{Name: "an older touch starts the lifetime anew all the same", Run: olderTouchProlongs},
-		{Name: "a touch does not bring a deleted session back", Run: touchAfterDelete},
-		{Name: "a touch does not bring an expired session back", Run: touchAfterExpiry},
-		{Name: "a touch does not make a session that never was", Run: touchNeverWas},
-		{Name: "a batch passes over sessions that do not exist", Run: touchPassesOver},
-		{Name: "a batch may hold 1,000 sessions", Run: touchThousand},
-		{Name: "a batch may hold one session twice", Run: touchTwice},
-		{Name: "an empty batch is not an error", Run: touchNothing},
+		check("a touch sets the time of the last access", "Touch sets last_accessed_at and starts the lifetime anew", touchSetsTime),
+		check("a touch changes nothing else of the record", "Get returns the record exactly as it was put (times to the millisecond)", touchKeepsRecord),
+		check("a touch starts the lifetime anew", "Touch sets last_accessed_at and starts the lifetime anew", touchProlongs),
+		check("a touch can shorten a lifetime", "starts the lifetime anew for each session of the batch that exists", touchShortens),
+		check("an older touch does not replace a newer one", "An older last_accessed_at never replaces a newer one", touchIsMonotonic),
+		check("an older touch starts the lifetime anew all the same", "but starts the lifetime anew all the same", olderTouchProlongs),
+		check("a touch does not bring a deleted session back", "a Touch never brings a session back", touchAfterDelete),
+		check("a touch does not bring an expired session back", "a Touch never brings a session back", touchAfterExpiry),
+		check("a touch does not make a session that never was", "Ids that do not exist are passed over", touchNeverWas),
+		check("a batch passes over sessions that do not exist", "Ids that do not exist are passed over", touchPassesOver),
+		check("a batch may hold 1,000 sessions", "Up to 1,000 sessions", touchThousand),
+		check("a batch may hold one session twice", "Where an id comes twice, both entries count, in any order", touchTwice),
+		check("an empty batch is not an error", "An empty batch is not an error", touchNothing),
 	}
 }
 
 func refusals() []Check {
 	return []Check{
-		{Name: "a put without an id is invalid", Run: refusesEmptyID},
-		{Name: "a put with a lifetime that is not positive is invalid", Run: refusesLifetime},
-		{Name: "a batch with a lifetime that is not positive is invalid and does nothing", Run: refusesTouch},
-		{Name: "a call whose deadline has passed returns", Run: returnsInTime},
+		check("a put without an id is invalid", "INVALID_ARGUMENT for an empty id and for a ttl that is not positive", refusesEmptyID),
+		check("a put with a lifetime that is not positive is invalid", "INVALID_ARGUMENT for an empty id and for a ttl that is not positive", refusesLifetime),
+		check("a batch with a lifetime that is not positive is invalid and does nothing", "INVALID_ARGUMENT for a ttl that is not positive; nothing of the batch is then done", refusesTouch),
+		check("a call whose deadline has passed returns", "Each carries a deadline and returns soon after it passes", returnsInTime),
 	}
 }
 
 func races() []Check {
 	return []Check{
-		{Name: "calls may come concurrently", Run: concurrentCalls},
-		{Name: "of concurrent touches the newest time stays", Run: concurrentTouches},
-		{Name: "a touch does not bring back a session deleted at the same moment", Run: touchRacesDelete},
+		check("calls may come concurrently", "Calls come concurrently", concurrentCalls),
+		check("of concurrent touches the newest time stays", "An older last_accessed_at never replaces a newer one", concurrentTouches),
+		check("a touch does not bring back a session deleted at the same moment", "not even one that is deleted at the same moment", touchRacesDelete),
+		check("a touch that races with the end of a lifetime never brings the session back", "a Touch never brings a session back", touchRacesExpiry),
+		check("puts and gets of one id at once never mix two records", "Record and lifetime are written as one", putsAreWhole),
 	}
 }

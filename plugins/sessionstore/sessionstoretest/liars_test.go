@@ -73,11 +73,11 @@ func liars() []liar {
 	}
 }
 
-func TestEachLiarIsCaughtByItsCheckAlone(t *testing.T) {
+func TestEachLiarIsCaughtByItsCheckAndNoUnrelatedOne(t *testing.T) {
 	for _, liar := range liars() {
 		t.Run(liar.lie, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				caught := kit.Failed(kit.Run(t.Context(), sessionstoretest.Checks(), liar.store))
+				caught := kit.Failed(kit.Run(t.Context(), cheap(), sessionstoretest.Subject{Store: liar.store}))
 				time.Sleep(2 * time.Minute) //nolint:forbidigo // until a liar that sleeps is awake, by the clock of the bubble
 				if !slices.Contains(caught, liar.lie) {
 					t.Error("the liar was not caught by its check")
@@ -92,29 +92,35 @@ func TestEachLiarIsCaughtByItsCheckAlone(t *testing.T) {
 	}
 }
 
-func TestEveryCheckHasItsLiar(t *testing.T) {
-	var lies []string
-	for _, liar := range liars() {
-		lies = append(lies, liar.lie)
-	}
-	for _, check := range sessionstoretest.Checks() {
-		if !slices.Contains(lies, check.Name) {
-			t.Errorf("no liar proves the check: %s", check.Name)
-		}
-	}
-	if len(lies) != len(sessionstoretest.Checks()) {
-		t.Errorf("%d liars for %d checks", len(lies), len(sessionstoretest.Checks()))
-	}
+// cheap leaves out the checks that need many sessions, and those that look at the same promises more
+// closely (lies in lies_test.go prove them).
+func cheap() []sessionstoretest.Check {
+	return slices.DeleteFunc(sessionstoretest.Checks(), func(c sessionstoretest.Check) bool {
+		return overlapping(c.Name) || c.Name == "ids whose hashes collide are told apart" || c.Name == "ten thousand sessions are told apart"
+	})
 }
 
 func TestAnHonestStoreIsNotCaught(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for _, store := range []sessionstore.Store{memory.New(), &glass{touch: honest}} {
-			for _, result := range kit.Run(t.Context(), sessionstoretest.Checks(), store) {
+			for _, result := range kit.Run(t.Context(), sessionstoretest.Checks(), sessionstoretest.Subject{Store: store}) {
 				if result.Err != nil {
 					t.Errorf("%T: %s: %v", store, result.Name, result.Err)
 				}
 			}
 		}
 	})
+}
+
+func overlapping(check string) bool {
+	return slices.Contains([]string{
+		"every field comes back, long and with every kind of character",
+		"a put replaces every field, the time of the last access too",
+		"puts and gets of one id at once never mix two records",
+		"a session is found until shortly before its lifetime is over",
+		"lifetimes are exact from a second to 30 days",
+		"lifetimes after a touch are exact from a second to 30 days",
+		"expires_at is the moment when the session ends",
+		"a touch that races with the end of a lifetime never brings the session back",
+	}, check)
 }

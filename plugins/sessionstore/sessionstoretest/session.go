@@ -14,7 +14,7 @@ import (
 const (
 	long  = 10 * time.Minute       // a lifetime that no check outlives
 	short = 300 * time.Millisecond // a lifetime that a check waits for
-	slack = 5 * time.Second        // how late a session may be noticed to be gone
+	slack = time.Second            // how late a session may be noticed to be gone
 )
 
 func newID() string { return rand.Text() }
@@ -101,6 +101,7 @@ func goneSoon(ctx context.Context, s sessionstore.Store, id, when string) error 
 
 // normal is rec with its times in UTC and whole milliseconds, so that == compares what must be equal.
 func normal(rec sessionstore.Record) sessionstore.Record {
+	rec.ExpiresAt = time.Time{}
 	rec.CreatedAt = rec.CreatedAt.UTC().Truncate(time.Millisecond)
 	rec.LastAccessedAt = rec.LastAccessedAt.UTC().Truncate(time.Millisecond)
 	return rec

@@ -86,7 +86,7 @@ func touchShortens(ctx context.Context, s sessionstore.Store) error {
 	if err := touch(ctx, s, sessionstore.Touch{ID: rec.ID, LastAccessedAt: rec.LastAccessedAt.Add(time.Second), TTL: short}); err != nil {
 		return err
 	}
-	return goneSoon(ctx, s, rec.ID, "within 5 s when it was put for 10 min and then touched for 300 ms")
+	return goneSoon(ctx, s, rec.ID, "within a second when it was put for 10 min and then touched for 300 ms")
 }
 
 func touchIsMonotonic(ctx context.Context, s sessionstore.Store) error {
@@ -136,7 +136,7 @@ func touchAfterExpiry(ctx context.Context, s sessionstore.Store) error {
 	if err != nil {
 		return err
 	}
-	if err := goneSoon(ctx, s, rec.ID, "within 5 s of the end of a lifetime of 300 ms"); err != nil {
+	if err := goneSoon(ctx, s, rec.ID, "within a second of the end of a lifetime of 300 ms"); err != nil {
 		return err
 	}
 	if err := touch(ctx, s, sessionstore.Touch{ID: rec.ID, LastAccessedAt: rec.LastAccessedAt.Add(time.Second), TTL: long}); err != nil {

@@ -1,0 +1,35 @@
+package plugintest
+
+import (
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/ropewalk/ropewalk/plugins/kit"
+)
+
+// InContract fails for each check that demands what the .proto files of its kind do not say: a kit
+// must not be stricter than its contract.
+func InContract[S any](t *testing.T, kind string, checks []kit.Check[S]) {
+	t.Helper()
+	text := contract(t, kind) + contract(t, "plugin")
+	for _, check := range checks {
+		if check.Contract == "" || !strings.Contains(text, strings.Join(strings.Fields(check.Contract), " ")) {
+			t.Errorf("the check %q rests on %q, which the contract does not say", check.Name, check.Contract)
+		}
+	}
+}
+
+// contract is the text of a .proto file with its comments on one line.
+func contract(t *testing.T, kind string) string {
+	t.Helper()
+	_, file, _, _ := runtime.Caller(0)
+	root := filepath.Dir(filepath.Dir(filepath.Dir(file)))
+	raw, err := os.ReadFile(filepath.Join(root, "proto", "ropewalk", kind, "v1", kind+".proto"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.Join(strings.Fields(strings.ReplaceAll(string(raw), "//", " ")), " ")
+}

@@ -1,0 +1,45 @@
+package sessionstoretest
+
+import (
+	"context"
+
+	"github.com/ropewalk/ropewalk/plugins/kit"
+	"github.com/ropewalk/ropewalk/plugins/sessionstore"
+)
+
+// Subject is a session store to check, and what can be done to it. What is nil leaves checks out:
+// they are skipped and say so.
+type Subject struct {
+	Store sessionstore.Store
+
+	// Durable says that the store has the capability "durable".
+	Durable bool
+
+	// Open starts one more process of the store on the same backend, as another server would.
+	Open func(ctx context.Context) (*Process, error)
+
+	// Backend takes the backend of Store away and brings it back.
+	Backend kit.Backend
+}
+
+// Process is one more process of a store.
+type Process struct {
+	Store sessionstore.Store
+	Kill  func() // ends it at once, without a chance to finish anything; nil when that is not possible
+	Close func()
+}
+
+// open returns one more process, or why there is none.
+func (s Subject) open(ctx context.Context) (*Process, error) {
+	if !s.Durable {
+		return nil, kit.Skip(`the store has not the capability "durable"`)
+	}
+	if s.Open == nil {
+		return nil, kit.Skip("nothing was given to start a second process with")
+	}
+	p, err := s.Open(ctx)
+	if err != nil {
+		return nil, kit.Failf("start one more process on the same backend: %w", err)
+	}
+	return p, nil
+}
