@@ -20,6 +20,7 @@ type Resource struct {
 	URI  string
 	MIME string // "" when the app gave none
 	Body []byte
+	Meta json.RawMessage // its _meta, nil when it has none
 }
 
 // Resource reads one resource from its app; no file is ever opened. uri is a URI with a scheme, a path
@@ -79,10 +80,11 @@ func (a *app) resourceURI(path string) (string, error) {
 func pickResource(raw json.RawMessage, server, uri string) (Resource, error) {
 	var answer struct {
 		Contents []struct {
-			URI  string  `json:"uri"`
-			MIME string  `json:"mimeType"`
-			Text *string `json:"text"`
-			Blob string  `json:"blob"`
+			URI  string          `json:"uri"`
+			MIME string          `json:"mimeType"`
+			Text *string         `json:"text"`
+			Blob string          `json:"blob"`
+			Meta json.RawMessage `json:"_meta"`
 		} `json:"contents"`
 	}
 	if err := json.Unmarshal(raw, &answer); err != nil {
@@ -98,7 +100,7 @@ func pickResource(raw json.RawMessage, server, uri string) (Resource, error) {
 			break
 		}
 	}
-	r := Resource{URI: uri, MIME: picked.MIME}
+	r := Resource{URI: uri, MIME: picked.MIME, Meta: picked.Meta}
 	if picked.Text != nil {
 		r.Body = []byte(*picked.Text)
 		return r, nil

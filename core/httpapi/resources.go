@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"encoding/json"
 	"mime"
 	"net/url"
 	"slices"
@@ -37,9 +38,21 @@ func (s *Server) readResource(c *fiber.Ctx, caller core.Caller) error {
 	if err != nil {
 		return err
 	}
+	if c.Accepts(fiber.MIMETextHTML, fiber.MIMEApplicationJSON) == fiber.MIMEApplicationJSON {
+		return c.JSON(viewResource{URI: resource.URI, MIMEType: resource.MIME, Text: string(resource.Body), Meta: resource.Meta})
+	}
 	c.Set(fiber.HeaderContentSecurityPolicy, s.viewPolicy())
 	c.Set(fiber.HeaderContentType, viewType(resource.MIME))
 	return c.Send(resource.Body)
+}
+
+// viewResource is a view for a client that shows it in a sandbox of its own: with its _meta, which says
+// what the sandbox must allow.
+type viewResource struct {
+	URI      string          `json:"uri"`
+	MIMEType string          `json:"mimeType,omitempty"`
+	Text     string          `json:"text"`
+	Meta     json.RawMessage `json:"_meta,omitempty"`
 }
 
 // besidePrimary is the URI of a path under the name by which an app's primary view calls it, "" when

@@ -1,13 +1,13 @@
 import { useQuery } from "@tanstack/react-query";
 import type { JsonSchema } from "../forms/schema";
 import { api, take, type ToolResult } from "./client";
-import { useEndpoints } from "./endpoints";
-import { request } from "./http";
 import { useSession } from "./session";
 
-/** A tool as an app describes it. name is server__tool. */
+/** A tool as an app describes it. name is the one to call it by; server and tool are what it is made of. */
 export interface Tool {
   name: string;
+  server: string;
+  tool: string;
   title?: string;
   description?: string;
   inputSchema?: JsonSchema;
@@ -16,9 +16,7 @@ export interface Tool {
   _meta?: Record<string, unknown> & { ui?: { resourceUri?: string; visibility?: string[] } };
 }
 
-export const serverOf = (tool: { name: string }) => tool.name.slice(0, Math.max(0, tool.name.indexOf("__")));
-export const bareName = (tool: { name: string }) => tool.name.slice(tool.name.indexOf("__") + 2);
-export const titleOf = (tool: Tool) => tool.title ?? tool.annotations?.title ?? bareName(tool);
+export const titleOf = (tool: Tool) => tool.title ?? tool.annotations?.title ?? tool.tool;
 export const viewOf = (tool: Tool) => tool._meta?.ui?.resourceUri ?? (tool._meta?.["ui/resourceUri"] as string | undefined);
 
 /** Calls a tool of the service itself, whose answer is JSON. */
@@ -31,17 +29,9 @@ export async function system<T>(tool: string, args: Record<string, unknown>): Pr
 /** The tools of the workspace with their schemas. */
 export function useTools() {
   const { workspace } = useSession();
-  const { has, ready } = useEndpoints();
-  const listed = has("get /v1/tools");
   return useQuery({
-    queryKey: ["tools", workspace.id, listed],
-    enabled: ready,
-    queryFn: async () => {
-      const answer = listed
-        ? await request<{ tools: Tool[] }>("GET", "/v1/tools")
-        : await system<{ tools: Tool[] }>("search", { query: "", scope: "tools", limit: 100 });
-      return answer.tools;
-    },
+    queryKey: ["tools", workspace.id],
+    queryFn: async () => (await take(api.GET("/v1/tools"))).tools.map((t) => ({ ...(t.definition as Omit<Tool, "server" | "tool">), name: t.name, server: t.server, tool: t.tool }) as Tool),
   });
 }
 

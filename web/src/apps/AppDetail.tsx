@@ -2,7 +2,7 @@ import { getRouteApi, Link } from "@tanstack/react-router";
 import { ArrowLeft } from "lucide-react";
 import { useAppDetails, useApps, useHealth } from "../api/apps";
 import { useEndpoints } from "../api/endpoints";
-import { serverOf, useTools } from "../api/tools";
+import { useTools } from "../api/tools";
 import { Empty, Failure, Page, Skeleton } from "../ui/Surface";
 import { Tabs } from "../ui/Tabs";
 import { ToolBrowser } from "../tools/ToolBrowser";
@@ -32,7 +32,7 @@ export function AppDetail() {
   if (!app) {
     return <Page title={name}><Empty title="This app is not installed here" actions={<Link to="/apps">All apps</Link>}>It may have been uninstalled, or be in another workspace.</Empty></Page>;
   }
-  const tools = all.filter((t) => serverOf(t) === name);
+  const tools = all.filter((t) => t.server === name);
   const tabs = [
     { id: "overview", label: "Overview", content: () => <Overview app={app} details={details.data} health={health.data?.get(name)} tools={tools} /> },
     {

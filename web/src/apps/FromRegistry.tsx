@@ -1,21 +1,14 @@
 import { useQuery } from "@tanstack/react-query";
 import { PackageSearch } from "lucide-react";
 import { useEffect, useState } from "react";
-import { system } from "../api/tools";
+import { api, take, type Schemas } from "../api/client";
 import { Button } from "../ui/Button";
 import { Search } from "../ui/Field";
 import { Badge, Empty, Failure, Notice, Skeleton } from "../ui/Surface";
 import type { Installation } from "./install";
 import css from "./apps.module.css";
 
-interface Found {
-  registry: string;
-  name: string;
-  title?: string;
-  description: string;
-  version: string;
-  trustScore: number;
-}
+type Found = Schemas["FoundBundles"]["bundles"][number];
 
 /** Searches the configured registries. */
 export function FromRegistry({ install }: { install: Installation }) {
@@ -29,7 +22,7 @@ export function FromRegistry({ install }: { install: Installation }) {
   const search = useQuery({
     queryKey: ["registry", words],
     staleTime: 60_000,
-    queryFn: () => system<{ bundles: Found[] | null; failures: string[] | null }>("search", { query: words, scope: "registry", limit: 50 }),
+    queryFn: () => take(api.GET("/v1/registries/search", { params: { query: { query: words, limit: 50 } } })),
   });
   const found = search.data?.bundles ?? [];
   const pick = (bundle: Found) => {
@@ -39,7 +32,7 @@ export function FromRegistry({ install }: { install: Installation }) {
   return (
     <div style={{ display: "grid", gap: 14 }}>
       <Search label="Search the registries" value={query} onChange={(e) => setQuery(e.target.value)} autoFocus />
-      {search.data?.failures?.map((failure) => <Notice key={failure} tone="warn">{failure}</Notice>)}
+      {search.data?.failures.map((failure) => <Notice key={failure} tone="warn">{failure}</Notice>)}
       {install.error && <Failure error={install.error} />}
       {search.error ? <Failure error={search.error} /> : search.isPending ? <Skeleton lines={4} /> : found.length === 0 ? (
         <Empty icon={<PackageSearch aria-hidden="true" />} title={words ? "Nothing found" : "No registry has anything"}>

@@ -1,9 +1,11 @@
 import clsx from "clsx";
 import { ArrowUp, Paperclip, Square, X } from "lucide-react";
 import { useEffect, useRef, useState, type Ref } from "react";
+import { createPortal } from "react-dom";
 import { useSession } from "../api/session";
 import { Button } from "../ui/Button";
-import { Select } from "../ui/Field";
+import { Dialog } from "../ui/Dialog";
+import { Field, Input, Select } from "../ui/Field";
 import { toast } from "../ui/Toast";
 import { useAttachable, useModels } from "./capabilities";
 import type { Attachment } from "./run";
@@ -20,6 +22,7 @@ interface Props {
 }
 
 const largest = 10 << 20;
+const other = "\u0000other";
 
 /** Where the person writes. */
 export function Composer({ running, onSend, onStop, text, onText, fieldRef }: Props) {
@@ -29,6 +32,7 @@ export function Composer({ running, onSend, onStop, text, onText, fieldRef }: Pr
   const [model, setModel] = useState("");
   const [files, setFiles] = useState<Attachment[]>([]);
   const [over, setOver] = useState(false);
+  const [naming, setNaming] = useState(false);
   const picker = useRef<HTMLInputElement>(null);
   const add = async (list: FileList | File[] | null) => {
     for (const file of list ?? []) {
@@ -82,9 +86,10 @@ export function Composer({ running, onSend, onStop, text, onText, fieldRef }: Pr
             <input ref={picker} type="file" multiple hidden aria-label="Files" onChange={(e) => { void add(e.target.files); e.target.value = ""; }} />
           </>}
           {models.length > 0 ? (
-            <Select className={css.model} aria-label="Model" value={model} onChange={(e) => setModel(e.target.value)}>
+            <Select className={css.model} aria-label="Model" value={model} onChange={(e) => (e.target.value === other ? setNaming(true) : setModel(e.target.value))}>
               <option value="">{standard ?? "No model"}</option>
-              {models.filter((m) => m !== standard).map((m) => <option key={m}>{m}</option>)}
+              {[...new Set([...models, model])].filter((m) => m && m !== standard).map((m) => <option key={m}>{m}</option>)}
+              <option value={other}>Another model…</option>
             </Select>
           ) : <span className={css.modelName}>{standard ?? "No model is configured"}</span>}
           {running
@@ -92,7 +97,23 @@ export function Composer({ running, onSend, onStop, text, onText, fieldRef }: Pr
             : <Button type="submit" look="primary" small label="Send" disabled={!text.trim()}><ArrowUp aria-hidden="true" /></Button>}
         </div>
       </div>
+      {naming && <NameModel onClose={() => setNaming(false)} onDone={setModel} />}
     </form>
+  );
+}
+
+function NameModel({ onDone, onClose }: { onDone: (model: string) => void; onClose: () => void }) {
+  const [name, setName] = useState("");
+  const done = () => {
+    if (!/^[^:\s]+:\S+$/.test(name.trim())) return;
+    onDone(name.trim());
+    onClose();
+  };
+  return createPortal(
+    <Dialog title="Another model" onClose={onClose} onSubmit={done} footer={<><Button onClick={onClose}>Cancel</Button><Button type="submit" look="primary">Use it</Button></>}>
+      <Field label="Model" required hint="provider:model, such as anthropic:claude-sonnet-4-5">{(props) => <Input {...props} mono autoFocus value={name} onChange={(e) => setName(e.target.value)} />}</Field>
+    </Dialog>,
+    document.body,
   );
 }
 

@@ -20,6 +20,8 @@ interface Props {
 export function Thread({ messages, loading, error, state, actions, onRetry }: Props) {
   const scroller = useRef<HTMLDivElement>(null);
   const atEnd = useRef(true);
+  const before = useRef(0);
+  const tall = useRef(0);
   const [away, setAway] = useState(false);
   const toEnd = () => scroller.current?.scrollTo({ top: scroller.current.scrollHeight });
   useLayoutEffect(() => {
@@ -38,8 +40,13 @@ export function Thread({ messages, loading, error, state, actions, onRetry }: Pr
     <div
       className={css.scroll} ref={scroller} tabIndex={0} role="region" aria-label="Conversation"
       onScroll={(e) => {
+        // What grows moves the end away; only scrolling up is the person's own.
         const { scrollTop, scrollHeight, clientHeight } = e.currentTarget;
-        atEnd.current = scrollHeight - scrollTop - clientHeight < 60;
+        const near = scrollHeight - scrollTop - clientHeight < 60;
+        if (near) atEnd.current = true;
+        else if (scrollTop < before.current - 4 && scrollHeight >= tall.current) atEnd.current = false;
+        before.current = scrollTop;
+        tall.current = scrollHeight;
         setAway(!atEnd.current);
       }}
     >

@@ -1,5 +1,5 @@
 import { ChevronRight, CircleAlert, CircleCheck, LoaderCircle } from "lucide-react";
-import { serverOf, useTools, viewOf } from "../api/tools";
+import { useTools, viewOf } from "../api/tools";
 import type { ToolResult } from "../api/client";
 import { pretty, ResultView } from "../tools/ResultView";
 import { Code } from "../ui/Code";
@@ -19,7 +19,8 @@ interface Props {
 export function ToolCard({ call, onMessage }: Props) {
   const { data: tools } = useTools();
   const tool = tools?.find((t) => t.name === call.name);
-  const server = serverOf(call);
+  const cut = call.name.indexOf("__");
+  const server = tool?.server ?? call.name.slice(0, Math.max(0, cut));
   const uri = call.resourceUri ?? (tool && viewOf(tool));
   const Icon = { running: LoaderCircle, ok: CircleCheck, failed: CircleAlert }[call.state];
   const args = Object.keys(call.input ?? {}).length > 0 ? JSON.stringify(call.input) : "";
@@ -28,7 +29,7 @@ export function ToolCard({ call, onMessage }: Props) {
       <details className={css.tool}>
         <summary aria-label={`Tool call ${call.name}, ${call.state}`}>
           {call.state === "running" ? <Spinner /> : <Icon aria-hidden="true" className={css[call.state]} />}
-          <b>{tool?.title ?? tool?.annotations?.title ?? call.name.slice(server.length ? server.length + 2 : 0)}</b>
+          <b>{tool?.title ?? tool?.annotations?.title ?? tool?.tool ?? call.name.slice(cut < 0 ? 0 : cut + 2)}</b>
           <small>{server}{args && ` ${args}`}</small>
           {call.ms !== undefined && <time>{millis(call.ms)}</time>}
           <ChevronRight aria-hidden="true" className={css.chevron} />

@@ -1,19 +1,20 @@
 import { useQuery } from "@tanstack/react-query";
+import { api, take } from "../api/client";
 import { useEndpoints } from "../api/endpoints";
-import { request } from "../api/http";
+import { useSession } from "../api/session";
 
-type Listed = string | { id?: string; name?: string; model?: string };
-
-/** The models that a message may ask for; empty where the server does not list them. */
+/** The models that a message may well ask for: those in use, and those of the last month. */
 export function useModels(): string[] {
-  const { has } = useEndpoints();
+  const { workspace } = useSession();
   const { data } = useQuery({
-    queryKey: ["models"],
+    queryKey: ["models", workspace.id],
     staleTime: 60_000,
-    enabled: has("get /v1/models"),
-    queryFn: () => request<{ models?: Listed[]; default?: string }>("GET", "/v1/models"),
+    queryFn: async () => {
+      const [models, usage] = await Promise.all([take(api.GET("/v1/models")), take(api.GET("/v1/usage", { params: { query: { period: "month", groupBy: "model" } } }))]);
+      return [...new Set([models.default, models.fast, ...usage.models.map((m) => m.model)].filter((m) => m !== null))].filter(Boolean);
+    },
   });
-  return (data?.models ?? []).map((m) => (typeof m === "string" ? m : (m.id ?? m.model ?? m.name ?? ""))).filter(Boolean);
+  return data ?? [];
 }
 
 /** Whether a message may carry files. */

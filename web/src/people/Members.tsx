@@ -6,7 +6,7 @@ import { Confirm, Dialog } from "../ui/Dialog";
 import { Field, Select } from "../ui/Field";
 import { Card, Empty, Failure, Skeleton } from "../ui/Surface";
 import { Table } from "../ui/Table";
-import { idOf, nameOf, useMembers, usePeopleChange, useUsers, type Member } from "./data";
+import { nameOf, putMember, removeMember, useMembers, usePeopleChange, useUsers, type Member } from "./data";
 
 /** The members of the workspace and their roles. */
 export function Members() {
@@ -15,7 +15,6 @@ export function Members() {
   const change = usePeopleChange();
   const [adding, setAdding] = useState(false);
   const [removing, setRemoving] = useState<Member | null>(null);
-  const rename = (m: Member) => nameOf(m.user ?? { ...m, id: idOf(m) });
   if (members.error) return <Failure error={members.error} />;
   if (members.isPending) return <Skeleton lines={4} />;
   const rows = members.data ?? [];
@@ -23,13 +22,13 @@ export function Members() {
     <Card flush title={`Members of ${workspace.name}`} actions={<Button small onClick={() => setAdding(true)}><UserPlus aria-hidden="true" />Add</Button>}>
       {rows.length === 0 ? <Empty icon={<UserRound aria-hidden="true" />} title="No members">People become members when an admin adds them. Admins of the organization get in anyway.</Empty> : (
         <Table
-          label="Members" rows={rows} keyOf={idOf}
+          label="Members" rows={rows} keyOf={(m) => m.user.id}
           columns={[
-            { title: "Person", cell: (m) => <>{rename(m)}{idOf(m) === user.id && " (you)"}</> },
-            { title: "Email", cell: (m) => m.user?.email ?? m.email ?? "–" },
+            { title: "Person", cell: (m) => <>{nameOf(m.user)}{m.user.id === user.id && " (you)"}</> },
+            { title: "Email", cell: (m) => m.user.email || "–" },
             {
               title: "Role", cell: (m) => (
-                <Select aria-label={`Role of ${rename(m)}`} value={m.role} style={{ width: 120 }} onChange={(e) => change.mutate({ tool: "manage_workspaces", action: "put_member", workspace: workspace.id, user: idOf(m), role: e.target.value })}>
+                <Select aria-label={`Role of ${nameOf(m.user)}`} value={m.role} style={{ width: 120 }} onChange={(e) => change.mutate(putMember(workspace.id, m.user.id, e.target.value as Member["role"]))}>
                   <option value="admin">admin</option>
                   <option value="member">member</option>
                 </Select>
@@ -39,9 +38,9 @@ export function Members() {
           ]}
         />
       )}
-      {adding && <AddMember known={new Set(rows.map(idOf))} onClose={() => setAdding(false)} />}
+      {adding && <AddMember known={new Set(rows.map((m) => m.user.id))} onClose={() => setAdding(false)} />}
       {removing && (
-        <Confirm title={`Remove ${rename(removing)}?`} action="Remove" onClose={() => setRemoving(null)} onConfirm={() => { change.mutate({ tool: "manage_workspaces", action: "remove_member", workspace: workspace.id, user: idOf(removing) }); setRemoving(null); }}>
+        <Confirm title={`Remove ${nameOf(removing.user)}?`} action="Remove" onClose={() => setRemoving(null)} onConfirm={() => { change.mutate(removeMember(workspace.id, removing.user.id)); setRemoving(null); }}>
           <p>They lose access to {workspace.name} at once. What they did stays.</p>
         </Confirm>
       )}
@@ -54,10 +53,10 @@ function AddMember({ known, onClose }: { known: Set<string>; onClose: () => void
   const users = useUsers();
   const change = usePeopleChange();
   const [who, setWho] = useState("");
-  const [role, setRole] = useState("member");
+  const [role, setRole] = useState<Member["role"]>("member");
   const others = (users.data ?? []).filter((u) => !known.has(u.id));
   return (
-    <Dialog title={`Add to ${workspace.name}`} onClose={onClose} onSubmit={() => { if (who) { change.mutate({ tool: "manage_workspaces", action: "put_member", workspace: workspace.id, user: who, role }); onClose(); } }} footer={<><Button onClick={onClose}>Cancel</Button><Button type="submit" look="primary" disabled={!who}>Add</Button></>}>
+    <Dialog title={`Add to ${workspace.name}`} onClose={onClose} onSubmit={() => { if (who) { change.mutate(putMember(workspace.id, who, role)); onClose(); } }} footer={<><Button onClick={onClose}>Cancel</Button><Button type="submit" look="primary" disabled={!who}>Add</Button></>}>
       {users.error && <Failure error={users.error} />}
       <Field label="Person" required hint="People are known here after their first login.">
         {(props) => (
@@ -67,7 +66,7 @@ function AddMember({ known, onClose }: { known: Set<string>; onClose: () => void
           </Select>
         )}
       </Field>
-      <Field label="Role">{(props) => <Select {...props} value={role} onChange={(e) => setRole(e.target.value)}><option value="member">member: uses apps and chats</option><option value="admin">admin: manages apps and members</option></Select>}</Field>
+      <Field label="Role">{(props) => <Select {...props} value={role} onChange={(e) => setRole(e.target.value as Member["role"])}><option value="member">member: uses apps and chats</option><option value="admin">admin: manages apps and members</option></Select>}</Field>
     </Dialog>
   );
 }

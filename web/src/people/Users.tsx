@@ -6,7 +6,7 @@ import { Confirm } from "../ui/Dialog";
 import { Search, Select } from "../ui/Field";
 import { Card, Empty, Failure, Skeleton } from "../ui/Surface";
 import { Table } from "../ui/Table";
-import { nameOf, usePeopleChange, useUsers } from "./data";
+import { deleteUser, nameOf, setRole, usePeopleChange, useUsers } from "./data";
 
 /** Everybody who has logged in, and their role in the organization. */
 export function Users() {
@@ -28,7 +28,7 @@ export function Users() {
             { title: "Email", cell: (u) => u.email || "–" },
             {
               title: "Role in the organization", cell: (u) => (
-                <Select aria-label={`Role of ${nameOf(u)}`} value={u.orgRole} style={{ width: 120 }} onChange={(e) => change.mutate({ tool: "manage_users", action: "set_role", user: u.id, role: e.target.value })}>
+                <Select aria-label={`Role of ${nameOf(u)}`} value={u.orgRole} style={{ width: 120 }} onChange={(e) => change.mutate(setRole(u.id, e.target.value as User["orgRole"]))}>
                   {["owner", "admin", "member"].map((role) => <option key={role}>{role}</option>)}
                 </Select>
               ),
@@ -38,7 +38,7 @@ export function Users() {
         />
       )}
       {deleting && (
-        <Confirm title={`Delete ${nameOf(deleting)}?`} action="Delete" onClose={() => setDeleting(null)} onConfirm={() => { change.mutate({ tool: "manage_users", action: "delete", user: deleting.id }); setDeleting(null); }}>
+        <Confirm title={`Delete ${nameOf(deleting)}?`} action="Delete" onClose={() => setDeleting(null)} onConfirm={() => { change.mutate(deleteUser(deleting.id)); setDeleting(null); }}>
           <p>Their conversations and everything else that is theirs alone will be gone for good.</p>
         </Confirm>
       )}

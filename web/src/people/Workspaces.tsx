@@ -4,9 +4,10 @@ import { useSession } from "../api/session";
 import { Button } from "../ui/Button";
 import { Confirm, Dialog } from "../ui/Dialog";
 import { Field, Input } from "../ui/Field";
+import { count } from "../ui/format";
 import { Badge, Card, Failure, Skeleton } from "../ui/Surface";
 import { Table } from "../ui/Table";
-import { usePeopleChange, useWorkspaces, type WorkspaceInfo } from "./data";
+import { createWorkspace, deleteWorkspace, renameWorkspace, usePeopleChange, useWorkspaces, type WorkspaceInfo } from "./data";
 
 /** The workspaces of the server. */
 export function WorkspaceList() {
@@ -22,9 +23,9 @@ export function WorkspaceList() {
       <Table
         label="Workspaces" rows={all.data ?? []} keyOf={(w) => w.id}
         columns={[
-          { title: "Name", cell: (w) => <>{w.name} {w.id === here.id && <Badge tone="accent">here</Badge>}</> },
+          { title: "Name", cell: (w) => <>{w.name} {w.id === here.id && <Badge tone="accent">here</Badge>} {w.personalOf && <Badge>personal</Badge>}</> },
           { title: "Id", cell: (w) => <code>{w.id}</code> },
-          { title: "Members", number: true, cell: (w) => w.members ?? "–" },
+          { title: "Members", number: true, cell: (w) => count(w.members) },
           {
             title: "", number: true, cell: (w) => (
               <span style={{ display: "inline-flex", gap: 6 }}>
@@ -39,11 +40,11 @@ export function WorkspaceList() {
       {editing && (
         <NameDialog
           name={editing === "new" ? "" : editing.name} title={editing === "new" ? "New workspace" : `Rename ${editing.name}`} onClose={() => setEditing(null)}
-          onDone={(name) => change.mutate(editing === "new" ? { tool: "manage_workspaces", action: "create", name } : { tool: "manage_workspaces", action: "rename", workspace: editing.id, name })}
+          onDone={(name) => change.mutate(editing === "new" ? createWorkspace(name) : renameWorkspace(editing.id, name))}
         />
       )}
       {deleting && (
-        <Confirm title={`Delete ${deleting.name}?`} action="Delete" onClose={() => setDeleting(null)} onConfirm={() => { change.mutate({ tool: "manage_workspaces", action: "delete", workspace: deleting.id }); setDeleting(null); }}>
+        <Confirm title={`Delete ${deleting.name}?`} action="Delete" onClose={() => setDeleting(null)} onConfirm={() => { change.mutate(deleteWorkspace(deleting.id)); setDeleting(null); }}>
           <p>A workspace with apps, a personal one and the default one cannot be deleted.</p>
         </Confirm>
       )}

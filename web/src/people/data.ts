@@ -1,66 +1,37 @@
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
-import { useEndpoints } from "../api/endpoints";
-import { request } from "../api/http";
-import { system } from "../api/tools";
-import type { User } from "../api/client";
+import { api, take, type Schemas, type User } from "../api/client";
 import { toastError } from "../ui/Toast";
 
-export interface Member {
-  user?: User;
-  id?: string;
-  userId?: string;
-  email?: string;
-  displayName?: string;
-  role: string;
-}
+export type Member = Schemas["Members"]["members"][number];
+export type WorkspaceInfo = Schemas["WorkspaceInfos"]["workspaces"][number];
 
-export interface WorkspaceInfo {
-  id: string;
-  name: string;
-  members?: number;
-  apps?: number;
-  personal?: boolean;
-  createdAt?: string;
-}
+export const nameOf = (u: Pick<User, "id" | "displayName" | "email">) => u.displayName || u.email || u.id;
 
-export const idOf = (m: Member) => m.user?.id ?? m.userId ?? m.id ?? "";
-export const nameOf = (m: { displayName?: string; email?: string; id?: string }) => m.displayName || m.email || m.id || "";
+export const useUsers = () => useQuery({ queryKey: ["users"], queryFn: async () => (await take(api.GET("/v1/users"))).users });
 
-/** People come over /v1 where it has them, else from the service's own tools. */
-export function useUsers() {
-  const { has, ready } = useEndpoints();
-  return useQuery({
-    queryKey: ["users"], enabled: ready,
-    queryFn: async () => (has("get /v1/users") ? await request<{ users: User[] }>("GET", "/v1/users") : await system<{ users: User[] }>("manage_users", { action: "list" })).users,
-  });
-}
+export const useWorkspaces = () => useQuery({ queryKey: ["workspaces"], queryFn: async () => (await take(api.GET("/v1/workspaces"))).workspaces });
 
-export function useWorkspaces() {
-  const { has, ready } = useEndpoints();
-  return useQuery({
-    queryKey: ["workspaces"], enabled: ready,
-    queryFn: async () => (has("get /v1/workspaces") ? await request<{ workspaces: WorkspaceInfo[] }>("GET", "/v1/workspaces") : await system<{ workspaces: WorkspaceInfo[] }>("manage_workspaces", { action: "list" })).workspaces,
-  });
-}
+export const useMembers = (id: string) =>
+  useQuery({ queryKey: ["members", id], queryFn: async () => (await take(api.GET("/v1/workspaces/{id}/members", { params: { path: { id } } }))).members });
 
-export function useMembers(workspace: string) {
-  const { has, ready } = useEndpoints();
-  return useQuery({
-    queryKey: ["members", workspace], enabled: ready,
-    queryFn: async () => (has("get /v1/workspaces/{}/members")
-      ? await request<{ members: Member[] }>("GET", `/v1/workspaces/${workspace}/members`)
-      : await system<{ members: Member[] }>("manage_workspaces", { action: "list_members", workspace })).members,
-  });
-}
-
-/** A change to people or workspaces, by the service's own tools: their rights are checked there. */
+/** Changes people or workspaces; the server checks the rights. */
 export function usePeopleChange() {
   const queries = useQueryClient();
   return useMutation({
-    mutationFn: ({ tool, ...args }: { tool: "manage_users" | "manage_workspaces"; [key: string]: unknown }) => system<unknown>(tool, args),
+    mutationFn: (change: () => Promise<unknown>) => change(),
     onError: toastError,
     onSettled: () => {
       for (const key of ["users", "workspaces", "members", "bootstrap"]) void queries.invalidateQueries({ queryKey: [key] });
     },
   });
 }
+
+type MemberRole = Member["role"];
+
+export const putMember = (id: string, user: string, role: MemberRole) => () => take(api.POST("/v1/workspaces/{id}/members", { params: { path: { id } }, body: { user, role } }));
+export const removeMember = (id: string, user: string) => () => take(api.DELETE("/v1/workspaces/{id}/members/{user}", { params: { path: { id, user } } }));
+export const setRole = (id: string, orgRole: User["orgRole"]) => () => take(api.PATCH("/v1/users/{id}", { params: { path: { id } }, body: { orgRole } }));
+export const deleteUser = (id: string) => () => take(api.DELETE("/v1/users/{id}", { params: { path: { id } } }));
+export const createWorkspace = (name: string) => () => take(api.POST("/v1/workspaces", { body: { name } }));
+export const renameWorkspace = (id: string, name: string) => () => take(api.PATCH("/v1/workspaces/{id}", { params: { path: { id } }, body: { name } }));
+export const deleteWorkspace = (id: string) => () => take(api.DELETE("/v1/workspaces/{id}", { params: { path: { id } } }));

@@ -21,7 +21,7 @@ export const sections: Section[] = [
   { to: "/approvals", name: "Approvals", icon: ShieldCheck, group: "Watch", needs: ["get /v1/approvals", "get /v1/pins"] },
   { to: "/activity", name: "Activity", icon: Activity, group: "Watch", needs: ["get /v1/events"] },
   { to: "/usage", name: "Usage", icon: ChartNoAxesColumn, group: "Watch", needs: ["get /v1/usage"] },
-  { to: "/people", name: "People", icon: Users, group: "Manage", needs: ["get /v1/users", "get /v1/workspaces", "post /v1/tools/call"], allowed: (s) => s.isWorkspaceAdmin },
+  { to: "/people", name: "People", icon: Users, group: "Manage", needs: ["get /v1/workspaces/{}/members"], allowed: (s) => s.isWorkspaceAdmin },
   { to: "/system", name: "System", icon: Server, group: "Manage", needs: ["get /v1/health"], allowed: (s) => s.isOrgAdmin },
   { to: "/connect", name: "Connect", icon: Plug, group: "Manage", needs: ["get /v1/workspace"] },
 ];

@@ -1,12 +1,12 @@
 import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
-import { useSession } from "../api/session";
-import { system } from "../api/tools";
+import { api, take } from "../api/client";
 import { useModels } from "../chat/capabilities";
 import { Button } from "../ui/Button";
 import { Field, Input } from "../ui/Field";
 import { Card, Failure } from "../ui/Surface";
 import { toast } from "../ui/Toast";
+import css from "../ui/controls.module.css";
 
 interface Config {
   default: string;
@@ -15,15 +15,14 @@ interface Config {
 
 /** Which models are asked. */
 export function Models() {
-  const { isOrgAdmin } = useSession();
   const queries = useQueryClient();
   const known = useModels();
-  const models = useQuery({ queryKey: ["model-config"], enabled: isOrgAdmin, queryFn: () => system<Config>("set_model_config", {}) });
+  const models = useQuery({ queryKey: ["model-config"], queryFn: () => take(api.GET("/v1/models")) });
   const [edited, setEdited] = useState<Partial<Config>>({});
   const [error, setError] = useState<unknown>(null);
   const save = async () => {
     try {
-      await system<Config>("set_model_config", edited);
+      await take(api.PATCH("/v1/models", { body: edited }));
       setEdited({});
       setError(null);
       toast("The models are set.");
@@ -44,6 +43,7 @@ export function Models() {
         {field("default", "Chats", "Empty goes back to the configuration's")}
         {field("fast", "Small things such as titles", "Empty goes back to the configuration's")}
         <datalist id="known-models">{known.map((m) => <option key={m} value={m} />)}</datalist>
+        {models.data && <p className={css.hint} style={{ gridColumn: "1 / -1" }}>Providers: {models.data.providers.map((p) => `${p.name}${p.usable ? "" : " (no key)"}`).join(", ")}</p>}
         {error !== null && <Failure error={error} />}
         {Object.keys(edited).length > 0 && <div><Button type="submit" look="primary">Save</Button></div>}
       </form>

@@ -1,6 +1,6 @@
 import { ArrowLeft } from "lucide-react";
 import { useDeferredValue, useMemo, useState } from "react";
-import { bareName, serverOf, titleOf, type Tool } from "../api/tools";
+import { titleOf, type Tool } from "../api/tools";
 import { Button } from "../ui/Button";
 import { Search } from "../ui/Field";
 import { Card, Empty } from "../ui/Surface";
@@ -31,7 +31,7 @@ export function ToolBrowser({ tools, chosen, onChoose, oneApp }: Props) {
             <VirtualRows label="Tools" items={found} size={53} max={640} keyOf={(t) => t.name} render={(t) => (
               <button type="button" className={css.row} aria-pressed={t === tool} onClick={() => onChoose(t.name)}>
                 <b>{titleOf(t)}</b>
-                <span>{oneApp ? bareName(t) : `${serverOf(t)} · ${bareName(t)}`}</span>
+                <span>{oneApp ? t.tool : `${t.server} · ${t.tool}`}</span>
               </button>
             )} />
           )}

@@ -1,7 +1,7 @@
 import { Play, Square } from "lucide-react";
 import { useMemo, useRef, useState } from "react";
 import { ApiError } from "../api/http";
-import { bareName, callTool, serverOf, titleOf, viewOf, type Tool } from "../api/tools";
+import { callTool, titleOf, viewOf, type Tool } from "../api/tools";
 import type { ToolResult } from "../api/client";
 import { initial, missing } from "../forms/schema";
 import { SchemaForm } from "../forms/SchemaForm";
@@ -72,7 +72,7 @@ export function ToolPanel({ tool }: { tool: Tool }) {
         {outcome?.error !== undefined && <Failure error={outcome.error} />}
         {outcome?.result && (
           <Card title="Result" actions={<><Badge tone={outcome.result.isError ? "bad" : "good"} dot>{outcome.result.isError ? "error" : "ok"}</Badge><Badge>{millis(outcome.ms)}</Badge></>}>
-            {view && !outcome.result.isError && <AppView server={serverOf(tool)} uri={view} tool={tool} input={outcome.args} result={outcome.result} />}
+            {view && !outcome.result.isError && <AppView server={tool.server} uri={view} tool={tool} input={outcome.args} result={outcome.result} />}
             <ResultView result={outcome.result} />
           </Card>
         )}
@@ -90,7 +90,7 @@ function ToolBadges({ tool }: { tool: Tool }) {
       {hints.destructiveHint && !hints.readOnlyHint && <Badge tone="warn">may destroy</Badge>}
       {viewOf(tool) && <Badge tone="accent">view</Badge>}
       <Badge title="What a model pays to know this tool, about four characters a token">≈ {count(cost)} tokens</Badge>
-      <Badge title="As models and clients call it"><code>{bareName(tool)}</code></Badge>
+      <Badge title="As models and clients call it"><code>{tool.tool}</code></Badge>
     </span>
   );
 }

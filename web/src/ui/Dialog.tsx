@@ -52,6 +52,7 @@ export function Dialog({ title, onClose, wide, children, footer, onSubmit }: Pro
           noValidate
           onSubmit={(event) => {
             event.preventDefault();
+            event.stopPropagation(); // a dialog may be inside of another form's component
             onSubmit();
           }}
         >

@@ -1,8 +1,7 @@
 import { useQuery } from "@tanstack/react-query";
 import { ChartNoAxesColumn } from "lucide-react";
 import { useMemo, useState } from "react";
-import type { UsageTotals } from "../api/client";
-import { request } from "../api/http";
+import { api, take, type UsageTotals } from "../api/client";
 import { useSession } from "../api/session";
 import { Select } from "../ui/Field";
 import { cost, count, millis, short } from "../ui/format";
@@ -12,26 +11,20 @@ import { Tabs } from "../ui/Tabs";
 import { Chart, type Bar } from "./Chart";
 import css from "./usage.module.css";
 
-type Row = UsageTotals & { key: string; name?: string; email?: string };
-
-interface Report {
-  period: { from: string; to: string };
-  totals: UsageTotals;
-  models: (UsageTotals & { model: string })[];
-  breakdown: Row[];
-}
-
 const periods = { day: "Today", week: "Last 7 days", month: "Last 30 days", all: "All time" };
 
-function useUsage(period: string, groupBy: string) {
+type Period = keyof typeof periods;
+type GroupBy = "day" | "model" | "user";
+
+function useUsage(period: Period, groupBy: GroupBy) {
   const { workspace } = useSession();
-  return useQuery({ queryKey: ["usage", workspace.id, period, groupBy], queryFn: () => request<Report>("GET", "/v1/usage", { query: { period, groupBy } }) });
+  return useQuery({ queryKey: ["usage", workspace.id, period, groupBy], queryFn: () => take(api.GET("/v1/usage", { params: { query: { period, groupBy } } })) });
 }
 
 /** What models were asked and what it cost. */
 export function UsageScreen() {
   const { isWorkspaceAdmin } = useSession();
-  const [period, setPeriod] = useState("month");
+  const [period, setPeriod] = useState<Period>("month");
   const [tab, setTab] = useState("model");
   const days = useUsage(period, "day");
   return (
@@ -39,7 +32,7 @@ export function UsageScreen() {
       title="Usage"
       about={isWorkspaceAdmin ? "What the models were asked in this workspace, and what it cost." : "What you asked the models in this workspace, and what it cost."}
       actions={
-        <Select aria-label="Period" value={period} onChange={(e) => setPeriod(e.target.value)} style={{ width: 160 }}>
+        <Select aria-label="Period" value={period} onChange={(e) => setPeriod(e.target.value as Period)} style={{ width: 160 }}>
           {Object.entries(periods).map(([id, name]) => <option key={id} value={id}>{name}</option>)}
         </Select>
       }
@@ -72,7 +65,7 @@ function Totals({ totals }: { totals: UsageTotals }) {
   return <dl className={css.totals}>{all.map(([name, value, note]) => <div key={name} className={css.total}><dt>{name}</dt><dd>{value}</dd><small>{note}</small></div>)}</dl>;
 }
 
-function Breakdown({ period, by, title }: { period: string; by: string; title: string }) {
+function Breakdown({ period, by, title }: { period: Period; by: GroupBy; title: string }) {
   const usage = useUsage(period, by);
   const rows = useMemo(() => (usage.data?.breakdown ?? []).toSorted((a, b) => (by === "day" ? b.key.localeCompare(a.key) : b.inputTokens + b.outputTokens - a.inputTokens - a.outputTokens)), [usage.data, by]);
   if (usage.error) return <Failure error={usage.error} />;
@@ -83,7 +76,7 @@ function Breakdown({ period, by, title }: { period: string; by: string; title: s
       <Table
         label={`Usage by ${title.toLowerCase()}`} rows={rows} keyOf={(r) => r.key}
         columns={[
-          { title, cell: (r) => r.email || r.name || r.key || "–" },
+          { title, cell: (r) => r.label || r.key || "–" },
           { title: "Share", cell: (r) => <div className={css.meter} aria-hidden="true"><span style={{ width: `${(100 * (r.inputTokens + r.outputTokens)) / most}%` }} /></div> },
           { title: "Read", number: true, cell: (r) => count(r.inputTokens) },
           { title: "Written", number: true, cell: (r) => count(r.outputTokens) },
@@ -96,7 +89,7 @@ function Breakdown({ period, by, title }: { period: string; by: string; title: s
 }
 
 /** A bar for every day of the period, also for days without any. */
-function barsOf({ period, breakdown }: Report): Bar[] {
+function barsOf({ period, breakdown }: NonNullable<ReturnType<typeof useUsage>["data"]>): Bar[] {
   const known = new Map(breakdown.map((row) => [row.key, row]));
   const days: Bar[] = [];
   const first = [...known.keys()].sort()[0];

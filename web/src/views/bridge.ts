@@ -1,10 +1,8 @@
+import "./jitless";
 import { AppBridge, PostMessageTransport, type McpUiHostContext } from "@modelcontextprotocol/ext-apps/app-bridge";
-import { config } from "zod/v4";
 import { api, take, type ToolResult } from "../api/client";
 import type { Tool } from "../api/tools";
 import { readView, type ViewResource } from "./resource";
-
-config({ jitless: true }); // the policy of the page allows no code made from text
 
 export interface BridgeOptions {
   frame: HTMLIFrameElement;
