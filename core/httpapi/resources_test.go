@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"encoding/json"
 	"net/url"
 	"slices"
 	"strings"
@@ -120,5 +121,15 @@ func TestTheTypeOfAResource(t *testing.T) {
 		if got := r.Header.Get("Content-Type"); got != served || r.Header.Get("X-Content-Type-Options") != "nosniff" || r.Header.Get("Content-Security-Policy") == "" {
 			t.Errorf("%q is served as %q", declared, got)
 		}
+	}
+}
+
+func TestAClientThatPrefersJSONGetsAViewWithItsMeta(t *testing.T) {
+	h := open(t, newAccess(), nil)
+	h.apps.resource = apps.Resource{URI: "ui://echo/main", MIME: "text/html", Body: []byte("view"), Meta: json.RawMessage(`{"ui":{"csp":{}}}`)}
+	accept := map[string]string{"Accept": "application/json, text/html;q=0.5"}
+	r := h.do(t, call{method: "GET", path: "/v1/apps/echo/resources/main", header: accept})
+	if want := `{"uri":"ui://echo/main","mimeType":"text/html","text":"view","_meta":{"ui":{"csp":{}}}}`; r.StatusCode != 200 || r.body != want {
+		t.Errorf("%d %s, want %s", r.StatusCode, r.body, want)
 	}
 }
