@@ -42,6 +42,8 @@ func (c Caller) Conversation(id string) ConversationRef {
 type ConversationPatch struct {
 	Title    *string
 	Metadata json.RawMessage // replaces the whole of it
+	// OnlyUntitled leaves a conversation unchanged that has a title already.
+	OnlyUntitled bool
 }
 
 // ConversationSort is the order of a list of conversations, newest first.
@@ -77,4 +79,9 @@ type Message struct {
 	Blocks    json.RawMessage // the model's own content blocks, to go on from; not shown
 	Timestamp time.Time
 	Metadata  json.RawMessage // as the API shows it; nil when absent
+	// Continues reports that it is a further part of the message before it: the turns of one run are
+	// stored one by one, and are one message. What counts messages does not count it.
+	Continues bool
+	// Attachments are stored with a message that is appended. Messages that are read have none.
+	Attachments []Attachment
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/ropewalk/ropewalk/core"
+	"github.com/ropewalk/ropewalk/core/chat/elicit"
 	"github.com/ropewalk/ropewalk/core/chat/skill"
 )
 
@@ -21,25 +22,20 @@ func (e *Engine) Conversations(ctx context.Context, c core.Caller, q core.Conver
 	return e.store.Conversations(ctx, c.Workspace.ID, c.User.ID, q)
 }
 
-// Recent is the conversations that a client shows first.
+// Recent returns the conversations that a client shows first.
 func (e *Engine) Recent(ctx context.Context, c core.Caller) ([]core.Conversation, error) {
 	page, err := e.Conversations(ctx, c, core.ConversationQuery{Limit: recent})
 	return page.Conversations, err
 }
 
-// History is the messages of a conversation; core.CodeNotFound unless it is there and the caller's.
-func (e *Engine) History(ctx context.Context, c core.Caller, id string) ([]core.Message, error) {
-	return e.store.Messages(ctx, c.Conversation(id))
-}
-
-// Edit changes title and metadata of a conversation; core.CodeBadRequest when there is nothing to
-// change or it is no fit value.
+// Edit changes title and metadata of a conversation; core.CodeBadRequest when there is nothing to change
+// or a value is invalid.
 func (e *Engine) Edit(ctx context.Context, c core.Caller, id string, title *string, metadata json.RawMessage) (core.Conversation, error) {
 	if len(metadata) == 0 || string(metadata) == "null" {
 		metadata = nil
 	}
 	if title == nil && metadata == nil {
-		return core.Conversation{}, core.Errorf(core.CodeBadRequest, "give title, metadata, or both")
+		return core.Conversation{}, core.Errorf(core.CodeBadRequest, "title or metadata is required")
 	}
 	if !isObject(metadata) {
 		return core.Conversation{}, core.Errorf(core.CodeBadRequest, "metadata must be an object")
@@ -65,7 +61,7 @@ func (e *Engine) Fork(ctx context.Context, c core.Caller, id string, atMessage *
 	return e.store.ForkConversation(ctx, c.Conversation(id), *atMessage)
 }
 
-// Delete forgets a conversation. A run that goes on in it is ended first.
+// Delete deletes a conversation. A run that goes on in it is ended first.
 func (e *Engine) Delete(ctx context.Context, c core.Caller, id string) error {
 	ref := c.Conversation(id)
 	if _, err := e.store.Conversation(ctx, ref); err != nil {
@@ -73,17 +69,17 @@ func (e *Engine) Delete(ctx context.Context, c core.Caller, id string) error {
 	}
 	wait, cancel := context.WithTimeout(ctx, interruptTime)
 	defer cancel()
-	if err := e.interrupt(wait, ref.ID); err != nil {
-		return core.Wrap(core.CodeRunInProgress, err, "the run in this conversation does not end; try again")
+	if err := e.claims.Interrupt(wait, ref.ID); err != nil {
+		return core.Wrap(core.CodeRunInProgress, err, "the run in this conversation did not end in time; try again")
 	}
 	if err := e.store.DeleteConversation(ctx, ref); err != nil {
 		return err
 	}
-	e.titles.later(func() { e.tools.EndSession(sessionOf(ref.ID)) }) // apps may take their time
+	e.titles.start(func() { e.tools.EndSession(elicit.SessionID(ref.ID)) }) // apps may take their time
 	return nil
 }
 
-// Usage reports what a workspace's models used: to its admins all of it, to others their own.
+// Usage reports what a workspace's models used: everything for its admins, only their own for others.
 func (e *Engine) Usage(ctx context.Context, c core.Caller, q core.UsageQuery) (core.UsageReport, error) {
 	q.Workspace, q.User = c.Workspace.ID, c.User.ID
 	if c.Workspace.Role.Admin() {

@@ -151,7 +151,7 @@ func TestSkillsArePickedByTheMessage(t *testing.T) {
 	if answer.SkillName == nil || *answer.SkillName != "report" || !strings.Contains(text(asked["messages"]), "Write it as a table.") || !strings.Contains(text(asked["messages"]), "Always be kind.") {
 		t.Errorf("skill %v: %s", answer.SkillName, text(asked["messages"]))
 	}
-	if got := strings.Join(offered(asked), " "); !strings.Contains(got, "files__read") || strings.Contains(got, "mail__send") || !strings.Contains(got, "system__search") {
+	if got := strings.Join(offered(asked), " "); !strings.Contains(got, "files__read") || strings.Contains(got, "mail__send") {
 		t.Errorf("it is offered %s", got)
 	}
 	put("report.md", "---\nname: report\nmetadata:\n  triggers: [something else entirely]\n---\nWrite it as a table.")
@@ -184,8 +184,8 @@ func TestATaskIsDelegated(t *testing.T) {
 	if !strings.Contains(progress, "calls files__read") || !strings.Contains(progress, `"id":"d1"`) {
 		t.Errorf("progress %s", progress)
 	}
-	if messages, _ := h.History(t.Context(), owner(), answer.ConversationID); len(messages) != 3 {
-		t.Errorf("%d messages are kept: the task's are not the conversation's", len(messages))
+	if messages, _ := h.History(t.Context(), owner(), answer.ConversationID); len(messages) != 2 {
+		t.Errorf("%d messages are stored: the task's are not the conversation's", len(messages))
 	}
 }
 
@@ -231,5 +231,25 @@ func TestCostsAreKnownByModel(t *testing.T) {
 	}
 	if answer, _ = h.must(chat.Request{Message: "write it", Model: "openai:unknown"}); answer.Usage.CostUSD != nil {
 		t.Errorf("a model without a price cost %v", *answer.Usage.CostUSD)
+	}
+}
+
+func TestASkillsAllowedToolsBindSystemTools(t *testing.T) {
+	h := open(t, "openai", nil)
+	h.apps.add("files", "read", "")
+	h.model.Say(t, titled, `{"match":{"hasToolResult":false},"response":{"toolCalls":[{"name":"system__delegate","arguments":{"task":"x"}}]}}`, `{"match":{"hasToolResult":true},"response":{"content":"Ok."}}`)
+	skills := filepath.Join(h.home, "skills")
+	if err := os.MkdirAll(skills, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(skills, "report.md"), []byte("---\nname: report\nallowed-tools: [files__*, system__search]\nmetadata:\n  triggers: [weekly report]\n---\nx"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	answer, _ := h.must(chat.Request{Message: "my weekly report"})
+	if got := strings.Join(offered(h.asked()[0]), " "); got != "files__read system__search" {
+		t.Errorf("it is offered %s", got)
+	}
+	if len(answer.ToolCalls) != 1 || answer.ToolCalls[0].OK || !strings.Contains(answer.ToolCalls[0].Output, "no tool") {
+		t.Errorf("%+v", answer.ToolCalls)
 	}
 }

@@ -22,7 +22,7 @@ const (
 		"Your last message is all that the other assistant gets: put everything it needs into it."
 )
 
-// task is the call of a tool that something runs inside of.
+// task is the tool call within which something runs.
 type task struct {
 	loop     *loop
 	call     string
@@ -40,8 +40,8 @@ func taskOf(ctx context.Context) *task {
 	return t
 }
 
-// Delegate is system__delegate, there while the flag delegation is on: a run of its own, without
-// the conversation, that may use the tools the asking run may use, but not delegate further.
+// Delegate is system__delegate, available while the flag delegation is on: a run of its own, without the
+// conversation, that may use the tools the calling run may use, but not delegate further.
 func (e *Engine) Delegate() tools.System {
 	return tools.System{
 		Name: "delegate", Title: "Delegate a task", Flags: []string{config.FlagDelegation},
@@ -81,13 +81,13 @@ func (e *Engine) delegate(ctx context.Context, c core.Caller, arguments json.Raw
 	}
 	ctx, cancel := context.WithTimeout(ctx, delegateTimeout)
 	defer cancel()
-	inner, err := e.inner(ctx, c, in, outer)
+	inner, err := e.newTask(ctx, c, in, outer)
 	if err != nil {
 		return nil, err
 	}
-	reason, err := inner.run(ctx, inner.report(outer))
+	reason, err := inner.run(ctx, inner.reportTo(outer))
 	if err != nil {
-		return nil, e.failure(inner.llm, err)
+		return nil, e.failure(c, inner.llm, err)
 	}
 	last := ""
 	if n := len(inner.texts); n > 0 {
@@ -96,28 +96,28 @@ func (e *Engine) delegate(ctx context.Context, c core.Caller, arguments json.Raw
 	return map[string]any{"answer": last, "stopReason": reason, "iterations": inner.iterations, "toolCalls": len(inner.calls)}, nil
 }
 
-// inner makes the loop of a delegated task. It asks the model of the run that delegates, may not do
-// more than that one, and what it uses counts for it.
-func (e *Engine) inner(ctx context.Context, c core.Caller, in delegation, outer *task) (*loop, error) {
+// newTask makes the loop of a delegated task. It asks the model of the run that delegates, may not do more
+// than that run, and what it uses counts for it.
+func (e *Engine) newTask(ctx context.Context, c core.Caller, in delegation, outer *task) (*loop, error) {
 	l := &loop{
-		e: e, caller: c, runID: newID("run_"), depth: 1, most: min(in.MaxIterations, delegateMost), totals: &tally{},
-		system:   append(prompt(c, e.skills.Skills(c.Workspace.ID), nil, nil, time.Now()), delegatePrompt),
+		e: e, caller: c, runID: core.RandomID("run_"), depth: 1, limit: min(in.MaxIterations, delegateMost), totals: &tally{},
+		system:   append(systemPrompt(c, e.skills.Skills(c.Workspace.ID), nil, nil, time.Now()), delegatePrompt),
 		messages: []model.Message{model.Said(model.User, in.Task)},
 	}
-	allow, server, conversation := allowance(in.AllowedTools, nil, ""), "", ""
+	allow, server, conversation := allowlistOf(in.AllowedTools, nil, ""), "", ""
 	if outer == nil {
 		var err error
-		if l.llm, err = e.choose(ctx, ""); err != nil {
+		if l.llm, err = e.selectModel(ctx, ""); err != nil {
 			return nil, err
 		}
 	} else {
 		l.llm, l.totals, conversation = outer.loop.llm, outer.loop.totals, outer.loop.conversation
-		l.asking, l.within = outer.loop.asking, outer.call
-		allow, server = append(allow, outer.loop.offer.allowed...), outer.loop.offer.server
+		l.session, l.within = outer.loop.session, outer.call
+		allow, server = append(allow, outer.loop.toolset.allowed...), outer.loop.toolset.server
 	}
-	l.offer = newOffer(withoutDelegate{e.tools}, c, allow, server, nil, nil)
-	l.keep = func(ctx context.Context, t turn) error {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), keepTimeout)
+	l.toolset = newToolset(withoutDelegate{e.tools}, c, allow, server, nil, nil)
+	l.store = func(ctx context.Context, t turn) error {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), storeTimeout)
 		defer cancel()
 		t.used.Conversation = conversation
 		return e.store.PutUsage(ctx, t.used)
@@ -125,8 +125,8 @@ func (e *Engine) inner(ctx context.Context, c core.Caller, in delegation, outer 
 	return l, nil
 }
 
-// report tells the asking run's client what a delegated task is doing.
-func (l *loop) report(outer *task) Emit {
+// reportTo shows the client of the calling run what a delegated task is doing.
+func (l *loop) reportTo(outer *task) Emit {
 	return func(ev Event) {
 		start, ok := ev.Data.(toolStart)
 		if ok && outer != nil {

@@ -16,35 +16,35 @@ import (
 	"github.com/ropewalk/ropewalk/core/tools"
 )
 
-// wholeResult is how large a result may be to go to the client whole, bytes. One with a view goes
-// whole always: the view needs it.
+// wholeResult is how large a result may be to be sent to the client whole, bytes. One with a view is
+// always sent whole: the view needs it.
 const wholeResult = 64 << 10
 
-// dispatched is the calls of one turn after they came back, in the order they were asked for.
+// dispatched is the completed tool calls of one turn, in the order they were asked for.
 type dispatched struct {
-	calls   []ToolCall
-	results []model.Block
-	finish  func() // tells of the call that came back last
+	calls    []ToolCall
+	results  []model.Block
+	emitLast func() // emits the event of the call that completed last
 }
 
-// dispatch makes the calls of one turn, all at a time. Of the one that comes back last it tells
-// when finish is called, after the turn is kept.
+// dispatch makes the tool calls of one turn concurrently. The event of the one that completes last is
+// emitted by emitLast, after the turn is stored.
 func (l *loop) dispatch(ctx context.Context, asked []*model.Block, emit Emit) dispatched {
-	d := dispatched{calls: make([]ToolCall, len(asked)), results: make([]model.Block, len(asked)), finish: func() {}}
+	d := dispatched{calls: make([]ToolCall, len(asked)), results: make([]model.Block, len(asked)), emitLast: func() {}}
 	var wg sync.WaitGroup
 	var mu sync.Mutex
 	left := len(asked)
 	for i, b := range asked {
-		bad, isBad := takeBadInput(b)
-		name, tool := l.offer.resolve(b.Name)
+		invalid, isInvalid := removeInvalidInput(b)
+		name, tool := l.toolset.resolve(b.Name)
 		b.Name = name
 		call := ToolCall{ID: b.ID, Name: name, Input: b.Input, ResourceURI: tool.ViewURI}
 		emit(Event{EventToolStart, toolStart{RunID: l.runID, ID: call.ID, Name: name, Input: call.Input, ResourceURI: call.ResourceURI}})
 		wg.Go(func() {
 			start := time.Now()
 			var raw json.RawMessage
-			if isBad {
-				call.Output = fmt.Sprintf("The input is not valid JSON, so the tool was not called: %.2000s", string(bad))
+			if isInvalid {
+				call.Output = fmt.Sprintf("The input is not valid JSON, so the tool was not called: %.2000s", invalid)
 			} else {
 				raw, call.Output, call.OK = l.call(ctx, call, emit)
 			}
@@ -54,7 +54,7 @@ func (l *loop) dispatch(ctx context.Context, asked []*model.Block, emit Emit) di
 			if len(raw) > wholeResult && call.ResourceURI == "" {
 				raw = nil
 			}
-			tell := func() {
+			done := func() {
 				emit(Event{EventToolDone, toolDone{
 					RunID: l.runID, ID: call.ID, Name: call.Name, OK: call.OK, Ms: call.Ms, Output: call.Output, ResourceURI: call.ResourceURI, Result: raw,
 				}})
@@ -62,26 +62,26 @@ func (l *loop) dispatch(ctx context.Context, asked []*model.Block, emit Emit) di
 			mu.Lock()
 			defer mu.Unlock()
 			if left--; left == 0 {
-				d.finish = tell
+				d.emitLast = done
 				return
 			}
-			tell()
+			done()
 		})
 	}
 	wg.Wait()
 	return d
 }
 
-// call calls one tool and returns its result, what the model gets of it, and whether it succeeded.
+// call calls one tool and returns its result, what the model receives of it, and whether it succeeded.
 func (l *loop) call(ctx context.Context, c ToolCall, emit Emit) (raw json.RawMessage, output string, ok bool) {
 	defer func() {
 		if p := recover(); p != nil {
-			l.e.log.Error("A tool's call panicked", "tool", c.Name, "panic", p, "stack", string(debug.Stack()))
+			l.e.log.Error("tool call panicked", "tool", c.Name, "panic", p, "stack", string(debug.Stack()))
 			raw, output, ok = nil, "The tool failed inside the server.", false
 		}
 	}()
-	if !l.offer.permits(c.Name) {
-		return nil, fmt.Sprintf("There is no tool %q to be used here.", c.Name), false
+	if !l.toolset.allows(c.Name) {
+		return nil, fmt.Sprintf("There is no tool %q that may be used here.", c.Name), false
 	}
 	token, _ := json.Marshal(map[string]string{"progressToken": c.ID}) // strings always marshal
 	ctx = withTask(ctx, &task{loop: l, call: c.ID, progress: func(message string, step float64) {
@@ -89,33 +89,33 @@ func (l *loop) call(ctx context.Context, c ToolCall, emit Emit) (raw json.RawMes
 	}})
 	call := tools.Call{
 		Name: c.Name, Arguments: c.Input, Meta: token, Agent: true, CheckInput: true,
-		Notify: func(n rpc.Notification) { l.progress(c.ID, n, emit) },
+		Notify: func(n rpc.Notification) { l.emitProgress(c.ID, n, emit) },
 	}
-	raw, err := l.attended(ctx, c, call)
+	raw, err := l.callTool(ctx, c, call)
 	if err != nil {
-		return nil, l.refusal(ctx, c.Name, err), false
+		return nil, l.failureText(ctx, c.Name, err), false
 	}
-	output, ok = readable(raw)
-	l.offer.noticed(c.Name, raw)
+	output, ok = textOfResult(raw)
+	l.toolset.addSearchResult(c.Name, raw)
 	return raw, output, ok
 }
 
-// attended makes a call in which the app may ask the run's person.
-func (l *loop) attended(ctx context.Context, c ToolCall, call tools.Call) (json.RawMessage, error) {
-	if l.asking == nil {
+// callTool makes a call in which the app may ask the run's person.
+func (l *loop) callTool(ctx context.Context, c ToolCall, call tools.Call) (json.RawMessage, error) {
+	if l.session == nil {
 		return l.e.tools.Call(ctx, l.caller, call)
 	}
-	k := l.asking.about(cmp.Or(l.within, c.ID), c.Name)
-	call.From = tools.From{Session: l.asking.session, Asker: k}
+	asker := l.session.Asker(cmp.Or(l.within, c.ID), c.Name)
+	call.From = asker.From()
 	raw, err := l.e.tools.Call(ctx, l.caller, call)
-	if err != nil && k.visited(ctx, err) {
+	if err != nil && asker.AcceptsURLs(ctx, err) {
 		raw, err = l.e.tools.Call(ctx, l.caller, call)
 	}
 	return raw, err
 }
 
-// progress passes a tool's own progress on.
-func (l *loop) progress(id string, n rpc.Notification, emit Emit) {
+// emitProgress passes a tool's own progress on.
+func (l *loop) emitProgress(id string, n rpc.Notification, emit Emit) {
 	if n.Method != "notifications/progress" {
 		return
 	}
@@ -132,22 +132,22 @@ func (l *loop) progress(id string, n rpc.Notification, emit Emit) {
 	emit(Event{EventToolProgress, p})
 }
 
-// refusal tells the model why a call did not succeed, in words it can act on.
-func (l *loop) refusal(ctx context.Context, name string, err error) string {
+// failureText describes to the model why a call did not succeed.
+func (l *loop) failureText(ctx context.Context, name string, err error) string {
 	if ctx.Err() != nil {
 		return "The call was cancelled."
 	}
 	if refused, ok := errors.AsType[*rpc.Error](err); ok {
-		return cut(refused.Message)
+		return truncate(refused.Message)
 	}
 	known, ok := errors.AsType[*core.Error](err)
 	if !ok || known.Code == core.CodeInternal {
-		l.e.log.Warn("A tool's call failed", "tool", name, "error", err)
-		return "The tool failed: it could not be reached, or it died during the call."
+		l.e.log.Warn("tool call failed", "tool", name, "error", err)
+		return "The tool failed: its app could not be reached, or ended during the call."
 	}
 	text := known.Message
 	if details, err := json.Marshal(known.Details); err == nil && known.Details != nil {
 		text += ": " + string(details)
 	}
-	return cut(text)
+	return truncate(text)
 }

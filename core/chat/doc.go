@@ -1,17 +1,16 @@
-// Package chat lets people talk to a model that uses a workspace's tools.
+// Package chat lets people chat with a model that uses a workspace's tools.
 //
-// It owns the loop: what a model is told and offered, its calls of tools, when a run is over, and
-// the events of a run. It owns what apps ask the person meanwhile, which model is asked, the titles
-// of conversations, the delegated tasks, and the system tools that concern it. Beneath it are the
-// models (model), what they cost (price) and the skills (skill).
+// It owns the loop: what a model is told and offered, its tool calls, when a run ends, and the events of
+// a run. It owns which model is asked, the titles of conversations, attachments, exports, delegated tasks,
+// and the system tools about them. Beneath it are the models (model), what they cost (price), the skills
+// (skill), the claim of a conversation for one run (claim), and the questions of apps to the person of a
+// run (elicit).
 //
-// A conversation is kept as it goes: the person's message before the run says that it started,
-// each turn of the model with what its tools answered before the next one begins, the last one
-// before the run says that it is done. There is one run of a conversation at a time, among all
-// servers that share the state.
+// A conversation is stored as it goes: the person's message before the run reports that it started, each
+// turn of the model with the results of its tools before the next one begins, the last one before the run
+// reports that it is done. One run goes on in a conversation at a time, among all servers that share the
+// state.
 //
-// It does not keep conversations or usage (store), it does not know tools' owners (tools), and it
-// knows nothing of HTTP: a run tells its events to a function.
-//
-// It is apart because everything else of the server works without a model.
+// It does not store conversations or usage (store), it does not know which app has a tool (tools), and it
+// knows nothing of HTTP: a run passes its events to a function.
 package chat

@@ -14,6 +14,7 @@ import (
 	"github.com/ropewalk/ropewalk/core/apps"
 	"github.com/ropewalk/ropewalk/core/apps/interact"
 	"github.com/ropewalk/ropewalk/core/chat"
+	"github.com/ropewalk/ropewalk/core/chat/elicit"
 	"github.com/ropewalk/ropewalk/core/rpc"
 	"github.com/ropewalk/ropewalk/internal/testkit"
 )
@@ -51,7 +52,7 @@ func (h *house) answering(ctx context.Context, each func(question map[string]any
 	}
 	events := &tape{}
 	events.each = func(e chat.Event) {
-		if e.Name == chat.EventElicitationRequest {
+		if e.Name == elicit.EventRequest {
 			go each(events.data(e.Name)[len(events.data(e.Name))-1])
 		}
 	}
@@ -77,7 +78,7 @@ func elsewhere() core.Caller {
 // attempt is a reply, and the code of its error.
 func attempt(t *testing.T, e *chat.Engine, c core.Caller, id any, action, content string, want core.Code) {
 	t.Helper()
-	err := e.Reply(t.Context(), c, id.(string), chat.Reply{Action: action, Content: json.RawMessage(content)})
+	err := e.Reply(t.Context(), c, id.(string), elicit.Reply{Action: action, Content: json.RawMessage(content)})
 	if got := core.CodeOf(err); err == nil && want != "" || err != nil && got != want {
 		t.Errorf("%s %s gives %v, want %q", action, content, err, want)
 	}
@@ -88,16 +89,16 @@ func TestAPersonAnswersAFormOfAnApp(t *testing.T) {
 	h.asksFor(form)
 	answer, events := h.answering(t.Context(), func(q map[string]any) {
 		e := h.Engine
-		attempt(t, e, stranger(), q["id"], chat.Accept, `{"name":"Eve"}`, core.CodeNotFound)
-		attempt(t, e, elsewhere(), q["id"], chat.Accept, `{"name":"Eve"}`, core.CodeNotFound)
-		attempt(t, e, owner(), "elic_0000000000000000", chat.Accept, `{"name":"Ada"}`, core.CodeNotFound)
+		attempt(t, e, stranger(), q["id"], elicit.Accept, `{"name":"Eve"}`, core.CodeNotFound)
+		attempt(t, e, elsewhere(), q["id"], elicit.Accept, `{"name":"Eve"}`, core.CodeNotFound)
+		attempt(t, e, owner(), "elic_0000000000000000", elicit.Accept, `{"name":"Ada"}`, core.CodeNotFound)
 		attempt(t, e, owner(), q["id"], "yes", ``, core.CodeBadRequest)
-		attempt(t, e, owner(), q["id"], chat.Accept, `["Ada"]`, core.CodeBadRequest)
-		attempt(t, e, owner(), q["id"], chat.Accept, ``, core.CodeInvalidInput)
-		attempt(t, e, owner(), q["id"], chat.Accept, `{"name":"A"}`, core.CodeInvalidInput)
-		attempt(t, e, owner(), q["id"], chat.Accept, `{"name":"Ada","email":"none"}`, core.CodeInvalidInput)
-		attempt(t, e, owner(), q["id"], chat.Accept, `{"name":"Ada","email":"ada@example.com"}`, "")
-		attempt(t, e, owner(), q["id"], chat.Decline, ``, core.CodeAlreadyAnswered)
+		attempt(t, e, owner(), q["id"], elicit.Accept, `["Ada"]`, core.CodeBadRequest)
+		attempt(t, e, owner(), q["id"], elicit.Accept, ``, core.CodeInvalidInput)
+		attempt(t, e, owner(), q["id"], elicit.Accept, `{"name":"A"}`, core.CodeInvalidInput)
+		attempt(t, e, owner(), q["id"], elicit.Accept, `{"name":"Ada","email":"none"}`, core.CodeInvalidInput)
+		attempt(t, e, owner(), q["id"], elicit.Accept, `{"name":"Ada","email":"ada@example.com"}`, "")
+		attempt(t, e, owner(), q["id"], elicit.Decline, ``, core.CodeAlreadyAnswered)
 	})
 	if out := answer.ToolCalls[0].Output; out != `{"action":"accept","content":{"name":"Ada","email":"ada@example.com"}}` {
 		t.Errorf("the app got %s", out)
@@ -105,7 +106,7 @@ func TestAPersonAnswersAFormOfAnApp(t *testing.T) {
 	if want := []string{"chat.start", "tool.start", "elicitation.request", "elicitation.answer", "tool.done", "text.delta", "done"}; !slices.Equal(events.names(), want) {
 		t.Errorf("events %v", events.names())
 	}
-	q, a := events.data(chat.EventElicitationRequest)[0], events.data(chat.EventElicitationAnswer)[0]
+	q, a := events.data(elicit.EventRequest)[0], events.data(elicit.EventAnswer)[0]
 	if q["toolCallId"] != "call_1" || q["server"] != "files" || q["tool"] != "do" || q["mode"] != "form" || q["message"] != "Who are you?" || !strings.Contains(text(q["requestedSchema"]), `"minLength":2`) {
 		t.Errorf("asked %v", q)
 	}
@@ -115,7 +116,7 @@ func TestAPersonAnswersAFormOfAnApp(t *testing.T) {
 	if a["id"] != q["id"] || a["action"] != "accept" || a["reason"] != "person" {
 		t.Errorf("answered %v", a)
 	}
-	attempt(t, h.Engine, owner(), q["id"], chat.Decline, ``, core.CodeNotFound) // the run is over
+	attempt(t, h.Engine, owner(), q["id"], elicit.Decline, ``, core.CodeNotFound) // the run is over
 	for _, m := range must2(h.History(t.Context(), owner(), answer.ConversationID)) {
 		if strings.Contains(m.Content, "ada@example.com") {
 			t.Errorf("what was filled in is kept as what was said: %s", m.Content)
@@ -136,29 +137,29 @@ func TestAPersonIsSentToAnAddress(t *testing.T) {
 	answer, events := h.answering(t.Context(), func(q map[string]any) {
 		h.apps.Notify("", apps.Notification{Server: "files", Notification: rpc.Notification{Method: "notifications/elicitation/complete", Params: json.RawMessage(`{"elicitationId":"e1"}`)}})
 		h.apps.Notify("", apps.Notification{Server: "files", Session: "chat conv_other", Notification: rpc.Notification{Method: "notifications/elicitation/complete", Params: json.RawMessage(`{"elicitationId":"e2"}`)}})
-		attempt(t, h.Engine, owner(), q["id"], chat.Accept, `{"password":"secret"}`, "") // which does not count
+		attempt(t, h.Engine, owner(), q["id"], elicit.Accept, `{"password":"secret"}`, "") // which does not count
 	})
 	if out := answer.ToolCalls[0].Output; out != `{"action":"accept"}` {
 		t.Errorf("the app got %s", out)
 	}
-	q := events.data(chat.EventElicitationRequest)[0]
+	q := events.data(elicit.EventRequest)[0]
 	if q["mode"] != "url" || q["url"] != "https://idp.example/login?x=1" || q["elicitationId"] != "e1" || q["requestedSchema"] != nil {
 		t.Errorf("asked %v", q)
 	}
-	if done := events.data(chat.EventElicitationComplete); len(done) != 1 || done[0]["elicitationId"] != "e1" {
+	if done := events.data(elicit.EventComplete); len(done) != 1 || done[0]["elicitationId"] != "e1" {
 		t.Errorf("complete: %v", done)
 	}
 }
 
 func TestAQuestionThatNobodyAnswersIsDeclinedAfterATime(t *testing.T) {
 	h := open(t, "openai", nil)
-	h.UsePatience(50 * time.Millisecond)
+	h.SetQuestionTimeout(50 * time.Millisecond)
 	h.asksFor(form)
 	answer, events := h.answering(t.Context(), func(map[string]any) {})
 	if out := answer.ToolCalls[0].Output; out != `{"action":"decline"}` {
 		t.Errorf("the app got %s", out)
 	}
-	if a := events.data(chat.EventElicitationAnswer)[0]; a["action"] != "decline" || a["reason"] != "timeout" {
+	if a := events.data(elicit.EventAnswer)[0]; a["action"] != "decline" || a["reason"] != "timeout" {
 		t.Errorf("answered %v", a)
 	}
 }
@@ -229,7 +230,7 @@ func TestQuestionsThatCannotBeShownAreRefused(t *testing.T) {
 				return `{"content":[]}`, nil
 			}
 			_, events := h.answering(t.Context(), func(map[string]any) {})
-			if asked := events.data(chat.EventElicitationRequest); len(asked) != 0 {
+			if asked := events.data(elicit.EventRequest); len(asked) != 0 {
 				t.Errorf("the person was asked %v", asked)
 			}
 		})
@@ -238,7 +239,7 @@ func TestQuestionsThatCannotBeShownAreRefused(t *testing.T) {
 
 // MCP 2025-11-25, client/elicitation: a call that fails with -32042 is made again after a visit.
 func TestACallThatAVisitMustPrecedeIsMadeAgainAfterIt(t *testing.T) {
-	for action, want := range map[string]string{chat.Accept: "2 Here.", chat.Decline: "1 Log in first."} {
+	for action, want := range map[string]string{elicit.Accept: "2 Here.", elicit.Decline: "1 Log in first."} {
 		t.Run(action, func(t *testing.T) {
 			h := open(t, "openai", nil)
 			h.apps.add("files", "do", "")
@@ -261,18 +262,18 @@ func TestAReplyReachesTheRunThroughAnotherServer(t *testing.T) {
 	a, b, _ := twoServers(t)
 	a.asksFor(form)
 	answer, events := a.answering(t.Context(), func(q map[string]any) {
-		attempt(t, b.Engine, stranger(), q["id"], chat.Accept, `{"name":"Eve"}`, core.CodeNotFound)
-		attempt(t, b.Engine, owner(), q["id"], chat.Accept, `{"name":"A"}`, core.CodeInvalidInput)
-		attempt(t, b.Engine, owner(), q["id"], chat.Accept, `{"name":"Ada"}`, "")
-		attempt(t, a.Engine, owner(), q["id"], chat.Decline, ``, core.CodeAlreadyAnswered)
-		attempt(t, b.Engine, owner(), q["id"], chat.Decline, ``, core.CodeAlreadyAnswered)
+		attempt(t, b.Engine, stranger(), q["id"], elicit.Accept, `{"name":"Eve"}`, core.CodeNotFound)
+		attempt(t, b.Engine, owner(), q["id"], elicit.Accept, `{"name":"A"}`, core.CodeInvalidInput)
+		attempt(t, b.Engine, owner(), q["id"], elicit.Accept, `{"name":"Ada"}`, "")
+		attempt(t, a.Engine, owner(), q["id"], elicit.Decline, ``, core.CodeAlreadyAnswered)
+		attempt(t, b.Engine, owner(), q["id"], elicit.Decline, ``, core.CodeAlreadyAnswered)
 	})
 	if out := answer.ToolCalls[0].Output; out != `{"action":"accept","content":{"name":"Ada"}}` {
 		t.Errorf("the app got %s", out)
 	}
-	if said := events.data(chat.EventElicitationAnswer)[0]; said["reason"] != "person" {
+	if said := events.data(elicit.EventAnswer)[0]; said["reason"] != "person" {
 		t.Errorf("answered %v", said)
 	}
-	id := events.data(chat.EventElicitationRequest)[0]["id"]
-	attempt(t, b.Engine, owner(), id, chat.Decline, ``, core.CodeNotFound)
+	id := events.data(elicit.EventRequest)[0]["id"]
+	attempt(t, b.Engine, owner(), id, elicit.Decline, ``, core.CodeNotFound)
 }

@@ -6,7 +6,7 @@ import (
 	"github.com/ropewalk/ropewalk/core"
 )
 
-// Event is one event of a run (contract part 4).
+// Event is one event of a run.
 type Event struct {
 	Name string
 	Data any
@@ -23,16 +23,10 @@ const (
 	EventToolProgress = "tool.progress"
 	EventToolDone     = "tool.done"
 	EventDone         = "done"
-	EventError        = "error"
-
-	// What an app asks the person during the call of a tool, what came of it, and that the app is
-	// done with what it sent the person to an address for.
-	EventElicitationRequest  = "elicitation.request"
-	EventElicitationAnswer   = "elicitation.answer"
-	EventElicitationComplete = "elicitation.complete"
+	EventError        = "error" // see package elicit for the questions of apps
 )
 
-type started struct {
+type runStarted struct {
 	ConversationID string `json:"conversationId"`
 	RunID          string `json:"runId"`
 }
@@ -69,33 +63,7 @@ type toolDone struct {
 	Result      json.RawMessage `json:"result,omitempty"`
 }
 
-type elicitationRequest struct {
-	RunID         string          `json:"runId"`
-	ID            string          `json:"id"`
-	ToolCallID    string          `json:"toolCallId"`
-	Server        string          `json:"server"`
-	Tool          string          `json:"tool"`
-	Mode          string          `json:"mode"`
-	Message       string          `json:"message"`
-	Schema        json.RawMessage `json:"requestedSchema,omitempty"`
-	URL           string          `json:"url,omitempty"`
-	ElicitationID string          `json:"elicitationId,omitempty"`
-	ExpiresAt     string          `json:"expiresAt"`
-}
-
-type elicitationAnswer struct {
-	RunID  string `json:"runId"`
-	ID     string `json:"id"`
-	Action string `json:"action"`
-	Reason string `json:"reason"`
-}
-
-type elicitationComplete struct {
-	RunID         string `json:"runId"`
-	ElicitationID string `json:"elicitationId"`
-}
-
-type failed struct {
+type runFailed struct {
 	Error   core.Code `json:"error"`
 	Message string    `json:"message"`
 }

@@ -7,40 +7,48 @@ import (
 	"github.com/ropewalk/ropewalk/core/chat/model"
 )
 
-// told is a failure as the event error has it, which knows five codes (contract part 4).
-func told(e *core.Error) failed {
+// failedEvent is a failure as the data of the event error, which has five codes.
+func failedEvent(e *core.Error) runFailed {
 	switch e.Code {
 	case core.CodeProviderAuth, core.CodeProviderOverloaded, core.CodeProviderError, core.CodeRateLimited:
-		return failed{Error: e.Code, Message: e.Message}
+		return runFailed{Error: e.Code, Message: e.Message}
 	default:
-		return failed{Error: core.CodeEngineError, Message: e.Message}
+		return runFailed{Error: core.CodeEngineError, Message: e.Message}
 	}
 }
 
-// failure words what ended a run for the person who talks. What the provider said is for the log,
-// but for what concerns the conversation itself.
-func (e *Engine) failure(c chosen, err error) *core.Error {
+// failure is what ended a run, for the person who chats. What the provider said is logged; admins of the
+// organization also see why a provider could not be reached.
+func (e *Engine) failure(c core.Caller, s selected, err error) *core.Error {
 	if known, ok := errors.AsType[*core.Error](err); ok {
 		return known
 	}
 	p, ok := errors.AsType[*model.Error](err)
 	if !ok {
-		e.log.Error("A chat run ended by an error of the server", "model", c.full, "error", err)
-		return core.Wrap(core.CodeEngineError, err, "something went wrong inside the server while it ran the chat; its log has the reason")
+		e.log.Error("chat run failed", "model", s.full, "error", err)
+		return core.Wrap(core.CodeEngineError, err, "the server failed to run the chat; its log has the reason")
 	}
-	e.log.Warn("A model did not answer", "model", c.full, "status", p.Status, "error", err)
+	e.log.Warn("model call failed", "model", s.full, "status", p.Status, "host", p.Host, "error", err)
+	provider := "the provider of " + s.full
 	switch p.Failure {
 	case model.Auth:
-		return core.Wrap(core.CodeProviderAuth, err, "the provider of "+c.full+" does not accept the server's key, or the key may not use this model")
+		return core.Wrap(core.CodeProviderAuth, err, provider+" does not accept the server's key, or the key may not use this model")
 	case model.RateLimited:
-		return core.Wrap(core.CodeRateLimited, err, "the provider of "+c.full+" limits how much it is asked; come back later").WithRetryAfter(p.RetryAfter)
+		return core.Wrap(core.CodeRateLimited, err, provider+" limits the number of requests; try again later").WithRetryAfter(p.RetryAfter)
 	case model.Overloaded:
-		return core.Wrap(core.CodeProviderOverloaded, err, "the provider of "+c.full+" cannot answer at the moment; come back later").WithRetryAfter(p.RetryAfter)
+		return core.Wrap(core.CodeProviderOverloaded, err, provider+" is overloaded; try again later").WithRetryAfter(p.RetryAfter)
+	case model.ServerError:
+		return core.Wrap(core.CodeProviderError, err, provider+" reports an error of its own; try again later").WithRetryAfter(p.RetryAfter)
 	case model.TooLong:
-		return core.Wrap(core.CodeProviderError, err, "the conversation is too long for "+c.full+": go on in a new one, or fork this one at an earlier message")
+		return core.Wrap(core.CodeProviderError, err, "the conversation is too long for "+s.full+": continue in a new one, or fork this one at an earlier message")
+	case model.Unreachable:
+		if c.User.OrgRole.Admin() {
+			return core.Wrap(core.CodeProviderError, err, provider+" cannot be reached: "+p.Host+": "+p.Message)
+		}
+		return core.Wrap(core.CodeProviderError, err, provider+" cannot be reached at the moment; the server's log has the reason")
 	case model.Broken:
-		return core.Wrap(core.CodeProviderError, err, "the connection to the provider of "+c.full+" broke in the middle of its answer; what it had said is kept")
+		return core.Wrap(core.CodeProviderError, err, "the connection to "+provider+" broke in the middle of its answer; the part that arrived is kept")
 	default:
-		return core.Wrap(core.CodeProviderError, err, "the provider of "+c.full+" did not take the request; the server's log has its reason")
+		return core.Wrap(core.CodeProviderError, err, provider+" did not take the request; the server's log has its reason")
 	}
 }

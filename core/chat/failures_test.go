@@ -2,6 +2,10 @@ package chat_test
 
 import (
 	"context"
+	"io"
+	"log"
+	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
@@ -11,6 +15,7 @@ import (
 	"github.com/ropewalk/ropewalk/core"
 	"github.com/ropewalk/ropewalk/core/chat"
 	"github.com/ropewalk/ropewalk/core/chat/skill"
+	"github.com/ropewalk/ropewalk/core/config"
 	"github.com/ropewalk/ropewalk/core/rpc"
 	"github.com/ropewalk/ropewalk/core/store"
 )
@@ -177,4 +182,31 @@ func TestARunEndsAtItsLimits(t *testing.T) {
 			t.Errorf("%+v", answer)
 		}
 	})
+}
+
+func TestAdminsAreToldWhyAProviderCannotBeReached(t *testing.T) {
+	secure := httptest.NewTLSServer(http.NotFoundHandler())
+	secure.Config.ErrorLog = log.New(io.Discard, "", 0)
+	t.Cleanup(secure.Close)
+	h := open(t, "openai", func(c *config.Models) {
+		c.Providers["openai"] = config.ModelProvider{Type: config.ProviderOpenAI, BaseURL: secure.URL + "/v1", APIKey: "canary-key"}
+	})
+	member := owner()
+	member.User.OrgRole = core.RoleMember
+	for name, c := range map[string]struct {
+		caller core.Caller
+		told   bool
+	}{"an admin": {owner(), true}, "a member": {member, false}} {
+		run, err := h.Begin(t.Context(), c.caller, chat.Request{Message: "hi"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = run.Do(t.Context(), nil)
+		if told := strings.Contains(err.Error(), "127.0.0.1:") && strings.Contains(err.Error(), "TLS: the certificate"); core.CodeOf(err) != core.CodeProviderError || told != c.told {
+			t.Errorf("%s reads %v", name, err)
+		}
+		if strings.Contains(err.Error(), "canary") {
+			t.Errorf("the key is in %v", err)
+		}
+	}
 }

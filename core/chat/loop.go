@@ -9,56 +9,57 @@ import (
 	"time"
 
 	"github.com/ropewalk/ropewalk/core"
+	"github.com/ropewalk/ropewalk/core/chat/elicit"
 	"github.com/ropewalk/ropewalk/core/chat/model"
 )
 
-// loop asks a model, calls the tools it asks for, and asks again, until it asks for none. A run is
-// one, and a delegated task is one.
+// loop asks a model, calls the tools it asks for, and asks again, until it asks for none. A run is one
+// loop, and so is a delegated task.
 type loop struct {
 	e            *Engine
 	caller       core.Caller
-	llm          chosen
+	llm          selected
 	runID        string
 	conversation string // "" for a task that no conversation delegated
-	most         int    // iterations
+	limit        int    // of iterations
 	depth        int    // 1 for a delegated task
 	system       []string
 	messages     []model.Message
-	offer        *offer
-	asking       *asking // whom apps ask; nil when there is nobody
-	within       string  // the call that a delegated task works for
+	toolset      *toolset
+	session      *elicit.Session // in which apps ask the person; nil when there is nobody
+	within       string          // the tool call that a delegated task works for
 	totals       *tally
-	keep         func(context.Context, turn) error
+	store        func(context.Context, turn) error
 
 	iterations int
 	texts      []string
 	calls      []ToolCall
 }
 
-// turn is one turn of the model, with what its tools answered.
+// turn is one turn of the model, with the results of its tools.
 type turn struct {
 	text     string
-	messages []model.Message // what the next call of a model needs of it; none when nothing was said
+	messages []model.Message // what the next model call needs of it; none when nothing was said
 	calls    []ToolCall
 	used     core.Usage
 	stopped  StopReason // when the run ended here before it was complete
 }
 
 // response is everything that was said.
-func (l *loop) response() string { return strings.Join(l.texts, between) }
+func (l *loop) response() string { return strings.Join(l.texts, turnSeparator) }
 
-// between turns there is an empty line, in the response and in what is streamed of it.
-const between = "\n\n"
+// turnSeparator is between the texts of two turns, in the response, in history and in what is streamed.
+const turnSeparator = "\n\n"
 
 func (l *loop) run(ctx context.Context, emit Emit) (StopReason, error) {
-	for l.iterations < l.most {
+	for l.iterations < l.limit {
 		l.iterations++
-		answer, used, err := l.ask(ctx, emit)
+		answer, used, err := l.callModel(ctx, emit)
 		if text := answer.Text(); text != "" {
 			l.texts = append(l.texts, text)
 		}
 		if err != nil {
-			return l.broken(ctx, answer, used, err)
+			return l.storePartial(ctx, answer, used, err)
 		}
 		calls := toolUses(answer)
 		used.ToolCalls = len(calls)
@@ -72,17 +73,17 @@ func (l *loop) run(ctx context.Context, emit Emit) (StopReason, error) {
 			if answer.Cut {
 				reason, t.stopped = TokenBudget, TokenBudget
 			}
-			return reason, l.keep(ctx, t)
+			return reason, l.store(ctx, t)
 		}
-		if reason, err := l.act(ctx, calls, t, emit); err != nil || reason != "" {
+		if reason, err := l.runTools(ctx, calls, t, emit); err != nil || reason != "" {
 			return reason, err
 		}
 	}
 	return MaxIterations, nil
 }
 
-// act calls the tools of a turn, keeps the turn, and says whether the run ends with it.
-func (l *loop) act(ctx context.Context, calls []*model.Block, t turn, emit Emit) (StopReason, error) {
+// runTools calls the tools of a turn and stores the turn. A reason means that the run ends with it.
+func (l *loop) runTools(ctx context.Context, calls []*model.Block, t turn, emit Emit) (StopReason, error) {
 	d := l.dispatch(ctx, calls, emit)
 	t.calls = d.calls
 	t.messages = append(t.messages, model.Message{Role: model.User, Blocks: d.results})
@@ -94,17 +95,17 @@ func (l *loop) act(ctx context.Context, calls []*model.Block, t turn, emit Emit)
 		reason = TokenBudget
 	}
 	t.stopped = reason
-	if err := l.keep(ctx, t); err != nil {
+	if err := l.store(ctx, t); err != nil {
 		return "", err
 	}
-	d.finish()
+	d.emitLast()
 	l.calls = append(l.calls, t.calls...)
 	l.messages = append(l.messages, t.messages...)
 	return reason, nil
 }
 
-// broken keeps what was said until a call failed, or until the person left.
-func (l *loop) broken(ctx context.Context, answer model.Answer, used core.Usage, err error) (StopReason, error) {
+// storePartial stores what was said until a call failed, or until the person left.
+func (l *loop) storePartial(ctx context.Context, answer model.Answer, used core.Usage, err error) (StopReason, error) {
 	t, left := turn{text: answer.Text(), used: used}, ctx.Err() != nil
 	if left {
 		t.stopped = Cancelled
@@ -114,58 +115,58 @@ func (l *loop) broken(ctx context.Context, answer model.Answer, used core.Usage,
 	}
 	if t.text != "" || used.InputTokens+used.OutputTokens > 0 {
 		l.totals.add(used)
-		if failed := l.keep(ctx, t); failed != nil && core.CodeOf(failed) != core.CodeNotFound {
+		if failed := l.store(ctx, t); failed != nil && core.CodeOf(failed) != core.CodeNotFound {
 			return "", errors.Join(failed, err)
 		}
 	}
 	if left {
-		err = nil // the person's leaving is no failure
+		err = nil // a person who leaves is not a failure
 	}
 	return t.stopped, err
 }
 
-// ask calls the model once.
-func (l *loop) ask(ctx context.Context, emit Emit) (model.Answer, core.Usage, error) {
+// callModel calls the model once.
+func (l *loop) callModel(ctx context.Context, emit Emit) (model.Answer, core.Usage, error) {
 	start := time.Now()
-	r := model.Request{System: l.system, Messages: l.messages, Tools: l.offer.tools(), MaxTokens: l.llm.models.maxOutput}
-	if l.offer.partial() {
+	r := model.Request{System: l.system, Messages: l.messages, Tools: l.toolset.tools(), MaxTokens: l.llm.models.maxOutput}
+	if l.toolset.isPartial() {
 		r.System = append(r.System[:len(r.System):len(r.System)], partialNote)
 	}
 	before := ""
 	if len(l.texts) > 0 {
-		before = between
+		before = turnSeparator
 	}
-	answer, err := model.Call(ctx, l.llm.calls, l.llm.name, r,
+	answer, err := model.Call(ctx, l.llm.provider, l.llm.name, r,
 		func(text string) {
 			emit(Event{EventText, textDelta{RunID: l.runID, Text: before + text}})
 			before = ""
 		},
 		func(e *model.Error, pause time.Duration) {
-			l.e.log.Info("A model did not answer and is asked again after a while", "model", l.llm.full, "status", e.Status, "pause", pause.Round(time.Millisecond), "error", e)
+			l.e.log.Info("model call failed; retrying", "model", l.llm.full, "status", e.Status, "pause", pause.Round(time.Millisecond).String(), "error", e)
 		})
-	tidy(&answer)
+	addMissingIDs(&answer)
 	return answer, l.llm.usage(l.caller, answer.Usage, start), err
 }
 
-// usage is what one call used, at its price.
-func (c chosen) usage(by core.Caller, u model.Usage, start time.Time) core.Usage {
+// usage is what one call used, with its price.
+func (s selected) usage(by core.Caller, u model.Usage, start time.Time) core.Usage {
 	return core.Usage{
-		Workspace: by.Workspace.ID, User: by.User.ID, Model: c.full, At: start, LLM: time.Since(start),
+		Workspace: by.Workspace.ID, User: by.User.ID, Model: s.full, At: start, LLM: time.Since(start),
 		InputTokens: u.Input, OutputTokens: u.Output, CacheReadTokens: u.CacheRead, CacheWriteTokens: u.CacheWrite,
-		CostUSD: c.models.prices.Cost(c.full, u),
+		CostUSD: s.models.prices.Cost(s.full, u),
 	}
 }
 
-// tidy gives calls without an id one, since some servers send none.
-func tidy(a *model.Answer) {
+// addMissingIDs gives ids to tool calls without one: some providers send none.
+func addMissingIDs(a *model.Answer) {
 	for i := range a.Blocks {
 		if b := &a.Blocks[i]; b.Kind == model.ToolUse {
-			b.ID = cmp.Or(b.ID, newID("call_"))
+			b.ID = cmp.Or(b.ID, core.RandomID("call_"))
 		}
 	}
 }
 
-// toolUses are the calls of tools that an answer asks for.
+// toolUses returns the tool calls that an answer asks for.
 func toolUses(a model.Answer) (calls []*model.Block) {
 	for i := range a.Blocks {
 		if a.Blocks[i].Kind == model.ToolUse {
@@ -175,14 +176,13 @@ func toolUses(a model.Answer) (calls []*model.Block) {
 	return calls
 }
 
-// badInput is what a model gave for arguments that are not JSON: a conversation cannot hold it.
-type badInput string
-
-func takeBadInput(b *model.Block) (badInput, bool) {
+// removeInvalidInput removes arguments that are not JSON, which a conversation cannot hold, and returns
+// them.
+func removeInvalidInput(b *model.Block) (invalid string, removed bool) {
 	if json.Valid(b.Input) {
 		return "", false
 	}
-	bad := badInput(b.Input)
+	invalid = string(b.Input)
 	b.Input = json.RawMessage("{}")
-	return bad, true
+	return invalid, true
 }

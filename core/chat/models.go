@@ -21,13 +21,13 @@ import (
 // modelLength is how long provider:model may be, bytes.
 const modelLength = 200
 
-// The names under which an admin's choice of models is kept.
+// The names of the settings in which an admin's choice of models is stored.
 const (
 	settingDefault = "models.default"
 	settingFast    = "models.fast"
 )
 
-// Models is the models that may be asked, with what they cost. It does not change.
+// Models is the models that may be asked, and what they cost. It is immutable.
 type Models struct {
 	providers map[string]provider
 	byDefault string // provider:model; "" when none is configured
@@ -77,29 +77,29 @@ func (m *Models) Close() {
 	}
 }
 
-// chosen is one model that a run asks.
-type chosen struct {
-	full   string // provider:model
-	name   string // the provider's name of it
-	calls  model.Provider
-	models *Models
+// selected is the model that a run asks.
+type selected struct {
+	full     string // provider:model
+	name     string // the provider's name of it
+	provider model.Provider
+	models   *Models
 }
 
 // find returns the model of that full name; core.CodeBadRequest when there is no such provider,
 // core.CodeModelNotConfigured when it has no key.
-func (m *Models) find(full string) (chosen, error) {
+func (m *Models) find(full string) (selected, error) {
 	name, of, ok := strings.Cut(full, ":")
 	p, known := m.providers[name]
 	switch {
 	case !ok || of == "" || len(full) > modelLength || strings.ContainsFunc(full, unicode.IsControl):
-		return chosen{}, core.Errorf(core.CodeBadRequest, "model must be of the form provider:model, such as anthropic:claude-sonnet-4-5")
+		return selected{}, core.Errorf(core.CodeBadRequest, "model must be of the form provider:model, such as anthropic:claude-sonnet-4-5")
 	case !known:
-		return chosen{}, core.Errorf(core.CodeBadRequest, "model: there is no provider %q; there are %s", name, strings.Join(slices.Sorted(maps.Keys(m.providers)), ", "))
+		return selected{}, core.Errorf(core.CodeBadRequest, "model: there is no provider %q; there are %s", name, strings.Join(slices.Sorted(maps.Keys(m.providers)), ", "))
 	case !p.usable:
-		return chosen{}, core.Errorf(core.CodeModelNotConfigured,
+		return selected{}, core.Errorf(core.CodeModelNotConfigured,
 			"the model provider %s has no key: set models.providers.%s.apiKey%s", name, name, environmentHint(name))
 	}
-	return chosen{full: full, name: of, calls: p.calls, models: m}, nil
+	return selected{full: full, name: of, provider: p.calls, models: m}, nil
 }
 
 func environmentHint(name string) string {
@@ -109,47 +109,47 @@ func environmentHint(name string) string {
 	return ""
 }
 
-// choose returns the model that was asked for, else the one in force by default.
-func (e *Engine) choose(ctx context.Context, asked string) (chosen, error) {
+// selectModel returns the requested model, otherwise the current default.
+func (e *Engine) selectModel(ctx context.Context, asked string) (selected, error) {
 	m := e.models.Load()
 	if asked != "" {
 		return m.find(asked)
 	}
-	inForce, err := e.inForce(ctx, settingDefault, m.byDefault)
+	current, err := e.currentModel(ctx, settingDefault, m.byDefault)
 	if err != nil {
-		return chosen{}, err
+		return selected{}, err
 	}
-	if inForce == "" {
-		return chosen{}, core.Errorf(core.CodeModelNotConfigured,
+	if current == "" {
+		return selected{}, core.Errorf(core.CodeModelNotConfigured,
 			"no model is configured: set models.default to provider:model, such as anthropic:claude-sonnet-4-5, and the provider's key "+
 				"(ANTHROPIC_API_KEY, OPENAI_API_KEY, or models.providers.<name>.apiKey)")
 	}
-	return inUse(m.find(inForce))
+	return notRequested(m.find(current))
 }
 
-// chooseFast returns the model for what is said behind a person's back.
-func (e *Engine) chooseFast(ctx context.Context) (chosen, error) {
+// selectFastModel returns the model for small background work.
+func (e *Engine) selectFastModel(ctx context.Context) (selected, error) {
 	m := e.models.Load()
-	inForce, err := e.inForce(ctx, settingFast, m.fast)
-	if err != nil || inForce == "" {
+	current, err := e.currentModel(ctx, settingFast, m.fast)
+	if err != nil || current == "" {
 		if err != nil {
-			return chosen{}, err
+			return selected{}, err
 		}
-		return e.choose(ctx, "")
+		return e.selectModel(ctx, "")
 	}
-	return inUse(m.find(inForce))
+	return notRequested(m.find(current))
 }
 
-// inUse words the failure of a model that nobody asked for by name.
-func inUse(c chosen, err error) (chosen, error) {
+// notRequested rewords the error about a model that no request named.
+func notRequested(c selected, err error) (selected, error) {
 	if err != nil && core.CodeOf(err) == core.CodeBadRequest {
 		err = core.Errorf(core.CodeModelNotConfigured, "models.default and models.fast: %w", err)
 	}
 	return c, err
 }
 
-// inForce is what an admin chose, else what the configuration says.
-func (e *Engine) inForce(ctx context.Context, setting, configured string) (string, error) {
+// currentModel is what an admin set, otherwise what is configured.
+func (e *Engine) currentModel(ctx context.Context, setting, configured string) (string, error) {
 	chosen, err := e.store.Setting(ctx, setting)
 	if core.CodeOf(err) == core.CodeNotFound {
 		chosen, err = "", nil
@@ -157,9 +157,9 @@ func (e *Engine) inForce(ctx context.Context, setting, configured string) (strin
 	return cmp.Or(chosen, configured), err
 }
 
-// Model is the model in force, "" when none can be asked.
+// Model returns the current default model, "" when none can be asked.
 func (e *Engine) Model(ctx context.Context) string {
-	c, err := e.choose(ctx, "")
+	c, err := e.selectModel(ctx, "")
 	if err != nil {
 		return ""
 	}

@@ -18,8 +18,8 @@ When you are done, say briefly what you did and found.`
 // partialNote tells a model that it does not see every tool.
 const partialNote = `Not every tool of the workspace is listed here. system__search with scope "tools" finds the others; what it finds can be called from your next turn on.`
 
-// prompt is the system prompt: what changes least comes first, so that providers can cache it.
-func prompt(c core.Caller, skills []skill.Skill, picked *skill.Skill, app *AppContext, now time.Time) []string {
+// systemPrompt is the system prompt: what changes least comes first, so that providers can cache it.
+func systemPrompt(c core.Caller, skills []skill.Skill, picked *skill.Skill, app *AppContext, now time.Time) []string {
 	parts := []string{basePrompt}
 	for _, s := range skills {
 		if s.Type == skill.TypeContext {
@@ -37,7 +37,7 @@ func prompt(c core.Caller, skills []skill.Skill, picked *skill.Skill, app *AppCo
 	return append(parts, strings.Join(about, "\n"))
 }
 
-// fallback stands in for a name that is missing.
+// fallback replaces a missing name.
 func (a *AppContext) fallback() string {
 	if a.AppName == "" {
 		return a.ServerName

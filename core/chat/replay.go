@@ -7,8 +7,8 @@ import (
 	"github.com/ropewalk/ropewalk/core/chat/model"
 )
 
-// replay is a conversation as the next call of a model needs it. The same role never speaks twice
-// in a row, and every call of a tool has an answer: a server that was killed may have kept neither.
+// replay is a conversation as the next model call needs it. The same role never has two messages in a
+// row, and every tool call has a result: a server that was killed may have stored neither.
 func replay(before []core.Message) []model.Message {
 	var all []model.Message
 	for _, m := range before {
@@ -23,7 +23,7 @@ func replay(before []core.Message) []model.Message {
 			all = join(all, t)
 		}
 	}
-	return answered(all)
+	return addMissingResults(all)
 }
 
 func join(all []model.Message, next model.Message) []model.Message {
@@ -37,8 +37,8 @@ func join(all []model.Message, next model.Message) []model.Message {
 	return append(all, next)
 }
 
-// answered puts an answer where a call of a tool has none.
-func answered(all []model.Message) []model.Message {
+// addMissingResults adds a result to each tool call that has none.
+func addMissingResults(all []model.Message) []model.Message {
 	var out []model.Message
 	for i, m := range all {
 		out = join(out, m)
@@ -47,7 +47,7 @@ func answered(all []model.Message) []model.Message {
 		}
 		var results []model.Block
 		for _, b := range m.Blocks {
-			if b.Kind == model.ToolUse && (i+1 == len(all) || !answers(all[i+1], b.ID)) {
+			if b.Kind == model.ToolUse && (i+1 == len(all) || !hasResult(all[i+1], b.ID)) {
 				results = append(results, model.Block{Kind: model.ToolResult, ID: b.ID, Text: "The run ended before the tool answered.", Error: true})
 			}
 		}
@@ -56,7 +56,7 @@ func answered(all []model.Message) []model.Message {
 	return out
 }
 
-func answers(m model.Message, id string) bool {
+func hasResult(m model.Message, id string) bool {
 	for _, b := range m.Blocks {
 		if b.Kind == model.ToolResult && b.ID == id {
 			return true

@@ -67,10 +67,10 @@ func (h *house) wasKept(answer chat.Answer) {
 		h.t.Log(err)
 	}
 	messages, err := h.History(h.t.Context(), owner(), answer.ConversationID)
-	if err != nil || len(messages) != 3 {
+	if err != nil || len(messages) != 2 {
 		h.t.Fatalf("%d messages, %v", len(messages), err)
 	}
-	if messages[0].Content != "please write it" || messages[1].Content != "I will write." || messages[2].Content != "It is written." {
+	if messages[0].Content != "please write it" || messages[1].Content != answer.Response {
 		h.t.Errorf("messages %+v", messages)
 	}
 	if !strings.Contains(string(messages[1].Metadata), `"name":"files__write"`) || !strings.Contains(string(messages[1].Metadata), `"output":"done: write"`) {

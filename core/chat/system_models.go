@@ -59,7 +59,7 @@ func (e *Engine) setModels(ctx context.Context, byDefault, fast *string) (any, e
 		"default": {settingDefault, m.byDefault}, "fast": {settingFast, m.fast},
 	} {
 		var err error
-		if now[key], err = e.inForce(ctx, from.setting, from.configured); err != nil {
+		if now[key], err = e.currentModel(ctx, from.setting, from.configured); err != nil {
 			return nil, err
 		}
 	}

@@ -14,14 +14,14 @@ const (
 	titlesAtOnce = 4
 	titleTimeout = 30 * time.Second
 	titleLength  = 80   // characters
-	titleSource  = 2000 // characters of what was said that a title is made of
+	titleSource  = 2000 // characters of each message that a title is made of
 	titleTokens  = 64
 
 	titlePrompt = "Write a title for the conversation that the person's message begins. At most six words, in the person's language, " +
 		"no quotation marks, no full stop. Answer with the title alone."
 )
 
-// titles is the search for titles behind people's backs.
+// titles is the background work of finding titles.
 type titles struct {
 	ctx  context.Context // ends with the server
 	stop context.CancelFunc
@@ -53,8 +53,8 @@ func (t titles) close(ctx context.Context) error {
 	}
 }
 
-// later does something behind people's backs, unless the server ends.
-func (t titles) later(do func()) {
+// start does something in the background, unless the server is stopping.
+func (t titles) start(do func()) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.ctx.Err() == nil {
@@ -62,9 +62,9 @@ func (t titles) later(do func()) {
 	}
 }
 
-// entitle finds a title for a conversation, later, unless too many are being looked for: then its
-// next run will try.
-func (e *Engine) entitle(c core.Caller, ref core.ConversationRef, said, answered string) {
+// startTitle finds a title for a conversation in the background, unless too many are being found: then
+// the next run tries.
+func (e *Engine) startTitle(c core.Caller, ref core.ConversationRef, message, answer string) {
 	t := e.titles
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -80,21 +80,21 @@ func (e *Engine) entitle(c core.Caller, ref core.ConversationRef, said, answered
 		defer func() { <-t.free }()
 		ctx, cancel := context.WithTimeout(t.ctx, titleTimeout)
 		defer cancel()
-		if err := e.findTitle(ctx, c, ref, said, answered); err != nil && t.ctx.Err() == nil && core.CodeOf(err) != core.CodeNotFound {
-			e.log.Debug("A conversation got no title", "conversation", ref.ID, "error", err)
+		if err := e.findTitle(ctx, c, ref, message, answer); err != nil && t.ctx.Err() == nil && core.CodeOf(err) != core.CodeNotFound {
+			e.log.Debug("no title found for a conversation", "conversation", ref.ID, "error", err)
 		}
 	})
 }
 
-func (e *Engine) findTitle(ctx context.Context, c core.Caller, ref core.ConversationRef, said, answered string) error {
-	llm, err := e.chooseFast(ctx)
+func (e *Engine) findTitle(ctx context.Context, c core.Caller, ref core.ConversationRef, message, reply string) error {
+	llm, err := e.selectFastModel(ctx)
 	if err != nil {
 		return err
 	}
 	start := time.Now()
-	answer, err := model.Call(ctx, llm.calls, llm.name, model.Request{
+	answer, err := model.Call(ctx, llm.provider, llm.name, model.Request{
 		System: []string{titlePrompt}, MaxTokens: titleTokens,
-		Messages: []model.Message{model.Said(model.User, "The person wrote:\n"+head(said, titleSource)+"\n\nThe assistant answered:\n"+head(answered, titleSource))},
+		Messages: []model.Message{model.Said(model.User, "The person wrote:\n"+head(message, titleSource)+"\n\nThe assistant answered:\n"+head(reply, titleSource))},
 	}, func(string) {}, func(*model.Error, time.Duration) {})
 	if answer.Usage != (model.Usage{}) {
 		used := llm.usage(c, answer.Usage, start)
@@ -106,16 +106,15 @@ func (e *Engine) findTitle(ctx context.Context, c core.Caller, ref core.Conversa
 	if err != nil {
 		return err
 	}
-	now, err := e.store.Conversation(ctx, ref)
 	title := cleanTitle(answer.Text())
-	if err != nil || title == "" || now.Title != "" { // someone was faster
-		return err
+	if title == "" {
+		return nil
 	}
-	_, err = e.store.UpdateConversation(ctx, ref, core.ConversationPatch{Title: &title})
+	_, err = e.store.UpdateConversation(ctx, ref, core.ConversationPatch{Title: &title, OnlyUntitled: true})
 	return err
 }
 
-// cleanTitle is the first line of what a model said, without what it was asked to leave out.
+// cleanTitle is the first line of a model's answer, without quotation marks and the like.
 func cleanTitle(text string) string {
 	first, _, _ := strings.Cut(strings.TrimSpace(text), "\n")
 	first = strings.TrimSpace(strings.TrimSuffix(strings.Trim(strings.TrimSpace(first), "\"'“”‘’«»*#` "), "."))

@@ -9,6 +9,7 @@ import (
 
 	"github.com/ropewalk/ropewalk/core"
 	"github.com/ropewalk/ropewalk/core/chat"
+	"github.com/ropewalk/ropewalk/core/chat/elicit"
 	"github.com/ropewalk/ropewalk/core/chat/skill"
 	"github.com/ropewalk/ropewalk/core/httpapi/body"
 	"github.com/ropewalk/ropewalk/core/stream"
@@ -17,7 +18,7 @@ import (
 // Chat runs conversations with a model. Its errors are core.Errors.
 type Chat interface {
 	Begin(ctx context.Context, c core.Caller, r chat.Request) (*chat.Run, error)
-	Reply(ctx context.Context, c core.Caller, id string, r chat.Reply) error
+	Reply(ctx context.Context, c core.Caller, id string, r elicit.Reply) error
 	Model(ctx context.Context) string
 	ModelSettings(ctx context.Context) (core.ModelSettings, error)
 

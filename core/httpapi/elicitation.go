@@ -4,7 +4,7 @@ import (
 	"github.com/gofiber/fiber/v2"
 
 	"github.com/ropewalk/ropewalk/core"
-	"github.com/ropewalk/ropewalk/core/chat"
+	"github.com/ropewalk/ropewalk/core/chat/elicit"
 	"github.com/ropewalk/ropewalk/core/httpapi/body"
 )
 
@@ -16,7 +16,7 @@ type elicitationResponse struct {
 // answerElicitation is POST /v1/chat/elicitations/:id: what a person says to a question that an app
 // asks in their chat stream.
 func (s *Server) answerElicitation(c *fiber.Ctx, caller core.Caller) error {
-	r, err := body.Read[chat.Reply](c.Context())
+	r, err := body.Read[elicit.Reply](c.Context())
 	if err != nil {
 		return err
 	}

@@ -8,7 +8,7 @@ import (
 	"github.com/getkin/kin-openapi/routers/gorillamux"
 
 	"github.com/ropewalk/ropewalk/core"
-	"github.com/ropewalk/ropewalk/core/chat"
+	"github.com/ropewalk/ropewalk/core/chat/elicit"
 	"github.com/ropewalk/ropewalk/core/config"
 )
 
@@ -17,11 +17,11 @@ type answered struct {
 	Chat
 	by    core.Caller
 	id    string
-	reply chat.Reply
+	reply elicit.Reply
 	fails error
 }
 
-func (a *answered) Reply(_ context.Context, c core.Caller, id string, r chat.Reply) error {
+func (a *answered) Reply(_ context.Context, c core.Caller, id string, r elicit.Reply) error {
 	a.by, a.id, a.reply = c, id, r
 	return a.fails
 }
@@ -51,7 +51,7 @@ func TestAnAnswerToAnAppsQuestionIsPassedOn(t *testing.T) {
 		{"that does not fit", `{"action":"accept"}`, core.Errorf(core.CodeInvalidInput, "m").WithDetails(violations), 400, `"path":"/n"`},
 	} {
 		t.Run(c.what, func(t *testing.T) {
-			a.fails, a.reply = c.fails, chat.Reply{}
+			a.fails, a.reply = c.fails, elicit.Reply{}
 			asked := call{method: "POST", path: path, body: c.body}
 			r := h.do(t, asked)
 			if r.StatusCode != c.status || !strings.Contains(r.body, c.want) {

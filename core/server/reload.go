@@ -173,7 +173,7 @@ func (s *Server) apply(ctx context.Context, next *config.Config, x *replacement)
 	if x.models != nil {
 		s.chat.UseModels(x.models)
 	}
-	s.chat.UsePatience(next.Chat.ElicitationTimeout)
+	s.chat.SetQuestionTimeout(next.Chat.ElicitationTimeout)
 	s.features.now.Store(&next.Features)
 	s.log.SetLevel(hclog.LevelFromString(next.Log.Level))
 	s.apps.Reconfigure(a.registries(), next.Apps)

@@ -154,6 +154,12 @@ func (s *Store) UpdateConversation(ctx context.Context, ref core.ConversationRef
 		if err != nil {
 			return err
 		}
+		if p.OnlyUntitled {
+			if before, err := readConversation(ctx, tx, ref); err != nil || before.Title != "" {
+				changed = before
+				return err
+			}
+		}
 		if p.Metadata != nil {
 			if _, err := tx.ExecContext(ctx, `UPDATE conversations SET metadata = $1 WHERE id = $2`, nullableJSON(p.Metadata), key); err != nil {
 				return err

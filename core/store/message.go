@@ -85,6 +85,7 @@ func (s *Store) ForkConversation(ctx context.Context, ref core.ConversationRef, 
 		if fork, err = s.createConversation(ctx, tx, from, now); err != nil {
 			return err
 		}
+		source := key
 		if key, err = conversationKey(fork.ID); err != nil {
 			return err
 		}
@@ -92,9 +93,11 @@ func (s *Store) ForkConversation(ctx context.Context, ref core.ConversationRef, 
 		for _, m := range copied {
 			total = total.plus(m.spent)
 		}
-		fork, err = s.appendMessages(ctx, tx, collection, key, copied, total, now)
+		if fork, err = s.appendMessages(ctx, tx, collection, key, copied, total, now); err != nil {
+			return err
+		}
 		fork.Workspace, fork.Owner = ref.Workspace, ref.Owner
-		return err
+		return copyAttachments(ctx, tx, source, key, len(copied))
 	})
 	return fork, err
 }
@@ -107,12 +110,12 @@ type message struct {
 }
 
 const intoMessages = `INSERT INTO messages
-	(conversation, position, role, content, blocks, metadata, said_at, model, input_tokens, output_tokens, cost_usd)`
+	(conversation, position, role, content, blocks, metadata, said_at, model, input_tokens, output_tokens, cost_usd, continues)`
 
 // row is a message of a conversation as intoMessages takes it.
 func (m message) row(conversation int64, position int) []any {
 	return []any{conversation, position, m.Role, m.Content, nullableJSON(m.Blocks), nullableJSON(m.Metadata), database.Millis(m.Timestamp),
-		m.spent.model, m.spent.input, m.spent.output, m.spent.cost}
+		m.spent.model, m.spent.input, m.spent.output, m.spent.cost, flag(m.Continues)}
 }
 
 // prepare makes messages of a caller fit to be stored.
@@ -135,34 +138,51 @@ func (s *Store) appendMessages(ctx context.Context, tx *sql.Tx, collection, key 
 		add[n-1].spent = total
 	}
 	var number int64
+	var position int
 	changed, err := scanConversation(tx.QueryRowContext(ctx, `
 		UPDATE conversations SET message_count = message_count + $2, preview = COALESCE(NULLIF($3, ''), preview),
 			input_tokens = input_tokens + $4, output_tokens = output_tokens + $5,
 			cost_usd = COALESCE(cost_usd + CAST($6 AS DOUBLE PRECISION), CAST($6 AS DOUBLE PRECISION), cost_usd),
 			last_model = COALESCE(NULLIF($7, ''), last_model), updated_at = $8
-		WHERE id = $1 RETURNING `+strings.ReplaceAll(conversationColumns, "c.", "")+`, number`,
-		key, len(add), preview(add), total.input, total.output, total.cost, total.model, database.Millis(now)), "", "", &number)
+		WHERE id = $1 RETURNING `+strings.ReplaceAll(conversationColumns, "c.", "")+`, number,
+			(SELECT COALESCE(MAX(position) + 1, 0) FROM messages WHERE conversation = $1)`,
+		key, countMessages(add), preview(add), total.input, total.output, total.cost, total.model, database.Millis(now)), "", "", &number, &position)
 	if err != nil {
 		return changed, err
 	}
 	rows := database.Insert{Into: intoMessages}
 	for i, m := range add {
-		rows.Add(m.row(key, changed.MessageCount-len(add)+i)...)
+		rows.Add(m.row(key, position+i)...)
 	}
 	if err := rows.Exec(ctx, tx); err != nil {
+		return changed, err
+	}
+	if err := putAttachments(ctx, tx, key, position, add); err != nil {
 		return changed, err
 	}
 	return changed, s.index.Add(ctx, tx, search.Document{Collection: collection, Key: key, Number: number}, contents(add)...)
 }
 
-// readMessages reads a conversation's first messages, all of them when limit is negative.
-func readMessages(ctx context.Context, q database.Querier, key int64, limit int) ([]message, error) {
-	query, args := `SELECT role, content, blocks, metadata, said_at, model, input_tokens, output_tokens, cost_usd
-		FROM messages WHERE conversation = $1`, []any{key}
-	if limit >= 0 {
-		query, args = query+` AND position < $2`, append(args, limit)
+// countMessages counts messages without those that continue another.
+func countMessages(all []message) (n int) {
+	for _, m := range all {
+		n += 1 - flag(m.Continues)
 	}
-	rows, err := q.QueryContext(ctx, query+` ORDER BY position`, args...)
+	return n
+}
+
+func flag(set bool) int {
+	if set {
+		return 1
+	}
+	return 0
+}
+
+// readMessages reads a conversation's first messages and those that continue them, all of them when limit
+// is negative.
+func readMessages(ctx context.Context, q database.Querier, key int64, limit int) ([]message, error) {
+	rows, err := q.QueryContext(ctx, `SELECT role, content, blocks, metadata, said_at, model, input_tokens, output_tokens, cost_usd, continues
+		FROM messages WHERE conversation = $1 ORDER BY position`, key)
 	if err != nil {
 		return nil, err
 	}
@@ -172,10 +192,15 @@ func readMessages(ctx context.Context, q database.Querier, key int64, limit int)
 		var m message
 		var blocks, metadata *string
 		var at int64
-		if err := rows.Scan(&m.Role, &m.Content, &blocks, &metadata, &at, &m.spent.model, &m.spent.input, &m.spent.output, &m.spent.cost); err != nil {
+		var continues int
+		if err := rows.Scan(&m.Role, &m.Content, &blocks, &metadata, &at, &m.spent.model, &m.spent.input, &m.spent.output, &m.spent.cost, &continues); err != nil {
 			return nil, err
 		}
-		m.Blocks, m.Metadata, m.Timestamp = rawJSON(blocks), rawJSON(metadata), database.FromMillis(at)
+		if limit == 0 && continues == 0 {
+			break
+		}
+		limit -= 1 - continues
+		m.Blocks, m.Metadata, m.Timestamp, m.Continues = rawJSON(blocks), rawJSON(metadata), database.FromMillis(at), continues == 1
 		all = append(all, m)
 	}
 	return all, rows.Err()

@@ -105,3 +105,47 @@ func furnishOld(t *testing.T, db *sql.DB) {
 		}
 	}
 }
+
+func TestConversationsWrittenBeforeAreShownWithOneAssistantMessagePerRun(t *testing.T) {
+	path, url := filepath.Join(t.TempDir(), "ropewalk.db"), newDatabase(t)
+	for _, o := range []Options{{Path: path}, {URL: core.Secret(url)}} {
+		s, err := Open(t.Context(), o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		talk(t, s, "old", said("user", "do it"), said("assistant", "I will."), said("assistant", "Done."), said("user", "thanks"), said("assistant", "Welcome."))
+		if err := s.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	file, err := database.OpenSQLite(path, database.Visitor())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for dialect, db := range map[goose.Dialect]*sql.DB{goose.DialectSQLite3: file, goose.DialectPostgres: rawURL(t, url)} {
+		provider, err := database.Migrations(dialect, db)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := provider.DownTo(t.Context(), 11); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := file.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range []*Store{openAt(t, path), openURL(t, url)} {
+		page, err := s.Conversations(t.Context(), core.DefaultWorkspaceID, core.Owner().User.ID, core.ConversationQuery{})
+		if err != nil || len(page.Conversations) != 1 || page.Conversations[0].MessageCount != 4 {
+			t.Fatalf("%+v, %v", page, err)
+		}
+		all := history(t, s, core.ConversationRef{Workspace: core.DefaultWorkspaceID, Owner: core.Owner().User.ID, ID: page.Conversations[0].ID})
+		var continues []bool
+		for _, m := range all {
+			continues = append(continues, m.Continues)
+		}
+		if fmt.Sprint(continues) != "[false false true false false]" {
+			t.Errorf("continued: %v", continues)
+		}
+	}
+}

@@ -4,35 +4,42 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"net/url"
 	"strconv"
 	"strings"
 	"time"
 )
 
-// Failure is what kind of failure a provider's is.
+// Failure is the kind of a provider's failure.
 type Failure int
 
-// The failures. What is not known is Refused.
+// The failures. An unknown one is Refused.
 const (
-	Refused     Failure = iota // the request was not taken: asking again will not help
+	Refused     Failure = iota // the request was not accepted: repeating it will not help
 	Auth                       // the key is wrong, or may not use the model
-	RateLimited                // too much was asked
-	Overloaded                 // the provider cannot at the moment
+	RateLimited                // there were too many requests
+	Overloaded                 // the provider cannot answer at the moment
+	ServerError                // the provider failed
 	TooLong                    // the conversation does not fit into the model's context
-	Broken                     // the connection or the stream broke
+	Unreachable                // there was no answer at all
+	Broken                     // the connection broke in the middle of an answer
 )
 
-// Error is a provider's failure. Its text is for the log.
+// Error is a provider's failure. Its text is for the log; it has no key in it.
 type Error struct {
 	Failure    Failure
 	Status     int           // the HTTP status; 0 when there was none
 	RetryAfter time.Duration // what the provider asked for; 0 when nothing
-	Message    string        // what the provider said
+	Host       string        // of the provider, when it is Unreachable
+	Message    string        // what the provider said, or why it is unreachable
 	cause      error
 }
 
 func (e *Error) Error() string {
 	text := "the provider failed"
+	if e.Host != "" {
+		text = e.Host + " cannot be reached"
+	}
 	if e.Status != 0 {
 		text += " with status " + strconv.Itoa(e.Status)
 	}
@@ -44,32 +51,50 @@ func (e *Error) Error() string {
 
 func (e *Error) Unwrap() error { return e.cause }
 
-// passing reports whether the same call may succeed a little later.
-func (e *Error) passing() bool {
-	return e.Failure == RateLimited || e.Failure == Overloaded || e.Failure == Broken
-}
-
-// FromStatus is the failure of an answer that is none. kind is the provider's own name of it.
-func FromStatus(status int, header http.Header, kind, message string, cause error) *Error {
-	e := &Error{Status: status, Message: message, cause: cause, RetryAfter: retryAfter(header)}
-	switch {
-	case tooLong(kind, message) || status == http.StatusRequestEntityTooLarge:
-		e.Failure = TooLong
-	case kind == "overloaded_error", kind == "api_error", status >= http.StatusInternalServerError:
-		e.Failure = Overloaded
-	case kind == "rate_limit_error", status == http.StatusTooManyRequests && kind != "insufficient_quota":
-		e.Failure = RateLimited
-	case status == http.StatusUnauthorized, status == http.StatusForbidden, kind == "authentication_error", kind == "permission_error":
-		e.Failure = Auth
-	case status == http.StatusRequestTimeout:
-		e.Failure = Broken
+// isTransient reports whether the same call may succeed a little later.
+func (e *Error) isTransient() bool {
+	switch e.Failure {
+	case RateLimited, Overloaded, ServerError, Broken:
+		return true
+	case Unreachable:
+		return !isPermanent(e.cause)
 	default:
-		e.Failure = Refused
+		return false
 	}
-	return e
 }
 
-// FromBreak is the failure of a connection or a stream. The end of ctx is not the provider's.
+// FromStatus is the failure that an HTTP status reports. kind is the provider's own name of it.
+func FromStatus(status int, header http.Header, kind, message string, cause error) *Error {
+	return &Error{Failure: failureOf(status, kind, message), Status: status, Message: message, cause: cause, RetryAfter: retryAfter(header)}
+}
+
+const statusOverloaded = 529 // Anthropic's
+
+func failureOf(status int, kind, message string) Failure {
+	switch {
+	case isTooLong(kind, message) || status == http.StatusRequestEntityTooLarge:
+		return TooLong
+	case kind == "overloaded_error":
+		return Overloaded
+	case kind == "rate_limit_error", status == http.StatusTooManyRequests && kind != "insufficient_quota":
+		return RateLimited
+	case status == http.StatusUnauthorized, status == http.StatusForbidden, kind == "authentication_error", kind == "permission_error":
+		return Auth
+	case status == http.StatusRequestTimeout:
+		return Broken
+	}
+	switch status {
+	case http.StatusServiceUnavailable, statusOverloaded, http.StatusBadGateway, http.StatusGatewayTimeout:
+		return Overloaded
+	}
+	if status >= http.StatusInternalServerError || kind == "api_error" {
+		return ServerError
+	}
+	return Refused
+}
+
+// FromBreak is the failure of a connection: Unreachable before there was an answer, Broken in the middle
+// of one. When ctx ended, it is the error of ctx.
 func FromBreak(ctx context.Context, cause error) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -77,11 +102,14 @@ func FromBreak(ctx context.Context, cause error) error {
 	if known, ok := errors.AsType[*Error](cause); ok {
 		return known
 	}
+	if request, ok := errors.AsType[*url.Error](cause); ok {
+		return &Error{Failure: Unreachable, Host: hostOf(request.URL), Message: reason(request.Err), cause: cause}
+	}
 	return &Error{Failure: Broken, Message: "the connection broke", cause: cause}
 }
 
-// tooLong knows the ways in which the providers say that a conversation does not fit.
-func tooLong(kind, message string) bool {
+// isTooLong knows how the providers say that a conversation does not fit.
+func isTooLong(kind, message string) bool {
 	m := strings.ToLower(message)
 	return kind == "context_length_exceeded" || kind == "request_too_large" || strings.Contains(m, "prompt is too long") ||
 		strings.Contains(m, "maximum context length") || strings.Contains(m, "context window") || strings.Contains(m, "exceeds the context")

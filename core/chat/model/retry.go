@@ -28,7 +28,7 @@ func Call(ctx context.Context, p Provider, name string, r Request, said func(tex
 	for attempt := 1; ; attempt++ {
 		answer, err := p.Call(ctx, name, r, say)
 		known, ok := errors.AsType[*Error](err)
-		if err == nil || !ok || begun || attempt == attempts || !known.passing() || known.RetryAfter > longest {
+		if err == nil || !ok || begun || attempt == attempts || !known.isTransient() || known.RetryAfter > longest {
 			return answer, err
 		}
 		pause := max(pauses.NextBackOff(), known.RetryAfter)

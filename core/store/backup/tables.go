@@ -5,6 +5,6 @@ package backup
 func Tables() []string {
 	return []string{
 		"users", "workspaces", "members", "bundles", "bundle_parts", "installations", "cookies", "settings",
-		"collections", "conversations", "messages", "words", "word_sets", "usage_records",
+		"collections", "conversations", "messages", "attachments", "words", "word_sets", "usage_records",
 	}
 }

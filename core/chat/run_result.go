@@ -8,10 +8,10 @@ import (
 	"github.com/ropewalk/ropewalk/core"
 )
 
-// StopReason says why a run ended.
+// StopReason is why a run ended.
 type StopReason string
 
-// The reasons of contract part 4.
+// The reasons.
 const (
 	Complete      StopReason = "complete"
 	MaxIterations StopReason = "max_iterations"
@@ -19,7 +19,7 @@ const (
 	Cancelled     StopReason = "cancelled"
 )
 
-// Answer is the whole of a run (contract part 4).
+// Answer is the result of a run.
 type Answer struct {
 	Response       string     `json:"response"`
 	ConversationID string     `json:"conversationId"`
@@ -32,7 +32,7 @@ type Answer struct {
 	Usage          Usage      `json:"usage"`
 }
 
-// ToolCall is one call of a tool. Output is what the model got of its result.
+// ToolCall is one tool call. Output is the part of its result that the model received.
 type ToolCall struct {
 	ID          string          `json:"id"`
 	Name        string          `json:"name"`
@@ -43,8 +43,8 @@ type ToolCall struct {
 	ResourceURI string          `json:"resourceUri,omitempty"`
 }
 
-// Usage is what a run used. InputTokens does not count what a cache spared or took. CostUSD is nil
-// when the price of a call is not known.
+// Usage is what a run used. InputTokens does not count tokens read from or written to a cache. CostUSD is
+// nil when the price of a call is not known.
 type Usage struct {
 	InputTokens      int64    `json:"inputTokens"`
 	OutputTokens     int64    `json:"outputTokens"`
@@ -56,7 +56,7 @@ type Usage struct {
 	Iterations       int      `json:"iterations"`
 }
 
-// tally adds up what the calls of a run used, those of its delegated tasks among them.
+// tally adds up what the calls of a run used, including those of its delegated tasks.
 type tally struct {
 	mu       sync.Mutex
 	sum      Usage
@@ -83,7 +83,7 @@ func (t *tally) add(u core.Usage) {
 	}
 }
 
-// total is the sum so far, of a run that asked model and took that many iterations.
+// total returns the sum so far, for a run of that model and number of iterations.
 func (t *tally) total(model string, iterations int) Usage {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -7,7 +7,7 @@ import (
 	"unicode/utf8"
 )
 
-// resultLimit is how many characters of a tool's result a model gets (contract part 4).
+// resultLimit is how many characters of a tool's result a model receives.
 const resultLimit = 50_000
 
 // content is one block of a tool's result.
@@ -24,20 +24,20 @@ type content struct {
 	} `json:"resource"`
 }
 
-// readable is what a model gets of a CallToolResult, and whether the tool succeeded. What is no
-// text is named; structured content stands in for a result without text.
-func readable(raw json.RawMessage) (text string, ok bool) {
+// textOfResult is what a model receives of a CallToolResult, and whether the tool succeeded. Content that
+// is not text is described; structured content replaces a missing text.
+func textOfResult(raw json.RawMessage) (text string, ok bool) {
 	var result struct {
 		Content           []content       `json:"content"`
 		StructuredContent json.RawMessage `json:"structuredContent"`
 		IsError           bool            `json:"isError"`
 	}
 	if err := json.Unmarshal(raw, &result); err != nil {
-		return "The tool's answer is not a tool result.", false
+		return "The tool's answer is not a valid tool result.", false
 	}
 	var parts []string
 	for _, c := range result.Content {
-		if part := c.readable(); part != "" {
+		if part := c.text(); part != "" {
 			parts = append(parts, part)
 		}
 	}
@@ -45,10 +45,10 @@ func readable(raw json.RawMessage) (text string, ok bool) {
 	if text == "" && len(result.StructuredContent) > 0 && string(result.StructuredContent) != "null" {
 		text = string(result.StructuredContent)
 	}
-	return cut(text), !result.IsError
+	return truncate(text), !result.IsError
 }
 
-func (c content) readable() string {
+func (c content) text() string {
 	switch c.Type {
 	case "text":
 		return c.Text
@@ -65,8 +65,8 @@ func (c content) readable() string {
 	return ""
 }
 
-// cut keeps the beginning of a text that is too long, and says that it did.
-func cut(text string) string {
+// truncate shortens a text that is too long, and adds a note.
+func truncate(text string) string {
 	if len(text) <= resultLimit {
 		return text
 	}
@@ -81,5 +81,5 @@ func cut(text string) string {
 		}
 		n++
 	}
-	return fmt.Sprintf("%s\n\n[The result was cut: this is the first %d of %d characters.]", text[:at], resultLimit, total)
+	return fmt.Sprintf("%s\n\n[The result was truncated: these are the first %d of %d characters.]", text[:at], resultLimit, total)
 }

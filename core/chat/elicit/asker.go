@@ -1,0 +1,133 @@
+package elicit
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"time"
+
+	"github.com/ropewalk/ropewalk/core"
+	"github.com/ropewalk/ropewalk/core/rpc"
+)
+
+// Asker asks the person of a run on behalf of one tool call.
+type Asker struct {
+	*Session
+	call, server, tool string
+}
+
+// Ask implements apps.Asker.
+func (a *Asker) Ask(ctx context.Context, method string, params json.RawMessage) (json.RawMessage, error) {
+	if method != methodCreate {
+		return nil, refuse(methodNotFound, "a chat does not answer "+method)
+	}
+	r, err := readRequest(params)
+	if err != nil {
+		return nil, err
+	}
+	return a.ask(ctx, r).result()
+}
+
+// ask puts a question to the person and returns the reply. One that cannot be put is declined.
+func (a *Asker) ask(ctx context.Context, r request) Reply {
+	one := &question{reply: make(chan Reply, 1), Question: core.Question{
+		ID: core.RandomID("elic_"), Workspace: a.caller.Workspace.ID, Owner: a.caller.User.ID, Schema: r.Schema,
+		Until: time.Now().Add(time.Duration(a.questions.timeout.Load())),
+	}}
+	log := a.questions.log
+	switch {
+	case a.over.Err() != nil || ctx.Err() != nil:
+		return Reply{Action: Cancel}
+	case a.emit == nil:
+		return Reply{Action: Decline}
+	case !a.countQuestion(one.ID):
+		log.Warn("app asks too many questions in one run; declined", "server", a.server, "run", a.runID)
+		return Reply{Action: Decline}
+	}
+	defer a.closeQuestion()
+	if err := a.questions.add(ctx, one); err != nil {
+		log.Error("question of an app not stored; declined", "server", a.server, "error", err)
+		return Reply{Action: Decline}
+	}
+	a.emit(EventRequest, requestEvent{
+		RunID: a.runID, ID: one.ID, ToolCallID: a.call, Server: a.server, Tool: a.tool, Mode: r.Mode, Message: r.Message,
+		Schema: r.Schema, URL: r.URL, ElicitationID: r.ElicitationID, ExpiresAt: core.Timestamp(one.Until),
+	})
+	reply, reason := a.wait(ctx, one)
+	if a.over.Err() == nil {
+		a.emit(EventAnswer, answerEvent{RunID: a.runID, ID: one.ID, Action: reply.Action, Reason: reason})
+	}
+	return reply
+}
+
+// The reasons of an answer.
+const (
+	byPerson  = "person"
+	byTimeout = "timeout"
+	byApp     = "withdrawn" // the app withdrew the question, or its call ended
+)
+
+// wait returns the reply to a question and its reason. ctx ends when the app withdraws the question, and
+// when its call ends, as it does when the person leaves.
+func (a *Asker) wait(ctx context.Context, one *question) (Reply, string) {
+	limit, poll := time.NewTimer(time.Until(one.Until)), time.NewTicker(pollInterval)
+	defer limit.Stop()
+	defer poll.Stop()
+	for {
+		select {
+		case reply := <-one.reply:
+			return reply, byPerson
+		case <-a.over.Done():
+			return a.giveUp(ctx, one, Cancel, byApp)
+		case <-ctx.Done():
+			return a.giveUp(ctx, one, Cancel, byApp)
+		case <-limit.C:
+			return a.giveUp(ctx, one, Decline, byTimeout)
+		case <-poll.C:
+			if reply, ok := a.questions.storedReply(ctx, one); ok {
+				return reply, byPerson
+			}
+		}
+	}
+}
+
+// giveUp answers instead of the person, unless the person did at the last moment.
+func (a *Asker) giveUp(ctx context.Context, one *question, action, reason string) (Reply, string) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), storeTimeout)
+	defer cancel()
+	reply := Reply{Action: action}
+	if core.CodeOf(a.questions.settle(ctx, one.ID, one, reply)) != core.CodeAlreadyAnswered {
+		return reply, reason
+	}
+	select {
+	case reply = <-one.reply:
+		return reply, byPerson
+	default:
+	}
+	if stored, ok := a.questions.storedReply(ctx, one); ok {
+		return stored, byPerson
+	}
+	return reply, reason
+}
+
+// AcceptsURLs reports whether a call failed because its person must visit some addresses first, and the
+// person agreed to: then the call is to be made again, once.
+func (a *Asker) AcceptsURLs(ctx context.Context, err error) bool {
+	refused, ok := errors.AsType[*rpc.Error](err)
+	if !ok || refused.Code != urlRequired {
+		return false
+	}
+	var data struct {
+		Elicitations []json.RawMessage `json:"elicitations"`
+	}
+	if json.Unmarshal(refused.Data, &data) != nil || len(data.Elicitations) == 0 {
+		return false
+	}
+	for _, params := range data.Elicitations {
+		r, err := readRequest(params)
+		if err != nil || r.Mode != modeURL || a.ask(ctx, r).Action != Accept {
+			return false
+		}
+	}
+	return true
+}

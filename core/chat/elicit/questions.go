@@ -1,0 +1,155 @@
+package elicit
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+
+	"github.com/ropewalk/ropewalk/core"
+	"github.com/ropewalk/ropewalk/core/tools"
+)
+
+const (
+	defaultTimeout = 5 * time.Minute        // that a question waits for its person
+	pollInterval   = 250 * time.Millisecond // at which a reply through another server is looked for
+	storeTimeout   = 10 * time.Second       // for what is stored after a run has ended
+)
+
+// Store keeps the questions of all servers that share the state. All but Shared are used only then.
+type Store interface {
+	Shared() bool
+	PutQuestion(ctx context.Context, q core.Question) error
+	Question(ctx context.Context, id string) (core.Question, error)             // core.CodeNotFound
+	SettleQuestion(ctx context.Context, id string, reply json.RawMessage) error // core.CodeAlreadyAnswered unless it is the first
+	ReplyTo(ctx context.Context, id string) (json.RawMessage, error)            // nil when there is none
+	DeleteQuestions(ctx context.Context, ids []string) error
+}
+
+// Tools opens the client sessions in which apps ask.
+type Tools interface {
+	Open(c core.Caller, o tools.SessionOptions) *tools.Session
+	CheckForm(schema, content json.RawMessage) error // core.CodeInvalidInput when content does not fit
+}
+
+// Questions are those of the runs of this server. It is safe for concurrent use.
+type Questions struct {
+	store   Store
+	tools   Tools
+	log     hclog.Logger
+	timeout atomic.Int64
+
+	mu    sync.Mutex
+	known map[string]*question // by id, until their run is over
+}
+
+// New returns Questions without any. timeout is SetTimeout's.
+func New(store Store, tools Tools, timeout time.Duration, log hclog.Logger) *Questions {
+	q := &Questions{store: store, tools: tools, log: log, known: map[string]*question{}}
+	q.SetTimeout(timeout)
+	return q
+}
+
+// SetTimeout changes how long a question waits for its person before it counts as declined, from the next
+// question on; 0 means 5 minutes.
+func (q *Questions) SetTimeout(d time.Duration) { q.timeout.Store(int64(cmp.Or(d, defaultTimeout))) }
+
+// question is one that waits for its person, or did.
+type question struct {
+	core.Question
+	reply   chan Reply // holds one
+	settled bool       // guarded by the mutex of Questions
+}
+
+// add makes a question known to those who may answer it.
+func (q *Questions) add(ctx context.Context, one *question) error {
+	if q.store.Shared() {
+		if err := q.store.PutQuestion(ctx, one.Question); err != nil {
+			return err
+		}
+	}
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.known[one.ID] = one
+	return nil
+}
+
+// local returns a question of a run of this server, nil when there is none.
+func (q *Questions) local(id string) *question {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.known[id]
+}
+
+// find returns a question of a run of any server. local is nil when it is not of this one.
+func (q *Questions) find(ctx context.Context, local *question, id string) (core.Question, error) {
+	switch {
+	case local != nil:
+		return local.Question, nil
+	case !q.store.Shared():
+		return core.Question{}, unknownQuestion()
+	}
+	found, err := q.store.Question(ctx, id)
+	if core.CodeOf(err) == core.CodeNotFound {
+		err = unknownQuestion()
+	}
+	return found, err
+}
+
+// settle gives a question its reply; core.CodeAlreadyAnswered unless it is the first. local is nil when
+// the question is of another server.
+func (q *Questions) settle(ctx context.Context, id string, local *question, r Reply) error {
+	if !q.store.Shared() {
+		return q.settleLocal(local, r)
+	}
+	raw, err := json.Marshal(r)
+	if err != nil {
+		return err
+	}
+	if err = q.store.SettleQuestion(ctx, id, raw); err == nil && local != nil {
+		_ = q.settleLocal(local, r) // so that it need not poll
+	}
+	return err
+}
+
+func (q *Questions) settleLocal(one *question, r Reply) error {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if one.settled {
+		return core.Errorf(core.CodeAlreadyAnswered, "the question was answered already, or timed out")
+	}
+	one.settled = true
+	one.reply <- r
+	return nil
+}
+
+// storedReply returns the reply that another server received, if there is one.
+func (q *Questions) storedReply(ctx context.Context, one *question) (r Reply, ok bool) {
+	if !q.store.Shared() {
+		return r, false
+	}
+	raw, err := q.store.ReplyTo(ctx, one.ID)
+	if err != nil || len(raw) == 0 { // not yet, or the database cannot be reached at the moment
+		return r, false
+	}
+	return r, json.Unmarshal(raw, &r) == nil
+}
+
+// remove forgets questions whose run is over.
+func (q *Questions) remove(ctx context.Context, ids []string) error {
+	q.mu.Lock()
+	for _, id := range ids {
+		delete(q.known, id)
+	}
+	q.mu.Unlock()
+	if !q.store.Shared() {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), storeTimeout)
+	defer cancel()
+	return q.store.DeleteQuestions(ctx, ids)
+}

@@ -1,0 +1,107 @@
+package elicit
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+	"sync"
+
+	"github.com/ropewalk/ropewalk/core"
+	"github.com/ropewalk/ropewalk/core/rpc"
+	"github.com/ropewalk/ropewalk/core/tools"
+)
+
+const (
+	// capabilities is what apps learn about what a person who chats can be asked. The chat's model is not
+	// available to them: sampling is refused.
+	capabilities = `{"elicitation":{"form":{},"url":{}}}`
+
+	methodComplete = "notifications/elicitation/complete"
+
+	maxQuestions = 100 // of one run
+	maxOpen      = 8   // of one run at a time
+)
+
+// Session is the client session in which the apps that a run calls ask its person.
+type Session struct {
+	questions *Questions
+	caller    core.Caller
+	runID     string
+	emit      Emit // nil when nobody sees the questions
+	tools     *tools.Session
+	over      context.Context // ends with the run
+	end       context.CancelFunc
+
+	mu   sync.Mutex
+	ids  []string
+	open int
+}
+
+// Open begins a session, until Close. All runs of a conversation are one client to the apps, so that an
+// app that asks keeps its instance. With a nil emit everything is declined at once.
+func (q *Questions) Open(c core.Caller, conversation, runID string, emit Emit) *Session {
+	s := &Session{questions: q, caller: c, runID: runID, emit: emit}
+	s.over, s.end = context.WithCancel(context.Background())
+	o := tools.SessionOptions{Capabilities: json.RawMessage(capabilities), Notify: s.notify}
+	if emit != nil { // without it no instance is needed
+		o.ID = SessionID(conversation)
+	}
+	s.tools = q.tools.Open(c, o)
+	return s
+}
+
+// SessionID is the id by which apps know a conversation.
+func SessionID(conversation string) string { return "chat " + conversation }
+
+// Close ends the session and its open questions. It may be called again.
+func (s *Session) Close(ctx context.Context) {
+	s.end()
+	s.tools.Pause(ctx)
+	s.mu.Lock()
+	ids := s.ids
+	s.ids = nil
+	s.mu.Unlock()
+	if len(ids) == 0 {
+		return
+	}
+	if err := s.questions.remove(ctx, ids); err != nil {
+		s.questions.log.Warn("questions of apps are stored for longer than their run", "run", s.runID, "error", err)
+	}
+}
+
+// notify passes on that an app is done with what it sent the person to an address for.
+func (s *Session) notify(n rpc.Notification) {
+	var params struct {
+		ID string `json:"elicitationId"`
+	}
+	if n.Method != methodComplete || s.emit == nil || s.over.Err() != nil || json.Unmarshal(n.Params, &params) != nil || params.ID == "" {
+		return
+	}
+	s.emit(EventComplete, completeEvent{RunID: s.runID, ElicitationID: params.ID})
+}
+
+// Asker asks the person on behalf of one tool call.
+func (s *Session) Asker(call, name string) *Asker {
+	server, tool, _ := strings.Cut(name, "__")
+	return &Asker{Session: s, call: call, server: server, tool: tool}
+}
+
+// From names the session and the asker of a tool call.
+func (a *Asker) From() tools.From { return tools.From{Session: a.tools, Asker: a} }
+
+// countQuestion counts one more open question; false when there are too many.
+func (s *Session) countQuestion(id string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.ids) == maxQuestions || s.open == maxOpen {
+		return false
+	}
+	s.ids, s.open = append(s.ids, id), s.open+1
+	return true
+}
+
+func (s *Session) closeQuestion() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.open--
+}

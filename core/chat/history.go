@@ -1,0 +1,102 @@
+package chat
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+
+	"github.com/ropewalk/ropewalk/core"
+)
+
+// messageMetadata is the metadata of an assistant message. What is stored is that of one turn; what is
+// shown is that of a whole run.
+type messageMetadata struct {
+	Skill        *string    `json:"skill,omitempty"`
+	ToolCalls    []ToolCall `json:"toolCalls"`
+	InputTokens  int64      `json:"inputTokens"`
+	OutputTokens int64      `json:"outputTokens"`
+	CostUSD      *float64   `json:"costUsd"`
+	Model        string     `json:"model"`
+	LLMMs        int64      `json:"llmMs"`
+	Iterations   int        `json:"iterations"`
+	StopReason   StopReason `json:"stopReason,omitempty"` // when it is not complete
+}
+
+// History returns the messages of a conversation, with one assistant message for each run;
+// core.CodeNotFound unless it exists and is the caller's.
+func (e *Engine) History(ctx context.Context, c core.Caller, id string) ([]core.Message, error) {
+	stored, err := e.store.Messages(ctx, c.Conversation(id))
+	if err != nil {
+		return nil, err
+	}
+	return mergeRuns(stored), nil
+}
+
+// mergeRuns joins each message with those that continue it.
+func mergeRuns(stored []core.Message) []core.Message {
+	shown := make([]core.Message, 0, len(stored))
+	for from := 0; from < len(stored); {
+		to := from + 1
+		for to < len(stored) && stored[to].Continues {
+			to++
+		}
+		shown = append(shown, mergeMessage(stored[from:to]))
+		from = to
+	}
+	return shown
+}
+
+// mergeMessage joins the turns of one run.
+func mergeMessage(turns []core.Message) core.Message {
+	whole := turns[0]
+	if len(turns) == 1 {
+		return whole
+	}
+	var texts []string
+	var sum messageMetadata
+	priced, readable := true, true
+	for _, t := range turns {
+		if t.Content != "" {
+			texts = append(texts, t.Content)
+		}
+		var m messageMetadata
+		if len(t.Metadata) > 0 && json.Unmarshal(t.Metadata, &m) != nil {
+			readable = false
+			continue
+		}
+		priced = priced && m.CostUSD != nil
+		sum = sum.plus(m)
+	}
+	whole.Content = strings.Join(texts, turnSeparator)
+	if !priced {
+		sum.CostUSD = nil
+	}
+	if raw, err := json.Marshal(sum); err == nil && readable {
+		whole.Metadata = raw
+	}
+	return whole
+}
+
+// plus adds the metadata of the next turn.
+func (m messageMetadata) plus(next messageMetadata) messageMetadata {
+	if next.Skill != nil {
+		m.Skill = next.Skill
+	}
+	m.ToolCalls = append(append([]ToolCall{}, m.ToolCalls...), next.ToolCalls...)
+	m.InputTokens += next.InputTokens
+	m.OutputTokens += next.OutputTokens
+	m.LLMMs += next.LLMMs
+	m.Iterations += next.Iterations
+	m.StopReason = next.StopReason
+	if next.Model != "" {
+		m.Model = next.Model
+	}
+	if next.CostUSD != nil {
+		cost := *next.CostUSD
+		if m.CostUSD != nil {
+			cost += *m.CostUSD
+		}
+		m.CostUSD = &cost
+	}
+	return m
+}

@@ -1,0 +1,75 @@
+package chat_test
+
+import (
+	"encoding/json"
+	"testing"
+
+	"github.com/ropewalk/ropewalk/core"
+	"github.com/ropewalk/ropewalk/core/chat"
+)
+
+// shownMetadata is what a client reads of an assistant message.
+type shownMetadata struct {
+	ToolCalls    []chat.ToolCall `json:"toolCalls"`
+	InputTokens  int64           `json:"inputTokens"`
+	OutputTokens int64           `json:"outputTokens"`
+	CostUSD      *float64        `json:"costUsd"`
+	Iterations   int             `json:"iterations"`
+	Model        string          `json:"model"`
+}
+
+func metadataOf(t *testing.T, m core.Message) (shown shownMetadata) {
+	t.Helper()
+	if err := json.Unmarshal(m.Metadata, &shown); err != nil {
+		t.Fatal(err)
+	}
+	return shown
+}
+
+func TestHistoryHasOneAssistantMessagePerRun(t *testing.T) {
+	for _, wire := range wires() {
+		t.Run(wire, func(t *testing.T) {
+			h := open(t, wire, nil)
+			h.apps.add("files", "write", "")
+			h.model.Say(t, titled, writes, wrote, `{"match":{"userMessage":"thanks"},"response":{"content":"Welcome."}}`)
+			answer, _ := h.must(chat.Request{Message: "please write it"})
+			h.must(chat.Request{Message: "thanks", ConversationID: answer.ConversationID})
+			messages := must2(h.History(t.Context(), owner(), answer.ConversationID))
+			if len(messages) != 4 || messages[1].Role != "assistant" || messages[2].Role != "user" || messages[3].Content != "Welcome." {
+				t.Fatalf("messages %+v", messages)
+			}
+			if messages[1].Content != "I will write.\n\nIt is written." {
+				t.Errorf("the texts of the turns are %q", messages[1].Content)
+			}
+			shown := metadataOf(t, messages[1])
+			if shown.Iterations != 2 || len(shown.ToolCalls) != 1 || shown.ToolCalls[0].Output != "done: write" || shown.InputTokens != 30 || shown.OutputTokens != 12 || shown.Model != wire+":test-model" {
+				t.Errorf("metadata %+v", shown)
+			}
+			page, err := h.Conversations(t.Context(), owner(), core.ConversationQuery{})
+			if err != nil || page.Conversations[0].MessageCount != 4 {
+				t.Errorf("%+v, %v", page, err)
+			}
+		})
+	}
+}
+
+func TestAForkCountsMessagesAsHistoryDoes(t *testing.T) {
+	h := open(t, "openai", nil)
+	h.apps.add("files", "write", "")
+	h.model.Say(t, titled, writes, wrote, `{"match":{"userMessage":"thanks"},"response":{"content":"Welcome."}}`)
+	answer, _ := h.must(chat.Request{Message: "please write it"})
+	h.must(chat.Request{Message: "thanks", ConversationID: answer.ConversationID})
+	two := 2
+	fork, err := h.Fork(t.Context(), owner(), answer.ConversationID, &two)
+	if err != nil || fork.MessageCount != 2 {
+		t.Fatalf("%+v, %v", fork, err)
+	}
+	messages := must2(h.History(t.Context(), owner(), fork.ID))
+	if len(messages) != 2 || messages[1].Content != "I will write.\n\nIt is written." {
+		t.Errorf("messages %+v", messages)
+	}
+	h.must(chat.Request{Message: "thanks", ConversationID: fork.ID})
+	if got := must2(h.History(t.Context(), owner(), fork.ID)); len(got) != 4 {
+		t.Errorf("%d messages after the next run", len(got))
+	}
+}

@@ -1,0 +1,83 @@
+package model
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"syscall"
+)
+
+// hostOf is the host of an address, without anything that may be secret.
+func hostOf(address string) string {
+	at, err := url.Parse(address)
+	if err != nil || at.Host == "" {
+		return "the provider"
+	}
+	return at.Host
+}
+
+// isPermanent reports whether a connection fails for a reason that does not pass by itself: a wrong name
+// or certificate.
+func isPermanent(err error) bool {
+	dns, ok := errors.AsType[*net.DNSError](err)
+	return ok && dns.IsNotFound || tlsReason(err) != ""
+}
+
+// reason says in a few words why a request had no answer.
+func reason(err error) string {
+	through := ""
+	if op, ok := errors.AsType[*net.OpError](err); ok && op.Op == "proxyconnect" {
+		through = "the proxy: "
+	}
+	return through + connectionReason(err)
+}
+
+func connectionReason(err error) string {
+	if dns, ok := errors.AsType[*net.DNSError](err); ok {
+		if dns.IsNotFound {
+			return "DNS does not know the name " + dns.Name
+		}
+		return "DNS did not answer for " + dns.Name
+	}
+	if text := tlsReason(err); text != "" {
+		return "TLS: " + text
+	}
+	switch {
+	case errors.Is(err, syscall.ECONNREFUSED):
+		return "connection refused"
+	case errors.Is(err, syscall.EHOSTUNREACH), errors.Is(err, syscall.ENETUNREACH):
+		return "no route to the host"
+	case errors.Is(err, syscall.ECONNRESET), errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
+		return "the connection was closed before an answer"
+	}
+	if network, ok := errors.AsType[net.Error](err); ok && network.Timeout() {
+		return "timeout"
+	}
+	return "the connection failed"
+}
+
+func tlsReason(err error) string {
+	if e, ok := errors.AsType[x509.HostnameError](err); ok {
+		return "the certificate is not for " + e.Host
+	}
+	if _, ok := errors.AsType[x509.UnknownAuthorityError](err); ok {
+		return "the certificate is signed by an unknown authority"
+	}
+	if e, ok := errors.AsType[x509.CertificateInvalidError](err); ok {
+		return e.Error()
+	}
+	if e, ok := errors.AsType[*tls.CertificateVerificationError](err); ok {
+		return e.Error()
+	}
+	if _, ok := errors.AsType[tls.RecordHeaderError](err); ok || errors.Is(err, http.ErrSchemeMismatch) {
+		return "the server does not speak TLS"
+	}
+	if e, ok := errors.AsType[tls.AlertError](err); ok {
+		return e.Error()
+	}
+	return ""
+}

@@ -1,0 +1,209 @@
+package chat
+
+import (
+	"bytes"
+	"encoding/json"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/ropewalk/ropewalk/core"
+	"github.com/ropewalk/ropewalk/core/chat/model"
+	"github.com/ropewalk/ropewalk/core/chat/skill"
+	"github.com/ropewalk/ropewalk/core/tools"
+)
+
+const (
+	maxTools   = 100     // tools that a model is offered at a time
+	maxSchemas = 300_000 // bytes of their descriptions and schemas
+
+	systemServer = "system"
+	searchTool   = "system__search"
+)
+
+// toolset decides which tools a run's model is offered and may call. Its methods may be called
+// concurrently.
+type toolset struct {
+	source  Tools
+	caller  core.Caller
+	allowed allowlist
+	server  string // the app that the person looks at
+	skill   *skill.Skill
+
+	mu      sync.Mutex
+	listed  []tools.Listed // as of the latest turn
+	known   []modelTool    // those of listed that may be called
+	byName  map[string]*modelTool
+	wanted  map[string]bool // found by a search, or called before
+	reduced bool            // not all of known fit
+}
+
+// modelTool is one tool that the model may call.
+type modelTool struct {
+	tool  core.Tool
+	model model.Tool
+}
+
+func newToolset(source Tools, c core.Caller, a allowlist, server string, picked *skill.Skill, before []core.Message) *toolset {
+	s := &toolset{source: source, caller: c, allowed: a, server: server, skill: picked, wanted: map[string]bool{}}
+	for _, m := range before {
+		var meta struct {
+			ToolCalls []ToolCall `json:"toolCalls"`
+		}
+		if len(m.Metadata) > 0 && json.Unmarshal(m.Metadata, &meta) == nil {
+			for _, c := range meta.ToolCalls {
+				s.wanted[c.Name] = true
+			}
+		}
+	}
+	return s
+}
+
+// tools returns the tools to offer now.
+func (s *toolset) tools() []model.Tool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if listed := s.source.List(s.caller); s.byName == nil || !sameTools(listed, s.listed) {
+		s.update(listed)
+	}
+	chosen := s.known
+	if s.reduced = !fit(s.known); s.reduced {
+		chosen = s.choose()
+	}
+	out := make([]model.Tool, len(chosen))
+	for i, t := range chosen {
+		out[i] = t.model
+	}
+	return out
+}
+
+// isPartial reports whether there are more tools than were offered.
+func (s *toolset) isPartial() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.reduced
+}
+
+func (s *toolset) update(listed []tools.Listed) {
+	s.listed, s.known, s.byName = listed, nil, map[string]*modelTool{}
+	for _, l := range listed {
+		d, usable := describe(l)
+		if !usable || !s.allowed.allows(l.Name) {
+			continue
+		}
+		s.known = append(s.known, modelTool{tool: l.Tool, model: model.Tool{Name: l.Name, Description: d, Schema: l.Tool.Schema}})
+	}
+	for i := range s.known {
+		t := &s.known[i]
+		s.byName[t.model.Name], s.byName[model.SafeName(t.model.Name)] = t, t
+	}
+}
+
+// resolve finds the tool that a model means by a name, which may be the form that the provider requires.
+func (s *toolset) resolve(name string) (string, core.Tool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if t := s.byName[name]; t != nil {
+		return t.model.Name, t.tool
+	}
+	return name, core.Tool{}
+}
+
+// allows reports whether the model may call that tool.
+func (s *toolset) allows(name string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.byName[name] != nil
+}
+
+// addSearchResult adds the tools that a search found to those offered from the next turn on.
+func (s *toolset) addSearchResult(name string, result json.RawMessage) {
+	if name != searchTool {
+		return
+	}
+	var found struct {
+		StructuredContent struct {
+			Tools []struct {
+				Name string `json:"name"`
+			} `json:"tools"`
+		} `json:"structuredContent"`
+	}
+	if json.Unmarshal(result, &found) != nil {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, t := range found.StructuredContent.Tools {
+		s.wanted[t.Name] = true
+	}
+}
+
+// choose returns the most important tools that fit, in the order they are listed: the server's own, those
+// of the app the person looks at, the skill's, and those found or called before. Without a search tool to
+// find the others, the first of them follow.
+func (s *toolset) choose() []modelTool {
+	ranks := []func(modelTool) bool{
+		func(t modelTool) bool { return t.tool.Server == systemServer },
+		func(t modelTool) bool { return t.tool.Server == s.server },
+		func(t modelTool) bool { return s.wanted[t.model.Name] },
+		func(t modelTool) bool {
+			return s.skill != nil && len(s.skill.AllowedTools) > 0 && matches(s.skill.AllowedTools, t.model.Name)
+		},
+	}
+	if s.byName[searchTool] == nil {
+		ranks = append(ranks, func(modelTool) bool { return true })
+	}
+	in, count, size := make([]bool, len(s.known)), 0, 0
+	for _, rank := range ranks {
+		for i, t := range s.known {
+			if in[i] || !rank(t) || count == maxTools || size+weight(t) > maxSchemas {
+				continue
+			}
+			in[i], count, size = true, count+1, size+weight(t)
+		}
+	}
+	var chosen []modelTool
+	for i, t := range s.known {
+		if in[i] {
+			chosen = append(chosen, t)
+		}
+	}
+	return chosen
+}
+
+func fit(all []modelTool) bool {
+	size := 0
+	for _, t := range all {
+		size += weight(t)
+	}
+	return len(all) <= maxTools && size <= maxSchemas
+}
+
+func weight(t modelTool) int { return len(t.model.Description) + len(t.model.Schema) }
+
+func sameTools(a, b []tools.Listed) bool {
+	return slices.EqualFunc(a, b, func(x, y tools.Listed) bool { return x.Name == y.Name && bytes.Equal(x.Raw, y.Raw) })
+}
+
+// describe returns a tool's description, and whether it is for models at all: in the MCP Apps extension a
+// tool can be for its app's view only.
+func describe(l tools.Listed) (description string, forModels bool) {
+	var t struct {
+		Title       string `json:"title"`
+		Description string `json:"description"`
+		Meta        struct {
+			UI struct {
+				Visibility []string `json:"visibility"`
+			} `json:"ui"`
+			Flat []string `json:"ui/visibility"`
+		} `json:"_meta"`
+	}
+	if json.Unmarshal(l.Raw, &t) != nil { // a member of an unexpected type: the others were read
+		t.Description = strings.TrimSpace(t.Description)
+	}
+	seen := slices.Concat(t.Meta.UI.Visibility, t.Meta.Flat)
+	if t.Description == "" {
+		t.Description = t.Title
+	}
+	return t.Description, len(seen) == 0 || slices.Contains(seen, "model")
+}

@@ -1,0 +1,54 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+
+	"github.com/ropewalk/ropewalk/core"
+	"github.com/ropewalk/ropewalk/core/store/database"
+)
+
+// putAttachments stores the attachments of the messages of a conversation. positions are those of the
+// messages.
+func putAttachments(ctx context.Context, tx *sql.Tx, key int64, position int, add []message) error {
+	for i, m := range add {
+		for _, a := range m.Attachments {
+			if _, err := tx.ExecContext(ctx, `INSERT INTO attachments (conversation, id, position, name, mime_type, content) VALUES ($1, $2, $3, $4, $5, $6)`,
+				key, a.ID, position+i, clean(a.Name), clean(a.MIMEType), a.Content); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// copyAttachments gives a fork the attachments of the messages it has.
+func copyAttachments(ctx context.Context, tx *sql.Tx, from, to int64, rows int) error {
+	_, err := tx.ExecContext(ctx, `
+		INSERT INTO attachments (conversation, id, position, name, mime_type, content)
+		SELECT $1, id, position, name, mime_type, content FROM attachments WHERE conversation = $2 AND position < $3`, to, from, rows)
+	return err
+}
+
+// Attachment returns an attachment of a conversation. core.CodeNotFound unless the conversation exists, is
+// its owner's, and has the attachment.
+func (s *Store) Attachment(ctx context.Context, ref core.ConversationRef, id string) (core.Attachment, error) {
+	a := core.Attachment{ID: id}
+	err := s.db.Read(ctx, func(ctx context.Context, q database.Querier) error {
+		key, _, err := findConversation(ctx, q, ref, "")
+		if err != nil {
+			return err
+		}
+		return q.QueryRowContext(ctx, `SELECT name, mime_type, content FROM attachments WHERE conversation = $1 AND id = $2`, key, id).
+			Scan(&a.Name, &a.MIMEType, &a.Content)
+	})
+	switch {
+	case errors.Is(err, sql.ErrNoRows):
+		return core.Attachment{}, core.Errorf(core.CodeNotFound, "no such attachment")
+	case err != nil && core.CodeOf(err) != core.CodeNotFound:
+		return core.Attachment{}, fmt.Errorf("reading an attachment: %w", err)
+	}
+	return a, err
+}
