@@ -11,10 +11,10 @@ import (
 // ModelSettings returns the models in use and the configured providers, by name.
 func (e *Engine) ModelSettings(ctx context.Context) (set core.ModelSettings, err error) {
 	m := e.models.Load()
-	if set.Default, err = e.inForce(ctx, settingDefault, m.byDefault); err != nil {
+	if set.Default, err = e.currentModel(ctx, settingDefault, m.byDefault); err != nil {
 		return core.ModelSettings{}, err
 	}
-	if set.Fast, err = e.inForce(ctx, settingFast, m.fast); err != nil {
+	if set.Fast, err = e.currentModel(ctx, settingFast, m.fast); err != nil {
 		return core.ModelSettings{}, err
 	}
 	for _, name := range slices.Sorted(maps.Keys(m.providers)) {
