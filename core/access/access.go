@@ -14,29 +14,30 @@ import (
 	"github.com/ropewalk/ropewalk/plugins/auth"
 )
 
-// Users is what is kept of people and their workspaces. *store.Store is one.
+// Users stores users and their workspaces. *store.Store implements it.
 type Users interface {
 	Provision(ctx context.Context, id core.Identity) (core.User, error)
+	User(ctx context.Context, id string) (core.User, error) // core.CodeNotFound
 	Workspaces(ctx context.Context, u core.User) ([]core.Workspace, error)
 }
 
-// Cookies is what is kept of logins. *store.Store is one.
+// Cookies stores logins. *store.Store implements it.
 type Cookies interface {
 	PutCookie(ctx context.Context, c store.Cookie) error
 	Cookie(ctx context.Context, hash string) (store.Cookie, error)
-	DeleteCookie(ctx context.Context, hash string) error
+	DeleteCookie(ctx context.Context, hash string) (userID string, err error) // "" when there was none
 	EndLogins(ctx context.Context, keyPrint string) error
 }
 
-// Logins is what is kept of browser logins under way, where the browser may come back to another
-// server. *store.Store is one. Of any number of takers one gets a login; the others, and those of one
-// that is unknown or has expired, get core.CodeNotFound.
+// Logins stores pending browser logins, where the browser may return to a peer server. *store.Store
+// implements it. TakeLogin returns a login once; after that, and for unknown and expired ones, it returns
+// core.CodeNotFound.
 type Logins interface {
 	PutLogin(ctx context.Context, state string, login json.RawMessage, expires time.Time) error
 	TakeLogin(ctx context.Context, state string) (json.RawMessage, error)
 }
 
-// Options is what Access starts from.
+// Options configure an Access.
 type Options struct {
 	APIKey      core.Secret  // "" means none
 	Adapter     auth.Adapter // nil means none
@@ -44,11 +45,12 @@ type Options struct {
 	AnyAudience bool         // accept every audience
 	Users       Users
 	Cookies     Cookies
+	Keys        APIKeys
 	Logins      Logins // nil keeps them in memory
 	Logger      hclog.Logger
 }
 
-// Access decides who is calling. It is safe for concurrent use.
+// Access authenticates callers. It is safe for concurrent use.
 type Access struct {
 	users    Users
 	cookies  Cookies
@@ -56,17 +58,19 @@ type Access struct {
 	members  *members
 	attempts *attempts
 	pending  *pending
+	keys     *apiKeys
+	watchers watchers
 
 	swap sync.Mutex           // held while the gate is replaced
-	gate atomic.Pointer[gate] // what counts now
+	gate atomic.Pointer[gate] // the current settings
 }
 
-// New makes an Access, and logs which doors are open. With neither a key nor an adapter it is in
-// dev mode, where everybody is the owner: only New can bring that about, no reload can.
+// New returns an Access, and logs which credentials are accepted. With neither a key nor an adapter it is
+// in dev mode, where every caller is the owner: a reload cannot turn dev mode on.
 func New(o Options) *Access {
 	a := &Access{
 		users: o.Users, cookies: o.Cookies, log: o.Logger,
-		members: newMembers(o.Users), attempts: newAttempts(), pending: newPending(o.Logins),
+		members: newMembers(o.Users), attempts: newAttempts(), pending: newPending(o.Logins), keys: newAPIKeys(o.Keys),
 	}
 	if a.log == nil {
 		a.log = hclog.NewNullLogger()
@@ -74,46 +78,46 @@ func New(o Options) *Access {
 	g := newGate(newKey(o.APIKey), o.Adapter, o.Audiences, o.AnyAudience)
 	g.dev = !g.key.set() && o.Adapter == nil
 	a.gate.Store(g)
-	a.announce(g)
+	a.logMode(g)
 	return a
 }
 
-// SetAdapter swaps the auth adapter and what it is asked for; nil takes it away. From its return
-// on, tokens and logins that count by the old one alone count no more, those being verified at
-// this moment included.
+// SetAdapter replaces the auth adapter and the accepted audiences; nil removes it. When it returns,
+// tokens and logins of the old adapter are no longer accepted, including those being verified.
 func (a *Access) SetAdapter(adapter auth.Adapter, audiences []string, anyAudience bool) {
 	a.swap.Lock()
 	defer a.swap.Unlock()
 	g := newGate(a.gate.Load().key, adapter, audiences, anyAudience)
 	a.gate.Store(g)
-	a.announce(g)
+	a.logMode(g)
+	a.watchers.notify("")
 }
 
-// announce says in the log which credentials open which door.
-func (a *Access) announce(g *gate) {
+// logMode logs which credentials are accepted where.
+func (a *Access) logMode(g *gate) {
 	switch {
 	case g.dev:
-		a.log.Warn("Dev mode: everybody who reaches this server is its owner. Set SERVICE_API_KEY or auth.adapter to require a login.")
+		a.log.Warn("dev mode: every caller is the owner; set SERVICE_API_KEY or auth.adapter to require authentication")
 	case g.adapter == nil && !g.key.set():
-		a.log.Error("Every request is refused: the configuration has neither an API key nor an auth adapter any more. Set one, or restart for dev mode.")
+		a.log.Error("every request is refused: the configuration no longer has an API key or an auth adapter; set one, or restart for dev mode")
 	case g.adapter == nil:
-		a.log.Warn("The API takes the API key. /mcp refuses every request: it takes tokens of an identity provider only; set auth.adapter in the configuration to open it.")
+		a.log.Warn("/v1 accepts SERVICE_API_KEY; /mcp accepts API keys made with POST /v1/keys only; set auth.adapter to accept tokens of an identity provider")
 	case !g.key.set():
-		a.log.Info("The API and /mcp take the identity provider's tokens; SERVICE_API_KEY is not set.")
+		a.log.Info("/v1 and /mcp accept tokens of the identity provider; SERVICE_API_KEY is not set")
 	default:
-		a.log.Info("The API takes the API key and the identity provider's tokens; /mcp takes the tokens.")
+		a.log.Info("/v1 accepts SERVICE_API_KEY and tokens of the identity provider; /mcp accepts the tokens")
 	}
 	if g.adapter != nil && g.anyAudience() {
-		a.log.Warn("The audience of tokens is not checked, because auth.audience is any: tokens issued for other services are accepted.")
+		a.log.Warn("the audience of tokens is not checked (auth.audience: any): tokens issued for other services are accepted")
 	}
 }
 
 // Dev reports whether there is no authentication at all.
 func (a *Access) Dev() bool { return a.gate.Load().dev }
 
-// API says who calls /v1: the holder of the key, of the adapter's token, or of a login cookie. A
-// bearer is read before the cookie, and a wrong one is not made good by a cookie. Errors are
-// core.CodeUnauthenticated, or core.CodeUnavailable when it cannot be told.
+// API authenticates a caller of /v1 by SERVICE_API_KEY, an API key, a token of the adapter, or a login
+// cookie. A bearer is read before the cookie, which does not replace a wrong one. Errors are
+// core.CodeUnauthenticated, or core.CodeUnavailable when the credentials cannot be checked.
 func (a *Access) API(ctx context.Context, bearer, cookie string) (core.Identity, error) {
 	g := a.gate.Load()
 	switch {
@@ -121,6 +125,8 @@ func (a *Access) API(ctx context.Context, bearer, cookie string) (core.Identity,
 		return core.Owner(), nil
 	case bearer != "" && g.key.matches(bearer):
 		return core.Owner(), nil
+	case isAPIKey(bearer):
+		return a.keyIdentity(ctx, bearer)
 	case bearer != "":
 		return a.verify(ctx, bearer)
 	case cookie != "":
@@ -129,8 +135,8 @@ func (a *Access) API(ctx context.Context, bearer, cookie string) (core.Identity,
 	return core.Identity{}, unauthenticated()
 }
 
-// MCP says who calls /mcp: in dev mode the owner, else the holder of the adapter's token. The API
-// key opens nothing here (spec part 5), and is not shown to the adapter either.
+// MCP authenticates a caller of /mcp by a token of the adapter or an API key; in dev mode everyone is
+// the owner. SERVICE_API_KEY is refused, and is not passed to the adapter.
 func (a *Access) MCP(ctx context.Context, bearer string) (core.Identity, error) {
 	g := a.gate.Load()
 	switch {
@@ -138,6 +144,8 @@ func (a *Access) MCP(ctx context.Context, bearer string) (core.Identity, error) 
 		return core.Owner(), nil
 	case bearer == "" || g.key.matches(bearer):
 		return core.Identity{}, unauthenticated()
+	case isAPIKey(bearer):
+		return a.keyIdentity(ctx, bearer)
 	}
 	return a.verify(ctx, bearer)
 }
@@ -146,7 +154,7 @@ func unauthenticated() error {
 	return core.Errorf(core.CodeUnauthenticated, "authorization required")
 }
 
-// unavailable is the answer while it cannot be told who calls: never an acceptance.
+// unavailable is the error when credentials cannot be checked.
 func unavailable(cause error) error {
-	return core.Wrap(core.CodeUnavailable, cause, "it cannot be checked at the moment who is calling").WithRetryAfter(2 * time.Second)
+	return core.Wrap(core.CodeUnavailable, cause, "the credentials cannot be checked at the moment").WithRetryAfter(2 * time.Second)
 }

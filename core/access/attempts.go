@@ -16,7 +16,7 @@ const (
 	attemptEvery = 6 * time.Second
 )
 
-// attempts limits logins per client, so that guessing is slow and locks nobody else out.
+// attempts limits logins per client, so that guessing is slow and locks no other client out.
 type attempts struct {
 	clients *lru.Cache[string, *rate.Limiter]
 }
@@ -26,7 +26,7 @@ func newAttempts() *attempts {
 	return &attempts{clients}
 }
 
-// AllowLogin charges one login attempt to a client, by its address: 10 at once, then one each 6
+// AllowLogin counts one login attempt of a client, by its address: 10 at once, then one each 6
 // seconds; core.CodeRateLimited with RetryAfter beyond that. Call it before Login.
 func (a *Access) AllowLogin(client string) error {
 	limiter := rate.NewLimiter(rate.Every(attemptEvery), attemptBurst)
@@ -44,8 +44,8 @@ func (a *Access) AllowLogin(client string) error {
 	return core.Errorf(core.CodeRateLimited, "too many login attempts").WithRetryAfter(wait)
 }
 
-// network is what counts as one client: an IPv4 address, or the /64 an IPv6 address is in, which
-// is what one customer has.
+// network is what counts as one client: an IPv4 address, or the /64 of an IPv6 address, which is what
+// one customer usually has.
 func network(client string) string {
 	addr, err := netip.ParseAddr(client)
 	if err != nil {

@@ -10,13 +10,13 @@ import (
 )
 
 const (
-	cookieLife = 7 * 24 * time.Hour // contract part 2: Max-Age=604800
+	cookieLife = 7 * 24 * time.Hour // Max-Age=604800
 	maxCookie  = 256                // bytes
-	devPrint   = "dev mode"         // no key has this print: logins of dev mode open nothing later
+	devPrint   = "dev mode"         // no key has this print: logins of dev mode are not accepted later
 )
 
-// Login trades the API key for a cookie token that is good for 7 days, until Logout, or until the
-// key changes. A wrong key is core.CodeUnauthenticated; in dev mode every key is good.
+// Login exchanges the API key for a cookie token that is valid for 7 days, until Logout, or until the
+// key changes. A wrong key is core.CodeUnauthenticated; in dev mode every key is accepted.
 func (a *Access) Login(ctx context.Context, key string) (string, error) {
 	g := a.gate.Load()
 	if g.dev {
@@ -28,24 +28,28 @@ func (a *Access) Login(ctx context.Context, key string) (string, error) {
 	return a.newLogin(ctx, core.Owner(), g.key.print())
 }
 
-// Logout ends a login. Ending one that is not there is not an error.
+// Logout ends a login, with its streams. It is not an error when there is none.
 func (a *Access) Logout(ctx context.Context, token string) error {
 	if token == "" || len(token) > maxCookie {
 		return nil
 	}
-	if err := a.cookies.DeleteCookie(ctx, fingerprintOf(token).String()); err != nil {
+	user, err := a.cookies.DeleteCookie(ctx, fingerprintOf(token).String())
+	if err != nil {
 		return unavailable(err)
+	}
+	if user != "" {
+		a.MembersChanged(user)
 	}
 	return nil
 }
 
-// EndOldLogins ends for good the logins of other keys than the present one: they shall not come back
-// with an old key. Call it at the start.
+// EndOldLogins deletes the logins made with other keys than the current one, so that they are not valid
+// again when an old key returns. Call it at the start.
 func (a *Access) EndOldLogins(ctx context.Context) error {
 	return a.cookies.EndLogins(ctx, a.gate.Load().key.print())
 }
 
-// newLogin makes a token and keeps its hash.
+// newLogin makes a token and stores its hash.
 func (a *Access) newLogin(ctx context.Context, id core.Identity, keyPrint string) (string, error) {
 	token := secret()
 	c := store.Cookie{Hash: fingerprintOf(token).String(), Identity: id, KeyPrint: keyPrint, ExpiresAt: time.Now().Add(cookieLife)}
@@ -55,8 +59,8 @@ func (a *Access) newLogin(ctx context.Context, id core.Identity, keyPrint string
 	return token, nil
 }
 
-// login says whose cookie it is. It counts while the key is the one of its login, and, where an
-// identity provider vouched for it, while that provider is the configured one.
+// login authenticates a cookie. It is valid while the key is the one of its login, and for a login
+// through an identity provider, while that provider is configured.
 func (a *Access) login(ctx context.Context, g *gate, token string) (core.Identity, error) {
 	if len(token) > maxCookie {
 		return core.Identity{}, unauthenticated()

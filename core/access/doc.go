@@ -1,11 +1,11 @@
-// Package access turns a credential into a core.Identity, and an identity with a workspace id
-// into a core.Caller.
+// Package access authenticates callers: it turns a credential into a core.Identity, and an identity with
+// a workspace id into a core.Caller.
 //
-// It owns the four modes of contract part 2 (dev, key, adapter, both), the comparison of keys,
-// login cookies, the cache in front of the auth adapter, browser logins under way, the limit on
-// login attempts, and who is a member of what. It does not own HTTP (headers and cookies are the
-// doors'), the judgement of tokens (the auth adapter's), or storage (the store's).
+// It owns the modes (dev, key, adapter, both), SERVICE_API_KEY and API keys, login cookies, the cache in
+// front of the auth adapter, pending browser logins, the limit on login attempts, membership, and the
+// notification of revocations. It does not own HTTP headers and cookies (httpapi and mcphttp), the
+// verification of tokens (auth adapters), or storage (store).
 //
-// It is apart because everything here fails closed: what cannot be decided is core.CodeUnavailable,
-// what is not proven is core.CodeUnauthenticated, and nothing else in the server says who someone is.
+// Everything here fails closed: credentials that cannot be checked are core.CodeUnavailable, all others
+// that are not proven valid are core.CodeUnauthenticated.
 package access

@@ -14,33 +14,33 @@ import (
 )
 
 const (
-	maxVerified  = 10_000           // tokens remembered as good
-	maxRefused   = 10_000           // tokens remembered as bad, apart: a flood of bad ones evicts no good one
+	maxVerified  = 10_000           // tokens cached as valid
+	maxRefused   = 10_000           // tokens cached as invalid, apart from the valid ones, which they must not evict
 	verifiedLife = 60 * time.Second // at most; a token's own expiry ends it sooner
 	refusedLife  = 5 * time.Second
-	askTimeout   = 15 * time.Second // for one question to the adapter
+	askTimeout   = 15 * time.Second // for one call of the adapter
 )
 
-// noAudience is asked for when no audience is set: to the adapter an empty list means any.
+// noAudience is passed when no audience is configured: for adapters an empty list means any.
 const noAudience = "urn:ropewalk:no-audience-is-configured"
 
-// gate is one generation of the settings with everything that was learned under them. Replacing
-// the gate forgets all of it at once.
+// gate is one generation of the settings with everything that was cached under them. Replacing the gate
+// drops the whole cache.
 type gate struct {
 	dev       bool
 	key       key
 	adapter   auth.Adapter
-	audiences []string // as the adapter is asked; empty means any
+	audiences []string // as passed to the adapter; empty means any
 	verified  *lru.Cache[fingerprint, verified]
 	refused   *lru.Cache[fingerprint, time.Time]
-	flights   singleflight.Group // verifications under way, by token
+	flights   singleflight.Group // pending verifications, by token
 	about     atomic.Pointer[auth.Description]
 
-	mu      sync.Mutex // guards changes of users against the end of a verification that began before them
+	mu      sync.Mutex // guards changes of users against a verification that began before them
 	changes uint64     // counts them
 }
 
-// verified is a token that the adapter found good.
+// verified is a token that the adapter accepted.
 type verified struct {
 	identity core.Identity
 	until    time.Time
@@ -58,14 +58,14 @@ func newGate(k key, adapter auth.Adapter, audiences []string, anyAudience bool) 
 	return g
 }
 
-// change says how many changes of users there were.
+// change returns the number of changes of users so far.
 func (g *gate) change() uint64 {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return g.changes
 }
 
-// remember keeps what was learned about a token since a change, unless there was another one.
+// remember caches a verified token, unless a user changed since.
 func (g *gate) remember(hash fingerprint, good verified, since uint64) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -74,8 +74,7 @@ func (g *gate) remember(hash fingerprint, good verified, since uint64) {
 	}
 }
 
-// forget takes back what was learned about the tokens of a user, "" of everybody: what the user may
-// in the organization was learned with it.
+// forget drops the cached tokens of a user, "" of all users: they hold the role in the organization.
 func (g *gate) forget(userID string) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -89,7 +88,7 @@ func (g *gate) forget(userID string) {
 
 func (g *gate) anyAudience() bool { return len(g.audiences) == 0 }
 
-// describe asks the adapter what it is set up for, until it has answered once.
+// describe returns the adapter's description, which it caches.
 func (g *gate) describe(ctx context.Context) (auth.Description, error) {
 	if known := g.about.Load(); known != nil {
 		return *known, nil

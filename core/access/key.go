@@ -8,15 +8,15 @@ import (
 	"github.com/ropewalk/ropewalk/core"
 )
 
-// fingerprint is the sha256 of a credential: what is compared, looked up and stored in its place.
+// fingerprint is the SHA-256 of a credential, which is compared, looked up and stored in its place.
 type fingerprint [sha256.Size]byte
 
 func fingerprintOf(credential string) fingerprint { return sha256.Sum256([]byte(credential)) }
 
 func (f fingerprint) String() string { return hex.EncodeToString(f[:]) }
 
-// key is the API key, hashed, so that a comparison takes the same time whatever it is compared
-// with and however long that is. The zero key matches nothing.
+// key is SERVICE_API_KEY, hashed, so that a comparison takes the same time for every candidate. The zero
+// key matches nothing.
 type key struct{ hash *fingerprint }
 
 func newKey(s core.Secret) key {
@@ -37,8 +37,8 @@ func (k key) matches(candidate string) bool {
 	return subtle.ConstantTimeCompare(k.hash[:], got[:]) == 1
 }
 
-// print names the key in login cookies, so that those bought under another one count no more; it
-// is hashed once more, since the store is not the place for the key's own hash.
+// print identifies the key in login cookies, so that those made with another key are not valid. It is
+// hashed once more, because the store must not hold the hash of the key.
 func (k key) print() string {
 	if k.hash == nil {
 		return ""

@@ -12,21 +12,20 @@ import (
 )
 
 const (
-	maxMembers  = 10_000           // users whose workspaces are remembered
-	membersLife = 10 * time.Second // how long another replica's change may go unnoticed
+	maxMembers  = 10_000           // users whose workspaces are cached
+	membersLife = 10 * time.Second // bounds how long a lost notice of a peer server counts
 )
 
-// members remembers who is a member of what, so that a request in the steady state asks no
-// database.
+// members caches the workspaces of users, so that most requests need no database.
 type members struct {
 	users Users
 
-	mu     sync.Mutex // guards changes against the end of a look-up that began before them
+	mu     sync.Mutex // guards changes against a look-up that began before them
 	change uint64     // counts the changes
 	known  *lru.Cache[member, membership]
 }
 
-// member is what membership depends on: the role in the organization decides with it.
+// member is the key of the cache: membership also depends on the role in the organization.
 type member struct {
 	userID  string
 	orgRole core.Role
@@ -78,15 +77,34 @@ func (m *members) forget(userID string) {
 // Workspaces returns the workspaces of an identity, the one that counts without a workspace id
 // first: the default workspace, else the personal one.
 func (a *Access) Workspaces(ctx context.Context, id core.Identity) ([]core.Workspace, error) {
-	list, err := a.members.workspaces(ctx, id.User)
+	list, err := a.scoped(ctx, id)
 	return slices.Clone(list), err
 }
 
+// scoped returns the workspaces of an identity: those of its user, within the scope of an API key.
+func (a *Access) scoped(ctx context.Context, id core.Identity) ([]core.Workspace, error) {
+	if id.Scope.Workspace == "" {
+		return a.members.workspaces(ctx, id.User)
+	}
+	user := id.User
+	user.OrgRole = id.Scope.UserRole
+	list, err := a.members.workspaces(ctx, user)
+	for _, w := range list {
+		if w.ID == id.Scope.Workspace {
+			if !id.Scope.Role.Admin() {
+				w.Role = core.RoleMember
+			}
+			return []core.Workspace{w}, err
+		}
+	}
+	return nil, err
+}
+
 // Caller puts an identity into a workspace; "" is the only or default one. A workspace that the
-// identity is not a member of answers exactly like one that does not exist:
+// identity is not a member of gives the same error as one that does not exist:
 // core.CodeWorkspaceDenied.
 func (a *Access) Caller(ctx context.Context, id core.Identity, workspace string) (core.Caller, error) {
-	list, err := a.members.workspaces(ctx, id.User)
+	list, err := a.scoped(ctx, id)
 	if err != nil {
 		return core.Caller{}, err
 	}
@@ -101,10 +119,12 @@ func (a *Access) Caller(ctx context.Context, id core.Identity, workspace string)
 	return core.Caller{}, core.Errorf(core.CodeWorkspaceDenied, "not a member of this workspace")
 }
 
-// MembersChanged forgets what is remembered of a user and the user's workspaces; "" forgets all
-// users'. Call it after a change of users, members, roles or names of workspaces; from its return on
-// the change counts.
+// MembersChanged drops everything cached about a user, "" about all users, and has streams and sessions
+// end that are no longer allowed. Call it after a change of users, members, roles, keys, logins or names
+// of workspaces; when it returns the change is in effect here.
 func (a *Access) MembersChanged(userID string) {
 	a.gate.Load().forget(userID)
 	a.members.forget(userID)
+	a.keys.forget()
+	a.watchers.notify(userID)
 }

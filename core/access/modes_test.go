@@ -28,11 +28,11 @@ func TestWhoMayCallInEachMode(t *testing.T) {
 	}{
 		{
 			mode: "dev", dev: true, noneAPI: "owner", noneMCP: "owner", keyAPI: "owner", keyMCP: "owner",
-			tokenAPI: "owner", tokenMCP: "owner", wrongAPI: "owner", wrongMCP: "owner", log: "Dev mode",
+			tokenAPI: "owner", tokenMCP: "owner", wrongAPI: "owner", wrongMCP: "owner", log: "dev mode",
 		},
 		{
 			mode: "key", key: testKey, noneAPI: no, noneMCP: no, keyAPI: "owner", keyMCP: no,
-			tokenAPI: no, tokenMCP: no, wrongAPI: no, wrongMCP: no, log: "set auth.adapter in the configuration to open it",
+			tokenAPI: no, tokenMCP: no, wrongAPI: no, wrongMCP: no, log: "set auth.adapter to accept tokens",
 		},
 		{
 			mode: "adapter", adapter: true, noneAPI: no, noneMCP: no, keyAPI: no, keyMCP: no,
@@ -40,7 +40,7 @@ func TestWhoMayCallInEachMode(t *testing.T) {
 		},
 		{
 			mode: "both", key: testKey, adapter: true, noneAPI: no, noneMCP: no, keyAPI: "owner", keyMCP: no,
-			tokenAPI: "alice", tokenMCP: "alice", wrongAPI: no, wrongMCP: no, log: "The API takes the API key and",
+			tokenAPI: "alice", tokenMCP: "alice", wrongAPI: no, wrongMCP: no, log: "accepts SERVICE_API_KEY and tokens",
 		},
 	}
 	for _, c := range cases {
@@ -113,7 +113,7 @@ func TestTheAdapterIsAskedForTheConfiguredAudiences(t *testing.T) {
 			c.o.Users, c.o.Cookies = state, state
 			want(t, "the token", outcome(New(c.o).MCP(t.Context(), "token-of-alice")), "alice")
 			want(t, "audiences asked for", strings.Join(p.asked[0].Audiences, " "), c.want)
-			if logged := strings.Contains(log.String(), "auth.audience is any"); logged != c.o.AnyAudience {
+			if logged := strings.Contains(log.String(), "auth.audience: any"); logged != c.o.AnyAudience {
 				t.Errorf("logged that the check is off: %v", logged)
 			}
 		})

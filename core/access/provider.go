@@ -10,8 +10,8 @@ import (
 	"github.com/ropewalk/ropewalk/plugins/auth"
 )
 
-// Describe returns what the auth adapter is set up for, for the RFC 9728 document. It is asked
-// once. core.CodeNotFound without an adapter, core.CodeUnavailable when it cannot be asked.
+// Describe returns the auth adapter's description, for the RFC 9728 document. core.CodeNotFound without
+// an adapter, core.CodeUnavailable when it fails.
 func (a *Access) Describe(ctx context.Context) (auth.Description, error) {
 	g := a.gate.Load()
 	if g.adapter == nil {
@@ -20,9 +20,8 @@ func (a *Access) Describe(ctx context.Context) (auth.Description, error) {
 	return g.describe(ctx)
 }
 
-// Metadata returns the identity provider's RFC 8414 document as the provider wrote it. The caller
-// caches it. core.CodeNotFound without a provider that has one, core.CodeUnavailable when it
-// cannot be asked.
+// Metadata returns the identity provider's RFC 8414 document unchanged. The caller caches it.
+// core.CodeNotFound without a provider that has one, core.CodeUnavailable when the adapter fails.
 func (a *Access) Metadata(ctx context.Context) (json.RawMessage, error) {
 	g := a.gate.Load()
 	if g.adapter == nil {

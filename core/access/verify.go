@@ -14,12 +14,12 @@ import (
 )
 
 const (
-	maxToken = 16 << 10 // bytes; a longer bearer is refused unread
-	maxSwaps = 3        // how often a question is asked again because the adapter was swapped meanwhile
+	maxToken = 16 << 10 // bytes; longer bearers are refused
+	maxSwaps = 3        // how often a verification is repeated because the adapter was replaced
 )
 
-// verify says whose token it is. In the steady state the answer is remembered; else the adapter is
-// asked, once for all who ask about one token at a time.
+// verify authenticates a token. Verdicts are cached; otherwise the adapter is called, once for all
+// concurrent requests with the token.
 func (a *Access) verify(ctx context.Context, token string) (core.Identity, error) {
 	if len(token) > maxToken || strings.ContainsFunc(token, func(r rune) bool { return r <= ' ' || r > '~' }) {
 		return core.Identity{}, unauthenticated()
@@ -41,13 +41,13 @@ func (a *Access) verify(ctx context.Context, token string) (core.Identity, error
 			return id, err
 		}
 	}
-	return core.Identity{}, unavailable(errors.New("the auth adapter was swapped again and again"))
+	return core.Identity{}, unavailable(errors.New("the auth adapter was replaced repeatedly"))
 }
 
-// shared joins the question about this token that is under way, or asks it. A caller that leaves
-// does not take the answer from the others.
+// shared joins the pending verification of the token, or starts it. A request that is cancelled does not
+// cancel it for the others.
 func (a *Access) shared(ctx context.Context, g *gate, hash fingerprint, token string) (core.Identity, error) {
-	since := g.change() // an answer that a change of users made old is nobody's any more
+	since := g.change() // a verdict from before a change of users is not used
 	answer := g.flights.DoChan(string(strconv.AppendUint(hash[:], since, 36)), func() (any, error) {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), askTimeout)
 		defer cancel()
@@ -62,7 +62,7 @@ func (a *Access) shared(ctx context.Context, g *gate, hash fingerprint, token st
 	}
 }
 
-// ask puts the question to the adapter, and remembers the answer if there was one.
+// ask calls the adapter, and caches its verdict.
 func (a *Access) ask(ctx context.Context, g *gate, hash fingerprint, token string, since uint64) (core.Identity, error) {
 	said, err := guarded(func() (auth.Identity, error) {
 		return g.adapter.Verify(ctx, auth.VerifyRequest{Token: token, Audiences: g.audiences})
@@ -84,18 +84,18 @@ func (a *Access) ask(ctx context.Context, g *gate, hash fingerprint, token strin
 		return id, nil
 	case errors.Is(err, plugins.ErrUnauthenticated):
 		g.refused.Add(hash, time.Now().Add(refusedLife))
-		a.log.Debug("A token was refused", "reason", err)
+		a.log.Debug("token refused", "error", err)
 		return core.Identity{}, unauthenticated()
 	}
-	a.log.Warn("A token could not be checked", "error", err)
+	a.log.Warn("token not verified", "error", err)
 	return core.Identity{}, unavailable(err)
 }
 
-// admit makes a user of what the adapter said. The server's own issuer is not for adapters to
-// speak for.
+// admit returns the identity with its user, which it provisions. Adapters may not use the server's own
+// issuers.
 func (a *Access) admit(ctx context.Context, said auth.Identity) (core.Identity, error) {
-	if said.Issuer == "" || said.Subject == "" || said.Issuer == core.IssuerLocal {
-		return core.Identity{}, fmt.Errorf("the adapter named no issuer, no subject, or the server's own issuer: %w", plugins.ErrUnauthenticated)
+	if said.Issuer == "" || said.Subject == "" || said.Issuer == core.IssuerLocal || said.Issuer == core.IssuerKey {
+		return core.Identity{}, fmt.Errorf("the adapter returned no issuer, no subject, or an issuer of the server: %w", plugins.ErrUnauthenticated)
 	}
 	id := core.Identity{Issuer: said.Issuer, Subject: said.Subject, User: core.User{
 		Email: said.Email, DisplayName: said.DisplayName, OrgRole: rank(said.OrgRole),
@@ -108,7 +108,7 @@ func (a *Access) admit(ctx context.Context, said auth.Identity) (core.Identity, 
 	return id, nil
 }
 
-// rank reads a role of the organization; what is not known counts as the least.
+// rank reads a role in the organization; unknown ones are member.
 func rank(role string) core.Role {
 	if r := core.Role(role); r.Admin() {
 		return r
@@ -116,7 +116,7 @@ func rank(role string) core.Role {
 	return core.RoleMember
 }
 
-// guarded turns an adapter's panic into an error: it runs where a panic would end the server.
+// guarded returns a panic of the adapter as an error: it runs in a goroutine without recover.
 func guarded(ask func() (auth.Identity, error)) (id auth.Identity, err error) {
 	defer func() {
 		if p := recover(); p != nil {

@@ -98,6 +98,8 @@ func (memory) Provision(_ context.Context, id core.Identity) (core.User, error) 
 
 func (memory) Workspaces(context.Context, core.User) ([]core.Workspace, error) { return nil, nil }
 
+func (memory) User(_ context.Context, id string) (core.User, error) { return core.User{ID: id}, nil }
+
 var _ Cookies = (*store.Store)(nil)
 
 func TestATokenIsAskedAboutOnceAMinuteAndNotAfterItExpired(t *testing.T) {

@@ -11,17 +11,20 @@ import (
 )
 
 // streamEvents is GET /v1/events: the events of the caller's workspace, from the moment the client
-// sees the headers. The credentials are checked again at each heartbeat.
+// sees the headers. The credentials are checked again at each heartbeat, and at once when the rights
+// of the user may have changed.
 func (s *Server) streamEvents(c *fiber.Ctx, caller core.Caller) error {
 	cred, err := credentialsOf(c)
 	if err != nil {
 		return err
 	}
-	workspace := caller.Workspace.ID
+	workspace, user := caller.Workspace.ID, caller.User.ID
 	cred.workspace = workspace
 	return s.streams.Open(c, stream.Standing, func(ctx context.Context, w *stream.Writer) {
 		reader := s.events.Subscribe(workspace)
 		defer reader.Close()
+		changes, stop := s.watchRights(user)
+		defer stop()
 		if w.Flush() != nil {
 			return
 		}
@@ -29,6 +32,10 @@ func (s *Server) streamEvents(c *fiber.Ctx, caller core.Caller) error {
 			select {
 			case <-ctx.Done():
 				return
+			case <-changes:
+				if s.revoked(ctx, cred) {
+					return
+				}
 			case e, open := <-reader.C:
 				if !open || (e.Name == core.EventHeartbeat && s.revoked(ctx, cred)) || s.send(w, e) != nil {
 					return
@@ -36,6 +43,21 @@ func (s *Server) streamEvents(c *fiber.Ctx, caller core.Caller) error {
 			}
 		}
 	})
+}
+
+// watchRights returns a channel that receives after a user's rights may have changed.
+func (s *Server) watchRights(user string) (changes <-chan struct{}, stop func()) {
+	changed := make(chan struct{}, 1)
+	stop = s.access.WatchRevocations(func(of string) {
+		if of != user && of != "" {
+			return
+		}
+		select {
+		case changed <- struct{}{}:
+		default: // one check covers both
+		}
+	})
+	return changed, stop
 }
 
 func (s *Server) send(w *stream.Writer, e core.Event) error {

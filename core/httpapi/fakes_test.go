@@ -29,7 +29,9 @@ type fakeAccess struct {
 	members  map[string][]core.Workspace // by user id
 	attempts map[string]int              // failed and other logins by client
 	away     bool                        // it cannot tell
-	hang     bool                        // it does not answer until the context ends
+	keys     []core.APIKey
+	watchers []func(string)
+	hang     bool // it does not answer until the context ends
 }
 
 const attemptsAllowed = 5
@@ -88,6 +90,53 @@ func (a *fakeAccess) Workspaces(_ context.Context, id core.Identity) ([]core.Wor
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return slices.Clone(a.members[id.User.ID]), nil
+}
+
+func (a *fakeAccess) Keys(context.Context, core.Caller) ([]core.APIKey, error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return slices.Clone(a.keys), nil
+}
+
+func (a *fakeAccess) CreateKey(_ context.Context, c core.Caller, k access.NewKey) (core.APIKey, core.Secret, error) {
+	if k.Name == "" {
+		return core.APIKey{}, "", core.Errorf(core.CodeBadRequest, "name is missing")
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	made := core.APIKey{ID: fmt.Sprintf("key_%d", len(a.keys)), Name: k.Name, Role: cmp.Or(k.Role, core.RoleMember), User: c.User, Workspace: c.Workspace.ID, CreatedAt: time.Now(), ExpiresAt: k.ExpiresAt}
+	a.keys = append(a.keys, made)
+	return made, "rwk_secret", nil
+}
+
+func (a *fakeAccess) RevokeKey(_ context.Context, _ core.Caller, id string) error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	before := len(a.keys)
+	a.keys = slices.DeleteFunc(a.keys, func(k core.APIKey) bool { return k.ID == id })
+	if len(a.keys) == before {
+		return core.Errorf(core.CodeNotFound, "no such API key in this workspace")
+	}
+	return nil
+}
+
+func (a *fakeAccess) WatchRevocations(changed func(string)) func() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.watchers = append(a.watchers, changed)
+	return func() {}
+}
+
+// revoke ends a bearer and tells the watchers.
+func (a *fakeAccess) revoke(bearer string) {
+	a.mu.Lock()
+	user := a.bearers[bearer].User.ID
+	delete(a.bearers, bearer)
+	watchers := slices.Clone(a.watchers)
+	a.mu.Unlock()
+	for _, changed := range watchers {
+		changed(user)
+	}
 }
 
 func (a *fakeAccess) AllowLogin(client string) error {

@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"errors"
 	"net/http"
 	"net/url"
 	"strings"
@@ -93,7 +94,7 @@ func (s *Server) callback(c *fiber.Ctx) error {
 		return err
 	}
 	if err != nil {
-		s.log.Warn("browser login failed", "error", err)
+		s.logFailedLogin(c, err)
 		return c.Redirect("/?"+url.Values{"error": {"auth_failed"}}.Encode(), fiber.StatusFound)
 	}
 	s.setCookie(c, http.Cookie{Name: sessionCookie, Value: token, Path: "/", MaxAge: sessionAge, SameSite: http.SameSiteLaxMode})
@@ -101,6 +102,19 @@ func (s *Server) callback(c *fiber.Ctx) error {
 		returnTo = "/"
 	}
 	return c.Redirect(returnTo, fiber.StatusFound)
+}
+
+// logFailedLogin logs why a browser login failed: the browser is only told that it did.
+func (s *Server) logFailedLogin(c *fiber.Ctx, err error) {
+	reason := err.Error()
+	if e, ok := errors.AsType[*core.Error](err); ok {
+		reason = cause(err, e)
+	}
+	args := []any{"reason", reason, "request_id", string(c.Context().Response.Header.Peek(requestIDHeader))}
+	if said := c.Query("error"); said != "" {
+		args = append(args, "provider_error", said, "provider_description", c.Query("error_description"))
+	}
+	s.log.Warn("browser login failed", args...)
 }
 
 // localPath reports whether a browser reads p as a path of this server: //host and /\host are not.

@@ -206,3 +206,15 @@ func TestTheConfiguredRedirectURIIsUsed(t *testing.T) {
 		t.Errorf("%q", r.Header.Get("Location"))
 	}
 }
+
+func TestTheReasonOfAFailedBrowserLoginIsLoggedAsAWarning(t *testing.T) {
+	h := open(t, newAccess(), nil)
+	h.access.adapter = true
+	h.do(t, call{method: "GET", path: "/v1/auth/callback?state=s9&error=access_denied&error_description=not+assigned"})
+	log := h.log.String()
+	for _, want := range []string{"[WARN]", "browser login failed", "the state is unknown", "access_denied", "not assigned"} {
+		if !strings.Contains(log, want) {
+			t.Errorf("the log does not say %q: %s", want, log)
+		}
+	}
+}

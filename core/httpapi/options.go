@@ -26,6 +26,14 @@ type Access interface {
 	Caller(ctx context.Context, id core.Identity, workspace string) (core.Caller, error)
 	Workspaces(ctx context.Context, id core.Identity) ([]core.Workspace, error)
 
+	Keys(ctx context.Context, c core.Caller) ([]core.APIKey, error)
+	CreateKey(ctx context.Context, c core.Caller, k access.NewKey) (core.APIKey, core.Secret, error)
+	RevokeKey(ctx context.Context, c core.Caller, id string) error
+
+	// WatchRevocations calls changed, with the id of a user or "" for all, when the user's rights may
+	// have changed.
+	WatchRevocations(changed func(userID string)) (stop func())
+
 	AllowLogin(client string) error
 	Login(ctx context.Context, key string) (token string, err error)
 	Logout(ctx context.Context, token string) error

@@ -62,6 +62,10 @@ func (s *Server) routes() []route {
 		{post, "/v1/workspaces/:id/members", s.requireMember(s.putMember)},
 		{del, "/v1/workspaces/:id/members/:user", s.requireMember(s.removeMember)},
 
+		{get, "/v1/keys", s.requireMember(s.listKeys)},
+		{post, "/v1/keys", s.requireMember(s.createKey)},
+		{del, "/v1/keys/:id", s.requireMember(s.revokeKey)},
+
 		{get, "/v1/models", s.requireMember(s.listModels)},
 		{patch, "/v1/models", s.requireMember(s.updateModels)},
 		{get, "/v1/registries", s.requireMember(s.listRegistries)},

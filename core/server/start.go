@@ -84,7 +84,7 @@ func (s *Server) openServices(ctx context.Context) error {
 	s.features = newFeatures(c.Features)
 	s.access = access.New(access.Options{
 		APIKey: c.APIKey, Adapter: s.adapters.authAdapter(), Audiences: audiences(c, s.addr()), AnyAudience: c.Auth.AnyAudience,
-		Users: s.store, Cookies: s.store, Logins: s.logins(), Logger: s.log.Named("access"),
+		Users: s.store, Cookies: s.store, Keys: s.store, Logins: s.logins(), Logger: s.log.Named("access"),
 	})
 	if err := s.access.EndOldLogins(ctx); err != nil {
 		return err

@@ -54,6 +54,9 @@ func furnish(t *testing.T, s *Store) core.ConversationRef {
 		t.Fatal(err)
 	}
 	put(t, s, core.Installation{Workspace: core.DefaultWorkspaceID, Name: "app", Files: "sum", Env: map[string]core.Secret{"T": "s3cret"}, InstalledAt: time.UnixMilli(7).UTC()})
+	if _, err := s.CreateAPIKey(t.Context(), core.APIKey{Name: "k", User: alice, Workspace: core.DefaultWorkspaceID, Role: core.RoleMember}, "hash"); err != nil {
+		t.Fatal(err)
+	}
 	if err := s.PutCookie(t.Context(), Cookie{Hash: "h", Identity: core.Identity{User: alice}, ExpiresAt: time.Now().Add(time.Hour)}); err != nil {
 		t.Fatal(err)
 	}

@@ -49,12 +49,19 @@ func (s *Store) Cookie(ctx context.Context, hash string) (Cookie, error) {
 	return c, nil
 }
 
-// DeleteCookie ends a login. It is not an error when there is none.
-func (s *Store) DeleteCookie(ctx context.Context, hash string) error {
-	if _, err := s.db.Exec(ctx, `DELETE FROM cookies WHERE hash = $1`, hash); err != nil {
-		return fmt.Errorf("ending a login: %w", err)
-	}
-	return nil
+// DeleteCookie ends a login, on all servers, and returns whose it was: "" when there was none.
+func (s *Store) DeleteCookie(ctx context.Context, hash string) (userID string, err error) {
+	err = s.db.Update(ctx, "ending a login", func(ctx context.Context, tx *sql.Tx) error {
+		err := tx.QueryRowContext(ctx, `DELETE FROM cookies WHERE hash = $1 RETURNING user_id`, hash).Scan(&userID)
+		if errors.Is(err, sql.ErrNoRows) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		return s.notifyPeers(ctx, tx, core.ChangeMembers, "", userID)
+	})
+	return userID, err
 }
 
 // EndLogins ends all logins except those made with the API key that keyPrint names.

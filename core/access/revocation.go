@@ -1,0 +1,86 @@
+package access
+
+import (
+	"context"
+	"sync"
+
+	"github.com/ropewalk/ropewalk/core"
+)
+
+// watchers are told about changes of what users may do, so that they end what is no longer allowed.
+type watchers struct {
+	mu  sync.Mutex
+	all map[int]func(userID string)
+	id  int
+}
+
+// WatchRevocations calls changed with a user's id, "" for all users, whenever the credentials, the
+// membership or a role of the user may have changed, here or on a peer server. It must not block. The
+// receiver then asks Valid, or authenticates again.
+func (a *Access) WatchRevocations(changed func(userID string)) (stop func()) {
+	w := &a.watchers
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.all == nil {
+		w.all = make(map[int]func(string))
+	}
+	w.id++
+	id := w.id
+	w.all[id] = changed
+	return func() {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		delete(w.all, id)
+	}
+}
+
+func (w *watchers) notify(userID string) {
+	w.mu.Lock()
+	all := make([]func(string), 0, len(w.all))
+	for _, changed := range w.all {
+		all = append(all, changed)
+	}
+	w.mu.Unlock()
+	for _, changed := range all {
+		changed(userID)
+	}
+}
+
+// Valid reports whether a caller, who was authenticated some time ago, still has access to the
+// workspace: the user and an API key exist, and the user is a member. The error is
+// core.CodeUnauthenticated, core.CodeWorkspaceDenied, or core.CodeUnavailable when that cannot be
+// determined.
+func (a *Access) Valid(ctx context.Context, c core.Caller) error {
+	if a.Dev() {
+		return nil
+	}
+	if c.Issuer == core.IssuerKey {
+		if err := a.keyExists(ctx, c); err != nil {
+			return err
+		}
+	}
+	user, err := a.users.User(ctx, c.User.ID)
+	switch {
+	case core.CodeOf(err) == core.CodeNotFound:
+		return unauthenticated()
+	case err != nil:
+		return unavailable(err)
+	}
+	id := c.Identity
+	id.User.OrgRole, id.Scope.UserRole = user.OrgRole, user.OrgRole
+	_, err = a.Caller(ctx, id, c.Workspace.ID)
+	return err
+}
+
+func (a *Access) keyExists(ctx context.Context, c core.Caller) error {
+	all, err := a.keys.store.APIKeys(ctx, c.Scope.Workspace, c.User.ID)
+	if err != nil {
+		return unavailable(err)
+	}
+	for _, k := range all {
+		if k.ID == c.Subject {
+			return nil
+		}
+	}
+	return unauthenticated()
+}

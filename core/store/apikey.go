@@ -1,0 +1,124 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/ropewalk/ropewalk/core"
+	"github.com/ropewalk/ropewalk/core/store/database"
+)
+
+const apiKeyColumns = `k.id, k.name, k.workspace, k.role, k.created_at, k.expires_at, k.last_used_at, ` + userColumns
+
+func apiKeyFields(k *core.APIKey, created, expires, used *int64) []any {
+	return []any{&k.ID, &k.Name, &k.Workspace, &k.Role, created, expires, used, &k.User.ID, &k.User.Email, &k.User.DisplayName, &k.User.OrgRole}
+}
+
+// scanAPIKey reads apiKeyColumns.
+func scanAPIKey(scan func(dest ...any) error) (k core.APIKey, err error) {
+	var created, expires, used int64
+	if err = scan(apiKeyFields(&k, &created, &expires, &used)...); err != nil {
+		return core.APIKey{}, err
+	}
+	k.CreatedAt, k.ExpiresAt, k.LastUsedAt = database.FromMillis(created), optionalTime(expires), optionalTime(used)
+	return k, nil
+}
+
+// optionalTime is the zero time for 0.
+func optionalTime(millis int64) time.Time {
+	if millis == 0 {
+		return time.Time{}
+	}
+	return database.FromMillis(millis)
+}
+
+// CreateAPIKey stores a key under the hash of its text and returns it with its id. core.CodeNotFound
+// when there is no such workspace.
+func (s *Store) CreateAPIKey(ctx context.Context, k core.APIKey, hash string) (core.APIKey, error) {
+	now := time.Now()
+	k.ID, k.CreatedAt = newID("key_"), database.FromMillis(database.Millis(now))
+	expires := int64(0)
+	if !k.ExpiresAt.IsZero() {
+		expires = database.Millis(k.ExpiresAt)
+		k.ExpiresAt = database.FromMillis(expires)
+	}
+	k.Name = clean(k.Name)
+	err := s.db.Update(ctx, "storing an API key", func(ctx context.Context, tx *sql.Tx) error {
+		if _, err := personalOf(ctx, tx, k.Workspace); err != nil {
+			return err
+		}
+		if _, err := tx.ExecContext(ctx, `DELETE FROM api_keys WHERE expires_at <> 0 AND expires_at <= $1`, database.Millis(now.Add(-expiredKeyKept))); err != nil {
+			return err
+		}
+		_, err := tx.ExecContext(ctx, `
+			INSERT INTO api_keys (id, hash, name, user_id, workspace, role, created_at, expires_at, last_used_at)
+			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, 0)`,
+			k.ID, hash, k.Name, k.User.ID, k.Workspace, string(k.Role), database.Millis(now), expires)
+		return err
+	})
+	return k, err
+}
+
+// expiredKeyKept is how long an expired key is still listed.
+const expiredKeyKept = 30 * 24 * time.Hour
+
+// APIKey returns the key with a hash, with its user as of now; core.CodeNotFound when there is none or
+// it has expired.
+func (s *Store) APIKey(ctx context.Context, hash string) (core.APIKey, error) {
+	k, err := scanAPIKey(func(dest ...any) error {
+		return s.db.Get(ctx, `SELECT `+apiKeyColumns+` FROM api_keys k JOIN users u ON u.id = k.user_id
+			WHERE k.hash = $1 AND (k.expires_at = 0 OR k.expires_at > $2)`, []any{hash, database.Millis(time.Now())}, dest...)
+	})
+	switch {
+	case errors.Is(err, sql.ErrNoRows):
+		return core.APIKey{}, core.Errorf(core.CodeNotFound, "no such API key")
+	case err != nil:
+		return core.APIKey{}, fmt.Errorf("looking up an API key: %w", err)
+	}
+	return k, nil
+}
+
+// APIKeys returns the keys of a workspace, the newest first; those of one user unless userID is "".
+func (s *Store) APIKeys(ctx context.Context, workspace, userID string) ([]core.APIKey, error) {
+	all := []core.APIKey{}
+	err := s.db.Select(ctx, `SELECT `+apiKeyColumns+` FROM api_keys k JOIN users u ON u.id = k.user_id
+		WHERE k.workspace = $1 AND ($2 = '' OR k.user_id = $2) ORDER BY k.created_at DESC, k.id`, []any{workspace, userID},
+		func(scan func(dest ...any) error) error {
+			k, err := scanAPIKey(scan)
+			all = append(all, k)
+			return err
+		})
+	if err != nil {
+		return nil, fmt.Errorf("reading the API keys: %w", err)
+	}
+	return all, nil
+}
+
+// DeleteAPIKey revokes a key of a workspace, on all servers; of one user unless userID is "".
+// core.CodeNotFound when there is none. Call access.Access.MembersChanged with the returned user
+// afterwards.
+func (s *Store) DeleteAPIKey(ctx context.Context, workspace, userID, id string) (owner string, err error) {
+	err = s.db.Update(ctx, "revoking an API key", func(ctx context.Context, tx *sql.Tx) error {
+		err := tx.QueryRowContext(ctx, `DELETE FROM api_keys WHERE id = $1 AND workspace = $2 AND ($3 = '' OR user_id = $3) RETURNING user_id`,
+			id, workspace, userID).Scan(&owner)
+		if errors.Is(err, sql.ErrNoRows) {
+			return core.Errorf(core.CodeNotFound, "no such API key in this workspace")
+		}
+		if err != nil {
+			return err
+		}
+		return s.notifyPeers(ctx, tx, core.ChangeMembers, workspace, owner)
+	})
+	return owner, err
+}
+
+// APIKeyUsed records when a key was last used.
+func (s *Store) APIKeyUsed(ctx context.Context, id string, at time.Time) error {
+	if _, err := s.db.Exec(ctx, `UPDATE api_keys SET last_used_at = $1 WHERE id = $2`, database.Millis(at), id); err != nil {
+		return fmt.Errorf("recording the use of an API key: %w", err)
+	}
+	return nil
+}
