@@ -14,30 +14,55 @@ const maxEnvValue = 120 << 10
 
 var envName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]{0,255}$`)
 
-// deniedEnv reports whether a value of the variable could choose what code runs: it steers the
-// loader, an interpreter, a shell or a package manager, or moves the directories that the server
-// gives an app. Letter case does not matter.
+// deniedEnv reports whether a value of the variable could choose what code runs or whom the program
+// trusts: it configures the loader, an interpreter, a shell, TLS, a proxy or a package manager, or moves
+// the directories that the server gives an app. Letter case does not matter. It holds for declared
+// variables, too.
 func deniedEnv(name string) bool {
-	switch upper := strings.ToUpper(name); upper {
-	case "PATH", "HOME", "SHELL", "USER", "LOGNAME", "PWD", "OLDPWD", "TMPDIR", "TMP", "TEMP",
-		"ENV", "BASH_ENV", "IFS", "PS4", "CDPATH", "GLOBIGNORE", "SHELLOPTS", "BASHOPTS", "PROMPT_COMMAND",
-		"NODE_OPTIONS", "NODE_PATH", "NODE_REPL_EXTERNAL_MODULE", "BUN_OPTIONS", "VIRTUAL_ENV",
-		"GCONV_PATH", "GLIBC_TUNABLES", "LOCPATH", "NLSPATH", "HOSTALIASES", "RES_OPTIONS", "LOCALDOMAIN",
-		"RUBYOPT", "RUBYLIB", "JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS", "_JAVA_OPTIONS", "CLASSPATH",
-		"GIT_SSH", "GIT_SSH_COMMAND", "GIT_EXEC_PATH", "GIT_ASKPASS", "EDITOR", "VISUAL", "PAGER", "BROWSER":
+	upper := strings.ToUpper(name)
+	switch upper {
+	case "NODE_ENV", "RUST_LOG":
+		return false
+	case "PATH", "HOME", "SHELL", "USER", "LOGNAME", "PWD", "OLDPWD", "TMPDIR", "TMP", "TEMP", "TZDIR",
+		"ENV", "IFS", "PS4", "CDPATH", "FPATH", "ZDOTDIR", "GLOBIGNORE", "SHELLOPTS", "BASHOPTS", "PROMPT_COMMAND",
+		"VIRTUAL_ENV", "LOCPATH", "NLSPATH", "HOSTALIASES", "LOCALDOMAIN", "CLASSPATH", "PHPRC", "SSLKEYLOGFILE", "TCLLIBPATH", "MANPATH", "INFOPATH",
+		"EDITOR", "VISUAL", "PAGER", "BROWSER", "LESSOPEN", "TERMINFO", "DISPLAY":
 		return true
-	default:
-		families := []string{"LD_", "DYLD_", "PYTHON", "PERL5", "PERLLIB", "MALLOC_", "BASH_FUNC_", "XDG_",
-			"UV_", "PIP_", "NPM_CONFIG_", "GIT_CONFIG", "ROPEWALK_", "PLUGIN_"}
-		return slices.ContainsFunc(families, func(prefix string) bool { return strings.HasPrefix(upper, prefix) })
 	}
+	families := []string{
+		"LD_", "DYLD_", "GLIBC_", "GCONV_", "MALLOC_", "RES_", "BASH_", "XDG_", "DBUS_", "ROPEWALK_", "PLUGIN_",
+		"NODE_", "NPM_", "BUN_", "DENO_", "YARN_", "COREPACK_", "ELECTRON_", "PYTHON", "PIP_", "UV_", "CONDA_", "PERL", "RUBY", "GEM_", "BUNDLE_", "PHP_", "LUA_", "JULIA_",
+		"JAVA_", "JDK_", "_JAVA", "DOTNET_", "COMPLUS_", "CORECLR_", "COR_", "GODEBUG", "GOTRACEBACK", "GOFLAGS", "GOPATH", "GOROOT", "GOPROXY", "CARGO_", "RUSTC", "RUSTUP_",
+		"SSL_", "OPENSSL_", "GNUTLS_", "NSS_", "CURL_", "REQUESTS_", "KRB5_", "GIT_CONFIG", "GIT_SSH", "GIT_SSL", "GIT_EXEC", "GIT_TEMPLATE", "GIT_PROXY", "GIT_ASKPASS",
+	}
+	return slices.ContainsFunc(families, func(prefix string) bool { return strings.HasPrefix(upper, prefix) }) ||
+		strings.HasSuffix(upper, "_PROXY") || strings.HasSuffix(upper, "_CA_BUNDLE") || strings.HasSuffix(upper, "_PRELOAD")
 }
 
-// CheckEnv checks environment variables that a caller wants a process to have (hardening 6). The
-// first one that is refused, by name, comes back as core.CodeBadRequest naming it, never its value.
-// It is the rule for callers: a manifest's own env may set PYTHONPATH, because a manifest already
+// settingWords end the names of variables that hold a program's settings, such as API_KEY.
+const settingWords = " ACCESS ACCOUNT ACCOUNTS ADDRESS ADMIN API APP ARN AUTH BASE BATCH BRANCH BUCKET CATEGORY CHANNEL CITY CLIENT CLUSTER CODE COLLECTION COLOR COUNT " +
+	"COUNTRY CREDENTIAL CREDENTIALS CURRENCY CUSTOMER DATA DATABASE DATE DB DEBUG DEFAULT DIR DIRECTORIES DIRECTORY DISABLED DOMAIN DSN EMAIL ENABLE ENABLED ENDPOINT " +
+	"ENV ENVIRONMENT EXPIRY FILE FILES FILTER FOLDER FORMAT FROM GIVEN GREETING GROUP GROUPS HOST HOSTNAME HOSTS ID IDS INDEX INSTANCE INTERVAL JSON KEY KEYS LABEL LANG " +
+	"LANGUAGE LEVEL LIMIT LIST LOCALE LOG LOGIN MAX MESSAGE MIN MODE MODEL MODELS NAME NAMES NAMESPACE NUMBER OAUTH OFFSET ONLY ORG ORGANIZATION OWNER PARTITION PASS " +
+	"PASSPHRASE PASSWORD PATH PATHS PIN PORT PREFIX PROFILE PROJECT PROVIDER QUERY QUEUE RATE READONLY REALM REDIRECT REGION REPO REPOSITORY RETRIES ROLE ROOT SCHEMA " +
+	"SCOPE SCOPES SECRET SECRETS SEED SERVER SERVICE SESSION SITE SIZE SOURCE SPACE STORAGE STRING SUBDOMAIN SUBSCRIPTION SUFFIX TABLE TAG TAGS TARGET TEAM TEMPERATURE " +
+	"TENANT TEXT THEME THRESHOLD TIMEOUT TIMEZONE TITLE TOKEN TOKENS TOPIC TTL TYPE UNIT UNITS URI URL URLS USER USERNAME USERS VALUE VALUES VERBOSE VERSION WEBHOOK WORKSPACE ZONE "
+
+// isSetting reports whether a variable that the bundle does not declare has the form of a setting: one
+// word, or words of which the last is one of settingWords. What steers a runtime that this package does
+// not know, such as X_OPTIONS or X_STARTUP_HOOKS, has not.
+func isSetting(name string) bool {
+	upper := strings.Trim(strings.ToUpper(name), "_0123456789")
+	last := upper[strings.LastIndexByte(upper, '_')+1:]
+	return last == upper && last != "" || strings.Contains(settingWords, " "+last+" ")
+}
+
+// CheckEnv checks environment variables that a caller wants a process to have. Allowed are those that
+// the bundle declares and those with the form of a setting, unless they change how programs are found or
+// loaded. The first one that is refused, by name, is a core.CodeBadRequest error naming it, never its
+// value. It is the rule for callers: a manifest's own env may set PYTHONPATH, because a manifest already
 // chooses the program; only values from user_config may not reach such a variable.
-func CheckEnv(env map[string]core.Secret) error {
+func CheckEnv(env map[string]core.Secret, declared ...string) error {
 	for _, name := range slices.Sorted(maps.Keys(env)) {
 		value := env[name].Reveal()
 		switch {
@@ -45,6 +70,8 @@ func CheckEnv(env map[string]core.Secret) error {
 			return core.Errorf(core.CodeBadRequest, "env.%.100q is no name for an environment variable: use letters, digits and _", name)
 		case deniedEnv(name):
 			return core.Errorf(core.CodeBadRequest, "env.%s may not be set: it changes how programs are found or loaded", name)
+		case !slices.Contains(declared, name) && !isSetting(name):
+			return core.Errorf(core.CodeBadRequest, "env.%s is neither a variable that the bundle declares nor named like a setting (API_KEY, BASE_URL): declare it in the manifest's env", name)
 		case strings.ContainsRune(value, 0):
 			return core.Errorf(core.CodeBadRequest, "env.%s must not hold a NUL byte", name)
 		case len(value) > maxEnvValue:
@@ -58,7 +85,7 @@ func CheckEnv(env map[string]core.Secret) error {
 // bounds, all others by CheckEnv. Errors are core.CodeBadRequest and name the value's place.
 func (m *Manifest) CheckValues(values map[string]core.Secret) error {
 	fields, environ := m.split(values)
-	if err := CheckEnv(environ); err != nil {
+	if err := CheckEnv(environ, m.declaredEnv()...); err != nil {
 		return err
 	}
 	for _, key := range slices.Sorted(maps.Keys(fields)) {
@@ -75,4 +102,22 @@ func (m *Manifest) CheckValues(values map[string]core.Secret) error {
 		}
 	}
 	return nil
+}
+
+// declaredEnv are the environment variables that the manifest sets or takes.
+func (m *Manifest) declaredEnv() []string {
+	var names []string
+	if c := m.Server.MCPConfig; c != nil {
+		names = slices.AppendSeq(names, maps.Keys(c.Env))
+		for _, o := range c.PlatformOverrides {
+			names = slices.AppendSeq(names, maps.Keys(o.Env))
+		}
+	}
+	for key, aliases := range m.aliases() {
+		names = append(append(names, upperSnake(key)), aliases...)
+	}
+	for key := range m.UserConfig {
+		names = append(names, upperSnake(key))
+	}
+	return names
 }

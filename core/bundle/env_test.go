@@ -15,6 +15,10 @@ func TestCheckEnvRefusesAndNamesTheKey(t *testing.T) {
 		"PYTHONPATH", "PYTHONSTARTUP", "PYTHONHOME", "PATH", "Path", "HOME", "SHELL", "BASH_ENV", "ENV", "IFS", "TMPDIR", "TMP", "TEMP",
 		"BASH_FUNC_x", "GLIBC_TUNABLES", "GCONV_PATH", "PERL5OPT", "RUBYOPT", "JAVA_TOOL_OPTIONS", "XDG_CONFIG_HOME", "UV_INDEX_URL",
 		"PIP_INDEX_URL", "npm_config_registry", "NPM_CONFIG_REGISTRY", "GIT_SSH_COMMAND", "GIT_CONFIG_GLOBAL", "ROPEWALK_HOME", "PLUGIN_CLIENT_CERT",
+		"NODE_TLS_REJECT_UNAUTHORIZED", "NODE_EXTRA_CA_CERTS", "SSL_CERT_FILE", "SSL_CERT_DIR", "OPENSSL_CONF", "OPENSSL_MODULES", "OPENSSL_ENGINES",
+		"SSLKEYLOGFILE", "CURL_CA_BUNDLE", "REQUESTS_CA_BUNDLE", "AWS_CA_BUNDLE", "HTTP_PROXY", "https_proxy", "ALL_PROXY", "NO_PROXY", "GODEBUG",
+		"DOTNET_STARTUP_HOOKS", "CORECLR_PROFILER_PATH", "LUA_PATH", "LUA_INIT", "PHPRC", "PHP_INI_SCAN_DIR", "GEM_PATH", "BUNDLE_GEMFILE", "ZDOTDIR",
+		"R_PROFILE_USER_HOOK", "JULIA_LOAD_PATH", "TCLLIBPATH", "KRB5_CONFIG", "DENO_DIR", "BUN_CONFIG_FILE", "GUILE_INIT_HOOKS", "ERL_FLAGS", "SOME_RUNTIME_OPTIONS",
 	}
 	misnamed := []string{"", "A=B", "A B", "1A", "A-B", "A.B", "Ä", "A\x00", "A\n", "$(id)", "A;id", "`id`", strings.Repeat("A", 300)}
 	for _, name := range slices.Concat(denied, misnamed) {
@@ -37,7 +41,22 @@ func TestCheckEnvRefusesAndNamesTheKey(t *testing.T) {
 	}
 }
 
-// Hardening row 6: an entry arrives byte-identical or is refused; none is read by a shell.
+func TestAVariableThatIsNotDenied(t *testing.T) {
+	for name, declared := range map[string]bool{
+		"API_KEY": false, "GITHUB_TOKEN": false, "MEMORY_FILE_PATH": false, "GIVEN": false, "K": false, "greeting": false, "REPLICA_URL_2": false, "NODE_ENV": false,
+		"WIDGET_STYLE_GUIDE": true, "SOME_RUNTIME_OPTIONS": true,
+	} {
+		env := map[string]core.Secret{name: "x"}
+		if err := CheckEnv(env, name); err != nil {
+			t.Errorf("%s, declared: %v", name, err)
+		}
+		if err := CheckEnv(env); (err == nil) == declared {
+			t.Errorf("%s, not declared: %v", name, err)
+		}
+	}
+}
+
+// An entry arrives byte-identical or is refused; none is read by a shell.
 func TestValuesArriveByteIdentical(t *testing.T) {
 	tricks := []string{
 		"", " ", "plain", "two words", "\ttab\n", "$HOME", "${HOME}", "${__dirname}", "${user_config.other}", "$(id)", "`id`", ";id", "|id", "&&id", "> /tmp/x",
