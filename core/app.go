@@ -41,6 +41,8 @@ type App struct {
 	ToolCount  int    `json:"toolCount"`
 	TrustScore int    `json:"trustScore"` // 0-100
 	UI         *UI    `json:"ui"`
+
+	Sandbox *AppSandbox `json:"sandbox,omitempty"` // nil for a remote app
 }
 
 // UI describes the user interface of an app.

@@ -25,6 +25,7 @@ func (a *app) spec() instance.Spec {
 	layout := a.layout()
 	return instance.Spec{
 		Record: record, DataDir: layout.DataDir(record.Name), LogPath: layout.LogFile(record.Name), Logger: a.log,
+		Sandbox: a.manager.sandboxOf(a.key),
 	}
 }
 

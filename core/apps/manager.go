@@ -66,7 +66,8 @@ func New(o Options) *Manager {
 	}
 	starter := &instance.Starter{
 		HostEnv: o.HostEnv, Remote: o.Remote, Version: o.Version, StartTimeout: o.StartTimeout,
-		MaxCalls: o.MaxCalls + 64, // the slots of the app are used up first
+		MaxCalls:    o.MaxCalls + 64, // the slots of the app are used up first
+		Confinement: o.Confinement,
 	}
 	m.start = starter.Start
 	m.setup.Store(&setup{registries: o.Registries, declared: o.Configured})
@@ -89,7 +90,7 @@ func (m *Manager) List(workspace string) []core.App {
 	found := m.in(workspace)
 	list := make([]core.App, len(found))
 	for i, a := range found {
-		list[i] = a.now.Load().app()
+		list[i] = m.describe(a)
 	}
 	return list
 }
@@ -100,7 +101,7 @@ func (m *Manager) App(workspace, name string) (core.App, error) {
 	if err != nil {
 		return core.App{}, err
 	}
-	return a.now.Load().app(), nil
+	return m.describe(a), nil
 }
 
 // Health returns the health of the workspace's apps, sorted by name.

@@ -9,6 +9,7 @@ import (
 	"github.com/hashicorp/go-hclog"
 
 	"github.com/ropewalk/ropewalk/core"
+	"github.com/ropewalk/ropewalk/core/apps/instance"
 	"github.com/ropewalk/ropewalk/core/apps/source"
 	"github.com/ropewalk/ropewalk/core/config"
 	"github.com/ropewalk/ropewalk/core/link"
@@ -67,6 +68,9 @@ type Options struct {
 
 	HostEnv map[string]string  // the host's environment; apps see an allow-list of it
 	Remote  link.RemoteOptions // how remote apps are reached, and which addresses are allowed
+
+	Sandbox     config.Sandbox       // of an app whose own section of the configuration says nothing else
+	Confinement instance.Confinement // what this machine gives
 
 	Policy              *Policy       // DefaultPolicy
 	StartTimeout        time.Duration // from launch to the first list of tools: 60 s

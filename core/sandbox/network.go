@@ -39,6 +39,14 @@ func ParseNetwork(values []string) (Network, error) {
 	return Network{Allow: values}, nil
 }
 
+// Values is the network as ParseNetwork reads it.
+func (n Network) Values() []string {
+	if len(n.Allow) > 0 {
+		return n.Allow
+	}
+	return []string{n.mode()}
+}
+
 func (n Network) mode() string {
 	switch {
 	case len(n.Allow) > 0:

@@ -92,6 +92,7 @@ func (s *Server) openServices(ctx context.Context) error {
 	s.apps = apps.New(apps.Options{
 		Home: c.Home, Records: s.store, Cluster: s.cluster(), Events: s.bus, Registries: s.adapters.registries(), Configured: c.Apps,
 		Logger: s.log.Named("apps"), HostEnv: c.Environment, MaxSessionInstances: c.MCP.MaxInstances,
+		Sandbox: c.Sandbox, Confinement: s.confinement(ctx),
 	})
 	s.closers.add("apps", s.apps.Close)
 	s.joinEvents()

@@ -8,6 +8,7 @@ import (
 	"github.com/hashicorp/go-hclog"
 
 	"github.com/ropewalk/ropewalk/core"
+	"github.com/ropewalk/ropewalk/core/config"
 	"github.com/ropewalk/ropewalk/core/link"
 	"github.com/ropewalk/ropewalk/core/rpc"
 )
@@ -37,6 +38,7 @@ type Spec struct {
 	DataDir string // where the app may keep its data; made when it does not exist
 	LogPath string // of the log file of its stderr
 	Logger  hclog.Logger
+	Sandbox config.Sandbox // how its processes are confined
 
 	Stateless          bool            // try link.StatelessVersion first, instead of the handshake
 	ClientCapabilities json.RawMessage // the client capabilities announced to the app; nil for none

@@ -22,6 +22,7 @@ type Starter struct {
 	Version      string             // the server's version, which apps see
 	StartTimeout time.Duration      // named in errors; the context enforces it
 	MaxCalls     int                // calls in flight of one connection
+	Confinement  Confinement
 }
 
 // Start starts what a record describes and completes the MCP handshake. Its errors are safe to show,
@@ -38,13 +39,17 @@ func (s *Starter) startProcess(ctx context.Context, spec Spec) (Instance, error)
 	if err != nil {
 		return nil, err
 	}
+	profile, err := s.profile(spec, launch)
+	if err != nil {
+		return nil, err
+	}
 	log, err := logs.OpenFile(spec.LogPath)
 	if err != nil {
 		return nil, fmt.Errorf("its log cannot be opened: %w", err)
 	}
 	redactor := logs.NewRedactor(spec.Record)
 	p := &Process{ListChanges: NewListChanges(), output: logs.NewOutput(log, redactor)}
-	p.process, err = process.Start(process.Command{Path: launch.Path, Args: launch.Args, Dir: launch.Dir, Env: launch.Env, Stderr: p.output})
+	p.process, err = process.Start(process.Command{Path: launch.Path, Args: launch.Args, Dir: launch.Dir, Env: launch.Env, Stderr: p.output, Sandbox: profile})
 	if err != nil {
 		return nil, errors.Join(errors.New(redactor.Text(err.Error())), p.output.Close())
 	}

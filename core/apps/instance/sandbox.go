@@ -1,0 +1,170 @@
+package instance
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/ropewalk/ropewalk/core/bundle"
+	"github.com/ropewalk/ropewalk/core/config"
+	"github.com/ropewalk/ropewalk/core/process"
+	"github.com/ropewalk/ropewalk/core/sandbox"
+)
+
+// Confinement is what the sandboxes of all apps have in common.
+type Confinement struct {
+	Probe process.Probe
+	Home  string   // the server's home, which stays closed but for the app's own directories
+	Hide  []string // further paths of the server that stay closed
+}
+
+// Level is the level at which an app with these settings runs.
+func (c Confinement) Level(s config.Sandbox) sandbox.Level { return min(s.Level, c.Probe.Level) }
+
+// OwnUser reports whether an app with these settings gets a user id of its own, if its files allow it.
+func (c Confinement) OwnUser(s config.Sandbox) bool {
+	return c.Probe.OwnUID && c.Level(s) >= sandbox.LevelNamespaces && len(s.Write) == 0
+}
+
+// profile is the sandbox of a process; nil for none. It is made from the configuration, the bundle's
+// place and the installations of the programs that run it, not from what the manifest asks for.
+func (s *Starter) profile(spec Spec, launch bundle.Launch) (*sandbox.Profile, error) {
+	settings := spec.Sandbox
+	level := s.Confinement.Level(settings)
+	if level < settings.Required {
+		return nil, fmt.Errorf("the sandbox %q is required and this machine gives %q: %s", settings.Required, level, s.Confinement.Probe.Reason)
+	}
+	if level == sandbox.LevelNone {
+		return nil, nil
+	}
+	if within(s.Confinement.Home, spec.Record.Dir) {
+		return nil, errors.New("the bundle's directory contains the server's home: move one of them")
+	}
+	p := &sandbox.Profile{
+		Level: level, Network: settings.Network, Limits: settings.Limits,
+		Hide: append([]string{s.Confinement.Home}, s.Confinement.Hide...),
+	}
+	p.Write = append([]string{spec.DataDir}, settings.Write...)
+	p.Read = append(sandbox.SystemPaths(), spec.Record.Dir)
+	p.Read = append(p.Read, linkedPackages(spec.Record.Dir, s.Confinement.Home)...)
+	runtimes := sandbox.RuntimePaths(launch.Path, searchPath(launch.Env), []string{s.Confinement.Home, s.HostEnv["HOME"]})
+	p.Read = append(p.Read, runtimes...)
+	p.Read = append(p.Read, settings.Read...)
+	return p, s.setUser(p, spec, runtimes)
+}
+
+// setUser gives the app a user id of its own where it can read what it needs with it. Directories that
+// the configuration opens belong to the server's user, so an app that has such keeps that user.
+func (s *Starter) setUser(p *sandbox.Profile, spec Spec, runtimes []string) error {
+	own := s.Confinement.OwnUser(spec.Sandbox)
+	if own && within(spec.Record.Dir, s.Confinement.Home) {
+		if err := publish(spec.Record.Dir); err != nil {
+			return fmt.Errorf("its files cannot be made readable: %w", err)
+		}
+	}
+	for _, path := range append([]string{spec.Record.Dir}, runtimes...) {
+		own = own && readableByAll(path)
+	}
+	if own {
+		p.UID = process.AppUID(spec.DataDir)
+	}
+	if !s.Confinement.Probe.OwnUID {
+		return nil
+	}
+	if err := process.Own(spec.DataDir, p.UID); err != nil {
+		return fmt.Errorf("its data directory cannot be given to its user: %w", err)
+	}
+	return nil
+}
+
+// publish makes the files of an installed bundle readable to all users. The server's home, in which they
+// lie, stays closed to others.
+func publish(dir string) error {
+	if info, err := os.Stat(dir); err != nil || info.Mode().Perm()&0o005 == 0o005 {
+		return err
+	}
+	err := filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || path == dir || entry.Type()&fs.ModeSymlink != 0 {
+			return err
+		}
+		info, err := entry.Info()
+		if err != nil {
+			return err
+		}
+		return os.Chmod(path, info.Mode().Perm()|readBits(info.Mode()))
+	})
+	if err != nil {
+		return err
+	}
+	return os.Chmod(dir, 0o755) //nolint:gosec // last: it says that all the rest is done
+}
+
+func readBits(mode fs.FileMode) fs.FileMode {
+	if mode.IsDir() || mode.Perm()&0o100 != 0 {
+		return 0o055
+	}
+	return 0o044
+}
+
+// checkedEntries bounds how much of a directory is looked at.
+const checkedEntries = 200
+
+// readableByAll reports whether every user may read a directory and what lies in it, as far as a short
+// look shows.
+func readableByAll(path string) bool {
+	info, err := os.Stat(path)
+	if err != nil {
+		return errors.Is(err, fs.ErrNotExist)
+	}
+	if !info.IsDir() {
+		return info.Mode().Perm()&0o004 != 0
+	}
+	if info.Mode().Perm()&0o005 != 0o005 {
+		return false
+	}
+	entries, err := os.ReadDir(path)
+	if err != nil {
+		return false
+	}
+	for _, entry := range entries[:min(len(entries), checkedEntries)] {
+		if info, err := entry.Info(); err == nil && info.Mode()&fs.ModeSymlink == 0 && info.Mode().Perm()&0o004 == 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// linkedPackages are the installed packages that a bundle directory shares by a symbolic link: the
+// targets of node_modules and of virtual environments. Other links lead nowhere in the sandbox.
+func linkedPackages(dir, home string) []string {
+	var found []string
+	for _, name := range []string{"node_modules", "venv", ".venv"} {
+		target, err := filepath.EvalSymlinks(filepath.Join(dir, name))
+		if err != nil || within(target, dir) || within(home, target) || within(target, home) {
+			continue
+		}
+		_, venv := os.Stat(filepath.Join(target, "pyvenv.cfg"))
+		if filepath.Base(target) == "node_modules" || venv == nil {
+			found = append(found, target)
+		}
+	}
+	return found
+}
+
+func searchPath(env []string) []string {
+	for _, variable := range env {
+		if value, ok := strings.CutPrefix(variable, "PATH="); ok {
+			return filepath.SplitList(value)
+		}
+	}
+	return nil
+}
+
+// within reports whether path is dir or lies below it.
+func within(path, dir string) bool {
+	rest, err := filepath.Rel(dir, path)
+	return err == nil && filepath.IsLocal(rest)
+}
