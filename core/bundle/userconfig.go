@@ -205,3 +205,18 @@ var (
 func upperSnake(key string) string {
 	return strings.ToUpper(notSnake.ReplaceAllString(camel.ReplaceAllString(key, "${1}_${2}"), "_"))
 }
+
+// GrantedPaths are the directories and files that the installer gave in fields of these types. Defaults,
+// which the manifest chooses, are not among them.
+func (m *Manifest) GrantedPaths(values map[string]core.Secret) []string {
+	fields, _ := m.split(values)
+	var paths []string
+	for _, key := range slices.Sorted(maps.Keys(m.UserConfig)) {
+		f := m.UserConfig[key]
+		if f.Type != "directory" && f.Type != "file" || fields[key] == "" {
+			continue
+		}
+		paths = append(paths, f.given(fields[key])...)
+	}
+	return paths
+}

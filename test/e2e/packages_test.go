@@ -88,13 +88,15 @@ func TestPackagesOfAnMCPRegistryAreInstalledOnceAndStartWithoutANetwork(t *testi
 			"registryType": "pypi", "identifier": "mcp-server-time", "version": timeVersion, "runtimeHint": "uvx",
 			"packageArguments": []object{{"type": "named", "name": "--local-timezone", "value": "Europe/Berlin"}},
 		}))
-	s := serve(t, asInstallers, config("registries:\n- {name: local, adapter: mcp-registry, url: "+registry.URL+"}\n"))
+	outside := t.TempDir() // only the configuration opens a directory to an app that is installed by name
+	s := serve(t, asInstallers, config("registries:\n- {name: local, adapter: mcp-registry, url: "+registry.URL+"}\n"+
+		"apps:\n  memory: {sandbox: {write: [\""+outside+"\"]}}\n"))
 
 	if a := s.do(t, "POST", "/v1/apps/install", `{"name":"io.e2e/memory"}`); a.status != 400 || a.object(t)["error"] != "credentials_required" ||
 		!strings.Contains(a.body, `"missing":[{"name":"MEMORY_FILE_PATH","title":"MEMORY_FILE_PATH","description":"Where it remembers.","sensitive":false}]`) {
 		t.Errorf("install without what the package asks for: %d %s", a.status, a.body)
 	}
-	remembered := filepath.Join(t.TempDir(), "memory.jsonl")
+	remembered := filepath.Join(outside, "memory.jsonl")
 	if got := s.install(t, object{"name": "io.e2e/memory", "env": object{"MEMORY_FILE_PATH": remembered}}); got.Name != "memory" || got.Version != "7.0.0" || got.BundleName != "io.e2e/memory" {
 		t.Errorf("the app is %+v", got)
 	}

@@ -6,8 +6,10 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
+	"github.com/ropewalk/ropewalk/core"
 	"github.com/ropewalk/ropewalk/core/bundle"
 	"github.com/ropewalk/ropewalk/core/config"
 	"github.com/ropewalk/ropewalk/core/process"
@@ -47,7 +49,11 @@ func (s *Starter) profile(spec Spec, launch bundle.Launch) (*sandbox.Profile, er
 		Level: level, Network: settings.Network, Limits: settings.Limits,
 		Hide: append([]string{s.Confinement.Home}, s.Confinement.Hide...),
 	}
-	p.Write = append([]string{spec.DataDir}, settings.Write...)
+	granted, err := s.granted(spec)
+	if err != nil {
+		return nil, err
+	}
+	p.Write = slices.Concat([]string{spec.DataDir}, settings.Write, granted)
 	p.Read = append(sandbox.SystemPaths(), spec.Record.Dir)
 	p.Read = append(p.Read, linkedPackages(spec.Record.Dir, s.Confinement.Home)...)
 	runtimes := sandbox.RuntimePaths(launch.Path, searchPath(launch.Env), []string{s.Confinement.Home, s.HostEnv["HOME"]})
@@ -56,10 +62,34 @@ func (s *Starter) profile(spec Spec, launch bundle.Launch) (*sandbox.Profile, er
 	return p, s.setUser(p, spec, runtimes)
 }
 
+// granted are the directories that whoever installed the app gave it, when it was installed from a path
+// of this machine. That takes an admin of the organization, who may name paths of the machine; who may
+// only install by name may not.
+func (s *Starter) granted(spec Spec) ([]string, error) {
+	if spec.Record.Source.Kind != core.SourcePath {
+		return nil, nil
+	}
+	m, err := bundle.ParseManifest(spec.Record.Manifest)
+	if err != nil {
+		return nil, err
+	}
+	var paths []string
+	for _, path := range m.GrantedPaths(spec.Record.Env) {
+		switch {
+		case !filepath.IsAbs(path):
+		case within(path, s.Confinement.Home) || within(s.Confinement.Home, path):
+			return nil, fmt.Errorf("%q cannot be given to an app: the server's home lies there", path)
+		default:
+			paths = append(paths, path)
+		}
+	}
+	return paths, nil
+}
+
 // setUser gives the app a user id of its own where it can read what it needs with it. Directories that
 // the configuration opens belong to the server's user, so an app that has such keeps that user.
 func (s *Starter) setUser(p *sandbox.Profile, spec Spec, runtimes []string) error {
-	own := s.Confinement.OwnUser(spec.Sandbox)
+	own := s.Confinement.OwnUser(spec.Sandbox) && len(p.Write) == 1
 	if own && within(spec.Record.Dir, s.Confinement.Home) {
 		if err := publish(spec.Record.Dir); err != nil {
 			return fmt.Errorf("its files cannot be made readable: %w", err)
