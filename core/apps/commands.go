@@ -75,6 +75,7 @@ func (m *Manager) Uninstall(ctx context.Context, workspace, name string) (dataPa
 			a.log.Error("not all processes of an uninstalled app have ended", "error", err)
 		}
 		m.removeDir(layout.BundlesDir(name))
+		m.removeDir(layout.LayersDir(name))
 		m.removeApp(a)
 		a.publish(core.EventBundleUninstalled, core.BundleUninstalled{Name: name})
 		return nil

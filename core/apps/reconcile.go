@@ -243,6 +243,7 @@ func (a *app) removeUninstalled(ctx context.Context) {
 		a.log.Error("not all processes of an uninstalled app have ended", "error", err)
 	}
 	a.manager.removeDir(a.layout().BundlesDir(a.key.Name))
+	a.manager.removeDir(a.layout().LayersDir(a.key.Name))
 	a.manager.removeApp(a)
 }
 

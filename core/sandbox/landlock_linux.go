@@ -67,6 +67,11 @@ func (p *Profile) access() map[string]uint64 {
 	for _, path := range p.Read {
 		access[path] = landlockRead
 	}
+	if p.Level >= LevelNamespaces { // elsewhere the directory itself would be open
+		for _, layer := range p.Layers {
+			access[layer.Dir] = landlockWrite
+		}
+	}
 	for _, path := range p.Write {
 		access[path] = landlockWrite
 	}

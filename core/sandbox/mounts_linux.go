@@ -61,7 +61,8 @@ type layout struct {
 	hide  []string
 	shm   int64 // bytes of /dev/shm
 
-	resolv bool // the broker answers name queries
+	layers map[string]Layer // by the real path of the directory
+	resolv bool             // the broker answers name queries
 }
 
 type bind struct {
@@ -71,13 +72,18 @@ type bind struct {
 
 // layout resolves the allowed paths, in the file tree of the server.
 func (p *Profile) layout() layout {
-	l := layout{links: map[string]string{}, shm: p.Limits.Memory / 4, resolv: !slices.Contains([]string{NetworkAll, NetworkNone}, p.Network.mode())}
+	l := layout{links: map[string]string{}, layers: map[string]Layer{}, shm: p.Limits.Memory / 4, resolv: !slices.Contains([]string{NetworkAll, NetworkNone}, p.Network.mode())}
 	for _, path := range p.Read {
 		if l.resolv && path == resolvConf {
 			continue
 		}
 		if real, ok := l.follow(path); ok {
 			l.binds = append(l.binds, bind{path: real})
+		}
+	}
+	for _, layer := range p.Layers {
+		if real, err := filepath.EvalSymlinks(layer.Dir); err == nil {
+			l.layers[real] = layer
 		}
 	}
 	for _, path := range p.Write {
@@ -146,13 +152,17 @@ func (l layout) build() error {
 
 // bind makes one path visible. What a parent already shows the same way needs no mount of its own.
 func (l layout) bind(b bind) error {
-	if !b.write && l.covered(b) {
+	layer, layered := l.layers[b.path]
+	if !b.write && !layered && l.covered(b) {
 		return nil
 	}
 	if err := mountPoint(b.path); err != nil {
 		return err
 	}
 	at := newRoot + b.path
+	if layered && !b.write && layer.mount(b.path) == nil {
+		return l.mask(b.path)
+	}
 	if err := unix.Mount(oldRoot+b.path, at, "", unix.MS_BIND|unix.MS_REC, ""); err != nil {
 		return err
 	}
@@ -167,6 +177,13 @@ func (l layout) bind(b bind) error {
 		return err
 	}
 	return l.mask(b.path)
+}
+
+// mount shows a directory of the old root at its place, with the changes of the layer.
+func (l Layer) mount(dir string) error {
+	escape := strings.NewReplacer(`\`, `\\`, ":", `\:`, ",", `\,`).Replace
+	options := "userxattr,lowerdir=" + escape(oldRoot+dir) + ",upperdir=" + escape(oldRoot+l.Upper) + ",workdir=" + escape(oldRoot+l.Work)
+	return unix.Mount("overlay", newRoot+dir, "overlay", unix.MS_NOSUID|unix.MS_NODEV, options)
 }
 
 // covered reports whether the nearest bound parent of b shows it, unless something between is hidden.

@@ -10,6 +10,10 @@ type Profile struct {
 	Write []string `json:"write"`          // directories to read, write and execute
 	Hide  []string `json:"hide,omitempty"` // paths that stay closed although Read covers them; LevelNamespaces only
 
+	// Layers are directories of Read that the app may also change, at LevelNamespaces and where the file
+	// systems allow it: what it writes is kept apart, and the directory itself stays as it is.
+	Layers []Layer `json:"layers,omitempty"`
+
 	// UID is the user and group id that the app runs as; 0 is the server's own. It takes a server that
 	// runs as root, and LevelNamespaces.
 	UID int `json:"uid,omitempty"`
@@ -20,6 +24,13 @@ type Profile struct {
 	Owner Owner `json:"owner"` // set by Attributes
 
 	nameServers []string // of this machine, read before the file tree is replaced
+}
+
+// Layer is a directory with a private layer of changes.
+type Layer struct {
+	Dir   string `json:"dir"`
+	Upper string `json:"upper"` // the changes; the directory exists
+	Work  string `json:"work"`  // for the kernel; on the same file system, the directory exists
 }
 
 // Owner is the user that the server runs as.

@@ -36,6 +36,7 @@ type Instance interface {
 type Spec struct {
 	Record  core.Installation
 	DataDir string // where the app may keep its data; made when it does not exist
+	Layer   string // where what the app writes into its bundle is kept; "" for nowhere
 	LogPath string // of the log file of its stderr
 	Logger  hclog.Logger
 	Sandbox config.Sandbox // how its processes are confined

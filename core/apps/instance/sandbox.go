@@ -55,11 +55,15 @@ func (s *Starter) profile(spec Spec, launch bundle.Launch) (*sandbox.Profile, er
 	}
 	p.Write = slices.Concat([]string{spec.DataDir}, settings.Write, granted)
 	p.Read = append(sandbox.SystemPaths(), spec.Record.Dir)
-	p.Read = append(p.Read, linkedPackages(spec.Record.Dir, s.Confinement.Home)...)
+	packages := linkedPackages(spec.Record.Dir, s.Confinement.Home)
+	p.Read = append(p.Read, packages...)
 	runtimes := sandbox.RuntimePaths(launch.Path, searchPath(launch.Env), []string{s.Confinement.Home, s.HostEnv["HOME"]})
 	p.Read = append(p.Read, runtimes...)
 	p.Read = append(p.Read, settings.Read...)
-	return p, s.setUser(p, spec, runtimes)
+	if err := s.setUser(p, spec, runtimes); err != nil {
+		return nil, err
+	}
+	return p, addLayers(p, spec, append([]string{spec.Record.Dir}, packages...))
 }
 
 // granted are the directories that whoever installed the app gave it, when it was installed from a path

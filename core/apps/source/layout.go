@@ -30,6 +30,10 @@ func (l Layout) BundlesDir(name string) string { return filepath.Join(l.AppDir(n
 // DataDir is where an app keeps its data, which outlives an uninstall.
 func (l Layout) DataDir(name string) string { return filepath.Join(l.AppDir(name), "data") }
 
+// LayersDir holds what an app has written into its bundle, one directory for each installation. The
+// bundle itself does not change.
+func (l Layout) LayersDir(name string) string { return filepath.Join(l.AppDir(name), "layer") }
+
 // LogFile is the log file of an app's stderr.
 func (l Layout) LogFile(name string) string {
 	return filepath.Join(l.AppDir(name), "logs", "stderr.log")
