@@ -24,16 +24,22 @@ const (
 	Text       Kind = "text"
 	ToolUse    Kind = "tool_use"
 	ToolResult Kind = "tool_result"
+	File       Kind = "file" // an image, a document or a text that the user attached
 )
 
 // Block is a part of a message. Its JSON is kept with conversations.
 type Block struct {
 	Kind  Kind            `json:"type"`
 	Text  string          `json:"text,omitempty"`  // of Text; of ToolResult what the tool answered
-	ID    string          `json:"id,omitempty"`    // of ToolUse, and of the ToolResult that answers it
-	Name  string          `json:"name,omitempty"`  // of ToolUse: the tool's full name
+	ID    string          `json:"id,omitempty"`    // of ToolUse, and of the ToolResult that answers it; of File the attachment's
+	Name  string          `json:"name,omitempty"`  // of ToolUse: the tool's full name; of File the file's
 	Input json.RawMessage `json:"input,omitempty"` // of ToolUse: a JSON object
 	Error bool            `json:"error,omitempty"` // of ToolResult
+
+	// Of File: its type, and its content or its address.
+	MIMEType string `json:"mimeType,omitempty"`
+	URL      string `json:"url,omitempty"`
+	Data     []byte `json:"-"` // it is stored with the attachments
 }
 
 // Message is one message of a conversation as a model sees it.

@@ -1,6 +1,8 @@
 package anthropic
 
 import (
+	"encoding/base64"
+
 	sdk "github.com/anthropics/anthropic-sdk-go"
 
 	"github.com/ropewalk/ropewalk/core/chat/model"
@@ -47,11 +49,36 @@ func block(b model.Block) sdk.ContentBlockParamUnion {
 	switch b.Kind {
 	case model.ToolUse:
 		return sdk.NewToolUseBlock(b.ID, model.Object(b.Input), model.SafeName(b.Name))
+	case model.File:
+		return fileBlock(b)
 	case model.ToolResult:
 		return sdk.NewToolResultBlock(b.ID, b.Text, b.Error)
 	default:
 		return sdk.NewTextBlock(b.Text)
 	}
+}
+
+func fileBlock(b model.Block) sdk.ContentBlockParamUnion {
+	data := base64.StdEncoding.EncodeToString(b.Data)
+	switch {
+	case b.IsText():
+		return sdk.NewTextBlock(b.FileText())
+	case b.IsImage() && b.URL != "":
+		return sdk.NewImageBlock(sdk.URLImageSourceParam{URL: b.URL})
+	case b.IsImage():
+		return sdk.NewImageBlockBase64(b.MIMEType, data)
+	case b.URL != "":
+		return named(sdk.NewDocumentBlock(sdk.URLPDFSourceParam{URL: b.URL}), b.Name)
+	default:
+		return named(sdk.NewDocumentBlock(sdk.Base64PDFSourceParam{Data: data}), b.Name)
+	}
+}
+
+func named(block sdk.ContentBlockParamUnion, name string) sdk.ContentBlockParamUnion {
+	if name != "" {
+		block.OfDocument.Title = sdk.String(name)
+	}
+	return block
 }
 
 // cache marks the ends of the three stretches that the next call will send again. What is marked

@@ -1,7 +1,6 @@
-// Package openai calls models over OpenAI's Chat Completions API, which Ollama, vLLM, OpenRouter
-// and many others speak too: a base URL is all that differs. It is the one door to OpenAI's SDK,
-// whose own environment variables and retries are off.
+// Package openai calls models over OpenAI's Chat Completions API, which Ollama, vLLM, OpenRouter and many
+// others speak too: only the base URL differs. It speaks the wire itself: the vendor's SDK is a quarter of
+// an executable, for one request.
 //
-// It does not ask for caching: OpenAI caches by itself, and tells in the usage what it took from
-// the cache.
+// It does not ask for caching: OpenAI caches by itself, and reports in the usage what came from the cache.
 package openai

@@ -1,16 +1,13 @@
 package openai
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
+	"io"
 	"net/http"
-	"strings"
-
-	sdk "github.com/openai/openai-go/v3"
-	"github.com/openai/openai-go/v3/option"
-	"github.com/openai/openai-go/v3/packages/ssestream"
 
 	"github.com/ropewalk/ropewalk/core/chat/model"
 )
@@ -18,23 +15,22 @@ import (
 // BaseURL is the vendor's own address.
 const BaseURL = "https://api.openai.com/v1"
 
+const maxErrorBody = 64 << 10 // bytes of an error response that are read
+
 // Provider is a model.Provider.
 type Provider struct {
-	completions sdk.ChatCompletionService
-	client      *http.Client
-	own         bool // it is the vendor's own service
+	url    string
+	key    string
+	client *http.Client
+	own    bool // it is the vendor's own service
 }
 
 // New returns a provider; it connects when it is called.
 func New(s model.Settings) *Provider {
-	client := model.NewClient(s)
-	o := []option.RequestOption{
-		option.WithBaseURL(cmp.Or(s.BaseURL, BaseURL) + "/"), option.WithHTTPClient(client), option.WithMaxRetries(0),
+	return &Provider{
+		url: cmp.Or(s.BaseURL, BaseURL) + "/chat/completions", key: s.APIKey, client: model.NewClient(s),
+		own: s.BaseURL == "" || s.BaseURL == BaseURL,
 	}
-	if s.APIKey != "" {
-		o = append(o, option.WithAPIKey(s.APIKey))
-	}
-	return &Provider{completions: sdk.NewChatCompletionService(o...), client: client, own: s.BaseURL == "" || s.BaseURL == BaseURL}
 }
 
 // Close ends the connections that no call uses.
@@ -42,114 +38,72 @@ func (p *Provider) Close() { p.client.CloseIdleConnections() }
 
 // Call is model.Provider's.
 func (p *Provider) Call(ctx context.Context, name string, r model.Request, said func(string)) (model.Answer, error) {
-	stream := p.completions.NewStreaming(ctx, p.params(name, r))
-	defer func() { _ = stream.Close() }()
-	a := assembly{calls: map[int64]int{}}
-	for stream.Next() {
-		a.add(stream.Current(), said)
+	response, err := p.send(ctx, p.newRequest(name, r))
+	if err != nil {
+		return model.Answer{}, model.FromBreak(ctx, err)
 	}
-	err := stream.Err()
-	switch {
-	case err != nil:
-		return a.answer(), failure(ctx, err)
-	case !a.complete:
-		return a.answer(), model.FromBreak(ctx, errors.New("the stream ended before the message did"))
+	defer func() { _ = response.Body.Close() }()
+	if response.StatusCode != http.StatusOK {
+		return model.Answer{}, statusFailure(ctx, response)
+	}
+	a := assembly{calls: map[int64]int{}}
+	err = a.read(model.NewEventStream(response.Body), said)
+	if err == nil && !a.complete {
+		err = errors.New("the stream ended before the message did")
+	}
+	if err != nil {
+		return a.answer(), model.FromBreak(ctx, err)
 	}
 	return a.answer(), nil
 }
 
-// failure turns the SDK's error into a model.Error.
-func failure(ctx context.Context, err error) error {
+func (p *Provider) send(ctx context.Context, body request) (*http.Response, error) {
+	raw, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, p.url, bytes.NewReader(raw))
+	if err != nil {
+		return nil, err
+	}
+	r.Header.Set("Content-Type", "application/json")
+	r.Header.Set("Accept", "text/event-stream")
+	r.Header.Set("User-Agent", "ropewalk")
+	if p.key != "" {
+		r.Header.Set("Authorization", "Bearer "+p.key)
+	}
+	return p.client.Do(r)
+}
+
+// failureBody is what is in an error response, and in an event that reports an error.
+type failureBody struct {
+	Error struct {
+		Code    any    `json:"code"` // a string or a number, depending on the vendor
+		Type    string `json:"type"`
+		Message string `json:"message"`
+	} `json:"error"`
+}
+
+func (b failureBody) kind() string {
+	code, _ := b.Error.Code.(string)
+	return cmp.Or(code, b.Error.Type)
+}
+
+func statusFailure(ctx context.Context, response *http.Response) error {
+	raw, err := io.ReadAll(io.LimitReader(response.Body, maxErrorBody))
 	if ctx.Err() != nil {
-		return model.FromBreak(ctx, err)
+		return ctx.Err()
 	}
-	if api, ok := errors.AsType[*sdk.Error](err); ok {
-		var header http.Header
-		if api.Response != nil {
-			header = api.Response.Header
-		}
-		return model.FromStatus(api.StatusCode, header, cmp.Or(api.Code, api.Type), api.Message, err)
-	}
-	if event, ok := errors.AsType[*ssestream.StreamError](err); ok {
-		var body struct {
-			Error struct {
-				Code    any    `json:"code"` // text or a number, by vendor
-				Type    string `json:"type"`
-				Message string `json:"message"`
-			} `json:"error"`
-		}
-		_ = json.Unmarshal(event.Event.Data, &body) // what is no JSON has no message
-		code, _ := body.Error.Code.(string)
-		e := model.FromStatus(0, nil, cmp.Or(code, body.Error.Type), cmp.Or(body.Error.Message, event.Message), err)
-		if e.Failure == model.Refused {
-			e.Failure = model.Broken // it had begun to answer
-		}
-		return e
-	}
-	return model.FromBreak(ctx, err)
+	var body failureBody
+	_ = json.Unmarshal(raw, &body) // a body that is not JSON has no message
+	return model.FromStatus(response.StatusCode, response.Header, body.kind(), body.Error.Message, err)
 }
 
-// assembly puts an answer together from the chunks of a stream.
-type assembly struct {
-	text     strings.Builder
-	tools    []model.Block
-	calls    map[int64]int // the vendor's index of a call to ours
-	usage    model.Usage
-	finish   string
-	complete bool
-}
-
-func (a *assembly) add(c sdk.ChatCompletionChunk, said func(string)) {
-	if u := c.Usage; u.PromptTokens > 0 || u.CompletionTokens > 0 {
-		cached := min(u.PromptTokensDetails.CachedTokens, u.PromptTokens)
-		a.usage = model.Usage{Input: u.PromptTokens - cached, Output: u.CompletionTokens, CacheRead: cached}
+// streamFailure is the failure that an event in the stream reports.
+func streamFailure(b failureBody) error {
+	e := model.FromStatus(0, nil, b.kind(), b.Error.Message, nil)
+	if e.Failure == model.Refused {
+		e.Failure = model.Broken // it had begun to answer
 	}
-	if len(c.Choices) == 0 {
-		return
-	}
-	choice := c.Choices[0]
-	if text := choice.Delta.Content + choice.Delta.Refusal; text != "" {
-		a.text.WriteString(text)
-		said(text)
-	}
-	for _, call := range choice.Delta.ToolCalls {
-		at, known := a.calls[call.Index]
-		if !known || another(a.tools[at], call) {
-			at = len(a.tools)
-			a.calls[call.Index] = at
-			a.tools = append(a.tools, model.Block{Kind: model.ToolUse})
-		}
-		tool := &a.tools[at]
-		tool.ID = cmp.Or(tool.ID, call.ID)
-		tool.Name += call.Function.Name
-		tool.Input = append(tool.Input, call.Function.Arguments...)
-	}
-	if choice.FinishReason != "" {
-		a.finish, a.complete = choice.FinishReason, true
-	}
-}
-
-// another reports whether a chunk begins a call of its own though its index was seen already: some
-// servers number no calls, or all of them 0.
-func another(before model.Block, call sdk.ChatCompletionChunkChoiceDeltaToolCall) bool {
-	return call.ID != "" && before.ID != "" && call.ID != before.ID ||
-		call.Function.Name != "" && len(before.Input) > 0 && json.Valid(before.Input)
-}
-
-// answer is what has arrived. A call of a tool whose input did not arrive whole is left out.
-func (a *assembly) answer() model.Answer {
-	out := model.Answer{Usage: a.usage, Cut: a.finish == "length"}
-	if a.text.Len() > 0 {
-		out.Blocks = append(out.Blocks, model.Block{Kind: model.Text, Text: a.text.String()})
-	}
-	for _, b := range a.tools {
-		if len(b.Input) == 0 {
-			b.Input = json.RawMessage("{}")
-		}
-		if (!a.complete || out.Cut) && !json.Valid(b.Input) {
-			continue
-		}
-		out.Blocks = append(out.Blocks, b)
-	}
-	return out
+	return e
 }

@@ -109,3 +109,78 @@ func TestCallsThatAServerDoesNotNumberAreToldApart(t *testing.T) {
 		})
 	}
 }
+
+func TestTheRequestIsWhatTheVendorDocuments(t *testing.T) {
+	p, body, header := serve(t, stop, "[DONE]")
+	_, err := p.Call(t.Context(), "m", model.Request{
+		MaxTokens: 7, Tools: []model.Tool{{Name: "a__b", Description: "d", Schema: json.RawMessage(`{"properties":{"x":{"type":"string"}},"required":["x"]}`)}},
+		Messages: []model.Message{{Role: model.User, Blocks: []model.Block{
+			{Kind: model.File, Name: "a.png", MIMEType: "image/png", Data: []byte("png")},
+			{Kind: model.File, Name: "b.png", MIMEType: "image/png", URL: "https://example.com/b.png"},
+			{Kind: model.File, Name: "c.pdf", MIMEType: "application/pdf", Data: []byte("pdf")},
+			{Kind: model.File, Name: "d.txt", MIMEType: "text/plain", Data: []byte("words")},
+			{Kind: model.Text, Text: "look"},
+		}}},
+	}, func(string) {})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := `{"max_tokens":7,"messages":[{"content":[` +
+		`{"image_url":{"url":"data:image/png;base64,cG5n"},"type":"image_url"},` +
+		`{"image_url":{"url":"https://example.com/b.png"},"type":"image_url"},` +
+		`{"file":{"file_data":"data:application/pdf;base64,cGRm","filename":"c.pdf"},"type":"file"},` +
+		`{"text":"\u003cattachment name=\"d.txt\"\u003e\nwords\n\u003c/attachment\u003e","type":"text"},` +
+		`{"text":"look","type":"text"}],"role":"user"}],` +
+		`"model":"m","stream":true,"stream_options":{"include_usage":true},"tools":[{"function":{"description":"d","name":"a__b",` +
+		`"parameters":{"properties":{"x":{"type":"string"}},"required":["x"],"type":"object"}},"type":"function"}]}`
+	if got, _ := json.Marshal(*body); string(got) != want {
+		t.Errorf("body\n got %s\nwant %s", got, want)
+	}
+	if header.Get("Content-Type") != "application/json" || header.Get("Accept") != "text/event-stream" {
+		t.Errorf("headers %v", *header)
+	}
+}
+
+func TestWhatServersSendDifferentlyIsUnderstood(t *testing.T) {
+	p, _, _ := serve(t,
+		`{"choices":[{"index":0,"delta":{"role":"assistant","content":null,"tool_calls":null},"finish_reason":null}],"usage":null,"error":null}`,
+		`{"choices":[{"index":0,"delta":{"content":"\ud83d\ude00 \"é\""}}],"created":"a string"}`,
+		`{"choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"id":"a","function":{"name":"t","arguments":{"x":1}}}]}}]}`,
+		stop, "[DONE]")
+	answer, err := p.Call(t.Context(), "m", model.Request{Messages: []model.Message{model.Said(model.User, "x")}}, func(string) {})
+	if err != nil || answer.Text() != "\U0001f600 \"é\"" || len(answer.Blocks) != 2 || string(answer.Blocks[1].Input) != `{"x":1}` {
+		t.Errorf("%+v, %v", answer, err)
+	}
+}
+
+func TestAnErrorResponseHasItsStatusKindAndDelay(t *testing.T) {
+	for name, c := range map[string]struct {
+		status int
+		body   string
+		want   model.Failure
+	}{
+		"too many requests":   {429, `{"error":{"message":"slow down","type":"requests","code":"rate_limit_exceeded"}}`, model.RateLimited},
+		"no quota":            {429, `{"error":{"message":"pay","type":"insufficient_quota","code":"insufficient_quota"}}`, model.Refused},
+		"a number for a code": {401, `{"error":{"message":"no","code":401}}`, model.Auth},
+		"too long":            {400, `{"error":{"message":"m","code":"context_length_exceeded"}}`, model.TooLong},
+		"no JSON":             {500, `<html>`, model.ServerError},
+		"a redirect":          {302, ``, model.Refused},
+	} {
+		t.Run(name, func(t *testing.T) {
+			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+				w.Header().Set("Retry-After", "7")
+				w.Header().Set("Location", "/elsewhere")
+				w.WriteHeader(c.status)
+				_, _ = io.WriteString(w, c.body)
+			}))
+			t.Cleanup(server.Close)
+			p := openai.New(model.Settings{BaseURL: server.URL, APIKey: "k"})
+			t.Cleanup(p.Close)
+			_, err := p.Call(t.Context(), "m", model.Request{}, func(string) {})
+			known, ok := errors.AsType[*model.Error](err)
+			if !ok || known.Failure != c.want || known.Status != c.status || known.RetryAfter.Seconds() != 7 {
+				t.Errorf("%+v", err)
+			}
+		})
+	}
+}

@@ -1,0 +1,20 @@
+package model
+
+import (
+	"errors"
+	"io"
+	"strings"
+	"testing"
+)
+
+func TestAnEventStreamIsReadAsBrowsersDo(t *testing.T) {
+	s := NewEventStream(strings.NewReader(": comment\r\nevent: x\r\ndata: one\r\n\r\n\n\ndata:two\ndata: lines\n\ndata: cut off"))
+	for _, want := range []string{"one", "two\nlines", "cut off"} {
+		if got, err := s.Next(); err != nil || string(got) != want {
+			t.Errorf("%q, %v, want %q", got, err, want)
+		}
+	}
+	if _, err := s.Next(); !errors.Is(err, io.EOF) {
+		t.Errorf("at the end: %v", err)
+	}
+}
