@@ -19,6 +19,8 @@ const (
 	EnvWorkOSKey      = "WORKOS_API_KEY"
 	EnvAnthropicKey   = "ANTHROPIC_API_KEY"
 	EnvOpenAIKey      = "OPENAI_API_KEY"
+	EnvAnthropicURL   = "ANTHROPIC_BASE_URL"
+	EnvOpenAIURL      = "OPENAI_BASE_URL"
 	EnvStorageURL     = "ROPEWALK_STORAGE_URL"
 )
 

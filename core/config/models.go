@@ -67,6 +67,11 @@ func ProviderKeys() map[string]string {
 	return map[string]string{ProviderAnthropic: EnvAnthropicKey, ProviderOpenAI: EnvOpenAIKey}
 }
 
+// ProviderURLs names the environment variables that hold the base URLs of the vendors' own providers.
+func ProviderURLs() map[string]string {
+	return map[string]string{ProviderAnthropic: EnvAnthropicURL, ProviderOpenAI: EnvOpenAIURL}
+}
+
 type modelsSection struct {
 	Default         string                     `json:"default"`
 	Fast            string                     `json:"fast"`
@@ -112,6 +117,12 @@ func (s modelsSection) models(base string, env Environment) Models {
 			m.Providers[name] = p
 		}
 	}
+	for name, variable := range ProviderURLs() {
+		if p := m.Providers[name]; p.BaseURL == "" {
+			p.BaseURL = strings.TrimRight(env[variable], "/")
+			m.Providers[name] = p
+		}
+	}
 	return m
 }
 
@@ -150,7 +161,7 @@ func (k *check) checkModels() {
 			continue
 		}
 		if _, err := webAddress(p.BaseURL); err != nil {
-			k.add(at+".baseUrl", "want an address such as http://127.0.0.1:11434/v1: %v", err)
+			k.add(at+".baseUrl", "want an address such as http://127.0.0.1:11434/v1%s: %v", orVariable(name), err)
 		}
 	}
 	if m.Proxy.URL != "" && m.Proxy.Host() == "" {
@@ -169,4 +180,12 @@ func (k *check) checkModels() {
 				fmt.Sprintf("models.providers.%s.apiKey or the environment variable %s", name, ProviderKeys()[name]))
 		}
 	}
+}
+
+// orVariable names the environment variable that may have set the base URL of a provider.
+func orVariable(provider string) string {
+	if variable := ProviderURLs()[provider]; variable != "" {
+		return ", here or in " + variable
+	}
+	return ""
 }

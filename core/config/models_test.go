@@ -84,3 +84,16 @@ func TestAModelWithoutAKeyIsWarnedOf(t *testing.T) {
 		t.Error("the warning must be there without a key, and only then")
 	}
 }
+
+func TestBaseURLsOfTheEnvironmentAreUsedBelowTheConfiguration(t *testing.T) {
+	env := Environment{"ANTHROPIC_BASE_URL": "http://127.0.0.1:1/", "OPENAI_BASE_URL": "http://127.0.0.1:2/v1/"}
+	c := mustLoad(t, `models: {default: "openai:m"}`, env)
+	equal(t, "anthropic", c.Models.Providers["anthropic"].BaseURL, "http://127.0.0.1:1")
+	equal(t, "openai", c.Models.Providers["openai"].BaseURL, "http://127.0.0.1:2/v1")
+	c = mustLoad(t, `models: {providers: {openai: {baseUrl: "http://127.0.0.1:3/v1"}, local: {type: openai, baseUrl: "http://127.0.0.1:4/v1"}}}`, env)
+	equal(t, "openai of the file", c.Models.Providers["openai"].BaseURL, "http://127.0.0.1:3/v1")
+	equal(t, "another provider", c.Models.Providers["local"].BaseURL, "http://127.0.0.1:4/v1")
+	if _, err := load(t, `models: {}`, Environment{"OPENAI_BASE_URL": "x:1/v1"}); err == nil || !strings.Contains(err.Error(), "OPENAI_BASE_URL") {
+		t.Errorf("a wrong one gives %v", err)
+	}
+}
