@@ -43,6 +43,18 @@ type App struct {
 	UI         *UI    `json:"ui"`
 
 	Sandbox *AppSandbox `json:"sandbox,omitempty"` // nil for a remote app
+
+	// LastError says why the app is crashed or dead, or why a declared app could not be installed.
+	LastError string `json:"lastError,omitempty"`
+	// LastOutput is the last lines that the app had written to stderr then, without secrets. Only
+	// administrators of the workspace see it.
+	LastOutput []string `json:"lastOutput,omitempty"`
+}
+
+// ForMember returns the app without what only administrators see.
+func (a App) ForMember() App {
+	a.LastOutput = nil
+	return a
 }
 
 // UI describes the user interface of an app.

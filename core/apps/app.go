@@ -23,6 +23,7 @@ type app struct {
 
 	turn  chan struct{} // holds one token while a command is at work
 	slots chan struct{} // holds one token for each call in flight
+	retry chan struct{} // holds one; receives when a crashed remote app is called
 
 	now atomic.Pointer[view]
 
@@ -47,6 +48,7 @@ func (m *Manager) newApp(record core.Installation) *app {
 		log:   m.log.With("workspace", record.Workspace, "app", record.Name),
 		turn:  make(chan struct{}, 1),
 		slots: make(chan struct{}, m.o.MaxCalls),
+		retry: make(chan struct{}, 1),
 	}
 	a.dialog = m.broker.NewDialog(a, a.log)
 	a.now.Store(newView(record))
@@ -76,6 +78,9 @@ func (a *app) transition(next core.State, change func(*view)) bool {
 	}
 	if next == core.StateStopped || next == core.StateDead {
 		v.offer = core.Offer{}
+	}
+	if next == core.StateRunning || next == core.StateStopped {
+		v.failure = nil
 	}
 	if change != nil {
 		change(&v)

@@ -82,28 +82,30 @@ func (a *app) queue(ctx context.Context) (instance.Instance, error) {
 	return in, err
 }
 
-// AwaitOffer waits, at most Options.RestartWait, for an app that is starting and whose lists have not
-// been read yet, and reports whether it runs now. It does not wait for other apps. The error is
-// core.CodeUnavailable when the app is still starting.
+// AwaitOffer is called when a workspace has no tool of an app that a caller names. It waits, at most
+// Options.RestartWait, for an app that is starting and whose lists have not been read yet, and reports
+// whether it runs now; without such an app it reports false at once. core.CodeUnavailable says that the
+// app is installed but offers nothing now: it is stopped, dead or away, or is still starting, or it is
+// declared and could not be installed.
 func (m *Manager) AwaitOffer(ctx context.Context, workspace, server string) (bool, error) {
-	if err := m.syncRecord(ctx, interact.AppKey{Workspace: workspace, Name: server}); err != nil {
+	k := interact.AppKey{Workspace: workspace, Name: server}
+	if err := m.syncRecord(ctx, k); err != nil {
 		return false, err
 	}
 	a, err := m.find(workspace, server)
 	if err != nil {
+		if failed, ok := m.failedInstalls.find(k); ok {
+			return false, unavailable(0, "app %q could not be installed: %s", server, failed.LastError)
+		}
 		return false, nil
 	}
 	now := a.now.Load()
-	starting := now.state == core.StateStarting || now.state == core.StateCrashed
-	if !starting || !offer.IsEmpty(&now.offer) {
+	if now.state == core.StateRunning || !offer.IsEmpty(&now.offer) {
 		return false, nil
 	}
 	timeout := time.NewTimer(m.o.RestartWait)
 	defer timeout.Stop()
 	if _, err := a.ready(ctx, timeout.C); err != nil {
-		if state := a.now.Load().state; ctx.Err() == nil && (state == core.StateStopped || state == core.StateDead) {
-			return false, nil
-		}
 		return false, err
 	}
 	return true, nil
@@ -115,13 +117,15 @@ func (a *app) ready(ctx context.Context, timeout <-chan time.Time) (instance.Ins
 		v := a.now.Load()
 		switch v.state {
 		case core.StateStopped:
-			return nil, unavailable(0, "app %s is stopped; start it first", a.key.Name)
+			return nil, unavailable(0, "app %q is stopped; start it first", a.key.Name)
 		case core.StateDead:
-			return nil, unavailable(0, "app %s is dead after too many failed restarts; start it again", a.key.Name)
+			return nil, unavailable(0, "app %q is dead after too many failed restarts; start it again", a.key.Name)
 		case core.StateRunning:
 			if in := a.current(); in != nil {
 				return in, nil
 			}
+		case core.StateCrashed:
+			a.wakeRetry()
 		default:
 		}
 		select {
@@ -129,7 +133,7 @@ func (a *app) ready(ctx context.Context, timeout <-chan time.Time) (instance.Ins
 		case <-ctx.Done():
 			return nil, ctx.Err()
 		case <-timeout:
-			return nil, unavailable(time.Second, "app %s is %s and was not running within %v", a.key.Name, v.state, a.manager.o.RestartWait)
+			return nil, unavailable(time.Second, "app %q is %s and was not running within %v", a.key.Name, v.state, a.manager.o.RestartWait)
 		}
 	}
 }

@@ -26,6 +26,6 @@ func TestThatABundleAsksIsKnownAfterARestart(t *testing.T) {
 		t.Fatal(err)
 	}
 	if shared := fmt.Sprint(look(t, second, "notes").PID); strings.HasSuffix(got, " "+shared) {
-		t.Errorf("the shared instance.Instance %s asked for bob", shared)
+		t.Errorf("the shared instance %s asked for bob", shared)
 	}
 }

@@ -311,7 +311,7 @@ func TestWhoCallsAnAppThatStartsForTheFirstTimeWaitsForIt(t *testing.T) {
 			expect(t, name+" after", time.Since(began), after)
 		}
 		arrives("none", false, "", 0)
-		arrives("idle", false, "", 0)
+		arrives("idle", false, core.CodeUnavailable, 0)
 		arrives("notes", true, "", 3*time.Second)
 		arrives("notes", false, "", 0) // who runs has told its tools
 		m.set(func(m *memoryApp) { m.hangs = true })
@@ -329,7 +329,7 @@ func TestWhoCallsAnAppThatStartsForTheFirstTimeWaitsForIt(t *testing.T) {
 		dying, _ := yardOf(t, &memoryApp{refuses: "no"}, newMemoryRecords(record("notes", true)))
 		open(t, dying)
 		came, err := dying.AwaitOffer(t.Context(), ws, "notes")
-		if came || err != nil {
+		if came || core.CodeOf(err) != core.CodeUnavailable {
 			t.Errorf("one that dies: %v, %v", came, err)
 		}
 	})

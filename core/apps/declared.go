@@ -54,11 +54,13 @@ func (m *Manager) updateDeclared(ctx context.Context, a *app, d config.App) {
 
 // installMissing installs a declared app that is not installed.
 func (m *Manager) installMissing(ctx context.Context, name string, d config.App) {
-	err := m.installDeclared(ctx, declaredOrder(name, d))
+	o := declaredOrder(name, d)
+	err := m.installDeclared(ctx, o)
 	if core.CodeOf(err) == core.CodeAlreadyInstalled && m.o.Cluster != nil {
 		return // another server installed it at the same time, and this one follows
 	}
 	if err != nil {
+		m.failedInstalls.add(o, err)
 		m.log.Error("declared app could not be installed", "app", name, "reason", core.TextOf(err))
 	}
 }

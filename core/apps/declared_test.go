@@ -42,8 +42,8 @@ func TestADeclaredAppIsInstalledUnderItsNameWhenTheServerStarts(t *testing.T) {
 	if err := events.wait(t.Context(), "bundle.crashed 1", 1); err != nil {
 		t.Fatal(err) // an app that cannot be started is there all the same
 	}
-	if _, err := y.App(ws, "missing"); core.CodeOf(err) != core.CodeNotFound {
-		t.Errorf("an app that could not be installed is there: %v", err)
+	if app, err := y.App(ws, "missing"); err != nil || app.Status != core.StateDead || app.LastError == "" {
+		t.Errorf("an app that could not be installed is shown as %+v (%v)", app, err)
 	}
 	if err := y.Close(t.Context()); err != nil {
 		t.Fatal(err)

@@ -71,12 +71,12 @@ func (a *app) launch(ctx context.Context) (instance.Instance, core.Offer, error)
 	if err == nil {
 		return in, lists, nil
 	}
-	reason := fmt.Sprintf("tools/list failed: %v", err)
+	failure := &instance.Failure{Reason: fmt.Sprintf("tools/list failed: %v", err)}
 	switch {
 	case isClosed(in.Done()):
-		reason = in.Reason()
+		failure = in.Failure()
 	case limit.Err() != nil && ctx.Err() == nil:
-		reason = fmt.Sprintf("tools/list was not answered within %v of the start", a.manager.o.StartTimeout)
+		failure.Reason = fmt.Sprintf("tools/list was not answered within %v of the start", a.manager.o.StartTimeout)
 	}
 	if err := in.Shutdown(0); err != nil {
 		a.log.Error("app that failed to start could not be ended", "error", err)
@@ -84,7 +84,8 @@ func (a *app) launch(ctx context.Context) (instance.Instance, core.Offer, error)
 	if ctx.Err() != nil {
 		return nil, core.Offer{}, ctx.Err()
 	}
-	return nil, core.Offer{}, errors.New(logs.NewRedactor(a.now.Load().record).Text(reason))
+	failure.Reason = logs.NewRedactor(a.now.Load().record).Text(failure.Reason)
+	return nil, core.Offer{}, failure
 }
 
 // reader reads the lists of an instance of the app.

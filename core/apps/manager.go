@@ -36,6 +36,8 @@ type Manager struct {
 	logLevels     *logLevels
 	subscriptions *subscriptions
 
+	failedInstalls failedInstalls
+
 	life context.Context //nolint:containedctx // ends when Close begins
 	die  context.CancelFunc
 	work sync.WaitGroup // commands and background work, which Close waits for
@@ -85,23 +87,27 @@ func (m *Manager) brokerOptions() interact.Options {
 	return o
 }
 
-// List returns the workspace's apps, sorted by name.
+// List returns the workspace's apps, sorted by name, with the declared apps that could not be
+// installed.
 func (m *Manager) List(workspace string) []core.App {
 	found := m.in(workspace)
 	list := make([]core.App, len(found))
 	for i, a := range found {
 		list[i] = m.describe(a)
 	}
-	return list
+	return m.withFailed(workspace, list)
 }
 
 // App returns one app: core.CodeNotFound when the workspace has none of this name.
 func (m *Manager) App(workspace, name string) (core.App, error) {
 	a, err := m.find(workspace, name)
-	if err != nil {
-		return core.App{}, err
+	if err == nil {
+		return m.describe(a), nil
 	}
-	return m.describe(a), nil
+	if failed, ok := m.failedInstalls.find(interact.AppKey{Workspace: workspace, Name: name}); ok {
+		return failed, nil
+	}
+	return core.App{}, err
 }
 
 // Health returns the health of the workspace's apps, sorted by name.
@@ -207,6 +213,7 @@ func (m *Manager) addApp(a *app) {
 	}
 	m.apps[a.key.Workspace][a.key.Name] = a
 	m.mu.Unlock()
+	m.failedInstalls.remove(a.key)
 	m.catalog.Refresh(a.key.Workspace)
 }
 

@@ -347,7 +347,9 @@ func (i *memoryInstance) List(_ context.Context, kind core.Kind) ([]json.RawMess
 
 func (i *memoryInstance) Info() link.Info       { return link.Info{Version: "7.7.7"} }
 func (i *memoryInstance) Done() <-chan struct{} { return i.done }
-func (i *memoryInstance) Reason() string        { return "the process ended by signal killed" }
+func (i *memoryInstance) Failure() *instance.Failure {
+	return &instance.Failure{Reason: "the process ended by signal killed"}
+}
 
 func (i *memoryInstance) Shutdown(time.Duration) error {
 	i.die()

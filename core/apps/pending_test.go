@@ -27,7 +27,7 @@ type piped struct {
 	*instance.ListChanges
 }
 
-func (p *piped) Reason() string               { return "it broke" }
+func (p *piped) Failure() *instance.Failure   { return &instance.Failure{Reason: "it broke"} }
 func (p *piped) Shutdown(time.Duration) error { return p.Close() }
 
 // wildApps starts apps that do with a call what its arguments say.

@@ -7,24 +7,30 @@ import (
 
 // Policy says when a crashed app is restarted.
 type Policy struct {
-	Delays  []time.Duration // before each attempt; there are as many attempts as delays
+	Delays  []time.Duration // before each attempt; for a process there are as many attempts as delays
 	Jitter  float64         // the largest part of a delay that is added at random
 	Healthy time.Duration   // an app that ran this long has all its attempts again
+
+	// RemoteMax is the longest delay of remote apps, which are tried as long as they are wanted: after
+	// Delays each delay is twice the one before.
+	RemoteMax time.Duration
 }
 
 // DefaultPolicy returns three attempts: at once, after 1 s and after 4 s with jitter. They are counted
-// anew after 60 s healthy.
+// anew after 60 s healthy. Remote apps are tried again at least every 60 s.
 func DefaultPolicy() Policy {
 	return Policy{
-		Delays:  []time.Duration{0, time.Second, 4 * time.Second},
-		Jitter:  0.1,
-		Healthy: time.Minute,
+		Delays:    []time.Duration{0, time.Second, 4 * time.Second},
+		Jitter:    0.1,
+		Healthy:   time.Minute,
+		RemoteMax: time.Minute,
 	}
 }
 
 // attempts counts the restarts of one app under a policy.
 type attempts struct {
 	policy Policy
+	remote bool
 	used   int
 }
 
@@ -35,13 +41,32 @@ func (a *attempts) next(up time.Duration) (attempt int, delay time.Duration, ok 
 	if up >= a.policy.Healthy {
 		a.used = 0
 	}
-	if a.used >= len(a.policy.Delays) {
+	switch {
+	case a.used < len(a.policy.Delays):
+		delay = a.policy.Delays[a.used]
+	case a.remote:
+		delay = a.backoff()
+	default:
 		return 0, 0, false
 	}
-	delay = a.policy.Delays[a.used]
 	if a.policy.Jitter > 0 {
 		delay += time.Duration(rand.Float64() * a.policy.Jitter * float64(delay))
 	}
 	a.used++
 	return a.used, delay, true
+}
+
+// backoff returns the delay after all Delays. Jitter does not take it above RemoteMax.
+func (a *attempts) backoff() time.Duration {
+	most := time.Duration(float64(a.policy.RemoteMax) / (1 + a.policy.Jitter))
+	delay := time.Second
+	if n := len(a.policy.Delays); n > 0 {
+		delay = max(delay, a.policy.Delays[n-1])
+	}
+	for range a.used - len(a.policy.Delays) + 1 {
+		if delay *= 2; delay >= most {
+			return most
+		}
+	}
+	return delay
 }

@@ -86,13 +86,13 @@ func TestABundleDirectoryIsInstalledWhereItIs(t *testing.T) {
 	y, events := realYard(t, home, newMemoryRecords(), nil)
 	app := install(t, y, source.Request{Path: dir})
 	want := core.App{Name: "notes-app", BundleName: "@test/Notes_App", Version: "1.2.3", Status: core.StateRunning, Type: "plain", ToolCount: 5}
-	expect(t, "answer", app, want)
+	expectApp(t, "answer", app, want)
 	listed := y.List(ws)[0]
 	if listed.Sandbox == nil || listed.Sandbox.Level != "none" {
 		t.Errorf("list: the sandbox is %+v, want none without settings", listed.Sandbox)
 	}
 	listed.Sandbox = nil
-	expect(t, "list", listed, want)
+	expectApp(t, "list", listed, want)
 	if text, err := callTool(t, y, "notes-app", "echo", "hello"); err != nil || text != "hello" {
 		t.Errorf("echo: %q, %v", text, err)
 	}

@@ -118,7 +118,7 @@ func TestAQuestionThatBelongsToNoCall(t *testing.T) {
 				t.Errorf("%s gives %v", method, err)
 			}
 		}
-		// An app that asks for roots has an instance.Instance for those who declare some, and no others.
+		// An app that asks for roots has an instance for those who declare some, and no others.
 		rooted := interact.NewClient("rooted", false, json.RawMessage(`{"roots":{"listChanged":true}}`))
 		for _, c := range []*interact.Client{interact.NewClient("plain", false, json.RawMessage(`{"x":{}}`)), rooted} {
 			if _, err := y.Call(t.Context(), ws, "notes", interact.Call{Method: "x", Params: json.RawMessage(`{}`), Client: c, Asker: saysWord("x")}); err != nil {

@@ -213,7 +213,7 @@ func TestAStartThatHangsGivesWayToAnUninstallElsewhere(t *testing.T) {
 func TestADeclaredAppIsInstalledByOneOfTheServersThatDeclareIt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHub()
-		remote := record("mine", true)
+		remote := remoteRecord("mine", true)
 		d := map[string]config.App{"mine": {Source: remote.Source, Remote: remote.Remote}}
 		a, b := h.replica(t), h.replica(t)
 		a.Reconfigure(nil, d)

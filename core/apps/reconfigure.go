@@ -5,6 +5,7 @@ import (
 	"reflect"
 
 	"github.com/ropewalk/ropewalk/core"
+	"github.com/ropewalk/ropewalk/core/apps/interact"
 	"github.com/ropewalk/ropewalk/core/apps/source"
 	"github.com/ropewalk/ropewalk/core/config"
 )
@@ -20,6 +21,11 @@ type setup struct {
 // is touched.
 func (m *Manager) Reconfigure(registries []source.NamedRegistry, declared map[string]config.App) {
 	before := m.setup.Swap(&setup{registries: registries, declared: declared})
+	for name := range before.declared {
+		if declared[name].Source.Ref == "" {
+			m.failedInstalls.remove(interact.AppKey{Workspace: core.DefaultWorkspaceID, Name: name})
+		}
+	}
 	for name, d := range declared {
 		if d.Source.Ref == "" || reflect.DeepEqual(before.declared[name], d) {
 			continue

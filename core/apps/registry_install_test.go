@@ -74,7 +74,7 @@ func TestABundleIsInstalledFromTheFirstRegistryThatHasIt(t *testing.T) {
 	y, _ := realYard(t, t.TempDir(), records, with(
 		source.NamedRegistry{Name: "empty", Registry: memoryRegistry{}}, source.NamedRegistry{Name: "away", Registry: memoryRegistry{away: true}}, source.NamedRegistry{Name: "has", Registry: has}, source.NamedRegistry{Name: "second", Registry: second}))
 	app := install(t, y, source.Request{Name: "@test/notes@1.2.3"})
-	expect(t, "answer", app, core.App{Name: "notes", BundleName: "@test/notes", Version: "1.2.3", Status: core.StateRunning, Type: "plain", ToolCount: 5, TrustScore: 75})
+	expectApp(t, "answer", app, core.App{Name: "notes", BundleName: "@test/notes", Version: "1.2.3", Status: core.StateRunning, Type: "plain", ToolCount: 5, TrustScore: 75})
 	r, _ := records.get(ws, "notes")
 	expect(t, "source", r.Source, core.Source{Kind: core.SourceName, Ref: "@test/notes", Registry: "has"})
 }
@@ -181,7 +181,7 @@ func TestAnNPMPackageIsInstalledOnceIntoTheAppsOwnDirectory(t *testing.T) {
 		t.Error("npm ran although a value was missing")
 	}
 	app := install(t, y, source.Request{Name: "io.test/notes", Env: map[string]core.Secret{"API_KEY": "hunter2"}})
-	expect(t, "answer", app, core.App{Name: "notes", BundleName: "io.test/notes", Version: "4.5.6", Status: core.StateRunning, Type: "plain", ToolCount: 5})
+	expectApp(t, "answer", app, core.App{Name: "notes", BundleName: "io.test/notes", Version: "4.5.6", Status: core.StateRunning, Type: "plain", ToolCount: 5})
 	said, _ := os.ReadFile(filepath.Join(npm, "said"))
 	for _, want := range []string{"--ignore-scripts", "@test/notes@4.5.7", "--prefix " + home} {
 		if !strings.Contains(string(said), want) {

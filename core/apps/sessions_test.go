@@ -83,7 +83,7 @@ func TestAnAppThatAsksGetsAnInstanceForEachSession(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	expect(t, "the first answer, through the shared instance.Instance", first, fmt.Sprintf("red %d", shared))
+	expect(t, "the first answer, through the shared instance", first, fmt.Sprintf("red %d", shared))
 	var pids []string
 	for _, c := range []struct {
 		client *interact.Client
@@ -100,7 +100,7 @@ func TestAnAppThatAsksGetsAnInstanceForEachSession(t *testing.T) {
 		pids = append(pids, pid)
 	}
 	if pids[0] != pids[2] || pids[0] == pids[1] || pids[0] == fmt.Sprint(shared) || pids[1] == fmt.Sprint(shared) {
-		t.Errorf("the shared instance.Instance is %d, those of alice, bob and alice %v", shared, pids)
+		t.Errorf("the shared instance is %d, those of alice, bob and alice %v", shared, pids)
 	}
 	expect(t, "who cannot be asked stays with the shared one", look(t, y, "notes").PID, shared)
 	y.EndSession("alice")
@@ -190,7 +190,7 @@ func TestInstancesOfSessionsAreBoundedAndEndWhenIdle(t *testing.T) {
 	alice, bob := interact.NewClient("alice", false, canElicit), interact.NewClient("bob", false, canElicit)
 	got, err := askTool(t.Context(), y, "hello", alice, &person{answer: func(string, json.RawMessage) (json.RawMessage, error) {
 		if _, err := askTool(t.Context(), y, "hello", bob, saysWord("blue")); core.CodeOf(err) != core.CodeUnavailable {
-			t.Errorf("an instance.Instance too many: %v", err)
+			t.Errorf("an instance too many: %v", err)
 		}
 		return json.RawMessage(`{"action":"accept","content":{"word":"red"}}`), nil
 	}})
@@ -198,7 +198,7 @@ func TestInstancesOfSessionsAreBoundedAndEndWhenIdle(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := askTool(t.Context(), y, "hello", bob, saysWord("blue")); err != nil {
-		t.Errorf("an idle instance.Instance does not make room: %v", err)
+		t.Errorf("an idle instance does not make room: %v", err)
 	}
 	var pid int
 	_, _ = fmt.Sscanf(got, "red %d", &pid)
@@ -227,7 +227,7 @@ func TestAnInstanceOfASessionThatDiesConcernsThatSessionOnly(t *testing.T) {
 		expect(t, "the call that it died in", core.CodeOf(err), core.CodeUnavailable)
 		expectGone(t, pids[1])
 	}
-	expect(t, "the shared instance.Instance", look(t, y, "notes").PID, pids[0])
+	expect(t, "the shared instance", look(t, y, "notes").PID, pids[0])
 	if pids[2] == pids[1] || pids[2] == pids[0] {
 		t.Errorf("alice was served by %v", pids)
 	}

@@ -21,7 +21,7 @@ import (
 )
 
 // Any order of commands, crashes and calls, at the same time, leads to no illegal change of
-// state, no instance.Instance without an owner, and no event of another workspace.
+// state, no instance without an owner, and no event of another workspace.
 func TestCommandsAndCrashesInAnyOrder(t *testing.T) {
 	m := &memoryApp{tools: []string{"echo"}}
 	log := &testkit.Log{}

@@ -10,7 +10,7 @@ import (
 	"github.com/ropewalk/ropewalk/core/apps/interact"
 )
 
-// touch has the instance.Instance that serves a client tell that the view was updated.
+// touch has the instance that serves a client tell that the view was updated.
 func touch(t *testing.T, y *Manager, client *interact.Client, asker interact.Asker) {
 	t.Helper()
 	params := `{"name":"touch","arguments":{"text":"ui://view/main"},"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}`
@@ -38,13 +38,13 @@ func TestASessionHearsOfUpdatesOfItsOwnInstance(t *testing.T) {
 			return "nothing"
 		}
 	}
-	ask(alice) // found out, on the shared instance.Instance
+	ask(alice) // found out, on the shared instance
 	subscribe := func(session string) {
 		if err := y.Subscribe(t.Context(), ws, "notes", session, "ui://view/main"); err != nil {
 			t.Fatal(err)
 		}
 	}
-	subscribe("alice") // before her instance.Instance starts
+	subscribe("alice") // before her instance starts
 	ask(alice)
 	ask(bob)
 	subscribe("bob") // after his has started
@@ -62,7 +62,7 @@ func TestASessionHearsOfUpdatesOfItsOwnInstance(t *testing.T) {
 	expect(t, "told after bob's subscription ended", told(), "alice apart=true without=[]")
 	y.EndSession("alice")
 	touch(t, y, nil, nil)
-	expect(t, "told when alice's instance.Instance has gone", told(), " apart=false without=[bob]")
+	expect(t, "told when alice's instance has gone", told(), " apart=false without=[bob]")
 }
 
 func TestThoseWithoutASessionHearOfUpdatesOfTheInstanceThatServesThem(t *testing.T) {

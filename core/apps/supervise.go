@@ -19,68 +19,112 @@ import (
 //   - bundle.dead: no attempt is left; it takes the place of the next crashed.
 //   - An app that fails when the server starts is treated as crashed.
 //
-// The state stays crashed from the death until the app runs again or is dead.
+// The state stays crashed from the death until the app runs again or is dead. A remote app is never
+// dead: it is tried for as long as it is wanted, with growing delays, and at once when it is called.
+// Only the first attempts of an outage, as many as a process has, are announced.
 
 // rereadPause is the least time between two readings of an app's lists, so that an app that announces
 // changes all the time costs little. The first announcement is followed at once.
 const rereadPause = 100 * time.Millisecond
 
+// callRetryPause is the least time between two attempts to reach a remote app that is called.
+const callRetryPause = time.Second
+
 // supervise keeps the app running until ctx ends (the app is stopped then) or its restart attempts are
 // used up (it is dead then). in is nil when the app has to be started first. The error says why the
 // app's processes could not be ended.
 func (a *app) supervise(ctx context.Context, in instance.Instance) error {
-	tries := attempts{policy: *a.manager.o.Policy}
-	var reason string
+	tries := attempts{policy: *a.manager.o.Policy, remote: a.now.Load().record.Remote != nil}
+	var failure *instance.Failure
 	if in == nil {
-		in, reason = a.tryStart(ctx)
+		in, failure = a.tryStart(ctx, true)
 	}
 	for {
 		var up time.Duration
 		if in != nil {
-			reason = a.watchInstance(ctx, in)
+			failure = a.watchInstance(ctx, in)
 			up = time.Since(a.now.Load().since)
 		}
 		if ctx.Err() != nil {
 			return a.endInstance(in)
 		}
 		if in != nil {
-			a.log.Warn("app stopped by itself", "reason", reason, "up", up)
+			a.log.Warn("app stopped by itself", "reason", failure.Error(), "up", up.String())
 		}
 		attempt, delay, ok := tries.next(up)
-		a.transition(core.StateCrashed, nil)
+		a.transition(core.StateCrashed, func(v *view) { v.failure = failure })
 		if !ok {
-			a.markDead(in, reason)
+			a.markDead(in, failure)
 			return nil
 		}
-		a.publish(core.EventBundleCrashed, core.BundleCrashed{Name: a.key.Name, RestartAttempt: attempt})
+		announced := attempt <= len(tries.policy.Delays)
+		if announced {
+			a.publish(core.EventBundleCrashed, core.BundleCrashed{Name: a.key.Name, RestartAttempt: attempt})
+		}
 		a.discardInstance(in)
-		if !wait(ctx, delay) {
+		if !a.awaitAttempt(ctx, delay, tries.remote) {
 			return a.endInstance(nil)
 		}
 		a.transition(sameState, func(v *view) { v.restarts++ })
-		if in, reason = a.tryStart(ctx); in != nil {
+		if in, failure = a.tryStart(ctx, announced); in != nil {
 			a.publish(core.EventBundleRecovered, core.BundleRecovered{Name: a.key.Name})
 		}
 	}
 }
 
-// tryStart starts the app, in its turn of the start queue. The app runs then, or in is nil and reason
-// says why.
-func (a *app) tryStart(ctx context.Context) (in instance.Instance, reason string) {
+// awaitAttempt waits before a restart attempt: until delay has passed or, for a remote app, until it is
+// called. It reports whether ctx has not ended.
+func (a *app) awaitAttempt(ctx context.Context, delay time.Duration, remote bool) bool {
+	if !remote || delay <= callRetryPause {
+		return wait(ctx, delay)
+	}
+	select { // calls that came before do not count
+	case <-a.retry:
+	default:
+	}
+	if !wait(ctx, callRetryPause) {
+		return false
+	}
+	timer := time.NewTimer(delay - callRetryPause)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-a.retry:
+	case <-ctx.Done():
+	}
+	return ctx.Err() == nil
+}
+
+// wakeRetry makes the supervisor of a crashed remote app try it now.
+func (a *app) wakeRetry() {
+	select {
+	case a.retry <- struct{}{}:
+	default:
+	}
+}
+
+// tryStart starts the app, in its turn of the start queue. The app runs then, or in is nil and the
+// failure says why.
+func (a *app) tryStart(ctx context.Context, warn bool) (in instance.Instance, failure *instance.Failure) {
 	release, err := a.manager.starts.acquire(ctx)
 	if err != nil {
-		return nil, err.Error()
+		return nil, failureOf(err)
 	}
 	defer release()
 	in, lists, err := a.launch(ctx)
 	if err != nil {
-		if ctx.Err() == nil {
-			a.log.Warn("app did not start", "reason", core.TextOf(err))
+		failure = failureOf(err)
+		switch {
+		case ctx.Err() != nil:
+		case warn:
+			a.log.Warn("app did not start", "reason", failure.Error())
+		default:
+			a.log.Debug("app did not start", "reason", failure.Error())
 		}
-		return nil, core.TextOf(err)
+		return nil, failure
 	}
 	a.markRunning(in, lists)
-	return in, ""
+	return in, nil
 }
 
 func (a *app) markRunning(in instance.Instance, lists core.Offer) {
@@ -99,7 +143,7 @@ func (a *app) markRunning(in instance.Instance, lists core.Offer) {
 
 // watchInstance waits until the instance is gone or ctx ends, and reads its lists again when it
 // announces changes. It returns why the instance is gone.
-func (a *app) watchInstance(ctx context.Context, in instance.Instance) (reason string) {
+func (a *app) watchInstance(ctx context.Context, in instance.Instance) *instance.Failure {
 	configuring, cancel := context.WithCancel(ctx)
 	var configured sync.WaitGroup
 	configured.Go(func() { a.configure(configuring, in) })
@@ -110,9 +154,9 @@ func (a *app) watchInstance(ctx context.Context, in instance.Instance) (reason s
 	for {
 		select {
 		case <-ctx.Done():
-			return ""
+			return nil
 		case <-in.Done():
-			return in.Reason()
+			return in.Failure()
 		case <-changed:
 			a.rereadLists(ctx, in, in.TakeListChanges())
 			changed, pause = nil, time.After(rereadPause)
@@ -139,10 +183,10 @@ func (a *app) endInstance(in instance.Instance) error {
 }
 
 // markDead is called when all restart attempts are used up.
-func (a *app) markDead(in instance.Instance, reason string) {
-	text := fmt.Sprintf("all %d restart attempts failed; the last one: %s", len(a.manager.o.Policy.Delays), reason)
+func (a *app) markDead(in instance.Instance, failure *instance.Failure) {
+	text := fmt.Sprintf("all %d restart attempts failed; the last one: %s", len(a.manager.o.Policy.Delays), failure.Error())
 	a.discardInstance(in)
-	a.transition(core.StateDead, nil)
+	a.transition(core.StateDead, func(v *view) { v.failure = failure })
 	a.dialog.EndInstances()
 	a.log.Error("app is dead until it is started again", "reason", text)
 	a.publish(core.EventBundleDead, core.BundleDead{Name: a.key.Name, Message: text})

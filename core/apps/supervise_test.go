@@ -3,6 +3,7 @@ package apps
 import (
 	"context"
 	"errors"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -16,12 +17,20 @@ import (
 
 const ws = core.DefaultWorkspaceID
 
-// record is an installed app without files.
+// record is an installed app without files, which runs as a process.
 func record(name string, running bool) core.Installation {
 	return core.Installation{
-		Workspace: ws, Name: name, BundleName: "http://" + name + ".test/mcp", Running: running,
-		Source: core.Source{Kind: core.SourceURL, Ref: "http://" + name + ".test/mcp"},
-		Remote: &core.Remote{URL: "http://" + name + ".test/mcp", Type: "streamable-http", Auth: core.RemoteAuth{Type: "none"}},
+		Workspace: ws, Name: name, BundleName: "@test/" + name, Version: "7.7.7", Running: running,
+		Source: core.Source{Kind: core.SourcePath, Ref: "/" + name},
+	}
+}
+
+// remoteRecord is an installed app that is a remote server.
+func remoteRecord(name string, running bool) core.Installation {
+	url := "http://" + name + ".test/mcp"
+	return core.Installation{
+		Workspace: ws, Name: name, BundleName: url, Running: running, Source: core.Source{Kind: core.SourceURL, Ref: url},
+		Remote: &core.Remote{URL: url, Type: "streamable-http", Auth: core.RemoteAuth{Type: "none"}},
 	}
 }
 
@@ -64,6 +73,13 @@ func expect[T comparable](t *testing.T, what string, got, want T) {
 	t.Helper()
 	if got != want {
 		t.Errorf("%s: got %v, want %v", what, got, want)
+	}
+}
+
+func expectApp(t *testing.T, what string, got, want core.App) {
+	t.Helper()
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("%s: got %+v, want %+v", what, got, want)
 	}
 }
 

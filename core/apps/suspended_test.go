@@ -60,7 +60,7 @@ func firstQuestion(t *testing.T, raw json.RawMessage, err error) (a asking) {
 
 func TestABundleOfTheOlderRevisionsAsksAClientOfTheNewOneInItsResult(t *testing.T) {
 	y := installNotes(t, modeOld, nil)
-	for range 2 { // on the shared instance.Instance, then on one of its own
+	for range 2 { // on the shared instance, then on one of its own
 		raw, err := statelessAsk(t.Context(), y, "alice", "what word?", "")
 		a := firstQuestion(t, raw, err)
 		for _, q := range a.InputRequests {

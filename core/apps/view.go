@@ -1,6 +1,7 @@
 package apps
 
 import (
+	"errors"
 	"time"
 
 	"github.com/ropewalk/ropewalk/core"
@@ -19,7 +20,8 @@ type view struct {
 	offer    core.Offer        // kept while crashed, so that tools do not disappear during a restart
 	since    time.Time         // when it last became running
 	restarts int
-	replaced chan struct{} // closed when a new view has replaced this one
+	failure  *instance.Failure // why it is crashed or dead; nil when it is not
+	replaced chan struct{}     // closed when a new view has replaced this one
 }
 
 // newView returns the view of an app that does not run.
@@ -39,13 +41,13 @@ func (v *view) describe() {
 }
 
 // setOffer takes new lists, and the UI of the first tool with a view when the manifest names none.
-func (v *view) setOffer(offer core.Offer) {
-	v.offer = offer
+func (v *view) setOffer(lists core.Offer) {
+	v.offer = lists
 	if v.named {
 		return
 	}
 	v.ui = nil
-	for _, t := range offer.Tools {
+	for _, t := range lists.Tools {
 		if t.ViewURI != "" {
 			v.ui = &core.UI{Name: v.record.Name, PrimaryView: core.PrimaryView{ResourceURI: t.ViewURI}}
 			return
@@ -55,10 +57,22 @@ func (v *view) setOffer(offer core.Offer) {
 
 // app returns v as the HTTP API shows it.
 func (v *view) app() core.App {
-	return core.App{
+	app := core.App{
 		Name: v.record.Name, BundleName: v.record.BundleName, Version: v.record.Version,
 		Status: v.state, Type: v.kind, ToolCount: len(v.offer.Tools), TrustScore: v.record.TrustScore, UI: v.ui,
 	}
+	if v.failure != nil {
+		app.LastError, app.LastOutput = v.failure.Reason, v.failure.Output
+	}
+	return app
+}
+
+// failureOf returns err as a Failure.
+func failureOf(err error) *instance.Failure {
+	if f, ok := errors.AsType[*instance.Failure](err); ok {
+		return f
+	}
+	return &instance.Failure{Reason: core.TextOf(err)}
 }
 
 // health returns the health of the app. Uptime is in seconds, 0 when the app does not run.

@@ -28,7 +28,7 @@ type Instance interface {
 	TakeListChanges() []core.Kind  // which; each is returned once
 
 	Done() <-chan struct{} // closed when the instance cannot be called any more
-	Reason() string        // why, after Done; safe to show
+	Failure() *Failure     // why, after Done
 	Shutdown(grace time.Duration) error
 }
 

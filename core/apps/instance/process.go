@@ -2,7 +2,6 @@ package instance
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"github.com/ropewalk/ropewalk/core/apps/logs"
@@ -29,16 +28,16 @@ func (p *Process) watch() {
 	_ = p.output.Close()
 }
 
-// Reason says how the process ended, with its last lines of stderr. A process that has closed its
-// output but runs on cannot be called any more.
-func (p *Process) Reason() string {
+// Failure says how the process ended. A process that has closed its output but runs on cannot be
+// called any more.
+func (p *Process) Failure() *Failure {
 	late := time.NewTimer(exitWait)
 	defer late.Stop()
 	select {
 	case <-p.process.Done():
-		return withTail(exitStatus(p.process), p.output)
+		return NewFailure(exitStatus(p.process), p.output)
 	case <-late.C:
-		return withTail("the process closed its output", p.output)
+		return NewFailure("the process closed its output", p.output)
 	}
 }
 
@@ -54,11 +53,4 @@ func exitStatus(p *process.Process) string {
 		return "the process " + err.Error()
 	}
 	return "the process exited with status 0"
-}
-
-func withTail(reason string, output *logs.Output) string {
-	if tail := output.Tail(); tail != "" {
-		return fmt.Sprintf("%s; its last lines on stderr: %s", reason, tail)
-	}
-	return reason
 }

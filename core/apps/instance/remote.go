@@ -14,12 +14,12 @@ type Remote struct {
 	redactor logs.Redactor
 }
 
-// Reason says why the connection was lost.
-func (r *Remote) Reason() string {
+// Failure says why the connection was lost.
+func (r *Remote) Failure() *Failure {
 	if err := r.Err(); err != nil {
-		return "the connection was lost: " + r.redactor.Text(err.Error())
+		return &Failure{Reason: "the connection was lost: " + r.redactor.Text(err.Error())}
 	}
-	return "the connection was lost"
+	return &Failure{Reason: "the connection was lost"}
 }
 
 // Shutdown closes the connection.

@@ -25,8 +25,8 @@ type Starter struct {
 	Confinement  Confinement
 }
 
-// Start starts what a record describes and completes the MCP handshake. Its errors are safe to show,
-// and wrap link.ErrRefused when the app refused the handshake.
+// Start starts what a record describes and completes the MCP handshake. Its errors are safe to show.
+// That of a handshake is a *Failure, which wraps link.ErrRefused when the app refused it.
 func (s *Starter) Start(ctx context.Context, spec Spec) (Instance, error) {
 	if spec.Record.Remote != nil {
 		return s.connect(ctx, spec)
@@ -89,12 +89,16 @@ func (s *Starter) abandon(ctx context.Context, p *Process, redactor logs.Redacto
 		}
 	}
 	ended := p.process.Stop(context.WithoutCancel(ctx), 0)
-	reason = withTail(reason, p.output)
+	failure := NewFailure(redactor.Text(reason), p.output)
 	_ = p.output.Close()
 	if errors.Is(ctx.Err(), context.Canceled) {
 		return errors.Join(ctx.Err(), ended)
 	}
-	return errors.Join(handshakeError(err, redactor.Text(reason)), ended)
+	failure.cause = refusal(err)
+	if ended != nil {
+		failure.Reason += "; " + ended.Error()
+	}
+	return failure
 }
 
 func (s *Starter) handshakeFailure(ctx context.Context, err error) string {
@@ -120,7 +124,7 @@ func (s *Starter) connect(ctx context.Context, spec Spec) (Instance, error) {
 	case errors.Is(ctx.Err(), context.Canceled):
 		return nil, ctx.Err()
 	}
-	return nil, handshakeError(err, r.redactor.Text(s.handshakeFailure(ctx, err)))
+	return nil, &Failure{Reason: r.redactor.Text(s.handshakeFailure(ctx, err)), cause: refusal(err)}
 }
 
 func (s *Starter) linkOptions(spec Spec, changes *ListChanges) link.Options {
@@ -136,16 +140,10 @@ func (s *Starter) linkOptions(spec Spec, changes *ListChanges) link.Options {
 	}
 }
 
-// handshakeError is an error with a text that is safe to show, which wraps link.ErrRefused when err does.
-func handshakeError(err error, text string) error {
+// refusal returns link.ErrRefused when the app refused the handshake.
+func refusal(err error) error {
 	if errors.Is(err, link.ErrRefused) {
-		return refusedError{text}
+		return link.ErrRefused
 	}
-	return errors.New(text)
+	return nil
 }
-
-// refusedError is link.ErrRefused with another text.
-type refusedError struct{ text string }
-
-func (r refusedError) Error() string { return r.text }
-func (r refusedError) Unwrap() error { return link.ErrRefused }

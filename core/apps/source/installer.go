@@ -2,7 +2,6 @@ package source
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -46,11 +45,7 @@ func (r *Resolver) runInstaller(ctx context.Context, c *Candidate, dir, command 
 	if p.Err() == nil {
 		return nil
 	}
-	reason := filepath.Base(command) + " " + p.Err().Error()
-	if tail := output.Tail(); tail != "" {
-		reason += "; its last lines on stderr: " + tail
-	}
-	return errors.New(reason)
+	return instance.NewFailure(filepath.Base(command)+" "+p.Err().Error(), output)
 }
 
 // installerEnvironment is the environment of npm, uv and pip. They run no code of a package, and need

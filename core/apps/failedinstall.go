@@ -1,0 +1,71 @@
+package apps
+
+import (
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/ropewalk/ropewalk/core"
+	"github.com/ropewalk/ropewalk/core/apps/interact"
+	"github.com/ropewalk/ropewalk/core/apps/source"
+)
+
+// failedInstalls are the declared apps that could not be installed. They are listed as dead, with the
+// reason, until an install succeeds or the declaration is gone.
+type failedInstalls struct {
+	mu   sync.Mutex
+	apps map[interact.AppKey]core.App
+}
+
+func (f *failedInstalls) add(o source.Order, err error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.apps == nil {
+		f.apps = map[interact.AppKey]core.App{}
+	}
+	failure := failureOf(err)
+	f.apps[interact.AppKey{Workspace: o.Workspace, Name: o.ServerName}] = core.App{
+		Name: o.ServerName, BundleName: o.Source.Ref, Version: o.Version, Status: core.StateDead, Type: "plain",
+		LastError: failure.Reason, LastOutput: failure.Output,
+	}
+}
+
+func (f *failedInstalls) remove(k interact.AppKey) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	delete(f.apps, k)
+}
+
+func (f *failedInstalls) find(k interact.AppKey) (core.App, bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	app, ok := f.apps[k]
+	return app, ok
+}
+
+// in returns the apps of a workspace that could not be installed.
+func (f *failedInstalls) in(workspace string) (list []core.App) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for k, app := range f.apps {
+		if k.Workspace == workspace {
+			list = append(list, app)
+		}
+	}
+	return list
+}
+
+// withFailed adds the apps that could not be installed to a list of installed apps, by name.
+func (m *Manager) withFailed(workspace string, list []core.App) []core.App {
+	failed := m.failedInstalls.in(workspace)
+	if len(failed) == 0 {
+		return list
+	}
+	for _, app := range failed {
+		if !slices.ContainsFunc(list, func(a core.App) bool { return a.Name == app.Name }) {
+			list = append(list, app)
+		}
+	}
+	slices.SortFunc(list, func(a, b core.App) int { return strings.Compare(a.Name, b.Name) })
+	return list
+}

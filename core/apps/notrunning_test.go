@@ -1,0 +1,84 @@
+package apps
+
+import (
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/ropewalk/ropewalk/core"
+	"github.com/ropewalk/ropewalk/core/config"
+)
+
+func TestACallOfAnAppThatDoesNotRunSaysWhy(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := &memoryApp{tools: []string{"echo"}}
+		y, _ := yardOf(t, m, newMemoryRecords(record("fake", true)))
+		open(t, y)
+		synctest.Wait()
+		if _, err := y.Stop(t.Context(), ws, "fake"); err != nil {
+			t.Fatal(err)
+		}
+		_, err := y.AwaitOffer(t.Context(), ws, "fake")
+		if core.CodeOf(err) != core.CodeUnavailable || core.TextOf(err) != `app "fake" is stopped; start it first` {
+			t.Errorf("a stopped app gives %v", err)
+		}
+		if running, err := y.AwaitOffer(t.Context(), ws, "other"); running || err != nil {
+			t.Errorf("an app that is not installed gives %t, %v", running, err)
+		}
+		if _, err := y.Start(t.Context(), ws, "fake"); err != nil {
+			t.Fatal(err)
+		}
+		if running, err := y.AwaitOffer(t.Context(), ws, "fake"); running || err != nil {
+			t.Errorf("a running app without the tool gives %t, %v", running, err)
+		}
+		m.set(func(m *memoryApp) { m.refuses = "the process exited with status 7" })
+		m.kill()
+		wait(t.Context(), time.Minute)
+		_, err = y.AwaitOffer(t.Context(), ws, "fake")
+		if core.CodeOf(err) != core.CodeUnavailable || !strings.Contains(core.TextOf(err), `app "fake" is dead`) {
+			t.Errorf("a dead app gives %v", err)
+		}
+		expect(t, "why it is dead", y.List(ws)[0].LastError, "the process exited with status 7")
+	})
+}
+
+func TestWhyAnAppIsDeadIsShownWithItsLastLinesOfStderrForAdmins(t *testing.T) {
+	y, events := realYard(t, t.TempDir(), newMemoryRecords(), func(o *Options) {
+		o.Configured = map[string]config.App{"notes": {Source: core.Source{Kind: core.SourcePath, Ref: bundleDir(t, "@test/notes", modeDying, nil)}}}
+		o.Policy = &Policy{Delays: []time.Duration{0}, Healthy: time.Minute}
+	})
+	open(t, y)
+	if err := events.wait(t.Context(), "bundle.dead", 1); err != nil {
+		t.Fatal(err)
+	}
+	app := y.List(ws)[0]
+	if !strings.Contains(app.LastError, "status 7") || len(app.LastOutput) == 0 {
+		t.Errorf("the app shows %q and %q", app.LastError, app.LastOutput)
+	}
+	if member := app.ForMember(); member.LastOutput != nil || member.LastError != app.LastError {
+		t.Errorf("members see %q and %q", member.LastError, member.LastOutput)
+	}
+}
+
+func TestADeclaredAppThatFailedToInstallIsListed(t *testing.T) {
+	y, _ := realYard(t, t.TempDir(), newMemoryRecords(), func(o *Options) {
+		o.Configured = map[string]config.App{"notes": {Source: core.Source{Kind: core.SourcePath, Ref: "/no/such/bundle"}}}
+	})
+	open(t, y)
+	for len(y.List(ws)) == 0 {
+		if !wait(t.Context(), time.Millisecond) {
+			t.Fatal("it is not listed")
+		}
+	}
+	app := y.List(ws)[0]
+	if app.Name != "notes" || app.Status != core.StateDead || !strings.Contains(app.LastError, "/no/such/bundle") {
+		t.Errorf("it is listed as %+v", app)
+	}
+	_, err := y.AwaitOffer(t.Context(), ws, "notes")
+	if core.CodeOf(err) != core.CodeUnavailable || !strings.Contains(core.TextOf(err), "could not be installed") {
+		t.Errorf("a call gives %v", err)
+	}
+	y.Reconfigure(nil, map[string]config.App{})
+	expect(t, "apps after the declaration was removed", len(y.List(ws)), 0)
+}
