@@ -94,7 +94,7 @@ func TestARemoteAppThatCannotBeReachedIsNotInstalled(t *testing.T) {
 	}
 }
 
-func TestALostRemoteServerIsRestartedLikeAProcess(t *testing.T) {
+func TestALostRemoteServerIsReachedAgainWhenItIsBack(t *testing.T) {
 	var down atomic.Bool
 	server := bundleServer(modeNormal)
 	served := mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return server }, nil)
@@ -123,14 +123,14 @@ func TestALostRemoteServerIsRestartedLikeAProcess(t *testing.T) {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 	defer cancel()
-	if err := events.wait(ctx, "bundle.dead", 1); err != nil {
+	if err := events.wait(ctx, "bundle.crashed 2", 1); err != nil {
 		t.Fatal(err)
 	}
-	expectEvents(t, events, "bundle.installed", "bundle.crashed 1", "bundle.crashed 2", "bundle.dead")
 	down.Store(false)
-	if _, err := y.Start(t.Context(), ws, "far"); err != nil {
+	if err := events.wait(ctx, "bundle.recovered", 1); err != nil {
 		t.Fatal(err)
 	}
+	expectEvents(t, events, "bundle.installed", "bundle.crashed 1", "bundle.crashed 2", "bundle.recovered")
 	if text, err := callTool(t, y, "far", "echo", "back"); err != nil || text != "back" {
 		t.Errorf("echo: %q, %v", text, err)
 	}
