@@ -11,11 +11,11 @@ import (
 	"github.com/ropewalk/ropewalk/core"
 )
 
-// paperLife is how long a provider's document is served without asking again.
-const paperLife = time.Minute
+// documentAge is how long a provider's document is served without asking again.
+const documentAge = time.Minute
 
-// papers keeps the identity provider's RFC 8414 document.
-type papers struct {
+// documents keeps the identity provider's RFC 8414 document.
+type documents struct {
 	access Access
 
 	mu      sync.Mutex
@@ -25,22 +25,22 @@ type papers struct {
 
 // metadata returns the document, asking the provider at most once a minute. While the provider is
 // away the last document is served.
-func (p *papers) metadata(ctx context.Context) (json.RawMessage, error) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.current != nil && time.Since(p.fetched) < paperLife {
-		return p.current, nil
+func (d *documents) metadata(ctx context.Context) (json.RawMessage, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.current != nil && time.Since(d.fetched) < documentAge {
+		return d.current, nil
 	}
-	doc, err := p.access.Metadata(ctx)
-	if err != nil && (p.current == nil || core.CodeOf(err) != core.CodeUnavailable) {
-		p.current = nil
+	doc, err := d.access.Metadata(ctx)
+	if err != nil && (d.current == nil || core.CodeOf(err) != core.CodeUnavailable) {
+		d.current = nil
 		return nil, err
 	}
 	if err == nil {
-		p.current = doc
+		d.current = doc
 	}
-	p.fetched = time.Now()
-	return p.current, nil
+	d.fetched = time.Now()
+	return d.current, nil
 }
 
 // protectedResource is RFC 9728. The document at the path-suffixed place speaks of that path.
@@ -75,7 +75,7 @@ func (e *Endpoint) authorizationServer(c *fiber.Ctx) error {
 	}
 	ctx, cancel := context.WithTimeout(e.root, gateTimeout)
 	defer cancel()
-	doc, err := e.papers.metadata(ctx)
+	doc, err := e.documents.metadata(ctx)
 	if err != nil {
 		return e.denied(err).plain(c)
 	}

@@ -9,9 +9,9 @@ import (
 
 	"github.com/gofiber/fiber/v2"
 	"github.com/hashicorp/go-hclog"
-	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/ropewalk/ropewalk/core"
+	"github.com/ropewalk/ropewalk/core/mcphttp/session"
 	"github.com/ropewalk/ropewalk/core/stream"
 	"github.com/ropewalk/ropewalk/core/tools"
 	"github.com/ropewalk/ropewalk/core/webguard"
@@ -19,13 +19,11 @@ import (
 	"github.com/ropewalk/ropewalk/plugins/sessionstore"
 )
 
-// Tools is the hall behind this door: what a caller sees and may use of a workspace. Its methods are
-// tools.Namespace's.
+// Tools is the namespace that callers see and use. Its methods are tools.Namespace's.
 type Tools interface {
 	List(c core.Caller) []tools.Listed
 	ListJSON(c core.Caller, kind core.Kind) json.RawMessage
-	Call(ctx context.Context, c core.Caller, call tools.Call) (json.RawMessage, error)
-	Send(ctx context.Context, c core.Caller, call tools.Call, wake chan struct{}) (tools.Flight, error)
+	Start(ctx context.Context, c core.Caller, call tools.Call) (tools.Pending, error)
 	GetPrompt(ctx context.Context, c core.Caller, q tools.Request) (json.RawMessage, error)
 	ReadResource(ctx context.Context, c core.Caller, q tools.Request) (json.RawMessage, error)
 	Complete(ctx context.Context, c core.Caller, q tools.Request) (json.RawMessage, error)
@@ -57,7 +55,7 @@ type Options struct {
 	Logger   hclog.Logger
 	Streams  *stream.Streams // shared with the server this is mounted on; nil makes one
 
-	MaxSessions int           // live sessions of this process; 0 means 100 (spec part 8)
+	MaxSessions int           // live sessions of this process; 0 means 100
 	SessionTTL  time.Duration // idle time after which a session ends; 0 means 8 hours
 	MaxBody     int           // bytes of one request body; 0 means 4 MiB
 	OwnBodies   bool          // bodies come in memory of their own, which outlives the request, as httpapi's do
@@ -66,30 +64,28 @@ type Options struct {
 	AllowedHosts   []string       // Host values accepted beside loopback ones; host or host:port
 	AllowedOrigins []string       // Origin values accepted beside the endpoint's own
 	BaseURL        string         // the public address; "" means as the client connected
-	SlowPath       bool           // every call takes the SDK's way; for tests, which compare the two
 	Version        string         // of the server, for serverInfo
 	Replica        string         // begins the ids of sessions, for a proxy to route by; "" for a server on its own
 }
 
 // Endpoint serves /mcp. It is safe for concurrent use.
 type Endpoint struct {
-	o      Options
-	log    hclog.Logger
-	guard  *webguard.Policy
-	server *mcp.Server
-	self   string // who answers, as the JSON of serverInfo
-	live   *sessions
-	ledger *ledger
-	hub    *hub
-	papers *papers
+	o         Options
+	log       hclog.Logger
+	guard     *webguard.Policy
+	self      json.RawMessage // who answers: serverInfo
+	live      *session.Set
+	writer    *session.Writer
+	hub       *hub
+	documents *documents
 
 	root    context.Context // the parent of every call's context; ends with Close
 	stop    context.CancelFunc
 	running sync.WaitGroup // what runs until root ends
-	endings endings
+	closing closing
 }
 
-// New returns an Endpoint that serves from its Mount on. It runs two goroutines until Close.
+// New returns an Endpoint that serves from its Mount on. It runs a goroutine until Close.
 func New(o Options) *Endpoint {
 	if o.MaxSessions == 0 {
 		o.MaxSessions = 100
@@ -105,15 +101,12 @@ func New(o Options) *Endpoint {
 	}
 	e := &Endpoint{o: o, log: o.Logger, guard: policy(o)}
 	e.root, e.stop = context.WithCancel(context.Background())
-	e.server = e.newServer()
-	self, _ := json.Marshal(e.implementation()) // strings always marshal
-	e.self = string(self)
-	e.live = newSessions(o.MaxSessions)
-	e.ledger = newLedger(o.Store, o.SessionTTL, o.Logger)
+	e.self, _ = json.Marshal(e.implementation()) // strings always marshal
+	e.live = session.NewSet(o.MaxSessions)
+	e.writer = session.NewWriter(o.Store, o.SessionTTL, o.Logger)
 	e.hub = newHub(o.Tools)
-	e.papers = &papers{access: o.Access}
-	e.running.Go(func() { e.ledger.run(e.root) })
-	e.running.Go(func() { e.live.watch(e.root) })
+	e.documents = &documents{access: o.Access}
+	e.running.Go(func() { e.writer.Run(e.root) })
 	return e
 }
 
@@ -124,7 +117,7 @@ func policy(o Options) *webguard.Policy {
 	}
 }
 
-// Mount registers /mcp and the discovery documents (spec 4.10, 4.11). Headers that outer
+// Mount registers /mcp and the discovery documents . Headers that outer
 // middleware set before the handler are sent with every answer, streams included.
 func (e *Endpoint) Mount(r fiber.Router) {
 	r.All("/mcp", e.serve)
@@ -137,23 +130,26 @@ func (e *Endpoint) Mount(r fiber.Router) {
 // UseStore makes store the one that is asked and written from its return on. Every live session
 // is written to it first; when that fails the old store stays and the error says why.
 func (e *Endpoint) UseStore(ctx context.Context, store sessionstore.Store) error {
-	return e.ledger.swap(ctx, store, e.live.records)
+	return e.writer.Swap(ctx, store, e.live.Records)
 }
+
+// Sessions is how many sessions are live in this process.
+func (e *Endpoint) Sessions() int { return len(e.live.All()) }
 
 // Close refuses new work at once, lets the calls in flight finish until ctx ends, then ends every
 // session and stream. Session records stay in the store: another process, or the next start, then
-// answers `unavailable` instead of `not_found` (spec 4.10 rule 6).
+// answers `unavailable` instead of `not_found`.
 func (e *Endpoint) Close(ctx context.Context) error {
-	e.live.refuse()
-	err := e.live.drained(ctx)
-	for _, s := range e.live.all() {
-		if e.live.remove(s) {
-			e.finish(s)
+	e.live.Refuse()
+	err := e.live.Drain(ctx)
+	for _, s := range e.live.All() {
+		if e.live.Remove(s) {
+			e.closeSession(s)
 		}
 	}
 	e.stop()
 	e.running.Wait()
-	e.endings.wait()
-	e.ledger.flush(ctx)
+	e.closing.wait()
+	e.writer.Flush(ctx)
 	return err
 }

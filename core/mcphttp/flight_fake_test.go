@@ -10,12 +10,12 @@ import (
 	"github.com/ropewalk/ropewalk/core/tools"
 )
 
-// Send lets a call fly, unless the hall is one where none does.
-func (h *hall) Send(ctx context.Context, c core.Caller, call tools.Call, wake chan struct{}) (tools.Flight, error) {
+// Start sends a call at once, unless the hall is one in which Wait does.
+func (h *hall) Start(ctx context.Context, c core.Caller, call tools.Call) (tools.Pending, error) {
 	if h.grounded {
-		return nil, nil
+		return &held{h, c, call}, nil
 	}
-	f := &flight{wake: wake, notify: call.Notify}
+	f := &flight{wake: call.Wake, notify: call.Notify}
 	call.Notify = f.note
 	go func() {
 		defer f.finish()
@@ -24,6 +24,18 @@ func (h *hall) Send(ctx context.Context, c core.Caller, call tools.Call, wake ch
 	}()
 	return f, nil
 }
+
+// held is a call that is made by Wait.
+type held struct {
+	h    *hall
+	c    core.Caller
+	call tools.Call
+}
+
+func (p *held) Sent() bool     { return false }
+func (p *held) Answered() bool { return false }
+
+func (p *held) Wait(ctx context.Context) (json.RawMessage, error) { return p.h.Call(ctx, p.c, p.call) }
 
 // flight is a call of the hall that runs by itself, and whose notifications wait for Wait.
 type flight struct {
@@ -58,6 +70,8 @@ func (f *flight) rouse() {
 	default:
 	}
 }
+
+func (f *flight) Sent() bool { return true }
 
 func (f *flight) Answered() bool {
 	f.mu.Lock()

@@ -85,7 +85,7 @@ func (e *Endpoint) identify(c *fiber.Ctx) (core.Identity, error) {
 	if !ok || token == "" {
 		return core.Identity{}, core.Errorf(core.CodeUnauthenticated, "no bearer token")
 	}
-	ctx := withPatience(e.root, gateTimeout)
+	ctx := withLazyTimeout(e.root, gateTimeout)
 	defer ctx.end()
 	return e.o.Access.MCP(ctx, token)
 }
@@ -109,7 +109,7 @@ func (e *Endpoint) place(c *fiber.Ctx, identity core.Identity) (core.Caller, err
 		return core.Caller{}, core.Errorf(core.CodeBadRequest,
 			"the header X-Workspace-Id is malformed: it is one id of the form ws_<alphanumeric>; GET /v1/workspace (or GET /v1/bootstrap) lists yours")
 	}
-	ctx := withPatience(e.root, gateTimeout)
+	ctx := withLazyTimeout(e.root, gateTimeout)
 	defer ctx.end()
 	return e.o.Access.Caller(ctx, identity, workspace)
 }

@@ -259,18 +259,18 @@ func TestTheProvidersDocumentIsAskedForOnceAMinuteAndOutlivesTheProvider(t *test
 	synctest.Test(t, func(t *testing.T) {
 		away := &people{}
 		away.down.Store(true)
-		if _, err := (&papers{access: away}).metadata(t.Context()); core.CodeOf(err) != core.CodeUnavailable {
+		if _, err := (&documents{access: away}).metadata(t.Context()); core.CodeOf(err) != core.CodeUnavailable {
 			t.Errorf("never fetched and away: %v", err)
 		}
 		p := &people{}
-		kept := &papers{access: p}
+		kept := &documents{access: p}
 		for range 100 {
 			if _, err := kept.metadata(t.Context()); err != nil {
 				t.Fatal(err)
 			}
 		}
 		p.down.Store(true)
-		<-time.After(2 * paperLife)
+		<-time.After(2 * documentAge)
 		if doc, err := kept.metadata(t.Context()); err != nil || !strings.Contains(string(doc), "idp.test") || p.meta.Load() != 2 {
 			t.Errorf("%s %v after %d fetches", doc, err, p.meta.Load())
 		}

@@ -10,6 +10,7 @@ import (
 	"github.com/gofiber/fiber/v2"
 
 	"github.com/ropewalk/ropewalk/core"
+	"github.com/ropewalk/ropewalk/core/mcphttp/message"
 	"github.com/ropewalk/ropewalk/core/rawjson"
 )
 
@@ -22,13 +23,13 @@ const (
 )
 
 // checkHeaders holds the headers that name what a request is about against its body.
-func (e *Endpoint) checkHeaders(c *fiber.Ctx, caller core.Caller, m message) *fault {
-	field := nameField(m.method)
+func (e *Endpoint) checkHeaders(c *fiber.Ctx, caller core.Caller, m *message.Message) *fault {
+	field := nameField(m.Method)
 	if field == "" {
 		return nil
 	}
 	var name string
-	if json.Unmarshal(orEmpty(m.fields[field]), &name) != nil {
+	if json.Unmarshal(message.OrEmpty(m.Fields[field]), &name) != nil {
 		return nil // the method itself says what is wrong with its params
 	}
 	value, ok := single(c, headerName)
@@ -36,11 +37,11 @@ func (e *Endpoint) checkHeaders(c *fiber.Ctx, caller core.Caller, m message) *fa
 	if !ok || value == "" || !fits || decoded != name {
 		return mismatch("the header Mcp-Name must be there once and say params." + field + " of the body")
 	}
-	if m.method != "tools/call" {
+	if m.Method != "tools/call" {
 		return nil
 	}
 	for _, mirror := range e.o.Tools.Mirrors(caller, name) {
-		if !agrees(c, headerParam+mirror.Header, mirror.Path, m.fields["arguments"]) {
+		if !agrees(c, headerParam+mirror.Header, mirror.Path, m.Fields["arguments"]) {
 			return mismatch("the header " + headerParam + clip(mirror.Header) + " must say arguments." + clip(strings.Join(mirror.Path, ".")) +
 				" of the body, and be absent where that is absent or null")
 		}
@@ -93,7 +94,7 @@ func argument(value json.RawMessage, path []string) (json.RawMessage, bool) {
 		if len(value) == 0 || value[0] != '{' {
 			return nil, true
 		}
-		fields, ok := object(value)
+		fields, ok := rawjson.Fields(value)
 		if !ok {
 			return nil, false
 		}

@@ -11,10 +11,10 @@ import (
 // debounce gathers the changes of an app that starts or stops into one notification of each kind.
 const debounce = 50 * time.Millisecond
 
-// audience is somebody who is told when a list of its workspace changed. changed must not wait.
-type audience interface{ changed(kind core.Kind) }
+// audience is notified when a list of its workspace changed. ListChanged must not wait.
+type audience interface{ ListChanged(kind core.Kind) }
 
-// hub watches what the apps of every workspace offer in which somebody listens.
+// hub watches the lists of every workspace that has an audience.
 type hub struct {
 	tools Tools
 
@@ -27,12 +27,12 @@ type watch struct {
 
 	mu       sync.Mutex
 	audience map[audience]struct{}
-	pending  []core.Kind // changed, and not yet told
+	pending  []core.Kind // changed, and not yet sent
 }
 
 func newHub(t Tools) *hub { return &hub{tools: t, watches: map[string]*watch{}} }
 
-// join adds somebody to those who are told; the first of a workspace starts the watch.
+// join adds an audience; the first of a workspace starts the watch.
 func (h *hub) join(workspace string, who audience) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -47,7 +47,7 @@ func (h *hub) join(workspace string, who audience) {
 	w.audience[who] = struct{}{}
 }
 
-// leave takes somebody out; the last of a workspace ends the watch.
+// leave removes an audience; the last of a workspace ends the watch.
 func (h *hub) leave(workspace string, who audience) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -65,7 +65,7 @@ func (h *hub) leave(workspace string, who audience) {
 	}
 }
 
-// changed does not wait: it is called from inside the rooms below.
+// changed does not wait: the apps call it while they change.
 func (w *watch) changed(kind core.Kind) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -76,12 +76,12 @@ func (w *watch) changed(kind core.Kind) {
 		return
 	}
 	if w.pending = append(w.pending, kind); len(w.pending) == 1 {
-		time.AfterFunc(debounce, w.tell)
+		time.AfterFunc(debounce, w.notify)
 	}
 }
 
-// tell tells what has changed since the last time.
-func (w *watch) tell() {
+// notify sends what has changed since the last time.
+func (w *watch) notify() {
 	w.mu.Lock()
 	kinds := w.pending
 	w.pending = nil
@@ -92,7 +92,7 @@ func (w *watch) tell() {
 	w.mu.Unlock()
 	for _, who := range all {
 		for _, kind := range kinds {
-			who.changed(kind)
+			who.ListChanged(kind)
 		}
 	}
 }

@@ -10,6 +10,10 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/ropewalk/ropewalk/core"
+	"github.com/ropewalk/ropewalk/core/mcphttp/message"
+	"github.com/ropewalk/ropewalk/core/mcphttp/session"
+	"github.com/ropewalk/ropewalk/core/mcphttp/sse"
+	"github.com/ropewalk/ropewalk/core/rawjson"
 	"github.com/ropewalk/ropewalk/core/rpc"
 	"github.com/ropewalk/ropewalk/core/stream"
 	"github.com/ropewalk/ropewalk/core/tools"
@@ -17,7 +21,7 @@ import (
 
 // listener is one subscriptions/listen: what its client wants to be told, and where.
 type listener struct {
-	*queue
+	*sse.Queue
 	id    json.RawMessage // of the request, which tags everything that is said here
 	kinds []core.Kind     // whose changes it wants
 }
@@ -32,30 +36,30 @@ type wish struct {
 
 // listen is subscriptions/listen: one stream, first what was granted, then what happens, until the
 // client or the server goes. Where nothing was granted there is nothing to wait for.
-func (e *Endpoint) listen(c *fiber.Ctx, caller core.Caller, m message) error {
+func (e *Endpoint) listen(c *fiber.Ctx, caller core.Caller, m message.Message) error {
 	var wanted *wish
-	if json.Unmarshal(orEmpty(m.fields["notifications"]), &wanted) != nil || m.fields["notifications"] == nil || wanted == nil {
-		return badRequest(jsonrpc.CodeInvalidParams, "params.notifications must be an object that says what to be told").of(m.id).send(c)
+	if json.Unmarshal(message.OrEmpty(m.Fields["notifications"]), &wanted) != nil || m.Fields["notifications"] == nil || wanted == nil {
+		return badRequest(jsonrpc.CodeInvalidParams, "params.notifications must be an object that says what to be told").of(m.ID).send(c)
 	}
-	if f := e.live.sit(); f != nil {
-		return f.of(m.id).send(c)
+	if err := e.live.Listen(); err != nil {
+		return refusedBySession(err, "too many clients are listening on this server; try again later").of(m.ID).send(c)
 	}
-	l := &listener{queue: newQueue(), id: m.id, kinds: wanted.kinds()}
+	l := &listener{Queue: sse.NewQueue(), id: m.ID, kinds: wanted.kinds()}
 	e.hub.join(caller.Workspace.ID, l)
 	place := e.o.Tools.Open(caller, tools.SessionOptions{Notify: func(n rpc.Notification) {
 		if n.Method == "notifications/resources/updated" {
-			l.push(notificationBody(n.Method, l.tagged(n.Params)))
+			l.Push(rpc.Notification{Method: n.Method, Params: l.tagged(n.Params)}.Encode())
 		}
 	}})
-	wanted.Subscriptions = e.follow(place, wanted.Subscriptions)
+	wanted.Subscriptions = e.subscribe(place, wanted.Subscriptions)
 	over := func() {
 		e.hub.leave(caller.Workspace.ID, l)
-		closePlace(place)
-		e.live.rise()
+		closeTools(place)
+		e.live.Unlisten()
 	}
 	said, _ := json.Marshal(map[string]any{"notifications": wanted}) // bools and strings always marshal
-	first := notificationBody("notifications/subscriptions/acknowledged", l.tagged(said))
-	last := resultBody(l.id, l.tagged(e.signed(nil, members{{"resultType", `"complete"`}}).into(empty())))
+	first := rpc.Notification{Method: "notifications/subscriptions/acknowledged", Params: l.tagged(said)}.Encode()
+	last := rpc.Result(l.id, l.tagged(e.listenResult()))
 	c.Set(fiber.HeaderCacheControl, "no-cache, no-transform")
 	c.Set(fiber.HeaderConnection, "close") // a client whose stream ends goes on, on another connection
 	err := e.o.Streams.Open(c, stream.Standing, func(ctx context.Context, w *stream.Writer) {
@@ -64,13 +68,13 @@ func (e *Endpoint) listen(c *fiber.Ctx, caller core.Caller, m message) error {
 			return
 		}
 		if len(l.kinds)+len(wanted.Subscriptions) > 0 {
-			l.copyTo(ctx, w)
+			l.CopyTo(ctx, w)
 		}
 		_ = w.Event("message", last) // fails when the client has gone
 	})
 	if err != nil {
 		over()
-		return e.denied(err).of(m.id).send(c)
+		return e.denied(err).of(m.ID).send(c)
 	}
 	return nil
 }
@@ -89,13 +93,13 @@ func (w *wish) kinds() (kinds []core.Kind) {
 	return kinds
 }
 
-// follow subscribes to resources, and returns which of them it could subscribe to.
-func (e *Endpoint) follow(place *tools.Session, uris []string) (granted []string) {
+// subscribe subscribes to resources, and returns those it could subscribe to.
+func (e *Endpoint) subscribe(place *tools.Session, uris []string) (granted []string) {
 	ctx, cancel := context.WithTimeout(e.root, gateTimeout)
 	defer cancel()
 	for _, uri := range uris {
 		if err := place.Subscribe(ctx, uri); err != nil {
-			e.log.Debug("A resource cannot be subscribed to", "error", err)
+			e.log.Debug("resource not subscribed", "error", err)
 			continue
 		}
 		granted = append(granted, uri)
@@ -103,27 +107,33 @@ func (e *Endpoint) follow(place *tools.Session, uris []string) (granted []string
 	return granted
 }
 
-// changed tells of a list that changed, if that is wanted.
-func (l *listener) changed(kind core.Kind) {
+// ListChanged sends that a list changed, if that is wanted.
+func (l *listener) ListChanged(kind core.Kind) {
 	if slices.Contains(l.kinds, kind) {
-		l.push(notificationBody(changeOf(kind), l.tagged(empty())))
+		l.Push(rpc.Notification{Method: session.ListChangedMethod(kind), Params: l.tagged(empty())}.Encode())
 	}
 }
 
 // tagged puts the request's id into params' _meta.
 func (l *listener) tagged(params json.RawMessage) json.RawMessage {
-	fields, ok := object(orEmpty(params))
-	if !ok {
+	params = message.OrEmpty(params)
+	meta := empty()
+	if at, err := rawjson.Find(params, "_meta"); err == nil && !at.Empty() {
+		meta = at.In(params)
+	}
+	tagged, err := rawjson.Set(meta, rawjson.Member{Name: mcp.MetaKeySubscriptionID, Value: l.id})
+	if err != nil {
 		return params
 	}
-	meta := members{}
-	meta.add(mcp.MetaKeySubscriptionID, string(l.id))
-	said := members{}
-	said.add("_meta", string(meta.into(orEmpty(fields["_meta"]))))
-	return said.into(orEmpty(params))
+	all, err := rawjson.Set(params, rawjson.Member{Name: "_meta", Value: tagged})
+	if err != nil {
+		return params
+	}
+	return all
 }
 
-// changeOf is the notification that tells of a list that changed.
-func changeOf(kind core.Kind) string {
-	return "notifications/" + string(kind) + "/list_changed"
+// listenResult is the result of subscriptions/listen, at its end.
+func (e *Endpoint) listenResult() json.RawMessage {
+	result, _ := rawjson.Set(empty(), e.sign(nil, []rawjson.Member{{Name: "resultType", Value: json.RawMessage(`"complete"`)}})...) // it is an object
+	return result
 }

@@ -1,33 +1,26 @@
 package mcphttp
 
 import (
-	"bytes"
-	"encoding/json"
-	"mime"
-	"net/http"
-	"slices"
+	"context"
 	"strings"
 
 	"github.com/gofiber/fiber/v2"
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
-	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/ropewalk/ropewalk/core"
+	"github.com/ropewalk/ropewalk/core/mcphttp/message"
+	"github.com/ropewalk/ropewalk/core/mcphttp/session"
+	"github.com/ropewalk/ropewalk/core/mcphttp/sse"
+	"github.com/ropewalk/ropewalk/core/rpc"
 )
 
-// The headers of the Streamable HTTP transport.
-const (
-	headerSession  = "Mcp-Session-Id"
-	headerProtocol = "Mcp-Protocol-Version"
-)
-
-// post takes one message, or before 2025-06-18 a batch of them.
+// post handles one message, or before 2025-06-18 a batch of them.
 func (e *Endpoint) post(c *fiber.Ctx, caller core.Caller, body []byte) error {
 	if f := checkMedia(c); f != nil {
 		return f.send(c)
 	}
-	if namesModern(c) {
-		return e.postModern(c, caller, body)
+	if namesStateless(c) {
+		return e.postStateless(c, caller, body)
 	}
 	id, ok := rawHeader(c, headerSession)
 	if !ok {
@@ -43,159 +36,112 @@ func (e *Endpoint) post(c *fiber.Ctx, caller core.Caller, body []byte) error {
 	if f != nil {
 		return f.send(c)
 	}
-	messages, batch, f := parse(body)
-	if f == nil && batch && s.snapshot().ProtocolVersion >= "2025-06-18" {
-		f = badRequest(jsonrpc.CodeInvalidRequest, "this session's protocol revision has no batches; send one message per request")
+	messages, batch, err := message.Parse(body)
+	if err != nil {
+		return unreadable(err).send(c)
 	}
-	if f != nil {
-		return f.send(c)
+	if batch && s.Revision() >= "2025-06-18" {
+		return badRequest(jsonrpc.CodeInvalidRequest, "this session's protocol revision has no batches; send one message per request").send(c)
+	}
+	if !batch && messages[0].IsCall() && namesRevision(&messages[0]) {
+		return e.answerStateless(c, caller, messages[0])
 	}
 	return e.deliver(c, s, caller, messages, batch)
 }
 
-// postWithoutSession opens a session, or refuses. A client that first tries a newer revision gets
-// a 400 whose body is not one of that revision's errors, and so falls back.
+// postWithoutSession opens a session, or refuses. A client that first tries a newer revision gets a 400
+// whose body is not one of that revision's errors, and so falls back.
 func (e *Endpoint) postWithoutSession(c *fiber.Ctx, caller core.Caller, body []byte) error {
-	messages, batch, f := parse(body)
-	if f == nil && !batch && messages[0].isModern() {
-		return e.answerModern(c, caller, messages[0])
+	messages, batch, err := message.Parse(body)
+	if err != nil {
+		return unreadable(err).send(c)
 	}
-	if f == nil && (batch || messages[0].method != "initialize") {
-		f = badRequest(codeServer, "this request needs a session: send initialize first, then the Mcp-Session-Id it answers with")
+	if !batch && isStateless(&messages[0]) {
+		return e.answerStateless(c, caller, messages[0])
 	}
-	if f == nil {
-		f = checkProtocol(c)
+	if batch || messages[0].Method != "initialize" {
+		return badRequest(codeServer, "this request needs a session: send initialize first, then the Mcp-Session-Id it answers with").send(c)
 	}
-	if f != nil {
+	if f := checkProtocol(c); f != nil {
 		return f.send(c)
 	}
 	return e.initialize(c, caller, messages[0])
 }
 
-// checkMedia holds a POST to spec 4.10 rule 2.
-func checkMedia(c *fiber.Ctx) *fault {
-	if !isJSON(c.Request().Header.ContentType()) {
-		return &fault{status: fiber.StatusUnsupportedMediaType, code: codeServer, message: "Content-Type must be application/json"}
-	}
-	if encoding := c.Get(fiber.HeaderContentEncoding); encoding != "" && !strings.EqualFold(encoding, "identity") {
-		return &fault{status: fiber.StatusUnsupportedMediaType, code: codeServer, message: "Content-Encoding is not supported here"}
-	}
-	if string(c.Request().Header.Peek(fiber.HeaderAccept)) != usualAccept && (!accepts(c, "application/json") || !accepts(c, "text/event-stream")) {
-		return &fault{status: fiber.StatusNotAcceptable, code: codeServer, message: "Accept must allow both application/json and text/event-stream"}
-	}
-	return nil
-}
-
-// usualAccept is what nearly every client says.
-const usualAccept = "application/json, text/event-stream"
-
-// isJSON reports whether a Content-Type is application/json. Nearly always it says just that.
-func isJSON(value []byte) bool {
-	if string(value) == fiber.MIMEApplicationJSON {
-		return true
-	}
-	media, _, err := mime.ParseMediaType(string(value))
-	return err == nil && media == fiber.MIMEApplicationJSON
-}
-
-// accepts reports whether Accept allows a media type, by name or by range.
-func accepts(c *fiber.Ctx, media string) bool {
-	family := media[:strings.IndexByte(media, '/')+1]
-	for _, value := range c.Request().Header.PeekAll(fiber.HeaderAccept) {
-		for item := range bytes.SplitSeq(value, []byte{','}) {
-			item, _, _ = bytes.Cut(item, []byte{';'})
-			item = bytes.TrimSpace(item)
-			named, ranged := bytes.CutSuffix(item, []byte{'*'})
-			switch {
-			case bytes.EqualFold(item, []byte(media)), ranged && bytes.EqualFold(named, []byte(family)), string(item) == "*/*":
-				return true
-			}
-		}
-	}
-	return false
-}
-
-// checkProtocol refuses a revision this endpoint does not speak with sessions.
-func checkProtocol(c *fiber.Ctx) *fault {
-	version, ok := rawHeader(c, headerProtocol)
-	if len(version) == 0 || ok && slices.ContainsFunc(revisions(), func(r string) bool { return r == string(version) }) {
-		return nil
-	}
-	return badRequest(codeServer, "Mcp-Protocol-Version names no revision supported here; supported: "+strings.Join(revisions(), ", "))
-}
-
-// deliver hands the messages of a POST to its session and writes the answer: 202 when none of them
-// is a request (nothing will come back), else what the requests answer.
-func (e *Endpoint) deliver(c *fiber.Ctx, s *session, caller core.Caller, messages []message, batch bool) error {
-	if !batch && !e.o.SlowPath && messages[0].isDirect() {
-		return e.deliverDirect(c, s, caller, messages[0])
-	}
-	if !batch && messages[0].isCall() && messages[0].namesRevision() {
-		return e.answerModern(c, caller, messages[0]) // which has no sessions
-	}
+// deliver hands the messages of a POST to its session and writes the response: 202 when none of them is
+// a request, else the answers to the requests.
+func (e *Endpoint) deliver(c *fiber.Ctx, s *session.Session, caller core.Caller, messages []message.Message, batch bool) error {
 	var calls []*call
 	for _, m := range messages {
-		if m.isCall() {
-			calls = append(calls, &call{message: m, caller: caller})
+		if m.IsCall() {
+			calls = append(calls, e.newCall(m, caller, s))
 		}
 	}
-	x := newExchange(len(calls), batch)
-	for _, k := range calls {
-		k.out = x
-	}
-	if f := e.begin(s, calls); f != nil {
+	out := sse.NewResponse(len(calls), batch)
+	if f := e.begin(s, calls, out); f != nil {
 		return f.send(c)
 	}
-	unsent := calls
 	for _, m := range messages {
-		var k *call
-		if m.isCall() {
-			k, unsent = unsent[0], unsent[1:]
-		}
-		if msg := s.incoming(m, k); msg != nil && !s.wire.put(msg) && len(calls) == 0 {
-			return sessionNotFound(reasonNotFound).send(c)
+		if !m.IsCall() {
+			e.receive(s, m)
 		}
 	}
 	if len(calls) == 0 {
 		c.Status(fiber.StatusAccepted)
 		return nil
 	}
-	return x.send(c)
+	return e.serveCalls(c, calls, out)
 }
 
-// begin registers calls with the session and with the count a shutdown waits for.
-func (e *Endpoint) begin(s *session, calls []*call) *fault {
-	if !e.live.begin(len(calls)) {
+// begin registers calls with their session and with the count that a shutdown waits for.
+func (e *Endpoint) begin(s *session.Session, calls []*call, out *sse.Response) *fault {
+	if !e.live.BeginCalls(len(calls)) {
 		return shuttingDown()
 	}
-	f := s.begin(calls)
-	if f != nil {
-		e.live.finish(len(calls))
+	registered := make([]*session.Call, len(calls))
+	for i, k := range calls {
+		k.Out, registered[i] = out, &k.Call
 	}
-	return f
+	if err := s.Begin(registered); err != nil {
+		e.live.EndCalls(len(calls))
+		for _, k := range calls {
+			k.Cancel()
+		}
+		return refusedBySession(err, "")
+	}
+	return nil
 }
 
-// incoming turns a message into what the SDK reads, nil when there is nothing to tell it; k is the
-// call of a request. A cancellation names the client's id, which the SDK does not know.
-func (s *session) incoming(m message, k *call) jsonrpc.Message {
-	if m.isResponse() {
-		s.answered(m)
+// receive takes a response or a notification of the client.
+func (e *Endpoint) receive(s *session.Session, m message.Message) {
+	if m.IsResponse() {
+		s.Answer(m.ID, m.Payload, m.Failed)
+		return
+	}
+	switch m.Method {
+	case "notifications/cancelled":
+		s.Cancel(m.Fields["requestId"])
+	case "notifications/progress": // the server asks apps' questions only
+		s.Progress(rpc.Notification{Method: m.Method, Params: m.Params}, m.Fields["progressToken"])
+	case "notifications/roots/list_changed":
+		e.rootsChanged(s)
+	}
+}
+
+// rootsChanged tells the apps that asked this client for its roots, in the background.
+func (e *Endpoint) rootsChanged(s *session.Session) {
+	e.running.Go(func() {
+		ctx, cancel := context.WithTimeout(e.root, gateTimeout)
+		defer cancel()
+		s.Tools.RootsChanged(ctx)
+	})
+}
+
+// checkProtocol refuses a revision that this endpoint does not speak with sessions.
+func checkProtocol(c *fiber.Ctx) *fault {
+	version, ok := rawHeader(c, headerProtocol)
+	if len(version) == 0 || ok && hasSessions(string(version)) {
 		return nil
 	}
-	req := &jsonrpc.Request{Method: m.method, Params: m.params}
-	switch {
-	case k != nil:
-		req.ID = number(k.number)
-		req.Extra = &mcp.RequestExtra{Header: http.Header{key: {keyOf(k.number)}}}
-	case m.method == "notifications/progress": // the server asks apps' questions only
-		s.progressed(m)
-		return nil
-	case m.method == "notifications/cancelled":
-		n, ok := s.inFlight(m.fields["requestId"])
-		if !ok || s.cancelDirect(n) {
-			return nil
-		}
-		req.Params = json.RawMessage(`{"requestId":` + keyOf(n) + `}`)
-	}
-	return req
+	return badRequest(codeServer, "Mcp-Protocol-Version names no revision supported here; supported: "+strings.Join(revisions(), ", "))
 }

@@ -2,19 +2,17 @@ package mcphttp
 
 import (
 	"bufio"
-	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"net/http"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/ropewalk/ropewalk/core"
+	"github.com/ropewalk/ropewalk/core/mcphttp/session"
 	"github.com/ropewalk/ropewalk/core/rpc"
 	"github.com/ropewalk/ropewalk/internal/testkit"
 )
@@ -96,7 +94,7 @@ func TestProgressOfAQuestionReachesTheAppThatAskedIt(t *testing.T) {
 	for i, w := range []who{r.able(alice, `{"elicitation":{}}`), r.able(who{token: "bob", workspace: "ws_one"}, `{"elicitation":{}}`)} {
 		resp := r.ask("POST", w, strings.Replace(asking, "demo://ask", "demo://ask/7", 1))
 		lines := bufio.NewScanner(resp.Body)
-		if text := next(t, lines); !strings.Contains(text, `"params":{"message":"?","x":1.50,"_meta":{"y":1.0,"progressToken":"ask-1"}}`) {
+		if text := next(t, lines); !strings.Contains(text, `"params":{"message":"?","x":1.50,"_meta":{"progressToken":"ask-1","y":1.0}}`) {
 			t.Fatalf("asked %s", text)
 		}
 		for _, text := range []string{
@@ -109,7 +107,7 @@ func TestProgressOfAQuestionReachesTheAppThatAskedIt(t *testing.T) {
 		r.say("POST", w, `{"jsonrpc":"2.0","id":"ask-1","result":{"action":"accept"}}`)
 		next(t, lines)
 		r.say("POST", w, `{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":"ask-1","progress":4}}`) // too late
-		if got, want := <-heard, fmt.Sprintf(`notifications/progress {"progress":3.0,"message":"%d","progressToken":7}`, i); got != want {
+		if got, want := <-heard, fmt.Sprintf(`notifications/progress {"progressToken":7,"progress":3.0,"message":"%d"}`, i); got != want {
 			t.Errorf("the app heard %s, want %s", got, want)
 		}
 		resp.Body.Close()
@@ -122,9 +120,9 @@ func TestProgressOfAQuestionReachesTheAppThatAskedIt(t *testing.T) {
 func TestAQuestionWhoseCallIsOverGoesWhereItsClientListens(t *testing.T) {
 	r := start(t, nil)
 	w := r.able(alice, `{"elicitation":{}}`)
-	s, over := r.endpoint.live.all()[0], &call{number: 999}
+	s, over := r.endpoint.live.All()[0], &session.Call{Number: 999}
 	ask := func() error {
-		_, err := s.ask(t.Context(), over, question{method: "elicitation/create", params: json.RawMessage(`{"message":"?"}`)})
+		_, err := s.Ask(t.Context(), over, session.Question{Method: "elicitation/create", Params: json.RawMessage(`{"message":"?"}`)})
 		return err
 	}
 	if err := ask(); err == nil || !strings.Contains(err.Error(), "no stream open") {
@@ -183,77 +181,6 @@ func TestTheEndOfASessionEndsItsQuestions(t *testing.T) {
 	if got := next(t, lines); !strings.Contains(got, `the session was closed`) {
 		t.Errorf("got %s", got)
 	}
-}
-
-func TestAClientIsAskedWhatItCan(t *testing.T) {
-	for _, c := range []struct {
-		capabilities, method, params string
-		code                         int // of the refusal; 0 when it is asked
-	}{
-		{`{}`, "elicitation/create", `{}`, -32601},
-		{`{"elicitation":null}`, "elicitation/create", `{}`, -32601},
-		{`{"elicitation":{}}`, "elicitation/create", `{}`, 0},
-		{`{"elicitation":{}}`, "elicitation/create", `{"mode":"form"}`, 0},
-		{`{"elicitation":{}}`, "elicitation/create", `{"mode":"url"}`, -32602},
-		{`{"elicitation":{"url":{}}}`, "elicitation/create", `{"mode":"url"}`, 0},
-		{`{"elicitation":{"url":{}}}`, "elicitation/create", `{}`, -32602},
-		{`{"elicitation":{"form":{},"url":{}}}`, "elicitation/create", `{}`, 0},
-		{`{"sampling":{}}`, "sampling/createMessage", `{}`, 0},
-		{`{"roots":{}}`, "sampling/createMessage", `{}`, -32601},
-		{`{"roots":{}}`, "roots/list", ``, 0},
-		{``, "roots/list", ``, -32601},
-		{`{"roots":{}}`, "tools/list", ``, -32601},
-	} {
-		t.Run(c.capabilities+c.method+c.params, func(t *testing.T) {
-			s := &session{capabilities: json.RawMessage(c.capabilities)}
-			_, err := s.can(c.method, json.RawMessage(c.params))
-			rpc, _ := errors.AsType[*rpc.Error](err)
-			if c.code == 0 && err != nil || c.code != 0 && (rpc == nil || rpc.Code != c.code) {
-				t.Errorf("%v", err)
-			}
-		})
-	}
-}
-
-func TestQuestionsAreAnsweredOnceInTimeAndInNumber(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := &session{capabilities: json.RawMessage(`{"roots":{},"elicitation":{}}`), calls: map[int64]*call{}}
-		ask := func(method string) error {
-			_, err := s.ask(t.Context(), nil, question{method: method})
-			return err
-		}
-		if err := ask("roots/list"); err == nil || !strings.Contains(err.Error(), "no stream") {
-			t.Errorf("without a stream: %v", err)
-		}
-		out := s.claim(-1)
-		begin := time.Now()
-		if err := ask("roots/list"); err == nil || time.Since(begin) != patienceOfPrograms {
-			t.Errorf("nobody answered: %v after %v", err, time.Since(begin))
-		}
-		if told, _ := out.take(); len(told) != 2 || !strings.Contains(string(told[1].text), "notifications/cancelled") {
-			t.Errorf("told %v", told)
-		}
-		failed := make(chan error)
-		go func() { failed <- ask("elicitation/create") }()
-		synctest.Wait()
-		s.answered(message{id: json.RawMessage(`"ask-3"`), failed: true, payload: json.RawMessage(`{"code":-1,"message":"User rejected","data":{"n":1.0}}`)})
-		if rpc, ok := errors.AsType[*rpc.Error](<-failed); !ok || rpc.Code != -1 || string(rpc.Data) != `{"n":1.0}` {
-			t.Errorf("an error of the client: %v", rpc)
-		}
-		ctx, cancel := context.WithCancel(t.Context())
-		for range maxQuestions {
-			go func() { _, _ = s.ask(ctx, nil, question{method: "elicitation/create"}) }()
-		}
-		synctest.Wait()
-		if err := ask("elicitation/create"); err == nil || !strings.Contains(err.Error(), "too many") {
-			t.Errorf("one too many: %v", err)
-		}
-		cancel()
-		synctest.Wait()
-		if len(s.questions) != 0 {
-			t.Errorf("%d questions are left", len(s.questions))
-		}
-	})
 }
 
 func TestASessionHasEverythingThatAppsOffer(t *testing.T) {

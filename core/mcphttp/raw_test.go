@@ -73,19 +73,17 @@ func TestAClientThatLeavesItsStreamedAnswerIsNoticed(t *testing.T) {
 		t.Fatal(err)
 	}
 	conn.Close()
-	s := r.endpoint.live.all()[0]
+	s := r.endpoint.live.All()[0]
 	for range 200 {
-		if k := s.call(3); k != nil {
-			k.out.mu.Lock()
-			gone := k.out.closed
-			k.out.mu.Unlock()
-			if gone {
-				close(r.hall.release)
-				if err := <-r.hall.ended; err != nil {
-					t.Errorf("the tool was cancelled: %v", err)
-				}
-				return
+		for _, k := range s.Calls() {
+			if !k.Out.Ended() {
+				continue
 			}
+			close(r.hall.release)
+			if err := <-r.hall.ended; err != nil {
+				t.Errorf("the tool was cancelled: %v", err)
+			}
+			return
 		}
 		<-time.After(10 * time.Millisecond)
 	}

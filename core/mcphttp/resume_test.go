@@ -2,18 +2,12 @@ package mcphttp
 
 import (
 	"bufio"
-	"context"
 	"fmt"
 	"io"
 	"net/http"
 	"strings"
-	"sync"
 	"testing"
-	"testing/synctest"
 	"time"
-
-	"github.com/ropewalk/ropewalk/core"
-	"github.com/ropewalk/ropewalk/plugins/sessionstore"
 )
 
 // nextEvent returns the id and the data of the next event.
@@ -90,7 +84,7 @@ func TestTheGetStreamGoesOnWhereItWas(t *testing.T) {
 		t.Errorf("the first event is %s", data)
 	}
 	resp.Body.Close()
-	for r.endpoint.live.find([]byte(w.session)).hasStream() {
+	for r.endpoint.live.Find([]byte(w.session)).Streaming() {
 		<-time.After(time.Millisecond)
 	}
 	for i := range 3 {
@@ -107,12 +101,6 @@ func TestTheGetStreamGoesOnWhereItWas(t *testing.T) {
 			t.Errorf("event %d is %s", i, data)
 		}
 	}
-}
-
-func (s *session) hasStream() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.outlet != nil
 }
 
 func TestLastEventIDThatNamesNothing(t *testing.T) {
@@ -138,92 +126,4 @@ func TestOlderRevisionsGetNoEventWithoutAMessage(t *testing.T) {
 	if strings.Contains(string(body), "data: \n") || !strings.HasPrefix(string(body), "id: ") {
 		t.Errorf("%s", body)
 	}
-}
-
-func TestAJournalKeepsItsBounds(t *testing.T) {
-	var j journal
-	for range 2 * maxKept {
-		j.add(1, []byte("small"))
-	}
-	if len(j.kept) != maxKept || j.bytes != 5*maxKept {
-		t.Errorf("%d events, %d bytes", len(j.kept), j.bytes)
-	}
-	for range 10 {
-		j.add(2, make([]byte, maxKeptBytes/4))
-	}
-	if len(j.kept) != 4 || j.bytes != maxKeptBytes {
-		t.Errorf("%d events, %d bytes", len(j.kept), j.bytes)
-	}
-	j.end(1)
-	if j.resume(1, 0, newQueue()) {
-		t.Error("a stream of which nothing is kept was resumed")
-	}
-	j.add(2, make([]byte, 2*maxKeptBytes))
-	if len(j.kept) != 0 || j.bytes != 0 {
-		t.Errorf("%d events, %d bytes", len(j.kept), j.bytes)
-	}
-}
-
-func TestAClientThatComesBackTwiceReadsOnOnce(t *testing.T) {
-	var j journal
-	j.add(1, []byte("a"))
-	first, second := newQueue(), newQueue()
-	if !j.resume(1, 0, first) || !j.resume(1, 0, second) {
-		t.Fatal("not resumed")
-	}
-	j.add(1, []byte("b"))
-	j.leave(1, first) // late: the second has the stream
-	j.add(1, []byte("c"))
-	j.end(1)
-	if got, open := first.take(); len(got) != 1 || open {
-		t.Errorf("the first read %v, open %v", got, open)
-	}
-	if got, open := second.take(); len(got) != 3 || open {
-		t.Errorf("the second read %v, open %v", got, open)
-	}
-}
-
-func TestASilentCallBecomesAStreamThatCanBeResumed(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		var j journal
-		x := newExchange(1, false)
-		x.log, x.stream = &j, 3
-		begin := time.Now()
-		if !x.ready() || time.Since(begin) != streamAfter {
-			t.Errorf("not a stream after %v", time.Since(begin))
-		}
-		x.quit() // the client's connection breaks before anything was said
-		again := newQueue()
-		if !j.resume(3, 0, again) {
-			t.Error("the stream cannot be resumed")
-		}
-		x.answer([]byte(`{}`))
-		if got, open := again.take(); len(got) != 1 || string(got[0].text) != `{}` || open {
-			t.Errorf("read %v, open %v", got, open)
-		}
-	})
-}
-
-func TestACallThatIsWaitedForWhereItIsServedBecomesAStreamToo(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		l := newSessions(1)
-		s := &session{wire: &wire{id: "one"}, calls: map[int64]*call{}, byID: map[string]int64{}, record: sessionstore.Record{LastAccessedAt: time.Now()}}
-		l.live["one"] = s
-		var watching sync.WaitGroup
-		ctx, cancel := context.WithCancel(t.Context())
-		watching.Go(func() { l.watch(ctx) })
-		d := newDirect(message{id: []byte("1"), method: "tools/call"}, core.Caller{})
-		if f := s.begin([]*call{&d.call}); f != nil {
-			t.Fatal(f.message)
-		}
-		begin := time.Now()
-		if d.lands(task{flight: &flight{}}) {
-			t.Error("a call without an answer has landed")
-		}
-		if took := time.Since(begin); took < streamAfter || took > streamAfter+2*time.Second || !d.ready() {
-			t.Errorf("not a stream after %v", took)
-		}
-		cancel()
-		watching.Wait()
-	})
 }

@@ -76,7 +76,7 @@ func TestTheOfficialClientGoesThroughAWholeSession(t *testing.T) {
 	if err := session.Close(); err != nil {
 		t.Errorf("close: %v", err)
 	}
-	if n := len(r.endpoint.live.all()); n != 0 {
+	if n := len(r.endpoint.live.All()); n != 0 {
 		t.Errorf("%d sessions are left", n)
 	}
 }

@@ -3,8 +3,8 @@ package mcphttp
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"regexp"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -16,6 +16,9 @@ import (
 
 	"github.com/ropewalk/ropewalk/core"
 	"github.com/ropewalk/ropewalk/core/config"
+	"github.com/ropewalk/ropewalk/core/mcphttp/message"
+	"github.com/ropewalk/ropewalk/core/mcphttp/session"
+	"github.com/ropewalk/ropewalk/core/mcphttp/sse"
 	"github.com/ropewalk/ropewalk/plugins/sessionstore"
 	"github.com/ropewalk/ropewalk/plugins/sessionstore/memory"
 )
@@ -87,7 +90,7 @@ func TestForeignAndUnknownSessionsAnswerAlikeWhileTheStoreIsAway(t *testing.T) {
 	if resp, body := r.say("POST", owned, ping); resp.StatusCode != 404 || body != notFoundBody {
 		t.Errorf("a session deleted while the store was away is gone at once: %d %s", resp.StatusCode, body)
 	}
-	r.endpoint.ledger.flush(t.Context())
+	r.endpoint.writer.Flush(t.Context())
 	if store.Store.(*memory.Store).Len() != 0 {
 		t.Error("the flush must have deleted the record")
 	}
@@ -230,14 +233,14 @@ func TestInitializeSaysWhatItMust(t *testing.T) {
 			t.Errorf("%s: %d %s", c.name, resp.StatusCode, body)
 		}
 	}
-	if n := len(r.endpoint.live.all()); n != 0 {
+	if n := len(r.endpoint.live.All()); n != 0 {
 		t.Errorf("%d sessions were opened", n)
 	}
 }
 
 // liveOne is a session that is open.
 func (r *rig) liveOne() who {
-	return who{"alice", "ws_one", r.endpoint.live.all()[0].wire.id}
+	return who{"alice", "ws_one", r.endpoint.live.All()[0].ID}
 }
 
 // still is an endpoint without a listener, for tests on the clock of synctest.
@@ -252,23 +255,36 @@ func caller(subject, workspace string) core.Caller {
 }
 
 // admit opens a session without HTTP.
-func admit(t *testing.T, e *Endpoint, c core.Caller) *session {
+func admit(t *testing.T, e *Endpoint, c core.Caller) *session.Session {
 	t.Helper()
-	if f := e.live.reserve(); f != nil {
-		t.Fatal(f.message)
+	if err := e.live.Reserve(); err != nil {
+		t.Fatal(err)
 	}
-	messages, _, f := parse([]byte(hello("2025-11-25")))
+	messages, _, _ := message.Parse([]byte(hello("2025-11-25")))
+	said, f := readHello(&messages[0])
 	if f != nil {
 		t.Fatal(f.message)
 	}
-	s, _, err := e.open(c, messages[0])
+	s, err := e.open(c, said)
+	e.live.EndCalls(1)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := e.keep(s); err != nil {
-		t.Fatal(err)
-	}
 	return s
+}
+
+// beginOne begins a call with an id and returns it.
+func beginOne(t *testing.T, e *Endpoint, s *session.Session, id string) *call {
+	t.Helper()
+	k := e.newCall(message.Message{ID: json.RawMessage(id)}, s.Owner, s)
+	if f := e.begin(s, []*call{k}, sse.NewResponse(1, false)); f != nil {
+		t.Fatal(f.message)
+	}
+	return k
+}
+
+func (e *Endpoint) endOne(k *call) {
+	e.finish(k, done(nil, nil))
 }
 
 func TestAnIdleSessionEndsExactlyAfterItsTime(t *testing.T) {
@@ -277,35 +293,35 @@ func TestAnIdleSessionEndsExactlyAfterItsTime(t *testing.T) {
 		e := still(t, store, time.Hour)
 		me := caller("alice", "ws_one")
 		s := admit(t, e, me)
-		id := s.wire.id
+		id := s.ID
 		for range 5 {
 			<-time.After(59 * time.Minute)
 			if _, f := e.session([]byte(id), me); f != nil {
 				t.Fatal("each request starts the time anew")
 			}
 		}
-		if rec := e.live.records()[0]; !rec.LastAccessedAt.Equal(time.Now()) { // what a new store is told
+		if rec := e.live.Records()[0]; !rec.LastAccessedAt.Equal(time.Now()) { // what a new store is told
 			t.Errorf("last accessed at %v, want now", rec.LastAccessedAt)
 		}
 		<-time.After(time.Hour - time.Millisecond)
 		synctest.Wait()
-		if e.live.find([]byte(id)) == nil {
+		if e.live.Find([]byte(id)) == nil {
 			t.Fatal("ended too early")
 		}
 		<-time.After(2 * time.Millisecond)
 		synctest.Wait()
-		if e.live.find([]byte(id)) != nil {
+		if e.live.Find([]byte(id)) != nil {
 			t.Fatal("not ended after its time")
 		}
 		if f := e.absent(id, me); f.data.(map[string]string)["reason"] != reasonNotFound {
 			t.Errorf("evicted means not_found, got %v", f.data)
 		}
-		<-time.After(2 * flushInterval)
+		<-time.After(2 * time.Second)
 		if store.Len() != 0 {
 			t.Error("the record must be deleted")
 		}
-		if e.live.places != 0 {
-			t.Errorf("%d places are still taken", e.live.places)
+		if e.Sessions() != 0 {
+			t.Errorf("%d sessions are left", e.Sessions())
 		}
 	})
 }
@@ -314,19 +330,16 @@ func TestASessionWithACallInFlightIsNotIdle(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e := still(t, memory.New(), time.Hour)
 		s := admit(t, e, caller("alice", "ws_one"))
-		k := &call{message: message{id: json.RawMessage("1")}, out: newExchange(1, false)}
-		if f := e.begin(s, []*call{k}); f != nil {
-			t.Fatal(f.message)
-		}
+		k := beginOne(t, e, s, "1")
 		<-time.After(5 * time.Hour)
 		synctest.Wait()
-		if e.live.find([]byte(s.wire.id)) == nil {
+		if e.live.Find([]byte(s.ID)) == nil {
 			t.Fatal("the session ended under its call")
 		}
-		s.answer(k.number, func(id json.RawMessage) []byte { return id })
+		e.endOne(k)
 		<-time.After(time.Hour + time.Second)
 		synctest.Wait()
-		if e.live.find([]byte(s.wire.id)) != nil {
+		if e.live.Find([]byte(s.ID)) != nil {
 			t.Error("the session must end an hour after its last call")
 		}
 	})
@@ -336,22 +349,19 @@ func TestTheRequestsInFlightOfASessionAreBounded(t *testing.T) {
 	r := start(t, nil)
 	w := r.join(alice)
 	var calls []*call
-	for i := range maxInFlight {
-		calls = append(calls, &call{message: message{id: fmt.Appendf(nil, "%d", i)}, out: newExchange(1, false)})
+	s := r.endpoint.live.All()[0]
+	for i := range 1000 {
+		calls = append(calls, beginOne(t, r.endpoint, s, strconv.Itoa(i)))
 	}
-	s := r.endpoint.live.all()[0]
-	if f := r.endpoint.begin(s, calls); f != nil {
-		t.Fatal(f.message)
-	}
-	if resp, body := r.say("POST", w, callBody("one more", "demo__echo", "{}")); resp.StatusCode != 429 || resp.Header.Get("Retry-After") == "" {
+	if resp, body := r.say("POST", w, callBody("one more", "demo__echo", "{}")); resp.StatusCode != 429 || resp.Header.Get("Retry-After") == "" || !strings.Contains(body, "1000") {
 		t.Errorf("%d %s", resp.StatusCode, body)
 	}
-	s.answer(calls[0].number, func(id json.RawMessage) []byte { return id })
+	r.endpoint.endOne(calls[0])
 	if resp, body := r.say("POST", w, callBody("one more", "demo__echo", "{}")); resp.StatusCode != 200 {
 		t.Errorf("%d %s", resp.StatusCode, body)
 	}
 	for _, k := range calls[1:] {
-		s.answer(k.number, func(id json.RawMessage) []byte { return id })
+		r.endpoint.endOne(k)
 	}
 }
 

@@ -91,22 +91,40 @@ func (w *wild) request(call tools.Call) link.Request {
 	return r
 }
 
-// Send lets every other call fly.
-func (w *wild) Send(ctx context.Context, _ core.Caller, call tools.Call, wake chan struct{}) (tools.Flight, error) {
+// Start sends every other call at once.
+func (w *wild) Start(ctx context.Context, _ core.Caller, call tools.Call) (tools.Pending, error) {
 	if rand.IntN(4) == 0 {
-		return nil, nil
+		return &wildCall{w, call}, nil
 	}
 	l, err := w.conn(context.WithoutCancel(ctx))
 	if err != nil {
 		return nil, err
 	}
 	r := w.request(call)
-	r.Wake = wake
+	r.Wake = call.Wake
 	p, err := l.Send(ctx, r)
 	if err != nil {
 		return nil, err
 	}
-	return p, nil
+	return wildSent{p}, nil
+}
+
+// wildSent is a call on its way.
+type wildSent struct{ *link.Pending }
+
+func (wildSent) Sent() bool { return true }
+
+// wildCall is a call that is made by Wait.
+type wildCall struct {
+	w    *wild
+	call tools.Call
+}
+
+func (p *wildCall) Sent() bool     { return false }
+func (p *wildCall) Answered() bool { return false }
+
+func (p *wildCall) Wait(ctx context.Context) (json.RawMessage, error) {
+	return p.w.Call(ctx, core.Caller{}, p.call)
 }
 
 func (w *wild) Call(ctx context.Context, _ core.Caller, call tools.Call) (json.RawMessage, error) {

@@ -70,16 +70,21 @@ func (b *boards) in(workspace string) []*Session {
 // pass notes what a request without a session wants to see, and reports whether that is more than
 // any wanted before. It stays wanted: the next such request comes unannounced.
 func (b *boards) pass(workspace string, severity int) (more bool) {
-	b.mu.RLock()
-	before := b.passing[workspace]
-	b.mu.RUnlock()
-	if before > 0 && before <= severity {
+	if !b.wouldPass(workspace, severity) {
 		return false
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.passing[workspace] = severity
 	return true
+}
+
+// wouldPass is pass without noting anything.
+func (b *boards) wouldPass(workspace string, severity int) bool {
+	b.mu.RLock()
+	defer b.mu.RUnlock()
+	before := b.passing[workspace]
+	return before == 0 || before > severity
 }
 
 // level is the one that the most curious client of a workspace wants, "" when none set one.

@@ -4,8 +4,12 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"strings"
+	"time"
 
 	"github.com/ropewalk/ropewalk/core"
+	"github.com/ropewalk/ropewalk/core/apps"
+	"github.com/ropewalk/ropewalk/core/apps/interact"
 	"github.com/ropewalk/ropewalk/core/rpc"
 )
 
@@ -14,30 +18,173 @@ type Call struct {
 	Name       string                 // server__tool
 	Arguments  json.RawMessage        // a JSON object; nil means {}
 	Meta       json.RawMessage        // the request's _meta, passed on; nil when absent
-	Agent      bool                   // a model's or an MCP client's call, which may emit data.changed
+	Agent      bool                   // a model's or an MCP client's call, which may publish data.changed
 	CheckInput bool                   // check Arguments against the tool's schema first
-	Notify     func(rpc.Notification) // gets what the app says about the call, in wire order; nil for a caller that wants none
+	Notify     func(rpc.Notification) // gets what the app says about the call, in wire order; nil to drop it
 	From
 
 	// The answers to an earlier result that asked for input, and its state (2026-07-28); nil when absent.
 	InputResponses, RequestState json.RawMessage
+
+	// Wake, which holds one, receives without being waited for each time there is something for the
+	// pending call's Wait to take. nil for a caller that only waits.
+	Wake chan struct{}
 }
 
-// Call calls a tool in c's workspace and returns its CallToolResult as the app wrote it.
-//
-// The checks, in this order (contract part 6): core.CodeToolNotFound, CodeFeatureDisabled,
-// CodeForbidden, CodeInvalidInput. A JSON-RPC error of the app comes back as *rpc.Error; a
-// tool's own failure is a result whose isError is true, not an error.
+// Pending is a call that was started. Its Wait must be called, once.
+type Pending interface {
+	// Sent reports whether the call is on its way to its app. Call.Wake then receives; otherwise Wait
+	// does all the work, and nothing has been done yet.
+	Sent() bool
+	// Answered reports whether Wait has nothing to wait for any more.
+	Answered() bool
+	// Wait returns the result of the call as the app wrote it, with the errors of Start.
+	Wait(ctx context.Context) (json.RawMessage, error)
+}
+
+// Call starts a call and waits for its result.
 func (n *Namespace) Call(ctx context.Context, c core.Caller, call Call) (json.RawMessage, error) {
-	d, err := n.reach(ctx, c, &call)
+	p, err := n.Start(ctx, c, call)
 	if err != nil {
 		return nil, err
 	}
-	if d.server == systemServer {
-		return n.callSystem(ctx, c, d.name, call)
+	return p.Wait(ctx)
+}
+
+// Start starts a call of a tool in c's workspace. It waits for nothing: a call that cannot be sent at
+// once is made by the pending call's Wait.
+//
+// The checks, in this order: core.CodeToolNotFound, CodeFeatureDisabled, CodeForbidden,
+// CodeInvalidInput. A JSON-RPC error of the app comes back as *rpc.Error; a tool's own failure is a
+// result whose isError is true, not an error.
+func (n *Namespace) Start(ctx context.Context, c core.Caller, call Call) (Pending, error) {
+	p := &pending{n: n, caller: c, call: call}
+	err := p.resolve()
+	switch {
+	case core.CodeOf(err) == core.CodeToolNotFound: // an app that is starting may have it
+		return p, nil
+	case err != nil:
+		return nil, err
+	case p.server == systemServer || p.resumes() || n.raisesLogLevel(c, &p.call):
+		return p, nil
 	}
-	n.louder(ctx, c, call.From, call.Meta)
-	return d.finish(n.apps.Call(ctx, c.Workspace.ID, d.server, d.request(c, &call)))
+	wake := call.Wake
+	if wake == nil {
+		wake = make(chan struct{}, 1)
+	}
+	sent, err := n.apps.Send(ctx, c.Workspace.ID, p.server, p.request(), wake)
+	if err != nil {
+		return nil, err
+	}
+	p.sent = sent
+	return p, nil
+}
+
+// pending implements Pending.
+type pending struct {
+	n      *Namespace
+	caller core.Caller
+	call   Call
+	sent   *apps.Pending // nil while the call is not on its way
+
+	// What resolve found out.
+	server string
+	name   string    // the tool's own
+	tool   *callable // of an app
+	places *places
+}
+
+// Sent implements Pending.
+func (p *pending) Sent() bool { return p.sent != nil }
+
+// Answered implements Pending.
+func (p *pending) Answered() bool { return p.sent != nil && p.sent.Answered() }
+
+// Wait implements Pending.
+func (p *pending) Wait(ctx context.Context) (json.RawMessage, error) {
+	if p.sent != nil {
+		return p.finish(p.sent.Wait(ctx))
+	}
+	if p.tool == nil && p.server != systemServer {
+		if err := p.await(ctx); err != nil {
+			return nil, err
+		}
+	}
+	if p.server == systemServer {
+		return p.n.callSystem(ctx, p.caller, p.name, p.call)
+	}
+	p.n.raiseLogLevel(ctx, p.caller, p.call.From, p.call.Meta)
+	return p.finish(p.n.apps.Call(ctx, p.caller.Workspace.ID, p.server, p.request()))
+}
+
+// await waits for an app that has yet to say which tools it has.
+func (p *pending) await(ctx context.Context) error {
+	if p.server != "" {
+		came, err := p.n.apps.AwaitOffer(ctx, p.caller.Workspace.ID, p.server)
+		switch {
+		case err != nil:
+			return err
+		case came:
+			return p.resolve()
+		}
+	}
+	return notFound(p.call.Name)
+}
+
+// resolve finds the tool of a call and checks the call.
+func (p *pending) resolve() (err error) {
+	var ok bool
+	if p.server, p.name, ok = strings.Cut(p.call.Name, "__"); !ok {
+		return notFound(p.call.Name)
+	}
+	if len(p.call.Arguments) == 0 || bytes.Equal(p.call.Arguments, []byte("null")) {
+		p.call.Arguments = json.RawMessage("{}")
+	}
+	if p.server == systemServer {
+		return nil
+	}
+	r := p.n.render(p.caller.Workspace.ID)
+	tool := r.byName[p.call.Name]
+	if tool == nil {
+		return notFound(p.call.Name)
+	}
+	if p.call.CheckInput {
+		if err := p.n.inputs.check(tool.Tool, p.call.Arguments); err != nil {
+			return err
+		}
+	}
+	if len(p.call.InputResponses) > 0 && !p.caller.MayNameRoots() {
+		p.call.InputResponses = withoutRoots(p.call.InputResponses)
+	}
+	p.tool, p.places = tool, r.places
+	return nil
+}
+
+// resumes reports whether the call goes on with an earlier one, which may be suspended.
+func (p *pending) resumes() bool { return p.call.InputResponses != nil || p.call.RequestState != nil }
+
+// request is what the app is asked.
+func (p *pending) request() interact.Call {
+	call := &p.call
+	r := p.n.request(p.caller, "tools/call", params(p.tool.quoted, call), call.Meta, call.Notify, call.From)
+	r.Mirrors = p.tool.Mirrors
+	return r
+}
+
+// finish turns an app's result into the caller's.
+func (p *pending) finish(result json.RawMessage, err error) (json.RawMessage, error) {
+	if err != nil {
+		return nil, err
+	}
+	if p.places.mentions(result) {
+		result = relinkedContent(p.places, p.server, result)
+	}
+	if p.call.Agent && !p.tool.ReadOnly && !failed(result) {
+		p.n.events.Publish(core.Event{Name: core.EventDataChanged, Workspace: p.caller.Workspace.ID, Data: core.DataChanged{
+			Server: p.server, Tool: p.name, Timestamp: core.Timestamp(time.Now()),
+		}})
+	}
+	return result, nil
 }
 
 func (n *Namespace) callSystem(ctx context.Context, c core.Caller, name string, call Call) (json.RawMessage, error) {
@@ -58,35 +205,4 @@ func (n *Namespace) callSystem(ctx context.Context, c core.Caller, name string, 
 
 func notFound(name string) error {
 	return core.Errorf(core.CodeToolNotFound, "there is no tool %q in this workspace", name)
-}
-
-// params builds the params of tools/call around arguments that are never decoded. quoted is the
-// tool's bare name as JSON.
-func params(quoted []byte, call *Call) json.RawMessage {
-	p := make([]byte, 0, len(quoted)+len(call.Arguments)+len(call.Meta)+len(call.InputResponses)+len(call.RequestState)+80)
-	p = append(append(p, `{"name":`...), quoted...)
-	p = append(append(p, `,"arguments":`...), call.Arguments...)
-	for _, m := range []struct {
-		name  string
-		value json.RawMessage
-	}{{"_meta", call.Meta}, {"inputResponses", call.InputResponses}, {"requestState", call.RequestState}} {
-		if len(m.value) > 0 {
-			p = append(append(append(p, `,"`...), m.name...), `":`...)
-			p = append(p, m.value...)
-		}
-	}
-	return append(p, '}')
-}
-
-// failed reads whether a CallToolResult is an error, or no result yet but a question, decoding only
-// those that mention one.
-func failed(result json.RawMessage) bool {
-	if !bytes.Contains(result, []byte(`"isError"`)) && !bytes.Contains(result, []byte(`"input_required"`)) {
-		return false
-	}
-	var r struct {
-		IsError    bool   `json:"isError"`
-		ResultType string `json:"resultType"`
-	}
-	return json.Unmarshal(result, &r) == nil && (r.IsError || r.ResultType == "input_required")
 }

@@ -97,9 +97,9 @@ func TestACallWaitsForAnAppThatHasYetToTellItsTools(t *testing.T) {
 		{"slow__add", ""}, {"slow__none", core.CodeToolNotFound}, {"slower__add", core.CodeUnavailable},
 		{"other__add", core.CodeToolNotFound}, {"none__add", core.CodeToolNotFound}, {"add", core.CodeToolNotFound},
 	} {
-		flight, err := n.Send(t.Context(), caller("ws_a", core.RoleMember), tools.Call{Name: c.name}, nil)
-		if flight != nil || err != nil {
-			t.Errorf("%s takes off at once: %v, %v", c.name, flight, err)
+		pending, err := n.Start(t.Context(), caller("ws_a", core.RoleMember), tools.Call{Name: c.name})
+		if err != nil || pending.Sent() {
+			t.Errorf("%s was sent at once (%v)", c.name, err)
 		}
 		_, err = n.Call(t.Context(), caller("ws_a", core.RoleMember), tools.Call{Name: c.name})
 		if err == nil && c.want != "" || err != nil && core.CodeOf(err) != c.want {

@@ -154,13 +154,23 @@ func (n *Namespace) ask(ctx context.Context, c core.Caller, server, method strin
 			meta = said.Meta
 		}
 	}
-	n.louder(ctx, c, q.From, meta)
+	n.raiseLogLevel(ctx, c, q.From, meta)
 	return n.apps.Call(ctx, c.Workspace.ID, server, n.request(c, method, params, meta, q.Notify, q.From))
 }
 
-// louder has the apps of the older revisions log as much as a request without a session wants to see:
-// they are told by a message of its own, and once.
-func (n *Namespace) louder(ctx context.Context, c core.Caller, from From, meta json.RawMessage) {
+// raisesLogLevel reports whether a request without a session wants to see more log messages than any
+// before it: the apps of the older revisions are told first, by a message of its own.
+func (n *Namespace) raisesLogLevel(c core.Caller, call *Call) bool {
+	if !call.Stateless || !bytes.Contains(call.Meta, []byte("logLevel")) {
+		return false
+	}
+	level := levelOf(call.Meta)
+	return level <= len(apps.LogLevels()) && n.boards.wouldPass(c.Workspace.ID, level)
+}
+
+// raiseLogLevel has the apps of the older revisions log as much as a request without a session wants to
+// see. They are told once.
+func (n *Namespace) raiseLogLevel(ctx context.Context, c core.Caller, from From, meta json.RawMessage) {
 	if !from.Stateless || !bytes.Contains(meta, []byte("logLevel")) {
 		return
 	}

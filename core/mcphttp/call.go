@@ -1,0 +1,136 @@
+package mcphttp
+
+import (
+	"context"
+	"fmt"
+	"runtime/debug"
+	"time"
+
+	"github.com/gofiber/fiber/v2"
+	"github.com/gofiber/fiber/v2/utils"
+
+	"github.com/ropewalk/ropewalk/core"
+	"github.com/ropewalk/ropewalk/core/mcphttp/message"
+	"github.com/ropewalk/ropewalk/core/mcphttp/session"
+	"github.com/ropewalk/ropewalk/core/mcphttp/sse"
+	"github.com/ropewalk/ropewalk/core/rpc"
+	"github.com/ropewalk/ropewalk/core/stream"
+	"github.com/ropewalk/ropewalk/core/tools"
+)
+
+// call is one request in flight: of a session, or without one (2026-07-28). Its caller is the one of its
+// own HTTP request.
+type call struct {
+	session.Call
+	message.Message
+	caller  core.Caller
+	session *session.Session // nil without one
+	ctx     context.Context  // ends with the call, when its client cancels it, and when the server ends
+
+	status int // the HTTP status of a response without a session, once it is answered
+}
+
+func (e *Endpoint) newCall(m message.Message, caller core.Caller, s *session.Session) *call {
+	k := &call{Message: m, caller: caller, session: s, status: fiber.StatusOK}
+	k.Call.ID = m.ID
+	k.ctx, k.Cancel = context.WithCancel(e.root)
+	return k
+}
+
+// startLimit is how long the goroutine of a request waits for the answer to its only call. Nearly every
+// call has its answer by then; the others are handed to a goroutine of their own, so that the response
+// can begin as a stream and a client that leaves is noticed.
+const startLimit = 20 * time.Millisecond
+
+// serveCalls runs the calls of one POST and writes the response.
+func (e *Endpoint) serveCalls(c *fiber.Ctx, calls []*call, out *sse.Response) error {
+	if len(calls) > 1 {
+		for _, k := range calls {
+			go func() { e.finish(k, e.start(k)) }()
+		}
+		return e.send(c, calls[0], out)
+	}
+	k := calls[0]
+	p := e.start(k)
+	if p.done || p.sent != nil && answersSoon(p.sent, out) {
+		e.finish(k, p)
+		return e.send(c, k, out)
+	}
+	go e.finish(k, p)
+	if k.session == nil { // the client of a session may come back for the answer
+		peer := stream.WatchPeer(c.Context().Conn(), k.Cancel)
+		out.Ready()
+		peer.Stop()
+	}
+	return e.send(c, k, out)
+}
+
+// answersSoon waits for the answer of a call that was sent. It returns false when the response may have
+// to begin before: because the call is slow, was cancelled, or has sent something else.
+func answersSoon(sent tools.Pending, out *sse.Response) bool {
+	slow := time.AfterFunc(startLimit, out.Signal)
+	defer slow.Stop()
+	<-out.Wake
+	return sent.Answered()
+}
+
+// send writes the response once its form is known: with a Content-Length, or as a stream of events.
+func (e *Endpoint) send(c *fiber.Ctx, k *call, out *sse.Response) error {
+	c.Response().Header.SetCanonical(utils.UnsafeBytes(fiber.HeaderCacheControl), utils.UnsafeBytes("no-cache, no-transform")) // both are copied
+	if !out.Ready() {
+		return sendJSON(c, k.status, out.JSON())
+	}
+	c.Set(fiber.HeaderContentType, "text/event-stream")
+	c.Set("X-Accel-Buffering", "no")    // proxies that buffer would hold progress back
+	if !c.Request().Header.IsHTTP11() { // no chunks: the whole stream is sent at its end
+		return c.Status(fiber.StatusOK).Send(out.Rest())
+	}
+	c.Context().SetBodyStream(sse.NewBody(out.Queue, c.Context().Conn()), -1)
+	return nil
+}
+
+// finish ends a call and answers it, unless the end of its session has done so.
+func (e *Endpoint) finish(k *call, p pending) {
+	result, err := e.wait(k, p)
+	if err == nil && k.session == nil {
+		result, err = e.complete(k, result)
+	}
+	k.Cancel()
+	var text []byte
+	if err != nil {
+		failure := errorOf(err)
+		if k.session == nil {
+			k.status = statusOf(failure.Code)
+		}
+		text = errorBody(k.Call.ID, failure)
+	} else {
+		text = rpc.Result(k.Call.ID, result...)
+	}
+	if k.session != nil && !k.session.Finish(&k.Call) {
+		return
+	}
+	k.Out.Answer(text)
+	e.live.EndCalls(1)
+}
+
+// wait waits for the result of a call. A panic fails the call alone.
+func (e *Endpoint) wait(k *call, p pending) (result [][]byte, err error) {
+	defer e.recoverCall(k, func(internal error) { result, err = nil, internal })
+	return p.wait()
+}
+
+// recoverCall is deferred: a panic fails the call alone.
+func (e *Endpoint) recoverCall(k *call, fail func(error)) {
+	if p := recover(); p != nil {
+		e.log.Error("call panicked", "method", k.Method, "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
+		fail(internalError())
+	}
+}
+
+// notify sends what an app says about a call on the response to that call's own POST, in the app's order.
+func (k *call) notify(n rpc.Notification) {
+	if n.Method == "notifications/progress" && !k.Progress {
+		return // the client did not ask
+	}
+	k.Out.Notify(n.Encode())
+}

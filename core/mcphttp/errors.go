@@ -1,0 +1,93 @@
+package mcphttp
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+
+	"github.com/gofiber/fiber/v2"
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/ropewalk/ropewalk/core"
+	"github.com/ropewalk/ropewalk/core/rpc"
+)
+
+const (
+	codeCancelled        = -32800 // a call that its client cancelled: the POST needs some answer
+	codeResourceNotFound = -32002 // in sessions; without one it is an error of the params
+)
+
+func internalError() error {
+	return &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: "internal error"}
+}
+
+func invalidParams(format string, args ...any) error {
+	return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: fmt.Sprintf(format, args...)}
+}
+
+// errorOf is the JSON-RPC error of a call that failed.
+func errorOf(err error) rpcError {
+	known, ok := errors.AsType[*jsonrpc.Error](err)
+	if !ok {
+		return rpcError{Code: jsonrpc.CodeInvalidRequest, Message: err.Error()}
+	}
+	r := rpcError{Code: known.Code, Message: known.Message}
+	if len(known.Data) > 0 {
+		r.Data = known.Data
+	}
+	return r
+}
+
+// statusOf is the HTTP status under which an error of 2026-07-28 is sent (basic/transports): those that
+// say the request was wrong are the client's.
+func statusOf(code int64) int {
+	switch code {
+	case jsonrpc.CodeMethodNotFound:
+		return fiber.StatusNotFound
+	case jsonrpc.CodeInvalidParams, mcp.CodeHeaderMismatch, mcp.CodeMissingRequiredClientCapabilities, mcp.CodeUnsupportedProtocolVersion:
+		return fiber.StatusBadRequest
+	}
+	return fiber.StatusOK
+}
+
+// refusal turns an error of tools into a JSON-RPC error. An app's own error passes unchanged; what a
+// caller may not use is as unknown to it as what does not exist.
+func (e *Endpoint) refusal(ctx context.Context, k *call, name string, err error) error {
+	if failure, ok := errors.AsType[*rpc.Error](err); ok {
+		return k.ofRevision(failure)
+	}
+	if ctx.Err() != nil {
+		return &jsonrpc.Error{Code: codeCancelled, Message: "the call was cancelled"}
+	}
+	known, ok := errors.AsType[*core.Error](err)
+	if !ok {
+		e.log.Error("call failed", "method", k.Method, "name", name, "error", err)
+		return internalError()
+	}
+	switch known.Code {
+	case core.CodeToolNotFound, core.CodeFeatureDisabled, core.CodeForbidden:
+		return invalidParams("Unknown tool: %s", name)
+	case core.CodeBadRequest, core.CodeInvalidInput, core.CodeNotFound:
+		return invalidParams("%s", known.Message)
+	case core.CodeResourceNotFound:
+		data, _ := json.Marshal(known.Details) // strings always marshal
+		return k.ofRevision(&rpc.Error{Code: codeResourceNotFound, Message: known.Message, Data: data})
+	case core.CodeInternal:
+		e.log.Error("call failed", "method", k.Method, "name", name, "error", err)
+		return internalError()
+	default:
+		return &jsonrpc.Error{Code: codeServer, Message: known.Message, Data: []byte(`{"error":` + strconv.Quote(string(known.Code)) + `}`)}
+	}
+}
+
+// ofRevision is an app's error as the caller's revision writes it.
+func (k *call) ofRevision(err *rpc.Error) error {
+	code := int64(err.Code)
+	if k.session == nil && code == codeResourceNotFound {
+		code = jsonrpc.CodeInvalidParams
+	}
+	return &jsonrpc.Error{Code: code, Message: err.Message, Data: err.Data}
+}

@@ -1,0 +1,182 @@
+package message
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+
+	"github.com/ropewalk/ropewalk/core/rawjson"
+)
+
+const (
+	maxBatch   = 100 // messages of one batch
+	maxUnknown = 100 // members of one message that JSON-RPC does not know
+)
+
+// Message is one JSON-RPC message. Its parts are as they were written.
+type Message struct {
+	ID       json.RawMessage            // nil when absent
+	Method   string                     // "" for a response
+	Params   json.RawMessage            // nil when absent
+	Fields   map[string]json.RawMessage // of Params
+	Progress bool                       // params._meta holds a progress token
+	Payload  json.RawMessage            // of a response: its result or error
+	Failed   bool                       // of a response: Payload is an error
+}
+
+// IsCall reports whether the message is a request that wants an answer.
+func (m *Message) IsCall() bool { return m.Method != "" && m.ID != nil }
+
+// IsResponse reports whether the message is a response.
+func (m *Message) IsResponse() bool { return m.Method == "" }
+
+// Error says why a body is refused.
+type Error struct {
+	Code    int64 // of JSON-RPC
+	Message string
+	ID      json.RawMessage // of the message, nil when it is not known
+}
+
+func (e *Error) Error() string { return e.Message }
+
+func invalid(format string, args ...any) *Error {
+	return &Error{Code: jsonrpc.CodeInvalidRequest, Message: fmt.Sprintf(format, args...)}
+}
+
+// Parse takes a body apart: one message, or a batch of them. It refuses what two readers could read
+// differently: text that is not UTF-8, a name that comes twice, and a known name in another case.
+func Parse(body []byte) (messages []Message, batch bool, err *Error) {
+	body = bytes.TrimLeft(body, " \t\r\n")
+	if !utf8.Valid(body) || !rawjson.Valid(body) {
+		return nil, false, &Error{Code: jsonrpc.CodeParseError, Message: "the body is not valid JSON"}
+	}
+	if body[0] != '[' {
+		m, err := parse(body)
+		return []Message{m}, false, err
+	}
+	var parts []json.RawMessage
+	for part := range rawjson.Elements(body) {
+		parts = append(parts, part)
+	}
+	if len(parts) == 0 || len(parts) > maxBatch {
+		return nil, true, invalid("a batch holds 1 to %d messages", maxBatch)
+	}
+	for _, part := range parts {
+		m, err := parse(part)
+		if err != nil {
+			return nil, true, err
+		}
+		messages = append(messages, m)
+	}
+	return messages, true, nil
+}
+
+// envelope is the members of a message, each nil when it is absent.
+type envelope struct{ version, id, method, params, result, failure json.RawMessage }
+
+// member is where a member goes; nil for one that no message has.
+func (e *envelope) member(name string) *json.RawMessage {
+	switch name {
+	case "jsonrpc":
+		return &e.version
+	case "id":
+		return &e.id
+	case "method":
+		return &e.method
+	case "params":
+		return &e.params
+	case "result":
+		return &e.result
+	case "error":
+		return &e.failure
+	}
+	return nil
+}
+
+// read takes the members out of a message, as rawjson.Fields does, without a map.
+func (e *envelope) read(text []byte) bool {
+	var unknown []string
+	return rawjson.Members(text, []string{"jsonrpc", "id", "method", "params", "result", "error"}, func(name string, value json.RawMessage) bool {
+		if to := e.member(name); to != nil {
+			twice := *to != nil
+			*to = value
+			return !twice
+		}
+		twice := slices.Contains(unknown, name)
+		unknown = append(unknown, name)
+		return !twice && len(unknown) < maxUnknown
+	})
+}
+
+func parse(text []byte) (Message, *Error) {
+	var e envelope
+	if !e.read(text) {
+		return Message{}, invalid("a message is a JSON object whose names come once, in lower case")
+	}
+	if string(e.version) != `"2.0"` {
+		return Message{}, invalid(`jsonrpc must be "2.0"`)
+	}
+	m := Message{ID: e.id, Params: e.params}
+	if m.ID != nil && m.ID[0] != '"' && m.ID[0] != '-' && (m.ID[0] < '0' || m.ID[0] > '9') {
+		return Message{}, invalid("id must be a string or a number")
+	}
+	if e.method != nil {
+		if m.Method = Text(e.method); m.Method == "" || e.result != nil || e.failure != nil {
+			return Message{}, invalid("method must be a non-empty string, without result or error")
+		}
+		return m, m.readParams()
+	}
+	if m.ID == nil || (e.result == nil) == (e.failure == nil) {
+		return Message{}, invalid("a message needs a method, or an id and either result or error")
+	}
+	m.Payload, m.Failed = e.result, e.failure != nil
+	if m.Failed {
+		m.Payload = e.failure
+	}
+	return m, nil
+}
+
+// Text is a JSON string's text, "" for any other value and for none.
+func Text(value json.RawMessage) string {
+	if len(value) == 0 || value[0] != '"' {
+		return ""
+	}
+	return rawjson.Text(value)
+}
+
+// readParams holds params to the same strictness, down to _meta: names of tools and progress tokens
+// are decided by them.
+func (m *Message) readParams() *Error {
+	if m.ID == nil && !strings.HasPrefix(m.Method, "notifications/") {
+		return invalid("a request needs an id")
+	}
+	if m.Params == nil {
+		return nil
+	}
+	fields, ok := rawjson.Fields(m.Params, "name", "arguments", "_meta", "uri", "cursor", "requestId")
+	m.Fields = fields
+	if ok && fields["_meta"] != nil {
+		var meta map[string]json.RawMessage
+		meta, ok = rawjson.Fields(fields["_meta"], "progressToken")
+		m.Progress = meta["progressToken"] != nil
+	}
+	if !ok {
+		err := invalid("params and its _meta are JSON objects whose names come once, in their exact case")
+		err.ID = m.ID
+		return err
+	}
+	return nil
+}
+
+// OrEmpty is a value, or an empty object for one that is absent.
+func OrEmpty(value json.RawMessage) json.RawMessage {
+	if value == nil {
+		return json.RawMessage("{}")
+	}
+	return value
+}

@@ -1,0 +1,221 @@
+package session
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+
+	"github.com/ropewalk/ropewalk/core/rawjson"
+	"github.com/ropewalk/ropewalk/core/rpc"
+)
+
+// How long a client may take to answer a question of an app: people take longer than programs.
+const (
+	personTimeout  = 10 * time.Minute
+	programTimeout = 30 * time.Second
+)
+
+// maxQuestions is how many questions may wait for one client at a time.
+const maxQuestions = 64
+
+var errNotAsked = errors.New("the client has no stream open on which it could be asked")
+
+// Question is what an app asks of a client: elicitation/create, sampling/createMessage or roots/list.
+type Question struct {
+	Method string
+	Params json.RawMessage
+	Notify func(rpc.Notification) // receives what the client says about it before it answers; nil to drop it
+}
+
+// answer is what a client answered: a result, or an error as *rpc.Error.
+type answer struct {
+	result json.RawMessage
+	err    error
+}
+
+// openQuestion is a question that a client has yet to answer.
+type openQuestion struct {
+	answer chan answer            // holds one; closed when the session ends
+	token  json.RawMessage        // the app's progress token; nil when it gave none
+	notify func(rpc.Notification) // as Question's
+}
+
+// Ask puts an app's question to the session's client and waits for its answer. It is sent on the
+// response to call c, else where the client listens. A question that the client did not declare a
+// capability for is refused without asking. When ctx ends first, or the client takes too long, the
+// client is told to forget the question.
+func (s *Session) Ask(ctx context.Context, c *Call, q Question) (json.RawMessage, error) {
+	timeout, err := s.timeoutOf(q.Method, q.Params)
+	if err != nil {
+		return nil, err
+	}
+	id, open, params, err := s.openQuestion(q)
+	if err != nil {
+		return nil, err
+	}
+	defer s.closeQuestion(id)
+	if !s.send(c, rpc.Request(json.RawMessage(id), q.Method, params)) {
+		return nil, errNotAsked
+	}
+	late := time.NewTimer(timeout)
+	defer late.Stop()
+	var reason string
+	select {
+	case a, ok := <-open.answer:
+		if !ok {
+			return nil, ErrEnded
+		}
+		return a.result, a.err
+	case <-ctx.Done():
+		reason, err = "the app no longer asks", ctx.Err()
+	case <-late.C:
+		reason, err = "the answer took too long", fmt.Errorf("the client did not answer %s within %v", q.Method, timeout)
+	}
+	s.send(c, rpc.Notification{Method: "notifications/cancelled", Params: json.RawMessage(`{"requestId":` + id + `,"reason":` + strconv.Quote(reason) + `}`)}.Encode())
+	return nil, err
+}
+
+// timeoutOf is how long a question may take. It fails when the client cannot be asked it.
+func (s *Session) timeoutOf(method string, params json.RawMessage) (time.Duration, error) {
+	var declared struct {
+		Roots       json.RawMessage
+		Sampling    json.RawMessage
+		Elicitation map[string]json.RawMessage
+	}
+	_ = json.Unmarshal(s.Capabilities, &declared) // malformed capabilities declare nothing
+	switch method {
+	case "roots/list":
+		if declared.Roots != nil {
+			return programTimeout, nil
+		}
+	case "sampling/createMessage":
+		if declared.Sampling != nil {
+			return personTimeout, nil
+		}
+	case "elicitation/create":
+		var asked struct{ Mode string }
+		_ = json.Unmarshal(params, &asked)
+		_, form := declared.Elicitation["form"]
+		_, url := declared.Elicitation["url"]
+		if declared.Elicitation == nil {
+			break
+		}
+		if asked.Mode == "url" && !url || asked.Mode != "url" && url && !form { // {} alone means form
+			return 0, &rpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "the client does not support elicitation of this mode"}
+		}
+		return personTimeout, nil
+	}
+	return 0, &rpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: "the client does not support " + method}
+}
+
+// openQuestion registers a question and returns the params to ask it with: two apps may have chosen the
+// same progress token, so the client gets the question's id for it.
+func (s *Session) openQuestion(q Question) (id string, open *openQuestion, params json.RawMessage, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return "", nil, nil, ErrEnded
+	}
+	if len(s.questions) >= maxQuestions {
+		return "", nil, nil, fmt.Errorf("%d questions wait for this client, which is the limit", maxQuestions)
+	}
+	s.lastQuestion++
+	id = `"ask-` + strconv.FormatInt(s.lastQuestion, 10) + `"`
+	open = &openQuestion{answer: make(chan answer, 1)}
+	params = q.Params
+	if q.Notify != nil {
+		if params, open.token = replaceToken(q.Params, id); open.token != nil {
+			open.notify = q.Notify
+		}
+	}
+	if s.questions == nil {
+		s.questions = map[string]*openQuestion{}
+	}
+	s.questions[id] = open
+	return id, open, params, nil
+}
+
+// replaceToken is params with another progress token, and the one they had; nil when they had none.
+func replaceToken(params json.RawMessage, token string) (other, had json.RawMessage) {
+	meta, err := rawjson.Find(params, "_meta")
+	if err != nil || meta.Empty() {
+		return params, nil
+	}
+	at, err := rawjson.Find(meta.In(params), "progressToken")
+	if err != nil || at.Empty() {
+		return params, nil
+	}
+	at = at.After(meta.From)
+	return rawjson.Replace(params, at, []byte(token)), at.In(params)
+}
+
+// Progress passes on the progress that a client reports of a question that it has yet to answer.
+func (s *Session) Progress(n rpc.Notification, token json.RawMessage) {
+	s.mu.Lock()
+	q := s.questions[string(token)]
+	s.mu.Unlock()
+	if q != nil && q.notify != nil {
+		q.notify(n.WithToken(q.token))
+	}
+}
+
+func (s *Session) closeQuestion(id string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.questions, id)
+}
+
+// Answer hands a client's response to the question it answers. One that answers no open question is
+// dropped. payload is the error when failed is set, else the result.
+func (s *Session) Answer(id, payload json.RawMessage, failed bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	q := s.questions[string(id)]
+	if q == nil {
+		return
+	}
+	delete(s.questions, string(id))
+	if !failed {
+		q.answer <- answer{result: payload}
+		return
+	}
+	failure := &rpc.Error{}
+	if json.Unmarshal(payload, failure) != nil {
+		failure = &rpc.Error{Code: jsonrpc.CodeInternalError, Message: "the client answered with a malformed error"}
+	}
+	q.answer <- answer{err: failure}
+}
+
+// send sends a message on the response to a call. When that has ended it goes out on the GET stream,
+// else on the response to the newest call: an app with several calls of a session does not say about
+// which it asks. It returns false when the client listens nowhere.
+func (s *Session) send(c *Call, text []byte) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock() // nobody answers the call meanwhile, after which its response has ended
+	if c == nil || s.calls[c.Number] != c {
+		if s.stream != nil {
+			s.stream.Push(text)
+			return true
+		}
+		if c = s.newest(); c == nil {
+			return false
+		}
+	}
+	c.Out.Notify(text)
+	return true
+}
+
+// newest is the newest call in flight, nil when there is none. mu is held.
+func (s *Session) newest() (found *Call) {
+	for _, c := range s.calls {
+		if found == nil || c.Number > found.Number {
+			found = c
+		}
+	}
+	return found
+}

@@ -1,0 +1,233 @@
+package session
+
+import (
+	"encoding/json"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/ropewalk/ropewalk/core"
+	"github.com/ropewalk/ropewalk/core/mcphttp/sse"
+	"github.com/ropewalk/ropewalk/core/rpc"
+	"github.com/ropewalk/ropewalk/core/tools"
+	"github.com/ropewalk/ropewalk/plugins/sessionstore"
+)
+
+// maxInFlight is how many requests of a session may be in flight. A client that leaves does not end its
+// calls, so connections alone do not bound them.
+const maxInFlight = 1000
+
+// primedFrom is the first revision in which a stream begins with an event that has an id only.
+const primedFrom = "2025-11-25"
+
+// Session is one MCP session of this process. Its methods are safe for concurrent use.
+type Session struct {
+	ID           string
+	Owner        core.Caller // who opened it; requests carry their own caller
+	Capabilities json.RawMessage
+	Tools        *tools.Session // its subscriptions, log level and instances; set once, before the session is added to a Set
+	Journal      sse.Journal    // of what its streams sent
+
+	mu           sync.Mutex
+	record       sessionstore.Record
+	calls        map[int64]*Call  // in flight, by number
+	byID         map[string]int64 // the same by the id the client wrote
+	last         int64            // the last number given out
+	stream       *GETStream       // nil when none is open
+	missed       []core.Kind      // lists whose changes found no GET stream
+	streamed     bool             // a GET stream was open before: what finds none is recorded for it
+	idle         *time.Timer
+	expired      bool // the idle time is over; nothing new starts
+	closed       bool
+	questions    map[string]*openQuestion // that wait for the client, by id as written
+	lastQuestion int64
+}
+
+// New returns the session of a record.
+func New(owner core.Caller, record sessionstore.Record, capabilities json.RawMessage) *Session {
+	return &Session{
+		ID: record.ID, Owner: owner, Capabilities: capabilities, record: record,
+		calls: map[int64]*Call{}, byID: map[string]int64{},
+	}
+}
+
+// OwnedBy reports whether c may use the session: the same identity in the same workspace.
+func (s *Session) OwnedBy(c core.Caller) bool {
+	return s.Owner.Subject == c.Subject && s.Owner.Issuer == c.Issuer && s.Owner.Workspace.ID == c.Workspace.ID
+}
+
+// Record is what the session store is told.
+func (s *Session) Record() sessionstore.Record {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.record
+}
+
+// Revision is the protocol revision of the session.
+func (s *Session) Revision() string { return s.Record().ProtocolVersion }
+
+// Touch restarts the idle time. It returns false when the session has ended.
+func (s *Session) Touch(now time.Time) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed || s.expired {
+		return false
+	}
+	s.record.LastAccessedAt = now // the timer looks at it when it fires
+	return true
+}
+
+// ExpireAfter calls expired when the session was idle for ttl.
+func (s *Session) ExpireAfter(ttl time.Duration, expired func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.idle = time.AfterFunc(ttl, func() {
+		if s.expire(ttl) {
+			expired()
+		}
+	})
+}
+
+// expire runs when the idle time may be over, and reports whether it is: a request may have come in
+// between, and a session with a call in flight is not idle.
+func (s *Session) expire(ttl time.Duration) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	rest := ttl - time.Since(s.record.LastAccessedAt)
+	if s.closed {
+		return false
+	}
+	if len(s.calls) > 0 {
+		rest = ttl
+	}
+	if rest > 0 {
+		s.idle.Reset(rest)
+		return false
+	}
+	s.expired = true
+	return true
+}
+
+// Begin registers the calls of one POST, all or none. ErrEnded, ErrTooManyCalls or *DuplicateError.
+func (s *Session) Begin(calls []*Call) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed || s.expired {
+		return ErrEnded
+	}
+	if len(s.calls)+len(calls) > maxInFlight {
+		return ErrTooManyCalls
+	}
+	for i, c := range calls {
+		if _, taken := s.byID[string(c.ID)]; taken {
+			s.remove(calls[:i])
+			return &DuplicateError{ID: c.ID}
+		}
+		s.last++
+		c.Number = s.last
+		if !c.Out.Recorded() {
+			c.Out.Record(&s.Journal, s.last, s.record.ProtocolVersion >= primedFrom)
+		}
+		s.calls[c.Number], s.byID[string(c.ID)] = c, c.Number
+	}
+	return nil
+}
+
+func (s *Session) remove(calls []*Call) {
+	for _, c := range calls {
+		delete(s.calls, c.Number)
+		delete(s.byID, string(c.ID))
+	}
+}
+
+// Finish takes a call out of those in flight. It returns true once: who gets it answers the call.
+func (s *Session) Finish(c *Call) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.calls[c.Number] != c {
+		return false
+	}
+	s.remove([]*Call{c})
+	s.record.LastAccessedAt = time.Now() // the idle time starts when the last call ends
+	return true
+}
+
+// Cancel ends the context of the call with an id, if there is one.
+func (s *Session) Cancel(id json.RawMessage) {
+	s.mu.Lock()
+	c := s.calls[s.byID[string(id)]]
+	s.mu.Unlock()
+	if c != nil {
+		c.Cancel()
+	}
+}
+
+// Calls returns the calls in flight.
+func (s *Session) Calls() []*Call {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Collect(maps.Values(s.calls))
+}
+
+// Notify sends a notification of an app. A client that lost its GET stream gets it when it comes back.
+func (s *Session) Notify(n rpc.Notification) {
+	text := n.Encode()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case s.stream != nil:
+		s.stream.Push(text)
+	case s.streamed:
+		s.Journal.Add(sse.GETStream, text)
+	}
+}
+
+// ListChanged sends that a list changed; without a GET stream it is sent when the client opens one.
+func (s *Session) ListChanged(kind core.Kind) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.stream != nil {
+		s.stream.Push(listChanged(kind))
+	} else if !slices.Contains(s.missed, kind) {
+		s.missed = append(s.missed, kind)
+	}
+}
+
+// ListChangedMethod is the notification that a list changed.
+func ListChangedMethod(kind core.Kind) string {
+	return "notifications/" + string(kind) + "/list_changed"
+}
+
+func listChanged(kind core.Kind) []byte {
+	return rpc.Notification{Method: ListChangedMethod(kind)}.Encode()
+}
+
+// Close ends the session: its calls are cancelled, its questions and its GET stream end. It returns the
+// calls that were in flight, which the caller answers; none the second time.
+func (s *Session) Close() []*Call {
+	s.mu.Lock()
+	if s.closed {
+		s.mu.Unlock()
+		return nil
+	}
+	s.closed = true
+	if s.idle != nil {
+		s.idle.Stop()
+	}
+	calls := slices.Collect(maps.Values(s.calls))
+	s.remove(calls)
+	stream := s.stream
+	for id, q := range s.questions {
+		delete(s.questions, id)
+		close(q.answer)
+	}
+	s.mu.Unlock()
+	for _, c := range calls {
+		c.Cancel()
+	}
+	if stream != nil {
+		stream.Close()
+	}
+	return calls
+}

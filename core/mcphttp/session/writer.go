@@ -1,0 +1,208 @@
+package session
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+
+	"github.com/ropewalk/ropewalk/plugins"
+	"github.com/ropewalk/ropewalk/plugins/sessionstore"
+)
+
+// StoreTimeout bounds one call to the store.
+const StoreTimeout = 5 * time.Second
+
+const (
+	flushInterval = time.Second // how long a touch is held back
+	flushBatch    = 1000        // touches of one call (the store's contract)
+)
+
+// Writer keeps the session store up to date. Opening a session and looking one up wait for the store;
+// touches, and removals that no request waits for, are written in batches.
+type Writer struct {
+	ttl time.Duration
+	log hclog.Logger
+
+	using sync.RWMutex // held for writing while the store is swapped
+	store sessionstore.Store
+
+	mu      sync.Mutex
+	touched map[string]time.Time
+	dropped map[string]struct{} // ended here, perhaps not yet in the store
+	failing bool                // the last flush failed, and this was logged
+}
+
+// NewWriter returns a writer to a store whose records live for ttl after their last use.
+func NewWriter(store sessionstore.Store, ttl time.Duration, log hclog.Logger) *Writer {
+	return &Writer{ttl: ttl, log: log, store: store, touched: map[string]time.Time{}, dropped: map[string]struct{}{}}
+}
+
+// Put writes the record of a new session and then calls admit, which makes the session findable.
+// No swap of stores comes between the two.
+func (w *Writer) Put(ctx context.Context, rec sessionstore.Record, admit func()) error {
+	w.using.RLock()
+	defer w.using.RUnlock()
+	if err := w.store.Put(ctx, rec, w.ttl); err != nil {
+		return err
+	}
+	admit()
+	return nil
+}
+
+// Find looks a session up in the store. One that ended here is plugins.ErrNotFound even before the store
+// was told.
+func (w *Writer) Find(ctx context.Context, id string) (sessionstore.Record, error) {
+	w.mu.Lock()
+	_, gone := w.dropped[id]
+	w.mu.Unlock()
+	w.using.RLock()
+	defer w.using.RUnlock()
+	rec, err := w.store.Get(ctx, id)
+	if err == nil && gone {
+		return sessionstore.Record{}, plugins.ErrNotFound
+	}
+	return rec, err
+}
+
+// Touch records a use, to be written with the next flush.
+func (w *Writer) Touch(id string, now time.Time) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.touched[id] = now
+}
+
+// Drop records an end, to be written with the next flush.
+func (w *Writer) Drop(id string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	delete(w.touched, id)
+	w.dropped[id] = struct{}{}
+}
+
+// Remove deletes a session now; when the store is unavailable, with a later flush.
+func (w *Writer) Remove(ctx context.Context, id string) {
+	w.Drop(id)
+	w.delete(ctx, id)
+}
+
+func (w *Writer) delete(ctx context.Context, id string) bool {
+	w.using.RLock()
+	defer w.using.RUnlock()
+	if err := w.store.Delete(ctx, id); err != nil {
+		return w.outcome(err)
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	delete(w.dropped, id)
+	return true
+}
+
+// Run flushes until ctx ends.
+func (w *Writer) Run(ctx context.Context) {
+	tick := time.NewTicker(flushInterval)
+	defer tick.Stop()
+	for {
+		select {
+		case <-tick.C:
+			w.Flush(ctx)
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// Flush writes what is recorded. What fails stays recorded.
+func (w *Writer) Flush(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, StoreTimeout)
+	defer cancel()
+	for {
+		batch := w.batch()
+		if len(batch) == 0 {
+			break
+		}
+		if !w.write(ctx, batch) {
+			return
+		}
+	}
+	for _, id := range w.ends() {
+		if !w.delete(ctx, id) {
+			return
+		}
+	}
+}
+
+// batch takes out the touches of one call.
+func (w *Writer) batch() []sessionstore.Touch {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	var batch []sessionstore.Touch
+	for id, at := range w.touched {
+		if len(batch) == flushBatch {
+			break
+		}
+		batch = append(batch, sessionstore.Touch{ID: id, LastAccessedAt: at, TTL: w.ttl})
+		delete(w.touched, id)
+	}
+	return batch
+}
+
+func (w *Writer) write(ctx context.Context, batch []sessionstore.Touch) bool {
+	w.using.RLock()
+	err := w.store.Touch(ctx, batch)
+	w.using.RUnlock()
+	if err == nil {
+		return w.outcome(nil)
+	}
+	w.mu.Lock()
+	for _, t := range batch {
+		_, newer := w.touched[t.ID]
+		_, ended := w.dropped[t.ID]
+		if !newer && !ended {
+			w.touched[t.ID] = t.LastAccessedAt
+		}
+	}
+	w.mu.Unlock()
+	return w.outcome(err)
+}
+
+func (w *Writer) ends() []string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	ids := make([]string, 0, len(w.dropped))
+	for id := range w.dropped {
+		ids = append(ids, id)
+	}
+	return ids
+}
+
+// outcome logs once when the store fails and once when it works again.
+func (w *Writer) outcome(err error) bool {
+	w.mu.Lock()
+	was := w.failing
+	w.failing = err != nil
+	w.mu.Unlock()
+	switch {
+	case err != nil && !was && !errors.Is(err, context.Canceled):
+		w.log.Warn("session store unavailable; open sessions continue and are written when it returns", "error", err)
+	case err == nil && was:
+		w.log.Info("session store available again")
+	}
+	return err == nil
+}
+
+// Swap writes every live record to store and then uses it. Nothing is put, looked up or touched in
+// between.
+func (w *Writer) Swap(ctx context.Context, store sessionstore.Store, live func() []sessionstore.Record) error {
+	w.using.Lock()
+	defer w.using.Unlock()
+	for _, rec := range live() {
+		if err := store.Put(ctx, rec, w.ttl); err != nil {
+			return err
+		}
+	}
+	w.store = store
+	return nil
+}

@@ -1,0 +1,210 @@
+package sse
+
+import (
+	"bytes"
+	"context"
+	"sync"
+	"time"
+
+	"github.com/ropewalk/ropewalk/core/stream"
+)
+
+// What a stream holds for a reader that does not keep up; past it the stream is cut. Senders never wait
+// for a reader.
+const (
+	maxQueued      = 4096
+	maxQueuedBytes = 16 << 20
+)
+
+// KeepAlive is how often a silent stream sends a comment, so that proxies keep it open.
+const KeepAlive = 25 * time.Second
+
+// Event is one message of a stream. Its number is unique in its session; it is 0 where nothing can be
+// resumed.
+type Event struct {
+	Number int64
+	Text   []byte
+}
+
+// Queue is the messages of one stream that are not yet written, in order. One reader takes them.
+type Queue struct {
+	Wake chan struct{} // holds a token when there is something to take
+	Left func()        // called when the reader has left, or has read everything; nil for nobody
+
+	journal *Journal // records what is pushed, and what is delivered after that; nil for nothing
+	stream  int64    // the number that journal knows the stream by
+	primed  bool     // the stream begins with an event that has an id only
+
+	mu     sync.Mutex
+	events []Event
+	bytes  int
+	begun  bool // something was pushed
+	closed bool // nothing more will be read
+}
+
+// NewQueue returns an empty queue.
+func NewQueue() *Queue { return &Queue{Wake: make(chan struct{}, 1)} }
+
+// Record has a journal record the stream under a number. A primed stream begins with an event that has
+// an id only, from which a client can resume. It is called once, before anything else.
+func (q *Queue) Record(j *Journal, stream int64, primed bool) {
+	q.journal, q.stream, q.primed = j, stream, primed
+}
+
+// Recorded reports whether a journal records the stream.
+func (q *Queue) Recorded() bool { return q.journal != nil }
+
+// Push adds a message. When the reader is too far behind, what it has not read is dropped and the
+// stream ends.
+func (q *Queue) Push(text []byte) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.begun = true
+	q.appendLimited(q.record(text))
+}
+
+// begin makes the queue a stream before there is something to push.
+func (q *Queue) begin() {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.closed || q.begun {
+		return
+	}
+	q.begun = true
+	if q.journal != nil {
+		q.journal.begin(q.stream)
+	}
+}
+
+// replay adds an event that is recorded already.
+func (q *Queue) replay(e Event) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.appendLimited(e)
+}
+
+// deliver adds a message that is never dropped: there are as many as there are calls.
+func (q *Queue) deliver(text []byte) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	e := Event{Text: text}
+	if q.begun {
+		e = q.record(text)
+	}
+	if !q.closed {
+		q.append(e)
+	}
+}
+
+func (q *Queue) record(text []byte) Event {
+	if q.journal == nil {
+		return Event{Text: text}
+	}
+	return q.journal.Add(q.stream, text)
+}
+
+func (q *Queue) appendLimited(e Event) {
+	switch {
+	case q.closed:
+	case len(q.events) >= maxQueued || q.bytes+len(e.Text) > maxQueuedBytes:
+		q.events, q.bytes, q.closed = nil, 0, true
+		q.Signal()
+	default:
+		q.append(e)
+	}
+}
+
+func (q *Queue) append(e Event) {
+	q.events, q.bytes = append(q.events, e), q.bytes+len(e.Text)
+	q.Signal()
+}
+
+// Take returns what has come, and whether more may.
+func (q *Queue) Take() (events []Event, open bool) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	events, q.events, q.bytes = q.events, nil, 0
+	return events, !q.closed
+}
+
+// Close ends the stream after what is queued.
+func (q *Queue) Close() {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.closed = true
+	q.Signal()
+	if q.begun && q.journal != nil {
+		q.journal.end(q.stream)
+	}
+}
+
+// abandon drops what is queued: the reader has left. What still comes is recorded, if the stream is.
+func (q *Queue) abandon() {
+	q.mu.Lock()
+	q.events, q.bytes, q.closed = nil, 0, true
+	q.mu.Unlock()
+	if q.Left != nil {
+		q.Left()
+	}
+}
+
+// Ended reports whether nothing more will be read: the stream was closed, or its reader has left.
+func (q *Queue) Ended() bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.closed
+}
+
+// Signal wakes the reader.
+func (q *Queue) Signal() {
+	select {
+	case q.Wake <- struct{}{}:
+	default:
+	}
+}
+
+// id names an event of this stream to the client, "" for one that was not recorded.
+func (q *Queue) id(e Event) string {
+	if e.Number == 0 {
+		return ""
+	}
+	return EventID(q.stream, e.Number)
+}
+
+// CopyTo writes messages as events until the stream is closed or its reader has left.
+func (q *Queue) CopyTo(ctx context.Context, w *stream.Writer) {
+	beat := time.NewTicker(KeepAlive)
+	defer beat.Stop()
+	for open := true; open; {
+		var events []Event
+		select {
+		case <-q.Wake:
+			events, open = q.Take()
+		case <-beat.C:
+			_ = w.Comment() // a failure ends ctx
+		case <-ctx.Done():
+			return
+		}
+		for _, e := range events {
+			if w.EventWithID(q.id(e), "message", e.Text) != nil {
+				return
+			}
+		}
+	}
+}
+
+// frame writes events as server-sent events.
+func (q *Queue) frame(events []Event) []byte {
+	var b bytes.Buffer
+	for _, e := range events {
+		// Line ends are white space in JSON: without them a message is one line.
+		text := bytes.ReplaceAll(bytes.ReplaceAll(e.Text, []byte{'\r'}, []byte{' '}), []byte{'\n'}, []byte{' '})
+		if id := q.id(e); id != "" {
+			b.WriteString("id: " + id + "\n")
+		}
+		b.WriteString("event: message\ndata: ")
+		b.Write(text)
+		b.WriteString("\n\n")
+	}
+	return b.Bytes()
+}

@@ -1,0 +1,104 @@
+package sse
+
+import (
+	"bytes"
+	"sync/atomic"
+	"time"
+)
+
+// StreamAfter is how long a call may be silent before its response begins as a stream: clients and
+// proxies give up on a response whose head does not come, and a stream can be resumed.
+const StreamAfter = 15 * time.Second
+
+// Response is the response to one POST: the answers to its calls, and before them whatever the calls
+// send while they run. It is plain JSON unless something must be sent before the last answer.
+type Response struct {
+	*Queue
+	Batch bool // the answers are sent as an array
+
+	waiting  atomic.Int64 // calls without an answer
+	streamed atomic.Bool  // something other than an answer has come
+}
+
+// NewResponse returns the response to a number of calls.
+func NewResponse(calls int, batch bool) *Response {
+	r := &Response{Queue: NewQueue(), Batch: batch}
+	r.waiting.Store(int64(calls))
+	return r
+}
+
+// Answer adds the answer to a call. The last one ends the response.
+func (r *Response) Answer(text []byte) {
+	r.deliver(text)
+	if r.waiting.Add(-1) == 0 {
+		r.Close()
+	}
+}
+
+// Notify adds a message that belongs to a call.
+func (r *Response) Notify(text []byte) {
+	r.streamed.Store(true)
+	r.Push(text)
+}
+
+// beginStream makes the response a stream, whatever will be sent on it.
+func (r *Response) beginStream() {
+	r.streamed.Store(true)
+	r.begin()
+	r.Signal()
+}
+
+// Ready waits until the form of the response is known, and reports whether it is a stream.
+func (r *Response) Ready() (streamed bool) {
+	if known, streamed := r.form(); known {
+		return streamed
+	}
+	silent := time.NewTimer(StreamAfter)
+	defer silent.Stop()
+	for {
+		select {
+		case <-r.Wake:
+		case <-silent.C:
+			r.beginStream()
+		}
+		if known, streamed := r.form(); known {
+			return streamed
+		}
+	}
+}
+
+// form is what the response will be, once that is known. The reader of a stream is woken.
+func (r *Response) form() (known, streamed bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.streamed.Load() {
+		r.Signal()
+		return true, true
+	}
+	return r.closed, false
+}
+
+// Rest waits for the end of the response and returns all of it as events.
+func (r *Response) Rest() []byte {
+	var all []Event
+	for {
+		<-r.Wake
+		events, open := r.Take()
+		if all = append(all, events...); !open {
+			return r.frame(all)
+		}
+	}
+}
+
+// JSON is a response that is not a stream.
+func (r *Response) JSON() []byte {
+	events, _ := r.Take()
+	if !r.Batch && len(events) == 1 {
+		return events[0].Text
+	}
+	answers := make([][]byte, 0, len(events))
+	for _, e := range events {
+		answers = append(answers, e.Text)
+	}
+	return append(append([]byte{'['}, bytes.Join(answers, []byte{','})...), ']')
+}

@@ -1,0 +1,183 @@
+package mcphttp
+
+import (
+	"encoding/json"
+	"slices"
+
+	"github.com/gofiber/fiber/v2"
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/ropewalk/ropewalk/core"
+	"github.com/ropewalk/ropewalk/core/apps"
+	"github.com/ropewalk/ropewalk/core/mcphttp/message"
+	"github.com/ropewalk/ropewalk/core/mcphttp/sse"
+	"github.com/ropewalk/ropewalk/core/rawjson"
+)
+
+// namesStateless reports whether the header names the revision without sessions, or one that is newer
+// than all: that one is refused as the newest refuses it.
+func namesStateless(c *fiber.Ctx) bool {
+	version, _ := rawHeader(c, headerProtocol)
+	return string(version) >= statelessRevision
+}
+
+// isStateless reports whether a request that came without the header is of the revision without sessions
+// all the same: clients find out that way what the server speaks.
+func isStateless(m *message.Message) bool {
+	return m.Method == "server/discover" || namesRevision(m)
+}
+
+// namesRevision reports whether a request says which revision it is of, as only those do that have no
+// session.
+func namesRevision(m *message.Message) bool {
+	meta, _ := rawjson.Fields(m.Fields["_meta"])
+	return meta[mcp.MetaKeyProtocolVersion] != nil
+}
+
+// methodGone answers GET and DELETE: without sessions there is nothing to listen to or to end.
+func methodGone(c *fiber.Ctx) error {
+	c.Set(fiber.HeaderAllow, fiber.MethodPost)
+	return c.Status(fiber.StatusMethodNotAllowed).SendString("Method Not Allowed")
+}
+
+// postStateless handles one message of the revision without sessions.
+func (e *Endpoint) postStateless(c *fiber.Ctx, caller core.Caller, body []byte) error {
+	messages, batch, err := message.Parse(body)
+	if err != nil {
+		return unreadable(err).send(c)
+	}
+	if batch {
+		return badRequest(jsonrpc.CodeInvalidRequest, "this protocol revision has no batches; send one message per request").send(c)
+	}
+	return e.answerStateless(c, caller, messages[0])
+}
+
+// answerStateless answers a request. Notifications are accepted and have no effect, since closing the
+// connection cancels a call here; responses answer nothing.
+func (e *Endpoint) answerStateless(c *fiber.Ctx, caller core.Caller, m message.Message) error {
+	if m.IsResponse() {
+		return badRequest(jsonrpc.CodeInvalidRequest, "this protocol revision asks its clients nothing that a response could answer").of(m.ID).send(c)
+	}
+	f := e.checkStateless(c, caller, &m)
+	if f != nil {
+		return f.of(m.ID).send(c)
+	}
+	if !m.IsCall() {
+		c.Status(fiber.StatusAccepted)
+		return nil
+	}
+	if m.Method == "subscriptions/listen" {
+		return e.listen(c, caller, m)
+	}
+	if !e.live.BeginCalls(1) {
+		return shuttingDown().of(m.ID).send(c)
+	}
+	k := e.newCall(m, caller, nil)
+	k.Out = sse.NewResponse(1, false)
+	k.Out.Left = k.Cancel // a client that leaves its stream cancels the call
+	return e.serveCalls(c, []*call{k}, k.Out)
+}
+
+// checkStateless holds a message to what its _meta and its headers must say (MCP 2026-07-28, basic). Of
+// a notification only the headers are checked.
+func (e *Endpoint) checkStateless(c *fiber.Ctx, caller core.Caller, m *message.Message) *fault {
+	version, ok := single(c, headerProtocol)
+	if !ok || version == "" {
+		return mismatch("the header MCP-Protocol-Version must be there once")
+	}
+	if f := checkVersion(version, m); f != nil {
+		return f
+	}
+	if method, ok := single(c, headerMethod); !ok || method != m.Method {
+		return mismatch("the header Mcp-Method must be there once and equal the method of the body")
+	}
+	if !m.IsCall() {
+		return nil
+	}
+	return e.checkHeaders(c, caller, m)
+}
+
+// checkVersion holds the revision that the header names to the one of _meta, and checks the rest of
+// _meta.
+func checkVersion(header string, m *message.Message) *fault {
+	if !m.IsCall() {
+		return unsupported(header)
+	}
+	meta, ok := rawjson.Fields(message.OrEmpty(m.Fields["_meta"]), mcp.MetaKeyProtocolVersion, mcp.MetaKeyClientCapabilities, mcp.MetaKeyClientInfo, metaLogLevel)
+	version := message.Text(meta[mcp.MetaKeyProtocolVersion])
+	if !ok || version == "" {
+		return badRequest(jsonrpc.CodeInvalidParams, "params._meta must have "+mcp.MetaKeyProtocolVersion+", a string")
+	}
+	if version != header {
+		return mismatch("the header MCP-Protocol-Version does not equal the one in params._meta")
+	}
+	if f := unsupported(version); f != nil {
+		return f
+	}
+	if can := meta[mcp.MetaKeyClientCapabilities]; len(can) == 0 || can[0] != '{' {
+		return badRequest(jsonrpc.CodeInvalidParams, "params._meta must have "+mcp.MetaKeyClientCapabilities+", an object")
+	}
+	if level := meta[metaLogLevel]; level != nil && !slices.Contains(apps.LogLevels(), message.Text(level)) {
+		return badRequest(jsonrpc.CodeInvalidParams, metaLogLevel+" must be one of the log levels of MCP")
+	}
+	var client struct{ Name, Version *string }
+	if info := meta[mcp.MetaKeyClientInfo]; info != nil && (info[0] != '{' || json.Unmarshal(info, &client) != nil) {
+		return badRequest(jsonrpc.CodeInvalidParams, mcp.MetaKeyClientInfo+" must be an object with a name and a version")
+	}
+	return nil
+}
+
+// unsupported refuses a revision other than the one without sessions.
+func unsupported(version string) *fault {
+	if version == statelessRevision {
+		return nil
+	}
+	f := badRequest(mcp.CodeUnsupportedProtocolVersion, "this protocol revision is not supported")
+	f.data = mcp.UnsupportedProtocolVersionData{Supported: supported(), Requested: version}
+	return f
+}
+
+// mismatch refuses headers that do not equal the body.
+func mismatch(message string) *fault { return badRequest(mcp.CodeHeaderMismatch, message) }
+
+// freshFor is how long a client may keep a list, in milliseconds: a change reaches clients that listen at
+// once, and the others after this.
+const freshFor = "5000"
+
+// complete completes a result as the revision without sessions wants it: every result has its type and
+// who answers, and lists have for how long and for whom they hold. A list is one caller's, whatever the
+// app said of it.
+func (e *Endpoint) complete(k *call, parts [][]byte) ([][]byte, error) {
+	result := slices.Concat(parts...)
+	fields, ok := rawjson.Fields(result)
+	if !ok {
+		return nil, &jsonrpc.Error{Code: codeServer, Message: "the app answered with something other than an object"}
+	}
+	var members []rawjson.Member
+	if fields["resultType"] == nil {
+		members = append(members, rawjson.Member{Name: "resultType", Value: json.RawMessage(`"complete"`)})
+	}
+	switch k.Method {
+	case "server/discover", "tools/list", "prompts/list", "resources/list", "resources/templates/list", "resources/read":
+		if string(fields["resultType"]) == `"input_required"` {
+			break
+		}
+		if fields["ttlMs"] == nil {
+			members = append(members, rawjson.Member{Name: "ttlMs", Value: json.RawMessage(freshFor)})
+		}
+		members = append(members, rawjson.Member{Name: "cacheScope", Value: json.RawMessage(`"private"`)})
+	}
+	return onePart(rawjson.Set(result, e.sign(fields["_meta"], members)...))
+}
+
+// sign adds _meta with who answers to the members that a result gets (MCP 2026-07-28, basic,
+// per-response protocol fields): this server is the client's peer, and not the app. A _meta that is not
+// an object stays as it is.
+func (e *Endpoint) sign(meta json.RawMessage, members []rawjson.Member) []rawjson.Member {
+	signed, err := rawjson.Set(message.OrEmpty(meta), rawjson.Member{Name: mcp.MetaKeyServerInfo, Value: e.self})
+	if err != nil {
+		return members
+	}
+	return append(members, rawjson.Member{Name: "_meta", Value: signed})
+}

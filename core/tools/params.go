@@ -1,0 +1,37 @@
+package tools
+
+import (
+	"bytes"
+	"encoding/json"
+)
+
+// params builds the params of tools/call around arguments that are never decoded. quoted is the
+// tool's bare name as JSON.
+func params(quoted []byte, call *Call) json.RawMessage {
+	p := make([]byte, 0, len(quoted)+len(call.Arguments)+len(call.Meta)+len(call.InputResponses)+len(call.RequestState)+80)
+	p = append(append(p, `{"name":`...), quoted...)
+	p = append(append(p, `,"arguments":`...), call.Arguments...)
+	for _, m := range []struct {
+		name  string
+		value json.RawMessage
+	}{{"_meta", call.Meta}, {"inputResponses", call.InputResponses}, {"requestState", call.RequestState}} {
+		if len(m.value) > 0 {
+			p = append(append(append(p, `,"`...), m.name...), `":`...)
+			p = append(p, m.value...)
+		}
+	}
+	return append(p, '}')
+}
+
+// failed reads whether a CallToolResult is an error, or no result yet but a question, decoding only
+// those that mention one.
+func failed(result json.RawMessage) bool {
+	if !bytes.Contains(result, []byte(`"isError"`)) && !bytes.Contains(result, []byte(`"input_required"`)) {
+		return false
+	}
+	var r struct {
+		IsError    bool   `json:"isError"`
+		ResultType string `json:"resultType"`
+	}
+	return json.Unmarshal(result, &r) == nil && (r.IsError || r.ResultType == "input_required")
+}
