@@ -164,7 +164,7 @@ func TestTheRecordSaysWhoOpenedTheSession(t *testing.T) {
 	if rec.CreatedAt.IsZero() || rec.LastAccessedAt.IsZero() || len(w.session) < 26 {
 		t.Errorf("record %+v", rec)
 	}
-	rec.CreatedAt, rec.LastAccessedAt = time.Time{}, time.Time{}
+	rec.CreatedAt, rec.LastAccessedAt, rec.ExpiresAt = time.Time{}, time.Time{}, time.Time{}
 	want := sessionstore.Record{ID: w.session, Subject: "alice", Issuer: "https://idp.test", WorkspaceID: "ws_one",
 		ProtocolVersion: "2025-06-18", ClientInfo: sessionstore.ClientInfo{Name: "probe", Version: "9"}}
 	if rec != want {

@@ -8,9 +8,8 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
-
 	"github.com/ropewalk/ropewalk/core/rawjson"
+	"github.com/ropewalk/ropewalk/core/rpc"
 )
 
 const (
@@ -45,7 +44,7 @@ type Error struct {
 func (e *Error) Error() string { return e.Message }
 
 func invalid(format string, args ...any) *Error {
-	return &Error{Code: jsonrpc.CodeInvalidRequest, Message: fmt.Sprintf(format, args...)}
+	return &Error{Code: rpc.CodeInvalidRequest, Message: fmt.Sprintf(format, args...)}
 }
 
 // Parse takes a body apart: one message, or a batch of them. It refuses what two readers could read
@@ -53,7 +52,7 @@ func invalid(format string, args ...any) *Error {
 func Parse(body []byte) (messages []Message, batch bool, err *Error) {
 	body = bytes.TrimLeft(body, " \t\r\n")
 	if !utf8.Valid(body) || !rawjson.Valid(body) {
-		return nil, false, &Error{Code: jsonrpc.CodeParseError, Message: "the body is not valid JSON"}
+		return nil, false, &Error{Code: rpc.CodeParseError, Message: "the body is not valid JSON"}
 	}
 	if body[0] != '[' {
 		m, err := parse(body)

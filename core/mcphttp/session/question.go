@@ -8,8 +8,6 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
-
 	"github.com/ropewalk/ropewalk/core/rawjson"
 	"github.com/ropewalk/ropewalk/core/rpc"
 )
@@ -106,11 +104,11 @@ func (s *Session) timeoutOf(method string, params json.RawMessage) (time.Duratio
 			break
 		}
 		if asked.Mode == "url" && !url || asked.Mode != "url" && url && !form { // {} alone means form
-			return 0, &rpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "the client does not support elicitation of this mode"}
+			return 0, &rpc.Error{Code: rpc.CodeInvalidParams, Message: "the client does not support elicitation of this mode"}
 		}
 		return personTimeout, nil
 	}
-	return 0, &rpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: "the client does not support " + method}
+	return 0, &rpc.Error{Code: rpc.CodeMethodNotFound, Message: "the client does not support " + method}
 }
 
 // openQuestion registers a question and returns the params to ask it with: two apps may have chosen the
@@ -186,7 +184,7 @@ func (s *Session) Answer(id, payload json.RawMessage, failed bool) {
 	}
 	failure := &rpc.Error{}
 	if json.Unmarshal(payload, failure) != nil {
-		failure = &rpc.Error{Code: jsonrpc.CodeInternalError, Message: "the client answered with a malformed error"}
+		failure = &rpc.Error{Code: rpc.CodeInternalError, Message: "the client answered with a malformed error"}
 	}
 	q.answer <- answer{err: failure}
 }
