@@ -1,0 +1,169 @@
+package app
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"os"
+	"strconv"
+
+	"github.com/spf13/cobra"
+
+	"github.com/ropewalk/ropewalk/cmd/ropewalk/cli"
+	"github.com/ropewalk/ropewalk/internal/apiclient"
+)
+
+func importCommand(c *cli.Connection) *cobra.Command {
+	var dryRun bool
+	cmd := &cobra.Command{
+		Use: "import [FILE]", Short: "Install the servers of an mcpServers object, from a file or standard input", Args: cobra.MaximumNArgs(1),
+		Long: "Install the servers of an mcpServers object, as other MCP clients have it in their configuration. Without a file it is " +
+			"read from standard input. --dry-run shows what would be installed.",
+		Example: "  ropewalk app import ~/.cursor/mcp.json --dry-run\n  pbpaste | ropewalk app import",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			text, err := readInput(cmd, args)
+			if err != nil {
+				return err
+			}
+			var document map[string]json.RawMessage
+			if err := json.Unmarshal(text, &document); err != nil {
+				return cli.Usage(fmt.Errorf("the mcpServers object is not JSON: %w", err))
+			}
+			servers, ok := document["mcpServers"]
+			if !ok {
+				servers = text
+			}
+			client, err := c.Client(cmd.Context())
+			if err != nil {
+				return err
+			}
+			var answer json.RawMessage
+			body := map[string]any{"mcpServers": servers, "dryRun": dryRun}
+			if err := client.Do(cmd.Context(), http.MethodPost, "/v1/apps/import", body, &answer); err != nil {
+				return err
+			}
+			return cli.PrintJSON(cmd.OutOrStdout(), answer)
+		},
+	}
+	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "show what would be installed, and install nothing")
+	return cmd
+}
+
+func readInput(cmd *cobra.Command, args []string) ([]byte, error) {
+	if len(args) == 1 && args[0] != "-" {
+		return os.ReadFile(args[0])
+	}
+	return io.ReadAll(cmd.InOrStdin())
+}
+
+func configureCommand(c *cli.Connection) *cobra.Command {
+	var env, config []string
+	cmd := &cobra.Command{
+		Use: "configure NAME", Short: "Change the settings of an app; it restarts if it must", Args: cobra.ExactArgs(1),
+		Long: "Change the settings of an app. Settings that are not named stay as they are, and the app restarts if it must. Give " +
+			"secrets as `--env NAME`: the value is taken from your own environment.",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			body := map[string]any{}
+			for field, given := range map[string][]string{"env": env, "userConfig": config} {
+				values, err := environment(given)
+				if err != nil {
+					return cli.Usage(err)
+				}
+				if values != nil {
+					body[field] = values
+				}
+			}
+			if len(body) == 0 {
+				return cli.Usage(errors.New("nothing to change: give --env or --set"))
+			}
+			return change(cmd, c, http.MethodPatch, appPath(args[0]), body)
+		},
+	}
+	cmd.Flags().StringArrayVar(&env, "env", nil, "NAME=VALUE, or NAME for the value in your environment; may be repeated")
+	cmd.Flags().StringArrayVar(&config, "set", nil, "a user_config field of the manifest, NAME=VALUE; may be repeated")
+	return cmd
+}
+
+func updateCommand(c *cli.Connection) *cobra.Command {
+	var version string
+	cmd := &cobra.Command{
+		Use: "update NAME", Short: "Update an app to its newest version, or to a given one", Args: cobra.ExactArgs(1),
+		Long: "Update an app to its newest version, or to a given one. Data and settings stay, and the old version returns when the " +
+			"new one does not start.",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			body := map[string]any{}
+			if version != "" {
+				body["version"] = version
+			}
+			return change(cmd, c, http.MethodPost, appPath(args[0])+"/update", body)
+		},
+	}
+	cmd.Flags().StringVar(&version, "version", "", "version to update to (default the newest)")
+	return cmd
+}
+
+func change(cmd *cobra.Command, c *cli.Connection, method, path string, body any) error {
+	client, err := c.Client(cmd.Context())
+	if err != nil {
+		return err
+	}
+	var answer json.RawMessage
+	if err := client.Do(cmd.Context(), method, path, body, &answer); err != nil {
+		return err
+	}
+	return cli.Print(c, cmd, answer, func(o *cli.Output, a entry) error {
+		o.Line("%s %s is %s", a.Name, a.Version, o.State(a.Status))
+		return nil
+	})
+}
+
+func logsCommand(c *cli.Connection) *cobra.Command {
+	var follow bool
+	var tail int
+	cmd := &cobra.Command{
+		Use: "logs NAME", Short: "Print what an app wrote to its standard error", Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			client, err := c.Client(cmd.Context())
+			if err != nil {
+				return err
+			}
+			query := url.Values{"tail": {strconv.Itoa(tail)}}
+			path := appPath(args[0]) + "/logs?"
+			if follow {
+				query.Set("follow", "true")
+				return client.Stream(cmd.Context(), http.MethodGet, path+query.Encode(), nil, func(e apiclient.Event) error { return printLog(cmd, c, e.Data) })
+			}
+			var answer struct{ Lines []json.RawMessage }
+			if err := client.Get(cmd.Context(), path[:len(path)-1], query, &answer); err != nil {
+				return err
+			}
+			for _, line := range answer.Lines {
+				if err := printLog(cmd, c, line); err != nil {
+					return err
+				}
+			}
+			return nil
+		},
+	}
+	cmd.Flags().BoolVarP(&follow, "follow", "f", false, "go on printing lines as they come")
+	cmd.Flags().IntVar(&tail, "tail", 100, "how many of the last lines to print")
+	return cmd
+}
+
+// printLog prints a line of a log, which is text or an object with a text.
+func printLog(cmd *cobra.Command, c *cli.Connection, line json.RawMessage) error {
+	var text string
+	var object struct{ Line, Text, Message string }
+	switch {
+	case c.JSON:
+		text = string(line)
+	case json.Unmarshal(line, &text) == nil:
+	case json.Unmarshal(line, &object) == nil:
+		text = object.Line + object.Text + object.Message
+	}
+	_, err := fmt.Fprintln(cmd.OutOrStdout(), text)
+	return err
+}

@@ -1,0 +1,235 @@
+package app
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/ropewalk/ropewalk/cmd/ropewalk/cli"
+	"github.com/ropewalk/ropewalk/internal/apiclient"
+)
+
+// request is the body of POST /v1/apps/install (docs/api.md 3.4).
+type request struct {
+	Name       string            `json:"name,omitempty"`
+	Path       string            `json:"path,omitempty"`
+	URL        string            `json:"url,omitempty"`
+	NPM        string            `json:"npm,omitempty"`
+	PyPI       string            `json:"pypi,omitempty"`
+	Command    string            `json:"command,omitempty"`
+	Args       []string          `json:"args,omitempty"`
+	ServerName string            `json:"serverName,omitempty"`
+	Transport  *transport        `json:"transport,omitempty"`
+	Env        map[string]string `json:"env,omitempty"`
+}
+
+type transport struct {
+	Type    string            `json:"type"`
+	Auth    *auth             `json:"auth,omitempty"`
+	Headers map[string]string `json:"headers,omitempty"`
+}
+
+type auth struct {
+	Type  string `json:"type"`
+	Token string `json:"token,omitempty"`
+}
+
+// installFlags are the flags of `app install`.
+type installFlags struct {
+	npm, pypi, command, as string
+	env, headers           []string
+	sse                    bool
+	tokenEnv               string
+}
+
+func installCommand(c *cli.Connection) *cobra.Command {
+	var f installFlags
+	cmd := &cobra.Command{
+		Use:   "install [NAME | PATH | URL] [-- ARGUMENTS]",
+		Short: "Install an app and start it",
+		Long: "Install an app and start it. The source is one of: the name of a bundle in a configured registry; a directory or an " +
+			".mcpb file; the URL of a remote MCP server; an npm or PyPI package; a command with its arguments after --.\n\n" +
+			"A file is uploaded when the server is on another machine. Give secrets as `--env NAME`: the value is taken from your " +
+			"own environment and does not show in the list of processes.",
+		Example: "  ropewalk app install @scope/bundle\n  ropewalk app install ./app.mcpb --env API_KEY\n" +
+			"  ropewalk app install https://tools.example.com/mcp --bearer-env TOKEN\n" +
+			"  ropewalk app install --npm @modelcontextprotocol/server-everything@2025.9.25\n" +
+			"  ropewalk app install --command npx --as everything -- -y @modelcontextprotocol/server-everything",
+		Args: cobra.ArbitraryArgs,
+		RunE: func(cmd *cobra.Command, args []string) error { return install(cmd, c, &f, args) },
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&f.npm, "npm", "", "an npm package, name@version; without a version the newest one")
+	flags.StringVar(&f.pypi, "pypi", "", "a PyPI project, name==version; without a version the newest one")
+	flags.StringVar(&f.command, "command", "", "a command on the server's machine; its arguments follow --")
+	flags.StringVar(&f.as, "as", "", "server name: the prefix of the app's tools")
+	flags.StringArrayVar(&f.env, "env", nil, "NAME=VALUE, or NAME for the value in your environment; may be repeated")
+	flags.StringArrayVar(&f.headers, "header", nil, "with a URL: an HTTP header NAME=VALUE; may be repeated")
+	flags.StringVar(&f.tokenEnv, "bearer-env", "", "with a URL: the environment variable that holds its bearer token")
+	flags.BoolVar(&f.sse, "sse", false, "with a URL: the server speaks HTTP+SSE, the transport of before 2025")
+	return cmd
+}
+
+func install(cmd *cobra.Command, c *cli.Connection, f *installFlags, args []string) error {
+	r, err := f.request(cmd, args)
+	if err != nil {
+		return cli.Usage(err)
+	}
+	client, err := c.Client(cmd.Context())
+	if err != nil {
+		return err
+	}
+	var answer json.RawMessage
+	done := progress(cmd, client)
+	if r.Path != "" && !local(client.Server) {
+		err = upload(cmd, client, r, &answer)
+	} else {
+		err = client.Do(cmd.Context(), http.MethodPost, "/v1/apps/install", r, &answer)
+	}
+	done()
+	if err != nil {
+		return err
+	}
+	return cli.Print(c, cmd, answer, func(o *cli.Output, a entry) error {
+		o.Line("%s %s is %s with %d tools", a.Name, a.Version, o.State(a.Status), a.ToolCount)
+		return nil
+	})
+}
+
+// request reads the command line. Exactly one source must be given.
+func (f *installFlags) request(cmd *cobra.Command, args []string) (*request, error) {
+	r := &request{NPM: f.npm, PyPI: f.pypi, Command: f.command, ServerName: f.as}
+	if dash := cmd.ArgsLenAtDash(); dash >= 0 {
+		if f.command == "" {
+			return nil, errors.New("arguments after -- belong to --command")
+		}
+		args, r.Args = args[:dash], args[dash:]
+	}
+	if len(args) > 1 {
+		return nil, fmt.Errorf("%d sources were given; install one app at a time", len(args))
+	}
+	given := 0
+	for _, s := range append([]string{f.npm, f.pypi, f.command}, args...) {
+		if s != "" {
+			given++
+		}
+	}
+	if given != 1 {
+		return nil, errors.New("give exactly one source: a name, a path, a URL, --npm, --pypi or --command")
+	}
+	if len(args) == 1 {
+		if err := r.source(args[0]); err != nil {
+			return nil, err
+		}
+	}
+	return r, f.settings(r)
+}
+
+// source decides what an argument means: an address, something on disk, or a name.
+func (r *request) source(arg string) error {
+	if strings.HasPrefix(arg, "http://") || strings.HasPrefix(arg, "https://") {
+		r.URL = arg
+		return nil
+	}
+	_, err := os.Stat(arg)
+	looksLikePath := strings.HasPrefix(arg, ".") || filepath.IsAbs(arg) || strings.HasSuffix(arg, ".mcpb")
+	switch {
+	case err == nil:
+		r.Path, err = filepath.Abs(arg)
+		return err
+	case looksLikePath:
+		return err
+	}
+	r.Name = arg
+	return nil
+}
+
+// settings fills in the environment and the transport.
+func (f *installFlags) settings(r *request) (err error) {
+	if r.Env, err = environment(f.env); err != nil {
+		return err
+	}
+	if r.URL == "" {
+		if f.sse || f.tokenEnv != "" || len(f.headers) > 0 {
+			return errors.New("--sse, --header and --bearer-env go with a URL")
+		}
+		return nil
+	}
+	t := &transport{Type: "streamable-http"}
+	if f.sse {
+		t.Type = "sse"
+	}
+	if t.Headers, err = environment(f.headers); err != nil {
+		return err
+	}
+	if f.tokenEnv != "" {
+		token := os.Getenv(f.tokenEnv)
+		if token == "" {
+			return fmt.Errorf("--bearer-env: the environment variable %s is empty", f.tokenEnv)
+		}
+		t.Auth = &auth{Type: "bearer", Token: token}
+	}
+	r.Transport = t
+	return nil
+}
+
+// environment reads NAME=VALUE, or NAME for a value of this process's environment.
+func environment(given []string) (map[string]string, error) {
+	all := map[string]string{}
+	for _, g := range given {
+		name, value, explicit := strings.Cut(g, "=")
+		if !explicit {
+			var set bool
+			if value, set = os.LookupEnv(name); !set {
+				return nil, fmt.Errorf("--env %s: the variable is not set in your environment; write NAME=VALUE or set it", name)
+			}
+		}
+		if name == "" {
+			return nil, fmt.Errorf("%q has no name before the =", g)
+		}
+		all[name] = value
+	}
+	if len(all) == 0 {
+		return nil, nil //nolint:nilnil // no variable is a valid environment
+	}
+	return all, nil
+}
+
+// local reports whether a server is on this machine, so that a path means the same there.
+func local(server string) bool {
+	u, err := url.Parse(server)
+	if err != nil {
+		return false
+	}
+	host := u.Hostname()
+	return host == "localhost" || host == "::1" || strings.HasPrefix(host, "127.")
+}
+
+// upload sends a bundle file to a server on another machine.
+func upload(cmd *cobra.Command, client *apiclient.Client, r *request, answer *json.RawMessage) error {
+	file, err := os.Open(r.Path)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = file.Close() }()
+	if info, err := file.Stat(); err != nil || info.IsDir() {
+		return fmt.Errorf("%s is a directory, and the server is on another machine: pack it into an .mcpb file first", r.Path)
+	}
+	query := url.Values{}
+	if r.ServerName != "" {
+		query.Set("serverName", r.ServerName)
+	}
+	if len(r.Env) > 0 {
+		return errors.New("--env does not go with an upload; install first, then `ropewalk app configure`")
+	}
+	var body io.Reader = file
+	return client.Send(cmd.Context(), http.MethodPost, "/v1/apps/upload?"+query.Encode(), "application/octet-stream", body, answer)
+}

@@ -1,0 +1,144 @@
+package app
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/url"
+	"slices"
+	"strconv"
+
+	"github.com/spf13/cobra"
+
+	"github.com/ropewalk/ropewalk/cmd/ropewalk/cli"
+)
+
+// entry is what the commands show of an app (docs/api.md 3.1).
+type entry struct {
+	Name       string
+	BundleName string
+	Version    string
+	Status     string
+	ToolCount  int
+	LastError  json.RawMessage
+}
+
+func listCommand(c *cli.Connection) *cobra.Command {
+	return &cobra.Command{
+		Use: "list", Short: "List the installed apps of the workspace", Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			client, err := c.Client(cmd.Context())
+			if err != nil {
+				return err
+			}
+			var answer json.RawMessage
+			if err := client.Get(cmd.Context(), "/v1/apps", nil, &answer); err != nil {
+				return err
+			}
+			return cli.Print(c, cmd, answer, func(o *cli.Output, r struct{ Apps []entry }) error {
+				if len(r.Apps) == 0 {
+					cmd.PrintErrln("No app is installed; `ropewalk app install` adds one.")
+				}
+				rows := make([][]string, len(r.Apps))
+				for i, a := range r.Apps {
+					rows[i] = []string{a.Name, a.Status, strconv.Itoa(a.ToolCount), a.Version, a.BundleName}
+				}
+				return o.Table([]string{"NAME", "STATUS", "TOOLS", "VERSION", "BUNDLE"}, rows)
+			})
+		},
+	}
+}
+
+func showCommand(c *cli.Connection) *cobra.Command {
+	return &cobra.Command{
+		Use: "show NAME", Short: "Show an app: its source, state, settings and last error", Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			client, err := c.Client(cmd.Context())
+			if err != nil {
+				return err
+			}
+			var answer json.RawMessage
+			if err := client.Get(cmd.Context(), appPath(args[0]), nil, &answer); err != nil {
+				return err
+			}
+			return cli.Print(c, cmd, answer, printFields)
+		},
+	}
+}
+
+// printFields prints an object one field a line, in the order of their names; the values of objects and
+// lists are JSON.
+func printFields(o *cli.Output, fields map[string]json.RawMessage) error {
+	names := make([]string, 0, len(fields))
+	width := 0
+	for name, value := range fields {
+		if string(value) != "null" {
+			names, width = append(names, name), max(width, len(name))
+		}
+	}
+	slices.Sort(names)
+	for _, name := range names {
+		text := string(fields[name])
+		var plain string
+		if json.Unmarshal(fields[name], &plain) == nil {
+			text = plain
+		}
+		o.Line("%-*s  %s", width, name, o.State(text))
+	}
+	return nil
+}
+
+func searchCommand(c *cli.Connection) *cobra.Command {
+	var limit int
+	var registry string
+	cmd := &cobra.Command{
+		Use: "search WORDS", Short: "Search the configured registries for bundles", Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			client, err := c.Client(cmd.Context())
+			if err != nil {
+				return err
+			}
+			query := url.Values{"query": {args[0]}, "limit": {strconv.Itoa(limit)}}
+			if registry != "" {
+				query.Set("registry", registry)
+			}
+			var answer json.RawMessage
+			if err := client.Get(cmd.Context(), "/v1/registries/search", query, &answer); err != nil {
+				return err
+			}
+			return cli.Print(c, cmd, answer, printBundles)
+		},
+	}
+	cmd.Flags().IntVar(&limit, "limit", 20, "how many bundles at most")
+	cmd.Flags().StringVar(&registry, "registry", "", "search this registry only")
+	return cmd
+}
+
+// found is a bundle of a registry.
+type found struct {
+	Name, Version, Description, Registry string
+	TrustScore                           int
+}
+
+func printBundles(o *cli.Output, r map[string]json.RawMessage) error {
+	var bundles []found
+	for _, key := range []string{"bundles", "results"} {
+		if raw, ok := r[key]; ok {
+			if err := json.Unmarshal(raw, &bundles); err != nil {
+				return fmt.Errorf("the answer is not what the API promises: %w", err)
+			}
+		}
+	}
+	rows := make([][]string, len(bundles))
+	for i, b := range bundles {
+		rows[i] = []string{b.Name, b.Version, b.Registry, strconv.Itoa(b.TrustScore), shorten(b.Description, 60)}
+	}
+	return o.Table([]string{"NAME", "VERSION", "REGISTRY", "TRUST", "DESCRIPTION"}, rows)
+}
+
+// shorten cuts a text to the length of a table cell.
+func shorten(text string, limit int) string {
+	if r := []rune(text); len(r) > limit {
+		return string(r[:limit-1]) + "…"
+	}
+	return text
+}

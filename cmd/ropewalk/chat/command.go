@@ -1,0 +1,139 @@
+// Package chat holds `ropewalk chat`: a conversation with a model in the terminal, with tool calls as
+// they run and the questions of apps as prompts.
+package chat
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"io"
+	"os"
+	"os/signal"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/ropewalk/ropewalk/cmd/ropewalk/cli"
+)
+
+// request is the body of POST /v1/chat/stream (docs/api.md 5.1).
+type request struct {
+	Message        string   `json:"message"`
+	ConversationID string   `json:"conversationId,omitempty"`
+	Model          string   `json:"model,omitempty"`
+	AllowedTools   []string `json:"allowedTools,omitempty"`
+}
+
+// Command returns `ropewalk chat`.
+func Command() *cobra.Command {
+	c := &cli.Connection{}
+	var r request
+	cmd := &cobra.Command{
+		Use:   "chat [MESSAGE]",
+		Short: "Chat with a model that uses the workspace's tools",
+		Long: "Chat with a model that uses the workspace's tools. With a message, or `-` for standard input, one answer is printed; " +
+			"without one, messages are read line by line. The answer goes to standard output as it arrives; tool calls, questions of " +
+			"apps and the conversation's id go to standard error. Ctrl-C cancels the run; at the prompt it ends the command.",
+		Args: cobra.ArbitraryArgs,
+		RunE: func(cmd *cobra.Command, args []string) error { return chat(cmd, c, r, args) },
+	}
+	c.Bind(cmd)
+	cmd.Flags().StringVar(&r.ConversationID, "conversation", "", "continue this conversation")
+	cmd.Flags().StringVar(&r.Model, "model", "", "model to use, provider:name (default that of the server)")
+	cmd.Flags().StringArrayVar(&r.AllowedTools, "allow", nil, "allow only tools that match this pattern; may be repeated")
+	return cmd
+}
+
+func chat(cmd *cobra.Command, c *cli.Connection, r request, args []string) error {
+	client, err := c.Client(cmd.Context())
+	if err != nil {
+		return err
+	}
+	interrupts := make(chan os.Signal, 1)
+	signal.Notify(interrupts, os.Interrupt)
+	defer signal.Stop(interrupts)
+	s := &session{cmd: cmd, client: client, json: c.JSON, interrupts: interrupts}
+	r.Message = strings.Join(args, " ")
+	if r.Message == "-" {
+		text, err := io.ReadAll(cmd.InOrStdin())
+		if err != nil {
+			return err
+		}
+		r.Message = strings.TrimSpace(string(text))
+		return s.once(r)
+	}
+	s.lines = readLines(cmd.InOrStdin())
+	s.asks = cli.IsTerminal(cmd.InOrStdin())
+	if r.Message != "" {
+		return s.once(r)
+	}
+	return s.loop(r)
+}
+
+// readLines sends the lines of r, and closes the channel at its end.
+func readLines(r io.Reader) <-chan string {
+	lines := make(chan string)
+	go func() { // ends with the process when nobody reads any more
+		defer close(lines)
+		for scan := bufio.NewScanner(r); scan.Scan(); {
+			lines <- scan.Text()
+		}
+	}()
+	return lines
+}
+
+// once sends one message.
+func (s *session) once(r request) error {
+	if r.Message == "" {
+		return cli.Usage(errors.New("the message is empty"))
+	}
+	_, err := s.run(r)
+	if errors.Is(err, context.Canceled) {
+		return errors.New("cancelled; what was answered so far is kept in the conversation")
+	}
+	return err
+}
+
+// loop sends the lines of standard input until it ends.
+func (s *session) loop(r request) error {
+	for {
+		if s.asks {
+			s.cmd.PrintErr("> ")
+		}
+		message, err := s.line(context.Background(), s.interrupts)
+		if err != nil {
+			return nil //nolint:nilerr // the end of the input, or Ctrl-C at the prompt, is how a chat ends
+		}
+		if r.Message = strings.TrimSpace(message); r.Message == "" {
+			continue
+		}
+		id, err := s.run(r)
+		switch {
+		case errors.Is(err, context.Canceled):
+			s.cmd.PrintErrln("\nCancelled.")
+		case err != nil && !s.asks:
+			return err
+		case err != nil:
+			s.cmd.PrintErrln("error:", err)
+		}
+		if id != "" {
+			r.ConversationID = id
+		}
+	}
+}
+
+// line returns the next line of the input, io.EOF at its end, or context.Canceled after an interrupt or
+// when ctx is done.
+func (s *session) line(ctx context.Context, interrupts <-chan os.Signal) (string, error) {
+	select {
+	case line, open := <-s.lines:
+		if !open {
+			return "", io.EOF
+		}
+		return line, nil
+	case <-interrupts:
+		return "", context.Canceled
+	case <-ctx.Done():
+		return "", ctx.Err()
+	}
+}

@@ -1,0 +1,89 @@
+package chat
+
+import (
+	"fmt"
+	"io"
+
+	"github.com/ropewalk/ropewalk/cmd/ropewalk/cli"
+)
+
+// printer prints one run: the answer to out, everything else to notes.
+type printer struct {
+	*session
+	out          io.Writer
+	notes        *cli.Output
+	conversation string
+	open         bool // the answer's last line has no line break yet
+	done         bool
+}
+
+func (p *printer) text(d delta) error {
+	if p.json || d.Text == "" {
+		return nil
+	}
+	p.open = d.Text[len(d.Text)-1] != '\n'
+	_, err := io.WriteString(p.out, d.Text)
+	return err
+}
+
+// breakLine ends the answer's last line.
+func (p *printer) breakLine() {
+	if p.open {
+		_, _ = io.WriteString(p.out, "\n") // the next write reports a broken pipe
+		p.open = false
+	}
+}
+
+// note prints a line beside the answer.
+func (p *printer) note(format string, args ...any) {
+	if p.json {
+		return
+	}
+	p.breakLine()
+	p.notes.Line("%s", p.notes.Faint(fmt.Sprintf(format, args...)))
+}
+
+func (p *printer) toolStart(t toolStart) error {
+	p.note("→ %s %s", t.Name, shorten(string(t.Input)))
+	return nil
+}
+
+func (p *printer) toolProgress(t toolProgress) error {
+	switch {
+	case t.Message != "":
+		p.note("  %s", t.Message)
+	case t.Total > 0:
+		p.note("  %.0f %%", 100*t.Progress/t.Total)
+	}
+	return nil
+}
+
+func (p *printer) toolDone(t toolDone) error {
+	mark := "✓"
+	if !t.OK {
+		mark = "✗"
+	}
+	p.note("%s %s (%d ms) %s", mark, t.Name, t.MS, shorten(t.Output))
+	return nil
+}
+
+func (p *printer) finish(r result) error {
+	p.breakLine()
+	cost := ""
+	if r.Usage.CostUSD != nil {
+		cost = fmt.Sprintf(", $%.4f", *r.Usage.CostUSD)
+	}
+	stop := ""
+	if r.StopReason != "complete" {
+		stop = ", stopped: " + r.StopReason
+	}
+	p.note("%s · %s · %d + %d tokens%s%s", r.ConversationID, r.Usage.Model, r.Usage.InputTokens, r.Usage.OutputTokens, cost, stop)
+	return nil
+}
+
+func shorten(text string) string {
+	if r := []rune(text); len(r) > 120 {
+		return string(r[:119]) + "…"
+	}
+	return text
+}

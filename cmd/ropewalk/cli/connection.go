@@ -1,0 +1,120 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"github.com/ropewalk/ropewalk/core/config"
+	"github.com/ropewalk/ropewalk/core/control"
+	"github.com/ropewalk/ropewalk/internal/apiclient"
+)
+
+// Connection says which server the commands of a group speak to, and how they print.
+type Connection struct {
+	server    string
+	workspace string
+	context   string
+	home      string
+	JSON      bool // print what the API says
+}
+
+// Bind adds the flags of the connection to a command and all below it.
+func (c *Connection) Bind(cmd *cobra.Command) {
+	flags := cmd.PersistentFlags()
+	flags.StringVar(&c.server, "server", "", "address of the server (default ROPEWALK_SERVER, else the context, else the server of the home)")
+	flags.StringVar(&c.workspace, "workspace", "", "workspace id (default ROPEWALK_WORKSPACE, else the context, else your only or default one)")
+	flags.StringVar(&c.context, "context", "", "named context (default ROPEWALK_CONTEXT, else the current one)")
+	flags.StringVar(&c.home, "home", "", "home of a server on this machine (default ROPEWALK_HOME, else ~/.ropewalk)")
+	flags.BoolVar(&c.JSON, "json", false, "print JSON as the API returns it")
+}
+
+// defaultServer is where a server listens when nothing says otherwise.
+const defaultServer = "http://127.0.0.1:27247"
+
+// Client returns a client for the server. What a flag says goes before the environment, which goes
+// before the context, which goes before a server that runs on the home.
+func (c *Connection) Client(ctx context.Context) (*apiclient.Client, error) {
+	named, err := c.namedContext()
+	if err != nil {
+		return nil, err
+	}
+	client := &apiclient.Client{
+		Server:    first(c.server, os.Getenv("ROPEWALK_SERVER"), named.Server),
+		Key:       first(os.Getenv("ROPEWALK_API_KEY"), named.Key),
+		Workspace: first(c.workspace, os.Getenv("ROPEWALK_WORKSPACE"), named.Workspace),
+	}
+	if client.Server != "" {
+		return client, nil
+	}
+	client.Server = defaultServer
+	status, err := c.Local(ctx)
+	if err != nil && !errors.Is(err, control.ErrNotRunning) {
+		return nil, err
+	}
+	if err == nil {
+		client.Server = status.URL
+		client.Key = first(client.Key, os.Getenv("SERVICE_API_KEY")) // the key of the server on this machine
+	}
+	return client, nil
+}
+
+// Local returns the status of the server that runs on the home, or control.ErrNotRunning.
+func (c *Connection) Local(ctx context.Context) (control.Status, error) {
+	home, err := config.FindHome(c.home, config.HostEnvironment())
+	if err != nil {
+		return control.Status{}, err
+	}
+	return control.Dial(home).Status(ctx)
+}
+
+func (c *Connection) namedContext() (Context, error) {
+	all, err := LoadContexts()
+	if err != nil {
+		return Context{}, err
+	}
+	name := first(c.context, os.Getenv("ROPEWALK_CONTEXT"))
+	if name == "" {
+		return all.Contexts[all.Current], nil
+	}
+	named, ok := all.Contexts[name]
+	if !ok {
+		return Context{}, Usage(fmt.Errorf("no context %q; `ropewalk context list` shows them", name))
+	}
+	return named, nil
+}
+
+func first(values ...string) string {
+	for _, v := range values {
+		if v != "" {
+			return v
+		}
+	}
+	return ""
+}
+
+// Print writes an answer of the API to standard output: as it is with --json, else as render says,
+// with the answer decoded into a T.
+func Print[T any](c *Connection, cmd *cobra.Command, answer json.RawMessage, render func(w *Output, value T) error) error {
+	if c.JSON {
+		return PrintJSON(cmd.OutOrStdout(), answer)
+	}
+	var value T
+	if err := json.Unmarshal(answer, &value); err != nil {
+		return fmt.Errorf("the answer is not what the API promises: %w", err)
+	}
+	return render(NewOutput(cmd.OutOrStdout()), value)
+}
+
+// PrintJSON writes a value as indented JSON.
+func PrintJSON(w io.Writer, value any) error {
+	enc := json.NewEncoder(w)
+	enc.SetEscapeHTML(false)
+	enc.SetIndent("", "  ")
+	return enc.Encode(value)
+}

@@ -1,0 +1,79 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// Context is a named server with what a caller needs there.
+type Context struct {
+	Server    string `yaml:"server" json:"server"`
+	Workspace string `yaml:"workspace,omitempty" json:"workspace,omitempty"`
+	Key       string `yaml:"key,omitempty" json:"-"`
+}
+
+// Contexts is the file of named contexts.
+type Contexts struct {
+	Current  string             `yaml:"current,omitempty" json:"current"`
+	Contexts map[string]Context `yaml:"contexts" json:"contexts"`
+}
+
+// contextsPath is <user configuration>/ropewalk/contexts.yaml, or the file that ROPEWALK_CONTEXTS names.
+func contextsPath() (string, error) {
+	if path := os.Getenv("ROPEWALK_CONTEXTS"); path != "" {
+		return path, nil
+	}
+	dir, err := os.UserConfigDir()
+	if dir == "" {
+		return "", err
+	}
+	return filepath.Join(dir, "ropewalk", "contexts.yaml"), nil
+}
+
+// LoadContexts reads the named contexts; without a file there are none.
+func LoadContexts() (Contexts, error) {
+	all := Contexts{Contexts: map[string]Context{}}
+	path, _ := contextsPath()
+	if path == "" { // no home directory: a service account has no contexts
+		return all, nil
+	}
+	text, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return all, nil
+	}
+	if err != nil {
+		return all, err
+	}
+	if err := yaml.Unmarshal(text, &all); err != nil {
+		return all, fmt.Errorf("%s: %w", path, err)
+	}
+	if all.Contexts == nil {
+		all.Contexts = map[string]Context{}
+	}
+	return all, nil
+}
+
+// Save writes the contexts, readable by their owner only: they may hold keys.
+func (c Contexts) Save() error {
+	path, err := contextsPath()
+	if err != nil {
+		return err
+	}
+	text, err := yaml.Marshal(c)
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return err
+	}
+	next := path + ".new"
+	if err := os.WriteFile(next, text, 0o600); err != nil {
+		return err
+	}
+	return os.Rename(next, path)
+}

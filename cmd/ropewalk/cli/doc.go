@@ -1,0 +1,7 @@
+// Package cli holds the habits that all commands share: which server a command speaks to, what it
+// prints where, and with which status it exits.
+//
+// Data goes to standard output, everything else to standard error. The exit status is 0, 1 for a
+// failure, 2 for wrong usage, and 3 when the server must be restarted to apply something. `--json`
+// prints what the API says. Colour is used on terminals only, and not with NO_COLOR.
+package cli

@@ -1,0 +1,39 @@
+package cli
+
+import "errors"
+
+// The exit statuses of every command.
+const (
+	StatusFailed  = 1
+	StatusUsage   = 2
+	StatusRestart = 3
+)
+
+type exitError struct {
+	error
+	status int
+}
+
+func (e exitError) Unwrap() error { return e.error }
+
+// Usage marks err as a mistake in the command line: exit status 2.
+func Usage(err error) error {
+	if err == nil {
+		return nil
+	}
+	return exitError{err, StatusUsage}
+}
+
+// Restart marks err as something that takes a restart of the server: exit status 3.
+func Restart(err error) error { return exitError{err, StatusRestart} }
+
+// Status returns the exit status for what a command returned.
+func Status(err error) int {
+	if err == nil {
+		return 0
+	}
+	if e, ok := errors.AsType[exitError](err); ok {
+		return e.status
+	}
+	return StatusFailed
+}

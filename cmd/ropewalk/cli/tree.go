@@ -1,0 +1,70 @@
+package cli
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+)
+
+// Prepare gives a tree of commands the shared habits: mistakes in the command line have status 2 and
+// name the nearest command, and groups do nothing by themselves.
+func Prepare(cmd *cobra.Command) {
+	cmd.SuggestionsMinimumDistance = 2
+	cmd.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		return Usage(fmt.Errorf("%w; see `%s --help`", err, cmd.CommandPath()))
+	})
+	if cmd.HasSubCommands() && !cmd.Runnable() {
+		cmd.Args = cobra.ArbitraryArgs
+		cmd.RunE = unknownCommand
+	}
+	if args := cmd.Args; args != nil {
+		cmd.Args = func(cmd *cobra.Command, given []string) error {
+			if err := args(cmd, given); err != nil {
+				return Usage(fmt.Errorf("%w; usage: %s", err, cmd.UseLine()))
+			}
+			return nil
+		}
+	}
+	for _, sub := range cmd.Commands() {
+		Prepare(sub)
+	}
+}
+
+// unknownCommand is what a group of commands does by itself: it prints its help, or names the nearest
+// command.
+func unknownCommand(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		cmd.SetOut(cmd.ErrOrStderr())
+		if err := cmd.Help(); err != nil {
+			return err
+		}
+		return Usage(fmt.Errorf("%s needs a command", cmd.CommandPath()))
+	}
+	text := fmt.Sprintf("unknown command %q for %q", args[0], cmd.CommandPath())
+	if near := nearest(cmd, args[0]); near != "" {
+		text += fmt.Sprintf("; did you mean `%s %s`?", cmd.CommandPath(), near)
+	} else {
+		text += fmt.Sprintf("; see `%s --help`", cmd.CommandPath())
+	}
+	return Usage(fmt.Errorf("%s", text))
+}
+
+// nearest returns the sub-command that a name most likely meant, or "".
+func nearest(cmd *cobra.Command, name string) string {
+	if near := cmd.SuggestionsFor(name); len(near) > 0 {
+		return near[0]
+	}
+	var all []string
+	for _, sub := range cmd.Commands() {
+		if !sub.Hidden && len(name) > 2 && strings.Contains(sub.Name(), name) {
+			all = append(all, sub.Name())
+		}
+	}
+	slices.Sort(all)
+	if len(all) > 0 {
+		return all[0]
+	}
+	return ""
+}

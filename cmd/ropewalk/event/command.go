@@ -1,0 +1,64 @@
+// Package event holds `ropewalk events`: what happens in the workspace, as it happens.
+package event
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"slices"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/ropewalk/ropewalk/cmd/ropewalk/cli"
+	"github.com/ropewalk/ropewalk/internal/apiclient"
+)
+
+// Command returns `ropewalk events`.
+func Command() *cobra.Command {
+	c := &cli.Connection{}
+	var only []string
+	var heartbeats bool
+	cmd := &cobra.Command{
+		Use: "events", Short: "Print the workspace's events as they happen", Args: cobra.NoArgs,
+		Long: "Print the workspace's events as they happen, until Ctrl-C. With --json each line is an object with the event's name and data.",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			client, err := c.Client(cmd.Context())
+			if err != nil {
+				return err
+			}
+			err = client.Stream(cmd.Context(), http.MethodGet, "/v1/events", nil, func(e apiclient.Event) error {
+				if e.Name == "heartbeat" && !heartbeats || len(only) > 0 && !slices.Contains(only, e.Name) {
+					return nil
+				}
+				return write(cmd, c.JSON, e)
+			})
+			if cmd.Context().Err() != nil { // Ctrl-C is how it ends
+				return nil
+			}
+			if err == nil {
+				err = fmt.Errorf("the server closed the stream")
+			}
+			return err
+		},
+	}
+	c.Bind(cmd)
+	cmd.Flags().StringSliceVar(&only, "only", nil, "print events of these names only")
+	cmd.Flags().BoolVar(&heartbeats, "heartbeats", false, "print heartbeats as well")
+	cmd.Flags().BoolP("follow", "f", true, "go on printing events; always true")
+	return cmd
+}
+
+func write(cmd *cobra.Command, asJSON bool, e apiclient.Event) error {
+	var data bytes.Buffer
+	if err := json.Compact(&data, e.Data); err != nil {
+		return fmt.Errorf("event %s is not what the API promises: %w", e.Name, err)
+	}
+	if asJSON {
+		_, err := fmt.Fprintf(cmd.OutOrStdout(), "{\"event\":%q,\"data\":%s}\n", e.Name, data.Bytes())
+		return err
+	}
+	_, err := fmt.Fprintf(cmd.OutOrStdout(), "%s  %-20s %s\n", time.Now().Format(time.TimeOnly), e.Name, data.Bytes())
+	return err
+}

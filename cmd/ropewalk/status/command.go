@@ -1,0 +1,147 @@
+// Package status holds `ropewalk status` and `ropewalk usage`: a server at a glance.
+package status
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/url"
+	"strconv"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/ropewalk/ropewalk/cmd/ropewalk/cli"
+)
+
+// workspace is what GET /v1/workspace answers (docs/api.md 8.1).
+type workspace struct {
+	Workspace struct{ ID, Name, Role string }
+	User      *struct{ ID, Email, DisplayName, OrgRole string }
+	Model     json.RawMessage
+	Apps      []struct{ Name, Status string }
+	Status    struct {
+		Uptime     float64
+		TotalTools int
+	}
+	Version string
+}
+
+// Command returns `ropewalk status`.
+func Command() *cobra.Command {
+	c := &cli.Connection{}
+	cmd := &cobra.Command{
+		Use: "status", Short: "Show the server, the workspace and its apps at a glance", Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			client, err := c.Client(cmd.Context())
+			if err != nil {
+				return err
+			}
+			var answer json.RawMessage
+			if err := client.Get(cmd.Context(), "/v1/workspace", nil, &answer); err != nil {
+				return err
+			}
+			return cli.Print(c, cmd, answer, func(o *cli.Output, w workspace) error {
+				print(o, client.Server, w)
+				return nil
+			})
+		},
+	}
+	c.Bind(cmd)
+	return cmd
+}
+
+func print(o *cli.Output, server string, w workspace) {
+	o.Line("Server     %s, version %s, up for %s", server, w.Version, (time.Duration(w.Status.Uptime) * time.Second).String())
+	if w.User != nil {
+		o.Line("User       %s (%s)", name(w.User.Email, w.User.DisplayName, w.User.ID), w.User.OrgRole)
+	}
+	o.Line("Workspace  %s %q (%s)", w.Workspace.ID, w.Workspace.Name, w.Workspace.Role)
+	var model string
+	if json.Unmarshal(w.Model, &model) != nil && len(w.Model) > 0 && string(w.Model) != "null" {
+		model = string(w.Model)
+	}
+	if model == "" {
+		model = "none configured"
+	}
+	o.Line("Model      %s", model)
+	o.Line("Apps       %d, with %d tools", len(w.Apps), w.Status.TotalTools)
+	for _, a := range w.Apps {
+		o.Line("           %s  %s", o.State(a.Status), a.Name)
+	}
+}
+
+func name(options ...string) string {
+	for _, n := range options {
+		if n != "" {
+			return n
+		}
+	}
+	return ""
+}
+
+// UsageCommand returns `ropewalk usage`.
+func UsageCommand() *cobra.Command {
+	c := &cli.Connection{}
+	var period, groupBy string
+	cmd := &cobra.Command{
+		Use: "usage", Short: "Show what the models used and cost", Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			client, err := c.Client(cmd.Context())
+			if err != nil {
+				return err
+			}
+			var answer json.RawMessage
+			if err := client.Get(cmd.Context(), "/v1/usage", url.Values{"period": {period}, "groupBy": {groupBy}}, &answer); err != nil {
+				return err
+			}
+			return cli.Print(c, cmd, answer, func(o *cli.Output, u usage) error { return u.print(o, groupBy) })
+		},
+	}
+	c.Bind(cmd)
+	cmd.Flags().StringVar(&period, "period", "month", "day, week, month or all")
+	cmd.Flags().StringVar(&groupBy, "by", "day", "day, model, conversation or user")
+	return cmd
+}
+
+type usage struct {
+	Totals    totals
+	Breakdown []struct {
+		Key string
+		totals
+	}
+}
+
+type totals struct {
+	InputTokens, OutputTokens, LLMCalls, ToolCalls int64
+	CostUSD                                        *float64
+}
+
+func (u usage) print(o *cli.Output, groupBy string) error {
+	rows := [][]string{}
+	for _, b := range u.Breakdown {
+		rows = append(rows, b.row(b.Key))
+	}
+	rows = append(rows, u.Totals.row("total"))
+	return o.Table([]string{header(groupBy), "INPUT", "OUTPUT", "CALLS", "TOOLS", "COST"}, rows)
+}
+
+func header(groupBy string) string {
+	switch groupBy {
+	case "model":
+		return "MODEL"
+	case "conversation":
+		return "CONVERSATION"
+	case "user":
+		return "USER"
+	}
+	return "DAY"
+}
+
+func (t totals) row(key string) []string {
+	cost := "-"
+	if t.CostUSD != nil {
+		cost = fmt.Sprintf("$%.4f", *t.CostUSD)
+	}
+	number := func(n int64) string { return strconv.FormatInt(n, 10) }
+	return []string{key, number(t.InputTokens), number(t.OutputTokens), number(t.LLMCalls), number(t.ToolCalls), cost}
+}

@@ -1,0 +1,179 @@
+package tool
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/ropewalk/ropewalk/cmd/ropewalk/cli"
+	"github.com/ropewalk/ropewalk/cmd/ropewalk/params"
+	"github.com/ropewalk/ropewalk/internal/apiclient"
+)
+
+func callCommand(c *cli.Connection) *cobra.Command {
+	return &cobra.Command{
+		Use:   "call TOOL [--PARAMETER VALUE ...]",
+		Short: "Call a tool, with arguments as flags or as JSON on standard input",
+		Long: "Call a tool. Its parameters are flags (`ropewalk tool show TOOL` lists them); a flag without a value is true. A list is " +
+			"given as JSON, or by repeating its flag. With `-` in place of the flags the arguments are a JSON object on standard input. " +
+			"Parameters that have the name of an option of this command are written --PARAMETER=VALUE after --.",
+		Example: "  ropewalk tool call sample__echo --text hello\n  echo '{\"text\":\"hello\"}' | ropewalk tool call sample__echo -",
+		// The parameters are known only when the tool's params.Schema has arrived.
+		DisableFlagParsing: true,
+		RunE:               func(cmd *cobra.Command, args []string) error { return call(cmd, c, args) },
+	}
+}
+
+func call(cmd *cobra.Command, c *cli.Connection, args []string) error {
+	line, err := parse(cmd, args)
+	if err != nil {
+		return cli.Usage(err)
+	}
+	if line.help {
+		return cmd.Help()
+	}
+	client, err := c.Client(cmd.Context())
+	if err != nil {
+		return err
+	}
+	_, t, err := find(cmd.Context(), client, line.tool)
+	if err != nil {
+		return err
+	}
+	arguments, err := line.arguments(cmd.InOrStdin(), t.Definition.InputSchema)
+	if err != nil {
+		return cli.Usage(err)
+	}
+	var answer json.RawMessage
+	body := map[string]any{"server": t.Server, "tool": t.Tool, "arguments": arguments}
+	if err := client.Do(cmd.Context(), http.MethodPost, "/v1/tools/call", body, &answer); err != nil {
+		return explain(err)
+	}
+	return show(cmd, c, answer)
+}
+
+// explain adds the violations of a tool's params.Schema to an error.
+func explain(err error) error {
+	e, ok := errors.AsType[*apiclient.Error](err)
+	if !ok || e.Code != "invalid_input" {
+		return err
+	}
+	var d struct {
+		Errors []struct{ Path, Message string }
+	}
+	_ = json.Unmarshal(e.Details, &d) // without details the message alone is shown
+	text := e.Error()
+	for _, v := range d.Errors {
+		text += fmt.Sprintf("\n  %s: %s", v.Path, v.Message)
+	}
+	return errors.New(text)
+}
+
+// content is one part of a tool's result.
+type content struct {
+	Type, Text, URI, MimeType string
+}
+
+// show prints the text of a result, and reports an error of the tool.
+func show(cmd *cobra.Command, c *cli.Connection, answer json.RawMessage) error {
+	var r struct {
+		Content []content
+		IsError bool
+	}
+	if err := json.Unmarshal(answer, &r); err != nil {
+		return fmt.Errorf("the answer is not what the API promises: %w", err)
+	}
+	switch {
+	case c.JSON:
+		if err := cli.PrintJSON(cmd.OutOrStdout(), answer); err != nil {
+			return err
+		}
+	default:
+		for _, part := range r.Content {
+			text := part.Text
+			if part.Type != "text" {
+				text = strings.TrimSpace(fmt.Sprintf("[%s %s %s]", part.Type, part.MimeType, part.URI))
+			}
+			if _, err := fmt.Fprintln(cmd.OutOrStdout(), text); err != nil {
+				return err
+			}
+		}
+	}
+	if r.IsError {
+		return errors.New("the tool reports an error")
+	}
+	return nil
+}
+
+// commandLine is what was typed after `tool call`.
+type commandLine struct {
+	tool  string
+	given []params.Argument
+	stdin bool
+	help  bool
+}
+
+// parse separates the options of the command from the parameters of the tool.
+func parse(cmd *cobra.Command, args []string) (line commandLine, err error) {
+	own := true // until --, flags that the command knows are its own
+	for len(args) > 0 {
+		word := args[0]
+		args = args[1:]
+		name, text, hasValue := strings.Cut(strings.TrimLeft(word, "-"), "=")
+		switch {
+		case own && word == "--":
+			own = false
+		case word == "-":
+			line.stdin = true
+		case own && (word == "--help" || word == "-h"):
+			line.help = true
+		case !strings.HasPrefix(word, "--"):
+			if line.tool != "" {
+				return line, fmt.Errorf("%q is not a parameter; write --NAME VALUE", word)
+			}
+			line.tool = word
+		default:
+			known := cmd.InheritedFlags().Lookup(name)
+			boolean := own && known != nil && known.Value.Type() == "bool"
+			if !hasValue && !boolean && len(args) > 0 && !strings.HasPrefix(args[0], "--") && args[0] != "-" {
+				text, hasValue, args = args[0], true, args[1:]
+			}
+			if !hasValue {
+				text = "true"
+			}
+			if !own || known == nil {
+				line.given = append(line.given, params.Argument{Name: name, Text: text})
+			} else if err := cmd.InheritedFlags().Set(name, text); err != nil {
+				return line, err
+			}
+		}
+	}
+	if line.tool == "" && !line.help {
+		return line, errors.New("name a tool: ropewalk tool call TOOL [--PARAMETER VALUE ...]")
+	}
+	return line, nil
+}
+
+// arguments returns the arguments of the call.
+func (l commandLine) arguments(stdin io.Reader, s params.Schema) (any, error) {
+	if !l.stdin {
+		return s.Arguments(l.given)
+	}
+	if len(l.given) > 0 {
+		return nil, errors.New("give the arguments as flags or on standard input, not both")
+	}
+	text, err := io.ReadAll(stdin)
+	if err != nil {
+		return nil, err
+	}
+	var object map[string]json.RawMessage
+	if err := json.Unmarshal(text, &object); err != nil {
+		return nil, fmt.Errorf("standard input must be a JSON object: %w", err)
+	}
+	return object, nil
+}

@@ -1,0 +1,53 @@
+package tool
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/spf13/cobra"
+
+	"github.com/ropewalk/ropewalk/cmd/ropewalk/cli"
+	"github.com/ropewalk/ropewalk/cmd/ropewalk/params"
+)
+
+const example = `{"properties":{"text":{"type":"string"},"n":{"type":"integer"},"x":{"type":["null","number"]},"on":{"type":"boolean"},
+	"tags":{"type":"array"},"o":{"type":"object"},"any":{}},"required":["text"]}`
+
+func TestFlagsBecomeArgumentsOfTheSchemasTypes(t *testing.T) {
+	var s params.Schema
+	if err := json.Unmarshal([]byte(example), &s); err != nil {
+		t.Fatal(err)
+	}
+	for line, want := range map[string]string{
+		"t --text hello --n 3 --x 1.5 --on":      `{"n":3,"on":true,"text":"hello","x":1.5}`,
+		"t --text=-5 --on=false":                 `{"on":false,"text":"-5"}`,
+		"t --tags a --tags 2":                    `{"tags":["a",2]}`,
+		`t --tags [1,2] --o {"a":1}`:             `{"o":{"a":1},"tags":[1,2]}`,
+		"t --any hello":                          `{"any":"hello"}`,
+		"t --any 3 --json":                       `{"any":3}`,
+		"t --n three":                            "--n must be a whole number",
+		"t --nothing 1":                          `no parameter "nothing"`,
+		"t u":                                    "not a parameter",
+		"--text x":                               "name a tool",
+		"t --workspace ws_a -- --text workspace": `{"text":"workspace"}`,
+	} {
+		c := &cli.Connection{}
+		parent := &cobra.Command{Use: "tool"}
+		c.Bind(parent)
+		cmd := callCommand(c)
+		parent.AddCommand(cmd)
+		parsed, err := parse(cmd, strings.Fields(line))
+		var got any
+		if err == nil {
+			got, err = parsed.arguments(strings.NewReader(""), s)
+		}
+		text, _ := json.Marshal(got)
+		if err != nil {
+			text = []byte(err.Error())
+		}
+		if string(text) != want && (err == nil || !strings.Contains(string(text), want)) {
+			t.Errorf("%s gives %s, want %s", line, text, want)
+		}
+	}
+}

@@ -1,0 +1,151 @@
+// Package tool holds the `ropewalk tool` commands: list, show and call the tools of the workspace.
+package tool
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/url"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/ropewalk/ropewalk/cmd/ropewalk/cli"
+	"github.com/ropewalk/ropewalk/cmd/ropewalk/params"
+	"github.com/ropewalk/ropewalk/internal/apiclient"
+)
+
+// Command returns `ropewalk tool`.
+func Command() *cobra.Command {
+	c := &cli.Connection{}
+	cmd := &cobra.Command{Use: "tool", Aliases: []string{"tools"}, Short: "List, show and call the tools of the workspace"}
+	c.Bind(cmd)
+	cmd.AddCommand(listCommand(c), showCommand(c), callCommand(c))
+	return cmd
+}
+
+// entry is a tool of GET /v1/tools.
+type entry struct {
+	Name       string `json:"name"`
+	Server     string `json:"server"`
+	Tool       string `json:"tool"`
+	Definition definition
+}
+
+// definition is the part of a tool's definition that the commands use.
+type definition struct {
+	Title       string
+	Description string
+	InputSchema params.Schema
+}
+
+func listCommand(c *cli.Connection) *cobra.Command {
+	var server, search string
+	cmd := &cobra.Command{
+		Use: "list", Short: "List the tools of the workspace", Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			client, err := c.Client(cmd.Context())
+			if err != nil {
+				return err
+			}
+			query := url.Values{}
+			if server != "" {
+				query.Set("server", server)
+			}
+			if search != "" {
+				query.Set("search", search)
+			}
+			var answer json.RawMessage
+			if err := client.Get(cmd.Context(), "/v1/tools", query, &answer); err != nil {
+				return err
+			}
+			return cli.Print(c, cmd, answer, func(o *cli.Output, r struct{ Tools []entry }) error {
+				rows := make([][]string, len(r.Tools))
+				for i, t := range r.Tools {
+					rows[i] = []string{t.Name, firstLine(t.Definition.Description)}
+				}
+				return o.Table([]string{"TOOL", "DESCRIPTION"}, rows)
+			})
+		},
+	}
+	cmd.Flags().StringVar(&server, "app", "", "list the tools of this app only")
+	cmd.Flags().StringVar(&search, "search", "", "list tools whose name or definition has these words")
+	return cmd
+}
+
+func firstLine(text string) string {
+	line, _, _ := strings.Cut(strings.TrimSpace(text), "\n")
+	if r := []rune(line); len(r) > 80 {
+		return string(r[:79]) + "…"
+	}
+	return line
+}
+
+func showCommand(c *cli.Connection) *cobra.Command {
+	return &cobra.Command{
+		Use: "show TOOL", Short: "Show a tool's description and parameters", Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			client, err := c.Client(cmd.Context())
+			if err != nil {
+				return err
+			}
+			raw, t, err := find(cmd.Context(), client, args[0])
+			if err != nil {
+				return err
+			}
+			if c.JSON {
+				return cli.PrintJSON(cmd.OutOrStdout(), raw)
+			}
+			o := cli.NewOutput(cmd.OutOrStdout())
+			o.Line("%s\n\n%s\n", t.Name, strings.TrimSpace(t.Definition.Description))
+			return printParameters(o, t.Definition.InputSchema)
+		},
+	}
+}
+
+func printParameters(o *cli.Output, s params.Schema) error {
+	var rows [][]string
+	for _, name := range s.Names() {
+		need := ""
+		if s.Requires(name) {
+			need = "required"
+		}
+		rows = append(rows, []string{"--" + name, s.Properties[name].Kind(), need, firstLine(s.Properties[name].Description)})
+	}
+	if len(rows) == 0 {
+		o.Line("No parameters.")
+		return nil
+	}
+	return o.Table([]string{"PARAMETER", "TYPE", "", "DESCRIPTION"}, rows)
+}
+
+// find returns a tool by its full name, or by its bare name when one app has it.
+func find(ctx context.Context, client *apiclient.Client, name string) (json.RawMessage, entry, error) {
+	var answer struct{ Tools []json.RawMessage }
+	if err := client.Get(ctx, "/v1/tools", nil, &answer); err != nil {
+		return nil, entry{}, err
+	}
+	var bare []json.RawMessage
+	var owners []string
+	for _, raw := range answer.Tools {
+		var t entry
+		if err := json.Unmarshal(raw, &t); err != nil {
+			return nil, entry{}, fmt.Errorf("the answer is not what the API promises: %w", err)
+		}
+		if t.Name == name {
+			return raw, t, nil
+		}
+		if t.Tool == name {
+			bare, owners = append(bare, raw), append(owners, t.Name)
+		}
+	}
+	switch len(bare) {
+	case 1:
+		var t entry
+		err := json.Unmarshal(bare[0], &t)
+		return bare[0], t, err
+	case 0:
+		return nil, entry{}, fmt.Errorf("no tool %q; `ropewalk tool list` shows them", name)
+	}
+	return nil, entry{}, fmt.Errorf("several apps have a tool %q; write one of %s", name, strings.Join(owners, ", "))
+}
