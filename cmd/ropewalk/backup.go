@@ -13,10 +13,10 @@ import (
 func backupCommand() *cobra.Command {
 	var s settings
 	cmd := &cobra.Command{
-		Use: "backup FILE", Short: "Write the state into one file, while the server runs or not", Args: cobra.ExactArgs(1),
-		Long: "Writes users, installed apps, conversations, usage and settings, as they are at one moment, into a new file. The file " +
-			"holds the apps' secrets: keep it as safe as the home. The apps' own data, the configuration and the plugins are not " +
-			"in it, nor the apps' files but those that servers on one database share.",
+		Use: "backup FILE", Short: "Write the state into a file (the server may be running)", Args: cobra.ExactArgs(1),
+		Long: "Write users, installed apps, conversations, usage and settings, as of one moment, into a new file. The file contains " +
+			"the secrets of apps: keep it as safe as the home. It does not contain the apps' own data, the configuration or plugins, " +
+			"and of the apps' files only those that several servers share through the database.",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o, err := s.state(cmd)
 			if err != nil {
@@ -25,7 +25,7 @@ func backupCommand() *cobra.Command {
 			if err := backup.Write(cmd.Context(), o.Location(), args[0]); err != nil {
 				return err
 			}
-			cmd.Printf("The state was written to %s and checked.\n", args[0])
+			cmd.PrintErrf("Written to %s and verified.\n", args[0])
 			return nil
 		},
 	}
@@ -37,10 +37,9 @@ func restoreCommand() *cobra.Command {
 	var s settings
 	var replace bool
 	cmd := &cobra.Command{
-		Use: "restore FILE", Short: "Make the state what a backup holds; no server may run", Args: cobra.ExactArgs(1),
-		Long: "Makes the state what a backup holds. It is the same file for SQLite and for PostgreSQL, so this also brings a state " +
-			"from one to the other: change storage.url and restore. An empty place is filled; a state that is there is replaced " +
-			"with --replace only.",
+		Use: "restore FILE", Short: "Restore the state from a backup (the server must be stopped)", Args: cobra.ExactArgs(1),
+		Long: "Restore the state from a backup. The file is the same for SQLite and PostgreSQL, so this also moves a state from one to " +
+			"the other: change storage.url and restore. An existing state is replaced only with --replace.",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o, err := s.state(cmd)
 			if err != nil {
@@ -50,19 +49,19 @@ func restoreCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			cmd.Printf("The state is what %s holds.\n", args[0])
+			cmd.PrintErrf("Restored from %s.\n", args[0])
 			if kept != "" {
-				cmd.Printf("The one before is in %s.\n", kept)
+				cmd.PrintErrf("The previous state is in %s.\n", kept)
 			}
 			return nil
 		},
 	}
 	s.bind(cmd)
-	cmd.Flags().BoolVar(&replace, "replace", false, "replace a state that is there")
+	cmd.Flags().BoolVar(&replace, "replace", false, "replace an existing state")
 	return cmd
 }
 
-// state says where the configuration has the state.
+// state returns where the configuration keeps the state.
 func (s *settings) state(cmd *cobra.Command) (store.Options, error) {
 	c, err := s.load(cmd)
 	if err != nil {

@@ -14,17 +14,17 @@ func TestAStateIsBackedUpFromARunningServerAndRestoredIntoAStoppedOne(t *testing
 		running := *s
 		running.t = t
 		running.serve()
-		running.run("ropewalk", "backup", "one.db").exits(0, "was written to one.db and checked")
+		running.run("ropewalk", "backup", "one.db").exits(0, "Written to one.db and verified")
 		running.run("ropewalk", "backup", "one.db").exits(1, "the file exists")
 		running.run("ropewalk", "restore", "one.db").exits(1, "another server (process ")
 		running.run("ropewalk", "restore", "--replace", "one.db").exits(1, "another server (process ")
 	})
 	s.run("ropewalk", "restore", "one.db").exits(1, "there is a state in ", "--replace")
-	s.run("ropewalk", "restore", "--replace", "one.db").exits(0, "The state is what one.db holds.", "The one before is in "+s.home)
+	s.run("ropewalk", "restore", "--replace", "one.db").exits(0, "Restored from one.db.", "The previous state is in "+s.home)
 	s.write("garbage", "this is no state")
-	s.run("ropewalk", "restore", "--replace", "garbage").exits(1, "is damaged or is no database")
+	s.run("ropewalk", "restore", "--replace", "garbage").exits(1, "is damaged or is not a database")
 	s.home = filepath.Join(t.TempDir(), "new")
-	s.run("ropewalk", "restore", s.dir+"/one.db").exits(0, "The state is what ")
+	s.run("ropewalk", "restore", s.dir+"/one.db").exits(0, "Restored from ")
 	if _, err := os.Stat(filepath.Join(s.home, "ropewalk.db")); err != nil {
 		t.Error(err)
 	}

@@ -1,23 +1,67 @@
 package main
 
 import (
+	_ "embed"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
 	"github.com/hashicorp/go-hclog"
 	"github.com/spf13/cobra"
 
+	"github.com/ropewalk/ropewalk/cmd/ropewalk/cli"
 	"github.com/ropewalk/ropewalk/core/config"
 	"github.com/ropewalk/ropewalk/core/server"
 )
 
 func configCommand() *cobra.Command {
-	cmd := &cobra.Command{Use: "config", Short: "Check the configuration, or print its schema"}
-	cmd.AddCommand(configCheckCommand(), configSchemaCommand())
+	cmd := &cobra.Command{Use: "config", Short: "Create, check and show the configuration, and print its schema"}
+	cmd.AddCommand(configInitCommand(), configCheckCommand(), configShowCommand(), configSchemaCommand())
+	return cmd
+}
+
+// template is the configuration that `config init` writes: every common setting, commented out.
+//
+//go:embed template.yaml
+var template []byte
+
+func configInitCommand() *cobra.Command {
+	var home string
+	cmd := &cobra.Command{
+		Use: "init", Short: "Write a commented configuration file into the home, unless there is one", Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			dir, err := config.FindHome(home, config.HostEnvironment())
+			if err != nil {
+				return err
+			}
+			if err := os.MkdirAll(dir, 0o700); err != nil {
+				return err
+			}
+			path := filepath.Join(dir, "ropewalk.yaml")
+			file, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+			if errors.Is(err, fs.ErrExist) {
+				return fmt.Errorf("%s exists; edit it, or remove it first", path)
+			}
+			if err != nil {
+				return err
+			}
+			if _, err = file.Write(template); errors.Join(err, file.Close()) != nil {
+				return err
+			}
+			_, err = fmt.Fprintln(cmd.OutOrStdout(), path)
+			return err
+		},
+	}
+	cmd.Flags().StringVar(&home, "home", "", "service home (default ROPEWALK_HOME, else ~/.ropewalk)")
 	return cmd
 }
 
 func configCheckCommand() *cobra.Command {
 	var s settings
 	cmd := &cobra.Command{
-		Use: "check", Short: "Say everything that is wrong with the configuration, without starting", Args: cobra.NoArgs,
+		Use: "check", Short: "Report every problem of the configuration, without starting the server", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			c, err := s.load(cmd)
 			if err != nil {
@@ -33,12 +77,48 @@ func configCheckCommand() *cobra.Command {
 			if file == "" {
 				file = "no file, the defaults"
 			}
-			cmd.Printf("The configuration is good (%s).\n", file)
-			return nil
+			_, err = fmt.Fprintf(cmd.OutOrStdout(), "configuration ok (%s)\n", file)
+			return err
 		},
 	}
 	s.bind(cmd)
 	s.bindListener(cmd)
+	return cmd
+}
+
+func configShowCommand() *cobra.Command {
+	var s settings
+	var asJSON, all bool
+	cmd := &cobra.Command{
+		Use: "show", Short: "Show the settings in force and where each comes from; secrets are redacted", Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			c, err := s.load(cmd)
+			if err != nil {
+				return err
+			}
+			var shown []config.Value
+			for _, v := range c.Effective() {
+				if all || v.Source != "default" {
+					shown = append(shown, v)
+				}
+			}
+			if asJSON {
+				return cli.PrintJSON(cmd.OutOrStdout(), map[string]any{"home": c.Home, "file": c.File, "settings": shown})
+			}
+			if len(shown) == 0 {
+				cmd.PrintErrln("Every setting has its default; --all lists them.")
+			}
+			rows := make([][]string, len(shown))
+			for i, v := range shown {
+				rows[i] = []string{v.Path, fmt.Sprint(v.Value), v.Source}
+			}
+			return cli.NewOutput(cmd.OutOrStdout()).Table([]string{"SETTING", "VALUE", "SOURCE"}, rows)
+		},
+	}
+	s.bind(cmd)
+	s.bindListener(cmd)
+	cmd.Flags().BoolVar(&all, "all", false, "list settings with their default as well")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	return cmd
 }
 
@@ -50,8 +130,8 @@ func configSchemaCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			cmd.Println(string(schema))
-			return nil
+			_, err = fmt.Fprintln(cmd.OutOrStdout(), string(schema))
+			return err
 		},
 	}
 }

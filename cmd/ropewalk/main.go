@@ -1,5 +1,5 @@
-// Command ropewalk runs installed MCP bundles and offers their tools over an HTTP API and one MCP
-// endpoint.
+// Command ropewalk runs installed MCP bundles and serves their tools over an HTTP API and one MCP
+// endpoint; it is also the client of that API.
 package main
 
 import (
@@ -11,11 +11,19 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/ropewalk/ropewalk/cmd/ropewalk/admin"
+	"github.com/ropewalk/ropewalk/cmd/ropewalk/app"
+	"github.com/ropewalk/ropewalk/cmd/ropewalk/chat"
+	"github.com/ropewalk/ropewalk/cmd/ropewalk/cli"
+	"github.com/ropewalk/ropewalk/cmd/ropewalk/clientconfig"
+	"github.com/ropewalk/ropewalk/cmd/ropewalk/contexts"
+	"github.com/ropewalk/ropewalk/cmd/ropewalk/conversation"
+	"github.com/ropewalk/ropewalk/cmd/ropewalk/doctor"
+	"github.com/ropewalk/ropewalk/cmd/ropewalk/event"
+	"github.com/ropewalk/ropewalk/cmd/ropewalk/status"
+	"github.com/ropewalk/ropewalk/cmd/ropewalk/tool"
 	"github.com/ropewalk/ropewalk/core/process"
 )
-
-// version is set by the build.
-var version = "dev"
 
 func main() {
 	if len(os.Args) > 1 && os.Args[1] == process.ShimArg { // before anything else: a shim starts fast
@@ -27,19 +35,49 @@ func main() {
 func run() int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	if err := root().ExecuteContext(ctx); err != nil {
+	cmd := root()
+	cli.Prepare(cmd)
+	err := cmd.ExecuteContext(ctx)
+	if err != nil {
 		fmt.Fprintln(os.Stderr, "ropewalk:", err)
-		return 1
 	}
-	return 0
+	return cli.Status(err)
 }
+
+// The groups of the help.
+const (
+	groupServer = "server"
+	groupUse    = "use"
+	groupAdmin  = "admin"
+)
 
 func root() *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "ropewalk", Short: "Many MCP apps, one rope: runs bundles and offers their tools over HTTP and MCP.",
+		Use: "ropewalk", Short: "Run MCP apps, and serve their tools over an HTTP API and one MCP endpoint",
 		Version: version, SilenceUsage: true, SilenceErrors: true,
-		CompletionOptions: cobra.CompletionOptions{HiddenDefaultCmd: true},
 	}
-	cmd.AddCommand(serveCommand(), reloadCommand(), configCommand(), pluginCommand(), backupCommand(), restoreCommand(), sampleCommand())
+	cmd.SetOut(os.Stdout)
+	cmd.SetVersionTemplate("{{.Version}}\n")
+	cmd.AddGroup(
+		&cobra.Group{ID: groupServer, Title: "The server:"}, &cobra.Group{ID: groupUse, Title: "Use a server, here or elsewhere:"},
+		&cobra.Group{ID: groupAdmin, Title: "Configure and extend:"},
+	)
+	add := func(group string, commands ...*cobra.Command) {
+		for _, c := range commands {
+			c.GroupID = group
+			cmd.AddCommand(c)
+		}
+	}
+	add(groupServer, upCommand(), serveCommand(), reloadCommand(), backupCommand(), restoreCommand(), doctorCommand())
+	add(groupUse,
+		status.Command(), app.Command(), tool.Command(), chat.Command(), conversation.Command(), event.Command(), status.UsageCommand(),
+		admin.WorkspaceCommand(), admin.UserCommand(), admin.KeyCommand(), clientconfig.Command(), contexts.Command(),
+	)
+	add(groupAdmin, configCommand(), pluginCommand())
+	cmd.AddCommand(versionCommand(), manCommand(), sampleCommand())
 	return cmd
+}
+
+func doctorCommand() *cobra.Command {
+	return doctor.Command(doctor.Options{Version: version, Builtins: builtins(), Load: loadFrom})
 }

@@ -68,7 +68,7 @@ func (s *script) serve() {
 	}
 	lines, answers := bufio.NewScanner(log), false
 	for !answers && lines.Scan() {
-		answers = strings.Contains(lines.Text(), "The server answers")
+		answers = strings.Contains(lines.Text(), "server listening")
 	}
 	drained := make(chan struct{})
 	go func() {

@@ -7,25 +7,30 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/ropewalk/ropewalk/cmd/ropewalk/sample"
+	"github.com/ropewalk/ropewalk/core/config"
 )
 
 // sampleCommand is what the sample app's bundle runs.
 func sampleCommand() *cobra.Command {
 	return &cobra.Command{
-		Use: "sample", Short: "Be the sample app: an MCP server on standard input and output", Hidden: true, Args: cobra.NoArgs,
+		Use: "sample", Short: "Run the sample app: an MCP server on standard input and output", Hidden: true, Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return sample.Serve(cmd.Context(), version) },
 	}
 }
 
-// printSample prints what a newcomer pastes first. A server with a key wants to see it, and its
-// /mcp wants another proof.
-func printSample(w io.Writer, url, workspace string, keyed bool) {
-	key, hint := "", "put this into its configuration"
-	if keyed {
-		key = `-H "Authorization: Bearer $SERVICE_API_KEY" `
-		hint += "; with an API key, /mcp also wants an identity provider: auth.adapter"
+// printHints prints what a new user needs first, in the mode that the server is in.
+func printHints(w io.Writer, url, workspace string, c *config.Config) error {
+	header, client := "", ""
+	switch {
+	case c.APIKey != "" && c.Auth.Adapter == "":
+		header = `-H "Authorization: Bearer $SERVICE_API_KEY" `
+		client = " (with a key of `ropewalk key create`, or after configuring an identity provider: auth.adapter)"
+	case c.APIKey != "":
+		header = `-H "Authorization: Bearer $SERVICE_API_KEY" `
+	case c.Auth.Adapter != "":
+		header = `-H "Authorization: Bearer $ACCESS_TOKEN" `
 	}
-	_, _ = fmt.Fprintf(w, `
+	_, err := fmt.Fprintf(w, `
 Ropewalk is running.
 
   URL        %[1]s
@@ -33,9 +38,10 @@ Ropewalk is running.
 
 Call a tool of the sample app:
 
+  ropewalk tool call sample__echo --text hello
   curl -s %[1]s/v1/tools/call %[3]s-H 'Content-Type: application/json' -d '{"server":"sample","tool":"echo","arguments":{"text":"hello"}}'
 
-Connect an MCP client (%[4]s):
+Connect an MCP client%[4]s; `+"`ropewalk client-config`"+` knows what each one needs:
 
   {
     "mcpServers": {
@@ -47,5 +53,6 @@ Connect an MCP client (%[4]s):
     }
   }
 
-`, url, workspace, key, hint)
+`, url, workspace, header, client)
+	return err
 }

@@ -9,7 +9,6 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/hashicorp/go-hclog"
 	"github.com/spf13/cobra"
 
 	"github.com/ropewalk/ropewalk/cmd/ropewalk/sample"
@@ -23,9 +22,8 @@ import (
 // shutdownTimeout is how long the work in flight may take to finish after SIGTERM.
 const shutdownTimeout = 25 * time.Second
 
-// samplePatience is how long a newcomer waits to be told how to call the sample app, if it does
-// not start.
-const samplePatience = 10 * time.Second
+// sampleTimeout is how long the hints wait for the sample app.
+const sampleTimeout = 10 * time.Second
 
 func serveCommand() *cobra.Command {
 	var s settings
@@ -36,7 +34,21 @@ func serveCommand() *cobra.Command {
 	}
 	s.bind(cmd)
 	s.bindListener(cmd)
-	cmd.Flags().BoolVar(&withSample, "sample", false, "have the sample app installed, and print how to call it")
+	cmd.Flags().BoolVar(&withSample, "sample", false, "install the sample app, and print how to use the server")
+	return cmd
+}
+
+// upCommand is what a new user starts with.
+func upCommand() *cobra.Command {
+	var s settings
+	cmd := &cobra.Command{
+		Use: "up", Short: "Start the server with a sample app, and print how to use it", Args: cobra.NoArgs,
+		Long: "Start the server with a sample app, and print how to call a tool and connect a client. It is `serve --sample`: nothing " +
+			"needs to be configured. Ctrl-C ends it.",
+		RunE: func(cmd *cobra.Command, _ []string) error { return serve(cmd, &s, true) },
+	}
+	s.bind(cmd)
+	s.bindListener(cmd)
 	return cmd
 }
 
@@ -48,52 +60,52 @@ func serve(cmd *cobra.Command, s *settings, withSample bool) error {
 		}
 		return c, err
 	}
-	hangup := make(chan os.Signal, 1) // from here on SIGHUP ends nothing, also while the server starts and ends
+	hangup := make(chan os.Signal, 1) // SIGHUP must not end the process, not even while it starts or ends
 	signal.Notify(hangup, syscall.SIGHUP)
 	defer signal.Stop(hangup)
 	c, err := load()
 	if err != nil {
 		return err
 	}
-	log := hclog.New(&hclog.LoggerOptions{
-		Name: "ropewalk", Level: hclog.LevelFromString(c.Log.Level), JSONFormat: c.Log.Format == "json", Output: os.Stderr,
-	})
+	log := newLogger(c.Log, os.Stderr)
 	footprint.Pace(c.Environment["GOGC"])
-	process.Adopt() // what a killed shim leaves behind is ended, too
+	process.Adopt() // so that children of a killed shim are ended as well
 	srv, err := server.Start(cmd.Context(), server.Options{Config: c, Load: load, Builtins: builtins(), Version: version, Logger: log})
 	if err != nil {
 		return err
 	}
 	go footprint.Keep(cmd.Context())
-	log.Info("The server answers", "url", srv.URL(), "workspace", srv.WorkspaceID(), "home", c.Home, "version", version)
+	log.Info("server listening", "url", srv.URL(), "workspace", srv.WorkspaceID(), "home", c.Home, "version", version)
 	if withSample {
-		ctx, cancel := context.WithTimeout(cmd.Context(), samplePatience)
+		ctx, cancel := context.WithTimeout(cmd.Context(), sampleTimeout)
 		if !srv.AppRuns(ctx, "sample") {
-			log.Warn("The sample app does not run; GET /v1/apps says how it is.")
+			log.Warn("sample app is not running; see `ropewalk app show sample`")
 		}
 		cancel()
-		printSample(cmd.OutOrStdout(), srv.URL(), srv.WorkspaceID(), c.APIKey != "")
+		if err := printHints(cmd.OutOrStdout(), srv.Status().URL, srv.WorkspaceID(), c); err != nil {
+			log.Warn("hints could not be printed", "error", err)
+		}
 	}
 	err = wait(cmd.Context(), srv, hangup)
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(cmd.Context()), shutdownTimeout)
 	defer cancel()
-	log.Info("The server ends; work in flight is finished first.")
+	log.Info("server shutting down")
 	if closeErr := srv.Close(ctx); closeErr != nil {
-		log.Warn("Not everything ended in order", "error", closeErr)
+		log.Warn("shutdown was not clean", "error", closeErr)
 	}
 	return err
 }
 
-// wait returns when the server is told to end or its listener breaks. A hangup reloads.
+// wait returns when ctx ends or the listener breaks. A hangup reloads the configuration.
 func wait(ctx context.Context, srv *server.Server, hangup <-chan os.Signal) error {
 	for {
 		select {
 		case <-ctx.Done():
 			return nil
 		case err := <-srv.Failed():
-			return fmt.Errorf("the listener broke: %w", err)
+			return fmt.Errorf("listener: %w", err)
 		case <-hangup:
-			_, _ = srv.Reload(ctx) // the log says how it went
+			_, _ = srv.Reload(ctx) // the server logs the outcome
 		}
 	}
 }

@@ -36,3 +36,8 @@ func (s *settings) load(cmd *cobra.Command) (*config.Config, error) {
 	}
 	return config.Load(o)
 }
+
+// loadFrom reads the configuration of a home and a file, both of which may be "".
+func loadFrom(home, file string) (*config.Config, error) {
+	return config.Load(config.Options{Path: file, Home: home, Environment: config.HostEnvironment(), Adapters: adapterSchemas()})
+}

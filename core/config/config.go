@@ -37,7 +37,8 @@ type Config struct {
 	// Warnings are sentences for the start-up log: allowed, but not wise.
 	Warnings []string
 
-	places places
+	places    places
+	effective []Value
 }
 
 // Dev reports whether the server runs without authentication: neither an API key nor an auth

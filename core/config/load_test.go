@@ -69,6 +69,7 @@ func TestWithNoConfigurationAtAllTheDefaultsAreThoseOfTheSpec(t *testing.T) {
 		Environment: Environment{"HOME": home},
 		places:      places{},
 	}
+	want.effective = c.effective // has a test of its own
 	if !reflect.DeepEqual(c, want) {
 		t.Errorf("got  %#v\nwant %#v", c, want)
 	}

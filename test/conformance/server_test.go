@@ -19,7 +19,7 @@ import (
 // patience is how long anything may take on a machine that has other things to do.
 const patience = 30 * time.Second
 
-var answersAt = regexp.MustCompile(`The server answers.*url=(http://\S+)`)
+var answersAt = regexp.MustCompile(`server listening.*url=(http://\S+)`)
 
 // serve starts the executable with a home of its own, and returns its address.
 func serve(t *testing.T) string {

@@ -261,7 +261,7 @@ func TestSIGTERMLetsTheCallInFlightFinish(t *testing.T) {
 	if err := s.cmd.Process.Signal(syscall.SIGTERM); err != nil {
 		t.Fatal(err)
 	}
-	if !eventually(patience, func() bool { return strings.Contains(s.log.String(), "The server ends") }) {
+	if !eventually(patience, func() bool { return strings.Contains(s.log.String(), "server shutting down") }) {
 		t.Fatal("the server did not hear SIGTERM")
 	}
 	write(t, file, "")

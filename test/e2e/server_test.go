@@ -73,7 +73,7 @@ func serve(t *testing.T, options ...with) *server {
 	return s
 }
 
-var answersAt = regexp.MustCompile(`The server answers.*url=(http://\S+)`)
+var answersAt = regexp.MustCompile(`server listening.*url=(http://\S+)`)
 
 // start starts the server, on the same home as before if there was one.
 func (s *server) start() {

@@ -67,7 +67,7 @@ func TestAServerRunsRealSessionsOnTheAdapterInPythonAndTheStoreInTypeScript(t *t
 	alice.callsTheSampleApp(t)
 }
 
-var answersAt = regexp.MustCompile(`The server answers.*url=(http://\S+)`)
+var answersAt = regexp.MustCompile(`server listening.*url=(http://\S+)`)
 
 // serve starts the server and returns its address, and a function that ends it, which the end of
 // the test does too.

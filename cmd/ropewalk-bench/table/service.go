@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strings"
 	"time"
 
 	"github.com/ropewalk/ropewalk/core"
@@ -38,13 +37,13 @@ func (b *bench) startService(ctx context.Context, s service) (*process, error) {
 	return p, nil
 }
 
-// serviceURL reads the address out of the line that says that the service answers.
+// serviceURL reads the address from the log line of a server that listens.
 func serviceURL(line string) string {
 	var said struct {
-		Message string `json:"@message"`
+		Message string `json:"msg"`
 		URL     string `json:"url"`
 	}
-	if json.Unmarshal([]byte(line), &said) != nil || said.URL == "" || !strings.HasPrefix(said.Message, "The server answers") {
+	if json.Unmarshal([]byte(line), &said) != nil || said.URL == "" || said.Message != "server listening" {
 		return ""
 	}
 	return said.URL + "/mcp"

@@ -2,7 +2,6 @@ package app
 
 import (
 	"encoding/json"
-	"fmt"
 	"net/url"
 	"slices"
 	"strconv"
@@ -105,7 +104,7 @@ func searchCommand(c *cli.Connection) *cobra.Command {
 			if err := client.Get(cmd.Context(), "/v1/registries/search", query, &answer); err != nil {
 				return err
 			}
-			return cli.Print(c, cmd, answer, printBundles)
+			return cli.Print(c, cmd, answer, printBundles(cmd))
 		},
 	}
 	cmd.Flags().IntVar(&limit, "limit", 20, "how many bundles at most")
@@ -113,26 +112,27 @@ func searchCommand(c *cli.Connection) *cobra.Command {
 	return cmd
 }
 
-// found is a bundle of a registry.
-type found struct {
-	Name, Version, Description, Registry string
-	TrustScore                           int
+// bundles is what a search of the registries found.
+type bundles struct {
+	Bundles []struct {
+		Name, Version, Description, Registry string
+		TrustScore                           int
+	}
+	Failures []string
 }
 
-func printBundles(o *cli.Output, r map[string]json.RawMessage) error {
-	var bundles []found
-	for _, key := range []string{"bundles", "results"} {
-		if raw, ok := r[key]; ok {
-			if err := json.Unmarshal(raw, &bundles); err != nil {
-				return fmt.Errorf("the answer is not what the API promises: %w", err)
-			}
+// printBundles prints what a search found. A registry that failed is not an error of the others.
+func printBundles(cmd *cobra.Command) func(*cli.Output, bundles) error {
+	return func(o *cli.Output, r bundles) error {
+		for _, f := range r.Failures {
+			cmd.PrintErrln("warning:", f)
 		}
+		rows := make([][]string, len(r.Bundles))
+		for i, b := range r.Bundles {
+			rows[i] = []string{b.Name, b.Version, b.Registry, strconv.Itoa(b.TrustScore), shorten(b.Description, 60)}
+		}
+		return o.Table([]string{"NAME", "VERSION", "REGISTRY", "TRUST", "DESCRIPTION"}, rows)
 	}
-	rows := make([][]string, len(bundles))
-	for i, b := range bundles {
-		rows[i] = []string{b.Name, b.Version, b.Registry, strconv.Itoa(b.TrustScore), shorten(b.Description, 60)}
-	}
-	return o.Table([]string{"NAME", "VERSION", "REGISTRY", "TRUST", "DESCRIPTION"}, rows)
 }
 
 // shorten cuts a text to the length of a table cell.

@@ -68,7 +68,7 @@ func (p *printer) answer(ctx context.Context, q question) (action string, conten
 			content[name] = value
 		}
 	}
-	yes, err := p.prompt(ctx, "Send this to " + q.Server + "? [Y/n] ")
+	yes, err := p.prompt(ctx, "Send this to "+q.Server+"? [Y/n] ")
 	if err != nil || strings.HasPrefix(strings.ToLower(yes), "n") {
 		return decline, nil, err
 	}

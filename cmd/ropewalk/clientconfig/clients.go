@@ -1,0 +1,109 @@
+package clientconfig
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+)
+
+// clients are the clients that are known, by the name on the command line.
+func clients() map[string]client {
+	return map[string]client{
+		"claude-code": {
+			title: "Claude Code", steps: claudeCode, file: inDirectory(".mcp.json"),
+			entry: func(e endpoint) (string, any) { return "mcpServers", remote("http", e, "${ROPEWALK_API_KEY}") },
+		},
+		"claude-desktop": {title: "Claude Desktop", steps: claudeDesktop, file: claudeDesktopFile, entry: claudeDesktopEntry},
+		"cursor": {
+			title: "Cursor", steps: cursor, file: inHome(".cursor", "mcp.json"),
+			entry: func(e endpoint) (string, any) { return "mcpServers", remote("", e, "${env:ROPEWALK_API_KEY}") },
+		},
+		"vscode": {
+			title: "Visual Studio Code", steps: vscode, file: inDirectory(".vscode", "mcp.json"),
+			entry: func(e endpoint) (string, any) { return "servers", remote("http", e, "${env:ROPEWALK_API_KEY}") },
+		},
+		"inspector": {title: "MCP Inspector", steps: inspector},
+		"chatgpt":   {title: "ChatGPT", steps: chatgpt},
+	}
+}
+
+func inDirectory(parts ...string) func() (string, error) {
+	return func() (string, error) {
+		dir, err := os.Getwd()
+		return filepath.Join(append([]string{dir}, parts...)...), err
+	}
+}
+
+func inHome(parts ...string) func() (string, error) {
+	return func() (string, error) {
+		dir, err := os.UserHomeDir()
+		return filepath.Join(append([]string{dir}, parts...)...), err
+	}
+}
+
+func claudeCode(e endpoint) string {
+	header := ""
+	if e.Key {
+		header = ` --header "Authorization: Bearer $ROPEWALK_API_KEY"`
+	}
+	return fmt.Sprintf("claude mcp add --transport http %s %s%s", e.Name, e.URL, header)
+}
+
+func claudeDesktopFile() (string, error) {
+	if runtime.GOOS == "darwin" {
+		return inHome("Library", "Application Support", "Claude", "claude_desktop_config.json")()
+	}
+	dir, err := os.UserConfigDir()
+	return filepath.Join(dir, "Claude", "claude_desktop_config.json"), err
+}
+
+// claudeDesktopEntry goes through mcp-remote: the file of Claude Desktop takes commands only.
+func claudeDesktopEntry(e endpoint) (string, any) {
+	args := []string{"-y", "mcp-remote", e.URL}
+	if strings.HasPrefix(e.URL, "http://") {
+		args = append(args, "--allow-http")
+	}
+	entry := map[string]any{"command": "npx", "args": args}
+	if e.Key {
+		entry["args"] = append(args, "--header", "Authorization:${AUTH_HEADER}")
+		entry["env"] = map[string]string{"AUTH_HEADER": "Bearer YOUR_API_KEY"}
+	}
+	return "mcpServers", entry
+}
+
+func claudeDesktop(e endpoint) string {
+	if strings.HasPrefix(e.URL, "https://") && !e.Key {
+		return fmt.Sprintf("In Claude: Settings > Connectors > Add custom connector, with the URL\n\n  %s", e.URL)
+	}
+	file, _ := claudeDesktopFile() // without a home directory the name alone is shown
+	_, entry := claudeDesktopEntry(e)
+	return fmt.Sprintf("Put this into %s (Node is needed), and restart Claude:\n\n%s", file, snippet("mcpServers", e.Name, entry))
+}
+
+func cursor(e endpoint) string {
+	return "Put this into ~/.cursor/mcp.json, or .cursor/mcp.json of a project:\n\n" +
+		snippet("mcpServers", e.Name, remote("", e, "${env:ROPEWALK_API_KEY}"))
+}
+
+func vscode(e endpoint) string {
+	return "Put this into .vscode/mcp.json:\n\n" + snippet("servers", e.Name, remote("http", e, "${env:ROPEWALK_API_KEY}"))
+}
+
+func inspector(e endpoint) string {
+	header := ""
+	if e.Key {
+		header = ` --header "Authorization: Bearer $ROPEWALK_API_KEY"`
+	}
+	return fmt.Sprintf("npx -y @modelcontextprotocol/inspector --transport http --server-url %s%s", e.URL, header)
+}
+
+func chatgpt(e endpoint) string {
+	note := ""
+	if !strings.HasPrefix(e.URL, "https://") {
+		note = "\n\nChatGPT connects from the internet: the server needs an https address and an identity provider (http.baseUrl, auth)."
+	}
+	return fmt.Sprintf("In ChatGPT: Settings > Apps & Connectors > Advanced settings > Developer mode, then Create, with the MCP server URL\n\n  %s\n\n"+
+		"and OAuth as authentication.%s", e.URL, note)
+}

@@ -1,0 +1,110 @@
+// Package clientconfig holds `ropewalk client-config`: what each MCP client needs to connect to a server.
+package clientconfig
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/ropewalk/ropewalk/cmd/ropewalk/cli"
+)
+
+// endpoint is what a client connects to.
+type endpoint struct {
+	URL  string // of the MCP endpoint, with the workspace in its path
+	Name string // what the client calls the server
+	Key  bool   // an API key is needed, in the environment variable ROPEWALK_API_KEY
+}
+
+// client is one MCP client.
+type client struct {
+	title string
+	steps func(endpoint) string              // what to do, for people
+	file  func() (string, error)             // its configuration; nil when it has none to write
+	entry func(endpoint) (key string, v any) // what goes into the file
+}
+
+// Command returns `ropewalk client-config`.
+func Command() *cobra.Command {
+	c := &cli.Connection{}
+	var name string
+	var write bool
+	known := clients()
+	names := slices.Sorted(maps.Keys(known))
+	cmd := &cobra.Command{
+		Use: "client-config CLIENT", Short: "Print, or write, what an MCP client needs to connect: " + strings.Join(names, ", "),
+		Long: "Print what an MCP client needs to connect to the server, or write it into the client's configuration with --write; what " +
+			"is there already is kept. Clients are " + strings.Join(names, ", ") + ".\n\nThe address has the workspace in its path, so " +
+			"that no header is needed. Servers with an identity provider open a browser for the login. API keys are never written: " +
+			"the configuration refers to the environment variable ROPEWALK_API_KEY.",
+		Args: cobra.ExactArgs(1), ValidArgs: names,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			chosen, ok := known[args[0]]
+			if !ok {
+				return cli.Usage(fmt.Errorf("unknown client %q; choose one of %s", args[0], strings.Join(names, ", ")))
+			}
+			e, err := resolve(cmd, c, name)
+			if err != nil {
+				return err
+			}
+			if write {
+				return chosen.write(cmd, e)
+			}
+			if c.JSON {
+				return chosen.printJSON(cmd, e)
+			}
+			_, err = fmt.Fprintln(cmd.OutOrStdout(), chosen.steps(e))
+			return err
+		},
+	}
+	c.Bind(cmd)
+	cmd.Flags().StringVar(&name, "name", "ropewalk", "what the client calls the server")
+	cmd.Flags().BoolVar(&write, "write", false, "write it into the client's configuration")
+	return cmd
+}
+
+// resolve asks the server for the workspace, so that the address is complete.
+func resolve(cmd *cobra.Command, c *cli.Connection, name string) (endpoint, error) {
+	client, err := c.Client(cmd.Context())
+	if err != nil {
+		return endpoint{}, err
+	}
+	e := endpoint{URL: strings.TrimSuffix(client.Server, "/") + "/mcp/me", Name: name, Key: client.Key != ""}
+	if client.Workspace != "" {
+		e.URL = strings.TrimSuffix(client.Server, "/") + "/mcp/" + client.Workspace
+	}
+	return e, nil
+}
+
+func (t client) printJSON(cmd *cobra.Command, e endpoint) error {
+	if t.entry == nil {
+		return cli.PrintJSON(cmd.OutOrStdout(), map[string]string{"url": e.URL})
+	}
+	key, value := t.entry(e)
+	return cli.PrintJSON(cmd.OutOrStdout(), map[string]any{key: map[string]any{e.Name: value}})
+}
+
+// remote is the entry of clients that connect by URL. Type is left out where it is "".
+func remote(kind string, e endpoint, reference string) map[string]any {
+	entry := map[string]any{"url": e.URL}
+	if kind != "" {
+		entry["type"] = kind
+	}
+	if e.Key {
+		entry["headers"] = map[string]string{"Authorization": "Bearer " + reference}
+	}
+	return entry
+}
+
+// snippet is the JSON of an entry, for people.
+func snippet(key, name string, entry any) string {
+	text, err := json.MarshalIndent(map[string]any{key: map[string]any{name: entry}}, "", "  ")
+	if err != nil { // it is made of text only
+		return ""
+	}
+	return string(text)
+}

@@ -1,0 +1,140 @@
+// Package contexts holds `ropewalk context`: names for servers, so that --server is not needed.
+package contexts
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+
+	"github.com/ropewalk/ropewalk/cmd/ropewalk/cli"
+)
+
+// Command returns `ropewalk context`.
+func Command() *cobra.Command {
+	cmd := &cobra.Command{Use: "context", Aliases: []string{"contexts"}, Short: "Name servers, and choose the one that commands use"}
+	cmd.AddCommand(listCommand(), setCommand(), useCommand(), removeCommand())
+	return cmd
+}
+
+func listCommand() *cobra.Command {
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use: "list", Short: "List the contexts; * marks the current one", Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			all, err := cli.LoadContexts()
+			if err != nil {
+				return err
+			}
+			if asJSON {
+				return cli.PrintJSON(cmd.OutOrStdout(), all)
+			}
+			var rows [][]string
+			for _, name := range slices.Sorted(maps.Keys(all.Contexts)) {
+				mark, c := "", all.Contexts[name]
+				if name == all.Current {
+					mark = "*"
+				}
+				rows = append(rows, []string{mark, name, c.Server, c.Workspace})
+			}
+			return cli.NewOutput(cmd.OutOrStdout()).Table([]string{"", "NAME", "SERVER", "WORKSPACE"}, rows)
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON; keys are left out")
+	return cmd
+}
+
+func setCommand() *cobra.Command {
+	var c cli.Context
+	var withKey bool
+	cmd := &cobra.Command{
+		Use: "set NAME", Short: "Create or change a context, and make it the current one", Args: cobra.ExactArgs(1),
+		Long: "Create or change a context, and make it the current one. --key reads an API key from the terminal without showing it, " +
+			"or from standard input; the file of contexts is readable by you only.",
+		Example: "  ropewalk context set work --server https://tools.example.com --key",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			all, err := cli.LoadContexts()
+			if err != nil {
+				return err
+			}
+			next := all.Contexts[args[0]]
+			if c.Server != "" {
+				next.Server = strings.TrimSuffix(c.Server, "/")
+			}
+			if c.Workspace != "" {
+				next.Workspace = c.Workspace
+			}
+			if withKey {
+				if next.Key, err = readKey(cmd); err != nil {
+					return err
+				}
+			}
+			if next.Server == "" {
+				return cli.Usage(errors.New("a context needs --server"))
+			}
+			all.Contexts[args[0]], all.Current = next, args[0]
+			return all.Save()
+		},
+	}
+	cmd.Flags().StringVar(&c.Server, "server", "", "address of the server")
+	cmd.Flags().StringVar(&c.Workspace, "workspace", "", "workspace id")
+	cmd.Flags().BoolVar(&withKey, "key", false, "ask for an API key")
+	return cmd
+}
+
+func readKey(cmd *cobra.Command) (string, error) {
+	if cli.IsTerminal(cmd.InOrStdin()) {
+		cmd.PrintErr("API key: ")
+		text, err := term.ReadPassword(int(os.Stdin.Fd()))
+		cmd.PrintErrln()
+		return strings.TrimSpace(string(text)), err
+	}
+	scan := bufio.NewScanner(cmd.InOrStdin())
+	if !scan.Scan() {
+		return "", errors.New("no key on standard input")
+	}
+	return strings.TrimSpace(scan.Text()), scan.Err()
+}
+
+func useCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: "use NAME", Short: "Make a context the current one; \"\" is the server on this machine", Args: cobra.ExactArgs(1),
+		RunE: func(_ *cobra.Command, args []string) error {
+			all, err := cli.LoadContexts()
+			if err != nil {
+				return err
+			}
+			if _, ok := all.Contexts[args[0]]; !ok && args[0] != "" {
+				return fmt.Errorf("no context %q; `ropewalk context list` shows them", args[0])
+			}
+			all.Current = args[0]
+			return all.Save()
+		},
+	}
+}
+
+func removeCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: "remove NAME", Short: "Remove a context", Args: cobra.ExactArgs(1),
+		RunE: func(_ *cobra.Command, args []string) error {
+			all, err := cli.LoadContexts()
+			if err != nil {
+				return err
+			}
+			if _, ok := all.Contexts[args[0]]; !ok {
+				return fmt.Errorf("no context %q; `ropewalk context list` shows them", args[0])
+			}
+			delete(all.Contexts, args[0])
+			if all.Current == args[0] {
+				all.Current = ""
+			}
+			return all.Save()
+		},
+	}
+}

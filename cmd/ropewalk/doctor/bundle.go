@@ -1,0 +1,80 @@
+package doctor
+
+import (
+	"archive/zip"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"os"
+	"runtime"
+
+	"github.com/ropewalk/ropewalk/core/config"
+	"github.com/ropewalk/ropewalk/core/control"
+)
+
+// healthLimit bounds what is taken over from the server's own answers.
+const healthLimit = 4 << 20
+
+// writeBundle writes the report and what else helps to understand it. It holds no secrets: settings are
+// redacted, logs and conversations are left out.
+func (e *examination) writeBundle(ctx context.Context, path string) (err error) {
+	file, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, file.Close()) }()
+	archive := zip.NewWriter(file)
+	parts := map[string]any{
+		"report.json":  e.Report,
+		"machine.json": map[string]any{"os": runtime.GOOS, "arch": runtime.GOARCH, "cpus": runtime.NumCPU(), "go": runtime.Version()},
+	}
+	if e.config != nil {
+		parts["settings.json"] = e.config.Effective()
+		parts["environment.json"] = names(e.config.Environment)
+		if list, err := control.Dial(e.config.Home).Plugins(ctx); err == nil {
+			parts["plugins.json"] = list
+		}
+	}
+	for name, part := range parts {
+		w, err := archive.Create(name)
+		if err != nil {
+			return err
+		}
+		enc := json.NewEncoder(w)
+		enc.SetIndent("", "  ")
+		if err := enc.Encode(part); err != nil {
+			return err
+		}
+	}
+	if e.running != nil {
+		if err := addAnswer(ctx, archive, "apps.json", e.running.URL+"/v1/bundles/health"); err != nil {
+			return err
+		}
+	}
+	return archive.Close()
+}
+
+// names are the names of environment variables: their values are secrets as likely as not.
+func names(env config.Environment) []string {
+	var all []string
+	for name := range env {
+		all = append(all, name)
+	}
+	return all
+}
+
+// addAnswer stores what an address answers; one that does not answer is left out.
+func addAnswer(ctx context.Context, archive *zip.Writer, name, address string) error {
+	res, err := get(ctx, address)
+	if err != nil {
+		return nil //nolint:nilerr // the report says already that the server does not answer
+	}
+	defer func() { _ = res.Body.Close() }()
+	w, err := archive.Create(name)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(w, io.LimitReader(res.Body, healthLimit))
+	return err
+}

@@ -1,0 +1,96 @@
+package doctor
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/ropewalk/ropewalk/cmd/ropewalk/cli"
+	"github.com/ropewalk/ropewalk/core/config"
+	"github.com/ropewalk/ropewalk/core/control"
+	"github.com/ropewalk/ropewalk/core/pluginhost"
+)
+
+// Options is what the command needs of the program.
+type Options struct {
+	Version  string
+	Builtins pluginhost.Builtins
+	// Load reads the configuration with the given home and file.
+	Load func(home, file string) (*config.Config, error)
+}
+
+// limit bounds a whole examination.
+const limit = time.Minute
+
+// examination is one run of the command.
+type examination struct {
+	Report
+	o       Options
+	deep    bool
+	config  *config.Config
+	running *control.Status // nil when no server runs on the home
+}
+
+// Command returns `ropewalk doctor`.
+func Command(o Options) *cobra.Command {
+	var home, file, bundle string
+	var asJSON, deep bool
+	cmd := &cobra.Command{
+		Use: "doctor", Short: "Check the server and what it needs; each finding has its remedy", Args: cobra.NoArgs,
+		Long: "Check the configuration, the home, the disk, the clock, ports, runtimes, the sandbox, plugins, the database, the session " +
+			"store, registries, the identity provider, the proxy and models. The exit status is 1 when something is wrong. --bundle writes " +
+			"a zip file for a support request: the report, the effective settings without secrets, and the state of apps and plugins.",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			ctx, cancel := context.WithTimeout(cmd.Context(), limit)
+			defer cancel()
+			e := &examination{o: o, deep: deep, Report: Report{Version: o.Version, Findings: []Finding{}}}
+			e.examine(ctx, home, file)
+			if bundle != "" {
+				if err := e.writeBundle(ctx, bundle); err != nil {
+					return err
+				}
+				cmd.PrintErrf("Written to %s; look into it before you send it.\n", bundle)
+			}
+			if asJSON {
+				if err := cli.PrintJSON(cmd.OutOrStdout(), e.Report); err != nil {
+					return err
+				}
+			} else {
+				e.print(cli.NewOutput(cmd.OutOrStdout()))
+			}
+			if e.worst() == failed {
+				return errors.New("something is wrong; see the remedies above")
+			}
+			return nil
+		},
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&home, "home", "", "service home (default ROPEWALK_HOME, else ~/.ropewalk)")
+	flags.StringVar(&file, "config", "", "configuration file (default <home>/ropewalk.yaml)")
+	flags.StringVar(&bundle, "bundle", "", "zip file to write for a support request")
+	flags.BoolVar(&asJSON, "json", false, "print JSON")
+	flags.BoolVar(&deep, "deep", false, "also send one tiny request to the default model (it costs a few tokens)")
+	return cmd
+}
+
+// examine makes every check. What a broken configuration makes impossible is left out.
+func (e *examination) examine(ctx context.Context, home, file string) {
+	e.checkConfiguration(home, file)
+	if e.config == nil {
+		e.checkRuntimes(ctx)
+		e.checkSandbox(ctx)
+		return
+	}
+	e.checkServer(ctx)
+	e.checkHome()
+	e.checkDisk()
+	e.checkRuntimes(ctx)
+	e.checkSandbox(ctx)
+	e.checkAdapters(ctx)
+	e.checkDatabase(ctx)
+	e.checkIdentityProvider(ctx)
+	e.checkProxy()
+	e.checkModel(ctx)
+}

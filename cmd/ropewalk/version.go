@@ -1,0 +1,82 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"runtime"
+	"runtime/debug"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/cobra/doc"
+
+	"github.com/ropewalk/ropewalk/cmd/ropewalk/cli"
+)
+
+// version is set by the build.
+var version = "dev"
+
+// build describes the executable.
+type build struct {
+	Version string `json:"version"`
+	Commit  string `json:"commit"`
+	Date    string `json:"date"`
+	Go      string `json:"go"`
+	OS      string `json:"os"`
+	Arch    string `json:"arch"`
+}
+
+func buildInfo() build {
+	b := build{Version: version, Go: runtime.Version(), OS: runtime.GOOS, Arch: runtime.GOARCH}
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return b
+	}
+	for _, s := range info.Settings {
+		switch s.Key {
+		case "vcs.revision":
+			b.Commit = s.Value
+		case "vcs.time":
+			b.Date = s.Value
+		}
+	}
+	return b
+}
+
+func versionCommand() *cobra.Command {
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use: "version", Short: "Print the version, the commit, its date and the version of Go", Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			b := buildInfo()
+			if asJSON {
+				return cli.PrintJSON(cmd.OutOrStdout(), b)
+			}
+			_, err := fmt.Fprintf(cmd.OutOrStdout(), "ropewalk %s (commit %s, %s, %s, %s/%s)\n", b.Version, orUnknown(b.Commit), orUnknown(b.Date), b.Go, b.OS, b.Arch)
+			return err
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	return cmd
+}
+
+func orUnknown(text string) string {
+	if text == "" {
+		return "unknown"
+	}
+	return text
+}
+
+// manCommand writes the manual pages; packages contain them.
+func manCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: "man DIRECTORY", Short: "Write the manual pages into a directory", Hidden: true, Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := os.MkdirAll(args[0], 0o755); err != nil {
+				return err
+			}
+			header := &doc.GenManHeader{Title: "ROPEWALK", Section: "1", Source: "ropewalk " + version, Manual: "Ropewalk"}
+			cmd.Root().DisableAutoGenTag = true
+			return doc.GenManTree(cmd.Root(), header, args[0])
+		},
+	}
+}

@@ -1,0 +1,23 @@
+package chat
+
+import (
+	"context"
+
+	"github.com/ropewalk/ropewalk/core"
+	"github.com/ropewalk/ropewalk/core/chat/model"
+)
+
+// Probe sends a tiny request to the model that the configuration names, and returns its name. It costs
+// a few tokens. Without a model the error is core.CodeModelNotConfigured.
+func (m *Models) Probe(ctx context.Context) (string, error) {
+	if m.byDefault == "" {
+		return "", core.Errorf(core.CodeModelNotConfigured, "no model is configured")
+	}
+	c, err := m.find(m.byDefault)
+	if err != nil {
+		return m.byDefault, err
+	}
+	request := model.Request{Messages: []model.Message{model.Said(model.User, "Reply with the word ok.")}, MaxTokens: 16}
+	_, err = c.provider.Call(ctx, c.name, request, func(string) {})
+	return c.full, err
+}
