@@ -27,6 +27,7 @@ type Store interface {
 	Messages(ctx context.Context, ref core.ConversationRef) ([]core.Message, error)
 	// AppendMessages stores messages with the usage of the calls that made them, all or nothing.
 	AppendMessages(ctx context.Context, ref core.ConversationRef, add []core.Message, used ...core.Usage) (core.Conversation, error)
+	Attachment(ctx context.Context, ref core.ConversationRef, id string) (core.Attachment, error) // core.CodeNotFound
 	PutUsage(ctx context.Context, u core.Usage) error
 	Usage(ctx context.Context, q core.UsageQuery) (core.UsageReport, error)
 	Setting(ctx context.Context, name string) (string, error) // core.CodeNotFound when nothing is stored
@@ -45,6 +46,9 @@ type Tools interface {
 	elicit.Tools
 }
 
+// Features are the feature flags, which a reload may change.
+type Features interface{ Enabled(flag string) bool }
+
 // Options is what an Engine is made of. What has no default is required.
 type Options struct {
 	Store  Store
@@ -52,6 +56,8 @@ type Options struct {
 	Skills *skill.Library
 	Models *Models
 	Logger hclog.Logger
+	// Features says whether attachments are on; nil means that they are.
+	Features Features
 
 	// RunLease is for how long other servers that share the state respect a run of a server that was
 	// killed: 15 s.
@@ -63,11 +69,12 @@ type Options struct {
 
 // Engine runs chats. It is safe for concurrent use.
 type Engine struct {
-	store  Store
-	tools  Tools
-	skills *skill.Library
-	models atomic.Pointer[Models]
-	log    hclog.Logger
+	store    Store
+	tools    Tools
+	skills   *skill.Library
+	models   atomic.Pointer[Models]
+	log      hclog.Logger
+	features Features
 
 	titles    titles
 	questions *elicit.Questions
@@ -77,7 +84,7 @@ type Engine struct {
 // New returns an Engine.
 func New(o Options) *Engine {
 	e := &Engine{
-		store: o.Store, tools: o.Tools, skills: o.Skills, log: o.Logger, titles: newTitles(),
+		store: o.Store, tools: o.Tools, skills: o.Skills, log: o.Logger, features: o.Features, titles: newTitles(),
 		questions: elicit.New(o.Store, o.Tools, o.QuestionTimeout, o.Logger), claims: claim.New(o.Store, o.RunLease, o.Logger),
 	}
 	e.models.Store(o.Models)

@@ -20,13 +20,13 @@ func replay(before []core.Message) []model.Message {
 			turns = []model.Message{model.Said(model.Role(m.Role), m.Content)}
 		}
 		for _, t := range turns {
-			all = join(all, t)
+			all = joinMessage(all, t)
 		}
 	}
 	return addMissingResults(all)
 }
 
-func join(all []model.Message, next model.Message) []model.Message {
+func joinMessage(all []model.Message, next model.Message) []model.Message {
 	if len(next.Blocks) == 0 {
 		return all
 	}
@@ -41,7 +41,7 @@ func join(all []model.Message, next model.Message) []model.Message {
 func addMissingResults(all []model.Message) []model.Message {
 	var out []model.Message
 	for i, m := range all {
-		out = join(out, m)
+		out = joinMessage(out, m)
 		if m.Role != model.Assistant {
 			continue
 		}
@@ -51,7 +51,7 @@ func addMissingResults(all []model.Message) []model.Message {
 				results = append(results, model.Block{Kind: model.ToolResult, ID: b.ID, Text: "The run ended before the tool answered.", Error: true})
 			}
 		}
-		out = join(out, model.Message{Role: model.User, Blocks: results})
+		out = joinMessage(out, model.Message{Role: model.User, Blocks: results})
 	}
 	return out
 }

@@ -13,7 +13,7 @@ const (
 	iterationsMost    = 50
 )
 
-// Request is what a person says (contract part 4).
+// Request is a person's message.
 type Request struct {
 	Message        string          `json:"message"`
 	ConversationID string          `json:"conversationId"`
@@ -22,6 +22,7 @@ type Request struct {
 	Metadata       json.RawMessage `json:"metadata"` // of a conversation that this request makes
 	AllowedTools   []string        `json:"allowedTools"`
 	MaxIterations  *int            `json:"maxIterations"` // above 50 means 50
+	Attachments    []Attachment    `json:"attachments"`
 }
 
 // AppContext is the app that the person looks at.
@@ -32,13 +33,16 @@ type AppContext struct {
 
 func (r Request) check() error {
 	if strings.TrimSpace(r.Message) == "" {
-		return core.Errorf(core.CodeBadRequest, "message is missing; say something")
+		return core.Errorf(core.CodeBadRequest, "message is required")
 	}
 	if r.MaxIterations != nil && *r.MaxIterations < 1 {
 		return core.Errorf(core.CodeBadRequest, "maxIterations must be at least 1")
 	}
 	if !isObject(r.Metadata) {
 		return core.Errorf(core.CodeBadRequest, "metadata must be an object")
+	}
+	if err := checkAttachments(r.Attachments); err != nil {
+		return err
 	}
 	return checkGlobs("allowedTools", r.AllowedTools)
 }

@@ -37,6 +37,9 @@ func (e *Engine) Begin(ctx context.Context, c core.Caller, r Request) (*Run, err
 	if err := r.check(); err != nil {
 		return nil, err
 	}
+	if err := e.allowAttachments(r.Attachments); err != nil {
+		return nil, err
+	}
 	if r.ConversationID == "" {
 		return e.beginNew(ctx, c, r)
 	}
@@ -92,8 +95,17 @@ func (e *Engine) admit(ctx context.Context, c core.Caller, r Request, in core.Co
 	if err != nil {
 		return nil, err
 	}
+	earlier := replay(before)
+	if err := e.loadAttachments(ctx, ref, earlier); err != nil {
+		return nil, err
+	}
+	stored, said, err := userMessage(in.ID, r)
+	if err != nil {
+		return nil, err
+	}
 	now := time.Now()
-	if _, err := e.store.AppendMessages(ctx, ref, []core.Message{{Role: string(model.User), Content: r.Message, Timestamp: now}}); err != nil {
+	stored.Timestamp = now
+	if _, err := e.store.AppendMessages(ctx, ref, []core.Message{stored}); err != nil {
 		return nil, err
 	}
 	skills := e.skills.Skills(c.Workspace.ID)
@@ -104,7 +116,7 @@ func (e *Engine) admit(ctx context.Context, c core.Caller, r Request, in core.Co
 	}
 	run.loop = &loop{
 		e: e, caller: c, llm: llm, runID: run.id, conversation: in.ID, limit: r.iterations(), totals: &tally{},
-		messages: append(replay(before), model.Said(model.User, r.Message)),
+		messages: joinMessage(earlier, said),
 		system:   systemPrompt(c, skills, picked, r.AppContext, now),
 		toolset:  newToolset(e.tools, c, allowlistOf(r.AllowedTools, picked, r.server()), r.server(), picked, before),
 		store:    run.storeTurn,

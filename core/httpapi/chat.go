@@ -31,6 +31,7 @@ type Chat interface {
 	Restore(ctx context.Context, c core.Caller, title *string, metadata json.RawMessage, messages []core.Message) (core.Conversation, error)
 	Delete(ctx context.Context, c core.Caller, id string) error
 	Usage(ctx context.Context, c core.Caller, q core.UsageQuery) (core.UsageReport, error)
+	Attachment(ctx context.Context, c core.Caller, conversation, id string) (core.Attachment, error)
 	Skills(c core.Caller) []skill.Skill
 }
 

@@ -75,6 +75,8 @@ func (s *Server) readRequest(ctx *fasthttp.RequestCtx) bool {
 func (s *Server) bodyLimit(ctx *fasthttp.RequestCtx) int {
 	path := ctx.URI().PathOriginal()
 	switch {
+	case string(path) == "/v1/chat", string(path) == "/v1/chat/stream":
+		return maxChat
 	case string(path) == "/v1/conversations/import":
 		return maxImport
 	case bytes.HasPrefix(path, []byte("/v1/")):

@@ -108,6 +108,7 @@ type Timeouts struct {
 const (
 	maxBody        = 1 << 20  // under /v1
 	maxImport      = 16 << 20 // of POST /v1/conversations/import
+	maxChat        = 15 << 20 // of POST /v1/chat: 10 MiB of attachments as base64, and the message
 	maxMountedBody = 16 << 20 // elsewhere, unless Options.MaxBody says otherwise
 	maxHeaders     = 16 << 10 // request line and headers, bytes; past it 431
 )

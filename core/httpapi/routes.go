@@ -41,6 +41,7 @@ func (s *Server) routes() []route {
 		{post, "/v1/conversations/import", s.requireMember(s.importConversation)},
 		{get, "/v1/conversations/:id", s.requireMember(s.getConversation)},
 		{get, "/v1/conversations/:id/export", s.requireMember(s.exportConversation)},
+		{get, "/v1/conversations/:id/attachments/:attachment", s.requireMember(s.getAttachment)},
 		{get, "/v1/conversations/:id/history", s.requireMember(s.getHistory)},
 		{del, "/v1/conversations/:id", s.requireMember(s.deleteConversation)},
 		{patch, "/v1/conversations/:id", s.requireMember(s.updateConversation)},

@@ -80,3 +80,33 @@ func TestAnErrorInTheStreamAndASilenceAreFailures(t *testing.T) {
 		}
 	}
 }
+
+func TestFilesAreSentAsTheVendorDocuments(t *testing.T) {
+	var body map[string]any
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		raw, _ := io.ReadAll(r.Body)
+		_ = json.Unmarshal(raw, &body)
+		w.Header().Set("Content-Type", "text/event-stream")
+		_, _ = io.WriteString(w, "event: message_stop\ndata: {\"type\":\"message_stop\"}\n\n")
+	}))
+	defer server.Close()
+	p := anthropic.New(model.Settings{BaseURL: server.URL, APIKey: "k"})
+	defer p.Close()
+	if _, err := p.Call(t.Context(), "m", model.Request{MaxTokens: 7, Messages: []model.Message{{Role: model.User, Blocks: []model.Block{
+		{Kind: model.File, Name: "a.png", MIMEType: "image/png", Data: []byte("png")},
+		{Kind: model.File, Name: "b.png", MIMEType: "image/png", URL: "https://example.com/b.png"},
+		{Kind: model.File, Name: "c.pdf", MIMEType: "application/pdf", Data: []byte("pdf")},
+		{Kind: model.File, Name: "d.txt", MIMEType: "text/plain", Data: []byte("words")},
+		{Kind: model.Text, Text: "look"},
+	}}}}, func(string) {}); err != nil {
+		t.Fatal(err)
+	}
+	want := `[{"content":[{"source":{"data":"cG5n","media_type":"image/png","type":"base64"},"type":"image"},` +
+		`{"source":{"type":"url","url":"https://example.com/b.png"},"type":"image"},` +
+		`{"source":{"data":"cGRm","media_type":"application/pdf","type":"base64"},"title":"c.pdf","type":"document"},` +
+		`{"text":"\u003cattachment name=\"d.txt\"\u003e\nwords\n\u003c/attachment\u003e","type":"text"},` +
+		`{"cache_control":{"type":"ephemeral"},"text":"look","type":"text"}],"role":"user"}]`
+	if got, _ := json.Marshal(body["messages"]); string(got) != want {
+		t.Errorf("messages\n got %s\nwant %s", got, want)
+	}
+}

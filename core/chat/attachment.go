@@ -1,0 +1,163 @@
+package chat
+
+import (
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"mime"
+	"net/url"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/ropewalk/ropewalk/core"
+	"github.com/ropewalk/ropewalk/core/chat/model"
+	"github.com/ropewalk/ropewalk/core/config"
+)
+
+const (
+	maxAttachments    = 10
+	maxAttachment     = 5 << 20  // bytes of one
+	maxAttachmentsAll = 10 << 20 // bytes of all of one message
+	maxAttachmentName = 200      // characters
+)
+
+// Attachment is a file that a person sends with a message: its content as data, or the address of an image.
+type Attachment struct {
+	Name     string `json:"name"`
+	MIMEType string `json:"mimeType"`
+	Data     string `json:"data"` // base64
+	URL      string `json:"url"`  // https
+}
+
+// shownAttachment is an attachment in the metadata of its message: a reference.
+type shownAttachment struct {
+	ID       string `json:"id"`
+	Name     string `json:"name"`
+	MIMEType string `json:"mimeType"`
+	Size     int    `json:"size,omitempty"` // bytes; none for a file at another address
+	URL      string `json:"url"`
+}
+
+// userMetadata is the metadata of a user's message.
+type userMetadata struct {
+	Attachments []shownAttachment `json:"attachments"`
+}
+
+// checkAttachments checks what a request attaches.
+func checkAttachments(all []Attachment) error {
+	if len(all) > maxAttachments {
+		return core.Errorf(core.CodeBadRequest, "attachments: %d files are more than the %d of one message", len(all), maxAttachments)
+	}
+	total := 0
+	for i, a := range all {
+		if err := a.check(i); err != nil {
+			return err
+		}
+		if total += base64.StdEncoding.DecodedLen(len(a.Data)); total > maxAttachmentsAll+3*len(all) {
+			return core.Errorf(core.CodePayloadTooLarge, "attachments are larger than %d MiB together", maxAttachmentsAll>>20)
+		}
+	}
+	return nil
+}
+
+// check checks the attachment of that position.
+func (a Attachment) check(i int) error {
+	switch n := utf8.RuneCountInString(a.Name); {
+	case n == 0 || n > maxAttachmentName || strings.ContainsAny(a.Name, "/\\\x00\r\n"):
+		return core.Errorf(core.CodeBadRequest, "attachments[%d].name must be a file name of 1 to %d characters", i, maxAttachmentName)
+	case (a.Data == "") == (a.URL == ""):
+		return core.Errorf(core.CodeBadRequest, "attachments[%d] must have either data or url", i)
+	case base64.StdEncoding.DecodedLen(len(a.Data)) > maxAttachment+2:
+		return core.Errorf(core.CodePayloadTooLarge, "attachments[%d].data is larger than %d MiB", i, maxAttachment>>20)
+	}
+	if _, err := base64.StdEncoding.DecodeString(a.Data); err != nil {
+		return core.Errorf(core.CodeBadRequest, "attachments[%d].data is not base64", i)
+	}
+	return a.checkType(i)
+}
+
+// checkType accepts the types that models on both wires take.
+func (a Attachment) checkType(i int) error {
+	media, _, err := mime.ParseMediaType(a.MIMEType)
+	b := model.Block{MIMEType: a.MIMEType}
+	known := media == "application/pdf" || media == "image/png" || media == "image/jpeg" || media == "image/gif" || media == "image/webp" || b.IsText()
+	if err != nil || !known {
+		return core.Errorf(core.CodeBadRequest, "attachments[%d].mimeType must be image/png, image/jpeg, image/gif, image/webp, application/pdf or a text type", i)
+	}
+	if a.URL == "" {
+		return nil
+	}
+	at, err := url.Parse(a.URL)
+	if err != nil || at.Scheme != "https" || at.Host == "" || at.User != nil {
+		return core.Errorf(core.CodeBadRequest, "attachments[%d].url must be an https address", i)
+	}
+	if !b.IsImage() {
+		return core.Errorf(core.CodeBadRequest, "attachments[%d].url: only images are taken from an address; send other files as data", i)
+	}
+	return nil
+}
+
+// allowAttachments returns core.CodeFeatureDisabled for attachments while their feature flag is off.
+func (e *Engine) allowAttachments(all []Attachment) error {
+	if len(all) == 0 || e.features == nil || e.features.Enabled(config.FlagFileContext) {
+		return nil
+	}
+	return core.Errorf(core.CodeFeatureDisabled, "attachments are off: the feature flag %s is false", config.FlagFileContext)
+}
+
+// userMessage is a person's message as it is stored, and as a model gets it.
+func userMessage(conversation string, r Request) (core.Message, model.Message, error) {
+	stored := core.Message{Role: string(model.User), Content: r.Message}
+	if len(r.Attachments) == 0 {
+		return stored, model.Said(model.User, r.Message), nil
+	}
+	said, shown := model.Message{Role: model.User}, userMetadata{}
+	for _, a := range r.Attachments {
+		content, err := base64.StdEncoding.DecodeString(a.Data)
+		if err != nil {
+			return stored, said, err // the request was checked
+		}
+		id := core.RandomID("att_")
+		reference := shownAttachment{ID: id, Name: a.Name, MIMEType: a.MIMEType, Size: len(content), URL: a.URL}
+		if a.URL == "" {
+			reference.URL = "/v1/conversations/" + conversation + "/attachments/" + id
+			stored.Attachments = append(stored.Attachments, core.Attachment{ID: id, Name: a.Name, MIMEType: a.MIMEType, Content: content})
+		}
+		shown.Attachments = append(shown.Attachments, reference)
+		said.Blocks = append(said.Blocks, model.Block{Kind: model.File, ID: id, Name: a.Name, MIMEType: a.MIMEType, URL: a.URL, Data: content})
+	}
+	said.Blocks = append(said.Blocks, model.Block{Kind: model.Text, Text: r.Message})
+	var err error
+	if stored.Metadata, err = json.Marshal(shown); err == nil {
+		stored.Blocks, err = json.Marshal([]model.Message{said})
+	}
+	return stored, said, err
+}
+
+// loadAttachments reads the content of the attachments of earlier messages.
+func (e *Engine) loadAttachments(ctx context.Context, ref core.ConversationRef, messages []model.Message) error {
+	for _, m := range messages {
+		for i := range m.Blocks {
+			b := &m.Blocks[i]
+			if b.Kind != model.File || b.URL != "" {
+				continue
+			}
+			a, err := e.store.Attachment(ctx, ref, b.ID)
+			switch {
+			case core.CodeOf(err) == core.CodeNotFound && err != nil: // the conversation was imported without its files
+				*b = model.Block{Kind: model.Text, Text: "[The attachment " + b.Name + " is not available.]"}
+			case err != nil:
+				return err
+			default:
+				b.Data = a.Content
+			}
+		}
+	}
+	return nil
+}
+
+// Attachment returns a file that was attached to a message of a conversation; core.CodeNotFound unless the
+// conversation is the caller's and has it.
+func (e *Engine) Attachment(ctx context.Context, c core.Caller, conversation, id string) (core.Attachment, error) {
+	return e.store.Attachment(ctx, c.Conversation(conversation), id)
+}

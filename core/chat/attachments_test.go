@@ -1,0 +1,134 @@
+package chat_test
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/hashicorp/go-hclog"
+
+	"github.com/ropewalk/ropewalk/core"
+	"github.com/ropewalk/ropewalk/core/chat"
+	"github.com/ropewalk/ropewalk/core/chat/skill"
+	"github.com/ropewalk/ropewalk/core/config"
+)
+
+func encoded(content string) string { return base64.StdEncoding.EncodeToString([]byte(content)) }
+
+func TestAttachmentsReachTheModelAndAreKeptByReference(t *testing.T) {
+	for _, wire := range wires() {
+		t.Run(wire, func(t *testing.T) {
+			h := open(t, wire, nil)
+			h.model.Say(t, titled, `{"match":{},"response":{"content":"Seen."}}`)
+			answer, _ := h.must(chat.Request{Message: "look", Attachments: []chat.Attachment{
+				{Name: "a.png", MIMEType: "image/png", Data: encoded("the image")},
+				{Name: "b.pdf", MIMEType: "application/pdf", Data: encoded("the document")},
+				{Name: "c.txt", MIMEType: "text/plain", Data: encoded("the words")},
+				{Name: "d.png", MIMEType: "image/png", URL: "https://example.com/d.png"},
+			}})
+			h.must(chat.Request{Message: "again", ConversationID: answer.ConversationID})
+			for i, asked := range h.asked() {
+				got := text(asked["messages"])
+				wanted := []string{"the words", "look"}
+				if wire == "openai" { // the journal of the other wire leaves out all but texts: package anthropic has a test of its own
+					wanted = append(wanted, encoded("the image"), encoded("the document"), "https://example.com/d.png")
+				}
+				for _, want := range wanted {
+					if !strings.Contains(got, want) {
+						t.Errorf("call %d has no %q: %.500s", i, want, got)
+					}
+				}
+			}
+			messages := must2(h.History(t.Context(), owner(), answer.ConversationID))
+			var shown struct {
+				Attachments []struct {
+					ID, Name, MIMEType, URL string
+					Size                    int
+				}
+			}
+			if err := json.Unmarshal(messages[0].Metadata, &shown); err != nil || len(shown.Attachments) != 4 || shown.Attachments[3].URL != "https://example.com/d.png" {
+				t.Fatalf("%s, %v", messages[0].Metadata, err)
+			}
+			first := shown.Attachments[0]
+			if first.Size != 9 || first.URL != "/v1/conversations/"+answer.ConversationID+"/attachments/"+first.ID || strings.Contains(string(messages[0].Metadata), encoded("the image")) {
+				t.Errorf("%+v", first)
+			}
+			a, err := h.Attachment(t.Context(), owner(), answer.ConversationID, first.ID)
+			if err != nil || string(a.Content) != "the image" || a.MIMEType != "image/png" || a.Name != "a.png" {
+				t.Errorf("%+v, %v", a, err)
+			}
+			for name, c := range map[string]core.Caller{"another person": stranger(), "another workspace": elsewhere()} {
+				if _, err := h.Attachment(t.Context(), c, answer.ConversationID, first.ID); core.CodeOf(err) != core.CodeNotFound {
+					t.Errorf("%s: %v", name, err)
+				}
+			}
+			one := 1
+			fork, err := h.Fork(t.Context(), owner(), answer.ConversationID, &one)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if a, err = h.Attachment(t.Context(), owner(), fork.ID, first.ID); err != nil || string(a.Content) != "the image" {
+				t.Errorf("in a fork: %+v, %v", a, err)
+			}
+		})
+	}
+}
+
+func TestAttachmentsHaveLimits(t *testing.T) {
+	h := open(t, "openai", nil)
+	small := chat.Attachment{Name: "a.txt", MIMEType: "text/plain", Data: encoded("x")}
+	with := func(change func(*chat.Attachment)) []chat.Attachment {
+		a := small
+		change(&a)
+		return []chat.Attachment{a}
+	}
+	large := with(func(a *chat.Attachment) { a.Data = encoded(strings.Repeat("x", 4<<20)) })[0]
+	for name, c := range map[string]struct {
+		all  []chat.Attachment
+		code core.Code
+		want string
+	}{
+		"too many":       {make([]chat.Attachment, 11), core.CodeBadRequest, "10"},
+		"one too large":  {with(func(a *chat.Attachment) { a.Data = encoded(strings.Repeat("x", 5<<20+3)) }), core.CodePayloadTooLarge, "attachments[0].data"},
+		"all too large":  {[]chat.Attachment{large, large, large}, core.CodePayloadTooLarge, "10 MiB together"},
+		"no name":        {with(func(a *chat.Attachment) { a.Name = "" }), core.CodeBadRequest, "attachments[0].name"},
+		"a path":         {with(func(a *chat.Attachment) { a.Name = "../x" }), core.CodeBadRequest, "attachments[0].name"},
+		"another type":   {with(func(a *chat.Attachment) { a.MIMEType = "application/zip" }), core.CodeBadRequest, "attachments[0].mimeType"},
+		"no base64":      {with(func(a *chat.Attachment) { a.Data = "%" }), core.CodeBadRequest, "attachments[0].data is not base64"},
+		"both":           {with(func(a *chat.Attachment) { a.URL = "https://x.example/a" }), core.CodeBadRequest, "either data or url"},
+		"neither":        {with(func(a *chat.Attachment) { a.Data = "" }), core.CodeBadRequest, "either data or url"},
+		"a text by url":  {with(func(a *chat.Attachment) { a.Data, a.URL = "", "https://x.example/a" }), core.CodeBadRequest, "only images"},
+		"an inner image": {with(func(a *chat.Attachment) { a.Data, a.URL, a.MIMEType = "", "http://127.0.0.1/a", "image/png" }), core.CodeBadRequest, "https"},
+	} {
+		_, err := h.Begin(t.Context(), owner(), chat.Request{Message: "m", Attachments: c.all})
+		if core.CodeOf(err) != c.code || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if all, err := h.Recent(t.Context(), owner()); err != nil || len(all) != 0 {
+		t.Errorf("conversations were created: %+v, %v", all, err)
+	}
+}
+
+func TestTheFlagFileContextTurnsAttachmentsOff(t *testing.T) {
+	h := open(t, "openai", nil)
+	models, err := chat.NewModels(h.config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	e := chat.New(chat.Options{
+		Store: h.store, Tools: h.tools, Models: models, Logger: hclog.NewNullLogger(), Features: config.Features{config.FlagFileContext: false},
+		Skills: skill.NewLibrary(h.home, nil, hclog.NewNullLogger()),
+	})
+	t.Cleanup(func() { _ = e.Close(t.Context()) })
+	_, err = e.Begin(t.Context(), owner(), chat.Request{Message: "m", Attachments: []chat.Attachment{{Name: "a", MIMEType: "text/plain", Data: encoded("x")}}})
+	if core.CodeOf(err) != core.CodeFeatureDisabled {
+		t.Errorf("%v", err)
+	}
+	run, err := e.Begin(t.Context(), owner(), chat.Request{Message: "m"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	run.Abandon()
+}
