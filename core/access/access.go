@@ -46,7 +46,9 @@ type Options struct {
 	Users       Users
 	Cookies     Cookies
 	Keys        APIKeys
-	Logins      Logins // nil keeps them in memory
+	Enrollment  Enrollment
+	Enroller    Enroller // required when Enrollment has rules
+	Logins      Logins   // nil keeps them in memory
 	Logger      hclog.Logger
 }
 
@@ -60,6 +62,8 @@ type Access struct {
 	pending  *pending
 	keys     *apiKeys
 	watchers watchers
+
+	enrollment atomic.Pointer[enrollment]
 
 	swap sync.Mutex           // held while the gate is replaced
 	gate atomic.Pointer[gate] // the current settings
@@ -75,6 +79,7 @@ func New(o Options) *Access {
 	if a.log == nil {
 		a.log = hclog.NewNullLogger()
 	}
+	a.enrollment.Store(newEnrollment(o.Enrollment, o.Enroller))
 	g := newGate(newKey(o.APIKey), o.Adapter, o.Audiences, o.AnyAudience)
 	g.dev = !g.key.set() && o.Adapter == nil
 	a.gate.Store(g)
@@ -91,6 +96,12 @@ func (a *Access) SetAdapter(adapter auth.Adapter, audiences []string, anyAudienc
 	a.gate.Store(g)
 	a.logMode(g)
 	a.watchers.notify("")
+}
+
+// SetEnrollment replaces the rules of enrollment. They apply to the next verification of a token.
+func (a *Access) SetEnrollment(rules Enrollment) {
+	a.enrollment.Store(newEnrollment(rules, a.enrollment.Load().store))
+	a.MembersChanged("")
 }
 
 // logMode logs which credentials are accepted where.

@@ -100,9 +100,20 @@ func (a *Access) admit(ctx context.Context, said auth.Identity) (core.Identity, 
 	id := core.Identity{Issuer: said.Issuer, Subject: said.Subject, User: core.User{
 		Email: said.Email, DisplayName: said.DisplayName, OrgRole: rank(said.OrgRole),
 	}}
+	rules := a.enrollment.Load()
+	named := rules.admin(said)
+	if named && !id.User.OrgRole.Admin() {
+		id.User.OrgRole = core.RoleAdmin
+	}
 	user, err := a.users.Provision(ctx, id)
+	if err == nil {
+		user, err = a.enroll(ctx, rules, user)
+	}
 	if err != nil {
 		return core.Identity{}, err
+	}
+	if named && !user.OrgRole.Admin() { // a role that was given in the server does not lock out auth.admins
+		user.OrgRole = core.RoleAdmin
 	}
 	id.User = user
 	return id, nil

@@ -36,6 +36,7 @@ func (k *check) run() Problems {
 	k.checkApps()
 	k.checkSandbox("sandbox", &k.doc.Sandbox)
 	k.checkModels()
+	k.checkSkills()
 	return k.problems
 }
 
@@ -77,6 +78,9 @@ func (k *check) warn(format string, args ...any) {
 }
 
 func (k *check) checkKey() {
+	if key, given := k.cfg.Environment[EnvAPIKey]; given && key == "" {
+		k.warn("%s is empty and counts as unset", EnvAPIKey)
+	}
 	_, set := k.cfg.places["apiKey"]
 	key := k.cfg.APIKey.Reveal()
 	switch n := len([]rune(key)); {
@@ -87,6 +91,15 @@ func (k *check) checkKey() {
 		k.add("apiKey", "must be printable ASCII without spaces: it travels in a header")
 	case n < goodKey:
 		k.warn("the API key has %d characters: use %d or more", n, goodKey)
+	}
+}
+
+// checkSkills warns about directories that do not exist: they may appear later.
+func (k *check) checkSkills() {
+	for i, dir := range k.cfg.Skills.Directories {
+		if info, err := os.Stat(dir); err != nil || !info.IsDir() {
+			k.warn("skills.directories[%d]: %s is not a directory; no skills are read from it", i, dir)
+		}
 	}
 }
 

@@ -71,8 +71,16 @@ type Auth struct {
 	Plugin
 	Audiences   []string // accepted beside those of contract part 7
 	AnyAudience bool     // audience: any turns the check off
+	Admins      []string // emails, in lower case, and subjects of admins of the organization
+	Join        Join
 	ClientID    string
 	RedirectURI string // "" means <base URL>/v1/auth/callback
+}
+
+// Join is the workspace that users join at their first login. Workspace is "" for none.
+type Join struct {
+	Workspace string
+	Role      core.Role
 }
 
 // Registry is one bundle registry.

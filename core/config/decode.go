@@ -133,6 +133,7 @@ func (d document) config(base string, env Environment) *Config {
 			RedirectURI: text(d.Auth, "redirectUri"),
 		}
 		c.Auth.Audiences, c.Auth.AnyAudience = audiences(d.Auth["audience"])
+		c.Auth.Admins, c.Auth.Join = admins(d.Auth["admins"]), joinRule(d.Auth["join"])
 	}
 	for i, section := range d.Registries {
 		at := fmt.Sprintf("registries[%d]", i)
@@ -198,6 +199,30 @@ func audiences(v any) (list []string, all bool) {
 	default:
 		return texts(v), false
 	}
+}
+
+// admins reads auth.admins. Emails are compared without regard to case.
+func admins(v any) []string {
+	list := texts(v)
+	for i, name := range list {
+		if strings.Contains(name, "@") {
+			list[i] = strings.ToLower(name)
+		}
+	}
+	return list
+}
+
+// joinRule reads auth.join.
+func joinRule(v any) Join {
+	section, set := v.(map[string]any)
+	if !set {
+		return Join{}
+	}
+	workspace := text(section, "workspace")
+	if workspace == "default" {
+		workspace = core.DefaultWorkspaceID
+	}
+	return Join{Workspace: workspace, Role: core.Role(text(section, "role"))}
 }
 
 func (s appSection) app(base string) App {

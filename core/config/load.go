@@ -48,6 +48,7 @@ func Load(o Options) (*Config, error) {
 // build makes the Config of a file's text. Everything it needs is read already.
 func (s *schema) build(o Options, home, file string, content []byte) (*Config, error) {
 	merged := readYAML(file, content, o.Environment)
+	s.convert(merged)
 	s.validate(merged)
 	for _, above := range []*layer{environmentLayer(o.Environment), flagLayer(o.Flags)} {
 		s.validate(above)

@@ -163,7 +163,7 @@ func TestAFlagBeatsTheEnvironmentBeatsTheFileBeatsTheDefault(t *testing.T) {
 		{"a file and the environment", mustLoad(t, file, env), "0.0.0.0 1 5 6s [https://a.b https://c.d] the-key-of-the-environment"},
 		{"all three", mustLoad(t, file, env, func(o *Options) { o.Flags = Flags{Host: &host, Port: &port} }),
 			"localhost 9 5 6s [https://a.b https://c.d] the-key-of-the-environment"},
-		{"an empty list of origins is a list", mustLoad(t, file, Environment{EnvAllowedOrigins: ""}), "0.0.0.0 1 2 3s [] the-key-of-the-file"},
+		{"an empty variable counts as unset", mustLoad(t, file, Environment{EnvAllowedOrigins: ""}), "0.0.0.0 1 2 3s [https://file] the-key-of-the-file"},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {

@@ -6,13 +6,13 @@ import (
 	"strings"
 )
 
-// environmentLayer holds what environment variables set.
+// environmentLayer holds what environment variables set. An empty variable counts as unset.
 func environmentLayer(env Environment) *layer {
 	l := newLayer()
-	if key, set := env[EnvAPIKey]; set {
+	if key := env[EnvAPIKey]; key != "" {
 		l.set("apiKey", key, "environment "+EnvAPIKey)
 	}
-	if list, set := env[EnvAllowedOrigins]; set {
+	if list := strings.TrimSpace(env[EnvAllowedOrigins]); list != "" {
 		origins := []any{}
 		for origin := range strings.SplitSeq(list, ",") {
 			if origin = strings.TrimSpace(origin); origin != "" {
@@ -21,13 +21,13 @@ func environmentLayer(env Environment) *layer {
 		}
 		l.set("http.allowedOrigins", origins, "environment "+EnvAllowedOrigins)
 	}
-	if url, set := env[EnvStorageURL]; set {
+	if url := env[EnvStorageURL]; url != "" {
 		l.set("storage.url", url, "environment "+EnvStorageURL)
 	}
-	if n, set := env[EnvMaxSessions]; set {
+	if n := env[EnvMaxSessions]; n != "" {
 		l.set("mcp.maxSessions", number(n), "environment "+EnvMaxSessions)
 	}
-	if n, set := env[EnvSessionTTL]; set {
+	if n := env[EnvSessionTTL]; n != "" {
 		l.set("mcp.sessionTtlSeconds", number(n), "environment "+EnvSessionTTL)
 	}
 	return l

@@ -177,7 +177,7 @@ func TestEveryProblemIsReportedAtOnce(t *testing.T) {
 		{
 			name: "the environment and the file together",
 			file: "mcp: {maxSessions: many}\n",
-			env:  Environment{EnvMaxSessions: "0", EnvSessionTTL: "8h", EnvAPIKey: "", EnvAllowedOrigins: "https://ok,nope"},
+			env:  Environment{EnvMaxSessions: "0", EnvSessionTTL: "8h", EnvAPIKey: "short", EnvAllowedOrigins: "https://ok,nope"},
 			want: `1: mcp.maxSessions: want a whole number, not text
 environment ALLOWED_ORIGINS: http.allowedOrigins[1]: want an origin such as https://app.example.com
 environment MCP_MAX_SESSIONS: mcp.maxSessions: must be at least 1

@@ -133,7 +133,7 @@ func (s *schema) section(kind string) map[string]any {
 func hostKeys(kind string) []string {
 	switch kind {
 	case "auth":
-		return []string{"adapter", "path", "sha256", "audience"}
+		return []string{"adapter", "path", "sha256", "audience", "admins", "join"}
 	case "registry":
 		return []string{"name", "adapter", "path", "sha256"}
 	}

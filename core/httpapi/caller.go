@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"cmp"
 	"context"
 
 	"github.com/gofiber/fiber/v2"
@@ -65,6 +66,35 @@ func (s *Server) requireMember(h func(*fiber.Ctx, core.Caller) error) fiber.Hand
 		}
 		return h(c, caller)
 	}
+}
+
+// requireViewer is requireMember for what EventSource and iframes request, which cannot send headers:
+// the workspace may also be given as ?workspace=.
+func (s *Server) requireViewer(h func(*fiber.Ctx, core.Caller) error) fiber.Handler {
+	return func(c *fiber.Ctx) error {
+		cred, err := viewerCredentials(c)
+		if err != nil {
+			return err
+		}
+		caller, err := s.caller(c.UserContext(), cred)
+		if err != nil {
+			return err
+		}
+		return h(c, caller)
+	}
+}
+
+func viewerCredentials(c *fiber.Ctx) (credentials, error) {
+	cred, err := credentialsOf(c)
+	if err != nil {
+		return credentials{}, err
+	}
+	asked := c.Query("workspace")
+	if asked != "" && cred.workspace != "" && asked != cred.workspace {
+		return credentials{}, core.Errorf(core.CodeBadRequest, "the header %s and the query parameter workspace differ", headerWorkspace)
+	}
+	cred.workspace = cmp.Or(cred.workspace, asked)
+	return cred, nil
 }
 
 func (s *Server) caller(ctx context.Context, cred credentials) (core.Caller, error) {

@@ -128,3 +128,40 @@ func TestWhatARoomKeepsOfAliceIsNeverBobs(t *testing.T) {
 		}
 	}
 }
+
+func TestEventsAndViewsTakeTheWorkspaceInTheQuery(t *testing.T) {
+	h := open(t, newAccess(), nil)
+	view := "/v1/apps/echo/resources/primary?workspace="
+	if r := h.do(t, call{method: "GET", path: view + "ws_default"}); r.StatusCode != 200 {
+		t.Errorf("a member: %d %s", r.StatusCode, r.body)
+	}
+	for _, path := range []string{view, "/v1/events?workspace="} {
+		if r := h.do(t, call{method: "GET", path: path + "ws_none"}); r.StatusCode != 403 || r.code() != "workspace_access_denied" {
+			t.Errorf("%s, not a member: %d %s", path, r.StatusCode, r.body)
+		}
+		if r := h.do(t, call{method: "GET", path: path + "../x"}); r.StatusCode != 400 {
+			t.Errorf("%s, malformed: %d %s", path, r.StatusCode, r.body)
+		}
+		if r := h.do(t, call{method: "GET", path: path + "ws_second", header: map[string]string{"X-Workspace-Id": "ws_default"}}); r.StatusCode != 400 {
+			t.Errorf("%s, another one in the header: %d %s", path, r.StatusCode, r.body)
+		}
+	}
+	if r := h.do(t, call{method: "GET", path: "/v1/apps?workspace=ws_none"}); r.StatusCode != 200 {
+		t.Errorf("other routes do not read it: %d", r.StatusCode)
+	}
+}
+
+func TestAnUnknownMethodIsRefusedWithTheMethodsOfThePath(t *testing.T) {
+	h := open(t, newAccess(), nil)
+	for _, method := range []string{"TRACE", "PROPFIND"} {
+		for path, allow := range map[string]string{"/v1/apps": "GET, HEAD", "/v1/tools/call": "POST"} {
+			r := h.do(t, call{method: method, path: path})
+			if r.StatusCode != 405 || r.Header.Get("Allow") != allow {
+				t.Errorf("%s %s: %d, Allow %q, want %q", method, path, r.StatusCode, r.Header.Get("Allow"), allow)
+			}
+		}
+		if r := h.do(t, call{method: method, path: "/v1/nothing"}); r.StatusCode != 404 {
+			t.Errorf("%s of no path: %d", method, r.StatusCode)
+		}
+	}
+}

@@ -14,7 +14,7 @@ import (
 // sees the headers. The credentials are checked again at each heartbeat, and at once when the rights
 // of the user may have changed.
 func (s *Server) streamEvents(c *fiber.Ctx, caller core.Caller) error {
-	cred, err := credentialsOf(c)
+	cred, err := viewerCredentials(c)
 	if err != nil {
 		return err
 	}

@@ -34,8 +34,8 @@ func (s *Server) wrap(next fasthttp.RequestHandler) fasthttp.RequestHandler {
 		switch {
 		case s.options.Closed(ctx):
 		case !knownMethod(ctx):
-			ctx.Response.Header.Set(fiber.HeaderAllow, allowedMethods)
-			s.fail(ctx, core.Errorf(core.CodeMethodNotAllowed, "unknown method"))
+			ctx.Request.Header.SetMethod(fiber.MethodTrace) // which no route has: the router lists the path's methods in Allow
+			next(ctx)
 		case ctx.IsOptions():
 			ctx.SetStatusCode(fiber.StatusNoContent)
 		case s.draining.Load():

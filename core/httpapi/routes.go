@@ -31,7 +31,7 @@ func (s *Server) routes() []route {
 		{del, "/v1/apps/:name", s.requireMember(s.uninstallApp)},
 		{post, "/v1/apps/:name/start", s.requireMember(s.startApp)},
 		{post, "/v1/apps/:name/stop", s.requireMember(s.stopApp)},
-		{get, "/v1/apps/:name/resources/*", s.requireMember(s.readResource)},
+		{get, "/v1/apps/:name/resources/*", s.requireViewer(s.readResource)},
 
 		{get, "/v1/tools", s.requireMember(s.listTools)},
 		{post, "/v1/tools/call", s.requireMember(s.callTool)},
@@ -47,7 +47,7 @@ func (s *Server) routes() []route {
 		{patch, "/v1/conversations/:id", s.requireMember(s.updateConversation)},
 		{post, "/v1/conversations/:id/fork", s.requireMember(s.forkConversation)},
 
-		{get, "/v1/events", s.requireMember(s.streamEvents)},
+		{get, "/v1/events", s.requireViewer(s.streamEvents)},
 
 		{get, "/v1/workspace", s.requireMember(s.getWorkspace)},
 		{get, "/v1/bootstrap", s.requireMember(s.getWorkspace)},

@@ -8,8 +8,9 @@ import (
 	"github.com/ropewalk/ropewalk/core"
 )
 
-// AppRuns waits until an app of the default workspace runs, and reports whether it does: one that
-// is stopped or dead is not waited for. It waits until ctx ends for one that is not installed yet.
+// AppRuns waits until an app of the default workspace runs, and reports whether it does. It does not wait
+// for an app that is dead, or was stopped by somebody; one that is stopped only because its start has not
+// begun yet is waited for. It waits until ctx ends for one that is not installed yet.
 func (s *Server) AppRuns(ctx context.Context, name string) bool {
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()
@@ -19,8 +20,12 @@ func (s *Server) AppRuns(ctx context.Context, name string) bool {
 			switch all[i].State {
 			case core.StateRunning:
 				return true
-			case core.StateStopped, core.StateDead:
+			case core.StateDead:
 				return false
+			case core.StateStopped:
+				if record, err := s.store.Installation(ctx, core.DefaultWorkspaceID, name); err == nil && !record.Running {
+					return false
+				}
 			default:
 			}
 		}

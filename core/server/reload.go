@@ -167,6 +167,9 @@ func (s *Server) apply(ctx context.Context, next *config.Config, x *replacement)
 		retired.auth, a.auth = a.auth, x.auth
 		s.access.SetAdapter(a.authAdapter(), audiences(next, s.addr()), next.Auth.AnyAudience)
 	}
+	if !needsRestart("auth", s.config, next) {
+		s.access.SetEnrollment(enrollment(next))
+	}
 	if x.newRegistries {
 		retired.registries = *a.named.Swap(&x.registries)
 	}

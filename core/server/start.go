@@ -84,7 +84,7 @@ func (s *Server) openServices(ctx context.Context) error {
 	s.features = newFeatures(c.Features)
 	s.access = access.New(access.Options{
 		APIKey: c.APIKey, Adapter: s.adapters.authAdapter(), Audiences: audiences(c, s.addr()), AnyAudience: c.Auth.AnyAudience,
-		Users: s.store, Cookies: s.store, Keys: s.store, Logins: s.logins(), Logger: s.log.Named("access"),
+		Users: s.store, Cookies: s.store, Keys: s.store, Enrollment: enrollment(c), Enroller: s.store, Logins: s.logins(), Logger: s.log.Named("access"),
 	})
 	if err := s.access.EndOldLogins(ctx); err != nil {
 		return err
@@ -106,6 +106,14 @@ func (s *Server) openServices(ctx context.Context) error {
 	}
 	s.followCluster()
 	return nil
+}
+
+// enrollment is what auth.admins and auth.join say. The first user becomes an admin only where nobody
+// else could be one: without auth.admins and without SERVICE_API_KEY.
+func enrollment(c *config.Config) access.Enrollment {
+	return access.Enrollment{
+		Admins: c.Auth.Admins, FirstAdmin: c.APIKey == "", Workspace: c.Auth.Join.Workspace, Role: c.Auth.Join.Role,
+	}
 }
 
 // openChat starts the chat engine and adds its tools.

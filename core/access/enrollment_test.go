@@ -1,0 +1,72 @@
+package access
+
+import (
+	"testing"
+
+	"github.com/ropewalk/ropewalk/core"
+)
+
+func enrolled(t *testing.T, rules Enrollment, subjects ...string) (*Access, *counted) {
+	t.Helper()
+	state := openState(t)
+	return New(Options{
+		Adapter: newProvider("https://idp", subjects...), Audiences: []string{"https://base"}, Users: state, Cookies: state, Keys: state,
+		Enrollment: rules, Enroller: state,
+	}), state
+}
+
+func TestAuthAdminsNamesAdminsByEmailOrSubject(t *testing.T) {
+	a, state := enrolled(t, Enrollment{Admins: []string{"alice@x.y", "bob"}, FirstAdmin: true}, "alice", "bob", "carol")
+	for subject, want := range map[string]core.Role{"carol": core.RoleMember, "alice": core.RoleAdmin, "bob": core.RoleAdmin} {
+		if id := identity(t, a, subject); id.User.OrgRole != want {
+			t.Errorf("%s is %s, want %s", subject, id.User.OrgRole, want)
+		}
+	}
+	alice := identity(t, a, "alice")
+	if err := state.SetOrgRole(t.Context(), alice.User.ID, core.RoleMember); err != nil {
+		t.Fatal(err)
+	}
+	a.MembersChanged(alice.User.ID)
+	if id := identity(t, a, "alice"); id.User.OrgRole != core.RoleAdmin {
+		t.Errorf("a role given in the server locked an admin of the configuration out: %s", id.User.OrgRole)
+	}
+}
+
+func TestWithoutAuthAdminsTheFirstUserAndNobodyElseBecomesAdmin(t *testing.T) {
+	a, state := enrolled(t, Enrollment{FirstAdmin: true}, "alice", "bob")
+	alice, bob := identity(t, a, "alice"), identity(t, a, "bob")
+	if alice.User.OrgRole != core.RoleAdmin || bob.User.OrgRole != core.RoleMember {
+		t.Errorf("alice is %s, bob is %s", alice.User.OrgRole, bob.User.OrgRole)
+	}
+	if err := state.DeleteUser(t.Context(), alice.User.ID); err != nil {
+		t.Fatal(err)
+	}
+	a.MembersChanged("")
+	a.SetEnrollment(Enrollment{FirstAdmin: true})
+	if id := identity(t, a, "bob"); id.User.OrgRole != core.RoleMember {
+		t.Error("a second user became the first admin")
+	}
+}
+
+func TestWithAnAPIKeyTheFirstUserIsNoAdmin(t *testing.T) {
+	a, _ := enrolled(t, Enrollment{}, "alice")
+	if id := identity(t, a, "alice"); id.User.OrgRole != core.RoleMember {
+		t.Errorf("alice is %s", id.User.OrgRole)
+	}
+}
+
+func TestUsersJoinTheWorkspaceOfAuthJoinOnce(t *testing.T) {
+	rules := Enrollment{Workspace: core.DefaultWorkspaceID, Role: core.RoleMember}
+	a, state := enrolled(t, rules, "alice")
+	c, err := a.Caller(t.Context(), identity(t, a, "alice"), "")
+	if err != nil || c.Workspace.ID != core.DefaultWorkspaceID || c.Workspace.Role != core.RoleMember {
+		t.Fatalf("%+v %v", c.Workspace, err)
+	}
+	if err := state.DeleteMember(t.Context(), core.DefaultWorkspaceID, c.User.ID); err != nil {
+		t.Fatal(err)
+	}
+	a.MembersChanged(c.User.ID)
+	a.SetEnrollment(rules)
+	_, err = a.Caller(t.Context(), identity(t, a, "alice"), core.DefaultWorkspaceID)
+	want(t, "after the user was removed", string(core.CodeOf(err)), "workspace_access_denied")
+}

@@ -1,0 +1,95 @@
+package config
+
+import (
+	"encoding/json"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// convert gives values that came from ${env:NAME} the type that the schema wants: the text 8080 is a
+// number where a number is wanted, and stays a text where one is.
+func (s *schema) convert(l *layer) {
+	convertMapping(s.root, l.value, "", l.expanded)
+}
+
+func convertMapping(part, value map[string]any, path string, expanded map[string]bool) {
+	for key, v := range value {
+		child := settingOf(part, value, key)
+		if child == nil {
+			continue
+		}
+		value[key] = convertValue(child, v, join(path, key), expanded)
+	}
+}
+
+func convertValue(part map[string]any, v any, path string, expanded map[string]bool) any {
+	switch v := v.(type) {
+	case map[string]any:
+		convertMapping(part, v, path, expanded)
+	case []any:
+		items, _ := part["items"].(map[string]any)
+		for i := range v {
+			if items != nil {
+				v[i] = convertValue(items, v[i], path+"["+strconv.Itoa(i)+"]", expanded)
+			}
+		}
+	case string:
+		if expanded[path] {
+			return typed(part, v)
+		}
+	}
+	return v
+}
+
+// typed parses a text as a scalar of YAML when the schema does not take a text.
+func typed(part map[string]any, text string) any {
+	types := typesOf(part)
+	if len(types) == 0 || slices.Contains(types, "string") {
+		return text
+	}
+	parsed := plain(strings.TrimSpace(text))
+	switch parsed.(type) {
+	case json.Number:
+		if slices.Contains(types, "integer") || slices.Contains(types, "number") {
+			return parsed
+		}
+	case bool:
+		if slices.Contains(types, "boolean") {
+			return parsed
+		}
+	}
+	return text // validate says what is wanted
+}
+
+func typesOf(part map[string]any) []string {
+	switch t := part["type"].(type) {
+	case string:
+		return []string{t}
+	case []any:
+		return texts(t)
+	}
+	return nil
+}
+
+// settingOf is the schema of one key of a mapping: the server's own, or that of the adapter the
+// mapping names (schema.add).
+func settingOf(part, value map[string]any, key string) map[string]any {
+	if child := childOf(part, key); child != nil {
+		return child
+	}
+	conditions, _ := part["allOf"].([]any)
+	for _, c := range conditions {
+		condition, _ := c.(map[string]any)
+		when, _ := condition["if"].(map[string]any)
+		properties, _ := when["properties"].(map[string]any)
+		adapter, _ := properties["adapter"].(map[string]any)
+		if adapter["const"] != value["adapter"] {
+			continue
+		}
+		if then, ok := condition["then"].(map[string]any); ok {
+			return childOf(then, key)
+		}
+	}
+	return nil
+}

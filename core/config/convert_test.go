@@ -1,0 +1,77 @@
+package config
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+func loadText(t *testing.T, text string, env Environment, adapters ...AdapterSchema) (*Config, error) {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "ropewalk.yaml")
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return Load(Options{Path: file, Home: t.TempDir(), Environment: env, Adapters: adapters})
+}
+
+func TestAValueFromTheEnvironmentIsReadAsTheTypeOfItsSetting(t *testing.T) {
+	env := Environment{"PORT": "8123", "ON": "false", "KEY": "0123456789012345", "HOST": "localhost", "N": "7"}
+	adapter := AdapterSchema{Kind: "sessionstore", Adapter: "x", Settings: json.RawMessage(`{"type":"object","properties":{"limit":{"type":"integer"}}}`)}
+	c, err := loadText(t, `
+http: {host: "${env:HOST}", port: "${env:PORT}"}
+apiKey: ${env:KEY}
+features: {mcpServer: "${env:ON}"}
+sessionStore: {adapter: x, limit: "${env:N}"}
+`, env, adapter)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c.HTTP.Port != 8123 || c.HTTP.Host != "localhost" || c.Features.Enabled(FlagMCPServer) || c.APIKey.Reveal() != "0123456789012345" {
+		t.Errorf("%+v %+v", c.HTTP, c.Features)
+	}
+	if got := string(c.SessionStore.Settings.JSON()); got != `{"limit":7}` {
+		t.Errorf("the adapter gets %s", got)
+	}
+}
+
+func TestAValueFromTheEnvironmentThatIsNoNumberIsRefusedWithItsPlace(t *testing.T) {
+	_, err := loadText(t, "http:\n  port: ${env:PORT}\n", Environment{"PORT": "eighty"})
+	if err == nil || !strings.Contains(err.Error(), "http.port") || strings.Contains(err.Error(), "eighty") {
+		t.Errorf("%v", err)
+	}
+}
+
+func TestAnEmptyEnvironmentVariableCountsAsUnset(t *testing.T) {
+	c, err := loadText(t, "http: {allowedOrigins: [https://a.example]}\n", Environment{
+		EnvAPIKey: "", EnvAllowedOrigins: "", EnvMaxSessions: "", EnvSessionTTL: "", EnvStorageURL: "",
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !c.Dev() || len(c.AllowedOrigins) != 1 || !strings.Contains(strings.Join(c.Warnings, "\n"), EnvAPIKey+" is empty") {
+		t.Errorf("dev %v, origins %v, warnings %q", c.Dev(), c.AllowedOrigins, c.Warnings)
+	}
+}
+
+func TestAMissingSkillsDirectoryIsWarnedAbout(t *testing.T) {
+	c, err := loadText(t, "skills: {directories: [nowhere]}\n", nil)
+	if err != nil || !strings.Contains(strings.Join(c.Warnings, "\n"), "skills.directories[0]") {
+		t.Errorf("%v, warnings %q", err, c.Warnings)
+	}
+}
+
+func TestAuthAdminsAndJoinAreSettingsOfTheServer(t *testing.T) {
+	c, err := loadText(t, "auth: {adapter: x, admins: [Alice@Example.com, sub-1], join: {workspace: default}, issuer: i}\n", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if strings.Join(c.Auth.Admins, " ") != "alice@example.com sub-1" || c.Auth.Join != (Join{Workspace: "ws_default", Role: "member"}) {
+		t.Errorf("%+v", c.Auth)
+	}
+	if got := string(c.Auth.Settings.JSON()); got != `{"issuer":"i"}` {
+		t.Errorf("the adapter gets %s", got)
+	}
+}
