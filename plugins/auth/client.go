@@ -26,15 +26,19 @@ func Clients() map[int]func(grpc.ClientConnInterface) Adapter {
 // to close.
 func Client(conn grpc.ClientConnInterface) Adapter {
 	conn = host.Wrap(conn)
-	return client{service: authv1.NewAuthServiceClient(conn), login: authv1.NewLoginServiceClient(conn)}
+	return client{service: authv1.NewAuthServiceClient(conn), login: authv1.NewLoginServiceClient(conn), revocations: authv1.NewRevocationServiceClient(conn)}
 }
 
 type client struct {
-	service authv1.AuthServiceClient
-	login   authv1.LoginServiceClient
+	service     authv1.AuthServiceClient
+	login       authv1.LoginServiceClient
+	revocations authv1.RevocationServiceClient
 }
 
-var _ Login = client{}
+var (
+	_ Login   = client{}
+	_ Revoker = client{}
+)
 
 func (c client) Describe(ctx context.Context) (Description, error) {
 	resp, err := c.service.Describe(ctx, &authv1.DescribeRequest{})
@@ -44,6 +48,7 @@ func (c client) Describe(ctx context.Context) (Description, error) {
 	return Description{
 		Issuer: resp.GetIssuer(), AuthorizationServers: resp.GetAuthorizationServers(),
 		Audiences: resp.GetAudiences(), Login: resp.GetLogin(),
+		Algorithms: resp.GetAlgorithms(), Scopes: resp.GetScopes(),
 	}, nil
 }
 
@@ -51,7 +56,9 @@ func (c client) Verify(ctx context.Context, req VerifyRequest) (Identity, error)
 	if !utf8.ValidString(req.Token) { // the wire carries text only
 		return Identity{}, fmt.Errorf("%w: the token is not text", plugins.ErrUnauthenticated)
 	}
-	resp, err := c.service.Verify(ctx, &authv1.VerifyRequest{Token: req.Token, Audiences: req.Audiences})
+	resp, err := c.service.Verify(ctx, &authv1.VerifyRequest{
+		Token: req.Token, Audiences: req.Audiences, Method: req.Method, Url: req.URL, Headers: req.Headers, ClientCertificateSha256: req.ClientCertificateSHA256,
+	})
 	if err != nil {
 		return Identity{}, err
 	}
@@ -98,4 +105,20 @@ func (c client) Exchange(ctx context.Context, req ExchangeRequest) (Identity, er
 		return Identity{}, err
 	}
 	return fromProto(resp.GetIdentity())
+}
+
+func (c client) Watch(ctx context.Context, revoked func(Revocation) error) error {
+	stream, err := c.revocations.Watch(ctx, &authv1.WatchRequest{})
+	if err != nil {
+		return err
+	}
+	for {
+		resp, err := stream.Recv()
+		if err != nil {
+			return err
+		}
+		if err := revoked(Revocation{Issuer: resp.GetIssuer(), Subject: resp.GetSubject(), TokenSHA256: resp.GetTokenSha256()}); err != nil {
+			return err
+		}
+	}
 }

@@ -1,6 +1,7 @@
 package auth
 
 import (
+	"encoding/json"
 	"errors"
 
 	"google.golang.org/protobuf/types/known/timestamppb"
@@ -12,6 +13,7 @@ func toProto(id Identity) *authv1.Identity {
 	message := &authv1.Identity{
 		Issuer: id.Issuer, Subject: id.Subject, Email: id.Email, DisplayName: id.DisplayName,
 		OrganizationId: id.OrganizationID, OrgRole: id.OrgRole, Scopes: id.Scopes,
+		Groups: id.Groups, ClaimsJson: string(id.Claims),
 	}
 	if !id.ExpiresAt.IsZero() {
 		message.ExpiresAt = timestamppb.New(id.ExpiresAt)
@@ -27,6 +29,10 @@ func fromProto(message *authv1.Identity) (Identity, error) {
 	id := Identity{
 		Issuer: message.GetIssuer(), Subject: message.GetSubject(), Email: message.GetEmail(), DisplayName: message.GetDisplayName(),
 		OrganizationID: message.GetOrganizationId(), OrgRole: message.GetOrgRole(), Scopes: message.GetScopes(),
+		Groups: message.GetGroups(),
+	}
+	if claims := json.RawMessage(message.GetClaimsJson()); json.Valid(claims) {
+		id.Claims = claims
 	}
 	if message.GetExpiresAt() != nil {
 		id.ExpiresAt = message.GetExpiresAt().AsTime()

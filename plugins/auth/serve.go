@@ -16,6 +16,7 @@ func Serve(adapter Adapter) { pluginserver.Serve(Plugin(adapter)) }
 // Plugin is adapter with every protocol version of this contract.
 func Plugin(adapter Adapter) plugins.Plugin {
 	login, canLogin := adapter.(Login)
+	revoker, canRevoke := adapter.(Revoker)
 	p := plugins.Plugin{
 		Kind: plugins.KindAuth,
 		Impl: adapter,
@@ -25,11 +26,17 @@ func Plugin(adapter Adapter) plugins.Plugin {
 				if canLogin {
 					authv1.RegisterLoginServiceServer(s, loginServer{login: login})
 				}
+				if canRevoke {
+					authv1.RegisterRevocationServiceServer(s, revocationServer{revoker: revoker})
+				}
 			},
 		},
 	}
 	if canLogin {
-		p.Capabilities = []string{plugins.CapabilityLogin}
+		p.Capabilities = append(p.Capabilities, plugins.CapabilityLogin)
+	}
+	if canRevoke {
+		p.Capabilities = append(p.Capabilities, plugins.CapabilityRevocations)
 	}
 	return p
 }

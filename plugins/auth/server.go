@@ -3,6 +3,8 @@ package auth
 import (
 	"context"
 
+	"google.golang.org/grpc"
+
 	authv1 "github.com/ropewalk/ropewalk/proto/ropewalk/auth/v1"
 )
 
@@ -19,11 +21,15 @@ func (s server) Describe(ctx context.Context, _ *authv1.DescribeRequest) (*authv
 	}
 	return &authv1.DescribeResponse{
 		Issuer: d.Issuer, AuthorizationServers: d.AuthorizationServers, Audiences: d.Audiences, Login: d.Login,
+		Algorithms: d.Algorithms, Scopes: d.Scopes,
 	}, nil
 }
 
 func (s server) Verify(ctx context.Context, req *authv1.VerifyRequest) (*authv1.VerifyResponse, error) {
-	id, err := s.adapter.Verify(ctx, VerifyRequest{Token: req.GetToken(), Audiences: req.GetAudiences()})
+	id, err := s.adapter.Verify(ctx, VerifyRequest{
+		Token: req.GetToken(), Audiences: req.GetAudiences(), Method: req.GetMethod(), URL: req.GetUrl(),
+		Headers: req.GetHeaders(), ClientCertificateSHA256: req.GetClientCertificateSha256(),
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -62,4 +68,16 @@ func (s loginServer) Exchange(ctx context.Context, req *authv1.ExchangeRequest) 
 		return nil, err
 	}
 	return &authv1.ExchangeResponse{Identity: toProto(id)}, nil
+}
+
+// revocationServer is the plugin's side of the Revoker capability.
+type revocationServer struct {
+	authv1.UnimplementedRevocationServiceServer
+	revoker Revoker
+}
+
+func (s revocationServer) Watch(_ *authv1.WatchRequest, stream grpc.ServerStreamingServer[authv1.WatchResponse]) error {
+	return s.revoker.Watch(stream.Context(), func(r Revocation) error {
+		return stream.Send(&authv1.WatchResponse{Issuer: r.Issuer, Subject: r.Subject, TokenSha256: r.TokenSHA256})
+	})
 }

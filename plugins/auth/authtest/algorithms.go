@@ -27,18 +27,24 @@ func (p *Provider) forgedAlgorithms() []draft {
 	der := must(x509.MarshalPKIXPublicKey(&key.PublicKey))
 	inPEM := pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: der})
 	algorithms := map[string]func() string{
-		"none":                                   build(alg("none"), func([]byte) []byte { return nil }),
-		"none with a signature":                  build(alg("none"), rs256(key)),
-		"None in capitals":                       build(alg("NONE"), rs256(key)),
-		"HS256 with the public key in PEM":       build(alg("HS256"), hs256(inPEM)),
-		"HS256 with the public key in DER":       build(alg("HS256"), hs256(der)),
-		"HS256 with the modulus":                 build(alg("HS256"), hs256(key.N.Bytes())),
-		"HS256 with nothing":                     build(alg("HS256"), hs256(nil)),
-		"RS384 with the provider's key":          build(alg("RS384"), rsaWith(key, crypto.SHA384)),
-		"RS512 with the provider's key":          build(alg("RS512"), rsaWith(key, crypto.SHA512)),
-		"PS256 with the provider's key":          build(alg("PS256"), pss(key)),
-		"ES256 with another key":                 build(alg("ES256"), es256(p.keys.curve)),
-		"EdDSA with another key":                 build(alg("EdDSA"), func(in []byte) []byte { return ed25519.Sign(p.keys.edwards, in) }),
+		"none":                             build(alg("none"), func([]byte) []byte { return nil }),
+		"none with a signature":            build(alg("none"), rs256(key)),
+		"None in capitals":                 build(alg("NONE"), rs256(key)),
+		"HS256 with the public key in PEM": build(alg("HS256"), hs256(inPEM)),
+		"HS256 with the public key in DER": build(alg("HS256"), hs256(der)),
+		"HS256 with the modulus":           build(alg("HS256"), hs256(key.N.Bytes())),
+		"HS256 with nothing":               build(alg("HS256"), hs256(nil)),
+		"RS384 with the provider's key":    build(alg("RS384"), rsaWith(key, crypto.SHA384)),
+		"RS512 with the provider's key":    build(alg("RS512"), rsaWith(key, crypto.SHA512)),
+		"PS256 with the provider's key":    build(alg("PS256"), pss(key)),
+		"ES256 with another key":           build(alg("ES256"), es256(p.keys.curve)),
+		"EdDSA with another key":           build(alg("EdDSA"), func(in []byte) []byte { return ed25519.Sign(p.keys.edwards, in) }),
+		"ES256 with another key under the provider's EC key id": func() string {
+			return compact(changed(header("ES256"), map[string]any{"alg": "ES256"}), p.Claims(), es256(p.keys.curve))
+		},
+		"EdDSA with another key under the provider's Ed25519 key id": func() string {
+			return compact(changed(header("EdDSA"), map[string]any{"alg": "EdDSA"}), p.Claims(), func(in []byte) []byte { return ed25519.Sign(p.keys.edwards, in) })
+		},
 		"rs256 in small letters":                 build(alg("rs256"), rs256(key)),
 		"a list of algorithms":                   build(alg([]string{"RS256"}), rs256(key)),
 		"no algorithm":                           build(alg(nil), rs256(key)),

@@ -20,12 +20,12 @@ const prompt = 3 * time.Second
 // always are the promises that every adapter keeps.
 func always() []check {
 	return []check{
-		{"describe names an issuer, and says the same each time", describes},
-		{"what is no token is refused", refusesJunk},
-		{"no error repeats the token", repeatsNoToken},
-		{"metadata is one JSON object about the issuer, or not found", relaysMetadata},
-		{"a call whose time is over returns", returnsInTime},
-		{"browser login is there exactly when describe says so", loginAsDescribed},
+		{name: "describe names an issuer, and says the same each time", contract: "The issuer whose tokens it accepts", run: describes},
+		{name: "what is no token is refused", contract: "Any text may come as a token, the empty one included", run: refusesJunk},
+		{name: "no error repeats the token", contract: "No token, code or secret appears in an error or a log line", run: repeatsNoToken},
+		{name: "metadata is one JSON object about the issuer, or not found", contract: "as the provider wrote it", run: relaysMetadata},
+		{name: "a call whose time is over returns", contract: "Calls come concurrently, each with a deadline", run: returnsInTime},
+		{name: "browser login is there exactly when describe says so", contract: "The adapter serves LoginService and its settings allow a browser login", run: loginAsDescribed},
 	}
 }
 

@@ -10,8 +10,10 @@ import (
 
 // check is one promise, checked on a stage of its own.
 type check struct {
-	name string
-	run  func(context.Context, *stage) error
+	name     string
+	contract string // the sentence of the .proto file
+	setup    Setup
+	run      func(context.Context, *stage) error
 }
 
 // Checks are the promises of package auth that can be checked on s: those of every adapter, those
@@ -20,8 +22,8 @@ func Checks(s Subject) []kit.Check[Subject] {
 	var checks []kit.Check[Subject]
 	add := func(list []check) {
 		for _, c := range list {
-			checks = append(checks, kit.Check[Subject]{Name: c.name, Run: func(ctx context.Context, s Subject) error {
-				st, err := s.stage(ctx)
+			checks = append(checks, kit.Check[Subject]{Name: c.name, Contract: c.contract, Run: func(ctx context.Context, s Subject) error {
+				st, err := s.stage(ctx, c.setup)
 				if err != nil {
 					return err
 				}
@@ -37,7 +39,12 @@ func Checks(s Subject) []kit.Check[Subject] {
 	}
 	if s.Keys != nil {
 		add(withProvider())
+		add(people())
+		add(clocks())
+		add(algorithms())
+		add(lying())
 		add(withLogin())
+		add(lyingLogins())
 		checks = append(checks, coldStarts()...)
 	}
 	return checks
@@ -50,7 +57,10 @@ func refusals(s Subject) []check {
 		if s.Keys == nil && !s.Samples.has(clause) {
 			continue
 		}
-		list = append(list, check{"a token with " + string(clause) + " is refused", func(ctx context.Context, st *stage) error {
+		list = append(list, check{name: "a token with " + string(clause) + " is refused", contract: clause.contract(), run: func(ctx context.Context, st *stage) error {
+			if clause == OtherOrg && st.limits.NoOrganization {
+				return kit.Skip("the settings name no organization that alone is let in")
+			}
 			return refuseAll(ctx, st, clause)
 		}})
 	}

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"time"
 )
 
 // login is a code that waits for its exchange.
@@ -20,6 +21,7 @@ func (p *Provider) handler() http.Handler {
 	mux.HandleFunc("GET /elsewhere", p.keySet)
 	mux.HandleFunc("GET /oauth2/authorize", p.authorize)
 	mux.HandleFunc("POST /oauth2/token", p.token)
+	mux.HandleFunc("GET /oauth2/userinfo", p.userInfo)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		p.mu.Lock()
 		fault := p.fault
@@ -42,6 +44,13 @@ func (p *Provider) handler() http.Handler {
 			case <-r.Context().Done():
 			case <-p.life.Done():
 			}
+		case Slow:
+			select {
+			case <-time.After(time.Second):
+				mux.ServeHTTP(w, r)
+			case <-r.Context().Done():
+			case <-p.life.Done():
+			}
 		default:
 			mux.ServeHTTP(w, r)
 		}
@@ -59,11 +68,16 @@ func (p *Provider) document(w http.ResponseWriter, _ *http.Request) {
 	doc := map[string]any{
 		"issuer": issuer, "jwks_uri": issuer + "/oauth2/jwks",
 		"authorization_endpoint": issuer + "/oauth2/authorize", "token_endpoint": issuer + "/oauth2/token",
+		"userinfo_endpoint":        issuer + "/oauth2/userinfo",
 		"response_types_supported": []string{"code"}, "code_challenge_methods_supported": []string{"S256"},
 		"client_id_metadata_document_supported": true,
 	}
 	if p.has(OtherIssuer) {
 		doc["issuer"] = issuer + "/other"
+	}
+	if p.has(HugeDocument) {
+		p.endless(w)
+		return
 	}
 	answer(w, http.StatusOK, doc)
 }
@@ -76,10 +90,7 @@ func (p *Provider) keySet(w http.ResponseWriter, r *http.Request) {
 		// The same provider under another name of loopback: only the host of the address differs.
 		http.Redirect(w, r, strings.Replace(p.Issuer(), "127.0.0.1", "localhost", 1)+"/elsewhere", http.StatusFound)
 	default:
-		key, kid := p.key()
-		answer(w, http.StatusOK, map[string]any{"keys": []any{
-			jwkOf(p.keys.encryption, "encryption", "enc"), jwkOf(key, kid, "sig"),
-		}})
+		answer(w, http.StatusOK, map[string]any{"keys": p.published()})
 	}
 }
 
@@ -124,9 +135,69 @@ func (p *Provider) token(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	answer(w, http.StatusOK, map[string]any{
-		"token_type": "Bearer", "expires_in": 600, "access_token": p.Token(),
-		"id_token": p.Token(map[string]any{"aud": ClientID, "nonce": l.nonce, "scope": nil}),
+		"token_type": "Bearer", "expires_in": 600, "access_token": p.accessToken(),
+		"id_token": p.idToken(l.nonce),
 	})
+}
+
+// accessToken says no more of the person than the id token does.
+func (p *Provider) accessToken() string {
+	if p.has(NamelessIDToken) || p.has(OtherUserInfo) {
+		return p.Token(map[string]any{"name": nil, "email": nil, "email_verified": nil})
+	}
+	return p.Token()
+}
+
+// idToken is the id token of a login, wrong in the way of the fault.
+func (p *Provider) idToken(nonce string) any {
+	claims := map[string]any{"aud": ClientID, "nonce": nonce, "scope": nil}
+	switch {
+	case p.has(NoIDToken):
+		return nil
+	case p.has(ForAnotherClient):
+		claims["aud"] = "client_other"
+	case p.has(OldIDToken):
+		claims["exp"] = time.Now().Add(-2 * time.Minute).Unix()
+	case p.has(OtherOrgIDToken):
+		claims["org_id"] = "org_other"
+	case p.has(NamelessIDToken), p.has(OtherUserInfo):
+		claims["name"], claims["email"], claims["email_verified"] = nil, nil, nil
+	case p.has(ForgedIDToken):
+		_, kid := p.key()
+		return compact(header(kid), p.claims([]map[string]any{claims}), rs256(p.keys.forger))
+	}
+	return p.Token(claims)
+}
+
+func (p *Provider) userInfo(w http.ResponseWriter, r *http.Request) {
+	if !strings.HasPrefix(r.Header.Get("Authorization"), "Bearer ") {
+		http.Error(w, "no token", http.StatusUnauthorized)
+		return
+	}
+	subject := "user_alice"
+	if p.has(OtherUserInfo) {
+		subject = "user_mallory"
+	}
+	answer(w, http.StatusOK, map[string]any{"sub": subject, "name": "Alice", "email": "alice@example.com", "email_verified": true})
+}
+
+// published is the key set.
+func (p *Provider) published() []any {
+	key, kid := p.key()
+	keys := []any{jwkOf(p.keys.encryption, "encryption", "enc"), jwkOf(key, kid, "sig"), jwkOfCurve(p.keys.ownCurve), jwkOfEdwards(p.keys.ownEdwards)}
+	p.mu.Lock()
+	added := p.added
+	p.mu.Unlock()
+	if added {
+		keys = append(keys, jwkOf(p.keys.second, "second", "sig"))
+	}
+	if p.has(OddKeys) {
+		keys = append([]any{
+			map[string]any{"kty": "odd", "kid": "odd"}, map[string]any{"kty": "RSA", "kid": "empty", "n": "", "e": ""},
+			map[string]any{"kty": "EC", "crv": "P-256", "kid": "off", "x": "AAAA", "y": "AAAA"}, map[string]any{},
+		}, keys...)
+	}
+	return keys
 }
 
 func answer(w http.ResponseWriter, status int, body any) {

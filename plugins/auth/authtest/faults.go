@@ -12,12 +12,12 @@ import (
 // withProvider are promises about a provider that rotates its keys or goes away.
 func withProvider() []check {
 	return []check{
-		{"a key that the provider rotated in is found", findsRotatedKey},
-		{"a key that the provider rotated out is refused", dropsRotatedKey},
-		{"key ids that nobody has cost few questions", asksRarely},
-		{"known keys outlive the provider", keysOutlive},
-		{"metadata outlives the provider", metadataOutlives},
-		{"describe answers while the provider is away", describesAlone},
+		{name: "a key that the provider rotated in is found", contract: "A key that the provider added is found by the first token that names it", run: findsRotatedKey},
+		{name: "a key that the provider rotated out is refused", contract: "A key that the provider removed is no longer used once the adapter has read the key set again", run: dropsRotatedKey},
+		{name: "key ids that nobody has cost few questions", contract: "Key ids that the provider does not know cause at most 6 requests for keys a minute", run: asksRarely},
+		{name: "known keys outlive the provider", contract: "Keys that were read stay in use while the provider is away", run: keysOutlive},
+		{name: "metadata outlives the provider", contract: "also while the provider is away if it was read before", run: metadataOutlives},
+		{name: "describe answers while the provider is away", contract: "It answers without asking the provider", run: describesAlone},
 	}
 }
 
@@ -133,12 +133,15 @@ func coldStarts() []kit.Check[Subject] {
 		{Junk, "answers what is no JSON"},
 		{Huge, "never ends its key set"},
 		{OtherIssuer, "writes documents about another issuer"},
+		{Elsewhere, "redirects to another host for its keys"},
+		{HugeDocument, "never ends its metadata"},
 	}
 	var checks []kit.Check[Subject]
 	for _, f := range faults {
 		checks = append(checks, kit.Check[Subject]{
-			Name: "an adapter that starts while its provider " + f.name + " cannot tell",
-			Run:  func(ctx context.Context, s Subject) error { return coldStart(ctx, s, f.fault) },
+			Name:     "an adapter that starts while its provider " + f.name + " cannot tell",
+			Contract: "UNAVAILABLE means that the adapter cannot tell: never an acceptance and never a refusal",
+			Run:      func(ctx context.Context, s Subject) error { return coldStart(ctx, s, f.fault) },
 		})
 	}
 	return checks
@@ -158,7 +161,7 @@ func coldStart(ctx context.Context, s Subject, fault Fault) error {
 	defer end()
 	st := &stage{provider: p, adapter: adapter, samples: Samples{Audience: Audience}}
 	id, err := st.verify(ctx, p.Token())
-	if fault == OtherIssuer && p.DocumentsRead() == 0 && err == nil {
+	if (fault == OtherIssuer || fault == HugeDocument) && p.DocumentsRead() == 0 && err == nil {
 		return nil // the settings alone say where the keys are: no document could mislead it
 	}
 	if err := mustNotTell(id, err); err != nil {

@@ -23,6 +23,15 @@ const (
 	Form       Clause = "another form"
 )
 
+// contract is the part of the contract that a clause is of.
+func (c Clause) contract() string {
+	return map[Clause]string{
+		Signature: "a bad signature", Algorithm: "an algorithm that Describe does not name", Issuer: "a wrong issuer",
+		ForAnother: "audience none of which is in the request", Expired: "a token that is expired", NoExpiry: "has no expiry",
+		NotYet: "not yet valid (nbf, iat)", OtherOrg: "one of another organization where one is set", Form: "another form than the expected one",
+	}[c]
+}
+
 func clauses() []Clause {
 	return []Clause{Signature, Algorithm, Issuer, ForAnother, Expired, NoExpiry, NotYet, OtherOrg, Form}
 }

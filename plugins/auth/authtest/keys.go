@@ -20,8 +20,10 @@ type Keys struct {
 	first, second *rsa.PrivateKey // the provider's, before and after a rotation
 	encryption    *rsa.PrivateKey // published by the provider, but not for signatures
 	forger        *rsa.PrivateKey
-	curve         *ecdsa.PrivateKey
+	curve         *ecdsa.PrivateKey // nobody's, for forgeries
 	edwards       ed25519.PrivateKey
+	ownCurve      *ecdsa.PrivateKey // the provider's
+	ownEdwards    ed25519.PrivateKey
 }
 
 // NewKeys makes a set of keys.
@@ -41,7 +43,27 @@ func NewKeys() (*Keys, error) {
 	if _, k.edwards, err = ed25519.GenerateKey(rand.Reader); err != nil {
 		return nil, fmt.Errorf("make an Ed25519 key: %w", err)
 	}
+	if k.ownCurve, err = ecdsa.GenerateKey(elliptic.P256(), rand.Reader); err != nil {
+		return nil, fmt.Errorf("make an EC key: %w", err)
+	}
+	if _, k.ownEdwards, err = ed25519.GenerateKey(rand.Reader); err != nil {
+		return nil, fmt.Errorf("make an Ed25519 key: %w", err)
+	}
 	return k, nil
+}
+
+// jwkOfCurve is the provider's key for ES256.
+func jwkOfCurve(key *ecdsa.PrivateKey) map[string]any {
+	x, y := make([]byte, 32), make([]byte, 32)
+	key.X.FillBytes(x)
+	key.Y.FillBytes(y)
+	return map[string]any{"kty": "EC", "crv": "P-256", "kid": "ES256", "alg": "ES256", "use": "sig", "x": encode(x), "y": encode(y)}
+}
+
+// jwkOfEdwards is the provider's key for EdDSA.
+func jwkOfEdwards(key ed25519.PrivateKey) map[string]any {
+	public := must(key.Public().(ed25519.PublicKey), nil)
+	return map[string]any{"kty": "OKP", "crv": "Ed25519", "kid": "EdDSA", "alg": "EdDSA", "use": "sig", "x": encode(public)}
 }
 
 func jwkOf(key *rsa.PrivateKey, kid, use string) map[string]any {

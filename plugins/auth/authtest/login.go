@@ -10,17 +10,17 @@ import (
 	"net/url"
 
 	"github.com/ropewalk/ropewalk/plugins/auth"
+	"github.com/ropewalk/ropewalk/plugins/kit"
 )
 
-// withLogin are promises of the Login power. An adapter that does not say it has that power keeps
-// them all.
+// withLogin are promises of the Login capability. For an adapter without it they are skipped.
 func withLogin() []check {
 	return []check{
-		{"a browser login ends with the person", logsIn},
-		{"a login that comes back with another nonce is refused", refusesNonce},
-		{"a login with another verifier is refused", refusesVerifier},
-		{"a code that nobody gave is refused", refusesCode},
-		{"a login cannot be told while the provider is away", loginCannotTell},
+		{name: "a browser login ends with the person", contract: "Exchange trades the code that came back for the identity of the person", run: logsIn},
+		{name: "a login that comes back with another nonce is refused", contract: "for one whose nonce differs", run: refusesNonce},
+		{name: "a login with another verifier is refused", contract: "UNAUTHENTICATED for a code that the provider refuses", run: refusesVerifier},
+		{name: "a code that nobody gave is refused", contract: "UNAUTHENTICATED for a code that the provider refuses", run: refusesCode},
+		{name: "a login cannot be told while the provider is away", contract: "UNAVAILABLE when the provider cannot be asked", run: loginCannotTell},
 	}
 }
 
@@ -48,6 +48,8 @@ func loginAsDescribed(ctx context.Context, st *stage) error {
 	return nil
 }
 
+func noLogin() error { return kit.Skip("the adapter has no browser login") }
+
 // attempt is what the server keeps of one login.
 type attempt struct{ state, nonce, verifier string }
 
@@ -64,8 +66,8 @@ func (a attempt) exchange(code string) auth.ExchangeRequest {
 	return auth.ExchangeRequest{RedirectURI: RedirectURI, Code: code, Nonce: a.nonce, CodeVerifier: a.verifier}
 }
 
-// power is the adapter's Login, nil when it does not say that it has it.
-func power(ctx context.Context, st *stage) auth.Login {
+// loginOf is the adapter's Login, nil when describe says that there is none.
+func loginOf(ctx context.Context, st *stage) auth.Login {
 	login, ok := st.adapter.(auth.Login)
 	if d, err := st.adapter.Describe(ctx); err != nil || !ok || !d.Login {
 		return nil
@@ -100,9 +102,9 @@ func browse(ctx context.Context, login auth.Login, a attempt) (string, error) {
 }
 
 func logsIn(ctx context.Context, st *stage) error {
-	login := power(ctx, st)
+	login := loginOf(ctx, st)
 	if login == nil {
-		return nil
+		return noLogin()
 	}
 	a := newLogin()
 	code, err := browse(ctx, login, a)
@@ -115,7 +117,7 @@ func logsIn(ctx context.Context, st *stage) error {
 	}
 	want := st.samples.Identity
 	want.ExpiresAt = id.ExpiresAt
-	if err := mustBe(id, want); err != nil {
+	if err := st.mustBe(id, want); err != nil {
 		return fmt.Errorf("the identity of a login %w", err)
 	}
 	return nil
@@ -134,9 +136,9 @@ func refusesCode(ctx context.Context, st *stage) error {
 }
 
 func refusesChanged(ctx context.Context, st *stage, what string, change func(*auth.ExchangeRequest)) error {
-	login := power(ctx, st)
+	login := loginOf(ctx, st)
 	if login == nil {
-		return nil
+		return noLogin()
 	}
 	a := newLogin()
 	code, err := browse(ctx, login, a)
@@ -153,9 +155,9 @@ func refusesChanged(ctx context.Context, st *stage, what string, change func(*au
 }
 
 func loginCannotTell(ctx context.Context, st *stage) error {
-	login := power(ctx, st)
+	login := loginOf(ctx, st)
 	if login == nil {
-		return nil
+		return noLogin()
 	}
 	a := newLogin()
 	code, err := browse(ctx, login, a)

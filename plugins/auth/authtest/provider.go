@@ -2,6 +2,7 @@ package authtest
 
 import (
 	"context"
+	"crypto/ed25519"
 	"crypto/rsa"
 	"fmt"
 	"maps"
@@ -18,6 +19,9 @@ import (
 // authorize endpoint that asks nobody, a token endpoint that checks PKCE, and faults to switch on.
 // It is a fixture: it trusts whoever asks.
 type Provider struct {
+	// Setup is how the adapter of the check is to be configured.
+	Setup Setup
+
 	keys    *Keys
 	server  *http.Server
 	address string
@@ -30,6 +34,7 @@ type Provider struct {
 	mu      sync.Mutex
 	fault   Fault
 	rotated bool
+	added   bool
 	logins  map[string]login // by code
 }
 
@@ -38,14 +43,24 @@ type Fault int
 
 // The faults of a Provider. They hold for every endpoint unless said otherwise.
 const (
-	NoFault     Fault = iota
-	Away              // connections are cut without an answer
-	Broken            // answers are 500
-	Hanging           // answers never come
-	Huge              // the key set never ends
-	Junk              // answers are no JSON
-	OtherIssuer       // the documents are about another issuer
-	Elsewhere         // the key set redirects to another host, which has the keys
+	NoFault          Fault = iota
+	Away                   // connections are cut without an answer
+	Broken                 // answers are 500
+	Hanging                // answers never come
+	Huge                   // the key set never ends
+	Junk                   // answers are no JSON
+	OtherIssuer            // the documents are about another issuer
+	Elsewhere              // the key set redirects to another host, which has the keys
+	HugeDocument           // the metadata documents never end
+	Slow                   // every answer takes a second
+	OddKeys                // the key set also has keys that nobody can use
+	ForAnotherClient       // id tokens are for another client
+	OldIDToken             // id tokens have expired
+	ForgedIDToken          // id tokens are signed by somebody else
+	NoIDToken              // there is no id token
+	OtherOrgIDToken        // id tokens are of another organization
+	NamelessIDToken        // name and e-mail address are at the UserInfo endpoint alone
+	OtherUserInfo          // and there they are of another subject
 )
 
 // NewProvider starts a provider on a free port of 127.0.0.1.
@@ -85,6 +100,28 @@ func (p *Provider) Rotate() {
 	p.rotated = true
 }
 
+// Add publishes a second signing key beside the first one.
+func (p *Provider) Add() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.added = true
+}
+
+// SecondToken is Token, signed with the second key.
+func (p *Provider) SecondToken(changes ...map[string]any) string {
+	return compact(header("second"), p.claims(changes), rs256(p.keys.second))
+}
+
+// TokenWith is Token, signed with the provider's key of another algorithm: ES256 or EdDSA.
+func (p *Provider) TokenWith(algorithm string, changes ...map[string]any) string {
+	head := header(algorithm)
+	head["alg"] = algorithm
+	if algorithm == "ES256" {
+		return compact(head, p.claims(changes), es256(p.keys.ownCurve))
+	}
+	return compact(head, p.claims(changes), func(in []byte) []byte { return ed25519.Sign(p.keys.ownEdwards, in) })
+}
+
 // KeysAsked is how often the key set was asked for.
 func (p *Provider) KeysAsked() int { return int(p.asked.Load()) }
 
@@ -112,13 +149,17 @@ func (p *Provider) Claims() map[string]any {
 
 // Token signs claims with the provider's key. Each of changes replaces claims; nil takes one away.
 func (p *Provider) Token(changes ...map[string]any) string {
+	key, kid := p.key()
+	return compact(header(kid), p.claims(changes), rs256(key))
+}
+
+func (p *Provider) claims(changes []map[string]any) map[string]any {
 	claims := p.Claims()
 	for _, change := range changes {
 		maps.Copy(claims, change)
 	}
 	maps.DeleteFunc(claims, func(_ string, value any) bool { return value == nil })
-	key, kid := p.key()
-	return compact(header(kid), claims, rs256(key))
+	return claims
 }
 
 func header(kid string) map[string]any {

@@ -20,7 +20,16 @@ func SettingsFor(text string, p *Provider) (settings string, aboutProvider bool)
 	if strings.TrimSpace(text) == "" {
 		return Settings(p), true
 	}
-	return strings.ReplaceAll(text, issuer, p.Issuer()), strings.Contains(text, issuer)
+	organization, role := "", ""
+	switch p.Setup {
+	case OneOrganization:
+		organization = Organization
+	case WithRoles:
+		role = RoleClaim
+	case AnyOrganization:
+	}
+	replaced := strings.NewReplacer(issuer, p.Issuer(), organizationPlaceholder, organization, rolePlaceholder, role).Replace(text)
+	return replaced, strings.Contains(text, issuer)
 }
 
 // ParseSamples reads the samples of an adapter of another kind than OpenID's:

@@ -3,9 +3,14 @@ package authtest
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"slices"
+	"strings"
 
+	"github.com/ropewalk/ropewalk/plugins"
 	"github.com/ropewalk/ropewalk/plugins/auth"
+	"github.com/ropewalk/ropewalk/plugins/kit"
 )
 
 // Subject is an adapter to check: how to get one, and what it is known to accept.
@@ -20,6 +25,59 @@ type Subject struct {
 
 	// Samples are tokens for an adapter of another kind; nil when there are none to try.
 	Samples *Samples
+
+	// Limits are what the settings of an adapter of OpenID providers leave no choice about.
+	Limits Limits
+}
+
+// Limits are what settings leave no choice about: checks that need the choice are skipped.
+type Limits struct {
+	OneOrganization bool // they always name Organization
+	NoOrganization  bool // they never name one: a token of any organization is accepted
+	NoRoles         bool // they do not name the claim that holds the role
+}
+
+// The placeholders in settings, beside ${issuer}: the organization that alone is let in, or nothing,
+// and the claim that holds the role, or nothing.
+const (
+	organizationPlaceholder = "${organization}"
+	rolePlaceholder         = "${roleClaim}"
+)
+
+// LimitsOf are the limits of settings, as SettingsFor takes them.
+func LimitsOf(text string) Limits {
+	if strings.TrimSpace(text) == "" {
+		return Limits{}
+	}
+	varies := strings.Contains(text, organizationPlaceholder)
+	names := strings.Contains(text, Organization)
+	return Limits{OneOrganization: names && !varies, NoOrganization: !names && !varies, NoRoles: !strings.Contains(text, rolePlaceholder)}
+}
+
+// Setup is how an adapter is to be configured.
+type Setup int
+
+// The ways to configure an adapter.
+const (
+	OneOrganization Setup = iota // tokens of Organization alone are good
+	AnyOrganization              // tokens of every organization are good
+	WithRoles                    // the same, and the claim RoleClaim holds the role
+)
+
+// RoleClaim is the claim of a Provider's tokens that holds the role.
+const RoleClaim = "role"
+
+// possible is nil when s can be configured in the way of setup.
+func (s Subject) possible(setup Setup) error {
+	switch {
+	case s.Keys == nil:
+		return nil
+	case setup != OneOrganization && s.Limits.OneOrganization:
+		return kit.Skip("the settings name one organization; write %s in them", organizationPlaceholder)
+	case setup == WithRoles && s.Limits.NoRoles:
+		return kit.Skip("the settings do not name the claim that holds the role; write %s in them", rolePlaceholder)
+	}
+	return nil
 }
 
 // Samples are tokens that an adapter was set up for.
@@ -40,10 +98,15 @@ const (
 
 // Settings are the settings of an adapter for p, in the names that the built-in adapter oidc has.
 func Settings(p *Provider) string {
-	settings, err := json.Marshal(map[string]any{
-		"issuer": p.Issuer(), "clientId": ClientID, "redirectUri": RedirectURI,
-		"organizationId": Organization, "organizationClaim": "org_id",
-	})
+	all := map[string]any{"issuer": p.Issuer(), "clientId": ClientID, "redirectUri": RedirectURI, "organizationClaim": "org_id"}
+	switch p.Setup {
+	case OneOrganization:
+		all["organizationId"] = Organization
+	case WithRoles:
+		all["roleClaim"] = RoleClaim
+	case AnyOrganization:
+	}
+	settings, err := json.Marshal(all)
 	if err != nil {
 		panic(fmt.Sprintf("marshal strings: %v", err))
 	}
@@ -55,11 +118,15 @@ type stage struct {
 	provider *Provider // nil when the subject is of another kind
 	adapter  auth.Adapter
 	samples  Samples
+	limits   Limits
 	close    func()
 }
 
-func (s Subject) stage(ctx context.Context) (*stage, error) {
-	st := &stage{close: func() {}}
+func (s Subject) stage(ctx context.Context, setup Setup) (*stage, error) {
+	if err := s.possible(setup); err != nil {
+		return nil, err
+	}
+	st := &stage{close: func() {}, limits: s.Limits}
 	if s.Samples != nil {
 		st.samples = *s.Samples
 	}
@@ -68,6 +135,7 @@ func (s Subject) stage(ctx context.Context) (*stage, error) {
 		if err != nil {
 			return nil, err
 		}
+		p.Setup = setup
 		st.provider, st.close = p, p.Close
 		st.samples = p.good()
 	}
@@ -81,6 +149,10 @@ func (s Subject) stage(ctx context.Context) (*stage, error) {
 // open replaces the adapter by a fresh one.
 func (st *stage) open(ctx context.Context, s Subject) error {
 	adapter, end, err := s.Open(ctx, st.provider)
+	if wrong, ok := errors.AsType[*plugins.ConfigError](err); ok && st.provider != nil && st.provider.Setup == WithRoles &&
+		slices.ContainsFunc(wrong.Problems, func(p plugins.Problem) bool { return p.Path == "roleClaim" }) {
+		return kit.Skip("the adapter has no setting for the claim that holds the role")
+	}
 	if err != nil {
 		return fmt.Errorf("open the adapter: %w", err)
 	}

@@ -13,9 +13,9 @@ import (
 // withTokens are promises about tokens that are good.
 func withTokens() []check {
 	return []check{
-		{"a good token is its subject's, until it expires", acceptsGood},
-		{"without audiences any audience will do", acceptsAnyAudience},
-		{"calls may come at once", answersAtOnce},
+		{name: "a good token is its subject's, until it expires", contract: "Verify checks a token and returns whose it is", run: acceptsGood},
+		{name: "without audiences any audience will do", contract: "empty means any audience will do", run: acceptsAnyAudience},
+		{name: "calls may come at once", contract: "Calls come concurrently", run: answersAtOnce},
 	}
 }
 
@@ -24,7 +24,7 @@ func acceptsGood(ctx context.Context, st *stage) error {
 	if err != nil {
 		return fmt.Errorf("a good token was not accepted: %w", err)
 	}
-	if err := mustBe(id, st.samples.Identity); err != nil {
+	if err := st.mustBe(id, st.samples.Identity); err != nil {
 		return fmt.Errorf("the identity of a good token %w", err)
 	}
 	return nil

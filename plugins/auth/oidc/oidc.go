@@ -47,7 +47,8 @@ func (a *Adapter) Configure(_ context.Context, c plugins.Config) error {
 		ClientID: settings.ClientID, ClientSecret: settings.ClientSecret.Reveal(),
 		RedirectURI: settings.RedirectURI, Scopes: settings.Scopes,
 		Organization: settings.OrganizationID, OrganizationClaim: settings.OrganizationClaim,
-		RoleClaim: settings.RoleClaim, Roles: settings.Roles, Log: a.log,
+		RoleClaim: settings.RoleClaim, Roles: settings.Roles, GroupsClaim: settings.GroupsClaim,
+		Algorithms: settings.Algorithms, Log: a.log,
 	})
 	return nil
 }
@@ -69,6 +70,7 @@ func (a *Adapter) Describe(context.Context) (auth.Description, error) {
 	issuer := a.settings.issuer()
 	return auth.Description{
 		Issuer: issuer, AuthorizationServers: []string{issuer}, Audiences: audiences, Login: a.party.CanLogin(),
+		Algorithms: slices.Clone(a.settings.Algorithms), Scopes: slices.Clone(a.settings.Scopes),
 	}, nil
 }
 

@@ -3,6 +3,7 @@ package oidc_test
 import (
 	"context"
 	"encoding/json"
+	"strings"
 	"testing"
 
 	"go.uber.org/goleak"
@@ -43,6 +44,16 @@ func TestOIDCKeepsTheContract(t *testing.T) {
 	keys := newKeys(t)
 	t.Run("direct", func(t *testing.T) {
 		s := authtest.Subject{Open: direct, Keys: keys}
+		plugintest.Run(t, authtest.Checks(s), s)
+	})
+	t.Run("with every algorithm", func(t *testing.T) {
+		open := func(ctx context.Context, p *authtest.Provider) (auth.Adapter, func(), error) {
+			adapter := oidc.New()
+			settings := strings.Replace(authtest.Settings(p), "{", `{"algorithms": ["RS256", "ES256", "EdDSA"], `, 1)
+			err := adapter.Configure(ctx, plugins.Config{JSON: json.RawMessage(settings)})
+			return adapter, func() { _ = adapter.Close() }, err
+		}
+		s := authtest.Subject{Open: open, Keys: keys}
 		plugintest.Run(t, authtest.Checks(s), s)
 	})
 	t.Run("over the wire", func(t *testing.T) {

@@ -1,6 +1,7 @@
 package oidc
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 
@@ -12,7 +13,7 @@ import (
 type Settings struct {
 	// Issuer is the provider's issuer URL, exactly as its documents and tokens write it.
 	Issuer string `json:"issuer"`
-	// IDPDomain is the short way to the issuer: a host, https://<idpDomain> (spec part 5).
+	// IDPDomain is the short way to the issuer: a host, https://<idpDomain> .
 	IDPDomain string `json:"idpDomain"`
 	// JWKSURI says where the keys are, for a provider whose documents do not.
 	JWKSURI string `json:"jwksUri"`
@@ -30,6 +31,9 @@ type Settings struct {
 	// Audiences are accepted beside the server's own and the client id.
 	Audiences []string `json:"audiences"`
 
+	// Algorithms are what tokens may be signed with: RS256, ES256, EdDSA. RS256 alone unless set.
+	Algorithms []string `json:"algorithms"`
+
 	// OrganizationID lets only members of that organization in.
 	OrganizationID string `json:"organizationId"`
 	// OrganizationClaim holds the organization, or a list of them; a dotted path is allowed.
@@ -40,10 +44,12 @@ type Settings struct {
 	// Roles maps the provider's roles to owner, admin or member. Without it these names
 	// themselves count.
 	Roles map[string]string `json:"roles"`
+	// GroupsClaim holds the groups, "groups" unless set.
+	GroupsClaim string `json:"groupsClaim"`
 }
 
 func defaults() Settings {
-	return Settings{Scopes: []string{"openid", "profile", "email"}, OrganizationClaim: "org_id"}
+	return Settings{Scopes: []string{"openid", "profile", "email"}, OrganizationClaim: "org_id", GroupsClaim: "groups", Algorithms: []string{"RS256"}}
 }
 
 // Check has the rules that types do not express.
@@ -78,6 +84,14 @@ func (s *Settings) Check(problems *plugins.ConfigError) {
 	}
 	if s.Roles != nil && s.RoleClaim == "" {
 		problems.Add("roleClaim", "must name the claim that roles maps")
+	}
+	if len(s.Algorithms) == 0 {
+		problems.Add("algorithms", "must name one at least; leave it out to get RS256")
+	}
+	for i, name := range s.Algorithms {
+		if !slices.Contains([]string{"RS256", "ES256", "EdDSA"}, name) {
+			problems.Add(fmt.Sprintf("algorithms[%d]", i), "must be RS256, ES256 or EdDSA")
+		}
 	}
 	for name, rank := range s.Roles {
 		if !relyingparty.KnownRole(rank) {

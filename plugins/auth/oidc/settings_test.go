@@ -42,9 +42,9 @@ func TestSettingsThatAreRefused(t *testing.T) {
 
 func TestWhatDescribeSaysOfSettings(t *testing.T) {
 	for text, want := range map[string]string{
-		`{"idpDomain":"id.example.com"}`:                                                                             "{https://id.example.com [https://id.example.com] [] false}",
-		`{"issuer":"https://id.example.com/realm","audiences":["x"]}`:                                                "{https://id.example.com/realm [https://id.example.com/realm] [x] false}",
-		`{"issuer":"http://localhost:8080","clientId":"c","clientSecret":"s","redirectUri":"http://localhost:1/cb"}`: "{http://localhost:8080 [http://localhost:8080] [c] true}",
+		`{"idpDomain":"id.example.com"}`:                                                                             "{https://id.example.com [https://id.example.com] [] false [RS256] [openid profile email]}",
+		`{"issuer":"https://id.example.com/realm","audiences":["x"]}`:                                                "{https://id.example.com/realm [https://id.example.com/realm] [x] false [RS256] [openid profile email]}",
+		`{"issuer":"http://localhost:8080","clientId":"c","clientSecret":"s","redirectUri":"http://localhost:1/cb"}`: "{http://localhost:8080 [http://localhost:8080] [c] true [RS256] [openid profile email]}",
 	} {
 		adapter := oidc.New()
 		if err := adapter.Configure(t.Context(), plugins.Config{JSON: json.RawMessage(text)}); err != nil {

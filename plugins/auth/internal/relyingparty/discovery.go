@@ -23,6 +23,7 @@ type document struct {
 	JWKSURI               string   `json:"jwks_uri"`
 	AuthorizationEndpoint string   `json:"authorization_endpoint"`
 	TokenEndpoint         string   `json:"token_endpoint"`
+	UserinfoEndpoint      string   `json:"userinfo_endpoint"`
 	TokenAuthMethods      []string `json:"token_endpoint_auth_methods_supported"`
 
 	raw json.RawMessage
@@ -91,6 +92,7 @@ func (d document) check(place, issuer string, needKeys bool) error {
 	}
 	for name, address := range map[string]string{
 		"jwks_uri": d.JWKSURI, "authorization_endpoint": d.AuthorizationEndpoint, "token_endpoint": d.TokenEndpoint,
+		"userinfo_endpoint": d.UserinfoEndpoint,
 	} {
 		if err := checkEndpoint(address, issuer); address != "" && err != nil {
 			return fmt.Errorf("%s: %s %q %w", place, name, address, err)

@@ -1,5 +1,5 @@
 // Package relyingparty is the side of OpenID Connect that trusts a provider: it finds the
-// provider's documents and keys, checks RS256 tokens, and runs the browser login.
+// provider's documents and keys, checks tokens, and runs the browser login.
 //
 // It owns everything that adapters of OpenID providers have in common: a guarded HTTP client, the
 // discovery orders of RFC 8414 and OpenID Connect Discovery, key rotation with bounded fetches,

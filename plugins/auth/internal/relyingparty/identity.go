@@ -2,12 +2,13 @@ package relyingparty
 
 import (
 	"bytes"
+	"encoding/json"
 	"slices"
 
 	"github.com/ropewalk/ropewalk/plugins/auth"
 )
 
-// ranks are the organization roles of contract part 2, the highest first.
+// ranks are the organization roles, the highest first.
 func ranks() []string { return []string{"owner", "admin", "member"} }
 
 // KnownRole reports whether role is one that the server knows.
@@ -43,6 +44,12 @@ func (p *Party) identity(claims Claims) (auth.Identity, error) {
 	id := auth.Identity{
 		Issuer: claims.Text("iss"), Subject: claims.Text("sub"), Email: claims.email(),
 		OrganizationID: organization, OrgRole: p.role(claims), Scopes: claims.scopes(), ExpiresAt: expires,
+	}
+	if p.options.GroupsClaim != "" {
+		id.Groups = claims.List(p.options.GroupsClaim)
+	}
+	if id.Claims, err = json.Marshal(claims); err != nil {
+		return auth.Identity{}, refuse("the token's claims cannot be kept: %w", err)
 	}
 	for _, name := range []string{claims.Text("name"), claims.Text("preferred_username"), id.Email} {
 		if id.DisplayName == "" {

@@ -3,8 +3,8 @@ package relyingparty
 import (
 	"context"
 	"crypto/rsa"
-	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -90,10 +90,10 @@ func (k *keys) markUnknown(kid string) {
 	k.unknown[kid] = time.Now().Add(unknownFor)
 }
 
-// parseKeys keeps what can check RS256 signatures and pins that algorithm on each key: what a
-// token says of its algorithm is never believed. A set without any such key is an error, so that
-// a broken answer does not replace good keys.
-func parseKeys(body []byte) (keySet, error) {
+// parseKeys keeps the keys of the given algorithms and pins the algorithm on each: what a token says
+// of its algorithm is never believed. A set without any such key is an error, so that a broken
+// answer does not replace good keys.
+func parseKeys(body []byte, algorithms []string) (keySet, error) {
 	all, err := jwk.Parse(body, jwk.WithIgnoreParseError(true))
 	if err != nil {
 		return nil, fmt.Errorf("not a key set: %w", err)
@@ -104,43 +104,66 @@ func parseKeys(body []byte) (keySet, error) {
 	set := keySet{}
 	for i := range all.Len() {
 		key, ok := all.Key(i)
-		if !ok || !signsRS256(key) {
+		if !ok {
+			continue
+		}
+		algorithm, ok := signsWith(key)
+		if !ok || !slices.Contains(algorithms, algorithm.String()) {
 			continue
 		}
 		public, err := key.PublicKey()
 		if err != nil {
 			continue
 		}
-		if err := public.Set(jwk.AlgorithmKey, jwa.RS256); err != nil {
+		if err := public.Set(jwk.AlgorithmKey, algorithm); err != nil {
 			return nil, err
 		}
 		set[public.KeyID()] = append(set[public.KeyID()], public)
 	}
 	if len(set) == 0 {
-		return nil, errors.New("the key set holds no RSA key of 2048 bits or more for RS256 signatures")
+		return nil, fmt.Errorf("the key set holds no key for signatures with %q (RSA keys need 2048 bits or more)", algorithms)
 	}
 	return set, nil
 }
 
-func signsRS256(key jwk.Key) bool {
-	if key.KeyType() != jwa.RSA {
-		return false
+// signsWith is the one algorithm that a key may check signatures of.
+func signsWith(key jwk.Key) (jwa.SignatureAlgorithm, bool) {
+	public, err := key.PublicKey()
+	if err != nil || !forSignatures(key) {
+		return "", false
 	}
-	if alg := key.Algorithm().String(); alg != "" && alg != jwa.RS256.String() {
-		return false
+	var algorithm jwa.SignatureAlgorithm
+	switch public := public.(type) {
+	case jwk.RSAPublicKey:
+		var raw rsa.PublicKey
+		if public.Raw(&raw) != nil || raw.N.BitLen() < minKeyBits || raw.E < 3 {
+			return "", false
+		}
+		algorithm = jwa.RS256
+	case jwk.ECDSAPublicKey:
+		if public.Crv() != jwa.P256 {
+			return "", false
+		}
+		algorithm = jwa.ES256
+	case jwk.OKPPublicKey:
+		if public.Crv() != jwa.Ed25519 {
+			return "", false
+		}
+		algorithm = jwa.EdDSA
+	default:
+		return "", false
 	}
+	said := key.Algorithm().String()
+	return algorithm, said == "" || said == algorithm.String()
+}
+
+// forSignatures reports whether the key set allows the key to check signatures.
+func forSignatures(key jwk.Key) bool {
 	if use := key.KeyUsage(); use != "" && use != string(jwk.ForSignature) {
 		return false
 	}
-	if ops := key.KeyOps(); len(ops) > 0 && !hasVerify(ops) {
-		return false
-	}
-	public, err := key.PublicKey()
-	if err != nil {
-		return false
-	}
-	var raw rsa.PublicKey
-	return public.Raw(&raw) == nil && raw.N.BitLen() >= minKeyBits && raw.E >= 3
+	ops := key.KeyOps()
+	return len(ops) == 0 || hasVerify(ops)
 }
 
 func hasVerify(ops jwk.KeyOperationList) bool {

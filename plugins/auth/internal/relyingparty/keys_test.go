@@ -195,7 +195,7 @@ func TestOnlyRSAKeysForRS256SignaturesAreUsed(t *testing.T) {
 		"with an exponent of one": {strings.Replace(with(``), `"e":"AQAB"`, `"e":"AQ"`, 1), false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			set, err := parseKeys([]byte(`{"keys":[` + c.key + `]}`))
+			set, err := parseKeys([]byte(`{"keys":[`+c.key+`]}`), []string{"RS256"})
 			if used := err == nil && len(set["k"]) == 1; used != c.used {
 				t.Errorf("used %v (%v), want %v", used, err, c.used)
 			}

@@ -3,10 +3,12 @@ package relyingparty
 import (
 	"context"
 	"crypto/subtle"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
 	"slices"
+	"time"
 
 	"golang.org/x/oauth2"
 
@@ -64,7 +66,44 @@ func (p *Party) Exchange(ctx context.Context, req auth.ExchangeRequest) (auth.Id
 	if more, err := p.Check(ctx, answer.AccessToken, nil); err == nil && more.Text("sub") == claims.Text("sub") {
 		claims = claims.merge(more)
 	}
-	return p.identity(claims)
+	return p.identity(claims.merge(p.userInfo(ctx, claims, answer.AccessToken)))
+}
+
+// userInfoTimeout bounds how long a login waits for a name and an e-mail address.
+const userInfoTimeout = 3 * time.Second
+
+// userInfo asks the provider's UserInfo endpoint (OpenID Connect Core 1.0 section 5.3) for the name
+// and the e-mail address that the tokens leave out. Without an answer about the same subject there
+// are none: a login does not fail for them.
+func (p *Party) userInfo(ctx context.Context, claims Claims, access string) Claims {
+	_, named := claims["name"]
+	_, mailed := claims["email"]
+	if named && mailed || access == "" {
+		return nil
+	}
+	doc, err := p.document.get(ctx)
+	if err != nil || doc.UserinfoEndpoint == "" {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, userInfoTimeout)
+	defer cancel()
+	body, err := Fetch(ctx, p.client, doc.UserinfoEndpoint, access, documentLimit)
+	if err != nil {
+		p.options.Log.Warn("the provider's UserInfo endpoint did not answer; name and e-mail address may be missing", "error", err)
+		return nil
+	}
+	var all Claims
+	if json.Unmarshal(body, &all) != nil || all.Text("sub") != claims.Text("sub") {
+		p.options.Log.Warn("the answer of the provider's UserInfo endpoint is not about the subject of the id token; it is not used")
+		return nil
+	}
+	some := Claims{}
+	for _, name := range []string{"name", "preferred_username", "email", "email_verified"} {
+		if value, ok := all[name]; ok {
+			some[name] = value
+		}
+	}
+	return some
 }
 
 func (p *Party) oauth(ctx context.Context, redirect string) (*oauth2.Config, error) {

@@ -6,6 +6,7 @@ import (
 	"net/http"
 
 	"github.com/hashicorp/go-hclog"
+	"github.com/lestrrat-go/jwx/v2/jwa"
 
 	"github.com/ropewalk/ropewalk/plugins/auth"
 )
@@ -21,10 +22,13 @@ type Options struct {
 	RedirectURI  string
 	Scopes       []string
 
+	Algorithms []string // what tokens may be signed with; nil for RS256 alone
+
 	Organization      string // "" for any
 	OrganizationClaim string
 	RoleClaim         string            // "" for no role
 	Roles             map[string]string // the provider's role -> owner, admin or member; nil for the same names
+	GroupsClaim       string            // "" for no groups
 
 	Log hclog.Logger
 }
@@ -40,6 +44,9 @@ type Party struct {
 
 // New returns a Party. It asks the provider nothing yet.
 func New(o Options) *Party {
+	if o.Algorithms == nil {
+		o.Algorithms = []string{jwa.RS256.String()}
+	}
 	life, end := context.WithCancel(context.Background())
 	p := &Party{options: o, end: end, client: NewClient(Reach{Loopback: OnLoopback(o.Issuer), Private: o.Private})}
 	p.document = cache[document]{what: "metadata", fresh: documentFresh, keep: documentKeep, life: life, log: o.Log,
@@ -69,7 +76,7 @@ func (p *Party) fetchKeys(ctx context.Context) (keySet, error) {
 	if err != nil {
 		return nil, err
 	}
-	return parseKeys(body)
+	return parseKeys(body, p.options.Algorithms)
 }
 
 // Metadata relays the provider's document as it wrote it.

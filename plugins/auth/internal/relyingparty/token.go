@@ -3,9 +3,9 @@ package relyingparty
 import (
 	"encoding/base64"
 	"encoding/json"
+	"slices"
 	"strings"
 
-	"github.com/lestrrat-go/jwx/v2/jwa"
 	"github.com/lestrrat-go/jwx/v2/jws"
 )
 
@@ -19,8 +19,8 @@ type token struct {
 }
 
 // readToken takes a token apart and refuses what no key could make good: another form than
-// compact, another algorithm than RS256, another type than a JWT's, critical headers.
-func readToken(compact string) (token, error) {
+// compact, an algorithm that is not configured, another type than a JWT's, critical headers.
+func readToken(compact string, algorithms []string) (token, error) {
 	if len(compact) > maxToken {
 		return token{}, refuse("the token is longer than %d bytes", maxToken)
 	}
@@ -39,8 +39,8 @@ func readToken(compact string) (token, error) {
 		return token{}, refuse("the token's header cannot be read")
 	}
 	header := message.Signatures()[0].ProtectedHeaders()
-	if alg := header.Algorithm(); alg != jwa.RS256 {
-		return token{}, refuse("the token's algorithm is %q, not RS256", clip(alg.String()))
+	if alg := header.Algorithm().String(); !slices.Contains(algorithms, alg) {
+		return token{}, refuse("the token's algorithm is %q, not one of %q", clip(alg), algorithms)
 	}
 	if len(header.Critical()) > 0 {
 		return token{}, refuse("the token has critical headers")

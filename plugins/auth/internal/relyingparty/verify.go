@@ -5,7 +5,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/lestrrat-go/jwx/v2/jwa"
 	"github.com/lestrrat-go/jwx/v2/jws"
 )
 
@@ -16,7 +15,7 @@ const leeway = 30 * time.Second
 // is for one of audiences (any, when empty). What cannot be right is refused before a key is
 // looked for, so that it neither costs a question nor waits for a provider that is away.
 func (p *Party) Check(ctx context.Context, compact string, audiences []string) (Claims, error) {
-	read, err := readToken(compact)
+	read, err := readToken(compact, p.options.Algorithms)
 	if err != nil {
 		return nil, err
 	}
@@ -28,7 +27,7 @@ func (p *Party) Check(ctx context.Context, compact string, audiences []string) (
 		return nil, err
 	}
 	for _, key := range candidates {
-		if _, err := jws.Verify([]byte(read.compact), jws.WithKey(jwa.RS256, key)); err == nil {
+		if _, err := jws.Verify([]byte(read.compact), jws.WithKey(key.Algorithm(), key)); err == nil {
 			return read.claims, nil
 		}
 	}

@@ -1,0 +1,180 @@
+package protocoltest
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/ropewalk/ropewalk/plugins"
+	"github.com/ropewalk/ropewalk/plugins/kit"
+	authv1 "github.com/ropewalk/ropewalk/proto/ropewalk/auth/v1"
+	pluginv1 "github.com/ropewalk/ropewalk/proto/ropewalk/plugin/v1"
+	registryv1 "github.com/ropewalk/ropewalk/proto/ropewalk/registry/v1"
+	sessionstorev1 "github.com/ropewalk/ropewalk/proto/ropewalk/sessionstore/v1"
+)
+
+func load() []Check {
+	return []Check{
+		{Name: "a message of 15 MiB is taken in", Contract: "A plugin accepts messages of up to 16 MiB", Run: with(takesLargeMessages)},
+		{Name: "100 calls at once are all answered", Contract: "at least 100 calls at once", Run: with(answersHundred)},
+		{Name: "10,000 calls leave no descriptor open", Contract: "The use of memory and file descriptors does not grow with the number of calls", Run: with(leaks(descriptors, 50, "open descriptors"))},
+		{Name: "10,000 calls leave no memory in use", Contract: "The use of memory and file descriptors does not grow with the number of calls", Run: with(leaks(resident, 48<<20, "bytes of resident memory"))},
+	}
+}
+
+// callKind makes one cheap call of the kind's own service.
+func callKind(ctx context.Context, s Subject, p *process) error {
+	conn, err := p.dial(true, p.server)
+	if err != nil {
+		return err
+	}
+	switch s.Kind {
+	case plugins.KindAuth:
+		_, err = authv1.NewAuthServiceClient(conn).Verify(ctx, &authv1.VerifyRequest{Token: "no-token-of-anybody"})
+	case plugins.KindSessionStore:
+		_, err = sessionstorev1.NewSessionStoreServiceClient(conn).Get(ctx, &sessionstorev1.GetRequest{Id: "no-session-of-anybody"})
+	case plugins.KindRegistry:
+		_, err = registryv1.NewRegistryServiceClient(conn).Resolve(ctx, &registryv1.ResolveRequest{Name: "no/bundle", Os: "linux", Arch: "amd64"})
+	}
+	if code := status.Code(err); code == codes.Unimplemented || code == codes.Internal || code == codes.Unknown {
+		return kit.Failf("a call of the kind's own service failed: %w", err)
+	}
+	return nil
+}
+
+func takesLargeMessages(ctx context.Context, _ Subject, p *process) error {
+	service, err := p.service()
+	if err != nil {
+		return err
+	}
+	large := append([]byte(`{"noPluginHasThisSetting": "`), bytes.Repeat([]byte("x"), 15<<20)...)
+	if _, err := configure(ctx, service, p, append(large, `"}`...)); err != nil {
+		return kit.Failf("settings of 15 MiB: %w", err)
+	}
+	return nil
+}
+
+func answersHundred(ctx context.Context, s Subject, p *process) error {
+	service, err := p.service()
+	if err != nil {
+		return err
+	}
+	if _, err := configure(ctx, service, p, s.Settings); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+	defer cancel()
+	failed := make([]error, 100)
+	var wg sync.WaitGroup
+	for i := range failed {
+		wg.Go(func() { _, failed[i] = service.Info(ctx, &pluginv1.InfoRequest{}) })
+	}
+	wg.Wait()
+	if err := errors.Join(failed...); err != nil {
+		return kit.Failf("of 100 calls at once, one failed or took more than 10 s: %w", err)
+	}
+	return nil
+}
+
+// leaks makes 10,000 calls and compares a figure of the process before and after.
+func leaks(figure func(pid int) (int, error), allowed int, what string) func(context.Context, Subject, *process) error {
+	return func(ctx context.Context, s Subject, p *process) error {
+		if _, err := figure(p.cmd.Process.Pid); err != nil {
+			return kit.Skip("this system does not show what a process uses: %v", err)
+		}
+		service, err := p.service()
+		if err != nil {
+			return err
+		}
+		if _, err := configure(ctx, service, p, s.Settings); err != nil {
+			return err
+		}
+		calls := func(n int) error {
+			const callers = 8
+			failed := make([]error, callers)
+			var wg sync.WaitGroup
+			for i := range callers {
+				wg.Go(func() {
+					for j := range n / callers {
+						var err error
+						if j%10 == 0 {
+							_, err = ask(ctx, service, p, false, s.Settings)
+						} else {
+							_, err = service.Info(ctx, &pluginv1.InfoRequest{})
+						}
+						if err != nil && !strings.Contains(err.Error(), "skipped") {
+							failed[i] = err
+							return
+						}
+					}
+				})
+			}
+			wg.Wait()
+			return errors.Join(failed...)
+		}
+		if err := calls(1000); err != nil { // until pools and buffers have their size
+			return err
+		}
+		before, err := figure(p.cmd.Process.Pid)
+		if err != nil {
+			return err
+		}
+		if err := calls(10_000); err != nil {
+			return err
+		}
+		for range 20 { // what a garbage collector or a close takes a moment for
+			after, err := figure(p.cmd.Process.Pid)
+			if err != nil {
+				return err
+			}
+			if after-before <= allowed {
+				return nil
+			}
+			if err := pause(ctx, 100*time.Millisecond); err != nil {
+				return err
+			}
+		}
+		after, err := figure(p.cmd.Process.Pid)
+		if err == nil && after-before > allowed {
+			err = kit.Failf("10,000 calls took the process from %d to %d %s", before, after, what)
+		}
+		return err
+	}
+}
+
+func pause(ctx context.Context, d time.Duration) error {
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-time.After(d):
+		return nil
+	}
+}
+
+func descriptors(pid int) (int, error) {
+	entries, err := os.ReadDir(filepath.Join("/proc", strconv.Itoa(pid), "fd"))
+	return len(entries), err
+}
+
+func resident(pid int) (int, error) {
+	raw, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "statm"))
+	if err != nil {
+		return 0, err
+	}
+	fields := strings.Fields(string(raw))
+	if len(fields) < 2 {
+		return 0, fmt.Errorf("statm is %q", raw)
+	}
+	pages, err := strconv.Atoi(fields[1])
+	return pages * os.Getpagesize(), err
+}

@@ -1,0 +1,219 @@
+package protocoltest
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/base64"
+	"encoding/json"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"math/big"
+	"os"
+	"os/exec"
+	"strings"
+	"sync"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/credentials/insecure"
+
+	"github.com/ropewalk/ropewalk/plugins"
+	"github.com/ropewalk/ropewalk/plugins/host"
+	pluginv1 "github.com/ropewalk/ropewalk/proto/ropewalk/plugin/v1"
+)
+
+// Subject is an executable to check.
+type Subject struct {
+	Path     string
+	Args     []string
+	Env      []string // beside the handshake's own variables and PATH
+	Kind     plugins.Kind
+	Settings json.RawMessage // good ones
+}
+
+// patience is how long a plugin may take to start or to end.
+const patience = 10 * time.Second
+
+// process is a plugin that runs.
+type process struct {
+	cmd     *exec.Cmd
+	dir     string
+	server  tls.Certificate // the kit's own
+	fields  []string        // of the handshake line
+	ended   chan error
+	mu      sync.Mutex
+	after   []string // lines of standard output after the handshake
+	stderr  lockedBuffer
+	conns   []*grpc.ClientConn
+	stopped bool
+}
+
+type lockedBuffer struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (b *lockedBuffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.b.Write(p)
+}
+
+func (b *lockedBuffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.b.String()
+}
+
+// command is the executable with an environment of its own.
+func (s Subject) command(ctx context.Context, env ...string) *exec.Cmd {
+	cmd := exec.CommandContext(ctx, s.Path, s.Args...)
+	cmd.Env = append([]string{"PATH=" + os.Getenv("PATH"), "TMPDIR=" + os.TempDir()}, append(s.Env, env...)...) //nolint:forbidigo // of the kit's own process
+	cmd.WaitDelay = time.Second
+	return cmd
+}
+
+// start runs the executable as a server that speaks versions would, and reads its handshake.
+func (s Subject) start(ctx context.Context, versions string) (_ *process, err error) {
+	p := &process{ended: make(chan error, 1)}
+	if p.server, err = certificate(); err != nil {
+		return nil, err
+	}
+	if p.dir, err = os.MkdirTemp("", "ropewalk-kit-"); err != nil {
+		return nil, err
+	}
+	p.cmd = s.command(ctx, host.Cookie+"="+string(s.Kind), "PLUGIN_PROTOCOL_VERSIONS="+versions, "PLUGIN_UNIX_SOCKET_DIR="+p.dir,
+		"PLUGIN_CLIENT_CERT="+string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: p.server.Certificate[0]})))
+	p.cmd.Stderr = &p.stderr
+	stdout, err := p.cmd.StdoutPipe()
+	if err != nil {
+		return nil, err
+	}
+	if err := p.cmd.Start(); err != nil {
+		_ = os.RemoveAll(p.dir)
+		return nil, fmt.Errorf("start the plugin: %w", err)
+	}
+	first := make(chan string, 1)
+	go p.read(bufio.NewReader(stdout), first)
+	select {
+	case line, ok := <-first:
+		if !ok {
+			p.stop()
+			return nil, fmt.Errorf("the plugin ended without a handshake line; it wrote: %s", p.stderr.String())
+		}
+		p.fields = strings.Split(line, "|")
+	case <-time.After(patience):
+		p.stop()
+		return nil, fmt.Errorf("the plugin printed no handshake line within %s", patience)
+	}
+	if len(p.fields) < 5 {
+		defer p.stop()
+		return nil, fmt.Errorf("the handshake line must have six fields; it is %q", strings.Join(p.fields, "|"))
+	}
+	return p, nil
+}
+
+func (p *process) read(stdout *bufio.Reader, first chan<- string) {
+	defer func() { p.ended <- p.cmd.Wait() }()
+	for n := 0; ; n++ {
+		line, err := stdout.ReadString('\n')
+		if line = strings.TrimRight(line, "\r\n"); line != "" && n == 0 {
+			first <- line
+		} else if line != "" {
+			p.mu.Lock()
+			p.after = append(p.after, line)
+			p.mu.Unlock()
+		}
+		if err != nil {
+			close(first)
+			return
+		}
+	}
+}
+
+// stop ends the process, whatever it does.
+func (p *process) stop() {
+	for _, conn := range p.conns {
+		_ = conn.Close()
+	}
+	if !p.stopped {
+		_ = p.cmd.Process.Kill()
+		<-p.ended
+		p.stopped = true
+	}
+	_ = os.RemoveAll(p.dir)
+}
+
+// exits waits for the process to end by itself.
+func (p *process) exits(within time.Duration) (error, bool) {
+	select {
+	case err := <-p.ended:
+		p.stopped = true
+		return err, true
+	case <-time.After(within):
+		return nil, false
+	}
+}
+
+// dial connects with certificates, or in plain text when own is false.
+func (p *process) dial(secure bool, certificates ...tls.Certificate) (*grpc.ClientConn, error) {
+	creds := insecure.NewCredentials()
+	if secure {
+		if len(p.fields) < 6 || p.fields[5] == "" {
+			return nil, errors.New("the handshake line has no certificate, although PLUGIN_CLIENT_CERT was set")
+		}
+		der, err := base64.RawStdEncoding.DecodeString(p.fields[5])
+		if err != nil {
+			return nil, fmt.Errorf("the certificate of the handshake line is not base64 without padding: %w", err)
+		}
+		own, err := x509.ParseCertificate(der)
+		if err != nil {
+			return nil, fmt.Errorf("the certificate of the handshake line cannot be read: %w", err)
+		}
+		roots := x509.NewCertPool()
+		roots.AddCert(own)
+		creds = credentials.NewTLS(&tls.Config{RootCAs: roots, Certificates: certificates, ServerName: "localhost", MinVersion: tls.VersionTLS12})
+	}
+	address := p.fields[3]
+	if p.fields[2] == "unix" {
+		address = "unix://" + address
+	}
+	conn, err := grpc.NewClient(address, grpc.WithTransportCredentials(creds),
+		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(plugins.MaxMessage), grpc.MaxCallSendMsgSize(plugins.MaxMessage)))
+	if err == nil {
+		p.conns = append(p.conns, conn)
+	}
+	return conn, err
+}
+
+// service is the plugin service over a connection as the server makes it.
+func (p *process) service() (pluginv1.PluginServiceClient, error) {
+	conn, err := p.dial(true, p.server)
+	if err != nil {
+		return nil, err
+	}
+	return pluginv1.NewPluginServiceClient(conn), nil
+}
+
+// certificate makes one that signs itself, as the server's plugin host does.
+func certificate() (tls.Certificate, error) {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return tls.Certificate{}, err
+	}
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(1), DNSNames: []string{"localhost"}, NotBefore: time.Now().Add(-time.Minute), NotAfter: time.Now().Add(time.Hour),
+		KeyUsage: x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth},
+		BasicConstraintsValid: true, IsCA: true,
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
+	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}, err
+}
