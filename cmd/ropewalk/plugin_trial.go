@@ -37,7 +37,7 @@ func pluginTestCommand() *cobra.Command {
 				return err
 			}
 			defer end()
-			t := &trial{host: host, backend: backend}
+			t := &trial{host: host, backend: backend, passEnv: s.passEnv}
 			if err := t.prepare(cmd.Context(), args[0], s.kinds(), settings, samples); err != nil {
 				return err
 			}
@@ -67,6 +67,7 @@ type trial struct {
 	samples      *authtest.Samples // of the kind auth alone
 	keys         *authtest.Keys    // of adapters of OpenID providers alone
 	restarts     int
+	passEnv      []string
 	backend      string // the address of the plugin's backend, "" when the kit cannot take it away
 }
 
@@ -112,14 +113,16 @@ func (t *trial) run(ctx context.Context, r *report) error {
 	if err := t.takesItsSettings(ctx); err != nil {
 		return err
 	}
-	runChecks(ctx, r, treaty(), t)
+	if err := t.runProtocol(ctx, r); err != nil {
+		return err
+	}
 	kits := map[plugins.Kind]func(context.Context, *report) error{
 		plugins.KindAuth: t.runAuth, plugins.KindSessionStore: t.runSessionStore, plugins.KindRegistry: t.runRegistry,
 	}
 	if err := kits[t.who.Kind](ctx, r); err != nil {
 		return err
 	}
-	runChecks(ctx, r, farewell(), t)
+	runChecks(ctx, r, afterwards(), t)
 	return nil
 }
 

@@ -49,13 +49,18 @@ func refusesCookie(value string) func(context.Context, Subject) error {
 	return func(ctx context.Context, s Subject) error {
 		ctx, cancel := context.WithTimeout(ctx, patience)
 		defer cancel()
-		cmd := s.command(ctx)
+		dir, err := os.MkdirTemp("", "ropewalk-kit-")
+		if err != nil {
+			return err
+		}
+		defer func() { _ = os.RemoveAll(dir) }()
+		cmd := s.command(ctx, "PLUGIN_UNIX_SOCKET_DIR="+dir)
 		if value != "" {
 			cmd.Env = append(cmd.Env, host.Cookie+"="+value, "PLUGIN_PROTOCOL_VERSIONS=1")
 		}
 		var stdout, stderr lockedBuffer
 		cmd.Stdout, cmd.Stderr = &stdout, &stderr
-		err := cmd.Run()
+		err = cmd.Run()
 		exit, ok := errors.AsType[*exec.ExitError](err)
 		switch {
 		case ctx.Err() != nil:

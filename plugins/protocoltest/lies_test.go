@@ -1,0 +1,123 @@
+package protocoltest_test
+
+import (
+	"encoding/json"
+	"os"
+	"slices"
+	"testing"
+
+	"github.com/ropewalk/ropewalk/plugins"
+	"github.com/ropewalk/ropewalk/plugins/kit"
+	"github.com/ropewalk/ropewalk/plugins/plugintest"
+	"github.com/ropewalk/ropewalk/plugins/protocoltest"
+	"github.com/ropewalk/ropewalk/plugins/sessionstore"
+	"github.com/ropewalk/ropewalk/plugins/sessionstore/memory"
+)
+
+// lieVariable makes the test binary a plugin that tells that lie.
+const lieVariable = "ROPEWALK_TEST_LIE"
+
+func TestMain(m *testing.M) {
+	switch lie := os.Getenv(lieVariable); lie {
+	case "":
+		os.Exit(m.Run())
+	case "none, with the SDK":
+		sessionstore.Serve(memory.New())
+	default:
+		(&liar{lie: lie}).main()
+	}
+}
+
+// lies are what a plugin may do wrong, and the check that must catch it.
+func lies() map[string]string {
+	const byHand, otherKind = "started by hand it says what it is and exits with status 1", "started as another kind it says so and exits with status 1"
+	return map[string]string{
+		"serves without the cookie":                     byHand,
+		"exits with status 0":                           byHand,
+		"says on standard output what it is":            byHand,
+		"does not say what it is":                       byHand,
+		"serves whatever kind is wanted":                otherKind,
+		"speaks netrpc by its handshake line":           "the handshake line is as documented",
+		"answers with a version that it does not serve": "it answers with the highest protocol version that both speak",
+		"listens on every address":                      "it listens on this machine only",
+		"wants no certificate":                          "it serves nobody without a certificate",
+		"takes any certificate":                         "it serves nobody with another certificate",
+		"serves in plain text":                          "it serves nobody in plain text",
+		"has no health service":                         "its health service answers SERVING",
+		"is not healthy":                                "its health service answers SERVING",
+		"counts its Infos":                              "Info answers before Configure, always the same",
+		"is of another kind by its Info":                "Info names the kind it was started as, a name and a version",
+		"has a name in capitals":                        "Info names the kind it was started as, a name and a version",
+		"has no version":                                "Info names the kind it was started as, a name and a version",
+		"refuses good settings":                         "Configure accepts good settings",
+		"configures with settings that do not exist":    "Configure reports settings that do not exist, each with its path",
+		"reports problems without a path":               "Configure reports settings that do not exist, each with its path",
+		"reports one problem at a time":                 "Configure reports settings that do not exist, each with its path",
+		"fails where it should report problems":         "Configure reports settings that do not exist, each with its path",
+		"validates settings that do not exist":          "Validate reports settings that do not exist, each with its path",
+		"configures with values of the wrong type":      "Configure reports values of the wrong type with their path",
+		"validates values of the wrong type":            "Validate reports values of the wrong type with their path",
+		"takes what is no object":                       "settings that are no object are a problem",
+		"finds fault in good settings":                  "Validate accepts good settings",
+		"says that it validates and does not":           "Validate is there exactly when Info says so",
+		"does not say that it validates":                "Validate is there exactly when Info says so",
+		"takes settings once only":                      "after settings that were refused Configure accepts good ones",
+		"repeats values in problems":                    "no problem, error or log line repeats a value of the settings",
+		"logs its settings":                             "no problem, error or log line repeats a value of the settings",
+		"takes 4 MiB in at most":                        "a message of 15 MiB is taken in",
+		"answers one call at a time":                    "100 calls at once are all answered",
+		"keeps a descriptor of each hundredth call":     "10,000 calls leave no descriptor open",
+		"keeps 20 KB of each call":                      "10,000 calls leave no memory in use",
+		"does not obey Shutdown":                        "Shutdown ends the process and leaves nothing behind",
+		"leaves its socket behind":                      "Shutdown ends the process and leaves nothing behind",
+		"does not obey SIGTERM":                         "SIGTERM ends the process",
+		"prints as it configures":                       "standard output carries the handshake line alone",
+		"prints as it ends":                             "standard output carries the handshake line alone",
+	}
+}
+
+func subject(t *testing.T, lie string) protocoltest.Subject {
+	t.Helper()
+	path, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := protocoltest.Subject{Path: path, Env: []string{lieVariable + "=" + lie}, Kind: plugins.KindSessionStore, Settings: json.RawMessage(`{"url": "x"}`)}
+	if lie == "none, with the SDK" {
+		s.Settings = nil
+	}
+	return s
+}
+
+func TestEachLieIsCaughtByItsCheck(t *testing.T) {
+	for lie, name := range lies() {
+		t.Run(lie, func(t *testing.T) {
+			t.Parallel()
+			check := slices.DeleteFunc(protocoltest.Checks(), func(c protocoltest.Check) bool { return c.Name != name })
+			if failed := kit.Failed(kit.Run(t.Context(), check, subject(t, lie))); len(failed) != 1 {
+				t.Errorf("not caught by the check %q", name)
+			}
+		})
+	}
+}
+
+func TestHonestPluginsAreNotCaught(t *testing.T) {
+	for _, honest := range []string{"none", "none, with the SDK"} {
+		t.Run(honest, func(t *testing.T) {
+			plugintest.Run(t, protocoltest.Checks(), subject(t, honest))
+		})
+	}
+}
+
+func TestEveryCheckHasALieAndIsAPromiseOfTheContract(t *testing.T) {
+	var proven []string
+	for _, name := range lies() {
+		proven = append(proven, name)
+	}
+	for _, check := range protocoltest.Checks() {
+		if !slices.Contains(proven, check.Name) {
+			t.Errorf("no lie proves the check %q", check.Name)
+		}
+	}
+	plugintest.InContract(t, "plugin", protocoltest.Checks())
+}
