@@ -13,7 +13,6 @@ import (
 	"syscall"
 	"time"
 
-	goplugin "github.com/hashicorp/go-plugin"
 	"google.golang.org/grpc/health/grpc_health_v1"
 	"google.golang.org/protobuf/types/known/emptypb"
 
@@ -137,6 +136,9 @@ func listensLocally(ctx context.Context, s Subject) error {
 	})(ctx, s)
 }
 
+// healthService is the service whose health a plugin reports.
+const healthService = "plugin"
+
 // health asks the health service over a connection that a stranger or the server makes.
 func health(ctx context.Context, p *process, secure bool, stranger bool, none bool) error {
 	certs := p.server
@@ -156,9 +158,9 @@ func health(ctx context.Context, p *process, secure bool, stranger bool, none bo
 	}
 	ctx, cancel := context.WithTimeout(ctx, 3*time.Second)
 	defer cancel()
-	answer, err := grpc_health_v1.NewHealthClient(conn).Check(ctx, &grpc_health_v1.HealthCheckRequest{Service: goplugin.GRPCServiceName})
+	answer, err := grpc_health_v1.NewHealthClient(conn).Check(ctx, &grpc_health_v1.HealthCheckRequest{Service: healthService})
 	if err == nil && answer.GetStatus() != grpc_health_v1.HealthCheckResponse_SERVING {
-		return kit.Failf("the health of the service %q is %s", goplugin.GRPCServiceName, answer.GetStatus())
+		return kit.Failf("the health of the service %q is %s", healthService, answer.GetStatus())
 	}
 	return err
 }
