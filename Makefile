@@ -59,7 +59,7 @@ bench: build ## measure every promised figure against other servers, in one run 
 	@$(GO) build -trimpath -ldflags '$(LDFLAGS)' -o $(BIN)/ropewalk-bench ./cmd/ropewalk-bench
 	@$(BIN)/ropewalk-bench table --service $(BIN)/ropewalk $(if $(QUICK),--quick) $(if $(ONLY),--only $(ONLY))
 
-microbench: ## benchmarks of single rooms: ratios of two things measured in one run
+microbench: ## benchmarks of single packages: ratios of two things measured in one run
 	$(GO) test -run '^$$' -bench . -benchmem ./core/... ./plugins/...
 
 chaos: ## what tests do a few times, as often as was promised: 500 kills during writes

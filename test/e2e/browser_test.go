@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// What browsers are told: CORS in its four cases (spec part 1), and the cookie (spec part 5).
+// What browsers are notified: CORS in its four cases (docs/api.md 1), and the cookie (docs/api.md 2).
 
 func TestCORSInItsFourCases(t *testing.T) {
 	t.Parallel()

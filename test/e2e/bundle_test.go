@@ -18,24 +18,24 @@ const bundleArg = "__bundle"
 
 // The characters of the Go bundle.
 const (
-	plain  = "plain"  // serves
-	mortal = "mortal" // does not start while a file "poison" is in its data directory
-	mute   = "mute"   // lives, and never answers
-	broken = "broken" // ends at once
-	family = "family" // serves, with a child, and a grandchild that left its session and its environment
-	leaf   = "leaf"   // one of family's
-	teller = "teller" // serves, and has tools that report and ask (teller_test.go)
-	worker = "worker" // serves, and writes down what it was called with (deployment_test.go)
-	elder  = "elder"  // a teller that speaks revisions with sessions only (deployment_test.go)
-	novel  = "novel"  // speaks 2026-07-28 only, and asks (novel_test.go)
+	plain     = "plain"     // serves
+	mortal    = "mortal"    // does not start while a file "poison" is in its data directory
+	mute      = "mute"      // lives, and never answers
+	broken    = "broken"    // ends at once
+	family    = "family"    // serves, with a child, and a grandchild that left its session and its environment
+	leaf      = "leaf"      // one of family's
+	teller    = "teller"    // serves, and has tools that report and ask (teller_test.go)
+	worker    = "worker"    // serves, and writes down what it was called with (deployment_test.go)
+	elder     = "elder"     // a teller that speaks revisions with sessions only (deployment_test.go)
+	stateless = "stateless" // speaks 2026-07-28 only, and asks (stateless_test.go)
 )
 
 func bundleMain(character string) int {
 	switch character {
 	case mute, leaf:
 		select {}
-	case novel:
-		return novelMain()
+	case stateless:
+		return statelessMain()
 	case broken:
 		fmt.Fprintln(os.Stderr, "this bundle is broken")
 		return 3
@@ -72,7 +72,7 @@ type said struct {
 	Text string `json:"text"`
 }
 
-// bundleServer has echo, the whole environment, a call that lasts until it is told to go on, and
+// bundleServer has echo, the whole environment, a call that lasts until it is notified to go on, and
 // one that adds a tool.
 func bundleServer() *mcp.Server {
 	s := mcp.NewServer(&mcp.Implementation{Name: "e2e", Version: "1.0.0"}, nil)

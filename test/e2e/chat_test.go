@@ -14,7 +14,7 @@ import (
 	"github.com/ropewalk/ropewalk/internal/testenv"
 )
 
-// models configures a provider of models on both of its wires, one of them as the default.
+// models configures a provider of models on both of its protocols, one of them as the default.
 func models(p *testenv.ModelProvider, wire string) with {
 	return config(modelsYAML(p, wire))
 }
@@ -30,14 +30,14 @@ func quoted(text string) string {
 	return string(raw)
 }
 
-// told is one event of a chat stream.
-type told struct {
+// chatEvent is one event of a chat stream.
+type chatEvent struct {
 	name string
 	data map[string]any
 }
 
 // chat says something and reads the stream until each says stop, or to its end.
-func (s *server) chat(ctx context.Context, t *testing.T, body string, each func(told) (stop bool)) (names []string) {
+func (s *server) chat(ctx context.Context, t *testing.T, body string, each func(chatEvent) (stop bool)) (names []string) {
 	t.Helper()
 	req, err := http.NewRequestWithContext(ctx, "POST", s.url+"/v1/chat/stream", strings.NewReader(body))
 	if err != nil {
@@ -54,10 +54,10 @@ func (s *server) chat(ctx context.Context, t *testing.T, body string, each func(
 	}
 	lines := bufio.NewScanner(resp.Body)
 	lines.Buffer(nil, 1<<20)
-	var e told
+	var e chatEvent
 	for lines.Scan() {
 		if value, ok := strings.CutPrefix(lines.Text(), "event: "); ok {
-			e = told{name: value}
+			e = chatEvent{name: value}
 		}
 		if value, ok := strings.CutPrefix(lines.Text(), "data: "); ok {
 			if err := json.Unmarshal([]byte(value), &e.data); err != nil {
@@ -89,7 +89,7 @@ func TestAChatThatWritesAFileOutlivesTheServer(t *testing.T) {
 				`{"match":{"userMessage":"and then"},"response":{"content":"Then this.","usage":{"prompt_tokens":300,"completion_tokens":40}}}`)
 			events := s.listen(t)
 			var done map[string]any
-			names := s.chat(t.Context(), t, `{"message":"write a note"}`, func(e told) bool { done = e.data; return false })
+			names := s.chat(t.Context(), t, `{"message":"write a note"}`, func(e chatEvent) bool { done = e.data; return false })
 			if want := []string{"chat.start", "text.delta", "tool.start", "tool.done", "text.delta", "done"}; !slices.Equal(slices.Compact(names), want) {
 				t.Fatalf("events %v, want %v\n%v", names, want, done)
 			}
@@ -109,12 +109,12 @@ func TestAChatThatWritesAFileOutlivesTheServer(t *testing.T) {
 			if a.status != 200 || a.object(t)["response"] != "Then this." {
 				t.Errorf("it goes on with %d %s", a.status, a.body)
 			}
-			told := slices.ContainsFunc(p.Journal(t), func(asked testenv.Asked) bool {
+			notified := slices.ContainsFunc(p.Journal(t), func(asked testenv.Asked) bool {
 				raw, _ := json.Marshal(asked.Body["messages"])
 				return strings.Contains(string(raw), "and then") && strings.Contains(string(raw), "It is there.") && strings.Contains(string(raw), `"w1"`)
 			})
-			if !told {
-				t.Error("the model was not told what had been said before the kill")
+			if !notified {
+				t.Error("the model was not notified what had been said before the kill")
 			}
 		})
 	}

@@ -9,21 +9,21 @@ import (
 
 // An app of the revision without sessions asks in its results, so one process asks everybody: clients
 // of the same revision, and through their sessions those of the older ones.
-func TestAThousandCallersOfBothErasAreAskedTheirOwn(t *testing.T) {
+func TestAThousandCallersOfBothRevisionsAreAskedTheirOwn(t *testing.T) {
 	const callers = 1000
-	c := townOf(t, novel, callers, "")
+	c := townOf(t, stateless, callers, "")
 	ctx, cancel := context.WithTimeout(t.Context(), 6*patience)
 	defer cancel()
 	for _, round := range []struct {
-		modern func(i int) bool
-		held   bool // at the gate, until all have begun
+		stateless func(i int) bool
+		held      bool // at the gate, until all have begun
 	}{
 		{func(i int) bool { return i%4 < 2 }, true}, // in each workspace one half
 		{func(i int) bool { return i%4 >= 2 }, false},
 	} {
-		clients := c.clients(ctx, t, callers, round.modern)
+		clients := c.clients(ctx, t, callers, round.stateless)
 		call := func(i int, begun func()) error {
-			k := &talk{mcpClient: clients[i], tool: "novel__ask", nonce: c.nonce(i), begun: begun}
+			k := &talk{mcpClient: clients[i], tool: "stateless__ask", nonce: c.nonce(i), begun: begun}
 			return k.goes(ctx, "progress", "progress", "question", "progress", "answer")
 		}
 		if round.held {

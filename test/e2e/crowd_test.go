@@ -78,17 +78,17 @@ func (c town) opensTheGate() (err error) {
 // asking is an initialize of a client that answers questions.
 var asking = strings.Replace(initialize, `"capabilities":{}`, `"capabilities":{"elicitation":{}}`, 1)
 
-// clients are n clients of the residents in turn. Those that are not modern have a session each.
-func (c town) clients(ctx context.Context, t *testing.T, n int, modern func(i int) bool) []*mcpClient {
+// clients are n clients of the residents in turn. Those that are not stateless have a session each.
+func (c town) clients(ctx context.Context, t *testing.T, n int, stateless func(i int) bool) []*mcpClient {
 	t.Helper()
 	clients := make([]*mcpClient, n)
 	const lanes = 16 // opening them all at once is not what is asked about
 	each(t, lanes, func(lane int) error {
 		for i := lane; i < n; i += lanes {
 			who := c.of(i)
-			client := &mcpClient{url: c.url, headers: []string{"Authorization", who.bearer, "X-Workspace-Id", who.workspace}, modern: modern(i)}
+			client := &mcpClient{url: c.url, headers: []string{"Authorization", who.bearer, "X-Workspace-Id", who.workspace}, stateless: stateless(i)}
 			clients[i] = client
-			if client.modern {
+			if client.stateless {
 				continue
 			}
 			status, header, body, err := client.post(ctx, asking)

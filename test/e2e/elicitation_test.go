@@ -11,7 +11,7 @@ import (
 	"github.com/ropewalk/ropewalk/internal/testenv"
 )
 
-// calling makes the model call a tool when it is told to go, and say a word afterwards.
+// calling makes the model call a tool when it is notified to go, and say a word afterwards.
 func calling(t *testing.T, p *testenv.ModelProvider, tool, arguments string) {
 	t.Helper()
 	p.Forget(t)
@@ -23,7 +23,7 @@ func calling(t *testing.T, p *testenv.ModelProvider, tool, arguments string) {
 // askedIn says go in a chat, gives each question to reply, and returns them with what the tool said.
 func (s *server) askedIn(t *testing.T, reply func(question map[string]any)) (questions, answers []map[string]any, output string) {
 	t.Helper()
-	s.chat(t.Context(), t, `{"message":"go"}`, func(e told) bool {
+	s.chat(t.Context(), t, `{"message":"go"}`, func(e chatEvent) bool {
 		switch e.name {
 		case "elicitation.request":
 			questions = append(questions, e.data)
@@ -112,7 +112,7 @@ func TestAPersonAnswersWhatAPublishedServerAsksInAChat(t *testing.T) {
 		select {
 		case e := <-events.events:
 			if strings.HasPrefix(e, "elicitation") {
-				t.Errorf("the workspace was told %s", e)
+				t.Errorf("the workspace was notified %s", e)
 			}
 		default:
 			drained = true

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-func TestHealthIsToldToAnyone(t *testing.T) {
+func TestHealthIsNotifiedToAnyone(t *testing.T) {
 	t.Parallel()
 	s := serve(t, flag("--sample"), env("SERVICE_API_KEY="+apiKey))
 	key := "Authorization: Bearer " + apiKey

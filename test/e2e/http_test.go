@@ -73,7 +73,7 @@ func (a answer) object(t *testing.T) map[string]any {
 	return o
 }
 
-// app is an App (spec part 2).
+// app is an App (docs/api.md 3.1).
 type app struct {
 	Name, BundleName, Version, Status, Type string
 	ToolCount                               int

@@ -26,7 +26,7 @@ func askedAbout(t *testing.T, p *testenv.ModelProvider, word string) (found []te
 }
 
 // Two people talk at once in two conversations. In the one of them a second run is refused while the
-// first goes on. When its person leaves, the run is over within a second: the bundle is told to
+// first goes on. When its person leaves, the run is over within a second: the bundle is notified to
 // cancel the call, and the model is asked no more.
 func TestTwoPeopleTalkAtOnceAndOneWhoLeavesEndsTheirRunDownToTheBundle(t *testing.T) {
 	t.Parallel()
@@ -44,7 +44,7 @@ func TestTwoPeopleTalkAtOnceAndOneWhoLeavesEndsTheirRunDownToTheBundle(t *testin
 	var first sync.WaitGroup
 	ids := make(chan string, 1)
 	first.Go(func() {
-		s.chat(ctx, t, `{"message":"first"}`, func(e told) bool {
+		s.chat(ctx, t, `{"message":"first"}`, func(e chatEvent) bool {
 			if e.name == "chat.start" {
 				ids <- e.data["conversationId"].(string)
 			}
@@ -56,7 +56,7 @@ func TestTwoPeopleTalkAtOnceAndOneWhoLeavesEndsTheirRunDownToTheBundle(t *testin
 		t.Fatal("the call of the first did not begin")
 	}
 	var done map[string]any
-	s.chat(t.Context(), t, `{"message":"second"}`, func(e told) bool { done = e.data; return false })
+	s.chat(t.Context(), t, `{"message":"second"}`, func(e chatEvent) bool { done = e.data; return false })
 	if done["response"] != "Ok." || !strings.Contains(toText(t, done["toolCalls"]), "across") || done["conversationId"] == id {
 		t.Errorf("the second person's run ended with %v", done)
 	}
@@ -99,7 +99,7 @@ func TestAPersonWhoLeavesEndsTheModelsAnswer(t *testing.T) {
 			ctx, leave := context.WithCancel(t.Context())
 			defer leave()
 			var id string
-			s.chat(ctx, t, `{"message":"tell me"}`, func(e told) bool {
+			s.chat(ctx, t, `{"message":"tell me"}`, func(e chatEvent) bool {
 				if e.name == "chat.start" {
 					id, _ = e.data["conversationId"].(string)
 				}

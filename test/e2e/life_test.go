@@ -38,7 +38,7 @@ func TestAKilledBundleIsBackBeforeAnybodyMissesIt(t *testing.T) {
 	killProcess(t, s.pid(t, "victim"))
 	killed := time.Now()
 	again := map[string]any{"server": "victim", "tool": "echo", "arguments": map[string]any{"text": "again"}}
-	if !eventually(patience, func() bool { // a call that meets the dying process is told so, and not repeated
+	if !eventually(patience, func() bool { // a call that meets the dying process is notified so, and not repeated
 		a := s.do(t, "POST", "/v1/tools/call", again)
 		if a.status != 200 && a.object(t)["error"] != "unavailable" {
 			t.Fatalf("%d %s", a.status, a.body)
@@ -54,7 +54,7 @@ func TestAKilledBundleIsBackBeforeAnybodyMissesIt(t *testing.T) {
 	}
 	events.expect(t, `bundle.crashed {"name":"victim","restartAttempt":1}`, `bundle.recovered {"name":"victim"}`)
 
-	// Nothing else was told, and nobody else was touched.
+	// Nothing else was notified, and nobody else was touched.
 	if a := s.do(t, "DELETE", "/v1/apps/neighbour", nil); a.status != 200 {
 		t.Errorf("%d %s", a.status, a.body)
 	}
@@ -257,7 +257,7 @@ func TestSIGTERMLetsTheCallInFlightFinish(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "go on")
 	answered := s.begin(t.Context(), t, "slow", file)
 
-	told := time.Now()
+	notified := time.Now()
 	if err := s.cmd.Process.Signal(syscall.SIGTERM); err != nil {
 		t.Fatal(err)
 	}
@@ -271,7 +271,7 @@ func TestSIGTERMLetsTheCallInFlightFinish(t *testing.T) {
 	if status := s.terminate(); status != 0 {
 		t.Errorf("exit status %d", status)
 	}
-	if took := time.Since(told); took > 26*time.Second {
+	if took := time.Since(notified); took > 26*time.Second {
 		t.Errorf("the server took %v to end", took)
 	}
 	if left := survivors(before, time.Second); len(left) > 0 {

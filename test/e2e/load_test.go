@@ -15,10 +15,10 @@ import (
 
 // mcpClient is an MCP session over plain HTTP, for tests that count every answer.
 type mcpClient struct {
-	url     string
-	headers []string
-	session string
-	modern  bool // it speaks 2026-07-28, without a session
+	url       string
+	headers   []string
+	session   string
+	stateless bool // it speaks 2026-07-28, without a session
 }
 
 const initialize = `{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"load","version":"1"}}}`

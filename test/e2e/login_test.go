@@ -23,7 +23,7 @@ func freePort(t *testing.T) string {
 	return port
 }
 
-// browser keeps cookies and follows redirects, as a browser does, but stops where it is told to.
+// browser keeps cookies and follows redirects, as a browser does, but stops where it is notified to.
 type browser struct {
 	client http.Client
 	stop   string // a URL with this prefix is not visited, "" for none

@@ -24,13 +24,13 @@ func TestMarkedArgumentsTravelInHeadersAllTheWay(t *testing.T) {
 			text := fmt.Sprintf("%s|%s|%s", h.Get("Mcp-Param-Region"), h.Get("Mcp-Param-N"), h.Get("Mcp-Param-B"))
 			return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: text}}}, nil
 		})
-	door := httptest.NewServer(mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return far }, &mcp.StreamableHTTPOptions{Stateless: true}))
+	endpoint := httptest.NewServer(mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return far }, &mcp.StreamableHTTPOptions{Stateless: true}))
 	t.Cleanup(func() {
-		door.CloseClientConnections()
-		door.Close()
+		endpoint.CloseClientConnections()
+		endpoint.Close()
 	})
 	s := serve(t)
-	s.install(t, map[string]any{"url": door.URL + "/mcp", "serverName": "far"})
+	s.install(t, map[string]any{"url": endpoint.URL + "/mcp", "serverName": "far"})
 	seen := runScript[struct{ Said []string }](t, "marked.mjs", s.url, workspace)
 	want := []string{"us-west1|42|true", "=?base64?SGVsbG8sIOS4lueVjA==?=||", "=?base64?IHBhZGRlZCA=?=||", "=?base64??=||", "||"}
 	if !slices.Equal(seen.Said, want) {

@@ -85,7 +85,7 @@ func TestRefusalsOfMCP(t *testing.T) {
 		{"a session that never was", "POST", ping, []string{takesBoth, inWorkspace, "Mcp-Session-Id: NEVERWASSUCHASESSION0000000"}, 404, "=" + notFound("not_found")},
 		{"a stream of one that never was", "GET", nil, []string{takesBoth, inWorkspace, "Mcp-Session-Id: NEVERWASSUCHASESSION0000000"}, 404, "=" + notFound("not_found")},
 		{"the end of one that never was", "DELETE", nil, []string{inWorkspace, "Mcp-Session-Id: NEVERWASSUCHASESSION0000000"}, 404, "=" + notFound("not_found")},
-		{"a method nobody knows", "POST", `{"jsonrpc":"2.0","id":1,"method":"nothing"}`, []string{takesBoth, inWorkspace, session}, 200, `"code":-32601`},
+		{"a method is unknown", "POST", `{"jsonrpc":"2.0","id":1,"method":"nothing"}`, []string{takesBoth, inWorkspace, session}, 200, `"code":-32601`},
 		{"a ping", "POST", ping, []string{takesBoth, inWorkspace, session}, 200, `=` + `{"jsonrpc":"2.0","id":1,"result":{}}`},
 		{"a notification", "POST", `{"jsonrpc":"2.0","method":"notifications/initialized"}`, []string{takesBoth, inWorkspace, session}, 202, "="},
 		{"the end of the session", "DELETE", nil, []string{inWorkspace, session}, 200, "="},

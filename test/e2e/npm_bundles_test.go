@@ -51,7 +51,7 @@ func nodeBundle(t *testing.T, manifest map[string]any) string {
 	return dir
 }
 
-// packed is a .mcpb of a package with everything it needs, packed by the packer that authors use.
+// packed is a .mcpb of a package with everything it needs, packed by the tool that authors use.
 func packed(t *testing.T, pkg string, manifest map[string]any) string {
 	t.Helper()
 	npm, dir := testenv.Node(t), bundle(t, manifest)

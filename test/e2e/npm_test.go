@@ -96,7 +96,7 @@ func TestTheOfficialClientIsServedThroughMCP(t *testing.T) {
 		t.Error("the tool that was added is not listed")
 	}
 	if seen.Cancelled != "given up" || !eventually(patience, func() bool { _, err := os.Stat(file + ".cancelled"); return err == nil }) {
-		t.Errorf("the cancelled call was %s, and its tool was not told", seen.Cancelled)
+		t.Errorf("the cancelled call was %s, and its tool was not notified", seen.Cancelled)
 	}
 	// Of all those calls, one came from an agent, succeeded, and was not announced as read-only.
 	if e := events.next(t); !strings.HasPrefix(e, `data.changed {"server":"grower","timestamp":"`) || !strings.HasSuffix(e, `Z","tool":"grow"}`) {

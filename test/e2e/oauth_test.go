@@ -10,7 +10,7 @@ import (
 	"github.com/ropewalk/ropewalk/plugins/auth/authtest"
 )
 
-// challenge is the header of every 401 of /mcp (spec 4.10 rule 7).
+// challenge is the header of every 401 of /mcp (docs/api.md 10.4).
 func challenge(base string) string {
 	return `Bearer error="unauthorized", error_description="Authorization required", resource_metadata="` + base + `/.well-known/oauth-protected-resource"`
 }

@@ -34,8 +34,8 @@ func (s *server) raw(t *testing.T, body string, head ...string) answer {
 	return answer{resp.StatusCode, resp.Header, string(text)}
 }
 
-// doors are a request that does something, at each of the two: the path, and its body.
-var doors = map[string]string{"/mcp": initialize, "/v1/tools/call": `{"server":"system","tool":"status"}`}
+// endpoints are a request that does something, at each of the two: the path, and its body.
+var endpoints = map[string]string{"/mcp": initialize, "/v1/tools/call": `{"server":"system","tool":"status"}`}
 
 func TestNoReboundNameAndNoForeignPageGetsIn(t *testing.T) {
 	t.Parallel()
@@ -84,7 +84,7 @@ func TestNoReboundNameAndNoForeignPageGetsIn(t *testing.T) {
 		{"HOST", "Sec-Fetch-Site: cross-site", false, false},
 		{"HOST", "Sec-Fetch-Site: same-origin", true, true},
 	} {
-		for path, body := range doors {
+		for path, body := range endpoints {
 			for _, at := range []struct {
 				*server
 				lets bool
@@ -110,7 +110,7 @@ func TestATargetNamesTheSameHostAsItsHeader(t *testing.T) {
 	t.Parallel()
 	s := serve(t)
 	host := strings.TrimPrefix(s.url, "http://")
-	for path, body := range doors {
+	for path, body := range endpoints {
 		for target, statuses := range map[string][2]int{ // by the Host: this one, another one
 			path:                           {http.StatusOK, http.StatusForbidden},
 			"http://" + host + path:        {http.StatusOK, http.StatusBadRequest},

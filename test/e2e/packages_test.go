@@ -44,7 +44,7 @@ func published(name, version string, pkg object) object {
 	return object{"name": name, "description": "about " + name, "version": version, "packages": []object{pkg}}
 }
 
-// asInstallers passes on what npm, uv and pip are told on this machine: proxies, certificates,
+// asInstallers passes on what npm, uv and pip are notified on this machine: proxies, certificates,
 // mirrors.
 func asInstallers(s *server) {
 	for _, variable := range os.Environ() {

@@ -118,12 +118,12 @@ func TestAPageOfAnAllowedOriginSpeaksMCP(t *testing.T) {
 	write(t, tokens, "tokens:\n- {token: "+token+", subject: alice, orgRole: owner, expires: 2099-01-01T00:00:00Z}\n")
 	allowed, other := page(t), page(t)
 	s := serve(t, config("auth: {adapter: static, audience: any, file: "+tokens+"}\nhttp: {allowedOrigins: [\""+allowed+"\"]}\n"))
-	for _, bundle := range []string{nodeBundle(t, nodeManifest("everything", everything, "stdio")), goBundle(t, "novel", novel)} {
+	for _, bundle := range []string{nodeBundle(t, nodeManifest("everything", everything, "stdio")), goBundle(t, "stateless", stateless)} {
 		if a := s.do(t, "POST", "/v1/apps/install", map[string]any{"path": bundle}, "Authorization: Bearer "+token); a.status != http.StatusOK {
 			t.Fatalf("install: %d %s", a.status, a.body)
 		}
 	}
-	write(t, filepath.Join(s.home, "apps", "novel", "data", gate), "")
+	write(t, filepath.Join(s.home, "apps", "stateless", "data", gate), "")
 
 	seen := s.visits(t, allowed, token)
 	if seen.Failure != "" || len(seen.Visits) != 2 {

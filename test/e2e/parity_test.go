@@ -26,9 +26,9 @@ for line in sys.stdin:
     print('{"jsonrpc":"2.0","id":%s,"%s":%s}' % (json.dumps(request["id"]), member, answer), flush=True)
 `
 
-// One call through both doors gives the same members, byte for byte. /v1 adds "result", which is
+// One call through both endpoints gives the same members, byte for byte. /v1 adds "result", which is
 // the text, or the JSON it is, and says what a missing isError means.
-func TestACallGivesTheSameThroughBothDoors(t *testing.T) {
+func TestACallGivesTheSameThroughBothEndpoints(t *testing.T) {
 	t.Parallel()
 	s := serve(t)
 	dir := bundle(t, map[string]any{"name": "@e2e/parrot", "server": map[string]any{
@@ -57,7 +57,7 @@ func TestACallGivesTheSameThroughBothDoors(t *testing.T) {
 		{"members that no revision has", `{"content":[],"later":{"b":1.00,"a":[]}}`, `""`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			direct, composed := throughBothDoors(t, s, session, map[string]any{"member": "result", "answer": c.answer})
+			direct, composed := throughBothEndpoints(t, s, session, map[string]any{"member": "result", "answer": c.answer})
 			var want map[string]json.RawMessage
 			if json.Unmarshal([]byte(c.answer), &want) != nil {
 				t.Fatal("the row is no JSON")
@@ -81,16 +81,16 @@ func TestACallGivesTheSameThroughBothDoors(t *testing.T) {
 	}
 
 	t.Run("a refusal of the app itself", func(t *testing.T) {
-		direct, composed := throughBothDoors(t, s, session, map[string]any{"member": "error", "answer": `{"code":-32042,"message":"not today","data":{"n":1.0}}`})
+		direct, composed := throughBothEndpoints(t, s, session, map[string]any{"member": "error", "answer": `{"code":-32042,"message":"not today","data":{"n":1.0}}`})
 		same(t, "/mcp", composed["error"], []byte(`{"code":-32042,"message":"not today","data":{"n":1.0}}`))
 		same(t, "/v1 content", direct["content"], []byte(`[{"text":"not today","type":"text"}]`))
 		same(t, "/v1 isError", direct["isError"], []byte(`true`))
 	})
 }
 
-// throughBothDoors calls parrot's tool through /v1/tools/call and through /mcp, and returns the
+// throughBothEndpoints calls parrot's tool through /v1/tools/call and through /mcp, and returns the
 // members of both answers.
-func throughBothDoors(t *testing.T, s *server, session *mcpClient, arguments map[string]any) (direct, composed map[string]json.RawMessage) {
+func throughBothEndpoints(t *testing.T, s *server, session *mcpClient, arguments map[string]any) (direct, composed map[string]json.RawMessage) {
 	t.Helper()
 	a := s.do(t, "POST", "/v1/tools/call", map[string]any{"server": "parrot", "tool": "say", "arguments": arguments})
 	if a.status != http.StatusOK || json.Unmarshal([]byte(a.body), &direct) != nil {

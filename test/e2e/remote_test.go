@@ -17,7 +17,7 @@ import (
 	"github.com/ropewalk/ropewalk/internal/testenv"
 )
 
-// remote is server-everything as somebody else runs it: at an address, behind a door that wants to
+// remote is server-everything as somebody else runs it: at an address, behind an endpoint that wants to
 // see these headers.
 func remote(t *testing.T, transport string, wants map[string]string) string {
 	t.Helper()
@@ -52,7 +52,7 @@ func remote(t *testing.T, transport string, wants map[string]string) string {
 	forward := &httputil.ReverseProxy{FlushInterval: -1, Rewrite: func(r *httputil.ProxyRequest) {
 		r.SetURL(&url.URL{Scheme: "http", Host: address.String()})
 	}}
-	door := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	endpoint := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		for name, value := range wants {
 			if r.Header.Get(name) != value {
 				w.WriteHeader(http.StatusUnauthorized)
@@ -62,10 +62,10 @@ func remote(t *testing.T, transport string, wants map[string]string) string {
 		forward.ServeHTTP(w, r)
 	}))
 	t.Cleanup(func() {
-		door.CloseClientConnections()
-		door.Close()
+		endpoint.CloseClientConnections()
+		endpoint.Close()
 	})
-	return door.URL
+	return endpoint.URL
 }
 
 func TestRemoteServersAreAppsToo(t *testing.T) {

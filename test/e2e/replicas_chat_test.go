@@ -49,7 +49,7 @@ func TestAChatOfOneServerIsKnownToTheOther(t *testing.T) {
 	defer leave()
 	var broken sync.WaitGroup
 	broken.Go(func() {
-		a.chat(ctx, t, `{"message":"go","conversationId":"`+id+`"}`, func(told) bool { return false })
+		a.chat(ctx, t, `{"message":"go","conversationId":"`+id+`"}`, func(chatEvent) bool { return false })
 	})
 	if !eventually(patience, exists(gate+".begun")) {
 		t.Fatal("the call did not begin")

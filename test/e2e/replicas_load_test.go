@@ -21,7 +21,7 @@ type attempt struct {
 	session string // "" for none
 }
 
-// callers are those who call through nginx until they are told to stop.
+// callers are those who call through nginx until they are notified to stop.
 type callers struct {
 	url  string
 	stop context.Context
@@ -74,7 +74,7 @@ func (c *callers) person(t *testing.T, name string) {
 }
 
 // client calls in a session, first in one of the server that is named, and opens another when it is
-// told that there is none.
+// notified that there is none.
 func (c *callers) client(t *testing.T, name, first string) {
 	session := ""
 	for i := 0; c.stop.Err() == nil; i++ {
@@ -94,11 +94,11 @@ func (c *callers) client(t *testing.T, name, first string) {
 	}
 }
 
-// modern calls without a session.
-func (c *callers) modern(t *testing.T, name string) {
+// stateless calls without a session.
+func (c *callers) stateless(t *testing.T, name string) {
 	for i := 0; c.stop.Err() == nil; i++ {
 		id := fmt.Sprintf("%s-%d", name, i)
-		body, headers := modernCall("worker__work", fmt.Sprintf(`{"text":%q}`, id))
+		body, headers := statelessCall("worker__work", fmt.Sprintf(`{"text":%q}`, id))
 		c.send(t, id, "/mcp", body, "", headers...)
 	}
 }
@@ -116,7 +116,7 @@ func (*deployment) loses(t *testing.T, d *deployment) {
 	for i := range of {
 		calling.Go(func() { c.person(t, fmt.Sprint("person", i)) })
 		calling.Go(func() { c.client(t, fmt.Sprint("client", i), replicaNames[i%3]+"-") })
-		calling.Go(func() { c.modern(t, fmt.Sprint("modern", i)) })
+		calling.Go(func() { c.stateless(t, fmt.Sprint("stateless", i)) })
 	}
 	<-time.After(time.Second)
 	victim.kill()

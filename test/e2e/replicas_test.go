@@ -32,7 +32,7 @@ func TestThreeServersBehindNginxAreOne(t *testing.T) {
 		{"a session goes to the server that has it", d.sessions},
 		{"clients without sessions are spread over all", d.spreads},
 		{"a client without a session is asked, and comes back to any", d.asks},
-		{"the official client is served in both eras", d.serves},
+		{"the official client is served in both revisions", d.serves},
 		{"one that is killed under load takes only its own calls along", d.loses},
 		{"one that comes back catches up", d.returns},
 	} {
@@ -247,8 +247,8 @@ func toolsCall(name, arguments string) string {
 	return `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"` + name + `","arguments":` + arguments + `}}`
 }
 
-// modernCall is a call of MCP 2026-07-28, which needs no session, and its headers.
-func modernCall(name, arguments string) (body string, headers []string) {
+// statelessCall is a call of MCP 2026-07-28, which needs no session, and its headers.
+func statelessCall(name, arguments string) (body string, headers []string) {
 	body = `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"` + name + `","arguments":` + arguments +
 		`,"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}}`
 	return body, []string{inWorkspace, takesBoth, "Mcp-Protocol-Version: 2026-07-28", "Mcp-Method: tools/call", "Mcp-Name: " + name}
@@ -281,7 +281,7 @@ func (*deployment) sessions(t *testing.T, d *deployment) {
 
 func (*deployment) spreads(t *testing.T, d *deployment) {
 	of := map[string]int{}
-	body, headers := modernCall("worker__work", `{"text":"without a session"}`)
+	body, headers := statelessCall("worker__work", `{"text":"without a session"}`)
 	for range 30 {
 		a := d.front.do(t, "POST", "/mcp", body, headers...)
 		if a.status != http.StatusOK {
@@ -308,7 +308,7 @@ func (*deployment) asks(t *testing.T, d *deployment) {
 		t.Helper()
 		body := `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"elder__ask","arguments":{"text":"who?"}` + more +
 			`,"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{"elicitation":{}}}}}`
-		_, headers := modernCall("elder__ask", "")
+		_, headers := statelessCall("elder__ask", "")
 		a := d.front.do(t, "POST", "/mcp", body, append(headers, "X-Request-Id: "+id)...)
 		result, ok := a.object(t)["result"].(map[string]any)
 		if a.status != 200 || !ok {

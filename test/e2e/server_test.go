@@ -47,7 +47,7 @@ func config(yaml string) with {
 	return func(s *server) { write(s.t, filepath.Join(s.home, "ropewalk.yaml"), yaml) }
 }
 
-// serve starts a server with a home of its own on a free port. When the test ends it is told to
+// serve starts a server with a home of its own on a free port. When the test ends it is notified to
 // end, and nothing of it may be left.
 func serve(t *testing.T, options ...with) *server {
 	t.Helper()

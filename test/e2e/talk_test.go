@@ -38,7 +38,7 @@ type talk struct {
 	*mcpClient
 	tool, nonce string
 	id          int      // unique in its session; also its progress token
-	begun       func()   // told at the first progress; nil for nobody
+	begun       func()   // notified at the first progress; nil for nobody
 	party       *party   // who shares the session; nil for nobody
 	order       []string // of what came
 	answered    map[string]json.RawMessage
@@ -119,7 +119,7 @@ func (k *talk) round(ctx context.Context) (again bool, err error) {
 func (k *talk) request() string {
 	meta := map[string]any{"progressToken": k.id}
 	params := map[string]any{"name": k.tool, "arguments": said{k.nonce}, "_meta": meta}
-	if k.modern {
+	if k.stateless {
 		meta["io.modelcontextprotocol/protocolVersion"] = "2026-07-28"
 		meta["io.modelcontextprotocol/clientCapabilities"] = map[string]any{"elicitation": map[string]any{}}
 	}
@@ -131,7 +131,7 @@ func (k *talk) request() string {
 }
 
 func (k *talk) headersOf() []string {
-	if !k.modern {
+	if !k.stateless {
 		return nil
 	}
 	return []string{"Mcp-Protocol-Version", "2026-07-28", "Mcp-Method", "tools/call", "Mcp-Name", k.tool, "Mcp-Param-Text", k.nonce}
@@ -150,11 +150,11 @@ func (k *talk) hears(ctx context.Context, m message) error {
 			k.begun()
 		}
 		return nil
-	case m.Method == "elicitation/create" && !k.modern:
+	case m.Method == "elicitation/create" && !k.stateless:
 		return k.answers(ctx, m)
 	case m.Method != "" || string(m.ID) != id:
 		return errors.New("which is not its own")
-	case m.Result.State != "" && k.modern:
+	case m.Result.State != "" && k.stateless:
 		return k.willAnswer(m)
 	}
 	text := k.nonce

@@ -5,5 +5,5 @@
 // between HTTP and a bundle (relay), two bundles, one written with the SDK and one by hand, and a
 // provider of models that says when it said what (model). None of them is part of the service, and none is configurable beyond what a row needs.
 //
-// It is apart so that the SDK reaches the benchmark through one door.
+// It is apart so that the SDK reaches the benchmark through one endpoint.
 package rival

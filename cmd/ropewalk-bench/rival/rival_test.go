@@ -12,7 +12,7 @@ import (
 	"github.com/ropewalk/ropewalk/cmd/ropewalk-bench/load"
 )
 
-// TestMain makes this binary a bundle when it is told to be one.
+// TestMain makes this binary a bundle when an environment variable says so.
 func TestMain(m *testing.M) {
 	var err error
 	switch {

@@ -17,12 +17,12 @@ type Row struct {
 	Reached float64 `json:"reached"`
 	Ours    string  `json:"ours"`             // the absolute figure behind it
 	Theirs  string  `json:"theirs,omitempty"` // and the rival's
-	Told    bool    `json:"told,omitempty"`   // nothing must be reached: Ours says it all
+	NoGoal  bool    `json:"noGoal,omitempty"` // nothing must be reached: Ours says it all
 }
 
 // Good reports whether the row reaches what it must.
 func (r Row) Good() bool {
-	if r.Told {
+	if r.NoGoal {
 		return true
 	}
 	if r.Less {
@@ -36,7 +36,7 @@ func Print(out io.Writer, rows []Row) error {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	_, _ = fmt.Fprintln(w, "FIGURE\tMUST REACH\tREACHED\t\tROPEWALK\tRIVAL") // tabwriter keeps the error for Flush
 	for _, r := range rows {
-		if r.Told {
+		if r.NoGoal {
 			_, _ = fmt.Fprintf(w, "%s\t-\t-\t\t%s\t%s\n", r.Figure, r.Ours, r.Theirs)
 			continue
 		}
@@ -82,13 +82,13 @@ func (b *bench) limit(figure string, must float64, unit string, reached float64,
 	b.rows = append(b.rows, Row{Figure: figure, Must: must, Less: true, Unit: unit, Reached: reached, Ours: ours, Theirs: theirs})
 }
 
-// told adds the row of a figure that nothing must be reached in.
-func (b *bench) told(figure, ours, theirs string) {
-	b.rows = append(b.rows, Row{Figure: figure, Told: true, Ours: ours, Theirs: theirs})
+// statement adds the row of a figure that nothing must be reached in.
+func (b *bench) statement(figure, ours, theirs string) {
+	b.rows = append(b.rows, Row{Figure: figure, NoGoal: true, Ours: ours, Theirs: theirs})
 }
 
 // absent adds a row that says why there are no figures.
-func (b *bench) absent(figure string, why error) { b.told(figure, why.Error(), "") }
+func (b *bench) absent(figure string, why error) { b.statement(figure, why.Error(), "") }
 
 // ratio is the median over the rounds, which were interleaved, of ours by theirs.
 func ratio(ours, theirs []sample, of func(sample) float64) float64 {

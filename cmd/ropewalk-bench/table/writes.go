@@ -72,7 +72,7 @@ func (b *bench) growing(ctx context.Context, places []place, stores []*store.Sto
 	for i, p := range places {
 		what := fmt.Sprintf("message appends, %s, %d at a time", p.name, conversations)
 		_, _ = fmt.Fprintf(b.o.Log, "%-61s %9.0f/s\n", what, median(rates[i]))
-		b.told(what, fmt.Sprintf("%.0f/s", median(rates[i])), fmt.Sprintf("%.0f/s (bare write and fsync)", median(bare)))
+		b.statement(what, fmt.Sprintf("%.0f/s", median(rates[i])), fmt.Sprintf("%.0f/s (bare write and fsync)", median(bare)))
 	}
 	return nil
 }

@@ -1,4 +1,4 @@
-// Package cli holds the habits that all commands share: which server a command speaks to, what it
+// Package cli holds the conventions that all commands share: which server a command speaks to, what it
 // prints where, and with which status it exits.
 //
 // Data goes to standard output, everything else to standard error. The exit status is 0, 1 for a

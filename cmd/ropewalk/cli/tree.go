@@ -8,7 +8,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// Prepare gives a tree of commands the shared habits: mistakes in the command line have status 2 and
+// Prepare gives a tree of commands the shared conventions: mistakes in the command line have status 2 and
 // name the nearest command, and groups do nothing by themselves.
 func Prepare(cmd *cobra.Command) {
 	cmd.SuggestionsMinimumDistance = 2

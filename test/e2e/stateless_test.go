@@ -8,8 +8,8 @@ import (
 	"sync"
 )
 
-// novelCall is what a bundle of the revision without handshakes is sent.
-type novelCall struct {
+// callStateless is what a bundle of the revision without handshakes is sent.
+type callStateless struct {
 	ID     json.RawMessage
 	Method string
 	Params struct {
@@ -22,10 +22,10 @@ type novelCall struct {
 	}
 }
 
-// novelMain is a bundle written by hand that speaks 2026-07-28 and nothing else. Its tool ask reports
+// statelessMain is a bundle written by hand that speaks 2026-07-28 and nothing else. Its tool ask reports
 // twice, with the gate in between, asks for a name in its result, reports once more when it is called
 // with the answer, and says the name. The text that it is given is in everything it says.
-func novelMain() int {
+func statelessMain() int {
 	var out sync.Mutex
 	say := func(format string, args ...any) {
 		out.Lock()
@@ -39,7 +39,7 @@ func novelMain() int {
 		if err != nil {
 			return 0
 		}
-		var c novelCall
+		var c callStateless
 		if json.Unmarshal(line, &c) != nil || c.ID == nil {
 			continue
 		}
@@ -57,10 +57,10 @@ func novelMain() int {
 	}
 }
 
-func (c novelCall) result(progress func(int), open <-chan struct{}) string {
+func (c callStateless) result(progress func(int), open <-chan struct{}) string {
 	switch {
 	case c.Method == "server/discover":
-		return `{"resultType":"complete","supportedVersions":["2026-07-28"],"capabilities":{"tools":{}},"_meta":{"io.modelcontextprotocol/serverInfo":{"name":"novel","version":"1.0.0"}}}`
+		return `{"resultType":"complete","supportedVersions":["2026-07-28"],"capabilities":{"tools":{}},"_meta":{"io.modelcontextprotocol/serverInfo":{"name":"stateless","version":"1.0.0"}}}`
 	case c.Method == "tools/list":
 		return `{"resultType":"complete","ttlMs":0,"cacheScope":"private","tools":[{"name":"ask","inputSchema":` +
 			`{"type":"object","properties":{"text":{"type":"string","x-mcp-header":"Text"}},"required":["text"]}}]}`
