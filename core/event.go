@@ -23,6 +23,20 @@ type (
 	BundleUninstalled struct {
 		Name string `json:"name"`
 	}
+	// BundleStarted is sent when a stopped or dead bundle was started.
+	BundleStarted struct {
+		Name string `json:"name"`
+	}
+	// BundleStopped is sent when a bundle was stopped.
+	BundleStopped struct {
+		Name string `json:"name"`
+	}
+	// BundleProgress is sent while a bundle is installed or updated.
+	BundleProgress struct {
+		Name    string `json:"name"`
+		Stage   string `json:"stage"` // "resolving", "downloading", "installing" or "starting"
+		Message string `json:"message"`
+	}
 	// BundleCrashed is sent when a process died and a restart will be attempted; 1-based.
 	BundleCrashed struct {
 		Name           string `json:"name"`
@@ -53,6 +67,9 @@ type (
 const (
 	EventBundleInstalled   = "bundle.installed"
 	EventBundleUninstalled = "bundle.uninstalled"
+	EventBundleStarted     = "bundle.started"
+	EventBundleStopped     = "bundle.stopped"
+	EventBundleProgress    = "bundle.progress"
 	EventBundleCrashed     = "bundle.crashed"
 	EventBundleRecovered   = "bundle.recovered"
 	EventBundleDead        = "bundle.dead"

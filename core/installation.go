@@ -27,7 +27,7 @@ type Installation struct {
 // Source says where an app came from.
 type Source struct {
 	Kind     SourceKind
-	Ref      string // the path, the registry name or the URL
+	Ref      string // the path, name, package, URL or command; the SHA-256 of an upload
 	Registry string // which configured registry answered, for SourceName
 }
 
@@ -36,9 +36,13 @@ type SourceKind string
 
 // The kinds of sources.
 const (
-	SourcePath SourceKind = "path"
-	SourceName SourceKind = "name"
-	SourceURL  SourceKind = "url"
+	SourcePath    SourceKind = "path"    // a bundle directory or an .mcpb file on the server
+	SourceName    SourceKind = "name"    // a bundle of a registry
+	SourceURL     SourceKind = "url"     // a remote MCP server
+	SourceNPM     SourceKind = "npm"     // an npm package
+	SourcePyPI    SourceKind = "pypi"    // a PyPI project
+	SourceCommand SourceKind = "command" // a program that is installed on the server
+	SourceUpload  SourceKind = "upload"  // an .mcpb file that was sent to the server
 )
 
 // Remote describes the connection to a remote MCP server.

@@ -19,8 +19,11 @@ func (c Caller) MayInstall(kind SourceKind) error {
 	if err := c.MayManageApps(); err != nil {
 		return err
 	}
-	if kind == SourcePath && !c.User.OrgRole.Admin() {
-		return Errorf(CodeForbidden, "installing from a path of the server needs the organization role admin or owner")
+	if kind != SourceName && kind != SourceURL && !c.User.OrgRole.Admin() {
+		if kind == SourcePath {
+			return Errorf(CodeForbidden, "installing from a path of the server needs the organization role admin or owner")
+		}
+		return Errorf(CodeForbidden, "installing from %s needs the organization role admin or owner", kind)
 	}
 	return nil
 }

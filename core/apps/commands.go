@@ -49,7 +49,14 @@ func (m *Manager) Stop(ctx context.Context, workspace, name string) (core.App, e
 				return err
 			}
 		}
-		return a.stopForCommand(ctx)
+		wasStopped := a.now.Load().state == core.StateStopped
+		if err := a.stopForCommand(ctx); err != nil {
+			return err
+		}
+		if !wasStopped {
+			a.publish(core.EventBundleStopped, core.BundleStopped{Name: name})
+		}
+		return nil
 	})
 }
 
@@ -131,6 +138,7 @@ func (a *app) startStopped(ctx context.Context) error {
 	}
 	a.markRunning(in, lists)
 	a.startSupervisor(in)
+	a.publish(core.EventBundleStarted, core.BundleStarted{Name: a.key.Name})
 	return nil
 }
 
@@ -170,10 +178,16 @@ func (m *Manager) isProtected(k interact.AppKey) bool {
 	return k.Workspace == core.DefaultWorkspaceID && m.setup.Load().declared[k.Name].Protected
 }
 
-// commandError returns err under the code of its command. core.CodeNotFound stays what it is.
+// commandError returns err under the code of its command. Codes that say more than that stay as they are.
 func commandError(code core.Code, err error, name, done string) error {
-	if core.CodeOf(err) == core.CodeNotFound {
+	switch core.CodeOf(err) {
+	case core.CodeNotFound:
 		return err
+	case core.CodeInstallFailed:
+		if code == core.CodeInstallFailed {
+			return err
+		}
+	default:
 	}
 	if errors.Is(err, context.Canceled) {
 		return core.Wrap(code, err, "app "+name+" was not "+done+": the request was cancelled, or another command stopped the app")

@@ -71,7 +71,7 @@ func (m *Manager) installDeclared(ctx context.Context, o source.Order) error {
 	if err != nil {
 		return err
 	}
-	found, free, err := m.obtain(ctx, o)
+	found, free, err := m.obtain(ctx, o, func(ctx context.Context) (*source.Candidate, error) { return m.resolver.Resolve(ctx, o) })
 	release()
 	if err != nil {
 		return err
@@ -153,7 +153,7 @@ func (m *Manager) isUnchanged(ctx context.Context, o source.Order, r core.Instal
 		return false
 	}
 	switch o.Source.Kind {
-	case core.SourceName:
+	case core.SourceName, core.SourceNPM, core.SourcePyPI:
 		return o.Version == "" || o.Version == r.Version
 	case core.SourceURL:
 		return sameRemote(o.Remote, r.Remote)

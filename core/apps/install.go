@@ -1,6 +1,7 @@
 package apps
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -27,6 +28,7 @@ func (m *Manager) Install(ctx context.Context, workspace string, r source.Reques
 	if err != nil {
 		return core.App{}, err
 	}
+	o.Progress = m.progressOf(workspace, cmp.Or(o.ServerName, o.Source.Ref))
 	ctx, done, err := m.beginWork(ctx)
 	if err != nil {
 		return core.App{}, err
@@ -40,7 +42,12 @@ func (m *Manager) Install(ctx context.Context, workspace string, r source.Reques
 }
 
 func (m *Manager) install(ctx context.Context, o source.Order) (core.App, error) {
-	found, free, err := m.obtain(ctx, o)
+	return m.installFound(ctx, o, func(ctx context.Context) (*source.Candidate, error) { return m.resolver.Resolve(ctx, o) })
+}
+
+// installFound installs the bundle that resolve finds.
+func (m *Manager) installFound(ctx context.Context, o source.Order, resolve func(context.Context) (*source.Candidate, error)) (core.App, error) {
+	found, free, err := m.obtain(ctx, o, resolve)
 	if err != nil {
 		return core.App{}, err
 	}
@@ -51,6 +58,12 @@ func (m *Manager) install(ctx context.Context, o source.Order) (core.App, error)
 	a.turn <- struct{}{} // commands wait until the supervisor runs
 	defer a.releaseTurn()
 	a.transition(core.StateStarting, nil)
+	if o.Progress != nil {
+		o.Progress("starting", record.BundleName)
+	}
+	if found.Manifest != nil && found.Manifest.Description == "" {
+		a.log.Warn("manifest has an empty description")
+	}
 	in, lists, err := a.launch(ctx)
 	if err != nil {
 		return core.App{}, errors.Join(err, found.Discard())
@@ -72,10 +85,10 @@ func (m *Manager) install(ctx context.Context, o source.Order) (core.App, error)
 
 // obtain resolves an order, reserves its name and puts its files in place. The caller calls free when
 // the install is over.
-func (m *Manager) obtain(ctx context.Context, o source.Order) (found *source.Candidate, free func(), err error) {
+func (m *Manager) obtain(ctx context.Context, o source.Order, resolve func(context.Context) (*source.Candidate, error)) (found *source.Candidate, free func(), err error) {
 	limit, cancel := context.WithTimeout(ctx, m.o.InstallTimeout)
 	defer cancel()
-	found, err = m.resolver.Resolve(limit, o)
+	found, err = resolve(limit)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -93,6 +106,9 @@ func (m *Manager) obtain(ctx context.Context, o source.Order) (found *source.Can
 	appDir := source.LayoutOf(m.o.Home, o.Workspace).AppDir(found.Record.Name)
 	_, err = os.Lstat(appDir)
 	found.SetAppDir(appDir, !errors.Is(err, fs.ErrNotExist))
+	if o.Progress != nil && !found.IsPlaced() {
+		o.Progress("installing", found.Record.BundleName+" "+found.Record.Version)
+	}
 	if err = m.place(limit, found); err != nil {
 		err = errors.Join(err, found.Discard())
 		free()
@@ -163,7 +179,7 @@ func (a *app) publishInstalled(v *view) {
 // installError returns err under one of the codes of Install.
 func installError(err error) error {
 	switch core.CodeOf(err) {
-	case core.CodeBadRequest, core.CodeCredentialsRequired, core.CodeAlreadyInstalled, core.CodeUnavailable:
+	case core.CodeBadRequest, core.CodeCredentialsRequired, core.CodeAlreadyInstalled, core.CodeUnavailable, core.CodePayloadTooLarge, core.CodeForbidden:
 		e, _ := errors.AsType[*core.Error](err)
 		return e
 	default:

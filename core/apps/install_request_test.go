@@ -15,13 +15,12 @@ func TestARequestThatCannotBeMeantIsRefusedNamingTheField(t *testing.T) {
 		r     source.Request
 		names string // what the message must mention
 	}{
-		{"no source", source.Request{}, "exactly one of name, path and url"},
+		{"no source", source.Request{}, "exactly one of name, path, url"},
 		{"name and path", source.Request{Name: "a", Path: "/b"}, "exactly one"},
 		{"path and url", source.Request{Path: "/b", URL: url}, "exactly one"},
 		{"name and url", source.Request{Name: "a", URL: url}, "exactly one"},
 		{"all three", source.Request{Name: "a", Path: "/b", URL: url}, "exactly one"},
 		{"transport without url", source.Request{Path: "/b", Transport: &source.Transport{}}, "transport"},
-		{"server name without url", source.Request{Path: "/b", ServerName: "x"}, "serverName"},
 		{"a file URL", source.Request{URL: "file:///etc/passwd"}, "url"},
 		{"a URL without a host", source.Request{URL: "http:///mcp"}, "url"},
 		{"a URL with a password", source.Request{URL: "http://me:hunter2@host/mcp"}, "transport.auth"},

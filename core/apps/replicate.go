@@ -109,7 +109,7 @@ func (m *Manager) fetchFiles(ctx context.Context, r core.Installation) error {
 	switch {
 	case r.Files != "":
 		return m.unpackStored(ctx, r)
-	case r.Source.Kind == core.SourceName:
+	case r.Source.Kind == core.SourceName || r.Source.Kind == core.SourceNPM || r.Source.Kind == core.SourcePyPI:
 		return m.installAgain(ctx, r)
 	}
 	return errors.New("its files are neither on this server nor with the records: uninstall it and install it again")

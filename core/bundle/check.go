@@ -37,7 +37,6 @@ func (m *Manifest) check() []Problem {
 	if m.Name != "" && !nameForm.MatchString(m.Name) {
 		c.add("name", "must be 1 to 214 characters without control characters or spaces at its ends")
 	}
-	c.required("description", m.Description)
 	c.required("author.name", m.Author.Name)
 	m.Server.check(c)
 	m.Compatibility.check(c)

@@ -105,7 +105,6 @@ func TestManifestProblemNamesItsField(t *testing.T) {
 		"no version":                          {"version", nil, "version: is required"},
 		"a version that climbs":               {"version", "../../etc", `version: is "../../etc"`},
 		"a version that is only dots":         {"version", "..", `version: is ".."`},
-		"no description":                      {"description", nil, "description: is required"},
 		"no author":                           {"author", nil, "author.name: is required"},
 		"an author that is a string":          {"author", "Acme", "author: is a JSON string, want an object"},
 		"no server":                           {"server", nil, "server.type: is required"},
@@ -173,5 +172,12 @@ func TestReadDir(t *testing.T) {
 	m, err := ReadDir(dir)
 	if err != nil || m.Name != "@acme/hello" {
 		t.Fatalf("got %v, %v", m, err)
+	}
+}
+
+func TestAnEmptyDescriptionIsAccepted(t *testing.T) {
+	m, err := ParseManifest([]byte(`{"manifest_version":"0.3","name":"a","version":"1.0.0","description":"","author":{"name":"b"},"server":{"type":"binary","entry_point":"x","mcp_config":{"command":"x"}}}`))
+	if err != nil || m.Description != "" {
+		t.Errorf("got %+v (%v)", m, err)
 	}
 }

@@ -56,17 +56,15 @@ func (m *Manifest) Type() string {
 	return AppPlain
 }
 
-// maxServerName leaves 30 of the 64 characters that a tool's full name may have, after the "__",
-// for the tool's own name.
-const maxServerName = 32
+// maxServerName bounds server names in characters: they are directory names, too.
+const maxServerName = 128
 
 // reservedServer is the name of the service's own tools.
 const reservedServer = "system"
 
-// ServerName is the short name of a bundle (contract part 3): the last path segment of its name in
-// lower case, characters other than [a-z0-9-] as "-". Longer names are cut to 32 characters so that
-// server__tool fits 64; two names that meet that way clash like equal ones. A name without a
-// single letter or digit, and "system", are core.CodeBadRequest.
+// ServerName returns the server name of a bundle: the last path segment of its name in lower case, with
+// "-" for every character other than [a-z0-9-]. Names are never cut. core.CodeBadRequest for a name
+// without a letter or digit, for "system", and for more than 128 characters.
 func ServerName(bundleName string) (string, error) {
 	last := bundleName[strings.LastIndexByte(bundleName, '/')+1:]
 	var b strings.Builder
@@ -80,10 +78,9 @@ func ServerName(bundleName string) (string, error) {
 		b.WriteRune(r)
 	}
 	name := b.String()
-	if len(name) > maxServerName {
-		name = strings.TrimRight(name[:maxServerName], "-")
-	}
 	switch {
+	case len(name) > maxServerName:
+		return "", badName(bundleName, fmt.Sprintf("gives a server name of more than %d characters: choose one with serverName", maxServerName))
 	case !letters || name == "":
 		return "", badName(bundleName, "gives no server name: it needs a letter or a digit after its last /")
 	case name == reservedServer:

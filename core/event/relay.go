@@ -62,6 +62,12 @@ func typed(e core.Event) any {
 		return as[core.BundleInstalled](raw)
 	case core.EventBundleUninstalled:
 		return as[core.BundleUninstalled](raw)
+	case core.EventBundleStarted:
+		return as[core.BundleStarted](raw)
+	case core.EventBundleStopped:
+		return as[core.BundleStopped](raw)
+	case core.EventBundleProgress:
+		return as[core.BundleProgress](raw)
 	case core.EventBundleCrashed:
 		return as[core.BundleCrashed](raw)
 	case core.EventBundleRecovered:

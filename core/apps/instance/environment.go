@@ -1,6 +1,7 @@
 package instance
 
 import (
+	"os"
 	"path/filepath"
 	"strings"
 )
@@ -32,4 +33,15 @@ func IsPassedOn(name string) bool {
 		return true
 	}
 	return strings.HasPrefix(name, "LC_")
+}
+
+// withPackagePath puts the commands of an installed package before the others on PATH, as uvx and npx
+// do.
+func withPackagePath(env map[string]string, dir string) map[string]string {
+	for _, bin := range []string{filepath.Join(dir, "venv", "bin"), filepath.Join(dir, "node_modules", ".bin")} {
+		if info, err := os.Stat(bin); dir != "" && err == nil && info.IsDir() {
+			env["PATH"] = strings.TrimSuffix(bin+string(os.PathListSeparator)+env["PATH"], string(os.PathListSeparator))
+		}
+	}
+	return env
 }

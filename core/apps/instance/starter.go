@@ -72,7 +72,7 @@ func (s *Starter) plan(spec Spec) (bundle.Launch, error) {
 	}
 	return m.Launch(bundle.LaunchInput{
 		Dir: spec.Record.Dir, Home: s.HostEnv["HOME"], Data: spec.DataDir,
-		Base: baseEnvironment(s.HostEnv, spec.DataDir), Values: spec.Record.Env,
+		Base: withPackagePath(baseEnvironment(s.HostEnv, spec.DataDir), spec.Record.Dir), Values: spec.Record.Env,
 		Lookup: bundle.Lookup(s.HostEnv["PATH"]),
 	})
 }

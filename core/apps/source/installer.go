@@ -9,35 +9,52 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/ropewalk/ropewalk/core"
 	"github.com/ropewalk/ropewalk/core/apps/instance"
 	"github.com/ropewalk/ropewalk/core/apps/logs"
 	"github.com/ropewalk/ropewalk/core/bundle"
 	"github.com/ropewalk/ropewalk/core/process"
 )
 
-// runInstaller runs an installer such as npm in dir and waits for it. Its whole process tree ends
-// when ctx does.
+// program says how a package manager is run.
+type program struct {
+	dir, tmp string
+	what     string            // what is installed, for errors
+	record   core.Installation // whose secrets are removed from the output
+	stdout   io.Writer         // nil to treat it as stderr
+}
+
+// runInstaller runs an installer such as npm in dir and waits for it.
 func (r *Resolver) runInstaller(ctx context.Context, c *Candidate, dir, command string, args ...string) error {
+	tmp := filepath.Join(LayoutOf(r.Home, c.Record.Workspace).DataDir(c.Record.Name), "tmp")
+	return r.runProgram(ctx, program{dir: dir, tmp: tmp, what: c.Record.BundleName, record: c.Record}, command, args...)
+}
+
+// runProgram runs a package manager and waits for it. Its whole process tree ends when ctx does.
+func (r *Resolver) runProgram(ctx context.Context, what program, command string, args ...string) error {
 	path := command
 	if !filepath.IsAbs(command) {
 		var err error
 		if path, err = bundle.Lookup(r.HostEnv["PATH"])(command); err != nil {
-			return fmt.Errorf("%s is needed to install %s and was not found: install it, or add its directory to PATH", command, c.Record.BundleName)
+			return fmt.Errorf("%s is needed to install %s and was not found: install it, or add its directory to PATH", command, what.what)
 		}
 	}
-	tmp := filepath.Join(LayoutOf(r.Home, c.Record.Workspace).DataDir(c.Record.Name), "tmp")
-	if err := os.MkdirAll(tmp, 0o700); err != nil {
+	if err := os.MkdirAll(what.tmp, 0o700); err != nil {
 		return err
 	}
-	output := logs.NewOutput(discard{}, logs.NewRedactor(c.Record))
-	p, err := process.Start(process.Command{Path: path, Args: args, Dir: dir, Env: installerEnvironment(r.HostEnv, tmp), Stderr: output})
+	output := logs.NewOutput(discard{}, logs.NewRedactor(what.record))
+	p, err := process.Start(process.Command{Path: path, Args: args, Dir: what.dir, Env: installerEnvironment(r.HostEnv, what.tmp), Stderr: output})
 	if err != nil {
 		return err
 	}
 	_ = p.Stdin().Close()
 	stop := context.AfterFunc(ctx, p.Kill)
 	defer stop()
-	_, _ = io.Copy(output, p.Stdout()) // ends with the process tree
+	stdout := what.stdout
+	if stdout == nil {
+		stdout = output
+	}
+	_, _ = io.Copy(stdout, p.Stdout()) // ends with the process tree
 	<-p.Done()
 	if ctx.Err() != nil {
 		return ctx.Err()

@@ -8,13 +8,16 @@ func (r Request) Kind() (core.SourceKind, error) {
 	for _, source := range []struct {
 		kind core.SourceKind
 		ref  string
-	}{{core.SourceName, r.Name}, {core.SourcePath, r.Path}, {core.SourceURL, r.URL}} {
+	}{
+		{core.SourceName, r.Name}, {core.SourcePath, r.Path}, {core.SourceURL, r.URL},
+		{core.SourceNPM, r.NPM}, {core.SourcePyPI, r.PyPI}, {core.SourceCommand, r.Command},
+	} {
 		if source.ref != "" {
 			kinds = append(kinds, source.kind)
 		}
 	}
 	if len(kinds) != 1 {
-		return "", badRequest("give exactly one of name, path and url; %d were given", len(kinds))
+		return "", badRequest("give exactly one of name, path, url, npm, pypi and command; %d were given", len(kinds))
 	}
 	return kinds[0], nil
 }

@@ -13,11 +13,23 @@ type Order struct {
 	ServerName string // "" to derive it from the bundle
 	Exact      bool   // ServerName is used as it is
 	Source     core.Source
-	Version    string // of SourceName; "" for the newest
+	Version    string   // of a name, an npm package or a PyPI project; "" for the newest
+	Args       []string // of a command, an npm package or a PyPI project
 	Env        map[string]core.Secret
-	Remote     *core.Remote // of SourceURL
+	Remote     *core.Remote // of a URL
 
-	AllowPrivate bool // a remote server that a registry names may be on a private address
+	AllowPrivate   bool // a remote server that a registry names may be on a private address
+	InstallScripts bool // npm runs the lifecycle scripts of packages
+
+	// Progress reports what an installation does; nil to not report it.
+	Progress func(stage, message string)
+}
+
+// report calls Progress.
+func (o Order) report(stage, message string) {
+	if o.Progress != nil {
+		o.Progress(stage, message)
+	}
 }
 
 // Order checks a request and returns what it asks for.
@@ -25,26 +37,89 @@ func (r Request) Order(workspace string) (Order, error) {
 	if err := r.check(); err != nil {
 		return Order{}, err
 	}
-	o := Order{Workspace: workspace, Env: r.Env, AllowPrivate: r.AllowPrivate}
-	switch {
-	case r.Path != "":
-		path, err := filepath.Abs(r.Path)
-		if err != nil {
-			return Order{}, badRequest("path cannot be made absolute: %v", err)
-		}
-		o.Source = core.Source{Kind: core.SourcePath, Ref: path}
-	case r.Name != "":
-		o.Source = core.Source{Kind: core.SourceName, Ref: r.Name}
-		if at := strings.LastIndexByte(r.Name, '@'); at > 0 {
-			o.Source.Ref, o.Version = r.Name[:at], r.Name[at+1:]
-		}
-	default:
-		remote, err := r.remote()
-		if err != nil {
-			return Order{}, err
-		}
-		o.Source = core.Source{Kind: core.SourceURL, Ref: r.URL}
-		o.Remote, o.ServerName = remote, r.ServerName
+	o := Order{Workspace: workspace, ServerName: r.ServerName, Env: r.Env, Args: r.Args, AllowPrivate: r.AllowPrivate}
+	var err error
+	if o.Source.Kind, err = r.Kind(); err != nil {
+		return Order{}, err
 	}
-	return o, nil
+	switch o.Source.Kind {
+	case core.SourcePath:
+		if o.Source.Ref, err = filepath.Abs(r.Path); err != nil {
+			err = badRequest("path cannot be made absolute: %v", err)
+		}
+	case core.SourceName:
+		o.Source.Ref, o.Version = splitVersion(r.Name)
+	case core.SourceNPM:
+		o.Source.Ref, o.Version = splitVersion(r.NPM)
+		err = checkNPM(o)
+	case core.SourcePyPI:
+		o.Source.Ref, o.Version = splitVersion(strings.Replace(r.PyPI, "==", "@", 1))
+		err = checkPyPI(o)
+	case core.SourceCommand:
+		o, err = commandOrder(o, r.Command)
+	default:
+		o.Source.Ref = r.URL
+		o.Remote, err = r.remote()
+	}
+	return o, err
+}
+
+// splitVersion splits "name@version". The @ of an npm scope does not count.
+func splitVersion(ref string) (name, version string) {
+	if at := strings.LastIndexByte(ref, '@'); at > 0 {
+		return ref[:at], ref[at+1:]
+	}
+	return ref, ""
+}
+
+// commandOrder returns the order for a command, as an mcpServers object has it. A package that npx or
+// uvx would run is installed as a package, so that a start needs no network and the version is fixed.
+func commandOrder(o Order, command string) (Order, error) {
+	o.Source.Ref = command
+	runner := strings.TrimSuffix(filepath.Base(command), ".cmd")
+	name, args, ok := packageOf(runner, o.Args)
+	if !ok {
+		return o, nil
+	}
+	o.Args = args
+	if runner == "npx" {
+		o.Source.Kind = core.SourceNPM
+		o.Source.Ref, o.Version = splitVersion(name)
+		return o, checkNPM(o)
+	}
+	o.Source.Kind = core.SourcePyPI
+	o.Source.Ref, o.Version = splitVersion(strings.Replace(name, "==", "@", 1))
+	return o, checkPyPI(o)
+}
+
+// packageOf returns the package that npx or uvx is to run, and the arguments after it. ok is false for
+// other commands, and for options that this server does not know: the command is run as it is then.
+func packageOf(runner string, args []string) (name string, rest []string, ok bool) {
+	if runner != "npx" && runner != "uvx" {
+		return "", nil, false
+	}
+	for i, arg := range args {
+		switch arg {
+		case "-y", "--yes", "-q", "--quiet", "--":
+			continue
+		}
+		name, _ := splitVersion(strings.Replace(arg, "==", "@", 1))
+		valid := runner == "npx" && npmName.MatchString(name) || runner == "uvx" && pypiName.MatchString(name)
+		return arg, args[i+1:], valid
+	}
+	return "", nil, false
+}
+
+func checkNPM(o Order) error {
+	if !npmName.MatchString(o.Source.Ref) || o.Version != "" && !packageVersionForm.MatchString(o.Version) {
+		return badRequest("npm: %.200q is not a package name with an optional version", o.Source.Ref+"@"+o.Version)
+	}
+	return nil
+}
+
+func checkPyPI(o Order) error {
+	if !pypiName.MatchString(o.Source.Ref) || o.Version != "" && !packageVersionForm.MatchString(o.Version) {
+		return badRequest("pypi: %.200q is not a project name with an optional version", o.Source.Ref+"@"+o.Version)
+	}
+	return nil
 }

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"strings"
 
 	"github.com/ropewalk/ropewalk/core/bundle"
 	"github.com/ropewalk/ropewalk/plugins/registry"
@@ -27,11 +28,12 @@ func (r *Resolver) fromPyPI(o Order, pkg registry.Package) (*Candidate, error) {
 		if err := r.fillVenv(ctx, c, dir, venv, pkg.Identifier+"=="+packageVersion(pkg)); err != nil {
 			return err
 		}
-		if _, err := os.Stat(filepath.Join(venv, "bin", pkg.Identifier)); err != nil {
-			return fmt.Errorf("the PyPI project %s has no command of its own name, so it is not a server", pkg.Identifier)
+		script, err := consoleScript(venv, pkg.Identifier)
+		if err != nil {
+			return err
 		}
 		// RuntimeArgs are arguments for uvx or Python, which do not run the command here.
-		return c.writeManifest(pkg, bundle.TypeBinary, command, arguments(pkg, c.Record.Env, pkg.Args))
+		return c.writeManifest(pkg, bundle.TypeBinary, "${__dirname}/venv/bin/"+script, arguments(pkg, c.Record.Env, pkg.Args))
 	})
 }
 
@@ -39,13 +41,91 @@ func (r *Resolver) fillVenv(ctx context.Context, c *Candidate, dir, venv, requir
 	find := bundle.Lookup(r.HostEnv["PATH"])
 	python := filepath.Join(venv, "bin", "python")
 	if _, err := find("uv"); err == nil {
-		if err := r.runInstaller(ctx, c, dir, "uv", "venv", "--quiet", venv); err != nil {
-			return err
-		}
-		return r.runInstaller(ctx, c, dir, "uv", "pip", "install", "--quiet", "--only-binary", ":all:", "--python", python, "--", requirement)
+		return r.fillWithUV(ctx, c, dir, venv, requirement)
 	}
 	if err := r.runInstaller(ctx, c, dir, "python3", "-m", "venv", venv); err != nil {
 		return err
 	}
 	return r.runInstaller(ctx, c, dir, python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--only-binary", ":all:", "--", requirement)
+}
+
+// otherPython is what uv says when a project needs another version of Python than the environment has.
+var otherPython = regexp.MustCompile(`does not satisfy Python([<>=!~0-9.,*]+)`)
+
+// fillWithUV makes a virtual environment with uv. When the project needs another Python, uv finds or
+// fetches one.
+func (r *Resolver) fillWithUV(ctx context.Context, c *Candidate, dir, venv, requirement string) error {
+	install := func(options ...string) error {
+		args := append([]string{"venv", "--quiet"}, options...)
+		if err := r.runInstaller(ctx, c, dir, "uv", append(args, venv)...); err != nil {
+			return err
+		}
+		return r.runInstaller(ctx, c, dir, "uv", "pip", "install", "--quiet", "--only-binary", ":all:",
+			"--python", filepath.Join(venv, "bin", "python"), "--", requirement)
+	}
+	err := install()
+	if err == nil {
+		return nil
+	}
+	needed := otherPython.FindStringSubmatch(strings.Join(strings.Fields(err.Error()), " "))
+	if needed == nil {
+		return err
+	}
+	if err := os.RemoveAll(venv); err != nil {
+		return err
+	}
+	if err := install("--python", needed[1]); err != nil {
+		return fmt.Errorf("the PyPI project needs Python %s: %w", needed[1], err)
+	}
+	return nil
+}
+
+// consoleScript returns the command of a project: the one with the project's name, or the only one.
+func consoleScript(venv, project string) (string, error) {
+	if _, err := os.Stat(filepath.Join(venv, "bin", project)); err == nil {
+		return project, nil
+	}
+	prefix := strings.ToLower(separators.ReplaceAllString(project, "_")) + "-"
+	files, err := filepath.Glob(filepath.Join(venv, "lib", "python*", "site-packages", "*.dist-info", "entry_points.txt"))
+	if err != nil {
+		return "", err
+	}
+	var scripts []string
+	for _, file := range files {
+		name := strings.ToLower(separators.ReplaceAllString(filepath.Base(filepath.Dir(file)), "_"))
+		if strings.HasPrefix(name, strings.ReplaceAll(prefix, "-", "_")) {
+			raw, err := os.ReadFile(file)
+			if err != nil {
+				return "", err
+			}
+			scripts = append(scripts, consoleScripts(string(raw))...)
+		}
+	}
+	switch len(scripts) {
+	case 0:
+		return "", fmt.Errorf("the PyPI project %s has no command, so it is not a server", project)
+	case 1:
+		return scripts[0], nil
+	}
+	return "", fmt.Errorf("the PyPI project %s has several commands (%s) and none with its own name", project, strings.Join(scripts, ", "))
+}
+
+// separators are the characters that project names may be written with.
+var separators = regexp.MustCompile(`[-_.]+`)
+
+// consoleScripts returns the names in the section console_scripts of an entry_points.txt.
+func consoleScripts(text string) (names []string) {
+	section := ""
+	for line := range strings.Lines(text) {
+		line = strings.TrimSpace(line)
+		if strings.HasPrefix(line, "[") {
+			section = line
+			continue
+		}
+		name, _, ok := strings.Cut(line, "=")
+		if name = strings.TrimSpace(name); ok && section == "[console_scripts]" && filepath.Base(name) == name && name != "" {
+			names = append(names, name)
+		}
+	}
+	return names
 }

@@ -60,6 +60,11 @@ func (r *Resolver) fromPackage(ctx context.Context, o Order, from NamedRegistry,
 	var err error
 	switch pkg.Kind {
 	case registry.KindMCPB:
+		if err := checkVariables(pkg, o.Env); err != nil {
+			return nil, err
+		}
+		o.Env = withDefaults(pkg, o.Env)
+		o.report("downloading", pkg.Name+" "+pkg.Version)
 		c, err = r.fromArchive(ctx, o, pkg.SHA256, func(dir string) (string, error) { return fetch(ctx, from, pkg, dir) })
 	case registry.KindNPM:
 		c, err = r.fromNPM(o, pkg)

@@ -10,11 +10,16 @@ import (
 	"github.com/ropewalk/ropewalk/core"
 )
 
-// Request is the body of POST /v1/apps/install: exactly one of Name, Path and URL is set.
+// Request is the body of POST /v1/apps/install: exactly one of Name, Path, URL, NPM, PyPI and Command
+// is set.
 type Request struct {
 	Name       string                 `json:"name"` // in a registry; "name@version" asks for one version
 	Path       string                 `json:"path"` // a bundle directory or a .mcpb file
 	URL        string                 `json:"url"`  // of a remote MCP server
+	NPM        string                 `json:"npm"`  // an npm package; "package@version" asks for one version
+	PyPI       string                 `json:"pypi"` // a PyPI project; "project@version" or "project==version"
+	Command    string                 `json:"command"`
+	Args       []string               `json:"args"`
 	ServerName string                 `json:"serverName"`
 	Transport  *Transport             `json:"transport"`
 	Env        map[string]core.Secret `json:"env"`
@@ -53,8 +58,8 @@ func (r Request) check() error {
 	if r.URL == "" && r.Transport != nil {
 		return badRequest("transport goes with url only")
 	}
-	if r.URL == "" && r.ServerName != "" {
-		return badRequest("serverName goes with url only")
+	if r.Args != nil && r.Command == "" && r.NPM == "" && r.PyPI == "" {
+		return badRequest("args goes with command, npm and pypi only")
 	}
 	return nil
 }

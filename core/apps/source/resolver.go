@@ -30,7 +30,16 @@ func (r *Resolver) Resolve(ctx context.Context, o Order) (*Candidate, error) {
 	case core.SourcePath:
 		return r.fromPath(ctx, o)
 	case core.SourceName:
+		o.report("resolving", "bundle "+o.Source.Ref)
 		return r.fromRegistry(ctx, o)
+	case core.SourceNPM:
+		return r.fromNPMName(ctx, o)
+	case core.SourcePyPI:
+		return r.fromPyPIName(ctx, o)
+	case core.SourceCommand:
+		return fromCommand(o)
+	case core.SourceUpload:
+		return nil, badRequest("the app was uploaded: upload it again")
 	default:
 		return fromURL(o)
 	}

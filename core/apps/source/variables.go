@@ -3,6 +3,7 @@ package source
 import (
 	"cmp"
 	"encoding/json"
+	"maps"
 	"slices"
 	"strings"
 
@@ -94,3 +95,18 @@ func arguments(pkg registry.Package, env map[string]core.Secret, templates []str
 }
 
 func userConfig(v registry.Variable) string { return "${user_config." + v.Name + "}" }
+
+// withDefaults adds the defaults of a package's variables to env.
+func withDefaults(pkg registry.Package, env map[string]core.Secret) map[string]core.Secret {
+	all := maps.Clone(env)
+	for _, v := range pkg.Variables {
+		if v.Default == "" || all[v.Name] != "" {
+			continue
+		}
+		if all == nil {
+			all = map[string]core.Secret{}
+		}
+		all[v.Name] = core.Secret(v.Default)
+	}
+	return all
+}

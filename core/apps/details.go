@@ -1,0 +1,135 @@
+package apps
+
+import (
+	"cmp"
+	"context"
+	"maps"
+	"path/filepath"
+	"slices"
+
+	"github.com/ropewalk/ropewalk/core"
+	"github.com/ropewalk/ropewalk/core/apps/logs"
+	"github.com/ropewalk/ropewalk/core/bundle"
+)
+
+// Details is everything that the API shows of one app.
+type Details struct {
+	core.App
+	Source      SourceDetails          `json:"source"`
+	Protected   bool                   `json:"protected"`
+	Restarts    int                    `json:"restarts"`
+	Since       string                 `json:"since,omitempty"` // when it last became running
+	InstalledAt string                 `json:"installedAt,omitempty"`
+	DisplayName string                 `json:"displayName,omitempty"`
+	Description string                 `json:"description,omitempty"`
+	Author      string                 `json:"author,omitempty"`
+	ServerType  string                 `json:"serverType,omitempty"`
+	Transport   string                 `json:"transport,omitempty"` // of a remote app
+	UserConfig  map[string]ConfigField `json:"userConfig"`
+	Env         []string               `json:"env"` // the names of the values of the installation; values are never shown
+	DataPath    string                 `json:"dataPath"`
+	Instances   int                    `json:"instances"` // of the session pool, beside the shared one
+}
+
+// SourceDetails says where an app came from.
+type SourceDetails struct {
+	Kind     core.SourceKind `json:"kind"`
+	Ref      string          `json:"ref"`
+	Registry string          `json:"registry,omitempty"`
+}
+
+// ConfigField is one field of a bundle's user_config. Its value is not shown.
+type ConfigField struct {
+	Type        string `json:"type"`
+	Title       string `json:"title,omitempty"`
+	Description string `json:"description,omitempty"`
+	Required    bool   `json:"required"`
+	Sensitive   bool   `json:"sensitive"`
+	IsSet       bool   `json:"isSet"`
+}
+
+// ForMember returns the details without what only administrators see.
+func (d Details) ForMember() Details {
+	d.App = d.App.ForMember()
+	return d
+}
+
+// Details returns everything about one app: core.CodeNotFound when the workspace has none of this name.
+func (m *Manager) Details(workspace, name string) (Details, error) {
+	a, err := m.find(workspace, name)
+	if err != nil {
+		shown, missing := m.App(workspace, name)
+		return Details{App: shown, UserConfig: map[string]ConfigField{}, Env: []string{}}, missing
+	}
+	v := a.now.Load()
+	d := Details{
+		App: m.describe(a), Protected: m.isProtected(a.key), Restarts: v.restarts, InstalledAt: core.Timestamp(v.record.InstalledAt),
+		Source:     SourceDetails{v.record.Source.Kind, v.record.Source.Ref, v.record.Source.Registry},
+		UserConfig: map[string]ConfigField{}, Env: slices.Sorted(maps.Keys(v.record.Env)), DataPath: a.layout().AppDir(name),
+		Instances: len(a.dialog.Instances()),
+	}
+	d.Env = slices.Concat([]string{}, d.Env)
+	if v.state == core.StateRunning {
+		d.Since = core.Timestamp(v.since)
+	}
+	if v.record.Remote != nil {
+		d.Transport = v.record.Remote.Type
+	}
+	if manifest, err := bundle.ParseManifest(v.record.Manifest); err == nil {
+		d.addManifest(manifest, v.record)
+	}
+	return d, nil
+}
+
+func (d *Details) addManifest(m *bundle.Manifest, record core.Installation) {
+	d.DisplayName, d.Description, d.Author = cmp.Or(m.DisplayName, m.Name), m.Description, m.Author.Name
+	d.ServerType = string(m.Server.Type)
+	for key, f := range m.UserConfig {
+		d.UserConfig[key] = ConfigField{
+			Type: string(f.Type), Title: f.Title, Description: f.Description, Required: f.Required, Sensitive: f.Sensitive,
+			IsSet: record.Env[key] != "",
+		}
+	}
+}
+
+// LogLine is one line that an app wrote to stderr, without secrets.
+type LogLine struct {
+	Text string `json:"text"`
+}
+
+// Logs returns the last lines of an app's log. With follow, more sends the lines that are written from
+// now on, until ctx ends; it is nil otherwise. A remote app has no log.
+func (m *Manager) Logs(ctx context.Context, workspace, name string, tail int, follow bool) (lines []LogLine, more <-chan LogLine, err error) {
+	a, err := m.find(workspace, name)
+	if err != nil {
+		return nil, nil, err
+	}
+	path := filepath.Clean(a.layout().LogFile(name))
+	var followed <-chan string
+	if follow {
+		followed = logs.Follow(ctx, path)
+	}
+	texts, err := logs.Tail(path, tail)
+	if err != nil {
+		return nil, nil, core.Wrap(core.CodeUnavailable, err, "the log of app "+name+" cannot be read")
+	}
+	lines = make([]LogLine, len(texts))
+	for i, text := range texts {
+		lines[i] = LogLine{text}
+	}
+	if !follow {
+		return lines, nil, nil
+	}
+	out := make(chan LogLine)
+	go func() {
+		defer close(out)
+		for text := range followed {
+			select {
+			case out <- LogLine{text}:
+			case <-ctx.Done():
+				return
+			}
+		}
+	}()
+	return lines, out, nil
+}

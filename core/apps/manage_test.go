@@ -1,0 +1,205 @@
+package apps
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/ropewalk/ropewalk/core"
+	"github.com/ropewalk/ropewalk/core/apps/source"
+	"github.com/ropewalk/ropewalk/plugins/registry"
+)
+
+// withKey makes a bundle require a value.
+func withKey() map[string]any {
+	return map[string]any{"user_config": map[string]any{
+		"key": map[string]any{"type": "string", "title": "Key", "description": "of the service", "required": true, "sensitive": true},
+	}}
+}
+
+func TestTheDetailsOfAnAppShowNoValues(t *testing.T) {
+	home := t.TempDir()
+	y, _ := realYard(t, home, newMemoryRecords(), nil)
+	dir := bundleDir(t, "@test/notes", modeNormal, withKey())
+	install(t, y, source.Request{Path: dir, Env: map[string]core.Secret{"key": "hunter2", "COLOUR": "blue"}})
+	d, err := y.Details(ws, "notes")
+	if err != nil {
+		t.Fatal(err)
+	}
+	expect(t, "source", d.Source, SourceDetails{Kind: core.SourcePath, Ref: dir})
+	expect(t, "the field", d.UserConfig["key"], ConfigField{Type: "string", Title: "Key", Description: "of the service", Required: true, Sensitive: true, IsSet: true})
+	expect(t, "names of values", strings.Join(d.Env, " "), "COLOUR key")
+	expect(t, "data path", d.DataPath, filepath.Join(home, "apps", "notes"))
+	if raw, err := json.Marshal(d); err != nil || strings.Contains(string(raw), "hunter2") || d.Since == "" {
+		t.Errorf("the details are %s (%v)", raw, err)
+	}
+}
+
+func TestAppsAreReconfiguredWithoutAskingForStoredValuesAgain(t *testing.T) {
+	records := newMemoryRecords()
+	y, _ := realYard(t, t.TempDir(), records, nil)
+	install(t, y, source.Request{Path: bundleDir(t, "@test/notes", modeNormal, withKey()), Env: map[string]core.Secret{"key": "hunter2", "OLD": "x"}})
+	before := look(t, y, "notes").PID
+	blue := "blue"
+	if _, err := y.Configure(t.Context(), ws, "notes", Settings{Env: map[string]*string{"COLOUR": &blue, "OLD": nil}}); err != nil {
+		t.Fatal(err)
+	}
+	r, _ := records.get(ws, "notes")
+	if len(r.Env) != 2 || r.Env["key"] != "hunter2" || r.Env["COLOUR"] != "blue" {
+		t.Errorf("the values are %d, among them %v", len(r.Env), r.Env["COLOUR"].Reveal())
+	}
+	if after := look(t, y, "notes").PID; after == before {
+		t.Error("the app was not restarted")
+	}
+	_, err := y.Configure(t.Context(), ws, "notes", Settings{UserConfig: map[string]json.RawMessage{"key": json.RawMessage(`null`)}})
+	expect(t, "removing a required value", core.CodeOf(err), core.CodeCredentialsRequired)
+	_, err = y.Configure(t.Context(), ws, "notes", Settings{UserConfig: map[string]json.RawMessage{"other": json.RawMessage(`1`)}})
+	expect(t, "a field that does not exist", core.CodeOf(err), core.CodeBadRequest)
+}
+
+func TestARestartedAppHasANewProcess(t *testing.T) {
+	y, _ := realYard(t, t.TempDir(), newMemoryRecords(), nil)
+	install(t, y, source.Request{Path: bundleDir(t, "@test/notes", modeNormal, nil)})
+	before := look(t, y, "notes").PID
+	app, err := y.Restart(t.Context(), ws, "notes")
+	if err != nil || app.Status != core.StateRunning || look(t, y, "notes").PID == before {
+		t.Errorf("after a restart it is %+v (%v)", app, err)
+	}
+}
+
+func TestAnUpdateKeepsDataAndGoesBackWhenTheNewVersionDoesNotStart(t *testing.T) {
+	pkg, raw := mcpb(t, "@test/notes")
+	shelf := memoryRegistry{packages: map[string]registry.Package{pkg.Name: pkg}, files: map[string][]byte{pkg.Name: raw}}
+	home := t.TempDir()
+	y, events := realYard(t, home, newMemoryRecords(), with(source.NamedRegistry{Name: "shelf", Registry: shelf}))
+	install(t, y, source.Request{Name: pkg.Name})
+	data := filepath.Join(home, "apps", "notes", "data", "kept")
+	if err := os.WriteFile(data, []byte("x"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	publish := func(version, mode string) {
+		t.Helper()
+		file, err := os.ReadFile(bundleFile(t, pkg.Name, mode, map[string]any{"version": version}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		next := pkg
+		next.Version, next.SHA256, next.Size = version, sha256Of(file), int64(len(file))
+		shelf.packages[pkg.Name], shelf.files[pkg.Name] = next, file
+	}
+	publish("2.0.0", modeDying)
+	_, err := y.Update(t.Context(), ws, "notes", "")
+	if core.CodeOf(err) != core.CodeInstallFailed || !strings.Contains(core.TextOf(err), "version 1.2.3 runs again") {
+		t.Errorf("an update that does not start gives %v", err)
+	}
+	if err := events.wait(t.Context(), "bundle.progress", 1); err != nil {
+		t.Fatal(err)
+	}
+	runs(t, y, "notes")
+	app, _ := y.App(ws, "notes")
+	expect(t, "version after the update that failed", app.Version, "1.2.3")
+	publish("3.0.0", modeNormal)
+	app, err = y.Update(t.Context(), ws, "notes", "3.0.0")
+	if err != nil || app.Version != "3.0.0" || app.Status != core.StateRunning {
+		t.Errorf("after the update it is %+v (%v)", app, err)
+	}
+	if _, err := os.Stat(data); err != nil {
+		t.Errorf("its data is gone: %v", err)
+	}
+	if dirs := subdirectories(filepath.Join(home, "apps", "notes", "bundle")); len(dirs) != 1 {
+		t.Errorf("the bundles left are %v", dirs)
+	}
+}
+
+func TestRequiredVariablesOfAnMCPBPackageOfARegistryAreAskedFor(t *testing.T) {
+	pkg, raw := mcpb(t, "@test/notes")
+	pkg.Variables = []registry.Variable{{Name: "API_KEY", Required: true, Secret: true}, {Name: "COLOUR", Default: "blue"}}
+	shelf := memoryRegistry{packages: map[string]registry.Package{pkg.Name: pkg}, files: map[string][]byte{pkg.Name: raw}}
+	records := newMemoryRecords()
+	y, _ := realYard(t, t.TempDir(), records, with(source.NamedRegistry{Name: "shelf", Registry: shelf}))
+	_, err := y.Install(t.Context(), ws, source.Request{Name: pkg.Name})
+	expect(t, "without the key", core.CodeOf(err), core.CodeCredentialsRequired)
+	install(t, y, source.Request{Name: pkg.Name, Env: map[string]core.Secret{"API_KEY": "hunter2"}})
+	r, _ := records.get(ws, "notes")
+	expect(t, "the default", r.Env["COLOUR"], core.Secret("blue"))
+}
+
+func TestAnUploadedBundleIsInstalled(t *testing.T) {
+	y, _ := realYard(t, t.TempDir(), newMemoryRecords(), nil)
+	file, err := os.Open(bundleFile(t, "@test/notes", modeNormal, nil))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = file.Close() }()
+	app, err := y.InstallUpload(t.Context(), ws, file, source.Request{ServerName: "Mine"})
+	if err != nil || app.Name != "mine" || app.Status != core.StateRunning {
+		t.Errorf("it is %+v (%v)", app, err)
+	}
+	_, err = y.InstallUpload(t.Context(), ws, strings.NewReader("no bundle"), source.Request{})
+	expect(t, "something else", core.CodeOf(err), core.CodeInstallFailed)
+}
+
+func TestAPastedMCPServersObjectIsPlannedAndInstalled(t *testing.T) {
+	y, _ := realYard(t, t.TempDir(), newMemoryRecords(), nil)
+	program, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	definition, err := json.Marshal(map[string]any{"command": program, "args": []string{bundleArg, modeNormal}, "env": map[string]string{"KEY": "hunter2"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	request := source.ImportRequest{DryRun: true, MCPServers: map[string]json.RawMessage{"Notes": definition, "broken": json.RawMessage(`{}`)}}
+	for _, want := range []string{"planned", "installed", "exists"} {
+		result, err := y.Import(t.Context(), ws, request)
+		if err != nil || len(result.Servers) != 2 {
+			t.Fatalf("%+v (%v)", result, err)
+		}
+		notes, broken := result.Servers[0], result.Servers[1]
+		if notes.Status != want || notes.Source != core.SourceCommand || want != "exists" && notes.ServerName != "notes" {
+			t.Errorf("got %+v, want it %s", notes, want)
+		}
+		expect(t, "one that is broken", broken.Status+" "+broken.Error, "failed bad_request")
+		request.DryRun = false
+	}
+	if text, err := callTool(t, y, "notes", "echo", "hello"); err != nil || text != "hello" {
+		t.Errorf("echo: %q, %v", text, err)
+	}
+}
+
+func TestTheLogOfAnAppCanBeReadAndFollowed(t *testing.T) {
+	y, _ := realYard(t, t.TempDir(), newMemoryRecords(), nil)
+	install(t, y, source.Request{Path: bundleDir(t, "@test/notes", modeNormal, nil)})
+	a, err := y.find(ws, "notes")
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := a.layout().LogFile("notes")
+	file, err := os.OpenFile(path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = file.Close() }()
+	if _, err := file.WriteString("one\ntwo\n"); err != nil {
+		t.Fatal(err)
+	}
+	lines, more, err := y.Logs(t.Context(), ws, "notes", 1, true)
+	if err != nil || len(lines) != 1 || lines[0].Text != "two" {
+		t.Errorf("the log is %+v (%v)", lines, err)
+	}
+	if _, err := file.WriteString("three\n"); err != nil {
+		t.Fatal(err)
+	}
+	expect(t, "the next line", (<-more).Text, "three")
+	_, _, err = y.Logs(t.Context(), ws, "none", 1, false)
+	expect(t, "an app that is not installed", core.CodeOf(err), core.CodeNotFound)
+}
+
+func sha256Of(raw []byte) string {
+	sum := sha256.Sum256(raw)
+	return hex.EncodeToString(sum[:])
+}

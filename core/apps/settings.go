@@ -1,0 +1,131 @@
+package apps
+
+import (
+	"context"
+	"encoding/json"
+	"maps"
+	"strings"
+
+	"github.com/ropewalk/ropewalk/core"
+	"github.com/ropewalk/ropewalk/core/apps/interact"
+	"github.com/ropewalk/ropewalk/core/bundle"
+)
+
+// Settings changes the values of an installation. Values that are not named stay as they are.
+type Settings struct {
+	Env        map[string]*string         `json:"env"`        // null removes a variable
+	UserConfig map[string]json.RawMessage `json:"userConfig"` // by key of the manifest's user_config; null removes a value
+}
+
+// Configure changes the values of an installation, and restarts the app if it is to run. The values
+// are kept when it does not start with them.
+//
+// Errors: core.CodeNotFound; core.CodeBadRequest naming the value; core.CodeCredentialsRequired when a
+// required value would be missing; core.CodeStartFailed.
+func (m *Manager) Configure(ctx context.Context, workspace, name string, s Settings) (core.App, error) {
+	var invalid error
+	app, err := m.command(ctx, interact.AppKey{Workspace: workspace, Name: name}, core.CodeStartFailed, "restarted with the new values", func(ctx context.Context, a *app) error {
+		env, err := a.changedEnv(s)
+		if err != nil {
+			invalid = err
+			return err
+		}
+		record, err := m.o.Records.ChangeInstallation(context.WithoutCancel(ctx), workspace, name, func(in *core.Installation) error {
+			if in.ID != a.now.Load().record.ID { // another app by now
+				return notFound(name)
+			}
+			in.Env = env
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+		record.Dir = a.now.Load().record.Dir
+		if !record.Running {
+			a.setRecord(record)
+			return nil
+		}
+		if err := a.stopForCommand(ctx); err != nil {
+			return err
+		}
+		a.setRecord(record)
+		return a.startAgain(ctx)
+	})
+	if invalid != nil {
+		return core.App{}, invalid
+	}
+	return app, err
+}
+
+// changedEnv returns the values of the installation with the changes, checked against the manifest.
+func (a *app) changedEnv(s Settings) (map[string]core.Secret, error) {
+	record := a.now.Load().record
+	env := maps.Clone(record.Env)
+	if env == nil {
+		env = map[string]core.Secret{}
+	}
+	for name, value := range s.Env {
+		if value == nil {
+			delete(env, name)
+		} else {
+			env[name] = core.Secret(*value)
+		}
+	}
+	manifest, err := bundle.ParseManifest(record.Manifest)
+	if err != nil {
+		manifest = nil // a remote app has none
+	}
+	for key, raw := range s.UserConfig {
+		if manifest == nil || !hasField(manifest, key) {
+			return nil, core.Errorf(core.CodeBadRequest, "userConfig.%.100s is not a field of the bundle's user_config", key)
+		}
+		if string(raw) == "null" {
+			delete(env, key)
+			continue
+		}
+		var text string
+		if json.Unmarshal(raw, &text) != nil {
+			text = strings.TrimSpace(string(raw)) // a number, a boolean or an array
+		}
+		env[key] = core.Secret(text)
+	}
+	if manifest == nil {
+		return env, bundle.CheckEnv(env)
+	}
+	if err := manifest.CheckValues(env); err != nil {
+		return nil, err
+	}
+	if missing := manifest.Missing(env); len(missing) > 0 {
+		return nil, bundle.CredentialsRequired(missing)
+	}
+	return env, nil
+}
+
+func hasField(m *bundle.Manifest, key string) bool {
+	_, ok := m.UserConfig[key]
+	return ok
+}
+
+// Restart ends an app and starts it again, with all its restart attempts.
+//
+// Errors: core.CodeNotFound, core.CodeStartFailed saying why.
+func (m *Manager) Restart(ctx context.Context, workspace, name string) (core.App, error) {
+	return m.command(ctx, interact.AppKey{Workspace: workspace, Name: name}, core.CodeStartFailed, "restarted", func(ctx context.Context, a *app) error {
+		if err := a.stopForCommand(ctx); err != nil {
+			return err
+		}
+		return a.startAgain(ctx)
+	})
+}
+
+// startAgain starts an app that a command has stopped. If that fails the supervisor goes on trying, as
+// after a crash. The caller holds the turn.
+func (a *app) startAgain(ctx context.Context) error {
+	ctx, done := a.interruptible(ctx)
+	defer done()
+	err := a.startStopped(ctx)
+	if err != nil && a.now.Load().record.Running && a.manager.life.Err() == nil {
+		a.resume()
+	}
+	return err
+}

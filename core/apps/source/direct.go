@@ -1,0 +1,170 @@
+package source
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+
+	"github.com/ropewalk/ropewalk/core"
+	"github.com/ropewalk/ropewalk/core/bundle"
+	"github.com/ropewalk/ropewalk/plugins/registry"
+)
+
+// packageVersionForm is the form of versions and tags of packages. A match is never an option, a range
+// or a URL.
+var packageVersionForm = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9.+!_-]*$`)
+
+// fromNPMName takes an npm package without an entry in a registry, in the version that npm finds.
+func (r *Resolver) fromNPMName(ctx context.Context, o Order) (*Candidate, error) {
+	o.report("resolving", "npm package "+o.Source.Ref)
+	wanted := cmp.Or(o.Version, "latest")
+	out, err := r.query(ctx, o, "npm", "view", "--json", "--loglevel=error", "--", o.Source.Ref+"@"+wanted, "version")
+	if err != nil {
+		return nil, err
+	}
+	var version string
+	if err := json.Unmarshal(out, &version); err != nil || version == "" {
+		return nil, fmt.Errorf("npm has no version %q of %s", wanted, o.Source.Ref)
+	}
+	return r.fromNPM(o, directPackage(o, registry.KindNPM, version))
+}
+
+// fromPyPIName takes a PyPI project without an entry in a registry, in the version that uv or pip finds.
+func (r *Resolver) fromPyPIName(ctx context.Context, o Order) (*Candidate, error) {
+	o.report("resolving", "PyPI project "+o.Source.Ref)
+	version := o.Version
+	if version == "" {
+		var err error
+		if version, err = r.newestPyPI(ctx, o); err != nil {
+			return nil, err
+		}
+	}
+	return r.fromPyPI(o, directPackage(o, registry.KindPyPI, version))
+}
+
+func (r *Resolver) newestPyPI(ctx context.Context, o Order) (string, error) {
+	if _, err := bundle.Lookup(r.HostEnv["PATH"])("uv"); err == nil {
+		out, err := r.query(ctx, o, "uv", "pip", "compile", "--quiet", "--no-deps", "--no-header", "--no-annotate", requirements)
+		if err != nil {
+			return "", err
+		}
+		if _, version, ok := strings.Cut(strings.TrimSpace(string(out)), "=="); ok {
+			return version, nil
+		}
+		return "", fmt.Errorf("PyPI has no project %s", o.Source.Ref)
+	}
+	out, err := r.query(ctx, o, "python3", "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--dry-run", "--no-deps",
+		"--ignore-installed", "--report", "-", "-r", requirements)
+	if err != nil {
+		return "", err
+	}
+	var report struct {
+		Install []struct {
+			Metadata struct {
+				Version string `json:"version"`
+			} `json:"metadata"`
+		} `json:"install"`
+	}
+	if err := json.Unmarshal(out, &report); err != nil || len(report.Install) == 0 {
+		return "", fmt.Errorf("PyPI has no project %s", o.Source.Ref)
+	}
+	return report.Install[0].Metadata.Version, nil
+}
+
+// requirements is the file with the project that query is about.
+const requirements = "requirements.in"
+
+// query runs a package manager to find out about a package, and returns what it prints.
+func (r *Resolver) query(ctx context.Context, o Order, command string, args ...string) ([]byte, error) {
+	dir, err := r.scratch(o)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = os.RemoveAll(dir) }()
+	if err := os.WriteFile(filepath.Join(dir, requirements), []byte(o.Source.Ref+"\n"), 0o600); err != nil {
+		return nil, err
+	}
+	var out limitedBuffer
+	err = r.runProgram(ctx, program{dir: dir, tmp: dir, what: o.Source.Ref, record: core.Installation{Env: o.Env}, stdout: &out}, command, args...)
+	return out.data, err
+}
+
+// limitedBuffer keeps the first bytes that are written to it.
+type limitedBuffer struct{ data []byte }
+
+// Write never fails.
+func (b *limitedBuffer) Write(p []byte) (int, error) {
+	const limit = 1 << 20
+	b.data = append(b.data, p[:min(len(p), limit-len(b.data))]...)
+	return len(p), nil
+}
+
+// directPackage describes a package without an entry in a registry.
+func directPackage(o Order, kind registry.Kind, version string) registry.Package {
+	return registry.Package{Kind: kind, Name: o.Source.Ref, Identifier: o.Source.Ref, Version: version, Args: o.Args}
+}
+
+// fromCommand takes a program that is installed on the server. Its manifest is made up.
+func fromCommand(o Order) (*Candidate, error) {
+	base := filepath.Base(o.Source.Ref)
+	raw, err := json.Marshal(map[string]any{
+		"manifest_version": "0.3",
+		"name":             base,
+		"version":          "0.0.0",
+		"description":      "The command " + base,
+		"author":           map[string]string{"name": "unknown"},
+		"server":           map[string]any{"type": bundle.TypeBinary, "mcp_config": map[string]any{"command": o.Source.Ref, "args": o.Args}},
+	})
+	if err != nil {
+		return nil, err
+	}
+	c := &Candidate{}
+	if c.Manifest, err = bundle.ParseManifest(raw); err != nil {
+		return nil, badRequest("command: %v", err)
+	}
+	return c, c.describe(o)
+}
+
+// FromUpload takes an .mcpb file that is sent to the server.
+func (r *Resolver) FromUpload(ctx context.Context, o Order, body io.Reader) (*Candidate, error) {
+	o.Source.Kind = core.SourceUpload
+	dir, err := r.scratch(o)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = os.RemoveAll(dir) }()
+	path := filepath.Join(dir, "upload.mcpb")
+	file, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	n, err := io.Copy(file, io.LimitReader(body, maxBundle+1))
+	if err = errors.Join(err, file.Close()); err != nil {
+		return nil, fmt.Errorf("the upload is not complete: %w", err)
+	}
+	if n > maxBundle {
+		return nil, core.Errorf(core.CodePayloadTooLarge, "the bundle has more than %d bytes", int64(maxBundle))
+	}
+	sum, _, err := bundle.FileSHA256(ctx, path)
+	if err != nil {
+		return nil, err
+	}
+	o.Source.Ref = sum
+	return r.fromArchive(ctx, o, sum, func(string) (string, error) { return path, nil })
+}
+
+// scratch makes a temporary directory below IncomingDir.
+func (r *Resolver) scratch(o Order) (string, error) {
+	incoming := LayoutOf(r.Home, o.Workspace).IncomingDir()
+	if err := os.MkdirAll(incoming, 0o700); err != nil {
+		return "", err
+	}
+	return os.MkdirTemp(incoming, "work-*")
+}

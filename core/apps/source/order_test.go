@@ -1,0 +1,81 @@
+package source
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/ropewalk/ropewalk/core"
+)
+
+func TestADefinitionOfAnMCPClientIsInstalledAsWhatItRuns(t *testing.T) {
+	for _, c := range []struct{ name, definition, want string }{
+		{"npx", `{"command":"npx","args":["-y","@scope/server@1.2.3","/data"]}`, "npm @scope/server 1.2.3 [/data]"},
+		{"npx without a version", `{"command":"npx","args":["server"]}`, "npm server  []"},
+		{"npx with an option that is not known", `{"command":"npx","args":["--package","x","server"]}`, "command npx  [--package x server]"},
+		{"uvx", `{"command":"uvx","args":["mcp-server-time==2.0","--tz","UTC"]}`, "pypi mcp-server-time 2.0 [--tz UTC]"},
+		{"another command", `{"command":"docker","args":["run","x"]}`, "command docker  [run x]"},
+		{"a URL", `{"url":"https://a.test/mcp"}`, "url https://a.test/mcp  []"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			r, err := ParseServer("x", json.RawMessage(c.definition))
+			if err != nil {
+				t.Fatal(err)
+			}
+			o, err := r.Order("ws_default")
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := string(o.Source.Kind) + " " + o.Source.Ref + " " + o.Version + " [" + strings.Join(o.Args, " ") + "]"
+			if got != c.want || o.ServerName != "x" {
+				t.Errorf("got %s as %s, want %s", got, o.ServerName, c.want)
+			}
+		})
+	}
+}
+
+func TestADefinitionThatCannotBeMeantIsRefused(t *testing.T) {
+	for _, definition := range []string{`{}`, `5`, `{"command":"x","url":"https://a.test"}`, `{"url":"https://a.test","type":"websocket"}`} {
+		if r, err := ParseServer("x", json.RawMessage(definition)); core.CodeOf(err) != core.CodeBadRequest {
+			t.Errorf("%s gives %+v (%v)", definition, r, err)
+		}
+	}
+	for _, r := range []Request{{NPM: "--prefix=/"}, {NPM: "a@../b"}, {NPM: "a@--x"}, {PyPI: "--target=/"}, {PyPI: "a@git+https://x"}, {NPM: "a", PyPI: "b"}} {
+		if o, err := r.Order("ws_default"); core.CodeOf(err) != core.CodeBadRequest {
+			t.Errorf("%+v gives %+v (%v)", r, o, err)
+		}
+	}
+}
+
+func TestThePyPICommandIsTheOnlyConsoleScriptWhenNoneHasTheProjectsName(t *testing.T) {
+	venv := t.TempDir()
+	write := func(name, text string) {
+		t.Helper()
+		path := filepath.Join(venv, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	site := "lib/python3.11/site-packages/"
+	write(site+"other-1.0.dist-info/entry_points.txt", "[console_scripts]\nother = other:main\n")
+	if script, err := consoleScript(venv, "My.Server"); err == nil {
+		t.Errorf("a project without a command has %s", script)
+	}
+	write(site+"my_server-1.0.dist-info/entry_points.txt", "[gui_scripts]\nwindow = a:b\n\n[console_scripts]\nserve-mine = my:main\n")
+	if script, err := consoleScript(venv, "My.Server"); err != nil || script != "serve-mine" {
+		t.Errorf("the command is %q (%v)", script, err)
+	}
+	write(site+"my_server-1.0.dist-info/entry_points.txt", "[console_scripts]\na = my:main\nb = my:main\n")
+	if _, err := consoleScript(venv, "My.Server"); err == nil || !strings.Contains(err.Error(), "(a, b)") {
+		t.Errorf("several commands give %v", err)
+	}
+	write("bin/My.Server", "")
+	if script, err := consoleScript(venv, "My.Server"); err != nil || script != "My.Server" {
+		t.Errorf("the command is %q (%v)", script, err)
+	}
+}

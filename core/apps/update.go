@@ -1,0 +1,145 @@
+package apps
+
+import (
+	"context"
+	"errors"
+	"path/filepath"
+
+	"github.com/ropewalk/ropewalk/core"
+	"github.com/ropewalk/ropewalk/core/apps/interact"
+	"github.com/ropewalk/ropewalk/core/apps/source"
+	"github.com/ropewalk/ropewalk/core/bundle"
+)
+
+// Update replaces an app by another version from the same source, "" for the newest. Its data, its
+// values and whether it runs stay. If the new version does not start, the old one runs again.
+//
+// Errors: core.CodeNotFound; core.CodeBadRequest for a source without versions;
+// core.CodeCredentialsRequired when the new version needs more values; core.CodeInstallFailed.
+func (m *Manager) Update(ctx context.Context, workspace, name, version string) (core.App, error) {
+	var invalid error
+	app, err := m.command(ctx, interact.AppKey{Workspace: workspace, Name: name}, core.CodeInstallFailed, "updated", func(ctx context.Context, a *app) error {
+		old := a.now.Load().record
+		o, err := m.updateOrder(old, version)
+		if err != nil {
+			invalid = err
+			return err
+		}
+		limit, cancel := context.WithTimeout(ctx, m.o.InstallTimeout)
+		defer cancel()
+		found, err := m.resolver.Resolve(limit, o)
+		if err != nil {
+			return err
+		}
+		if dir := filepath.Join(a.layout().BundlesDir(name), found.Label); found.Label != "" && dir == old.Dir {
+			return found.RemoveStaged() // it is the installed version
+		}
+		if err := found.CheckValues(); err != nil {
+			invalid = err
+			return errors.Join(err, found.RemoveStaged())
+		}
+		if err := m.place(limit, found); err != nil {
+			return errors.Join(err, found.Discard())
+		}
+		found.Record.ID, found.Record.Running, found.Record.InstalledAt = old.ID, old.Running, old.InstalledAt
+		return a.replaceVersion(ctx, old, found)
+	})
+	if invalid != nil {
+		return core.App{}, invalid
+	}
+	return app, err
+}
+
+// updateOrder returns the order for another version of an installed app.
+func (m *Manager) updateOrder(r core.Installation, version string) (source.Order, error) {
+	o := source.Order{
+		Workspace: r.Workspace, ServerName: r.Name, Exact: true, Version: version, Env: r.Env,
+		Source: core.Source{Kind: r.Source.Kind, Ref: r.Source.Ref}, Progress: m.progressOf(r.Workspace, r.Name),
+	}
+	switch r.Source.Kind {
+	case core.SourceName:
+		return o, nil
+	case core.SourceNPM, core.SourcePyPI:
+		o.Args = packageArgs(r)
+		return o, nil
+	case core.SourcePath:
+		if version == "" {
+			return o, nil
+		}
+		return o, core.Errorf(core.CodeBadRequest, "an app from a path has no other versions: replace its files and update without a version")
+	}
+	return o, core.Errorf(core.CodeBadRequest, "an app from a %s cannot be updated: install it again", r.Source.Kind)
+}
+
+// packageArgs returns the arguments that a package was installed with: for npm, those after its script.
+func packageArgs(r core.Installation) []string {
+	manifest, err := bundle.ParseManifest(r.Manifest)
+	if err != nil || manifest.Server.MCPConfig == nil {
+		return nil
+	}
+	args := manifest.Server.MCPConfig.Args
+	if r.Source.Kind == core.SourceNPM && len(args) > 0 {
+		args = args[1:]
+	}
+	return args
+}
+
+// replaceVersion starts another version of an app and records it, or goes back to the old one. A
+// stopped app is only recorded. The caller holds the turn.
+func (a *app) replaceVersion(ctx context.Context, old core.Installation, found *source.Candidate) error {
+	m := a.manager
+	if !old.Running {
+		return a.recordVersion(ctx, old, found)
+	}
+	if err := a.stopForCommand(ctx); err != nil {
+		return errors.Join(err, found.Discard())
+	}
+	show := func(record core.Installation) {
+		a.transition(sameState, func(v *view) {
+			v.record = record
+			v.describe()
+		})
+	}
+	show(found.Record)
+	a.transition(core.StateStarting, nil)
+	in, lists, err := a.launch(ctx)
+	if err == nil {
+		if err = a.recordVersion(ctx, old, found); err != nil {
+			err = errors.Join(err, in.Shutdown(m.o.Grace))
+		}
+	} else {
+		err = errors.Join(err, found.Discard())
+	}
+	if err != nil {
+		a.transition(core.StateStopped, nil)
+		show(old)
+		a.resume()
+		return core.Wrap(core.CodeInstallFailed, err, "version "+found.Record.Version+" did not start, version "+old.Version+" runs again: "+core.TextOf(err))
+	}
+	a.markRunning(in, lists)
+	a.startSupervisor(in)
+	return nil
+}
+
+// recordVersion records another version of an app and removes the files of the old one.
+func (a *app) recordVersion(ctx context.Context, old core.Installation, found *source.Candidate) error {
+	record, err := a.manager.o.Records.ChangeInstallation(context.WithoutCancel(ctx), old.Workspace, old.Name, func(in *core.Installation) error {
+		if in.ID != old.ID { // another app by now
+			return notFound(old.Name)
+		}
+		*in = found.Record
+		return nil
+	})
+	if err != nil {
+		return errors.Join(err, found.Discard())
+	}
+	a.transition(sameState, func(v *view) {
+		v.record = record
+		v.describe()
+	})
+	if a.manager.ownsFiles(old) && old.Dir != record.Dir {
+		a.manager.removeDir(old.Dir)
+	}
+	a.log.Info("app updated", "from", old.Version, "to", record.Version)
+	return nil
+}
