@@ -16,7 +16,6 @@ import (
 	"github.com/ropewalk/ropewalk/plugins/auth"
 	"github.com/ropewalk/ropewalk/plugins/auth/authtest"
 	"github.com/ropewalk/ropewalk/plugins/kit"
-	"github.com/ropewalk/ropewalk/plugins/registry"
 	"github.com/ropewalk/ropewalk/plugins/registry/registrytest"
 	"github.com/ropewalk/ropewalk/plugins/sessionstore/sessionstoretest"
 )
@@ -109,7 +108,17 @@ func (t *trial) runRegistry(ctx context.Context, r *report) error {
 		return err
 	}
 	defer t.close(reg)
-	runChecks(ctx, r, registrytest.Checks(), registry.Registry(reg))
+	subject := registrytest.Subject{Registry: reg}
+	if t.bundlesFile != "" {
+		raw, err := os.ReadFile(t.bundlesFile)
+		if err != nil {
+			return err
+		}
+		if subject.Known, err = registrytest.ParseKnown(raw); err != nil {
+			return err
+		}
+	}
+	runChecks(ctx, r, registrytest.Checks(), subject)
 	return nil
 }
 

@@ -21,7 +21,7 @@ import (
 
 func pluginTestCommand() *cobra.Command {
 	var s starting
-	var settings, samples, backend string
+	var settings, samples, bundles, backend string
 	cmd := &cobra.Command{
 		Use: "test PATH", Short: "Run the conformance kit of its kind against a plugin, in any language", Args: cobra.ExactArgs(1),
 		Long: "Starts the plugin as a server would, checks every promise of its kind's contract and prints how each went; the status " +
@@ -37,7 +37,7 @@ func pluginTestCommand() *cobra.Command {
 				return err
 			}
 			defer end()
-			t := &trial{host: host, backend: backend, passEnv: s.passEnv}
+			t := &trial{host: host, backend: backend, passEnv: s.passEnv, bundlesFile: bundles}
 			if err := t.prepare(cmd.Context(), args[0], s.kinds(), settings, samples); err != nil {
 				return err
 			}
@@ -52,6 +52,7 @@ func pluginTestCommand() *cobra.Command {
 	s.bind(cmd)
 	cmd.Flags().StringVar(&settings, "config", "", "the plugin's settings, YAML or JSON: its section of ropewalk.yaml")
 	cmd.Flags().StringVar(&samples, "samples", "", "tokens for an auth adapter that is not one of OpenID providers, JSON")
+	cmd.Flags().StringVar(&bundles, "bundles", "", "what is known of a registry's bundles (names, versions, platforms, digests), JSON; docs/plugins.md has the form")
 	cmd.Flags().StringVar(&backend, "backend", "", "address (host:port) of a session store's backend: the kit takes it away and brings it back through a proxy, whose address replaces ${backend} in the settings")
 	return cmd
 }
@@ -63,6 +64,7 @@ type trial struct {
 	who          pluginhost.Identity
 	settingsFile string // "" when there are none
 	settings     config.Settings
+	bundlesFile  string            // what is known of a registry's bundles, "" when nothing is
 	samplesFile  string            // "" when there are none
 	samples      *authtest.Samples // of the kind auth alone
 	keys         *authtest.Keys    // of adapters of OpenID providers alone
@@ -83,6 +85,10 @@ func (t *trial) prepare(ctx context.Context, path string, kinds []plugins.Kind, 
 		return err
 	}
 	if t.settings, err = config.ReadSection(string(t.who.Kind), t.settingsFile, config.HostEnvironment()); err != nil {
+		return err
+	}
+	if t.who.Kind == plugins.KindRegistry {
+		t.bundlesFile, err = beside(t.plugin.Path, t.bundlesFile, "bundles.json")
 		return err
 	}
 	if t.who.Kind != plugins.KindAuth {

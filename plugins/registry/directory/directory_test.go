@@ -19,12 +19,12 @@ import (
 )
 
 func TestConformance(t *testing.T) {
-	plugintest.Run(t, registrytest.Checks(), registry.Registry(open(t, filled(t))))
+	plugintest.Run(t, registrytest.Checks(), registrytest.Subject{Registry: open(t, filled(t))})
 }
 
 func TestConformanceOverTheWire(t *testing.T) {
 	conn := plugintest.Configured(t, registry.Plugin(directory.New()), settings(filled(t)))
-	plugintest.Run(t, registrytest.Checks(), registry.Client(conn))
+	plugintest.Run(t, registrytest.Checks(), registrytest.Subject{Registry: registry.Client(conn)})
 }
 
 func resolve(t *testing.T, r registry.Registry, name, version string) registry.Package {

@@ -4,67 +4,68 @@ import (
 	"slices"
 
 	"github.com/ropewalk/ropewalk/plugins/kit"
-	"github.com/ropewalk/ropewalk/plugins/registry"
 )
 
 // Check is one promise of a registry.
-type Check = kit.Check[registry.Registry]
+type Check = kit.Check[Subject]
 
-// Checks is the whole contract, in the order of registry.Registry.
-func Checks() []Check { return slices.Concat(searches(), resolves(), packages(), fetches(), calls()) }
+// Checks is the whole contract, in the order of its .proto file.
+func Checks() []Check {
+	return slices.Concat(searches(), resolves(), packages(), fetches(), calls(), more(), knowing())
+}
 
 func searches() []Check {
 	return []Check{
-		{Name: "an empty search finds at least one bundle", Run: findsSomething},
-		{Name: "an entry has a name, an exact version, and a trust score of 0 to 100", Run: entriesAreWhole},
-		{Name: "a page holds no more entries than were asked for", Run: pageIsBounded},
-		{Name: "a page holds 20 entries at most when no limit was given", Run: pageHasDefault},
-		{Name: "a limit out of bounds is invalid", Run: refusesLimit},
-		{Name: "the pages of a search hold no bundle twice", Run: pagesDiffer},
-		{Name: "the pages of a search hold what one large page holds", Run: pagesAreComplete},
-		{Name: "a search for a bundle's name finds it", Run: findsByName},
-		{Name: "a search that fits nothing is an empty last page", Run: findsNothing},
+		check("an empty search finds at least one bundle", "The text to look for; empty lists everything", findsSomething),
+		check("an entry has a name, an exact version, and a trust score of 0 to 100", "0 to 100; 0 when the registry says nothing", entriesAreWhole),
+		check("a page holds no more entries than were asked for", "How many entries the page may have, 1 to 100; 0 means 20", pageIsBounded),
+		check("a page holds 20 entries at most when no limit was given", "How many entries the page may have, 1 to 100; 0 means 20", pageHasDefault),
+		check("a limit out of bounds is invalid", "INVALID_ARGUMENT for a limit over 100", refusesLimit),
+		check("the pages of a search hold no bundle twice", "Each bundle is on one page only", pagesDiffer),
+		check("the pages of a search hold what one large page holds", "Each bundle is on one page only", pagesAreComplete),
+		check("a search for a bundle's name finds it", "a bundle fits its own name", findsByName),
+		check("a search that fits nothing is an empty last page", "a text that is in nothing a bundle says of itself fits none", findsNothing),
 	}
 }
 
 func resolves() []Check {
 	return []Check{
-		{Name: "what a search found can be resolved", Run: resolvesFound},
-		{Name: "a bundle that is not there is not found", Run: unknownName},
-		{Name: "a version that is not there is not found", Run: unknownVersion},
-		{Name: "a name that leads elsewhere is not found", Run: strangeNames},
-		{Name: "an empty name is invalid", Run: refusesEmptyName},
-		{Name: "a package has the name that was asked for", Run: keepsName},
-		{Name: "the latest version is the one that the search named", Run: latestIsLatest},
-		{Name: "a package has the version that was asked for", Run: keepsVersion},
-		{Name: "the same name and version resolve to the same package", Run: resolvesTheSame},
+		check("what a search found can be resolved", "The name that Resolve understands", resolvesFound),
+		check("a bundle that is not there is not found", "NOT_FOUND only after the registry really was asked and has no such bundle or version", unknownName),
+		check("a version that is not there is not found", "NOT_FOUND only after the registry really was asked and has no such bundle or version", unknownVersion),
+		check("a name that leads elsewhere is not found", "NOT_FOUND only after the registry really was asked and has no such bundle or version", strangeNames),
+		check("an empty name is invalid", "INVALID_ARGUMENT for an empty name", refusesEmptyName),
+		check("a package has the name that was asked for", "The bundle's name", keepsName),
+		check("the latest version is the one that the search named", "The latest version", latestIsLatest),
+		check("a package has the version that was asked for", "The answer names an exact version, never a range: the one that was asked for", keepsVersion),
+		check("the same name and version resolve to the same package", "the same name and version are the same bytes", resolvesTheSame),
 	}
 }
 
 func packages() []Check {
 	return []Check{
-		{Name: "a package is of a known kind", Run: kindIsKnown},
-		{Name: "a package has what its kind needs", Run: kindIsWhole},
-		{Name: "a package has a trust score of 0 to 100", Run: packageTrust},
-		{Name: "a digest is a sha256 in lower-case hex", Run: digestIsHex},
-		{Name: "a package's variables have names, each its own", Run: variablesAreNamed},
-		{Name: "a default is one of its variable's choices", Run: defaultIsChoice},
+		check("a package is of a known kind", "Not a kind; never sent", kindIsKnown),
+		check("a package has what its kind needs", "How it is installed", kindIsWhole),
+		check("a package has a trust score of 0 to 100", "0 to 100; 0 when the registry says nothing", packageTrust),
+		check("a digest is a sha256 in lower-case hex", "the file's digest in lower-case hex", digestIsHex),
+		check("a package's variables have names, each its own", "The variable's name", variablesAreNamed),
+		check("a default is one of its variable's choices", "The only values it may have", defaultIsChoice),
 	}
 }
 
 func fetches() []Check {
 	return []Check{
-		{Name: "a bundle's bytes have the size and the sha256 that were promised", Run: bytesAreTrue},
-		{Name: "a bundle can be fetched again, byte for byte", Run: fetchesTheSame},
-		{Name: "a package of another kind cannot be fetched", Run: refusesOtherKinds},
-		{Name: "an artifact that leads elsewhere is an error", Run: refusesArtifacts},
-		{Name: "a download can be given up", Run: givesUp},
+		check("a bundle's bytes have the size and the sha256 that were promised", "the file's length in bytes", bytesAreTrue),
+		check("a bundle can be fetched again, byte for byte", "the same name and version are the same bytes", fetchesTheSame),
+		check("a package of another kind cannot be fetched", "INVALID_ARGUMENT for packages of another kind", refusesOtherKinds),
+		check("an artifact that leads elsewhere is an error", "An artifact is not trusted for having come back: one that Resolve never gave is an error", refusesArtifacts),
+		check("a download can be given up", "any other end means that the bytes are not complete", givesUp),
 	}
 }
 
 func calls() []Check {
 	return []Check{
-		{Name: "a call whose deadline has passed returns an error", Run: returnsInTime},
-		{Name: "calls may come concurrently", Run: concurrentCalls},
+		check("a call whose deadline has passed returns an error", "Calls come concurrently, each with a deadline", returnsInTime),
+		check("calls may come concurrently", "Calls come concurrently", concurrentCalls),
 	}
 }

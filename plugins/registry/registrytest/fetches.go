@@ -10,19 +10,24 @@ import (
 	"strings"
 
 	"github.com/ropewalk/ropewalk/plugins"
+	"github.com/ropewalk/ropewalk/plugins/kit"
 	"github.com/ropewalk/ropewalk/plugins/registry"
 )
 
 // files runs look on up to three packages that can be fetched; a registry may have none.
 func files(ctx context.Context, r registry.Registry, look func(registry.Package) error) error {
 	left := 3
-	return each(ctx, r, func(p registry.Package) error {
+	err := each(ctx, r, func(p registry.Package) error {
 		if p.Kind != registry.KindMCPB || left == 0 {
 			return nil
 		}
 		left--
 		return look(p)
 	})
+	if err == nil && left == 3 {
+		return kit.Skip("none of the bundles that the kit looked at is a file to fetch")
+	}
+	return err
 }
 
 // fetch reads a whole bundle, without keeping it.

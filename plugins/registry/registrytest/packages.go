@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"slices"
 
+	"github.com/ropewalk/ropewalk/plugins/kit"
 	"github.com/ropewalk/ropewalk/plugins/registry"
 )
 
@@ -62,8 +63,21 @@ func digestIsHex(ctx context.Context, r registry.Registry) error {
 	})
 }
 
+// withVariables runs look on the packages that have variables.
+func withVariables(ctx context.Context, r registry.Registry, look func(registry.Package) error) error {
+	some := false
+	err := each(ctx, r, func(p registry.Package) error {
+		some = some || len(p.Variables) > 0
+		return look(p)
+	})
+	if err == nil && !some {
+		return kit.Skip("none of the bundles that the kit looked at has variables")
+	}
+	return err
+}
+
 func variablesAreNamed(ctx context.Context, r registry.Registry) error {
-	return each(ctx, r, func(p registry.Package) error {
+	return withVariables(ctx, r, func(p registry.Package) error {
 		seen := map[string]bool{}
 		for _, v := range p.Variables {
 			if v.Name == "" || seen[v.Name] {
@@ -76,7 +90,7 @@ func variablesAreNamed(ctx context.Context, r registry.Registry) error {
 }
 
 func defaultIsChoice(ctx context.Context, r registry.Registry) error {
-	return each(ctx, r, func(p registry.Package) error {
+	return withVariables(ctx, r, func(p registry.Package) error {
 		for _, v := range p.Variables {
 			if v.Default != "" && len(v.Choices) > 0 && !slices.Contains(v.Choices, v.Default) {
 				return errors.New("the default of the variable " + v.Name + " must be one of its choices")
