@@ -66,6 +66,8 @@ func bundle(kind string, args []string) int {
 		<-time.After(time.Minute)
 	case "leave": // a program that ends and leaves its tree behind
 		tree(args[0])
+	case "protected":
+		protected(args[0])
 	case "hostile":
 		return hostile(args)
 	case "allocate":

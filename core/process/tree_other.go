@@ -61,3 +61,6 @@ type proc struct {
 	pid    int
 	zombie bool
 }
+
+// Protect does nothing here.
+func Protect() error { return nil }
