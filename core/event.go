@@ -41,6 +41,7 @@ type (
 	BundleCrashed struct {
 		Name           string `json:"name"`
 		RestartAttempt int    `json:"restartAttempt"`
+		Reason         string `json:"reason,omitempty"` // the limit that the app was ended for; "" for other ends
 	}
 	// BundleRecovered is sent when a crashed bundle runs again.
 	BundleRecovered struct {

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/ropewalk/ropewalk/core"
+	"github.com/ropewalk/ropewalk/core/apps/instance"
 	"github.com/ropewalk/ropewalk/core/apps/interact"
 	"github.com/ropewalk/ropewalk/core/config"
 )
@@ -35,4 +36,12 @@ func (m *Manager) describe(a *app) core.App {
 		shown.Sandbox.Weaker = m.o.Confinement.Probe.Reason
 	}
 	return shown
+}
+
+// limitExceeded is the limit that an instance was ended for; "" for none, and for no instance.
+func limitExceeded(in instance.Instance) string {
+	if limited, ok := in.(interface{ LimitExceeded() string }); ok {
+		return limited.LimitExceeded()
+	}
+	return ""
 }

@@ -59,7 +59,7 @@ func (a *app) supervise(ctx context.Context, in instance.Instance) error {
 		}
 		announced := attempt <= len(tries.policy.Delays)
 		if announced {
-			a.publish(core.EventBundleCrashed, core.BundleCrashed{Name: a.key.Name, RestartAttempt: attempt})
+			a.publish(core.EventBundleCrashed, core.BundleCrashed{Name: a.key.Name, RestartAttempt: attempt, Reason: limitExceeded(in)})
 		}
 		a.discardInstance(in)
 		if !a.awaitAttempt(ctx, delay, tries.remote) {

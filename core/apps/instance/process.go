@@ -2,6 +2,7 @@ package instance
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/ropewalk/ropewalk/core/apps/logs"
@@ -39,6 +40,14 @@ func (p *Process) Failure() *Failure {
 	case <-late.C:
 		return NewFailure("the process closed its output", p.output)
 	}
+}
+
+// LimitExceeded is the limit of its sandbox that the process was ended for; "" for none.
+func (p *Process) LimitExceeded() string {
+	if exit, ok := errors.AsType[*process.ExitError](p.process.Err()); ok {
+		return exit.Limit
+	}
+	return ""
 }
 
 // Shutdown closes the connection and ends the whole process tree: SIGTERM, then SIGKILL after grace.
