@@ -1,0 +1,158 @@
+package audit_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/hashicorp/go-hclog"
+
+	"github.com/ropewalk/ropewalk/core"
+	"github.com/ropewalk/ropewalk/core/audit"
+)
+
+// written is an audit file with n records.
+func written(t *testing.T, n int) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "audit.log")
+	add(t, path, 0, n)
+	return path
+}
+
+func add(t *testing.T, path string, from, to int) {
+	t.Helper()
+	f, err := audit.OpenFile(path, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := from; i < to; i++ {
+		if err := f.Write(t.Context(), core.AuditRecord{Actor: "usr_a", Action: "tools.call", Target: fmt.Sprintf("app__tool%d", i), Outcome: "ok"}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := f.Close(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func read(t *testing.T, path string) []byte {
+	t.Helper()
+	raw, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return raw
+}
+
+func TestEveryFlippedByteIsLocated(t *testing.T) {
+	raw := read(t, written(t, 4))
+	for i := range raw {
+		changed := bytes.Clone(raw)
+		changed[i] ^= 1
+		lineNumber := 1 + bytes.Count(raw[:i], []byte{'\n'})
+		_, err := audit.Verify(bytes.NewReader(changed))
+		if err == nil || !strings.HasPrefix(err.Error(), fmt.Sprintf("line %d:", lineNumber)) {
+			t.Fatalf("byte %d of line %d: %v", i, lineNumber, err)
+		}
+	}
+}
+
+func TestARemovedOrMovedLineIsLocated(t *testing.T) {
+	lines := bytes.SplitAfter(read(t, written(t, 5)), []byte{'\n'})
+	for name, c := range map[string]struct {
+		order []int
+		want  string
+	}{
+		"whole":    {[]int{0, 1, 2, 3, 4}, ""},
+		"removed":  {[]int{0, 1, 3, 4}, "line 3:"},
+		"first":    {[]int{1, 2}, "line 1:"},
+		"moved":    {[]int{0, 2, 1, 3, 4}, "line 2:"},
+		"repeated": {[]int{0, 1, 1, 2}, "line 3:"},
+	} {
+		var file []byte
+		for _, n := range c.order {
+			file = append(file, lines[n]...)
+		}
+		_, err := audit.Verify(bytes.NewReader(file))
+		if (err == nil) != (c.want == "") || err != nil && !strings.HasPrefix(err.Error(), c.want) {
+			t.Errorf("%s: %v, want %q", name, err, c.want)
+		}
+	}
+}
+
+func TestAChainGoesOnAfterARestartAndACrash(t *testing.T) {
+	path := written(t, 3)
+	raw := read(t, path)
+	if err := os.WriteFile(path, append(raw, raw[:40]...), 0o600); err != nil { // cut short in a line
+		t.Fatal(err)
+	}
+	add(t, path, 3, 6)
+	summary, err := audit.Verify(bytes.NewReader(read(t, path)))
+	if err != nil || summary.Records != 6 {
+		t.Errorf("%+v, %v", summary, err)
+	}
+	if err := os.WriteFile(path, bytes.Replace(raw, []byte("tool1"), []byte("tool9"), 1), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := audit.OpenFile(path, false); err == nil || !strings.Contains(err.Error(), "line 2") {
+		t.Errorf("a changed file is continued: %v", err)
+	}
+}
+
+func TestALogThatFailsClosedRefuses(t *testing.T) {
+	for closed, want := range map[bool]core.Code{true: core.CodeUnavailable, false: ""} {
+		f, err := audit.OpenFile(filepath.Join(t.TempDir(), "audit.log"), true)
+		if err != nil {
+			t.Fatal(err)
+		}
+		l := audit.New(audit.Options{Sinks: []audit.Sink{f}, FailClosed: closed, Logger: hclog.NewNullLogger()})
+		if err := l.Record(t.Context(), core.AuditRecord{Action: "a"}); err != nil {
+			t.Error(err)
+		}
+		_ = f.Close(t.Context())
+		if err := l.Record(t.Context(), core.AuditRecord{Action: "b"}); (err == nil) != (want == "") || err != nil && core.CodeOf(err) != want {
+			t.Errorf("fail closed %v: %v", closed, err)
+		}
+	}
+}
+
+func TestTheCollectorGetsEveryRecordAlsoAfterItWasAway(t *testing.T) {
+	got := make(chan core.AuditRecord, 16)
+	failures := 1
+	collector := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if failures > 0 {
+			failures--
+			w.WriteHeader(http.StatusBadGateway)
+			return
+		}
+		var batch []core.AuditRecord
+		if r.Header.Get("Authorization") != "Bearer secret" || json.NewDecoder(r.Body).Decode(&batch) != nil {
+			w.WriteHeader(http.StatusBadRequest)
+			return
+		}
+		for _, record := range batch {
+			got <- record
+		}
+	}))
+	defer collector.Close()
+	h := audit.NewHTTP(collector.URL, "secret", collector.Client(), func(n int, err error) { t.Errorf("%d records were lost: %v", n, err) })
+	for i := range 3 {
+		if err := h.Write(t.Context(), core.AuditRecord{Target: fmt.Sprint(i)}); err != nil {
+			t.Error(err)
+		}
+	}
+	if err := h.Close(t.Context()); err != nil {
+		t.Error(err)
+	}
+	for i := range 3 {
+		if r := <-got; r.Target != fmt.Sprint(i) {
+			t.Errorf("record %d is %+v", i, r)
+		}
+	}
+}

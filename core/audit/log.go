@@ -1,0 +1,80 @@
+package audit
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+
+	"github.com/ropewalk/ropewalk/core"
+)
+
+// Sink is where records go. It is safe for concurrent use.
+type Sink interface {
+	Write(ctx context.Context, r core.AuditRecord) error
+	Close(ctx context.Context) error
+}
+
+// Log passes records to sinks. A nil *Log records nothing.
+type Log struct {
+	sinks      []Sink
+	log        hclog.Logger
+	failClosed bool
+	arguments  bool
+}
+
+// Options is what a Log is made of.
+type Options struct {
+	Sinks      []Sink
+	FailClosed bool // Record returns an error when a sink did not take a record
+	Arguments  bool // keep the arguments of tool calls
+	Logger     hclog.Logger
+}
+
+// New returns a Log, nil without sinks.
+func New(o Options) *Log {
+	if len(o.Sinks) == 0 {
+		return nil
+	}
+	return &Log{sinks: o.Sinks, failClosed: o.FailClosed, arguments: o.Arguments, log: o.Logger}
+}
+
+// Record passes a record to every sink. Its error is core.CodeUnavailable: the log is set to refuse what
+// it cannot record.
+func (l *Log) Record(ctx context.Context, r core.AuditRecord) error {
+	if l == nil {
+		return nil
+	}
+	if r.Time.IsZero() {
+		r.Time = time.Now().UTC()
+	}
+	if !l.arguments {
+		r.Arguments = nil
+	}
+	var errs []error
+	for _, s := range l.sinks {
+		errs = append(errs, s.Write(ctx, r))
+	}
+	err := errors.Join(errs...)
+	if err == nil {
+		return nil
+	}
+	l.log.Error("an audit record was not written", "action", r.Action, "error", err)
+	if l.failClosed {
+		return core.Errorf(core.CodeUnavailable, "the audit log cannot be written")
+	}
+	return nil
+}
+
+// Close writes what is left.
+func (l *Log) Close(ctx context.Context) error {
+	if l == nil {
+		return nil
+	}
+	var errs []error
+	for _, s := range l.sinks {
+		errs = append(errs, s.Close(ctx))
+	}
+	return errors.Join(errs...)
+}
