@@ -73,7 +73,7 @@ func root() *cobra.Command {
 		status.Command(), app.Command(), tool.Command(), chat.Command(), conversation.Command(), event.Command(), status.UsageCommand(),
 		admin.WorkspaceCommand(), admin.UserCommand(), admin.KeyCommand(), clientconfig.Command(), contexts.Command(),
 	)
-	add(groupAdmin, configCommand(), pluginCommand())
+	add(groupAdmin, configCommand(), pluginCommand(), auditCommand())
 	cmd.AddCommand(versionCommand(), manCommand(), sampleCommand())
 	return cmd
 }

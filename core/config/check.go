@@ -35,6 +35,7 @@ func (k *check) run() Problems {
 	k.checkRegistries()
 	k.checkApps()
 	k.checkSandbox("sandbox", &k.doc.Sandbox)
+	k.checkAudit()
 	k.checkModels()
 	k.checkSkills()
 	return k.problems

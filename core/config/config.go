@@ -27,6 +27,7 @@ type Config struct {
 	Models         Models
 	Skills         Skills
 	Log            Log
+	Audit          Audit
 	Sandbox        Sandbox // of an app whose own section says nothing else
 	Plugins        Plugins
 

@@ -28,6 +28,7 @@ type document struct {
 	Skills         skillsSection         `json:"skills"`
 	Log            Log                   `json:"log"`
 	Sandbox        sandboxSection        `json:"sandbox"`
+	Audit          auditSection          `json:"audit"`
 	PluginDefaults pluginsSection        `json:"plugins"`
 }
 
@@ -119,6 +120,7 @@ func (d document) config(base string, env Environment) *Config {
 		Skills:       d.Skills.skills(base),
 		Log:          d.Log,
 		Sandbox:      d.Sandbox.over(Sandbox{}, base),
+		Audit:        d.Audit.audit(base),
 		Plugins: Plugins{
 			StartTimeout: seconds(d.PluginDefaults.StartTimeoutSeconds),
 			CallTimeout:  seconds(d.PluginDefaults.CallTimeoutSeconds),

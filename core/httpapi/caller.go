@@ -48,6 +48,7 @@ func (s *Server) requireIdentity(h func(*fiber.Ctx, core.Identity) error) fiber.
 		if err != nil {
 			return err
 		}
+		c.Locals(localActor, id.User.ID)
 		return h(c, id)
 	}
 }
@@ -64,6 +65,8 @@ func (s *Server) requireMember(h func(*fiber.Ctx, core.Caller) error) fiber.Hand
 		if err != nil {
 			return err
 		}
+		c.Locals(localActor, caller.Identity.User.ID)
+		c.Locals(localWorkspace, caller.Workspace.ID)
 		return h(c, caller)
 	}
 }

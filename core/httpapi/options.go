@@ -75,6 +75,7 @@ type Options struct {
 	Registries Registries
 	Logger     hclog.Logger
 	Version    string
+	Audit      Auditor // nil records nothing
 
 	// Mounts add routes beside /v1. Their errors are written like all others.
 	Mounts []func(Router)

@@ -71,7 +71,7 @@ func New(o Options) *Server {
 			return nil
 		},
 	})
-	s.app.Use("/v1", s.withContext, s.keepOut)
+	s.app.Use("/v1", s.withContext, s.keepOut, s.recordRequest)
 	for _, r := range s.routes() {
 		s.app.Add(r.method, r.path, r.handler)
 		if r.method == fiber.MethodGet {

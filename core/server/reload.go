@@ -23,7 +23,7 @@ const drainTimeout = 15 * time.Second
 // off: dev mode decides how the listener checks requests.
 func needsRestart(section string, before, next *config.Config) bool {
 	switch section {
-	case "home", "http", "apiKey", "mcp", "plugins", "sandbox", "skills", "storage":
+	case "audit", "home", "http", "apiKey", "mcp", "plugins", "sandbox", "skills", "storage":
 		return true
 	case "auth":
 		return before.Dev() != next.Dev()

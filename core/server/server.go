@@ -12,6 +12,7 @@ import (
 	"github.com/ropewalk/ropewalk/core"
 	"github.com/ropewalk/ropewalk/core/access"
 	"github.com/ropewalk/ropewalk/core/apps"
+	"github.com/ropewalk/ropewalk/core/audit"
 	"github.com/ropewalk/ropewalk/core/chat"
 	"github.com/ropewalk/ropewalk/core/chat/skill"
 	"github.com/ropewalk/ropewalk/core/config"
@@ -50,6 +51,7 @@ type Server struct {
 	chat     *chat.Engine
 	skills   *skill.Library
 	tools    *tools.Namespace
+	audit    *audit.Log
 	endpoint *mcphttp.Endpoint
 	http     *httpapi.Server
 	failed   chan error // the error of a broken listener

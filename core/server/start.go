@@ -78,6 +78,9 @@ func ignoreClosed(err error) error {
 // openServices starts everything that the HTTP endpoints use.
 func (s *Server) openServices(ctx context.Context) error {
 	c := s.config
+	if err := s.openAudit(); err != nil {
+		return err
+	}
 	s.bus = event.New(s.log.Named("event"))
 	beating, stop := context.WithCancel(context.Background())
 	s.closers.add("events", func(context.Context) error { stop(); s.bus.Close(); return nil })
@@ -97,7 +100,7 @@ func (s *Server) openServices(ctx context.Context) error {
 	s.closers.add("apps", s.apps.Close)
 	s.joinEvents()
 	go s.bus.Run(beating)
-	s.tools = tools.New(tools.Options{Apps: s.apps, Events: s.bus, Features: s.features, Logger: s.log.Named("tools")})
+	s.tools = tools.New(tools.Options{Apps: s.apps, Events: s.bus, Features: s.features, Logger: s.log.Named("tools"), Audit: s.auditor()})
 	s.tools.Add(
 		tools.ListApps(s.apps), tools.ManageApps(s.apps), s.tools.Search(s.adapters), s.tools.Status(s.apps, s.version, s.started),
 	)
@@ -153,7 +156,7 @@ func (s *Server) openEndpoints(context.Context) error {
 		Version: s.version, Started: s.started, Plugins: s.host.Status, Apps: s.apps.States, Sessions: s.endpoint.Sessions,
 	})
 	s.http = httpapi.New(httpapi.Options{
-		Access: s.access, Apps: s.apps, Tools: s.tools, Events: s.bus, Chat: s.chat, Metrics: figures, Registries: s.adapters, Logger: s.log.Named("http"), Version: s.version,
+		Access: s.access, Apps: s.apps, Tools: s.tools, Events: s.bus, Chat: s.chat, Metrics: figures, Registries: s.adapters, Logger: s.log.Named("http"), Version: s.version, Audit: s.auditor(),
 		Mounts: s.mounts(), Closed: s.endpoint.Closed, Streams: streams,
 		AllowedOrigins: c.AllowedOrigins, AllowedHosts: c.HTTP.AllowedHosts, TrustedProxies: c.HTTP.TrustedProxies,
 		BaseURL: c.HTTP.BaseURL, RedirectURI: redirectURI(c),

@@ -60,6 +60,9 @@ func (n *Namespace) Call(ctx context.Context, c core.Caller, call Call) (json.Ra
 func (n *Namespace) Start(ctx context.Context, c core.Caller, call Call) (Pending, error) {
 	p := &pending{n: n, caller: c, call: call}
 	err := p.resolve()
+	if refused := n.auditCall(ctx, c, &p.call, err); refused != nil {
+		return nil, refused
+	}
 	switch {
 	case core.CodeOf(err) == core.CodeToolNotFound: // an app that is starting may have it
 		return p, nil

@@ -45,6 +45,7 @@ type Options struct {
 	Events   Publisher
 	Features Features
 	Logger   hclog.Logger
+	Audit    Auditor // nil records nothing
 }
 
 // Namespace lists and calls what the apps of workspaces offer. It is safe for concurrent use.
@@ -52,6 +53,7 @@ type Namespace struct {
 	apps     Apps
 	events   Publisher
 	features Features
+	audit    Auditor
 	system   []System
 	own      []Listed // system as it is listed
 	inputs   *inputs
@@ -67,7 +69,7 @@ type Namespace struct {
 // New returns a Namespace over the given apps and system tools.
 func New(o Options) *Namespace {
 	return &Namespace{
-		apps: o.Apps, events: o.Events, features: o.Features, log: o.Logger,
+		apps: o.Apps, events: o.Events, features: o.Features, log: o.Logger, audit: o.Audit,
 		inputs: newInputs(), rendered: map[string]*rendering{},
 		stateless: interact.NewClient("", true, nil), boards: newBoards(),
 	}
