@@ -29,7 +29,8 @@ type Identity struct {
 	Issuer  string // the provider's issuer URL; IssuerLocal for API-key and dev-mode callers
 	Subject string
 	User    User
-	Scope   Scope // of an API key; zero for everyone else
+	Scope   Scope  // of an API key; zero for everyone else
+	Granted string // the OAuth scopes of a token, separated by spaces; "" when it names none
 }
 
 // IssuerLocal is the issuer of callers without an identity provider: the holder of the API key, and

@@ -139,7 +139,7 @@ func (a *Access) API(ctx context.Context, bearer, cookie string) (core.Identity,
 	case isAPIKey(bearer):
 		return a.keyIdentity(ctx, bearer)
 	case bearer != "":
-		return a.verify(ctx, bearer)
+		return a.verify(ctx, bearer, "")
 	case cookie != "":
 		return a.login(ctx, g, cookie)
 	}
@@ -147,8 +147,10 @@ func (a *Access) API(ctx context.Context, bearer, cookie string) (core.Identity,
 }
 
 // MCP authenticates a caller of /mcp by a token of the adapter or an API key; in dev mode everyone is
-// the owner. SERVICE_API_KEY is refused, and is not passed to the adapter.
-func (a *Access) MCP(ctx context.Context, bearer string) (core.Identity, error) {
+// the owner. SERVICE_API_KEY is refused, and is not passed to the adapter. resource is the rest of the
+// path: "" for /mcp, a workspace id or me for /mcp/<workspace> and /mcp/me. A token whose audience is the
+// URL of one of the latter is accepted there only.
+func (a *Access) MCP(ctx context.Context, bearer, resource string) (core.Identity, error) {
 	g := a.gate.Load()
 	switch {
 	case g.dev:
@@ -158,7 +160,7 @@ func (a *Access) MCP(ctx context.Context, bearer string) (core.Identity, error) 
 	case isAPIKey(bearer):
 		return a.keyIdentity(ctx, bearer)
 	}
-	return a.verify(ctx, bearer)
+	return a.verify(ctx, bearer, resource)
 }
 
 func unauthenticated() error {

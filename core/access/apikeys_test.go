@@ -56,7 +56,7 @@ func TestAnAPIKeyActsAsItsUserInItsWorkspaceOnBothEndpoints(t *testing.T) {
 	}
 	for name, authenticate := range map[string]func() (core.Identity, error){
 		"/v1":  func() (core.Identity, error) { return a.API(t.Context(), text, "") },
-		"/mcp": func() (core.Identity, error) { return a.MCP(t.Context(), text) },
+		"/mcp": func() (core.Identity, error) { return a.MCP(t.Context(), text, "") },
 	} {
 		id, err := authenticate()
 		if err != nil {
@@ -142,7 +142,7 @@ func TestARevokedOrExpiredAPIKeyIsRefusedAtOnce(t *testing.T) {
 	}
 	want(t, "who was told", <-changed, alice.User.ID)
 	want(t, "revoked", outcome(a.API(t.Context(), text, "")), "unauthenticated")
-	want(t, "revoked, on /mcp", outcome(a.MCP(t.Context(), text)), "unauthenticated")
+	want(t, "revoked, on /mcp", outcome(a.MCP(t.Context(), text, "")), "unauthenticated")
 	<-time.After(350 * time.Millisecond)
 	want(t, "expired", outcome(a.API(t.Context(), short, "")), "unauthenticated")
 	want(t, "unknown", outcome(a.API(t.Context(), "rwk_unknown", "")), "unauthenticated")

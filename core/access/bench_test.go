@@ -14,7 +14,7 @@ func BenchmarkSteadyState(b *testing.B) {
 	b.ReportAllocs()
 	b.RunParallel(func(pb *testing.PB) {
 		for pb.Next() {
-			id, err := a.MCP(b.Context(), "token-of-alice")
+			id, err := a.MCP(b.Context(), "token-of-alice", "")
 			if err != nil {
 				b.Error(err)
 				return

@@ -2,6 +2,8 @@ package access
 
 import (
 	"context"
+	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -84,6 +86,21 @@ func (g *gate) forget(userID string) {
 			g.verified.Remove(hash)
 		}
 	}
+}
+
+// audiencesOf returns the audiences of a resource below /mcp: those of the server, and the resource's own
+// URLs. "" is the server.
+func (g *gate) audiencesOf(resource string) []string {
+	if resource == "" || g.anyAudience() {
+		return g.audiences
+	}
+	all := slices.Clone(g.audiences)
+	for _, audience := range g.audiences {
+		if strings.HasSuffix(audience, "/mcp") {
+			all = append(all, audience+"/"+resource)
+		}
+	}
+	return all
 }
 
 func (g *gate) anyAudience() bool { return len(g.audiences) == 0 }

@@ -38,7 +38,7 @@ func TestACookieIsBoughtWithTheKeyAndEndsWithLogout(t *testing.T) {
 	want(t, "the cookie", outcome(a.API(t.Context(), "", token)), "owner")
 	want(t, "a changed cookie", outcome(a.API(t.Context(), "", token+"x")), "unauthenticated")
 	want(t, "a huge cookie", outcome(a.API(t.Context(), "", strings.Repeat("x", 1<<20))), "unauthenticated")
-	want(t, "the cookie as a bearer for /mcp", outcome(a.MCP(t.Context(), token)), "unauthenticated")
+	want(t, "the cookie as a bearer for /mcp", outcome(a.MCP(t.Context(), token, "")), "unauthenticated")
 	if err := a.Logout(t.Context(), token); err != nil {
 		t.Fatal(err)
 	}

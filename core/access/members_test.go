@@ -16,7 +16,7 @@ func TestWhoIsInWhichWorkspace(t *testing.T) {
 	admin.OrgRole = "admin"
 	p.tokens["token-of-admin"] = admin
 	a, state := newAccess(t, testKey, p)
-	added, err := a.MCP(t.Context(), "token-of-added")
+	added, err := a.MCP(t.Context(), "token-of-added", "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -180,7 +180,7 @@ func TestADatabaseThatCannotBeReadIsUnavailable(t *testing.T) {
 
 func identity(t *testing.T, a *Access, subject string) core.Identity {
 	t.Helper()
-	id, err := a.MCP(t.Context(), "token-of-"+subject)
+	id, err := a.MCP(t.Context(), "token-of-"+subject, "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -226,13 +226,13 @@ func TestAnAnswerFromBeforeAChangeIsNotRemembered(t *testing.T) {
 		p.block = make(chan struct{})
 		a := New(Options{Adapter: p, Users: memory{}})
 		late := make(chan string, 1)
-		go func() { late <- outcome(a.MCP(t.Context(), "token-of-alice")) }()
+		go func() { late <- outcome(a.MCP(t.Context(), "token-of-alice", "")) }()
 		synctest.Wait()
 		a.MembersChanged("usr_alice")
 		close(p.block)
 		want(t, "who asked before the change", <-late, "alice")
 		calls := p.calls.Load()
-		want(t, "who asks after it", outcome(a.MCP(t.Context(), "token-of-alice")), "alice")
+		want(t, "who asks after it", outcome(a.MCP(t.Context(), "token-of-alice", "")), "alice")
 		if p.calls.Load() == calls {
 			t.Error("the answer from before the change was remembered")
 		}

@@ -61,7 +61,7 @@ func TestWhoMayCallInEachMode(t *testing.T) {
 				{testKey + "x", c.wrongAPI, c.wrongMCP}, {testKey[:8], c.wrongAPI, c.wrongMCP},
 			} {
 				want(t, "/v1 with "+try.bearer, outcome(a.API(t.Context(), try.bearer, "")), try.api)
-				want(t, "/mcp with "+try.bearer, outcome(a.MCP(t.Context(), try.bearer)), try.mcp)
+				want(t, "/mcp with "+try.bearer, outcome(a.MCP(t.Context(), try.bearer, "")), try.mcp)
 			}
 			if !strings.Contains(log.String(), c.log) {
 				t.Errorf("the log does not say %q: %s", c.log, log.String())
@@ -76,7 +76,7 @@ func TestWhoMayCallInEachMode(t *testing.T) {
 func TestTheAPIKeyIsNeverShownToTheAdapter(t *testing.T) {
 	p := newProvider("https://idp")
 	a, _ := newAccess(t, testKey, p)
-	_, _ = a.MCP(t.Context(), testKey)
+	_, _ = a.MCP(t.Context(), testKey, "")
 	_, _ = a.API(t.Context(), testKey, "")
 	if n := p.calls.Load(); n != 0 {
 		t.Fatalf("the adapter was asked %d times", n)
@@ -111,7 +111,7 @@ func TestTheAdapterIsAskedForTheConfiguredAudiences(t *testing.T) {
 			c.o.Adapter, c.o.Logger = p, hclog.New(&hclog.LoggerOptions{Output: &log})
 			state := openState(t)
 			c.o.Users, c.o.Cookies = state, state
-			want(t, "the token", outcome(New(c.o).MCP(t.Context(), "token-of-alice")), "alice")
+			want(t, "the token", outcome(New(c.o).MCP(t.Context(), "token-of-alice", "")), "alice")
 			want(t, "audiences asked for", strings.Join(p.asked[0].Audiences, " "), c.want)
 			if logged := strings.Contains(log.String(), "auth.audience: any"); logged != c.o.AnyAudience {
 				t.Errorf("logged that the check is off: %v", logged)
@@ -123,10 +123,10 @@ func TestTheAdapterIsAskedForTheConfiguredAudiences(t *testing.T) {
 func TestAfterASwapOnlyTheNewProviderCounts(t *testing.T) {
 	before, after := newProvider("https://old", "alice"), newProvider("https://new", "bob")
 	a, _ := newAccess(t, "", before)
-	want(t, "before", outcome(a.MCP(t.Context(), "token-of-alice")), "alice")
+	want(t, "before", outcome(a.MCP(t.Context(), "token-of-alice", "")), "alice")
 	a.SetAdapter(after, nil, false)
-	want(t, "the old provider's token, remembered or not", outcome(a.MCP(t.Context(), "token-of-alice")), "unauthenticated")
-	want(t, "the new provider's token", outcome(a.MCP(t.Context(), "token-of-bob")), "bob")
+	want(t, "the old provider's token, remembered or not", outcome(a.MCP(t.Context(), "token-of-alice", "")), "unauthenticated")
+	want(t, "the new provider's token", outcome(a.MCP(t.Context(), "token-of-bob", "")), "bob")
 }
 
 func TestATokenBeingVerifiedDuringASwapIsJudgedByTheNewProvider(t *testing.T) {
@@ -134,7 +134,7 @@ func TestATokenBeingVerifiedDuringASwapIsJudgedByTheNewProvider(t *testing.T) {
 	before.block = make(chan struct{})
 	a, _ := newAccess(t, "", before)
 	answer := make(chan string)
-	go func() { answer <- outcome(a.MCP(t.Context(), "token-of-alice")) }()
+	go func() { answer <- outcome(a.MCP(t.Context(), "token-of-alice", "")) }()
 	testkit.Eventually(t, "the old adapter is asked", func() bool { return before.calls.Load() == 1 })
 	a.SetAdapter(after, nil, false)
 	close(before.block)
@@ -151,7 +151,7 @@ func TestNoReloadOpensDevMode(t *testing.T) {
 		t.Fatal("a reload opened dev mode")
 	}
 	want(t, "nothing", outcome(a.API(t.Context(), "", "")), "unauthenticated")
-	want(t, "an empty bearer for /mcp", outcome(a.MCP(t.Context(), "")), "unauthenticated")
+	want(t, "an empty bearer for /mcp", outcome(a.MCP(t.Context(), "", "")), "unauthenticated")
 	want(t, "the old provider's token", outcome(a.API(t.Context(), "token-of-alice", "")), "unauthenticated")
 
 	dev, _ := newAccess(t, "", nil)

@@ -19,12 +19,16 @@ const (
 )
 
 // verify authenticates a token. Verdicts are cached; otherwise the adapter is called, once for all
-// concurrent requests with the token.
-func (a *Access) verify(ctx context.Context, token string) (core.Identity, error) {
+// concurrent requests with the token. A token may also be issued for a resource below /mcp, "" for none:
+// then it is accepted there only.
+func (a *Access) verify(ctx context.Context, token, resource string) (core.Identity, error) {
 	if len(token) > maxToken || strings.ContainsFunc(token, func(r rune) bool { return r <= ' ' || r > '~' }) {
 		return core.Identity{}, unauthenticated()
 	}
 	hash := fingerprintOf(token)
+	if resource != "" {
+		hash = fingerprintOf(token + " " + resource) // no token has a space
+	}
 	for range maxSwaps {
 		g := a.gate.Load()
 		if g.adapter == nil {
@@ -36,7 +40,7 @@ func (a *Access) verify(ctx context.Context, token string) (core.Identity, error
 		if until, ok := g.refused.Get(hash); ok && time.Now().Before(until) {
 			return core.Identity{}, unauthenticated()
 		}
-		id, err := a.shared(ctx, g, hash, token)
+		id, err := a.shared(ctx, g, hash, token, resource)
 		if a.gate.Load() == g {
 			return id, err
 		}
@@ -46,12 +50,12 @@ func (a *Access) verify(ctx context.Context, token string) (core.Identity, error
 
 // shared joins the pending verification of the token, or starts it. A request that is cancelled does not
 // cancel it for the others.
-func (a *Access) shared(ctx context.Context, g *gate, hash fingerprint, token string) (core.Identity, error) {
+func (a *Access) shared(ctx context.Context, g *gate, hash fingerprint, token, resource string) (core.Identity, error) {
 	since := g.change() // a verdict from before a change of users is not used
 	answer := g.flights.DoChan(string(strconv.AppendUint(hash[:], since, 36)), func() (any, error) {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), askTimeout)
 		defer cancel()
-		return a.ask(ctx, g, hash, token, since)
+		return a.ask(ctx, g, hash, token, resource, since)
 	})
 	select {
 	case r := <-answer:
@@ -63,9 +67,9 @@ func (a *Access) shared(ctx context.Context, g *gate, hash fingerprint, token st
 }
 
 // ask calls the adapter, and caches its verdict.
-func (a *Access) ask(ctx context.Context, g *gate, hash fingerprint, token string, since uint64) (core.Identity, error) {
+func (a *Access) ask(ctx context.Context, g *gate, hash fingerprint, token, resource string, since uint64) (core.Identity, error) {
 	said, err := guarded(func() (auth.Identity, error) {
-		return g.adapter.Verify(ctx, auth.VerifyRequest{Token: token, Audiences: g.audiences})
+		return g.adapter.Verify(ctx, auth.VerifyRequest{Token: token, Audiences: g.audiencesOf(resource)})
 	})
 	if err == nil && !said.ExpiresAt.After(time.Now()) {
 		err = fmt.Errorf("the adapter accepted a token that has expired or never does: %w", plugins.ErrUnauthenticated)
@@ -99,7 +103,7 @@ func (a *Access) admit(ctx context.Context, said auth.Identity) (core.Identity, 
 	}
 	id := core.Identity{Issuer: said.Issuer, Subject: said.Subject, User: core.User{
 		Email: said.Email, DisplayName: said.DisplayName, OrgRole: rank(said.OrgRole),
-	}}
+	}, Granted: strings.Join(said.Scopes, " ")}
 	rules := a.enrollment.Load()
 	named := rules.admin(said)
 	if named && !id.User.OrgRole.Admin() {

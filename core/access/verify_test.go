@@ -29,7 +29,7 @@ func TestWhatTheAdapterCannotTellIsUnavailableAndNeverAccepted(t *testing.T) {
 				if name == "the user cannot be looked up" && token == "wrong" {
 					continue
 				}
-				_, err := a.MCP(t.Context(), token)
+				_, err := a.MCP(t.Context(), token, "")
 				want(t, token, string(core.CodeOf(err)), "unavailable")
 				if strings.Contains(err.Error(), token) {
 					t.Error("the error shows the token")
@@ -37,7 +37,7 @@ func TestWhatTheAdapterCannotTellIsUnavailableAndNeverAccepted(t *testing.T) {
 			}
 			p.set(func(p *provider) { p.away, p.panics = false, false })
 			state.fail.Store(false)
-			want(t, "at once when it can be told again", outcome(a.MCP(t.Context(), "token-of-alice")), "alice")
+			want(t, "at once when it can be told again", outcome(a.MCP(t.Context(), "token-of-alice", "")), "alice")
 		})
 	}
 }
@@ -57,7 +57,7 @@ func TestAnAdapterCannotVouchForNonsense(t *testing.T) {
 			spoil(&id)
 			p.tokens["token-of-alice"] = id
 			a, _ := newAccess(t, "", p)
-			want(t, "/mcp", outcome(a.MCP(t.Context(), "token-of-alice")), "unauthenticated")
+			want(t, "/mcp", outcome(a.MCP(t.Context(), "token-of-alice", "")), "unauthenticated")
 			want(t, "/v1", outcome(a.API(t.Context(), "token-of-alice", "")), "unauthenticated")
 		})
 	}
@@ -67,7 +67,7 @@ func TestWhatCannotBeATokenIsRefusedUnasked(t *testing.T) {
 	p := newProvider("https://idp")
 	a, _ := newAccess(t, "", p)
 	for _, bearer := range []string{"two words", "new\nline", "nul\x00", "ümlaut", strings.Repeat("x", maxToken+1)} {
-		want(t, fmt.Sprintf("%.10q", bearer), outcome(a.MCP(t.Context(), bearer)), "unauthenticated")
+		want(t, fmt.Sprintf("%.10q", bearer), outcome(a.MCP(t.Context(), bearer, "")), "unauthenticated")
 	}
 	if n := p.calls.Load(); n != 0 {
 		t.Errorf("the adapter was asked %d times", n)
@@ -81,7 +81,7 @@ func TestUnknownRolesCountAsMember(t *testing.T) {
 		id := p.identity("x" + role)
 		id.OrgRole = role
 		p.set(func(p *provider) { p.tokens["t-"+role] = id })
-		got, err := a.MCP(t.Context(), "t-"+role)
+		got, err := a.MCP(t.Context(), "t-"+role, "")
 		if err != nil || got.User.OrgRole != want {
 			t.Errorf("role %q: got %q, %v, want %q", role, got.User.OrgRole, err, want)
 		}
@@ -121,16 +121,16 @@ func TestATokenIsAskedAboutOnceAMinuteAndNotAfterItExpired(t *testing.T) {
 		}
 		for _, s := range steps {
 			<-time.After(s.after)
-			want(t, s.token, outcome(a.MCP(t.Context(), s.token)), s.answer)
+			want(t, s.token, outcome(a.MCP(t.Context(), s.token, "")), s.answer)
 			if n := p.calls.Load(); n != s.calls {
 				t.Errorf("after %v: asked %d times, want %d", s.after, n, s.calls)
 			}
 		}
 		short.ExpiresAt = time.Now().Add(20 * time.Second)
 		p.set(func(p *provider) { p.tokens["short"] = short })
-		want(t, "short", outcome(a.MCP(t.Context(), "short")), "bob")
+		want(t, "short", outcome(a.MCP(t.Context(), "short", "")), "bob")
 		<-time.After(20 * time.Second)
-		want(t, "a token that expired while it was remembered", outcome(a.MCP(t.Context(), "short")), "unauthenticated")
+		want(t, "a token that expired while it was remembered", outcome(a.MCP(t.Context(), "short", "")), "unauthenticated")
 	})
 }
 
@@ -139,14 +139,14 @@ func TestARefusalIsRememberedBriefly(t *testing.T) {
 		p := newProvider("https://idp")
 		a := New(Options{Adapter: p, Users: memory{}})
 		for range 3 {
-			want(t, "unknown yet", outcome(a.MCP(t.Context(), "late")), "unauthenticated")
+			want(t, "unknown yet", outcome(a.MCP(t.Context(), "late", "")), "unauthenticated")
 		}
 		if n := p.calls.Load(); n != 1 {
 			t.Errorf("asked %d times, want once", n)
 		}
 		p.set(func(p *provider) { p.tokens["late"] = p.identity("late") })
 		<-time.After(refusedLife)
-		want(t, "known by now", outcome(a.MCP(t.Context(), "late")), "late")
+		want(t, "known by now", outcome(a.MCP(t.Context(), "late", "")), "late")
 	})
 }
 
@@ -157,7 +157,7 @@ func TestOneQuestionForAllWhoAskAboutOneTokenAtATime(t *testing.T) {
 		a := New(Options{Adapter: p, Users: memory{}})
 		var wg sync.WaitGroup
 		for range 50 {
-			wg.Go(func() { want(t, "a waiter", outcome(a.MCP(t.Context(), "token-of-alice")), "alice") })
+			wg.Go(func() { want(t, "a waiter", outcome(a.MCP(t.Context(), "token-of-alice", "")), "alice") })
 		}
 		synctest.Wait()
 		close(p.block)
@@ -175,9 +175,9 @@ func TestACallerThatLeavesDoesNotTakeTheAnswerFromTheOthers(t *testing.T) {
 		a := New(Options{Adapter: p, Users: memory{}})
 		leaving, leave := context.WithCancel(t.Context())
 		first, second := make(chan string, 1), make(chan string, 1)
-		go func() { first <- outcome(a.MCP(leaving, "token-of-alice")) }()
+		go func() { first <- outcome(a.MCP(leaving, "token-of-alice", "")) }()
 		synctest.Wait()
-		go func() { second <- outcome(a.MCP(t.Context(), "token-of-alice")) }()
+		go func() { second <- outcome(a.MCP(t.Context(), "token-of-alice", "")) }()
 		synctest.Wait()
 		leave()
 		want(t, "the one that left", <-first, "unavailable")
@@ -192,7 +192,7 @@ func TestAHungAdapterIsNotWaitedForForEver(t *testing.T) {
 		p.block = make(chan struct{})
 		a := New(Options{Adapter: p, Users: memory{}})
 		began := time.Now()
-		want(t, "hung", outcome(a.MCP(t.Context(), "token-of-alice")), "unavailable")
+		want(t, "hung", outcome(a.MCP(t.Context(), "token-of-alice", "")), "unavailable")
 		if took := time.Since(began); took != askTimeout {
 			t.Errorf("took %v", took)
 		}
@@ -202,17 +202,31 @@ func TestAHungAdapterIsNotWaitedForForEver(t *testing.T) {
 func TestAFloodOfBadTokensEvictsNoGoodOneAndStaysBounded(t *testing.T) {
 	p := newProvider("https://idp", "alice")
 	a := New(Options{Adapter: p, Users: memory{}})
-	want(t, "before", outcome(a.MCP(t.Context(), "token-of-alice")), "alice")
+	want(t, "before", outcome(a.MCP(t.Context(), "token-of-alice", "")), "alice")
 	for i := range maxRefused + 100 {
-		_, _ = a.MCP(t.Context(), fmt.Sprintf("bad-%d", i))
+		_, _ = a.MCP(t.Context(), fmt.Sprintf("bad-%d", i), "")
 	}
 	g := a.gate.Load()
 	if n := g.refused.Len(); n > maxRefused {
 		t.Errorf("%d refusals are remembered", n)
 	}
 	calls := p.calls.Load()
-	want(t, "after", outcome(a.MCP(t.Context(), "token-of-alice")), "alice")
+	want(t, "after", outcome(a.MCP(t.Context(), "token-of-alice", "")), "alice")
 	if p.calls.Load() != calls {
 		t.Error("the good token was forgotten")
+	}
+}
+
+func TestATokenForAWorkspacesAddressIsAcceptedThereOnly(t *testing.T) {
+	g := &gate{audiences: []string{"https://a.example", "https://a.example/mcp", "client"}}
+	if got := g.audiencesOf(""); len(got) != 3 {
+		t.Errorf("/mcp accepts %q", got)
+	}
+	want := "https://a.example/mcp/ws_one"
+	if got := g.audiencesOf("ws_one"); len(got) != 4 || got[3] != want {
+		t.Errorf("/mcp/ws_one accepts %q, want %s too", got, want)
+	}
+	if got := (&gate{}).audiencesOf("ws_one"); len(got) != 0 {
+		t.Errorf("with audience: any, %q are asked for", got)
 	}
 }

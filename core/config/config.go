@@ -74,6 +74,7 @@ type Auth struct {
 	AnyAudience bool     // audience: any turns the check off
 	Admins      []string // emails, in lower case, and subjects of admins of the organization
 	Join        Join
+	Scopes      []string // what clients of /mcp ask the provider for
 	ClientID    string
 	RedirectURI string // "" means <base URL>/v1/auth/callback
 }

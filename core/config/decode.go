@@ -136,6 +136,7 @@ func (d document) config(base string, env Environment) *Config {
 		}
 		c.Auth.Audiences, c.Auth.AnyAudience = audiences(d.Auth["audience"])
 		c.Auth.Admins, c.Auth.Join = admins(d.Auth["admins"]), joinRule(d.Auth["join"])
+		c.Auth.Scopes = texts(d.Auth["scopes"])
 	}
 	for i, section := range d.Registries {
 		at := fmt.Sprintf("registries[%d]", i)

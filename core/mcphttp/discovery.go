@@ -3,6 +3,7 @@ package mcphttp
 import (
 	"context"
 	"encoding/json"
+	"strings"
 	"sync"
 	"time"
 
@@ -43,29 +44,35 @@ func (d *documents) metadata(ctx context.Context) (json.RawMessage, error) {
 	return d.current, nil
 }
 
-// protectedResource is RFC 9728. The document at the path-suffixed place speaks of that path.
-func (e *Endpoint) protectedResource(suffix string) fiber.Handler {
-	return func(c *fiber.Ctx) error {
-		if !e.admits(c) {
-			return c.Status(fiber.StatusForbidden).SendString(foreign)
-		}
-		ctx, cancel := context.WithTimeout(e.root, gateTimeout)
-		defer cancel()
-		servers := []string{}
-		about, err := e.o.Access.Describe(ctx)
-		if err != nil && core.CodeOf(err) != core.CodeNotFound {
-			return e.denied(err).plain(c)
-		}
-		if err == nil && about.AuthorizationServers != nil {
-			servers = about.AuthorizationServers
-		}
-		c.Set(fiber.HeaderCacheControl, "no-cache")
-		return c.JSON(struct {
-			Resource string   `json:"resource"`
-			Servers  []string `json:"authorization_servers"`
-			Methods  []string `json:"bearer_methods_supported"`
-		}{e.guard.Address(c.Context()) + suffix, servers, []string{"header"}})
+// protectedResourcePath is where the RFC 9728 document of the server lies. That of a resource has the
+// resource's path behind it.
+const protectedResourcePath = "/.well-known/oauth-protected-resource"
+
+// protectedResource is RFC 9728: the document at a path speaks of the resource at that path.
+func (e *Endpoint) protectedResource(c *fiber.Ctx) error {
+	if !e.admits(c) {
+		return c.Status(fiber.StatusForbidden).SendString(foreign)
 	}
+	if resource := c.Params("workspace"); resource != "" && !validResource(resource) {
+		return (&fault{status: fiber.StatusNotFound, message: "not found"}).plain(c)
+	}
+	ctx, cancel := context.WithTimeout(e.root, gateTimeout)
+	defer cancel()
+	servers := []string{}
+	about, err := e.o.Access.Describe(ctx)
+	if err != nil && core.CodeOf(err) != core.CodeNotFound {
+		return e.denied(err).plain(c)
+	}
+	if err == nil && about.AuthorizationServers != nil {
+		servers = about.AuthorizationServers
+	}
+	c.Set(fiber.HeaderCacheControl, "no-cache")
+	return c.JSON(struct {
+		Resource string   `json:"resource"`
+		Servers  []string `json:"authorization_servers"`
+		Scopes   []string `json:"scopes_supported,omitempty"`
+		Methods  []string `json:"bearer_methods_supported"`
+	}{e.guard.Address(c.Context()) + strings.TrimPrefix(string(c.Context().Path()), protectedResourcePath), servers, e.o.Scopes, []string{"header"}})
 }
 
 // authorizationServer is RFC 8414: the provider's document as the provider wrote it.

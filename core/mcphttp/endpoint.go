@@ -37,7 +37,7 @@ type Tools interface {
 // Describe and Metadata when there is no auth adapter.
 type Access interface {
 	Dev() bool
-	MCP(ctx context.Context, bearer string) (core.Identity, error)
+	MCP(ctx context.Context, bearer, resource string) (core.Identity, error)
 	Caller(ctx context.Context, id core.Identity, workspace string) (core.Caller, error)
 	Describe(ctx context.Context) (auth.Description, error)
 	Metadata(ctx context.Context) (json.RawMessage, error)
@@ -65,6 +65,7 @@ type Options struct {
 	AllowedOrigins []string       // Origin values accepted beside the endpoint's own
 	BaseURL        string         // the public address; "" means as the client connected
 	Version        string         // of the server, for serverInfo
+	Scopes         []string       // what clients are asked to request of the authorization server
 	Replica        string         // begins the ids of sessions, for a proxy to route by; "" for a server on its own
 }
 
@@ -121,10 +122,13 @@ func policy(o Options) *webguard.Policy {
 // middleware set before the handler are sent with every answer, streams included.
 func (e *Endpoint) Mount(r fiber.Router) {
 	r.All("/mcp", e.serve)
-	r.Get("/.well-known/oauth-protected-resource", e.protectedResource(""))
-	r.Get("/.well-known/oauth-protected-resource/mcp", e.protectedResource("/mcp"))
+	r.All("/mcp/:workspace", e.serve)
+	r.Get("/.well-known/oauth-protected-resource", e.protectedResource)
+	r.Get("/.well-known/oauth-protected-resource/mcp", e.protectedResource)
+	r.Get("/.well-known/oauth-protected-resource/mcp/:workspace", e.protectedResource)
 	r.Get("/.well-known/oauth-authorization-server", e.authorizationServer)
 	r.Get("/.well-known/oauth-authorization-server/mcp", e.authorizationServer) // clients of 2025-03-26 ask here
+	r.Get("/.well-known/oauth-authorization-server/mcp/:workspace", e.authorizationServer)
 }
 
 // UseStore makes store the one that is asked and written from its return on. Every live session

@@ -3,6 +3,8 @@ package mcphttp
 import (
 	"bytes"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/gofiber/fiber/v2"
@@ -16,13 +18,13 @@ import (
 // gateTimeout is how long one gate may ask somebody else before the answer is 503.
 const gateTimeout = 10 * time.Second
 
-// headerWorkspace names the workspace of a request (spec 4.10 rule 1).
+// headerWorkspace names the workspace of a request .
 const headerWorkspace = "X-Workspace-Id"
 
 // foreign answers a Host or Origin that this endpoint does not serve.
 const foreign = "Forbidden: this Host or Origin is not one this server serves"
 
-// serve is every request to /mcp: the gates of contract part 7, top to bottom.
+// serve handles every request to /mcp and below: the gates, top to bottom.
 func (e *Endpoint) serve(c *fiber.Ctx) error {
 	if e.Closed(c.Context()) {
 		return nil
@@ -30,12 +32,19 @@ func (e *Endpoint) serve(c *fiber.Ctx) error {
 	if !e.admits(c) {
 		return c.Status(fiber.StatusForbidden).SendString(foreign)
 	}
-	identity, err := e.identify(c)
+	resource := c.Params("workspace")
+	if resource != "" && !validResource(resource) {
+		return c.Status(fiber.StatusNotFound).SendString("Not found")
+	}
+	identity, err := e.identify(c, resource)
 	if err != nil && core.CodeOf(err) == core.CodeUnauthenticated {
 		return e.unauthorized(c)
 	}
 	if err != nil {
 		return e.denied(err).send(c)
+	}
+	if missing := e.missingScopes(identity); missing != "" {
+		return e.insufficientScope(c, missing)
 	}
 	if m := c.Method(); m != fiber.MethodPost && m != fiber.MethodGet && m != fiber.MethodDelete {
 		c.Set(fiber.HeaderAllow, "GET, POST, DELETE")
@@ -45,7 +54,7 @@ func (e *Endpoint) serve(c *fiber.Ctx) error {
 	if err != nil {
 		return c.Status(fiber.StatusRequestEntityTooLarge).SendString(err.Error())
 	}
-	caller, err := e.place(c, identity)
+	caller, err := e.place(c, identity, resource)
 	if err != nil {
 		return e.denied(err).send(c)
 	}
@@ -60,9 +69,9 @@ func (e *Endpoint) serve(c *fiber.Ctx) error {
 }
 
 // Closed answers a request to /mcp while the feature is switched off, and reports whether it did. It
-// knows no difference between methods: a preflight finds as little as a call (spec 4.10 rule 5).
+// knows no difference between methods: a preflight finds as little as a call .
 func (e *Endpoint) Closed(ctx *fasthttp.RequestCtx) bool {
-	if e.o.Features.Enabled(config.FlagMCPServer) || string(ctx.Path()) != "/mcp" {
+	if e.o.Features.Enabled(config.FlagMCPServer) || !isEndpoint(string(ctx.Path())) {
 		return false
 	}
 	ctx.SetStatusCode(fiber.StatusNotFound)
@@ -75,8 +84,8 @@ func (e *Endpoint) admits(c *fiber.Ctx) bool {
 	return e.guard.HostAllowed(c.Context()) && e.guard.OriginAllowed(c.Context())
 }
 
-// identify is the bearer gate. In dev mode everyone is the owner (spec 5, MCP endpoint, rule 1).
-func (e *Endpoint) identify(c *fiber.Ctx) (core.Identity, error) {
+// identify is the bearer gate. In dev mode everyone is the owner .
+func (e *Endpoint) identify(c *fiber.Ctx, resource string) (core.Identity, error) {
 	if e.o.Access.Dev() {
 		return core.Owner(), nil
 	}
@@ -87,31 +96,98 @@ func (e *Endpoint) identify(c *fiber.Ctx) (core.Identity, error) {
 	}
 	ctx := withLazyTimeout(e.root, gateTimeout)
 	defer ctx.end()
-	return e.o.Access.MCP(ctx, token)
+	return e.o.Access.MCP(ctx, token, resource)
 }
 
-// unauthorized is spec 4.10 rule 7, on the wire as contract part 7 writes it.
+// isEndpoint reports whether a path is /mcp, or that of a workspace below it.
+func isEndpoint(path string) bool {
+	return path == "/mcp" || strings.HasPrefix(path, "/mcp/")
+}
+
+// resourceMe is the path segment that stands for the caller's only or default workspace.
+const resourceMe = "me"
+
+// validResource reports whether a path segment after /mcp can name a workspace.
+func validResource(segment string) bool {
+	return segment == resourceMe || core.ValidWorkspaceID(segment)
+}
+
+// unauthorized asks for a token, and says where to find out how to get one (RFC 9728 part 5.1).
 func (e *Endpoint) unauthorized(c *fiber.Ctx) error {
-	c.Set(fiber.HeaderWWWAuthenticate, `Bearer error="unauthorized", error_description="Authorization required", resource_metadata="`+
-		e.guard.Address(c.Context())+`/.well-known/oauth-protected-resource"`)
+	challenge := `Bearer error="unauthorized", error_description="Authorization required", resource_metadata="` + e.metadataURL(c) + `"`
+	if len(e.o.Scopes) > 0 {
+		challenge += `, scope="` + strings.Join(e.o.Scopes, " ") + `"`
+	}
+	c.Set(fiber.HeaderWWWAuthenticate, challenge)
 	c.Status(fiber.StatusUnauthorized)
 	return nil
 }
 
-// place is the workspace gate: no default is ever chosen (spec 4.10 rule 1).
-func (e *Endpoint) place(c *fiber.Ctx, identity core.Identity) (core.Caller, error) {
-	workspace, ok := single(c, headerWorkspace)
-	if workspace == "" {
-		return core.Caller{}, core.Errorf(core.CodeWorkspaceRequired,
-			"set the header X-Workspace-Id: ws_... on every request to /mcp; GET /v1/workspace (or GET /v1/bootstrap) lists the ids of your workspaces")
+// metadataURL is the RFC 9728 document of the requested resource: the server's own for /mcp.
+func (e *Endpoint) metadataURL(c *fiber.Ctx) string {
+	url := e.guard.Address(c.Context()) + protectedResourcePath
+	if resource := c.Params("workspace"); resource != "" {
+		url += "/mcp/" + resource
 	}
-	if !ok || !core.ValidWorkspaceID(workspace) {
+	return url
+}
+
+// identityScopes are about who the user is: a token need not carry them.
+func identityScopes() []string { return []string{"openid", "profile", "email", "offline_access"} }
+
+// missingScopes are the scopes that the configuration requires and a token was not granted, separated by
+// spaces. A token that names no scopes, and an API key, is not held to them.
+func (e *Endpoint) missingScopes(id core.Identity) string {
+	if id.Granted == "" || len(e.o.Scopes) == 0 {
+		return ""
+	}
+	granted := strings.Fields(id.Granted)
+	var missing []string
+	for _, scope := range e.o.Scopes {
+		if !slices.Contains(granted, scope) && !slices.Contains(identityScopes(), scope) {
+			missing = append(missing, scope)
+		}
+	}
+	return strings.Join(missing, " ")
+}
+
+// insufficientScope asks for a token with more scopes (RFC 6750 part 3.1).
+func (e *Endpoint) insufficientScope(c *fiber.Ctx, missing string) error {
+	c.Set(fiber.HeaderWWWAuthenticate, `Bearer error="insufficient_scope", error_description="The token lacks a scope", scope="`+
+		strings.Join(e.o.Scopes, " ")+`", resource_metadata="`+e.metadataURL(c)+`"`)
+	return (&fault{
+		status: fiber.StatusForbidden, code: codeServer, message: "the token lacks the scope " + missing, data: map[string]any{"error": core.CodeForbidden},
+	}).send(c)
+}
+
+// place finds the caller's workspace: the one in the path, else the one in the header. For /mcp no
+// default is ever chosen.
+func (e *Endpoint) place(c *fiber.Ctx, identity core.Identity, resource string) (core.Caller, error) {
+	workspace, ok := single(c, headerWorkspace)
+	if workspace == "" && resource == "" {
+		return core.Caller{}, core.Errorf(core.CodeWorkspaceRequired,
+			"name the workspace: set the header X-Workspace-Id: ws_... on every request to /mcp, or use the address /mcp/ws_..., or /mcp/me for your only or default one; "+
+				"GET /v1/workspace (or GET /v1/bootstrap) lists the ids of your workspaces")
+	}
+	if !ok || workspace != "" && !core.ValidWorkspaceID(workspace) {
 		return core.Caller{}, core.Errorf(core.CodeBadRequest,
 			"the header X-Workspace-Id is malformed: it is one id of the form ws_<alphanumeric>; GET /v1/workspace (or GET /v1/bootstrap) lists yours")
 	}
+	named := workspace
+	switch resource {
+	case "":
+	case resourceMe:
+		named = ""
+	default:
+		named = resource
+	}
 	ctx := withLazyTimeout(e.root, gateTimeout)
 	defer ctx.end()
-	return e.o.Access.Caller(ctx, identity, workspace)
+	caller, err := e.o.Access.Caller(ctx, identity, named)
+	if err == nil && workspace != "" && workspace != caller.Workspace.ID {
+		return core.Caller{}, core.Errorf(core.CodeBadRequest, "the header X-Workspace-Id names another workspace than the address; leave the header out")
+	}
+	return caller, err
 }
 
 // single returns a copy of a header's value, and false when it comes more than once: whoever

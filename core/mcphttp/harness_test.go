@@ -212,7 +212,7 @@ type people struct {
 
 func (p *people) Dev() bool { return p.dev }
 
-func (p *people) MCP(_ context.Context, bearer string) (core.Identity, error) {
+func (p *people) MCP(_ context.Context, bearer, resource string) (core.Identity, error) {
 	if p.down.Load() {
 		return core.Identity{}, core.Errorf(core.CodeUnavailable, "the identity provider is away").WithRetryAfter(1500 * time.Millisecond)
 	}
@@ -223,10 +223,20 @@ func (p *people) MCP(_ context.Context, bearer string) (core.Identity, error) {
 	if bearer == "admin" {
 		role = core.RoleAdmin
 	}
-	return core.Identity{Issuer: "https://idp.test", Subject: bearer, User: core.User{ID: "usr_" + bearer, OrgRole: role}}, nil
+	id := core.Identity{Issuer: "https://idp.test", Subject: bearer, User: core.User{ID: "usr_" + bearer, OrgRole: role}}
+	if only, ok := strings.CutPrefix(bearer, "for-"); ok && only != resource {
+		return core.Identity{}, core.Errorf(core.CodeUnauthenticated, "the token is for another resource")
+	}
+	if granted, ok := strings.CutPrefix(bearer, "granted-"); ok {
+		id.Granted = strings.ReplaceAll(granted, "+", " ")
+	}
+	return id, nil
 }
 
 func (p *people) Caller(_ context.Context, id core.Identity, workspace string) (core.Caller, error) {
+	if workspace == "" {
+		workspace = "ws_one"
+	}
 	if workspace != "ws_one" && workspace != "ws_two" && workspace != "ws_"+id.Subject && workspace != core.DefaultWorkspaceID {
 		return core.Caller{}, core.Errorf(core.CodeWorkspaceDenied, "you are not a member of this workspace")
 	}

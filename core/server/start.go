@@ -149,7 +149,7 @@ func (s *Server) openEndpoints(context.Context) error {
 		Tools: s.tools, Access: s.access, Store: s.adapters.store, Features: s.features, Logger: s.log.Named("mcp"),
 		Streams: streams, MaxSessions: c.MCP.MaxSessions, SessionTTL: c.MCP.SessionTTL, TrustedProxies: c.HTTP.TrustedProxies,
 		AllowedHosts: c.HTTP.AllowedHosts, AllowedOrigins: c.AllowedOrigins, BaseURL: c.HTTP.BaseURL,
-		Version: s.version, Replica: c.MCP.Replica, OwnBodies: true,
+		Version: s.version, Replica: c.MCP.Replica, OwnBodies: true, Scopes: scopes(c),
 	})
 	s.closers.add("mcp sessions", s.endpoint.Close)
 	figures := metrics.New(metrics.Sources{

@@ -1,0 +1,107 @@
+package mcphttp
+
+import (
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+)
+
+// at sends initialize to a path with a token, and headers given as "Name: value".
+func (r *rig) at(path, token string, header ...string) (*http.Response, string) {
+	r.Helper()
+	req, err := http.NewRequestWithContext(r.Context(), http.MethodPost, r.url+path, strings.NewReader(hello("2025-11-25")))
+	if err != nil {
+		r.Fatal(err)
+	}
+	req.Header.Set("Accept", usualAccept)
+	req.Header.Set("Content-Type", "application/json")
+	if token != "" {
+		req.Header.Set("Authorization", "Bearer "+token)
+	}
+	for _, h := range header {
+		name, value, _ := strings.Cut(h, ": ")
+		req.Header.Set(name, value)
+	}
+	resp, err := r.client.Do(req)
+	if err != nil {
+		r.Fatal(err)
+	}
+	defer resp.Body.Close()
+	body, _ := io.ReadAll(resp.Body)
+	return resp, string(body)
+}
+
+func TestAClientThatTakesOnlyAURLNamesTheWorkspaceInIt(t *testing.T) {
+	r := start(t, nil)
+	for _, c := range []struct {
+		path, token, header string
+		status              int
+		text                string
+	}{
+		{"/mcp/ws_one", "alice", "", 200, "protocolVersion"},
+		{"/mcp/me", "alice", "", 200, "protocolVersion"},
+		{"/mcp/ws_one", "alice", "X-Workspace-Id: ws_one", 200, "protocolVersion"},
+		{"/mcp/ws_one", "alice", "X-Workspace-Id: ws_two", 400, "another workspace"},
+		{"/mcp/me", "alice", "X-Workspace-Id: ws_two", 400, "another workspace"},
+		{"/mcp/ws_bob", "alice", "", 403, "not a member"},
+		{"/mcp/one", "alice", "", 404, ""},
+		{"/mcp", "alice", "", 400, "/mcp/me"},
+		{"/mcp", "alice", "", 400, "/mcp/ws_"},
+		{"/mcp/ws_one", "for-ws_one", "", 200, "protocolVersion"}, // a token for that resource alone
+		{"/mcp/ws_two", "for-ws_one", "", 401, ""},
+		{"/mcp", "for-ws_one", "X-Workspace-Id: ws_one", 401, ""},
+	} {
+		var header []string
+		if c.header != "" {
+			header = append(header, c.header)
+		}
+		resp, body := r.at(c.path, c.token, header...)
+		if resp.StatusCode != c.status || !strings.Contains(body, c.text) {
+			t.Errorf("%s as %s with %q: %d %s, want %d with %q", c.path, c.token, c.header, resp.StatusCode, body, c.status, c.text)
+		}
+	}
+}
+
+func TestEachResourceHasMetadataOfItsOwn(t *testing.T) {
+	r := start(t, func(o *Options) { o.Scopes = []string{"openid", "tools"} })
+	for path, document := range map[string]string{
+		"/mcp": "/.well-known/oauth-protected-resource", "/mcp/ws_one": "/.well-known/oauth-protected-resource/mcp/ws_one",
+		"/mcp/me": "/.well-known/oauth-protected-resource/mcp/me",
+	} {
+		resp, _ := r.at(path, "")
+		want := `Bearer error="unauthorized", error_description="Authorization required", resource_metadata="` + r.url + document + `", scope="openid tools"`
+		if got := resp.Header.Get("WWW-Authenticate"); resp.StatusCode != 401 || got != want {
+			t.Errorf("%s: %d %s, want %s", path, resp.StatusCode, got, want)
+		}
+		answer, err := r.client.Get(r.url + document)
+		if err != nil {
+			t.Fatal(err)
+		}
+		body, _ := io.ReadAll(answer.Body)
+		answer.Body.Close()
+		resource := strings.TrimPrefix(document, "/.well-known/oauth-protected-resource")
+		if want := `{"resource":"` + r.url + resource + `","authorization_servers":["https://idp.test"],"scopes_supported":["openid","tools"],"bearer_methods_supported":["header"]}`; string(body) != want {
+			t.Errorf("%s: %s, want %s", document, body, want)
+		}
+	}
+	if resp, err := r.client.Get(r.url + "/.well-known/oauth-protected-resource/mcp/x"); err != nil || resp.StatusCode != 404 {
+		t.Errorf("a resource that is none: %v %v", resp, err)
+	} else {
+		resp.Body.Close()
+	}
+}
+
+func TestATokenWithTooFewScopesIsRefusedWithThoseItNeeds(t *testing.T) {
+	r := start(t, func(o *Options) { o.Scopes = []string{"openid", "tools"} })
+	resp, body := r.at("/mcp/me", "granted-openid")
+	want := `Bearer error="insufficient_scope", error_description="The token lacks a scope", scope="openid tools", resource_metadata="` + r.url + `/.well-known/oauth-protected-resource/mcp/me"`
+	if got := resp.Header.Get("WWW-Authenticate"); resp.StatusCode != 403 || got != want || !strings.Contains(body, "lacks the scope tools") {
+		t.Errorf("%d %s %s", resp.StatusCode, got, body)
+	}
+	for _, token := range []string{"granted-tools", "granted-email+tools", "alice"} {
+		if resp, body := r.at("/mcp/me", token); resp.StatusCode != 200 {
+			t.Errorf("%s: %d %s", token, resp.StatusCode, body)
+		}
+	}
+}
