@@ -72,8 +72,12 @@ export function SessionProvider({ children, loading, login, failed }: Props) {
   const boot = useQuery({ queryKey: ["bootstrap", workspaceId], queryFn: bootstrap, retry: retryUnlessRefused, staleTime: 30_000 });
 
   useEffect(() => {
-    identity.onUnauthenticated = () => void queries.invalidateQueries({ queryKey: ["bootstrap"] });
-  }, [queries]);
+    // Whoever was logged in and is not any more is asked to log in again.
+    const loggedIn = boot.data !== undefined;
+    identity.onUnauthenticated = () => {
+      if (loggedIn) void queries.resetQueries({ queryKey: ["bootstrap"] });
+    };
+  }, [queries, boot.data]);
 
   const switchTo = useCallback(
     (id: string) => {

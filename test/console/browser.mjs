@@ -1,0 +1,60 @@
+// What the tests in the browser share. A script gets what it is to know as JSON in its first argument;
+// it ends with status 0 when everything held.
+import assert from "node:assert/strict";
+import { mkdirSync, readFileSync } from "node:fs";
+import { createRequire } from "node:module";
+import { join } from "node:path";
+
+const require = createRequire(process.cwd() + "/");
+const { chromium } = require("playwright-core");
+const axeSource = readFileSync(require.resolve("axe-core/axe.min.js"), "utf8");
+
+export const facts = JSON.parse(process.argv[2]);
+export const wide = { width: 1440, height: 900 };
+export const narrow = { width: 375, height: 812 };
+
+const flags = [
+  "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking", "--disable-component-update",
+  "--disable-sync", "--disable-dev-shm-usage", "--disable-crash-reporter",
+];
+
+// open starts a browser of its own. Whatever the page complains about is in problems.
+export async function open({ viewport = wide, colorScheme = "light", ...rest } = {}) {
+  const context = await chromium.launchPersistentContext(`${facts.profile}-${Math.random().toString(36).slice(2)}`, {
+    executablePath: facts.chromium, args: flags, headless: true, viewport, colorScheme, ...rest,
+  });
+  context.setDefaultTimeout(20_000);
+  const page = context.pages()[0] ?? (await context.newPage());
+  const problems = [];
+  page.on("pageerror", (error) => problems.push(String(error)));
+  page.on("console", (message) => {
+    if (message.type() === "error" && !/Failed to load resource/.test(message.text())) problems.push(message.text());
+  });
+  return { context, page, problems };
+}
+
+// accessible fails when axe-core finds anything on what is shown now.
+export async function accessible(page, where) {
+  await page.evaluate(axeSource);
+  const violations = await page.evaluate(async () => {
+    // Views of apps are frames of somebody else's pages.
+    const { violations } = await globalThis.axe.run({ exclude: [["iframe"]] }, { iframes: false });
+    return violations.map((v) => ({ id: v.id, help: v.help, nodes: v.nodes.slice(0, 3).map((n) => `${n.html.slice(0, 160)} ${n.any.map((a) => a.message).join("; ").slice(0, 200)}`) }));
+  });
+  assert.deepEqual(violations, [], `axe-core on ${where}: ${JSON.stringify(violations, null, 1)}`);
+}
+
+// picture takes a screenshot for the documents, when they are wanted.
+export async function picture(page, name) {
+  if (!facts.pictures) return;
+  mkdirSync(facts.pictures, { recursive: true });
+  await page.screenshot({ path: join(facts.pictures, `${name}.png`) });
+}
+
+// settled waits until the page asks for nothing and its fonts are there.
+export async function settled(page) {
+  await page.evaluate(() => document.fonts.ready);
+  await page.waitForFunction(() => !document.querySelector("[role=status][aria-label=Loading]"));
+}
+
+export { assert };

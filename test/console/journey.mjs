@@ -1,0 +1,89 @@
+// A person's first visit, from the login to the logout.
+import { accessible, assert, facts, open, picture, settled } from "./browser.mjs";
+
+const { context, page, problems } = await open();
+await page.goto(facts.url + "/");
+
+// Log in: a wrong key is refused, the right one is not asked for again.
+await page.getByLabel("API key").fill("not-the-key-at-all");
+await page.getByRole("button", { name: "Log in" }).click();
+await page.getByText("The server does not accept this API key.").waitFor();
+await settled(page);
+await accessible(page, "the login");
+await page.getByLabel("API key").fill(facts.key);
+await page.getByRole("button", { name: "Log in" }).click();
+await page.getByRole("link", { name: "Apps" }).click();
+await page.reload();
+
+// Install a bundle that asks for settings, with its form.
+await page.getByRole("button", { name: "Install app" }).click();
+await page.getByRole("tab", { name: "Server path" }).click();
+await page.getByLabel("Path on the server").fill(facts.filesystem);
+await page.getByRole("button", { name: "Install", exact: true }).click();
+await page.getByRole("heading", { name: /Settings of/ }).waitFor();
+await settled(page);
+await picture(page, "install-settings-1440");
+await accessible(page, "the settings of an app");
+await page.getByRole("button", { name: "Install", exact: true }).click();
+await page.getByText("This is needed.").waitFor();
+await page.getByLabel("Allowed directories").fill(facts.folder);
+await page.getByRole("button", { name: "Install", exact: true }).click();
+await page.getByRole("tab", { name: /Tools/ }).waitFor();
+
+// Try one of its tools.
+await page.getByRole("tab", { name: /Tools/ }).click();
+await page.getByRole("button", { name: /read_text_file/ }).click();
+await page.getByRole("button", { name: "Run tool" }).click();
+await page.getByText("This is needed.").first().waitFor();
+await page.getByLabel(/^path/).fill(facts.folder + "/note.txt");
+await page.getByRole("button", { name: "Run tool" }).click();
+await page.getByRole("heading", { name: "Result" }).waitFor();
+await page.getByText("the words of the note").first().waitFor();
+await settled(page);
+await picture(page, "tool-1440");
+
+// Chat with a model that calls it.
+await page.getByRole("link", { name: "Chat" }).click();
+const thread = page.getByRole("region", { name: "Conversation", exact: true });
+const message = page.getByLabel("Message", { exact: true });
+await message.fill("read the note");
+await message.press("Enter");
+await thread.getByText("The note is short.").waitFor();
+const card = thread.getByLabel(/Tool call filesystem__read_text_file/);
+await card.click();
+await page.getByText("the words of the note").first().waitFor();
+await page.getByRole("link", { name: /About the note/ }).waitFor();
+await accessible(page, "a chat");
+
+// A view of an app answers a click.
+await message.fill("what time is it");
+await message.press("Enter");
+const view = page.frameLocator("iframe").frameLocator("iframe");
+await view.getByRole("button", { name: /Get Server Time/i }).click();
+await page.getByText(/called get-time ✓/).waitFor();
+await settled(page);
+await picture(page, "chat-view-1440");
+
+// An app asks a question, in a form.
+await message.fill("ask me");
+await message.press("Enter");
+const question = page.getByRole("region", { name: "Question of everything" });
+await question.waitFor();
+await accessible(page, "a question of an app");
+await picture(page, "question-1440");
+const name = question.getByLabel("String", { exact: false }).first();
+await name.fill("Ada");
+await question.getByRole("button", { name: "Send answer" }).click();
+await question.getByText("answered").waitFor();
+await thread.getByText("You have answered.").waitFor();
+
+// Everything of it is in Activity, and the way out ends the session.
+await page.getByRole("link", { name: "Activity" }).click();
+await page.getByText(/everything changed something/).waitFor();
+await page.getByRole("button", { name: /^Account of/ }).first().click();
+await page.getByRole("menuitem", { name: "Log out" }).click();
+await page.getByLabel("API key").waitFor();
+const after = await page.evaluate(async () => (await fetch("/v1/apps")).status);
+assert.equal(after, 401, "the session is over after the logout");
+assert.deepEqual(problems, [], "what the page complained about");
+await context.close();
