@@ -35,13 +35,18 @@ export async function open({ viewport = wide, colorScheme = "light", ...rest } =
 
 // accessible fails when axe-core finds anything on what is shown now.
 export async function accessible(page, where) {
+  const violations = await violationsOn(page);
+  assert.deepEqual(violations, [], `axe-core on ${where}: ${JSON.stringify(violations, null, 1)}`);
+}
+
+// violationsOn is what axe-core finds on what is shown now.
+export async function violationsOn(page) {
   await page.evaluate(axeSource);
-  const violations = await page.evaluate(async () => {
+  return page.evaluate(async () => {
     // Views of apps are frames of somebody else's pages.
     const { violations } = await globalThis.axe.run({ exclude: [["iframe"]] }, { iframes: false });
     return violations.map((v) => ({ id: v.id, help: v.help, nodes: v.nodes.slice(0, 3).map((n) => `${n.html.slice(0, 160)} ${n.any.map((a) => a.message).join("; ").slice(0, 200)}`) }));
   });
-  assert.deepEqual(violations, [], `axe-core on ${where}: ${JSON.stringify(violations, null, 1)}`);
 }
 
 // picture takes a screenshot for the documents, when they are wanted.

@@ -49,7 +49,7 @@ const message = page.getByLabel("Message", { exact: true });
 await message.fill("read the note");
 await message.press("Enter");
 await thread.getByText("The note is short.").waitFor();
-const card = thread.getByLabel(/Tool call filesystem__read_text_file/);
+const card = thread.locator("summary", { hasText: "filesystem" });
 await card.click();
 await page.getByText("the words of the note").first().waitFor();
 await page.getByRole("link", { name: /About the note/ }).waitFor();

@@ -26,6 +26,7 @@ export function ChatScreen() {
     <div className={css.chat}>
       <Conversations here={id} open={listOpen} onClose={() => setListOpen(false)} />
       <div className={css.thread}>
+        {id && <h1 className="visually-hidden">{title || "Conversation"}</h1>}
         <div className={css.top}>
           <Button look="quiet" label="Conversations" onClick={() => setListOpen(true)}><MenuIcon aria-hidden="true" /></Button>
           <b>{id ? title || "Conversation" : "New chat"}</b>

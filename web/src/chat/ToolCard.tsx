@@ -27,7 +27,8 @@ export function ToolCard({ call, onMessage }: Props) {
   return (
     <>
       <details className={css.tool}>
-        <summary aria-label={`Tool call ${call.name}, ${call.state}`}>
+        <summary>
+          <span className="visually-hidden">Tool call, {call.state}: </span>
           {call.state === "running" ? <Spinner /> : <Icon aria-hidden="true" className={css[call.state]} />}
           <b>{tool?.title ?? tool?.annotations?.title ?? tool?.tool ?? call.name.slice(cut < 0 ? 0 : cut + 2)}</b>
           <small>{server}{args && ` ${args}`}</small>
@@ -35,10 +36,10 @@ export function ToolCard({ call, onMessage }: Props) {
           <ChevronRight aria-hidden="true" className={css.chevron} />
         </summary>
         <div className={css.toolBody}>
-          <div><h4>Arguments</h4><Code label="Arguments" text={JSON.stringify(call.input ?? {}, null, 2)} wrap /></div>
+          <div><p className={css.caption}>Arguments</p><Code label="Arguments" text={JSON.stringify(call.input ?? {}, null, 2)} wrap /></div>
           {(call.result ?? call.output) !== undefined && (
             <div>
-              <h4>{call.state === "failed" ? "Error" : "Result"}</h4>
+              <p className={css.caption}>{call.state === "failed" ? "Error" : "Result"}</p>
               {call.result ? <ResultView result={call.result as unknown as ToolResult} /> : <Code label="Result" text={pretty(call.output ?? "")} wrap />}
             </div>
           )}

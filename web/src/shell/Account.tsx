@@ -13,7 +13,8 @@ export function WorkspaceMenu() {
     <Menu
       align="start"
       trigger={
-        <button type="button" className={css.who} aria-label={`Workspace ${workspace.name}`}>
+        <button type="button" className={css.who}>
+          <span className="visually-hidden">Workspace </span>
           <span className={`${css.avatar} ${css.square}`} aria-hidden="true">{initials(workspace.name)}</span>
           <span><b>{workspace.name}</b><small>{workspace.role}</small></span>
           <ChevronsUpDown aria-hidden="true" />
@@ -40,7 +41,8 @@ export function AccountMenu({ compact }: { compact?: boolean }) {
       side={compact ? "bottom" : "top"}
       align={compact ? "end" : "start"}
       trigger={
-        <button type="button" className={css.who} style={compact ? { flex: "none" } : undefined} aria-label={`Account of ${name}`}>
+        <button type="button" className={css.who} style={compact ? { flex: "none" } : undefined}>
+          <span className="visually-hidden">Account of {compact && name} </span>
           <span className={css.avatar} aria-hidden="true">{initials(name)}</span>
           {!compact && <span><b>{name}</b><small>{user.email || user.orgRole}</small></span>}
           {!compact && <ChevronsUpDown aria-hidden="true" />}

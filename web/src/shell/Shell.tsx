@@ -47,7 +47,7 @@ function Banner() {
   if (connection === "lost") return <div className={`${css.banner} ${css.lost}`} role="status">The connection to the server is lost. Trying again…</div>;
   if (!facts.dev) return <div className={css.banner} hidden />;
   return (
-    <div className={css.banner} role="note">
+    <div className={css.banner} role="region" aria-label="Mode of the server">
       <span><strong>Dev mode:</strong> nobody has to log in, and everybody on this machine is the owner.</span>
     </div>
   );
@@ -83,11 +83,11 @@ function Nav({ all, here }: { all: Section[]; here?: Section }) {
 }
 
 const MobileTop = () => (
-  <div className={css.mobileTop}>
+  <header className={css.mobileTop}>
     <img src="/favicon.svg" alt="Ropewalk" />
     <WorkspaceMenu />
     <AccountMenu compact />
-  </div>
+  </header>
 );
 
 function TabBar({ all, here }: { all: Section[]; here?: Section }) {

@@ -1,0 +1,26 @@
+package console
+
+import (
+	"testing"
+
+	"github.com/ropewalk/ropewalk/internal/testenv"
+)
+
+// Every screen, in both themes and at 1,440 and 375 px, passes axe-core and is no wider than the page.
+// With ROPEWALK_SCREENSHOTS=<folder> the pictures of docs/console.md are written there.
+func TestEveryScreenIsAccessibleInBothThemesAtBothWidths(t *testing.T) {
+	t.Parallel()
+	p := testenv.StartModelProvider(t)
+	answer := "Here is **the budget** of the week.\n\n| Day | Spent |\n|---|---:|\n| Monday | 12 |\n| Tuesday | 31 |\n\n" +
+		"1. Most of it went to `travel`\n2. Nothing is left open\n\n```python\ntotal = sum([12, 31])\n```\n"
+	p.Say(t,
+		`{"match":{"systemMessage":"Write a title"},"response":{"content":"The budget of the week"}}`,
+		`{"match":{"toolCallId":"g1"},"response":{"content":`+quoted(answer)+`,"usage":{"prompt_tokens":2400,"completion_tokens":310}}}`,
+		`{"match":{"userMessage":"budget"},"response":{"content":"I look at it.","toolCalls":[{"id":"g1","name":"sample__echo","arguments":{"text":"budget"}}],"usage":{"prompt_tokens":1800,"completion_tokens":90}}}`,
+		`{"match":{},"response":{"content":"Yes.","usage":{"prompt_tokens":300,"completion_tokens":20}}}`,
+	)
+	s := serve(t, models(p), "--sample")
+	said := s.do(t, "POST", "/v1/chat", map[string]any{"message": "Show me the budget of the week"})
+	s.do(t, "POST", "/v1/chat", map[string]any{"message": "Is anything left open?"})
+	browse(t, "screens.mjs", s, map[string]any{"conversation": said["conversationId"], "app": "sample", "tool": "sample__greet"})
+}
