@@ -45,7 +45,7 @@ function Banner() {
   const { facts } = useSession();
   const connection = useConnection();
   if (connection === "lost") return <div className={`${css.banner} ${css.lost}`} role="status">The connection to the server is lost. Trying again…</div>;
-  if (!facts.dev) return <div className={css.banner} hidden />;
+  if (!facts.dev) return null;
   return (
     <div className={css.banner} role="region" aria-label="Mode of the server">
       <span><strong>Dev mode:</strong> nobody has to log in, and everybody on this machine is the owner.</span>

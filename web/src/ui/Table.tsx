@@ -13,7 +13,7 @@ export function Table<T>({ label, columns, rows, keyOf }: { label: string; colum
     <div className={css.scroll} tabIndex={0} role="region" aria-label={label}>
       <table className={css.table}>
         <thead>
-          <tr>{columns.map((c) => <th key={c.title} scope="col" className={c.number ? css.num : undefined}>{c.title}</th>)}</tr>
+          <tr>{columns.map((c) => <th key={c.title} scope="col" className={c.number ? css.num : undefined}>{c.title || <span className="visually-hidden">Actions</span>}</th>)}</tr>
         </thead>
         <tbody>
           {rows.map((row) => (

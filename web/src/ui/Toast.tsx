@@ -46,7 +46,7 @@ function ToastItem({ note }: { note: Note }) {
   useEffect(() => {
     const timer = setTimeout(close, note.bad ? 12_000 : 5_000);
     return () => clearTimeout(timer);
-  });
+  }, [note.id, note.bad]);
   return (
     <div className={clsx(css.toast, note.bad && css.toastBad)}>
       <p>{note.text}</p>

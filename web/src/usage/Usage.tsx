@@ -62,7 +62,7 @@ function Totals({ totals }: { totals: UsageTotals }) {
     ["Model calls", count(totals.llmCalls), `in ${count(totals.conversations)} conversations`],
     ["Tool calls", count(totals.toolCalls), "made by models"],
   ];
-  return <dl className={css.totals}>{all.map(([name, value, note]) => <div key={name} className={css.total}><dt>{name}</dt><dd>{value}</dd><small>{note}</small></div>)}</dl>;
+  return <dl className={css.totals}>{all.map(([name, value, note]) => <div key={name} className={css.total}><dt>{name}</dt><dd>{value}<small>{note}</small></dd></div>)}</dl>;
 }
 
 function Breakdown({ period, by, title }: { period: Period; by: GroupBy; title: string }) {

@@ -1,0 +1,86 @@
+package console
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"regexp"
+	"sync"
+	"testing"
+)
+
+// canary is a server to which no view may send anything.
+type canary struct {
+	*httptest.Server
+	mu   sync.Mutex
+	hits []string
+}
+
+func newCanary(t *testing.T) *canary {
+	c := &canary{}
+	c.Server = httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.hits = append(c.hits, r.Method+" "+r.URL.String())
+	}))
+	t.Cleanup(c.Close)
+	return c
+}
+
+func (c *canary) heard() []string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.hits
+}
+
+// hostileBundle is the app of testdata/hostile, whose views know the canary.
+func hostileBundle(t *testing.T, at string) (dir string, attacks []string) {
+	t.Helper()
+	dir = filepath.Join(t.TempDir(), "hostile")
+	if err := os.CopyFS(dir, os.DirFS("testdata/hostile")); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "canary"), []byte(at), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	source, err := os.ReadFile("testdata/hostile/attacks.mjs")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range regexp.MustCompile(`(?m)^  "([a-z-]+)":`).FindAllSubmatch(source, -1) {
+		attacks = append(attacks, string(m[1]))
+	}
+	if len(attacks) < 20 {
+		t.Fatalf("only %d attacks", len(attacks))
+	}
+	return dir, attacks
+}
+
+// Hostile views read nothing of the page and of the browser, send nothing anywhere, and take nobody away.
+func TestHostileViewsReadAndSendNothing(t *testing.T) {
+	t.Parallel()
+	c := newCanary(t)
+	dir, attacks := hostileBundle(t, c.URL)
+	s := serve(t, "", "--sample")
+	s.do(t, "POST", "/v1/apps/install", map[string]any{"path": dir})
+	browse(t, "hostile.mjs", s, map[string]any{"attacks": attacks, "canary": c.URL})
+	if hits := c.heard(); len(hits) > 0 {
+		t.Errorf("views sent something: %q", hits)
+	}
+}
+
+// Apps of the MCP Apps examples, as their authors publish them, show their views, and the views work.
+func TestPublishedViewsRenderAndWork(t *testing.T) {
+	t.Parallel()
+	s := serve(t, "")
+	var tools []string
+	for name, tool := range map[string]string{
+		"basic-react": "get-time", "basic-vanillajs": "get-time", "budget-allocator": "get-budget-data", "cohort-heatmap": "get-cohort-data",
+		"customer-segmentation": "get-customer-data", "scenario-modeler": "get-scenario-data",
+	} {
+		s.do(t, "POST", "/v1/apps/install", map[string]any{"path": bundle(t, "@modelcontextprotocol/server-"+name, nil, "--stdio")})
+		tools = append(tools, name+"__"+tool)
+	}
+	browse(t, "views.mjs", s, map[string]any{"tools": tools})
+}
