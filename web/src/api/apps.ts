@@ -23,7 +23,6 @@ export interface AppDetails extends App {
   uptime?: number;
   memory?: number;
   memoryBytes?: number;
-  sandbox?: unknown;
   userConfig?: unknown;
   settings?: Setting[];
   env?: unknown;

@@ -29,7 +29,7 @@ export function Overview({ app, details, health, tools }: Props) {
   ];
   if (details?.since) facts.push(["Since", moment(details.since)]);
   if (memory) facts.push(["Memory", bytes(memory)]);
-  if (details?.sandbox !== undefined) facts.push(["Sandbox", text(details.sandbox)]);
+  if (app.sandbox) facts.push(["Sandbox", `${app.sandbox.level}${app.sandbox.ownUser ? ", own user" : ""}${app.sandbox.weaker ? ` (${app.sandbox.weaker})` : ""}`], ["Network", app.sandbox.network.join(", ") || "none"]);
   if (details?.source) facts.push(["Source", text(details.source)]);
   if (details?.protected) facts.push(["Protected", "it cannot be uninstalled here"]);
   return (

@@ -21,7 +21,7 @@ interface Props {
   fieldRef?: Ref<HTMLTextAreaElement>;
 }
 
-const largest = 10 << 20;
+const largest = 5 << 20;
 const other = "\u0000other";
 
 /** Where the person writes. */
@@ -36,7 +36,7 @@ export function Composer({ running, onSend, onStop, text, onText, fieldRef }: Pr
   const picker = useRef<HTMLInputElement>(null);
   const add = async (list: FileList | File[] | null) => {
     for (const file of list ?? []) {
-      if (file.size > largest) toast(`${file.name} is too large: at most 10 MB.`, true);
+      if (file.size > largest) toast(`${file.name} is too large: at most 5 MB.`, true);
       else {
         const read = await attachment(file);
         setFiles((all) => [...all, read]);

@@ -54,7 +54,7 @@ export function Thread({ messages, loading, error, state, actions, onRetry }: Pr
         {error && <Failure error={error} />}
         {loading && <Skeleton lines={4} />}
         {messages.map((m, i) => (m.role === "user"
-          ? <UserMessage key={i} text={m.content} index={i} actions={actions} attachments={(m as { attachments?: { name?: string }[] }).attachments} />
+          ? <UserMessage key={i} text={m.content} index={i} actions={actions} attachments={m.metadata?.attachments ?? (m as { attachments?: { name?: string }[] }).attachments} />
           : <AssistantMessage key={i} message={m} index={i} actions={actions} />))}
         {state && !asked && !answered && <UserMessage text={state.ask.message} attachments={state.ask.attachments} />}
         {state && !answered && <LiveRun state={state} onRetry={onRetry} onMessage={actions.onMessage} />}

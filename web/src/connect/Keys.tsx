@@ -1,7 +1,7 @@
 import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { KeyRound } from "lucide-react";
 import { useState } from "react";
-import { request } from "../api/http";
+import { api, take, type Schemas } from "../api/client";
 import { useSession } from "../api/session";
 import { Button } from "../ui/Button";
 import { Code } from "../ui/Code";
@@ -12,17 +12,7 @@ import { Badge, Card, Empty, Failure, Notice, Skeleton } from "../ui/Surface";
 import { Table } from "../ui/Table";
 import { toast, toastError } from "../ui/Toast";
 
-interface Key {
-  id: string;
-  name: string;
-  role?: string;
-  workspaceId?: string | null;
-  workspace?: string | null;
-  createdAt?: string;
-  expiresAt?: string | null;
-  lastUsedAt?: string | null;
-  prefix?: string;
-}
+type Key = Schemas["APIKey"];
 
 /** The API keys: made, named, and revoked. A key is shown once. */
 export function Keys({ onMade }: { onMade: (key: string) => void }) {
@@ -31,11 +21,11 @@ export function Keys({ onMade }: { onMade: (key: string) => void }) {
   const [making, setMaking] = useState(false);
   const [made, setMade] = useState("");
   const [revoking, setRevoking] = useState<Key | null>(null);
-  const keys = useQuery({ queryKey: ["keys", workspace.id], queryFn: async () => (await request<{ keys: Key[] }>("GET", "/v1/keys")).keys });
+  const keys = useQuery({ queryKey: ["keys", workspace.id], queryFn: async () => (await take(api.GET("/v1/keys"))).keys });
   const revoke = async (key: Key) => {
     setRevoking(null);
     try {
-      await request("DELETE", `/v1/keys/${encodeURIComponent(key.id)}`);
+      await take(api.DELETE("/v1/keys/{id}", { params: { path: { id: key.id } } }));
       toast(`The key ${key.name} is revoked.`);
     } catch (error) {
       toastError(error);
@@ -49,8 +39,9 @@ export function Keys({ onMade }: { onMade: (key: string) => void }) {
         <Table
           label="API keys" rows={keys.data} keyOf={(k) => k.id}
           columns={[
-            { title: "Name", cell: (k) => <>{k.name} {k.prefix && <code>{k.prefix}…</code>}</> },
-            { title: "Role", cell: (k) => <Badge>{k.role ?? "–"}</Badge> },
+            { title: "Name", cell: (k) => k.name },
+            { title: "Acts as", cell: (k) => k.user.email || k.user.displayName || k.user.id },
+            { title: "Role", cell: (k) => <Badge>{k.role}</Badge> },
             { title: "Last used", cell: (k) => (k.lastUsedAt ? ago(k.lastUsedAt) : "never") },
             { title: "Expires", cell: (k) => (k.expiresAt ? moment(k.expiresAt) : "never") },
             { title: "", number: true, cell: (k) => <Button small look="danger" onClick={() => setRevoking(k)}>Revoke</Button> },
@@ -66,7 +57,7 @@ export function Keys({ onMade }: { onMade: (key: string) => void }) {
 function NewKey({ onMade, onClose }: { onMade: (key: string) => void; onClose: () => void }) {
   const { workspace } = useSession();
   const [name, setName] = useState("");
-  const [role, setRole] = useState("member");
+  const [role, setRole] = useState<Key["role"]>("member");
   const [days, setDays] = useState("90");
   const [busy, setBusy] = useState(false);
   const [error, setError] = useState<unknown>(null);
@@ -75,8 +66,8 @@ function NewKey({ onMade, onClose }: { onMade: (key: string) => void; onClose: (
     setBusy(true);
     try {
       const expiresAt = days ? new Date(Date.now() + Number(days) * 86_400_000).toISOString() : undefined;
-      const answer = await request<{ key?: string; secret?: string; token?: string }>("POST", "/v1/keys", { body: { name: name.trim(), role, workspaceId: workspace.id, expiresAt } });
-      onMade(answer.key ?? answer.secret ?? answer.token ?? "");
+      const { key } = await take(api.POST("/v1/keys", { body: { name: name.trim(), role, expiresAt } }));
+      onMade(key);
       onClose();
     } catch (problem) {
       setError(problem);
@@ -86,7 +77,7 @@ function NewKey({ onMade, onClose }: { onMade: (key: string) => void; onClose: (
   return (
     <Dialog title="New API key" onClose={onClose} onSubmit={() => void submit()} footer={<><Button onClick={onClose}>Cancel</Button><Button type="submit" look="primary" busy={busy}>Make the key</Button></>}>
       <Field label="Name" required hint="What uses it, so that you know it again">{(props) => <Input {...props} autoFocus value={name} onChange={(e) => setName(e.target.value)} />}</Field>
-      <Field label={`Role in ${workspace.name}`}>{(props) => <Select {...props} value={role} onChange={(e) => setRole(e.target.value)}><option value="member">member</option><option value="admin">admin</option></Select>}</Field>
+      <Field label={`Role in ${workspace.name}`}>{(props) => <Select {...props} value={role} onChange={(e) => setRole(e.target.value as Key["role"])}><option value="member">member</option><option value="admin">admin</option></Select>}</Field>
       <Field label="Expires">{(props) => <Select {...props} value={days} onChange={(e) => setDays(e.target.value)}><option value="30">in 30 days</option><option value="90">in 90 days</option><option value="365">in a year</option><option value="">never</option></Select>}</Field>
       {error !== null && <Failure error={error} />}
     </Dialog>
