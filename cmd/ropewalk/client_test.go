@@ -1,0 +1,268 @@
+package main_test
+
+import (
+	"archive/zip"
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/ropewalk/ropewalk/internal/testkit"
+)
+
+var listening = regexp.MustCompile(`server listening.*url=(http://\S+)`)
+
+// up starts a server with the sample app on a free port and waits until it runs.
+func (s *script) up() (url string) {
+	s.t.Helper()
+	cmd := s.command("ropewalk", "up", "--port", "0")
+	stderr, err := cmd.StderrPipe()
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	var hints testkit.Log
+	cmd.Stdout = &hints
+	if err := cmd.Start(); err != nil {
+		s.t.Fatal(err)
+	}
+	s.t.Cleanup(func() {
+		_ = cmd.Process.Signal(syscall.SIGTERM)
+		_ = cmd.Wait()
+	})
+	found := make(chan string, 1)
+	go func() {
+		for lines := bufio.NewScanner(stderr); lines.Scan(); {
+			if m := listening.FindStringSubmatch(lines.Text()); m != nil {
+				found <- m[1]
+			}
+		}
+		close(found)
+	}()
+	url, _ = testkit.Receive(s.t, "the server listens", found)
+	testkit.Eventually(s.t, "the hints are printed", func() bool { return hints.Contains("mcpServers") })
+	if !hints.Contains(url + "/v1/tools/call") {
+		s.t.Errorf("the hints do not name the address: %s", hints.String())
+	}
+	return url
+}
+
+// split runs a command with standard output and standard error apart.
+func (s *script) split(stdin string, line ...string) (stdout, stderr string, status int) {
+	s.t.Helper()
+	var out, errs bytes.Buffer
+	cmd := s.command(line[0], line[1:]...)
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = strings.NewReader(stdin), &out, &errs
+	if err := cmd.Run(); cmd.ProcessState == nil {
+		s.t.Fatal(err)
+	}
+	return out.String(), errs.String(), cmd.ProcessState.ExitCode()
+}
+
+func TestAServerIsDrivenFromTheCommandLine(t *testing.T) {
+	s := newScript(t)
+	s.environ = []string{"ROPEWALK_CONTEXTS=" + filepath.Join(s.dir, "contexts.yaml"), "NO_COLOR=1"}
+	url := s.up()
+	for _, c := range []struct {
+		line, stdin    string
+		status         int
+		stdout, stderr string
+	}{
+		{"status", "", 0, "1, with", ""},
+		{"status --json", "", 0, `"workspace"`, ""},
+		{"app list", "", 0, "sample", ""},
+		{"app list --json", "", 0, `"apps"`, ""},
+		{"app stop sample", "", 0, "sample is stopped", ""},
+		{"app start sample", "", 0, "sample is running", ""},
+		{"app remove nothing", "", 1, "", "nothing"},
+		{"app install ./missing.mcpb", "", 2, "", "missing.mcpb"},
+		{"app install a b", "", 2, "", "one app at a time"},
+		{"app install", "", 2, "", "exactly one source"},
+		{"tool list", "", 0, "sample__echo", ""},
+		{"tool show sample__echo", "", 0, "--text", ""},
+		{"tool call sample__echo --text hello", "", 0, "hello", ""},
+		{"tool call echo --text=hello", "", 0, "hello", ""},
+		{"tool call sample__echo -", `{"text":"from stdin"}`, 0, "from stdin", ""},
+		{"tool call sample__echo --text hello --json", "", 0, `"content"`, ""},
+		{"tool call sample__echo --colour red", "", 2, "", `no parameter "colour"`},
+		{"tool call nothing", "", 1, "", "ropewalk tool list"},
+		{"chat hello", "", 1, "", "models.default"},
+		{"conversation list", "", 0, "TITLE", ""},
+		{"usage", "", 0, "total", ""},
+		{"workspace list", "", 0, "ws_", ""},
+		{"user list", "", 0, "EMAIL", ""},
+		{"client-config claude-code", "", 0, "claude mcp add --transport http ropewalk " + url, ""},
+		{"client-config nobody", "", 2, "", "claude-code"},
+		{"client-config chatgpt --write", "", 2, "", "no configuration file"},
+		{"context set here --server " + url, "", 0, "", ""},
+		{"context list", "", 0, "here", ""},
+		{"app list --context elsewhere", "", 2, "", `no context "elsewhere"`},
+		{"app list --server http://127.0.0.1:1", "", 1, "", "ropewalk up"},
+		{"config init", "", 0, "ropewalk.yaml", ""},
+		{"config init", "", 1, "", "exists"},
+		{"config check", "", 0, "configuration ok", ""},
+		{"config show", "", 0, "http.port", ""},
+		{"config schema", "", 0, `"$schema"`, ""},
+		{"config chekc", "", 2, "", "ropewalk config check"},
+		{"reload", "", 0, "", ""},
+		{"version --json", "", 0, `"commit"`, ""},
+		{"serv", "", 2, "", "ropewalk serve"},
+		{"app list --nothing", "", 2, "", "--help"},
+	} {
+		t.Run(c.line, func(t *testing.T) {
+			out, errs, status := s.split(c.stdin, append([]string{"ropewalk"}, strings.Fields(c.line)...)...)
+			if c.line == "reload" && status == 3 { // the file that was written names the default port
+				status = 0
+			}
+			if status != c.status || !strings.Contains(out, c.stdout) || !strings.Contains(errs, c.stderr) {
+				t.Errorf("status %d, want %d\nstdout: %s\nwant: %s\nstderr: %s\nwant: %s", status, c.status, out, c.stdout, errs, c.stderr)
+			}
+			if c.status != 0 && out != "" && !strings.HasPrefix(c.line, "chat") {
+				t.Errorf("an error went to standard output: %s", out)
+			}
+		})
+	}
+}
+
+func TestEventsArePrintedAsTheyHappen(t *testing.T) {
+	s := newScript(t)
+	s.up()
+	var out testkit.Log
+	cmd := s.command("ropewalk", "events", "--json", "--heartbeats")
+	cmd.Stdout = &out
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	testkit.Eventually(t, "an event is printed", func() bool {
+		_, _, _ = s.split("", "ropewalk", "app", "stop", "sample")
+		_, _, _ = s.split("", "ropewalk", "app", "remove", "sample")
+		return out.Contains("bundle.")
+	})
+	if err := cmd.Process.Signal(os.Interrupt); err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Wait(); err != nil {
+		t.Errorf("Ctrl-C is not how it ends: %v", err)
+	}
+	for _, e := range out.Entries() {
+		if e["event"] == nil || e["data"] == nil {
+			t.Errorf("printed %v", e)
+		}
+	}
+}
+
+func TestClientConfigurationsAreWrittenBesideWhatIsThere(t *testing.T) {
+	s := newScript(t)
+	url := s.up()
+	s.write(".mcp.json", `{"other":1,"mcpServers":{"kept":{"command":"x"}}}`)
+	if _, errs, status := s.split("", "ropewalk", "client-config", "claude-code", "--write"); status != 0 {
+		t.Fatal(errs)
+	}
+	text, err := os.ReadFile(filepath.Join(s.dir, ".mcp.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got struct {
+		Other      int
+		MCPServers map[string]struct{ Type, URL, Command string }
+	}
+	if err := json.Unmarshal(text, &got); err != nil {
+		t.Fatal(err)
+	}
+	if got.Other != 1 || got.MCPServers["kept"].Command != "x" || !strings.HasPrefix(got.MCPServers["ropewalk"].URL, url+"/mcp") {
+		t.Errorf("written %s", text)
+	}
+	s.write(".vscode.json", "")
+	if err := os.MkdirAll(filepath.Join(s.dir, ".vscode"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	s.write(".vscode/mcp.json", "{ // a comment\n}")
+	if _, errs, status := s.split("", "ropewalk", "client-config", "vscode", "--write"); status != 1 || !strings.Contains(errs, "by hand") {
+		t.Errorf("a file with comments: %d %s", status, errs)
+	}
+}
+
+func TestDoctorNamesWhatIsWrongWithItsRemedy(t *testing.T) {
+	s := newScript(t)
+	for name, c := range map[string]struct {
+		config string
+		says   []string
+	}{
+		"a setting that does not exist": {"htpt: {port: 1}\n", []string{"configuration", "htpt", "config schema"}},
+		"a database that is away":       {"storage: {url: \"postgres://u:canary@127.0.0.1:1/x\"}\n", []string{"database", "connection refused", "storage.url"}},
+		"an identity provider that is away": {
+			"auth: {adapter: oidc, issuer: \"http://127.0.0.1:1\", clientId: x}\n", []string{"identity", "auth.issuer"},
+		},
+		"a plugin that does not exist": {"sessionStore: {adapter: nothing}\n", []string{"nothing"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			file := s.write("doctor.yaml", c.config)
+			out, errs, status := s.split("", "ropewalk", "doctor", "--config", file)
+			if status != 1 {
+				t.Errorf("status %d: %s", status, errs)
+			}
+			for _, text := range c.says {
+				if !strings.Contains(out, text) {
+					t.Errorf("%q is missing in\n%s", text, out)
+				}
+			}
+			if strings.Contains(out+errs, "canary") {
+				t.Error("a secret is shown")
+			}
+		})
+	}
+}
+
+func TestTheSupportBundleHoldsNoSecrets(t *testing.T) {
+	s := newScript(t)
+	s.environ = []string{"SERVICE_API_KEY=canary-canary-canary"}
+	file := s.write("ropewalk.yaml", "storage: {url: \"postgres://u:canary@127.0.0.1:1/x\"}\n")
+	path := filepath.Join(s.dir, "support.zip")
+	_, _, _ = s.split("", "ropewalk", "doctor", "--config", file, "--bundle", path)
+	archive, err := zip.OpenReader(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer archive.Close()
+	if len(archive.File) < 3 {
+		t.Errorf("%d parts", len(archive.File))
+	}
+	for _, part := range archive.File {
+		r, err := part.Open()
+		if err != nil {
+			t.Fatal(err)
+		}
+		var text bytes.Buffer
+		if _, err := text.ReadFrom(r); err != nil {
+			t.Fatal(err)
+		}
+		if strings.Contains(text.String(), "canary") {
+			t.Errorf("%s holds a secret: %s", part.Name, text.String())
+		}
+	}
+}
+
+func TestManualPagesAndCompletionComeFromTheCommands(t *testing.T) {
+	s := newScript(t)
+	if _, errs, status := s.split("", "ropewalk", "man", "man1"); status != 0 {
+		t.Fatal(errs)
+	}
+	for _, page := range []string{"ropewalk.1", "ropewalk-app-install.1", "ropewalk-doctor.1"} {
+		if _, err := os.Stat(filepath.Join(s.dir, "man1", page)); err != nil {
+			t.Error(err)
+		}
+	}
+	if bash, err := exec.LookPath("bash"); err == nil {
+		out, _, _ := s.split("", "ropewalk", "completion", "bash")
+		check := exec.Command(bash, "-n")
+		check.Stdin = strings.NewReader(out)
+		if text, err := check.CombinedOutput(); err != nil || len(out) < 1000 {
+			t.Errorf("%v: %s", err, text)
+		}
+	}
+}
