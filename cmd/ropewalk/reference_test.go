@@ -1,0 +1,123 @@
+package main
+
+import (
+	"encoding/json"
+	"flag"
+	"fmt"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/ropewalk/ropewalk/core/config"
+)
+
+var update = flag.Bool("update", false, "write docs/configuration.md")
+
+const referencePath = "../../docs/configuration.md"
+
+// docs/configuration.md is generated: go test ./cmd/ropewalk -run Reference -update
+func TestTheConfigurationReferenceIsThatOfTheSchema(t *testing.T) {
+	text, err := config.Schema(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var schema map[string]any
+	if err := json.Unmarshal(text, &schema); err != nil {
+		t.Fatal(err)
+	}
+	r := &reference{root: schema}
+	r.WriteString("# Configuration\n\nGenerated from the schema (`ropewalk config schema`). Adapters have settings of their own: " +
+		"[adapters.md](adapters.md).\n\n| Setting | Type | Default | Meaning |\n|---|---|---|---|\n")
+	r.object("", schema, 0)
+	if *update {
+		if err := os.WriteFile(referencePath, []byte(r.String()), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	committed, err := os.ReadFile(referencePath)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if string(committed) != r.String() {
+		t.Error("docs/configuration.md is not up to date: go test ./cmd/ropewalk -run Reference -update")
+	}
+}
+
+// reference is the page as it is written.
+type reference struct {
+	strings.Builder
+	root map[string]any
+}
+
+// resolve follows a reference inside the schema.
+func (r *reference) resolve(s map[string]any) map[string]any {
+	ref, ok := s["$ref"].(string)
+	if !ok {
+		return s
+	}
+	var at any = r.root
+	for part := range strings.SplitSeq(strings.TrimPrefix(ref, "#/"), "/") {
+		at = at.(map[string]any)[part]
+	}
+	target := maps.Clone(at.(map[string]any))
+	for _, key := range []string{"description", "default"} {
+		if v, ok := s[key]; ok {
+			target[key] = v
+		}
+	}
+	return target
+}
+
+// depth bounds how far objects are followed.
+const depth = 4
+
+func (r *reference) object(path string, s map[string]any, level int) {
+	properties, _ := s["properties"].(map[string]any)
+	for _, name := range slices.Sorted(maps.Keys(properties)) {
+		p, ok := properties[name].(map[string]any)
+		if !ok {
+			continue
+		}
+		r.setting(strings.TrimPrefix(path+"."+name, "."), r.resolve(p), level)
+	}
+	if each, ok := s["additionalProperties"].(map[string]any); ok {
+		r.setting(path+".<name>", r.resolve(each), level)
+	}
+}
+
+func (r *reference) setting(path string, p map[string]any, level int) {
+	_, isObject := p["properties"]
+	if items, ok := p["items"].(map[string]any); ok {
+		if items = r.resolve(items); items["properties"] != nil && level < depth {
+			r.object(path+"[]", items, level+1)
+			return
+		}
+	}
+	_, isMap := p["additionalProperties"].(map[string]any)
+	if (isObject || isMap) && level < depth {
+		r.object(path, p, level+1)
+		return
+	}
+	kind := ""
+	switch t := p["type"].(type) {
+	case string:
+		kind = t
+	case []any:
+		kind = strings.Trim(fmt.Sprint(t), "[]")
+	}
+	if e, ok := p["enum"].([]any); ok {
+		kind = strings.ReplaceAll(strings.Trim(fmt.Sprint(e), "[]"), " ", ", ")
+	}
+	value := ""
+	if d, ok := p["default"]; ok {
+		text, err := json.Marshal(d)
+		if err == nil {
+			value = "`" + string(text) + "`"
+		}
+	}
+	about, _ := p["description"].(string)
+	fmt.Fprintf(r, "| `%s` | %s | %s | %s |\n", path, kind, value, strings.ReplaceAll(strings.ReplaceAll(about, "\n", " "), "|", "\\|"))
+}
