@@ -26,6 +26,10 @@ func runChecks[S any](ctx context.Context, r *report, checks []kit.Check[S], sub
 		if ctx.Err() != nil {
 			return
 		}
+		if r.only != nil && !r.only.MatchString(check.Name) {
+			r.left++
+			continue
+		}
 		for _, result := range kit.Run(ctx, []kit.Check[S]{check}, subject) {
 			r.result(result)
 		}

@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"io"
+	"regexp"
 	"strings"
 
 	"github.com/ropewalk/ropewalk/plugins/kit"
@@ -12,6 +13,8 @@ import (
 type report struct {
 	w                     io.Writer
 	passed, failed, skips int
+	only                  *regexp.Regexp // the names of the checks to run; nil for all
+	left                  int            // checks that were left out by it
 }
 
 func newReport(w io.Writer) *report { return &report{w: w} }
@@ -50,6 +53,9 @@ func (r *report) skipped(name, why string) {
 
 // end prints the sum. Its error tells that the plugin does not keep its contract.
 func (r *report) end() error {
+	if r.left > 0 {
+		r.print("\n%d checks were left out by --run: this says nothing of them.\n", r.left)
+	}
 	r.print("\n%d checks: %d passed, %d failed, %d skipped.\n", r.passed+r.failed+r.skips, r.passed, r.failed, r.skips)
 	if r.failed > 0 {
 		return fmt.Errorf("the plugin does not keep its contract: %d checks failed", r.failed)

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"time"
 
@@ -21,7 +22,7 @@ import (
 
 func pluginTestCommand() *cobra.Command {
 	var s starting
-	var settings, samples, bundles, backend string
+	var settings, samples, bundles, backend, only string
 	cmd := &cobra.Command{
 		Use: "test PATH", Short: "Run the conformance kit of its kind against a plugin, in any language", Args: cobra.ExactArgs(1),
 		Long: "Starts the plugin as a server would, checks every promise of its kind's contract and prints how each went; the status " +
@@ -42,6 +43,11 @@ func pluginTestCommand() *cobra.Command {
 				return err
 			}
 			r := newReport(cmd.OutOrStdout())
+			if only != "" {
+				if r.only, err = regexp.Compile(only); err != nil {
+					return fmt.Errorf("--run: %w", err)
+				}
+			}
 			r.title(t)
 			if err := errors.Join(t.run(cmd.Context(), r), cmd.Context().Err()); err != nil {
 				return err
@@ -52,6 +58,7 @@ func pluginTestCommand() *cobra.Command {
 	s.bind(cmd)
 	cmd.Flags().StringVar(&settings, "config", "", "the plugin's settings, YAML or JSON: its section of ropewalk.yaml")
 	cmd.Flags().StringVar(&samples, "samples", "", "tokens for an auth adapter that is not one of OpenID providers, JSON")
+	cmd.Flags().StringVar(&only, "run", "", "run only the checks whose name matches this regular expression")
 	cmd.Flags().StringVar(&bundles, "bundles", "", "what is known of a registry's bundles (names, versions, platforms, digests), JSON; docs/plugins.md has the form")
 	cmd.Flags().StringVar(&backend, "backend", "", "address (host:port) of a session store's backend: the kit takes it away and brings it back through a proxy, whose address replaces ${backend} in the settings")
 	return cmd
