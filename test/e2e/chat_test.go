@@ -79,7 +79,7 @@ func TestAChatThatWritesAFileOutlivesTheServer(t *testing.T) {
 		t.Run(wire, func(t *testing.T) {
 			t.Parallel()
 			p, dir := testenv.StartModelProvider(t), t.TempDir()
-			s := serve(t, models(p, wire))
+			s := serve(t, config(modelsYAML(p, wire)+"apps:\n  filesystem: {sandbox: {write: ['"+dir+"']}}\n"))
 			s.install(t, map[string]any{"path": nodeBundle(t, nodeManifest("filesystem", filesystem, dir))})
 			file := filepath.Join(dir, "note.txt")
 			p.Say(t,

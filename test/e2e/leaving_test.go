@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"os"
-	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -33,7 +32,7 @@ func TestTwoPeopleTalkAtOnceAndOneWhoLeavesEndsTheirRunDownToTheBundle(t *testin
 	p := testenv.StartModelProvider(t)
 	s := serve(t, models(p, "anthropic"))
 	s.install(t, map[string]any{"path": goBundle(t, "go", plain)})
-	gate := filepath.Join(t.TempDir(), "gate")
+	gate := s.shared("go", "gate")
 	began, cancelled := exists(gate+".begun"), exists(gate+".cancelled")
 	p.Say(t,
 		`{"match":{"userMessage":"first","hasToolResult":false},"response":{"content":"I begin.","toolCalls":[{"name":"go__last","arguments":{"text":`+quoted(gate)+`}}]}}`,

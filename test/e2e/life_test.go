@@ -7,17 +7,36 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
 )
 
-// pid asks a Go bundle for its process id.
+// pid asks a Go bundle for its process id, and returns the one that this machine knows it by: an app
+// has process ids of its own in its sandbox.
 func (s *server) pid(t *testing.T, app string) int {
 	t.Helper()
 	inside := s.call(t, app, "environment", nil).(map[string]any)
-	return int(inside["pid"].(float64))
+	id := strconv.Itoa(int(inside["pid"].(float64)))
+	for _, p := range descendants(s.cmd.Process.Pid) {
+		dir := "/proc/" + strconv.Itoa(p.id)
+		environ, _ := os.ReadFile(dir + "/environ")
+		status, _ := os.ReadFile(dir + "/status")
+		_, ids, _ := strings.Cut(string(status), "NSpid:")
+		ids, _, _ = strings.Cut(ids, "\n")
+		if all := strings.Fields(ids); len(all) > 0 && all[len(all)-1] == id && strings.Contains(string(environ), "/apps/"+app+"/data") {
+			return p.id
+		}
+	}
+	t.Fatalf("no process of %s has the id %s", app, id)
+	return 0
+}
+
+// shared is a file that the test and an app both may use: it lies in the app's data directory.
+func (s *server) shared(app, name string) string {
+	return filepath.Join(s.home, "apps", app, "data", name)
 }
 
 func killProcess(t *testing.T, pid int) {
@@ -96,7 +115,7 @@ func TestACallInFlightWhenItsBundleDiesFailsAtOnceAndIsNotRepeated(t *testing.T)
 	t.Parallel()
 	s := serve(t)
 	s.install(t, map[string]any{"path": goBundle(t, "victim", plain)})
-	pid, file := s.pid(t, "victim"), filepath.Join(t.TempDir(), "call")
+	pid, file := s.pid(t, "victim"), s.shared("victim", "call")
 	ended := s.begin(t.Context(), t, "victim", file)
 	if err := os.Remove(file + ".begun"); err != nil {
 		t.Fatal(err)
@@ -122,7 +141,7 @@ func TestACallIsCancelledWhenItsCallerLeaves(t *testing.T) {
 	s := serve(t)
 	s.install(t, map[string]any{"path": goBundle(t, "patient", plain)})
 	ctx, leave := context.WithCancel(t.Context())
-	file := filepath.Join(t.TempDir(), "call")
+	file := s.shared("patient", "call")
 	s.begin(ctx, t, "patient", file)
 	leave()
 	if !eventually(5*time.Second, func() bool { _, err := os.Stat(file + ".cancelled"); return err == nil }) {
@@ -254,7 +273,7 @@ func TestSIGTERMLetsTheCallInFlightFinish(t *testing.T) {
 	s.install(t, map[string]any{"path": goBundle(t, "slow", family)})
 	s.listen(t) // a stream that is open must not keep the server
 	before := s.family()
-	file := filepath.Join(t.TempDir(), "go on")
+	file := s.shared("slow", "go on")
 	answered := s.begin(t.Context(), t, "slow", file)
 
 	notified := time.Now()

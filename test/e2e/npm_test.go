@@ -70,7 +70,7 @@ func TestTheOfficialClientIsServedThroughMCP(t *testing.T) {
 	s.install(t, map[string]any{"path": nodeBundle(t, nodeManifest("everything", everything, "stdio"))})
 	s.install(t, map[string]any{"path": goBundle(t, "grower", plain)})
 	events := s.listen(t)
-	file := filepath.Join(t.TempDir(), "last")
+	file := s.shared("grower", "last")
 
 	seen := runScript[struct {
 		Server           string

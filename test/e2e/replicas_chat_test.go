@@ -2,7 +2,6 @@ package e2e
 
 import (
 	"context"
-	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -43,7 +42,7 @@ func TestAChatOfOneServerIsKnownToTheOther(t *testing.T) {
 		t.Errorf("the next run, through the other server: %d %s", a.status, a.body)
 	}
 
-	gate := filepath.Join(t.TempDir(), "gate")
+	gate := a.shared("go", "gate")
 	calling(t, p, "go__last", `{"text":`+quoted(gate)+`}`)
 	ctx, leave := context.WithCancel(t.Context())
 	defer leave()

@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"syscall"
 	"testing"
 	"time"
 )
@@ -126,10 +125,7 @@ func (*deployment) tells(t *testing.T, d *deployment) {
 	soon(t, "the app runs on all", func() bool {
 		return !slices.ContainsFunc(d.replicas, func(s *server) bool { return s.apps(t)["news"].Status != "running" })
 	})
-	inside := d.replicas[2].call(t, "news", "environment", nil).(map[string]any) // no event: a person's call
-	if err := syscall.Kill(int(inside["pid"].(float64)), syscall.SIGKILL); err != nil {
-		t.Fatal(err)
-	}
+	killProcess(t, d.replicas[2].pid(t, "news")) // no event: a person's call
 	if !eventually(patience, func() bool {
 		a := d.replicas[2].do(t, "GET", "/v1/bundles/health", nil)
 		return slices.ContainsFunc(list(t, a), func(b map[string]any) bool {
