@@ -28,6 +28,7 @@ type Config struct {
 	Skills         Skills
 	Log            Log
 	Audit          Audit
+	Limits         Limits
 	Sandbox        Sandbox // of an app whose own section says nothing else
 	Plugins        Plugins
 
@@ -50,6 +51,7 @@ func (c *Config) Dev() bool { return c.APIKey == "" && c.Auth.Adapter == "" }
 type HTTP struct {
 	Host           string         // name or address to listen on
 	Port           int            // 0 takes a free one
+	ShutdownDelay  time.Duration  // of the listener, while /readyz fails
 	TrustedProxies []netip.Prefix // whose X-Forwarded-* headers count
 	AllowedHosts   []string       // extra Host header values to accept, host or host:port, lower case
 	BaseURL        string         // the public address without a trailing slash; "" when not set
@@ -109,10 +111,25 @@ type Chat struct {
 	ElicitationTimeout time.Duration // for what an app asks a person, until it counts as declined
 }
 
+// Limits are the shares of one user. 0 means no limit.
+type Limits struct {
+	Connections           int `json:"connections"` // in total; 0 derives it from the limit on file descriptors
+	ConnectionsPerAddress int `json:"connectionsPerAddress"`
+	Sessions              int `json:"sessions"`
+	Streams               int `json:"streams"`
+	ChatRuns              int `json:"chatRuns"`
+	Calls                 int `json:"calls"`
+	CallsPerSecond        int `json:"callsPerSecond"`
+	TokensPerDay          int `json:"tokensPerDay"`
+	APIBodyBytes          int `json:"apiBodyBytes"`
+	MCPBodyBytes          int `json:"mcpBodyBytes"`
+}
+
 // Log is how much is logged, and in which form.
 type Log struct {
 	Level  string // trace, debug, info, warn or error
 	Format string // text or json
+	Access bool   // whether each request is logged
 }
 
 // Plugins holds what is the same for every plugin process.

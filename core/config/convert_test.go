@@ -75,3 +75,20 @@ func TestAuthAdminsAndJoinAreSettingsOfTheServer(t *testing.T) {
 		t.Errorf("the adapter gets %s", got)
 	}
 }
+
+func TestLimitsAreOnExceptInDevMode(t *testing.T) {
+	c, err := loadText(t, "apiKey: a-key-of-sixteen-or-more\nlimits: {streams: 3}\n", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c.Limits.Streams != 3 || c.Limits.Sessions != 50 || c.Limits.CallsPerSecond != 100 || c.Limits.ConnectionsPerAddress != 256 {
+		t.Errorf("%v %+v", err, c.Limits)
+	}
+	dev, err := loadText(t, "limits: {streams: 3}\n", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if dev.Limits.Streams != 3 || dev.Limits.Sessions != 0 || dev.Limits.CallsPerSecond != 0 || dev.Limits.APIBodyBytes != 1<<20 {
+		t.Errorf("dev mode: %v %+v", err, dev.Limits)
+	}
+}

@@ -27,20 +27,22 @@ type document struct {
 	Models         modelsSection         `json:"models"`
 	Skills         skillsSection         `json:"skills"`
 	Log            Log                   `json:"log"`
+	Limits         Limits                `json:"limits"`
 	Sandbox        sandboxSection        `json:"sandbox"`
 	Audit          auditSection          `json:"audit"`
 	PluginDefaults pluginsSection        `json:"plugins"`
 }
 
 type httpSection struct {
-	Host           string   `json:"host"`
-	Port           int      `json:"port"`
-	BaseURL        string   `json:"baseUrl"`
-	TrustedProxies []string `json:"trustedProxies"`
-	AllowedHosts   []string `json:"allowedHosts"`
-	AllowedOrigins []string `json:"allowedOrigins"`
-	Console        bool     `json:"console"`
-	ViewOrigin     string   `json:"viewOrigin"`
+	Host                 string   `json:"host"`
+	Port                 int      `json:"port"`
+	BaseURL              string   `json:"baseUrl"`
+	TrustedProxies       []string `json:"trustedProxies"`
+	AllowedHosts         []string `json:"allowedHosts"`
+	AllowedOrigins       []string `json:"allowedOrigins"`
+	ShutdownDelaySeconds int      `json:"shutdownDelaySeconds"`
+	Console              bool     `json:"console"`
+	ViewOrigin           string   `json:"viewOrigin"`
 }
 
 type appSection struct {
@@ -109,7 +111,7 @@ func unmarshal(raw []byte, into any) error {
 // config builds the Config of a document. What needs more than copying is filled in by the check.
 func (d document) config(base string, env Environment) *Config {
 	c := &Config{
-		HTTP:         HTTP{Host: d.HTTP.Host, Port: d.HTTP.Port},
+		HTTP:         HTTP{ShutdownDelay: seconds(d.HTTP.ShutdownDelaySeconds), Host: d.HTTP.Host, Port: d.HTTP.Port},
 		APIKey:       core.Secret(d.APIKey),
 		SessionStore: plugin("sessionstore", "sessionStore", d.SessionStore, base),
 		Storage:      Storage{URL: core.Secret(d.Storage.URL)},
@@ -119,6 +121,7 @@ func (d document) config(base string, env Environment) *Config {
 		Models:       d.Models.models(base, env),
 		Skills:       d.Skills.skills(base),
 		Log:          d.Log,
+		Limits:       d.Limits,
 		Sandbox:      d.Sandbox.over(Sandbox{}, base),
 		Audit:        d.Audit.audit(base),
 		Plugins: Plugins{

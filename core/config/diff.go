@@ -3,7 +3,7 @@ package config
 import "reflect"
 
 // Diff names the sections in which two configurations differ, as the file names them: home, http,
-// apiKey, auth, sessionStore, storage, registries, features, apps, mcp, chat, models, skills, log, sandbox, audit, plugins. A reload
+// apiKey, auth, sessionStore, storage, registries, features, apps, mcp, chat, models, skills, limits, log, sandbox, audit, plugins. A reload
 // applies what it can and says of the rest that it takes a new start. The environment and the places count as nothing.
 func Diff(before, after *Config) []string {
 	var names []string
@@ -25,6 +25,7 @@ func Diff(before, after *Config) []string {
 	differ("chat", before.Chat, after.Chat)
 	differ("models", before.Models, after.Models)
 	differ("skills", before.Skills, after.Skills)
+	differ("limits", before.Limits, after.Limits)
 	differ("log", before.Log, after.Log)
 	differ("sandbox", before.Sandbox, after.Sandbox)
 	differ("audit", before.Audit, after.Audit)

@@ -66,6 +66,7 @@ func (s *schema) build(o Options, home, file string, content []byte) (*Config, e
 	c := d.config(base, o.Environment)
 	c.Home, c.File, c.Environment, c.places = home, file, o.Environment, merged.places
 	c.effective = effective(merged)
+	c.relaxInDevMode()
 	k := check{cfg: c, doc: d, schema: s, expanded: merged.expanded, problems: merged.problems}
 	if problems := k.run(); len(problems) > 0 {
 		return nil, problems.sorted()

@@ -57,10 +57,11 @@ func TestWithNoConfigurationAtAllTheDefaultsAreThoseOfTheSpec(t *testing.T) {
 		Models: Models{MaxOutputTokens: 8192, Providers: map[string]ModelProvider{
 			"anthropic": {Type: ProviderAnthropic}, "openai": {Type: ProviderOpenAI},
 		}},
-		Apps: map[string]App{},
-		MCP:  MCP{MaxSessions: 100, MaxInstances: 64, SessionTTL: 8 * time.Hour},
-		Chat: Chat{ElicitationTimeout: 5 * time.Minute},
-		Log:  Log{Level: "info", Format: "text"},
+		Apps:   map[string]App{},
+		MCP:    MCP{MaxSessions: 100, MaxInstances: 64, SessionTTL: 8 * time.Hour},
+		Chat:   Chat{ElicitationTimeout: 5 * time.Minute},
+		Log:    Log{Level: "info", Format: "text"},
+		Limits: Limits{APIBodyBytes: 1 << 20, MCPBodyBytes: 4 << 20},
 		Sandbox: Sandbox{
 			Level: sandbox.LevelNamespaces, Network: sandbox.Network{Mode: sandbox.NetworkLoopbackOff},
 			Limits: sandbox.Limits{Memory: 2 << 30, Processes: 256, OpenFiles: 4096, FileSize: 4 << 30},

@@ -67,6 +67,9 @@ func (s *Server) requireMember(h func(*fiber.Ctx, core.Caller) error) fiber.Hand
 		}
 		c.Locals(localActor, caller.Identity.User.ID)
 		c.Locals(localWorkspace, caller.Workspace.ID)
+		if s.options.AccessLog {
+			c.Context().SetUserValue(callerKey{}, caller)
+		}
 		return h(c, caller)
 	}
 }
@@ -82,6 +85,9 @@ func (s *Server) requireViewer(h func(*fiber.Ctx, core.Caller) error) fiber.Hand
 		caller, err := s.caller(c.UserContext(), cred)
 		if err != nil {
 			return err
+		}
+		if s.options.AccessLog {
+			c.Context().SetUserValue(callerKey{}, caller)
 		}
 		return h(c, caller)
 	}

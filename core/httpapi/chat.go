@@ -20,6 +20,7 @@ type Chat interface {
 	Begin(ctx context.Context, c core.Caller, r chat.Request) (*chat.Run, error)
 	Reply(ctx context.Context, c core.Caller, id string, r elicit.Reply) error
 	Model(ctx context.Context) string
+	TokensToday(ctx context.Context, c core.Caller) (int64, error)
 	ModelSettings(ctx context.Context) (core.ModelSettings, error)
 
 	Conversations(ctx context.Context, c core.Caller, q core.ConversationQuery) (core.ConversationPage, error)
@@ -41,10 +42,16 @@ func (s *Server) sendMessage(c *fiber.Ctx, caller core.Caller) error {
 	if err != nil {
 		return err
 	}
-	run, err := s.chat.Begin(c.UserContext(), caller, r)
+	release, err := s.acquireRun(c, caller)
 	if err != nil {
 		return err
 	}
+	run, err := s.chat.Begin(c.UserContext(), caller, r)
+	if err != nil {
+		release()
+		return err
+	}
+	defer release()
 	ctx, cancel := context.WithCancel(c.UserContext())
 	defer cancel()
 	peer := stream.WatchPeer(c.Context().Conn(), cancel)
@@ -63,15 +70,22 @@ func (s *Server) streamMessage(c *fiber.Ctx, caller core.Caller) error {
 	if err != nil {
 		return err
 	}
-	run, err := s.chat.Begin(c.UserContext(), caller, r)
+	release, err := s.acquireRun(c, caller)
 	if err != nil {
 		return err
 	}
+	run, err := s.chat.Begin(c.UserContext(), caller, r)
+	if err != nil {
+		release()
+		return err
+	}
 	err = s.streams.Open(c, stream.Answer, func(ctx context.Context, w *stream.Writer) {
+		defer release()
 		defer keepAlive(w, s.options.Timeouts.Quiet)()
 		_, _ = run.Do(ctx, func(e chat.Event) { s.sendChat(w, e) }) // the error was sent as the last event
 	})
 	if err != nil {
+		release()
 		run.Abandon()
 	}
 	return err

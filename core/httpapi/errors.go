@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"math"
 	"net"
 	"strconv"
@@ -151,7 +152,7 @@ func (s *Server) writeUnreadable(ctx *fasthttp.RequestCtx, err error) {
 	switch {
 	case errors.Is(err, fasthttp.ErrBodyTooLarge):
 		status = fiber.StatusRequestEntityTooLarge
-		body = errorBody{Error: core.CodePayloadTooLarge, Message: "the body is too large; the limit is 1 MiB under /v1"}
+		body = errorBody{Error: core.CodePayloadTooLarge, Message: fmt.Sprintf("the body is too large: the limit is %d bytes", s.bodyLimit(ctx))}
 	case errors.As(err, new(*fasthttp.ErrSmallBuffer)):
 		status, body.Message = fiber.StatusRequestHeaderFieldsTooLarge, "the request line and headers are longer than 16 KiB"
 	case errors.As(err, &timeout) && timeout.Timeout():

@@ -7,6 +7,7 @@ import (
 	"github.com/gofiber/fiber/v2"
 
 	"github.com/ropewalk/ropewalk/core"
+	"github.com/ropewalk/ropewalk/core/limits"
 	"github.com/ropewalk/ropewalk/core/stream"
 )
 
@@ -20,7 +21,12 @@ func (s *Server) streamEvents(c *fiber.Ctx, caller core.Caller) error {
 	}
 	workspace, user := caller.Workspace.ID, caller.User.ID
 	cred.workspace = workspace
-	return s.streams.Open(c, stream.Standing, func(ctx context.Context, w *stream.Writer) {
+	release, err := s.options.Limits.Acquire(limits.Streams, principal(caller))
+	if err != nil {
+		return err
+	}
+	err = s.streams.Open(c, stream.Standing, func(ctx context.Context, w *stream.Writer) {
+		defer release()
 		reader := s.events.Subscribe(workspace)
 		defer reader.Close()
 		changes, stop := s.watchRights(user)
@@ -43,6 +49,10 @@ func (s *Server) streamEvents(c *fiber.Ctx, caller core.Caller) error {
 			}
 		}
 	})
+	if err != nil {
+		release()
+	}
+	return err
 }
 
 // watchRights returns a channel that receives after a user's rights may have changed.

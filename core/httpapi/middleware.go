@@ -42,6 +42,7 @@ func (s *Server) wrap(next fasthttp.RequestHandler) fasthttp.RequestHandler {
 			s.fail(ctx, core.Errorf(core.CodeUnavailable, "the server is shutting down"))
 		default:
 			next(ctx)
+			compress(ctx)
 		}
 		if s.draining.Load() {
 			ctx.SetConnectionClose()
@@ -80,7 +81,7 @@ func (s *Server) bodyLimit(ctx *fasthttp.RequestCtx) int {
 	case string(path) == "/v1/conversations/import":
 		return maxImport
 	case bytes.HasPrefix(path, []byte("/v1/")):
-		return maxBody
+		return s.options.MaxAPIBody
 	}
 	return s.options.MaxBody
 }
@@ -147,10 +148,37 @@ func (s *Server) recoverPanic(ctx *fasthttp.RequestCtx) {
 }
 
 func (s *Server) logRequest(ctx *fasthttp.RequestCtx, start time.Time) {
-	if !s.log.IsDebug() {
+	log := s.log.Debug
+	switch {
+	case s.options.AccessLog:
+		log = s.log.Info
+	case !s.log.IsDebug():
 		return
 	}
-	s.log.Debug("request completed", "method", string(ctx.Method()), "path", string(ctx.Path()),
-		"status", ctx.Response.StatusCode(), "duration", time.Since(start).Round(time.Microsecond).String(),
-		"request_id", string(ctx.Response.Header.Peek(fiber.HeaderXRequestID)))
+	args := []any{
+		"method", string(ctx.Method()), "path", string(ctx.Path()), "status", ctx.Response.StatusCode(),
+		"duration", time.Since(start).Round(time.Microsecond).String(), "bytes", bodySize(&ctx.Response),
+		"request_id", string(ctx.Response.Header.Peek(requestIDHeader)),
+	}
+	if caller, known := ctx.UserValue(callerKey{}).(core.Caller); known {
+		args = append(args, "user", caller.User.ID, "workspace", caller.Workspace.ID)
+	}
+	if tool, known := ctx.UserValue(toolKey{}).(string); known {
+		args = append(args, "tool", tool)
+	}
+	log("request completed", args...)
 }
+
+// bodySize is the size of a response body in bytes, 0 for streams.
+func bodySize(r *fasthttp.Response) int {
+	if r.IsBodyStream() {
+		return 0
+	}
+	return len(r.Body())
+}
+
+// The keys of what handlers pass to logRequest.
+type (
+	callerKey struct{}
+	toolKey   struct{}
+)

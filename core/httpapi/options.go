@@ -15,6 +15,7 @@ import (
 	"github.com/ropewalk/ropewalk/core/apps/source"
 	"github.com/ropewalk/ropewalk/core/event"
 	"github.com/ropewalk/ropewalk/core/httpapi/listener"
+	"github.com/ropewalk/ropewalk/core/limits"
 	"github.com/ropewalk/ropewalk/core/stream"
 	"github.com/ropewalk/ropewalk/core/tools"
 )
@@ -94,6 +95,13 @@ type Options struct {
 	MaxConns           int // connections at a time; 0 derives it from the limit on file descriptors
 	MaxConnsPerAddress int // of one client address that is no trusted proxy; 0 means no limit
 
+	Checks        []Check       // of /readyz
+	ShutdownDelay time.Duration // how long Shutdown serves requests before the listener closes
+	Limits        *limits.Limits
+	TokensPerDay  int64 // that one user may use in a workspace; 0 means no limit
+	AccessLog     bool  // whether each request is logged at info
+	MaxAPIBody    int   // bytes of one body under /v1; 0 means 1 MiB
+
 	Timeouts Timeouts
 }
 
@@ -123,6 +131,9 @@ func (o *Options) setDefaults() {
 	}
 	if o.MaxConns == 0 {
 		o.MaxConns = listener.DefaultMaxConns()
+	}
+	if o.MaxAPIBody == 0 {
+		o.MaxAPIBody = maxBody
 	}
 	if o.MaxBody == 0 {
 		o.MaxBody = maxMountedBody

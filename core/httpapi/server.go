@@ -37,6 +37,9 @@ type Server struct {
 	root    context.Context // the parent of every request's context; ends when Shutdown is over
 	stop    context.CancelFunc
 
+	readiness readiness
+
+	leaving  atomic.Bool // Shutdown has begun: not ready, but requests are still served for a while
 	draining atomic.Bool // set under mu
 	mu       sync.Mutex
 	ln       net.Listener // what Serve listens on
@@ -53,6 +56,7 @@ func New(o Options) *Server {
 			Dev: o.Access.Dev(), Hosts: o.AllowedHosts, Origins: o.AllowedOrigins, TrustedProxies: o.TrustedProxies, BaseURL: o.BaseURL,
 		},
 	}
+	s.readiness = readiness{checks: o.Checks, failed: func(name string, err error) { s.log.Warn("not ready", "check", name, "error", err) }}
 	s.root, s.stop = context.WithCancel(context.Background())
 	s.app = fiber.New(fiber.Config{
 		AppName:                      "ropewalk",
@@ -78,6 +82,8 @@ func New(o Options) *Server {
 			s.app.Add(fiber.MethodHead, r.path, r.handler)
 		}
 	}
+	s.app.Get("/livez", s.live)
+	s.app.Get("/readyz", s.ready)
 	for _, mount := range o.Mounts {
 		mount(s.app)
 	}
@@ -128,7 +134,15 @@ func (s *Server) Serve(ln net.Listener) error {
 // Shutdown closes the listener and the standing event streams at once, refuses new requests with
 // 503, and lets requests in flight finish. When ctx ends first, it cancels the contexts of the
 // remaining requests and returns ctx's error.
+//
+// Before that, /readyz fails for Options.ShutdownDelay, so that load balancers stop sending requests.
 func (s *Server) Shutdown(ctx context.Context) error {
+	if !s.leaving.Swap(true) && s.options.ShutdownDelay > 0 {
+		select {
+		case <-time.After(s.options.ShutdownDelay):
+		case <-ctx.Done():
+		}
+	}
 	s.mu.Lock()
 	s.draining.Store(true)
 	ln := s.ln

@@ -35,6 +35,14 @@ func (s *Server) callTool(c *fiber.Ctx, caller core.Caller) error {
 	if len(r.Arguments) > 0 && r.Arguments[0] != '{' && string(r.Arguments) != "null" {
 		return core.Errorf(core.CodeBadRequest, "arguments must be an object")
 	}
+	if s.options.AccessLog {
+		c.Context().SetUserValue(toolKey{}, name)
+	}
+	release, err := s.acquireCall(caller)
+	if err != nil {
+		return err
+	}
+	defer release()
 	ctx, done := cancelOnDisconnect(c)
 	defer done()
 	result, err := s.tools.Call(ctx, caller, tools.Call{Name: name, Arguments: r.Arguments, CheckInput: true})

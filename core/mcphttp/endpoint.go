@@ -39,6 +39,7 @@ type Access interface {
 	Dev() bool
 	MCP(ctx context.Context, bearer, resource string) (core.Identity, error)
 	Caller(ctx context.Context, id core.Identity, workspace string) (core.Caller, error)
+	Valid(ctx context.Context, c core.Caller) error // whether a caller of earlier still has access
 	Describe(ctx context.Context) (auth.Description, error)
 	Metadata(ctx context.Context) (json.RawMessage, error)
 }
@@ -56,6 +57,7 @@ type Options struct {
 	Streams  *stream.Streams // shared with the server this is mounted on; nil makes one
 
 	MaxSessions int           // live sessions of this process; 0 means 100
+	MaxPerUser  int           // of MaxSessions, those of one user; 0 means no limit
 	SessionTTL  time.Duration // idle time after which a session ends; 0 means 8 hours
 	MaxBody     int           // bytes of one request body; 0 means 4 MiB
 	OwnBodies   bool          // bodies come in memory of their own, which outlives the request, as httpapi's do
@@ -79,6 +81,7 @@ type Endpoint struct {
 	writer    *session.Writer
 	hub       *hub
 	documents *documents
+	standing  openStreams
 
 	root    context.Context // the parent of every call's context; ends with Close
 	stop    context.CancelFunc
@@ -103,7 +106,7 @@ func New(o Options) *Endpoint {
 	e := &Endpoint{o: o, log: o.Logger, guard: policy(o)}
 	e.root, e.stop = context.WithCancel(context.Background())
 	e.self, _ = json.Marshal(e.implementation()) // strings always marshal
-	e.live = session.NewSet(o.MaxSessions)
+	e.live = session.NewSet(o.MaxSessions, o.MaxPerUser)
 	e.writer = session.NewWriter(o.Store, o.SessionTTL, o.Logger)
 	e.hub = newHub(o.Tools)
 	e.documents = &documents{access: o.Access}

@@ -76,6 +76,8 @@ func refusedBySession(err error, full string) *fault {
 	switch {
 	case errors.Is(err, session.ErrShutdown):
 		return shuttingDown()
+	case errors.Is(err, session.ErrShare):
+		return retryLater(fiber.StatusTooManyRequests, "you have too many sessions open; close one or try again later (limits.sessions)", capRetry)
 	case errors.Is(err, session.ErrFull):
 		return retryLater(fiber.StatusTooManyRequests, full, capRetry)
 	case errors.Is(err, session.ErrTooManyCalls):

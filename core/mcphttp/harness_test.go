@@ -207,6 +207,7 @@ func progressToken(meta json.RawMessage) string {
 type people struct {
 	dev  bool
 	down atomic.Bool
+	gone atomic.Bool  // no caller is valid any more
 	meta atomic.Int64 // how often the provider's document was asked for
 }
 
@@ -241,6 +242,13 @@ func (p *people) Caller(_ context.Context, id core.Identity, workspace string) (
 		return core.Caller{}, core.Errorf(core.CodeWorkspaceDenied, "you are not a member of this workspace")
 	}
 	return core.Caller{Identity: id, Workspace: core.Workspace{ID: workspace, Role: core.RoleMember}}, nil
+}
+
+func (p *people) Valid(_ context.Context, c core.Caller) error {
+	if p.gone.Load() {
+		return core.Errorf(core.CodeUnauthenticated, "the user is gone")
+	}
+	return nil
 }
 
 func (p *people) Describe(context.Context) (auth.Description, error) {

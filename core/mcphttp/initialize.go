@@ -36,13 +36,13 @@ func (e *Endpoint) initialize(c *fiber.Ctx, caller core.Caller, m message.Messag
 	if f != nil {
 		return f.of(m.ID).send(c)
 	}
-	if err := e.live.Reserve(); err != nil {
+	if err := e.live.Reserve(caller.User.ID); err != nil {
 		return refusedBySession(err, "too many sessions are open on this server; close one or try again later").send(c)
 	}
 	s, err := e.open(caller, said)
 	e.live.EndCalls(1)
 	if err != nil {
-		e.live.Release()
+		e.live.Release(caller.User.ID)
 		return e.denied(err).send(c)
 	}
 	result := encode(&mcp.InitializeResult{

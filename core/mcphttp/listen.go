@@ -64,6 +64,9 @@ func (e *Endpoint) listen(c *fiber.Ctx, caller core.Caller, m message.Message) e
 	c.Set(fiber.HeaderConnection, "close") // a client whose stream ends goes on, on another connection
 	err := e.o.Streams.Open(c, stream.Standing, func(ctx context.Context, w *stream.Writer) {
 		defer over()
+		ctx, end := context.WithCancel(ctx)
+		defer end()
+		defer e.standing.add(caller, end)()
 		if w.Event("message", first) != nil {
 			return
 		}

@@ -257,7 +257,7 @@ func caller(subject, workspace string) core.Caller {
 // admit opens a session without HTTP.
 func admit(t *testing.T, e *Endpoint, c core.Caller) *session.Session {
 	t.Helper()
-	if err := e.live.Reserve(); err != nil {
+	if err := e.live.Reserve("somebody"); err != nil {
 		t.Fatal(err)
 	}
 	messages, _, _ := message.Parse([]byte(hello("2025-11-25")))

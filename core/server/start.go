@@ -18,6 +18,7 @@ import (
 	"github.com/ropewalk/ropewalk/core/control"
 	"github.com/ropewalk/ropewalk/core/event"
 	"github.com/ropewalk/ropewalk/core/httpapi"
+	"github.com/ropewalk/ropewalk/core/limits"
 	"github.com/ropewalk/ropewalk/core/mcphttp"
 	"github.com/ropewalk/ropewalk/core/metrics"
 	"github.com/ropewalk/ropewalk/core/pluginhost"
@@ -147,11 +148,12 @@ func (s *Server) openEndpoints(context.Context) error {
 	streams := stream.New(s.log.Named("stream"))
 	s.endpoint = mcphttp.New(mcphttp.Options{
 		Tools: s.tools, Access: s.access, Store: s.adapters.store, Features: s.features, Logger: s.log.Named("mcp"),
-		Streams: streams, MaxSessions: c.MCP.MaxSessions, SessionTTL: c.MCP.SessionTTL, TrustedProxies: c.HTTP.TrustedProxies,
+		Streams: streams, MaxSessions: c.MCP.MaxSessions, MaxPerUser: c.Limits.Sessions, MaxBody: c.Limits.MCPBodyBytes, SessionTTL: c.MCP.SessionTTL, TrustedProxies: c.HTTP.TrustedProxies,
 		AllowedHosts: c.HTTP.AllowedHosts, AllowedOrigins: c.AllowedOrigins, BaseURL: c.HTTP.BaseURL,
 		Version: s.version, Replica: c.MCP.Replica, OwnBodies: true, Scopes: scopes(c),
 	})
 	s.closers.add("mcp sessions", s.endpoint.Close)
+	s.endRevoked()
 	figures := metrics.New(metrics.Sources{
 		Version: s.version, Started: s.started, Plugins: s.host.Status, Apps: s.apps.States, Sessions: s.endpoint.Sessions,
 	})
@@ -160,6 +162,12 @@ func (s *Server) openEndpoints(context.Context) error {
 		Mounts: s.mounts(), Closed: s.endpoint.Closed, Streams: streams,
 		AllowedOrigins: c.AllowedOrigins, AllowedHosts: c.HTTP.AllowedHosts, TrustedProxies: c.HTTP.TrustedProxies,
 		BaseURL: c.HTTP.BaseURL, RedirectURI: redirectURI(c),
+		Checks: s.checks(), ShutdownDelay: c.HTTP.ShutdownDelay, AccessLog: c.Log.Access,
+		MaxAPIBody: c.Limits.APIBodyBytes, MaxConns: c.Limits.Connections, MaxConnsPerAddress: c.Limits.ConnectionsPerAddress,
+		TokensPerDay: int64(c.Limits.TokensPerDay), Limits: limits.New(limits.Settings{
+			AtATime:        map[limits.Kind]int{limits.Streams: c.Limits.Streams, limits.ChatRuns: c.Limits.ChatRuns, limits.Calls: c.Limits.Calls},
+			CallsPerSecond: c.Limits.CallsPerSecond,
+		}),
 	})
 	s.closers.add("http", s.http.Shutdown)
 	return nil

@@ -12,6 +12,7 @@ var (
 	ErrTooManyCalls = fmt.Errorf("too many requests of this session are in flight: the limit is %d", maxInFlight)
 	ErrShutdown     = errors.New("the server is shutting down")
 	ErrFull         = errors.New("the limit is reached")
+	ErrShare        = fmt.Errorf("the user has too many: %w", ErrFull) // of one user
 )
 
 // DuplicateError means that a request with the id is in flight.

@@ -10,25 +10,27 @@ import (
 // Set is this process's live sessions. Its cap is exact: a place is reserved before the work of opening
 // a session starts, and released when that fails.
 type Set struct {
-	max int
+	max   int
+	share int // of max, what one user may have; 0 for all of it
 
 	mu        sync.Mutex
 	live      map[string]*Session
-	reserved  int // places: live sessions and those being opened
-	listeners int // streams that listen without a session; their cap is the same
+	reserved  int            // places: live sessions and those being opened
+	users     map[string]int // the same by User.ID
+	listeners int            // streams that listen without a session; their cap is the same
 	refusing  bool
 	calls     int           // in flight, over all sessions
 	drained   chan struct{} // closed when refusing and no call is in flight
 }
 
-// NewSet returns an empty set with a cap.
-func NewSet(limit int) *Set {
-	return &Set{max: limit, live: map[string]*Session{}, drained: make(chan struct{})}
+// NewSet returns an empty set with a cap, and one for each user; 0 is no cap for each user.
+func NewSet(limit, share int) *Set {
+	return &Set{max: limit, share: share, live: map[string]*Session{}, users: map[string]int{}, drained: make(chan struct{})}
 }
 
 // Reserve reserves a place for a session that is about to be opened, and counts its initialize as a call
-// in flight. ErrFull or ErrShutdown.
-func (s *Set) Reserve() error {
+// in flight. ErrFull, ErrShare or ErrShutdown.
+func (s *Set) Reserve(user string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.refusing {
@@ -37,16 +39,27 @@ func (s *Set) Reserve() error {
 	if s.reserved >= s.max {
 		return ErrFull
 	}
+	if s.share > 0 && s.users[user] >= s.share {
+		return ErrShare
+	}
 	s.reserved++
+	s.users[user]++
 	s.calls++
 	return nil
 }
 
 // Release gives a reserved place back.
-func (s *Set) Release() {
+func (s *Set) Release(user string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.release(user)
+}
+
+func (s *Set) release(user string) {
 	s.reserved--
+	if s.users[user]--; s.users[user] == 0 {
+		delete(s.users, user)
+	}
 }
 
 // Listen counts a stream that listens without a session. ErrFull or ErrShutdown.
@@ -89,7 +102,7 @@ func (s *Set) Remove(one *Session) bool {
 		return false
 	}
 	delete(s.live, one.ID)
-	s.reserved--
+	s.release(one.Owner.User.ID)
 	return true
 }
 

@@ -1,0 +1,73 @@
+package httpapi
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/ropewalk/ropewalk/core"
+	"github.com/ropewalk/ropewalk/core/limits"
+)
+
+func TestOneUserCannotTakeTheStreamsOrCallsOfAnother(t *testing.T) {
+	h := open(t, newAccess(), func(o *Options) {
+		o.Limits = limits.New(limits.Settings{AtATime: map[limits.Kind]int{limits.Streams: 1}, CallsPerSecond: 1})
+	})
+	for _, name := range []string{"alice", "bob"} {
+		h.access.user(name, core.RoleMember, core.Workspace{ID: "ws_second", Role: core.RoleMember})
+	}
+	as := func(name string) map[string]string { return map[string]string{"Authorization": "Bearer " + name} }
+	tool := func(name string) reply {
+		return h.do(t, call{method: "POST", path: "/v1/tools/call", body: `{"tool":"a__b"}`, header: as(name)})
+	}
+	tool("alice")
+	tool("alice")
+	if r := tool("alice"); r.StatusCode != 429 || r.code() != "rate_limited" || r.Header.Get("Retry-After") == "" || !strings.Contains(r.body, "limits.callsPerSecond") {
+		t.Errorf("a third call in a second: %d %s", r.StatusCode, r.body)
+	}
+	if r := tool("bob"); r.StatusCode != 200 {
+		t.Errorf("another user's call: %d %s", r.StatusCode, r.body)
+	}
+	follow := func(name string) string {
+		conn, r := dial(t, h.addr)
+		if _, err := conn.Write([]byte("GET /v1/events HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer " + name + "\r\n\r\n")); err != nil {
+			t.Fatal(err)
+		}
+		line, err := r.ReadString('\n')
+		if err != nil {
+			t.Fatal(err)
+		}
+		return strings.TrimSpace(line)
+	}
+	if got := follow("alice"); got != "HTTP/1.1 200 OK" {
+		t.Fatal(got)
+	}
+	if got := follow("alice"); !strings.HasPrefix(got, "HTTP/1.1 429") {
+		t.Errorf("a second stream: %s", got)
+	}
+	if got := follow("bob"); got != "HTTP/1.1 200 OK" {
+		t.Errorf("another user's stream: %s", got)
+	}
+}
+
+func TestAChatIsRefusedWhenTheTokensOfTheDayAreUsed(t *testing.T) {
+	h := open(t, newAccess(), func(o *Options) { o.TokensPerDay = 100 })
+	h.conversations.report = core.UsageReport{Totals: core.UsageTotals{InputTokens: 60, OutputTokens: 40}}
+	r := h.do(t, call{method: "POST", path: "/v1/chat", body: `{"message":"x"}`})
+	if r.StatusCode != 429 || !strings.Contains(r.body, "limits.tokensPerDay") || r.Header.Get("Retry-After") == "" {
+		t.Errorf("%d %s", r.StatusCode, r.body)
+	}
+}
+
+func TestTheAccessLogHasOneLineForEachRequest(t *testing.T) {
+	h := open(t, newAccess(), func(o *Options) {
+		o.AccessLog = true
+		o.Logger.SetLevel(3) // info
+	})
+	h.do(t, call{method: "POST", path: "/v1/tools/call", body: `{"tool":"a__b"}`, header: map[string]string{"X-Request-Id": "r1"}})
+	log := h.log.String()
+	for _, want := range []string{"request completed", "method=POST", "path=/v1/tools/call", "status=200", "duration=", "bytes=", "user=usr_owner", "workspace=ws_default", "tool=a__b", "request_id=r1"} {
+		if !strings.Contains(log, want) {
+			t.Errorf("the log does not say %q: %s", want, log)
+		}
+	}
+}

@@ -1,0 +1,106 @@
+package limits
+
+import (
+	"sync"
+	"time"
+
+	lru "github.com/hashicorp/golang-lru/v2"
+	"golang.org/x/time/rate"
+
+	"github.com/ropewalk/ropewalk/core"
+)
+
+// Kind is something that principals use at a time.
+type Kind string
+
+// The kinds.
+const (
+	Streams  Kind = "streams"  // event streams
+	ChatRuns Kind = "chatRuns" // runs of a chat
+	Calls    Kind = "calls"    // tool calls in flight
+)
+
+// Settings are the shares of one principal. A share of 0 is unlimited.
+type Settings struct {
+	AtATime        map[Kind]int
+	CallsPerSecond int // tool calls; twice as many at once
+}
+
+// Limits counts what principals use. It is safe for concurrent use. The nil Limits limits nothing.
+type Limits struct {
+	settings Settings
+	rates    *lru.Cache[string, *rate.Limiter]
+
+	mu   sync.Mutex
+	used map[use]int
+}
+
+type use struct {
+	kind      Kind
+	principal string
+}
+
+const maxPrincipals = 10_000 // whose rate is remembered
+
+// retryAfter is when to try again what is limited by number: nobody knows when a place is free.
+const retryAfter = 2 * time.Second
+
+// New returns Limits with the given shares.
+func New(s Settings) *Limits {
+	rates, _ := lru.New[string, *rate.Limiter](maxPrincipals) // the only error is a size below 1
+	return &Limits{settings: s, rates: rates, used: make(map[use]int)}
+}
+
+// Acquire takes one place of a kind for a principal: core.CodeRateLimited when the principal has all of
+// its share. release must be called once.
+func (l *Limits) Acquire(kind Kind, principal string) (release func(), err error) {
+	if l == nil || l.settings.AtATime[kind] == 0 {
+		return func() {}, nil
+	}
+	share, u := l.settings.AtATime[kind], use{kind, principal}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.used[u] >= share {
+		return nil, core.Errorf(core.CodeRateLimited, "too many %s at a time: the limit is %d (limits.%s)", name(kind), share, kind).WithRetryAfter(retryAfter)
+	}
+	l.used[u]++
+	return func() {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		if l.used[u]--; l.used[u] == 0 {
+			delete(l.used, u)
+		}
+	}, nil
+}
+
+// AllowCall counts one tool call of a principal: core.CodeRateLimited with the time to wait when there
+// are too many a second.
+func (l *Limits) AllowCall(principal string) error {
+	if l == nil || l.settings.CallsPerSecond == 0 {
+		return nil
+	}
+	perSecond := l.settings.CallsPerSecond
+	limiter := rate.NewLimiter(rate.Limit(perSecond), 2*perSecond)
+	if known, ok, _ := l.rates.PeekOrAdd(principal, limiter); ok {
+		limiter = known
+		l.rates.Get(principal) // counts as used
+	}
+	now := time.Now()
+	r := limiter.ReserveN(now, 1)
+	wait := r.DelayFrom(now)
+	if wait == 0 {
+		return nil
+	}
+	r.CancelAt(now)
+	return core.Errorf(core.CodeRateLimited, "too many tool calls: the limit is %d per second (limits.callsPerSecond)", perSecond).WithRetryAfter(wait)
+}
+
+func name(kind Kind) string {
+	switch kind {
+	case ChatRuns:
+		return "chat runs"
+	case Calls:
+		return "tool calls"
+	}
+	return string(kind)
+}

@@ -1,0 +1,67 @@
+package limits
+
+import (
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/ropewalk/ropewalk/core"
+)
+
+func TestOnePrincipalCannotTakeTheShareOfAnother(t *testing.T) {
+	l := New(Settings{AtATime: map[Kind]int{Streams: 2}})
+	var release func()
+	for range 2 {
+		var err error
+		if release, err = l.Acquire(Streams, "alice"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	_, err := l.Acquire(Streams, "alice")
+	limited, ok := errors.AsType[*core.Error](err)
+	if !ok || limited.Code != core.CodeRateLimited || limited.RetryAfter == 0 {
+		t.Fatalf("a third one: %v", err)
+	}
+	if _, err := l.Acquire(Streams, "bob"); err != nil {
+		t.Errorf("another principal: %v", err)
+	}
+	if _, err := l.Acquire(ChatRuns, "alice"); err != nil {
+		t.Errorf("a kind without a limit: %v", err)
+	}
+	release()
+	if _, err := l.Acquire(Streams, "alice"); err != nil {
+		t.Errorf("after one was released: %v", err)
+	}
+}
+
+func TestCallsPerSecondAreLimitedWithTheTimeToWait(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := New(Settings{CallsPerSecond: 5})
+		for i := range 10 {
+			if err := l.AllowCall("alice"); err != nil {
+				t.Fatalf("call %d: %v", i, err)
+			}
+		}
+		limited, ok := errors.AsType[*core.Error](l.AllowCall("alice"))
+		if !ok || limited.Code != core.CodeRateLimited || limited.RetryAfter != 200*time.Millisecond {
+			t.Fatalf("%+v", limited)
+		}
+		if err := l.AllowCall("bob"); err != nil {
+			t.Errorf("another principal: %v", err)
+		}
+		time.Sleep(limited.RetryAfter)
+		if err := l.AllowCall("alice"); err != nil {
+			t.Errorf("after the time to wait: %v", err)
+		}
+	})
+}
+
+func TestNoLimitsLimitNothing(t *testing.T) {
+	var l *Limits
+	for range 100 {
+		if _, err := l.Acquire(Calls, "alice"); err != nil || l.AllowCall("alice") != nil {
+			t.Fatal(err)
+		}
+	}
+}

@@ -1,0 +1,72 @@
+package mcphttp
+
+import (
+	"context"
+	"sync"
+
+	"github.com/ropewalk/ropewalk/core"
+)
+
+// openStreams are the standing streams without a session, so that they can be ended.
+type openStreams struct {
+	mu  sync.Mutex
+	all map[*openStream]struct{}
+}
+
+type openStream struct {
+	caller core.Caller
+	end    context.CancelFunc
+}
+
+// add registers a stream until the returned function is called.
+func (o *openStreams) add(caller core.Caller, end context.CancelFunc) (remove func()) {
+	s := &openStream{caller, end}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.all == nil {
+		o.all = make(map[*openStream]struct{})
+	}
+	o.all[s] = struct{}{}
+	return func() {
+		o.mu.Lock()
+		defer o.mu.Unlock()
+		delete(o.all, s)
+	}
+}
+
+func (o *openStreams) of(userID string) []*openStream {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	var found []*openStream
+	for s := range o.all {
+		if userID == "" || s.caller.User.ID == userID {
+			found = append(found, s)
+		}
+	}
+	return found
+}
+
+// EndRevoked ends the sessions and streams of a user, "" for all users, that access no longer allows: the
+// user, the API key or the membership is gone. Where that cannot be determined they go on.
+func (e *Endpoint) EndRevoked(ctx context.Context, userID string) {
+	for _, s := range e.live.All() {
+		if (userID == "" || s.Owner.User.ID == userID) && e.revoked(ctx, s.Owner) && e.live.Remove(s) {
+			e.closeSession(s)
+			e.writer.Remove(ctx, s.ID)
+			e.log.Info("session ended: access was revoked", "user", s.Owner.User.ID, "workspace", s.Owner.Workspace.ID)
+		}
+	}
+	for _, s := range e.standing.of(userID) {
+		if e.revoked(ctx, s.caller) {
+			s.end()
+		}
+	}
+}
+
+func (e *Endpoint) revoked(ctx context.Context, c core.Caller) bool {
+	switch core.CodeOf(e.o.Access.Valid(ctx, c)) {
+	case core.CodeUnauthenticated, core.CodeWorkspaceDenied:
+		return true
+	}
+	return false
+}
