@@ -89,5 +89,8 @@ type Tool struct {
 	Mirrors  []Mirror        // arguments that requests repeat in headers, by header; nil when the schema marks none
 }
 
-// FullName is the tool's name in its workspace.
-func (t Tool) FullName() string { return t.Server + "__" + t.Name }
+// FullName is the tool's name in its workspace: server__name, shortened when that is too long.
+func (t Tool) FullName() string { return shortened(t.LongName()) }
+
+// LongName is the tool's name in its workspace before it is shortened.
+func (t Tool) LongName() string { return t.Server + "__" + t.Name }

@@ -122,7 +122,7 @@ func (p *pending) Wait(ctx context.Context) (json.RawMessage, error) {
 
 // await waits for an app that has yet to say which tools it has.
 func (p *pending) await(ctx context.Context) error {
-	if p.server != "" {
+	if strings.Contains(p.call.Name, "__") {
 		came, err := p.n.apps.AwaitOffer(ctx, p.caller.Workspace.ID, p.server)
 		switch {
 		case err != nil:
@@ -136,10 +136,7 @@ func (p *pending) await(ctx context.Context) error {
 
 // resolve finds the tool of a call and checks the call.
 func (p *pending) resolve() (err error) {
-	var ok bool
-	if p.server, p.name, ok = strings.Cut(p.call.Name, "__"); !ok {
-		return notFound(p.call.Name)
-	}
+	p.server, p.name, _ = strings.Cut(p.call.Name, "__")
 	if len(p.call.Arguments) == 0 || bytes.Equal(p.call.Arguments, []byte("null")) {
 		p.call.Arguments = json.RawMessage("{}")
 	}
@@ -147,10 +144,11 @@ func (p *pending) resolve() (err error) {
 		return nil
 	}
 	r := p.n.render(p.caller.Workspace.ID)
-	tool := r.byName[p.call.Name]
+	tool := r.tool(p.call.Name, p.call.Session)
 	if tool == nil {
 		return notFound(p.call.Name)
 	}
+	p.server, p.name = tool.Server, tool.Name
 	if p.call.CheckInput {
 		if err := p.n.inputs.check(tool.Tool, p.call.Arguments); err != nil {
 			return err

@@ -53,8 +53,8 @@ func TestPromptsAndResourcesAreListedAsTheirAppsWroteThemButForTheirNames(t *tes
 	c := caller("ws_a", core.RoleMember)
 	for kind, want := range map[core.Kind]string{
 		core.KindPrompts: `[{"x":1,"name":"clock__ask"},{"x":1,"name":"timer__ask"}]`,
-		core.KindResources: `[{"uri":"ropewalk://clock/ui://get-time/mcp-app.html","name":"n"},{"uri":"zone://utc","name":"n"},` +
-			`{"uri":"ropewalk://timer/ui://get-time/mcp-app.html","name":"n"},{"uri":"ropewalk://timer/ropewalk://clock/zone://utc","name":"n"}]`,
+		core.KindResources: `[{"uri":"ui://clock/get-time/mcp-app.html","name":"n"},{"uri":"zone://utc","name":"n"},` +
+			`{"uri":"ui://timer/get-time/mcp-app.html","name":"n"},{"uri":"ropewalk://timer/ropewalk://clock/zone://utc","name":"n"}]`,
 		core.KindTemplates: `[{"uriTemplate":"zone://{name}","name":"n"},{"uriTemplate":"ropewalk://clock/both://{x}","name":"n"},` +
 			`{"uriTemplate":"run://{id}/log","name":"n"},{"uriTemplate":"ropewalk://timer/both://{x}","name":"n"}]`,
 	} {
@@ -68,7 +68,7 @@ func TestPromptsAndResourcesAreListedAsTheirAppsWroteThemButForTheirNames(t *tes
 	if all := n.Prompts(c); len(all) != 2 || all[0].Name != "clock__ask" || all[0].Server != "clock" || len(n.Resources(c)) != 4 || len(n.Templates(c)) != 4 {
 		t.Errorf("prompts are %v", all)
 	}
-	want := `{"name":"timer__get-time","_meta":{"ui":{"resourceUri":"ropewalk://timer/ui://get-time/mcp-app.html","visibility":["app"]},"ui/resourceUri":"ropewalk://timer/ui://get-time/mcp-app.html"}}`
+	want := `{"name":"timer__get-time","_meta":{"ui":{"resourceUri":"ui://timer/get-time/mcp-app.html","visibility":["app"]},"ui/resourceUri":"ui://timer/get-time/mcp-app.html"}}`
 	if got := string(n.List(c)[1].Raw); got != want {
 		t.Errorf("a tool with a shared view is\n%s, want\n%s", got, want)
 	}
@@ -90,7 +90,7 @@ func TestRequestsReachTheAppThatTheyNameUnderItsOwnNames(t *testing.T) {
 		"no name":                   {(*tools.Namespace).GetPrompt, `{"name":7}`, "", core.CodeBadRequest},
 		"no params":                 {(*tools.Namespace).GetPrompt, ``, "", core.CodeBadRequest},
 		"a resource":                {(*tools.Namespace).ReadResource, `{"uri":"zone://utc","x":[1]}`, `ws_a clock resources/read {"uri":"zone://utc","x":[1]}`, ""},
-		"a shared one, of the app":  {(*tools.Namespace).ReadResource, `{"uri":"ropewalk://timer/ui://get-time/mcp-app.html"}`, `ws_a timer resources/read {"uri":"ui://get-time/mcp-app.html"}`, ""},
+		"a shared one, of the app":  {(*tools.Namespace).ReadResource, `{"uri":"ui://timer/get-time/mcp-app.html"}`, `ws_a timer resources/read {"uri":"ui://get-time/mcp-app.html"}`, ""},
 		"one that looks like that":  {(*tools.Namespace).ReadResource, `{"uri":"ropewalk://timer/ropewalk://clock/zone://utc"}`, `ws_a timer resources/read {"uri":"ropewalk://clock/zone://utc"}`, ""},
 		"any one, of the app":       {(*tools.Namespace).ReadResource, `{"uri":"ropewalk://clock/zone://utc"}`, `ws_a clock resources/read {"uri":"zone://utc"}`, ""},
 		"a shared one, of no app":   {(*tools.Namespace).ReadResource, `{"uri":"ui://get-time/mcp-app.html"}`, "", core.CodeResourceNotFound},
@@ -133,19 +133,19 @@ func TestURIsThatAppsShareAreNamedPerAppInAnswersToo(t *testing.T) {
 	n := newNamespace(y, &events{}, nil)
 	c := caller("ws_a", core.RoleMember)
 	y.result = `{"contents":[{"uri":"ui://get-time/mcp-app.html","text":"<h1>"}],"x":1}`
-	got, err := n.ReadResource(t.Context(), c, tools.Request{Params: json.RawMessage(`{"uri":"ropewalk://timer/ui://get-time/mcp-app.html"}`)})
-	if want := `{"contents":[{"uri":"ropewalk://timer/ui://get-time/mcp-app.html","text":"<h1>"}],"x":1}`; err != nil || string(got) != want {
+	got, err := n.ReadResource(t.Context(), c, tools.Request{Params: json.RawMessage(`{"uri":"ui://timer/get-time/mcp-app.html"}`)})
+	if want := `{"contents":[{"uri":"ui://timer/get-time/mcp-app.html","text":"<h1>"}],"x":1}`; err != nil || string(got) != want {
 		t.Errorf("the resource is %s (%v), want %s", got, err, want)
 	}
 	y.result = `{"content":[{"type":"resource_link","uri":"ui://get-time/mcp-app.html"},{"type":"resource","resource":{"uri":"ui://get-time/mcp-app.html"}},{"type":"resource_link","uri":"zone://utc"},{"type":"text","text":"uri"}]}`
 	got, err = n.Call(t.Context(), c, tools.Call{Name: "clock__get-time"})
-	want := strings.ReplaceAll(y.result, "ui://", "ropewalk://clock/ui://")
+	want := strings.ReplaceAll(y.result, "ui://", "ui://clock/")
 	if err != nil || string(got) != want {
 		t.Errorf("the tool's result is %s (%v), want %s", got, err, want)
 	}
 	y.result = `{"messages":[{"role":"user","content":{"type":"resource","resource":{"uri":"ui://get-time/mcp-app.html","text":"t"}}}]}`
 	got, err = n.GetPrompt(t.Context(), c, tools.Request{Params: json.RawMessage(`{"name":"timer__ask"}`)})
-	if want := strings.ReplaceAll(y.result, "ui://", "ropewalk://timer/ui://"); err != nil || string(got) != want {
+	if want := strings.ReplaceAll(y.result, "ui://", "ui://timer/"); err != nil || string(got) != want {
 		t.Errorf("the prompt is %s (%v), want %s", got, err, want)
 	}
 }
@@ -189,7 +189,7 @@ func TestWhatAppsSayByThemselvesReachesThoseItIsFor(t *testing.T) {
 	a := n.Open(caller("ws_a", core.RoleMember), tools.SessionOptions{ID: "alice", Notify: client(&alice)})
 	b := n.Open(caller("ws_a", core.RoleMember), tools.SessionOptions{ID: "bob", Notify: client(&bob)})
 	o := n.Open(caller("ws_b", core.RoleMember), tools.SessionOptions{ID: "other", Notify: client(&other)})
-	for session, uri := range map[*tools.Session]string{a: "ropewalk://timer/ui://get-time/mcp-app.html", b: "zone://utc"} {
+	for session, uri := range map[*tools.Session]string{a: "ui://timer/get-time/mcp-app.html", b: "zone://utc"} {
 		if err := session.Subscribe(t.Context(), uri); err != nil {
 			t.Fatal(err)
 		}
@@ -213,7 +213,7 @@ func TestWhatAppsSayByThemselvesReachesThoseItIsFor(t *testing.T) {
 	say("clock", "", "notifications/message", `{"level":"info","data":"no"}`)
 	say("clock", "", "notifications/message", `{"level":"error","data":"yes"}`)
 	say("clock", "alice", "notifications/elicitation/complete", `{"elicitationId":"7"}`)
-	wantAlice := []string{`notifications/resources/updated {"x":1,"uri":"ropewalk://timer/ui://get-time/mcp-app.html"}`, `notifications/elicitation/complete {"elicitationId":"7"}`}
+	wantAlice := []string{`notifications/resources/updated {"x":1,"uri":"ui://timer/get-time/mcp-app.html"}`, `notifications/elicitation/complete {"elicitationId":"7"}`}
 	wantBob := []string{`notifications/resources/updated {"uri":"zone://utc/part"}`, `notifications/message {"level":"error","data":"yes"}`}
 	if !slices.Equal(alice, wantAlice) || !slices.Equal(bob, wantBob) || len(other) > 0 {
 		t.Errorf("alice was told %q, bob %q, the other %q", alice, bob, other)

@@ -19,8 +19,18 @@ const perApp = "ropewalk://"
 // place is a resource, or a template of resources, of one app.
 type place struct{ server, uri string }
 
+// viewScheme begins the URIs of views (MCP Apps). Hosts render nothing under another scheme.
+const viewScheme = "ui://"
+
+func isView(uri string) bool { return strings.HasPrefix(uri, viewScheme) }
+
 // listed is the place's URI when that has to name its app.
-func (p place) listed() string { return perApp + p.server + "/" + p.uri }
+func (p place) listed() string {
+	if isView(p.uri) {
+		return viewScheme + p.server + "/" + strings.TrimPrefix(p.uri, viewScheme)
+	}
+	return perApp + p.server + "/" + p.uri
+}
 
 // places finds the app of a URI.
 type places struct {
@@ -29,6 +39,7 @@ type places struct {
 	templates map[string]place    // by the template as it is listed
 	patterns  []pattern           // templates that only one app has
 	owners    map[string]struct{} // apps with resources
+	views     map[string]string   // the app of a view, by the view's own URI; "" when several have it
 }
 
 type pattern struct {
@@ -38,10 +49,15 @@ type pattern struct {
 
 // newPlaces reads who has which resource. The views that tools name count, listed or not.
 func newPlaces(o *core.Offer) *places {
-	p := &places{exact: map[string]place{}, shared: map[string]bool{}, templates: map[string]place{}, owners: map[string]struct{}{}}
+	p := &places{exact: map[string]place{}, shared: map[string]bool{}, templates: map[string]place{}, owners: map[string]struct{}{}, views: map[string]string{}}
 	first := map[string]string{}
 	use := func(server, uri string) {
 		p.owners[server] = struct{}{}
+		if owner, known := p.views[uri]; isView(uri) && known && owner != server {
+			p.views[uri] = ""
+		} else if isView(uri) {
+			p.views[uri] = server
+		}
 		if first[uri] == "" {
 			first[uri] = server
 		}
@@ -78,10 +94,10 @@ func newPlaces(o *core.Offer) *places {
 	return p
 }
 
-// listed is the URI under which an app's resource or template is offered: unchanged, unless
-// another app has the same.
+// listed is the URI under which an app's resource or template is offered: unchanged, unless it is a view
+// or another app has the same. A view always names its app, so that a second app changes nothing.
 func (p *places) listed(server, uri string) string {
-	if p.shared[uri] {
+	if isView(uri) || p.shared[uri] {
 		return place{server, uri}.listed()
 	}
 	return uri
@@ -91,7 +107,12 @@ func (p *places) listed(server, uri string) string {
 // listed nowhere leads to the app whose template fits, or else to the only app that can mean it.
 func (p *places) find(uri string) (at place, named bool, err error) {
 	if at, ok := p.exact[uri]; ok {
-		return at, strings.HasPrefix(uri, perApp), nil
+		return at, at.uri != uri, nil
+	}
+	if isView(uri) {
+		if at, named, ok := p.findView(uri); ok {
+			return at, named, nil
+		}
 	}
 	if rest, ok := strings.CutPrefix(uri, perApp); ok {
 		server, inner, ok := strings.Cut(rest, "/")
@@ -101,7 +122,7 @@ func (p *places) find(uri string) (at place, named bool, err error) {
 		return place{}, false, noResource(uri)
 	}
 	if p.shared[uri] {
-		return place{}, false, core.Errorf(core.CodeResourceNotFound, "several apps have a resource %.200q: name one as %s<app>/%.200s", uri, perApp, uri).
+		return place{}, false, core.Errorf(core.CodeResourceNotFound, "several apps have a resource %.200q: name one as %.200s", uri, place{"<app>", uri}.listed()).
 			WithDetails(map[string]any{"uri": uri})
 	}
 	fits := map[string]struct{}{}
@@ -127,6 +148,19 @@ func (p *places) find(uri string) (at place, named bool, err error) {
 	return at, false, nil
 }
 
+// findView finds a view by its own URI, while one app alone has it, or by one that names its app and is
+// listed nowhere.
+func (p *places) findView(uri string) (at place, named, ok bool) {
+	if owner := p.views[uri]; owner != "" {
+		return place{owner, uri}, false, true
+	}
+	server, inner, _ := strings.Cut(strings.TrimPrefix(uri, viewScheme), "/")
+	if _, owns := p.owners[server]; owns && inner != "" {
+		return place{server, viewScheme + inner}, true, true
+	}
+	return place{}, false, false
+}
+
 func hostOf(uri string) string {
 	parsed, err := url.Parse(uri)
 	if err != nil {
@@ -142,10 +176,10 @@ func noResource(uri string) error {
 
 // view is a tool's description in which a view that several apps name alike is the app's own.
 func (p *places) view(t core.Tool, raw json.RawMessage) (json.RawMessage, error) {
-	if t.ViewURI == "" || !p.shared[t.ViewURI] {
+	if t.ViewURI == "" || p.listed(t.Server, t.ViewURI) == t.ViewURI {
 		return raw, nil
 	}
-	own, err := json.Marshal(place{t.Server, t.ViewURI}.listed())
+	own, err := json.Marshal(p.listed(t.Server, t.ViewURI))
 	if err != nil {
 		return nil, err
 	}
@@ -167,7 +201,7 @@ func (p *places) relinked(server string, item json.RawMessage) (json.RawMessage,
 	uri := func(value json.RawMessage) (json.RawMessage, error) {
 		var text string
 		_ = json.Unmarshal(value, &text) // what is no string is nobody's URI
-		if !p.shared[text] {
+		if p.listed(server, text) == text {
 			return value, nil
 		}
 		return json.Marshal(p.listed(server, text))
@@ -185,6 +219,9 @@ func (p *places) relinked(server string, item json.RawMessage) (json.RawMessage,
 
 // mentions reports whether an answer may hold a URI that has to be changed; hardly any does.
 func (p *places) mentions(answer json.RawMessage) bool {
+	if len(p.owners) > 0 && bytes.Contains(answer, []byte("ui:")) {
+		return true
+	}
 	for uri := range p.shared {
 		if bytes.Contains(answer, []byte(uri)) {
 			return true

@@ -15,6 +15,7 @@ type rendering struct {
 	offer   *core.Offer
 	tools   []Listed
 	byName  map[string]*callable
+	bare    map[string][]*callable // by the name that their apps gave them
 	items   map[core.Kind][]Item
 	prompts map[string]core.Prompt // by full name
 	places  *places
@@ -66,11 +67,14 @@ func (n *Namespace) render(workspace string) *rendering {
 
 func (n *Namespace) newRendering(o *core.Offer) *rendering {
 	r := &rendering{
-		offer: o, places: newPlaces(o), tools: make([]Listed, 0, len(o.Tools)), byName: make(map[string]*callable, len(o.Tools)),
+		offer: o, places: newPlaces(o), tools: make([]Listed, 0, len(o.Tools)), byName: make(map[string]*callable, len(o.Tools)), bare: make(map[string][]*callable, len(o.Tools)),
 		items: map[core.Kind][]Item{}, prompts: make(map[string]core.Prompt, len(o.Prompts)), arrays: map[arrayKey]json.RawMessage{},
 	}
 	for _, t := range o.Tools {
 		raw, err := rawjson.Rename(t.Raw, "name", t.FullName())
+		if err == nil {
+			raw, err = withOriginalName(t, raw)
+		}
 		if err == nil {
 			raw, err = r.places.view(t, raw)
 		}
@@ -80,7 +84,9 @@ func (n *Namespace) newRendering(o *core.Offer) *rendering {
 		}
 		r.tools = append(r.tools, Listed{Name: t.FullName(), Tool: t, Raw: raw})
 		quoted, _ := json.Marshal(t.Name) // a string always marshals
-		r.byName[t.FullName()] = &callable{t, quoted}
+		one := &callable{t, quoted}
+		r.byName[t.FullName()], r.byName[t.LongName()] = one, one
+		r.bare[t.Name] = append(r.bare[t.Name], one)
 	}
 	for _, p := range o.Prompts {
 		r.prompts[p.FullName()] = p
@@ -109,7 +115,7 @@ func (n *Namespace) item(r *rendering, kind core.Kind, i Item, member string) {
 // Mirrors are the arguments of a tool that requests repeat in headers; nil when there are none, or no
 // such tool.
 func (n *Namespace) Mirrors(c core.Caller, name string) []core.Mirror {
-	if tool := n.render(c.Workspace.ID).byName[name]; tool != nil {
+	if tool := n.render(c.Workspace.ID).tool(name, nil); tool != nil {
 		return tool.Mirrors
 	}
 	return nil

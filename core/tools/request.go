@@ -87,6 +87,9 @@ func (n *Namespace) ReadResource(ctx context.Context, c core.Caller, q Request) 
 		}
 	}
 	result, err := n.ask(ctx, c, at.server, "resources/read", params, q)
+	if err == nil && q.Session != nil && isView(at.uri) {
+		q.Session.view(at.server)
+	}
 	if err == nil && named {
 		result = perAppContents(result, at.server)
 	}

@@ -39,8 +39,9 @@ type Session struct {
 	notify    func(rpc.Notification)
 
 	mu        sync.Mutex
-	severity  int              // of the least log message it wants, from 1; 0 when it set none
-	resources map[string]place // what it subscribed to, by the URI it named
+	severity  int                 // of the least log message it wants, from 1; 0 when it set none
+	resources map[string]place    // what it subscribed to, by the URI it named
+	views     map[string]struct{} // the apps whose views it read
 	closed    bool
 }
 
@@ -136,6 +137,23 @@ func (s *Session) forget(uri string) (place, bool) {
 	at, ok := s.resources[uri]
 	delete(s.resources, uri)
 	return at, ok
+}
+
+// view notes that the session read a view of an app.
+func (s *Session) view(server string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.views == nil {
+		s.views = map[string]struct{}{}
+	}
+	s.views[server] = struct{}{}
+}
+
+func (s *Session) viewed(server string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	_, ok := s.views[server]
+	return ok
 }
 
 func (s *Session) over() bool {
