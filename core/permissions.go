@@ -30,5 +30,5 @@ func (c Caller) MayInstall(kind SourceKind) error {
 
 // MayNameRoots says whether the roots of c's client (MCP, client/roots) reach apps. Apps take a root
 // for leave to work there, and on this machine, not the client's: like a path it takes an admin of
-// the organization. Apps are told that anyone else has none.
+// the organization. Apps are notified that anyone else has none.
 func (c Caller) MayNameRoots() bool { return c.User.OrgRole.Admin() }

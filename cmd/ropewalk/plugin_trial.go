@@ -177,7 +177,7 @@ func (t *trial) close(c closer) {
 	c.Close(ctx)
 }
 
-// takesItsSettings starts the plugin once as the kit will: what it says to its settings is told
+// takesItsSettings starts the plugin once as the kit will: what it says to its settings is reported
 // once, not by each check.
 func (t *trial) takesItsSettings(ctx context.Context) error {
 	raw, end, err := t.goodSettings()

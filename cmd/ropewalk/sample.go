@@ -47,8 +47,7 @@ Connect an MCP client%[4]s; `+"`ropewalk client-config`"+` knows what each one n
     "mcpServers": {
       "ropewalk": {
         "type": "http",
-        "url": "%[1]s/mcp",
-        "headers": { "X-Workspace-Id": "%[2]s" }
+        "url": "%[1]s/mcp/%[2]s"
       }
     }
   }

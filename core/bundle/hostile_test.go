@@ -150,7 +150,7 @@ func promise(raw []byte, n uint16) []byte {
 	return out
 }
 
-// Hardening row 9: refused, nothing left, nothing outside, at most 64 MB more.
+// docs/security.md 9: refused, nothing left, nothing outside, at most 64 MB more.
 func TestHostileArchivesAreRefused(t *testing.T) {
 	archives := hostileArchives(t)
 	if len(archives) < 200 {
@@ -207,7 +207,7 @@ func TestLimitsAreCountedInWhatIsWritten(t *testing.T) {
 	}
 }
 
-// Hardening row 9: at most 64 MB more, whatever an archive says.
+// docs/security.md 9: at most 64 MB more, whatever an archive says.
 func TestUnpackKeepsMemoryBounded(t *testing.T) {
 	path := writeFile(t, bundleOf(t, rawEntry{name: "big", data: strings.Repeat("0123456789abcdef", 12<<20/16), method: 0},
 		rawEntry{name: "bomb", data: strings.Repeat("\x00", 60<<20), method: 8}))

@@ -67,7 +67,7 @@ func (m *Manifest) Launch(in LaunchInput) (Launch, error) {
 	return m.command(in.OS).launch(x, in, environ)
 }
 
-// CredentialsRequired is the error for values that are missing (contract part 3).
+// CredentialsRequired is the error for values that are missing (docs/api.md 3).
 func CredentialsRequired(missing []MissingValue) error {
 	names := make([]string, len(missing))
 	for i, v := range missing {

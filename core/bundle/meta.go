@@ -13,7 +13,7 @@ import (
 
 // UI is how the app shows itself: the first vendor key of _meta, by name, that holds a
 // primaryView with a ui:// address. Name and icon fall back to the manifest's own. Nil when no key
-// does; a tool's own view may then stand in (contract part 3).
+// does; a tool's own view may then stand in (docs/api.md 3).
 func (m *Manifest) UI() *core.UI {
 	for _, key := range slices.Sorted(maps.Keys(m.Meta)) {
 		var ui core.UI
@@ -39,7 +39,7 @@ func (m *Manifest) Title() string {
 	return m.Name
 }
 
-// The app types of spec part 2.
+// The app types of docs/api.md 3.1.
 const (
 	AppPlain  = "plain"
 	AppUpjack = "upjack"

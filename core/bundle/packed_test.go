@@ -13,7 +13,7 @@ import (
 	"github.com/ropewalk/ropewalk/internal/testenv"
 )
 
-// packer runs the packer that bundles of others are made with.
+// packer runs the packing tool that bundles of others are made with.
 func packer(t *testing.T, args ...string) {
 	t.Helper()
 	cli := filepath.Join(testenv.Node(t), "node_modules", "@anthropic-ai", "mcpb", "dist", "cli", "cli.js")

@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// rawEntry is one entry of a zip that no honest packer would write.
+// rawEntry is one entry of a zip that no honest packing tool would write.
 type rawEntry struct {
 	name     string
 	local    string // the name in the local header; "" means the same

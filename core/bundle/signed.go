@@ -14,7 +14,7 @@ const (
 	maxSignature   = 1 << 20
 )
 
-// zipPart returns the zip of a bundle file without a signature, and its length. Where the packer
+// zipPart returns the zip of a bundle file without a signature, and its length. Where the packing tool
 // counted the signature as a comment, the comment's length reads as 0 again.
 func zipPart(r io.ReaderAt, size int64) (io.ReaderAt, int64) {
 	cut := signatureOffset(r, size)

@@ -27,7 +27,7 @@ type Field struct {
 }
 
 // MissingValue is one required value that nobody supplied, in the form of details.missing
-// (contract part 3).
+// (docs/api.md 3).
 type MissingValue struct {
 	Name        string `json:"name"`
 	Title       string `json:"title"`

@@ -12,8 +12,8 @@ import (
 
 const (
 	queueLength       = 256              // events a reader may lag behind before it is cut
-	recentLength      = 500              // spec part 6, rule 5
-	heartbeatInterval = 30 * time.Second // spec part 8
+	recentLength      = 500              // docs/api.md 7
+	heartbeatInterval = 30 * time.Second // docs/api.md 1.3
 )
 
 // Bus is the event stream of every workspace. Its methods are safe for concurrent use.

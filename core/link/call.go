@@ -134,7 +134,7 @@ type Request struct {
 	// not wait then either: it fails with ErrCrowded where it would. nil is a channel of the call's own.
 	Wake chan struct{}
 
-	begun func(id int64) // told the call's id before it is sent; nil
+	begun func(id int64) // receives the call's id before it is sent; nil
 }
 
 // Call is Do for a call of the server's own.
@@ -144,7 +144,7 @@ func (l *Link) Call(ctx context.Context, method string, params json.RawMessage, 
 
 // Do sends one request and waits for its answer: the raw result, an *rpc.Error that the bundle
 // answered with, ErrClosed when the connection is gone, or ctx's error, after which the bundle is
-// told (notifications/cancelled) and a late answer is ignored.
+// notified (notifications/cancelled) and a late answer is ignored.
 //
 // Params are sent as they are, but for what params._meta holds: a progress token is replaced by one
 // of our own, and what a request says of its revision is put there or taken away as the connection's
@@ -204,12 +204,12 @@ func (p *Pending) Answered() bool {
 	return p.settled
 }
 
-// GiveUp ends the call with err, unless its answer is there. The bundle is told.
+// GiveUp ends the call with err, unless its answer is there. The bundle is notified.
 func (p *Pending) GiveUp(err error) {
 	p.finish(answer{err: givenUp{err}})
 }
 
-// givenUp is the answer of a call that was given up, of which the bundle is still to be told.
+// givenUp is the answer of a call that was given up, of which the bundle is still to be notified.
 type givenUp struct{ error }
 
 // Wait is the second half of Do, with its errors. From then on nobody needs to look at Request.Wake.

@@ -6,7 +6,7 @@ import (
 )
 
 // changes turns list_changed notifications into calls of OnListChanged. A kind that is marked again
-// before it was told is told once.
+// before it was notified is notified once.
 type changes struct {
 	mu    sync.Mutex
 	kinds []string

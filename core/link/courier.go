@@ -23,10 +23,10 @@ import (
 const (
 	maxRedirects = 5
 	maxErrorBody = 64 << 10
-	firstRead    = 16 << 10 // how much room an answer is given at first
+	firstRead    = 16 << 10 // how much space an answer is given at first
 )
 
-// courier carries requests to one remote server: it adds the secrets, sees that they reach nobody
+// transport carries requests to one remote server: it adds the secrets, sees that they reach nobody
 // else, and bounds what comes back. It is the http.RoundTripper below the SDK's transports.
 type courier struct {
 	origin *url.URL
@@ -228,7 +228,7 @@ func sound(data []byte, limit int, junk *tally, id func() string) []byte {
 	return fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,"error":{"code":%d,"message":%q}}`, id(), code, reason)
 }
 
-// Codes of the errors that the courier puts in place of an answer; they never leave the package.
+// Codes of the errors that the transport puts in place of an answer; they never leave the package.
 const (
 	codeTooLarge  = -32990
 	codeMalformed = -32991

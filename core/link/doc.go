@@ -9,6 +9,6 @@
 //
 // The package does not start processes (process), does not decide when to connect again or whom a
 // bundle's question concerns (apps) and gives tools no names (tools). It is apart because it is the
-// door to the MCP SDK's client side, and because a hostile peer's bytes meet the server here: every
+// endpoint to the MCP SDK's client side, and because a hostile peer's bytes meet the server here: every
 // size, count and wait is bounded.
 package link

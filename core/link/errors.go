@@ -24,7 +24,7 @@ var (
 	// revision.
 	ErrRefused = errors.New("the app refused the handshake")
 	// ErrUnfit means that the bundle answered the handshake with what no client of it can use, such as
-	// a revision that nobody knows.
+	// a revision that is unknown.
 	ErrUnfit = errors.New("the app's answer to the handshake cannot be used")
 	// ErrStalled is why a link closed whose bundle stopped reading.
 	ErrStalled = errors.New("the app stopped reading its input")

@@ -70,7 +70,7 @@ func (s *events) field(e *event, l line) bool {
 		e.retry = string(value)
 	case "data":
 		s.data(e, l, value)
-	default: // a comment, or what nobody knows
+	default: // a comment, or an unknown field
 		return false
 	}
 	return true

@@ -10,7 +10,7 @@ import (
 // SDK's own queue knows no bound.
 type gate struct {
 	asked *atomic.Int64
-	turn  chan struct{} // holds one; told at each answer
+	turn  chan struct{} // holds one; signalled at each answer
 }
 
 func newGate() gate { return gate{asked: new(atomic.Int64), turn: make(chan struct{}, 1)} }

@@ -27,7 +27,7 @@ const (
 // Options are how a link is opened. The zero value is usable.
 type Options struct {
 	Name     string       // the app's name, for log lines
-	Version  string       // the server's own version, told to the bundle
+	Version  string       // the server's own version, as the bundle sees it
 	Logger   hclog.Logger // nil logs nothing
 	MaxCalls int          // calls in flight at once; 0 is 4096
 
@@ -67,7 +67,7 @@ type Question struct {
 	Callers []any // Request.For of each, in the order of the calls
 
 	// Notify tells the bundle what its client says about the question before it answers, such as its
-	// progress (notifications/progress). nil where nobody can be told.
+	// progress (notifications/progress). nil where nobody can be notified.
 	Notify func(rpc.Notification)
 }
 

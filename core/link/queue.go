@@ -32,7 +32,7 @@ type queue struct {
 	buf    []byte        // what waits
 	rest   []byte        // what is left of what was begun; goes before buf
 	spare  []byte        // to be the next buf
-	busy   bool          // somebody writes, or run has been told to
+	busy   bool          // somebody writes, or run has been asked to
 	room   chan struct{} // closed when buf was taken to be written; nil while nobody waits for that
 	wake   chan struct{} // holds one
 	closed chan struct{}
@@ -54,7 +54,7 @@ func newQueue(out io.Writer, timeout time.Duration, stalled func(error)) *queue 
 
 func (q *queue) close() { q.once.Do(func() { close(q.closed) }) }
 
-// add lets put append one message of about size bytes. It waits for room until ctx ends; a message
+// add lets put append one message of about size bytes. It waits for space until ctx ends; a message
 // larger than the whole queue gets in when the queue is empty.
 func (q *queue) add(ctx context.Context, size int, put func([]byte) []byte) error {
 	for {
@@ -72,7 +72,7 @@ func (q *queue) add(ctx context.Context, size int, put func([]byte) []byte) erro
 	}
 }
 
-// try adds the message if there is room, and otherwise says when to try again.
+// try adds the message if there is space, and otherwise says when to try again.
 func (q *queue) try(size int, put func([]byte) []byte) (added bool, room <-chan struct{}) {
 	select {
 	case <-q.closed:

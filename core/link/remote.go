@@ -52,7 +52,7 @@ func (e *RemoteError) Error() string { return fmt.Sprintf("remote server %s %s",
 // Unwrap returns the cause, nil when there is none.
 func (e *RemoteError) Unwrap() error { return e.cause }
 
-// Remote is the transport to a remote server (spec part 2): MCP's Streamable HTTP, or its HTTP+SSE
+// Remote is the transport to a remote server (docs/api.md 3.1): MCP's Streamable HTTP, or its HTTP+SSE
 // of 2024-11-05. Credentials and extra headers go to the URL's own origin and nowhere else: a
 // redirect elsewhere is refused, and so is an endpoint elsewhere that the server names. The error
 // says which field of r is wrong.

@@ -50,7 +50,7 @@ func (l *Link) tellOfQuestion(ctx context.Context, n rpc.Notification) {
 	if ctx.Err() != nil {
 		return
 	}
-	ctx, cancel := context.WithTimeout(ctx, cancelTimeout) // who told it waits meanwhile
+	ctx, cancel := context.WithTimeout(ctx, cancelTimeout) // the notifier waits meanwhile
 	defer cancel()
 	if err := l.Notify(ctx, n.Method, n.Params); err != nil {
 		l.log.Debug("what the client said about a question did not reach the app", "app", l.o.Name, "method", n.Method, "error", scrub(err))
@@ -58,7 +58,7 @@ func (l *Link) tellOfQuestion(ctx context.Context, n rpc.Notification) {
 }
 
 // saidBefore is closed, all of it, when the callers of the calls in flight have been handed what came for
-// them so far: a question must not overtake the progress that the bundle told of before it.
+// them so far: a question must not overtake the progress that the bundle sent before it.
 func (l *Link) saidBefore() (marks []<-chan struct{}) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

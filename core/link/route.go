@@ -61,7 +61,7 @@ func rpcError(raw []byte) error {
 	if err := json.Unmarshal(raw, e); err != nil {
 		return fmt.Errorf("%w: its error object cannot be read: %w", ErrMalformed, err)
 	}
-	switch e.Code { // the courier's own word about an answer it could not let through
+	switch e.Code { // the transport's own word about an answer it could not let through
 	case codeTooLarge:
 		return fmt.Errorf("%w%s", ErrTooLarge, strings.TrimPrefix(e.Message, ErrTooLarge.Error()))
 	case codeMalformed:
@@ -138,7 +138,7 @@ func (l *Link) note(c *call, n rpc.Notification) {
 	}
 }
 
-// observe passes on a notification that belongs to no call, or to nobody knows which of some callers'.
+// observe passes on a notification that belongs to no call, or to one of several callers.
 func (l *Link) observe(e *envelope, callers []any) {
 	if l.o.OnNotification == nil {
 		return

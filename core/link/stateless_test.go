@@ -243,7 +243,7 @@ func TestAQuestionDoesNotOvertakeWhatItsCallersWereTold(t *testing.T) {
 		}
 		p.say(`{"jsonrpc":"2.0","method":"notifications/progress","params":%s}`, strings.Replace(string(meta.In(params)), "}", `,"progress":1}`, 1))
 	}
-	<-holding // Alice is being told
+	<-holding // Alice is being notified
 	p.say(`{"jsonrpc":"2.0","id":"q","method":"elicitation/create","params":{}}`)
 	if got := wait(t, order); got != "progress" {
 		t.Errorf("Bob's call: %s", got)

@@ -36,7 +36,7 @@ const (
 // Stdio is the stdio transport (MCP 2025-11-25, basic/transports): one JSON-RPC message a line. in
 // is the bundle's standard input, out its standard output; both are closed with the connection.
 // Lines that are not messages are skipped and counted; so are lines that are too long, and the
-// call that such a line answers fails at once, where it can be told.
+// call that such a line answers fails at once, where it can be identified.
 func Stdio(in io.WriteCloser, out io.ReadCloser, o FrameOptions) mcp.Transport {
 	if o.Logger == nil {
 		o.Logger = hclog.NewNullLogger()
@@ -83,7 +83,7 @@ type stdioConn struct {
 	died error // why the connection closed by itself
 }
 
-// frame is one message, or what can be told of one that cannot be read.
+// frame is one message, or what is known of one that cannot be read.
 type frame struct {
 	data     []byte
 	owned    bool

@@ -18,7 +18,7 @@ const maxWatched = 1000
 // ErrWatched means that updates of too many resources are wanted.
 var ErrWatched = errors.New("updates of too many resources of this app are wanted")
 
-// unwatchPatience is how long a bundle may take to end what it told of so far.
+// unwatchPatience is how long a bundle may take to finish what it has sent.
 const unwatchPatience = 500 * time.Millisecond
 
 // watched is what a bundle of StatelessVersion is to tell of: there, one request that is answered at
@@ -27,7 +27,7 @@ const unwatchPatience = 500 * time.Millisecond
 type watched struct {
 	mu   sync.Mutex
 	uris map[string]struct{}
-	wake chan struct{} // holds one; told when uris changed
+	wake chan struct{} // holds one; signalled when uris changed
 }
 
 // Subscribe asks the bundle to tell OnNotification when the resource is updated

@@ -12,7 +12,7 @@ import (
 	"github.com/ropewalk/ropewalk/core/pluginhost"
 )
 
-// Sources are the rooms that are asked.
+// Sources are the packages that are asked.
 type Sources struct {
 	Version  string
 	Started  time.Time

@@ -56,7 +56,7 @@ func Elements(array []byte) iter.Seq[json.RawMessage] {
 		s.Space()
 		_ = s.Array(func(element []byte) error {
 			if !yield(element[:len(element):len(element)]) {
-				return ErrSyntax // ends the walk
+				return ErrSyntax // stops the search
 			}
 			return nil
 		})

@@ -5,9 +5,9 @@
 // down the streams end in an orderly way. It takes the connection over (Hijack), so a stream is
 // the last answer on its connection.
 //
-// It does not know what is streamed: the doors httpapi and mcphttp decide that. It does not
+// It does not know what is streamed: the endpoints httpapi and mcphttp decide that. It does not
 // resume: event ids and replay are not its business.
 //
-// It is apart because both doors need the same piece, and because nothing of a fiber.Ctx may be
+// It is apart because both endpoints need the same piece, and because nothing of a fiber.Ctx may be
 // kept past its handler: here is the one place that outlives one.
 package stream

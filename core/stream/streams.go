@@ -55,7 +55,7 @@ func New(log hclog.Logger) *Streams {
 	return &Streams{log: log, open: make(map[*opened]struct{}), empty: make(chan struct{})}
 }
 
-// Open answers c with an event stream: status 200, the headers of spec 4.9, and those set on the
+// Open answers c with an event stream: status 200, the headers of docs/api.md 7.1, and those set on the
 // response so far. It returns at once; when the handler has returned too, run is called with a
 // writer. The stream ends when run returns. The headers leave with the first thing written, so that
 // run can first set up what the client may rely on once it sees them.

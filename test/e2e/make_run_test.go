@@ -54,15 +54,15 @@ func TestMakeRunFromACleanCloneAndThePrintedLinesWork(t *testing.T) {
 
 	var snippet struct {
 		MCPServers map[string]struct {
-			URL     string
-			Headers map[string]string
+			URL string
 		}
 	}
 	if err := json.Unmarshal([]byte(regexp.MustCompile(`(?s)\{\n.*\n *\}\n`).FindString(printed)), &snippet); err != nil {
 		t.Fatalf("%v in:\n%s", err, printed)
 	}
 	said := snippet.MCPServers["ropewalk"]
-	seen := runScript[listed](t, "client.mjs", "tools", strings.TrimSuffix(said.URL, "/mcp"), said.Headers["X-Workspace-Id"])
+	base, inPath, _ := strings.Cut(said.URL, "/mcp/")
+	seen := runScript[listed](t, "client.mjs", "tools", base, inPath)
 	for _, tool := range []string{"sample__echo", "sample__count", "sample__fail", "sample__greet"} {
 		if !strings.Contains(strings.Join(seen.Tools, " "), tool) {
 			t.Errorf("a client with the printed snippet sees %v", seen.Tools)
