@@ -243,7 +243,7 @@ func TestAStopEndsTheCallsThatAreInFlight(t *testing.T) {
 			t.Fatal(err)
 		}
 		expect(t, "code", core.CodeOf(<-got), core.CodeUnavailable)
-		expectEvents(t, events)
+		expectEvents(t, events, "bundle.stopped")
 	})
 }
 

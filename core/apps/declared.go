@@ -38,7 +38,7 @@ func (m *Manager) declaration(k interact.AppKey) (config.App, bool) {
 func declaredOrder(name string, d config.App) source.Order {
 	return source.Order{
 		Workspace: core.DefaultWorkspaceID, ServerName: name, Exact: true,
-		Source: d.Source, Version: d.Version, Env: d.Env, Remote: d.Remote, AllowPrivate: true,
+		Source: d.Source, Version: d.Version, Env: d.Env, Remote: d.Remote, AllowPrivate: true, InstallScripts: d.InstallScripts,
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/ropewalk/ropewalk/core"
@@ -66,7 +67,7 @@ func (m *Manager) installFound(ctx context.Context, o source.Order, resolve func
 	}
 	in, lists, err := a.launch(ctx)
 	if err != nil {
-		return core.App{}, errors.Join(err, found.Discard())
+		return core.App{}, errors.Join(withSkippedScripts(err, found), found.Discard())
 	}
 	if record.Remote != nil {
 		record.Version = in.Info().Version
@@ -81,6 +82,16 @@ func (m *Manager) installFound(ctx context.Context, o source.Order, resolve func
 	a.publishInstalled(shown)
 	a.startSupervisor(in)
 	return shown.app(), nil
+}
+
+// withSkippedScripts adds to the failure of a package that install scripts were not run, which native
+// packages need.
+func withSkippedScripts(err error, found *source.Candidate) error {
+	if len(found.SkippedScripts) == 0 || core.CodeOf(err) != core.CodeInternal {
+		return err
+	}
+	return fmt.Errorf("%w; the install scripts of %s were not run: if the app needs them, an organization admin can allow them with apps.%s.installScripts: true",
+		err, strings.Join(found.SkippedScripts, ", "), found.Record.Name)
 }
 
 // obtain resolves an order, reserves its name and puts its files in place. The caller calls free when

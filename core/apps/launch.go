@@ -71,7 +71,7 @@ func (a *app) launch(ctx context.Context) (instance.Instance, core.Offer, error)
 	if err == nil {
 		return in, lists, nil
 	}
-	failure := &instance.Failure{Reason: fmt.Sprintf("tools/list failed: %v", err)}
+	failure := &instance.Failure{Reason: fmt.Sprintf("its lists could not be read: %v", err)}
 	switch {
 	case isClosed(in.Done()):
 		failure = in.Failure()
@@ -105,6 +105,10 @@ func (a *app) rereadLists(ctx context.Context, in instance.Instance, changed []c
 		if err := a.reader(in).ReadList(limit, in, kind, &lists); err != nil {
 			a.log.Warn("changed list of an app could not be read; the old one stays", "list", kind, "error", err)
 		}
+	}
+	if err := offer.CheckSize(&lists); err != nil {
+		a.log.Warn("changed lists of an app are too large; the old ones stay", "error", err)
+		return
 	}
 	if len(offer.Differences(&lists, &a.now.Load().offer)) > 0 {
 		a.transition(sameState, func(v *view) { v.setOffer(lists) })

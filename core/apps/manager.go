@@ -65,6 +65,9 @@ func New(o Options) *Manager {
 	m.resolver = &source.Resolver{
 		Home: o.Home, HostEnv: o.HostEnv, Logger: o.Logger,
 		Registries: func() []source.NamedRegistry { return m.setup.Load().registries },
+		InstallScripts: func(workspace, name string) bool {
+			return workspace == core.DefaultWorkspaceID && m.setup.Load().declared[name].InstallScripts
+		},
 	}
 	starter := &instance.Starter{
 		HostEnv: o.HostEnv, Remote: o.Remote, Version: o.Version, StartTimeout: o.StartTimeout,

@@ -151,9 +151,10 @@ func (m *memoryRecords) get(workspace, name string) (core.Installation, bool) {
 
 // memoryEvents keeps what was published, and when.
 type memoryEvents struct {
-	mu   sync.Mutex
-	list []timedEvent
-	more chan struct{} // closed and made anew at each event
+	mu       sync.Mutex
+	list     []timedEvent
+	progress []core.BundleProgress
+	more     chan struct{} // closed and made anew at each event
 }
 
 type timedEvent struct {
@@ -166,6 +167,10 @@ func newMemoryEvents() *memoryEvents { return &memoryEvents{more: make(chan stru
 func (m *memoryEvents) Publish(e core.Event) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	if p, ok := e.Data.(core.BundleProgress); ok { // kept apart: few tests are about it
+		m.progress = append(m.progress, p)
+		return
+	}
 	m.list = append(m.list, timedEvent{e, time.Now()})
 	close(m.more)
 	m.more = make(chan struct{})

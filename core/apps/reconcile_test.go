@@ -50,8 +50,8 @@ func TestWhatIsDoneToAnAppThroughOneServerIsDoneOnAll(t *testing.T) {
 		}
 		// The bus carries events to all servers: who follows must not tell them again.
 		expectEvents(t, a.events, "bundle.installed")
-		expectEvents(t, b.events, "bundle.uninstalled")
-		expectEvents(t, c.events)
+		expectEvents(t, b.events, "bundle.stopped", "bundle.uninstalled")
+		expectEvents(t, c.events, "bundle.started")
 	})
 }
 

@@ -30,12 +30,16 @@ func (c *checker) required(field, value string) {
 	}
 }
 
-func (m *Manifest) check() []Problem {
+// check returns everything that is wrong with m. A description may be empty, but not missing.
+func (m *Manifest) check(described bool) []Problem {
 	c := &checker{}
 	m.checkVersions(c)
 	c.required("name", m.Name)
 	if m.Name != "" && !nameForm.MatchString(m.Name) {
 		c.add("name", "must be 1 to 214 characters without control characters or spaces at its ends")
+	}
+	if !described {
+		c.required("description", "")
 	}
 	c.required("author.name", m.Author.Name)
 	m.Server.check(c)

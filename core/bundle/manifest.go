@@ -114,7 +114,13 @@ func ParseManifest(raw []byte) (*Manifest, error) {
 	if err := json.Unmarshal(raw, m); err != nil {
 		return nil, &ManifestError{[]Problem{decodeProblem(err)}}
 	}
-	if problems := m.check(); len(problems) > 0 {
+	var given struct {
+		Description *string `json:"description"`
+	}
+	if err := json.Unmarshal(raw, &given); err != nil {
+		return nil, &ManifestError{[]Problem{decodeProblem(err)}}
+	}
+	if problems := m.check(given.Description != nil); len(problems) > 0 {
 		return nil, &ManifestError{problems}
 	}
 	return m, nil

@@ -105,6 +105,7 @@ func TestManifestProblemNamesItsField(t *testing.T) {
 		"no version":                          {"version", nil, "version: is required"},
 		"a version that climbs":               {"version", "../../etc", `version: is "../../etc"`},
 		"a version that is only dots":         {"version", "..", `version: is ".."`},
+		"no description":                      {"description", nil, "description: is required"},
 		"no author":                           {"author", nil, "author.name: is required"},
 		"an author that is a string":          {"author", "Acme", "author: is a JSON string, want an object"},
 		"no server":                           {"server", nil, "server.type: is required"},

@@ -6,10 +6,12 @@ import "github.com/ropewalk/ropewalk/core"
 // Without a source it declares nothing, and Protected holds for an app of that name, whoever
 // installs it.
 type App struct {
-	Source    core.Source // Kind and Ref; zero for none; a path is absolute, relative ones count from the file's folder
-	Version   string      // of SourceName; "" means the latest
-	Env       map[string]core.Secret
-	Remote    *core.Remote // of SourceURL
-	Protected bool         // uninstalling it answers 403 protected (spec 4.3)
-	Sandbox   *Sandbox     // nil for Config.Sandbox
+	Source  core.Source // Kind and Ref; zero for none; a path is absolute, relative ones count from the file's folder
+	Version string      // of SourceName; "" means the latest
+	Env     map[string]core.Secret
+	Remote  *core.Remote // of SourceURL
+	// InstallScripts lets npm run the install scripts of packages.
+	InstallScripts bool
+	Protected      bool     // uninstalling it answers 403 protected (spec 4.3)
+	Sandbox        *Sandbox // nil for Config.Sandbox
 }

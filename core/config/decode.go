@@ -46,14 +46,15 @@ type httpSection struct {
 }
 
 type appSection struct {
-	Path      string            `json:"path"`
-	Name      string            `json:"name"`
-	Version   string            `json:"version"`
-	URL       string            `json:"url"`
-	Env       map[string]string `json:"env"`
-	Protected bool              `json:"protected"`
-	Sandbox   *sandboxSection   `json:"sandbox"`
-	Transport *transportSection `json:"transport"`
+	Path           string            `json:"path"`
+	Name           string            `json:"name"`
+	Version        string            `json:"version"`
+	URL            string            `json:"url"`
+	Env            map[string]string `json:"env"`
+	Protected      bool              `json:"protected"`
+	InstallScripts bool              `json:"installScripts"`
+	Sandbox        *sandboxSection   `json:"sandbox"`
+	Transport      *transportSection `json:"transport"`
 }
 
 type transportSection struct {
@@ -232,7 +233,7 @@ func joinRule(v any) Join {
 }
 
 func (s appSection) app(base string) App {
-	app := App{Version: s.Version, Env: secrets(s.Env), Protected: s.Protected}
+	app := App{Version: s.Version, Env: secrets(s.Env), Protected: s.Protected, InstallScripts: s.InstallScripts}
 	switch {
 	case s.Path != "":
 		app.Source = core.Source{Kind: core.SourcePath, Ref: absolute(base, s.Path)}

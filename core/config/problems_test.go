@@ -141,8 +141,8 @@ func TestEveryProblemIsReportedAtOnce(t *testing.T) {
   half: {protected: true, env: {A: b}}
   alone: {protected: true}
 `,
-			want: `2: apps.none: want a mapping with exactly one of path, name and url, or with protected or sandbox alone
-3: apps.both: want a mapping with exactly one of path, name and url, or with protected or sandbox alone
+			want: `2: apps.none: want a mapping with exactly one of path, name and url, or with protected, sandbox or installScripts alone
+3: apps.both: want a mapping with exactly one of path, name and url, or with protected, sandbox or installScripts alone
 4: apps.System: want a server name of lower-case letters, digits and hyphens
 5: apps.system: system is the name of the server's own tools: choose another
 6: apps.ftp.url: want an absolute address that starts with https:// or http://
@@ -155,9 +155,9 @@ func TestEveryProblemIsReportedAtOnce(t *testing.T) {
 12: apps.header.transport.auth.name: is no valid HTTP header name
 13: apps.none2.transport.auth.token: only the type bearer takes a token
 13: apps.none2.transport.headers.b d: is no valid HTTP header
-14: apps.typo: want a mapping with exactly one of path, name and url, or with protected or sandbox alone
+14: apps.typo: want a mapping with exactly one of path, name and url, or with protected, sandbox or installScripts alone
 14: apps.typo.pth: unknown key; did you mean path?
-15: apps.half: want a mapping with exactly one of path, name and url, or with protected or sandbox alone`,
+15: apps.half: want a mapping with exactly one of path, name and url, or with protected, sandbox or installScripts alone`,
 		},
 		{
 			name: "addresses of all kinds",

@@ -13,6 +13,7 @@ import (
 const (
 	maxPages = 200
 	maxItems = 10000
+	maxBytes = 16 << 20 // of all items of one list
 )
 
 // listing is how one list is asked for.
@@ -48,7 +49,7 @@ func (l *Link) List(ctx context.Context, kind core.Kind) ([]json.RawMessage, err
 func (l *Link) list(ctx context.Context, method, member string) ([]json.RawMessage, error) {
 	var all []json.RawMessage
 	var params json.RawMessage
-	seen := map[string]bool{}
+	seen, size := map[string]bool{}, 0
 	for range maxPages {
 		raw, err := l.Call(ctx, method, params, nil)
 		if err != nil {
@@ -60,6 +61,12 @@ func (l *Link) list(ctx context.Context, method, member string) ([]json.RawMessa
 		}
 		if all = append(all, items...); len(all) > maxItems {
 			return nil, fmt.Errorf("%s: the app lists more than %d %s", method, maxItems, member)
+		}
+		for _, item := range items {
+			size += len(item)
+		}
+		if size > maxBytes {
+			return nil, fmt.Errorf("%s: the app's list has more than %d bytes", method, maxBytes)
 		}
 		if cursor == "" {
 			return all, nil

@@ -49,6 +49,9 @@ func (d *Dialog) answer(ctx context.Context, q link.Question, f *InFlight, calls
 	if !f.canAsk(needed) {
 		return refuse(q.Method, "the client of this call did not declare the capability")
 	}
+	if q.Method == instance.MethodRoots && len(q.Params) == 0 {
+		q.Params = json.RawMessage(`{}`) // some clients refuse a request without params
+	}
 	if needed == abilityURL {
 		d.broker.elicitations.record(d, q.Params, f.client.session)
 	}

@@ -51,6 +51,9 @@ func (r Reader) ReadAll(ctx context.Context, app Lister) (core.Offer, error) {
 		cancel()
 	}
 	reading.Wait()
+	if err == nil {
+		err = CheckSize(&offer)
+	}
 	return offer, err
 }
 

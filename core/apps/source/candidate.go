@@ -20,6 +20,9 @@ type Candidate struct {
 	Manifest *bundle.Manifest // nil for remote apps
 	Label    string           // the name of the bundle's directory; "" when the bundle is used where it is
 
+	// SkippedScripts are the npm packages whose install scripts were not run.
+	SkippedScripts []string
+
 	staged string // a directory below IncomingDir that is removed in any case; "" for none
 	appDir string // the app's directory
 	isNew  bool   // whether this install made appDir

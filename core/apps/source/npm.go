@@ -20,21 +20,31 @@ import (
 var npmName = regexp.MustCompile(`^(@[a-z0-9~-][a-z0-9._~-]*/)?[a-z0-9~][a-z0-9._~-]*$`)
 
 // fromNPM takes an npm package in one exact version. It is installed into the app's own directory
-// without running the lifecycle scripts of the package or its dependencies: nothing of it is executed
-// during the install.
+// without running the lifecycle scripts of the package or its dependencies, unless the configuration
+// allows it (apps.<name>.installScripts): nothing of it is executed during the install.
 func (r *Resolver) fromNPM(o Order, pkg registry.Package) (*Candidate, error) {
 	if !npmName.MatchString(pkg.Identifier) {
 		return nil, fmt.Errorf("the registry's entry for %s names the npm package %.200q, which is not a valid name", pkg.Name, pkg.Identifier)
 	}
 	return packageCandidate(o, pkg, bundle.TypeNode, "node", func(ctx context.Context, c *Candidate, dir string) error {
+		scripts := "--ignore-scripts"
+		allowed := o.InstallScripts || r.InstallScripts != nil && r.InstallScripts(c.Record.Workspace, c.Record.Name)
+		if allowed {
+			scripts = "--ignore-scripts=false"
+		}
 		err := r.runInstaller(ctx, c, dir, "npm", "install", "--prefix", dir, "--no-audit", "--no-fund", "--no-update-notifier",
-			"--ignore-scripts", "--omit=dev", "--save-exact", "--loglevel=error", "--", pkg.Identifier+"@"+packageVersion(pkg))
+			scripts, "--omit=dev", "--save-exact", "--loglevel=error", "--", pkg.Identifier+"@"+packageVersion(pkg))
 		if err != nil {
 			return err
 		}
 		entry, err := npmEntry(filepath.Join(dir, "node_modules", filepath.FromSlash(pkg.Identifier)), pkg.Identifier)
 		if err != nil {
 			return err
+		}
+		if !allowed {
+			if c.SkippedScripts, err = packagesWithScripts(filepath.Join(dir, "node_modules")); err != nil {
+				return err
+			}
 		}
 		script := "${__dirname}/node_modules/" + pkg.Identifier + "/" + entry
 		env := c.Record.Env
@@ -74,4 +84,35 @@ func npmEntry(dir, identifier string) (string, error) {
 		return "", errors.New("package.json of " + identifier + ": bin points outside the package")
 	}
 	return path.Clean(entry), nil
+}
+
+// packagesWithScripts returns the installed packages whose install scripts were not run.
+func packagesWithScripts(modules string) (names []string, err error) {
+	manifests, err := filepath.Glob(filepath.Join(modules, "*", "package.json"))
+	if err != nil {
+		return nil, err
+	}
+	scoped, err := filepath.Glob(filepath.Join(modules, "@*", "*", "package.json"))
+	if err != nil {
+		return nil, err
+	}
+	for _, file := range slices.Concat(manifests, scoped) {
+		raw, err := os.ReadFile(file)
+		if err != nil {
+			return nil, err
+		}
+		var manifest struct {
+			Name    string            `json:"name"`
+			Scripts map[string]string `json:"scripts"`
+		}
+		if json.Unmarshal(raw, &manifest) != nil {
+			continue // npm judges the manifests
+		}
+		_, err = os.Stat(filepath.Join(filepath.Dir(file), "binding.gyp"))
+		if err == nil || manifest.Scripts["preinstall"]+manifest.Scripts["install"]+manifest.Scripts["postinstall"] != "" {
+			names = append(names, manifest.Name)
+		}
+	}
+	slices.Sort(names)
+	return names, nil
 }

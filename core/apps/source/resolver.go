@@ -18,10 +18,12 @@ import (
 
 // Resolver finds bundles.
 type Resolver struct {
-	Home       string                 // the server's home directory
-	HostEnv    map[string]string      // the host's environment; installers see a part of it
-	Registries func() []NamedRegistry // the registries, in the order they are asked
-	Logger     hclog.Logger
+	Home    string            // the server's home directory
+	HostEnv map[string]string // the host's environment; installers see a part of it
+	// InstallScripts reports whether the configuration allows the install scripts of an app.
+	InstallScripts func(workspace, name string) bool
+	Registries     func() []NamedRegistry // the registries, in the order they are asked
+	Logger         hclog.Logger
 }
 
 // Resolve finds the bundle of an order. What it writes lies below IncomingDir.
