@@ -202,7 +202,7 @@ func TestAnAppThatWasStoppedStaysStopped(t *testing.T) {
 		wait(t.Context(), time.Hour)
 		expect(t, "state", state(t, y, "notes"), core.StateStopped)
 		expect(t, "starts", len(m.started()), 2)
-		expectEvents(t, events, "bundle.crashed 1", "bundle.crashed 2")
+		expectEvents(t, events, "bundle.crashed 1", "bundle.crashed 2", "bundle.stopped")
 		r, _ := records.get(ws, "notes")
 		expect(t, "what is recorded", r.Running, false)
 		expect(t, "state of health", y.Health(ws)[0].Uptime, 0)
@@ -229,7 +229,7 @@ func TestStartingADeadAppGivesItAllItsAttemptsAgain(t *testing.T) {
 		m.kill()
 		wait(t.Context(), time.Minute)
 		expectEvents(t, events, "bundle.crashed 1", "bundle.crashed 2", "bundle.crashed 3", "bundle.dead",
-			"bundle.crashed 1", "bundle.crashed 2", "bundle.crashed 3", "bundle.dead")
+			"bundle.started", "bundle.crashed 1", "bundle.crashed 2", "bundle.crashed 3", "bundle.dead")
 	})
 }
 
