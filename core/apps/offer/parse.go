@@ -14,8 +14,9 @@ import (
 	"github.com/ropewalk/ropewalk/core"
 )
 
-// fullName is the form of tool names with their server's prefix.
-var fullName = regexp.MustCompile(`^[A-Za-z0-9_./-]{1,64}$`)
+// toolName is the form of tool names. The namespace shortens those that are too long with their
+// server's prefix.
+var toolName = regexp.MustCompile(`^[A-Za-z0-9_./-]{1,128}$`)
 
 const (
 	maxPromptName = 64   // characters of a prompt's name, its server's prefix included
@@ -75,8 +76,8 @@ func parseTool(raw json.RawMessage, server string) (core.Tool, string, error) {
 	switch {
 	case item.Name == "":
 		return t, "", errors.New("it has no name")
-	case !fullName.MatchString(t.FullName()):
-		return t, item.Name, errors.New("its name with the app's prefix must be 1 to 64 of the characters A-Z a-z 0-9 _ . / -")
+	case !toolName.MatchString(item.Name):
+		return t, item.Name, errors.New("its name must be 1 to 128 of the characters A-Z a-z 0-9 _ . / -")
 	}
 	return t, item.Name, nil
 }

@@ -10,7 +10,7 @@ import (
 )
 
 func TestToolsThatCannotBeCalledAreLeftOut(t *testing.T) {
-	long := strings.Repeat("x", 57)
+	long := strings.Repeat("x", 128)
 	var raws []json.RawMessage
 	for _, raw := range []string{
 		`{"name":"ok","inputSchema":{"type":"object"},"annotations":{"readOnlyHint":true},"_meta":{"ui":{"resourceUri":"ui://a/b"}},"x-new":[1]}`,
