@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 	"sync"
@@ -363,4 +364,43 @@ func (n *fakeTools) Call(ctx context.Context, c core.Caller, call tools.Call) (j
 		return json.RawMessage(`{"content":[{"type":"text","text":"ok"}]}`), nil
 	}
 	return json.RawMessage(n.result), nil
+}
+
+func (y *fakeApps) Details(ws, name string) (apps.Details, error) {
+	a, err := y.find("details", ws, name)
+	return apps.Details{App: a, UserConfig: map[string]apps.ConfigField{}, Env: []string{}}, err
+}
+
+func (y *fakeApps) Configure(_ context.Context, ws, name string, _ apps.Settings) (core.App, error) {
+	return y.find("configure", ws, name)
+}
+
+func (y *fakeApps) Restart(_ context.Context, ws, name string) (core.App, error) {
+	return y.find("restart", ws, name)
+}
+
+func (y *fakeApps) Update(_ context.Context, ws, name, version string) (core.App, error) {
+	a, err := y.find("update", ws, name)
+	a.Version = cmp.Or(version, a.Version)
+	return a, err
+}
+
+func (y *fakeApps) Logs(_ context.Context, ws, name string, tail int, _ bool) ([]apps.LogLine, <-chan apps.LogLine, error) {
+	_, err := y.find("logs", ws, name)
+	more := make(chan apps.LogLine)
+	close(more)
+	return []apps.LogLine{{Text: fmt.Sprint("last ", tail)}}, more, err
+}
+
+func (y *fakeApps) InstallUpload(_ context.Context, _ string, body io.Reader, r source.Request) (core.App, error) {
+	content, err := io.ReadAll(body)
+	return core.App{Name: r.ServerName, BundleName: string(content), Status: core.StateRunning, Type: "plain"}, err
+}
+
+func (y *fakeApps) Import(_ context.Context, _ string, r source.ImportRequest) (source.ImportResult, error) {
+	result := source.ImportResult{DryRun: r.DryRun, Servers: []source.ImportedServer{}}
+	for name := range r.MCPServers {
+		result.Servers = append(result.Servers, source.ImportedServer{Name: name, ServerName: name, Status: "planned"})
+	}
+	return result, nil
 }

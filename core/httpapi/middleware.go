@@ -80,6 +80,8 @@ func (s *Server) bodyLimit(ctx *fasthttp.RequestCtx) int {
 		return maxChat
 	case string(path) == "/v1/conversations/import":
 		return maxImport
+	case string(path) == "/v1/apps/upload":
+		return maxUpload
 	case bytes.HasPrefix(path, []byte("/v1/")):
 		return s.options.MaxAPIBody
 	}

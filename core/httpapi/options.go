@@ -3,6 +3,7 @@ package httpapi
 import (
 	"context"
 	"encoding/json"
+	"io"
 	"net/netip"
 	"time"
 
@@ -50,6 +51,13 @@ type Apps interface {
 	Uninstall(ctx context.Context, workspace, name string) (dataPath string, err error)
 	Start(ctx context.Context, workspace, name string) (core.App, error)
 	Stop(ctx context.Context, workspace, name string) (core.App, error)
+	Details(workspace, name string) (apps.Details, error)
+	Configure(ctx context.Context, workspace, name string, s apps.Settings) (core.App, error)
+	Restart(ctx context.Context, workspace, name string) (core.App, error)
+	Update(ctx context.Context, workspace, name, version string) (core.App, error)
+	Logs(ctx context.Context, workspace, name string, tail int, follow bool) (lines []apps.LogLine, more <-chan apps.LogLine, err error)
+	InstallUpload(ctx context.Context, workspace string, body io.Reader, r source.Request) (core.App, error)
+	Import(ctx context.Context, workspace string, r source.ImportRequest) (source.ImportResult, error)
 	Resource(ctx context.Context, workspace, name, uri string) (apps.Resource, error)
 }
 
@@ -116,6 +124,7 @@ type Timeouts struct {
 
 const (
 	maxBody        = 1 << 20  // under /v1
+	maxUpload      = 64 << 20 // of POST /v1/apps/upload
 	maxImport      = 16 << 20 // of POST /v1/conversations/import
 	maxChat        = 15 << 20 // of POST /v1/chat: 10 MiB of attachments as base64, and the message
 	maxMountedBody = 16 << 20 // elsewhere, unless Options.MaxBody says otherwise

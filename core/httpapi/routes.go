@@ -28,6 +28,13 @@ func (s *Server) routes() []route {
 
 		{get, "/v1/apps", s.requireMember(s.listApps)},
 		{post, "/v1/apps/install", s.requireMember(s.installApp)},
+		{post, "/v1/apps/upload", s.requireMember(s.uploadApp)},
+		{post, "/v1/apps/import", s.requireMember(s.importApps)},
+		{get, "/v1/apps/:name", s.requireMember(s.getApp)},
+		{patch, "/v1/apps/:name", s.requireMember(s.updateAppSettings)},
+		{post, "/v1/apps/:name/restart", s.requireMember(s.restartApp)},
+		{post, "/v1/apps/:name/update", s.requireMember(s.updateApp)},
+		{get, "/v1/apps/:name/logs", s.requireMember(s.getAppLogs)},
 		{del, "/v1/apps/:name", s.requireMember(s.uninstallApp)},
 		{post, "/v1/apps/:name/start", s.requireMember(s.startApp)},
 		{post, "/v1/apps/:name/stop", s.requireMember(s.stopApp)},

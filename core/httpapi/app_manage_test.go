@@ -1,0 +1,60 @@
+package httpapi
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/getkin/kin-openapi/routers/gorillamux"
+
+	"github.com/ropewalk/ropewalk/core"
+)
+
+func TestAppsAreShownConfiguredRestartedUpdatedAndImportedOverV1(t *testing.T) {
+	h := open(t, newAccess(), nil)
+	router, err := gorillamux.NewRouter(document(t, h))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		call call
+		want string
+	}{
+		{call{method: "GET", path: "/v1/apps/echo"}, `"bundleName":"@acme/echo"`},
+		{call{method: "PATCH", path: "/v1/apps/echo", body: `{"env":{"A":"b","C":null}}`}, `"name":"echo"`},
+		{call{method: "POST", path: "/v1/apps/echo/restart"}, `{"name":"echo","status":"running"}`},
+		{call{method: "POST", path: "/v1/apps/echo/update", body: `{"version":"2.0.0"}`}, `"version":"2.0.0"`},
+		{call{method: "GET", path: "/v1/apps/echo/logs?tail=7"}, `{"lines":[{"text":"last 7"}]}`},
+		{call{method: "POST", path: "/v1/apps/import", body: `{"mcpServers":{"a":{"command":"npx"}},"dryRun":true}`}, `"status":"planned"`},
+	} {
+		r := h.do(t, c.call)
+		if r.StatusCode != 200 || !strings.Contains(r.body, c.want) {
+			t.Errorf("%s %s: %d %s", c.call.method, c.call.path, r.StatusCode, r.body)
+			continue
+		}
+		hold(t, router, c.call, r)
+	}
+	upload := call{method: "POST", path: "/v1/apps/upload?serverName=up", body: "zip", header: map[string]string{"Content-Type": "application/octet-stream"}}
+	if r := h.do(t, upload); r.StatusCode != 200 || !strings.Contains(r.body, `"bundleName":"zip"`) {
+		t.Errorf("upload: %d %s", r.StatusCode, r.body)
+	}
+	if r := h.do(t, call{method: "GET", path: "/v1/apps/echo/logs?follow=true"}); r.StatusCode != 200 || !strings.Contains(r.body, "event: log\ndata: {\"text\":\"last 200\"}") {
+		t.Errorf("follow: %d %q", r.StatusCode, r.body)
+	}
+}
+
+func TestManagingAnAppTakesAnAdminOfTheWorkspace(t *testing.T) {
+	h := open(t, newAccess(), nil)
+	h.access.user("alice", core.RoleMember, core.Workspace{ID: core.DefaultWorkspaceID, Role: core.RoleMember})
+	for _, c := range []call{
+		{method: "PATCH", path: "/v1/apps/echo", body: `{}`}, {method: "POST", path: "/v1/apps/echo/restart"}, {method: "POST", path: "/v1/apps/echo/update"},
+		{method: "GET", path: "/v1/apps/echo/logs"}, {method: "POST", path: "/v1/apps/upload", body: "zip"}, {method: "POST", path: "/v1/apps/import", body: `{"mcpServers":{"a":{}}}`},
+	} {
+		c.header = map[string]string{"Authorization": "Bearer alice"}
+		if r := h.do(t, c); r.StatusCode != 403 {
+			t.Errorf("%s %s: %d %s", c.method, c.path, r.StatusCode, r.body)
+		}
+	}
+	if r := h.do(t, call{method: "GET", path: "/v1/apps/echo", header: map[string]string{"Authorization": "Bearer alice"}}); r.StatusCode != 200 {
+		t.Errorf("a member reads: %d", r.StatusCode)
+	}
+}
