@@ -10,7 +10,7 @@ import { Badge, Card, Empty, Page } from "../ui/Surface";
 import { Tabs } from "../ui/Tabs";
 import { VirtualRows } from "../ui/VirtualRows";
 import { AuditTrail } from "./AuditTrail";
-import { told } from "./sentences";
+import { describe } from "./sentences";
 import css from "./activity.module.css";
 
 /** What happens in the workspace, as it happens, and what was recorded. */
@@ -65,7 +65,7 @@ function Live() {
 }
 
 function Row({ event }: { event: WorkspaceEvent }) {
-  const { tone, sentence } = told(event.name, event.data);
+  const { tone, sentence } = describe(event.name, event.data);
   return (
     <div className={css.row}>
       <time dateTime={event.at}>{clock(event.at)}</time>

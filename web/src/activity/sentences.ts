@@ -1,6 +1,6 @@
 import type { Tone } from "../ui/Surface";
 
-interface Told {
+interface Description {
   tone: Tone;
   sentence: string;
 }
@@ -8,7 +8,7 @@ interface Told {
 const text = (value: unknown) => (value === undefined || value === null ? "" : String(value));
 
 /** What an event means, in a sentence. */
-export function told(name: string, data: Record<string, unknown>): Told {
+export function describe(name: string, data: Record<string, unknown>): Description {
   const app = text(data.name ?? data.app ?? data.server);
   switch (name) {
     case "bundle.installed": return { tone: "good", sentence: `${app} was installed${data.bundleName ? ` from ${text(data.bundleName)}` : ""}` };

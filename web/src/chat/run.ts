@@ -134,7 +134,7 @@ export class Run {
     this.change({ parts: this.state.parts.map((p) => (p.type === type && p.id === id ? ({ ...p, ...to } as Part) : p)) });
   }
 
-  /** Readers are told once a frame, however many deltas came. */
+  /** Readers are notified once a frame, however many deltas came. */
   private change(to: Partial<RunState>): void {
     this.state = { ...this.state, ...to };
     this.frame ||= requestAnimationFrame(() => {

@@ -1,4 +1,4 @@
-/** How a client is told about this server. */
+/** How a client connects to this server. */
 export interface Client {
   id: string;
   name: string;
