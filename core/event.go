@@ -7,7 +7,8 @@ import "time"
 type Event struct {
 	Name      string // the SSE event name
 	Workspace string
-	Data      any // marshalled as the data line; one of the structs below
+	Owner     string // User.ID of the only person who gets it; "" means everybody in the workspace
+	Data      any    // marshalled as the data line; one of the structs below
 }
 
 // The data of the events.
@@ -58,6 +59,11 @@ type (
 		Tool      string `json:"tool"`
 		Timestamp string `json:"timestamp"`
 	}
+	// ConversationUpdated is sent to the owner of a conversation that got a title, or another one.
+	ConversationUpdated struct {
+		ID    string `json:"id"`
+		Title string `json:"title"`
+	}
 	// Heartbeat is sent every 30 seconds.
 	Heartbeat struct {
 		Timestamp string `json:"timestamp"`
@@ -66,16 +72,17 @@ type (
 
 // The names of the events.
 const (
-	EventBundleInstalled   = "bundle.installed"
-	EventBundleUninstalled = "bundle.uninstalled"
-	EventBundleStarted     = "bundle.started"
-	EventBundleStopped     = "bundle.stopped"
-	EventBundleProgress    = "bundle.progress"
-	EventBundleCrashed     = "bundle.crashed"
-	EventBundleRecovered   = "bundle.recovered"
-	EventBundleDead        = "bundle.dead"
-	EventDataChanged       = "data.changed"
-	EventHeartbeat         = "heartbeat"
+	EventBundleInstalled     = "bundle.installed"
+	EventBundleUninstalled   = "bundle.uninstalled"
+	EventBundleStarted       = "bundle.started"
+	EventBundleStopped       = "bundle.stopped"
+	EventBundleProgress      = "bundle.progress"
+	EventBundleCrashed       = "bundle.crashed"
+	EventBundleRecovered     = "bundle.recovered"
+	EventBundleDead          = "bundle.dead"
+	EventDataChanged         = "data.changed"
+	EventConversationUpdated = "conversation.updated"
+	EventHeartbeat           = "heartbeat"
 )
 
 // Timestamp is t as every answer and event writes it: RFC 3339, UTC, milliseconds.

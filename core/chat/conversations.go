@@ -47,7 +47,12 @@ func (e *Engine) Edit(ctx context.Context, c core.Caller, id string, title *stri
 		}
 		title = &trimmed
 	}
-	return e.store.UpdateConversation(ctx, c.Conversation(id), core.ConversationPatch{Title: title, Metadata: metadata})
+	ref := c.Conversation(id)
+	changed, err := e.store.UpdateConversation(ctx, ref, core.ConversationPatch{Title: title, Metadata: metadata})
+	if err == nil && title != nil {
+		e.publishTitle(ref, changed.Title)
+	}
+	return changed, err
 }
 
 // Fork copies the first atMessage messages of a conversation, all of them without it, into a new one.

@@ -49,6 +49,9 @@ type Tools interface {
 // Features are the feature flags, which a reload may change.
 type Features interface{ Enabled(flag string) bool }
 
+// Publisher takes events without waiting.
+type Publisher interface{ Publish(core.Event) }
+
 // Options is what an Engine is made of. What has no default is required.
 type Options struct {
 	Store  Store
@@ -58,6 +61,8 @@ type Options struct {
 	Logger hclog.Logger
 	// Features says whether attachments are on; nil means that they are.
 	Features Features
+	// Events receives the events about conversations; nil drops them.
+	Events Publisher
 
 	// RunLease is for how long other servers that share the state respect a run of a server that was
 	// killed: 15 s.
@@ -75,6 +80,7 @@ type Engine struct {
 	models   atomic.Pointer[Models]
 	log      hclog.Logger
 	features Features
+	events   Publisher
 
 	titles    titles
 	questions *elicit.Questions
@@ -84,7 +90,7 @@ type Engine struct {
 // New returns an Engine.
 func New(o Options) *Engine {
 	e := &Engine{
-		store: o.Store, tools: o.Tools, skills: o.Skills, log: o.Logger, features: o.Features, titles: newTitles(),
+		store: o.Store, tools: o.Tools, skills: o.Skills, log: o.Logger, features: o.Features, events: o.Events, titles: newTitles(),
 		questions: elicit.New(o.Store, o.Tools, o.QuestionTimeout, o.Logger), claims: claim.New(o.Store, o.RunLease, o.Logger),
 	}
 	e.models.Store(o.Models)

@@ -110,8 +110,22 @@ func (e *Engine) findTitle(ctx context.Context, c core.Caller, ref core.Conversa
 	if title == "" {
 		return nil
 	}
-	_, err = e.store.UpdateConversation(ctx, ref, core.ConversationPatch{Title: &title, OnlyUntitled: true})
+	changed, err := e.store.UpdateConversation(ctx, ref, core.ConversationPatch{Title: &title, OnlyUntitled: true})
+	if err == nil && changed.Title == title {
+		e.publishTitle(ref, title)
+	}
 	return err
+}
+
+// publishTitle announces a title to the owner of a conversation, and to nobody else.
+func (e *Engine) publishTitle(ref core.ConversationRef, title string) {
+	if e.events == nil {
+		return
+	}
+	e.events.Publish(core.Event{
+		Name: core.EventConversationUpdated, Workspace: ref.Workspace, Owner: ref.Owner,
+		Data: core.ConversationUpdated{ID: ref.ID, Title: title},
+	})
 }
 
 // cleanTitle is the first line of a model's answer, without quotation marks and the like.

@@ -11,12 +11,12 @@ import (
 )
 
 const (
-	queueLength       = 256              // events a reader may lag behind before it is cut
-	recentLength      = 500              // docs/api.md 7
-	heartbeatInterval = 30 * time.Second // docs/api.md 1.3
+	queueLength       = 256 // events a reader may lag behind before it is closed
+	recentLength      = 500 // of all workspaces
+	heartbeatInterval = 30 * time.Second
 )
 
-// Bus is the event stream of every workspace. Its methods are safe for concurrent use.
+// Bus is the event streams of all workspaces. It is safe for concurrent use.
 type Bus struct {
 	log hclog.Logger
 
@@ -32,9 +32,9 @@ func New(log hclog.Logger) *Bus {
 	return &Bus{log: log, readers: make(map[string]map[*Subscription]struct{})}
 }
 
-// Publish gives e to every reader of its workspace, or to all readers when the workspace is "".
-// All readers see events in one order. It never waits: a reader whose queue is full is cut. The
-// readers of other servers get it through the relay, but for the heartbeat: each server has its own.
+// Publish delivers e to every reader of its workspace, or to all readers when the workspace is "". All
+// readers receive events in the same order. It never waits: a reader whose queue is full is closed. The
+// readers of other servers receive it through the relay, except the heartbeat: each server has its own.
 func (b *Bus) Publish(e core.Event) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -49,7 +49,7 @@ func (b *Bus) Publish(e core.Event) {
 
 // publish is for the readers of this server. The caller holds b.mu.
 func (b *Bus) publish(e core.Event) {
-	if e.Name != core.EventHeartbeat { // heartbeats would push the news out of the memory
+	if e.Name != core.EventHeartbeat { // heartbeats would displace the other events
 		b.recent.add(e)
 	}
 	if e.Workspace != "" {
@@ -64,25 +64,28 @@ func (b *Bus) publish(e core.Event) {
 // deliver queues e for each reader. The caller holds b.mu.
 func (b *Bus) deliver(readers map[*Subscription]struct{}, e core.Event) {
 	for s := range readers {
+		if e.Owner != "" && e.Owner != s.user {
+			continue
+		}
 		select {
 		case s.queue <- e:
 		default:
-			b.log.Warn("An event reader lagged too far behind and was cut",
+			b.log.Warn("event stream closed: its reader lags too far behind",
 				"workspace", s.workspace, "event", e.Name, "queued", len(s.queue))
 			b.remove(s)
 		}
 	}
 }
 
-// Recent returns the events of a workspace that are still among the 500 most recent of all
+// Recent returns the events of a workspace for a user that are still among the 500 most recent of all
 // workspaces, oldest first, without heartbeats.
-func (b *Bus) Recent(workspace string) []core.Event {
+func (b *Bus) Recent(workspace, user string) []core.Event {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return b.recent.of(workspace)
+	return b.recent.of(workspace, user)
 }
 
-// Run publishes a heartbeat to every workspace each 30 seconds, and what other servers send, until
+// Run publishes a heartbeat to every workspace every 30 seconds, and the events of other servers, until
 // ctx ends.
 func (b *Bus) Run(ctx context.Context) {
 	defer b.receive(ctx)()

@@ -31,8 +31,8 @@ func number(e core.Event) string { return e.Data.(core.DataChanged).Tool }
 
 func TestEveryReaderOfAWorkspaceGetsItsEventsInOrderAndNobodyElses(t *testing.T) {
 	b := newBus(t)
-	readers := []*Subscription{b.Subscribe("ws_a"), b.Subscribe("ws_a")}
-	stranger := b.Subscribe("ws_b")
+	readers := []*Subscription{b.Subscribe("ws_a", "usr_a"), b.Subscribe("ws_a", "usr_a")}
+	stranger := b.Subscribe("ws_b", "usr_a")
 	for i := range 100 {
 		b.Publish(change("ws_a", i))
 	}
@@ -50,7 +50,7 @@ func TestEveryReaderOfAWorkspaceGetsItsEventsInOrderAndNobodyElses(t *testing.T)
 
 func TestALaggingReaderIsCutAndCostsTheOthersNothing(t *testing.T) {
 	b := newBus(t)
-	stalled, quick := b.Subscribe("ws_a"), b.Subscribe("ws_a")
+	stalled, quick := b.Subscribe("ws_a", "usr_a"), b.Subscribe("ws_a", "usr_a")
 	for i := range queueLength + 10 { // returns: Publish waits for nobody
 		b.Publish(change("ws_a", i))
 		if got := number(<-quick.C); got != fmt.Sprint(i) {
@@ -69,7 +69,7 @@ func TestALaggingReaderIsCutAndCostsTheOthersNothing(t *testing.T) {
 
 func TestClosingASubscriptionEndsItOnce(t *testing.T) {
 	b := newBus(t)
-	s := b.Subscribe("ws_a")
+	s := b.Subscribe("ws_a", "usr_a")
 	s.Close()
 	s.Close()
 	b.Publish(change("ws_a", 1))
@@ -83,11 +83,11 @@ func TestClosingASubscriptionEndsItOnce(t *testing.T) {
 
 func TestClosingTheBusClosesEverySubscription(t *testing.T) {
 	b := New(hclog.NewNullLogger())
-	s := b.Subscribe("ws_a")
+	s := b.Subscribe("ws_a", "usr_a")
 	b.Close()
 	b.Close()
 	b.Publish(change("ws_a", 1))
-	for _, s := range []*Subscription{s, b.Subscribe("ws_a")} {
+	for _, s := range []*Subscription{s, b.Subscribe("ws_a", "usr_a")} {
 		if _, open := <-s.C; open {
 			t.Fatal("a subscription of a closed bus is open")
 		}
@@ -100,7 +100,7 @@ func TestTheHeartbeatReachesEveryWorkspaceEach30Seconds(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		done := make(chan struct{})
 		go func() { b.Run(ctx); close(done) }()
-		readers := []*Subscription{b.Subscribe("ws_a"), b.Subscribe("ws_b")}
+		readers := []*Subscription{b.Subscribe("ws_a", "usr_a"), b.Subscribe("ws_b", "usr_a")}
 		start := time.Now()
 		for beat := 1; beat <= 3; beat++ {
 			for _, s := range readers {
@@ -121,7 +121,7 @@ func TestTheHeartbeatReachesEveryWorkspaceEach30Seconds(t *testing.T) {
 
 func TestRecentKeepsTheLast500EventsWithoutHeartbeats(t *testing.T) {
 	b := newBus(t)
-	if got := b.Recent("ws_a"); len(got) != 0 {
+	if got := b.Recent("ws_a", "usr_a"); len(got) != 0 {
 		t.Fatalf("a new bus remembers %v", got)
 	}
 	b.Publish(change("ws_b", -1))
@@ -130,11 +130,11 @@ func TestRecentKeepsTheLast500EventsWithoutHeartbeats(t *testing.T) {
 		b.Publish(core.Event{Name: core.EventHeartbeat, Data: core.Heartbeat{}})
 	}
 	b.Publish(change("ws_b", 600))
-	got := b.Recent("ws_a")
+	got := b.Recent("ws_a", "usr_a")
 	if len(got) != 499 || number(got[0]) != "101" || number(got[498]) != "599" {
 		t.Fatalf("%d events, from %s to %s", len(got), number(got[0]), number(got[len(got)-1]))
 	}
-	if other := b.Recent("ws_b"); len(other) != 1 || number(other[0]) != "600" {
+	if other := b.Recent("ws_b", "usr_a"); len(other) != 1 || number(other[0]) != "600" {
 		t.Fatalf("the other workspace remembers %v", other)
 	}
 }
@@ -150,8 +150,8 @@ func TestReadersMayComeAndGoWhileOthersPublish(t *testing.T) {
 		})
 		wg.Go(func() {
 			for range 200 {
-				s := b.Subscribe("ws_a")
-				b.Recent("ws_a")
+				s := b.Subscribe("ws_a", "usr_a")
+				b.Recent("ws_a", "usr_a")
 				s.Close()
 			}
 		})
@@ -159,5 +159,21 @@ func TestReadersMayComeAndGoWhileOthersPublish(t *testing.T) {
 	wg.Wait()
 	if len(b.readers) != 0 {
 		t.Fatalf("the bus still holds %v", b.readers)
+	}
+}
+
+func TestAnEventForOnePersonReachesNobodyElse(t *testing.T) {
+	b := newBus(t)
+	ada, eve := b.Subscribe("ws_a", "usr_ada"), b.Subscribe("ws_a", "usr_eve")
+	b.Publish(core.Event{Name: core.EventConversationUpdated, Workspace: "ws_a", Owner: "usr_ada", Data: core.ConversationUpdated{Title: "private"}})
+	b.Publish(change("ws_a", 1))
+	if got := <-ada.C; got.Name != core.EventConversationUpdated {
+		t.Errorf("its owner received %+v first", got)
+	}
+	if got := <-eve.C; got.Name != core.EventDataChanged {
+		t.Errorf("another person received %+v", got)
+	}
+	if got := b.Recent("ws_a", "usr_eve"); len(got) != 1 {
+		t.Errorf("another person finds %+v", got)
 	}
 }

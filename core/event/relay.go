@@ -9,7 +9,7 @@ import (
 
 // Relay carries events between the servers of one deployment. *store.Store is one.
 type Relay interface {
-	// Send hands an event of this server to the others. It must not wait.
+	// Send passes an event of this server to the others. It must not wait.
 	Send(e core.Event)
 	// Receive calls deliver, which does not wait, with each event that another server has sent, until
 	// ctx ends. Its Data may be JSON, as a json.RawMessage.
@@ -34,14 +34,14 @@ func (b *Bus) receive(ctx context.Context) (wait func()) {
 	} else {
 		go func() {
 			defer close(ended)
-			relay.Receive(ctx, b.fromAfar)
+			relay.Receive(ctx, b.receiveEvent)
 		}()
 	}
 	return func() { <-ended }
 }
 
-// fromAfar publishes an event of another server to the readers of this one.
-func (b *Bus) fromAfar(e core.Event) {
+// receiveEvent publishes an event of another server to the readers of this one.
+func (b *Bus) receiveEvent(e core.Event) {
 	e.Data = typed(e)
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -50,8 +50,8 @@ func (b *Bus) fromAfar(e core.Event) {
 	}
 }
 
-// typed is an event's data as the struct that it has where it was published. That of an event which
-// this version does not know stays JSON.
+// typed returns an event's data as the struct that it had where it was published. The data of an event
+// that this version does not know stays JSON.
 func typed(e core.Event) any {
 	raw, ok := e.Data.(json.RawMessage)
 	if !ok {
@@ -76,6 +76,8 @@ func typed(e core.Event) any {
 		return as[core.BundleDead](raw)
 	case core.EventDataChanged:
 		return as[core.DataChanged](raw)
+	case core.EventConversationUpdated:
+		return as[core.ConversationUpdated](raw)
 	}
 	return raw
 }

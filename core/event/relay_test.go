@@ -59,7 +59,7 @@ func joined(t *testing.T) (a, b *Bus) {
 
 func TestAnEventOfOneServerReachesTheReadersOfAllAsWhatItWas(t *testing.T) {
 	a, b := joined(t)
-	near, far, stranger := a.Subscribe("ws_a"), b.Subscribe("ws_a"), b.Subscribe("ws_b")
+	near, far, stranger := a.Subscribe("ws_a", "usr_a"), b.Subscribe("ws_a", "usr_a"), b.Subscribe("ws_b", "usr_a")
 	for _, e := range []core.Event{
 		{Name: core.EventBundleInstalled, Data: core.BundleInstalled{Name: "n", BundleName: "@a/n", Status: core.StateRunning, UI: &core.UI{Name: "N"}}},
 		{Name: core.EventBundleUninstalled, Data: core.BundleUninstalled{Name: "n"}},
@@ -80,14 +80,14 @@ func TestAnEventOfOneServerReachesTheReadersOfAllAsWhatItWas(t *testing.T) {
 	if len(near.C)+len(far.C)+len(stranger.C) != 0 {
 		t.Error("an event came twice, or to another workspace")
 	}
-	if got := b.Recent("ws_a"); len(got) != 7 {
+	if got := b.Recent("ws_a", "usr_a"); len(got) != 7 {
 		t.Errorf("the other server remembers %d events", len(got))
 	}
 }
 
 func TestHeartbeatsStayWithTheirServer(t *testing.T) {
 	a, b := joined(t)
-	far := b.Subscribe("ws_a")
+	far := b.Subscribe("ws_a", "usr_a")
 	a.Publish(core.Event{Name: core.EventHeartbeat})
 	a.Publish(change("ws_a", 1))
 	if got := <-far.C; got.Name != core.EventDataChanged {
@@ -99,7 +99,7 @@ func TestAClosedBusTakesNothingFromOtherServers(t *testing.T) {
 	a, b := joined(t)
 	b.Close()
 	a.Publish(change("ws_a", 1))
-	if got := b.Recent("ws_a"); len(got) != 0 {
+	if got := b.Recent("ws_a", "usr_a"); len(got) != 0 {
 		t.Errorf("it remembers %v", got)
 	}
 }

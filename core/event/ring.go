@@ -17,12 +17,12 @@ func (r *ring) add(e core.Event) {
 	r.oldest = (r.oldest + 1) % recentLength
 }
 
-// of returns the events a reader of workspace would have seen, oldest first.
-func (r *ring) of(workspace string) []core.Event {
+// of returns the events that a reader would have received, oldest first.
+func (r *ring) of(workspace, user string) []core.Event {
 	var found []core.Event
 	for i := range r.events {
 		e := r.events[(r.oldest+i)%len(r.events)]
-		if e.Workspace == workspace || e.Workspace == "" {
+		if (e.Workspace == workspace || e.Workspace == "") && (e.Owner == "" || e.Owner == user) {
 			found = append(found, e)
 		}
 	}

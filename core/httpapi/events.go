@@ -27,7 +27,7 @@ func (s *Server) streamEvents(c *fiber.Ctx, caller core.Caller) error {
 	}
 	err = s.streams.Open(c, stream.Standing, func(ctx context.Context, w *stream.Writer) {
 		defer release()
-		reader := s.events.Subscribe(workspace)
+		reader := s.events.Subscribe(workspace, user)
 		defer reader.Close()
 		changes, stop := s.watchRights(user)
 		defer stop()

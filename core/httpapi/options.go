@@ -70,7 +70,7 @@ type Tools interface {
 
 // Events publishes the events of workspaces.
 type Events interface {
-	Subscribe(workspace string) *event.Subscription
+	Subscribe(workspace, user string) *event.Subscription
 }
 
 // Options configure a Server. Access, Apps, Tools, Events, Chat, Metrics, Registries and Logger are required.

@@ -132,7 +132,7 @@ func (s *Server) openChat() error {
 	s.skills = skill.NewLibrary(s.config.Home, s.config.Skills.Directories, s.log.Named("skill"))
 	s.chat = chat.New(chat.Options{
 		Store: s.store, Tools: s.tools, Models: models, Logger: s.log.Named("chat"), QuestionTimeout: s.config.Chat.ElicitationTimeout,
-		Skills: s.skills, Features: s.features,
+		Skills: s.skills, Features: s.features, Events: s.bus,
 	})
 	s.closers.add("chat", s.chat.Close)
 	s.tools.Add(

@@ -31,6 +31,7 @@ type Store struct {
 	db      *database.Database
 	index   *search.Index
 	cluster *cluster.Cluster // nil with a file, which no other server shares
+	health  health
 
 	closers []func() error // in the order of opening
 }
@@ -69,10 +70,13 @@ func (s *Store) open(ctx context.Context, o Options) (where string, err error) {
 	if err != nil {
 		return "in PostgreSQL", err
 	}
-	return database.Address(c), s.openServer(ctx, c)
+	return database.Address(c), s.openServer(ctx, c, o.Path)
 }
 
 func (s *Store) openFile(ctx context.Context, path string) (err error) {
+	if err := checkNewFile(path); err != nil {
+		return err
+	}
 	if s.db, err = database.OpenFile(ctx, path, s.log); err != nil {
 		return err
 	}
@@ -82,7 +86,7 @@ func (s *Store) openFile(ctx context.Context, path string) (err error) {
 }
 
 // openServer opens the state in a PostgreSQL database, and joins the other servers there.
-func (s *Store) openServer(ctx context.Context, c *pgx.ConnConfig) error {
+func (s *Store) openServer(ctx context.Context, c *pgx.ConnConfig, path string) error {
 	joined, err := cluster.Connect(ctx, c, s.log)
 	if err != nil {
 		return err
@@ -91,6 +95,9 @@ func (s *Store) openServer(ctx context.Context, c *pgx.ConnConfig) error {
 	s.closers = append(s.closers, s.db.Close)
 	pool := database.OpenPool(c)
 	err = database.Exclusively(ctx, pool, database.LockSchema, func() error {
+		if err := checkNewServer(ctx, pool, path); err != nil {
+			return err
+		}
 		if err := database.Migrate(ctx, goose.DialectPostgres, pool, s.log); err != nil {
 			return err
 		}

@@ -15,6 +15,7 @@ type notice struct {
 	n       int64
 	origin  string
 	change  core.Change
+	owner   string // of an event for one person
 	payload string // an event's data
 }
 
@@ -39,10 +40,10 @@ func writeNotices(ctx context.Context, tx *sql.Tx, origin string, add []notice) 
 	if err := tx.QueryRowContext(ctx, `SELECT (EXTRACT(EPOCH FROM clock_timestamp()) * 1000)::BIGINT`).Scan(&now); err != nil {
 		return err
 	}
-	rows := database.Insert{Into: `INSERT INTO notices (n, origin, kind, workspace, name, payload, made_at)`}
+	rows := database.Insert{Into: `INSERT INTO notices (n, origin, kind, workspace, name, owner, payload, made_at)`}
 	for i, one := range add {
 		n := last - int64(len(add)-1-i)
-		rows.Add(n, origin, string(one.change.Kind), one.change.Workspace, one.change.Name, one.payload, now)
+		rows.Add(n, origin, string(one.change.Kind), one.change.Workspace, one.change.Name, one.owner, one.payload, now)
 	}
 	if err := rows.Exec(ctx, tx); err != nil {
 		return err
@@ -59,10 +60,10 @@ func readNotices(ctx context.Context, db *database.Database, after int64) (found
 		return nil, after, false, err
 	}
 	next = after
-	err = db.Select(ctx, `SELECT n, origin, kind, workspace, name, payload FROM notices WHERE n > $1 ORDER BY n LIMIT $2`, []any{after, pageSize},
+	err = db.Select(ctx, `SELECT n, origin, kind, workspace, name, owner, payload FROM notices WHERE n > $1 ORDER BY n LIMIT $2`, []any{after, pageSize},
 		func(scan func(...any) error) error {
 			var one notice
-			if err := scan(&one.n, &one.origin, &one.change.Kind, &one.change.Workspace, &one.change.Name, &one.payload); err != nil {
+			if err := scan(&one.n, &one.origin, &one.change.Kind, &one.change.Workspace, &one.change.Name, &one.owner, &one.payload); err != nil {
 				return err
 			}
 			missed = missed || one.n != next+1
@@ -80,9 +81,9 @@ func readNotices(ctx context.Context, db *database.Database, after int64) (found
 
 func eventNotice(e core.Event) (notice, error) {
 	payload, err := json.Marshal(e.Data)
-	return notice{change: core.Change{Kind: kindEvent, Workspace: e.Workspace, Name: e.Name}, payload: string(payload)}, err
+	return notice{change: core.Change{Kind: kindEvent, Workspace: e.Workspace, Name: e.Name}, owner: e.Owner, payload: string(payload)}, err
 }
 
 func (n notice) event() core.Event {
-	return core.Event{Name: n.change.Name, Workspace: n.change.Workspace, Data: json.RawMessage(n.payload)}
+	return core.Event{Name: n.change.Name, Workspace: n.change.Workspace, Owner: n.owner, Data: json.RawMessage(n.payload)}
 }

@@ -1,0 +1,60 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/pressly/goose/v3"
+
+	"github.com/ropewalk/ropewalk/core/store/database"
+)
+
+// A database without a schema is a new start. Beside the files of installed apps it is more likely that
+// the database was lost, or that storage.url names the wrong one: starting with it would look as if
+// everything had been deleted.
+
+// checkNewFile refuses to create the file at path beside installed apps.
+func checkNewFile(path string) error {
+	info, err := os.Stat(path)
+	switch {
+	case err != nil && !errors.Is(err, fs.ErrNotExist):
+		return err
+	case err == nil && info.Size() > 0:
+		return nil
+	}
+	return refuseBesideApps(filepath.Dir(path), "the file is missing or empty")
+}
+
+// checkNewServer refuses a database without a schema beside installed apps.
+func checkNewServer(ctx context.Context, db *sql.DB, path string) error {
+	provider, err := database.Migrations(goose.DialectPostgres, db)
+	if err != nil {
+		return err
+	}
+	version, err := provider.GetDBVersion(ctx)
+	if err != nil || version > 0 || path == "" {
+		return err
+	}
+	return refuseBesideApps(filepath.Dir(path), "the database is empty")
+}
+
+func refuseBesideApps(home, reason string) error {
+	apps := filepath.Join(home, "apps")
+	entries, err := os.ReadDir(apps)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	for _, e := range entries {
+		if e.IsDir() && !strings.HasPrefix(e.Name(), ".") {
+			return fmt.Errorf("%s, but %s holds the files of apps such as %s: restore a backup or check storage.url, "+
+				"or move that directory away to start with an empty state", reason, apps, e.Name())
+		}
+	}
+	return nil
+}
