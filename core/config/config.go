@@ -104,6 +104,8 @@ type MCP struct {
 // Storage is where the server keeps what must outlive it.
 type Storage struct {
 	URL core.Secret // of a PostgreSQL database; "" means the file ropewalk.db in the home
+	// UsageRetention is for how long the usage of model calls is kept; 0 means for ever.
+	UsageRetention time.Duration
 }
 
 // Chat is how people talk to a model.

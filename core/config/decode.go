@@ -80,7 +80,8 @@ type chatSection struct {
 }
 
 type storageSection struct {
-	URL string `json:"url"`
+	URL                string `json:"url"`
+	UsageRetentionDays int    `json:"usageRetentionDays"`
 }
 
 type pluginsSection struct {
@@ -115,7 +116,7 @@ func (d document) config(base string, env Environment) *Config {
 		HTTP:         HTTP{ShutdownDelay: seconds(d.HTTP.ShutdownDelaySeconds), Host: d.HTTP.Host, Port: d.HTTP.Port},
 		APIKey:       core.Secret(d.APIKey),
 		SessionStore: plugin("sessionstore", "sessionStore", d.SessionStore, base),
-		Storage:      Storage{URL: core.Secret(d.Storage.URL)},
+		Storage:      Storage{URL: core.Secret(d.Storage.URL), UsageRetention: time.Duration(d.Storage.UsageRetentionDays) * 24 * time.Hour},
 		Features:     d.Features,
 		MCP:          MCP{MaxSessions: d.MCP.MaxSessions, MaxInstances: d.MCP.MaxInstances, SessionTTL: seconds(d.MCP.SessionTTLSeconds), Replica: d.MCP.Replica},
 		Chat:         Chat{ElicitationTimeout: seconds(d.Chat.ElicitationTimeoutSeconds)},

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 )
 
 func TestTheStorageURLIsASecretAndMayComeFromTheEnvironment(t *testing.T) {
@@ -31,4 +32,9 @@ func TestAStorageURLOfAnotherKindIsRefusedUnseen(t *testing.T) {
 			t.Errorf("%s: %s", url, said)
 		}
 	}
+}
+
+func TestTheRetentionOfUsageIsInDays(t *testing.T) {
+	equal(t, "retention", mustLoad(t, "storage: {usageRetentionDays: 400}", nil).Storage.UsageRetention, 400*24*time.Hour)
+	equal(t, "for ever", mustLoad(t, "", nil).Storage.UsageRetention, time.Duration(0))
 }

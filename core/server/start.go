@@ -49,6 +49,7 @@ func (s *Server) openState(ctx context.Context) (err error) {
 	}
 	s.store, err = store.Open(ctx, store.Options{
 		Path: filepath.Join(s.config.Home, "ropewalk.db"), URL: s.config.Storage.URL, Logger: s.log.Named("store"),
+		Retention: store.Retention{Usage: s.config.Storage.UsageRetention},
 	})
 	if err != nil {
 		return err

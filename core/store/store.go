@@ -20,6 +20,8 @@ type Options struct {
 	Path   string      // the SQLite file, usually <home>/ropewalk.db; made with mode 0600
 	URL    core.Secret // of a PostgreSQL database, which is then used instead; Path still names the home
 	Logger hclog.Logger
+	// Retention is for how long records are kept.
+	Retention Retention
 }
 
 // Location is where the state is, for packages that do not open it.
@@ -51,6 +53,9 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 	}
 	s.index = search.New(s.db, s.log)
 	s.closers = append(s.closers, s.index.Start())
+	if o.Retention != (Retention{}) {
+		s.closers = append(s.closers, s.startPurging(o.Retention))
+	}
 	return s, nil
 }
 

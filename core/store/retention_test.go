@@ -1,0 +1,59 @@
+package store
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/ropewalk/ropewalk/core"
+)
+
+func TestUsageOlderThanItsRetentionIsDeleted(t *testing.T) {
+	each(t, func(t *testing.T, s *Store) {
+		owner := core.Owner().User.ID
+		for _, age := range []time.Duration{0, 23 * time.Hour, 25 * time.Hour, 400 * 24 * time.Hour} {
+			if err := s.PutUsage(t.Context(), core.Usage{Workspace: core.DefaultWorkspaceID, User: owner, Model: "m", At: time.Now().Add(-age), InputTokens: 1}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if n, err := s.Purge(t.Context(), Retention{}); n != 0 || err != nil {
+			t.Errorf("without a retention %d rows are deleted, %v", n, err)
+		}
+		if n, err := s.Purge(t.Context(), Retention{Usage: 24 * time.Hour}); n != 2 || err != nil {
+			t.Errorf("%d rows are deleted, %v", n, err)
+		}
+		report, err := s.Usage(t.Context(), core.UsageQuery{Workspace: core.DefaultWorkspaceID})
+		if err != nil || report.Totals.LLMCalls != 2 {
+			t.Errorf("%+v, %v", report.Totals, err)
+		}
+	})
+}
+
+func TestAFileGetsSmallerWhenMuchOfItIsUnused(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "ropewalk.db")
+	s := openAt(t, path)
+	if err := s.PutSetting(t.Context(), "large", string(make([]byte, 4<<20))); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.PutSetting(t.Context(), "large", ""); err != nil {
+		t.Fatal(err)
+	}
+	size := func() int64 {
+		if _, err := s.db.WritePool().ExecContext(t.Context(), `PRAGMA wal_checkpoint(TRUNCATE)`); err != nil {
+			t.Fatal(err)
+		}
+		info, err := os.Stat(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return info.Size()
+	}
+	large := size()
+	if err := s.db.Vacuum(t.Context(), 0.25, vacuumBytes); err != nil || size() != large {
+		t.Errorf("a little unused space: %d of %d bytes, %v", size(), large, err)
+	}
+	if err := s.db.Vacuum(t.Context(), 0.25, 1<<20); err != nil || size() > large/2 {
+		t.Errorf("%d of %d bytes, %v", size(), large, err)
+	}
+}
