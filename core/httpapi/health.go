@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/gofiber/fiber/v2"
@@ -14,8 +15,9 @@ import (
 const probePatience = 500 * time.Millisecond
 
 type healthResponse struct {
-	Status  string         `json:"status"`
-	Uptime  float64        `json:"uptime"` // seconds since the server started
+	Status  string         `json:"status"`           // ok, or degraded while the state takes no writes
+	Reason  string         `json:"reason,omitempty"` // when it is degraded
+	Uptime  float64        `json:"uptime"`           // seconds since the server started
 	Bundles []bundleHealth `json:"bundles"`
 }
 
@@ -30,7 +32,26 @@ func (s *Server) health(c *fiber.Ctx) error {
 	for _, app := range s.apps.Health(s.probed(c)) {
 		bundles = append(bundles, bundleHealth{Name: app.Name, State: app.State})
 	}
-	return c.JSON(healthResponse{Status: "ok", Uptime: s.uptime(), Bundles: bundles})
+	status, reason := s.stateHealth(c.UserContext())
+	return c.JSON(healthResponse{Status: status, Reason: reason, Uptime: s.uptime(), Bundles: bundles})
+}
+
+// stateHealth reports whether the state takes writes. A database that does not answer in time does not.
+func (s *Server) stateHealth(ctx context.Context) (status, reason string) {
+	if s.options.State == nil {
+		return "ok", ""
+	}
+	ctx, cancel := context.WithTimeout(ctx, probePatience)
+	defer cancel()
+	err := s.options.State.CheckWritable(ctx)
+	if err == nil {
+		return "ok", ""
+	}
+	s.log.Warn("the state takes no writes", "error", err)
+	if known, ok := errors.AsType[*core.Error](err); ok {
+		return "degraded", known.Message
+	}
+	return "degraded", "the state does not take writes at the moment"
 }
 
 // bundlesHealth is GET /v1/bundles/health.

@@ -1,8 +1,11 @@
 package httpapi
 
 import (
+	"context"
 	"testing"
 	"time"
+
+	"github.com/hashicorp/go-hclog"
 
 	"github.com/ropewalk/ropewalk/core"
 )
@@ -90,5 +93,19 @@ func TestTheWorkspaceAnswer(t *testing.T) {
 				t.Errorf("%s: %s is %s, want %s", path, name, got, value)
 			}
 		}
+	}
+}
+
+// fullDisk is a state that takes no writes.
+type fullDisk struct{}
+
+func (fullDisk) CheckWritable(context.Context) error {
+	return core.Errorf(core.CodeUnavailable, "the disk of the database is full")
+}
+
+func TestHealthSaysWhyTheStateTakesNoWrites(t *testing.T) {
+	s := &Server{options: Options{State: fullDisk{}}, log: hclog.NewNullLogger()}
+	if status, reason := s.stateHealth(t.Context()); status != "degraded" || reason != "the disk of the database is full" {
+		t.Errorf("%s: %s", status, reason)
 	}
 }

@@ -73,6 +73,11 @@ type Events interface {
 	Subscribe(workspace, user string) *event.Subscription
 }
 
+// State is where the server keeps what must outlive it.
+type State interface {
+	CheckWritable(ctx context.Context) error // core.CodeUnavailable with the reason
+}
+
 // Options configure a Server. Access, Apps, Tools, Events, Chat, Metrics, Registries and Logger are required.
 type Options struct {
 	Access     Access
@@ -80,6 +85,7 @@ type Options struct {
 	Tools      Tools
 	Events     Events
 	Chat       Chat
+	State      State // whose problems GET /v1/health shows; nil shows none
 	Metrics    Metrics
 	Registries Registries
 	Logger     hclog.Logger

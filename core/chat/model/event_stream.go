@@ -31,10 +31,10 @@ func (s *EventStream) Next() ([]byte, error) {
 			}
 			data, seen = append(data, bytes.TrimPrefix(value, []byte(" "))...), true
 		}
-		switch {
-		case seen && (len(line) == 0 || err != nil):
-			return data, nil
-		case err != nil:
+		if seen && (len(line) == 0 || err != nil) {
+			return data, nil //nolint:nilerr // the end of the body comes after the event that it cuts off
+		}
+		if err != nil {
 			return nil, err
 		}
 	}
