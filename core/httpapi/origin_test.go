@@ -1,7 +1,11 @@
 package httpapi
 
 import (
+	"context"
+	"net/http"
 	"testing"
+
+	"github.com/gofiber/fiber/v2"
 )
 
 func TestOtherSitesPagesCannotActInDevMode(t *testing.T) {
@@ -31,7 +35,10 @@ func TestOtherSitesPagesCannotActInDevMode(t *testing.T) {
 		{"an origin with a path", "POST", "", "http://localhost/evil", "", false},
 		{"an origin with a user", "POST", "", "http://localhost@evil.example", "", false},
 		{"an origin of another scheme", "POST", "", "file://localhost", "", false},
-		{"another site reads", "GET", "", "https://evil.example", "cross-site", true},
+		{"another site reads", "GET", "", "https://evil.example", "cross-site", false},
+		{"another site reads without Origin", "GET", "", "", "cross-site", false},
+		{"a page of this machine reads", "GET", "localhost:27247", "http://127.0.0.1:5173", "cross-site", true},
+		{"a page of a listed site reads", "GET", "", "https://app.example", "cross-site", true},
 		{"a rebound name reads", "GET", "evil.example:27247", "", "", false},
 		{"a rebound name acts", "POST", "evil.example:27247", "http://evil.example:27247", "same-origin", false},
 		{"a rebound name over a prefix", "GET", "127.0.0.1.evil.example", "", "", false},
@@ -51,6 +58,64 @@ func TestOtherSitesPagesCannotActInDevMode(t *testing.T) {
 			}
 		})
 	}
+}
+
+func TestInDevModeOtherSitesPagesCannotReadOrFollowEvents(t *testing.T) {
+	dev := newAccess()
+	dev.dev = true
+	h := open(t, dev, func(o *Options) {
+		o.Mounts = append(o.Mounts, func(r Router) {
+			r.Get("/", func(c *fiber.Ctx) error { return c.SendString("page") })
+		})
+	})
+	foreign := []map[string]string{
+		{"Origin": "https://evil.example"}, {"Origin": "null"}, {"Sec-Fetch-Site": "cross-site"},
+		{"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "navigate", "Sec-Fetch-Dest": "document"},
+		{"Sec-Fetch-Site": "cross-site", "Referer": "https://evil.example/"},
+	}
+	own := []map[string]string{
+		nil, {"Sec-Fetch-Site": "same-origin"}, {"Sec-Fetch-Site": "none"},
+		{"Origin": "http://" + h.addr}, {"Origin": "http://localhost:5173"}, {"Origin": "http://[::1]:1"},
+	}
+	for _, path := range []string{"/v1/conversations", "/v1/apps", "/v1/health", "/v1/openapi.json", "/v1/events", "/v1/metrics"} {
+		for _, header := range foreign {
+			r := h.do(t, call{method: "GET", path: path, header: header})
+			if r.StatusCode != 403 || r.code() != "forbidden" {
+				t.Errorf("%s with %v: %d %s", path, header, r.StatusCode, r.body)
+			}
+		}
+		for _, header := range own {
+			if status, allow := h.status(t, path, header); status != 200 || allow != "*" {
+				t.Errorf("%s with %v: %d, Access-Control-Allow-Origin %q", path, header, status, allow)
+			}
+		}
+	}
+	for _, header := range append(own, foreign[3]) { // a link of another site to the console
+		if status, _ := h.status(t, "/", header); status != 200 {
+			t.Errorf("the page with %v: %d", header, status)
+		}
+	}
+}
+
+// status is the status of a GET and its Access-Control-Allow-Origin. It does not read the body, which
+// may be a stream.
+func (h *testServer) status(t *testing.T, path string, header map[string]string) (status int, allow string) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+h.addr+path, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, value := range header {
+		req.Header.Set(name, value)
+	}
+	resp, err := client.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	return resp.StatusCode, resp.Header.Get("Access-Control-Allow-Origin")
 }
 
 func TestInDevModeABearerDoesNotExcuseAnotherSite(t *testing.T) {

@@ -9,21 +9,42 @@ import (
 )
 
 // OriginAllowed judges a request by the headers that browsers set and pages cannot. It allows requests
-// that do not come from a page (no Origin, and no Sec-Fetch-Site of another site unless they only read),
-// those of the server's own pages and of configured origins, and in dev mode those of pages that this
-// machine serves.
+// that do not come from a page, those of the server's own pages and of configured origins, and in dev mode
+// those of pages that this machine serves. Without an Origin, Sec-Fetch-Site of another site refuses what
+// may change something, and in dev mode, where no credential protects the answers, reads as well.
 func (p *Policy) OriginAllowed(ctx *fasthttp.RequestCtx) bool {
 	origins := ctx.Request.Header.PeekAll(fasthttp.HeaderOrigin)
-	if len(origins) == 0 {
-		return ctx.IsGet() || ctx.IsHead() || !crossSite(ctx)
+	switch {
+	case len(origins) > 1:
+		return false
+	case len(origins) == 1:
+		return p.originAllowed(string(origins[0]), string(ctx.Request.Header.Host()), p.Scheme(ctx))
+	case !crossSite(ctx):
+		return true
 	}
-	return len(origins) == 1 && p.originAllowed(string(origins[0]), string(ctx.Request.Header.Host()), p.Scheme(ctx))
+	return (ctx.IsGet() || ctx.IsHead()) && (!p.Dev || p.readAllowed(ctx))
 }
 
 // crossSite reports whether a browser says that a page of another site made the request.
 func crossSite(ctx *fasthttp.RequestCtx) bool {
-	site := string(ctx.Request.Header.Peek("Sec-Fetch-Site"))
+	site := fetchSite(ctx)
 	return site != "" && site != "same-origin" && site != "none" // "none": a person typed the address
+}
+
+func fetchSite(ctx *fasthttp.RequestCtx) string {
+	return string(ctx.Request.Header.Peek("Sec-Fetch-Site"))
+}
+
+// readAllowed judges a read that a page of another origin makes without an Origin header: a frame, an
+// image, a script. The page is one that may read when it is served under a name of this machine too
+// (same-site covers every port of it) or when the Referer, which pages can omit but not forge, says so.
+func (p *Policy) readAllowed(ctx *fasthttp.RequestCtx) bool {
+	host := string(ctx.Request.Header.Host())
+	if fetchSite(ctx) == "same-site" && Loopback(host) {
+		return true
+	}
+	from, err := url.Parse(string(ctx.Request.Header.Referer()))
+	return err == nil && from.Host != "" && p.originAllowed(from.Scheme+"://"+from.Host, host, p.Scheme(ctx))
 }
 
 // originAllowed judges an Origin of a request to a host that came over a scheme.
