@@ -24,8 +24,12 @@ func (f *failedInstalls) add(o source.Order, err error) {
 		f.apps = map[interact.AppKey]core.App{}
 	}
 	failure := failureOf(err)
+	bundleName := o.Source.Ref
+	if o.Source.Kind == core.SourcePath { // where a file of the server lies is no name
+		bundleName = o.ServerName
+	}
 	f.apps[interact.AppKey{Workspace: o.Workspace, Name: o.ServerName}] = core.App{
-		Name: o.ServerName, BundleName: o.Source.Ref, Version: o.Version, Status: core.StateDead, Type: "plain",
+		Name: o.ServerName, BundleName: bundleName, Version: o.Version, Status: core.StateDead, Type: "plain",
 		LastError: failure.Reason, LastOutput: failure.Output,
 	}
 }

@@ -76,7 +76,7 @@ func (m *Manager) importServer(ctx context.Context, workspace, name string, r so
 			return fail(err)
 		}
 	}
-	o.Progress = m.progressOf(workspace, name)
+	o.Progress = m.progressOf(workspace, expectedName(o))
 	if r.DryRun {
 		return m.planImport(ctx, s, o, fail)
 	}
@@ -115,7 +115,8 @@ func (m *Manager) InstallUpload(ctx context.Context, workspace string, body io.R
 		return core.App{}, err
 	}
 	defer done()
-	o := source.Order{Workspace: workspace, ServerName: r.ServerName, Env: r.Env, Progress: m.progressOf(workspace, r.ServerName)}
+	o := source.Order{Workspace: workspace, ServerName: r.ServerName, Env: r.Env}
+	o.Progress = m.progressOf(workspace, expectedName(o))
 	app, err := m.installFound(ctx, o, func(ctx context.Context) (*source.Candidate, error) {
 		return m.resolver.FromUpload(ctx, o, body)
 	})
@@ -123,11 +124,4 @@ func (m *Manager) InstallUpload(ctx context.Context, workspace string, body io.R
 		return core.App{}, installError(err)
 	}
 	return app, nil
-}
-
-// progressOf publishes the progress of an installation as events.
-func (m *Manager) progressOf(workspace, name string) func(stage, message string) {
-	return func(stage, message string) {
-		m.o.Events.Publish(core.Event{Name: core.EventBundleProgress, Workspace: workspace, Data: core.BundleProgress{Name: name, Stage: stage, Message: message}})
-	}
 }

@@ -1,7 +1,6 @@
 package apps
 
 import (
-	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -29,7 +28,7 @@ func (m *Manager) Install(ctx context.Context, workspace string, r source.Reques
 	if err != nil {
 		return core.App{}, err
 	}
-	o.Progress = m.progressOf(workspace, cmp.Or(o.ServerName, o.Source.Ref))
+	o.Progress = m.progressOf(workspace, expectedName(o))
 	ctx, done, err := m.beginWork(ctx)
 	if err != nil {
 		return core.App{}, err
@@ -59,9 +58,7 @@ func (m *Manager) installFound(ctx context.Context, o source.Order, resolve func
 	a.turn <- struct{}{} // commands wait until the supervisor runs
 	defer a.releaseTurn()
 	a.transition(core.StateStarting, nil)
-	if o.Progress != nil {
-		o.Progress("starting", record.BundleName)
-	}
+	m.reportProgress(o, record.Name, "starting", record.BundleName)
 	if found.Manifest != nil && found.Manifest.Description == "" {
 		a.log.Warn("manifest has an empty description")
 	}
@@ -117,8 +114,8 @@ func (m *Manager) obtain(ctx context.Context, o source.Order, resolve func(conte
 	appDir := source.LayoutOf(m.o.Home, o.Workspace).AppDir(found.Record.Name)
 	_, err = os.Lstat(appDir)
 	found.SetAppDir(appDir, !errors.Is(err, fs.ErrNotExist))
-	if o.Progress != nil && !found.IsPlaced() {
-		o.Progress("installing", found.Record.BundleName+" "+found.Record.Version)
+	if !found.IsPlaced() {
+		m.reportProgress(o, found.Record.Name, "installing", found.Record.BundleName+" "+found.Record.Version)
 	}
 	if err = m.place(limit, found); err != nil {
 		err = errors.Join(err, found.Discard())

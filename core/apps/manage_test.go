@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -68,6 +69,38 @@ func TestARestartedAppHasANewProcess(t *testing.T) {
 	app, err := y.Restart(t.Context(), ws, "notes")
 	if err != nil || app.Status != core.StateRunning || look(t, y, "notes").PID == before {
 		t.Errorf("after a restart it is %+v (%v)", app, err)
+	}
+}
+
+func TestProgressOfAnInstallationNamesTheAppAndNeverAPath(t *testing.T) {
+	pkg, raw := mcpb(t, "@test/notes")
+	shelf := memoryRegistry{packages: map[string]registry.Package{pkg.Name: pkg}, files: map[string][]byte{pkg.Name: raw}}
+	dir := bundleDir(t, "@test/local", modeNormal, nil)
+	file := bundleFile(t, "@test/packed", modeNormal, nil)
+	for _, c := range []struct {
+		what    string
+		request source.Request
+		name    string
+		stages  []string
+	}{
+		{"a name", source.Request{Name: pkg.Name}, "notes", []string{"resolving", "downloading", "installing", "starting"}},
+		{"a chosen name", source.Request{Name: pkg.Name, ServerName: "Mine"}, "mine", []string{"resolving", "downloading", "installing", "starting"}},
+		{"a directory", source.Request{Path: dir}, "local", []string{"starting"}},
+		{"a file", source.Request{Path: file}, "packed", []string{"installing", "starting"}},
+	} {
+		home := t.TempDir()
+		y, events := realYard(t, home, newMemoryRecords(), with(source.NamedRegistry{Name: "shelf", Registry: shelf}))
+		install(t, y, c.request)
+		var stages []string
+		for _, p := range events.progress {
+			stages = append(stages, p.Stage)
+			if p.Name != c.name || strings.Contains(p.Message, dir) || strings.Contains(p.Message, file) {
+				t.Errorf("%s: the progress is %+v", c.what, p)
+			}
+		}
+		if !slices.Equal(stages, c.stages) {
+			t.Errorf("%s: the stages are %q, want %q", c.what, stages, c.stages)
+		}
 	}
 }
 

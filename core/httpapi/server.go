@@ -54,6 +54,7 @@ func New(o Options) *Server {
 		options: o, started: time.Now(), streams: o.Streams,
 		guard: &webguard.Policy{
 			Dev: o.Access.Dev(), Hosts: o.AllowedHosts, Origins: o.AllowedOrigins, TrustedProxies: o.TrustedProxies, BaseURL: o.BaseURL,
+			UnknownTLS: true,
 		},
 	}
 	s.readiness = readiness{checks: o.Checks, failed: func(name string, err error) { s.log.Warn("not ready", "check", name, "error", err) }}

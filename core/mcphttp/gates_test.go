@@ -141,7 +141,7 @@ func TestHostAndOrigin(t *testing.T) {
 		{plain, "0.0.0.0", "", false},
 		{plain, "", "http://localhost:6274", false},
 		{plain, "localhost", "http://localhost", true},
-		{plain, "localhost", "https://localhost", true}, // TLS may end at a proxy that is not trusted
+		{plain, "localhost", "https://localhost", false},
 		{plain, "localhost", "null", false},
 		{plain, "evil.test", "http://evil.test", false},
 		{dev, "", "http://localhost:6274", true},

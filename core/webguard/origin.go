@@ -60,8 +60,7 @@ func (p *Policy) originAllowed(origin, host, scheme string) bool {
 	if slices.Contains(p.Origins, origin) || (p.BaseURL != "" && withoutUsualPort(from) == OriginOf(p.BaseURL)) {
 		return true
 	}
-	// TLS may end at a proxy that is not trusted to say so: a page over https may call its host over http.
-	if from.Scheme == scheme || from.Scheme == "https" {
+	if from.Scheme == scheme || p.UnknownTLS && from.Scheme == "https" {
 		own := &url.URL{Scheme: from.Scheme, Host: strings.ToLower(host)}
 		if withoutUsualPort(from) == withoutUsualPort(own) {
 			return true

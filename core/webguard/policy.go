@@ -12,6 +12,10 @@ type Policy struct {
 	Origins        []string       // pages that may act besides the server's own: scheme://host[:port], lower case
 	TrustedProxies []netip.Prefix // whose X-Forwarded-For and X-Forwarded-Proto count
 	BaseURL        string         // the public address; "" when it is not configured
+
+	// UnknownTLS lets the server's own pages over https call it over http: TLS may end at a proxy that is
+	// not trusted to say so.
+	UnknownTLS bool
 }
 
 // public is the configured address, nil when there is none.

@@ -24,6 +24,8 @@ func request(method string, headers ...string) *fasthttp.RequestCtx {
 
 func TestPagesOfOtherSitesMayNotAct(t *testing.T) {
 	plain := &Policy{}
+	behind := &Policy{UnknownTLS: true}
+	trusting := &Policy{TrustedProxies: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}}
 	dev := &Policy{Dev: true}
 	set := &Policy{Origins: []string{"https://app.example"}, BaseURL: "https://Public.example:443/ropewalk"}
 	for _, c := range []struct {
@@ -35,7 +37,14 @@ func TestPagesOfOtherSitesMayNotAct(t *testing.T) {
 		{plain, "POST", nil, true},
 		{plain, "POST", []string{"Host: a.example", "Origin: http://a.example"}, true},
 		{plain, "POST", []string{"Host: a.example:80", "Origin: http://a.example"}, true},
-		{plain, "POST", []string{"Host: a.example", "Origin: https://a.example"}, true}, // TLS ends at a proxy
+		{plain, "POST", []string{"Host: a.example", "Origin: https://a.example"}, false},
+		{plain, "POST", []string{"Host: a.example", "Origin: https://a.example", "X-Forwarded-Proto: https"}, false},
+		{trusting, "POST", []string{"Host: a.example", "Origin: https://a.example"}, false},
+		{trusting, "POST", []string{"Host: a.example", "Origin: https://a.example", "X-Forwarded-Proto: https"}, true},
+		{trusting, "POST", []string{"Host: a.example", "Origin: http://a.example", "X-Forwarded-Proto: https"}, false},
+		{behind, "POST", []string{"Host: a.example", "Origin: https://a.example"}, true},
+		{behind, "POST", []string{"Host: a.example", "Origin: https://b.example"}, false},
+		{behind, "POST", []string{"Host: a.example", "Origin: https://a.example:80"}, false},
 		{plain, "POST", []string{"Host: a.example", "Origin: http://b.example"}, false},
 		{plain, "POST", []string{"Host: a.example", "Origin: http://a.example:81"}, false},
 		{plain, "POST", []string{"Host: localhost", "Origin: http://localhost:5173"}, false},

@@ -62,8 +62,8 @@ func TestRefusalsOfTheAPI(t *testing.T) {
 	})
 	const install, call = "/v1/apps/install", "/v1/tools/call"
 	holds(t, s, nil, []refusal{
-		{"no source", "POST", install, `{}`, 400, "bad_request", "exactly one of name, path and url", nil},
-		{"two sources", "POST", install, `{"name":"a","path":"/b"}`, 400, "bad_request", "exactly one of name, path and url", nil},
+		{"no source", "POST", install, `{}`, 400, "bad_request", "exactly one of name, path, url, npm, pypi and command", nil},
+		{"two sources", "POST", install, `{"name":"a","path":"/b"}`, 400, "bad_request", "exactly one of name, path, url, npm, pypi and command", nil},
 		{"a field of the wrong type", "POST", install, `{"path":7}`, 400, "bad_request", "path must be a string", nil},
 		{"a body that is no object", "POST", install, `[]`, 400, "bad_request", "object", nil},
 		{"malformed JSON", "POST", install, `{"path":`, 400, "bad_request", "JSON", nil},
@@ -154,13 +154,20 @@ func TestWithoutAProofNobodyIsLetIn(t *testing.T) {
 
 func TestAMemberMayNotInstallFromAPath(t *testing.T) {
 	t.Parallel()
-	const token = "a-members-token-0123456789"
+	const first, token = "the-first-token-0123456789", "a-members-token-0123456789"
 	tokens := filepath.Join(t.TempDir(), "tokens.yaml")
-	write(t, tokens, "tokens:\n  - {token: "+token+", subject: ada, email: ada@example.com, orgRole: member, expires: 2099-01-01T00:00:00Z}\n")
+	write(t, tokens, "tokens:\n  - {token: "+first+", subject: bob, email: bob@example.com, orgRole: member, expires: 2099-01-01T00:00:00Z}\n"+
+		"  - {token: "+token+", subject: ada, email: ada@example.com, orgRole: member, expires: 2099-01-01T00:00:00Z}\n")
 	s := serve(t, config("auth: {adapter: static, file: "+tokens+", audience: any}\n"))
-	var who struct{ Workspace struct{ ID, Role string } }
+	if a := s.do(t, "GET", "/v1/workspace", nil, "Authorization: Bearer "+first); a.status != 200 || !strings.Contains(a.body, `"orgRole":"admin"`) {
+		t.Fatalf("the first person to log in is not the admin: %d %s", a.status, a.body)
+	}
+	var who struct {
+		Workspace struct{ ID, Role string }
+		User      struct{ OrgRole string }
+	}
 	a := s.do(t, "GET", "/v1/workspace", nil, "Authorization: Bearer "+token)
-	if err := json.Unmarshal([]byte(a.body), &who); err != nil || who.Workspace.ID == workspace || who.Workspace.Role != "admin" {
+	if err := json.Unmarshal([]byte(a.body), &who); err != nil || who.Workspace.ID == workspace || who.Workspace.Role != "admin" || who.User.OrgRole != "member" {
 		t.Fatalf("the member's own workspace: %d %s", a.status, a.body)
 	}
 	holds(t, s, []string{"Authorization: Bearer " + token}, []refusal{

@@ -128,10 +128,13 @@ func (s *server) remembers(t *testing.T, id string, input, output float64) {
 		t.Errorf("the list is %s", list.body)
 	}
 	history := s.do(t, "GET", "/v1/conversations/"+id+"/history", nil).body
-	for _, part := range []string{`"content":"write a note"`, `"content":"I write it."`, `"name":"filesystem__write_file"`, `"content":"It is there."`} {
+	for _, part := range []string{`"content":"write a note"`, `"content":"I write it.\n\nIt is there."`, `"name":"filesystem__write_file"`} {
 		if !strings.Contains(history, part) {
 			t.Errorf("the history lacks %s: %s", part, history)
 		}
+	}
+	if got := strings.Count(history, `"role":`); got != 2 { // the question, and one message for the whole run
+		t.Errorf("the history has %d messages, want 2: %s", got, history)
 	}
 	used := s.do(t, "GET", "/v1/usage?groupBy=conversation", nil).object(t)
 	totals, _ := used["totals"].(map[string]any)

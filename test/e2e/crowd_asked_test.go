@@ -87,7 +87,7 @@ func TestOnlySoManySessionsHaveAProcessOfTheirOwn(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if refused == nil || !strings.Contains(refused.Error(), "the 1 there may be are all in use") {
+	if refused == nil || !strings.Contains(refused.Error(), "all 1 instances of the session pool are in use") {
 		t.Errorf("while the only one is in use: %v", refused)
 	}
 }

@@ -24,7 +24,8 @@ func TestEveryListenerHearsEveryEvent(t *testing.T) {
 		t.Errorf("%d %s", a.status, a.body)
 	}
 	for _, l := range []*listener{first, second} {
-		l.expect(t, `bundle.installed {"bundleName":"@e2e/heard","name":"heard","status":"running","ui":null}`, `bundle.uninstalled {"name":"heard"}`)
+		l.expect(t, `bundle.progress {"message":"@e2e/heard","name":"heard","stage":"starting"}`,
+			`bundle.installed {"bundleName":"@e2e/heard","name":"heard","status":"running","ui":null}`, `bundle.uninstalled {"name":"heard"}`)
 	}
 }
 

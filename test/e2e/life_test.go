@@ -179,7 +179,7 @@ func TestABundleThatAlwaysDiesIsDeadAfterThreeAttempts(t *testing.T) {
 		`bundle.crashed {"name":"ill","restartAttempt":2}`,
 		`bundle.crashed {"name":"ill","restartAttempt":3}`)
 	dead := events.next(t)
-	if !strings.HasPrefix(dead, `bundle.dead {"message":"3 restart attempts`) || !strings.Contains(dead, `"name":"ill"`) || !strings.Contains(dead, "poisoned") {
+	if !strings.HasPrefix(dead, `bundle.dead {"message":"all 3 restart attempts failed; `) || !strings.Contains(dead, `"name":"ill"`) || !strings.Contains(dead, "poisoned") {
 		t.Errorf("event %s", dead)
 	}
 	s.reaches(t, "ill", "dead")
@@ -320,7 +320,7 @@ func TestABadAndAHangingAppDelayNobodyAtTheStart(t *testing.T) {
 		t.Errorf("the tool answered %v", answer)
 	}
 	apps := s.apps(t)
-	if apps["hangs"].Status != "starting" || apps["missing"].Name != "" {
+	if apps["hangs"].Status != "starting" || apps["missing"].Status != "dead" || len(apps) != 4 {
 		t.Errorf("%+v", apps)
 	}
 	if a := s.do(t, "DELETE", "/v1/apps/good", nil); a.status != 403 || a.object(t)["error"] != "protected" {

@@ -12,7 +12,7 @@ import (
 
 // challenge is the header of every 401 of /mcp (docs/api.md 10.4).
 func challenge(base string) string {
-	return `Bearer error="unauthorized", error_description="Authorization required", resource_metadata="` + base + `/.well-known/oauth-protected-resource"`
+	return `Bearer error="unauthorized", error_description="Authorization required", resource_metadata="` + base + `/.well-known/oauth-protected-resource", scope="openid profile email"`
 }
 
 func TestTheOfficialClientLogsInThroughAnIdentityProvider(t *testing.T) {
@@ -24,7 +24,7 @@ func TestTheOfficialClientLogsInThroughAnIdentityProvider(t *testing.T) {
 		t.Errorf("without a token: %d %v", a.status, a.header)
 	}
 	for path, resource := range map[string]string{"": s.url, "/mcp": s.url + "/mcp"} {
-		want := `{"resource":"` + resource + `","authorization_servers":["` + provider.Issuer + `"],"bearer_methods_supported":["header"]}`
+		want := `{"resource":"` + resource + `","authorization_servers":["` + provider.Issuer + `"],"scopes_supported":["openid","profile","email"],"bearer_methods_supported":["header"]}`
 		if a := s.do(t, "GET", "/.well-known/oauth-protected-resource"+path, nil); a.status != 200 || a.body != want {
 			t.Errorf("%s: %d %s", path, a.status, a.body)
 		}

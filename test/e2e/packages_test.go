@@ -125,7 +125,7 @@ func TestPackagesOfAnMCPRegistryAreInstalledOnceAndStartWithoutANetwork(t *testi
 		t.Errorf("the clock says %v", got)
 	}
 	a := s.do(t, "POST", "/v1/apps/install", `{"name":"io.e2e/another"}`)
-	if message, _ := a.object(t)["message"].(string); a.status != 500 || !strings.Contains(message, "registry local could not be asked: ") ||
+	if message, _ := a.object(t)["message"].(string); a.status != 500 || !strings.Contains(message, "registry local could not be reached: ") ||
 		!strings.Contains(message, strings.TrimPrefix(registry.URL, "http://")) || !strings.Contains(message, "connection refused") {
 		t.Errorf("install by a name while the registry is away: %d %s", a.status, a.body)
 	}
