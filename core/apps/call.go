@@ -83,32 +83,30 @@ func (a *app) queue(ctx context.Context) (instance.Instance, error) {
 }
 
 // AwaitOffer is called when a workspace has no tool of an app that a caller names. It waits, at most
-// Options.RestartWait, for an app that is starting and whose lists have not been read yet, and reports
-// whether it runs now; without such an app it reports false at once. core.CodeUnavailable says that the
-// app is installed but offers nothing now: it is stopped, dead or away, or is still starting, or it is
-// declared and could not be installed.
-func (m *Manager) AwaitOffer(ctx context.Context, workspace, server string) (bool, error) {
+// Options.RestartWait, for an app that is starting and whose lists have not been read yet; afterwards
+// Offer has them. Without such an app, or when its lists are known, it returns nil at once.
+// core.CodeUnavailable says that the app is installed but offers nothing now: it is stopped, dead or
+// away, or is still starting, or it is declared and could not be installed.
+func (m *Manager) AwaitOffer(ctx context.Context, workspace, server string) error {
 	k := interact.AppKey{Workspace: workspace, Name: server}
 	if err := m.syncRecord(ctx, k); err != nil {
-		return false, err
+		return err
 	}
 	a, err := m.find(workspace, server)
 	if err != nil {
 		if failed, ok := m.failedInstalls.find(k); ok {
-			return false, unavailable(0, "app %q could not be installed: %s", server, failed.LastError)
+			return unavailable(0, "app %q could not be installed: %s", server, failed.LastError)
 		}
-		return false, nil
+		return nil
 	}
 	now := a.now.Load()
 	if now.state == core.StateRunning || !offer.IsEmpty(&now.offer) {
-		return false, nil
+		return nil
 	}
 	timeout := time.NewTimer(m.o.RestartWait)
 	defer timeout.Stop()
-	if _, err := a.ready(ctx, timeout.C); err != nil {
-		return false, err
-	}
-	return true, nil
+	_, err = a.ready(ctx, timeout.C)
+	return err
 }
 
 // ready waits until the app runs.

@@ -19,23 +19,23 @@ func TestACallOfAnAppThatDoesNotRunSaysWhy(t *testing.T) {
 		if _, err := y.Stop(t.Context(), ws, "fake"); err != nil {
 			t.Fatal(err)
 		}
-		_, err := y.AwaitOffer(t.Context(), ws, "fake")
+		err := y.AwaitOffer(t.Context(), ws, "fake")
 		if core.CodeOf(err) != core.CodeUnavailable || core.TextOf(err) != `app "fake" is stopped; start it first` {
 			t.Errorf("a stopped app gives %v", err)
 		}
-		if running, err := y.AwaitOffer(t.Context(), ws, "other"); running || err != nil {
-			t.Errorf("an app that is not installed gives %t, %v", running, err)
+		if err := y.AwaitOffer(t.Context(), ws, "other"); err != nil {
+			t.Errorf("an app that is not installed gives %v", err)
 		}
 		if _, err := y.Start(t.Context(), ws, "fake"); err != nil {
 			t.Fatal(err)
 		}
-		if running, err := y.AwaitOffer(t.Context(), ws, "fake"); running || err != nil {
-			t.Errorf("a running app without the tool gives %t, %v", running, err)
+		if err := y.AwaitOffer(t.Context(), ws, "fake"); err != nil {
+			t.Errorf("a running app without the tool gives %v", err)
 		}
 		m.set(func(m *memoryApp) { m.refuses = "the process exited with status 7" })
 		m.kill()
 		wait(t.Context(), time.Minute)
-		_, err = y.AwaitOffer(t.Context(), ws, "fake")
+		err = y.AwaitOffer(t.Context(), ws, "fake")
 		if core.CodeOf(err) != core.CodeUnavailable || !strings.Contains(core.TextOf(err), `app "fake" is dead`) {
 			t.Errorf("a dead app gives %v", err)
 		}
@@ -75,7 +75,7 @@ func TestADeclaredAppThatFailedToInstallIsListed(t *testing.T) {
 	if app.Name != "notes" || app.Status != core.StateDead || !strings.Contains(app.LastError, "/no/such/bundle") {
 		t.Errorf("it is listed as %+v", app)
 	}
-	_, err := y.AwaitOffer(t.Context(), ws, "notes")
+	err := y.AwaitOffer(t.Context(), ws, "notes")
 	if core.CodeOf(err) != core.CodeUnavailable || !strings.Contains(core.TextOf(err), "could not be installed") {
 		t.Errorf("a call gives %v", err)
 	}

@@ -31,19 +31,19 @@ func (f *fakeApps) Offer(workspace string) *core.Offer {
 	return f.Apps.Offer(workspace)
 }
 
-func (f *fakeApps) AwaitOffer(_ context.Context, workspace, server string) (bool, error) {
+func (f *fakeApps) AwaitOffer(_ context.Context, workspace, server string) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	late, starting := f.late[server]
 	switch {
 	case !starting:
-		return false, nil
+		return nil
 	case late == nil:
-		return false, core.Errorf(core.CodeUnavailable, "app %q is starting", server)
+		return core.Errorf(core.CodeUnavailable, "app %q is starting", server)
 	}
 	delete(f.late, server)
 	f.SetOffer(workspace, &core.Offer{Tools: late})
-	return true, nil
+	return nil
 }
 
 func (f *fakeApps) Call(ctx context.Context, workspace, server string, c interact.Call) (json.RawMessage, error) {

@@ -120,18 +120,16 @@ func (p *pending) Wait(ctx context.Context) (json.RawMessage, error) {
 	return p.finish(p.n.apps.Call(ctx, p.caller.Workspace.ID, p.server, p.request()))
 }
 
-// await waits for an app that has yet to say which tools it has.
+// await waits for an app that has yet to say which tools it has. The tool is looked for again also when
+// there is nothing to wait for: the app may have begun to run since the first time.
 func (p *pending) await(ctx context.Context) error {
-	if strings.Contains(p.call.Name, "__") {
-		came, err := p.n.apps.AwaitOffer(ctx, p.caller.Workspace.ID, p.server)
-		switch {
-		case err != nil:
-			return err
-		case came:
-			return p.resolve()
-		}
+	if !strings.Contains(p.call.Name, "__") {
+		return notFound(p.call.Name)
 	}
-	return notFound(p.call.Name)
+	if err := p.n.apps.AwaitOffer(ctx, p.caller.Workspace.ID, p.server); err != nil {
+		return err
+	}
+	return p.resolve()
 }
 
 // resolve finds the tool of a call and checks the call.

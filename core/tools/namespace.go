@@ -21,9 +21,8 @@ type Apps interface {
 	Call(ctx context.Context, workspace, server string, c interact.Call) (json.RawMessage, error)
 	// Send begins a call that needs to wait for nobody but its app; any other gets no flight.
 	Send(ctx context.Context, workspace, server string, c interact.Call, wake chan struct{}) (*apps.Pending, error)
-	// AwaitOffer waits for an app that is starting and has not yet told what it offers, and reports
-	// whether it runs now.
-	AwaitOffer(ctx context.Context, workspace, server string) (bool, error)
+	// AwaitOffer waits for an app that is starting and has not yet told what it offers.
+	AwaitOffer(ctx context.Context, workspace, server string) error
 	Watch(workspace string, changed func(core.Kind)) (stop func())
 	Listen(workspace string, told func(apps.Notification)) (stop func())
 	Subscribe(ctx context.Context, workspace, server, session, uri string) error

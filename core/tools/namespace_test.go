@@ -111,6 +111,19 @@ func TestACallWaitsForAnAppThatHasYetToTellItsTools(t *testing.T) {
 	}
 }
 
+func TestACallOfAnAppThatBeganToRunSinceItWasLookedForIsMade(t *testing.T) {
+	y := &fakeApps{result: `{"content":[]}`}
+	n := newNamespace(y, &events{}, nil)
+	pending, err := n.Start(t.Context(), caller("ws_a", core.RoleMember), tools.Call{Name: "calc__add"})
+	if err != nil || pending.Sent() {
+		t.Fatalf("it was sent at once (%v)", err)
+	}
+	y.SetOffer("ws_a", &core.Offer{Tools: []core.Tool{tool("calc", "add", `{"name":"add"}`)}})
+	if _, err := pending.Wait(t.Context()); err != nil || len(y.Calls()) != 1 {
+		t.Errorf("%v; %d calls reached an app", err, len(y.Calls()))
+	}
+}
+
 func TestTheOrderIsByServerNameThenTheAppsOwn(t *testing.T) {
 	y := &fakeApps{tools: map[string][]core.Tool{"ws_a": {
 		tool("alpha", "z", `{"name":"z"}`), tool("alpha", "a", `{"name":"a"}`), tool("zulu", "m", `{"name":"m"}`),

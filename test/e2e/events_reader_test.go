@@ -59,7 +59,7 @@ func (s *server) listen(t *testing.T, headers ...string) *listener {
 	return l
 }
 
-// next is the next event but for heartbeats.
+// next is the next event but for heartbeats and the progress of installs.
 func (l *listener) next(t *testing.T) string {
 	t.Helper()
 	for {
@@ -68,7 +68,7 @@ func (l *listener) next(t *testing.T) string {
 			if !open {
 				t.Fatal("the event stream has ended")
 			}
-			if !strings.HasPrefix(e, "heartbeat ") {
+			if !strings.HasPrefix(e, "heartbeat ") && !strings.HasPrefix(e, "bundle.progress ") {
 				return e
 			}
 		case <-time.After(patience):

@@ -236,7 +236,7 @@ func TestKilledPluginsAreReplacedWhileCallsGoOn(t *testing.T) {
 // starts is another matter.
 func (s *server) killsAndIsReplaced(t *testing.T, plugin string) {
 	t.Helper()
-	replaced := func() int { return strings.Count(s.log.String(), "A plugin was replaced") }
+	replaced := func() int { return strings.Count(s.log.String(), "plugin started again") }
 	before := replaced()
 	killProcess(t, s.process(t, plugin))
 	if !eventually(patience, func() bool { return replaced() > before }) {

@@ -134,7 +134,7 @@ func (a *Apps) Call(ctx context.Context, workspace, server string, c interact.Ca
 }
 
 // AwaitOffer reports that no app is starting.
-func (*Apps) AwaitOffer(context.Context, string, string) (bool, error) { return false, nil }
+func (*Apps) AwaitOffer(context.Context, string, string) error { return nil }
 
 // Watch never reports a change.
 func (*Apps) Watch(string, func(core.Kind)) func() { return func() {} }
