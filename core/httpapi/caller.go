@@ -65,7 +65,7 @@ func (s *Server) requireMember(h func(*fiber.Ctx, core.Caller) error) fiber.Hand
 		if err != nil {
 			return err
 		}
-		c.Locals(localActor, caller.Identity.User.ID)
+		c.Locals(localActor, caller.User.ID)
 		c.Locals(localWorkspace, caller.Workspace.ID)
 		if s.options.AccessLog {
 			c.Context().SetUserValue(callerKey{}, caller)

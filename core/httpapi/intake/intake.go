@@ -11,6 +11,7 @@ import (
 	"github.com/ropewalk/ropewalk/core"
 )
 
+// The shares of the memory for bodies.
 const (
 	SmallBody   = 16 << 10 // bytes that every request may send at once
 	LargeBodies = 8        // requests of each lane that may be sending more than that at a time

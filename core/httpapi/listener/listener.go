@@ -60,7 +60,7 @@ func (l *Listener) Accept() (net.Conn, error) {
 		case passing(err):
 			l.warn("connections cannot be accepted; trying again", "error", err)
 			if !l.evict(func(*Conn) bool { return true }) {
-				time.Sleep(delay)
+				time.Sleep(delay) //nolint:forbidigo // nothing tells when the system has descriptors again
 				delay = min(2*delay, maxDelay)
 			}
 		default:

@@ -98,7 +98,7 @@ func TestAListenerWithoutDescriptorsClosesTheLongestIdleConnectionFirst(t *testi
 
 func TestAnErrorOfAClosedListenerIsReturned(t *testing.T) {
 	l, _ := listen(t, Options{})
-	_ = l.Listener.Close()
+	_ = l.Close()
 	if _, err := l.Accept(); !errors.Is(err, net.ErrClosed) {
 		t.Errorf("got %v", err)
 	}
