@@ -25,7 +25,7 @@ func TestToolsThatCannotBeCalledAreLeftOut(t *testing.T) {
 	tools := parseTools(raws, "notes", false, hclog.NewNullLogger())
 	var names []string
 	for _, tool := range tools {
-		names = append(names, tool.FullName())
+		names = append(names, tool.LongName())
 	}
 	if got := strings.Join(names, " "); got != "notes__ok notes__"+long+" notes__flat notes__odd" {
 		t.Errorf("the tools are %s", got)
