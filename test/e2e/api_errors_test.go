@@ -107,10 +107,10 @@ func TestRefusalsOfTheAPI(t *testing.T) {
 		{"a body over 1 MiB", "POST", call, strings.Repeat(" ", 1<<20) + "{}", 413, "payload_too_large", "", nil},
 		{"a body of another type", "POST", call, "a=b", 415, "unsupported_media_type", "application/json", []string{"Content-Type: application/x-www-form-urlencoded"}},
 	})
-	for path, allow := range map[string]string{"/v1/apps/install": "POST", "/v1/apps/sample": "DELETE", "/v1/events": "GET", "/v1/tools/call": "POST"} {
-		a := s.do(t, "PATCH", path, nil)
+	for path, allow := range map[string]string{"/v1/apps/install": "POST", "/v1/apps/sample": "DELETE", "/v1/apps/sample/stop": "POST", "/v1/events": "GET", "/v1/tools/call": "POST"} {
+		a := s.do(t, "PUT", path, nil)
 		if a.status != 405 || !strings.Contains(strings.Join(a.header.Values("Allow"), ","), allow) || a.object(t)["error"] != "method_not_allowed" {
-			t.Errorf("PATCH %s: %d Allow %q %s", path, a.status, a.header.Values("Allow"), a.body)
+			t.Errorf("PUT %s: %d Allow %q %s", path, a.status, a.header.Values("Allow"), a.body)
 		}
 	}
 	failure := s.do(t, "POST", call, `{"tool":"sample__fail","arguments":{"reason":"so"}}`)
