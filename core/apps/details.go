@@ -86,7 +86,7 @@ func (d *Details) addManifest(m *bundle.Manifest, record core.Installation) {
 	d.ServerType = string(m.Server.Type)
 	for key, f := range m.UserConfig {
 		d.UserConfig[key] = ConfigField{
-			Type: string(f.Type), Title: f.Title, Description: f.Description, Required: f.Required, Sensitive: f.Sensitive,
+			Type: f.Type, Title: f.Title, Description: f.Description, Required: f.Required, Sensitive: f.Sensitive,
 			IsSet: record.Env[key] != "",
 		}
 	}

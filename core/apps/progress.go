@@ -32,6 +32,8 @@ func expectedName(o source.Order) string {
 		switch o.Source.Kind {
 		case core.SourceName, core.SourceNPM, core.SourcePyPI:
 			wanted = o.Source.Ref
+		default:
+			return ""
 		}
 	}
 	name, err := bundle.ServerName(wanted)

@@ -119,7 +119,8 @@ func (m *Manager) syncRecord(ctx context.Context, k interact.AppKey) error {
 		return err
 	}
 	a, missing := m.find(k.Workspace, k.Name)
-	if gone && missing != nil || !gone && missing == nil && a.now.Load().record.ID == r.ID {
+	known := missing == nil
+	if gone && !known || !gone && known && a.now.Load().record.ID == r.ID {
 		return nil
 	}
 	select {

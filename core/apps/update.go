@@ -67,8 +67,9 @@ func (m *Manager) updateOrder(r core.Installation, version string) (source.Order
 			return o, nil
 		}
 		return o, core.Errorf(core.CodeBadRequest, "an app from a path has no other versions: replace its files and update without a version")
+	default:
+		return o, core.Errorf(core.CodeBadRequest, "an app from a %s cannot be updated: install it again", r.Source.Kind)
 	}
-	return o, core.Errorf(core.CodeBadRequest, "an app from a %s cannot be updated: install it again", r.Source.Kind)
 }
 
 // packageArgs returns the arguments that a package was installed with: for npm, those after its script.

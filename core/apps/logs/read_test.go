@@ -45,7 +45,7 @@ func TestAFollowerGetsNewLinesAcrossARotation(t *testing.T) {
 		expect(t, "line", <-lines, fmt.Sprintf("line %d", i))
 	}
 	cancel()
-	for range lines { //nolint:revive // until it is closed
+	for range lines { // until it is closed
 	}
 	if err := log.Close(); err != nil {
 		t.Fatal(err)

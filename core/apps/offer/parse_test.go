@@ -30,6 +30,9 @@ func TestToolsThatCannotBeCalledAreLeftOut(t *testing.T) {
 	if got := strings.Join(names, " "); got != "notes__ok notes__"+long+" notes__flat notes__odd" {
 		t.Errorf("the tools are %s", got)
 	}
+	if got, want := tools[1].FullName(), "notes__"+long[:48]+"_158ac5b4"; got != want || len(got) != 64 {
+		t.Errorf("the long name becomes %s, want %s", got, want)
+	}
 	if !slices.Equal(tools[0].Raw, raws[0]) || string(tools[0].Schema) != `{"type":"object"}` || !tools[0].ReadOnly || tools[0].ViewURI != "ui://a/b" {
 		t.Errorf("the tool was changed: %+v", tools[0])
 	}
