@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -59,8 +60,19 @@ func (s *server) listen(t *testing.T, headers ...string) *listener {
 	return l
 }
 
-// next is the next event but for heartbeats and the progress of installs.
+// next is the next event but for heartbeats.
 func (l *listener) next(t *testing.T) string {
+	t.Helper()
+	return l.nextExcept(t, "heartbeat")
+}
+
+// nextOutcome is the next event but for heartbeats and the progress of installs.
+func (l *listener) nextOutcome(t *testing.T) string {
+	t.Helper()
+	return l.nextExcept(t, "heartbeat", "bundle.progress")
+}
+
+func (l *listener) nextExcept(t *testing.T, skipped ...string) string {
 	t.Helper()
 	for {
 		select {
@@ -68,7 +80,7 @@ func (l *listener) next(t *testing.T) string {
 			if !open {
 				t.Fatal("the event stream has ended")
 			}
-			if !strings.HasPrefix(e, "heartbeat ") && !strings.HasPrefix(e, "bundle.progress ") {
+			if name, _, _ := strings.Cut(e, " "); !slices.Contains(skipped, name) {
 				return e
 			}
 		case <-time.After(patience):

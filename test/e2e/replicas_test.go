@@ -117,7 +117,7 @@ func (*deployment) tells(t *testing.T, d *deployment) {
 	heard := map[string][]string{}
 	for i, s := range d.replicas {
 		who := "of " + replicaNames[i]
-		heard[who] = []string{readers[who].next(t)}
+		heard[who] = []string{readers[who].nextOutcome(t)}
 		if s.apps(t)["news"].Name == "" {
 			t.Errorf("the reader %s heard %s, and the app is not there", who, heard[who])
 		}
@@ -144,7 +144,7 @@ func (*deployment) tells(t *testing.T, d *deployment) {
 	for who, reader := range readers {
 		got := heard[who]
 		for len(got) == 0 || !strings.HasPrefix(got[len(got)-1], "bundle.uninstalled ") {
-			got = append(got, reader.next(t))
+			got = append(got, reader.nextOutcome(t))
 		}
 		count := map[string]int{}
 		for _, e := range got {
@@ -170,7 +170,7 @@ func (*deployment) commands(t *testing.T, d *deployment) {
 		})
 	}
 	command(0, "POST", "/v1/apps/wanted/stop", "stopped")
-	if a := d.replicas[1].do(t, "POST", "/v1/tools/call", `{"server":"wanted","tool":"echo"}`); a.status != 404 {
+	if a := d.replicas[1].do(t, "POST", "/v1/tools/call", `{"server":"wanted","tool":"echo"}`); a.status != 503 || a.object(t)["error"] != "unavailable" {
 		t.Errorf("a tool of a stopped app: %d %s", a.status, a.body)
 	}
 	command(1, "POST", "/v1/apps/wanted/start", "running")
