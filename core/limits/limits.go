@@ -101,6 +101,7 @@ func name(kind Kind) string {
 		return "chat runs"
 	case Calls:
 		return "tool calls"
+	default:
+		return string(kind)
 	}
-	return string(kind)
 }

@@ -50,7 +50,7 @@ func TestCallsPerSecondAreLimitedWithTheTimeToWait(t *testing.T) {
 		if err := l.AllowCall("bob"); err != nil {
 			t.Errorf("another principal: %v", err)
 		}
-		time.Sleep(limited.RetryAfter)
+		time.Sleep(limited.RetryAfter) //nolint:forbidigo // the clock of synctest
 		if err := l.AllowCall("alice"); err != nil {
 			t.Errorf("after the time to wait: %v", err)
 		}

@@ -22,6 +22,6 @@ func (n *Namespace) auditCall(ctx context.Context, c core.Caller, call *Call, er
 		outcome = string(core.CodeOf(err))
 	}
 	return n.audit.Record(ctx, core.AuditRecord{
-		Actor: c.Identity.User.ID, Workspace: c.Workspace.ID, Action: "tools.call", Target: call.Name, Outcome: outcome, Arguments: call.Arguments,
+		Actor: c.User.ID, Workspace: c.Workspace.ID, Action: "tools.call", Target: call.Name, Outcome: outcome, Arguments: call.Arguments,
 	})
 }

@@ -39,18 +39,17 @@ type liar struct {
 	sessionstorev1.UnimplementedSessionStoreServiceServer
 	lie string
 
-	mu       sync.Mutex
-	infos    int
-	failed   bool
-	kept     [][]byte
-	held     []*os.File
-	oneByOne sync.Mutex
+	mu     sync.Mutex
+	infos  int
+	failed bool
+	kept   [][]byte
+	held   []*os.File
 }
 
 // main is the whole plugin.
 func (l *liar) main() {
 	if os.Getenv("ROPEWALK_PLUGIN") != "sessionstore" {
-		if value := os.Getenv("ROPEWALK_PLUGIN"); !(l.is("serves without the cookie") && value == "" || l.is("serves whatever kind is wanted") && value != "") {
+		if value := os.Getenv("ROPEWALK_PLUGIN"); (value != "" || !l.is("serves without the cookie")) && (value == "" || !l.is("serves whatever kind is wanted")) {
 			if l.is("says on standard output what it is") {
 				fmt.Println("this is a plugin")
 			}
@@ -213,7 +212,7 @@ func (l *liar) problems(settings string, configure bool) []*pluginv1.Problem {
 		case name == "url" && json.Unmarshal(raw, &text) == nil && l.is("refuses good settings"):
 			problems = append(problems, &pluginv1.Problem{Path: "url", Message: "must be another"})
 		case name == "url" && json.Unmarshal(raw, &text) != nil:
-			if !(l.is("configures with values of the wrong type") && configure) && !(l.is("validates values of the wrong type") && !configure) {
+			if (!configure || !l.is("configures with values of the wrong type")) && (configure || !l.is("validates values of the wrong type")) {
 				problems = append(problems, &pluginv1.Problem{Path: "url", Message: "must be a string"})
 			}
 		case name != "url":

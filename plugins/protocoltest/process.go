@@ -146,7 +146,7 @@ func (p *process) stop() {
 	}
 	if !p.stopped {
 		_ = p.cmd.Process.Kill()
-		<-p.ended
+		<-p.ended //nolint:errcheck // how a killed process ends says nothing
 		p.stopped = true
 	}
 	_ = os.RemoveAll(p.dir)

@@ -108,7 +108,7 @@ func validatesGood(ctx context.Context, s Subject, p *process) error {
 	return nil
 }
 
-func unknownSettings(s Subject) []map[string]any {
+func unknownSettings(Subject) []map[string]any {
 	return []map[string]any{{"noPluginHasThisSetting": true, "norThisOne": canary}}
 }
 

@@ -27,7 +27,7 @@ func progress(cmd *cobra.Command, client *apiclient.Client) (done func()) {
 				Name, Message, Phase string
 			}
 			if e.Name != "bundle.progress" || json.Unmarshal(e.Data, &p) != nil {
-				return nil
+				return nil //nolint:nilerr // an event that cannot be read is not shown
 			}
 			cmd.PrintErrf("\r\x1b[K%s: %s%s", p.Name, p.Phase, p.Message)
 			return nil

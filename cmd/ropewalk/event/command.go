@@ -34,8 +34,8 @@ func Command() *cobra.Command {
 				}
 				return write(cmd, c.JSON, e)
 			})
-			if cmd.Context().Err() != nil { // Ctrl-C is how it ends
-				return nil
+			if cmd.Context().Err() != nil {
+				return nil //nolint:nilerr // Ctrl-C is how it ends
 			}
 			if err == nil {
 				err = fmt.Errorf("the server closed the stream")

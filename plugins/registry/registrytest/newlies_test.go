@@ -25,7 +25,6 @@ import (
 // artifacts are addresses.
 type catalog struct {
 	*shelf
-	mu sync.Mutex
 }
 
 const many = "io.example/many"
@@ -113,7 +112,7 @@ func (a altered) Fetch(ctx context.Context, pkg registry.Package) (io.ReadCloser
 }
 
 func get(address string) (io.ReadCloser, error) {
-	resp, err := http.Get(address) //nolint:gosec,noctx,bodyclose // the lie
+	resp, err := http.Get(address) //nolint:gosec // the lie
 	if err != nil {
 		return nil, nil //nolint:nilnil,nilerr // then it asks honestly
 	}

@@ -161,7 +161,7 @@ func (s recordChanger) Put(ctx context.Context, rec sessionstore.Record, ttl tim
 type keepsNewest struct{ process }
 
 func (s *keepsNewest) Put(ctx context.Context, rec sessionstore.Record, ttl time.Duration) error {
-	if before, err := s.process.Get(ctx, rec.ID); err == nil && before.LastAccessedAt.After(rec.LastAccessedAt) {
+	if before, err := s.Get(ctx, rec.ID); err == nil && before.LastAccessedAt.After(rec.LastAccessedAt) {
 		rec.LastAccessedAt = before.LastAccessedAt
 	}
 	return s.process.Put(ctx, rec, ttl)
@@ -199,7 +199,7 @@ type addsLifetimes struct{ process }
 func (s addsLifetimes) Touch(ctx context.Context, batch []sessionstore.Touch) error {
 	batch = slices.Clone(batch)
 	for i, t := range batch {
-		if rec, err := s.process.Get(ctx, t.ID); err == nil && t.TTL > 0 {
+		if rec, err := s.Get(ctx, t.ID); err == nil && t.TTL > 0 {
 			batch[i].TTL += time.Until(rec.ExpiresAt)
 		}
 	}
@@ -400,7 +400,7 @@ func (s *writesBack) Touch(ctx context.Context, batch []sessionstore.Touch) erro
 		s.mu.Unlock()
 		if ok && t.TTL > 0 {
 			rec.LastAccessedAt = t.LastAccessedAt
-			_ = s.process.Put(ctx, rec, t.TTL)
+			_ = s.Put(ctx, rec, t.TTL)
 		}
 	}
 	return s.process.Touch(ctx, batch)
@@ -486,7 +486,7 @@ func (s *softEnd) Delete(ctx context.Context, id string) error { return s.glass.
 type inParts struct{ process }
 
 func (s *inParts) Put(ctx context.Context, rec sessionstore.Record, ttl time.Duration) error {
-	if before, err := s.process.Get(ctx, rec.ID); err == nil && ttl > 0 {
+	if before, err := s.Get(ctx, rec.ID); err == nil && ttl > 0 {
 		half := rec
 		half.ClientInfo = before.ClientInfo
 		_ = s.process.Put(ctx, half, ttl)
