@@ -11,31 +11,30 @@ export interface Health {
   restartCount: number;
 }
 
-/** More of one app, where the server tells it. Each field may be absent. */
+/** Everything about one app. */
 export interface AppDetails extends App {
   description?: string;
-  source?: { kind?: string; ref?: string } | string;
-  protected?: boolean;
-  lastError?: string | { message?: string; stderr?: string[] } | null;
-  restarts?: number;
-  restartCount?: number;
-  since?: string | null;
-  uptime?: number;
-  memory?: number;
-  memoryBytes?: number;
-  userConfig?: unknown;
-  settings?: Setting[];
-  env?: unknown;
+  source: { kind: string; ref: string; registry?: string };
+  protected: boolean;
+  restarts: number;
+  since?: string;
+  transport?: string;
+  lastError?: string;
+  /** The last lines of stderr, for administrators. */
+  lastOutput?: string[];
+  userConfig: Record<string, ConfigField>;
+  /** The names of the stored values. */
+  env: string[];
 }
 
-export interface Setting {
-  name: string;
+/** A field of a bundle's user_config. Its value is never shown. */
+export interface ConfigField {
+  type: string;
   title?: string;
   description?: string;
-  sensitive?: boolean;
-  required?: boolean;
-  set?: boolean;
-  value?: unknown;
+  required: boolean;
+  sensitive: boolean;
+  isSet: boolean;
 }
 
 export function useApps() {

@@ -2,6 +2,7 @@ import { getRouteApi, Link } from "@tanstack/react-router";
 import { ArrowLeft } from "lucide-react";
 import { useAppDetails, useApps, useHealth } from "../api/apps";
 import { useEndpoints } from "../api/endpoints";
+import { useSession } from "../api/session";
 import { useTools } from "../api/tools";
 import { Empty, Failure, Page, Skeleton } from "../ui/Surface";
 import { Tabs } from "../ui/Tabs";
@@ -25,6 +26,7 @@ export function AppDetail() {
   const details = useAppDetails(name);
   const health = useHealth();
   const { has } = useEndpoints();
+  const { isWorkspaceAdmin } = useSession();
   const { data: all = [] } = useTools();
   if (apps.error) return <Page title={name}><Failure error={apps.error} /></Page>;
   if (apps.isPending) return <Page title={name}><Skeleton lines={5} /></Page>;
@@ -41,8 +43,8 @@ export function AppDetail() {
         : <ToolBrowser oneApp tools={tools} chosen={tool} onChoose={(t) => void navigate({ search: { tab: "tools", tool: t } })} />,
     },
     ...(app.ui ? [{ id: "view", label: app.ui.name || "View", content: () => <AppView server={name} uri="primary" /> }] : []),
-    ...(has("get /v1/apps/{}/logs") ? [{ id: "logs", label: "Logs", content: () => <Logs app={name} /> }] : []),
-    ...(has("patch /v1/apps/{}") ? [{ id: "settings", label: "Settings", content: () => <Settings app={app} details={details.data} /> }] : []),
+    ...(isWorkspaceAdmin && has("get /v1/apps/{}/logs") && !details.data?.transport ? [{ id: "logs", label: "Logs", content: () => <Logs app={name} /> }] : []),
+    ...(isWorkspaceAdmin && has("patch /v1/apps/{}") ? [{ id: "settings", label: "Settings", content: () => <Settings app={name} details={details.data} /> }] : []),
   ];
   return (
     <Page

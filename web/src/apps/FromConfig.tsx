@@ -3,8 +3,7 @@ import { useState } from "react";
 import { request } from "../api/http";
 import { Button } from "../ui/Button";
 import { Field, Textarea } from "../ui/Field";
-import { Code } from "../ui/Code";
-import { Badge, Failure } from "../ui/Surface";
+import { Badge, Failure, type Tone } from "../ui/Surface";
 import { toast } from "../ui/Toast";
 import css from "./apps.module.css";
 
@@ -14,27 +13,26 @@ const example = `{
   }
 }`;
 
-interface Entry {
-  name?: string;
-  key?: string;
-  status?: string;
-  error?: string;
-  message?: string;
-  missing?: unknown;
-  source?: unknown;
+interface Outcome {
+  servers: {
+    name: string;
+    serverName: string;
+    status: "planned" | "installed" | "exists" | "failed";
+    source?: string;
+    ref?: string;
+    version?: string;
+    message?: string;
+  }[];
 }
 
-interface Outcome {
-  apps?: Entry[];
-  results?: Entry[];
-  servers?: Entry[];
-}
+const tones: Record<Outcome["servers"][number]["status"], Tone> = { planned: "info", installed: "good", exists: "plain", failed: "bad" };
 
 /** The mcpServers of another client: shown first, installed then. */
 export function FromConfig({ onDone }: { onDone: () => void }) {
   const queries = useQueryClient();
   const [text, setText] = useState("");
-  const [plan, setPlan] = useState<Outcome | null>(null);
+  const [outcome, setOutcome] = useState<Outcome | null>(null);
+  const [installed, setInstalled] = useState(false);
   const [busy, setBusy] = useState(false);
   const [error, setError] = useState<unknown>(null);
   const send = async (dryRun: boolean) => {
@@ -43,9 +41,12 @@ export function FromConfig({ onDone }: { onDone: () => void }) {
     try {
       const parsed = JSON.parse(text) as Record<string, unknown>;
       const body = { mcpServers: parsed.mcpServers ?? parsed.servers ?? parsed, dryRun };
-      const outcome = await request<Outcome>("POST", "/v1/apps/import", { body, query: { dryRun } });
-      if (dryRun) return setPlan(outcome);
+      const answer = await request<Outcome>("POST", "/v1/apps/import", { body });
+      setOutcome(answer);
+      if (dryRun) return;
+      setInstalled(true);
       for (const key of ["apps", "tools", "health"]) void queries.invalidateQueries({ queryKey: [key] });
+      if (answer.servers.some((s) => s.status === "failed")) return;
       toast("The servers are imported.");
       onDone();
     } catch (problem) {
@@ -54,27 +55,23 @@ export function FromConfig({ onDone }: { onDone: () => void }) {
       setBusy(false);
     }
   };
-  const entries = plan?.apps ?? plan?.results ?? plan?.servers;
   return (
-    <form style={{ display: "grid", gap: 16 }} onSubmit={(e) => { e.preventDefault(); void send(plan === null); }}>
+    <form style={{ display: "grid", gap: 16 }} onSubmit={(e) => { e.preventDefault(); void send(outcome === null || installed); }}>
       <Field label="Configuration of another client" required hint="The mcpServers object of Claude Desktop, Cursor, VS Code and others. Nothing is installed before you have seen the plan.">
-        {(props) => <Textarea {...props} mono rows={9} spellCheck={false} value={text} placeholder={example} onChange={(e) => { setText(e.target.value); setPlan(null); }} />}
+        {(props) => <Textarea {...props} mono rows={9} spellCheck={false} value={text} placeholder={example} onChange={(e) => { setText(e.target.value); setOutcome(null); setInstalled(false); }} />}
       </Field>
-      {entries && (
+      {outcome && (
         <ul className={css.found}>
-          {entries.map((entry, i) => (
-            <li key={entry.name ?? entry.key ?? i} className={css.foundRow}>
-              <div><b>{entry.name ?? entry.key}</b><small>{entry.message ?? entry.error ?? describe(entry.source)}</small></div>
-              {entry.error ? <Badge tone="bad">{entry.error}</Badge> : <Badge tone="good">{entry.status ?? "ready"}</Badge>}
+          {outcome.servers.map((s) => (
+            <li key={s.name} className={css.foundRow}>
+              <div><b>{s.serverName || s.name}</b><small>{s.message || [s.source, s.ref, s.version].filter(Boolean).join(" · ")}</small></div>
+              <Badge tone={tones[s.status]}>{s.status}</Badge>
             </li>
           ))}
         </ul>
       )}
-      {plan && !entries && <Code label="Plan" text={JSON.stringify(plan, null, 2)} />}
       {error !== null && <Failure error={error} />}
-      <div><Button type="submit" look="primary" busy={busy} disabled={text.trim() === ""}>{plan ? "Install these" : "Show the plan"}</Button></div>
+      <div><Button type="submit" look="primary" busy={busy} disabled={text.trim() === ""}>{outcome && !installed ? "Install these" : "Show the plan"}</Button></div>
     </form>
   );
 }
-
-const describe = (source: unknown) => (source === undefined ? "" : typeof source === "string" ? source : JSON.stringify(source));

@@ -31,9 +31,9 @@ export default function Install({ tab, onTab, onClose }: Props) {
   if (install.missing) return <CredentialsStep install={install} onClose={onClose} />;
   const tabs = [
     { id: "registry", label: "Registry", content: () => <FromRegistry install={install} /> },
-    ...(accepts("npm") || accepts("pypi") ? [{ id: "package", label: "Package", content: () => <FromPackage install={install} /> }] : []),
+    ...(isOrgAdmin && (accepts("npm") || accepts("pypi")) ? [{ id: "package", label: "Package", content: () => <FromPackage install={install} /> }] : []),
     { id: "url", label: "Address", content: () => <FromURL install={install} /> },
-    ...(has("post /v1/apps/upload") ? [{ id: "file", label: "File", content: () => <FromFile install={install} /> }] : []),
+    ...(isOrgAdmin && has("post /v1/apps/upload") ? [{ id: "file", label: "File", content: () => <FromFile install={install} /> }] : []),
     ...(has("post /v1/apps/import") ? [{ id: "config", label: "Paste", content: () => <FromConfig onDone={onClose} /> }] : []),
     ...(isOrgAdmin ? [{ id: "path", label: "Server path", content: () => <FromPath install={install} /> }] : []),
   ];

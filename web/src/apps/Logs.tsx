@@ -1,17 +1,13 @@
 import { useVirtualizer } from "@tanstack/react-virtual";
-import clsx from "clsx";
 import { useEffect, useRef, useState } from "react";
 import { readEvents } from "../api/sse";
 import { Field, Search, Switch } from "../ui/Field";
-import { clock } from "../ui/format";
 import { Card, Failure } from "../ui/Surface";
 import css from "./apps.module.css";
 
 interface Line {
   n: number;
   text: string;
-  time?: string;
-  stream?: string;
 }
 
 const keep = 20_000;
@@ -43,16 +39,15 @@ export function Logs({ app }: { app: string }) {
             const line = shown[row.index]!;
             return (
               <div
-                key={line.n} ref={rows.measureElement} data-index={row.index} className={clsx(css.line, line.stream === "stderr" && css.stderr)}
+                key={line.n} ref={rows.measureElement} data-index={row.index} className={css.line}
                 style={{ position: "absolute", top: 0, left: 0, width: "100%", transform: `translateY(${row.start}px)` }}
               >
-                <time>{line.time ? clock(line.time) : ""}</time>
                 <span>{line.text}</span>
               </div>
             );
           })}
         </div>
-        {lines.length === 0 && <div className={css.line}><span /><span>The app has written nothing yet.</span></div>}
+        {lines.length === 0 && <div className={css.line}><span>The app has written nothing yet.</span></div>}
       </div>
     </Card>
   );
@@ -74,8 +69,8 @@ function useLogs(app: string) {
     };
     setLines([]);
     readEvents(`/v1/apps/${app}/logs?follow=true&tail=500`, { signal: abort.signal }, (event) => {
-      if (event.name === "heartbeat") return;
-      waiting.push({ n: n++, ...parts(event.data) });
+      if (event.name !== "log") return;
+      waiting.push({ n: n++, text: (event.data as { text: string }).text });
       frame ||= requestAnimationFrame(flush);
     }).catch((problem: Error) => {
       if (!abort.signal.aborted) setError(problem);
@@ -86,11 +81,4 @@ function useLogs(app: string) {
     };
   }, [app]);
   return { lines, error };
-}
-
-function parts(data: unknown): { text: string; time?: string; stream?: string } {
-  if (data === null || typeof data !== "object") return { text: String(data) };
-  const line = data as Record<string, unknown>;
-  const text = line.line ?? line.text ?? line.message ?? JSON.stringify(line);
-  return { text: String(text), time: (line.time ?? line.timestamp) as string | undefined, stream: line.stream as string | undefined };
 }

@@ -3,7 +3,7 @@ import type { AppDetails, Health } from "../api/apps";
 import type { App } from "../api/client";
 import type { Tool } from "../api/tools";
 import { price } from "../tools/ToolPanel";
-import { bytes, count, duration, moment, plural } from "../ui/format";
+import { count, duration, moment, plural } from "../ui/format";
 import { Code } from "../ui/Code";
 import { Card, Facts, Notice } from "../ui/Surface";
 
@@ -17,27 +17,25 @@ interface Props {
 /** How an app is, in facts. */
 export function Overview({ app, details, health, tools }: Props) {
   const cost = useMemo(() => tools.reduce((sum, t) => sum + price(t), 0), [tools]);
-  const memory = details?.memoryBytes ?? details?.memory;
   const error = details?.lastError;
   const facts: [string, ReactNode][] = [
     ["State", app.status],
     ["Running for", app.status === "running" && health ? duration(health.uptime) : "–"],
-    ["Restarts after crashes", count(details?.restarts ?? details?.restartCount ?? health?.restartCount ?? 0)],
+    ["Restarts after crashes", count(details?.restarts ?? health?.restartCount ?? 0)],
     ["Tools", plural(app.toolCount, "tool")],
     ["What a model pays to know them", tools.length > 0 ? `≈ ${count(cost)} tokens` : "–"],
     ["Trust score", app.trustScore > 0 ? `${app.trustScore} of 100` : "none given"],
   ];
   if (details?.since) facts.push(["Since", moment(details.since)]);
-  if (memory) facts.push(["Memory", bytes(memory)]);
   if (app.sandbox) facts.push(["Sandbox", `${app.sandbox.level}${app.sandbox.ownUser ? ", own user" : ""}${app.sandbox.weaker ? ` (${app.sandbox.weaker})` : ""}`], ["Network", app.sandbox.network.join(", ") || "none"]);
-  if (details?.source) facts.push(["Source", text(details.source)]);
+  if (details?.source) facts.push(["Source", sourceOf(details.source)]);
   if (details?.protected) facts.push(["Protected", "it cannot be uninstalled here"]);
   return (
     <div style={{ display: "grid", gap: 20 }}>
       {error && (
         <Notice tone="bad">
-          <p>{typeof error === "string" ? error : error.message}</p>
-          {typeof error === "object" && error.stderr && <Code label="What the app wrote last" text={error.stderr.join("\n")} />}
+          <p>{error}</p>
+          {details.lastOutput && details.lastOutput.length > 0 && <Code label="What the app wrote last" text={details.lastOutput.join("\n")} />}
         </Notice>
       )}
       {app.status === "dead" && !error && <Notice tone="bad">The app crashed too often and is not started again by itself. Start it when the cause is mended; its log says more.</Notice>}
@@ -46,8 +44,4 @@ export function Overview({ app, details, health, tools }: Props) {
   );
 }
 
-function text(value: unknown): string {
-  if (typeof value === "string") return value;
-  if (value !== null && typeof value === "object") return Object.entries(value).filter(([, v]) => v !== "" && typeof v !== "object").map(([k, v]) => `${k}: ${String(v)}`).join(", ");
-  return String(value);
-}
+const sourceOf = ({ kind, ref, registry }: AppDetails["source"]) => `${kind}: ${ref}${registry ? ` of ${registry}` : ""}`;

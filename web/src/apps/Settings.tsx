@@ -1,31 +1,39 @@
 import { useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
-import type { AppDetails, Setting } from "../api/apps";
-import type { App } from "../api/client";
+import type { AppDetails, ConfigField } from "../api/apps";
 import { request } from "../api/http";
 import { Button } from "../ui/Button";
 import { Field, Input } from "../ui/Field";
-import { Card, Empty, Failure } from "../ui/Surface";
+import { Card, Empty, Failure, Skeleton } from "../ui/Surface";
 import { toast } from "../ui/Toast";
 
+interface Setting extends Omit<ConfigField, "type"> {
+  name: string;
+  /** Which part of the request takes it. */
+  part: "userConfig" | "env";
+}
+
 /** The settings of an app. What is left empty stays as it is. */
-export function Settings({ app, details }: { app: App; details?: AppDetails }) {
+export function Settings({ app, details }: { app: string; details?: AppDetails }) {
   const queries = useQueryClient();
   const [values, setValues] = useState<Record<string, string>>({});
   const [busy, setBusy] = useState(false);
   const [error, setError] = useState<unknown>(null);
+  if (!details) return <Skeleton lines={3} />;
   const fields = settingsOf(details);
+  const changed = fields.filter((f) => values[f.name]);
   const save = async () => {
+    const of = (part: Setting["part"]) => Object.fromEntries(changed.filter((f) => f.part === part).map((f) => [f.name, values[f.name]]));
     setBusy(true);
     setError(null);
     try {
-      await request("PATCH", `/v1/apps/${app.name}`, { body: { env: Object.fromEntries(Object.entries(values).filter(([, v]) => v !== "")) } });
+      await request("PATCH", `/v1/apps/${app}`, { body: { userConfig: of("userConfig"), env: of("env") } });
       setValues({});
       toast("The settings are saved.");
-      void queries.invalidateQueries({ queryKey: ["app"] });
     } catch (problem) {
       setError(problem);
     } finally {
+      for (const key of ["app", "apps", "tools", "health"]) void queries.invalidateQueries({ queryKey: [key] });
       setBusy(false);
     }
   };
@@ -34,25 +42,26 @@ export function Settings({ app, details }: { app: App; details?: AppDetails }) {
     <Card title="Settings">
       <form style={{ display: "grid", gap: 16, maxWidth: 560 }} onSubmit={(e) => { e.preventDefault(); void save(); }}>
         {fields.map((f) => (
-          <Field key={f.name} label={f.title || f.name} hint={f.description} required={f.required && !f.set}>
+          <Field key={f.name} label={f.title || f.name} hint={f.description} required={f.required && !f.isSet}>
             {(props) => (
               <Input
-                {...props} type={f.sensitive ? "password" : "text"} autoComplete="off" value={values[f.name] ?? (f.sensitive ? "" : String(f.value ?? ""))}
-                placeholder={f.set && f.sensitive ? "Stored; type to replace it" : undefined} onChange={(e) => setValues({ ...values, [f.name]: e.target.value })}
+                {...props} type={f.sensitive ? "password" : "text"} autoComplete="off" value={values[f.name] ?? ""}
+                placeholder={f.isSet ? "Stored; type to replace it" : undefined} onChange={(e) => setValues({ ...values, [f.name]: e.target.value })}
               />
             )}
           </Field>
         ))}
         {error !== null && <Failure error={error} />}
-        <div><Button type="submit" look="primary" busy={busy} disabled={Object.keys(values).length === 0}>Save and restart if needed</Button></div>
+        <div><Button type="submit" look="primary" busy={busy} disabled={changed.length === 0}>Save and restart</Button></div>
       </form>
     </Card>
   );
 }
 
-function settingsOf(details?: AppDetails): Setting[] {
-  const given = details?.settings ?? details?.userConfig ?? details?.env;
-  if (Array.isArray(given)) return (given as (Setting | string)[]).map((s) => (typeof s === "string" ? { name: s, set: true, sensitive: true } : s));
-  if (given && typeof given === "object") return Object.entries(given).map(([name, s]) => ({ name, ...(typeof s === "object" ? (s as object) : { value: s }) }));
-  return [];
+/** The fields of the bundle, then the other values that are stored. */
+function settingsOf({ userConfig, env }: AppDetails): Setting[] {
+  return [
+    ...Object.entries(userConfig).map(([name, field]) => ({ ...field, name, part: "userConfig" as const })),
+    ...env.filter((name) => !(name in userConfig)).map((name) => ({ name, part: "env" as const, required: false, sensitive: true, isSet: true })),
+  ];
 }

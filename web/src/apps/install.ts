@@ -37,14 +37,17 @@ export function useInstall(installed: (app: App) => void): Installation {
     setError(null);
     try {
       const app = body instanceof Blob
-        ? await request<App>("POST", "/v1/apps/upload", { body, query: env && { env: JSON.stringify(env) } })
+        ? await request<App>("POST", "/v1/apps/upload", { body })
         : await request<App>("POST", "/v1/apps/install", { body: env ? { ...body, env: { ...(body.env as object | undefined), ...env } } : body });
       toast(`${app.name} is installed.`);
       for (const key of ["apps", "tools", "health", "bootstrap"]) void queries.invalidateQueries({ queryKey: [key] });
       installed(app);
     } catch (problem) {
       const needed = neededBy(problem);
-      if (needed && !env) setMissing(needed);
+      if (needed && body instanceof Blob) {
+        // An upload is the file alone: it has no place for settings.
+        setError(new Error(`This app needs ${needed.map((n) => n.title || n.name).join(", ")} before it starts, and an uploaded file comes without settings. Install it from a registry, a package or a path on the server.`));
+      } else if (needed && !env) setMissing(needed);
       else setError(problem as Error);
       setSource({ label, body });
     } finally {
