@@ -91,9 +91,9 @@ func (l *liar) main() {
 			return &emptypb.Empty{}, nil
 		},
 	}}}, l)
+	terminated := make(chan os.Signal, 1)
+	signal.Notify(terminated, syscall.SIGTERM) // before the handshake line, after which a signal may come
 	go func() {
-		terminated := make(chan os.Signal, 1)
-		signal.Notify(terminated, syscall.SIGTERM)
 		for range terminated {
 			if !l.is("does not obey SIGTERM") {
 				l.leave(server)

@@ -8,6 +8,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/ropewalk/ropewalk/internal/testkit"
 	"github.com/ropewalk/ropewalk/plugins"
 	"github.com/ropewalk/ropewalk/plugins/auth"
 	"github.com/ropewalk/ropewalk/plugins/auth/authtest"
@@ -15,7 +16,12 @@ import (
 	"github.com/ropewalk/ropewalk/plugins/plugintest"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	if err := testkit.Parallel("32"); err != nil {
+		panic(err)
+	}
+	goleak.VerifyTestMain(m)
+}
 
 func direct(ctx context.Context, p *authtest.Provider) (auth.Adapter, func(), error) {
 	adapter := oidc.New()
@@ -43,10 +49,12 @@ func newKeys(t *testing.T) *authtest.Keys {
 func TestOIDCKeepsTheContract(t *testing.T) {
 	keys := newKeys(t)
 	t.Run("direct", func(t *testing.T) {
+		t.Parallel()
 		s := authtest.Subject{Open: direct, Keys: keys}
 		plugintest.Run(t, authtest.Checks(s), s)
 	})
 	t.Run("with every algorithm", func(t *testing.T) {
+		t.Parallel()
 		open := func(ctx context.Context, p *authtest.Provider) (auth.Adapter, func(), error) {
 			adapter := oidc.New()
 			settings := strings.Replace(authtest.Settings(p), "{", `{"algorithms": ["RS256", "ES256", "EdDSA"], `, 1)
@@ -57,6 +65,7 @@ func TestOIDCKeepsTheContract(t *testing.T) {
 		plugintest.Run(t, authtest.Checks(s), s)
 	})
 	t.Run("over the wire", func(t *testing.T) {
+		t.Parallel()
 		s := authtest.Subject{Open: overWire(t), Keys: keys}
 		plugintest.Run(t, authtest.Checks(s), s)
 	})

@@ -31,6 +31,7 @@ func (l *lines) Write(p []byte) (int, error) {
 
 // TestNoSecretIsLogged runs the whole kit, faults included, at trace level.
 func TestNoSecretIsLogged(t *testing.T) {
+	t.Parallel()
 	const secret = "a-client-secret-that-nobody-may-see"
 	log := &lines{}
 	keys := newKeys(t)

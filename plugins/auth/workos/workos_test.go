@@ -12,13 +12,19 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/ropewalk/ropewalk/internal/testenv"
+	"github.com/ropewalk/ropewalk/internal/testkit"
 	"github.com/ropewalk/ropewalk/plugins"
 	"github.com/ropewalk/ropewalk/plugins/auth"
 	"github.com/ropewalk/ropewalk/plugins/auth/authtest"
 	"github.com/ropewalk/ropewalk/plugins/plugintest"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	if err := testkit.Parallel("32"); err != nil {
+		panic(err)
+	}
+	goleak.VerifyTestMain(m)
+}
 
 func newKeys(t *testing.T) *authtest.Keys {
 	t.Helper()
@@ -47,8 +53,9 @@ func settings(p *authtest.Provider, api string, changes ...map[string]any) plugi
 func TestWorkOSKeepsTheContract(t *testing.T) {
 	keys := newKeys(t)
 	server := httptest.NewServer(newAPI())
-	defer server.Close()
+	t.Cleanup(server.Close)
 	t.Run("direct", func(t *testing.T) {
+		t.Parallel()
 		s := authtest.Subject{Keys: keys, Limits: authtest.Limits{OneOrganization: true, NoRoles: true}, Open: func(ctx context.Context, p *authtest.Provider) (auth.Adapter, func(), error) {
 			adapter := New()
 			err := adapter.Configure(ctx, settings(p, server.URL))
@@ -57,6 +64,7 @@ func TestWorkOSKeepsTheContract(t *testing.T) {
 		plugintest.Run(t, authtest.Checks(s), s)
 	})
 	t.Run("over the wire", func(t *testing.T) {
+		t.Parallel()
 		s := authtest.Subject{Keys: keys, Limits: authtest.Limits{OneOrganization: true, NoRoles: true}, Open: func(_ context.Context, p *authtest.Provider) (auth.Adapter, func(), error) {
 			adapter := New()
 			conn := plugintest.Configured(t, auth.Plugin(adapter), string(settings(p, server.URL).JSON))
@@ -65,6 +73,7 @@ func TestWorkOSKeepsTheContract(t *testing.T) {
 		plugintest.Run(t, authtest.Checks(s), s)
 	})
 	t.Run("as an executable", func(t *testing.T) {
+		t.Parallel()
 		testenv.PassesItsKitBut(t, 10, "auth-workos", fmt.Sprintf(`{"issuer": "${issuer}", "clientId": %q, "redirectUri": %q, "organizationId": %q, "apiKey": %q, "apiUrl": %q}`,
 			authtest.ClientID, authtest.RedirectURI, authtest.Organization, apiKey, server.URL))
 	})
