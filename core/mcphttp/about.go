@@ -28,12 +28,12 @@ func (e *Endpoint) implementation() *mcp.Implementation {
 }
 
 // discover is the result of server/discover: what initialize would have answered.
-func (e *Endpoint) discover() (json.RawMessage, error) {
+func (e *Endpoint) discover() json.RawMessage {
 	return encode(map[string]any{
 		"supportedVersions": supported(),
 		"capabilities":      capabilities(),
 		"instructions":      instructions,
-	}), nil
+	})
 }
 
 // encode is a value that always marshals as JSON, without escapes for HTML.

@@ -244,7 +244,7 @@ func (p *people) Caller(_ context.Context, id core.Identity, workspace string) (
 	return core.Caller{Identity: id, Workspace: core.Workspace{ID: workspace, Role: core.RoleMember}}, nil
 }
 
-func (p *people) Valid(_ context.Context, c core.Caller) error {
+func (p *people) Valid(context.Context, core.Caller) error {
 	if p.gone.Load() {
 		return core.Errorf(core.CodeUnauthenticated, "the user is gone")
 	}

@@ -64,9 +64,6 @@ func (e *Endpoint) EndRevoked(ctx context.Context, userID string) {
 }
 
 func (e *Endpoint) revoked(ctx context.Context, c core.Caller) bool {
-	switch core.CodeOf(e.o.Access.Valid(ctx, c)) {
-	case core.CodeUnauthenticated, core.CodeWorkspaceDenied:
-		return true
-	}
-	return false
+	code := core.CodeOf(e.o.Access.Valid(ctx, c))
+	return code == core.CodeUnauthenticated || code == core.CodeWorkspaceDenied
 }

@@ -1,6 +1,7 @@
 package mcphttp
 
 import (
+	"errors"
 	"testing"
 
 	"github.com/ropewalk/ropewalk/core"
@@ -15,7 +16,7 @@ func TestOneUserCannotTakeEverySession(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := set.Reserve("alice"); err != session.ErrShare {
+	if err := set.Reserve("alice"); !errors.Is(err, session.ErrShare) {
 		t.Errorf("a third one: %v", err)
 	}
 	if err := set.Reserve("bob"); err != nil {
