@@ -24,6 +24,7 @@ import (
 func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m,
 		goleak.IgnoreAnyFunction("github.com/valyala/fasthttp.(*workerPool).Start.func2"), // ends by itself, seconds later
+		goleak.IgnoreAnyFunction("github.com/valyala/fasthttp/stackless.funcWorker"),      // compress, for the whole process
 		goleak.IgnoreAnyFunction("github.com/valyala/fasthttp.updateServerDate.func1"))    // one for the whole process
 }
 

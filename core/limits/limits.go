@@ -42,7 +42,7 @@ type use struct {
 
 const maxPrincipals = 10_000 // whose rate is remembered
 
-// retryAfter is when to try again what is limited by number: nobody knows when a place is free.
+// retryAfter is when to try again what is limited by number: when a place will be free is unknown.
 const retryAfter = 2 * time.Second
 
 // New returns Limits with the given shares.

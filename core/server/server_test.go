@@ -199,7 +199,7 @@ func TestAReloadPutsIntoForceWhatItCanAndNamesTheRest(t *testing.T) {
 		{"{http: {port: 0}, features: {mcpServer: false}}", []string{"features"}, nil, http.StatusNotFound},
 		{"{http: {port: 1}, features: {mcpServer: true}, mcp: {maxSessions: 5}}", []string{"features"}, []string{"http", "mcp"}, http.StatusOK},
 		{"{http: {port: 1}, features: {mcpServer: true}, mcp: {maxSessions: 5}}", nil, []string{"http", "mcp"}, http.StatusOK},
-		{"{http: {port: 0}, auth: {adapter: static, file: " + tokens(t) + "}}", nil, []string{"auth"}, http.StatusOK},
+		{"{http: {port: 0}, auth: {adapter: static, file: " + tokens(t) + "}}", nil, []string{"auth", "limits"}, http.StatusOK}, // outside dev mode there are limits
 	} {
 		h.write(step.yaml)
 		done, err := s.Reload(t.Context())
