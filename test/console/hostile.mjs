@@ -11,7 +11,7 @@ for (const attack of facts.attacks) {
   await page.getByRole("button", { name: "Run tool" }).click();
   const view = page.frameLocator("iframe").frameLocator("iframe");
   // A view that was sent elsewhere has no outcome: that is looked for in the requests.
-  const outcome = await view.locator("#outcome[data-over]").textContent({ timeout: 6000 }).catch(() => "gone");
+  const outcome = await view.locator("#outcome[data-over]").textContent({ timeout: 10_000 }).catch(() => "gone");
   if (outcome !== "gone") told++;
   if (/READ|SENT/.test(outcome)) failures.push(`${attack}: ${outcome}`);
   if (!page.url().startsWith(facts.url)) failures.push(`${attack}: the page went to ${page.url()}`);

@@ -42,6 +42,14 @@ await page.getByText("the words of the note").first().waitFor();
 await settled(page);
 await picture(page, "tool-1440");
 
+// Its settings are shown as stored, without their values, and its log has what it wrote.
+await page.getByRole("tab", { name: "Settings" }).click();
+assert.equal(await page.getByLabel("Allowed directories").getAttribute("placeholder"), "Stored; type to replace it");
+await page.getByRole("tab", { name: "Logs" }).click();
+await page.getByRole("log").getByText("Secure MCP Filesystem Server").first().waitFor();
+await settled(page);
+await accessible(page, "the log of an app");
+
 // Chat with a model that calls it.
 await page.getByRole("link", { name: "Chat" }).click();
 const thread = page.getByRole("region", { name: "Conversation", exact: true });
