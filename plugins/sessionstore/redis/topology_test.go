@@ -86,7 +86,7 @@ func TestTheContractBehindSentinels(t *testing.T) {
 func TestAnACLUserWithNoMoreThanItNeeds(t *testing.T) {
 	server := testenv.StartRedis(t)
 	server.Do("acl", "setuser", "ropewalk", "on", ">pass", "~ropewalk:session:*", "-@all",
-		"+ping", "+get", "+set", "+del", "+pexpire", "+eval", "+evalsha")
+		"+ping", "+get", "+set", "+del", "+pexpire", "+pttl", "+eval", "+evalsha")
 	server.Do("acl", "setuser", "default", "off")
 	url := "redis://" + server.Addr
 	store := open(t, map[string]any{"url": url, "username": "ropewalk", "password": "pass"})
