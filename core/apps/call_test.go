@@ -23,7 +23,7 @@ func call(t *testing.T, y *Manager, method string) error {
 func TestACallWaitsForAnAppThatRestarts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := &memoryApp{}
-		y, _ := yardOf(t, m, newMemoryRecords(record("notes", true)))
+		y, _ := managerOf(t, m, newMemoryRecords(record("notes", true)))
 		open(t, y)
 		synctest.Wait()
 		m.set(func(m *memoryApp) { m.takes = 3 * time.Second })
@@ -40,7 +40,7 @@ func TestACallWaitsForAnAppThatRestarts(t *testing.T) {
 
 func TestACallWaitsTenSecondsAtTheMost(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		y, _ := yardOf(t, &memoryApp{hangs: true}, newMemoryRecords(record("notes", true)))
+		y, _ := managerOf(t, &memoryApp{hangs: true}, newMemoryRecords(record("notes", true)))
 		open(t, y)
 		synctest.Wait()
 		before := time.Now()
@@ -52,7 +52,7 @@ func TestACallWaitsTenSecondsAtTheMost(t *testing.T) {
 func TestACallInFlightFailsAtOnceWhenTheAppDiesAndIsNotRepeated(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := &memoryApp{}
-		y, _ := yardOf(t, m, newMemoryRecords(record("notes", true)))
+		y, _ := managerOf(t, m, newMemoryRecords(record("notes", true)))
 		open(t, y)
 		synctest.Wait()
 		got := make(chan error, 1)
@@ -70,7 +70,7 @@ func TestACallInFlightFailsAtOnceWhenTheAppDiesAndIsNotRepeated(t *testing.T) {
 func TestACallThatHangsEndsAtItsDeadlineAndTheAppIsNotRestarted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := &memoryApp{}
-		y, events := yardOf(t, m, newMemoryRecords(record("notes", true)))
+		y, events := managerOf(t, m, newMemoryRecords(record("notes", true)))
 		open(t, y)
 		synctest.Wait()
 		got := make(chan error, 100)
@@ -97,7 +97,7 @@ func TestACallThatHangsEndsAtItsDeadlineAndTheAppIsNotRestarted(t *testing.T) {
 
 func TestACallerWhoGivesUpGetsItsOwnError(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		y, _ := yardOf(t, &memoryApp{}, newMemoryRecords(record("notes", true)))
+		y, _ := managerOf(t, &memoryApp{}, newMemoryRecords(record("notes", true)))
 		open(t, y)
 		synctest.Wait()
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
@@ -112,7 +112,7 @@ func TestACallerWhoGivesUpGetsItsOwnError(t *testing.T) {
 func TestCallsInFlightToOneAppAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := &memoryApp{}
-		y, _ := yardOf(t, m, newMemoryRecords(record("notes", true)))
+		y, _ := managerOf(t, m, newMemoryRecords(record("notes", true)))
 		open(t, y)
 		synctest.Wait()
 		ctx, cancel := context.WithCancel(t.Context())
@@ -139,7 +139,7 @@ func TestCallsInFlightToOneAppAreBounded(t *testing.T) {
 
 func TestACallOfAnAppThatDoesNotRun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		y, _ := yardOf(t, &memoryApp{refuses: "no"}, newMemoryRecords(record("notes", true), record("off", false)))
+		y, _ := managerOf(t, &memoryApp{refuses: "no"}, newMemoryRecords(record("notes", true), record("off", false)))
 		open(t, y)
 		wait(t.Context(), time.Minute)
 		before := time.Now()
@@ -156,7 +156,7 @@ func TestACallOfAnAppThatDoesNotRun(t *testing.T) {
 
 func TestACallThatTellsOfItsProgressMayTakeLong(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		y, _ := yardOf(t, &memoryApp{}, newMemoryRecords(record("notes", true)))
+		y, _ := managerOf(t, &memoryApp{}, newMemoryRecords(record("notes", true)))
 		open(t, y)
 		synctest.Wait()
 		told := 0

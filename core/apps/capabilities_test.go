@@ -11,7 +11,7 @@ import (
 
 func TestThatABundleAsksIsKnownAfterARestart(t *testing.T) {
 	home, records := t.TempDir(), newMemoryRecords()
-	first, _ := realYard(t, home, records, nil)
+	first, _ := realManager(t, home, records, nil)
 	install(t, first, source.Request{Path: bundleDir(t, "notes", modeTalk, nil)})
 	if _, err := askTool(t.Context(), first, "hello", interact.NewClient("alice", false, canElicit), saysWord("red")); err != nil {
 		t.Fatal(err)
@@ -19,7 +19,7 @@ func TestThatABundleAsksIsKnownAfterARestart(t *testing.T) {
 	if err := first.Close(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	second, _ := realYard(t, home, records, nil)
+	second, _ := realManager(t, home, records, nil)
 	open(t, second)
 	got, err := askTool(t.Context(), second, "hello", interact.NewClient("bob", false, canElicit), saysWord("blue"))
 	if err != nil {

@@ -24,7 +24,7 @@ func names(tools []core.Tool) string {
 func TestToolsFollowTheLifeOfTheirApp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := &memoryApp{tools: []string{"write", "read"}}
-		y, _ := yardOf(t, m, newMemoryRecords(record("notes", true), record("alpha", true)))
+		y, _ := managerOf(t, m, newMemoryRecords(record("notes", true), record("alpha", true)))
 		var changes atomic.Int32 // two apps start at a time
 		defer y.Watch(ws, func(core.Kind) { changes.Add(1) })()
 		defer y.Watch("ws_other", func(core.Kind) { t.Error("another workspace was told") })()
@@ -62,7 +62,7 @@ func TestToolsFollowTheLifeOfTheirApp(t *testing.T) {
 func TestAChangedListIsShownAtOnceAndAFloodOfAnnouncementsIsReadSeldom(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := &memoryApp{tools: []string{"one"}}
-		y, _ := yardOf(t, m, newMemoryRecords(record("notes", true)))
+		y, _ := managerOf(t, m, newMemoryRecords(record("notes", true)))
 		open(t, y)
 		synctest.Wait()
 		changes := 0

@@ -14,7 +14,7 @@ import (
 )
 
 func TestCommandsOnAnAppThatIsNotThere(t *testing.T) {
-	y, _ := yardOf(t, &memoryApp{}, newMemoryRecords(record("notes", false)))
+	y, _ := managerOf(t, &memoryApp{}, newMemoryRecords(record("notes", false)))
 	open(t, y)
 	for _, where := range []struct{ workspace, name string }{{ws, "other"}, {"ws_other", "notes"}, {"", "notes"}, {ws, ""}, {ws, "../notes"}} {
 		for what, do := range map[string]func() error{
@@ -36,7 +36,7 @@ func TestCommandsOnAnAppThatIsNotThere(t *testing.T) {
 func TestStartingWhatRunsIsNoChange(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := &memoryApp{}
-		y, events := yardOf(t, m, newMemoryRecords(record("notes", true)))
+		y, events := managerOf(t, m, newMemoryRecords(record("notes", true)))
 		open(t, y)
 		synctest.Wait()
 		wait(t.Context(), time.Second)
@@ -52,7 +52,7 @@ func TestStartingWhatRunsIsNoChange(t *testing.T) {
 }
 
 func TestStoppingWhatIsStoppedIsNoChange(t *testing.T) {
-	y, _ := yardOf(t, &memoryApp{}, newMemoryRecords(record("notes", false)))
+	y, _ := managerOf(t, &memoryApp{}, newMemoryRecords(record("notes", false)))
 	open(t, y)
 	app, err := y.Stop(t.Context(), ws, "notes")
 	if err != nil {
@@ -64,7 +64,7 @@ func TestStoppingWhatIsStoppedIsNoChange(t *testing.T) {
 func TestAStartThatFailsLeavesAStoppedAppStopped(t *testing.T) {
 	m := &memoryApp{refuses: "the command is missing"}
 	records := newMemoryRecords(record("notes", false))
-	y, events := yardOf(t, m, records)
+	y, events := managerOf(t, m, records)
 	open(t, y)
 	_, err := y.Start(t.Context(), ws, "notes")
 	expect(t, "code", core.CodeOf(err), core.CodeStartFailed)
@@ -79,7 +79,7 @@ func TestAStoppedAppStartsAgainAndStaysStartedOverARestartOfTheServer(t *testing
 	synctest.Test(t, func(t *testing.T) {
 		m := &memoryApp{}
 		records := newMemoryRecords(record("notes", false))
-		y, _ := yardOf(t, m, records)
+		y, _ := managerOf(t, m, records)
 		open(t, y)
 		app, err := y.Start(t.Context(), ws, "notes")
 		if err != nil {
@@ -91,7 +91,7 @@ func TestAStoppedAppStartsAgainAndStaysStartedOverARestartOfTheServer(t *testing
 		}
 		r, _ := records.get(ws, "notes")
 		expect(t, "what is recorded after Close", r.Running, true)
-		again, _ := yardOf(t, m, records)
+		again, _ := managerOf(t, m, records)
 		open(t, again)
 		synctest.Wait()
 		expect(t, "state after the restart", state(t, again, "notes"), core.StateRunning)
@@ -100,7 +100,7 @@ func TestAStoppedAppStartsAgainAndStaysStartedOverARestartOfTheServer(t *testing
 
 func TestOfConcurrentInstallsOfOneNameExactlyOneWins(t *testing.T) {
 	m := &memoryApp{takes: 10 * time.Millisecond}
-	y, events := yardOf(t, m, newMemoryRecords())
+	y, events := managerOf(t, m, newMemoryRecords())
 	var all sync.WaitGroup
 	codes := make(chan core.Code, 20)
 	for range 20 {
@@ -128,7 +128,7 @@ func TestOfConcurrentInstallsOfOneNameExactlyOneWins(t *testing.T) {
 func TestDifferentAppsAreInstalledInParallelAndNobodyWaitsForThem(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := &memoryApp{takes: 3 * time.Second}
-		y, _ := yardOf(t, m, newMemoryRecords())
+		y, _ := managerOf(t, m, newMemoryRecords())
 		before := time.Now()
 		var all sync.WaitGroup
 		for i := range 10 {
@@ -153,7 +153,7 @@ func TestDifferentAppsAreInstalledInParallelAndNobodyWaitsForThem(t *testing.T) 
 
 func TestTwoWorkspacesHaveTheSameNameEach(t *testing.T) {
 	m := &memoryApp{tools: []string{"echo"}}
-	y, events := yardOf(t, m, newMemoryRecords())
+	y, events := managerOf(t, m, newMemoryRecords())
 	for _, w := range []string{ws, "ws_b"} {
 		if _, err := y.Install(t.Context(), w, source.Request{URL: "http://host.test/notes"}); err != nil {
 			t.Fatal(err)
@@ -173,7 +173,7 @@ func TestAnInstallWhoseClientLeavesIsRolledBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := &memoryApp{hangs: true}
 		records := newMemoryRecords()
-		y, events := yardOf(t, m, records)
+		y, events := managerOf(t, m, records)
 		ctx, leave := context.WithCancel(t.Context())
 		got := make(chan error, 1)
 		go func() {
@@ -194,17 +194,17 @@ func TestAnInstallWhoseClientLeavesIsRolledBack(t *testing.T) {
 }
 
 func TestTheReservedNameIsTaken(t *testing.T) {
-	y, _ := yardOf(t, &memoryApp{}, newMemoryRecords())
+	y, _ := managerOf(t, &memoryApp{}, newMemoryRecords())
 	for _, r := range []source.Request{{URL: "http://host.test/System"}, {URL: "http://host.test/mcp", ServerName: "system"}} {
 		_, err := y.Install(t.Context(), ws, r)
 		expect(t, "code", core.CodeOf(err), core.CodeAlreadyInstalled)
 	}
 }
 
-func TestNothingIsStartedOnceTheYardCloses(t *testing.T) {
+func TestNothingIsStartedOnceTheManagerCloses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := &memoryApp{hangs: true}
-		y, _ := yardOf(t, m, newMemoryRecords(record("notes", false)))
+		y, _ := managerOf(t, m, newMemoryRecords(record("notes", false)))
 		open(t, y)
 		got := make(chan error, 2)
 		go func() {
@@ -233,7 +233,7 @@ func TestNothingIsStartedOnceTheYardCloses(t *testing.T) {
 
 func TestAStopEndsTheCallsThatAreInFlight(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		y, events := yardOf(t, &memoryApp{}, newMemoryRecords(record("notes", true)))
+		y, events := managerOf(t, &memoryApp{}, newMemoryRecords(record("notes", true)))
 		open(t, y)
 		synctest.Wait()
 		got := make(chan error, 1)
@@ -250,7 +250,7 @@ func TestAStopEndsTheCallsThatAreInFlight(t *testing.T) {
 func TestACommandThatComesWithTheAppWaitsForItsSupervisor(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := &memoryApp{tools: []string{"echo"}}
-		y, _ := yardOf(t, m, newMemoryRecords())
+		y, _ := managerOf(t, m, newMemoryRecords())
 		stopped := make(chan error, 1)
 		var once sync.Once
 		defer y.Watch(ws, func(core.Kind) {
@@ -279,7 +279,7 @@ func TestCloseWaitsForAnInstallThatCannotBeGivenUpAnyMore(t *testing.T) {
 		m := &memoryApp{ends: time.Second}
 		records := newMemoryRecords()
 		records.slow = time.Second
-		y, _ := yardOf(t, m, records)
+		y, _ := managerOf(t, m, records)
 		installed := make(chan error, 1)
 		go func() {
 			_, err := y.Install(t.Context(), ws, source.Request{URL: "http://host.test/notes"})
@@ -299,7 +299,7 @@ func TestCloseWaitsForAnInstallThatCannotBeGivenUpAnyMore(t *testing.T) {
 func TestWhoCallsAnAppThatStartsForTheFirstTimeWaitsForIt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := &memoryApp{takes: 3 * time.Second, tools: []string{"add"}}
-		y, _ := yardOf(t, m, newMemoryRecords(record("notes", true), record("idle", false)))
+		y, _ := managerOf(t, m, newMemoryRecords(record("notes", true), record("idle", false)))
 		open(t, y)
 		arrives := func(name string, code core.Code, after time.Duration) {
 			t.Helper()
@@ -319,14 +319,14 @@ func TestWhoCallsAnAppThatStartsForTheFirstTimeWaitsForIt(t *testing.T) {
 		synctest.Wait()
 		arrives("notes", "", 0) // they are known while it is restarted
 
-		late, _ := yardOf(t, &memoryApp{hangs: true}, newMemoryRecords(record("notes", true)))
+		late, _ := managerOf(t, &memoryApp{hangs: true}, newMemoryRecords(record("notes", true)))
 		open(t, late)
 		arrivesLate := time.Now()
 		err := late.AwaitOffer(t.Context(), ws, "notes")
 		expect(t, "code of one that hangs", core.CodeOf(err), core.CodeUnavailable)
 		expect(t, "patience", time.Since(arrivesLate), 10*time.Second)
 
-		dying, _ := yardOf(t, &memoryApp{refuses: "no"}, newMemoryRecords(record("notes", true)))
+		dying, _ := managerOf(t, &memoryApp{refuses: "no"}, newMemoryRecords(record("notes", true)))
 		open(t, dying)
 		err = dying.AwaitOffer(t.Context(), ws, "notes")
 		if core.CodeOf(err) != core.CodeUnavailable {

@@ -24,7 +24,7 @@ func declare(apps map[string]config.App) func(*Options) {
 
 func TestADeclaredAppIsInstalledUnderItsNameWhenTheServerStarts(t *testing.T) {
 	home, records := t.TempDir(), newMemoryRecords()
-	y, events := realYard(t, home, records, declare(map[string]config.App{
+	y, events := realManager(t, home, records, declare(map[string]config.App{
 		"mine":    byPath(bundleFile(t, "@test/notes", modeNormal, nil)),
 		"missing": byPath("/nowhere"),
 		"dying":   byPath(bundleDir(t, "@test/dying", modeDying, nil)),
@@ -48,7 +48,7 @@ func TestADeclaredAppIsInstalledUnderItsNameWhenTheServerStarts(t *testing.T) {
 	if err := y.Close(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	again, later := realYard(t, home, records, declare(map[string]config.App{"mine": y.o.Configured["mine"]}))
+	again, later := realManager(t, home, records, declare(map[string]config.App{"mine": y.o.Configured["mine"]}))
 	open(t, again)
 	_, _ = callTool(t, again, "mine", "echo", "up") // waits for it
 	for _, e := range later.texts() {
@@ -60,7 +60,7 @@ func TestADeclarationThatChangedReplacesTheApp(t *testing.T) {
 	home, records := t.TempDir(), newMemoryRecords()
 	file := bundleFile(t, "@test/notes", modeNormal, nil)
 	start := func(d config.App) (*Manager, inside) {
-		y, _ := realYard(t, home, records, declare(map[string]config.App{"mine": d}))
+		y, _ := realManager(t, home, records, declare(map[string]config.App{"mine": d}))
 		open(t, y)
 		for {
 			if a, err := y.App(ws, "mine"); err == nil && a.Status == core.StateRunning {
@@ -103,7 +103,7 @@ func TestADeclarationThatChangedReplacesTheApp(t *testing.T) {
 func TestAStoppedDeclaredAppStaysStopped(t *testing.T) {
 	home, records := t.TempDir(), newMemoryRecords()
 	d := declare(map[string]config.App{"mine": byPath(bundleDir(t, "@test/notes", modeNormal, nil))})
-	y, events := realYard(t, home, records, d)
+	y, events := realManager(t, home, records, d)
 	open(t, y)
 	if err := events.wait(t.Context(), "bundle.installed", 1); err != nil {
 		t.Fatal(err)
@@ -114,7 +114,7 @@ func TestAStoppedDeclaredAppStaysStopped(t *testing.T) {
 	if err := y.Close(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	again, _ := realYard(t, home, records, d)
+	again, _ := realManager(t, home, records, d)
 	open(t, again)
 	again.work.Wait()
 	expect(t, "state", state(t, again, "mine"), core.StateStopped)
@@ -122,7 +122,7 @@ func TestAStoppedDeclaredAppStaysStopped(t *testing.T) {
 
 func TestAProtectedAppIsNotUninstalled(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		y, _ := yardOf(t, &memoryApp{}, newMemoryRecords(record("notes", true), record("other", true)))
+		y, _ := managerOf(t, &memoryApp{}, newMemoryRecords(record("notes", true), record("other", true)))
 		y.Reconfigure(nil, map[string]config.App{"notes": {Protected: true}, "other": {}})
 		open(t, y)
 		synctest.Wait()
@@ -144,7 +144,7 @@ func TestAProtectedAppIsNotUninstalled(t *testing.T) {
 	})
 }
 
-func TestWhatACrashLeftOfAnInstallIsSweptWhenTheYardIsOpened(t *testing.T) {
+func TestWhatACrashLeftOfAnInstallIsSweptWhenTheManagerIsOpened(t *testing.T) {
 	home := t.TempDir()
 	kept := record("kept", false)
 	kept.Dir = filepath.Join(home, "apps", "kept", "bundle", "aaaa")
@@ -178,7 +178,7 @@ func TestWhatACrashLeftOfAnInstallIsSweptWhenTheYardIsOpened(t *testing.T) {
 
 func TestAHomeThatWasMovedTakesItsBundlesAlong(t *testing.T) {
 	home, records := filepath.Join(t.TempDir(), "before"), newMemoryRecords()
-	y, _ := realYard(t, home, records, nil)
+	y, _ := realManager(t, home, records, nil)
 	install(t, y, source.Request{Path: bundleFile(t, "@test/notes", modeNormal, nil)})
 	if err := y.Close(t.Context()); err != nil {
 		t.Fatal(err)
@@ -187,14 +187,14 @@ func TestAHomeThatWasMovedTakesItsBundlesAlong(t *testing.T) {
 	if err := os.Rename(home, moved); err != nil {
 		t.Fatal(err)
 	}
-	again, _ := realYard(t, moved, records, nil)
+	again, _ := realManager(t, moved, records, nil)
 	open(t, again)
 	if text, err := callTool(t, again, "notes", "echo", "still here"); err != nil || text != "still here" {
 		t.Errorf("echo: %q, %v", text, err)
 	}
 }
 
-func TestAYardWhoseRecordsCannotBeReadIsNotOpened(t *testing.T) {
+func TestAManagerWhoseRecordsCannotBeReadIsNotOpened(t *testing.T) {
 	home := t.TempDir()
 	dir := filepath.Join(home, "apps", "kept", "bundle", "aaaa")
 	if err := os.MkdirAll(dir, 0o700); err != nil {

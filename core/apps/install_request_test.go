@@ -36,7 +36,7 @@ func TestARequestThatCannotBeMeantIsRefusedNamingTheField(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			m := &memoryApp{}
-			y, _ := yardOf(t, m, newMemoryRecords())
+			y, _ := managerOf(t, m, newMemoryRecords())
 			_, err := y.Install(t.Context(), ws, c.r)
 			expect(t, "code", core.CodeOf(err), core.CodeBadRequest)
 			if err == nil || !strings.Contains(core.TextOf(err), c.names) {
@@ -58,7 +58,7 @@ func TestTheServerNameOfARemoteApp(t *testing.T) {
 		{"is the one that was asked for", "https://host.test/mcp", "My Server", "my-server"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			y, events := yardOf(t, &memoryApp{}, newMemoryRecords())
+			y, events := managerOf(t, &memoryApp{}, newMemoryRecords())
 			app, err := y.Install(t.Context(), ws, source.Request{URL: c.url, ServerName: c.wanted})
 			if err != nil {
 				t.Fatal(err)

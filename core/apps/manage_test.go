@@ -24,7 +24,7 @@ func withKey() map[string]any {
 
 func TestTheDetailsOfAnAppShowNoValues(t *testing.T) {
 	home := t.TempDir()
-	y, _ := realYard(t, home, newMemoryRecords(), nil)
+	y, _ := realManager(t, home, newMemoryRecords(), nil)
 	dir := bundleDir(t, "@test/notes", modeNormal, withKey())
 	install(t, y, source.Request{Path: dir, Env: map[string]core.Secret{"key": "hunter2", "COLOUR": "blue"}})
 	d, err := y.Details(ws, "notes")
@@ -42,7 +42,7 @@ func TestTheDetailsOfAnAppShowNoValues(t *testing.T) {
 
 func TestAppsAreReconfiguredWithoutAskingForStoredValuesAgain(t *testing.T) {
 	records := newMemoryRecords()
-	y, _ := realYard(t, t.TempDir(), records, nil)
+	y, _ := realManager(t, t.TempDir(), records, nil)
 	install(t, y, source.Request{Path: bundleDir(t, "@test/notes", modeNormal, withKey()), Env: map[string]core.Secret{"key": "hunter2", "OLD": "x"}})
 	before := look(t, y, "notes").PID
 	blue := "blue"
@@ -63,7 +63,7 @@ func TestAppsAreReconfiguredWithoutAskingForStoredValuesAgain(t *testing.T) {
 }
 
 func TestARestartedAppHasANewProcess(t *testing.T) {
-	y, _ := realYard(t, t.TempDir(), newMemoryRecords(), nil)
+	y, _ := realManager(t, t.TempDir(), newMemoryRecords(), nil)
 	install(t, y, source.Request{Path: bundleDir(t, "@test/notes", modeNormal, nil)})
 	before := look(t, y, "notes").PID
 	app, err := y.Restart(t.Context(), ws, "notes")
@@ -89,7 +89,7 @@ func TestProgressOfAnInstallationNamesTheAppAndNeverAPath(t *testing.T) {
 		{"a file", source.Request{Path: file}, "packed", []string{"installing", "starting"}},
 	} {
 		home := t.TempDir()
-		y, events := realYard(t, home, newMemoryRecords(), with(source.NamedRegistry{Name: "shelf", Registry: shelf}))
+		y, events := realManager(t, home, newMemoryRecords(), with(source.NamedRegistry{Name: "shelf", Registry: shelf}))
 		install(t, y, c.request)
 		var stages []string
 		for _, p := range events.progress {
@@ -108,7 +108,7 @@ func TestAnUpdateKeepsDataAndGoesBackWhenTheNewVersionDoesNotStart(t *testing.T)
 	pkg, raw := mcpb(t, "@test/notes")
 	shelf := memoryRegistry{packages: map[string]registry.Package{pkg.Name: pkg}, files: map[string][]byte{pkg.Name: raw}}
 	home := t.TempDir()
-	y, events := realYard(t, home, newMemoryRecords(), with(source.NamedRegistry{Name: "shelf", Registry: shelf}))
+	y, events := realManager(t, home, newMemoryRecords(), with(source.NamedRegistry{Name: "shelf", Registry: shelf}))
 	install(t, y, source.Request{Name: pkg.Name})
 	data := filepath.Join(home, "apps", "notes", "data", "kept")
 	if err := os.WriteFile(data, []byte("x"), 0o600); err != nil {
@@ -153,7 +153,7 @@ func TestRequiredVariablesOfAnMCPBPackageOfARegistryAreAskedFor(t *testing.T) {
 	pkg.Variables = []registry.Variable{{Name: "API_KEY", Required: true, Secret: true}, {Name: "COLOUR", Default: "blue"}}
 	shelf := memoryRegistry{packages: map[string]registry.Package{pkg.Name: pkg}, files: map[string][]byte{pkg.Name: raw}}
 	records := newMemoryRecords()
-	y, _ := realYard(t, t.TempDir(), records, with(source.NamedRegistry{Name: "shelf", Registry: shelf}))
+	y, _ := realManager(t, t.TempDir(), records, with(source.NamedRegistry{Name: "shelf", Registry: shelf}))
 	_, err := y.Install(t.Context(), ws, source.Request{Name: pkg.Name})
 	expect(t, "without the key", core.CodeOf(err), core.CodeCredentialsRequired)
 	install(t, y, source.Request{Name: pkg.Name, Env: map[string]core.Secret{"API_KEY": "hunter2"}})
@@ -162,7 +162,7 @@ func TestRequiredVariablesOfAnMCPBPackageOfARegistryAreAskedFor(t *testing.T) {
 }
 
 func TestAnUploadedBundleIsInstalled(t *testing.T) {
-	y, _ := realYard(t, t.TempDir(), newMemoryRecords(), nil)
+	y, _ := realManager(t, t.TempDir(), newMemoryRecords(), nil)
 	file, err := os.Open(bundleFile(t, "@test/notes", modeNormal, nil))
 	if err != nil {
 		t.Fatal(err)
@@ -177,7 +177,7 @@ func TestAnUploadedBundleIsInstalled(t *testing.T) {
 }
 
 func TestAPastedMCPServersObjectIsPlannedAndInstalled(t *testing.T) {
-	y, _ := realYard(t, t.TempDir(), newMemoryRecords(), nil)
+	y, _ := realManager(t, t.TempDir(), newMemoryRecords(), nil)
 	program, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
@@ -205,7 +205,7 @@ func TestAPastedMCPServersObjectIsPlannedAndInstalled(t *testing.T) {
 }
 
 func TestTheLogOfAnAppCanBeReadAndFollowed(t *testing.T) {
-	y, _ := realYard(t, t.TempDir(), newMemoryRecords(), nil)
+	y, _ := realManager(t, t.TempDir(), newMemoryRecords(), nil)
 	install(t, y, source.Request{Path: bundleDir(t, "@test/notes", modeNormal, nil)})
 	a, err := y.find(ws, "notes")
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 func TestACallOfAnAppThatDoesNotRunSaysWhy(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := &memoryApp{tools: []string{"echo"}}
-		y, _ := yardOf(t, m, newMemoryRecords(record("fake", true)))
+		y, _ := managerOf(t, m, newMemoryRecords(record("fake", true)))
 		open(t, y)
 		synctest.Wait()
 		if _, err := y.Stop(t.Context(), ws, "fake"); err != nil {
@@ -44,7 +44,7 @@ func TestACallOfAnAppThatDoesNotRunSaysWhy(t *testing.T) {
 }
 
 func TestWhyAnAppIsDeadIsShownWithItsLastLinesOfStderrForAdmins(t *testing.T) {
-	y, events := realYard(t, t.TempDir(), newMemoryRecords(), func(o *Options) {
+	y, events := realManager(t, t.TempDir(), newMemoryRecords(), func(o *Options) {
 		o.Configured = map[string]config.App{"notes": {Source: core.Source{Kind: core.SourcePath, Ref: bundleDir(t, "@test/notes", modeDying, nil)}}}
 		o.Policy = &Policy{Delays: []time.Duration{0}, Healthy: time.Minute}
 	})
@@ -62,7 +62,7 @@ func TestWhyAnAppIsDeadIsShownWithItsLastLinesOfStderrForAdmins(t *testing.T) {
 }
 
 func TestADeclaredAppThatFailedToInstallIsListed(t *testing.T) {
-	y, _ := realYard(t, t.TempDir(), newMemoryRecords(), func(o *Options) {
+	y, _ := realManager(t, t.TempDir(), newMemoryRecords(), func(o *Options) {
 		o.Configured = map[string]config.App{"notes": {Source: core.Source{Kind: core.SourcePath, Ref: "/no/such/bundle"}}}
 	})
 	open(t, y)

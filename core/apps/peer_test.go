@@ -10,8 +10,8 @@ import (
 
 func TestAClientWithoutASessionGoesOnWithItsCallOnAnotherServer(t *testing.T) {
 	h := newHub()
-	a, _ := realYard(t, t.TempDir(), nil, h.joins())
-	b, _ := realYard(t, t.TempDir(), nil, h.joins())
+	a, _ := realManager(t, t.TempDir(), nil, h.joins())
+	b, _ := realManager(t, t.TempDir(), nil, h.joins())
 	open(t, a)
 	open(t, b)
 	install(t, a, source.Request{Path: bundleDir(t, "@test/notes", modeOld, nil)})
@@ -47,8 +47,8 @@ func TestAClientWithoutASessionGoesOnWithItsCallOnAnotherServer(t *testing.T) {
 
 func TestACallWhoseServerIsGoneIsToBeMadeAnew(t *testing.T) {
 	h := newHub()
-	a, _ := realYard(t, t.TempDir(), nil, h.joins())
-	b, _ := realYard(t, t.TempDir(), nil, h.joins())
+	a, _ := realManager(t, t.TempDir(), nil, h.joins())
+	b, _ := realManager(t, t.TempDir(), nil, h.joins())
 	open(t, a)
 	open(t, b)
 	install(t, a, source.Request{Path: bundleDir(t, "@test/notes", modeOld, nil)})

@@ -20,8 +20,8 @@ import (
 	"github.com/ropewalk/ropewalk/core/apps/source"
 )
 
-// realYard is a manager of real processes, on the given home. change may be nil.
-func realYard(t *testing.T, home string, records *memoryRecords, change func(*Options)) (*Manager, *memoryEvents) {
+// realManager is a manager of real processes, on the given home. change may be nil.
+func realManager(t *testing.T, home string, records *memoryRecords, change func(*Options)) (*Manager, *memoryEvents) {
 	t.Helper()
 	events := newMemoryEvents()
 	o := Options{
@@ -83,7 +83,7 @@ func look(t *testing.T, y *Manager, server string) inside {
 func TestABundleDirectoryIsInstalledWhereItIs(t *testing.T) {
 	home := t.TempDir()
 	dir := bundleDir(t, "@test/Notes_App", modeNormal, nil)
-	y, events := realYard(t, home, newMemoryRecords(), nil)
+	y, events := realManager(t, home, newMemoryRecords(), nil)
 	app := install(t, y, source.Request{Path: dir})
 	want := core.App{Name: "notes-app", BundleName: "@test/Notes_App", Version: "1.2.3", Status: core.StateRunning, Type: "plain", ToolCount: 5}
 	expectApp(t, "answer", app, want)
@@ -108,7 +108,7 @@ func TestABundleDirectoryIsInstalledWhereItIs(t *testing.T) {
 
 func TestABundleFileIsUnpackedAndGoesWithTheAppWhileItsDataStays(t *testing.T) {
 	home := t.TempDir()
-	y, events := realYard(t, home, newMemoryRecords(), nil)
+	y, events := realManager(t, home, newMemoryRecords(), nil)
 	app := install(t, y, source.Request{Path: bundleFile(t, "@test/notes", modeNormal, nil)})
 	i := look(t, y, app.Name)
 	data := filepath.Join(home, "apps", "notes", "data")
@@ -137,7 +137,7 @@ func TestABundleFileIsUnpackedAndGoesWithTheAppWhileItsDataStays(t *testing.T) {
 
 func TestABundleSeesNothingOfTheHostButTheAllowList(t *testing.T) {
 	home := t.TempDir()
-	y, _ := realYard(t, home, newMemoryRecords(), func(o *Options) {
+	y, _ := realManager(t, home, newMemoryRecords(), func(o *Options) {
 		for n := range 50 {
 			o.HostEnv[fmt.Sprintf("CANARY_%d", n)] = "canary"
 		}
@@ -171,7 +171,7 @@ func TestABundleSeesNothingOfTheHostButTheAllowList(t *testing.T) {
 
 func TestEveryWorkspaceHasItsOwnDirectories(t *testing.T) {
 	home := t.TempDir()
-	y, _ := realYard(t, home, newMemoryRecords(), nil)
+	y, _ := realManager(t, home, newMemoryRecords(), nil)
 	if _, err := y.Install(t.Context(), "ws_b", source.Request{Path: bundleDir(t, "@test/notes", modeNormal, nil)}); err != nil {
 		t.Fatal(err)
 	}
@@ -194,7 +194,7 @@ func TestRequiredValuesThatAreMissingAreListed(t *testing.T) {
 	}
 	dir := bundleDir(t, "@test/weather", modeNormal, more)
 	home := t.TempDir()
-	y, _ := realYard(t, home, newMemoryRecords(), nil)
+	y, _ := realManager(t, home, newMemoryRecords(), nil)
 	_, err := y.Install(t.Context(), ws, source.Request{Path: dir})
 	expect(t, "code", core.CodeOf(err), core.CodeCredentialsRequired)
 	raw, _ := json.Marshal(errorOf(t, err).Details)
@@ -239,7 +239,7 @@ func TestAnInstallThatFailsSaysWhyAndLeavesNothing(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			home := t.TempDir()
 			records := newMemoryRecords()
-			y, events := realYard(t, home, records, func(o *Options) {
+			y, events := realManager(t, home, records, func(o *Options) {
 				if c.says[0] == "initialize timed out after 1s" {
 					o.StartTimeout = time.Second
 				}
@@ -274,7 +274,7 @@ func TestAStoppedOrUninstalledAppLeavesNoProcess(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			home := t.TempDir()
-			y, _ := realYard(t, home, newMemoryRecords(), nil)
+			y, _ := realManager(t, home, newMemoryRecords(), nil)
 			install(t, y, source.Request{Path: bundleDir(t, "@test/notes", modeTree, nil)})
 			pids := append(descendants(t, home, "notes"), look(t, y, "notes").PID)
 			expect(t, "processes", len(pids), 4)
@@ -288,7 +288,7 @@ func TestAStoppedOrUninstalledAppLeavesNoProcess(t *testing.T) {
 
 func TestKillMinus9OfARealBundle(t *testing.T) {
 	home := t.TempDir()
-	y, events := realYard(t, home, newMemoryRecords(), nil)
+	y, events := realManager(t, home, newMemoryRecords(), nil)
 	install(t, y, source.Request{Path: bundleDir(t, "@test/notes", modeTree, nil)})
 	old := append(descendants(t, home, "notes"), look(t, y, "notes").PID)
 	inFlight := hang(t, y, home, "notes")
@@ -312,7 +312,7 @@ func TestKillMinus9OfARealBundle(t *testing.T) {
 }
 
 func TestABundleThatExitsDuringACall(t *testing.T) {
-	y, events := realYard(t, t.TempDir(), newMemoryRecords(), nil)
+	y, events := realManager(t, t.TempDir(), newMemoryRecords(), nil)
 	install(t, y, source.Request{Path: bundleDir(t, "@test/notes", modeNormal, nil)})
 	_, err := callTool(t, y, "notes", "exit", "")
 	expect(t, "code", core.CodeOf(err), core.CodeUnavailable)
@@ -324,7 +324,7 @@ func TestABundleThatExitsDuringACall(t *testing.T) {
 
 func TestARealBundleThatAlwaysDies(t *testing.T) {
 	home := t.TempDir()
-	y, events := realYard(t, home, newMemoryRecords(), func(o *Options) {
+	y, events := realManager(t, home, newMemoryRecords(), func(o *Options) {
 		o.Policy = &Policy{Delays: []time.Duration{0, time.Millisecond, 2 * time.Millisecond}, Healthy: time.Minute}
 	})
 	install(t, y, source.Request{Path: bundleDir(t, "@test/notes", modeFuse, nil)})
@@ -356,7 +356,7 @@ func TestARealBundleThatAlwaysDies(t *testing.T) {
 
 func TestJunkOnStdoutAndAFloodOnStderrHarmNobody(t *testing.T) {
 	home := t.TempDir()
-	y, _ := realYard(t, home, newMemoryRecords(), nil)
+	y, _ := realManager(t, home, newMemoryRecords(), nil)
 	for _, mode := range []string{modeJunk, modeFlood} {
 		install(t, y, source.Request{Path: bundleDir(t, "@test/"+mode, mode, nil)})
 		if text, err := callTool(t, y, mode, "echo", "hello"); err != nil || text != "hello" {
@@ -373,7 +373,7 @@ func TestJunkOnStdoutAndAFloodOnStderrHarmNobody(t *testing.T) {
 }
 
 func TestAToolThatAppearsIsListedAtOnce(t *testing.T) {
-	y, _ := realYard(t, t.TempDir(), newMemoryRecords(), nil)
+	y, _ := realManager(t, t.TempDir(), newMemoryRecords(), nil)
 	install(t, y, source.Request{Path: bundleDir(t, "@test/notes", modeNormal, nil)})
 	changed := make(chan struct{}, 1)
 	defer y.Watch(ws, func(core.Kind) { changed <- struct{}{} })()

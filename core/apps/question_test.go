@@ -15,11 +15,11 @@ import (
 	"github.com/ropewalk/ropewalk/core/rpc"
 )
 
-// memoryYard is a manager in memory whose one app runs, and how that was started.
-func memoryYard(t *testing.T) (*Manager, *memoryApp, instance.Spec) {
+// memoryManager is a manager in memory whose one app runs, and how that was started.
+func memoryManager(t *testing.T) (*Manager, *memoryApp, instance.Spec) {
 	t.Helper()
 	m := &memoryApp{}
-	y, _ := yardOf(t, m, newMemoryRecords(record("notes", true)))
+	y, _ := managerOf(t, m, newMemoryRecords(record("notes", true)))
 	open(t, y)
 	synctest.Wait()
 	return y, m, m.specs[0]
@@ -37,7 +37,7 @@ func (w waiting) Ask(ctx context.Context, _ string, _ json.RawMessage) (json.Raw
 
 func TestAPersonMayTakeLongerThanAnAppMayBeSilent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		y, _, _ := memoryYard(t)
+		y, _, _ := memoryManager(t)
 		call := interact.Call{Method: "ask", Params: json.RawMessage(`{}`), Client: interact.NewClient("", false, canElicit), Asker: waiting{time.Hour}}
 		before := time.Now()
 		result, err := y.Call(t.Context(), ws, "notes", call)
@@ -58,7 +58,7 @@ func (p teller) AskWithProgress(ctx context.Context, method string, params json.
 
 func TestAnAppHearsWhatAClientSaysAboutItsQuestion(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		y, _, _ := memoryYard(t)
+		y, _, _ := memoryManager(t)
 		var heard []string
 		call := interact.Call{Method: "ask", Client: interact.NewClient("", false, canElicit), Asker: teller{}, Notify: func(n rpc.Notification) { heard = append(heard, n.Method+string(n.Params)) }}
 		if _, err := y.Call(t.Context(), ws, "notes", call); err != nil {
@@ -72,7 +72,7 @@ func TestAnAppHearsWhatAClientSaysAboutItsQuestion(t *testing.T) {
 
 func TestAQuestionIsTakenBackWithItsCall(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		y, _, _ := memoryYard(t)
+		y, _, _ := memoryManager(t)
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
 		before := time.Now()
@@ -86,7 +86,7 @@ func TestAQuestionIsTakenBackWithItsCall(t *testing.T) {
 
 func TestWhatAClientRefusesReachesTheAppAsItIs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		y, _, _ := memoryYard(t)
+		y, _, _ := memoryManager(t)
 		for name, c := range map[string]struct {
 			err  error
 			want rpc.Error
@@ -107,7 +107,7 @@ func TestWhatAClientRefusesReachesTheAppAsItIs(t *testing.T) {
 
 func TestAQuestionThatBelongsToNoCall(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		y, m, b := memoryYard(t)
+		y, m, b := memoryManager(t)
 		roots, err := b.OnRequest(t.Context(), link.Question{Method: instance.MethodRoots})
 		if err != nil || string(roots) != `{"roots":[]}` {
 			t.Errorf("roots are %s (%v)", roots, err)
@@ -142,7 +142,7 @@ func TestAQuestionThatBelongsToNoCall(t *testing.T) {
 
 func TestWhatIsSaidToOneSessionReachesNoOther(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		y, m, b := memoryYard(t)
+		y, m, b := memoryManager(t)
 		var heard []string
 		defer y.Listen(ws, func(x Notification) { heard = append(heard, x.Server+" to "+x.Session+": "+x.Method) })()
 		alice := interact.NewClient("alice", false, json.RawMessage(`{"elicitation":{"url":{}}}`))
@@ -185,7 +185,7 @@ func TestWhatIsSaidToOneSessionReachesNoOther(t *testing.T) {
 
 func TestAnAppThatCannotRunTwiceServesAllWithTheOne(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		y, m, b := memoryYard(t)
+		y, m, b := memoryManager(t)
 		_, _ = b.OnRequest(t.Context(), link.Question{Method: instance.MethodElicit})
 		m.set(func(m *memoryApp) { m.refuses = "the port is taken" })
 		call := interact.Call{Method: "ask", Params: json.RawMessage(`{}`), Client: interact.NewClient("alice", false, canElicit), Asker: saysWord("red")}

@@ -15,7 +15,7 @@ func TestAReloadReplacesTheAppsThatAreDeclaredOtherwiseAndNoOther(t *testing.T) 
 	green := blue
 	blue.Env, green.Env = map[string]core.Secret{"COLOUR": "blue"}, map[string]core.Secret{"COLOUR": "green"}
 	same := byPath(bundleDir(t, "@test/same", modeNormal, nil))
-	y, _ := realYard(t, t.TempDir(), newMemoryRecords(), declare(map[string]config.App{"same": same, "other": blue}))
+	y, _ := realManager(t, t.TempDir(), newMemoryRecords(), declare(map[string]config.App{"same": same, "other": blue}))
 	open(t, y)
 	running := func(name string) instance.Instance {
 		for {

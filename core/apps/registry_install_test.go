@@ -71,7 +71,7 @@ func TestABundleIsInstalledFromTheFirstRegistryThatHasIt(t *testing.T) {
 	lower.TrustScore = 10
 	second := memoryRegistry{packages: map[string]registry.Package{pkg.Name: lower}, files: has.files}
 	records := newMemoryRecords()
-	y, _ := realYard(t, t.TempDir(), records, with(
+	y, _ := realManager(t, t.TempDir(), records, with(
 		source.NamedRegistry{Name: "empty", Registry: memoryRegistry{}}, source.NamedRegistry{Name: "away", Registry: memoryRegistry{away: true}}, source.NamedRegistry{Name: "has", Registry: has}, source.NamedRegistry{Name: "second", Registry: second}))
 	app := install(t, y, source.Request{Name: "@test/notes@1.2.3"})
 	expectApp(t, "answer", app, core.App{Name: "notes", BundleName: "@test/notes", Version: "1.2.3", Status: core.StateRunning, Type: "plain", ToolCount: 5, TrustScore: 75})
@@ -106,7 +106,7 @@ func TestWhatARegistryCannotGiveIsNotInstalled(t *testing.T) {
 			}
 			shelf := memoryRegistry{packages: map[string]registry.Package{pkg.Name: pkg}, files: map[string][]byte{pkg.Name: raw}, away: c.away}
 			home := t.TempDir()
-			y, _ := realYard(t, home, newMemoryRecords(), with(source.NamedRegistry{Name: "shelf", Registry: shelf}))
+			y, _ := realManager(t, home, newMemoryRecords(), with(source.NamedRegistry{Name: "shelf", Registry: shelf}))
 			_, err := y.Install(t.Context(), ws, source.Request{Name: c.ask})
 			expect(t, "code", core.CodeOf(err), core.CodeInstallFailed)
 			if !strings.Contains(core.TextOf(err), c.says) {
@@ -116,7 +116,7 @@ func TestWhatARegistryCannotGiveIsNotInstalled(t *testing.T) {
 			expect(t, "left in incoming", len(left), 0)
 		})
 	}
-	y, _ := realYard(t, t.TempDir(), newMemoryRecords(), nil)
+	y, _ := realManager(t, t.TempDir(), newMemoryRecords(), nil)
 	_, err := y.Install(t.Context(), ws, source.Request{Name: "@test/notes"})
 	expect(t, "code without registries", core.CodeOf(err), core.CodeInstallFailed)
 }
@@ -129,7 +129,7 @@ func TestARemotePackageTakesItsVariablesFromEnv(t *testing.T) {
 		Variables: []registry.Variable{{Name: "region", Default: "eu", Choices: []string{"eu", "us"}}, {Name: "unset"}, {Name: "key", Title: "Key", Required: true, Secret: true}},
 	}}}
 	records := newMemoryRecords()
-	y, _ := realYard(t, t.TempDir(), records, func(o *Options) {
+	y, _ := realManager(t, t.TempDir(), records, func(o *Options) {
 		private(o)
 		o.Registries = []source.NamedRegistry{{Name: "shelf", Registry: shelf}}
 	})
@@ -170,7 +170,7 @@ func TestAnNPMPackageIsInstalledOnceIntoTheAppsOwnDirectory(t *testing.T) {
 		Variables: []registry.Variable{{Name: "API_KEY", Required: true, Secret: true}, {Name: "port", Default: "0"}, {Name: "host"}},
 	}}}
 	home := t.TempDir()
-	y, _ := realYard(t, home, newMemoryRecords(), func(o *Options) {
+	y, _ := realManager(t, home, newMemoryRecords(), func(o *Options) {
 		o.Registries = []source.NamedRegistry{{Name: "shelf", Registry: shelf}}
 		o.HostEnv["PATH"] = node + ":" + npm + ":" + o.HostEnv["PATH"]
 		o.HostEnv["CANARY"], o.HostEnv["https_proxy"] = "canary", "http://proxy.test"
@@ -212,7 +212,7 @@ chmod +x "$(dirname "$7")/test-notes"; fi`)
 	shelf := memoryRegistry{packages: map[string]registry.Package{"io.test/notes": {
 		Name: "io.test/notes", Version: "4.5.6", Kind: registry.KindPyPI, Identifier: "test-notes",
 	}}}
-	y, _ := realYard(t, t.TempDir(), newMemoryRecords(), func(o *Options) {
+	y, _ := realManager(t, t.TempDir(), newMemoryRecords(), func(o *Options) {
 		o.Registries = []source.NamedRegistry{{Name: "shelf", Registry: shelf}}
 		o.HostEnv["PATH"] = uv + ":" + o.HostEnv["PATH"]
 	})
@@ -237,7 +237,7 @@ func TestAnInstallerThatFailsIsQuotedAndOneThatIsMissingIsNamed(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			home := t.TempDir()
-			y, _ := realYard(t, home, newMemoryRecords(), func(o *Options) {
+			y, _ := realManager(t, home, newMemoryRecords(), func(o *Options) {
 				o.Registries = []source.NamedRegistry{{Name: "shelf", Registry: shelf}}
 				o.HostEnv["PATH"] = c.path
 			})

@@ -56,7 +56,7 @@ func TestRemoteAppsAreReachedAsTheirTransportSays(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			s := remoteServer(t, c.header, c.value, c.transport != nil && c.transport.Type == "sse")
-			y, events := realYard(t, t.TempDir(), newMemoryRecords(), private)
+			y, events := realManager(t, t.TempDir(), newMemoryRecords(), private)
 			app := install(t, y, source.Request{URL: s.URL + "/far", Transport: c.transport})
 			expectApp(t, "answer", app, core.App{Name: "far", BundleName: s.URL + "/far", Version: "9.9.9", Status: core.StateRunning, Type: "plain", ToolCount: 5})
 			if text, err := callTool(t, y, "far", "echo", "hello"); err != nil || text != "hello" {
@@ -82,7 +82,7 @@ func TestARemoteAppThatCannotBeReachedIsNotInstalled(t *testing.T) {
 		{"an address that must not be reached", guarded.URL + "/far", false, "must not be reached"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			y, _ := realYard(t, t.TempDir(), newMemoryRecords(), nil)
+			y, _ := realManager(t, t.TempDir(), newMemoryRecords(), nil)
 			_, err := y.Install(t.Context(), ws, source.Request{
 				URL: c.url, AllowPrivate: c.open, Transport: &source.Transport{Auth: &source.Auth{Type: "bearer", Token: "wrong-wrong"}},
 			})
@@ -112,7 +112,7 @@ func TestALostRemoteServerIsReachedAgainWhenItIsBack(t *testing.T) {
 		s.CloseClientConnections()
 		s.Close()
 	})
-	y, events := realYard(t, t.TempDir(), newMemoryRecords(), func(o *Options) {
+	y, events := realManager(t, t.TempDir(), newMemoryRecords(), func(o *Options) {
 		private(o)
 		o.Policy = &Policy{Delays: []time.Duration{0, time.Millisecond}, Healthy: time.Minute}
 	})
@@ -166,7 +166,7 @@ func sell(t *testing.T, y *Manager) (string, error) {
 
 func TestARemoteAppOfTheNewRevisionGetsMarkedArgumentsInHeaders(t *testing.T) {
 	url, _ := shop(t, markedRegion)
-	y, _ := realYard(t, t.TempDir(), newMemoryRecords(), private)
+	y, _ := realManager(t, t.TempDir(), newMemoryRecords(), private)
 	install(t, y, source.Request{URL: url})
 	if result, err := sell(t, y); err != nil || !strings.Contains(result, `"text":"=?base64?w6k=?="`) {
 		t.Errorf("got %s (%v)", result, err)
@@ -175,7 +175,7 @@ func TestARemoteAppOfTheNewRevisionGetsMarkedArgumentsInHeaders(t *testing.T) {
 
 func TestToolsAreReadAgainWhenTheirHeadersAreRefused(t *testing.T) {
 	url, change := shop(t, `{"type":"object"}`)
-	y, _ := realYard(t, t.TempDir(), newMemoryRecords(), private)
+	y, _ := realManager(t, t.TempDir(), newMemoryRecords(), private)
 	install(t, y, source.Request{URL: url})
 	change(markedRegion) // which nobody is told
 	if _, err := sell(t, y); !isCode(err, codeHeaderMismatch) {

@@ -13,7 +13,7 @@ import (
 func TestARemoteAppThatIsAwayIsTriedForAsLongAsItIsWanted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := &memoryApp{tools: []string{"echo"}}
-		y, events := yardOf(t, m, newMemoryRecords(remoteRecord("notes", true)))
+		y, events := managerOf(t, m, newMemoryRecords(remoteRecord("notes", true)))
 		open(t, y)
 		synctest.Wait()
 		m.set(func(m *memoryApp) { m.refuses = "connection refused" })
@@ -47,7 +47,7 @@ func TestARemoteAppThatIsAwayIsTriedForAsLongAsItIsWanted(t *testing.T) {
 func TestARemoteAppThatIsAwayIsTriedAtOnceWhenItIsCalled(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := &memoryApp{tools: []string{"echo"}}
-		y, _ := yardOf(t, m, newMemoryRecords(remoteRecord("notes", true)))
+		y, _ := managerOf(t, m, newMemoryRecords(remoteRecord("notes", true)))
 		open(t, y)
 		synctest.Wait()
 		m.set(func(m *memoryApp) { m.refuses = "connection refused" })
@@ -69,7 +69,7 @@ func TestARemoteAppThatIsAwayIsTriedAtOnceWhenItIsCalled(t *testing.T) {
 func TestCallsOfARemoteAppThatIsAwayDoNotFloodIt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := &memoryApp{tools: []string{"echo"}}
-		y, _ := yardOf(t, m, newMemoryRecords(remoteRecord("notes", true)))
+		y, _ := managerOf(t, m, newMemoryRecords(remoteRecord("notes", true)))
 		open(t, y)
 		synctest.Wait()
 		m.set(func(m *memoryApp) { m.refuses = "connection refused" })

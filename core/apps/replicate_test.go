@@ -61,8 +61,8 @@ func TestAnAppRunsOnEveryServerFromFilesThatOneOfThemHad(t *testing.T) {
 				c.options = func(*Options) {}
 			}
 			homes := []string{t.TempDir(), t.TempDir(), t.TempDir()}
-			a, _ := realYard(t, homes[0], nil, h.joins(c.options))
-			b, events := realYard(t, homes[1], nil, h.joins())
+			a, _ := realManager(t, homes[0], nil, h.joins(c.options))
+			b, events := realManager(t, homes[1], nil, h.joins())
 			open(t, a)
 			open(t, b)
 			request, gone := c.request(t)
@@ -73,7 +73,7 @@ func TestAnAppRunsOnEveryServerFromFilesThatOneOfThemHad(t *testing.T) {
 			expectIn(t, runs(t, a, "notes").Dir, homes[0])
 			on := runs(t, b, "notes")
 			expectIn(t, on.Dir, homes[1])
-			late, _ := realYard(t, homes[2], nil, h.joins()) // a server that joins later
+			late, _ := realManager(t, homes[2], nil, h.joins()) // a server that joins later
 			open(t, late)
 			expectIn(t, runs(t, late, "notes").Dir, homes[2])
 
@@ -97,7 +97,7 @@ func TestWhatWasInstalledWhenThereWasOneServerIsGivenToTheOthers(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			home, alone := t.TempDir(), newMemoryRecords()
-			y, _ := realYard(t, home, alone, nil)
+			y, _ := realManager(t, home, alone, nil)
 			install(t, y, source.Request{Path: path})
 			if err := y.Close(t.Context()); err != nil {
 				t.Fatal(err)
@@ -105,9 +105,9 @@ func TestWhatWasInstalledWhenThereWasOneServerIsGivenToTheOthers(t *testing.T) {
 			h := newHub()
 			h.memoryRecords = alone
 			elsewhere := t.TempDir()
-			other, _ := realYard(t, elsewhere, nil, h.joins())
+			other, _ := realManager(t, elsewhere, nil, h.joins())
 			open(t, other)
-			again, _ := realYard(t, home, nil, h.joins())
+			again, _ := realManager(t, home, nil, h.joins())
 			open(t, again)
 			runs(t, again, "notes")
 			before := runs(t, other, "notes") // a directory of this machine it finds, too
@@ -129,10 +129,10 @@ func TestADeclaredBundleThatChangedIsReplacedOnServersThatDoNotHaveItEither(t *t
 	h := newHub()
 	d := map[string]config.App{"mine": byPath(dir)}
 	homes := []string{t.TempDir(), t.TempDir()}
-	b, _ := realYard(t, homes[1], nil, h.joins())
+	b, _ := realManager(t, homes[1], nil, h.joins())
 	open(t, b)
 	start := func() *Manager {
-		a, _ := realYard(t, homes[0], nil, h.joins(declare(d)))
+		a, _ := realManager(t, homes[0], nil, h.joins(declare(d)))
 		open(t, a)
 		runs(t, a, "mine")
 		return a
@@ -170,8 +170,8 @@ func TestAVirtualEnvironmentIsInstalledAgainInTheVersionThatIsRecorded(t *testin
 	finds := func(o *Options) { o.HostEnv["PATH"] = uv + ":" + o.HostEnv["PATH"] }
 	h := newHub()
 	homes := []string{t.TempDir(), t.TempDir(), t.TempDir()}
-	a, _ := realYard(t, homes[0], nil, h.joins(has, finds))
-	b, _ := realYard(t, homes[1], nil, h.joins(has, finds))
+	a, _ := realManager(t, homes[0], nil, h.joins(has, finds))
+	b, _ := realManager(t, homes[1], nil, h.joins(has, finds))
 	open(t, a)
 	open(t, b)
 	install(t, a, source.Request{Name: pkg.Name})
@@ -179,7 +179,7 @@ func TestAVirtualEnvironmentIsInstalledAgainInTheVersionThatIsRecorded(t *testin
 	r, _ := h.get(ws, "notes")
 	expect(t, "files that are kept", r.Files, "")
 	known[pkg.Name] = registry.Package{Name: pkg.Name, Version: "1.0.0", Kind: registry.KindPyPI, Identifier: "evil", IdentifierVersion: "1.0.0"}
-	late, events := realYard(t, homes[2], nil, h.joins(has, finds))
+	late, events := realManager(t, homes[2], nil, h.joins(has, finds))
 	open(t, late)
 	if err := events.wait(t.Context(), "bundle.dead", 1); err != nil {
 		t.Fatal(err)
@@ -192,7 +192,7 @@ func TestAVirtualEnvironmentIsInstalledAgainInTheVersionThatIsRecorded(t *testin
 
 func TestFilesThatAreHalfThereAreNotRun(t *testing.T) {
 	h := newHub()
-	y, _ := realYard(t, t.TempDir(), nil, h.joins())
+	y, _ := realManager(t, t.TempDir(), nil, h.joins())
 	dir := filepath.Join(source.LayoutOf(y.o.Home, ws).BundlesDir("notes"), "0123456789abcdef")
 	r := core.Installation{Workspace: ws, Name: "notes", Dir: dir, Source: core.Source{Kind: core.SourcePath, Ref: "/nowhere"}}
 	if err := errors.Join(os.MkdirAll(dir, 0o700), os.WriteFile(incompleteMark(dir), nil, 0o600)); err != nil {
@@ -227,7 +227,7 @@ chmod +x "$(dirname "$7")/test-notes"; fi`)
 
 func TestFilesThatTheMachineMayHaveLostAreUnpackedAgain(t *testing.T) {
 	h := newHub()
-	a, _ := realYard(t, t.TempDir(), nil, h.joins())
+	a, _ := realManager(t, t.TempDir(), nil, h.joins())
 	open(t, a)
 	install(t, a, source.Request{Path: bundleDir(t, "@test/notes", modeNormal, nil)})
 	r, _ := h.get(ws, "notes")

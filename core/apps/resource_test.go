@@ -8,7 +8,7 @@ import (
 )
 
 func TestResourcesAreReadFromTheApp(t *testing.T) {
-	y, events := realYard(t, t.TempDir(), newMemoryRecords(), nil)
+	y, events := realManager(t, t.TempDir(), newMemoryRecords(), nil)
 	app := install(t, y, source.Request{Path: bundleDir(t, "@test/view", modeWithView, nil)})
 	expect(t, "the view of the first tool", *app.UI, core.UI{Name: "view", PrimaryView: core.PrimaryView{ResourceURI: "ui://view/main"}})
 	said, _ := events.all()[0].Data.(core.BundleInstalled)

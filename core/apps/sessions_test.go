@@ -70,7 +70,7 @@ func askTool(ctx context.Context, y *Manager, text string, client *interact.Clie
 
 func installNotes(t *testing.T, mode string, change func(*Options)) *Manager {
 	t.Helper()
-	y, _ := realYard(t, t.TempDir(), newMemoryRecords(), change)
+	y, _ := realManager(t, t.TempDir(), newMemoryRecords(), change)
 	install(t, y, source.Request{Path: bundleDir(t, "notes", mode, nil)})
 	return y
 }

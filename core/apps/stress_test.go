@@ -93,7 +93,7 @@ func TestManyKillsOfARealBundle(t *testing.T) {
 		kills = 3
 	}
 	home := t.TempDir()
-	y, events := realYard(t, home, newMemoryRecords(), func(o *Options) {
+	y, events := realManager(t, home, newMemoryRecords(), func(o *Options) {
 		o.Policy = &Policy{Delays: []time.Duration{0, time.Second}, Healthy: time.Nanosecond}
 	})
 	install(t, y, source.Request{Path: bundleDir(t, "@test/notes", modeNormal, nil)})
@@ -142,7 +142,7 @@ func TestManyCrashLoopsAtOnce(t *testing.T) {
 		r.Remote, r.Manifest, r.Dir = nil, m, dir
 		records = append(records, r)
 	}
-	y, events := realYard(t, t.TempDir(), newMemoryRecords(records...), func(o *Options) {
+	y, events := realManager(t, t.TempDir(), newMemoryRecords(records...), func(o *Options) {
 		o.Policy = &Policy{Delays: []time.Duration{0, 10 * time.Millisecond, 40 * time.Millisecond}, Healthy: time.Minute}
 	})
 	open(t, y)

@@ -34,8 +34,8 @@ func remoteRecord(name string, running bool) core.Installation {
 	}
 }
 
-// yardOf is a manager whose apps are all m, without jitter.
-func yardOf(t *testing.T, m *memoryApp, records *memoryRecords) (*Manager, *memoryEvents) {
+// managerOf is a manager whose apps are all m, without jitter.
+func managerOf(t *testing.T, m *memoryApp, records *memoryRecords) (*Manager, *memoryEvents) {
 	t.Helper()
 	events := newMemoryEvents()
 	policy := DefaultPolicy()
@@ -93,7 +93,7 @@ func expectEvents(t *testing.T, m *memoryEvents, want ...string) {
 func TestAKilledAppGivesOneCrashedAndOneRecovered(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := &memoryApp{tools: []string{"echo"}}
-		y, events := yardOf(t, m, newMemoryRecords(record("notes", true)))
+		y, events := managerOf(t, m, newMemoryRecords(record("notes", true)))
 		open(t, y)
 		synctest.Wait()
 		expect(t, "state after opening", state(t, y, "notes"), core.StateRunning)
@@ -113,7 +113,7 @@ func TestAKilledAppGivesOneCrashedAndOneRecovered(t *testing.T) {
 func TestAnAppThatAlwaysDiesIsDeadAfterThreeAttemptsAtTheTimesOfThePolicy(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := &memoryApp{tools: []string{"echo"}}
-		y, events := yardOf(t, m, newMemoryRecords(record("notes", true)))
+		y, events := managerOf(t, m, newMemoryRecords(record("notes", true)))
 		open(t, y)
 		synctest.Wait()
 		m.set(func(m *memoryApp) { m.refuses = "the process exited with status 7" })
@@ -152,7 +152,7 @@ func TestACrashWithinTheHealthyTimeGoesOnCounting(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				m := &memoryApp{}
-				y, events := yardOf(t, m, newMemoryRecords(record("notes", true)))
+				y, events := managerOf(t, m, newMemoryRecords(record("notes", true)))
 				open(t, y)
 				synctest.Wait()
 				for range 4 {
@@ -172,7 +172,7 @@ func TestACrashWithinTheHealthyTimeGoesOnCounting(t *testing.T) {
 func TestAnAppThatDoesNotComeUpWithTheServerIsRestartedLikeACrashedOne(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := &memoryApp{refuses: "the command is missing"}
-		y, events := yardOf(t, m, newMemoryRecords(record("notes", true)))
+		y, events := managerOf(t, m, newMemoryRecords(record("notes", true)))
 		open(t, y)
 		synctest.Wait()
 		expect(t, "state", state(t, y, "notes"), core.StateCrashed)
@@ -187,7 +187,7 @@ func TestAnAppThatWasStoppedStaysStopped(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := &memoryApp{}
 		records := newMemoryRecords(record("stopped", false), record("notes", true))
-		y, events := yardOf(t, m, records)
+		y, events := managerOf(t, m, records)
 		open(t, y)
 		synctest.Wait()
 		expect(t, "one that was stopped before", state(t, y, "stopped"), core.StateStopped)
@@ -212,7 +212,7 @@ func TestAnAppThatWasStoppedStaysStopped(t *testing.T) {
 func TestStartingADeadAppGivesItAllItsAttemptsAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := &memoryApp{refuses: "no"}
-		y, events := yardOf(t, m, newMemoryRecords(record("notes", true)))
+		y, events := managerOf(t, m, newMemoryRecords(record("notes", true)))
 		open(t, y)
 		wait(t.Context(), time.Minute)
 		expect(t, "state", state(t, y, "notes"), core.StateDead)
@@ -236,7 +236,7 @@ func TestStartingADeadAppGivesItAllItsAttemptsAgain(t *testing.T) {
 func TestAStartThatIsWaitedForGivesWayToAStop(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := &memoryApp{hangs: true}
-		y, _ := yardOf(t, m, newMemoryRecords(record("notes", false)))
+		y, _ := managerOf(t, m, newMemoryRecords(record("notes", false)))
 		open(t, y)
 		started := make(chan error, 1)
 		go func() {
@@ -263,7 +263,7 @@ func TestAppsThatHangDoNotDelayTheOthers(t *testing.T) {
 			records = append(records, record("hangs-"+name, true))
 		}
 		records = append(records, record("good", true))
-		y, _ := yardOf(t, good, newMemoryRecords(records...))
+		y, _ := managerOf(t, good, newMemoryRecords(records...))
 		y.start = func(ctx context.Context, b instance.Spec) (instance.Instance, error) {
 			if b.Record.Name == "good" {
 				return good.launch(ctx, b)
@@ -279,7 +279,7 @@ func TestAppsThatHangDoNotDelayTheOthers(t *testing.T) {
 }
 
 func TestIllegalTransitionsAreRefused(t *testing.T) {
-	y, _ := yardOf(t, &memoryApp{}, newMemoryRecords())
+	y, _ := managerOf(t, &memoryApp{}, newMemoryRecords())
 	states := []core.State{core.StateStarting, core.StateRunning, core.StateCrashed, core.StateDead, core.StateStopped}
 	for _, from := range states {
 		for _, to := range states {
@@ -318,7 +318,7 @@ func TestARecordThatCannotBeWrittenChangesNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := &memoryApp{}
 		records := newMemoryRecords(record("notes", true), record("off", false))
-		y, events := yardOf(t, m, records)
+		y, events := managerOf(t, m, records)
 		open(t, y)
 		synctest.Wait()
 		records.fill(true)

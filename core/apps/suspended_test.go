@@ -184,7 +184,7 @@ func TestParkedCallsOfManyCallersDoNotMix(t *testing.T) {
 
 func TestAParkedCallEndsWhenItsClientDoesNotComeBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		y, _, _ := memoryYard(t)
+		y, _, _ := memoryManager(t)
 		call := interact.Call{
 			Method: "tools/call", Client: interact.NewClient("", true, nil), Owner: "alice",
 			Params: json.RawMessage(`{"_meta":{"io.modelcontextprotocol/clientCapabilities":{"elicitation":{}}}}`),

@@ -49,6 +49,8 @@ func newAccess() *fakeAccess {
 }
 
 func (a *fakeAccess) user(name string, org core.Role, workspaces ...core.Workspace) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
 	a.bearers[name] = core.Identity{Issuer: "https://idp.example", Subject: name, User: core.User{ID: name, Email: name + "@example.com", OrgRole: org}}
 	a.members[name] = workspaces
 }
