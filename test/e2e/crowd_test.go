@@ -34,7 +34,7 @@ func townOf(t *testing.T, character string, sessions int, settings string) town 
 - {token: the-token-of-alice-1, subject: alice, orgRole: owner, expires: 2099-01-01T00:00:00Z}
 - {token: the-token-of-bob-001, subject: bob, orgRole: owner, expires: 2099-01-01T00:00:00Z}
 `)
-	s := serve(t, config("auth: {adapter: static, audience: any, file: "+tokens+"}\n"+settings), env(fmt.Sprintf("MCP_MAX_SESSIONS=%d", sessions)))
+	s := serve(t, config("auth: {adapter: static, audience: any, file: "+tokens+"}\nlimits: {sessions: 0}\n"+settings), env(fmt.Sprintf("MCP_MAX_SESSIONS=%d", sessions)))
 	c := town{server: s, app: character, residents: []resident{{name: "alice", bearer: "Bearer the-token-of-alice-1"}, {name: "bob", bearer: "Bearer the-token-of-bob-001"}}}
 	for i := range c.residents {
 		c.residents[i].workspace = c.settle(t, c.residents[i])
