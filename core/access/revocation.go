@@ -7,7 +7,7 @@ import (
 	"github.com/ropewalk/ropewalk/core"
 )
 
-// watchers are told about changes of what users may do, so that they end what is no longer allowed.
+// watchers are notified when the rights of a user change, so that they close what the user may no longer use.
 type watchers struct {
 	mu  sync.Mutex
 	all map[int]func(userID string)

@@ -109,7 +109,7 @@ func TestAnswersAreAsTheDocumentSays(t *testing.T) {
 	for _, c := range []struct {
 		name      string
 		call      call
-		operation string // the yard's operation that fails with err, or "tools"
+		operation string // the operation of apps.Manager that fails with err, or "tools"
 		err       error
 		status    int
 	}{

@@ -13,7 +13,7 @@ import (
 	"github.com/ropewalk/ropewalk/core/apps/interact"
 )
 
-// Apps is what the namespace needs of the yard of running apps. Its methods are apps.Manager's.
+// Apps is what the namespace needs of the installed apps; apps.Manager implements it.
 type Apps interface {
 	// Offer is what the workspace's apps offer, by server name and then in each app's own order. It
 	// is immutable, and the same one until something changed.
