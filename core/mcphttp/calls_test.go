@@ -11,7 +11,7 @@ func both(t *testing.T, run func(t *testing.T, r *rig)) {
 	for _, way := range []string{"sent at once", "sent by Wait"} {
 		t.Run(way, func(t *testing.T) {
 			r := start(t, nil)
-			r.hall.grounded = way != "sent at once"
+			r.fakeNamespace.grounded = way != "sent at once"
 			run(t, r)
 		})
 	}
@@ -26,7 +26,7 @@ func TestAClientCancelsItsOwnCallAndNoOther(t *testing.T) {
 				_, text := r.in(t).say("POST", w, callBody("same", "demo__wait", "{}"))
 				answers <- text
 			}()
-			<-r.hall.started
+			<-r.fakeNamespace.started
 		}
 		if resp, text := r.say("POST", a, `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":"same"}}`); resp.StatusCode != 202 || text != "" {
 			t.Errorf("the cancellation: %d %s", resp.StatusCode, text)
@@ -34,7 +34,7 @@ func TestAClientCancelsItsOwnCallAndNoOther(t *testing.T) {
 		if got, want := <-answers, `{"jsonrpc":"2.0","error":{"code":-32800,"message":"the call was cancelled"},"id":"same"}`; got != want {
 			t.Errorf("got %s, want %s", got, want)
 		}
-		close(r.hall.release)
+		close(r.fakeNamespace.release)
 		if got := <-answers; !strings.Contains(got, `"result"`) {
 			t.Errorf("the other session's call: %s", got)
 		}
@@ -49,13 +49,13 @@ func TestAnIDInFlightIsRefusedUntilItsCallIsAnswered(t *testing.T) {
 			_, text := r.in(t).say("POST", w, callBody(5, "demo__wait", "{}"))
 			answer <- text
 		}()
-		<-r.hall.started
+		<-r.fakeNamespace.started
 		for _, body := range []string{callBody(5, "demo__echo", "{}"), `{"jsonrpc":"2.0","id":5,"method":"tools/list"}`, `{"jsonrpc":"2.0","id":5,"method":"ping"}`} {
 			if resp, text := r.say("POST", w, body); resp.StatusCode != 400 || !strings.Contains(text, "already in flight") {
 				t.Errorf("%s: %d %s", body, resp.StatusCode, text)
 			}
 		}
-		close(r.hall.release)
+		close(r.fakeNamespace.release)
 		if got := <-answer; !strings.Contains(got, `"result"`) {
 			t.Errorf("the first call: %s", got)
 		}
@@ -73,12 +73,12 @@ func TestTheEndOfASessionEndsItsCalls(t *testing.T) {
 			_, text := r.in(t).say("POST", w, callBody(5, "demo__wait", "{}"))
 			answer <- text
 		}()
-		<-r.hall.started
+		<-r.fakeNamespace.started
 		r.say("DELETE", w, "")
 		if got := <-answer; !strings.Contains(got, "the session was closed") {
 			t.Errorf("got %s", got)
 		}
-		if err := <-r.hall.ended; err == nil {
+		if err := <-r.fakeNamespace.ended; err == nil {
 			t.Error("the tool was not cancelled")
 		}
 	})

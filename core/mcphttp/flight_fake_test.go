@@ -10,8 +10,8 @@ import (
 	"github.com/ropewalk/ropewalk/core/tools"
 )
 
-// Start sends a call at once, unless the hall is one in which Wait does.
-func (h *hall) Start(ctx context.Context, c core.Caller, call tools.Call) (tools.Pending, error) {
+// Start sends a call at once, unless the fake is set to send it in Wait.
+func (h *fakeNamespace) Start(ctx context.Context, c core.Caller, call tools.Call) (tools.Pending, error) {
 	if h.grounded {
 		return &held{h, c, call}, nil
 	}
@@ -27,7 +27,7 @@ func (h *hall) Start(ctx context.Context, c core.Caller, call tools.Call) (tools
 
 // held is a call that is made by Wait.
 type held struct {
-	h    *hall
+	h    *fakeNamespace
 	c    core.Caller
 	call tools.Call
 }
@@ -37,7 +37,7 @@ func (p *held) Answered() bool { return false }
 
 func (p *held) Wait(ctx context.Context) (json.RawMessage, error) { return p.h.Call(ctx, p.c, p.call) }
 
-// flight is a call of the hall that runs by itself, and whose notifications wait for Wait.
+// flight is a call of the fakeNamespace that runs by itself, and whose notifications wait for Wait.
 type flight struct {
 	notify   func(rpc.Notification)
 	result   json.RawMessage

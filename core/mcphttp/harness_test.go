@@ -32,8 +32,8 @@ func TestMain(m *testing.M) {
 	)
 }
 
-// hall is the tools room in memory: a few tools with known behaviour, the same in every workspace.
-type hall struct {
+// fakeNamespace is a namespace of tools in memory: a few tools with known behaviour, the same in every workspace.
+type fakeNamespace struct {
 	*tools.Namespace // of the app: everything but tools
 	app              *fakeApp
 
@@ -48,9 +48,9 @@ type hall struct {
 	grounded bool          // no call flies
 }
 
-func newHall() *hall {
+func newFakeNamespace() *fakeNamespace {
 	f := newFakeApp()
-	h := &hall{Namespace: f.namespace(), app: f, watchers: map[int]func(core.Kind){}, release: make(chan struct{}), started: make(chan string, 4096), ended: make(chan error, 4096)}
+	h := &fakeNamespace{Namespace: f.namespace(), app: f, watchers: map[int]func(core.Kind){}, release: make(chan struct{}), started: make(chan string, 4096), ended: make(chan error, 4096)}
 	for _, name := range []string{"echo", "progress", "wait", "fail", "panic", "away", "hidden"} {
 		full := "demo__" + name
 		h.listed = append(h.listed, tools.Listed{Name: full, Tool: core.Tool{Server: "demo", Name: name}, Raw: json.RawMessage(
@@ -59,7 +59,7 @@ func newHall() *hall {
 	return h
 }
 
-func (h *hall) List(c core.Caller) []tools.Listed {
+func (h *fakeNamespace) List(c core.Caller) []tools.Listed {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	var seen []tools.Listed
@@ -71,7 +71,7 @@ func (h *hall) List(c core.Caller) []tools.Listed {
 	return seen
 }
 
-func (h *hall) Mirrors(c core.Caller, name string) []core.Mirror {
+func (h *fakeNamespace) Mirrors(c core.Caller, name string) []core.Mirror {
 	for _, t := range h.List(c) {
 		if t.Name == name {
 			return t.Tool.Mirrors
@@ -80,7 +80,7 @@ func (h *hall) Mirrors(c core.Caller, name string) []core.Mirror {
 	return nil
 }
 
-func (h *hall) ListJSON(c core.Caller, kind core.Kind) json.RawMessage {
+func (h *fakeNamespace) ListJSON(c core.Caller, kind core.Kind) json.RawMessage {
 	if kind != core.KindTools {
 		return h.Namespace.ListJSON(c, kind)
 	}
@@ -92,7 +92,7 @@ func (h *hall) ListJSON(c core.Caller, kind core.Kind) json.RawMessage {
 	return text
 }
 
-func (h *hall) WatchLists(_ string, changed func(core.Kind)) func() {
+func (h *fakeNamespace) WatchLists(_ string, changed func(core.Kind)) func() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	id := h.nextID
@@ -105,15 +105,15 @@ func (h *hall) WatchLists(_ string, changed func(core.Kind)) func() {
 	}
 }
 
-func (h *hall) watched() int {
+func (h *fakeNamespace) watched() int {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return len(h.watchers)
 }
 
-func (h *hall) changed() { h.change(core.KindTools) }
+func (h *fakeNamespace) changed() { h.change(core.KindTools) }
 
-func (h *hall) change(kind core.Kind) {
+func (h *fakeNamespace) change(kind core.Kind) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for _, f := range h.watchers {
@@ -121,7 +121,7 @@ func (h *hall) change(kind core.Kind) {
 	}
 }
 
-func (h *hall) Call(ctx context.Context, c core.Caller, call tools.Call) (json.RawMessage, error) {
+func (h *fakeNamespace) Call(ctx context.Context, c core.Caller, call tools.Call) (json.RawMessage, error) {
 	h.calls.Add(1)
 	switch call.Name {
 	case "demo__echo":
@@ -272,23 +272,23 @@ func (p *people) Metadata(context.Context) (json.RawMessage, error) {
 // rig is an endpoint on a Fiber app of its own, listening on loopback.
 type rig struct {
 	*testing.T
-	endpoint *Endpoint
-	hall     *hall
-	people   *people
-	store    *memory.Store
-	url      string
-	addr     string
-	client   *http.Client
+	endpoint      *Endpoint
+	fakeNamespace *fakeNamespace
+	people        *people
+	store         *memory.Store
+	url           string
+	addr          string
+	client        *http.Client
 }
 
 func start(t *testing.T, change func(*Options)) *rig {
 	t.Helper()
-	r := &rig{T: t, hall: newHall(), people: &people{}, store: memory.New()}
-	o := Options{Tools: r.hall, Access: r.people, Store: r.store, Features: config.Features{}, Logger: hclog.NewNullLogger(), Version: "1.2.3"}
+	r := &rig{T: t, fakeNamespace: newFakeNamespace(), people: &people{}, store: memory.New()}
+	o := Options{Tools: r.fakeNamespace, Access: r.people, Store: r.store, Features: config.Features{}, Logger: hclog.NewNullLogger(), Version: "1.2.3"}
 	if change != nil {
 		change(&o)
 	}
-	r.hall, _ = o.Tools.(*hall)
+	r.fakeNamespace, _ = o.Tools.(*fakeNamespace)
 	r.people, _ = o.Access.(*people)
 	r.endpoint = New(o)
 	app := fiber.New(fiber.Config{ // as httpapi sets it up

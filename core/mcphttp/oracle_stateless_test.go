@@ -29,7 +29,7 @@ func marks() []core.Mirror {
 	return []core.Mirror{{Header: "B", Path: []string{"in", "b"}}, {Header: "N", Path: []string{"in", "n"}}, {Header: "Region", Path: []string{"region"}}}
 }
 
-// statelessOracle is the SDK's own handler for the revision without sessions, with what the hall has.
+// statelessOracle is the SDK's own handler for the revision without sessions, with what the fakeNamespace has.
 func statelessOracle(t *testing.T) string {
 	s := mcp.NewServer(&mcp.Implementation{Name: "ropewalk", Title: "Ropewalk", Version: "1.2.3"}, &mcp.ServerOptions{
 		SupportedProtocolVersions: supported(), Capabilities: capabilities(), Instructions: instructions,
@@ -161,7 +161,7 @@ func whole(method, params string) string {
 func TestTheSDKsHandlerGivesTheSameAnswersWithoutSessions(t *testing.T) {
 	reference := statelessOracle(t)
 	r := start(t, nil)
-	r.hall.listed = append(r.hall.listed, tools.Listed{Name: "demo__region", Tool: core.Tool{Server: "demo", Name: "region", Mirrors: marks()}, Raw: json.RawMessage(`{"name":"demo__region"}`)})
+	r.fakeNamespace.listed = append(r.fakeNamespace.listed, tools.Listed{Name: "demo__region", Tool: core.Tool{Server: "demo", Name: "region", Mirrors: marks()}, Raw: json.RawMessage(`{"name":"demo__region"}`)})
 	for _, p := range slices.Concat(goodModernProbes(), badModernProbes(), listenProbes(), headerProbes()) {
 		t.Run(p.name, func(t *testing.T) {
 			ours, theirs := p.put(t, r.url+"/mcp"), p.put(t, reference)

@@ -15,7 +15,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// oracle is the SDK's own handler on net/http with tools that behave like the hall's. Where the
+// oracle is the SDK's own handler on net/http with tools that behave like the fakeNamespace's. Where the
 // contract does not say otherwise, this endpoint answers as it does.
 func oracle(t *testing.T) string {
 	s := mcp.NewServer(&mcp.Implementation{Name: "ropewalk", Version: "1.2.3"}, &mcp.ServerOptions{SupportedProtocolVersions: revisions()})
@@ -178,7 +178,7 @@ func (p probe) put(t *testing.T, url string) told {
 	return answer
 }
 
-// trim takes out what the hall's tools say more than the oracle's.
+// trim takes out what the fakeNamespace's tools say more than the oracle's.
 func trim(m any) any {
 	o, _ := m.(map[string]any)
 	if result, ok := o["result"].(map[string]any); ok && result["structuredContent"] != nil {

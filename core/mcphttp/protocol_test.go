@@ -123,7 +123,7 @@ func TestNothingOfAToolIsLost(t *testing.T) {
 	w := r.join(alice)
 	_, body := r.say("POST", w, `{"jsonrpc":"2.0","id":"l","method":"tools/list"}`)
 	var raws []string
-	for _, listed := range r.hall.List(caller("alice", "ws_one")) {
+	for _, listed := range r.fakeNamespace.List(caller("alice", "ws_one")) {
 		raws = append(raws, string(listed.Raw))
 	}
 	if want := `{"jsonrpc":"2.0","id":"l","result":{"tools":[` + strings.Join(raws, ",") + `]}}`; body != want {
@@ -173,9 +173,9 @@ func TestWhatAListedToolRefusesIsSaidAsAResult(t *testing.T) {
 	if _, body := r.say("POST", w, callBody(1, "demo__partly", "{}")); !strings.Contains(body, "Unknown tool: demo__partly") {
 		t.Errorf("while it is not listed: %s", body)
 	}
-	r.hall.mu.Lock()
-	r.hall.listed = append(r.hall.listed, tools.Listed{Name: "demo__partly", Raw: json.RawMessage(`{"name":"demo__partly"}`)})
-	r.hall.mu.Unlock()
+	r.fakeNamespace.mu.Lock()
+	r.fakeNamespace.listed = append(r.fakeNamespace.listed, tools.Listed{Name: "demo__partly", Raw: json.RawMessage(`{"name":"demo__partly"}`)})
+	r.fakeNamespace.mu.Unlock()
 	want := `{"jsonrpc":"2.0","id":1,"result":{"content":[{"type":"text","text":"stopping apps needs the role admin"}],"isError":true}}`
 	if _, body := r.say("POST", w, callBody(1, "demo__partly", "{}")); body != want {
 		t.Errorf("got  %s\nwant %s", body, want)
@@ -229,12 +229,12 @@ func TestADuplicateIDInFlightIsRefused(t *testing.T) {
 		_, body := r.say("POST", w, callBody("same", "demo__wait", "{}"))
 		first <- body
 	}()
-	<-r.hall.started
+	<-r.fakeNamespace.started
 	resp, body := r.say("POST", w, callBody("same", "demo__echo", "{}"))
 	if resp.StatusCode != 400 || body != `{"jsonrpc":"2.0","error":{"code":-32600,"message":"a request with id \"same\" is already in flight"},"id":"same"}` {
 		t.Errorf("%d %s", resp.StatusCode, body)
 	}
-	close(r.hall.release)
+	close(r.fakeNamespace.release)
 	if body := <-first; !strings.Contains(body, `"id":"same","result"`) {
 		t.Errorf("the first is not disturbed: %s", body)
 	}
@@ -252,7 +252,7 @@ func TestCancellationReachesTheTool(t *testing.T) {
 			_, body := r.say("POST", w, `{"jsonrpc":"2.0","id":`+id+`,"method":"tools/call","params":{"name":"demo__wait"}}`)
 			answer <- body
 		}()
-		<-r.hall.started
+		<-r.fakeNamespace.started
 		cancel := `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":` + id + `,"reason":"enough"}}`
 		r.say("POST", other, cancel) // another session's id of the same spelling
 		r.say("POST", w, `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":"unknown"}}`)
@@ -264,7 +264,7 @@ func TestCancellationReachesTheTool(t *testing.T) {
 		if resp, _ := r.say("POST", w, cancel); resp.StatusCode != 202 {
 			t.Errorf("cancelled: %d", resp.StatusCode)
 		}
-		if err := <-r.hall.ended; err == nil {
+		if err := <-r.fakeNamespace.ended; err == nil {
 			t.Error("the tool must see its context end")
 		}
 		if body := <-answer; !strings.Contains(body, `"code":-32800`) {
@@ -278,28 +278,28 @@ func TestADroppedPostDoesNotCancelTheTool(t *testing.T) {
 	w := r.join(alice)
 	conn := r.dial()
 	fmt.Fprint(conn, r.raw("POST", w, callBody(1, "demo__wait", "{}")))
-	<-r.hall.started
+	<-r.fakeNamespace.started
 	conn.Close()
 	if resp, _ := r.say("POST", w, ping); resp.StatusCode != 200 {
 		t.Errorf("ping: %d", resp.StatusCode)
 	}
-	close(r.hall.release)
-	if err := <-r.hall.ended; err != nil {
+	close(r.fakeNamespace.release)
+	if err := <-r.fakeNamespace.ended; err != nil {
 		t.Errorf("the tool ended with %v", err)
 	}
 }
 
 func TestToolsListPages(t *testing.T) {
 	r := start(t, nil)
-	r.hall.mu.Lock()
-	r.hall.listed = nil
+	r.fakeNamespace.mu.Lock()
+	r.fakeNamespace.listed = nil
 	const many = 2005 // of them a page and a half
 	words := strings.Repeat("w", pageBytes/1500)
 	for i := range many {
 		name := fmt.Sprintf("demo__t%04d", i)
-		r.hall.listed = append(r.hall.listed, tools.Listed{Name: name, Tool: core.Tool{Server: "demo", Name: name}, Raw: json.RawMessage(`{"name":"` + name + `","description":"` + words + `"}`)})
+		r.fakeNamespace.listed = append(r.fakeNamespace.listed, tools.Listed{Name: name, Tool: core.Tool{Server: "demo", Name: name}, Raw: json.RawMessage(`{"name":"` + name + `","description":"` + words + `"}`)})
 	}
-	r.hall.mu.Unlock()
+	r.fakeNamespace.mu.Unlock()
 	w := r.join(alice)
 	var names []string
 	cursor := ""

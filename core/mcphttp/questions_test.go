@@ -90,7 +90,7 @@ func TestEachAnswerReachesItsOwnQuestion(t *testing.T) {
 func TestProgressOfAQuestionReachesTheAppThatAskedIt(t *testing.T) {
 	r := start(t, nil)
 	heard := make(chan string, 8)
-	r.hall.app.heard = func(n rpc.Notification) { heard <- n.Method + " " + string(n.Params) }
+	r.fakeNamespace.app.heard = func(n rpc.Notification) { heard <- n.Method + " " + string(n.Params) }
 	for i, w := range []who{r.able(alice, `{"elicitation":{}}`), r.able(who{token: "bob", workspace: "ws_one"}, `{"elicitation":{}}`)} {
 		resp := r.ask("POST", w, strings.Replace(asking, "demo://ask", "demo://ask/7", 1))
 		lines := bufio.NewScanner(resp.Body)
@@ -136,7 +136,7 @@ func TestAQuestionWhoseCallIsOverGoesWhereItsClientListens(t *testing.T) {
 		streams := make(chan *http.Response, 1)
 		go func() { streams <- open() }()
 		if i == 0 {
-			<-r.hall.started
+			<-r.fakeNamespace.started
 		} else {
 			streams <- <-streams // the GET stream is open
 		}
@@ -151,7 +151,7 @@ func TestAQuestionWhoseCallIsOverGoesWhereItsClientListens(t *testing.T) {
 		}
 		defer resp.Body.Close()
 	}
-	close(r.hall.release)
+	close(r.fakeNamespace.release)
 }
 
 func TestACancelledCallTakesItsQuestionBack(t *testing.T) {
@@ -210,12 +210,12 @@ func TestASessionHasEverythingThatAppsOffer(t *testing.T) {
 			}
 		})
 	}
-	if asked := r.hall.app.Operations(); !slices.Contains(asked, "level ws_one error") {
+	if asked := r.fakeNamespace.app.Operations(); !slices.Contains(asked, "level ws_one error") {
 		t.Errorf("the apps were asked %q", asked)
 	}
 	r.say("POST", w, `{"jsonrpc":"2.0","method":"notifications/roots/list_changed"}`)
 	testkit.Eventually(t, "the apps hear that roots changed", func() bool {
-		return slices.ContainsFunc(r.hall.app.Operations(), func(o string) bool { return strings.HasPrefix(o, "roots ") })
+		return slices.ContainsFunc(r.fakeNamespace.app.Operations(), func(o string) bool { return strings.HasPrefix(o, "roots ") })
 	})
 }
 
@@ -232,12 +232,12 @@ func TestUpdatesReachThoseWhoSubscribed(t *testing.T) {
 			t.Errorf("%s", body)
 		}
 	}
-	r.hall.app.notify("notifications/resources/updated", `{"uri":"demo://a","x":1.0}`)
+	r.fakeNamespace.app.notify("notifications/resources/updated", `{"uri":"demo://a","x":1.0}`)
 	if got := next(t, lines); got != `{"jsonrpc":"2.0","method":"notifications/resources/updated","params":{"uri":"demo://a","x":1.0}}` {
 		t.Errorf("got %s", got)
 	}
 	for kind, want := range map[core.Kind]string{core.KindPrompts: "prompts", core.KindTemplates: "resources"} {
-		r.hall.change(kind)
+		r.fakeNamespace.change(kind)
 		for _, reader := range []*bufio.Scanner{lines, others} { // the other session hears this first
 			if got := next(t, reader); got != `{"jsonrpc":"2.0","method":"notifications/`+want+`/list_changed"}` {
 				t.Errorf("got %s", got)
@@ -245,12 +245,12 @@ func TestUpdatesReachThoseWhoSubscribed(t *testing.T) {
 		}
 	}
 	r.say("POST", w, strings.Replace(subscribe, "subscribe", "unsubscribe", 1))
-	if n := r.hall.app.Subscriptions("demo://a"); n != 0 {
+	if n := r.fakeNamespace.app.Subscriptions("demo://a"); n != 0 {
 		t.Errorf("%d subscriptions are left", n)
 	}
 	r.say("POST", w, subscribe)
 	r.say("DELETE", w, "")
-	for r.hall.app.Subscriptions("demo://a") != 0 {
+	for r.fakeNamespace.app.Subscriptions("demo://a") != 0 {
 		<-time.After(time.Millisecond)
 	}
 }

@@ -68,7 +68,7 @@ func TestAClientThatLeavesItsStreamedAnswerIsNoticed(t *testing.T) {
 	w := r.join(alice, "2025-03-26")
 	conn := r.dial()
 	fmt.Fprint(conn, r.raw("POST", w, `[`+progressBody(1, "t", 1)+`,`+callBody(2, "demo__wait", "{}")+`]`))
-	<-r.hall.started
+	<-r.fakeNamespace.started
 	if _, err := bufio.NewReader(conn).ReadString('\n'); err != nil {
 		t.Fatal(err)
 	}
@@ -79,8 +79,8 @@ func TestAClientThatLeavesItsStreamedAnswerIsNoticed(t *testing.T) {
 			if !k.Out.Ended() {
 				continue
 			}
-			close(r.hall.release)
-			if err := <-r.hall.ended; err != nil {
+			close(r.fakeNamespace.release)
+			if err := <-r.fakeNamespace.ended; err != nil {
 				t.Errorf("the tool was cancelled: %v", err)
 			}
 			return

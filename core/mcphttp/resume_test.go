@@ -40,8 +40,8 @@ func TestAClientWhoseConnectionBrokeGoesOnWhereItWas(t *testing.T) {
 		t.Fatalf("the first event is %s", data)
 	}
 	resp.Body.Close() // the connection breaks
-	close(r.hall.release)
-	<-r.hall.ended
+	close(r.fakeNamespace.release)
+	<-r.fakeNamespace.ended
 	for range 2 { // and so does the next one, which changes nothing
 		again, body := r.say("GET", w, "", "Last-Event-ID: "+seen)
 		if got := events(body); again.StatusCode != 200 || len(got) != 2 || !strings.Contains(got[0], `"progress":2`) || !strings.Contains(got[1], `"id":5,"result"`) {
@@ -62,7 +62,7 @@ func TestACallThatStillRunsGoesOnOnTheStreamOfAClientThatCameBack(t *testing.T) 
 	if _, data := nextEvent(t, lines); !strings.Contains(data, `"progress":1`) {
 		t.Errorf("got %s", data)
 	}
-	close(r.hall.release)
+	close(r.fakeNamespace.release)
 	if _, data := nextEvent(t, lines); !strings.Contains(data, `"progress":2`) {
 		t.Errorf("got %s", data)
 	}
@@ -88,7 +88,7 @@ func TestTheGetStreamGoesOnWhereItWas(t *testing.T) {
 		<-time.After(time.Millisecond)
 	}
 	for i := range 3 {
-		r.hall.app.notify("notifications/message", fmt.Sprintf(`{"level":"info","data":%d}`, i))
+		r.fakeNamespace.app.notify("notifications/message", fmt.Sprintf(`{"level":"info","data":%d}`, i))
 	}
 	again := r.ask("GET", w, "", "Last-Event-ID: "+seen)
 	defer again.Body.Close()

@@ -56,19 +56,19 @@ func TestTheOfficialClientGoesThroughAWholeSession(t *testing.T) {
 	}
 	cancelled, cancel := context.WithCancel(t.Context())
 	go func() {
-		<-r.hall.started
+		<-r.fakeNamespace.started
 		cancel()
 	}()
 	if _, err := session.CallTool(cancelled, &mcp.CallToolParams{Name: "demo__wait"}); err == nil {
 		t.Error("a cancelled call must fail")
 	}
-	if err := <-r.hall.ended; err == nil {
+	if err := <-r.fakeNamespace.ended; err == nil {
 		t.Error("the tool must see the cancellation")
 	}
 	for len(r.endpoint.listening()) == 0 { // the client opens its GET stream beside
 		<-time.After(5 * time.Millisecond)
 	}
-	r.hall.changed()
+	r.fakeNamespace.changed()
 	<-changed
 	if err := session.Ping(t.Context(), nil); err != nil {
 		t.Error(err)
@@ -94,7 +94,7 @@ func TestTheOfficialClientIsAsked(t *testing.T) {
 		t.Fatal(err)
 	}
 	answered := make(chan string, 1)
-	r.hall.app.answered = func(answer string) { answered <- answer }
+	r.fakeNamespace.app.answered = func(answer string) { answered <- answer }
 	if _, err := session.ReadResource(t.Context(), &mcp.ReadResourceParams{URI: "demo://ask"}); err != nil {
 		t.Fatal(err)
 	}

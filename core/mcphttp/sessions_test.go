@@ -126,8 +126,8 @@ func TestDeleteEndsASession(t *testing.T) {
 			t.Errorf("%s afterwards: %d %s", method, resp.StatusCode, body)
 		}
 	}
-	if r.store.Len() != 0 || r.hall.watched() != 0 {
-		t.Errorf("left behind: %d records, %d watches", r.store.Len(), r.hall.watched())
+	if r.store.Len() != 0 || r.fakeNamespace.watched() != 0 {
+		t.Errorf("left behind: %d records, %d watches", r.store.Len(), r.fakeNamespace.watched())
 	}
 	for _, method := range []string{"GET", "DELETE"} {
 		if resp, body := r.say(method, alice, ""); resp.StatusCode != 400 || !strings.Contains(body, "Mcp-Session-Id") {
@@ -144,12 +144,12 @@ func TestDeleteAnswersTheCallsInFlight(t *testing.T) {
 		_, body := r.say("POST", w, callBody(5, "demo__wait", "{}"))
 		answer <- body
 	}()
-	<-r.hall.started
+	<-r.fakeNamespace.started
 	r.say("DELETE", w, "")
 	if body := <-answer; !strings.Contains(body, `"code":-32000`) || !strings.Contains(body, `"id":5`) {
 		t.Errorf("the call in flight got %s", body)
 	}
-	if err := <-r.hall.ended; err == nil {
+	if err := <-r.fakeNamespace.ended; err == nil {
 		t.Error("the tool must have been cancelled")
 	}
 }
@@ -245,7 +245,7 @@ func (r *rig) liveOne() who {
 
 // still is an endpoint without a listener, for tests on the clock of synctest.
 func still(t *testing.T, store sessionstore.Store, ttl time.Duration) *Endpoint {
-	e := New(Options{Tools: newHall(), Access: &people{}, Store: store, Features: config.Features{}, Logger: hclog.NewNullLogger(), SessionTTL: ttl})
+	e := New(Options{Tools: newFakeNamespace(), Access: &people{}, Store: store, Features: config.Features{}, Logger: hclog.NewNullLogger(), SessionTTL: ttl})
 	t.Cleanup(func() { _ = e.Close(context.Background()) })
 	return e
 }
@@ -382,7 +382,7 @@ func TestCloseLetsCallsFinishAndRefusesNewOnes(t *testing.T) {
 		_, body := r.say("POST", w, callBody(1, "demo__wait", "{}"))
 		answer <- body
 	}()
-	<-r.hall.started
+	<-r.fakeNamespace.started
 	closed := make(chan error, 1)
 	go func() { closed <- r.endpoint.Close(t.Context()) }()
 	for { // until the shutdown has begun
@@ -397,7 +397,7 @@ func TestCloseLetsCallsFinishAndRefusesNewOnes(t *testing.T) {
 	if resp, _ := r.say("POST", w, ping); resp.StatusCode != 503 || resp.Header.Get("Retry-After") == "" {
 		t.Errorf("a new call during shutdown: %d", resp.StatusCode)
 	}
-	close(r.hall.release)
+	close(r.fakeNamespace.release)
 	if body := <-answer; !strings.Contains(body, "alice/ws_one") {
 		t.Errorf("the call in flight got %s", body)
 	}

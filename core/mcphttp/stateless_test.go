@@ -188,10 +188,10 @@ func TestAClientThatLeavesCancelsItsCall(t *testing.T) {
 			resp.Body.Close()
 		}
 	}()
-	<-r.hall.started
+	<-r.fakeNamespace.started
 	leave()
 	select {
-	case err := <-r.hall.ended:
+	case err := <-r.fakeNamespace.ended:
 		if err == nil {
 			t.Error("the call went on")
 		}
@@ -203,7 +203,7 @@ func TestAClientThatLeavesCancelsItsCall(t *testing.T) {
 
 func TestArgumentsThatAToolWantsInHeaders(t *testing.T) {
 	r := start(t, nil)
-	r.hall.listed[0].Tool.Mirrors = marks()
+	r.fakeNamespace.listed[0].Tool.Mirrors = marks()
 	for _, c := range []struct {
 		name, arguments string
 		header          []string
@@ -243,25 +243,25 @@ func TestAStreamThatListensHearsWhatItWants(t *testing.T) {
 	if got := next(t, lines); got != `{"jsonrpc":"2.0","method":"notifications/subscriptions/acknowledged","params":{"notifications":{"promptsListChanged":true,"resourceSubscriptions":["demo://a"]},`+tag+`}}` {
 		t.Errorf("got %s", got)
 	}
-	r.hall.change(core.KindTools) // nobody asked
+	r.fakeNamespace.change(core.KindTools) // nobody asked
 	<-time.After(3 * debounce)
-	r.hall.change(core.KindPrompts)
+	r.fakeNamespace.change(core.KindPrompts)
 	if got := next(t, lines); got != `{"jsonrpc":"2.0","method":"notifications/prompts/list_changed","params":{`+tag+`}}` {
 		t.Errorf("got %s", got)
 	}
-	r.hall.app.notify("notifications/resources/updated", `{"uri":"demo://b"}`)
-	r.hall.app.notify("notifications/resources/updated", `{"uri":"demo://a","_meta":{"x":1.0}}`)
+	r.fakeNamespace.app.notify("notifications/resources/updated", `{"uri":"demo://b"}`)
+	r.fakeNamespace.app.notify("notifications/resources/updated", `{"uri":"demo://a","_meta":{"x":1.0}}`)
 	if got := next(t, lines); got != `{"jsonrpc":"2.0","method":"notifications/resources/updated","params":{"uri":"demo://a","_meta":{"x":1.0,"io.modelcontextprotocol/subscriptionId":7}}}` {
 		t.Errorf("got %s", got)
 	}
-	if r.hall.app.Subscriptions("demo://a") != 1 {
+	if r.fakeNamespace.app.Subscriptions("demo://a") != 1 {
 		t.Error("the app was not asked for updates")
 	}
 	r.endpoint.o.Streams.Drain() // as a shutdown does
 	if got := next(t, lines); got != `{"jsonrpc":"2.0","id":7,"result":{"resultType":"complete","_meta":{"io.modelcontextprotocol/serverInfo":`+self+`,"io.modelcontextprotocol/subscriptionId":7}}}` {
 		t.Errorf("got %s", got)
 	}
-	for r.hall.app.Subscriptions("demo://a") != 0 || r.hall.watched() != 0 {
+	for r.fakeNamespace.app.Subscriptions("demo://a") != 0 || r.fakeNamespace.watched() != 0 {
 		<-time.After(time.Millisecond)
 	}
 }

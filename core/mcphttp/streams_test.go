@@ -46,13 +46,13 @@ func TestAChangeOfToolsReachesTheGetStreamOnce(t *testing.T) {
 	resp, lines := r.listen(w)
 	defer resp.Body.Close()
 	for range 20 {
-		r.hall.changed()
+		r.fakeNamespace.changed()
 	}
 	if got := next(t, lines); got != changedText {
 		t.Errorf("got %s", got)
 	}
 	<-time.After(3 * debounce)
-	r.hall.changed()
+	r.fakeNamespace.changed()
 	if got := next(t, lines); got != changedText {
 		t.Errorf("got %s", got)
 	}
@@ -65,7 +65,7 @@ func TestAChangeOfToolsReachesTheGetStreamOnce(t *testing.T) {
 func TestAChangeWithoutAStreamIsToldWhenOneOpens(t *testing.T) {
 	r := start(t, nil)
 	w := r.join(alice)
-	r.hall.changed()
+	r.fakeNamespace.changed()
 	<-time.After(3 * debounce)
 	resp, lines := r.listen(w)
 	defer resp.Body.Close()
@@ -175,7 +175,7 @@ func TestAReaderThatStallsOnItsAnswerIsCut(t *testing.T) {
 	defer conn.Close()
 	_ = conn.(*net.TCPConn).SetReadBuffer(4096)
 	fmt.Fprint(conn, r.raw("POST", w, callBody(1, "demo__wait", "{}")))
-	<-r.hall.started
+	<-r.fakeNamespace.started
 	out := r.endpoint.live.All()[0].Calls()[0].Out
 	begin := time.Now()
 	frame := []byte(`"` + strings.Repeat("x", 64<<10) + `"`)
@@ -191,8 +191,8 @@ func TestAReaderThatStallsOnItsAnswerIsCut(t *testing.T) {
 		}
 		<-time.After(50 * time.Millisecond)
 	}
-	close(r.hall.release)
-	if err := <-r.hall.ended; err != nil {
+	close(r.fakeNamespace.release)
+	if err := <-r.fakeNamespace.ended; err != nil {
 		t.Errorf("the tool was cancelled: %v", err)
 	}
 }

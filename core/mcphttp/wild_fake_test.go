@@ -20,10 +20,10 @@ import (
 	"github.com/ropewalk/ropewalk/core/tools"
 )
 
-// wild is a hall with one app behind a real link, which dies now and then and is started anew by the
+// wild is a fakeNamespace with one app behind a real link, which dies now and then and is started anew by the
 // next call.
 type wild struct {
-	*hall
+	*fakeNamespace
 	t       *testing.T
 	bundles sync.WaitGroup
 
@@ -31,7 +31,7 @@ type wild struct {
 	link *link.Link
 }
 
-func newWild(t *testing.T) *wild { return &wild{hall: newHall(), t: t} }
+func newWild(t *testing.T) *wild { return &wild{fakeNamespace: newFakeNamespace(), t: t} }
 
 // conn is the link to the app that lives.
 func (w *wild) conn(ctx context.Context) (*link.Link, error) {
