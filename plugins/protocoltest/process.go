@@ -17,6 +17,7 @@ import (
 	"math/big"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"sync"
 	"time"
@@ -90,6 +91,9 @@ func (s Subject) start(ctx context.Context, versions string) (_ *process, err er
 	if p.dir, err = os.MkdirTemp("", "ropewalk-kit-"); err != nil {
 		return nil, err
 	}
+	if err = os.Mkdir(p.dataDir(), 0o700); err != nil {
+		return nil, errors.Join(err, os.RemoveAll(p.dir))
+	}
 	p.cmd = s.command(ctx, host.Cookie+"="+string(s.Kind), "PLUGIN_PROTOCOL_VERSIONS="+versions, "PLUGIN_UNIX_SOCKET_DIR="+p.dir,
 		"PLUGIN_CLIENT_CERT="+string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: p.server.Certificate[0]})))
 	p.cmd.Stderr = &p.stderr
@@ -120,6 +124,9 @@ func (s Subject) start(ctx context.Context, versions string) (_ *process, err er
 	}
 	return p, nil
 }
+
+// dataDir is the directory that Configure gives to the plugin.
+func (p *process) dataDir() string { return filepath.Join(p.dir, "data") }
 
 func (p *process) read(stdout *bufio.Reader, first chan<- string) {
 	defer func() { p.ended <- p.cmd.Wait() }()

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"maps"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -39,7 +38,7 @@ func configure(ctx context.Context, service pluginv1.PluginServiceClient, p *pro
 	if len(settings) == 0 {
 		settings = []byte("{}")
 	}
-	resp, err := service.Configure(ctx, &pluginv1.ConfigureRequest{SettingsJson: string(settings), DataDir: filepath.Join(p.dir, "data")})
+	resp, err := service.Configure(ctx, &pluginv1.ConfigureRequest{SettingsJson: string(settings), DataDir: p.dataDir()})
 	if err != nil {
 		return nil, kit.Failf("Configure must answer OK, with problems where settings are wrong; it failed: %w", err)
 	}
@@ -54,7 +53,7 @@ func ask(ctx context.Context, service pluginv1.PluginServiceClient, p *process, 
 	if len(settings) == 0 {
 		settings = []byte("{}")
 	}
-	resp, err := service.Validate(ctx, &pluginv1.ValidateRequest{SettingsJson: string(settings), DataDir: filepath.Join(p.dir, "data")})
+	resp, err := service.Validate(ctx, &pluginv1.ValidateRequest{SettingsJson: string(settings), DataDir: p.dataDir()})
 	if status.Code(err) == codes.Unimplemented {
 		return nil, kit.Skip(`the plugin has not the capability "validate"`)
 	}
