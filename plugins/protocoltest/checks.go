@@ -254,7 +254,7 @@ func obeysShutdown(ctx context.Context, _ Subject, p *process) error {
 	if _, gone := p.exits(4 * time.Second); !gone {
 		return kit.Failf("after Shutdown the process must end within two seconds; it still ran after four")
 	}
-	left, err := os.ReadDir(p.dir)
+	left, err := os.ReadDir(p.socketDir())
 	if err != nil || len(left) > 0 {
 		return kit.Failf("after Shutdown nothing must be left of it; %d files are in its socket directory", len(left))
 	}

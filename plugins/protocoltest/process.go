@@ -91,10 +91,10 @@ func (s Subject) start(ctx context.Context, versions string) (_ *process, err er
 	if p.dir, err = os.MkdirTemp("", "ropewalk-kit-"); err != nil {
 		return nil, err
 	}
-	if err = os.Mkdir(p.dataDir(), 0o700); err != nil {
+	if err = errors.Join(os.Mkdir(p.dataDir(), 0o700), os.Mkdir(p.socketDir(), 0o700)); err != nil {
 		return nil, errors.Join(err, os.RemoveAll(p.dir))
 	}
-	p.cmd = s.command(ctx, host.Cookie+"="+string(s.Kind), "PLUGIN_PROTOCOL_VERSIONS="+versions, "PLUGIN_UNIX_SOCKET_DIR="+p.dir,
+	p.cmd = s.command(ctx, host.Cookie+"="+string(s.Kind), "PLUGIN_PROTOCOL_VERSIONS="+versions, "PLUGIN_UNIX_SOCKET_DIR="+p.socketDir(),
 		"PLUGIN_CLIENT_CERT="+string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: p.server.Certificate[0]})))
 	p.cmd.Stderr = &p.stderr
 	stdout, err := p.cmd.StdoutPipe()
@@ -127,6 +127,9 @@ func (s Subject) start(ctx context.Context, versions string) (_ *process, err er
 
 // dataDir is the directory that Configure gives to the plugin.
 func (p *process) dataDir() string { return filepath.Join(p.dir, "data") }
+
+// socketDir is the directory for the socket of the plugin.
+func (p *process) socketDir() string { return filepath.Join(p.dir, "sockets") }
 
 func (p *process) read(stdout *bufio.Reader, first chan<- string) {
 	defer func() { p.ended <- p.cmd.Wait() }()
