@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/ropewalk/ropewalk/core/link"
-	"github.com/ropewalk/ropewalk/core/rpc"
 )
 
 // appTimeout is how long an app may take to accept a log level or a subscription.
@@ -57,7 +56,7 @@ func (m *Manager) SetLogLevel(ctx context.Context, workspace, level string) {
 // levelSetter is an instance as far as log levels are concerned.
 type levelSetter interface {
 	Info() link.Info
-	Call(ctx context.Context, method string, params json.RawMessage, notify func(rpc.Notification)) (json.RawMessage, error)
+	Call(ctx context.Context, r link.Request) (json.RawMessage, error)
 }
 
 // instances returns all instances of the app that can be called.
@@ -83,7 +82,7 @@ func (l *logLevels) apply(ctx context.Context, a *app, in levelSetter) {
 	if err != nil {
 		return
 	}
-	if _, err := in.Call(ctx, "logging/setLevel", params, nil); err != nil && ctx.Err() == nil {
+	if _, err := in.Call(ctx, link.Request{Method: "logging/setLevel", Params: params}); err != nil && ctx.Err() == nil {
 		a.log.Debug("app did not accept a log level", "level", level, "error", err)
 	}
 }

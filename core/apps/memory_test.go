@@ -301,11 +301,7 @@ type memoryInstance struct {
 
 func (i *memoryInstance) die() { i.once.Do(func() { close(i.done) }) }
 
-func (i *memoryInstance) Call(ctx context.Context, method string, params json.RawMessage, notify func(rpc.Notification)) (json.RawMessage, error) {
-	return i.Do(ctx, link.Request{Method: method, Params: params, Notify: notify})
-}
-
-func (i *memoryInstance) Do(ctx context.Context, r link.Request) (json.RawMessage, error) {
+func (i *memoryInstance) Call(ctx context.Context, r link.Request) (json.RawMessage, error) {
 	method, params, notify := r.Method, r.Params, r.Notify
 	if method == "slow" { // tells of its progress each minute
 		for range 10 {
@@ -316,7 +312,7 @@ func (i *memoryInstance) Do(ctx context.Context, r link.Request) (json.RawMessag
 		}
 	}
 	if method == "ask" || method == "tools/call" { // asks its caller's client, and repeats what that says meanwhile
-		return i.spec.OnRequest(ctx, link.Question{Method: instance.MethodElicit, Params: params, Callers: []any{r.For}, Notify: notify})
+		return i.spec.OnRequest(ctx, link.Question{Method: instance.MethodElicit, Params: params, Callers: []any{r.Caller}, Notify: notify})
 	}
 	if method == "hang" {
 		select {

@@ -21,7 +21,7 @@ type Pending struct {
 
 // sender is an instance whose calls can be sent without waiting for the answer.
 type sender interface {
-	Send(ctx context.Context, r link.Request) (*link.Pending, error)
+	Start(ctx context.Context, r link.Request) (*link.Pending, error)
 }
 
 // Send sends a call that is a single request to the app's shared instance; Wait then returns its
@@ -39,12 +39,12 @@ func (m *Manager) Send(ctx context.Context, workspace, server string, c interact
 	}
 	p := &Pending{app: a, instance: in, method: c.Method}
 	p.inFlight.Init(ctx, &c, m.o.CallTimeout)
-	p.pending, err = out.Send(ctx, link.Request{
-		Method: c.Method, Params: c.Params, Notify: p.inFlight.WithClock(c.Notify), For: &p.inFlight, Mirrors: c.Mirrors, Wake: wake,
+	p.pending, err = out.Start(ctx, link.Request{
+		Method: c.Method, Params: c.Params, Notify: p.inFlight.WithClock(c.Notify), Caller: &p.inFlight, Mirrors: c.Mirrors, Wake: wake,
 	})
 	if err != nil {
 		a.ReleaseSlot()
-		if errors.Is(err, link.ErrCrowded) {
+		if errors.Is(err, link.ErrQueueFull) {
 			return nil, nil
 		}
 		return nil, a.CallError(ctx, ctx, in, c.Method, err)
@@ -53,7 +53,7 @@ func (m *Manager) Send(ctx context.Context, workspace, server string, c interact
 	return p, nil
 }
 
-func (p *Pending) giveUp() { p.pending.GiveUp(interact.ErrTimeout) }
+func (p *Pending) giveUp() { p.pending.Cancel(interact.ErrTimeout) }
 
 // Answered reports whether Wait would not wait any more.
 func (p *Pending) Answered() bool { return p.pending.Answered() }

@@ -38,7 +38,7 @@ func (s *subscriptions) add(k sessionKey, uri string) (first bool, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.byApp[k.app][uri] == 0 && len(s.byApp[k.app]) >= maxSubscriptions {
-		return false, core.Errorf(core.CodeUnavailable, "%w", link.ErrWatched)
+		return false, core.Errorf(core.CodeUnavailable, "%w", link.ErrTooManySubscriptions)
 	}
 	addCount(s.bySession, k, uri, 1)
 	return addCount(s.byApp, k.app, uri, 1) == 1, nil

@@ -119,7 +119,7 @@ type Request struct {
 	Method string
 	Params json.RawMessage        // one JSON object, or empty for none
 	Notify func(rpc.Notification) // nil for a caller that wants no notifications
-	For    any                    // who calls: a Question of the bundle names them; nil for the server itself
+	Caller any                    // who calls: a Question of the bundle names them; nil for the server itself
 
 	// Capabilities are what For's client can do, for a bundle that wants to see that with each
 	// request (StatelessVersion). nil is nothing. Params that say it themselves are left alone.
@@ -130,30 +130,25 @@ type Request struct {
 	Mirrors []core.Mirror
 
 	// Wake, when the call is made in two halves, receives each time something has come for Wait to
-	// take: a notification, or the answer. It must hold one; nobody waits for whoever receives. Send does
-	// not wait then either: it fails with ErrCrowded where it would. nil is a channel of the call's own.
+	// take: a notification, or the answer. It must hold one; a send never blocks. Start does
+	// not wait then either: it fails with ErrQueueFull where it would. nil is a channel of the call's own.
 	Wake chan struct{}
 
 	begun func(id int64) // receives the call's id before it is sent; nil
 }
 
-// Call is Do for a call of the server's own.
-func (l *Link) Call(ctx context.Context, method string, params json.RawMessage, notify func(rpc.Notification)) (json.RawMessage, error) {
-	return l.Do(ctx, Request{Method: method, Params: params, Notify: notify})
-}
-
-// Do sends one request and waits for its answer: the raw result, an *rpc.Error that the bundle
+// Call sends one request and waits for its answer: the raw result, an *rpc.Error that the bundle
 // answered with, ErrClosed when the connection is gone, or ctx's error, after which the bundle is
 // notified (notifications/cancelled) and a late answer is ignored.
 //
 // Params are sent as they are, but for what params._meta holds: a progress token is replaced by one
 // of our own, and what a request says of its revision is put there or taken away as the connection's
 // revision wants it. Notifications about the call reach Notify one after the other, in wire order,
-// with the caller's token, and always before Do returns. A log message (notifications/message)
+// with the caller's token, and always before Call returns. A log message (notifications/message)
 // names no call: it is taken to be about a call when that is the only one in flight, and goes to
 // OnNotification otherwise.
-func (l *Link) Do(ctx context.Context, r Request) (json.RawMessage, error) {
-	p, err := l.Send(ctx, r)
+func (l *Link) Call(ctx context.Context, r Request) (json.RawMessage, error) {
+	p, err := l.Start(ctx, r)
 	if err != nil {
 		return nil, err
 	}
@@ -167,8 +162,8 @@ type Pending struct {
 	notify func(rpc.Notification)
 }
 
-// Send is the first half of Do: it sends the request. The other half is the call's Wait.
-func (l *Link) Send(ctx context.Context, r Request) (*Pending, error) {
+// Start is the first half of Call: it sends the request. Pending.Wait is the other half.
+func (l *Link) Start(ctx context.Context, r Request) (*Pending, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
@@ -179,7 +174,7 @@ func (l *Link) Send(ctx context.Context, r Request) (*Pending, error) {
 	out.hurry = r.Wake != nil
 	p := &Pending{link: l, notify: r.Notify}
 	c := &p.call
-	c.caller, c.token, c.deaf, c.wake = r.For, out.callerToken(), r.Notify == nil, r.Wake
+	c.caller, c.token, c.deaf, c.wake = r.Caller, out.callerToken(), r.Notify == nil, r.Wake
 	if c.wake == nil {
 		c.wake = make(chan struct{}, 1)
 	}
@@ -204,15 +199,15 @@ func (p *Pending) Answered() bool {
 	return p.settled
 }
 
-// GiveUp ends the call with err, unless its answer is there. The bundle is notified.
-func (p *Pending) GiveUp(err error) {
+// Cancel ends the call with err, unless its answer is there. The bundle is notified.
+func (p *Pending) Cancel(err error) {
 	p.finish(answer{err: givenUp{err}})
 }
 
 // givenUp is the answer of a call that was given up, of which the bundle is still to be notified.
 type givenUp struct{ error }
 
-// Wait is the second half of Do, with its errors. From then on nobody needs to look at Request.Wake.
+// Wait is the second half of Call, with its errors. From then on nobody needs to look at Request.Wake.
 func (p *Pending) Wait(ctx context.Context) (json.RawMessage, error) {
 	defer p.link.end(&p.call)
 	p.mu.Lock()

@@ -111,12 +111,12 @@ func TestProgressComesInWireOrderAndBeforeTheResult(t *testing.T) {
 		done := make(chan struct{})
 		go func() {
 			defer close(done)
-			_, err := l.Call(t.Context(), "tools/call", json.RawMessage(`{"_meta":{"progressToken":"mine"}}`), func(n rpc.Notification) {
+			_, err := l.Call(t.Context(), Request{Method: "tools/call", Params: json.RawMessage(`{"_meta":{"progressToken":"mine"}}`), Notify: func(n rpc.Notification) {
 				if returned {
 					late++
 				}
 				seen = append(seen, string(n.Params))
-			})
+			}})
 			if err != nil {
 				t.Error(err)
 			}
@@ -202,7 +202,7 @@ func TestALogMessageBelongsToTheOnlyCall(t *testing.T) {
 	var open []message
 	for _, name := range []string{"alice", "bob"} {
 		calls.Go(func() {
-			if _, err := l.Do(t.Context(), Request{Method: "tools/call", For: name, Notify: func(n rpc.Notification) { mine <- n }}); err != nil {
+			if _, err := l.Call(t.Context(), Request{Method: "tools/call", Caller: name, Notify: func(n rpc.Notification) { mine <- n }}); err != nil {
 				t.Error(err)
 			}
 		})
@@ -223,7 +223,7 @@ func TestACancelledCallIsToldAndItsAnswerIgnored(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)
 	go func() {
-		_, err := l.Call(ctx, "tools/call", nil, nil)
+		_, err := l.Call(ctx, Request{Method: "tools/call"})
 		done <- err
 	}()
 	m := p.read()
@@ -263,7 +263,7 @@ func TestTheEndOfABundleEndsItsCalls(t *testing.T) {
 	if !errors.Is(l.Err(), ErrClosed) || !errors.Is(l.Err(), io.EOF) {
 		t.Errorf("the link ended with %v", l.Err())
 	}
-	if _, err := l.Call(t.Context(), "ping", nil, nil); !errors.Is(err, ErrClosed) {
+	if _, err := l.Call(t.Context(), Request{Method: "ping"}); !errors.Is(err, ErrClosed) {
 		t.Errorf("a call afterwards: %v", err)
 	}
 }
@@ -291,7 +291,7 @@ func TestCallsInFlightAreBounded(t *testing.T) {
 	l, p := dial(t, FrameOptions{}, Options{MaxCalls: 2})
 	first, second := begin(t, l, `{}`, nil), begin(t, l, `{}`, nil)
 	m1, m2 := p.read(), p.read()
-	if _, err := l.Call(t.Context(), "tools/call", nil, nil); !errors.Is(err, ErrBusy) {
+	if _, err := l.Call(t.Context(), Request{Method: "tools/call"}); !errors.Is(err, ErrBusy) {
 		t.Errorf("the third call: %v", err)
 	}
 	p.answer(m1, `1`)
@@ -321,7 +321,7 @@ func TestABundleThatStopsReadingIsGivenUp(t *testing.T) {
 		tap := &stdioTap{stdioConn: conn.(*stdioConn), l: l, gate: newGate()}
 		go func() { _, _ = tap.Read(t.Context()) }()
 		began := time.Now()
-		if _, err := l.Call(t.Context(), "tools/call", nil, nil); !errors.Is(err, ErrStalled) || !errors.Is(err, ErrClosed) {
+		if _, err := l.Call(t.Context(), Request{Method: "tools/call"}); !errors.Is(err, ErrStalled) || !errors.Is(err, ErrClosed) {
 			t.Errorf("the call got %v", err)
 		}
 		if took := time.Since(began); took != 30*time.Second {

@@ -11,9 +11,9 @@ var (
 	ErrClosed = errors.New("the connection to the app is closed")
 	// ErrBusy means that too many calls are in flight. Nothing was sent.
 	ErrBusy = errors.New("the app has too many calls in flight: try again later")
-	// ErrCrowded means that so much waits for the bundle to read it that a call would have to wait
+	// ErrQueueFull means that so much waits for the bundle to read it that a call would have to wait
 	// before it is on its way. Nothing was sent.
-	ErrCrowded = errors.New("the app has yet to read what waits for it")
+	ErrQueueFull = errors.New("the app has yet to read what waits for it")
 	// ErrTooLarge means that the answer was larger than the limit and was thrown away.
 	ErrTooLarge = errors.New("the app's answer is too large")
 	// ErrMalformed means that the answer was not a JSON-RPC response.
@@ -23,9 +23,9 @@ var (
 	// ErrRefused means that the bundle answered the handshake with an error: it may speak another
 	// revision.
 	ErrRefused = errors.New("the app refused the handshake")
-	// ErrUnfit means that the bundle answered the handshake with what no client of it can use, such as
+	// ErrBadHandshake means that the bundle answered the handshake with what no client of it can use, such as
 	// a revision that is unknown.
-	ErrUnfit = errors.New("the app's answer to the handshake cannot be used")
+	ErrBadHandshake = errors.New("the app's answer to the handshake cannot be used")
 	// ErrStalled is why a link closed whose bundle stopped reading.
 	ErrStalled = errors.New("the app stopped reading its input")
 )

@@ -118,7 +118,7 @@ func (l *Link) refused(ctx context.Context, err error) error {
 	} else if _, answered := errors.AsType[*jsonrpc.Error](err); answered {
 		err = fmt.Errorf("%w: %w", ErrRefused, err)
 	} else if l.greeted != nil {
-		err = fmt.Errorf("%w: %w", ErrUnfit, err)
+		err = fmt.Errorf("%w: %w", ErrBadHandshake, err)
 	}
 	if f, ok := l.out.(*stdioConn); ok {
 		if n := f.junk.count.Load(); n > 0 {

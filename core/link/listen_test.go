@@ -70,7 +70,7 @@ func TestAServerWithoutAStreamIsNotAskedAgain(t *testing.T) {
 			}))
 			l := mustOpen(t, core.Remote{URL: url, Type: "streamable-http"}, RemoteOptions{}, Options{})
 			wait(t, asked)
-			if _, err := l.Call(t.Context(), "tools/call", nil, nil); err != nil {
+			if _, err := l.Call(t.Context(), Request{Method: "tools/call"}); err != nil {
 				t.Error(err)
 			}
 			_ = l.Close()

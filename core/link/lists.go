@@ -51,7 +51,7 @@ func (l *Link) list(ctx context.Context, method, member string) ([]json.RawMessa
 	var params json.RawMessage
 	seen, size := map[string]bool{}, 0
 	for range maxPages {
-		raw, err := l.Call(ctx, method, params, nil)
+		raw, err := l.Call(ctx, Request{Method: method, Params: params})
 		if err != nil {
 			return nil, err
 		}

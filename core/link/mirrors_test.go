@@ -55,7 +55,7 @@ func TestArgumentsAreRepeatedInHeaders(t *testing.T) {
 		{"nothing", `{}`, "", "", ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			result, err := l.Do(t.Context(), Request{Method: "tools/call", Params: json.RawMessage(`{"name":"sell","arguments":` + c.arguments + `}`), Mirrors: marks()})
+			result, err := l.Call(t.Context(), Request{Method: "tools/call", Params: json.RawMessage(`{"name":"sell","arguments":` + c.arguments + `}`), Mirrors: marks()})
 			if err != nil {
 				t.Errorf("%s (%v)", result, err)
 			}
@@ -68,7 +68,7 @@ func TestArgumentsAreRepeatedInHeaders(t *testing.T) {
 			}
 		})
 	}
-	_, err := l.Do(t.Context(), Request{Method: "tools/call", Params: json.RawMessage(`{"name":"sell","arguments":{"region":"eu"}}`)})
+	_, err := l.Call(t.Context(), Request{Method: "tools/call", Params: json.RawMessage(`{"name":"sell","arguments":{"region":"eu"}}`)})
 	if failure, ok := errors.AsType[*rpc.Error](err); !ok || failure.Code != mcp.CodeHeaderMismatch {
 		t.Errorf("without the headers: %v", err)
 	}
@@ -94,7 +94,7 @@ func TestANameIsWrappedWhereAHeaderCannotHoldIt(t *testing.T) {
 	}))
 	l := mustOpen(t, core.Remote{URL: url, Type: "streamable-http"}, RemoteOptions{}, Options{Stateless: true})
 	for uri, want := range map[string]string{"file:///a b": "file:///a b", "file:///é": "=?base64?ZmlsZTovLy/DqQ==?="} {
-		_, _ = l.Do(t.Context(), Request{Method: "resources/read", Params: json.RawMessage(`{"uri":"` + uri + `"}`)}) // there is no such resource
+		_, _ = l.Call(t.Context(), Request{Method: "resources/read", Params: json.RawMessage(`{"uri":"` + uri + `"}`)}) // there is no such resource
 		if got := wait(t, names); got != want {
 			t.Errorf("%s is named %q", uri, got)
 		}

@@ -64,7 +64,7 @@ type RequestHandler func(ctx context.Context, q Question) (json.RawMessage, erro
 type Question struct {
 	Method  string
 	Params  json.RawMessage
-	Callers []any // Request.For of each, in the order of the calls
+	Callers []any // Request.Caller of each, in the order of the calls
 
 	// Notify tells the bundle what its client says about the question before it answers, such as its
 	// progress (notifications/progress). nil where nobody can be notified.

@@ -15,7 +15,7 @@ type request struct {
 	params []byte       // nil when there are none
 	token  rawjson.Span // where params hold the caller's progress token; empty when they do not
 	header http.Header  // what goes with it over HTTP; nil for nothing
-	hurry  bool         // ErrCrowded rather than wait for space
+	hurry  bool         // ErrQueueFull rather than wait for space
 }
 
 // newRequest checks that params are one JSON object, so that nothing in them can leave their place

@@ -123,7 +123,7 @@ type outcome struct {
 func begin(t *testing.T, l *Link, params string, notify func(rpc.Notification)) <-chan outcome {
 	done := make(chan outcome, 1)
 	go func() {
-		result, err := l.Call(t.Context(), "tools/call", json.RawMessage(params), notify)
+		result, err := l.Call(t.Context(), Request{Method: "tools/call", Params: json.RawMessage(params), Notify: notify})
 		done <- outcome{result, err}
 	}()
 	return done

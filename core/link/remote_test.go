@@ -104,11 +104,11 @@ func TestRemoteServersAreCalled(t *testing.T) {
 			if tools, err := l.List(t.Context(), core.KindTools); err != nil || len(tools) != 4 {
 				t.Errorf("%d tools (%v)", len(tools), err)
 			}
-			got, err := l.Call(t.Context(), "tools/call", json.RawMessage(`{"name":"echo","arguments":{"text":"hé\n"}}`), nil)
+			got, err := l.Call(t.Context(), Request{Method: "tools/call", Params: json.RawMessage(`{"name":"echo","arguments":{"text":"hé\n"}}`)})
 			if want := `{"content":[{"type":"text","text":"hé\n"}]}`; err != nil || string(got) != want {
 				t.Errorf("echo: %s (%v), want %s", got, err, want)
 			}
-			_, err = l.Call(t.Context(), "tools/call", json.RawMessage(`{"name":"nope"}`), nil)
+			_, err = l.Call(t.Context(), Request{Method: "tools/call", Params: json.RawMessage(`{"name":"nope"}`)})
 			if failure, ok := errors.AsType[*rpc.Error](err); !ok || failure.Code != -32602 {
 				t.Errorf("an unknown tool: %v", err)
 			}
@@ -117,10 +117,10 @@ func TestRemoteServersAreCalled(t *testing.T) {
 			}
 			ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 			defer cancel()
-			if _, err := l.Call(ctx, "tools/call", json.RawMessage(`{"name":"wait"}`), nil); !errors.Is(err, context.DeadlineExceeded) {
+			if _, err := l.Call(ctx, Request{Method: "tools/call", Params: json.RawMessage(`{"name":"wait"}`)}); !errors.Is(err, context.DeadlineExceeded) {
 				t.Errorf("wait: %v", err)
 			}
-			if _, err := l.Call(t.Context(), "tools/call", json.RawMessage(`{"name":"change"}`), nil); err != nil {
+			if _, err := l.Call(t.Context(), Request{Method: "tools/call", Params: json.RawMessage(`{"name":"change"}`)}); err != nil {
 				t.Errorf("change: %v", err)
 			}
 			if got := wait(t, changed); got != "tools" {
@@ -133,9 +133,9 @@ func TestRemoteServersAreCalled(t *testing.T) {
 func remoteProgress(t *testing.T, l *Link) {
 	t.Helper()
 	var seen []string
-	_, err := l.Call(t.Context(), "tools/call", json.RawMessage(`{"name":"count","arguments":{"n":20},"_meta":{"progressToken":"me"}}`), func(n rpc.Notification) {
+	_, err := l.Call(t.Context(), Request{Method: "tools/call", Params: json.RawMessage(`{"name":"count","arguments":{"n":20},"_meta":{"progressToken":"me"}}`), Notify: func(n rpc.Notification) {
 		seen = append(seen, string(n.Params))
-	})
+	}})
 	if err != nil || len(seen) != 20 || !slices.IsSortedFunc(seen, func(a, b string) int { return len(a) - len(b) }) || !strings.Contains(seen[19], `"progressToken":"me"`) {
 		t.Errorf("progress: %v (%v)", seen, err)
 	}
@@ -171,7 +171,7 @@ func TestSecretsReachTheServerAndNobodyElse(t *testing.T) {
 
 	remote.URL = url + "/moved"
 	l := mustOpen(t, remote, RemoteOptions{}, Options{})
-	if _, err := l.Call(t.Context(), "tools/call", json.RawMessage(`{"name":"echo"}`), nil); err != nil {
+	if _, err := l.Call(t.Context(), Request{Method: "tools/call", Params: json.RawMessage(`{"name":"echo"}`)}); err != nil {
 		t.Errorf("after a redirect to the same server: %v", err)
 	}
 	remote.URL = url + "/away?key=hidden"
@@ -280,7 +280,7 @@ func TestTheStreamOfACallIsReadToItsEndThoughItsCallerIsGone(t *testing.T) {
 	}))
 	l := mustOpen(t, core.Remote{URL: url, Type: "streamable-http"}, RemoteOptions{}, Options{})
 	ctx, cancel := context.WithCancel(t.Context())
-	_, err := l.Call(ctx, "tools/call", nil, nil)
+	_, err := l.Call(ctx, Request{Method: "tools/call"})
 	cancel()
 	if err != nil {
 		t.Fatal(err)
@@ -304,7 +304,7 @@ func TestTheStreamOfACallThatIsGivenUpEndsAtOnce(t *testing.T) {
 		<-began
 		cancel()
 	}()
-	if _, err := l.Call(ctx, "tools/call", nil, nil); !errors.Is(err, context.Canceled) {
+	if _, err := l.Call(ctx, Request{Method: "tools/call"}); !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v", err)
 	}
 	within := time.NewTimer(drainTime / 2)
@@ -342,10 +342,10 @@ func TestAnAnswerThatIsTooLargeOrNoMessageFailsItsCallOnly(t *testing.T) {
 				_, _ = fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"result":"fine"}`, m.ID)
 			}))
 			l := mustOpen(t, core.Remote{URL: url, Type: "streamable-http"}, RemoteOptions{MaxAnswer: limit}, Options{})
-			if got, err := l.Call(t.Context(), "tools/call", nil, nil); !errors.Is(err, c.want) {
+			if got, err := l.Call(t.Context(), Request{Method: "tools/call"}); !errors.Is(err, c.want) {
 				t.Errorf("got %.50s (%v), want %v", got, err, c.want)
 			}
-			if got, err := l.Call(t.Context(), "tools/call", nil, nil); string(got) != `"fine"` {
+			if got, err := l.Call(t.Context(), Request{Method: "tools/call"}); string(got) != `"fine"` {
 				t.Errorf("the next call: %s (%v)", got, err)
 			}
 		})
@@ -372,7 +372,7 @@ func TestAnEndlessAnswerNeedsLittleMemory(t *testing.T) {
 				runtime.ReadMemStats(&before)
 				ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 				defer cancel()
-				if _, err := l.Call(ctx, "tools/call", nil, nil); err == nil || ctx.Err() != nil {
+				if _, err := l.Call(ctx, Request{Method: "tools/call"}); err == nil || ctx.Err() != nil {
 					t.Errorf("the call ended with %v", err)
 				}
 				runtime.ReadMemStats(&after)
@@ -387,7 +387,7 @@ func TestAnEndlessAnswerNeedsLittleMemory(t *testing.T) {
 func TestASessionThatTheServerForgotIsTheEndOfTheLink(t *testing.T) {
 	url := serve(t, script(func(w http.ResponseWriter, _ *http.Request, _ message) { http.Error(w, "gone", http.StatusNotFound) }))
 	l := mustOpen(t, core.Remote{URL: url, Type: "streamable-http"}, RemoteOptions{}, Options{})
-	_, err := l.Call(t.Context(), "tools/call", nil, nil)
+	_, err := l.Call(t.Context(), Request{Method: "tools/call"})
 	if !errors.Is(err, ErrClosed) || strings.Contains(err.Error(), "the-session") {
 		t.Errorf("the call got %v", err)
 	}
@@ -400,9 +400,9 @@ func TestAServerThatCannotBeDialledIsTheEndOfTheLink(t *testing.T) {
 	server.CloseClientConnections()
 	server.Close()
 	// The first call may still find the old connection, which tells nothing about the server.
-	_, err := l.Call(t.Context(), "tools/call", nil, nil)
+	_, err := l.Call(t.Context(), Request{Method: "tools/call"})
 	if err != nil && !errors.Is(err, ErrClosed) {
-		_, err = l.Call(t.Context(), "tools/call", nil, nil)
+		_, err = l.Call(t.Context(), Request{Method: "tools/call"})
 	}
 	if !errors.Is(err, ErrClosed) {
 		t.Errorf("the call got %v", err)
@@ -427,10 +427,10 @@ func TestAPassingErrorOfTheServerFailsTheCallOnly(t *testing.T) {
 				_, _ = fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"result":1}`, m.ID)
 			}))
 			l := mustOpen(t, core.Remote{URL: url, Type: "streamable-http"}, RemoteOptions{}, Options{})
-			if _, err := l.Call(t.Context(), "tools/call", nil, nil); err == nil || errors.Is(err, ErrClosed) {
+			if _, err := l.Call(t.Context(), Request{Method: "tools/call"}); err == nil || errors.Is(err, ErrClosed) {
 				t.Errorf("the call got %v", err)
 			}
-			if _, err := l.Call(t.Context(), "tools/call", nil, nil); err != nil {
+			if _, err := l.Call(t.Context(), Request{Method: "tools/call"}); err != nil {
 				t.Errorf("the next call got %v", err)
 			}
 		})
@@ -440,7 +440,7 @@ func TestAPassingErrorOfTheServerFailsTheCallOnly(t *testing.T) {
 func TestAnAnswerThatDoesNotBeginIsGivenUp(t *testing.T) {
 	url := serve(t, script(func(_ http.ResponseWriter, r *http.Request, _ message) { <-r.Context().Done() }))
 	l := mustOpen(t, core.Remote{URL: url, Type: "streamable-http"}, RemoteOptions{HeaderTimeout: 50 * time.Millisecond}, Options{})
-	if _, err := l.Call(t.Context(), "tools/call", nil, nil); err == nil || !strings.Contains(err.Error(), "did not begin to answer") {
+	if _, err := l.Call(t.Context(), Request{Method: "tools/call"}); err == nil || !strings.Contains(err.Error(), "did not begin to answer") {
 		t.Errorf("the call got %v", err)
 	}
 }

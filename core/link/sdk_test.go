@@ -110,7 +110,7 @@ func BenchmarkCall(b *testing.B) {
 			params := json.RawMessage(`{"name":"echo","arguments":{"text":"` + text + `"}}`)
 			b.ReportAllocs()
 			for b.Loop() {
-				if _, err := l.Call(b.Context(), "tools/call", params, nil); err != nil {
+				if _, err := l.Call(b.Context(), Request{Method: "tools/call", Params: params}); err != nil {
 					b.Fatal(err)
 				}
 			}

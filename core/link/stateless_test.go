@@ -88,7 +88,7 @@ func TestARequestSaysOfItsRevisionWhatItsConnectionWants(t *testing.T) {
 			}{{fresh, p, c.newWant}, {old, q, c.oldWant}} {
 				done := make(chan error, 1)
 				go func() {
-					_, err := one.l.Do(t.Context(), Request{Method: "tools/call", Params: json.RawMessage(c.params), Capabilities: json.RawMessage(c.capabilities)})
+					_, err := one.l.Call(t.Context(), Request{Method: "tools/call", Params: json.RawMessage(c.params), Capabilities: json.RawMessage(c.capabilities)})
 					done <- err
 				}()
 				m := one.p.read()
@@ -206,7 +206,7 @@ func TestAQuestionNamesThoseWhoseCallsAreInFlight(t *testing.T) {
 	}
 	var messages []message
 	for _, who := range []any{"alice", nil, "bob"} {
-		go func() { _, _ = l.Do(t.Context(), Request{Method: "tools/call", For: who}) }()
+		go func() { _, _ = l.Call(t.Context(), Request{Method: "tools/call", Caller: who}) }()
 		messages = append(messages, p.read())
 	}
 	if got := ask(); !slices.Equal(got, []any{"alice", "bob"}) {
@@ -230,12 +230,12 @@ func TestAQuestionDoesNotOvertakeWhatItsCallersWereTold(t *testing.T) {
 	}})
 	holding, release := make(chan struct{}), make(chan struct{})
 	for _, r := range []Request{
-		{For: "alice", Notify: func(rpc.Notification) { holding <- struct{}{}; <-release; order <- "progress" }},
-		{For: "bob", Notify: func(rpc.Notification) { order <- "progress"; panic("bob fails") }}, // and with it his call
-		{For: "carol"},
+		{Caller: "alice", Notify: func(rpc.Notification) { holding <- struct{}{}; <-release; order <- "progress" }},
+		{Caller: "bob", Notify: func(rpc.Notification) { order <- "progress"; panic("bob fails") }}, // and with it his call
+		{Caller: "carol"},
 	} {
 		r.Method, r.Params = "tools/call", json.RawMessage(`{"_meta":{"progressToken":1}}`)
-		go func() { _, _ = l.Do(t.Context(), r) }()
+		go func() { _, _ = l.Call(t.Context(), r) }()
 		params := p.read().Params
 		meta, err := rawjson.Find(params, "_meta")
 		if err != nil {
@@ -314,7 +314,7 @@ func TestRemoteServersAreCalledInTheNewRevision(t *testing.T) {
 				t.Errorf("info is %+v", l.Info())
 			}
 			for range 2 {
-				result, err := l.Do(t.Context(), Request{Method: "tools/call", Params: json.RawMessage(`{"name":"echo","arguments":{"text":"é"}}`)})
+				result, err := l.Call(t.Context(), Request{Method: "tools/call", Params: json.RawMessage(`{"name":"echo","arguments":{"text":"é"}}`)})
 				if err != nil || strings.Contains(string(result), `"resultType":"complete"`) != l.Info().Stateless {
 					t.Errorf("got %s (%v)", result, err)
 				}
@@ -323,7 +323,7 @@ func TestRemoteServersAreCalledInTheNewRevision(t *testing.T) {
 				t.Errorf("%d tools (%v)", len(tools), err)
 			}
 			remoteProgress(t, l)
-			if _, err := l.Call(t.Context(), "tools/call", json.RawMessage(`{"name":"change"}`), nil); err != nil {
+			if _, err := l.Call(t.Context(), Request{Method: "tools/call", Params: json.RawMessage(`{"name":"change"}`)}); err != nil {
 				t.Errorf("change: %v", err)
 			}
 			if got := wait(t, changed); got != "tools" {

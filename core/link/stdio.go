@@ -221,7 +221,7 @@ func (c *stdioConn) call(ctx context.Context, p *call, r request) error {
 		return c.queue.add(ctx, size, put)
 	}
 	if added, room := c.queue.try(size, put); !added && room != nil {
-		return ErrCrowded
+		return ErrQueueFull
 	} else if !added {
 		return ErrClosed
 	}

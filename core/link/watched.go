@@ -15,8 +15,8 @@ import (
 // maxWatched bounds the resources of one bundle whose updates are wanted.
 const maxWatched = 1000
 
-// ErrWatched means that updates of too many resources are wanted.
-var ErrWatched = errors.New("updates of too many resources of this app are wanted")
+// ErrTooManySubscriptions means that updates of too many resources are wanted.
+var ErrTooManySubscriptions = errors.New("updates of too many resources of this app are wanted")
 
 // unwatchPatience is how long a bundle may take to finish what it has sent.
 const unwatchPatience = 500 * time.Millisecond
@@ -38,7 +38,7 @@ func (l *Link) Subscribe(ctx context.Context, uri string) error {
 	}
 	return l.watched.change(func(uris map[string]struct{}) error {
 		if len(uris) >= maxWatched {
-			return ErrWatched
+			return ErrTooManySubscriptions
 		}
 		uris[uri] = struct{}{}
 		return nil
@@ -61,7 +61,7 @@ func (l *Link) subscribe(ctx context.Context, method, uri string) error {
 	if err != nil {
 		return err
 	}
-	_, err = l.Call(ctx, method, params, nil)
+	_, err = l.Call(ctx, Request{Method: method, Params: params})
 	return err
 }
 
@@ -144,7 +144,7 @@ func (l *Link) tellOf(wanted json.RawMessage) (again bool) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		_, err := l.Do(ctx, Request{Method: "subscriptions/listen", Params: wanted, begun: func(n int64) { id <- n }})
+		_, err := l.Call(ctx, Request{Method: "subscriptions/listen", Params: wanted, begun: func(n int64) { id <- n }})
 		if err != nil && ctx.Err() == nil {
 			l.log.Debug("the app does not tell of changes", "app", l.o.Name, "error", scrub(err))
 		}

@@ -86,7 +86,7 @@ func (w *wild) request(call tools.Call) link.Request {
 	}
 	r := link.Request{Method: "tools/call", Params: json.RawMessage(params + "}"), Notify: call.Notify}
 	if call.Asker != nil {
-		r.For = call.Asker
+		r.Caller = call.Asker
 	}
 	return r
 }
@@ -102,7 +102,7 @@ func (w *wild) Start(ctx context.Context, _ core.Caller, call tools.Call) (tools
 	}
 	r := w.request(call)
 	r.Wake = call.Wake
-	p, err := l.Send(ctx, r)
+	p, err := l.Start(ctx, r)
 	if err != nil {
 		return nil, err
 	}
@@ -132,7 +132,7 @@ func (w *wild) Call(ctx context.Context, _ core.Caller, call tools.Call) (json.R
 	if err != nil {
 		return nil, err
 	}
-	return l.Do(ctx, w.request(call))
+	return l.Call(ctx, w.request(call))
 }
 
 // What a call of a wild app does.

@@ -15,8 +15,7 @@ import (
 
 // Instance is a started app that has completed the MCP handshake.
 type Instance interface {
-	Do(ctx context.Context, r link.Request) (json.RawMessage, error)
-	Call(ctx context.Context, method string, params json.RawMessage, notify func(rpc.Notification)) (json.RawMessage, error)
+	Call(ctx context.Context, r link.Request) (json.RawMessage, error)
 	List(ctx context.Context, kind core.Kind) ([]json.RawMessage, error)
 	Subscribe(ctx context.Context, uri string) error
 	Unsubscribe(ctx context.Context, uri string) error

@@ -81,7 +81,7 @@ func (s *Starter) plan(spec Spec) (bundle.Launch, error) {
 // the handshake, its answer is the reason: that the process ended then was our doing.
 func (s *Starter) abandon(ctx context.Context, p *Process, redactor logs.Redactor, err error) error {
 	reason := s.handshakeFailure(ctx, err)
-	if answered := errors.Is(err, link.ErrRefused) || errors.Is(err, link.ErrUnfit); !answered && ctx.Err() == nil {
+	if answered := errors.Is(err, link.ErrRefused) || errors.Is(err, link.ErrBadHandshake); !answered && ctx.Err() == nil {
 		select {
 		case <-p.process.Done():
 			reason = "before it answered initialize, " + exitStatus(p.process)

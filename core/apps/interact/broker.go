@@ -8,7 +8,6 @@ import (
 	"github.com/hashicorp/go-hclog"
 
 	"github.com/ropewalk/ropewalk/core/link"
-	"github.com/ropewalk/ropewalk/core/rpc"
 )
 
 // AppKey names an app: short names are unique in a workspace only.
@@ -31,8 +30,7 @@ type App interface {
 
 // Instance is a started app as this package needs it.
 type Instance interface {
-	Do(ctx context.Context, r link.Request) (json.RawMessage, error)
-	Call(ctx context.Context, method string, params json.RawMessage, notify func(rpc.Notification)) (json.RawMessage, error)
+	Call(ctx context.Context, r link.Request) (json.RawMessage, error)
 	Subscribe(ctx context.Context, uri string) error
 	Unsubscribe(ctx context.Context, uri string) error
 	Notify(ctx context.Context, method string, params json.RawMessage) error

@@ -42,7 +42,7 @@ func parseInputRequired(result json.RawMessage) (r inputRequired, ok bool) {
 func (d *Dialog) doWithInput(ctx context.Context, in Instance, r link.Request, f *InFlight) (json.RawMessage, error) {
 	params := r.Params
 	for range maxRounds {
-		result, err := in.Do(ctx, r)
+		result, err := in.Call(ctx, r)
 		if err != nil {
 			return nil, err
 		}

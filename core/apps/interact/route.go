@@ -29,9 +29,9 @@ func (d *Dialog) Do(ctx context.Context, shared Instance, c Call, f *InFlight) (
 		result, err := d.doSuspendable(ctx, in, c)
 		return result, in, err
 	}
-	r := link.Request{Method: c.Method, Params: c.Params, Notify: c.Notify, For: f, Mirrors: c.Mirrors}
+	r := link.Request{Method: c.Method, Params: c.Params, Notify: c.Notify, Caller: f, Mirrors: c.Mirrors}
 	if !in.Info().Stateless || stateless {
-		result, err := in.Do(ctx, r)
+		result, err := in.Call(ctx, r)
 		return result, in, err
 	}
 	if c.Asker != nil && c.Client != nil {
