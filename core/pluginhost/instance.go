@@ -63,7 +63,7 @@ func (h *Host) launch(ctx context.Context, t target) (_ *instance, err error) {
 		Logger:           log,
 		// What a plugin prints beside its log; a lost line of it would be a lost clue.
 		SyncStdout: printed, SyncStderr: printed, PluginLogBufferSize: lineBytes,
-		GRPCDialOptions: []grpc.DialOption{grpc.WithDefaultCallOptions(
+		GRPCDialOptions: []grpc.DialOption{host.DialOption(), grpc.WithDefaultCallOptions(
 			grpc.MaxCallRecvMsgSize(plugins.MaxMessage), grpc.MaxCallSendMsgSize(plugins.MaxMessage))},
 	})
 	defer func() {

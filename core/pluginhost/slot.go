@@ -9,9 +9,9 @@ import (
 
 	"github.com/hashicorp/go-hclog"
 	"google.golang.org/grpc"
-	"google.golang.org/grpc/connectivity"
 
 	"github.com/ropewalk/ropewalk/plugins"
+	"github.com/ropewalk/ropewalk/plugins/host"
 	"github.com/ropewalk/ropewalk/plugins/server"
 )
 
@@ -108,12 +108,8 @@ func (s *slot[T]) inProcess(ctx context.Context) (*generation[T], error) {
 	return &generation[T]{client: client, since: time.Now()}, nil
 }
 
-const (
-	// exitDelay is how long after a failed call the exit of its process may take to be noticed.
-	exitDelay = 50 * time.Millisecond
-	// exitDelayBroken is the same once the connection is known to be broken.
-	exitDelayBroken = 2 * time.Second
-)
+// exitDelay is how long after the connection broke the exit of the process may take to be noticed.
+const exitDelay = 2 * time.Second
 
 // attempts is how often a call is made at most, if the process dies each time: a call that crashes
 // its plugin must not crash every generation that follows.
@@ -125,7 +121,7 @@ func (s *slot[T]) call(ctx context.Context, fn func(context.Context, T) error) e
 	defer cancel()
 	for attempt := 1; ; attempt++ {
 		g, err := s.run(ctx, fn)
-		if g == nil || attempt == attempts || !errors.Is(err, plugins.ErrUnavailable) || !died(ctx, g) {
+		if g == nil || attempt == attempts || !died(ctx, g, err) {
 			return err
 		}
 	}
@@ -163,17 +159,11 @@ func (s *slot[T]) count(g *generation[T], err error) {
 	}
 }
 
-// died tells whether g's process is gone, which a broken connection shows a little earlier than
-// the process table does. A plugin that lives and says that its backend is away keeps its
-// connection.
-func died[T any](ctx context.Context, g *generation[T]) bool {
-	if g.inst == nil {
-		return false
-	}
-	if g.inst.conn.GetState() == connectivity.Ready && !goneWithin(ctx, g, exitDelay) && g.inst.conn.GetState() == connectivity.Ready {
-		return false
-	}
-	return goneWithin(ctx, g, exitDelayBroken)
+// died reports whether the process of g is gone after a call that failed with err. A broken
+// connection shows a little earlier than the exit of the process. A plugin that answered that its
+// backend is away is alive.
+func died[T any](ctx context.Context, g *generation[T], err error) bool {
+	return g.inst != nil && errors.Is(err, host.ErrDisconnected) && goneWithin(ctx, g, exitDelay)
 }
 
 func goneWithin[T any](ctx context.Context, g *generation[T], d time.Duration) bool {

@@ -18,7 +18,9 @@ func Wrap(conn grpc.ClientConnInterface) grpc.ClientConnInterface { return trans
 type translating struct{ conn grpc.ClientConnInterface }
 
 func (t translating) Invoke(ctx context.Context, method string, args, reply any, opts ...grpc.CallOption) error {
-	return received(ctx, t.conn.Invoke(ctx, method, args, reply, opts...))
+	a := &answer{}
+	err := t.conn.Invoke(context.WithValue(ctx, answerKey{}, a), method, args, reply, opts...)
+	return a.disconnected(received(ctx, err))
 }
 
 func (t translating) NewStream(ctx context.Context, desc *grpc.StreamDesc, method string, opts ...grpc.CallOption) (grpc.ClientStream, error) {
