@@ -81,8 +81,8 @@ func (m *Manager) Uninstall(ctx context.Context, workspace, name string) (dataPa
 		if err := a.stopForCommand(ctx); err != nil {
 			a.log.Error("not all processes of an uninstalled app have ended", "error", err)
 		}
-		m.removeDir(layout.BundlesDir(name))
-		m.removeDir(layout.LayersDir(name))
+		m.files.Remove(layout.BundlesDir(name))
+		m.files.Remove(layout.LayersDir(name))
 		m.removeApp(a)
 		a.publish(core.EventBundleUninstalled, core.BundleUninstalled{Name: name})
 		return nil

@@ -67,7 +67,7 @@ func (m *Manager) installMissing(ctx context.Context, name string, d config.App)
 
 // installDeclared records a declared app before it has run: it is installed even when it is dead.
 func (m *Manager) installDeclared(ctx context.Context, o source.Order) error {
-	release, err := m.starts.acquire(ctx)
+	release, err := m.starts.Acquire(ctx)
 	if err != nil {
 		return err
 	}
@@ -135,14 +135,9 @@ func (a *app) setRecord(record core.Installation) {
 		v.record = record
 		v.describe()
 	})
-	if a.manager.ownsFiles(old) && old.Dir != record.Dir {
-		a.manager.removeDir(old.Dir)
+	if a.manager.files.Owns(old) && old.Dir != record.Dir {
+		a.manager.files.Remove(old.Dir)
 	}
-}
-
-// ownsFiles reports whether the server itself put the bundle's files where they are.
-func (m *Manager) ownsFiles(r core.Installation) bool {
-	return r.Dir != "" && strings.HasPrefix(r.Dir, source.LayoutOf(m.o.Home, r.Workspace).BundlesDir(r.Name)+string(os.PathSeparator))
 }
 
 // isUnchanged reports whether a record is what an order would give. Registries are not asked: any

@@ -92,6 +92,24 @@ func (d *Details) addManifest(m *bundle.Manifest, record core.Installation) {
 	}
 }
 
+// describe returns an app as the API shows it.
+func (m *Manager) describe(a *app) core.App {
+	v := a.now.Load()
+	shown := v.app()
+	if v.record.Remote != nil {
+		return shown
+	}
+	settings := m.sandboxOf(a.key)
+	level := m.o.Confinement.Level(settings)
+	shown.Sandbox = &core.AppSandbox{
+		Level: level.String(), Network: slices.Clone(settings.Network.Values()), OwnUser: m.o.Confinement.OwnUser(settings),
+	}
+	if level < settings.Level {
+		shown.Sandbox.Weaker = m.o.Confinement.Probe.Reason
+	}
+	return shown
+}
+
 // LogLine is one line that an app wrote to stderr, without secrets.
 type LogLine struct {
 	Text string `json:"text"`

@@ -6,7 +6,8 @@
 // immutable views without waiting.
 //
 // The packages below own the rest: where bundles come from (source), one running process or
-// connection (instance), its log (logs), the lists that apps offer (offer), and the requests of apps
-// to their clients (interact). Process trees belong to process, the MCP wire to link, what a bundle
+// connection (instance), its log (logs), when apps are started (schedule), the files of bundles on this
+// server (files), the lists that apps offer (offer), the requests of apps to their clients (interact),
+// and what clients receive outside their calls (notify). Process trees belong to process, the MCP wire to link, what a bundle
 // is to bundle, names and permissions of tools to tools and access, and records to store.
 package apps

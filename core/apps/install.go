@@ -135,7 +135,7 @@ func (m *Manager) place(ctx context.Context, found *source.Candidate) error {
 		return err
 	}
 	if found.IsPlaced() {
-		return m.shareFiles(ctx, found)
+		return m.files.Share(ctx, found)
 	}
 	bundles := source.LayoutOf(m.o.Home, found.Record.Workspace).BundlesDir(found.Record.Name)
 	dir := filepath.Join(bundles, found.Label)
@@ -148,7 +148,7 @@ func (m *Manager) place(ctx context.Context, found *source.Candidate) error {
 	if err := found.Place(ctx, dir); err != nil {
 		return err
 	}
-	return m.shareFiles(ctx, found)
+	return m.files.Share(ctx, found)
 }
 
 // addRecord writes the record of a new app. It is removed again after an error that leaves unknown

@@ -13,6 +13,7 @@ import (
 	"github.com/ropewalk/ropewalk/core/apps/logs"
 	"github.com/ropewalk/ropewalk/core/apps/offer"
 	"github.com/ropewalk/ropewalk/core/apps/source"
+	"github.com/ropewalk/ropewalk/core/config"
 	"github.com/ropewalk/ropewalk/core/link"
 )
 
@@ -28,6 +29,17 @@ func (a *app) spec() instance.Spec {
 		Record: record, DataDir: layout.DataDir(record.Name), LogPath: layout.LogFile(record.Name), Logger: a.log,
 		Sandbox: a.manager.sandboxOf(a.key), Layer: filepath.Join(layout.LayersDir(record.Name), record.ID),
 	}
+}
+
+// sandboxOf returns the sandbox settings of an app: those of its own section of the configuration, which
+// names apps of the default workspace, else the common ones.
+func (m *Manager) sandboxOf(key interact.AppKey) config.Sandbox {
+	if key.Workspace == core.DefaultWorkspaceID {
+		if own := m.setup.Load().declared[key.Name].Sandbox; own != nil {
+			return *own
+		}
+	}
+	return m.o.Sandbox
 }
 
 // layout says where the app keeps its files.
@@ -58,7 +70,7 @@ func (a *app) startShared(ctx context.Context) (instance.Instance, error) {
 // launch starts the app and reads its lists, within Options.StartTimeout once its files are on this
 // server. An instance that was started is ended when there is an error.
 func (a *app) launch(ctx context.Context) (instance.Instance, core.Offer, error) {
-	if err := a.manager.provideFiles(ctx, a.now.Load().record); err != nil {
+	if err := a.manager.files.Provide(ctx, a.now.Load().record); err != nil {
 		return nil, core.Offer{}, err
 	}
 	limit, cancel := context.WithTimeout(ctx, a.manager.o.StartTimeout)

@@ -143,8 +143,8 @@ func TestAnUpdateKeepsDataAndGoesBackWhenTheNewVersionDoesNotStart(t *testing.T)
 	if _, err := os.Stat(data); err != nil {
 		t.Errorf("its data is gone: %v", err)
 	}
-	if dirs := subdirectories(filepath.Join(home, "apps", "notes", "bundle")); len(dirs) != 1 {
-		t.Errorf("the bundles left are %v", dirs)
+	if dirs, err := os.ReadDir(filepath.Join(home, "apps", "notes", "bundle")); err != nil || len(dirs) != 1 {
+		t.Errorf("the bundles left are %v (%v)", dirs, err)
 	}
 }
 

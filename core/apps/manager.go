@@ -13,9 +13,12 @@ import (
 	"github.com/hashicorp/go-hclog"
 
 	"github.com/ropewalk/ropewalk/core"
+	"github.com/ropewalk/ropewalk/core/apps/files"
 	"github.com/ropewalk/ropewalk/core/apps/instance"
 	"github.com/ropewalk/ropewalk/core/apps/interact"
+	"github.com/ropewalk/ropewalk/core/apps/notify"
 	"github.com/ropewalk/ropewalk/core/apps/offer"
+	"github.com/ropewalk/ropewalk/core/apps/schedule"
 	"github.com/ropewalk/ropewalk/core/apps/source"
 )
 
@@ -28,13 +31,14 @@ type Manager struct {
 	catalog  *offer.Catalog
 	broker   *interact.Broker
 	resolver *source.Resolver
-	starts   *startQueue
+	starts   *schedule.Queue
+	files    *files.Store
 	start    startFunc
 	setup    atomic.Pointer[setup]
 
-	listeners     *listeners
-	logLevels     *logLevels
-	subscriptions *subscriptions
+	listeners     *notify.Listeners
+	logLevels     *notify.LogLevels
+	subscriptions *notify.Subscriptions
 
 	failedInstalls failedInstalls
 
@@ -54,9 +58,9 @@ type Manager struct {
 func New(o Options) *Manager {
 	o.setDefaults()
 	m := &Manager{
-		o: o, log: o.Logger, starts: newStartQueue(o.StartsAtOnce, o.StartPatience),
+		o: o, log: o.Logger, starts: schedule.NewQueue(o.StartsAtOnce, o.StartPatience),
 		apps: map[string]map[string]*app{}, reserved: map[interact.AppKey]chan struct{}{},
-		listeners: newListeners(), logLevels: newLogLevels(), subscriptions: newSubscriptions(),
+		listeners: notify.NewListeners(), logLevels: notify.NewLogLevels(), subscriptions: notify.NewSubscriptions(),
 		reconciler: reconciler{busy: map[interact.AppKey]*reconciliation{}},
 	}
 	m.life, m.die = context.WithCancel(context.Background())
@@ -75,8 +79,19 @@ func New(o Options) *Manager {
 		Confinement: o.Confinement,
 	}
 	m.start = starter.Start
+	m.files = files.New(m.fileOptions())
 	m.setup.Store(&setup{registries: o.Registries, declared: o.Configured})
 	return m
+}
+
+func (m *Manager) fileOptions() files.Options {
+	o := files.Options{
+		Home: m.o.Home, Records: m.o.Records, Resolver: m.resolver, Logger: m.log, Timeout: m.o.InstallTimeout, Begin: m.beginWork,
+	}
+	if m.o.Cluster != nil {
+		o.Cluster = m.o.Cluster
+	}
+	return o
 }
 
 func (m *Manager) brokerOptions() interact.Options {
@@ -121,6 +136,15 @@ func (m *Manager) Health(workspace string) []core.AppHealth {
 		list[i] = a.now.Load().health()
 	}
 	return list
+}
+
+// States returns how many apps of all workspaces are in each state.
+func (m *Manager) States() map[core.State]int {
+	counts := map[core.State]int{}
+	for _, a := range m.allApps() {
+		counts[a.now.Load().state]++
+	}
+	return counts
 }
 
 // Offer returns what the workspace's apps that run or are being restarted offer. It is immutable, and

@@ -2,13 +2,13 @@ package apps
 
 import (
 	"context"
+	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
-	"strings"
 	"sync"
 
 	"github.com/ropewalk/ropewalk/core"
+	"github.com/ropewalk/ropewalk/core/apps/files"
 	"github.com/ropewalk/ropewalk/core/apps/interact"
 	"github.com/ropewalk/ropewalk/core/apps/source"
 )
@@ -27,9 +27,9 @@ func (m *Manager) Open(ctx context.Context) error {
 		return fmt.Errorf("read what is installed: %w", err)
 	}
 	for i := range records {
-		records[i].Dir = m.currentDir(records[i])
+		records[i].Dir = m.files.CurrentDir(records[i])
 	}
-	m.removeUnused(records)
+	m.files.RemoveUnused(records)
 	m.broker.LoadCapabilities(ctx)
 	ctx, done, err := m.beginWork(context.WithoutCancel(ctx))
 	if err != nil {
@@ -78,59 +78,39 @@ func (a *app) resume() {
 	a.startSupervisor(nil)
 }
 
-// currentDir returns where a bundle's files are now: they move with the home, and each server of a
-// cluster has them in its own home.
-func (m *Manager) currentDir(r core.Installation) string {
-	inHome := filepath.Join("apps", r.Name, "bundle", filepath.Base(r.Dir))
-	if !strings.HasSuffix(r.Dir, string(filepath.Separator)+inHome) {
-		return r.Dir
-	}
-	dir := filepath.Join(source.LayoutOf(m.o.Home, r.Workspace).Root, inHome)
-	if m.o.Cluster == nil && r.Files == "" && !exists(dir) && exists(r.Dir) {
-		return r.Dir
-	}
-	return dir
-}
-
-// removeUnused removes the directories of bundles that no record names, and all files of installs that
-// were interrupted. Data and logs stay.
-func (m *Manager) removeUnused(records []core.Installation) {
-	used := make(map[string]bool, len(records))
-	for _, r := range records {
-		used[filepath.Clean(r.Dir)] = true
-	}
-	layouts := []source.Layout{{Root: m.o.Home}}
-	for _, dir := range subdirectories(filepath.Join(m.o.Home, "workspaces")) {
-		layouts = append(layouts, source.Layout{Root: dir})
-	}
-	for _, l := range layouts {
-		m.removeDir(l.IncomingDir())
-		for _, app := range subdirectories(l.AppsDir()) {
-			for _, dir := range subdirectories(filepath.Join(app, "bundle")) {
-				if !used[dir] {
-					m.removeDir(dir)
-				}
-			}
+// contributeAllFiles stores the files of apps that were installed before the server joined a cluster.
+func (m *Manager) contributeAllFiles(ctx context.Context) {
+	for _, a := range m.allApps() {
+		if err := m.contributeFiles(ctx, a); err != nil && ctx.Err() == nil {
+			a.log.Warn("files of an app could not be stored for the other servers; it runs on this one only", "error", err)
 		}
 	}
 }
 
-// subdirectories returns the directories in dir, none when it does not exist.
-func subdirectories(dir string) []string {
-	entries, _ := os.ReadDir(dir)
-	var dirs []string
-	for _, e := range entries {
-		if e.IsDir() {
-			dirs = append(dirs, filepath.Join(dir, e.Name()))
+func (m *Manager) contributeFiles(ctx context.Context, a *app) error {
+	old := a.now.Load().record
+	if old.Files != "" || old.Dir == "" || !files.Exists(old.Dir) || files.IsImmovable(old.Dir) {
+		return nil
+	}
+	sum, err := m.files.Put(ctx, old)
+	if err != nil {
+		return err
+	}
+	if err := a.acquireTurn(ctx); err != nil {
+		return err
+	}
+	defer a.releaseTurn()
+	changed, err := m.o.Records.ChangeInstallation(ctx, a.key.Workspace, a.key.Name, func(in *core.Installation) error {
+		if in.ID != old.ID || in.Files != "" || m.files.CurrentDir(*in) != old.Dir {
+			return errors.New("it was changed meanwhile")
 		}
+		if in.Files = sum; !m.files.Owns(old) {
+			in.Dir = filepath.Join(source.LayoutOf(m.o.Home, in.Workspace).BundlesDir(in.Name), source.LabelOf(sum))
+		}
+		return nil
+	})
+	if err == nil {
+		a.transition(sameState, func(v *view) { v.record.Files, v.record.Dir = changed.Files, m.files.CurrentDir(changed) })
 	}
-	return dirs
-}
-
-// removeDir removes a directory that is not used any more. A failure is only logged: the next Open
-// tries again.
-func (m *Manager) removeDir(dir string) {
-	if err := os.RemoveAll(dir); err != nil {
-		m.log.Warn("unused directory could not be removed", "dir", dir, "error", err)
-	}
+	return err
 }

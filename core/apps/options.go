@@ -10,6 +10,7 @@ import (
 
 	"github.com/ropewalk/ropewalk/core"
 	"github.com/ropewalk/ropewalk/core/apps/instance"
+	"github.com/ropewalk/ropewalk/core/apps/schedule"
 	"github.com/ropewalk/ropewalk/core/apps/source"
 	"github.com/ropewalk/ropewalk/core/config"
 	"github.com/ropewalk/ropewalk/core/link"
@@ -72,22 +73,22 @@ type Options struct {
 	Sandbox     config.Sandbox       // of an app whose own section of the configuration says nothing else
 	Confinement instance.Confinement // what this machine gives
 
-	Policy              *Policy       // DefaultPolicy
-	StartTimeout        time.Duration // from launch to the first list of tools: 60 s
-	Grace               time.Duration // from asking a process to end to killing it: 5 s
-	RestartWait         time.Duration // how long a call waits for an app that is starting: 10 s
-	CallTimeout         time.Duration // how long an app may be silent during a call: 5 min
-	MaxCalls            int           // calls in flight to one app: 512
-	StartsAtOnce        int           // apps that start at the same time: 8
-	StartPatience       time.Duration // how long an app that starts keeps its place: 2 s
-	MaxSessionInstances int           // of the session pool, in all workspaces: 64
-	SessionInstanceIdle time.Duration // how long one without calls is kept: 5 min
-	InstallTimeout      time.Duration // for fetching and unpacking, before the launch: 10 min
+	Policy              *schedule.Policy // DefaultPolicy
+	StartTimeout        time.Duration    // from launch to the first list of tools: 60 s
+	Grace               time.Duration    // from asking a process to end to killing it: 5 s
+	RestartWait         time.Duration    // how long a call waits for an app that is starting: 10 s
+	CallTimeout         time.Duration    // how long an app may be silent during a call: 5 min
+	MaxCalls            int              // calls in flight to one app: 512
+	StartsAtOnce        int              // apps that start at the same time: 8
+	StartPatience       time.Duration    // how long an app that starts keeps its place: 2 s
+	MaxSessionInstances int              // of the session pool, in all workspaces: 64
+	SessionInstanceIdle time.Duration    // how long one without calls is kept: 5 min
+	InstallTimeout      time.Duration    // for fetching and unpacking, before the launch: 10 min
 }
 
 func (o *Options) setDefaults() {
 	if o.Policy == nil {
-		p := DefaultPolicy()
+		p := schedule.DefaultPolicy()
 		o.Policy = &p
 	}
 	if o.Logger == nil {

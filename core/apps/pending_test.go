@@ -17,6 +17,7 @@ import (
 	"github.com/ropewalk/ropewalk/core"
 	"github.com/ropewalk/ropewalk/core/apps/instance"
 	"github.com/ropewalk/ropewalk/core/apps/interact"
+	"github.com/ropewalk/ropewalk/core/apps/schedule"
 	"github.com/ropewalk/ropewalk/core/link"
 	"github.com/ropewalk/ropewalk/core/rpc"
 )
@@ -217,7 +218,7 @@ func (w *wildApps) open(t *testing.T, silence time.Duration) {
 	t.Helper()
 	w.manager = New(Options{
 		Home: t.TempDir(), Records: newMemoryRecords(record("notes", true)), Events: newMemoryEvents(), MaxCalls: 16,
-		CallTimeout: silence, RestartWait: time.Second, Policy: &Policy{Delays: []time.Duration{0, 0, 0}, Healthy: time.Nanosecond},
+		CallTimeout: silence, RestartWait: time.Second, Policy: &schedule.Policy{Delays: []time.Duration{0, 0, 0}, Healthy: time.Nanosecond},
 	})
 	w.manager.start = w.launch
 	open(t, w.manager)

@@ -17,6 +17,7 @@ import (
 	"github.com/ropewalk/ropewalk/core/apps/instance"
 	"github.com/ropewalk/ropewalk/core/apps/interact"
 	"github.com/ropewalk/ropewalk/core/apps/logs"
+	"github.com/ropewalk/ropewalk/core/apps/schedule"
 	"github.com/ropewalk/ropewalk/core/apps/source"
 )
 
@@ -325,7 +326,7 @@ func TestABundleThatExitsDuringACall(t *testing.T) {
 func TestARealBundleThatAlwaysDies(t *testing.T) {
 	home := t.TempDir()
 	y, events := realManager(t, home, newMemoryRecords(), func(o *Options) {
-		o.Policy = &Policy{Delays: []time.Duration{0, time.Millisecond, 2 * time.Millisecond}, Healthy: time.Minute}
+		o.Policy = &schedule.Policy{Delays: []time.Duration{0, time.Millisecond, 2 * time.Millisecond}, Healthy: time.Minute}
 	})
 	install(t, y, source.Request{Path: bundleDir(t, "@test/notes", modeFuse, nil)})
 	fuse := filepath.Join(home, "apps", "notes", "data", "fuse")

@@ -11,6 +11,7 @@ import (
 	"github.com/ropewalk/ropewalk/core"
 	"github.com/ropewalk/ropewalk/core/apps/instance"
 	"github.com/ropewalk/ropewalk/core/apps/interact"
+	"github.com/ropewalk/ropewalk/core/apps/notify"
 	"github.com/ropewalk/ropewalk/core/link"
 	"github.com/ropewalk/ropewalk/core/rpc"
 )
@@ -144,7 +145,7 @@ func TestWhatIsSaidToOneSessionReachesNoOther(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		y, m, b := memoryManager(t)
 		var heard []string
-		defer y.Listen(ws, func(x Notification) { heard = append(heard, x.Server+" to "+x.Session+": "+x.Method) })()
+		defer y.Listen(ws, func(x notify.Notification) { heard = append(heard, x.Server+" to "+x.Session+": "+x.Method) })()
 		alice := interact.NewClient("alice", false, json.RawMessage(`{"elicitation":{"url":{}}}`))
 		params := json.RawMessage(`{"mode":"url","url":"https://a.test","elicitationId":"e1"}`)
 		if _, err := y.Call(t.Context(), ws, "notes", interact.Call{Method: "ask", Params: params, Client: alice, Asker: saysWord("x")}); err != nil {

@@ -167,7 +167,7 @@ func (m *Manager) addRecorded(ctx context.Context, k interact.AppKey) error {
 	case err != nil:
 		return err
 	}
-	r.Dir = m.currentDir(r)
+	r.Dir = m.files.CurrentDir(r)
 	a := m.newApp(r)
 	a.turn <- struct{}{}
 	defer a.releaseTurn()
@@ -201,7 +201,7 @@ func (a *app) applyRecord(ctx context.Context, announced bool) error {
 		if core.CodeOf(err) == core.CodeNotFound {
 			return r, true, nil
 		}
-		r.Dir = a.manager.currentDir(r)
+		r.Dir = a.manager.files.CurrentDir(r)
 		return r, false, err
 	}
 	r, gone, err := read()
@@ -243,8 +243,8 @@ func (a *app) removeUninstalled(ctx context.Context) {
 	if err := a.stopForCommand(ctx); err != nil {
 		a.log.Error("not all processes of an uninstalled app have ended", "error", err)
 	}
-	a.manager.removeDir(a.layout().BundlesDir(a.key.Name))
-	a.manager.removeDir(a.layout().LayersDir(a.key.Name))
+	a.manager.files.Remove(a.layout().BundlesDir(a.key.Name))
+	a.manager.files.Remove(a.layout().LayersDir(a.key.Name))
 	a.manager.removeApp(a)
 }
 

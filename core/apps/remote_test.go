@@ -14,6 +14,7 @@ import (
 
 	"github.com/ropewalk/ropewalk/core"
 	"github.com/ropewalk/ropewalk/core/apps/interact"
+	"github.com/ropewalk/ropewalk/core/apps/schedule"
 	"github.com/ropewalk/ropewalk/core/apps/source"
 	"github.com/ropewalk/ropewalk/core/link"
 )
@@ -114,7 +115,7 @@ func TestALostRemoteServerIsReachedAgainWhenItIsBack(t *testing.T) {
 	})
 	y, events := realManager(t, t.TempDir(), newMemoryRecords(), func(o *Options) {
 		private(o)
-		o.Policy = &Policy{Delays: []time.Duration{0, time.Millisecond}, Healthy: time.Minute}
+		o.Policy = &schedule.Policy{Delays: []time.Duration{0, time.Millisecond}, Healthy: time.Minute}
 	})
 	install(t, y, source.Request{URL: s.URL + "/far"})
 	down.Store(true)

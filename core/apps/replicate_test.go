@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/ropewalk/ropewalk/core"
+	"github.com/ropewalk/ropewalk/core/apps/files"
 	"github.com/ropewalk/ropewalk/core/apps/source"
 	"github.com/ropewalk/ropewalk/core/config"
 	"github.com/ropewalk/ropewalk/plugins/registry"
@@ -84,8 +85,8 @@ func TestAnAppRunsOnEveryServerFromFilesThatOneOfThemHad(t *testing.T) {
 				wait(t.Context(), 5*time.Millisecond)
 			}
 			expectGone(t, on.PID)
-			expect(t, "the files are there", exists(filepath.Join(homes[1], "apps", "notes", "bundle")), false)
-			expect(t, "the data is there", exists(filepath.Join(homes[1], "apps", "notes", "data")), true)
+			expect(t, "the files are there", files.Exists(filepath.Join(homes[1], "apps", "notes", "bundle")), false)
+			expect(t, "the data is there", files.Exists(filepath.Join(homes[1], "apps", "notes", "data")), true)
 			expectEvents(t, events)
 		})
 	}
@@ -152,14 +153,14 @@ func TestADeclaredBundleThatChangedIsReplacedOnServersThatDoNotHaveItEither(t *t
 	}
 	start()
 	for end := time.Now().Add(20 * time.Second); time.Now().Before(end); wait(t.Context(), 10*time.Millisecond) {
-		if exists(filepath.Join(runs(t, b, "mine").Dir, "more.txt")) {
+		if files.Exists(filepath.Join(runs(t, b, "mine").Dir, "more.txt")) {
 			break
 		}
 	}
 	second := runs(t, b, "mine")
-	expect(t, "the new file is on the other", exists(filepath.Join(second.Dir, "more.txt")), true)
+	expect(t, "the new file is on the other", files.Exists(filepath.Join(second.Dir, "more.txt")), true)
 	expectGone(t, first.PID)
-	expect(t, "the old files are on the other", exists(first.Dir), false)
+	expect(t, "the old files are on the other", files.Exists(first.Dir), false)
 }
 
 func TestAVirtualEnvironmentIsInstalledAgainInTheVersionThatIsRecorded(t *testing.T) {
@@ -198,19 +199,19 @@ func TestFilesThatAreHalfThereAreNotRun(t *testing.T) {
 	if err := errors.Join(os.MkdirAll(dir, 0o700), os.WriteFile(incompleteMark(dir), nil, 0o600)); err != nil {
 		t.Fatal(err)
 	}
-	err := y.provideFiles(t.Context(), r)
+	err := y.files.Provide(t.Context(), r)
 	if err == nil || !strings.Contains(err.Error(), "uninstall it and install it again") {
 		t.Errorf("half a bundle: %v", err)
 	}
 	if err := os.Remove(incompleteMark(dir)); err != nil {
 		t.Fatal(err)
 	}
-	if err := y.provideFiles(t.Context(), r); err != nil {
+	if err := y.files.Provide(t.Context(), r); err != nil {
 		t.Errorf("a whole one: %v", err)
 	}
 	r.Dir, r.Files = dir+"0", strings.Repeat("0", 64)
 	h.files[r.Files] = []byte("what somebody else wrote")
-	if err := y.provideFiles(t.Context(), r); err == nil || exists(r.Dir) {
+	if err := y.files.Provide(t.Context(), r); err == nil || files.Exists(r.Dir) {
 		t.Errorf("files that are not what they were: %v", err)
 	}
 }
@@ -231,10 +232,10 @@ func TestFilesThatTheMachineMayHaveLostAreUnpackedAgain(t *testing.T) {
 	open(t, a)
 	install(t, a, source.Request{Path: bundleDir(t, "@test/notes", modeNormal, nil)})
 	r, _ := h.get(ws, "notes")
-	for end := time.Now().Add(20 * time.Second); exists(incompleteMark(r.Dir)) && time.Now().Before(end); {
+	for end := time.Now().Add(20 * time.Second); files.Exists(incompleteMark(r.Dir)) && time.Now().Before(end); {
 		wait(t.Context(), 5*time.Millisecond)
 	}
-	expect(t, "a mark once the files are on the disk", exists(incompleteMark(r.Dir)), false)
+	expect(t, "a mark once the files are on the disk", files.Exists(incompleteMark(r.Dir)), false)
 	manifest := filepath.Join(r.Dir, "manifest.json")
 	for name, c := range map[string]struct {
 		mark  string
@@ -247,14 +248,24 @@ func TestFilesThatTheMachineMayHaveLostAreUnpackedAgain(t *testing.T) {
 		if err := errors.Join(os.WriteFile(manifest, nil, 0o600), os.WriteFile(incompleteMark(r.Dir), []byte(c.mark), 0o600)); err != nil {
 			t.Fatal(err)
 		}
-		if err := a.provideFiles(t.Context(), r); err != nil {
+		if err := a.files.Provide(t.Context(), r); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
-		for end := time.Now().Add(20 * time.Second); c.again && exists(incompleteMark(r.Dir)) && time.Now().Before(end); {
+		for end := time.Now().Add(20 * time.Second); c.again && files.Exists(incompleteMark(r.Dir)) && time.Now().Before(end); {
 			wait(t.Context(), 5*time.Millisecond)
 		}
 		if info, err := os.Stat(manifest); err != nil || info.Size() > 0 != c.again {
 			t.Errorf("%s: unpacked again is %v, %v, want %v", name, info.Size() > 0, err, c.again)
 		}
 	}
+}
+
+// incompleteMark is the file beside the directory of a bundle that is not complete, or only until the
+// machine restarts (package files).
+func incompleteMark(dir string) string { return dir + ".unready" }
+
+// bootID identifies this boot of the machine, "" where the system has no such id.
+func bootID() string {
+	id, _ := os.ReadFile("/proc/sys/kernel/random/boot_id")
+	return string(id)
 }

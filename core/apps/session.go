@@ -6,6 +6,7 @@ import (
 	"github.com/ropewalk/ropewalk/core"
 	"github.com/ropewalk/ropewalk/core/apps/instance"
 	"github.com/ropewalk/ropewalk/core/apps/interact"
+	"github.com/ropewalk/ropewalk/core/apps/notify"
 	"github.com/ropewalk/ropewalk/core/rpc"
 )
 
@@ -24,7 +25,7 @@ func (a *app) IsRunning() bool { return a.now.Load().state == core.StateRunning 
 // StartFor implements interact.App: it starts the app once more, for one session or for all stateless
 // clients.
 func (a *app) StartFor(ctx context.Context, s interact.Session) (interact.Instance, error) {
-	release, err := a.manager.starts.acquire(ctx)
+	release, err := a.manager.starts.Acquire(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -32,7 +33,7 @@ func (a *app) StartFor(ctx context.Context, s interact.Session) (interact.Instan
 	spec := a.spec()
 	spec.ClientCapabilities, spec.OnRequest = s.ClientCapabilities, s.OnRequest
 	publish := func(n rpc.Notification) {
-		a.manager.listeners.publish(a.key.Workspace, Notification{Server: a.key.Name, Session: s.ID, Apart: true, Notification: n})
+		a.manager.listeners.Publish(a.key.Workspace, notify.Notification{Server: a.key.Name, Session: s.ID, Apart: true, Notification: n})
 	}
 	if s.ID == "" {
 		spec.Stateless, spec.OnListChanged = true, a.announceChange
@@ -52,8 +53,8 @@ func (a *app) StartFor(ctx context.Context, s interact.Session) (interact.Instan
 		a.log.Warn("app could not be started once more", "stateless", spec.Stateless, "reason", core.TextOf(err))
 		return nil, err
 	}
-	a.manager.logLevels.apply(ctx, a, in)
-	a.subscribeAgain(ctx, in, a.manager.subscriptions.ofSession(sessionKey{a.key, s.ID}))
+	a.applyLogLevel(ctx, in)
+	a.subscribeAgain(ctx, in, a.manager.subscriptions.OfSession(notify.SessionKey{App: a.key, Session: s.ID}))
 	return in, nil
 }
 

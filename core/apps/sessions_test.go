@@ -14,6 +14,7 @@ import (
 
 	"github.com/ropewalk/ropewalk/core"
 	"github.com/ropewalk/ropewalk/core/apps/interact"
+	"github.com/ropewalk/ropewalk/core/apps/notify"
 	"github.com/ropewalk/ropewalk/core/apps/source"
 	"github.com/ropewalk/ropewalk/core/rpc"
 )
@@ -304,9 +305,9 @@ func TestABundleOfBothRevisionsHasAConnectionForEach(t *testing.T) {
 
 func TestWhatAnAppSaysByItselfIsHeardInItsWorkspace(t *testing.T) {
 	y := installNotes(t, modeTalk, nil)
-	heard := make(chan Notification, 100)
-	defer y.Listen(ws, func(x Notification) { heard <- x })()
-	defer y.Listen("ws_other", func(x Notification) { t.Errorf("another workspace heard %v", x) })()
+	heard := make(chan notify.Notification, 100)
+	defer y.Listen(ws, func(x notify.Notification) { heard <- x })()
+	defer y.Listen("ws_other", func(x notify.Notification) { t.Errorf("another workspace heard %v", x) })()
 	if err := y.Subscribe(t.Context(), ws, "notes", "alice", "ui://view/main"); err != nil {
 		t.Fatal(err)
 	}

@@ -16,6 +16,7 @@ import (
 
 	"github.com/ropewalk/ropewalk/core"
 	"github.com/ropewalk/ropewalk/core/apps/interact"
+	"github.com/ropewalk/ropewalk/core/apps/schedule"
 	"github.com/ropewalk/ropewalk/core/apps/source"
 	"github.com/ropewalk/ropewalk/internal/testkit"
 )
@@ -29,7 +30,7 @@ func TestCommandsAndCrashesInAnyOrder(t *testing.T) {
 	events := newMemoryEvents()
 	y := New(Options{
 		Home: t.TempDir(), Records: records, Events: events, RestartWait: 20 * time.Millisecond,
-		Policy: &Policy{Delays: []time.Duration{0, time.Millisecond}, Healthy: 2 * time.Millisecond},
+		Policy: &schedule.Policy{Delays: []time.Duration{0, time.Millisecond}, Healthy: 2 * time.Millisecond},
 		Logger: hclog.New(&hclog.LoggerOptions{Output: log, Level: hclog.Error}),
 	})
 	y.start = m.launch
@@ -94,7 +95,7 @@ func TestManyKillsOfARealBundle(t *testing.T) {
 	}
 	home := t.TempDir()
 	y, events := realManager(t, home, newMemoryRecords(), func(o *Options) {
-		o.Policy = &Policy{Delays: []time.Duration{0, time.Second}, Healthy: time.Nanosecond}
+		o.Policy = &schedule.Policy{Delays: []time.Duration{0, time.Second}, Healthy: time.Nanosecond}
 	})
 	install(t, y, source.Request{Path: bundleDir(t, "@test/notes", modeNormal, nil)})
 	var slowestError, slowestStart time.Duration
@@ -143,7 +144,7 @@ func TestManyCrashLoopsAtOnce(t *testing.T) {
 		records = append(records, r)
 	}
 	y, events := realManager(t, t.TempDir(), newMemoryRecords(records...), func(o *Options) {
-		o.Policy = &Policy{Delays: []time.Duration{0, 10 * time.Millisecond, 40 * time.Millisecond}, Healthy: time.Minute}
+		o.Policy = &schedule.Policy{Delays: []time.Duration{0, 10 * time.Millisecond, 40 * time.Millisecond}, Healthy: time.Minute}
 	})
 	open(t, y)
 	dead := make(chan error, 1)

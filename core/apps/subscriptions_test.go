@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/ropewalk/ropewalk/core/apps/interact"
+	"github.com/ropewalk/ropewalk/core/apps/notify"
 )
 
 // touch has the instance that serves a client tell that the view was updated.
@@ -21,8 +22,8 @@ func touch(t *testing.T, y *Manager, client *interact.Client, asker interact.Ask
 
 func TestASessionHearsOfUpdatesOfItsOwnInstance(t *testing.T) {
 	y := installNotes(t, modeTalk, nil)
-	heard := make(chan Notification, 100)
-	defer y.Listen(ws, func(x Notification) { heard <- x })()
+	heard := make(chan notify.Notification, 100)
+	defer y.Listen(ws, func(x notify.Notification) { heard <- x })()
 	alice, bob, p := interact.NewClient("alice", false, canElicit), interact.NewClient("bob", false, canElicit), saysWord("red")
 	ask := func(c *interact.Client) {
 		if _, err := askTool(t.Context(), y, "hello", c, p); err != nil {
@@ -67,8 +68,8 @@ func TestASessionHearsOfUpdatesOfItsOwnInstance(t *testing.T) {
 
 func TestThoseWithoutASessionHearOfUpdatesOfTheInstanceThatServesThem(t *testing.T) {
 	y := installNotes(t, modeTalk, nil)
-	heard := make(chan Notification, 100)
-	defer y.Listen(ws, func(x Notification) { heard <- x })()
+	heard := make(chan notify.Notification, 100)
+	defer y.Listen(ws, func(x notify.Notification) { heard <- x })()
 	if err := y.Subscribe(t.Context(), ws, "notes", "", "ui://view/main"); err != nil {
 		t.Fatal(err)
 	}
@@ -86,28 +87,4 @@ func TestThoseWithoutASessionHearOfUpdatesOfTheInstanceThatServesThem(t *testing
 		}
 	}
 	t.Error("nothing was heard")
-}
-
-func TestInterestsAreCountedForTheAppAndForEachWhomAnInstanceServes(t *testing.T) {
-	i, app := newSubscriptions(), interact.AppKey{Workspace: ws, Name: "notes"}
-	add := func(session string) bool {
-		first, err := i.add(sessionKey{app, session}, "a://x")
-		if err != nil {
-			t.Fatal(err)
-		}
-		return first
-	}
-	expect(t, "the first is the first", add("alice"), true)
-	expect(t, "the second is", add("bob"), false)
-	expect(t, "a second of one", add("alice"), false)
-	for _, c := range []struct {
-		session         string
-		last, lastOfSet bool
-	}{{"carol", false, false}, {"alice", false, false}, {"bob", false, true}, {"alice", true, true}, {"alice", false, false}} {
-		last, lastOfSet := i.remove(sessionKey{app, c.session}, "a://x")
-		if last != c.last || lastOfSet != c.lastOfSet {
-			t.Errorf("%s: %t %t", c.session, last, lastOfSet)
-		}
-	}
-	expect(t, "what is left", len(i.byApp)+len(i.bySession), 0)
 }

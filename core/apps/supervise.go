@@ -8,6 +8,7 @@ import (
 
 	"github.com/ropewalk/ropewalk/core"
 	"github.com/ropewalk/ropewalk/core/apps/instance"
+	"github.com/ropewalk/ropewalk/core/apps/schedule"
 )
 
 // The events of a supervised app:
@@ -34,7 +35,7 @@ const callRetryPause = time.Second
 // used up (it is dead then). in is nil when the app has to be started first. The error says why the
 // app's processes could not be ended.
 func (a *app) supervise(ctx context.Context, in instance.Instance) error {
-	tries := attempts{policy: *a.manager.o.Policy, remote: a.now.Load().record.Remote != nil}
+	tries := schedule.Attempts{Policy: *a.manager.o.Policy, Remote: a.now.Load().record.Remote != nil}
 	var failure *instance.Failure
 	if in == nil {
 		in, failure = a.tryStart(ctx, true)
@@ -51,18 +52,18 @@ func (a *app) supervise(ctx context.Context, in instance.Instance) error {
 		if in != nil {
 			a.log.Warn("app stopped by itself", "reason", failure.Error(), "up", up.String())
 		}
-		attempt, delay, ok := tries.next(up)
+		attempt, delay, ok := tries.Next(up)
 		a.transition(core.StateCrashed, func(v *view) { v.failure = failure })
 		if !ok {
 			a.markDead(in, failure)
 			return nil
 		}
-		announced := attempt <= len(tries.policy.Delays)
+		announced := attempt <= len(tries.Policy.Delays)
 		if announced {
 			a.publish(core.EventBundleCrashed, core.BundleCrashed{Name: a.key.Name, RestartAttempt: attempt, Reason: limitExceeded(in)})
 		}
 		a.discardInstance(in)
-		if !a.awaitAttempt(ctx, delay, tries.remote) {
+		if !a.awaitAttempt(ctx, delay, tries.Remote) {
 			return a.endInstance(nil)
 		}
 		a.transition(sameState, func(v *view) { v.restarts++ })
@@ -106,7 +107,7 @@ func (a *app) wakeRetry() {
 // tryStart starts the app, in its turn of the start queue. The app runs then, or in is nil and the
 // failure says why.
 func (a *app) tryStart(ctx context.Context, warn bool) (in instance.Instance, failure *instance.Failure) {
-	release, err := a.manager.starts.acquire(ctx)
+	release, err := a.manager.starts.Acquire(ctx)
 	if err != nil {
 		return nil, failureOf(err)
 	}
@@ -168,8 +169,8 @@ func (a *app) watchInstance(ctx context.Context, in instance.Instance) *instance
 
 // configure sends the log level and the subscriptions to a shared instance that has just started.
 func (a *app) configure(ctx context.Context, in instance.Instance) {
-	a.manager.logLevels.apply(ctx, a, in)
-	a.subscribeAgain(ctx, in, a.manager.subscriptions.ofApp(a.key))
+	a.applyLogLevel(ctx, in)
+	a.subscribeAgain(ctx, in, a.manager.subscriptions.OfApp(a.key))
 }
 
 // endInstance ends the app on request. New calls are refused first, then the processes end.
@@ -216,4 +217,12 @@ func wait(ctx context.Context, d time.Duration) bool {
 	case <-ctx.Done():
 		return false
 	}
+}
+
+// limitExceeded is the limit that an instance was ended for; "" for none, and for no instance.
+func limitExceeded(in instance.Instance) string {
+	if limited, ok := in.(interface{ LimitExceeded() string }); ok {
+		return limited.LimitExceeded()
+	}
+	return ""
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/ropewalk/ropewalk/core"
 	"github.com/ropewalk/ropewalk/core/apps/instance"
+	"github.com/ropewalk/ropewalk/core/apps/schedule"
 	"github.com/ropewalk/ropewalk/core/apps/source"
 )
 
@@ -38,7 +39,7 @@ func remoteRecord(name string, running bool) core.Installation {
 func managerOf(t *testing.T, m *memoryApp, records *memoryRecords) (*Manager, *memoryEvents) {
 	t.Helper()
 	events := newMemoryEvents()
-	policy := DefaultPolicy()
+	policy := schedule.DefaultPolicy()
 	policy.Jitter = 0
 	y := New(Options{Home: t.TempDir(), Records: records, Events: events, Policy: &policy})
 	y.start = m.launch
@@ -298,17 +299,17 @@ func TestIllegalTransitionsAreRefused(t *testing.T) {
 
 func TestThePolicyIsThatOfTheContract(t *testing.T) {
 	for range 200 {
-		tries := attempts{policy: DefaultPolicy()}
+		tries := schedule.Attempts{Policy: schedule.DefaultPolicy()}
 		for i, least := range []time.Duration{0, time.Second, 4 * time.Second} {
-			n, delay, ok := tries.next(0)
+			n, delay, ok := tries.Next(0)
 			if !ok || n != i+1 || delay < least || delay > least+least/10 {
 				t.Fatalf("attempt %d: got %d after %v (%v), want %v and a tenth at most", i+1, n, delay, ok, least)
 			}
 		}
-		if _, _, ok := tries.next(59 * time.Second); ok {
+		if _, _, ok := tries.Next(59 * time.Second); ok {
 			t.Fatal("a fourth attempt within the healthy time")
 		}
-		if n, _, ok := tries.next(time.Minute); !ok || n != 1 {
+		if n, _, ok := tries.Next(time.Minute); !ok || n != 1 {
 			t.Fatal("the counter does not start again after the healthy time")
 		}
 	}

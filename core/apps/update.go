@@ -138,8 +138,8 @@ func (a *app) recordVersion(ctx context.Context, old core.Installation, found *s
 		v.record = record
 		v.describe()
 	})
-	if a.manager.ownsFiles(old) && old.Dir != record.Dir {
-		a.manager.removeDir(old.Dir)
+	if a.manager.files.Owns(old) && old.Dir != record.Dir {
+		a.manager.files.Remove(old.Dir)
 	}
 	a.log.Info("app updated", "from", old.Version, "to", record.Version)
 	return nil

@@ -11,8 +11,8 @@ import (
 	"time"
 
 	"github.com/ropewalk/ropewalk/core"
-	"github.com/ropewalk/ropewalk/core/apps"
 	"github.com/ropewalk/ropewalk/core/apps/interact"
+	"github.com/ropewalk/ropewalk/core/apps/notify"
 	"github.com/ropewalk/ropewalk/core/chat"
 	"github.com/ropewalk/ropewalk/core/chat/elicit"
 	"github.com/ropewalk/ropewalk/core/rpc"
@@ -135,8 +135,8 @@ func TestAPersonIsSentToAnAddress(t *testing.T) {
 	h := open(t, "openai", nil)
 	h.asksFor(address)
 	answer, events := h.answering(t.Context(), func(q map[string]any) {
-		h.apps.Notify("", apps.Notification{Server: "files", Notification: rpc.Notification{Method: "notifications/elicitation/complete", Params: json.RawMessage(`{"elicitationId":"e1"}`)}})
-		h.apps.Notify("", apps.Notification{Server: "files", Session: "chat conv_other", Notification: rpc.Notification{Method: "notifications/elicitation/complete", Params: json.RawMessage(`{"elicitationId":"e2"}`)}})
+		h.apps.Notify("", notify.Notification{Server: "files", Notification: rpc.Notification{Method: "notifications/elicitation/complete", Params: json.RawMessage(`{"elicitationId":"e1"}`)}})
+		h.apps.Notify("", notify.Notification{Server: "files", Session: "chat conv_other", Notification: rpc.Notification{Method: "notifications/elicitation/complete", Params: json.RawMessage(`{"elicitationId":"e2"}`)}})
 		attempt(t, h.Engine, owner(), q["id"], elicit.Accept, `{"password":"secret"}`, "") // which does not count
 	})
 	if out := answer.ToolCalls[0].Output; out != `{"action":"accept"}` {

@@ -14,6 +14,7 @@ import (
 	"github.com/ropewalk/ropewalk/core"
 	"github.com/ropewalk/ropewalk/core/access"
 	"github.com/ropewalk/ropewalk/core/apps"
+	"github.com/ropewalk/ropewalk/core/apps/notify"
 	"github.com/ropewalk/ropewalk/core/apps/source"
 	"github.com/ropewalk/ropewalk/core/tools"
 )
@@ -319,7 +320,7 @@ func (n *fakeTools) CheckForm(schema, content json.RawMessage) error {
 // silentApps say nothing by themselves.
 type silentApps struct{ tools.Apps }
 
-func (silentApps) Listen(string, func(apps.Notification)) func() { return func() {} }
+func (silentApps) Listen(string, func(notify.Notification)) func() { return func() {} }
 
 func (n *fakeTools) List(core.Caller) []tools.Listed {
 	listed := func(server, name, description string) tools.Listed {

@@ -8,8 +8,8 @@ import (
 	"github.com/hashicorp/go-hclog"
 
 	"github.com/ropewalk/ropewalk/core"
-	"github.com/ropewalk/ropewalk/core/apps"
 	"github.com/ropewalk/ropewalk/core/apps/interact"
+	"github.com/ropewalk/ropewalk/core/apps/notify"
 	"github.com/ropewalk/ropewalk/core/config"
 	"github.com/ropewalk/ropewalk/core/event"
 	"github.com/ropewalk/ropewalk/core/rpc"
@@ -70,5 +70,5 @@ func (f *fakeApp) answer(ctx context.Context, c fakeapps.Call) (json.RawMessage,
 
 // notify has the app send a notification by itself.
 func (f *fakeApp) notify(method, params string) {
-	f.Notify("", apps.Notification{Server: "demo", Notification: rpc.Notification{Method: method, Params: json.RawMessage(params)}})
+	f.Notify("", notify.Notification{Server: "demo", Notification: rpc.Notification{Method: method, Params: json.RawMessage(params)}})
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/ropewalk/ropewalk/core"
-	"github.com/ropewalk/ropewalk/core/apps"
+	"github.com/ropewalk/ropewalk/core/apps/notify"
 	"github.com/ropewalk/ropewalk/core/mcphttp/message"
 	"github.com/ropewalk/ropewalk/core/mcphttp/sse"
 	"github.com/ropewalk/ropewalk/core/rawjson"
@@ -118,7 +118,7 @@ func checkVersion(header string, m *message.Message) *fault {
 	if can := meta[mcp.MetaKeyClientCapabilities]; len(can) == 0 || can[0] != '{' {
 		return badRequest(jsonrpc.CodeInvalidParams, "params._meta must have "+mcp.MetaKeyClientCapabilities+", an object")
 	}
-	if level := meta[metaLogLevel]; level != nil && !slices.Contains(apps.LogLevels(), message.Text(level)) {
+	if level := meta[metaLogLevel]; level != nil && !slices.Contains(notify.LevelNames(), message.Text(level)) {
 		return badRequest(jsonrpc.CodeInvalidParams, metaLogLevel+" must be one of the log levels of MCP")
 	}
 	var client struct{ Name, Version *string }

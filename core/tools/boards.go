@@ -3,7 +3,7 @@ package tools
 import (
 	"sync"
 
-	"github.com/ropewalk/ropewalk/core/apps"
+	"github.com/ropewalk/ropewalk/core/apps/notify"
 )
 
 // boards are the open sessions of each workspace, which hear what its apps say by themselves.
@@ -29,7 +29,7 @@ func (b *boards) join(all Apps, s *Session) {
 	if one == nil {
 		one = &board{sessions: map[*Session]struct{}{}}
 		b.byWorkspace[s.workspace] = one
-		one.stop = all.Listen(s.workspace, func(t apps.Notification) { b.tell(s.workspace, t) })
+		one.stop = all.Listen(s.workspace, func(t notify.Notification) { b.tell(s.workspace, t) })
 	}
 	one.sessions[s] = struct{}{}
 }
@@ -47,7 +47,7 @@ func (b *boards) leave(s *Session) {
 	}
 }
 
-func (b *boards) tell(workspace string, t apps.Notification) {
+func (b *boards) tell(workspace string, t notify.Notification) {
 	for _, s := range b.in(workspace) {
 		s.tell(t)
 	}
@@ -100,5 +100,5 @@ func (b *boards) level(workspace string) string {
 	if least == 0 {
 		return ""
 	}
-	return apps.LogLevels()[least-1]
+	return notify.LevelNames()[least-1]
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/ropewalk/ropewalk/core"
 	"github.com/ropewalk/ropewalk/core/apps"
 	"github.com/ropewalk/ropewalk/core/apps/interact"
+	"github.com/ropewalk/ropewalk/core/apps/notify"
 )
 
 // Apps is what the namespace needs of the installed apps; apps.Manager implements it.
@@ -24,7 +25,7 @@ type Apps interface {
 	// AwaitOffer waits for an app that is starting and has not yet told what it offers.
 	AwaitOffer(ctx context.Context, workspace, server string) error
 	Watch(workspace string, changed func(core.Kind)) (stop func())
-	Listen(workspace string, told func(apps.Notification)) (stop func())
+	Listen(workspace string, told func(notify.Notification)) (stop func())
 	Subscribe(ctx context.Context, workspace, server, session, uri string) error
 	Unsubscribe(ctx context.Context, workspace, server, session, uri string) error
 	SetLogLevel(ctx context.Context, workspace, level string)

@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/ropewalk/ropewalk/core"
-	"github.com/ropewalk/ropewalk/core/apps"
+	"github.com/ropewalk/ropewalk/core/apps/notify"
 	"github.com/ropewalk/ropewalk/core/config"
 	"github.com/ropewalk/ropewalk/core/rpc"
 	"github.com/ropewalk/ropewalk/core/tools"
@@ -204,7 +204,7 @@ func TestWhatAppsSayByThemselvesReachesThoseItIsFor(t *testing.T) {
 		t.Errorf("a level that is none: %v", err)
 	}
 	say := func(server, session, method, params string) {
-		y.Notify("ws_a", apps.Notification{Server: server, Session: session, Notification: rpc.Notification{Method: method, Params: json.RawMessage(params)}})
+		y.Notify("ws_a", notify.Notification{Server: server, Session: session, Notification: rpc.Notification{Method: method, Params: json.RawMessage(params)}})
 	}
 	say("timer", "", "notifications/resources/updated", `{"x":1,"uri":"ui://get-time/mcp-app.html"}`)
 	say("clock", "", "notifications/resources/updated", `{"uri":"ui://get-time/mcp-app.html"}`)
@@ -276,7 +276,7 @@ func TestUpdatesOfAnInstanceReachThoseWhomItServes(t *testing.T) {
 		}
 		defer s.Close(t.Context())
 	}
-	for i, told := range []apps.Notification{
+	for i, told := range []notify.Notification{
 		{},
 		{Without: []string{"alice"}},
 		{Without: []string{"", "bob"}},

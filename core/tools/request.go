@@ -7,8 +7,8 @@ import (
 	"strings"
 
 	"github.com/ropewalk/ropewalk/core"
-	"github.com/ropewalk/ropewalk/core/apps"
 	"github.com/ropewalk/ropewalk/core/apps/interact"
+	"github.com/ropewalk/ropewalk/core/apps/notify"
 	"github.com/ropewalk/ropewalk/core/rawjson"
 	"github.com/ropewalk/ropewalk/core/rpc"
 )
@@ -168,7 +168,7 @@ func (n *Namespace) raisesLogLevel(c core.Caller, call *Call) bool {
 		return false
 	}
 	level := levelOf(call.Meta)
-	return level <= len(apps.LogLevels()) && n.boards.wouldPass(c.Workspace.ID, level)
+	return level <= len(notify.LevelNames()) && n.boards.wouldPass(c.Workspace.ID, level)
 }
 
 // raiseLogLevel has the apps of the older revisions log as much as a request without a session wants to
@@ -177,7 +177,7 @@ func (n *Namespace) raiseLogLevel(ctx context.Context, c core.Caller, from From,
 	if !from.Stateless || !bytes.Contains(meta, []byte("logLevel")) {
 		return
 	}
-	if level := levelOf(meta); level <= len(apps.LogLevels()) && n.boards.pass(c.Workspace.ID, level) {
+	if level := levelOf(meta); level <= len(notify.LevelNames()) && n.boards.pass(c.Workspace.ID, level) {
 		n.apps.SetLogLevel(ctx, c.Workspace.ID, n.boards.level(c.Workspace.ID))
 	}
 }

@@ -8,8 +8,8 @@ import (
 	"sync"
 
 	"github.com/ropewalk/ropewalk/core"
-	"github.com/ropewalk/ropewalk/core/apps"
 	"github.com/ropewalk/ropewalk/core/apps/interact"
+	"github.com/ropewalk/ropewalk/core/apps/notify"
 	"github.com/ropewalk/ropewalk/core/rawjson"
 	"github.com/ropewalk/ropewalk/core/rpc"
 )
@@ -168,7 +168,7 @@ func (s *Session) over() bool {
 func (s *Session) SetLevel(ctx context.Context, level string) error {
 	severity := severityOf(level)
 	if severity == 0 {
-		return core.Errorf(core.CodeBadRequest, "level is %.50q; it can be %s", level, strings.Join(apps.LogLevels(), ", "))
+		return core.Errorf(core.CodeBadRequest, "level is %.50q; it can be %s", level, strings.Join(notify.LevelNames(), ", "))
 	}
 	s.mu.Lock()
 	s.severity = severity
@@ -187,7 +187,7 @@ func (s *Session) level() int {
 }
 
 // tell hands over what an app said, if it is for this session.
-func (s *Session) tell(t apps.Notification) {
+func (s *Session) tell(t notify.Notification) {
 	if (t.Session != "" || t.Apart) && t.Session != s.id || slices.Contains(t.Without, s.id) {
 		return
 	}
@@ -205,7 +205,7 @@ func (s *Session) tell(t apps.Notification) {
 
 // tellUpdate hands over an update of a resource, or of a part of one, under the URI that the
 // session subscribed to.
-func (s *Session) tellUpdate(t apps.Notification) {
+func (s *Session) tellUpdate(t notify.Notification) {
 	uri, err := text(t.Params, "uri")
 	if err != nil {
 		return
@@ -228,7 +228,7 @@ func (s *Session) tellUpdate(t apps.Notification) {
 }
 
 // severityOf is a level's rank, from 1 for the least severe; 0 for what is none.
-func severityOf(level string) int { return slices.Index(apps.LogLevels(), level) + 1 }
+func severityOf(level string) int { return slices.Index(notify.LevelNames(), level) + 1 }
 
 func messageLevel(params json.RawMessage) string {
 	level, err := text(params, "level")
@@ -245,7 +245,7 @@ func levelOf(meta json.RawMessage) int {
 	if severity := severityOf(level); err == nil && severity > 0 {
 		return severity
 	}
-	return len(apps.LogLevels()) + 1
+	return len(notify.LevelNames()) + 1
 }
 
 // atLeast passes on everything but log messages below a level.

@@ -14,6 +14,7 @@ import (
 	"github.com/ropewalk/ropewalk/core"
 	"github.com/ropewalk/ropewalk/core/apps"
 	"github.com/ropewalk/ropewalk/core/apps/interact"
+	"github.com/ropewalk/ropewalk/core/apps/notify"
 )
 
 // Call is a call that reached an app.
@@ -42,7 +43,7 @@ type Apps struct {
 
 type listener struct {
 	workspace string
-	notify    func(apps.Notification)
+	notify    func(notify.Notification)
 }
 
 // SetOffer makes o what the apps of a workspace offer; "" is every workspace without an offer of its own.
@@ -85,9 +86,9 @@ func (a *Apps) Subscriptions(uri string) int {
 }
 
 // Notify sends a notification of an app to all who listen to a workspace.
-func (a *Apps) Notify(workspace string, n apps.Notification) {
+func (a *Apps) Notify(workspace string, n notify.Notification) {
 	a.mu.Lock()
-	var all []func(apps.Notification)
+	var all []func(notify.Notification)
 	for _, l := range a.listeners {
 		if l.workspace == workspace || workspace == "" {
 			all = append(all, l.notify)
@@ -140,7 +141,7 @@ func (*Apps) AwaitOffer(context.Context, string, string) error { return nil }
 func (*Apps) Watch(string, func(core.Kind)) func() { return func() {} }
 
 // Listen delivers what Notify sends.
-func (a *Apps) Listen(workspace string, notify func(apps.Notification)) func() {
+func (a *Apps) Listen(workspace string, notify func(notify.Notification)) func() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.listeners == nil {

@@ -1,4 +1,4 @@
-package apps
+package schedule
 
 import (
 	"math/rand/v2"
@@ -27,43 +27,43 @@ func DefaultPolicy() Policy {
 	}
 }
 
-// attempts counts the restarts of one app under a policy.
-type attempts struct {
-	policy Policy
-	remote bool
+// Attempts counts the restarts of one app under a policy.
+type Attempts struct {
+	Policy Policy
+	Remote bool // whether it is a remote app, which is tried for as long as it is wanted
 	used   int
 }
 
-// next is called when an app has crashed, or could not be restarted, after it had been up for a time.
+// Next is called when an app has crashed, or could not be restarted, after it had been up for a time.
 // It returns the number of the attempt to make, from 1, and how long to wait before it; ok is false
 // when all attempts are used up.
-func (a *attempts) next(up time.Duration) (attempt int, delay time.Duration, ok bool) {
-	if up >= a.policy.Healthy {
+func (a *Attempts) Next(up time.Duration) (attempt int, delay time.Duration, ok bool) {
+	if up >= a.Policy.Healthy {
 		a.used = 0
 	}
 	switch {
-	case a.used < len(a.policy.Delays):
-		delay = a.policy.Delays[a.used]
-	case a.remote:
+	case a.used < len(a.Policy.Delays):
+		delay = a.Policy.Delays[a.used]
+	case a.Remote:
 		delay = a.backoff()
 	default:
 		return 0, 0, false
 	}
-	if a.policy.Jitter > 0 {
-		delay += time.Duration(rand.Float64() * a.policy.Jitter * float64(delay))
+	if a.Policy.Jitter > 0 {
+		delay += time.Duration(rand.Float64() * a.Policy.Jitter * float64(delay))
 	}
 	a.used++
 	return a.used, delay, true
 }
 
 // backoff returns the delay after all Delays. Jitter does not take it above RemoteMax.
-func (a *attempts) backoff() time.Duration {
-	most := time.Duration(float64(a.policy.RemoteMax) / (1 + a.policy.Jitter))
+func (a *Attempts) backoff() time.Duration {
+	most := time.Duration(float64(a.Policy.RemoteMax) / (1 + a.Policy.Jitter))
 	delay := time.Second
-	if n := len(a.policy.Delays); n > 0 {
-		delay = max(delay, a.policy.Delays[n-1])
+	if n := len(a.Policy.Delays); n > 0 {
+		delay = max(delay, a.Policy.Delays[n-1])
 	}
-	for range a.used - len(a.policy.Delays) + 1 {
+	for range a.used - len(a.Policy.Delays) + 1 {
 		if delay *= 2; delay >= most {
 			return most
 		}

@@ -1,0 +1,72 @@
+package files
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/ropewalk/ropewalk/core"
+	"github.com/ropewalk/ropewalk/core/apps/source"
+)
+
+// Owns reports whether the server itself put the bundle's files where they are.
+func (s *Store) Owns(r core.Installation) bool {
+	return r.Dir != "" && strings.HasPrefix(r.Dir, source.LayoutOf(s.o.Home, r.Workspace).BundlesDir(r.Name)+string(os.PathSeparator))
+}
+
+// CurrentDir returns where a bundle's files are now: they move with the home, and each server of a
+// cluster has them in its own home.
+func (s *Store) CurrentDir(r core.Installation) string {
+	inHome := filepath.Join("apps", r.Name, "bundle", filepath.Base(r.Dir))
+	if !strings.HasSuffix(r.Dir, string(filepath.Separator)+inHome) {
+		return r.Dir
+	}
+	dir := filepath.Join(source.LayoutOf(s.o.Home, r.Workspace).Root, inHome)
+	if s.o.Cluster == nil && r.Files == "" && !Exists(dir) && Exists(r.Dir) {
+		return r.Dir
+	}
+	return dir
+}
+
+// RemoveUnused removes the directories of bundles that no record names, and all files of installs that
+// were interrupted. Data and logs stay.
+func (s *Store) RemoveUnused(records []core.Installation) {
+	used := make(map[string]bool, len(records))
+	for _, r := range records {
+		used[filepath.Clean(r.Dir)] = true
+	}
+	layouts := []source.Layout{{Root: s.o.Home}}
+	for _, dir := range subdirectories(filepath.Join(s.o.Home, "workspaces")) {
+		layouts = append(layouts, source.Layout{Root: dir})
+	}
+	for _, l := range layouts {
+		s.Remove(l.IncomingDir())
+		for _, app := range subdirectories(l.AppsDir()) {
+			for _, dir := range subdirectories(filepath.Join(app, "bundle")) {
+				if !used[dir] {
+					s.Remove(dir)
+				}
+			}
+		}
+	}
+}
+
+// subdirectories returns the directories in dir, none when it does not exist.
+func subdirectories(dir string) []string {
+	entries, _ := os.ReadDir(dir)
+	var dirs []string
+	for _, e := range entries {
+		if e.IsDir() {
+			dirs = append(dirs, filepath.Join(dir, e.Name()))
+		}
+	}
+	return dirs
+}
+
+// Remove removes a directory that is not used any more. A failure is only logged: the next Open
+// tries again.
+func (s *Store) Remove(dir string) {
+	if err := os.RemoveAll(dir); err != nil {
+		s.o.Logger.Warn("unused directory could not be removed", "dir", dir, "error", err)
+	}
+}

@@ -1,0 +1,181 @@
+package files
+
+import (
+	"compress/gzip"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+
+	"github.com/ropewalk/ropewalk/core"
+	"github.com/ropewalk/ropewalk/core/apps/source"
+	"github.com/ropewalk/ropewalk/core/bundle"
+)
+
+// Records has the files that servers have stored with the records.
+type Records interface {
+	// Files writes what Cluster.PutFiles stored; core.CodeNotFound when it is not stored.
+	Files(ctx context.Context, sum string, to io.Writer) error
+}
+
+// Cluster stores files for the other servers.
+type Cluster interface {
+	// PutFiles stores content under its SHA-256. It is not read when it is stored already.
+	PutFiles(ctx context.Context, sum string, content io.Reader) error
+}
+
+// Options is what a Store is made of.
+type Options struct {
+	Home     string // the service's home directory, absolute
+	Records  Records
+	Cluster  Cluster // nil for a server on its own
+	Resolver *source.Resolver
+	Logger   hclog.Logger
+	Timeout  time.Duration // for fetching and unpacking
+	// Begin counts work in the background, so that the shutdown waits for it. Its context ends when the
+	// server shuts down, and its error says that it does.
+	Begin func(ctx context.Context) (c context.Context, done func(), err error)
+}
+
+// Store keeps the files of installed apps below the home. It is safe for concurrent use; two calls for
+// one app must not overlap.
+type Store struct{ o Options }
+
+// New returns a Store.
+func New(o Options) *Store { return &Store{o} }
+
+// retryPause is how long to wait before records that cannot be reached are tried again.
+const retryPause = time.Second
+
+// Share stores the files of a bundle that was put in place for other servers. A directory that
+// would be used where it is, is used in its present state from a copy in the home.
+func (s *Store) Share(ctx context.Context, found *source.Candidate) error {
+	r := &found.Record
+	if s.o.Cluster == nil || r.Dir == "" || IsImmovable(r.Dir) {
+		return nil
+	}
+	sum, err := s.Put(ctx, *r)
+	if err != nil {
+		return fmt.Errorf("its files cannot be stored for the other servers: %w", err)
+	}
+	r.Files = sum
+	if found.Label != "" {
+		return nil
+	}
+	found.SetLabel(sum)
+	r.Dir = filepath.Join(source.LayoutOf(s.o.Home, r.Workspace).BundlesDir(r.Name), found.Label)
+	return s.Provide(ctx, *r)
+}
+
+// IsImmovable reports whether a bundle's files work in their place only.
+func IsImmovable(dir string) bool { return Exists(filepath.Join(dir, "venv", "pyvenv.cfg")) }
+
+// Exists reports whether there is a file or directory at path.
+func Exists(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
+}
+
+// Put stores a bundle's files for the other servers, and returns their SHA-256.
+func (s *Store) Put(ctx context.Context, r core.Installation) (sum string, err error) {
+	incoming := source.LayoutOf(s.o.Home, r.Workspace).IncomingDir()
+	if err := os.MkdirAll(incoming, 0o700); err != nil {
+		return "", err
+	}
+	f, err := os.CreateTemp(incoming, "files-*")
+	if err != nil {
+		return "", err
+	}
+	defer func() { err = errors.Join(err, f.Close(), os.Remove(f.Name())) }()
+	z, err := gzip.NewWriterLevel(f, gzip.BestSpeed)
+	if err != nil {
+		return "", err
+	}
+	if sum, err = bundle.Pack(ctx, r.Dir, z, bundle.Limits{}); err != nil {
+		return "", err
+	}
+	if err := z.Close(); err != nil {
+		return "", err
+	}
+	if _, err := f.Seek(0, io.SeekStart); err != nil {
+		return "", err
+	}
+	return sum, s.o.Cluster.PutFiles(ctx, sum, f)
+}
+
+// Provide makes sure that an app's files are on this server.
+func (s *Store) Provide(ctx context.Context, r core.Installation) error {
+	if r.Dir == "" || Exists(r.Dir) && isComplete(r.Dir) {
+		return nil
+	}
+	if !s.Owns(r) {
+		if s.o.Cluster == nil {
+			return nil // the start of the app says what is wrong
+		}
+		return fmt.Errorf("its directory %s is not on this server: uninstall it and install it again", r.Dir)
+	}
+	limit, cancel := context.WithTimeout(ctx, s.o.Timeout)
+	defer cancel()
+	if err := os.MkdirAll(filepath.Dir(r.Dir), 0o700); err != nil {
+		return err
+	}
+	for {
+		err := s.fetch(limit, r)
+		if core.CodeOf(err) != core.CodeUnavailable || !wait(limit) {
+			return err
+		}
+	}
+}
+
+func (s *Store) fetch(ctx context.Context, r core.Installation) error {
+	switch {
+	case r.Files != "":
+		return s.unpackStored(ctx, r)
+	case r.Source.Kind == core.SourceName || r.Source.Kind == core.SourceNPM || r.Source.Kind == core.SourcePyPI:
+		return s.installAgain(ctx, r)
+	}
+	return errors.New("its files are neither on this server nor with the records: uninstall it and install it again")
+}
+
+// installAgain installs an app from its registry again, in exactly the recorded version and bundle.
+func (s *Store) installAgain(ctx context.Context, r core.Installation) error {
+	found, err := s.o.Resolver.Resolve(ctx, source.Order{
+		Workspace: r.Workspace, ServerName: r.Name, Exact: true, Source: core.Source{Kind: r.Source.Kind, Ref: r.Source.Ref}, Version: r.Version, Env: r.Env,
+	})
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err := found.RemoveStaged(); err != nil {
+			s.o.Logger.Warn("unused directory could not be removed", "error", err)
+		}
+	}()
+	if found.IsPlaced() || found.Label != filepath.Base(r.Dir) {
+		return fmt.Errorf("the registry has another bundle as %s %s by now: uninstall it and install it again", r.Source.Ref, r.Version)
+	}
+	mark := incompleteMark(r.Dir)
+	if err := errors.Join(os.WriteFile(mark, nil, 0o600), os.RemoveAll(r.Dir)); err != nil {
+		return err
+	}
+	if err := found.Place(ctx, r.Dir); err != nil {
+		return errors.Join(err, os.RemoveAll(r.Dir))
+	}
+	return os.Remove(mark)
+}
+
+// wait reports whether retryPause has passed before ctx ended.
+func wait(ctx context.Context) bool {
+	t := time.NewTimer(retryPause)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return ctx.Err() == nil
+	case <-ctx.Done():
+		return false
+	}
+}
