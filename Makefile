@@ -23,7 +23,7 @@ plugins: ## build every built-in adapter as a plugin binary of its own
 		$(GO) build -trimpath -ldflags '-s -w' -o $(BIN)/plugins/$$(basename $$d) ./$$d || exit 1; done; done
 
 # The packages whose tests keep something. core/store tests both databases in one run.
-STORING := ./core/access ./core/chat ./core/server ./test/conformance ./test/e2e
+STORING := ./core/access ./core/chat ./core/server ./test/conformance ./test/e2e/...
 
 test: test-deps ## install what the tests need, run all with the race detector, then on PostgreSQL
 	$(GO) test -race -timeout 15m ./...

@@ -1,0 +1,48 @@
+package api
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/ropewalk/ropewalk/test/e2e/harness"
+)
+
+func TestEveryListenerHearsEveryEvent(t *testing.T) {
+	t.Parallel()
+	s := harness.Serve(t, harness.Env("SERVICE_API_KEY="+harness.APIKey))
+	key := "Authorization: Bearer " + harness.APIKey
+	first, second := s.Listen(t, key), s.Listen(t, key)
+	for name, want := range map[string]string{"Content-Type": "text/event-stream", "Cache-Control": "no-cache", "Connection": "keep-alive", "X-Content-Type-Options": "nosniff"} {
+		if got := first.Header.Get(name); got != want {
+			t.Errorf("%s: %q, want %q", name, got, want)
+		}
+	}
+	if a := s.Do(t, "POST", "/v1/apps/install", map[string]any{"path": harness.GoBundle(t, "heard", harness.Plain)}, key); a.Status != 200 {
+		t.Fatalf("%d %s", a.Status, a.Body)
+	}
+	if a := s.Do(t, "DELETE", "/v1/apps/heard", nil, key); a.Status != 200 || !strings.HasSuffix(a.Body, `"dataPath":"`+s.Home+`/apps/heard"}`) ||
+		!strings.HasPrefix(a.Body, `{"name":"heard","uninstalled":true,"dataPreserved":true,`) {
+		t.Errorf("%d %s", a.Status, a.Body)
+	}
+	for _, l := range []*harness.EventReader{first, second} {
+		l.Expect(t, `bundle.progress {"message":"@e2e/heard","name":"heard","stage":"starting"}`,
+			`bundle.installed {"bundleName":"@e2e/heard","name":"heard","status":"running","ui":null}`, `bundle.uninstalled {"name":"heard"}`)
+	}
+}
+
+func TestTheHeartbeatComesEach30Seconds(t *testing.T) {
+	t.Parallel()
+	l := harness.Serve(t).Listen(t)
+	started := time.Now()
+	select {
+	case e := <-l.Events:
+		at := strings.TrimSuffix(strings.TrimPrefix(e, `heartbeat {"timestamp":"`), `"}`)
+		beat, err := time.Parse(time.RFC3339, at)
+		if gap := beat.Sub(started); err != nil || gap < 28*time.Second || gap > 32*time.Second {
+			t.Errorf("event %s, %v after the start: %v", e, gap, err)
+		}
+	case <-time.After(35 * time.Second):
+		t.Error("no heartbeat within 35 s")
+	}
+}

@@ -1,0 +1,126 @@
+package apps
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/ropewalk/ropewalk/internal/testkit"
+	"github.com/ropewalk/ropewalk/test/e2e/harness"
+)
+
+func TestACallIsCancelledWhenItsCallerLeaves(t *testing.T) {
+	t.Parallel()
+	s := harness.Serve(t)
+	s.Install(t, map[string]any{"path": harness.GoBundle(t, "patient", harness.Plain)})
+	ctx, leave := context.WithCancel(t.Context())
+	file := s.SharedFile("patient", "call")
+	s.BeginCall(ctx, t, "patient", file)
+	leave()
+	if !testkit.Within(5*time.Second, func() bool { _, err := os.Stat(file + ".cancelled"); return err == nil }) {
+		t.Error("5 s after its caller left the tool is still at it")
+	}
+	s.Call(t, "patient", "echo", map[string]any{"text": "and it goes on"})
+}
+
+func TestAKilledServerLeavesNothingRunningAndForgetsNothing(t *testing.T) {
+	t.Parallel()
+	s := harness.Serve(t)
+	for _, name := range []string{"one", "two", "three"} {
+		s.Install(t, map[string]any{"path": harness.GoBundle(t, name, harness.WithChildren)})
+	}
+	s.Install(t, map[string]any{"path": harness.GoBundle(t, "rests", harness.Plain)})
+	if a := s.Do(t, "POST", "/v1/apps/rests/stop", nil); a.Status != 200 || a.Body != `{"name":"rests","status":"stopped"}` {
+		t.Fatalf("stop: %d %s", a.Status, a.Body)
+	}
+	if a := s.Do(t, "DELETE", "/v1/apps/three", nil); a.Status != 200 {
+		t.Fatalf("uninstall: %d %s", a.Status, a.Body)
+	}
+
+	before := s.Processes()
+	if len(before) < 2*4 { // each a shim, a bundle and two leaves
+		t.Fatalf("only these run:\n%v", before)
+	}
+	s.Kill()
+	if left := harness.Survivors(before, time.Second); len(left) > 0 {
+		t.Errorf("1 s after the server was killed these live:\n%v", left)
+	}
+	if left := harness.ProcessesFor(s.Home); len(left) > 0 {
+		t.Errorf("1 s after the server was killed these live:\n%v", left)
+	}
+
+	s.Start()
+	s.WaitForStatus(t, "one", "running")
+	s.WaitForStatus(t, "two", "running")
+	now := s.Apps(t)
+	if len(now) != 3 || now["rests"].Status != "stopped" || now["one"].ToolCount != harness.GoTools {
+		t.Errorf("after the new start: %+v", now)
+	}
+	if answer := s.Call(t, "two", "echo", map[string]any{"text": "back"}); answer != "back" {
+		t.Errorf("the tool answered %v", answer)
+	}
+}
+
+func TestAStoppedAppIsGoneWithAllItsProcessesAndKeepsItsData(t *testing.T) {
+	t.Parallel()
+	s := harness.Serve(t)
+	dir := harness.GoBundle(t, "tree", harness.WithChildren)
+	s.Install(t, map[string]any{"path": dir})
+	kept := filepath.Join(s.Home, "apps", "tree", "data", "kept")
+	harness.WriteFile(t, kept, "")
+	for _, command := range []struct{ method, path string }{{"POST", "/v1/apps/tree/stop"}, {"DELETE", "/v1/apps/tree"}} {
+		before := s.Processes()
+		if len(before) < 4 { // the shim, the bundle and its two leaves
+			t.Fatalf("only these run:\n%v", before)
+		}
+		if a := s.Do(t, command.method, command.path, nil); a.Status != 200 {
+			t.Fatalf("%s: %d %s", command.path, a.Status, a.Body)
+		}
+		if left := harness.Survivors(before, time.Second); len(left) > 0 {
+			t.Errorf("after %s these live:\n%v", command.path, left)
+		}
+		if a := s.Do(t, "POST", "/v1/apps/tree/start", nil); a.Status != map[string]int{"POST": 200, "DELETE": 404}[command.method] {
+			t.Errorf("start after %s: %d %s", command.path, a.Status, a.Body)
+		}
+	}
+	s.Install(t, map[string]any{"path": dir})
+	if _, err := os.Stat(kept); err != nil {
+		t.Errorf("the data of an app that was uninstalled: %v", err)
+	}
+}
+
+func TestABadAndAHangingAppDelayNobodyAtTheStart(t *testing.T) {
+	t.Parallel()
+	s := harness.Serve(t, func(s *harness.Server) {
+		s.T.Helper()
+		harness.Config("apps:\n" +
+			"  hangs: {path: " + harness.GoBundle(t, "hangs", harness.Silent) + "}\n" +
+			"  bad: {path: " + harness.GoBundle(t, "bad", harness.Broken) + "}\n" +
+			"  missing: {path: /does/not/exist}\n" +
+			"  good: {path: " + harness.GoBundle(t, "another-name", harness.Plain) + ", protected: true}\n")(s)
+	})
+	if a := s.Do(t, "GET", "/v1/health", nil); a.Status != 200 {
+		t.Errorf("health right after the start: %d", a.Status)
+	}
+	started := time.Now()
+	s.WaitForStatus(t, "good", "running")
+	if took := time.Since(started); took > 5*time.Second {
+		t.Errorf("the good app took %v beside a hanging and a bad one", took)
+	}
+	if answer := s.Call(t, "good", "echo", map[string]any{"text": "hello"}); answer != "hello" {
+		t.Errorf("the tool answered %v", answer)
+	}
+	apps := s.Apps(t)
+	if apps["hangs"].Status != "starting" || apps["missing"].Status != "dead" || len(apps) != 4 {
+		t.Errorf("%+v", apps)
+	}
+	if a := s.Do(t, "DELETE", "/v1/apps/good", nil); a.Status != 403 || a.Object(t)["error"] != "protected" {
+		t.Errorf("uninstall of a protected app: %d %s", a.Status, a.Body)
+	}
+	s.WaitForStatus(t, "bad", "dead")
+	if a := s.Do(t, "POST", "/v1/apps/hangs/stop", nil); a.Status != 200 || a.Body != `{"name":"hangs","status":"stopped"}` {
+		t.Errorf("stop of a hanging app: %d %s", a.Status, a.Body)
+	}
+}

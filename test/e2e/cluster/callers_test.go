@@ -1,0 +1,105 @@
+package cluster
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/ropewalk/ropewalk/test/e2e/harness"
+)
+
+// attempt is one call of the load: what became of it, and when.
+type attempt struct {
+	id      string // also its X-Request-Id, and what its worker writes down
+	begun   time.Time
+	status  int // 0 when the connection broke
+	body    string
+	session string // "" for none
+}
+
+// callers are those who call through nginx until they are notified to stop.
+type callers struct {
+	url  string
+	stop context.Context
+
+	mu  sync.Mutex
+	all []attempt
+}
+
+// send sends one call and notes what became of it. It goes on when stop has ended, so that nothing
+// fails for that.
+func (c *callers) send(t *testing.T, id, path, body, session string, headers ...string) attempt {
+	t.Helper()
+	a := attempt{id: id, begun: time.Now(), session: session}
+	req, err := http.NewRequestWithContext(t.Context(), "POST", c.url+path, strings.NewReader(body))
+	if err != nil {
+		t.Error(err)
+		return a
+	}
+	req.Header.Set("Content-Type", "application/json")
+	req.Header.Set("X-Request-Id", id)
+	for _, h := range headers {
+		name, value, _ := strings.Cut(h, ": ")
+		req.Header.Set(name, value)
+	}
+	if session != "" {
+		req.Header.Set("Mcp-Session-Id", session)
+	}
+	if resp, err := http.DefaultClient.Do(req); err == nil {
+		raw, broke := io.ReadAll(resp.Body)
+		_ = resp.Body.Close()
+		if broke == nil {
+			a.status, a.body = resp.StatusCode, string(raw)
+		}
+		if path == "/mcp" && session == "" {
+			a.session = resp.Header.Get("Mcp-Session-Id")
+		}
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.all = append(c.all, a)
+	return a
+}
+
+// person calls /v1.
+func (c *callers) person(t *testing.T, name string) {
+	for i := 0; c.stop.Err() == nil; i++ {
+		id := fmt.Sprintf("%s-%d", name, i)
+		c.send(t, id, "/v1/tools/call", fmt.Sprintf(`{"server":"worker","tool":"work","arguments":{"text":%q}}`, id), "")
+	}
+}
+
+// client calls in a session, first in one of the server that is named, and opens another when it is
+// notified that there is none.
+func (c *callers) client(t *testing.T, name, first string) {
+	session := ""
+	for i := 0; c.stop.Err() == nil; i++ {
+		id := fmt.Sprintf("%s-%d", name, i)
+		if session == "" {
+			session = c.send(t, id, "/mcp", harness.Initialize, "", harness.WorkspaceHeader, harness.AcceptHeader).session
+			if !strings.HasPrefix(session, first) {
+				session = ""
+			} else {
+				first = ""
+			}
+			continue
+		}
+		if a := c.send(t, id, "/mcp", toolsCall("worker__work", fmt.Sprintf(`{"text":%q}`, id)), session, harness.WorkspaceHeader, harness.AcceptHeader); a.status == http.StatusNotFound {
+			session = ""
+		}
+	}
+}
+
+// stateless calls without a session.
+func (c *callers) stateless(t *testing.T, name string) {
+	for i := 0; c.stop.Err() == nil; i++ {
+		id := fmt.Sprintf("%s-%d", name, i)
+		body, headers := statelessCall("worker__work", fmt.Sprintf(`{"text":%q}`, id))
+		c.send(t, id, "/mcp", body, "", headers...)
+	}
+}

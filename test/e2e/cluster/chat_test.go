@@ -1,0 +1,72 @@
+package cluster
+
+import (
+	"context"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/ropewalk/ropewalk/internal/testenv"
+	"github.com/ropewalk/ropewalk/internal/testkit"
+	"github.com/ropewalk/ropewalk/test/e2e/harness"
+)
+
+// A chat goes on in one of two servers on one database. The other one refuses a second run, and takes
+// the person's answer to what an app asks; once the first is killed in the middle of a run, it goes on
+// with the conversation.
+func TestAChatOfOneServerIsKnownToTheOther(t *testing.T) {
+	t.Parallel()
+	p, database := testenv.StartModelProvider(t), harness.Databases.New(t)
+	var servers []*harness.Server
+	for range 2 {
+		servers = append(servers, harness.Serve(t, harness.Models(p, "openai"), func(s *harness.Server) { s.Database = database }))
+	}
+	a, b := servers[0], servers[1]
+	a.Install(t, map[string]any{"path": harness.GoBundle(t, "asker", harness.Asking)})
+	a.Install(t, map[string]any{"path": harness.GoBundle(t, "go", harness.Plain)})
+	harness.ScriptToolCall(t, p, "asker__ask", `{"text":"Who?"}`)
+	id := ""
+	_, answers, output := a.AnswerQuestions(t, func(q map[string]any) {
+		a := b.Do(t, "GET", "/v1/conversations", nil)
+		id, _ = harness.List(t, harness.Response{Body: harness.ToText(t, a.Object(t)["conversations"]), Status: a.Status})[0]["id"].(string)
+		if a := b.Do(t, "POST", "/v1/chat/stream", `{"message":"me too","conversationId":"`+id+`"}`); a.Status != 409 || a.Object(t)["error"] != "run_in_progress" {
+			t.Errorf("a second run through the other server: %d %s", a.Status, a.Body)
+		}
+		b.Reply(t, q, `{"action":"accept","content":{"name":7}}`, 400, "invalid_input")
+		b.Reply(t, q, `{"action":"accept","content":{"name":"Ada"}}`, 200, "accept")
+		b.Reply(t, q, `{"action":"decline"}`, 409, "already_answered")
+	})
+	if answers[0]["reason"] != "person" || output != "Ada" {
+		t.Errorf("answered %v; the tool said %s", answers[0], output)
+	}
+	if a := b.Do(t, "POST", "/v1/chat", `{"message":"and now","conversationId":"`+id+`"}`); a.Status != 200 {
+		t.Errorf("the next run, through the other server: %d %s", a.Status, a.Body)
+	}
+
+	gate := a.SharedFile("go", "gate")
+	harness.ScriptToolCall(t, p, "go__last", `{"text":`+harness.Quote(gate)+`}`)
+	ctx, leave := context.WithCancel(t.Context())
+	defer leave()
+	var broken sync.WaitGroup
+	broken.Go(func() {
+		a.Chat(ctx, t, `{"message":"go","conversationId":"`+id+`"}`, func(harness.ChatEvent) bool { return false })
+	})
+	if !testkit.Within(harness.Timeout, harness.Exists(gate+".begun")) {
+		t.Fatal("the call did not begin")
+	}
+	a.Kill()
+	killed := time.Now()
+	p.Forget(t) // the model is shown both messages as one, and would call the tool again
+	p.Say(t, `{"match":{},"response":{"content":"Done."}}`)
+	free := testkit.Within(2*harness.Timeout, func() bool {
+		return b.Do(t, "POST", "/v1/chat", `{"message":"carry the rest","conversationId":"`+id+`"}`).Status == 200
+	})
+	if took := time.Since(killed); !free || took > 20*time.Second {
+		t.Errorf("after the kill the conversation is free: %v, after %v", free, took)
+	}
+	broken.Wait()
+	if history := b.Do(t, "GET", "/v1/conversations/"+id+"/history", nil).Body; !strings.Contains(history, "and now") || !strings.Contains(history, "carry the rest") {
+		t.Errorf("the history is %s", history)
+	}
+}

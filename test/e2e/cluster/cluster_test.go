@@ -1,0 +1,107 @@
+package cluster
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/ropewalk/ropewalk/internal/testenv"
+	"github.com/ropewalk/ropewalk/internal/testkit"
+	"github.com/ropewalk/ropewalk/test/e2e/harness"
+)
+
+// propagationLimit is how long a change of one server may take to show on the others. A server with the race
+// detector is several times slower.
+func propagationLimit() time.Duration {
+	if harness.Race {
+		return 10 * time.Second
+	}
+	return 2 * time.Second
+}
+
+// cluster is three servers on one PostgreSQL and one Redis, each with a home of its own, behind
+// the nginx of docs/replicas.md.
+type cluster struct {
+	servers []*harness.Server
+	nginx   *testenv.Nginx
+	proxy   *harness.Server // nginx, to be asked like a server
+}
+
+// serverNames are also what docs/replicas.md calls its three servers.
+var serverNames = []string{"a", "b", "c"}
+
+func startCluster(t *testing.T, options ...harness.Option) *cluster {
+	t.Helper()
+	database, redis := harness.Databases.New(t), testenv.StartRedis(t)
+	d := &cluster{}
+	for _, name := range serverNames {
+		d.servers = append(d.servers, harness.Serve(t, append([]harness.Option{
+			func(s *harness.Server) { s.Database = database },
+			harness.Config("storage: {url: '" + database + "'}\nsessionStore: {adapter: redis, url: 'redis://" + redis.Addr + "/0'}\nmcp: {replica: '${env:REPLICA}'}\n"),
+			harness.Env("REPLICA=" + name),
+		}, options...)...))
+	}
+	d.nginx = testenv.StartNginx(t, func(listen string) string { return documentedSite(t, listen, d.servers) })
+	d.proxy = &harness.Server{T: t, URL: d.nginx.URL}
+	return d
+}
+
+// documentedSite is the nginx configuration of docs/replicas.md with the addresses of a test.
+func documentedSite(t *testing.T, listen string, replicas []*harness.Server) string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(testenv.Root(t), "docs", "replicas.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, after, found := strings.Cut(string(text), "```nginx\n")
+	site, _, ended := strings.Cut(after, "```")
+	if !found || !ended {
+		t.Fatal("docs/replicas.md has no nginx configuration")
+	}
+	changes := []string{"listen 80;", "listen " + listen + ";"}
+	for i, s := range replicas {
+		changes = append(changes, fmt.Sprintf("10.0.0.%d:27247", i+1), strings.TrimPrefix(s.URL, "http://"))
+	}
+	return strings.NewReplacer(changes...).Replace(site)
+}
+
+// serverOf tells which server's bundle an answer is from: its data lies in that server's home.
+func (d *cluster) serverOf(t *testing.T, answer string) string {
+	t.Helper()
+	for i, s := range d.servers {
+		if strings.Contains(answer, s.Home+"/") {
+			return serverNames[i]
+		}
+	}
+	t.Fatalf("no server answered %q", answer)
+	return ""
+}
+
+// waitFor waits until something holds, and tells how long that took. It fails when it took too long.
+func waitFor(t *testing.T, what string, holds func() bool) {
+	t.Helper()
+	began := time.Now()
+	if !testkit.Within(harness.Timeout, holds) {
+		t.Fatalf("%s: not within %v", what, harness.Timeout)
+	}
+	took := time.Since(began)
+	t.Logf("%s: after %v", what, took.Round(time.Millisecond))
+	if took > propagationLimit() {
+		t.Errorf("%s: after %v, promised %v", what, took, propagationLimit())
+	}
+}
+
+// workDone is what the workers of all servers wrote down, and how often.
+func (d *cluster) workDone(app string) map[string]int {
+	times := map[string]int{}
+	for _, s := range d.servers {
+		raw, _ := os.ReadFile(filepath.Join(s.Home, "apps", app, "data", harness.WorkFile))
+		for line := range strings.Lines(string(raw)) {
+			times[strings.TrimSpace(line)]++
+		}
+	}
+	return times
+}

@@ -1,0 +1,93 @@
+package cluster
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/ropewalk/ropewalk/test/e2e/harness"
+)
+
+func testServerLoss(t *testing.T, d *cluster) {
+	const of = 8 // callers of each kind
+	victim, lasting := d.servers[1], d.proxy.SessionHeader(t)
+	for !strings.HasPrefix(lasting, "Mcp-Session-Id: b-") {
+		lasting = d.proxy.SessionHeader(t)
+	}
+	stop, end := context.WithCancel(t.Context())
+	defer end()
+	c := &callers{url: d.nginx.URL, stop: stop}
+	var calling sync.WaitGroup
+	for i := range of {
+		calling.Go(func() { c.person(t, fmt.Sprint("person", i)) })
+		calling.Go(func() { c.client(t, fmt.Sprint("client", i), serverNames[i%3]+"-") })
+		calling.Go(func() { c.stateless(t, fmt.Sprint("stateless", i)) })
+	}
+	<-time.After(time.Second)
+	victim.Kill()
+	dead := time.Now()
+	<-time.After(time.Second)
+	end()
+	calling.Wait()
+	d.checkCalls(t, c.all, dead)
+
+	a := d.proxy.Do(t, "POST", "/mcp", harness.Ping, harness.WorkspaceHeader, harness.AcceptHeader, lasting)
+	if a.Status != 404 || a.Body != harness.SessionNotFound("unavailable") {
+		t.Errorf("a session of the dead: %d %s", a.Status, a.Body)
+	}
+	for _, id := range []string{"b-NEVERWASSUCHASESSION000000", "NEVERWASSUCHASESSION00000000"} {
+		if a := d.proxy.Do(t, "POST", "/mcp", harness.Ping, harness.WorkspaceHeader, harness.AcceptHeader, "Mcp-Session-Id: "+id); a.Status != 404 || a.Body != harness.SessionNotFound("not_found") {
+			t.Errorf("session %s: %d %s", id, a.Status, a.Body)
+		}
+	}
+	if left := harness.Survivors(harness.ProcessesFor(victim.Home), time.Second); len(left) > 0 {
+		t.Errorf("of the server that was killed are left:\n%v", left)
+	}
+}
+
+// checkCalls says which calls failed: only those that were on their way in the server that died at dead,
+// and nobody repeated one.
+func (d *cluster) checkCalls(t *testing.T, all []attempt, dead time.Time) {
+	t.Helper()
+	sent := map[string]string{}
+	for _, f := range d.nginx.Forwarded(t) {
+		sent[f.ID] = f.Upstream
+	}
+	victim := strings.TrimPrefix(d.servers[1].URL, "http://")
+	failed, reopened := 0, 0
+	answered := map[string]int{}
+	for _, a := range all {
+		late := a.begun.After(dead)
+		switch {
+		case a.status == http.StatusOK && strings.Contains(a.body, "/apps/worker/"):
+			if who := d.serverOf(t, a.body); late {
+				answered[who]++
+			}
+		case a.status == http.StatusOK && a.session != "" && strings.Contains(a.body, "protocolVersion"):
+		case a.status == http.StatusNotFound && a.body == harness.SessionNotFound("unavailable") && strings.HasPrefix(a.session, "b-") && !strings.HasPrefix(a.id, "person"):
+			reopened++
+		default:
+			failed++
+			if late || sent[a.id] != victim {
+				t.Errorf("call %s, begun %v after the death, sent to %q, was answered %d %s", a.id, a.begun.Sub(dead), sent[a.id], a.status, a.body)
+			}
+		}
+	}
+	t.Logf("of %d calls %d failed; %d sessions were opened anew; afterwards %v answered", len(all), failed, reopened, answered)
+	if failed == 0 || failed > 24 {
+		t.Errorf("%d calls failed, of 24 in flight on three servers: that shows nothing", failed)
+	}
+	if reopened == 0 || answered["a"] == 0 || answered["c"] == 0 || answered["b"] > 0 {
+		t.Errorf("%d sessions were opened anew, and afterwards %v answered", reopened, answered)
+	}
+	for id, times := range d.workDone("worker") {
+		if times > 1 && slices.ContainsFunc(all, func(a attempt) bool { return a.id == id }) {
+			t.Errorf("call %s was made %d times", id, times)
+		}
+	}
+}

@@ -1,0 +1,131 @@
+package cluster
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/ropewalk/ropewalk/test/e2e/harness"
+)
+
+// toolsCall is a call in a session.
+func toolsCall(name, arguments string) string {
+	return `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"` + name + `","arguments":` + arguments + `}}`
+}
+
+// statelessCall is a call of MCP 2026-07-28, which needs no session, and its headers.
+func statelessCall(name, arguments string) (body string, headers []string) {
+	body = `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"` + name + `","arguments":` + arguments +
+		`,"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}}`
+	return body, []string{harness.WorkspaceHeader, harness.AcceptHeader, "Mcp-Protocol-Version: 2026-07-28", "Mcp-Method: tools/call", "Mcp-Name: " + name}
+}
+
+func testSessionRouting(t *testing.T, d *cluster) {
+	of := map[string]int{}
+	for range 12 {
+		session := d.proxy.SessionHeader(t)
+		name, _, _ := strings.Cut(strings.TrimPrefix(session, "Mcp-Session-Id: "), "-")
+		of[name]++
+		for range 5 {
+			a := d.proxy.Do(t, "POST", "/mcp", toolsCall("worker__work", `{"text":"in a session"}`), harness.WorkspaceHeader, harness.AcceptHeader, session)
+			if a.Status != 200 {
+				t.Fatalf("%d %s", a.Status, a.Body)
+			}
+			if got := d.serverOf(t, a.Body); got != name {
+				t.Fatalf("a call in the session %s was answered by %s", session, got)
+			}
+		}
+		if a := d.proxy.Do(t, "DELETE", "/mcp", nil, harness.WorkspaceHeader, session); a.Status != 200 {
+			t.Errorf("the end of a session: %d %s", a.Status, a.Body)
+		}
+	}
+	t.Logf("12 sessions were opened on %v", of)
+	if len(of) != len(d.servers) {
+		t.Errorf("sessions were opened on %v", of)
+	}
+}
+
+func testStatelessSpread(t *testing.T, d *cluster) {
+	of := map[string]int{}
+	body, headers := statelessCall("worker__work", `{"text":"without a session"}`)
+	for range 30 {
+		a := d.proxy.Do(t, "POST", "/mcp", body, headers...)
+		if a.Status != http.StatusOK {
+			t.Fatalf("%d %s", a.Status, a.Body)
+		}
+		of[d.serverOf(t, a.Body)]++
+	}
+	t.Logf("30 calls without sessions were answered by %v", of)
+	for _, name := range serverNames {
+		if of[name] < 5 {
+			t.Errorf("30 calls without sessions were answered by %v", of)
+		}
+	}
+}
+
+// testStatelessQuestions: the app, of the older revisions, waits for the answer in a process of one server; the answer
+// comes to another.
+func testStatelessQuestions(t *testing.T, d *cluster) {
+	d.servers[2].Install(t, map[string]any{"path": harness.GoBundle(t, "asker", harness.AskingInSessions)})
+	for _, s := range d.servers {
+		s.WaitForStatus(t, "asker", "running")
+	}
+	call := func(id, more string) map[string]any {
+		t.Helper()
+		body := `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"asker__ask","arguments":{"text":"who?"}` + more +
+			`,"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{"elicitation":{}}}}}`
+		_, headers := statelessCall("asker__ask", "")
+		a := d.proxy.Do(t, "POST", "/mcp", body, append(headers, "X-Request-Id: "+id)...)
+		result, ok := a.Object(t)["result"].(map[string]any)
+		if a.Status != 200 || !ok {
+			t.Fatalf("%s: %d %s", id, a.Status, a.Body)
+		}
+		return result
+	}
+	for i := range 6 {
+		asked := call(fmt.Sprint("ask-", i), "")
+		questions, _ := asked["inputRequests"].(map[string]any)
+		if len(questions) != 1 {
+			t.Fatalf("the app did not ask: %s", harness.ToText(t, asked))
+		}
+		for name := range questions {
+			said := call(fmt.Sprint("answer-", i), fmt.Sprintf(`,"requestState":%q,"inputResponses":{%q:{"action":"accept","content":{"name":"Ada %d"}}}`, asked["requestState"], name, i))
+			if text := harness.ToText(t, said["content"]); !strings.Contains(text, fmt.Sprint("Ada ", i)) {
+				t.Errorf("the app heard %s", text)
+			}
+		}
+	}
+	to, elsewhere := map[string]string{}, 0
+	for _, f := range d.nginx.Forwarded(t) {
+		to[f.ID] = f.Upstream
+	}
+	for i := range 6 {
+		if to[fmt.Sprint("ask-", i)] != to[fmt.Sprint("answer-", i)] {
+			elsewhere++
+		}
+	}
+	t.Logf("of 6 answers %d came to another server than the one that asked", elsewhere)
+	if elsewhere == 0 {
+		t.Error("every answer came to the server that asked: that shows nothing")
+	}
+	if a := d.proxy.Do(t, "DELETE", "/v1/apps/asker", nil); a.Status != 200 {
+		t.Errorf("%d %s", a.Status, a.Body)
+	}
+}
+
+func testOfficialClients(t *testing.T, d *cluster) {
+	d.servers[0].Install(t, map[string]any{"path": harness.PackedBundle(t, harness.Everything, harness.NodeManifest("everything", harness.Everything, "stdio"))})
+	installed := time.Now()
+	for _, s := range d.servers {
+		s.WaitForStatus(t, "everything", "running")
+	}
+	t.Logf("a published app with all that it needs ran on all after %v", time.Since(installed).Round(time.Millisecond))
+	for _, revision := range []string{"2025-11-25", "2026-07-28"} {
+		t.Run(revision, func(t *testing.T) { harness.CheckSecondClient(t, d.proxy.URL, revision) })
+	}
+	if a := d.proxy.Do(t, "DELETE", "/v1/apps/everything", nil); a.Status != 200 {
+		t.Errorf("%d %s", a.Status, a.Body)
+	}
+}

@@ -1,0 +1,184 @@
+package harness
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/ropewalk/ropewalk/internal/testkit"
+)
+
+// APIKey opens /v1 of the servers that have one.
+const APIKey = "e2e-key-0123456789"
+
+// Response is what the server answered, read to its end.
+type Response struct {
+	Status int
+	Header http.Header
+	Body   string
+}
+
+// Do sends a request. The body is text as it stands, nothing, or a value that becomes JSON; headers
+// are "Name: value". Nothing is sent that is not said here, but a JSON body is called JSON.
+func (s *Server) Do(t *testing.T, method, path string, body any, headers ...string) Response {
+	t.Helper()
+	var content io.Reader
+	switch b := body.(type) {
+	case nil:
+	case string:
+		content = strings.NewReader(b)
+	default:
+		raw, err := json.Marshal(b)
+		if err != nil {
+			t.Fatal(err)
+		}
+		content = bytes.NewReader(raw)
+	}
+	req, err := http.NewRequestWithContext(t.Context(), method, s.URL+path, content)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if body != nil {
+		req.Header.Set("Content-Type", "application/json")
+	}
+	for _, h := range headers {
+		name, value, _ := strings.Cut(h, ": ")
+		if req.Header.Set(name, value); name == "Host" {
+			req.Host = value
+		}
+	}
+	return exchange(t, req)
+}
+
+func exchange(t *testing.T, req *http.Request) Response {
+	t.Helper()
+	client := http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	resp, err := client.Do(req)
+	if err != nil {
+		t.Fatalf("%s %s: %v", req.Method, req.URL.Path, err)
+	}
+	defer resp.Body.Close()
+	raw, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatalf("%s %s: %v", req.Method, req.URL.Path, err)
+	}
+	return Response{resp.StatusCode, resp.Header, string(raw)}
+}
+
+// Object is the answer's JSON object.
+func (a Response) Object(t *testing.T) map[string]any {
+	t.Helper()
+	var o map[string]any
+	if err := json.Unmarshal([]byte(a.Body), &o); err != nil {
+		t.Fatalf("%d is not a JSON object: %q", a.Status, a.Body)
+	}
+	return o
+}
+
+// app is an App (docs/api.md 3.1).
+type app struct {
+	Name, BundleName, Version, Status, Type string
+	ToolCount                               int
+	UI                                      *struct {
+		Name, Icon  string
+		PrimaryView struct{ ResourceURI string }
+	}
+}
+
+// Install installs and returns the app, which runs then.
+func (s *Server) Install(t *testing.T, request map[string]any) app {
+	t.Helper()
+	a := s.Do(t, "POST", "/v1/apps/install", request)
+	var installed app
+	if a.Status != 200 || json.Unmarshal([]byte(a.Body), &installed) != nil || installed.Status != "running" {
+		t.Fatalf("install %v: %d %s", request, a.Status, a.Body)
+	}
+	return installed
+}
+
+// Apps is what GET /v1/apps shows, by name.
+func (s *Server) Apps(t *testing.T) map[string]app {
+	t.Helper()
+	var list struct{ Apps []app }
+	if a := s.Do(t, "GET", "/v1/apps", nil); a.Status != 200 || json.Unmarshal([]byte(a.Body), &list) != nil {
+		t.Fatalf("GET /v1/apps: %d %s", a.Status, a.Body)
+	}
+	byName := map[string]app{}
+	for _, a := range list.Apps {
+		byName[a.Name] = a
+	}
+	return byName
+}
+
+// WaitForStatus waits until an app has a status.
+func (s *Server) WaitForStatus(t *testing.T, name, status string) {
+	t.Helper()
+	if !testkit.Within(Timeout, func() bool { return s.Apps(t)[name].Status == status }) {
+		t.Fatalf("%s is %q, not %q", name, s.Apps(t)[name].Status, status)
+	}
+}
+
+// Call calls a tool that must succeed, and returns `result`: the text, or the JSON it is.
+func (s *Server) Call(t *testing.T, server, tool string, arguments map[string]any) any {
+	t.Helper()
+	a := s.Do(t, "POST", "/v1/tools/call", map[string]any{"server": server, "tool": tool, "arguments": arguments})
+	if a.Status != 200 || a.Object(t)["isError"] != false {
+		t.Fatalf("call %s of %s: %d %s", tool, server, a.Status, a.Body)
+	}
+	return a.Object(t)["result"]
+}
+
+// List is the answer's JSON array of objects.
+func List(t *testing.T, a Response) []map[string]any {
+	t.Helper()
+	var l []map[string]any
+	if err := json.Unmarshal([]byte(a.Body), &l); err != nil {
+		t.Fatalf("%d is not a JSON array of objects: %q", a.Status, a.Body)
+	}
+	return l
+}
+
+// ToText is a tool's result as text, whether it was JSON or not.
+func ToText(t *testing.T, result any) string {
+	t.Helper()
+	raw, err := json.Marshal(result)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(raw)
+}
+
+// SharedFile is a file that the test and an app both may use: it lies in the app's data directory.
+func (s *Server) SharedFile(app, name string) string {
+	return filepath.Join(s.Home, "apps", app, "data", name)
+}
+
+// BeginCall starts a call that lasts until its file appears, and waits until the tool is at it.
+func (s *Server) BeginCall(ctx context.Context, t *testing.T, app, file string) (ended <-chan Response) {
+	t.Helper()
+	body := fmt.Sprintf(`{"server":%q,"tool":"last","arguments":{"text":%q}}`, app, file)
+	req, err := http.NewRequestWithContext(ctx, "POST", s.URL+"/v1/tools/call", strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("Content-Type", "application/json")
+	done := make(chan Response, 1)
+	go func() {
+		if resp, err := http.DefaultClient.Do(req); err == nil {
+			defer resp.Body.Close()
+			raw, _ := io.ReadAll(resp.Body)
+			done <- Response{resp.StatusCode, resp.Header, string(raw)}
+		}
+	}()
+	if !testkit.Within(Timeout, func() bool { _, err := os.Stat(file + ".begun"); return err == nil }) {
+		t.Fatal("the call did not begin")
+	}
+	return done
+}

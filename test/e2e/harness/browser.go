@@ -1,0 +1,75 @@
+package harness
+
+import (
+	"net"
+	"net/http"
+	"net/http/cookiejar"
+	"net/url"
+	"strings"
+	"testing"
+)
+
+// FreePort is a port for a server whose address its provider must know beforehand.
+func FreePort(t *testing.T) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	_, port, _ := net.SplitHostPort(l.Addr().String())
+	return port
+}
+
+// Browser keeps cookies and follows redirects, as a browser does, but stops where it is notified to.
+type Browser struct {
+	client http.Client
+	Stop   string // a URL with this prefix is not visited, "" for none
+	At     *url.URL
+}
+
+func NewBrowser(t *testing.T) *Browser {
+	t.Helper()
+	jar, err := cookiejar.New(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := &Browser{client: http.Client{Jar: jar}}
+	b.client.CheckRedirect = func(r *http.Request, _ []*http.Request) error {
+		if b.At = r.URL; b.Stop != "" && strings.HasPrefix(r.URL.String(), b.Stop) {
+			return http.ErrUseLastResponse
+		}
+		return nil
+	}
+	return b
+}
+
+func (b *Browser) Visit(t *testing.T, address string) *http.Response {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, address, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.At = req.URL
+	resp, err := b.client.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = resp.Body.Close()
+	return resp
+}
+
+// Cookie is the value of a cookie that the browser shows at an address, "" when there is none.
+func (b *Browser) Cookie(t *testing.T, name, address string) string {
+	t.Helper()
+	u, err := url.Parse(address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range b.client.Jar.Cookies(u) {
+		if c.Name == name {
+			return c.Value
+		}
+	}
+	return ""
+}

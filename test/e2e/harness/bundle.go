@@ -1,0 +1,42 @@
+package harness
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+// tools of bundleServer, before it grows.
+const GoTools = 4
+
+// GoBundle writes a binary bundle (MCPB) of this executable and returns its directory.
+func GoBundle(t *testing.T, name, character string) string {
+	t.Helper()
+	exe, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return Bundle(t, map[string]any{"name": "@e2e/" + name, "server": map[string]any{
+		"type": "binary", "entry_point": "server/bundle",
+		"mcp_config": map[string]any{"command": exe, "args": []string{bundleArg, character}},
+	}})
+}
+
+// Bundle writes a bundle directory with a manifest that has these members beside the usual ones.
+func Bundle(t *testing.T, manifest map[string]any) string {
+	t.Helper()
+	whole := map[string]any{
+		"manifest_version": "0.3", "version": "1.0.0", "description": "A bundle of the tests.", "author": map[string]any{"name": "e2e"},
+	}
+	for key, value := range manifest {
+		whole[key] = value
+	}
+	raw, err := json.MarshalIndent(whole, "", "  ")
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	WriteFile(t, filepath.Join(dir, "manifest.json"), string(raw))
+	return dir
+}

@@ -1,0 +1,73 @@
+package harness
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/ropewalk/ropewalk/internal/testkit"
+)
+
+// askingInSessions waits, with a call in flight, for the answer to what it asks.
+func askingInSessions() *mcp.Server {
+	s := mcp.NewServer(&mcp.Implementation{Name: "asker", Version: "1.0.0"}, &mcp.ServerOptions{SupportedProtocolVersions: []string{"2025-11-25"}})
+	addAskingTools(s)
+	return s
+}
+
+// GateFile is the file in an app's data directory that opens the calls of `tell` which wait for it.
+const GateFile = "gate"
+
+// gateOpened waits for the gate; the channel is closed when it is open.
+func gateOpened() <-chan struct{} {
+	open := make(chan struct{})
+	go func() {
+		defer close(open)
+		testkit.Within(10*Timeout, func() bool {
+			_, err := os.Stat(filepath.Join(os.Getenv("ROPEWALK_DATA_DIR"), GateFile))
+			return err == nil
+		})
+	}()
+	return open
+}
+
+// addAskingTools adds tell, whose progress and answer say the text it was given, and ask, whose question
+// does too. tell waits at the gate, so that as many calls as one likes are under way at once.
+func addAskingTools(s *mcp.Server) {
+	open := gateOpened()
+	text := func(text string) (*mcp.CallToolResult, any, error) {
+		return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: text}}}, nil, nil
+	}
+	report := func(ctx context.Context, r *mcp.CallToolRequest, n int, text string) error {
+		return r.Session.NotifyProgress(ctx, &mcp.ProgressNotificationParams{ProgressToken: r.Params.GetProgressToken(), Progress: float64(n), Message: text})
+	}
+	mcp.AddTool(s, &mcp.Tool{Name: "report"}, func(ctx context.Context, r *mcp.CallToolRequest, in TextArguments) (*mcp.CallToolResult, any, error) {
+		for n := range 3 {
+			if err := report(ctx, r, n, in.Text); err != nil {
+				return nil, nil, err
+			}
+			if n == 0 {
+				<-open
+			}
+		}
+		return text(in.Text)
+	})
+	mcp.AddTool(s, &mcp.Tool{Name: "ask"}, func(ctx context.Context, r *mcp.CallToolRequest, in TextArguments) (*mcp.CallToolResult, any, error) {
+		if err := report(ctx, r, 0, in.Text); err != nil {
+			return nil, nil, err
+		}
+		answer, err := r.Session.Elicit(ctx, &mcp.ElicitParams{Message: in.Text, RequestedSchema: map[string]any{
+			"type": "object", "properties": map[string]any{"name": map[string]any{"type": "string"}},
+		}})
+		if err != nil {
+			return nil, nil, err
+		}
+		if err := report(ctx, r, 1, in.Text); err != nil {
+			return nil, nil, err
+		}
+		return text(fmt.Sprint(answer.Content["name"]))
+	})
+}

@@ -1,0 +1,104 @@
+package harness
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"syscall"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/ropewalk/ropewalk/internal/testkit"
+)
+
+// bundleArg makes a test executable run as a bundle; the argument after it is the kind of bundle.
+const bundleArg = "__bundle"
+
+// The kinds of the Go bundle (GoBundle).
+const (
+	Plain            = "plain"             // has the tools of bundleServer
+	Poisonable       = "poisonable"        // does not start while a file "poison" is in its data directory
+	Silent           = "silent"            // runs and never answers
+	Broken           = "broken"            // exits at once
+	WithChildren     = "with-children"     // starts a child, and a grandchild in a session and environment of its own
+	child            = "child"             // a child of WithChildren
+	Asking           = "asker"             // has the tools of addAskingTools
+	AskingInSessions = "asker-in-sessions" // is an Asking that supports only MCP revisions with sessions
+	Worker           = "worker"            // has the tool of addWorker
+	Stateless        = "stateless"         // supports MCP 2026-07-28 only
+)
+
+func bundleMain(character string) int {
+	switch character {
+	case Silent, child:
+		select {}
+	case Stateless:
+		return statelessMain()
+	case Broken:
+		fmt.Fprintln(os.Stderr, "this bundle is broken")
+		return 3
+	case Poisonable:
+		if _, err := os.Stat(filepath.Join(os.Getenv("ROPEWALK_DATA_DIR"), "poison")); err == nil {
+			fmt.Fprintln(os.Stderr, "poisoned")
+			return 4
+		}
+	case WithChildren:
+		for _, environ := range [][]string{os.Environ(), {}} {
+			child := exec.Command("/proc/self/exe", bundleArg, child)
+			child.Env, child.SysProcAttr = environ, &syscall.SysProcAttr{Setsid: len(environ) == 0}
+			if err := child.Start(); err != nil {
+				return 5
+			}
+		}
+	}
+	server := bundleServer()
+	switch character {
+	case AskingInSessions:
+		server = askingInSessions()
+	case Asking:
+		addAskingTools(server)
+	case Worker:
+		addWorker(server)
+	}
+	if err := server.Run(context.Background(), &mcp.StdioTransport{}); err != nil {
+		return 1
+	}
+	return 0
+}
+
+type TextArguments struct {
+	Text string `json:"text"`
+}
+
+// bundleServer has echo, the whole environment, a call that lasts until it is notified to go on, and
+// one that adds a tool.
+func bundleServer() *mcp.Server {
+	s := mcp.NewServer(&mcp.Implementation{Name: "e2e", Version: "1.0.0"}, nil)
+	text := func(text string) (*mcp.CallToolResult, any, error) {
+		return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: text}}}, nil, nil
+	}
+	echo := func(_ context.Context, _ *mcp.CallToolRequest, in TextArguments) (*mcp.CallToolResult, any, error) {
+		return text(in.Text)
+	}
+	mcp.AddTool(s, &mcp.Tool{Name: "echo", Annotations: &mcp.ToolAnnotations{ReadOnlyHint: true}}, echo)
+	mcp.AddTool(s, &mcp.Tool{Name: "environment"}, func(context.Context, *mcp.CallToolRequest, struct{}) (*mcp.CallToolResult, any, error) {
+		raw, _ := json.Marshal(map[string]any{"variables": os.Environ(), "pid": os.Getpid()})
+		return text(string(raw))
+	})
+	mcp.AddTool(s, &mcp.Tool{Name: "last"}, func(ctx context.Context, _ *mcp.CallToolRequest, in TextArguments) (*mcp.CallToolResult, any, error) {
+		_ = os.WriteFile(in.Text+".begun", nil, 0o600)
+		if !testkit.Within(Timeout, func() bool { _, err := os.Stat(in.Text); return err == nil || ctx.Err() != nil }) || ctx.Err() != nil {
+			_ = os.WriteFile(in.Text+".cancelled", nil, 0o600)
+			return nil, nil, context.Canceled
+		}
+		return text("lasted")
+	})
+	mcp.AddTool(s, &mcp.Tool{Name: "grow"}, func(_ context.Context, _ *mcp.CallToolRequest, in TextArguments) (*mcp.CallToolResult, any, error) {
+		mcp.AddTool(s, &mcp.Tool{Name: in.Text}, echo)
+		return text("grown")
+	})
+	return s
+}

@@ -1,0 +1,110 @@
+package harness
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/ropewalk/ropewalk/internal/testenv"
+)
+
+// Models configures a provider of models on both of its protocols, one of them as the default.
+func Models(p *testenv.ModelProvider, wire string) Option {
+	return Config(ModelsYAML(p, wire))
+}
+
+func ModelsYAML(p *testenv.ModelProvider, wire string) string {
+	return "models:\n  default: " + wire + ":test-model\n  providers:\n" +
+		"    anthropic: {baseUrl: '" + p.URL + "', apiKey: k}\n    openai: {baseUrl: '" + p.URL + "/v1', apiKey: k}\n"
+}
+
+// Quote is a text as it stands inside of JSON.
+func Quote(text string) string {
+	raw, _ := json.Marshal(text)
+	return string(raw)
+}
+
+// ChatEvent is one event of a chat stream.
+type ChatEvent struct {
+	Name string
+	Data map[string]any
+}
+
+// Chat says something and reads the stream until each says stop, or to its end.
+func (s *Server) Chat(ctx context.Context, t *testing.T, body string, each func(ChatEvent) (stop bool)) (names []string) {
+	t.Helper()
+	req, err := http.NewRequestWithContext(ctx, "POST", s.URL+"/v1/chat/stream", strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("Content-Type", "application/json")
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode != 200 || resp.Header.Get("Content-Type") != "text/event-stream" {
+		t.Fatalf("POST /v1/chat/stream: %d %v", resp.StatusCode, resp.Header)
+	}
+	lines := bufio.NewScanner(resp.Body)
+	lines.Buffer(nil, 1<<20)
+	var e ChatEvent
+	for lines.Scan() {
+		if value, ok := strings.CutPrefix(lines.Text(), "event: "); ok {
+			e = ChatEvent{Name: value}
+		}
+		if value, ok := strings.CutPrefix(lines.Text(), "data: "); ok {
+			if err := json.Unmarshal([]byte(value), &e.Data); err != nil {
+				t.Fatalf("%s is not JSON: %s", e.Name, value)
+			}
+			names = append(names, e.Name)
+			if each(e) {
+				return names
+			}
+		}
+	}
+	return names
+}
+
+// ScriptToolCall makes the model call a tool when it is notified to go, and say a word afterwards.
+func ScriptToolCall(t *testing.T, p *testenv.ModelProvider, tool, arguments string) {
+	t.Helper()
+	p.Forget(t)
+	p.Say(t,
+		`{"match":{"userMessage":"go","hasToolResult":false},"response":{"toolCalls":[{"id":"c1","name":"`+tool+`","arguments":`+arguments+`}]}}`,
+		`{"match":{},"response":{"content":"Done."}}`)
+}
+
+// AnswerQuestions says go in a chat, gives each question to reply, and returns them with what the tool said.
+func (s *Server) AnswerQuestions(t *testing.T, reply func(question map[string]any)) (questions, answers []map[string]any, output string) {
+	t.Helper()
+	s.Chat(t.Context(), t, `{"message":"go"}`, func(e ChatEvent) bool {
+		switch e.Name {
+		case "elicitation.request":
+			questions = append(questions, e.Data)
+			reply(e.Data)
+		case "elicitation.answer":
+			answers = append(answers, e.Data)
+		case "tool.done":
+			output, _ = e.Data["output"].(string)
+		}
+		return false
+	})
+	if len(questions) == 0 || len(answers) != len(questions) {
+		t.Fatalf("questions %v, answers %v; the tool said %s", questions, answers, output)
+	}
+	return questions, answers, output
+}
+
+// Reply answers a question, and checks status and code of the answer.
+func (s *Server) Reply(t *testing.T, question map[string]any, body string, want int, code string) {
+	t.Helper()
+	id, _ := question["id"].(string)
+	a := s.Do(t, "POST", "/v1/chat/elicitations/"+id, body)
+	if a.Status != want || !strings.Contains(a.Body, code) {
+		t.Errorf("%s: %d %s, want %d %s", body, a.Status, a.Body, want, code)
+	}
+}

@@ -1,0 +1,24 @@
+// What the second generation of the official TypeScript client gets for arguments that a tool wants to
+// see in headers; prints it as JSON.
+//
+//   node headers.mjs <url> <workspace>   the app "far", through /mcp
+//
+// NODE_MODULES is the folder that holds @modelcontextprotocol/client.
+import { pathToFileURL } from "node:url";
+
+const { Client, StreamableHTTPClientTransport } = await import(
+  pathToFileURL(`${process.env.NODE_MODULES}/@modelcontextprotocol/client/dist/index.mjs`)
+);
+const [url, workspace] = process.argv.slice(2);
+
+const c = new Client({ name: "e2e", version: "2.0.0" }, { capabilities: {}, versionNegotiation: { mode: { pin: "2026-07-28" } } });
+await c.connect(new StreamableHTTPClientTransport(new URL(`${url}/mcp`), { requestInit: { headers: { "X-Workspace-Id": workspace } } }));
+await c.listTools(); // which the client must have seen to know what to repeat
+
+const said = [];
+for (const args of [{ region: "us-west1", in: { n: 42, b: true } }, { region: "Hello, 世界" }, { region: " padded " }, { region: "" }, {}]) {
+  said.push((await c.callTool({ name: "far__sell", arguments: args })).content[0].text);
+}
+await c.close();
+console.log(JSON.stringify({ said }));
+process.exit(0);

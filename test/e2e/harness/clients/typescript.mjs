@@ -1,0 +1,117 @@
+// What the official TypeScript client sees and does; prints it as JSON.
+//
+//   node typescript.mjs stdio <command> <argument>…    the tools of a bundle that is asked directly
+//   node typescript.mjs tour <url> <workspace> <file>  everything and the Go bundle "grower", through /mcp
+//   node typescript.mjs tools <url> <workspace>        the tools that /mcp lists
+//
+// NODE_MODULES is the folder that holds @modelcontextprotocol/sdk.
+import { existsSync } from "node:fs";
+import { setTimeout as pause } from "node:timers/promises";
+import { pathToFileURL } from "node:url";
+
+const sdk = (file) => import(pathToFileURL(`${process.env.NODE_MODULES}/@modelcontextprotocol/sdk/dist/esm/${file}.js`));
+const { Client } = await sdk("client/index");
+const { StreamableHTTPClientTransport } = await sdk("client/streamableHttp");
+const { StdioClientTransport } = await sdk("client/stdio");
+const { ToolListChangedNotificationSchema } = await sdk("types");
+
+const client = () => new Client({ name: "e2e", version: "1.0.0" });
+
+async function connect(url, workspace) {
+  const c = client();
+  await c.connect(new StreamableHTTPClientTransport(new URL(`${url}/mcp`), { requestInit: { headers: { "X-Workspace-Id": workspace } } }));
+  return c;
+}
+
+async function toolNames(c) {
+  const names = [];
+  let cursor;
+  do {
+    const page = await c.listTools({ cursor });
+    names.push(...page.tools.map((t) => t.name));
+    cursor = page.nextCursor;
+  } while (cursor);
+  return names;
+}
+
+const call = (c, name, args, options) => c.callTool({ name, arguments: args }, undefined, options);
+const text = (result) => result.content[0].text;
+
+async function stdio(command, ...args) {
+  const c = new Client({ name: "e2e", version: "1.0.0" }, { capabilities: { elicitation: { form: {}, url: {} }, sampling: {}, roots: {} } });
+  await c.connect(new StdioClientTransport({ command, args, stderr: "ignore" }));
+  await pause(300); // some servers add tools once they know their client
+  const names = await toolNames(c);
+  await c.close();
+  return { tools: names };
+}
+
+async function tools(url, workspace) {
+  const c = await connect(url, workspace);
+  const names = await toolNames(c);
+  await c.close();
+  return { tools: names };
+}
+
+// progress is what came in which order during a call that reports its progress.
+async function progress(c) {
+  const order = [];
+  const onprogress = (p) => order.push(`${p.progress} of ${p.total}`);
+  const result = await call(c, "everything__trigger-long-running-operation", { duration: 1, steps: 4 }, { onprogress });
+  order.push(text(result));
+  return order;
+}
+
+// cancel gives up a call that has begun, and says how it ended.
+async function cancel(c, file) {
+  const giveUp = new AbortController();
+  const ended = call(c, "grower__last", { text: file }, { signal: giveUp.signal }).then(() => "finished", () => "given up");
+  while (!existsSync(`${file}.begun`)) await pause(10);
+  giveUp.abort("the test says so");
+  return ended;
+}
+
+// change has a bundle add a tool, and lists the tools again when the server says that they changed.
+async function change(c) {
+  const told = new Promise((resolve) => c.setNotificationHandler(ToolListChangedNotificationSchema, resolve));
+  await call(c, "grower__grow", { text: "grown" });
+  await told;
+  return (await toolNames(c)).includes("grower__grown");
+}
+
+// crowd is two clients that call at the same time; it counts the answers that were not theirs.
+async function crowd(url, workspace) {
+  const clients = await Promise.all([connect(url, workspace), connect(url, workspace)]);
+  const mistaken = await Promise.all(
+    clients.flatMap((c, who) =>
+      Array.from({ length: 50 }, async (_, n) => {
+        const words = `client ${who}, call ${n}`;
+        return text(await call(c, "grower__echo", { text: words })) === words ? 0 : 1;
+      }),
+    ),
+  );
+  await Promise.all(clients.map((c) => c.close()));
+  return mistaken.reduce((sum, n) => sum + n);
+}
+
+async function tour(url, workspace, file) {
+  const c = await connect(url, workspace);
+  const seen = {
+    server: c.getServerVersion().name,
+    tools: await toolNames(c),
+    echo: text(await call(c, "everything__echo", { message: "hello" })),
+    progress: await progress(c),
+    cancelled: await cancel(c, file),
+    changed: await change(c),
+    mistaken: await crowd(url, workspace),
+    ping: await c.ping(),
+    failure: (await call(c, "everything__echo", {})).isError,
+    unknown: await call(c, "everything__nothing", {}).then(() => "answered", (e) => e.code),
+  };
+  await c.transport.terminateSession();
+  await c.close();
+  return seen;
+}
+
+const [what, ...args] = process.argv.slice(2);
+console.log(JSON.stringify(await { stdio, tools, tour }[what](...args)));

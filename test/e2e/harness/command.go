@@ -1,0 +1,48 @@
+package harness
+
+import (
+	"context"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// Command runs ropewalk to its end and returns what it said, on both outputs, and its exit status.
+func Command(t *testing.T, environ []string, args ...string) (said string, status int) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), Timeout)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, Binary(t), args...)
+	cmd.Env = append([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + t.TempDir()}, environ...)
+	out, err := cmd.CombinedOutput()
+	if exit, ok := errors.AsType[*exec.ExitError](err); err != nil && !ok {
+		t.Fatal(err)
+	} else if ok {
+		status = exit.ExitCode()
+	}
+	return string(out), status
+}
+
+// Reload writes another configuration and has the server read it.
+func (s *Server) Reload(t *testing.T, yaml string) (said string, err error) {
+	t.Helper()
+	WriteFile(t, filepath.Join(s.Home, "ropewalk.yaml"), yaml)
+	out, err := exec.CommandContext(t.Context(), Binary(t), "reload", "--home", s.Home).CombinedOutput()
+	return string(out), err
+}
+
+func (s *Server) MustReload(t *testing.T, yaml string, sections ...string) {
+	t.Helper()
+	said, err := s.Reload(t, yaml)
+	if err != nil {
+		t.Fatalf("reload: %v: %s", err, said)
+	}
+	for _, section := range sections {
+		if !strings.Contains(said, section) {
+			t.Errorf("reload says %q, and nothing of %s", said, section)
+		}
+	}
+}

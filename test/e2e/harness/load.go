@@ -1,0 +1,88 @@
+package harness
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/ropewalk/ropewalk/internal/testkit"
+)
+
+// Load makes calls at a steady pace, whatever becomes of them, until it is ended.
+type Load struct {
+	stop  chan struct{}
+	ended sync.WaitGroup
+
+	mu       sync.Mutex
+	Calls    int
+	Statuses map[int]int
+	Failures []Failure
+}
+
+// Failure is a call that did not succeed.
+type Failure struct {
+	began, Ended time.Time
+	status       int
+	Err          error
+}
+
+// StartLoad makes `perSecond` calls a second, in turn on each of the given clients.
+func StartLoad(t *testing.T, perSecond int, clients ...*MCPClient) *Load {
+	l := &Load{stop: make(chan struct{}), Statuses: map[int]int{}}
+	l.ended.Go(func() {
+		pace := time.NewTicker(time.Second / time.Duration(perSecond))
+		defer pace.Stop()
+		for i := 0; ; i++ {
+			select {
+			case <-l.stop:
+				return
+			case <-pace.C:
+				l.ended.Go(func() { l.call(clients[i%len(clients)], fmt.Sprintf("call-%d", i)) })
+			}
+		}
+	})
+	t.Cleanup(l.Stop)
+	return l
+}
+
+func (l *Load) call(c *MCPClient, nonce string) {
+	ctx, cancel := context.WithTimeout(context.Background(), Timeout)
+	defer cancel()
+	began := time.Now()
+	status, err := c.Echo(ctx, nonce)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.Calls++
+	l.Statuses[status]++
+	if err != nil {
+		l.Failures = append(l.Failures, Failure{began, time.Now(), status, err})
+	}
+}
+
+// Stop stops calling and waits for the answers. It may be called again.
+func (l *Load) Stop() {
+	select {
+	case <-l.stop:
+	default:
+		close(l.stop)
+	}
+	l.ended.Wait()
+}
+
+// answered is how many calls have been answered.
+func (l *Load) answered() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.Calls
+}
+
+// WaitForCalls waits until that many more calls have been answered.
+func (l *Load) WaitForCalls(t *testing.T, calls int) {
+	t.Helper()
+	until := l.answered() + calls
+	if !testkit.Within(Timeout, func() bool { return l.answered() >= until }) {
+		t.Fatalf("%d calls were answered, waiting for %d", l.answered(), until)
+	}
+}

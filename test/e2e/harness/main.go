@@ -1,0 +1,48 @@
+package harness
+
+import (
+	goflag "flag"
+	"fmt"
+	"os"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/ropewalk/ropewalk/internal/testenv"
+)
+
+// Databases is the PostgreSQL server of a package's tests, when they run on one (testenv.Store).
+var Databases testenv.Databases
+
+// Main runs the tests of a package and returns the exit code: `os.Exit(harness.Main(m))` is the whole
+// TestMain of each package. The test executable is also the Go bundle that its tests install.
+func Main(m *testing.M) int {
+	if len(os.Args) > 2 && os.Args[1] == bundleArg {
+		return bundleMain(os.Args[2])
+	}
+	// What a server leaves behind becomes a child of this process, where it is found.
+	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
+		fmt.Fprintln(os.Stderr, "become the reaper of orphans:", err)
+		return 1
+	}
+	_ = goflag.Set("test.parallel", "4") // these tests mostly wait
+	code := Databases.Around(m).Run()
+	if left := Survivors(Descendants(os.Getpid()), time.Second); len(left) > 0 && code == 0 {
+		fmt.Fprintf(os.Stderr, "the tests are over and these processes are left:\n%v\n", left)
+		return 1
+	}
+	return code
+}
+
+// Binary is the executable under test. Where tests look for data races, so does every server.
+func Binary(t testing.TB) string {
+	t.Helper()
+	if path := os.Getenv("ROPEWALK_BINARY"); path != "" {
+		return path
+	}
+	if Race {
+		return testenv.Executable(t, "ropewalk", "-race")
+	}
+	return testenv.Executable(t, "ropewalk")
+}

@@ -1,0 +1,111 @@
+package harness
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"testing"
+)
+
+// MCPClient is an MCP session over plain HTTP, for tests that count every answer.
+type MCPClient struct {
+	URL       string
+	Headers   []string
+	Session   string
+	Stateless bool // it speaks 2026-07-28, without a session
+}
+
+const Initialize = `{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"load","version":"1"}}}`
+
+// OpenSession opens a session on a server that lets the headers' owner in.
+func (s *Server) OpenSession(t *testing.T, headers ...string) *MCPClient {
+	t.Helper()
+	c := &MCPClient{URL: s.URL, Headers: headers}
+	status, header, body, err := c.Post(t.Context(), Initialize)
+	if err != nil || status != http.StatusOK {
+		t.Fatalf("initialize: %d %s %v", status, body, err)
+	}
+	c.Session = header.Get("Mcp-Session-Id")
+	if status, _, body, err := c.Post(t.Context(), `{"jsonrpc":"2.0","method":"notifications/initialized"}`); err != nil || status != http.StatusAccepted {
+		t.Fatalf("initialized: %d %s %v", status, body, err)
+	}
+	return c
+}
+
+// Echo calls sample__echo with a nonce; the error says what came back instead of it.
+func (c *MCPClient) Echo(ctx context.Context, nonce string) (status int, err error) {
+	call := fmt.Sprintf(`{"jsonrpc":"2.0","id":%q,"method":"tools/call","params":{"name":"sample__echo","arguments":{"text":%q}}}`, nonce, nonce)
+	status, _, body, err := c.Post(ctx, call)
+	if err != nil {
+		return status, err
+	}
+	if status != http.StatusOK {
+		return status, fmt.Errorf("%d %s", status, body)
+	}
+	var answer struct {
+		ID     string `json:"id"`
+		Result struct {
+			Content []struct{ Text string } `json:"content"`
+		} `json:"result"`
+	}
+	if err := json.Unmarshal(body, &answer); err != nil || answer.ID != nonce || len(answer.Result.Content) != 1 || answer.Result.Content[0].Text != nonce {
+		return status, fmt.Errorf("%s came back for %s", body, nonce)
+	}
+	return status, nil
+}
+
+func (c *MCPClient) Post(ctx context.Context, message string) (int, http.Header, []byte, error) {
+	resp, err := c.Send(ctx, message)
+	if err != nil {
+		return 0, nil, nil, err
+	}
+	defer resp.Body.Close()
+	body, err := io.ReadAll(resp.Body)
+	return resp.StatusCode, resp.Header, body, err
+}
+
+// Send posts a message; who sends it reads the answer. Headers that are given come last.
+func (c *MCPClient) Send(ctx context.Context, message string, headers ...string) (*http.Response, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, c.URL+"/mcp", bytes.NewReader([]byte(message)))
+	if err != nil {
+		return nil, err
+	}
+	req.Header.Set("Content-Type", "application/json")
+	req.Header.Set("Accept", "application/json, text/event-stream")
+	req.Header.Set("X-Workspace-Id", Workspace)
+	if c.Session != "" {
+		req.Header.Set("Mcp-Session-Id", c.Session)
+	}
+	headers = slices.Concat(c.Headers, headers)
+	for i := 0; i+1 < len(headers); i += 2 {
+		req.Header.Set(headers[i], headers[i+1])
+	}
+	return http.DefaultClient.Do(req)
+}
+
+// The headers of a well-behaved MCP client.
+var (
+	WorkspaceHeader = "X-Workspace-Id: " + Workspace
+	AcceptHeader    = "Accept: application/json, text/event-stream"
+)
+
+const Ping = `{"jsonrpc":"2.0","id":1,"method":"ping"}`
+
+// SessionHeader opens a session of a well-behaved client and returns the header that names it.
+func (s *Server) SessionHeader(t *testing.T, headers ...string) string {
+	t.Helper()
+	a := s.Do(t, "POST", "/mcp", Initialize, append([]string{WorkspaceHeader, AcceptHeader}, headers...)...)
+	id := a.Header.Get("Mcp-Session-Id")
+	if a.Status != 200 || len(id) < 22 { // 128 random bits in base 64 are 22 characters
+		t.Fatalf("initialize: %d %q %s", a.Status, id, a.Body)
+	}
+	return "Mcp-Session-Id: " + id
+}
+
+func SessionNotFound(reason string) string {
+	return `{"jsonrpc":"2.0","error":{"code":-32000,"message":"Session not found","data":{"reason":"` + reason + `"}},"id":null}`
+}

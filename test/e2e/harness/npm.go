@@ -1,0 +1,60 @@
+package harness
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/ropewalk/ropewalk/internal/testenv"
+)
+
+// The bundles here are what people run: servers as their authors publish them, from test/npm.
+const (
+	Everything = "@modelcontextprotocol/server-everything"
+	Filesystem = "@modelcontextprotocol/server-filesystem"
+	Memory     = "@modelcontextprotocol/server-memory"
+	BasicReact = "@modelcontextprotocol/server-basic-react"
+)
+
+// EntryPoint is the script of a package, from the folder that holds node_modules.
+func EntryPoint(pkg string) string { return "node_modules/" + pkg + "/dist/index.js" }
+
+// NodeManifest describes a bundle around a package, whose server gets these arguments.
+func NodeManifest(name, pkg string, args ...string) map[string]any {
+	return map[string]any{"name": "@e2e/" + name, "server": map[string]any{
+		"type": "node", "entry_point": EntryPoint(pkg),
+		"mcp_config": map[string]any{"command": "node", "args": append([]string{"${__dirname}/" + EntryPoint(pkg)}, args...)},
+	}}
+}
+
+// NodeBundle is a bundle directory whose node_modules are those of test/npm. Where several servers may
+// share what is installed, a bundle must hold all that it needs.
+func NodeBundle(t *testing.T, manifest map[string]any) string {
+	t.Helper()
+	dir := Bundle(t, manifest)
+	if Databases.Wanted() {
+		script, _ := manifest["server"].(map[string]any)["entry_point"].(string)
+		pkg, _, _ := strings.Cut(strings.TrimPrefix(script, "node_modules/"), "/dist/")
+		copyPackage(t, dir, pkg)
+		return dir
+	}
+	if err := os.Symlink(filepath.Join(testenv.Node(t), "node_modules"), filepath.Join(dir, "node_modules")); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+// PackedBundle is a .mcpb of a package with everything it needs, packed by the tool that authors use.
+func PackedBundle(t *testing.T, pkg string, manifest map[string]any) string {
+	t.Helper()
+	npm, dir := testenv.Node(t), Bundle(t, manifest)
+	copyPackage(t, dir, pkg)
+	file := filepath.Join(t.TempDir(), "packed.mcpb")
+	pack := exec.CommandContext(t.Context(), "node", filepath.Join(npm, "node_modules/@anthropic-ai/mcpb/dist/cli/cli.js"), "pack", dir, file)
+	if out, err := pack.CombinedOutput(); err != nil {
+		t.Fatalf("mcpb pack: %v\n%s", err, out)
+	}
+	return file
+}

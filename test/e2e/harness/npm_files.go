@@ -1,0 +1,79 @@
+package harness
+
+import (
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/ropewalk/ropewalk/internal/testenv"
+)
+
+// copyPackage puts a package and everything it needs into a bundle directory.
+func copyPackage(t *testing.T, dir, pkg string) {
+	t.Helper()
+	npm := testenv.Node(t)
+	for _, from := range dependencies(t, npm, pkg) {
+		within, _ := filepath.Rel(npm, from)
+		to := filepath.Join(dir, within)
+		if err := errors.Join(os.MkdirAll(filepath.Dir(to), 0o755), os.CopyFS(to, ownFiles{os.DirFS(from)})); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// dependencies are the folders of a package and of all that it needs, found as Node finds them.
+func dependencies(t *testing.T, root, pkg string) []string {
+	t.Helper()
+	var found []string
+	seen := map[string]bool{}
+	var visit func(from, name string, optional bool)
+	visit = func(from, name string, optional bool) {
+		for dir := from; strings.HasPrefix(dir, root); dir = filepath.Dir(dir) {
+			at := filepath.Join(dir, "node_modules", name)
+			raw, err := os.ReadFile(filepath.Join(at, "package.json"))
+			if err != nil {
+				continue
+			}
+			if seen[at] {
+				return
+			}
+			seen[at] = true
+			found = append(found, at)
+			var needs struct{ Dependencies, PeerDependencies map[string]string }
+			if err := json.Unmarshal(raw, &needs); err != nil {
+				t.Fatal(err)
+			}
+			for need := range needs.Dependencies {
+				visit(at, need, false)
+			}
+			for need := range needs.PeerDependencies {
+				visit(at, need, true)
+			}
+			return
+		}
+		if !optional {
+			t.Fatalf("%s needs %s, which is not installed", from, name)
+		}
+	}
+	visit(root, pkg, false)
+	return found
+}
+
+// unneeded are files that no program runs: half of most packages.
+var unneeded = regexp.MustCompile(`\.(map|d\.[cm]?ts|md)$`)
+
+// ownFiles is a package's own files that are of use: what it needs is copied beside it.
+type ownFiles struct{ fs.FS }
+
+func (w ownFiles) ReadDir(name string) ([]fs.DirEntry, error) {
+	entries, err := fs.ReadDir(w.FS, name)
+	return slices.DeleteFunc(entries, func(e fs.DirEntry) bool {
+		return e.Name() == "node_modules" || unneeded.MatchString(e.Name())
+	}), err
+}

@@ -1,0 +1,124 @@
+package harness
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/ropewalk/ropewalk/internal/testkit"
+)
+
+// Process is one process of this machine. Its start time tells it from another one with its id.
+type Process struct {
+	ID, Parent int
+	started    string // in clock ticks since boot
+	Command    string
+}
+
+func (p Process) String() string {
+	return fmt.Sprintf("%d (child of %d): %s\n", p.ID, p.Parent, p.Command)
+}
+
+// RunningProcesses is every process that lives; a zombie has ended and only waits to be counted as ended.
+func RunningProcesses() map[int]Process {
+	all := map[int]Process{}
+	stats, _ := filepath.Glob("/proc/[0-9]*/stat")
+	for _, path := range stats {
+		stat, err := os.ReadFile(path)
+		if err != nil {
+			continue // it ended meanwhile
+		}
+		// "pid (name) state ppid …": the name may hold anything, so count from the last parenthesis.
+		at := bytes.LastIndexByte(stat, ')')
+		fields := strings.Fields(string(stat[at+1:]))
+		if fields[0] == "Z" || fields[0] == "X" {
+			continue
+		}
+		id, _ := strconv.Atoi(filepath.Base(filepath.Dir(path)))
+		parent, _ := strconv.Atoi(fields[1])
+		command, _ := os.ReadFile(filepath.Join(filepath.Dir(path), "cmdline"))
+		all[id] = Process{id, parent, fields[19], strings.ReplaceAll(strings.TrimRight(string(command), "\x00"), "\x00", " ")}
+	}
+	return all
+}
+
+// Descendants are the children of a process, their children, and so on.
+func Descendants(of int) []Process {
+	all := RunningProcesses()
+	var found []Process
+	for _, p := range all {
+		for up := p.Parent; up != 0; up = all[up].Parent {
+			if up == of {
+				found = append(found, p)
+				break
+			}
+		}
+	}
+	return found
+}
+
+// ProcessesFor are the processes that run for a home, wherever they hang in the tree: they name it on
+// their command line, work in it, or have it in their environment, as every bundle has.
+func ProcessesFor(home string) []Process {
+	var found []Process
+	for id, p := range RunningProcesses() {
+		if id == os.Getpid() {
+			continue
+		}
+		environ, _ := os.ReadFile(fmt.Sprintf("/proc/%d/environ", id))
+		dir, _ := os.Readlink(fmt.Sprintf("/proc/%d/cwd", id))
+		if strings.Contains(p.Command, home) || strings.HasPrefix(dir, home) || bytes.Contains(environ, []byte(home)) {
+			found = append(found, p)
+		}
+	}
+	return found
+}
+
+// Survivors are those of some processes that still live when a while has passed.
+func Survivors(of []Process, within time.Duration) []Process {
+	var left []Process
+	testkit.Within(within, func() bool {
+		now := RunningProcesses()
+		left = nil
+		for _, p := range of {
+			if now[p.ID].started == p.started {
+				left = append(left, p)
+			}
+		}
+		return len(left) == 0
+	})
+	return left
+}
+
+// PID asks a Go bundle for its process id, and returns the one that this machine knows it by: an app
+// has process ids of its own in its sandbox.
+func (s *Server) PID(t *testing.T, app string) int {
+	t.Helper()
+	inside := s.Call(t, app, "environment", nil).(map[string]any)
+	id := strconv.Itoa(int(inside["pid"].(float64)))
+	for _, p := range Descendants(s.Cmd.Process.Pid) {
+		dir := "/proc/" + strconv.Itoa(p.ID)
+		environ, _ := os.ReadFile(dir + "/environ")
+		status, _ := os.ReadFile(dir + "/status")
+		_, ids, _ := strings.Cut(string(status), "NSpid:")
+		ids, _, _ = strings.Cut(ids, "\n")
+		if all := strings.Fields(ids); len(all) > 0 && all[len(all)-1] == id && strings.Contains(string(environ), "/apps/"+app+"/data") {
+			return p.ID
+		}
+	}
+	t.Fatalf("no process of %s has the id %s", app, id)
+	return 0
+}
+
+func KillProcess(t *testing.T, pid int) {
+	t.Helper()
+	if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+}

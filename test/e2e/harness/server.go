@@ -1,0 +1,155 @@
+package harness
+
+import (
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/ropewalk/ropewalk/internal/testkit"
+)
+
+func Exists(path string) func() bool {
+	return func() bool { _, err := os.Stat(path); return err == nil }
+}
+
+// Workspace is the id of the workspace that every server has.
+const Workspace = "ws_default"
+
+// Timeout is how long anything may take on a machine that has other things to do.
+const Timeout = 30 * time.Second
+
+// Server is a running ropewalk. Its methods fail the test they are called in.
+type Server struct {
+	T       *testing.T
+	Home    string
+	Environ []string
+	Args    []string
+
+	Database string // the address of the one it keeps things in; "" when that is a file in its home
+
+	Cmd  *exec.Cmd
+	Log  *testkit.Log // standard error
+	Out  *testkit.Log // standard output
+	URL  string
+	Done chan struct{}
+}
+
+// Option changes a server before it starts.
+type Option func(*Server)
+
+func Env(variable string) Option { return func(s *Server) { s.Environ = append(s.Environ, variable) } }
+
+func Flags(args ...string) Option { return func(s *Server) { s.Args = append(s.Args, args...) } }
+
+// Config writes ropewalk.yaml into the home.
+func Config(yaml string) Option {
+	return func(s *Server) { WriteFile(s.T, filepath.Join(s.Home, "ropewalk.yaml"), yaml) }
+}
+
+// Serve starts a server with a home of its own on a free port. When the test ends it is notified to
+// end, and nothing of it may be left.
+func Serve(t *testing.T, options ...Option) *Server {
+	t.Helper()
+	s := &Server{T: t, Home: filepath.Join(t.TempDir(), "home"), Args: []string{"serve", "--port", "0"}}
+	s.Environ = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + t.TempDir(), "LANG=C.UTF-8"}
+	s.Database = Databases.Chosen(t)
+	for _, option := range options {
+		option(s)
+	}
+	s.Start()
+	t.Cleanup(func() {
+		s.Stop()
+		if left := Survivors(ProcessesFor(s.Home), time.Second); len(left) > 0 {
+			t.Errorf("the server has ended and these processes are left:\n%v", left)
+		}
+		if strings.Contains(s.Log.String(), "DATA RACE") {
+			t.Error("the server has a data race")
+		}
+		if t.Failed() {
+			t.Logf("what the server said:\n%s", s.Log.String())
+		}
+	})
+	return s
+}
+
+var listening = regexp.MustCompile(`server listening.*url=(http://\S+)`)
+
+// Start starts the server, on the same home as before if there was one.
+func (s *Server) Start() {
+	s.T.Helper()
+	s.Log, s.Out, s.Done = &testkit.Log{}, &testkit.Log{}, make(chan struct{})
+	s.Cmd = exec.Command(Binary(s.T), append(s.Args, "--home", s.Home)...)
+	s.Cmd.Env, s.Cmd.Stderr, s.Cmd.Stdout = s.Environ, s.Log, s.Out
+	if s.Database != "" {
+		s.Cmd.Env = append(slices.Clone(s.Environ), "ROPEWALK_STORAGE_URL="+s.Database)
+	}
+	s.Cmd.WaitDelay = time.Second // a survivor must not keep the test waiting for the end of its output
+	if err := s.Cmd.Start(); err != nil {
+		s.T.Fatal(err)
+	}
+	go func(cmd *exec.Cmd, ended chan struct{}) {
+		defer close(ended)
+		_ = cmd.Wait()
+	}(s.Cmd, s.Done)
+	found := testkit.Within(Timeout, func() bool {
+		if at := listening.FindStringSubmatch(s.Log.String()); at != nil {
+			s.URL = at[1]
+			return true
+		}
+		return s.Exited()
+	})
+	if !found || s.Exited() {
+		s.T.Fatalf("the server did not start:\n%s", s.Log.String())
+	}
+}
+
+func (s *Server) Exited() bool {
+	select {
+	case <-s.Done:
+		return true
+	default:
+		return false
+	}
+}
+
+// family is every process under the server.
+func (s *Server) Processes() []Process { return Descendants(s.Cmd.Process.Pid) }
+
+// Kill ends the server as a crash would: it cannot do anything about it.
+func (s *Server) Kill() {
+	s.T.Helper()
+	if err := s.Cmd.Process.Kill(); err != nil {
+		s.T.Fatal(err)
+	}
+	<-s.Done
+}
+
+// Stop tells the server to end and returns its exit status. A server that has ended stays so.
+func (s *Server) Stop() int {
+	s.T.Helper()
+	if err := s.Cmd.Process.Signal(syscall.SIGTERM); err != nil && !errors.Is(err, os.ErrProcessDone) {
+		s.T.Error(err)
+	}
+	select {
+	case <-s.Done:
+	case <-time.After(Timeout):
+		s.T.Errorf("the server did not end within %v of SIGTERM", Timeout)
+		s.Kill()
+	}
+	return s.Cmd.ProcessState.ExitCode()
+}
+
+// WriteFile writes a file and the folders it is in.
+func WriteFile(t *testing.T, path, content string) {
+	t.Helper()
+	if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte(content), 0o600)); err != nil {
+		t.Fatal(err)
+	}
+}

@@ -1,0 +1,121 @@
+package install
+
+import (
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/ropewalk/ropewalk/internal/testenv"
+	"github.com/ropewalk/ropewalk/test/e2e/harness"
+)
+
+// installerEnvironment passes on what npm, uv and pip are notified on this machine: proxies, certificates,
+// mirrors.
+func installerEnvironment(s *harness.Server) {
+	for _, variable := range os.Environ() {
+		name, _, _ := strings.Cut(strings.ToUpper(variable), "=")
+		for _, prefix := range []string{"NPM_CONFIG_", "PIP_", "UV_", "SSL_CERT_", "NODE_EXTRA_CA_CERTS"} {
+			if strings.HasPrefix(name, prefix) || strings.HasSuffix(name, "_PROXY") {
+				s.Environ = append(s.Environ, variable)
+				break
+			}
+		}
+	}
+	s.Environ = append(s.Environ, "UV_SYSTEM_CERTS=1", "UV_NATIVE_TLS=1") // as npm and pip do
+}
+
+// pathWith is a PATH on which nothing is found but these programs.
+func pathWith(t *testing.T, programs ...string) string {
+	t.Helper()
+	dir := t.TempDir()
+	for _, name := range programs {
+		path, err := exec.LookPath(name)
+		if err == nil {
+			err = os.Symlink(path, filepath.Join(dir, name))
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	return "PATH=" + dir
+}
+
+func TestPackagesOfAnMCPRegistryAreInstalledOnceAndStartWithoutANetwork(t *testing.T) {
+	t.Parallel()
+	const timeVersion = "2026.10.19"
+	version := pinned(t, harness.Memory)
+	registry := mcpRegistry(t,
+		published("io.e2e/memory", "7.0.0", object{
+			"registryType": "npm", "identifier": harness.Memory, "version": version, "runtimeHint": "npx",
+			"environmentVariables": []object{{"name": "MEMORY_FILE_PATH", "description": "Where it remembers.", "isRequired": true}},
+		}),
+		published("io.e2e/clock", "8.0.0", object{
+			"registryType": "pypi", "identifier": "mcp-server-time", "version": timeVersion, "runtimeHint": "uvx",
+			"packageArguments": []object{{"type": "named", "name": "--local-timezone", "value": "Europe/Berlin"}},
+		}))
+	outside := t.TempDir() // only the configuration opens a directory to an app that is installed by name
+	s := harness.Serve(t, installerEnvironment, harness.Config("registries:\n- {name: local, adapter: mcp-registry, url: "+registry.URL+"}\n"+
+		"apps:\n  memory: {sandbox: {write: [\""+outside+"\"]}}\n"))
+
+	if a := s.Do(t, "POST", "/v1/apps/install", `{"name":"io.e2e/memory"}`); a.Status != 400 || a.Object(t)["error"] != "credentials_required" ||
+		!strings.Contains(a.Body, `"missing":[{"name":"MEMORY_FILE_PATH","title":"MEMORY_FILE_PATH","description":"Where it remembers.","sensitive":false}]`) {
+		t.Errorf("install without what the package asks for: %d %s", a.Status, a.Body)
+	}
+	remembered := filepath.Join(outside, "memory.jsonl")
+	if got := s.Install(t, object{"name": "io.e2e/memory", "env": object{"MEMORY_FILE_PATH": remembered}}); got.Name != "memory" || got.Version != "7.0.0" || got.BundleName != "io.e2e/memory" {
+		t.Errorf("the app is %+v", got)
+	}
+	s.Install(t, object{"name": "io.e2e/clock@8.0.0"})
+
+	raw, err := os.ReadFile(onlyMatch(t, filepath.Join(s.Home, "apps/memory/bundle/*/node_modules", harness.Memory, "package.json")))
+	var manifest struct{ Version string }
+	if err != nil || json.Unmarshal(raw, &manifest) != nil || manifest.Version != version {
+		t.Errorf("npm installed %s of %s (%v), want %s", manifest.Version, harness.Memory, err, version)
+	}
+	onlyMatch(t, filepath.Join(s.Home, "apps/clock/bundle/*/venv/lib/*/site-packages/mcp_server_time-"+timeVersion+".dist-info"))
+	s.Call(t, "memory", "create_entities", object{"entities": []any{object{"name": "Ada", "entityType": "person", "observations": []any{}}}})
+	s.Call(t, "clock", "get_current_time", object{"timezone": "Europe/Berlin"})
+
+	// From here on there is no registry, no installer, and no way to the network that one would use.
+	s.Stop()
+	registry.Close()
+	s.Environ = []string{pathWith(t, "node"), "HOME=" + t.TempDir(), "LANG=C.UTF-8", "HTTPS_PROXY=http://127.0.0.1:1", "HTTP_PROXY=http://127.0.0.1:1"}
+	s.Start()
+	s.WaitForStatus(t, "memory", "running")
+	s.WaitForStatus(t, "clock", "running")
+	if got := s.Call(t, "memory", "read_graph", nil); !strings.Contains(harness.ToText(t, got), "Ada") {
+		t.Errorf("the memory holds %v", got)
+	}
+	if got := s.Call(t, "clock", "get_current_time", object{"timezone": "Europe/Berlin"}); !strings.Contains(harness.ToText(t, got), "Europe/Berlin") {
+		t.Errorf("the clock says %v", got)
+	}
+	a := s.Do(t, "POST", "/v1/apps/install", `{"name":"io.e2e/another"}`)
+	if message, _ := a.Object(t)["message"].(string); a.Status != 500 || !strings.Contains(message, "registry local could not be reached: ") ||
+		!strings.Contains(message, strings.TrimPrefix(registry.URL, "http://")) || !strings.Contains(message, "connection refused") {
+		t.Errorf("install by a name while the registry is away: %d %s", a.Status, a.Body)
+	}
+}
+
+// pinned is the exact version of a package in test/npm.
+func pinned(t *testing.T, pkg string) string {
+	t.Helper()
+	raw, err := os.ReadFile(filepath.Join(testenv.Root(t), "test", "npm", "package.json"))
+	var manifest struct{ Dependencies map[string]string }
+	if err != nil || json.Unmarshal(raw, &manifest) != nil || manifest.Dependencies[pkg] == "" {
+		t.Fatalf("test/npm does not name %s: %v", pkg, err)
+	}
+	return manifest.Dependencies[pkg]
+}
+
+// onlyMatch is the one path that a pattern matches.
+func onlyMatch(t *testing.T, pattern string) string {
+	t.Helper()
+	found, err := filepath.Glob(pattern)
+	if err != nil || len(found) != 1 {
+		t.Fatalf("%d paths match %s: %v", len(found), pattern, err)
+	}
+	return found[0]
+}

@@ -1,0 +1,39 @@
+package install
+
+import (
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"testing"
+)
+
+type object = map[string]any
+
+// mcpRegistry answers for servers as the official registry does. What they are made of lies where
+// it always does, in npm and PyPI.
+func mcpRegistry(t *testing.T, servers ...object) *httptest.Server {
+	t.Helper()
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /v0.1/servers/{name}/versions/{version}", func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		name, _ := url.PathUnescape(r.PathValue("name"))
+		for _, s := range servers {
+			if v := r.PathValue("version"); name == s["name"] && (v == "latest" || v == s["version"]) {
+				_ = json.NewEncoder(w).Encode(object{"server": s, "_meta": object{"io.modelcontextprotocol.registry/official": object{"status": "active", "isLatest": true}}})
+				return
+			}
+		}
+		w.WriteHeader(http.StatusNotFound)
+		_ = json.NewEncoder(w).Encode(object{"error": "Server not found"})
+	})
+	s := httptest.NewServer(mux)
+	t.Cleanup(s.Close)
+	return s
+}
+
+// published is an entry of a registry with one package.
+func published(name, version string, pkg object) object {
+	pkg["transport"] = object{"type": "stdio"}
+	return object{"name": name, "description": "about " + name, "version": version, "packages": []object{pkg}}
+}

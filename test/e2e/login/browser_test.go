@@ -1,0 +1,99 @@
+package login
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/ropewalk/ropewalk/internal/testenv"
+	"github.com/ropewalk/ropewalk/test/e2e/harness"
+)
+
+// cookieOf is a cookie that an answer sets.
+func cookieOf(t *testing.T, resp *http.Response, name string) *http.Cookie {
+	t.Helper()
+	for _, c := range resp.Cookies() {
+		if c.Name == name {
+			return c
+		}
+	}
+	t.Fatalf("%s sets no cookie %s: %v", resp.Request.URL.Path, name, resp.Header)
+	return nil
+}
+
+func TestABrowserLogsInThroughTheProvider(t *testing.T) {
+	t.Parallel()
+	port := harness.FreePort(t)
+	base := "http://127.0.0.1:" + port
+	back := base + "/v1/auth/callback"
+	provider := testenv.StartOpenIDProvider(t, back)
+	s := harness.Serve(t, harness.Flags("--port", port), harness.Config(harness.OIDCAuth(provider.Issuer, "clientId: app", "redirectUri: "+back, "organizationId: org_1")))
+	begin := base + "/v1/auth/authorize?returnTo=/v1/auth/session"
+
+	alice := harness.NewBrowser(t)
+	alice.Stop = provider.Issuer
+	sent := alice.Visit(t, begin)
+	q := alice.At.Query()
+	if sent.StatusCode != http.StatusFound || q.Get("code_challenge_method") != "S256" || len(q.Get("state")) < 22 || len(q.Get("nonce")) < 22 || q.Get("redirect_uri") != back {
+		t.Fatalf("authorize: %d to %s", sent.StatusCode, alice.At)
+	}
+	if c := cookieOf(t, sent, "service_login"); !c.HttpOnly || c.SameSite != http.SameSiteLaxMode || c.Path != "/v1/auth/callback" || c.MaxAge != 600 {
+		t.Errorf("the login is bound to the browser by %s", c)
+	}
+
+	alice.Stop = back
+	alice.Visit(t, alice.At.String())
+	answer := alice.At.String()
+	if !strings.HasPrefix(answer, back) || alice.At.Query().Get("code") == "" || alice.At.Query().Get("state") != q.Get("state") {
+		t.Fatalf("the provider sent the browser to %s", answer)
+	}
+	failed := func(what string, b *harness.Browser, address string) {
+		t.Helper()
+		b.Stop = base + "/?"
+		if resp := b.Visit(t, address); resp.StatusCode != http.StatusFound || b.At.String() != base+"/?error=auth_failed" {
+			t.Errorf("%s: %d to %s", what, resp.StatusCode, b.At)
+		}
+		if b.Cookie(t, "service_session", base) != "" {
+			t.Errorf("%s: it got a session", what)
+		}
+	}
+	failed("a state that was never given", harness.NewBrowser(t), back+"?code=abc&state=never")
+
+	alice.Stop = base + "/v1/auth/session"
+	done := alice.Visit(t, answer)
+	if c := cookieOf(t, done, "service_session"); done.StatusCode != http.StatusFound || alice.At.Path != "/v1/auth/session" || !c.HttpOnly ||
+		c.SameSite != http.SameSiteLaxMode || c.MaxAge != 604800 || c.Path != "/" {
+		t.Errorf("callback: %d to %s with %s", done.StatusCode, alice.At, c)
+	}
+	session := "Cookie: service_session=" + alice.Cookie(t, "service_session", base)
+	if a := s.Do(t, "GET", "/v1/auth/session", nil, session); a.Status != 200 || a.Object(t)["authenticated"] != true ||
+		!strings.Contains(a.Body, `"email":"alice@example.com"`) || !strings.Contains(a.Body, `"displayName":"Alice"`) || !strings.Contains(a.Body, `"orgRole":"admin"`) {
+		t.Errorf("the session: %d %s", a.Status, a.Body)
+	}
+	if a := s.Do(t, "GET", "/v1/apps", nil, session); a.Status != 200 {
+		t.Errorf("/v1 with the cookie: %d %s", a.Status, a.Body)
+	}
+	if a := s.Do(t, "POST", "/mcp", harness.Initialize, session, "X-Workspace-Id: "+harness.Workspace, "Accept: application/json, text/event-stream"); a.Status != 401 {
+		t.Errorf("/mcp takes a cookie: %d %s", a.Status, a.Body)
+	}
+
+	replay := harness.NewBrowser(t)
+	failed("the same answer again", replay, answer)
+
+	victim, attacker := harness.NewBrowser(t), harness.NewBrowser(t)
+	attacker.Stop = back
+	attacker.Visit(t, begin)
+	failed("an answer that another browser fetched", victim, attacker.At.String())
+
+	if a := s.Do(t, "POST", "/v1/auth/logout", `{}`, session); a.Status != 200 {
+		t.Errorf("logout: %d %s", a.Status, a.Body)
+	}
+	if a := s.Do(t, "GET", "/v1/auth/session", nil, session); a.Status != 401 || a.Body != "" {
+		t.Errorf("after logout: %d %q", a.Status, a.Body)
+	}
+	for _, secret := range []string{alice.Cookie(t, "service_session", base), q.Get("nonce"), q.Get("state")} {
+		if secret != "" && strings.Contains(s.Log.String(), secret) {
+			t.Errorf("the log shows %q", secret)
+		}
+	}
+}

@@ -1,0 +1,91 @@
+package mcp
+
+import (
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/ropewalk/ropewalk/internal/testkit"
+	"github.com/ropewalk/ropewalk/test/e2e/harness"
+)
+
+func TestEachOfficialClientIsAskedForItself(t *testing.T) {
+	t.Parallel()
+	s := harness.Serve(t)
+	s.Install(t, map[string]any{"path": harness.NodeBundle(t, harness.NodeManifest("everything", harness.Everything, "stdio"))})
+	const sessions = 4
+	seen := harness.RunScript[struct {
+		Asked []struct{ Elicited, Sampled string }
+	}](t, "elicitation.mjs", s.URL, harness.Workspace, fmt.Sprint(sessions))
+	if len(seen.Asked) != sessions {
+		t.Fatalf("%d sessions were asked", len(seen.Asked))
+	}
+	for n, said := range seen.Asked {
+		if me := fmt.Sprintf("client %d", n); !strings.Contains(said.Elicited, me) || !strings.Contains(said.Sampled, me+" says") {
+			t.Errorf("session %d: %+v", n, said)
+		}
+	}
+}
+
+func TestTheOfficialClientIsServedThroughMCP(t *testing.T) {
+	t.Parallel()
+	s := harness.Serve(t)
+	s.Install(t, map[string]any{"path": harness.NodeBundle(t, harness.NodeManifest("everything", harness.Everything, "stdio"))})
+	s.Install(t, map[string]any{"path": harness.GoBundle(t, "grower", harness.Plain)})
+	events := s.Listen(t)
+	file := s.SharedFile("grower", "last")
+
+	seen := harness.RunScript[struct {
+		Server           string
+		Tools, Progress  []string
+		Echo, Cancelled  string
+		Changed, Failure bool
+		Mistaken         int
+		Ping             map[string]any
+		Unknown          int
+	}](t, "typescript.mjs", "tour", s.URL, harness.Workspace, file)
+
+	if !slices.IsSorted(serversOf(seen.Tools)) || !slices.Contains(seen.Tools, "everything__echo") || !slices.Contains(seen.Tools, "system__list_apps") {
+		t.Errorf("tools: %v", seen.Tools)
+	}
+	if seen.Server != "ropewalk" || seen.Echo != "Echo: hello" || seen.Ping == nil || len(seen.Ping) != 0 || seen.Mistaken != 0 || !seen.Failure || seen.Unknown != -32602 {
+		t.Errorf("%+v", seen)
+	}
+	want := []string{"1 of 4", "2 of 4", "3 of 4", "4 of 4", "Long running operation completed. Duration: 1 seconds, Steps: 4."}
+	if !slices.Equal(seen.Progress, want) {
+		t.Errorf("progress came as %q", seen.Progress)
+	}
+	if !seen.Changed {
+		t.Error("the tool that was added is not listed")
+	}
+	if seen.Cancelled != "given up" || !testkit.Within(harness.Timeout, func() bool { _, err := os.Stat(file + ".cancelled"); return err == nil }) {
+		t.Errorf("the cancelled call was %s, and its tool was not notified", seen.Cancelled)
+	}
+	// Of all those calls, one came from an agent, succeeded, and was not announced as read-only.
+	if e := events.Next(t); !strings.HasPrefix(e, `data.changed {"server":"grower","timestamp":"`) || !strings.HasSuffix(e, `Z","tool":"grow"}`) {
+		t.Errorf("event %s", e)
+	}
+}
+
+// serversOf are the servers of full tool names, in their order.
+func serversOf(names []string) []string {
+	var servers []string
+	for _, name := range names {
+		server, _, _ := strings.Cut(name, "__")
+		servers = append(servers, server)
+	}
+	return servers
+}
+
+// The client of the official SDK's second generation, in a session and without one. The app knows
+// sessions only: for the revision without them its question becomes a result, and the answer its call.
+func TestTheSecondOfficialClientIsServedThroughMCP(t *testing.T) {
+	t.Parallel()
+	s := harness.Serve(t)
+	s.Install(t, map[string]any{"path": harness.NodeBundle(t, harness.NodeManifest("everything", harness.Everything, "stdio"))})
+	for _, revision := range []string{"2025-11-25", "2026-07-28"} {
+		t.Run(revision, func(t *testing.T) { harness.CheckSecondClient(t, s.URL, revision) })
+	}
+}

@@ -1,0 +1,116 @@
+package mcp
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/ropewalk/ropewalk/test/e2e/harness"
+)
+
+// An app of the revision without sessions asks in its results, so one process asks everybody: clients
+// of the same revision, and through their sessions those of the older ones.
+func TestAThousandCallersOfBothRevisionsAreAskedTheirOwn(t *testing.T) {
+	const callers = 1000
+	c := serveTenants(t, harness.Stateless, callers, "")
+	ctx, cancel := context.WithTimeout(t.Context(), 6*harness.Timeout)
+	defer cancel()
+	for _, round := range []struct {
+		stateless func(i int) bool
+		held      bool // at the gate, until all have begun
+	}{
+		{func(i int) bool { return i%4 < 2 }, true}, // in each workspace one half
+		{func(i int) bool { return i%4 >= 2 }, false},
+	} {
+		clients := c.clients(ctx, t, callers, round.stateless)
+		call := func(i int, begun func()) error {
+			k := &toolCall{MCPClient: clients[i], tool: "stateless__ask", text: c.textOf(i), onProgress: begun}
+			return k.run(ctx, "progress", "progress", "question", "progress", "answer")
+		}
+		if round.held {
+			c.callTogether(t, callers, call)
+		} else {
+			concurrently(t, callers, func(i int) error { return call(i, nil) })
+		}
+	}
+}
+
+// An app of the older revisions does not say for which call it asks, so each session it asks has a
+// process of its own. Here many callers share a session: what is asked reaches their session, and
+// what they answer reaches the call that asked.
+func TestAThousandCallersOfSharedSessionsAreAskedTheirOwn(t *testing.T) {
+	const callers, sessions = 1000, 40
+	c := serveTenants(t, harness.Asking, sessions, fmt.Sprintf("mcp: {maxInstances: %d}\n", sessions))
+	ctx, cancel := context.WithTimeout(t.Context(), 6*harness.Timeout)
+	defer cancel()
+	clients := c.clients(ctx, t, sessions, withSession)
+	if err := c.openGate(); err != nil {
+		t.Fatal(err)
+	}
+	parties := make([]*sharedSession, sessions)
+	for i := range parties {
+		parties[i] = &sharedSession{asked: map[string]int{}}
+	}
+	ask := func(i int) error {
+		k := &toolCall{MCPClient: clients[i%sessions], tool: "asker__ask", text: c.textOf(i), id: i, shared: parties[i%sessions]}
+		k.shared.add(k.text)
+		return k.run(ctx, "progress", "progress", "answer")
+	}
+	// The first question tells that the app asks; from then on each session has an instance of its own.
+	for i := range c.tenants {
+		if err := ask(callers + i); err != nil {
+			t.Fatal(err)
+		}
+	}
+	concurrently(t, callers, ask)
+}
+
+func TestOnlySoManySessionsHaveAProcessOfTheirOwn(t *testing.T) {
+	t.Parallel()
+	c := serveTenants(t, harness.Asking, 2, "mcp: {maxInstances: 1}\n")
+	ctx, cancel := context.WithTimeout(t.Context(), 2*harness.Timeout)
+	defer cancel()
+	clients := c.clients(ctx, t, 2, withSession)
+	ask := func(client int, nonce string, begun func()) error {
+		k := &toolCall{MCPClient: clients[client], tool: "asker__ask", text: nonce, onProgress: begun}
+		return k.run(ctx, "progress", "question", "progress", "answer")
+	}
+	var refused error
+	for _, step := range []struct {
+		client int
+		begun  func() // what happens meanwhile
+	}{
+		{0, nil}, // shows that the app asks
+		{0, func() { refused = ask(1, "too many", nil) }},
+		{1, nil}, // the first one's is idle now, and ends
+	} {
+		if err := ask(step.client, "one of few", step.begun); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if refused == nil || !strings.Contains(refused.Error(), "all 1 instances of the session pool are in use") {
+		t.Errorf("while the only one is in use: %v", refused)
+	}
+}
+
+func withSession(int) bool { return false }
+
+func TestAThousandCallersOfTwoWorkspacesGetTheirOwn(t *testing.T) {
+	const callers = 1000
+	c := serveTenants(t, harness.Asking, callers, "")
+	ctx, cancel := context.WithTimeout(t.Context(), 6*harness.Timeout)
+	defer cancel()
+	clients := c.clients(ctx, t, callers, withSession)
+	c.callTogether(t, callers, func(i int, begun func()) error {
+		k := &toolCall{MCPClient: clients[i], tool: "asker__report", text: c.textOf(i), onProgress: begun}
+		return k.run(ctx, "progress", "progress", "progress", "answer")
+	})
+
+	// A session is its owner's: the other one, with the right id, finds none.
+	stranger := &harness.MCPClient{URL: c.URL, Headers: clients[1].Headers, Session: clients[0].Session}
+	if status, _, body, err := stranger.Post(ctx, `{"jsonrpc":"2.0","id":1,"method":"ping"}`); err != nil || status != http.StatusNotFound {
+		t.Errorf("Bob in Alice's session: %d %s %v", status, body, err)
+	}
+}

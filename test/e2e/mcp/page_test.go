@@ -1,0 +1,159 @@
+package mcp
+
+import (
+	"context"
+	"encoding/json"
+	"html"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/ropewalk/ropewalk/internal/testenv"
+	"github.com/ropewalk/ropewalk/internal/testkit"
+	"github.com/ropewalk/ropewalk/test/e2e/harness"
+)
+
+// visit is what the page saw at /mcp in one revision of the protocol.
+type visit struct {
+	Revision, Elicited               string
+	Tools, Order, Questions, Reports []string
+	Closed                           bool
+}
+
+// outcome of a page: what it saw, or why it saw nothing. Others are the methods of messages that it
+// did not wait for.
+type pageOutcome struct {
+	Visits  []visit
+	Others  []string
+	Failure string
+}
+
+// servePage serves page.html at an origin of its own, to one visitor.
+func servePage(t *testing.T) (origin string) {
+	t.Helper()
+	done := make(chan struct{})
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, r *http.Request) { http.ServeFile(w, r, "page.html") })
+	mux.HandleFunc("POST /done", func(http.ResponseWriter, *http.Request) { close(done) })
+	mux.HandleFunc("GET /until-done", func(_ http.ResponseWriter, r *http.Request) {
+		select {
+		case <-done:
+		case <-r.Context().Done():
+		}
+	})
+	at := httptest.NewServer(mux)
+	t.Cleanup(func() {
+		at.CloseClientConnections()
+		at.Close()
+	})
+	return at.URL
+}
+
+// openPage opens the page in Chromium and returns what it has written when it has loaded. When the test
+// fails, what Chromium said is shown: the page's console, and its own troubles.
+func openPage(t *testing.T, s *harness.Server, origin, token string) pageOutcome {
+	t.Helper()
+	query := url.Values{"server": {s.URL}, "token": {token}, "workspace": {harness.Workspace}}
+	home := t.TempDir()
+	ctx, cancel := context.WithTimeout(t.Context(), 2*harness.Timeout)
+	defer cancel()
+	// The sandbox needs more rights than a container has; the page is ours.
+	cmd := exec.CommandContext(ctx, testenv.Chromium(t), "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage",
+		"--disable-background-networking", "--disable-component-update", "--disable-crash-reporter", "--no-first-run", "--enable-logging=stderr",
+		"--user-data-dir="+filepath.Join(home, "profile"), "--dump-dom", origin+"/?"+query.Encode())
+	said := &testkit.Log{}
+	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + home, "TMPDIR=" + home, "LANG=C.UTF-8"}
+	cmd.Stderr = said
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
+	cmd.WaitDelay = harness.Timeout
+	t.Cleanup(func() {
+		if t.Failed() {
+			t.Logf("what Chromium said of %s (%v):\n%s", origin, cmd.ProcessState, withoutDBusLines(said.String()))
+		}
+	})
+	dom, err := cmd.Output()
+	killAll(t, home) // its helpers may live a little longer, and write
+	if err != nil {
+		t.Fatalf("chromium: %v (%v)", err, ctx.Err())
+	}
+	_, after, _ := strings.Cut(string(dom), `<pre id="outcome">`)
+	written, _, _ := strings.Cut(after, "</pre>")
+	var outcome pageOutcome
+	if err := json.Unmarshal([]byte(html.UnescapeString(written)), &outcome); err != nil {
+		t.Fatalf("the page shows %q: %s", written, dom)
+	}
+	return outcome
+}
+
+// withoutDBusLines leaves out what Chromium says about the message buses that a container lacks.
+func withoutDBusLines(said string) string {
+	lines := strings.Split(said, "\n")
+	return strings.Join(slices.DeleteFunc(lines, func(line string) bool { return strings.Contains(line, "dbus") }), "\n")
+}
+
+// killAll ends every process that runs for a home, and waits until none does.
+func killAll(t *testing.T, home string) {
+	t.Helper()
+	if !testkit.Within(harness.Timeout, func() bool {
+		running := harness.ProcessesFor(home)
+		for _, p := range running {
+			_ = syscall.Kill(p.ID, syscall.SIGKILL)
+		}
+		return len(running) == 0
+	}) {
+		t.Errorf("these processes of the browser are left:\n%v", harness.ProcessesFor(home))
+	}
+}
+
+func TestAPageOfAnAllowedOriginSpeaksMCP(t *testing.T) {
+	t.Parallel()
+	const token = "the-token-of-alice-1"
+	tokens := filepath.Join(t.TempDir(), "tokens.yaml")
+	harness.WriteFile(t, tokens, "tokens:\n- {token: "+token+", subject: alice, orgRole: owner, expires: 2099-01-01T00:00:00Z}\n")
+	allowed, other := servePage(t), servePage(t)
+	s := harness.Serve(t, harness.Config("auth: {adapter: static, audience: any, file: "+tokens+"}\nhttp: {allowedOrigins: [\""+allowed+"\"]}\n"))
+	for _, bundle := range []string{harness.NodeBundle(t, harness.NodeManifest("everything", harness.Everything, "stdio")), harness.GoBundle(t, "stateless", harness.Stateless)} {
+		if a := s.Do(t, "POST", "/v1/apps/install", map[string]any{"path": bundle}, "Authorization: Bearer "+token); a.Status != http.StatusOK {
+			t.Fatalf("install: %d %s", a.Status, a.Body)
+		}
+	}
+	harness.WriteFile(t, filepath.Join(s.Home, "apps", "stateless", "data", harness.GateFile), "")
+
+	seen := openPage(t, s, allowed, token)
+	if seen.Failure != "" || len(seen.Visits) != 2 {
+		t.Fatalf("%+v", seen)
+	}
+	for i, want := range []struct{ revision, words string }{{"2025-11-25", "a session"}, {"2026-07-28", "no session"}} {
+		got := seen.Visits[i]
+		if got.Revision != want.revision || !slices.Contains(got.Tools, "everything__echo") || !strings.Contains(got.Elicited, "the page") || !got.Closed {
+			t.Errorf("%s: %+v", want.revision, got)
+		}
+		order := []string{want.words + " 1", want.words + " 2", want.words + " 3", "Long running operation completed. Duration: 1 seconds, Steps: 3."}
+		if !slices.Equal(got.Order, order) {
+			t.Errorf("%s: the call gave %q, want %q", want.revision, got.Order, order)
+		}
+		questions := []string{"Please provide inputs for the following fields:", "Who asks?"}[:i+1]
+		if !slices.Equal(got.Questions, questions) {
+			t.Errorf("%s: it was asked %q", want.revision, got.Questions)
+		}
+		reports := []string{"no session 1", "no session 2", "no session 3"}[:3*i]
+		if !slices.Equal(got.Reports, reports) {
+			t.Errorf("%s: the call whose argument is in a header reported %q", want.revision, got.Reports)
+		}
+	}
+	if strange := slices.DeleteFunc(seen.Others, func(method string) bool { return method == "notifications/message" }); len(strange) > 0 {
+		t.Errorf("what nobody waited for came as well: %q", strange)
+	}
+
+	if seen := openPage(t, s, other, token); seen.Failure != "TypeError: Failed to fetch" || len(seen.Visits) != 0 {
+		t.Errorf("a page that is not listed, with a good token: %+v", seen)
+	}
+}

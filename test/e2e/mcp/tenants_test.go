@@ -1,0 +1,142 @@
+package mcp
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/ropewalk/ropewalk/test/e2e/harness"
+)
+
+// tenant is someone in a workspace of their own, where an app runs.
+type tenant struct {
+	name, bearer, workspace string
+}
+
+// tenantServer is a server and who lives there: Alice and Bob, each with the same app.
+type tenantServer struct {
+	*harness.Server
+	app     string
+	tenants []tenant
+}
+
+// serveTenants starts a server where as many sessions as wanted may be, and installs an app of a
+// character for both residents.
+func serveTenants(t *testing.T, character string, sessions int, settings string) tenantServer {
+	t.Helper()
+	tokens := filepath.Join(t.TempDir(), "tokens.yaml")
+	harness.WriteFile(t, tokens, `tokens:
+- {token: the-token-of-alice-1, subject: alice, orgRole: owner, expires: 2099-01-01T00:00:00Z}
+- {token: the-token-of-bob-001, subject: bob, orgRole: owner, expires: 2099-01-01T00:00:00Z}
+`)
+	s := harness.Serve(t, harness.Config("auth: {adapter: static, audience: any, file: "+tokens+"}\nlimits: {sessions: 0}\n"+settings), harness.Env(fmt.Sprintf("MCP_MAX_SESSIONS=%d", sessions)))
+	c := tenantServer{Server: s, app: character, tenants: []tenant{{name: "alice", bearer: "Bearer the-token-of-alice-1"}, {name: "bob", bearer: "Bearer the-token-of-bob-001"}}}
+	for i := range c.tenants {
+		c.tenants[i].workspace = c.installFor(t, c.tenants[i])
+	}
+	if c.tenants[0].workspace == c.tenants[1].workspace {
+		t.Fatalf("both live in %s", c.tenants[0].workspace)
+	}
+	return c
+}
+
+// installFor installs the app in the workspace of its own that a resident has.
+func (c tenantServer) installFor(t *testing.T, r tenant) string {
+	t.Helper()
+	var who struct{ Workspaces []struct{ ID string } }
+	a := c.Do(t, "GET", "/v1/workspace", nil, "Authorization: "+r.bearer)
+	if err := json.Unmarshal([]byte(a.Body), &who); err != nil || len(who.Workspaces) != 2 {
+		t.Fatalf("the workspaces of %s: %d %s", r.name, a.Status, a.Body)
+	}
+	workspace := who.Workspaces[1].ID // after the one that everybody has
+	install := map[string]any{"path": harness.GoBundle(t, c.app, c.app)}
+	if a := c.Do(t, "POST", "/v1/apps/install", install, "Authorization: "+r.bearer, "X-Workspace-Id: "+workspace); a.Status != http.StatusOK {
+		t.Fatalf("install for %s: %d %s", r.name, a.Status, a.Body)
+	}
+	return workspace
+}
+
+// tenantOf is the resident who the i-th caller is.
+func (c tenantServer) tenantOf(i int) tenant { return c.tenants[i%len(c.tenants)] }
+
+// nonce is a word that no other caller says.
+func (c tenantServer) textOf(i int) string { return fmt.Sprintf("%s-%04d", c.tenantOf(i).name, i) }
+
+// openGate lets the calls go on that wait in the residents' apps.
+func (c tenantServer) openGate() (err error) {
+	for _, r := range c.tenants {
+		err = errors.Join(err, os.WriteFile(filepath.Join(c.Home, "workspaces", r.workspace, "apps", c.app, "data", harness.GateFile), nil, 0o600))
+	}
+	return err
+}
+
+// initializeWithElicitation is an initialize of a client that answers questions.
+var initializeWithElicitation = strings.Replace(harness.Initialize, `"capabilities":{}`, `"capabilities":{"elicitation":{}}`, 1)
+
+// clients are n clients of the residents in turn. Those that are not stateless have a session each.
+func (c tenantServer) clients(ctx context.Context, t *testing.T, n int, stateless func(i int) bool) []*harness.MCPClient {
+	t.Helper()
+	clients := make([]*harness.MCPClient, n)
+	const lanes = 16 // opening them all at once is not what is asked about
+	concurrently(t, lanes, func(lane int) error {
+		for i := lane; i < n; i += lanes {
+			who := c.tenantOf(i)
+			client := &harness.MCPClient{URL: c.URL, Headers: []string{"Authorization", who.bearer, "X-Workspace-Id", who.workspace}, Stateless: stateless(i)}
+			clients[i] = client
+			if client.Stateless {
+				continue
+			}
+			status, header, body, err := client.Post(ctx, initializeWithElicitation)
+			if err != nil || status != http.StatusOK {
+				return fmt.Errorf("initialize: %d %s %w", status, body, err)
+			}
+			client.Session = header.Get("Mcp-Session-Id")
+		}
+		return nil
+	})
+	return clients
+}
+
+// callTogether makes n calls that all wait at the gate, and opens it when every one of them has begun.
+func (c tenantServer) callTogether(t *testing.T, n int, call func(i int, begun func()) error) {
+	t.Helper()
+	var begun sync.WaitGroup
+	begun.Add(n)
+	opened := make(chan error, 1)
+	go func() {
+		begun.Wait()
+		opened <- c.openGate()
+	}()
+	concurrently(t, n, func(i int) error {
+		began := sync.OnceFunc(begun.Done)
+		defer began() // one that fails keeps no other waiting
+		return call(i, began)
+	})
+	if err := <-opened; err != nil {
+		t.Fatal(err)
+	}
+}
+
+// concurrently does n things at once.
+func concurrently(t *testing.T, n int, do func(i int) error) {
+	t.Helper()
+	var all sync.WaitGroup
+	for i := range n {
+		all.Go(func() {
+			if err := do(i); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	all.Wait()
+	if t.Failed() {
+		t.FailNow()
+	}
+}

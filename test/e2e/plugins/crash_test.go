@@ -1,0 +1,118 @@
+package plugins
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/ropewalk/ropewalk/internal/testenv"
+	"github.com/ropewalk/ropewalk/internal/testkit"
+	"github.com/ropewalk/ropewalk/test/e2e/harness"
+)
+
+func TestKilledPluginsAreReplacedWhileCallsGoOn(t *testing.T) {
+	provider, redis := testenv.StartOpenIDProvider(t, "http://127.0.0.1:1/callback"), testenv.StartRedis(t)
+	s := harness.Serve(t, harness.Flags("--sample"), harness.Config(harness.OIDCAuth(provider.Issuer)+"sessionStore: {adapter: redis, url: \"redis://"+redis.Addr+"/0\"}\n"))
+	bearer := "Bearer " + harness.MachineToken(t, provider.Issuer)
+	reachesAs(t, s, bearer, "sample", "running")
+	l := harness.StartLoad(t, 200, s.OpenSession(t, "Authorization", bearer), s.OpenSession(t, "Authorization", bearer))
+
+	forged := harness.MachineToken(t, provider.Issuer)
+	ctx, stop := context.WithCancel(t.Context())
+	bad := make(chan error, 1)
+	opened := make(chan []time.Duration, 1)
+	go func() { bad <- checkForgeriesRefused(ctx, s, forged) }()
+	go func() { opened <- openAndCloseSessions(ctx, t, s, bearer) }()
+	for _, plugin := range []string{"plugin serve auth oidc", "plugin serve sessionstore redis"} {
+		for range 20 {
+			killAndWaitForReplacement(t, s, plugin)
+			l.WaitForCalls(t, 20)
+		}
+	}
+	stop()
+	l.Stop()
+	if err := <-bad; err != nil {
+		t.Error(err)
+	}
+	longest := time.Duration(0)
+	for _, took := range <-opened {
+		longest = max(longest, took)
+	}
+	for _, o := range l.Failures {
+		t.Errorf("a call of a session that was open failed: %v", o.Err)
+	}
+	t.Logf("%d calls, 40 kills; the longest that opening a session took is %v", l.Calls, longest)
+}
+
+// killAndWaitForReplacement kills a plugin and waits until the next one serves: one that is killed while it
+// starts is another matter.
+func killAndWaitForReplacement(t *testing.T, s *harness.Server, plugin string) {
+	t.Helper()
+	replaced := func() int { return strings.Count(s.Log.String(), "plugin started again") }
+	before := replaced()
+	harness.KillProcess(t, processID(t, s, plugin))
+	if !testkit.Within(harness.Timeout, func() bool { return replaced() > before }) {
+		t.Fatalf("%s was killed, and is not replaced", plugin)
+	}
+}
+
+// processID is the id of the process under the server whose command line ends like that.
+func processID(t *testing.T, s *harness.Server, command string) int {
+	t.Helper()
+	id := 0
+	if !testkit.Within(harness.Timeout, func() bool {
+		for _, p := range s.Processes() {
+			if strings.HasSuffix(p.Command, command) && !strings.Contains(p.Command, "__shim") {
+				id = p.ID
+				return true
+			}
+		}
+		return false
+	}) {
+		t.Fatalf("no process runs %q", command)
+	}
+	return id
+}
+
+// checkForgeriesRefused shows forgeries of a good token until ctx ends, each another one, so that the plugin is
+// asked about each; an error tells that one was accepted, or that none was ever refused.
+func checkForgeriesRefused(ctx context.Context, s *harness.Server, token string) error {
+	refused := 0
+	for i := 0; ctx.Err() == nil; i++ {
+		forgery := fmt.Sprintf("%s%06d", token[:len(token)-6], i)
+		c := &harness.MCPClient{URL: s.URL, Headers: []string{"Authorization", "Bearer " + forgery}}
+		status, _, body, err := c.Post(ctx, harness.Initialize)
+		if status == http.StatusUnauthorized {
+			refused++
+		}
+		if err == nil && status != http.StatusUnauthorized && status != http.StatusServiceUnavailable {
+			return fmt.Errorf("a bad token got %d %s", status, body)
+		}
+	}
+	if refused == 0 {
+		return errors.New("a bad token was never refused")
+	}
+	return nil
+}
+
+// openAndCloseSessions opens and closes sessions until ctx ends, and returns how long each opening took.
+// What fails while a plugin is replaced must say that it is for a moment only.
+func openAndCloseSessions(ctx context.Context, t *testing.T, s *harness.Server, bearer string) []time.Duration {
+	var took []time.Duration
+	for ctx.Err() == nil {
+		c := &harness.MCPClient{URL: s.URL, Headers: []string{"Authorization", bearer}}
+		began := time.Now()
+		status, header, body, err := c.Post(context.WithoutCancel(ctx), harness.Initialize)
+		took = append(took, time.Since(began))
+		if err != nil || status != http.StatusOK {
+			t.Errorf("opening a session while plugins are replaced gives %d %s %v", status, body, err)
+			continue
+		}
+		s.Do(t, "DELETE", "/mcp", nil, "Authorization: "+bearer, "X-Workspace-Id: "+harness.Workspace, "Mcp-Session-Id: "+header.Get("Mcp-Session-Id"))
+	}
+	return took
+}
