@@ -55,9 +55,9 @@ generate: ## write the Go of proto/ anew (no network needed)
 web: ## build the console anew from web (Node 20 and npm; go build needs neither)
 	@cd web && npm ci --no-audit --no-fund && npm run build
 
-bench: build ## measure every promised figure against other servers, in one run (13 minutes; QUICK=1: two; ONLY=chat,calls: those parts)
+bench: build ## measure every promised figure against other servers, in one run (15 minutes; QUICK=1: three; ONLY=chat,calls: those parts; AGAINST=path: compare with that build too)
 	@$(GO) build -trimpath -ldflags '$(LDFLAGS)' -o $(BIN)/ropewalk-bench ./cmd/ropewalk-bench
-	@$(BIN)/ropewalk-bench table --service $(BIN)/ropewalk $(if $(QUICK),--quick) $(if $(ONLY),--only $(ONLY))
+	@$(BIN)/ropewalk-bench table --service $(BIN)/ropewalk $(if $(QUICK),--quick) $(if $(ONLY),--only $(ONLY)) $(if $(AGAINST),--against $(AGAINST))
 
 microbench: ## benchmarks of single packages: ratios of two things measured in one run
 	$(GO) test -run '^$$' -bench . -benchmem ./core/... ./plugins/...

@@ -18,6 +18,7 @@ func loadCommand() *cobra.Command {
 	var concurrency, size int
 	var duration time.Duration
 	var calls int64
+	var rate float64
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use: "load --url URL", Short: "Load one server", Args: cobra.NoArgs,
@@ -34,7 +35,7 @@ func loadCommand() *cobra.Command {
 			if calls > 0 && !cmd.Flags().Changed("duration") {
 				duration = 0
 			}
-			plan := load.Plan{Kind: load.Kind(kind), Concurrency: concurrency, Duration: duration, Total: calls}
+			plan := load.Plan{Kind: load.Kind(kind), Concurrency: concurrency, Duration: duration, Total: calls, Rate: rate}
 			r, err := load.Run(cmd.Context(), target.Padded(size), plan)
 			if err != nil {
 				return err
@@ -50,6 +51,7 @@ func loadCommand() *cobra.Command {
 	f.IntVar(&concurrency, "concurrency", 1, "clients, each with its own connection and session")
 	f.DurationVar(&duration, "duration", 5*time.Second, "how long")
 	f.Int64Var(&calls, "calls", 0, "how many requests; without --duration nothing else ends the run")
+	f.Float64Var(&rate, "rate", 0, "requests per second over all clients; 0 sends the next as soon as the server answers")
 	f.IntVar(&size, "size", 200, "bytes of the arguments")
 	f.BoolVar(&asJSON, "json", false, "print JSON")
 	_ = cmd.MarkFlagRequired("url") // the flag exists

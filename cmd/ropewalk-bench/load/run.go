@@ -27,6 +27,7 @@ type Plan struct {
 	Concurrency int // clients, each with its own connection and session
 	Duration    time.Duration
 	Total       int64
+	Rate        float64 // requests per second over all clients; 0 means as many as the server answers
 }
 
 // Result is what came of a plan.
@@ -44,8 +45,8 @@ type Result struct {
 // Run loads a target. Sessions are opened before the clock starts, but for Cycles, and closed after
 // it. An error is one that kept the run from starting; failed requests are in the Result.
 func Run(ctx context.Context, t Target, p Plan) (Result, error) {
-	if p.Concurrency < 1 || p.Duration <= 0 && p.Total <= 0 {
-		return Result{}, errors.New("a plan needs a concurrency and a duration or a number of requests")
+	if p.Concurrency < 1 || p.Duration <= 0 && p.Total <= 0 || p.Rate < 0 {
+		return Result{}, errors.New("a plan needs a concurrency, a duration or a number of requests, and a rate that is not negative")
 	}
 	clients, err := open(t, p)
 	defer func() {
@@ -65,8 +66,8 @@ func Run(ctx context.Context, t Target, p Plan) (Result, error) {
 	r := &run{plan: p, done: ctx.Done()}
 	start := time.Now()
 	var all sync.WaitGroup
-	for _, c := range clients {
-		all.Go(func() { r.loop(c) })
+	for i, c := range clients {
+		all.Go(func() { r.loop(c, newSchedule(start, i, p)) })
 	}
 	all.Wait()
 	return r.result(time.Since(start)), nil
@@ -103,12 +104,15 @@ type run struct {
 	first  error
 }
 
-func (r *run) loop(c *Client) {
+func (r *run) loop(c *Client, due *schedule) {
 	times := make([]time.Duration, 0, 1<<14)
 	var failed int64
 	var first error
 	for r.more() {
-		start := time.Now()
+		start, ok := due.wait(r.done)
+		if !ok {
+			break
+		}
 		if err := r.once(c); err != nil {
 			failed++
 			first = errors.Join(first, err)

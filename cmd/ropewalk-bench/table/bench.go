@@ -18,6 +18,7 @@ import (
 // Options is what a table is made with.
 type Options struct {
 	Service string    // the executable of the service
+	Against string    // another executable of the service to compare with; "" for none
 	Self    string    // this executable, which is also every rival and bundle
 	Quick   bool      // fewer and shorter rounds: to see that all works, not to quote
 	Only    []string  // the parts to measure, by name; all when there are none
@@ -43,12 +44,7 @@ type contestant struct {
 	name   string
 	target load.Target
 	*process
-}
-
-// sample is what one contestant did in one round.
-type sample struct {
-	load.Result
-	cpu time.Duration // of the server, per request
+	other *contestant // the same service by the executable to compare with; nil for none
 }
 
 // part is some of the rows, measured by themselves.
@@ -59,7 +55,7 @@ type part struct {
 
 func (b *bench) parts() []part {
 	return []part{
-		{"calls", b.speed}, {"tokens", b.tokens}, {"adapters", b.adapters}, {"lists", b.lists}, {"crowd", b.crowd},
+		{"calls", b.speed}, {"latency", b.latency}, {"tokens", b.tokens}, {"adapters", b.adapters}, {"lists", b.lists}, {"crowd", b.crowd},
 		{"memory", b.memory}, {"starts", b.starts}, {"chat", b.chat},
 		{"conversations", b.conversations}, {"writes", b.writes},
 	}
@@ -124,7 +120,7 @@ func (b *bench) rival(ctx context.Context, name string, args ...string) (contest
 		return contestant{}, err
 	}
 	b.started = append(b.started, p)
-	return contestant{name, load.Target{URL: p.url, Tool: "echo"}.Padded(smallPayload), p}, nil
+	return contestant{name: name, target: load.Target{URL: p.url, Tool: "echo"}.Padded(smallPayload), process: p}, nil
 }
 
 func rivalURL(line string) string {
@@ -134,13 +130,26 @@ func rivalURL(line string) string {
 	return ""
 }
 
-// service starts an instance of the service and waits until its app can be called.
+// service starts an instance of the service and waits until its app can be called. Where there is an
+// executable to compare with, an instance of that is started too.
 func (b *bench) service(ctx context.Context, s service, token string) (contestant, error) {
-	p, err := b.startService(ctx, s)
+	c, err := b.instance(ctx, b.o.Service, s, token)
+	if err != nil || b.o.Against == "" || s.ownSchema() {
+		return c, err
+	}
+	s.name += otherBuild
+	other, err := b.instance(ctx, b.o.Against, s, token)
+	c.other = &other
+	return c, err
+}
+
+// instance is service for one executable.
+func (b *bench) instance(ctx context.Context, executable string, s service, token string) (contestant, error) {
+	p, err := b.startService(ctx, executable, s)
 	if err != nil {
 		return contestant{}, err
 	}
-	c := contestant{"ropewalk " + s.name, serviceTarget(p.url, token), p}
+	c := contestant{name: "ropewalk " + s.name, target: serviceTarget(p.url, token), process: p}
 	return c, b.ready(ctx, c)
 }
 
@@ -167,49 +176,4 @@ func (b *bench) ready(ctx context.Context, c contestant) error {
 		case <-time.After(50 * time.Millisecond):
 		}
 	}
-}
-
-// race loads the contestants round by round, each in its turn and from another start each round.
-// The samples come back by contestant.
-func (b *bench) race(ctx context.Context, what string, p load.Plan, cs ...contestant) ([][]sample, error) {
-	samples := make([][]sample, len(cs))
-	p.Duration = b.span
-	for round := range b.rounds + 1 { // the first one warms everyone up
-		for i := range cs {
-			at := (i + round) % len(cs)
-			s, err := b.sample(ctx, cs[at], p)
-			if err != nil {
-				return nil, fmt.Errorf("%s: %s: %w", what, cs[at].name, err)
-			}
-			if round > 0 {
-				samples[at] = append(samples[at], s)
-			}
-		}
-	}
-	for i, c := range cs {
-		rate := medianOf(samples[i], func(s sample) float64 { return s.PerSec })
-		p99 := medianOf(samples[i], func(s sample) float64 { return float64(s.P99.Microseconds()) / 1000 })
-		cpu := medianOf(samples[i], func(s sample) float64 { return float64(s.cpu.Nanoseconds()) / 1000 })
-		_, _ = fmt.Fprintf(b.o.Log, "%-34s %-26s %9.0f/s  p99 %6.2f ms  %6.1f us CPU\n", what, c.name, rate, p99, cpu)
-	}
-	return samples, ctx.Err()
-}
-
-func (b *bench) sample(ctx context.Context, c contestant, p load.Plan) (sample, error) {
-	before, err := c.cpu()
-	if err != nil {
-		return sample{}, err
-	}
-	r, err := load.Run(ctx, c.target, p)
-	if err != nil {
-		return sample{}, err
-	}
-	after, err := c.cpu()
-	if err != nil {
-		return sample{}, err
-	}
-	if r.Failed > 0 || r.Requests == 0 {
-		return sample{}, fmt.Errorf("%d of %d requests failed: %s", r.Failed, r.Requests+r.Failed, r.Error)
-	}
-	return sample{Result: r, cpu: (after - before) / time.Duration(r.Requests)}, nil
 }

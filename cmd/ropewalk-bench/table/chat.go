@@ -35,33 +35,46 @@ func (b *bench) chat(ctx context.Context) error {
 		return err
 	}
 	direct := listener{"provider", provider.url, `{"model":"stream","stream":true}`}
-	through := listener{ours.name, strings.TrimSuffix(ours.url, "/mcp") + "/v1/chat/stream", `{"message":"Say what time it is, again and again."}`}
+	listeners := []listener{direct, throughService(ours)}
+	if ours.other != nil {
+		listeners = append(listeners, throughService(*ours.other))
+	}
 	for _, c := range []int{1, 16} {
-		if err := b.overhear(ctx, c, deltas, through, direct); err != nil {
+		if err := b.deltas(ctx, c, deltas, listeners); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// overhear adds the row for so many answers at a time.
-func (b *bench) overhear(ctx context.Context, concurrency, deltas int, through, direct listener) error {
-	var beyond, ours, theirs, tail []float64
-	for round := range b.rounds + 1 { // the first one warms both up
-		t, err1 := through.listen(ctx, concurrency, deltas)
-		d, err2 := direct.listen(ctx, concurrency, deltas)
-		if err := errors.Join(err1, err2); err != nil {
-			return err
-		}
-		if round > 0 {
-			beyond = append(beyond, t.p50-d.p50)
-			ours, theirs, tail = append(ours, t.p50), append(theirs, d.p50), append(tail, t.p99)
+// throughService is the listener at an instance of the service.
+func throughService(c contestant) listener {
+	return listener{c.name, strings.TrimSuffix(c.url, "/mcp") + "/v1/chat/stream", `{"message":"Say what time it is, again and again."}`}
+}
+
+// deltas adds the rows for so many answers at a time. The listeners are the one at the provider itself,
+// the one at the service, and the one at the other build of the service if there is one.
+func (b *bench) deltas(ctx context.Context, concurrency, deltas int, listeners []listener) error {
+	p50, beyond, tail := make([][]float64, len(listeners)), make([][]float64, len(listeners)), make([][]float64, len(listeners))
+	for round := range b.rounds + 1 { // the first one warms up the servers
+		for i, l := range listeners {
+			took, err := l.listen(ctx, concurrency, deltas)
+			if err != nil {
+				return err
+			}
+			if round > 0 {
+				p50[i], tail[i] = append(p50[i], took.p50), append(tail[i], took.p99)
+				beyond[i] = append(beyond[i], took.p50-p50[0][round-1])
+			}
 		}
 	}
 	what := fmt.Sprintf("chat: a delta beyond the provider's own, p50, %d at a time", concurrency)
-	_, _ = fmt.Fprintf(b.o.Log, "%-61s %9.0f us  p99 %6.0f us\n", what, median(beyond), median(tail))
-	b.limit(what, 200, "us", median(beyond),
-		fmt.Sprintf("%.0f us, p99 %.0f us", median(ours), median(tail)), fmt.Sprintf("%.0f us (provider)", median(theirs)))
+	_, _ = fmt.Fprintf(b.o.Log, "%-61s %9.0f us  p99 %6.0f us\n", what, median(beyond[1]), median(tail[1]))
+	b.limit(what, 200, "us", median(beyond[1]),
+		fmt.Sprintf("%.0f us, p99 %.0f us", median(p50[1]), median(tail[1])), fmt.Sprintf("%.0f us (provider)", median(p50[0])))
+	if len(listeners) > 2 {
+		b.compareFigures(fmt.Sprintf("chat: a delta, p50, %d at a time", concurrency), "us", p50[1], p50[2])
+	}
 	return ctx.Err()
 }
 

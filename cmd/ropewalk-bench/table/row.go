@@ -3,7 +3,6 @@ package table
 import (
 	"fmt"
 	"io"
-	"slices"
 	"strings"
 	"text/tabwriter"
 )
@@ -59,21 +58,27 @@ func number(n float64, unit string) string {
 	return strings.TrimSuffix(fmt.Sprintf("%.1f", n), ".0") + " " + unit
 }
 
-// versus adds the row of a ratio: the median over the rounds of ours by theirs.
+// versus adds the row of a ratio of requests per second, which must be reached.
 func (b *bench) versus(figure string, must float64, ours, theirs []sample) {
-	rate := func(s sample) float64 { return s.PerSec }
 	b.rows = append(b.rows, Row{
-		Figure: figure, Must: must, Reached: ratio(ours, theirs, rate),
-		Ours: fmt.Sprintf("%.0f/s", medianOf(ours, rate)), Theirs: fmt.Sprintf("%.0f/s", medianOf(theirs, rate)),
+		Figure: figure, Must: must, Reached: ratio(ours, theirs, sample.rate),
+		Ours: fmt.Sprintf("%.0f/s", medianOf(ours, sample.rate)), Theirs: fmt.Sprintf("%.0f/s", medianOf(theirs, sample.rate)),
 	})
 }
 
-// cheaper adds the row of a ratio of CPU times, which must stay below.
+// cheaper adds the row of a ratio of CPU times, which must not be exceeded.
 func (b *bench) cheaper(figure string, must float64, ours, theirs []sample) {
-	cost := func(s sample) float64 { return float64(s.cpu.Nanoseconds()) / 1000 }
 	b.rows = append(b.rows, Row{
-		Figure: figure, Must: must, Less: true, Reached: ratio(ours, theirs, cost),
-		Ours: fmt.Sprintf("%.1f us", medianOf(ours, cost)), Theirs: fmt.Sprintf("%.1f us", medianOf(theirs, cost)),
+		Figure: figure, Must: must, Less: true, Reached: ratio(ours, theirs, sample.cost),
+		Ours: fmt.Sprintf("%.1f us", medianOf(ours, sample.cost)), Theirs: fmt.Sprintf("%.1f us", medianOf(theirs, sample.cost)),
+	})
+}
+
+// slower adds the row of a ratio of durations, which must not be exceeded.
+func (b *bench) slower(figure string, must float64, ours, theirs []sample, of func(sample) float64) {
+	b.rows = append(b.rows, Row{
+		Figure: figure, Must: must, Less: true, Reached: ratio(ours, theirs, of),
+		Ours: fmt.Sprintf("%.2f ms", medianOf(ours, of)), Theirs: fmt.Sprintf("%.2f ms", medianOf(theirs, of)),
 	})
 }
 
@@ -89,33 +94,3 @@ func (b *bench) statement(figure, ours, theirs string) {
 
 // absent adds a row that says why there are no figures.
 func (b *bench) absent(figure string, why error) { b.statement(figure, why.Error(), "") }
-
-// ratio is the median over the rounds, which were interleaved, of ours by theirs.
-func ratio(ours, theirs []sample, of func(sample) float64) float64 {
-	ratios := make([]float64, 0, len(ours))
-	for i := range min(len(ours), len(theirs)) {
-		ratios = append(ratios, of(ours[i])/of(theirs[i]))
-	}
-	return median(ratios)
-}
-
-func medianOf(samples []sample, of func(sample) float64) float64 {
-	values := make([]float64, len(samples))
-	for i, s := range samples {
-		values[i] = of(s)
-	}
-	return median(values)
-}
-
-// median is 0 of nothing.
-func median(values []float64) float64 {
-	slices.Sort(values)
-	switch n := len(values); {
-	case n == 0:
-		return 0
-	case n%2 == 1:
-		return values[n/2]
-	default:
-		return (values[n/2-1] + values[n/2]) / 2
-	}
-}

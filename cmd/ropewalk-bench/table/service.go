@@ -3,9 +3,11 @@ package table
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/ropewalk/ropewalk/core"
@@ -21,15 +23,21 @@ type service struct {
 	models     map[string]any // the section models; nil is none
 	storage    map[string]any // the section storage; nil is a file of the home
 	workspaces int            // beside the default one, each with an app
+	filled     bool           // its storage holds conversations already
 }
 
-// startService installs the bundle from a directory under the name "bench", and starts the service.
-func (b *bench) startService(ctx context.Context, s service) (*process, error) {
+// ownSchema reports whether the state is written by this build before the service starts. Another build
+// may have another schema, and is not compared with.
+func (s service) ownSchema() bool { return s.workspaces > 0 || s.filled }
+
+// startService installs the bundle from a directory under the name "bench", and starts an executable of
+// the service.
+func (b *bench) startService(ctx context.Context, executable string, s service) (*process, error) {
 	home, err := b.home(ctx, s)
 	if err != nil {
 		return nil, err
 	}
-	p, err := start(ctx, serviceURL, b.o.Service, "serve", "--home", home)
+	p, err := start(ctx, serviceURL, executable, "serve", "--home", home)
 	if err != nil {
 		return nil, err
 	}
@@ -37,16 +45,17 @@ func (b *bench) startService(ctx context.Context, s service) (*process, error) {
 	return p, nil
 }
 
-// serviceURL reads the address from the log line of a server that listens.
+// serviceURL reads the address from the log line of a server that listens. The message of that line
+// differs between builds; its fields home and url do not.
 func serviceURL(line string) string {
-	var said struct {
-		Message string `json:"msg"`
-		URL     string `json:"url"`
+	var entry struct {
+		Home string `json:"home"`
+		URL  string `json:"url"`
 	}
-	if json.Unmarshal([]byte(line), &said) != nil || said.URL == "" || said.Message != "server listening" {
+	if json.Unmarshal([]byte(line), &entry) != nil || entry.Home == "" || !strings.HasPrefix(entry.URL, "http://") {
 		return ""
 	}
-	return said.URL + "/mcp"
+	return entry.URL + "/mcp"
 }
 
 // home makes the service's home: the bundle, the configuration, the other workspaces.
@@ -59,7 +68,10 @@ func (b *bench) home(ctx context.Context, s service) (string, error) {
 	manifest := map[string]any{
 		"manifest_version": "0.3", "name": "@ropewalk/bench", "version": "1.0.0", "description": "The benchmark's bundle.",
 		"author": map[string]any{"name": "Ropewalk"},
-		"server": map[string]any{"type": "binary", "entry_point": "bundle", "mcp_config": map[string]any{"command": b.o.Self, "args": s.bundle}},
+		"server": map[string]any{"type": "binary", "entry_point": "bundle", "mcp_config": map[string]any{"command": "${__dirname}/bundle", "args": s.bundle}},
+	}
+	if err := provide(b.o.Self, filepath.Join(bundle, "bundle")); err != nil {
+		return "", err
 	}
 	config := map[string]any{
 		"http": map[string]any{"port": 0}, "mcp": map[string]any{"maxSessions": 10_000}, "log": map[string]any{"format": "json"},
@@ -83,6 +95,19 @@ func (b *bench) home(ctx context.Context, s service) (string, error) {
 		}
 	}
 	return home, b.populate(ctx, home, bundle, s)
+}
+
+// provide makes an executable available at a path in a bundle: the sandbox of an app allows no other.
+func provide(executable, path string) error {
+	err := os.Link(executable, path)
+	if err == nil || errors.Is(err, os.ErrExist) {
+		return nil
+	}
+	raw, err := os.ReadFile(executable) // a link cannot lead to another file system
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(path, raw, 0o700)
 }
 
 // populate makes further workspaces, each of a user of its own and with an app. The apps are

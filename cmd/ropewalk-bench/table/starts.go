@@ -15,15 +15,13 @@ import (
 // starts measures the time from exec to the first tools/list that holds the app's tool, less what
 // the bundle needs for that by itself. The app is installed: it is a start like any after the first.
 func (b *bench) starts(ctx context.Context) error {
-	first, err := b.service(ctx, service{name: "start", bundle: sdkBundle}, "")
-	if err != nil {
+	if _, err := b.service(ctx, service{name: "start", bundle: sdkBundle}, ""); err != nil {
 		return err
 	}
-	first.stop()
-	b.started = nil
-	var whole, own []float64
+	b.stopAll()
+	var whole, own, other []float64
 	for range max(3, b.rounds/2) {
-		w, err := b.serviceStart(ctx)
+		w, err := b.serviceStart(ctx, b.o.Service, "start")
 		if err != nil {
 			return err
 		}
@@ -32,18 +30,26 @@ func (b *bench) starts(ctx context.Context) error {
 			return err
 		}
 		whole, own = append(whole, milliseconds(w)), append(own, milliseconds(o))
+		if b.o.Against == "" {
+			continue
+		}
+		w, err = b.serviceStart(ctx, b.o.Against, "start"+otherBuild)
+		if err != nil {
+			return err
+		}
+		other = append(other, milliseconds(w))
 	}
-	beyond := median(whole) - median(own)
-	b.limit("start to first answered list, beyond the bundle's own start", 150, "ms", beyond,
+	beyond, what := median(whole)-median(own), "start to first answered list"
+	b.limit(what+", beyond the bundle's own start", 150, "ms", beyond,
 		fmt.Sprintf("%.0f ms", median(whole)), fmt.Sprintf("%.0f ms (bundle alone)", median(own)))
+	b.compareFigures(what, "ms", whole, other)
 	return nil
 }
 
-func milliseconds(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
-
-func (b *bench) serviceStart(ctx context.Context) (time.Duration, error) {
+// serviceStart is how long an executable of the service takes with a home.
+func (b *bench) serviceStart(ctx context.Context, executable, home string) (time.Duration, error) {
 	begin := time.Now()
-	p, err := b.startService(ctx, service{name: "start", bundle: sdkBundle})
+	p, err := b.startService(ctx, executable, service{name: home, bundle: sdkBundle})
 	if err != nil {
 		return 0, err
 	}
