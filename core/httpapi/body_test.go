@@ -68,6 +68,22 @@ func TestBodiesThatAreRefused(t *testing.T) {
 	}
 }
 
+func TestAWholeNumberMayHaveAFraction(t *testing.T) {
+	h := open(t, newAccess(), nil)
+	for _, number := range []string{"46", "46.0", "4.6e1", "4600E-2", " 46.00 "} {
+		r := h.do(t, call{method: "POST", path: "/v1/conversations/conv_0000000000000001/fork", body: `{"other":1.5,"atMessage":` + number + `}`})
+		if r.StatusCode == 400 {
+			t.Errorf("%s: %d %s", number, r.StatusCode, r.body)
+		}
+	}
+	for _, number := range []string{"46.5", "1e99", "-1e-1", "90071992547409930000.0"} {
+		r := h.do(t, call{method: "POST", path: "/v1/conversations/conv_0000000000000001/fork", body: `{"atMessage":` + number + `}`})
+		if r.StatusCode != 400 || !strings.Contains(r.body, "whole number") {
+			t.Errorf("%s: %d %s", number, r.StatusCode, r.body)
+		}
+	}
+}
+
 func TestUnknownFieldsAreIgnored(t *testing.T) {
 	h := open(t, newAccess(), nil)
 	r := h.do(t, call{method: "POST", path: "/v1/tools/call", body: `{"tool":"a__b","extra":{"deep":[1]},"arguments":{"K":1,"k":2}}`})

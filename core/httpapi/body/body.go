@@ -47,7 +47,15 @@ func Read[T any](ctx *fasthttp.RequestCtx) (T, error) {
 	if err := checkFields(raw, "", reflect.TypeFor[T]()); err != nil {
 		return value, err
 	}
-	if err := json.Unmarshal(raw, &value); err != nil {
+	err := json.Unmarshal(raw, &value)
+	if e, ok := errors.AsType[*json.UnmarshalTypeError](err); ok && strings.HasPrefix(e.Value, "number ") {
+		var again T
+		if raw, err = plainIntegers(raw, reflect.TypeFor[T]()); err == nil {
+			err = json.Unmarshal(raw, &again)
+		}
+		value = again
+	}
+	if err != nil {
 		return value, typeError(err)
 	}
 	return value, nil

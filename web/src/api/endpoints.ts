@@ -9,6 +9,7 @@ interface Description {
 interface Schema {
   $ref?: string;
   properties?: Record<string, unknown>;
+  oneOf?: Schema[];
 }
 
 const plain = (endpoint: string) => endpoint.replaceAll(/\{[^}]*\}/g, "{}");
@@ -25,7 +26,7 @@ export function useEndpoints() {
       const { paths, components } = await request<Description>("GET", "/v1/openapi.json");
       return {
         endpoints: new Set(Object.entries(paths).flatMap(([path, methods]) => Object.keys(methods).map((method) => plain(`${method} ${path}`)))),
-        install: new Set(Object.keys(components.schemas.InstallRequest?.properties ?? {})),
+        install: new Set(fieldsOf(components.schemas.InstallRequest, components)),
         chat: new Set(Object.keys(chatOf(components).properties ?? {})),
       };
     },
@@ -36,6 +37,12 @@ export function useEndpoints() {
     chatTakes: (field: string) => data?.chat.has(field) ?? false,
     ready: data !== undefined,
   };
+}
+
+/** The fields of an object, or of any of its alternatives. */
+function fieldsOf(schema: Schema | undefined, components: Description["components"]): string[] {
+  const resolved = schema?.$ref ? components.schemas[schema.$ref.split("/").pop()!] : schema;
+  return [...Object.keys(resolved?.properties ?? {}), ...(resolved?.oneOf ?? []).flatMap((alternative) => fieldsOf(alternative, components))];
 }
 
 /** The schema of a message, wherever the description keeps it. */

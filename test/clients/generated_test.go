@@ -1,0 +1,61 @@
+package clients
+
+import (
+	"encoding/json"
+	"os"
+	"slices"
+	"testing"
+
+	"github.com/ropewalk/ropewalk/internal/testenv"
+)
+
+// serveWithModel starts a server whose model answers hello with a sentence.
+func serveWithModel(t *testing.T) *server {
+	t.Helper()
+	p := testenv.StartModelProvider(t)
+	p.Say(t,
+		`{"match":{"systemMessage":"Write a title"},"response":{"content":"A greeting"}}`,
+		`{"match":{"userMessage":"hello"},"response":{"content":"Good morning."}}`,
+	)
+	return serve(t, "models:\n  default: anthropic:test-model\n  providers:\n    anthropic: {baseUrl: '"+p.URL+"', apiKey: k}\n")
+}
+
+// facts are what a generated client gets as its argument.
+func facts(t *testing.T, s *server) string {
+	t.Helper()
+	raw, err := json.Marshal(map[string]string{"url": s.url, "bundle": everything(t)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(raw)
+}
+
+// checkSaw checks what a generated client has printed.
+func checkSaw(t *testing.T, out string) {
+	t.Helper()
+	var got saw
+	if err := json.Unmarshal([]byte(out), &got); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	if got.Installed != "everything" || !slices.Contains(got.Listed, "everything") || !slices.Equal(got.Env, []string{"LEVEL"}) {
+		t.Errorf("installed %q with %v, listed %v", got.Installed, got.Env, got.Listed)
+	}
+	if got.Sum != "The sum of 46 and 2 is 48." || got.Echoed != "Echo: text" || got.Refused != "invalid_input" {
+		t.Errorf("the tools answered %q and %q; wrong arguments: %q", got.Sum, got.Echoed, got.Refused)
+	}
+	if got.Response != "Good morning." || got.Metadata != 7 || !got.Forked || got.Conversations != 2 {
+		t.Errorf("the chat answered %q with metadata %v; forked %v; %d conversations", got.Response, got.Metadata, got.Forked, got.Conversations)
+	}
+	if got.Restored == "" || got.Planned != "planned" || got.OpenAPI != "3.1.0" {
+		t.Errorf("restored %q, planned %q, document %q", got.Restored, got.Planned, got.OpenAPI)
+	}
+}
+
+func copyFile(t *testing.T, from, to string) {
+	t.Helper()
+	content, err := os.ReadFile(from)
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(t, to, string(content))
+}

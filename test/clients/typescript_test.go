@@ -1,0 +1,59 @@
+package clients
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// saw is what a generated client prints at its end.
+type saw struct {
+	Installed     string
+	Listed        []string
+	Env           []string
+	Sum           string
+	Echoed        string
+	Refused       string
+	Response      string
+	Metadata      float64
+	Forked        bool
+	Conversations int
+	Restored      string
+	Planned       string
+	OpenAPI       string
+}
+
+func TestAGeneratedTypeScriptClientCompilesAndCallsAToolWithArguments(t *testing.T) {
+	t.Parallel()
+	modules := packages(t)
+	dir := t.TempDir()
+	write(t, filepath.Join(dir, "package.json"), `{"type":"module"}`)
+	if err := os.Symlink(filepath.Join(modules, "node_modules"), filepath.Join(dir, "node_modules")); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"typescript.ts", "tsconfig.json"} {
+		copyFile(t, name, filepath.Join(dir, name))
+	}
+	s := serveWithModel(t)
+	bin := filepath.Join(modules, "node_modules", ".bin")
+	program(t, dir, nil, filepath.Join(bin, "openapi-typescript"), s.url+"/v1/openapi.json", "-o", "schema.d.ts")
+	checkNothingIsNever(t, filepath.Join(dir, "schema.d.ts"))
+	program(t, dir, nil, filepath.Join(bin, "tsc"), "-p", ".")
+	checkSaw(t, program(t, dir, nil, "node", "typescript.js", facts(t, s)))
+}
+
+// checkNothingIsNever fails for objects whose members the generator cannot name: they need
+// additionalProperties.
+func checkNothingIsNever(t *testing.T, schema string) {
+	t.Helper()
+	content, err := os.ReadFile(schema)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, line := range strings.Split(string(content), "\n") {
+		if strings.Contains(line, "Record<string, never>") && !strings.HasPrefix(line, "export type") {
+			t.Errorf("schema.d.ts:%d: %s", i+1, strings.TrimSpace(line))
+		}
+	}
+}
