@@ -54,12 +54,12 @@ func available(home string) ([]control.Plugin, error) {
 			list = append(list, control.Plugin{Kind: string(kind), Name: name, Adapter: name, Version: version, State: "built-in"})
 		}
 	}
-	sums := pluginhost.Sums{Dir: filepath.Join(home, "plugins")}
+	sums := pluginhost.LockFile{Home: home}
 	files, err := sums.Files()
 	for _, file := range files {
 		kind, _ := pluginhost.KindOf(file)
 		name := strings.TrimPrefix(file, string(kind)+"-")
-		list = append(list, control.Plugin{Kind: string(kind), Name: name, Adapter: name, Path: filepath.Join(sums.Dir, file), State: "installed"})
+		list = append(list, control.Plugin{Kind: string(kind), Name: name, Adapter: name, Path: filepath.Join(sums.Dir(), file), State: "installed"})
 	}
 	return list, err
 }

@@ -18,15 +18,15 @@ func pluginVerifyCommand() *cobra.Command {
 	var accept []string
 	cmd := &cobra.Command{
 		Use: "verify", Short: "Compare plugins with the sha256 they must have", Args: cobra.NoArgs,
-		Long: "Compares every plugin in <home>/plugins with the sha256 that SHA256SUMS there remembers of its first use, and every " +
+		Long: "Compares every plugin in <home>/plugins with the sha256 that <home>/plugins.lock has of its first use, and every " +
 			"plugin that the configuration names by path with the sha256 it gives. The status is 1 when one has changed or is " +
-			"missing. --accept NAME remembers what the named plugin is now, or forgets it when its file is gone.",
+			"missing. --accept NAME records the present sha256 of the named plugin, or removes the record when its file is gone.",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			home, err := config.FindHome(s.home, config.HostEnvironment())
 			if err != nil {
 				return err
 			}
-			sums := pluginhost.Sums{Dir: filepath.Join(home, "plugins")}
+			sums := pluginhost.LockFile{Home: home}
 			for _, name := range accept {
 				if err := acceptPlugin(cmd, sums, name); err != nil {
 					return err
@@ -51,15 +51,15 @@ func pluginVerifyCommand() *cobra.Command {
 }
 
 // acceptPlugin takes the name of a file in <home>/plugins, as `plugin verify` prints it.
-func acceptPlugin(cmd *cobra.Command, sums pluginhost.Sums, name string) error {
+func acceptPlugin(cmd *cobra.Command, sums pluginhost.LockFile, name string) error {
 	if _, ok := pluginhost.KindOf(name); !ok || name != filepath.Base(name) {
-		return fmt.Errorf("--accept %s: give the name of a file in %s, such as auth-okta", name, sums.Dir)
+		return fmt.Errorf("--accept %s: give the name of a file in %s, such as auth-okta", name, sums.Dir())
 	}
 	remembered, err := sums.Read()
 	if err != nil {
 		return err
 	}
-	if _, err := os.Stat(filepath.Join(sums.Dir, name)); errors.Is(err, fs.ErrNotExist) && remembered[name] != "" {
+	if _, err := os.Stat(filepath.Join(sums.Dir(), name)); errors.Is(err, fs.ErrNotExist) && remembered[name] != "" {
 		cmd.PrintErrf("%s is gone and is forgotten.\n", name)
 		return sums.Forget(name)
 	}

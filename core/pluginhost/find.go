@@ -24,6 +24,7 @@ type target struct {
 	name   string // the adapter's
 	label  string // what the configuration calls it
 	path   string // "" for a built-in
+	kept   string // the copy that is started; path when there is none
 	sha256 string // what the file must hash to; "" for a built-in
 	pinned bool   // sha256 is not configured: the first use remembers it
 	impl   func() plugins.Plugin
@@ -41,7 +42,7 @@ func (h *Host) find(kind plugins.Kind, p config.Plugin) (target, error) {
 	}
 	if p.Path != "" {
 		t.path, t.sha256 = p.Path, p.SHA256
-		return t, nil
+		return t, t.checkFile()
 	}
 	if builtin, ok := h.opts.Builtins[kind][p.Adapter]; ok {
 		if kind == plugins.KindSessionStore && p.Adapter == InProcess {
@@ -56,10 +57,13 @@ func (h *Host) find(kind plugins.Kind, p config.Plugin) (target, error) {
 			Advice: fmt.Sprintf("put its executable there, or use a built-in: %s", strings.Join(h.builtinNames(kind), ", ")),
 		}
 	}
+	if err := t.checkFile(); err != nil {
+		return t, err
+	}
 	if t.sha256 = p.SHA256; t.sha256 != "" {
 		return t, nil
 	}
-	sum, err := h.sums().sum(t.path)
+	sum, err := h.lockFile().sum(t.path)
 	if err != nil {
 		return t, &StartError{Kind: kind, Name: p.Adapter, Path: t.path, Reason: err.Error(), Advice: "see `ropewalk plugin verify`"}
 	}
@@ -71,7 +75,15 @@ func (h *Host) builtinNames(kind plugins.Kind) []string {
 	return slices.Sorted(maps.Keys(h.opts.Builtins[kind]))
 }
 
-func (h *Host) sums() Sums { return Sums{Dir: filepath.Join(h.opts.Home, "plugins")} }
+func (h *Host) lockFile() LockFile { return LockFile{Home: h.opts.Home} }
+
+// checkFile reports who may exchange the file of the plugin, if somebody may who must not.
+func (t target) checkFile() error {
+	if err := checkOwnership(t.path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return t.failed(err.Error(), "")
+	}
+	return nil
+}
 
 // HashFile returns the sha256 of a file in lower-case hex.
 func HashFile(path string) (string, error) {

@@ -44,7 +44,10 @@ type Host struct {
 	slots []reporter // of the handles that are open, in the order they were loaded
 }
 
-type reporter interface{ status() Status }
+type reporter interface {
+	status() Status
+	executable() string
+}
 
 // New returns a Host that has started nothing.
 func New(o Options) *Host {

@@ -180,7 +180,7 @@ func TestAPluginInTheHomeIsFoundByItsNameAndPinnedAtFirstUse(t *testing.T) {
 	_, err := h.SessionStore(t.Context(), config.Plugin{Adapter: "third"})
 	says(t, err, "third", file, "changed", "ropewalk plugin verify --accept sessionstore-third")
 
-	sums := pluginhost.Sums{Dir: filepath.Join(home, "plugins")}
+	sums := pluginhost.LockFile{Home: home}
 	if _, err := sums.Accept("sessionstore-third"); err != nil {
 		t.Fatal(err)
 	}

@@ -1,6 +1,7 @@
 package pluginhost
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -147,7 +148,7 @@ func (h *Host) command(t target) process.Command {
 		c.Env = append(c.Env, name+"="+value)
 	}
 	if t.path != "" {
-		c.Verified = &process.Verified{Path: t.path, SHA256: t.sha256}
+		c.Verified = &process.Verified{Path: cmp.Or(t.kept, t.path), SHA256: t.sha256}
 		return c
 	}
 	c.Path, c.Args = process.Self(), []string{"plugin", "serve", string(t.kind), t.name}

@@ -66,12 +66,17 @@ func load[T any](ctx context.Context, h *Host, t target, newClient func(*grpc.Cl
 		return nil, err
 	}
 	if t.pinned {
-		if err := h.sums().pin(t.path, t.sha256); err != nil {
+		first, err := h.lockFile().record(t.path, t.sha256)
+		if err != nil {
 			s.gen.inst.kill()
-			return nil, t.failed(fmt.Sprintf("its sha256 cannot be remembered: %v", err), "")
+			return nil, t.failed(fmt.Sprintf("its sha256 cannot be recorded: %v", err), "")
+		}
+		if first {
+			s.log.Info("plugin accepted at its first use; a changed file must be accepted with `ropewalk plugin verify --accept`", "path", t.path, "sha256", t.sha256)
 		}
 	}
 	h.opened(s)
+	h.removeUnused(t)
 	go s.supervise()
 	return s, nil
 }
@@ -81,7 +86,7 @@ func (s *slot[T]) generate(ctx context.Context) (*generation[T], error) {
 	if s.target.impl != nil {
 		return s.inProcess(ctx)
 	}
-	inst, err := s.host.launch(ctx, s.target)
+	inst, err := s.host.launch(ctx, s.host.kept(s.target))
 	if err != nil {
 		return nil, err
 	}
@@ -285,6 +290,9 @@ func (s *slot[T]) drain(ctx context.Context) {
 		}
 	}
 }
+
+// executable is the file that the processes of the plugin are started from.
+func (s *slot[T]) executable() string { return s.host.keptPath(s.target) }
 
 // status is the state of the plugin.
 func (s *slot[T]) status() Status {

@@ -50,12 +50,12 @@ func SumOf(path, want string) (Sum, error) {
 }
 
 // All are the sums of every plugin in the folder, and of every one that was there, by name.
-func (s Sums) All() ([]Sum, error) {
-	remembered, err := s.Read()
+func (l LockFile) All() ([]Sum, error) {
+	remembered, err := l.Read()
 	if err != nil {
 		return nil, err
 	}
-	names, err := s.Files()
+	names, err := l.Files()
 	if err != nil {
 		return nil, err
 	}
@@ -67,7 +67,7 @@ func (s Sums) All() ([]Sum, error) {
 	slices.Sort(names)
 	all := make([]Sum, len(names))
 	for i, name := range names {
-		if all[i], err = SumOf(filepath.Join(s.Dir, name), remembered[name]); err != nil {
+		if all[i], err = SumOf(filepath.Join(l.Dir(), name), remembered[name]); err != nil {
 			return nil, err
 		}
 	}
@@ -75,14 +75,14 @@ func (s Sums) All() ([]Sum, error) {
 }
 
 // Files are the names of the plugins in the folder: what is named <kind>-<name> and is a file.
-func (s Sums) Files() ([]string, error) {
-	entries, err := os.ReadDir(s.Dir)
+func (l LockFile) Files() ([]string, error) {
+	entries, err := os.ReadDir(l.Dir())
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}
 	var names []string
 	for _, e := range entries {
-		if info, err := os.Stat(filepath.Join(s.Dir, e.Name())); err != nil || !info.Mode().IsRegular() {
+		if info, err := os.Stat(filepath.Join(l.Dir(), e.Name())); err != nil || !info.Mode().IsRegular() {
 			continue
 		}
 		if _, ok := KindOf(e.Name()); ok {
@@ -90,14 +90,4 @@ func (s Sums) Files() ([]string, error) {
 		}
 	}
 	return names, nil
-}
-
-// Forget removes what is remembered of a plugin whose file is gone.
-func (s Sums) Forget(name string) error {
-	sums, err := s.Read()
-	if err != nil {
-		return err
-	}
-	delete(sums, name)
-	return s.write(sums)
 }

@@ -10,13 +10,17 @@ import (
 )
 
 func TestEveryPluginOfAFolderIsComparedWithWhatIsRemembered(t *testing.T) {
-	sums := pluginhost.Sums{Dir: t.TempDir()}
-	if all, err := (pluginhost.Sums{Dir: filepath.Join(sums.Dir, "none")}).All(); err != nil || len(all) != 0 {
+	home := t.TempDir()
+	sums := pluginhost.LockFile{Home: home}
+	if err := os.Mkdir(sums.Dir(), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if all, err := (pluginhost.LockFile{Home: filepath.Join(home, "none")}).All(); err != nil || len(all) != 0 {
 		t.Errorf("a folder that is not there: got %v, %v", all, err)
 	}
 	write := func(name, text string) {
 		t.Helper()
-		if err := os.WriteFile(filepath.Join(sums.Dir, name), []byte(text), 0o755); err != nil {
+		if err := os.WriteFile(filepath.Join(sums.Dir(), name), []byte(text), 0o755); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -29,10 +33,10 @@ func TestEveryPluginOfAFolderIsComparedWithWhatIsRemembered(t *testing.T) {
 	write("auth-changed", "second")
 	write("registry-new", "first")
 	write("notes.txt", "no plugin")
-	if err := os.Mkdir(filepath.Join(sums.Dir, "auth-folder"), 0o700); err != nil {
+	if err := os.Mkdir(filepath.Join(sums.Dir(), "auth-folder"), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.Remove(filepath.Join(sums.Dir, "sessionstore-gone")); err != nil {
+	if err := os.Remove(filepath.Join(sums.Dir(), "sessionstore-gone")); err != nil {
 		t.Fatal(err)
 	}
 	matches(t, sums, map[string]pluginhost.Match{
@@ -47,7 +51,7 @@ func TestEveryPluginOfAFolderIsComparedWithWhatIsRemembered(t *testing.T) {
 	matches(t, sums, map[string]pluginhost.Match{"auth-same": "ok", "auth-changed": "ok", "registry-new": "unknown"})
 }
 
-func matches(t *testing.T, sums pluginhost.Sums, want map[string]pluginhost.Match) {
+func matches(t *testing.T, sums pluginhost.LockFile, want map[string]pluginhost.Match) {
 	t.Helper()
 	all, err := sums.All()
 	if err != nil {

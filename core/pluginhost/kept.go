@@ -1,0 +1,130 @@
+package pluginhost
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+
+	"github.com/google/renameio/v2"
+)
+
+// keptName matches the names of kept files: .<kind>-<name>.<sha256>
+var keptName = regexp.MustCompile(`^\..+\.[0-9a-f]{64}$`)
+
+// keptPath is where the copy of a plugin's executable belongs.
+func (h *Host) keptPath(t target) string {
+	return filepath.Join(h.lockFile().Dir(), fmt.Sprintf(".%s-%s.%s", t.kind, t.name, strings.ToLower(t.sha256)))
+}
+
+// kept returns t with the copy that is started. A plugin that cannot be copied, because the disk is
+// full, is started where it is.
+func (h *Host) kept(t target) target {
+	if t.path == "" {
+		return t
+	}
+	path, err := h.keep(t)
+	if err != nil {
+		path = t.path
+		h.log.Warn("the plugin is started from its own file, which must not change while it runs", "path", t.path, "error", err)
+	}
+	t.kept = path
+	return t
+}
+
+// keep copies the executable of a plugin into the folder of the plugins, under its SHA-256, and
+// returns where it is. Every generation starts from the copy, so that a file that is replaced,
+// removed or broken in place changes nothing before the next reload.
+//
+// A script whose file is elsewhere is started where it is: it loads what lies beside it.
+func (h *Host) keep(t target) (string, error) {
+	dir := h.lockFile().Dir()
+	kept := h.keptPath(t)
+	if sum, err := HashFile(kept); err == nil && strings.EqualFold(sum, t.sha256) {
+		return kept, nil
+	}
+	source, err := os.Open(t.path)
+	if err != nil {
+		return "", err
+	}
+	defer func() { _ = source.Close() }()
+	first := make([]byte, 2)
+	n, err := io.ReadFull(source, first)
+	if err != nil && !errors.Is(err, io.ErrUnexpectedEOF) && !errors.Is(err, io.EOF) {
+		return "", err
+	}
+	info, err := source.Stat()
+	if err != nil {
+		return "", err
+	}
+	if executable := info.Mode()&0o100 != 0; !executable || string(first[:n]) == "#!" && filepath.Dir(t.path) != dir {
+		return t.path, nil
+	}
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return "", err
+	}
+	return kept, copyVerified(kept, io.MultiReader(bytes.NewReader(first[:n]), source), t.sha256)
+}
+
+// copyVerified writes source to path if it has the SHA-256 sum.
+func copyVerified(path string, source io.Reader, sum string) error {
+	out, err := renameio.NewPendingFile(path, renameio.WithPermissions(0o500))
+	if err != nil {
+		return err
+	}
+	defer func() { _ = out.Cleanup() }()
+	hash := sha256.New()
+	if _, err := io.Copy(io.MultiWriter(out, hash), source); err != nil {
+		return err
+	}
+	if now := hex.EncodeToString(hash.Sum(nil)); !strings.EqualFold(now, sum) {
+		return fmt.Errorf("its sha256 is %s, and not %s", now, sum)
+	}
+	return out.CloseAtomicallyReplace()
+}
+
+// keptFiles returns the paths of the kept files of a plugin in a folder of plugins.
+func keptFiles(dir, name string) ([]string, error) {
+	entries, err := os.ReadDir(dir)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	var kept []string
+	for _, e := range entries {
+		if strings.HasPrefix(e.Name(), "."+name+".") && keptName.MatchString(e.Name()) && e.Type().IsRegular() {
+			kept = append(kept, filepath.Join(dir, e.Name()))
+		}
+	}
+	return kept, nil
+}
+
+// removeUnused removes the kept files of a plugin that no open plugin runs from. The last one stays
+// when the server ends.
+func (h *Host) removeUnused(t target) {
+	kept, err := keptFiles(h.lockFile().Dir(), fmt.Sprintf("%s-%s", t.kind, t.name))
+	if err != nil {
+		h.log.Warn("unused plugin files are not removed", "error", err)
+		return
+	}
+	used := map[string]bool{}
+	h.mu.Lock()
+	for _, s := range h.slots {
+		used[s.executable()] = true
+	}
+	h.mu.Unlock()
+	for _, path := range kept {
+		if used[path] {
+			continue
+		}
+		if err := os.Remove(path); err != nil {
+			h.log.Warn("unused plugin file is not removed", "path", path, "error", err)
+		}
+	}
+}
