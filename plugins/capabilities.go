@@ -6,27 +6,27 @@ import (
 	"github.com/hashicorp/go-hclog"
 )
 
-// The optional capabilities: an implementation has one by having its method, and is never asked for
-// one that it does not have. io.Closer is one too: Close is called once, after the last call has
-// ended, and has about two seconds.
+// The interfaces below are optional capabilities. An implementation has a capability when it has the
+// method; Serve detects it. io.Closer is one too: Close is called once, after the last call has returned,
+// and must return within about two seconds.
 
-// Configurer is an implementation that takes settings. Configure is called before any method of the
-// contract and makes the implementation ready; after it succeeded it is not called again, after it
-// failed it may be. Wrong settings are a *ConfigError, which Config.Decode makes; a required backend
-// that cannot be reached is ErrUnavailable. The context ends when Configure returns.
+// Configurer is an implementation that has settings. Configure is called before any method of the
+// contract, and makes the implementation ready to serve. It is called again only if it failed. It returns
+// a *ConfigError for invalid settings (Config.Decode makes it), and ErrUnavailable when a required
+// backend cannot be reached. The context ends when Configure returns.
 type Configurer interface {
 	Configure(ctx context.Context, c Config) error
 }
 
-// Validator is an implementation that can check settings without taking them. Validate may be
-// called at any time, concurrently with everything else, and changes nothing. It returns the
-// *ConfigError that Configure would return.
+// Validator is an implementation that can check settings without using them. Validate may be called at
+// any time, concurrently with all other methods, and changes nothing. It returns the *ConfigError that
+// Configure would return.
 type Validator interface {
 	Validate(ctx context.Context, c Config) error
 }
 
-// LoggerUser is an implementation that logs. UseLogger is called once, before Configure. Lines
-// arrive in the server's log with their fields.
+// LoggerUser is an implementation that logs. UseLogger is called once, before Configure. The server
+// writes the lines, with their fields, to its own log.
 type LoggerUser interface {
 	UseLogger(log hclog.Logger)
 }

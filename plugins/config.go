@@ -7,10 +7,10 @@ import (
 	"time"
 )
 
-// Config is what Configure and Validate are given.
+// Config is the argument of Configure and Validate.
 type Config struct {
 	JSON    json.RawMessage // the settings, one JSON object; empty counts as {}
-	DataDir string          // a directory that is the plugin's alone, mode 0700; "" when there is none
+	DataDir string          // a directory for this plugin alone, mode 0700; "" when there is none
 }
 
 // Problem is one thing that is wrong with the settings.
@@ -31,13 +31,13 @@ func (p Problem) String() string {
 	return text
 }
 
-// ConfigError is everything that is wrong with the settings, at once. It crosses the wire whole,
-// and is ErrInvalid to errors.Is.
+// ConfigError is all problems of the settings. The server receives all of them. errors.Is(err,
+// ErrInvalid) is true for it.
 type ConfigError struct {
 	Problems []Problem
 }
 
-// Add notes a problem. The message says what was wrong and what to do, and never the value of a
+// Add adds a problem. The message is what is wrong and what to do; it must not hold the value of a
 // secret.
 func (e *ConfigError) Add(path, format string, args ...any) {
 	e.Problems = append(e.Problems, Problem{Path: path, Message: fmt.Sprintf(format, args...)})
@@ -78,13 +78,13 @@ func (d *Duration) UnmarshalText(text []byte) error {
 // MarshalText writes what UnmarshalText reads.
 func (d Duration) MarshalText() ([]byte, error) { return []byte(time.Duration(d).String()), nil }
 
-// Secret is a setting that must not reach a log or an error. Every way of printing or marshalling
-// it gives "[redacted]"; Reveal is the one way out.
+// Secret is a setting that must not reach a log or an error. Printing or marshalling it gives
+// "[redacted]"; only Reveal returns the value.
 type Secret string
 
 const redacted = "[redacted]"
 
-// Reveal returns the value itself. Call it only where the value is used.
+// Reveal returns the value. Call it only where the value is used.
 func (s Secret) Reveal() string { return string(s) }
 
 func (Secret) String() string { return redacted }

@@ -20,9 +20,9 @@ type Checker interface {
 	Check(problems *ConfigError)
 }
 
-// Decode fills the struct that into points at, whose values so far are the defaults. It is strict:
-// unknown settings, settings given twice, null and wrong types are problems, names are matched to
-// the letter, and all problems are reported at once as a *ConfigError.
+// Decode decodes the settings into the struct that into points to, whose current values are the
+// defaults. Unknown settings, settings given twice, null and wrong types are problems; names are
+// case-sensitive. All problems are returned at once, as a *ConfigError.
 //
 // Fields carry a json tag with their name; fields without one are not settings. Structs, pointers
 // to structs, slices, maps with string keys, and everything encoding/json can read are allowed.

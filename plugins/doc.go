@@ -1,11 +1,11 @@
-// Package plugins is what the author of a plugin of any kind works with: strict decoding of
-// settings, the optional capabilities, and the errors that mean something to the server.
+// Package plugins is the SDK for authors of plugins: the decoding of settings, the optional
+// capabilities, and the errors that the server acts on.
 //
-// It is a public SDK: a third party imports it together with one contract package (auth,
-// sessionstore, registry) and nothing else of this repository. It knows nothing of the server, and
-// nothing in plugins/ imports core/. An author calls Serve of the contract package and uses the
-// interfaces of capabilities.go, Config.Decode and the errors of errors.go.
+// A plugin imports this package and one contract package (auth, sessionstore or registry), and nothing
+// else of this repository. Its main function passes an implementation of the contract to Serve of the
+// contract package. The implementation may also have the interfaces of capabilities.go, decode its
+// settings with Config.Decode, and return the errors of errors.go.
 //
-// The other end of the connection is package plugins/host; how a plugin is served is package
-// plugins/server. Authors need neither.
+// Nothing in plugins/ imports core/. The server's end of the connection is in package plugins/host, the
+// gRPC server of a plugin in package plugins/server; authors need neither.
 package plugins

@@ -5,9 +5,9 @@ import (
 	"fmt"
 )
 
-// The errors that mean something to the server. An implementation returns one of them, plain or
-// wrapped with %w; errors.Is finds the same one on the server's side of the wire. Every other
-// error arrives as an internal one: logged by the server, shown to nobody.
+// The errors that the server acts on. An implementation returns one of them, plain or wrapped with %w;
+// in the server errors.Is reports the same error. Every other error is an internal one: the server logs
+// it and does not show its text to a client.
 var (
 	ErrNotFound        = errors.New("not found")
 	ErrInvalid         = errors.New("invalid argument")
@@ -16,8 +16,8 @@ var (
 	ErrUnimplemented   = errors.New("unimplemented")
 )
 
-// Unavailable marks the error of a backend that could not be asked: it is ErrUnavailable and keeps
-// its words. nil stays nil.
+// Unavailable wraps the error of a backend that could not be reached, so that errors.Is(err,
+// ErrUnavailable) is true. It returns nil for nil.
 func Unavailable(err error) error {
 	if err == nil {
 		return nil

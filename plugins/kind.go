@@ -1,7 +1,7 @@
 package plugins
 
-// Kind is what a plugin is for. It is also the value of its handshake cookie, so that an
-// executable of another kind is refused before the connection is made.
+// Kind is the contract that a plugin implements. It is also the value of the handshake cookie, so that
+// an executable of another kind is refused before a connection is made.
 type Kind string
 
 // The kinds of plugins.

@@ -13,8 +13,8 @@ import (
 // MaxMessage is the largest message, in bytes, that either side accepts.
 const MaxMessage = 16 << 20
 
-// Plugin is an implementation with the gRPC services of its contract. A contract package makes it
-// (sessionstore.Plugin); packages server and plugintest take it.
+// Plugin is an implementation with the gRPC services of its contract. Contract packages make it (as
+// sessionstore.Plugin does), packages server and plugintest use it.
 type Plugin struct {
 	Kind             Kind
 	Impl             any              // the implementation; its capabilities are detected by its methods

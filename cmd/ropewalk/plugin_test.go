@@ -23,7 +23,7 @@ func TestPluginListWithoutAServerShowsWhatThereIsToConfigure(t *testing.T) {
 		t.Errorf("an installed plugin is listed as %v", row)
 	}
 	if strings.Contains(list.text, "SHA256SUMS") {
-		t.Errorf("what is no plugin is listed:\n%s", list.text)
+		t.Errorf("a file that is not a plugin is listed:\n%s", list.text)
 	}
 }
 

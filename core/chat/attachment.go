@@ -76,7 +76,7 @@ func (a Attachment) check(i int) error {
 	return a.checkType(i)
 }
 
-// checkType accepts the types that models on both wires take.
+// checkType accepts the types that the models of every vendor take.
 func (a Attachment) checkType(i int) error {
 	media, _, err := mime.ParseMediaType(a.MIMEType)
 	b := model.Block{MIMEType: a.MIMEType}

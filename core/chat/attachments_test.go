@@ -17,9 +17,9 @@ import (
 func encoded(content string) string { return base64.StdEncoding.EncodeToString([]byte(content)) }
 
 func TestAttachmentsReachTheModelAndAreKeptByReference(t *testing.T) {
-	for _, wire := range wires() {
-		t.Run(wire, func(t *testing.T) {
-			h := open(t, wire, nil)
+	for _, protocol := range protocols() {
+		t.Run(protocol, func(t *testing.T) {
+			h := open(t, protocol, nil)
 			h.model.Say(t, titled, `{"match":{},"response":{"content":"Seen."}}`)
 			answer, _ := h.must(chat.Request{Message: "look", Attachments: []chat.Attachment{
 				{Name: "a.png", MIMEType: "image/png", Data: encoded("the image")},
@@ -31,7 +31,7 @@ func TestAttachmentsReachTheModelAndAreKeptByReference(t *testing.T) {
 			for i, asked := range h.asked() {
 				got := text(asked["messages"])
 				wanted := []string{"the words", "look"}
-				if wire == "openai" { // the journal of the other wire leaves out all but texts: package anthropic has a test of its own
+				if protocol == "openai" { // the fake of the other protocol records texts only; package anthropic tests the rest
 					wanted = append(wanted, encoded("the image"), encoded("the document"), "https://example.com/d.png")
 				}
 				for _, want := range wanted {

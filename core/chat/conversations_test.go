@@ -37,7 +37,7 @@ func TestAConversationGoesOnWithAnotherVendorsModel(t *testing.T) {
 		roles = append(roles, m.(map[string]any)["role"].(string))
 	}
 	if got := strings.Join(roles, " "); got != "system user assistant tool assistant user" {
-		t.Errorf("it was told %s", text(last["messages"]))
+		t.Errorf("the model received %s", text(last["messages"]))
 	}
 }
 
@@ -108,9 +108,9 @@ func TestThereIsOneRunOfAConversation(t *testing.T) {
 // A server that was killed between a model's turn and the answers of its tools has kept calls
 // without answers. Providers refuse those.
 func TestACallWithoutAnAnswerGetsOne(t *testing.T) {
-	for _, wire := range wires() {
-		t.Run(wire, func(t *testing.T) {
-			h := open(t, wire, nil)
+	for _, protocol := range protocols() {
+		t.Run(protocol, func(t *testing.T) {
+			h := open(t, protocol, nil)
 			h.model.Say(t, titled, `{"match":{},"response":{"content":"Ok."}}`)
 			first, _ := h.must(chat.Request{Message: "hi"})
 			blocks := `[{"role":"assistant","blocks":[{"type":"tool_use","id":"lost","name":"files__do","input":{}}]}]`
@@ -144,7 +144,7 @@ func TestSkillsArePickedByTheMessage(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	put("house.md", "---\nname: house\ntype: context\n---\nAlways be kind.")
+	put("manners.md", "---\nname: manners\ntype: context\n---\nAlways be kind.")
 	put("report.md", "---\nname: report\nallowed-tools: [files__*]\nmetadata:\n  triggers: [weekly report]\n---\nWrite it as a table.")
 	answer, _ := h.must(chat.Request{Message: "my Weekly Report please"})
 	asked := h.asked()[0]

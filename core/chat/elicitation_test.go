@@ -24,7 +24,7 @@ const form = `{"message":"Who are you?","requestedSchema":{"type":"object","prop
 const address = `{"mode":"url","message":"Log in.","url":"https://idp.example/login?x=1","elicitationId":"e1"}`
 
 // asksFor adds a tool whose result is the reply to a question.
-func (h *house) asksFor(params string) {
+func (h *fixture) asksFor(params string) {
 	h.apps.add("files", "do", "")
 	h.apps.asking["do"] = func(ctx context.Context, k interact.Asker) (string, error) {
 		reply, err := k.Ask(ctx, "elicitation/create", json.RawMessage(params))
@@ -43,7 +43,7 @@ func must(raw []byte, err error) []byte {
 }
 
 // answering begins a run whose questions each answers.
-func (h *house) answering(ctx context.Context, each func(question map[string]any)) (chat.Answer, *tape) {
+func (h *fixture) answering(ctx context.Context, each func(question map[string]any)) (chat.Answer, *tape) {
 	h.t.Helper()
 	h.model.Say(h.t, titled, asks(`{"id":"call_1","name":"files__do","arguments":{}}`), talk)
 	run, err := h.Begin(h.t.Context(), owner(), chat.Request{Message: "go"})

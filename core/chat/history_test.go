@@ -27,9 +27,9 @@ func metadataOf(t *testing.T, m core.Message) (shown shownMetadata) {
 }
 
 func TestHistoryHasOneAssistantMessagePerRun(t *testing.T) {
-	for _, wire := range wires() {
-		t.Run(wire, func(t *testing.T) {
-			h := open(t, wire, nil)
+	for _, protocol := range protocols() {
+		t.Run(protocol, func(t *testing.T) {
+			h := open(t, protocol, nil)
 			h.apps.add("files", "write", "")
 			h.model.Say(t, titled, writes, wrote, `{"match":{"userMessage":"thanks"},"response":{"content":"Welcome."}}`)
 			answer, _ := h.must(chat.Request{Message: "please write it"})
@@ -42,7 +42,7 @@ func TestHistoryHasOneAssistantMessagePerRun(t *testing.T) {
 				t.Errorf("the texts of the turns are %q", messages[1].Content)
 			}
 			shown := metadataOf(t, messages[1])
-			if shown.Iterations != 2 || len(shown.ToolCalls) != 1 || shown.ToolCalls[0].Output != "done: write" || shown.InputTokens != 30 || shown.OutputTokens != 12 || shown.Model != wire+":test-model" {
+			if shown.Iterations != 2 || len(shown.ToolCalls) != 1 || shown.ToolCalls[0].Output != "done: write" || shown.InputTokens != 30 || shown.OutputTokens != 12 || shown.Model != protocol+":test-model" {
 				t.Errorf("metadata %+v", shown)
 			}
 			page, err := h.Conversations(t.Context(), owner(), core.ConversationQuery{})

@@ -14,7 +14,7 @@ import (
 )
 
 // twoServers are two engines on one PostgreSQL, and a tool of the first that is called and lasts.
-func twoServers(t *testing.T) (a, b *house, entered chan struct{}) {
+func twoServers(t *testing.T) (a, b *fixture, entered chan struct{}) {
 	t.Helper()
 	state, p := store.Options{URL: core.Secret(databases.New(t))}, testenv.StartModelProvider(t)
 	a, b = openOn(t, t.TempDir(), state, p, "openai", nil), openOn(t, t.TempDir(), state, p, "openai", nil)

@@ -123,8 +123,8 @@ func (b *bus) changed() (names []string) {
 	return names
 }
 
-// house is an engine on a real store and a real provider of models; its apps are in memory.
-type house struct {
+// fixture is an engine on a real store and a real provider of models; its apps are fakes.
+type fixture struct {
 	*chat.Engine
 	t      *testing.T
 	home   string
@@ -136,26 +136,26 @@ type house struct {
 	config config.Models
 }
 
-// wires are the two that models are asked on.
-func wires() []string { return []string{"anthropic", "openai"} }
+// protocols are the vendors whose protocol a model is called over.
+func protocols() []string { return []string{"anthropic", "openai"} }
 
-func open(t *testing.T, wire string, change func(*config.Models)) *house {
+func open(t *testing.T, protocol string, change func(*config.Models)) *fixture {
 	t.Helper()
 	home := t.TempDir()
 	state := store.Options{Path: filepath.Join(home, "ropewalk.db"), URL: core.Secret(databases.Chosen(t)), Logger: hclog.NewNullLogger()}
-	return openOn(t, home, state, testenv.StartModelProvider(t), wire, change)
+	return openOn(t, home, state, testenv.StartModelProvider(t), protocol, change)
 }
 
 // openOn opens an engine on a state that others may have open.
-func openOn(t *testing.T, home string, state store.Options, p *testenv.ModelProvider, wire string, change func(*config.Models)) *house {
+func openOn(t *testing.T, home string, state store.Options, p *testenv.ModelProvider, protocol string, change func(*config.Models)) *fixture {
 	t.Helper()
-	h := &house{t: t, home: home, model: p, apps: newFakeApps(), bus: &bus{}}
+	h := &fixture{t: t, home: home, model: p, apps: newFakeApps(), bus: &bus{}}
 	var err error
 	if h.store, err = store.Open(t.Context(), state); err != nil {
 		t.Fatal(err)
 	}
 	c := config.Models{
-		Default: wire + ":test-model", MaxOutputTokens: 1000,
+		Default: protocol + ":test-model", MaxOutputTokens: 1000,
 		Providers: map[string]config.ModelProvider{
 			"anthropic": {Type: config.ProviderAnthropic, BaseURL: h.model.URL, APIKey: "k"},
 			"openai":    {Type: config.ProviderOpenAI, BaseURL: h.model.URL + "/v1", APIKey: "k"},
@@ -182,7 +182,7 @@ func openOn(t *testing.T, home string, state store.Options, p *testenv.ModelProv
 // lease is how long a run's claim lasts here.
 const lease = 900 * time.Millisecond
 
-func (h *house) close() {
+func (h *fixture) close() {
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
 	if err := h.Close(ctx); err != nil {
@@ -239,7 +239,7 @@ func (t *tape) data(name string) (all []map[string]any) {
 	return all
 }
 
-func (h *house) say(r chat.Request) (chat.Answer, *tape, error) {
+func (h *fixture) say(r chat.Request) (chat.Answer, *tape, error) {
 	h.t.Helper()
 	run, err := h.Begin(h.t.Context(), owner(), r)
 	if err != nil {
@@ -250,7 +250,7 @@ func (h *house) say(r chat.Request) (chat.Answer, *tape, error) {
 	return answer, events, err
 }
 
-func (h *house) must(r chat.Request) (chat.Answer, *tape) {
+func (h *fixture) must(r chat.Request) (chat.Answer, *tape) {
 	h.t.Helper()
 	answer, events, err := h.say(r)
 	if err != nil {
@@ -260,7 +260,7 @@ func (h *house) must(r chat.Request) (chat.Answer, *tape) {
 }
 
 // asked is the bodies of the requests to the model whose first text holds word, titles left out.
-func (h *house) asked() (bodies []map[string]any) {
+func (h *fixture) asked() (bodies []map[string]any) {
 	h.t.Helper()
 	for _, a := range h.model.Journal(h.t) {
 		if raw, _ := json.Marshal(a.Body["messages"]); !strings.Contains(string(raw), "Write a title") {

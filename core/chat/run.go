@@ -9,6 +9,7 @@ import (
 	"github.com/ropewalk/ropewalk/core/chat/claim"
 	"github.com/ropewalk/ropewalk/core/chat/elicit"
 	"github.com/ropewalk/ropewalk/core/chat/model"
+	"github.com/ropewalk/ropewalk/core/chat/replay"
 	"github.com/ropewalk/ropewalk/core/chat/skill"
 )
 
@@ -95,7 +96,7 @@ func (e *Engine) admit(ctx context.Context, c core.Caller, r Request, in core.Co
 	if err != nil {
 		return nil, err
 	}
-	earlier := replay(before)
+	earlier := replay.Messages(before)
 	if err := e.loadAttachments(ctx, ref, earlier); err != nil {
 		return nil, err
 	}
@@ -116,7 +117,7 @@ func (e *Engine) admit(ctx context.Context, c core.Caller, r Request, in core.Co
 	}
 	run.loop = &loop{
 		e: e, caller: c, llm: llm, runID: run.id, conversation: in.ID, limit: r.iterations(), totals: &tally{},
-		messages: joinMessage(earlier, said),
+		messages: replay.Append(earlier, said),
 		system:   systemPrompt(c, skills, picked, r.AppContext, now),
 		toolset:  newToolset(e.tools, c, allowlistOf(r.AllowedTools, picked, r.server()), r.server(), picked, before),
 		store:    run.storeTurn,

@@ -18,9 +18,9 @@ const writes = `{"match":{"userMessage":"write it","hasToolResult":false},"respo
 const wrote = `{"match":{"userMessage":"write it","hasToolResult":true},"response":{"content":"It is written.","usage":{"prompt_tokens":20,"completion_tokens":7}}}`
 
 func TestARunCallsToolsAndIsKept(t *testing.T) {
-	for _, wire := range wires() {
-		t.Run(wire, func(t *testing.T) {
-			h := open(t, wire, nil)
+	for _, protocol := range protocols() {
+		t.Run(protocol, func(t *testing.T) {
+			h := open(t, protocol, nil)
 			h.apps.add("files", "write", `,"_meta":{"ui":{"resourceUri":"ui://files/view"}}`)
 			h.apps.listed[0].ViewURI = "ui://files/view"
 			h.model.Say(t, titled, writes, wrote)
@@ -39,7 +39,7 @@ func TestARunCallsToolsAndIsKept(t *testing.T) {
 			if streamed != answer.Response {
 				t.Errorf("streamed %q, answered %q", streamed, answer.Response)
 			}
-			if u := answer.Usage; u.Model != wire+":test-model" || u.Iterations != 2 || u.CostUSD != nil {
+			if u := answer.Usage; u.Model != protocol+":test-model" || u.Iterations != 2 || u.CostUSD != nil {
 				t.Errorf("usage %+v", u)
 			}
 			if len(answer.ToolCalls) != 1 || answer.ToolCalls[0].Name != "files__write" || answer.ToolCalls[0].Output != "done: write" || !answer.ToolCalls[0].OK {
@@ -61,7 +61,7 @@ func TestARunCallsToolsAndIsKept(t *testing.T) {
 }
 
 // wasKept checks what the store has of the run of TestARunCallsToolsAndIsKept.
-func (h *house) wasKept(answer chat.Answer) {
+func (h *fixture) wasKept(answer chat.Answer) {
 	h.t.Helper()
 	if err := h.Close(h.t.Context()); err != nil { // and with it the search for a title
 		h.t.Log(err)

@@ -20,9 +20,9 @@ func asks(calls string) string {
 }
 
 func TestTheCallsOfOneTurnRunAtTheSameTime(t *testing.T) {
-	for _, wire := range wires() {
-		t.Run(wire, func(t *testing.T) {
-			h := open(t, wire, nil)
+	for _, protocol := range protocols() {
+		t.Run(protocol, func(t *testing.T) {
+			h := open(t, protocol, nil)
 			var both sync.WaitGroup
 			both.Add(2)
 			for _, name := range []string{"one", "two"} {
@@ -157,9 +157,9 @@ func TestWhichToolsAModelIsOffered(t *testing.T) {
 }
 
 func TestAModelCallsAToolByTheNameItsProviderTakes(t *testing.T) {
-	for _, wire := range wires() {
-		t.Run(wire, func(t *testing.T) {
-			h := open(t, wire, nil)
+	for _, protocol := range protocols() {
+		t.Run(protocol, func(t *testing.T) {
+			h := open(t, protocol, nil)
 			h.apps.add("files", "write.all/now", "")
 			h.model.Say(t, titled, `{"match":{"userMessage":"which"},"response":{"content":"Ok."}}`)
 			h.must(chat.Request{Message: "which"})
@@ -200,7 +200,7 @@ func TestMoreToolsThanFitAreFoundBySearching(t *testing.T) {
 		t.Errorf("first offered %v", first)
 	}
 	if !strings.Contains(text(asked[0]["messages"]), "system__search") {
-		t.Error("the model is not told that there are more")
+		t.Error("the system prompt does not say that there are more tools")
 	}
 	if !slices.Contains(second, "rare__needle") || len(answer.ToolCalls) != 2 || !answer.ToolCalls[1].OK {
 		t.Errorf("then offered %v; called %+v", second, answer.ToolCalls)

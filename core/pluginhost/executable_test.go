@@ -57,7 +57,7 @@ func TestAPluginSaysWhoItIsWhateverItsFileIsNamed(t *testing.T) {
 	says(t, err, "of the kind sessionstore", "of the kind auth")
 }
 
-func TestWhatIsNoPluginOfAnyKindSaysSo(t *testing.T) {
+func TestAnExecutableThatIsNotAPluginIsReported(t *testing.T) {
 	p, err := pluginhost.Executable("/bin/false")
 	if err != nil {
 		t.Fatal(err)

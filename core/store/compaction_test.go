@@ -133,13 +133,13 @@ func TestOfADeletedConversationNoWordIsLeft(t *testing.T) {
 	})
 }
 
-func TestWordsArePackedWhilePeopleTalk(t *testing.T) {
+func TestWordsAreCompactedWhilePeopleChat(t *testing.T) {
 	each(t, func(t *testing.T, s *Store) {
 		talk(t, s, "kept", said("user", "hello"))
 		done := make(chan struct{})
-		var packers sync.WaitGroup
+		var compactions sync.WaitGroup
 		for range 2 { // two servers on one database do so at the same time
-			packers.Go(func() {
+			compactions.Go(func() {
 				for {
 					select {
 					case <-done:
@@ -170,7 +170,7 @@ func TestWordsArePackedWhilePeopleTalk(t *testing.T) {
 		}
 		wg.Wait()
 		close(done)
-		packers.Wait()
+		compactions.Wait()
 		for range 2 {
 			for search, want := range map[string]int{"hello ": 33, "again hello renamed ": 32, "title ": 0, "number1 ": 4, "number3 ": 0, "number": 32} {
 				if got := titles(t, s, core.ConversationQuery{Search: search}); len(got) != want {

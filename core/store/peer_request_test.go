@@ -29,7 +29,7 @@ func TestAServerAsksAnotherOneOfItsDeployment(t *testing.T) {
 		return json.RawMessage(`["b",` + string(q) + `]`)
 	})
 	serve(t, c, func(context.Context, json.RawMessage) json.RawMessage { t.Error("another one was asked"); return nil })
-	told := a.Changes(t.Context())
+	changes := a.Changes(t.Context())
 	var asking sync.WaitGroup
 	for i := range 20 {
 		asking.Go(func() {
@@ -43,7 +43,7 @@ func TestAServerAsksAnotherOneOfItsDeployment(t *testing.T) {
 	if err := b.PutSetting(t.Context(), "last", "x"); err != nil {
 		t.Fatal(err)
 	}
-	if got := next(t, told); got.Name != "last" {
+	if got := next(t, changes); got.Name != "last" {
 		t.Errorf("peer requests are reported as changes: %+v", got)
 	}
 	_, err := a.RequestPeer(t.Context(), "NOSUCHSERVER", json.RawMessage(`1`))

@@ -45,7 +45,7 @@ func dataChanged(n int) core.Event {
 	return core.Event{Name: core.EventDataChanged, Workspace: "ws_a", Data: core.DataChanged{Tool: fmt.Sprint(n)}}
 }
 
-func TestChangesOfOneServerAreToldToTheOthersOnly(t *testing.T) {
+func TestChangesAreSentToTheOtherServersOnly(t *testing.T) {
 	url := newDatabase(t)
 	a, b := openURL(t, url), openURL(t, url)
 	mine, theirs := a.Changes(t.Context()), b.Changes(t.Context())
@@ -80,33 +80,33 @@ func TestChangesOfOneServerAreToldToTheOthersOnly(t *testing.T) {
 			t.Fatalf("%s: %v", c.name, err)
 		}
 		if got := next(t, theirs); got != c.want {
-			t.Errorf("%s: told %+v, want %+v", c.name, got, c.want)
+			t.Errorf("%s: received %+v, want %+v", c.name, got, c.want)
 		}
 	}
 	if err := b.PutSetting(t.Context(), "last", "x"); err != nil {
 		t.Fatal(err)
 	}
 	if got, want := next(t, mine), (core.Change{Kind: core.ChangeSetting, Name: "last"}); got != want {
-		t.Errorf("the first server was told %+v first, want %+v: its own changes are no news", got, want)
+		t.Errorf("the first server received %+v first, want %+v: a server does not receive its own changes", got, want)
 	}
 }
 
-func TestAChangeIsToldOnceItCanBeSeen(t *testing.T) {
+func TestAChangeIsPublishedOnceItCanBeRead(t *testing.T) {
 	url := newDatabase(t)
 	a, b := openURL(t, url), openURL(t, url)
-	told := b.Changes(t.Context())
+	changes := b.Changes(t.Context())
 	for i := range 50 {
 		if err := a.PutSetting(t.Context(), "n", fmt.Sprint(i)); err != nil {
 			t.Fatal(err)
 		}
-		next(t, told)
+		next(t, changes)
 		if got, err := b.Setting(t.Context(), "n"); err != nil || got != fmt.Sprint(i) {
 			t.Fatalf("after the notice: %q, %v, want %d", got, err, i)
 		}
 	}
 }
 
-func TestAReaderThatTakesItsTimeIsToldOnceOfManyChanges(t *testing.T) {
+func TestASlowReaderReceivesManyChangesOfOneThingOnce(t *testing.T) {
 	url := newDatabase(t)
 	a, b := openURL(t, url), openURL(t, url)
 	slow, done := b.Changes(t.Context()), b.Changes(t.Context())
@@ -127,7 +127,7 @@ func TestAReaderThatTakesItsTimeIsToldOnceOfManyChanges(t *testing.T) {
 		names[name]++
 	}
 	if len(names) != 4 || names["1"] > 2 {
-		t.Errorf("told %v", names)
+		t.Errorf("received %v", names)
 	}
 }
 
@@ -180,7 +180,7 @@ func TestEventsAreWrittenBeforeTheStoreCloses(t *testing.T) {
 func TestAServerWhoseConnectionBreaksMakesAnother(t *testing.T) {
 	url := newDatabase(t)
 	a, b := openURL(t, url), openURL(t, url)
-	told := b.Changes(t.Context())
+	changes := b.Changes(t.Context())
 	listeners := `FROM pg_stat_activity WHERE datname = current_database() AND query LIKE 'LISTEN%'`
 	if _, err := a.db.WritePool().ExecContext(t.Context(), `SELECT pg_terminate_backend(pid) `+listeners); err != nil {
 		t.Fatal(err)
@@ -188,7 +188,7 @@ func TestAServerWhoseConnectionBreaksMakesAnother(t *testing.T) {
 	if err := a.PutSetting(t.Context(), "x", "y"); err != nil {
 		t.Fatal(err)
 	}
-	next(t, told)
+	next(t, changes)
 	for n := 0; n != 2; {
 		if err := a.db.ReadPool().QueryRowContext(t.Context(), `SELECT COUNT(*) `+listeners).Scan(&n); err != nil {
 			t.Fatal(err) // the test's time is over, too
@@ -196,30 +196,30 @@ func TestAServerWhoseConnectionBreaksMakesAnother(t *testing.T) {
 	}
 }
 
-func TestAServerThatMissedNoticesIsToldToLookAtEverything(t *testing.T) {
+func TestAServerThatMissedNoticesReceivesChangeAll(t *testing.T) {
 	url := newDatabase(t)
 	a := openURL(t, url)
-	told := a.Changes(t.Context())
+	changes := a.Changes(t.Context())
 	db := rawURL(t, url)
 	for range 2 { // once with nothing left, once with a gap
 		if _, err := db.ExecContext(t.Context(), `UPDATE counters SET n = n + 5`); err != nil {
 			t.Fatal(err)
 		}
-		if got := next(t, told); got != (core.Change{Kind: core.ChangeAll}) {
-			t.Errorf("told %+v", got)
+		if got := next(t, changes); got != (core.Change{Kind: core.ChangeAll}) {
+			t.Errorf("received %+v", got)
 		}
 	}
 	if _, err := db.ExecContext(t.Context(), `WITH c AS (UPDATE counters SET n = n + 3 RETURNING n)
 		INSERT INTO notices SELECT n, 'b', 'setting', '', 'late', '', 0 FROM c`); err != nil {
 		t.Fatal(err)
 	}
-	got := []core.Change{next(t, told), next(t, told)}
+	got := []core.Change{next(t, changes), next(t, changes)}
 	if !slices.Equal(got, []core.Change{{Kind: core.ChangeAll}, {Kind: core.ChangeSetting, Name: "late"}}) {
-		t.Errorf("told %+v", got)
+		t.Errorf("received %+v", got)
 	}
 }
 
-func TestAfterARestartOfPostgresServersTellEachOtherAgain(t *testing.T) {
+func TestAfterARestartOfPostgresServersReceiveNoticesAgain(t *testing.T) {
 	server := testenv.StartPostgres(t)
 	a, b := openURL(t, server.URL), openURL(t, server.URL)
 	at := received(t, b)
@@ -235,25 +235,25 @@ func TestAfterARestartOfPostgresServersTellEachOtherAgain(t *testing.T) {
 	case <-deadline:
 		t.Fatal("the event that was sent while PostgreSQL was away never came")
 	}
-	told := b.Changes(t.Context())
+	changes := b.Changes(t.Context())
 	if err := a.PutSetting(t.Context(), "x", "y"); err != nil {
 		t.Fatal(err)
 	}
-	if got := next(t, told); got.Name != "x" {
-		t.Errorf("told %+v", got)
+	if got := next(t, changes); got.Name != "x" {
+		t.Errorf("received %+v", got)
 	}
 }
 
-func TestWithAFileThereIsNobodyToTell(t *testing.T) {
+func TestWithSQLiteNoChangesAreSent(t *testing.T) {
 	s := open(t)
 	ctx, cancel := context.WithCancel(t.Context())
-	told, at := s.Changes(ctx), received(t, s)
+	changes, at := s.Changes(ctx), received(t, s)
 	s.Send(dataChanged(1))
 	if err := s.PutSetting(t.Context(), "x", "y"); err != nil {
 		t.Fatal(err)
 	}
 	cancel()
-	if c, open := <-told; open || len(at) != 0 || s.Shared() {
-		t.Errorf("told %+v, received %d events", c, len(at))
+	if c, open := <-changes; open || len(at) != 0 || s.Shared() {
+		t.Errorf("received the change %+v and %d events", c, len(at))
 	}
 }

@@ -191,7 +191,7 @@ func TestAFullDiskLeavesTheOldStateAndASentence(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := s.PutSetting(t.Context(), "kept", "new"); err != nil {
-		t.Fatalf("with room again: %v", err)
+		t.Fatalf("with space again: %v", err)
 	}
 }
 

@@ -23,11 +23,11 @@ func rules() []rule {
 		{pattern: `\b(pursuits?|abreast)\b`, use: "reconcile"},
 		{pattern: `\bears\b`, use: "peer server, listener"},
 		{pattern: `\bscribes?\b`, use: "group commit"},
-		{pattern: `\b(packers?|shelves|shelf)\b`, use: "index, compaction"},
+		{pattern: `\b(packers?|shelves|shelf)\b`, use: "index, compaction", except: `INSERT INTO .*\bshel(f|ves)\b`}, // tables before 00011_plain_names.sql
 		{pattern: `\bcouriers?\b`, use: "transport"},
 		{pattern: `\bledgers?\b`, use: "session writer"},
 		{pattern: `\b(modern|novel|eras?)\b`, use: "stateless, protocol revision"},
-		{pattern: `\bpowers\b`, use: "capabilities"},
+		{pattern: `\bpowers\b`, use: "capabilities", except: `GetPowers\(\)|\b[Pp]owers:|\bpowers=\[|info\.Powers\b|repeated string powers`}, // a field of plugin.proto
 		{pattern: `\bwires\b`, use: "protocol versions"},
 		{pattern: `\b(doors?|halls?|houses?|treat(y|ies))\b`, use: "package, HTTP API, MCP endpoint, namespace, contract"},
 		{pattern: `\brooms?\b`, use: "package", except: `(?i)\b(more|no|makes?|made|making|leaves?|enough) room\b|\broom (for|to)\b`},

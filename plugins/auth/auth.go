@@ -6,31 +6,36 @@ import (
 	"time"
 )
 
-// Adapter says who a bearer token belongs to. It must be safe for concurrent use.
+// Adapter identifies the owner of a bearer token. It must be safe for concurrent use.
 //
 // What must hold, for every method:
 //   - The context's deadline is honoured.
-//   - plugins.ErrUnavailable means that the adapter cannot tell: never an acceptance and never a
-//     refusal, and the server answers 503. plugins.ErrUnauthenticated means that the token is known
-//     to be bad: 401.
+//   - plugins.ErrUnauthenticated means that the token is known to be bad; the server answers 401.
+//     plugins.ErrUnavailable means that the adapter cannot decide, for example because the provider is
+//     away; the server answers 503. Never return another error, or an identity, in that case.
 //   - No token, code or secret of the configuration appears in an error or a log line.
 //
 // What an Adapter does not do: it does not cache for the server (the server caches what Verify
 // returned, until ExpiresAt and 60 s at most), and it grants nothing inside a workspace.
 type Adapter interface {
-	// Describe says what the adapter is set up for. It answers without asking the provider, so it
+	// Describe returns what the adapter is configured for. It does not call the provider, so that it
 	// works while the provider is away.
 	Describe(ctx context.Context) (Description, error)
 
-	// Verify checks a token and returns whose it is. It refuses, with plugins.ErrUnauthenticated
-	// and a reason fit for the server's log: a bad signature, an algorithm that Describe does not name,
-	// a wrong issuer, an audience none of which is in req.Audiences (unless that is empty), a token
-	// that is expired, not yet valid or has no expiry, one of another organization where one is
-	// configured, and what is no bearer token at all: another form than the expected one, no
-	// subject, critical headers, another type than a JWT's, bound to a key of its holder. Clocks
-	// may differ by 30 s in both directions. The identity is the token's own: its subject,
-	// organization and role; without a role nobody is more than a member. Any text may come as a
-	// token, the empty one included.
+	// Verify checks a token and returns its owner. It returns plugins.ErrUnauthenticated, with a
+	// reason for the server's log, for
+	//   - a bad signature, or an algorithm that Describe does not name,
+	//   - a wrong issuer, or a token without a subject,
+	//   - audiences none of which is in req.Audiences (unless that is empty),
+	//   - a token that is expired, not yet valid or has no expiry,
+	//   - a token of another organization, where the settings name one,
+	//   - anything that is not a bearer token: text of another form than the expected one, critical
+	//     headers, another type than a JWT, a token bound to a key whose possession the request does
+	//     not prove.
+	//
+	// Clocks may differ by 30 s in both directions. The subject, organization and role of the identity
+	// come from this token alone, whatever tokens came before; without a role in the token the person
+	// is a member. The server passes any text that a client sends as a token, the empty one included.
 	Verify(ctx context.Context, req VerifyRequest) (Identity, error)
 
 	// Metadata returns the provider's RFC 8414 authorization-server document, as the provider
@@ -50,7 +55,7 @@ type Login interface {
 	Exchange(ctx context.Context, req ExchangeRequest) (Identity, error)
 }
 
-// Description is what an adapter is set up for.
+// Description is the configuration of an adapter as far as the server needs it.
 type Description struct {
 	Issuer               string   // the issuer whose tokens it accepts
 	AuthorizationServers []string // for the RFC 9728 document; usually the issuer alone
@@ -73,7 +78,7 @@ type VerifyRequest struct {
 	ClientCertificateSHA256 string            // base64url without padding (RFC 8705)
 }
 
-// Identity is who a token belongs to. Issuer and Subject are the key and never empty.
+// Identity is the owner of a token. Issuer and Subject together identify a person and are never empty.
 type Identity struct {
 	Issuer         string
 	Subject        string
@@ -82,9 +87,9 @@ type Identity struct {
 	OrganizationID string
 	OrgRole        string    // "owner", "admin" or "member"; "" counts as member
 	Scopes         []string  // as granted; may be empty
-	ExpiresAt      time.Time // when the token stops being good; never zero from Verify
+	ExpiresAt      time.Time // when the token expires; never zero from Verify
 	Groups         []string
-	Claims         json.RawMessage // what else the token says, one JSON object; may be empty
+	Claims         json.RawMessage // the other claims of the token, one JSON object; may be empty
 }
 
 // AuthorizeRequest is the start of a browser login.
@@ -103,15 +108,14 @@ type ExchangeRequest struct {
 	CodeVerifier string
 }
 
-// Revoker is the optional capability of an adapter that learns when subjects or tokens stop being
-// good.
+// Revoker is the optional capability of an adapter that is notified of revoked subjects or tokens.
 type Revoker interface {
-	// Watch calls revoked for each subject or token that is no longer good, within two seconds of the
-	// adapter's learning of it, until the context ends. It returns when it cannot go on.
+	// Watch calls revoked for each revoked subject or token, at most two seconds after the adapter
+	// received the revocation, until the context ends. It returns early only when it fails.
 	Watch(ctx context.Context, revoked func(Revocation) error) error
 }
 
-// Revocation is one subject or one token that is no longer good.
+// Revocation is a subject, or a single token, that must no longer be accepted.
 type Revocation struct {
 	Issuer      string
 	Subject     string // all tokens of this subject; "" when one token is meant

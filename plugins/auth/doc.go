@@ -1,7 +1,8 @@
-// Package auth is the contract of an auth adapter: how the server learns who is behind a bearer
-// token, and how people log in.
+// Package auth is the contract of an auth adapter, a plugin that verifies bearer tokens and, optionally,
+// logs people in through a browser.
 //
-// It owns the Adapter interface, the optional capabilities Login and Revoker, their types, and the conversion to gRPC messages. It
-// does not own sessions, cookies, workspaces or roles inside a workspace: those are the server's.
-// The folders beneath are adapters; authtest holds the conformance kit that each must pass.
+// It owns the Adapter interface, the optional capabilities Login and Revoker, their types, and the
+// conversion to gRPC messages. Sessions, cookies, workspaces and the roles inside a workspace belong to
+// the server. The built-in adapters are in the folders beneath; authtest is the conformance kit that
+// every adapter must pass.
 package auth

@@ -156,7 +156,7 @@ func health(ctx context.Context, p *process, secure bool, stranger bool, none bo
 	if err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(ctx, 3*time.Second)
+	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	answer, err := grpc_health_v1.NewHealthClient(conn).Check(ctx, &grpc_health_v1.HealthCheckRequest{Service: healthService})
 	if err == nil && answer.GetStatus() != grpc_health_v1.HealthCheckResponse_SERVING {
@@ -291,7 +291,8 @@ func keepsStdoutClean(ctx context.Context, s Subject, p *process) error {
 	if err := p.cmd.Process.Signal(syscall.SIGTERM); err != nil {
 		return err
 	}
-	_, _ = p.exits(4 * time.Second) // another check judges how it ends; here it must only have had the time to print
+	_, _ = p.exits(patience) // another check judges how it ends
+	p.stop()                 // after which all of its output has been read
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if len(p.after) > 0 {

@@ -200,7 +200,7 @@ func (l *liar) problems(settings string, configure bool) []*pluginv1.Problem {
 	}
 	var all map[string]json.RawMessage
 	if err := json.Unmarshal([]byte(settings), &all); err != nil {
-		if l.is("takes what is no object") {
+		if l.is("accepts settings that are not an object") {
 			return nil
 		}
 		return []*pluginv1.Problem{{Message: "must be an object"}}

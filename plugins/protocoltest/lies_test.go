@@ -57,7 +57,7 @@ func lies() map[string]string {
 		"validates settings that do not exist":          "Validate reports settings that do not exist, each with its path",
 		"configures with values of the wrong type":      "Configure reports values of the wrong type with their path",
 		"validates values of the wrong type":            "Validate reports values of the wrong type with their path",
-		"takes what is no object":                       "settings that are no object are a problem",
+		"accepts settings that are not an object":       "settings that are no object are a problem",
 		"finds fault in good settings":                  "Validate accepts good settings",
 		"says that it validates and does not":           "Validate is there exactly when Info says so",
 		"does not say that it validates":                "Validate is there exactly when Info says so",

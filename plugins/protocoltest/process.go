@@ -149,7 +149,8 @@ func (p *process) read(stdout *bufio.Reader, first chan<- string) {
 	}
 }
 
-// stop ends the process, whatever it does.
+// stop ends the process, whatever it does, and waits until all of its output has been read. It may be
+// called more than once.
 func (p *process) stop() {
 	for _, conn := range p.conns {
 		_ = conn.Close()

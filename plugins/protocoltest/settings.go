@@ -236,6 +236,7 @@ func repeatsNoValue(ctx context.Context, s Subject, p *process) error {
 			return kit.Failf("the problem with %q repeats the value of the setting", problem.GetPath())
 		}
 	}
+	p.stop() // after which all of its output has been read
 	if strings.Contains(p.stderr.String(), canary) {
 		return kit.Failf("a log line repeats a value of the settings")
 	}

@@ -1,6 +1,6 @@
-// Package registry is the contract of a bundle registry: where bundles are found by name.
+// Package registry is the contract of a bundle registry, a plugin that finds bundles by name.
 //
-// It owns the Registry interface, its types, and their gRPC wire. It does not own unpacking,
-// installing or trust decisions: those are the server's. The folders beneath are registries;
-// registrytest holds the conformance kit that each must pass.
+// It owns the Registry interface, its types, and the conversion to gRPC messages. The server unpacks and
+// installs bundles, and decides which to trust. The built-in registries are in the folders beneath;
+// registrytest is the conformance kit that every registry must pass.
 package registry

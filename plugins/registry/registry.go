@@ -9,26 +9,26 @@ import (
 //
 // What must hold, for every method:
 //   - The context's deadline is honoured.
-//   - plugins.ErrNotFound only after the registry really was asked and has no such bundle or
-//     version; plugins.ErrUnavailable when it could not be asked. The server goes on to its next
-//     registry after the first and reports the second.
-//   - What a Resolve named is immutable: the same name and version resolve to the same bytes.
+//   - plugins.ErrNotFound means that the registry was searched and has no such bundle or version; the
+//     server tries its next registry. plugins.ErrUnavailable means that the registry could not be
+//     reached; the server reports it.
+//   - A version is immutable: the same name and version always resolve to the same bytes.
 type Registry interface {
-	// Search returns bundles that fit a text, best first. An empty text lists everything. The
-	// next page is asked for with the cursor that came with the last one; "" means it was the last.
-	// A limit below 0 or above 100 is plugins.ErrInvalid. Nothing found is an empty page.
+	// Search returns the bundles that match a text, best first. An empty text lists all bundles. Pass
+	// the NextCursor of a page as Query.Cursor to get the next one. A search without results returns an
+	// empty page. A limit below 0 or above 100 is plugins.ErrInvalid.
 	Search(ctx context.Context, q Query) (Page, error)
 
-	// Resolve returns how to get one bundle for one platform. An empty version means the latest;
-	// the answer always names an exact one, never a range. A bundle that exists, but not for that
-	// platform or in no form that a server can install, is plugins.ErrNotFound too, and the message
-	// says so. An empty name is plugins.ErrInvalid.
+	// Resolve returns the package of a bundle for one platform. An empty version means the latest; the
+	// version of the package is exact, never a range. A bundle that is not for that platform, or that no
+	// server can install, is plugins.ErrNotFound too, with a message that gives the reason. An empty
+	// name is plugins.ErrInvalid.
 	Resolve(ctx context.Context, ref Ref) (Package, error)
 
-	// Fetch returns the bytes of a package of kind KindMCPB. The context bounds the reading too. The
-	// caller closes the reader and checks size and sha256 itself; io.EOF only after the last byte.
-	// plugins.ErrInvalid for packages of another kind. An Artifact is not trusted for having come
-	// back: one that Resolve never gave is an error, and never a look at anything else.
+	// Fetch returns the bytes of a package of kind KindMCPB; for another kind it returns
+	// plugins.ErrInvalid. The context also ends the reading. The reader returns io.EOF only after the
+	// last byte; the caller closes it, and checks size and sha256. Validate pkg.Artifact: for one that
+	// Resolve never returned, Fetch fails and reads no file and no address.
 	Fetch(ctx context.Context, pkg Package) (io.ReadCloser, error)
 }
 
@@ -42,7 +42,7 @@ type Query struct {
 // Page is one page of a search.
 type Page struct {
 	Entries    []Entry
-	NextCursor string
+	NextCursor string // "" on the last page
 }
 
 // Entry is one bundle that a search found.
@@ -51,7 +51,7 @@ type Entry struct {
 	Title       string
 	Description string
 	Version     string // the latest one
-	TrustScore  int    // 0-100, 0 when the registry says nothing
+	TrustScore  int    // 0-100; 0 when the registry has none
 }
 
 // Ref names a bundle for a platform.
@@ -73,7 +73,7 @@ const (
 	KindRemote Kind = "remote" // a remote MCP server; nothing to install
 )
 
-// Package is how to get one bundle.
+// Package is one version of a bundle for one platform, and how it is installed.
 type Package struct {
 	Name        string
 	Version     string // exact
@@ -91,13 +91,13 @@ type Package struct {
 	Identifier        string   // the package's name in its own registry
 	IdentifierVersion string   // its exact version there, which may differ from Version
 	RuntimeArgs       []string // before the package itself; {name} as in Args
-	Args              []string // {name} stands for a variable; one without a value takes its argument with it
+	Args              []string // {name} stands for a variable; without a value, the whole argument is left out
 
 	// Of KindRemote.
 	Remote Remote
 
-	// Variables are the values that the package takes. One with a {name} in the arguments, the URL
-	// or a header goes there (see Places and Fill); every other is an environment variable.
+	// Variables are the values that the package needs. A variable whose {name} is in the arguments, the
+	// URL or a header is put there (see Places and Fill); every other one is an environment variable.
 	Variables []Variable
 }
 
@@ -108,7 +108,7 @@ type Remote struct {
 	Headers   map[string]string
 }
 
-// Variable is one value that the operator may or must supply.
+// Variable is a value that the operator supplies.
 type Variable struct {
 	Name        string
 	Title       string

@@ -186,7 +186,7 @@ func TestFillAndPlaces(t *testing.T) {
 		}
 	}
 	if _, ok := pkg.Fill("x {mode}", value); ok {
-		t.Error("a gap was not told")
+		t.Error("a gap was not reported")
 	}
 	for name, want := range map[string]bool{"key": true, "mode": true, "tenant": true, "token": true, "ENV": false} {
 		if pkg.Places(name) != want {

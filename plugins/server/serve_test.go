@@ -74,14 +74,14 @@ func (d *diary) Get(ctx context.Context, id string) (sessionstore.Record, error)
 	return d.Store.Get(ctx, id)
 }
 
-// hostDoor is the host's side of go-plugin's door.
-type hostDoor struct {
+// hostPlugin is the host's side of a go-plugin connection.
+type hostPlugin struct {
 	goplugin.NetRPCUnsupportedPlugin
 }
 
-func (hostDoor) GRPCServer(*goplugin.GRPCBroker, *grpc.Server) error { return nil }
+func (hostPlugin) GRPCServer(*goplugin.GRPCBroker, *grpc.Server) error { return nil }
 
-func (hostDoor) GRPCClient(_ context.Context, _ *goplugin.GRPCBroker, conn *grpc.ClientConn) (any, error) {
+func (hostPlugin) GRPCClient(_ context.Context, _ *goplugin.GRPCBroker, conn *grpc.ClientConn) (any, error) {
 	return conn, nil
 }
 
@@ -91,7 +91,7 @@ func host(t *testing.T, kind plugins.Kind, wire int, log *testkit.Log) *goplugin
 	cmd.Env = []string{asPlugin + "=1", "TMPDIR=" + os.TempDir()}
 	client := goplugin.NewClient(&goplugin.ClientConfig{
 		HandshakeConfig:  pluginhost.Handshake(kind),
-		VersionedPlugins: map[int]goplugin.PluginSet{wire: {string(kind): hostDoor{}}},
+		VersionedPlugins: map[int]goplugin.PluginSet{wire: {string(kind): hostPlugin{}}},
 		AllowedProtocols: []goplugin.Protocol{goplugin.ProtocolGRPC},
 		Cmd:              cmd,
 		AutoMTLS:         true,

@@ -1,8 +1,8 @@
-// Package sessionstore is the contract of a session store: where the server remembers which MCP
-// sessions exist, so that another replica, or the same one after a restart, can tell a session
-// that lives elsewhere from one that never was.
+// Package sessionstore is the contract of a session store, a plugin that records which MCP sessions
+// exist. With a shared backend, another server of the deployment, or the same one after a restart, finds
+// a session that it did not open itself.
 //
-// It owns the Store interface, its records and errors, and their gRPC wire. It does not own the
-// live transports (those stay in the server's process), nor any one backend: the folders beneath
-// hold those, and sessionstoretest holds the conformance kit that each of them must pass.
+// It owns the Store interface, its records and errors, and the conversion to gRPC messages. The open
+// connections of a session stay in the server's process. The built-in stores are in the folders beneath;
+// sessionstoretest is the conformance kit that every store must pass.
 package sessionstore

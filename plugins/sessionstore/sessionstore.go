@@ -5,46 +5,46 @@ import (
 	"time"
 )
 
-// Store remembers MCP sessions. It must be safe for concurrent use.
+// Store records MCP sessions. It must be safe for concurrent use.
 //
 // What must hold, for every method:
 //   - The context's deadline is honoured: a call returns soon after it passes.
-//   - An error that means "the backend could not be asked" is plugins.ErrUnavailable (wrapped or
-//     plain). A server answers 503 to it and keeps its own sessions alive; any other answer than
-//     the truth ends somebody's session.
+//   - A call that could not reach the backend returns plugins.ErrUnavailable (wrapped or plain). The
+//     server answers 503 then and keeps its own sessions. Never return plugins.ErrNotFound for it: a
+//     session that is not found is closed.
 //   - A write that returned nil is seen by every later read, from this process or another one
 //     that shares the backend. It survives the end of the process if the store is Durable.
 //
-// What a Store does not do: it does not check who asks (the server compares Subject, Issuer and
-// WorkspaceID with the caller's), and it lists nothing.
+// A Store does not authorize: the server compares Subject, Issuer and WorkspaceID with those of the
+// caller. It does not list sessions.
 type Store interface {
-	// Put writes rec under rec.ID, whether or not it exists, to live for ttl from now unless a
-	// Touch prolongs it. Record and lifetime are written as one: no moment shows one without the
-	// other. Lifetimes of up to 30 days are exact to the second. An empty ID or a ttl that is not
-	// positive is plugins.ErrInvalid.
+	// Put creates or replaces the record with the id rec.ID. The record expires ttl from now unless a
+	// Touch extends it. Record and lifetime are written in one step: a reader never sees one without
+	// the other. Lifetimes of up to 30 days are exact to the second. An empty ID, or a ttl that is not
+	// positive, is plugins.ErrInvalid.
 	Put(ctx context.Context, rec Record, ttl time.Duration) error
 
 	// Get returns the record exactly as it was put (times to the millisecond), with the
-	// LastAccessedAt of the latest Touch. Any text may be in any field. plugins.ErrNotFound once the
-	// lifetime is over (not before it, and at most a second later), after Delete, and for an id that
-	// never was; the backend has then really been asked.
+	// LastAccessedAt of the latest Touch. Any field may hold any text. It returns plugins.ErrNotFound
+	// for an unknown id, after Delete, and once the lifetime is over (not before, and at most a second
+	// after), and only when the backend was read.
 	Get(ctx context.Context, id string) (Record, error)
 
-	// Touch sets LastAccessedAt and starts the lifetime anew for each session of the batch that
-	// exists. Ids that do not exist are passed over: a Touch never brings a session back, not even
-	// one that is deleted at the same moment. An older LastAccessedAt never replaces a newer one,
-	// but starts the lifetime anew all the same. A batch may hold 1,000 entries, or none; an id may
-	// come twice. A TTL that is not positive is plugins.ErrInvalid, and nothing of the batch is done.
+	// Touch sets LastAccessedAt and restarts the lifetime of each session of the batch that exists. Ids
+	// that do not exist are skipped: a Touch never recreates a session, not even one that is deleted at
+	// the same moment. An older LastAccessedAt never replaces a newer one, but the lifetime restarts
+	// nevertheless. A batch has 0 to 1,000 entries and may have several for one id. If any TTL is not
+	// positive, Touch returns plugins.ErrInvalid and changes nothing.
 	Touch(ctx context.Context, batch []Touch) error
 
-	// Delete removes a session. Removing what is not there is not an error.
+	// Delete removes a session. It is not an error when there is none with that id.
 	Delete(ctx context.Context, id string) error
 }
 
-// Record is what is remembered of one session. It is small on purpose: a few hundred bytes.
+// Record is one session. It has a few hundred bytes.
 type Record struct {
 	ID              string // at least 128 random bits, opaque; at most 128 bytes
-	Subject         string // who opened it, as its issuer names them
+	Subject         string // of the person who opened it
 	Issuer          string
 	WorkspaceID     string
 	ProtocolVersion string // the negotiated MCP revision
@@ -57,13 +57,13 @@ type Record struct {
 	ExpiresAt time.Time `json:"-"`
 }
 
-// ClientInfo is what the client said of itself in initialize.
+// ClientInfo is the clientInfo of the initialize request.
 type ClientInfo struct {
 	Name    string
 	Version string
 }
 
-// Touch prolongs one session.
+// Touch extends one session.
 type Touch struct {
 	ID             string
 	LastAccessedAt time.Time
@@ -75,6 +75,6 @@ type Touch struct {
 type Durable interface {
 	Store
 
-	// Durable does nothing; having it is the capability.
+	// Durable does nothing: a store has the capability when it has the method.
 	Durable()
 }

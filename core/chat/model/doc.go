@@ -1,13 +1,13 @@
-// Package model says what a language model is to the chat: a conversation goes in, text and the
-// calls of tools come out in pieces.
+// Package model defines what the chat needs of a language model: it takes a conversation and streams
+// text and tool calls.
 //
-// It owns the neutral form of messages, tools and usage, in which conversations are also kept; the
-// failures of providers in the chat's words; which tool names and schemas every provider takes;
-// the patience with a call that fails before it said anything; and the HTTP client the providers
-// share. Beneath it are the providers, each the one door to its vendor's SDK.
+// It owns the vendor-neutral form of messages, tools and usage, in which conversations are also stored;
+// the kinds of failure of a provider; the tool names and schemas that every provider accepts; the retries
+// of a call that failed before its first output; and the HTTP client that the providers share. Each
+// provider is a package beneath it, and the only one that uses its vendor's API.
 //
-// It does not know conversations, tools' owners or prices, and it decides nothing about a run.
+// It does not know conversations, the owners of tools or prices, and it decides nothing about a run.
 //
-// It is apart so that the loop can be read without a vendor's types, and so that a conversation can
-// go on with another vendor's model.
+// It is a package of its own so that the loop uses no vendor's types, and a conversation can continue
+// with the model of another vendor.
 package model

@@ -69,7 +69,7 @@ func TestWhichFailureAStatusIs(t *testing.T) {
 	}
 }
 
-// failing is a provider that fails as it is told to, then answers.
+// failing is a provider that returns its failures one by one, then answers.
 type failing struct {
 	failures []error
 	says     string // before it fails

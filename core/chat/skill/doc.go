@@ -1,10 +1,10 @@
-// Package skill keeps the skills: Markdown files that tell a model how to do something.
+// Package skill manages the skills: Markdown files with instructions for a model.
 //
-// It owns reading them (YAML front matter and text), noticing that a file changed, writing and
-// removing those of a workspace, and choosing the one that a message asks for.
+// It reads them (YAML front matter and text), writes and removes those of a workspace, and finds the
+// skill that a message names.
 //
-// A folder is read again when a file in it is another one than before; no process watches it. A
-// file that cannot be read leaves its skill out and is told of in the log once, until it changes.
+// A folder is read again when one of its files has changed since the last run; it is not watched. A file
+// that cannot be read is left out, and logged once until it changes.
 //
-// It is apart because what a skill is has nothing to do with how a run goes.
+// It does not know how a run uses a skill.
 package skill

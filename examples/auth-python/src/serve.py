@@ -20,7 +20,7 @@ MAX_MESSAGE = 16 << 20  # bytes, as on the server's side
 
 
 class PluginService(plugin_pb2_grpc.PluginServiceServicer):
-    """Who the plugin is, and its settings."""
+    """Describes the plugin and takes its settings."""
 
     def __init__(self, adapter: Adapter) -> None:
         self.adapter, self.configured = adapter, False

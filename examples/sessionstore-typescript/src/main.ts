@@ -1,4 +1,4 @@
-// The plugin's main: shake hands with the server that started it, then serve until told to end.
+// The plugin's main: complete the handshake with the server that started it, then serve until it ends.
 
 import { announce, Place, refuse, secure } from "./handshake.js";
 import { error } from "./log.js";

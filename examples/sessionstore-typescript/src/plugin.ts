@@ -13,10 +13,10 @@ const VERSION = "1.0.0";
 export class Plugin {
   #store: Store | undefined;
 
-  /** Who the plugin is. */
+  /** Describes the plugin. */
   info() {
-    const powers = ["configure", "validate"];
-    return { name: "typescript", version: VERSION, kind: "sessionstore", wireVersions: [1], powers };
+    const capabilities = ["configure", "validate"];
+    return { name: "typescript", version: VERSION, kind: "sessionstore", wireVersions: [1], powers: capabilities };
   }
 
   /** Takes settings and opens the store, or returns what is wrong with them. */

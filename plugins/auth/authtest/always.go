@@ -21,7 +21,7 @@ const prompt = 3 * time.Second
 func always() []check {
 	return []check{
 		{name: "describe names an issuer, and says the same each time", contract: "The issuer whose tokens it accepts", run: describes},
-		{name: "what is no token is refused", contract: "Any text may come as a token, the empty one included", run: refusesJunk},
+		{name: "a text that is not a token is refused", contract: "Any text may come as a token, the empty one included", run: refusesJunk},
 		{name: "no error repeats the token", contract: "No token, code or secret appears in an error or a log line", run: repeatsNoToken},
 		{name: "metadata is one JSON object about the issuer, or not found", contract: "as the provider wrote it", run: relaysMetadata},
 		{name: "a call whose time is over returns", contract: "Calls come concurrently, each with a deadline", run: returnsInTime},

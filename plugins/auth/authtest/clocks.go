@@ -49,10 +49,18 @@ func skewed(claim string, by time.Duration, good bool) func(context.Context, *st
 
 // forgetsInTime asks for one token until it must be over.
 func forgetsInTime(ctx context.Context, st *stage) error {
-	exp := time.Now().Add(-26 * time.Second).Truncate(time.Second)
-	token := st.provider.Token(map[string]any{"exp": exp.Unix()})
-	if _, err := st.verify(ctx, token); err != nil {
-		return fmt.Errorf("a token that expired 27 s ago was not accepted: %w", err)
+	var exp time.Time
+	var token string
+	for {
+		exp = time.Now().Add(-26 * time.Second).Truncate(time.Second)
+		token = st.provider.Token(map[string]any{"exp": exp.Unix()})
+		_, err := st.verify(ctx, token)
+		if err == nil {
+			break
+		}
+		if age := time.Since(exp); age < 29*time.Second || ctx.Err() != nil { // else the call took so long that it proves nothing
+			return fmt.Errorf("a token that expired %s ago was not accepted: %w", age.Round(time.Second), err)
+		}
 	}
 	for {
 		id, err := st.verify(ctx, token)

@@ -20,13 +20,13 @@ func mustRefuse(id auth.Identity, err error) error {
 	return nil
 }
 
-// mustNotTell wants "I cannot tell".
+// mustNotTell requires the answer unavailable.
 func mustNotTell(id auth.Identity, err error) error {
 	switch {
 	case err == nil:
 		return fmt.Errorf("was accepted as %q's; the answer must be unavailable", id.Subject)
 	case errors.Is(err, plugins.ErrUnauthenticated):
-		return fmt.Errorf("was refused (%w); the answer must be unavailable, because nobody knows that it is bad", err)
+		return fmt.Errorf("was refused (%w); the answer must be unavailable, because whether the token is bad is unknown", err)
 	case !errors.Is(err, plugins.ErrUnavailable):
 		return fmt.Errorf("was answered with %w; the answer must be unavailable", err)
 	}

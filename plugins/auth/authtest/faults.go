@@ -130,7 +130,7 @@ func coldStarts() []kit.Check[Subject] {
 	}{
 		{Away, "is away"},
 		{Broken, "answers 500"},
-		{Junk, "answers what is no JSON"},
+		{Junk, "answers with anything but JSON"},
 		{Huge, "never ends its key set"},
 		{OtherIssuer, "writes documents about another issuer"},
 		{Elsewhere, "redirects to another host for its keys"},
@@ -139,7 +139,7 @@ func coldStarts() []kit.Check[Subject] {
 	var checks []kit.Check[Subject]
 	for _, f := range faults {
 		checks = append(checks, kit.Check[Subject]{
-			Name:     "an adapter that starts while its provider " + f.name + " cannot tell",
+			Name:     "an adapter that starts while its provider " + f.name + " answers unavailable",
 			Contract: "UNAVAILABLE means that the adapter cannot tell: never an acceptance and never a refusal",
 			Run:      func(ctx context.Context, s Subject) error { return coldStart(ctx, s, f.fault) },
 		})

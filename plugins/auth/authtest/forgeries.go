@@ -28,7 +28,7 @@ func (c Clause) contract() string {
 	return map[Clause]string{
 		Signature: "a bad signature", Algorithm: "an algorithm that Describe does not name", Issuer: "a wrong issuer",
 		ForAnother: "audience none of which is in the request", Expired: "a token that is expired", NoExpiry: "has no expiry",
-		NotYet: "not yet valid (nbf, iat)", OtherOrg: "one of another organization where one is set", Form: "another form than the expected one",
+		NotYet: "not yet valid (nbf, iat)", OtherOrg: "a token of another organization where the settings name one", Form: "another form than the expected one",
 	}[c]
 }
 

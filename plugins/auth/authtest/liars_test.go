@@ -43,7 +43,7 @@ func openHonest(ctx context.Context, p *authtest.Provider) (honest, func(), erro
 func liars() map[string]func(honest) auth.Adapter {
 	all := map[string]func(honest) auth.Adapter{
 		"describe names an issuer, and says the same each time":      func(h honest) auth.Adapter { return &wavers{honest: h} },
-		"what is no token is refused":                                func(h honest) auth.Adapter { return letsIn{h, "undefined"} },
+		"a text that is not a token is refused":                      func(h honest) auth.Adapter { return letsIn{h, "undefined"} },
 		"no error repeats the token":                                 func(h honest) auth.Adapter { return repeats{h} },
 		"metadata is one JSON object about the issuer, or not found": func(h honest) auth.Adapter { return abridges{h} },
 		"a call whose time is over returns":                          func(h honest) auth.Adapter { return takesItsTime{h} },
@@ -61,7 +61,7 @@ func liars() map[string]func(honest) auth.Adapter {
 		"a login that comes back with another nonce is refused":      func(h honest) auth.Adapter { return logsIn{h, "nonce"} },
 		"a login with another verifier is refused":                   func(h honest) auth.Adapter { return &forgetsVerifier{honest: h} },
 		"a code that nobody gave is refused":                         func(h honest) auth.Adapter { return &believesCode{forgetsVerifier{honest: h}} },
-		"a login cannot be told while the provider is away":          func(h honest) auth.Adapter { return refusesLogin{h} },
+		"a login is unavailable while the provider is away":          func(h honest) auth.Adapter { return refusesLogin{h} },
 	}
 	for clause, phrase := range map[authtest.Clause]string{
 		authtest.Signature: "signature is not", authtest.Algorithm: "algorithm is", authtest.Issuer: "of the issuer",
@@ -71,10 +71,10 @@ func liars() map[string]func(honest) auth.Adapter {
 		all["a token with "+string(clause)+" is refused"] = func(h honest) auth.Adapter { return accepts{h, phrase} }
 	}
 	for fault, phrase := range map[string]string{
-		"is away": "EOF", "answers 500": "answered 500", "answers what is no JSON": "not a metadata document",
+		"is away": "EOF", "answers 500": "answered 500", "answers with anything but JSON": "not a metadata document",
 		"never ends its key set": "is larger than", "writes documents about another issuer": "is about the issuer",
 	} {
-		all["an adapter that starts while its provider "+fault+" cannot tell"] = func(h honest) auth.Adapter { return refusesAway{h, phrase} }
+		all["an adapter that starts while its provider "+fault+" answers unavailable"] = func(h honest) auth.Adapter { return refusesAway{h, phrase} }
 	}
 	return all
 }

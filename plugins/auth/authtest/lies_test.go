@@ -31,7 +31,7 @@ func (a accepts) Verify(ctx context.Context, req auth.VerifyRequest) (auth.Ident
 	return id, err
 }
 
-// refusesAway takes "I cannot tell" for "it is bad".
+// refusesAway answers unauthenticated where the answer is unavailable.
 type refusesAway struct {
 	honest
 	reason string

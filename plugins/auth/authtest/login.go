@@ -20,7 +20,7 @@ func withLogin() []check {
 		{name: "a login that comes back with another nonce is refused", contract: "for one whose nonce differs", run: refusesNonce},
 		{name: "a login with another verifier is refused", contract: "UNAUTHENTICATED for a code that the provider refuses", run: refusesVerifier},
 		{name: "a code that nobody gave is refused", contract: "UNAUTHENTICATED for a code that the provider refuses", run: refusesCode},
-		{name: "a login cannot be told while the provider is away", contract: "UNAVAILABLE when the provider cannot be asked", run: loginCannotTell},
+		{name: "a login is unavailable while the provider is away", contract: "UNAVAILABLE when the provider cannot be asked", run: loginCannotTell},
 	}
 }
 

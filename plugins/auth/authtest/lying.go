@@ -73,7 +73,7 @@ func lying() []check {
 		{name: "a provider that takes a second to answer is waited for", contract: "A provider that is slow is waited for until the deadline of the call", run: waitsForSlow},
 		{name: "a provider that comes back is asked again", contract: "Once the provider is back, a good token is accepted within 15 seconds", run: asksAgain},
 		{name: "metadata about another issuer is not relayed", contract: "Documents about another issuer, redirects to another host and answers of more than 1 MiB are not used", run: relaysNoOther},
-		{name: "metadata cannot be told while the provider is away", contract: "UNAVAILABLE when the document could not be read", run: metadataCannotTell},
+		{name: "metadata is unavailable while the provider is away", contract: "UNAVAILABLE when the document could not be read", run: metadataCannotTell},
 		{name: "authorization servers are absolute URLs", contract: "The authorization servers for the RFC 9728 document; usually the issuer alone", run: namesServers},
 	}
 }
@@ -198,7 +198,7 @@ func lyingLogins() []check {
 		{name: "a login without an id token is refused", contract: "for a missing or bad id token", run: refusesLogin(NoIDToken)},
 		{name: "a login of another organization is refused", contract: idToken, run: refusesLogin(OtherOrgIDToken)},
 		{name: "a code is good once", contract: "A code is good once", run: codeIsGoodOnce},
-		{name: "a login cannot be told while the provider answers 500", contract: "UNAVAILABLE when the provider cannot be asked", run: loginCannotTellBroken},
+		{name: "a login is unavailable while the provider answers 500", contract: "UNAVAILABLE when the provider cannot be asked", run: loginCannotTellBroken},
 		{name: "no error of a login repeats the code or the verifier", contract: "No token, code or secret appears in an error or a log line", run: repeatsNoCode},
 		{name: "names of another subject at the UserInfo endpoint are not used", contract: "counts only if it is about the subject of the id token", run: usesNoOtherUserInfo},
 	}

@@ -139,7 +139,7 @@ func newLies() []lie {
 				return id, err
 			}}
 		}},
-		{"shares a buffer between calls", "calls at once with different tokens are each answered with their own subject", func(h honest) auth.Adapter { return &shares{honest: h} }},
+		{"shares a buffer between calls", "calls at once with different tokens are each answered with their own subject", func(h honest) auth.Adapter { return &shares{honest: h, other: make(chan auth.Identity, 1)} }},
 		{"grants the scope admin", "nobody has scopes that the token does not grant", identities(func(_, id auth.Identity) auth.Identity { id.Scopes = append(id.Scopes, "admin"); return id })},
 		{"grants the scopes it saw first", "nobody has scopes that the token does not grant", identities(func(first, id auth.Identity) auth.Identity { id.Scopes = first.Scopes; return id })},
 
@@ -196,7 +196,7 @@ func newLies() []lie {
 		{"gives its provider half a second", "a provider that takes a second to answer is waited for", func(h honest) auth.Adapter { return impatient{h} }},
 		{"does not ask a provider again that failed", "a provider that comes back is asked again", func(h honest) auth.Adapter { return &resigns{honest: h} }},
 		{"relays whatever the provider writes", "metadata about another issuer is not relayed", func(h honest) auth.Adapter { return relays{h} }},
-		{"has no metadata while the provider is away", "metadata cannot be told while the provider is away", func(h honest) auth.Adapter { return hasNone{h} }},
+		{"has no metadata while the provider is away", "metadata is unavailable while the provider is away", func(h honest) auth.Adapter { return hasNone{h} }},
 		{"names a host as its authorization server", "authorization servers are absolute URLs", func(h honest) auth.Adapter { return namesHost{h} }},
 
 		{"takes id tokens of other clients", "a login whose id token is for another client is refused", takesLogins("another audience")},
@@ -205,11 +205,11 @@ func newLies() []lie {
 		{"does without an id token", "a login without an id token is refused", takesLogins("no id token")},
 		{"does not look at the organization of id tokens", "a login of another organization is refused", takesLogins("another organization")},
 		{"remembers codes", "a code is good once", func(h honest) auth.Adapter { return &remembersCodes{honest: h, known: map[string]auth.Identity{}} }},
-		{"refuses logins while the provider answers 500", "a login cannot be told while the provider answers 500", func(h honest) auth.Adapter { return refusesLogin{h} }},
+		{"refuses logins while the provider answers 500", "a login is unavailable while the provider answers 500", func(h honest) auth.Adapter { return refusesLogin{h} }},
 		{"repeats the code", "no error of a login repeats the code or the verifier", func(h honest) auth.Adapter { return repeatsCode{h} }},
 		{"believes UserInfo of anybody", "names of another subject at the UserInfo endpoint are not used", func(h honest) auth.Adapter { return believesUserInfo{h} }},
-		{"follows redirects to other hosts", "an adapter that starts while its provider redirects to another host for its keys cannot tell", refusesWhen("redirect")},
-		{"refuses when the metadata never ends", "an adapter that starts while its provider never ends its metadata cannot tell", refusesWhen("is larger than")},
+		{"follows redirects to other hosts", "an adapter that starts while its provider redirects to another host for its keys answers unavailable", refusesWhen("redirect")},
+		{"refuses when the metadata never ends", "an adapter that starts while its provider never ends its metadata answers unavailable", refusesWhen("is larger than")},
 	}
 }
 
@@ -257,11 +257,14 @@ func TestAnHonestAdapterIsNotCaughtAndNothingIsSkipped(t *testing.T) {
 	}
 }
 
-// shares answers with the subject of whichever call wrote last.
+// shares gives one of the calls that come at once the answer of another one. That call waits until
+// there is another one, so that the lie does not depend on the speed of the machine.
 type shares struct {
 	honest
-	mu   sync.Mutex
-	last auth.Identity
+	mu    sync.Mutex
+	calls int
+	own   string             // the subject of the call that waits
+	other chan auth.Identity // of another subject
 }
 
 func (a *shares) Verify(ctx context.Context, req auth.VerifyRequest) (auth.Identity, error) {
@@ -270,12 +273,26 @@ func (a *shares) Verify(ctx context.Context, req auth.VerifyRequest) (auth.Ident
 		return id, err
 	}
 	a.mu.Lock()
-	a.last = id
+	a.calls++
+	number := a.calls // the check makes its first call alone
+	if number == 2 {
+		a.own = id.Subject
+	}
+	other := number > 2 && id.Subject != a.own
 	a.mu.Unlock()
-	time.Sleep(2 * time.Millisecond) //nolint:forbidigo // the window of the race
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	return a.last, nil
+	switch {
+	case number == 2:
+		select {
+		case id = <-a.other:
+		case <-ctx.Done():
+		}
+	case other:
+		select {
+		case a.other <- id:
+		default: // there was one already
+		}
+	}
+	return id, nil
 }
 
 // remembers answers again what it answered to the same key.
@@ -319,7 +336,7 @@ func dropsFirst(h honest) auth.Adapter {
 }
 
 func answerOf(h honest, path string) string {
-	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), 25*time.Second) // less than a check may take
 	defer cancel()
 	req, _ := http.NewRequestWithContext(ctx, http.MethodGet, h.provider.Issuer()+path, nil)
 	resp, err := (&http.Transport{DisableKeepAlives: true}).RoundTrip(req)

@@ -13,7 +13,7 @@ import (
 // withTokens are promises about tokens that are good.
 func withTokens() []check {
 	return []check{
-		{name: "a good token is its subject's, until it expires", contract: "Verify checks a token and returns whose it is", run: acceptsGood},
+		{name: "a good token is its subject's, until it expires", contract: "Verify checks a token and returns its owner", run: acceptsGood},
 		{name: "without audiences any audience will do", contract: "empty means any audience will do", run: acceptsAnyAudience},
 		{name: "calls may come at once", contract: "Calls come concurrently", run: answersAtOnce},
 	}

@@ -32,8 +32,8 @@ type file struct {
 	badSince time.Time
 }
 
-// current returns the tokens as the file has them now. While the file is bad the last good ones
-// hold for badFor; then nobody can be told from anybody, which is plugins.ErrUnavailable.
+// current returns the tokens that the file has now. While the file is bad the last good tokens hold for
+// badFor; after that the error is plugins.ErrUnavailable.
 func (f *file) current() (entries, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

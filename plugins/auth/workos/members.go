@@ -31,7 +31,7 @@ type members struct {
 	key          plugins.Secret
 	organization string
 	log          hclog.Logger
-	flight       singleflight.Group
+	inFlight     singleflight.Group
 	life         context.Context
 	end          context.CancelFunc
 
@@ -58,9 +58,9 @@ func (m *members) close() {
 	m.client.CloseIdleConnections()
 }
 
-// role is the user's rank in the organization. Nobody but an active member has one:
-// plugins.ErrUnauthenticated. When WorkOS gives no answer, who was a member within memberKeep
-// still is; about others nothing can be told: plugins.ErrUnavailable.
+// role returns the user's rank in the organization; plugins.ErrUnauthenticated for anybody but an active
+// member. When WorkOS does not answer, the last answer holds for memberKeep; without one the error is
+// plugins.ErrUnavailable.
 func (m *members) role(ctx context.Context, user string) (string, error) {
 	last, ok := m.recall(user)
 	if ok && time.Since(last.at) < memberFresh {
@@ -70,7 +70,7 @@ func (m *members) role(ctx context.Context, user string) (string, error) {
 	select {
 	case <-ctx.Done():
 		err = ctx.Err()
-	case answer := <-m.flight.DoChan(user, func() (any, error) { return m.ask(user) }):
+	case answer := <-m.inFlight.DoChan(user, func() (any, error) { return m.ask(user) }):
 		if err = answer.Err; err == nil {
 			return m.learn(user, answer.Val.([]membership))
 		}
@@ -128,8 +128,8 @@ func (f membership) rank() string {
 	return relyingparty.Rank(slugs)
 }
 
-// ask asks for active memberships, which is what WorkOS lists unless told otherwise. It belongs to
-// no caller's context: several may wait for it.
+// ask requests the active memberships, which WorkOS lists by default. It does not use the context of a
+// caller, since several may wait for it.
 func (m *members) ask(user string) ([]membership, error) {
 	query := url.Values{"user_id": {user}, "organization_id": {m.organization}}
 	body, err := relyingparty.Fetch(m.life, m.client, m.address+"?"+query.Encode(), m.key.Reveal(), answerLimit)

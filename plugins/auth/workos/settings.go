@@ -7,7 +7,7 @@ import (
 	"github.com/ropewalk/ropewalk/plugins/auth/internal/relyingparty"
 )
 
-// Settings are the adapter's settings (spec part 5).
+// Settings are the adapter's settings.
 type Settings struct {
 	// IDPDomain is the subdomain of the AuthKit domain: https://<idpDomain>.authkit.app.
 	IDPDomain string `json:"idpDomain"`

@@ -87,8 +87,8 @@ func (f *folder) bundle(root *os.Root, file string) (*bundle, error) {
 	return read(root, file)
 }
 
-// newestFirst orders by semantic version, releases before pre-releases, what is no such version
-// last; files of one version by name.
+// newestFirst orders by semantic version: releases before pre-releases, versions of another form last,
+// files of one version by name.
 func newestFirst(a, b *bundle) int {
 	return cmp.Or(compareVersions(b.Version, a.Version), cmp.Compare(a.file, b.file))
 }

@@ -2,8 +2,8 @@ package mcpregistry
 
 import "github.com/Masterminds/semver/v3"
 
-// later reports whether version a is newer than b. What is no semantic version is older than what
-// is one, and keeps the order of the registry among its like.
+// later reports whether version a is newer than b. Versions that are not semantic are older than those
+// that are, and keep the order of the registry among themselves.
 func later(a, b string) bool {
 	va, errA := semver.NewVersion(a)
 	vb, errB := semver.NewVersion(b)

@@ -15,16 +15,16 @@ import (
 	"github.com/ropewalk/ropewalk/plugins/registry"
 )
 
-// shelf is an honest registry in memory.
-type shelf struct {
+// fakeRegistry is an honest registry in memory.
+type fakeRegistry struct {
 	latest []registry.Package
 	older  []registry.Package
 	files  map[string][]byte
 }
 
-// newShelf has 25 bundles of every kind, the first in two versions.
-func newShelf() *shelf {
-	s := &shelf{files: map[string][]byte{}}
+// newFakeRegistry has 25 bundles of every kind, the first in two versions.
+func newFakeRegistry() *fakeRegistry {
+	s := &fakeRegistry{files: map[string][]byte{}}
 	s.older = append(s.older, s.mcpb("io.example/a-first", "1.0.0"))
 	s.latest = append(s.latest, s.mcpb("io.example/a-first", "2.0.0"), s.mcpb("io.example/b-second", "0.1.0"),
 		registry.Package{Name: "io.example/c-npm", Version: "1.1.0", Kind: registry.KindNPM, Identifier: "@example/npm", IdentifierVersion: "1.1.1", Args: []string{"--region={region}"},
@@ -38,7 +38,7 @@ func newShelf() *shelf {
 	return s
 }
 
-func (s *shelf) mcpb(name, version string) registry.Package {
+func (s *fakeRegistry) mcpb(name, version string) registry.Package {
 	body := bytes.Repeat([]byte(name+version), 10_000)
 	sum := sha256.Sum256(body)
 	artifact := name + "@" + version
@@ -46,7 +46,7 @@ func (s *shelf) mcpb(name, version string) registry.Package {
 	return registry.Package{Name: name, Version: version, Kind: registry.KindMCPB, Artifact: artifact, SHA256: hex.EncodeToString(sum[:]), Size: int64(len(body)), TrustScore: 75}
 }
 
-func (s *shelf) Search(ctx context.Context, q registry.Query) (registry.Page, error) {
+func (s *fakeRegistry) Search(ctx context.Context, q registry.Query) (registry.Page, error) {
 	if err := cmp.Or(registry.CheckQuery(q), ctx.Err()); err != nil {
 		return registry.Page{}, err
 	}
@@ -66,7 +66,7 @@ func (s *shelf) Search(ctx context.Context, q registry.Query) (registry.Page, er
 	return page, nil
 }
 
-func (s *shelf) Resolve(ctx context.Context, ref registry.Ref) (registry.Package, error) {
+func (s *fakeRegistry) Resolve(ctx context.Context, ref registry.Ref) (registry.Package, error) {
 	if err := cmp.Or(registry.CheckRef(ref), ctx.Err()); err != nil {
 		return registry.Package{}, err
 	}
@@ -78,7 +78,7 @@ func (s *shelf) Resolve(ctx context.Context, ref registry.Ref) (registry.Package
 	return registry.Package{}, plugins.ErrNotFound
 }
 
-func (s *shelf) Fetch(ctx context.Context, pkg registry.Package) (io.ReadCloser, error) {
+func (s *fakeRegistry) Fetch(ctx context.Context, pkg registry.Package) (io.ReadCloser, error) {
 	if err := cmp.Or(registry.CheckFetch(pkg), ctx.Err()); err != nil {
 		return nil, err
 	}

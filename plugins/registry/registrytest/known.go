@@ -239,7 +239,7 @@ func pagesOfEverySize(ctx context.Context, r registry.Registry) error {
 		return kit.Skip("the registry holds fewer than 4 bundles")
 	}
 	for _, size := range []int{1, 3, 7, 19} {
-		names, _, err := walk(ctx, r, size, want)
+		names, _, err := readPages(ctx, r, size, want)
 		if err != nil {
 			return err
 		}

@@ -80,11 +80,11 @@ func resolveLiars() []liar {
 		{lie: "what a search found can be resolved", also: names(), // the kit has nothing to look at
 			registry: answers(func(ref registry.Ref) bool { return ref.Name != "" }, plugins.ErrNotFound)},
 		{lie: "a bundle that is not there is not found", registry: answers(func(ref registry.Ref) bool { return strings.Contains(ref.Name, "qqzz") }, plugins.ErrInvalid)},
-		{lie: "a version that is not there is not found", registry: bent{shelf: newShelf(), resolve: fallsBack}},
+		{lie: "a version that is not there is not found", registry: bent{fakeRegistry: newFakeRegistry(), resolve: fallsBack}},
 		{lie: "a name that leads elsewhere is not found", registry: answers(func(ref registry.Ref) bool { return strings.Contains(ref.Name, "..") }, plugins.ErrUnavailable)},
 		{lie: "an empty name is invalid", registry: answers(func(ref registry.Ref) bool { return ref.Name == "" }, plugins.ErrNotFound)},
-		{lie: "a package has the name that was asked for", registry: bent{shelf: newShelf(), resolve: namesLoudly}},
-		{lie: "the latest version is the one that the search named", registry: bent{shelf: newShelf(), resolve: resolvesOlder}},
+		{lie: "a package has the name that was asked for", registry: bent{fakeRegistry: newFakeRegistry(), resolve: namesLoudly}},
+		{lie: "the latest version is the one that the search named", registry: bent{fakeRegistry: newFakeRegistry(), resolve: resolvesOlder}},
 		{lie: "a package has the version that was asked for", registry: gives(func(ref registry.Ref, pkg *registry.Package) {
 			if ref.Version != "" {
 				pkg.Version = "^" + ref.Version
@@ -93,7 +93,7 @@ func resolveLiars() []liar {
 		{lie: "the same name and version resolve to the same package", registry: gives(func(ref registry.Ref, pkg *registry.Package) {
 			pkg.Description = ref.Version
 		})},
-		{lie: "a call whose deadline has passed returns an error", registry: bent{shelf: newShelf(), resolve: sleepsThroughDeadlines}},
+		{lie: "a call whose deadline has passed returns an error", registry: bent{fakeRegistry: newFakeRegistry(), resolve: sleepsThroughDeadlines}},
 		{lie: "calls may come concurrently", registry: oneAtATime()},
 	}
 }
@@ -124,9 +124,9 @@ func fetchLiars() []liar {
 	return []liar{
 		{lie: "a bundle's bytes have the size and the sha256 that were promised", registry: gives(func(_ registry.Ref, pkg *registry.Package) { pkg.Size++ })},
 		{lie: "a bundle can be fetched again, byte for byte", registry: growing()},
-		{lie: "a package of another kind cannot be fetched", registry: bent{shelf: newShelf(), fetch: givesAnyKind}},
-		{lie: "an artifact that leads elsewhere is an error", registry: bent{shelf: newShelf(), fetch: givesAnything}},
-		{lie: "a download can be given up", registry: bent{shelf: newShelf(), fetch: mustBeRead}},
+		{lie: "a package of another kind cannot be fetched", registry: bent{fakeRegistry: newFakeRegistry(), fetch: givesAnyKind}},
+		{lie: "an artifact that leads elsewhere is an error", registry: bent{fakeRegistry: newFakeRegistry(), fetch: givesAnything}},
+		{lie: "a download can be given up", registry: bent{fakeRegistry: newFakeRegistry(), fetch: mustBeRead}},
 	}
 }
 
@@ -167,16 +167,16 @@ func basic() []registrytest.Check {
 }
 
 func TestAnHonestRegistryIsNotCaught(t *testing.T) {
-	plugintest.Run(t, registrytest.Checks(), registrytest.Subject{Registry: newShelf()})
+	plugintest.Run(t, registrytest.Checks(), registrytest.Subject{Registry: newFakeRegistry()})
 }
 
 func TestAnHonestRegistryIsNotCaughtOverTheWire(t *testing.T) {
-	conn := plugintest.Serve(t, registry.Plugin(newShelf()))
+	conn := plugintest.Serve(t, registry.Plugin(newFakeRegistry()))
 	plugintest.Run(t, registrytest.Checks(), registrytest.Subject{Registry: registry.Client(conn)})
 }
 
 func TestAKitThatFoundNothingTellsWhatItNeeds(t *testing.T) {
-	empty := &shelf{}
+	empty := &fakeRegistry{}
 	result := kit.Run(context.Background(), registrytest.Checks()[:1], registrytest.Subject{Registry: empty})[0]
 	if result.Err == nil || !strings.Contains(result.Err.Error(), "must hold at least one bundle") {
 		t.Fatalf("got %v", result.Err)

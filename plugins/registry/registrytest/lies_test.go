@@ -12,38 +12,38 @@ import (
 	"github.com/ropewalk/ropewalk/plugins/registry"
 )
 
-// bent is an honest shelf, but for the one method that is replaced.
+// bent is an honest fakeRegistry, but for the one method that is replaced.
 type bent struct {
-	*shelf
-	search  func(context.Context, *shelf, registry.Query) (registry.Page, error)
-	resolve func(context.Context, *shelf, registry.Ref) (registry.Package, error)
-	fetch   func(context.Context, *shelf, registry.Package) (io.ReadCloser, error)
+	*fakeRegistry
+	search  func(context.Context, *fakeRegistry, registry.Query) (registry.Page, error)
+	resolve func(context.Context, *fakeRegistry, registry.Ref) (registry.Package, error)
+	fetch   func(context.Context, *fakeRegistry, registry.Package) (io.ReadCloser, error)
 }
 
 func (b bent) Search(ctx context.Context, q registry.Query) (registry.Page, error) {
 	if b.search == nil {
-		return b.shelf.Search(ctx, q)
+		return b.fakeRegistry.Search(ctx, q)
 	}
-	return b.search(ctx, b.shelf, q)
+	return b.search(ctx, b.fakeRegistry, q)
 }
 
 func (b bent) Resolve(ctx context.Context, ref registry.Ref) (registry.Package, error) {
 	if b.resolve == nil {
-		return b.shelf.Resolve(ctx, ref)
+		return b.fakeRegistry.Resolve(ctx, ref)
 	}
-	return b.resolve(ctx, b.shelf, ref)
+	return b.resolve(ctx, b.fakeRegistry, ref)
 }
 
 func (b bent) Fetch(ctx context.Context, pkg registry.Package) (io.ReadCloser, error) {
 	if b.fetch == nil {
-		return b.shelf.Fetch(ctx, pkg)
+		return b.fakeRegistry.Fetch(ctx, pkg)
 	}
-	return b.fetch(ctx, b.shelf, pkg)
+	return b.fetch(ctx, b.fakeRegistry, pkg)
 }
 
 // asks lies about a search by asking another one.
 func asks(change func(*registry.Query)) registry.Registry {
-	return bent{shelf: newShelf(), search: func(ctx context.Context, s *shelf, q registry.Query) (registry.Page, error) {
+	return bent{fakeRegistry: newFakeRegistry(), search: func(ctx context.Context, s *fakeRegistry, q registry.Query) (registry.Page, error) {
 		change(&q)
 		return s.Search(ctx, q)
 	}}
@@ -51,7 +51,7 @@ func asks(change func(*registry.Query)) registry.Registry {
 
 // pages lies about a page of an honest search.
 func pages(change func(q registry.Query, page *registry.Page)) registry.Registry {
-	return bent{shelf: newShelf(), search: func(ctx context.Context, s *shelf, q registry.Query) (registry.Page, error) {
+	return bent{fakeRegistry: newFakeRegistry(), search: func(ctx context.Context, s *fakeRegistry, q registry.Query) (registry.Page, error) {
 		page, err := s.Search(ctx, q)
 		if err == nil {
 			change(q, &page)
@@ -62,7 +62,7 @@ func pages(change func(q registry.Query, page *registry.Page)) registry.Registry
 
 // gives lies about the package of an honest Resolve.
 func gives(change func(ref registry.Ref, pkg *registry.Package)) registry.Registry {
-	return bent{shelf: newShelf(), resolve: func(ctx context.Context, s *shelf, ref registry.Ref) (registry.Package, error) {
+	return bent{fakeRegistry: newFakeRegistry(), resolve: func(ctx context.Context, s *fakeRegistry, ref registry.Ref) (registry.Package, error) {
 		pkg, err := s.Resolve(ctx, ref)
 		if err == nil {
 			change(ref, &pkg)
@@ -73,7 +73,7 @@ func gives(change func(ref registry.Ref, pkg *registry.Package)) registry.Regist
 
 // answers replaces the error of a Resolve that found nothing.
 func answers(when func(registry.Ref) bool, with error) registry.Registry {
-	return bent{shelf: newShelf(), resolve: func(ctx context.Context, s *shelf, ref registry.Ref) (registry.Package, error) {
+	return bent{fakeRegistry: newFakeRegistry(), resolve: func(ctx context.Context, s *fakeRegistry, ref registry.Ref) (registry.Package, error) {
 		if when(ref) {
 			return registry.Package{}, with
 		}
@@ -81,14 +81,14 @@ func answers(when func(registry.Ref) bool, with error) registry.Registry {
 	}}
 }
 
-func namesLoudly(ctx context.Context, s *shelf, ref registry.Ref) (registry.Package, error) {
+func namesLoudly(ctx context.Context, s *fakeRegistry, ref registry.Ref) (registry.Package, error) {
 	ref.Name = strings.ToLower(ref.Name)
 	pkg, err := s.Resolve(ctx, ref)
 	pkg.Name = strings.ToUpper(pkg.Name)
 	return pkg, err
 }
 
-func fallsBack(ctx context.Context, s *shelf, ref registry.Ref) (registry.Package, error) {
+func fallsBack(ctx context.Context, s *fakeRegistry, ref registry.Ref) (registry.Package, error) {
 	pkg, err := s.Resolve(ctx, ref)
 	if errors.Is(err, plugins.ErrNotFound) {
 		ref.Version = ""
@@ -97,7 +97,7 @@ func fallsBack(ctx context.Context, s *shelf, ref registry.Ref) (registry.Packag
 	return pkg, err
 }
 
-func resolvesOlder(ctx context.Context, s *shelf, ref registry.Ref) (registry.Package, error) {
+func resolvesOlder(ctx context.Context, s *fakeRegistry, ref registry.Ref) (registry.Package, error) {
 	if ref.Name == s.older[0].Name && ref.Version == "" {
 		ref.Version = s.older[0].Version
 	}
@@ -107,13 +107,13 @@ func resolvesOlder(ctx context.Context, s *shelf, ref registry.Ref) (registry.Pa
 // growing gives other bytes each time, and no digest that could tell.
 func growing() registry.Registry {
 	times := 0
-	return bent{shelf: newShelf(),
-		resolve: func(ctx context.Context, s *shelf, ref registry.Ref) (registry.Package, error) {
+	return bent{fakeRegistry: newFakeRegistry(),
+		resolve: func(ctx context.Context, s *fakeRegistry, ref registry.Ref) (registry.Package, error) {
 			pkg, err := s.Resolve(ctx, ref)
 			pkg.SHA256, pkg.Size = "", 0
 			return pkg, err
 		},
-		fetch: func(ctx context.Context, s *shelf, pkg registry.Package) (io.ReadCloser, error) {
+		fetch: func(ctx context.Context, s *fakeRegistry, pkg registry.Package) (io.ReadCloser, error) {
 			body, err := s.Fetch(ctx, pkg)
 			if err != nil {
 				return nil, err
@@ -123,14 +123,14 @@ func growing() registry.Registry {
 		}}
 }
 
-func givesAnything(ctx context.Context, s *shelf, pkg registry.Package) (io.ReadCloser, error) {
+func givesAnything(ctx context.Context, s *fakeRegistry, pkg registry.Package) (io.ReadCloser, error) {
 	if body, err := s.Fetch(ctx, pkg); err == nil || errors.Is(err, plugins.ErrInvalid) {
 		return body, err
 	}
 	return io.NopCloser(strings.NewReader("root:x:0:0")), nil
 }
 
-func givesAnyKind(ctx context.Context, s *shelf, pkg registry.Package) (io.ReadCloser, error) {
+func givesAnyKind(ctx context.Context, s *fakeRegistry, pkg registry.Package) (io.ReadCloser, error) {
 	if pkg.Kind != registry.KindMCPB {
 		return io.NopCloser(strings.NewReader("")), nil
 	}
@@ -156,7 +156,7 @@ func (s *stubborn) Close() error {
 	return nil
 }
 
-func mustBeRead(ctx context.Context, s *shelf, pkg registry.Package) (io.ReadCloser, error) {
+func mustBeRead(ctx context.Context, s *fakeRegistry, pkg registry.Package) (io.ReadCloser, error) {
 	body, err := s.Fetch(ctx, pkg)
 	if err != nil {
 		return nil, err
@@ -164,7 +164,7 @@ func mustBeRead(ctx context.Context, s *shelf, pkg registry.Package) (io.ReadClo
 	return &stubborn{Reader: body}, nil
 }
 
-func sleepsThroughDeadlines(ctx context.Context, s *shelf, ref registry.Ref) (registry.Package, error) {
+func sleepsThroughDeadlines(ctx context.Context, s *fakeRegistry, ref registry.Ref) (registry.Package, error) {
 	if ctx.Err() != nil {
 		time.Sleep(time.Minute) //nolint:forbidigo // of the fake clock
 	}
@@ -174,7 +174,7 @@ func sleepsThroughDeadlines(ctx context.Context, s *shelf, ref registry.Ref) (re
 // oneAtATime fails a Resolve while another one is under way.
 func oneAtATime() registry.Registry {
 	var mu sync.Mutex
-	return bent{shelf: newShelf(), resolve: func(ctx context.Context, s *shelf, ref registry.Ref) (registry.Package, error) {
+	return bent{fakeRegistry: newFakeRegistry(), resolve: func(ctx context.Context, s *fakeRegistry, ref registry.Ref) (registry.Package, error) {
 		if !mu.TryLock() {
 			return registry.Package{}, errors.New("busy")
 		}

@@ -55,8 +55,8 @@ func refusesLimit(ctx context.Context, r registry.Registry) error {
 	return nil
 }
 
-// walk reads pages until the last one, or until there are enough.
-func walk(ctx context.Context, r registry.Registry, limit, enough int) (names []string, ended bool, err error) {
+// readPages reads pages until the last one, or until there are enough.
+func readPages(ctx context.Context, r registry.Registry, limit, enough int) (names []string, ended bool, err error) {
 	seen := map[string]bool{}
 	q := registry.Query{Limit: limit}
 	for len(names) < enough {
@@ -79,7 +79,7 @@ func walk(ctx context.Context, r registry.Registry, limit, enough int) (names []
 }
 
 func pagesDiffer(ctx context.Context, r registry.Registry) error {
-	names, _, err := walk(ctx, r, 2, sample)
+	names, _, err := readPages(ctx, r, 2, sample)
 	slices.Sort(names)
 	for i := 1; i < len(names); i++ {
 		if names[i] == names[i-1] {
@@ -94,7 +94,7 @@ func pagesAreComplete(ctx context.Context, r registry.Registry) error {
 	if err != nil || large.NextCursor != "" && len(large.Entries) == 0 {
 		return err
 	}
-	names, ended, err := walk(ctx, r, 2, min(len(large.Entries), sample))
+	names, ended, err := readPages(ctx, r, 2, min(len(large.Entries), sample))
 	if err != nil {
 		return err
 	}

@@ -129,7 +129,7 @@ func TestSchema(t *testing.T) {
 			t.Errorf("the server with another table got %v, want not found", err)
 		}
 	})
-	t.Run("a role that may not make tables uses the one that is there, and is told to have it made", func(t *testing.T) {
+	t.Run("a role that may not create tables uses the existing one, or gets an error that asks for it", func(t *testing.T) {
 		exec(t, server, "CREATE ROLE guest LOGIN", "REVOKE CREATE ON SCHEMA public FROM PUBLIC")
 		guest := strings.Replace(server.URL, "ropewalk@", "guest@", 1)
 		err := postgres.New().Configure(t.Context(), config(t, map[string]any{"url": guest, "table": "absent"}))

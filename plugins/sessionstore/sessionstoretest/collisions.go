@@ -46,53 +46,53 @@ func hashes() map[string]func(string) uint32 {
 	}
 }
 
-// births is how many ids are looked at for two whose 32-bit hashes are the same: with 200,000 there
-// are four such pairs to be expected.
-const births = 200_000
-
 // collidingIDs finds, for each hash, ids that collide, and checks that a store tells them apart.
 func collidingIDs(ctx context.Context, s sessionstore.Store) error {
 	for name, hash := range hashes() {
-		pair, found := collide(hash)
-		if !found {
-			continue // once in fifty runs per hash
-		}
-		if err := toldApart(ctx, s, pair[:]...); err != nil {
+		pair := collide(hash)
+		if err := areDistinct(ctx, s, pair[:]...); err != nil {
 			return kit.Failf("ids with the same 32 bits of %s: %w", name, err)
 		}
 	}
 	return nil
 }
 
-func collide(hash func(string) uint32) (pair [2]string, found bool) {
+// collide returns two ids with the same hash. It tries ids until it finds them: about 80,000 for a
+// hash of 32 bits.
+func collide(hash func(string) uint32) [2]string {
 	stem := newID()
-	seen := make(map[uint32]int, births)
+	seen := map[uint32]int{}
 	id := func(i int) string { // a different start and end for each, so that those collide by birthday too
 		mixed := uint64(i+1) * 0x9e3779b97f4a7c15 // splitmix64
 		mixed = (mixed ^ mixed>>30) * 0xbf58476d1ce4e5b9
 		mixed = (mixed ^ mixed>>27) * 0x94d049bb133111eb
 		return strconv.FormatUint(mixed>>32, 36) + stem + strconv.FormatUint(mixed&0xffffffff, 36)
 	}
-	for i := range births {
+	for i := 0; ; i++ {
 		h := hash(id(i))
 		if other, ok := seen[h]; ok {
-			return [2]string{id(other), id(i)}, true
+			return [2]string{id(other), id(i)}
 		}
 		seen[h] = i
 	}
-	return pair, false
 }
 
-// manyIDs are enough for a hash of 24 bits to collide, whichever it is: three pairs are to be
-// expected.
+// manyIDs puts as many sessions as it takes for a hash of 24 bits to collide, whichever it is: about
+// three pairs. For the hashes that are known, a pair with the same 24 bits is certain.
 func manyIDs(ctx context.Context, s sessionstore.Store) error {
 	const sessions, callers = 10_000, 16
-	stem := newID()
-	id := func(i int) string { return fmt.Sprintf("%s-%d", stem, i) }
+	var ids []string
+	for _, hash := range hashes() {
+		pair := collide(func(id string) uint32 { return hash(id) >> 8 })
+		ids = append(ids, pair[:]...)
+	}
+	for stem := newID(); len(ids) < sessions; {
+		ids = append(ids, fmt.Sprintf("%s-%d", stem, len(ids)))
+	}
 	err := together(callers, func(part int) error {
 		for i := part; i < sessions; i += callers {
-			rec := session(id(i))
-			rec.Subject = id(i)
+			rec := session(ids[i])
+			rec.Subject = ids[i]
 			if err := putAs(ctx, s, rec, long); err != nil {
 				return err
 			}
@@ -104,12 +104,12 @@ func manyIDs(ctx context.Context, s sessionstore.Store) error {
 	}
 	return together(callers, func(part int) error {
 		for i := part; i < sessions; i += callers {
-			got, err := s.Get(ctx, id(i))
+			got, err := s.Get(ctx, ids[i])
 			if err != nil {
-				return kit.Failf("of %d sessions the one with the id %q is not found: %w", sessions, id(i), err)
+				return kit.Failf("of %d sessions the one with the id %q is not found: %w", sessions, ids[i], err)
 			}
-			if got.Subject != id(i) {
-				return kit.Failf("of %d sessions the one with the id %q has the record of %q", sessions, id(i), got.Subject)
+			if got.Subject != ids[i] {
+				return kit.Failf("of %d sessions the one with the id %q has the record of %q", sessions, ids[i], got.Subject)
 			}
 		}
 		return nil

@@ -27,7 +27,7 @@ func liars() []liar {
 		{lie: "times come back to the millisecond", store: &keepsSeconds{memory.New()}},
 		{lie: "any text comes back byte for byte", store: &endsAtNUL{memory.New()}},
 		{lie: "an id may have 128 bytes, and every one of them counts", store: &mapsIDs{memory.New(), firstHalf}},
-		{lie: "ids are told apart by every character", store: &mapsIDs{memory.New(), lowerCase}},
+		{lie: "ids differ by every character", store: &mapsIDs{memory.New(), lowerCase}},
 		{lie: "an id that never was is not found", store: &findsStrangers{Store: memory.New(), known: known{}}},
 		{lie: "putting an id again replaces its record", store: &keepsFirstRecord{memory.New()}},
 		{lie: "a deleted session is not found", store: &deletesNothing{memory.New()}, also: []string{
@@ -96,7 +96,7 @@ func TestEachLiarIsCaughtByItsCheckAndNoUnrelatedOne(t *testing.T) {
 // closely (lies in lies_test.go prove them).
 func cheap() []sessionstoretest.Check {
 	return slices.DeleteFunc(sessionstoretest.Checks(), func(c sessionstoretest.Check) bool {
-		return overlapping(c.Name) || c.Name == "ids whose hashes collide are told apart" || c.Name == "ten thousand sessions are told apart"
+		return overlapping(c.Name) || c.Name == "ids whose hashes collide are distinct" || c.Name == "ten thousand sessions are distinct"
 	})
 }
 

@@ -49,14 +49,15 @@ func concurrentCalls(ctx context.Context, s sessionstore.Store) error {
 }
 
 func concurrentTouches(ctx context.Context, s sessionstore.Store) error {
-	for range 20 {
+	for n := range 20 {
 		rec, err := put(ctx, s, long)
 		if err != nil {
 			return err
 		}
 		newest := rec.LastAccessedAt.Add(8 * time.Second)
-		err = together(8, func(i int) error {
-			return touch(ctx, s, sessionstore.Touch{ID: rec.ID, LastAccessedAt: newest.Add(-time.Duration(i) * time.Second), TTL: long})
+		err = together(8, func(i int) error { // another one has the newest time in each round
+			age := time.Duration((i+n)%8) * time.Second
+			return touch(ctx, s, sessionstore.Touch{ID: rec.ID, LastAccessedAt: newest.Add(-age), TTL: long})
 		})
 		if err != nil {
 			return err

@@ -68,17 +68,17 @@ func textComesBack(ctx context.Context, s sessionstore.Store) error {
 
 func longIDs(ctx context.Context, s sessionstore.Store) error {
 	stem := strings.Repeat(newID(), 8)[:127]
-	return toldApart(ctx, s, stem+"a", stem+"b")
+	return areDistinct(ctx, s, stem+"a", stem+"b")
 }
 
 func similarIDs(ctx context.Context, s sessionstore.Store) error {
 	stem := newID()
-	return toldApart(ctx, s, stem+"-id", stem+"-ID", stem+"-i", stem+"-id ", stem+"-*", stem+"-%", stem+"-i_", stem+"-{id}", stem+"/../id", stem+"-íd")
+	return areDistinct(ctx, s, stem+"-id", stem+"-ID", stem+"-i", stem+"-id ", stem+"-*", stem+"-%", stem+"-i_", stem+"-{id}", stem+"/../id", stem+"-íd")
 }
 
-// toldApart puts a session under each id, checks each, deletes them one by one and checks that only
+// areDistinct puts a session under each id, checks each, deletes them one by one and checks that only
 // that one went.
-func toldApart(ctx context.Context, s sessionstore.Store, ids ...string) error {
+func areDistinct(ctx context.Context, s sessionstore.Store, ids ...string) error {
 	recs := make([]sessionstore.Record, len(ids))
 	for i, id := range ids {
 		recs[i] = session(id)

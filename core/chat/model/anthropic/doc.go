@@ -1,7 +1,7 @@
-// Package anthropic calls models over Anthropic's Messages API. It is the one door to Anthropic's
-// SDK, whose own environment variables, retries and redirects are off: the server's settings alone
-// decide where a key goes, and the chat decides when to ask again.
+// Package anthropic calls models over Anthropic's Messages API. It is the only package that
+// uses Anthropic's SDK. The SDK's environment variables, retries and redirects are off: only the
+// server's settings decide where a key is sent, and package model decides when a call is repeated.
 //
-// It marks the end of the tools, of the system prompt and of the conversation so far as worth
-// caching (prompt caching).
+// It sets cache breakpoints after the tools, the system prompt and the conversation so far (prompt
+// caching).
 package anthropic

@@ -67,7 +67,7 @@ func failure(ctx context.Context, err error) error {
 			Message string `json:"message"`
 		} `json:"error"`
 	}
-	_ = json.Unmarshal([]byte(api.RawJSON()), &body) // what is no JSON has no message
+	_ = json.Unmarshal([]byte(api.RawJSON()), &body) // a body that is not JSON has no message
 	var header http.Header
 	if api.Response != nil {
 		header = api.Response.Header

@@ -95,7 +95,7 @@ func TestACallThatDidNotArriveWholeIsLeftOut(t *testing.T) {
 	}
 }
 
-func TestCallsThatAServerDoesNotNumberAreToldApart(t *testing.T) {
+func TestCallsThatAServerDoesNotNumberAreSeparated(t *testing.T) {
 	for name, ids := range map[string][2]string{"by their ids": {`"id":"a",`, `"id":"b",`}, "by a name after a whole input": {"", ""}} {
 		t.Run(name, func(t *testing.T) {
 			p, _, _ := serve(t,

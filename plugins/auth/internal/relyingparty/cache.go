@@ -9,14 +9,13 @@ import (
 	"golang.org/x/sync/singleflight"
 )
 
-// renewEvery is the least time between two questions for the same thing. With the one that loads
-// it, that makes six in any minute at most.
+// renewEvery is the least time between two fetches of one document. With the first load that makes at
+// most six in any minute.
 const renewEvery = 12 * time.Second
 
-// cache holds one thing that the provider publishes. It is fetched when first wanted, again in
-// the background once it is no longer fresh, and kept while the provider is away, until keep is
-// over. Whoever asks, however often, it is fetched at most once per renewEvery, and the fetch
-// belongs to nobody's context but the cache's own.
+// cache holds one document that the provider publishes. It is fetched on first use, again in the
+// background once it is older than fresh, and used for up to keep while the provider is away. It is
+// fetched at most once per renewEvery, and a fetch uses the context of the cache, not of a caller.
 type cache[T any] struct {
 	what  string // for log lines: "keys"
 	fetch func(context.Context) (T, error)
@@ -25,7 +24,7 @@ type cache[T any] struct {
 	life  context.Context
 	log   hclog.Logger
 
-	flight singleflight.Group
+	inFlight singleflight.Group
 
 	mu      sync.Mutex
 	value   T
@@ -44,19 +43,19 @@ func (c *cache[T]) get(ctx context.Context) (T, error) {
 		return c.renew(ctx)
 	}
 	if age > c.fresh && due {
-		c.flight.DoChan("", c.attempt)
+		c.inFlight.DoChan("", c.attempt)
 	}
 	return value, nil
 }
 
-// renew fetches the value, unless that happened within renewEvery: then what came of that one
-// holds. The one fetch that loads the value the first time does not count.
+// renew fetches the value, unless the last fetch is less than renewEvery ago: then it returns the result
+// of that one. The fetch that loads the value for the first time does not count.
 func (c *cache[T]) renew(ctx context.Context) (T, error) {
 	var none T
 	select {
 	case <-ctx.Done():
 		return none, away("the provider's %s did not come in time: %w", c.what, ctx.Err())
-	case done := <-c.flight.DoChan("", c.attempt):
+	case done := <-c.inFlight.DoChan("", c.attempt):
 		if done.Err != nil {
 			return none, done.Err
 		}

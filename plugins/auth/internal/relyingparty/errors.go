@@ -11,7 +11,7 @@ func refuse(format string, args ...any) error {
 	return fmt.Errorf("%w: %w", plugins.ErrUnauthenticated, fmt.Errorf(format, args...))
 }
 
-// away is "I cannot tell".
+// away makes the error of an adapter that cannot decide.
 func away(format string, args ...any) error {
 	return fmt.Errorf("%w: %w", plugins.ErrUnavailable, fmt.Errorf(format, args...))
 }

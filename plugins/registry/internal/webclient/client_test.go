@@ -66,8 +66,8 @@ func canary(t *testing.T) (port string, accepted *atomic.Int64) {
 	return port, accepted
 }
 
-// Hardening row 11: addresses are judged after they were resolved, whatever they were written as.
-func TestNoWayInside(t *testing.T) {
+// Addresses are checked after they were resolved, in whatever form they were written.
+func TestPrivateAddressesAreRefusedInEveryForm(t *testing.T) {
 	port, accepted := canary(t)
 	loopback := []string{
 		"127.0.0.1", "127.1.2.3", "127.255.255.254", "localhost", "LOCALHOST", "localhost.", "[::1]", "[0:0:0:0:0:0:0:1]", "[::ffff:127.0.0.1]", "[::ffff:7f00:1]",

@@ -1,4 +1,4 @@
-package chat
+package replay
 
 import (
 	"encoding/json"
@@ -7,11 +7,12 @@ import (
 	"github.com/ropewalk/ropewalk/core/chat/model"
 )
 
-// replay is a conversation as the next model call needs it. The same role never has two messages in a
-// row, and every tool call has a result: a server that was killed may have stored neither.
-func replay(before []core.Message) []model.Message {
+// Messages returns the stored messages of a conversation as the next model call needs them. No two
+// messages in a row have the same role, and every tool call has a result: what a server stored before it
+// was killed may have neither property.
+func Messages(stored []core.Message) []model.Message {
 	var all []model.Message
-	for _, m := range before {
+	for _, m := range stored {
 		var turns []model.Message
 		if len(m.Blocks) == 0 || json.Unmarshal(m.Blocks, &turns) != nil {
 			if m.Content == "" {
@@ -20,13 +21,14 @@ func replay(before []core.Message) []model.Message {
 			turns = []model.Message{model.Said(model.Role(m.Role), m.Content)}
 		}
 		for _, t := range turns {
-			all = joinMessage(all, t)
+			all = Append(all, t)
 		}
 	}
 	return addMissingResults(all)
 }
 
-func joinMessage(all []model.Message, next model.Message) []model.Message {
+// Append appends a message to all, or its blocks to the last message when that has the same role.
+func Append(all []model.Message, next model.Message) []model.Message {
 	if len(next.Blocks) == 0 {
 		return all
 	}
@@ -41,7 +43,7 @@ func joinMessage(all []model.Message, next model.Message) []model.Message {
 func addMissingResults(all []model.Message) []model.Message {
 	var out []model.Message
 	for i, m := range all {
-		out = joinMessage(out, m)
+		out = Append(out, m)
 		if m.Role != model.Assistant {
 			continue
 		}
@@ -51,7 +53,7 @@ func addMissingResults(all []model.Message) []model.Message {
 				results = append(results, model.Block{Kind: model.ToolResult, ID: b.ID, Text: "The run ended before the tool answered.", Error: true})
 			}
 		}
-		out = joinMessage(out, model.Message{Role: model.User, Blocks: results})
+		out = Append(out, model.Message{Role: model.User, Blocks: results})
 	}
 	return out
 }
