@@ -11,6 +11,7 @@ import (
 	"github.com/ropewalk/ropewalk/core/apps/interact"
 	"github.com/ropewalk/ropewalk/core/apps/offer"
 	"github.com/ropewalk/ropewalk/core/link"
+	"github.com/ropewalk/ropewalk/core/link/remote"
 	"github.com/ropewalk/ropewalk/core/rpc"
 )
 
@@ -163,7 +164,7 @@ func (a *app) CallError(ctx, limit context.Context, in interact.Instance, method
 			return core.Wrap(core.CodeUnavailable, err, "app "+a.key.Name+": "+known.Error())
 		}
 	}
-	if r, ok := errors.AsType[*link.RemoteError](err); ok {
+	if r, ok := errors.AsType[*remote.Error](err); ok {
 		return core.Wrap(core.CodeUnavailable, err, "app "+a.key.Name+" could not be called: "+r.Error())
 	}
 	a.log.Warn("call to an app failed", "method", method, "error", err)

@@ -13,7 +13,7 @@ import (
 	"github.com/ropewalk/ropewalk/core/apps/schedule"
 	"github.com/ropewalk/ropewalk/core/apps/source"
 	"github.com/ropewalk/ropewalk/core/config"
-	"github.com/ropewalk/ropewalk/core/link"
+	"github.com/ropewalk/ropewalk/core/link/remote"
 )
 
 // Records keeps what is installed. A nil error of a write means that it survives a crash.
@@ -67,8 +67,8 @@ type Options struct {
 	Configured map[string]config.App  // apps.<name> of the configuration; they live in the default workspace
 	Logger     hclog.Logger
 
-	HostEnv map[string]string  // the host's environment; apps see an allow-list of it
-	Remote  link.RemoteOptions // how remote apps are reached, and which addresses are allowed
+	HostEnv map[string]string // the host's environment; apps see an allow-list of it
+	Remote  remote.Options    // how remote apps are reached, and which addresses are allowed
 
 	Sandbox     config.Sandbox       // of an app whose own section of the configuration says nothing else
 	Confinement instance.Confinement // what this machine gives

@@ -19,6 +19,7 @@ import (
 	"github.com/ropewalk/ropewalk/core/apps/interact"
 	"github.com/ropewalk/ropewalk/core/apps/schedule"
 	"github.com/ropewalk/ropewalk/core/link"
+	"github.com/ropewalk/ropewalk/core/link/stdio"
 	"github.com/ropewalk/ropewalk/core/rpc"
 )
 
@@ -48,7 +49,7 @@ func (w *wildApps) launch(ctx context.Context, b instance.Spec) (instance.Instan
 		return nil, err
 	}
 	w.running.Go(func() { w.live(toApp, fromApp) })
-	l, err := link.Open(ctx, link.Stdio(in, out, link.FrameOptions{}), link.Options{
+	l, err := link.Open(ctx, stdio.New(in, out, stdio.Options{}), link.Options{
 		Name: b.Record.Name, Logger: b.Logger, MaxCalls: w.manager.o.MaxCalls + 64, Capabilities: b.ClientCapabilities, OnNotification: b.OnNotification,
 		Requests: map[string]link.RequestHandler{instance.MethodElicit: b.OnRequest},
 	})

@@ -16,7 +16,7 @@ import (
 	"github.com/ropewalk/ropewalk/core/apps/interact"
 	"github.com/ropewalk/ropewalk/core/apps/schedule"
 	"github.com/ropewalk/ropewalk/core/apps/source"
-	"github.com/ropewalk/ropewalk/core/link"
+	"github.com/ropewalk/ropewalk/core/link/remote"
 )
 
 // remoteServer is a remote MCP server that lets in who carries the header.
@@ -41,7 +41,7 @@ func remoteServer(t *testing.T, header, value string, sse bool) *httptest.Server
 	return s
 }
 
-func private(o *Options) { o.Remote = link.RemoteOptions{AllowPrivate: true} }
+func private(o *Options) { o.Remote = remote.Options{AllowPrivate: true} }
 
 func TestRemoteAppsAreReachedAsTheirTransportSays(t *testing.T) {
 	for _, c := range []struct {

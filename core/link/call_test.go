@@ -13,11 +13,13 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/ropewalk/ropewalk/core/link/framing"
+	"github.com/ropewalk/ropewalk/core/link/stdio"
 	"github.com/ropewalk/ropewalk/core/rpc"
 )
 
-func TestTheHandshakeIsKeptRaw(t *testing.T) {
-	l, _ := dial(t, FrameOptions{}, Options{})
+func TestTheResultOfTheHandshakeIsKeptRaw(t *testing.T) {
+	l, _ := dial(t, stdio.Options{}, Options{})
 	info := l.Info()
 	if info.Name != "peer" || info.Version != "1.2" || info.Instructions != "be kind" || info.ProtocolVersion != "2025-11-25" {
 		t.Errorf("info is %+v", info)
@@ -27,20 +29,20 @@ func TestTheHandshakeIsKeptRaw(t *testing.T) {
 	}
 }
 
-func TestTheHandshakeOffersWhatTheOptionsSay(t *testing.T) {
+func TestTheHandshakeDeclaresTheCapabilitiesOfTheOptions(t *testing.T) {
 	for name, c := range map[string]struct{ capabilities, want string }{
 		"nothing by default": {"", `{}`},
 		"what is asked for":  {`{"elicitation":{"form":{},"url":{}},"sampling":{},"roots":{"listChanged":true}}`, `{"roots":{"listChanged":true},"sampling":{},"elicitation":{"form":{},"url":{}}}`},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, p := dial(t, FrameOptions{}, Options{Version: "0.9", Capabilities: json.RawMessage(c.capabilities)})
+			_, p := dial(t, stdio.Options{}, Options{Version: "0.9", Capabilities: json.RawMessage(c.capabilities)})
 			want := `{"clientInfo":{"name":"ropewalk","version":"0.9"},"protocolVersion":"2025-11-25","capabilities":` + c.want + `}`
 			var got, wanted any
-			if err := errors.Join(json.Unmarshal(p.hello.Params, &got), json.Unmarshal([]byte(want), &wanted)); err != nil {
+			if err := errors.Join(json.Unmarshal(p.initialize.Params, &got), json.Unmarshal([]byte(want), &wanted)); err != nil {
 				t.Fatal(err)
 			}
-			if p.hello.Method != "initialize" || !reflect.DeepEqual(got, wanted) {
-				t.Errorf("the bundle was greeted by %s %s, want %s", p.hello.Method, p.hello.Params, want)
+			if p.initialize.Method != "initialize" || !reflect.DeepEqual(got, wanted) {
+				t.Errorf("the handshake was %s %s, want %s", p.initialize.Method, p.initialize.Params, want)
 			}
 		})
 	}
@@ -48,23 +50,23 @@ func TestTheHandshakeOffersWhatTheOptionsSay(t *testing.T) {
 
 func TestASlowCallerLosesTheOldestNotifications(t *testing.T) {
 	c := &call{wake: make(chan struct{}, 1)}
-	for i := range maxQueuedNotes + 3 {
-		c.note(rpc.Notification{Method: fmt.Sprint(i)})
+	for i := range maxQueuedNotifications + 3 {
+		c.queue(rpc.Notification{Method: fmt.Sprint(i)})
 	}
-	if list, _ := c.news(); len(list) != maxQueuedNotes || list[0].Method != "3" {
+	if list, _ := c.takeQueued(); len(list) != maxQueuedNotifications || list[0].Method != "3" {
 		t.Errorf("%d are left, the first is %q", len(list), list[0].Method)
 	}
 	big := make(json.RawMessage, maxQueuedBytes/2)
 	for i := range 10 {
-		c.note(rpc.Notification{Method: fmt.Sprint(i), Params: big})
+		c.queue(rpc.Notification{Method: fmt.Sprint(i), Params: big})
 	}
-	if list, _ := c.news(); len(list) != 2 || list[1].Method != "9" {
+	if list, _ := c.takeQueued(); len(list) != 2 || list[1].Method != "9" {
 		t.Errorf("%d large ones are left", len(list))
 	}
 }
 
-func TestAResultComesBackByteForByte(t *testing.T) {
-	l, p := dial(t, FrameOptions{}, Options{})
+func TestAResultIsReturnedByteForByte(t *testing.T) {
+	l, p := dial(t, stdio.Options{}, Options{})
 	for name, result := range map[string]string{
 		"small":           `{"b":1,"a":1.0,"_meta":{"x":null},"unknown":"\u00e9\/"}`,
 		"spaced":          `{ "a" : [ 1 , 2 ] }`,
@@ -83,7 +85,7 @@ func TestAResultComesBackByteForByte(t *testing.T) {
 }
 
 func TestInvalidUTF8IsRepaired(t *testing.T) {
-	l, p := dial(t, FrameOptions{}, Options{})
+	l, p := dial(t, stdio.Options{}, Options{})
 	done := begin(t, l, `{}`, nil)
 	p.answer(p.read(), "{\"a\":\"x\xffy\"}")
 	if got := wait(t, done); string(got.result) != `{"a":"x`+"\uFFFD"+`y"}` {
@@ -91,10 +93,10 @@ func TestInvalidUTF8IsRepaired(t *testing.T) {
 	}
 }
 
-func TestAnErrorOfTheBundleKeepsItsData(t *testing.T) {
-	l, p := dial(t, FrameOptions{}, Options{})
+func TestAnErrorOfTheAppKeepsItsData(t *testing.T) {
+	l, p := dial(t, stdio.Options{}, Options{})
 	done := begin(t, l, `{}`, nil)
-	p.say(`{"jsonrpc":"2.0","id":%s,"error":{"code":-32042,"message":"log in first","data":{"urls":["x"],"n":1.0}}}`, p.read().ID)
+	p.send(`{"jsonrpc":"2.0","id":%s,"error":{"code":-32042,"message":"log in first","data":{"urls":["x"],"n":1.0}}}`, p.read().ID)
 	failure, ok := errors.AsType[*rpc.Error](wait(t, done).err)
 	if !ok || failure.Code != -32042 || failure.Message != "log in first" || string(failure.Data) != `{"urls":["x"],"n":1.0}` {
 		t.Errorf("got %+v", failure)
@@ -103,7 +105,7 @@ func TestAnErrorOfTheBundleKeepsItsData(t *testing.T) {
 
 func TestProgressComesInWireOrderAndBeforeTheResult(t *testing.T) {
 	const calls, burst = 50, 40
-	l, p := dial(t, FrameOptions{}, Options{})
+	l, p := dial(t, stdio.Options{}, Options{})
 	late, wrong := 0, 0
 	for range calls {
 		var seen []string
@@ -141,7 +143,7 @@ func TestProgressComesInWireOrderAndBeforeTheResult(t *testing.T) {
 }
 
 func TestCallsDoNotSeeEachOthersProgress(t *testing.T) {
-	l, p := dial(t, FrameOptions{}, Options{})
+	l, p := dial(t, stdio.Options{}, Options{})
 	notes := make(chan string, 10)
 	note := func(n rpc.Notification) { notes <- string(n.Params) }
 	first := begin(t, l, `{"_meta":{"progressToken":1}}`, note)
@@ -152,8 +154,8 @@ func TestCallsDoNotSeeEachOthersProgress(t *testing.T) {
 	m3 := p.read()
 	p.progress(m2, 2)
 	p.progress(m1, 1)
-	p.say(`{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":%s,"progress":3}}`, m3.ID)
-	p.say(`{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":1,"progress":4}}`)
+	p.send(`{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":%s,"progress":3}}`, m3.ID)
+	p.send(`{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":1,"progress":4}}`)
 	p.answer(m2, `2`)
 	p.answer(m1, `1`)
 	p.answer(m3, `3`)
@@ -170,14 +172,14 @@ func TestCallsDoNotSeeEachOthersProgress(t *testing.T) {
 	}
 }
 
-func TestALogMessageBelongsToTheOnlyCall(t *testing.T) {
+func TestALogMessageIsDeliveredToTheOnlyCall(t *testing.T) {
 	observed := make(chan rpc.Notification, 4)
-	l, p := dial(t, FrameOptions{}, Options{OnNotification: func(n rpc.Notification) { observed <- n }})
+	l, p := dial(t, stdio.Options{}, Options{OnNotification: func(n rpc.Notification) { observed <- n }})
 	say := func(text string) {
-		p.say(`{"jsonrpc":"2.0","method":"notifications/message","params":{"data":%q}}`, text)
+		p.send(`{"jsonrpc":"2.0","method":"notifications/message","params":{"data":%q}}`, text)
 	}
-	say("nobody's")
-	if n := wait(t, observed); string(n.Params) != `{"data":"nobody's"}` || len(n.Callers) > 0 {
+	say("of no call")
+	if n := wait(t, observed); string(n.Params) != `{"data":"of no call"}` || len(n.Callers) > 0 {
 		t.Errorf("observed %s of %v", n.Params, n.Callers)
 	}
 	mine := make(chan rpc.Notification, 4)
@@ -218,8 +220,8 @@ func TestALogMessageBelongsToTheOnlyCall(t *testing.T) {
 	calls.Wait()
 }
 
-func TestACancelledCallIsToldAndItsAnswerIgnored(t *testing.T) {
-	l, p := dial(t, FrameOptions{}, Options{})
+func TestTheAppIsNotifiedOfACancelledCallAndItsAnswerIsDiscarded(t *testing.T) {
+	l, p := dial(t, stdio.Options{}, Options{})
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)
 	go func() {
@@ -232,7 +234,7 @@ func TestACancelledCallIsToldAndItsAnswerIgnored(t *testing.T) {
 		t.Errorf("the call returned %v", err)
 	}
 	if c := p.read(); c.Method != "notifications/cancelled" || !strings.HasPrefix(string(c.Params), `{"requestId":`+string(m.ID)+`,`) {
-		t.Errorf("the bundle was told %s %s", c.Method, c.Params)
+		t.Errorf("the app received %s %s", c.Method, c.Params)
 	}
 	p.answer(m, `"late"`)
 	next := begin(t, l, `{}`, nil)
@@ -240,20 +242,20 @@ func TestACancelledCallIsToldAndItsAnswerIgnored(t *testing.T) {
 	if got := wait(t, next); string(got.result) != `"in time"` {
 		t.Errorf("the next call got %s (%v)", got.result, got.err)
 	}
-	if l.strays.count.Load() != 1 {
-		t.Errorf("%d stray messages were counted, want 1", l.strays.count.Load())
+	if l.discarded.Count() != 1 {
+		t.Errorf("%d messages were discarded, want 1", l.discarded.Count())
 	}
 }
 
-func TestTheEndOfABundleEndsItsCalls(t *testing.T) {
-	l, p := dial(t, FrameOptions{}, Options{})
+func TestTheEndOfAnAppEndsItsCalls(t *testing.T) {
+	l, p := dial(t, stdio.Options{}, Options{})
 	answered := begin(t, l, `{}`, nil)
 	m := p.read()
 	lost := begin(t, l, `{}`, nil)
 	p.read()
-	p.answer(m, `"the last word"`)
+	p.answer(m, `"the last answer"`)
 	p.end()
-	if got := wait(t, answered); string(got.result) != `"the last word"` {
+	if got := wait(t, answered); string(got.result) != `"the last answer"` {
 		t.Errorf("the answered call got %s (%v)", got.result, got.err)
 	}
 	if got := wait(t, lost); !errors.Is(got.err, ErrClosed) {
@@ -268,17 +270,17 @@ func TestTheEndOfABundleEndsItsCalls(t *testing.T) {
 	}
 }
 
-func TestAReceiverThatPanicsLosesItsCallOnly(t *testing.T) {
-	l, p := dial(t, FrameOptions{}, Options{OnListChanged: func(string) { panic("oops") }, OnNotification: func(rpc.Notification) { panic("oops") }})
-	p.say(`{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}`)
-	p.say(`{"jsonrpc":"2.0","method":"notifications/other"}`)
+func TestACallerThatPanicsLosesOnlyItsCall(t *testing.T) {
+	l, p := dial(t, stdio.Options{}, Options{OnListChanged: func(string) { panic("oops") }, OnNotification: func(rpc.Notification) { panic("oops") }})
+	p.send(`{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}`)
+	p.send(`{"jsonrpc":"2.0","method":"notifications/other"}`)
 	done := begin(t, l, `{"_meta":{"progressToken":1}}`, func(rpc.Notification) { panic("oops") })
 	p.progress(p.read(), 1)
 	if got := wait(t, done); got.err == nil || !strings.Contains(got.err.Error(), "oops") {
 		t.Errorf("the call got %s (%v)", got.result, got.err)
 	}
 	if m := p.read(); m.Method != "notifications/cancelled" {
-		t.Errorf("the bundle was told %q", m.Method)
+		t.Errorf("the app received %q", m.Method)
 	}
 	next := begin(t, l, `{}`, nil)
 	p.answer(p.read(), `1`)
@@ -287,8 +289,8 @@ func TestAReceiverThatPanicsLosesItsCallOnly(t *testing.T) {
 	}
 }
 
-func TestCallsInFlightAreBounded(t *testing.T) {
-	l, p := dial(t, FrameOptions{}, Options{MaxCalls: 2})
+func TestTheNumberOfPendingCallsIsBounded(t *testing.T) {
+	l, p := dial(t, stdio.Options{}, Options{MaxCalls: 2})
 	first, second := begin(t, l, `{}`, nil), begin(t, l, `{}`, nil)
 	m1, m2 := p.read(), p.read()
 	if _, err := l.Call(t.Context(), Request{Method: "tools/call"}); !errors.Is(err, ErrBusy) {
@@ -305,27 +307,28 @@ func TestCallsInFlightAreBounded(t *testing.T) {
 	}
 }
 
-func TestABundleThatStopsReadingIsGivenUp(t *testing.T) {
+func TestTheConnectionOfAnAppThatStopsReadingIsClosed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		out, silent := io.Pipe()
-		stuck, in := io.Pipe() // nobody reads: the first write waits for ever
+		stuck, in := io.Pipe() // is never read: the first write does not return
 		defer silent.Close()
 		defer stuck.Close()
-		conn, err := Stdio(in, out, FrameOptions{WriteTimeout: 30 * time.Second}).Connect(t.Context())
+		conn, err := stdio.New(in, out, stdio.Options{WriteTimeout: 30 * time.Second}).Connect(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
-		l := &Link{o: Options{MaxCalls: 10}, log: quiet(), calls: map[int64]*call{}, done: make(chan struct{}), conn: conn, out: conn.(*stdioConn)}
+		l := &Link{o: Options{MaxCalls: 10}, log: quiet(), calls: map[int64]*call{}, done: make(chan struct{}), conn: conn}
 		l.life, l.stop = context.WithCancel(t.Context())
-		l.nextID.Store(firstID)
-		tap := &stdioTap{stdioConn: conn.(*stdioConn), l: l, gate: newGate()}
-		go func() { _, _ = tap.Read(t.Context()) }()
+		l.nextID.Store(framing.LastSDKID)
+		reader := &stdioConn{Conn: conn.(*stdio.Conn), link: l, limit: newRequestLimit()}
+		l.out = reader
+		go func() { _, _ = reader.Read(t.Context()) }()
 		began := time.Now()
-		if _, err := l.Call(t.Context(), Request{Method: "tools/call"}); !errors.Is(err, ErrStalled) || !errors.Is(err, ErrClosed) {
+		if _, err := l.Call(t.Context(), Request{Method: "tools/call"}); !errors.Is(err, stdio.ErrStalled) || !errors.Is(err, ErrClosed) {
 			t.Errorf("the call got %v", err)
 		}
 		if took := time.Since(began); took != 30*time.Second {
-			t.Errorf("given up after %v", took)
+			t.Errorf("closed after %v", took)
 		}
 	})
 }

@@ -1,14 +1,17 @@
-// Package link is one MCP connection to one bundle.
+// Package link is one MCP client connection to one app.
 //
-// It owns the framing of a bundle's standard streams, the transports to remote servers, the
-// handshake (or the discovery of the revision that has none), calls with their progress and
-// cancellation, lists, subscriptions, and what a bundle sends on its own. The MCP SDK speaks the
-// handshake and answers what nobody here does; every other call passes beside it as raw JSON, so
-// that nothing a bundle says is lost and nothing is decoded that need not be. One reader sees all
-// messages in wire order: a call's notifications are handed over before its result.
+// A Link performs the handshake (or server/discover, for the revision without one), makes calls with their
+// progress and cancellation (call.go), reads lists (lists.go), keeps subscriptions (subscriptions.go),
+// answers the app's requests (apprequest.go), and receives its notifications (dispatch.go). The MCP SDK
+// performs the handshake and answers the requests for which there is no handler. Calls do not use it: they
+// are sent and received as raw JSON, so that every byte that an app sends is kept and nothing is decoded
+// that need not be. One reader handles all messages in wire order, so a call's notifications are delivered
+// before its result.
 //
-// The package does not start processes (process), does not decide when to connect again or whom a
-// bundle's question concerns (apps) and gives tools no names (tools). It is apart because it is the
-// endpoint to the MCP SDK's client side, and because a hostile peer's bytes meet the server here: every
-// size, count and wait is bounded.
+// The transports are packages of their own: stdio for processes, remote for servers elsewhere; both read
+// and write messages with package framing.
+//
+// The package does not start processes (package process), does not decide when to connect again or whom a
+// request of the app concerns (package apps), and does not name tools (package tools). Every size, count
+// and wait is bounded, because an app may send anything.
 package link

@@ -12,31 +12,31 @@ import (
 	"github.com/hashicorp/go-hclog"
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/ropewalk/ropewalk/core/link/framing"
+	"github.com/ropewalk/ropewalk/core/link/remote"
 )
 
-// firstID is the first id of our own calls. The SDK counts its ids from 1 and makes a handful.
-const firstID = 1 << 20
-
-// Link is one open connection to a bundle. Its methods may be used by any number of goroutines.
+// Link is one open connection to an app. Its methods may be used by any number of goroutines.
 type Link struct {
-	o       Options
-	log     hclog.Logger
-	session *mcp.ClientSession
-	conn    mcp.Connection // what the SDK's session runs on, without our tap
-	out     sender
-	info    Info
-	greeted []byte      // the raw result of the handshake; written and read during it only
-	open    atomic.Bool // the handshake is over
+	o         Options
+	log       hclog.Logger
+	session   *mcp.ClientSession
+	conn      mcp.Connection // below the connection that the SDK's session uses
+	out       sender
+	info      Info
+	handshake []byte      // the raw result of the handshake; written and read during it only
+	open      atomic.Bool // the handshake is complete
 
-	nextID  atomic.Int64
-	strays  tally
-	changes changes
-	watched watched
+	nextID        atomic.Int64
+	discarded     framing.DiscardLog
+	listChanges   listChanges
+	subscriptions subscriptions
 
-	mu      sync.Mutex
-	calls   map[int64]*call // in flight, by id
-	asked   map[any]context.CancelFunc
-	closing bool
+	mu          sync.Mutex
+	calls       map[int64]*call            // in flight, by id
+	appRequests map[any]context.CancelFunc // being answered, by id
+	closing     bool
 
 	life context.Context // ends when done is closed
 	stop context.CancelFunc
@@ -46,7 +46,7 @@ type Link struct {
 
 // Open connects over t and performs the handshake, bounded by ctx alone. Afterwards ctx is not used.
 func Open(ctx context.Context, t mcp.Transport, o Options) (*Link, error) {
-	l := &Link{o: o, log: o.Logger, calls: map[int64]*call{}, asked: map[any]context.CancelFunc{}, done: make(chan struct{})}
+	l := &Link{o: o, log: o.Logger, calls: map[int64]*call{}, appRequests: map[any]context.CancelFunc{}, done: make(chan struct{})}
 	l.life, l.stop = context.WithCancel(context.WithoutCancel(ctx))
 	if l.log == nil {
 		l.log = hclog.NewNullLogger()
@@ -54,10 +54,10 @@ func Open(ctx context.Context, t mcp.Transport, o Options) (*Link, error) {
 	if l.o.MaxCalls <= 0 {
 		l.o.MaxCalls = defaultMaxCalls
 	}
-	l.nextID.Store(firstID)
-	l.strays = tally{log: l.log, app: o.Name, sentence: "the app sent what nobody waits for"}
-	l.changes = changes{wake: make(chan struct{}, 1)}
-	l.watched = watched{wake: make(chan struct{}, 1), uris: map[string]struct{}{}}
+	l.nextID.Store(framing.LastSDKID)
+	l.discarded = framing.DiscardLog{Logger: l.log, App: o.Name, Message: "app sent messages that belong to no call"}
+	l.listChanges = listChanges{wake: make(chan struct{}, 1)}
+	l.subscriptions = subscriptions{wake: make(chan struct{}, 1), uris: map[string]struct{}{}}
 	capabilities, err := clientCapabilities(o.Capabilities)
 	if err != nil {
 		return nil, err
@@ -70,19 +70,19 @@ func Open(ctx context.Context, t mcp.Transport, o Options) (*Link, error) {
 	if o.Stateless {
 		revision = StatelessVersion
 	}
-	session, err := client.Connect(ctx, tapped{l, t}, &mcp.ClientSessionOptions{ProtocolVersion: revision})
+	session, err := client.Connect(ctx, intercepted{l, t}, &mcp.ClientSessionOptions{ProtocolVersion: revision})
 	if err != nil {
-		return nil, l.refused(ctx, err)
+		return nil, l.handshakeError(ctx, err)
 	}
 	l.session = session
 	l.open.Store(true)
-	if err := l.readGreeting(); err != nil {
+	if err := l.readHandshake(); err != nil {
 		return nil, errors.Join(err, l.Close())
 	}
 	if o.OnListChanged != nil {
-		l.changes.start(l)
+		l.listChanges.start(l)
 	}
-	l.listen() //nolint:contextcheck // ctx is the handshake's; what is listened to lives as long as the link
+	l.receiveServerMessages() //nolint:contextcheck // ctx is the handshake's; the stream lives as long as the link
 	return l, nil
 }
 
@@ -104,32 +104,32 @@ func clientCapabilities(raw json.RawMessage) (*mcp.ClientCapabilities, error) {
 	return capabilities, nil
 }
 
-// refused makes the error of a handshake that failed, and closes what is open.
-func (l *Link) refused(ctx context.Context, err error) error {
+// handshakeError returns the error of a handshake that failed, and closes the connection.
+func (l *Link) handshakeError(ctx context.Context, err error) error {
 	l.fail(err)
 	if l.conn != nil {
 		_ = l.conn.Close()
 	}
-	if remote, ok := errors.AsType[*RemoteError](err); ok {
-		return remote
+	if failed, ok := errors.AsType[*remote.Error](err); ok {
+		return failed
 	}
 	if ctx.Err() != nil {
 		err = ctx.Err()
 	} else if _, answered := errors.AsType[*jsonrpc.Error](err); answered {
 		err = fmt.Errorf("%w: %w", ErrRefused, err)
-	} else if l.greeted != nil {
+	} else if l.handshake != nil {
 		err = fmt.Errorf("%w: %w", ErrBadHandshake, err)
 	}
-	if f, ok := l.out.(*stdioConn); ok {
-		if n := f.junk.count.Load(); n > 0 {
-			return fmt.Errorf("handshake: %w (%d lines on its standard output were not MCP messages)", scrub(err), n)
+	if c, ok := l.out.(*stdioConn); ok {
+		if n := c.Discarded(); n > 0 {
+			return fmt.Errorf("handshake: %w (%d lines on its standard output were not MCP messages)", remote.SafeError(err), n)
 		}
 	}
-	return fmt.Errorf("handshake: %w", scrub(err))
+	return fmt.Errorf("handshake: %w", remote.SafeError(err))
 }
 
-func (l *Link) readGreeting() error {
-	var greeting struct {
+func (l *Link) readHandshake() error {
+	var result struct {
 		ProtocolVersion string          `json:"protocolVersion"`
 		Versions        []string        `json:"supportedVersions"`
 		Capabilities    json.RawMessage `json:"capabilities"`
@@ -145,49 +145,50 @@ func (l *Link) readGreeting() error {
 			} `json:"io.modelcontextprotocol/serverInfo"`
 		} `json:"_meta"`
 	}
-	if err := json.Unmarshal(l.greeted, &greeting); err != nil {
+	if err := json.Unmarshal(l.handshake, &result); err != nil {
 		return fmt.Errorf("handshake: read the initialize result: %w", err)
 	}
-	if greeting.ProtocolVersion == "" && slices.Contains(greeting.Versions, StatelessVersion) {
-		greeting.ProtocolVersion, greeting.ServerInfo = StatelessVersion, greeting.Meta.ServerInfo
+	if result.ProtocolVersion == "" && slices.Contains(result.Versions, StatelessVersion) {
+		result.ProtocolVersion, result.ServerInfo = StatelessVersion, result.Meta.ServerInfo
 	}
 	l.info = Info{
-		Name: greeting.ServerInfo.Name, Version: greeting.ServerInfo.Version, Instructions: greeting.Instructions,
-		ProtocolVersion: greeting.ProtocolVersion, Capabilities: greeting.Capabilities, Raw: l.greeted,
-		Stateless: greeting.ProtocolVersion == StatelessVersion,
+		Name: result.ServerInfo.Name, Version: result.ServerInfo.Version, Instructions: result.Instructions,
+		ProtocolVersion: result.ProtocolVersion, Capabilities: result.Capabilities, Raw: l.handshake,
+		Stateless: result.ProtocolVersion == StatelessVersion,
 	}
-	if greeting.Capabilities == nil {
+	if result.Capabilities == nil {
 		return nil
 	}
-	if err := json.Unmarshal(greeting.Capabilities, &l.info.offers); err != nil {
+	if err := json.Unmarshal(result.Capabilities, &l.info.offers); err != nil {
 		return fmt.Errorf("handshake: read the app's capabilities: %w", err)
 	}
 	return nil
 }
 
-// listen opens what a server sends by itself on, where that takes a stream of its own.
-func (l *Link) listen() {
+// receiveServerMessages opens the stream of messages that a server sends by itself, where the transport
+// needs one.
+func (l *Link) receiveServerMessages() {
 	if l.info.Stateless {
-		go l.watch()
+		go l.keepSubscribed()
 		return
 	}
-	remote, ok := l.conn.(*remoteConn)
+	server, ok := l.conn.(*remote.Conn)
 	if !ok {
 		return
 	}
-	remote.courier.version.Store(&l.info.ProtocolVersion)
-	if tap, ok := l.out.(*messageTap); ok && remote.streams {
-		go (&listener{l: l, tap: tap, conn: remote}).run(tap.ended)
+	server.SetProtocolVersion(l.info.ProtocolVersion)
+	if c, ok := l.out.(*messageConn); ok {
+		go server.ReadServerStream(c.ended, remote.ServerStream{Receive: c.receive, Lost: l.drop})
 	}
 }
 
-// Info is what the bundle said of itself.
+// Info returns what the app declared in the handshake.
 func (l *Link) Info() Info { return l.info }
 
-// Done is closed when the connection is gone.
+// Done is closed when the connection is closed.
 func (l *Link) Done() <-chan struct{} { return l.done }
 
-// Err is why the connection is gone, nil while it is not. It wraps ErrClosed.
+// Err returns why the connection is closed, nil while it is open. It wraps ErrClosed.
 func (l *Link) Err() error {
 	select {
 	case <-l.done:
@@ -206,13 +207,13 @@ func (l *Link) Close() error {
 	return err
 }
 
-// drop declares the link dead and closes the connection without waiting for it.
+// drop ends the link and closes the connection without waiting for it.
 func (l *Link) drop(cause error) {
 	l.fail(cause)
 	go func() { _ = l.conn.Close() }()
 }
 
-// fail declares the link dead, once.
+// fail ends the link, once.
 func (l *Link) fail(cause error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -220,10 +221,10 @@ func (l *Link) fail(cause error) {
 		return
 	}
 	l.closing = true
-	l.err = fmt.Errorf("%w: %w", ErrClosed, scrub(cause))
+	l.err = fmt.Errorf("%w: %w", ErrClosed, remote.SafeError(cause))
 	close(l.done)
 	for _, c := range l.calls {
-		c.finish(answer{err: l.err}) // an answer that came before the end stands
+		c.finish(answer{err: l.err}) // an answer that came before is kept
 	}
 	l.stop()
 }

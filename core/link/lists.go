@@ -16,10 +16,10 @@ const (
 	maxBytes = 16 << 20 // of all items of one list
 )
 
-// listing is how one list is asked for.
+// listing is how one list is requested.
 type listing struct {
-	offer  string // the capability that says that there is such a list
-	method string
+	capability string // that the app declares when it has the list
+	method     string
 }
 
 func listingOf(kind core.Kind) listing {
@@ -35,11 +35,11 @@ func listingOf(kind core.Kind) listing {
 	return listing{"tools", "tools/list"}
 }
 
-// List is one list of the bundle, all pages, each item exactly as it was sent. What a bundle does
-// not offer is an empty list.
+// List returns all pages of a list of the app, each item exactly as it was sent. It is empty when the app
+// does not have the list.
 func (l *Link) List(ctx context.Context, kind core.Kind) ([]json.RawMessage, error) {
 	what := listingOf(kind)
-	if !l.info.Offers(what.offer) {
+	if !l.info.Offers(what.capability) {
 		return nil, nil
 	}
 	return l.list(ctx, what.method, string(kind))
@@ -72,7 +72,7 @@ func (l *Link) list(ctx context.Context, method, member string) ([]json.RawMessa
 			return all, nil
 		}
 		if seen[cursor] {
-			return nil, fmt.Errorf("%s: the app's pages go in a circle", method)
+			return nil, fmt.Errorf("%s: the app sent the same cursor twice", method)
 		}
 		seen[cursor] = true
 		if params, err = json.Marshal(map[string]string{"cursor": cursor}); err != nil {

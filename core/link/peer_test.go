@@ -13,6 +13,7 @@ import (
 	"github.com/hashicorp/go-hclog"
 	"go.uber.org/goleak"
 
+	"github.com/ropewalk/ropewalk/core/link/stdio"
 	"github.com/ropewalk/ropewalk/core/rpc"
 )
 
@@ -20,14 +21,14 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 func quiet() hclog.Logger { return hclog.NewNullLogger() }
 
-// peer is the other end of a stdio link: a bundle written by hand, free to misbehave.
+// peer is an app at the other end of a link over standard streams, whose messages a test writes.
 type peer struct {
 	t   *testing.T
 	in  *bufio.Reader
 	out io.Writer
 	end func()
 
-	hello message // the initialize request
+	initialize message // the initialize request
 }
 
 // message is what a peer reads.
@@ -39,8 +40,8 @@ type message struct {
 	Error  json.RawMessage
 }
 
-// pipes are the streams of a link and the peer at their other ends, over pipes of the operating
-// system, as a process would have them.
+// pipes returns the streams of a link and the peer at their other ends, over pipes of the operating
+// system, as a process has them.
 func pipes(t *testing.T) (in io.WriteCloser, out io.ReadCloser, p *peer) {
 	t.Helper()
 	toPeer, in, err := os.Pipe()
@@ -57,31 +58,31 @@ func pipes(t *testing.T) (in io.WriteCloser, out io.ReadCloser, p *peer) {
 }
 
 // dial opens a link to a peer.
-func dial(t *testing.T, fo FrameOptions, o Options) (*Link, *peer) {
+func dial(t *testing.T, fo stdio.Options, o Options) (*Link, *peer) {
 	t.Helper()
 	in, out, p := pipes(t)
-	greeted := make(chan struct{})
+	shaken := make(chan struct{})
 	go func() {
-		defer close(greeted)
-		p.greet()
+		defer close(shaken)
+		p.handshake()
 	}()
-	l, err := Open(t.Context(), Stdio(in, out, fo), o)
+	l, err := Open(t.Context(), stdio.New(in, out, fo), o)
 	if err != nil {
 		t.Fatalf("open: %v", err)
 	}
-	<-greeted
+	<-shaken
 	t.Cleanup(func() { _ = l.Close() })
 	return l, p
 }
 
-func (p *peer) greet() {
+func (p *peer) handshake() {
 	m := p.read()
-	p.hello = m
-	p.say(`{"jsonrpc":"2.0","id":%s,"result":{"protocolVersion":"2025-11-25","capabilities":{"tools":{"listChanged":true},"x":{"y":1}},"serverInfo":{"name":"peer","version":"1.2"},"instructions":"be kind"}}`, m.ID)
+	p.initialize = m
+	p.send(`{"jsonrpc":"2.0","id":%s,"result":{"protocolVersion":"2025-11-25","capabilities":{"tools":{"listChanged":true},"x":{"y":1}},"serverInfo":{"name":"peer","version":"1.2"},"instructions":"be kind"}}`, m.ID)
 	p.read() // notifications/initialized
 }
 
-// read returns the next message; the zero message when the link is gone.
+// read returns the next message; the zero message when the link is closed.
 func (p *peer) read() message {
 	var m message
 	line, err := p.in.ReadBytes('\n')
@@ -94,12 +95,12 @@ func (p *peer) read() message {
 	return m
 }
 
-func (p *peer) say(format string, args ...any) {
+func (p *peer) send(format string, args ...any) {
 	_, _ = fmt.Fprintf(p.out, format+"\n", args...)
 }
 
 func (p *peer) answer(m message, result string) {
-	p.say(`{"jsonrpc":"2.0","id":%s,"result":%s}`, m.ID, result)
+	p.send(`{"jsonrpc":"2.0","id":%s,"result":%s}`, m.ID, result)
 }
 
 // progress is a progress notification for m's own token.
@@ -110,16 +111,16 @@ func (p *peer) progress(m message, n int) {
 		} `json:"_meta"`
 	}
 	_ = json.Unmarshal(m.Params, &params)
-	p.say(`{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":%s,"progress":%d}}`, params.Meta.ProgressToken, n)
+	p.send(`{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":%s,"progress":%d}}`, params.Meta.ProgressToken, n)
 }
 
-// outcome is what a call came to.
+// outcome is the result of a call.
 type outcome struct {
 	result json.RawMessage
 	err    error
 }
 
-// begin calls in the background.
+// begin starts a call in the background.
 func begin(t *testing.T, l *Link, params string, notify func(rpc.Notification)) <-chan outcome {
 	done := make(chan outcome, 1)
 	go func() {
@@ -135,7 +136,7 @@ func wait[T any](t *testing.T, c <-chan T) T {
 	case v := <-c:
 		return v
 	case <-time.After(10 * time.Second):
-		t.Fatal("nothing came for 10 s")
+		t.Fatal("nothing was received for 10 s")
 		panic("unreachable")
 	}
 }

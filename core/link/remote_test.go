@@ -18,10 +18,11 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/ropewalk/ropewalk/core"
+	"github.com/ropewalk/ropewalk/core/link/remote"
 	"github.com/ropewalk/ropewalk/core/rpc"
 )
 
-// sdkServer has tools of all kinds, from the SDK.
+// sdkServer is a server of the SDK with tools for the tests.
 func sdkServer() *mcp.Server {
 	server := mcp.NewServer(&mcp.Implementation{Name: "remote", Version: "3.0"}, nil)
 	type in struct {
@@ -48,7 +49,7 @@ func sdkServer() *mcp.Server {
 	return server
 }
 
-// handlers serve the same server in every way there is.
+// handlers serve the same server over each transport.
 func handlers(server *mcp.Server) map[string]http.Handler {
 	get := func(*http.Request) *mcp.Server { return server }
 	return map[string]http.Handler{
@@ -69,10 +70,10 @@ func serve(t *testing.T, h http.Handler) string {
 	return server.URL
 }
 
-func openRemote(t *testing.T, r core.Remote, ro RemoteOptions, o Options) (*Link, error) {
+func openRemote(t *testing.T, r core.Remote, ro remote.Options, o Options) (*Link, error) {
 	t.Helper()
 	ro.AllowPrivate = true
-	transport, err := Remote(r, ro)
+	transport, err := remote.New(r, ro)
 	if err != nil {
 		return nil, err
 	}
@@ -83,7 +84,7 @@ func openRemote(t *testing.T, r core.Remote, ro RemoteOptions, o Options) (*Link
 	return l, err
 }
 
-func mustOpen(t *testing.T, r core.Remote, ro RemoteOptions, o Options) *Link {
+func mustOpen(t *testing.T, r core.Remote, ro remote.Options, o Options) *Link {
 	t.Helper()
 	l, err := openRemote(t, r, ro, o)
 	if err != nil {
@@ -97,7 +98,7 @@ func TestRemoteServersAreCalled(t *testing.T) {
 		t.Run(kind, func(t *testing.T) {
 			changed := make(chan string, 8)
 			url := serve(t, handlers(sdkServer())[kind])
-			l := mustOpen(t, core.Remote{URL: url, Type: strings.TrimSuffix(kind, " JSON")}, RemoteOptions{}, Options{OnListChanged: func(kind string) { changed <- kind }})
+			l := mustOpen(t, core.Remote{URL: url, Type: strings.TrimSuffix(kind, " JSON")}, remote.Options{}, Options{OnListChanged: func(kind string) { changed <- kind }})
 			if l.Info().Name != "remote" || l.Info().ProtocolVersion != ProtocolVersion {
 				t.Errorf("info is %+v", l.Info())
 			}
@@ -124,7 +125,7 @@ func TestRemoteServersAreCalled(t *testing.T) {
 				t.Errorf("change: %v", err)
 			}
 			if got := wait(t, changed); got != "tools" {
-				t.Errorf("told of %s", got)
+				t.Errorf("changed: %s", got)
 			}
 		})
 	}
@@ -141,9 +142,9 @@ func remoteProgress(t *testing.T, l *Link) {
 	}
 }
 
-func TestSecretsReachTheServerAndNobodyElse(t *testing.T) {
-	var stolen atomic.Int64
-	thief := serve(t, http.HandlerFunc(func(http.ResponseWriter, *http.Request) { stolen.Add(1) }))
+func TestCredentialsAreSentToTheConfiguredOriginOnly(t *testing.T) {
+	var reached atomic.Int64
+	other := serve(t, http.HandlerFunc(func(http.ResponseWriter, *http.Request) { reached.Add(1) }))
 	inner := handlers(sdkServer())["streamable-http"]
 	var missing atomic.Int64
 	url := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -151,44 +152,44 @@ func TestSecretsReachTheServerAndNobodyElse(t *testing.T) {
 			missing.Add(1)
 		}
 		if strings.HasPrefix(r.URL.Path, "/away") {
-			http.Redirect(w, r, thief+"/", http.StatusTemporaryRedirect)
+			http.Redirect(w, r, other+"/", http.StatusTemporaryRedirect)
 			return
 		}
 		if r.URL.Path == "/moved" {
 			http.Redirect(w, r, "/", http.StatusTemporaryRedirect)
 			return
 		}
-		if r.URL.Path == "/lure" {
+		if r.URL.Path == "/endpoint-elsewhere" {
 			w.Header().Set("Content-Type", "text/event-stream")
-			_, _ = fmt.Fprintf(w, "event: endpoint\ndata: %s/messages\n\n", thief)
+			_, _ = fmt.Fprintf(w, "event: endpoint\ndata: %s/messages\n\n", other)
 			_ = http.NewResponseController(w).Flush()
 			<-r.Context().Done()
 			return
 		}
 		inner.ServeHTTP(w, r)
 	}))
-	remote := core.Remote{Type: "streamable-http", Auth: core.RemoteAuth{Type: "bearer", Token: "s3cret"}, Headers: map[string]core.Secret{"x-extra": "more"}}
+	app := core.Remote{Type: "streamable-http", Auth: core.RemoteAuth{Type: "bearer", Token: "s3cret"}, Headers: map[string]core.Secret{"x-extra": "more"}}
 
-	remote.URL = url + "/moved"
-	l := mustOpen(t, remote, RemoteOptions{}, Options{})
+	app.URL = url + "/moved"
+	l := mustOpen(t, app, remote.Options{}, Options{})
 	if _, err := l.Call(t.Context(), Request{Method: "tools/call", Params: json.RawMessage(`{"name":"echo"}`)}); err != nil {
 		t.Errorf("after a redirect to the same server: %v", err)
 	}
-	remote.URL = url + "/away?key=hidden"
-	_, err := openRemote(t, remote, RemoteOptions{}, Options{})
-	if failed, ok := errors.AsType[*RemoteError](err); !ok || !strings.Contains(err.Error(), "redirects to") || strings.Contains(failed.Error(), "hidden") {
+	app.URL = url + "/away?key=hidden"
+	_, err := openRemote(t, app, remote.Options{}, Options{})
+	if failed, ok := errors.AsType[*remote.Error](err); !ok || !strings.Contains(err.Error(), "redirects to") || strings.Contains(failed.Error(), "hidden") {
 		t.Errorf("a redirect to another host: %v", err)
 	}
-	remote.URL, remote.Type = url+"/lure", "sse"
-	if _, err := openRemote(t, remote, RemoteOptions{}, Options{}); err == nil || !strings.Contains(err.Error(), "another host") {
+	app.URL, app.Type = url+"/endpoint-elsewhere", "sse"
+	if _, err := openRemote(t, app, remote.Options{}, Options{}); err == nil || !strings.Contains(err.Error(), "another host") {
 		t.Errorf("an endpoint on another host: %v", err)
 	}
-	if stolen.Load() != 0 || missing.Load() != 0 {
-		t.Errorf("%d requests reached the other host, %d had no secrets", stolen.Load(), missing.Load())
+	if reached.Load() != 0 || missing.Load() != 0 {
+		t.Errorf("%d requests reached the other host, %d had no secrets", reached.Load(), missing.Load())
 	}
 }
 
-func TestARemoteThatCannotBeUsedIsRefusedWithTheField(t *testing.T) {
+func TestTheErrorOfAnUnusableRemoteNamesTheField(t *testing.T) {
 	for name, c := range map[string]struct {
 		remote core.Remote
 		want   string
@@ -205,7 +206,7 @@ func TestARemoteThatCannotBeUsedIsRefusedWithTheField(t *testing.T) {
 		"a header of MCP":         {core.Remote{URL: "http://x/", Type: "sse", Headers: map[string]core.Secret{"mcp-session-id": "x"}}, "belongs to the transport"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, err := Remote(c.remote, RemoteOptions{})
+			_, err := remote.New(c.remote, remote.Options{})
 			if err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "s3cret") {
 				t.Errorf("the error is %v, want one with %q", err, c.want)
 			}
@@ -213,7 +214,7 @@ func TestARemoteThatCannotBeUsedIsRefusedWithTheField(t *testing.T) {
 	}
 }
 
-func TestSpecialAddressesAreNotDialled(t *testing.T) {
+func TestLoopbackPrivateAndLinkLocalAddressesAreNotDialled(t *testing.T) {
 	var hits atomic.Int64
 	canary := serve(t, http.HandlerFunc(func(http.ResponseWriter, *http.Request) { hits.Add(1) }))
 	port := canary[strings.LastIndex(canary, ":"):]
@@ -221,16 +222,16 @@ func TestSpecialAddressesAreNotDialled(t *testing.T) {
 		canary, "http://localhost" + port, "http://[::1]" + port, "http://[::ffff:127.0.0.1]" + port, "http://0.0.0.0" + port, "http://127.1.2.3" + port,
 		"http://10.0.0.1", "http://169.254.169.254/latest/meta-data", "http://[fd00::1]", "http://192.168.0.1", "http://[64:ff9b::7f00:1]",
 	} {
-		transport, err := Remote(core.Remote{URL: url, Type: "streamable-http"}, RemoteOptions{ConnectTimeout: time.Second})
+		transport, err := remote.New(core.Remote{URL: url, Type: "streamable-http"}, remote.Options{ConnectTimeout: time.Second})
 		if err != nil {
 			t.Fatal(err)
 		}
 		_, err = Open(t.Context(), transport, Options{})
-		if failed, ok := errors.AsType[*RemoteError](err); !ok || !failed.Down {
+		if failed, ok := errors.AsType[*remote.Error](err); !ok || !failed.Down {
 			t.Errorf("%s: %v", url, err)
 		}
 	}
-	transport, err := Remote(core.Remote{URL: "http://169.254.169.254/", Type: "sse"}, RemoteOptions{AllowPrivate: true})
+	transport, err := remote.New(core.Remote{URL: "http://169.254.169.254/", Type: "sse"}, remote.Options{AllowPrivate: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -264,7 +265,7 @@ func script(next func(w http.ResponseWriter, r *http.Request, m message)) http.H
 }
 
 // Cutting the rest of a stream costs the connection, and the next call a new one.
-func TestTheStreamOfACallIsReadToItsEndThoughItsCallerIsGone(t *testing.T) {
+func TestTheStreamOfACallIsReadToItsEndAfterItsCallerHasLeft(t *testing.T) {
 	ends := make(chan error, 1)
 	url := serve(t, script(func(w http.ResponseWriter, r *http.Request, m message) {
 		w.Header().Set("Content-Type", "text/event-stream")
@@ -278,7 +279,7 @@ func TestTheStreamOfACallIsReadToItsEndThoughItsCallerIsGone(t *testing.T) {
 		}
 		ends <- r.Context().Err()
 	}))
-	l := mustOpen(t, core.Remote{URL: url, Type: "streamable-http"}, RemoteOptions{}, Options{})
+	l := mustOpen(t, core.Remote{URL: url, Type: "streamable-http"}, remote.Options{}, Options{})
 	ctx, cancel := context.WithCancel(t.Context())
 	_, err := l.Call(ctx, Request{Method: "tools/call"})
 	cancel()
@@ -290,15 +291,15 @@ func TestTheStreamOfACallIsReadToItsEndThoughItsCallerIsGone(t *testing.T) {
 	}
 }
 
-// Servers that know no cancellation notice it so.
-func TestTheStreamOfACallThatIsGivenUpEndsAtOnce(t *testing.T) {
+// Servers without support for cancellation notice it by the end of the stream.
+func TestTheStreamOfACancelledCallEndsAtOnce(t *testing.T) {
 	began, ended := make(chan struct{}), make(chan struct{})
 	url := serve(t, script(func(_ http.ResponseWriter, r *http.Request, _ message) {
 		close(began)
 		<-r.Context().Done()
 		close(ended)
 	}))
-	l := mustOpen(t, core.Remote{URL: url, Type: "streamable-http"}, RemoteOptions{}, Options{})
+	l := mustOpen(t, core.Remote{URL: url, Type: "streamable-http"}, remote.Options{}, Options{})
 	ctx, cancel := context.WithCancel(t.Context())
 	go func() {
 		<-began
@@ -316,18 +317,18 @@ func TestTheStreamOfACallThatIsGivenUpEndsAtOnce(t *testing.T) {
 	}
 }
 
-func TestAnAnswerThatIsTooLargeOrNoMessageFailsItsCallOnly(t *testing.T) {
+func TestAnAnswerThatIsTooLargeOrInvalidFailsOnlyItsCall(t *testing.T) {
 	const limit = 1 << 20
 	fill := strings.Repeat("x", limit)
 	for name, c := range map[string]struct {
 		kind, body string
 		want       error
 	}{
-		"JSON, too large":     {"application/json", `{"jsonrpc":"2.0","id":%s,"result":"` + fill + `"}`, ErrTooLarge},
-		"JSON, no message":    {"application/json", `{"hello":%s}`, ErrMalformed},
-		"JSON, two results":   {"application/json", `{"jsonrpc":"2.0","id":%s,"result":1,"result":2}`, ErrMalformed},
-		"an event, too large": {"text/event-stream", `data: {"jsonrpc":"2.0","id":%s,"result":"` + fill + "\"}\n\n", ErrTooLarge},
-		"an event, no JSON":   {"text/event-stream", "data: oops %s\n\n", ErrMalformed},
+		"JSON, too large":        {"application/json", `{"jsonrpc":"2.0","id":%s,"result":"` + fill + `"}`, ErrTooLarge},
+		"JSON, not a message":    {"application/json", `{"hello":%s}`, ErrMalformed},
+		"JSON, two results":      {"application/json", `{"jsonrpc":"2.0","id":%s,"result":1,"result":2}`, ErrMalformed},
+		"an event, too large":    {"text/event-stream", `data: {"jsonrpc":"2.0","id":%s,"result":"` + fill + "\"}\n\n", ErrTooLarge},
+		"an event, invalid JSON": {"text/event-stream", "data: oops %s\n\n", ErrMalformed},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var bad atomic.Bool
@@ -341,7 +342,7 @@ func TestAnAnswerThatIsTooLargeOrNoMessageFailsItsCallOnly(t *testing.T) {
 				w.Header().Set("Content-Type", "application/json; charset=utf-8")
 				_, _ = fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"result":"fine"}`, m.ID)
 			}))
-			l := mustOpen(t, core.Remote{URL: url, Type: "streamable-http"}, RemoteOptions{MaxAnswer: limit}, Options{})
+			l := mustOpen(t, core.Remote{URL: url, Type: "streamable-http"}, remote.Options{MaxAnswer: limit}, Options{})
 			if got, err := l.Call(t.Context(), Request{Method: "tools/call"}); !errors.Is(err, c.want) {
 				t.Errorf("got %.50s (%v), want %v", got, err, c.want)
 			}
@@ -366,7 +367,7 @@ func TestAnEndlessAnswerNeedsLittleMemory(t *testing.T) {
 						}
 					}
 				}))
-				l := mustOpen(t, core.Remote{URL: url, Type: "streamable-http"}, RemoteOptions{}, Options{})
+				l := mustOpen(t, core.Remote{URL: url, Type: "streamable-http"}, remote.Options{}, Options{})
 				runtime.GC()
 				var before, after runtime.MemStats
 				runtime.ReadMemStats(&before)
@@ -384,9 +385,9 @@ func TestAnEndlessAnswerNeedsLittleMemory(t *testing.T) {
 	}
 }
 
-func TestASessionThatTheServerForgotIsTheEndOfTheLink(t *testing.T) {
+func TestTheLinkEndsWhenTheServerNoLongerKnowsTheSession(t *testing.T) {
 	url := serve(t, script(func(w http.ResponseWriter, _ *http.Request, _ message) { http.Error(w, "gone", http.StatusNotFound) }))
-	l := mustOpen(t, core.Remote{URL: url, Type: "streamable-http"}, RemoteOptions{}, Options{})
+	l := mustOpen(t, core.Remote{URL: url, Type: "streamable-http"}, remote.Options{}, Options{})
 	_, err := l.Call(t.Context(), Request{Method: "tools/call"})
 	if !errors.Is(err, ErrClosed) || strings.Contains(err.Error(), "the-session") {
 		t.Errorf("the call got %v", err)
@@ -394,12 +395,12 @@ func TestASessionThatTheServerForgotIsTheEndOfTheLink(t *testing.T) {
 	wait(t, l.Done())
 }
 
-func TestAServerThatCannotBeDialledIsTheEndOfTheLink(t *testing.T) {
+func TestTheLinkEndsWhenTheServerCannotBeDialled(t *testing.T) {
 	server := httptest.NewServer(script(nil))
-	l := mustOpen(t, core.Remote{URL: server.URL, Type: "streamable-http"}, RemoteOptions{}, Options{})
+	l := mustOpen(t, core.Remote{URL: server.URL, Type: "streamable-http"}, remote.Options{}, Options{})
 	server.CloseClientConnections()
 	server.Close()
-	// The first call may still find the old connection, which tells nothing about the server.
+	// The first call may still use the old connection, whose failure does not mean that the server is down.
 	_, err := l.Call(t.Context(), Request{Method: "tools/call"})
 	if err != nil && !errors.Is(err, ErrClosed) {
 		_, err = l.Call(t.Context(), Request{Method: "tools/call"})
@@ -410,7 +411,7 @@ func TestAServerThatCannotBeDialledIsTheEndOfTheLink(t *testing.T) {
 	wait(t, l.Done())
 }
 
-func TestAPassingErrorOfTheServerFailsTheCallOnly(t *testing.T) {
+func TestAnHTTPErrorOfTheServerFailsOnlyTheCall(t *testing.T) {
 	for _, status := range []int{401, 403, 429, 500, 502, 503} {
 		t.Run(fmt.Sprint(status), func(t *testing.T) {
 			var bad atomic.Bool
@@ -421,12 +422,12 @@ func TestAPassingErrorOfTheServerFailsTheCallOnly(t *testing.T) {
 					return
 				}
 				if v := r.Header.Get("Mcp-Protocol-Version"); v != "2025-06-18" {
-					t.Errorf("the negotiated revision is told as %q", v)
+					t.Errorf("the negotiated revision is sent as %q", v)
 				}
 				w.Header().Set("Content-Type", "application/json")
 				_, _ = fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"result":1}`, m.ID)
 			}))
-			l := mustOpen(t, core.Remote{URL: url, Type: "streamable-http"}, RemoteOptions{}, Options{})
+			l := mustOpen(t, core.Remote{URL: url, Type: "streamable-http"}, remote.Options{}, Options{})
 			if _, err := l.Call(t.Context(), Request{Method: "tools/call"}); err == nil || errors.Is(err, ErrClosed) {
 				t.Errorf("the call got %v", err)
 			}
@@ -437,9 +438,9 @@ func TestAPassingErrorOfTheServerFailsTheCallOnly(t *testing.T) {
 	}
 }
 
-func TestAnAnswerThatDoesNotBeginIsGivenUp(t *testing.T) {
+func TestACallIsCancelledWhenItsAnswerDoesNotBegin(t *testing.T) {
 	url := serve(t, script(func(_ http.ResponseWriter, r *http.Request, _ message) { <-r.Context().Done() }))
-	l := mustOpen(t, core.Remote{URL: url, Type: "streamable-http"}, RemoteOptions{HeaderTimeout: 50 * time.Millisecond}, Options{})
+	l := mustOpen(t, core.Remote{URL: url, Type: "streamable-http"}, remote.Options{HeaderTimeout: 50 * time.Millisecond}, Options{})
 	if _, err := l.Call(t.Context(), Request{Method: "tools/call"}); err == nil || !strings.Contains(err.Error(), "did not begin to answer") {
 		t.Errorf("the call got %v", err)
 	}

@@ -10,6 +10,8 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/ropewalk/ropewalk/core"
+	"github.com/ropewalk/ropewalk/core/link/framing"
+	"github.com/ropewalk/ropewalk/core/link/stdio"
 )
 
 // sdkPipes connects the SDK's server to the returned transport's streams.
@@ -39,7 +41,7 @@ func servedPipes(t testing.TB, s *mcp.Server) (in *os.File, out *os.File) {
 
 func TestTheSDKsServerIsCalledOverStandardStreams(t *testing.T) {
 	in, out := sdkPipes(t)
-	l, err := Open(t.Context(), Stdio(in, out, FrameOptions{}), Options{})
+	l, err := Open(t.Context(), stdio.New(in, out, stdio.Options{}), Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -50,7 +52,7 @@ func TestTheSDKsServerIsCalledOverStandardStreams(t *testing.T) {
 	}
 	// The transport serves a client without a link, too.
 	in, out = sdkPipes(t)
-	session, err := mcp.NewClient(&mcp.Implementation{Name: "c"}, nil).Connect(t.Context(), Stdio(in, out, FrameOptions{}), &mcp.ClientSessionOptions{ProtocolVersion: ProtocolVersion})
+	session, err := mcp.NewClient(&mcp.Implementation{Name: "c"}, nil).Connect(t.Context(), stdio.New(in, out, stdio.Options{}), &mcp.ClientSessionOptions{ProtocolVersion: ProtocolVersion})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -60,7 +62,7 @@ func TestTheSDKsServerIsCalledOverStandardStreams(t *testing.T) {
 	_ = session.Close()
 }
 
-// light is a bundle that costs next to nothing: it answers each line with the same result.
+// light is an app with little cost: it answers each line with the same result.
 func light(b *testing.B, result string) (in io.WriteCloser, out io.ReadCloser) {
 	b.Helper()
 	toServer, in, err := os.Pipe()
@@ -73,21 +75,21 @@ func light(b *testing.B, result string) (in io.WriteCloser, out io.ReadCloser) {
 	}
 	go func() {
 		defer fromServer.Close()
-		f := newFramer(toServer, DefaultMaxLine)
+		f := framing.NewLineReader(toServer, framing.DefaultMaxLine)
 		for {
-			l, err := f.next()
+			l, err := f.Next()
 			if err != nil {
 				return
 			}
-			e, err := scanEnvelope(l.data)
-			if err != nil || e.kind != idNumber {
+			e, err := framing.Scan(l.Data)
+			if err != nil || e.IDKind != framing.IDNumber {
 				continue
 			}
 			answer := result
-			if e.method == "initialize" {
+			if e.Method == "initialize" {
 				answer = `{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"light","version":"1"}}`
 			}
-			id, _ := json.Marshal(e.number)
+			id, _ := json.Marshal(e.Number)
 			_, _ = fromServer.WriteString(`{"jsonrpc":"2.0","id":` + string(id) + `,"result":` + answer + "}\n")
 		}
 	}()
@@ -102,7 +104,7 @@ func BenchmarkCall(b *testing.B) {
 		result := `{"content":[{"type":"text","text":"` + text + `"}]}`
 		b.Run(name+"/link", func(b *testing.B) {
 			in, out := light(b, result)
-			l, err := Open(b.Context(), Stdio(in, out, FrameOptions{}), Options{})
+			l, err := Open(b.Context(), stdio.New(in, out, stdio.Options{}), Options{})
 			if err != nil {
 				b.Fatal(err)
 			}
@@ -139,7 +141,7 @@ func BenchmarkScanEnvelope(b *testing.B) {
 	b.SetBytes(int64(len(frame)))
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, err := scanEnvelope(frame); err != nil {
+		if _, err := framing.Scan(frame); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -11,35 +11,37 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/ropewalk/ropewalk/core"
+	"github.com/ropewalk/ropewalk/core/link/remote"
+	"github.com/ropewalk/ropewalk/core/link/stdio"
 	"github.com/ropewalk/ropewalk/core/rawjson"
 	"github.com/ropewalk/ropewalk/core/rpc"
 )
 
-// newPeer is a link of the revision without handshake to a peer.
+// newPeer returns a stateless link to a peer.
 func newPeer(t *testing.T, capabilities string, o Options) (*Link, *peer) {
 	t.Helper()
 	in, out, p := pipes(t)
-	greeted := make(chan struct{})
+	shaken := make(chan struct{})
 	go func() {
-		defer close(greeted)
-		p.hello = p.read()
-		p.answer(p.hello, `{"resultType":"complete","supportedVersions":["2026-07-28"],"capabilities":`+capabilities+
+		defer close(shaken)
+		p.initialize = p.read()
+		p.answer(p.initialize, `{"resultType":"complete","supportedVersions":["2026-07-28"],"capabilities":`+capabilities+
 			`,"instructions":"be new","_meta":{"io.modelcontextprotocol/serverInfo":{"name":"new","version":"2.0"}}}`)
 	}()
 	o.Stateless = true
-	l, err := Open(t.Context(), Stdio(in, out, FrameOptions{}), o)
+	l, err := Open(t.Context(), stdio.New(in, out, stdio.Options{}), o)
 	if err != nil {
 		t.Fatal(err)
 	}
-	<-greeted
+	<-shaken
 	t.Cleanup(func() { _ = l.Close() })
 	return l, p
 }
 
-func TestABundleOfTheNewRevisionIsNotGreetedButDiscovered(t *testing.T) {
+func TestAnAppOfTheStatelessRevisionIsDiscoveredWithoutAHandshake(t *testing.T) {
 	l, p := newPeer(t, `{"tools":{}}`, Options{})
-	if p.hello.Method != "server/discover" {
-		t.Errorf("it was greeted by %s", p.hello.Method)
+	if p.initialize.Method != "server/discover" {
+		t.Errorf("it was shaken by %s", p.initialize.Method)
 	}
 	info := l.Info()
 	if !info.Stateless || info.ProtocolVersion != StatelessVersion || info.Name != "new" || info.Version != "2.0" || info.Instructions != "be new" || !info.Offers("tools") || info.Offers("prompts") {
@@ -47,14 +49,14 @@ func TestABundleOfTheNewRevisionIsNotGreetedButDiscovered(t *testing.T) {
 	}
 }
 
-func TestABundleThatKnowsNoDiscoveryIsGreetedAfterAll(t *testing.T) {
+func TestTheHandshakeFollowsWhenAnAppDoesNotSupportDiscovery(t *testing.T) {
 	in, out, p := pipes(t)
 	go func() {
 		m := p.read()
-		p.say(`{"jsonrpc":"2.0","id":%s,"error":{"code":-32601,"message":"what?"}}`, m.ID)
-		p.greet()
+		p.send(`{"jsonrpc":"2.0","id":%s,"error":{"code":-32601,"message":"what?"}}`, m.ID)
+		p.handshake()
 	}()
-	l, err := Open(t.Context(), Stdio(in, out, FrameOptions{}), Options{Stateless: true})
+	l, err := Open(t.Context(), stdio.New(in, out, stdio.Options{}), Options{Stateless: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -64,7 +66,7 @@ func TestABundleThatKnowsNoDiscoveryIsGreetedAfterAll(t *testing.T) {
 	}
 }
 
-func TestARequestSaysOfItsRevisionWhatItsConnectionWants(t *testing.T) {
+func TestTheMetaOfARequestFitsTheRevisionOfTheConnection(t *testing.T) {
 	const said = `"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"ropewalk","version":"9"},"io.modelcontextprotocol/clientCapabilities":`
 	own := `{"name":"x","_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/logLevel":"info","a":1}}`
 	for name, c := range map[string]struct{ params, capabilities, newWant, oldWant string }{
@@ -72,15 +74,15 @@ func TestARequestSaysOfItsRevisionWhatItsConnectionWants(t *testing.T) {
 		"no _meta":        {`{"name":"x","arguments":{"_meta":1}}`, `{"roots":{}}`, `{"name":"x","arguments":{"_meta":1},"_meta":{` + said + `{"roots":{}}}}`, `{"name":"x","arguments":{"_meta":1}}`},
 		"a _meta":         {`{"_meta":{"a":1.0,"b":"\u00e9"},"name":"x"}`, ``, `{"_meta":{"a":1.0,"b":"\u00e9",` + said + `{}},"name":"x"}`, `{"_meta":{"a":1.0,"b":"\u00e9"},"name":"x"}`},
 		"a _meta of null": {`{"_meta":null,"name":"x"}`, ``, `{"_meta":{` + said + `{}},"name":"x"}`, `{"_meta":null,"name":"x"}`},
-		"what a client says, escaped": {
+		"the members of a client, escaped": {
 			`{"_meta":{"io.modelcontextprotocol\/protocolVersion":"2026-07-28","b":"\n"}}`, ``,
 			`{"_meta":{"io.modelcontextprotocol\/protocolVersion":"2026-07-28","b":"\n"}}`, `{"_meta":{"b":"\n"}}`,
 		},
-		"what a client says": {own, `{"roots":{}}`, own, `{"name":"x","_meta":{"a":1}}`},
+		"the members of a client": {own, `{"roots":{}}`, own, `{"name":"x","_meta":{"a":1}}`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			fresh, p := newPeer(t, `{"tools":{}}`, Options{Version: "9"})
-			old, q := dial(t, FrameOptions{}, Options{})
+			old, q := dial(t, stdio.Options{}, Options{})
 			for _, one := range []struct {
 				l    *Link
 				p    *peer
@@ -104,7 +106,7 @@ func TestARequestSaysOfItsRevisionWhatItsConnectionWants(t *testing.T) {
 	}
 }
 
-func TestABundleOfTheNewRevisionIsAskedOnceForAllItIsToTell(t *testing.T) {
+func TestOneListenRequestNamesAllSubscriptions(t *testing.T) {
 	updated := make(chan rpc.Notification, 10)
 	l, p := newPeer(t, `{"tools":{"listChanged":true},"prompts":{},"resources":{"listChanged":true}}`, Options{
 		OnListChanged: func(string) {}, OnNotification: func(n rpc.Notification) { updated <- n },
@@ -116,22 +118,22 @@ func TestABundleOfTheNewRevisionIsAskedOnceForAllItIsToTell(t *testing.T) {
 	}
 	first := p.read()
 	if got, want := wanted(first), `subscriptions/listen {"resourcesListChanged":true,"toolsListChanged":true}`; got != want {
-		t.Errorf("asked for %s, want %s", got, want)
+		t.Errorf("requested %s, want %s", got, want)
 	}
 	if err := l.Subscribe(t.Context(), "a://b"); err != nil {
 		t.Fatal(err)
 	}
 	if m := p.read(); m.Method != "notifications/cancelled" {
-		t.Errorf("before the first was ended came %s", m.Method)
+		t.Errorf("received before the first ended: %s", m.Method)
 	}
 	p.answer(first, `{}`)
 	second := p.read()
 	if got, want := wanted(second), `subscriptions/listen {"resourceSubscriptions":["a://b"],"resourcesListChanged":true,"toolsListChanged":true}`; got != want {
-		t.Errorf("asked for %s, want %s", got, want)
+		t.Errorf("requested %s, want %s", got, want)
 	}
-	p.say(`{"jsonrpc":"2.0","method":"notifications/resources/updated","params":{"uri":"a://b"}}`)
+	p.send(`{"jsonrpc":"2.0","method":"notifications/resources/updated","params":{"uri":"a://b"}}`)
 	if n := wait(t, updated); n.Method != "notifications/resources/updated" {
-		t.Errorf("heard %v", n)
+		t.Errorf("received %v", n)
 	}
 	if err := l.Unsubscribe(t.Context(), "a://b"); err != nil {
 		t.Fatal(err)
@@ -139,11 +141,11 @@ func TestABundleOfTheNewRevisionIsAskedOnceForAllItIsToTell(t *testing.T) {
 	p.read()
 	p.answer(second, `{}`)
 	if got := wanted(p.read()); got != wanted(first) {
-		t.Errorf("at last asked for %s", got)
+		t.Errorf("the last request was %s", got)
 	}
 }
 
-func TestTheSDKsServerTellsOfChangesInTheNewRevision(t *testing.T) {
+func TestTheSDKsServerReportsChangesInTheStatelessRevision(t *testing.T) {
 	s := mcp.NewServer(&mcp.Implementation{Name: "s"}, &mcp.ServerOptions{
 		SubscribeHandler:   func(context.Context, *mcp.SubscribeRequest) error { return nil },
 		UnsubscribeHandler: func(context.Context, *mcp.UnsubscribeRequest) error { return nil },
@@ -151,7 +153,7 @@ func TestTheSDKsServerTellsOfChangesInTheNewRevision(t *testing.T) {
 	s.AddResource(&mcp.Resource{Name: "r", URI: "a://b"}, nil)
 	in, out := servedPipes(t, s)
 	changed, updated := make(chan string, 10), make(chan string, 10)
-	l, err := Open(t.Context(), Stdio(in, out, FrameOptions{}), Options{
+	l, err := Open(t.Context(), stdio.New(in, out, stdio.Options{}), Options{
 		Stateless: true, OnListChanged: func(kind string) { changed <- kind },
 		OnNotification: func(n rpc.Notification) { updated <- n.Method },
 	})
@@ -160,11 +162,11 @@ func TestTheSDKsServerTellsOfChangesInTheNewRevision(t *testing.T) {
 	}
 	defer l.Close()
 	if !l.Info().Stateless {
-		t.Fatal("it is not of the new revision")
+		t.Fatal("the connection is not stateless")
 	}
 	acknowledged := func() {
 		if m := wait(t, updated); m != "notifications/subscriptions/acknowledged" {
-			t.Errorf("heard %s", m)
+			t.Errorf("received %s", m)
 		}
 	}
 	acknowledged()
@@ -176,7 +178,7 @@ func TestTheSDKsServerTellsOfChangesInTheNewRevision(t *testing.T) {
 		t.Fatal(err)
 	}
 	if m := wait(t, updated); m != "notifications/resources/updated" {
-		t.Errorf("heard %s", m)
+		t.Errorf("received %s", m)
 	}
 	s.AddResource(&mcp.Resource{Name: "new", URI: "a://c"}, nil)
 	if kind := wait(t, changed); kind != "resources" {
@@ -187,22 +189,22 @@ func TestTheSDKsServerTellsOfChangesInTheNewRevision(t *testing.T) {
 	}
 }
 
-func TestAQuestionNamesThoseWhoseCallsAreInFlight(t *testing.T) {
+func TestAQuestionNamesTheCallersOfPendingCalls(t *testing.T) {
 	asked := make(chan []any, 1)
-	l, p := dial(t, FrameOptions{}, Options{Requests: map[string]RequestHandler{
+	l, p := dial(t, stdio.Options{}, Options{Requests: map[string]RequestHandler{
 		"elicitation/create": func(_ context.Context, q Question) (json.RawMessage, error) {
 			asked <- q.Callers
 			return json.RawMessage(`{}`), nil
 		},
 	}})
 	ask := func() []any {
-		p.say(`{"jsonrpc":"2.0","id":"q","method":"elicitation/create","params":{}}`)
+		p.send(`{"jsonrpc":"2.0","id":"q","method":"elicitation/create","params":{}}`)
 		callers := wait(t, asked)
 		p.read() // the answer
 		return callers
 	}
 	if got := ask(); len(got) != 0 {
-		t.Errorf("without calls it names %v", got)
+		t.Errorf("without calls the callers are %v", got)
 	}
 	var messages []message
 	for _, who := range []any{"alice", nil, "bob"} {
@@ -210,19 +212,19 @@ func TestAQuestionNamesThoseWhoseCallsAreInFlight(t *testing.T) {
 		messages = append(messages, p.read())
 	}
 	if got := ask(); !slices.Equal(got, []any{"alice", "bob"}) {
-		t.Errorf("it names %v", got)
+		t.Errorf("the callers are %v", got)
 	}
 	p.answer(messages[0], `{}`)
-	p.say(`{"jsonrpc":"2.0","id":"ping","method":"ping"}`) // whose answer comes after that one was read
+	p.send(`{"jsonrpc":"2.0","id":"ping","method":"ping"}`) // whose answer comes after that one was read
 	p.read()
 	if got := ask(); !slices.Equal(got, []any{"bob"}) {
-		t.Errorf("it names %v", got)
+		t.Errorf("the callers are %v", got)
 	}
 }
 
-func TestAQuestionDoesNotOvertakeWhatItsCallersWereTold(t *testing.T) {
+func TestAQuestionDoesNotOvertakeTheNotificationsOfItsCallers(t *testing.T) {
 	order := make(chan string, 8)
-	l, p := dial(t, FrameOptions{}, Options{Requests: map[string]RequestHandler{
+	l, p := dial(t, stdio.Options{}, Options{Requests: map[string]RequestHandler{
 		"elicitation/create": func(context.Context, Question) (json.RawMessage, error) {
 			order <- "question"
 			return json.RawMessage(`{}`), nil
@@ -231,7 +233,7 @@ func TestAQuestionDoesNotOvertakeWhatItsCallersWereTold(t *testing.T) {
 	holding, release := make(chan struct{}), make(chan struct{})
 	for _, r := range []Request{
 		{Caller: "alice", Notify: func(rpc.Notification) { holding <- struct{}{}; <-release; order <- "progress" }},
-		{Caller: "bob", Notify: func(rpc.Notification) { order <- "progress"; panic("bob fails") }}, // and with it his call
+		{Caller: "bob", Notify: func(rpc.Notification) { order <- "progress"; panic("bob fails") }}, // and with it the call
 		{Caller: "carol"},
 	} {
 		r.Method, r.Params = "tools/call", json.RawMessage(`{"_meta":{"progressToken":1}}`)
@@ -241,10 +243,10 @@ func TestAQuestionDoesNotOvertakeWhatItsCallersWereTold(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		p.say(`{"jsonrpc":"2.0","method":"notifications/progress","params":%s}`, strings.Replace(string(meta.In(params)), "}", `,"progress":1}`, 1))
+		p.send(`{"jsonrpc":"2.0","method":"notifications/progress","params":%s}`, strings.Replace(string(meta.In(params)), "}", `,"progress":1}`, 1))
 	}
-	<-holding // Alice is being notified
-	p.say(`{"jsonrpc":"2.0","id":"q","method":"elicitation/create","params":{}}`)
+	<-holding // the notification is being delivered
+	p.send(`{"jsonrpc":"2.0","id":"q","method":"elicitation/create","params":{}}`)
 	if got := wait(t, order); got != "progress" {
 		t.Errorf("Bob's call: %s", got)
 	}
@@ -257,16 +259,16 @@ func TestAQuestionDoesNotOvertakeWhatItsCallersWereTold(t *testing.T) {
 	}
 }
 
-func TestWhatAClientSaysAboutAQuestionComesBeforeItsAnswer(t *testing.T) {
+func TestNotificationsAboutAQuestionAreSentBeforeItsAnswer(t *testing.T) {
 	kept := make(chan Question, 1)
-	_, p := dial(t, FrameOptions{}, Options{Requests: map[string]RequestHandler{"elicitation/create": func(_ context.Context, q Question) (json.RawMessage, error) {
+	_, p := dial(t, stdio.Options{}, Options{Requests: map[string]RequestHandler{"elicitation/create": func(_ context.Context, q Question) (json.RawMessage, error) {
 		for i := range 3 {
 			q.Notify(rpc.Notification{Method: "notifications/progress", Params: json.RawMessage(fmt.Sprintf(`{"progressToken":7,"progress":%d}`, i))})
 		}
 		kept <- q
 		return json.RawMessage(`{"action":"accept"}`), nil
 	}}})
-	p.say(`{"jsonrpc":"2.0","id":"q","method":"elicitation/create","params":{"_meta":{"progressToken":7}}}`)
+	p.send(`{"jsonrpc":"2.0","id":"q","method":"elicitation/create","params":{"_meta":{"progressToken":7}}}`)
 	for i := range 3 {
 		if m := p.read(); m.Method != "notifications/progress" || string(m.Params) != fmt.Sprintf(`{"progressToken":7,"progress":%d}`, i) {
 			t.Errorf("got %s %s", m.Method, m.Params)
@@ -277,13 +279,13 @@ func TestWhatAClientSaysAboutAQuestionComesBeforeItsAnswer(t *testing.T) {
 	}
 	q := wait(t, kept)
 	q.Notify(rpc.Notification{Method: "notifications/progress", Params: json.RawMessage(`{"progressToken":7,"progress":4}`)}) // too late
-	p.say(`{"jsonrpc":"2.0","id":"ping","method":"ping"}`)
+	p.send(`{"jsonrpc":"2.0","id":"ping","method":"ping"}`)
 	if m := p.read(); string(m.ID) != `"ping"` {
-		t.Errorf("after the answer came %s %s", m.Method, m.Params)
+		t.Errorf("received after the answer: %s %s", m.Method, m.Params)
 	}
 }
 
-func TestTheOtherListsAreReadAsWell(t *testing.T) {
+func TestPromptsResourcesAndTemplatesAreListed(t *testing.T) {
 	l, p := newPeer(t, `{"prompts":{},"resources":{}}`, Options{})
 	for kind, method := range map[core.Kind]string{core.KindPrompts: "prompts/list", core.KindResources: "resources/list", core.KindTemplates: "resources/templates/list"} {
 		got := make(chan []json.RawMessage, 1)
@@ -303,14 +305,14 @@ func TestTheOtherListsAreReadAsWell(t *testing.T) {
 	}
 }
 
-func TestRemoteServersAreCalledInTheNewRevision(t *testing.T) {
+func TestRemoteServersAreCalledInTheStatelessRevision(t *testing.T) {
 	for _, kind := range []string{"stateless", "streamable-http"} {
 		t.Run(kind, func(t *testing.T) {
 			changed := make(chan string, 10)
-			l := mustOpen(t, core.Remote{URL: serve(t, handlers(sdkServer())[kind]), Type: "streamable-http"}, RemoteOptions{}, Options{
+			l := mustOpen(t, core.Remote{URL: serve(t, handlers(sdkServer())[kind]), Type: "streamable-http"}, remote.Options{}, Options{
 				Stateless: true, OnListChanged: func(kind string) { changed <- kind },
 			})
-			if fresh := kind == "stateless"; l.Info().Stateless != fresh { // the other handler keeps to the older ones
+			if fresh := kind == "stateless"; l.Info().Stateless != fresh { // the other handler supports the older revisions only
 				t.Errorf("info is %+v", l.Info())
 			}
 			for range 2 {
@@ -327,7 +329,7 @@ func TestRemoteServersAreCalledInTheNewRevision(t *testing.T) {
 				t.Errorf("change: %v", err)
 			}
 			if got := wait(t, changed); got != "tools" {
-				t.Errorf("told of %s", got)
+				t.Errorf("changed: %s", got)
 			}
 		})
 	}

@@ -12,24 +12,24 @@ import (
 	"time"
 
 	"github.com/ropewalk/ropewalk/core"
+	"github.com/ropewalk/ropewalk/core/link/stdio"
 	"github.com/ropewalk/ropewalk/core/rpc"
 )
 
-func TestJunkOnStandardOutputIsSkipped(t *testing.T) {
+func TestLinesOnStandardOutputThatAreNotMessagesAreSkipped(t *testing.T) {
 	var junk bytes.Buffer
-	l, p := dial(t, FrameOptions{Junk: &junk}, Options{})
+	l, p := dial(t, stdio.Options{Junk: &junk}, Options{})
 	done := begin(t, l, `{}`, nil)
 	m := p.read()
 	lines := []string{"Server started", "[info] listening", `{"level":"info","msg":"hello"}`, "{ not: 'json' }", "[1,2]", "\x00\x01", "", "   ", "\r", `{"jsonrpc":"2.0"`, `"text"`}
 	for _, line := range lines {
-		p.say("%s", line)
+		p.send("%s", line)
 	}
-	p.say(`{"jsonrpc":"2.0","id":%s,"result":"ok"}`+"\r", m.ID)
+	p.send(`{"jsonrpc":"2.0","id":%s,"result":"ok"}`+"\r", m.ID)
 	if got := wait(t, done); string(got.result) != `"ok"` {
 		t.Errorf("got %s (%v)", got.result, got.err)
 	}
-	conn := l.conn.(*stdioConn)
-	if n := conn.junk.count.Load(); n != 9 {
+	if n := l.conn.(*stdio.Conn).Discarded(); n != 9 {
 		t.Errorf("%d junk lines were counted, want 9: empty ones do not count", n)
 	}
 	if !strings.HasPrefix(junk.String(), "Server started\n[info] listening\n") {
@@ -37,10 +37,10 @@ func TestJunkOnStandardOutputIsSkipped(t *testing.T) {
 	}
 }
 
-func TestAByteOrderMarkIsNoPartOfALine(t *testing.T) {
-	l, p := dial(t, FrameOptions{}, Options{})
+func TestAByteOrderMarkIsSkipped(t *testing.T) {
+	l, p := dial(t, stdio.Options{}, Options{})
 	done := begin(t, l, `{}`, nil)
-	p.say("\ufeff"+`{"jsonrpc":"2.0","id":%s,"result":"ok"}`, p.read().ID)
+	p.send("\ufeff"+`{"jsonrpc":"2.0","id":%s,"result":"ok"}`, p.read().ID)
 	if got := wait(t, done); string(got.result) != `"ok"` {
 		t.Errorf("got %s (%v)", got.result, got.err)
 	}
@@ -52,16 +52,16 @@ func TestAnAnswerThatCannotBeReadFailsItsCall(t *testing.T) {
 		answer string
 		want   error
 	}{
-		"too long, id first":  {`{"jsonrpc":"2.0","id":%s,"result":"` + long + `"}`, ErrTooLarge},
-		"too long, id last":   {`{"result":"` + long + `","jsonrpc":"2.0","id":%s}`, ErrTooLarge},
-		"two results":         {`{"jsonrpc":"2.0","id":%s,"result":1,"result":2}`, ErrMalformed},
-		"no JSON":             {`{"jsonrpc":"2.0","id":%s,"result":NaN}`, ErrMalformed},
-		"an error of no kind": {`{"jsonrpc":"2.0","id":%s,"error":"oops"}`, ErrMalformed},
+		"too long, id first":        {`{"jsonrpc":"2.0","id":%s,"result":"` + long + `"}`, ErrTooLarge},
+		"too long, id last":         {`{"result":"` + long + `","jsonrpc":"2.0","id":%s}`, ErrTooLarge},
+		"two results":               {`{"jsonrpc":"2.0","id":%s,"result":1,"result":2}`, ErrMalformed},
+		"invalid JSON":              {`{"jsonrpc":"2.0","id":%s,"result":NaN}`, ErrMalformed},
+		"an error that is a string": {`{"jsonrpc":"2.0","id":%s,"error":"oops"}`, ErrMalformed},
 	} {
 		t.Run(name, func(t *testing.T) {
-			l, p := dial(t, FrameOptions{MaxLine: 4096}, Options{})
+			l, p := dial(t, stdio.Options{MaxLine: 4096}, Options{})
 			done := begin(t, l, `{}`, nil)
-			p.say(c.answer, p.read().ID)
+			p.send(c.answer, p.read().ID)
 			if got := wait(t, done); !errors.Is(got.err, c.want) {
 				t.Errorf("got %s (%v), want %v", got.result, got.err, c.want)
 			}
@@ -74,11 +74,11 @@ func TestAnAnswerThatCannotBeReadFailsItsCall(t *testing.T) {
 	}
 }
 
-func TestABatchIsTakenApart(t *testing.T) {
-	l, p := dial(t, FrameOptions{}, Options{})
+func TestTheMessagesOfABatchAreRead(t *testing.T) {
+	l, p := dial(t, stdio.Options{}, Options{})
 	first, second := begin(t, l, `{}`, nil), begin(t, l, `{}`, nil)
 	m1, m2 := p.read(), p.read()
-	p.say(`[{"jsonrpc":"2.0","id":%s,"result":1}, {"jsonrpc":"2.0","method":"notifications/x"} ,{"jsonrpc":"2.0","id":%s,"result":1}]`, m1.ID, m2.ID)
+	p.send(`[{"jsonrpc":"2.0","id":%s,"result":1}, {"jsonrpc":"2.0","method":"notifications/x"} ,{"jsonrpc":"2.0","id":%s,"result":1}]`, m1.ID, m2.ID)
 	for _, done := range []<-chan outcome{first, second} {
 		if got := wait(t, done); string(got.result) != `1` {
 			t.Errorf("got %s (%v)", got.result, got.err)
@@ -86,8 +86,8 @@ func TestABatchIsTakenApart(t *testing.T) {
 	}
 }
 
-func TestAFloodOfHugeLinesNeedsLittleMemory(t *testing.T) {
-	l, p := dial(t, FrameOptions{}, Options{})
+func TestHugeLinesNeedLittleMemory(t *testing.T) {
+	l, p := dial(t, stdio.Options{}, Options{})
 	done := begin(t, l, `{}`, nil)
 	m := p.read()
 	runtime.GC()
@@ -97,7 +97,7 @@ func TestAFloodOfHugeLinesNeedsLittleMemory(t *testing.T) {
 	for range 128 {
 		_, _ = p.out.Write(piece)
 	}
-	p.say("")
+	p.send("")
 	runtime.ReadMemStats(&after)
 	p.answer(m, `1`)
 	if got := wait(t, done); got.err != nil {
@@ -108,9 +108,9 @@ func TestAFloodOfHugeLinesNeedsLittleMemory(t *testing.T) {
 	}
 }
 
-func TestTheBundlesRequestsAreAnswered(t *testing.T) {
+func TestTheRequestsOfAnAppAreAnswered(t *testing.T) {
 	cancelled := make(chan struct{})
-	_, p := dial(t, FrameOptions{}, Options{Requests: map[string]RequestHandler{
+	_, p := dial(t, stdio.Options{}, Options{Requests: map[string]RequestHandler{
 		"elicitation/create": func(_ context.Context, q Question) (json.RawMessage, error) {
 			return json.RawMessage(`{"action":"accept","content":` + string(q.Params) + `}`), nil
 		},
@@ -124,7 +124,7 @@ func TestTheBundlesRequestsAreAnswered(t *testing.T) {
 			return nil, ctx.Err()
 		},
 	}})
-	asked := 0 // an id is the bundle's to use again only once the SDK has forgotten it, which nothing tells
+	asked := 0 // each request has a new id: when the SDK has released one cannot be seen
 	for name, c := range map[string]struct{ method, params, want string }{
 		"a ping, by the SDK":               {"ping", `{}`, `{}`},
 		"roots, by the SDK: none":          {"roots/list", `{}`, `{"roots":[]}`},
@@ -134,38 +134,38 @@ func TestTheBundlesRequestsAreAnswered(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			asked++
-			p.say(`{"jsonrpc":"2.0","id":%d,"method":%q,"params":%s}`, asked, c.method, c.params)
+			p.send(`{"jsonrpc":"2.0","id":%d,"method":%q,"params":%s}`, asked, c.method, c.params)
 			m := p.read()
 			if got := string(m.Result) + string(m.Error); string(m.ID) != fmt.Sprint(asked) || got != c.want {
 				t.Errorf("answered %s %s, want %s", m.ID, got, c.want)
 			}
 		})
 	}
-	p.say(`{"jsonrpc":"2.0","id":"w","method":"x/wait"}`)
-	p.say(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":"w"}}`)
+	p.send(`{"jsonrpc":"2.0","id":"w","method":"x/wait"}`)
+	p.send(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":"w"}}`)
 	wait(t, cancelled)
-	p.say(`{"jsonrpc":"2.0","id":"p","method":"ping"}`)
+	p.send(`{"jsonrpc":"2.0","id":"p","method":"ping"}`)
 	if m := p.read(); string(m.ID) != `"p"` {
 		t.Errorf("the cancelled request was answered: %s", m.ID)
 	}
 }
 
-func TestWithoutHandlersABundleIsRefused(t *testing.T) {
-	_, p := dial(t, FrameOptions{}, Options{})
+func TestRequestsWithoutAHandlerAreRefused(t *testing.T) {
+	_, p := dial(t, stdio.Options{}, Options{})
 	for i, method := range []string{"elicitation/create", "sampling/createMessage", "no/such"} {
-		p.say(`{"jsonrpc":"2.0","id":%d,"method":%q,"params":{"message":"m","requestedSchema":{"type":"object","properties":{}},"messages":[],"maxTokens":1}}`, i, method)
+		p.send(`{"jsonrpc":"2.0","id":%d,"method":%q,"params":{"message":"m","requestedSchema":{"type":"object","properties":{}},"messages":[],"maxTokens":1}}`, i, method)
 		if m := p.read(); m.Error == nil {
 			t.Errorf("%s was answered with %s", method, m.Result)
 		}
 	}
 }
 
-func TestAFloodOfRequestsIsAnsweredInPieces(t *testing.T) {
-	_, p := dial(t, FrameOptions{}, Options{})
+func TestManyRequestsOfAnAppAreAllAnswered(t *testing.T) {
+	_, p := dial(t, stdio.Options{}, Options{})
 	const n = 1000
 	go func() {
 		for i := range n {
-			p.say(`{"jsonrpc":"2.0","id":%d,"method":"ping"}`, i+1)
+			p.send(`{"jsonrpc":"2.0","id":%d,"method":"ping"}`, i+1)
 		}
 	}()
 	seen := map[string]bool{}
@@ -177,36 +177,36 @@ func TestAFloodOfRequestsIsAnsweredInPieces(t *testing.T) {
 	}
 }
 
-func TestChangedListsAreTold(t *testing.T) {
+func TestChangesOfListsAreReported(t *testing.T) {
 	kinds := make(chan string)
-	l, p := dial(t, FrameOptions{}, Options{OnListChanged: func(kind string) { kinds <- kind }})
+	l, p := dial(t, stdio.Options{}, Options{OnListChanged: func(kind string) { kinds <- kind }})
 	for _, kind := range []string{"tools", "prompts", "resources"} {
-		p.say(`{"jsonrpc":"2.0","method":"notifications/%s/list_changed"}`, kind)
+		p.send(`{"jsonrpc":"2.0","method":"notifications/%s/list_changed"}`, kind)
 		if got := wait(t, kinds); got != kind {
-			t.Errorf("told of %s, want %s", got, kind)
+			t.Errorf("changed: %s, want %s", got, kind)
 		}
 	}
-	for range 1000 { // while the receiver is busy with the first, the others become one
-		p.say(`{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}`)
+	for range 1000 { // while the receiver handles the first, the others are combined
+		p.send(`{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}`)
 	}
-	done := begin(t, l, `{}`, nil) // the reader is past the flood
+	done := begin(t, l, `{}`, nil) // the reader has read all of them
 	p.answer(p.read(), `1`)
 	wait(t, done)
-	told := 0
-	for more := true; more; told++ {
+	reports := 0
+	for more := true; more; reports++ {
 		select {
 		case <-kinds:
 		case <-time.After(50 * time.Millisecond):
 			more = false
 		}
 	}
-	if told-1 > 3 {
-		t.Errorf("told %d times of one flood", told-1)
+	if reports-1 > 3 {
+		t.Errorf("%d reports of one series of changes", reports-1)
 	}
 }
 
 func TestToolsAreListedRawOverAllPages(t *testing.T) {
-	l, p := dial(t, FrameOptions{}, Options{})
+	l, p := dial(t, stdio.Options{}, Options{})
 	answers := map[string]string{
 		``:               `{"tools":[{"name":"b","x":{"z":1,"a":1.0}},{"name":"a"}],"nextCursor":"2"}`,
 		`{"cursor":"2"}`: `{"tools":[ {"inputSchema":true} ]}`,
@@ -226,12 +226,12 @@ func TestToolsAreListedRawOverAllPages(t *testing.T) {
 			p.answer(p.read(), `{"tools":[],"nextCursor":"again"}`)
 		}
 	}()
-	if _, err := l.List(t.Context(), core.KindTools); err == nil || !strings.Contains(err.Error(), "circle") {
-		t.Errorf("pages in a circle: %v", err)
+	if _, err := l.List(t.Context(), core.KindTools); err == nil || !strings.Contains(err.Error(), "same cursor") {
+		t.Errorf("a cursor that repeats: %v", err)
 	}
 }
 
-func TestAHandshakeThatFailsSaysWhy(t *testing.T) {
+func TestTheErrorOfAFailedHandshakeHasTheCause(t *testing.T) {
 	for name, c := range map[string]struct{ answer, want string }{
 		"junk only":            {"Usage: server [options]", "1 lines on its standard output were not MCP messages"},
 		"an error":             {`{"jsonrpc":"2.0","id":1,"error":{"code":1,"message":"no license"}}`, "no license"},
@@ -243,10 +243,10 @@ func TestAHandshakeThatFailsSaysWhy(t *testing.T) {
 			in, out, p := pipes(t)
 			go func() {
 				p.read()
-				p.say("%s", c.answer)
+				p.send("%s", c.answer)
 				p.end()
 			}()
-			if _, err := Open(t.Context(), Stdio(in, out, FrameOptions{}), Options{}); err == nil || !strings.Contains(err.Error(), c.want) {
+			if _, err := Open(t.Context(), stdio.New(in, out, stdio.Options{}), Options{}); err == nil || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("the error is %v, want one with %q", err, c.want)
 			}
 		})
@@ -255,18 +255,18 @@ func TestAHandshakeThatFailsSaysWhy(t *testing.T) {
 		in, out, _ := pipes(t)
 		ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 		defer cancel()
-		if _, err := Open(ctx, Stdio(in, out, FrameOptions{}), Options{}); !errors.Is(err, context.DeadlineExceeded) {
+		if _, err := Open(ctx, stdio.New(in, out, stdio.Options{}), Options{}); !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("the error is %v", err)
 		}
 	})
 }
 
-func TestABundleMayUseTheIDOfAnAnsweredRequestAgain(t *testing.T) {
-	_, p := dial(t, FrameOptions{}, Options{Requests: map[string]RequestHandler{
+func TestAnAppMayUseTheIDOfAnAnsweredRequestAgain(t *testing.T) {
+	_, p := dial(t, stdio.Options{}, Options{Requests: map[string]RequestHandler{
 		"x/echo": func(_ context.Context, q Question) (json.RawMessage, error) { return q.Params, nil },
 	}})
 	for i := range 200 {
-		p.say(`{"jsonrpc":"2.0","id":"q","method":"x/echo","params":{"n":%d}}`, i)
+		p.send(`{"jsonrpc":"2.0","id":"q","method":"x/echo","params":{"n":%d}}`, i)
 		if m := p.read(); string(m.Result) != fmt.Sprintf(`{"n":%d}`, i) {
 			t.Fatalf("request %d was answered %s %s", i, m.Result, m.Error)
 		}

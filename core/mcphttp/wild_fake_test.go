@@ -16,6 +16,7 @@ import (
 	"github.com/ropewalk/ropewalk/core"
 	"github.com/ropewalk/ropewalk/core/apps/interact"
 	"github.com/ropewalk/ropewalk/core/link"
+	"github.com/ropewalk/ropewalk/core/link/stdio"
 	"github.com/ropewalk/ropewalk/core/rpc"
 	"github.com/ropewalk/ropewalk/core/tools"
 )
@@ -50,7 +51,7 @@ func (w *wild) conn(ctx context.Context) (*link.Link, error) {
 		return nil, err
 	}
 	w.bundles.Go(func() { newBeast(w.t, fromBundle).live(toBundle) })
-	w.link, err = link.Open(ctx, link.Stdio(in, out, link.FrameOptions{}), link.Options{
+	w.link, err = link.Open(ctx, stdio.New(in, out, stdio.Options{}), link.Options{
 		Capabilities: json.RawMessage(`{"elicitation":{}}`),
 		Requests: map[string]link.RequestHandler{"elicitation/create": func(ctx context.Context, q link.Question) (json.RawMessage, error) {
 			if len(q.Callers) == 0 {

@@ -12,16 +12,18 @@ import (
 	"github.com/ropewalk/ropewalk/core/apps/logs"
 	"github.com/ropewalk/ropewalk/core/bundle"
 	"github.com/ropewalk/ropewalk/core/link"
+	"github.com/ropewalk/ropewalk/core/link/remote"
+	"github.com/ropewalk/ropewalk/core/link/stdio"
 	"github.com/ropewalk/ropewalk/core/process"
 )
 
 // Starter starts instances.
 type Starter struct {
-	HostEnv      map[string]string  // the host's environment; apps see an allow-list of it
-	Remote       link.RemoteOptions // how remote apps are reached, and which addresses are allowed
-	Version      string             // the server's version, which apps see
-	StartTimeout time.Duration      // named in errors; the context enforces it
-	MaxCalls     int                // calls in flight of one connection
+	HostEnv      map[string]string // the host's environment; apps see an allow-list of it
+	Remote       remote.Options    // how remote apps are reached, and which addresses are allowed
+	Version      string            // the server's version, which apps see
+	StartTimeout time.Duration     // named in errors; the context enforces it
+	MaxCalls     int               // calls in flight of one connection
 	Confinement  Confinement
 }
 
@@ -53,7 +55,7 @@ func (s *Starter) startProcess(ctx context.Context, spec Spec) (Instance, error)
 	if err != nil {
 		return nil, errors.Join(errors.New(redactor.Text(err.Error())), p.output.Close())
 	}
-	p.Link, err = link.Open(ctx, link.Stdio(p.process.Stdin(), p.process.Stdout(), link.FrameOptions{}), s.linkOptions(spec, p.ListChanges))
+	p.Link, err = link.Open(ctx, stdio.New(p.process.Stdin(), p.process.Stdout(), stdio.Options{}), s.linkOptions(spec, p.ListChanges))
 	if err != nil {
 		return nil, s.abandon(ctx, p, redactor, err)
 	}
@@ -113,7 +115,7 @@ func (s *Starter) connect(ctx context.Context, spec Spec) (Instance, error) {
 	o := s.Remote
 	o.AllowPrivate = o.AllowPrivate || spec.Record.Remote.AllowPrivate
 	o.Name, o.Logger = spec.Record.Name, spec.Logger
-	transport, err := link.Remote(*spec.Record.Remote, o)
+	transport, err := remote.New(*spec.Record.Remote, o)
 	if err != nil {
 		return nil, errors.New(r.redactor.Text(err.Error()))
 	}

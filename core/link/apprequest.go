@@ -1,0 +1,175 @@
+package link
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+
+	"github.com/ropewalk/ropewalk/core/link/framing"
+	"github.com/ropewalk/ropewalk/core/link/remote"
+	"github.com/ropewalk/ropewalk/core/rpc"
+)
+
+// dispatchRequest starts the handler of a request of the app. It returns false when there is none, and the
+// request is the SDK's to answer.
+func (l *Link) dispatchRequest(e *framing.Envelope) bool {
+	handler := l.o.Requests[e.Method]
+	if handler == nil {
+		return false
+	}
+	id := e.ID()
+	ctx, cancel := context.WithCancel(l.life)
+	if !l.beginAppRequest(id.Raw(), cancel) {
+		cancel()
+		l.discarded.Add("more requests at once than are answered, or an id that is in use")
+		return true
+	}
+	unanswered, answered := context.WithCancel(ctx) // ends before the answer is sent
+	q := Question{
+		Method: e.Method, Params: bytes.Clone(e.Params), Callers: l.pendingCallers(),
+		Notify: func(n rpc.Notification) { l.notifyDuringRequest(unanswered, n) },
+	}
+	earlier := l.earlierNotifications()
+	go func() {
+		defer cancel()
+		for _, delivered := range earlier {
+			select {
+			case <-delivered:
+			case <-ctx.Done():
+			}
+		}
+		l.answerAppRequest(ctx, func(ctx context.Context, q Question) (json.RawMessage, error) {
+			defer answered()
+			return handler(ctx, q)
+		}, id, q)
+	}()
+	return true
+}
+
+// notifyDuringRequest sends the app a client's notification about the app's request, until the request is
+// answered.
+func (l *Link) notifyDuringRequest(ctx context.Context, n rpc.Notification) {
+	if ctx.Err() != nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, notifyTimeout) // the caller waits meanwhile
+	defer cancel()
+	if err := l.Notify(ctx, n.Method, n.Params); err != nil {
+		l.log.Debug("notification about a request of the app not sent", "app", l.o.Name, "method", n.Method, "error", remote.SafeError(err))
+	}
+}
+
+// earlierNotifications returns channels that are closed when the callers in flight have taken the
+// notifications that came for them so far: a question must not overtake the progress that the app sent
+// before it.
+func (l *Link) earlierNotifications() (marks []<-chan struct{}) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, c := range l.calls {
+		if c.caller != nil {
+			marks = append(marks, c.mark())
+		}
+	}
+	return marks
+}
+
+// pendingCallers returns the callers of the calls in flight, in the order of the calls.
+func (l *Link) pendingCallers() []any {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	ids := make([]int64, 0, len(l.calls))
+	for id, c := range l.calls {
+		if c.caller != nil {
+			ids = append(ids, id)
+		}
+	}
+	slices.Sort(ids)
+	found := make([]any, len(ids))
+	for i, id := range ids {
+		found[i] = l.calls[id].caller
+	}
+	return found
+}
+
+// beginAppRequest records a request as being answered. It returns false when there are too many, or when
+// the id is in use.
+func (l *Link) beginAppRequest(id any, cancel context.CancelFunc) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if _, taken := l.appRequests[id]; taken || l.closing || len(l.appRequests) >= maxRequests {
+		return false
+	}
+	l.appRequests[id] = cancel
+	return true
+}
+
+// endAppRequest allows the app to use an id again.
+func (l *Link) endAppRequest(id any) {
+	l.mu.Lock()
+	delete(l.appRequests, id)
+	l.mu.Unlock()
+}
+
+// answerAppRequest runs the handler and sends its result, unless the app cancelled the request. The id is
+// released first, because the app may use it again as soon as it has the answer.
+func (l *Link) answerAppRequest(ctx context.Context, handler RequestHandler, id jsonrpc.ID, q Question) {
+	response := &jsonrpc.Response{ID: id}
+	var err error
+	if response.Result, err = l.handle(ctx, handler, q); err != nil {
+		response = &jsonrpc.Response{ID: id, Error: wireError(err)}
+	}
+	l.endAppRequest(id.Raw())
+	if ctx.Err() != nil {
+		return
+	}
+	if err := l.conn.Write(ctx, response); err != nil {
+		l.log.Debug("answer to a request of the app not sent", "app", l.o.Name, "method", q.Method, "error", remote.SafeError(err))
+	}
+}
+
+func (l *Link) handle(ctx context.Context, handler RequestHandler, q Question) (result json.RawMessage, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			l.log.Error("the handler of an app's request panicked", "app", l.o.Name, "method", q.Method, "panic", p)
+			result, err = nil, errors.New("internal error")
+		}
+	}()
+	result, err = handler(ctx, q)
+	if err == nil && len(result) == 0 {
+		err = fmt.Errorf("no answer to %s", q.Method)
+	}
+	return result, err
+}
+
+func wireError(err error) error {
+	if failure, ok := errors.AsType[*rpc.Error](err); ok {
+		return &jsonrpc.Error{Code: int64(failure.Code), Message: failure.Message, Data: failure.Data}
+	}
+	return &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: err.Error()}
+}
+
+// cancelAppRequest ends the handler of a request that the app cancelled. It returns false for a request
+// that the SDK answers.
+func (l *Link) cancelAppRequest(params []byte) bool {
+	at, err := findIn(params, "requestId")
+	if err != nil || at.Empty() {
+		return true
+	}
+	var e framing.Envelope
+	if e.SetID(at.In(params)) != nil {
+		return true
+	}
+	id := e.ID()
+	l.mu.Lock()
+	cancel := l.appRequests[id.Raw()]
+	l.mu.Unlock()
+	if cancel != nil {
+		cancel()
+	}
+	return cancel != nil
+}

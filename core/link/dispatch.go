@@ -1,0 +1,153 @@
+package link
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/ropewalk/ropewalk/core/link/framing"
+	"github.com/ropewalk/ropewalk/core/link/remote"
+	"github.com/ropewalk/ropewalk/core/rawjson"
+	"github.com/ropewalk/ropewalk/core/rpc"
+)
+
+// dispatch handles a message of the app, and returns false for one that is the SDK's to handle. It runs on
+// the reader and never waits. The spans of e are in a buffer that is reused, unless owned is set.
+func (l *Link) dispatch(e *framing.Envelope, owned bool) bool {
+	switch {
+	case e.IsResponse():
+		return l.dispatchResponse(e, owned)
+	case e.IsNotification():
+		return l.dispatchNotification(e)
+	}
+	return l.dispatchRequest(e)
+}
+
+func (l *Link) dispatchResponse(e *framing.Envelope, owned bool) bool {
+	if e.IDKind != framing.IDNumber || e.Number <= framing.LastSDKID {
+		if e.Result != nil && !l.open.Load() { // the last answer of the handshake counts
+			l.handshake = bytes.Clone(e.Result)
+		}
+		return e.IDKind == framing.IDNull // an error that answers no request
+	}
+	c := l.removeCall(e.Number)
+	if c == nil {
+		l.discarded.Add("an answer to a call that was cancelled")
+		return true
+	}
+	if e.Error != nil {
+		c.finish(answer{err: rpcError(e.Error)})
+		return true
+	}
+	result := e.Result
+	if !owned {
+		result = bytes.Clone(result)
+	}
+	c.finish(answer{result: result})
+	return true
+}
+
+// removeCall removes the call from those in flight, so that a second answer is discarded.
+func (l *Link) removeCall(id int64) *call {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	c := l.calls[id]
+	delete(l.calls, id)
+	return c
+}
+
+func rpcError(raw []byte) error {
+	e := &rpc.Error{}
+	if err := json.Unmarshal(raw, e); err != nil {
+		return fmt.Errorf("%w: its error object cannot be read: %w", ErrMalformed, err)
+	}
+	switch e.Code { // the transport put the error in place of an answer
+	case remote.CodeTooLarge:
+		return fmt.Errorf("%w%s", ErrTooLarge, strings.TrimPrefix(e.Message, ErrTooLarge.Error()))
+	case remote.CodeMalformed:
+		return ErrMalformed
+	}
+	return e
+}
+
+func (l *Link) dispatchNotification(e *framing.Envelope) bool {
+	switch e.Method {
+	case "notifications/progress":
+		l.dispatchProgress(e.Params)
+	case "notifications/tools/list_changed":
+		l.listChanges.add("tools")
+	case "notifications/prompts/list_changed":
+		l.listChanges.add("prompts")
+	case "notifications/resources/list_changed":
+		l.listChanges.add("resources")
+	case "notifications/cancelled":
+		return l.cancelAppRequest(e.Params)
+	case "notifications/message":
+		if c := l.onlyCall(); c != nil && !c.silent {
+			l.queueNotification(c, rpc.Notification{Method: e.Method, Params: bytes.Clone(e.Params)})
+			return true
+		}
+		l.report(e, l.pendingCallers())
+	default:
+		l.report(e, nil)
+	}
+	return true
+}
+
+// onlyCall returns the only call in flight that has a caller, whatever calls the server itself has; without
+// one, the only call of the server. It is nil when there are several.
+func (l *Link) onlyCall() *call {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	var found *call
+	alone := false
+	for _, c := range l.calls {
+		switch {
+		case found == nil || found.caller == nil && c.caller != nil:
+			found, alone = c, true
+		case (found.caller == nil) == (c.caller == nil):
+			alone = false
+		}
+	}
+	if !alone {
+		return nil
+	}
+	return found
+}
+
+// dispatchProgress finds the call by the link's token and puts the caller's token in its place.
+func (l *Link) dispatchProgress(params []byte) {
+	id, at, ok := framing.ProgressToken(params)
+	var c *call
+	if ok {
+		l.mu.Lock()
+		c = l.calls[id]
+		l.mu.Unlock()
+	}
+	switch {
+	case c == nil || c.token == nil:
+		l.discarded.Add("progress of a call that has ended or has no progress token")
+	case !c.silent:
+		l.queueNotification(c, rpc.Notification{Method: "notifications/progress", Params: rawjson.Replace(params, at, c.token)})
+	}
+}
+
+func (l *Link) queueNotification(c *call, n rpc.Notification) {
+	if c.queue(n) {
+		l.discarded.Add("notifications that a caller was too slow to take")
+	}
+}
+
+// report gives OnNotification a notification that belongs to no call, or to one of several callers.
+func (l *Link) report(e *framing.Envelope, callers []any) {
+	if l.o.OnNotification == nil {
+		return
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			l.log.Error("the receiver of a notification panicked", "app", l.o.Name, "method", e.Method, "panic", r)
+		}
+	}()
+	l.o.OnNotification(rpc.Notification{Method: e.Method, Params: bytes.Clone(e.Params), Callers: callers})
+}

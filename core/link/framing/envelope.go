@@ -1,0 +1,210 @@
+package framing
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"strconv"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+
+	"github.com/ropewalk/ropewalk/core/rawjson"
+	"github.com/ropewalk/ropewalk/core/rpc"
+)
+
+// errNotMessage means that a JSON object is not one JSON-RPC 2.0 message, or that two readers could
+// take it for different ones.
+var errNotMessage = errors.New("not a JSON-RPC 2.0 message")
+
+// IDKind is the type of a message's id.
+type IDKind byte
+
+// The types of an id. A notification has none.
+const (
+	IDAbsent IDKind = iota
+	IDNull
+	IDNumber
+	IDText
+)
+
+// Envelope holds the members of one message. They are not decoded: Params, Result and Error are spans
+// of the frame that was scanned.
+type Envelope struct {
+	IDKind IDKind
+	Number int64  // the id, for IDNumber
+	Text   string // the id, for IDText
+	Method string // "" in a response
+	Params []byte
+	Result []byte
+	Error  []byte
+}
+
+// IsResponse reports whether the message answers a request.
+func (e *Envelope) IsResponse() bool { return e.Method == "" }
+
+// IsNotification reports whether the message wants no answer.
+func (e *Envelope) IsNotification() bool { return e.Method != "" && e.IDKind == IDAbsent }
+
+// ID returns the id as a type of the MCP SDK.
+func (e *Envelope) ID() jsonrpc.ID {
+	var id jsonrpc.ID
+	switch e.IDKind {
+	case IDNumber:
+		id, _ = jsonrpc.MakeID(float64(e.Number))
+	case IDText:
+		id, _ = jsonrpc.MakeID(e.Text)
+	case IDAbsent, IDNull:
+	}
+	return id
+}
+
+// Scan takes a frame apart and checks all of it. A frame in which a member of the Envelope
+// is given twice, or in another case, is refused: its readers could disagree. On an error the
+// Envelope still holds the id when that much was clear.
+func Scan(frame []byte) (Envelope, error) {
+	var e Envelope
+	var version, methodSeen bool
+	s := rawjson.Scanner{Data: frame}
+	s.Space()
+	err := s.Object(func(key, value []byte) error {
+		switch k := rawjson.Name(key); string(k) {
+		case "jsonrpc":
+			if version || string(value) != `"2.0"` {
+				return errNotMessage
+			}
+			version = true
+		case "id":
+			return e.SetID(value)
+		case "method":
+			if methodSeen || value[0] != '"' {
+				return errNotMessage
+			}
+			methodSeen, e.Method = true, rawjson.Text(value)
+		case "params":
+			return once(&e.Params, value)
+		case "result":
+			return once(&e.Result, value)
+		case "error":
+			return once(&e.Error, value)
+		default:
+			return checkForeign(k)
+		}
+		return nil
+	})
+	switch {
+	case err != nil:
+		return e, err
+	case !s.End():
+		return e, rawjson.ErrSyntax
+	case !version:
+		return e, fmt.Errorf("%w: no member jsonrpc", errNotMessage)
+	}
+	return e, e.check(methodSeen)
+}
+
+func once(field *[]byte, value []byte) error {
+	if *field != nil {
+		return fmt.Errorf("%w: a member is given twice", errNotMessage)
+	}
+	*field = value
+	return nil
+}
+
+// checkForeign refuses names that a reader which ignores case takes for a member of the envelope.
+func checkForeign(key []byte) error {
+	for _, known := range []string{"jsonrpc", "id", "method", "params", "result", "error"} {
+		if bytes.EqualFold(key, []byte(known)) {
+			return fmt.Errorf("%w: member %q is not written %q", errNotMessage, key, known)
+		}
+	}
+	return nil
+}
+
+// check accepts the requests, notifications and responses of JSON-RPC 2.0 (parts 4 and 5). One of
+// result and error may be null, as JSON-RPC 1.0 required and some libraries still send.
+func (e *Envelope) check(methodSeen bool) error {
+	switch {
+	case e.Result != nil && string(e.Error) == "null":
+		e.Error = nil
+	case e.Error != nil && string(e.Result) == "null":
+		e.Result = nil
+	}
+	switch {
+	case methodSeen && (e.Method == "" || e.IDKind == IDNull || e.Result != nil || e.Error != nil):
+		return fmt.Errorf("%w: not a request", errNotMessage)
+	case !methodSeen && (e.Params != nil || (e.Result == nil) == (e.Error == nil)):
+		return fmt.Errorf("%w: not a response", errNotMessage)
+	case !methodSeen && e.IDKind == IDAbsent:
+		return fmt.Errorf("%w: a response without an id", errNotMessage)
+	}
+	return nil
+}
+
+// SetID reads a JSON value as the id.
+func (e *Envelope) SetID(value []byte) error {
+	if e.IDKind != IDAbsent {
+		e.IDKind = IDNull // of two ids, none counts
+		return fmt.Errorf("%w: id is given twice", errNotMessage)
+	}
+	switch {
+	case string(value) == "null":
+		e.IDKind = IDNull
+	case value[0] == '"':
+		e.IDKind, e.Text = IDText, rawjson.Text(value)
+	default:
+		n, ok := Integer(value)
+		if !ok {
+			return fmt.Errorf("%w: id is neither an integer nor a string", errNotMessage)
+		}
+		e.IDKind, e.Number = IDNumber, n
+	}
+	return nil
+}
+
+// Integer reads a JSON number that is an integer, 7.0 and 7e0 included.
+func Integer(value []byte) (int64, bool) {
+	if n, err := strconv.ParseInt(string(value), 10, 64); err == nil {
+		return n, true
+	}
+	f, err := strconv.ParseFloat(string(value), 64)
+	if err != nil || f != math.Trunc(f) || math.Abs(f) > 1<<53 {
+		return 0, false
+	}
+	return int64(f), true
+}
+
+// FromMessage is the Envelope of a message that the SDK decoded.
+func FromMessage(msg jsonrpc.Message) Envelope {
+	var e Envelope
+	var id jsonrpc.ID
+	switch msg := msg.(type) {
+	case *jsonrpc.Request:
+		id, e.Method, e.Params = msg.ID, msg.Method, msg.Params
+	case *jsonrpc.Response:
+		id, e.Result = msg.ID, msg.Result
+		if msg.Error != nil {
+			e.Error = errorObject(msg.Error)
+		}
+	}
+	switch raw := id.Raw().(type) {
+	case int64:
+		e.IDKind, e.Number = IDNumber, raw
+	case string:
+		e.IDKind, e.Text = IDText, raw
+	}
+	return e
+}
+
+func errorObject(err error) []byte {
+	known := &rpc.Error{Code: jsonrpc.CodeInternalError, Message: err.Error()}
+	if wire, ok := errors.AsType[*jsonrpc.Error](err); ok {
+		known = &rpc.Error{Code: int(wire.Code), Message: wire.Message, Data: wire.Data}
+	}
+	raw, err := json.Marshal(known)
+	if err != nil { // only data that is not JSON, which the SDK cannot have decoded
+		raw = []byte(`{"code":-32603,"message":"unreadable error"}`)
+	}
+	return raw
+}

@@ -1,0 +1,106 @@
+package framing
+
+import (
+	"bytes"
+	"fmt"
+	"net/http"
+	"strconv"
+
+	"github.com/ropewalk/ropewalk/core/rawjson"
+)
+
+// Request is a request whose params were checked.
+type Request struct {
+	Method string
+	Params []byte      // nil when there are none
+	Header http.Header // sent with it over HTTP; nil for none
+	NoWait bool        // fail rather than wait for space in the write queue
+
+	token rawjson.Span // of the caller's progress token in Params; empty when there is none
+}
+
+// NewRequest checks that params are one JSON object, so that nothing in them can end their place in
+// the message, and finds the progress token.
+func NewRequest(method string, params []byte) (Request, error) {
+	r, _, err := ReadRequest(method, params)
+	return r, err
+}
+
+// ReadRequest is NewRequest, and also returns where params._meta is; the span is empty when there is no
+// such object.
+func ReadRequest(method string, params []byte) (r Request, meta rawjson.Span, err error) {
+	r = Request{Method: method, Params: params}
+	if !validMethod(method) {
+		return r, meta, fmt.Errorf("method %q has characters that no MCP method has", method)
+	}
+	if len(params) == 0 {
+		r.Params = nil
+		return r, meta, nil
+	}
+	meta, err = rawjson.Find(params, "_meta")
+	if err == nil && !meta.Empty() {
+		if params[meta.From] != '{' {
+			return r, rawjson.Span{}, nil
+		}
+		r.token, err = rawjson.Find(meta.In(params), "progressToken")
+		r.token = r.token.After(meta.From)
+	}
+	if err != nil {
+		return r, meta, fmt.Errorf("%w: %w", ErrParams, err)
+	}
+	return r, meta, nil
+}
+
+func validMethod(method string) bool {
+	for _, c := range []byte(method) {
+		if c <= ' ' || c >= 0x7f || c == '"' || c == '\\' {
+			return false
+		}
+	}
+	return method != ""
+}
+
+// AppendMessage appends the request with an id, followed by a line feed.
+func (r *Request) AppendMessage(buf []byte, id int64) []byte {
+	buf = append(buf, `{"jsonrpc":"2.0","id":`...)
+	buf = strconv.AppendInt(buf, id, 10)
+	buf = append(buf, `,"method":"`...)
+	buf = append(append(buf, r.Method...), '"')
+	if r.Params != nil {
+		buf = r.AppendParams(append(buf, `,"params":`...), id)
+	}
+	return append(buf, '}', '\n')
+}
+
+// AppendParams appends the params on one line, with the caller's progress token replaced.
+func (r *Request) AppendParams(buf []byte, token int64) []byte {
+	start := len(buf)
+	if r.token.Empty() {
+		buf = append(buf, r.Params...)
+	} else {
+		buf = append(buf, r.Params[:r.token.From]...)
+		buf = strconv.AppendInt(buf, token, 10)
+		buf = append(buf, r.Params[r.token.To:]...)
+	}
+	OneLine(buf[start:])
+	return buf
+}
+
+// CallerToken returns a copy of the progress token as the caller wrote it; nil when there is none.
+func (r *Request) CallerToken() []byte {
+	if r.token.Empty() {
+		return nil
+	}
+	return bytes.Clone(r.Params[r.token.From:r.token.To])
+}
+
+// ProgressToken finds the token in the params of a progress notification; ok is false when it is not
+// an integer, as those of the server are.
+func ProgressToken(params []byte) (id int64, token rawjson.Span, ok bool) {
+	token, err := rawjson.Find(params, "progressToken")
+	if err != nil || token.Empty() {
+		return 0, token, false
+	}
+	id, ok = Integer(token.In(params))
+	return id, token, ok
+}

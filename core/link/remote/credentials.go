@@ -1,0 +1,71 @@
+package remote
+
+import (
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"golang.org/x/net/http/httpguts"
+
+	"github.com/ropewalk/ropewalk/core"
+)
+
+func checkURL(raw string) (*url.URL, error) {
+	target, err := url.Parse(raw)
+	switch {
+	case err != nil: // the error would repeat the URL
+		return nil, fmt.Errorf("url is not a URL")
+	case target.Scheme != "http" && target.Scheme != "https" || target.Host == "":
+		return nil, fmt.Errorf("url must begin with http:// or https:// and name a host")
+	case target.User != nil:
+		return nil, fmt.Errorf("url must not hold a user name or password: use transport.auth")
+	}
+	target.Fragment = ""
+	return target, nil
+}
+
+// reservedHeader reports whether the transport itself sets a header.
+func reservedHeader(key string) bool {
+	switch key {
+	case "Accept", "Connection", "Content-Length", "Content-Type", "Host", "Keep-Alive", "Last-Event-Id",
+		"Mcp-Protocol-Version", "Mcp-Session-Id", headerMethod, headerName, "Te", "Trailer", "Transfer-Encoding", "Upgrade":
+		return true
+	}
+	return strings.HasPrefix(key, "Proxy-") || strings.HasPrefix(key, HeaderParam)
+}
+
+// configuredHeaders returns the headers of a remote app, its credentials among them.
+func configuredHeaders(r core.Remote) (http.Header, error) {
+	header := http.Header{}
+	add := func(field, name string, value core.Secret) error {
+		switch key := http.CanonicalHeaderKey(name); {
+		case !httpguts.ValidHeaderFieldName(name):
+			return fmt.Errorf("%s: %q is not a header name", field, name)
+		case reservedHeader(key):
+			return fmt.Errorf("%s: header %s cannot be set: it belongs to the transport", field, key)
+		case !httpguts.ValidHeaderFieldValue(value.Reveal()):
+			return fmt.Errorf("%s: the value of %s has characters that a header cannot hold", field, key)
+		default:
+			header.Set(key, value.Reveal())
+			return nil
+		}
+	}
+	for name, value := range r.Headers {
+		if err := add("transport.headers", name, value); err != nil {
+			return nil, err
+		}
+	}
+	switch r.Auth.Type {
+	case "", "none":
+		return header, nil
+	case "bearer":
+		if r.Auth.Token == "" {
+			return nil, fmt.Errorf("transport.auth.token is missing")
+		}
+		return header, add("transport.auth.token", "Authorization", "Bearer "+r.Auth.Token)
+	case "header":
+		return header, add("transport.auth", r.Auth.Name, r.Auth.Value)
+	}
+	return nil, fmt.Errorf("transport.auth.type %q is unknown: use bearer, header or none", r.Auth.Type)
+}

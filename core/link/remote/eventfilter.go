@@ -1,0 +1,81 @@
+package remote
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+
+	"github.com/ropewalk/ropewalk/core/link/framing"
+)
+
+// eventFilter passes on a stream of server-sent events. An event that is not a valid message becomes an
+// error for the call that it answers: the SDK would end the session at it.
+type eventFilter struct {
+	in        *framing.EventReader
+	source    io.Closer
+	discarded *framing.DiscardLog
+	limit     int
+	id        func() string // the id of the call that the stream answers, "null" for none
+	out       bytes.Buffer
+}
+
+// Read implements io.Reader.
+func (f *eventFilter) Read(p []byte) (int, error) {
+	for f.out.Len() == 0 {
+		e, err := f.in.Next()
+		if err != nil {
+			return 0, err
+		}
+		f.write(e)
+	}
+	return f.out.Read(p)
+}
+
+// Close implements io.Closer.
+func (f *eventFilter) Close() error { return f.source.Close() }
+
+func (f *eventFilter) write(e framing.Event) {
+	if f.out.Cap() > framing.KeptBuffer {
+		f.out = bytes.Buffer{}
+	}
+	f.out.Reset()
+	if e.IsMessage() && len(e.Data) > 0 {
+		e.Data = f.check(e)
+	}
+	if e.Name != "" {
+		fmt.Fprintf(&f.out, "event: %s\n", e.Name)
+	}
+	if e.HasID {
+		fmt.Fprintf(&f.out, "id: %s\n", e.ID)
+	}
+	if e.Retry != "" {
+		fmt.Fprintf(&f.out, "retry: %s\n", e.Retry)
+	}
+	if len(e.Data) > 0 {
+		for part := range bytes.SplitSeq(e.Data, []byte{'\n'}) {
+			f.out.WriteString("data: ")
+			f.out.Write(part)
+			f.out.WriteByte('\n')
+		}
+	}
+	f.out.WriteByte('\n')
+}
+
+// check returns the data of a valid message, an error in its place, or nil when no call waits for it.
+func (f *eventFilter) check(e framing.Event) []byte {
+	id := f.id()
+	data := e.Data
+	if e.Over {
+		if n, ok := framing.CallID(e.Data, e.Tail); ok {
+			id = fmt.Sprint(n)
+		}
+		data = make([]byte, f.limit+1)
+	} else if _, err := framing.Scan(data); err == nil {
+		return framing.ValidUTF8(data)
+	}
+	if id == "null" {
+		f.discarded.Add("an event that is not a message")
+		return nil
+	}
+	return messageOrError(data, f.limit, f.discarded, func() string { return id })
+}

@@ -1,0 +1,119 @@
+package remote
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+
+	"github.com/ropewalk/ropewalk/core/link/framing"
+	"github.com/ropewalk/ropewalk/core/rawjson"
+)
+
+const (
+	maxErrorBody = 64 << 10
+	firstRead    = 16 << 10 // the initial size of a response's buffer
+)
+
+// receive bounds and checks a response before the SDK reads it.
+func (c *roundTripper) receive(r *http.Request, resp *http.Response) (*http.Response, error) {
+	media, _, _ := strings.Cut(resp.Header.Get("Content-Type"), ";")
+	media = strings.TrimSpace(strings.ToLower(media))
+	switch {
+	case resp.StatusCode == http.StatusUnauthorized || resp.StatusCode == http.StatusForbidden:
+		_ = resp.Body.Close()
+		return nil, &Error{Host: c.origin.Host, Status: resp.StatusCode,
+			Reason: fmt.Sprintf("refuses the credentials (%d): check transport.auth", resp.StatusCode)}
+	case resp.StatusCode < 200 || resp.StatusCode > 299:
+		resp.Body = limited{Reader: io.LimitReader(resp.Body, maxErrorBody), Closer: resp.Body}
+	case media == "text/event-stream":
+		resp.Body = &eventFilter{in: framing.NewEventReader(resp.Body, c.limit), source: resp.Body, discarded: &c.discarded, limit: c.limit, id: func() string { return idOf(r) }}
+	case r.Method == http.MethodPost && media == "application/json":
+		return c.receiveJSON(r, resp)
+	default:
+		resp.Body = limited{Reader: io.LimitReader(resp.Body, maxErrorBody), Closer: resp.Body}
+	}
+	return resp, nil
+}
+
+type limited struct {
+	io.Reader
+	io.Closer
+}
+
+// receiveJSON reads the answer to one call. One that is too large or is not a message fails that call; in
+// the SDK it would end the session.
+func (c *roundTripper) receiveJSON(r *http.Request, resp *http.Response) (*http.Response, error) {
+	defer func() { _ = resp.Body.Close() }()
+	data, err := readUpTo(resp.Body, c.limit+1)
+	if err != nil {
+		return nil, c.explain(r.Context(), r, err)
+	}
+	if len(data) > 0 {
+		data = messageOrError(data, c.limit, &c.discarded, func() string { return idOf(r) })
+	}
+	resp.Body, resp.ContentLength = io.NopCloser(bytes.NewReader(data)), int64(len(data))
+	return resp, nil
+}
+
+// readUpTo reads to the end, or limit bytes. It doubles its buffer: io.ReadAll would allocate five times as
+// much.
+func readUpTo(in io.Reader, limit int) ([]byte, error) {
+	data := make([]byte, 0, min(limit, firstRead))
+	for {
+		n, err := in.Read(data[len(data):cap(data)])
+		data = data[:len(data)+n]
+		switch {
+		case errors.Is(err, io.EOF) || err == nil && len(data) == limit:
+			return data, nil
+		case err != nil:
+			return nil, err
+		case len(data) == cap(data):
+			data = append(make([]byte, 0, min(2*cap(data), limit)), data...)
+		}
+	}
+}
+
+// messageOrError returns data when it is one message, and otherwise an error for the call with the id.
+func messageOrError(data []byte, limit int, discarded *framing.DiscardLog, id func() string) []byte {
+	reason := framing.ErrTooLarge.Error() + fmt.Sprintf(": the limit is %d bytes", limit)
+	code := CodeTooLarge
+	if len(data) <= limit {
+		if _, err := framing.Scan(data); err == nil {
+			return framing.ValidUTF8(data)
+		}
+		reason, code = framing.ErrMalformed.Error(), CodeMalformed
+	}
+	discarded.Add(reason)
+	return fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,"error":{"code":%d,"message":%q}}`, id(), code, reason)
+}
+
+// Codes of the errors that the transport puts in place of an answer. Package link makes them errors of
+// its own.
+const (
+	CodeTooLarge  = -32990
+	CodeMalformed = -32991
+)
+
+// idOf returns the id of the request's message as JSON, "null" when there is none.
+func idOf(r *http.Request) string {
+	if r.GetBody == nil {
+		return "null"
+	}
+	sent, err := r.GetBody()
+	if err != nil {
+		return "null"
+	}
+	defer func() { _ = sent.Close() }()
+	data, err := io.ReadAll(sent)
+	if err != nil {
+		return "null"
+	}
+	id, err := rawjson.Find(data, "id")
+	if err != nil || id.Empty() {
+		return "null"
+	}
+	return string(id.In(data))
+}

@@ -1,0 +1,104 @@
+package remote
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"sync/atomic"
+	"time"
+
+	"code.dny.dev/ssrf"
+
+	"github.com/ropewalk/ropewalk/core/link/framing"
+)
+
+// roundTripper sends requests to one remote server. It adds the credentials, refuses every other origin,
+// and bounds the responses. It is the http.RoundTripper below the SDK's transports.
+type roundTripper struct {
+	origin    *url.URL
+	header    http.Header
+	base      *http.Transport
+	limit     int
+	wait      time.Duration
+	discarded framing.DiscardLog
+	version   atomic.Pointer[string] // the negotiated revision, sent with every request after the handshake
+}
+
+func newRoundTripper(origin *url.URL, header http.Header, o Options) *roundTripper {
+	control := o.Control
+	if control == nil {
+		control = dialGuard(o.AllowPrivate)
+	}
+	dialer := &net.Dialer{Timeout: o.ConnectTimeout, Control: control}
+	return &roundTripper{
+		origin: origin, header: header, limit: o.MaxAnswer, wait: o.HeaderTimeout,
+		discarded: framing.DiscardLog{Logger: o.Logger, App: o.Name, Message: "remote server sent data that is not MCP messages"},
+		base: &http.Transport{ // without a proxy, so that the guard checks the address itself
+			DialContext: dialer.DialContext, TLSHandshakeTimeout: o.ConnectTimeout, ForceAttemptHTTP2: true,
+			MaxIdleConnsPerHost: 64, IdleConnTimeout: 90 * time.Second, MaxResponseHeaderBytes: 64 << 10,
+		},
+	}
+}
+
+func (c *roundTripper) failure(reason string, cause error) *Error {
+	return &Error{Host: c.origin.Host, Reason: reason, cause: cause}
+}
+
+// RoundTrip implements http.RoundTripper.
+func (c *roundTripper) RoundTrip(r *http.Request) (*http.Response, error) {
+	if !sameOrigin(c.origin, r.URL) {
+		return nil, c.failure("names an endpoint on another host, "+r.URL.Host+": that is refused", nil)
+	}
+	ctx, cancel := context.WithCancelCause(r.Context())
+	out := r.Clone(ctx)
+	applyHeader(ctx, out.Header)
+	for name, values := range c.header {
+		out.Header[name] = values
+	}
+	if v := c.version.Load(); v != nil && out.Header.Get("Mcp-Protocol-Version") == "" {
+		out.Header.Set("Mcp-Protocol-Version", *v)
+	}
+	late := time.AfterFunc(c.wait, func() { cancel(c.failure(fmt.Sprintf("did not begin to answer within %v", c.wait), nil)) })
+	resp, err := c.base.RoundTrip(out)
+	late.Stop()
+	if err != nil {
+		err = c.explain(ctx, r, err)
+		cancel(nil)
+		return nil, err
+	}
+	resp.Body = &cancelBody{ReadCloser: resp.Body, cancel: cancel}
+	return c.receive(r, resp)
+}
+
+// explain turns a failed round trip into an error that is safe to show.
+func (c *roundTripper) explain(ctx context.Context, r *http.Request, err error) error {
+	if r.Context().Err() != nil {
+		return r.Context().Err()
+	}
+	if remote, ok := errors.AsType[*Error](context.Cause(ctx)); ok {
+		return remote
+	}
+	if errors.Is(err, ssrf.ErrProhibitedIP) || errors.Is(err, ssrf.ErrProhibitedNetwork) {
+		return &Error{Host: c.origin.Host, Reason: "resolves to an address that must not be reached from here", Down: true, cause: err}
+	}
+	op, ok := errors.AsType[*net.OpError](err)
+	failed := c.failure(fmt.Sprintf("cannot be reached: %v", err), err)
+	failed.Down = ok && op.Op == "dial"
+	return failed
+}
+
+// cancelBody cancels the context of its request when it is closed.
+type cancelBody struct {
+	io.ReadCloser
+	cancel context.CancelCauseFunc
+}
+
+func (b *cancelBody) Close() error {
+	err := b.ReadCloser.Close()
+	b.cancel(nil)
+	return err
+}

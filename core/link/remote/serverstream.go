@@ -1,0 +1,111 @@
+package remote
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/cenkalti/backoff/v5"
+
+	"github.com/ropewalk/ropewalk/core/link/framing"
+)
+
+// HealthyStream is how long a stream must have lasted for its end to count as ordinary: proxies close
+// idle streams after about a minute.
+const HealthyStream = 10 * time.Second
+
+// ServerStream are the receivers of the stream on which a server sends by itself.
+type ServerStream struct {
+	// Receive gets the data of each event; it returns false to end the stream.
+	Receive func(data []byte) bool
+	// Lost is called when the server does not know the session any more.
+	Lost func(error)
+}
+
+// serverStream is one stream that is kept open.
+type serverStream struct {
+	ServerStream
+	conn   *Conn
+	lastID string
+	opened bool // the server has opened a stream before
+}
+
+// ReadServerStream keeps the stream open on which a server of Streamable HTTP sends by itself (MCP
+// 2025-11-25, basic/transports, "listening for messages from the server"), until ctx ends or the server
+// answers that it offers no stream. On other transports it returns at once.
+func (c *Conn) ReadServerStream(ctx context.Context, to ServerStream) {
+	if !c.streamable {
+		return
+	}
+	s := &serverStream{ServerStream: to, conn: c}
+	pause := backoff.NewExponentialBackOff()
+	pause.InitialInterval, pause.MaxInterval = 200*time.Millisecond, 30*time.Second
+	for ctx.Err() == nil {
+		began := time.Now()
+		again, wait := s.open(ctx)
+		if !again {
+			return
+		}
+		if time.Since(began) > HealthyStream {
+			pause.Reset()
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(max(wait, pause.NextBackOff())):
+		}
+	}
+}
+
+// open opens the stream and reads it to its end.
+func (s *serverStream) open(ctx context.Context) (again bool, wait time.Duration) {
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, s.conn.url, nil)
+	if err != nil {
+		return false, 0
+	}
+	r.Header.Set("Accept", "text/event-stream")
+	if id := s.conn.SessionID(); id != "" {
+		r.Header.Set("Mcp-Session-Id", id)
+	}
+	if s.lastID != "" {
+		r.Header.Set("Last-Event-Id", s.lastID)
+	}
+	resp, err := s.conn.client.Do(r)
+	if err != nil {
+		// Refused credentials end this stream only; a server that is down may become reachable again.
+		failed, ok := errors.AsType[*Error](err)
+		return !ok || failed.Status == 0, 0
+	}
+	defer func() { _ = resp.Body.Close() }()
+	switch {
+	case resp.StatusCode == http.StatusNotFound && s.opened:
+		s.Lost(ErrSessionLost)
+		return false, 0
+	case resp.StatusCode == http.StatusTooManyRequests || resp.StatusCode >= 500:
+		return true, 0
+	case resp.StatusCode != http.StatusOK || !strings.HasPrefix(resp.Header.Get("Content-Type"), "text/event-stream"):
+		return false, 0
+	}
+	s.opened = true
+	return true, s.read(framing.NewEventReader(resp.Body, s.conn.http.limit+maxErrorBody))
+}
+
+func (s *serverStream) read(in *framing.EventReader) (wait time.Duration) {
+	for {
+		e, err := in.Next()
+		if err != nil {
+			return wait
+		}
+		if e.HasID {
+			s.lastID = e.ID
+		}
+		if millis, err := strconv.ParseInt(e.Retry, 10, 32); err == nil {
+			wait = min(time.Duration(millis)*time.Millisecond, time.Minute)
+		}
+		if len(e.Data) > 0 && e.IsMessage() && !s.Receive(e.Data) {
+			return wait
+		}
+	}
+}

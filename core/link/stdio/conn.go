@@ -1,0 +1,218 @@
+package stdio
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"sync"
+	"unicode/utf8"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+
+	"github.com/ropewalk/ropewalk/core/link/framing"
+	"github.com/ropewalk/ropewalk/core/rawjson"
+)
+
+// errBatch means that a batch has too many messages.
+var errBatch = errors.New("too many messages in one line")
+
+const (
+	maxJunk  = 4 << 10 // bytes of one line that go to Options.Junk
+	maxBatch = 1000    // messages in one line
+)
+
+// Conn is one connection over standard streams.
+type Conn struct {
+	in    io.WriteCloser
+	out   io.ReadCloser
+	lines *framing.LineReader
+	queue *writeQueue
+	limit int
+	batch [][]byte // messages of a batch that are still to be read
+
+	discarded framing.DiscardLog
+	junk      io.Writer // receives discarded lines; nil for nothing
+
+	once  sync.Once
+	mu    sync.Mutex
+	cause error // why the connection closed itself
+}
+
+// Frame is one message, or what is known of one that cannot be read.
+type Frame struct {
+	Data     []byte
+	Owned    bool // Data may be kept; otherwise it is valid until the next frame
+	Envelope framing.Envelope
+	Err      error // why the message cannot be read; Envelope then holds the id that it answers
+}
+
+// Next returns the next message. One that cannot be read is returned only if it names a call.
+func (c *Conn) Next() (Frame, error) {
+	for {
+		if len(c.batch) > 0 {
+			data := c.batch[0]
+			c.batch = c.batch[1:]
+			if f, ok := c.inspect(framing.Line{Data: data, Owned: true}); ok {
+				return f, nil
+			}
+			continue
+		}
+		l, err := c.lines.Next()
+		if err != nil {
+			return Frame{}, c.endCause(err)
+		}
+		l.Data = bytes.TrimPrefix(l.Data, []byte("\xef\xbb\xbf")) // some runtimes begin their output with it
+		data := bytes.TrimLeft(l.Data, " \t")
+		switch {
+		case len(data) == 0:
+		case data[0] == '[' && l.Over == 0:
+			c.splitBatch(data)
+		default:
+			if f, ok := c.inspect(l); ok {
+				return f, nil
+			}
+		}
+	}
+}
+
+// splitBatch splits a batch (JSON-RPC 2.0 part 6, MCP up to 2025-03-26).
+func (c *Conn) splitBatch(data []byte) {
+	var batch [][]byte
+	s := rawjson.Scanner{Data: data}
+	err := s.Array(func(element []byte) error {
+		if len(batch) == maxBatch {
+			return errBatch
+		}
+		batch = append(batch, bytes.Clone(element))
+		return nil
+	})
+	if err != nil || !s.End() {
+		c.Discard(data, "a line that is not a message")
+		return
+	}
+	c.batch = batch
+}
+
+// inspect scans a line; ok is false when it is discarded.
+func (c *Conn) inspect(l framing.Line) (f Frame, ok bool) {
+	if l.Over > 0 {
+		c.Discard(l.Data, "a line over the limit of "+strconv.Itoa(c.limit)+" bytes")
+		id, found := framing.CallID(l.Data, l.Tail)
+		err := fmt.Errorf("%w: %d bytes, the limit is %d", framing.ErrTooLarge, l.Over, c.limit)
+		return Frame{Envelope: framing.Envelope{IDKind: framing.IDNumber, Number: id}, Err: err}, found
+	}
+	e, err := framing.Scan(l.Data)
+	if err == nil {
+		if !utf8.Valid(l.Data) {
+			l.Data, l.Owned = framing.ValidUTF8(l.Data), true
+			e, err = framing.Scan(l.Data)
+		}
+		return Frame{Data: l.Data, Owned: l.Owned, Envelope: e}, err == nil
+	}
+	c.Discard(l.Data, "a line that is not a message")
+	if id, found := framing.CallID(l.Data[:min(len(l.Data), framing.KeptEnd)], l.Data[max(0, len(l.Data)-framing.KeptEnd):]); found {
+		return Frame{Envelope: framing.Envelope{IDKind: framing.IDNumber, Number: id}, Err: fmt.Errorf("%w: %w", framing.ErrMalformed, err)}, true
+	}
+	return Frame{}, false
+}
+
+// Discard counts a line that cannot be used, and says in the log what it was.
+func (c *Conn) Discard(data []byte, what string) {
+	c.discarded.Add(what)
+	if c.junk != nil {
+		out := append(bytes.Clone(data[:min(len(data), maxJunk)]), '\n')
+		_, _ = c.junk.Write(out) // a log that cannot be written must not end the connection
+	}
+}
+
+// Read implements mcp.Connection for a client without a link.
+func (c *Conn) Read(context.Context) (jsonrpc.Message, error) {
+	for {
+		f, err := c.Next()
+		if err != nil {
+			return nil, err
+		}
+		if f.Err != nil {
+			continue
+		}
+		if msg, err := jsonrpc.DecodeMessage(f.Data); err == nil {
+			return msg, nil
+		}
+	}
+}
+
+// Write implements mcp.Connection: the message is queued.
+func (c *Conn) Write(ctx context.Context, msg jsonrpc.Message) error {
+	data, err := jsonrpc.EncodeMessage(msg)
+	if err != nil {
+		return fmt.Errorf("encode a message: %w", err)
+	}
+	framing.OneLine(data)
+	return c.queue.add(ctx, len(data), func(buf []byte) []byte { return append(append(buf, data...), '\n') })
+}
+
+// Send queues a request. With r.NoWait it returns ErrQueueFull where it would have to wait for space.
+func (c *Conn) Send(ctx context.Context, id int64, r framing.Request) error {
+	size := len(r.Params) + len(r.Method) + 64
+	put := func(buf []byte) []byte { return r.AppendMessage(buf, id) }
+	if !r.NoWait {
+		return c.queue.add(ctx, size, put)
+	}
+	if added, space := c.queue.try(size, put); !added && space != nil {
+		return ErrQueueFull
+	} else if !added {
+		return ErrClosed
+	}
+	return nil
+}
+
+// SendCancelled queues the notification that a request was cancelled. It is dropped where the queue is
+// full: an app that does not read would not read it either.
+func (c *Conn) SendCancelled(id int64, reason string) {
+	quoted, err := json.Marshal(reason)
+	if err != nil {
+		return
+	}
+	c.queue.try(len(quoted)+96, func(buf []byte) []byte {
+		return fmt.Appendf(buf, `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":%d,"reason":%s}}`+"\n", id, quoted)
+	})
+}
+
+// fail closes the connection with a cause.
+func (c *Conn) fail(cause error) {
+	c.mu.Lock()
+	if c.cause == nil {
+		c.cause = cause
+	}
+	c.mu.Unlock()
+	_ = c.Close()
+}
+
+// endCause returns why reading ended.
+func (c *Conn) endCause(err error) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.cause != nil {
+		return c.cause
+	}
+	return err
+}
+
+// Discarded returns how many lines were discarded.
+func (c *Conn) Discarded() int64 { return c.discarded.Count() }
+
+// Close implements mcp.Connection.
+func (c *Conn) Close() (err error) {
+	c.once.Do(func() {
+		c.queue.close()
+		err = errors.Join(c.in.Close(), c.out.Close())
+	})
+	return err
+}
+
+// SessionID implements mcp.Connection: standard streams have none.
+func (c *Conn) SessionID() string { return "" }

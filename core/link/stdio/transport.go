@@ -1,0 +1,53 @@
+package stdio
+
+import (
+	"context"
+	"io"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/ropewalk/ropewalk/core/link/framing"
+)
+
+// Options are how an app's standard streams are read and written. The zero value is usable.
+type Options struct {
+	Name         string        // the app's name, for log lines
+	Logger       hclog.Logger  // nil logs nothing
+	MaxLine      int           // bytes; 0 is framing.DefaultMaxLine
+	WriteTimeout time.Duration // how long the app may read nothing while messages wait; 0 is 30 s
+	Junk         io.Writer     // receives the lines that are not messages, cut at 4 KiB; nil discards them
+}
+
+// New returns the transport (MCP 2025-11-25, basic/transports). in is the app's standard input, out its
+// standard output; both are closed with the connection.
+func New(in io.WriteCloser, out io.ReadCloser, o Options) mcp.Transport {
+	if o.Logger == nil {
+		o.Logger = hclog.NewNullLogger()
+	}
+	if o.MaxLine <= 0 {
+		o.MaxLine = framing.DefaultMaxLine
+	}
+	if o.WriteTimeout <= 0 {
+		o.WriteTimeout = defaultWriteTimeout
+	}
+	return &transport{in: in, out: out, o: o}
+}
+
+type transport struct {
+	in  io.WriteCloser
+	out io.ReadCloser
+	o   Options
+}
+
+// Connect implements mcp.Transport.
+func (t *transport) Connect(context.Context) (mcp.Connection, error) {
+	c := &Conn{
+		in: t.in, out: t.out, lines: framing.NewLineReader(t.out, t.o.MaxLine), limit: t.o.MaxLine, junk: t.o.Junk,
+		discarded: framing.DiscardLog{Logger: t.o.Logger, App: t.o.Name, Message: "app wrote lines that are not MCP messages to its standard output"},
+	}
+	c.queue = newWriteQueue(t.in, t.o.WriteTimeout, c.fail)
+	go c.queue.run()
+	return c, nil
+}

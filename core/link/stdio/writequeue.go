@@ -1,0 +1,203 @@
+package stdio
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/ropewalk/ropewalk/core/link/framing"
+)
+
+const (
+	maxQueue            = 32 << 20         // bytes that wait for an app to read them
+	writePiece          = 64 << 10         // an app must take this much ...
+	defaultWriteTimeout = 30 * time.Second // ... in this time
+)
+
+// writeQueue writes to a connection, one write at a time and in order. Messages wait in one buffer. A
+// goroutine that adds a message while no other one writes does the write itself, with everything that
+// was added meanwhile, as far as the app's pipe takes it without waiting; the goroutine of run writes
+// the rest. An app that reads nothing for the timeout is reported to stalled.
+type writeQueue struct {
+	out     io.Writer
+	limit   int
+	timeout time.Duration
+	stalled func(error)
+
+	direct *directWriter // writes to out without waiting; nil when out is not a file
+
+	mu     sync.Mutex
+	buf    []byte        // what waits
+	rest   []byte        // the rest of a write that was begun; goes before buf
+	spare  []byte        // the next buf
+	busy   bool          // a goroutine writes, or run is going to
+	space  chan struct{} // closed when buf was taken to be written; nil while no goroutine waits for that
+	wake   chan struct{} // holds one
+	closed chan struct{}
+	once   sync.Once
+}
+
+func newWriteQueue(out io.Writer, timeout time.Duration, stalled func(error)) *writeQueue {
+	q := &writeQueue{
+		out: out, limit: maxQueue, timeout: timeout, stalled: stalled,
+		wake: make(chan struct{}, 1), closed: make(chan struct{}),
+	}
+	if file, ok := out.(syscall.Conn); ok {
+		if raw, err := file.SyscallConn(); err == nil {
+			q.direct = newDirectWriter(raw)
+		}
+	}
+	return q
+}
+
+func (q *writeQueue) close() { q.once.Do(func() { close(q.closed) }) }
+
+// add calls put to append one message of about size bytes. It waits for space until ctx ends; a message
+// larger than the whole queue is accepted when the queue is empty.
+func (q *writeQueue) add(ctx context.Context, size int, put func([]byte) []byte) error {
+	for {
+		added, space := q.try(size, put)
+		if added {
+			return nil
+		}
+		select {
+		case <-q.closed:
+			return ErrClosed
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-space:
+		}
+	}
+}
+
+// try adds the message if there is space. Otherwise it returns a channel that is closed when there may
+// be space, or nil when the queue is closed.
+func (q *writeQueue) try(size int, put func([]byte) []byte) (added bool, space <-chan struct{}) {
+	select {
+	case <-q.closed:
+		return false, nil
+	default:
+	}
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if len(q.buf) > 0 && len(q.buf)+size > q.limit {
+		if q.space == nil {
+			q.space = make(chan struct{})
+		}
+		return false, q.space
+	}
+	q.buf = put(q.buf)
+	if !q.busy {
+		q.busy = true
+		q.writeDirectly()
+	}
+	return true, nil
+}
+
+// maxRounds is how often a goroutine that adds a message writes what others added meanwhile.
+const maxRounds = 4
+
+// writeDirectly writes what the app takes without waiting, and leaves the rest to run. It is called with
+// busy set and mu held, which it releases while it writes.
+func (q *writeQueue) writeDirectly() {
+	for round := 0; len(q.buf) > 0; round++ {
+		if q.direct == nil || round == maxRounds {
+			q.wake <- struct{}{} // busy was not set: the channel is empty
+			return
+		}
+		full := q.takeNext()
+		q.mu.Unlock()
+		n := q.direct.write(full)
+		q.mu.Lock()
+		if n < len(full) {
+			q.rest = full[n:]
+			q.wake <- struct{}{}
+			return
+		}
+		q.reuse(full)
+	}
+	q.busy = false
+}
+
+// takeNext removes what is to be written next. mu is held.
+func (q *writeQueue) takeNext() []byte {
+	if q.rest != nil {
+		rest := q.rest
+		q.rest = nil
+		return rest
+	}
+	full := q.buf
+	q.buf, q.spare = q.spare[:0], nil
+	if q.space != nil {
+		close(q.space)
+		q.space = nil
+	}
+	return full
+}
+
+// reuse keeps a buffer for later. mu is held.
+func (q *writeQueue) reuse(written []byte) {
+	if cap(written) <= framing.KeptBuffer {
+		q.spare = written
+	}
+}
+
+// run writes what could not be written directly, until the queue is closed or a write fails.
+func (q *writeQueue) run() {
+	watch := time.AfterFunc(q.timeout, func() {
+		q.stalled(fmt.Errorf("%w: nothing was read for %v", ErrStalled, q.timeout))
+	})
+	watch.Stop()
+	defer watch.Stop()
+	for {
+		select {
+		case <-q.closed:
+			return
+		case <-q.wake:
+		}
+		if err := q.drain(watch); err != nil {
+			q.stalled(err)
+			return
+		}
+	}
+}
+
+// drain writes until the queue is empty.
+func (q *writeQueue) drain(watch *time.Timer) error {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for q.rest != nil || len(q.buf) > 0 {
+		full := q.takeNext()
+		q.mu.Unlock()
+		err := q.write(full, watch)
+		q.mu.Lock()
+		if err != nil {
+			return err
+		}
+		q.reuse(full)
+	}
+	q.busy = false
+	return nil
+}
+
+// write writes in pieces. The timeout applies to each piece.
+func (q *writeQueue) write(data []byte, watch *time.Timer) error {
+	for len(data) > 0 {
+		piece := data[:min(len(data), writePiece)]
+		watch.Reset(q.timeout)
+		n, err := q.out.Write(piece)
+		watch.Stop()
+		if err != nil {
+			return fmt.Errorf("write to the app: %w", err)
+		}
+		if n < len(piece) {
+			return errors.New("write to the app: short write")
+		}
+		data = data[n:]
+	}
+	return nil
+}

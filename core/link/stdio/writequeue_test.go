@@ -1,0 +1,107 @@
+package stdio
+
+import (
+	"bufio"
+	"fmt"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// pipeQueue returns a queue that writes to a pipe, and the end that is read.
+func pipeQueue(t *testing.T) (*writeQueue, *os.File) {
+	t.Helper()
+	out, in, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	q := newWriteQueue(in, time.Minute, func(err error) { t.Error(err) })
+	var running sync.WaitGroup
+	running.Go(q.run)
+	t.Cleanup(func() {
+		q.close()
+		running.Wait()
+		_, _ = in.Close(), out.Close()
+	})
+	return q, out
+}
+
+func appending(text string) func([]byte) []byte {
+	return func(buf []byte) []byte { return append(buf, text...) }
+}
+
+func TestAMessageIsWrittenAtOnceWhileNoOtherWriteIsInProgress(t *testing.T) {
+	out, in, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _, _ = in.Close(), out.Close() }()
+	q := newWriteQueue(in, time.Minute, func(err error) { t.Error(err) }) // and run does not run
+	for _, text := range []string{"one\n", "two\n"} {
+		if err := q.add(t.Context(), len(text), appending(text)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	lines := bufio.NewReader(out)
+	for _, want := range []string{"one\n", "two\n"} {
+		if got, err := lines.ReadString('\n'); got != want {
+			t.Errorf("%q came, want %q (%v)", got, want, err)
+		}
+	}
+}
+
+func TestMessagesThatDoNotFitIntoThePipeAreWrittenLater(t *testing.T) {
+	q, out := pipeQueue(t)
+	message := strings.Repeat("x", 50_000) + "\n"
+	const sent = 6 // a pipe holds 64 KiB: most of these do not fit
+	for range sent {
+		if err := q.add(t.Context(), len(message), appending(message)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	in := bufio.NewReaderSize(out, 1<<17)
+	for range sent {
+		if got, err := in.ReadString('\n'); got != message {
+			t.Fatalf("%d bytes came, want %d (%v)", len(got), len(message), err)
+		}
+	}
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.rest != nil || len(q.buf) > 0 {
+		t.Errorf("%d and %d bytes are left", len(q.rest), len(q.buf))
+	}
+}
+
+func TestMessagesOfManyWritersStayWholeAndInOrder(t *testing.T) {
+	q, out := pipeQueue(t)
+	const writers, each = 8, 500
+	var all sync.WaitGroup
+	for w := range writers {
+		all.Go(func() {
+			for i := range each {
+				line := fmt.Sprintf("%d %d %s\n", w, i, strings.Repeat("y", i))
+				if err := q.add(t.Context(), len(line), appending(line)); err != nil {
+					t.Error(err)
+					return
+				}
+			}
+		})
+	}
+	next := make([]int, writers)
+	in := bufio.NewScanner(out)
+	for range writers * each {
+		if !in.Scan() {
+			t.Fatal(in.Err())
+		}
+		var w, i int
+		var rest string
+		_, _ = fmt.Sscanf(in.Text(), "%d %d %s", &w, &i, &rest)
+		if next[w] != i || len(rest) != i {
+			t.Fatalf("writer %d: message %d with %d bytes came, want %d", w, i, len(rest), next[w])
+		}
+		next[w]++
+	}
+	all.Wait()
+}

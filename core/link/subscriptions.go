@@ -1,0 +1,175 @@
+package link
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/cenkalti/backoff/v5"
+
+	"github.com/ropewalk/ropewalk/core/link/remote"
+)
+
+// maxSubscriptions bounds the resources of one app that are subscribed to.
+const maxSubscriptions = 1000
+
+// ErrTooManySubscriptions means that too many resources of the app are subscribed to.
+var ErrTooManySubscriptions = errors.New("too many resources of this app are subscribed to")
+
+// endTimeout is how long an app may take to end a subscriptions/listen request that was cancelled.
+const endTimeout = 500 * time.Millisecond
+
+// subscriptions are the resources of an app of StatelessVersion that are subscribed to. There, one request
+// that stays open (subscriptions/listen) names all of them, and the changed lists. When they change, another
+// request takes its place, but not before the app has ended the first: some apps keep one list for both.
+type subscriptions struct {
+	mu   sync.Mutex
+	uris map[string]struct{}
+	wake chan struct{} // holds one; signalled when uris changed
+}
+
+// Subscribe subscribes to a resource: OnNotification receives notifications/resources/updated when it
+// changes.
+func (l *Link) Subscribe(ctx context.Context, uri string) error {
+	if !l.info.Stateless {
+		return l.subscribe(ctx, "resources/subscribe", uri)
+	}
+	return l.subscriptions.change(func(uris map[string]struct{}) error {
+		if len(uris) >= maxSubscriptions {
+			return ErrTooManySubscriptions
+		}
+		uris[uri] = struct{}{}
+		return nil
+	})
+}
+
+// Unsubscribe ends what Subscribe began.
+func (l *Link) Unsubscribe(ctx context.Context, uri string) error {
+	if !l.info.Stateless {
+		return l.subscribe(ctx, "resources/unsubscribe", uri)
+	}
+	return l.subscriptions.change(func(uris map[string]struct{}) error {
+		delete(uris, uri)
+		return nil
+	})
+}
+
+func (l *Link) subscribe(ctx context.Context, method, uri string) error {
+	params, err := json.Marshal(map[string]string{"uri": uri})
+	if err != nil {
+		return err
+	}
+	_, err = l.Call(ctx, Request{Method: method, Params: params})
+	return err
+}
+
+func (s *subscriptions) change(change func(uris map[string]struct{}) error) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err := change(s.uris); err != nil {
+		return err
+	}
+	select {
+	case s.wake <- struct{}{}:
+	default:
+	}
+	return nil
+}
+
+// keepSubscribed keeps a subscriptions/listen request open while anything is subscribed to, until the link
+// is done.
+func (l *Link) keepSubscribed() {
+	pause := backoff.NewExponentialBackOff()
+	pause.InitialInterval, pause.MaxInterval = 200*time.Millisecond, 30*time.Second
+	for l.life.Err() == nil {
+		began := time.Now()
+		params, some := l.listenParams()
+		changed := false
+		if some {
+			changed = l.listen(params)
+		} else {
+			select {
+			case <-l.subscriptions.wake:
+				continue
+			case <-l.life.Done():
+			}
+		}
+		if changed {
+			continue
+		}
+		if time.Since(began) > remote.HealthyStream {
+			pause.Reset()
+		}
+		select { // the app ended or refused the request: try again after a pause
+		case <-l.life.Done():
+		case <-l.subscriptions.wake:
+		case <-time.After(pause.NextBackOff()):
+		}
+	}
+}
+
+// listenParams returns the params of subscriptions/listen; some is false when nothing is subscribed to.
+func (l *Link) listenParams() (params json.RawMessage, some bool) {
+	wanted := map[string]any{}
+	if l.o.OnListChanged != nil {
+		for capability, notification := range map[string]string{"tools": "toolsListChanged", "prompts": "promptsListChanged", "resources": "resourcesListChanged"} {
+			if l.announces(capability) {
+				wanted[notification] = true
+			}
+		}
+	}
+	l.subscriptions.mu.Lock()
+	if len(l.subscriptions.uris) > 0 {
+		wanted["resourceSubscriptions"] = slices.Sorted(maps.Keys(l.subscriptions.uris))
+	}
+	l.subscriptions.mu.Unlock()
+	params, err := json.Marshal(map[string]any{"notifications": wanted})
+	return params, err == nil && len(wanted) > 0
+}
+
+// announces reports whether the app sends list_changed notifications of a capability.
+func (l *Link) announces(capability string) bool {
+	var declared struct {
+		ListChanged bool `json:"listChanged"`
+	}
+	return json.Unmarshal(l.info.offers[capability], &declared) == nil && declared.ListChanged
+}
+
+// listen has one subscriptions/listen request in flight. It returns true when what is subscribed to has
+// changed, false when the app ended the request.
+func (l *Link) listen(params json.RawMessage) (changed bool) {
+	ctx, cancel := context.WithCancel(l.life)
+	defer cancel()
+	id := make(chan int64, 1)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		_, err := l.Call(ctx, Request{Method: "subscriptions/listen", Params: params, begun: func(n int64) { id <- n }})
+		if err != nil && ctx.Err() == nil {
+			l.log.Debug("app does not report changes", "app", l.o.Name, "error", remote.SafeError(err))
+		}
+	}()
+	select {
+	case <-done:
+		return false
+	case <-l.subscriptions.wake:
+	}
+	select {
+	case n := <-id:
+		l.out.sendCancelled(ctx, n, "the subscriptions have changed")
+	case <-done:
+	}
+	late := time.NewTimer(endTimeout)
+	defer late.Stop()
+	select {
+	case <-done:
+	case <-late.C:
+		cancel()
+		<-done
+	}
+	return true
+}
