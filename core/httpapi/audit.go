@@ -7,18 +7,13 @@ import (
 	"github.com/gofiber/fiber/v2"
 
 	"github.com/ropewalk/ropewalk/core"
+	"github.com/ropewalk/ropewalk/core/httpapi/authn"
 )
 
 // Auditor records what was done. Its error means that what is not recorded must not be done.
 type Auditor interface {
 	Record(ctx context.Context, r core.AuditRecord) error
 }
-
-// The keys of a request's values.
-const (
-	localActor     = "audit.actor"
-	localWorkspace = "audit.workspace"
-)
 
 // recordRequest records the changes that are made through /v1, logins, and everything that is refused for
 // lack of an identity or a right. Calls of tools are recorded by the tool namespace.
@@ -44,8 +39,9 @@ func (s *Server) recordRequest(c *fiber.Ctx) error {
 	if !changes && !refused && !strings.HasPrefix(c.Path(), "/v1/auth/callback") {
 		return err
 	}
-	record.Actor, _ = c.Locals(localActor).(string)
-	record.Workspace, _ = c.Locals(localWorkspace).(string)
+	if caller, known := authn.CallerOf(c.Context()); known {
+		record.Actor, record.Workspace = caller.User.ID, caller.Workspace.ID
+	}
 	record.Target = c.Params("name", c.Params("id"))
 	record.Outcome = "ok"
 	if err != nil {

@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"encoding/json"
 	"fmt"
 	"math/rand/v2"
 	"runtime"
@@ -182,7 +183,9 @@ func TestABodyOfManyLongNestedKeysTakesMemoryInProportion(t *testing.T) {
 		ctx.Request.SetBodyString(text)
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
-		_, _ = body.Read[toolRequest](ctx)
+		_, _ = body.Read[struct {
+			Arguments json.RawMessage `json:"arguments"`
+		}](ctx)
 		runtime.ReadMemStats(&after)
 		if used := after.TotalAlloc - before.TotalAlloc; used > 48*uint64(len(text))+64<<10 { // in all: the peak is a small part of it
 			t.Errorf("%s: %d bytes were allocated for a body of %d", name, used, len(text))

@@ -9,7 +9,6 @@ import (
 	"math"
 	"net"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/gofiber/fiber/v2"
@@ -17,6 +16,7 @@ import (
 
 	"github.com/ropewalk/ropewalk/core"
 	"github.com/ropewalk/ropewalk/core/httpapi/listener"
+	"github.com/ropewalk/ropewalk/core/httpapi/respond"
 )
 
 const (
@@ -73,7 +73,7 @@ func (s *Server) fail(ctx *fasthttp.RequestCtx, err error) {
 		if errors.Is(err, context.Canceled) { // the client disconnected
 			log = s.log.Debug
 		}
-		log("request failed", "error", cause(err, e), "method", string(ctx.Method()), "path", string(ctx.Path()),
+		log("request failed", "error", respond.Cause(err, e), "method", string(ctx.Method()), "path", string(ctx.Path()),
 			"request_id", string(ctx.Response.Header.Peek(fiber.HeaderXRequestID)))
 	}
 	body := errorBody{Error: e.Code, Message: e.Message, Details: e.Details}
@@ -105,15 +105,6 @@ func fromFiber(err error) *core.Error {
 	default:
 		return core.Wrap(core.CodeInternal, err, internalMessage)
 	}
-}
-
-// cause is the text for the log: the message of the response and the cause it hides.
-func cause(err error, e *core.Error) string {
-	hidden := errors.Unwrap(e)
-	if hidden == nil || strings.Contains(err.Error(), hidden.Error()) {
-		return err.Error()
-	}
-	return err.Error() + ": " + hidden.Error()
 }
 
 // write is the only writer of error bodies. A 401 has none.

@@ -7,6 +7,7 @@ import (
 	"github.com/gofiber/fiber/v2"
 
 	"github.com/ropewalk/ropewalk/core"
+	"github.com/ropewalk/ropewalk/core/httpapi/authn"
 	"github.com/ropewalk/ropewalk/core/limits"
 	"github.com/ropewalk/ropewalk/core/stream"
 )
@@ -15,13 +16,13 @@ import (
 // sees the headers. The credentials are checked again at each heartbeat, and at once when the rights
 // of the user may have changed.
 func (s *Server) streamEvents(c *fiber.Ctx, caller core.Caller) error {
-	cred, err := viewerCredentials(c)
+	cred, err := authn.FromViewer(c)
 	if err != nil {
 		return err
 	}
 	workspace, user := caller.Workspace.ID, caller.User.ID
-	cred.workspace = workspace
-	release, err := s.options.Limits.Acquire(limits.Streams, principal(caller))
+	cred.Workspace = workspace
+	release, err := s.options.Limits.Acquire(limits.Streams, user)
 	if err != nil {
 		return err
 	}
@@ -81,8 +82,8 @@ func (s *Server) send(w *stream.Writer, e core.Event) error {
 
 // revoked reports whether the credentials no longer allow access to the workspace. It returns false
 // when that cannot be determined.
-func (s *Server) revoked(ctx context.Context, cred credentials) bool {
-	_, err := s.caller(ctx, cred)
+func (s *Server) revoked(ctx context.Context, cred authn.Credentials) bool {
+	_, err := s.authn.Caller(ctx, cred)
 	if err == nil {
 		return false
 	}

@@ -8,6 +8,8 @@ import (
 	"github.com/gofiber/fiber/v2"
 
 	"github.com/ropewalk/ropewalk/core"
+	"github.com/ropewalk/ropewalk/core/httpapi/authn"
+	"github.com/ropewalk/ropewalk/core/httpapi/respond"
 )
 
 // probePatience bounds the check of credentials by a health check: a probe must succeed even while the
@@ -56,19 +58,19 @@ func (s *Server) stateHealth(ctx context.Context) (status, reason string) {
 
 // bundlesHealth is GET /v1/bundles/health.
 func (s *Server) bundlesHealth(c *fiber.Ctx) error {
-	return c.JSON(orEmpty(s.apps.Health(s.probed(c))))
+	return c.JSON(respond.OrEmpty(s.apps.Health(s.probed(c))))
 }
 
 // probed is the workspace of a health check: the caller's when the credentials are valid, else the
 // default one. These routes accept every request.
 func (s *Server) probed(c *fiber.Ctx) string {
-	cred, err := credentialsOf(c)
-	if err != nil || (cred.anonymous() && (!s.guard.Dev || cred.workspace == "")) {
+	cred, err := authn.FromRequest(c)
+	if err != nil || (cred.Anonymous() && (!s.guard.Dev || cred.Workspace == "")) {
 		return core.DefaultWorkspaceID
 	}
 	ctx, cancel := context.WithTimeout(c.UserContext(), probePatience)
 	defer cancel()
-	caller, err := s.caller(ctx, cred)
+	caller, err := s.authn.Caller(ctx, cred)
 	if err != nil {
 		return core.DefaultWorkspaceID
 	}

@@ -246,7 +246,7 @@ func TestHeadersMayHold16KiB(t *testing.T) {
 
 func TestThePatienceOfTheListener(t *testing.T) {
 	h := open(t, newAccess(), nil)
-	s := h.app.Server()
+	s := h.router.Server()
 	if s.ReadTimeout != 10*time.Second || s.IdleTimeout != 255*time.Second || s.WriteTimeout != 60*time.Second {
 		t.Errorf("header %v, idle %v, write %v", s.ReadTimeout, s.IdleTimeout, s.WriteTimeout)
 	}

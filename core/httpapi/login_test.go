@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/ropewalk/ropewalk/core"
+	"github.com/ropewalk/ropewalk/core/httpapi/authn"
 )
 
 const anonymous = "" // the value of an Authorization header that is not sent
@@ -168,7 +169,7 @@ func TestBrowserLogin(t *testing.T) {
 		"nothing at all":       {"", ""},
 	} {
 		r := get("/v1/auth/callback"+c[0], c[1], "")
-		if r.StatusCode != 302 || r.Header.Get("Location") != "/?error=auth_failed" || strings.Contains(strings.Join(r.Header.Values("Set-Cookie"), " "), sessionCookie) {
+		if r.StatusCode != 302 || r.Header.Get("Location") != "/?error=auth_failed" || strings.Contains(strings.Join(r.Header.Values("Set-Cookie"), " "), authn.SessionCookie) {
 			t.Errorf("%s: %d %v", name, r.StatusCode, r.Header)
 		}
 	}

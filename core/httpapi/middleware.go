@@ -14,9 +14,10 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"github.com/ropewalk/ropewalk/core"
+	"github.com/ropewalk/ropewalk/core/httpapi/appapi"
+	"github.com/ropewalk/ropewalk/core/httpapi/authn"
 	"github.com/ropewalk/ropewalk/core/httpapi/intake"
 	"github.com/ropewalk/ropewalk/core/httpapi/listener"
-	"github.com/ropewalk/ropewalk/core/webguard"
 )
 
 // wrap returns the handler of all requests, whatever their route: it sets the common headers,
@@ -91,7 +92,7 @@ func (s *Server) bodyLimit(ctx *fasthttp.RequestCtx) int {
 // client says who sends a request before it is routed.
 func (s *Server) client(ctx *fasthttp.RequestCtx) intake.Client {
 	h := &ctx.Request.Header
-	id, err := s.access.API(s.root, webguard.Bearer(string(h.Peek(fasthttp.HeaderAuthorization))), string(h.Cookie(sessionCookie)))
+	id, err := s.access.API(s.root, authn.Bearer(ctx), string(h.Cookie(authn.SessionCookie)))
 	if err != nil {
 		return intake.Client{Name: ctx.RemoteIP().String(), Anonymous: true}
 	}
@@ -162,10 +163,10 @@ func (s *Server) logRequest(ctx *fasthttp.RequestCtx, start time.Time) {
 		"duration", time.Since(start).Round(time.Microsecond).String(), "bytes", bodySize(&ctx.Response),
 		"request_id", string(ctx.Response.Header.Peek(requestIDHeader)),
 	}
-	if caller, known := ctx.UserValue(callerKey{}).(core.Caller); known {
+	if caller, known := authn.CallerOf(ctx); known {
 		args = append(args, "user", caller.User.ID, "workspace", caller.Workspace.ID)
 	}
-	if tool, known := ctx.UserValue(toolKey{}).(string); known {
+	if tool, known := appapi.ToolOf(ctx); known {
 		args = append(args, "tool", tool)
 	}
 	log("request completed", args...)
@@ -178,9 +179,3 @@ func bodySize(r *fasthttp.Response) int {
 	}
 	return len(r.Body())
 }
-
-// The keys of what handlers pass to logRequest.
-type (
-	callerKey struct{}
-	toolKey   struct{}
-)

@@ -8,6 +8,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/ropewalk/ropewalk/core"
+	"github.com/ropewalk/ropewalk/core/httpapi/respond"
 )
 
 //go:embed openapi.yaml
@@ -23,6 +24,5 @@ func (s *Server) getOpenAPI(c *fiber.Ctx, _ core.Identity) error {
 	if err != nil {
 		return err
 	}
-	c.Set(fiber.HeaderContentType, fiber.MIMEApplicationJSON)
-	return c.Send(encoded)
+	return respond.JSON(c, encoded)
 }

@@ -69,7 +69,7 @@ func TestTheDocumentSaysWhatEveryOperationInAWorkspaceMayRefuse(t *testing.T) {
 	doc := document(t, open(t, newAccess(), nil))
 	for path, item := range doc.Paths.Map() {
 		for method, operation := range item.Operations() {
-			inWorkspace := slices.ContainsFunc(operation.Parameters, func(p *openapi3.ParameterRef) bool { return p.Value.Name == headerWorkspace })
+			inWorkspace := slices.ContainsFunc(operation.Parameters, func(p *openapi3.ParameterRef) bool { return p.Value.Name == "X-Workspace-Id" })
 			if !inWorkspace || operation.Security != nil { // nil: it needs a login
 				continue
 			}

@@ -2,8 +2,6 @@ package httpapi
 
 import (
 	"context"
-	"encoding/json"
-	"io"
 	"net/netip"
 	"time"
 
@@ -11,61 +9,49 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"github.com/ropewalk/ropewalk/core"
-	"github.com/ropewalk/ropewalk/core/access"
-	"github.com/ropewalk/ropewalk/core/apps"
-	"github.com/ropewalk/ropewalk/core/apps/source"
 	"github.com/ropewalk/ropewalk/core/event"
+	"github.com/ropewalk/ropewalk/core/httpapi/adminapi"
+	"github.com/ropewalk/ropewalk/core/httpapi/appapi"
+	"github.com/ropewalk/ropewalk/core/httpapi/authn"
+	"github.com/ropewalk/ropewalk/core/httpapi/chatapi"
 	"github.com/ropewalk/ropewalk/core/httpapi/listener"
+	"github.com/ropewalk/ropewalk/core/httpapi/login"
 	"github.com/ropewalk/ropewalk/core/limits"
 	"github.com/ropewalk/ropewalk/core/stream"
-	"github.com/ropewalk/ropewalk/core/tools"
 )
 
 // Access authenticates callers. Its errors are core.Errors.
 type Access interface {
-	Dev() bool
-	API(ctx context.Context, bearer, cookie string) (core.Identity, error)
-	Caller(ctx context.Context, id core.Identity, workspace string) (core.Caller, error)
-	Workspaces(ctx context.Context, id core.Identity) ([]core.Workspace, error)
+	authn.Access
+	login.Access
+	adminapi.Keys
 
-	Keys(ctx context.Context, c core.Caller) ([]core.APIKey, error)
-	CreateKey(ctx context.Context, c core.Caller, k access.NewKey) (core.APIKey, core.Secret, error)
-	RevokeKey(ctx context.Context, c core.Caller, id string) error
+	Dev() bool
+	Workspaces(ctx context.Context, id core.Identity) ([]core.Workspace, error)
 
 	// WatchRevocations calls changed, with the id of a user or "" for all, when the user's rights may
 	// have changed.
 	WatchRevocations(changed func(userID string)) (stop func())
-
-	AllowLogin(client string) error
-	Login(ctx context.Context, key string) (token string, err error)
-	Logout(ctx context.Context, token string) error
-	BeginLogin(ctx context.Context, redirectURI, returnTo string) (access.LoginStart, error)
-	FinishLogin(ctx context.Context, answer access.LoginAnswer) (token, returnTo string, err error)
 }
 
 // Apps manages the installed apps.
 type Apps interface {
-	List(workspace string) []core.App
+	appapi.Apps
 	Health(workspace string) []core.AppHealth
-	Install(ctx context.Context, workspace string, r source.Request) (core.App, error)
-	Uninstall(ctx context.Context, workspace, name string) (dataPath string, err error)
-	Start(ctx context.Context, workspace, name string) (core.App, error)
-	Stop(ctx context.Context, workspace, name string) (core.App, error)
-	Details(workspace, name string) (apps.Details, error)
-	Configure(ctx context.Context, workspace, name string, s apps.Settings) (core.App, error)
-	Restart(ctx context.Context, workspace, name string) (core.App, error)
-	Update(ctx context.Context, workspace, name, version string) (core.App, error)
-	Logs(ctx context.Context, workspace, name string, tail int, follow bool) (lines []apps.LogLine, more <-chan apps.LogLine, err error)
-	InstallUpload(ctx context.Context, workspace string, body io.Reader, r source.Request) (core.App, error)
-	Import(ctx context.Context, workspace string, r source.ImportRequest) (source.ImportResult, error)
-	Resource(ctx context.Context, workspace, name, uri string) (apps.Resource, error)
 }
 
 // Tools is the namespace of a workspace's tools.
 type Tools interface {
-	List(c core.Caller) []tools.Listed
-	Call(ctx context.Context, c core.Caller, call tools.Call) (json.RawMessage, error)
-	RunSystem(ctx context.Context, c core.Caller, name string, arguments json.RawMessage) (json.RawMessage, error)
+	appapi.Tools
+	adminapi.Tools
+}
+
+// Chat runs conversations with a model. Its errors are core.Errors.
+type Chat interface {
+	chatapi.Chat
+	adminapi.Models
+	Model(ctx context.Context) string
+	Recent(ctx context.Context, c core.Caller) ([]core.Conversation, error)
 }
 
 // Events publishes the events of workspaces.
@@ -87,7 +73,7 @@ type Options struct {
 	Chat       Chat
 	State      State // whose problems GET /v1/health shows; nil shows none
 	Metrics    Metrics
-	Registries Registries
+	Registries adminapi.Registries
 	Logger     hclog.Logger
 	Version    string
 	Audit      Auditor // nil records nothing

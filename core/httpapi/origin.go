@@ -4,6 +4,7 @@ import (
 	"github.com/gofiber/fiber/v2"
 
 	"github.com/ropewalk/ropewalk/core"
+	"github.com/ropewalk/ropewalk/core/httpapi/authn"
 )
 
 // keepOut runs before /v1. In dev mode, where no credential protects anything, it refuses the pages of
@@ -17,7 +18,7 @@ func (s *Server) keepOut(c *fiber.Ctx) error {
 	if s.guard.Dev && !s.guard.HostAllowed(ctx) {
 		return core.Errorf(core.CodeForbidden, "the Host is not this machine; name it in http.allowedHosts to accept it")
 	}
-	if !s.guard.Dev && (ctx.IsGet() || ctx.IsHead() || bearerOf(c) != "") {
+	if !s.guard.Dev && (ctx.IsGet() || ctx.IsHead() || authn.Bearer(ctx) != "") {
 		return c.Next()
 	}
 	if !s.guard.OriginAllowed(ctx) {

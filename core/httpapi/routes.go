@@ -13,9 +13,9 @@ type route struct {
 	handler fiber.Handler
 }
 
-// routes is the route table. Each line says what the route requires: nothing (allowAnyone), a valid
-// identity (requireIdentity), membership of the workspace (requireMember), or membership of one that the
-// query may name (requireViewer).
+// routes is the route table. Each line says what the route requires: nothing (AllowAnyone), a valid
+// identity (RequireIdentity), membership of the workspace (RequireMember), or membership of one that the
+// query may name (RequireViewer).
 func (s *Server) routes() []route {
 	return slices.Concat(s.sessionRoutes(), s.appRoutes(), s.chatRoutes(), s.adminRoutes(), s.serverRoutes())
 }
@@ -24,16 +24,16 @@ func (s *Server) routes() []route {
 func (s *Server) sessionRoutes() []route {
 	const get, post = fiber.MethodGet, fiber.MethodPost
 	return []route{
-		{post, "/v1/auth/login", s.allowAnyone(s.login)},
-		{post, "/v1/auth/logout", s.requireIdentity(s.logout)},
-		{get, "/v1/auth/session", s.requireIdentity(s.getSession)},
-		{get, "/v1/auth/authorize", s.allowAnyone(s.authorize)},
-		{get, "/v1/auth/callback", s.allowAnyone(s.callback)},
+		{post, "/v1/auth/login", s.authn.AllowAnyone(s.login.Login)},
+		{post, "/v1/auth/logout", s.authn.RequireIdentity(s.login.Logout)},
+		{get, "/v1/auth/session", s.authn.RequireIdentity(s.login.Session)},
+		{get, "/v1/auth/authorize", s.authn.AllowAnyone(s.login.Authorize)},
+		{get, "/v1/auth/callback", s.authn.AllowAnyone(s.login.Callback)},
 
-		{get, "/v1/events", s.requireViewer(s.streamEvents)},
+		{get, "/v1/events", s.authn.RequireViewer(s.streamEvents)},
 
-		{get, "/v1/workspace", s.requireMember(s.getWorkspace)},
-		{get, "/v1/bootstrap", s.requireMember(s.getWorkspace)},
+		{get, "/v1/workspace", s.authn.RequireMember(s.getWorkspace)},
+		{get, "/v1/bootstrap", s.authn.RequireMember(s.getWorkspace)},
 	}
 }
 
@@ -41,22 +41,22 @@ func (s *Server) sessionRoutes() []route {
 func (s *Server) appRoutes() []route {
 	const get, post, patch, del = fiber.MethodGet, fiber.MethodPost, fiber.MethodPatch, fiber.MethodDelete
 	return []route{
-		{get, "/v1/apps", s.requireMember(s.listApps)},
-		{post, "/v1/apps/install", s.requireMember(s.installApp)},
-		{post, "/v1/apps/upload", s.requireMember(s.uploadApp)},
-		{post, "/v1/apps/import", s.requireMember(s.importApps)},
-		{get, "/v1/apps/:name", s.requireMember(s.getApp)},
-		{patch, "/v1/apps/:name", s.requireMember(s.updateAppSettings)},
-		{post, "/v1/apps/:name/restart", s.requireMember(s.restartApp)},
-		{post, "/v1/apps/:name/update", s.requireMember(s.updateApp)},
-		{get, "/v1/apps/:name/logs", s.requireMember(s.getAppLogs)},
-		{del, "/v1/apps/:name", s.requireMember(s.uninstallApp)},
-		{post, "/v1/apps/:name/start", s.requireMember(s.startApp)},
-		{post, "/v1/apps/:name/stop", s.requireMember(s.stopApp)},
-		{get, "/v1/apps/:name/resources/*", s.requireViewer(s.readResource)},
+		{get, "/v1/apps", s.authn.RequireMember(s.app.List)},
+		{post, "/v1/apps/install", s.authn.RequireMember(s.app.Install)},
+		{post, "/v1/apps/upload", s.authn.RequireMember(s.app.Upload)},
+		{post, "/v1/apps/import", s.authn.RequireMember(s.app.Import)},
+		{get, "/v1/apps/:name", s.authn.RequireMember(s.app.Get)},
+		{patch, "/v1/apps/:name", s.authn.RequireMember(s.app.Configure)},
+		{post, "/v1/apps/:name/restart", s.authn.RequireMember(s.app.Restart)},
+		{post, "/v1/apps/:name/update", s.authn.RequireMember(s.app.Update)},
+		{get, "/v1/apps/:name/logs", s.authn.RequireMember(s.app.Logs)},
+		{del, "/v1/apps/:name", s.authn.RequireMember(s.app.Uninstall)},
+		{post, "/v1/apps/:name/start", s.authn.RequireMember(s.app.Start)},
+		{post, "/v1/apps/:name/stop", s.authn.RequireMember(s.app.Stop)},
+		{get, "/v1/apps/:name/resources/*", s.authn.RequireViewer(s.app.ReadResource)},
 
-		{get, "/v1/tools", s.requireMember(s.listTools)},
-		{post, "/v1/tools/call", s.requireMember(s.callTool)},
+		{get, "/v1/tools", s.authn.RequireMember(s.app.ListTools)},
+		{post, "/v1/tools/call", s.authn.RequireMember(s.app.CallTool)},
 	}
 }
 
@@ -64,20 +64,20 @@ func (s *Server) appRoutes() []route {
 func (s *Server) chatRoutes() []route {
 	const get, post, patch, del = fiber.MethodGet, fiber.MethodPost, fiber.MethodPatch, fiber.MethodDelete
 	return []route{
-		{post, "/v1/chat", s.requireMember(s.sendMessage)},
-		{post, "/v1/chat/stream", s.requireMember(s.streamMessage)},
-		{post, "/v1/chat/elicitations/:id", s.requireMember(s.answerElicitation)},
+		{post, "/v1/chat", s.authn.RequireMember(s.talk.SendMessage)},
+		{post, "/v1/chat/stream", s.authn.RequireMember(s.talk.StreamMessage)},
+		{post, "/v1/chat/elicitations/:id", s.authn.RequireMember(s.talk.AnswerElicitation)},
 
-		{get, "/v1/conversations", s.requireMember(s.listConversations)},
-		{post, "/v1/conversations/delete", s.requireMember(s.deleteConversations)},
-		{post, "/v1/conversations/import", s.requireMember(s.importConversation)},
-		{get, "/v1/conversations/:id", s.requireMember(s.getConversation)},
-		{get, "/v1/conversations/:id/export", s.requireMember(s.exportConversation)},
-		{get, "/v1/conversations/:id/attachments/:attachment", s.requireMember(s.getAttachment)},
-		{get, "/v1/conversations/:id/history", s.requireMember(s.getHistory)},
-		{del, "/v1/conversations/:id", s.requireMember(s.deleteConversation)},
-		{patch, "/v1/conversations/:id", s.requireMember(s.updateConversation)},
-		{post, "/v1/conversations/:id/fork", s.requireMember(s.forkConversation)},
+		{get, "/v1/conversations", s.authn.RequireMember(s.talk.ListConversations)},
+		{post, "/v1/conversations/delete", s.authn.RequireMember(s.talk.DeleteConversations)},
+		{post, "/v1/conversations/import", s.authn.RequireMember(s.talk.ImportConversation)},
+		{get, "/v1/conversations/:id", s.authn.RequireMember(s.talk.GetConversation)},
+		{get, "/v1/conversations/:id/export", s.authn.RequireMember(s.talk.ExportConversation)},
+		{get, "/v1/conversations/:id/attachments/:attachment", s.authn.RequireMember(s.talk.GetAttachment)},
+		{get, "/v1/conversations/:id/history", s.authn.RequireMember(s.talk.GetHistory)},
+		{del, "/v1/conversations/:id", s.authn.RequireMember(s.talk.DeleteConversation)},
+		{patch, "/v1/conversations/:id", s.authn.RequireMember(s.talk.UpdateConversation)},
+		{post, "/v1/conversations/:id/fork", s.authn.RequireMember(s.talk.ForkConversation)},
 	}
 }
 
@@ -85,27 +85,27 @@ func (s *Server) chatRoutes() []route {
 func (s *Server) adminRoutes() []route {
 	const get, post, patch, del = fiber.MethodGet, fiber.MethodPost, fiber.MethodPatch, fiber.MethodDelete
 	return []route{
-		{get, "/v1/users", s.requireMember(s.listUsers)},
-		{patch, "/v1/users/:id", s.requireMember(s.updateUser)},
-		{del, "/v1/users/:id", s.requireMember(s.deleteUser)},
+		{get, "/v1/users", s.authn.RequireMember(s.admin.ListUsers)},
+		{patch, "/v1/users/:id", s.authn.RequireMember(s.admin.UpdateUser)},
+		{del, "/v1/users/:id", s.authn.RequireMember(s.admin.DeleteUser)},
 
-		{get, "/v1/workspaces", s.requireMember(s.listWorkspaces)},
-		{post, "/v1/workspaces", s.requireMember(s.createWorkspace)},
-		{patch, "/v1/workspaces/:id", s.requireMember(s.renameWorkspace)},
-		{del, "/v1/workspaces/:id", s.requireMember(s.deleteWorkspace)},
-		{get, "/v1/workspaces/:id/members", s.requireMember(s.listMembers)},
-		{post, "/v1/workspaces/:id/members", s.requireMember(s.putMember)},
-		{del, "/v1/workspaces/:id/members/:user", s.requireMember(s.removeMember)},
+		{get, "/v1/workspaces", s.authn.RequireMember(s.admin.ListWorkspaces)},
+		{post, "/v1/workspaces", s.authn.RequireMember(s.admin.CreateWorkspace)},
+		{patch, "/v1/workspaces/:id", s.authn.RequireMember(s.admin.RenameWorkspace)},
+		{del, "/v1/workspaces/:id", s.authn.RequireMember(s.admin.DeleteWorkspace)},
+		{get, "/v1/workspaces/:id/members", s.authn.RequireMember(s.admin.ListMembers)},
+		{post, "/v1/workspaces/:id/members", s.authn.RequireMember(s.admin.PutMember)},
+		{del, "/v1/workspaces/:id/members/:user", s.authn.RequireMember(s.admin.RemoveMember)},
 
-		{get, "/v1/keys", s.requireMember(s.listKeys)},
-		{post, "/v1/keys", s.requireMember(s.createKey)},
-		{del, "/v1/keys/:id", s.requireMember(s.revokeKey)},
+		{get, "/v1/keys", s.authn.RequireMember(s.admin.ListKeys)},
+		{post, "/v1/keys", s.authn.RequireMember(s.admin.CreateKey)},
+		{del, "/v1/keys/:id", s.authn.RequireMember(s.admin.RevokeKey)},
 
-		{get, "/v1/models", s.requireMember(s.listModels)},
-		{patch, "/v1/models", s.requireMember(s.updateModels)},
+		{get, "/v1/models", s.authn.RequireMember(s.admin.ListModels)},
+		{patch, "/v1/models", s.authn.RequireMember(s.admin.UpdateModels)},
 
-		{get, "/v1/registries", s.requireMember(s.listRegistries)},
-		{get, "/v1/registries/search", s.requireMember(s.searchRegistries)},
+		{get, "/v1/registries", s.authn.RequireMember(s.admin.ListRegistries)},
+		{get, "/v1/registries/search", s.authn.RequireMember(s.admin.SearchRegistries)},
 	}
 }
 
@@ -113,11 +113,11 @@ func (s *Server) adminRoutes() []route {
 func (s *Server) serverRoutes() []route {
 	const get = fiber.MethodGet
 	return []route{
-		{get, "/v1/usage", s.requireMember(s.getUsage)},
-		{get, "/v1/skills", s.requireMember(s.listSkills)},
-		{get, "/v1/health", s.allowAnyone(s.health)},
-		{get, "/v1/bundles/health", s.allowAnyone(s.bundlesHealth)},
-		{get, "/v1/openapi.json", s.requireIdentity(s.getOpenAPI)},
-		{get, "/v1/metrics", s.requireIdentity(s.getMetrics)},
+		{get, "/v1/usage", s.authn.RequireMember(s.talk.GetUsage)},
+		{get, "/v1/skills", s.authn.RequireMember(s.talk.ListSkills)},
+		{get, "/v1/health", s.authn.AllowAnyone(s.health)},
+		{get, "/v1/bundles/health", s.authn.AllowAnyone(s.bundlesHealth)},
+		{get, "/v1/openapi.json", s.authn.RequireIdentity(s.getOpenAPI)},
+		{get, "/v1/metrics", s.authn.RequireIdentity(s.getMetrics)},
 	}
 }

@@ -12,8 +12,13 @@ import (
 	"github.com/hashicorp/go-hclog"
 	"github.com/valyala/fasthttp"
 
+	"github.com/ropewalk/ropewalk/core/httpapi/adminapi"
+	"github.com/ropewalk/ropewalk/core/httpapi/appapi"
+	"github.com/ropewalk/ropewalk/core/httpapi/authn"
+	"github.com/ropewalk/ropewalk/core/httpapi/chatapi"
 	"github.com/ropewalk/ropewalk/core/httpapi/intake"
 	"github.com/ropewalk/ropewalk/core/httpapi/listener"
+	"github.com/ropewalk/ropewalk/core/httpapi/login"
 	"github.com/ropewalk/ropewalk/core/stream"
 	"github.com/ropewalk/ropewalk/core/webguard"
 )
@@ -33,9 +38,15 @@ type Server struct {
 	guard   *webguard.Policy
 	streams *stream.Streams
 	bodies  *intake.Reader
-	app     *fiber.App
+	router  *fiber.App
 	root    context.Context // the parent of every request's context; ends when Shutdown is over
 	stop    context.CancelFunc
+
+	authn *authn.Authenticator
+	login *login.Handlers
+	app   *appapi.Handlers
+	talk  *chatapi.Handlers
+	admin *adminapi.Handlers
 
 	readiness readiness
 
@@ -57,9 +68,10 @@ func New(o Options) *Server {
 			UnknownTLS: true,
 		},
 	}
+	s.setHandlers()
 	s.readiness = readiness{checks: o.Checks, failed: func(name string, err error) { s.log.Warn("not ready", "check", name, "error", err) }}
 	s.root, s.stop = context.WithCancel(context.Background())
-	s.app = fiber.New(fiber.Config{
+	s.router = fiber.New(fiber.Config{
 		AppName:                      "ropewalk",
 		DisableStartupMessage:        true,
 		CaseSensitive:                true,
@@ -76,20 +88,20 @@ func New(o Options) *Server {
 			return nil
 		},
 	})
-	s.app.Use("/v1", s.withContext, s.keepOut, s.recordRequest)
+	s.router.Use("/v1", s.withContext, s.keepOut, s.recordRequest)
 	for _, r := range s.routes() {
-		s.app.Add(r.method, r.path, r.handler)
+		s.router.Add(r.method, r.path, r.handler)
 		if r.method == fiber.MethodGet {
-			s.app.Add(fiber.MethodHead, r.path, r.handler)
+			s.router.Add(fiber.MethodHead, r.path, r.handler)
 		}
 	}
-	s.app.Get("/livez", s.live)
-	s.app.Get("/readyz", s.ready)
+	s.router.Get("/livez", s.live)
+	s.router.Get("/readyz", s.ready)
 	for _, mount := range o.Mounts {
-		mount(s.app)
+		mount(s.router)
 	}
-	h := s.app.Server()
-	h.Handler = s.wrap(s.app.Handler())
+	h := s.router.Server()
+	h.Handler = s.wrap(s.router.Handler())
 	h.ErrorHandler = s.writeUnreadable
 	h.HeaderReceived = func(*fasthttp.RequestHeader) fasthttp.RequestConfig {
 		return fasthttp.RequestConfig{ReadTimeout: o.Timeouts.Body}
@@ -103,6 +115,20 @@ func New(o Options) *Server {
 	h.KeepHijackedConns = true // streams close theirs
 	h.Logger = s.log.StandardLogger(&hclog.StandardLoggerOptions{ForceLevel: hclog.Debug})
 	return s
+}
+
+// setHandlers sets the handlers of the subpackages.
+func (s *Server) setHandlers() {
+	o := &s.options
+	s.authn = &authn.Authenticator{Access: o.Access}
+	s.login = &login.Handlers{Access: o.Access, Guard: s.guard, Log: o.Logger, RedirectURI: o.RedirectURI}
+	s.app = &appapi.Handlers{
+		Apps: o.Apps, Tools: o.Tools, Streams: o.Streams, Limits: o.Limits, Guard: s.guard, Log: o.Logger, Quiet: o.Timeouts.Quiet,
+	}
+	s.talk = &chatapi.Handlers{
+		Chat: o.Chat, Streams: o.Streams, Limits: o.Limits, TokensPerDay: o.TokensPerDay, Log: o.Logger, Quiet: o.Timeouts.Quiet,
+	}
+	s.admin = &adminapi.Handlers{Tools: o.Tools, Keys: o.Access, Models: o.Chat, Registries: o.Registries}
 }
 
 // withContext gives the handlers a context that holds nothing of the request, so that it may be
@@ -123,7 +149,7 @@ func (s *Server) Serve(ln net.Listener) error {
 	}
 	s.ln = ln
 	s.mu.Unlock()
-	err := s.app.Listener(listener.New(ln, listener.Options{
+	err := s.router.Listener(listener.New(ln, listener.Options{
 		MaxConns: s.options.MaxConns, MaxPerPeer: s.options.MaxConnsPerAddress, TrustedPeer: s.guard.Trusted, Logger: s.log,
 	}))
 	if s.draining.Load() {
@@ -153,7 +179,7 @@ func (s *Server) Shutdown(ctx context.Context) error {
 	if ln != nil {
 		_ = ln.Close() // Serve may not accept yet
 	}
-	if err := s.app.ShutdownWithContext(ctx); err != nil && ctx.Err() == nil {
+	if err := s.router.ShutdownWithContext(ctx); err != nil && ctx.Err() == nil {
 		s.log.Debug("closing the listener failed", "error", err) // it was closed above
 	}
 	if ctx.Err() != nil {

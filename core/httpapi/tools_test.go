@@ -20,10 +20,10 @@ func TestToolResultsKeepEverythingAndGainAResult(t *testing.T) {
 		{"no content", `{}`, `{"content":[],"isError":false,"result":""}`},
 		{"content null", `{"content":null}`, `{"content":[],"isError":false,"result":""}`},
 		{"the tool's own error", `{"content":[{"type":"text","text":"no"}],"isError":true}`, `{"content":[{"type":"text","text":"no"}],"isError":true,"result":"no"}`},
-		{"structured content, links, meta and what nobody knows", `{"_meta":{"k":"<&>"},"structuredContent":{"n":1.0,"big":9007199254740993},"content":[{"type":"resource_link","uri":"ui://a","name":"a","x":1}],"new":[ 1 ]}`,
-			`{"_meta":{"k":"<&>"},"content":[{"type":"resource_link","uri":"ui://a","name":"a","x":1}],"isError":false,"new":[ 1 ],"result":"","structuredContent":{"n":1.0,"big":9007199254740993}}`},
+		{"structured content, links, meta and unknown members", `{"_meta":{"k":"<&>"},"structuredContent":{"n":1.0,"big":9007199254740993},"content":[{"type":"resource_link","uri":"ui://a","name":"a","x":1}],"new":[ 1 ]}`,
+			`{"_meta":{"k":"<&>"},"structuredContent":{"n":1.0,"big":9007199254740993},"content":[{"type":"resource_link","uri":"ui://a","name":"a","x":1}],"new":[ 1 ],"isError":false,"result":""}`},
 		{"an isError of another kind", `{"content":[],"isError":"yes"}`, `{"content":[],"isError":false,"result":""}`},
-		{"a result of the app's own", `{"content":[],"result":"theirs"}`, `{"content":[],"isError":false,"result":""}`},
+		{"a result of the app's own", `{"content":[],"result":"theirs"}`, `{"content":[],"result":"","isError":false}`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			h.tools.result = c.raw
@@ -35,9 +35,9 @@ func TestToolResultsKeepEverythingAndGainAResult(t *testing.T) {
 	}
 }
 
-func TestAnAnswerThatIsNoToolResultIsTheToolsOwnFailure(t *testing.T) {
+func TestAnInvalidToolResultIsAFailureOfTheTool(t *testing.T) {
 	h := open(t, newAccess(), nil)
-	want := `{"content":[{"text":"the app returned an invalid tool result","type":"text"}],"isError":true,"result":"the app returned an invalid tool result"}`
+	want := `{"content":[{"type":"text","text":"the app returned an invalid tool result"}],"isError":true,"result":"the app returned an invalid tool result"}`
 	for _, raw := range []string{`[]`, `null`, `"x"`} {
 		h.tools.result = raw
 		if r := h.do(t, call{method: "POST", path: "/v1/tools/call", body: `{"tool":"a__b"}`}); r.StatusCode != 200 || r.body != want {
@@ -84,7 +84,7 @@ func TestTheErrorsOfAToolCall(t *testing.T) {
 		{core.Errorf(core.CodeInvalidInput, "m").WithDetails(map[string]any{"errors": []map[string]string{{"path": "/x", "message": "is missing"}}}), 400,
 			`{"error":"invalid_input","message":"m","details":{"errors":[{"message":"is missing","path":"/x"}]}}`},
 		{core.Errorf(core.CodeUnavailable, "m"), 503, `{"error":"unavailable","message":"m"}`},
-		{&rpc.Error{Code: -32602, Message: "bad \"x\"", Data: json.RawMessage(`{"d":1}`)}, 200, `{"content":[{"text":"bad \"x\"","type":"text"}],"isError":true,"result":"bad \"x\""}`},
+		{&rpc.Error{Code: -32602, Message: "bad \"x\"", Data: json.RawMessage(`{"d":1}`)}, 200, `{"content":[{"type":"text","text":"bad \"x\""}],"isError":true,"result":"bad \"x\""}`},
 	} {
 		h.tools.err = c.err
 		if r := h.do(t, call{method: "POST", path: "/v1/tools/call", body: `{"tool":"a__b"}`}); r.StatusCode != c.status || r.body != c.body {

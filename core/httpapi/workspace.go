@@ -4,18 +4,20 @@ import (
 	"github.com/gofiber/fiber/v2"
 
 	"github.com/ropewalk/ropewalk/core"
+	"github.com/ropewalk/ropewalk/core/httpapi/chatapi"
+	"github.com/ropewalk/ropewalk/core/httpapi/respond"
 )
 
 // workspaceResponse is what a client needs at its start. Model is null when none is configured.
 type workspaceResponse struct {
-	Workspace           core.Workspace        `json:"workspace"`
-	Workspaces          []core.Workspace      `json:"workspaces"`
-	User                core.User             `json:"user"`
-	Model               *string               `json:"model"`
-	Apps                []core.App            `json:"apps"`
-	RecentConversations []conversationSummary `json:"recentConversations"`
-	Status              workspaceStatus       `json:"status"`
-	Version             string                `json:"version"`
+	Workspace           core.Workspace                `json:"workspace"`
+	Workspaces          []core.Workspace              `json:"workspaces"`
+	User                core.User                     `json:"user"`
+	Model               *string                       `json:"model"`
+	Apps                []core.App                    `json:"apps"`
+	RecentConversations []chatapi.ConversationSummary `json:"recentConversations"`
+	Status              workspaceStatus               `json:"status"`
+	Version             string                        `json:"version"`
 }
 
 type workspaceStatus struct {
@@ -34,8 +36,8 @@ func (s *Server) getWorkspace(c *fiber.Ctx, caller core.Caller) error {
 		return err
 	}
 	return c.JSON(workspaceResponse{
-		Workspace: caller.Workspace, Workspaces: orEmpty(workspaces), User: caller.User, Model: orNull(s.chat.Model(c.UserContext())),
-		Apps: orEmpty(s.apps.List(caller.Workspace.ID)), RecentConversations: summariesOf(recent),
+		Workspace: caller.Workspace, Workspaces: respond.OrEmpty(workspaces), User: caller.User, Model: respond.OrNull(s.chat.Model(c.UserContext())),
+		Apps: respond.OrEmpty(s.apps.List(caller.Workspace.ID)), RecentConversations: chatapi.SummariesOf(recent),
 		Status:  workspaceStatus{Uptime: s.uptime(), TotalTools: len(s.tools.List(caller))},
 		Version: s.version,
 	})

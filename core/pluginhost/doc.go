@@ -3,8 +3,9 @@
 //
 // It owns which executable a configured adapter means, the check of its sha256 at every start,
 // the handshake, deadlines and size limits, and the replacement of a plugin that died or hangs
-// while calls wait. It does not own what an adapter does, nor when one is exchanged for another:
-// the server's wiring loads the new one, points its users at it, and closes the old one.
+// while calls wait. It does not own what an adapter does, nor the swap of one adapter for
+// another on reload: core/server/reload.go starts the new one, points its users at it, and closes the
+// old one.
 //
 // A call goes from the handle (auth.go, sessionstore.go, registry.go) to the slot, which waits for a
 // running generation and retries a call whose process died, to the instance (one process), to gRPC.

@@ -1,5 +1,6 @@
 // Package server wires the packages of the service together.
 //
-// It owns the order in which they start and stop, and what a reload replaces. It has no behaviour of
-// its own beyond that. Only the command imports it.
+// It owns the order in which they start (start.go) and stop (closers.go), and the reload of the
+// configuration (reload.go), which swaps plugins such as that of auth and the session store while
+// requests are served. It has no behaviour of its own beyond that. Only the command imports it.
 package server

@@ -97,6 +97,7 @@ func effective(before, next *config.Config) *config.Config {
 	c := *next
 	c.Home, c.HTTP, c.AllowedOrigins, c.APIKey = before.Home, before.HTTP, before.AllowedOrigins, before.APIKey
 	c.MCP, c.Plugins, c.Skills, c.Storage, c.Limits = before.MCP, before.Plugins, before.Skills, before.Storage, before.Limits
+	c.Audit, c.Sandbox = before.Audit, before.Sandbox
 	if needsRestart("auth", before, next) {
 		c.Auth = before.Auth
 	}

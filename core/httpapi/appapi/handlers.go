@@ -1,0 +1,52 @@
+package appapi
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+
+	"github.com/ropewalk/ropewalk/core"
+	"github.com/ropewalk/ropewalk/core/apps"
+	"github.com/ropewalk/ropewalk/core/apps/source"
+	"github.com/ropewalk/ropewalk/core/limits"
+	"github.com/ropewalk/ropewalk/core/stream"
+	"github.com/ropewalk/ropewalk/core/tools"
+	"github.com/ropewalk/ropewalk/core/webguard"
+)
+
+// Apps manages the installed apps.
+type Apps interface {
+	List(workspace string) []core.App
+	Install(ctx context.Context, workspace string, r source.Request) (core.App, error)
+	Uninstall(ctx context.Context, workspace, name string) (dataPath string, err error)
+	Start(ctx context.Context, workspace, name string) (core.App, error)
+	Stop(ctx context.Context, workspace, name string) (core.App, error)
+	Details(workspace, name string) (apps.Details, error)
+	Configure(ctx context.Context, workspace, name string, s apps.Settings) (core.App, error)
+	Restart(ctx context.Context, workspace, name string) (core.App, error)
+	Update(ctx context.Context, workspace, name, version string) (core.App, error)
+	Logs(ctx context.Context, workspace, name string, tail int, follow bool) (lines []apps.LogLine, more <-chan apps.LogLine, err error)
+	InstallUpload(ctx context.Context, workspace string, body io.Reader, r source.Request) (core.App, error)
+	Import(ctx context.Context, workspace string, r source.ImportRequest) (source.ImportResult, error)
+	Resource(ctx context.Context, workspace, name, uri string) (apps.Resource, error)
+}
+
+// Tools is the namespace of a workspace's tools.
+type Tools interface {
+	List(c core.Caller) []tools.Listed
+	Call(ctx context.Context, c core.Caller, call tools.Call) (json.RawMessage, error)
+}
+
+// Handlers are the handlers of the routes.
+type Handlers struct {
+	Apps    Apps
+	Tools   Tools
+	Streams *stream.Streams
+	Limits  *limits.Limits
+	Guard   *webguard.Policy
+	Log     hclog.Logger
+	Quiet   time.Duration // between the keep-alive comments of a stream
+}

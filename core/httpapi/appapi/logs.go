@@ -1,0 +1,76 @@
+package appapi
+
+import (
+	"context"
+	"encoding/json"
+
+	"github.com/gofiber/fiber/v2"
+
+	"github.com/ropewalk/ropewalk/core"
+	"github.com/ropewalk/ropewalk/core/apps"
+	"github.com/ropewalk/ropewalk/core/httpapi/query"
+	"github.com/ropewalk/ropewalk/core/httpapi/respond"
+	"github.com/ropewalk/ropewalk/core/stream"
+)
+
+const (
+	logTail    = 200 // lines, unless the client says how many
+	maxLogTail = 10_000
+)
+
+type logsResponse struct {
+	Lines []apps.LogLine `json:"lines"`
+}
+
+// Logs is GET /v1/apps/:name/logs: the last lines, and with follow the ones that are written from
+// then on, as events.
+func (h *Handlers) Logs(c *fiber.Ctx, caller core.Caller) error {
+	name, err := appToManage(c, caller)
+	if err != nil {
+		return err
+	}
+	tail, err := query.Int(c, "tail", logTail, maxLogTail)
+	if err != nil {
+		return err
+	}
+	if c.Query("follow") == "true" {
+		return h.followLogs(c, caller, name, tail)
+	}
+	lines, _, err := h.Apps.Logs(c.UserContext(), caller.Workspace.ID, name, tail, false)
+	if err != nil {
+		return err
+	}
+	return c.JSON(logsResponse{Lines: respond.OrEmpty(lines)})
+}
+
+func (h *Handlers) followLogs(c *fiber.Ctx, caller core.Caller, name string, tail int) error {
+	if _, err := h.Apps.Details(caller.Workspace.ID, name); err != nil {
+		return err
+	}
+	workspace := caller.Workspace.ID
+	return h.Streams.Open(c, stream.Standing, func(ctx context.Context, w *stream.Writer) {
+		lines, more, err := h.Apps.Logs(ctx, workspace, name, tail, true)
+		if err != nil || w.Flush() != nil {
+			return
+		}
+		defer respond.KeepAlive(w, h.Quiet)()
+		for _, line := range lines {
+			if sendLine(w, line) != nil {
+				return
+			}
+		}
+		for line := range more {
+			if sendLine(w, line) != nil {
+				return
+			}
+		}
+	})
+}
+
+func sendLine(w *stream.Writer, line apps.LogLine) error {
+	data, err := json.Marshal(line)
+	if err != nil {
+		return err
+	}
+	return w.Event("log", data)
+}

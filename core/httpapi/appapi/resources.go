@@ -1,0 +1,135 @@
+package appapi
+
+import (
+	"encoding/json"
+	"mime"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/gofiber/fiber/v2"
+
+	"github.com/ropewalk/ropewalk/core"
+)
+
+// primary is the path that stands for the app's primary view.
+const primary = "primary"
+
+// ReadResource is GET /v1/apps/:name/resources/:path. The path is `primary`, a ui:// URI
+// (as it is or percent-encoded), or a view's bare path, which stands for ui://<app>/<path>, and when
+// there is none for the view of that path beside the primary one: not every bundle calls itself in its
+// URIs what the server calls it.
+func (h *Handlers) ReadResource(c *fiber.Ctx, caller core.Caller) error {
+	name, err := appName(c)
+	if err != nil {
+		return err
+	}
+	uri, err := resourceURI(name, c.Params("*"))
+	if err != nil {
+		return err
+	}
+	workspace := caller.Workspace.ID
+	resource, err := h.Apps.Resource(c.UserContext(), workspace, name, uri)
+	if path, bare := strings.CutPrefix(uri, "ui://"+name+"/"); bare && core.CodeOf(err) == core.CodeResourceNotFound {
+		if beside := h.besidePrimary(workspace, name, path); beside != "" && beside != uri {
+			resource, err = h.Apps.Resource(c.UserContext(), workspace, name, beside)
+		}
+	}
+	if err != nil {
+		return err
+	}
+	if c.Accepts(fiber.MIMETextHTML, fiber.MIMEApplicationJSON) == fiber.MIMEApplicationJSON {
+		return c.JSON(viewResource{URI: resource.URI, MIMEType: resource.MIME, Text: string(resource.Body), Meta: resource.Meta})
+	}
+	c.Set(fiber.HeaderContentSecurityPolicy, h.viewPolicy())
+	c.Set(fiber.HeaderContentType, viewType(resource.MIME))
+	return c.Send(resource.Body)
+}
+
+// viewResource is a view for a client that shows it in a sandbox of its own: with its _meta, which says
+// what the sandbox must allow.
+type viewResource struct {
+	URI      string          `json:"uri"`
+	MIMEType string          `json:"mimeType,omitempty"`
+	Text     string          `json:"text"`
+	Meta     json.RawMessage `json:"_meta,omitempty"`
+}
+
+// besidePrimary is the URI of a path under the name by which an app's primary view calls it, "" when
+// there is no such view.
+func (h *Handlers) besidePrimary(workspace, name, path string) string {
+	for _, app := range h.Apps.List(workspace) {
+		if app.Name != name || app.UI == nil {
+			continue
+		}
+		rest, isView := strings.CutPrefix(app.UI.PrimaryView.ResourceURI, "ui://")
+		if own, _, _ := strings.Cut(rest, "/"); isView && own != "" {
+			return "ui://" + own + "/" + path
+		}
+	}
+	return ""
+}
+
+// resourceURI returns the URI of one of an app's ui:// resources. Other resources of the app, such as
+// files, are not served to browsers.
+func resourceURI(app, raw string) (string, error) {
+	path, err := url.PathUnescape(raw)
+	if err != nil {
+		return "", core.Errorf(core.CodeBadRequest, "the resource path is not well-formed")
+	}
+	if path == primary {
+		return primary, nil
+	}
+	bare, isURI := strings.CutPrefix(path, "ui://")
+	if !isURI && strings.Contains(path, "://") {
+		return "", core.Errorf(core.CodeResourceNotFound, "only ui:// resources are served here")
+	}
+	if climbs(bare) {
+		return "", core.Errorf(core.CodeBadRequest, "the resource path holds a control character, a backslash, or an empty, . or .. segment")
+	}
+	if isURI {
+		return path, nil
+	}
+	return "ui://" + app + "/" + path, nil
+}
+
+// climbs reports whether path could leave its directory, however often the app decodes it.
+func climbs(path string) bool {
+	for {
+		parts := strings.Split(path, "/")
+		if slices.Contains(parts, "..") || slices.Contains(parts, ".") || slices.Contains(parts, "") ||
+			strings.ContainsFunc(path, func(r rune) bool { return r < ' ' || r == 0x7f || r == '\\' }) {
+			return true
+		}
+		decoded, err := url.PathUnescape(path)
+		if err != nil || decoded == path {
+			return false
+		}
+		path = decoded // shorter each time
+	}
+}
+
+// viewPolicy is the Content-Security-Policy of a view, which is a third party's page on this server's
+// origin. The sandbox gives it an opaque origin without cookies and storage, and it may not connect to
+// anything; inline scripts and styles run, as MCP Apps views need.
+func (h *Handlers) viewPolicy() string {
+	frames := "'self'"
+	if h.Guard.Dev {
+		frames += " http://localhost:* http://127.0.0.1:*"
+	}
+	for _, origin := range h.Guard.Origins {
+		frames += " " + origin
+	}
+	return "sandbox allow-scripts allow-forms allow-popups; default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; " +
+		"img-src data: blob:; font-src data:; media-src data: blob:; connect-src 'none'; form-action 'none'; base-uri 'none'; frame-ancestors " + frames
+}
+
+// viewType is text/html for every HTML profile and for resources without a type; other resources of a
+// view, such as images, keep their own.
+func viewType(declared string) string {
+	media, _, err := mime.ParseMediaType(declared)
+	if err != nil || media == fiber.MIMETextHTML {
+		return fiber.MIMETextHTMLCharsetUTF8
+	}
+	return media
+}

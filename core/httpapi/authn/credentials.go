@@ -1,0 +1,57 @@
+package authn
+
+import (
+	"cmp"
+
+	"github.com/gofiber/fiber/v2"
+	"github.com/valyala/fasthttp"
+
+	"github.com/ropewalk/ropewalk/core"
+	"github.com/ropewalk/ropewalk/core/webguard"
+)
+
+// SessionCookie is the name of the cookie that a login sets.
+const SessionCookie = "service_session"
+
+const headerWorkspace = "X-Workspace-Id"
+
+// Credentials are what a request says about its sender. They are copies that may be kept.
+type Credentials struct {
+	Bearer    string
+	Cookie    string
+	Workspace string // X-Workspace-Id, "" when absent
+}
+
+// Anonymous reports whether the request brings neither a token nor a cookie.
+func (c Credentials) Anonymous() bool { return c.Bearer == "" && c.Cookie == "" }
+
+// FromRequest reads the credentials of a request. It refuses one that gives a header twice, because
+// two programs might use different ones.
+func FromRequest(c *fiber.Ctx) (Credentials, error) {
+	for _, name := range []string{fiber.HeaderAuthorization, headerWorkspace} {
+		if len(c.Context().Request.Header.PeekAll(name)) > 1 {
+			return Credentials{}, core.Errorf(core.CodeBadRequest, "the header %s is given more than once", name)
+		}
+	}
+	return Credentials{Bearer: Bearer(c.Context()), Cookie: c.Cookies(SessionCookie), Workspace: c.Get(headerWorkspace)}, nil
+}
+
+// FromViewer is FromRequest for what EventSource and iframes request, which cannot send headers: the
+// workspace may also be given as ?workspace=.
+func FromViewer(c *fiber.Ctx) (Credentials, error) {
+	cred, err := FromRequest(c)
+	if err != nil {
+		return Credentials{}, err
+	}
+	wanted := c.Query("workspace")
+	if wanted != "" && cred.Workspace != "" && wanted != cred.Workspace {
+		return Credentials{}, core.Errorf(core.CodeBadRequest, "the header %s and the query parameter workspace differ", headerWorkspace)
+	}
+	cred.Workspace = cmp.Or(cred.Workspace, wanted)
+	return cred, nil
+}
+
+// Bearer is the bearer token of a request, "" when there is none.
+func Bearer(ctx *fasthttp.RequestCtx) string {
+	return webguard.Bearer(string(ctx.Request.Header.Peek(fasthttp.HeaderAuthorization)))
+}

@@ -1,0 +1,122 @@
+package chatapi
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/gofiber/fiber/v2"
+
+	"github.com/ropewalk/ropewalk/core"
+	"github.com/ropewalk/ropewalk/core/httpapi/body"
+)
+
+// exportFormat is the version of conversationExport.
+const exportFormat = 1
+
+// conversationExport is a conversation as a file. POST /v1/conversations/import restores it.
+type conversationExport struct {
+	Format       int                `json:"format"`
+	Conversation conversationRecord `json:"conversation"`
+	Messages     []messageResponse  `json:"messages"`
+}
+
+// ExportConversation is GET /v1/conversations/:id/export.
+func (h *Handlers) ExportConversation(c *fiber.Ctx, caller core.Caller) error {
+	id, format := c.Params("id"), c.Query("format", "json")
+	if format != "json" && format != "markdown" {
+		return core.Errorf(core.CodeBadRequest, "format can be json or markdown")
+	}
+	conversation, err := h.Chat.Conversation(c.UserContext(), caller, id)
+	if err != nil {
+		return err
+	}
+	messages, err := h.Chat.History(c.UserContext(), caller, id)
+	if err != nil {
+		return err
+	}
+	if format == "markdown" {
+		c.Set(fiber.HeaderContentDisposition, `attachment; filename="`+conversation.ID+`.md"`)
+		c.Set(fiber.HeaderContentType, "text/markdown; charset=utf-8")
+		return c.SendString(markdownOf(conversation, messages))
+	}
+	c.Set(fiber.HeaderContentDisposition, `attachment; filename="`+conversation.ID+`.json"`)
+	return c.JSON(conversationExport{Format: exportFormat, Conversation: recordOf(conversation), Messages: messagesOf(messages)})
+}
+
+// markdownOf renders a conversation for people.
+func markdownOf(c core.Conversation, messages []core.Message) string {
+	var b strings.Builder
+	title := c.Title
+	if title == "" {
+		title = c.ID
+	}
+	fmt.Fprintf(&b, "# %s\n", title)
+	for _, m := range messages {
+		name := "User"
+		if m.Role == "assistant" {
+			name = "Assistant"
+		}
+		fmt.Fprintf(&b, "\n## %s (%s)\n\n%s\n", name, core.Timestamp(m.Timestamp), m.Content)
+		for _, call := range toolCallsOf(m.Metadata) {
+			fmt.Fprintf(&b, "\nTool `%s`\n\n```json\n%s\n```\n", call.Name, call.Input)
+		}
+	}
+	return b.String()
+}
+
+type exportedCall struct {
+	Name  string          `json:"name"`
+	Input json.RawMessage `json:"input"`
+}
+
+func toolCallsOf(metadata json.RawMessage) []exportedCall {
+	var m struct {
+		ToolCalls []exportedCall `json:"toolCalls"`
+	}
+	_ = json.Unmarshal(metadata, &m) // messages without tool calls have none
+	return m.ToolCalls
+}
+
+type importedConversation struct {
+	Title    *string         `json:"title"`
+	Metadata json.RawMessage `json:"metadata"`
+}
+
+type importedMessage struct {
+	Role      string          `json:"role"`
+	Content   string          `json:"content"`
+	Timestamp string          `json:"timestamp"`
+	Metadata  json.RawMessage `json:"metadata"`
+}
+
+type conversationImport struct {
+	Format       int                  `json:"format"`
+	Conversation importedConversation `json:"conversation"`
+	Messages     []importedMessage    `json:"messages"`
+}
+
+// ImportConversation is POST /v1/conversations/import: it restores an export as a new conversation.
+func (h *Handlers) ImportConversation(c *fiber.Ctx, caller core.Caller) error {
+	r, err := body.Read[conversationImport](c.Context())
+	if err != nil {
+		return err
+	}
+	if r.Format != exportFormat {
+		return core.Errorf(core.CodeBadRequest, "format must be %d, that of an export", exportFormat)
+	}
+	messages := make([]core.Message, len(r.Messages))
+	for i, m := range r.Messages {
+		at, err := time.Parse(time.RFC3339, m.Timestamp)
+		if err != nil {
+			return core.Errorf(core.CodeBadRequest, "messages[%d].timestamp must be an RFC 3339 time", i)
+		}
+		messages[i] = core.Message{Role: m.Role, Content: m.Content, Timestamp: at, Metadata: m.Metadata}
+	}
+	restored, err := h.Chat.Restore(c.UserContext(), caller, r.Conversation.Title, r.Conversation.Metadata, messages)
+	if err != nil {
+		return err
+	}
+	return c.JSON(recordOf(restored))
+}

@@ -1,0 +1,44 @@
+package chatapi
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+
+	"github.com/ropewalk/ropewalk/core"
+	"github.com/ropewalk/ropewalk/core/chat"
+	"github.com/ropewalk/ropewalk/core/chat/elicit"
+	"github.com/ropewalk/ropewalk/core/chat/skill"
+	"github.com/ropewalk/ropewalk/core/limits"
+	"github.com/ropewalk/ropewalk/core/stream"
+)
+
+// Chat runs conversations with a model. Its errors are core.Errors.
+type Chat interface {
+	Begin(ctx context.Context, c core.Caller, r chat.Request) (*chat.Run, error)
+	Reply(ctx context.Context, c core.Caller, id string, r elicit.Reply) error
+	TokensToday(ctx context.Context, c core.Caller) (int64, error)
+
+	Conversations(ctx context.Context, c core.Caller, q core.ConversationQuery) (core.ConversationPage, error)
+	Conversation(ctx context.Context, c core.Caller, id string) (core.Conversation, error)
+	History(ctx context.Context, c core.Caller, id string) ([]core.Message, error)
+	Edit(ctx context.Context, c core.Caller, id string, title *string, metadata json.RawMessage) (core.Conversation, error)
+	Fork(ctx context.Context, c core.Caller, id string, atMessage *int) (core.Conversation, error)
+	Restore(ctx context.Context, c core.Caller, title *string, metadata json.RawMessage, messages []core.Message) (core.Conversation, error)
+	Delete(ctx context.Context, c core.Caller, id string) error
+	Usage(ctx context.Context, c core.Caller, q core.UsageQuery) (core.UsageReport, error)
+	Attachment(ctx context.Context, c core.Caller, conversation, id string) (core.Attachment, error)
+	Skills(c core.Caller) []skill.Skill
+}
+
+// Handlers are the handlers of the routes.
+type Handlers struct {
+	Chat         Chat
+	Streams      *stream.Streams
+	Limits       *limits.Limits
+	TokensPerDay int64 // that one user may use in a workspace; 0 means no limit
+	Log          hclog.Logger
+	Quiet        time.Duration // between the keep-alive comments of a stream
+}

@@ -1,0 +1,82 @@
+package chatapi
+
+import (
+	"slices"
+	"time"
+
+	"github.com/gofiber/fiber/v2"
+
+	"github.com/ropewalk/ropewalk/core"
+	"github.com/ropewalk/ropewalk/core/httpapi/query"
+	"github.com/ropewalk/ropewalk/core/httpapi/respond"
+)
+
+type usagePeriod struct {
+	From string `json:"from"`
+	To   string `json:"to"`
+}
+
+type usageResponse struct {
+	Period    usagePeriod       `json:"period"`
+	Totals    core.UsageTotals  `json:"totals"`
+	Models    []core.ModelUsage `json:"models"`
+	Breakdown []core.GroupUsage `json:"breakdown"`
+}
+
+// GetUsage is GET /v1/usage: of the whole workspace for its admins, of the caller for others.
+func (h *Handlers) GetUsage(c *fiber.Ctx, caller core.Caller) error {
+	q := core.UsageQuery{GroupBy: core.UsageGroup(c.Query("groupBy", string(core.UsageByDay)))}
+	if !slices.Contains([]core.UsageGroup{core.UsageByDay, core.UsageByModel, core.UsageByConversation, core.UsageByUser}, q.GroupBy) {
+		return core.Errorf(core.CodeBadRequest, "groupBy can be day, model, conversation or user")
+	}
+	var err error
+	if q.From, q.To, err = usageBounds(c.Query("period", "month"), c.Query("from"), c.Query("to"), time.Now()); err != nil {
+		return err
+	}
+	report, err := h.Chat.Usage(c.UserContext(), caller, q)
+	if err != nil {
+		return err
+	}
+	return c.JSON(usageResponse{
+		Period: usagePeriod{From: core.Timestamp(q.From), To: core.Timestamp(q.To)},
+		Totals: report.Totals, Models: respond.OrEmpty(report.Models), Breakdown: respond.OrEmpty(report.Breakdown),
+	})
+}
+
+// usageBounds is the time span of a report. It ends now, or with to, and begins with a day
+// (UTC): the last one, 6 days before it, 29 days before it, or the beginning of time. from goes before
+// the period; a date alone means the whole of that day.
+func usageBounds(period, from, to string, now time.Time) (begin, end time.Time, err error) {
+	end = now.UTC()
+	if to != "" {
+		var day bool
+		if end, day, err = query.Time("to", to); err != nil {
+			return begin, end, err
+		}
+		if day {
+			end = end.AddDate(0, 0, 1)
+		}
+	}
+	last := end.Add(-1).Truncate(24 * time.Hour)
+	switch period {
+	case "day":
+		begin = last
+	case "week":
+		begin = last.AddDate(0, 0, -6)
+	case "month":
+		begin = last.AddDate(0, 0, -29)
+	case "all":
+		begin = time.Unix(0, 0).UTC()
+	default:
+		return begin, end, core.Errorf(core.CodeBadRequest, "period can be day, week, month or all")
+	}
+	if from != "" {
+		if begin, _, err = query.Time("from", from); err != nil {
+			return begin, end, err
+		}
+	}
+	if !begin.Before(end) {
+		return begin, end, core.Errorf(core.CodeBadRequest, "from must be before to")
+	}
+	return begin, end, nil
+}

@@ -1,0 +1,27 @@
+package login
+
+import (
+	"context"
+
+	"github.com/hashicorp/go-hclog"
+
+	"github.com/ropewalk/ropewalk/core/access"
+	"github.com/ropewalk/ropewalk/core/webguard"
+)
+
+// Access logs users in and out. Its errors are core.Errors.
+type Access interface {
+	AllowLogin(client string) error
+	Login(ctx context.Context, key string) (token string, err error)
+	Logout(ctx context.Context, token string) error
+	BeginLogin(ctx context.Context, redirectURI, returnTo string) (access.LoginStart, error)
+	FinishLogin(ctx context.Context, answer access.LoginAnswer) (token, returnTo string, err error)
+}
+
+// Handlers are the handlers of the routes.
+type Handlers struct {
+	Access      Access
+	Guard       *webguard.Policy
+	Log         hclog.Logger
+	RedirectURI string // where an identity provider sends the browser; "" derives it from the request
+}
