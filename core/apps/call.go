@@ -15,7 +15,7 @@ import (
 	"github.com/ropewalk/ropewalk/core/rpc"
 )
 
-// Call calls an app.
+// Call is StartCall and Wait.
 //
 // A call waits for an app that is starting or restarting, at most Options.RestartWait. A call that is
 // in flight when the app dies fails at once and is never repeated, because it may have had its effect.
@@ -26,34 +26,11 @@ import (
 // was too slow, sent too much or has too many calls in flight; core.CodeBadRequest for params that are
 // not an object; *rpc.Error as the app sent it; ctx's error when the caller gave up.
 func (m *Manager) Call(ctx context.Context, workspace, server string, c interact.Call) (json.RawMessage, error) {
-	a, err := m.find(workspace, server)
+	p, err := m.startCall(ctx, workspace, server, c)
 	if err != nil {
 		return nil, err
 	}
-	if interact.MayResume(&c) {
-		if result, resumed, err := a.dialog.Resume(ctx, c); resumed {
-			return result, err
-		}
-	}
-	in := a.current()
-	if in == nil || !a.AcquireSlot() {
-		if in, err = a.queue(ctx); err != nil {
-			return nil, err
-		}
-	}
-	defer a.ReleaseSlot()
-	limit, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	f := &interact.InFlight{}
-	f.Init(limit, &c, m.o.CallTimeout)
-	f.StartClock(func() { cancel(interact.ErrTimeout) })
-	defer f.Finish()
-	c.Notify = f.WithClock(c.Notify)
-	result, used, err := a.dialog.Do(limit, in, c, f)
-	if err != nil {
-		return nil, a.CallError(ctx, limit, used, c.Method, err)
-	}
-	return result, nil
+	return p.Wait(ctx)
 }
 
 // current returns the shared instance when it can be called now, else nil.

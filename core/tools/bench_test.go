@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/ropewalk/ropewalk/core"
+	"github.com/ropewalk/ropewalk/core/apps"
 	"github.com/ropewalk/ropewalk/core/apps/interact"
 	"github.com/ropewalk/ropewalk/core/config"
 	"github.com/ropewalk/ropewalk/core/tools"
@@ -17,6 +18,10 @@ import (
 type quickApps struct {
 	fakeapps.Apps
 	result json.RawMessage
+}
+
+func (q *quickApps) StartCall(_ context.Context, workspace, server string, c interact.Call) (apps.PendingCall, error) {
+	return fakeapps.Pending(func(ctx context.Context) (json.RawMessage, error) { return q.Call(ctx, workspace, server, c) }), nil
 }
 
 func (q *quickApps) Call(context.Context, string, string, interact.Call) (json.RawMessage, error) {

@@ -68,27 +68,21 @@ func (n *Namespace) Start(ctx context.Context, c core.Caller, call Call) (Pendin
 		return p, nil
 	case err != nil:
 		return nil, err
-	case p.server == systemServer || p.resumes() || n.raisesLogLevel(c, &p.call):
+	case p.server == systemServer || n.raisesLogLevel(c, &p.call):
 		return p, nil
 	}
-	wake := call.Wake
-	if wake == nil {
-		wake = make(chan struct{}, 1)
-	}
-	sent, err := n.apps.Send(ctx, c.Workspace.ID, p.server, p.request(), wake)
-	if err != nil {
+	if err := p.start(ctx); err != nil {
 		return nil, err
 	}
-	p.sent = sent
 	return p, nil
 }
 
 // pending implements Pending.
 type pending struct {
-	n      *Namespace
-	caller core.Caller
-	call   Call
-	sent   *apps.Pending // nil while the call is not on its way
+	n       *Namespace
+	caller  core.Caller
+	call    Call
+	started apps.PendingCall // nil until the app's part was started
 
 	// What resolve found out.
 	server string
@@ -98,16 +92,19 @@ type pending struct {
 }
 
 // Sent implements Pending.
-func (p *pending) Sent() bool { return p.sent != nil }
+func (p *pending) Sent() bool { return p.started != nil && p.started.Sent() }
 
 // Answered implements Pending.
-func (p *pending) Answered() bool { return p.sent != nil && p.sent.Answered() }
+func (p *pending) Answered() bool { return p.started != nil && p.started.Answered() }
+
+// start starts the call of the app. Nothing may be left to wait for.
+func (p *pending) start(ctx context.Context) (err error) {
+	p.started, err = p.n.apps.StartCall(ctx, p.caller.Workspace.ID, p.server, p.request())
+	return err
+}
 
 // Wait implements Pending.
 func (p *pending) Wait(ctx context.Context) (json.RawMessage, error) {
-	if p.sent != nil {
-		return p.finish(p.sent.Wait(ctx))
-	}
 	if p.tool == nil && p.server != systemServer {
 		if err := p.await(ctx); err != nil {
 			return nil, err
@@ -116,8 +113,13 @@ func (p *pending) Wait(ctx context.Context) (json.RawMessage, error) {
 	if p.server == systemServer {
 		return p.n.callSystem(ctx, p.caller, p.name, p.call)
 	}
-	p.n.raiseLogLevel(ctx, p.caller, p.call.From, p.call.Meta)
-	return p.finish(p.n.apps.Call(ctx, p.caller.Workspace.ID, p.server, p.request()))
+	if p.started == nil {
+		p.n.raiseLogLevel(ctx, p.caller, p.call.From, p.call.Meta)
+		if err := p.start(ctx); err != nil {
+			return nil, err
+		}
+	}
+	return p.finish(p.started.Wait(ctx))
 }
 
 // await waits for an app that has yet to say which tools it has. The tool is looked for again also when
@@ -159,14 +161,11 @@ func (p *pending) resolve() (err error) {
 	return nil
 }
 
-// resumes reports whether the call goes on with an earlier one, which may be suspended.
-func (p *pending) resumes() bool { return p.call.InputResponses != nil || p.call.RequestState != nil }
-
 // request is what the app is asked.
 func (p *pending) request() interact.Call {
 	call := &p.call
 	r := p.n.request(p.caller, "tools/call", params(p.tool.quoted, call), call.Meta, call.Notify, call.From)
-	r.Mirrors = p.tool.Mirrors
+	r.Mirrors, r.Wake = p.tool.Mirrors, call.Wake
 	return r
 }
 

@@ -19,9 +19,11 @@ type Apps interface {
 	// Offer is what the workspace's apps offer, by server name and then in each app's own order. It
 	// is immutable, and the same one until something changed.
 	Offer(workspace string) *core.Offer
+	// StartCall starts a call, and never waits: a call that cannot be sent at once is made by the pending
+	// call's Wait.
+	StartCall(ctx context.Context, workspace, server string, c interact.Call) (apps.PendingCall, error)
+	// Call is StartCall and Wait.
 	Call(ctx context.Context, workspace, server string, c interact.Call) (json.RawMessage, error)
-	// Send begins a call that needs to wait for nobody but its app; any other gets no flight.
-	Send(ctx context.Context, workspace, server string, c interact.Call, wake chan struct{}) (*apps.Pending, error)
 	// AwaitOffer waits for an app that is starting and has not yet told what it offers.
 	AwaitOffer(ctx context.Context, workspace, server string) error
 	Watch(workspace string, changed func(core.Kind)) (stop func())

@@ -17,4 +17,8 @@ type Call struct {
 	Owner  string                 // the identity of a stateless client: only the owner can resume its suspended calls
 
 	Mirrors []core.Mirror // of the tool that is called: arguments that remote apps of link.StatelessVersion get in headers
+
+	// Wake must hold one, and receives without blocking each time there is something for the pending
+	// call to take. nil for a caller that only waits.
+	Wake chan struct{}
 }

@@ -116,10 +116,29 @@ func (a *Apps) Offer(workspace string) *core.Offer {
 	return a.offers[workspace]
 }
 
-// Send begins nothing: every call is Call's.
-func (*Apps) Send(context.Context, string, string, interact.Call, chan struct{}) (*apps.Pending, error) {
-	return nil, nil
+// StartCall starts nothing: Wait makes the call.
+func (a *Apps) StartCall(_ context.Context, workspace, server string, c interact.Call) (apps.PendingCall, error) {
+	return Pending(func(ctx context.Context) (json.RawMessage, error) { return a.Call(ctx, workspace, server, c) }), nil
 }
+
+// Pending returns a call that was not sent: its Wait is call.
+func Pending(call func(context.Context) (json.RawMessage, error)) apps.PendingCall {
+	return pendingCall{call}
+}
+
+// pendingCall is a call that is made by its Wait.
+type pendingCall struct {
+	call func(context.Context) (json.RawMessage, error)
+}
+
+// Sent implements apps.PendingCall.
+func (pendingCall) Sent() bool { return false }
+
+// Answered implements apps.PendingCall.
+func (pendingCall) Answered() bool { return false }
+
+// Wait implements apps.PendingCall.
+func (p pendingCall) Wait(ctx context.Context) (json.RawMessage, error) { return p.call(ctx) }
 
 // Call records the call and answers it.
 func (a *Apps) Call(ctx context.Context, workspace, server string, c interact.Call) (json.RawMessage, error) {

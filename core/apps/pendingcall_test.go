@@ -164,7 +164,7 @@ func (moody) Ask(ctx context.Context, _ string, _ json.RawMessage) (json.RawMess
 }
 
 // wildCall makes a call, in two halves where it can be, and holds what comes of it to its promises.
-func wildCall(t *testing.T, y *Manager, key string) (flew bool) {
+func wildCall(t *testing.T, y *Manager, key string) (sent bool) {
 	does := []string{"at once", "at once", "later", "ask", "silent", "die"}[min(rand.IntN(100)/19, 5)]
 	patience := 20 * time.Second // longer than the app's clock
 	if rand.IntN(4) == 0 {
@@ -189,15 +189,14 @@ func wildCall(t *testing.T, y *Manager, key string) (flew bool) {
 	}
 	before := time.Now()
 	wake := make(chan struct{}, 1)
-	f, err := y.Send(ctx, ws, "notes", c, wake)
+	c.Wake = wake
 	var result json.RawMessage
-	switch {
-	case f != nil:
-		<-wake
-		flew = true
-		result, err = f.Wait(ctx)
-	case err == nil:
-		result, err = y.Call(ctx, ws, "notes", c)
+	p, err := y.StartCall(ctx, ws, "notes", c)
+	if err == nil {
+		if sent = p.Sent(); sent {
+			<-wake
+		}
+		result, err = p.Wait(ctx)
 	}
 	if core.CodeOf(err) == core.CodeUnavailable {
 		wait(t.Context(), time.Millisecond) // it may be stopped: others want to run, too
@@ -211,7 +210,7 @@ func wildCall(t *testing.T, y *Manager, key string) (flew bool) {
 	if code := core.CodeOf(err); err != nil && ctx.Err() == nil && code != core.CodeUnavailable {
 		t.Errorf("%s %s failed: %v", does, key, err)
 	}
-	return flew
+	return sent
 }
 
 // open waits until the app runs.
@@ -234,16 +233,16 @@ func (w *wildApps) open(t *testing.T, silence time.Duration) {
 	})
 }
 
-// Whatever an app and its callers do, each call ends, with its own answer and what was told before it,
-// and gives its place back.
-func TestCallsInTwoHalvesEndWhateverHappens(t *testing.T) {
+// Whatever an app and its callers do, each call ends with its own result, after its notifications, and
+// releases its slot.
+func TestEachCallEndsWithItsOwnResultWhateverItsAppDoes(t *testing.T) {
 	w := &wildApps{}
 	w.open(t, 50*time.Millisecond)
 	a, err := w.manager.find(ws, "notes")
 	if err != nil {
 		t.Fatal(err)
 	}
-	var calls, flights atomic.Int64
+	var calls, sent atomic.Int64
 	for _, callers := range []int{2, 16} { // an app that asks is understood where one calls
 		until := time.Now().Add(700 * time.Millisecond)
 		var all sync.WaitGroup
@@ -251,7 +250,7 @@ func TestCallsInTwoHalvesEndWhateverHappens(t *testing.T) {
 			all.Go(func() {
 				for time.Now().Before(until) {
 					if wildCall(t, w.manager, fmt.Sprintf("key-%d", calls.Add(1))) {
-						flights.Add(1)
+						sent.Add(1)
 					}
 				}
 			})
@@ -266,13 +265,13 @@ func TestCallsInTwoHalvesEndWhateverHappens(t *testing.T) {
 		all.Wait()
 	}
 	expect(t, "places taken at the end", len(a.slots), 0)
-	if flights.Load() == 0 || flights.Load() == calls.Load() {
-		t.Errorf("%d of %d calls flew", flights.Load(), calls.Load())
+	if sent.Load() == 0 || sent.Load() == calls.Load() {
+		t.Errorf("%d of %d calls were sent at once", sent.Load(), calls.Load())
 	}
-	t.Logf("%d calls, %d in two halves", calls.Load(), flights.Load())
+	t.Logf("%d calls, %d sent at once", calls.Load(), sent.Load())
 }
 
-func TestTheClockOfACallInTwoHalvesStandsStillWhileItsClientIsAsked(t *testing.T) {
+func TestTheClockOfAPendingCallStandsStillWhileItsClientIsAsked(t *testing.T) {
 	w := &wildApps{}
 	w.open(t, 400*time.Millisecond)
 	for does, want := range map[string]string{
@@ -280,12 +279,12 @@ func TestTheClockOfACallInTwoHalvesStandsStillWhileItsClientIsAsked(t *testing.T
 		"ask":    "",
 	} {
 		c := interact.Call{Method: "tools/call", Params: json.RawMessage(`{"does":"` + does + `"}`), Asker: slow{}, Client: interact.NewClient("", false, json.RawMessage(`{"elicitation":{}}`))}
-		f, err := w.manager.Send(t.Context(), ws, "notes", c, make(chan struct{}, 1))
-		if err != nil || f == nil {
-			t.Fatalf("%s: no flight (%v)", does, err)
+		p, err := w.manager.StartCall(t.Context(), ws, "notes", c)
+		if err != nil || !p.Sent() {
+			t.Fatalf("%s: the call was not sent (%v)", does, err)
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
-		_, err = f.Wait(ctx)
+		_, err = p.Wait(ctx)
 		cancel()
 		if err != nil && core.TextOf(err) != want || err == nil && want != "" {
 			t.Errorf("%s: got %v, want %q", does, err, want)
@@ -301,13 +300,13 @@ func (slow) Ask(ctx context.Context, _ string, _ json.RawMessage) (json.RawMessa
 	return json.RawMessage(`{"action":"accept","content":{}}`), ctx.Err()
 }
 
-// The first half of a call waits for nobody: where so much waits for an app that the call itself would
-// have to, the app's clock and the caller's patience would not run.
-func TestACallIsNotMadeInTwoHalvesWhereItWouldHaveToWaitToBeSent(t *testing.T) {
+// StartCall must not wait while requests to the app are queued: neither the clock of the call nor its
+// context would end that.
+func TestACallIsNotSentByStartCallWhereThatWouldWait(t *testing.T) {
 	w := &wildApps{awake: make(chan struct{})}
 	w.open(t, 400*time.Millisecond)
 	large := bytes.Repeat([]byte{'x'}, 17<<20) // two fit into what may wait, the first of which is being written
-	var flights []*Pending
+	var pending []PendingCall
 	for n, want := range []bool{true, true, true, false} {
 		does, pad := "doze", []byte(nil)
 		if n > 0 {
@@ -315,17 +314,20 @@ func TestACallIsNotMadeInTwoHalvesWhereItWouldHaveToWaitToBeSent(t *testing.T) {
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 		defer cancel()
-		f, err := w.manager.Send(ctx, ws, "notes", interact.Call{Method: "tools/call", Params: fmt.Appendf(nil, `{"does":%q,"pad":"%s"}`, does, pad)}, make(chan struct{}, 1))
-		if err != nil || (f != nil) != want || ctx.Err() != nil {
-			t.Errorf("call %d: flies is %t, want %t (%v, %v)", n, f != nil, want, err, ctx.Err())
+		p, err := w.manager.StartCall(ctx, ws, "notes", interact.Call{Method: "tools/call", Params: fmt.Appendf(nil, `{"does":%q,"pad":"%s"}`, does, pad)})
+		if err != nil {
+			t.Fatal(err)
 		}
-		if f != nil {
-			flights = append(flights, f)
+		if p.Sent() != want || ctx.Err() != nil {
+			t.Errorf("call %d: sent is %t, want %t (%v)", n, p.Sent(), want, ctx.Err())
+		}
+		if p.Sent() {
+			pending = append(pending, p)
 		}
 	}
 	close(w.awake)
-	for _, f := range flights {
-		_, _ = f.Wait(t.Context())
+	for _, p := range pending {
+		_, _ = p.Wait(t.Context())
 	}
 	a, err := w.manager.find(ws, "notes")
 	if err != nil {
