@@ -57,7 +57,7 @@ type (
 	DataChanged struct {
 		Server    string `json:"server"`
 		Tool      string `json:"tool"`
-		Timestamp string `json:"timestamp"`
+		Timestamp Stamp  `json:"timestamp"`
 	}
 	// ConversationUpdated is sent to the owner of a conversation that got a title, or another one.
 	ConversationUpdated struct {
@@ -66,7 +66,7 @@ type (
 	}
 	// Heartbeat is sent every 30 seconds.
 	Heartbeat struct {
-		Timestamp string `json:"timestamp"`
+		Timestamp Stamp `json:"timestamp"`
 	}
 )
 
@@ -84,6 +84,19 @@ const (
 	EventConversationUpdated = "conversation.updated"
 	EventHeartbeat           = "heartbeat"
 )
+
+// Stamp is a time that JSON has as Timestamp writes it. Most events have no reader, and are not written.
+type Stamp time.Time
+
+// MarshalText implements encoding.TextMarshaler.
+func (s Stamp) MarshalText() ([]byte, error) { return []byte(Timestamp(time.Time(s))), nil }
+
+// UnmarshalText implements encoding.TextUnmarshaler: other servers of a cluster send events as JSON.
+func (s *Stamp) UnmarshalText(text []byte) error {
+	t, err := time.Parse(time.RFC3339, string(text))
+	*s = Stamp(t)
+	return err
+}
 
 // Timestamp is t as every answer and event writes it: RFC 3339, UTC, milliseconds.
 func Timestamp(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000Z07:00") }

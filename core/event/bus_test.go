@@ -109,7 +109,7 @@ func TestTheHeartbeatReachesEveryWorkspaceEach30Seconds(t *testing.T) {
 					t.Fatalf("event %q", e.Name)
 				}
 				want := start.Add(time.Duration(beat) * 30 * time.Second)
-				if got := e.Data.(core.Heartbeat).Timestamp; got != core.Timestamp(want) {
+				if got := core.Timestamp(time.Time(e.Data.(core.Heartbeat).Timestamp)); got != core.Timestamp(want) {
 					t.Fatalf("beat %d says %s, want %s", beat, got, core.Timestamp(want))
 				}
 			}

@@ -66,7 +66,7 @@ func TestAnEventOfOneServerReachesTheReadersOfAllAsWhatItWas(t *testing.T) {
 		{Name: core.EventBundleCrashed, Data: core.BundleCrashed{Name: "n", RestartAttempt: 2}},
 		{Name: core.EventBundleRecovered, Data: core.BundleRecovered{Name: "n"}},
 		{Name: core.EventBundleDead, Data: core.BundleDead{Name: "n", Message: "m"}},
-		{Name: core.EventDataChanged, Data: core.DataChanged{Server: "s", Tool: "t", Timestamp: "x"}},
+		{Name: core.EventDataChanged, Data: core.DataChanged{Server: "s", Tool: "t", Timestamp: core.Stamp{}}},
 		{Name: "of.the.future", Data: json.RawMessage(`{"a":1}`)},
 	} {
 		e.Workspace = "ws_a"

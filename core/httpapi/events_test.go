@@ -78,7 +78,7 @@ func TestEventsReachTheReadersOfTheirWorkspaceAsTheSpecWritesThem(t *testing.T) 
 		{core.EventBundleCrashed, core.BundleCrashed{Name: "echo", RestartAttempt: 1}, `{"name":"echo","restartAttempt":1}`},
 		{core.EventBundleRecovered, core.BundleRecovered{Name: "echo"}, `{"name":"echo"}`},
 		{core.EventBundleDead, core.BundleDead{Name: "echo", Message: "3 attempts\nfailed"}, `{"name":"echo","message":"3 attempts\nfailed"}`},
-		{core.EventDataChanged, core.DataChanged{Server: "echo", Tool: "put", Timestamp: "2026-11-20T07:00:00.000Z"}, `{"server":"echo","tool":"put","timestamp":"2026-11-20T07:00:00.000Z"}`},
+		{core.EventDataChanged, core.DataChanged{Server: "echo", Tool: "put", Timestamp: core.Stamp(time.Date(2026, 11, 20, 8, 0, 0, 0, time.FixedZone("", 3600)))}, `{"server":"echo","tool":"put","timestamp":"2026-11-20T07:00:00.000Z"}`},
 	} {
 		h.bus.Publish(core.Event{Name: c.name, Workspace: core.DefaultWorkspaceID, Data: c.data})
 		want := "event: " + c.name + "\ndata: " + c.want + "\n\n"
@@ -88,7 +88,7 @@ func TestEventsReachTheReadersOfTheirWorkspaceAsTheSpecWritesThem(t *testing.T) 
 			}
 		}
 	}
-	h.bus.Publish(core.Event{Name: core.EventHeartbeat, Data: core.Heartbeat{Timestamp: "2026-11-20T07:00:00.000Z"}})
+	h.bus.Publish(core.Event{Name: core.EventHeartbeat, Data: core.Heartbeat{Timestamp: core.Stamp(time.Date(2026, 11, 20, 8, 0, 0, 0, time.FixedZone("", 3600)))}})
 	if got, _ := next(stranger); got != "event: heartbeat\ndata: {\"timestamp\":\"2026-11-20T07:00:00.000Z\"}\n\n" {
 		t.Errorf("the other workspace's reader got %q first", got)
 	}

@@ -1,7 +1,6 @@
 package mcphttp
 
 import (
-	"context"
 	"fmt"
 	"runtime/debug"
 	"time"
@@ -25,7 +24,7 @@ type call struct {
 	message.Message
 	caller  core.Caller
 	session *session.Session // nil without one
-	ctx     context.Context  // ends with the call, when its client cancels it, and when the server ends
+	context lazyContext      // ends with the call, when its client cancels it, and when the server ends
 
 	status int // the HTTP status of a response without a session, once it is answered
 }
@@ -33,7 +32,8 @@ type call struct {
 func (e *Endpoint) newCall(m message.Message, caller core.Caller, s *session.Session) *call {
 	k := &call{Message: m, caller: caller, session: s, status: fiber.StatusOK}
 	k.Call.ID = m.ID
-	k.ctx, k.Cancel = context.WithCancel(e.root)
+	k.context.init(e.root, 0)
+	k.Cancel = k.context.end
 	return k
 }
 

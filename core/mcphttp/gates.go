@@ -94,9 +94,10 @@ func (e *Endpoint) identify(c *fiber.Ctx, resource string) (core.Identity, error
 	if !ok || token == "" {
 		return core.Identity{}, core.Errorf(core.CodeUnauthenticated, "no bearer token")
 	}
-	ctx := withLazyTimeout(e.root, gateTimeout)
+	var ctx lazyContext
+	ctx.init(e.root, gateTimeout)
 	defer ctx.end()
-	return e.o.Access.MCP(ctx, token, resource)
+	return e.o.Access.MCP(&ctx, token, resource)
 }
 
 // isEndpoint reports whether a path is /mcp, or that of a workspace below it.
@@ -181,9 +182,10 @@ func (e *Endpoint) place(c *fiber.Ctx, identity core.Identity, resource string) 
 	default:
 		named = resource
 	}
-	ctx := withLazyTimeout(e.root, gateTimeout)
+	var ctx lazyContext
+	ctx.init(e.root, gateTimeout)
 	defer ctx.end()
-	caller, err := e.o.Access.Caller(ctx, identity, named)
+	caller, err := e.o.Access.Caller(&ctx, identity, named)
 	if err == nil && workspace != "" && workspace != caller.Workspace.ID {
 		return core.Caller{}, core.Errorf(core.CodeBadRequest, "the header X-Workspace-Id names another workspace than the address; leave the header out")
 	}

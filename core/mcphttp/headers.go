@@ -29,7 +29,7 @@ func (e *Endpoint) checkHeaders(c *fiber.Ctx, caller core.Caller, m *message.Mes
 		return nil
 	}
 	var name string
-	if json.Unmarshal(message.OrEmpty(m.Fields[field]), &name) != nil {
+	if json.Unmarshal(message.OrEmpty(m.Param(field)), &name) != nil {
 		return nil // the method itself says what is wrong with its params
 	}
 	value, ok := single(c, headerName)
@@ -41,7 +41,7 @@ func (e *Endpoint) checkHeaders(c *fiber.Ctx, caller core.Caller, m *message.Mes
 		return nil
 	}
 	for _, mirror := range e.o.Tools.Mirrors(caller, name) {
-		if !agrees(c, headerParam+mirror.Header, mirror.Path, m.Fields["arguments"]) {
+		if !agrees(c, headerParam+mirror.Header, mirror.Path, m.Param("arguments")) {
 			return mismatch("the header " + headerParam + clip(mirror.Header) + " must say arguments." + clip(strings.Join(mirror.Path, ".")) +
 				" of the body, and be absent where that is absent or null")
 		}

@@ -38,7 +38,7 @@ type wish struct {
 // client or the server goes. Where nothing was granted there is nothing to wait for.
 func (e *Endpoint) listen(c *fiber.Ctx, caller core.Caller, m message.Message) error {
 	var wanted *wish
-	if json.Unmarshal(message.OrEmpty(m.Fields["notifications"]), &wanted) != nil || m.Fields["notifications"] == nil || wanted == nil {
+	if json.Unmarshal(message.OrEmpty(m.Param("notifications")), &wanted) != nil || m.Param("notifications") == nil || wanted == nil {
 		return badRequest(jsonrpc.CodeInvalidParams, "params.notifications must be an object that says what to be told").of(m.ID).send(c)
 	}
 	if err := e.live.Listen(); err != nil {

@@ -36,9 +36,9 @@ func (a asker) AskWithProgress(ctx context.Context, method string, params json.R
 // passOn gives a request to the app it belongs to.
 func (e *Endpoint) passOn(k *call, to func(context.Context, core.Caller, tools.Request) (json.RawMessage, error)) pending {
 	return pending{wait: func() ([][]byte, error) {
-		result, err := to(k.ctx, k.caller, tools.Request{Params: message.OrEmpty(k.Params), Notify: k.notify, From: k.from()})
+		result, err := to(&k.context, k.caller, tools.Request{Params: message.OrEmpty(k.Params), Notify: k.notify, From: k.from()})
 		if err != nil {
-			return nil, e.refusal(k.ctx, k, k.Method, err)
+			return nil, e.refusal(&k.context, k, k.Method, err)
 		}
 		return onePart(result, nil)
 	}}
@@ -46,7 +46,7 @@ func (e *Endpoint) passOn(k *call, to func(context.Context, core.Caller, tools.R
 
 // list answers one of the lists that are not tools. It is one page: apps list no more than fits.
 func (e *Endpoint) list(k *call, kind core.Kind) ([][]byte, error) {
-	if k.Fields["cursor"] != nil {
+	if k.Param("cursor") != nil {
 		return nil, invalidParams("cursor is not one that %s gave; start again without it", k.Method)
 	}
 	return [][]byte{[]byte(`{"` + kind + `":`), e.o.Tools.ListJSON(k.caller, kind), {'}'}}, nil
@@ -55,23 +55,23 @@ func (e *Endpoint) list(k *call, kind core.Kind) ([][]byte, error) {
 // aboutResource is resources/subscribe and resources/unsubscribe: updates reach this session alone, on
 // its GET stream.
 func (e *Endpoint) aboutResource(k *call, do func(context.Context, string) error) pending {
-	uri := message.Text(k.Fields["uri"])
+	uri := message.Text(k.Param("uri"))
 	if uri == "" {
 		return done(nil, invalidParams("params.uri must be the URI of a resource"))
 	}
-	return e.change(k, func() error { return do(k.ctx, uri) })
+	return e.change(k, func() error { return do(&k.context, uri) })
 }
 
 // setLevel is logging/setLevel: which log messages of apps this session wants.
 func (e *Endpoint) setLevel(k *call) pending {
-	return e.change(k, func() error { return k.session.Tools.SetLevel(k.ctx, message.Text(k.Fields["level"])) })
+	return e.change(k, func() error { return k.session.Tools.SetLevel(&k.context, message.Text(k.Param("level"))) })
 }
 
 // change is a call whose result is empty.
 func (e *Endpoint) change(k *call, do func() error) pending {
 	return pending{wait: func() ([][]byte, error) {
 		if err := do(); err != nil {
-			return nil, e.refusal(k.ctx, k, k.Method, err)
+			return nil, e.refusal(&k.context, k, k.Method, err)
 		}
 		return onePart(empty(), nil)
 	}}

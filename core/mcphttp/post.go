@@ -120,9 +120,9 @@ func (e *Endpoint) receive(s *session.Session, m message.Message) {
 	}
 	switch m.Method {
 	case "notifications/cancelled":
-		s.Cancel(m.Fields["requestId"])
+		s.Cancel(m.Param("requestId"))
 	case "notifications/progress": // the server asks apps' questions only
-		s.Progress(rpc.Notification{Method: m.Method, Params: m.Params}, m.Fields["progressToken"])
+		s.Progress(rpc.Notification{Method: m.Method, Params: m.Params}, m.Param("progressToken"))
 	case "notifications/roots/list_changed":
 		e.rootsChanged(s)
 	}

@@ -31,8 +31,8 @@ func isStateless(m *message.Message) bool {
 // namesRevision reports whether a request says which revision it is of, as only those do that have no
 // session.
 func namesRevision(m *message.Message) bool {
-	meta, _ := rawjson.Fields(m.Fields["_meta"])
-	return meta[mcp.MetaKeyProtocolVersion] != nil
+	meta, _ := rawjson.ListOf(m.Param("_meta"))
+	return meta.Get(mcp.MetaKeyProtocolVersion) != nil
 }
 
 // methodGone answers GET and DELETE: without sessions there is nothing to listen to or to end.
@@ -104,7 +104,7 @@ func checkVersion(header string, m *message.Message) *fault {
 	if !m.IsCall() {
 		return unsupported(header)
 	}
-	meta, ok := rawjson.Fields(message.OrEmpty(m.Fields["_meta"]), mcp.MetaKeyProtocolVersion, mcp.MetaKeyClientCapabilities, mcp.MetaKeyClientInfo, metaLogLevel)
+	meta, ok := rawjson.Fields(message.OrEmpty(m.Param("_meta")), mcp.MetaKeyProtocolVersion, mcp.MetaKeyClientCapabilities, mcp.MetaKeyClientInfo, metaLogLevel)
 	version := message.Text(meta[mcp.MetaKeyProtocolVersion])
 	if !ok || version == "" {
 		return badRequest(jsonrpc.CodeInvalidParams, "params._meta must have "+mcp.MetaKeyProtocolVersion+", a string")

@@ -19,13 +19,13 @@ const pageBytes = 8 << 20
 
 // listTools is tools/list: what this request's caller sees, in the namespace's order.
 func (e *Endpoint) listTools(k *call) ([][]byte, error) {
-	if k.Fields["cursor"] == nil {
+	if k.Param("cursor") == nil {
 		if list := e.o.Tools.ListJSON(k.caller, core.KindTools); len(list) < pageBytes {
 			return [][]byte{[]byte(listOpen), list, {'}'}}, nil
 		}
 	}
 	all := e.o.Tools.List(k.caller)
-	if cursor := k.Fields["cursor"]; cursor != nil {
+	if cursor := k.Param("cursor"); cursor != nil {
 		from, ok := after(all, cursor)
 		if !ok {
 			return nil, invalidParams("cursor is not one that tools/list gave; start again without it")
@@ -63,19 +63,19 @@ func after(all []tools.Listed, cursor json.RawMessage) (int, bool) {
 
 // startTool is tools/call. Arguments, _meta and the result are never decoded here.
 func (e *Endpoint) startTool(k *call) pending {
-	name := message.Text(k.Fields["name"])
+	name := message.Text(k.Param("name"))
 	if name == "" {
 		return done(nil, invalidParams("params.name must be the name of a tool"))
 	}
-	p, err := e.o.Tools.Start(k.ctx, k.caller, tools.Call{
-		Name: name, Arguments: k.Fields["arguments"], Meta: k.Fields["_meta"], Agent: true, Notify: k.notify, From: k.from(),
-		InputResponses: k.Fields["inputResponses"], RequestState: k.Fields["requestState"], Wake: k.Out.Wake,
+	p, err := e.o.Tools.Start(&k.context, k.caller, tools.Call{
+		Name: name, Arguments: k.Param("arguments"), Meta: k.Param("_meta"), Agent: true, Notify: k.notify, From: k.from(),
+		InputResponses: k.Param("inputResponses"), RequestState: k.Param("requestState"), Wake: k.Out.Wake,
 	})
 	if err != nil {
 		return done(onePart(e.toolResult(k, name, nil, err)))
 	}
 	started := pending{wait: func() ([][]byte, error) {
-		result, err := p.Wait(k.ctx)
+		result, err := p.Wait(&k.context)
 		return onePart(e.toolResult(k, name, result, err))
 	}}
 	if p.Sent() {
@@ -92,7 +92,7 @@ func (e *Endpoint) toolResult(k *call, name string, result json.RawMessage, err 
 	if known, ok := errors.AsType[*core.Error](err); ok && e.forTheModel(k, name, known.Code) {
 		return badInput(known)
 	}
-	return nil, e.refusal(k.ctx, k, name, err)
+	return nil, e.refusal(&k.context, k, name, err)
 }
 
 // forTheModel reports whether a refusal is about how the tool was used: a tool that the caller sees

@@ -179,7 +179,7 @@ func (p *pending) finish(result json.RawMessage, err error) (json.RawMessage, er
 	}
 	if p.call.Agent && !p.tool.ReadOnly && !failed(result) {
 		p.n.events.Publish(core.Event{Name: core.EventDataChanged, Workspace: p.caller.Workspace.ID, Data: core.DataChanged{
-			Server: p.server, Tool: p.name, Timestamp: core.Timestamp(time.Now()),
+			Server: p.server, Tool: p.name, Timestamp: core.Stamp(time.Now()),
 		}})
 	}
 	return result, nil

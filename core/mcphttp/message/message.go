@@ -19,17 +19,21 @@ const (
 
 // Message is one JSON-RPC message. Its parts are as they were written.
 type Message struct {
-	ID       json.RawMessage            // nil when absent
-	Method   string                     // "" for a response
-	Params   json.RawMessage            // nil when absent
-	Fields   map[string]json.RawMessage // of Params
-	Progress bool                       // params._meta holds a progress token
-	Payload  json.RawMessage            // of a response: its result or error
-	Failed   bool                       // of a response: Payload is an error
+	ID       json.RawMessage // nil when absent
+	Method   string          // "" for a response
+	Params   json.RawMessage // nil when absent
+	Progress bool            // params._meta holds a progress token
+	Payload  json.RawMessage // of a response: its result or error
+	Failed   bool            // of a response: Payload is an error
+
+	params rawjson.List // of Params
 }
 
 // IsCall reports whether the message is a request that wants an answer.
 func (m *Message) IsCall() bool { return m.Method != "" && m.ID != nil }
+
+// Param returns a member of the params, nil when it is absent.
+func (m *Message) Param(name string) json.RawMessage { return m.params.Get(name) }
 
 // IsResponse reports whether the message is a response.
 func (m *Message) IsResponse() bool { return m.Method == "" }
@@ -157,12 +161,12 @@ func (m *Message) readParams() *Error {
 	if m.Params == nil {
 		return nil
 	}
-	fields, ok := rawjson.Fields(m.Params, "name", "arguments", "_meta", "uri", "cursor", "requestId")
-	m.Fields = fields
-	if ok && fields["_meta"] != nil {
-		var meta map[string]json.RawMessage
-		meta, ok = rawjson.Fields(fields["_meta"], "progressToken")
-		m.Progress = meta["progressToken"] != nil
+	var ok bool
+	m.params, ok = rawjson.ListOf(m.Params, "name", "arguments", "_meta", "uri", "cursor", "requestId")
+	if meta := m.Param("_meta"); ok && meta != nil {
+		var members rawjson.List
+		members, ok = rawjson.ListOf(meta, "progressToken")
+		m.Progress = members.Get("progressToken") != nil
 	}
 	if !ok {
 		err := invalid("params and its _meta are JSON objects whose names come once, in their exact case")

@@ -106,7 +106,7 @@ func agree(t *testing.T, body []byte) {
 		return
 	}
 	var name any
-	if raw := m.Fields["name"]; raw != nil {
+	if raw := m.Param("name"); raw != nil {
 		if err := json.Unmarshal(raw, &name); err != nil {
 			t.Fatal(err)
 		}

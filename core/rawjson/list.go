@@ -1,0 +1,52 @@
+package rawjson
+
+import "encoding/json"
+
+// List is the members of an object, in order. An object of a message has few of them: looking through
+// them costs less than making a map.
+type List []Member
+
+// scanLimit is how many members are compared with each other; more are entered in a map.
+const scanLimit = 16
+
+// ListOf is the members of a valid object. It is false for the objects that Fields refuses.
+func ListOf(object []byte, known ...string) (List, bool) {
+	var list List
+	var names map[string]struct{}
+	ok := Members(object, known, func(name string, value json.RawMessage) bool {
+		twice := false
+		if len(list) < scanLimit {
+			twice = list.Get(name) != nil
+		} else {
+			if names == nil {
+				names = list.names()
+			}
+			_, twice = names[name]
+			names[name] = struct{}{}
+		}
+		list = append(list, Member{Name: name, Value: value})
+		return !twice
+	})
+	if !ok {
+		return nil, false
+	}
+	return list, true
+}
+
+// Get returns the value of a member, nil when it is absent.
+func (l List) Get(name string) json.RawMessage {
+	for i := range l {
+		if l[i].Name == name {
+			return l[i].Value
+		}
+	}
+	return nil
+}
+
+func (l List) names() map[string]struct{} {
+	names := make(map[string]struct{}, 2*len(l))
+	for _, m := range l {
+		names[m.Name] = struct{}{}
+	}
+	return names
+}
