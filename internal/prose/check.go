@@ -1,10 +1,9 @@
 package prose
 
 import (
-	"bufio"
-	"bytes"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -30,20 +29,39 @@ func words(line string) string {
 }
 
 // check returns what breaks a rule in the text of a file.
-func check(rules []compiled, file string, text []byte) []finding {
+func check(rules []compiled, file string, raw []byte) []finding {
 	var all []finding
-	lines := bufio.NewScanner(bytes.NewReader(text))
-	lines.Buffer(nil, 16<<20)
-	for n := 1; lines.Scan(); n++ {
-		written := lines.Text()
-		plain := words(written)
-		for _, r := range rules {
-			word := r.match.FindString(plain)
-			if word == "" || r.except != nil && r.except.MatchString(written) {
-				continue
+	text := string(raw)
+	for _, r := range rules {
+		for _, b := range r.beginnings {
+			for at := wordFrom(text, b, 0); at >= 0; at = wordFrom(text, b, at) {
+				line, end := lineAt(text, at)
+				if word := r.find(line); word != "" {
+					n := 1 + strings.Count(text[:at], "\n")
+					all = append(all, finding{file: file, line: n, word: word, use: r.use})
+				}
+				at = end // one finding for each line
 			}
-			all = append(all, finding{file: file, line: n, word: word, use: r.use})
 		}
 	}
-	return all
+	slices.SortStableFunc(all, func(a, b finding) int { return a.line - b.line })
+	return slices.CompactFunc(all, func(a, b finding) bool { return a.line == b.line && a.use == b.use })
+}
+
+// find returns the word of the line that breaks the rule, "" for none.
+func (r compiled) find(line string) string {
+	word := r.match.FindString(words(line))
+	if word == "" || r.except != nil && r.except.MatchString(line) {
+		return ""
+	}
+	return word
+}
+
+// lineAt returns the line that at is in, and where it ends.
+func lineAt(text string, at int) (line string, end int) {
+	end = len(text)
+	if n := strings.IndexByte(text[at:], '\n'); n >= 0 {
+		end = at + n
+	}
+	return text[strings.LastIndexByte(text[:at], '\n')+1 : end], end
 }

@@ -47,16 +47,24 @@ func rules() []rule {
 type compiled struct {
 	rule
 	match, except *regexp.Regexp
+	beginnings    []string // of which one begins each match
 }
 
-func compile() []compiled {
+func compile() ([]compiled, error) {
 	var all []compiled
 	for _, r := range rules() {
+		start, err := beginnings(r.pattern)
+		if err != nil {
+			return nil, err
+		}
 		c := compiled{rule: r, match: regexp.MustCompile(r.pattern)}
+		for _, b := range start {
+			c.beginnings = append(c.beginnings, spellings(b)...)
+		}
 		if r.except != "" {
 			c.except = regexp.MustCompile(r.except)
 		}
 		all = append(all, c)
 	}
-	return all
+	return all, nil
 }
