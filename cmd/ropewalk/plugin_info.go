@@ -47,12 +47,12 @@ func printWho(w io.Writer, p config.Plugin, who pluginhost.Identity) {
 		{"kind", string(who.Kind)},
 		{"name", who.Name},
 		{"version", who.Version},
-		{"wires", strings.Trim(fmt.Sprint(who.ProtocolVersions), "[]")},
-		{"powers", cmp.Or(strings.Join(who.Capabilities, ", "), "none")},
+		{"protocols", strings.Trim(fmt.Sprint(who.ProtocolVersions), "[]")},
+		{"capabilities", cmp.Or(strings.Join(who.Capabilities, ", "), "none")},
 		{"path", p.Path},
 		{"sha256", p.SHA256},
 	} {
-		_, _ = fmt.Fprintf(w, "%-8s %s\n", line[0], line[1])
+		_, _ = fmt.Fprintf(w, "%-12s %s\n", line[0], line[1])
 	}
 }
 

@@ -11,9 +11,8 @@ import (
 	"github.com/ropewalk/ropewalk/test/e2e/harness"
 )
 
-// A disk that takes no more is what this database is made to look like: every write to the
-// records of apps fails.
-func TestWhatCannotBeRecordedIsNotDone(t *testing.T) {
+// Every write to the records of apps fails, as on a full disk.
+func TestAChangeThatCannotBeStoredIsUndone(t *testing.T) {
 	t.Parallel()
 	s := harness.Serve(t)
 	s.Install(t, map[string]any{"path": harness.GoBundle(t, "there", harness.Plain)})
@@ -37,8 +36,8 @@ func TestWhatCannotBeRecordedIsNotDone(t *testing.T) {
 	}
 }
 
-// fillDisk has the server's database refuse every change of the records of apps, as if its disk were
-// full, until empty is called.
+// fillDisk makes the database refuse every change of the records of apps until the returned
+// function is called.
 func fillDisk(t *testing.T, s *harness.Server) (empty func()) {
 	t.Helper()
 	driver, at := "sqlite", "file:"+filepath.Join(s.Home, "ropewalk.db")+"?_pragma=busy_timeout(5000)"

@@ -10,7 +10,7 @@ import (
 	"github.com/ropewalk/ropewalk/test/e2e/harness"
 )
 
-// refusal is one row of an error table: a request, and what it is answered with.
+// refusal is one row of an error table: a request and the expected response.
 type refusal struct {
 	what         string // the condition, in words
 	method, path string
@@ -121,7 +121,7 @@ func TestRefusalsOfTheAPI(t *testing.T) {
 	}
 }
 
-func TestWithoutAProofNobodyIsLetIn(t *testing.T) {
+func TestEveryRouteNeedsCredentials(t *testing.T) {
 	t.Parallel()
 	s := harness.Serve(t, harness.Flags("--sample"), harness.Env("SERVICE_API_KEY="+harness.APIKey))
 	var table []refusal

@@ -8,7 +8,7 @@ import (
 	"github.com/ropewalk/ropewalk/test/e2e/harness"
 )
 
-func TestEveryListenerHearsEveryEvent(t *testing.T) {
+func TestEveryStreamGetsEveryEvent(t *testing.T) {
 	t.Parallel()
 	s := harness.Serve(t, harness.Env("SERVICE_API_KEY="+harness.APIKey))
 	key := "Authorization: Bearer " + harness.APIKey

@@ -8,7 +8,7 @@ import (
 	"github.com/ropewalk/ropewalk/test/e2e/harness"
 )
 
-func TestHealthIsNotifiedToAnyone(t *testing.T) {
+func TestHealthNeedsNoCredentials(t *testing.T) {
 	t.Parallel()
 	s := harness.Serve(t, harness.Flags("--sample"), harness.Env("SERVICE_API_KEY="+harness.APIKey))
 	key := "Authorization: Bearer " + harness.APIKey

@@ -11,7 +11,7 @@ import (
 	"github.com/ropewalk/ropewalk/test/e2e/harness"
 )
 
-func TestAKilledBundleIsBackBeforeAnybodyMissesIt(t *testing.T) {
+func TestAKilledBundleIsRestartedWithinFiveSeconds(t *testing.T) {
 	t.Parallel()
 	s := harness.Serve(t)
 	s.Install(t, map[string]any{"path": harness.GoBundle(t, "victim", harness.Plain)})
@@ -22,7 +22,7 @@ func TestAKilledBundleIsBackBeforeAnybodyMissesIt(t *testing.T) {
 	harness.KillProcess(t, s.PID(t, "victim"))
 	killed := time.Now()
 	again := map[string]any{"server": "victim", "tool": "echo", "arguments": map[string]any{"text": "again"}}
-	if !testkit.Within(harness.Timeout, func() bool { // a call that meets the dying process is notified so, and not repeated
+	if !testkit.Within(harness.Timeout, func() bool { // a call that meets the dying process fails and is not repeated
 		a := s.Do(t, "POST", "/v1/tools/call", again)
 		if a.Status != 200 && a.Object(t)["error"] != "unavailable" {
 			t.Fatalf("%d %s", a.Status, a.Body)
@@ -38,7 +38,7 @@ func TestAKilledBundleIsBackBeforeAnybodyMissesIt(t *testing.T) {
 	}
 	events.Expect(t, `bundle.crashed {"name":"victim","restartAttempt":1}`, `bundle.recovered {"name":"victim"}`)
 
-	// Nothing else was notified, and nobody else was touched.
+	// No other event was published, and the other app still runs.
 	if a := s.Do(t, "DELETE", "/v1/apps/neighbour", nil); a.Status != 200 {
 		t.Errorf("%d %s", a.Status, a.Body)
 	}
@@ -53,7 +53,7 @@ func TestAKilledBundleIsBackBeforeAnybodyMissesIt(t *testing.T) {
 	}
 }
 
-func TestACallInFlightWhenItsBundleDiesFailsAtOnceAndIsNotRepeated(t *testing.T) {
+func TestACallOfABundleThatDiesFailsAtOnceAndIsNotRepeated(t *testing.T) {
 	t.Parallel()
 	s := harness.Serve(t)
 	s.Install(t, map[string]any{"path": harness.GoBundle(t, "victim", harness.Plain)})
@@ -78,7 +78,7 @@ func TestACallInFlightWhenItsBundleDiesFailsAtOnceAndIsNotRepeated(t *testing.T)
 	}
 }
 
-func TestAKilledShimTakesItsBundleAlong(t *testing.T) {
+func TestABundleEndsWithItsShim(t *testing.T) {
 	t.Parallel()
 	s := harness.Serve(t)
 	s.Install(t, map[string]any{"path": harness.GoBundle(t, "tree", harness.WithChildren)})

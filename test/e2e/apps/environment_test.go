@@ -9,8 +9,8 @@ import (
 	"github.com/ropewalk/ropewalk/test/e2e/harness"
 )
 
-// A bundle runs other people's code: of the server's environment it sees what programs need to
-// run, and what the installer gave it.
+// A bundle is code of third parties: its environment has what programs need to run and what the
+// installer set.
 func TestABundleSeesNothingOfTheServersEnvironment(t *testing.T) {
 	t.Parallel()
 	names := []string{

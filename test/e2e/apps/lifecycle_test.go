@@ -11,7 +11,7 @@ import (
 	"github.com/ropewalk/ropewalk/test/e2e/harness"
 )
 
-func TestACallIsCancelledWhenItsCallerLeaves(t *testing.T) {
+func TestACallIsCancelledWhenItsCallerDisconnects(t *testing.T) {
 	t.Parallel()
 	s := harness.Serve(t)
 	s.Install(t, map[string]any{"path": harness.GoBundle(t, "patient", harness.Plain)})
@@ -25,7 +25,7 @@ func TestACallIsCancelledWhenItsCallerLeaves(t *testing.T) {
 	s.Call(t, "patient", "echo", map[string]any{"text": "and it goes on"})
 }
 
-func TestAKilledServerLeavesNothingRunningAndForgetsNothing(t *testing.T) {
+func TestAKilledServerLeavesNoProcessAndKeepsItsState(t *testing.T) {
 	t.Parallel()
 	s := harness.Serve(t)
 	for _, name := range []string{"one", "two", "three"} {
@@ -91,7 +91,7 @@ func TestAStoppedAppIsGoneWithAllItsProcessesAndKeepsItsData(t *testing.T) {
 	}
 }
 
-func TestABadAndAHangingAppDelayNobodyAtTheStart(t *testing.T) {
+func TestABrokenAppDoesNotDelayOthersAtStart(t *testing.T) {
 	t.Parallel()
 	s := harness.Serve(t, func(s *harness.Server) {
 		s.T.Helper()

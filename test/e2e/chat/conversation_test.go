@@ -12,8 +12,8 @@ import (
 	"github.com/ropewalk/ropewalk/test/e2e/harness"
 )
 
-// A model on either wire writes a file through a published server, and after a kill and a new
-// start everything that was said is still there, and can be gone on from.
+// With either protocol, a model writes a file through a published server. After SIGKILL and a new
+// start the conversation is complete and can be continued.
 func TestAChatThatWritesAFileOutlivesTheServer(t *testing.T) {
 	for _, wire := range []string{"anthropic", "openai"} {
 		t.Run(wire, func(t *testing.T) {
@@ -49,12 +49,12 @@ func TestAChatThatWritesAFileOutlivesTheServer(t *testing.T) {
 			if a.Status != 200 || a.Object(t)["response"] != "Then this." {
 				t.Errorf("it goes on with %d %s", a.Status, a.Body)
 			}
-			notified := slices.ContainsFunc(p.Journal(t), func(asked testenv.Asked) bool {
+			sent := slices.ContainsFunc(p.Journal(t), func(asked testenv.Asked) bool {
 				raw, _ := json.Marshal(asked.Body["messages"])
 				return strings.Contains(string(raw), "and then") && strings.Contains(string(raw), "It is there.") && strings.Contains(string(raw), `"w1"`)
 			})
-			if !notified {
-				t.Error("the model was not notified what had been said before the kill")
+			if !sent {
+				t.Error("the model did not get what was said before the kill")
 			}
 		})
 	}

@@ -13,7 +13,7 @@ import (
 	"github.com/ropewalk/ropewalk/test/e2e/harness"
 )
 
-// requestsWith is what the provider was asked in a conversation that holds a word.
+// requestsWith returns the requests to the provider whose messages contain a word.
 func requestsWith(t *testing.T, p *testenv.ModelProvider, word string) (found []testenv.Asked) {
 	t.Helper()
 	for _, asked := range p.Journal(t) {
@@ -25,10 +25,10 @@ func requestsWith(t *testing.T, p *testenv.ModelProvider, word string) (found []
 	return found
 }
 
-// Two people talk at once in two conversations. In the one of them a second run is refused while the
-// first goes on. When its person leaves, the run is over within a second: the bundle is notified to
-// cancel the call, and the model is asked no more.
-func TestTwoPeopleTalkAtOnceAndOneWhoLeavesEndsTheirRunDownToTheBundle(t *testing.T) {
+// Two conversations have runs at the same time, and a second run of one conversation is refused.
+// When its client disconnects, the run ends within a second: the tool call is cancelled and the
+// model gets no further request.
+func TestADisconnectEndsTheRunAndItsToolCall(t *testing.T) {
 	t.Parallel()
 	p := testenv.StartModelProvider(t)
 	s := harness.Serve(t, harness.Models(p, "anthropic"))
@@ -88,8 +88,9 @@ func TestTwoPeopleTalkAtOnceAndOneWhoLeavesEndsTheirRunDownToTheBundle(t *testin
 	}
 }
 
-// A person who leaves while the model speaks ends the provider's call, and what was said is kept.
-func TestAPersonWhoLeavesEndsTheModelsAnswer(t *testing.T) {
+// When the client disconnects while the model streams, the request to the provider ends and the
+// text so far is stored.
+func TestADisconnectEndsTheRequestToTheModel(t *testing.T) {
 	for _, wire := range []string{"anthropic", "openai"} {
 		t.Run(wire, func(t *testing.T) {
 			t.Parallel()

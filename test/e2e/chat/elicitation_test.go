@@ -12,8 +12,8 @@ import (
 	"github.com/ropewalk/ropewalk/test/e2e/harness"
 )
 
-// What a published server asks is shown in the stream of the person's own run, and their answer
-// reaches it; where nobody can see the question, or nobody answers, it is declined.
+// An app's question is shown in the stream of the run, and the answer reaches the app. Without a
+// stream, or without an answer in time, the question is declined.
 func TestAPersonAnswersWhatAPublishedServerAsksInAChat(t *testing.T) {
 	t.Parallel()
 	p := testenv.StartModelProvider(t)
@@ -69,11 +69,11 @@ func TestAPersonAnswersWhatAPublishedServerAsksInAChat(t *testing.T) {
 			t.Errorf("%d %s", a.Status, a.Body)
 		}
 	})
-	for drained := false; !drained; { // what is asked is nobody else's business
+	for drained := false; !drained; { // questions are not events of the workspace
 		select {
 		case e := <-events.Events:
 			if strings.HasPrefix(e, "elicitation") {
-				t.Errorf("the workspace was notified %s", e)
+				t.Errorf("the workspace got the event %s", e)
 			}
 		default:
 			drained = true

@@ -15,8 +15,8 @@ import (
 	"github.com/ropewalk/ropewalk/test/e2e/harness"
 )
 
-// Three servers behind a proxy are one: what is done through any of them holds for all, and one that
-// dies takes with it only what it was working on.
+// What is done through one of three servers behind a proxy holds for all, and a server that dies
+// fails only its own calls.
 func TestThreeServersBehindNginxAreOne(t *testing.T) {
 	d := startCluster(t, harness.Env("ANTHROPIC_API_KEY=not-asked"))
 	for _, part := range []struct {
@@ -43,7 +43,7 @@ func TestThreeServersBehindNginxAreOne(t *testing.T) {
 	}
 }
 
-// callWorker calls the worker on one server.
+// callWorker calls the tool `work` on one server.
 func callWorker(t *testing.T, s *harness.Server, app, text string) harness.Response {
 	t.Helper()
 	return s.Do(t, "POST", "/v1/tools/call", map[string]any{"server": app, "tool": "work", "arguments": map[string]any{"text": text}})
@@ -116,12 +116,12 @@ func testEvents(t *testing.T, d *cluster) {
 		readers["of "+serverNames[i]] = s.Listen(t)
 	}
 	d.servers[1].Install(t, map[string]any{"path": harness.GoBundle(t, "news", harness.Plain)})
-	heard := map[string][]string{}
+	got := map[string][]string{}
 	for i, s := range d.servers {
 		who := "of " + serverNames[i]
-		heard[who] = []string{readers[who].NextOutcome(t)}
+		got[who] = []string{readers[who].NextOutcome(t)}
 		if s.Apps(t)["news"].Name == "" {
-			t.Errorf("the reader %s heard %s, and the app is not there", who, heard[who])
+			t.Errorf("the reader %s got %s, and the app is not there", who, got[who])
 		}
 	}
 	waitFor(t, "the app runs on all", func() bool {
@@ -144,18 +144,18 @@ func testEvents(t *testing.T, d *cluster) {
 		t.Fatalf("%d %s", a.Status, a.Body)
 	}
 	for who, reader := range readers {
-		got := heard[who]
-		for len(got) == 0 || !strings.HasPrefix(got[len(got)-1], "bundle.uninstalled ") {
-			got = append(got, reader.NextOutcome(t))
+		events := got[who]
+		for len(events) == 0 || !strings.HasPrefix(events[len(events)-1], "bundle.uninstalled ") {
+			events = append(events, reader.NextOutcome(t))
 		}
 		count := map[string]int{}
-		for _, e := range got {
+		for _, e := range events {
 			name, _, _ := strings.Cut(e, " ")
 			count[name]++
 		}
 		for _, name := range []string{"bundle.installed", "bundle.crashed", "bundle.recovered", "data.changed", "bundle.uninstalled"} {
 			if count[name] != 1 {
-				t.Errorf("the reader %s got %s %d times: %q", who, name, count[name], got)
+				t.Errorf("the reader %s got %s %d times: %q", who, name, count[name], events)
 			}
 		}
 	}
@@ -184,7 +184,7 @@ func testCommands(t *testing.T, d *cluster) {
 	}
 }
 
-// testReadYourWrites: nobody waits here for the others to follow.
+// testReadYourWrites sends each request to another server at once, without waiting for propagation.
 func testReadYourWrites(t *testing.T, d *cluster) {
 	dir := harness.GoBundle(t, "swift", harness.Worker)
 	for i := range 6 {
@@ -205,8 +205,8 @@ func testReadYourWrites(t *testing.T, d *cluster) {
 	}
 }
 
-// testWorkspaces: the owner, whom everybody is here, makes a workspace through one server and finds it
-// through the others, though each remembers who may be where.
+// testWorkspaces creates and deletes a workspace through one server, while the others have
+// memberships cached.
 func testWorkspaces(t *testing.T, d *cluster) {
 	workspaces := func(s *harness.Server) string { return s.Do(t, "GET", "/v1/workspace", nil).Body }
 	for _, s := range d.servers {

@@ -13,7 +13,7 @@ import (
 	"github.com/ropewalk/ropewalk/test/e2e/harness"
 )
 
-// attempt is one call of the load: what became of it, and when.
+// attempt is one call and its outcome.
 type attempt struct {
 	id      string // also its X-Request-Id, and what its worker writes down
 	begun   time.Time
@@ -22,7 +22,7 @@ type attempt struct {
 	session string // "" for none
 }
 
-// callers are those who call through nginx until they are notified to stop.
+// callers call through nginx until stop ends.
 type callers struct {
 	url  string
 	stop context.Context
@@ -31,8 +31,8 @@ type callers struct {
 	all []attempt
 }
 
-// send sends one call and notes what became of it. It goes on when stop has ended, so that nothing
-// fails for that.
+// send makes one call and records its outcome. It does not use stop, so that no call fails because
+// of it.
 func (c *callers) send(t *testing.T, id, path, body, session string, headers ...string) attempt {
 	t.Helper()
 	a := attempt{id: id, begun: time.Now(), session: session}
@@ -74,8 +74,8 @@ func (c *callers) person(t *testing.T, name string) {
 	}
 }
 
-// client calls in a session, first in one of the server that is named, and opens another when it is
-// notified that there is none.
+// client calls in a session, the first of which is on the named server, and opens another after a
+// 404.
 func (c *callers) client(t *testing.T, name, first string) {
 	session := ""
 	for i := 0; c.stop.Err() == nil; i++ {
@@ -95,7 +95,7 @@ func (c *callers) client(t *testing.T, name, first string) {
 	}
 }
 
-// stateless calls without a session.
+// stateless calls /mcp without a session.
 func (c *callers) stateless(t *testing.T, name string) {
 	for i := 0; c.stop.Err() == nil; i++ {
 		id := fmt.Sprintf("%s-%d", name, i)

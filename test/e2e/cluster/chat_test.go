@@ -12,10 +12,10 @@ import (
 	"github.com/ropewalk/ropewalk/test/e2e/harness"
 )
 
-// A chat goes on in one of two servers on one database. The other one refuses a second run, and takes
-// the person's answer to what an app asks; once the first is killed in the middle of a run, it goes on
-// with the conversation.
-func TestAChatOfOneServerIsKnownToTheOther(t *testing.T) {
+// A chat runs in one of two servers on one database. The other refuses a second run and takes the
+// answer to a question of an app. After the first is killed during a run, the other continues the
+// conversation.
+func TestAConversationIsSharedByTwoServers(t *testing.T) {
 	t.Parallel()
 	p, database := testenv.StartModelProvider(t), harness.Databases.New(t)
 	var servers []*harness.Server

@@ -13,8 +13,8 @@ import (
 	"github.com/ropewalk/ropewalk/test/e2e/harness"
 )
 
-// propagationLimit is how long a change of one server may take to show on the others. A server with the race
-// detector is several times slower.
+// propagationLimit is how long a change on one server may take to show on the others. With the race
+// detector a server is several times slower.
 func propagationLimit() time.Duration {
 	if harness.Race {
 		return 10 * time.Second
@@ -22,15 +22,15 @@ func propagationLimit() time.Duration {
 	return 2 * time.Second
 }
 
-// cluster is three servers on one PostgreSQL and one Redis, each with a home of its own, behind
-// the nginx of docs/replicas.md.
+// cluster is three servers on one PostgreSQL and one Redis, each with its own home, behind the
+// nginx of docs/replicas.md.
 type cluster struct {
 	servers []*harness.Server
 	nginx   *testenv.Nginx
 	proxy   *harness.Server // nginx, to be asked like a server
 }
 
-// serverNames are also what docs/replicas.md calls its three servers.
+// serverNames are the names of the three servers in docs/replicas.md.
 var serverNames = []string{"a", "b", "c"}
 
 func startCluster(t *testing.T, options ...harness.Option) *cluster {
@@ -49,7 +49,7 @@ func startCluster(t *testing.T, options ...harness.Option) *cluster {
 	return d
 }
 
-// documentedSite is the nginx configuration of docs/replicas.md with the addresses of a test.
+// documentedSite is the nginx configuration of docs/replicas.md with the addresses of the servers.
 func documentedSite(t *testing.T, listen string, replicas []*harness.Server) string {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(testenv.Root(t), "docs", "replicas.md"))
@@ -68,7 +68,8 @@ func documentedSite(t *testing.T, listen string, replicas []*harness.Server) str
 	return strings.NewReplacer(changes...).Replace(site)
 }
 
-// serverOf tells which server's bundle an answer is from: its data lies in that server's home.
+// serverOf returns the name of the server whose bundle wrote a response: its data directory is in
+// the home of that server.
 func (d *cluster) serverOf(t *testing.T, answer string) string {
 	t.Helper()
 	for i, s := range d.servers {
@@ -80,7 +81,7 @@ func (d *cluster) serverOf(t *testing.T, answer string) string {
 	return ""
 }
 
-// waitFor waits until something holds, and tells how long that took. It fails when it took too long.
+// waitFor waits until a condition holds, and fails when that takes longer than propagationLimit.
 func waitFor(t *testing.T, what string, holds func() bool) {
 	t.Helper()
 	began := time.Now()
@@ -94,7 +95,7 @@ func waitFor(t *testing.T, what string, holds func() bool) {
 	}
 }
 
-// workDone is what the workers of all servers wrote down, and how often.
+// workDone returns how often each text was recorded by the workers of all servers.
 func (d *cluster) workDone(app string) map[string]int {
 	times := map[string]int{}
 	for _, s := range d.servers {

@@ -50,8 +50,8 @@ func testServerLoss(t *testing.T, d *cluster) {
 	}
 }
 
-// checkCalls says which calls failed: only those that were on their way in the server that died at dead,
-// and nobody repeated one.
+// checkCalls fails the test unless only calls in flight on the server that died failed, and none
+// was repeated.
 func (d *cluster) checkCalls(t *testing.T, all []attempt, dead time.Time) {
 	t.Helper()
 	sent := map[string]string{}

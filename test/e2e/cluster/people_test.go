@@ -10,8 +10,7 @@ import (
 	"github.com/ropewalk/ropewalk/test/e2e/harness"
 )
 
-// A person who logs in is one person on all servers: the provider may send the browser to another
-// one than it came from, and what becomes of the person on one counts on the others.
+// A login that began on one server may end on another, and changes to the user apply on both.
 func TestAPersonIsTheSameOnAllServers(t *testing.T) {
 	t.Parallel()
 	port := harness.FreePort(t)

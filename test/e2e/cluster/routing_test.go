@@ -65,8 +65,8 @@ func testStatelessSpread(t *testing.T, d *cluster) {
 	}
 }
 
-// testStatelessQuestions: the app, of the older revisions, waits for the answer in a process of one server; the answer
-// comes to another.
+// testStatelessQuestions has an app that waits for its answer in a process of one server; the
+// answer is sent to any of them.
 func testStatelessQuestions(t *testing.T, d *cluster) {
 	d.servers[2].Install(t, map[string]any{"path": harness.GoBundle(t, "asker", harness.AskingInSessions)})
 	for _, s := range d.servers {
@@ -93,7 +93,7 @@ func testStatelessQuestions(t *testing.T, d *cluster) {
 		for name := range questions {
 			said := call(fmt.Sprint("answer-", i), fmt.Sprintf(`,"requestState":%q,"inputResponses":{%q:{"action":"accept","content":{"name":"Ada %d"}}}`, asked["requestState"], name, i))
 			if text := harness.ToText(t, said["content"]); !strings.Contains(text, fmt.Sprint("Ada ", i)) {
-				t.Errorf("the app heard %s", text)
+				t.Errorf("the app got %s", text)
 			}
 		}
 	}

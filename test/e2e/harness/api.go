@@ -15,18 +15,18 @@ import (
 	"github.com/ropewalk/ropewalk/internal/testkit"
 )
 
-// APIKey opens /v1 of the servers that have one.
+// APIKey is the API key of servers that are started with one.
 const APIKey = "e2e-key-0123456789"
 
-// Response is what the server answered, read to its end.
+// Response is an HTTP response, read to its end.
 type Response struct {
 	Status int
 	Header http.Header
 	Body   string
 }
 
-// Do sends a request. The body is text as it stands, nothing, or a value that becomes JSON; headers
-// are "Name: value". Nothing is sent that is not said here, but a JSON body is called JSON.
+// Do sends a request. The body is a text that is sent as it is, nil, or a value that is encoded as
+// JSON; headers are written "Name: value". Only Content-Type is set without being asked for.
 func (s *Server) Do(t *testing.T, method, path string, body any, headers ...string) Response {
 	t.Helper()
 	var content io.Reader
@@ -54,10 +54,11 @@ func (s *Server) Do(t *testing.T, method, path string, body any, headers ...stri
 			req.Host = value
 		}
 	}
-	return exchange(t, req)
+	return Exchange(t, req)
 }
 
-func exchange(t *testing.T, req *http.Request) Response {
+// Exchange sends a request and reads the response. It does not follow redirects.
+func Exchange(t *testing.T, req *http.Request) Response {
 	t.Helper()
 	client := http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	resp, err := client.Do(req)
@@ -72,7 +73,7 @@ func exchange(t *testing.T, req *http.Request) Response {
 	return Response{resp.StatusCode, resp.Header, string(raw)}
 }
 
-// Object is the answer's JSON object.
+// Object decodes the body, a JSON object.
 func (a Response) Object(t *testing.T) map[string]any {
 	t.Helper()
 	var o map[string]any
@@ -82,8 +83,8 @@ func (a Response) Object(t *testing.T) map[string]any {
 	return o
 }
 
-// app is an App (docs/api.md 3.1).
-type app struct {
+// App is an App of docs/api.md 3.1.
+type App struct {
 	Name, BundleName, Version, Status, Type string
 	ToolCount                               int
 	UI                                      *struct {
@@ -92,32 +93,32 @@ type app struct {
 	}
 }
 
-// Install installs and returns the app, which runs then.
-func (s *Server) Install(t *testing.T, request map[string]any) app {
+// Install installs an app, which must be running then, and returns it.
+func (s *Server) Install(t *testing.T, request map[string]any) App {
 	t.Helper()
 	a := s.Do(t, "POST", "/v1/apps/install", request)
-	var installed app
+	var installed App
 	if a.Status != 200 || json.Unmarshal([]byte(a.Body), &installed) != nil || installed.Status != "running" {
 		t.Fatalf("install %v: %d %s", request, a.Status, a.Body)
 	}
 	return installed
 }
 
-// Apps is what GET /v1/apps shows, by name.
-func (s *Server) Apps(t *testing.T) map[string]app {
+// Apps returns what GET /v1/apps lists, by name.
+func (s *Server) Apps(t *testing.T) map[string]App {
 	t.Helper()
-	var list struct{ Apps []app }
+	var list struct{ Apps []App }
 	if a := s.Do(t, "GET", "/v1/apps", nil); a.Status != 200 || json.Unmarshal([]byte(a.Body), &list) != nil {
 		t.Fatalf("GET /v1/apps: %d %s", a.Status, a.Body)
 	}
-	byName := map[string]app{}
+	byName := map[string]App{}
 	for _, a := range list.Apps {
 		byName[a.Name] = a
 	}
 	return byName
 }
 
-// WaitForStatus waits until an app has a status.
+// WaitForStatus waits until an app has the status.
 func (s *Server) WaitForStatus(t *testing.T, name, status string) {
 	t.Helper()
 	if !testkit.Within(Timeout, func() bool { return s.Apps(t)[name].Status == status }) {
@@ -125,7 +126,8 @@ func (s *Server) WaitForStatus(t *testing.T, name, status string) {
 	}
 }
 
-// Call calls a tool that must succeed, and returns `result`: the text, or the JSON it is.
+// Call calls a tool, which must succeed, and returns `result`: the text, or the JSON that the text
+// is.
 func (s *Server) Call(t *testing.T, server, tool string, arguments map[string]any) any {
 	t.Helper()
 	a := s.Do(t, "POST", "/v1/tools/call", map[string]any{"server": server, "tool": tool, "arguments": arguments})
@@ -135,7 +137,7 @@ func (s *Server) Call(t *testing.T, server, tool string, arguments map[string]an
 	return a.Object(t)["result"]
 }
 
-// List is the answer's JSON array of objects.
+// List decodes the body, a JSON array of objects.
 func List(t *testing.T, a Response) []map[string]any {
 	t.Helper()
 	var l []map[string]any
@@ -145,7 +147,7 @@ func List(t *testing.T, a Response) []map[string]any {
 	return l
 }
 
-// ToText is a tool's result as text, whether it was JSON or not.
+// ToText returns the result of a tool as text, whether or not it was JSON.
 func ToText(t *testing.T, result any) string {
 	t.Helper()
 	raw, err := json.Marshal(result)
@@ -155,12 +157,13 @@ func ToText(t *testing.T, result any) string {
 	return string(raw)
 }
 
-// SharedFile is a file that the test and an app both may use: it lies in the app's data directory.
+// SharedFile returns the path of a file in the data directory of an app, which both the test and
+// the app may use.
 func (s *Server) SharedFile(app, name string) string {
 	return filepath.Join(s.Home, "apps", app, "data", name)
 }
 
-// BeginCall starts a call that lasts until its file appears, and waits until the tool is at it.
+// BeginCall calls the tool `last`, which runs until the file exists, and waits until it has begun.
 func (s *Server) BeginCall(ctx context.Context, t *testing.T, app, file string) (ended <-chan Response) {
 	t.Helper()
 	body := fmt.Sprintf(`{"server":%q,"tool":"last","arguments":{"text":%q}}`, app, file)

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// FreePort is a port for a server whose address its provider must know beforehand.
+// FreePort returns a port for a server whose address its identity provider must know beforehand.
 func FreePort(t *testing.T) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -21,13 +21,14 @@ func FreePort(t *testing.T) string {
 	return port
 }
 
-// Browser keeps cookies and follows redirects, as a browser does, but stops where it is notified to.
+// Browser keeps cookies and follows redirects as a browser does, up to the URL in Stop.
 type Browser struct {
 	client http.Client
 	Stop   string // a URL with this prefix is not visited, "" for none
 	At     *url.URL
 }
 
+// NewBrowser returns a browser without cookies.
 func NewBrowser(t *testing.T) *Browser {
 	t.Helper()
 	jar, err := cookiejar.New(nil)
@@ -44,6 +45,7 @@ func NewBrowser(t *testing.T) *Browser {
 	return b
 }
 
+// Visit opens an address and follows redirects. At is the address of the last request.
 func (b *Browser) Visit(t *testing.T, address string) *http.Response {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, address, nil)
@@ -59,7 +61,7 @@ func (b *Browser) Visit(t *testing.T, address string) *http.Response {
 	return resp
 }
 
-// Cookie is the value of a cookie that the browser shows at an address, "" when there is none.
+// Cookie returns the value of a cookie that the browser sends to an address, "" when there is none.
 func (b *Browser) Cookie(t *testing.T, name, address string) string {
 	t.Helper()
 	u, err := url.Parse(address)

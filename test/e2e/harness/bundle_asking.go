@@ -11,17 +11,19 @@ import (
 	"github.com/ropewalk/ropewalk/internal/testkit"
 )
 
-// askingInSessions waits, with a call in flight, for the answer to what it asks.
+// askingInSessions supports only an MCP revision in which a question is a request that the call
+// waits for.
 func askingInSessions() *mcp.Server {
 	s := mcp.NewServer(&mcp.Implementation{Name: "asker", Version: "1.0.0"}, &mcp.ServerOptions{SupportedProtocolVersions: []string{"2025-11-25"}})
 	addAskingTools(s)
 	return s
 }
 
-// GateFile is the file in an app's data directory that opens the calls of `tell` which wait for it.
+// GateFile is a file in the data directory of an app. Calls of the tool `report` wait until it
+// exists.
 const GateFile = "gate"
 
-// gateOpened waits for the gate; the channel is closed when it is open.
+// gateOpened returns a channel that is closed when GateFile exists.
 func gateOpened() <-chan struct{} {
 	open := make(chan struct{})
 	go func() {
@@ -34,8 +36,9 @@ func gateOpened() <-chan struct{} {
 	return open
 }
 
-// addAskingTools adds tell, whose progress and answer say the text it was given, and ask, whose question
-// does too. tell waits at the gate, so that as many calls as one likes are under way at once.
+// addAskingTools adds `report`, whose progress and result contain the text it was given, and `ask`,
+// whose question does too. report waits for GateFile, so that any number of calls can be in flight
+// at once.
 func addAskingTools(s *mcp.Server) {
 	open := gateOpened()
 	text := func(text string) (*mcp.CallToolResult, any, error) {

@@ -31,6 +31,7 @@ const (
 	Stateless        = "stateless"         // supports MCP 2026-07-28 only
 )
 
+// bundleMain runs a bundle of the kind and returns the exit code.
 func bundleMain(character string) int {
 	switch character {
 	case Silent, child:
@@ -69,12 +70,13 @@ func bundleMain(character string) int {
 	return 0
 }
 
+// TextArguments are the arguments of most tools of the Go bundle.
 type TextArguments struct {
 	Text string `json:"text"`
 }
 
-// bundleServer has echo, the whole environment, a call that lasts until it is notified to go on, and
-// one that adds a tool.
+// bundleServer has the tools `echo`; `environment`, which returns all variables; `last`, which runs
+// until a file exists; and `grow`, which adds a tool.
 func bundleServer() *mcp.Server {
 	s := mcp.NewServer(&mcp.Implementation{Name: "e2e", Version: "1.0.0"}, nil)
 	text := func(text string) (*mcp.CallToolResult, any, error) {

@@ -8,7 +8,7 @@ import (
 	"sync"
 )
 
-// callStateless is what a bundle of the revision without handshakes is sent.
+// callStateless is a request to a bundle of MCP 2026-07-28.
 type callStateless struct {
 	ID     json.RawMessage
 	Method string
@@ -22,9 +22,10 @@ type callStateless struct {
 	}
 }
 
-// statelessMain is a bundle written by hand that speaks 2026-07-28 and nothing else. Its tool ask reports
-// twice, with the gate in between, asks for a name in its result, reports once more when it is called
-// with the answer, and says the name. The text that it is given is in everything it says.
+// statelessMain is a bundle without an SDK that supports MCP 2026-07-28 only. Its tool `ask`
+// reports progress before and after GateFile exists, asks for a name in its result, reports again
+// when it is called with the answer, and returns the name. Progress and question contain the text
+// it was given.
 func statelessMain() int {
 	var out sync.Mutex
 	say := func(format string, args ...any) {

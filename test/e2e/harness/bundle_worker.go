@@ -10,11 +10,11 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// WorkFile is the file in which a worker writes down what it did.
+// WorkFile is the file in which a Worker records its calls.
 const WorkFile = "worked"
 
-// addWorker adds work: it writes down the text it is given, works for a moment, and answers with
-// where its data is.
+// addWorker adds `work`, which records the text it is given, takes 30 ms, and returns the data
+// directory.
 func addWorker(s *mcp.Server) {
 	mcp.AddTool(s, &mcp.Tool{Name: "work"}, func(_ context.Context, _ *mcp.CallToolRequest, in TextArguments) (*mcp.CallToolResult, any, error) {
 		data := os.Getenv("ROPEWALK_DATA_DIR")

@@ -11,17 +11,18 @@ import (
 	"github.com/ropewalk/ropewalk/internal/testenv"
 )
 
-// Models configures a provider of models on both of its protocols, one of them as the default.
+// Models configures the model provider under both of its protocols, one of them as the default.
 func Models(p *testenv.ModelProvider, wire string) Option {
 	return Config(ModelsYAML(p, wire))
 }
 
+// ModelsYAML is the section that Models writes.
 func ModelsYAML(p *testenv.ModelProvider, wire string) string {
 	return "models:\n  default: " + wire + ":test-model\n  providers:\n" +
 		"    anthropic: {baseUrl: '" + p.URL + "', apiKey: k}\n    openai: {baseUrl: '" + p.URL + "/v1', apiKey: k}\n"
 }
 
-// Quote is a text as it stands inside of JSON.
+// Quote returns a text as a JSON string.
 func Quote(text string) string {
 	raw, _ := json.Marshal(text)
 	return string(raw)
@@ -33,7 +34,7 @@ type ChatEvent struct {
 	Data map[string]any
 }
 
-// Chat says something and reads the stream until each says stop, or to its end.
+// Chat sends a message and reads the stream until each returns true, or to its end.
 func (s *Server) Chat(ctx context.Context, t *testing.T, body string, each func(ChatEvent) (stop bool)) (names []string) {
 	t.Helper()
 	req, err := http.NewRequestWithContext(ctx, "POST", s.URL+"/v1/chat/stream", strings.NewReader(body))
@@ -69,7 +70,7 @@ func (s *Server) Chat(ctx context.Context, t *testing.T, body string, each func(
 	return names
 }
 
-// ScriptToolCall makes the model call a tool when it is notified to go, and say a word afterwards.
+// ScriptToolCall makes the model call a tool when the message is "go", and say "Done." afterwards.
 func ScriptToolCall(t *testing.T, p *testenv.ModelProvider, tool, arguments string) {
 	t.Helper()
 	p.Forget(t)
@@ -78,7 +79,8 @@ func ScriptToolCall(t *testing.T, p *testenv.ModelProvider, tool, arguments stri
 		`{"match":{},"response":{"content":"Done."}}`)
 }
 
-// AnswerQuestions says go in a chat, gives each question to reply, and returns them with what the tool said.
+// AnswerQuestions sends "go" in a chat, passes each question to reply, and returns the questions,
+// the answers and the output of the tool.
 func (s *Server) AnswerQuestions(t *testing.T, reply func(question map[string]any)) (questions, answers []map[string]any, output string) {
 	t.Helper()
 	s.Chat(t.Context(), t, `{"message":"go"}`, func(e ChatEvent) bool {
@@ -99,7 +101,7 @@ func (s *Server) AnswerQuestions(t *testing.T, reply func(question map[string]an
 	return questions, answers, output
 }
 
-// Reply answers a question, and checks status and code of the answer.
+// Reply answers a question, and checks the status and the body of the response.
 func (s *Server) Reply(t *testing.T, question map[string]any, body string, want int, code string) {
 	t.Helper()
 	id, _ := question["id"].(string)

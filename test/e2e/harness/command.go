@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// Command runs ropewalk to its end and returns what it said, on both outputs, and its exit status.
+// Command runs ropewalk to its end and returns what it printed on both outputs, and its exit code.
 func Command(t *testing.T, environ []string, args ...string) (said string, status int) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), Timeout)
@@ -26,7 +26,7 @@ func Command(t *testing.T, environ []string, args ...string) (said string, statu
 	return string(out), status
 }
 
-// Reload writes another configuration and has the server read it.
+// Reload writes a configuration and runs `ropewalk reload`.
 func (s *Server) Reload(t *testing.T, yaml string) (said string, err error) {
 	t.Helper()
 	WriteFile(t, filepath.Join(s.Home, "ropewalk.yaml"), yaml)
@@ -34,6 +34,7 @@ func (s *Server) Reload(t *testing.T, yaml string) (said string, err error) {
 	return string(out), err
 }
 
+// MustReload reloads, and fails the test unless the command succeeds and names the sections.
 func (s *Server) MustReload(t *testing.T, yaml string, sections ...string) {
 	t.Helper()
 	said, err := s.Reload(t, yaml)

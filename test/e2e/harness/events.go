@@ -18,8 +18,8 @@ type EventReader struct {
 	Events chan string // "name {data}", its data's keys in order
 }
 
-// Listen opens the event stream; it is closed when the test ends. It returns when the server has
-// sent its headers, so that nothing that happens afterwards is missed.
+// Listen opens the event stream, which is closed when the test ends. It returns when the server has
+// sent its headers, so that no later event is missed.
 func (s *Server) Listen(t *testing.T, headers ...string) *EventReader {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
@@ -60,13 +60,13 @@ func (s *Server) Listen(t *testing.T, headers ...string) *EventReader {
 	return l
 }
 
-// Next is the next event but for heartbeats.
+// Next returns the next event except heartbeats.
 func (l *EventReader) Next(t *testing.T) string {
 	t.Helper()
 	return l.nextExcept(t, "heartbeat")
 }
 
-// NextOutcome is the next event but for heartbeats and the progress of installs.
+// NextOutcome returns the next event except heartbeats and the progress of installs.
 func (l *EventReader) NextOutcome(t *testing.T) string {
 	t.Helper()
 	return l.nextExcept(t, "heartbeat", "bundle.progress")
@@ -99,7 +99,8 @@ func (l *EventReader) Expect(t *testing.T, events ...string) {
 	}
 }
 
-// OpenStream opens the GET stream of an MCP session. It stays open until hangUp or the test's end.
+// OpenStream opens the GET stream of an MCP session. It is open until hangUp is called or the test
+// ends.
 func (s *Server) OpenStream(t *testing.T, session string) (status int, hangUp func()) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())

@@ -10,7 +10,7 @@ import (
 	"github.com/ropewalk/ropewalk/internal/testkit"
 )
 
-// Load makes calls at a steady pace, whatever becomes of them, until it is ended.
+// Load makes calls at a constant rate until it is stopped, whether or not they succeed.
 type Load struct {
 	stop  chan struct{}
 	ended sync.WaitGroup
@@ -28,7 +28,7 @@ type Failure struct {
 	Err          error
 }
 
-// StartLoad makes `perSecond` calls a second, in turn on each of the given clients.
+// StartLoad makes perSecond calls a second, on each of the clients in turn.
 func StartLoad(t *testing.T, perSecond int, clients ...*MCPClient) *Load {
 	l := &Load{stop: make(chan struct{}), Statuses: map[int]int{}}
 	l.ended.Go(func() {
@@ -61,7 +61,7 @@ func (l *Load) call(c *MCPClient, nonce string) {
 	}
 }
 
-// Stop stops calling and waits for the answers. It may be called again.
+// Stop makes no more calls and waits for the responses. It may be called again.
 func (l *Load) Stop() {
 	select {
 	case <-l.stop:
@@ -71,14 +71,14 @@ func (l *Load) Stop() {
 	l.ended.Wait()
 }
 
-// answered is how many calls have been answered.
+// answered returns how many calls have ended.
 func (l *Load) answered() int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.Calls
 }
 
-// WaitForCalls waits until that many more calls have been answered.
+// WaitForCalls waits until that many more calls have ended.
 func (l *Load) WaitForCalls(t *testing.T, calls int) {
 	t.Helper()
 	until := l.answered() + calls

@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// MCPClient is an MCP session over plain HTTP, for tests that count every answer.
+// MCPClient is an MCP session over plain HTTP, for tests that count every response.
 type MCPClient struct {
 	URL       string
 	Headers   []string
@@ -19,9 +19,10 @@ type MCPClient struct {
 	Stateless bool // it speaks 2026-07-28, without a session
 }
 
+// Initialize is an initialize request of a client without capabilities.
 const Initialize = `{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"load","version":"1"}}}`
 
-// OpenSession opens a session on a server that lets the headers' owner in.
+// OpenSession opens a session; the headers authenticate the caller.
 func (s *Server) OpenSession(t *testing.T, headers ...string) *MCPClient {
 	t.Helper()
 	c := &MCPClient{URL: s.URL, Headers: headers}
@@ -36,7 +37,7 @@ func (s *Server) OpenSession(t *testing.T, headers ...string) *MCPClient {
 	return c
 }
 
-// Echo calls sample__echo with a nonce; the error says what came back instead of it.
+// Echo calls sample__echo with a text. The error contains what came back instead.
 func (c *MCPClient) Echo(ctx context.Context, nonce string) (status int, err error) {
 	call := fmt.Sprintf(`{"jsonrpc":"2.0","id":%q,"method":"tools/call","params":{"name":"sample__echo","arguments":{"text":%q}}}`, nonce, nonce)
 	status, _, body, err := c.Post(ctx, call)
@@ -58,6 +59,7 @@ func (c *MCPClient) Echo(ctx context.Context, nonce string) (status int, err err
 	return status, nil
 }
 
+// Post sends a message and reads the response.
 func (c *MCPClient) Post(ctx context.Context, message string) (int, http.Header, []byte, error) {
 	resp, err := c.Send(ctx, message)
 	if err != nil {
@@ -68,7 +70,7 @@ func (c *MCPClient) Post(ctx context.Context, message string) (int, http.Header,
 	return resp.StatusCode, resp.Header, body, err
 }
 
-// Send posts a message; who sends it reads the answer. Headers that are given come last.
+// Send sends a message; the caller reads the response. The headers override those of the client.
 func (c *MCPClient) Send(ctx context.Context, message string, headers ...string) (*http.Response, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, c.URL+"/mcp", bytes.NewReader([]byte(message)))
 	if err != nil {
@@ -93,9 +95,10 @@ var (
 	AcceptHeader    = "Accept: application/json, text/event-stream"
 )
 
+// Ping is a ping request.
 const Ping = `{"jsonrpc":"2.0","id":1,"method":"ping"}`
 
-// SessionHeader opens a session of a well-behaved client and returns the header that names it.
+// SessionHeader opens a session and returns the header that names it.
 func (s *Server) SessionHeader(t *testing.T, headers ...string) string {
 	t.Helper()
 	a := s.Do(t, "POST", "/mcp", Initialize, append([]string{WorkspaceHeader, AcceptHeader}, headers...)...)
@@ -106,6 +109,7 @@ func (s *Server) SessionHeader(t *testing.T, headers ...string) string {
 	return "Mcp-Session-Id: " + id
 }
 
+// SessionNotFound is the body of a 404 for a session.
 func SessionNotFound(reason string) string {
 	return `{"jsonrpc":"2.0","error":{"code":-32000,"message":"Session not found","data":{"reason":"` + reason + `"}},"id":null}`
 }

@@ -18,7 +18,7 @@ const (
 	BasicReact = "@modelcontextprotocol/server-basic-react"
 )
 
-// EntryPoint is the script of a package, from the folder that holds node_modules.
+// EntryPoint is the script of a package, relative to the folder that holds node_modules.
 func EntryPoint(pkg string) string { return "node_modules/" + pkg + "/dist/index.js" }
 
 // NodeManifest describes a bundle around a package, whose server gets these arguments.
@@ -29,8 +29,8 @@ func NodeManifest(name, pkg string, args ...string) map[string]any {
 	}}
 }
 
-// NodeBundle is a bundle directory whose node_modules are those of test/npm. Where several servers may
-// share what is installed, a bundle must hold all that it needs.
+// NodeBundle writes a bundle directory that uses the node_modules of test/npm. Where several
+// servers share what is installed, the package and its dependencies are copied.
 func NodeBundle(t *testing.T, manifest map[string]any) string {
 	t.Helper()
 	dir := Bundle(t, manifest)
@@ -46,7 +46,8 @@ func NodeBundle(t *testing.T, manifest map[string]any) string {
 	return dir
 }
 
-// PackedBundle is a .mcpb of a package with everything it needs, packed by the tool that authors use.
+// PackedBundle returns a .mcpb of a package with its dependencies, packed with the tool that
+// authors use.
 func PackedBundle(t *testing.T, pkg string, manifest map[string]any) string {
 	t.Helper()
 	npm, dir := testenv.Node(t), Bundle(t, manifest)

@@ -14,7 +14,7 @@ import (
 	"github.com/ropewalk/ropewalk/internal/testenv"
 )
 
-// copyPackage puts a package and everything it needs into a bundle directory.
+// copyPackage copies a package and its dependencies into a bundle directory.
 func copyPackage(t *testing.T, dir, pkg string) {
 	t.Helper()
 	npm := testenv.Node(t)
@@ -27,7 +27,7 @@ func copyPackage(t *testing.T, dir, pkg string) {
 	}
 }
 
-// dependencies are the folders of a package and of all that it needs, found as Node finds them.
+// dependencies returns the folders of a package and of all its dependencies, resolved as Node does.
 func dependencies(t *testing.T, root, pkg string) []string {
 	t.Helper()
 	var found []string
@@ -65,10 +65,10 @@ func dependencies(t *testing.T, root, pkg string) []string {
 	return found
 }
 
-// unneeded are files that no program runs: half of most packages.
+// unneeded matches files that no program reads: half of most packages.
 var unneeded = regexp.MustCompile(`\.(map|d\.[cm]?ts|md)$`)
 
-// ownFiles is a package's own files that are of use: what it needs is copied beside it.
+// ownFiles is a package without its node_modules and without unneeded files.
 type ownFiles struct{ fs.FS }
 
 func (w ownFiles) ReadDir(name string) ([]fs.DirEntry, error) {

@@ -7,10 +7,10 @@ import (
 	"testing"
 )
 
-// audience is what the tokens of these tests are meant for.
+// audience is the audience of the tokens of machineToken.
 const audience = "https://ropewalk.test/mcp"
 
-// MachineToken is an access token of the provider's client "machine", an admin of org_1.
+// MachineToken returns an access token of the client "machine" of the provider, an admin of org_1.
 func MachineToken(t *testing.T, issuer string) string {
 	t.Helper()
 	form := url.Values{"grant_type": {"client_credentials"}, "scope": {"tools"}, "resource": {audience}}
@@ -20,7 +20,7 @@ func MachineToken(t *testing.T, issuer string) string {
 	}
 	req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 	req.SetBasicAuth("machine", "machine-secret-0123456789")
-	a := exchange(t, req)
+	a := Exchange(t, req)
 	token, _ := a.Object(t)["access_token"].(string)
 	if token == "" {
 		t.Fatalf("the provider answered %d %s", a.Status, a.Body)
@@ -28,7 +28,7 @@ func MachineToken(t *testing.T, issuer string) string {
 	return token
 }
 
-// OIDCAuth is the auth section for the provider; more is added to it.
+// OIDCAuth is the auth section for the provider, with more settings.
 func OIDCAuth(issuer string, more ...string) string {
 	lines := append([]string{
 		"adapter: oidc", "issuer: " + issuer, "audience: " + audience, "roleClaim: roles", "roles: {staff-admin: admin}",

@@ -14,7 +14,8 @@ import (
 	"github.com/ropewalk/ropewalk/internal/testkit"
 )
 
-// Process is one process of this machine. Its start time tells it from another one with its id.
+// Process is one process of this machine. Its start time distinguishes it from another one with its
+// id.
 type Process struct {
 	ID, Parent int
 	started    string // in clock ticks since boot
@@ -25,7 +26,7 @@ func (p Process) String() string {
 	return fmt.Sprintf("%d (child of %d): %s\n", p.ID, p.Parent, p.Command)
 }
 
-// RunningProcesses is every process that lives; a zombie has ended and only waits to be counted as ended.
+// RunningProcesses returns every process that runs, by id. A zombie does not run.
 func RunningProcesses() map[int]Process {
 	all := map[int]Process{}
 	stats, _ := filepath.Glob("/proc/[0-9]*/stat")
@@ -48,7 +49,7 @@ func RunningProcesses() map[int]Process {
 	return all
 }
 
-// Descendants are the children of a process, their children, and so on.
+// Descendants returns the children of a process, their children, and so on.
 func Descendants(of int) []Process {
 	all := RunningProcesses()
 	var found []Process
@@ -63,8 +64,8 @@ func Descendants(of int) []Process {
 	return found
 }
 
-// ProcessesFor are the processes that run for a home, wherever they hang in the tree: they name it on
-// their command line, work in it, or have it in their environment, as every bundle has.
+// ProcessesFor returns the processes that belong to a home, wherever they are in the tree: it is in
+// their command line, their working directory or their environment.
 func ProcessesFor(home string) []Process {
 	var found []Process
 	for id, p := range RunningProcesses() {
@@ -80,7 +81,7 @@ func ProcessesFor(home string) []Process {
 	return found
 }
 
-// Survivors are those of some processes that still live when a while has passed.
+// Survivors returns those of the processes that still run after a time.
 func Survivors(of []Process, within time.Duration) []Process {
 	var left []Process
 	testkit.Within(within, func() bool {
@@ -96,8 +97,7 @@ func Survivors(of []Process, within time.Duration) []Process {
 	return left
 }
 
-// PID asks a Go bundle for its process id, and returns the one that this machine knows it by: an app
-// has process ids of its own in its sandbox.
+// PID returns the process id of a Go bundle outside its sandbox; inside it has another.
 func (s *Server) PID(t *testing.T, app string) int {
 	t.Helper()
 	inside := s.Call(t, app, "environment", nil).(map[string]any)
@@ -116,6 +116,7 @@ func (s *Server) PID(t *testing.T, app string) int {
 	return 0
 }
 
+// KillProcess sends SIGKILL to a process.
 func KillProcess(t *testing.T, pid int) {
 	t.Helper()
 	if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {

@@ -12,8 +12,8 @@ import (
 	"github.com/ropewalk/ropewalk/internal/testenv"
 )
 
-// RunScript runs a script of clients/ with the packages of test/npm and returns what it
-// printed, which is JSON.
+// RunScript runs a script of clients/ with the packages of test/npm and decodes the JSON that it
+// prints.
 func RunScript[T any](t *testing.T, script string, args ...string) T {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), "node", append([]string{filepath.Join(testenv.Root(t), "test", "e2e", "harness", "clients", script)}, args...)...)
@@ -31,9 +31,11 @@ func RunScript[T any](t *testing.T, script string, args ...string) T {
 	return result
 }
 
+// ListedTools is what typescript.mjs prints for `stdio` and `tools`.
 type ListedTools struct{ Tools []string }
 
-// CheckSecondClient has the client use the app "everything" in one revision, wherever it runs.
+// CheckSecondClient runs the second generation of the official client against the app "everything"
+// in one revision.
 func CheckSecondClient(t *testing.T, url, revision string) {
 	t.Helper()
 	seen := RunScript[struct {

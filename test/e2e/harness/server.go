@@ -15,6 +15,7 @@ import (
 	"github.com/ropewalk/ropewalk/internal/testkit"
 )
 
+// Exists returns a condition that holds while there is a file at path.
 func Exists(path string) func() bool {
 	return func() bool { _, err := os.Stat(path); return err == nil }
 }
@@ -22,7 +23,7 @@ func Exists(path string) func() bool {
 // Workspace is the id of the workspace that every server has.
 const Workspace = "ws_default"
 
-// Timeout is how long anything may take on a machine that has other things to do.
+// Timeout is how long one step may take on a busy machine.
 const Timeout = 30 * time.Second
 
 // Server is a running ropewalk. Its methods fail the test they are called in.
@@ -44,8 +45,10 @@ type Server struct {
 // Option changes a server before it starts.
 type Option func(*Server)
 
+// Env sets an environment variable, NAME=value.
 func Env(variable string) Option { return func(s *Server) { s.Environ = append(s.Environ, variable) } }
 
+// Flags adds arguments of `ropewalk serve`.
 func Flags(args ...string) Option { return func(s *Server) { s.Args = append(s.Args, args...) } }
 
 // Config writes ropewalk.yaml into the home.
@@ -53,8 +56,8 @@ func Config(yaml string) Option {
 	return func(s *Server) { WriteFile(s.T, filepath.Join(s.Home, "ropewalk.yaml"), yaml) }
 }
 
-// Serve starts a server with a home of its own on a free port. When the test ends it is notified to
-// end, and nothing of it may be left.
+// Serve starts a server with a home of its own on a free port. When the test ends the server is
+// stopped, and a process that is left fails the test.
 func Serve(t *testing.T, options ...Option) *Server {
 	t.Helper()
 	s := &Server{T: t, Home: filepath.Join(t.TempDir(), "home"), Args: []string{"serve", "--port", "0"}}
@@ -73,7 +76,7 @@ func Serve(t *testing.T, options ...Option) *Server {
 			t.Error("the server has a data race")
 		}
 		if t.Failed() {
-			t.Logf("what the server said:\n%s", s.Log.String())
+			t.Logf("server log:\n%s", s.Log.String())
 		}
 	})
 	return s
@@ -81,7 +84,7 @@ func Serve(t *testing.T, options ...Option) *Server {
 
 var listening = regexp.MustCompile(`server listening.*url=(http://\S+)`)
 
-// Start starts the server, on the same home as before if there was one.
+// Start starts the server, on the same home as before when it has run.
 func (s *Server) Start() {
 	s.T.Helper()
 	s.Log, s.Out, s.Done = &testkit.Log{}, &testkit.Log{}, make(chan struct{})
@@ -110,6 +113,7 @@ func (s *Server) Start() {
 	}
 }
 
+// Exited reports whether the process has ended.
 func (s *Server) Exited() bool {
 	select {
 	case <-s.Done:
@@ -119,10 +123,10 @@ func (s *Server) Exited() bool {
 	}
 }
 
-// family is every process under the server.
+// Processes returns every process under the server.
 func (s *Server) Processes() []Process { return Descendants(s.Cmd.Process.Pid) }
 
-// Kill ends the server as a crash would: it cannot do anything about it.
+// Kill ends the server with SIGKILL, as a crash would.
 func (s *Server) Kill() {
 	s.T.Helper()
 	if err := s.Cmd.Process.Kill(); err != nil {
@@ -131,7 +135,7 @@ func (s *Server) Kill() {
 	<-s.Done
 }
 
-// Stop tells the server to end and returns its exit status. A server that has ended stays so.
+// Stop ends the server with SIGTERM and returns its exit code. It may be called again.
 func (s *Server) Stop() int {
 	s.T.Helper()
 	if err := s.Cmd.Process.Signal(syscall.SIGTERM); err != nil && !errors.Is(err, os.ErrProcessDone) {
@@ -146,7 +150,7 @@ func (s *Server) Stop() int {
 	return s.Cmd.ProcessState.ExitCode()
 }
 
-// WriteFile writes a file and the folders it is in.
+// WriteFile writes a file and creates the folders above it.
 func WriteFile(t *testing.T, path, content string) {
 	t.Helper()
 	if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte(content), 0o600)); err != nil {

@@ -9,7 +9,7 @@ import (
 	"github.com/ropewalk/ropewalk/test/e2e/harness"
 )
 
-// pythonServer is an MCP server in nothing but Python's standard library.
+// pythonServer is an MCP server that uses only Python's standard library.
 const pythonServer = `import json, os, sys
 
 def answer(request):
@@ -31,7 +31,7 @@ for line in sys.stdin:
         print(json.dumps({"jsonrpc": "2.0", "id": request["id"], "result": answer(request)}), flush=True)
 `
 
-// python is a bundle around pythonServer that takes its greeting from the installer.
+// python writes a bundle of pythonServer whose greeting is a user_config value.
 func python(t *testing.T, name, kind string, config map[string]any) string {
 	t.Helper()
 	server := map[string]any{"type": kind, "entry_point": "server.py"}

@@ -12,8 +12,8 @@ import (
 	"github.com/ropewalk/ropewalk/test/e2e/harness"
 )
 
-// installerEnvironment passes on what npm, uv and pip are notified on this machine: proxies, certificates,
-// mirrors.
+// installerEnvironment passes on the settings of npm, uv and pip on this machine: proxies,
+// certificates, mirrors.
 func installerEnvironment(s *harness.Server) {
 	for _, variable := range os.Environ() {
 		name, _, _ := strings.Cut(strings.ToUpper(variable), "=")
@@ -27,7 +27,7 @@ func installerEnvironment(s *harness.Server) {
 	s.Environ = append(s.Environ, "UV_SYSTEM_CERTS=1", "UV_NATIVE_TLS=1") // as npm and pip do
 }
 
-// pathWith is a PATH on which nothing is found but these programs.
+// pathWith is a PATH with these programs only.
 func pathWith(t *testing.T, programs ...string) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -99,7 +99,7 @@ func TestPackagesOfAnMCPRegistryAreInstalledOnceAndStartWithoutANetwork(t *testi
 	}
 }
 
-// pinned is the exact version of a package in test/npm.
+// pinned returns the exact version of a package in test/npm.
 func pinned(t *testing.T, pkg string) string {
 	t.Helper()
 	raw, err := os.ReadFile(filepath.Join(testenv.Root(t), "test", "npm", "package.json"))
@@ -110,7 +110,7 @@ func pinned(t *testing.T, pkg string) string {
 	return manifest.Dependencies[pkg]
 }
 
-// onlyMatch is the one path that a pattern matches.
+// onlyMatch returns the one path that a pattern matches.
 func onlyMatch(t *testing.T, pattern string) string {
 	t.Helper()
 	found, err := filepath.Glob(pattern)

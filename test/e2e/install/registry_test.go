@@ -10,8 +10,8 @@ import (
 
 type object = map[string]any
 
-// mcpRegistry answers for servers as the official registry does. What they are made of lies where
-// it always does, in npm and PyPI.
+// mcpRegistry serves the API of the official registry for these servers. Their packages are in npm
+// and PyPI.
 func mcpRegistry(t *testing.T, servers ...object) *httptest.Server {
 	t.Helper()
 	mux := http.NewServeMux()

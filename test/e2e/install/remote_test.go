@@ -19,8 +19,8 @@ import (
 	"github.com/ropewalk/ropewalk/test/e2e/harness"
 )
 
-// remote is server-everything as somebody else runs it: at an address, behind an endpoint that wants to
-// see these headers.
+// remote starts server-everything behind an endpoint that requires these headers, and returns its
+// address.
 func remote(t *testing.T, transport string, wants map[string]string) string {
 	t.Helper()
 	free, err := net.Listen("tcp", "127.0.0.1:0")

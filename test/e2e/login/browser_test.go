@@ -9,7 +9,7 @@ import (
 	"github.com/ropewalk/ropewalk/test/e2e/harness"
 )
 
-// cookieOf is a cookie that an answer sets.
+// cookieOf returns a cookie that the response sets.
 func cookieOf(t *testing.T, resp *http.Response, name string) *http.Cookie {
 	t.Helper()
 	for _, c := range resp.Cookies() {

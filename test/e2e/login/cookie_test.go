@@ -59,7 +59,7 @@ func TestTheCookieOfALogin(t *testing.T) {
 	}
 }
 
-func TestGuessingIsSlowedDown(t *testing.T) {
+func TestFailedLoginsAreLimited(t *testing.T) {
 	t.Parallel()
 	s := harness.Serve(t, harness.Env("SERVICE_API_KEY="+harness.APIKey))
 	for range 40 {
@@ -79,7 +79,7 @@ func TestGuessingIsSlowedDown(t *testing.T) {
 	t.Error("40 guesses in a row were judged")
 }
 
-func TestAKeyThatIsTooShortIsNoKey(t *testing.T) {
+func TestAShortKeyIsRejected(t *testing.T) {
 	t.Parallel()
 	said, status := harness.Command(t, []string{"SERVICE_API_KEY=short"}, "serve", "--port", "0", "--home", t.TempDir())
 	if status != 1 || !strings.Contains(said, "SERVICE_API_KEY") || !strings.Contains(said, "8") {

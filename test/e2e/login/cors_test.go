@@ -7,8 +7,6 @@ import (
 	"github.com/ropewalk/ropewalk/test/e2e/harness"
 )
 
-// What browsers are notified: CORS in its four cases (docs/api.md 1), and the cookie (docs/api.md 2).
-
 func TestCORSInItsFourCases(t *testing.T) {
 	t.Parallel()
 	dev := harness.Serve(t)

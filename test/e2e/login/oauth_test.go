@@ -11,7 +11,7 @@ import (
 	"github.com/ropewalk/ropewalk/test/e2e/harness"
 )
 
-// challenge is the header of every 401 of /mcp (docs/api.md 10.4).
+// challenge is the WWW-Authenticate header of every 401 of /mcp (docs/api.md 10.4).
 func challenge(base string) string {
 	return `Bearer error="unauthorized", error_description="Authorization required", resource_metadata="` + base + `/.well-known/oauth-protected-resource", scope="openid profile email"`
 }
@@ -70,7 +70,7 @@ func TestTheOfficialClientLogsInThroughAnIdentityProvider(t *testing.T) {
 	}
 }
 
-func TestNoForgedTokenOpensMCP(t *testing.T) {
+func TestForgedTokensAreRefused(t *testing.T) {
 	t.Parallel()
 	keys, err := authtest.NewKeys()
 	if err != nil {

@@ -14,7 +14,7 @@ import (
 	"github.com/ropewalk/ropewalk/test/e2e/harness"
 )
 
-// sendRaw sends a request whose head is written here, line by line, on a connection of its own.
+// sendRaw sends a request with these header lines on a new connection.
 func sendRaw(t *testing.T, s *harness.Server, body string, head ...string) harness.Response {
 	t.Helper()
 	conn, err := net.Dial("tcp", strings.TrimPrefix(s.URL, "http://"))
@@ -36,10 +36,10 @@ func sendRaw(t *testing.T, s *harness.Server, body string, head ...string) harne
 	return harness.Response{Status: resp.StatusCode, Header: resp.Header, Body: string(text)}
 }
 
-// endpoints are a request that does something, at each of the two: the path, and its body.
+// endpoints are the path and body of a request that has an effect, for each endpoint.
 var endpoints = map[string]string{"/mcp": harness.Initialize, "/v1/tools/call": `{"server":"system","tool":"status"}`}
 
-func TestNoReboundNameAndNoForeignPageGetsIn(t *testing.T) {
+func TestReboundNamesAndOtherOriginsAreRefused(t *testing.T) {
 	t.Parallel()
 	const token = "the-token-of-alice-1"
 	tokens := filepath.Join(t.TempDir(), "tokens.yaml")
@@ -129,7 +129,7 @@ func TestATargetNamesTheSameHostAsItsHeader(t *testing.T) {
 	}
 }
 
-func TestWhereMCPIsOffNothingIsFound(t *testing.T) {
+func TestWithoutMCPItsPathsAreNotFound(t *testing.T) {
 	t.Parallel()
 	s := harness.Serve(t, harness.Config("features: {mcpServer: false}\n"))
 	for _, method := range []string{"POST", "GET", "DELETE", "PUT", "OPTIONS", "TRACE", "PROPFIND"} {

@@ -11,7 +11,7 @@ import (
 	"github.com/ropewalk/ropewalk/test/e2e/harness"
 )
 
-func TestEachOfficialClientIsAskedForItself(t *testing.T) {
+func TestEachOfficialClientGetsItsOwnQuestions(t *testing.T) {
 	t.Parallel()
 	s := harness.Serve(t)
 	s.Install(t, map[string]any{"path": harness.NodeBundle(t, harness.NodeManifest("everything", harness.Everything, "stdio"))})
@@ -61,7 +61,7 @@ func TestTheOfficialClientIsServedThroughMCP(t *testing.T) {
 		t.Error("the tool that was added is not listed")
 	}
 	if seen.Cancelled != "given up" || !testkit.Within(harness.Timeout, func() bool { _, err := os.Stat(file + ".cancelled"); return err == nil }) {
-		t.Errorf("the cancelled call was %s, and its tool was not notified", seen.Cancelled)
+		t.Errorf("the cancelled call was %s, and its tool was not cancelled", seen.Cancelled)
 	}
 	// Of all those calls, one came from an agent, succeeded, and was not announced as read-only.
 	if e := events.Next(t); !strings.HasPrefix(e, `data.changed {"server":"grower","timestamp":"`) || !strings.HasSuffix(e, `Z","tool":"grow"}`) {
@@ -69,7 +69,7 @@ func TestTheOfficialClientIsServedThroughMCP(t *testing.T) {
 	}
 }
 
-// serversOf are the servers of full tool names, in their order.
+// serversOf returns the app names of full tool names.
 func serversOf(names []string) []string {
 	var servers []string
 	for _, name := range names {
@@ -79,8 +79,8 @@ func serversOf(names []string) []string {
 	return servers
 }
 
-// The client of the official SDK's second generation, in a session and without one. The app knows
-// sessions only: for the revision without them its question becomes a result, and the answer its call.
+// The second generation of the official client, with and without a session. The app supports only
+// sessions: without one its question becomes a result, and the answer another call.
 func TestTheSecondOfficialClientIsServedThroughMCP(t *testing.T) {
 	t.Parallel()
 	s := harness.Serve(t)

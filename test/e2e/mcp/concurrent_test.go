@@ -10,9 +10,9 @@ import (
 	"github.com/ropewalk/ropewalk/test/e2e/harness"
 )
 
-// An app of the revision without sessions asks in its results, so one process asks everybody: clients
-// of the same revision, and through their sessions those of the older ones.
-func TestAThousandCallersOfBothRevisionsAreAskedTheirOwn(t *testing.T) {
+// An app of the stateless revision asks in its results, so one process serves all clients: those of
+// the same revision, and those with sessions.
+func TestAThousandCallersOfBothRevisionsGetTheirOwnQuestions(t *testing.T) {
 	const callers = 1000
 	c := serveTenants(t, harness.Stateless, callers, "")
 	ctx, cancel := context.WithTimeout(t.Context(), 6*harness.Timeout)
@@ -37,10 +37,10 @@ func TestAThousandCallersOfBothRevisionsAreAskedTheirOwn(t *testing.T) {
 	}
 }
 
-// An app of the older revisions does not say for which call it asks, so each session it asks has a
-// process of its own. Here many callers share a session: what is asked reaches their session, and
-// what they answer reaches the call that asked.
-func TestAThousandCallersOfSharedSessionsAreAskedTheirOwn(t *testing.T) {
+// An app of the older revisions does not say which call a question belongs to, so each session has
+// its own process. Here many callers share a session: a question reaches their session, and the
+// answer reaches the call that asked.
+func TestAThousandCallersOfSharedSessionsGetTheirOwnQuestions(t *testing.T) {
 	const callers, sessions = 1000, 40
 	c := serveTenants(t, harness.Asking, sessions, fmt.Sprintf("mcp: {maxInstances: %d}\n", sessions))
 	ctx, cancel := context.WithTimeout(t.Context(), 6*harness.Timeout)
@@ -67,7 +67,7 @@ func TestAThousandCallersOfSharedSessionsAreAskedTheirOwn(t *testing.T) {
 	concurrently(t, callers, ask)
 }
 
-func TestOnlySoManySessionsHaveAProcessOfTheirOwn(t *testing.T) {
+func TestTheSessionPoolHasALimit(t *testing.T) {
 	t.Parallel()
 	c := serveTenants(t, harness.Asking, 2, "mcp: {maxInstances: 1}\n")
 	ctx, cancel := context.WithTimeout(t.Context(), 2*harness.Timeout)
@@ -97,7 +97,7 @@ func TestOnlySoManySessionsHaveAProcessOfTheirOwn(t *testing.T) {
 
 func withSession(int) bool { return false }
 
-func TestAThousandCallersOfTwoWorkspacesGetTheirOwn(t *testing.T) {
+func TestAThousandCallersOfTwoWorkspacesGetTheirOwnResults(t *testing.T) {
 	const callers = 1000
 	c := serveTenants(t, harness.Asking, callers, "")
 	ctx, cancel := context.WithTimeout(t.Context(), 6*harness.Timeout)

@@ -8,8 +8,8 @@ import (
 	"github.com/ropewalk/ropewalk/test/e2e/harness"
 )
 
-// request is one row of the table of /mcp: which headers and which body give which status, and a
-// part of the answer ("=" in front: the whole).
+// request is one row of the table of /mcp. says is part of the body, or with a leading "=" the
+// whole body.
 type request struct {
 	what    string
 	method  string
@@ -56,7 +56,7 @@ func TestRefusalsOfMCP(t *testing.T) {
 		{"no session", "POST", harness.Ping, []string{harness.AcceptHeader, harness.WorkspaceHeader}, 400, `"id":null`},
 		{"no session on a GET", "GET", nil, []string{harness.AcceptHeader, harness.WorkspaceHeader}, 400, "Mcp-Session-Id"},
 		{"no session on a DELETE", "DELETE", nil, []string{harness.WorkspaceHeader}, 400, "Mcp-Session-Id"},
-		{"what is no JSON", "POST", `{"jsonrpc":`, []string{harness.AcceptHeader, harness.WorkspaceHeader, session}, 400, `"code":-32700`},
+		{"invalid JSON", "POST", `{"jsonrpc":`, []string{harness.AcceptHeader, harness.WorkspaceHeader, session}, 400, `"code":-32700`},
 		{"a revision nobody speaks", "POST", harness.Ping, []string{harness.AcceptHeader, harness.WorkspaceHeader, session, "Mcp-Protocol-Version: 1999-01-01"}, 400, "2025-06-18"},
 		{"a session that never was", "POST", harness.Ping, []string{harness.AcceptHeader, harness.WorkspaceHeader, "Mcp-Session-Id: NEVERWASSUCHASESSION0000000"}, 404, "=" + harness.SessionNotFound("not_found")},
 		{"a stream of one that never was", "GET", nil, []string{harness.AcceptHeader, harness.WorkspaceHeader, "Mcp-Session-Id: NEVERWASSUCHASESSION0000000"}, 404, "=" + harness.SessionNotFound("not_found")},
@@ -97,7 +97,7 @@ func TestMCPTakesNoAPIKey(t *testing.T) {
 	}
 }
 
-func TestMCPIsNotThereWhenItsFlagIsOff(t *testing.T) {
+func TestMCPIsNotFoundWhenItsFeatureIsOff(t *testing.T) {
 	t.Parallel()
 	s := harness.Serve(t, harness.Config("features: {mcpServer: false}\n"))
 	for _, method := range []string{"POST", "GET", "DELETE", "PUT"} {

@@ -14,9 +14,9 @@ import (
 	"github.com/ropewalk/ropewalk/test/e2e/harness"
 )
 
-// Arguments that a tool marks travel in headers from the official client to this server, and from
-// here to the official server, which hold them against the body both.
-func TestMarkedArgumentsTravelInHeadersAllTheWay(t *testing.T) {
+// Arguments with x-mcp-header are sent in headers from the official client to this server, and from
+// this server to the official server. Both compare them with the body.
+func TestHeaderParametersAreSentToTheUpstreamServer(t *testing.T) {
 	t.Parallel()
 	far := mcp.NewServer(&mcp.Implementation{Name: "far", Version: "1.0.0"}, nil)
 	far.AddTool(&mcp.Tool{Name: "sell", InputSchema: json.RawMessage(`{"type":"object","properties":{"region":{"type":"string","x-mcp-header":"Region"},

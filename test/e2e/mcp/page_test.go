@@ -20,22 +20,22 @@ import (
 	"github.com/ropewalk/ropewalk/test/e2e/harness"
 )
 
-// visit is what the page saw at /mcp in one revision of the protocol.
+// visit is what the page received from /mcp in one revision.
 type visit struct {
 	Revision, Elicited               string
 	Tools, Order, Questions, Reports []string
 	Closed                           bool
 }
 
-// outcome of a page: what it saw, or why it saw nothing. Others are the methods of messages that it
-// did not wait for.
+// pageOutcome is what the page received, or why it failed. Others are the methods of unexpected
+// messages.
 type pageOutcome struct {
 	Visits  []visit
 	Others  []string
 	Failure string
 }
 
-// servePage serves page.html at an origin of its own, to one visitor.
+// servePage serves page.html to one visitor at an origin of its own.
 func servePage(t *testing.T) (origin string) {
 	t.Helper()
 	done := make(chan struct{})
@@ -56,8 +56,8 @@ func servePage(t *testing.T) (origin string) {
 	return at.URL
 }
 
-// openPage opens the page in Chromium and returns what it has written when it has loaded. When the test
-// fails, what Chromium said is shown: the page's console, and its own troubles.
+// openPage opens the page in Chromium and returns what it wrote. When the test fails, Chromium's
+// output is logged.
 func openPage(t *testing.T, s *harness.Server, origin, token string) pageOutcome {
 	t.Helper()
 	query := url.Values{"server": {s.URL}, "token": {token}, "workspace": {harness.Workspace}}
@@ -93,13 +93,13 @@ func openPage(t *testing.T, s *harness.Server, origin, token string) pageOutcome
 	return outcome
 }
 
-// withoutDBusLines leaves out what Chromium says about the message buses that a container lacks.
+// withoutDBusLines removes what Chromium prints about message buses that a container lacks.
 func withoutDBusLines(said string) string {
 	lines := strings.Split(said, "\n")
 	return strings.Join(slices.DeleteFunc(lines, func(line string) bool { return strings.Contains(line, "dbus") }), "\n")
 }
 
-// killAll ends every process that runs for a home, and waits until none does.
+// killAll kills every process that belongs to a home, and waits until none runs.
 func killAll(t *testing.T, home string) {
 	t.Helper()
 	if !testkit.Within(harness.Timeout, func() bool {

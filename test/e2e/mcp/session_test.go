@@ -25,7 +25,7 @@ func TestOneStreamForEachSession(t *testing.T) {
 	}
 }
 
-func TestTheCapOfSessionsIsExact(t *testing.T) {
+func TestTheLimitOfSessionsIsExact(t *testing.T) {
 	t.Parallel()
 	s := harness.Serve(t, harness.Env("MCP_MAX_SESSIONS=2"))
 	first := s.SessionHeader(t)

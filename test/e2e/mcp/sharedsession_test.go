@@ -4,19 +4,21 @@ import (
 	"sync"
 )
 
-// sharedSession is the talks that share a session. What one of them is asked may come on another's stream.
+// sharedSession counts the questions of calls that share a session. A question of one call may
+// arrive on the stream of another.
 type sharedSession struct {
 	mu    sync.Mutex
 	asked map[string]int // how often, by nonce
 }
 
+// add registers a call by its text.
 func (p *sharedSession) add(nonce string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.asked[nonce] = 0
 }
 
-// countQuestion notes a question, and reports whether it is for one of these.
+// countQuestion counts a question and reports whether a call of this session is asked.
 func (p *sharedSession) countQuestion(nonce string) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -25,6 +27,7 @@ func (p *sharedSession) countQuestion(nonce string) bool {
 	return ours
 }
 
+// questions returns how often the call with this text was asked.
 func (p *sharedSession) questions(nonce string) int {
 	p.mu.Lock()
 	defer p.mu.Unlock()

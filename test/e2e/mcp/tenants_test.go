@@ -15,20 +15,20 @@ import (
 	"github.com/ropewalk/ropewalk/test/e2e/harness"
 )
 
-// tenant is someone in a workspace of their own, where an app runs.
+// tenant is a user with a workspace of their own, where an app runs.
 type tenant struct {
 	name, bearer, workspace string
 }
 
-// tenantServer is a server and who lives there: Alice and Bob, each with the same app.
+// tenantServer is a server with two tenants, Alice and Bob, each with the same app.
 type tenantServer struct {
 	*harness.Server
 	app     string
 	tenants []tenant
 }
 
-// serveTenants starts a server where as many sessions as wanted may be, and installs an app of a
-// character for both residents.
+// serveTenants starts a server that allows that many sessions, and installs a bundle of the kind
+// for both tenants.
 func serveTenants(t *testing.T, character string, sessions int, settings string) tenantServer {
 	t.Helper()
 	tokens := filepath.Join(t.TempDir(), "tokens.yaml")
@@ -47,7 +47,7 @@ func serveTenants(t *testing.T, character string, sessions int, settings string)
 	return c
 }
 
-// installFor installs the app in the workspace of its own that a resident has.
+// installFor installs the app in the tenant's workspace and returns its id.
 func (c tenantServer) installFor(t *testing.T, r tenant) string {
 	t.Helper()
 	var who struct{ Workspaces []struct{ ID string } }
@@ -63,13 +63,13 @@ func (c tenantServer) installFor(t *testing.T, r tenant) string {
 	return workspace
 }
 
-// tenantOf is the resident who the i-th caller is.
+// tenantOf returns the tenant of the i-th caller.
 func (c tenantServer) tenantOf(i int) tenant { return c.tenants[i%len(c.tenants)] }
 
-// nonce is a word that no other caller says.
+// textOf is a text that no other caller sends.
 func (c tenantServer) textOf(i int) string { return fmt.Sprintf("%s-%04d", c.tenantOf(i).name, i) }
 
-// openGate lets the calls go on that wait in the residents' apps.
+// openGate lets the calls that wait in the tenants' apps continue.
 func (c tenantServer) openGate() (err error) {
 	for _, r := range c.tenants {
 		err = errors.Join(err, os.WriteFile(filepath.Join(c.Home, "workspaces", r.workspace, "apps", c.app, "data", harness.GateFile), nil, 0o600))
@@ -77,10 +77,11 @@ func (c tenantServer) openGate() (err error) {
 	return err
 }
 
-// initializeWithElicitation is an initialize of a client that answers questions.
+// initializeWithElicitation is an initialize request of a client that answers questions.
 var initializeWithElicitation = strings.Replace(harness.Initialize, `"capabilities":{}`, `"capabilities":{"elicitation":{}}`, 1)
 
-// clients are n clients of the residents in turn. Those that are not stateless have a session each.
+// clients returns n clients of the tenants in turn. Those that are not stateless have a session
+// each.
 func (c tenantServer) clients(ctx context.Context, t *testing.T, n int, stateless func(i int) bool) []*harness.MCPClient {
 	t.Helper()
 	clients := make([]*harness.MCPClient, n)
@@ -104,7 +105,7 @@ func (c tenantServer) clients(ctx context.Context, t *testing.T, n int, stateles
 	return clients
 }
 
-// callTogether makes n calls that all wait at the gate, and opens it when every one of them has begun.
+// callTogether makes n calls that wait for the gate, and opens it when all of them have begun.
 func (c tenantServer) callTogether(t *testing.T, n int, call func(i int, begun func()) error) {
 	t.Helper()
 	var begun sync.WaitGroup
@@ -124,7 +125,7 @@ func (c tenantServer) callTogether(t *testing.T, n int, call func(i int, begun f
 	}
 }
 
-// concurrently does n things at once.
+// concurrently runs n functions at once.
 func concurrently(t *testing.T, n int, do func(i int) error) {
 	t.Helper()
 	var all sync.WaitGroup

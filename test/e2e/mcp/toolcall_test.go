@@ -15,7 +15,7 @@ import (
 	"github.com/ropewalk/ropewalk/test/e2e/harness"
 )
 
-// streamMessage is what a client finds on the stream that answers its call.
+// streamMessage is a message on the stream that answers a call.
 type streamMessage struct {
 	ID     json.RawMessage `json:"id"`
 	Method string          `json:"method"`
@@ -33,20 +33,20 @@ type streamMessage struct {
 	} `json:"result"`
 }
 
-// toolCall is one call of a tool that says the text it was given in everything that it says. Clients
-// use the same ids and tokens, which are their own.
+// toolCall is one call of a tool whose messages all contain the text it was given. Clients use the
+// same ids and progress tokens.
 type toolCall struct {
 	*harness.MCPClient
 	tool, text string
 	id         int            // unique in its session; also its progress token
-	onProgress func()         // notified at the first progress; nil for nobody
+	onProgress func()         // called at the first progress; nil for nobody
 	shared     *sharedSession // who shares the session; nil for nobody
 	received   []string       // of what came
 	replies    map[string]json.RawMessage
 	state      string
 }
 
-// run makes the call to its end. What comes must be this call's, and in this order.
+// run makes the call. Its messages must be of this call and in the wanted order.
 func (k *toolCall) run(ctx context.Context, want ...string) error {
 	again, err := k.round(ctx)
 	for err == nil && again {
@@ -58,8 +58,8 @@ func (k *toolCall) run(ctx context.Context, want ...string) error {
 	return err
 }
 
-// round is one request of the call; again tells that its result asked for something, as results of
-// the revision without sessions do.
+// round sends one request of the call. again is true when the result asks for input, as in the
+// stateless revision.
 func (k *toolCall) round(ctx context.Context) (again bool, err error) {
 	resp, err := k.Send(ctx, k.request(), k.headers()...)
 	if err != nil {
@@ -89,7 +89,7 @@ func (k *toolCall) round(ctx context.Context) (again bool, err error) {
 	return false, fmt.Errorf("%s: the stream ended without an answer", k.text)
 }
 
-// request is the call, with what it was asked for in the round before.
+// request is the call, with the answers to the questions of the round before.
 func (k *toolCall) request() string {
 	meta := map[string]any{"progressToken": k.id}
 	params := map[string]any{"name": k.tool, "arguments": harness.TextArguments{Text: k.text}, "_meta": meta}
@@ -111,12 +111,12 @@ func (k *toolCall) headers() []string {
 	return []string{"Mcp-Protocol-Version", "2026-07-28", "Mcp-Method", "tools/call", "Mcp-Name", k.tool, "Mcp-Param-Text", k.text}
 }
 
-// replyTo is an answer that is given to no other nonce.
+// replyTo is an answer that differs for each text.
 func replyTo(nonce string) json.RawMessage {
 	return json.RawMessage(fmt.Sprintf(`{"action":"accept","content":{"name":"answer to %s"}}`, nonce))
 }
 
-// hears takes one message, and answers it if it asks something.
+// handle checks one message, and answers it when it is a question.
 func (k *toolCall) handle(ctx context.Context, m streamMessage) error {
 	switch id := strconv.Itoa(k.id); {
 	case m.Method == "notifications/progress" && m.Params.Message == k.text && string(m.Params.Token) == id:
@@ -142,7 +142,7 @@ func (k *toolCall) handle(ctx context.Context, m streamMessage) error {
 	return nil
 }
 
-// reply takes a question of a session.
+// reply answers a question that arrived as a request.
 func (k *toolCall) reply(ctx context.Context, m streamMessage) error {
 	switch {
 	case k.shared == nil && m.Params.Message == k.text:
@@ -158,7 +158,7 @@ func (k *toolCall) reply(ctx context.Context, m streamMessage) error {
 	return err
 }
 
-// noteQuestions takes the questions of a result; the next round answers them.
+// noteQuestions records the questions of a result; the next round answers them.
 func (k *toolCall) noteQuestions(m streamMessage) error {
 	k.state, k.replies = m.Result.State, map[string]json.RawMessage{}
 	for name, q := range m.Result.Requests {

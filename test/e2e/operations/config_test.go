@@ -30,8 +30,8 @@ mcp:
   maxSessions: many
 `
 
-// Every line with a mistake is named, with what was probably meant.
-func TestConfigCheckSaysEverythingAtOnce(t *testing.T) {
+// Every line with a mistake is reported, with the nearest known name.
+func TestConfigCheckReportsEveryProblem(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "ropewalk.yaml")
 	harness.WriteFile(t, file, brokenConfig)
@@ -107,7 +107,7 @@ func TestTheSchemaAcceptsTheReadmesExampleAndNoTypingError(t *testing.T) {
 	}
 }
 
-// asJSON is a YAML document as a JSON Schema sees it.
+// asJSON decodes a YAML document for a JSON Schema.
 func asJSON(t *testing.T, text string) any {
 	t.Helper()
 	var parsed any

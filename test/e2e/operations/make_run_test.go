@@ -14,7 +14,7 @@ import (
 	"github.com/ropewalk/ropewalk/test/e2e/harness"
 )
 
-// The README promises two commands on a fresh machine. The second one is what runs this test.
+// `make run` is the first command of the README; `make test` runs this test.
 func TestMakeRunFromACleanCloneAndThePrintedLinesWork(t *testing.T) {
 	t.Parallel()
 	clone := filepath.Join(t.TempDir(), "ropewalk")

@@ -10,7 +10,7 @@ import (
 	"github.com/ropewalk/ropewalk/test/e2e/harness"
 )
 
-func TestSIGTERMLetsTheCallInFlightFinish(t *testing.T) {
+func TestSIGTERMWaitsForCallsInProgress(t *testing.T) {
 	t.Parallel()
 	s := harness.Serve(t)
 	s.Install(t, map[string]any{"path": harness.GoBundle(t, "slow", harness.WithChildren)})
@@ -19,12 +19,12 @@ func TestSIGTERMLetsTheCallInFlightFinish(t *testing.T) {
 	file := s.SharedFile("slow", "go on")
 	answered := s.BeginCall(t.Context(), t, "slow", file)
 
-	notified := time.Now()
+	signalled := time.Now()
 	if err := s.Cmd.Process.Signal(syscall.SIGTERM); err != nil {
 		t.Fatal(err)
 	}
 	if !testkit.Within(harness.Timeout, func() bool { return strings.Contains(s.Log.String(), "server shutting down") }) {
-		t.Fatal("the server did not hear SIGTERM")
+		t.Fatal("the server did not react to SIGTERM")
 	}
 	harness.WriteFile(t, file, "")
 	if a := <-answered; a.Status != 200 || a.Object(t)["result"] != "lasted" {
@@ -33,7 +33,7 @@ func TestSIGTERMLetsTheCallInFlightFinish(t *testing.T) {
 	if status := s.Stop(); status != 0 {
 		t.Errorf("exit status %d", status)
 	}
-	if took := time.Since(notified); took > 26*time.Second {
+	if took := time.Since(signalled); took > 26*time.Second {
 		t.Errorf("the server took %v to end", took)
 	}
 	if left := harness.Survivors(before, time.Second); len(left) > 0 {

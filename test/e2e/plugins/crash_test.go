@@ -18,7 +18,7 @@ func TestKilledPluginsAreReplacedWhileCallsGoOn(t *testing.T) {
 	provider, redis := testenv.StartOpenIDProvider(t, "http://127.0.0.1:1/callback"), testenv.StartRedis(t)
 	s := harness.Serve(t, harness.Flags("--sample"), harness.Config(harness.OIDCAuth(provider.Issuer)+"sessionStore: {adapter: redis, url: \"redis://"+redis.Addr+"/0\"}\n"))
 	bearer := "Bearer " + harness.MachineToken(t, provider.Issuer)
-	reachesAs(t, s, bearer, "sample", "running")
+	waitForStatusAs(t, s, bearer, "sample", "running")
 	l := harness.StartLoad(t, 200, s.OpenSession(t, "Authorization", bearer), s.OpenSession(t, "Authorization", bearer))
 
 	forged := harness.MachineToken(t, provider.Issuer)
@@ -48,8 +48,7 @@ func TestKilledPluginsAreReplacedWhileCallsGoOn(t *testing.T) {
 	t.Logf("%d calls, 40 kills; the longest that opening a session took is %v", l.Calls, longest)
 }
 
-// killAndWaitForReplacement kills a plugin and waits until the next one serves: one that is killed while it
-// starts is another matter.
+// killAndWaitForReplacement kills a plugin and waits until the next one serves.
 func killAndWaitForReplacement(t *testing.T, s *harness.Server, plugin string) {
 	t.Helper()
 	replaced := func() int { return strings.Count(s.Log.String(), "plugin started again") }
@@ -60,7 +59,7 @@ func killAndWaitForReplacement(t *testing.T, s *harness.Server, plugin string) {
 	}
 }
 
-// processID is the id of the process under the server whose command line ends like that.
+// processID returns the id of the process under the server whose command line ends with command.
 func processID(t *testing.T, s *harness.Server, command string) int {
 	t.Helper()
 	id := 0
@@ -78,8 +77,8 @@ func processID(t *testing.T, s *harness.Server, command string) int {
 	return id
 }
 
-// checkForgeriesRefused shows forgeries of a good token until ctx ends, each another one, so that the plugin is
-// asked about each; an error tells that one was accepted, or that none was ever refused.
+// checkForgeriesRefused sends a different forgery of a good token each time until ctx ends. It
+// fails when one is accepted or none was refused.
 func checkForgeriesRefused(ctx context.Context, s *harness.Server, token string) error {
 	refused := 0
 	for i := 0; ctx.Err() == nil; i++ {
@@ -99,8 +98,8 @@ func checkForgeriesRefused(ctx context.Context, s *harness.Server, token string)
 	return nil
 }
 
-// openAndCloseSessions opens and closes sessions until ctx ends, and returns how long each opening took.
-// What fails while a plugin is replaced must say that it is for a moment only.
+// openAndCloseSessions opens and closes sessions until ctx ends, and returns how long each took to
+// open. An error while a plugin is replaced must be a temporary one.
 func openAndCloseSessions(ctx context.Context, t *testing.T, s *harness.Server, bearer string) []time.Duration {
 	var took []time.Duration
 	for ctx.Err() == nil {

@@ -30,7 +30,7 @@ func TestReloadingAStoreAnAuthSettingAndAPluginBinaryLosesNoCallAndNoSession(t *
 	provider, redis := testenv.StartOpenIDProvider(t, "http://127.0.0.1:1/callback"), testenv.StartRedis(t)
 	s := harness.Serve(t, harness.Flags("--sample"), harness.Config(harness.OIDCAuth(provider.Issuer)))
 	bearer := "Bearer " + harness.MachineToken(t, provider.Issuer)
-	reachesAs(t, s, bearer, "sample", "running")
+	waitForStatusAs(t, s, bearer, "sample", "running")
 	var clients []*harness.MCPClient
 	for range 8 {
 		clients = append(clients, s.OpenSession(t, "Authorization", bearer))
@@ -72,13 +72,13 @@ func TestReloadingAStoreAnAuthSettingAndAPluginBinaryLosesNoCallAndNoSession(t *
 	t.Logf("%d calls, 0 may fail", l.Calls)
 }
 
-func TestExchangingTheProviderSwapsWhoIsLetInAndBreaksNothing(t *testing.T) {
+func TestReloadingTheProviderChangesWhoseTokensAreAccepted(t *testing.T) {
 	provider := testenv.StartOpenIDProvider(t, "http://127.0.0.1:1/callback")
 	tokens := filepath.Join(t.TempDir(), "tokens.yaml")
 	harness.WriteFile(t, tokens, "tokens:\n  - {token: the-token-of-alice-1, subject: alice, orgRole: admin, expires: 2099-01-01T00:00:00Z}\n")
 	s := harness.Serve(t, harness.Flags("--sample"), harness.Config("auth: {adapter: static, audience: any, file: "+tokens+"}\n"))
 	before, after := "Bearer the-token-of-alice-1", "Bearer "+harness.MachineToken(t, provider.Issuer)
-	reachesAs(t, s, before, "sample", "running")
+	waitForStatusAs(t, s, before, "sample", "running")
 	if status, _, _, _ := (&harness.MCPClient{URL: s.URL, Headers: []string{"Authorization", after}}).Post(t.Context(), harness.Initialize); status != http.StatusUnauthorized {
 		t.Errorf("before the swap a token of the new provider gets %d", status)
 	}
@@ -106,8 +106,8 @@ func TestExchangingTheProviderSwapsWhoIsLetInAndBreaksNothing(t *testing.T) {
 	}
 }
 
-// reachesAs is reaches for a caller who must show who it is.
-func reachesAs(t *testing.T, s *harness.Server, bearer, name, status string) {
+// waitForStatusAs waits until an app has the status, as the caller with this bearer token sees it.
+func waitForStatusAs(t *testing.T, s *harness.Server, bearer, name, status string) {
 	t.Helper()
 	var a harness.Response
 	if !testkit.Within(harness.Timeout, func() bool {

@@ -12,7 +12,7 @@ import (
 	"github.com/ropewalk/ropewalk/test/e2e/harness"
 )
 
-func TestTwoServersOnOneRedisTellElsewhereFromNowhere(t *testing.T) {
+func TestASessionOfAnotherServerIsUnavailableRatherThanUnknown(t *testing.T) {
 	redis := testenv.StartRedis(t)
 	settings := harness.Config("sessionStore: {adapter: redis, url: \"redis://" + redis.Addr + "/0\"}\n")
 	a := harness.Serve(t, harness.Flags("--sample"), settings, harness.Env("MCP_SESSION_TTL_SECONDS=4"))
