@@ -41,7 +41,7 @@ const (
 	modeOld      = "old"      // like talk, in the older revisions only
 	modeNew      = "new"      // speaks the revision without handshake, and that only
 	modeGrumpy   = "grumpy"   // answers everything with an error
-	modeFuture   = "future"   // speaks a revision that nobody knows
+	modeFuture   = "future"   // speaks a revision that does not exist
 )
 
 func bundleMain(args []string) int {

@@ -38,7 +38,7 @@ func TestACallWaitsForAnAppThatRestarts(t *testing.T) {
 	})
 }
 
-func TestACallWaitsTenSecondsAtTheMost(t *testing.T) {
+func TestACallWaitsAtMostTenSecondsForItsApp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		y, _ := managerOf(t, &memoryApp{hangs: true}, newMemoryRecords(record("notes", true)))
 		open(t, y)
@@ -49,7 +49,7 @@ func TestACallWaitsTenSecondsAtTheMost(t *testing.T) {
 	})
 }
 
-func TestACallInFlightFailsAtOnceWhenTheAppDiesAndIsNotRepeated(t *testing.T) {
+func TestARunningCallFailsAtOnceWhenTheAppDiesAndIsNotRepeated(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := &memoryApp{}
 		y, _ := managerOf(t, m, newMemoryRecords(record("notes", true)))
@@ -86,7 +86,7 @@ func TestACallThatHangsEndsAtItsDeadlineAndTheAppIsNotRestarted(t *testing.T) {
 			err := <-got
 			expect(t, "code", core.CodeOf(err), core.CodeUnavailable)
 			if !strings.Contains(core.TextOf(err), "5m0s") {
-				t.Errorf("the deadline is not told: %v", err)
+				t.Errorf("the error does not name the timeout: %v", err)
 			}
 		}
 		expect(t, "time", time.Since(before), 5*time.Minute)
@@ -95,7 +95,7 @@ func TestACallThatHangsEndsAtItsDeadlineAndTheAppIsNotRestarted(t *testing.T) {
 	})
 }
 
-func TestACallerWhoGivesUpGetsItsOwnError(t *testing.T) {
+func TestACallerThatCancelsGetsItsOwnError(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		y, _ := managerOf(t, &memoryApp{}, newMemoryRecords(record("notes", true)))
 		open(t, y)
@@ -109,7 +109,7 @@ func TestACallerWhoGivesUpGetsItsOwnError(t *testing.T) {
 	})
 }
 
-func TestCallsInFlightToOneAppAreBounded(t *testing.T) {
+func TestTheNumberOfCallsToOneAppAtATimeIsBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := &memoryApp{}
 		y, _ := managerOf(t, m, newMemoryRecords(record("notes", true)))
@@ -147,24 +147,24 @@ func TestACallOfAnAppThatDoesNotRun(t *testing.T) {
 			_, err := y.Call(t.Context(), ws, name, interact.Call{Method: "x"})
 			expect(t, "code", core.CodeOf(err), core.CodeUnavailable)
 			if !strings.Contains(core.TextOf(err), want) {
-				t.Errorf("the state is not told: %v", err)
+				t.Errorf("the error does not name the state: %v", err)
 			}
 		}
 		expect(t, "time", time.Since(before), 0)
 	})
 }
 
-func TestACallThatTellsOfItsProgressMayTakeLong(t *testing.T) {
+func TestACallWithProgressMayTakeLong(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		y, _ := managerOf(t, &memoryApp{}, newMemoryRecords(record("notes", true)))
 		open(t, y)
 		synctest.Wait()
-		told := 0
+		received := 0
 		before := time.Now()
-		if _, err := y.Call(t.Context(), ws, "notes", interact.Call{Method: "slow", Notify: func(rpc.Notification) { told++ }}); err != nil {
+		if _, err := y.Call(t.Context(), ws, "notes", interact.Call{Method: "slow", Notify: func(rpc.Notification) { received++ }}); err != nil {
 			t.Fatal(err)
 		}
 		expect(t, "time", time.Since(before), 10*time.Minute)
-		expect(t, "notifications", told, 10)
+		expect(t, "notifications", received, 10)
 	})
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/ropewalk/ropewalk/core/apps/source"
 )
 
-func TestThatABundleAsksIsKnownAfterARestart(t *testing.T) {
+func TestTheCapabilitiesOfABundleAreKnownAfterARestart(t *testing.T) {
 	home, records := t.TempDir(), newMemoryRecords()
 	first, _ := realManager(t, home, records, nil)
 	install(t, first, source.Request{Path: bundleDir(t, "notes", modeTalk, nil)})

@@ -21,13 +21,13 @@ func names(tools []core.Tool) string {
 	return strings.Join(out, " ")
 }
 
-func TestToolsFollowTheLifeOfTheirApp(t *testing.T) {
+func TestToolsAreListedWhileTheirAppRuns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := &memoryApp{tools: []string{"write", "read"}}
 		y, _ := managerOf(t, m, newMemoryRecords(record("notes", true), record("alpha", true)))
 		var changes atomic.Int32 // two apps start at a time
 		defer y.Watch(ws, func(core.Kind) { changes.Add(1) })()
-		defer y.Watch("ws_other", func(core.Kind) { t.Error("another workspace was told") })()
+		defer y.Watch("ws_other", func(core.Kind) { t.Error("the watcher of another workspace was called") })()
 		open(t, y)
 		synctest.Wait()
 		both := "alpha__write alpha__read notes__write notes__read"
@@ -59,7 +59,7 @@ func TestToolsFollowTheLifeOfTheirApp(t *testing.T) {
 	})
 }
 
-func TestAChangedListIsShownAtOnceAndAFloodOfAnnouncementsIsReadSeldom(t *testing.T) {
+func TestAChangedListIsReadAtOnceAndManyAnnouncementsAreReadSeldom(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := &memoryApp{tools: []string{"one"}}
 		y, _ := managerOf(t, m, newMemoryRecords(record("notes", true)))
@@ -93,13 +93,13 @@ func TestAChangedListIsShownAtOnceAndAFloodOfAnnouncementsIsReadSeldom(t *testin
 func TestWhoSeesAnAppRunningFindsItsTools(t *testing.T) {
 	var running []core.Tool
 	c := offer.NewCatalog(func(string) *core.Offer { return &core.Offer{Tools: running} })
-	told := 0
-	defer c.Watch(ws, func(core.Kind) { told++ })()
+	changes := 0
+	defer c.Watch(ws, func(core.Kind) { changes++ })()
 	shown := c.BeginChange(ws)
 	expect(t, "tools before the view is shown", len(c.Offer(ws).Tools), 0)
 	running = []core.Tool{{Server: "notes", Name: "one", Raw: json.RawMessage(`{"name":"one"}`)}}
 	expect(t, "tools as soon as it is", names(c.Offer(ws).Tools), "notes__one")
 	shown()
 	expect(t, "tools afterwards", names(c.Offer(ws).Tools), "notes__one")
-	expect(t, "watchers were told", told, 1)
+	expect(t, "calls of the watcher", changes, 1)
 }

@@ -27,21 +27,21 @@ func newHub(rows ...core.Installation) *memoryHub {
 // memorySeat is one server's share in a hub.
 type memorySeat struct {
 	*memoryHub
-	name string
-	told chan core.Change
-	deaf bool // is told nothing
-	asks chan memoryErrand
-	away int // reads of one record that fail yet
+	name    string
+	changes chan core.Change
+	deaf    bool // receives no changes
+	asks    chan peerRequest
+	away    int // reads of one record that fail yet
 }
 
-type memoryErrand struct {
+type peerRequest struct {
 	ctx      context.Context
 	question json.RawMessage
 	answer   chan json.RawMessage
 }
 
 func (h *memoryHub) seat() *memorySeat {
-	s := &memorySeat{memoryHub: h, told: make(chan core.Change, 1000), asks: make(chan memoryErrand)}
+	s := &memorySeat{memoryHub: h, changes: make(chan core.Change, 1000), asks: make(chan peerRequest)}
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	s.name = fmt.Sprint("SERVER", len(h.seats))
@@ -54,7 +54,7 @@ func (s *memorySeat) tell(c core.Change, err error) error {
 	defer s.mu.Unlock()
 	for other := range s.seats {
 		if other != s && !other.deaf && err == nil {
-			other.told <- c
+			other.changes <- c
 		}
 	}
 	return err
@@ -99,7 +99,7 @@ func (s *memorySeat) Changes(ctx context.Context) <-chan core.Change {
 			select {
 			case <-ctx.Done():
 				return
-			case c := <-s.told:
+			case c := <-s.changes:
 				select {
 				case out <- c:
 				case <-ctx.Done():
@@ -122,9 +122,9 @@ func (s *memorySeat) PutFiles(_ context.Context, sum string, content io.Reader) 
 func (s *memorySeat) ServerID() string { return s.name }
 
 func (s *memorySeat) RequestPeer(ctx context.Context, server string, question json.RawMessage) (json.RawMessage, error) {
-	e := memoryErrand{ctx, question, make(chan json.RawMessage, 1)}
+	e := peerRequest{ctx, question, make(chan json.RawMessage, 1)}
 	s.mu.Lock()
-	asks := chan memoryErrand(nil)
+	asks := chan peerRequest(nil)
 	for other := range s.seats {
 		if other.name == server {
 			asks = other.asks

@@ -13,7 +13,7 @@ import (
 	"github.com/ropewalk/ropewalk/core/apps/source"
 )
 
-func TestCommandsOnAnAppThatIsNotThere(t *testing.T) {
+func TestCommandsOnAnUnknownApp(t *testing.T) {
 	y, _ := managerOf(t, &memoryApp{}, newMemoryRecords(record("notes", false)))
 	open(t, y)
 	for _, where := range []struct{ workspace, name string }{{ws, "other"}, {"ws_other", "notes"}, {"", "notes"}, {ws, ""}, {ws, "../notes"}} {
@@ -33,7 +33,7 @@ func TestCommandsOnAnAppThatIsNotThere(t *testing.T) {
 	}
 }
 
-func TestStartingWhatRunsIsNoChange(t *testing.T) {
+func TestStartingARunningAppChangesNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := &memoryApp{}
 		y, events := managerOf(t, m, newMemoryRecords(record("notes", true)))
@@ -51,7 +51,7 @@ func TestStartingWhatRunsIsNoChange(t *testing.T) {
 	})
 }
 
-func TestStoppingWhatIsStoppedIsNoChange(t *testing.T) {
+func TestStoppingAStoppedAppChangesNothing(t *testing.T) {
 	y, _ := managerOf(t, &memoryApp{}, newMemoryRecords(record("notes", false)))
 	open(t, y)
 	app, err := y.Stop(t.Context(), ws, "notes")
@@ -98,7 +98,7 @@ func TestAStoppedAppStartsAgainAndStaysStartedOverARestartOfTheServer(t *testing
 	})
 }
 
-func TestOfConcurrentInstallsOfOneNameExactlyOneWins(t *testing.T) {
+func TestOneOfConcurrentInstallsOfOneNameSucceeds(t *testing.T) {
 	m := &memoryApp{takes: 10 * time.Millisecond}
 	y, events := managerOf(t, m, newMemoryRecords())
 	var all sync.WaitGroup
@@ -120,12 +120,12 @@ func TestOfConcurrentInstallsOfOneNameExactlyOneWins(t *testing.T) {
 		count[c]++
 	}
 	expect(t, "winners", count["won"], 1)
-	expect(t, "told already_installed", count[core.CodeAlreadyInstalled], 19)
+	expect(t, "refused with already_installed", count[core.CodeAlreadyInstalled], 19)
 	expect(t, "instances", m.alive(), 1)
 	expectEvents(t, events, "bundle.installed")
 }
 
-func TestDifferentAppsAreInstalledInParallelAndNobodyWaitsForThem(t *testing.T) {
+func TestDifferentAppsAreInstalledInParallelWithoutBlockingReaders(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := &memoryApp{takes: 3 * time.Second}
 		y, _ := managerOf(t, m, newMemoryRecords())
@@ -151,7 +151,7 @@ func TestDifferentAppsAreInstalledInParallelAndNobodyWaitsForThem(t *testing.T) 
 	})
 }
 
-func TestTwoWorkspacesHaveTheSameNameEach(t *testing.T) {
+func TestTwoWorkspacesMayUseTheSameName(t *testing.T) {
 	m := &memoryApp{tools: []string{"echo"}}
 	y, events := managerOf(t, m, newMemoryRecords())
 	for _, w := range []string{ws, "ws_b"} {
@@ -169,7 +169,7 @@ func TestTwoWorkspacesHaveTheSameNameEach(t *testing.T) {
 	}
 }
 
-func TestAnInstallWhoseClientLeavesIsRolledBack(t *testing.T) {
+func TestAnInstallWhoseRequestIsCancelledIsRolledBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := &memoryApp{hangs: true}
 		records := newMemoryRecords()
@@ -193,7 +193,7 @@ func TestAnInstallWhoseClientLeavesIsRolledBack(t *testing.T) {
 	})
 }
 
-func TestTheReservedNameIsTaken(t *testing.T) {
+func TestTheNameSystemIsReserved(t *testing.T) {
 	y, _ := managerOf(t, &memoryApp{}, newMemoryRecords())
 	for _, r := range []source.Request{{URL: "http://host.test/System"}, {URL: "http://host.test/mcp", ServerName: "system"}} {
 		_, err := y.Install(t.Context(), ws, r)
@@ -231,7 +231,7 @@ func TestNothingIsStartedOnceTheManagerCloses(t *testing.T) {
 	})
 }
 
-func TestAStopEndsTheCallsThatAreInFlight(t *testing.T) {
+func TestAStopEndsTheCallsOfTheApp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		y, events := managerOf(t, &memoryApp{}, newMemoryRecords(record("notes", true)))
 		open(t, y)
@@ -247,7 +247,7 @@ func TestAStopEndsTheCallsThatAreInFlight(t *testing.T) {
 	})
 }
 
-func TestACommandThatComesWithTheAppWaitsForItsSupervisor(t *testing.T) {
+func TestACommandDuringAnInstallWaitsForTheSupervisor(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := &memoryApp{tools: []string{"echo"}}
 		y, _ := managerOf(t, m, newMemoryRecords())
@@ -274,7 +274,7 @@ func TestACommandThatComesWithTheAppWaitsForItsSupervisor(t *testing.T) {
 	})
 }
 
-func TestCloseWaitsForAnInstallThatCannotBeGivenUpAnyMore(t *testing.T) {
+func TestCloseWaitsForAnInstallThatCannotBeCancelled(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := &memoryApp{ends: time.Second}
 		records := newMemoryRecords()
@@ -313,7 +313,7 @@ func TestWhoCallsAnAppThatStartsForTheFirstTimeWaitsForIt(t *testing.T) {
 		arrives("none", "", 0)
 		arrives("idle", core.CodeUnavailable, 0)
 		arrives("notes", "", 3*time.Second)
-		arrives("notes", "", 0) // who runs has told its tools
+		arrives("notes", "", 0) // the lists of a running app are known
 		m.set(func(m *memoryApp) { m.hangs = true })
 		m.kill()
 		synctest.Wait()

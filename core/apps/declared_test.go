@@ -144,7 +144,7 @@ func TestAProtectedAppIsNotUninstalled(t *testing.T) {
 	})
 }
 
-func TestWhatACrashLeftOfAnInstallIsSweptWhenTheManagerIsOpened(t *testing.T) {
+func TestFilesOfAnInterruptedInstallAreRemovedAtOpen(t *testing.T) {
 	home := t.TempDir()
 	kept := record("kept", false)
 	kept.Dir = filepath.Join(home, "apps", "kept", "bundle", "aaaa")
@@ -176,7 +176,7 @@ func TestWhatACrashLeftOfAnInstallIsSweptWhenTheManagerIsOpened(t *testing.T) {
 	expect(t, "apps", len(y.List(ws)), 1)
 }
 
-func TestAHomeThatWasMovedTakesItsBundlesAlong(t *testing.T) {
+func TestTheBundlesOfAMovedHomeAreFound(t *testing.T) {
 	home, records := filepath.Join(t.TempDir(), "before"), newMemoryRecords()
 	y, _ := realManager(t, home, records, nil)
 	install(t, y, source.Request{Path: bundleFile(t, "@test/notes", modeNormal, nil)})

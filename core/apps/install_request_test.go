@@ -8,7 +8,7 @@ import (
 	"github.com/ropewalk/ropewalk/core/apps/source"
 )
 
-func TestARequestThatCannotBeMeantIsRefusedNamingTheField(t *testing.T) {
+func TestAnInvalidRequestIsRefusedNamingTheField(t *testing.T) {
 	url := "http://127.0.0.1:1/mcp"
 	for _, c := range []struct {
 		name  string

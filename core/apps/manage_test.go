@@ -74,7 +74,7 @@ func TestARestartedAppHasANewProcess(t *testing.T) {
 
 func TestProgressOfAnInstallationNamesTheAppAndNeverAPath(t *testing.T) {
 	pkg, raw := mcpb(t, "@test/notes")
-	shelf := memoryRegistry{packages: map[string]registry.Package{pkg.Name: pkg}, files: map[string][]byte{pkg.Name: raw}}
+	packages := memoryRegistry{packages: map[string]registry.Package{pkg.Name: pkg}, files: map[string][]byte{pkg.Name: raw}}
 	dir := bundleDir(t, "@test/local", modeNormal, nil)
 	file := bundleFile(t, "@test/packed", modeNormal, nil)
 	for _, c := range []struct {
@@ -89,7 +89,7 @@ func TestProgressOfAnInstallationNamesTheAppAndNeverAPath(t *testing.T) {
 		{"a file", source.Request{Path: file}, "packed", []string{"installing", "starting"}},
 	} {
 		home := t.TempDir()
-		y, events := realManager(t, home, newMemoryRecords(), with(source.NamedRegistry{Name: "shelf", Registry: shelf}))
+		y, events := realManager(t, home, newMemoryRecords(), with(source.NamedRegistry{Name: "packages", Registry: packages}))
 		install(t, y, c.request)
 		var stages []string
 		for _, p := range events.progress {
@@ -106,9 +106,9 @@ func TestProgressOfAnInstallationNamesTheAppAndNeverAPath(t *testing.T) {
 
 func TestAnUpdateKeepsDataAndGoesBackWhenTheNewVersionDoesNotStart(t *testing.T) {
 	pkg, raw := mcpb(t, "@test/notes")
-	shelf := memoryRegistry{packages: map[string]registry.Package{pkg.Name: pkg}, files: map[string][]byte{pkg.Name: raw}}
+	packages := memoryRegistry{packages: map[string]registry.Package{pkg.Name: pkg}, files: map[string][]byte{pkg.Name: raw}}
 	home := t.TempDir()
-	y, events := realManager(t, home, newMemoryRecords(), with(source.NamedRegistry{Name: "shelf", Registry: shelf}))
+	y, events := realManager(t, home, newMemoryRecords(), with(source.NamedRegistry{Name: "packages", Registry: packages}))
 	install(t, y, source.Request{Name: pkg.Name})
 	data := filepath.Join(home, "apps", "notes", "data", "kept")
 	if err := os.WriteFile(data, []byte("x"), 0o600); err != nil {
@@ -122,7 +122,7 @@ func TestAnUpdateKeepsDataAndGoesBackWhenTheNewVersionDoesNotStart(t *testing.T)
 		}
 		next := pkg
 		next.Version, next.SHA256, next.Size = version, sha256Of(file), int64(len(file))
-		shelf.packages[pkg.Name], shelf.files[pkg.Name] = next, file
+		packages.packages[pkg.Name], packages.files[pkg.Name] = next, file
 	}
 	publish("2.0.0", modeDying)
 	_, err := y.Update(t.Context(), ws, "notes", "")
@@ -151,9 +151,9 @@ func TestAnUpdateKeepsDataAndGoesBackWhenTheNewVersionDoesNotStart(t *testing.T)
 func TestRequiredVariablesOfAnMCPBPackageOfARegistryAreAskedFor(t *testing.T) {
 	pkg, raw := mcpb(t, "@test/notes")
 	pkg.Variables = []registry.Variable{{Name: "API_KEY", Required: true, Secret: true}, {Name: "COLOUR", Default: "blue"}}
-	shelf := memoryRegistry{packages: map[string]registry.Package{pkg.Name: pkg}, files: map[string][]byte{pkg.Name: raw}}
+	packages := memoryRegistry{packages: map[string]registry.Package{pkg.Name: pkg}, files: map[string][]byte{pkg.Name: raw}}
 	records := newMemoryRecords()
-	y, _ := realManager(t, t.TempDir(), records, with(source.NamedRegistry{Name: "shelf", Registry: shelf}))
+	y, _ := realManager(t, t.TempDir(), records, with(source.NamedRegistry{Name: "packages", Registry: packages}))
 	_, err := y.Install(t.Context(), ws, source.Request{Name: pkg.Name})
 	expect(t, "without the key", core.CodeOf(err), core.CodeCredentialsRequired)
 	install(t, y, source.Request{Name: pkg.Name, Env: map[string]core.Secret{"API_KEY": "hunter2"}})

@@ -8,7 +8,7 @@ import (
 	"github.com/ropewalk/ropewalk/core/apps/source"
 )
 
-func TestAClientWithoutASessionGoesOnWithItsCallOnAnotherServer(t *testing.T) {
+func TestAStatelessClientResumesItsCallOnAnotherServer(t *testing.T) {
 	h := newHub()
 	a, _ := realManager(t, t.TempDir(), nil, h.joins())
 	b, _ := realManager(t, t.TempDir(), nil, h.joins())
@@ -34,7 +34,7 @@ func TestAClientWithoutASessionGoesOnWithItsCallOnAnotherServer(t *testing.T) {
 			t.Errorf("it was answered twice, at last %s: %v", name, err)
 		}
 	}
-	expect(t, "calls that are parked", parkedCalls(a)+parkedCalls(b), 0)
+	expect(t, "suspended calls", suspendedCallsOf(a)+suspendedCallsOf(b), 0)
 
 	q = ask()
 	if _, err := a.Uninstall(t.Context(), ws, "notes"); err != nil {
@@ -45,7 +45,7 @@ func TestAClientWithoutASessionGoesOnWithItsCallOnAnotherServer(t *testing.T) {
 	}
 }
 
-func TestACallWhoseServerIsGoneIsToBeMadeAnew(t *testing.T) {
+func TestACallSuspendedOnAServerThatIsGoneCannotBeResumed(t *testing.T) {
 	h := newHub()
 	a, _ := realManager(t, t.TempDir(), nil, h.joins())
 	b, _ := realManager(t, t.TempDir(), nil, h.joins())
@@ -58,7 +58,7 @@ func TestACallWhoseServerIsGoneIsToBeMadeAnew(t *testing.T) {
 	if err := a.Close(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	for _, state := range []string{q.RequestState, "ropewalk.parked.NOSUCHSERVER.X", "ropewalk.parked.X", "ropewalk.parked."} {
+	for _, state := range []string{q.RequestState, "ropewalk.suspended.NOSUCHSERVER.X", "ropewalk.suspended.X", "ropewalk.suspended."} {
 		q.RequestState = state
 		if _, err := answered(t.Context(), b, "alice", q, "red"); !isCode(err, codeInvalidParams) {
 			t.Errorf("%s: %v", state, err)
@@ -66,13 +66,13 @@ func TestACallWhoseServerIsGoneIsToBeMadeAnew(t *testing.T) {
 	}
 }
 
-func TestAnAnswerOfAnotherServerIsReadAsItWasMeant(t *testing.T) {
+func TestAnErrorOfAPeerServerKeepsItsCode(t *testing.T) {
 	y := installNotes(t, modeOld, nil)
 	for question, want := range map[string]string{
 		`{`: `"code":"internal_error"`,
-		`{"workspace":"ws_default","app":"none"}`:                                              `"code":"not_found"`,
-		`{"workspace":"ws_default","app":"notes","params":{}}`:                                 `"rpc":{"code":-32602`,
-		`{"workspace":"ws_default","app":"notes","params":{"requestState":"ropewalk.parked"}}`: `"rpc":{"code":-32602`,
+		`{"workspace":"ws_default","app":"none"}`:                                                 `"code":"not_found"`,
+		`{"workspace":"ws_default","app":"notes","params":{}}`:                                    `"rpc":{"code":-32602`,
+		`{"workspace":"ws_default","app":"notes","params":{"requestState":"ropewalk.suspended"}}`: `"rpc":{"code":-32602`,
 	} {
 		if got := y.answerPeer(t.Context(), json.RawMessage(question)); !strings.Contains(string(got), want) {
 			t.Errorf("%s is answered %s, want %s", question, got, want)

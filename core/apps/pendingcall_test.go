@@ -119,7 +119,7 @@ func (w *wildApps) live(in, out *os.File) {
 	}
 }
 
-// wildAnswer does what a call says. What is told of it comes before its answer, and some after that.
+// wildAnswer does what a call says. Some notifications come before its result, some after.
 func wildAnswer(m wildMessage, say func(format string, args ...any), answered, dead <-chan struct{}) {
 	tell := func(n int) {
 		if m.Params.Meta.ProgressToken != nil {
@@ -172,17 +172,17 @@ func wildCall(t *testing.T, y *Manager, key string) (sent bool) {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
-	told := 0
+	received := 0
 	c := interact.Call{Method: "tools/call", Params: json.RawMessage(fmt.Sprintf(`{"does":%q,"key":%q,"_meta":{"progressToken":%q}}`, does, key, key))}
 	c.Notify = func(n rpc.Notification) {
 		var said struct {
 			ProgressToken string
 			Progress      int
 		}
-		if _ = json.Unmarshal(n.Params, &said); said.ProgressToken != key || said.Progress != told+1 {
-			t.Errorf("%s %s was told %s after %d", does, key, n.Params, told)
+		if _ = json.Unmarshal(n.Params, &said); said.ProgressToken != key || said.Progress != received+1 {
+			t.Errorf("%s %s received %s after %d", does, key, n.Params, received)
 		}
-		told++
+		received++
 	}
 	if rand.IntN(2) == 0 {
 		c.Asker, c.Client = moody{}, interact.NewClient([]string{"", "session-1", "session-2"}[rand.IntN(3)], false, json.RawMessage(`{"elicitation":{}}`))
@@ -204,8 +204,8 @@ func wildCall(t *testing.T, y *Manager, key string) (sent bool) {
 	if took := time.Since(before); took > 5*time.Second {
 		t.Errorf("%s %s took %v", does, key, took)
 	}
-	if err == nil && (string(result) != `{"key":"`+key+`"}` || told != 2) {
-		t.Errorf("%s %s got %s after being told %d times", does, key, result, told)
+	if err == nil && (string(result) != `{"key":"`+key+`"}` || received != 2) {
+		t.Errorf("%s %s got %s after %d notifications", does, key, result, received)
 	}
 	if code := core.CodeOf(err); err != nil && ctx.Err() == nil && code != core.CodeUnavailable {
 		t.Errorf("%s %s failed: %v", does, key, err)

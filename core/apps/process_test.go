@@ -107,7 +107,7 @@ func TestABundleDirectoryIsInstalledWhereItIs(t *testing.T) {
 	expect(t, "code of another bundle of the same short name", core.CodeOf(err), core.CodeAlreadyInstalled)
 }
 
-func TestABundleFileIsUnpackedAndGoesWithTheAppWhileItsDataStays(t *testing.T) {
+func TestABundleFileIsUnpackedAndRemovedWithTheAppWhileItsDataStays(t *testing.T) {
 	home := t.TempDir()
 	y, events := realManager(t, home, newMemoryRecords(), nil)
 	app := install(t, y, source.Request{Path: bundleFile(t, "@test/notes", modeNormal, nil)})
@@ -340,7 +340,7 @@ func TestARealBundleThatAlwaysDies(t *testing.T) {
 	expectEvents(t, events, "bundle.installed", "bundle.crashed 1", "bundle.crashed 2", "bundle.crashed 3", "bundle.dead")
 	dead, _ := events.all()[4].Data.(core.BundleDead)
 	if !strings.Contains(dead.Message, "status 9") || !strings.Contains(dead.Message, "the fuse is in") {
-		t.Errorf("the reason is not told: %q", dead.Message)
+		t.Errorf("the message has no reason: %q", dead.Message)
 	}
 	_, err := y.Start(t.Context(), ws, "notes")
 	expect(t, "code of a start that fails", core.CodeOf(err), core.CodeStartFailed)
@@ -355,7 +355,7 @@ func TestARealBundleThatAlwaysDies(t *testing.T) {
 	}
 }
 
-func TestJunkOnStdoutAndAFloodOnStderrHarmNobody(t *testing.T) {
+func TestInvalidStdoutAndLargeStderrDoNoHarm(t *testing.T) {
 	home := t.TempDir()
 	y, _ := realManager(t, home, newMemoryRecords(), nil)
 	for _, mode := range []string{modeJunk, modeFlood} {
@@ -384,7 +384,7 @@ func TestAToolThatAppearsIsListedAtOnce(t *testing.T) {
 	select {
 	case <-changed:
 	case <-t.Context().Done():
-		t.Fatal("nobody was told")
+		t.Fatal("no notification came")
 	}
 	if !strings.Contains(names(y.Tools(ws)), "notes__sprout") {
 		t.Errorf("tools: %s", names(y.Tools(ws)))
@@ -446,7 +446,7 @@ func selfPath(t *testing.T) string {
 
 func errorOf(t *testing.T, err error) *core.Error {
 	t.Helper()
-	e, ok := err.(*core.Error) //nolint:errorlint // the manager's doors give the error itself, not a chain
+	e, ok := err.(*core.Error) //nolint:errorlint // the methods of Manager return the error itself
 	if !ok {
 		t.Fatalf("%v is no core.Error", err)
 	}

@@ -36,7 +36,7 @@ func (w waiting) Ask(ctx context.Context, _ string, _ json.RawMessage) (json.Raw
 	return json.RawMessage(`{"action":"accept"}`), nil
 }
 
-func TestAPersonMayTakeLongerThanAnAppMayBeSilent(t *testing.T) {
+func TestTheClockOfACallStandsStillWhileItsClientIsAsked(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		y, _, _ := memoryManager(t)
 		call := interact.Call{Method: "ask", Params: json.RawMessage(`{}`), Client: interact.NewClient("", false, canElicit), Asker: waiting{time.Hour}}
@@ -57,7 +57,7 @@ func (p teller) AskWithProgress(ctx context.Context, method string, params json.
 	return p.Ask(ctx, method, params)
 }
 
-func TestAnAppHearsWhatAClientSaysAboutItsQuestion(t *testing.T) {
+func TestProgressOfAQuestionReachesTheApp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		y, _, _ := memoryManager(t)
 		var heard []string
@@ -71,7 +71,7 @@ func TestAnAppHearsWhatAClientSaysAboutItsQuestion(t *testing.T) {
 	})
 }
 
-func TestAQuestionIsTakenBackWithItsCall(t *testing.T) {
+func TestAQuestionIsCancelledWithItsCall(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		y, _, _ := memoryManager(t)
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
@@ -85,7 +85,7 @@ func TestAQuestionIsTakenBackWithItsCall(t *testing.T) {
 	})
 }
 
-func TestWhatAClientRefusesReachesTheAppAsItIs(t *testing.T) {
+func TestTheErrorOfAClientReachesTheAppUnchanged(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		y, _, _ := memoryManager(t)
 		for name, c := range map[string]struct {
@@ -127,7 +127,7 @@ func TestAQuestionThatBelongsToNoCall(t *testing.T) {
 			}
 		}
 		expect(t, "starts", len(m.specs), 2)
-		expect(t, "what the second was told", string(m.specs[1].ClientCapabilities), `{"roots":{"listChanged":true}}`)
+		expect(t, "the capabilities announced to the second", string(m.specs[1].ClientCapabilities), `{"roots":{"listChanged":true}}`)
 		asker := &person{answer: func(string, json.RawMessage) (json.RawMessage, error) {
 			return json.RawMessage(`{"roots":[{"uri":"file:///a"}]}`), nil
 		}}
@@ -141,7 +141,7 @@ func TestAQuestionThatBelongsToNoCall(t *testing.T) {
 	})
 }
 
-func TestWhatIsSaidToOneSessionReachesNoOther(t *testing.T) {
+func TestNotificationsOfOneSessionReachNoOther(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		y, m, b := memoryManager(t)
 		var heard []string
@@ -184,7 +184,7 @@ func TestWhatIsSaidToOneSessionReachesNoOther(t *testing.T) {
 	})
 }
 
-func TestAnAppThatCannotRunTwiceServesAllWithTheOne(t *testing.T) {
+func TestAnAppThatCannotRunTwiceServesAllClientsWithOneInstance(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		y, m, b := memoryManager(t)
 		_, _ = b.OnRequest(t.Context(), link.Question{Method: instance.MethodElicit})

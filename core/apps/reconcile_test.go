@@ -14,7 +14,7 @@ import (
 
 func notesByURL() source.Request { return source.Request{URL: "http://host.test/notes"} }
 
-func TestWhatIsDoneToAnAppThroughOneServerIsDoneOnAll(t *testing.T) {
+func TestACommandAppliesToAllServers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHub()
 		a, b, c := h.replica(t), h.replica(t), h.replica(t)
@@ -55,7 +55,7 @@ func TestWhatIsDoneToAnAppThroughOneServerIsDoneOnAll(t *testing.T) {
 	})
 }
 
-func TestOfServersThatInstallOneNameAtOnceExactlyOneDoes(t *testing.T) {
+func TestOneOfSeveralServersInstallingOneNameSucceeds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHub()
 		var all []*memoryReplica
@@ -83,22 +83,22 @@ func TestOfServersThatInstallOneNameAtOnceExactlyOneDoes(t *testing.T) {
 			count[c]++
 		}
 		expect(t, "winners", count["won"], 1)
-		expect(t, "told already_installed", count[core.CodeAlreadyInstalled], len(all)-1)
+		expect(t, "refused with already_installed", count[core.CodeAlreadyInstalled], len(all)-1)
 		wait(t.Context(), 5*time.Second)
 		synctest.Wait()
-		told := 0
+		published := 0
 		for _, r := range all {
 			expect(t, "state", state(t, r.Manager, "notes"), core.StateRunning)
 			expect(t, "instances", r.app.alive(), 1)
-			told += len(r.events.texts())
+			published += len(r.events.texts())
 		}
-		expect(t, "events", told, 1)
+		expect(t, "events", published, 1)
 		_, err := all[0].Install(t.Context(), ws, notesByURL())
 		expect(t, "code of a later one", core.CodeOf(err), core.CodeAlreadyInstalled)
 	})
 }
 
-func TestHowAnAppFaresIsEachServersOwnAndAStartHelpsAll(t *testing.T) {
+func TestEachServerHasItsOwnStateOfAnAppAndAStartAppliesToAll(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHub(record("notes", true))
 		a, b := h.replica(t), h.replica(t)
@@ -112,7 +112,7 @@ func TestHowAnAppFaresIsEachServersOwnAndAStartHelpsAll(t *testing.T) {
 		expectEvents(t, a.events)
 
 		b.app.set(func(m *memoryApp) { m.refuses = "" })
-		b.seat.told <- core.Change{Kind: core.ChangeAll} // nobody did anything to the app
+		b.seat.changes <- core.Change{Kind: core.ChangeAll} // nobody did anything to the app
 		synctest.Wait()
 		expect(t, "state after other news", state(t, b.Manager, "notes"), core.StateDead)
 		if _, err := a.Start(t.Context(), ws, "notes"); err != nil {
@@ -124,7 +124,7 @@ func TestHowAnAppFaresIsEachServersOwnAndAStartHelpsAll(t *testing.T) {
 	})
 }
 
-func TestAfterChangesWereMissedEverythingIsLookedAtAgain(t *testing.T) {
+func TestAllAppsAreReconciledAfterChangesWereMissed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHub(record("goes", true), record("stays", true), record("stops", true))
 		a := h.replica(t)
@@ -135,7 +135,7 @@ func TestAfterChangesWereMissedEverythingIsLookedAtAgain(t *testing.T) {
 			h.rows[interact.AppKey{Workspace: ws, Name: r.Name}] = r
 		}
 		a.seat.outage(2)
-		a.seat.told <- core.Change{Kind: core.ChangeAll}
+		a.seat.changes <- core.Change{Kind: core.ChangeAll}
 		wait(t.Context(), 10*retryPause)
 		synctest.Wait()
 		for name, want := range map[string]core.State{"stays": core.StateRunning, "stops": core.StateStopped, "comes": core.StateRunning} {
@@ -146,7 +146,7 @@ func TestAfterChangesWereMissedEverythingIsLookedAtAgain(t *testing.T) {
 	})
 }
 
-func TestACommandOnWhatAnotherServerRemovedFindsNothing(t *testing.T) {
+func TestACommandOnAnAppThatAnotherServerRemovedIsNotFound(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHub(record("notes", true))
 		a := h.replica(t)
@@ -187,7 +187,7 @@ func TestAnAppThatWasReplacedUnderItsNameIsReplacedEverywhere(t *testing.T) {
 	})
 }
 
-func TestAStartThatHangsGivesWayToAnUninstallElsewhere(t *testing.T) {
+func TestAnUninstallOnAnotherServerCancelsAStartThatHangs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHub(record("notes", false))
 		a, b := h.replica(t), h.replica(t)
@@ -233,7 +233,7 @@ func TestADeclaredAppIsInstalledByOneOfTheServersThatDeclareIt(t *testing.T) {
 	})
 }
 
-func TestWhatWasDoneThroughAnotherServerJustNowCountsForACommandHere(t *testing.T) {
+func TestACommandSeesWhatAnotherServerHasJustRecorded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHub()
 		a, b := h.replica(t), h.replica(t)

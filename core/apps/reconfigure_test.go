@@ -10,7 +10,7 @@ import (
 	"github.com/ropewalk/ropewalk/core/config"
 )
 
-func TestAReloadReplacesTheAppsThatAreDeclaredOtherwiseAndNoOther(t *testing.T) {
+func TestAReloadReplacesOnlyAppsWhoseDeclarationChanged(t *testing.T) {
 	blue := byPath(bundleDir(t, "@test/other", modeNormal, nil))
 	green := blue
 	blue.Env, green.Env = map[string]core.Secret{"COLOUR": "blue"}, map[string]core.Secret{"COLOUR": "green"}

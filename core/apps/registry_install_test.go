@@ -79,7 +79,7 @@ func TestABundleIsInstalledFromTheFirstRegistryThatHasIt(t *testing.T) {
 	expect(t, "source", r.Source, core.Source{Kind: core.SourceName, Ref: "@test/notes", Registry: "has"})
 }
 
-func TestWhatARegistryCannotGiveIsNotInstalled(t *testing.T) {
+func TestAPackageThatARegistryCannotDeliverIsNotInstalled(t *testing.T) {
 	good, raw := mcpb(t, "@test/notes")
 	for _, c := range []struct {
 		name   string
@@ -97,16 +97,16 @@ func TestWhatARegistryCannotGiveIsNotInstalled(t *testing.T) {
 		{"a PyPI project with an option for a name", func(p *registry.Package) { p.Kind, p.Identifier = registry.KindPyPI, "--target=/" }, false, "@test/notes", "not a valid name"},
 		{"another name", nil, false, "@test/other", "@test/other"},
 		{"another version", nil, false, "@test/notes@9.9.9", "9.9.9"},
-		{"nothing because it is away", nil, true, "@test/notes", "registry shelf could not be reached"},
+		{"nothing because it is away", nil, true, "@test/notes", "registry packages could not be reached"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			pkg := good
 			if c.change != nil {
 				c.change(&pkg)
 			}
-			shelf := memoryRegistry{packages: map[string]registry.Package{pkg.Name: pkg}, files: map[string][]byte{pkg.Name: raw}, away: c.away}
+			packages := memoryRegistry{packages: map[string]registry.Package{pkg.Name: pkg}, files: map[string][]byte{pkg.Name: raw}, away: c.away}
 			home := t.TempDir()
-			y, _ := realManager(t, home, newMemoryRecords(), with(source.NamedRegistry{Name: "shelf", Registry: shelf}))
+			y, _ := realManager(t, home, newMemoryRecords(), with(source.NamedRegistry{Name: "packages", Registry: packages}))
 			_, err := y.Install(t.Context(), ws, source.Request{Name: c.ask})
 			expect(t, "code", core.CodeOf(err), core.CodeInstallFailed)
 			if !strings.Contains(core.TextOf(err), c.says) {
@@ -123,7 +123,7 @@ func TestWhatARegistryCannotGiveIsNotInstalled(t *testing.T) {
 
 func TestARemotePackageTakesItsVariablesFromEnv(t *testing.T) {
 	s := remoteServer(t, "X-Key", "k3y-k3y", false)
-	shelf := memoryRegistry{packages: map[string]registry.Package{"io.test/far": {
+	packages := memoryRegistry{packages: map[string]registry.Package{"io.test/far": {
 		Name: "io.test/far", Version: "3.0.0", Kind: registry.KindRemote,
 		Remote:    registry.Remote{Transport: "streamable-http", URL: s.URL + "/{region}", Headers: map[string]string{"X-Key": "{key}", "X-Unset": "a{unset}"}},
 		Variables: []registry.Variable{{Name: "region", Default: "eu", Choices: []string{"eu", "us"}}, {Name: "unset"}, {Name: "key", Title: "Key", Required: true, Secret: true}},
@@ -131,7 +131,7 @@ func TestARemotePackageTakesItsVariablesFromEnv(t *testing.T) {
 	records := newMemoryRecords()
 	y, _ := realManager(t, t.TempDir(), records, func(o *Options) {
 		private(o)
-		o.Registries = []source.NamedRegistry{{Name: "shelf", Registry: shelf}}
+		o.Registries = []source.NamedRegistry{{Name: "packages", Registry: packages}}
 	})
 	_, err := y.Install(t.Context(), ws, source.Request{Name: "io.test/far"})
 	expect(t, "code", core.CodeOf(err), core.CodeCredentialsRequired)
@@ -164,14 +164,14 @@ func TestAnNPMPackageIsInstalledOnceIntoTheAppsOwnDirectory(t *testing.T) {
 	// "node" is a script that runs the bundle, so that the test needs no Node.
 	node := installer(t, "node", `exec "`+self+`" `+bundleArg+` `+modeNormal)
 	npm := installer(t, "npm", `mkdir -p "$3/node_modules/@test/notes"; echo '{"bin":{"other":"no.js","notes":"./dist/main.js"}}' > "$3/node_modules/@test/notes/package.json"`)
-	shelf := memoryRegistry{packages: map[string]registry.Package{"io.test/notes": {
+	packages := memoryRegistry{packages: map[string]registry.Package{"io.test/notes": {
 		Name: "io.test/notes", Version: "4.5.6", Kind: registry.KindNPM, Identifier: "@test/notes", IdentifierVersion: "4.5.7",
 		RuntimeArgs: []string{"--no-warnings"}, Args: []string{"--port={port}", "--host={host}", "{odd}"},
 		Variables: []registry.Variable{{Name: "API_KEY", Required: true, Secret: true}, {Name: "port", Default: "0"}, {Name: "host"}},
 	}}}
 	home := t.TempDir()
 	y, _ := realManager(t, home, newMemoryRecords(), func(o *Options) {
-		o.Registries = []source.NamedRegistry{{Name: "shelf", Registry: shelf}}
+		o.Registries = []source.NamedRegistry{{Name: "packages", Registry: packages}}
 		o.HostEnv["PATH"] = node + ":" + npm + ":" + o.HostEnv["PATH"]
 		o.HostEnv["CANARY"], o.HostEnv["https_proxy"] = "canary", "http://proxy.test"
 	})
@@ -209,11 +209,11 @@ exec "%s" %s %s`, selfPath(t), bundleArg, modeNormal)
 `+script+`
 END
 chmod +x "$(dirname "$7")/test-notes"; fi`)
-	shelf := memoryRegistry{packages: map[string]registry.Package{"io.test/notes": {
+	packages := memoryRegistry{packages: map[string]registry.Package{"io.test/notes": {
 		Name: "io.test/notes", Version: "4.5.6", Kind: registry.KindPyPI, Identifier: "test-notes",
 	}}}
 	y, _ := realManager(t, t.TempDir(), newMemoryRecords(), func(o *Options) {
-		o.Registries = []source.NamedRegistry{{Name: "shelf", Registry: shelf}}
+		o.Registries = []source.NamedRegistry{{Name: "packages", Registry: packages}}
 		o.HostEnv["PATH"] = uv + ":" + o.HostEnv["PATH"]
 	})
 	app := install(t, y, source.Request{Name: "io.test/notes"})
@@ -226,9 +226,9 @@ chmod +x "$(dirname "$7")/test-notes"; fi`)
 	}
 }
 
-func TestAnInstallerThatFailsIsQuotedAndOneThatIsMissingIsNamed(t *testing.T) {
+func TestTheErrorOfAnInstallerIsShownAndAMissingInstallerIsNamed(t *testing.T) {
 	pkg := registry.Package{Name: "io.test/notes", Version: "4.5.6", Kind: registry.KindNPM, Identifier: "notes"}
-	shelf := memoryRegistry{packages: map[string]registry.Package{pkg.Name: pkg}}
+	packages := memoryRegistry{packages: map[string]registry.Package{pkg.Name: pkg}}
 	for _, c := range []struct{ name, path, says string }{
 		{"missing", t.TempDir(), "npm is needed to install io.test/notes"},
 		{"failing", installer(t, "npm", "echo 'npm error 404 no such package' >&2; exit 1") + ":/usr/bin:/bin", "404 no such package"},
@@ -238,7 +238,7 @@ func TestAnInstallerThatFailsIsQuotedAndOneThatIsMissingIsNamed(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			home := t.TempDir()
 			y, _ := realManager(t, home, newMemoryRecords(), func(o *Options) {
-				o.Registries = []source.NamedRegistry{{Name: "shelf", Registry: shelf}}
+				o.Registries = []source.NamedRegistry{{Name: "packages", Registry: packages}}
 				o.HostEnv["PATH"] = c.path
 			})
 			_, err := y.Install(t.Context(), ws, source.Request{Name: pkg.Name})

@@ -178,7 +178,7 @@ func TestToolsAreReadAgainWhenTheirHeadersAreRefused(t *testing.T) {
 	url, change := shop(t, `{"type":"object"}`)
 	y, _ := realManager(t, t.TempDir(), newMemoryRecords(), private)
 	install(t, y, source.Request{URL: url})
-	change(markedRegion) // which nobody is told
+	change(markedRegion) // without a notification
 	if _, err := sell(t, y); !isCode(err, codeHeaderMismatch) {
 		t.Fatalf("without the header: %v", err)
 	}

@@ -92,7 +92,7 @@ func TestAnAppRunsOnEveryServerFromFilesThatOneOfThemHad(t *testing.T) {
 	}
 }
 
-func TestWhatWasInstalledWhenThereWasOneServerIsGivenToTheOthers(t *testing.T) {
+func TestFilesInstalledBeforeJoiningAClusterAreShared(t *testing.T) {
 	for name, path := range map[string]string{
 		"a directory": bundleDir(t, "@test/notes", modeNormal, nil), "a file": bundleFile(t, "@test/notes", modeNormal, nil),
 	} {
@@ -191,7 +191,7 @@ func TestAVirtualEnvironmentIsInstalledAgainInTheVersionThatIsRecorded(t *testin
 	}
 }
 
-func TestFilesThatAreHalfThereAreNotRun(t *testing.T) {
+func TestIncompleteFilesAreNotRun(t *testing.T) {
 	h := newHub()
 	y, _ := realManager(t, t.TempDir(), nil, h.joins())
 	dir := filepath.Join(source.LayoutOf(y.o.Home, ws).BundlesDir("notes"), "0123456789abcdef")
@@ -226,7 +226,7 @@ END
 chmod +x "$(dirname "$7")/test-notes"; fi`)
 }
 
-func TestFilesThatTheMachineMayHaveLostAreUnpackedAgain(t *testing.T) {
+func TestFilesNotYetOnTheDiskAreUnpackedAgainAfterAReboot(t *testing.T) {
 	h := newHub()
 	a, _ := realManager(t, t.TempDir(), nil, h.joins())
 	open(t, a)

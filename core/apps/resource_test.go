@@ -58,7 +58,7 @@ func TestResourcesAreReadFromTheApp(t *testing.T) {
 	expect(t, "code when the app is stopped", core.CodeOf(err), core.CodeUnavailable)
 }
 
-func TestWhatAnAppAnswersToResourcesRead(t *testing.T) {
+func TestResultsOfResourcesRead(t *testing.T) {
 	for _, c := range []struct {
 		name, answer, body string
 		code               core.Code

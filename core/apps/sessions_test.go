@@ -114,7 +114,7 @@ func TestAnAppThatAsksGetsAnInstanceForEachSession(t *testing.T) {
 	}
 }
 
-func TestQuestionsOfConcurrentCallersReachTheirOwnClientsOnly(t *testing.T) {
+func TestQuestionsOfConcurrentCallsReachTheirOwnClientsOnly(t *testing.T) {
 	y := installNotes(t, modeTalk, nil)
 	if _, err := askTool(t.Context(), y, "so that it is known", interact.NewClient("first", false, canElicit), saysWord("x")); err != nil {
 		t.Fatal(err)
@@ -143,7 +143,7 @@ func TestQuestionsOfConcurrentCallersReachTheirOwnClientsOnly(t *testing.T) {
 	working.Wait()
 }
 
-func TestAFirstQuestionIsRefusedWhileAnotherCallIsInFlight(t *testing.T) {
+func TestAFirstQuestionIsRefusedWhileAnotherCallRuns(t *testing.T) {
 	y := installNotes(t, modeTalk, nil)
 	ctx, cancel := context.WithCancel(t.Context())
 	hanging := make(chan struct{})
@@ -164,7 +164,7 @@ func TestAFirstQuestionIsRefusedWhileAnotherCallIsInFlight(t *testing.T) {
 	<-hanging
 }
 
-func TestAClientThatDidNotDeclareItIsNotAsked(t *testing.T) {
+func TestAClientIsNotAskedForWhatItDidNotDeclare(t *testing.T) {
 	y := installNotes(t, modeTalk, nil)
 	for name, c := range map[string]*interact.Client{
 		"no client":           nil,
@@ -211,7 +211,7 @@ func TestInstancesOfSessionsAreBoundedAndEndWhenIdle(t *testing.T) {
 	expect(t, "instances after the idle time", sessionInstances(y), 0)
 }
 
-func TestAnInstanceOfASessionThatDiesConcernsThatSessionOnly(t *testing.T) {
+func TestADeadInstanceOfASessionAffectsThatSessionOnly(t *testing.T) {
 	y := installNotes(t, modeTalk, nil)
 	alice, p := interact.NewClient("alice", false, canElicit), saysWord("red")
 	var pids [3]int
@@ -236,7 +236,7 @@ func TestAnInstanceOfASessionThatDiesConcernsThatSessionOnly(t *testing.T) {
 	expect(t, "restarts of the app", health[0].RestartCount, 0)
 }
 
-func TestAStoppedAppTakesTheInstancesOfSessionsAlong(t *testing.T) {
+func TestStoppingAnAppEndsItsInstancesOfSessions(t *testing.T) {
 	y := installNotes(t, modeTalk, nil)
 	alice := interact.NewClient("alice", false, canElicit)
 	var pids [2]int
@@ -303,7 +303,7 @@ func TestABundleOfBothRevisionsHasAConnectionForEach(t *testing.T) {
 	}
 }
 
-func TestWhatAnAppSaysByItselfIsHeardInItsWorkspace(t *testing.T) {
+func TestNotificationsOfAnAppStayInItsWorkspace(t *testing.T) {
 	y := installNotes(t, modeTalk, nil)
 	heard := make(chan notify.Notification, 100)
 	defer y.Listen(ws, func(x notify.Notification) { heard <- x })()

@@ -86,7 +86,7 @@ func TestCommandsAndCrashesInAnyOrder(t *testing.T) {
 	}
 }
 
-// Hardening row 20, shortened: each kill gives exactly one crashed and one recovered, and each
+// Each kill gives exactly one crashed and one recovered, and each
 // call in flight is answered within a second.
 func TestManyKillsOfARealBundle(t *testing.T) {
 	kills := 20
@@ -125,7 +125,7 @@ func TestManyKillsOfARealBundle(t *testing.T) {
 	}
 }
 
-// Hardening row 21: many apps that die as soon as they are started. Each gets exactly its three
+// Many apps die as soon as they are started. Each gets exactly its three
 // attempts, and whoever reads how the apps are does not wait for any of them.
 func TestManyCrashLoopsAtOnce(t *testing.T) {
 	apps := 15
@@ -173,7 +173,7 @@ func TestManyCrashLoopsAtOnce(t *testing.T) {
 			perApp[d.Name] = append(perApp[d.Name], eventText(e.Event))
 		}
 	}
-	expect(t, "apps that told of themselves", len(perApp), apps)
+	expect(t, "apps with events", len(perApp), apps)
 	for name, got := range perApp {
 		if want := []string{"bundle.crashed 1", "bundle.crashed 2", "bundle.crashed 3", "bundle.dead"}; !slices.Equal(got, want) {
 			t.Errorf("%s: %q, want %q", name, got, want)

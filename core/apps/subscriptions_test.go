@@ -20,7 +20,7 @@ func touch(t *testing.T, y *Manager, client *interact.Client, asker interact.Ask
 	}
 }
 
-func TestASessionHearsOfUpdatesOfItsOwnInstance(t *testing.T) {
+func TestASessionReceivesUpdatesOfItsOwnInstance(t *testing.T) {
 	y := installNotes(t, modeTalk, nil)
 	heard := make(chan notify.Notification, 100)
 	defer y.Listen(ws, func(x notify.Notification) { heard <- x })()
@@ -30,7 +30,7 @@ func TestASessionHearsOfUpdatesOfItsOwnInstance(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	told := func() string {
+	received := func() string {
 		select {
 		case x := <-heard:
 			slices.Sort(x.Without)
@@ -50,23 +50,23 @@ func TestASessionHearsOfUpdatesOfItsOwnInstance(t *testing.T) {
 	ask(bob)
 	subscribe("bob") // after his has started
 	touch(t, y, alice, p)
-	expect(t, "told by alice's", told(), "alice apart=true without=[]")
+	expect(t, "of alice's", received(), "alice apart=true without=[]")
 	touch(t, y, bob, p)
-	expect(t, "told by bob's", told(), "bob apart=true without=[]")
+	expect(t, "of bob's", received(), "bob apart=true without=[]")
 	touch(t, y, nil, nil)
-	expect(t, "told by the shared one", told(), " apart=false without=[alice bob]")
+	expect(t, "of the shared one", received(), " apart=false without=[alice bob]")
 	if err := y.Unsubscribe(t.Context(), ws, "notes", "bob", "ui://view/main"); err != nil {
 		t.Fatal(err)
 	}
 	touch(t, y, bob, p)
 	touch(t, y, alice, p)
-	expect(t, "told after bob's subscription ended", told(), "alice apart=true without=[]")
+	expect(t, "after bob's subscription ended", received(), "alice apart=true without=[]")
 	y.EndSession("alice")
 	touch(t, y, nil, nil)
-	expect(t, "told when alice's instance has gone", told(), " apart=false without=[bob]")
+	expect(t, "when alice's instance has gone", received(), " apart=false without=[bob]")
 }
 
-func TestThoseWithoutASessionHearOfUpdatesOfTheInstanceThatServesThem(t *testing.T) {
+func TestStatelessClientsReceiveUpdatesOfTheirInstance(t *testing.T) {
 	y := installNotes(t, modeTalk, nil)
 	heard := make(chan notify.Notification, 100)
 	defer y.Listen(ws, func(x notify.Notification) { heard <- x })()
@@ -79,7 +79,7 @@ func TestThoseWithoutASessionHearOfUpdatesOfTheInstanceThatServesThem(t *testing
 		select {
 		case x := <-heard:
 			if x.Session != "" || !x.Apart {
-				t.Errorf("told %+v", x)
+				t.Errorf("received %+v", x)
 			}
 			return
 		default:

@@ -141,7 +141,7 @@ func TestAnAppThatAlwaysDiesIsDeadAfterThreeAttemptsAtTheTimesOfThePolicy(t *tes
 	})
 }
 
-func TestACrashWithinTheHealthyTimeGoesOnCounting(t *testing.T) {
+func TestACrashWithinTheHealthyTimeCountsOn(t *testing.T) {
 	for _, c := range []struct {
 		name string
 		up   time.Duration
@@ -170,7 +170,7 @@ func TestACrashWithinTheHealthyTimeGoesOnCounting(t *testing.T) {
 	}
 }
 
-func TestAnAppThatDoesNotComeUpWithTheServerIsRestartedLikeACrashedOne(t *testing.T) {
+func TestAnAppThatFailsAtServerStartIsRestartedLikeACrashedOne(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := &memoryApp{refuses: "the command is missing"}
 		y, events := managerOf(t, m, newMemoryRecords(record("notes", true)))
@@ -234,7 +234,7 @@ func TestStartingADeadAppGivesItAllItsAttemptsAgain(t *testing.T) {
 	})
 }
 
-func TestAStartThatIsWaitedForGivesWayToAStop(t *testing.T) {
+func TestAStopCancelsAStartThatIsWaitedFor(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := &memoryApp{hangs: true}
 		y, _ := managerOf(t, m, newMemoryRecords(record("notes", false)))
@@ -297,7 +297,7 @@ func TestIllegalTransitionsAreRefused(t *testing.T) {
 	}
 }
 
-func TestThePolicyIsThatOfTheContract(t *testing.T) {
+func TestTheDefaultPolicyHasThreeAttempts(t *testing.T) {
 	for range 200 {
 		tries := schedule.Attempts{Policy: schedule.DefaultPolicy()}
 		for i, least := range []time.Duration{0, time.Second, 4 * time.Second} {

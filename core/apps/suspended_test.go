@@ -58,7 +58,7 @@ func firstQuestion(t *testing.T, raw json.RawMessage, err error) (a asking) {
 	return a
 }
 
-func TestABundleOfTheOlderRevisionsAsksAClientOfTheNewOneInItsResult(t *testing.T) {
+func TestAStatelessClientIsAskedInAResultByABundleOfAnOlderRevision(t *testing.T) {
 	y := installNotes(t, modeOld, nil)
 	for range 2 { // on the shared instance, then on one of its own
 		raw, err := statelessAsk(t.Context(), y, "alice", "what word?", "")
@@ -81,7 +81,7 @@ func TestABundleOfTheOlderRevisionsAsksAClientOfTheNewOneInItsResult(t *testing.
 
 // An app that answers after a question tells of its progress to the request that waits by then, under
 // the token of that one.
-func TestProgressOfAParkedCallReachesTheRequestThatGoesOnWithIt(t *testing.T) {
+func TestProgressOfASuspendedCallReachesTheRequestThatResumesIt(t *testing.T) {
 	y := installNotes(t, modeOld, nil)
 	for _, c := range []struct{ name, token, want string }{
 		{"another token", `,"progressToken":"second"`, `[notifications/progress {"progressToken":"second","message":"heard","progress":1}]`},
@@ -105,7 +105,7 @@ func TestProgressOfAParkedCallReachesTheRequestThatGoesOnWithIt(t *testing.T) {
 }
 
 // The error by which an app of 2025-11-25 sends a user to a page is a question in the newer revision.
-func TestAPageToVisitFirstIsAskedForInTheResult(t *testing.T) {
+func TestAURLElicitationIsRequestedInTheResult(t *testing.T) {
 	y := installNotes(t, modeOld, nil)
 	for _, c := range []struct {
 		name   string
@@ -129,14 +129,14 @@ func TestAPageToVisitFirstIsAskedForInTheResult(t *testing.T) {
 	}
 }
 
-func parkedCalls(y *Manager) int { return y.broker.SuspendedCalls() }
+func suspendedCallsOf(y *Manager) int { return y.broker.SuspendedCalls() }
 
 func isCode(err error, code int) bool {
 	failure, ok := errors.AsType[*rpc.Error](err)
 	return ok && failure.Code == code
 }
 
-func TestAParkedCallGoesOnWithWhatItWasBegunWith(t *testing.T) {
+func TestASuspendedCallIsResumedForItsOwnMethodAndTargetOnly(t *testing.T) {
 	y := installNotes(t, modeOld, nil)
 	raw, err := statelessAsk(t.Context(), y, "alice", "?", "")
 	a := firstQuestion(t, raw, err)
@@ -153,7 +153,7 @@ func TestAParkedCallGoesOnWithWhatItWasBegunWith(t *testing.T) {
 	}
 }
 
-func TestParkedCallsOfManyCallersDoNotMix(t *testing.T) {
+func TestSuspendedCallsOfManyClientsAreKeptApart(t *testing.T) {
 	y := installNotes(t, modeOld, nil)
 	raw, err := statelessAsk(t.Context(), y, "first", "so that it is known", "")
 	if _, err := answered(t.Context(), y, "first", firstQuestion(t, raw, err), "x"); err != nil {
@@ -182,7 +182,7 @@ func TestParkedCallsOfManyCallersDoNotMix(t *testing.T) {
 	working.Wait()
 }
 
-func TestAParkedCallEndsWhenItsClientDoesNotComeBack(t *testing.T) {
+func TestASuspendedCallEndsWhenItsClientDoesNotComeBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		y, _, _ := memoryManager(t)
 		call := interact.Call{
@@ -193,7 +193,7 @@ func TestAParkedCallEndsWhenItsClientDoesNotComeBack(t *testing.T) {
 		a := firstQuestion(t, raw, err)
 		wait(t.Context(), 10*time.Minute+time.Second)
 		synctest.Wait()
-		expect(t, "parked calls", parkedCalls(y), 0)
+		expect(t, "suspended calls", suspendedCallsOf(y), 0)
 		expect(t, "calls in flight", len(y.apps[ws]["notes"].slots), 0)
 		if _, err := answered(t.Context(), y, "alice", a, "late"); !isCode(err, codeInvalidParams) {
 			t.Errorf("it went on: %v", err)
@@ -214,7 +214,7 @@ func TestAParkedCallEndsWhenItsClientDoesNotComeBack(t *testing.T) {
 		raw, err = y.Call(t.Context(), ws, "notes", call)
 		firstQuestion(t, raw, err) // in the place of one that its client left
 		synctest.Wait()
-		expect(t, "parked calls of both", parkedCalls(y), maxSuspendedPerOwner+1)
+		expect(t, "suspended calls of both", suspendedCallsOf(y), maxSuspendedPerOwner+1)
 		expect(t, "calls in flight of both", len(y.apps[ws]["notes"].slots), maxSuspendedPerOwner+1)
 	})
 }

@@ -15,7 +15,7 @@ func withViews(uris ...string) (o core.Offer) {
 	return o
 }
 
-func TestAViewThatAToolNamedGoesWithTheTool(t *testing.T) {
+func TestTheViewOfAToolDisappearsWithTheTool(t *testing.T) {
 	v := newView(core.Installation{Name: "notes"})
 	for _, c := range []struct {
 		offer core.Offer

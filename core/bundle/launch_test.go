@@ -96,7 +96,7 @@ func TestLaunchEnvironment(t *testing.T) {
 	}
 }
 
-func TestUVKeepsItsEnvironmentOutOfTheBundle(t *testing.T) {
+func TestUVKeepsItsEnvironmentOutsideTheBundle(t *testing.T) {
 	l, err := parse(t, server("uv", nil)).Launch(input(t, nil))
 	if err != nil || !slices.Contains(l.Env, "UV_PROJECT_ENVIRONMENT=/data/hello/venv") {
 		t.Fatalf("got %q, %v", l.Env, err)
@@ -129,7 +129,7 @@ func TestFieldsOfSeveralValuesBecomeArguments(t *testing.T) {
 	}
 }
 
-func TestAVariableThatTheManifestFillsIsLeftToTheManifest(t *testing.T) {
+func TestAVariableSetByTheManifestIsNotReplaced(t *testing.T) {
 	doc := with(with(minimal(), "server.mcp_config.env", map[string]any{"DIRS": "${user_config.dirs}", "MODE": "${user_config.mode}"}),
 		"user_config", map[string]any{"dirs": map[string]any{"type": "directory", "multiple": true}, "mode": map[string]any{"type": "string"}})
 	l, err := parse(t, doc).Launch(input(t, map[string]core.Secret{"DIRS": `["/a","/b"]`, "mode": "exact", "MODE": "variable"}))

@@ -70,7 +70,7 @@ func TestManifestIsAccepted(t *testing.T) {
 		"version 0.2":                               with(minimal(), "manifest_version", "0.2"),
 		"version 0.4":                               with(minimal(), "manifest_version", "0.4"),
 		"the older dxt_version":                     with(with(minimal(), "manifest_version", nil), "dxt_version", "0.1"),
-		"keys that nobody knows":                    with(minimal(), "x-vendor", map[string]any{"a": 1}),
+		"unknown keys":                              with(minimal(), "x-vendor", map[string]any{"a": 1}),
 		"a uv server without mcp_config":            with(minimal(), "server", map[string]any{"type": "uv", "entry_point": "src/server.py"}),
 		"a name without a scope":                    with(minimal(), "name", "hello"),
 		"a title with spaces as name":               with(minimal(), "name", "Hello World"),
@@ -109,7 +109,7 @@ func TestManifestProblemNamesItsField(t *testing.T) {
 		"no author":                           {"author", nil, "author.name: is required"},
 		"an author that is a string":          {"author", "Acme", "author: is a JSON string, want an object"},
 		"no server":                           {"server", nil, "server.type: is required"},
-		"a server type that nobody knows":     {"server.type", "ruby", `server.type: is "ruby"`},
+		"an unknown server type":              {"server.type", "ruby", `server.type: is "ruby"`},
 		"neither entry point nor command":     {"server", map[string]any{"type": "node"}, "server.entry_point: is required"},
 		"an entry point outside":              {"server.entry_point", "../x.js", `server.entry_point: is "../x.js"`},
 		"an absolute entry point":             {"server.entry_point", "/bin/sh", `server.entry_point: is "/bin/sh"`},
@@ -121,7 +121,7 @@ func TestManifestProblemNamesItsField(t *testing.T) {
 		"an override for no platform":         {"server.mcp_config.platform_overrides", map[string]any{"beos": map[string]any{}}, "platform_overrides.beos: is no platform"},
 		"an override's command from user_config": {"server.mcp_config.platform_overrides", map[string]any{"linux": map[string]any{"command": "${user_config.sh}"}},
 			"platform_overrides.linux.command: must not come"},
-		"a platform that nobody knows":   {"compatibility.platforms", []any{"linux", "plan9"}, `compatibility.platforms[1]: is "plan9"`},
+		"an unknown platform":            {"compatibility.platforms", []any{"linux", "plan9"}, `compatibility.platforms[1]: is "plan9"`},
 		"a runtime range that is none":   {"compatibility.runtimes", map[string]any{"node": "latest please"}, "compatibility.runtimes.node: is"},
 		"a field without a type":         {"user_config.key", map[string]any{"title": "Key"}, `user_config.key.type: is ""`},
 		"a field with a strange name":    {"user_config", map[string]any{"a b": map[string]any{"type": "string"}}, "user_config.a b: must be named"},
@@ -138,7 +138,7 @@ func TestManifestProblemNamesItsField(t *testing.T) {
 	}
 }
 
-func TestManifestTellsAllProblemsAtOnce(t *testing.T) {
+func TestManifestErrorsAreReportedTogether(t *testing.T) {
 	_, err := ParseManifest([]byte(`{}`))
 	e, ok := errors.AsType[*ManifestError](err)
 	if !ok || len(e.Problems) != 7 {
@@ -146,7 +146,7 @@ func TestManifestTellsAllProblemsAtOnce(t *testing.T) {
 	}
 }
 
-func TestManifestThatIsNoJSON(t *testing.T) {
+func TestAManifestThatIsNotJSONIsRefused(t *testing.T) {
 	for name, c := range map[string]struct{ raw, want string }{
 		"nothing":          {"", "is not JSON"},
 		"half a document":  {`{"name":`, "is not JSON"},

@@ -44,7 +44,7 @@ func planted(t *testing.T, files map[string]string) string {
 	return dir
 }
 
-func TestWhatIsPackedComesOutAsItWas(t *testing.T) {
+func TestPackAndUnpackReturnTheSameFiles(t *testing.T) {
 	files := map[string]string{
 		"manifest.json": "{}", "bin/run": "#!/bin/sh", "deep/er/a.txt": "a", "deep/er/empty": "",
 		"node_modules/.bin/run": "->../../bin/run", "README.md": "one", "readme.md": "two", "aux.js": "a device elsewhere",
@@ -117,7 +117,7 @@ func TestADirectoryThatCannotBeSharedIsNotPacked(t *testing.T) {
 	}
 }
 
-func TestWhatWasNotPackedHereIsRefusedAndLeavesNothing(t *testing.T) {
+func TestOtherFormatsAreNotUnpackedAndLeaveNothing(t *testing.T) {
 	var packed bytes.Buffer
 	sum, err := Pack(t.Context(), planted(t, map[string]string{"a": "12345"}), &packed, Limits{})
 	if err != nil {

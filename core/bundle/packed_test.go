@@ -13,8 +13,8 @@ import (
 	"github.com/ropewalk/ropewalk/internal/testenv"
 )
 
-// packer runs the packing tool that bundles of others are made with.
-func packer(t *testing.T, args ...string) {
+// mcpb runs the official packing tool.
+func mcpb(t *testing.T, args ...string) {
 	t.Helper()
 	cli := filepath.Join(testenv.Node(t), "node_modules", "@anthropic-ai", "mcpb", "dist", "cli", "cli.js")
 	if out, err := exec.CommandContext(t.Context(), "node", append([]string{cli}, args...)...).CombinedOutput(); err != nil {
@@ -42,9 +42,9 @@ func source(t *testing.T) string {
 	return dir
 }
 
-func TestABundleOfTheRealPackerRuns(t *testing.T) {
+func TestABundleOfTheOfficialToolRuns(t *testing.T) {
 	plain := filepath.Join(t.TempDir(), "plain.mcpb")
-	packer(t, "pack", source(t), plain)
+	mcpb(t, "pack", source(t), plain)
 	signed := filepath.Join(t.TempDir(), "signed.mcpb")
 	raw, err := os.ReadFile(plain)
 	if err != nil {
@@ -53,9 +53,9 @@ func TestABundleOfTheRealPackerRuns(t *testing.T) {
 	if err := os.WriteFile(signed, raw, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	packer(t, "sign", "--self-signed", "--cert", filepath.Join(t.TempDir(), "cert.pem"), "--key", filepath.Join(t.TempDir(), "key.pem"), signed)
+	mcpb(t, "sign", "--self-signed", "--cert", filepath.Join(t.TempDir(), "cert.pem"), "--key", filepath.Join(t.TempDir(), "key.pem"), signed)
 	if raw, err = os.ReadFile(signed); err != nil || !strings.HasSuffix(string(raw), signatureEnd) {
-		t.Fatalf("the packer signed nothing: %v", err)
+		t.Fatalf("mcpb signed nothing: %v", err)
 	}
 	for name, path := range map[string]string{"as packed": plain, "signed": signed} {
 		t.Run(name, func(t *testing.T) {

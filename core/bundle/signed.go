@@ -7,7 +7,7 @@ import (
 )
 
 // A signed bundle is zip, "MCPB_SIG_V1", the length of the signature (uint32, little endian), the
-// signature, "MCPB_SIG_END". Newer packers also count all that as the zip's comment.
+// signature, "MCPB_SIG_END". Newer packing tools also count all that as the zip's comment.
 const (
 	signatureStart = "MCPB_SIG_V1"
 	signatureEnd   = "MCPB_SIG_END"

@@ -1,5 +1,7 @@
 //go:build !linux
 
+// The server is also built for darwin (make dist), which has no syncfs: every file is flushed there.
+
 package bundle
 
 import (

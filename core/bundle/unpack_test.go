@@ -77,7 +77,7 @@ func TestUnpackMakesABinaryServerExecutable(t *testing.T) {
 	}
 }
 
-// sign appends a signature block as the packers do; counted says whether the zip's comment length
+// sign appends a signature block as packing tools do; counted says whether the zip's comment length
 // counts it.
 func sign(raw []byte, signature string, counted bool) []byte {
 	var block bytes.Buffer
@@ -91,7 +91,7 @@ func sign(raw []byte, signature string, counted bool) []byte {
 	return append(out, block.Bytes()...)
 }
 
-func TestUnpackPassesOverASignature(t *testing.T) {
+func TestUnpackIgnoresASignature(t *testing.T) {
 	raw := bundleOf(t, rawEntry{name: "a.txt", data: "a"})
 	fake := string(bundleOf(t, rawEntry{name: "evil.txt", data: "e"}))
 	for name, signed := range map[string][]byte{
@@ -128,7 +128,7 @@ func TestUnpackNeverReplaces(t *testing.T) {
 	}
 }
 
-func TestUnpackRefusesWhatIsNoFile(t *testing.T) {
+func TestUnpackRefusesEverythingButFilesAndDirectories(t *testing.T) {
 	dest := filepath.Join(t.TempDir(), "b")
 	if err := Unpack(t.Context(), t.TempDir(), dest, Limits{}); !errors.Is(err, ErrArchive) {
 		t.Fatalf("a directory: got %v", err)

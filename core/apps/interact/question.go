@@ -19,8 +19,8 @@ const (
 )
 
 // AnswerShared answers a request of the app's shared instance. Before link.StatelessVersion an app
-// cannot say which call its request belongs to, so it reaches a client only when a single call is in
-// flight. That the app asks is remembered: from then on each session gets an instance of its own.
+// cannot say which call its request belongs to, so it reaches a client only when a single call
+// runs. That the app asks is remembered: from then on each session gets an instance of its own.
 func (d *Dialog) AnswerShared(ctx context.Context, q link.Question) (json.RawMessage, error) {
 	needed := neededAbilities(q.Method, q.Params)
 	d.learn(func(c *bundleCapabilities) { c.asks |= needed })

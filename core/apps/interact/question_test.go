@@ -48,7 +48,7 @@ func TestARequestStaysOpenWhileAnyCallRunsThatItMayBelongTo(t *testing.T) {
 	})
 }
 
-func TestElicitationsThatNeverEndAreForgotten(t *testing.T) {
+func TestElicitationsThatNeverEndAreRemoved(t *testing.T) {
 	b := newBroker(t, nil)
 	notes, other := newDialog(b, "notes"), newDialog(b, "other")
 	for i := range maxElicitations + 1 {

@@ -11,7 +11,7 @@ import (
 )
 
 const (
-	statePrefix          = "ropewalk.parked." // begins the requestState of suspended calls; part of the wire format
+	statePrefix          = "ropewalk.suspended." // begins the requestState of suspended calls; part of the wire format
 	maxSuspended         = 256
 	maxSuspendedPerOwner = 16
 	suspendTimeout       = 10 * time.Minute // how long a call is kept for its client
@@ -59,7 +59,7 @@ func (c *suspendedCalls) suspend(s *suspendedCall) (json.RawMessage, error) {
 	state := c.prefix + rand.Text()
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if !c.makeRoom(s.owner) {
+	if !c.evictFor(s.owner) {
 		s.cancel()
 		return nil, core.Errorf(core.CodeUnavailable, "too many calls wait for input of their clients").WithRetryAfter(time.Minute)
 	}
@@ -72,9 +72,9 @@ func (c *suspendedCalls) suspend(s *suspendedCall) (json.RawMessage, error) {
 	return json.Marshal(map[string]any{"resultType": "input_required", "inputRequests": requests, "requestState": state})
 }
 
-// makeRoom makes room for one more call of an owner. Clients need not come back: where there is no
-// room, the call that has waited longest is cancelled. The caller holds the mutex.
-func (c *suspendedCalls) makeRoom(owner string) bool {
+// evictFor cancels the call that has waited longest where one more of an owner would be too many, since
+// clients need not come back. It reports false when it may cancel none. The caller holds the mutex.
+func (c *suspendedCalls) evictFor(owner string) bool {
 	ownerFull := c.countOf(owner) >= maxSuspendedPerOwner
 	if !ownerFull && len(c.calls) < maxSuspended {
 		return true

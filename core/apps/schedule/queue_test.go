@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-func TestASlowStartGivesItsPlaceAwayOnce(t *testing.T) {
+func TestASlowStartReleasesItsPlaceOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := NewQueue(2, 2*time.Second)
 		before := time.Now()

@@ -36,7 +36,7 @@ func TestADefinitionOfAnMCPClientIsInstalledAsWhatItRuns(t *testing.T) {
 	}
 }
 
-func TestADefinitionThatCannotBeMeantIsRefused(t *testing.T) {
+func TestAnInvalidDefinitionIsRefused(t *testing.T) {
 	for _, definition := range []string{`{}`, `5`, `{"command":"x","url":"https://a.test"}`, `{"url":"https://a.test","type":"websocket"}`} {
 		if r, err := ParseServer("x", json.RawMessage(definition)); core.CodeOf(err) != core.CodeBadRequest {
 			t.Errorf("%s gives %+v (%v)", definition, r, err)
