@@ -16,5 +16,6 @@ const (
 	ChangeApp     ChangeKind = "app"     // an app was installed, uninstalled, started or stopped; Name is its server name
 	ChangeMembers ChangeKind = "members" // users, workspaces or members; Name is the User.ID, "" for everybody
 	ChangeSetting ChangeKind = "setting" // a setting of the server's own; Name is the setting's
+	ChangePins    ChangeKind = "pins"    // the pinned tools of an app; Name is its server name
 	ChangeAll     ChangeKind = "all"
 )

@@ -21,6 +21,7 @@ const (
 	CodeUnauthenticated     Code = "unauthenticated"
 	CodeForbidden           Code = "forbidden"
 	CodeProtected           Code = "protected"
+	CodeToolHeld            Code = "tool_held"
 	CodeFeatureDisabled     Code = "feature_disabled"
 	CodeWorkspaceDenied     Code = "workspace_access_denied"
 	CodeNotFound            Code = "not_found"

@@ -64,6 +64,30 @@ type (
 		ID    string `json:"id"`
 		Title string `json:"title"`
 	}
+	// PinAdded is sent when an app lists a tool that it did not have before, without a new version.
+	PinAdded struct {
+		Server  string `json:"server"`
+		Tool    string `json:"tool"`
+		Version string `json:"version"`
+	}
+	// PinChanged is sent when an app changed a tool without a new version.
+	PinChanged struct {
+		ID          string       `json:"id"`
+		Server      string       `json:"server"`
+		Tool        string       `json:"tool"`
+		Version     string       `json:"version"`
+		RenamedFrom string       `json:"renamedFrom,omitempty"`
+		Held        bool         `json:"held"` // whether the tool is held back until the change is accepted
+		Changes     []Difference `json:"changes"`
+	}
+	// PinDecided is sent when an administrator accepted or refused a change of a tool.
+	PinDecided struct {
+		ID       string   `json:"id"`
+		Server   string   `json:"server"`
+		Tool     string   `json:"tool"`
+		Decision PinState `json:"decision"`
+		By       string   `json:"by"` // User.ID
+	}
 	// Heartbeat is sent every 30 seconds.
 	Heartbeat struct {
 		Timestamp Stamp `json:"timestamp"`
@@ -82,6 +106,9 @@ const (
 	EventBundleDead          = "bundle.dead"
 	EventDataChanged         = "data.changed"
 	EventConversationUpdated = "conversation.updated"
+	EventPinAdded            = "pin.added"
+	EventPinChanged          = "pin.changed"
+	EventPinDecided          = "pin.decided"
 	EventHeartbeat           = "heartbeat"
 )
 

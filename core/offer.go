@@ -45,4 +45,5 @@ type Offer struct {
 	Prompts   []Prompt
 	Resources []Resource
 	Templates []ResourceTemplate
+	Held      []HeldTool // tools that are not among Tools because nobody has accepted them
 }

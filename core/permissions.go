@@ -9,6 +9,15 @@ func (c Caller) MayManageApps() error {
 	return Errorf(CodeForbidden, "managing apps needs the role admin in workspace %s", c.Workspace.ID)
 }
 
+// MayAcceptTools says whether c may accept tools of its workspace whose definitions changed: its admins
+// may.
+func (c Caller) MayAcceptTools() error {
+	if c.Workspace.Role.Admin() {
+		return nil
+	}
+	return Errorf(CodeForbidden, "deciding on changed tools needs the role admin in workspace %s", c.Workspace.ID)
+}
+
 // MayReachPrivate says whether apps that c installs may be remote servers on loopback and private
 // addresses. Like a path, such an address is one of the server's own surroundings.
 func (c Caller) MayReachPrivate() bool { return c.User.OrgRole.Admin() }

@@ -27,6 +27,8 @@ type app struct {
 
 	now atomic.Pointer[view]
 
+	pins pinning
+
 	unannounced bool // bundle.installed has not been published yet; used by the supervisor only
 
 	mu          sync.Mutex

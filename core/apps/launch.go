@@ -81,6 +81,9 @@ func (a *app) launch(ctx context.Context) (instance.Instance, core.Offer, error)
 	}
 	lists, err := a.reader(in).ReadAll(limit, in)
 	if err == nil {
+		lists, err = a.checkPins(limit, in, lists)
+	}
+	if err == nil {
 		return in, lists, nil
 	}
 	failure := &instance.Failure{Reason: fmt.Sprintf("its lists could not be read: %v", err)}
@@ -113,6 +116,7 @@ func (a *app) rereadLists(ctx context.Context, in instance.Instance, changed []c
 	limit, cancel := context.WithTimeout(ctx, a.manager.o.StartTimeout)
 	defer cancel()
 	lists := a.now.Load().offer
+	lists.Tools = a.pins.allListed()
 	for _, kind := range changed {
 		if err := a.reader(in).ReadList(limit, in, kind, &lists); err != nil {
 			a.log.Warn("changed list of an app could not be read; the old one stays", "list", kind, "error", err)
@@ -120,6 +124,13 @@ func (a *app) rereadLists(ctx context.Context, in instance.Instance, changed []c
 	}
 	if err := offer.CheckSize(&lists); err != nil {
 		a.log.Warn("changed lists of an app are too large; the old ones stay", "error", err)
+		return
+	}
+	a.pins.mu.Lock()
+	defer a.pins.mu.Unlock()
+	lists, err := a.checkPinsLocked(limit, in, lists)
+	if err != nil {
+		a.log.Warn("changed lists of an app could not be checked; the old ones stay", "error", err)
 		return
 	}
 	if len(offer.Differences(&lists, &a.now.Load().offer)) > 0 {

@@ -80,6 +80,9 @@ func New(o Options) *Manager {
 	}
 	m.start = starter.Start
 	m.files = files.New(m.fileOptions())
+	if o.Pins != nil {
+		o.Pins.Watch(m.checkPinsAgain)
+	}
 	m.setup.Store(&setup{registries: o.Registries, declared: o.Configured})
 	return m
 }
@@ -168,6 +171,7 @@ func (m *Manager) collectOffer(workspace string) *core.Offer {
 	for _, a := range m.in(workspace) {
 		one := &a.now.Load().offer
 		all.Tools = append(all.Tools, one.Tools...)
+		all.Held = append(all.Held, one.Held...)
 		all.Prompts = append(all.Prompts, one.Prompts...)
 		all.Resources = append(all.Resources, one.Resources...)
 		all.Templates = append(all.Templates, one.Templates...)

@@ -337,6 +337,10 @@ func (i *memoryInstance) List(_ context.Context, kind core.Kind) ([]json.RawMess
 	defer i.app.mu.Unlock()
 	var raws []json.RawMessage
 	for _, name := range i.app.tools {
+		if strings.HasPrefix(name, "{") { // a whole definition
+			raws = append(raws, json.RawMessage(name))
+			continue
+		}
 		raw, err := json.Marshal(map[string]string{"name": name})
 		if err != nil {
 			return nil, err

@@ -14,6 +14,7 @@ import (
 	"github.com/ropewalk/ropewalk/core/apps/source"
 	"github.com/ropewalk/ropewalk/core/config"
 	"github.com/ropewalk/ropewalk/core/link/remote"
+	"github.com/ropewalk/ropewalk/core/trust"
 )
 
 // Records keeps what is installed. A nil error of a write means that it survives a crash.
@@ -56,6 +57,16 @@ type Cluster interface {
 // Publisher publishes events and never waits.
 type Publisher interface{ Publish(core.Event) }
 
+// Pins decides which tools of an app may be used. *trust.Pins implements it.
+type Pins interface {
+	// Check returns the tools that may be used, and those that are held back.
+	Check(ctx context.Context, l trust.Listing) (allowed []core.Tool, held []core.HeldTool, err error)
+	// Revision changes when a list that was checked earlier must be checked again; then Watch's changed
+	// is called, with "" for all apps.
+	Revision() uint64
+	Watch(changed func(workspace, app string) (checked <-chan struct{}))
+}
+
 // Options is what a Manager is made of. Durations and counts that are 0 have the default given.
 type Options struct {
 	Home       string // the service's home directory, absolute
@@ -70,6 +81,7 @@ type Options struct {
 	HostEnv map[string]string // the host's environment; apps see an allow-list of it
 	Remote  remote.Options    // how remote apps are reached, and which addresses are allowed
 
+	Pins        Pins                 // nil lets all tools be used
 	Sandbox     config.Sandbox       // of an app whose own section of the configuration says nothing else
 	Confinement instance.Confinement // what this machine gives
 

@@ -136,6 +136,7 @@ func (a *app) markRunning(in instance.Instance, lists core.Offer) {
 			v.record.Version = in.Info().Version
 		}
 	})
+	a.checkPinsIfDecided()
 	if a.unannounced {
 		a.unannounced = false
 		a.publishInstalled(a.now.Load())

@@ -28,6 +28,7 @@ type Config struct {
 	Skills         Skills
 	Log            Log
 	Audit          Audit
+	Tools          Tools
 	Limits         Limits
 	Sandbox        Sandbox // of an app whose own section says nothing else
 	Plugins        Plugins

@@ -30,6 +30,7 @@ type document struct {
 	Limits         Limits                `json:"limits"`
 	Sandbox        sandboxSection        `json:"sandbox"`
 	Audit          auditSection          `json:"audit"`
+	Tools          toolsSection          `json:"tools"`
 	PluginDefaults pluginsSection        `json:"plugins"`
 }
 
@@ -126,6 +127,7 @@ func (d document) config(base string, env Environment) *Config {
 		Limits:       d.Limits,
 		Sandbox:      d.Sandbox.over(Sandbox{}, base),
 		Audit:        d.Audit.audit(base),
+		Tools:        d.Tools.tools(),
 		Plugins: Plugins{
 			StartTimeout: seconds(d.PluginDefaults.StartTimeoutSeconds),
 			CallTimeout:  seconds(d.PluginDefaults.CallTimeoutSeconds),

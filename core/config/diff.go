@@ -3,7 +3,8 @@ package config
 import "reflect"
 
 // Diff names the sections in which two configurations differ, as the file names them: home, http,
-// apiKey, auth, sessionStore, storage, registries, features, apps, mcp, chat, models, skills, limits, log, sandbox, audit, plugins. A reload
+// apiKey, auth, sessionStore, storage, registries, features, apps, mcp, chat, models, skills, limits, log, sandbox, audit, tools,
+// plugins. A reload
 // applies what it can and says of the rest that it takes a new start. The environment and the places count as nothing.
 func Diff(before, after *Config) []string {
 	var names []string
@@ -29,6 +30,7 @@ func Diff(before, after *Config) []string {
 	differ("log", before.Log, after.Log)
 	differ("sandbox", before.Sandbox, after.Sandbox)
 	differ("audit", before.Audit, after.Audit)
+	differ("tools", before.Tools, after.Tools)
 	differ("plugins", before.Plugins, after.Plugins)
 	return names
 }

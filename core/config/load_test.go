@@ -13,6 +13,7 @@ import (
 
 	"github.com/ropewalk/ropewalk/core"
 	"github.com/ropewalk/ropewalk/core/sandbox"
+	"github.com/ropewalk/ropewalk/core/trust"
 )
 
 // load loads a file's text from a home of its own. The environment is complete.
@@ -62,6 +63,7 @@ func TestWithNoConfigurationAtAllTheDefaultsAreThoseOfTheSpec(t *testing.T) {
 		Chat:   Chat{ElicitationTimeout: 5 * time.Minute},
 		Log:    Log{Level: "info", Format: "text"},
 		Limits: Limits{APIBodyBytes: 1 << 20, MCPBodyBytes: 4 << 20},
+		Tools:  Tools{Pin: trust.PinEnforce},
 		Sandbox: Sandbox{
 			Level: sandbox.LevelNamespaces, Network: sandbox.Network{Mode: sandbox.NetworkLoopbackOff},
 			Limits: sandbox.Limits{Memory: 2 << 30, Processes: 256, OpenFiles: 4096, FileSize: 4 << 30},

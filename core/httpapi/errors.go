@@ -38,7 +38,7 @@ func statusOf(code core.Code) int {
 		return fiber.StatusBadRequest
 	case core.CodeUnauthenticated:
 		return fiber.StatusUnauthorized
-	case core.CodeForbidden, core.CodeProtected, core.CodeFeatureDisabled, core.CodeWorkspaceDenied:
+	case core.CodeForbidden, core.CodeProtected, core.CodeToolHeld, core.CodeFeatureDisabled, core.CodeWorkspaceDenied:
 		return fiber.StatusForbidden
 	case core.CodeNotFound, core.CodeToolNotFound, core.CodeResourceNotFound:
 		return fiber.StatusNotFound

@@ -87,7 +87,7 @@ func TestTheDocumentNamesEveryErrorCode(t *testing.T) {
 	withCode := doc.Components.Schemas["Error"].Value.Properties["error"].Value.Enum
 	for _, code := range []core.Code{
 		core.CodeBadRequest, core.CodeInvalidInput, core.CodeCredentialsRequired, core.CodeWorkspaceRequired, core.CodeNotConfigured, core.CodeForbidden,
-		core.CodeProtected, core.CodeFeatureDisabled, core.CodeWorkspaceDenied, core.CodeNotFound, core.CodeToolNotFound, core.CodeResourceNotFound,
+		core.CodeProtected, core.CodeToolHeld, core.CodeFeatureDisabled, core.CodeWorkspaceDenied, core.CodeNotFound, core.CodeToolNotFound, core.CodeResourceNotFound,
 		core.CodeMethodNotAllowed, core.CodeAlreadyInstalled, core.CodeRunInProgress, core.CodeAlreadyAnswered, core.CodePayloadTooLarge, core.CodeUnsupportedMedia, core.CodeRateLimited,
 		core.CodeInstallFailed, core.CodeUninstallFailed, core.CodeStartFailed, core.CodeStopFailed, core.CodeUnavailable, core.CodeInternal,
 		core.CodeModelNotConfigured, core.CodeProviderAuth, core.CodeProviderOverloaded, core.CodeProviderError, core.CodeEngineError,
@@ -150,6 +150,12 @@ func TestAnswersAreAsTheDocumentSays(t *testing.T) {
 		{"a tool that is off", call{method: "POST", path: "/v1/tools/call", body: `{"tool":"a__b"}`}, "tools", core.Errorf(core.CodeFeatureDisabled, "m"), 403},
 		{"a tool with wrong input", call{method: "POST", path: "/v1/tools/call", body: `{"tool":"a__b"}`}, "tools", invalid, 400},
 		{"a tool of a dead app", call{method: "POST", path: "/v1/tools/call", body: `{"tool":"a__b"}`}, "tools", core.Errorf(core.CodeUnavailable, "m"), 503},
+		{"changed tools", call{method: "GET", path: "/v1/pins"}, "", nil, 200},
+		{"accept a changed tool", call{method: "POST", path: "/v1/pins/pin_1", body: `{"decision":"accept"}`}, "", nil, 200},
+		{"refuse a changed tool", call{method: "POST", path: "/v1/pins/pin_1", body: `{"decision":"refuse"}`}, "", nil, 200},
+		{"decide otherwise", call{method: "POST", path: "/v1/pins/pin_1", body: `{"decision":"maybe"}`}, "", nil, 400},
+		{"no such change", call{method: "POST", path: "/v1/pins/pin_2", body: `{"decision":"accept"}`}, "", nil, 404},
+		{"a tool that is held back", call{method: "POST", path: "/v1/tools/call", body: `{"tool":"a__b"}`}, "tools", core.Errorf(core.CodeToolHeld, "m"), 403},
 		{"events of nobody", call{method: "GET", path: "/v1/events", header: none}, "", nil, 401},
 		{"events of others", call{method: "GET", path: "/v1/events", header: denied}, "", nil, 403},
 		{"workspace", call{method: "GET", path: "/v1/workspace"}, "", nil, 200},

@@ -16,6 +16,7 @@ import (
 	"github.com/ropewalk/ropewalk/core/httpapi/chatapi"
 	"github.com/ropewalk/ropewalk/core/httpapi/listener"
 	"github.com/ropewalk/ropewalk/core/httpapi/login"
+	"github.com/ropewalk/ropewalk/core/httpapi/trustapi"
 	"github.com/ropewalk/ropewalk/core/limits"
 	"github.com/ropewalk/ropewalk/core/stream"
 )
@@ -64,11 +65,12 @@ type State interface {
 	CheckWritable(ctx context.Context) error // core.CodeUnavailable with the reason
 }
 
-// Options configure a Server. Access, Apps, Tools, Events, Chat, Metrics, Registries and Logger are required.
+// Options configure a Server. Access, Apps, Tools, Pins, Events, Chat, Metrics, Registries and Logger are required.
 type Options struct {
 	Access     Access
 	Apps       Apps
 	Tools      Tools
+	Pins       trustapi.Pins
 	Events     Events
 	Chat       Chat
 	State      State // whose problems GET /v1/health shows; nil shows none

@@ -57,6 +57,9 @@ func (s *Server) appRoutes() []route {
 
 		{get, "/v1/tools", s.authn.RequireMember(s.app.ListTools)},
 		{post, "/v1/tools/call", s.authn.RequireMember(s.app.CallTool)},
+
+		{get, "/v1/pins", s.authn.RequireMember(s.trust.ListPins)},
+		{post, "/v1/pins/:id", s.authn.RequireMember(s.trust.DecidePin)},
 	}
 }
 

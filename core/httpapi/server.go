@@ -19,6 +19,7 @@ import (
 	"github.com/ropewalk/ropewalk/core/httpapi/intake"
 	"github.com/ropewalk/ropewalk/core/httpapi/listener"
 	"github.com/ropewalk/ropewalk/core/httpapi/login"
+	"github.com/ropewalk/ropewalk/core/httpapi/trustapi"
 	"github.com/ropewalk/ropewalk/core/stream"
 	"github.com/ropewalk/ropewalk/core/webguard"
 )
@@ -47,6 +48,7 @@ type Server struct {
 	app   *appapi.Handlers
 	talk  *chatapi.Handlers
 	admin *adminapi.Handlers
+	trust *trustapi.Handlers
 
 	readiness readiness
 
@@ -129,6 +131,7 @@ func (s *Server) setHandlers() {
 		Chat: o.Chat, Streams: o.Streams, Limits: o.Limits, TokensPerDay: o.TokensPerDay, Log: o.Logger, Quiet: o.Timeouts.Quiet,
 	}
 	s.admin = &adminapi.Handlers{Tools: o.Tools, Keys: o.Access, Models: o.Chat, Registries: o.Registries}
+	s.trust = &trustapi.Handlers{Pins: o.Pins}
 }
 
 // withContext gives the handlers a context that holds nothing of the request, so that it may be

@@ -61,8 +61,11 @@ func (s *Server) followCluster() {
 				if strings.HasPrefix(c.Name, skill.KeptPrefix) {
 					s.syncSkills(ctx, c.Name)
 				}
+			case core.ChangePins:
+				s.pins.Reload(c.Workspace, c.Name)
 			case core.ChangeAll:
 				s.access.MembersChanged("")
+				s.pins.Reload("", "")
 				s.syncSkills(ctx, skill.KeptPrefix)
 			default: // apps are reconciled by their manager
 			}

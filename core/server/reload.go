@@ -23,7 +23,7 @@ const drainTimeout = 15 * time.Second
 // off: dev mode decides how the listener checks requests.
 func needsRestart(section string, before, next *config.Config) bool {
 	switch section {
-	case "audit", "home", "http", "apiKey", "limits", "mcp", "plugins", "sandbox", "skills", "storage":
+	case "audit", "home", "http", "apiKey", "limits", "mcp", "plugins", "sandbox", "skills", "storage", "tools":
 		return true
 	case "auth":
 		return before.Dev() != next.Dev()
@@ -97,7 +97,7 @@ func effective(before, next *config.Config) *config.Config {
 	c := *next
 	c.Home, c.HTTP, c.AllowedOrigins, c.APIKey = before.Home, before.HTTP, before.AllowedOrigins, before.APIKey
 	c.MCP, c.Plugins, c.Skills, c.Storage, c.Limits = before.MCP, before.Plugins, before.Skills, before.Storage, before.Limits
-	c.Audit, c.Sandbox = before.Audit, before.Sandbox
+	c.Audit, c.Sandbox, c.Tools = before.Audit, before.Sandbox, before.Tools
 	if needsRestart("auth", before, next) {
 		c.Auth = before.Auth
 	}

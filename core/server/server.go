@@ -22,6 +22,7 @@ import (
 	"github.com/ropewalk/ropewalk/core/pluginhost"
 	"github.com/ropewalk/ropewalk/core/store"
 	"github.com/ropewalk/ropewalk/core/tools"
+	"github.com/ropewalk/ropewalk/core/trust"
 )
 
 // Options configure a Server.
@@ -50,6 +51,7 @@ type Server struct {
 	apps     *apps.Manager
 	chat     *chat.Engine
 	skills   *skill.Library
+	pins     *trust.Pins
 	tools    *tools.Namespace
 	audit    *audit.Log
 	endpoint *mcphttp.Endpoint

@@ -25,6 +25,7 @@ import (
 	"github.com/ropewalk/ropewalk/core/store"
 	"github.com/ropewalk/ropewalk/core/stream"
 	"github.com/ropewalk/ropewalk/core/tools"
+	"github.com/ropewalk/ropewalk/core/trust"
 )
 
 // The steps of Start, in their order. Each registers its closer as soon as it has something to close.
@@ -94,7 +95,9 @@ func (s *Server) openServices(ctx context.Context) error {
 	if err := s.access.EndOldLogins(ctx); err != nil {
 		return err
 	}
+	s.pins = trust.NewPins(trust.PinOptions{Mode: c.Tools.Pin, Records: s.store, Events: s.bus, Logger: s.log.Named("trust")})
 	s.apps = apps.New(apps.Options{
+		Pins: s.pins,
 		Home: c.Home, Records: s.store, Cluster: s.cluster(), Events: s.bus, Registries: s.adapters.registries(), Configured: c.Apps,
 		Logger: s.log.Named("apps"), HostEnv: c.Environment, MaxSessionInstances: c.MCP.MaxInstances,
 		Sandbox: c.Sandbox, Confinement: s.confinement(ctx),
@@ -159,7 +162,7 @@ func (s *Server) openEndpoints(context.Context) error {
 		Version: s.version, Started: s.started, Plugins: s.host.Status, Apps: s.apps.States, Sessions: s.endpoint.Sessions,
 	})
 	s.http = httpapi.New(httpapi.Options{
-		Access: s.access, Apps: s.apps, Tools: s.tools, Events: s.bus, Chat: s.chat, State: s.store, Metrics: figures, Registries: s.adapters, Logger: s.log.Named("http"), Version: s.version, Audit: s.auditor(),
+		Access: s.access, Apps: s.apps, Tools: s.tools, Pins: s.pins, Events: s.bus, Chat: s.chat, State: s.store, Metrics: figures, Registries: s.adapters, Logger: s.log.Named("http"), Version: s.version, Audit: s.auditor(),
 		Mounts: s.mounts(), Closed: s.endpoint.Closed, Streams: streams,
 		AllowedOrigins: c.AllowedOrigins, AllowedHosts: c.HTTP.AllowedHosts, TrustedProxies: c.HTTP.TrustedProxies,
 		BaseURL: c.HTTP.BaseURL, RedirectURI: redirectURI(c),

@@ -60,6 +60,9 @@ func furnish(t *testing.T, s *Store) core.ConversationRef {
 	if err := s.PutCookie(t.Context(), Cookie{Hash: "h", Identity: core.Identity{User: alice}, ExpiresAt: time.Now().Add(time.Hour)}); err != nil {
 		t.Fatal(err)
 	}
+	if err := s.AddPins(t.Context(), core.PinKey{Workspace: core.DefaultWorkspaceID, App: "app", Bundle: "b", Version: "1"}, map[string]string{"t": "{}"}); err != nil {
+		t.Fatal(err)
+	}
 	hello := said("user", "hello world")
 	hello.Attachments = []core.Attachment{{ID: "att_1", Name: "a.png", MIMEType: "image/png", Content: []byte{0, 1, 2}}}
 	ref := talk(t, s, "Ünïcode 日本", hello)

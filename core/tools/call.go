@@ -54,7 +54,7 @@ func (n *Namespace) Call(ctx context.Context, c core.Caller, call Call) (json.Ra
 // Start starts a call of a tool in c's workspace. It waits for nothing: a call that cannot be sent at
 // once is made by the pending call's Wait.
 //
-// The checks, in this order: core.CodeToolNotFound, CodeFeatureDisabled, CodeForbidden,
+// The checks, in this order: core.CodeToolNotFound, CodeToolHeld, CodeFeatureDisabled, CodeForbidden,
 // CodeInvalidInput. A JSON-RPC error of the app comes back as *rpc.Error; a tool's own failure is a
 // result whose isError is true, not an error.
 func (n *Namespace) Start(ctx context.Context, c core.Caller, call Call) (Pending, error) {
@@ -145,6 +145,9 @@ func (p *pending) resolve() (err error) {
 	}
 	r := p.n.render(p.caller.Workspace.ID)
 	tool := r.tool(p.call.Name, p.call.Session)
+	if reason, held := r.held[p.call.Name]; held && tool == nil {
+		return core.Errorf(core.CodeToolHeld, "%s", reason)
+	}
 	if tool == nil {
 		return notFound(p.call.Name)
 	}

@@ -18,6 +18,7 @@ type rendering struct {
 	bare    map[string][]*callable // by the name that their apps gave them
 	items   map[core.Kind][]Item
 	prompts map[string]core.Prompt // by full name
+	held    map[string]string      // why a tool is held back, by full name
 	places  *places
 
 	mu     sync.Mutex
@@ -68,7 +69,7 @@ func (n *Namespace) render(workspace string) *rendering {
 func (n *Namespace) newRendering(o *core.Offer) *rendering {
 	r := &rendering{
 		offer: o, places: newPlaces(o), tools: make([]Listed, 0, len(o.Tools)), byName: make(map[string]*callable, len(o.Tools)), bare: make(map[string][]*callable, len(o.Tools)),
-		items: map[core.Kind][]Item{}, prompts: make(map[string]core.Prompt, len(o.Prompts)), arrays: map[arrayKey]json.RawMessage{},
+		items: map[core.Kind][]Item{}, held: make(map[string]string, len(o.Held)), prompts: make(map[string]core.Prompt, len(o.Prompts)), arrays: map[arrayKey]json.RawMessage{},
 	}
 	for _, t := range o.Tools {
 		raw, err := rawjson.Rename(t.Raw, "name", t.FullName())
@@ -87,6 +88,10 @@ func (n *Namespace) newRendering(o *core.Offer) *rendering {
 		one := &callable{t, quoted}
 		r.byName[t.FullName()], r.byName[t.LongName()] = one, one
 		r.bare[t.Name] = append(r.bare[t.Name], one)
+	}
+	for _, h := range o.Held {
+		tool := core.Tool{Server: h.Server, Name: h.Name}
+		r.held[tool.FullName()], r.held[tool.LongName()] = h.Reason, h.Reason
 	}
 	for _, p := range o.Prompts {
 		r.prompts[p.FullName()] = p

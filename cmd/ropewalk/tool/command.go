@@ -20,7 +20,11 @@ func Command() *cobra.Command {
 	c := &cli.Connection{}
 	cmd := &cobra.Command{Use: "tool", Aliases: []string{"tools"}, Short: "List, show and call the tools of the workspace"}
 	c.Bind(cmd)
-	cmd.AddCommand(listCommand(c), showCommand(c), callCommand(c))
+	cmd.AddCommand(
+		listCommand(c), showCommand(c), callCommand(c), pinsCommand(c),
+		decideCommand(c, "accept", "Accept the changed definition of a tool"),
+		decideCommand(c, "refuse", "Refuse the changed definition of a tool; the tool stays held back"),
+	)
 	return cmd
 }
 

@@ -103,7 +103,7 @@ func (c *Catalog) replace(workspace string) (lists []core.Kind, watchers []*watc
 	for _, kind := range lists {
 		switch kind {
 		case core.KindTools:
-			next.Tools = offer.Tools
+			next.Tools, next.Held = offer.Tools, offer.Held
 		case core.KindPrompts:
 			next.Prompts = offer.Prompts
 		case core.KindResources:

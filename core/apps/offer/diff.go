@@ -12,7 +12,7 @@ func Differences(a, b *core.Offer) (lists []core.Kind) {
 	for kind, equal := range map[core.Kind]bool{
 		core.KindTools: slices.EqualFunc(a.Tools, b.Tools, func(a, b core.Tool) bool {
 			return a.Server == b.Server && bytes.Equal(a.Raw, b.Raw)
-		}),
+		}) && slices.Equal(a.Held, b.Held),
 		core.KindPrompts: slices.EqualFunc(a.Prompts, b.Prompts, func(a, b core.Prompt) bool {
 			return a.Server == b.Server && bytes.Equal(a.Raw, b.Raw)
 		}),
@@ -32,5 +32,5 @@ func Differences(a, b *core.Offer) (lists []core.Kind) {
 
 // IsEmpty reports whether an offer has no items.
 func IsEmpty(o *core.Offer) bool {
-	return len(o.Tools)+len(o.Prompts)+len(o.Resources)+len(o.Templates) == 0
+	return len(o.Tools)+len(o.Held)+len(o.Prompts)+len(o.Resources)+len(o.Templates) == 0
 }

@@ -4,7 +4,7 @@ package backup
 // for a moment only: notices, runs, open questions, logins under way.
 func Tables() []string {
 	return []string{
-		"users", "workspaces", "members", "bundles", "bundle_parts", "installations", "cookies", "api_keys", "settings",
+		"users", "workspaces", "members", "bundles", "bundle_parts", "installations", "pins", "cookies", "api_keys", "settings",
 		"collections", "conversations", "messages", "attachments", "words", "word_sets", "usage_records",
 	}
 }

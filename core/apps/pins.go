@@ -1,0 +1,129 @@
+package apps
+
+import (
+	"context"
+	"encoding/json"
+	"sync"
+
+	"github.com/ropewalk/ropewalk/core"
+	"github.com/ropewalk/ropewalk/core/apps/instance"
+	"github.com/ropewalk/ropewalk/core/apps/offer"
+	"github.com/ropewalk/ropewalk/core/trust"
+)
+
+// pinning is what an app's tools are checked with again after a decision on its pins.
+type pinning struct {
+	mu       sync.Mutex // held from the check of a list until the list is shown
+	key      core.PinKey
+	listed   []core.Tool // all tools that the app listed last
+	dynamic  bool        // the app announces changes of its list
+	revision uint64      // of the pins when the list was checked
+}
+
+// allListed returns the tools that the app listed last, those that are held back among them.
+func (p *pinning) allListed() []core.Tool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.listed
+}
+
+// checkPins takes the tools out of lists that nobody may use. It is called once for each listing.
+func (a *app) checkPins(ctx context.Context, in instance.Instance, lists core.Offer) (core.Offer, error) {
+	a.pins.mu.Lock()
+	defer a.pins.mu.Unlock()
+	return a.checkPinsLocked(ctx, in, lists)
+}
+
+func (a *app) checkPinsLocked(ctx context.Context, in instance.Instance, lists core.Offer) (core.Offer, error) {
+	record := a.now.Load().record
+	p := &a.pins
+	p.key = core.PinKey{Workspace: record.Workspace, App: record.Name, Bundle: record.BundleName, Version: record.Version}
+	if record.Remote != nil {
+		p.key.Version = in.Info().Version
+	}
+	p.listed, p.dynamic = lists.Tools, announcesTools(in)
+	return a.pinned(ctx, lists)
+}
+
+// pinned returns lists with the tools of the app that may be used.
+func (a *app) pinned(ctx context.Context, lists core.Offer) (_ core.Offer, err error) {
+	if a.manager.o.Pins == nil {
+		return lists, nil
+	}
+	p := &a.pins
+	p.revision = a.manager.o.Pins.Revision()
+	lists.Tools, lists.Held, err = a.manager.o.Pins.Check(ctx, trust.Listing{Key: p.key, Tools: p.listed, Dynamic: p.dynamic})
+	return lists, err
+}
+
+// announcesTools reports whether an app announces changes of its list of tools.
+func announcesTools(in instance.Instance) bool {
+	var capabilities struct {
+		Tools struct {
+			ListChanged bool `json:"listChanged"`
+		} `json:"tools"`
+	}
+	raw := in.Info().Capabilities
+	return len(raw) > 0 && json.Unmarshal(raw, &capabilities) == nil && capabilities.Tools.ListChanged
+}
+
+// checkPinsIfDecided checks the app's tools again when there was a decision after they were checked and
+// before they were shown.
+func (a *app) checkPinsIfDecided() {
+	if a.manager.o.Pins == nil {
+		return
+	}
+	a.pins.mu.Lock()
+	outdated := a.pins.revision != a.manager.o.Pins.Revision()
+	a.pins.mu.Unlock()
+	if outdated {
+		a.checkPinsAgain(a.manager.life)
+	}
+}
+
+// checkPinsAgain shows the tools of an app that may be used now.
+func (a *app) checkPinsAgain(ctx context.Context) {
+	a.pins.mu.Lock()
+	defer a.pins.mu.Unlock()
+	if a.pins.listed == nil {
+		return
+	}
+	lists, err := a.pinned(ctx, a.now.Load().offer)
+	if err != nil {
+		a.log.Warn("tools of an app could not be checked after a decision on its pins", "error", err)
+		return
+	}
+	if len(offer.Differences(&lists, &a.now.Load().offer)) == 0 {
+		return
+	}
+	a.transition(sameState, func(v *view) {
+		if v.state == core.StateRunning || v.state == core.StateCrashed {
+			v.setOffer(lists)
+		}
+	})
+}
+
+// checkPinsAgain checks the tools of an app again, in the background: those of all apps when name is "".
+// The channel is closed when that is done.
+func (m *Manager) checkPinsAgain(workspace, name string) <-chan struct{} {
+	checked := make(chan struct{})
+	ctx, done, err := m.beginWork(context.Background())
+	if err != nil { // the server is shutting down
+		close(checked)
+		return checked
+	}
+	var found []*app
+	if name == "" {
+		found = m.allApps()
+	} else if a, err := m.find(workspace, name); err == nil {
+		found = append(found, a)
+	}
+	go func() {
+		defer done()
+		defer close(checked)
+		for _, a := range found {
+			a.checkPinsAgain(ctx)
+		}
+	}()
+	return checked
+}

@@ -1,0 +1,4 @@
+// Package trustapi holds the handlers of decisions of people: on tools whose definitions changed.
+//
+// It checks bodies and rights. What a decision does is decided by package trust.
+package trustapi

@@ -1,0 +1,18 @@
+package trustapi
+
+import (
+	"context"
+
+	"github.com/ropewalk/ropewalk/core"
+)
+
+// Pins are the pinned tools of apps whose definitions changed.
+type Pins interface {
+	Changes(ctx context.Context, workspace string) ([]core.PinChange, error)
+	Decide(ctx context.Context, c core.Caller, id string, accept bool) (core.PinChange, error)
+}
+
+// Handlers are the handlers of the package.
+type Handlers struct {
+	Pins Pins
+}

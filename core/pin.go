@@ -1,0 +1,59 @@
+package core
+
+import "time"
+
+// PinKey names what the pins of an app belong to: one version of one bundle, installed under one name.
+type PinKey struct {
+	Workspace string
+	App       string // the app's short name
+	Bundle    string // the bundle's name; a remote app's URL
+	Version   string // the bundle's version; a remote app's serverInfo.version
+}
+
+// Pin is a tool of an app as it was accepted, and the change of it that waits for a decision. The
+// definitions are the canonical JSON of package trust.
+type Pin struct {
+	Tool        string
+	Definition  string    // accepted; "" when none of this name ever was
+	Offered     string    // what the app offers instead; "" when there is no change
+	RenamedFrom string    // the accepted tool that Offered seems to be, under another name; "" for none
+	Refused     bool      // Offered was refused
+	ChangedAt   time.Time // when Offered was seen first
+}
+
+// HeldTool is a tool that an app offers and nobody may use.
+type HeldTool struct {
+	Server string // the app's short name
+	Name   string // the bare name
+	Reason string // why it is held back, and what to do
+}
+
+// PinState is the state of a PinChange.
+type PinState string
+
+// The states.
+const (
+	PinWaiting  PinState = "waiting"
+	PinAccepted PinState = "accepted"
+	PinRefused  PinState = "refused"
+)
+
+// PinChange is a change of a pinned tool as the API shows it.
+type PinChange struct {
+	ID          string       `json:"id"`
+	Server      string       `json:"server"`
+	Tool        string       `json:"tool"`
+	Version     string       `json:"version"`
+	RenamedFrom string       `json:"renamedFrom,omitempty"`
+	State       PinState     `json:"state"`
+	Changes     []Difference `json:"changes"`
+	Since       string       `json:"since"`
+}
+
+// Difference is one place in which two definitions of a tool differ. Before or After is "" when there is
+// nothing at that place.
+type Difference struct {
+	Path   string `json:"path"` // such as inputSchema.properties.path.description
+	Before string `json:"before"`
+	After  string `json:"after"`
+}

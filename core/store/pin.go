@@ -1,0 +1,114 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"time"
+
+	"github.com/ropewalk/ropewalk/core"
+	"github.com/ropewalk/ropewalk/core/store/database"
+)
+
+// Pins returns the pins of one version of an app, by tool.
+func (s *Store) Pins(ctx context.Context, k core.PinKey) (map[string]core.Pin, error) {
+	found := map[string]core.Pin{}
+	err := s.db.Select(ctx, `
+		SELECT tool, definition, offered, renamed_from, refused, changed_at FROM pins
+		WHERE workspace = $1 AND app = $2 AND bundle = $3 AND version = $4`, []any{k.Workspace, k.App, k.Bundle, k.Version},
+		func(scan func(...any) error) error {
+			var p core.Pin
+			var refused, changed int64
+			err := scan(&p.Tool, &p.Definition, &p.Offered, &p.RenamedFrom, &refused, &changed)
+			p.Refused, p.ChangedAt = refused != 0, database.FromMillis(changed)
+			found[p.Tool] = p
+			return err
+		})
+	if err != nil {
+		return nil, fmt.Errorf("reading the pins of app %s: %w", k.App, err)
+	}
+	return found, nil
+}
+
+// AddPins pins tools that have no pin. A tool that another server has pinned meanwhile keeps that pin.
+func (s *Store) AddPins(ctx context.Context, k core.PinKey, definitions map[string]string) error {
+	return s.db.Update(ctx, "pinning the tools of app "+k.App, func(ctx context.Context, tx *sql.Tx) error {
+		rows := database.Insert{
+			Into: `INSERT INTO pins (workspace, app, bundle, version, tool, definition)`,
+			Then: `ON CONFLICT (workspace, app, bundle, version, tool) DO NOTHING`,
+		}
+		for tool, definition := range definitions {
+			rows.Add(k.Workspace, k.App, k.Bundle, k.Version, tool, definition)
+		}
+		if err := rows.Exec(ctx, tx); err != nil {
+			return err
+		}
+		return s.notifyPeers(ctx, tx, core.ChangePins, k.Workspace, k.App)
+	})
+}
+
+// OfferPin records that an app offers another definition than the pinned one, or a tool of a name that
+// has no pin. It reports whether this change is new: of several servers that see it, one gets true.
+func (s *Store) OfferPin(ctx context.Context, k core.PinKey, p core.Pin) (first bool, err error) {
+	err = s.db.Update(ctx, "recording a change of app "+k.App, func(ctx context.Context, tx *sql.Tx) error {
+		first = false
+		result, err := tx.ExecContext(ctx, `
+			INSERT INTO pins (workspace, app, bundle, version, tool, definition, offered, renamed_from, changed_at)
+			VALUES ($1, $2, $3, $4, $5, '', $6, $7, $8)
+			ON CONFLICT (workspace, app, bundle, version, tool) DO UPDATE
+			SET offered = excluded.offered, renamed_from = excluded.renamed_from, refused = 0, changed_at = excluded.changed_at
+			WHERE pins.offered <> excluded.offered AND pins.definition <> excluded.offered`,
+			k.Workspace, k.App, k.Bundle, k.Version, p.Tool, p.Offered, p.RenamedFrom, database.Millis(time.Now()))
+		if err != nil {
+			return err
+		}
+		n, err := result.RowsAffected()
+		first = n > 0
+		return err
+	})
+	return first, err
+}
+
+// DecidePin accepts or refuses the change of a tool, if it is still the one given: core.CodeNotFound when
+// there is no such change any more.
+func (s *Store) DecidePin(ctx context.Context, k core.PinKey, tool, offered string, accept bool) error {
+	change := `SET refused = 1`
+	if accept {
+		change = `SET definition = offered, offered = '', renamed_from = '', refused = 0`
+	}
+	return s.db.Update(ctx, "deciding on a change of app "+k.App, func(ctx context.Context, tx *sql.Tx) error {
+		result, err := tx.ExecContext(ctx, `UPDATE pins `+change+`
+			WHERE workspace = $1 AND app = $2 AND bundle = $3 AND version = $4 AND tool = $5 AND offered = $6`,
+			k.Workspace, k.App, k.Bundle, k.Version, tool, offered)
+		if err != nil {
+			return err
+		}
+		if n, err := result.RowsAffected(); err != nil || n == 0 {
+			if err != nil {
+				return err
+			}
+			return core.Errorf(core.CodeNotFound, "the tool %.100q has no such change any more", tool)
+		}
+		return s.notifyPeers(ctx, tx, core.ChangePins, k.Workspace, k.App)
+	})
+}
+
+// ChangedPins returns the pins of a workspace whose tools were offered otherwise than accepted, the newest
+// change first.
+func (s *Store) ChangedPins(ctx context.Context, workspace string) (keys []core.PinKey, pins []core.Pin, err error) {
+	err = s.db.Select(ctx, `
+		SELECT app, bundle, version, tool, definition, offered, renamed_from, refused, changed_at FROM pins
+		WHERE workspace = $1 AND offered <> '' ORDER BY changed_at DESC, app, tool`, []any{workspace},
+		func(scan func(...any) error) error {
+			k, p := core.PinKey{Workspace: workspace}, core.Pin{}
+			var refused, changed int64
+			err := scan(&k.App, &k.Bundle, &k.Version, &p.Tool, &p.Definition, &p.Offered, &p.RenamedFrom, &refused, &changed)
+			p.Refused, p.ChangedAt = refused != 0, database.FromMillis(changed)
+			keys, pins = append(keys, k), append(pins, p)
+			return err
+		})
+	if err != nil {
+		return nil, nil, fmt.Errorf("reading the changed pins: %w", err)
+	}
+	return keys, pins, nil
+}

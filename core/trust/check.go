@@ -1,0 +1,243 @@
+package trust
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/ropewalk/ropewalk/core"
+)
+
+// maxPins is how many tools of one version of an app are pinned. Those beyond it are held back.
+const maxPins = 10_000
+
+// Listing is a list of tools that an app gave.
+type Listing struct {
+	Key   core.PinKey
+	Tools []core.Tool
+	// Dynamic says that the app announces changes of its list, and so may replace its tools while it runs.
+	Dynamic bool
+}
+
+// Check returns which tools of a listing may be used, in their order, and which are held back.
+//
+// The tools that are listed first for a version of a bundle are pinned, and so are those that are added
+// later: nobody has accepted another definition under their name. Held back are a pinned tool whose
+// definition differs, and an added tool that seems to be a pinned one which is gone: one with the same
+// description or parameters and, of an app that does not announce changes of its list, any.
+//
+// The records are read and written only when something differs from what was read before. When that
+// fails, the tools that were accepted earlier stay in use and the others are held back; it is an error
+// only when nothing is known of the app.
+func (p *Pins) Check(ctx context.Context, l Listing) (allowed []core.Tool, held []core.HeldTool, err error) {
+	if p.o.Mode == PinOff {
+		return l.Tools, nil, nil
+	}
+	c := &check{p: p, l: l, accepted: p.lookup(l.Key)}
+	if c.accepted != nil && c.compare() {
+		return l.Tools, nil, nil
+	}
+	if err = c.resolve(ctx); err != nil && c.accepted == nil && p.o.Mode == PinEnforce {
+		return nil, nil, fmt.Errorf("the pinned definitions of its tools could not be read: %w", err)
+	}
+	if err != nil {
+		p.o.Logger.Warn("changed tools of an app could not be compared with their pins; they are held back", "app", l.Key.App, "error", err)
+	}
+	if p.o.Mode == PinWarn {
+		return l.Tools, nil, nil
+	}
+	for i, t := range l.Tools {
+		if reason := c.reasons[i]; reason != "" {
+			held = append(held, core.HeldTool{Server: t.Server, Name: t.Name, Reason: reason})
+		} else {
+			allowed = append(allowed, t)
+		}
+	}
+	return allowed, held, nil
+}
+
+func (p *Pins) lookup(k core.PinKey) map[string]digest {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.known[k]
+}
+
+func (p *Pins) remember(k core.PinKey, accepted map[string]digest) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.known[k] = accepted
+}
+
+// check is one comparison of a listing with its pins.
+type check struct {
+	p        *Pins
+	l        Listing
+	accepted map[string]digest // nil while nothing is known
+
+	pins        map[string]core.Pin
+	definitions []string // of the listed tools; "" for one without
+	reasons     []string // why a listed tool is held back; "" for one that is not
+}
+
+// compare reports whether every tool is accepted as it is. It sets definitions and reasons.
+func (c *check) compare() bool {
+	c.definitions, c.reasons = make([]string, len(c.l.Tools)), make([]string, len(c.l.Tools))
+	equal := true
+	for i, t := range c.l.Tools {
+		definition, err := Definition(t.Raw)
+		if err != nil {
+			c.reasons[i], equal = c.reason(t.Name, err.Error()), false
+			continue
+		}
+		c.definitions[i] = definition
+		if pinned, ok := c.accepted[t.Name]; !ok || pinned != digestOf(definition) {
+			c.reasons[i], equal = c.reason(t.Name, "its definition could not be compared with the accepted one"), false
+		}
+	}
+	return equal
+}
+
+// resolve reads the pins anew, pins the tools that are new and records the changes.
+func (c *check) resolve(ctx context.Context) error {
+	if err := c.read(ctx); err != nil {
+		c.compare()
+		return err
+	}
+	first := len(c.pins) == 0
+	if c.compare() {
+		return nil
+	}
+	added := map[string]string{}
+	var renamed []core.Pin
+	for i, t := range c.l.Tools {
+		if _, known := c.pins[t.Name]; known || c.definitions[i] == "" {
+			continue
+		}
+		switch from, replaces := c.replaced(c.definitions[i]); {
+		case !first && replaces:
+			renamed = append(renamed, core.Pin{Tool: t.Name, Offered: c.definitions[i], RenamedFrom: from})
+		case len(c.pins)+len(added) >= maxPins:
+			c.reasons[i] = c.reason(t.Name, fmt.Sprintf("the app has listed more than %d different tools", maxPins))
+		default:
+			added[t.Name] = c.definitions[i]
+		}
+	}
+	if err := c.add(ctx, added, first); err != nil {
+		return err
+	}
+	return c.offer(ctx, renamed)
+}
+
+func (c *check) read(ctx context.Context) (err error) {
+	if c.pins, err = c.p.o.Records.Pins(ctx, c.l.Key); err != nil {
+		return err
+	}
+	c.accepted = make(map[string]digest, len(c.pins))
+	for tool, pin := range c.pins {
+		c.accepted[tool] = digestOf(pin.Definition)
+	}
+	c.p.remember(c.l.Key, c.accepted)
+	return nil
+}
+
+// replaced returns the accepted tool that an added one seems to replace: one that the app does not list
+// any more.
+func (c *check) replaced(definition string) (from string, ok bool) {
+	var gone []string
+	for tool, pin := range c.pins {
+		listed := slices.ContainsFunc(c.l.Tools, func(t core.Tool) bool { return t.Name == tool })
+		if !listed && pin.Definition != "" {
+			gone = append(gone, tool)
+		}
+	}
+	slices.Sort(gone)
+	for _, tool := range gone {
+		if similar(c.pins[tool].Definition, definition) {
+			return tool, true
+		}
+	}
+	if len(gone) > 0 && !c.l.Dynamic {
+		return gone[0], true
+	}
+	return "", false
+}
+
+// add pins tools that nobody has accepted otherwise. Of several servers one does; the others then compare
+// with what it has pinned.
+func (c *check) add(ctx context.Context, added map[string]string, first bool) error {
+	if len(added) == 0 {
+		return nil
+	}
+	if err := c.p.o.Records.AddPins(ctx, c.l.Key, added); err != nil {
+		return err
+	}
+	if err := c.read(ctx); err != nil {
+		return err
+	}
+	c.compare()
+	for _, t := range c.l.Tools {
+		if definition, ok := added[t.Name]; ok && !first && c.pins[t.Name].Definition == definition {
+			c.p.o.Logger.Info("app has added a tool", "workspace", c.l.Key.Workspace, "app", c.l.Key.App, "tool", t.Name)
+			c.p.publish(c.l.Key, core.EventPinAdded, core.PinAdded{Server: c.l.Key.App, Tool: t.Name, Version: c.l.Key.Version})
+		}
+	}
+	return nil
+}
+
+// offer records the changes that wait for a decision, and says of each why the tool is held back.
+func (c *check) offer(ctx context.Context, renamed []core.Pin) error {
+	for i, t := range c.l.Tools {
+		if c.reasons[i] == "" || c.definitions[i] == "" {
+			continue
+		}
+		pin, known := c.pins[t.Name]
+		if at := slices.IndexFunc(renamed, func(p core.Pin) bool { return p.Tool == t.Name }); !known && at >= 0 {
+			pin = renamed[at]
+		} else if !known {
+			continue // too many tools
+		}
+		if pin.Offered != c.definitions[i] {
+			pin.Refused = false
+		}
+		pin.Offered = c.definitions[i]
+		c.reasons[i] = c.changed(pin)
+		first, err := c.p.o.Records.OfferPin(ctx, c.l.Key, pin)
+		if err != nil {
+			return err
+		}
+		if first {
+			c.announce(pin)
+		}
+	}
+	return nil
+}
+
+// changed says why a changed tool is held back.
+func (c *check) changed(pin core.Pin) string {
+	switch {
+	case pin.Refused:
+		return c.reason(pin.Tool, "an administrator has refused its changed definition")
+	case pin.RenamedFrom != "":
+		return c.reason(pin.Tool, fmt.Sprintf("it seems to be %q under another name, without a new version of the app", pin.RenamedFrom))
+	}
+	return c.reason(pin.Tool, "its definition changed without a new version of the app")
+}
+
+func (c *check) reason(tool, why string) string {
+	return fmt.Sprintf("tool %q of app %q is held back: %s; an administrator of the workspace can accept it (GET /v1/pins, ropewalk tool pins)",
+		tool, c.l.Key.App, why)
+}
+
+func (c *check) announce(pin core.Pin) {
+	before := pin.Definition
+	if pin.RenamedFrom != "" {
+		before = c.pins[pin.RenamedFrom].Definition
+	}
+	k, held := c.l.Key, c.p.o.Mode == PinEnforce
+	c.p.o.Logger.Warn("app has changed a tool without a new version", "workspace", k.Workspace, "app", k.App, "version", k.Version,
+		"tool", pin.Tool, "renamed_from", pin.RenamedFrom, "held", held)
+	c.p.publish(k, core.EventPinChanged, core.PinChanged{
+		ID: changeID(k, pin), Server: k.App, Tool: pin.Tool, Version: k.Version, RenamedFrom: pin.RenamedFrom, Held: held,
+		Changes: Differences(before, pin.Offered),
+	})
+}

@@ -1,0 +1,86 @@
+package trust
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/ropewalk/ropewalk/core/rawjson"
+)
+
+// Definition returns the canonical form of a tool as its app listed it: what a change of means another
+// tool. Members have a fixed order, and so have the elements of required, enum and type, which are sets.
+//
+// Everything is part of it but _meta, of which only ui is: other metadata is not shown to models, and
+// some apps write it anew at each start. A tool that names a member twice has no definition, because two
+// readers could see different tools.
+func Definition(raw json.RawMessage) (string, error) {
+	if err := rawjson.CheckUnique(raw); err != nil {
+		return "", fmt.Errorf("its definition is ambiguous: %w", err)
+	}
+	tool, err := decode(raw)
+	if err != nil {
+		return "", err
+	}
+	members, ok := tool.(map[string]any)
+	if !ok {
+		return "", fmt.Errorf("its definition is not an object")
+	}
+	meta, _ := members["_meta"].(map[string]any)
+	delete(members, "_meta")
+	for _, key := range []string{"ui", "ui/resourceUri"} {
+		if ui, ok := meta[key]; ok {
+			members["_meta."+key] = ui
+		}
+	}
+	sortSets(members)
+	return encode(members), nil
+}
+
+// decode keeps numbers as they were written.
+func decode(raw []byte) (value any, err error) {
+	dec := json.NewDecoder(bytes.NewReader(raw))
+	dec.UseNumber()
+	err = dec.Decode(&value)
+	return value, err
+}
+
+// encode writes a decoded value with its members sorted.
+func encode(value any) string {
+	var b strings.Builder
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	_ = enc.Encode(value) // what was decoded always encodes
+	return strings.TrimSuffix(b.String(), "\n")
+}
+
+// sortSets sorts the arrays whose order has no meaning, at any depth.
+func sortSets(value any) {
+	switch value := value.(type) {
+	case map[string]any:
+		for name, member := range value {
+			sortSets(member)
+			list, ok := member.([]any)
+			if ok && (name == "required" || name == "enum" || name == "type") {
+				slices.SortStableFunc(list, func(a, b any) int { return strings.Compare(encode(a), encode(b)) })
+			}
+		}
+	case []any:
+		for _, element := range value {
+			sortSets(element)
+		}
+	}
+}
+
+// digest identifies a definition; the zero digest is that of none.
+type digest [sha256.Size]byte
+
+func digestOf(definition string) digest {
+	if definition == "" {
+		return digest{}
+	}
+	return sha256.Sum256([]byte(definition))
+}

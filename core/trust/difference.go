@@ -1,0 +1,133 @@
+package trust
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/ropewalk/ropewalk/core"
+)
+
+const (
+	maxDifferences = 50   // that are listed
+	maxText        = 2000 // bytes of a value that are shown
+	around         = 80   // bytes shown before and after the part in which two long texts differ
+)
+
+// Differences lists where two definitions differ, so that a person can read it. An empty definition has
+// no members.
+func Differences(before, after string) []core.Difference {
+	var found []core.Difference
+	compare("", parse(before), parse(after), &found)
+	if len(found) > maxDifferences {
+		rest := len(found) - maxDifferences
+		found = append(found[:maxDifferences], core.Difference{Path: fmt.Sprintf("and %d more", rest)})
+	}
+	return found
+}
+
+func parse(definition string) any {
+	if definition == "" {
+		return map[string]any{}
+	}
+	value, err := decode([]byte(definition))
+	if err != nil {
+		return definition
+	}
+	return value
+}
+
+// absent is the value of a member that is not there.
+type absent struct{}
+
+func compare(path string, before, after any, found *[]core.Difference) {
+	old, isObject := before.(map[string]any)
+	next, isObjectToo := after.(map[string]any)
+	if isObject && isObjectToo {
+		names := slices.Collect(maps.Keys(old))
+		names = slices.AppendSeq(names, maps.Keys(next))
+		slices.Sort(names)
+		for _, name := range slices.Compact(names) {
+			compare(join(path, name), member(old, name), member(next, name), found)
+		}
+		return
+	}
+	if a, b := text(before), text(after); a != b {
+		a, b = shorten(a, b)
+		*found = append(*found, core.Difference{Path: path, Before: a, After: b})
+	}
+}
+
+func member(object map[string]any, name string) any {
+	if value, ok := object[name]; ok {
+		return value
+	}
+	return absent{}
+}
+
+func join(path, name string) string {
+	if path == "" {
+		return name
+	}
+	return path + "." + name
+}
+
+func text(value any) string {
+	switch value := value.(type) {
+	case absent:
+		return ""
+	case string:
+		return value
+	default:
+		return encode(value)
+	}
+}
+
+// shorten leaves out what two long texts begin and end with alike.
+func shorten(a, b string) (shortA, shortB string) {
+	if max(len(a), len(b)) <= maxText/4 {
+		return a, b
+	}
+	start := 0
+	for start < min(len(a), len(b)) && a[start] == b[start] {
+		start++
+	}
+	end := 0
+	for end < min(len(a), len(b))-start && a[len(a)-1-end] == b[len(b)-1-end] {
+		end++
+	}
+	start, end = max(0, start-around), max(0, end-around)
+	return excerpt(a, start, len(a)-end), excerpt(b, start, len(b)-end)
+}
+
+func excerpt(text string, from, to int) string {
+	out := text[from:to]
+	cut := len(out) > maxText
+	if cut {
+		out = out[:maxText]
+	}
+	out = strings.ToValidUTF8(out, "")
+	if from > 0 {
+		out = "…" + out
+	}
+	if to < len(text) || cut {
+		out += "…"
+	}
+	return out
+}
+
+// similar reports whether one definition seems to be the other under another name: they agree in their
+// description, or in an input schema that has properties.
+func similar(a, b string) bool {
+	one, _ := parse(a).(map[string]any)
+	other, _ := parse(b).(map[string]any)
+	same := func(name string) bool {
+		text := encode(one[name])
+		return one[name] != nil && utf8.RuneCountInString(text) > len(`""`) && text == encode(other[name])
+	}
+	schema, _ := one["inputSchema"].(map[string]any)
+	properties, _ := schema["properties"].(map[string]any)
+	return same("description") || same("title") || len(properties) > 0 && same("inputSchema")
+}

@@ -1,0 +1,162 @@
+package trust
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"maps"
+	"sync"
+	"sync/atomic"
+
+	"github.com/hashicorp/go-hclog"
+
+	"github.com/ropewalk/ropewalk/core"
+)
+
+// PinMode says what happens to a tool whose definition changes without a new version of its bundle.
+type PinMode string
+
+// The modes.
+const (
+	PinEnforce PinMode = "enforce" // it is held back
+	PinWarn    PinMode = "warn"    // it is recorded and stays in use
+	PinOff     PinMode = "off"     // nothing
+)
+
+// PinRecords keeps pins. *store.Store implements it.
+type PinRecords interface {
+	Pins(ctx context.Context, k core.PinKey) (map[string]core.Pin, error)
+	AddPins(ctx context.Context, k core.PinKey, definitions map[string]string) error
+	OfferPin(ctx context.Context, k core.PinKey, p core.Pin) (first bool, err error)
+	DecidePin(ctx context.Context, k core.PinKey, tool, offered string, accept bool) error
+	ChangedPins(ctx context.Context, workspace string) ([]core.PinKey, []core.Pin, error)
+}
+
+// Publisher publishes events and never waits.
+type Publisher interface{ Publish(core.Event) }
+
+// PinOptions is what Pins are made of.
+type PinOptions struct {
+	Mode    PinMode
+	Records PinRecords
+	Events  Publisher
+	Logger  hclog.Logger
+}
+
+// Pins compares the tools of apps with their pins. It is safe for concurrent use.
+type Pins struct {
+	o PinOptions
+
+	revision atomic.Uint64 // of all decisions
+	mu       sync.Mutex
+	known    map[core.PinKey]map[string]digest // the accepted definitions, as last read
+	watcher  func(workspace, app string) <-chan struct{}
+}
+
+// NewPins returns Pins over the given records.
+func NewPins(o PinOptions) *Pins {
+	return &Pins{o: o, known: map[core.PinKey]map[string]digest{}}
+}
+
+// Watch calls changed, which must not wait, when the pins of an app may have changed otherwise than by
+// Check; app is "" for all apps of all workspaces. The channel that it returns is closed when the lists are
+// checked again. There is one watcher. Call Watch before the first Check.
+func (p *Pins) Watch(changed func(workspace, app string) <-chan struct{}) { p.watcher = changed }
+
+// Revision changes with each decision, here or on another server: a list that was checked at another
+// revision must be checked again.
+func (p *Pins) Revision() uint64 { return p.revision.Load() }
+
+// Reload is called when another server has changed the pins of an app; app is "" for all of them.
+func (p *Pins) Reload(workspace, app string) { p.reload(workspace, app) }
+
+func (p *Pins) reload(workspace, app string) (checked <-chan struct{}) {
+	p.mu.Lock()
+	maps.DeleteFunc(p.known, func(k core.PinKey, _ map[string]digest) bool {
+		return app == "" || k.Workspace == workspace && k.App == app
+	})
+	p.mu.Unlock()
+	p.revision.Add(1)
+	if p.watcher == nil {
+		return nil
+	}
+	return p.watcher(workspace, app)
+}
+
+// Changes returns the changes of a workspace that were not accepted, the newest first.
+func (p *Pins) Changes(ctx context.Context, workspace string) ([]core.PinChange, error) {
+	keys, pins, err := p.o.Records.ChangedPins(ctx, workspace)
+	if err != nil {
+		return nil, err
+	}
+	changes := make([]core.PinChange, len(pins))
+	for i, pin := range pins {
+		before := pin.Definition
+		if pin.RenamedFrom != "" {
+			before = p.definition(ctx, keys[i], pin.RenamedFrom)
+		}
+		changes[i] = changeOf(keys[i], pin, before)
+	}
+	return changes, nil
+}
+
+func (p *Pins) definition(ctx context.Context, k core.PinKey, tool string) string {
+	pins, err := p.o.Records.Pins(ctx, k)
+	if err != nil {
+		p.o.Logger.Warn("pins of an app could not be read", "app", k.App, "error", err)
+	}
+	return pins[tool].Definition
+}
+
+// Decide accepts or refuses a change, by its id: core.CodeNotFound when the workspace has no such change
+// any more. An accepted definition is in use when Decide returns, on other servers within seconds.
+func (p *Pins) Decide(ctx context.Context, c core.Caller, id string, accept bool) (core.PinChange, error) {
+	keys, pins, err := p.o.Records.ChangedPins(ctx, c.Workspace.ID)
+	if err != nil {
+		return core.PinChange{}, err
+	}
+	for i, pin := range pins {
+		if changeID(keys[i], pin) != id {
+			continue
+		}
+		if err := p.o.Records.DecidePin(ctx, keys[i], pin.Tool, pin.Offered, accept); err != nil {
+			return core.PinChange{}, err
+		}
+		change := changeOf(keys[i], pin, pin.Definition)
+		change.State = core.PinRefused
+		if accept {
+			change.State = core.PinAccepted
+		}
+		if checked := p.reload(keys[i].Workspace, keys[i].App); checked != nil {
+			select {
+			case <-checked:
+			case <-ctx.Done(): // it goes on
+			}
+		}
+		p.publish(keys[i], core.EventPinDecided, core.PinDecided{ID: id, Server: keys[i].App, Tool: pin.Tool, Decision: change.State, By: c.User.ID})
+		return change, nil
+	}
+	return core.PinChange{}, core.Errorf(core.CodeNotFound, "there is no change %.100q that waits for a decision; the tool may have changed again: read GET /v1/pins", id)
+}
+
+func changeOf(k core.PinKey, pin core.Pin, before string) core.PinChange {
+	change := core.PinChange{
+		ID: changeID(k, pin), Server: k.App, Tool: pin.Tool, Version: k.Version, RenamedFrom: pin.RenamedFrom, State: core.PinWaiting,
+		Changes: Differences(before, pin.Offered), Since: core.Timestamp(pin.ChangedAt),
+	}
+	if pin.Refused {
+		change.State = core.PinRefused
+	}
+	return change
+}
+
+// changeID names one change: of the same tool to another definition it is another.
+func changeID(k core.PinKey, pin core.Pin) string {
+	sum := sha256.Sum256(fmt.Appendf(nil, "%q%q%q%q%q%q", k.Workspace, k.App, k.Bundle, k.Version, pin.Tool, pin.Offered))
+	return "pin_" + hex.EncodeToString(sum[:8])
+}
+
+func (p *Pins) publish(k core.PinKey, name string, data any) {
+	p.o.Events.Publish(core.Event{Name: name, Workspace: k.Workspace, Data: data})
+}
