@@ -25,6 +25,13 @@ type Validator interface {
 	Validate(ctx context.Context, c Config) error
 }
 
+// SettingsHolder is an implementation whose settings decode into a struct. NewSettings returns a pointer
+// to a new one. Settings are then checked without Validate: unknown names and values of a wrong type
+// are problems.
+type SettingsHolder interface {
+	NewSettings() any
+}
+
 // LoggerUser is an implementation that logs. UseLogger is called once, before Configure. The server
 // writes the lines, with their fields, to its own log.
 type LoggerUser interface {

@@ -11,6 +11,9 @@ import (
 type Config struct {
 	JSON    json.RawMessage // the settings, one JSON object; empty counts as {}
 	DataDir string          // a directory for this plugin alone, mode 0700; "" when there is none
+
+	HostVersion      string   // the version of the server, "" when it did not send one
+	HostCapabilities []string // what the server makes use of beyond the basic contract
 }
 
 // Problem is one thing that is wrong with the settings.

@@ -40,7 +40,8 @@ func (p Plugin) Info() Info {
 	if _, ok := p.Impl.(Configurer); ok {
 		info.Capabilities = append(info.Capabilities, CapabilityConfigure)
 	}
-	if _, ok := p.Impl.(Validator); ok {
+	_, validates := p.Impl.(Validator)
+	if _, holds := p.Impl.(SettingsHolder); validates || holds {
 		info.Capabilities = append(info.Capabilities, CapabilityValidate)
 	}
 	slices.Sort(info.ProtocolVersions)

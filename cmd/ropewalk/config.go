@@ -70,8 +70,12 @@ func configCheckCommand() *cobra.Command {
 			for _, warning := range c.Warnings {
 				cmd.PrintErrln("warning:", warning)
 			}
-			if err := server.Check(cmd.Context(), c, builtins(), hclog.NewNullLogger()); err != nil {
+			unchecked, err := server.Check(cmd.Context(), c, builtins(), hclog.NewNullLogger())
+			if err != nil {
 				return err
+			}
+			for _, section := range unchecked {
+				cmd.PrintErrf("%s: settings not checked: the adapter can check them only when it starts\n", section)
 			}
 			file := c.File
 			if file == "" {

@@ -11,9 +11,11 @@ import (
 	"strconv"
 	"strings"
 	"text/tabwriter"
+	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/ropewalk/ropewalk/cmd/ropewalk/cli"
 	"github.com/ropewalk/ropewalk/core/config"
 	"github.com/ropewalk/ropewalk/core/control"
 	"github.com/ropewalk/ropewalk/core/pluginhost"
@@ -21,6 +23,7 @@ import (
 
 func pluginListCommand() *cobra.Command {
 	var home string
+	var asJSON bool
 	cmd := &cobra.Command{
 		Use: "list", Short: "List the plugins of the running server, or those there are", Args: cobra.NoArgs,
 		Long: "Asks the running server which plugins it has and how they are. Without a server it lists what there is to " +
@@ -38,9 +41,13 @@ func pluginListCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
+			if asJSON {
+				return cli.PrintJSON(cmd.OutOrStdout(), map[string]any{"plugins": list})
+			}
 			return printPlugins(cmd.OutOrStdout(), list)
 		},
 	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	cmd.Flags().StringVar(&home, "home", "", "service home (default ROPEWALK_HOME, else ~/.ropewalk)")
 	return cmd
 }
@@ -65,15 +72,35 @@ func available(home string) ([]control.Plugin, error) {
 }
 
 func printPlugins(w io.Writer, list []control.Plugin) error {
-	table := newTable(w, "KIND", "NAME", "ADAPTER", "PATH", "VERSION", "STATE", "PID", "RESTARTS", "LAST ERROR")
+	table := newTable(w, "KIND", "NAME", "ADAPTER", "PATH", "VERSION", "STATE", "PID", "RESTARTS", "CALLS", "ERRORS", "P50", "P99", "MEMORY", "LAST ERROR")
 	for _, p := range list {
 		pid := ""
 		if p.PID != 0 {
 			pid = strconv.Itoa(p.PID)
 		}
-		table.row(p.Kind, p.Name, p.Adapter, p.Path, p.Version, p.State, pid, strconv.Itoa(p.Restarts), p.LastErr)
+		state := p.State
+		if p.Degraded {
+			state += " (degraded)"
+		}
+		table.row(p.Kind, p.Name, p.Adapter, p.Path, p.Version, state, pid, strconv.Itoa(p.Restarts), strconv.FormatUint(p.Calls, 10),
+			strconv.FormatUint(p.Errors, 10), seconds(p.P50), seconds(p.P99), megabytes(p.Memory), p.LastErr)
 	}
 	return table.w.Flush()
+}
+
+// seconds writes a duration in seconds for people; "" for none.
+func seconds(s float64) string {
+	if s == 0 {
+		return ""
+	}
+	return time.Duration(s * float64(time.Second)).Round(10 * time.Microsecond).String()
+}
+
+func megabytes(n uint64) string {
+	if n == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%d MB", n>>20)
 }
 
 // table prints rows under a heading, columns aligned; an empty cell is a dash.

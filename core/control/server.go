@@ -52,6 +52,14 @@ type Plugin struct {
 	Since    time.Time `json:"since"`
 	Restarts int       `json:"restarts"`
 	LastErr  string    `json:"lastError,omitempty"`
+	Protocol int       `json:"protocolVersion,omitempty"`
+	SHA256   string    `json:"sha256,omitempty"` // of the executable; none of a built-in
+	Degraded bool      `json:"degraded"`         // it answers, but most of its last calls failed or were slow
+	Calls    uint64    `json:"calls"`
+	Errors   uint64    `json:"errors"`
+	P50      float64   `json:"p50Seconds"`
+	P99      float64   `json:"p99Seconds"`
+	Memory   uint64    `json:"residentBytes,omitempty"`
 }
 
 // failure is the body of an answer that is not 200.

@@ -74,7 +74,18 @@ func (c collector) Collect(out chan<- prometheus.Metric) {
 		send("plugin_restarts_total", "How often the plugin was replaced because it died or hung.", prometheus.CounterValue, float64(p.Restarts), who...)
 		send("plugin_calls_total", "Calls made to the plugin.", prometheus.CounterValue, float64(p.Calls), who...)
 		send("plugin_failures_total", "Calls that the plugin could not answer, because it or its backend was away.", prometheus.CounterValue, float64(p.Failures), who...)
+		send("plugin_degraded", "Whether most of the last calls failed or were slow: 1 or 0.", prometheus.GaugeValue, number(p.Degraded), who...)
+		send("plugin_call_seconds", "How long the last calls took, by quantile.", prometheus.GaugeValue, p.P50.Seconds(), append(who, "quantile", "0.5")...)
+		send("plugin_call_seconds", "How long the last calls took, by quantile.", prometheus.GaugeValue, p.P99.Seconds(), append(who, "quantile", "0.99")...)
+		send("plugin_resident_memory_bytes", "Resident memory of the plugin's process.", prometheus.GaugeValue, float64(p.Memory), who...)
 	}
+}
+
+func number(yes bool) float64 {
+	if yes {
+		return 1
+	}
+	return 0
 }
 
 func up(p pluginhost.Status) float64 {

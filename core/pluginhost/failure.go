@@ -72,11 +72,3 @@ func (t target) handshakeError(err error, run *runner) error {
 	}
 	return e
 }
-
-// ignoreUnimplemented drops the error of an adapter that has no Validate.
-func ignoreUnimplemented(err error) error {
-	if errors.Is(err, plugins.ErrUnimplemented) {
-		return nil
-	}
-	return err
-}

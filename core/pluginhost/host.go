@@ -18,6 +18,7 @@ type Options struct {
 	Home     string // the service's home: plugins are looked up in <home>/plugins
 	Builtins Builtins
 	Logger   hclog.Logger
+	Version  string             // of the server, which plugins get with their settings
 	Env      config.Environment // the server's environment; only a list of names reaches a plugin
 	PassEnv  []string           // further names on that list
 
@@ -81,9 +82,14 @@ type Status struct {
 	PID      int
 	Since    time.Time // start of the present generation
 	Restarts int
-	Calls    uint64 // made so far
-	Failures uint64 // of those, answered by ErrUnavailable
-	LastErr  error  // why the last generation ended or did not start
+	Degraded bool          // it answers, but most of its last calls failed or were slow
+	Protocol int           // the protocol version that was negotiated; 0 in process
+	SHA256   string        // of the executable; "" for a built-in
+	Calls    uint64        // made so far
+	Failures uint64        // of those, answered by ErrUnavailable
+	P50, P99 time.Duration // of the last calls
+	Memory   uint64        // resident bytes of its process; 0 in process
+	LastErr  error         // why the last generation ended or did not start
 }
 
 // The states of a plugin.
@@ -105,14 +111,15 @@ func (h *Host) Status() []Status {
 }
 
 // Check starts an adapter, has it check its settings and ends it again, changing nothing. Wrong
-// settings are a *plugins.ConfigError; an adapter without Validate passes.
+// settings are a *plugins.ConfigError. The error is plugins.ErrUnimplemented when the adapter can check
+// settings only by taking them.
 func (h *Host) Check(ctx context.Context, kind plugins.Kind, p config.Plugin) error {
 	target, err := h.find(kind, p)
 	if err != nil {
 		return err
 	}
 	if target.impl != nil {
-		return ignoreUnimplemented(server.Validate(ctx, target.impl().Impl, plugins.Config{JSON: p.Settings.JSON()}))
+		return server.Validate(ctx, target.impl().Impl, h.settings(target))
 	}
 	inst, err := h.launch(ctx, target)
 	if err != nil {
@@ -121,7 +128,7 @@ func (h *Host) Check(ctx context.Context, kind plugins.Kind, p config.Plugin) er
 	defer inst.kill()
 	ctx, cancel := context.WithTimeout(ctx, h.opts.StartTimeout)
 	defer cancel()
-	return ignoreUnimplemented(host.NewControl(inst.conn).Validate(ctx, plugins.Config{JSON: p.Settings.JSON()}))
+	return host.NewControl(inst.conn).Validate(ctx, h.settings(target))
 }
 
 func (h *Host) opened(s reporter) {

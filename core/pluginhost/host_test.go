@@ -49,6 +49,7 @@ var builtins = pluginhost.Builtins{
 		"memory":   func() plugins.Plugin { return sessionstore.Plugin(memory.New()) },
 		"child":    func() plugins.Plugin { return sessionstore.Plugin(&store{Store: memory.New()}) },
 		"fleeting": func() plugins.Plugin { return sessionstore.Plugin(&fleeting{Store: memory.New()}) },
+		"holder":   func() plugins.Plugin { return sessionstore.Plugin(&holder{picky{Store: memory.New()}}) },
 		"picky":    func() plugins.Plugin { return sessionstore.Plugin(&picky{Store: memory.New()}) },
 	},
 	plugins.KindAuth: {
@@ -59,7 +60,18 @@ var builtins = pluginhost.Builtins{
 // store answers odd questions, so that a test can look inside its process.
 type store struct {
 	sessionstore.Store
-	log hclog.Logger
+	log      hclog.Logger
+	password string
+}
+
+// Configure takes a password, which the plugin writes when it crashes.
+func (s *store) Configure(_ context.Context, c plugins.Config) error {
+	var settings struct {
+		Password string `json:"password"`
+	}
+	err := c.Decode(&settings)
+	s.password = settings.Password
+	return err
 }
 
 func (s *store) UseLogger(log hclog.Logger) { s.log = log }
@@ -69,6 +81,11 @@ func (s *store) Get(ctx context.Context, id string) (sessionstore.Record, error)
 	case id == "slow":
 		<-time.After(300 * time.Millisecond) // a backend that takes its time
 		return sessionstore.Record{ID: id}, nil
+	case id == "crash":
+		for i := range 30 {
+			s.log.Error(fmt.Sprintf("line %d of %s;", i, s.password))
+		}
+		os.Exit(3)
 	case id == "log":
 		s.log.Warn("The store was asked to log.", "color", "blue")
 		return sessionstore.Record{ID: id}, nil
@@ -93,6 +110,19 @@ func (p *picky) Configure(_ context.Context, c plugins.Config) error {
 	return c.Decode(&struct {
 		URL string `json:"url"`
 	}{})
+}
+
+// holder names the struct of its settings, and answers with the version of the server.
+type holder struct{ picky }
+
+func (*holder) NewSettings() any {
+	return &struct {
+		URL string `json:"url"`
+	}{}
+}
+
+func (*holder) Configure(_ context.Context, c plugins.Config) error {
+	return fmt.Errorf("%w: the server has the version %s", plugins.ErrUnavailable, c.HostVersion)
 }
 
 type yes struct{ auth.Adapter }
@@ -171,7 +201,7 @@ func TestAPluginInTheHomeIsFoundByItsNameAndPinnedAtFirstUse(t *testing.T) {
 	h := newHost(t, func(o *pluginhost.Options) { home = o.Home })
 	thirdParty(t, filepath.Join(home, "plugins"))
 	file := filepath.Join(home, "plugins", "sessionstore-third")
-	if err := h.Check(t.Context(), plugins.KindSessionStore, config.Plugin{Adapter: "third"}); err != nil {
+	if err := h.Check(t.Context(), plugins.KindSessionStore, config.Plugin{Adapter: "third"}); !errors.Is(err, plugins.ErrUnimplemented) {
 		t.Fatal(err)
 	}
 	changeOneByte(t, file) // a check has decided nothing
@@ -226,7 +256,7 @@ func TestAPluginThatCannotServeGivesOneClearError(t *testing.T) {
 			script("odd", `echo '{"@message":1,"@level":{},"@timestamp":[]}' >&2; echo junk; sleep 60`), []string{"handshake line"},
 		},
 		"one that is not executable":  {notExecutable, []string{"executable"}},
-		"one that is not there":       {config.Plugin{Adapter: "absent"}, []string{"no such plugin", "child, fleeting, memory, picky"}},
+		"one that is not there":       {config.Plugin{Adapter: "absent"}, []string{"no such plugin", "child, fleeting, holder, memory, picky"}},
 		"a name that leads elsewhere": {config.Plugin{Adapter: "../../bin/sh"}, []string{"not an adapter name"}},
 		"a path that is not there":    {config.Plugin{Adapter: "lost", Path: filepath.Join(dir, "lost"), SHA256: sum}, []string{"no such file"}},
 		"a store where an auth adapter belongs": {
@@ -256,12 +286,35 @@ func TestWrongSettingsArriveAsProblemsWithTheirPaths(t *testing.T) {
 	if !ok || len(wrong.Problems) != 1 || wrong.Problems[0].Path != "ulr" || wrong.Problems[0].Nearest != "url" {
 		t.Errorf("starting gives %v", err)
 	}
-	if err := h.Check(t.Context(), plugins.KindSessionStore, p); err != nil {
-		t.Errorf("picky cannot judge beforehand, so a check passes; it gives %v", err)
+	if err := h.Check(t.Context(), plugins.KindSessionStore, p); !errors.Is(err, plugins.ErrUnimplemented) {
+		t.Errorf("picky can check its settings only by taking them; a check gives %v", err)
+	}
+	holder := config.Plugin{Adapter: "holder", Settings: p.Settings}
+	wrong, ok = errors.AsType[*plugins.ConfigError](h.Check(t.Context(), plugins.KindSessionStore, holder))
+	if !ok || len(wrong.Problems) != 1 || wrong.Problems[0].Nearest != "url" {
+		t.Errorf("a plugin that names its settings struct is checked by it: %v", wrong)
 	}
 	memory := config.Plugin{Adapter: "memory", Settings: config.NewSettings([]byte(`{"ttl":1}`))}
 	if err := h.Check(t.Context(), plugins.KindSessionStore, memory); !errors.Is(err, plugins.ErrInvalid) {
 		t.Errorf("a check of settings that memory has not gives %v", err)
+	}
+}
+
+func TestAPluginIsGivenTheVersionOfTheServer(t *testing.T) {
+	_, err := newHost(t, func(o *pluginhost.Options) { o.Version = "1.2.3" }).SessionStore(t.Context(), config.Plugin{Adapter: "holder"})
+	says(t, err, "its backend cannot be reached", "version 1.2.3")
+}
+
+func TestTheReasonOfADeathHasTheLastLinesWithoutSecrets(t *testing.T) {
+	h := newHost(t)
+	s := openStore(t, h, config.Plugin{Adapter: "child", Settings: config.NewSettings([]byte(`{"password": "hunter22"}`))})
+	if _, err := s.Get(t.Context(), "crash"); err == nil {
+		t.Error("a call that crashes every process succeeds")
+	}
+	err := h.Status()[0].LastErr
+	says(t, err, "its process ended: exited with status 3; it wrote last: ", "line 10 of [redacted];", "line 29 of [redacted];")
+	if text := err.Error(); strings.Contains(text, "hunter22") || strings.Contains(text, "line 9 of") {
+		t.Errorf("it says %s", text)
 	}
 }
 

@@ -47,12 +47,12 @@ func (h *Host) launch(ctx context.Context, t target) (_ *instance, err error) {
 	}
 	command := h.command(t)
 	command.Env = append(command.Env, clientCert+"="+certificate)
-	inst := &instance{run: newRunner(t.name, command), since: time.Now()}
+	inst := &instance{run: newRunner(t.name, command, secretsOf(t.config.Settings.JSON())), since: time.Now()}
 	versions := map[int]goplugin.PluginSet{}
 	for version := 1; version <= newestProtocol; version++ {
 		versions[version] = goplugin.PluginSet{string(t.kind): connector{}}
 	}
-	printed := log.StandardWriter(&hclog.StandardLoggerOptions{ForceLevel: hclog.Debug})
+	printed := inst.run.stderr.tee(log.StandardWriter(&hclog.StandardLoggerOptions{ForceLevel: hclog.Debug}))
 	inst.client = goplugin.NewClient(&goplugin.ClientConfig{
 		HandshakeConfig:  host.Handshake(t.kind),
 		VersionedPlugins: versions,
@@ -104,13 +104,13 @@ func (i *instance) connect(t target) error {
 
 // configure gives a plugin its settings, once.
 func (i *instance) configure(ctx context.Context, h *Host, t target) error {
-	dataDir := filepath.Join(h.opts.Home, "plugins", "data", fmt.Sprintf("%s-%s", t.kind, t.name))
-	if err := os.MkdirAll(dataDir, 0o700); err != nil {
+	settings := h.settings(t)
+	if err := os.MkdirAll(settings.DataDir, 0o700); err != nil {
 		return err
 	}
 	ctx, cancel := context.WithTimeout(ctx, h.opts.StartTimeout)
 	defer cancel()
-	err := host.NewControl(i.conn).Configure(ctx, plugins.Config{JSON: t.config.Settings.JSON(), DataDir: dataDir})
+	err := secretsOf(settings.JSON).redactError(host.NewControl(i.conn).Configure(ctx, settings))
 	if _, wrong := errors.AsType[*plugins.ConfigError](err); err == nil || wrong {
 		return err
 	}
@@ -118,6 +118,15 @@ func (i *instance) configure(ctx context.Context, h *Host, t target) error {
 		return t.failed(fmt.Sprintf("its backend cannot be reached: %v", err), "check its address in the settings, and that it runs")
 	}
 	return t.failed(fmt.Sprintf("it fails in Configure: %v", err), "")
+}
+
+// settings is what a plugin is configured with.
+func (h *Host) settings(t target) plugins.Config {
+	return plugins.Config{
+		JSON:        t.config.Settings.JSON(),
+		DataDir:     filepath.Join(h.opts.Home, "plugins", "data", fmt.Sprintf("%s-%s", t.kind, t.name)),
+		HostVersion: h.opts.Version,
+	}
 }
 
 // ping calls the plugin's health service.
@@ -130,6 +139,15 @@ func (i *instance) ping(ctx context.Context) error {
 		return fmt.Errorf("it reports %s", answer.GetStatus())
 	}
 	return nil
+}
+
+// deathReason says how the process ended, with the last lines that it wrote.
+func (i *instance) deathReason() error {
+	i.run.stderr.wait()
+	if wrote := i.run.stderr.String(); wrote != "" {
+		return fmt.Errorf("its process ended: %s; it wrote last: %s", i.run.exitReason(), wrote)
+	}
+	return fmt.Errorf("its process ended: %s", i.run.exitReason())
 }
 
 // done is closed when the process and all its descendants are gone.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"io"
 	"sync"
+	"time"
 
 	"github.com/ropewalk/ropewalk/core/config"
 	"github.com/ropewalk/ropewalk/plugins"
@@ -54,8 +55,10 @@ func (r Registry) Fetch(ctx context.Context, pkg registry.Package) (io.ReadClose
 	if err != nil {
 		return nil, err
 	}
+	began := time.Now()
 	body, err := g.client.Fetch(ctx, pkg)
-	r.count(g, err)
+	err = r.secrets.redactError(err)
+	r.count(g, err, time.Since(began))
 	if err != nil {
 		r.release(g)
 		return nil, err

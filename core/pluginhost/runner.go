@@ -27,8 +27,8 @@ type runner struct {
 	proc *process.Process
 }
 
-func newRunner(name string, c process.Command) *runner {
-	return &runner{command: c, name: name, stderr: &tail{ended: make(chan struct{})}}
+func newRunner(name string, c process.Command, hidden secrets) *runner {
+	return &runner{command: c, name: name, stderr: &tail{ended: make(chan struct{}), secrets: hidden}}
 }
 
 // provide is go-plugin's RunnerFunc: it receives the handshake's environment.

@@ -22,6 +22,7 @@ type slot[T any] struct {
 	target    target
 	log       hclog.Logger
 	newClient func(*grpc.ClientConn, int) (T, error) // the contract's client for a protocol version
+	secrets   secrets                                // are in no error
 
 	mu        sync.Mutex
 	gen       *generation[T] // nil while there is none
@@ -31,6 +32,7 @@ type slot[T any] struct {
 	lastErr   error
 	calls     uint64 // made so far
 	failures  uint64
+	recent    recentCalls
 	nextPause time.Duration // the pause after a generation that never answered a call
 
 	ended chan struct{} // closed when nothing of the slot runs any more
@@ -59,7 +61,7 @@ func (g *generation[T]) gone() <-chan struct{} {
 func load[T any](ctx context.Context, h *Host, t target, newClient func(*grpc.ClientConn, int) (T, error)) (*slot[T], error) {
 	s := &slot[T]{
 		host: h, target: t, newClient: newClient, log: h.log.Named(string(t.kind) + "." + t.name),
-		changed: make(chan struct{}), ended: make(chan struct{}), stop: make(chan struct{}),
+		secrets: secretsOf(t.config.Settings.JSON()), changed: make(chan struct{}), ended: make(chan struct{}), stop: make(chan struct{}),
 	}
 	var err error
 	if s.gen, err = s.generate(ctx); err != nil {
@@ -107,7 +109,7 @@ func (s *slot[T]) inProcess(ctx context.Context) (*generation[T], error) {
 	if !ok {
 		return nil, s.target.failed(fmt.Sprintf("it is a %T, not of its kind", impl), "")
 	}
-	if err := server.Configure(ctx, impl, plugins.Config{JSON: s.target.config.Settings.JSON()}); err != nil {
+	if err := server.Configure(ctx, impl, s.host.settings(s.target)); err != nil {
 		return nil, err
 	}
 	return &generation[T]{client: client, since: time.Now()}, nil
@@ -147,15 +149,19 @@ func (s *slot[T]) run(ctx context.Context, fn func(context.Context, T) error) (*
 		return nil, err
 	}
 	defer s.release(g)
-	err = fn(ctx, g.client)
-	s.count(g, err)
+	began := time.Now()
+	err = s.secrets.redactError(fn(ctx, g.client))
+	s.count(g, err, time.Since(began))
 	return g, err
 }
 
-func (s *slot[T]) count(g *generation[T], err error) {
+func (s *slot[T]) count(g *generation[T], err error, took time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.calls++
+	if !errors.Is(err, context.Canceled) {
+		s.recent.add(took, errors.Is(err, plugins.ErrUnavailable))
+	}
 	switch {
 	case errors.Is(err, plugins.ErrUnavailable):
 		s.failures++
@@ -300,8 +306,9 @@ func (s *slot[T]) status() Status {
 	defer s.mu.Unlock()
 	st := Status{
 		Kind: s.target.kind, Name: s.target.label, Adapter: s.target.name, Path: s.target.path, State: Restarting,
-		Restarts: s.restarts, Calls: s.calls, Failures: s.failures, LastErr: s.lastErr,
+		SHA256: s.target.sha256, Restarts: s.restarts, Calls: s.calls, Failures: s.failures, LastErr: s.lastErr,
 	}
+	st.P50, st.P99, st.Degraded = s.recent.figures()
 	if s.gen == nil {
 		return st
 	}
@@ -311,6 +318,7 @@ func (s *slot[T]) status() Status {
 		return st
 	}
 	st.State, st.Version = Running, s.gen.inst.info.Version
-	st.PID = s.gen.inst.run.process().PID()
+	st.PID, st.Protocol = s.gen.inst.run.process().PID(), s.gen.inst.protocol
+	st.Memory = residentBytes(st.PID)
 	return st
 }

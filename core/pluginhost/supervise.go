@@ -41,7 +41,7 @@ func (s *slot[T]) watch(g *generation[T]) error {
 		case <-s.stop:
 			return nil
 		case <-g.gone():
-			return errors.New("its process ended: " + g.inst.run.exitReason())
+			return g.inst.deathReason()
 		case <-ping.C:
 			ctx, cancel := context.WithTimeout(context.Background(), s.host.opts.PingEvery)
 			err := g.inst.ping(ctx)

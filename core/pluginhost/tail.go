@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"encoding/json"
+	"io"
 	"os"
 	"strings"
 	"sync"
@@ -12,7 +13,8 @@ import (
 
 const (
 	lineBytes = 64 << 10               // the longest line that is read as one, here and by go-plugin
-	tailBytes = 1 << 10                // how much of what a plugin wrote last goes into an error
+	tailBytes = 8 << 10                // how much of what a plugin wrote last goes into an error
+	tailLines = 20                     // and how many lines
 	tailWait  = 200 * time.Millisecond // how long an error waits for the last of it to be read
 )
 
@@ -24,6 +26,8 @@ type tail struct {
 	ready []byte // of the present line, not yet passed on
 	once  sync.Once
 	ended chan struct{} // closed when everything has passed
+
+	secrets secrets // are replaced in every line
 
 	mu   sync.Mutex
 	last []byte
@@ -38,11 +42,28 @@ func (t *tail) Read(p []byte) (int, error) {
 			return 0, err
 		}
 		t.record(line)
-		t.ready = sanitized(line)
+		t.ready = sanitized(t.secrets.redactBytes(line))
 	}
 	n := copy(p, t.ready)
 	t.ready = t.ready[n:]
 	return n, nil
+}
+
+// tee returns a writer for what go-plugin brings beside standard error: a plugin in Go prints through
+// its connection once it serves. It is recorded as well, and written to next without secrets.
+func (t *tail) tee(next io.Writer) io.Writer { return tee{t, next} }
+
+type tee struct {
+	tail *tail
+	next io.Writer
+}
+
+func (w tee) Write(p []byte) (int, error) {
+	w.tail.record(p)
+	if _, err := w.next.Write(w.tail.secrets.redactBytes(p)); err != nil {
+		return 0, err
+	}
+	return len(p), nil
 }
 
 func (t *tail) record(line []byte) {
@@ -95,5 +116,8 @@ func (t *tail) String() string {
 			lines = append(lines, string(line))
 		}
 	}
-	return strings.Join(lines, " / ")
+	if len(lines) > tailLines {
+		lines = lines[len(lines)-tailLines:]
+	}
+	return t.secrets.redact(strings.Join(lines, " / "))
 }

@@ -12,16 +12,22 @@ import (
 	"github.com/ropewalk/ropewalk/plugins"
 )
 
-// Check has every configured adapter validate its settings, and starts nothing else. Its error is a
-// config.Problems with the place of each problem.
-func Check(ctx context.Context, c *config.Config, builtins pluginhost.Builtins, log hclog.Logger) error {
+// Check has every configured adapter validate its settings, and starts nothing else. It returns the
+// sections whose adapter can check settings only by taking them. Its error is a config.Problems with
+// the place of each problem.
+func Check(ctx context.Context, c *config.Config, builtins pluginhost.Builtins, log hclog.Logger) (unchecked []string, err error) {
 	h := pluginhost.New(pluginhost.Options{
 		Home: c.Home, Builtins: builtins, Logger: log, Env: c.Environment, PassEnv: c.Plugins.PassEnv,
 		StartTimeout: c.Plugins.StartTimeout, CallTimeout: c.Plugins.CallTimeout,
 	})
 	var all config.Problems
 	check := func(kind plugins.Kind, p config.Plugin) {
-		if problems, wrong := errors.AsType[config.Problems](located(c, p, h.Check(ctx, kind, p))); wrong {
+		err := h.Check(ctx, kind, p)
+		if errors.Is(err, plugins.ErrUnimplemented) {
+			unchecked = append(unchecked, p.At)
+			return
+		}
+		if problems, wrong := errors.AsType[config.Problems](located(c, p, err)); wrong {
 			all = append(all, problems...)
 		}
 	}
@@ -33,9 +39,9 @@ func Check(ctx context.Context, c *config.Config, builtins pluginhost.Builtins, 
 		check(plugins.KindRegistry, r.Plugin)
 	}
 	if len(all) > 0 {
-		return all
+		return unchecked, all
 	}
-	return nil
+	return unchecked, nil
 }
 
 // allProblems adds the problems of all other adapters to the error of the first one that did not
@@ -45,7 +51,8 @@ func (s *Server) allProblems(ctx context.Context, c *config.Config, err error) e
 	if !wrong {
 		return err
 	}
-	all, _ := errors.AsType[config.Problems](Check(ctx, c, s.o.Builtins, hclog.NewNullLogger()))
+	_, others := Check(ctx, c, s.o.Builtins, hclog.NewNullLogger())
+	all, _ := errors.AsType[config.Problems](others)
 	for _, p := range first {
 		if !slices.Contains(all, p) {
 			all = append(all, p)

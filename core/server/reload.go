@@ -194,6 +194,8 @@ func (s *Server) Plugins() []control.Plugin {
 		one := control.Plugin{
 			Kind: string(p.Kind), Name: p.Name, Adapter: p.Adapter, Path: p.Path, Version: p.Version,
 			State: p.State, PID: p.PID, Since: p.Since, Restarts: p.Restarts,
+			Protocol: p.Protocol, SHA256: p.SHA256, Degraded: p.Degraded, Calls: p.Calls, Errors: p.Failures,
+			P50: p.P50.Seconds(), P99: p.P99.Seconds(), Memory: p.Memory,
 		}
 		if p.LastErr != nil {
 			one.LastErr = p.LastErr.Error()

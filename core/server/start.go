@@ -34,7 +34,8 @@ import (
 // the home is created or migrated.
 func (s *Server) openAdapters(ctx context.Context) (err error) {
 	s.host = pluginhost.New(pluginhost.Options{
-		Home: s.config.Home, Builtins: s.o.Builtins, Logger: s.log.Named("plugin"), Env: s.config.Environment,
+		Version: s.version,
+		Home:    s.config.Home, Builtins: s.o.Builtins, Logger: s.log.Named("plugin"), Env: s.config.Environment,
 		PassEnv: s.config.Plugins.PassEnv, StartTimeout: s.config.Plugins.StartTimeout, CallTimeout: s.config.Plugins.CallTimeout,
 	})
 	if s.adapters, err = openAdapters(ctx, s.host, s.config); err != nil {

@@ -34,7 +34,9 @@ func (c *Control) Info(ctx context.Context) (plugins.Info, error) {
 
 // Configure gives the plugin its settings, once. Wrong settings are a *plugins.ConfigError.
 func (c *Control) Configure(ctx context.Context, config plugins.Config) error {
-	resp, err := c.client.Configure(ctx, &pluginv1.ConfigureRequest{SettingsJson: settings(config), DataDir: config.DataDir})
+	resp, err := c.client.Configure(ctx, &pluginv1.ConfigureRequest{
+		SettingsJson: settings(config), DataDir: config.DataDir, HostVersion: config.HostVersion, HostCapabilities: config.HostCapabilities,
+	})
 	if err != nil {
 		return err
 	}
@@ -44,7 +46,9 @@ func (c *Control) Configure(ctx context.Context, config plugins.Config) error {
 // Validate asks the plugin to check settings. Wrong ones are a *plugins.ConfigError; the error is
 // plugins.ErrUnimplemented when the plugin can check settings only by taking them.
 func (c *Control) Validate(ctx context.Context, config plugins.Config) error {
-	resp, err := c.client.Validate(ctx, &pluginv1.ValidateRequest{SettingsJson: settings(config)})
+	resp, err := c.client.Validate(ctx, &pluginv1.ValidateRequest{
+		SettingsJson: settings(config), DataDir: config.DataDir, HostVersion: config.HostVersion, HostCapabilities: config.HostCapabilities,
+	})
 	if err != nil {
 		return err
 	}

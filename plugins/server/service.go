@@ -39,7 +39,9 @@ func (s *service) Configure(ctx context.Context, req *pluginv1.ConfigureRequest)
 	if s.configured {
 		return nil, fmt.Errorf("%w: the plugin is configured already; start another process for other settings", plugins.ErrInvalid)
 	}
-	err := Configure(ctx, s.plugin.Impl, plugins.Config{JSON: json.RawMessage(req.GetSettingsJson()), DataDir: req.GetDataDir()})
+	err := Configure(ctx, s.plugin.Impl, plugins.Config{
+		JSON: json.RawMessage(req.GetSettingsJson()), DataDir: req.GetDataDir(), HostVersion: req.GetHostVersion(), HostCapabilities: req.GetHostCapabilities(),
+	})
 	problems, err := problemsOf(err)
 	if err != nil {
 		return nil, err
@@ -52,7 +54,9 @@ func (s *service) Configure(ctx context.Context, req *pluginv1.ConfigureRequest)
 }
 
 func (s *service) Validate(ctx context.Context, req *pluginv1.ValidateRequest) (*pluginv1.ValidateResponse, error) {
-	err := Validate(ctx, s.plugin.Impl, plugins.Config{JSON: json.RawMessage(req.GetSettingsJson())})
+	err := Validate(ctx, s.plugin.Impl, plugins.Config{
+		JSON: json.RawMessage(req.GetSettingsJson()), DataDir: req.GetDataDir(), HostVersion: req.GetHostVersion(), HostCapabilities: req.GetHostCapabilities(),
+	})
 	problems, err := problemsOf(err)
 	if err != nil {
 		return nil, err
@@ -74,6 +78,9 @@ func Configure(ctx context.Context, impl any, c plugins.Config) error {
 func Validate(ctx context.Context, impl any, c plugins.Config) error {
 	if validator, ok := impl.(plugins.Validator); ok {
 		return validator.Validate(ctx, c)
+	}
+	if holder, ok := impl.(plugins.SettingsHolder); ok {
+		return c.Decode(holder.NewSettings())
 	}
 	if _, ok := impl.(plugins.Configurer); ok {
 		return fmt.Errorf("%w: this plugin checks its settings only when it takes them", plugins.ErrUnimplemented)

@@ -23,7 +23,11 @@ import (
 // checkAdapters has every configured adapter judge its settings, and asks a running server how its
 // plugins are.
 func (e *examination) checkAdapters(ctx context.Context) {
-	if err := server.Check(ctx, e.config, e.o.Builtins, hclog.NewNullLogger()); err != nil {
+	unchecked, err := server.Check(ctx, e.config, e.o.Builtins, hclog.NewNullLogger())
+	for _, section := range unchecked {
+		e.add("adapters", warning, section+": settings not checked: the adapter can check them only when it starts", "start the server to check them")
+	}
+	if err != nil {
 		problems, several := errors.AsType[config.Problems](err)
 		if !several {
 			problems = config.Problems{{Message: err.Error()}}
@@ -31,7 +35,7 @@ func (e *examination) checkAdapters(ctx context.Context) {
 		for _, p := range problems {
 			e.add("adapters", failed, p.String(), "correct the section; docs/adapters.md lists the settings of the built-in adapters")
 		}
-	} else {
+	} else if len(unchecked) == 0 {
 		e.add("adapters", ok, "every configured adapter accepts its settings", "")
 	}
 	if e.running == nil {

@@ -1,0 +1,63 @@
+package pluginhost
+
+import (
+	"fmt"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+const (
+	recentSize = 256             // calls that are looked back on
+	fewCalls   = 5               // with less a plugin is not judged
+	slowCall   = 2 * time.Second // a plugin is degraded when half of its last calls take longer
+)
+
+// recentCalls holds how long the last calls took and whether they failed.
+type recentCalls struct {
+	took   [recentSize]time.Duration
+	failed [recentSize]bool
+	n      int // of all calls
+}
+
+func (r *recentCalls) add(took time.Duration, failed bool) {
+	r.took[r.n%recentSize], r.failed[r.n%recentSize] = took, failed
+	r.n++
+}
+
+// figures returns the median and the 99th percentile of the last calls, and whether most of the last
+// 20 failed or were slow.
+func (r *recentCalls) figures() (p50, p99 time.Duration, degraded bool) {
+	n := min(r.n, recentSize)
+	if n == 0 {
+		return 0, 0, false
+	}
+	sorted := slices.Clone(r.took[:n])
+	slices.Sort(sorted)
+	last, bad := min(n, 20), 0
+	for i := r.n - last; i < r.n; i++ {
+		if r.failed[i%recentSize] || r.took[i%recentSize] > slowCall {
+			bad++
+		}
+	}
+	return sorted[n/2], sorted[min(n-1, n*99/100)], last >= fewCalls && 2*bad > last
+}
+
+// residentBytes is the resident memory of a process; 0 where it cannot be told.
+func residentBytes(pid int) uint64 {
+	raw, err := os.ReadFile(fmt.Sprintf("/proc/%d/statm", pid))
+	if err != nil {
+		return 0
+	}
+	fields := strings.Fields(string(raw))
+	if len(fields) < 2 {
+		return 0
+	}
+	pages, err := strconv.ParseUint(fields[1], 10, 64)
+	if err != nil {
+		return 0
+	}
+	return pages * uint64(os.Getpagesize()) //nolint:gosec // a page size is positive
+}
