@@ -50,6 +50,10 @@ type Options struct {
 	Enroller    Enroller // required when Enrollment has rules
 	Logins      Logins   // nil keeps them in memory
 	Logger      hclog.Logger
+
+	// StaleMembership is for how long users, memberships, API keys and logins are accepted as they were
+	// last read while the store cannot be read; 0 means not at all.
+	StaleMembership time.Duration
 }
 
 // Access authenticates callers. It is safe for concurrent use.
@@ -58,10 +62,14 @@ type Access struct {
 	cookies  Cookies
 	log      hclog.Logger
 	members  *members
+	stale    staleLog
 	attempts *attempts
 	pending  *pending
 	keys     *apiKeys
 	watchers watchers
+
+	provisioned *known[provisionedAs, core.User]  // read each time; the last result is for an outage
+	logins      *known[fingerprint, store.Cookie] // likewise
 
 	enrollment atomic.Pointer[enrollment]
 
@@ -74,11 +82,16 @@ type Access struct {
 func New(o Options) *Access {
 	a := &Access{
 		users: o.Users, cookies: o.Cookies, log: o.Logger,
-		members: newMembers(o.Users), attempts: newAttempts(), pending: newPending(o.Logins), keys: newAPIKeys(o.Keys),
+		attempts: newAttempts(), pending: newPending(o.Logins),
 	}
 	if a.log == nil {
 		a.log = hclog.NewNullLogger()
 	}
+	onStale := func(err error) { a.stale.report(a.log, err) }
+	a.members = newMembers(o.Users, o.StaleMembership, onStale)
+	a.keys = newAPIKeys(o.Keys, o.StaleMembership, onStale)
+	a.provisioned = newKnown[provisionedAs, core.User](maxVerified, o.StaleMembership, onStale)
+	a.logins = newKnown[fingerprint, store.Cookie](maxVerified, o.StaleMembership, onStale)
 	a.enrollment.Store(newEnrollment(o.Enrollment, o.Enroller))
 	g := newGate(newKey(o.APIKey), o.Adapter, o.Audiences, o.AnyAudience)
 	g.dev = !g.key.set() && o.Adapter == nil

@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/rand"
 	"strings"
-	"sync"
 	"time"
 	"unicode/utf8"
 
@@ -33,64 +32,44 @@ const (
 // apiKeys caches the verdicts about API keys.
 type apiKeys struct {
 	store APIKeys
-
-	mu      sync.Mutex // guards changes against a look-up that began before them
-	changes uint64
-	known   *lru.Cache[fingerprint, keyVerdict]
+	known *known[fingerprint, core.APIKey]
+	bad   *lru.Cache[fingerprint, time.Time] // texts that are not keys, and until when that holds
 }
 
-type keyVerdict struct {
-	key   core.APIKey
-	good  bool
-	until time.Time
+func newAPIKeys(store APIKeys, stale time.Duration, onStale func(error)) *apiKeys {
+	bad, _ := lru.New[fingerprint, time.Time](maxRefused) // the only error is a size below 1
+	return &apiKeys{store: store, known: newKnown[fingerprint, core.APIKey](maxVerified, stale, onStale), bad: bad}
 }
 
-func newAPIKeys(store APIKeys) *apiKeys {
-	known, _ := lru.New[fingerprint, keyVerdict](maxVerified) // the only error is a size below 1
-	return &apiKeys{store: store, known: known}
-}
-
-// forget drops all verdicts: a change of one user's rights is rare enough.
-func (k *apiKeys) forget() {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	k.changes++
-	k.known.Purge()
+// forget drops the verdicts about the keys of a user, "" of all users, and about all texts that were not
+// keys: one of them may be one now.
+func (k *apiKeys) forget(userID string) {
+	k.known.forget(func(_ fingerprint, key core.APIKey) bool { return userID == "" || key.User.ID == userID })
+	k.bad.Purge()
 }
 
 // find returns the key with a text: core.CodeUnauthenticated when there is none.
 func (k *apiKeys) find(ctx context.Context, text string) (core.APIKey, error) {
 	hash := fingerprintOf(text)
-	if v, ok := k.known.Get(hash); ok && time.Now().Before(v.until) {
-		return v.verdict()
-	}
-	k.mu.Lock()
-	since := k.changes
-	k.mu.Unlock()
-	key, err := k.store.APIKey(ctx, hash.String())
-	if err != nil && core.CodeOf(err) != core.CodeNotFound {
-		return core.APIKey{}, unavailable(err)
-	}
-	v := keyVerdict{key: key, good: err == nil, until: time.Now().Add(badKeyLife)}
-	if v.good {
-		v.until = time.Now().Add(keyCacheLife)
-		if !key.ExpiresAt.IsZero() && key.ExpiresAt.Before(v.until) {
-			v.until = key.ExpiresAt
-		}
-	}
-	k.mu.Lock()
-	if since == k.changes {
-		k.known.Add(hash, v)
-	}
-	k.mu.Unlock()
-	return v.verdict()
-}
-
-func (v keyVerdict) verdict() (core.APIKey, error) {
-	if !v.good {
+	if until, ok := k.bad.Get(hash); ok && time.Now().Before(until) {
 		return core.APIKey{}, unauthenticated()
 	}
-	return v.key, nil
+	since := k.known.change()
+	key, err := k.known.get(ctx, hash, keyCacheLife, func(ctx context.Context) (core.APIKey, error) {
+		return k.store.APIKey(ctx, hash.String())
+	})
+	switch {
+	case core.CodeOf(err) == core.CodeNotFound:
+		if k.known.change() == since {
+			k.bad.Add(hash, time.Now().Add(badKeyLife))
+		}
+		return core.APIKey{}, unauthenticated()
+	case err != nil:
+		return core.APIKey{}, unavailable(err)
+	case !key.ExpiresAt.IsZero() && !time.Now().Before(key.ExpiresAt):
+		return core.APIKey{}, unauthenticated()
+	}
+	return key, nil
 }
 
 // isAPIKey reports whether a bearer has the form of an API key.
@@ -123,14 +102,7 @@ func (a *Access) recordUse(ctx context.Context, bearer string, key core.APIKey, 
 		a.log.Debug("the use of an API key was not recorded", "key", key.ID, "error", err)
 		return
 	}
-	key.LastUsedAt = now
-	a.keys.mu.Lock()
-	defer a.keys.mu.Unlock()
-	hash := fingerprintOf(bearer)
-	if v, ok := a.keys.known.Peek(hash); ok && v.good {
-		v.key = key
-		a.keys.known.Add(hash, v)
-	}
+	a.keys.known.update(fingerprintOf(bearer), func(k *core.APIKey) { k.LastUsedAt = now })
 }
 
 // NewKey describes an API key to make.

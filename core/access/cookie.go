@@ -65,7 +65,10 @@ func (a *Access) login(ctx context.Context, g *gate, token string) (core.Identit
 	if len(token) > maxCookie {
 		return core.Identity{}, unauthenticated()
 	}
-	c, err := a.cookies.Cookie(ctx, fingerprintOf(token).String())
+	hash := fingerprintOf(token)
+	c, err := a.logins.get(ctx, hash, 0, func(ctx context.Context) (store.Cookie, error) {
+		return a.cookies.Cookie(ctx, hash.String())
+	})
 	switch {
 	case core.CodeOf(err) == core.CodeNotFound:
 		return core.Identity{}, unauthenticated()

@@ -3,12 +3,10 @@ package access
 import (
 	"context"
 	"slices"
-	"sync"
 	"time"
 
-	lru "github.com/hashicorp/golang-lru/v2"
-
 	"github.com/ropewalk/ropewalk/core"
+	"github.com/ropewalk/ropewalk/core/store"
 )
 
 const (
@@ -19,10 +17,7 @@ const (
 // members caches the workspaces of users, so that most requests need no database.
 type members struct {
 	users Users
-
-	mu     sync.Mutex // guards changes against a look-up that began before them
-	change uint64     // counts the changes
-	known  *lru.Cache[member, membership]
+	known *known[member, []core.Workspace]
 }
 
 // member is the key of the cache: membership also depends on the role in the organization.
@@ -31,47 +26,22 @@ type member struct {
 	orgRole core.Role
 }
 
-type membership struct {
-	workspaces []core.Workspace
-	until      time.Time
-}
-
-func newMembers(users Users) *members {
-	known, _ := lru.New[member, membership](maxMembers) // the one error is a size below 1
-	return &members{users: users, known: known}
+func newMembers(users Users, stale time.Duration, onStale func(error)) *members {
+	return &members{users: users, known: newKnown[member, []core.Workspace](maxMembers, stale, onStale)}
 }
 
 func (m *members) workspaces(ctx context.Context, u core.User) ([]core.Workspace, error) {
-	who := member{u.ID, u.OrgRole}
-	if found, ok := m.known.Get(who); ok && time.Now().Before(found.until) {
-		return found.workspaces, nil
-	}
-	m.mu.Lock()
-	began := m.change
-	m.mu.Unlock()
-	list, err := m.users.Workspaces(ctx, u)
+	list, err := m.known.get(ctx, member{u.ID, u.OrgRole}, membersLife, func(ctx context.Context) ([]core.Workspace, error) {
+		return m.users.Workspaces(ctx, u)
+	})
 	if err != nil {
 		return nil, unavailable(err)
-	}
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if began == m.change {
-		m.known.Add(who, membership{list, time.Now().Add(membersLife)})
 	}
 	return list, nil
 }
 
 func (m *members) forget(userID string) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.change++
-	if userID == "" {
-		m.known.Purge()
-		return
-	}
-	for _, role := range []core.Role{core.RoleOwner, core.RoleAdmin, core.RoleMember, ""} {
-		m.known.Remove(member{userID, role})
-	}
+	m.known.forget(func(who member, _ []core.Workspace) bool { return userID == "" || who.userID == userID })
 }
 
 // Workspaces returns the workspaces of an identity, the one that counts without a workspace id
@@ -125,6 +95,8 @@ func (a *Access) Caller(ctx context.Context, id core.Identity, workspace string)
 func (a *Access) MembersChanged(userID string) {
 	a.gate.Load().forget(userID)
 	a.members.forget(userID)
-	a.keys.forget()
+	a.keys.forget(userID)
+	a.provisioned.forget(func(_ provisionedAs, u core.User) bool { return userID == "" || u.ID == userID })
+	a.logins.forget(func(_ fingerprint, c store.Cookie) bool { return userID == "" || c.Identity.User.ID == userID })
 	a.watchers.notify(userID)
 }

@@ -95,6 +95,12 @@ func (a *Access) ask(ctx context.Context, g *gate, hash fingerprint, token, reso
 	return core.Identity{}, unavailable(err)
 }
 
+// provisionedAs is the key of the cache of users: a role that a token no longer has must not count.
+type provisionedAs struct {
+	issuer, subject string
+	orgRole         core.Role
+}
+
 // admit returns the identity with its user, which it provisions. Adapters may not use the server's own
 // issuers.
 func (a *Access) admit(ctx context.Context, said auth.Identity) (core.Identity, error) {
@@ -109,10 +115,14 @@ func (a *Access) admit(ctx context.Context, said auth.Identity) (core.Identity, 
 	if named && !id.User.OrgRole.Admin() {
 		id.User.OrgRole = core.RoleAdmin
 	}
-	user, err := a.users.Provision(ctx, id)
-	if err == nil {
-		user, err = a.enroll(ctx, rules, user)
-	}
+	as := provisionedAs{id.Issuer, id.Subject, id.User.OrgRole}
+	user, err := a.provisioned.get(ctx, as, 0, func(ctx context.Context) (core.User, error) {
+		user, err := a.users.Provision(ctx, id)
+		if err == nil {
+			user, err = a.enroll(ctx, rules, user)
+		}
+		return user, err
+	})
 	if err != nil {
 		return core.Identity{}, err
 	}

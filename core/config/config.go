@@ -107,6 +107,9 @@ type Storage struct {
 	URL core.Secret // of a PostgreSQL database; "" means the file ropewalk.db in the home
 	// UsageRetention is for how long the usage of model calls is kept; 0 means for ever.
 	UsageRetention time.Duration
+	// StaleMembership is for how long memberships count as they were last read while the database cannot
+	// be read; 0 means not at all.
+	StaleMembership time.Duration
 }
 
 // Chat is how people talk to a model.

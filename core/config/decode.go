@@ -83,6 +83,8 @@ type chatSection struct {
 type storageSection struct {
 	URL                string `json:"url"`
 	UsageRetentionDays int    `json:"usageRetentionDays"`
+
+	StaleMembershipSeconds int `json:"staleMembershipSeconds"`
 }
 
 type pluginsSection struct {
@@ -117,7 +119,7 @@ func (d document) config(base string, env Environment) *Config {
 		HTTP:         HTTP{ShutdownDelay: seconds(d.HTTP.ShutdownDelaySeconds), Host: d.HTTP.Host, Port: d.HTTP.Port},
 		APIKey:       core.Secret(d.APIKey),
 		SessionStore: plugin("sessionstore", "sessionStore", d.SessionStore, base),
-		Storage:      Storage{URL: core.Secret(d.Storage.URL), UsageRetention: time.Duration(d.Storage.UsageRetentionDays) * 24 * time.Hour},
+		Storage:      d.Storage.storage(),
 		Features:     d.Features,
 		MCP:          MCP{MaxSessions: d.MCP.MaxSessions, MaxInstances: d.MCP.MaxInstances, SessionTTL: seconds(d.MCP.SessionTTLSeconds), Replica: d.MCP.Replica},
 		Chat:         Chat{ElicitationTimeout: seconds(d.Chat.ElicitationTimeoutSeconds)},
@@ -289,4 +291,11 @@ func absolute(base, path string) string {
 		return filepath.Clean(path)
 	}
 	return filepath.Join(base, path)
+}
+
+func (s storageSection) storage() Storage {
+	return Storage{
+		URL: core.Secret(s.URL), UsageRetention: time.Duration(s.UsageRetentionDays) * 24 * time.Hour,
+		StaleMembership: seconds(s.StaleMembershipSeconds),
+	}
 }

@@ -38,3 +38,9 @@ func TestTheRetentionOfUsageIsInDays(t *testing.T) {
 	equal(t, "retention", mustLoad(t, "storage: {usageRetentionDays: 400}", nil).Storage.UsageRetention, 400*24*time.Hour)
 	equal(t, "for ever", mustLoad(t, "", nil).Storage.UsageRetention, time.Duration(0))
 }
+
+func TestStaleMembershipIsFiveMinutesUnlessSet(t *testing.T) {
+	equal(t, "default", mustLoad(t, "", nil).Storage.StaleMembership, 5*time.Minute)
+	equal(t, "off", mustLoad(t, "storage: {staleMembershipSeconds: 0}", nil).Storage.StaleMembership, time.Duration(0))
+	equal(t, "set", mustLoad(t, "storage: {staleMembershipSeconds: 60}", nil).Storage.StaleMembership, time.Minute)
+}

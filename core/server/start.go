@@ -92,6 +92,7 @@ func (s *Server) openServices(ctx context.Context) error {
 	s.access = access.New(access.Options{
 		APIKey: c.APIKey, Adapter: s.adapters.authAdapter(), Audiences: audiences(c, s.addr()), AnyAudience: c.Auth.AnyAudience,
 		Users: s.store, Cookies: s.store, Keys: s.store, Enrollment: enrollment(c), Enroller: s.store, Logins: s.logins(), Logger: s.log.Named("access"),
+		StaleMembership: c.Storage.StaleMembership,
 	})
 	if err := s.access.EndOldLogins(ctx); err != nil {
 		return err

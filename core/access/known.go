@@ -1,0 +1,120 @@
+package access
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	lru "github.com/hashicorp/golang-lru/v2"
+
+	"github.com/ropewalk/ropewalk/core"
+)
+
+const (
+	staleWait  = time.Second     // how long a look-up may take when the last result can be used instead
+	staleRetry = 2 * time.Second // how long the last result is used before the next look-up
+)
+
+// known caches what the store returned. While the store cannot be read, it returns the last result for
+// up to stale, so that callers with open sessions are served on. A result that was forgotten is never
+// returned again: a revocation that was received counts. The errors of the store that are answers, such
+// as core.CodeNotFound, are returned and end the last result.
+type known[K comparable, V any] struct {
+	stale   time.Duration
+	onStale func(error) // called when the last result is used, with the error of the look-up
+
+	mu      sync.Mutex // guards changes against a look-up that began before them
+	changes uint64     // counts them
+	entries *lru.Cache[K, entry[V]]
+}
+
+type entry[V any] struct {
+	value V
+	read  time.Time // when the store returned it
+	until time.Time // when it is looked up again
+}
+
+func newKnown[K comparable, V any](size int, stale time.Duration, onStale func(error)) *known[K, V] {
+	entries, _ := lru.New[K, entry[V]](size) // the only error is a size below 1
+	return &known[K, V]{stale: stale, onStale: onStale, entries: entries}
+}
+
+// get returns the value of key, from read when the cached one is older than life.
+func (c *known[K, V]) get(ctx context.Context, key K, life time.Duration, read func(context.Context) (V, error)) (V, error) {
+	last, ok := c.entries.Get(key)
+	now := time.Now()
+	if ok && now.Before(last.until) {
+		return last.value, nil
+	}
+	usable := ok && now.Sub(last.read) < c.stale
+	since := c.change()
+	value, err := c.look(ctx, usable, read)
+	switch {
+	case err == nil:
+		c.put(key, entry[V]{value, now, time.Now().Add(life)}, since)
+		return value, nil
+	case isAnswer(err):
+		c.entries.Remove(key)
+		return value, err
+	case usable && ctx.Err() == nil && c.put(key, entry[V]{last.value, last.read, time.Now().Add(staleRetry)}, since):
+		c.onStale(err)
+		return last.value, nil
+	}
+	return value, err
+}
+
+// look calls read, which must not take long when there is another value to use.
+func (*known[K, V]) look(ctx context.Context, usable bool, read func(context.Context) (V, error)) (V, error) {
+	if usable {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, staleWait)
+		defer cancel()
+	}
+	return read(ctx)
+}
+
+// isAnswer reports whether the store was read, although it returned an error.
+func isAnswer(err error) bool {
+	code := core.CodeOf(err)
+	return code != core.CodeUnavailable && code != core.CodeInternal
+}
+
+// change returns the number of changes so far.
+func (c *known[K, V]) change() uint64 {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.changes
+}
+
+// put stores an entry, unless something changed since.
+func (c *known[K, V]) put(key K, e entry[V], since uint64) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.changes != since {
+		return false
+	}
+	c.entries.Add(key, e)
+	return true
+}
+
+// update replaces the value of a key that is cached.
+func (c *known[K, V]) update(key K, change func(*V)) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if e, ok := c.entries.Peek(key); ok {
+		change(&e.value)
+		c.entries.Add(key, e)
+	}
+}
+
+// forget drops the entries that match.
+func (c *known[K, V]) forget(match func(K, V) bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.changes++
+	for _, key := range c.entries.Keys() {
+		if e, ok := c.entries.Peek(key); ok && match(key, e.value) {
+			c.entries.Remove(key)
+		}
+	}
+}

@@ -1,0 +1,206 @@
+package access
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/ropewalk/ropewalk/core"
+	"github.com/ropewalk/ropewalk/core/store"
+)
+
+// outage is a store with one user, bob, who is a member of ws_a, has an API key and is logged in. It can
+// be away.
+type outage struct {
+	refused atomic.Bool // every call fails at once
+	silent  atomic.Bool // every call waits until its context ends
+	removed atomic.Bool // bob is not a member any more
+	reads   atomic.Int64
+}
+
+func (o *outage) read(ctx context.Context) error {
+	o.reads.Add(1)
+	switch {
+	case o.refused.Load():
+		return errors.New("connection refused")
+	case o.silent.Load():
+		<-ctx.Done()
+		return ctx.Err()
+	}
+	return nil
+}
+
+func (o *outage) Provision(ctx context.Context, id core.Identity) (core.User, error) {
+	id.User.ID = "usr_" + id.Subject
+	return id.User, o.read(ctx)
+}
+
+func (o *outage) User(ctx context.Context, id string) (core.User, error) {
+	return core.User{ID: id}, o.read(ctx)
+}
+
+func (o *outage) Workspaces(ctx context.Context, _ core.User) ([]core.Workspace, error) {
+	if o.removed.Load() {
+		return nil, o.read(ctx)
+	}
+	return []core.Workspace{{ID: "ws_a", Role: core.RoleMember}}, o.read(ctx)
+}
+
+func (o *outage) APIKey(ctx context.Context, _ string) (core.APIKey, error) {
+	return core.APIKey{ID: "key", User: core.User{ID: "usr_bob", OrgRole: core.RoleMember}, Workspace: "ws_a", Role: core.RoleMember, LastUsedAt: time.Now()}, o.read(ctx)
+}
+
+func (*outage) CreateAPIKey(context.Context, core.APIKey, string) (core.APIKey, error) {
+	return core.APIKey{}, nil
+}
+func (*outage) APIKeys(context.Context, string, string) ([]core.APIKey, error)       { return nil, nil }
+func (*outage) DeleteAPIKey(context.Context, string, string, string) (string, error) { return "", nil }
+func (*outage) APIKeyUsed(context.Context, string, time.Time) error                  { return nil }
+
+func (o *outage) Cookie(ctx context.Context, hash string) (store.Cookie, error) {
+	return store.Cookie{
+		Hash: hash, Identity: core.Identity{Issuer: "https://idp", Subject: "bob", User: core.User{ID: "usr_bob", OrgRole: core.RoleMember}},
+		ExpiresAt: time.Now().Add(time.Hour),
+	}, o.read(ctx)
+}
+func (*outage) PutCookie(context.Context, store.Cookie) error                      { return nil }
+func (*outage) DeleteCookie(context.Context, string) (string, error)               { return "", nil }
+func (*outage) EndLogins(context.Context, string) error                            { return nil }
+func (*outage) PutLogin(context.Context, string, json.RawMessage, time.Time) error { return nil }
+
+// session makes the calls of an open session with one kind of credentials: a token, an API key or a login.
+type session struct {
+	bearer, cookie string
+}
+
+func sessions() map[string]session {
+	return map[string]session{"a token": {bearer: "token-of-bob"}, "an API key": {bearer: "rwk_text"}, "a login": {cookie: "cookie"}}
+}
+
+func (s session) call(ctx context.Context, a *Access) error {
+	id, err := a.API(ctx, s.bearer, s.cookie)
+	if err == nil {
+		_, err = a.Caller(ctx, id, "ws_a")
+	}
+	return err
+}
+
+// withSession opens a session of each kind, then calls do.
+func withSession(t *testing.T, stale time.Duration, do func(t *testing.T, a *Access, o *outage, s session)) {
+	for name, s := range sessions() {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				o, p := &outage{}, newProvider("https://idp", "bob")
+				a := New(Options{Adapter: p, Users: o, Cookies: o, Keys: o, StaleMembership: stale})
+				if err := s.call(t.Context(), a); err != nil {
+					t.Fatal(err)
+				}
+				do(t, a, o, s)
+			})
+		})
+	}
+}
+
+func TestCallsOfOpenSessionsSucceedWhileTheDatabaseIsAwayForAMinute(t *testing.T) {
+	withSession(t, 5*time.Minute, func(t *testing.T, a *Access, o *outage, s session) {
+		o.refused.Store(true)
+		reads, calls := o.reads.Load(), 0
+		for end := time.Now().Add(time.Minute); time.Now().Before(end); calls++ {
+			if err := s.call(t.Context(), a); err != nil {
+				t.Fatalf("call %d: %v", calls, err)
+			}
+			time.Sleep(50 * time.Millisecond) //nolint:forbidigo // the clock of the bubble
+		}
+		if n := o.reads.Load() - reads; n > 100 {
+			t.Errorf("%d calls made %d look-ups", calls, n)
+		}
+		o.refused.Store(false)
+		o.removed.Store(true)
+		time.Sleep(membersLife) //nolint:forbidigo // the clock of the bubble
+		if err := s.call(t.Context(), a); core.CodeOf(err) != core.CodeWorkspaceDenied {
+			t.Errorf("when the database is back, what it says must count; got %v", err)
+		}
+	})
+}
+
+func TestAKnownMembershipCountsForItsTimeOnly(t *testing.T) {
+	withSession(t, 5*time.Minute, func(t *testing.T, a *Access, o *outage, s session) {
+		o.refused.Store(true)
+		time.Sleep(5*time.Minute - time.Second) //nolint:forbidigo // the clock of the bubble
+		if err := s.call(t.Context(), a); err != nil {
+			t.Errorf("just before the end: %v", err)
+		}
+		time.Sleep(time.Second + staleRetry) //nolint:forbidigo // the clock of the bubble
+		if err := s.call(t.Context(), a); core.CodeOf(err) != core.CodeUnavailable {
+			t.Errorf("after the end: %v", err)
+		}
+	})
+	withSession(t, 0, func(t *testing.T, a *Access, o *outage, s session) {
+		o.refused.Store(true)
+		time.Sleep(2 * time.Minute) //nolint:forbidigo // the clock of the bubble
+		if err := s.call(t.Context(), a); core.CodeOf(err) != core.CodeUnavailable {
+			t.Errorf("with 0: %v", err)
+		}
+	})
+}
+
+func TestARevocationThatWasReceivedCountsWhileTheDatabaseIsAway(t *testing.T) {
+	for _, whose := range []string{"usr_bob", ""} {
+		withSession(t, 5*time.Minute, func(t *testing.T, a *Access, o *outage, s session) {
+			o.refused.Store(true)
+			if err := s.call(t.Context(), a); err != nil {
+				t.Fatal(err)
+			}
+			a.MembersChanged(whose)
+			if err := s.call(t.Context(), a); core.CodeOf(err) != core.CodeUnavailable {
+				t.Errorf("after the revocation: %v", err)
+			}
+		})
+	}
+	withSession(t, 5*time.Minute, func(t *testing.T, a *Access, o *outage, s session) {
+		o.refused.Store(true)
+		a.MembersChanged("usr_somebody_else")
+		if err := s.call(t.Context(), a); err != nil {
+			t.Errorf("a revocation of another user: %v", err)
+		}
+	})
+}
+
+func TestARoleThatATokenLostDoesNotCountWhileTheDatabaseIsAway(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		o, p := &outage{}, newProvider("https://idp", "bob")
+		admin := p.identity("bob")
+		admin.OrgRole = "admin"
+		p.tokens["admin"] = admin
+		a := New(Options{Adapter: p, Users: o, Cookies: o, Keys: o, StaleMembership: time.Minute})
+		if id, err := a.API(t.Context(), "admin", ""); err != nil || !id.User.OrgRole.Admin() {
+			t.Fatalf("%+v, %v", id, err)
+		}
+		o.refused.Store(true)
+		if id, err := a.API(t.Context(), "token-of-bob", ""); core.CodeOf(err) != core.CodeUnavailable {
+			t.Errorf("%+v, %v", id, err)
+		}
+	})
+}
+
+func TestASilentDatabaseDelaysAnOpenSessionByASecondAtMost(t *testing.T) {
+	withSession(t, 5*time.Minute, func(t *testing.T, a *Access, o *outage, s session) {
+		time.Sleep(2 * time.Minute) //nolint:forbidigo // the clock of the bubble
+		o.silent.Store(true)
+		began := time.Now()
+		if err := s.call(t.Context(), a); err != nil {
+			t.Error(err)
+		}
+		if took := time.Since(began); took > 2*staleWait { // one look-up for the user, one for the membership
+			t.Errorf("it took %v", took)
+		}
+		began = time.Now()
+		if err := s.call(t.Context(), a); err != nil || time.Since(began) > 0 {
+			t.Errorf("the next call: %v after %v", err, time.Since(began))
+		}
+	})
+}
