@@ -21,9 +21,9 @@ func (s *store) Configure(ctx context.Context, c plugins.Config) error {
 	if err := c.Decode(&struct{}{}); err != nil { // it has no settings
 		return err
 	}
-	s.db, _ = sql.Open("sqlite", c.DataDir+"/sessions.db?_pragma=busy_timeout(5000)&_pragma=journal_mode(wal)")
-	return s.exec(ctx, `CREATE TABLE IF NOT EXISTS sessions (id TEXT PRIMARY KEY, record TEXT, accessed INT, expires INT);
-		CREATE INDEX IF NOT EXISTS by_expiry ON sessions (expires);
+	s.db, _ = sql.Open("sqlite", c.DataDir+"/sessions.db?_pragma=busy_timeout(5000)&_pragma=journal_mode(wal)&_pragma=synchronous(normal)")
+	s.db.SetMaxOpenConns(1) // SQLite has one writer at a time: calls queue here, each until its deadline
+	return s.exec(ctx, `CREATE TABLE IF NOT EXISTS sessions (id TEXT PRIMARY KEY, record TEXT, accessed INT, expires INT); CREATE INDEX IF NOT EXISTS by_expiry ON sessions (expires);
 		CREATE TRIGGER IF NOT EXISTS purge AFTER INSERT ON sessions BEGIN DELETE FROM sessions WHERE expires <= unixepoch('subsec') * 1000; END`)
 }
 

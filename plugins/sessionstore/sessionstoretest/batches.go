@@ -64,7 +64,7 @@ func touchThousand(ctx context.Context, s sessionstore.Store) error {
 }
 
 // brief is a lifetime that a session outlives by being touched.
-const brief = 2 * time.Second
+const brief = 10 * time.Second
 
 // reached checks that touches had any effect on sessions that were put for a brief lifetime: either
 // the time is new, or the sessions outlive it. Which of the two is missing is for other checks.
