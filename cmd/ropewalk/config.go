@@ -4,6 +4,7 @@ import (
 	_ "embed"
 	"errors"
 	"fmt"
+	"github.com/ropewalk/ropewalk/core/config/schema"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -130,11 +131,15 @@ func configSchemaCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "schema", Short: "Print the JSON Schema of the configuration, for editors", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			schema, err := config.Schema(adapterSchemas())
+			s, err := schema.New(adapterSchemas())
 			if err != nil {
 				return err
 			}
-			_, err = fmt.Fprintln(cmd.OutOrStdout(), string(schema))
+			text, err := s.JSON()
+			if err != nil {
+				return err
+			}
+			_, err = fmt.Fprintln(cmd.OutOrStdout(), string(text))
 			return err
 		},
 	}

@@ -4,13 +4,12 @@ import (
 	"encoding/json"
 	"flag"
 	"fmt"
+	"github.com/ropewalk/ropewalk/core/config/schema"
 	"maps"
 	"os"
 	"slices"
 	"strings"
 	"testing"
-
-	"github.com/ropewalk/ropewalk/core/config"
 )
 
 var update = flag.Bool("update", false, "write docs/configuration.md")
@@ -19,7 +18,11 @@ const referencePath = "../../docs/configuration.md"
 
 // docs/configuration.md is generated: go test ./cmd/ropewalk -run Reference -update
 func TestTheConfigurationReferenceIsThatOfTheSchema(t *testing.T) {
-	text, err := config.Schema(nil)
+	document, err := schema.New(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := document.JSON()
 	if err != nil {
 		t.Fatal(err)
 	}

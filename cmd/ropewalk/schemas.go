@@ -1,7 +1,7 @@
 package main
 
 import (
-	"github.com/ropewalk/ropewalk/core/config"
+	"github.com/ropewalk/ropewalk/core/config/schema"
 	"github.com/ropewalk/ropewalk/plugins"
 	"github.com/ropewalk/ropewalk/plugins/auth/oidc"
 	"github.com/ropewalk/ropewalk/plugins/auth/static"
@@ -16,20 +16,20 @@ import (
 // adapterSchemas tells the configuration of every built-in adapter, so that a wrong name or
 // setting is found on its line before any plugin is started, and editors know them. An adapter
 // whose settings are not listed here checks them alone.
-func adapterSchemas() []config.AdapterSchema {
+func adapterSchemas() []schema.Adapter {
 	settings := map[plugins.Kind]map[string]any{
 		plugins.KindAuth:         {"oidc": oidc.Settings{}, "workos": workos.Settings{}, "static": static.Settings{}},
 		plugins.KindSessionStore: {"redis": redis.Config{}, "postgres": postgres.Config{}},
 		plugins.KindRegistry:     {"directory": directory.Settings{}, "mcp-registry": mcpregistry.Settings{}, "mpak": mpak.Settings{}},
 	}
-	var all []config.AdapterSchema
+	var all []schema.Adapter
 	for kind, adapters := range builtins() {
 		for name := range adapters {
 			if of, listed := settings[kind][name]; listed {
-				all = append(all, config.DescribeAdapter(string(kind), name, of))
+				all = append(all, schema.Describe(string(kind), name, of))
 				continue
 			}
-			all = append(all, config.AdapterSchema{Kind: string(kind), Adapter: name})
+			all = append(all, schema.Adapter{Kind: string(kind), Name: name})
 		}
 	}
 	return all

@@ -7,6 +7,9 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/ropewalk/ropewalk/core/config/layer"
+	"github.com/ropewalk/ropewalk/core/config/schema"
 )
 
 const (
@@ -19,7 +22,7 @@ const (
 type check struct {
 	cfg      *Config
 	doc      document
-	schema   *schema
+	schema   *schema.Schema
 	expanded map[string]bool // as in layer
 	problems Problems
 }
@@ -58,7 +61,7 @@ func (k *check) addUnless(path string, depends []string, format string, args ...
 
 // refused reports whether the path, or something around it, has a problem.
 func (k *check) refused(path string) bool {
-	for ; path != ""; path = parent(path) {
+	for ; path != ""; path = layer.Parent(path) {
 		if slices.ContainsFunc(k.problems, func(p Problem) bool { return p.Path == path }) {
 			return true
 		}
@@ -139,13 +142,13 @@ func (k *check) checkAuth() {
 // checkPlugin checks a section that names an adapter.
 func (k *check) checkPlugin(kind, at string, p Plugin, section map[string]any) {
 	for key := range section {
-		for _, name := range known(k.schema.section(kind)) {
+		for _, name := range schema.Known(k.schema.Section(kind)) {
 			if key != name && strings.EqualFold(key, name) {
-				k.add(join(at, key), "unknown key; did you mean %s?", name)
+				k.add(layer.Join(at, key), "unknown key; did you mean %s?", name)
 			}
 		}
 	}
-	names := k.schema.builtins(kind)
+	names := k.schema.Builtins(kind)
 	if p.Adapter == "" || p.Path != "" || len(names) == 0 || slices.Contains(names, p.Adapter) {
 		return
 	}
@@ -155,10 +158,10 @@ func (k *check) checkPlugin(kind, at string, p Plugin, section map[string]any) {
 	}
 	path := at
 	if section != nil {
-		path = join(at, "adapter")
+		path = layer.Join(at, "adapter")
 	}
-	k.addUnless(path, []string{join(at, "path"), join(at, "sha256")},
-		"there is no built-in adapter %s, and no plugin of that name in %s%s", k.shown(path, p.Adapter), filepath.Dir(installed), nearest(p.Adapter, names))
+	k.addUnless(path, []string{layer.Join(at, "path"), layer.Join(at, "sha256")},
+		"there is no built-in adapter %s, and no plugin of that name in %s%s", k.shown(path, p.Adapter), filepath.Dir(installed), schema.Nearest(p.Adapter, names))
 }
 
 func (k *check) checkRegistries() {
@@ -175,16 +178,4 @@ func (k *check) checkRegistries() {
 		}
 		first[r.Name] = i
 	}
-}
-
-// builtins are the names of the built-in adapters of a kind, sorted.
-func (s *schema) builtins(kind string) []string {
-	var names []string
-	for _, a := range s.adapters {
-		if a.Kind == kind {
-			names = append(names, a.Adapter)
-		}
-	}
-	slices.Sort(names)
-	return names
 }

@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"golang.org/x/net/http/httpguts"
+
+	"github.com/ropewalk/ropewalk/core/config/layer"
 )
 
 var serverName = regexp.MustCompile(`^[a-z0-9-]+$`)
@@ -15,7 +17,7 @@ var serverName = regexp.MustCompile(`^[a-z0-9-]+$`)
 func (k *check) checkApps() {
 	for _, name := range slices.Sorted(maps.Keys(k.doc.Apps)) {
 		section := k.doc.Apps[name]
-		at := join("apps", name)
+		at := layer.Join("apps", name)
 		if !serverName.MatchString(name) {
 			k.add(at, "want a server name of lower-case letters, digits and hyphens")
 		}
@@ -32,7 +34,7 @@ func (k *check) checkApps() {
 		}
 		for variable := range section.Env {
 			if variable == "" || strings.ContainsAny(variable, "=\x00") {
-				k.add(join(at+".env", variable), "is no name for an environment variable")
+				k.add(layer.Join(at+".env", variable), "is no name for an environment variable")
 			}
 		}
 		if section.Sandbox != nil {
@@ -47,7 +49,7 @@ func (k *check) checkApps() {
 func (k *check) checkTransport(at string, t *transportSection) {
 	for name, value := range t.Headers {
 		if !httpguts.ValidHeaderFieldName(name) || !httpguts.ValidHeaderFieldValue(value) {
-			k.add(join(at+".headers", name), "is no valid HTTP header")
+			k.add(layer.Join(at+".headers", name), "is no valid HTTP header")
 		}
 	}
 	auth := t.Auth

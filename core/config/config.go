@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/ropewalk/ropewalk/core"
+	"github.com/ropewalk/ropewalk/core/config/layer"
 )
 
 // Config is everything an operator can decide. It is frozen: Load makes it, nobody changes it,
@@ -40,7 +41,7 @@ type Config struct {
 	// Warnings are sentences for the start-up log: allowed, but not wise.
 	Warnings []string
 
-	places    places
+	places    layer.Places
 	effective []Value
 }
 

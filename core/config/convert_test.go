@@ -6,9 +6,11 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/ropewalk/ropewalk/core/config/schema"
 )
 
-func loadText(t *testing.T, text string, env Environment, adapters ...AdapterSchema) (*Config, error) {
+func loadText(t *testing.T, text string, env Environment, adapters ...schema.Adapter) (*Config, error) {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "ropewalk.yaml")
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
@@ -19,7 +21,7 @@ func loadText(t *testing.T, text string, env Environment, adapters ...AdapterSch
 
 func TestAValueFromTheEnvironmentIsReadAsTheTypeOfItsSetting(t *testing.T) {
 	env := Environment{"PORT": "8123", "ON": "false", "KEY": "0123456789012345", "HOST": "localhost", "N": "7"}
-	adapter := AdapterSchema{Kind: "sessionstore", Adapter: "x", Settings: json.RawMessage(`{"type":"object","properties":{"limit":{"type":"integer"}}}`)}
+	adapter := schema.Adapter{Kind: "sessionstore", Name: "x", Settings: json.RawMessage(`{"type":"object","properties":{"limit":{"type":"integer"}}}`)}
 	c, err := loadText(t, `
 http: {host: "${env:HOST}", port: "${env:PORT}"}
 apiKey: ${env:KEY}

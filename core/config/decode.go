@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/ropewalk/ropewalk/core"
+	"github.com/ropewalk/ropewalk/core/config/schema"
 )
 
 // document is the file's form, after defaults; schema.json says what may be in it.
@@ -174,7 +175,7 @@ func plugin(kind, at string, section any, base string) Plugin {
 	}
 	settings := make(map[string]any)
 	for k, v := range keys {
-		if !slices.Contains(hostKeys(kind), k) {
+		if !slices.Contains(schema.HostKeys(kind), k) {
 			settings[k] = v
 		}
 	}

@@ -7,6 +7,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/ropewalk/ropewalk/core/config/layer"
 )
 
 // Value is one effective setting.
@@ -27,7 +29,7 @@ var secretPath = regexp.MustCompile(`^apps\.[^.]+\.(env|userConfig|transport\.(a
 // the environment.
 func (c *Config) Effective() []Value { return c.effective }
 
-func effective(l *layer) []Value {
+func effective(l *layer.Layer) []Value {
 	var all []Value
 	var add func(path string, v any)
 	add = func(path string, v any) {
@@ -43,22 +45,22 @@ func effective(l *layer) []Value {
 		case nil:
 		default:
 			source := "default"
-			place, set := l.placeOf(path)
+			place, set := placeOf(l, path)
 			if set {
 				source = place.String()
 			}
-			fromFile := l.expanded[path] && place.Line > 0
+			fromFile := l.Expanded[path] && place.Line > 0
 			all = append(all, Value{Path: path, Value: shown(path, v, fromFile), Source: source})
 		}
 	}
-	add("", l.value)
+	add("", l.Value)
 	return all
 }
 
 // placeOf returns where a setting, or the list around it, was set.
-func (l *layer) placeOf(path string) (Place, bool) {
+func placeOf(l *layer.Layer, path string) (Place, bool) {
 	for {
-		if p, ok := l.places[path]; ok {
+		if p, ok := l.Places[path]; ok {
 			return p, true
 		}
 		i := strings.LastIndexByte(path, '[')

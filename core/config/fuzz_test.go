@@ -3,6 +3,8 @@ package config
 import (
 	"strings"
 	"testing"
+
+	"github.com/ropewalk/ropewalk/core/config/schema"
 )
 
 // FuzzLoad holds that no file crashes the parser, that whatever is refused is refused by problems
@@ -19,12 +21,12 @@ func FuzzLoad(f *testing.F) {
 	var o Options
 	builtins(&o)
 	o.Environment = Environment{"A": "canary-of-the-environment"}
-	schema, err := newSchema(o.Adapters)
+	sc, err := schema.New(o.Adapters)
 	if err != nil {
 		f.Fatal(err)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		c, err := schema.build(o, "/home", "/home/ropewalk.yaml", []byte(text))
+		c, err := build(sc, o, "/home", "/home/ropewalk.yaml", []byte(text))
 		if err != nil {
 			if strings.Contains(err.Error(), "canary-of") {
 				t.Fatalf("a problem shows a value of the environment: %v", err)

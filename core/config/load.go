@@ -7,7 +7,12 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+
+	"github.com/ropewalk/ropewalk/core/config/layer"
+	"github.com/ropewalk/ropewalk/core/config/schema"
 )
+
+const maxFile = 1 << 20 // bytes of a configuration file
 
 // Options is what Load starts from.
 type Options struct {
@@ -18,7 +23,7 @@ type Options struct {
 
 	// Adapters are the built-in adapters. With them, a name that is neither one of them nor an
 	// installed plugin is a problem, and so are settings that their schemas refuse.
-	Adapters []AdapterSchema
+	Adapters []schema.Adapter
 }
 
 // Flags are the command line's overrides; nil means not given.
@@ -30,7 +35,7 @@ type Flags struct {
 // Load reads, defaults and checks the configuration. It changes nothing on the disk. What is wrong
 // comes back as one Problems error: everything at once, in the order of the file.
 func Load(o Options) (*Config, error) {
-	s, err := newSchema(o.Adapters)
+	s, err := schema.New(o.Adapters)
 	if err != nil {
 		return nil, fmt.Errorf("configuration: %w", err)
 	}
@@ -42,20 +47,20 @@ func Load(o Options) (*Config, error) {
 	if err != nil {
 		return nil, Problems{{Place: Place{Source: file}, Message: err.Error()}}
 	}
-	return s.build(o, home, file, content)
+	return build(s, o, home, file, content)
 }
 
 // build makes the Config of a file's text. Everything it needs is read already.
-func (s *schema) build(o Options, home, file string, content []byte) (*Config, error) {
-	merged := readYAML(file, content, o.Environment)
-	s.convert(merged)
-	s.validate(merged)
-	for _, above := range []*layer{environmentLayer(o.Environment), flagLayer(o.Flags)} {
-		s.validate(above)
-		merged = above.over(merged)
+func build(s *schema.Schema, o Options, home, file string, content []byte) (*Config, error) {
+	merged := layer.ReadYAML(file, content, o.Environment)
+	s.Convert(merged)
+	s.Validate(merged)
+	for _, above := range []*layer.Layer{environmentLayer(o.Environment), flagLayer(o.Flags)} {
+		s.Validate(above)
+		merged = above.Over(merged)
 	}
-	fill(s.root, merged.value)
-	d, err := decode(merged.value)
+	s.Fill(merged.Value)
+	d, err := decode(merged.Value)
 	if err != nil {
 		return nil, fmt.Errorf("configuration: %w", err)
 	}
@@ -64,12 +69,12 @@ func (s *schema) build(o Options, home, file string, content []byte) (*Config, e
 		base = filepath.Dir(file)
 	}
 	c := d.config(base, o.Environment)
-	c.Home, c.File, c.Environment, c.places = home, file, o.Environment, merged.places
+	c.Home, c.File, c.Environment, c.places = home, file, o.Environment, merged.Places
 	c.effective = effective(merged)
 	c.relaxInDevMode()
-	k := check{cfg: c, doc: d, schema: s, expanded: merged.expanded, problems: merged.problems}
+	k := check{cfg: c, doc: d, schema: s, expanded: merged.Expanded, problems: merged.Problems}
 	if problems := k.run(); len(problems) > 0 {
-		return nil, problems.sorted()
+		return nil, problems.Sorted()
 	}
 	return c, nil
 }

@@ -3,6 +3,7 @@ package config
 import (
 	"encoding/json"
 	"fmt"
+	"github.com/ropewalk/ropewalk/core"
 	"net/netip"
 	"os"
 	"path/filepath"
@@ -11,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/ropewalk/ropewalk/core"
+	"github.com/ropewalk/ropewalk/core/config/layer"
 	"github.com/ropewalk/ropewalk/core/sandbox"
 	"github.com/ropewalk/ropewalk/core/trust"
 )
@@ -71,7 +72,7 @@ func TestWithNoConfigurationAtAllTheDefaultsAreThoseOfTheSpec(t *testing.T) {
 		},
 		Plugins:     Plugins{StartTimeout: 30 * time.Second, CallTimeout: 10 * time.Second, PassEnv: []string{}},
 		Environment: Environment{"HOME": home},
-		places:      places{},
+		places:      layer.Places{},
 	}
 	want.effective = c.effective // has a test of its own
 	if !reflect.DeepEqual(c, want) {

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/ropewalk/ropewalk/core"
+	"github.com/ropewalk/ropewalk/core/config/schema"
 )
 
 // The wires that model providers speak.
@@ -174,7 +175,7 @@ func (k *check) checkModels() {
 		case !ok || name == "" || of == "":
 			k.add("models."+key, "want provider:model, such as anthropic:claude-sonnet-4-5")
 		case m.Providers[name].Type == "":
-			k.add("models."+key, "there is no provider %s%s", k.shown("models."+key, name), nearest(name, slices.Collect(maps.Keys(m.Providers))))
+			k.add("models."+key, "there is no provider %s%s", k.shown("models."+key, name), schema.Nearest(name, slices.Collect(maps.Keys(m.Providers))))
 		case m.Providers[name].APIKey == "" && m.Providers[name].BaseURL == "":
 			k.warn("models.%s names the provider %s, which has no key: set %s", key, name,
 				fmt.Sprintf("models.providers.%s.apiKey or the environment variable %s", name, ProviderKeys()[name]))

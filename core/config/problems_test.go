@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/ropewalk/ropewalk/core/config/schema"
 )
 
 // directorySettings stands for what a built-in adapter publishes of its settings.
@@ -14,10 +16,10 @@ const directorySettings = `{"$schema": "https://json-schema.org/draft/2020-12/sc
 	"required": ["folder"], "properties": {"folder": {"type": "string"}, "depth": {"type": "integer", "minimum": 1}}}`
 
 func builtins(o *Options) {
-	o.Adapters = []AdapterSchema{
-		{Kind: "auth", Adapter: "oidc"}, {Kind: "auth", Adapter: "workos"}, {Kind: "auth", Adapter: "static"},
-		{Kind: "sessionstore", Adapter: "memory"}, {Kind: "sessionstore", Adapter: "redis"},
-		{Kind: "registry", Adapter: "directory", Settings: json.RawMessage(directorySettings)},
+	o.Adapters = []schema.Adapter{
+		{Kind: "auth", Name: "oidc"}, {Kind: "auth", Name: "workos"}, {Kind: "auth", Name: "static"},
+		{Kind: "sessionstore", Name: "memory"}, {Kind: "sessionstore", Name: "redis"},
+		{Kind: "registry", Name: "directory", Settings: json.RawMessage(directorySettings)},
 	}
 }
 

@@ -10,14 +10,16 @@ import (
 	"testing"
 
 	"github.com/ropewalk/ropewalk/core"
+	"github.com/ropewalk/ropewalk/core/config/layer"
+	"github.com/ropewalk/ropewalk/core/config/schema"
 )
 
 func TestEverySettingOfTheSchemaHasADescriptionAndAPlaceInTheDocument(t *testing.T) {
-	s, err := newSchema(nil)
+	s, err := schema.New(nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	example := walk(t, "", s, s.root).(map[string]any)
+	example := listSettings(t, "", s, s.At("#/")).(map[string]any)
 	delete(example, "$schema")
 	raw, err := json.Marshal(example)
 	if err != nil {
@@ -30,11 +32,11 @@ func TestEverySettingOfTheSchemaHasADescriptionAndAPlaceInTheDocument(t *testing
 	}
 }
 
-// walk checks every part of the schema and returns a value that has every setting.
-func walk(t *testing.T, path string, s *schema, part map[string]any) any {
+// listSettings checks every part of the schema and returns a value that has every setting.
+func listSettings(t *testing.T, path string, s *schema.Schema, part map[string]any) any {
 	t.Helper()
 	if ref, ok := part["$ref"].(string); ok {
-		part = s.at(ref)
+		part = s.At(ref)
 	}
 	if part["description"] == nil && !strings.HasSuffix(path, "*") && !strings.HasSuffix(path, "]") {
 		t.Errorf("%s has no description", path)
@@ -48,14 +50,14 @@ func walk(t *testing.T, path string, s *schema, part map[string]any) any {
 		out := make(map[string]any)
 		properties, _ := part["properties"].(map[string]any)
 		for _, key := range slices.Sorted(maps.Keys(properties)) {
-			out[key] = walk(t, join(path, key), s, properties[key].(map[string]any))
+			out[key] = listSettings(t, layer.Join(path, key), s, properties[key].(map[string]any))
 		}
 		if other, ok := part["additionalProperties"].(map[string]any); ok {
-			out["x"] = walk(t, path+".*", s, other)
+			out["x"] = listSettings(t, path+".*", s, other)
 		}
 		return out
 	case "array":
-		return []any{walk(t, path+"[]", s, part["items"].(map[string]any))}
+		return []any{listSettings(t, path+"[]", s, part["items"].(map[string]any))}
 	case "integer", "number":
 		return 1
 	case "boolean":
@@ -67,7 +69,7 @@ func walk(t *testing.T, path string, s *schema, part map[string]any) any {
 func TestTheSchemaForEditorsKnowsTheSettingsOfBuiltInAdapters(t *testing.T) {
 	var o Options
 	builtins(&o)
-	raw, err := Schema(o.Adapters)
+	raw, err := jsonOf(o.Adapters)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -76,13 +78,13 @@ func TestTheSchemaForEditorsKnowsTheSettingsOfBuiltInAdapters(t *testing.T) {
 			t.Errorf("the schema has no %s", part)
 		}
 	}
-	for name, bad := range map[string]AdapterSchema{
-		"no JSON":   {Kind: "auth", Adapter: "x", Settings: json.RawMessage(`{`)},
-		"no object": {Kind: "auth", Adapter: "x", Settings: json.RawMessage(`true`)},
-		"no kind":   {Kind: "audio", Adapter: "x", Settings: json.RawMessage(`{}`)},
-		"no schema": {Kind: "auth", Adapter: "x", Settings: json.RawMessage(`{"type": 5}`)},
+	for name, bad := range map[string]schema.Adapter{
+		"no JSON":   {Kind: "auth", Name: "x", Settings: json.RawMessage(`{`)},
+		"no object": {Kind: "auth", Name: "x", Settings: json.RawMessage(`true`)},
+		"no kind":   {Kind: "audio", Name: "x", Settings: json.RawMessage(`{}`)},
+		"no schema": {Kind: "auth", Name: "x", Settings: json.RawMessage(`{"type": 5}`)},
 	} {
-		if _, err := Schema([]AdapterSchema{bad}); err == nil {
+		if _, err := jsonOf([]schema.Adapter{bad}); err == nil {
 			t.Errorf("%s: accepted", name)
 		}
 	}
@@ -107,7 +109,7 @@ func TestAnAdapterIsDescribedByTheStructOfItsSettings(t *testing.T) {
 		Raw     json.RawMessage `json:"raw"`
 	}
 	described := func(o *Options) {
-		o.Adapters = []AdapterSchema{DescribeAdapter("sessionstore", "mine", settings{})}
+		o.Adapters = []schema.Adapter{schema.Describe("sessionstore", "mine", settings{})}
 	}
 	mustLoad(t, "sessionStore: {adapter: mine, url: a, since: 1.2.3.4, retries: 3, rate: 1, strict: true, scopes: [a], roles: {a: b}, tls: {ca: x}, extra: [1], raw: {a: 1}}", nil, described)
 	_, err := load(t, "sessionStore: {adapter: mine, uri: a, since: 5, retries: x, rate: x, strict: 1, scopes: a, roles: [], tls: {cs: x}, Ignored: a, Untyped: b}", nil, described)
@@ -126,18 +128,18 @@ func TestAnAdapterIsDescribedByTheStructOfItsSettings(t *testing.T) {
 }
 
 func TestALoadLeavesTheSchemaAsItWas(t *testing.T) {
-	s, err := newSchema(nil)
+	s, err := schema.New(nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	before, err := json.Marshal(s.root)
+	before, err := s.JSON()
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.build(Options{}, "/home", "", []byte("features: {delegation: false}\nlog: {}")); err != nil {
+	if _, err := build(s, Options{}, "/home", "", []byte("features: {delegation: false}\nlog: {}")); err != nil {
 		t.Fatal(err)
 	}
-	if after, err := json.Marshal(s.root); err != nil || !bytes.Equal(before, after) {
+	if after, err := s.JSON(); err != nil || !bytes.Equal(before, after) {
 		t.Errorf("the schema changed (%v):\n%s\n%s", err, before, after)
 	}
 }
@@ -193,7 +195,7 @@ func TestAnAdaptersSettingsAreHeldAgainstItsSchemaOnlyWhereItIsMeant(t *testing.
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := load(t, c.text, nil, func(o *Options) {
-				o.Adapters = []AdapterSchema{DescribeAdapter("sessionstore", "mine", settings{}), {Kind: "sessionstore", Adapter: "theirs"}}
+				o.Adapters = []schema.Adapter{schema.Describe("sessionstore", "mine", settings{}), {Kind: "sessionstore", Name: "theirs"}}
 			})
 			if (err != nil) != c.wrong {
 				t.Errorf("it gives %v", err)
@@ -209,4 +211,12 @@ func TestAMisspeltAdapterIsNamedThoughAdaptersHaveKeysOfTheirOwn(t *testing.T) {
 			t.Errorf("%q is not in\n%s", want, got)
 		}
 	}
+}
+
+func jsonOf(adapters []schema.Adapter) (json.RawMessage, error) {
+	s, err := schema.New(adapters)
+	if err != nil {
+		return nil, err
+	}
+	return s.JSON()
 }

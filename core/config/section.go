@@ -2,6 +2,8 @@ package config
 
 import (
 	"path/filepath"
+
+	"github.com/ropewalk/ropewalk/core/config/layer"
 )
 
 // ReadSection reads a file that holds the section of one adapter and nothing else, in YAML or
@@ -15,9 +17,9 @@ func ReadSection(kind, path string, env Environment) (Settings, error) {
 	if err != nil {
 		return Settings{}, Problems{{Place: Place{Source: file}, Message: err.Error()}}
 	}
-	section := readYAML(file, content, env)
-	if len(section.problems) > 0 {
-		return Settings{}, section.problems.sorted()
+	section := layer.ReadYAML(file, content, env)
+	if len(section.Problems) > 0 {
+		return Settings{}, section.Problems.Sorted()
 	}
-	return plugin(kind, "", section.value, filepath.Dir(file)).Settings, nil
+	return plugin(kind, "", section.Value, filepath.Dir(file)).Settings, nil
 }

@@ -1,8 +1,12 @@
-package config
+package schema
 
-import "encoding/json"
+import (
+	"encoding/json"
+)
 
-// fill puts the schema's defaults where nothing is set, and goes on inside the mappings.
+// Fill puts the schema's defaults where nothing is set, inside mappings too.
+func (s *Schema) Fill(value map[string]any) { fill(s.root, value) }
+
 func fill(part map[string]any, value map[string]any) {
 	properties, _ := part["properties"].(map[string]any)
 	for key, p := range properties {

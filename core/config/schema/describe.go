@@ -1,4 +1,4 @@
-package config
+package schema
 
 import (
 	"encoding"
@@ -7,15 +7,15 @@ import (
 	"strings"
 )
 
-// DescribeAdapter makes the AdapterSchema of an adapter from the struct that its settings are
-// decoded into, such as oidc.Settings{}: its fields' json tags are the settings' names, and
-// what can be read from a text is a text.
-func DescribeAdapter(kind, adapter string, settings any) AdapterSchema {
+// Describe returns the schema of an adapter's settings, made from the struct that they are decoded
+// into, such as oidc.Settings{}: the json tags of its fields are the names of the settings, and a type
+// that can be read from a text is a text.
+func Describe(kind, adapter string, settings any) Adapter {
 	raw, err := json.Marshal(schemaOf(reflect.TypeOf(settings)))
 	if err != nil { // never: it is made of maps and strings
-		return AdapterSchema{Kind: kind, Adapter: adapter}
+		return Adapter{Kind: kind, Name: adapter}
 	}
-	return AdapterSchema{Kind: kind, Adapter: adapter, Settings: raw}
+	return Adapter{Kind: kind, Name: adapter, Settings: raw}
 }
 
 // schemaOf is the schema of a type; what it does not know may be anything.

@@ -1,16 +1,18 @@
-package config
+package schema
 
 import (
 	"encoding/json"
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/ropewalk/ropewalk/core/config/layer"
 )
 
-// convert gives values that came from ${env:NAME} the type that the schema wants: the text 8080 is a
+// Convert gives values that came from ${env:NAME} the type that the schema wants: the text 8080 is a
 // number where a number is wanted, and stays a text where one is.
-func (s *schema) convert(l *layer) {
-	convertMapping(s.root, l.value, "", l.expanded)
+func (s *Schema) Convert(l *layer.Layer) {
+	convertMapping(s.root, l.Value, "", l.Expanded)
 }
 
 func convertMapping(part, value map[string]any, path string, expanded map[string]bool) {
@@ -19,7 +21,7 @@ func convertMapping(part, value map[string]any, path string, expanded map[string
 		if child == nil {
 			continue
 		}
-		value[key] = convertValue(child, v, join(path, key), expanded)
+		value[key] = convertValue(child, v, layer.Join(path, key), expanded)
 	}
 }
 
@@ -48,7 +50,7 @@ func typed(part map[string]any, text string) any {
 	if len(types) == 0 || slices.Contains(types, "string") {
 		return text
 	}
-	parsed := plain(strings.TrimSpace(text))
+	parsed := layer.Plain(strings.TrimSpace(text))
 	switch parsed.(type) {
 	case json.Number:
 		if slices.Contains(types, "integer") || slices.Contains(types, "number") {
@@ -67,13 +69,19 @@ func typesOf(part map[string]any) []string {
 	case string:
 		return []string{t}
 	case []any:
-		return texts(t)
+		var names []string
+		for _, item := range t {
+			if name, isText := item.(string); isText {
+				names = append(names, name)
+			}
+		}
+		return names
 	}
 	return nil
 }
 
 // settingOf is the schema of one key of a mapping: the server's own, or that of the adapter the
-// mapping names (schema.add).
+// mapping names (Schema.add).
 func settingOf(part, value map[string]any, key string) map[string]any {
 	if child := childOf(part, key); child != nil {
 		return child

@@ -1,4 +1,4 @@
-package config
+package schema
 
 import (
 	"bytes"
@@ -21,46 +21,43 @@ var schemaFile []byte
 
 const schemaID = "urn:ropewalk:config"
 
-// AdapterSchema is the JSON Schema of one built-in adapter's own settings: a self-contained
+// Adapter is the JSON Schema of one built-in adapter's own settings: a self-contained
 // object schema. With it, that adapter's settings are checked by Load and known to editors;
 // without it, the adapter alone checks them.
-type AdapterSchema struct {
+type Adapter struct {
 	Kind     string // auth, sessionstore or registry
-	Adapter  string
+	Name     string
 	Settings json.RawMessage // nil when the adapter publishes none
 }
 
-// schema is the configuration's JSON Schema, raw for looking things up and compiled for checking.
-type schema struct {
+// Schema is the configuration's JSON Schema, raw for looking things up and compiled for checking.
+type Schema struct {
 	root     map[string]any
 	compiled *jsonschema.Schema
-	adapters []AdapterSchema
+	adapters []Adapter
 }
 
-// Schema returns the JSON Schema (2020-12) of the configuration file, with the settings of the
-// given adapters, for editors and for `ropewalk config schema`.
-func Schema(adapters []AdapterSchema) (json.RawMessage, error) {
-	s, err := newSchema(adapters)
-	if err != nil {
-		return nil, err
-	}
+// JSON returns the JSON Schema (2020-12) of the configuration file, with the settings of the adapters,
+// for editors and for `ropewalk config schema`.
+func (s *Schema) JSON() (json.RawMessage, error) {
 	var out bytes.Buffer
 	enc := json.NewEncoder(&out)
 	enc.SetEscapeHTML(false)
 	enc.SetIndent("", "  ")
-	err = enc.Encode(s.root)
+	err := enc.Encode(s.root)
 	return out.Bytes(), err
 }
 
-func newSchema(adapters []AdapterSchema) (*schema, error) {
+// New returns the schema with the settings of the given adapters.
+func New(adapters []Adapter) (*Schema, error) {
 	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(schemaFile))
 	if err != nil {
 		return nil, fmt.Errorf("reading the built-in schema: %w", err)
 	}
-	s := &schema{root: doc.(map[string]any), adapters: adapters}
+	s := &Schema{root: doc.(map[string]any), adapters: adapters}
 	for _, a := range adapters {
 		if err := s.add(a); err != nil {
-			return nil, fmt.Errorf("settings schema of the %s adapter %s: %w", a.Kind, a.Adapter, err)
+			return nil, fmt.Errorf("settings schema of the %s adapter %s: %w", a.Kind, a.Name, err)
 		}
 	}
 	c := jsonschema.NewCompiler()
@@ -73,7 +70,7 @@ func newSchema(adapters []AdapterSchema) (*schema, error) {
 
 // add makes an adapter's settings part of the schema: if the section is a mapping that names the
 // built-in adapter, then its keys are the server's own and the adapter's.
-func (s *schema) add(a AdapterSchema) error {
+func (s *Schema) add(a Adapter) error {
 	if a.Settings == nil {
 		return nil
 	}
@@ -93,11 +90,11 @@ func (s *schema) add(a AdapterSchema) error {
 	if properties == nil {
 		properties = make(map[string]any)
 	}
-	for _, own := range hostKeys(a.Kind) {
+	for _, own := range HostKeys(a.Kind) {
 		properties[own] = true
 	}
 	then["properties"] = properties
-	section := s.section(a.Kind)
+	section := s.Section(a.Kind)
 	if section == nil {
 		return fmt.Errorf("unknown kind of adapter")
 	}
@@ -105,7 +102,7 @@ func (s *schema) add(a AdapterSchema) error {
 	section["allOf"] = append(all, map[string]any{
 		"if": map[string]any{
 			"type":       "object",
-			"properties": map[string]any{"adapter": map[string]any{"const": a.Adapter}},
+			"properties": map[string]any{"adapter": map[string]any{"const": a.Name}},
 			"required":   []any{"adapter"},
 			"not":        map[string]any{"required": []any{"path"}}, // another executable, whatever its name
 		},
@@ -114,8 +111,8 @@ func (s *schema) add(a AdapterSchema) error {
 	return nil
 }
 
-// section is the schema of the sections that name adapters of a kind.
-func (s *schema) section(kind string) map[string]any {
+// Section is the schema of the sections that name adapters of a kind.
+func (s *Schema) Section(kind string) map[string]any {
 	properties := s.root["properties"].(map[string]any)
 	switch kind {
 	case "auth":
@@ -128,9 +125,9 @@ func (s *schema) section(kind string) map[string]any {
 	return nil
 }
 
-// hostKeys are the keys of an adapter's section that the server keeps to itself. The rest are
+// HostKeys are the keys of an adapter's section that the server keeps to itself. The rest are
 // the adapter's settings.
-func hostKeys(kind string) []string {
+func HostKeys(kind string) []string {
 	switch kind {
 	case "auth":
 		return []string{"adapter", "path", "sha256", "audience", "admins", "join"}
@@ -140,8 +137,8 @@ func hostKeys(kind string) []string {
 	return []string{"adapter", "path", "sha256"}
 }
 
-// at is the part of the schema that a schema URL such as urn:…#/properties/http points to.
-func (s *schema) at(url string) map[string]any {
+// At is the part of the schema that a schema URL such as urn:…#/properties/http points to.
+func (s *Schema) At(url string) map[string]any {
 	_, pointer, _ := strings.Cut(url, "#")
 	var here any = s.root
 	for step := range strings.SplitSeq(strings.TrimPrefix(pointer, "/"), "/") {
@@ -164,9 +161,21 @@ func (s *schema) at(url string) map[string]any {
 	return node
 }
 
-// known are the property names of a part of the schema, sorted.
-func known(part map[string]any) []string {
+// Known are the property names of a part of the schema, sorted.
+func Known(part map[string]any) []string {
 	properties, _ := part["properties"].(map[string]any)
 	names := slices.Sorted(maps.Keys(properties))
 	return slices.DeleteFunc(names, func(n string) bool { return strings.HasPrefix(n, "$") })
+}
+
+// Builtins are the names of the built-in adapters of a kind, sorted.
+func (s *Schema) Builtins(kind string) []string {
+	var names []string
+	for _, a := range s.adapters {
+		if a.Kind == kind {
+			names = append(names, a.Name)
+		}
+	}
+	slices.Sort(names)
+	return names
 }

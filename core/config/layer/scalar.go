@@ -1,4 +1,4 @@
-package config
+package layer
 
 import (
 	"encoding/json"
@@ -14,9 +14,9 @@ var (
 	envForm    = regexp.MustCompile(`\$?\$\{env:([A-Za-z_][A-Za-z0-9_]*)\}`)
 )
 
-// plain resolves an unquoted scalar by the core schema of YAML 1.2.2 (part 10.3.2): yes, on and
+// Plain resolves an unquoted scalar by the core schema of YAML 1.2.2 (part 10.3.2): yes, on and
 // dates are text, 010 is ten.
-func plain(text string) any {
+func Plain(text string) any {
 	switch text {
 	case "", "~", "null", "Null", "NULL":
 		return nil
@@ -45,7 +45,7 @@ func plain(text string) any {
 
 // expand replaces ${env:NAME} in a text and returns the names that are not set. $${env:NAME}
 // stays as ${env:NAME}.
-func expand(text string, env Environment) (out string, missing []string) {
+func expand(text string, env map[string]string) (out string, missing []string) {
 	out = envForm.ReplaceAllStringFunc(text, func(m string) string {
 		if strings.HasPrefix(m, "$$") {
 			return m[1:]

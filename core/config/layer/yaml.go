@@ -1,7 +1,6 @@
-package config
+package layer
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -13,44 +12,31 @@ import (
 )
 
 const (
-	maxFile  = 1 << 20 // bytes of a configuration file
 	maxNodes = 100_000 // values in it, aliases counted each time they are used
 	maxDepth = 64
 )
 
-// layer is one source of settings: the file, the environment, or the flags.
-type layer struct {
-	value    map[string]any
-	places   places
-	expanded map[string]bool // paths whose text came from ${env:…}: never quoted
-	problems Problems
-}
-
-func newLayer() *layer {
-	return &layer{value: map[string]any{}, places: places{}, expanded: map[string]bool{}}
-}
-
-// reader turns YAML nodes into the values that the JSON Schema speaks of.
+// reader turns YAML nodes into the values that the JSON Schema describes.
 type reader struct {
-	*layer
+	*Layer
 	file  string
-	env   Environment
+	env   map[string]string
 	nodes int
 	full  bool // a limit was reached: the rest is not read
 }
 
-// readYAML reads a file's text. What is wrong with it is in the layer's problems.
-func readYAML(file string, text []byte, env Environment) *layer {
-	r := &reader{layer: newLayer(), file: file, env: env}
+// ReadYAML reads a file's text. What is wrong with it is in the layer's problems.
+func ReadYAML(file string, text []byte, env map[string]string) *Layer {
+	r := &reader{Layer: New(), file: file, env: env}
 	dec := yaml.NewDecoder(strings.NewReader(string(text)))
 	var doc, second yaml.Node
 	err := dec.Decode(&doc)
 	if errors.Is(err, io.EOF) {
-		return r.layer // an empty file, or comments only
+		return r.Layer // an empty file, or comments only
 	}
 	if err != nil {
 		r.syntax(err)
-		return r.layer
+		return r.Layer
 	}
 	if err := dec.Decode(&second); !errors.Is(err, io.EOF) {
 		if err != nil {
@@ -62,11 +48,11 @@ func readYAML(file string, text []byte, env Environment) *layer {
 	switch root := r.read(doc.Content[0], "", 0).(type) {
 	case nil:
 	case map[string]any:
-		r.value = root
+		r.Value = root
 	default:
 		r.problem(doc.Content[0], "", "want a mapping of settings")
 	}
-	return r.layer
+	return r.Layer
 }
 
 var syntaxLine = regexp.MustCompile(`^(?:yaml: )?line (\d+): (.*)$`)
@@ -77,12 +63,12 @@ func (r *reader) syntax(err error) {
 		place.Line, _ = strconv.Atoi(m[1])
 		text = m[2]
 	}
-	r.problems = append(r.problems, Problem{Place: place, Message: "not YAML: " + text})
+	r.Problems = append(r.Problems, Problem{Place: place, Message: "not YAML: " + text})
 }
 
 func (r *reader) problem(n *yaml.Node, path, format string, args ...any) {
 	place := Place{Source: r.file, Line: n.Line, Column: n.Column}
-	r.problems = append(r.problems, Problem{Place: place, Path: path, Message: fmt.Sprintf(format, args...)})
+	r.Problems = append(r.Problems, Problem{Place: place, Path: path, Message: fmt.Sprintf(format, args...)})
 }
 
 func (r *reader) read(n *yaml.Node, path string, depth int) any {
@@ -93,8 +79,8 @@ func (r *reader) read(n *yaml.Node, path string, depth int) any {
 		r.full = true
 		return nil
 	}
-	if _, known := r.places[path]; !known && path != "" {
-		r.places[path] = Place{Source: r.file, Line: n.Line, Column: n.Column}
+	if _, known := r.Places[path]; !known && path != "" {
+		r.Places[path] = Place{Source: r.file, Line: n.Line, Column: n.Column}
 	}
 	switch n.Kind {
 	case yaml.MappingNode:
@@ -124,12 +110,12 @@ func (r *reader) mapping(n *yaml.Node, path string, depth int) map[string]any {
 			r.problem(key, path, "<< is not part of YAML 1.2: write the keys out, or use an alias for the whole value")
 			continue
 		}
-		at := join(path, key.Value)
+		at := Join(path, key.Value)
 		if _, twice := out[key.Value]; twice {
-			r.problem(key, at, "set twice; first on line %d", r.places[at].Line)
+			r.problem(key, at, "set twice; first on line %d", r.Places[at].Line)
 			continue
 		}
-		r.places[at] = Place{Source: r.file, Line: key.Line, Column: key.Column}
+		r.Places[at] = Place{Source: r.file, Line: key.Line, Column: key.Column}
 		out[key.Value] = r.read(value, at, depth+1)
 	}
 	return out
@@ -148,29 +134,14 @@ func (r *reader) scalar(n *yaml.Node, path string) any {
 		}
 	}
 	if !quoted {
-		if v := plain(n.Value); v != any(n.Value) {
+		if v := Plain(n.Value); v != any(n.Value) {
 			return v
 		}
 	}
 	text, missing := expand(n.Value, r.env)
-	r.expanded[path] = text != n.Value
+	r.Expanded[path] = text != n.Value
 	for _, name := range missing {
 		r.problem(n, path, "the environment variable %s is not set", name)
-	}
-	return text
-}
-
-func join(path, key string) string {
-	if path == "" {
-		return key
-	}
-	return path + "." + key
-}
-
-// number is how an override gives a text that should be a number: as one if it is one.
-func number(text string) any {
-	if n, ok := plain(strings.TrimSpace(text)).(json.Number); ok {
-		return n
 	}
 	return text
 }

@@ -1,4 +1,4 @@
-package config
+package schema
 
 import (
 	"errors"
@@ -11,59 +11,61 @@ import (
 	"github.com/agnivade/levenshtein"
 	"github.com/santhosh-tekuri/jsonschema/v6"
 	"github.com/santhosh-tekuri/jsonschema/v6/kind"
+
+	"github.com/ropewalk/ropewalk/core/config/layer"
 )
 
-// validate holds a layer against the schema, and takes out of its value what was refused, so
+// Validate checks a layer against the schema, and takes out of its value what was refused, so
 // that the rest can still be checked.
-func (s *schema) validate(l *layer) {
-	dropEmpty(s.root, l.value)
-	err := s.compiled.Validate(l.value)
+func (s *Schema) Validate(l *layer.Layer) {
+	dropEmpty(s.root, l.Value)
+	err := s.compiled.Validate(l.Value)
 	if err == nil {
 		return
 	}
 	refused, ok := errors.AsType[*jsonschema.ValidationError](err)
 	if !ok {
-		l.problems = append(l.problems, Problem{Message: err.Error()})
+		l.Problems = append(l.Problems, layer.Problem{Message: err.Error()})
 		return
 	}
-	v := validation{schema: s, layer: l}
-	v.tell(refused)
+	v := validation{Schema: s, Layer: l}
+	v.add(refused)
 	for _, location := range v.bad {
-		prune(l.value, location)
+		prune(l.Value, location)
 	}
 }
 
 type validation struct {
-	*schema
-	*layer
+	*Schema
+	*layer.Layer
 	bad [][]string // locations of refused values
 }
 
-// tell turns a tree of validation errors into problems.
-func (v *validation) tell(e *jsonschema.ValidationError) {
-	part := v.at(e.SchemaURL)
+// add turns a tree of validation errors into problems.
+func (v *validation) add(e *jsonschema.ValidationError) {
+	part := v.At(e.SchemaURL)
 	wants, _ := part["x-wants"].(string)
 	switch k := e.ErrorKind.(type) {
 	case *kind.AdditionalProperties:
 		for _, name := range k.Properties {
-			v.refuse(append(slices.Clone(e.InstanceLocation), name), "unknown key%s", nearest(name, known(part)))
+			v.refuse(append(slices.Clone(e.InstanceLocation), name), "unknown key%s", Nearest(name, Known(part)))
 		}
 	case *kind.Required:
 		for _, name := range k.Missing {
-			v.require(e.InstanceLocation, name, known(part))
+			v.require(e.InstanceLocation, name, Known(part))
 		}
 	case *kind.DependentRequired:
 		for _, name := range k.Missing {
 			v.miss(e.InstanceLocation, k.Prop, "needs "+name+" beside it")
 		}
-	case *kind.PropertyNames: // the library's location of these is not reliable: see checkApps
+	case *kind.PropertyNames: // the library's location of these is not reliable: see config.check
 	case *kind.OneOf, *kind.AnyOf, *kind.Not:
 		v.miss(e.InstanceLocation, "", "want "+wants)
 	case *kind.Enum:
 		v.refuse(e.InstanceLocation, "%s", v.notOneOf(e.InstanceLocation, k))
 	case *kind.Schema, *kind.Group, *kind.AllOf, *kind.Reference:
 		for _, cause := range e.Causes {
-			v.tell(cause)
+			v.add(cause)
 		}
 	default:
 		v.refuse(e.InstanceLocation, "%s", plainly(k, wants))
@@ -124,7 +126,7 @@ func (v *validation) notOneOf(location []string, k *kind.Enum) string {
 		options = append(options, fmt.Sprint(w))
 	}
 	got, isText := k.Got.(string)
-	if !isText || v.expanded[v.path(location)] {
+	if !isText || v.Expanded[v.path(location)] {
 		return "must be one of " + strings.Join(options, ", ")
 	}
 	return fmt.Sprintf("%q is none of %s%s", got, strings.Join(options, ", "), nearestOnly(got, options))
@@ -133,10 +135,10 @@ func (v *validation) notOneOf(location []string, k *kind.Enum) string {
 // require reports a key that is missing, and a key that was probably meant to be it: the schema
 // does not refuse that one where an adapter may have keys of its own.
 func (v *validation) require(location []string, name string, names []string) {
-	mapping, _ := lookup(v.value, location).(map[string]any)
+	mapping, _ := lookup(v.Value, location).(map[string]any)
 	for _, key := range slices.Sorted(maps.Keys(mapping)) {
 		if !slices.Contains(names, key) && nearestOnly(key, []string{name}) != "" {
-			v.report(join(v.path(location), key), v.path(location), "unknown key"+nearestOnly(key, []string{name}))
+			v.report(layer.Join(v.path(location), key), v.path(location), "unknown key"+nearestOnly(key, []string{name}))
 		}
 	}
 	v.miss(location, name, "is required")
@@ -153,22 +155,22 @@ func (v *validation) miss(location []string, name, message string) {
 	around := v.path(location)
 	path := around
 	if name != "" {
-		path = join(around, name)
+		path = layer.Join(around, name)
 	}
 	v.report(path, around, message)
 }
 
 func (v *validation) report(path, around, message string) {
-	place, ok := v.places[path]
+	place, ok := v.Places[path]
 	if !ok {
-		place = v.places[around]
+		place = v.Places[around]
 	}
-	v.problems = append(v.problems, Problem{Place: place, Path: path, Message: message})
+	v.Problems = append(v.Problems, layer.Problem{Place: place, Path: path, Message: message})
 }
 
 // path writes a location as an operator reads it: registries[1].adapter.
 func (v *validation) path(location []string) string {
-	var here any = v.value
+	var here any = v.Value
 	path := ""
 	for _, step := range location {
 		switch node := here.(type) {
@@ -179,17 +181,17 @@ func (v *validation) path(location []string) string {
 				here = node[i]
 			}
 		case map[string]any:
-			path = join(path, step)
+			path = layer.Join(path, step)
 			here = node[step]
 		default:
-			path = join(path, step)
+			path = layer.Join(path, step)
 		}
 	}
 	return path
 }
 
-// nearest suggests the known name that was probably meant, else lists them all.
-func nearest(name string, names []string) string {
+// Nearest suggests the known name that was probably meant, else lists them all.
+func Nearest(name string, names []string) string {
 	if s := nearestOnly(name, names); s != "" {
 		return s
 	}
