@@ -9,15 +9,15 @@ import (
 	"github.com/ropewalk/ropewalk/internal/testenv"
 )
 
-// serveWithModel starts a server whose model answers hello with a sentence.
-func serveWithModel(t *testing.T) *server {
+// models starts a provider of a model that answers hello with a sentence, and returns the setting of that name.
+func models(t *testing.T) string {
 	t.Helper()
 	p := testenv.StartModelProvider(t)
 	p.Say(t,
 		`{"match":{"systemMessage":"Write a title"},"response":{"content":"A greeting"}}`,
 		`{"match":{"userMessage":"hello"},"response":{"content":"Good morning."}}`,
 	)
-	return serve(t, "models:\n  default: anthropic:test-model\n  providers:\n    anthropic: {baseUrl: '"+p.URL+"', apiKey: k}\n")
+	return "{default: 'anthropic:test-model', providers: {anthropic: {baseUrl: '" + p.URL + "', apiKey: k}}}"
 }
 
 // facts are what a generated client gets as its argument.

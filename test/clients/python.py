@@ -25,8 +25,6 @@ from ropewalk_client.models import (
     AppDetails,
     AppEnvironment,
     AttachedContent,
-    CallToolBody,
-    CallToolBodyArguments,
     ChatAnswer,
     ChatBody,
     ChatBodyMetadata,
@@ -42,6 +40,8 @@ from ropewalk_client.models import (
     InvalidInput,
     ListAppsResponse200,
     ListConversationsResponse200,
+    ToolArguments,
+    ToolCallRequest,
     ToolResult,
 )
 
@@ -65,7 +65,7 @@ def main() -> None:
     details = good(AppDetails, get_app.sync(installed.name, client=client))
 
     def call(tool: str, arguments: dict[str, object]) -> object:
-        body = CallToolBody(server=installed.name, tool=tool, arguments=CallToolBodyArguments.from_dict(arguments))
+        body = ToolCallRequest(server=installed.name, tool=tool, arguments=ToolArguments.from_dict(arguments))
         return call_tool.sync(client=client, body=body)
 
     added = good(ToolResult, call("get-sum", {"a": 46.0, "b": 2}))

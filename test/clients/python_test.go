@@ -13,7 +13,7 @@ func TestAGeneratedPythonClientTypeChecksAndCallsAToolWithArguments(t *testing.T
 	bin := filepath.Join(testenv.Python(t, filepath.Join("test", "clients")), "bin")
 	dir := t.TempDir()
 	copyFile(t, "python.py", filepath.Join(dir, "python.py"))
-	s := serveWithModel(t)
+	s := serve(t, "models: "+models(t)+"\n")
 	path := []string{"PATH=" + bin + ":" + os.Getenv("PATH")} // it runs ruff
 	program(t, dir, path, filepath.Join(bin, "openapi-python-client"), "generate", "--url", s.url+"/v1/openapi.json",
 		"--meta", "none", "--output-path", "ropewalk_client", "--fail-on-warning")

@@ -35,7 +35,7 @@ func TestAGeneratedTypeScriptClientCompilesAndCallsAToolWithArguments(t *testing
 	for _, name := range []string{"typescript.ts", "tsconfig.json"} {
 		copyFile(t, name, filepath.Join(dir, name))
 	}
-	s := serveWithModel(t)
+	s := serve(t, "models: "+models(t)+"\n")
 	bin := filepath.Join(modules, "node_modules", ".bin")
 	program(t, dir, nil, filepath.Join(bin, "openapi-typescript"), s.url+"/v1/openapi.json", "-o", "schema.d.ts")
 	checkNothingIsNever(t, filepath.Join(dir, "schema.d.ts"))

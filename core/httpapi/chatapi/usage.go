@@ -74,6 +74,9 @@ func usageBounds(period, from, to string, now time.Time) (begin, end time.Time, 
 		if begin, _, err = query.Time("from", from); err != nil {
 			return begin, end, err
 		}
+		if epoch := time.Unix(0, 0).UTC(); begin.Before(epoch) {
+			begin = epoch
+		}
 	}
 	if !begin.Before(end) {
 		return begin, end, core.Errorf(core.CodeBadRequest, "from must be before to")

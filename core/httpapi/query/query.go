@@ -24,7 +24,7 @@ func Time(name, text string) (at time.Time, day bool, err error) {
 	if at, err = time.Parse(time.DateOnly, text); err == nil {
 		return at, true, nil
 	}
-	if at, err = time.Parse(time.RFC3339, text); err != nil || at.Year() < 1970 || at.Year() > 9999 {
+	if at, err = time.Parse(time.RFC3339, text); err != nil || at.UTC().Year() > 9999 {
 		return at, false, core.Errorf(core.CodeBadRequest, "%s must be a date such as 2026-11-20, or a time such as 2026-11-20T08:00:00Z", name)
 	}
 	return at.UTC(), false, nil

@@ -1,0 +1,100 @@
+"""What the API promises beyond the checks that schemathesis has itself.
+
+A status counts as documented only when the operation names it: `default` covers none. A 5xx is a defect unless the
+operation names it and its code is one of the promised ones. A request that fits the document may be refused with 400
+only for a reason that no schema can express.
+"""
+
+import json
+import re
+
+import schemathesis
+from schemathesis.core.failures import Failure
+
+# Codes of 5xx answers that the API promises (docs/api.md 1.2): what the request needs is away, or what was to be
+# installed or started does not work. internal_error is never one of them.
+PROMISED = {
+    "install_failed", "uninstall_failed", "start_failed", "stop_failed", "update_failed",
+    "model_not_configured", "unavailable", "provider_auth_error", "provider_overloaded", "provider_error",
+}
+
+# Codes of 400 answers that depend on what the server has, not on the form of the request.
+ABOUT_STATE = {"invalid_input", "credentials_required", "not_configured", "workspace_required"}
+
+# Reasons for bad_request that a JSON Schema cannot express, as the message gives them.
+INEXPRESSIBLE = [
+    ("nobody can delete themselves", "who the caller is"),
+    ("the query parameter workspace differ", "two parameters that must agree"),
+    ("is not one that this list returned", "what the server returned before"),
+    ("there is no provider", "what is configured"),
+    ("must be before", "two parameters in an order"),
+    ("must be in the future", "the time of the request"),
+]
+
+
+class UndocumentedStatus(Failure):
+    """A status that the operation does not name."""
+
+    def __init__(self, case, status: int) -> None:
+        super().__init__(operation=case.operation.label, title="Undocumented status", message=f"{status} is not among the responses of the operation")
+
+
+class BrokenPromise(Failure):
+    """A server error that the API does not promise."""
+
+    def __init__(self, case, status: int, code: str) -> None:
+        super().__init__(operation=case.operation.label, title="Server error that is not promised", message=f"{status} {code}")
+
+
+class RefusedValidData(Failure):
+    """A 400 for a request that fits the document."""
+
+    def __init__(self, case, code: str, reason: str) -> None:
+        super().__init__(operation=case.operation.label, title="Refused a request that fits the document", message=f"{code}: {reason}")
+
+
+def answer_of(response) -> tuple[str, str]:
+    try:
+        body = json.loads(response.content)
+        return str(body.get("error", "")), str(body.get("message", ""))
+    except (ValueError, AttributeError):
+        return "", ""
+
+
+def probes_method(case) -> bool:
+    return case.method.upper() != case.operation.method.upper()
+
+
+@schemathesis.check
+def status_is_documented(ctx, response, case) -> None:
+    if probes_method(case):
+        return
+    if str(response.status_code) not in case.operation.definition.raw["responses"]:
+        raise UndocumentedStatus(case, response.status_code)
+
+
+@schemathesis.check
+def server_error_is_promised(ctx, response, case) -> None:
+    code, _ = answer_of(response)
+    if response.status_code >= 500 and code not in PROMISED:
+        raise BrokenPromise(case, response.status_code, code)
+
+
+@schemathesis.check
+def valid_data_is_accepted(ctx, response, case) -> None:
+    if response.status_code not in (400, 422) or case.meta is None or not case.meta.generation.mode.is_positive or probes_method(case):
+        return
+    code, reason = answer_of(response)
+    if code in ABOUT_STATE or any(re.search(pattern, reason) for pattern, _ in INEXPRESSIBLE):
+        return
+    raise RefusedValidData(case, code, reason)
+
+
+# An application that is installed from an address is looked for on this machine only.
+@schemathesis.hook
+def map_body(context, body):
+    if isinstance(body, dict):
+        for name in ("url", "serverUrl"):
+            if isinstance(body.get(name), str) and re.match(r"https?://[^/?#@]", body[name]):
+                body[name] = "http://127.0.0.1:9/mcp"
+    return body

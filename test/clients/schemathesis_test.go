@@ -1,0 +1,115 @@
+package clients
+
+import (
+	"flag"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/ropewalk/ropewalk/internal/testenv"
+)
+
+// howLong is how long schemathesis may search in each mode; make schemathesis sets it.
+var howLong = flag.Duration("schemathesis", 12*time.Second, "how long schemathesis searches in each of its two modes")
+
+func TestSchemathesisFindsNothingInDevMode(t *testing.T) {
+	t.Parallel()
+	s := serve(t, "", "PATH="+t.TempDir())
+	search(t, s, "--exclude-checks", "ignored_auth") // there is no login
+}
+
+func TestSchemathesisFindsNothingWithAKey(t *testing.T) {
+	t.Parallel()
+	const key = "a-key-of-the-tests-0123"
+	bundle := everything(t)
+	s := serve(t, "apiKey: "+key+"\nmodels: "+models(t)+"\napps:\n  everything: {path: "+bundle+"}\n", "PATH="+onlyNode(t))
+	s.key = key
+	s.do(t, "POST", "/v1/chat", map[string]any{"message": "hello"})
+	search(t, s, "--header", "Authorization: Bearer "+key)
+}
+
+// onlyNode is a folder with node alone.
+func onlyNode(t *testing.T) string {
+	t.Helper()
+	node, err := exec.LookPath("node")
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	write(t, filepath.Join(dir, "node"), "#!/bin/sh\nexec '"+node+"' \"$@\"\n")
+	if err := os.Chmod(filepath.Join(dir, "node"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+// search lets schemathesis try all operations. The server finds no programs on its PATH, so that made up
+// names of packages and commands lead nowhere.
+func search(t *testing.T, s *server, args ...string) {
+	t.Helper()
+	bin := filepath.Join(testenv.Python(t, filepath.Join("test", "clients")), "bin")
+	dir := t.TempDir()
+	for _, name := range []string{"schemathesis.toml", "schemathesis_checks.py"} {
+		copyFile(t, name, filepath.Join(dir, name))
+	}
+	at := withoutEndlessStreams(t, s.url)
+	cmd := exec.CommandContext(t.Context(), filepath.Join(bin, "schemathesis"), append([]string{
+		"--config-file", "schemathesis.toml", "run", at + "/v1/openapi.json", "--url", at,
+		"--max-time", strconv.Itoa(int(howLong.Seconds())), "--request-timeout", "20", "--workers", "2", "--phases", "coverage,fuzzing", "--continue-on-failure", "--warnings", "off",
+	}, args...)...)
+	cmd.Dir = dir
+	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + t.TempDir(), "LANG=C.UTF-8"}
+	out, err := cmd.CombinedOutput()
+	_, summary, _ := strings.Cut(string(out), "= SUMMARY =")
+	t.Logf("%s", strings.Trim(summary, "= \n"))
+	if err != nil {
+		t.Errorf("%v\n%s", err, out)
+	}
+	if strings.Contains(s.log.String(), "panic") {
+		t.Error("a handler panicked")
+	}
+}
+
+// withoutEndlessStreams is an address of the server at which event streams end after a moment, because
+// schemathesis reads answers to their end.
+func withoutEndlessStreams(t *testing.T, target string) string {
+	t.Helper()
+	to, err := url.Parse(target)
+	if err != nil {
+		t.Fatal(err)
+	}
+	proxy := &httputil.ReverseProxy{
+		Rewrite: func(r *httputil.ProxyRequest) { r.SetURL(to) },
+		ModifyResponse: func(r *http.Response) error {
+			if strings.HasPrefix(r.Header.Get("Content-Type"), "text/event-stream") {
+				body := r.Body
+				time.AfterFunc(200*time.Millisecond, func() { _ = body.Close() })
+				r.Body = endless{body}
+			}
+			return nil
+		},
+	}
+	listener := httptest.NewServer(proxy)
+	t.Cleanup(listener.Close)
+	return listener.URL
+}
+
+// endless is the body of an event stream, which ends when it is closed.
+type endless struct{ io.ReadCloser }
+
+func (e endless) Read(p []byte) (int, error) {
+	n, err := e.ReadCloser.Read(p)
+	if err != nil {
+		err = io.EOF
+	}
+	return n, err
+}
