@@ -7,7 +7,7 @@ LDFLAGS := -s -w -X main.version=$(VERSION)
 BUF     := $(GO) tool -modfile=tools/buf/go.mod buf
 LINT    := $(GO) tool -modfile=tools/golangci-lint/go.mod golangci-lint
 
-.PHONY: run build plugins test test-deps test-postgres conformance check lint generate web bench microbench chaos dist clean help
+.PHONY: run build plugins test test-deps test-postgres conformance schemathesis check lint generate web bench microbench chaos dist clean help
 
 help: ## show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 14
@@ -37,6 +37,9 @@ test-deps: ## install what the tests need (Debian packages, npm packages)
 
 conformance: ## the official MCP conformance suite, against /mcp (part of make test)
 	$(GO) test -count=1 -timeout 15m -v ./test/conformance
+
+schemathesis: ## search all operations of /v1 for answers that the document does not describe (4 minutes; 12 s of it are part of make test)
+	$(GO) test -count=1 -timeout 6m -v -run Schemathesis ./test/clients -schemathesis 200s
 
 check: ## vet, lint, words, wire compatibility, generated code up to date
 	$(GO) vet ./...

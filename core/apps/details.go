@@ -65,10 +65,10 @@ func (m *Manager) Details(workspace, name string) (Details, error) {
 	d := Details{
 		App: m.describe(a), Protected: m.isProtected(a.key), Restarts: v.restarts, InstalledAt: core.Timestamp(v.record.InstalledAt),
 		Source:     SourceDetails{v.record.Source.Kind, v.record.Source.Ref, v.record.Source.Registry},
-		UserConfig: map[string]ConfigField{}, Env: slices.Sorted(maps.Keys(v.record.Env)), DataPath: a.layout().AppDir(name),
+		UserConfig: map[string]ConfigField{}, Env: slices.AppendSeq([]string{}, maps.Keys(v.record.Env)), DataPath: a.layout().AppDir(name),
 		Instances: len(a.dialog.Instances()),
 	}
-	d.Env = slices.Concat([]string{}, d.Env)
+	slices.Sort(d.Env)
 	if v.state == core.StateRunning {
 		d.Since = core.Timestamp(v.since)
 	}

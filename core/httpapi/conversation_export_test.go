@@ -120,3 +120,32 @@ func TestAConversationIsExportedAsMarkdown(t *testing.T) {
 		t.Errorf("%d %q", r.StatusCode, r.body)
 	}
 }
+
+func TestAnImportKeepsTheMetadataOfMessagesAndRefusesWhatAnExportCannotHave(t *testing.T) {
+	h := open(t, newAccess(), nil)
+	restore := func(metadata string) reply {
+		return h.do(t, call{method: "POST", path: "/v1/conversations/import", body: `{"format":1,"conversation":{"title":"T","metadata":{}},` +
+			`"messages":[{"role":"assistant","content":"4","timestamp":"2026-11-20T08:00:00Z","metadata":` + metadata + `}]}`})
+	}
+	for metadata, names := range map[string]string{
+		`{"toolCalls":{}}`:              "messages.metadata.toolCalls must be an array",
+		`{"toolCalls":[{"input":[]}]}`:  "input must be an object",
+		`{"costUsd":false}`:             "costUsd must be a number",
+		`{"inputTokens":-1}`:            "-1 is negative",
+		`{"inputTokens":1.5}`:           "inputTokens must be a whole number",
+		`{"attachments":[{"name":{}}]}`: "name must be a string",
+		`{"stopReason":"tired"}`:        "stopReason can be",
+	} {
+		if r := restore(metadata); r.StatusCode != 400 || !strings.Contains(r.body, names) {
+			t.Errorf("%s: %d %s, want %q", metadata, r.StatusCode, r.body, names)
+		}
+	}
+	r := restore(`{"toolCalls":[{"id":"1","name":"calc__add","input":{"a":12345678901234567890},"output":"4","ok":true,"ms":1.0}],"costUsd":null,"other":1}`)
+	if r.StatusCode != 200 {
+		t.Fatalf("%d %s", r.StatusCode, r.body)
+	}
+	history := h.do(t, call{method: "GET", path: "/v1/conversations/" + r.json(t)["id"].(string) + "/history"})
+	if !strings.Contains(history.body, `"metadata":{"toolCalls":[{"id":"1","name":"calc__add","input":{"a":12345678901234567890},"output":"4","ok":true,"ms":1}]}`) {
+		t.Errorf("%s", history.body)
+	}
+}

@@ -27,6 +27,9 @@ INEXPRESSIBLE = [
     ("the query parameter workspace differ", "two parameters that must agree"),
     ("is not one that this list returned", "what the server returned before"),
     ("there is no provider", "what is configured"),
+    ("it changes how programs are found or loaded", "a configured list of names"),
+    ("is neither a variable that the bundle declares", "the bundle"),
+    ("which is reserved", "a word that is not allowed as the end of a name"),
     ("must be before", "two parameters in an order"),
     ("must be in the future", "the time of the request"),
 ]

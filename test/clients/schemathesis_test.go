@@ -64,7 +64,7 @@ func search(t *testing.T, s *server, args ...string) {
 	at := withoutEndlessStreams(t, s.url)
 	cmd := exec.CommandContext(t.Context(), filepath.Join(bin, "schemathesis"), append([]string{
 		"--config-file", "schemathesis.toml", "run", at + "/v1/openapi.json", "--url", at,
-		"--max-time", strconv.Itoa(int(howLong.Seconds())), "--request-timeout", "20", "--workers", "2", "--phases", "coverage,fuzzing", "--continue-on-failure", "--warnings", "off",
+		"--max-time", strconv.Itoa(int(howLong.Seconds())), "--request-timeout", "20", "--phases", "coverage,fuzzing", "--continue-on-failure", "--warnings", "off",
 	}, args...)...)
 	cmd.Dir = dir
 	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + t.TempDir(), "LANG=C.UTF-8"}

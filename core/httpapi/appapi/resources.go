@@ -75,7 +75,7 @@ func (h *Handlers) besidePrimary(workspace, name, path string) string {
 func resourceURI(app, raw string) (string, error) {
 	path, err := url.PathUnescape(raw)
 	if err != nil {
-		return "", core.Errorf(core.CodeBadRequest, "the resource path is not well-formed")
+		return "", core.Errorf(core.CodeResourceNotFound, "no such resource: its path is not well-formed")
 	}
 	if path == primary {
 		return primary, nil
@@ -85,7 +85,7 @@ func resourceURI(app, raw string) (string, error) {
 		return "", core.Errorf(core.CodeResourceNotFound, "only ui:// resources are served here")
 	}
 	if climbs(bare) {
-		return "", core.Errorf(core.CodeBadRequest, "the resource path holds a control character, a backslash, or an empty, . or .. segment")
+		return "", core.Errorf(core.CodeResourceNotFound, "no such resource: its path holds a control character, a backslash, or an empty, . or .. segment")
 	}
 	if isURI {
 		return path, nil

@@ -4,12 +4,10 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
-	"time"
 
 	"github.com/gofiber/fiber/v2"
 
 	"github.com/ropewalk/ropewalk/core"
-	"github.com/ropewalk/ropewalk/core/httpapi/body"
 )
 
 // exportFormat is the version of conversationExport.
@@ -77,46 +75,4 @@ func toolCallsOf(metadata json.RawMessage) []exportedCall {
 	}
 	_ = json.Unmarshal(metadata, &m) // messages without tool calls have none
 	return m.ToolCalls
-}
-
-type importedConversation struct {
-	Title    *string         `json:"title"`
-	Metadata json.RawMessage `json:"metadata"`
-}
-
-type importedMessage struct {
-	Role      string          `json:"role"`
-	Content   string          `json:"content"`
-	Timestamp string          `json:"timestamp"`
-	Metadata  json.RawMessage `json:"metadata"`
-}
-
-type conversationImport struct {
-	Format       int                  `json:"format"`
-	Conversation importedConversation `json:"conversation"`
-	Messages     []importedMessage    `json:"messages"`
-}
-
-// ImportConversation is POST /v1/conversations/import: it restores an export as a new conversation.
-func (h *Handlers) ImportConversation(c *fiber.Ctx, caller core.Caller) error {
-	r, err := body.Read[conversationImport](c.Context())
-	if err != nil {
-		return err
-	}
-	if r.Format != exportFormat {
-		return core.Errorf(core.CodeBadRequest, "format must be %d, that of an export", exportFormat)
-	}
-	messages := make([]core.Message, len(r.Messages))
-	for i, m := range r.Messages {
-		at, err := time.Parse(time.RFC3339, m.Timestamp)
-		if err != nil {
-			return core.Errorf(core.CodeBadRequest, "messages[%d].timestamp must be an RFC 3339 time", i)
-		}
-		messages[i] = core.Message{Role: m.Role, Content: m.Content, Timestamp: at, Metadata: m.Metadata}
-	}
-	restored, err := h.Chat.Restore(c.UserContext(), caller, r.Conversation.Title, r.Conversation.Metadata, messages)
-	if err != nil {
-		return err
-	}
-	return c.JSON(recordOf(restored))
 }

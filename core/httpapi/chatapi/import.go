@@ -1,0 +1,117 @@
+package chatapi
+
+import (
+	"encoding/json"
+	"time"
+
+	"github.com/gofiber/fiber/v2"
+
+	"github.com/ropewalk/ropewalk/core"
+	"github.com/ropewalk/ropewalk/core/chat"
+	"github.com/ropewalk/ropewalk/core/httpapi/body"
+)
+
+type importedConversation struct {
+	Title    *string         `json:"title"`
+	Metadata json.RawMessage `json:"metadata"`
+}
+
+type importedMessage struct {
+	Role      string            `json:"role"`
+	Content   string            `json:"content"`
+	Timestamp string            `json:"timestamp"`
+	Metadata  *importedMetadata `json:"metadata"`
+}
+
+// importedMetadata is the metadata of an exported message. It is read field by field, because what a file
+// says is shown later as if it were the server's own.
+type importedMetadata struct {
+	Skill        *string              `json:"skill,omitempty"`
+	ToolCalls    []importedCall       `json:"toolCalls,omitempty"`
+	InputTokens  *int64               `json:"inputTokens,omitempty"`
+	OutputTokens *int64               `json:"outputTokens,omitempty"`
+	CostUSD      *float64             `json:"costUsd,omitempty"`
+	Model        *string              `json:"model,omitempty"`
+	LLMMs        *int64               `json:"llmMs,omitempty"`
+	Iterations   *int64               `json:"iterations,omitempty"`
+	StopReason   string               `json:"stopReason,omitempty"`
+	Attachments  []importedAttachment `json:"attachments,omitempty"`
+}
+
+type importedCall struct {
+	ID          string                     `json:"id"`
+	Name        string                     `json:"name"`
+	Input       map[string]json.RawMessage `json:"input"`
+	Output      string                     `json:"output"`
+	OK          bool                       `json:"ok"`
+	MS          int64                      `json:"ms"`
+	ResourceURI string                     `json:"resourceUri,omitempty"`
+}
+
+type importedAttachment struct {
+	ID       string `json:"id"`
+	Name     string `json:"name"`
+	MIMEType string `json:"mimeType"`
+	Size     *int64 `json:"size,omitempty"`
+	URL      string `json:"url"`
+}
+
+// encode returns the metadata as it is stored, nothing for none.
+func (m *importedMetadata) encode() (json.RawMessage, error) {
+	if m == nil {
+		return nil, nil
+	}
+	if m.StopReason != "" && m.StopReason != string(chat.TokenBudget) && m.StopReason != string(chat.Cancelled) {
+		return nil, core.Errorf(core.CodeBadRequest, "metadata.stopReason can be token_budget or cancelled")
+	}
+	counts := []*int64{m.InputTokens, m.OutputTokens, m.LLMMs, m.Iterations}
+	for i := range m.ToolCalls {
+		counts = append(counts, &m.ToolCalls[i].MS)
+		if m.ToolCalls[i].Input == nil {
+			m.ToolCalls[i].Input = map[string]json.RawMessage{}
+		}
+	}
+	for _, a := range m.Attachments {
+		counts = append(counts, a.Size)
+	}
+	for _, n := range counts {
+		if n != nil && *n < 0 {
+			return nil, core.Errorf(core.CodeBadRequest, "metadata: %d is negative", *n)
+		}
+	}
+	return json.Marshal(m)
+}
+
+type conversationImport struct {
+	Format       int                  `json:"format"`
+	Conversation importedConversation `json:"conversation"`
+	Messages     []importedMessage    `json:"messages"`
+}
+
+// ImportConversation is POST /v1/conversations/import: it restores an export as a new conversation.
+func (h *Handlers) ImportConversation(c *fiber.Ctx, caller core.Caller) error {
+	r, err := body.Read[conversationImport](c.Context())
+	if err != nil {
+		return err
+	}
+	if r.Format != exportFormat {
+		return core.Errorf(core.CodeBadRequest, "format must be %d, that of an export", exportFormat)
+	}
+	messages := make([]core.Message, len(r.Messages))
+	for i, m := range r.Messages {
+		at, err := time.Parse(time.RFC3339, m.Timestamp)
+		if err != nil {
+			return core.Errorf(core.CodeBadRequest, "messages[%d].timestamp must be an RFC 3339 time", i)
+		}
+		metadata, err := m.Metadata.encode()
+		if err != nil {
+			return core.Errorf(core.CodeBadRequest, "messages[%d].%s", i, core.TextOf(err))
+		}
+		messages[i] = core.Message{Role: m.Role, Content: m.Content, Timestamp: at, Metadata: metadata}
+	}
+	restored, err := h.Chat.Restore(c.UserContext(), caller, r.Conversation.Title, r.Conversation.Metadata, messages)
+	if err != nil {
+		return err
+	}
+	return c.JSON(recordOf(restored))
+}
