@@ -28,8 +28,8 @@ func (q *quickApps) Call(context.Context, string, string, interact.Call) (json.R
 	return q.result, nil
 }
 
-// hall is a namespace over 300 tools.
-func hall() *tools.Namespace {
+// largeNamespace returns a namespace over 300 tools.
+func largeNamespace() *tools.Namespace {
 	offer := &core.Offer{}
 	for i := range 300 {
 		name := fmt.Sprintf("tool-%d", i)
@@ -46,9 +46,9 @@ type nobody struct{}
 
 func (nobody) Publish(core.Event) {}
 
-// BenchmarkCall is what the hall itself costs a call.
+// BenchmarkCall measures what the namespace adds to a call.
 func BenchmarkCall(b *testing.B) {
-	n, c := hall(), caller("ws_a", core.RoleMember)
+	n, c := largeNamespace(), caller("ws_a", core.RoleMember)
 	call := tools.Call{Name: "bench__tool-7", Arguments: json.RawMessage(`{"text":"x"}`), Meta: json.RawMessage(`{"progressToken":1}`), Agent: true}
 	b.ReportAllocs()
 	for b.Loop() {
@@ -58,9 +58,9 @@ func BenchmarkCall(b *testing.B) {
 	}
 }
 
-// BenchmarkList compares the list that is marshalled once with putting it together each time.
+// BenchmarkList compares the list that is marshalled once with marshalling it each time.
 func BenchmarkList(b *testing.B) {
-	n, c := hall(), caller("ws_a", core.RoleMember)
+	n, c := largeNamespace(), caller("ws_a", core.RoleMember)
 	b.Run("once", func(b *testing.B) {
 		b.ReportAllocs()
 		for b.Loop() {

@@ -20,23 +20,23 @@ type Call struct {
 	Meta       json.RawMessage        // the request's _meta, passed on; nil when absent
 	Agent      bool                   // a model's or an MCP client's call, which may publish data.changed
 	CheckInput bool                   // check Arguments against the tool's schema first
-	Notify     func(rpc.Notification) // gets what the app says about the call, in wire order; nil to drop it
+	Notify     func(rpc.Notification) // receives the notifications of the call, in wire order; nil to drop them
 	From
 
 	// The answers to an earlier result that asked for input, and its state (2026-07-28); nil when absent.
 	InputResponses, RequestState json.RawMessage
 
-	// Wake, which holds one, receives without being waited for each time there is something for the
-	// pending call's Wait to take. nil for a caller that only waits.
+	// Wake, which holds one, receives without blocking each time Pending.Wait has something to take. nil
+	// for a caller that only waits.
 	Wake chan struct{}
 }
 
-// Pending is a call that was started. Its Wait must be called, once.
+// Pending is a call that was started. Its Wait must be called once.
 type Pending interface {
 	// Sent reports whether the call is on its way to its app. Call.Wake then receives; otherwise Wait
 	// does all the work, and nothing has been done yet.
 	Sent() bool
-	// Answered reports whether Wait has nothing to wait for any more.
+	// Answered reports whether Wait would return at once.
 	Answered() bool
 	// Wait returns the result of the call as the app wrote it, with the errors of Start.
 	Wait(ctx context.Context) (json.RawMessage, error)
@@ -51,7 +51,7 @@ func (n *Namespace) Call(ctx context.Context, c core.Caller, call Call) (json.Ra
 	return p.Wait(ctx)
 }
 
-// Start starts a call of a tool in c's workspace. It waits for nothing: a call that cannot be sent at
+// Start starts a call of a tool in c's workspace. It does not wait: a call that cannot be sent at
 // once is made by the pending call's Wait.
 //
 // The checks, in this order: core.CodeToolNotFound, CodeToolHeld, CodeFeatureDisabled, CodeForbidden,
@@ -84,11 +84,11 @@ type pending struct {
 	call    Call
 	started apps.PendingCall // nil until the app's part was started
 
-	// What resolve found out.
+	// The result of resolve.
 	server string
 	name   string    // the tool's own
 	tool   *callable // of an app
-	places *places
+	uris   *resourceURIs
 }
 
 // Sent implements Pending.
@@ -122,8 +122,8 @@ func (p *pending) Wait(ctx context.Context) (json.RawMessage, error) {
 	return p.finish(p.started.Wait(ctx))
 }
 
-// await waits for an app that has yet to say which tools it has. The tool is looked for again also when
-// there is nothing to wait for: the app may have begun to run since the first time.
+// await waits for an app whose tools are not known yet. The tool is looked up again also when there is
+// nothing to wait for: the app may have begun to run since the first time.
 func (p *pending) await(ctx context.Context) error {
 	if !strings.Contains(p.call.Name, "__") {
 		return notFound(p.call.Name)
@@ -143,7 +143,7 @@ func (p *pending) resolve() (err error) {
 	if p.server == systemServer {
 		return nil
 	}
-	r := p.n.render(p.caller.Workspace.ID)
+	r := p.n.lists(p.caller.Workspace.ID)
 	tool := r.tool(p.call.Name, p.call.Session)
 	if reason, held := r.held[p.call.Name]; held && tool == nil {
 		return core.Errorf(core.CodeToolHeld, "%s", reason)
@@ -153,18 +153,18 @@ func (p *pending) resolve() (err error) {
 	}
 	p.server, p.name = tool.Server, tool.Name
 	if p.call.CheckInput {
-		if err := p.n.inputs.check(tool.Tool, p.call.Arguments); err != nil {
+		if err := p.n.validator.check(tool.Tool, p.call.Arguments); err != nil {
 			return err
 		}
 	}
 	if len(p.call.InputResponses) > 0 && !p.caller.MayNameRoots() {
 		p.call.InputResponses = withoutRoots(p.call.InputResponses)
 	}
-	p.tool, p.places = tool, r.places
+	p.tool, p.uris = tool, r.uris
 	return nil
 }
 
-// request is what the app is asked.
+// request returns the call of the app.
 func (p *pending) request() interact.Call {
 	call := &p.call
 	r := p.n.request(p.caller, "tools/call", params(p.tool.quoted, call), call.Meta, call.Notify, call.From)
@@ -172,13 +172,13 @@ func (p *pending) request() interact.Call {
 	return r
 }
 
-// finish turns an app's result into the caller's.
+// finish returns an app's result as the caller sees it.
 func (p *pending) finish(result json.RawMessage, err error) (json.RawMessage, error) {
 	if err != nil {
 		return nil, err
 	}
-	if p.places.mentions(result) {
-		result = relinkedContent(p.places, p.server, result)
+	if p.uris.mentions(result) {
+		result = relinkedContent(p.uris, p.server, result)
 	}
 	if p.call.Agent && !p.tool.ReadOnly && !failed(result) {
 		p.n.events.Publish(core.Event{Name: core.EventDataChanged, Workspace: p.caller.Workspace.ID, Data: core.DataChanged{
@@ -196,7 +196,7 @@ func (n *Namespace) callSystem(ctx context.Context, c core.Caller, name string, 
 		if err := n.allowed(s, c); err != nil {
 			return nil, err
 		}
-		if err := n.inputs.check(s.tool(), call.Arguments); err != nil {
+		if err := n.validator.check(s.tool(), call.Arguments); err != nil {
 			return nil, err
 		}
 		return s.run(ctx, c, call.Arguments)

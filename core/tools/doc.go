@@ -1,10 +1,13 @@
-// Package tools is the hall both doors lead to: one namespace of tools, prompts and resources per
-// workspace.
+// Package tools is the namespace that the HTTP API and the MCP endpoint share: the tools, prompts and
+// resources of a workspace's apps.
 //
-// It owns the names (server__tool, server__prompt, ropewalk://server/uri where two apps share a
-// URI) and the way back from them to the app, the filters of spec 4.10 rule 4 (feature flags,
-// roles), the check of arguments against a tool's schema, the service's own system__* tools,
-// data.changed after an agent's call, and what a client's session subscribed to and wants logged.
-// It does not own connections, processes or questions of apps (apps does), nor wire formats of a
-// door. It is apart so that the two doors cannot differ in what they show and allow.
+// It merges the lists of the apps (mergedlists.go), gives tools and prompts the prefix of their app and
+// finds the app of a name (toolname.go) or URI (resourceuris.go), applies feature flags and roles
+// (docs/api.md 4.6), checks arguments against schemas (validation.go, schemabudget.go), provides the
+// service's own system__* tools, publishes data.changed after the call of an agent, and keeps what the
+// session of a client subscribes to and logs (session.go).
+//
+// It does not own connections, processes or the questions of apps (package apps does), nor wire formats
+// (packages httpapi and mcphttp do). It is a package of its own so that both endpoints list and allow the
+// same.
 package tools

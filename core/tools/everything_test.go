@@ -21,13 +21,13 @@ import (
 	"github.com/ropewalk/ropewalk/core/tools"
 )
 
-// shelves keeps what is installed in memory.
-type shelves struct{ apps.Records }
+// records keeps installations in memory.
+type records struct{ apps.Records }
 
-func (shelves) AddInstallation(context.Context, core.Installation) error { return nil }
-func (shelves) PutSetting(context.Context, string, string) error         { return nil }
+func (records) AddInstallation(context.Context, core.Installation) error { return nil }
+func (records) PutSetting(context.Context, string, string) error         { return nil }
 
-// everything is a hall over the conformance server of the MCP SDK, installed as a bundle.
+// everything returns a namespace over the conformance server of the MCP SDK, installed as a bundle.
 func everything(t *testing.T) *tools.Namespace {
 	t.Helper()
 	dir := t.TempDir()
@@ -41,16 +41,16 @@ func everything(t *testing.T) *tools.Namespace {
 	if err := os.WriteFile(filepath.Join(dir, "manifest.json"), []byte(manifest), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	yard := apps.New(apps.Options{Home: t.TempDir(), Records: shelves{}, Events: nobody{}, Grace: time.Second})
+	manager := apps.New(apps.Options{Home: t.TempDir(), Records: records{}, Events: nobody{}, Grace: time.Second})
 	t.Cleanup(func() {
-		if err := yard.Close(context.Background()); err != nil {
+		if err := manager.Close(context.Background()); err != nil {
 			t.Error(err)
 		}
 	})
-	if _, err := yard.Install(t.Context(), "ws_a", source.Request{Path: dir}); err != nil {
+	if _, err := manager.Install(t.Context(), "ws_a", source.Request{Path: dir}); err != nil {
 		t.Fatal(err)
 	}
-	return tools.New(tools.Options{Apps: yard, Events: nobody{}, Features: config.Features{}})
+	return tools.New(tools.Options{Apps: manager, Events: nobody{}, Features: config.Features{}})
 }
 
 // human is a client that can be asked everything.
@@ -81,7 +81,7 @@ func accepting(content string) *human {
 
 const canAll = `{"elicitation":{"form":{},"url":{}},"sampling":{},"roots":{}}`
 
-// visit is one session in the hall.
+// visit is one session of the namespace.
 type visit struct {
 	*tools.Session
 	n     *tools.Namespace
@@ -106,13 +106,13 @@ func (v *visit) call(ctx context.Context, tool, arguments string, h *human, noti
 	return string(raw), err
 }
 
-func TestAllThatTheConformanceServerOffersPassesThrough(t *testing.T) {
+func TestEverythingThatTheConformanceServerOffersIsPassedOn(t *testing.T) {
 	n := everything(t)
 	t.Run("what it lists and answers", func(t *testing.T) { listsAndAnswers(t, n) })
-	t.Run("what it asks", func(t *testing.T) { asks(t, n) })
-	t.Run("what it says by itself", func(t *testing.T) { says(t, n) })
-	t.Run("both eras", func(t *testing.T) { eras(t, n) })
-	t.Run("whom it asks", func(t *testing.T) { asksTheRightOne(t, n) })
+	t.Run("its questions", func(t *testing.T) { asks(t, n) })
+	t.Run("its notifications", func(t *testing.T) { notifies(t, n) })
+	t.Run("both kinds of revision", func(t *testing.T) { bothRevisions(t, n) })
+	t.Run("the client of a question", func(t *testing.T) { asksTheRightOne(t, n) })
 }
 
 func listsAndAnswers(t *testing.T, n *tools.Namespace) {
@@ -154,7 +154,7 @@ func asks(t *testing.T, n *tools.Namespace) {
 	}
 }
 
-func says(t *testing.T, n *tools.Namespace) {
+func notifies(t *testing.T, n *tools.Namespace) {
 	v, other := visitor(t, n, "says"), visitor(t, n, "other")
 	if err := v.SetLevel(t.Context(), "debug"); err != nil {
 		t.Fatal(err)
@@ -184,7 +184,7 @@ func says(t *testing.T, n *tools.Namespace) {
 	}
 }
 
-func eras(t *testing.T, n *tools.Namespace) {
+func bothRevisions(t *testing.T, n *tools.Namespace) {
 	call := tools.Call{
 		Name: "all__test_input_required_result_elicitation", From: tools.From{Stateless: true},
 		Meta: json.RawMessage(`{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{"elicitation":{}}}`),
@@ -210,7 +210,7 @@ func eras(t *testing.T, n *tools.Namespace) {
 			t.Errorf("%s changed", kind)
 		}
 	case <-time.After(10 * time.Second):
-		t.Error("a change in the other era's instance was not told")
+		t.Error("a change in the instance of the other revision was not reported")
 	}
 }
 

@@ -16,18 +16,18 @@ import (
 
 // Apps is what the namespace needs of the installed apps; apps.Manager implements it.
 type Apps interface {
-	// Offer is what the workspace's apps offer, by server name and then in each app's own order. It
-	// is immutable, and the same one until something changed.
+	// Offer returns the lists of the workspace's apps, by server name and then in each app's own order. It
+	// is immutable, and the same pointer until something changes.
 	Offer(workspace string) *core.Offer
 	// StartCall starts a call, and never waits: a call that cannot be sent at once is made by the pending
 	// call's Wait.
 	StartCall(ctx context.Context, workspace, server string, c interact.Call) (apps.PendingCall, error)
 	// Call is StartCall and Wait.
 	Call(ctx context.Context, workspace, server string, c interact.Call) (json.RawMessage, error)
-	// AwaitOffer waits for an app that is starting and has not yet told what it offers.
+	// AwaitOffer waits for an app that is starting and whose lists are not known yet.
 	AwaitOffer(ctx context.Context, workspace, server string) error
 	Watch(workspace string, changed func(core.Kind)) (stop func())
-	Listen(workspace string, told func(notify.Notification)) (stop func())
+	Listen(workspace string, receive func(notify.Notification)) (stop func())
 	Subscribe(ctx context.Context, workspace, server, session, uri string) error
 	Unsubscribe(ctx context.Context, workspace, server, session, uri string) error
 	SetLogLevel(ctx context.Context, workspace, level string)
@@ -35,13 +35,13 @@ type Apps interface {
 	EndSession(session string)
 }
 
-// Publisher takes events without ever waiting.
+// Publisher publishes events without waiting.
 type Publisher interface{ Publish(core.Event) }
 
-// Features answers whether a feature flag is on.
+// Features reports whether a feature flag is on.
 type Features interface{ Enabled(flag string) bool }
 
-// Options is what a Namespace is made of.
+// Options are the parts of a Namespace.
 type Options struct {
 	Apps     Apps
 	Events   Publisher
@@ -52,28 +52,28 @@ type Options struct {
 
 // Namespace lists and calls what the apps of workspaces offer. It is safe for concurrent use.
 type Namespace struct {
-	apps     Apps
-	events   Publisher
-	features Features
-	audit    Auditor
-	system   []System
-	own      []Listed // system as it is listed
-	inputs   *inputs
-	log      hclog.Logger
+	apps      Apps
+	events    Publisher
+	features  Features
+	audit     Auditor
+	system    []System
+	own       []Listed // system as it is listed
+	validator *validator
+	log       hclog.Logger
 
 	stateless *interact.Client // every client without a session
-	boards    *boards
+	sessions  *sessionRegistry
 
-	mu       sync.RWMutex
-	rendered map[string]*rendering // by workspace
+	mu     sync.RWMutex
+	merged map[string]*mergedLists // by workspace
 }
 
 // New returns a Namespace over the given apps and system tools.
 func New(o Options) *Namespace {
 	return &Namespace{
 		apps: o.Apps, events: o.Events, features: o.Features, log: o.Logger, audit: o.Audit,
-		inputs: newInputs(), rendered: map[string]*rendering{},
-		stateless: interact.NewClient("", true, nil), boards: newBoards(),
+		validator: newValidator(), merged: map[string]*mergedLists{},
+		stateless: interact.NewClient("", true, nil), sessions: newSessionRegistry(),
 	}
 }
 
@@ -86,21 +86,21 @@ func (n *Namespace) Add(own ...System) {
 	}
 }
 
-// Listed is one tool as a caller sees it: under its full name, otherwise as its app wrote it.
+// Listed is one tool as a caller sees it: with its full name, otherwise as its app wrote it.
 type Listed struct {
 	Name string
 	Tool core.Tool
 	Raw  json.RawMessage
 }
 
-// List returns the tools that c sees: the apps' by server name, among them the system's own,
-// which the name `system` puts where it belongs (contract part 7, stable order).
+// List returns the tools that c sees in a stable order: by server name, then in each app's own order. The
+// service's own tools are sorted as those of a server named system.
 func (n *Namespace) List(c core.Caller) []Listed {
-	return n.list(n.render(c.Workspace.ID), n.mask(c))
+	return n.list(n.lists(c.Workspace.ID), n.mask(c))
 }
 
-// list is the tools of a rendering and those of the service that mask has a bit for.
-func (n *Namespace) list(r *rendering, mask uint64) []Listed {
+// list returns the tools of apps and those of the service that mask has a bit for.
+func (n *Namespace) list(r *mergedLists, mask uint64) []Listed {
 	at := 0
 	for at < len(r.tools) && r.tools[at].Tool.Server < systemServer {
 		at++
@@ -115,7 +115,7 @@ func (n *Namespace) list(r *rendering, mask uint64) []Listed {
 	return append(all, r.tools[at:]...)
 }
 
-// mask has a bit for each of the service's own tools that are allowed to c.
+// mask returns a bit for each of the service's own tools that c may use.
 func (n *Namespace) mask(c core.Caller) (mask uint64) {
 	for i, s := range n.system {
 		if n.anyEnabled(s.Flags) && (!s.AdminOnly || c.User.OrgRole.Admin()) {
@@ -125,7 +125,7 @@ func (n *Namespace) mask(c core.Caller) (mask uint64) {
 	return mask
 }
 
-// Watch calls changed, which must not wait, whenever the tools of a workspace's apps changed.
+// Watch calls changed, which must not block, when the tools of a workspace's apps changed.
 func (n *Namespace) Watch(workspace string, changed func()) (stop func()) {
 	return n.apps.Watch(workspace, func(kind core.Kind) {
 		if kind == core.KindTools {
@@ -134,13 +134,13 @@ func (n *Namespace) Watch(workspace string, changed func()) (stop func()) {
 	})
 }
 
-// WatchLists calls changed, which must not wait, whenever a list of a workspace's apps changed.
-// Resources and templates are told apart, though MCP has one notification for both.
+// WatchLists calls changed, which must not block, when a list of a workspace's apps changed. Resources and
+// templates are separate kinds, though MCP has one notification for both.
 func (n *Namespace) WatchLists(workspace string, changed func(core.Kind)) (stop func()) {
 	return n.apps.Watch(workspace, changed)
 }
 
-// allowed applies the two filters of spec 4.10 rule 4: the flag first, then the role.
+// allowed applies the feature flag first, then the role (docs/api.md 4.6).
 func (n *Namespace) allowed(s System, c core.Caller) error {
 	if !n.anyEnabled(s.Flags) {
 		return core.Errorf(core.CodeFeatureDisabled, "%s is off: the feature flag %s is false", s.FullName(), strings.Join(s.Flags, " or "))

@@ -66,7 +66,7 @@ func system(name string, admin bool, flags ...string) tools.System {
 	}
 }
 
-func TestAToolIsListedAsItsAppWroteItButForItsName(t *testing.T) {
+func TestAToolIsListedAsItsAppWroteItExceptItsName(t *testing.T) {
 	for name, raw := range map[string]string{
 		"name first":         `{"name":"add","title":"T","x-unknown":{"b":1,"a":[1.0,2e3]},"inputSchema":{"type":"object","z":1,"a":2}}`,
 		"name last":          `{"inputSchema":{"type":"object"},"name":"add"}`,
@@ -85,7 +85,7 @@ func TestAToolIsListedAsItsAppWroteItButForItsName(t *testing.T) {
 	}
 }
 
-func TestACallWaitsForAnAppThatHasYetToTellItsTools(t *testing.T) {
+func TestACallWaitsForAnAppWhoseToolsAreNotKnownYet(t *testing.T) {
 	y := &fakeApps{result: `{"content":[]}`, late: map[string][]core.Tool{
 		"slow": {tool("slow", "add", `{"name":"add"}`)}, "slower": nil, "other": {tool("other", "sub", `{"name":"sub"}`)},
 	}}
@@ -111,7 +111,7 @@ func TestACallWaitsForAnAppThatHasYetToTellItsTools(t *testing.T) {
 	}
 }
 
-func TestACallOfAnAppThatBeganToRunSinceItWasLookedForIsMade(t *testing.T) {
+func TestACallOfAnAppThatBeganToRunAfterTheLookupIsMade(t *testing.T) {
 	y := &fakeApps{result: `{"content":[]}`}
 	n := newNamespace(y, &events{}, nil)
 	pending, err := n.Start(t.Context(), caller("ws_a", core.RoleMember), tools.Call{Name: "calc__add"})
@@ -124,7 +124,7 @@ func TestACallOfAnAppThatBeganToRunSinceItWasLookedForIsMade(t *testing.T) {
 	}
 }
 
-func TestTheOrderIsByServerNameThenTheAppsOwn(t *testing.T) {
+func TestToolsAreOrderedByServerNameThenAsTheAppListsThem(t *testing.T) {
 	y := &fakeApps{tools: map[string][]core.Tool{"ws_a": {
 		tool("alpha", "z", `{"name":"z"}`), tool("alpha", "a", `{"name":"a"}`), tool("zulu", "m", `{"name":"m"}`),
 	}}}
@@ -166,7 +166,7 @@ func TestListAndCallApplyTheSameFilters(t *testing.T) {
 	}
 }
 
-func TestACallReachesTheOwnerWithItsArgumentsUntouched(t *testing.T) {
+func TestACallReachesItsAppWithUnchangedArguments(t *testing.T) {
 	y := &fakeApps{tools: map[string][]core.Tool{"ws_a": {tool("calc", "a__b", `{"name":"a__b"}`)}}, result: `{"content":[],"x":1}`}
 	n := newNamespace(y, &events{}, nil)
 	got, err := n.Call(t.Context(), caller("ws_a", core.RoleMember), tools.Call{
@@ -181,7 +181,7 @@ func TestACallReachesTheOwnerWithItsArgumentsUntouched(t *testing.T) {
 	}
 }
 
-func TestMarkedArgumentsAreFoundByTheFullNameAndGoWithTheCall(t *testing.T) {
+func TestMarkedArgumentsAreFoundByTheFullNameAndPassedWithTheCall(t *testing.T) {
 	marked := tool("calc", "add", `{"name":"add"}`)
 	marked.Mirrors = []core.Mirror{{Header: "Region", Path: []string{"region"}}}
 	y := &fakeApps{tools: map[string][]core.Tool{"ws_a": {marked}}, result: `{}`}
@@ -212,7 +212,7 @@ func TestAToolOfAnotherWorkspaceDoesNotExist(t *testing.T) {
 	}
 }
 
-func TestArgumentsAreCheckedAgainstTheSchemaBeforeTheAppIsAsked(t *testing.T) {
+func TestArgumentsAreCheckedAgainstTheSchemaBeforeTheCall(t *testing.T) {
 	const schema = `{"type":"object","properties":{"a":{"type":"number"},"b":{"type":"array","items":{"type":"string"}},"c/d":{"type":"string"}},"required":["a"]}`
 	for name, c := range map[string]struct {
 		schema, arguments string
@@ -257,7 +257,7 @@ func TestArgumentsAreCheckedAgainstTheSchemaBeforeTheAppIsAsked(t *testing.T) {
 	}
 }
 
-func TestArgumentsThatAreNoObjectAreRefused(t *testing.T) {
+func TestArgumentsThatAreNotAnObjectAreRefused(t *testing.T) {
 	y := &fakeApps{tools: map[string][]core.Tool{"ws_a": {tool("calc", "add", `{"name":"add"}`)}}}
 	for _, arguments := range []string{`[]`, `"x"`, `1`, `{`} {
 		_, err := newNamespace(y, &events{}, nil).Call(t.Context(), caller("ws_a", core.RoleMember),
@@ -347,7 +347,7 @@ func (m *manager) Stop(_ context.Context, ws, name string) (core.App, error) {
 	return core.App{Name: name, Status: core.StateStopped}, nil
 }
 
-func TestManageAppsDoesWhatItIsToldAndNoMoreThanTheCallerMay(t *testing.T) {
+func TestManageAppsDoesOnlyWhatTheCallerMayDo(t *testing.T) {
 	admin, member := core.RoleAdmin, core.RoleMember
 	for name, c := range map[string]struct {
 		arguments string
@@ -387,10 +387,10 @@ func TestManageAppsDoesWhatItIsToldAndNoMoreThanTheCallerMay(t *testing.T) {
 	}
 }
 
-// shelf is registries with one bundle, one of them away.
-type shelf struct{}
+// registries are two registries, of which one is away.
+type registries struct{}
 
-func (shelf) SearchBundles(_ context.Context, q tools.BundleQuery) ([]tools.Found, []string, error) {
+func (registries) SearchBundles(_ context.Context, q tools.BundleQuery) ([]tools.Found, []string, error) {
 	return []tools.Found{{Registry: "r", Name: "@a/" + q.Text, TrustScore: q.Limit}}, []string{"registry s could not be asked"}, nil
 }
 
@@ -419,7 +419,7 @@ func TestSearchFindsToolsByTheirWordsAndBundlesInRegistries(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			n := newNamespace(y, &events{}, c.features)
-			n.Add(n.Search(shelf{}))
+			n.Add(n.Search(registries{}))
 			got, err := n.Call(t.Context(), caller("ws_a", core.RoleMember), tools.Call{Name: "system__search", Arguments: json.RawMessage(c.arguments)})
 			if core.CodeOf(err) != c.code && (err != nil || c.code != "") {
 				t.Fatalf("it gives %v", err)
@@ -443,7 +443,7 @@ func TestSearchFindsToolsByTheirWordsAndBundlesInRegistries(t *testing.T) {
 	}
 }
 
-func TestStatusAndListAppsTellOfTheCallersWorkspace(t *testing.T) {
+func TestStatusAndListAppsDescribeTheCallersWorkspace(t *testing.T) {
 	n := newNamespace(&fakeApps{}, &events{}, nil)
 	n.Add(tools.ListApps(&manager{}), n.Status(&manager{}, "1.2.3", time.Now().Add(-time.Minute)))
 	for name, want := range map[string][]string{

@@ -13,38 +13,38 @@ import (
 	"github.com/ropewalk/ropewalk/core/rpc"
 )
 
-// From is where a request comes from. The zero value is a caller without a client that could be
-// asked or told anything.
+// From is where a request comes from. The zero value is a caller without a client that apps could send
+// requests or notifications to.
 type From struct {
 	Session   *Session       // the session it belongs to; nil when it belongs to none
-	Asker     interact.Asker // asks the session's client while the request is in flight; nil when it cannot be asked
-	Stateless bool           // the client speaks 2026-07-28: results may ask for input, and nobody is asked otherwise
+	Asker     interact.Asker // sends requests of apps to the session's client while the call lasts; nil when that is not possible
+	Stateless bool           // the client uses 2026-07-28: results may ask for input, and apps send no requests
 }
 
-// Request is one request about what apps offer, its params as the client wrote them.
+// Request is one request about prompts or resources, with its params as the client wrote them.
 type Request struct {
 	Params json.RawMessage
 	Notify func(rpc.Notification) // as Call.Notify
 	From
 }
 
-// request is a call of an app on behalf of a client. meta is the _meta of params.
+// request returns a call of an app on behalf of a client. meta is the _meta of params.
 func (n *Namespace) request(c core.Caller, method string, params, meta json.RawMessage, notify func(rpc.Notification), from From) interact.Call {
 	call := interact.Call{Method: method, Params: params, Notify: notify, Asker: from.Asker}
 	switch {
 	case from.Stateless:
 		call.Client, call.Owner = n.stateless, c.Issuer+"\x00"+c.Subject
-		call.Notify = atLeast(levelOf(meta), notify)
+		call.Notify = withMinimumLevel(requestedLevel(meta), notify)
 	case from.Session != nil:
 		call.Client = from.Session.client
 		if level := from.Session.level(); level > 0 {
-			call.Notify = atLeast(level, notify)
+			call.Notify = withMinimumLevel(level, notify)
 		}
 	}
 	return call
 }
 
-// GetPrompt is prompts/get: the raw result of the app whose prompt params.name is.
+// GetPrompt is prompts/get: it returns the raw result of the app that has the prompt params.name.
 // core.CodeBadRequest without a name, core.CodeNotFound when there is no such prompt, else the
 // errors of Call.
 func (n *Namespace) GetPrompt(ctx context.Context, c core.Caller, q Request) (json.RawMessage, error) {
@@ -52,7 +52,7 @@ func (n *Namespace) GetPrompt(ctx context.Context, c core.Caller, q Request) (js
 	if err != nil {
 		return nil, err
 	}
-	r := n.render(c.Workspace.ID)
+	r := n.lists(c.Workspace.ID)
 	prompt, ok := r.prompts[full]
 	if !ok {
 		return nil, noPrompt(full)
@@ -61,22 +61,22 @@ func (n *Namespace) GetPrompt(ctx context.Context, c core.Caller, q Request) (js
 	if err != nil {
 		return nil, core.Errorf(core.CodeBadRequest, "params: %w", err)
 	}
-	result, err := n.ask(ctx, c, prompt.Server, "prompts/get", params, q)
-	if err == nil && r.places.mentions(result) {
-		result = relinkedMessages(r.places, prompt.Server, result)
+	result, err := n.callApp(ctx, c, prompt.Server, "prompts/get", params, q)
+	if err == nil && r.uris.mentions(result) {
+		result = relinkedMessages(r.uris, prompt.Server, result)
 	}
 	return result, err
 }
 
-// ReadResource is resources/read: the raw result of the app that params.uri leads to.
-// core.CodeBadRequest without a URI, core.CodeResourceNotFound with the uri in its details when it
-// leads to no app, else the errors of Call.
+// ReadResource is resources/read: it returns the raw result of the app that has the resource params.uri.
+// core.CodeBadRequest without a URI, core.CodeResourceNotFound with the uri in its details when no app
+// has it, else the errors of Call.
 func (n *Namespace) ReadResource(ctx context.Context, c core.Caller, q Request) (json.RawMessage, error) {
 	uri, err := text(q.Params, "uri")
 	if err != nil {
 		return nil, err
 	}
-	at, named, err := n.render(c.Workspace.ID).places.find(uri)
+	at, named, err := n.lists(c.Workspace.ID).uris.find(uri)
 	if err != nil {
 		return nil, err
 	}
@@ -86,9 +86,9 @@ func (n *Namespace) ReadResource(ctx context.Context, c core.Caller, q Request) 
 			return nil, core.Errorf(core.CodeBadRequest, "params: %w", err)
 		}
 	}
-	result, err := n.ask(ctx, c, at.server, "resources/read", params, q)
+	result, err := n.callApp(ctx, c, at.server, "resources/read", params, q)
 	if err == nil && q.Session != nil && isView(at.uri) {
-		q.Session.view(at.server)
+		q.Session.addView(at.server)
 	}
 	if err == nil && named {
 		result = perAppContents(result, at.server)
@@ -96,52 +96,52 @@ func (n *Namespace) ReadResource(ctx context.Context, c core.Caller, q Request) 
 	return result, err
 }
 
-// Complete is completion/complete: the raw result of the app whose prompt or resource template
-// params.ref is. The errors are those of GetPrompt and ReadResource.
+// Complete is completion/complete: it returns the raw result of the app whose prompt or resource template
+// params.ref names. The errors are those of GetPrompt and ReadResource.
 func (n *Namespace) Complete(ctx context.Context, c core.Caller, q Request) (json.RawMessage, error) {
-	var said struct {
+	var in struct {
 		Ref struct {
 			Type string `json:"type"`
 			Name string `json:"name"`
 			URI  string `json:"uri"`
 		} `json:"ref"`
 	}
-	if err := json.Unmarshal(q.Params, &said); err != nil {
+	if err := json.Unmarshal(q.Params, &in); err != nil {
 		return nil, core.Errorf(core.CodeBadRequest, "params: %w", err)
 	}
-	r := n.render(c.Workspace.ID)
+	r := n.lists(c.Workspace.ID)
 	var server, member, own string
-	switch said.Ref.Type {
+	switch in.Ref.Type {
 	case "ref/prompt":
-		prompt, ok := r.prompts[said.Ref.Name]
+		prompt, ok := r.prompts[in.Ref.Name]
 		if !ok {
-			return nil, noPrompt(said.Ref.Name)
+			return nil, noPrompt(in.Ref.Name)
 		}
 		server, member, own = prompt.Server, "name", prompt.Name
 	case "ref/resource":
-		at, ok := r.places.templates[said.Ref.URI]
+		at, ok := r.uris.templates[in.Ref.URI]
 		if !ok {
 			var err error
-			if at, _, err = r.places.find(said.Ref.URI); err != nil {
+			if at, _, err = r.uris.find(in.Ref.URI); err != nil {
 				return nil, err
 			}
 		}
 		server, member, own = at.server, "uri", at.uri
 	default:
-		return nil, core.Errorf(core.CodeBadRequest, "params.ref.type is %.50q; it can be ref/prompt or ref/resource", said.Ref.Type)
+		return nil, core.Errorf(core.CodeBadRequest, "params.ref.type is %.50q; it can be ref/prompt or ref/resource", in.Ref.Type)
 	}
 	params, err := rawjson.EditMember(q.Params, "ref", func(ref json.RawMessage) (json.RawMessage, error) { return rawjson.Rename(ref, member, own) })
 	if err != nil {
 		return nil, core.Errorf(core.CodeBadRequest, "params: %w", err)
 	}
-	return n.ask(ctx, c, server, "completion/complete", params, q)
+	return n.callApp(ctx, c, server, "completion/complete", params, q)
 }
 
-func (n *Namespace) ask(ctx context.Context, c core.Caller, server, method string, params json.RawMessage, q Request) (json.RawMessage, error) {
+func (n *Namespace) callApp(ctx context.Context, c core.Caller, server, method string, params json.RawMessage, q Request) (json.RawMessage, error) {
 	if !c.MayNameRoots() {
-		params = orAsItIs(params, func() (json.RawMessage, error) {
+		params = orUnchanged(params, func() (json.RawMessage, error) {
 			return rawjson.Edit(params, func(name string, value json.RawMessage) (json.RawMessage, error) {
-				if strings.EqualFold(name, "inputResponses") { // not every reader minds the case
+				if strings.EqualFold(name, "inputResponses") { // some readers ignore the case
 					return withoutRoots(value), nil
 				}
 				return nil, nil
@@ -161,24 +161,23 @@ func (n *Namespace) ask(ctx context.Context, c core.Caller, server, method strin
 	return n.apps.Call(ctx, c.Workspace.ID, server, n.request(c, method, params, meta, q.Notify, q.From))
 }
 
-// raisesLogLevel reports whether a request without a session wants to see more log messages than any
-// before it: the apps of the older revisions are told first, by a message of its own.
+// raisesLogLevel reports whether a request without a session asks for more log messages than all before it:
+// the level of apps of older revisions is then set first.
 func (n *Namespace) raisesLogLevel(c core.Caller, call *Call) bool {
 	if !call.Stateless || !bytes.Contains(call.Meta, []byte("logLevel")) {
 		return false
 	}
-	level := levelOf(call.Meta)
-	return level <= len(notify.LevelNames()) && n.boards.wouldPass(c.Workspace.ID, level)
+	level := requestedLevel(call.Meta)
+	return level <= len(notify.LevelNames()) && n.sessions.lowersLevel(c.Workspace.ID, level)
 }
 
-// raiseLogLevel has the apps of the older revisions log as much as a request without a session wants to
-// see. They are told once.
+// raiseLogLevel sets the log level of apps of older revisions to that of a request without a session, once.
 func (n *Namespace) raiseLogLevel(ctx context.Context, c core.Caller, from From, meta json.RawMessage) {
 	if !from.Stateless || !bytes.Contains(meta, []byte("logLevel")) {
 		return
 	}
-	if level := levelOf(meta); level <= len(notify.LevelNames()) && n.boards.pass(c.Workspace.ID, level) {
-		n.apps.SetLogLevel(ctx, c.Workspace.ID, n.boards.level(c.Workspace.ID))
+	if level := requestedLevel(meta); level <= len(notify.LevelNames()) && n.sessions.requestLevel(c.Workspace.ID, level) {
+		n.apps.SetLogLevel(ctx, c.Workspace.ID, n.sessions.level(c.Workspace.ID))
 	}
 }
 
@@ -186,7 +185,7 @@ func noPrompt(name string) error {
 	return core.Errorf(core.CodeNotFound, "there is no prompt %.100q in this workspace", name)
 }
 
-// text is a member of params that must be a string.
+// text returns a member of params that must be a string.
 func text(params json.RawMessage, member string) (string, error) {
 	var members map[string]json.RawMessage
 	var value string
@@ -196,9 +195,10 @@ func text(params json.RawMessage, member string) (string, error) {
 	return value, nil
 }
 
-// perAppContents is the result of reading a resource by a URI that names its app, with its contents named alike.
+// perAppContents returns the result of reading a resource by a URI that names its app, with URIs of the
+// same form in its contents.
 func perAppContents(result json.RawMessage, server string) json.RawMessage {
-	return orAsItIs(result, func() (json.RawMessage, error) {
+	return orUnchanged(result, func() (json.RawMessage, error) {
 		return rawjson.EditMember(result, "contents", func(list json.RawMessage) (json.RawMessage, error) {
 			return rawjson.EditElements(list, func(content json.RawMessage) (json.RawMessage, error) {
 				return rawjson.EditMember(content, "uri", func(value json.RawMessage) (json.RawMessage, error) {
@@ -206,25 +206,25 @@ func perAppContents(result json.RawMessage, server string) json.RawMessage {
 					if err := json.Unmarshal(value, &uri); err != nil {
 						return nil, err
 					}
-					return json.Marshal(place{server, uri}.listed())
+					return json.Marshal(resourceRef{server, uri}.listed())
 				})
 			})
 		})
 	})
 }
 
-// relinkedContent and relinkedMessages are the results of tools/call and prompts/get with the URIs
-// in them as they are listed.
-func relinkedContent(p *places, server string, result json.RawMessage) json.RawMessage {
-	return orAsItIs(result, func() (json.RawMessage, error) {
+// relinkedContent returns the result of tools/call with its URIs as they are listed.
+func relinkedContent(p *resourceURIs, server string, result json.RawMessage) json.RawMessage {
+	return orUnchanged(result, func() (json.RawMessage, error) {
 		return rawjson.EditMember(result, "content", func(list json.RawMessage) (json.RawMessage, error) {
 			return rawjson.EditElements(list, func(item json.RawMessage) (json.RawMessage, error) { return p.relinked(server, item) })
 		})
 	})
 }
 
-func relinkedMessages(p *places, server string, result json.RawMessage) json.RawMessage {
-	return orAsItIs(result, func() (json.RawMessage, error) {
+// relinkedMessages returns the result of prompts/get with its URIs as they are listed.
+func relinkedMessages(p *resourceURIs, server string, result json.RawMessage) json.RawMessage {
+	return orUnchanged(result, func() (json.RawMessage, error) {
 		return rawjson.EditMember(result, "messages", func(list json.RawMessage) (json.RawMessage, error) {
 			return rawjson.EditElements(list, func(message json.RawMessage) (json.RawMessage, error) {
 				return rawjson.EditMember(message, "content", func(item json.RawMessage) (json.RawMessage, error) {
@@ -238,8 +238,8 @@ func relinkedMessages(p *places, server string, result json.RawMessage) json.Raw
 	})
 }
 
-// orAsItIs leaves an answer alone that is not what MCP says: its reader will judge.
-func orAsItIs(result json.RawMessage, edit func() (json.RawMessage, error)) json.RawMessage {
+// orUnchanged returns the edited answer, or the answer as it is when it does not have the form of MCP.
+func orUnchanged(result json.RawMessage, edit func() (json.RawMessage, error)) json.RawMessage {
 	if other, err := edit(); err == nil {
 		return other
 	}

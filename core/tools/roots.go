@@ -7,8 +7,8 @@ import (
 	"github.com/ropewalk/ropewalk/core/rawjson"
 )
 
-// rootless is client capabilities without roots, for a caller who may not name any.
-func rootless(capabilities json.RawMessage) json.RawMessage {
+// capabilitiesWithoutRoots returns client capabilities without roots, for a caller who may not name any.
+func capabilitiesWithoutRoots(capabilities json.RawMessage) json.RawMessage {
 	var members map[string]json.RawMessage
 	if json.Unmarshal(capabilities, &members) != nil || members["roots"] == nil {
 		return capabilities
@@ -18,13 +18,13 @@ func rootless(capabilities json.RawMessage) json.RawMessage {
 	return raw
 }
 
-// withoutRoots is the answers to a result that asked for input, with no roots where a client gave
-// some. Answers that are no answers are the app's to judge.
+// withoutRoots returns the answers to a result that asked for input, with empty roots where the client sent
+// some. Invalid answers stay as they are.
 func withoutRoots(responses json.RawMessage) json.RawMessage {
-	return orAsItIs(responses, func() (json.RawMessage, error) {
+	return orUnchanged(responses, func() (json.RawMessage, error) {
 		return rawjson.Edit(responses, func(_ string, answer json.RawMessage) (json.RawMessage, error) {
 			var members map[string]json.RawMessage
-			_ = json.Unmarshal(answer, &members) // an answer that is no object has no roots
+			_ = json.Unmarshal(answer, &members) // only an object has roots
 			for name := range members {
 				if strings.EqualFold(name, "roots") {
 					return json.RawMessage(`{"roots":[]}`), nil

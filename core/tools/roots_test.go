@@ -9,7 +9,7 @@ import (
 	"github.com/ropewalk/ropewalk/core/tools"
 )
 
-func TestRootsReachAppsFromAdminsOfTheOrganizationOnly(t *testing.T) {
+func TestOnlyRootsOfOrganizationAdminsReachApps(t *testing.T) {
 	answers := `{"a":{"r\u006fots":[{"uri":"file:///etc"}]},"d":{"Roots":[1]},"b":{"action":"accept","content":{"roots":1}},"c":7}`
 	for role, want := range map[core.Role]string{
 		core.RoleMember: `{"a":{"roots":[]},"d":{"roots":[]},"b":{"action":"accept","content":{"roots":1}},"c":7}`,

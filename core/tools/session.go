@@ -17,20 +17,20 @@ import (
 // maxSubscriptions bounds the resources that one session subscribes to.
 const maxSubscriptions = 500
 
-// SessionOptions describe a client that stays for more than one request.
+// SessionOptions describe a client that makes more than one request.
 type SessionOptions struct {
-	// ID is unique among all sessions of the server; an app that asks its clients gets an instance
-	// for it. "" is a stream of the revision without sessions: nothing is kept for it.
+	// ID is unique among all sessions of the server; an app that sends requests to its clients gets an
+	// instance for it. "" is a stream of the revision without sessions: nothing is kept for it.
 	ID           string
 	Capabilities json.RawMessage // the client capabilities it declared; nil for none
-	// Notify gets what apps say by themselves and is for this session: updates of resources it
-	// subscribed to, log messages of the level it set, the end of elicitations it was asked, changed
-	// lists. It must not wait, and what is under way while Close runs may still come after it.
+	// Notify receives the notifications of apps for this session: updates of resources it subscribed to,
+	// log messages of the level it set, the end of elicitations, changed lists. It must not block, and may
+	// still be called shortly after Close.
 	Notify func(rpc.Notification)
 }
 
-// Session is one client's place in the hall: its subscriptions, its log level, and what apps keep
-// for it. It belongs to one caller's workspace. Close ends it.
+// Session is the state of one client: its subscriptions, its log level, and the instances that apps have
+// for it. It belongs to one workspace. Close ends it.
 type Session struct {
 	n         *Namespace
 	workspace string
@@ -39,9 +39,9 @@ type Session struct {
 	notify    func(rpc.Notification)
 
 	mu        sync.Mutex
-	severity  int                 // of the least log message it wants, from 1; 0 when it set none
-	resources map[string]place    // what it subscribed to, by the URI it named
-	views     map[string]struct{} // the apps whose views it read
+	severity  int                    // the log level it set, from 1; 0 for none
+	resources map[string]resourceRef // its subscriptions, by the URI it used
+	views     map[string]struct{}    // the apps whose views it read
 	closed    bool
 }
 
@@ -49,32 +49,32 @@ type Session struct {
 func (n *Namespace) Open(c core.Caller, o SessionOptions) *Session {
 	capabilities := o.Capabilities
 	if !c.MayNameRoots() {
-		capabilities = rootless(capabilities)
+		capabilities = capabilitiesWithoutRoots(capabilities)
 	}
 	s := &Session{
 		n: n, workspace: c.Workspace.ID, id: o.ID, client: interact.NewClient(o.ID, false, capabilities),
-		notify: o.Notify, resources: map[string]place{},
+		notify: o.Notify, resources: map[string]resourceRef{},
 	}
-	n.boards.join(n.apps, s)
+	n.sessions.add(n.apps, s)
 	return s
 }
 
-// Close ends the session: its subscriptions, and the instances that apps have for it. It waits for
-// those to end, and may be called again.
+// Close ends the session: its subscriptions, and the instances that apps have for it, whose end it waits
+// for. It may be called again.
 func (s *Session) Close(ctx context.Context) {
-	if s.leave(ctx) {
+	if s.end(ctx) {
 		s.n.EndSession(s.id)
 	}
 }
 
-// Pause is Close for a session that will be opened again under the same ID: the instances that apps
-// have for it live on until nobody used them for a while.
-func (s *Session) Pause(ctx context.Context) { s.leave(ctx) }
+// Pause is Close for a session that is going to be opened again with the same ID: the instances that apps
+// have for it are kept until they are idle.
+func (s *Session) Pause(ctx context.Context) { s.end(ctx) }
 
 // EndSession ends the instances that apps have for a session, and waits for that.
 func (n *Namespace) EndSession(id string) { n.apps.EndSession(id) }
 
-func (s *Session) leave(ctx context.Context) bool {
+func (s *Session) end(ctx context.Context) bool {
 	s.mu.Lock()
 	if s.closed {
 		s.mu.Unlock()
@@ -84,19 +84,19 @@ func (s *Session) leave(ctx context.Context) bool {
 	resources := s.resources
 	s.resources = nil
 	s.mu.Unlock()
-	s.n.boards.leave(s)
+	s.n.sessions.remove(s)
 	for uri, at := range resources {
 		if err := s.n.apps.Unsubscribe(ctx, s.workspace, at.server, s.id, at.uri); err != nil {
-			s.n.log.Debug("An app was not told that a subscription ended", "server", at.server, "uri", uri, "error", err)
+			s.n.log.Debug("subscription not ended", "server", at.server, "uri", uri, "error", err)
 		}
 	}
 	return true
 }
 
-// Subscribe is resources/subscribe: updates of the resource reach Notify under the URI given here.
+// Subscribe is resources/subscribe: updates of the resource reach Notify with the URI given here.
 // The errors are those of ReadResource.
 func (s *Session) Subscribe(ctx context.Context, uri string) error {
-	at, _, err := s.n.render(s.workspace).places.find(uri)
+	at, _, err := s.n.lists(s.workspace).uris.find(uri)
 	if err != nil {
 		return err
 	}
@@ -113,25 +113,25 @@ func (s *Session) Subscribe(ctx context.Context, uri string) error {
 	s.resources[uri] = at
 	s.mu.Unlock()
 	if err = s.n.apps.Subscribe(ctx, s.workspace, at.server, s.id, at.uri); err != nil {
-		s.forget(uri)
+		s.removeResource(uri)
 		return err
 	}
-	if s.over() { // closed meanwhile, which could not end what was not there yet
+	if s.isClosed() { // meanwhile, before the subscription existed
 		return s.n.apps.Unsubscribe(ctx, s.workspace, at.server, s.id, at.uri)
 	}
 	return nil
 }
 
-// Unsubscribe is resources/unsubscribe. It is no error that the session was not subscribed.
+// Unsubscribe is resources/unsubscribe. Without a subscription it does nothing.
 func (s *Session) Unsubscribe(ctx context.Context, uri string) error {
-	at, ok := s.forget(uri)
+	at, ok := s.removeResource(uri)
 	if !ok {
 		return nil
 	}
 	return s.n.apps.Unsubscribe(ctx, s.workspace, at.server, s.id, at.uri)
 }
 
-func (s *Session) forget(uri string) (place, bool) {
+func (s *Session) removeResource(uri string) (resourceRef, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	at, ok := s.resources[uri]
@@ -139,8 +139,8 @@ func (s *Session) forget(uri string) (place, bool) {
 	return at, ok
 }
 
-// view notes that the session read a view of an app.
-func (s *Session) view(server string) {
+// addView records that the session read a view of an app.
+func (s *Session) addView(server string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.views == nil {
@@ -156,14 +156,14 @@ func (s *Session) viewed(server string) bool {
 	return ok
 }
 
-func (s *Session) over() bool {
+func (s *Session) isClosed() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.closed
 }
 
-// SetLevel is logging/setLevel: from now on the session gets log messages of that level and above,
-// also those that belong to no call of its own in this workspace. core.CodeBadRequest for a level
+// SetLevel is logging/setLevel: from now on the session receives log messages of that level and above, also
+// those that belong to none of its calls. core.CodeBadRequest for a level
 // that MCP does not know.
 func (s *Session) SetLevel(ctx context.Context, level string) error {
 	severity := severityOf(level)
@@ -173,7 +173,7 @@ func (s *Session) SetLevel(ctx context.Context, level string) error {
 	s.mu.Lock()
 	s.severity = severity
 	s.mu.Unlock()
-	s.n.apps.SetLogLevel(ctx, s.workspace, s.n.boards.level(s.workspace))
+	s.n.apps.SetLogLevel(ctx, s.workspace, s.n.sessions.level(s.workspace))
 	return nil
 }
 
@@ -186,8 +186,8 @@ func (s *Session) level() int {
 	return s.severity
 }
 
-// tell hands over what an app said, if it is for this session.
-func (s *Session) tell(t notify.Notification) {
+// deliver passes on a notification of an app if it is for this session.
+func (s *Session) deliver(t notify.Notification) {
 	if (t.Session != "" || t.Apart) && t.Session != s.id || slices.Contains(t.Without, s.id) {
 		return
 	}
@@ -197,15 +197,15 @@ func (s *Session) tell(t notify.Notification) {
 			return
 		}
 	case "notifications/resources/updated":
-		s.tellUpdate(t)
+		s.deliverUpdate(t)
 		return
 	}
 	s.notify(t.Notification)
 }
 
-// tellUpdate hands over an update of a resource, or of a part of one, under the URI that the
-// session subscribed to.
-func (s *Session) tellUpdate(t notify.Notification) {
+// deliverUpdate passes on an update of a resource, or of a part of one, with the URI that the session
+// subscribed to.
+func (s *Session) deliverUpdate(t notify.Notification) {
 	uri, err := text(t.Params, "uri")
 	if err != nil {
 		return
@@ -227,7 +227,7 @@ func (s *Session) tellUpdate(t notify.Notification) {
 	}
 }
 
-// severityOf is a level's rank, from 1 for the least severe; 0 for what is none.
+// severityOf returns the rank of a level, from 1 for the lowest; 0 for an unknown level.
 func severityOf(level string) int { return slices.Index(notify.LevelNames(), level) + 1 }
 
 func messageLevel(params json.RawMessage) string {
@@ -238,9 +238,9 @@ func messageLevel(params json.RawMessage) string {
 	return level
 }
 
-// levelOf is the severity that a request of the revision without sessions wants to see log messages
-// from; higher than any without one.
-func levelOf(meta json.RawMessage) int {
+// requestedLevel returns the lowest level of log messages that a request without a session asks for; above
+// all levels when it asks for none.
+func requestedLevel(meta json.RawMessage) int {
 	level, err := text(meta, "io.modelcontextprotocol/logLevel")
 	if severity := severityOf(level); err == nil && severity > 0 {
 		return severity
@@ -248,8 +248,8 @@ func levelOf(meta json.RawMessage) int {
 	return len(notify.LevelNames()) + 1
 }
 
-// atLeast passes on everything but log messages below a level.
-func atLeast(severity int, notify func(rpc.Notification)) func(rpc.Notification) {
+// withMinimumLevel returns a receiver without the log messages below a level.
+func withMinimumLevel(severity int, notify func(rpc.Notification)) func(rpc.Notification) {
 	if notify == nil {
 		return nil
 	}

@@ -18,7 +18,7 @@ type System struct {
 	Description string
 	Schema      json.RawMessage
 	ReadOnly    bool
-	Flags       []string // it is there while one of these flags is on; none: always
+	Flags       []string // it is listed while one of these flags is on; without flags, always
 	AdminOnly   bool     // needs the organization role admin or owner
 	// Run returns what becomes structuredContent, and as text the content. A core.Error comes back
 	// to the caller as a result with isError, so that a model can read what to do. The refusals
@@ -49,7 +49,7 @@ func (s System) run(ctx context.Context, c core.Caller, arguments json.RawMessag
 	}
 	known, ok := errors.AsType[*core.Error](err)
 	if !ok || known.Code == core.CodeFeatureDisabled || known.Code == core.CodeForbidden {
-		return nil, err // a door says these in its own way
+		return nil, err // each endpoint has its own form for these
 	}
 	refusal := map[string]any{"error": known.Code, "message": known.Message}
 	if known.Details != nil {

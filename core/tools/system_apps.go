@@ -9,7 +9,7 @@ import (
 	"github.com/ropewalk/ropewalk/core/config"
 )
 
-// Manager is what the service's own tools need of the yard of apps.
+// Manager is what the service's own tools need of apps.Manager.
 type Manager interface {
 	List(workspace string) []core.App
 	Install(ctx context.Context, workspace string, r source.Request) (core.App, error)
@@ -30,7 +30,7 @@ func ListApps(m Manager) System {
 	}
 }
 
-// ManageApps is system__manage_apps, there while the flag bundleManagement is on.
+// ManageApps is system__manage_apps, which needs the flag bundleManagement.
 func ManageApps(m Manager) System {
 	return System{
 		Name: "manage_apps", Title: "Manage apps", Flags: []string{config.FlagBundleManagement},

@@ -31,10 +31,10 @@ func withOriginalName(t core.Tool, raw json.RawMessage) (json.RawMessage, error)
 	return rawjson.Set(raw, rawjson.Member{Name: "_meta", Value: meta})
 }
 
-// tool finds a tool by its name in the workspace, or by the name that its app gave it: views of MCP Apps
-// call the tools of their app so. A bare name counts when one app alone has it, or one alone of those
-// whose views the session has read. It is nil when there is no such tool.
-func (r *rendering) tool(name string, s *Session) *callable {
+// tool finds a tool by its name in the workspace, or by its app's own name for it, which views of MCP Apps
+// use. An app's own name is accepted when only one app has it, or only one of those whose views the session
+// has read. It is nil when there is no such tool.
+func (r *mergedLists) tool(name string, s *Session) *callable {
 	if tool := r.byName[name]; tool != nil {
 		return tool
 	}

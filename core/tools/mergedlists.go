@@ -9,66 +9,68 @@ import (
 	"github.com/ropewalk/ropewalk/core/rawjson"
 )
 
-// rendering is what a workspace's apps offer under the names that callers see. It is made anew when
-// the offer is another one; but for arrays it is immutable.
-type rendering struct {
+// mergedLists are the lists of all apps of a workspace under the names that callers see: tools and prompts
+// with the prefix of their app. They are built again when the offer changes; except for arrays they are
+// immutable.
+type mergedLists struct {
 	offer   *core.Offer
 	tools   []Listed
 	byName  map[string]*callable
-	bare    map[string][]*callable // by the name that their apps gave them
+	bare    map[string][]*callable // by their apps' own names
 	items   map[core.Kind][]Item
 	prompts map[string]core.Prompt // by full name
 	held    map[string]string      // why a tool is held back, by full name
-	places  *places
+	uris    *resourceURIs
 
 	mu     sync.Mutex
 	arrays map[arrayKey]json.RawMessage
 }
 
-// callable is a tool with what a call of it needs each time.
+// callable is a tool with what each call of it needs.
 type callable struct {
 	core.Tool
 	quoted []byte // the bare name as JSON
 }
 
-// arrayKey is a list as one class of callers sees it: own has a bit for each of the service's own
-// tools that they see.
+// arrayKey is a list as one class of callers sees it: own has a bit for each of the service's own tools
+// that is among them.
 type arrayKey struct {
 	kind core.Kind
 	own  uint64
 }
 
-// Item is one prompt, resource or resource template as callers see it: otherwise than its name,
-// which is a prompt's full name, a URI or a URI template, it is as its app wrote it.
+// Item is one prompt, resource or resource template as callers see it. Except for its name, which is a
+// prompt's full name, a URI or a URI template, it is as its app wrote it.
 type Item struct {
 	Server string
 	Name   string
 	Raw    json.RawMessage
 }
 
-// render returns the workspace's rendering, made anew only when the yard's offer is another one.
-func (n *Namespace) render(workspace string) *rendering {
+// lists returns the merged lists of a workspace. They are built again only when the offer has changed.
+func (n *Namespace) lists(workspace string) *mergedLists {
 	offer := n.apps.Offer(workspace)
 	n.mu.RLock()
-	r := n.rendered[workspace]
+	r := n.merged[workspace]
 	n.mu.RUnlock()
 	if r != nil && r.offer == offer {
 		return r
 	}
-	r = n.newRendering(offer)
+	r = n.newMergedLists(offer)
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if len(r.tools)+len(r.items) == 0 {
-		delete(n.rendered, workspace) // an empty workspace costs no memory
+		delete(n.merged, workspace) // an empty workspace costs no memory
 	} else {
-		n.rendered[workspace] = r
+		n.merged[workspace] = r
 	}
 	return r
 }
 
-func (n *Namespace) newRendering(o *core.Offer) *rendering {
-	r := &rendering{
-		offer: o, places: newPlaces(o), tools: make([]Listed, 0, len(o.Tools)), byName: make(map[string]*callable, len(o.Tools)), bare: make(map[string][]*callable, len(o.Tools)),
+// newMergedLists merges the lists of the apps and renames tools and prompts with the prefix of their app.
+func (n *Namespace) newMergedLists(o *core.Offer) *mergedLists {
+	r := &mergedLists{
+		offer: o, uris: newResourceURIs(o), tools: make([]Listed, 0, len(o.Tools)), byName: make(map[string]*callable, len(o.Tools)), bare: make(map[string][]*callable, len(o.Tools)),
 		items: map[core.Kind][]Item{}, held: make(map[string]string, len(o.Held)), prompts: make(map[string]core.Prompt, len(o.Prompts)), arrays: map[arrayKey]json.RawMessage{},
 	}
 	for _, t := range o.Tools {
@@ -77,10 +79,10 @@ func (n *Namespace) newRendering(o *core.Offer) *rendering {
 			raw, err = withOriginalName(t, raw)
 		}
 		if err == nil {
-			raw, err = r.places.view(t, raw)
+			raw, err = r.uris.view(t, raw)
 		}
 		if err != nil {
-			n.log.Warn("A tool is left out: its description cannot be read", "server", t.Server, "tool", t.Name, "error", err)
+			n.log.Warn("tool left out: its description cannot be read", "server", t.Server, "tool", t.Name, "error", err)
 			continue
 		}
 		r.tools = append(r.tools, Listed{Name: t.FullName(), Tool: t, Raw: raw})
@@ -98,52 +100,52 @@ func (n *Namespace) newRendering(o *core.Offer) *rendering {
 		n.item(r, core.KindPrompts, Item{p.Server, p.FullName(), p.Raw}, "name")
 	}
 	for _, one := range o.Resources {
-		n.item(r, core.KindResources, Item{one.Server, r.places.listed(one.Server, one.URI), one.Raw}, "uri")
+		n.item(r, core.KindResources, Item{one.Server, r.uris.listed(one.Server, one.URI), one.Raw}, "uri")
 	}
 	for _, one := range o.Templates {
-		n.item(r, core.KindTemplates, Item{one.Server, r.places.listed(one.Server, one.Template), one.Raw}, "uriTemplate")
+		n.item(r, core.KindTemplates, Item{one.Server, r.uris.listed(one.Server, one.Template), one.Raw}, "uriTemplate")
 	}
 	return r
 }
 
-// item adds one that is listed under another name than its app gave it.
-func (n *Namespace) item(r *rendering, kind core.Kind, i Item, member string) {
+// item adds an item under the name that callers see.
+func (n *Namespace) item(r *mergedLists, kind core.Kind, i Item, member string) {
 	raw, err := rawjson.Rename(i.Raw, member, i.Name)
 	if err != nil {
-		n.log.Warn("An item is left out: its description cannot be read", "list", kind, "server", i.Server, "name", i.Name, "error", err)
+		n.log.Warn("item left out: its description cannot be read", "list", kind, "server", i.Server, "name", i.Name, "error", err)
 		return
 	}
 	i.Raw = raw
 	r.items[kind] = append(r.items[kind], i)
 }
 
-// Mirrors are the arguments of a tool that requests repeat in headers; nil when there are none, or no
+// Mirrors returns the arguments of a tool that requests repeat in headers; nil when there are none, or no
 // such tool.
 func (n *Namespace) Mirrors(c core.Caller, name string) []core.Mirror {
-	if tool := n.render(c.Workspace.ID).tool(name, nil); tool != nil {
+	if tool := n.lists(c.Workspace.ID).tool(name, nil); tool != nil {
 		return tool.Mirrors
 	}
 	return nil
 }
 
-// Prompts are the prompts that c sees, by server name and then in each app's own order.
+// Prompts returns the prompts that c sees, by server name and then in each app's own order.
 func (n *Namespace) Prompts(c core.Caller) []Item { return n.items(c, core.KindPrompts) }
 
-// Resources are the resources that c sees. Their URIs are the apps' own; one that two apps have is
-// served per app, as ropewalk://<server>/<uri>.
+// Resources returns the resources that c sees. Their URIs are the apps' own; one that two apps have is
+// listed per app, as ropewalk://<server>/<uri>.
 func (n *Namespace) Resources(c core.Caller) []Item { return n.items(c, core.KindResources) }
 
-// Templates are the resource templates that c sees, named like resources.
+// Templates returns the resource templates that c sees, named like resources.
 func (n *Namespace) Templates(c core.Caller) []Item { return n.items(c, core.KindTemplates) }
 
 func (n *Namespace) items(c core.Caller, kind core.Kind) []Item {
-	return slices.Clone(n.render(c.Workspace.ID).items[kind])
+	return slices.Clone(n.lists(c.Workspace.ID).items[kind])
 }
 
-// ListJSON is one of the lists that c sees as a JSON array. It is marshalled once for all callers
-// who see the same, until something changes, and must not be written to.
+// ListJSON returns one of the lists that c sees as a JSON array. It is marshalled once for all callers that
+// see the same, until something changes, and must not be written to.
 func (n *Namespace) ListJSON(c core.Caller, kind core.Kind) json.RawMessage {
-	r := n.render(c.Workspace.ID)
+	r := n.lists(c.Workspace.ID)
 	k := arrayKey{kind: kind}
 	if kind == core.KindTools {
 		k.own = n.mask(c)

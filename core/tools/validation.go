@@ -17,32 +17,32 @@ import (
 // maxCompiled bounds the compiled schemas that are kept; past it the cache starts anew.
 const maxCompiled = 4096
 
-// Violation is one place where arguments do not fit a tool's schema (contract part 1).
+// Violation is one place where arguments do not match a tool's schema (docs/api.md 3.3).
 type Violation struct {
 	Path    string `json:"path"` // a JSON pointer into the arguments, "" for the whole
 	Message string `json:"message"`
 }
 
 // inputs checks arguments against schemas, compiling each schema text once.
-type inputs struct {
+type validator struct {
 	printer *message.Printer
 
 	mu       sync.Mutex
 	compiled map[string]*jsonschema.Schema // by schema text; nil when it does not compile
 }
 
-func newInputs() *inputs {
-	return &inputs{printer: message.NewPrinter(language.English), compiled: map[string]*jsonschema.Schema{}}
+func newValidator() *validator {
+	return &validator{printer: message.NewPrinter(language.English), compiled: map[string]*jsonschema.Schema{}}
 }
 
 // check returns core.CodeInvalidInput with every violation in its details. A tool without a usable
 // schema takes any object: its app will judge.
-func (in *inputs) check(tool core.Tool, arguments json.RawMessage) error {
+func (in *validator) check(tool core.Tool, arguments json.RawMessage) error {
 	return in.fits("arguments of "+tool.FullName(), "its input schema", arguments, in.schema(tool.Schema))
 }
 
 // fits is check for any object, of which what and by are the words for people. A nil schema fits all.
-func (in *inputs) fits(what, by string, object json.RawMessage, schema *jsonschema.Schema) error {
+func (in *validator) fits(what, by string, object json.RawMessage, schema *jsonschema.Schema) error {
 	value, err := jsonschema.UnmarshalJSON(bytes.NewReader(object))
 	if err != nil {
 		return core.Errorf(core.CodeInvalidInput, "%s are not JSON: %w", what, err)
@@ -61,7 +61,7 @@ func (in *inputs) fits(what, by string, object json.RawMessage, schema *jsonsche
 		WithDetails(map[string]any{"errors": in.violations(invalid, nil)})
 }
 
-func (in *inputs) schema(text json.RawMessage) *jsonschema.Schema {
+func (in *validator) schema(text json.RawMessage) *jsonschema.Schema {
 	if len(text) == 0 {
 		return nil
 	}
@@ -78,7 +78,7 @@ func (in *inputs) schema(text json.RawMessage) *jsonschema.Schema {
 	return s
 }
 
-// compile returns nil for what is no schema.
+// compile returns nil for an invalid schema.
 func compile(text json.RawMessage, c *jsonschema.Compiler) *jsonschema.Schema {
 	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(text))
 	if err != nil {
@@ -103,7 +103,7 @@ func (noLoader) Load(url string) (any, error) {
 }
 
 // violations flattens the tree of causes to its leaves, which name what is really wrong.
-func (in *inputs) violations(e *jsonschema.ValidationError, found []Violation) []Violation {
+func (in *validator) violations(e *jsonschema.ValidationError, found []Violation) []Violation {
 	for _, cause := range e.Causes {
 		found = in.violations(cause, found)
 	}

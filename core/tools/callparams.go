@@ -5,8 +5,8 @@ import (
 	"encoding/json"
 )
 
-// params builds the params of tools/call around arguments that are never decoded. quoted is the
-// tool's bare name as JSON.
+// params builds the params of tools/call without decoding the arguments. quoted is the tool's own name as
+// JSON.
 func params(quoted []byte, call *Call) json.RawMessage {
 	p := make([]byte, 0, len(quoted)+len(call.Arguments)+len(call.Meta)+len(call.InputResponses)+len(call.RequestState)+80)
 	p = append(append(p, `{"name":`...), quoted...)
@@ -23,8 +23,8 @@ func params(quoted []byte, call *Call) json.RawMessage {
 	return append(p, '}')
 }
 
-// failed reads whether a CallToolResult is an error, or no result yet but a question, decoding only
-// those that mention one.
+// failed reports whether a CallToolResult is an error or asks for input. Only results that mention one of
+// them are decoded.
 func failed(result json.RawMessage) bool {
 	if !bytes.Contains(result, []byte(`"isError"`)) && !bytes.Contains(result, []byte(`"input_required"`)) {
 		return false

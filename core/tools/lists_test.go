@@ -48,7 +48,7 @@ func twoApps() *fakeApps {
 	return f
 }
 
-func TestPromptsAndResourcesAreListedAsTheirAppsWroteThemButForTheirNames(t *testing.T) {
+func TestPromptsAndResourcesAreListedAsTheirAppsWroteThemExceptTheirNames(t *testing.T) {
 	n := newNamespace(twoApps(), &events{}, nil)
 	c := caller("ws_a", core.RoleMember)
 	for kind, want := range map[core.Kind]string{
@@ -74,7 +74,7 @@ func TestPromptsAndResourcesAreListedAsTheirAppsWroteThemButForTheirNames(t *tes
 	}
 }
 
-func TestRequestsReachTheAppThatTheyNameUnderItsOwnNames(t *testing.T) {
+func TestRequestsReachTheAppThatTheyNameWithItsOwnNames(t *testing.T) {
 	type method = func(*tools.Namespace, context.Context, core.Caller, tools.Request) (json.RawMessage, error)
 	for name, c := range map[string]struct {
 		method       method
@@ -128,7 +128,7 @@ func TestRequestsReachTheAppThatTheyNameUnderItsOwnNames(t *testing.T) {
 	}
 }
 
-func TestURIsThatAppsShareAreNamedPerAppInAnswersToo(t *testing.T) {
+func TestURIsThatAppsShareNameTheAppAlsoInAnswers(t *testing.T) {
 	y := twoApps()
 	n := newNamespace(y, &events{}, nil)
 	c := caller("ws_a", core.RoleMember)
@@ -150,7 +150,7 @@ func TestURIsThatAppsShareAreNamedPerAppInAnswersToo(t *testing.T) {
 	}
 }
 
-func TestAListIsMarshalledOnceForAllWhoSeeTheSame(t *testing.T) {
+func TestAListIsMarshalledOnceForAllCallersThatSeeTheSame(t *testing.T) {
 	y := twoApps()
 	features := config.Features{}
 	n := newNamespace(y, &events{}, features, system("everyone", false), system("admins", true), system("flagged", false, "bundleManagement"))
@@ -177,12 +177,12 @@ func TestAListIsMarshalledOnceForAllWhoSeeTheSame(t *testing.T) {
 	}
 }
 
-// client keeps what a session was told.
-func client(told *[]string) func(rpc.Notification) {
-	return func(n rpc.Notification) { *told = append(*told, n.Method+" "+string(n.Params)) }
+// client collects the notifications of a session.
+func client(received *[]string) func(rpc.Notification) {
+	return func(n rpc.Notification) { *received = append(*received, n.Method+" "+string(n.Params)) }
 }
 
-func TestWhatAppsSayByThemselvesReachesThoseItIsFor(t *testing.T) {
+func TestNotificationsOfAppsReachTheSessionsTheyAreFor(t *testing.T) {
 	y := twoApps()
 	n := newNamespace(y, &events{}, nil)
 	var alice, bob, other []string
@@ -216,7 +216,7 @@ func TestWhatAppsSayByThemselvesReachesThoseItIsFor(t *testing.T) {
 	wantAlice := []string{`notifications/resources/updated {"x":1,"uri":"ui://timer/get-time/mcp-app.html"}`, `notifications/elicitation/complete {"elicitationId":"7"}`}
 	wantBob := []string{`notifications/resources/updated {"uri":"zone://utc/part"}`, `notifications/message {"level":"error","data":"yes"}`}
 	if !slices.Equal(alice, wantAlice) || !slices.Equal(bob, wantBob) || len(other) > 0 {
-		t.Errorf("alice was told %q, bob %q, the other %q", alice, bob, other)
+		t.Errorf("alice received %q, bob %q, the other %q", alice, bob, other)
 	}
 	if err := b.Unsubscribe(t.Context(), "zone://utc"); err != nil {
 		t.Fatal(err)
@@ -238,7 +238,7 @@ func TestWhatAppsSayByThemselvesReachesThoseItIsFor(t *testing.T) {
 	}
 }
 
-func TestAppsLogAsMuchAsTheMostCuriousClientWantsToSee(t *testing.T) {
+func TestAppsLogAtTheLowestLevelThatAClientSet(t *testing.T) {
 	y := twoApps()
 	n := newNamespace(y, &events{}, nil)
 	alice := caller("ws_a", core.RoleMember)
@@ -249,7 +249,7 @@ func TestAppsLogAsMuchAsTheMostCuriousClientWantsToSee(t *testing.T) {
 		}
 	}
 	read("warning")
-	read("error") // is told those of warnings
+	read("error") // receives those of warnings
 	read("loud")
 	s := n.Open(alice, tools.SessionOptions{ID: "s", Notify: func(rpc.Notification) {}})
 	defer s.Close(t.Context())
@@ -265,7 +265,7 @@ func TestAppsLogAsMuchAsTheMostCuriousClientWantsToSee(t *testing.T) {
 	}
 }
 
-func TestUpdatesOfAnInstanceReachThoseWhomItServes(t *testing.T) {
+func TestUpdatesOfAnInstanceReachTheSessionsItServes(t *testing.T) {
 	y := twoApps()
 	n := newNamespace(y, &events{}, nil)
 	heard := map[string]*[]string{"alice": {}, "bob": {}, "": {}}
@@ -276,15 +276,15 @@ func TestUpdatesOfAnInstanceReachThoseWhomItServes(t *testing.T) {
 		}
 		defer s.Close(t.Context())
 	}
-	for i, told := range []notify.Notification{
+	for i, sent := range []notify.Notification{
 		{},
 		{Without: []string{"alice"}},
 		{Without: []string{"", "bob"}},
 		{Session: "alice", Apart: true},
 		{Apart: true},
 	} {
-		told.Server, told.Notification = "clock", rpc.Notification{Method: "notifications/resources/updated", Params: json.RawMessage(fmt.Sprintf(`{"n":%d,"uri":"zone://utc"}`, i))}
-		y.Notify("ws_a", told)
+		sent.Server, sent.Notification = "clock", rpc.Notification{Method: "notifications/resources/updated", Params: json.RawMessage(fmt.Sprintf(`{"n":%d,"uri":"zone://utc"}`, i))}
+		y.Notify("ws_a", sent)
 	}
 	for id, want := range map[string]string{"alice": "0 2 3", "bob": "0 1", "": "0 1 4"} {
 		var got []string
@@ -297,7 +297,7 @@ func TestUpdatesOfAnInstanceReachThoseWhomItServes(t *testing.T) {
 	}
 }
 
-func TestLogMessagesOfACallAreThoseTheSessionWants(t *testing.T) {
+func TestLogMessagesOfACallHaveTheLevelOfTheSession(t *testing.T) {
 	y := twoApps()
 	n := newNamespace(y, &events{}, nil)
 	s := n.Open(caller("ws_a", core.RoleMember), tools.SessionOptions{ID: "s", Notify: func(rpc.Notification) {}})

@@ -13,43 +13,43 @@ import (
 	"github.com/ropewalk/ropewalk/core/rawjson"
 )
 
-// perApp begins the URI under which a resource is served that two apps name alike (contract part 7).
+// perApp begins the URI of a resource whose own URI two apps use (docs/api.md 7).
 const perApp = "ropewalk://"
 
-// place is a resource, or a template of resources, of one app.
-type place struct{ server, uri string }
+// resourceRef is a resource, or a template of resources, of one app.
+type resourceRef struct{ server, uri string }
 
-// viewScheme begins the URIs of views (MCP Apps). Hosts render nothing under another scheme.
+// viewScheme begins the URIs of views (MCP Apps). Hosts render no other scheme.
 const viewScheme = "ui://"
 
 func isView(uri string) bool { return strings.HasPrefix(uri, viewScheme) }
 
-// listed is the place's URI when that has to name its app.
-func (p place) listed() string {
-	if isView(p.uri) {
-		return viewScheme + p.server + "/" + strings.TrimPrefix(p.uri, viewScheme)
+// listed is the URI that names the app.
+func (r resourceRef) listed() string {
+	if isView(r.uri) {
+		return viewScheme + r.server + "/" + strings.TrimPrefix(r.uri, viewScheme)
 	}
-	return perApp + p.server + "/" + p.uri
+	return perApp + r.server + "/" + r.uri
 }
 
-// places finds the app of a URI.
-type places struct {
-	exact     map[string]place    // by the URI as it is listed
-	shared    map[string]bool     // URIs and templates that several apps use
-	templates map[string]place    // by the template as it is listed
-	patterns  []pattern           // templates that only one app has
-	owners    map[string]struct{} // apps with resources
-	views     map[string]string   // the app of a view, by the view's own URI; "" when several have it
+// resourceURIs finds the app of a URI.
+type resourceURIs struct {
+	exact     map[string]resourceRef // by the URI as it is listed
+	shared    map[string]bool        // URIs and templates that several apps use
+	templates map[string]resourceRef // by the template as it is listed
+	patterns  []pattern              // templates that only one app has
+	owners    map[string]struct{}    // apps with resources
+	views     map[string]string      // the app of a view, by the view's own URI; "" when several have it
 }
 
 type pattern struct {
 	regexp *regexp.Regexp
-	place  place
+	ref    resourceRef
 }
 
-// newPlaces reads who has which resource. The views that tools name count, listed or not.
-func newPlaces(o *core.Offer) *places {
-	p := &places{exact: map[string]place{}, shared: map[string]bool{}, templates: map[string]place{}, owners: map[string]struct{}{}, views: map[string]string{}}
+// newResourceURIs reads which app has which resource. The views that tools name count, listed or not.
+func newResourceURIs(o *core.Offer) *resourceURIs {
+	p := &resourceURIs{exact: map[string]resourceRef{}, shared: map[string]bool{}, templates: map[string]resourceRef{}, owners: map[string]struct{}{}, views: map[string]string{}}
 	first := map[string]string{}
 	use := func(server, uri string) {
 		p.owners[server] = struct{}{}
@@ -77,15 +77,15 @@ func newPlaces(o *core.Offer) *places {
 		}
 	}
 	for _, r := range o.Resources {
-		p.exact[p.listed(r.Server, r.URI)] = place{r.Server, r.URI}
+		p.exact[p.listed(r.Server, r.URI)] = resourceRef{r.Server, r.URI}
 	}
 	for _, t := range o.Tools {
 		if t.ViewURI != "" {
-			p.exact[p.listed(t.Server, t.ViewURI)] = place{t.Server, t.ViewURI}
+			p.exact[p.listed(t.Server, t.ViewURI)] = resourceRef{t.Server, t.ViewURI}
 		}
 	}
 	for _, t := range o.Templates {
-		at := place{t.Server, t.Template}
+		at := resourceRef{t.Server, t.Template}
 		p.templates[p.listed(t.Server, t.Template)] = at
 		if parsed, err := uritemplate.New(t.Template); err == nil && !p.shared[t.Template] {
 			p.patterns = append(p.patterns, pattern{parsed.Regexp(), at})
@@ -94,18 +94,19 @@ func newPlaces(o *core.Offer) *places {
 	return p
 }
 
-// listed is the URI under which an app's resource or template is offered: unchanged, unless it is a view
+// listed returns the URI under which an app's resource or template is listed: its own, unless it is a view
 // or another app has the same. A view always names its app, so that a second app changes nothing.
-func (p *places) listed(server, uri string) string {
+func (p *resourceURIs) listed(server, uri string) string {
 	if isView(uri) || p.shared[uri] {
-		return place{server, uri}.listed()
+		return resourceRef{server, uri}.listed()
 	}
 	return uri
 }
 
-// find is the app that a URI leads to. named tells that the URI itself names the app. A URI that is
-// listed nowhere leads to the app whose template fits, or else to the only app that can mean it.
-func (p *places) find(uri string) (at place, named bool, err error) {
+// find returns the app and the own URI of a resource. named is true when the URI names the app. A URI that
+// is not listed belongs to the app whose template matches, else to the only app with resources or to the
+// app that is the URI's host.
+func (p *resourceURIs) find(uri string) (at resourceRef, named bool, err error) {
 	if at, ok := p.exact[uri]; ok {
 		return at, at.uri != uri, nil
 	}
@@ -117,48 +118,48 @@ func (p *places) find(uri string) (at place, named bool, err error) {
 	if rest, ok := strings.CutPrefix(uri, perApp); ok {
 		server, inner, ok := strings.Cut(rest, "/")
 		if _, owns := p.owners[server]; ok && owns && inner != "" {
-			return place{server, inner}, true, nil
+			return resourceRef{server, inner}, true, nil
 		}
-		return place{}, false, noResource(uri)
+		return resourceRef{}, false, noResource(uri)
 	}
 	if p.shared[uri] {
-		return place{}, false, core.Errorf(core.CodeResourceNotFound, "several apps have a resource %.200q: name one as %.200s", uri, place{"<app>", uri}.listed()).
+		return resourceRef{}, false, core.Errorf(core.CodeResourceNotFound, "several apps have a resource %.200q: name one as %.200s", uri, resourceRef{"<app>", uri}.listed()).
 			WithDetails(map[string]any{"uri": uri})
 	}
 	fits := map[string]struct{}{}
 	for _, t := range p.patterns {
 		if t.regexp.MatchString(uri) {
-			fits[t.place.server] = struct{}{}
+			fits[t.ref.server] = struct{}{}
 		}
 	}
 	if len(fits) == 0 {
 		fits = p.owners
 		if host := hostOf(uri); len(fits) > 1 {
 			if _, ok := p.owners[host]; ok {
-				return place{host, uri}, false, nil
+				return resourceRef{host, uri}, false, nil
 			}
 		}
 	}
 	if len(fits) != 1 {
-		return place{}, false, noResource(uri)
+		return resourceRef{}, false, noResource(uri)
 	}
 	for server := range fits {
-		at = place{server, uri}
+		at = resourceRef{server, uri}
 	}
 	return at, false, nil
 }
 
-// findView finds a view by its own URI, while one app alone has it, or by one that names its app and is
-// listed nowhere.
-func (p *places) findView(uri string) (at place, named, ok bool) {
+// findView finds a view by its own URI if only one app has it, or by a URI that names the app and is not
+// listed.
+func (p *resourceURIs) findView(uri string) (at resourceRef, named, ok bool) {
 	if owner := p.views[uri]; owner != "" {
-		return place{owner, uri}, false, true
+		return resourceRef{owner, uri}, false, true
 	}
 	server, inner, _ := strings.Cut(strings.TrimPrefix(uri, viewScheme), "/")
 	if _, owns := p.owners[server]; owns && inner != "" {
-		return place{server, viewScheme + inner}, true, true
+		return resourceRef{server, viewScheme + inner}, true, true
 	}
-	return place{}, false, false
+	return resourceRef{}, false, false
 }
 
 func hostOf(uri string) string {
@@ -174,8 +175,8 @@ func noResource(uri string) error {
 		WithDetails(map[string]any{"uri": uri})
 }
 
-// view is a tool's description in which a view that several apps name alike is the app's own.
-func (p *places) view(t core.Tool, raw json.RawMessage) (json.RawMessage, error) {
+// view returns a tool's description with the listed URI of its view.
+func (p *resourceURIs) view(t core.Tool, raw json.RawMessage) (json.RawMessage, error) {
 	if t.ViewURI == "" || p.listed(t.Server, t.ViewURI) == t.ViewURI {
 		return raw, nil
 	}
@@ -196,11 +197,11 @@ func (p *places) view(t core.Tool, raw json.RawMessage) (json.RawMessage, error)
 	})
 }
 
-// relinked is the content (one item) of an answer of server with the URIs in it as they are listed.
-func (p *places) relinked(server string, item json.RawMessage) (json.RawMessage, error) {
+// relinked returns one item of content in an answer of server with its URIs as they are listed.
+func (p *resourceURIs) relinked(server string, item json.RawMessage) (json.RawMessage, error) {
 	uri := func(value json.RawMessage) (json.RawMessage, error) {
 		var text string
-		_ = json.Unmarshal(value, &text) // what is no string is nobody's URI
+		_ = json.Unmarshal(value, &text) // anything but a string stays as it is
 		if p.listed(server, text) == text {
 			return value, nil
 		}
@@ -217,8 +218,8 @@ func (p *places) relinked(server string, item json.RawMessage) (json.RawMessage,
 	})
 }
 
-// mentions reports whether an answer may hold a URI that has to be changed; hardly any does.
-func (p *places) mentions(answer json.RawMessage) bool {
+// mentions reports whether an answer may hold a URI that has to be changed.
+func (p *resourceURIs) mentions(answer json.RawMessage) bool {
 	if len(p.owners) > 0 && bytes.Contains(answer, []byte("ui:")) {
 		return true
 	}

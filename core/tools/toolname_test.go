@@ -33,7 +33,7 @@ func TestAToolNameOver64CharactersIsListedShortenedAndCalledByEitherName(t *test
 	}
 }
 
-func TestABareToolNameIsAcceptedWhileItIsClearWhoseItIs(t *testing.T) {
+func TestABareToolNameIsAcceptedIfOnlyOneAppHasIt(t *testing.T) {
 	y := &fakeApps{tools: map[string][]core.Tool{"ws_a": {
 		tool("clock", "now", `{"name":"now"}`), tool("clock", "only", `{"name":"only"}`), tool("timer", "now", `{"name":"now"}`),
 	}}}

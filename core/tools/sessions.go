@@ -1,0 +1,105 @@
+package tools
+
+import (
+	"sync"
+
+	"github.com/ropewalk/ropewalk/core/apps/notify"
+)
+
+// sessionRegistry holds the open sessions of each workspace, which receive the notifications of its apps.
+type sessionRegistry struct {
+	mu          sync.RWMutex
+	byWorkspace map[string]*workspaceSessions
+	requested   map[string]int // by workspace, the lowest level of log messages that requests without a session asked for
+}
+
+// workspaceSessions are the open sessions of one workspace.
+type workspaceSessions struct {
+	sessions map[*Session]struct{}
+	stop     func()
+}
+
+func newSessionRegistry() *sessionRegistry {
+	return &sessionRegistry{byWorkspace: map[string]*workspaceSessions{}, requested: map[string]int{}}
+}
+
+func (b *sessionRegistry) add(apps Apps, s *Session) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	w := b.byWorkspace[s.workspace]
+	if w == nil {
+		w = &workspaceSessions{sessions: map[*Session]struct{}{}}
+		b.byWorkspace[s.workspace] = w
+		w.stop = apps.Listen(s.workspace, func(t notify.Notification) { b.deliver(s.workspace, t) })
+	}
+	w.sessions[s] = struct{}{}
+}
+
+func (b *sessionRegistry) remove(s *Session) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	w := b.byWorkspace[s.workspace]
+	if w == nil {
+		return
+	}
+	if delete(w.sessions, s); len(w.sessions) == 0 {
+		w.stop()
+		delete(b.byWorkspace, s.workspace)
+	}
+}
+
+func (b *sessionRegistry) deliver(workspace string, t notify.Notification) {
+	for _, s := range b.open(workspace) {
+		s.deliver(t)
+	}
+}
+
+func (b *sessionRegistry) open(workspace string) []*Session {
+	b.mu.RLock()
+	defer b.mu.RUnlock()
+	w := b.byWorkspace[workspace]
+	if w == nil {
+		return nil
+	}
+	all := make([]*Session, 0, len(w.sessions))
+	for s := range w.sessions {
+		all = append(all, s)
+	}
+	return all
+}
+
+// requestLevel records the level that a request without a session asks for, and reports whether it is lower
+// than all before it. It stays recorded, because the next such request comes without notice.
+func (b *sessionRegistry) requestLevel(workspace string, severity int) (more bool) {
+	if !b.lowersLevel(workspace, severity) {
+		return false
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.requested[workspace] = severity
+	return true
+}
+
+// lowersLevel is requestLevel without recording.
+func (b *sessionRegistry) lowersLevel(workspace string, severity int) bool {
+	b.mu.RLock()
+	defer b.mu.RUnlock()
+	before := b.requested[workspace]
+	return before == 0 || before > severity
+}
+
+// level returns the lowest level that a client of the workspace set, "" when none did.
+func (b *sessionRegistry) level(workspace string) string {
+	b.mu.RLock()
+	least := b.requested[workspace]
+	b.mu.RUnlock()
+	for _, s := range b.open(workspace) {
+		if level := s.level(); level > 0 && (least == 0 || level < least) {
+			least = level
+		}
+	}
+	if least == 0 {
+		return ""
+	}
+	return notify.LevelNames()[least-1]
+}
