@@ -121,7 +121,14 @@ func (*holder) NewSettings() any {
 	}{}
 }
 
-func (*holder) Configure(_ context.Context, c plugins.Config) error {
+func (h *holder) Configure(ctx context.Context, c plugins.Config) error {
+	switch {
+	case strings.Contains(string(c.JSON), "crash"):
+		os.Exit(3)
+	case strings.Contains(string(c.JSON), "wait"):
+		<-ctx.Done()
+		return ctx.Err()
+	}
 	return fmt.Errorf("%w: the server has the version %s", plugins.ErrUnavailable, c.HostVersion)
 }
 
@@ -303,6 +310,18 @@ func TestWrongSettingsArriveAsProblemsWithTheirPaths(t *testing.T) {
 func TestAPluginIsGivenTheVersionOfTheServer(t *testing.T) {
 	_, err := newHost(t, func(o *pluginhost.Options) { o.Version = "1.2.3" }).SessionStore(t.Context(), config.Plugin{Adapter: "holder"})
 	says(t, err, "its backend cannot be reached", "version 1.2.3")
+}
+
+func TestAPluginThatFailsInConfigureSaysHow(t *testing.T) {
+	h := newHost(t, func(o *pluginhost.Options) { o.StartTimeout = 2 * time.Second })
+	for settings, want := range map[string][]string{
+		`{"url": "crash"}`: {"crashed in Configure (exited with status 3)"},
+		`{"url": "wait"}`:  {"did not take its settings within 2s", "plugins.startTimeoutSeconds"},
+		`{}`:               {"its backend cannot be reached"},
+	} {
+		_, err := h.SessionStore(t.Context(), config.Plugin{Adapter: "holder", Settings: config.NewSettings([]byte(settings))})
+		says(t, err, want...)
+	}
 }
 
 func TestTheReasonOfADeathHasTheLastLinesWithoutSecrets(t *testing.T) {

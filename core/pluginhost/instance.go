@@ -114,10 +114,30 @@ func (i *instance) configure(ctx context.Context, h *Host, t target) error {
 	if _, wrong := errors.AsType[*plugins.ConfigError](err); err == nil || wrong {
 		return err
 	}
-	if errors.Is(err, plugins.ErrUnavailable) {
+	switch {
+	case errors.Is(err, host.ErrDisconnected):
+		return i.crashedInConfigure(ctx, t)
+	case errors.Is(err, context.DeadlineExceeded):
+		return t.failed(fmt.Sprintf("it did not take its settings within %v", h.opts.StartTimeout), "raise plugins.startTimeoutSeconds, or see what its Configure waits for")
+	case errors.Is(err, plugins.ErrUnavailable):
 		return t.failed(fmt.Sprintf("its backend cannot be reached: %v", err), "check its address in the settings, and that it runs")
 	}
 	return t.failed(fmt.Sprintf("it fails in Configure: %v", err), "")
+}
+
+// crashedInConfigure describes a process that ended while it was given its settings.
+func (i *instance) crashedInConfigure(ctx context.Context, t target) error {
+	soon, cancel := context.WithTimeout(ctx, exitDelay)
+	defer cancel()
+	select {
+	case <-i.done():
+	case <-soon.Done():
+		return t.failed("its connection broke in Configure", "")
+	}
+	i.run.stderr.wait()
+	e := t.failed(fmt.Sprintf("it crashed in Configure (%s)", i.run.exitReason()), "")
+	e.Stderr = i.run.stderr.String()
+	return e
 }
 
 // settings is what a plugin is configured with.
