@@ -110,7 +110,7 @@ func New(o Options) *Endpoint {
 	e.writer = session.NewWriter(o.Store, o.SessionTTL, o.Logger)
 	e.hub = newHub(o.Tools)
 	e.documents = &documents{access: o.Access}
-	e.running.Go(func() { e.writer.Run(e.root) })
+	e.running.Go(func() { e.writer.Run(e.root, e.live.Records) })
 	return e
 }
 

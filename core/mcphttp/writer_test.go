@@ -156,3 +156,40 @@ func TestUseStoreTakesTheLiveSessionsAlong(t *testing.T) {
 		t.Errorf("the old store must have stayed: %v", err)
 	}
 }
+
+func TestLiveSessionsAreWrittenAgainAfterTheStoreLostItsData(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := &flaky{Store: memory.New()}
+		e := still(t, store, time.Hour)
+		me := caller("alice", "ws_one")
+		lose := func(ids ...string) {
+			for _, id := range ids {
+				if err := store.Store.Delete(t.Context(), id); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		ended := admit(t, e, me)
+		var ids []string
+		for range 20 {
+			ids = append(ids, admit(t, e, me).ID)
+		}
+		e.live.Remove(ended)
+		e.closeSession(ended)
+		e.writer.Drop(ended.ID)
+		store.down.Store(true) // as while Redis restarts
+		<-time.After(10 * time.Second)
+		lose(append(ids, ended.ID)...)
+		store.down.Store(false)
+		<-time.After(6 * time.Second)
+		synctest.Wait()
+		for _, id := range ids {
+			if rec, err := store.Get(t.Context(), id); err != nil || rec.Subject != "alice" {
+				t.Errorf("record %+v, %v", rec, err)
+			}
+		}
+		if _, err := store.Get(t.Context(), ended.ID); err == nil {
+			t.Error("a session that has ended was written again")
+		}
+	})
+}

@@ -18,6 +18,8 @@ const StoreTimeout = 5 * time.Second
 const (
 	flushInterval = time.Second // how long a touch is held back
 	flushBatch    = 1000        // touches of one call (the store's contract)
+
+	verifyInterval = 5 * time.Second // how long lost data of the store may go unnoticed
 )
 
 // Writer keeps the session store up to date. Opening a session and looking one up wait for the store;
@@ -53,7 +55,7 @@ func (w *Writer) Put(ctx context.Context, rec sessionstore.Record, admit func())
 }
 
 // Find looks a session up in the store. One that ended here is plugins.ErrNotFound even before the store
-// was told.
+// deleted it.
 func (w *Writer) Find(ctx context.Context, id string) (sessionstore.Record, error) {
 	w.mu.Lock()
 	_, gone := w.dropped[id]
@@ -100,14 +102,17 @@ func (w *Writer) delete(ctx context.Context, id string) bool {
 	return true
 }
 
-// Run flushes until ctx ends.
-func (w *Writer) Run(ctx context.Context) {
-	tick := time.NewTicker(flushInterval)
+// Run flushes until ctx ends, and verifies the live sessions.
+func (w *Writer) Run(ctx context.Context, live func() []sessionstore.Record) {
+	tick, verify := time.NewTicker(flushInterval), time.NewTicker(verifyInterval)
 	defer tick.Stop()
+	defer verify.Stop()
 	for {
 		select {
 		case <-tick.C:
 			w.Flush(ctx)
+		case <-verify.C:
+			w.Verify(ctx, live)
 		case <-ctx.Done():
 			return
 		}
