@@ -140,7 +140,7 @@ func TestARevokedOrExpiredAPIKeyIsRefusedAtOnce(t *testing.T) {
 	if err := a.RevokeKey(t.Context(), alice, key.ID); err != nil {
 		t.Fatal(err)
 	}
-	want(t, "who was told", <-changed, alice.User.ID)
+	want(t, "whose rights changed", <-changed, alice.User.ID)
 	want(t, "revoked", outcome(a.API(t.Context(), text, "")), "unauthenticated")
 	want(t, "revoked, on /mcp", outcome(a.MCP(t.Context(), text, "")), "unauthenticated")
 	<-time.After(350 * time.Millisecond)

@@ -35,7 +35,7 @@ type gate struct {
 	audiences []string // as passed to the adapter; empty means any
 	verified  *lru.Cache[fingerprint, verified]
 	refused   *lru.Cache[fingerprint, time.Time]
-	flights   singleflight.Group // pending verifications, by token
+	pending   singleflight.Group // pending verifications, by token
 	about     atomic.Pointer[auth.Description]
 
 	mu      sync.Mutex // guards changes of users against a verification that began before them

@@ -269,7 +269,7 @@ func TestLoginAttemptsAreLimitedPerClient(t *testing.T) {
 		}
 		<-time.After(err.RetryAfter)
 		if err := a.AllowLogin("203.0.113.7"); err != nil {
-			t.Errorf("after waiting as told: %v", err)
+			t.Errorf("after waiting for RetryAfter: %v", err)
 		}
 	})
 }

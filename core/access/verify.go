@@ -52,7 +52,7 @@ func (a *Access) verify(ctx context.Context, token, resource string) (core.Ident
 // cancel it for the others.
 func (a *Access) shared(ctx context.Context, g *gate, hash fingerprint, token, resource string) (core.Identity, error) {
 	since := g.change() // a verdict from before a change of users is not used
-	answer := g.flights.DoChan(string(strconv.AppendUint(hash[:], since, 36)), func() (any, error) {
+	answer := g.pending.DoChan(string(strconv.AppendUint(hash[:], since, 36)), func() (any, error) {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), askTimeout)
 		defer cancel()
 		return a.ask(ctx, g, hash, token, resource, since)

@@ -37,7 +37,7 @@ func TestWhatTheAdapterCannotTellIsUnavailableAndNeverAccepted(t *testing.T) {
 			}
 			p.set(func(p *provider) { p.away, p.panics = false, false })
 			state.fail.Store(false)
-			want(t, "at once when it can be told again", outcome(a.MCP(t.Context(), "token-of-alice", "")), "alice")
+			want(t, "at once when it can be verified again", outcome(a.MCP(t.Context(), "token-of-alice", "")), "alice")
 		})
 	}
 }

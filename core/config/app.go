@@ -12,6 +12,6 @@ type App struct {
 	Remote  *core.Remote // of SourceURL
 	// InstallScripts lets npm run the install scripts of packages.
 	InstallScripts bool
-	Protected      bool     // uninstalling it answers 403 protected (spec 4.3)
+	Protected      bool     // uninstalling it is refused with 403 protected
 	Sandbox        *Sandbox // nil for Config.Sandbox
 }

@@ -13,7 +13,7 @@ import (
 )
 
 const (
-	minKey  = 8  // characters below which an API key refuses to start (contract part 2)
+	minKey  = 8  // characters below which an API key refuses to start
 	goodKey = 16 // characters below which it warns
 )
 

@@ -46,7 +46,7 @@ type Config struct {
 }
 
 // Dev reports whether the server runs without authentication: neither an API key nor an auth
-// adapter is set (contract part 2). Load has then made sure that it listens on loopback only.
+// adapter is set. Load has then made sure that it listens on loopback only.
 func (c *Config) Dev() bool { return c.APIKey == "" && c.Auth.Adapter == "" }
 
 // HTTP is where the server listens and whom it believes.
@@ -70,11 +70,11 @@ type Plugin struct {
 	At       string   // the section's path, such as "registries[1]", for Config.Problem
 }
 
-// Auth is the auth adapter (spec part 5). Adapter is "" when none is configured. ClientID and
+// Auth is the auth adapter. Adapter is "" when none is configured. ClientID and
 // RedirectURI are in Settings as well: they concern the server and the adapter.
 type Auth struct {
 	Plugin
-	Audiences   []string // accepted beside those of contract part 7
+	Audiences   []string // accepted beside the addresses of /mcp
 	AnyAudience bool     // audience: any turns the check off
 	Admins      []string // emails, in lower case, and subjects of admins of the organization
 	Join        Join
@@ -95,7 +95,7 @@ type Registry struct {
 	Name string // what the operator calls it; unique
 }
 
-// MCP holds the limits of spec part 8, and what sessions may cost.
+// MCP holds the limits of /mcp.
 type MCP struct {
 	MaxSessions  int
 	MaxInstances int // processes that apps may have beside their shared ones, of all workspaces

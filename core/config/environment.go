@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// The environment variables that the server itself reads (spec parts 5 and 8, contract).
+// The environment variables that the server itself reads.
 const (
 	EnvAPIKey         = "SERVICE_API_KEY"
 	EnvAllowedOrigins = "ALLOWED_ORIGINS" // comma-separated

@@ -1,6 +1,6 @@
 package config
 
-// The feature flags of contract part 6.
+// The names of the feature flags.
 const (
 	FlagMCPServer           = "mcpServer"
 	FlagBundleManagement    = "bundleManagement"

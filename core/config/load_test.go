@@ -105,7 +105,7 @@ auth:
   nested: {a: [1, 2.5, 12345678901234567890, true, null]}
 sessionStore: redis
 registries:
-  - {name: house, adapter: directory, folder: /bundles}
+  - {name: internal, adapter: directory, folder: /bundles}
   - {name: world, adapter: mpak}
 features: {delegation: false}
 apps:
@@ -134,7 +134,7 @@ plugins: {startTimeoutSeconds: 5, callTimeoutSeconds: 6, passEnv: [HTTPS_PROXY]}
 	equal(t, "session store", c.SessionStore, Plugin{Adapter: "redis", At: "sessionStore"})
 	equal(t, "session store settings", string(c.SessionStore.Settings.JSON()), `{}`)
 	equal(t, "registries", c.Registries, []Registry{
-		{Name: "house", Plugin: Plugin{Adapter: "directory", At: "registries[0]", Settings: NewSettings(json.RawMessage(`{"folder":"/bundles"}`))}},
+		{Name: "internal", Plugin: Plugin{Adapter: "directory", At: "registries[0]", Settings: NewSettings(json.RawMessage(`{"folder":"/bundles"}`))}},
 		{Name: "world", Plugin: Plugin{Adapter: "mpak", At: "registries[1]"}},
 	})
 	equal(t, "features", []bool{c.Features.Enabled(FlagDelegation), c.Features.Enabled(FlagMCPServer), Features(nil).Enabled(FlagMCPServer)},

@@ -12,7 +12,7 @@ import (
 	"github.com/ropewalk/ropewalk/core/config/schema"
 )
 
-// The wires that model providers speak.
+// The APIs of model providers.
 const (
 	ProviderAnthropic = "anthropic"
 	ProviderOpenAI    = "openai" // and everything compatible with it
@@ -153,7 +153,7 @@ func (k *check) checkModels() {
 	for _, name := range slices.Sorted(maps.Keys(m.Providers)) {
 		p, at := m.Providers[name], "models.providers."+name
 		if p.Type != ProviderAnthropic && p.Type != ProviderOpenAI {
-			k.add(at, "type is missing: say which wire it speaks, %s or %s", ProviderAnthropic, ProviderOpenAI)
+			k.add(at, "type is missing: %s or %s, the API that the provider has", ProviderAnthropic, ProviderOpenAI)
 		}
 		if p.BaseURL == "" {
 			if name != p.Type {

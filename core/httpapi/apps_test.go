@@ -33,7 +33,7 @@ func TestInstall(t *testing.T) {
 	got := h.apps.installed[0]
 	if got.URL != "https://mcp.example/" || got.ServerName != "mine" || got.Transport.Type != "sse" || got.Transport.Auth.Type != "header" ||
 		got.Transport.Auth.Name != "X-Key" || got.Transport.Auth.Value.Reveal() != "s3cret" || got.Transport.Headers["X-A"].Reveal() != "b" || got.Env["K"].Reveal() != "v4lue" {
-		t.Errorf("the yard was asked for %+v", got)
+		t.Errorf("the manager was called with %+v", got)
 	}
 }
 
@@ -48,11 +48,11 @@ func TestInstallNeedsExactlyOneSource(t *testing.T) {
 		}
 	}
 	if len(h.apps.installed) != 0 {
-		t.Errorf("the yard was asked for %v", h.apps.installed)
+		t.Errorf("the manager was called with %v", h.apps.installed)
 	}
 }
 
-// Spec 4.2 to 4.5: each row of the error tables, and an error that the yard did not name.
+// Each error of the app routes (docs/api.md 3), and an error without a code.
 func TestTheErrorsOfTheAppRoutes(t *testing.T) {
 	h := open(t, newAccess(), nil)
 	missing := core.Errorf(core.CodeCredentialsRequired, "API_KEY is missing").WithDetails(map[string]any{
@@ -120,7 +120,7 @@ func TestNamesThatNoAppCanHave(t *testing.T) {
 	}
 }
 
-// hardening 5: who may do what; in each refused cell the yard is not even asked.
+// Who may do what; where it is refused, the manager is not called.
 func TestWhoMayManageApps(t *testing.T) {
 	h := open(t, newAccess(), nil)
 	h.access.user("orgadmin", core.RoleAdmin, core.Workspace{ID: core.DefaultWorkspaceID, Role: core.RoleAdmin})
@@ -151,7 +151,7 @@ func TestWhoMayManageApps(t *testing.T) {
 				t.Errorf("%s, %s: %d %s", who, what, r.StatusCode, r.body)
 			}
 			if !allowed && len(h.apps.installed) != asked {
-				t.Errorf("%s, %s: the yard was asked", who, what)
+				t.Errorf("%s, %s: the manager was called", who, what)
 			}
 		}
 	}

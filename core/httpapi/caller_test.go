@@ -45,7 +45,7 @@ func TestInDevModeNobodyProvesAnything(t *testing.T) {
 	}
 }
 
-func TestWhenItCannotBeToldWhoIsCallingTheAnswerIs503(t *testing.T) {
+func TestCallersThatCannotBeVerifiedGet503(t *testing.T) {
 	h := open(t, newAccess(), nil)
 	h.access.away = true
 	r := h.do(t, call{method: "GET", path: "/v1/apps"})
@@ -94,9 +94,9 @@ func TestCredentialsGivenTwiceAreRefused(t *testing.T) {
 	}
 }
 
-// Rooms may keep a caller and a call past the request. fasthttp recycles everything of a request,
+// Packages may keep a caller and a call past the request. fasthttp recycles everything of a request,
 // so a string that was not copied would later hold another user's values.
-func TestWhatARoomKeepsOfAliceIsNeverBobs(t *testing.T) {
+func TestWhatAPackageKeepsOfOneCallerNeverHoldsValuesOfAnother(t *testing.T) {
 	h := open(t, newAccess(), nil)
 	const people = 8
 	for i := range people {

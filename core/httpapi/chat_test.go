@@ -16,8 +16,8 @@ import (
 	"github.com/ropewalk/ropewalk/internal/testkit"
 )
 
-// talkingHouse is a testServer that chats with a speaker.
-func talkingHouse(t *testing.T, s *speaker, change func(*Options)) *testServer {
+// chatServer is a testServer that chats with a speaker.
+func chatServer(t *testing.T, s *speaker, change func(*Options)) *testServer {
 	t.Helper()
 	conversations, own := newFakeConversations(), &fakeTools{}
 	h := open(t, newAccess(), func(o *Options) {
@@ -31,7 +31,7 @@ func talkingHouse(t *testing.T, s *speaker, change func(*Options)) *testServer {
 }
 
 func TestAChatIsAnsweredInOnePiece(t *testing.T) {
-	h := talkingHouse(t, newSpeaker(t, 200, "Hel", "lo."), nil)
+	h := chatServer(t, newSpeaker(t, 200, "Hel", "lo."), nil)
 	r := h.do(t, call{method: "POST", path: "/v1/chat", body: `{"message":"hi","unknown":1}`})
 	want := `"response":"Hello.","conversationId":"conv_0000000000000001","workspaceId":"ws_default","skillName":null,"toolCalls":[],"inputTokens":4,"outputTokens":2,"stopReason":"complete"`
 	if r.StatusCode != 200 || !strings.Contains(r.body, want) {
@@ -42,7 +42,7 @@ func TestAChatIsAnsweredInOnePiece(t *testing.T) {
 func TestAChatStreamSaysEachEventInOnePiece(t *testing.T) {
 	s := newSpeaker(t, 200, "Hel", "lo.")
 	s.hold = make(chan struct{})
-	h := talkingHouse(t, s, func(o *Options) { o.Timeouts.Quiet = 20 * time.Millisecond })
+	h := chatServer(t, s, func(o *Options) { o.Timeouts.Quiet = 20 * time.Millisecond })
 	resp := h.stream(t, `{"message":"hi"}`)
 	if resp.StatusCode != 200 || resp.Header.Get("Content-Type") != "text/event-stream" || resp.Header.Get("Cache-Control") != "no-cache" {
 		t.Errorf("%d %v", resp.StatusCode, resp.Header)
@@ -74,7 +74,7 @@ func TestAClientThatLeavesEndsItsRun(t *testing.T) {
 		t.Run(path, func(t *testing.T) {
 			s := newSpeaker(t, 200, "Hel", "lo.")
 			s.hold = make(chan struct{})
-			h := talkingHouse(t, s, nil)
+			h := chatServer(t, s, nil)
 			conn, _ := dial(t, h.addr)
 			body := `{"message":"hi"}`
 			_, _ = fmt.Fprintf(conn, "POST %s HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer %s\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s",
@@ -105,7 +105,7 @@ func TestAClientThatLeavesEndsItsRun(t *testing.T) {
 func TestWhatIsRefusedBeforeAChatBegins(t *testing.T) {
 	s := newSpeaker(t, 200, "Hel", "lo.")
 	s.hold = make(chan struct{})
-	h := talkingHouse(t, s, nil)
+	h := chatServer(t, s, nil)
 	resp := h.stream(t, `{"message":"hi"}`) // and goes on
 	first := bufio.NewReader(resp.Body)
 	if _, err := first.ReadString('\n'); err != nil {
@@ -143,11 +143,11 @@ func TestWhatIsRefusedBeforeAChatBegins(t *testing.T) {
 }
 
 func TestAProvidersFailureHasAStatusAndAnEvent(t *testing.T) {
-	h := talkingHouse(t, newSpeaker(t, 401), nil)
+	h := chatServer(t, newSpeaker(t, 401), nil)
 	if r := h.do(t, call{method: "POST", path: "/v1/chat", body: `{"message":"x"}`}); r.StatusCode != 502 || r.code() != "provider_auth_error" {
 		t.Errorf("%d %s", r.StatusCode, r.body)
 	}
-	var last told
+	var last sentEvent
 	var names []string
 	for e := range readEvents(h.stream(t, `{"message":"x"}`).Body) {
 		last, names = e, append(names, e.name)
@@ -158,7 +158,7 @@ func TestAProvidersFailureHasAStatusAndAnEvent(t *testing.T) {
 }
 
 func TestAConversationIsItsOwnersAlone(t *testing.T) {
-	h := talkingHouse(t, newSpeaker(t, 200, "Hi."), nil)
+	h := chatServer(t, newSpeaker(t, 200, "Hi."), nil)
 	h.access.user("bob", core.RoleMember, core.Workspace{ID: core.DefaultWorkspaceID, Name: "Default", Role: core.RoleMember})
 	h.do(t, call{method: "POST", path: "/v1/chat", body: `{"message":"secret"}`})
 	const id = "/v1/conversations/conv_0000000000000001"
@@ -182,7 +182,7 @@ func TestAConversationIsItsOwnersAlone(t *testing.T) {
 
 // Every new answer is held against the document.
 func TestChatAnswersAreAsTheDocumentSays(t *testing.T) {
-	h := talkingHouse(t, newSpeaker(t, 200, "Hi."), nil)
+	h := chatServer(t, newSpeaker(t, 200, "Hi."), nil)
 	router, err := gorillamux.NewRouter(document(t, h))
 	if err != nil {
 		t.Fatal(err)
@@ -237,7 +237,7 @@ func TestChatAnswersAreAsTheDocumentSays(t *testing.T) {
 }
 
 func TestAMemberSeesOnlyTheirOwnUsage(t *testing.T) {
-	h := talkingHouse(t, newSpeaker(t, 200, "Hi."), nil)
+	h := chatServer(t, newSpeaker(t, 200, "Hi."), nil)
 	h.access.user("bob", core.RoleMember, core.Workspace{ID: core.DefaultWorkspaceID, Role: core.RoleMember})
 	for who, user := range map[string]string{"": "", "bob": "bob"} {
 		header := map[string]string{}
@@ -269,14 +269,14 @@ func (h *testServer) stream(t *testing.T, body string) *http.Response {
 	return resp
 }
 
-type told struct{ name, data string }
+type sentEvent struct{ name, data string }
 
 // readEvents reads a stream until it ends. A comment is an event without a name.
-func readEvents(body io.Reader) func(func(told) bool) {
-	return func(yield func(told) bool) {
+func readEvents(body io.Reader) func(func(sentEvent) bool) {
+	return func(yield func(sentEvent) bool) {
 		lines := bufio.NewScanner(body)
 		lines.Buffer(nil, 1<<20)
-		var e told
+		var e sentEvent
 		for lines.Scan() {
 			name, value, _ := strings.Cut(lines.Text(), ":")
 			value = strings.TrimPrefix(value, " ")
@@ -285,10 +285,10 @@ func readEvents(body io.Reader) func(func(told) bool) {
 				if !yield(e) {
 					return
 				}
-				e = told{}
+				e = sentEvent{}
 			case lines.Text() == "":
 			case name == "":
-				e = told{data: "comment"}
+				e = sentEvent{data: "comment"}
 			case name == "event":
 				e.name = value
 			case name == "data":

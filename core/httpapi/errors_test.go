@@ -38,7 +38,7 @@ func TestEveryCodeHasItsStatusAndItsBody(t *testing.T) {
 	}
 }
 
-func TestAnErrorThatNoRoomNamedIsLoggedAndNotShown(t *testing.T) {
+func TestAnErrorWithoutACodeIsLoggedAndNotShown(t *testing.T) {
 	h := open(t, newAccess(), nil)
 	for name, err := range map[string]error{
 		"plain": errors.New("secret path /root"), "internal": core.Errorf(core.CodeInternal, "secret path /root"),

@@ -129,7 +129,7 @@ func TestAHeartbeatEndsTheStreamOfWhoMayNoLongerSeeIt(t *testing.T) {
 	for name, revoke := range map[string]func(*fakeAccess){
 		"the login ended":          func(a *fakeAccess) { delete(a.bearers, "alice") },
 		"the membership was taken": func(a *fakeAccess) { a.members["alice"] = nil },
-		"it cannot be told":        func(a *fakeAccess) { a.away = true },
+		"it cannot be determined":  func(a *fakeAccess) { a.away = true },
 	} {
 		t.Run(name, func(t *testing.T) {
 			h := open(t, newAccess(), nil)
@@ -145,7 +145,7 @@ func TestAHeartbeatEndsTheStreamOfWhoMayNoLongerSeeIt(t *testing.T) {
 			h.bus.Publish(core.Event{Name: core.EventHeartbeat, Data: core.Heartbeat{}})
 			h.bus.Publish(core.Event{Name: core.EventBundleRecovered, Workspace: "ws_alice", Data: core.BundleRecovered{Name: "secret"}})
 			got, err := next(r)
-			if ended := err != nil && got == ""; ended == (name == "it cannot be told") {
+			if ended := err != nil && got == ""; ended == (name == "it cannot be determined") {
 				t.Errorf("%q, %v", got, err)
 			}
 		})

@@ -191,7 +191,7 @@ func (a *fakeAccess) FinishLogin(_ context.Context, in access.LoginAnswer) (stri
 	return "idp-cookie", "/apps?tab=1", nil
 }
 
-// fakeApps is a yard without processes. What fails is set by name.
+// fakeApps is a manager of apps without processes. What fails is set by name.
 type fakeApps struct {
 	mu        sync.Mutex
 	apps      map[string][]core.App // by workspace
@@ -303,7 +303,7 @@ type fakeTools struct {
 	system string   // the result of RunSystem
 	ran    []string // the calls of RunSystem
 	calls  []tools.Call
-	keep   []core.Caller // on purpose past the request, as a room may
+	keep   []core.Caller // on purpose past the request, as a package may
 	panics bool
 }
 

@@ -17,7 +17,7 @@ import (
 const startEcho = "POST /v1/apps/echo/start HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer the-right-key-0123\r\n\r\n"
 
 // Hardening 25 with fewer of them.
-func TestShutdownFinishesWhatIsInFlightAndRefusesWhatIsNew(t *testing.T) {
+func TestShutdownFinishesPendingRequestsAndRefusesNewOnes(t *testing.T) {
 	const calls, readers = 20, 50
 	h := open(t, newAccess(), nil)
 	h.apps.wait = make(chan struct{})

@@ -11,7 +11,7 @@ import (
 	"github.com/ropewalk/ropewalk/plugins"
 )
 
-func TestEveryRoomsFiguresAreWrittenAsTheyAreNow(t *testing.T) {
+func TestTheCurrentFiguresOfEveryPackageAreWritten(t *testing.T) {
 	sessions := 3
 	m := metrics.New(metrics.Sources{
 		Version: "1.2.3", Started: time.Now(),

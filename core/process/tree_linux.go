@@ -42,7 +42,7 @@ func childAttributes() *syscall.SysProcAttr {
 }
 
 // signalTree signals the program's process group and every descendant of this process. The group
-// goes first: it needs no walk and is, nearly always, all there is.
+// goes first: it needs no search of /proc, and is nearly always all there is.
 func signalTree(child int, sig syscall.Signal) {
 	_ = syscall.Kill(-child, sig)
 	for _, p := range descendants(os.Getpid(), processes()) {
@@ -53,7 +53,7 @@ func signalTree(child int, sig syscall.Signal) {
 }
 
 // childOf is the only child of a shim, as the server sees it: a shim in a process namespace of its own
-// knows another number. 0 when it cannot be told.
+// knows another number. 0 when there is none.
 func childOf(shim int) int {
 	for _, p := range processes() {
 		if p.parent == shim {

@@ -52,18 +52,18 @@ func (r relay) await(ctx context.Context, e core.Event) {
 	if e.Name != core.EventBundleInstalled && e.Name != core.EventBundleUninstalled {
 		return
 	}
-	var told struct {
+	var app struct {
 		Name string `json:"name"`
 	}
 	raw, isJSON := e.Data.(json.RawMessage)
-	if !isJSON || json.Unmarshal(raw, &told) != nil {
+	if !isJSON || json.Unmarshal(raw, &app) != nil {
 		return
 	}
 	limit, cancel := context.WithTimeout(ctx, appliedWithin)
 	defer cancel()
 	tick := time.NewTicker(pollEvery)
 	defer tick.Stop()
-	for r.listed(e.Workspace, told.Name) != (e.Name == core.EventBundleInstalled) {
+	for r.listed(e.Workspace, app.Name) != (e.Name == core.EventBundleInstalled) {
 		select {
 		case <-tick.C:
 		case <-limit.Done():

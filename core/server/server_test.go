@@ -54,15 +54,15 @@ func builtins() pluginhost.Builtins {
 	}
 }
 
-// house is a home whose configuration a test writes.
-type house struct {
+// testHome is a home whose configuration a test writes.
+type testHome struct {
 	t    *testing.T
 	home string
 	env  config.Environment
 }
 
-func newHouse(t *testing.T, yaml string) house {
-	h := house{t, t.TempDir(), config.Environment{"PATH": os.Getenv("PATH")}}
+func newHome(t *testing.T, yaml string) testHome {
+	h := testHome{t, t.TempDir(), config.Environment{"PATH": os.Getenv("PATH")}}
 	if url := databases.Chosen(t); url != "" {
 		h.env[config.EnvStorageURL] = url
 	}
@@ -70,18 +70,18 @@ func newHouse(t *testing.T, yaml string) house {
 	return h
 }
 
-func (h house) write(yaml string) {
+func (h testHome) write(yaml string) {
 	h.t.Helper()
 	if err := os.WriteFile(filepath.Join(h.home, "ropewalk.yaml"), []byte(yaml), 0o600); err != nil {
 		h.t.Fatal(err)
 	}
 }
 
-func (h house) load() (*config.Config, error) {
+func (h testHome) load() (*config.Config, error) {
 	return config.Load(config.Options{Home: h.home, Environment: h.env})
 }
 
-func (h house) start() (*server.Server, error) {
+func (h testHome) start() (*server.Server, error) {
 	c, err := h.load()
 	if err != nil {
 		h.t.Fatal(err)
@@ -91,7 +91,7 @@ func (h house) start() (*server.Server, error) {
 	})
 }
 
-func (h house) mustStart() *server.Server {
+func (h testHome) mustStart() *server.Server {
 	h.t.Helper()
 	s, err := h.start()
 	if err != nil {
@@ -124,7 +124,7 @@ func status(t *testing.T, s *server.Server, method, path, body string, headers .
 }
 
 func TestAServerAnswersFromItsStartToItsClose(t *testing.T) {
-	s := newHouse(t, "http: {port: 0}").mustStart()
+	s := newHome(t, "http: {port: 0}").mustStart()
 	if got := status(t, s, "GET", "/v1/health", ""); got != http.StatusOK {
 		t.Errorf("health answers %d", got)
 	}
@@ -154,7 +154,7 @@ func TestAStartThatFailsLeavesNothingBehind(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			h := newHouse(t, "")
+			h := newHome(t, "")
 			h.write(strings.Replace(c.yaml, "TOKENS", tokens(t), 1))
 			_, err := h.start()
 			if err == nil || !strings.Contains(err.Error(), c.says) {
@@ -189,7 +189,7 @@ func mcpStatus(t *testing.T, s *server.Server, headers ...string) int {
 }
 
 func TestAReloadPutsIntoForceWhatItCanAndNamesTheRest(t *testing.T) {
-	h := newHouse(t, "http: {port: 0}")
+	h := newHome(t, "http: {port: 0}")
 	s := h.mustStart()
 	for _, step := range []struct {
 		yaml             string
@@ -215,7 +215,7 @@ func TestAReloadPutsIntoForceWhatItCanAndNamesTheRest(t *testing.T) {
 
 func TestAReloadThatDoesNotPassLeavesEverythingAsItWas(t *testing.T) {
 	good := "{http: {port: 0}, auth: {adapter: static, audience: any, file: " + tokens(t) + "}, features: {mcpServer: true}}"
-	h := newHouse(t, good)
+	h := newHome(t, good)
 	s := h.mustStart()
 	const alice = "Bearer the-token-of-alice"
 	before := s.Plugins()
@@ -246,13 +246,13 @@ func TestAReloadThatDoesNotPassLeavesEverythingAsItWas(t *testing.T) {
 }
 
 func TestEveryAdapterThatObjectsIsNamed(t *testing.T) {
-	h := newHouse(t, "auth: {adapter: static, file: 5, audience: any}\nsessionStore: {adapter: memory, ttl: 5}\nregistries:\n  - {name: r, adapter: nobody}\n")
+	h := newHome(t, "auth: {adapter: static, file: 5, audience: any}\nsessionStore: {adapter: memory, ttl: 5}\nregistries:\n  - {name: r, adapter: nobody}\n")
 	c, err := h.load()
 	if err != nil {
 		t.Fatal(err)
 	}
 	_, started := h.start()
-	running := newHouse(t, "auth: {adapter: static, audience: any, file: "+tokens(t)+"}\nhttp: {port: 0}\n")
+	running := newHome(t, "auth: {adapter: static, audience: any, file: "+tokens(t)+"}\nhttp: {port: 0}\n")
 	s := running.mustStart()
 	running.write("auth: {adapter: static, file: 5, audience: any}\nsessionStore: {adapter: memory, ttl: 5}\nregistries:\n  - {name: r, adapter: nobody}\n")
 	_, reloaded := s.Reload(t.Context())

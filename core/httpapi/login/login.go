@@ -106,7 +106,7 @@ func (h *Handlers) Callback(c *fiber.Ctx) error {
 	return c.Redirect(returnTo, fiber.StatusFound)
 }
 
-// logFailedLogin logs why a browser login failed: the browser is only told that it did.
+// logFailedLogin logs why a browser login failed: the browser gets no reason.
 func (h *Handlers) logFailedLogin(c *fiber.Ctx, err error) {
 	reason := err.Error()
 	if e, ok := errors.AsType[*core.Error](err); ok {
