@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 
+	"github.com/ropewalk/ropewalk/core/headerparam"
 	"github.com/ropewalk/ropewalk/core/link/framing"
 	"github.com/ropewalk/ropewalk/core/rawjson"
 )
@@ -37,7 +38,7 @@ func (l *Link) outgoing(r Request) (framing.Request, error) {
 				return out, err
 			}
 		}
-		out.Header = parameterHeaders(r.Mirrors, r.Params)
+		out.Header = headerparam.Header(r.Mirrors, r.Params)
 	case bytes.Contains(meta, []byte(reserved)) || bytes.IndexByte(meta, '\\') >= 0: // a name may be written with escapes
 		plain, err := rawjson.Without(meta, metaVersion, metaClient, metaCapabilities, metaLogLevel)
 		if err != nil {

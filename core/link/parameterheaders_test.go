@@ -11,6 +11,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/ropewalk/ropewalk/core"
+	"github.com/ropewalk/ropewalk/core/headerparam"
 	"github.com/ropewalk/ropewalk/core/link/remote"
 	"github.com/ropewalk/ropewalk/core/rpc"
 )
@@ -77,7 +78,7 @@ func TestMarkedArgumentsAreRepeatedInHeaders(t *testing.T) {
 
 func TestArgumentsThatAHeaderCannotRepeatHaveNone(t *testing.T) {
 	for _, value := range []string{`3.5`, `9007199254740993`, `{}`, `[]`} {
-		header := parameterHeaders(marks()[:1], json.RawMessage(`{"name":"sell","arguments":{"region":`+value+`}}`))
+		header := headerparam.Header(marks()[:1], json.RawMessage(`{"name":"sell","arguments":{"region":`+value+`}}`))
 		if got := header.Get("Mcp-Param-Region"); got != "" {
 			t.Errorf("%s is repeated as %q", value, got)
 		}

@@ -12,6 +12,7 @@ import (
 	"github.com/hashicorp/go-hclog"
 
 	"github.com/ropewalk/ropewalk/core"
+	"github.com/ropewalk/ropewalk/core/headerparam"
 )
 
 // toolName is the form of tool names. The namespace shortens those that are too long with their
@@ -31,7 +32,7 @@ func parseTools(raws []json.RawMessage, server string, headers bool, log hclog.L
 		if err != nil {
 			return t, name, err
 		}
-		if t.Mirrors, err = headerParameters(t.Schema); !headers {
+		if t.Mirrors, err = headerparam.FromSchema(t.Schema); !headers {
 			err = nil
 		}
 		return t, name, err

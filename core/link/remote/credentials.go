@@ -9,6 +9,7 @@ import (
 	"golang.org/x/net/http/httpguts"
 
 	"github.com/ropewalk/ropewalk/core"
+	"github.com/ropewalk/ropewalk/core/headerparam"
 )
 
 func checkURL(raw string) (*url.URL, error) {
@@ -32,7 +33,7 @@ func reservedHeader(key string) bool {
 		"Mcp-Protocol-Version", "Mcp-Session-Id", headerMethod, headerName, "Te", "Trailer", "Transfer-Encoding", "Upgrade":
 		return true
 	}
-	return strings.HasPrefix(key, "Proxy-") || strings.HasPrefix(key, HeaderParam)
+	return strings.HasPrefix(key, "Proxy-") || strings.HasPrefix(key, headerparam.Prefix)
 }
 
 // configuredHeaders returns the headers of a remote app, its credentials among them.

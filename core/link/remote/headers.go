@@ -2,9 +2,9 @@ package remote
 
 import (
 	"context"
-	"encoding/base64"
 	"net/http"
-	"strings"
+
+	"github.com/ropewalk/ropewalk/core/headerparam"
 )
 
 // The headers in which requests of MCP 2026-07-28 repeat members of their body (basic/transports, request
@@ -12,8 +12,6 @@ import (
 const (
 	headerMethod = "Mcp-Method"
 	headerName   = "Mcp-Name"
-	// HeaderParam begins the names of the headers that repeat arguments of a tool call.
-	HeaderParam = "Mcp-Param-"
 )
 
 type headerKey struct{}
@@ -34,16 +32,6 @@ func applyHeader(ctx context.Context, out http.Header) {
 		}
 	}
 	if name := out.Get(headerName); name != "" {
-		out.Set(headerName, HeaderValue(name))
+		out.Set(headerName, headerparam.Encode(name))
 	}
-}
-
-// HeaderValue returns a value as it is if a header can hold it, and in the base64 form of MCP otherwise.
-func HeaderValue(value string) string {
-	encoded := strings.HasPrefix(value, "=?base64?") && strings.HasSuffix(value, "?=")
-	special := strings.ContainsFunc(value, func(r rune) bool { return r < ' ' || r > '~' })
-	if value != "" && !encoded && !special && strings.TrimSpace(value) == value { // many readers drop an empty header
-		return value
-	}
-	return "=?base64?" + base64.StdEncoding.EncodeToString([]byte(value)) + "?="
 }

@@ -1,4 +1,4 @@
-package link
+package headerparam
 
 import (
 	"encoding/json"
@@ -7,24 +7,20 @@ import (
 	"strconv"
 
 	"github.com/ropewalk/ropewalk/core"
-	"github.com/ropewalk/ropewalk/core/link/remote"
 	"github.com/ropewalk/ropewalk/core/rawjson"
 )
 
-// parameterHeaders returns the headers that repeat arguments of a tools/call. There is none for an
+// Header returns the headers that repeat arguments of a tools/call. There is none for an
 // argument that is absent, null, or anything but a string, a boolean or an integer below 2^53.
-func parameterHeaders(mirrors []core.Mirror, params json.RawMessage) http.Header {
+func Header(mirrors []core.Mirror, params json.RawMessage) http.Header {
 	if len(mirrors) == 0 {
 		return nil
 	}
-	arguments, err := findIn(params, "arguments")
-	if err != nil {
-		return nil
-	}
+	arguments := member(params, "arguments")
 	header := http.Header{}
 	for _, m := range mirrors {
-		if text, ok := primitive(valueAt(arguments.In(params), m.Path)); ok {
-			header.Set(remote.HeaderParam+m.Header, remote.HeaderValue(text))
+		if text, ok := headerText(valueAt(arguments, m.Path)); ok {
+			header.Set(Prefix+m.Header, Encode(text))
 		}
 	}
 	return header
@@ -33,20 +29,25 @@ func parameterHeaders(mirrors []core.Mirror, params json.RawMessage) http.Header
 // valueAt returns the value at a path of members, nil when there is none.
 func valueAt(value json.RawMessage, path []string) json.RawMessage {
 	for _, name := range path {
-		if len(value) == 0 || value[0] != '{' {
-			return nil
-		}
-		inner, err := rawjson.Find(value, name)
-		if err != nil {
-			return nil
-		}
-		value = inner.In(value)
+		value = member(value, name)
 	}
 	return value
 }
 
-// primitive returns the text of a JSON value that a header can repeat.
-func primitive(value json.RawMessage) (string, bool) {
+// member returns a member of an object, nil when there is none.
+func member(object json.RawMessage, name string) json.RawMessage {
+	if len(object) == 0 || object[0] != '{' {
+		return nil
+	}
+	found, err := rawjson.Find(object, name)
+	if err != nil {
+		return nil
+	}
+	return found.In(object)
+}
+
+// headerText returns the text of a JSON value that a header can repeat.
+func headerText(value json.RawMessage) (string, bool) {
 	var decoded any
 	if json.Unmarshal(value, &decoded) != nil {
 		return "", false

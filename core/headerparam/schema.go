@@ -1,4 +1,4 @@
-package offer
+package headerparam
 
 import (
 	"bytes"
@@ -16,9 +16,9 @@ import (
 // (MCP 2026-07-28, basic/transports, custom headers from tool parameters).
 const annotation = "x-mcp-header"
 
-// headerParameters returns the arguments that a tool's input schema marks, sorted by header. The
+// FromSchema returns the arguments that a tool's input schema marks, sorted by header. The
 // error says which mark breaks the rules: over HTTP such a tool must not be called.
-func headerParameters(schema json.RawMessage) ([]core.Mirror, error) {
+func FromSchema(schema json.RawMessage) ([]core.Mirror, error) {
 	if !bytes.Contains(schema, []byte(`"`+annotation+`"`)) {
 		return nil, nil // as nearly always
 	}
@@ -102,7 +102,7 @@ func (m *marks) add(mark, kind any, path []string, reachable bool) error {
 		return fmt.Errorf("%s marks an argument that cannot be reached by properties alone, at %.100q", annotation, at)
 	case !httpguts.ValidHeaderFieldName(header):
 		return fmt.Errorf("%s of %.100q must be a header name", annotation, at)
-	case !primitive(kind):
+	case !fitsHeader(kind):
 		return fmt.Errorf("%s marks %.100q, which is not a string, an integer or a boolean", annotation, at)
 	case m.used[strings.ToLower(header)]:
 		return fmt.Errorf("%s uses %.100q twice", annotation, header)
@@ -112,8 +112,8 @@ func (m *marks) add(mark, kind any, path []string, reachable bool) error {
 	return nil
 }
 
-// primitive reports whether values of a type, or of each of several types besides null, fit into a header.
-func primitive(kind any) bool {
+// fitsHeader reports whether values of a type, or of each of several types besides null, fit into a header.
+func fitsHeader(kind any) bool {
 	switch kind := kind.(type) {
 	case string:
 		return kind == "string" || kind == "integer" || kind == "boolean"
@@ -123,7 +123,7 @@ func primitive(kind any) bool {
 			if one == "null" {
 				continue
 			}
-			if found = true; !primitive(one) {
+			if found = true; !fitsHeader(one) {
 				return false
 			}
 		}
