@@ -43,8 +43,10 @@ func begin(re *syntax.Regexp) []string {
 				return begin(sub)
 			}
 		}
+		return nil
+	default: // what may be absent, or is one of many characters
+		return nil
 	}
-	return nil // what may be absent, or is one of many characters
 }
 
 // spellings returns a beginning as it is written at the start of a word: word, Word and WORD.
