@@ -6,6 +6,7 @@ import (
 	"testing"
 )
 
+// These are the commands of docs/replicas.md (coming from one server) and of docs/operations.md.
 func TestAStateIsBackedUpFromARunningServerAndRestoredIntoAStoppedOne(t *testing.T) {
 	s := newScript(t)
 	s.write(filepath.Join(s.home, "ropewalk.yaml"), "http: {port: 0}\n")

@@ -268,30 +268,3 @@ func TestManualPagesAndCompletionComeFromTheCommands(t *testing.T) {
 }
 
 // The command blocks of the guides are what a new user types.
-func TestTheCommandsOfTheGuidesWork(t *testing.T) {
-	s := newScript(t)
-	s.up()
-	blocks := regexp.MustCompile("(?s)```sh\n(.*?)```")
-	ran := 0
-	for _, page := range []string{"quickstart.md", "apps.md"} {
-		text, err := os.ReadFile(filepath.Join("..", "..", "docs", page))
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, block := range blocks.FindAllStringSubmatch(string(text), -1) {
-			for line := range strings.Lines(block[1]) {
-				words := strings.Fields(line)
-				if len(words) == 0 || strings.Join(words, " ") == "ropewalk up" {
-					continue
-				}
-				ran++
-				if _, errs, status := s.split("", words...); status != 0 {
-					t.Errorf("%s: %s: status %d: %s", page, strings.TrimSpace(line), status, errs)
-				}
-			}
-		}
-	}
-	if ran < 8 {
-		t.Errorf("only %d commands were found", ran)
-	}
-}
