@@ -1,0 +1,12 @@
+//go:build chaos
+
+package cluster
+
+import (
+	"testing"
+	"time"
+)
+
+func TestOpenSessionsContinueWhilePostgreSQLIsAwayForAMinute(t *testing.T) {
+	callDuringOutage(t, 65*time.Second) // longer than a verdict about a token is cached
+}

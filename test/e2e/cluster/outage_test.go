@@ -1,0 +1,40 @@
+package cluster
+
+import (
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/ropewalk/ropewalk/internal/testenv"
+	"github.com/ropewalk/ropewalk/internal/testkit"
+	"github.com/ropewalk/ropewalk/test/e2e/harness"
+)
+
+func TestOpenSessionsContinueWhilePostgreSQLIsAway(t *testing.T) {
+	callDuringOutage(t, 15*time.Second) // longer than a membership is cached
+}
+
+// callDuringOutage makes calls in open sessions while PostgreSQL refuses connections: 99.9 % succeed.
+func callDuringOutage(t *testing.T, outage time.Duration) {
+	database := testenv.StartPostgres(t)
+	tokens := filepath.Join(t.TempDir(), "tokens.yaml")
+	harness.WriteFile(t, tokens, "tokens:\n  - {token: the-token-of-alice-1, subject: alice, orgRole: admin, expires: 2099-01-01T00:00:00Z}\n")
+	s := harness.Serve(t, harness.Flags("--sample"), harness.Config("auth: {adapter: static, audience: any, file: "+tokens+"}\n"),
+		func(s *harness.Server) { s.Database = database.URL })
+	bearer := "Bearer the-token-of-alice-1"
+	client := s.OpenSession(t, "Authorization", bearer)
+	if !testkit.Within(harness.Timeout, func() bool { _, err := client.Echo(t.Context(), "up"); return err == nil }) {
+		t.Fatal("the sample does not run")
+	}
+	load := harness.StartLoad(t, 50, client, s.OpenSession(t, "Authorization", bearer))
+	load.WaitForCalls(t, 50)
+	database.Kill()
+	<-time.After(outage)
+	database.Start()
+	load.WaitForCalls(t, 50)
+	load.Stop()
+	t.Logf("of %d calls %d failed; statuses %v", load.Calls, len(load.Failures), load.Statuses)
+	if len(load.Failures)*1000 > load.Calls {
+		t.Errorf("more than one of 1,000 calls failed, the first with: %v", load.Failures[0].Err)
+	}
+}
