@@ -59,7 +59,7 @@ func (n *Namespace) Call(ctx context.Context, c core.Caller, call Call) (json.Ra
 // result whose isError is true, not an error.
 func (n *Namespace) Start(ctx context.Context, c core.Caller, call Call) (Pending, error) {
 	p := &pending{n: n, caller: c, call: call}
-	err := p.resolve()
+	err := p.resolve(ctx)
 	if refused := n.auditCall(ctx, c, &p.call, err); refused != nil {
 		return nil, refused
 	}
@@ -131,11 +131,11 @@ func (p *pending) await(ctx context.Context) error {
 	if err := p.n.apps.AwaitOffer(ctx, p.caller.Workspace.ID, p.server); err != nil {
 		return err
 	}
-	return p.resolve()
+	return p.resolve(ctx)
 }
 
 // resolve finds the tool of a call and checks the call.
-func (p *pending) resolve() (err error) {
+func (p *pending) resolve(ctx context.Context) (err error) {
 	p.server, p.name, _ = strings.Cut(p.call.Name, "__")
 	if len(p.call.Arguments) == 0 || bytes.Equal(p.call.Arguments, []byte("null")) {
 		p.call.Arguments = json.RawMessage("{}")
@@ -153,7 +153,7 @@ func (p *pending) resolve() (err error) {
 	}
 	p.server, p.name = tool.Server, tool.Name
 	if p.call.CheckInput {
-		if err := p.n.validator.check(tool.Tool, p.call.Arguments); err != nil {
+		if err := p.n.validator.check(ctx, tool.Tool, p.call.Arguments); err != nil {
 			return err
 		}
 	}
@@ -196,7 +196,7 @@ func (n *Namespace) callSystem(ctx context.Context, c core.Caller, name string, 
 		if err := n.allowed(s, c); err != nil {
 			return nil, err
 		}
-		if err := n.validator.check(s.tool(), call.Arguments); err != nil {
+		if err := n.validator.check(ctx, s.tool(), call.Arguments); err != nil {
 			return nil, err
 		}
 		return s.run(ctx, c, call.Arguments)

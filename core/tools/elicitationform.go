@@ -12,5 +12,5 @@ import (
 func (n *Namespace) CheckForm(schema, content json.RawMessage) error {
 	c := jsonschema.NewCompiler()
 	c.AssertFormat()
-	return n.validator.fits("the fields of content", "what the app asks for", content, compile(schema, c))
+	return n.validator.checkObject("the fields of content", "what the app asks for", content, compile(schema, c))
 }

@@ -81,6 +81,9 @@ func (n *Namespace) newMergedLists(o *core.Offer) *mergedLists {
 		if err == nil {
 			raw, err = r.uris.view(t, raw)
 		}
+		if err == nil {
+			raw, err = n.withUsableSchema(t, raw)
+		}
 		if err != nil {
 			n.log.Warn("tool left out: its description cannot be read", "server", t.Server, "tool", t.Name, "error", err)
 			continue

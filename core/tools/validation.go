@@ -2,6 +2,7 @@ package tools
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"strings"
@@ -14,8 +15,10 @@ import (
 	"github.com/ropewalk/ropewalk/core"
 )
 
-// maxCompiled bounds the compiled schemas that are kept; past it the cache starts anew.
-const maxCompiled = 4096
+const (
+	maxCompiled   = 4096 // schemas that are kept; beyond it the cache is cleared
+	maxViolations = 100  // in one error
+)
 
 // Violation is one place where arguments do not match a tool's schema (docs/api.md 3.3).
 type Violation struct {
@@ -23,26 +26,37 @@ type Violation struct {
 	Message string `json:"message"`
 }
 
-// inputs checks arguments against schemas, compiling each schema text once.
+// validator checks arguments against schemas. It compiles each schema once, when its tool is listed.
 type validator struct {
 	printer *message.Printer
 
 	mu       sync.Mutex
-	compiled map[string]*jsonschema.Schema // by schema text; nil when it does not compile
+	compiled map[string]compiledSchema // by schema text
+}
+
+// compiledSchema is a schema and the steps that checks against it take. Both are nil for a schema that is
+// invalid or too complex: it is not checked.
+type compiledSchema struct {
+	schema     *jsonschema.Schema
+	cost       *schemaCost
+	tooComplex bool
 }
 
 func newValidator() *validator {
-	return &validator{printer: message.NewPrinter(language.English), compiled: map[string]*jsonschema.Schema{}}
+	return &validator{printer: message.NewPrinter(language.English), compiled: map[string]compiledSchema{}}
 }
 
-// check returns core.CodeInvalidInput with every violation in its details. A tool without a usable
-// schema takes any object: its app will judge.
-func (in *validator) check(tool core.Tool, arguments json.RawMessage) error {
-	return in.fits("arguments of "+tool.FullName(), "its input schema", arguments, in.schema(tool.Schema))
+// check returns core.CodeInvalidInput with the violations in its details. A tool without a usable schema
+// takes any object, which its app checks.
+func (v *validator) check(ctx context.Context, tool core.Tool, arguments json.RawMessage) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	return v.checkObject("arguments of "+tool.FullName(), "its input schema", arguments, v.compile(tool.Schema))
 }
 
-// fits is check for any object, of which what and by are the words for people. A nil schema fits all.
-func (in *validator) fits(what, by string, object json.RawMessage, schema *jsonschema.Schema) error {
+// checkObject is check for any object; what and by describe the object and its schema.
+func (v *validator) checkObject(what, by string, object json.RawMessage, s compiledSchema) error {
 	value, err := jsonschema.UnmarshalJSON(bytes.NewReader(object))
 	if err != nil {
 		return core.Errorf(core.CodeInvalidInput, "%s are not JSON: %w", what, err)
@@ -50,49 +64,58 @@ func (in *validator) fits(what, by string, object json.RawMessage, schema *jsons
 	if _, ok := value.(map[string]any); !ok {
 		return core.Errorf(core.CodeInvalidInput, "%s must be an object", what)
 	}
-	if schema == nil {
+	if s.schema == nil {
 		return nil
 	}
-	invalid, ok := errors.AsType[*jsonschema.ValidationError](schema.Validate(value))
+	if !s.cost.allows(value) {
+		return core.Errorf(core.CodeInvalidInput, "%s are too large or nested too deeply to be checked against %s", what, by)
+	}
+	invalid, ok := errors.AsType[*jsonschema.ValidationError](s.schema.Validate(value))
 	if !ok {
 		return nil
 	}
-	return core.Errorf(core.CodeInvalidInput, "%s do not fit %s", what, by).
-		WithDetails(map[string]any{"errors": in.violations(invalid, nil)})
+	return core.Errorf(core.CodeInvalidInput, "%s do not match %s", what, by).
+		WithDetails(map[string]any{"errors": v.violations(invalid, nil)})
 }
 
-func (in *validator) schema(text json.RawMessage) *jsonschema.Schema {
+// compile returns the compiled schema of a text, which is kept.
+func (v *validator) compile(text json.RawMessage) compiledSchema {
 	if len(text) == 0 {
-		return nil
+		return compiledSchema{}
 	}
-	in.mu.Lock()
-	defer in.mu.Unlock()
-	if s, ok := in.compiled[string(text)]; ok {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if s, ok := v.compiled[string(text)]; ok {
 		return s
 	}
-	if len(in.compiled) >= maxCompiled {
-		clear(in.compiled)
+	if len(v.compiled) >= maxCompiled {
+		clear(v.compiled)
 	}
 	s := compile(text, jsonschema.NewCompiler())
-	in.compiled[string(text)] = s
+	v.compiled[string(text)] = s
 	return s
 }
 
-// compile returns nil for an invalid schema.
-func compile(text json.RawMessage, c *jsonschema.Compiler) *jsonschema.Schema {
+// compile compiles and measures a schema. Its regular expressions are RE2, as Go's are, which match in
+// linear time.
+func compile(text json.RawMessage, c *jsonschema.Compiler) compiledSchema {
 	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(text))
 	if err != nil {
-		return nil
+		return compiledSchema{}
 	}
 	c.UseLoader(noLoader{}) // its default loader reads files: none of a schema's references may
 	if err := c.AddResource("tool:input", doc); err != nil {
-		return nil
+		return compiledSchema{}
 	}
 	s, err := c.Compile("tool:input")
 	if err != nil {
-		return nil
+		return compiledSchema{}
 	}
-	return s
+	cost, err := measure(s)
+	if err != nil {
+		return compiledSchema{tooComplex: true}
+	}
+	return compiledSchema{schema: s, cost: cost}
 }
 
 // noLoader refuses references to anything outside the schema itself.
@@ -102,13 +125,13 @@ func (noLoader) Load(url string) (any, error) {
 	return nil, errors.New("a tool's schema may not refer to " + url)
 }
 
-// violations flattens the tree of causes to its leaves, which name what is really wrong.
-func (in *validator) violations(e *jsonschema.ValidationError, found []Violation) []Violation {
+// violations appends the leaves of the tree of causes, which name what is wrong, maxViolations at most.
+func (v *validator) violations(e *jsonschema.ValidationError, found []Violation) []Violation {
 	for _, cause := range e.Causes {
-		found = in.violations(cause, found)
+		found = v.violations(cause, found)
 	}
-	if len(e.Causes) == 0 {
-		found = append(found, Violation{Path: pointer(e.InstanceLocation), Message: e.ErrorKind.LocalizedString(in.printer)})
+	if len(e.Causes) == 0 && len(found) < maxViolations {
+		found = append(found, Violation{Path: pointer(e.InstanceLocation), Message: e.ErrorKind.LocalizedString(v.printer)})
 	}
 	return found
 }

@@ -1,0 +1,90 @@
+package tools
+
+import (
+	"errors"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
+)
+
+// The bounds of schemas and of checks against them. One step is one schema applied to one value. A library
+// that checks a value applies a schema as often as there are ways to it: a chain of 24 schemas, each with two
+// references to the next one, takes 2^24 steps for a single value.
+const (
+	maxSchemas       = 20_000  // of one document
+	maxStepsPerValue = 10_000  // for the outermost value, and for one member of it
+	maxSteps         = 200_000 // of one check
+	maxLevels        = 100     // of a value; rawjson refuses deeper ones
+	enumPerStep      = 8       // values of an enum that are compared in one step
+	nodesPerStep     = 64      // schemas of a document that are counted in one step
+)
+
+var errTooComplex = errors.New("the schema is too complex")
+
+// schemaCost bounds the steps that checking a value takes.
+type schemaCost struct {
+	graph  *schemaGraph
+	first  int                // the outermost schema
+	levels [maxLevels + 1]int // the steps for one value at each level, at most
+}
+
+// allows reports whether checking a value takes at most maxSteps.
+func (c *schemaCost) allows(value any) bool {
+	if steps := 0; c.bound(value, 0, &steps) {
+		return true
+	}
+	steps, counts := 0, make([]int, len(c.graph.nodes))
+	counts[c.first] = 1
+	return c.graph.count(value, counts, &steps)
+}
+
+// bound adds what c.levels says of each value. It returns false when that is too much, which does not mean
+// that the check takes as many steps.
+func (c *schemaCost) bound(value any, level int, steps *int) bool {
+	if *steps += c.levels[min(level, maxLevels)]; *steps > maxSteps {
+		return false
+	}
+	switch v := value.(type) {
+	case map[string]any:
+		for _, member := range v {
+			if !c.bound(member, level+1, steps) {
+				return false
+			}
+		}
+	case []any:
+		for _, element := range v {
+			if !c.bound(element, level+1, steps) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// measure returns the cost of a schema, or errTooComplex.
+func measure(root *jsonschema.Schema) (*schemaCost, error) {
+	g := &schemaGraph{index: map[*jsonschema.Schema]int{}}
+	first, err := g.visitAll(root)
+	if err != nil {
+		return nil, err
+	}
+	cost := &schemaCost{graph: g, first: first}
+	counts := make([]int, len(g.nodes)) // how often each schema applies to one value of a level, at most
+	counts[first] = 1
+	for level := range cost.levels {
+		steps := g.expand(counts)
+		cost.levels[level] = steps
+		switch {
+		case level < 2 && steps > maxStepsPerValue:
+			return nil, errTooComplex
+		case steps == 0: // nothing applies to values this deep
+			return cost, nil
+		case steps > maxSteps:
+			for deeper := level; deeper < len(cost.levels); deeper++ {
+				cost.levels[deeper] = maxSteps + 1
+			}
+			return cost, nil
+		}
+		counts = g.descend(counts)
+	}
+	return cost, nil
+}

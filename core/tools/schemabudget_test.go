@@ -1,0 +1,105 @@
+package tools
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+
+	"github.com/ropewalk/ropewalk/core"
+)
+
+// chain is a schema in which each of n definitions refers to the next one twice.
+func chain(n int) string {
+	var b strings.Builder
+	b.WriteString(`{"type":"object","allOf":[{"$ref":"#/$defs/d0"}],"$defs":{`)
+	for i := range n {
+		fmt.Fprintf(&b, `"d%d":{"allOf":[{"$ref":"#/$defs/d%d"},{"$ref":"#/$defs/d%d"}]},`, i, i+1, i+1)
+	}
+	fmt.Fprintf(&b, `"d%d":{"required":["missing"]}}}`, n)
+	return b.String()
+}
+
+func TestASchemaOfChainedReferencesIsReplacedWhenItIsListed(t *testing.T) {
+	for _, depth := range []int{20, 24, 1000} {
+		schema := chain(depth)
+		n := New(Options{Logger: hclog.NewNullLogger()})
+		tool := core.Tool{Server: "a", Name: "b", Schema: json.RawMessage(schema), Raw: json.RawMessage(`{"name":"b","inputSchema":` + schema + `}`)}
+		began := time.Now()
+		lists := n.newMergedLists(&core.Offer{Tools: []core.Tool{tool}})
+		if len(lists.tools) != 1 || string(lists.tools[0].Raw) != `{"name":"a__b","inputSchema":{"type":"object"}}` {
+			t.Errorf("depth %d: listed as %.200s", depth, lists.tools[0].Raw)
+		}
+		if err := n.validator.check(t.Context(), tool, json.RawMessage(`{}`)); err != nil {
+			t.Errorf("depth %d: %v", depth, err)
+		}
+		if took := time.Since(began); took > 2*time.Second {
+			t.Errorf("depth %d: took %v", depth, took)
+		}
+	}
+}
+
+func TestAFormWithASchemaOfChainedReferencesIsNotCheckedAgainstIt(t *testing.T) {
+	n := New(Options{Logger: hclog.NewNullLogger()})
+	if err := n.CheckForm(json.RawMessage(chain(24)), json.RawMessage(`{}`)); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestACheckIsRefusedWhenItWouldTakeTooManySteps(t *testing.T) {
+	v := newValidator()
+	check := func(schema, arguments string) error {
+		return v.check(t.Context(), core.Tool{Server: "a", Name: "b", Schema: json.RawMessage(schema)}, json.RawMessage(arguments))
+	}
+	nested := func(n int) string { return strings.Repeat(`{"a":`, n) + "1" + strings.Repeat("}", n) }
+	twice := `{"allOf":[{"properties":{"a":{"$ref":"#"}}},{"properties":{"a":{"$ref":"#"}}}]}`
+	for name, c := range map[string]struct {
+		schema, arguments string
+		refused           bool
+	}{
+		"recursion that doubles, few levels":    {twice, nested(8), false},
+		"recursion that doubles, many levels":   {twice, nested(60), true},
+		"recursion over all JSON values":        {`{"anyOf":[{"type":"object","additionalProperties":{"$ref":"#"}},{"type":"array","items":{"$ref":"#"}},{"type":"number"}]}`, nested(60), false},
+		"a tree with two branches":              {`{"properties":{"a":{"$ref":"#"},"b":{"$ref":"#"}}}`, nested(60), false},
+		"many values, one step each":            {`{"properties":{"a":{"items":{"type":"number"}}}}`, `{"a":[1` + strings.Repeat(",1", 50_000) + `]}`, false},
+		"many values, many steps each":          {`{"properties":{"a":{"items":{"anyOf":[` + strings.Repeat(`{"type":"string"},`, 500) + `true]}}}}`, `{"a":[1` + strings.Repeat(",1", 50_000) + `]}`, true},
+		"a reference to itself, the same value": {`{"properties":{"a":{"allOf":[{"$ref":"#/properties/a"}]}}}`, `{"a":1}`, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			began := time.Now()
+			err := check(c.schema, c.arguments)
+			if refused := core.CodeOf(err) == core.CodeInvalidInput && strings.Contains(err.Error(), "to be checked"); refused != c.refused || err != nil && !refused {
+				t.Errorf("got %v", err)
+			}
+			if took := time.Since(began); took > 2*time.Second {
+				t.Errorf("took %v", took)
+			}
+		})
+	}
+}
+
+func TestTheViolationsOfACheckAreBounded(t *testing.T) {
+	v := newValidator()
+	tool := core.Tool{Server: "a", Name: "b", Schema: json.RawMessage(`{"properties":{"a":{"items":{"type":"string"}}}}`)}
+	err := v.check(t.Context(), tool, json.RawMessage(`{"a":[1`+strings.Repeat(",1", 5000)+`]}`))
+	known, ok := err.(*core.Error)
+	if !ok {
+		t.Fatal(err)
+	}
+	if found := known.Details.(map[string]any)["errors"].([]Violation); len(found) != maxViolations {
+		t.Errorf("%d violations", len(found))
+	}
+}
+
+func TestRegularExpressionsOfSchemasTakeLinearTime(t *testing.T) {
+	v := newValidator()
+	tool := core.Tool{Server: "a", Name: "b", Schema: json.RawMessage(`{"properties":{"a":{"type":"string","pattern":"^(a+)+$"}}}`)}
+	began := time.Now()
+	err := v.check(t.Context(), tool, json.RawMessage(`{"a":"`+strings.Repeat("a", 20_000)+`!"}`))
+	if core.CodeOf(err) != core.CodeInvalidInput || time.Since(began) > 2*time.Second {
+		t.Errorf("got %v after %v", err, time.Since(began))
+	}
+}
