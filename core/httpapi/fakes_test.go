@@ -193,14 +193,17 @@ func (a *fakeAccess) FinishLogin(_ context.Context, in access.LoginAnswer) (stri
 
 // fakeApps is a manager of apps without processes. What fails is set by name.
 type fakeApps struct {
-	mu        sync.Mutex
-	apps      map[string][]core.App // by workspace
-	installed []source.Request
-	asked     []string         // resource URIs
-	fail      map[string]error // by operation
-	resource  apps.Resource
-	wait      chan struct{} // Start waits for it when not nil
-	began     chan struct{} // and says here that it waits
+	uploaded       source.Request // the settings of the last upload
+	uploads        int
+	discardUploads bool
+	mu             sync.Mutex
+	apps           map[string][]core.App // by workspace
+	installed      []source.Request
+	asked          []string         // resource URIs
+	fail           map[string]error // by operation
+	resource       apps.Resource
+	wait           chan struct{} // Start waits for it when not nil
+	began          chan struct{} // and says here that it waits
 }
 
 func newApps() *fakeApps {
@@ -396,8 +399,16 @@ func (y *fakeApps) Logs(_ context.Context, ws, name string, tail int, _ bool) ([
 }
 
 func (y *fakeApps) InstallUpload(_ context.Context, _ string, body io.Reader, r source.Request) (core.App, error) {
+	y.uploads++
+	if y.discardUploads {
+		_, err := io.Copy(io.Discard, body)
+		return core.App{Name: "up", Status: core.StateRunning, Type: "plain"}, err
+	}
 	content, err := io.ReadAll(body)
-	return core.App{Name: r.ServerName, BundleName: string(content), Status: core.StateRunning, Type: "plain"}, err
+	if err == nil {
+		y.uploaded = r
+	}
+	return core.App{Name: r.ServerName, BundleName: string(content[:min(len(content), 64)]), Status: core.StateRunning, Type: "plain"}, err
 }
 
 func (y *fakeApps) Import(_ context.Context, _ string, r source.ImportRequest) (source.ImportResult, error) {

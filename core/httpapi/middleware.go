@@ -57,6 +57,9 @@ func (s *Server) readRequest(ctx *fasthttp.RequestCtx) bool {
 	if err == nil {
 		err = intake.CheckHost(&ctx.Request)
 	}
+	if err == nil && isUpload(ctx) {
+		return s.beginUpload(ctx)
+	}
 	if err == nil {
 		err = s.bodies.ReadBody(&ctx.Request, s.bodyLimit(ctx), func() intake.Client { return s.client(ctx) })
 	}
@@ -73,6 +76,24 @@ func (s *Server) readRequest(ctx *fasthttp.RequestCtx) bool {
 	return false
 }
 
+// isUpload reports whether the handler reads the body of a request from the connection.
+func isUpload(ctx *fasthttp.RequestCtx) bool {
+	return ctx.IsPost() && string(ctx.URI().PathOriginal()) == appapi.UploadPath
+}
+
+// beginUpload leaves the body of an upload on the connection, for the handler to stream once it knows
+// that the caller may upload. The connection ends with the response: the body of a refused upload is
+// not read.
+func (s *Server) beginUpload(ctx *fasthttp.RequestCtx) bool {
+	ctx.SetConnectionClose()
+	if ctx.Request.Header.ContentLength() > appapi.MaxUpload {
+		s.writeUnreadable(ctx, fasthttp.ErrBodyTooLarge)
+		return false
+	}
+	listener.LingerOnClose(ctx.Conn())
+	return true
+}
+
 // bodyLimit is the size limit of a request body in bytes.
 func (s *Server) bodyLimit(ctx *fasthttp.RequestCtx) int {
 	path := ctx.URI().PathOriginal()
@@ -81,8 +102,8 @@ func (s *Server) bodyLimit(ctx *fasthttp.RequestCtx) int {
 		return maxChat
 	case string(path) == "/v1/conversations/import":
 		return maxImport
-	case string(path) == "/v1/apps/upload":
-		return maxUpload
+	case isUpload(ctx):
+		return appapi.MaxUpload
 	case bytes.HasPrefix(path, []byte("/v1/")):
 		return s.options.MaxAPIBody
 	}

@@ -118,7 +118,6 @@ type Timeouts struct {
 
 const (
 	maxBody        = 1 << 20  // under /v1
-	maxUpload      = 64 << 20 // of POST /v1/apps/upload
 	maxImport      = 16 << 20 // of POST /v1/conversations/import
 	maxChat        = 15 << 20 // of POST /v1/chat: 10 MiB of attachments as base64, and the message
 	maxMountedBody = 16 << 20 // elsewhere, unless Options.MaxBody says otherwise

@@ -4,6 +4,8 @@ import (
 	"slices"
 
 	"github.com/gofiber/fiber/v2"
+
+	"github.com/ropewalk/ropewalk/core/httpapi/appapi"
 )
 
 // route is one line of the route table.
@@ -43,7 +45,7 @@ func (s *Server) appRoutes() []route {
 	return []route{
 		{get, "/v1/apps", s.authn.RequireMember(s.app.List)},
 		{post, "/v1/apps/install", s.authn.RequireMember(s.app.Install)},
-		{post, "/v1/apps/upload", s.authn.RequireMember(s.app.Upload)},
+		{post, appapi.UploadPath, s.authn.RequireMember(s.app.Upload)},
 		{post, "/v1/apps/import", s.authn.RequireMember(s.app.Import)},
 		{get, "/v1/apps/:name", s.authn.RequireMember(s.app.Get)},
 		{patch, "/v1/apps/:name", s.authn.RequireMember(s.app.Configure)},

@@ -1,25 +1,57 @@
 package appapi
 
 import (
-	"bytes"
+	"context"
+	"errors"
 	"io"
+	"mime"
+	"mime/multipart"
 
 	"github.com/gofiber/fiber/v2"
 
 	"github.com/ropewalk/ropewalk/core"
 	"github.com/ropewalk/ropewalk/core/apps/source"
+	"github.com/ropewalk/ropewalk/core/httpapi/body"
 	"github.com/ropewalk/ropewalk/core/httpapi/respond"
+	"github.com/ropewalk/ropewalk/core/stream"
 )
 
-// Upload is POST /v1/apps/upload: the body is an .mcpb file.
+// The route whose body is streamed.
+const (
+	UploadPath = "/v1/apps/upload"
+	MaxUpload  = 64 << 20 // bytes of a body
+)
+
+const maxUploadSettings = 1 << 20 // bytes of the part settings
+
+// uploadSettings is the part settings of an upload.
+type uploadSettings struct {
+	ServerName string                 `json:"serverName"`
+	Env        map[string]core.Secret `json:"env"`
+}
+
+// Upload is POST /v1/apps/upload: the body is an .mcpb file, or a form with the part settings (JSON) and
+// then the part file. The file goes from the connection to the disk; it is never in memory as a whole.
 func (h *Handlers) Upload(c *fiber.Ctx, caller core.Caller) error {
 	if err := caller.MayInstall(core.SourcePath); err != nil {
 		return err
 	}
-	ctx, done := respond.CancelOnDisconnect(c)
-	defer done()
-	app, err := h.Apps.InstallUpload(ctx, caller.Workspace.ID, uploadOf(c), source.Request{
-		ServerName: c.Query("serverName"), AllowPrivate: caller.MayReachPrivate(),
+	ctx, cancel := context.WithCancel(c.UserContext())
+	defer cancel()
+	// The connection cannot be watched for its end before the body was read.
+	var peer *stream.Peer
+	received := &receivedBody{from: requestBody(c), left: MaxUpload, atEnd: func() { peer = stream.WatchPeer(c.Context().Conn(), cancel) }}
+	defer func() {
+		if peer != nil {
+			peer.Stop()
+		}
+	}()
+	settings, file, err := uploadParts(c, received)
+	if err != nil {
+		return err
+	}
+	app, err := h.Apps.InstallUpload(ctx, caller.Workspace.ID, file, source.Request{
+		ServerName: settings.ServerName, Env: settings.Env, AllowPrivate: caller.MayReachPrivate(),
 	})
 	if err != nil {
 		return respond.WithCode(core.CodeInstallFailed, "the installation failed", err)
@@ -27,4 +59,105 @@ func (h *Handlers) Upload(c *fiber.Ctx, caller core.Caller) error {
 	return c.JSON(app)
 }
 
-func uploadOf(c *fiber.Ctx) io.Reader { return bytes.NewReader(c.Context().PostBody()) }
+// requestBody is the body of a request as it arrives.
+func requestBody(c *fiber.Ctx) io.Reader {
+	if stream := c.Context().RequestBodyStream(); stream != nil {
+		return stream
+	}
+	return eofReader{}
+}
+
+type eofReader struct{}
+
+func (eofReader) Read([]byte) (int, error) { return 0, io.EOF }
+
+// uploadParts returns the settings of an upload and the reader of its file.
+func uploadParts(c *fiber.Ctx, received io.Reader) (uploadSettings, io.Reader, error) {
+	settings := uploadSettings{ServerName: c.Query("serverName")}
+	media, params, err := mime.ParseMediaType(c.Get(fiber.HeaderContentType))
+	if err != nil || media != fiber.MIMEMultipartForm {
+		return settings, received, nil
+	}
+	form := multipart.NewReader(received, params["boundary"])
+	for {
+		part, err := form.NextPart()
+		switch {
+		case errors.Is(err, io.EOF):
+			return settings, nil, core.Errorf(core.CodeBadRequest, "the form has no part file; send the .mcpb file in it")
+		case err != nil:
+			return settings, nil, formError(err)
+		}
+		switch part.FormName() {
+		case "settings":
+			if settings, err = readSettings(part, settings); err != nil {
+				return settings, nil, err
+			}
+		case "file":
+			return settings, fileReader{part, form}, nil
+		default:
+			return settings, nil, core.Errorf(core.CodeBadRequest, "the form has the unknown part %q; send settings, then file", part.FormName())
+		}
+	}
+}
+
+func readSettings(part io.Reader, settings uploadSettings) (uploadSettings, error) {
+	text, err := io.ReadAll(io.LimitReader(part, maxUploadSettings+1))
+	if err != nil {
+		return settings, formError(err)
+	}
+	if len(text) > maxUploadSettings {
+		return settings, core.Errorf(core.CodePayloadTooLarge, "the part settings is too large: the limit is %d bytes", maxUploadSettings)
+	}
+	read, err := body.Decode[uploadSettings](text)
+	if err != nil {
+		return settings, err
+	}
+	if read.ServerName == "" {
+		read.ServerName = settings.ServerName
+	}
+	return read, nil
+}
+
+// fileReader reads the part file, and refuses a form that goes on after it: settings that come later
+// would be ignored.
+type fileReader struct {
+	part io.Reader
+	form *multipart.Reader
+}
+
+func (f fileReader) Read(p []byte) (int, error) {
+	n, err := f.part.Read(p)
+	if !errors.Is(err, io.EOF) {
+		return n, err
+	}
+	if _, after := f.form.NextPart(); !errors.Is(after, io.EOF) {
+		return n, core.Errorf(core.CodeBadRequest, "the part file must be the last of the form; send settings before it")
+	}
+	return n, io.EOF
+}
+
+func formError(err error) error {
+	if _, ok := errors.AsType[*core.Error](err); ok {
+		return err
+	}
+	return core.Errorf(core.CodeBadRequest, "the form cannot be read: %v", err)
+}
+
+// receivedBody reads a body of limited size and calls atEnd once it has ended.
+type receivedBody struct {
+	from  io.Reader
+	left  int
+	atEnd func()
+}
+
+func (b *receivedBody) Read(p []byte) (int, error) {
+	n, err := b.from.Read(p)
+	if b.left -= n; b.left < 0 {
+		return 0, core.Errorf(core.CodePayloadTooLarge, "the body is too large: the limit is %d bytes", MaxUpload)
+	}
+	if errors.Is(err, io.EOF) && b.atEnd != nil {
+		b.atEnd()
+		b.atEnd = nil
+	}
+	return n, err
+}

@@ -27,13 +27,21 @@ import (
 // Memory is linear in the size of the body, whatever its shape: bodies are read before anything is
 // known about the client.
 func Read[T any](ctx *fasthttp.RequestCtx) (T, error) {
-	var value T
 	raw := ctx.PostBody() // as sent: content encodings are refused, not decoded
+	if len(raw) > 0 {
+		if err := checkMediaType(&ctx.Request.Header); err != nil {
+			var none T
+			return none, err
+		}
+	}
+	return Decode[T](raw)
+}
+
+// Decode is Read for the text of a JSON object.
+func Decode[T any](raw []byte) (T, error) {
+	var value T
 	if len(raw) == 0 {
 		return value, invalid("it is empty; send a JSON object")
-	}
-	if err := checkMediaType(&ctx.Request.Header); err != nil {
-		return value, err
 	}
 	if !utf8.Valid(raw) {
 		return value, invalid("it is not UTF-8")

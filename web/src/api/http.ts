@@ -52,7 +52,9 @@ export async function request<T>(method: string, path: string, options: { query?
   const response = await send(withQuery(path, options.query), {
     method,
     signal: options.signal,
-    ...(options.body instanceof Blob
+    ...(options.body instanceof FormData
+      ? { body: options.body } // the browser sets the type with its boundary
+      : options.body instanceof Blob
       ? { body: options.body, headers: { "Content-Type": options.body.type || "application/octet-stream" } }
       : options.body !== undefined && { body: JSON.stringify(options.body), headers: { "Content-Type": "application/json" } }),
   });

@@ -37,17 +37,14 @@ export function useInstall(installed: (app: App) => void): Installation {
     setError(null);
     try {
       const app = body instanceof Blob
-        ? await request<App>("POST", "/v1/apps/upload", { body })
+        ? await request<App>("POST", "/v1/apps/upload", { body: env ? uploadForm(body, env) : body })
         : await request<App>("POST", "/v1/apps/install", { body: env ? { ...body, env: { ...(body.env as object | undefined), ...env } } : body });
       toast(`${app.name} is installed.`);
       for (const key of ["apps", "tools", "health", "bootstrap"]) void queries.invalidateQueries({ queryKey: [key] });
       installed(app);
     } catch (problem) {
       const needed = neededBy(problem);
-      if (needed && body instanceof Blob) {
-        // An upload is the file alone: it has no place for settings.
-        setError(new Error(`This app needs ${needed.map((n) => n.title || n.name).join(", ")} before it starts, and an uploaded file comes without settings. Install it from a registry, a package or a path on the server.`));
-      } else if (needed && !env) setMissing(needed);
+      if (needed && !env) setMissing(needed);
       else setError(problem as Error);
       setSource({ label, body });
     } finally {
@@ -63,6 +60,14 @@ export function useInstall(installed: (app: App) => void): Installation {
       setError(null);
     },
   };
+}
+
+/** The form of an upload with settings: they must come before the file. */
+function uploadForm(file: Blob, env: Record<string, string>): FormData {
+  const form = new FormData();
+  form.append("settings", JSON.stringify({ env }));
+  form.append("file", file, "bundle.mcpb");
+  return form;
 }
 
 export function neededBy(error: unknown): Needed[] | null {
