@@ -1,38 +1,16 @@
 package main
 
 import (
-	"bytes"
 	"io"
 
 	"github.com/hashicorp/go-hclog"
 
 	"github.com/ropewalk/ropewalk/core/config"
+	"github.com/ropewalk/ropewalk/core/logging"
 )
 
-// newLogger returns the server's logger: text, or one JSON object a line with the keys time, level, msg
-// and logger.
-func newLogger(c config.Log, w io.Writer) hclog.Logger {
-	o := &hclog.LoggerOptions{Name: "ropewalk", Level: hclog.LevelFromString(c.Level), Output: w}
-	if c.Format == "json" {
-		o.JSONFormat, o.Output = true, plainKeys{w}
-	}
-	return hclog.New(o)
-}
-
-// plainKeys renames the keys of hclog's JSON lines to those that log tools expect. Inside a value the
-// quotes are escaped, so only keys match.
-type plainKeys struct{ io.Writer }
-
-// Write passes a line on.
-func (p plainKeys) Write(line []byte) (int, error) {
-	renamed := line
-	for from, to := range map[string]string{
-		`"@timestamp":`: `"time":`, `"@level":`: `"level":`, `"@message":`: `"msg":`, `"@module":`: `"logger":`, `"@caller":`: `"caller":`,
-	} {
-		renamed = bytes.Replace(renamed, []byte(from), []byte(to), 1)
-	}
-	if _, err := p.Writer.Write(renamed); err != nil {
-		return 0, err
-	}
-	return len(line), nil
+// newLogger returns the server's logger as the configuration wants it, and its levels.
+func newLogger(c config.Log, w io.Writer) (hclog.Logger, *logging.Levels) {
+	levels := logging.NewLevels(hclog.LevelFromString(c.Level))
+	return logging.New(logging.Options{Levels: levels, JSON: c.Format == "json"}, w), levels
 }

@@ -11,7 +11,7 @@ import (
 
 func TestJSONLogLinesHaveTheUsualKeys(t *testing.T) {
 	var log testkit.Log
-	l := newLogger(config.Log{Level: "info", Format: "json"}, &log)
+	l, _ := newLogger(config.Log{Level: "info", Format: "json"}, &log)
 	l.Named("apps").Warn("app state changed", "detail", `"@level":"x"`)
 	entries := log.Entries()
 	if len(entries) != 1 {

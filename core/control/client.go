@@ -1,10 +1,12 @@
 package control
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"net"
 	"net/http"
@@ -51,25 +53,51 @@ func (c *Client) Status(ctx context.Context) (Status, error) {
 	return s, err
 }
 
-func (c *Client) ask(ctx context.Context, method, path string, into any) error {
-	req, err := http.NewRequestWithContext(ctx, method, "http://control"+path, nil)
+// LogLevels changes levels of the log by component, and returns all that are in force; ErrNotRunning
+// without a server.
+func (c *Client) LogLevels(ctx context.Context, change map[string]string) (map[string]string, error) {
+	body, err := json.Marshal(change)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	res, err := c.http.Do(req)
-	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ECONNREFUSED) {
-		return ErrNotRunning
+	res, err := c.send(ctx, http.MethodPatch, "/log/levels", bytes.NewReader(body))
+	if err != nil {
+		return nil, err
 	}
+	defer func() { _ = res.Body.Close() }()
+	var all map[string]string
+	return all, json.NewDecoder(res.Body).Decode(&all)
+}
+
+func (c *Client) ask(ctx context.Context, method, path string, into any) error {
+	res, err := c.send(ctx, method, path, nil)
 	if err != nil {
 		return err
 	}
 	defer func() { _ = res.Body.Close() }()
-	if res.StatusCode != http.StatusOK {
-		var f failure
-		if err := json.NewDecoder(res.Body).Decode(&f); err != nil {
-			return fmt.Errorf("the server answered %s", res.Status)
-		}
-		return errors.New(f.Message)
-	}
 	return json.NewDecoder(res.Body).Decode(into)
+}
+
+// send sends a command. The body of the response must be closed.
+func (c *Client) send(ctx context.Context, method, path string, body io.Reader) (*http.Response, error) {
+	req, err := http.NewRequestWithContext(ctx, method, "http://control"+path, body)
+	if err != nil {
+		return nil, err
+	}
+	res, err := c.http.Do(req)
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ECONNREFUSED) {
+		return nil, ErrNotRunning
+	}
+	if err != nil {
+		return nil, err
+	}
+	if res.StatusCode == http.StatusOK {
+		return res, nil
+	}
+	defer func() { _ = res.Body.Close() }()
+	var f failure
+	if err := json.NewDecoder(res.Body).Decode(&f); err != nil {
+		return nil, fmt.Errorf("the server answered %s", res.Status)
+	}
+	return nil, errors.New(f.Message)
 }

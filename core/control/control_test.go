@@ -1,13 +1,16 @@
 package control_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"go.uber.org/goleak"
 
@@ -28,6 +31,38 @@ func (commands) Plugins() []control.Plugin {
 
 func (commands) Status() control.Status {
 	return control.Status{URL: "http://127.0.0.1:1", Workspace: "ws_a", Version: "1", PID: 7, Dev: true}
+}
+
+func (commands) LogLevels(change map[string]string) (map[string]string, error) {
+	if change["apps"] == "loud" {
+		return nil, errors.New("no such level")
+	}
+	return map[string]string{"default": "info", "apps": change["apps"]}, nil
+}
+
+func TestLevelsAreChangedAndProfilesWritten(t *testing.T) {
+	home := t.TempDir()
+	s, err := control.Listen(t.Context(), home, commands{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = s.Close(t.Context()) }()
+	c := control.Dial(home)
+	if all, err := c.LogLevels(t.Context(), map[string]string{"apps": "debug"}); err != nil || all["apps"] != "debug" || all["default"] != "info" {
+		t.Errorf("%v %v", all, err)
+	}
+	if _, err := c.LogLevels(t.Context(), map[string]string{"apps": "loud"}); err == nil || err.Error() != "no such level" {
+		t.Errorf("a level that is none: %v", err)
+	}
+	for _, name := range []string{"heap", "goroutine", "cpu"} {
+		var written bytes.Buffer
+		if err := c.Profile(t.Context(), name, time.Second, &written); err != nil || !bytes.HasPrefix(written.Bytes(), []byte{0x1f, 0x8b}) {
+			t.Errorf("%s: %d bytes, %v", name, written.Len(), err)
+		}
+	}
+	if err := c.Profile(t.Context(), "hat", time.Second, io.Discard); err == nil || !strings.Contains(err.Error(), "goroutine") {
+		t.Errorf("a profile that is none: %v", err)
+	}
 }
 
 func TestTheStatusSaysWhereTheServerListens(t *testing.T) {

@@ -1,8 +1,8 @@
-// Package control is the operator's line to a running server: a unix socket under the home, which
-// `ropewalk reload` and `ropewalk plugin list` speak over.
+// Package control connects an operator on the machine with a running server: a Unix socket in the home,
+// used by `ropewalk reload`, `plugin list`, `log level` and `debug profile`.
 //
-// It owns the socket, who may open it (the server's own user: mode 0600 in a 0700 folder), and the
-// few messages. It does not own what a command does: the server's wiring hands that in. It is
-// apart from the HTTP API because an operator at the machine needs no key, and a caller of the
-// API must not be able to do what an operator does.
+// It owns the socket, its permissions (mode 0600 in a 0700 folder: the server's own user), the messages
+// and the profiles of the process. It does not own what a command does: the server's wiring passes that
+// in. It is separate from the HTTP API because an operator on the machine needs no key, and a caller of
+// the API must not be able to do what an operator does.
 package control

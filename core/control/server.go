@@ -23,6 +23,8 @@ type Commands interface {
 	Plugins() []Plugin
 	// Status describes the server.
 	Status() Status
+	// LogLevels changes levels by component, and returns those in force. Nil changes nothing.
+	LogLevels(change map[string]string) (map[string]string, error)
 }
 
 // Status describes a running server.
@@ -111,6 +113,8 @@ func Listen(ctx context.Context, home string, c Commands) (*Server, error) {
 	})
 	mux.HandleFunc("GET /plugins", func(w http.ResponseWriter, _ *http.Request) { answer(w, c.Plugins(), nil) })
 	mux.HandleFunc("GET /status", func(w http.ResponseWriter, _ *http.Request) { answer(w, c.Status(), nil) })
+	mux.HandleFunc("PATCH /log/levels", func(w http.ResponseWriter, r *http.Request) { setLevels(c, w, r) })
+	mux.HandleFunc("GET /profiles/{name}", profile)
 	s := &Server{http: &http.Server{Handler: mux, ReadHeaderTimeout: 5 * time.Second}, done: make(chan struct{})}
 	go func() {
 		defer close(s.done)
@@ -136,4 +140,14 @@ func answer(w http.ResponseWriter, body any, err error) {
 		body = failure{Message: err.Error()}
 	}
 	_ = json.NewEncoder(w).Encode(body) // the operator may have gone
+}
+
+func setLevels(c Commands, w http.ResponseWriter, r *http.Request) {
+	var change map[string]string
+	if err := json.NewDecoder(r.Body).Decode(&change); err != nil {
+		answer(w, nil, err)
+		return
+	}
+	all, err := c.LogLevels(change)
+	answer(w, all, err)
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/ropewalk/ropewalk/core/config"
 	"github.com/ropewalk/ropewalk/core/event"
 	"github.com/ropewalk/ropewalk/core/httpapi"
+	"github.com/ropewalk/ropewalk/core/logging"
 	"github.com/ropewalk/ropewalk/core/mcphttp"
 	"github.com/ropewalk/ropewalk/core/pluginhost"
 	"github.com/ropewalk/ropewalk/core/store"
@@ -32,6 +33,8 @@ type Options struct {
 	Builtins pluginhost.Builtins
 	Version  string
 	Logger   hclog.Logger
+
+	LogLevels *logging.Levels // of Logger; nil: they cannot be changed
 }
 
 // Server is the running service.

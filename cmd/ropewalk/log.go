@@ -1,0 +1,70 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/ropewalk/ropewalk/cmd/ropewalk/cli"
+	"github.com/ropewalk/ropewalk/core/config"
+	"github.com/ropewalk/ropewalk/core/control"
+)
+
+func logCommand() *cobra.Command {
+	cmd := &cobra.Command{Use: "log", Short: "Change what the running server logs"}
+	cmd.AddCommand(logLevelCommand())
+	return cmd
+}
+
+func logLevelCommand() *cobra.Command {
+	var home string
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use: "level [COMPONENT=LEVEL]...", Short: "Show or change the levels of the running server's log",
+		Long: "Show the levels of the running server's log, or change them until its next start. A component is the name that log " +
+			"lines show after \"ropewalk.\", such as apps, chat or pluginhost; \"default\" is every other one. A level is trace, " +
+			"debug, info, warn, error or off; nothing after the equals sign takes a component's own level away.",
+		Example: "  ropewalk log level apps=debug chat=warn\n  ropewalk log level apps=",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			change := map[string]string{}
+			for _, arg := range args {
+				component, level, found := strings.Cut(arg, "=")
+				if !found || component == "" {
+					return cli.Usage(fmt.Errorf("%q must be COMPONENT=LEVEL", arg))
+				}
+				change[component] = level
+			}
+			dir, err := config.FindHome(home, config.HostEnvironment())
+			if err != nil {
+				return err
+			}
+			levels, err := control.Dial(dir).LogLevels(cmd.Context(), change)
+			if err != nil {
+				return notRunning(err, dir)
+			}
+			if asJSON {
+				return cli.PrintJSON(cmd.OutOrStdout(), levels)
+			}
+			o := cli.NewOutput(cmd.OutOrStdout())
+			for _, component := range slices.Sorted(maps.Keys(levels)) {
+				o.Line("%s=%s", component, levels[component])
+			}
+			return nil
+		},
+	}
+	cmd.Flags().StringVar(&home, "home", "", "service home of the running server (default ROPEWALK_HOME, else ~/.ropewalk)")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	return cmd
+}
+
+// notRunning names the home when no server runs on it.
+func notRunning(err error, home string) error {
+	if errors.Is(err, control.ErrNotRunning) {
+		return fmt.Errorf("no server is using home %s", home)
+	}
+	return err
+}

@@ -1,0 +1,91 @@
+package logging
+
+import (
+	"fmt"
+	"maps"
+	"strings"
+	"sync"
+	"sync/atomic"
+
+	"github.com/hashicorp/go-hclog"
+)
+
+// Levels are the levels of a server's components. A component without a level of its own has that of
+// the component above it: apps.calc that of apps, and apps the default.
+type Levels struct {
+	mu      sync.Mutex // for changes
+	current atomic.Pointer[levels]
+}
+
+type levels struct {
+	standard   hclog.Level
+	components map[string]hclog.Level
+}
+
+// NewLevels returns levels with a default for every component.
+func NewLevels(standard hclog.Level) *Levels {
+	l := &Levels{}
+	l.current.Store(&levels{standard: standard})
+	return l
+}
+
+// Of returns the level of a component; "" is the default.
+func (l *Levels) Of(component string) hclog.Level {
+	now := l.current.Load()
+	if len(now.components) == 0 {
+		return now.standard
+	}
+	for component != "" {
+		if level, ok := now.components[component]; ok {
+			return level
+		}
+		component = component[:max(strings.LastIndexByte(component, '.'), 0)]
+	}
+	return now.standard
+}
+
+// SetDefault changes the level of the components that have none of their own.
+func (l *Levels) SetDefault(level hclog.Level) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.current.Store(&levels{standard: level, components: l.current.Load().components})
+}
+
+// Change sets levels by component: trace, debug, info, warn, error or off; "" takes a component's own
+// level away. The component default is every other one. When one is wrong nothing changes.
+func (l *Levels) Change(wanted map[string]string) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	next := levels{standard: l.current.Load().standard, components: maps.Clone(l.current.Load().components)}
+	if next.components == nil {
+		next.components = map[string]hclog.Level{}
+	}
+	for component, name := range wanted {
+		level := hclog.LevelFromString(name)
+		switch {
+		case name == "" && component != Default:
+			delete(next.components, component)
+		case level == hclog.NoLevel:
+			return fmt.Errorf("log level %q of %s: must be trace, debug, info, warn, error or off", name, component)
+		case component == Default:
+			next.standard = level
+		default:
+			next.components[component] = level
+		}
+	}
+	l.current.Store(&next)
+	return nil
+}
+
+// Default is the name of the default among the levels.
+const Default = "default"
+
+// All returns the levels in force by component.
+func (l *Levels) All() map[string]string {
+	now := l.current.Load()
+	all := map[string]string{Default: now.standard.String()}
+	for component, level := range now.components {
+		all[component] = level.String()
+	}
+	return all
+}
