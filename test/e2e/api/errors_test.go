@@ -85,7 +85,7 @@ func TestRefusalsOfTheAPI(t *testing.T) {
 		{"a resource of no app", "GET", "/v1/apps/nothing/resources/primary", nil, 404, "not_found", "nothing", nil},
 		{"a resource that is not there", "GET", "/v1/apps/sample/resources/nothing", nil, 404, "resource_not_found", "", nil},
 		{"the view of an app without one", "GET", "/v1/apps/guarded/resources/primary", nil, 404, "resource_not_found", "", nil},
-		{"a resource that climbs", "GET", "/v1/apps/sample/resources/..%2f..%2fetc%2fpasswd", nil, 400, "bad_request", "", nil},
+		{"a resource that climbs", "GET", "/v1/apps/sample/resources/..%2f..%2fetc%2fpasswd", nil, 404, "resource_not_found", "control character", nil},
 
 		{"no tool", "POST", call, `{"server":"sample"}`, 400, "bad_request", "tool is missing", nil},
 		{"no server", "POST", call, `{"tool":"echo"}`, 400, "bad_request", "server is missing", nil},

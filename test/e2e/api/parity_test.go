@@ -85,7 +85,7 @@ func TestACallGivesTheSameThroughBothEndpoints(t *testing.T) {
 	t.Run("a refusal of the app itself", func(t *testing.T) {
 		direct, composed := callBoth(t, s, session, map[string]any{"member": "error", "answer": `{"code":-32042,"message":"not today","data":{"n":1.0}}`})
 		same(t, "/mcp", composed["error"], []byte(`{"code":-32042,"message":"not today","data":{"n":1.0}}`))
-		same(t, "/v1 content", direct["content"], []byte(`[{"text":"not today","type":"text"}]`))
+		same(t, "/v1 content", direct["content"], []byte(`[{"type":"text","text":"not today"}]`))
 		same(t, "/v1 isError", direct["isError"], []byte(`true`))
 	})
 }
