@@ -19,11 +19,22 @@ type OpenIDProvider struct {
 }
 
 // StartOpenIDProvider starts the provider until the test ends. callback is the redirect URI of its
-// public client "app".
+// public clients "app" and "ropewalk". Whoever logs in is alice.
 func StartOpenIDProvider(t testing.TB, callback string) *OpenIDProvider {
 	t.Helper()
+	return startOpenIDProvider(t, callback)
+}
+
+// StartOpenIDProviderWithForm is StartOpenIDProvider, but a page asks for the account.
+func StartOpenIDProviderWithForm(t testing.TB, callback string) *OpenIDProvider {
+	t.Helper()
+	return startOpenIDProvider(t, callback, "form")
+}
+
+func startOpenIDProvider(t testing.TB, args ...string) *OpenIDProvider {
+	t.Helper()
 	script := filepath.Join(Root(t), "test", "npm", "oidc-provider.mjs")
-	cmd := exec.CommandContext(t.Context(), "node", script, callback)
+	cmd := exec.CommandContext(t.Context(), "node", append([]string{script}, args...)...)
 	cmd.Dir = Node(t)
 	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "NODE_ENV=production"}
 	in, err := cmd.StdinPipe()

@@ -129,6 +129,12 @@ func freePort(t testing.TB) int {
 	return l.Addr().(*net.TCPAddr).Port
 }
 
+// FreePort is freePort, for what a test starts itself and must know the port of before.
+func FreePort(t testing.TB) int {
+	t.Helper()
+	return freePort(t)
+}
+
 func address(port int) string { return net.JoinHostPort("127.0.0.1", strconv.Itoa(port)) }
 
 // attempts is how often a port may have been taken by somebody else.

@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"syscall"
 	"testing"
 
@@ -30,12 +31,18 @@ var listens = regexp.MustCompile(`server listening.*url"?[=:]"?(http://[^\s"]+)`
 // LANG, and wins over them.
 func serve(t *testing.T, config string, env ...string) *server {
 	t.Helper()
+	return serveOn(t, 0, config, env...)
+}
+
+// serveOn is serve on a port.
+func serveOn(t *testing.T, port int, config string, env ...string) *server {
+	t.Helper()
 	s := &server{home: filepath.Join(t.TempDir(), "home"), log: &testkit.Log{}}
 	if err := os.MkdirAll(s.home, 0o700); err != nil {
 		t.Fatal(err)
 	}
 	write(t, filepath.Join(s.home, "ropewalk.yaml"), config)
-	cmd := exec.Command(binary, "serve", "--port", "0", "--home", s.home)
+	cmd := exec.Command(binary, "serve", "--port", strconv.Itoa(port), "--home", s.home)
 	cmd.Env = append([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + t.TempDir(), "LANG=C.UTF-8"}, env...)
 	cmd.Stderr = s.log
 	if err := cmd.Start(); err != nil {
@@ -114,15 +121,17 @@ func write(t *testing.T, path, content string) {
 	}
 }
 
-// program runs a program to its end, which must be good, and returns what it printed.
+// program runs a program to its end, which must be good, and returns its standard output.
 func program(t *testing.T, dir string, env []string, name string, args ...string) string {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), name, args...)
 	cmd.Dir = dir
 	cmd.Env = append([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + t.TempDir(), "LANG=C.UTF-8"}, env...)
-	out, err := cmd.CombinedOutput()
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	out, err := cmd.Output()
 	if err != nil {
-		t.Fatalf("%s %v: %v\n%s", name, args, err, out)
+		t.Fatalf("%s %v: %v\n%s\n%s", name, args, err, out, &stderr)
 	}
 	return string(out)
 }

@@ -2,8 +2,9 @@
 // that holds node_modules. It prints one line, {"issuer": …}. A line "rotate" on stdin gives it a
 // new signing key; the end of stdin ends it.
 //
-// Clients: "app" (public, authorization code with PKCE) and "machine" (client credentials, secret
-// "machine-secret-0123456789"); others may register. Whoever logs in is alice, an admin of org_1; nobody is asked.
+// Clients: "app" and "ropewalk" (public, authorization code with PKCE) and "machine" (client credentials, secret
+// "machine-secret-0123456789"); others may register. Whoever logs in is alice, an admin of org_1, without a
+// question; with the argument "form" a page asks for the account, and only alice is an admin.
 import { generateKeyPairSync } from 'node:crypto';
 import { createServer } from 'node:http';
 import { createRequire } from 'node:module';
@@ -16,6 +17,8 @@ const installed = createRequire(process.cwd() + '/').resolve('oidc-provider');
 const { Provider } = await import(pathToFileURL(installed));
 
 const callback = process.argv[2] ?? 'http://127.0.0.1:1/v1/auth/callback';
+const form = process.argv[3] === 'form';
+const roles = (id) => (!form || id === 'alice' ? ['staff-admin'] : []);
 let generation = 0;
 
 function signingKey() {
@@ -28,10 +31,10 @@ function build(issuer) {
     jwks: { keys: [signingKey()] },
     cookies: { keys: ['a-key-for-cookies-of-a-test'] },
     clients: [
-      {
-        client_id: 'app', application_type: 'native', token_endpoint_auth_method: 'none',
+      ...['app', 'ropewalk'].map((client_id) => ({
+        client_id, application_type: 'native', token_endpoint_auth_method: 'none',
         redirect_uris: [callback], response_types: ['code'], grant_types: ['authorization_code'],
-      },
+      })),
       {
         client_id: 'machine', client_secret: 'machine-secret-0123456789',
         redirect_uris: [], response_types: [], grant_types: ['client_credentials'],
@@ -52,10 +55,12 @@ function build(issuer) {
         }),
       },
     },
-    extraTokenClaims: () => ({ org_id: 'org_1', roles: ['staff-admin'] }),
+    extraTokenClaims: (_, token) => ({ org_id: 'org_1', roles: roles(token.accountId) }),
     findAccount: (_, id) => ({
       accountId: id,
-      claims: () => ({ sub: id, name: 'Alice', email: 'alice@example.com', email_verified: true, org_id: 'org_1', roles: ['staff-admin'] }),
+      claims: () => ({
+        sub: id, name: id[0].toUpperCase() + id.slice(1), email: `${id}@example.com`, email_verified: true, org_id: 'org_1', roles: roles(id),
+      }),
     }),
     interactions: { url: (_, interaction) => `/interaction/${interaction.uid}` },
   });
@@ -63,17 +68,23 @@ function build(issuer) {
   return async (req, res) => {
     if (!req.url.startsWith('/interaction/')) return standard(req, res);
     try {
-      await provider.interactionFinished(req, res, await consent(provider, await provider.interactionDetails(req, res)));
+      const details = await provider.interactionDetails(req, res);
+      const account = form ? new URL(req.url, issuer).searchParams.get('account') : 'alice';
+      if (details.prompt.name === 'login' && !account) {
+        res.writeHead(200, { 'content-type': 'text/html' }).end('<title>Sign in</title><form><label>Account <input name="account"></label><button>Sign in</button></form>');
+        return;
+      }
+      await provider.interactionFinished(req, res, await consent(provider, details, account));
     } catch (error) {
       res.writeHead(500).end(String(error));
     }
   };
 }
 
-// consent answers every prompt as a willing alice would.
-async function consent(provider, { prompt, params }) {
-  if (prompt.name === 'login') return { login: { accountId: 'alice' } };
-  const grant = new provider.Grant({ accountId: 'alice', clientId: params.client_id });
+// consent answers every prompt as a willing person would.
+async function consent(provider, { prompt, params, session }, account) {
+  if (prompt.name === 'login') return { login: { accountId: account } };
+  const grant = new provider.Grant({ accountId: session.accountId, clientId: params.client_id });
   grant.addOIDCScope(params.scope ?? '');
   if (params.resource) grant.addResourceScope(params.resource, 'tools');
   return { consent: { grantId: await grant.save() } };

@@ -1,0 +1,37 @@
+// A new user opens the address of the server in a browser, logs in at the identity provider and reads who they are:
+// node login.mjs <facts as JSON>, in the folder that holds node_modules.
+import assert from "node:assert/strict";
+import { createRequire } from "node:module";
+
+const facts = JSON.parse(process.argv[2]);
+const { chromium } = createRequire(process.cwd() + "/")("playwright-core");
+const context = await chromium.launchPersistentContext(facts.profile, {
+  executablePath: facts.chromium, headless: true,
+  args: ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking", "--disable-sync", "--disable-dev-shm-usage"],
+});
+context.setDefaultTimeout(30_000);
+const page = context.pages()[0] ?? (await context.newPage());
+
+// A failed login comes back to a page that says so.
+await page.goto(facts.url + "/v1/auth/callback?state=unknown&code=x");
+await page.getByText("The login did not succeed.").waitFor();
+
+await page.goto(facts.url + "/");
+await page.getByRole("button", { name: "Continue with your organization" }).click();
+await page.getByLabel("Account").fill("ada");
+await page.getByRole("button", { name: "Sign in" }).click();
+
+// Back on a page of the server, as an admin of the organization, in the workspace that people join.
+await page.getByRole("button", { name: /^Account of/ }).click();
+await page.getByText("ada@example.com · admin").waitFor();
+await page.keyboard.press("Escape");
+await page.getByRole("link", { name: "Apps" }).click();
+await page.getByText("filesystem").first().waitFor();
+await page.getByRole("link", { name: "People" }).click();
+await page.getByText("ada@example.com").first().waitFor();
+assert.equal(new URL(page.url()).origin, facts.url);
+
+// What the connect page prints for clients names the address that takes no header.
+await page.getByRole("link", { name: "Connect" }).click();
+await page.getByText(/\/mcp\/(me|ws_)/).first().waitFor();
+await context.close();

@@ -1,0 +1,149 @@
+package clients
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/ropewalk/ropewalk/internal/testenv"
+	"github.com/ropewalk/ropewalk/internal/testkit"
+)
+
+// readmeExample is the configuration of the README with an OpenID Connect provider, with the addresses of this
+// machine in place of those of the example.
+func readmeExample(t *testing.T, replacements ...string) string {
+	t.Helper()
+	readme, err := os.ReadFile(filepath.Join(testenv.Root(t), "README.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, block := range regexp.MustCompile("(?s)```yaml\n(.*?)```").FindAllStringSubmatch(string(readme), -1) {
+		if !strings.Contains(block[1], "adapter: oidc") {
+			continue
+		}
+		example := block[1]
+		for i := 0; i < len(replacements); i += 2 {
+			if !strings.Contains(example, replacements[i]) {
+				t.Fatalf("the example of the README has no %q:\n%s", replacements[i], example)
+			}
+			example = strings.ReplaceAll(example, replacements[i], replacements[i+1])
+		}
+		return example
+	}
+	t.Fatal("the README has no example with adapter: oidc")
+	return ""
+}
+
+// serveReadme starts a server with the README's example, in a clean home.
+func serveReadme(t *testing.T) *server {
+	t.Helper()
+	port := testenv.FreePort(t)
+	at := fmt.Sprintf("http://localhost:%d", port)
+	provider := testenv.StartOpenIDProviderWithForm(t, at+"/v1/auth/callback")
+	bundles := t.TempDir()
+	s := serveOn(t, port, readmeExample(t,
+		"host: 0.0.0.0", "host: localhost",
+		"https://tools.example.com", at,
+		"https://id.example.com", provider.Issuer,
+		"redis://127.0.0.1:6379/0", "redis://"+testenv.StartRedis(t).Addr+"/0",
+		"/srv/bundles/filesystem.mcpb", named(t, everything(t), "filesystem"),
+		"/srv/bundles", bundles,
+		"  - {name: official, adapter: mcp-registry}\n", "", // it is not on this machine
+	))
+	s.url = at
+	testkit.Eventually(t, "the declared app runs", func() bool {
+		bundles, _ := s.do(t, "GET", "/v1/health", nil)["bundles"].([]any)
+		return len(bundles) == 1 && bundles[0].(map[string]any)["state"] == "running"
+	})
+	return s
+}
+
+// named gives the bundle in a folder the name @test/name.
+func named(t *testing.T, dir, name string) string {
+	t.Helper()
+	manifest := filepath.Join(dir, "manifest.json")
+	content, err := os.ReadFile(manifest)
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(t, manifest, strings.Replace(string(content), "@test/everything", "@test/"+name, 1))
+	return dir
+}
+
+func TestTheOpenIDExampleOfTheREADMEEndsWithAnAdminLoggedInOnAPage(t *testing.T) {
+	t.Parallel()
+	s := serveReadme(t)
+	home, err := os.MkdirTemp("", "rwc") // short: the browser makes sockets in it
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(home) })
+	facts, err := json.Marshal(map[string]string{"url": s.url, "chromium": testenv.Chromium(t), "profile": filepath.Join(home, "profile")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	script, err := filepath.Abs("login.mjs")
+	if err != nil {
+		t.Fatal(err)
+	}
+	program(t, packages(t), []string{"HOME=" + home, "TMPDIR=" + home}, "node", script, string(facts))
+	if !strings.Contains(s.log.String(), "browser login failed") {
+		t.Error("the log does not have the reason of the failed login")
+	}
+}
+
+func TestAClientThatKnowsOnlyTheURLListsAndCallsToolsAfterAnOAuthLogin(t *testing.T) {
+	t.Parallel()
+	s := serveReadme(t)
+	script, err := filepath.Abs("url-only.mjs")
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := program(t, packages(t), nil, "node", script, s.url+"/mcp/me")
+	var seen struct {
+		Scope, Resource, Echoed string
+		Tools                   []string
+	}
+	if err := json.Unmarshal([]byte(out), &seen); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	if !strings.Contains(seen.Scope, "openid") || !strings.Contains(seen.Scope, "email") || seen.Resource != s.url+"/mcp/me" {
+		t.Errorf("the client was given scope %q for %s", seen.Scope, seen.Resource)
+	}
+	if !slices.Contains(seen.Tools, "filesystem__echo") || seen.Echoed != "Echo: text" {
+		t.Errorf("it lists %v; the tool answered %q", seen.Tools, seen.Echoed)
+	}
+}
+
+// The definition is that of the server's own documentation, as people have it in the files of their clients.
+func TestAPastedDefinitionOfServerEverythingIsImportedAndAnswersACall(t *testing.T) {
+	t.Parallel()
+	if _, err := exec.LookPath("npm"); err != nil {
+		t.Fatal(err)
+	}
+	s := serve(t, "")
+	pasted := json.RawMessage(`{"everything":{"command":"npx","args":["-y","@modelcontextprotocol/server-everything"]}}`)
+	plan := s.do(t, "POST", "/v1/apps/import", map[string]any{"dryRun": true, "mcpServers": pasted})
+	if server := plan["servers"].([]any)[0].(map[string]any); server["status"] != "planned" || server["version"] == nil {
+		t.Errorf("planned: %v", plan)
+	}
+	done := s.do(t, "POST", "/v1/apps/import", map[string]any{"mcpServers": pasted})
+	server := done["servers"].([]any)[0].(map[string]any)
+	version, _ := server["version"].(string)
+	if server["status"] != "installed" || !regexp.MustCompile(`^\d+\.\d+\.\d+`).MatchString(version) {
+		t.Fatalf("imported: %v", done)
+	}
+	result := s.do(t, "POST", "/v1/tools/call", map[string]any{"server": "everything", "tool": "get-sum", "arguments": map[string]any{"a": 46, "b": 2}})
+	if result["isError"] != false || !strings.Contains(fmt.Sprint(result["result"]), "48") {
+		t.Errorf("the tool answered %v", result)
+	}
+	if app := s.do(t, "GET", "/v1/apps/everything", nil); app["version"] != version {
+		t.Errorf("installed %v, imported %s", app["version"], version)
+	}
+}
