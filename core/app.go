@@ -82,10 +82,11 @@ type AppHealth struct {
 type Tool struct {
 	Server   string          // the app's short name
 	Name     string          // the bare name, without the server's prefix
-	Raw      json.RawMessage // the tool object of the app's tools/list answer
+	Raw      json.RawMessage // the tool object of the app's tools/list answer; of TaskOnly tools, without execution.taskSupport
 	Schema   json.RawMessage // inputSchema; nil when the app gave none
 	ReadOnly bool            // annotations.readOnlyHint
 	ViewURI  string          // _meta.ui.resourceUri (MCP Apps), "" when absent
+	TaskOnly bool            // execution.taskSupport is required: the app runs it as a task only
 	Mirrors  []Mirror        // arguments that requests repeat in headers, by header; nil when the schema marks none
 }
 

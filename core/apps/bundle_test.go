@@ -41,6 +41,7 @@ const (
 	modeOld      = "old"      // like talk, in the older revisions only
 	modeNew      = "new"      // speaks the revision without handshake, and that only
 	modeGrumpy   = "grumpy"   // answers everything with an error
+	modeTask     = "task"     // has a tool that requires a task
 	modeFuture   = "future"   // speaks a revision that does not exist
 )
 
@@ -53,6 +54,8 @@ func bundleMain(args []string) int {
 	case modeSilent:
 		_, _ = bufio.NewReader(os.Stdin).ReadString(0)
 		return 0
+	case modeTask:
+		return taskMain()
 	case modeNew:
 		return newOnly()
 	case modeGrumpy:

@@ -168,7 +168,7 @@ func (p *pending) resolve(ctx context.Context) (err error) {
 func (p *pending) request() interact.Call {
 	call := &p.call
 	r := p.n.request(p.caller, "tools/call", params(p.tool.quoted, call), call.Meta, call.Notify, call.From)
-	r.Mirrors, r.Wake = p.tool.Mirrors, call.Wake
+	r.Mirrors, r.Wake, r.AsTask = p.tool.Mirrors, call.Wake, p.tool.TaskOnly
 	return r
 }
 

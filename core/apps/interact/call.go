@@ -18,6 +18,9 @@ type Call struct {
 
 	Mirrors []core.Mirror // of the tool that is called: arguments that remote apps of link.StatelessVersion get in headers
 
+	// AsTask says that the tool that is called can only be called as a task (taskSupport: required).
+	AsTask bool
+
 	// Wake must hold one, and receives without blocking each time there is something for the pending
 	// call to take. nil for a caller that only waits.
 	Wake chan struct{}

@@ -11,7 +11,7 @@ import (
 // NeedsOnlyShared reports whether a call is a single request to the shared instance: it belongs to no
 // other instance and needs no translation between MCP revisions.
 func (d *Dialog) NeedsOnlyShared(shared Instance, c *Call) bool {
-	if _, pooled := d.poolKey(shared, c.Client, c.Asker); pooled {
+	if _, pooled := d.poolKey(shared, c.Client, c.Asker); pooled || c.AsTask {
 		return false
 	}
 	return shared.Info().Stateless == (c.Client != nil && c.Client.stateless)
@@ -31,7 +31,7 @@ func (d *Dialog) Do(ctx context.Context, shared Instance, c Call, f *InFlight) (
 	}
 	r := link.Request{Method: c.Method, Params: c.Params, Notify: c.Notify, Caller: f, Mirrors: c.Mirrors}
 	if !in.Info().Stateless || stateless {
-		result, err := in.Call(ctx, r)
+		result, err := call(ctx, in, r, c.AsTask, f)
 		return result, in, err
 	}
 	if c.Asker != nil && c.Client != nil {

@@ -66,13 +66,17 @@ func parseTool(raw json.RawMessage, server string) (core.Tool, string, error) {
 	var item struct {
 		Name        string          `json:"name"`
 		InputSchema json.RawMessage `json:"inputSchema"`
+		Execution   json.RawMessage `json:"execution"`
 	}
 	if err := json.Unmarshal(raw, &item); err != nil {
 		return core.Tool{}, "", err
 	}
 	t := core.Tool{
 		Server: server, Name: item.Name, Raw: raw, Schema: item.InputSchema,
-		ReadOnly: readOnlyHint(raw), ViewURI: viewURI(raw),
+		ReadOnly: readOnlyHint(raw), ViewURI: viewURI(raw), TaskOnly: taskOnly(item.Execution),
+	}
+	if t.TaskOnly {
+		t.Raw = withoutTaskSupport(raw)
 	}
 	switch {
 	case item.Name == "":

@@ -1,0 +1,167 @@
+package interact
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+
+	"github.com/ropewalk/ropewalk/core"
+	"github.com/ropewalk/ropewalk/core/link"
+	"github.com/ropewalk/ropewalk/core/rawjson"
+	"github.com/ropewalk/ropewalk/core/rpc"
+)
+
+// The pauses between two polls of a task. Apps name their own (pollInterval), which is kept in bounds.
+const (
+	defaultPoll = time.Second
+	minPoll     = 50 * time.Millisecond
+	maxPoll     = 30 * time.Second
+)
+
+// cancelTimeout is how long an app may take to accept that a task is cancelled.
+const cancelTimeout = 5 * time.Second
+
+// task is a task of an app (MCP 2025-11-25, basic/utilities/tasks).
+type task struct {
+	ID            string  `json:"taskId"`
+	Status        string  `json:"status"`
+	StatusMessage string  `json:"statusMessage"`
+	PollInterval  float64 `json:"pollInterval"` // milliseconds
+}
+
+// isPending reports whether the task goes on without anything from the client. tasks/result waits in all
+// other states, or has the result.
+func (t task) isPending() bool { return t.Status == "working" || t.Status == "submitted" }
+
+func (t task) poll() time.Duration {
+	if t.PollInterval <= 0 {
+		return defaultPoll
+	}
+	return min(max(time.Duration(min(t.PollInterval, float64(maxPoll.Milliseconds())))*time.Millisecond, minPoll), maxPoll)
+}
+
+// call makes one request of a call. A tool that can only be called as a task is called as one: the caller
+// sees an ordinary call. Apps of link.StatelessVersion have no such tools.
+func call(ctx context.Context, in Instance, r link.Request, asTask bool, f *InFlight) (json.RawMessage, error) {
+	if !asTask || in.Info().Stateless {
+		return in.Call(ctx, r)
+	}
+	created, err := createTask(ctx, in, r)
+	if err != nil || created.Task == nil {
+		return created.raw, err
+	}
+	run := taskRun{in: in, request: r, inFlight: f, task: *created.Task, token: progressTokenOf(r.Params)}
+	result, err := run.wait(ctx)
+	if ctx.Err() != nil {
+		run.cancel(context.WithoutCancel(ctx))
+	}
+	return result, err
+}
+
+// createdTask is the result of the request that creates a task, or an ordinary result without one.
+type createdTask struct {
+	Task *task `json:"task"`
+	raw  json.RawMessage
+}
+
+func createTask(ctx context.Context, in Instance, r link.Request) (createdTask, error) {
+	params := r.Params
+	if len(params) == 0 {
+		params = json.RawMessage("{}")
+	}
+	var err error
+	if r.Params, err = rawjson.Set(params, rawjson.Member{Name: "task", Value: json.RawMessage("{}")}); err != nil {
+		return createdTask{}, core.Wrap(core.CodeBadRequest, err, link.ErrParams.Error())
+	}
+	raw, err := in.Call(ctx, r)
+	if err != nil {
+		return createdTask{}, err
+	}
+	created := createdTask{raw: raw}
+	if err := json.Unmarshal(raw, &created); err != nil || created.Task != nil && created.Task.ID == "" {
+		return createdTask{}, &rpc.Error{Code: internalError, Message: "the app sent an invalid task"}
+	}
+	return created, nil
+}
+
+// taskRun is a call that runs as a task.
+type taskRun struct {
+	in       Instance
+	request  link.Request
+	inFlight *InFlight
+	task     task
+	token    json.RawMessage // the caller's progress token; nil for none
+	reported int             // progress notifications sent
+}
+
+// wait polls the task until it has ended or needs input, and returns its result. Each answer to a poll
+// shows that the app is not silent.
+func (t *taskRun) wait(ctx context.Context) (json.RawMessage, error) {
+	t.report("")
+	for t.task.isPending() {
+		timer := time.NewTimer(t.task.poll())
+		select {
+		case <-timer.C:
+		case <-ctx.Done():
+			timer.Stop()
+			return nil, ctx.Err()
+		}
+		before := t.task.StatusMessage
+		raw, err := t.send(ctx, "tasks/get")
+		if err != nil {
+			return nil, err
+		}
+		t.inFlight.resetClock()
+		next := task{}
+		if err := json.Unmarshal(raw, &next); err != nil || next.Status == "" {
+			return nil, &rpc.Error{Code: internalError, Message: "the app sent an invalid task"}
+		}
+		next.ID = t.task.ID
+		t.task = next
+		t.report(before)
+	}
+	if t.task.Status == "cancelled" {
+		return nil, &rpc.Error{Code: internalError, Message: "the app cancelled the task of the call: " + t.task.StatusMessage}
+	}
+	return t.send(ctx, "tasks/result")
+}
+
+// report sends the status message of the task as progress, if the caller wants progress and it changed.
+func (t *taskRun) report(before string) {
+	if t.token == nil || t.request.Notify == nil || t.task.StatusMessage == before || t.task.StatusMessage == "" {
+		return
+	}
+	t.reported++
+	params, err := json.Marshal(map[string]any{"progressToken": t.token, "progress": t.reported, "message": t.task.StatusMessage})
+	if err == nil {
+		t.request.Notify(rpc.Notification{Method: "notifications/progress", Params: params})
+	}
+}
+
+func (t *taskRun) send(ctx context.Context, method string) (json.RawMessage, error) {
+	params, err := json.Marshal(map[string]string{"taskId": t.task.ID})
+	if err != nil {
+		return nil, err
+	}
+	return t.in.Call(ctx, link.Request{Method: method, Params: params, Notify: t.request.Notify, Caller: t.inFlight})
+}
+
+// cancel cancels the task of a call that is over. An error is of no use to anyone: the task may have ended.
+func (t *taskRun) cancel(ctx context.Context) {
+	ctx, stop := context.WithTimeout(ctx, cancelTimeout)
+	defer stop()
+	_, _ = t.send(ctx, "tasks/cancel")
+}
+
+// progressTokenOf returns the progress token of a request, nil for none.
+func progressTokenOf(params json.RawMessage) json.RawMessage {
+	var p struct {
+		Meta struct {
+			Token json.RawMessage `json:"progressToken"`
+		} `json:"_meta"`
+	}
+	if json.Unmarshal(params, &p) != nil || len(p.Meta.Token) == 0 {
+		return nil
+	}
+	return p.Meta.Token
+}
