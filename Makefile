@@ -7,7 +7,7 @@ LDFLAGS := -s -w -X main.version=$(VERSION)
 BUF     := $(GO) tool -modfile=tools/buf/go.mod buf
 LINT    := $(GO) tool -modfile=tools/golangci-lint/go.mod golangci-lint
 
-.PHONY: run build plugins test test-deps test-postgres conformance schemathesis check lint generate web bench microbench chaos dist clean help
+.PHONY: run build plugins test test-deps test-postgres conformance schemathesis check lint generate web bench microbench chaos dist reproducible clean help
 
 help: ## show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 14
@@ -68,15 +68,11 @@ microbench: ## benchmarks of single packages: ratios of two things measured in o
 chaos: ## what tests do a few times, as often as was promised: 500 kills during writes
 	$(GO) test -tags chaos -timeout 30m -run Acknowledged -v ./core/store
 
-DIST_FLAGS := --sort=name --owner=0 --group=0 --numeric-owner --mtime=@0
+dist: ## static, reproducible archives for Linux and macOS, bills of materials, checksums, the Homebrew formula
+	@GO='$(GO)' deploy/dist
 
-dist: ## static, reproducible archives for Linux and macOS with checksums (goreleaser builds packages from .goreleaser.yaml)
-	@rm -rf dist && mkdir -p dist
-	@for os in linux darwin; do for arch in amd64 arm64; do \
-		d=dist/ropewalk_$(VERSION)_$${os}_$$arch && mkdir -p $$d && cp README.md LICENSE CHANGELOG.md $$d/ && \
-		CGO_ENABLED=0 GOOS=$$os GOARCH=$$arch $(GO) build -trimpath -buildvcs=false -ldflags '$(LDFLAGS) -buildid=' -o $$d/ropewalk ./cmd/ropewalk && \
-		tar $(DIST_FLAGS) -C dist -c $$(basename $$d) | gzip -n > $$d.tar.gz && rm -r $$d || exit 1; done; done
-	@cd dist && sha256sum *.tar.gz > SHA256SUMS && cat SHA256SUMS
+reproducible: ## build the release of the last commit twice, from different folders, and compare the bytes
+	@test/reproducible $(PLATFORMS)
 
 clean: ## remove what was built
 	@rm -rf $(BIN) dist
