@@ -97,4 +97,3 @@ func module(kind, path, version, sum string) component {
 	}
 	return c
 }
-
