@@ -34,7 +34,7 @@ var rules = []rule{
 	{
 		because: "Fiber is used by the packages that serve HTTP, and by what they share",
 		covers:  []string{""}, never: []string{"github.com/gofiber/fiber/v2", "github.com/gofiber/fiber/v2/"},
-		but: []string{"core/httpapi", "core/httpapi/*", "core/mcphttp", "core/stream", "core/webguard", "core/console"},
+		but: []string{"core/httpapi", "core/httpapi/*", "core/mcphttp", "core/stream", "core/webguard", "core/console", "core/apidocs"},
 	},
 	{
 		because: "go-plugin is used by the plugin SDK and by the host",

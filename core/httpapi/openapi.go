@@ -14,6 +14,9 @@ import (
 //go:embed openapi.yaml
 var openapi []byte
 
+// OpenAPI returns the OpenAPI document, in YAML.
+func OpenAPI() []byte { return openapi }
+
 // getOpenAPI is GET /v1/openapi.json.
 func (s *Server) getOpenAPI(c *fiber.Ctx, _ core.Identity) error {
 	var document any

@@ -14,6 +14,7 @@ import (
 	"github.com/ropewalk/ropewalk/core/chat"
 	"github.com/ropewalk/ropewalk/core/chat/skill"
 	"github.com/ropewalk/ropewalk/core/config"
+	"github.com/ropewalk/ropewalk/core/apidocs"
 	"github.com/ropewalk/ropewalk/core/console"
 	"github.com/ropewalk/ropewalk/core/control"
 	"github.com/ropewalk/ropewalk/core/event"
@@ -181,7 +182,7 @@ func (s *Server) openEndpoints(context.Context) error {
 
 // mounts are what is served beside /v1.
 func (s *Server) mounts() []func(httpapi.Router) {
-	c, all := s.config, []func(httpapi.Router){s.endpoint.Mount}
+	c, all := s.config, []func(httpapi.Router){s.endpoint.Mount, apidocs.New(httpapi.OpenAPI()).Mount}
 	if c.HTTP.Console {
 		all = append(all, console.New(console.Options{
 			Dev: c.Dev(), APIKey: c.APIKey != "", Login: c.Auth.Adapter != "", BaseURL: c.HTTP.BaseURL, ViewOrigin: c.HTTP.ViewOrigin,
