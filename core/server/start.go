@@ -10,11 +10,11 @@ import (
 	"strconv"
 
 	"github.com/ropewalk/ropewalk/core/access"
+	"github.com/ropewalk/ropewalk/core/apidocs"
 	"github.com/ropewalk/ropewalk/core/apps"
 	"github.com/ropewalk/ropewalk/core/chat"
 	"github.com/ropewalk/ropewalk/core/chat/skill"
 	"github.com/ropewalk/ropewalk/core/config"
-	"github.com/ropewalk/ropewalk/core/apidocs"
 	"github.com/ropewalk/ropewalk/core/console"
 	"github.com/ropewalk/ropewalk/core/control"
 	"github.com/ropewalk/ropewalk/core/event"
