@@ -20,6 +20,7 @@ const IssuerKey = "ropewalk:key"
 
 // Scope limits an identity to one workspace and role. The zero Scope does not limit it.
 type Scope struct {
+	Key       string // the id of the key
 	Workspace string
 	Role      Role
 	UserRole  Role // the role in the organization of the user the key acts as

@@ -22,6 +22,8 @@ const (
 	CodeForbidden           Code = "forbidden"
 	CodeProtected           Code = "protected"
 	CodeToolHeld            Code = "tool_held"
+	CodeApprovalPending     Code = "approval_pending"
+	CodeApprovalRefused     Code = "approval_refused"
 	CodeFeatureDisabled     Code = "feature_disabled"
 	CodeWorkspaceDenied     Code = "workspace_access_denied"
 	CodeNotFound            Code = "not_found"

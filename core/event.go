@@ -88,6 +88,21 @@ type (
 		Decision PinState `json:"decision"`
 		By       string   `json:"by"` // User.ID
 	}
+	// ApprovalRequested is sent when a call waits for a person.
+	ApprovalRequested struct {
+		ID        string `json:"id"`
+		Tool      string `json:"tool"`
+		Caller    string `json:"caller"` // User.ID
+		ExpiresAt string `json:"expiresAt"`
+	}
+	// ApprovalDecided is sent when a call that waits was approved or refused.
+	ApprovalDecided struct {
+		ID       string        `json:"id"`
+		Tool     string        `json:"tool"`
+		Caller   string        `json:"caller"` // User.ID
+		Decision ApprovalState `json:"decision"`
+		By       string        `json:"by"` // User.ID
+	}
 	// Heartbeat is sent every 30 seconds.
 	Heartbeat struct {
 		Timestamp Stamp `json:"timestamp"`
@@ -109,6 +124,8 @@ const (
 	EventPinAdded            = "pin.added"
 	EventPinChanged          = "pin.changed"
 	EventPinDecided          = "pin.decided"
+	EventApprovalRequested   = "approval.requested"
+	EventApprovalDecided     = "approval.decided"
 	EventHeartbeat           = "heartbeat"
 )
 

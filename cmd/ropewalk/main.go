@@ -70,7 +70,7 @@ func root() *cobra.Command {
 	}
 	add(groupServer, upCommand(), serveCommand(), reloadCommand(), logCommand(), debugCommand(), backupCommand(), restoreCommand(), doctorCommand())
 	add(groupUse,
-		status.Command(), app.Command(), tool.Command(), chat.Command(), conversation.Command(), event.Command(), status.UsageCommand(),
+		status.Command(), app.Command(), tool.Command(), tool.ApprovalCommand(), chat.Command(), conversation.Command(), event.Command(), status.UsageCommand(),
 		admin.WorkspaceCommand(), admin.UserCommand(), admin.KeyCommand(), clientconfig.Command(), contexts.Command(),
 	)
 	add(groupAdmin, configCommand(), pluginCommand(), auditCommand())

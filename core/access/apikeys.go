@@ -90,7 +90,7 @@ func (a *Access) keyIdentity(ctx context.Context, bearer string) (core.Identity,
 	}
 	id := core.Identity{
 		Issuer: core.IssuerKey, Subject: key.ID, User: key.User,
-		Scope: core.Scope{Workspace: key.Workspace, Role: key.Role, UserRole: key.User.OrgRole},
+		Scope: core.Scope{Key: key.ID, Workspace: key.Workspace, Role: key.Role, UserRole: key.User.OrgRole},
 	}
 	id.User.OrgRole = core.RoleMember
 	return id, nil

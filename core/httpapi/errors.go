@@ -38,13 +38,13 @@ func statusOf(code core.Code) int {
 		return fiber.StatusBadRequest
 	case core.CodeUnauthenticated:
 		return fiber.StatusUnauthorized
-	case core.CodeForbidden, core.CodeProtected, core.CodeToolHeld, core.CodeFeatureDisabled, core.CodeWorkspaceDenied:
+	case core.CodeForbidden, core.CodeProtected, core.CodeToolHeld, core.CodeApprovalRefused, core.CodeFeatureDisabled, core.CodeWorkspaceDenied:
 		return fiber.StatusForbidden
 	case core.CodeNotFound, core.CodeToolNotFound, core.CodeResourceNotFound:
 		return fiber.StatusNotFound
 	case core.CodeMethodNotAllowed:
 		return fiber.StatusMethodNotAllowed
-	case core.CodeAlreadyInstalled, core.CodeRunInProgress, core.CodeAlreadyAnswered:
+	case core.CodeAlreadyInstalled, core.CodeRunInProgress, core.CodeAlreadyAnswered, core.CodeApprovalPending:
 		return fiber.StatusConflict
 	case core.CodePayloadTooLarge:
 		return fiber.StatusRequestEntityTooLarge

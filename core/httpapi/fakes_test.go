@@ -440,3 +440,28 @@ func (f *fakePins) Decide(ctx context.Context, c core.Caller, id string, accept 
 	}
 	return all[0], nil
 }
+
+// fakeApprovals has one call that waits, apr_1, and one that does not, apr_3.
+type fakeApprovals struct{}
+
+func (fakeApprovals) List(_ context.Context, c core.Caller) ([]core.Approval, error) {
+	return []core.Approval{{
+		ID: "apr_1", Tool: "a__b", Workspace: c.Workspace.ID, Caller: c.User, Arguments: json.RawMessage(`{"x":1}`), State: core.ApprovalPending,
+		CreatedAt: time.Now(), ExpiresAt: time.Now().Add(time.Minute),
+	}}, nil
+}
+
+func (f fakeApprovals) Decide(ctx context.Context, c core.Caller, id string, approve bool) (core.Approval, error) {
+	all, _ := f.List(ctx, c)
+	switch {
+	case id == "apr_3":
+		return core.Approval{}, core.Errorf(core.CodeAlreadyAnswered, "decided on already")
+	case id != all[0].ID:
+		return core.Approval{}, core.Errorf(core.CodeNotFound, "no such call")
+	}
+	all[0].State, all[0].DecidedBy = core.ApprovalRefused, c.User.ID
+	if approve {
+		all[0].State = core.ApprovalApproved
+	}
+	return all[0], nil
+}

@@ -87,7 +87,7 @@ func TestTheDocumentNamesEveryErrorCode(t *testing.T) {
 	withCode := doc.Components.Schemas["Error"].Value.Properties["error"].Value.Enum
 	for _, code := range []core.Code{
 		core.CodeBadRequest, core.CodeInvalidInput, core.CodeCredentialsRequired, core.CodeWorkspaceRequired, core.CodeNotConfigured, core.CodeForbidden,
-		core.CodeProtected, core.CodeToolHeld, core.CodeFeatureDisabled, core.CodeWorkspaceDenied, core.CodeNotFound, core.CodeToolNotFound, core.CodeResourceNotFound,
+		core.CodeProtected, core.CodeToolHeld, core.CodeApprovalPending, core.CodeApprovalRefused, core.CodeFeatureDisabled, core.CodeWorkspaceDenied, core.CodeNotFound, core.CodeToolNotFound, core.CodeResourceNotFound,
 		core.CodeMethodNotAllowed, core.CodeAlreadyInstalled, core.CodeRunInProgress, core.CodeAlreadyAnswered, core.CodePayloadTooLarge, core.CodeUnsupportedMedia, core.CodeRateLimited,
 		core.CodeInstallFailed, core.CodeUninstallFailed, core.CodeStartFailed, core.CodeStopFailed, core.CodeUnavailable, core.CodeInternal,
 		core.CodeModelNotConfigured, core.CodeProviderAuth, core.CodeProviderOverloaded, core.CodeProviderError, core.CodeEngineError,
@@ -155,6 +155,14 @@ func TestAnswersAreAsTheDocumentSays(t *testing.T) {
 		{"refuse a changed tool", call{method: "POST", path: "/v1/pins/pin_1", body: `{"decision":"refuse"}`}, "", nil, 200},
 		{"decide otherwise", call{method: "POST", path: "/v1/pins/pin_1", body: `{"decision":"maybe"}`}, "", nil, 400},
 		{"no such change", call{method: "POST", path: "/v1/pins/pin_2", body: `{"decision":"accept"}`}, "", nil, 404},
+		{"calls that wait", call{method: "GET", path: "/v1/approvals"}, "", nil, 200},
+		{"approve a call", call{method: "POST", path: "/v1/approvals/apr_1", body: `{"decision":"approve"}`}, "", nil, 200},
+		{"refuse a call", call{method: "POST", path: "/v1/approvals/apr_1", body: `{"decision":"refuse"}`}, "", nil, 200},
+		{"decide on a call otherwise", call{method: "POST", path: "/v1/approvals/apr_1", body: `{"decision":"accept"}`}, "", nil, 400},
+		{"no such call", call{method: "POST", path: "/v1/approvals/apr_2", body: `{"decision":"approve"}`}, "", nil, 404},
+		{"a call that was decided on", call{method: "POST", path: "/v1/approvals/apr_3", body: `{"decision":"approve"}`}, "", nil, 409},
+		{"a tool that waits", call{method: "POST", path: "/v1/tools/call", body: `{"tool":"a__b"}`}, "tools", core.Errorf(core.CodeApprovalPending, "m"), 409},
+		{"a tool that is refused", call{method: "POST", path: "/v1/tools/call", body: `{"tool":"a__b"}`}, "tools", core.Errorf(core.CodeApprovalRefused, "m"), 403},
 		{"a tool that is held back", call{method: "POST", path: "/v1/tools/call", body: `{"tool":"a__b"}`}, "tools", core.Errorf(core.CodeToolHeld, "m"), 403},
 		{"events of nobody", call{method: "GET", path: "/v1/events", header: none}, "", nil, 401},
 		{"events of others", call{method: "GET", path: "/v1/events", header: denied}, "", nil, 403},

@@ -65,12 +65,13 @@ type State interface {
 	CheckWritable(ctx context.Context) error // core.CodeUnavailable with the reason
 }
 
-// Options configure a Server. Access, Apps, Tools, Pins, Events, Chat, Metrics, Registries and Logger are required.
+// Options configure a Server. Access, Apps, Tools, Pins, Approvals, Events, Chat, Metrics, Registries and Logger are required.
 type Options struct {
 	Access     Access
 	Apps       Apps
 	Tools      Tools
 	Pins       trustapi.Pins
+	Approvals  trustapi.Approvals
 	Events     Events
 	Chat       Chat
 	State      State // whose problems GET /v1/health shows; nil shows none

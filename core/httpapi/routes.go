@@ -61,6 +61,8 @@ func (s *Server) appRoutes() []route {
 		{post, "/v1/tools/call", s.authn.RequireMember(s.app.CallTool)},
 
 		{get, "/v1/pins", s.authn.RequireMember(s.trust.ListPins)},
+		{get, "/v1/approvals", s.authn.RequireMember(s.trust.ListApprovals)},
+		{post, "/v1/approvals/:id", s.authn.RequireMember(s.trust.DecideApproval)},
 		{post, "/v1/pins/:id", s.authn.RequireMember(s.trust.DecidePin)},
 	}
 }

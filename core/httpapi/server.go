@@ -131,7 +131,7 @@ func (s *Server) setHandlers() {
 		Chat: o.Chat, Streams: o.Streams, Limits: o.Limits, TokensPerDay: o.TokensPerDay, Log: o.Logger, Quiet: o.Timeouts.Quiet,
 	}
 	s.admin = &adminapi.Handlers{Tools: o.Tools, Keys: o.Access, Models: o.Chat, Registries: o.Registries}
-	s.trust = &trustapi.Handlers{Pins: o.Pins}
+	s.trust = &trustapi.Handlers{Pins: o.Pins, Approvals: o.Approvals}
 }
 
 // withContext gives the handlers a context that holds nothing of the request, so that it may be

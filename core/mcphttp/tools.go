@@ -99,7 +99,7 @@ func (e *Endpoint) toolResult(k *call, name string, result json.RawMessage, err 
 // is never unknown to it, whatever of it the caller may not do.
 func (e *Endpoint) forTheModel(k *call, name string, code core.Code) bool {
 	switch code {
-	case core.CodeInvalidInput, core.CodeBadRequest, core.CodeToolHeld:
+	case core.CodeInvalidInput, core.CodeBadRequest, core.CodeToolHeld, core.CodeApprovalPending, core.CodeApprovalRefused:
 		return true
 	case core.CodeForbidden, core.CodeFeatureDisabled:
 		return slices.ContainsFunc(e.o.Tools.List(k.caller), func(t tools.Listed) bool { return t.Name == name })

@@ -61,11 +61,14 @@ func (s *Server) followCluster() {
 				if strings.HasPrefix(c.Name, skill.KeptPrefix) {
 					s.syncSkills(ctx, c.Name)
 				}
+			case core.ChangeApproval:
+				s.approvals.Wake(c.Name)
 			case core.ChangePins:
 				s.pins.Reload(c.Workspace, c.Name)
 			case core.ChangeAll:
 				s.access.MembersChanged("")
 				s.pins.Reload("", "")
+				s.approvals.Wake("")
 				s.syncSkills(ctx, skill.KeptPrefix)
 			default: // apps are reconciled by their manager
 			}

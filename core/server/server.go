@@ -44,22 +44,23 @@ type Server struct {
 	version string
 	started time.Time
 
-	store    *store.Store
-	host     *pluginhost.Host
-	adapters *adapters
-	listener net.Listener
-	bus      *event.Bus
-	features *features
-	access   *access.Access
-	apps     *apps.Manager
-	chat     *chat.Engine
-	skills   *skill.Library
-	pins     *trust.Pins
-	tools    *tools.Namespace
-	audit    *audit.Log
-	endpoint *mcphttp.Endpoint
-	http     *httpapi.Server
-	failed   chan error // the error of a broken listener
+	store     *store.Store
+	host      *pluginhost.Host
+	adapters  *adapters
+	listener  net.Listener
+	bus       *event.Bus
+	features  *features
+	access    *access.Access
+	apps      *apps.Manager
+	chat      *chat.Engine
+	skills    *skill.Library
+	pins      *trust.Pins
+	approvals *trust.Approvals
+	tools     *tools.Namespace
+	audit     *audit.Log
+	endpoint  *mcphttp.Endpoint
+	http      *httpapi.Server
+	failed    chan error // the error of a broken listener
 
 	reloading sync.Mutex
 	config    *config.Config // the effective configuration

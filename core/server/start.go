@@ -99,6 +99,9 @@ func (s *Server) openServices(ctx context.Context) error {
 		return err
 	}
 	s.pins = trust.NewPins(trust.PinOptions{Mode: c.Tools.Pin, Records: s.store, Events: s.bus, Logger: s.log.Named("trust")})
+	s.approvals = trust.NewApprovals(trust.ApprovalOptions{
+		Patterns: c.Tools.Approve, Wait: c.Tools.ApprovalWait, Expiry: c.Tools.ApprovalExpiry, Records: s.store, Events: s.bus,
+	})
 	s.apps = apps.New(apps.Options{
 		Pins: s.pins,
 		Home: c.Home, Records: s.store, Cluster: s.cluster(), Events: s.bus, Registries: s.adapters.registries(), Configured: c.Apps,
@@ -108,7 +111,7 @@ func (s *Server) openServices(ctx context.Context) error {
 	s.closers.add("apps", s.apps.Close)
 	s.joinEvents()
 	go s.bus.Run(beating)
-	s.tools = tools.New(tools.Options{Apps: s.apps, Events: s.bus, Features: s.features, Logger: s.log.Named("tools"), Audit: s.auditor()})
+	s.tools = tools.New(tools.Options{Apps: s.apps, Events: s.bus, Features: s.features, Logger: s.log.Named("tools"), Audit: s.auditor(), Approvals: s.approvals})
 	s.tools.Add(
 		tools.ListApps(s.apps), tools.ManageApps(s.apps), s.tools.Search(s.adapters), s.tools.Status(s.apps, s.version, s.started),
 	)
@@ -165,7 +168,7 @@ func (s *Server) openEndpoints(context.Context) error {
 		Version: s.version, Started: s.started, Plugins: s.host.Status, Apps: s.apps.States, Sessions: s.endpoint.Sessions,
 	})
 	s.http = httpapi.New(httpapi.Options{
-		Access: s.access, Apps: s.apps, Tools: s.tools, Pins: s.pins, Events: s.bus, Chat: s.chat, State: s.store, Metrics: figures, Registries: s.adapters, Logger: s.log.Named("http"), Version: s.version, Audit: s.auditor(),
+		Access: s.access, Apps: s.apps, Tools: s.tools, Pins: s.pins, Approvals: s.approvals, Events: s.bus, Chat: s.chat, State: s.store, Metrics: figures, Registries: s.adapters, Logger: s.log.Named("http"), Version: s.version, Audit: s.auditor(),
 		Mounts: s.mounts(), Closed: s.endpoint.Closed, Streams: streams,
 		AllowedOrigins: c.AllowedOrigins, AllowedHosts: c.HTTP.AllowedHosts, TrustedProxies: c.HTTP.TrustedProxies,
 		BaseURL: c.HTTP.BaseURL, RedirectURI: redirectURI(c),

@@ -60,6 +60,9 @@ func (n *Namespace) Call(ctx context.Context, c core.Caller, call Call) (json.Ra
 func (n *Namespace) Start(ctx context.Context, c core.Caller, call Call) (Pending, error) {
 	p := &pending{n: n, caller: c, call: call}
 	err := p.resolve(ctx)
+	if err == nil && p.needsApproval() {
+		return p, nil // recorded when it is made
+	}
 	if refused := n.auditCall(ctx, c, &p.call, err); refused != nil {
 		return nil, refused
 	}
@@ -107,6 +110,11 @@ func (p *pending) start(ctx context.Context) (err error) {
 func (p *pending) Wait(ctx context.Context) (json.RawMessage, error) {
 	if p.tool == nil && p.server != systemServer {
 		if err := p.await(ctx); err != nil {
+			return nil, err
+		}
+	}
+	if p.needsApproval() {
+		if err := p.awaitApproval(ctx); err != nil {
 			return nil, err
 		}
 	}

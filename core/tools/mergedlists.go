@@ -29,7 +29,8 @@ type mergedLists struct {
 // callable is a tool with what each call of it needs.
 type callable struct {
 	core.Tool
-	quoted []byte // the bare name as JSON
+	quoted   []byte // the bare name as JSON
+	approval bool   // its calls wait for a person
 }
 
 // arrayKey is a list as one class of callers sees it: own has a bit for each of the service's own tools
@@ -90,7 +91,7 @@ func (n *Namespace) newMergedLists(o *core.Offer) *mergedLists {
 		}
 		r.tools = append(r.tools, Listed{Name: t.FullName(), Tool: t, Raw: raw})
 		quoted, _ := json.Marshal(t.Name) // a string always marshals
-		one := &callable{t, quoted}
+		one := &callable{t, quoted, n.approvals != nil && n.approvals.Needs(t)}
 		r.byName[t.FullName()], r.byName[t.LongName()] = one, one
 		r.bare[t.Name] = append(r.bare[t.Name], one)
 	}

@@ -48,6 +48,8 @@ type Options struct {
 	Features Features
 	Logger   hclog.Logger
 	Audit    Auditor // nil records nothing
+
+	Approvals Approvals // nil lets no call wait for a person
 }
 
 // Namespace lists and calls what the apps of workspaces offer. It is safe for concurrent use.
@@ -56,6 +58,7 @@ type Namespace struct {
 	events    Publisher
 	features  Features
 	audit     Auditor
+	approvals Approvals
 	system    []System
 	own       []Listed // system as it is listed
 	validator *validator
@@ -71,7 +74,7 @@ type Namespace struct {
 // New returns a Namespace over the given apps and system tools.
 func New(o Options) *Namespace {
 	return &Namespace{
-		apps: o.Apps, events: o.Events, features: o.Features, log: o.Logger, audit: o.Audit,
+		apps: o.Apps, events: o.Events, features: o.Features, log: o.Logger, audit: o.Audit, approvals: o.Approvals,
 		validator: newValidator(), merged: map[string]*mergedLists{},
 		stateless: interact.NewClient("", true, nil), sessions: newSessionRegistry(),
 	}
