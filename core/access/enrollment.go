@@ -12,7 +12,7 @@ import (
 
 // Enrollment is what happens to users of an identity provider when they are seen.
 type Enrollment struct {
-	Admins     []string // lower-case emails, and subjects of admins of the organization
+	Admins     []string // lower-case emails, subjects and groups of admins of the organization
 	FirstAdmin bool     // whether the first user becomes an admin when Admins is empty
 	Workspace  string   // that users join once; "" for none
 	Role       core.Role
@@ -40,7 +40,8 @@ func newEnrollment(rules Enrollment, store Enroller) *enrollment {
 
 // admin reports whether the configuration names the identity as an admin.
 func (e *enrollment) admin(said auth.Identity) bool {
-	return slices.Contains(e.rules.Admins, said.Subject) ||
+	inGroup := slices.ContainsFunc(said.Groups, func(group string) bool { return slices.Contains(e.rules.Admins, group) })
+	return inGroup || slices.Contains(e.rules.Admins, said.Subject) ||
 		said.Email != "" && slices.Contains(e.rules.Admins, strings.ToLower(said.Email))
 }
 

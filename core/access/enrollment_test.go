@@ -70,3 +70,17 @@ func TestUsersJoinTheWorkspaceOfAuthJoinOnce(t *testing.T) {
 	_, err = a.Caller(t.Context(), identity(t, a, "alice"), core.DefaultWorkspaceID)
 	want(t, "after the user was removed", string(core.CodeOf(err)), "workspace_access_denied")
 }
+
+func TestAuthAdminsNamesAdminsByGroup(t *testing.T) {
+	a, _ := enrolled(t, Enrollment{Admins: []string{"operators"}}, "carol")
+	p := newProvider("https://idp", "dave", "erin")
+	dave := p.identity("dave")
+	dave.Groups = []string{"staff", "operators"}
+	p.tokens["token-of-dave"] = dave
+	a.SetAdapter(p, []string{"https://base"}, false)
+	for subject, want := range map[string]core.Role{"dave": core.RoleAdmin, "erin": core.RoleMember} {
+		if id := identity(t, a, subject); id.User.OrgRole != want {
+			t.Errorf("%s is %s, want %s", subject, id.User.OrgRole, want)
+		}
+	}
+}

@@ -1,10 +1,12 @@
 package httpapi
 
 import (
+	"bytes"
 	"context"
 	"strings"
 
 	"github.com/gofiber/fiber/v2"
+	"github.com/valyala/fasthttp"
 
 	"github.com/ropewalk/ropewalk/core"
 	"github.com/ropewalk/ropewalk/core/httpapi/authn"
@@ -49,4 +51,21 @@ func (s *Server) recordRequest(c *fiber.Ctx) error {
 	}
 	_ = s.options.Audit.Record(c.UserContext(), record) // it is done; the log reports the error
 	return err
+}
+
+// recordRefusal records what a mounted endpoint, such as /mcp, refused for lack of an identity or a
+// right. recordRequest does it for /v1.
+func (s *Server) recordRefusal(ctx *fasthttp.RequestCtx) {
+	status := ctx.Response.StatusCode()
+	if s.options.Audit == nil || status != fiber.StatusUnauthorized && status != fiber.StatusForbidden || bytes.HasPrefix(ctx.Path(), []byte("/v1/")) {
+		return
+	}
+	outcome := core.CodeUnauthenticated
+	if status == fiber.StatusForbidden {
+		outcome = core.CodeForbidden
+	}
+	_ = s.options.Audit.Record(s.root, core.AuditRecord{ // it is refused; the log reports the error
+		Address: s.guard.ClientAddress(ctx), Action: string(ctx.Method()) + " " + string(ctx.Path()), Outcome: string(outcome),
+		RequestID: string(ctx.Response.Header.Peek(requestIDHeader)),
+	})
 }

@@ -6,6 +6,8 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/gofiber/fiber/v2"
+
 	"github.com/ropewalk/ropewalk/core"
 )
 
@@ -63,5 +65,29 @@ func TestWhatCannotBeRecordedIsNotDone(t *testing.T) {
 	}
 	if r := h.do(t, call{method: "GET", path: "/v1/apps"}); r.StatusCode != 200 {
 		t.Errorf("a list: %d", r.StatusCode)
+	}
+}
+
+func TestRefusalsOfMountedEndpointsAreRecorded(t *testing.T) {
+	log := &auditor{}
+	h := open(t, newAccess(), func(o *Options) {
+		o.Audit = log
+		o.Mounts = []func(Router){func(r Router) {
+			r.Post("/mcp", func(c *fiber.Ctx) error { return c.SendStatus(c.QueryInt("status")) })
+		}}
+	})
+	for status, want := range map[string]string{"401": "POST /mcp unauthenticated", "403": "POST /mcp forbidden", "200": "", "404": ""} {
+		log.records = nil
+		h.do(t, call{method: "POST", path: "/mcp?status=" + status, body: "{}"})
+		var got string
+		for _, r := range log.records {
+			got += r.Action + " " + r.Outcome
+			if r.Address == "" || r.RequestID == "" {
+				t.Errorf("%s: %+v", status, r)
+			}
+		}
+		if got != want {
+			t.Errorf("%s: recorded %q, want %q", status, got, want)
+		}
 	}
 }

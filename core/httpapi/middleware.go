@@ -43,6 +43,7 @@ func (s *Server) wrap(next fasthttp.RequestHandler) fasthttp.RequestHandler {
 			s.fail(ctx, core.Errorf(core.CodeUnavailable, "the server is shutting down"))
 		default:
 			next(ctx)
+			s.recordRefusal(ctx)
 			compress(ctx)
 		}
 		if s.draining.Load() {

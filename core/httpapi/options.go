@@ -89,6 +89,9 @@ type Options struct {
 	Streams *stream.Streams // shared with what is mounted; nil makes one
 	MaxBody int             // bytes of one body outside /v1; 0 means 16 MiB. Under /v1 it is 1 MiB
 
+	Landing bool // whether a small page is served at /: the console is switched off
+	Login   bool // whether browsers can log in at an identity provider
+
 	AllowedOrigins []string       // ALLOWED_ORIGINS: scheme://host[:port], lower case
 	AllowedHosts   []string       // Host values accepted in dev mode beside loopback ones; host or host:port
 	TrustedProxies []netip.Prefix // whose X-Forwarded-For and X-Forwarded-Proto count

@@ -17,6 +17,7 @@ import (
 	"github.com/ropewalk/ropewalk/core/httpapi/authn"
 	"github.com/ropewalk/ropewalk/core/httpapi/chatapi"
 	"github.com/ropewalk/ropewalk/core/httpapi/intake"
+	"github.com/ropewalk/ropewalk/core/httpapi/landing"
 	"github.com/ropewalk/ropewalk/core/httpapi/listener"
 	"github.com/ropewalk/ropewalk/core/httpapi/login"
 	"github.com/ropewalk/ropewalk/core/httpapi/trustapi"
@@ -97,6 +98,7 @@ func New(o Options) *Server {
 			s.router.Add(fiber.MethodHead, r.path, r.handler)
 		}
 	}
+	s.serveLanding()
 	s.router.Get("/livez", s.live)
 	s.router.Get("/readyz", s.ready)
 	for _, mount := range o.Mounts {
@@ -132,6 +134,20 @@ func (s *Server) setHandlers() {
 	}
 	s.admin = &adminapi.Handlers{Tools: o.Tools, Keys: o.Access, Models: o.Chat, Registries: o.Registries}
 	s.trust = &trustapi.Handlers{Pins: o.Pins, Approvals: o.Approvals}
+}
+
+// serveLanding serves the landing page, if it is wanted.
+func (s *Server) serveLanding() {
+	if !s.options.Landing {
+		return
+	}
+	page, err := landing.New(landing.Page{Access: s.access, Guard: s.guard, Login: s.options.Login, Version: s.version})
+	if err != nil { // its template is part of the executable
+		s.log.Error("the landing page cannot be served", "error", err)
+		return
+	}
+	s.router.Get("/", s.withContext, s.keepOut, page.Get)
+	s.router.Head("/", s.withContext, s.keepOut, page.Get)
 }
 
 // withContext gives the handlers a context that holds nothing of the request, so that it may be

@@ -171,7 +171,7 @@ func (s *Server) openEndpoints(context.Context) error {
 		Access: s.access, Apps: s.apps, Tools: s.tools, Pins: s.pins, Approvals: s.approvals, Events: s.bus, Chat: s.chat, State: s.store, Metrics: figures, Registries: s.adapters, Logger: s.log.Named("http"), Version: s.version, Audit: s.auditor(),
 		Mounts: s.mounts(), Closed: s.endpoint.Closed, Streams: streams,
 		AllowedOrigins: c.AllowedOrigins, AllowedHosts: c.HTTP.AllowedHosts, TrustedProxies: c.HTTP.TrustedProxies,
-		BaseURL: c.HTTP.BaseURL, RedirectURI: redirectURI(c),
+		BaseURL: c.HTTP.BaseURL, RedirectURI: redirectURI(c), Landing: !c.HTTP.Console, Login: c.Auth.Adapter != "",
 		Checks: s.checks(), ShutdownDelay: c.HTTP.ShutdownDelay, AccessLog: c.Log.Access,
 		MaxAPIBody: c.Limits.APIBodyBytes, MaxConns: c.Limits.Connections, MaxConnsPerAddress: c.Limits.ConnectionsPerAddress,
 		TokensPerDay: int64(c.Limits.TokensPerDay), Limits: limits.New(limits.Settings{

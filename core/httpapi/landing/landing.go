@@ -1,0 +1,105 @@
+// Package landing serves the page at / of a server whose console is switched off: it shows who the
+// visitor is and how to connect, and is where a browser login ends.
+//
+// It does not own the console (package console), or whether the page is served (package httpapi).
+package landing
+
+import (
+	"bytes"
+	"context"
+	_ "embed"
+	"html/template"
+	"strings"
+
+	"github.com/gofiber/fiber/v2"
+
+	"github.com/ropewalk/ropewalk/core"
+	"github.com/ropewalk/ropewalk/core/httpapi/authn"
+	"github.com/ropewalk/ropewalk/core/webguard"
+)
+
+//go:embed page.html
+var pageHTML string
+
+// policy lets the page have its style and nothing else.
+const policy = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+
+// Access knows callers and their workspaces.
+type Access interface {
+	API(ctx context.Context, bearer, cookie string) (core.Identity, error)
+	Workspaces(ctx context.Context, id core.Identity) ([]core.Workspace, error)
+}
+
+// Page is the landing page.
+type Page struct {
+	Access  Access
+	Guard   *webguard.Policy
+	Login   bool // whether an identity provider is configured
+	Version string
+
+	template *template.Template
+}
+
+// New returns p, ready to be served.
+func New(p Page) (*Page, error) {
+	var err error
+	p.template, err = template.New("page").Parse(pageHTML)
+	return &p, err
+}
+
+type workspace struct{ Name, URL string }
+
+type facts struct {
+	Base, Version string
+	User          string // email, name or id; "" when nobody is logged in
+	Role          core.Role
+	Workspaces    []workspace
+	Login, Failed bool
+}
+
+// Get is GET /.
+func (p *Page) Get(c *fiber.Ctx) error {
+	about := facts{Base: p.base(c), Version: p.Version, Login: p.Login, Failed: c.Query("error") == "auth_failed"}
+	cred, err := authn.FromRequest(c)
+	if err != nil {
+		return err
+	}
+	id, err := p.Access.API(c.UserContext(), cred.Bearer, cred.Cookie)
+	switch {
+	case err == nil:
+		if err := p.describe(c.UserContext(), id, &about); err != nil {
+			return err
+		}
+	case core.CodeOf(err) != core.CodeUnauthenticated:
+		return err
+	}
+	var page bytes.Buffer
+	if err := p.template.Execute(&page, about); err != nil {
+		return err
+	}
+	c.Set(fiber.HeaderContentType, fiber.MIMETextHTMLCharsetUTF8)
+	c.Set(fiber.HeaderContentSecurityPolicy, policy)
+	return c.Send(page.Bytes())
+}
+
+func (p *Page) describe(ctx context.Context, id core.Identity, about *facts) error {
+	about.Role = id.User.OrgRole
+	for _, name := range []string{id.User.Email, id.User.DisplayName, id.User.ID} {
+		if about.User == "" {
+			about.User = name
+		}
+	}
+	all, err := p.Access.Workspaces(ctx, id)
+	for _, w := range all {
+		about.Workspaces = append(about.Workspaces, workspace{w.Name, about.Base + "/mcp/" + w.ID})
+	}
+	return err
+}
+
+// base is the public address of the server.
+func (p *Page) base(c *fiber.Ctx) string {
+	if p.Guard.BaseURL != "" {
+		return strings.TrimSuffix(p.Guard.BaseURL, "/")
+	}
+	return p.Guard.Scheme(c.Context()) + "://" + string(c.Context().Host())
+}
