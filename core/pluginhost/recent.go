@@ -45,7 +45,7 @@ func (r *recentCalls) figures() (p50, p99 time.Duration, degraded bool) {
 	return sorted[n/2], sorted[min(n-1, n*99/100)], last >= fewCalls && 2*bad > last
 }
 
-// residentBytes is the resident memory of a process; 0 where it cannot be told.
+// residentBytes is the resident memory of a process; 0 where it is unknown.
 func residentBytes(pid int) uint64 {
 	raw, err := os.ReadFile(fmt.Sprintf("/proc/%d/statm", pid))
 	if err != nil {

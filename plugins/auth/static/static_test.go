@@ -14,8 +14,10 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/hashicorp/go-hclog"
 	"go.uber.org/goleak"
 
+	"github.com/ropewalk/ropewalk/internal/testkit"
 	"github.com/ropewalk/ropewalk/plugins"
 	"github.com/ropewalk/ropewalk/plugins/auth"
 	"github.com/ropewalk/ropewalk/plugins/auth/authtest"
@@ -133,6 +135,38 @@ func TestAChangedFileHoldsFromTheNextTokenOn(t *testing.T) {
 	}
 	if err := verify(t, adapter, good); !errors.Is(err, plugins.ErrUnauthenticated) {
 		t.Errorf("a token that was taken away: got %v, want a refusal", err)
+	}
+}
+
+func TestAFileThatIsWrittenInPlaceWithTheSameLengthIsReadAgain(t *testing.T) {
+	adapter, path := configured(t, "tokens:\n"+entry(good, ""))
+	if err := os.WriteFile(path, []byte("tokens:\n"+entry(foreign, "")), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chtimes(path, time.Time{}, time.Now().Add(time.Second)); err != nil { // clocks of file systems may be coarse
+		t.Fatal(err)
+	}
+	if err := verify(t, adapter, good); !errors.Is(err, plugins.ErrUnauthenticated) {
+		t.Errorf("a token that was removed: got %v, want a refusal", err)
+	}
+}
+
+func TestAFileThatDidNotChangeIsReadOnce(t *testing.T) {
+	var log testkit.Log
+	path := filepath.Join(t.TempDir(), "tokens.yaml")
+	write(t, path, "tokens:\n"+entry(good, ""))
+	adapter := static.New()
+	adapter.UseLogger(hclog.New(&hclog.LoggerOptions{Output: &log}))
+	if err := adapter.Configure(t.Context(), settings(path, "")); err != nil {
+		t.Fatal(err)
+	}
+	for range 5 {
+		if err := verify(t, adapter, good); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if n := strings.Count(log.String(), "The token file was read"); n != 1 {
+		t.Errorf("the file was read %d times", n)
 	}
 }
 

@@ -218,6 +218,60 @@ func TestSettings(t *testing.T) {
 			if !errors.Is(err, plugins.ErrInvalid) || !strings.Contains(err.Error(), c.want) {
 				t.Fatalf("got %v, want %q", err, c.want)
 			}
+			if err := directory.New().Configure(t.Context(), plugins.Config{JSON: json.RawMessage(c.settings)}); !errors.Is(err, plugins.ErrInvalid) {
+				t.Errorf("Configure: got %v", err)
+			}
 		})
+	}
+	for _, score := range []string{"0", "100"} {
+		if err := directory.New().Validate(t.Context(), plugins.Config{JSON: json.RawMessage(`{"dir": "/tmp", "trustScore": ` + score + `}`)}); err != nil {
+			t.Errorf("a trust score of %s: %v", score, err)
+		}
+	}
+}
+
+func TestAManifestHasFourMiBAtMost(t *testing.T) {
+	for size, want := range map[int]bool{4 << 20: true, 4<<20 + 1: false} {
+		m := manifest("@acme/hello", "1.0.0")
+		m["description"] = ""
+		raw, err := json.Marshal(m)
+		if err != nil {
+			t.Fatal(err)
+		}
+		m["description"] = strings.Repeat("x", size-len(raw))
+		dir := t.TempDir()
+		write(t, dir, "hello.mcpb", bundle(t, m))
+		if _, err := open(t, dir).Resolve(t.Context(), registry.Ref{Name: "@acme/hello"}); (err == nil) != want {
+			t.Errorf("a manifest of %d bytes: got %v", size, err)
+		}
+	}
+}
+
+func TestNoCallLeavesAFileOpen(t *testing.T) {
+	files := func() int {
+		entries, err := os.ReadDir("/proc/self/fd")
+		if err != nil {
+			t.Skip("this system does not list open files")
+		}
+		return len(entries)
+	}
+	r := open(t, filled(t))
+	pkg := resolve(t, r, "@acme/hello", "")
+	before := files()
+	for range 100 {
+		if _, err := r.Search(t.Context(), registry.Query{}); err != nil {
+			t.Fatal(err)
+		}
+		resolve(t, r, "@acme/hello", "")
+		body, err := r.Fetch(t.Context(), pkg)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := body.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if after := files(); after > before+20 {
+		t.Errorf("%d files were open, then %d", before, after)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/ropewalk/ropewalk/plugins"
 	"github.com/ropewalk/ropewalk/plugins/registry"
 )
 
@@ -30,8 +31,8 @@ func returnsInTime(ctx context.Context, r registry.Registry) error {
 		select {
 		case err := <-returned:
 			timer.Stop()
-			if err == nil {
-				return fmt.Errorf("%s must return an error when its deadline has passed; it returned none", what)
+			if err == nil || errors.Is(err, plugins.ErrNotFound) {
+				return fmt.Errorf("%s must return an error other than not found when its deadline has passed; it returned: %w", what, errors.Join(err))
 			}
 		case <-timer.C:
 			return fmt.Errorf("%s must return when its deadline has passed; it did not within %s", what, slack)

@@ -82,6 +82,7 @@ type altered struct {
 	ask     func(registry.Ref) registry.Ref
 	resolve func(*catalog, registry.Ref, registry.Package) registry.Package
 	fetch   func(*catalog, registry.Package) (io.ReadCloser, error)
+	late    error // of a Resolve whose deadline has passed
 }
 
 func (a altered) Search(ctx context.Context, q registry.Query) (registry.Page, error) {
@@ -93,6 +94,9 @@ func (a altered) Search(ctx context.Context, q registry.Query) (registry.Page, e
 }
 
 func (a altered) Resolve(ctx context.Context, ref registry.Ref) (registry.Package, error) {
+	if a.late != nil && ctx.Err() != nil {
+		return registry.Package{}, a.late
+	}
 	if a.ask != nil {
 		ref = a.ask(ref)
 	}
@@ -191,6 +195,7 @@ func newLies() map[string]struct {
 			}
 			return nil, nil //nolint:nilnil // then it asks honestly
 		}}},
+		"answers not found when its deadline has passed": {"a call whose deadline has passed returns an error", altered{late: plugins.ErrNotFound}},
 		"takes the oldest version for the newest": {"without a version a known bundle resolves to its newest", altered{ask: func(r registry.Ref) registry.Ref {
 			if r.Name == many && r.Version == "" {
 				r.Version = "1.0.0"
