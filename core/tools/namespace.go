@@ -12,6 +12,7 @@ import (
 	"github.com/ropewalk/ropewalk/core/apps"
 	"github.com/ropewalk/ropewalk/core/apps/interact"
 	"github.com/ropewalk/ropewalk/core/apps/notify"
+	"github.com/ropewalk/ropewalk/core/config"
 )
 
 // Apps is what the namespace needs of the installed apps; apps.Manager implements it.
@@ -80,7 +81,13 @@ func New(o Options) *Namespace {
 	}
 }
 
-// Add adds the service's own tools, 64 at most, which are listed in this order. Call it before the
+// Bits of a mask above those of the service's own tools: the discovery flags that are on.
+const (
+	maskToolDiscovery uint64 = 1 << (62 + iota)
+	maskBundleDiscovery
+)
+
+// Add adds the service's own tools, 62 at most, which are listed in this order. Call it before the
 // first List or Call.
 func (n *Namespace) Add(own ...System) {
 	n.system = append(n.system, own...)
@@ -111,15 +118,26 @@ func (n *Namespace) list(r *mergedLists, mask uint64) []Listed {
 	all := make([]Listed, 0, len(r.tools)+len(n.own))
 	all = append(all, r.tools[:at]...)
 	for i, own := range n.own {
-		if mask>>i&1 == 1 {
-			all = append(all, own)
+		if mask>>i&1 == 0 {
+			continue
 		}
+		if s := n.system[i]; s.ListedSchema != nil {
+			s.Schema = s.ListedSchema(mask&maskToolDiscovery != 0, mask&maskBundleDiscovery != 0)
+			own = s.listed()
+		}
+		all = append(all, own)
 	}
 	return append(all, r.tools[at:]...)
 }
 
-// mask returns a bit for each of the service's own tools that c may use.
+// mask returns a bit for each of the service's own tools that c may use, and for each discovery flag that is on.
 func (n *Namespace) mask(c core.Caller) (mask uint64) {
+	if n.features.Enabled(config.FlagToolDiscovery) {
+		mask |= maskToolDiscovery
+	}
+	if n.features.Enabled(config.FlagBundleDiscovery) {
+		mask |= maskBundleDiscovery
+	}
 	for i, s := range n.system {
 		if n.anyEnabled(s.Flags) && (!s.AdminOnly || c.User.OrgRole.Admin()) {
 			mask |= 1 << i

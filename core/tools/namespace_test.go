@@ -443,6 +443,28 @@ func TestSearchFindsToolsByTheirWordsAndBundlesInRegistries(t *testing.T) {
 	}
 }
 
+func TestADiscoveryFlagThatIsOffLeavesTheSchemaOfSearchToo(t *testing.T) {
+	for name, c := range map[string]struct {
+		features config.Features
+		scope    string // of the listed schema
+		registry bool
+	}{
+		"both on":        {nil, `"enum":["tools","registry"]`, true},
+		"registries off": {config.Features{"bundleDiscovery": false}, `"enum":["tools"]`, false},
+		"tools off":      {config.Features{"toolDiscovery": false}, `"enum":["registry"]`, true},
+		"both off":       {config.Features{"toolDiscovery": false, "bundleDiscovery": false}, "", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			n := newNamespace(&fakeApps{}, &events{}, c.features)
+			n.Add(n.Search(registries{}))
+			raw := string(n.List(caller("ws_a", core.RoleMember))[0].Raw)
+			if !strings.Contains(raw, c.scope) || strings.Contains(raw, `"scope"`) != (c.scope != "") || strings.Contains(raw, `"registry":{`) != c.registry {
+				t.Errorf("%s", raw)
+			}
+		})
+	}
+}
+
 func TestStatusAndListAppsDescribeTheCallersWorkspace(t *testing.T) {
 	n := newNamespace(&fakeApps{}, &events{}, nil)
 	n.Add(tools.ListApps(&manager{}), n.Status(&manager{}, "1.2.3", time.Now().Add(-time.Minute)))

@@ -18,8 +18,11 @@ type System struct {
 	Description string
 	Schema      json.RawMessage
 	ReadOnly    bool
-	Flags       []string // it is listed while one of these flags is on; without flags, always
-	AdminOnly   bool     // needs the organization role admin or owner
+	// ListedSchema returns the schema to list with the discovery flags as they are; calls are checked against
+	// Schema, so that a caller learns which flag is off. nil means Schema.
+	ListedSchema func(toolDiscovery, bundleDiscovery bool) json.RawMessage
+	Flags        []string // it is listed while one of these flags is on; without flags, always
+	AdminOnly    bool     // needs the organization role admin or owner
 	// Run returns what becomes structuredContent, and as text the content. A core.Error comes back
 	// to the caller as a result with isError, so that a model can read what to do. The refusals
 	// core.CodeFeatureDisabled and CodeForbidden, and errors of other types, stay errors.

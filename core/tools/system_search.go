@@ -44,17 +44,8 @@ func (n *Namespace) Search(bundles Bundles) System {
 		Name: "search", Title: "Search", ReadOnly: true,
 		Description: "Searches the tools of this workspace (scope tools) or the bundles of the registries (scope registry). " +
 			"Tools come with their input schema, ready to be called.",
-		Schema: json.RawMessage(`{
-  "type": "object",
-  "properties": {
-    "query": {"type": "string", "description": "words to look for; empty lists everything"},
-    "scope": {"type": "string", "enum": ["tools", "registry"], "default": "tools"},
-    "registry": {"type": "string", "description": "scope registry: only this one"},
-    "limit": {"type": "integer", "minimum": 1, "maximum": 100, "default": 10}
-  },
-  "required": ["query"],
-  "additionalProperties": false
-}`),
+		Schema:       searchSchema(true, true),
+		ListedSchema: searchSchema,
 		Run: func(ctx context.Context, c core.Caller, arguments json.RawMessage) (any, error) {
 			in := struct {
 				Query    string `json:"query"`
@@ -81,6 +72,28 @@ func (n *Namespace) Search(bundles Bundles) System {
 			return map[string]any{"bundles": found, "failures": failures}, nil
 		},
 	}
+}
+
+// searchSchema returns the schema of the arguments without the scopes whose flag is off.
+func searchSchema(toolDiscovery, bundleDiscovery bool) json.RawMessage {
+	members := `"query": {"type": "string", "description": "words to look for; empty lists everything"}, `
+	switch {
+	case toolDiscovery && bundleDiscovery:
+		members += `"scope": {"type": "string", "enum": ["tools", "registry"], "default": "tools"}, `
+	case toolDiscovery:
+		members += `"scope": {"type": "string", "enum": ["tools"], "default": "tools"}, `
+	case bundleDiscovery:
+		members += `"scope": {"type": "string", "enum": ["registry"]}, `
+	}
+	required := `"query"`
+	if bundleDiscovery {
+		members += `"registry": {"type": "string", "description": "scope registry: only this one"}, `
+		if !toolDiscovery {
+			required += `, "scope"`
+		}
+	}
+	members += `"limit": {"type": "integer", "minimum": 1, "maximum": 100, "default": 10}`
+	return json.RawMessage(`{"type": "object", "properties": {` + members + `}, "required": [` + required + `], "additionalProperties": false}`)
 }
 
 type scored struct {

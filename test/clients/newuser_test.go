@@ -3,8 +3,10 @@ package clients
 import (
 	"encoding/json"
 	"fmt"
+	"io"
+	"net/http"
+	"net/http/cookiejar"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -98,6 +100,40 @@ func TestTheOpenIDExampleOfTheREADMEEndsWithAnAdminLoggedInOnAPage(t *testing.T)
 	}
 }
 
+// The provider of this test puts name and email into UserInfo only, not into the ID token, as OpenID Connect
+// Core 5.4 wants it where an access token is issued.
+func TestAPersonHasNameAndEmailWhenTheProviderGivesThemAtUserInfoOnly(t *testing.T) {
+	t.Parallel()
+	s := serveReadme(t)
+	jar, err := cookiejar.New(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	browser := &http.Client{Jar: jar}
+	get := func(url string) (at, body string) {
+		t.Helper()
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp, err := browser.Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = resp.Body.Close() }()
+		content, err := io.ReadAll(resp.Body)
+		if err != nil || resp.StatusCode != http.StatusOK {
+			t.Fatalf("%s: %d %s %v", url, resp.StatusCode, content, err)
+		}
+		return resp.Request.URL.String(), string(content)
+	}
+	form, _ := get(s.url + "/v1/auth/authorize")
+	get(form + "?account=bob")
+	if _, session := get(s.url + "/v1/auth/session"); !strings.Contains(session, `"email":"bob@example.com","displayName":"Bob","orgRole":"member"`) {
+		t.Errorf("%s", session)
+	}
+}
+
 func TestAClientThatKnowsOnlyTheURLListsAndCallsToolsAfterAnOAuthLogin(t *testing.T) {
 	t.Parallel()
 	s := serveReadme(t)
@@ -121,13 +157,19 @@ func TestAClientThatKnowsOnlyTheURLListsAndCallsToolsAfterAnOAuthLogin(t *testin
 	}
 }
 
+// ofPackageManagers returns the variables of this machine that say where packages come from and whom to trust.
+func ofPackageManagers() []string {
+	return slices.DeleteFunc(os.Environ(), func(variable string) bool {
+		return !slices.ContainsFunc([]string{"NPM_CONFIG_", "SSL_CERT_", "NODE_EXTRA_CA_CERTS"}, func(prefix string) bool {
+			return strings.HasPrefix(variable, prefix)
+		})
+	})
+}
+
 // The definition is that of the server's own documentation, as people have it in the files of their clients.
 func TestAPastedDefinitionOfServerEverythingIsImportedAndAnswersACall(t *testing.T) {
 	t.Parallel()
-	if _, err := exec.LookPath("npm"); err != nil {
-		t.Fatal(err)
-	}
-	s := serve(t, "")
+	s := serve(t, "", ofPackageManagers()...)
 	pasted := json.RawMessage(`{"everything":{"command":"npx","args":["-y","@modelcontextprotocol/server-everything"]}}`)
 	plan := s.do(t, "POST", "/v1/apps/import", map[string]any{"dryRun": true, "mcpServers": pasted})
 	if server := plan["servers"].([]any)[0].(map[string]any); server["status"] != "planned" || server["version"] == nil {

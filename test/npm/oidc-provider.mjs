@@ -42,7 +42,7 @@ function build(issuer) {
     ],
     scopes: ['openid', 'profile', 'email', 'tools'],
     claims: { openid: ['sub', 'org_id', 'roles'], profile: ['name'], email: ['email', 'email_verified'] },
-    conformIdTokenClaims: false,
+    conformIdTokenClaims: form, // with the form, name and email are at UserInfo only
     pkce: { required: () => true },
     features: {
       devInteractions: { enabled: false },
