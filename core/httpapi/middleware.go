@@ -3,6 +3,7 @@ package httpapi
 import (
 	"bytes"
 	"errors"
+	"io"
 	"math/rand/v2"
 	"runtime/debug"
 	"strconv"
@@ -54,18 +55,25 @@ func (s *Server) wrap(next fasthttp.RequestHandler) fasthttp.RequestHandler {
 
 // readRequest checks and reads a request. It returns false when it has written an error instead.
 func (s *Server) readRequest(ctx *fasthttp.RequestCtx) bool {
-	err := intake.CheckFraming(&ctx.Request.Header)
+	h := &ctx.Request.Header
+	err := intake.CheckFraming(h)
+	if err == nil && listener.EndedBare(ctx.Conn(), h.Method(), h.RequestURI(), h.Protocol()) {
+		err = errors.New("the request line ends in a bare line feed")
+	}
 	if err == nil {
 		err = intake.CheckHost(&ctx.Request)
 	}
 	if err == nil && isUpload(ctx) {
 		return s.beginUpload(ctx)
 	}
+	chunked := h.ContentLength() == -1
 	if err == nil {
 		err = s.bodies.ReadBody(&ctx.Request, s.bodyLimit(ctx), func() intake.Client { return s.client(ctx) })
 	}
-	if err == nil {
+	if complete := listener.Complete(ctx.Conn(), chunked); err == nil && complete {
 		return true
+	} else if err == nil {
+		err = io.ErrUnexpectedEOF
 	}
 	if busy, ok := errors.AsType[*core.Error](err); ok {
 		ctx.SetConnectionClose()

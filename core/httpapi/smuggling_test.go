@@ -82,6 +82,10 @@ const (
 	canary   = "GET /v1/canary HTTP/1.1\r\nHost: localhost\r\n\r\n"
 	postHead = "POST /v1/auth/login HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
 	getHead  = "GET /v1/health HTTP/1.1\r\nHost: localhost\r\n"
+
+	// otherHead differs from getHead in its request line: of two requests that arrive together and have the
+	// same line, already the first is refused when the line of the second ends in a bare line feed.
+	otherHead = "GET /v1/health?b=1 HTTP/1.1\r\nHost: localhost\r\n"
 )
 
 func smuggled() []smuggle {
@@ -135,7 +139,8 @@ func smuggled() []smuggle {
 		headers("a header name with a control character", "X\x01A: 5\r\n"),
 		headers("a header name with a parenthesis", "X(A: 5\r\n"),
 		headers("a header value with DEL", "X-A: \x7f\r\n"),
-		{"bare line feeds", strings.ReplaceAll(getHead, "\r\n", "\n") + "\n" + canary},
+		{"bare line feeds", strings.ReplaceAll(otherHead, "\r\n", "\n") + "\n" + canary},
+		{"a bare line feed after the request line", strings.Replace(otherHead, "\r\n", "\n", 1) + "\r\n" + canary},
 		{"one bare line feed", getHead + "X-A: b\n\r\n" + canary},
 		{"a bare line feed before the length", postHead + "X-A: b\nContent-Length: 5\r\n\r\n12345" + canary},
 		{"a space before the first header", "GET /v1/health HTTP/1.1\r\n X-A: b\r\nHost: localhost\r\n\r\n" + canary},
@@ -167,5 +172,47 @@ func smuggled() []smuggle {
 		chunked("a chunk that is shorter than it says", "6\r\n12345\r\n0\r\n\r\n"),
 		chunked("a negative chunk size", "-5\r\n12345\r\n0\r\n\r\n"),
 		chunked("an end without its empty line", "5\r\n12345\r\n0\r\nX"),
+	}
+}
+
+func TestAChunkedBodyThatIsCutRunsNothing(t *testing.T) {
+	body := `{"server":"a","tool":"b"}`
+	for name, c := range map[string]struct {
+		chunks string
+		calls  int
+	}{
+		"after the size":             {"19\r\n", 0},
+		"inside a chunk":             {"19\r\n" + body[:20], 0},
+		"after the data":             {"19\r\n" + body, 0},
+		"after a whole chunk":        {"19\r\n" + body + "\r\n", 0},
+		"inside the last size":       {"19\r\n" + body + "\r\n0", 0},
+		"after the last size":        {"19\r\n" + body + "\r\n0\r\n", 0},
+		"inside the trailer":         {"19\r\n" + body + "\r\n0\r\nX-A: b\r\n", 0},
+		"before the last line feed":  {"19\r\n" + body + "\r\n0\r\n\r", 0},
+		"nowhere, and half closed":   {"19\r\n" + body + "\r\n0\r\n\r\n", 1},
+		"nowhere, after its trailer": {"19\r\n" + body + "\r\n0\r\nX-A: b\r\n\r\n", 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := open(t, newAccess(), nil)
+			conn, err := net.Dial("tcp", h.addr)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer conn.Close()
+			_, err = io.WriteString(conn, "POST /v1/tools/call HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nAuthorization: Bearer "+
+				h.access.key+"\r\nTransfer-Encoding: chunked\r\n\r\n"+c.chunks)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := conn.(*net.TCPConn).CloseWrite(); err != nil {
+				t.Fatal(err)
+			}
+			got, _ := io.ReadAll(conn)
+			h.tools.mu.Lock()
+			defer h.tools.mu.Unlock()
+			if len(h.tools.calls) != c.calls {
+				t.Errorf("%d calls, want %d\n%s", len(h.tools.calls), c.calls, got)
+			}
+		})
 	}
 }

@@ -24,6 +24,10 @@ type Conn struct {
 	linger           atomic.Bool
 	idleSince        atomic.Int64 // Unix nanoseconds; 0 while a request is served
 	reading, writing deadline
+
+	// Of the goroutine that reads requests.
+	lines requestLines
+	ended bool // the client has closed its side
 }
 
 func newConn(tcp *net.TCPConn, l *Listener) *Conn {
@@ -50,7 +54,30 @@ func (c *Conn) Read(p []byte) (int, error) {
 	if err := c.reading.apply(); err != nil {
 		return 0, err
 	}
-	return c.TCPConn.Read(p)
+	n, err := c.TCPConn.Read(p)
+	c.lines.scan(p[:n])
+	c.ended = c.ended || errors.Is(err, io.EOF)
+	return n, err
+}
+
+// EndedBare reports whether the request line of the request that is read from conn ended in a bare line
+// feed. The goroutine that serves the connection calls it before it reads the body.
+func EndedBare(conn net.Conn, method, target, version []byte) bool {
+	c, ok := conn.(*Conn)
+	return ok && c.lines.endedBare(method, target, version)
+}
+
+// Complete reports whether a body that was read up to its end from conn is all that the client sent of
+// it. The HTTP library takes a chunked body as complete when the connection ends between two chunks;
+// a complete one ends without looking for more bytes. It is called by the goroutine that serves the
+// connection, once for each request.
+func Complete(conn net.Conn, chunked bool) bool {
+	c, ok := conn.(*Conn)
+	if !ok {
+		return true
+	}
+	c.lines.forget()
+	return !chunked || !c.ended
 }
 
 // Write implements net.Conn.

@@ -1,0 +1,28 @@
+package listener
+
+import (
+	"strings"
+	"testing"
+)
+
+func TestARequestLineThatEndsInABareLineFeedIsFoundHoweverItIsRead(t *testing.T) {
+	bare := "POST /v1/a HTTP/1.1\nHost: x\r\n\r\n"
+	for text, want := range map[string]bool{
+		bare: true, strings.Replace(bare, "\n", "\r\n", 1): false, "GET /v1/b HTTP/1.1\r\n\r\n" + bare: true,
+		strings.Replace(bare, "1.1", "1.0", 1): false, // the request is of another version
+		"X: POST /v1/aa HTTP/1.1\nHost: x\r\n": false,
+	} {
+		for size := 1; size <= len(text); size++ {
+			var l requestLines
+			for rest := text; rest != ""; rest = rest[min(size, len(rest)):] {
+				l.scan([]byte(rest[:min(size, len(rest))]))
+			}
+			if got := l.endedBare([]byte("POST"), []byte("/v1/a"), []byte("HTTP/1.1")); got != want && (want || size == len(text)) {
+				t.Errorf("%q read %d bytes at a time: %v, want %v", text, size, got, want)
+			}
+			if l.forget(); l.endedBare([]byte("POST"), []byte("/v1/a"), []byte("HTTP/1.1")) {
+				t.Errorf("%q: found again", text)
+			}
+		}
+	}
+}
