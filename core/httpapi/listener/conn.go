@@ -76,7 +76,7 @@ func Complete(conn net.Conn, chunked bool) bool {
 	if !ok {
 		return true
 	}
-	c.lines.forget()
+	c.lines.endBody()
 	return !chunked || !c.ended
 }
 

@@ -10,6 +10,7 @@ const versionLength = len("HTTP/1.1")
 // request differently (RFC 9112 section 2.2).
 type requestLines struct {
 	bare []byte              // the end of the last such line, as much of it as was read at once; nil for none
+	kept []byte              // the same, as it was when a request was checked
 	tail [versionLength]byte // the last bytes of the reads before
 	held int                 // how many of tail there are
 }
@@ -42,14 +43,16 @@ func indexBareLine(text []byte) int {
 	return -1
 }
 
-// endedBare reports whether the request line of a request ended in a bare line feed.
+// endedBare reports whether the request line of a request ended in a bare line feed. It is called when
+// the headers were read and the body was not.
 func (l *requestLines) endedBare(method, target, version []byte) bool {
-	if l.bare == nil {
+	if l.kept = l.bare; l.bare == nil {
 		return false
 	}
 	line := bytes.Join([][]byte{method, target, version}, []byte{' '})
 	return bytes.HasSuffix(line, l.bare)
 }
 
-// forget is called when a request was read whole: what was found since is part of its body.
-func (l *requestLines) forget() { l.bare = nil }
+// endBody drops what was found since endedBare: it is part of the body. What was found before may be the
+// line of a request that arrived together with this one.
+func (l *requestLines) endBody() { l.bare = l.kept }
