@@ -69,11 +69,12 @@ func serve(cmd *cobra.Command, s *settings, withSample bool) error {
 	}
 	log, levels := newLogger(c.Log, os.Stderr)
 	footprint.Pace(c.Environment["GOGC"])
+	memory := footprint.Limit(c.Environment["GOMEMLIMIT"])
 	if err := process.Protect(); err != nil {
 		log.Warn("other processes of this user may read the server's memory", "error", err)
 	}
 	process.Adopt() // so that children of a killed shim are ended as well
-	srv, err := server.Start(cmd.Context(), server.Options{Config: c, Load: load, Builtins: builtins(), Version: version, Logger: log, LogLevels: levels})
+	srv, err := server.Start(cmd.Context(), server.Options{Config: c, Load: load, Builtins: builtins(), Version: version, Logger: log, LogLevels: levels, BytesInFlight: footprint.InFlight(memory)})
 	if err != nil {
 		return err
 	}

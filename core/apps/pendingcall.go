@@ -68,6 +68,7 @@ func (m *Manager) startCall(ctx context.Context, workspace, server string, c int
 	})
 	switch {
 	case err == nil:
+		p.call.Params = nil // sent; it may be large
 		p.inFlight.StartClock(p.onTimeout)
 		return p, nil
 	case errors.Is(err, link.ErrQueueFull):

@@ -30,7 +30,11 @@ func (s *Server) wrap(next fasthttp.RequestHandler) fasthttp.RequestHandler {
 		s.setCommonHeaders(ctx)
 		defer s.logRequest(ctx, start)
 		defer s.recoverPanic(ctx)
-		if !s.readRequest(ctx) {
+		done, ok := s.readRequest(ctx)
+		if done != nil {
+			defer done()
+		}
+		if !ok {
 			return
 		}
 		switch {
@@ -53,8 +57,9 @@ func (s *Server) wrap(next fasthttp.RequestHandler) fasthttp.RequestHandler {
 	}
 }
 
-// readRequest checks and reads a request. It returns false when it has written an error instead.
-func (s *Server) readRequest(ctx *fasthttp.RequestCtx) bool {
+// readRequest checks and reads a request. It returns false when it has written an error instead. done,
+// unless it is nil, is to be called when the request has its response.
+func (s *Server) readRequest(ctx *fasthttp.RequestCtx) (done func(), ok bool) {
 	h := &ctx.Request.Header
 	err := intake.CheckFraming(h)
 	if err == nil && listener.EndedBare(ctx.Conn(), h.Method(), h.RequestURI(), h.Protocol()) {
@@ -68,10 +73,10 @@ func (s *Server) readRequest(ctx *fasthttp.RequestCtx) bool {
 	}
 	chunked := h.ContentLength() == -1
 	if err == nil {
-		err = s.bodies.ReadBody(&ctx.Request, s.bodyLimit(ctx), func() intake.Client { return s.client(ctx) })
+		done, err = s.bodies.ReadBody(&ctx.Request, s.bodyLimit(ctx), func() intake.Client { return s.client(ctx) })
 	}
 	if complete := listener.Complete(ctx.Conn(), chunked); err == nil && complete {
-		return true
+		return done, true
 	} else if err == nil {
 		err = io.ErrUnexpectedEOF
 	}
@@ -79,10 +84,10 @@ func (s *Server) readRequest(ctx *fasthttp.RequestCtx) bool {
 		ctx.SetConnectionClose()
 		listener.LingerOnClose(ctx.Conn())
 		s.fail(ctx, busy)
-		return false
+		return done, false
 	}
 	s.writeUnreadable(ctx, err)
-	return false
+	return done, false
 }
 
 // isUpload reports whether the handler reads the body of a request from the connection.

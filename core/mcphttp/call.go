@@ -1,6 +1,7 @@
 package mcphttp
 
 import (
+	"bytes"
 	"fmt"
 	"runtime/debug"
 	"time"
@@ -31,7 +32,10 @@ type call struct {
 
 func (e *Endpoint) newCall(m message.Message, caller core.Caller, s *session.Session) *call {
 	k := &call{Message: m, caller: caller, session: s, status: fiber.StatusOK}
-	k.Call.ID = m.ID
+	if len(m.Params) > keptParams {
+		k.Message.ID = bytes.Clone(m.ID)
+	}
+	k.Call.ID = k.Message.ID
 	k.context.init(e.root, 0)
 	k.Cancel = k.context.end
 	return k
@@ -41,6 +45,9 @@ func (e *Endpoint) newCall(m message.Message, caller core.Caller, s *session.Ses
 // call has its answer by then; the others are handed to a goroutine of their own, so that the response
 // can begin as a stream and a client that leaves is noticed.
 const startLimit = 20 * time.Millisecond
+
+// keptParams is the size of params that a call keeps when they were passed on, bytes.
+const keptParams = 16 << 10
 
 // serveCalls runs the calls of one POST and writes the response.
 func (e *Endpoint) serveCalls(c *fiber.Ctx, calls []*call, out *sse.Response) error {

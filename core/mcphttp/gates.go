@@ -212,6 +212,7 @@ func (e *Endpoint) readBody(c *fiber.Ctx) ([]byte, error) {
 		return nil, fmt.Errorf("the request body is larger than %d bytes", e.o.MaxBody)
 	}
 	if e.o.OwnBodies {
+		c.Request().SetBodyRaw(nil) // the messages alone keep it
 		return body, nil
 	}
 	return bytes.Clone(body), nil

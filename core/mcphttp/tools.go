@@ -74,6 +74,9 @@ func (e *Endpoint) startTool(k *call) pending {
 	if err != nil {
 		return done(onePart(e.toolResult(k, name, nil, err)))
 	}
+	if len(k.Params) > keptParams {
+		k.Release()
+	}
 	started := pending{wait: func() ([][]byte, error) {
 		result, err := p.Wait(&k.context)
 		return onePart(e.toolResult(k, name, result, err))

@@ -35,6 +35,7 @@ type Options struct {
 	Logger   hclog.Logger
 
 	LogLevels *logging.Levels // of Logger; nil: they cannot be changed
+	BytesInFlight int64 // bytes that the large bodies of requests in flight may hold; 0 means no bound
 }
 
 // Server is the running service.

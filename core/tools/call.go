@@ -103,6 +103,9 @@ func (p *pending) Answered() bool { return p.started != nil && p.started.Answere
 // start starts the call of the app. Nothing may be left to wait for.
 func (p *pending) start(ctx context.Context) (err error) {
 	p.started, err = p.n.apps.StartCall(ctx, p.caller.Workspace.ID, p.server, p.request())
+	if err == nil { // the request has copies of these, which may be large
+		p.call.Arguments, p.call.Meta, p.call.InputResponses, p.call.RequestState = nil, nil, nil, nil
+	}
 	return err
 }
 

@@ -33,12 +33,15 @@ type Reader struct {
 	patience         time.Duration // for a place
 	maxPooled        int           // bytes of a pooled buffer
 	buffers          *sync.Pool    // of *bytes.Buffer, for incomplete bodies
+	budget           *budget
 }
 
-// NewReader returns a Reader whose requests wait for a place for patience at most.
-func NewReader(patience time.Duration, maxPooled int) *Reader {
+// NewReader returns a Reader whose requests wait for a place for patience at most. The large bodies of
+// the requests in flight hold inFlight bytes at most; 0 is no bound.
+func NewReader(patience time.Duration, maxPooled int, inFlight int64) *Reader {
 	return &Reader{
-		known: newLane(), anonymous: newLane(), patience: patience, maxPooled: maxPooled,
+		budget: newBudget(inFlight),
+		known:  newLane(), anonymous: newLane(), patience: patience, maxPooled: maxPooled,
 		buffers: &sync.Pool{New: func() any { return new(bytes.Buffer) }},
 	}
 }
@@ -50,57 +53,78 @@ func (r *Reader) Receiving() (known, anonymous int) {
 
 // ReadBody reads the whole body of a request into memory of its own: fasthttp.ErrBodyTooLarge past
 // limit bytes, core.CodeUnavailable when no place became free. After an error the rest of the body
-// is still on the connection, which must be closed. client is called when the body is large.
-func (r *Reader) ReadBody(req *fasthttp.Request, limit int, client func() Client) error {
+// is still on the connection, which must be closed. client is called when the body is large. done, which
+// is nil for small bodies, must be called when the request has its response.
+func (r *Reader) ReadBody(req *fasthttp.Request, limit int, client func() Client) (done func(), err error) {
 	stream := req.BodyStream()
 	if stream == nil {
-		return nil
+		return nil, nil
 	}
 	length := req.Header.ContentLength() // negative when the body is chunked
 	if length > limit {
-		return fasthttp.ErrBodyTooLarge
+		return nil, fasthttp.ErrBodyTooLarge
 	}
 	if length >= 0 && length <= SmallBody { // nearly every request
 		body := make([]byte, length)
 		if _, err := io.ReadFull(stream, body); err != nil {
-			return err
+			return nil, err
 		}
 		req.SetBodyRaw(body)
-		return nil
+		return nil, nil
 	}
 	var body bytes.Buffer
 	body.Grow(min(max(length, 512), SmallBody) + bytes.MinRead) // MinRead: ReadFrom wants to see the end
 	if _, err := body.ReadFrom(io.LimitReader(stream, SmallBody)); err != nil {
-		return err
+		return nil, err
 	}
 	if body.Len() == SmallBody && length != SmallBody {
 		return r.readLarge(req, &body, limit, client())
 	}
-	return setBody(req, body.Bytes())
+	return nil, setBody(req, body.Bytes())
 }
 
-func (r *Reader) readLarge(req *fasthttp.Request, start *bytes.Buffer, limit int, client Client) error {
+func (r *Reader) readLarge(req *fasthttp.Request, start *bytes.Buffer, limit int, client Client) (done func(), err error) {
 	l := r.known
 	if client.Anonymous {
 		l = r.anonymous
 	}
 	release, err := l.acquire(client.Name, r.patience)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer release()
+	if length := req.Header.ContentLength(); length >= 0 {
+		return r.readKnown(req, start.Bytes(), length)
+	}
 	body := r.buffers.Get().(*bytes.Buffer)
 	defer r.buffers.Put(body)
 	body.Reset()
 	body.Grow(min(limit, r.maxPooled) + bytes.MinRead)
 	_, _ = start.WriteTo(body) // memory to memory
 	if _, err := body.ReadFrom(io.LimitReader(req.BodyStream(), int64(limit-body.Len()+1))); err != nil {
-		return err
+		return nil, err
 	}
 	if body.Len() > limit {
-		return fasthttp.ErrBodyTooLarge
+		return nil, fasthttp.ErrBodyTooLarge
 	}
-	return setBody(req, bytes.Clone(body.Bytes()))
+	if done, err = r.budget.acquire(body.Len(), r.patience); err != nil {
+		return nil, err
+	}
+	return done, setBody(req, bytes.Clone(body.Bytes()))
+}
+
+// readKnown reads the rest of a body of a known length, which is held once only.
+func (r *Reader) readKnown(req *fasthttp.Request, start []byte, length int) (done func(), err error) {
+	if done, err = r.budget.acquire(length, r.patience); err != nil {
+		return nil, err
+	}
+	body := make([]byte, length)
+	if _, err := io.ReadFull(req.BodyStream(), body[copy(body, start):]); err != nil {
+		done()
+		return nil, err
+	}
+	req.SetBodyRaw(body)
+	return done, nil
 }
 
 // setBody makes body the request's, if it is complete.

@@ -14,7 +14,7 @@ const (
 
 	readBuffer = 128 << 10 // a line with 64 KB of text fits; pages that are never written cost no memory
 	KeptEnd    = 512       // bytes of both ends of an over-long line that are kept
-	KeptBuffer = 1 << 20   // larger buffers are not used again
+	KeptBuffer = 2 << 20   // larger buffers are not used again
 )
 
 // LineReader splits a stream into lines of bounded length.
@@ -64,9 +64,7 @@ func (f *LineReader) Next() (Line, error) {
 	if err != nil && len(f.buf) == 0 {
 		return Line{}, err
 	}
-	whole := Line{Data: trim(f.buf), Owned: true}
-	f.buf = nil
-	return whole, nil
+	return Line{Data: bytes.Clone(trim(f.buf)), Owned: true}, nil
 }
 
 // collect appends part, doubling the buffer up to the limit.

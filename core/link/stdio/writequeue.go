@@ -8,17 +8,18 @@ import (
 	"sync"
 	"syscall"
 	"time"
-
-	"github.com/ropewalk/ropewalk/core/link/framing"
 )
 
 const (
 	maxQueue            = 32 << 20         // bytes that wait for an app to read them
+	largeMessage        = 64 << 10         // bytes of a message that gets a buffer of its own
 	writePiece          = 64 << 10         // an app must take this much ...
 	defaultWriteTimeout = 30 * time.Second // ... in this time
 )
 
-// writeQueue writes to a connection, one write at a time and in order. Messages wait in one buffer. A
+// writeQueue writes to a connection, one write at a time and in order. Small messages wait in one buffer,
+// so that one write takes many of them; a large one waits in a buffer of its own size, which is freed
+// when it was written. A
 // goroutine that adds a message while no other one writes does the write itself, with everything that
 // was added meanwhile, as far as the app's pipe takes it without waiting; the goroutine of run writes
 // the rest. An app that reads nothing for the timeout is reported to stalled.
@@ -31,8 +32,10 @@ type writeQueue struct {
 	direct *directWriter // writes to out without waiting; nil when out is not a file
 
 	mu     sync.Mutex
-	buf    []byte        // what waits
-	rest   []byte        // the rest of a write that was begun; goes before buf
+	buf    []byte        // the small messages that were added last
+	ready  [][]byte      // buffers that go before buf
+	rest   []byte        // the rest of a write that was begun; goes before ready
+	queued int           // bytes of buf and ready
 	spare  []byte        // the next buf
 	busy   bool          // a goroutine writes, or run is going to
 	space  chan struct{} // closed when buf was taken to be written; nil while no goroutine waits for that
@@ -84,18 +87,34 @@ func (q *writeQueue) try(size int, put func([]byte) []byte) (added bool, space <
 	}
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if len(q.buf) > 0 && len(q.buf)+size > q.limit {
+	if q.queued > 0 && q.queued+size > q.limit {
 		if q.space == nil {
 			q.space = make(chan struct{})
 		}
 		return false, q.space
 	}
-	q.buf = put(q.buf)
+	q.append(size, put)
 	if !q.busy {
 		q.busy = true
 		q.writeDirectly()
 	}
 	return true, nil
+}
+
+// append appends a message of about size bytes to what waits. mu is held.
+func (q *writeQueue) append(size int, put func([]byte) []byte) {
+	if size < largeMessage {
+		before := len(q.buf)
+		q.buf = put(q.buf)
+		q.queued += len(q.buf) - before
+		return
+	}
+	if len(q.buf) > 0 {
+		q.ready, q.buf = append(q.ready, q.buf), nil
+	}
+	message := put(make([]byte, 0, size))
+	q.ready = append(q.ready, message)
+	q.queued += len(message)
 }
 
 // maxRounds is how often a goroutine that adds a message writes what others added meanwhile.
@@ -104,7 +123,7 @@ const maxRounds = 4
 // writeDirectly writes what the app takes without waiting, and leaves the rest to run. It is called with
 // busy set and mu held, which it releases while it writes.
 func (q *writeQueue) writeDirectly() {
-	for round := 0; len(q.buf) > 0; round++ {
+	for round := 0; q.queued > 0; round++ {
 		if q.direct == nil || round == maxRounds {
 			q.wake <- struct{}{} // busy was not set: the channel is empty
 			return
@@ -130,18 +149,25 @@ func (q *writeQueue) takeNext() []byte {
 		q.rest = nil
 		return rest
 	}
-	full := q.buf
-	q.buf, q.spare = q.spare[:0], nil
 	if q.space != nil {
 		close(q.space)
 		q.space = nil
 	}
+	if len(q.ready) > 0 {
+		first := q.ready[0]
+		q.ready[0], q.ready = nil, q.ready[1:]
+		q.queued -= len(first)
+		return first
+	}
+	full := q.buf
+	q.buf, q.spare = q.spare[:0], nil
+	q.queued -= len(full)
 	return full
 }
 
 // reuse keeps a buffer for later. mu is held.
 func (q *writeQueue) reuse(written []byte) {
-	if cap(written) <= framing.KeptBuffer {
+	if cap(written) <= largeMessage {
 		q.spare = written
 	}
 }
@@ -170,7 +196,7 @@ func (q *writeQueue) run() {
 func (q *writeQueue) drain(watch *time.Timer) error {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	for q.rest != nil || len(q.buf) > 0 {
+	for q.rest != nil || q.queued > 0 {
 		full := q.takeNext()
 		q.mu.Unlock()
 		err := q.write(full, watch)

@@ -35,6 +35,12 @@ func (m *Message) IsCall() bool { return m.Method != "" && m.ID != nil }
 // Param returns a member of the params, nil when it is absent.
 func (m *Message) Param(name string) json.RawMessage { return m.params.Get(name) }
 
+// Release drops the params, when nothing reads them any more: what is left of a message keeps no large
+// body in memory.
+func (m *Message) Release() {
+	m.Params, m.params = nil, nil
+}
+
 // IsResponse reports whether the message is a response.
 func (m *Message) IsResponse() bool { return m.Method == "" }
 

@@ -1,0 +1,41 @@
+package intake
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/ropewalk/ropewalk/core"
+)
+
+func TestABodyBeyondTheBudgetWaitsAndIsThenRefused(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBudget(10)
+		release, err := b.acquire(8, time.Second)
+		if err != nil {
+			t.Fatal(err)
+		}
+		begin := time.Now()
+		if _, err := b.acquire(3, time.Second); core.CodeOf(err) != core.CodeUnavailable || time.Since(begin) != time.Second {
+			t.Errorf("%v after %v", err, time.Since(begin))
+		}
+		time.AfterFunc(time.Millisecond, release)
+		whole, err := b.acquire(100, time.Second) // larger than the budget: all of it
+		if err != nil {
+			t.Fatalf("it was not given when the bytes were free: %v", err)
+		}
+		if _, err := b.acquire(1, 0); err == nil {
+			t.Error("bytes that are taken were given again")
+		}
+		whole()
+	})
+}
+
+func TestABudgetOfNoSizeHasNoBound(t *testing.T) {
+	b := newBudget(0)
+	for range 3 {
+		if _, err := b.acquire(1<<40, 0); err != nil {
+			t.Error(err)
+		}
+	}
+}
