@@ -9,11 +9,11 @@ import (
 
 // The parts of the memory that the process may use.
 const (
-	baseMemory    = 64 << 20 // what the server holds without any call
-	perByte       = 8        // bytes of memory that are set aside for each byte of a request in flight
-	leastInFlight = 16 << 20 // bytes in flight that are always allowed: the largest body of one request
-	ofMachine     = 2        // without a limit, the part of the machine's memory that the server may use
-	ofCgroup      = 0.75     // the apps of the server are in its cgroup
+	baseMemory  = 64 << 20 // what the server holds without any call
+	perByte     = 8        // bytes of memory that are set aside for each byte of a request in flight
+	leastBudget = 16 << 20 // bytes in flight that are always allowed: the largest body of one request
+	ofMachine   = 2        // without a limit, the part of the machine's memory that the server may use
+	ofCgroup    = 0.75     // the apps of the server are in its cgroup
 )
 
 // Limit sets the memory that the garbage collector aims for and returns it, bytes. The limit is that of
@@ -38,4 +38,4 @@ func Limit(gomemlimit string) int64 {
 
 // InFlight is how many bytes of requests may be in flight in a process that may use limit bytes of
 // memory.
-func InFlight(limit int64) int64 { return max((limit-baseMemory)/perByte, leastInFlight) }
+func InFlight(limit int64) int64 { return max((limit-baseMemory)/perByte, leastBudget) }

@@ -22,8 +22,8 @@ func TestThereIsALimitWithoutAnOperator(t *testing.T) {
 	}
 }
 
-func TestTheBytesInFlightFollowFromTheLimit(t *testing.T) {
-	for limit, want := range map[int64]int64{256 << 20: 24 << 20, 10 << 20: leastInFlight, 8 << 30: (8<<30 - baseMemory) / perByte} {
+func TestTheBudgetOfBytesFollowsFromTheLimit(t *testing.T) {
+	for limit, want := range map[int64]int64{256 << 20: 24 << 20, 10 << 20: leastBudget, 8 << 30: (8<<30 - baseMemory) / perByte} {
 		if got := InFlight(limit); got != want {
 			t.Errorf("%d bytes: %d in flight, want %d", limit, got, want)
 		}

@@ -107,7 +107,7 @@ type Options struct {
 	TokensPerDay  int64 // that one user may use in a workspace; 0 means no limit
 	AccessLog     bool  // whether each request is logged at info
 	MaxAPIBody    int   // bytes of one body under /v1; 0 means 1 MiB
-	BytesInFlight int64 // bytes that the large bodies of requests in flight may hold; 0 means no bound
+	BodyBudget    int64 // bytes that the large bodies of requests in flight may hold; 0 means no bound
 
 	Timeouts Timeouts
 }

@@ -64,7 +64,7 @@ func New(o Options) *Server {
 	o.setDefaults()
 	s := &Server{
 		access: o.Access, apps: o.Apps, tools: o.Tools, events: o.Events, chat: o.Chat, log: o.Logger, version: o.Version,
-		bodies:  intake.NewReader(o.Timeouts.Body, maxBody, o.BytesInFlight),
+		bodies:  intake.NewReader(o.Timeouts.Body, maxBody, o.BodyBudget),
 		options: o, started: time.Now(), streams: o.Streams,
 		guard: &webguard.Policy{
 			Dev: o.Access.Dev(), Hosts: o.AllowedHosts, Origins: o.AllowedOrigins, TrustedProxies: o.TrustedProxies, BaseURL: o.BaseURL,

@@ -11,7 +11,7 @@ func both(t *testing.T, run func(t *testing.T, r *rig)) {
 	for _, way := range []string{"sent at once", "sent by Wait"} {
 		t.Run(way, func(t *testing.T) {
 			r := start(t, nil)
-			r.fakeNamespace.grounded = way != "sent at once"
+			r.fakeNamespace.sendsInWait = way != "sent at once"
 			run(t, r)
 		})
 	}

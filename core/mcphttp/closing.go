@@ -39,7 +39,7 @@ func (n *closing) wait() {
 	n.running.Wait()
 }
 
-// closeTools closes one now. Apps are told within gateTimeout, whatever else ends.
+// closeTools closes one now. Apps are notified within gateTimeout, whatever else ends.
 func closeTools(s *tools.Session) {
 	ctx, cancel := context.WithTimeout(context.Background(), gateTimeout)
 	defer cancel()

@@ -114,14 +114,14 @@ func New(o Options) *Endpoint {
 	return e
 }
 
-// policy is what the guard is told.
+// policy returns the rules for Host, Origin and proxies of the options.
 func policy(o Options) *webguard.Policy {
 	return &webguard.Policy{
 		Dev: o.Access.Dev(), Hosts: o.AllowedHosts, Origins: o.AllowedOrigins, TrustedProxies: o.TrustedProxies, BaseURL: o.BaseURL,
 	}
 }
 
-// Mount registers /mcp and the discovery documents . Headers that outer
+// Mount registers /mcp and the discovery documents. Headers that outer
 // middleware set before the handler are sent with every answer, streams included.
 func (e *Endpoint) Mount(r fiber.Router) {
 	r.All("/mcp", e.serve)
@@ -134,7 +134,7 @@ func (e *Endpoint) Mount(r fiber.Router) {
 	r.Get("/.well-known/oauth-authorization-server/mcp/:workspace", e.authorizationServer)
 }
 
-// UseStore makes store the one that is asked and written from its return on. Every live session
+// UseStore makes store the session store, from its return on. Every live session
 // is written to it first; when that fails the old store stays and the error says why.
 func (e *Endpoint) UseStore(ctx context.Context, store sessionstore.Store) error {
 	return e.writer.Swap(ctx, store, e.live.Records)

@@ -19,7 +19,7 @@ import (
 // codeServer is the JSON-RPC code of refusals that have no code of their own.
 const codeServer = -32000
 
-// capRetry is what a client is told when every session is taken: sessions end when their clients close
+// capRetry is the Retry-After for a client when every session is taken: sessions end when their clients close
 // them or are idle, which nobody can predict better.
 const capRetry = 10 * time.Second
 

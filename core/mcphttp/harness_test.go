@@ -37,15 +37,15 @@ type fakeNamespace struct {
 	*tools.Namespace // of the app: everything but tools
 	app              *fakeApp
 
-	mu       sync.Mutex
-	listed   []tools.Listed
-	watchers map[int]func(core.Kind)
-	nextID   int
-	calls    atomic.Int64
-	release  chan struct{} // ends the tool that waits
-	started  chan string   // names of waiting tools that began
-	ended    chan error    // what ended a waiting tool
-	grounded bool          // no call flies
+	mu          sync.Mutex
+	listed      []tools.Listed
+	watchers    map[int]func(core.Kind)
+	nextID      int
+	calls       atomic.Int64
+	release     chan struct{} // ends the tool that waits
+	started     chan string   // names of waiting tools that began
+	ended       chan error    // what ended a waiting tool
+	sendsInWait bool          // no call flies
 }
 
 func newFakeNamespace() *fakeNamespace {
@@ -202,7 +202,7 @@ func progressToken(meta json.RawMessage) string {
 	return string(m.Token)
 }
 
-// people is the access room in memory. A token is "<subject>"; every subject is a member of
+// people is a fake of access. A token is "<subject>"; every subject is a member of
 // ws_one, and of ws_<subject>.
 type people struct {
 	dev  bool

@@ -19,7 +19,7 @@ import (
 	"github.com/ropewalk/ropewalk/core/tools"
 )
 
-// listener is one subscriptions/listen: what its client wants to be told, and where.
+// listener is one subscriptions/listen: which changes its client wants to receive, and where.
 type listener struct {
 	*sse.Queue
 	id    json.RawMessage // of the request, which tags everything that is said here
@@ -39,7 +39,7 @@ type wish struct {
 func (e *Endpoint) listen(c *fiber.Ctx, caller core.Caller, m message.Message) error {
 	var wanted *wish
 	if json.Unmarshal(message.OrEmpty(m.Param("notifications")), &wanted) != nil || m.Param("notifications") == nil || wanted == nil {
-		return badRequest(jsonrpc.CodeInvalidParams, "params.notifications must be an object that says what to be told").of(m.ID).send(c)
+		return badRequest(jsonrpc.CodeInvalidParams, "params.notifications must be an object that names the changes to send").of(m.ID).send(c)
 	}
 	if err := e.live.Listen(); err != nil {
 		return refusedBySession(err, "too many clients are listening on this server; try again later").of(m.ID).send(c)

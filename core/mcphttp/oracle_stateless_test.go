@@ -75,9 +75,9 @@ func statelessOracle(t *testing.T) string {
 	return server.URL
 }
 
-// modernProbe is one request of the revision without sessions. Its headers are those that fit the
+// statelessProbe is one request of the revision without sessions. Its headers are those that fit the
 // body, changed by extra as rig.ask does it.
-type modernProbe struct {
+type statelessProbe struct {
 	name    string
 	verb    string // of HTTP; POST unless said
 	method  string // of JSON-RPC
@@ -87,9 +87,9 @@ type modernProbe struct {
 	differs string // why this endpoint answers otherwise; "" when it must answer alike
 }
 
-func (p modernProbe) put(t *testing.T, url string) told {
+func (p statelessProbe) put(t *testing.T, url string) response {
 	t.Helper()
-	body, header := modern(p.method, p.params)
+	body, header := statelessRequest(p.method, p.params)
 	if p.body != "" {
 		body = p.body
 	}
@@ -98,7 +98,7 @@ func (p modernProbe) put(t *testing.T, url string) told {
 	}
 	resp := send(t, url, p.verb, body, "", append(header, p.extra...)...)
 	text, _ := io.ReadAll(resp.Body)
-	answer := told{Status: resp.StatusCode, Session: resp.Header.Get("Mcp-Session-Id") != ""}
+	answer := response{Status: resp.StatusCode, Session: resp.Header.Get("Mcp-Session-Id") != ""}
 	parts := []string{string(text)}
 	if strings.HasPrefix(resp.Header.Get("Content-Type"), "text/event-stream") {
 		parts = events(string(text))
@@ -110,7 +110,7 @@ func (p modernProbe) put(t *testing.T, url string) told {
 }
 
 // note adds a message of an answer, or what is none.
-func (a *told) note(part string) {
+func (a *response) note(part string) {
 	var m map[string]any
 	if json.Unmarshal([]byte(part), &m) != nil {
 		a.Text += strings.TrimSpace(part)
@@ -162,7 +162,7 @@ func TestTheSDKsHandlerGivesTheSameAnswersWithoutSessions(t *testing.T) {
 	reference := statelessOracle(t)
 	r := start(t, nil)
 	r.fakeNamespace.listed = append(r.fakeNamespace.listed, tools.Listed{Name: "demo__region", Tool: core.Tool{Server: "demo", Name: "region", Mirrors: marks()}, Raw: json.RawMessage(`{"name":"demo__region"}`)})
-	for _, p := range slices.Concat(goodModernProbes(), badModernProbes(), listenProbes(), headerProbes()) {
+	for _, p := range slices.Concat(goodStatelessProbes(), badStatelessProbes(), listenProbes(), headerProbes()) {
 		t.Run(p.name, func(t *testing.T) {
 			ours, theirs := p.put(t, r.url+"/mcp"), p.put(t, reference)
 			if same := reflect.DeepEqual(ours, theirs); same != (p.differs == "") {
@@ -172,8 +172,8 @@ func TestTheSDKsHandlerGivesTheSameAnswersWithoutSessions(t *testing.T) {
 	}
 }
 
-func goodModernProbes() []modernProbe {
-	return []modernProbe{
+func goodStatelessProbes() []statelessProbe {
+	return []statelessProbe{
 		{name: "discovery", method: "server/discover"},
 		{name: "tools", method: "tools/list"},
 		{name: "prompts", method: "prompts/list"},
@@ -195,11 +195,11 @@ func goodModernProbes() []modernProbe {
 	}
 }
 
-func badModernProbes() []modernProbe {
+func badStatelessProbes() []statelessProbe {
 	text := "refusals are JSON-RPC errors, so that clients show them; the SDK writes plain text"
 	body := "params that lack their name are wrong whatever the headers say; the SDK calls it a header that differs"
 	listing := []string{"Mcp-Method: tools/list"}
-	return []modernProbe{
+	return []statelessProbe{
 		{name: "an unknown method", method: "no/such"},
 		{name: "initialize", method: "initialize"},
 		{name: "ping", method: "ping"},
@@ -208,7 +208,7 @@ func badModernProbes() []modernProbe {
 		{name: "the log level of the older revisions", method: "logging/setLevel", params: `"level":"info"`},
 		{name: "the roots of the older revisions", method: "roots/list"},
 		{name: "a log level that is none", body: whole("tools/list", statelessMeta(`,"io.modelcontextprotocol/logLevel":"loud"`)), extra: listing, differs: "logging: an invalid level is an error of the params; the SDK takes any"},
-		{name: "discovery of a revision with sessions", body: strings.Replace(whole("server/discover", statelessMeta("")), "2026-07-28", "2025-11-25", 1), extra: []string{"Mcp-Method: server/discover", "Mcp-Protocol-Version: 2025-11-25"}, differs: "versioning: who names a revision that has no such request is told which have; the SDK says that the method is unknown"},
+		{name: "discovery of a revision with sessions", body: strings.Replace(whole("server/discover", statelessMeta("")), "2026-07-28", "2025-11-25", 1), extra: []string{"Mcp-Method: server/discover", "Mcp-Protocol-Version: 2025-11-25"}, differs: "versioning: who names a revision that has no such request receives those that have; the SDK says that the method is unknown"},
 		{name: "discovery without any header", body: whole("server/discover", statelessMeta("")), extra: []string{"Mcp-Protocol-Version: ", "Mcp-Method: "}},
 		{name: "the last event of a stream", method: "tools/list", extra: []string{"Last-Event-ID: 1_1"}, differs: "the transport: Last-Event-ID is to be ignored; the SDK refuses it"},
 		{name: "a completion of nothing", method: "completion/complete"},
@@ -236,15 +236,15 @@ func badModernProbes() []modernProbe {
 		{name: "GET", verb: "GET"},
 		{name: "DELETE", verb: "DELETE"},
 		{name: "POST of text", method: "tools/list", extra: []string{"Content-Type: text/plain"}, differs: text},
-		{name: "Accept of JSON alone", method: "tools/list", extra: []string{"Accept: application/json"}, differs: "contract 7 gives the status 406, where the SDK says 400"},
+		{name: "Accept of JSON alone", method: "tools/list", extra: []string{"Accept: application/json"}, differs: "docs/api.md: the status is 406, where the SDK says 400"},
 		{name: "a request without an id", body: `{"jsonrpc":"2.0","method":"tools/list","params":{` + statelessMeta("") + `}}`, extra: listing, differs: text},
 		{name: "an unknown notification", body: `{"jsonrpc":"2.0","method":"notifications/no/such"}`, extra: []string{"Mcp-Method: notifications/no/such"}, differs: "what nobody has a use for is taken all the same, as in sessions; the SDK answers 400"},
 		{name: "a notification under another name", body: `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":7}}`, extra: []string{"Mcp-Method: tools/list"}},
 	}
 }
 
-func listenProbes() []modernProbe {
-	return []modernProbe{
+func listenProbes() []statelessProbe {
+	return []statelessProbe{
 		{name: "listening for nothing", method: "subscriptions/listen", params: `"notifications":{}`},
 		{name: "listening for nothing that there is", method: "subscriptions/listen", params: `"notifications":{"toolsListChanged":false,"resourceSubscriptions":[]}`},
 		{name: "listening with a wish of another type", method: "subscriptions/listen", params: `"notifications":{"toolsListChanged":"yes"}`},
@@ -252,10 +252,10 @@ func listenProbes() []modernProbe {
 	}
 }
 
-func headerProbes() []modernProbe {
+func headerProbes() []statelessProbe {
 	call := `"name":"demo__region","arguments":`
 	with := func(header ...string) []string { return append([]string{"Mcp-Name: demo__region"}, header...) }
-	return []modernProbe{
+	return []statelessProbe{
 		{name: "no version in the headers", method: "tools/list", extra: []string{"Mcp-Protocol-Version: "}},
 		{name: "another version in the headers", method: "tools/list", extra: []string{"Mcp-Protocol-Version: 2027-01-01"}},
 		{name: "no method in the headers", method: "tools/list", extra: []string{"Mcp-Method: "}},
@@ -288,10 +288,10 @@ func TestListeningAnswersAsTheSDKsHandler(t *testing.T) {
 		{"a resource", `{"resourceSubscriptions":["demo://a"]}`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			var said [2]told
+			var said [2]response
 			for i, url := range []string{r.url + "/mcp", reference} {
 				ctx, leave := context.WithCancel(t.Context())
-				body, header := modern("subscriptions/listen", `"notifications":`+c.wanted)
+				body, header := statelessRequest("subscriptions/listen", `"notifications":`+c.wanted)
 				resp := sendWith(ctx, t, url, "POST", body, "", header...)
 				said[i].Status, said[i].Text = resp.StatusCode, resp.Header.Get("Content-Type")
 				said[i].note(next(t, bufio.NewScanner(resp.Body)))

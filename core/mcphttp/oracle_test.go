@@ -43,8 +43,8 @@ func oracle(t *testing.T) string {
 	return server.URL
 }
 
-// told is what an answer says, whatever its framing: the messages of a stream or of a plain body.
-type told struct {
+// response is what a server responds, whatever its framing: the messages of a stream or of a plain body.
+type response struct {
 	Status   int
 	Session  bool
 	Messages []any
@@ -64,9 +64,9 @@ type probe struct {
 }
 
 func probes() []probe {
-	spec, text := "contract 7 gives the status", "refusals are JSON-RPC errors, so that clients show them; the SDK writes plain text"
+	spec, text := "docs/api.md gives the status", "refusals are JSON-RPC errors, so that clients show them; the SDK writes plain text"
 	own := "instructions, title and capabilities are this server's own"
-	rule := "spec 4.10 rule 3 says what initialize says; the SDK opens a session for nobody"
+	rule := "docs/api.md: what initialize needs; the SDK opens a session for nobody"
 	return []probe{
 		{name: "ping", body: ping},
 		{name: "a plain call", body: callBody(1, "demo__plain", "{}")},
@@ -90,14 +90,14 @@ func probes() []probe {
 		{name: "a batch before 2025-06-18", version: "2025-03-26", body: `[` + ping + `,` + callBody(8, "demo__plain", "{}") + `]`},
 		{name: "a batch of one", version: "2025-03-26", body: `[` + ping + `]`},
 		{name: "a call with broken params", body: `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":5}}`, differs: "the same code; the SDK quotes its own types"},
-		{name: "DELETE", method: "DELETE", differs: "contract 7: 200, where the SDK says 204"},
+		{name: "DELETE", method: "DELETE", differs: "docs/api.md: 200, where the SDK says 204"},
 		{name: "GET and POST both refuse PUT", method: "PUT"},
 		{name: "POST of text", body: ping, header: []string{"Content-Type: text/plain"}, differs: text},
 		{name: "Accept of JSON alone", body: ping, header: []string{"Accept: application/json"}, differs: spec + " 406, where the SDK says 400"},
 		{name: "Accept of anything", body: ping, header: []string{"Accept: */*"}},
 		{name: "an unknown revision", body: ping, header: []string{"Mcp-Protocol-Version: 1999-01-01"}, differs: text},
 		{name: "a supported revision", body: ping, header: []string{"Mcp-Protocol-Version: 2025-06-18"}},
-		{name: "an unknown session", body: ping, header: []string{"Mcp-Session-Id: nobody"}, differs: "spec 4.10 rule 6 gives the body"},
+		{name: "an unknown session", body: ping, header: []string{"Mcp-Session-Id: nobody"}, differs: "docs/api.md gives the body"},
 		{name: "GET without a session", method: "GET", bare: true, differs: text},
 		{name: "DELETE without a session", method: "DELETE", bare: true, differs: text},
 		{name: "GET of JSON", method: "GET", header: []string{"Accept: application/json"}, differs: spec + " 406, where the SDK says 400"},
@@ -111,7 +111,7 @@ func probes() []probe {
 		{name: "a later batch without the header", body: `[` + ping + `]`, differs: "the session's own revision counts; the SDK assumes 2025-03-26"},
 		{name: "an id that is a fraction", body: `{"jsonrpc":"2.0","id":1.5,"method":"ping"}`, differs: "ids come back as they were written; the SDK cuts 1.5 to 1"},
 		{name: "an id past 2^53", body: `{"jsonrpc":"2.0","id":9007199254740993,"method":"ping"}`, differs: "ids come back as they were written; the SDK rounds"},
-		{name: "method twice", body: `{"jsonrpc":"2.0","id":1,"method":"ping","method":"tools/list"}`, differs: "hardening row 3; the SDK takes the last"},
+		{name: "method twice", body: `{"jsonrpc":"2.0","id":1,"method":"ping","method":"tools/list"}`, differs: "docs/security.md: names that come twice are refused; the SDK takes the last"},
 		{name: "an unknown tool", body: callBody(1, "demo__none", "{}"), differs: "the message names the tool as the MCP specification does"},
 	}
 }
@@ -132,7 +132,7 @@ func TestTheSDKsHandlerGivesTheSameAnswers(t *testing.T) {
 }
 
 // put sends the probe to an endpoint and reads what it tells.
-func (p probe) put(t *testing.T, url string) told {
+func (p probe) put(t *testing.T, url string) response {
 	session := ""
 	if !p.bare {
 		version := p.version
@@ -148,7 +148,7 @@ func (p probe) put(t *testing.T, url string) told {
 	}
 	resp := send(t, url, method, p.body, session, p.header...)
 	text, _ := io.ReadAll(resp.Body)
-	answer := told{Status: resp.StatusCode, Session: resp.Header.Get("Mcp-Session-Id") != ""}
+	answer := response{Status: resp.StatusCode, Session: resp.Header.Get("Mcp-Session-Id") != ""}
 	parts := []string{string(text)}
 	if strings.HasPrefix(resp.Header.Get("Content-Type"), "text/event-stream") {
 		parts = events(string(text))

@@ -136,7 +136,7 @@ func TestDeleteEndsASession(t *testing.T) {
 	}
 }
 
-func TestDeleteAnswersTheCallsInFlight(t *testing.T) {
+func TestDeleteAnswersTheCallsThatAreRunning(t *testing.T) {
 	r := start(t, nil)
 	w := r.join(alice)
 	answer := make(chan string, 1)
@@ -300,7 +300,7 @@ func TestAnIdleSessionEndsExactlyAfterItsTime(t *testing.T) {
 				t.Fatal("each request starts the time anew")
 			}
 		}
-		if rec := e.live.Records()[0]; !rec.LastAccessedAt.Equal(time.Now()) { // what a new store is told
+		if rec := e.live.Records()[0]; !rec.LastAccessedAt.Equal(time.Now()) { // what a new store gets
 			t.Errorf("last accessed at %v, want now", rec.LastAccessedAt)
 		}
 		<-time.After(time.Hour - time.Millisecond)
@@ -326,7 +326,7 @@ func TestAnIdleSessionEndsExactlyAfterItsTime(t *testing.T) {
 	})
 }
 
-func TestASessionWithACallInFlightIsNotIdle(t *testing.T) {
+func TestASessionWithARunningCallIsNotIdle(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e := still(t, memory.New(), time.Hour)
 		s := admit(t, e, caller("alice", "ws_one"))
@@ -345,7 +345,7 @@ func TestASessionWithACallInFlightIsNotIdle(t *testing.T) {
 	})
 }
 
-func TestTheRequestsInFlightOfASessionAreBounded(t *testing.T) {
+func TestTheRunningRequestsOfASessionAreBounded(t *testing.T) {
 	r := start(t, nil)
 	w := r.join(alice)
 	var calls []*call

@@ -13,15 +13,15 @@ import (
 	"github.com/ropewalk/ropewalk/core"
 )
 
-const modernVersion = "Mcp-Protocol-Version: 2026-07-28"
+const statelessVersion = "Mcp-Protocol-Version: 2026-07-28"
 
-// modern is a request of the revision without sessions, and its headers. params are members.
-func modern(method, params string) (body string, header []string) {
+// statelessRequest is a request of the revision without sessions, and its headers. params are members.
+func statelessRequest(method, params string) (body string, header []string) {
 	if params != "" {
 		params += ","
 	}
 	return `{"jsonrpc":"2.0","id":7,"method":"` + method + `","params":{` + params +
-		`"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}}`, []string{modernVersion, "Mcp-Method: " + method}
+		`"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}}`, []string{statelessVersion, "Mcp-Method: " + method}
 }
 
 // self is who answers.
@@ -48,7 +48,7 @@ func TestARequestWithoutASessionIsAnswered(t *testing.T) {
 		{"a completion", "completion/complete", `"ref":{"type":"ref/prompt","name":"demo__greet"},"argument":{"name":"a","value":"b"}`, "", `"ref":{"type":"ref/prompt","name":"greet"}`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			body, header := modern(c.method, c.params)
+			body, header := statelessRequest(c.method, c.params)
 			if c.header != "" {
 				header = append(header, c.header)
 			}
@@ -62,8 +62,8 @@ func TestARequestWithoutASessionIsAnswered(t *testing.T) {
 
 func TestARequestWithoutASessionIsRefused(t *testing.T) {
 	r := start(t, nil)
-	list, headers := modern("tools/list", "")
-	call, _ := modern("tools/call", `"name":"demo__echo","arguments":{}`)
+	list, headers := statelessRequest("tools/list", "")
+	call, _ := statelessRequest("tools/call", `"name":"demo__echo","arguments":{}`)
 	without := func(text string) string { return strings.Replace(list, text, `"x":1`, 1) }
 	for _, c := range []struct {
 		name   string
@@ -82,10 +82,10 @@ func TestARequestWithoutASessionIsRefused(t *testing.T) {
 		{"a version that is not spoken", strings.Replace(list, "2026-07-28", "2027-01-01", 1), []string{"Mcp-Protocol-Version: 2027-01-01", "Mcp-Method: tools/list"}, 400,
 			`{"code":-32022,"message":"this protocol revision is not supported","data":{"supported":["2026-07-28","2025-11-25","2025-06-18","2025-03-26","2024-11-05"],"requested":"2027-01-01"}},"id":7}`},
 		{"no method in the headers", list, headers[:1], 400, `-32020`},
-		{"another method in the headers", list, []string{modernVersion, "Mcp-Method: TOOLS/LIST"}, 400, `-32020`},
-		{"no name in the headers", call, []string{modernVersion, "Mcp-Method: tools/call"}, 400, `-32020`},
-		{"another name in the headers", call, []string{modernVersion, "Mcp-Method: tools/call", "Mcp-Name: demo__plain"}, 400, `-32020`},
-		{"a name in broken base64", call, []string{modernVersion, "Mcp-Method: tools/call", "Mcp-Name: =?base64?ZGVtb19fZWNobw?="}, 400, `-32020`},
+		{"another method in the headers", list, []string{statelessVersion, "Mcp-Method: TOOLS/LIST"}, 400, `-32020`},
+		{"no name in the headers", call, []string{statelessVersion, "Mcp-Method: tools/call"}, 400, `-32020`},
+		{"another name in the headers", call, []string{statelessVersion, "Mcp-Method: tools/call", "Mcp-Name: demo__plain"}, 400, `-32020`},
+		{"a name in broken base64", call, []string{statelessVersion, "Mcp-Method: tools/call", "Mcp-Name: =?base64?ZGVtb19fZWNobw?="}, 400, `-32020`},
 		{"a batch", "[" + list + "]", headers, 400, `-32600`},
 		{"a response", `{"jsonrpc":"2.0","id":7,"result":{}}`, headers, 400, `-32600`},
 		{"not JSON", `{`, headers, 400, `-32700`},
@@ -99,7 +99,7 @@ func TestARequestWithoutASessionIsRefused(t *testing.T) {
 	}
 	for _, method := range []string{"initialize", "ping", "logging/setLevel", "resources/subscribe", "resources/unsubscribe", "no/such"} {
 		t.Run(method, func(t *testing.T) {
-			body, header := modern(method, "")
+			body, header := statelessRequest(method, "")
 			resp, text := r.in(t).say("POST", alice, body, header...)
 			if resp.StatusCode != http.StatusNotFound || !strings.Contains(text, `-32601`) || !strings.Contains(text, `"id":7`) {
 				t.Errorf("%d %s", resp.StatusCode, text)
@@ -107,11 +107,11 @@ func TestARequestWithoutASessionIsRefused(t *testing.T) {
 		})
 	}
 	for _, method := range []string{"GET", "DELETE"} {
-		if resp, _ := r.say(method, r.join(alice), "", modernVersion); resp.StatusCode != http.StatusMethodNotAllowed || resp.Header.Get("Allow") != "POST" {
+		if resp, _ := r.say(method, r.join(alice), "", statelessVersion); resp.StatusCode != http.StatusMethodNotAllowed || resp.Header.Get("Allow") != "POST" {
 			t.Errorf("%s: %d", method, resp.StatusCode)
 		}
 	}
-	if resp, text := r.say("POST", alice, `{"jsonrpc":"2.0","method":"notifications/x"}`, modernVersion, "Mcp-Method: notifications/x"); resp.StatusCode != http.StatusAccepted || text != "" {
+	if resp, text := r.say("POST", alice, `{"jsonrpc":"2.0","method":"notifications/x"}`, statelessVersion, "Mcp-Method: notifications/x"); resp.StatusCode != http.StatusAccepted || text != "" {
 		t.Errorf("a notification: %d %s", resp.StatusCode, text)
 	}
 }
@@ -120,13 +120,13 @@ func TestARequestThatNeedsNoSessionIsNotTheSessions(t *testing.T) {
 	both(t, func(t *testing.T, r *rig) {
 		w := r.join(alice)
 		for _, method := range []string{"tools/list", "tools/call", "ping", "subscriptions/listen", "server/discover"} {
-			body, _ := modern(method, `"name":"demo__echo"`)
+			body, _ := statelessRequest(method, `"name":"demo__echo"`)
 			for _, version := range []string{"-Mcp-Protocol-Version", "Mcp-Protocol-Version: 2025-11-25"} {
 				if resp, text := r.say("POST", w, body, version); resp.StatusCode != 400 || !strings.Contains(text, "-32020") {
 					t.Errorf("%s: %d %s", method, resp.StatusCode, text)
 				}
 			}
-			_, header := modern(method, "")
+			_, header := statelessRequest(method, "")
 			if resp, _ := r.say("POST", w, body, append(header, "Mcp-Name: demo__echo")...); resp.Header.Get("Mcp-Session-Id") != "" {
 				t.Errorf("%s: a session", method)
 			}
@@ -149,14 +149,14 @@ func TestErrorsOfCallsWithoutASessionHaveAStatus(t *testing.T) {
 		{"an app that is away", "demo__away", 200, `"error":"unavailable"`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			body, header := modern("tools/call", `"name":"`+c.tool+`"`)
+			body, header := statelessRequest("tools/call", `"name":"`+c.tool+`"`)
 			resp, text := r.in(t).say("POST", alice, body, append(header, "Mcp-Name: "+c.tool)...)
 			if resp.StatusCode != c.status || !strings.Contains(text, c.want) {
 				t.Errorf("%d %s", resp.StatusCode, text)
 			}
 		})
 	}
-	body, header := modern("resources/read", `"uri":"demo://none"`)
+	body, header := statelessRequest("resources/read", `"uri":"demo://none"`)
 	if resp, text := r.say("POST", alice, body, append(header, "Mcp-Name: demo://none")...); resp.StatusCode != 400 || !strings.Contains(text, `{"code":-32602,"message":"Resource not found","data":{"uri":"demo://none"}}`) {
 		t.Errorf("%d %s", resp.StatusCode, text)
 	}
@@ -164,7 +164,7 @@ func TestErrorsOfCallsWithoutASessionHaveAStatus(t *testing.T) {
 
 func TestProgressWithoutASessionComesBeforeTheResult(t *testing.T) {
 	r := start(t, nil)
-	body, header := modern("tools/call", `"name":"demo__progress","arguments":{"steps":3}`)
+	body, header := statelessRequest("tools/call", `"name":"demo__progress","arguments":{"steps":3}`)
 	body = strings.Replace(body, `"_meta":{`, `"_meta":{"progressToken":"p",`, 1)
 	resp, text := r.say("POST", alice, body, append(header, "Mcp-Name: demo__progress")...)
 	got := events(text)
@@ -178,7 +178,7 @@ func TestProgressWithoutASessionComesBeforeTheResult(t *testing.T) {
 
 func TestAClientThatLeavesCancelsItsCall(t *testing.T) {
 	r := start(t, nil)
-	body, header := modern("tools/call", `"name":"demo__wait"`)
+	body, header := statelessRequest("tools/call", `"name":"demo__wait"`)
 	req := r.request("POST", alice, body, append(header, "Mcp-Name: demo__wait")...)
 	ctx, leave := context.WithCancel(t.Context())
 	gone := make(chan struct{})
@@ -224,7 +224,7 @@ func TestArgumentsThatAToolWantsInHeaders(t *testing.T) {
 		{"another truth", `{"in":{"b":true}}`, []string{"Mcp-Param-B: false"}, true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			body, header := modern("tools/call", `"name":"demo__echo","arguments":`+c.arguments)
+			body, header := statelessRequest("tools/call", `"name":"demo__echo","arguments":`+c.arguments)
 			resp, text := r.in(t).say("POST", alice, body, append(append(header, "Mcp-Name: demo__echo"), c.header...)...)
 			if refused := resp.StatusCode == 400 && strings.Contains(text, "-32020"); refused != c.refused {
 				t.Errorf("%d %s", resp.StatusCode, text)
@@ -235,7 +235,7 @@ func TestArgumentsThatAToolWantsInHeaders(t *testing.T) {
 
 func TestAStreamThatListensHearsWhatItWants(t *testing.T) {
 	r := start(t, nil)
-	body, header := modern("subscriptions/listen", `"notifications":{"promptsListChanged":true,"resourceSubscriptions":["demo://a","ropewalk://nobody/x"]}`)
+	body, header := statelessRequest("subscriptions/listen", `"notifications":{"promptsListChanged":true,"resourceSubscriptions":["demo://a","ropewalk://nobody/x"]}`)
 	resp := r.ask("POST", alice, body, header...)
 	defer resp.Body.Close()
 	lines := bufio.NewScanner(resp.Body)
@@ -268,7 +268,7 @@ func TestAStreamThatListensHearsWhatItWants(t *testing.T) {
 
 func TestListenersAreBounded(t *testing.T) {
 	r := start(t, func(o *Options) { o.MaxSessions = 2 })
-	body, header := modern("subscriptions/listen", `"notifications":{"toolsListChanged":true}`)
+	body, header := statelessRequest("subscriptions/listen", `"notifications":{"toolsListChanged":true}`)
 	for range 2 {
 		resp := r.ask("POST", alice, body, header...)
 		defer resp.Body.Close()
@@ -278,7 +278,7 @@ func TestListenersAreBounded(t *testing.T) {
 	}
 	r.join(alice) // sessions have places of their own
 	for _, bad := range []string{``, `"notifications":1`, `"notifications":null`} {
-		body, header := modern("subscriptions/listen", bad)
+		body, header := statelessRequest("subscriptions/listen", bad)
 		if resp, text := r.say("POST", alice, body, header...); resp.StatusCode != 400 || !strings.Contains(text, "-32602") {
 			t.Errorf("%q: %d %s", bad, resp.StatusCode, text)
 		}

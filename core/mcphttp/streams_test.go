@@ -62,7 +62,7 @@ func TestAChangeOfToolsReachesTheGetStreamOnce(t *testing.T) {
 	}
 }
 
-func TestAChangeWithoutAStreamIsToldWhenOneOpens(t *testing.T) {
+func TestAChangeWithoutAStreamIsSentWhenOneOpens(t *testing.T) {
 	r := start(t, nil)
 	w := r.join(alice)
 	r.fakeNamespace.changed()

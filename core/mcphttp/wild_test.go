@@ -104,7 +104,7 @@ func (c *crowd) call(w who) {
 	body = strings.Replace(body, ",}}", "}}", 1)
 	var header []string
 	if w.session == "" {
-		body, header = modern("tools/call", `"name":"demo__wild","arguments":`+string(text))
+		body, header = statelessRequest("tools/call", `"name":"demo__wild","arguments":`+string(text))
 		body = strings.Replace(body, `"_meta":{`, `"_meta":{"progressToken":"`+args.Key+`",`, 1)
 		header = append(header, "Mcp-Name: demo__wild")
 		id = "7"

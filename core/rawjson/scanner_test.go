@@ -70,7 +70,7 @@ func TestMembersAndElementsComeAsTheyWereWritten(t *testing.T) {
 	}
 }
 
-func TestWhatMemberSaysEndsTheWalk(t *testing.T) {
+func TestAnErrorOfMemberEndsTheScan(t *testing.T) {
 	stop, seen := errors.New("enough"), 0
 	s := Scanner{Data: []byte(`{"a":1,"b":2}`)}
 	if err := s.Object(func(_, _ []byte) error { seen++; return stop }); !errors.Is(err, stop) || seen != 1 {

@@ -34,8 +34,8 @@ type Options struct {
 	Version  string
 	Logger   hclog.Logger
 
-	LogLevels *logging.Levels // of Logger; nil: they cannot be changed
-	BytesInFlight int64 // bytes that the large bodies of requests in flight may hold; 0 means no bound
+	LogLevels  *logging.Levels // of Logger; nil: they cannot be changed
+	BodyBudget int64           // bytes that the large bodies of requests in flight may hold; 0 means no bound
 }
 
 // Server is the running service.

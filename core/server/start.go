@@ -173,7 +173,7 @@ func (s *Server) openEndpoints(context.Context) error {
 		AllowedOrigins: c.AllowedOrigins, AllowedHosts: c.HTTP.AllowedHosts, TrustedProxies: c.HTTP.TrustedProxies,
 		BaseURL: c.HTTP.BaseURL, RedirectURI: redirectURI(c), Landing: !c.HTTP.Console, Login: c.Auth.Adapter != "",
 		Checks: s.checks(), ShutdownDelay: c.HTTP.ShutdownDelay, AccessLog: c.Log.Access,
-		BytesInFlight: s.o.BytesInFlight, MaxAPIBody: c.Limits.APIBodyBytes, MaxConns: c.Limits.Connections, MaxConnsPerAddress: c.Limits.ConnectionsPerAddress,
+		BodyBudget: s.o.BodyBudget, MaxAPIBody: c.Limits.APIBodyBytes, MaxConns: c.Limits.Connections, MaxConnsPerAddress: c.Limits.ConnectionsPerAddress,
 		TokensPerDay: int64(c.Limits.TokensPerDay), Limits: limits.New(limits.Settings{
 			AtATime:        map[limits.Kind]int{limits.Streams: c.Limits.Streams, limits.ChatRuns: c.Limits.ChatRuns, limits.Calls: c.Limits.Calls},
 			CallsPerSecond: c.Limits.CallsPerSecond,

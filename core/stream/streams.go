@@ -24,9 +24,9 @@ const (
 	Answer
 )
 
-// connection is what the answer says of its connection, which always ends with the stream. Spec 4.9
-// has a standing stream say keep-alive: it lasts until its reader or the server goes. After an
-// answer the reader goes on, and would send its next request into a connection that is closing.
+// connection is the value of the header Connection. The connection always ends with the stream. A
+// standing stream has keep-alive, since it lasts until its reader leaves or the server ends. After an
+// answer the client would send its next request into a connection that is closing.
 func (k Kind) connection() string {
 	if k == Answer {
 		return "close"

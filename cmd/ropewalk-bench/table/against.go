@@ -9,7 +9,7 @@ import (
 // otherBuild ends the name of a service that runs the executable to compare with.
 const otherBuild = ", other build"
 
-// The bounds of every ratio against the other build: what is closer cannot be told from noise.
+// The bounds of every ratio against the other build: a smaller difference is noise.
 const (
 	leastOfOther = 0.97
 	mostOfOther  = 1 / leastOfOther

@@ -9,7 +9,7 @@ import (
 // Why calls are not begun, and sessions not opened.
 var (
 	ErrEnded        = errors.New("the session has ended")
-	ErrTooManyCalls = fmt.Errorf("too many requests of this session are in flight: the limit is %d", maxInFlight)
+	ErrTooManyCalls = fmt.Errorf("too many requests of this session are in flight: the limit is %d", maxCalls)
 	ErrShutdown     = errors.New("the server is shutting down")
 	ErrFull         = errors.New("the limit is reached")
 	ErrShare        = fmt.Errorf("the user has too many: %w", ErrFull) // of one user

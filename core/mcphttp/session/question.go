@@ -46,7 +46,7 @@ type openQuestion struct {
 // Ask puts an app's question to the session's client and waits for its answer. It is sent on the
 // response to call c, else where the client listens. A question that the client did not declare a
 // capability for is refused without asking. When ctx ends first, or the client takes too long, the
-// client is told to forget the question.
+// client is notified that the question is cancelled.
 func (s *Session) Ask(ctx context.Context, c *Call, q Question) (json.RawMessage, error) {
 	timeout, err := s.timeoutOf(q.Method, q.Params)
 	if err != nil {

@@ -14,9 +14,9 @@ import (
 	"github.com/ropewalk/ropewalk/plugins/sessionstore"
 )
 
-// maxInFlight is how many requests of a session may be in flight. A client that leaves does not end its
+// maxCalls is how many requests of a session may be in flight. A client that leaves does not end its
 // calls, so connections alone do not bound them.
-const maxInFlight = 1000
+const maxCalls = 1000
 
 // primedFrom is the first revision in which a stream begins with an event that has an id only.
 const primedFrom = "2025-11-25"
@@ -57,7 +57,7 @@ func (s *Session) OwnedBy(c core.Caller) bool {
 	return s.Owner.Subject == c.Subject && s.Owner.Issuer == c.Issuer && s.Owner.Workspace.ID == c.Workspace.ID
 }
 
-// Record is what the session store is told.
+// Record returns what the session store keeps of the session.
 func (s *Session) Record() sessionstore.Record {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -67,48 +67,6 @@ func (s *Session) Record() sessionstore.Record {
 // Revision is the protocol revision of the session.
 func (s *Session) Revision() string { return s.Record().ProtocolVersion }
 
-// Touch restarts the idle time. It returns false when the session has ended.
-func (s *Session) Touch(now time.Time) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.closed || s.expired {
-		return false
-	}
-	s.record.LastAccessedAt = now // the timer looks at it when it fires
-	return true
-}
-
-// ExpireAfter calls expired when the session was idle for ttl.
-func (s *Session) ExpireAfter(ttl time.Duration, expired func()) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.idle = time.AfterFunc(ttl, func() {
-		if s.expire(ttl) {
-			expired()
-		}
-	})
-}
-
-// expire runs when the idle time may be over, and reports whether it is: a request may have come in
-// between, and a session with a call in flight is not idle.
-func (s *Session) expire(ttl time.Duration) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	rest := ttl - time.Since(s.record.LastAccessedAt)
-	if s.closed {
-		return false
-	}
-	if len(s.calls) > 0 {
-		rest = ttl
-	}
-	if rest > 0 {
-		s.idle.Reset(rest)
-		return false
-	}
-	s.expired = true
-	return true
-}
-
 // Begin registers the calls of one POST, all or none. ErrEnded, ErrTooManyCalls or *DuplicateError.
 func (s *Session) Begin(calls []*Call) error {
 	s.mu.Lock()
@@ -116,7 +74,7 @@ func (s *Session) Begin(calls []*Call) error {
 	if s.closed || s.expired {
 		return ErrEnded
 	}
-	if len(s.calls)+len(calls) > maxInFlight {
+	if len(s.calls)+len(calls) > maxCalls {
 		return ErrTooManyCalls
 	}
 	for i, c := range calls {

@@ -59,8 +59,8 @@ func TestQuestionsAreAnsweredOnceInTimeAndInNumber(t *testing.T) {
 		if err := ask("roots/list"); err == nil || time.Since(begin) != programTimeout {
 			t.Errorf("nobody answered: %v after %v", err, time.Since(begin))
 		}
-		if told, _ := out.Take(); len(told) != 2 || !strings.Contains(string(told[1].Text), "notifications/cancelled") {
-			t.Errorf("told %v", told)
+		if sent, _ := out.Take(); len(sent) != 2 || !strings.Contains(string(sent[1].Text), "notifications/cancelled") {
+			t.Errorf("sent %v", sent)
 		}
 		failed := make(chan error)
 		go func() { failed <- ask("elicitation/create") }()
@@ -85,7 +85,7 @@ func TestQuestionsAreAnsweredOnceInTimeAndInNumber(t *testing.T) {
 	})
 }
 
-func TestAChangeThatAStreamCouldNotTellIsToldByTheNext(t *testing.T) {
+func TestAChangeThatAStreamCouldNotSendIsSentByTheNext(t *testing.T) {
 	s := New(core.Caller{}, sessionstore.Record{}, nil)
 	first := s.OpenStream(-1)
 	s.ListChanged(core.KindTools)
@@ -97,6 +97,6 @@ func TestAChangeThatAStreamCouldNotTellIsToldByTheNext(t *testing.T) {
 	}
 	s.CloseStream(second)
 	if frames, _ := s.OpenStream(-1).Take(); len(frames) != 0 {
-		t.Errorf("told twice: %v", frames)
+		t.Errorf("sent twice: %v", frames)
 	}
 }

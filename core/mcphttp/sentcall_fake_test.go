@@ -12,10 +12,10 @@ import (
 
 // Start sends a call at once, unless the fake is set to send it in Wait.
 func (h *fakeNamespace) Start(ctx context.Context, c core.Caller, call tools.Call) (tools.Pending, error) {
-	if h.grounded {
+	if h.sendsInWait {
 		return &held{h, c, call}, nil
 	}
-	f := &flight{wake: call.Wake, notify: call.Notify}
+	f := &sentCall{wake: call.Wake, notify: call.Notify}
 	call.Notify = f.note
 	go func() {
 		defer f.finish()
@@ -37,8 +37,8 @@ func (p *held) Answered() bool { return false }
 
 func (p *held) Wait(ctx context.Context) (json.RawMessage, error) { return p.h.Call(ctx, p.c, p.call) }
 
-// flight is a call of the fakeNamespace that runs by itself, and whose notifications wait for Wait.
-type flight struct {
+// sentCall is a call of the fakeNamespace that runs by itself, and whose notifications wait for Wait.
+type sentCall struct {
 	notify   func(rpc.Notification)
 	result   json.RawMessage
 	err      error
@@ -50,36 +50,36 @@ type flight struct {
 	answered bool
 }
 
-func (f *flight) note(n rpc.Notification) {
+func (f *sentCall) note(n rpc.Notification) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.notes = append(f.notes, n)
 	f.rouse()
 }
 
-func (f *flight) finish() {
+func (f *sentCall) finish() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.answered = true
 	f.rouse()
 }
 
-func (f *flight) rouse() {
+func (f *sentCall) rouse() {
 	select {
 	case f.wake <- struct{}{}:
 	default:
 	}
 }
 
-func (f *flight) Sent() bool { return true }
+func (f *sentCall) Sent() bool { return true }
 
-func (f *flight) Answered() bool {
+func (f *sentCall) Answered() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.answered
 }
 
-func (f *flight) Wait(context.Context) (json.RawMessage, error) {
+func (f *sentCall) Wait(context.Context) (json.RawMessage, error) {
 	f.mu.Lock()
 	f.wake = make(chan struct{}, 1)
 	f.rouse()
