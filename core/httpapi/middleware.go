@@ -69,7 +69,7 @@ func (s *Server) readRequest(ctx *fasthttp.RequestCtx) (done func(), ok bool) {
 		err = intake.CheckHost(&ctx.Request)
 	}
 	if err == nil && isUpload(ctx) {
-		return s.beginUpload(ctx)
+		return nil, s.beginUpload(ctx)
 	}
 	chunked := h.ContentLength() == -1
 	if err == nil {

@@ -55,11 +55,7 @@ func (w *Writer) Put(ctx context.Context, rec sessionstore.Record, admit func())
 }
 
 // Find looks a session up in the store. One that ended here is plugins.ErrNotFound even before the store
-<<<<<<< HEAD
-// deleted it.
-=======
 // has deleted it.
->>>>>>> 18fe772 (mcphttp, rawjson, stream, metrics: plain words, files named after their content)
 func (w *Writer) Find(ctx context.Context, id string) (sessionstore.Record, error) {
 	w.mu.Lock()
 	_, gone := w.dropped[id]
