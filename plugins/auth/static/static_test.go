@@ -214,6 +214,8 @@ func TestFilesThatAreRefusedNameThePlaceAndNoToken(t *testing.T) {
 		"an expiry without zone":   {"tokens: [{token: " + secret + ", subject: a, expires: 2099-01-01}]", "expires must be a time"},
 		"an unknown role":          {"tokens: [{token: " + secret + ", subject: a, orgRole: root, expires: 2099-01-01T00:00:00Z}]", "orgRole must be"},
 		"a digest too short":       {"tokens: [{tokenSha256: abcd, subject: a, expires: 2099-01-01T00:00:00Z}]", "64 hex digits"},
+		"a digest too long":        {"tokens: [{tokenSha256: " + strings.Repeat("ab", 33) + ", subject: a, expires: 2099-01-01T00:00:00Z}]", "64 hex digits"},
+		"more than 4 MiB":          {"tokens: []\n#" + strings.Repeat("x", 4<<20-11), "is larger than"},
 		"a digest not in hex":      {"tokens: [{tokenSha256: " + strings.Repeat("xy", 32) + ", subject: a, expires: 2099-01-01T00:00:00Z}]", "64 hex digits"},
 		"an unknown name":          {"tokens: [{tokn: " + secret + "}]", "line 1"},
 		"a wrong type":             {"tokens: " + secret, "line 1"},
@@ -229,6 +231,15 @@ func TestFilesThatAreRefusedNameThePlaceAndNoToken(t *testing.T) {
 				t.Errorf("got %v, want %q", err, c.want)
 			}
 		})
+	}
+}
+
+func TestTheSmallestTokenAndTheLargestFileAreAccepted(t *testing.T) {
+	token := strings.Repeat("t", 16)
+	text := "tokens: [{token: " + token + ", subject: a, expires: 2099-01-01T00:00:00Z}]\n#"
+	adapter, _ := configured(t, text+strings.Repeat("x", 4<<20-len(text)))
+	if err := verify(t, adapter, token); err != nil {
+		t.Error(err)
 	}
 }
 
