@@ -32,6 +32,7 @@ const (
 	CodeMethodNotAllowed    Code = "method_not_allowed"
 	CodeAlreadyInstalled    Code = "already_installed"
 	CodeRunInProgress       Code = "run_in_progress"
+	CodeConflict            Code = "conflict"
 	CodeAlreadyAnswered     Code = "already_answered"
 	CodePayloadTooLarge     Code = "payload_too_large"
 	CodeUnsupportedMedia    Code = "unsupported_media_type"

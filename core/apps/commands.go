@@ -20,7 +20,8 @@ const endTimeout = 20 * time.Second
 // runs, waits for an app that is being started or restarted, and does nothing for a running app. An app
 // that does not start keeps its state.
 //
-// Errors: core.CodeNotFound, core.CodeStartFailed saying why.
+// Errors: core.CodeNotFound; core.CodeConflict when another command stopped the app meanwhile;
+// core.CodeStartFailed saying why.
 func (m *Manager) Start(ctx context.Context, workspace, name string) (core.App, error) {
 	return m.command(ctx, interact.AppKey{Workspace: workspace, Name: name}, core.CodeStartFailed, "started", func(ctx context.Context, a *app) error {
 		ctx, done := a.interruptible(ctx)
@@ -96,6 +97,7 @@ func (m *Manager) Uninstall(ctx context.Context, workspace, name string) (dataPa
 // command runs do while it holds the app's turn. An error gets the given code; done says what was not
 // done to the app. All commands but a start cancel a start that is waited for.
 func (m *Manager) command(ctx context.Context, k interact.AppKey, code core.Code, done string, do func(context.Context, *app) error) (core.App, error) {
+	request := ctx
 	ctx, finish, err := m.beginWork(ctx)
 	if err != nil {
 		return core.App{}, err
@@ -116,6 +118,9 @@ func (m *Manager) command(ctx context.Context, k interact.AppKey, code core.Code
 	}
 	defer a.releaseTurn()
 	if err := do(ctx, a); err != nil {
+		if errors.Is(err, context.Canceled) && request.Err() == nil && m.life.Err() == nil {
+			return core.App{}, core.Wrap(core.CodeConflict, err, "app "+k.Name+" was not "+done+": another command stopped, replaced or uninstalled it meanwhile")
+		}
 		return core.App{}, commandError(code, err, k.Name, done)
 	}
 	return a.now.Load().app(), nil
@@ -190,7 +195,7 @@ func commandError(code core.Code, err error, name, done string) error {
 	default:
 	}
 	if errors.Is(err, context.Canceled) {
-		return core.Wrap(code, err, "app "+name+" was not "+done+": the request was cancelled, or another command stopped the app")
+		return core.Wrap(code, err, "app "+name+" was not "+done+": the request was cancelled, or the server is shutting down")
 	}
 	return core.Wrap(code, err, "app "+name+" was not "+done+": "+core.TextOf(err))
 }

@@ -196,7 +196,7 @@ func TestAnUninstallOnAnotherServerCancelsAStartThatHangs(t *testing.T) {
 		var starting sync.WaitGroup
 		starting.Go(func() {
 			_, err := b.Start(t.Context(), ws, "notes")
-			expect(t, "code of the start", core.CodeOf(err), core.CodeStartFailed)
+			expect(t, "code of the start", core.CodeOf(err), core.CodeConflict)
 		})
 		synctest.Wait()
 		before := time.Now()

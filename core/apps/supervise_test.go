@@ -251,7 +251,7 @@ func TestAStopCancelsAStartThatIsWaitedFor(t *testing.T) {
 			t.Fatal(err)
 		}
 		expect(t, "time", time.Since(before), 0)
-		expect(t, "code of the start", core.CodeOf(<-started), core.CodeStartFailed)
+		expect(t, "code of the start", core.CodeOf(<-started), core.CodeConflict)
 		expect(t, "state", state(t, y, "notes"), core.StateStopped)
 	})
 }

@@ -44,7 +44,7 @@ func statusOf(code core.Code) int {
 		return fiber.StatusNotFound
 	case core.CodeMethodNotAllowed:
 		return fiber.StatusMethodNotAllowed
-	case core.CodeAlreadyInstalled, core.CodeRunInProgress, core.CodeAlreadyAnswered, core.CodeApprovalPending:
+	case core.CodeAlreadyInstalled, core.CodeRunInProgress, core.CodeConflict, core.CodeAlreadyAnswered, core.CodeApprovalPending:
 		return fiber.StatusConflict
 	case core.CodePayloadTooLarge:
 		return fiber.StatusRequestEntityTooLarge

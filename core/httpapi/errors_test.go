@@ -19,7 +19,7 @@ func TestEveryCodeHasItsStatusAndItsBody(t *testing.T) {
 		core.CodeBadRequest: 400, core.CodeInvalidInput: 400, core.CodeCredentialsRequired: 400, core.CodeWorkspaceRequired: 400, core.CodeNotConfigured: 400,
 		core.CodeForbidden: 403, core.CodeProtected: 403, core.CodeFeatureDisabled: 403, core.CodeWorkspaceDenied: 403,
 		core.CodeNotFound: 404, core.CodeToolNotFound: 404, core.CodeResourceNotFound: 404, core.CodeMethodNotAllowed: 405,
-		core.CodeAlreadyInstalled: 409, core.CodeRunInProgress: 409, core.CodePayloadTooLarge: 413, core.CodeUnsupportedMedia: 415,
+		core.CodeAlreadyInstalled: 409, core.CodeRunInProgress: 409, core.CodeConflict: 409, core.CodePayloadTooLarge: 413, core.CodeUnsupportedMedia: 415,
 		core.CodeRateLimited: 429, core.CodeInstallFailed: 500, core.CodeUninstallFailed: 500, core.CodeStartFailed: 500, core.CodeStopFailed: 500,
 		core.CodeUnavailable: 503,
 	} {

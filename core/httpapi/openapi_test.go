@@ -88,7 +88,7 @@ func TestTheDocumentNamesEveryErrorCode(t *testing.T) {
 	for _, code := range []core.Code{
 		core.CodeBadRequest, core.CodeInvalidInput, core.CodeCredentialsRequired, core.CodeWorkspaceRequired, core.CodeNotConfigured, core.CodeForbidden,
 		core.CodeProtected, core.CodeToolHeld, core.CodeApprovalPending, core.CodeApprovalRefused, core.CodeFeatureDisabled, core.CodeWorkspaceDenied, core.CodeNotFound, core.CodeToolNotFound, core.CodeResourceNotFound,
-		core.CodeMethodNotAllowed, core.CodeAlreadyInstalled, core.CodeRunInProgress, core.CodeAlreadyAnswered, core.CodePayloadTooLarge, core.CodeUnsupportedMedia, core.CodeRateLimited,
+		core.CodeMethodNotAllowed, core.CodeAlreadyInstalled, core.CodeRunInProgress, core.CodeConflict, core.CodeAlreadyAnswered, core.CodePayloadTooLarge, core.CodeUnsupportedMedia, core.CodeRateLimited,
 		core.CodeInstallFailed, core.CodeUninstallFailed, core.CodeStartFailed, core.CodeStopFailed, core.CodeUnavailable, core.CodeInternal,
 		core.CodeModelNotConfigured, core.CodeProviderAuth, core.CodeProviderOverloaded, core.CodeProviderError, core.CodeEngineError,
 	} {
