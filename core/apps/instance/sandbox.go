@@ -54,16 +54,18 @@ func (s *Starter) profile(spec Spec, launch bundle.Launch) (*sandbox.Profile, er
 		return nil, err
 	}
 	p.Write = slices.Concat([]string{spec.DataDir}, settings.Write, granted)
-	p.Read = append(sandbox.SystemPaths(), spec.Record.Dir)
-	packages := linkedPackages(spec.Record.Dir, s.Confinement.Home)
-	p.Read = append(p.Read, packages...)
+	var own []string // the bundle and the packages it links to; a command has no directory
+	if spec.Record.Dir != "" {
+		own = append([]string{spec.Record.Dir}, linkedPackages(spec.Record.Dir, s.Confinement.Home)...)
+	}
+	p.Read = append(sandbox.SystemPaths(), own...)
 	runtimes := sandbox.RuntimePaths(launch.Path, searchPath(launch.Env), []string{s.Confinement.Home, s.HostEnv["HOME"]})
 	p.Read = append(p.Read, runtimes...)
 	p.Read = append(p.Read, settings.Read...)
 	if err := s.setUser(p, spec, runtimes); err != nil {
 		return nil, err
 	}
-	return p, addLayers(p, spec, append([]string{spec.Record.Dir}, packages...))
+	return p, addLayers(p, spec, own)
 }
 
 // granted are the directories that whoever installed the app gave it, when it was installed from a path
