@@ -74,8 +74,8 @@ func (eofReader) Read([]byte) (int, error) { return 0, io.EOF }
 // uploadParts returns the settings of an upload and the reader of its file.
 func uploadParts(c *fiber.Ctx, received io.Reader) (uploadSettings, io.Reader, error) {
 	settings := uploadSettings{ServerName: c.Query("serverName")}
-	media, params, err := mime.ParseMediaType(c.Get(fiber.HeaderContentType))
-	if err != nil || media != fiber.MIMEMultipartForm {
+	media, params, _ := mime.ParseMediaType(c.Get(fiber.HeaderContentType)) // an invalid one is not that of a form
+	if media != fiber.MIMEMultipartForm {
 		return settings, received, nil
 	}
 	form := multipart.NewReader(received, params["boundary"])

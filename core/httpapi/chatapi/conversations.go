@@ -35,6 +35,7 @@ func summaryOf(c core.Conversation) ConversationSummary {
 	}
 }
 
+// SummariesOf returns conversations as lists show them.
 func SummariesOf(all []core.Conversation) []ConversationSummary {
 	out := make([]ConversationSummary, len(all))
 	for i, c := range all {

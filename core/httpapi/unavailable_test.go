@@ -1,0 +1,16 @@
+package httpapi
+
+import (
+	"testing"
+
+	"github.com/ropewalk/ropewalk/core"
+)
+
+func TestACallOfAStoppedAppIs503AndSaysToStartIt(t *testing.T) {
+	h := open(t, newAccess(), nil)
+	h.tools.err = core.Errorf(core.CodeUnavailable, `app "fake" is stopped; start it first`)
+	r := h.do(t, call{method: "POST", path: "/v1/tools/call", body: `{"server":"fake","tool":"add"}`})
+	if want := `{"error":"unavailable","message":"app \"fake\" is stopped; start it first"}`; r.StatusCode != 503 || r.body != want {
+		t.Errorf("%d %s", r.StatusCode, r.body)
+	}
+}
