@@ -1,0 +1,67 @@
+package main_test
+
+import (
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/ropewalk/ropewalk/internal/testenv"
+)
+
+func TestKeysAreCreatedUsedAndDeletedFromTheCommandLine(t *testing.T) {
+	s := newScript(t)
+	const owner = "the-key-of-the-owner-0123"
+	s.environ = []string{"SERVICE_API_KEY=" + owner, "ROPEWALK_API_KEY=" + owner}
+	url := s.up()
+	made, _, status := s.split("", "ropewalk", "key", "create", "ci", "--role", "member", "--expires-in", "1h", "--json")
+	key := regexp.MustCompile(`"key": "(rwk_\w+)"`).FindStringSubmatch(made)
+	id := regexp.MustCompile(`"id": "(key_\w+)"`).FindStringSubmatch(made)
+	if status != 0 || key == nil || id == nil {
+		t.Fatalf("status %d: %s", status, made)
+	}
+	if listed, _, _ := s.split("", "ropewalk", "key", "list"); !strings.Contains(listed, id[1]) || strings.Contains(listed, key[1]) {
+		t.Errorf("the list is %s", listed)
+	}
+	elsewhere := newScript(t) // a client without the home of the server
+	elsewhere.environ = []string{"ROPEWALK_SERVER=" + url, "ROPEWALK_API_KEY=" + key[1]}
+	elsewhere.run("ropewalk", "app", "list").exits(0, "sample")
+	s.run("ropewalk", "key", "revoke", id[1]).exits(0)
+	if listed, _, _ := s.split("", "ropewalk", "key", "list"); strings.Contains(listed, id[1]) {
+		t.Errorf("after its removal the list is %s", listed)
+	}
+	elsewhere.run("ropewalk", "app", "list").exits(1)
+}
+
+func TestAppsAreImportedConfiguredAndReadFromTheCommandLine(t *testing.T) {
+	s := newScript(t)
+	s.up()
+	s.write("servers.json", `{"mcpServers":{"far":{"url":"http://127.0.0.1:1/mcp"}}}`)
+	s.run("ropewalk", "app", "import", "servers.json", "--dry-run").exits(0, `"planned"`, "far")
+	s.run("ropewalk", "app", "list").exits(0, "sample")
+	s.run("ropewalk", "app", "configure", "sample", "--env", "GREETING=hi").exits(0, "sample", "running")
+	s.run("ropewalk", "app", "update", "sample").exits(0, "sample", "running")
+	s.run("ropewalk", "app", "logs", "sample", "--tail", "5").exits(0)
+	s.run("ropewalk", "app", "logs", "nothing").exits(1, "nothing")
+}
+
+func TestAChatPrintsTheAnswerAndTheToolCallsOfARun(t *testing.T) {
+	p := testenv.StartModelProvider(t)
+	s := newScript(t)
+	s.environ = []string{"NO_COLOR=1"}
+	s.write(filepath.Join(s.home, "ropewalk.yaml"), "models:\n  default: openai:test-model\n  providers:\n    openai: {baseUrl: '"+p.URL+"/v1', apiKey: k}\n")
+	s.up()
+	p.Say(t,
+		`{"match":{"userMessage":"hello","hasToolResult":false},"response":{"toolCalls":[{"id":"c1","name":"sample__echo","arguments":{"text":"across"}}]}}`,
+		`{"match":{"userMessage":"again"},"response":{"content":"Once more."}}`,
+		`{"match":{},"response":{"content":"It said across."}}`)
+	answer, notes, status := s.split("", "ropewalk", "chat", "hello")
+	if status != 0 || !strings.Contains(answer, "It said across.") || !strings.Contains(notes, "sample__echo") {
+		t.Fatalf("status %d: %q, %q", status, answer, notes)
+	}
+	id := regexp.MustCompile(`conv_\w+`).FindString(notes)
+	if answer, _, status = s.split("again\n", "ropewalk", "chat", "--conversation", id, "-"); status != 0 || !strings.Contains(answer, "Once more.") {
+		t.Errorf("conversation %s goes on with status %d: %q", id, status, answer)
+	}
+	s.run("ropewalk", "conversation", "show", id).exits(0, "hello", "again", "Once more.")
+}
