@@ -1,14 +1,10 @@
 package prose
 
 import (
-	"bufio"
-	"bytes"
-	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strings"
 	"testing"
 )
@@ -22,7 +18,6 @@ var prose = regexp.MustCompile(`\.(go|md|ya?ml|proto|sql|sh|tsx?|css|html|json|t
 
 func TestTheRepositoryUsesPlainWords(t *testing.T) {
 	root := filepath.Join("..", "..")
-	found := map[string][]finding{} // by area
 	rules := compiledRules(t)
 	for _, file := range tracked(t, root) {
 		text, err := os.ReadFile(filepath.Join(root, file))
@@ -32,29 +27,10 @@ func TestTheRepositoryUsesPlainWords(t *testing.T) {
 			}
 			t.Fatal(err)
 		}
-		found[area(file)] = append(found[area(file)], check(rules, file, text)...)
-	}
-	allowed := baseline(t)
-	var areas []string
-	for a := range found {
-		areas = append(areas, a)
-	}
-	slices.Sort(areas)
-	for _, a := range areas {
-		if n := len(found[a]); n > allowed[a] {
-			var list strings.Builder
-			for _, f := range found[a] {
-				fmt.Fprintf(&list, "\n  %s", f)
-			}
-			t.Errorf("%s: %d lines break the rules of internal/prose/rules.go, %d are allowed:%s", a, n, allowed[a], list.String())
+		for _, f := range check(rules, file, text) {
+			t.Errorf("%s", f)
 		}
 	}
-}
-
-// area is the first two folders of a path: core/apps, cmd/ropewalk.
-func area(file string) string {
-	folders := strings.Split(filepath.Dir(file), "/")
-	return strings.Join(folders[:min(len(folders), 2)], "/")
 }
 
 // tracked returns the files of the repository, relative to its root.
@@ -76,28 +52,6 @@ func tracked(t *testing.T, root string) []string {
 		t.Fatalf("only %d files were found", len(files))
 	}
 	return files
-}
-
-// baseline returns how many findings each area may still have.
-func baseline(t *testing.T) map[string]int {
-	t.Helper()
-	text, err := os.ReadFile("baseline.txt")
-	if os.IsNotExist(err) {
-		return nil
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	allowed := map[string]int{}
-	for lines := bufio.NewScanner(bytes.NewReader(text)); lines.Scan(); {
-		var dir string
-		var n int
-		if _, err := fmt.Sscan(lines.Text(), &n, &dir); err != nil {
-			t.Fatalf("baseline.txt: %q: %v", lines.Text(), err)
-		}
-		allowed[dir] = n
-	}
-	return allowed
 }
 
 func compiledRules(t *testing.T) []compiled {
