@@ -18,6 +18,11 @@ export function describe(name: string, data: Record<string, unknown>): Descripti
     case "bundle.crashed": return { tone: "warn", sentence: `${app} crashed; attempt ${text(data.restartAttempt)} to restart it${data.reason ? ` (${text(data.reason)})` : ""}` };
     case "bundle.recovered": return { tone: "good", sentence: `${app} is back` };
     case "bundle.dead": return { tone: "bad", sentence: `${app} is given up: ${text(data.message)}` };
+    case "pin.added": return { tone: "info", sentence: `${text(data.server)} has a new tool: ${text(data.tool)}` };
+    case "pin.changed": return { tone: "warn", sentence: `${text(data.server)} changed its tool ${text(data.tool)} without a new version${data.held ? "; it is held back" : ""}` };
+    case "pin.decided": return { tone: data.decision === "accepted" ? "good" : "plain", sentence: `The change of ${text(data.tool)} of ${text(data.server)} was ${text(data.decision)}` };
+    case "approval.requested": return { tone: "warn", sentence: `A call of ${text(data.tool)} waits for an approval` };
+    case "approval.decided": return { tone: data.decision === "approved" ? "good" : "bad", sentence: `A call of ${text(data.tool)} was ${text(data.decision)}` };
     case "data.changed": return { tone: "info", sentence: `${text(data.server)} changed something: ${text(data.tool)} was called` };
   }
   const rest = Object.entries(data).filter(([key, value]) => key !== "timestamp" && typeof value !== "object").map(([key, value]) => `${key} ${text(value)}`);

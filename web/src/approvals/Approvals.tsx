@@ -2,6 +2,7 @@ import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { Check, ShieldCheck, X } from "lucide-react";
 import { useState, type ReactNode } from "react";
 import { useEndpoints } from "../api/endpoints";
+import type { components } from "../api/schema";
 import { request } from "../api/http";
 import { useSession } from "../api/session";
 import { Button } from "../ui/Button";
@@ -10,27 +11,8 @@ import { ago } from "../ui/format";
 import { Badge, Card, Empty, Failure, Page, Skeleton } from "../ui/Surface";
 import { toast, toastError } from "../ui/Toast";
 
-interface Approval {
-  id: string;
-  tool?: string;
-  server?: string;
-  caller?: string | { email?: string; id?: string };
-  user?: string;
-  arguments?: unknown;
-  createdAt?: string;
-  expiresAt?: string;
-  status?: string;
-}
-
-interface Pin {
-  id?: string;
-  app?: string;
-  server?: string;
-  tool?: string;
-  difference?: string;
-  diff?: string;
-  createdAt?: string;
-}
+type Approval = components["schemas"]["Approval"];
+type Pin = components["schemas"]["PinChange"];
 
 /** What waits for a person: calls that need leave, and tools that changed. */
 export function ApprovalsScreen() {
@@ -66,15 +48,15 @@ function Calls() {
   const calls = useQuery({ queryKey: ["approvals", workspace.id], refetchInterval: 5_000, queryFn: () => request<{ approvals: Approval[] }>("GET", "/v1/approvals") });
   if (calls.error) return <Failure error={calls.error} />;
   if (calls.isPending) return <Skeleton lines={4} />;
-  const waiting = calls.data.approvals.filter((a) => (a.status ?? "pending") === "pending");
+  const waiting = calls.data.approvals.filter((a) => a.state === "pending");
   if (waiting.length === 0) return <Card flush><Empty icon={<ShieldCheck aria-hidden="true" />} title="Nothing waits for you">Calls of tools that the policy marks stop here until someone allows them.</Empty></Card>;
   return waiting.map((a) => {
     const path = `/v1/approvals/${encodeURIComponent(a.id)}`;
     return (
-      <Card key={a.id} title={[a.server, a.tool].filter(Boolean).join(" · ")} actions={<Badge tone="warn" dot pulse>waits{a.expiresAt && `, ends ${ago(a.expiresAt)}`}</Badge>}>
-        <p>{who(a)} wants to call this tool{a.createdAt && ` (${ago(a.createdAt)})`}.</p>
-        <Code label="Arguments" text={JSON.stringify(a.arguments ?? {}, null, 2)} wrap />
-        <Buttons busy={busy === path} yes={() => void decide(path, { decision: "approve" }, "The call may go on.")} no={() => void decide(path, { decision: "deny" }, "The call is refused.")} />
+      <Card key={a.id} title={a.tool} actions={<Badge tone="warn" dot pulse>{`waits, ends ${ago(a.expiresAt)}`}</Badge>}>
+        <p>{who(a)} wants to call this tool{` (${ago(a.requestedAt)})`}.</p>
+        <Code label="Arguments" text={JSON.stringify(a.arguments, null, 2)} wrap />
+        <Buttons busy={busy === path} yes={() => void decide(path, { decision: "approve" }, "The call may go on.")} no={() => void decide(path, { decision: "refuse" }, "The call is refused.")} />
       </Card>
     );
   });
@@ -83,28 +65,34 @@ function Calls() {
 function Pins() {
   const { workspace } = useSession();
   const { busy, decide } = useDecision("pins");
-  const pins = useQuery({ queryKey: ["pins", workspace.id], queryFn: () => request<{ pins?: Pin[]; changes?: Pin[] }>("GET", "/v1/pins") });
+  const pins = useQuery({ queryKey: ["pins", workspace.id], queryFn: () => request<{ pins: Pin[] }>("GET", "/v1/pins") });
   if (pins.error) return <Failure error={pins.error} />;
-  const changes = pins.data?.changes ?? pins.data?.pins ?? [];
-  return changes.map((p, i) => {
-    const path = `/v1/pins/${encodeURIComponent(p.id ?? `${p.app ?? p.server}`)}`;
+  return pins.data?.pins.map((p) => {
+    const path = `/v1/pins/${encodeURIComponent(p.id)}`;
+    const refuse = p.state === "waiting" ? () => void decide(path, { decision: "refuse" }, "The tool stays held back.") : undefined;
     return (
-      <Card key={p.id ?? i} title={`${p.app ?? p.server ?? ""} · ${p.tool ?? ""}`} actions={<Badge tone="warn">changed</Badge>}>
-        <p>The definition of this tool is another than the one that was accepted. It is held back until you accept it.</p>
-        <Code label="Difference" text={p.difference ?? p.diff ?? ""} />
-        <Buttons busy={busy === path} yes={() => void decide(path, { decision: "accept" }, "The change is accepted.")} />
+      <Card key={p.id} title={`${p.server} · ${p.tool}`} actions={<Badge tone="warn">{p.state === "refused" ? "refused" : "changed"}</Badge>}>
+        <p>
+          {p.renamedFrom
+            ? `This tool seems to be ${p.renamedFrom} under another name.`
+            : "The definition of this tool is another than the one that was accepted."} It is held back until you accept it ({ago(p.since)}, version {p.version || "unknown"}).
+        </p>
+        <Code label="Difference" text={difference(p)} wrap />
+        <Buttons busy={busy === path} accept yes={() => void decide(path, { decision: "accept" }, "The change is accepted.")} no={refuse} />
       </Card>
     );
   });
 }
 
-function Buttons({ busy, yes, no }: { busy: boolean; yes: () => void; no?: () => void }): ReactNode {
+const difference = (p: Pin) => p.changes.flatMap((c) => [c.before && `- ${c.path}: ${c.before}`, (c.after || !c.before) && `+ ${c.path}: ${c.after}`]).filter(Boolean).join("\n");
+
+function Buttons({ busy, accept, yes, no }: { busy: boolean; accept?: boolean; yes: () => void; no?: () => void }): ReactNode {
   return (
     <div style={{ display: "flex", gap: 8 }}>
-      <Button look="primary" busy={busy} onClick={yes}><Check aria-hidden="true" />{no ? "Allow once" : "Accept"}</Button>
+      <Button look="primary" busy={busy} onClick={yes}><Check aria-hidden="true" />{accept ? "Accept" : "Allow once"}</Button>
       {no && <Button look="danger" disabled={busy} onClick={no}><X aria-hidden="true" />Refuse</Button>}
     </div>
   );
 }
 
-const who = (a: Approval) => (typeof a.caller === "string" ? a.caller : (a.caller?.email ?? a.caller?.id ?? a.user ?? "Somebody"));
+const who = (a: Approval) => a.caller.displayName || a.caller.email || a.caller.id;

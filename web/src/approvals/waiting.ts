@@ -11,7 +11,7 @@ export function useWaiting(): number {
     queryKey: ["approvals", workspace.id],
     enabled: has("get /v1/approvals"),
     refetchInterval: 15_000,
-    queryFn: () => request<{ approvals: { status?: string }[] }>("GET", "/v1/approvals"),
+    queryFn: () => request<{ approvals: { state: string }[] }>("GET", "/v1/approvals"),
   });
-  return data?.approvals?.filter((a) => (a.status ?? "pending") === "pending").length ?? 0;
+  return data?.approvals?.filter((a) => a.state === "pending").length ?? 0;
 }
