@@ -47,23 +47,28 @@ func (a *app) layout() source.Layout {
 	return source.LayoutOf(a.manager.o.Home, a.key.Workspace)
 }
 
-// startShared starts the instance that all clients share. An app that refuses the handshake may speak
-// link.StatelessVersion, which has none; that is remembered.
+// startShared starts the instance that all clients share. A remote app is discovered first
+// (link.StatelessVersion) and gets the handshake of the older revisions when it does not support that; a
+// process gets the handshake first. When the app refuses the one, the other is tried. That an app supports
+// link.StatelessVersion only is remembered.
 func (a *app) startShared(ctx context.Context) (instance.Instance, error) {
 	spec := a.spec()
 	spec.ClientCapabilities = json.RawMessage(interact.AllCapabilities)
 	spec.OnRequest, spec.OnNotification = a.dialog.AnswerShared, a.publishNotification
-	spec.Stateless = a.dialog.OnlyStateless()
+	only, server := a.dialog.OnlyStateless(), spec.Record.Remote
+	spec.Stateless = only || server != nil && server.Type == "streamable-http"
 	in, err := a.manager.start(ctx, spec)
-	if err == nil || spec.Stateless || !errors.Is(err, link.ErrRefused) {
+	if err == nil || only || !errors.Is(err, link.ErrRefused) {
 		return in, err
 	}
-	spec.Stateless = true
-	other, statelessErr := a.manager.start(ctx, spec)
-	if statelessErr != nil {
-		return nil, err // the error of the handshake is the more useful one
+	spec.Stateless = !spec.Stateless
+	other, otherErr := a.manager.start(ctx, spec)
+	if otherErr != nil {
+		return nil, err // the first error is the more useful one
 	}
-	a.dialog.LearnOnlyStateless()
+	if spec.Stateless {
+		a.dialog.LearnOnlyStateless()
+	}
 	return other, nil
 }
 

@@ -27,6 +27,8 @@ type call struct {
 	session *session.Session // nil without one
 	context lazyContext      // ends with the call, when its client cancels it, and when the server ends
 
+	release func() // gives back its place in the share of its user; nil when there is none
+
 	status int // the HTTP status of a response without a session, once it is answered
 }
 
@@ -98,6 +100,7 @@ func (e *Endpoint) send(c *fiber.Ctx, k *call, out *sse.Response) error {
 
 // finish ends a call and answers it, unless the end of its session has done so.
 func (e *Endpoint) finish(k *call, p pending) {
+	defer releaseCalls([]*call{k})
 	result, err := e.wait(k, p)
 	if err == nil && k.session == nil {
 		result, err = e.complete(k, result)

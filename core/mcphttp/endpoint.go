@@ -11,6 +11,7 @@ import (
 	"github.com/hashicorp/go-hclog"
 
 	"github.com/ropewalk/ropewalk/core"
+	"github.com/ropewalk/ropewalk/core/limits"
 	"github.com/ropewalk/ropewalk/core/mcphttp/session"
 	"github.com/ropewalk/ropewalk/core/stream"
 	"github.com/ropewalk/ropewalk/core/tools"
@@ -54,6 +55,7 @@ type Options struct {
 	Store    sessionstore.Store
 	Features Features
 	Logger   hclog.Logger
+	Limits   *limits.Limits  // the shares of users in tool calls, shared with the HTTP API; nil limits nothing
 	Streams  *stream.Streams // shared with the server this is mounted on; nil makes one
 
 	MaxSessions int           // live sessions of this process; 0 means 100

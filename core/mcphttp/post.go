@@ -95,7 +95,11 @@ func (e *Endpoint) deliver(c *fiber.Ctx, s *session.Session, caller core.Caller,
 
 // begin registers calls with their session and with the count that a shutdown waits for.
 func (e *Endpoint) begin(s *session.Session, calls []*call, out *sse.Response) *fault {
+	if f := e.acquireCalls(calls); f != nil {
+		return f
+	}
 	if !e.live.BeginCalls(len(calls)) {
+		releaseCalls(calls)
 		return shuttingDown()
 	}
 	registered := make([]*session.Call, len(calls))
@@ -104,6 +108,7 @@ func (e *Endpoint) begin(s *session.Session, calls []*call, out *sse.Response) *
 	}
 	if err := s.Begin(registered); err != nil {
 		e.live.EndCalls(len(calls))
+		releaseCalls(calls)
 		for _, k := range calls {
 			k.Cancel()
 		}

@@ -70,10 +70,16 @@ func (e *Endpoint) answerStateless(c *fiber.Ctx, caller core.Caller, m message.M
 	if m.Method == "subscriptions/listen" {
 		return e.listen(c, caller, m)
 	}
+	k := e.newCall(m, caller, nil)
+	if f := e.acquireCalls([]*call{k}); f != nil {
+		k.Cancel()
+		return f.send(c)
+	}
 	if !e.live.BeginCalls(1) {
+		releaseCalls([]*call{k})
+		k.Cancel()
 		return shuttingDown().of(m.ID).send(c)
 	}
-	k := e.newCall(m, caller, nil)
 	k.Out = sse.NewResponse(1, false)
 	k.Out.Left = k.Cancel // a client that leaves its stream cancels the call
 	return e.serveCalls(c, []*call{k}, k.Out)

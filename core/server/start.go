@@ -105,7 +105,7 @@ func (s *Server) openServices(ctx context.Context) error {
 	s.apps = apps.New(apps.Options{
 		Pins: s.pins,
 		Home: c.Home, Records: s.store, Cluster: s.cluster(), Events: s.bus, Registries: s.adapters.registries(), Configured: c.Apps,
-		Logger: s.log.Named("apps"), HostEnv: c.Environment, MaxSessionInstances: c.MCP.MaxInstances,
+		Logger: s.log.Named("apps"), Version: s.version, HostEnv: c.Environment, MaxSessionInstances: c.MCP.MaxInstances,
 		Sandbox: c.Sandbox, Confinement: s.confinement(ctx),
 	})
 	s.closers.add("apps", s.apps.Close)
@@ -156,9 +156,13 @@ func (s *Server) openChat() error {
 func (s *Server) openEndpoints(context.Context) error {
 	c := s.config
 	streams := stream.New(s.log.Named("stream"))
+	shares := limits.New(limits.Settings{
+		AtATime:        map[limits.Kind]int{limits.Streams: c.Limits.Streams, limits.ChatRuns: c.Limits.ChatRuns, limits.Calls: c.Limits.Calls},
+		CallsPerSecond: c.Limits.CallsPerSecond,
+	})
 	s.endpoint = mcphttp.New(mcphttp.Options{
 		Tools: s.tools, Access: s.access, Store: s.adapters.store, Features: s.features, Logger: s.log.Named("mcp"),
-		Streams: streams, MaxSessions: c.MCP.MaxSessions, MaxPerUser: c.Limits.Sessions, MaxBody: c.Limits.MCPBodyBytes, SessionTTL: c.MCP.SessionTTL, TrustedProxies: c.HTTP.TrustedProxies,
+		Limits: shares, Streams: streams, MaxSessions: c.MCP.MaxSessions, MaxPerUser: c.Limits.Sessions, MaxBody: c.Limits.MCPBodyBytes, SessionTTL: c.MCP.SessionTTL, TrustedProxies: c.HTTP.TrustedProxies,
 		AllowedHosts: c.HTTP.AllowedHosts, AllowedOrigins: c.AllowedOrigins, BaseURL: c.HTTP.BaseURL,
 		Version: s.version, Replica: c.MCP.Replica, OwnBodies: true, Scopes: scopes(c),
 	})
@@ -174,10 +178,7 @@ func (s *Server) openEndpoints(context.Context) error {
 		BaseURL: c.HTTP.BaseURL, RedirectURI: redirectURI(c), Landing: !c.HTTP.Console, Login: c.Auth.Adapter != "",
 		Checks: s.checks(), ShutdownDelay: c.HTTP.ShutdownDelay, AccessLog: c.Log.Access,
 		BodyBudget: s.o.BodyBudget, MaxAPIBody: c.Limits.APIBodyBytes, MaxConns: c.Limits.Connections, MaxConnsPerAddress: c.Limits.ConnectionsPerAddress,
-		TokensPerDay: int64(c.Limits.TokensPerDay), Limits: limits.New(limits.Settings{
-			AtATime:        map[limits.Kind]int{limits.Streams: c.Limits.Streams, limits.ChatRuns: c.Limits.ChatRuns, limits.Calls: c.Limits.Calls},
-			CallsPerSecond: c.Limits.CallsPerSecond,
-		}),
+		TokensPerDay: int64(c.Limits.TokensPerDay), Limits: shares,
 	})
 	s.closers.add("http", s.http.Shutdown)
 	return nil

@@ -89,6 +89,7 @@ func (n *Namespace) newMergedLists(o *core.Offer) *mergedLists {
 			n.log.Warn("tool left out: its description cannot be read", "server", t.Server, "tool", t.Name, "error", err)
 			continue
 		}
+		raw = n.visible(raw, t.Server, t.Name)
 		r.tools = append(r.tools, Listed{Name: t.FullName(), Tool: t, Raw: raw})
 		quoted, _ := json.Marshal(t.Name) // a string always marshals
 		one := &callable{t, quoted, n.approvals != nil && n.approvals.Needs(t)}
@@ -119,8 +120,17 @@ func (n *Namespace) item(r *mergedLists, kind core.Kind, i Item, member string) 
 		n.log.Warn("item left out: its description cannot be read", "list", kind, "server", i.Server, "name", i.Name, "error", err)
 		return
 	}
-	i.Raw = raw
+	i.Raw = n.visible(raw, i.Server, i.Name)
 	r.items[kind] = append(r.items[kind], i)
+}
+
+// visible returns a definition with visibleText, and warns when that changed it.
+func (n *Namespace) visible(raw json.RawMessage, server, name string) json.RawMessage {
+	visible, changed := visibleText(raw)
+	if changed {
+		n.log.Warn("hidden characters in a description are shown as their code points", "server", server, "name", name)
+	}
+	return visible
 }
 
 // Mirrors returns the arguments of a tool that requests repeat in headers; nil when there are none, or no

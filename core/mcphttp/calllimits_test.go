@@ -1,0 +1,56 @@
+package mcphttp
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/ropewalk/ropewalk/core/limits"
+)
+
+func TestTheToolCallsOfAUserPerSecondAreLimited(t *testing.T) {
+	r := start(t, func(o *Options) { o.Limits = limits.New(limits.Settings{CallsPerSecond: 1}) })
+	w := r.join(alice)
+	call := func(w who) (*http.Response, string) { return r.say("POST", w, callBody(7, "demo__echo", "{}")) }
+	for range 2 { // twice as many at once
+		if resp, body := call(w); resp.StatusCode != 200 {
+			t.Fatalf("%d %s", resp.StatusCode, body)
+		}
+	}
+	resp, body := call(w)
+	if resp.StatusCode != 429 || resp.Header.Get("Retry-After") == "" || !strings.Contains(body, `"id":7`) ||
+		!strings.Contains(body, "limits.callsPerSecond") || !strings.Contains(body, `"error":"rate_limited"`) {
+		t.Errorf("a third call: %d %v %s", resp.StatusCode, resp.Header, body)
+	}
+	if resp, body := r.say("POST", w, `{"jsonrpc":"2.0","id":8,"method":"tools/list"}`); resp.StatusCode != 200 {
+		t.Errorf("a list: %d %s", resp.StatusCode, body)
+	}
+	if resp, body := call(r.join(who{token: "bob", workspace: "ws_one"})); resp.StatusCode != 200 {
+		t.Errorf("a call of another user: %d %s", resp.StatusCode, body)
+	}
+}
+
+func TestTheToolCallsOfAUserAtATimeAreLimited(t *testing.T) {
+	r := start(t, func(o *Options) {
+		o.Limits = limits.New(limits.Settings{AtATime: map[limits.Kind]int{limits.Calls: 1}})
+	})
+	w := r.join(alice)
+	first := make(chan int, 1)
+	go func() {
+		resp, _ := r.say("POST", w, callBody(1, "demo__wait", "{}"))
+		first <- resp.StatusCode
+	}()
+	<-r.fakeNamespace.started
+	if resp, body := r.say("POST", w, callBody(2, "demo__echo", "{}")); resp.StatusCode != 429 || resp.Header.Get("Retry-After") == "" || !strings.Contains(body, "limits.calls") {
+		t.Errorf("a second call: %d %s", resp.StatusCode, body)
+	}
+	close(r.fakeNamespace.release)
+	if status := <-first; status != 200 {
+		t.Errorf("the first call: %d", status)
+	}
+	for id := 3; id < 6; id++ { // each gives its place back
+		if resp, body := r.say("POST", w, callBody(id, "demo__echo", "{}")); resp.StatusCode != 200 {
+			t.Errorf("call %d: %d %s", id, resp.StatusCode, body)
+		}
+	}
+}
