@@ -84,6 +84,9 @@ func (m *Manager) installDeclared(ctx context.Context, o source.Order) error {
 	}
 	a := m.newApp(record)
 	a.unannounced = true
+	if skipped := skippedScripts(found); skipped != "" {
+		a.log.Warn(skipped)
+	}
 	a.turn <- struct{}{}
 	defer a.releaseTurn()
 	m.addApp(a)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/ropewalk/ropewalk/core"
 	"github.com/ropewalk/ropewalk/core/apps/logs"
+	"github.com/ropewalk/ropewalk/core/apps/source"
 	"github.com/ropewalk/ropewalk/core/bundle"
 )
 
@@ -59,7 +60,9 @@ func (m *Manager) Details(workspace, name string) (Details, error) {
 	a, err := m.find(workspace, name)
 	if err != nil {
 		shown, missing := m.App(workspace, name)
-		return Details{App: shown, UserConfig: map[string]ConfigField{}, Env: []string{}}, missing
+		return Details{
+			App: shown, UserConfig: map[string]ConfigField{}, Env: []string{}, DataPath: source.LayoutOf(m.o.Home, workspace).AppDir(name),
+		}, missing
 	}
 	v := a.now.Load()
 	d := Details{

@@ -87,8 +87,16 @@ func withSkippedScripts(err error, found *source.Candidate) error {
 	if len(found.SkippedScripts) == 0 || core.CodeOf(err) != core.CodeInternal {
 		return err
 	}
-	return fmt.Errorf("%w; the install scripts of %s were not run: if the app needs them, an organization admin can allow them with apps.%s.installScripts: true",
-		err, strings.Join(found.SkippedScripts, ", "), found.Record.Name)
+	return fmt.Errorf("%w; %s", err, skippedScripts(found))
+}
+
+// skippedScripts says that install scripts were not run, and what allows them. It is "" when there are none.
+func skippedScripts(found *source.Candidate) string {
+	if len(found.SkippedScripts) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("the install scripts of %s were not run: if the app needs them, an organization admin can allow them with apps.%s.installScripts: true",
+		strings.Join(found.SkippedScripts, ", "), found.Record.Name)
 }
 
 // obtain resolves an order, reserves its name and puts its files in place. The caller calls free when

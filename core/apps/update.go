@@ -109,7 +109,7 @@ func (a *app) replaceVersion(ctx context.Context, old core.Installation, found *
 			err = errors.Join(err, in.Shutdown(m.o.Grace))
 		}
 	} else {
-		err = errors.Join(err, found.Discard())
+		err = errors.Join(withSkippedScripts(err, found), found.Discard())
 	}
 	if err != nil {
 		a.transition(core.StateStopped, nil)

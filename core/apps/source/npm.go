@@ -86,7 +86,8 @@ func npmEntry(dir, identifier string) (string, error) {
 	return path.Clean(entry), nil
 }
 
-// packagesWithScripts returns the installed packages whose install scripts were not run.
+// packagesWithScripts returns the installed packages whose install scripts were not run, those in
+// node_modules of other packages included.
 func packagesWithScripts(modules string) (names []string, err error) {
 	manifests, err := filepath.Glob(filepath.Join(modules, "*", "package.json"))
 	if err != nil {
@@ -97,22 +98,39 @@ func packagesWithScripts(modules string) (names []string, err error) {
 		return nil, err
 	}
 	for _, file := range slices.Concat(manifests, scoped) {
-		raw, err := os.ReadFile(file)
+		name, err := packageWithScripts(file)
 		if err != nil {
 			return nil, err
 		}
-		var manifest struct {
-			Name    string            `json:"name"`
-			Scripts map[string]string `json:"scripts"`
+		if name != "" {
+			names = append(names, name)
 		}
-		if json.Unmarshal(raw, &manifest) != nil {
-			continue // npm judges the manifests
+		nested, err := packagesWithScripts(filepath.Join(filepath.Dir(file), "node_modules"))
+		if err != nil {
+			return nil, err
 		}
-		_, err = os.Stat(filepath.Join(filepath.Dir(file), "binding.gyp"))
-		if err == nil || manifest.Scripts["preinstall"]+manifest.Scripts["install"]+manifest.Scripts["postinstall"] != "" {
-			names = append(names, manifest.Name)
-		}
+		names = append(names, nested...)
 	}
 	slices.Sort(names)
-	return names, nil
+	return slices.Compact(names), nil
+}
+
+// packageWithScripts returns the name of a package if it has install scripts, and "" otherwise.
+func packageWithScripts(file string) (name string, err error) {
+	raw, err := os.ReadFile(file)
+	if err != nil {
+		return "", err
+	}
+	var manifest struct {
+		Name    string            `json:"name"`
+		Scripts map[string]string `json:"scripts"`
+	}
+	if json.Unmarshal(raw, &manifest) != nil {
+		return "", nil // npm judges the manifests
+	}
+	_, err = os.Stat(filepath.Join(filepath.Dir(file), "binding.gyp"))
+	if err == nil || manifest.Scripts["preinstall"]+manifest.Scripts["install"]+manifest.Scripts["postinstall"] != "" {
+		return manifest.Name, nil
+	}
+	return "", nil
 }

@@ -46,11 +46,29 @@ func (r *Resolver) fillVenv(ctx context.Context, c *Candidate, dir, venv, requir
 	if err := r.runInstaller(ctx, c, dir, "python3", "-m", "venv", venv); err != nil {
 		return err
 	}
-	return r.runInstaller(ctx, c, dir, python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--only-binary", ":all:", "--", requirement)
+	err := r.runInstaller(ctx, c, dir, python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--only-binary", ":all:", "--", requirement)
+	if needed := neededPython(err); needed != "" {
+		return fmt.Errorf("the PyPI project needs Python %s, and python3 is another version: install uv, which finds or fetches the version that a project needs: %w", needed, err)
+	}
+	return err
 }
 
-// otherPython is what uv says when a project needs another version of Python than the environment has.
-var otherPython = regexp.MustCompile(`does not satisfy Python([<>=!~0-9.,*]+)`)
+// pythonRange is a range of Python versions, as requires-python has it.
+const pythonRange = `([<>=!~]+ ?[0-9.*]+(?:, ?[<>=!~]+ ?[0-9.*]+)*)`
+
+// otherPython are the messages of uv and pip when a project needs another version of Python than the
+// environment has.
+var otherPython = regexp.MustCompile(`(?:does not satisfy|depends on|requires) Python ?` + pythonRange +
+	`|requires a different Python: \S+ not in '` + pythonRange + `'|Requires-Python ` + pythonRange)
+
+// neededPython returns the range of Python versions that the error of an installer names; "" for none.
+func neededPython(err error) string {
+	if err == nil {
+		return ""
+	}
+	found := otherPython.FindStringSubmatch(strings.Join(strings.Fields(err.Error()), " "))
+	return strings.ReplaceAll(strings.Join(found[min(1, len(found)):], ""), " ", "")
+}
 
 // fillWithUV makes a virtual environment with uv. When the project needs another Python, uv finds or
 // fetches one.
@@ -67,15 +85,15 @@ func (r *Resolver) fillWithUV(ctx context.Context, c *Candidate, dir, venv, requ
 	if err == nil {
 		return nil
 	}
-	needed := otherPython.FindStringSubmatch(strings.Join(strings.Fields(err.Error()), " "))
-	if needed == nil {
+	needed := neededPython(err)
+	if needed == "" {
 		return err
 	}
 	if err := os.RemoveAll(venv); err != nil {
 		return err
 	}
-	if err := install("--python", needed[1]); err != nil {
-		return fmt.Errorf("the PyPI project needs Python %s: %w", needed[1], err)
+	if err := install("--python", needed); err != nil {
+		return fmt.Errorf("the PyPI project needs Python %s, which uv neither found nor fetched: %w", needed, err)
 	}
 	return nil
 }

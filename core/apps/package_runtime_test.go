@@ -1,0 +1,243 @@
+package apps
+
+import (
+	"archive/zip"
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/ropewalk/ropewalk/core"
+	"github.com/ropewalk/ropewalk/core/apps/source"
+	"github.com/ropewalk/ropewalk/core/config"
+)
+
+// packageManager is a Manager with programs that stand for npm, node and uv, each in a directory of its own
+// (see installer).
+func packageManager(t *testing.T, change func(*Options), programs ...string) *Manager {
+	t.Helper()
+	y, _ := realManager(t, t.TempDir(), newMemoryRecords(), func(o *Options) {
+		o.HostEnv["PATH"] = strings.Join(append(programs, o.HostEnv["PATH"]), ":")
+		if change != nil {
+			change(o)
+		}
+	})
+	return y
+}
+
+// npmOf is an npm that installs the package notes 1.0.0 and then runs a script in the directory of it.
+func npmOf(t *testing.T, script string) string {
+	t.Helper()
+	return installer(t, "npm", `if [ "$1" = view ]; then echo '"1.0.0"'; exit; fi
+mkdir -p "$3/node_modules/.bin" "$3/node_modules/notes"; cd "$3/node_modules/notes"
+echo '{"name":"notes","bin":"main.js"}' > package.json
+`+script)
+}
+
+// nodeOf is a node that runs the bundle of the tests.
+func nodeOf(t *testing.T) string {
+	t.Helper()
+	return installer(t, "node", `exec "`+selfPath(t)+`" `+bundleArg+` `+modeNormal)
+}
+
+// called returns the arguments that a program was called with.
+func called(t *testing.T, program string) string {
+	t.Helper()
+	raw, err := os.ReadFile(filepath.Join(program, "said"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(raw)
+}
+
+// uvOf is a uv whose environments have the command notes. Its pip fails with a message until an environment
+// was made with --python.
+func uvOf(t *testing.T, message string) string {
+	t.Helper()
+	return installer(t, "uv", `here=$(dirname "$0")
+if [ "$1" = venv ]; then
+  [ "$3" = --python ] && : > "$here/fits" && shift 2
+  mkdir -p "$3/bin"; exit
+fi
+if [ ! -e "$here/fits" ]; then echo '`+message+`' >&2; exit 1; fi
+printf '#!/bin/sh\nexec "`+selfPath(t)+`" `+bundleArg+` `+modeNormal+`\n' > "$(dirname "$7")/notes"; chmod +x "$(dirname "$7")/notes"`)
+}
+
+func TestTheCommandsOfAPackageAreFirstOnItsPATH(t *testing.T) {
+	fits := uvOf(t, "")
+	if err := os.WriteFile(filepath.Join(fits, "fits"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for want, r := range map[string]source.Request{
+		"node_modules/.bin": {NPM: "notes@1.0.0"},
+		"venv/bin":          {PyPI: "notes@1.0.0"},
+	} {
+		y := packageManager(t, nil, nodeOf(t), npmOf(t, ""), fits)
+		install(t, y, r)
+		a, err := y.find(ws, "notes")
+		if err != nil {
+			t.Fatal(err)
+		}
+		path, _ := look(t, y, "notes").env("PATH")
+		first, rest, _ := strings.Cut(path, ":")
+		expect(t, "the first directory on PATH", first, filepath.Join(a.now.Load().record.Dir, want))
+		expect(t, "the others", rest, y.o.HostEnv["PATH"])
+	}
+}
+
+func TestAPyPIProjectGetsThePythonThatItRequires(t *testing.T) {
+	for needed, message := range map[string]string{
+		">=3.13":       "Because the current Python version (3.11.2) does not satisfy Python>=3.13 and notes==1.0.0 depends on Python>=3.13, we can conclude that notes==1.0.0 cannot be used.",
+		">=3.13,<3.15": "cause: Because notes==1.0.0 requires Python >=3.13, <3.15 and you require notes==1.0.0, we can conclude that your requirements are unsatisfiable.",
+	} {
+		uv := uvOf(t, message)
+		y := packageManager(t, nil, uv)
+		app := install(t, y, source.Request{PyPI: "notes@1.0.0"})
+		expect(t, "status", app.Status, core.StateRunning)
+		if !strings.Contains(called(t, uv), "venv --quiet --python "+needed+" ") {
+			t.Errorf("uv was called with %q, without --python %s", called(t, uv), needed)
+		}
+	}
+}
+
+// wheelFor writes a wheel of the project notes 1.0.0 and returns its directory.
+func wheelFor(t *testing.T, requiresPython string) string {
+	t.Helper()
+	dir := t.TempDir()
+	f, err := os.Create(filepath.Join(dir, "notes-1.0.0-py3-none-any.whl"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	z := zip.NewWriter(f)
+	for name, text := range map[string]string{
+		"METADATA": "Metadata-Version: 2.1\nName: notes\nVersion: 1.0.0\nRequires-Python: " + requiresPython + "\n",
+		"WHEEL":    "Wheel-Version: 1.0\nGenerator: test\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
+		"RECORD":   "",
+	} {
+		w, err := z.Create("notes-1.0.0.dist-info/" + name)
+		if err == nil {
+			_, err = w.Write([]byte(text))
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := z.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := f.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+// With the real uv and the real pip, offline.
+func TestAPythonThatNoProjectCanHaveIsNamedInTheError(t *testing.T) {
+	uv, err := exec.LookPath("uv")
+	if err != nil {
+		t.Fatal("uv is missing: test/install-deps installs it")
+	}
+	python, err := exec.LookPath("python3")
+	if err != nil {
+		t.Fatal("python3 is missing: test/install-deps installs it")
+	}
+	alone := t.TempDir() // python3 without uv beside it
+	if err := os.WriteFile(filepath.Join(alone, "python3"), []byte("#!/bin/sh\nexec "+python+" \"$@\"\n"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	wheels := wheelFor(t, ">=3.99,<4")
+	for _, c := range []struct{ name, path, says string }{
+		{"uv", filepath.Dir(uv) + ":/usr/bin:/bin", "the PyPI project needs Python >=3.99,<4, which uv neither found nor fetched"},
+		{"pip", alone + ":/usr/bin:/bin", "the PyPI project needs Python <4,>=3.99, and python3 is another version: install uv"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			y := packageManager(t, func(o *Options) {
+				o.HostEnv = map[string]string{
+					"PATH": c.path, "UV_OFFLINE": "1", "UV_NO_INDEX": "1", "UV_FIND_LINKS": wheels, "UV_CACHE_DIR": t.TempDir(),
+					"PIP_NO_INDEX": "1", "PIP_FIND_LINKS": wheels,
+				}
+			})
+			_, err := y.Install(t.Context(), ws, source.Request{PyPI: "notes@1.0.0"})
+			expect(t, "code", core.CodeOf(err), core.CodeInstallFailed)
+			if !strings.Contains(core.TextOf(err), c.says) {
+				t.Errorf("the message does not say %q: %v", c.says, err)
+			}
+		})
+	}
+}
+
+func TestANativePackageThatNeedsItsInstallScriptSaysSo(t *testing.T) {
+	npm := npmOf(t, `echo '{"name":"notes","bin":"main.js","scripts":{"test":"x"}}' > package.json
+mkdir -p node_modules/@db/native; echo '{"name":"@db/native","scripts":{"install":"node-gyp rebuild"}}' > node_modules/@db/native/package.json
+mkdir -p ../gyp; echo '{"name":"gyp"}' > ../gyp/package.json; : > ../gyp/binding.gyp`)
+	node := installer(t, "node", "echo \"Error: Cannot find module 'build/Release/db.node'\" >&2; exit 1")
+	y := packageManager(t, nil, npm, node)
+	_, err := y.Install(t.Context(), ws, source.Request{NPM: "notes"})
+	expect(t, "code", core.CodeOf(err), core.CodeInstallFailed)
+	for _, want := range []string{"build/Release/db.node", "the install scripts of @db/native, gyp were not run", "an organization admin can allow them with apps.notes.installScripts: true"} {
+		if !strings.Contains(core.TextOf(err), want) {
+			t.Errorf("the message does not say %q: %v", want, err)
+		}
+	}
+}
+
+func TestInstallScriptsRunOnlyWhereTheConfigurationAllowsThem(t *testing.T) {
+	var asks source.Request
+	if err := json.Unmarshal([]byte(`{"npm":"notes@1.0.0","installScripts":true}`), &asks); err != nil {
+		t.Fatal(err)
+	}
+	allowed := declare(map[string]config.App{"notes": {InstallScripts: true}})
+	for _, c := range []struct {
+		name, workspace string
+		change          func(*Options)
+		want            string
+	}{
+		{"a request that sets it", ws, nil, " --ignore-scripts "},
+		{"the configuration", ws, allowed, " --ignore-scripts=false "},
+		{"the configuration of another app", ws, declare(map[string]config.App{"other": {InstallScripts: true}}), " --ignore-scripts "},
+		{"the configuration, in a workspace that it does not declare apps of", "ws_b", allowed, " --ignore-scripts "},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			npm := npmOf(t, "")
+			y := packageManager(t, c.change, npm, nodeOf(t))
+			if _, err := y.Install(t.Context(), c.workspace, asks); err != nil {
+				t.Fatal(err)
+			}
+			if !strings.Contains(called(t, npm), c.want) {
+				t.Errorf("npm was called with %q, without%s", called(t, npm), c.want)
+			}
+		})
+	}
+}
+
+func TestDetailsAndUninstallAnswerTheTrueDataPathInEveryWorkspace(t *testing.T) {
+	home := t.TempDir()
+	y, _ := realManager(t, home, newMemoryRecords(), nil)
+	for workspace, want := range map[string]string{
+		ws:     filepath.Join(home, "apps", "notes"),
+		"ws_b": filepath.Join(home, "workspaces", "ws_b", "apps", "notes"),
+	} {
+		if _, err := y.Install(t.Context(), workspace, source.Request{Path: bundleDir(t, "@test/notes", modeNormal, nil)}); err != nil {
+			t.Fatal(err)
+		}
+		kept := filepath.Join(want, "data", "kept")
+		if err := os.WriteFile(kept, []byte("x"), 0o600); err != nil {
+			t.Errorf("the data of the app is not there: %v", err)
+		}
+		d, err := y.Details(workspace, "notes")
+		if err != nil {
+			t.Fatal(err)
+		}
+		expect(t, "the path in the details", d.DataPath, want)
+		path, err := y.Uninstall(t.Context(), workspace, "notes")
+		if err != nil {
+			t.Fatal(err)
+		}
+		expect(t, "the path in the answer of the uninstall", path, want)
+		if _, err := os.Stat(kept); err != nil {
+			t.Errorf("the data did not stay: %v", err)
+		}
+	}
+}
