@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/ropewalk/ropewalk/core"
@@ -133,10 +134,12 @@ func (a *app) CallError(ctx, limit context.Context, in interact.Instance, method
 		return core.Wrap(core.CodeUnavailable, err, "app "+a.key.Name+" did not answer "+method+" within "+a.manager.o.CallTimeout.String()+"; the call was cancelled")
 	case errors.Is(err, link.ErrClosed) || isClosed(in.Done()):
 		return core.Wrap(core.CodeUnavailable, err, "app "+a.key.Name+" stopped while the call was running; it was not repeated").WithRetryAfter(time.Second)
+	case errors.Is(err, link.ErrTooLarge):
+		return core.Wrap(core.CodeUnavailable, err, fmt.Sprintf("app %s: %v: the limit is %d bytes (limits.answerBytes)", a.key.Name, link.ErrTooLarge, a.manager.o.MaxAnswer))
 	case errors.Is(err, link.ErrParams):
 		return core.Wrap(core.CodeBadRequest, err, link.ErrParams.Error())
 	}
-	for _, known := range []error{link.ErrBusy, link.ErrTooLarge, link.ErrMalformed} {
+	for _, known := range []error{link.ErrBusy, link.ErrMalformed} {
 		if errors.Is(err, known) {
 			return core.Wrap(core.CodeUnavailable, err, "app "+a.key.Name+": "+known.Error())
 		}

@@ -76,6 +76,7 @@ func New(o Options) *Manager {
 	starter := &instance.Starter{
 		HostEnv: o.HostEnv, Remote: o.Remote, Version: o.Version, StartTimeout: o.StartTimeout,
 		MaxCalls:    o.MaxCalls + 64, // the slots of the app are used up first
+		MaxAnswer:   o.MaxAnswer,
 		Confinement: o.Confinement,
 	}
 	m.start = starter.Start

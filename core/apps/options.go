@@ -91,6 +91,7 @@ type Options struct {
 	RestartWait         time.Duration    // how long a call waits for an app that is starting: 10 s
 	CallTimeout         time.Duration    // how long an app may be silent during a call: 5 min
 	MaxCalls            int              // calls in flight to one app: 512
+	MaxAnswer           int              // bytes of one message of an app: 16 MiB
 	StartsAtOnce        int              // apps that start at the same time: 8
 	StartPatience       time.Duration    // how long an app that starts keeps its place: 2 s
 	MaxSessionInstances int              // of the session pool, in all workspaces: 64
@@ -124,6 +125,9 @@ func (o *Options) setDefaults() {
 	}
 	if o.MaxCalls == 0 {
 		o.MaxCalls = 512
+	}
+	if o.MaxAnswer == 0 {
+		o.MaxAnswer = 16 << 20
 	}
 	if o.MaxSessionInstances == 0 {
 		o.MaxSessionInstances = 64

@@ -130,6 +130,7 @@ type Limits struct {
 	TokensPerDay          int `json:"tokensPerDay"`
 	APIBodyBytes          int `json:"apiBodyBytes"`
 	MCPBodyBytes          int `json:"mcpBodyBytes"`
+	AnswerBytes           int `json:"answerBytes"` // of one message of an app
 }
 
 // Log is how much is logged, and in which form.

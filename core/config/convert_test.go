@@ -90,7 +90,7 @@ func TestLimitsAreOnExceptInDevMode(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if dev.Limits.Streams != 3 || dev.Limits.Sessions != 0 || dev.Limits.CallsPerSecond != 0 || dev.Limits.APIBodyBytes != 1<<20 {
+	if dev.Limits.Streams != 3 || dev.Limits.Sessions != 0 || dev.Limits.CallsPerSecond != 0 || dev.Limits.APIBodyBytes != 1<<20 || dev.Limits.AnswerBytes != 16<<20 {
 		t.Errorf("dev mode: %v %+v", err, dev.Limits)
 	}
 }

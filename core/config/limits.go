@@ -1,7 +1,7 @@
 package config
 
 // relaxInDevMode turns the limits that were not set off in dev mode, where one person uses the server
-// alone and tries things out. The sizes of bodies stay.
+// alone and tries things out. The sizes of bodies and answers stay.
 func (c *Config) relaxInDevMode() {
 	if !c.Dev() {
 		return

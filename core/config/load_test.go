@@ -64,7 +64,7 @@ func TestWithNoConfigurationAtAllTheDefaultsAreThoseOfTheSpec(t *testing.T) {
 		MCP:    MCP{MaxSessions: 100, MaxInstances: 64, SessionTTL: 8 * time.Hour},
 		Chat:   Chat{ElicitationTimeout: 5 * time.Minute},
 		Log:    Log{Level: "info", Format: "text"},
-		Limits: Limits{APIBodyBytes: 1 << 20, MCPBodyBytes: 4 << 20},
+		Limits: Limits{APIBodyBytes: 1 << 20, MCPBodyBytes: 4 << 20, AnswerBytes: 16 << 20},
 		Tools:  Tools{Pin: trust.PinEnforce, Approve: []string{}, ApprovalWait: 45 * time.Second, ApprovalExpiry: 15 * time.Minute},
 		Sandbox: Sandbox{
 			Level: sandbox.LevelNamespaces, Network: sandbox.Network{Mode: sandbox.NetworkLoopbackOff},

@@ -105,7 +105,7 @@ func (s *Server) openServices(ctx context.Context) error {
 	s.apps = apps.New(apps.Options{
 		Pins: s.pins,
 		Home: c.Home, Records: s.store, Cluster: s.cluster(), Events: s.bus, Registries: s.adapters.registries(), Configured: c.Apps,
-		Logger: s.log.Named("apps"), Version: s.version, HostEnv: c.Environment, MaxSessionInstances: c.MCP.MaxInstances,
+		Logger: s.log.Named("apps"), Version: s.version, HostEnv: c.Environment, MaxSessionInstances: c.MCP.MaxInstances, MaxAnswer: c.Limits.AnswerBytes,
 		Sandbox: c.Sandbox, Confinement: s.confinement(ctx),
 	})
 	s.closers.add("apps", s.apps.Close)

@@ -25,6 +25,7 @@ type Starter struct {
 	Version      string            // the server's version, which apps see
 	StartTimeout time.Duration     // named in errors; the context enforces it
 	MaxCalls     int               // calls in flight of one connection
+	MaxAnswer    int               // bytes of one message of an app; 0 is 16 MiB
 	Confinement  Confinement
 }
 
@@ -56,7 +57,7 @@ func (s *Starter) startProcess(ctx context.Context, spec Spec) (Instance, error)
 	if err != nil {
 		return nil, errors.Join(errors.New(redactor.Text(err.Error())), p.output.Close())
 	}
-	p.Link, err = link.Open(ctx, stdio.New(p.process.Stdin(), p.process.Stdout(), stdio.Options{}), s.linkOptions(spec, p.ListChanges))
+	p.Link, err = link.Open(ctx, stdio.New(p.process.Stdin(), p.process.Stdout(), stdio.Options{MaxLine: s.MaxAnswer}), s.linkOptions(spec, p.ListChanges))
 	if err != nil {
 		return nil, s.abandon(ctx, p, redactor, err)
 	}
@@ -115,7 +116,7 @@ func (s *Starter) connect(ctx context.Context, spec Spec) (Instance, error) {
 	r := &Remote{ListChanges: NewListChanges(), redactor: logs.NewRedactor(spec.Record)}
 	o := s.Remote
 	o.AllowPrivate = o.AllowPrivate || spec.Record.Remote.AllowPrivate
-	o.Name, o.Logger = spec.Record.Name, spec.Logger
+	o.Name, o.Logger, o.MaxAnswer = spec.Record.Name, spec.Logger, s.MaxAnswer
 	transport, err := remote.New(*spec.Record.Remote, o)
 	if err != nil {
 		return nil, errors.New(r.redactor.Text(err.Error()))

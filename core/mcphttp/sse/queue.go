@@ -103,10 +103,12 @@ func (q *Queue) record(text []byte) Event {
 	return q.journal.Add(q.stream, text)
 }
 
+// appendLimited accepts an event of any size when nothing waits before it: the answer of an app may be
+// larger than maxQueuedBytes.
 func (q *Queue) appendLimited(e Event) {
 	switch {
 	case q.closed:
-	case len(q.events) >= maxQueued || q.bytes+len(e.Text) > maxQueuedBytes:
+	case len(q.events) >= maxQueued || q.bytes > 0 && q.bytes+len(e.Text) > maxQueuedBytes:
 		q.events, q.bytes, q.closed = nil, 0, true
 		q.Signal()
 	default:

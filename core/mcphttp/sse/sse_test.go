@@ -92,3 +92,17 @@ func TestASilentAnswerKeepsItsConnectionOpen(t *testing.T) {
 		}
 	})
 }
+
+func TestAnEventOfAnySizeIsQueuedWhenNothingWaitsBeforeIt(t *testing.T) {
+	q := NewQueue()
+	large := make([]byte, maxQueuedBytes+1)
+	q.Push(large)
+	if events, open := q.Take(); len(events) != 1 || !open {
+		t.Errorf("one large event: %d events, open %v", len(events), open)
+	}
+	q.Push([]byte("first"))
+	q.Push(large)
+	if events, open := q.Take(); len(events) != 0 || open {
+		t.Errorf("a large event after another: %d events, open %v", len(events), open)
+	}
+}
