@@ -85,9 +85,26 @@ await question.getByRole("button", { name: "Send answer" }).click();
 await question.getByText("answered").waitFor();
 await thread.getByText("You have answered.").waitFor();
 
+// A call that the policy holds waits until it is approved, while the chat goes on.
+await message.fill("say hello");
+await message.press("Enter");
+await thread.locator("summary", { hasText: "everything" }).last().waitFor();
+await page.getByRole("link", { name: /^Approvals/ }).click();
+await page.getByText('"message": "hello"').waitFor();
+await settled(page);
+await accessible(page, "the approvals");
+await picture(page, "approvals-1440");
+await page.getByRole("button", { name: "Allow once" }).click();
+await page.getByText("Nothing waits for you").waitFor();
+await page.getByRole("link", { name: "Activity" }).click();
+await page.getByText(/everything changed something/).first().waitFor();
+await page.getByText("A call of everything__echo was approved").waitFor();
+await page.getByRole("link", { name: "Chat" }).click(); // a reload would cancel the run
+await page.getByRole("link", { name: /About the note/ }).first().click();
+await thread.getByText("It said hello.").waitFor();
+
 // Everything of it is in Activity, and the way out ends the session.
 await page.getByRole("link", { name: "Activity" }).click();
-await page.getByText(/everything changed something/).waitFor();
 await page.getByRole("button", { name: /^Account of/ }).first().click();
 await page.getByRole("menuitem", { name: "Log out" }).click();
 await page.getByLabel("API key").waitFor();

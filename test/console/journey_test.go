@@ -40,11 +40,13 @@ func TestAFirstVisitFromLoginToLogout(t *testing.T) {
 		`{"match":{"toolCallId":"r1"},"response":{"content":"The note is short."}}`,
 		`{"match":{"toolCallId":"t1"},"response":{"content":"There is the clock."}}`,
 		`{"match":{"toolCallId":"q1"},"response":{"content":"You have answered."}}`,
+		`{"match":{"toolCallId":"h1"},"response":{"content":"It said hello."}}`,
+		`{"match":{"userMessage":"say hello"},"response":{"toolCalls":[{"id":"h1","name":"everything__echo","arguments":{"message":"hello"}}]}}`,
 		`{"match":{"userMessage":"read the note"},"response":{"content":"I read it.","toolCalls":[{"id":"r1","name":"filesystem__read_text_file","arguments":{"path":`+quoted(folder+"/note.txt")+`}}]}}`,
 		`{"match":{"userMessage":"what time is it"},"response":{"toolCalls":[{"id":"t1","name":"basic-vanillajs__get-time","arguments":{}}]}}`,
 		`{"match":{"userMessage":"ask me"},"response":{"toolCalls":[{"id":"q1","name":"everything__trigger-elicitation-request","arguments":{}}]}}`,
 	)
-	s := serve(t, "apiKey: "+key+"\n"+models(p))
+	s := serve(t, "apiKey: "+key+"\ntools: {approve: [everything__echo]}\n"+models(p))
 	s.key = key
 	for _, path := range []string{bundle(t, everything, nil, "stdio"), bundle(t, vanilla, nil, "--stdio")} {
 		s.do(t, "POST", "/v1/apps/install", map[string]any{"path": path})
