@@ -58,3 +58,23 @@ func TestManagingAnAppTakesAnAdminOfTheWorkspace(t *testing.T) {
 		t.Errorf("a member reads: %d", r.StatusCode)
 	}
 }
+
+func TestACommandThatAnotherOneInterruptedIsAConflictInTheDocumentToo(t *testing.T) {
+	for operation, c := range map[string]call{
+		"start":     {method: "POST", path: "/v1/apps/echo/start"},
+		"restart":   {method: "POST", path: "/v1/apps/echo/restart"},
+		"configure": {method: "PATCH", path: "/v1/apps/echo", body: `{"env":{"A":"b"}}`},
+		"update":    {method: "POST", path: "/v1/apps/echo/update"},
+	} {
+		h := open(t, newAccess(), nil)
+		h.apps.fail[operation] = core.Errorf(core.CodeConflict, "app echo was stopped meanwhile")
+		r := h.do(t, c)
+		if r.StatusCode != 409 || r.code() != "conflict" {
+			t.Errorf("%s: %d %s", operation, r.StatusCode, r.body)
+		}
+		item := document(t, h).Paths.Find(strings.Replace(c.path, "echo", "{name}", 1))
+		if item == nil || item.GetOperation(c.method).Responses.Status(409) == nil { // "default" does not count
+			t.Errorf("the document does not have the 409 of %s %s", c.method, c.path)
+		}
+	}
+}

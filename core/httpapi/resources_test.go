@@ -86,6 +86,16 @@ func TestPathsThatLeaveTheAppAreRefusedUnasked(t *testing.T) {
 	}
 }
 
+func TestAClimbingResourcePathIsNotFound(t *testing.T) {
+	h := open(t, newAccess(), nil)
+	for _, path := range []string{"..", "x/../y", "x/..", "./x", ".", "x//y", "/etc/passwd", "..\\x", "x\ny", "ui://echo/../x", "ui:///x", "file:///etc/passwd", "%2e%2e/x"} {
+		r := h.do(t, call{method: "GET", path: "/v1/apps/echo/resources/" + url.PathEscape(path)})
+		if r.StatusCode != 404 || r.code() != "resource_not_found" || len(h.apps.asked) > 0 {
+			t.Errorf("%q: %d %s, and the app was called for %q", path, r.StatusCode, r.body, h.apps.asked)
+		}
+	}
+}
+
 func TestAViewIsServedAsAStrangersPage(t *testing.T) {
 	dev := newAccess()
 	dev.dev = true

@@ -31,6 +31,38 @@ func TestEveryStreamGetsEveryEvent(t *testing.T) {
 	}
 }
 
+func TestAppsThatAreInstalledStoppedStartedAndUninstalledAndATitleThatChangesAreAnnounced(t *testing.T) {
+	t.Parallel()
+	s := harness.Serve(t)
+	l := s.Listen(t)
+	expect := func(want string) {
+		t.Helper()
+		if got := l.NextOutcome(t); got != want {
+			t.Fatalf("event %s, want %s", got, want)
+		}
+	}
+	do := func(method, path string, body any) map[string]any {
+		t.Helper()
+		a := s.Do(t, method, path, body)
+		if a.Status != 200 {
+			t.Fatalf("%s %s: %d %s", method, path, a.Status, a.Body)
+		}
+		return a.Object(t)
+	}
+	s.Install(t, map[string]any{"path": harness.GoBundle(t, "heard", harness.Plain)})
+	expect(`bundle.installed {"bundleName":"@e2e/heard","name":"heard","status":"running","ui":null}`)
+	do("POST", "/v1/apps/heard/stop", nil)
+	expect(`bundle.stopped {"name":"heard"}`)
+	do("POST", "/v1/apps/heard/start", nil)
+	expect(`bundle.started {"name":"heard"}`)
+	do("DELETE", "/v1/apps/heard", nil)
+	expect(`bundle.uninstalled {"name":"heard"}`)
+	made := do("POST", "/v1/conversations/import", `{"format":1,"conversation":{"title":"Before","metadata":{}},"messages":[]}`)
+	id, _ := made["id"].(string)
+	do("PATCH", "/v1/conversations/"+id, map[string]any{"title": "After"})
+	expect(`conversation.updated {"id":"` + id + `","title":"After"}`)
+}
+
 func TestTheHeartbeatComesEach30Seconds(t *testing.T) {
 	t.Parallel()
 	l := harness.Serve(t).Listen(t)

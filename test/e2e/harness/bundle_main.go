@@ -28,6 +28,7 @@ const (
 	Asking           = "asker"             // has the tools of addAskingTools
 	AskingInSessions = "asker-in-sessions" // is an Asking that supports only MCP revisions with sessions
 	Worker           = "worker"            // has the tool of addWorker
+	Viewed           = "viewed"            // has the view and the tools of viewedServer
 	Stateless        = "stateless"         // supports MCP 2026-07-28 only
 )
 
@@ -61,6 +62,8 @@ func bundleMain(character string) int {
 		server = askingInSessions()
 	case Asking:
 		addAskingTools(server)
+	case Viewed:
+		server = viewedServer()
 	case Worker:
 		addWorker(server)
 	}
