@@ -14,7 +14,7 @@ func ListOf(object []byte, known ...string) (List, bool) {
 	var list List
 	var names map[string]struct{}
 	ok := Members(object, known, func(name string, value json.RawMessage) bool {
-		twice := false
+		var twice bool
 		if len(list) < scanLimit {
 			twice = list.Get(name) != nil
 		} else {

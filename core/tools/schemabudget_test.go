@@ -2,6 +2,7 @@ package tools
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -85,7 +86,7 @@ func TestTheViolationsOfACheckAreBounded(t *testing.T) {
 	v := newValidator()
 	tool := core.Tool{Server: "a", Name: "b", Schema: json.RawMessage(`{"properties":{"a":{"items":{"type":"string"}}}}`)}
 	err := v.check(t.Context(), tool, json.RawMessage(`{"a":[1`+strings.Repeat(",1", 5000)+`]}`))
-	known, ok := err.(*core.Error)
+	known, ok := errors.AsType[*core.Error](err)
 	if !ok {
 		t.Fatal(err)
 	}

@@ -28,9 +28,9 @@ func TestARequestThatIsSentLateCountsFromWhenItWasDue(t *testing.T) {
 		s := newSchedule(begin, 0, Plan{Concurrency: 1, Rate: 100})
 		_, _ = s.wait(nil)
 		time.Sleep(35 * time.Millisecond) // one slow answer
-		for _, due := range []time.Duration{10, 20, 30, 40} {
-			if start, _ := s.wait(nil); start.Sub(begin) != due*time.Millisecond {
-				t.Errorf("counts from %v, want %d ms", start.Sub(begin), due)
+		for _, due := range []time.Duration{10 * time.Millisecond, 20 * time.Millisecond, 30 * time.Millisecond, 40 * time.Millisecond} {
+			if start, _ := s.wait(nil); start.Sub(begin) != due {
+				t.Errorf("counts from %v, want %v", start.Sub(begin), due)
 			}
 		}
 	})
