@@ -16,7 +16,7 @@ func TestPluginInitWritesAPluginThatBuildsAndPassesItsKit(t *testing.T) {
 			s.dir = filepath.Join(s.dir, "demo")
 			s.run("go", "build").exits(0)
 			s.run("go", "vet", "./...").exits(0)
-			s.run("ropewalk", "plugin", "info", "./demo").exits(0, "kind     "+kind, "name     demo")
+			s.run("ropewalk", "plugin", "info", "./demo").exits(0, "kind         "+kind, "name         demo")
 			s.run("ropewalk", "plugin", "test", "./demo").exits(0, "0 failed")
 			s.run("gofmt", "-l", ".").exits(0).silent()
 			if n := testLines(t, s.dir); n > 8 {

@@ -164,7 +164,7 @@ func (p *pending) resolve(ctx context.Context) (err error) {
 	}
 	p.server, p.name = tool.Server, tool.Name
 	if p.call.CheckInput {
-		if err := p.n.validator.check(ctx, tool.Tool, p.call.Arguments); err != nil {
+		if err := p.n.validator.CheckArguments(ctx, tool.Tool, p.call.Arguments); err != nil {
 			return err
 		}
 	}
@@ -207,7 +207,7 @@ func (n *Namespace) callSystem(ctx context.Context, c core.Caller, name string, 
 		if err := n.allowed(s, c); err != nil {
 			return nil, err
 		}
-		if err := n.validator.check(ctx, s.tool(), call.Arguments); err != nil {
+		if err := n.validator.CheckArguments(ctx, s.tool(), call.Arguments); err != nil {
 			return nil, err
 		}
 		return s.run(ctx, c, call.Arguments)

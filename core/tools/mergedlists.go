@@ -183,3 +183,14 @@ func (n *Namespace) ListJSON(c core.Caller, kind core.Kind) json.RawMessage {
 	r.arrays[k] = array
 	return array
 }
+
+// withUsableSchema compiles a tool's input schema, so that calls find it compiled. A schema that is too
+// complex to check is replaced in the tool's description by one that accepts every object, because models
+// and clients could not use it either.
+func (n *Namespace) withUsableSchema(t core.Tool, raw json.RawMessage) (json.RawMessage, error) {
+	if !n.validator.TooComplex(t.Schema) {
+		return raw, nil
+	}
+	n.log.Warn("input schema of a tool replaced: it is too complex to check", "server", t.Server, "tool", t.Name)
+	return rawjson.Set(raw, rawjson.Member{Name: "inputSchema", Value: json.RawMessage(`{"type":"object"}`)})
+}

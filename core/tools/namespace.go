@@ -13,6 +13,7 @@ import (
 	"github.com/ropewalk/ropewalk/core/apps/interact"
 	"github.com/ropewalk/ropewalk/core/apps/notify"
 	"github.com/ropewalk/ropewalk/core/config"
+	"github.com/ropewalk/ropewalk/core/tools/schema"
 )
 
 // Apps is what the namespace needs of the installed apps; apps.Manager implements it.
@@ -62,7 +63,7 @@ type Namespace struct {
 	approvals Approvals
 	system    []System
 	own       []Listed // system as it is listed
-	validator *validator
+	validator *schema.Validator
 	log       hclog.Logger
 
 	stateless *interact.Client // every client without a session
@@ -76,7 +77,7 @@ type Namespace struct {
 func New(o Options) *Namespace {
 	return &Namespace{
 		apps: o.Apps, events: o.Events, features: o.Features, log: o.Logger, audit: o.Audit, approvals: o.Approvals,
-		validator: newValidator(), merged: map[string]*mergedLists{},
+		validator: schema.New(), merged: map[string]*mergedLists{},
 		stateless: interact.NewClient("", true, nil), sessions: newSessionRegistry(),
 	}
 }
@@ -183,4 +184,10 @@ func (n *Namespace) anyEnabled(flags []string) bool {
 		}
 	}
 	return false
+}
+
+// CheckForm checks the fields that a person filled in against the schema that an app sent:
+// core.CodeInvalidInput with every violation in its details.
+func (n *Namespace) CheckForm(form, content json.RawMessage) error {
+	return n.validator.CheckForm(form, content)
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/ropewalk/ropewalk/core/apps/source"
 	"github.com/ropewalk/ropewalk/core/config"
 	"github.com/ropewalk/ropewalk/core/tools"
+	toolschema "github.com/ropewalk/ropewalk/core/tools/schema"
 )
 
 type events struct{ all []core.Event }
@@ -243,7 +244,7 @@ func TestArgumentsAreCheckedAgainstTheSchemaBeforeTheCall(t *testing.T) {
 				t.Fatalf("it gives %v, and the app was asked %d times", err, len(y.asked()))
 			}
 			var got []string
-			for _, v := range known.Details.(map[string]any)["errors"].([]tools.Violation) {
+			for _, v := range known.Details.(map[string]any)["errors"].([]toolschema.Violation) {
 				got = append(got, v.Path)
 				if v.Message == "" {
 					t.Errorf("the violation at %q says nothing", v.Path)

@@ -17,7 +17,7 @@ func (n *Namespace) RunSystem(ctx context.Context, c core.Caller, name string, a
 		if err := n.allowed(s, c); err != nil {
 			return nil, err
 		}
-		if err := n.validator.check(ctx, s.tool(), arguments); err != nil {
+		if err := n.validator.CheckArguments(ctx, s.tool(), arguments); err != nil {
 			return nil, err
 		}
 		value, err := s.Run(ctx, c, arguments)

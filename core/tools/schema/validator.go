@@ -1,4 +1,4 @@
-package tools
+package schema
 
 import (
 	"bytes"
@@ -26,8 +26,9 @@ type Violation struct {
 	Message string `json:"message"`
 }
 
-// validator checks arguments against schemas. It compiles each schema once, when its tool is listed.
-type validator struct {
+// Validator checks values against schemas. It compiles each schema once, when its tool is listed. It is
+// safe for concurrent use.
+type Validator struct {
 	printer *message.Printer
 
 	mu       sync.Mutex
@@ -42,21 +43,35 @@ type compiledSchema struct {
 	tooComplex bool
 }
 
-func newValidator() *validator {
-	return &validator{printer: message.NewPrinter(language.English), compiled: map[string]compiledSchema{}}
+// New returns a Validator.
+func New() *Validator {
+	return &Validator{printer: message.NewPrinter(language.English), compiled: map[string]compiledSchema{}}
 }
 
-// check returns core.CodeInvalidInput with the violations in its details. A tool without a usable schema
-// takes any object, which its app checks.
-func (v *validator) check(ctx context.Context, tool core.Tool, arguments json.RawMessage) error {
+// CheckArguments checks the arguments of a tool: core.CodeInvalidInput with the violations in its details.
+// Without a usable schema every object is accepted, and the app checks it.
+func (v *Validator) CheckArguments(ctx context.Context, tool core.Tool, arguments json.RawMessage) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
 	return v.checkObject("arguments of "+tool.FullName(), "its input schema", arguments, v.compile(tool.Schema))
 }
 
-// checkObject is check for any object; what and by describe the object and its schema.
-func (v *validator) checkObject(what, by string, object json.RawMessage, s compiledSchema) error {
+// CheckForm checks the fields that a person filled in against the schema that an app sent (elicitation,
+// form mode): core.CodeInvalidInput with every violation in its details. Formats are checked, because MCP
+// defines those of a form. With an invalid schema, every object is accepted.
+func (v *Validator) CheckForm(schema, content json.RawMessage) error {
+	c := jsonschema.NewCompiler()
+	c.AssertFormat()
+	return v.checkObject("the fields of content", "what the app asks for", content, compile(schema, c))
+}
+
+// TooComplex reports whether values cannot be checked against the schema of a tool within bounds. It
+// compiles the schema, so that calls find it compiled.
+func (v *Validator) TooComplex(schema json.RawMessage) bool { return v.compile(schema).tooComplex }
+
+// checkObject checks any object; what and by describe the object and its schema.
+func (v *Validator) checkObject(what, by string, object json.RawMessage, s compiledSchema) error {
 	value, err := jsonschema.UnmarshalJSON(bytes.NewReader(object))
 	if err != nil {
 		return core.Errorf(core.CodeInvalidInput, "%s are not JSON: %w", what, err)
@@ -79,7 +94,7 @@ func (v *validator) checkObject(what, by string, object json.RawMessage, s compi
 }
 
 // compile returns the compiled schema of a text, which is kept.
-func (v *validator) compile(text json.RawMessage) compiledSchema {
+func (v *Validator) compile(text json.RawMessage) compiledSchema {
 	if len(text) == 0 {
 		return compiledSchema{}
 	}
@@ -126,7 +141,7 @@ func (noLoader) Load(url string) (any, error) {
 }
 
 // violations appends the leaves of the tree of causes, which name what is wrong, maxViolations at most.
-func (v *validator) violations(e *jsonschema.ValidationError, found []Violation) []Violation {
+func (v *Validator) violations(e *jsonschema.ValidationError, found []Violation) []Violation {
 	for _, cause := range e.Causes {
 		found = v.violations(cause, found)
 	}
