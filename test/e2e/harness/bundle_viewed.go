@@ -8,7 +8,7 @@ import (
 )
 
 // View is the URI that every Viewed bundle gives its view.
-const View = "ui://shared/view.html"
+const View = "ui://clock/view.html"
 
 // viewedServer has a view, and the tools `show`, which belongs to the view and returns the data directory and
 // a link to the view; and `touch`, which announces that the view has changed.

@@ -118,7 +118,7 @@ func TestABareToolNameIsOfTheAppWhoseViewTheSessionHasRead(t *testing.T) {
 	if text, err := show(host); err == nil {
 		t.Errorf("before a view was read, show is a tool of %q", text)
 	}
-	if _, _, err := readView(t, host, "ui://two/shared/view.html"); err != nil {
+	if _, _, err := readView(t, host, "ui://two/clock/view.html"); err != nil {
 		t.Fatal(err)
 	}
 	if text, err := show(host); err != nil || !strings.Contains(text, "/apps/two/") {
@@ -127,7 +127,7 @@ func TestABareToolNameIsOfTheAppWhoseViewTheSessionHasRead(t *testing.T) {
 	if text, err := show(other); err == nil {
 		t.Errorf("in a session that has read no view, show is a tool of %q", text)
 	}
-	if _, _, err := readView(t, host, "ui://one/shared/view.html"); err != nil {
+	if _, _, err := readView(t, host, "ui://one/clock/view.html"); err != nil {
 		t.Fatal(err)
 	}
 	if text, err := show(host); err == nil {
