@@ -6,6 +6,8 @@ import (
 	"net/http/httptest"
 	"net/url"
 	"testing"
+
+	"github.com/ropewalk/ropewalk/test/e2e/harness"
 )
 
 type object = map[string]any
@@ -36,4 +38,12 @@ func mcpRegistry(t *testing.T, servers ...object) *httptest.Server {
 func published(name, version string, pkg object) object {
 	pkg["transport"] = object{"type": "stdio"}
 	return object{"name": name, "description": "about " + name, "version": version, "packages": []object{pkg}}
+}
+
+func TestASearchInARegistryThatIsNotConfiguredIs404(t *testing.T) {
+	t.Parallel()
+	s := harness.Serve(t)
+	if a := s.Do(t, "GET", "/v1/registries/search?query=x&registry=moon", nil); a.Status != 404 || a.Body != `{"error":"not_found","message":"no registry is named \"moon\""}` {
+		t.Errorf("%d %s", a.Status, a.Body)
+	}
 }
