@@ -47,3 +47,9 @@ type Offer struct {
 	Templates []ResourceTemplate
 	Held      []HeldTool // tools that are not among Tools because nobody has accepted them
 }
+
+// Instructions are what an app states in its handshake about its use.
+type Instructions struct {
+	Server string // the app's short name
+	Text   string
+}

@@ -125,6 +125,7 @@ func bundleServer(mode string) *mcp.Server {
 	}
 	s := mcp.NewServer(&mcp.Implementation{Name: "test bundle", Version: "9.9.9"}, &mcp.ServerOptions{
 		SupportedProtocolVersions: versions,
+		Instructions:              "Call echo first.",
 		SubscribeHandler:          func(context.Context, *mcp.SubscribeRequest) error { return nil },
 		UnsubscribeHandler:        func(context.Context, *mcp.UnsubscribeRequest) error { return nil },
 	})

@@ -180,6 +180,22 @@ func (m *Manager) collectOffer(workspace string) *core.Offer {
 	return &all
 }
 
+// Instructions returns what the workspace's running apps state about their use, by server name. Apps that
+// state nothing are left out.
+func (m *Manager) Instructions(workspace string) []core.Instructions {
+	var all []core.Instructions
+	for _, a := range m.in(workspace) {
+		v := a.now.Load()
+		if v.instance == nil { // not running
+			continue
+		}
+		if text := v.instance.Info().Instructions; text != "" {
+			all = append(all, core.Instructions{Server: a.key.Name, Text: text})
+		}
+	}
+	return all
+}
+
 // in returns the workspace's apps, sorted by name.
 func (m *Manager) in(workspace string) []*app {
 	m.mu.RLock()

@@ -41,7 +41,7 @@ func newOnly() int {
 		result := `{"resultType":"complete"}`
 		switch m.Method {
 		case "server/discover":
-			result = `{"resultType":"complete","supportedVersions":["2026-07-28"],"capabilities":{"tools":{}},"_meta":{"io.modelcontextprotocol/serverInfo":{"name":"new","version":"3.1"}}}`
+			result = `{"resultType":"complete","supportedVersions":["2026-07-28"],"capabilities":{"tools":{}},"instructions":"Call word.","_meta":{"io.modelcontextprotocol/serverInfo":{"name":"new","version":"3.1"}}}`
 		case "tools/list":
 			result = `{"resultType":"complete","tools":[{"name":"word","inputSchema":{"type":"object"}}],"ttlMs":0,"cacheScope":"private"}`
 		case "tools/call":

@@ -37,6 +37,7 @@ func (m *Manager) Resource(ctx context.Context, workspace, server, uri string) (
 	if err != nil {
 		return Resource{}, err
 	}
+	uri = a.listedURI(uri)
 	params, err := json.Marshal(map[string]string{"uri": uri})
 	if err != nil {
 		return Resource{}, noResource(server, uri)
@@ -50,6 +51,20 @@ func (m *Manager) Resource(ctx context.Context, workspace, server, uri string) (
 		return Resource{}, err
 	}
 	return pickResource(raw, server, uri)
+}
+
+// listedURI returns a URI as the app writes it in its list, where clients may percent-encode it otherwise.
+func (a *app) listedURI(uri string) string {
+	listed, normal := uri, core.NormalizeURI(uri)
+	for _, r := range a.now.Load().offer.Resources {
+		if r.URI == uri {
+			return uri
+		}
+		if core.NormalizeURI(r.URI) == normal {
+			listed = r.URI
+		}
+	}
+	return listed
 }
 
 // resourceURI returns the URI of a resource path. File URIs and paths with .. are refused.

@@ -24,6 +24,7 @@ import (
 type Tools interface {
 	List(c core.Caller) []tools.Listed
 	ListJSON(c core.Caller, kind core.Kind) json.RawMessage
+	Instructions(c core.Caller) []core.Instructions
 	Start(ctx context.Context, c core.Caller, call tools.Call) (tools.Pending, error)
 	GetPrompt(ctx context.Context, c core.Caller, q tools.Request) (json.RawMessage, error)
 	ReadResource(ctx context.Context, c core.Caller, q tools.Request) (json.RawMessage, error)

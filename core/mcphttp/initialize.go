@@ -46,7 +46,7 @@ func (e *Endpoint) initialize(c *fiber.Ctx, caller core.Caller, m message.Messag
 		return e.denied(err).send(c)
 	}
 	result := encode(&mcp.InitializeResult{
-		ProtocolVersion: s.Revision(), Capabilities: capabilities(), ServerInfo: e.implementation(), Instructions: instructions,
+		ProtocolVersion: s.Revision(), Capabilities: capabilities(), ServerInfo: e.implementation(), Instructions: composeInstructions(e.o.Tools.Instructions(caller)),
 	})
 	c.Set(headerSession, s.ID)
 	c.Set(fiber.HeaderCacheControl, "no-cache, no-transform")

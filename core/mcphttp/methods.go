@@ -48,7 +48,7 @@ func (e *Endpoint) start(k *call) (p pending) {
 	}
 	if k.session == nil {
 		if k.Method == "server/discover" {
-			return done(onePart(e.discover(), nil))
+			return done(onePart(e.discover(k.caller), nil))
 		}
 		return unknownMethod(k)
 	}

@@ -5,10 +5,9 @@ import (
 	"encoding/json"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
-)
 
-// instructions tell a model how names are made here.
-const instructions = "Tools and prompts of every app installed in this workspace. A tool is named <app>__<tool>, a prompt <app>__<prompt>; system__search finds tools by what they do."
+	"github.com/ropewalk/ropewalk/core"
+)
 
 // capabilities are what this endpoint can do for its clients, whatever apps are installed now: one
 // that comes later must not need a new session.
@@ -28,11 +27,11 @@ func (e *Endpoint) implementation() *mcp.Implementation {
 }
 
 // discover is the result of server/discover: what initialize would have answered.
-func (e *Endpoint) discover() json.RawMessage {
+func (e *Endpoint) discover(caller core.Caller) json.RawMessage {
 	return encode(map[string]any{
 		"supportedVersions": supported(),
 		"capabilities":      capabilities(),
-		"instructions":      instructions,
+		"instructions":      composeInstructions(e.o.Tools.Instructions(caller)),
 	})
 }
 

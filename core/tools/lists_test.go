@@ -336,3 +336,43 @@ func TestLogMessagesOfACallHaveTheLevelOfTheSession(t *testing.T) {
 		})
 	}
 }
+
+func TestResourcesAreFoundByURIsThatAreEqualOnceTheyAreNormalized(t *testing.T) {
+	view := tool("notes", "show", `{"name":"show"}`)
+	view.ViewURI = "ui://日本/view"
+	for name, c := range map[string]struct{ asked, own string }{
+		"raw, as it is listed":                 {"notes://café/menu", "notes://café/menu"},
+		"percent-encoded":                      {"notes://caf%C3%A9/menu", "notes://café/menu"},
+		"in lower case":                        {"notes://caf%c3%a9/menu", "notes://café/menu"},
+		"unreserved characters":                {"notes://caf%C3%A9/%6Denu", "notes://café/menu"},
+		"listed percent-encoded":               {"notes://naïve", "notes://na%c3%afve"},
+		"a view that names its app":            {"ui://notes/%E6%97%A5%E6%9C%AC/view", "ui://日本/view"},
+		"a view by its own URI":                {"ui://%E6%97%A5%E6%9C%AC/view", "ui://日本/view"},
+		"of a template":                        {"day://caf%C3%A9/7", "day://caf%C3%A9/7"},
+		"of a template, raw":                   {"day://café/7", "day://café/7"},
+		"shared, of the app":                   {"ropewalk://other/both://%C3%A9", "both://%c3%a9"},
+		"shared, of the app that lists it raw": {"ropewalk://notes/both://%C3%A9", "both://é"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			y := &fakeApps{result: `{"contents":[]}`}
+			y.SetOffer("ws_a", &core.Offer{
+				Tools:     []core.Tool{view},
+				Resources: []core.Resource{resource("notes", "notes://café/menu"), resource("notes", "notes://na%c3%afve"), resource("notes", "both://é"), resource("other", "both://%c3%a9")},
+				Templates: []core.ResourceTemplate{template("notes", "day://café/{n}")},
+			})
+			n := newNamespace(y, &events{}, nil)
+			if _, err := n.ReadResource(t.Context(), caller("ws_a", core.RoleMember), tools.Request{Params: json.RawMessage(`{"uri":"` + c.asked + `"}`)}); err != nil {
+				t.Fatal(err)
+			}
+			if asked := y.asked(); len(asked) != 1 || !strings.HasSuffix(asked[0], ` resources/read {"uri":"`+c.own+`"}`) {
+				t.Errorf("the app was asked %v", asked)
+			}
+		})
+	}
+	y := &fakeApps{}
+	y.SetOffer("ws_a", &core.Offer{Resources: []core.Resource{resource("notes", "both://é"), resource("other", "both://%c3%a9")}})
+	_, err := newNamespace(y, &events{}, nil).ReadResource(t.Context(), caller("ws_a", core.RoleMember), tools.Request{Params: json.RawMessage(`{"uri":"both://%C3%A9"}`)})
+	if core.CodeOf(err) != core.CodeResourceNotFound || !strings.Contains(err.Error(), "several apps") {
+		t.Errorf("a URI of two apps gives %v", err)
+	}
+}

@@ -21,6 +21,8 @@ type Apps interface {
 	// Offer returns the lists of the workspace's apps, by server name and then in each app's own order. It
 	// is immutable, and the same pointer until something changes.
 	Offer(workspace string) *core.Offer
+	// Instructions returns those of the workspace's running apps that give any, by server name.
+	Instructions(workspace string) []core.Instructions
 	// StartCall starts a call, and never waits: a call that cannot be sent at once is made by the pending
 	// call's Wait.
 	StartCall(ctx context.Context, workspace, server string, c interact.Call) (apps.PendingCall, error)

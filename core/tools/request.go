@@ -81,7 +81,7 @@ func (n *Namespace) ReadResource(ctx context.Context, c core.Caller, q Request) 
 		return nil, err
 	}
 	params := q.Params
-	if named {
+	if at.uri != uri {
 		if params, err = rawjson.Rename(params, "uri", at.uri); err != nil {
 			return nil, core.Errorf(core.CodeBadRequest, "params: %w", err)
 		}

@@ -32,39 +32,31 @@ func (r resourceRef) listed() string {
 	return perApp + r.server + "/" + r.uri
 }
 
-// resourceURIs finds the app of a URI.
+// resourceURIs finds the app of a URI. URIs that are equal once they are normalized (core.NormalizeURI) are
+// the same: clients percent-encode what an app lists with characters beyond ASCII.
 type resourceURIs struct {
 	exact     map[string]resourceRef // by the URI as it is listed
-	shared    map[string]bool        // URIs and templates that several apps use
+	normal    map[string]resourceRef // those of exact whose URI is listed in another form, by their normalized URI
+	shared    map[string]bool        // URIs and templates that several apps use: as they wrote them, and normalized
 	templates map[string]resourceRef // by the template as it is listed
 	patterns  []pattern              // templates that only one app has
 	owners    map[string]struct{}    // apps with resources
-	views     map[string]string      // the app of a view, by the view's own URI; "" when several have it
+	views     map[string]resourceRef // views by their own normalized URI; the zero value when several apps have it
 }
 
 type pattern struct {
-	regexp *regexp.Regexp
+	regexp *regexp.Regexp // of the normalized template
 	ref    resourceRef
 }
 
 // newResourceURIs reads which app has which resource. The views that tools name count, listed or not.
 func newResourceURIs(o *core.Offer) *resourceURIs {
-	p := &resourceURIs{exact: map[string]resourceRef{}, shared: map[string]bool{}, templates: map[string]resourceRef{}, owners: map[string]struct{}{}, views: map[string]string{}}
-	first := map[string]string{}
-	use := func(server, uri string) {
-		p.owners[server] = struct{}{}
-		if owner, known := p.views[uri]; isView(uri) && known && owner != server {
-			p.views[uri] = ""
-		} else if isView(uri) {
-			p.views[uri] = server
-		}
-		if first[uri] == "" {
-			first[uri] = server
-		}
-		if first[uri] != server || strings.HasPrefix(uri, perApp) {
-			p.shared[uri] = true
-		}
+	p := &resourceURIs{
+		exact: map[string]resourceRef{}, normal: map[string]resourceRef{}, shared: map[string]bool{}, templates: map[string]resourceRef{},
+		owners: map[string]struct{}{}, views: map[string]resourceRef{},
 	}
+	first := map[string]resourceRef{}
+	use := func(server, uri string) { p.use(first, resourceRef{server, uri}) }
 	for _, r := range o.Resources {
 		use(r.Server, r.URI)
 	}
@@ -77,21 +69,62 @@ func newResourceURIs(o *core.Offer) *resourceURIs {
 		}
 	}
 	for _, r := range o.Resources {
-		p.exact[p.listed(r.Server, r.URI)] = resourceRef{r.Server, r.URI}
+		p.add(resourceRef{r.Server, r.URI})
 	}
 	for _, t := range o.Tools {
 		if t.ViewURI != "" {
-			p.exact[p.listed(t.Server, t.ViewURI)] = resourceRef{t.Server, t.ViewURI}
+			p.add(resourceRef{t.Server, t.ViewURI})
 		}
 	}
 	for _, t := range o.Templates {
 		at := resourceRef{t.Server, t.Template}
 		p.templates[p.listed(t.Server, t.Template)] = at
-		if parsed, err := uritemplate.New(t.Template); err == nil && !p.shared[t.Template] {
+		if parsed, err := uritemplate.New(core.NormalizeURI(t.Template)); err == nil && !p.shared[t.Template] {
 			p.patterns = append(p.patterns, pattern{parsed.Regexp(), at})
 		}
 	}
 	return p
+}
+
+// use notes that an app has a URI. first has the first app of each, by the normalized URI.
+func (p *resourceURIs) use(first map[string]resourceRef, at resourceRef) {
+	p.owners[at.server] = struct{}{}
+	normal := core.NormalizeURI(at.uri)
+	if isView(at.uri) {
+		if known, ok := p.views[normal]; ok && known.server != at.server {
+			p.views[normal] = resourceRef{}
+		} else {
+			p.views[normal] = at
+		}
+	}
+	earlier, known := first[normal]
+	if !known {
+		first[normal], earlier = at, at
+	}
+	if earlier.server != at.server || strings.HasPrefix(at.uri, perApp) {
+		p.shared[normal], p.shared[at.uri], p.shared[earlier.uri] = true, true, true
+	}
+}
+
+// add lists a resource.
+func (p *resourceURIs) add(at resourceRef) {
+	listed := p.listed(at.server, at.uri)
+	p.exact[listed] = at
+	if normal := core.NormalizeURI(listed); normal != listed {
+		p.normal[normal] = at
+	}
+}
+
+// lookup returns the resource that is listed under a URI.
+func (p *resourceURIs) lookup(uri, normal string) (resourceRef, bool) {
+	if at, ok := p.exact[uri]; ok {
+		return at, true
+	}
+	if at, ok := p.exact[normal]; ok {
+		return at, true
+	}
+	at, ok := p.normal[normal]
+	return at, ok
 }
 
 // listed returns the URI under which an app's resource or template is listed: its own, unless it is a view
@@ -107,11 +140,12 @@ func (p *resourceURIs) listed(server, uri string) string {
 // is not listed belongs to the app whose template matches, else to the only app with resources or to the
 // app that is the URI's host.
 func (p *resourceURIs) find(uri string) (at resourceRef, named bool, err error) {
-	if at, ok := p.exact[uri]; ok {
-		return at, at.uri != uri, nil
+	normal := core.NormalizeURI(uri)
+	if at, ok := p.lookup(uri, normal); ok {
+		return at, p.listed(at.server, at.uri) != at.uri, nil
 	}
 	if isView(uri) {
-		if at, named, ok := p.findView(uri); ok {
+		if at, named, ok := p.findView(uri, normal); ok {
 			return at, named, nil
 		}
 	}
@@ -122,13 +156,13 @@ func (p *resourceURIs) find(uri string) (at resourceRef, named bool, err error) 
 		}
 		return resourceRef{}, false, noResource(uri)
 	}
-	if p.shared[uri] {
+	if p.shared[uri] || p.shared[normal] {
 		return resourceRef{}, false, core.Errorf(core.CodeResourceNotFound, "several apps have a resource %.200q: name one as %.200s", uri, resourceRef{"<app>", uri}.listed()).
 			WithDetails(map[string]any{"uri": uri})
 	}
 	fits := map[string]struct{}{}
 	for _, t := range p.patterns {
-		if t.regexp.MatchString(uri) {
+		if t.regexp.MatchString(normal) {
 			fits[t.ref.server] = struct{}{}
 		}
 	}
@@ -151,9 +185,9 @@ func (p *resourceURIs) find(uri string) (at resourceRef, named bool, err error) 
 
 // findView finds a view by its own URI if only one app has it, or by a URI that names the app and is not
 // listed.
-func (p *resourceURIs) findView(uri string) (at resourceRef, named, ok bool) {
-	if owner := p.views[uri]; owner != "" {
-		return resourceRef{owner, uri}, false, true
+func (p *resourceURIs) findView(uri, normal string) (at resourceRef, named, ok bool) {
+	if at := p.views[normal]; at.server != "" {
+		return at, false, true
 	}
 	server, inner, _ := strings.Cut(strings.TrimPrefix(uri, viewScheme), "/")
 	if _, owns := p.owners[server]; owns && inner != "" {

@@ -33,6 +33,7 @@ func (c Call) String() string {
 type Apps struct {
 	mu         sync.Mutex
 	offers     map[string]*core.Offer
+	texts      []core.Instructions
 	answer     func(context.Context, Call) (json.RawMessage, error)
 	calls      []Call
 	operations []string
@@ -54,6 +55,20 @@ func (a *Apps) SetOffer(workspace string, o *core.Offer) {
 		a.offers = map[string]*core.Offer{}
 	}
 	a.offers[workspace] = o
+}
+
+// SetInstructions makes all what the apps of every workspace give as instructions.
+func (a *Apps) SetInstructions(all ...core.Instructions) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.texts = all
+}
+
+// Instructions returns what SetInstructions set.
+func (a *Apps) Instructions(string) []core.Instructions {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.texts
 }
 
 // Answer makes f answer every call from now on.
