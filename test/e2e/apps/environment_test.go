@@ -47,3 +47,14 @@ func TestABundleSeesNothingOfTheServersEnvironment(t *testing.T) {
 		t.Errorf("the bundle sees %v, want %v", seen, want)
 	}
 }
+
+func TestAnAppSeesTheNameAndTheVersionOfTheServerInClientInfo(t *testing.T) {
+	t.Parallel()
+	s := harness.Serve(t)
+	s.Install(t, map[string]any{"path": harness.GoBundle(t, "curious", harness.Plain)})
+	inside, _ := s.Call(t, "curious", "environment", nil).(map[string]any)
+	client, _ := inside["client"].(map[string]any)
+	if version, _ := client["version"].(string); client["name"] != "ropewalk" || version == "" {
+		t.Errorf("clientInfo is %v", inside["client"])
+	}
+}
