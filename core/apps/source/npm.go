@@ -125,11 +125,9 @@ func packageWithScripts(file string) (name string, err error) {
 		Name    string            `json:"name"`
 		Scripts map[string]string `json:"scripts"`
 	}
-	if json.Unmarshal(raw, &manifest) != nil {
-		return "", nil // npm judges the manifests
-	}
+	valid := json.Unmarshal(raw, &manifest) == nil // npm judges the others
 	_, err = os.Stat(filepath.Join(filepath.Dir(file), "binding.gyp"))
-	if err == nil || manifest.Scripts["preinstall"]+manifest.Scripts["install"]+manifest.Scripts["postinstall"] != "" {
+	if valid && (err == nil || manifest.Scripts["preinstall"]+manifest.Scripts["install"]+manifest.Scripts["postinstall"] != "") {
 		return manifest.Name, nil
 	}
 	return "", nil
