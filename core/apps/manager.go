@@ -151,12 +151,19 @@ func (m *Manager) States() map[core.State]int {
 	return counts
 }
 
-// Offer returns what the workspace's apps that run or are being restarted offer. It is immutable, and
-// the same value until something changes.
-func (m *Manager) Offer(workspace string) *core.Offer { return m.catalog.Offer(workspace) }
+// Offer returns what the workspace's apps that run or are being restarted offer to a client, or to one
+// that cannot be asked anything for nil: the lists of an app are those of the instance that it has for
+// the client's session, else those of its shared instance. It is immutable, and the same value until
+// something changes.
+func (m *Manager) Offer(workspace string, client *interact.Client) *core.Offer {
+	if session, ok := client.Session(); ok {
+		return m.catalog.OfferOf(workspace, session)
+	}
+	return m.catalog.Offer(workspace)
+}
 
-// Tools returns the tools of Offer.
-func (m *Manager) Tools(workspace string) []core.Tool { return m.Offer(workspace).Tools }
+// Tools returns the tools that shared instances offer.
+func (m *Manager) Tools(workspace string) []core.Tool { return m.Offer(workspace, nil).Tools }
 
 // Watch calls changed after each change of a list of what Offer returns, from the goroutine that made
 // the change and without a lock held. changed must not wait. It may also be called for a list that

@@ -35,14 +35,19 @@ func (a *app) checkPins(ctx context.Context, in instance.Instance, lists core.Of
 }
 
 func (a *app) checkPinsLocked(ctx context.Context, in instance.Instance, lists core.Offer) (core.Offer, error) {
-	record := a.now.Load().record
 	p := &a.pins
-	p.key = core.PinKey{Workspace: record.Workspace, App: record.Name, Bundle: record.BundleName, Version: record.Version}
-	if record.Remote != nil {
-		p.key.Version = in.Info().Version
-	}
-	p.listed, p.dynamic = lists.Tools, announcesTools(in)
+	p.key, p.listed, p.dynamic = a.pinKey(in), lists.Tools, announcesTools(in)
 	return a.pinned(ctx, lists)
+}
+
+// pinKey returns what the tools of an instance are pinned for.
+func (a *app) pinKey(in instance.Instance) core.PinKey {
+	record := a.now.Load().record
+	key := core.PinKey{Workspace: record.Workspace, App: record.Name, Bundle: record.BundleName, Version: record.Version}
+	if record.Remote != nil {
+		key.Version = in.Info().Version
+	}
+	return key
 }
 
 // pinned returns lists with the tools of the app that may be used.
@@ -83,6 +88,7 @@ func (a *app) checkPinsIfDecided() {
 
 // checkPinsAgain shows the tools of an app that may be used now.
 func (a *app) checkPinsAgain(ctx context.Context) {
+	a.rereadSessionTools()
 	a.pins.mu.Lock()
 	defer a.pins.mu.Unlock()
 	if a.pins.listed == nil {

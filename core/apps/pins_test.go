@@ -128,7 +128,7 @@ func pull(t *testing.T, s *store.Store, app string, n, at int, change func(strin
 			t.Errorf("served: %s", tool.Raw)
 		}
 	}
-	held := y.Offer(ws).Held
+	held := y.Offer(ws, nil).Held
 	if len(held) != 1 || !strings.Contains(held[0].Reason, "an administrator of the workspace can accept it") {
 		t.Errorf("held back: %+v", held)
 	}

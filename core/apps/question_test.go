@@ -8,7 +8,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/ropewalk/ropewalk/core"
 	"github.com/ropewalk/ropewalk/core/apps/instance"
 	"github.com/ropewalk/ropewalk/core/apps/interact"
 	"github.com/ropewalk/ropewalk/core/apps/notify"
@@ -171,7 +170,10 @@ func TestNotificationsOfOneSessionReachNoOther(t *testing.T) {
 			t.Fatal(err)
 		}
 		say(m.specs[1], "notifications/message", `{}`)
-		m.specs[1].OnListChanged(core.KindTools)
+		synctest.Wait()
+		m.set(func(m *memoryApp) { m.tools = []string{"new"} })
+		m.announce()
+		synctest.Wait()
 		want := []string{
 			"notes to alice: notifications/elicitation/complete", "notes to : notifications/message",
 			"notes to alice: notifications/message", // of one session's calls
@@ -209,4 +211,29 @@ func inFlight(c *interact.Call) *interact.InFlight {
 	f := &interact.InFlight{}
 	f.Init(context.Background(), c, time.Minute)
 	return f
+}
+
+func TestASessionSeesTheListsOfItsOwnInstance(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		y, m, b := memoryManager(t)
+		_, _ = b.OnRequest(t.Context(), link.Question{Method: instance.MethodElicit})
+		alice, bob := interact.NewClient("alice", false, canElicit), interact.NewClient("bob", false, canElicit)
+		call := interact.Call{Method: "ask", Params: json.RawMessage(`{}`), Client: alice, Asker: saysWord("red")}
+		if _, err := y.Call(t.Context(), ws, "notes", call); err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		if y.Offer(ws, alice) != y.Offer(ws, nil) {
+			t.Error("equal lists are not one value")
+		}
+		m.set(func(m *memoryApp) { m.tools = []string{"new"} })
+		m.announce()
+		synctest.Wait()
+		expect(t, "tools of the session", names(y.Offer(ws, alice).Tools), "notes__new")
+		expect(t, "tools of another session", names(y.Offer(ws, bob).Tools), "")
+		expect(t, "tools of all", names(y.Tools(ws)), "")
+		y.EndSession("alice")
+		synctest.Wait()
+		expect(t, "tools after the session", names(y.Offer(ws, alice).Tools), "")
+	})
 }

@@ -151,16 +151,26 @@ func (a *app) watchInstance(ctx context.Context, in instance.Instance) *instance
 	configured.Go(func() { a.configure(configuring, in) })
 	defer configured.Wait()
 	defer cancel()
+	followLists(ctx, in, func(changed []core.Kind) { a.rereadLists(ctx, in, changed) })
+	if ctx.Err() != nil {
+		return nil
+	}
+	return in.Failure()
+}
+
+// followLists calls reread with the lists that an instance announced as changed, until the instance is
+// gone or ctx ends.
+func followLists(ctx context.Context, in instance.Instance, reread func(changed []core.Kind)) {
 	changed := in.ListsChanged()
 	var pause <-chan time.Time // while it is set, announcements wait
 	for {
 		select {
 		case <-ctx.Done():
-			return nil
+			return
 		case <-in.Done():
-			return in.Failure()
+			return
 		case <-changed:
-			a.rereadLists(ctx, in, in.TakeListChanges())
+			reread(in.TakeListChanges())
 			changed, pause = nil, time.After(rereadPause)
 		case <-pause:
 			changed, pause = in.ListsChanged(), nil
@@ -176,6 +186,7 @@ func (a *app) configure(ctx context.Context, in instance.Instance) {
 
 // endInstance ends the app on request. New calls are refused first, then the processes end.
 func (a *app) endInstance(in instance.Instance) error {
+	a.removeSessionLists()
 	a.transition(core.StateStopped, nil)
 	a.dialog.EndInstances()
 	if in == nil {
@@ -188,6 +199,7 @@ func (a *app) endInstance(in instance.Instance) error {
 func (a *app) markDead(in instance.Instance, failure *instance.Failure) {
 	text := fmt.Sprintf("all %d restart attempts failed; the last one: %s", len(a.manager.o.Policy.Delays), failure.Error())
 	a.discardInstance(in)
+	a.removeSessionLists()
 	a.transition(core.StateDead, func(v *view) { v.failure = failure })
 	a.dialog.EndInstances()
 	a.log.Error("app is dead until it is started again", "reason", text)

@@ -49,7 +49,7 @@ func newFakeApps() *fakeApps {
 	return f
 }
 
-func (f *fakeApps) Offer(string) *core.Offer {
+func (f *fakeApps) Offer(string, *interact.Client) *core.Offer {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return &core.Offer{Tools: f.listed}

@@ -22,8 +22,8 @@ import (
 
 // Tools is the namespace that callers see and use. Its methods are tools.Namespace's.
 type Tools interface {
-	List(c core.Caller) []tools.Listed
-	ListJSON(c core.Caller, kind core.Kind) json.RawMessage
+	ListFor(c core.Caller, from tools.From) []tools.Listed
+	ListJSON(c core.Caller, from tools.From, kind core.Kind) json.RawMessage
 	Instructions(c core.Caller) []core.Instructions
 	Start(ctx context.Context, c core.Caller, call tools.Call) (tools.Pending, error)
 	GetPrompt(ctx context.Context, c core.Caller, q tools.Request) (json.RawMessage, error)
@@ -31,7 +31,7 @@ type Tools interface {
 	Complete(ctx context.Context, c core.Caller, q tools.Request) (json.RawMessage, error)
 	WatchLists(workspace string, changed func(core.Kind)) (stop func())
 	Open(c core.Caller, o tools.SessionOptions) *tools.Session
-	Mirrors(c core.Caller, tool string) []core.Mirror
+	Mirrors(c core.Caller, from tools.From, tool string) []core.Mirror
 }
 
 // Access says who is calling, and what an authorization server must know. Its errors are

@@ -59,7 +59,7 @@ func newFakeNamespace() *fakeNamespace {
 	return h
 }
 
-func (h *fakeNamespace) List(c core.Caller) []tools.Listed {
+func (h *fakeNamespace) ListFor(c core.Caller, _ tools.From) []tools.Listed {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	var seen []tools.Listed
@@ -71,8 +71,8 @@ func (h *fakeNamespace) List(c core.Caller) []tools.Listed {
 	return seen
 }
 
-func (h *fakeNamespace) Mirrors(c core.Caller, name string) []core.Mirror {
-	for _, t := range h.List(c) {
+func (h *fakeNamespace) Mirrors(c core.Caller, from tools.From, name string) []core.Mirror {
+	for _, t := range h.ListFor(c, from) {
 		if t.Name == name {
 			return t.Tool.Mirrors
 		}
@@ -80,12 +80,12 @@ func (h *fakeNamespace) Mirrors(c core.Caller, name string) []core.Mirror {
 	return nil
 }
 
-func (h *fakeNamespace) ListJSON(c core.Caller, kind core.Kind) json.RawMessage {
+func (h *fakeNamespace) ListJSON(c core.Caller, from tools.From, kind core.Kind) json.RawMessage {
 	if kind != core.KindTools {
-		return h.Namespace.ListJSON(c, kind)
+		return h.Namespace.ListJSON(c, from, kind)
 	}
 	raws := []json.RawMessage{}
-	for _, t := range h.List(c) {
+	for _, t := range h.ListFor(c, from) {
 		raws = append(raws, t.Raw)
 	}
 	text, _ := json.Marshal(raws) // what is listed is JSON

@@ -9,6 +9,7 @@ import (
 	"github.com/ropewalk/ropewalk/core"
 	"github.com/ropewalk/ropewalk/core/headerparam"
 	"github.com/ropewalk/ropewalk/core/mcphttp/message"
+	"github.com/ropewalk/ropewalk/core/tools"
 )
 
 // The headers by which intermediaries route requests of the revision without sessions. They say
@@ -36,7 +37,7 @@ func (e *Endpoint) checkHeaders(c *fiber.Ctx, caller core.Caller, m *message.Mes
 	if m.Method != "tools/call" {
 		return nil
 	}
-	for _, mirror := range e.o.Tools.Mirrors(caller, name) {
+	for _, mirror := range e.o.Tools.Mirrors(caller, tools.From{Stateless: true}, name) {
 		if !headerparam.Agrees(headerValues(c, headerparam.Prefix+mirror.Header), mirror, m.Param("arguments")) {
 			return mismatch("the header " + headerparam.Prefix + clip(mirror.Header) + " must say arguments." + clip(strings.Join(mirror.Path, ".")) +
 				" of the body, and be absent where that is absent or null")

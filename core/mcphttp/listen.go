@@ -47,9 +47,7 @@ func (e *Endpoint) listen(c *fiber.Ctx, caller core.Caller, m message.Message) e
 	l := &listener{Queue: sse.NewQueue(), id: m.ID, kinds: wanted.kinds()}
 	e.hub.join(caller.Workspace.ID, l)
 	place := e.o.Tools.Open(caller, tools.SessionOptions{Notify: func(n rpc.Notification) {
-		if n.Method == "notifications/resources/updated" {
-			l.Push(rpc.Notification{Method: n.Method, Params: l.tagged(n.Params)}.Encode())
-		}
+		l.notify(n)
 	}})
 	wanted.Subscriptions = e.subscribe(place, wanted.Subscriptions)
 	over := func() {
@@ -108,6 +106,20 @@ func (e *Endpoint) subscribe(place *tools.Session, uris []string) (granted []str
 		granted = append(granted, uri)
 	}
 	return granted
+}
+
+// notify sends a notification of an app for clients without a session: an update of a resource, or the change
+// of a list, if that is wanted, of an instance for such clients.
+func (l *listener) notify(n rpc.Notification) {
+	if n.Method == "notifications/resources/updated" {
+		l.Push(rpc.Notification{Method: n.Method, Params: l.tagged(n.Params)}.Encode())
+		return
+	}
+	for _, kind := range l.kinds {
+		if n.Method == session.ListChangedMethod(kind) {
+			l.ListChanged(kind)
+		}
+	}
 }
 
 // ListChanged sends that a list changed, if that is wanted.

@@ -49,7 +49,7 @@ func (e *Endpoint) list(k *call, kind core.Kind) ([][]byte, error) {
 	if k.Param("cursor") != nil {
 		return nil, invalidParams("cursor is not one that %s gave; start again without it", k.Method)
 	}
-	return [][]byte{[]byte(`{"` + kind + `":`), e.o.Tools.ListJSON(k.caller, kind), {'}'}}, nil
+	return [][]byte{[]byte(`{"` + kind + `":`), e.o.Tools.ListJSON(k.caller, k.from(), kind), {'}'}}, nil
 }
 
 // aboutResource is resources/subscribe and resources/unsubscribe: updates reach this session alone, on

@@ -123,7 +123,7 @@ func TestNothingOfAToolIsLost(t *testing.T) {
 	w := r.join(alice)
 	_, body := r.say("POST", w, `{"jsonrpc":"2.0","id":"l","method":"tools/list"}`)
 	var raws []string
-	for _, listed := range r.fakeNamespace.List(caller("alice", "ws_one")) {
+	for _, listed := range r.fakeNamespace.ListFor(caller("alice", "ws_one"), tools.From{}) {
 		raws = append(raws, string(listed.Raw))
 	}
 	if want := `{"jsonrpc":"2.0","id":"l","result":{"tools":[` + strings.Join(raws, ",") + `]}}`; body != want {

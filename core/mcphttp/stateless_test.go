@@ -11,6 +11,8 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/ropewalk/ropewalk/core"
+	"github.com/ropewalk/ropewalk/core/apps/notify"
+	"github.com/ropewalk/ropewalk/core/rpc"
 )
 
 const statelessVersion = "Mcp-Protocol-Version: 2026-07-28"
@@ -246,6 +248,14 @@ func TestAStreamThatListensHearsWhatItWants(t *testing.T) {
 	r.fakeNamespace.change(core.KindTools) // nobody asked
 	<-time.After(3 * debounce)
 	r.fakeNamespace.change(core.KindPrompts)
+	if got := next(t, lines); got != `{"jsonrpc":"2.0","method":"notifications/prompts/list_changed","params":{`+tag+`}}` {
+		t.Errorf("got %s", got)
+	}
+	for _, method := range []string{"notifications/tools/list_changed", "notifications/prompts/list_changed"} { // of an instance for such clients
+		for _, of := range []string{"a session", ""} {
+			r.fakeNamespace.app.Notify("", notify.Notification{Server: "demo", Session: of, Apart: true, Notification: rpc.Notification{Method: method}})
+		}
+	}
 	if got := next(t, lines); got != `{"jsonrpc":"2.0","method":"notifications/prompts/list_changed","params":{`+tag+`}}` {
 		t.Errorf("got %s", got)
 	}

@@ -20,11 +20,11 @@ const pageBytes = 8 << 20
 // listTools is tools/list: what this request's caller sees, in the namespace's order.
 func (e *Endpoint) listTools(k *call) ([][]byte, error) {
 	if k.Param("cursor") == nil {
-		if list := e.o.Tools.ListJSON(k.caller, core.KindTools); len(list) < pageBytes {
+		if list := e.o.Tools.ListJSON(k.caller, k.from(), core.KindTools); len(list) < pageBytes {
 			return [][]byte{[]byte(listOpen), list, {'}'}}, nil
 		}
 	}
-	all := e.o.Tools.List(k.caller)
+	all := e.o.Tools.ListFor(k.caller, k.from())
 	if cursor := k.Param("cursor"); cursor != nil {
 		from, ok := after(all, cursor)
 		if !ok {
@@ -105,7 +105,7 @@ func (e *Endpoint) forTheModel(k *call, name string, code core.Code) bool {
 	case core.CodeInvalidInput, core.CodeBadRequest, core.CodeToolHeld, core.CodeApprovalPending, core.CodeApprovalRefused:
 		return true
 	case core.CodeForbidden, core.CodeFeatureDisabled:
-		return slices.ContainsFunc(e.o.Tools.List(k.caller), func(t tools.Listed) bool { return t.Name == name })
+		return slices.ContainsFunc(e.o.Tools.ListFor(k.caller, k.from()), func(t tools.Listed) bool { return t.Name == name })
 	default:
 		return false
 	}

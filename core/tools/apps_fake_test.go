@@ -22,14 +22,14 @@ type fakeApps struct {
 	mu sync.Mutex
 }
 
-func (f *fakeApps) Offer(workspace string) *core.Offer {
+func (f *fakeApps) Offer(workspace string, client *interact.Client) *core.Offer {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if listed := f.tools[workspace]; listed != nil {
 		f.SetOffer(workspace, &core.Offer{Tools: listed})
 		f.tools[workspace] = nil
 	}
-	return f.Apps.Offer(workspace)
+	return f.Apps.Offer(workspace, client)
 }
 
 func (f *fakeApps) AwaitOffer(_ context.Context, workspace, server string) error {

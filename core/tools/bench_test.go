@@ -64,7 +64,7 @@ func BenchmarkList(b *testing.B) {
 	b.Run("once", func(b *testing.B) {
 		b.ReportAllocs()
 		for b.Loop() {
-			_ = n.ListJSON(c, core.KindTools)
+			_ = n.ListJSON(c, tools.From{}, core.KindTools)
 		}
 	})
 	b.Run("each time", func(b *testing.B) {

@@ -154,7 +154,7 @@ func (p *pending) resolve(ctx context.Context) (err error) {
 	if p.server == systemServer {
 		return nil
 	}
-	r := p.n.lists(p.caller.Workspace.ID)
+	r := p.n.lists(p.caller.Workspace.ID, p.call.From)
 	tool := r.tool(p.call.Name, p.call.Session)
 	if reason, held := r.held[p.call.Name]; held && tool == nil {
 		return core.Errorf(core.CodeToolHeld, "%s", reason)
@@ -188,7 +188,7 @@ func (p *pending) finish(result json.RawMessage, err error) (json.RawMessage, er
 	if err != nil {
 		return nil, err
 	}
-	if p.uris.mentions(result) {
+	if p.n.takeLinks(p.caller, p.call.From, p.uris, p.server, result) || p.uris.mentions(result) {
 		result = relinkedContent(p.uris, p.server, result)
 	}
 	if p.call.Agent && !p.tool.ReadOnly && !failed(result) {

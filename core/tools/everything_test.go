@@ -198,16 +198,17 @@ func bothRevisions(t *testing.T, n *tools.Namespace) {
 	if got, err = n.Call(t.Context(), c, call); err != nil || !strings.Contains(string(got), "Hello, Grace!") || !strings.Contains(string(got), `"resultType":"complete"`) {
 		t.Errorf("with the answer it got %s (%v)", got, err)
 	}
-	changed := make(chan core.Kind, 10)
-	defer n.WatchLists("ws_a", func(kind core.Kind) { changed <- kind })()
+	changed := make(chan string, 10)
+	listener := n.Open(c, tools.SessionOptions{Notify: func(n rpc.Notification) { changed <- n.Method }})
+	defer listener.Close(t.Context())
 	call.Name, call.InputResponses = "all__test_trigger_prompt_change", nil
 	if _, err := n.Call(t.Context(), c, call); err != nil {
 		t.Fatal(err)
 	}
 	select {
-	case kind := <-changed:
-		if kind != core.KindPrompts {
-			t.Errorf("%s changed", kind)
+	case method := <-changed:
+		if method != "notifications/prompts/list_changed" {
+			t.Errorf("got %s", method)
 		}
 	case <-time.After(10 * time.Second):
 		t.Error("a change in the instance of the other revision was not reported")

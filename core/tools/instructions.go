@@ -15,7 +15,7 @@ func (n *Namespace) Instructions(c core.Caller) []core.Instructions {
 	if len(all) == 0 {
 		return nil
 	}
-	offer := n.lists(c.Workspace.ID).offer
+	offer := n.lists(c.Workspace.ID, From{}).offer
 	var seen []core.Instructions
 	for _, one := range all {
 		if !offers(offer, one.Server) {

@@ -58,10 +58,10 @@ func TestPromptsAndResourcesAreListedAsTheirAppsWroteThemExceptTheirNames(t *tes
 		core.KindTemplates: `[{"uriTemplate":"zone://{name}","name":"n"},{"uriTemplate":"ropewalk://clock/both://{x}","name":"n"},` +
 			`{"uriTemplate":"run://{id}/log","name":"n"},{"uriTemplate":"ropewalk://timer/both://{x}","name":"n"}]`,
 	} {
-		if got := string(n.ListJSON(c, kind)); got != want {
+		if got := string(n.ListJSON(c, tools.From{}, kind)); got != want {
 			t.Errorf("%s are\n%s, want\n%s", kind, got, want)
 		}
-		if got := string(n.ListJSON(caller("ws_b", core.RoleOwner), kind)); got != "[]" {
+		if got := string(n.ListJSON(caller("ws_b", core.RoleOwner), tools.From{}, kind)); got != "[]" {
 			t.Errorf("another workspace sees the %s %s", kind, got)
 		}
 	}
@@ -154,17 +154,17 @@ func TestAListIsMarshalledOnceForAllCallersThatSeeTheSame(t *testing.T) {
 	y := twoApps()
 	features := config.Features{}
 	n := newNamespace(y, &events{}, features, system("everyone", false), system("admins", true), system("flagged", false, "bundleManagement"))
-	first := n.ListJSON(caller("ws_a", core.RoleMember), core.KindTools)
-	again := n.ListJSON(caller("ws_a", core.RoleMember), core.KindTools)
+	first := n.ListJSON(caller("ws_a", core.RoleMember), tools.From{}, core.KindTools)
+	again := n.ListJSON(caller("ws_a", core.RoleMember), tools.From{}, core.KindTools)
 	if &first[0] != &again[0] {
 		t.Error("it was marshalled again")
 	}
-	admin := n.ListJSON(caller("ws_a", core.RoleAdmin), core.KindTools)
+	admin := n.ListJSON(caller("ws_a", core.RoleAdmin), tools.From{}, core.KindTools)
 	if strings.Contains(string(first), "system__admins") || !strings.Contains(string(admin), "system__admins") {
 		t.Errorf("a member sees %s, an admin %s", first, admin)
 	}
 	features["bundleManagement"] = false
-	if off := n.ListJSON(caller("ws_a", core.RoleMember), core.KindTools); strings.Contains(string(off), "flagged") || !strings.Contains(string(first), "flagged") {
+	if off := n.ListJSON(caller("ws_a", core.RoleMember), tools.From{}, core.KindTools); strings.Contains(string(off), "flagged") || !strings.Contains(string(first), "flagged") {
 		t.Errorf("a flag that was turned off shows in %s", off)
 	}
 	var listed []json.RawMessage
@@ -172,7 +172,7 @@ func TestAListIsMarshalledOnceForAllCallersThatSeeTheSame(t *testing.T) {
 		t.Errorf("it holds %d tools (%v)", len(listed), err)
 	}
 	y.SetOffer("ws_a", &core.Offer{Tools: []core.Tool{tool("clock", "other", `{"name":"other"}`)}})
-	if changed := n.ListJSON(caller("ws_a", core.RoleMember), core.KindTools); !strings.Contains(string(changed), "clock__other") {
+	if changed := n.ListJSON(caller("ws_a", core.RoleMember), tools.From{}, core.KindTools); !strings.Contains(string(changed), "clock__other") {
 		t.Errorf("a change does not show: %s", changed)
 	}
 }

@@ -48,22 +48,49 @@ type Item struct {
 	Raw    json.RawMessage
 }
 
-// lists returns the merged lists of a workspace. They are built again only when the offer has changed.
-func (n *Namespace) lists(workspace string) *mergedLists {
-	offer := n.apps.Offer(workspace)
+// lists returns the merged lists of a workspace as the client of a request sees them. They are built again
+// only when the offer has changed.
+func (n *Namespace) lists(workspace string, from From) *mergedLists {
+	offer := n.apps.Offer(workspace, n.client(from))
 	n.mu.RLock()
 	r := n.merged[workspace]
 	n.mu.RUnlock()
 	if r != nil && r.offer == offer {
 		return r
 	}
+	if offer != n.apps.Offer(workspace, nil) {
+		return n.ownLists(workspace, from, offer)
+	}
 	r = n.newMergedLists(offer)
 	n.mu.Lock()
 	defer n.mu.Unlock()
+	delete(n.mergedStateless, workspace) // outdated as well, and perhaps of no use any more
 	if len(r.tools)+len(r.items) == 0 {
 		delete(n.merged, workspace) // an empty workspace costs no memory
 	} else {
 		n.merged[workspace] = r
+	}
+	return r
+}
+
+// ownLists returns the merged lists of an offer that differs from the one of the workspace.
+func (n *Namespace) ownLists(workspace string, from From, offer *core.Offer) *mergedLists {
+	if s := from.Session; s != nil && !from.Stateless {
+		r := s.merged.Load()
+		if r == nil || r.offer != offer {
+			r = n.newMergedLists(offer)
+			s.merged.Store(r)
+		}
+		return r
+	}
+	n.mu.RLock()
+	r := n.mergedStateless[workspace]
+	n.mu.RUnlock()
+	if r == nil || r.offer != offer {
+		r = n.newMergedLists(offer)
+		n.mu.Lock()
+		defer n.mu.Unlock()
+		n.mergedStateless[workspace] = r
 	}
 	return r
 }
@@ -135,8 +162,8 @@ func (n *Namespace) visible(raw json.RawMessage, server, name string) json.RawMe
 
 // Mirrors returns the arguments of a tool that requests repeat in headers; nil when there are none, or no
 // such tool.
-func (n *Namespace) Mirrors(c core.Caller, name string) []core.Mirror {
-	if tool := n.lists(c.Workspace.ID).tool(name, nil); tool != nil {
+func (n *Namespace) Mirrors(c core.Caller, from From, name string) []core.Mirror {
+	if tool := n.lists(c.Workspace.ID, from).tool(name, nil); tool != nil {
 		return tool.Mirrors
 	}
 	return nil
@@ -153,13 +180,13 @@ func (n *Namespace) Resources(c core.Caller) []Item { return n.items(c, core.Kin
 func (n *Namespace) Templates(c core.Caller) []Item { return n.items(c, core.KindTemplates) }
 
 func (n *Namespace) items(c core.Caller, kind core.Kind) []Item {
-	return slices.Clone(n.lists(c.Workspace.ID).items[kind])
+	return slices.Clone(n.lists(c.Workspace.ID, From{}).items[kind])
 }
 
-// ListJSON returns one of the lists that c sees as a JSON array. It is marshalled once for all callers that
+// ListJSON returns one of the lists that c sees from its client as a JSON array. It is marshalled once for all callers that
 // see the same, until something changes, and must not be written to.
-func (n *Namespace) ListJSON(c core.Caller, kind core.Kind) json.RawMessage {
-	r := n.lists(c.Workspace.ID)
+func (n *Namespace) ListJSON(c core.Caller, from From, kind core.Kind) json.RawMessage {
+	r := n.lists(c.Workspace.ID, from)
 	k := arrayKey{kind: kind}
 	if kind == core.KindTools {
 		k.own = n.mask(c)

@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"github.com/hashicorp/go-hclog"
+	lru "github.com/hashicorp/golang-lru/v2"
 
 	"github.com/ropewalk/ropewalk/core"
 	"github.com/ropewalk/ropewalk/core/apps"
@@ -18,9 +19,10 @@ import (
 
 // Apps is what the namespace needs of the installed apps; apps.Manager implements it.
 type Apps interface {
-	// Offer returns the lists of the workspace's apps, by server name and then in each app's own order. It
-	// is immutable, and the same pointer until something changes.
-	Offer(workspace string) *core.Offer
+	// Offer returns the lists of the workspace's apps, by server name and then in each app's own order, as
+	// client sees them: apps may have an instance of their own for it. nil is a client that they have none
+	// for. It is immutable, and the same pointer until something changes.
+	Offer(workspace string, client *interact.Client) *core.Offer
 	// Instructions returns those of the workspace's running apps that give any, by server name.
 	Instructions(workspace string) []core.Instructions
 	// StartCall starts a call, and never waits: a call that cannot be sent at once is made by the pending
@@ -71,15 +73,18 @@ type Namespace struct {
 	stateless *interact.Client // every client without a session
 	sessions  *sessionRegistry
 
-	mu     sync.RWMutex
-	merged map[string]*mergedLists // by workspace
+	links *lru.Cache[string, resourceRef] // that apps gave to stateless clients
+
+	mu              sync.RWMutex
+	merged          map[string]*mergedLists // by workspace
+	mergedStateless map[string]*mergedLists // the same for stateless clients, where theirs differ
 }
 
 // New returns a Namespace over the given apps and system tools.
 func New(o Options) *Namespace {
 	return &Namespace{
 		apps: o.Apps, events: o.Events, features: o.Features, log: o.Logger, audit: o.Audit, approvals: o.Approvals,
-		validator: schema.New(), merged: map[string]*mergedLists{},
+		validator: schema.New(), merged: map[string]*mergedLists{}, mergedStateless: map[string]*mergedLists{}, links: newLinks(maxStatelessLinks),
 		stateless: interact.NewClient("", true, nil), sessions: newSessionRegistry(),
 	}
 }
@@ -108,8 +113,11 @@ type Listed struct {
 
 // List returns the tools that c sees in a stable order: by server name, then in each app's own order. The
 // service's own tools are sorted as those of a server named system.
-func (n *Namespace) List(c core.Caller) []Listed {
-	return n.list(n.lists(c.Workspace.ID), n.mask(c))
+func (n *Namespace) List(c core.Caller) []Listed { return n.ListFor(c, From{}) }
+
+// ListFor is List for a request from a client, whose session may have lists of its own.
+func (n *Namespace) ListFor(c core.Caller, from From) []Listed {
+	return n.list(n.lists(c.Workspace.ID, from), n.mask(c))
 }
 
 // list returns the tools of apps and those of the service that mask has a bit for.

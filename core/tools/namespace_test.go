@@ -188,10 +188,10 @@ func TestMarkedArgumentsAreFoundByTheFullNameAndPassedWithTheCall(t *testing.T) 
 	y := &fakeApps{tools: map[string][]core.Tool{"ws_a": {marked}}, result: `{}`}
 	n := newNamespace(y, &events{}, nil)
 	alice := caller("ws_a", core.RoleMember)
-	if got := n.Mirrors(alice, "calc__add"); !reflect.DeepEqual(got, marked.Mirrors) {
+	if got := n.Mirrors(alice, tools.From{}, "calc__add"); !reflect.DeepEqual(got, marked.Mirrors) {
 		t.Errorf("its marks are %v", got)
 	}
-	if got := n.Mirrors(caller("ws_b", core.RoleMember), "calc__add"); got != nil {
+	if got := n.Mirrors(caller("ws_b", core.RoleMember), tools.From{}, "calc__add"); got != nil {
 		t.Errorf("in another workspace its marks are %v", got)
 	}
 	if _, err := n.Call(t.Context(), alice, tools.Call{Name: "calc__add"}); err != nil || !reflect.DeepEqual(y.Calls()[0].Mirrors, marked.Mirrors) {

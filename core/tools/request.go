@@ -44,6 +44,17 @@ func (n *Namespace) request(c core.Caller, method string, params, meta json.RawM
 	return call
 }
 
+// client returns the client of a request as apps see it; nil when they have no instance of their own for it.
+func (n *Namespace) client(from From) *interact.Client {
+	switch {
+	case from.Stateless:
+		return n.stateless
+	case from.Session != nil:
+		return from.Session.client
+	}
+	return nil
+}
+
 // GetPrompt is prompts/get: it returns the raw result of the app that has the prompt params.name.
 // core.CodeBadRequest without a name, core.CodeNotFound when there is no such prompt, else the
 // errors of Call.
@@ -52,7 +63,7 @@ func (n *Namespace) GetPrompt(ctx context.Context, c core.Caller, q Request) (js
 	if err != nil {
 		return nil, err
 	}
-	r := n.lists(c.Workspace.ID)
+	r := n.lists(c.Workspace.ID, q.From)
 	prompt, ok := r.prompts[full]
 	if !ok {
 		return nil, noPrompt(full)
@@ -62,7 +73,7 @@ func (n *Namespace) GetPrompt(ctx context.Context, c core.Caller, q Request) (js
 		return nil, core.Errorf(core.CodeBadRequest, "params: %w", err)
 	}
 	result, err := n.callApp(ctx, c, prompt.Server, "prompts/get", params, q)
-	if err == nil && r.uris.mentions(result) {
+	if err == nil && (n.takeLinks(c, q.From, r.uris, prompt.Server, result) || r.uris.mentions(result)) {
 		result = relinkedMessages(r.uris, prompt.Server, result)
 	}
 	return result, err
@@ -76,7 +87,7 @@ func (n *Namespace) ReadResource(ctx context.Context, c core.Caller, q Request) 
 	if err != nil {
 		return nil, err
 	}
-	at, named, err := n.lists(c.Workspace.ID).uris.find(uri)
+	at, named, err := n.find(c, q.From, uri)
 	if err != nil {
 		return nil, err
 	}
@@ -109,7 +120,7 @@ func (n *Namespace) Complete(ctx context.Context, c core.Caller, q Request) (jso
 	if err := json.Unmarshal(q.Params, &in); err != nil {
 		return nil, core.Errorf(core.CodeBadRequest, "params: %w", err)
 	}
-	r := n.lists(c.Workspace.ID)
+	r := n.lists(c.Workspace.ID, q.From)
 	var server, member, own string
 	switch in.Ref.Type {
 	case "ref/prompt":
@@ -122,7 +133,7 @@ func (n *Namespace) Complete(ctx context.Context, c core.Caller, q Request) (jso
 		at, ok := r.uris.templates[in.Ref.URI]
 		if !ok {
 			var err error
-			if at, _, err = r.uris.find(in.Ref.URI); err != nil {
+			if at, _, err = n.find(c, q.From, in.Ref.URI); err != nil {
 				return nil, err
 			}
 		}

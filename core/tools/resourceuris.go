@@ -136,6 +136,15 @@ func (p *resourceURIs) listed(server, uri string) string {
 	return uri
 }
 
+// link returns the URI of a resource in an answer of an app: as it is listed, or one that names the app
+// where another app lists a resource of the same URI.
+func (p *resourceURIs) link(server, uri string) string {
+	if at, ok := p.lookup(uri, core.NormalizeURI(uri)); ok && at.server != server {
+		return resourceRef{server, uri}.listed()
+	}
+	return p.listed(server, uri)
+}
+
 // find returns the app and the own URI of a resource. named is true when the URI names the app. A URI that
 // is not listed belongs to the app whose template matches, else to the only app with resources or to the
 // app that is the URI's host.
@@ -236,10 +245,10 @@ func (p *resourceURIs) relinked(server string, item json.RawMessage) (json.RawMe
 	uri := func(value json.RawMessage) (json.RawMessage, error) {
 		var text string
 		_ = json.Unmarshal(value, &text) // anything but a string stays as it is
-		if p.listed(server, text) == text {
+		if p.link(server, text) == text {
 			return value, nil
 		}
-		return json.Marshal(p.listed(server, text))
+		return json.Marshal(p.link(server, text))
 	}
 	return rawjson.Edit(item, func(name string, value json.RawMessage) (json.RawMessage, error) {
 		switch name {

@@ -6,6 +6,9 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
+
+	lru "github.com/hashicorp/golang-lru/v2"
 
 	"github.com/ropewalk/ropewalk/core"
 	"github.com/ropewalk/ropewalk/core/apps/interact"
@@ -33,10 +36,13 @@ type SessionOptions struct {
 // for it. It belongs to one workspace. Close ends it.
 type Session struct {
 	n         *Namespace
+	caller    core.Caller // who opened it
 	workspace string
 	id        string
 	client    *interact.Client
 	notify    func(rpc.Notification)
+	links     *lru.Cache[string, resourceRef] // that apps gave to it
+	merged    atomic.Pointer[mergedLists]     // its lists, where they differ from those of its workspace
 
 	mu        sync.Mutex
 	severity  int                    // the log level it set, from 1; 0 for none
@@ -52,7 +58,7 @@ func (n *Namespace) Open(c core.Caller, o SessionOptions) *Session {
 		capabilities = capabilitiesWithoutRoots(capabilities)
 	}
 	s := &Session{
-		n: n, workspace: c.Workspace.ID, id: o.ID, client: interact.NewClient(o.ID, false, capabilities),
+		n: n, caller: c, workspace: c.Workspace.ID, links: newLinks(maxSessionLinks), id: o.ID, client: interact.NewClient(o.ID, false, capabilities),
 		notify: o.Notify, resources: map[string]resourceRef{},
 	}
 	n.sessions.add(n.apps, s)
@@ -96,7 +102,7 @@ func (s *Session) end(ctx context.Context) bool {
 // Subscribe is resources/subscribe: updates of the resource reach Notify with the URI given here.
 // The errors are those of ReadResource.
 func (s *Session) Subscribe(ctx context.Context, uri string) error {
-	at, _, err := s.n.lists(s.workspace).uris.find(uri)
+	at, _, err := s.n.find(s.caller, From{Session: s, Stateless: s.id == ""}, uri)
 	if err != nil {
 		return err
 	}

@@ -17,6 +17,9 @@ type Listing struct {
 	Tools []core.Tool
 	// Dynamic says that the app announces changes of its list, and so may replace its tools while it runs.
 	Dynamic bool
+	// Before is the tools of which added ones may be replacements; nil for all that are pinned. It is for
+	// the list of one session, which need not have the tools that were added in another.
+	Before []core.Tool
 }
 
 // Check returns which tools of a listing may be used, in their order, and which are held back.
@@ -145,8 +148,10 @@ func (c *check) read(ctx context.Context) (err error) {
 func (c *check) replaced(definition string) (from string, ok bool) {
 	var gone []string
 	for tool, pin := range c.pins {
-		listed := slices.ContainsFunc(c.l.Tools, func(t core.Tool) bool { return t.Name == tool })
-		if !listed && pin.Definition != "" {
+		named := func(t core.Tool) bool { return t.Name == tool }
+		listed := slices.ContainsFunc(c.l.Tools, named)
+		before := c.l.Before == nil || slices.ContainsFunc(c.l.Before, named)
+		if !listed && before && pin.Definition != "" {
 			gone = append(gone, tool)
 		}
 	}

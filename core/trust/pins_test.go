@@ -241,3 +241,18 @@ func TestDifferencesOfLongTextsShowWhatDiffers(t *testing.T) {
 		t.Errorf("%+v", got)
 	}
 }
+
+func TestAToolOfASessionReplacesNoToolOfAnotherSession(t *testing.T) {
+	p := newPins(PinEnforce, newRecords(), &memoryEvents{})
+	shared := listing(true, tool("read", "Read"))
+	verdict(t, p, shared)
+	ofSession := func(definitions ...string) Listing {
+		l := listing(true, definitions...)
+		l.Before = shared.Tools
+		return l
+	}
+	want(t, "of one session", verdict(t, p, ofSession(tool("read", "Read"), tool("alices", "Made by a user"))), "read alices | ")
+	want(t, "of another one", verdict(t, p, ofSession(tool("read", "Read"), tool("bobs", "Made by a user"))), "read bobs | ")
+	want(t, "in place of a tool of all", verdict(t, p, ofSession(tool("fetch", "Read"))), " | fetch")
+	want(t, "changed later", verdict(t, p, ofSession(tool("read", "Read"), tool("bobs", "Otherwise"))), "read | bobs")
+}

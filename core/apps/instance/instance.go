@@ -45,7 +45,6 @@ type Spec struct {
 
 	OnRequest      link.RequestHandler    // answers the app's requests to its client
 	OnNotification func(rpc.Notification) // receives notifications that belong to no call; nil to drop them
-	OnListChanged  func(core.Kind)        // receives announcements of changed lists; nil to collect them in the instance
 }
 
 // The requests of an app to its client.

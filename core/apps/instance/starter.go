@@ -132,14 +132,10 @@ func (s *Starter) connect(ctx context.Context, spec Spec) (Instance, error) {
 }
 
 func (s *Starter) linkOptions(spec Spec, changes *ListChanges) link.Options {
-	onListChanged := spec.OnListChanged
-	if onListChanged == nil {
-		onListChanged = changes.AddListChange
-	}
 	return link.Options{
 		Name: spec.Record.Name, Version: s.Version, Logger: spec.Logger, MaxCalls: s.MaxCalls,
 		Stateless: spec.Stateless, Capabilities: spec.ClientCapabilities, OnNotification: spec.OnNotification,
-		OnListChanged: func(kind string) { onListChanged(core.Kind(kind)) },
+		OnListChanged: func(kind string) { changes.AddListChange(core.Kind(kind)) },
 		Requests:      map[string]link.RequestHandler{MethodElicit: spec.OnRequest, MethodSample: spec.OnRequest, MethodRoots: spec.OnRequest},
 	}
 }

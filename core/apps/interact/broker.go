@@ -42,6 +42,7 @@ type Instance interface {
 // Session is what an instance of the session pool is started for.
 type Session struct {
 	ID                 string          // "" for all stateless clients
+	OneCall            bool            // it serves one call, and no session
 	ClientCapabilities json.RawMessage // of the session's client; nil for stateless clients
 	OnRequest          link.RequestHandler
 }

@@ -22,6 +22,15 @@ func NewClient(session string, stateless bool, capabilities json.RawMessage) *Cl
 	return &Client{session: session, stateless: stateless, capabilities: capabilities, abilities: parseAbilities(capabilities)}
 }
 
+// Session returns the session that apps may have instances of their own for, "" for all stateless
+// clients. ok is false for a client, nil among them, that is served by shared instances only.
+func (c *Client) Session() (session string, ok bool) {
+	if c == nil {
+		return "", false
+	}
+	return c.session, c.stateless || c.session != ""
+}
+
 // ability is a set of requests that a client can answer.
 type ability uint8
 

@@ -75,7 +75,7 @@ func (p *pool) reserve(key poolKey, exclusive bool, f *InFlight) (*pooled, error
 		if len(p.open) >= p.o.MaxInstances && !p.evictIdle() {
 			return nil, unavailable(5*time.Second, "app %s needs an instance for this session, but all %d instances of the session pool are in use", name, p.o.MaxInstances)
 		}
-		x = p.start(key, f)
+		x = p.start(key, exclusive, f)
 	}
 	x.newest.Store(f)
 	x.users++
@@ -87,8 +87,8 @@ func (p *pool) reserve(key poolKey, exclusive bool, f *InFlight) (*pooled, error
 }
 
 // start starts an instance in the background. The caller holds the mutex.
-func (p *pool) start(key poolKey, f *InFlight) *pooled {
-	x := &pooled{key: key, ready: make(chan struct{})}
+func (p *pool) start(key poolKey, exclusive bool, f *InFlight) *pooled {
+	x := &pooled{key: key, exclusive: exclusive, ready: make(chan struct{})}
 	x.newest.Store(f)
 	p.open[key] = x
 	ctx, cancel := context.WithTimeout(p.o.Life, p.o.StartTimeout)

@@ -11,13 +11,14 @@ import (
 
 // pooled is one instance of the session pool.
 type pooled struct {
-	key      poolKey
-	cancel   context.CancelFunc // gives up its start
-	ready    chan struct{}      // closed when instance or err is set
-	instance Instance
-	err      error
-	failedAt time.Time                // when its start failed
-	newest   atomic.Pointer[InFlight] // the newest call: its client gets requests that belong to no call
+	key       poolKey
+	exclusive bool               // it serves one call at a time
+	cancel    context.CancelFunc // gives up its start
+	ready     chan struct{}      // closed when instance or err is set
+	instance  Instance
+	err       error
+	failedAt  time.Time                // when its start failed
+	newest    atomic.Pointer[InFlight] // the newest call: its client gets requests that belong to no call
 
 	users       int         // calls in flight; guarded by the pool's mutex, as the rest
 	unusedSince time.Time   // when the last call ended
@@ -40,7 +41,7 @@ func (x *pooled) session() Session {
 	if x.key.session == "" {
 		return Session{}
 	}
-	return Session{ID: x.key.session, ClientCapabilities: x.newest.Load().client.capabilities, OnRequest: x.answer}
+	return Session{ID: x.key.session, OneCall: x.exclusive, ClientCapabilities: x.newest.Load().client.capabilities, OnRequest: x.answer}
 }
 
 // answer answers a request of the instance of one session: it goes to that session's client, with the

@@ -18,6 +18,7 @@ type Catalog struct {
 
 type workspaceOffer struct {
 	offer    *core.Offer
+	own      map[string]*ownOffer // by session, "" for stateless clients; nil when there is none
 	watchers map[*watcher]struct{}
 	pending  int // apps whose new lists may be visible before they are in offer
 }
@@ -32,21 +33,28 @@ func NewCatalog(collect func(workspace string) *core.Offer) *Catalog {
 // Offer returns what the workspace offers. It is never older than the state that an app shows: a
 // caller who saw an app running finds its tools.
 func (c *Catalog) Offer(workspace string) *core.Offer {
-	offer, current := c.load(workspace)
+	offer, current := c.load(workspace, nil)
 	if !current {
 		c.Refresh(workspace)
-		offer, _ = c.load(workspace)
+		offer, _ = c.load(workspace, nil)
 	}
 	return offer
 }
 
-func (c *Catalog) load(workspace string) (offer *core.Offer, current bool) {
+// load returns the offer to a session, or the one that all others see for nil.
+func (c *Catalog) load(workspace string, session *string) (offer *core.Offer, current bool) {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
-	if w := c.workspaces[workspace]; w != nil {
-		return w.offer, w.pending == 0
+	w := c.workspaces[workspace]
+	if w == nil {
+		return &core.Offer{}, true
 	}
-	return &core.Offer{}, true
+	if w.own != nil && session != nil {
+		if own := w.own[*session]; own != nil {
+			return own.merged, w.pending == 0
+		}
+	}
+	return w.offer, w.pending == 0
 }
 
 // BeginChange announces that an app is about to show other lists; finish reads them.
@@ -75,19 +83,6 @@ func (c *Catalog) Refresh(workspace string) {
 	}
 }
 
-// Announce calls the watchers for a change that the lists of the catalog do not show.
-func (c *Catalog) Announce(workspace string, kind core.Kind) {
-	c.mu.RLock()
-	var watchers []*watcher
-	if w := c.workspaces[workspace]; w != nil {
-		watchers = w.list()
-	}
-	c.mu.RUnlock()
-	for _, w := range watchers {
-		w.changed(kind)
-	}
-}
-
 func (c *Catalog) replace(workspace string) (lists []core.Kind, watchers []*watcher) {
 	c.replacing.Lock()
 	defer c.replacing.Unlock()
@@ -113,6 +108,7 @@ func (c *Catalog) replace(workspace string) (lists []core.Kind, watchers []*watc
 		}
 	}
 	w.offer = &next
+	w.mergeOwn()
 	return lists, w.list()
 }
 
@@ -151,7 +147,7 @@ func (w *workspaceOffer) list() []*watcher {
 
 // removeEmpty forgets a workspace that offers nothing and that nobody watches.
 func (c *Catalog) removeEmpty(workspace string, w *workspaceOffer) {
-	if len(w.watchers) == 0 && w.pending == 0 && IsEmpty(w.offer) {
+	if len(w.watchers) == 0 && w.own == nil && w.pending == 0 && IsEmpty(w.offer) {
 		delete(c.workspaces, workspace)
 	}
 }

@@ -115,8 +115,8 @@ func (a *Apps) Notify(workspace string, n notify.Notification) {
 	}
 }
 
-// Offer returns what SetOffer set.
-func (a *Apps) Offer(workspace string) *core.Offer {
+// Offer returns what SetOffer set, to every client.
+func (a *Apps) Offer(workspace string, _ *interact.Client) *core.Offer {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	for _, w := range []string{workspace, ""} {

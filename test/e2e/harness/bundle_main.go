@@ -29,6 +29,7 @@ const (
 	AskingInSessions = "asker-in-sessions" // is an Asking that supports only MCP revisions with sessions
 	Worker           = "worker"            // has the tool of addWorker
 	Viewed           = "viewed"            // has the view and the tools of viewedServer
+	Unfolding        = "unfolding"         // is the server of unfolding
 	Stateless        = "stateless"         // supports MCP 2026-07-28 only
 )
 
@@ -60,6 +61,8 @@ func bundleMain(character string) int {
 	switch character {
 	case AskingInSessions:
 		server = askingInSessions()
+	case Unfolding:
+		server = unfolding()
 	case Asking:
 		addAskingTools(server)
 	case Viewed:

@@ -1,0 +1,106 @@
+package tools
+
+import (
+	"bytes"
+	"encoding/json"
+
+	lru "github.com/hashicorp/golang-lru/v2"
+
+	"github.com/ropewalk/ropewalk/core"
+)
+
+// How many links of results are remembered: for each session, and for all stateless clients together. The
+// ones that were not used for the longest time are forgotten.
+const (
+	maxSessionLinks   = 1000
+	maxStatelessLinks = 10_000
+)
+
+// link is a part of a result that names a resource: a resource_link, or a resource with its contents.
+type link struct {
+	URI      string `json:"uri"`
+	Resource struct {
+		URI string `json:"uri"`
+	} `json:"resource"`
+}
+
+func newLinks(size int) *lru.Cache[string, resourceRef] {
+	links, _ := lru.New[string, resourceRef](size) // it fails for sizes below 1
+	return links
+}
+
+// given returns the links that apps gave to the client of a request, and what the keys of this client begin
+// with. It is nil for a caller without a client.
+func (n *Namespace) given(c core.Caller, from From) (links *lru.Cache[string, resourceRef], prefix string) {
+	switch {
+	case from.Stateless:
+		return n.links, c.Workspace.ID + "\x00" + c.Issuer + "\x00" + c.Subject + "\x00"
+	case from.Session != nil:
+		return from.Session.links, ""
+	}
+	return nil, ""
+}
+
+// takeLinks remembers which app gave the resources that a result names, listed or not. It reports whether
+// the result has a URI that has to be changed.
+func (n *Namespace) takeLinks(c core.Caller, from From, uris *resourceURIs, server string, result json.RawMessage) (changes bool) {
+	if !bytes.Contains(result, []byte(`"uri"`)) {
+		return false
+	}
+	links, prefix := n.given(c, from)
+	if links == nil {
+		return false
+	}
+	for _, l := range linksOf(result) {
+		for _, uri := range []string{l.URI, l.Resource.URI} {
+			if uri == "" {
+				continue
+			}
+			as := uris.link(server, uri)
+			changes = changes || as != uri
+			normal := core.NormalizeURI(as)
+			if _, listed := uris.lookup(as, normal); !listed {
+				links.Add(prefix+normal, resourceRef{server, uri})
+			}
+		}
+	}
+	return changes
+}
+
+// linksOf returns the parts of a result of tools/call or prompts/get that may name resources.
+func linksOf(result json.RawMessage) (found []link) {
+	var answer struct {
+		Content  []json.RawMessage `json:"content"`
+		Messages []struct {
+			Content json.RawMessage `json:"content"`
+		} `json:"messages"`
+	}
+	if json.Unmarshal(result, &answer) != nil {
+		return nil
+	}
+	for _, m := range answer.Messages {
+		answer.Content = append(answer.Content, m.Content)
+	}
+	for _, part := range answer.Content {
+		var l link
+		if json.Unmarshal(part, &l) == nil {
+			found = append(found, l)
+		}
+	}
+	return found
+}
+
+// find returns the app and the own URI of a resource, as resourceURIs.find does. A resource that is not
+// listed belongs to the app that gave a link to it.
+func (n *Namespace) find(c core.Caller, from From, uri string) (at resourceRef, named bool, err error) {
+	uris := n.lists(c.Workspace.ID, from).uris
+	normal := core.NormalizeURI(uri)
+	if _, listed := uris.lookup(uri, normal); !listed {
+		if links, prefix := n.given(c, from); links != nil {
+			if at, ok := links.Get(prefix + normal); ok {
+				return at, at.uri != uri, nil
+			}
+		}
+	}
+	return uris.find(uri)
+}

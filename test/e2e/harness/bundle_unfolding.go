@@ -1,0 +1,48 @@
+package harness
+
+import (
+	"context"
+	"encoding/json"
+	"os"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// The resources of an Unfolding bundle. Their text is the data directory of the app.
+const (
+	AddedResource    = "added://note"    // listed once `unfold` was called with a name
+	UnlistedResource = "unlisted://note" // never listed; `link` links to it
+)
+
+// unfolding supports only an MCP revision with sessions, and has two tools: `unfold` sends a question to
+// its client and then adds a tool of the name it was given, and AddedResource; without a name it only
+// asks. `link` returns a link to UnlistedResource.
+func unfolding() *mcp.Server {
+	s := mcp.NewServer(&mcp.Implementation{Name: "unfolding", Version: "1.0.0"}, &mcp.ServerOptions{SupportedProtocolVersions: []string{"2025-11-25"}})
+	read := func(_ context.Context, r *mcp.ReadResourceRequest) (*mcp.ReadResourceResult, error) {
+		return &mcp.ReadResourceResult{Contents: []*mcp.ResourceContents{{URI: r.Params.URI, Text: os.Getenv("ROPEWALK_DATA_DIR")}}}, nil
+	}
+	s.AddReceivingMiddleware(func(next mcp.MethodHandler) mcp.MethodHandler {
+		return func(ctx context.Context, method string, r mcp.Request) (mcp.Result, error) {
+			if request, ok := r.(*mcp.ReadResourceRequest); ok && request.Params.URI == UnlistedResource {
+				return read(ctx, request)
+			}
+			return next(ctx, method, r)
+		}
+	})
+	s.AddResource(&mcp.Resource{URI: "shared://note", Name: "shared"}, read)
+	mcp.AddTool(s, &mcp.Tool{Name: "unfold"}, func(ctx context.Context, r *mcp.CallToolRequest, in TextArguments) (*mcp.CallToolResult, any, error) {
+		_, err := r.Session.Elicit(ctx, &mcp.ElicitParams{Message: "May I?", RequestedSchema: json.RawMessage(`{"type":"object","properties":{}}`)})
+		if err == nil && in.Text != "" {
+			s.AddResource(&mcp.Resource{URI: AddedResource, Name: "added"}, read)
+			mcp.AddTool(s, &mcp.Tool{Name: in.Text, Description: "Added at run time."}, func(_ context.Context, _ *mcp.CallToolRequest, in TextArguments) (*mcp.CallToolResult, any, error) {
+				return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: in.Text}}}, nil, nil
+			})
+		}
+		return &mcp.CallToolResult{}, nil, err
+	})
+	mcp.AddTool(s, &mcp.Tool{Name: "link"}, func(context.Context, *mcp.CallToolRequest, TextArguments) (*mcp.CallToolResult, any, error) {
+		return &mcp.CallToolResult{Content: []mcp.Content{&mcp.ResourceLink{URI: UnlistedResource, Name: "unlisted"}}}, nil, nil
+	})
+	return s
+}
