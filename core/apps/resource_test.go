@@ -24,6 +24,7 @@ func TestResourcesAreReadFromTheApp(t *testing.T) {
 		{"the primary view of a tool", "view", Primary, ""},
 		{"the primary view of the manifest", "named", Primary, ""},
 		{"a URI", "plain", "ui://view/main", ""},
+		{"a URI with an encoded character that needs no encoding", "plain", "ui://view/%6Dain", ""},
 		{"a path under the app's own name", "view", "main", ""},
 		{"a path under another name", "plain", "main", core.CodeResourceNotFound},
 		{"a primary view of an app that has none", "plain", Primary, core.CodeResourceNotFound},
