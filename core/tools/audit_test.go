@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/hashicorp/go-hclog"
@@ -13,11 +14,14 @@ import (
 )
 
 type auditor struct {
+	mu      sync.Mutex
 	records []core.AuditRecord
 	err     error
 }
 
 func (a *auditor) Record(_ context.Context, r core.AuditRecord) error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
 	a.records = append(a.records, r)
 	return a.err
 }

@@ -82,6 +82,8 @@ func (c *cache[T]) attempt() (any, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if err != nil {
+		// Counted from here, the next fetch is not before that of a document that this one needs.
+		c.next = time.Now().Add(renewEvery)
 		c.failed = away("the provider's %s cannot be had: %w", c.what, err)
 		c.log.Warn("The identity provider did not give its "+c.what+"; what is known of them stays in use.", "error", err)
 		return nil, c.failed
