@@ -126,8 +126,8 @@ func packageWithScripts(file string) (name string, err error) {
 		Scripts map[string]string `json:"scripts"`
 	}
 	valid := json.Unmarshal(raw, &manifest) == nil // npm judges the others
-	_, err = os.Stat(filepath.Join(filepath.Dir(file), "binding.gyp"))
-	if valid && (err == nil || manifest.Scripts["preinstall"]+manifest.Scripts["install"]+manifest.Scripts["postinstall"] != "") {
+	_, missing := os.Stat(filepath.Join(filepath.Dir(file), "binding.gyp"))
+	if valid && (missing == nil || manifest.Scripts["preinstall"]+manifest.Scripts["install"]+manifest.Scripts["postinstall"] != "") {
 		return manifest.Name, nil
 	}
 	return "", nil

@@ -45,7 +45,7 @@ func liars() []liar {
 		}},
 		{lie: "putting an id again starts a new lifetime", store: &keepsFirstLifetime{memory.New()}},
 
-		{lie: "a touch sets the time of the last access", store: &glass{touch: lifetimeOnly}},
+		{lie: "a touch sets the time of the last access", store: &glass{touch: lifetimeOnly}, also: []string{"a batch may hold 1,000 sessions"}},
 		{lie: "a touch changes nothing else of the record", store: &glass{touch: forgetsClient}},
 		{lie: "a touch starts the lifetime anew", store: &glass{touch: timeOnly}},
 		{lie: "a touch can shorten a lifetime", store: &glass{touch: neverShortens}},
