@@ -95,3 +95,11 @@ func (t Tool) FullName() string { return shortened(t.LongName()) }
 
 // LongName is the tool's name in its workspace before it is shortened.
 func (t Tool) LongName() string { return t.Server + "__" + t.Name }
+
+// AppSandbox says how the processes of an app are confined.
+type AppSandbox struct {
+	Level   string   `json:"level"`            // none, landlock or namespaces
+	Network []string `json:"network"`          // none, loopback-off or all, or the allowed destinations
+	OwnUser bool     `json:"ownUser"`          // the server gives the app a user id of its own, where its files allow it
+	Weaker  string   `json:"weaker,omitempty"` // why the level is lower than configured; "" when it is not
+}

@@ -3,6 +3,9 @@ package mcphttp
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
+	"strings"
+	"unicode/utf8"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -42,4 +45,48 @@ func encode(value any) json.RawMessage {
 	enc.SetEscapeHTML(false)
 	_ = enc.Encode(value) // strings, bools and lists of them
 	return bytes.TrimSuffix(b.Bytes(), []byte{'\n'})
+}
+
+// instructions explain to a model how names are made here.
+const instructions = "Tools and prompts of every app installed in this workspace. A tool is named <app>__<tool>, a prompt <app>__<prompt>; system__search finds tools by what they do."
+
+// The bounds of the instructions of apps: they take part in every conversation of a client.
+const (
+	maxAppInstructions = 2 << 10  // bytes of the text of one app
+	maxInstructions    = 16 << 10 // bytes of the whole result
+	maxOmission        = 128      // bytes of the sentence about the apps that did not fit
+)
+
+// composeInstructions returns the server's instructions and then a part for each app, with its name. The
+// lines of an app are quoted, so that no app can write a part in the name of another.
+func composeInstructions(apps []core.Instructions) string {
+	var b strings.Builder
+	b.WriteString(instructions)
+	omitted := 0
+	for _, app := range apps {
+		part := "\n\nInstructions of the app " + app.Server + ":\n" + quoted(app.Text)
+		if b.Len()+len(part)+maxOmission > maxInstructions {
+			omitted++
+			continue
+		}
+		b.WriteString(part)
+	}
+	if omitted > 0 {
+		fmt.Fprintf(&b, "\n\nThe instructions of %d more apps are left out: together they are too long.", omitted)
+	}
+	return b.String()
+}
+
+// quoted returns a text of at most maxAppInstructions bytes in which each line begins with "> ".
+func quoted(text string) string {
+	text = strings.NewReplacer("\r\n", "\n> ", "\n", "\n> ", "\r", "\n> ", "\u2028", "\n> ", "\u2029", "\n> ").Replace("> " + text)
+	if len(text) <= maxAppInstructions {
+		return text
+	}
+	const mark = " [...]"
+	end := maxAppInstructions - len(mark)
+	for !utf8.RuneStart(text[end]) {
+		end--
+	}
+	return text[:end] + mark
 }
