@@ -83,7 +83,7 @@ func TestLimitsAreOnExceptInDevMode(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if c.Limits.Streams != 3 || c.Limits.Sessions != 50 || c.Limits.CallsPerSecond != 100 || c.Limits.ConnectionsPerAddress != 256 {
+	if c.Limits.Streams != 3 || c.Limits.Sessions != 50 || c.Limits.CallsPerSecond != 5000 || c.Limits.ConnectionsPerAddress != 256 {
 		t.Errorf("%v %+v", err, c.Limits)
 	}
 	dev, err := loadText(t, "limits: {streams: 3}\n", nil)

@@ -71,7 +71,7 @@ func build(s *schema.Schema, o Options, home, file string, content []byte) (*Con
 	c := d.config(base, o.Environment)
 	c.Home, c.File, c.Environment, c.places = home, file, o.Environment, merged.Places
 	c.effective = effective(merged)
-	c.relaxInDevMode()
+	c.deriveLimits()
 	k := check{cfg: c, doc: d, schema: s, expanded: merged.Expanded, problems: merged.Problems}
 	if problems := k.run(); len(problems) > 0 {
 		return nil, problems.Sorted()

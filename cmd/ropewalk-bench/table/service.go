@@ -75,7 +75,8 @@ func (b *bench) home(ctx context.Context, s service) (string, error) {
 	}
 	config := map[string]any{
 		"http": map[string]any{"port": 0}, "mcp": map[string]any{"maxSessions": 10_000}, "log": map[string]any{"format": "json"},
-		"apps": map[string]any{"bench": map[string]any{"path": bundle}},
+		"apps":   map[string]any{"bench": map[string]any{"path": bundle}},
+		"limits": map[string]any{"sessions": 0, "calls": 0, "callsPerSecond": 0}, // one user makes all the load
 	}
 	if s.auth != nil {
 		config["auth"] = s.auth

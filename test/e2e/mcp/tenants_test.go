@@ -36,7 +36,7 @@ func serveTenants(t *testing.T, character string, sessions int, settings string)
 - {token: the-token-of-alice-1, subject: alice, orgRole: owner, expires: 2099-01-01T00:00:00Z}
 - {token: the-token-of-bob-001, subject: bob, orgRole: owner, expires: 2099-01-01T00:00:00Z}
 `)
-	s := harness.Serve(t, harness.Config("auth: {adapter: static, audience: any, file: "+tokens+"}\nlimits: {sessions: 0}\n"+settings), harness.Env(fmt.Sprintf("MCP_MAX_SESSIONS=%d", sessions)))
+	s := harness.Serve(t, harness.Config("auth: {adapter: static, audience: any, file: "+tokens+"}\nlimits: {sessions: 0, calls: 0, callsPerSecond: 0}\n"+settings), harness.Env(fmt.Sprintf("MCP_MAX_SESSIONS=%d", sessions)))
 	c := tenantServer{Server: s, app: character, tenants: []tenant{{name: "alice", bearer: "Bearer the-token-of-alice-1"}, {name: "bob", bearer: "Bearer the-token-of-bob-001"}}}
 	for i := range c.tenants {
 		c.tenants[i].workspace = c.installFor(t, c.tenants[i])
