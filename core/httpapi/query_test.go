@@ -4,7 +4,7 @@ import "testing"
 
 func TestQueryParametersThatAnOperationDoesNotHaveAreIgnored(t *testing.T) {
 	h := open(t, newAccess(), nil)
-	for _, path := range []string{"/v1/tools", "/v1/apps", "/v1/conversations", "/v1/health"} {
+	for _, path := range []string{"/v1/tools", "/v1/apps", "/v1/conversations", "/v1/registries"} {
 		plain, extra := h.do(t, call{method: "GET", path: path}), h.do(t, call{method: "GET", path: path + "?utm_source=mail&x"})
 		if extra.StatusCode != 200 || plain.StatusCode != 200 || extra.body != plain.body {
 			t.Errorf("%s: %d %s, without them %d %s", path, extra.StatusCode, extra.body, plain.StatusCode, plain.body)
