@@ -31,6 +31,7 @@ INEXPRESSIBLE = [
     ("is neither a variable that the bundle declares", "the bundle"),
     ("which is reserved", "a word that is not allowed as the end of a name"),
     ("must be before", "two parameters in an order"),
+    ("must be the last of the form", "two parts of a form in an order"),
     ("must be in the future", "the time of the request"),
 ]
 
