@@ -41,12 +41,19 @@ func TestAnUploadCarriesSettingsBesideTheFile(t *testing.T) {
 		"no file":               form(t, [2]string{"settings", `{}`}),
 		"settings after it":     form(t, [2]string{"file", "x"}, [2]string{"settings", `{"serverName":"late"}`}),
 		"settings are not JSON": form(t, [2]string{"settings", `{`}, [2]string{"file", "x"}),
-		"an unknown part":       form(t, [2]string{"icon", "x"}, [2]string{"file", "x"}),
 		"not a form":            {method: "POST", path: appapi.UploadPath, body: "x", header: map[string]string{"Content-Type": "multipart/form-data; boundary=b"}},
 	} {
 		if r := h.do(t, c); r.StatusCode != 400 || r.code() != "bad_request" {
 			t.Errorf("%s: %d %s", name, r.StatusCode, r.body)
 		}
+	}
+}
+
+func TestUnknownPartsOfAnUploadAreIgnored(t *testing.T) {
+	h := open(t, newAccess(), nil)
+	r := h.do(t, form(t, [2]string{"icon", "x"}, [2]string{"file", "the bundle"}, [2]string{"note", "y"}))
+	if r.StatusCode != 200 || !strings.Contains(r.body, `"bundleName":"the bundle"`) {
+		t.Errorf("%d %s", r.StatusCode, r.body)
 	}
 }
 

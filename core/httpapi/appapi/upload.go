@@ -94,9 +94,7 @@ func uploadParts(c *fiber.Ctx, received io.Reader) (uploadSettings, io.Reader, e
 			}
 		case "file":
 			return settings, fileReader{part, form}, nil
-		default:
-			return settings, nil, core.Errorf(core.CodeBadRequest, "the form has the unknown part %q; send settings, then file", part.FormName())
-		}
+		} // other parts are ignored, as unknown members of a body are
 	}
 }
 
@@ -118,8 +116,7 @@ func readSettings(part io.Reader, settings uploadSettings) (uploadSettings, erro
 	return read, nil
 }
 
-// fileReader reads the part file, and refuses a form that goes on after it: settings that come later
-// would be ignored.
+// fileReader reads the part file, and refuses settings that come after it, which would be ignored.
 type fileReader struct {
 	part io.Reader
 	form *multipart.Reader
@@ -130,10 +127,17 @@ func (f fileReader) Read(p []byte) (int, error) {
 	if !errors.Is(err, io.EOF) {
 		return n, err
 	}
-	if _, after := f.form.NextPart(); !errors.Is(after, io.EOF) {
-		return n, core.Errorf(core.CodeBadRequest, "the part file must be the last of the form; send settings before it")
+	for {
+		part, err := f.form.NextPart()
+		switch {
+		case errors.Is(err, io.EOF):
+			return n, io.EOF
+		case err != nil:
+			return n, formError(err)
+		case part.FormName() == "settings" || part.FormName() == "file":
+			return n, core.Errorf(core.CodeBadRequest, "the part file must be the last of the form; send settings before it")
+		}
 	}
-	return n, io.EOF
 }
 
 func formError(err error) error {
