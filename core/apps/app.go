@@ -75,6 +75,7 @@ func (a *app) transition(next core.State, change func(*view)) bool {
 	}
 	v := *old
 	v.state, v.replaced = next, make(chan struct{})
+	v.begun = v.begun || next != old.state
 	if next != core.StateRunning {
 		v.instance = nil
 	}

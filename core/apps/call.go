@@ -94,7 +94,9 @@ func (a *app) ready(ctx context.Context, timeout <-chan time.Time) (instance.Ins
 		v := a.now.Load()
 		switch v.state {
 		case core.StateStopped:
-			return nil, unavailable(0, "app %q is stopped; start it first", a.key.Name)
+			if v.begun || !v.record.Running { // otherwise its first start here is about to begin
+				return nil, unavailable(0, "app %q is stopped; start it first", a.key.Name)
+			}
 		case core.StateDead:
 			return nil, unavailable(0, "app %q is dead after too many failed restarts; start it again", a.key.Name)
 		case core.StateRunning:

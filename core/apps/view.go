@@ -16,6 +16,7 @@ type view struct {
 	ui       *core.UI // of the manifest, else of the first tool with a view
 	named    bool     // ui comes from the manifest
 	state    core.State
+	begun    bool              // a start has begun since this server knows the app
 	instance instance.Instance // nil unless running
 	offer    core.Offer        // kept while crashed, so that tools do not disappear during a restart
 	since    time.Time         // when it last became running
