@@ -46,8 +46,12 @@ export function useBegin(): (ask: Ask, began: (conversationId: string) => void) 
         const id = settled.state.conversationId;
         void queries.invalidateQueries({ queryKey: ["conversations"] });
         if (!id) return readers.forEach((reader) => reader());
-        await queries.refetchQueries({ queryKey: ["history", workspace.id, id] }).catch(() => undefined);
-        if (settled.state.status === "done") set((map) => map.get(id) === settled && map.delete(id));
+        // A history that is still on its way may lack the answer, and a refetch would join it.
+        const history = { queryKey: ["history", workspace.id, id] };
+        await queries.cancelQueries(history);
+        await queries.refetchQueries(history);
+        const failed = queries.getQueryState(history.queryKey)?.status === "error";
+        if (settled.state.status === "done" && !failed) set((map) => map.get(id) === settled && map.delete(id));
         else readers.forEach((reader) => reader());
       },
       (begun, id) => {
