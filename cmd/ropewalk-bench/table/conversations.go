@@ -100,7 +100,7 @@ func (b *bench) conversations(ctx context.Context) error {
 // listed starts a service that has many conversations, and returns its address.
 func (b *bench) listed(ctx context.Context, p place, conversations int) (string, error) {
 	s := service{name: p.home, bundle: lightBundle, storage: p.storage, filled: true}
-	if _, err := b.home(ctx, s); err != nil { // the folder of the file
+	if _, err := b.home(ctx, b.o.Service, s); err != nil { // the folder of the file
 		return "", err
 	}
 	begin := time.Now()

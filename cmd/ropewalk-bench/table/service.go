@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"time"
@@ -33,7 +34,7 @@ func (s service) ownSchema() bool { return s.workspaces > 0 || s.filled }
 // startService installs the bundle from a directory under the name "bench", and starts an executable of
 // the service.
 func (b *bench) startService(ctx context.Context, executable string, s service) (*process, error) {
-	home, err := b.home(ctx, s)
+	home, err := b.home(ctx, executable, s)
 	if err != nil {
 		return nil, err
 	}
@@ -58,8 +59,8 @@ func serviceURL(line string) string {
 	return entry.URL + "/mcp"
 }
 
-// home makes the service's home: the bundle, the configuration, the other workspaces.
-func (b *bench) home(ctx context.Context, s service) (string, error) {
+// home makes the home of an executable of the service: the bundle, the configuration, the other workspaces.
+func (b *bench) home(ctx context.Context, executable string, s service) (string, error) {
 	home := filepath.Join(b.dir, s.name)
 	bundle := filepath.Join(home, "bundle")
 	if err := os.MkdirAll(bundle, 0o700); err != nil {
@@ -75,8 +76,14 @@ func (b *bench) home(ctx context.Context, s service) (string, error) {
 	}
 	config := map[string]any{
 		"http": map[string]any{"port": 0}, "mcp": map[string]any{"maxSessions": 10_000}, "log": map[string]any{"format": "json"},
-		"apps":   map[string]any{"bench": map[string]any{"path": bundle}},
-		"limits": map[string]any{"sessions": 0, "calls": 0, "callsPerSecond": 0}, // one user makes all the load
+		"apps": map[string]any{"bench": map[string]any{"path": bundle}},
+	}
+	limited, err := hasLimits(ctx, executable)
+	if err != nil {
+		return "", err
+	}
+	if limited { // one user makes all the load
+		config["limits"] = map[string]any{"sessions": 0, "calls": 0, "callsPerSecond": 0}
 	}
 	if s.auth != nil {
 		config["auth"] = s.auth
@@ -96,6 +103,23 @@ func (b *bench) home(ctx context.Context, s service) (string, error) {
 		}
 	}
 	return home, b.populate(ctx, home, bundle, s)
+}
+
+// hasLimits reports whether an executable of the service has the setting limits: an older one to compare
+// with may lack it.
+func hasLimits(ctx context.Context, executable string) (bool, error) {
+	raw, err := exec.CommandContext(ctx, executable, "config", "schema").CombinedOutput() // an older one writes it to standard error
+	if err != nil {
+		return false, fmt.Errorf("%s config schema: %w", executable, err)
+	}
+	var schema struct {
+		Properties map[string]json.RawMessage `json:"properties"`
+	}
+	if err := json.Unmarshal(raw, &schema); err != nil {
+		return false, fmt.Errorf("%s config schema: %w", executable, err)
+	}
+	_, has := schema.Properties["limits"]
+	return has, nil
 }
 
 // provide makes an executable available at a path in a bundle: the sandbox of an app allows no other.
