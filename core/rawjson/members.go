@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// Members gives the members of a valid object to each, in order. It returns false for anything but an
-// object, for a name that differs from a known one only in case, and when each does.
+// Members checks all of an object and gives its members to each, in order. It returns false for anything
+// but one object, for a name that differs from a known one only in case, and when each does.
 func Members(object []byte, known []string, each func(name string, value json.RawMessage) bool) bool {
 	s := Scanner{Data: object}
 	s.Space()
@@ -21,7 +21,7 @@ func Members(object []byte, known []string, each func(name string, value json.Ra
 			return ErrSyntax
 		}
 		return nil
-	}) == nil
+	}) == nil && s.End()
 }
 
 // intern is a name as a string; one that is known is not copied.

@@ -15,8 +15,9 @@ var (
 // Scanner checks JSON (RFC 8259) in one pass over the bytes and allocates nothing. It accepts what
 // encoding/json accepts, but for nesting deeper than MaxDepth.
 type Scanner struct {
-	Data []byte
-	pos  int
+	Data  []byte
+	pos   int
+	outer int // levels that Object and Array are in
 }
 
 // Space passes over white space.
@@ -57,6 +58,13 @@ func (s *Scanner) End() bool {
 // Object walks the members of the object that begins here. member gets each raw key (between its
 // quotes; see Name) and the span of its value. Values are checked before member sees them.
 func (s *Scanner) Object(member func(key, value []byte) error) error {
+	s.outer++
+	err := s.object(member)
+	s.outer--
+	return err
+}
+
+func (s *Scanner) object(member func(key, value []byte) error) error {
 	if !s.take('{') {
 		return ErrSyntax
 	}
@@ -102,6 +110,13 @@ func (s *Scanner) key() ([]byte, error) {
 
 // Array walks the elements of the array that begins here.
 func (s *Scanner) Array(element func(value []byte) error) error {
+	s.outer++
+	err := s.array(element)
+	s.outer--
+	return err
+}
+
+func (s *Scanner) array(element func(value []byte) error) error {
 	if !s.take('[') {
 		return ErrSyntax
 	}

@@ -27,7 +27,7 @@ func (s *Scanner) open(inObject *[MaxDepth/64 + 1]uint64, depth *int) (opened bo
 	if !object && s.peek() != '[' {
 		return false, s.scalar()
 	}
-	if *depth == MaxDepth {
+	if s.outer+*depth == MaxDepth {
 		return false, ErrDepth
 	}
 	s.pos++

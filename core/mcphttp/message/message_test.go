@@ -25,6 +25,7 @@ func TestParseRefusesWhatTwoReadersMightReadDifferently(t *testing.T) {
 		{"a byte that is not UTF-8", `{"jsonrpc":"2.0","id":1,"method":"ping` + "\xff" + `"}`, jsonrpc.CodeParseError},
 		{"a comment", `{"jsonrpc":"2.0",/**/"id":1,"method":"ping"}`, jsonrpc.CodeParseError},
 		{"data after the message", ping + `{}`, jsonrpc.CodeParseError},
+		{"too deep in params", `{"jsonrpc":"2.0","id":1,"method":"ping","params":{"a":` + strings.Repeat("[", 99) + strings.Repeat("]", 99) + `}}`, jsonrpc.CodeParseError},
 		{"too deep", strings.Repeat("[", 101) + strings.Repeat("]", 101), jsonrpc.CodeParseError},
 		{"a string", `"ping"`, jsonrpc.CodeInvalidRequest},
 		{"a number", `1`, jsonrpc.CodeInvalidRequest},
