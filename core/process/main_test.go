@@ -84,8 +84,12 @@ func bundle(kind string, args []string) int {
 		launch(true, "named-shim", args...)
 	case "named-shim":
 		namedShim()
-	case "server":
-		serve(args[0], args[1])
+	case "trick":
+		trick(args[0], args[1])
+	case "tricks":
+		playTricks(args[0], args[1])
+	case "tricks-server":
+		serveTricks(args[0], args[1], args[2])
 	}
 	return 0
 }
@@ -120,21 +124,6 @@ func launch(session bool, kind string, args ...string) *exec.Cmd {
 		fmt.Println("cannot start", kind, err)
 	}
 	return cmd
-}
-
-// serve is a server with n apps, each with a tree.
-func serve(mark, n string) {
-	apps, _ := strconv.Atoi(n)
-	for range apps {
-		p, err := process.Start(command("tree", mark))
-		if err != nil {
-			fmt.Println(err)
-			return
-		}
-		awaitLine(p.Stdout(), "ready")
-	}
-	fmt.Println("ready")
-	<-time.After(time.Minute)
 }
 
 func command(kind string, args ...string) process.Command {

@@ -8,7 +8,6 @@ import (
 	"errors"
 	"io"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -19,34 +18,6 @@ import (
 
 	"github.com/ropewalk/ropewalk/core/process"
 )
-
-func TestAKilledServerLeavesNothingBehind(t *testing.T) {
-	const rounds, apps = 3, 4
-	for round := range rounds {
-		mark := newMark(t)
-		server := exec.Command("/proc/self/exe", bundleArg, "server", mark, strconv.Itoa(apps))
-		out, err := server.StdoutPipe()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := server.Start(); err != nil {
-			t.Fatal(err)
-		}
-		if !awaitLine(out, "ready") {
-			t.Fatal("the server did not start")
-		}
-		if n, want := len(survivors(mark)), 1+apps*7; n != want {
-			t.Errorf("%d processes are running, want %d", n, want)
-		}
-		kill(t, server.Process.Pid)
-		left, took := soon(mark)
-		_ = server.Wait()
-		if len(left) > 0 {
-			t.Fatalf("round %d: survivors: %v", round, left)
-		}
-		t.Logf("round %d: %d processes gone after %v", round, 1+apps*7, took)
-	}
-}
 
 func TestASignalToTheServersGroupLeavesTheAppsToTheServer(t *testing.T) {
 	p := start(t, command("sleep"))
