@@ -16,6 +16,11 @@ import shell from "./shell/shell.module.css";
 
 applyTheme();
 
+// A page that the browser kept may show who was logged in when it was left.
+window.addEventListener("pageshow", (event) => {
+  if (event.persisted) location.reload();
+});
+
 const queries = new QueryClient({ defaultOptions: { queries: { retry: retryUnlessRefused, staleTime: 5_000 } } });
 
 /** What is inside belongs to one workspace; another one is another instance of it. */

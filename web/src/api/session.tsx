@@ -1,5 +1,5 @@
 import { useQuery, useQueryClient } from "@tanstack/react-query";
-import { createContext, useCallback, useContext, useEffect, useMemo, useState, type ReactNode } from "react";
+import { createContext, useCallback, useContext, useEffect, useMemo, useRef, useState, type ReactNode } from "react";
 import { api, take, type User, type WorkspaceRef } from "./client";
 import { ApiError, identity, send } from "./http";
 
@@ -93,8 +93,11 @@ export function SessionProvider({ children, loading, login, failed }: Props) {
     identity.workspace = "";
     localStorage.removeItem(workspaceKey);
     queries.clear();
-    location.assign("/");
+    location.replace("/");
   }, [queries]);
+
+  const hadSession = useRef(false);
+  if (boot.data) hadSession.current = true;
 
   const session = useMemo<Session | null>(() => {
     if (!facts.data || !boot.data) return null;
@@ -110,6 +113,7 @@ export function SessionProvider({ children, loading, login, failed }: Props) {
 
   if (boot.error instanceof ApiError && boot.error.status === 401 && facts.data) {
     return login(facts.data, () => {
+      if (hadSession.current) return location.replace("/"); // nothing of whoever was here before may stay
       queries.clear();
       void boot.refetch();
     });

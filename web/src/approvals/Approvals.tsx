@@ -87,6 +87,8 @@ function Pins() {
 const difference = (p: Pin) => p.changes.flatMap((c) => [c.before && `- ${c.path}: ${c.before}`, (c.after || !c.before) && `+ ${c.path}: ${c.after}`]).filter(Boolean).join("\n");
 
 function Buttons({ busy, accept, yes, no }: { busy: boolean; accept?: boolean; yes: () => void; no?: () => void }): ReactNode {
+  const { isWorkspaceAdmin } = useSession();
+  if (!isWorkspaceAdmin) return <p>An admin of the workspace decides.</p>;
   return (
     <div style={{ display: "flex", gap: 8 }}>
       <Button look="primary" busy={busy} onClick={yes}><Check aria-hidden="true" />{accept ? "Accept" : "Allow once"}</Button>

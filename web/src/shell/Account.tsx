@@ -1,3 +1,4 @@
+import { useRouter } from "@tanstack/react-router";
 import { Check, ChevronsUpDown, LogOut, Moon, Sun, SunMoon } from "lucide-react";
 import { useSession } from "../api/session";
 import { Menu, MenuItem, MenuLabel, MenuLine } from "../ui/Menu";
@@ -9,6 +10,13 @@ const initials = (name: string) => name.split(/[\s@._-]+/).filter(Boolean).slice
 /** Which workspace the person is in, and the others. */
 export function WorkspaceMenu() {
   const { workspace, workspaces, switchTo } = useSession();
+  const router = useRouter();
+  // The section stays; what was open in it belongs to the other workspace.
+  const open = async (id: string) => {
+    const section = router.state.location.pathname.split("/")[1]!;
+    await router.navigate({ to: `/${section}`, search: {} });
+    switchTo(id);
+  };
   return (
     <Menu
       align="start"
@@ -23,7 +31,7 @@ export function WorkspaceMenu() {
     >
       <MenuLabel>Workspaces</MenuLabel>
       {workspaces.map((w) => (
-        <MenuItem key={w.id} icon={w.id === workspace.id ? <Check aria-label="current" /> : <span style={{ width: 16 }} />} onSelect={() => switchTo(w.id)}>
+        <MenuItem key={w.id} icon={w.id === workspace.id ? <Check aria-label="current" /> : <span style={{ width: 16 }} />} onSelect={() => { if (w.id !== workspace.id) void open(w.id); }}>
           {w.name}
         </MenuItem>
       ))}
