@@ -18,10 +18,14 @@ const flags = [
   "--disable-sync", "--disable-dev-shm-usage", "--disable-crash-reporter",
 ];
 
-// open starts a browser of its own. Whatever the page complains about is in problems.
-export async function open({ viewport = wide, colorScheme = "light", ...rest } = {}) {
-  const context = await chromium.launchPersistentContext(`${facts.profile}-${Math.random().toString(36).slice(2)}`, {
-    executablePath: facts.chromium, args: flags, headless: true, viewport, colorScheme, ...rest,
+// launch starts a browser for several people: each open({ browser }) has cookies and storage of its own.
+export const launch = () => chromium.launch({ executablePath: facts.chromium, args: flags, headless: true });
+
+// open opens a page, in a browser of its own unless one is given. Whatever the page complains about is in problems.
+export async function open({ viewport = wide, colorScheme = "light", browser, ...rest } = {}) {
+  const options = { viewport, colorScheme, ...rest };
+  const context = browser ? await browser.newContext(options) : await chromium.launchPersistentContext(`${facts.profile}-${Math.random().toString(36).slice(2)}`, {
+    executablePath: facts.chromium, args: flags, headless: true, ...options,
   });
   context.setDefaultTimeout(20_000);
   const page = context.pages()[0] ?? (await context.newPage());
