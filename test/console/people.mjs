@@ -1,0 +1,218 @@
+// Two people log in at the identity provider and work beside each other. Whatever is Ada's has the word harbour in
+// it, whatever is Bob's the word kestrel.
+import { accessible, assert, facts, launch, open, picture, settled } from "./browser.mjs";
+
+const browser = await launch();
+
+// admin sends a request with the API key, as the owner.
+async function admin(method, path, body) {
+  const response = await fetch(facts.url + path, {
+    method, headers: { Authorization: `Bearer ${facts.key}`, "Content-Type": "application/json" }, body: body && JSON.stringify(body),
+  });
+  assert.ok(response.ok, `${method} ${path}: ${response.status} ${await response.clone().text()}`);
+  return response.json();
+}
+
+// visitor opens a browser profile. Every answer of /v1 is kept, but for the event streams, and for the registry, which
+// is the same for everybody.
+async function visitor() {
+  const at = await open({ browser });
+  at.answers = [];
+  at.page.on("response", (response) => {
+    const type = response.headers()["content-type"] ?? "";
+    const { pathname } = new URL(response.url());
+    if (!pathname.startsWith("/v1/") || pathname.startsWith("/v1/registries/") || !type.includes("json")) return;
+    at.answers.push(response.text().then((text) => `${response.url()}: ${text}`, () => ""));
+  });
+  return at;
+}
+
+// logIn logs a person in at the provider's own page.
+async function logIn(page, account) {
+  await page.goto(facts.url + "/");
+  await page.getByRole("button", { name: "Continue with your organization" }).click();
+  await page.waitForURL((url) => url.origin === facts.provider);
+  await page.getByLabel("Account").fill(account);
+  await page.getByRole("button", { name: "Sign in" }).click();
+  await page.waitForURL((url) => url.origin === facts.url);
+  await page.getByRole("button", { name: /^Account of/ }).waitFor();
+}
+
+async function logOut(page) {
+  await page.getByRole("button", { name: /^Account of/ }).click();
+  await page.getByRole("menuitem", { name: "Log out" }).click();
+  await page.getByRole("heading", { name: "Log in to Ropewalk" }).waitFor();
+}
+
+// workspace switches, without a reload of the page.
+async function workspace(page, name) {
+  await page.evaluate(() => { window.stays = true; });
+  await page.getByRole("button", { name: /^Workspace/ }).click();
+  await page.getByRole("menuitem", { name }).click();
+  await page.getByRole("button", { name: /^Workspace/ }).filter({ hasText: name }).waitFor();
+  assert.ok(await page.evaluate(() => window.stays), "the page was not loaded again");
+}
+
+async function say(page, message, answer) {
+  await page.goto(facts.url + "/chat");
+  const field = page.getByLabel("Message", { exact: true });
+  await field.fill(message);
+  await field.press("Enter");
+  const thread = page.getByRole("region", { name: "Conversation", exact: true });
+  await thread.getByText(answer).waitFor();
+  await page.waitForURL(/\/chat\/.+/);
+  return new URL(page.url()).pathname;
+}
+
+// nothingOf visits every screen of the navigation, and fails when a word of the other person is on one of them, or
+// was sent to it.
+async function nothingOf(word, { page, answers }, who) {
+  await page.goto(facts.url + "/chat");
+  const links = page.getByRole("navigation", { name: "Main", exact: true }).getByRole("link");
+  await links.filter({ hasText: "Usage" }).waitFor();
+  for (let i = 0; i < (await links.count()); i++) {
+    const name = await links.nth(i).innerText();
+    await links.nth(i).click();
+    await page.locator("main :is(h1, aside)").first().waitFor();
+    await settled(page);
+    const shown = await page.evaluate(() => document.documentElement.outerHTML);
+    assert.ok(!shown.toLowerCase().includes(word), `${name} of ${who} shows ${word}`);
+  }
+  const sent = (await Promise.all(answers)).filter((answer) => answer.toLowerCase().includes(word));
+  assert.deepEqual(sent, [], `what ${who} was sent has ${word}`);
+}
+
+const ada = await visitor();
+const bob = await visitor();
+
+// The login: a page of the provider, and back. Who is logged in is shown by name and email.
+await ada.page.goto(facts.url + "/");
+await ada.page.getByRole("button", { name: "Continue with your organization" }).waitFor();
+await settled(ada.page);
+await accessible(ada.page, "the login with a provider");
+await picture(ada.page, "login-1440");
+await logIn(ada.page, "ada");
+await logIn(bob.page, "bob");
+for (const [{ page }, name, email] of [[ada, "Ada", "ada@example.com"], [bob, "Bob", "bob@example.com"]]) {
+  await page.getByRole("button", { name: `Account of ${name} ${email}` }).click();
+  await page.getByText(`${email} · member`).waitFor();
+  await page.keyboard.press("Escape");
+}
+
+// Ada administers the shared workspace; Bob is a member of it.
+const { users } = await admin("GET", "/v1/users");
+const shared = (await admin("GET", "/v1/workspaces")).workspaces.find((w) => !w.personalOf);
+await admin("POST", `/v1/workspaces/${shared.id}/members`, { user: users.find((u) => u.email === "ada@example.com").id, role: "admin" });
+await ada.page.reload();
+await ada.page.getByRole("button", { name: /^Workspace/ }).filter({ hasText: "admin" }).waitFor();
+await ada.page.getByRole("link", { name: "People" }).waitFor();
+await bob.page.getByRole("button", { name: /^Workspace/ }).filter({ hasText: "member" }).waitFor();
+assert.equal(await bob.page.getByRole("link", { name: "People" }).count(), 0, "a member does not manage people");
+
+const answers = { harbour: "The harbour cruise leaves at noon.", kestrel: "A kestrel wants a box with an open front." };
+
+// In the shared workspace each has conversations of their own.
+await say(ada.page, "When does the harbour cruise leave?", answers.harbour);
+const bobs = await say(bob.page, "What nest does a kestrel want?", answers.kestrel);
+await ada.page.getByRole("link", { name: /Harbour cruise/ }).waitFor();
+await bob.page.getByRole("link", { name: /Kestrel nest box/ }).waitFor();
+
+// In their own workspaces each has apps and conversations.
+for (const [{ page }, name, word] of [[ada, "Ada", "harbour"], [bob, "Bob", "kestrel"]]) {
+  await page.goto(facts.url + "/apps");
+  await page.getByText("@hotel/porter").waitFor();
+  await workspace(page, new RegExp(name));
+  await page.getByText("No apps yet").waitFor();
+  await page.getByRole("button", { name: "Install app" }).click();
+  await page.getByLabel("Search the registries").fill(word);
+  await page.getByRole("dialog").getByRole("listitem").filter({ hasText: `@hotel/${word}` }).getByRole("button", { name: "Install", exact: true }).click();
+  await page.getByRole("heading", { name: new RegExp(`^${word}`) }).waitFor();
+  await page.getByRole("link", { name: "Activity" }).click();
+  await page.getByText(`${word} was installed`).waitFor();
+  await say(page, `Tell me more of the ${word}`, answers[word]);
+  await page.getByRole("link", { name: "Usage" }).click();
+  await page.getByText("Tokens per day").waitFor();
+}
+
+// A switch back shows the shared workspace again, without what was of the other one: not even the conversation
+// that was open.
+await say(bob.page, "Where do kestrels live?", answers.kestrel);
+await workspace(bob.page, /default/i);
+await bob.page.waitForURL(facts.url + "/chat");
+await bob.page.getByRole("link", { name: /Kestrel nest box/ }).waitFor();
+assert.equal(await bob.page.getByRole("link", { name: /nest box/ }).count(), 1, "the conversations of the shared workspace alone");
+await workspace(ada.page, /default/i);
+await ada.page.getByRole("link", { name: "Apps" }).click();
+await ada.page.getByText("@hotel/porter").waitFor();
+assert.equal(await ada.page.getByText("@hotel/harbour").count(), 0, "the apps of the shared workspace alone");
+
+// A search finds one's own, and the address of somebody else's conversation finds nothing.
+await ada.page.goto(facts.url + "/chat");
+await ada.page.getByLabel("Search conversations").fill("noon");
+await ada.page.getByRole("link", { name: /Harbour cruise/ }).waitFor();
+await ada.page.getByLabel("Search conversations").fill("open front");
+await ada.page.getByText("Nothing found").waitFor();
+await ada.page.goto(facts.url + bobs);
+await ada.page.getByRole("alert").waitFor();
+await settled(ada.page);
+await accessible(ada.page, "the conversation of somebody else");
+
+for (const [at, word, who] of [[ada, "kestrel", "Ada"], [bob, "harbour", "Bob"]]) {
+  await nothingOf(word, at, `${who} in the shared workspace`);
+  await workspace(at.page, new RegExp(who));
+  await nothingOf(word, at, `${who} in the own workspace`);
+  await workspace(at.page, /default/i);
+}
+
+// A call of Bob waits. He sees it and cannot decide; Ada, who administers the workspace, can, but not from her own.
+await say(bob.page, "greet the kestrel", "greet the kestrel");
+await bob.page.getByRole("link", { name: /^Approvals.*1/ }).click();
+await bob.page.getByRole("heading", { name: "porter__greet" }).waitFor();
+await bob.page.getByText("An admin of the workspace decides.").waitFor();
+await workspace(ada.page, /Ada/);
+await ada.page.getByRole("link", { name: /^Approvals/ }).click();
+await ada.page.getByText("Nothing waits for you").waitFor();
+await workspace(ada.page, /default/i);
+await ada.page.getByText("Bob wants to call this tool").waitFor();
+await ada.page.getByRole("button", { name: "Allow once" }).click();
+await ada.page.getByText("Nothing waits for you").waitFor();
+await bob.page.getByRole("link", { name: "Chat" }).click();
+await bob.page.getByRole("link", { name: /Kestrel nest box/ }).first().click();
+await bob.page.getByRole("region", { name: "Conversation", exact: true }).getByText("The kestrel was greeted.").waitFor();
+
+// The usage of the shared workspace: all of it for its admin, Bob's own for Bob.
+await ada.page.goto(facts.url + "/usage");
+await ada.page.getByRole("tab", { name: "By person" }).click();
+await ada.page.getByRole("cell", { name: /Bob|bob@/ }).waitFor();
+await bob.page.goto(facts.url + "/usage");
+await bob.page.getByText("What you asked the models").waitFor();
+assert.equal(await bob.page.getByRole("tab", { name: "By person" }).count(), 0);
+assert.deepEqual([...ada.problems, ...bob.problems], [], "what the pages complained about");
+
+// Bob logs out, and Ada logs in with the same browser profile: nothing of his is left in it.
+await bob.page.goto(facts.url + "/chat");
+await logOut(bob.page);
+assert.doesNotMatch(await bob.page.evaluate(() => JSON.stringify([localStorage, sessionStorage])), /kestrel|bob@|ws_/i, "what the logout leaves in the browser");
+await bob.context.clearCookies({ domain: new URL(facts.provider).hostname }); // the provider's own session
+await logIn(bob.page, "ada");
+await bob.page.getByRole("link", { name: /Harbour cruise/ }).waitFor();
+await bob.page.goBack().catch(() => undefined);
+await bob.page.goto(facts.url + bobs);
+await bob.page.getByRole("alert").waitFor();
+await workspace(bob.page, /Ada/); // an admin of the shared workspace has seen the call that waited in it
+bob.answers.length = 0;
+await nothingOf("kestrel", bob, "Ada after Bob in one profile");
+
+// A session that ends elsewhere ends here: the page asks who is there, and keeps nothing of a run that failed.
+await bob.page.goto(facts.url + "/chat");
+await bob.page.getByLabel("Message", { exact: true }).fill("a broken kestrel of the harbour");
+await bob.page.getByLabel("Message", { exact: true }).press("Enter");
+await bob.page.getByRole("alert").waitFor();
+await bob.page.evaluate(() => fetch("/v1/auth/logout", { method: "POST" }));
+await bob.page.getByRole("heading", { name: "Log in to Ropewalk" }).waitFor();
+await bob.page.getByLabel("API key or token").fill(facts.key);
+await bob.page.getByRole("button", { name: "Log in", exact: true }).click();
+await bob.page.getByRole("button", { name: /^Account of/ }).waitFor();
+await settled(bob.page);
+assert.ok(!(await bob.page.locator("body").innerText()).includes("broken kestrel"), "the owner sees the run of Ada");
+await browser.close();

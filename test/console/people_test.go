@@ -1,0 +1,50 @@
+package console
+
+import (
+	"fmt"
+	"path/filepath"
+	"testing"
+
+	"github.com/ropewalk/ropewalk/internal/testenv"
+)
+
+// Ada and Bob log in at the identity provider, each in a browser profile of their own. They share a workspace that
+// Ada administers, and have a personal one each. Their screens show their own data only, also when one of them
+// logs in after the other in the same profile.
+func TestTwoPeopleWhoLogInByOpenIDNeverSeeEachOthersData(t *testing.T) {
+	t.Parallel()
+	const key = "a-key-of-the-tests-0123"
+	p := testenv.StartModelProvider(t)
+	p.Say(t,
+		`{"match":{"systemMessage":"Write a title","userMessage":"harbour"},"response":{"content":"Harbour cruise"}}`,
+		`{"match":{"systemMessage":"Write a title","userMessage":"kestrel"},"response":{"content":"Kestrel nest box"}}`,
+		`{"match":{"systemMessage":"Write a title"},"response":{"content":"A talk"}}`,
+		`{"match":{"userMessage":"broken kestrel"},"response":{"error":{"message":"not this one","type":"invalid_request_error"},"status":400}}`,
+		`{"match":{"toolCallId":"k1"},"response":{"content":"The kestrel was greeted."}}`,
+		`{"match":{"userMessage":"greet the kestrel"},"response":{"toolCalls":[{"id":"k1","name":"porter__greet","arguments":{"guest":"kestrel"}}]}}`,
+		`{"match":{"userMessage":"kestrel"},"response":{"content":"A kestrel wants a box with an open front."}}`,
+		`{"match":{"userMessage":"harbour"},"response":{"content":"The harbour cruise leaves at noon."}}`,
+	)
+	port := testenv.FreePort(t)
+	at := fmt.Sprintf("http://localhost:%d", port)
+	provider := testenv.StartOpenIDProviderWithForm(t, at+"/v1/auth/callback")
+	registry := t.TempDir()
+	for name, title := range map[string]string{"harbour": "Harbour", "kestrel": "Kestrel"} {
+		packed(t, filepath.Join(registry, name+".mcpb"), greeter(t, name, title, nil, nil))
+	}
+	s := serve(t, fmt.Sprintf(`apiKey: %s
+auth:
+  adapter: oidc
+  issuer: %s
+  clientId: ropewalk
+  redirectUri: %s/v1/auth/callback
+  admins: [carol@example.com]
+  join: {workspace: default, role: member}
+registries:
+  - {name: internal, adapter: directory, dir: '%s'}
+tools: {approve: [porter__greet]}
+%s`, key, provider.Issuer, at, registry, models(p)), "--port", fmt.Sprint(port))
+	s.key = key
+	s.do(t, "POST", "/v1/apps/install", map[string]any{"path": unpacked(t, greeter(t, "porter", "Porter", nil, nil))})
+	browse(t, "people.mjs", s, map[string]any{"key": key, "provider": provider.Issuer})
+}
