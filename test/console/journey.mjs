@@ -51,12 +51,14 @@ await settled(page);
 await accessible(page, "the log of an app");
 
 // Chat with a model that calls it. The history that the page asks for when the run begins comes after the
-// run has ended, and lacks its answer.
+// run has ended, and lacks its answer; unless the run has ended before the page asked.
 let histories = 0;
+let late = false;
 await page.route("**/v1/conversations/*/history", async (route) => {
   const first = ++histories === 1;
   const response = await route.fetch();
-  if (first) await thread.getByText("The note is short.").waitFor();
+  if (first) late = (await response.text()).includes("The note is short.");
+  if (first && !late) await thread.getByText("The note is short.").waitFor();
   await route.fulfill({ response }).catch(() => undefined); // the page may have cancelled it
 });
 await page.getByRole("link", { name: "Chat" }).click();
@@ -66,7 +68,7 @@ await message.fill("read the note");
 await message.press("Enter");
 await thread.getByText("The note is short.").waitFor();
 await thread.getByRole("article", { name: "Answer" }).getByRole("button", { name: "Fork from here" }).waitFor();
-assert.ok(histories > 1, "the history is asked for again once the run has ended");
+assert.ok(late || histories > 1, "the history is asked for again once the run has ended");
 await thread.getByText("The note is short.").waitFor();
 const card = thread.locator("summary", { hasText: "filesystem" });
 await card.click();
