@@ -22,15 +22,28 @@ plugins: ## build every built-in adapter as a plugin binary of its own
 	@for kind in auth sessionstore registry; do for d in cmd/$$kind-*; do \
 		$(GO) build -trimpath -ldflags '-s -w' -o $(BIN)/plugins/$$(basename $$d) ./$$d || exit 1; done; done
 
-# The packages whose tests keep something. core/store tests both databases in one run.
-STORING := ./core/access ./core/chat ./core/server ./test/conformance ./test/e2e/...
+# How go test runs here: without vet, which make check runs on everything; without debugging
+# information in the test executables, which nothing reads and the linker takes long to write; and
+# four packages at a time, because tests of processes, browsers and lifetimes mostly wait.
+TESTFLAGS := -vet=off -ldflags='-s -w' -p 4
 
+# What meets PostgreSQL in another way than a file: people, conversations and runs, the start and the
+# end of a server, installed apps, and what the API answers and announces of them. Not here are
+# core/store and core/store/cluster, which test both databases in one run; test/e2e/cluster, whose
+# servers always share a PostgreSQL; test/e2e/plugins and test/e2e/mcp, whose sessions live in plugins;
+# test/e2e/install and test/e2e/operations, test/conformance, which are about packages, commands and
+# protocols and keep nothing that the packages below do not keep too.
+STORING := ./core/access ./core/chat ./core/server ./test/e2e/api ./test/e2e/apps ./test/e2e/chat ./test/e2e/login
+
+# The packages that take longest come first, so that the last ones to end are short. What the servers
+# under test are made of is compiled before, or several packages would compile it at the same time.
 test: test-deps ## install what the tests need, run all with the race detector, then on PostgreSQL
-	$(GO) test -race -timeout 15m ./...
+	@$(GO) build -race ./core/server
+	$(GO) test -race -timeout 15m $(TESTFLAGS) ./test/... ./core/store ./cmd/ropewalk ./...
 	@$(MAKE) --no-print-directory test-postgres
 
-test-postgres: ## the tests that keep something, on PostgreSQL (part of make test)
-	ROPEWALK_TEST_STORE=postgres $(GO) test -timeout 10m $(STORING)
+test-postgres: ## the tests that meet PostgreSQL in their own way (part of make test)
+	CGO_ENABLED=0 ROPEWALK_TEST_STORE=postgres $(GO) test -trimpath -timeout 10m $(TESTFLAGS) $(STORING)
 
 test-deps: ## install what the tests need (Debian packages, npm packages)
 	@test/install-deps

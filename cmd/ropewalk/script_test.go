@@ -4,22 +4,27 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
+	"github.com/ropewalk/ropewalk/internal/testenv"
 	"github.com/ropewalk/ropewalk/plugins"
 	"github.com/ropewalk/ropewalk/plugins/host"
 	"github.com/ropewalk/ropewalk/plugins/sessionstore"
 	"github.com/ropewalk/ropewalk/plugins/sessionstore/memory"
 )
 
-// built is where the executables under test are: ropewalk, and some adapters as plugins.
-var built string
+// executables are ropewalk and some adapters as plugins: the folder built holds them once a test has
+// made its script.
+var (
+	executables sync.Once
+	built       string
+)
 
 // The test binary is also the plugins that lie, each under its file name.
 func TestMain(m *testing.M) {
@@ -27,22 +32,7 @@ func TestMain(m *testing.M) {
 		sessionstore.Serve(lie)
 		return
 	}
-	os.Exit(run(m))
-}
-
-func run(m *testing.M) int {
-	var err error
-	if built, err = os.MkdirTemp("", "ropewalk-cmd-"); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
-	}
-	defer func() { _ = os.RemoveAll(built) }()
-	build := exec.Command("go", "build", "-o", built+"/", ".", "../sessionstore-memory", "../auth-oidc", "../auth-static", "../registry-directory")
-	if out, err := build.CombinedOutput(); err != nil {
-		fmt.Fprintf(os.Stderr, "build the executables: %v\n%s", err, out)
-		return 1
-	}
-	return m.Run()
+	os.Exit(m.Run())
 }
 
 // lies are session stores that break one promise each.
@@ -138,6 +128,12 @@ type script struct {
 
 func newScript(t *testing.T) *script {
 	t.Helper()
+	executables.Do(func() {
+		built = testenv.Executables(t, "ropewalk", "sessionstore-memory", "auth-oidc", "auth-static", "registry-directory")
+	})
+	if built == "" {
+		t.Fatal("the executables were not built: see the first test that failed")
+	}
 	return &script{t: t, dir: t.TempDir(), home: t.TempDir()}
 }
 

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -19,6 +18,7 @@ import (
 	"github.com/ropewalk/ropewalk/core/config"
 	"github.com/ropewalk/ropewalk/core/rpc"
 	"github.com/ropewalk/ropewalk/core/tools"
+	"github.com/ropewalk/ropewalk/internal/testenv"
 )
 
 // records keeps installations in memory.
@@ -32,9 +32,12 @@ func everything(t *testing.T) *tools.Namespace {
 	t.Helper()
 	dir := t.TempDir()
 	server := filepath.Join(dir, "server")
-	build := exec.CommandContext(t.Context(), "go", "build", "-o", server, "github.com/modelcontextprotocol/go-sdk/conformance/everything-server")
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, out)
+	program, err := os.ReadFile(testenv.Executable(t, "github.com/modelcontextprotocol/go-sdk/conformance/everything-server"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(server, program, 0o700); err != nil {
+		t.Fatal(err)
 	}
 	manifest := fmt.Sprintf(`{"manifest_version":"0.3","name":"all","version":"1.0.0","description":"d","author":{"name":"a"},
 		"server":{"type":"binary","entry_point":"server","mcp_config":{"command":%q,"args":[]}}}`, server)

@@ -9,23 +9,6 @@ import (
 	"testing"
 )
 
-// Executable builds a command of this module with flags of go build, and returns its path. It is
-// built anew only when something changed that it is made of.
-func Executable(t testing.TB, command string, flags ...string) string {
-	t.Helper()
-	path := filepath.Join(Root(t), ".cache", "bin", strings.Join(append([]string{command}, flags...), ""))
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	defer Lock(t, path+".lock")()
-	build := exec.CommandContext(t.Context(), "go", append(append([]string{"build"}, flags...), "-o", path, "./cmd/"+command)...)
-	build.Dir = Root(t)
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("build %s: %v\n%s", command, err, out)
-	}
-	return path
-}
-
 // PassesItsKit runs the conformance kit against a built-in adapter that ships as an executable of
 // its own, as any author does: with ropewalk plugin test. Every check must pass, and none be left
 // out. settings is what follows --config, JSON.

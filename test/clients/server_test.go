@@ -25,6 +25,9 @@ type server struct {
 	log  *testkit.Log
 }
 
+// ropewalk is the executable under test.
+var ropewalk testenv.Ropewalk
+
 var listens = regexp.MustCompile(`server listening.*url"?[=:]"?(http://[^\s"]+)`)
 
 // serve starts a server with a configuration on a free port until the test ends. env is beside PATH, HOME and
@@ -42,7 +45,7 @@ func serveOn(t *testing.T, port int, config string, env ...string) *server {
 		t.Fatal(err)
 	}
 	write(t, filepath.Join(s.home, "ropewalk.yaml"), config)
-	cmd := exec.Command(binary, "serve", "--port", strconv.Itoa(port), "--home", s.home)
+	cmd := exec.Command(ropewalk.Path(t), "serve", "--port", strconv.Itoa(port), "--home", s.home)
 	cmd.Env = append([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + t.TempDir(), "LANG=C.UTF-8"}, env...)
 	cmd.Stderr = s.log
 	if err := cmd.Start(); err != nil {

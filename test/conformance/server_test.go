@@ -14,6 +14,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/ropewalk/ropewalk/internal/testenv"
 )
 
 // patience is how long anything may take on a machine that has other things to do.
@@ -24,7 +26,7 @@ var answersAt = regexp.MustCompile(`server listening.*url=(http://\S+)`)
 // serve starts the executable with a home of its own, and returns its address.
 func serve(t *testing.T) string {
 	t.Helper()
-	cmd := exec.Command(binary, "serve", "--port", "0", "--home", t.TempDir())
+	cmd := exec.Command(ropewalk.Path(t), "serve", "--port", "0", "--home", t.TempDir())
 	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + t.TempDir(), "LANG=C.UTF-8"}
 	if database := databases.Chosen(t); database != "" {
 		cmd.Env = append(cmd.Env, "ROPEWALK_STORAGE_URL="+database)
@@ -70,14 +72,12 @@ func serve(t *testing.T) string {
 func install(t *testing.T, base string) {
 	t.Helper()
 	dir := t.TempDir()
-	if err := os.Link(everything, filepath.Join(dir, "server")); err != nil {
-		copied, err := os.ReadFile(everything)
-		if err == nil {
-			err = os.WriteFile(filepath.Join(dir, "server"), copied, 0o700)
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
+	program, err := os.ReadFile(testenv.Executable(t, "github.com/modelcontextprotocol/go-sdk/conformance/everything-server"))
+	if err == nil {
+		err = os.WriteFile(filepath.Join(dir, "server"), program, 0o700)
+	}
+	if err != nil {
+		t.Fatal(err)
 	}
 	manifest := map[string]any{
 		"manifest_version": "0.3", "name": app, "version": "1.8.0", "description": "The Go SDK's conformance server.",

@@ -27,6 +27,9 @@ type server struct {
 	key  string // for requests of the test itself; "" in dev mode
 }
 
+// ropewalk is the executable under test.
+var ropewalk testenv.Ropewalk
+
 var listens = regexp.MustCompile(`url"?[=:]"?(http://[^\s"]+)`)
 
 // serve starts a server with a configuration on a free port until the test ends.
@@ -40,7 +43,7 @@ func serve(t *testing.T, config string, args ...string) *server {
 		t.Fatal(err)
 	}
 	log := &testkit.Log{}
-	cmd := exec.Command(binary, append([]string{"serve", "--port", "0", "--home", s.home}, args...)...)
+	cmd := exec.Command(ropewalk.Path(t), append([]string{"serve", "--port", "0", "--home", s.home}, args...)...)
 	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + t.TempDir(), "LANG=C.UTF-8"}
 	cmd.Stderr = log
 	if err := cmd.Start(); err != nil {

@@ -58,8 +58,7 @@ func TestThePluginInTheDocumentKeepsTheContract(t *testing.T) {
 	if out, err := sh.CombinedOutput(); err != nil {
 		t.Fatalf("%s: %v\n%s", install, err, out)
 	}
-	ropewalk := build(t, root, "./cmd/ropewalk", "ropewalk")
-	out, err := exec.CommandContext(t.Context(), ropewalk, "plugin", "test", filepath.Join(dir, "sessionstore-demo")).CombinedOutput()
+	out, err := exec.CommandContext(t.Context(), ropewalk.Path(t), "plugin", "test", filepath.Join(dir, "sessionstore-demo")).CombinedOutput()
 	wantPassed(t, string(out), err)
 }
 

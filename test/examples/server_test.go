@@ -39,12 +39,8 @@ func TestAServerRunsRealSessionsOnTheAdapterInPythonAndTheStoreInTypeScript(t *t
 	if err := os.WriteFile(filepath.Join(home, "ropewalk.yaml"), []byte(settings), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	binary := filepath.Join(t.TempDir(), "ropewalk")
-	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", binary, "../../cmd/ropewalk").CombinedOutput(); err != nil {
-		t.Fatalf("build the server: %v\n%s", err, out)
-	}
 
-	url, stop := serve(t, binary, home)
+	url, stop := serve(t, home)
 	forged := client{url: url, token: provider.Forgeries(authtest.Signature)[0].Token}
 	if status, _, body := forged.post(t, initialize); status != http.StatusUnauthorized {
 		t.Errorf("a forged token gets %d %s", status, body)
@@ -54,7 +50,7 @@ func TestAServerRunsRealSessionsOnTheAdapterInPythonAndTheStoreInTypeScript(t *t
 	alice.callsTheSampleApp(t)
 	stop()
 
-	alice.url, _ = serve(t, binary, home)
+	alice.url, _ = serve(t, home)
 	if got := alice.reason(t); got != "unavailable" {
 		t.Errorf("after a restart of the server, the store in TypeScript no longer knows the session: %s", got)
 	}
@@ -71,10 +67,10 @@ var answersAt = regexp.MustCompile(`server listening.*url=(http://\S+)`)
 
 // serve starts the server and returns its address, and a function that ends it, which the end of
 // the test does too.
-func serve(t *testing.T, binary, home string) (url string, stop func()) {
+func serve(t *testing.T, home string) (url string, stop func()) {
 	t.Helper()
 	log := &journal{}
-	cmd := exec.Command(binary, "serve", "--port", "0", "--home", home, "--sample")
+	cmd := exec.Command(ropewalk.Path(t), "serve", "--port", "0", "--home", home, "--sample")
 	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + home, "LANG=C.UTF-8"}
 	cmd.Stderr = log
 	cmd.WaitDelay = time.Second

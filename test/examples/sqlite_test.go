@@ -10,30 +10,46 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/ropewalk/ropewalk/internal/testenv"
 	"github.com/ropewalk/ropewalk/plugins/sessionstore"
 )
 
 const sqlite = "../../examples/sessionstore-sqlite-go"
 
-// build builds the command of the module in dir.
-func build(t *testing.T, dir, command, name string) string {
+// ropewalk is the server, and stores is the folder of the store, once a test has built it.
+var (
+	ropewalk testenv.Ropewalk
+	built    sync.Once
+	stores   string
+)
+
+// sessionStoreGo builds the example, once for all tests, and returns its executable.
+func sessionStoreGo(t *testing.T) string {
 	t.Helper()
-	path := filepath.Join(t.TempDir(), name)
-	cmd := exec.CommandContext(t.Context(), "go", "build", "-o", path, command)
-	cmd.Dir = dir
-	if out, err := cmd.CombinedOutput(); err != nil {
-		t.Fatalf("build %s: %v\n%s", name, err, out)
+	built.Do(func() {
+		dir := filepath.Join(testenv.Root(t), ".cache", "examples")
+		if err := os.MkdirAll(dir, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		defer testenv.Lock(t, dir+".lock")()
+		if err := testenv.Build(t.Context(), sqlite, dir+"/sessionstore-sqlite", "."); err != nil {
+			t.Fatal(err)
+		}
+		stores = dir
+	})
+	if stores == "" {
+		t.Fatal("the example was not built: see the first test that failed")
 	}
-	return path
+	return filepath.Join(stores, "sessionstore-sqlite")
 }
 
 func TestTheSessionStoreInGoPassesPluginTest(t *testing.T) {
-	store, ropewalk := build(t, sqlite, ".", "sessionstore-sqlite"), build(t, "../..", "./cmd/ropewalk", "ropewalk")
-	out, err := exec.CommandContext(t.Context(), ropewalk, "plugin", "test", store).CombinedOutput()
+	out, err := exec.CommandContext(t.Context(), ropewalk.Path(t), "plugin", "test", sessionStoreGo(t)).CombinedOutput()
 	wantPassed(t, string(out), err)
 }
 
@@ -65,7 +81,7 @@ func TestTheSessionStoreInGoHasFiftyLinesAndImportsNothingOfOursButTheSDK(t *tes
 
 func TestTheSessionStoreInGoKeepsItsSessionsWhenItIsKilled(t *testing.T) {
 	h, _ := newHost(t)
-	store, err := h.SessionStore(t.Context(), plugin(t, build(t, sqlite, ".", "sessionstore-sqlite"), `{}`))
+	store, err := h.SessionStore(t.Context(), plugin(t, sessionStoreGo(t), `{}`))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -88,21 +104,19 @@ func TestAServerRunsRealSessionsOnTheStoreInGo(t *testing.T) {
 	if err := os.MkdirAll(filepath.Join(home, "plugins"), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	store := build(t, sqlite, ".", "sessionstore-sqlite")
-	if err := os.Rename(store, filepath.Join(home, "plugins", "sessionstore-sqlite")); err != nil {
+	if err := testenv.Build(t.Context(), sqlite, filepath.Join(home, "plugins", "sessionstore-sqlite"), "."); err != nil {
 		t.Fatal(err)
 	}
 	if err := os.WriteFile(filepath.Join(home, "ropewalk.yaml"), []byte("sessionStore: sqlite\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	ropewalk := build(t, "../..", "./cmd/ropewalk", "ropewalk")
-	url, stop := serve(t, ropewalk, home)
+	url, stop := serve(t, home)
 	anyone := client{url: url}
 	anyone.open(t)
 	anyone.callsTheSampleApp(t)
 	stop()
 
-	anyone.url, stop = serve(t, ropewalk, home)
+	anyone.url, stop = serve(t, home)
 	defer stop()
 	if got := anyone.reason(t); got != "unavailable" {
 		t.Errorf("after a restart of the server, the store no longer knows the session: %s", got)

@@ -12,6 +12,9 @@ import (
 	"github.com/ropewalk/ropewalk/internal/testenv"
 )
 
+// ropewalk is the executable under test. Where tests look for data races, so does every server.
+var ropewalk = testenv.Ropewalk{Race: Race}
+
 // Databases is the PostgreSQL server of a package's tests, when they run on one (testenv.Store).
 var Databases testenv.Databases
 
@@ -35,14 +38,8 @@ func Main(m *testing.M) int {
 	return code
 }
 
-// Binary is the executable under test. Where tests look for data races, so does every server.
+// Binary is the path of the executable under test.
 func Binary(t testing.TB) string {
 	t.Helper()
-	if path := os.Getenv("ROPEWALK_BINARY"); path != "" {
-		return path
-	}
-	if Race {
-		return testenv.Executable(t, "ropewalk", "-race")
-	}
-	return testenv.Executable(t, "ropewalk")
+	return ropewalk.Path(t)
 }

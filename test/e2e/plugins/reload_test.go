@@ -18,7 +18,7 @@ import (
 // pluginBinary builds a built-in adapter as a plugin binary and returns its path and SHA-256.
 func pluginBinary(t *testing.T, name string) (path, sum string) {
 	t.Helper()
-	path = testenv.Executable(t, name, "-trimpath")
+	path = testenv.Executable(t, name)
 	raw, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)

@@ -1,0 +1,92 @@
+package testenv
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+)
+
+// Ropewalk is the server's executable that the tests of a package run: what ROPEWALK_BINARY names,
+// else one that the first test builds. Tests keep it in a variable of their package, because even a
+// go build that has nothing to do takes a second of processor time. The zero value is ready.
+type Ropewalk struct {
+	Race bool // build it with the race detector
+
+	once sync.Once
+	path string
+}
+
+// Path is the path of the executable.
+func (r *Ropewalk) Path(t testing.TB) string {
+	t.Helper()
+	r.once.Do(func() {
+		if r.path = os.Getenv("ROPEWALK_BINARY"); r.path != "" {
+			return
+		}
+		if r.Race {
+			r.path = Executable(t, "ropewalk", "-race")
+		} else {
+			r.path = Executable(t, "ropewalk")
+		}
+	})
+	if r.path == "" {
+		t.Fatal("ropewalk was not built: see the first test that failed")
+	}
+	return r.path
+}
+
+// Executable builds a command with more flags of go build, and returns its path. The command is the
+// name of a folder of cmd, or the import path of a program of a module that this one requires. All
+// packages share it; it is built anew only when something changed that it is made of.
+func Executable(t testing.TB, command string, flags ...string) string {
+	t.Helper()
+	return filepath.Join(executables(t, []string{command}, flags), filepath.Base(command))
+}
+
+// Executables builds commands as Executable does, and returns the folder that holds them.
+func Executables(t testing.TB, commands ...string) (dir string) {
+	t.Helper()
+	return executables(t, commands, nil)
+}
+
+func executables(t testing.TB, commands, flags []string) (dir string) {
+	t.Helper()
+	dir = filepath.Join(Root(t), ".cache", "bin"+strings.Join(flags, ""))
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	args := slices.Clone(flags)
+	for _, command := range commands {
+		if !strings.Contains(command, "/") {
+			command = "./cmd/" + command
+		}
+		args = append(args, command)
+	}
+	defer Lock(t, dir+".lock")()
+	if err := Build(t.Context(), Root(t), dir+"/", args...); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+// Build runs go build in a folder. Without -race it compiles as make build does, so that the tests
+// and what is released share what was compiled.
+func Build(ctx context.Context, dir, output string, args ...string) error {
+	environ := os.Environ()
+	flags := []string{"build", "-buildvcs=false", "-ldflags=-s -w", "-o", output}
+	if !slices.Contains(args, "-race") {
+		environ, flags = append(environ, "CGO_ENABLED=0"), append(flags, "-trimpath")
+	}
+	cmd := exec.CommandContext(ctx, "go", append(flags, args...)...)
+	cmd.Dir, cmd.Env = dir, environ
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("go %s: %w\n%s", strings.Join(cmd.Args[1:], " "), err, out)
+	}
+	return nil
+}
