@@ -2,6 +2,7 @@ package chat_test
 
 import (
 	"context"
+	"errors"
 	"io"
 	"log"
 	"net/http"
@@ -207,6 +208,37 @@ func TestOnlyAdminsSeeWhyAProviderCannotBeReached(t *testing.T) {
 		}
 		if strings.Contains(err.Error(), "canary") {
 			t.Errorf("the key is in %v", err)
+		}
+	}
+}
+
+func TestAKeyThatAProviderRepeatsIsNotInItsFailure(t *testing.T) {
+	const key = "canary-key-0123456789"
+	for _, protocol := range protocols() {
+		h := open(t, protocol, func(c *config.Models) {
+			p := c.Providers[protocol]
+			p.APIKey = key
+			c.Providers[protocol] = p
+		})
+		h.model.Say(t, `{"match":{},"response":{"error":{"message":"Incorrect API key provided: `+key+`.","type":"authentication_error"},"status":401}}`)
+		run, err := h.Begin(t.Context(), owner(), chat.Request{Message: "hi"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = run.Do(t.Context(), nil)
+		models, newErr := chat.NewModels(h.config)
+		if newErr != nil {
+			t.Fatal(newErr)
+		}
+		_, probed := models.Probe(t.Context())
+		models.Close()
+		for _, err := range []error{err, errors.Unwrap(err), probed} {
+			if err == nil || strings.Contains(err.Error(), key) {
+				t.Errorf("%s: the failure is %v", protocol, err)
+			}
+		}
+		if !strings.Contains(probed.Error(), "Incorrect API key provided: [redacted].") {
+			t.Errorf("%s: the failure is %v", protocol, probed)
 		}
 	}
 }

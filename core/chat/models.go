@@ -60,10 +60,10 @@ func NewModels(c config.Models) (*Models, error) {
 		switch p.Type {
 		case config.ProviderAnthropic:
 			a := anthropic.New(s)
-			one.calls, one.close = a, a.Close
+			one.calls, one.close = model.WithoutKey(a, s.APIKey), a.Close
 		default:
 			o := openai.New(s)
-			one.calls, one.close = o, o.Close
+			one.calls, one.close = model.WithoutKey(o, s.APIKey), o.Close
 		}
 		m.providers[name] = one
 	}

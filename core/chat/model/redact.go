@@ -1,0 +1,32 @@
+package model
+
+import (
+	"context"
+	"errors"
+	"strings"
+)
+
+// WithoutKey returns p with failures that do not contain key. Some vendors repeat the key that they refuse,
+// and failures are logged.
+func WithoutKey(p Provider, key string) Provider {
+	if key == "" {
+		return p
+	}
+	return keyless{p, key}
+}
+
+type keyless struct {
+	Provider
+	key string
+}
+
+// Call is Provider's.
+func (k keyless) Call(ctx context.Context, name string, r Request, said func(string)) (Answer, error) {
+	answer, err := k.Provider.Call(ctx, name, r, said)
+	if failure, ok := errors.AsType[*Error](err); ok && strings.Contains(failure.Message, k.key) {
+		hidden := *failure
+		hidden.Message, hidden.cause = strings.ReplaceAll(failure.Message, k.key, "[redacted]"), nil
+		return answer, &hidden
+	}
+	return answer, err
+}
