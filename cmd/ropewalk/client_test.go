@@ -5,6 +5,9 @@ import (
 	"bufio"
 	"bytes"
 	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -13,6 +16,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/ropewalk/ropewalk/internal/testenv"
 	"github.com/ropewalk/ropewalk/internal/testkit"
 )
 
@@ -91,6 +95,17 @@ func TestAServerIsDrivenFromTheCommandLine(t *testing.T) {
 		{"tool call sample__echo --text hello --json", "", 0, `"content"`, ""},
 		{"tool call sample__echo --colour red", "", 2, "", `no parameter "colour"`},
 		{"tool call nothing", "", 1, "", "ropewalk tool list"},
+		{"tool call sample__echo", "", 2, "", "\n  missing property 'text'\n`ropewalk tool show sample__echo`"},
+		{"tool call sample__echo hello", "", 2, "", "ropewalk tool show sample__echo"},
+		{"app stop sample", "", 0, "sample is stopped", ""},
+		{"tool call sample__echo --text x", "", 1, "", "`ropewalk app start sample` starts it"},
+		{"app start sample", "", 0, "sample is running", ""},
+		{"app search files", "", 0, "NAME", "No bundle was found"},
+		{"client-config", "", 2, "", "missing CLIENT, one of chatgpt, claude-code"},
+		{"app stop", "", 2, "", "missing NAME; usage: ropewalk app stop NAME"},
+		{"status now", "", 2, "", `unexpected argument "now"`},
+		{"key create laptop", "", 0, "rwk_", "It is not shown again"},
+		{"key create laptop --json", "", 0, `"key": "rwk_`, ""},
 		{"chat hello", "", 1, "", "models.default"},
 		{"conversation list", "", 0, "TITLE", ""},
 		{"usage", "", 0, "total", ""},
@@ -189,6 +204,14 @@ func TestClientConfigurationsAreWrittenBesideWhatIsThere(t *testing.T) {
 
 func TestDoctorNamesWhatIsWrongWithItsRemedy(t *testing.T) {
 	s := newScript(t)
+	s.environ = []string{"PATH=" + s.dir} // without runtimes to examine
+	demo := install(t, filepath.Join(built, "sessionstore-memory"), filepath.Join(s.dir, "demo"))
+	other := httptest.NewServer(http.NotFoundHandler())
+	t.Cleanup(other.Close)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = w.Write([]byte(`{"status":"ok","uptime":1,"bundles":[]}`))
+	}))
+	t.Cleanup(server.Close)
 	for name, c := range map[string]struct {
 		config string
 		says   []string
@@ -199,10 +222,21 @@ func TestDoctorNamesWhatIsWrongWithItsRemedy(t *testing.T) {
 			"auth: {adapter: oidc, issuer: \"http://127.0.0.1:1\", clientId: x}\n", []string{"identity", "auth.issuer"},
 		},
 		"a plugin that does not exist": {"sessionStore: {adapter: nothing}\n", []string{"nothing"}},
+		"a plugin whose file changed": {
+			"sessionStore: {adapter: demo, path: " + demo + ", sha256: " + strings.Repeat("0", 64) + "}\n", []string{"does not match its sha256", "put the original back"},
+		},
+		"a registry that is away": {
+			"registries: [{name: official, adapter: mcp-registry, url: \"https://127.0.0.1:1\", allowPrivateNetwork: true}]\n",
+			[]string{"registry", "official", "connection refused", "DNS"},
+		},
+		"a port that another program has": {"http: {port: " + port(t, other.URL) + "}\n", []string{"port", "another program listens there", "http.port"}},
+		"a port of another server":        {"http: {port: " + port(t, server.URL) + "}\n", []string{"port", "a Ropewalk server with another home"}},
+		"a model that cannot be reached":  {"models: {default: \"m:x\", providers: {m: {type: openai, baseUrl: \"http://127.0.0.1:1\"}}}\n", []string{"model", "connection refused", "baseUrl"}},
+		"tabs in the file":                {"http:\n\tport: 1\n", []string{"not YAML", "with spaces"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			file := s.write("doctor.yaml", c.config)
-			out, errs, status := s.split("", "ropewalk", "doctor", "--config", file)
+			out, errs, status := s.split("", "ropewalk", "doctor", "--deep", "--config", file)
 			if status != 1 {
 				t.Errorf("status %d: %s", status, errs)
 			}
@@ -215,6 +249,42 @@ func TestDoctorNamesWhatIsWrongWithItsRemedy(t *testing.T) {
 				t.Error("a secret is shown")
 			}
 		})
+	}
+}
+
+// port returns the port of an address.
+func port(t *testing.T, address string) string {
+	t.Helper()
+	u, err := url.Parse(address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return u.Port()
+}
+
+func TestDoctorNamesAHomeThatCannotBeWritten(t *testing.T) {
+	s := newScript(t)
+	out, _, status := s.split("", "ropewalk", "doctor", "--home", "/proc/self")
+	if status != 1 || !strings.Contains(out, "/proc/self cannot be written") || !strings.Contains(out, "ROPEWALK_HOME") {
+		t.Errorf("status %d:\n%s", status, out)
+	}
+}
+
+func TestDoctorBeginsALoginAtTheIdentityProvider(t *testing.T) {
+	const callback = "http://127.0.0.1:1/v1/auth/callback"
+	provider := testenv.StartOpenIDProvider(t, callback)
+	s := newScript(t)
+	s.environ = []string{"PATH=" + s.dir} // without runtimes to examine
+	for client, want := range map[string]string{
+		"clientId: ropewalk, redirectUri: \"" + callback + "\"":                           "accepts the client id and the redirect URI",
+		"clientId: nobody, redirectUri: \"" + callback + "\"":                             "register auth.clientId",
+		"clientId: ropewalk, redirectUri: \"https://tools.example.com/v1/auth/callback\"": "exactly the redirect URI",
+	} {
+		file := s.write("doctor.yaml", "auth: {adapter: oidc, issuer: \""+provider.Issuer+"\", "+client+"}\n")
+		out, _, _ := s.split("", "ropewalk", "doctor", "--config", file)
+		if !strings.Contains(out, "login ") || !strings.Contains(out, want) {
+			t.Errorf("%s: %q is missing in\n%s", client, want, out)
+		}
 	}
 }
 

@@ -54,6 +54,8 @@ const (
 func root() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "ropewalk", Short: "Run MCP apps, and serve their tools over an HTTP API and one MCP endpoint",
+		Long: "Run MCP apps, and serve their tools over an HTTP API and one MCP endpoint.\n\n`ropewalk up` starts a server with a sample app and " +
+			"prints what to do next; `ropewalk doctor` says what is wrong, and what to do about it.",
 		Version: version, SilenceUsage: true, SilenceErrors: true,
 	}
 	cmd.SetOut(os.Stdout)
@@ -74,10 +76,13 @@ func root() *cobra.Command {
 		admin.WorkspaceCommand(), admin.UserCommand(), admin.KeyCommand(), clientconfig.Command(), contexts.Command(),
 	)
 	add(groupAdmin, configCommand(), pluginCommand(), auditCommand())
-	cmd.AddCommand(versionCommand(), manCommand(), sampleCommand())
+	add(groupAdmin, versionCommand())
+	cmd.SetHelpCommandGroupID(groupAdmin)
+	cmd.SetCompletionCommandGroupID(groupAdmin)
+	cmd.AddCommand(manCommand(), sampleCommand())
 	return cmd
 }
 
 func doctorCommand() *cobra.Command {
-	return doctor.Command(doctor.Options{Version: version, Builtins: builtins(), Load: loadFrom})
+	return doctor.Command(doctor.Options{Version: version, Date: buildInfo().Date, Builtins: builtins(), Load: loadFrom})
 }

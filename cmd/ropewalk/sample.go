@@ -34,6 +34,7 @@ func printHints(w io.Writer, url, workspace string, c *config.Config) error {
 Ropewalk is running.
 
   URL        %[1]s
+  Console    %[1]s in a browser
   Workspace  %[2]s
 
 Call a tool of the sample app:
@@ -51,6 +52,8 @@ Connect an MCP client%[4]s; `+"`ropewalk client-config`"+` knows what each one n
       }
     }
   }
+
+`+"`ropewalk doctor`"+` says what is missing, such as a model for `+"`ropewalk chat`"+`. Ctrl-C ends the server.
 
 `, url, workspace, header, client)
 	return err

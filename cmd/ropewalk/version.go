@@ -12,8 +12,11 @@ import (
 	"github.com/ropewalk/ropewalk/cmd/ropewalk/cli"
 )
 
-// version is set by the build.
-var version = "dev"
+// The build sets these. Without commit and date, those of the repository that Go has recorded count.
+var (
+	version      = "dev"
+	commit, date string //nolint:gochecknoglobals // the linker can set nothing else
+)
 
 // build describes the executable.
 type build struct {
@@ -26,9 +29,9 @@ type build struct {
 }
 
 func buildInfo() build {
-	b := build{Version: version, Go: runtime.Version(), OS: runtime.GOOS, Arch: runtime.GOARCH}
+	b := build{Version: version, Commit: commit, Date: date, Go: runtime.Version(), OS: runtime.GOOS, Arch: runtime.GOARCH}
 	info, ok := debug.ReadBuildInfo()
-	if !ok {
+	if !ok || commit != "" {
 		return b
 	}
 	for _, s := range info.Settings {

@@ -1,6 +1,7 @@
 package admin
 
 import (
+	"encoding/json"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -37,6 +38,27 @@ func KeyCommand() *cobra.Command {
 	return cmd
 }
 
+// printKey creates a key and prints it; what else there is to know goes to standard error.
+func printKey(cmd *cobra.Command, c *cli.Connection, body map[string]any) error {
+	client, err := c.Client(cmd.Context())
+	if err != nil {
+		return err
+	}
+	var answer json.RawMessage
+	if err := client.Do(cmd.Context(), http.MethodPost, "/v1/keys", body, &answer); err != nil {
+		return err
+	}
+	type created struct {
+		key
+		Key, Workspace string
+	}
+	return cli.Print(c, cmd, answer, func(o *cli.Output, k created) error {
+		cmd.PrintErrf("Key %s (%s) for %s, role %s, expires %s. It is not shown again.\n", k.Name, k.ID, k.Workspace, k.Role, k.expiry())
+		o.Line("%s", k.Key)
+		return nil
+	})
+}
+
 // key is an API key as it is listed.
 type key struct {
 	ID, Name, Role, CreatedAt string
@@ -55,7 +77,9 @@ func createKey(c *cli.Connection) *cobra.Command {
 	var lifetime time.Duration
 	cmd := &cobra.Command{
 		Use: "create NAME", Short: "Create an API key for the workspace; it is shown once", Args: cobra.ExactArgs(1),
-		Example: "  ropewalk key create ci --role member --expires-in 720h",
+		Long: "Create an API key for the workspace. The key alone is printed; it cannot be shown again. Commands and MCP clients take it " +
+			"from the environment variable ROPEWALK_API_KEY.",
+		Example: "  ropewalk key create ci --role member --expires-in 720h\n  export ROPEWALK_API_KEY=$(ropewalk key create laptop)",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			body := map[string]any{"name": args[0], "role": role}
 			if lifetime < 0 {
@@ -64,7 +88,7 @@ func createKey(c *cli.Connection) *cobra.Command {
 			if lifetime > 0 {
 				body["expiresAt"] = time.Now().Add(lifetime).UTC().Format(time.RFC3339)
 			}
-			return do(cmd, c, call{http.MethodPost, "/v1/keys", body})
+			return printKey(cmd, c, body)
 		},
 	}
 	cmd.Flags().StringVar(&role, "role", "member", "role in the workspace: admin or member")

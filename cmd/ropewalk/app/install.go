@@ -96,12 +96,31 @@ func install(cmd *cobra.Command, c *cli.Connection, f *installFlags, args []stri
 	}
 	done()
 	if err != nil {
-		return err
+		return suggest(cmd, client, r.Name, err)
 	}
 	return cli.Print(c, cmd, answer, func(o *cli.Output, a entry) error {
-		o.Line("%s %s is %s with %d tools", a.Name, a.Version, o.State(a.Status), a.ToolCount)
+		o.Line("%s %s is %s with %s", a.Name, a.Version, o.State(a.Status), cli.Count(a.ToolCount, "tool"))
 		return nil
 	})
+}
+
+// suggest adds to an error the names in the registries that are like the one that was not found.
+func suggest(cmd *cobra.Command, client *apiclient.Client, name string, err error) error {
+	if name == "" || !apiclient.IsCode(err, "install_failed") {
+		return err
+	}
+	var r bundles
+	if client.Get(cmd.Context(), "/v1/registries/search", url.Values{"query": {name}, "limit": {"5"}}, &r) != nil || len(r.Bundles) == 0 {
+		return err // the search is a help only
+	}
+	var names []string
+	for _, b := range r.Bundles {
+		if b.Name == name {
+			return err
+		}
+		names = append(names, b.Name)
+	}
+	return fmt.Errorf("%w; did you mean %s?", err, strings.Join(names, ", "))
 }
 
 // request reads the command line. Exactly one source must be given.

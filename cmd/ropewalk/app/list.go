@@ -127,6 +127,9 @@ func printBundles(cmd *cobra.Command) func(*cli.Output, bundles) error {
 		for _, f := range r.Failures {
 			cmd.PrintErrln("warning:", f)
 		}
+		if len(r.Bundles) == 0 {
+			cmd.PrintErrln("No bundle was found. Names are looked up in the registries of the configuration (`registries`).")
+		}
 		rows := make([][]string, len(r.Bundles))
 		for i, b := range r.Bundles {
 			rows[i] = []string{b.Name, b.Version, b.Registry, strconv.Itoa(b.TrustScore), shorten(b.Description, 60)}

@@ -23,13 +23,11 @@ func progress(cmd *cobra.Command, client *apiclient.Client) (done func()) {
 	var reader sync.WaitGroup
 	reader.Go(func() {
 		_ = client.Stream(ctx, http.MethodGet, "/v1/events", nil, func(e apiclient.Event) error { // only for show
-			var p struct {
-				Name, Message, Phase string
-			}
+			var p struct{ Name, Stage, Message string }
 			if e.Name != "bundle.progress" || json.Unmarshal(e.Data, &p) != nil {
 				return nil //nolint:nilerr // an event that cannot be read is not shown
 			}
-			cmd.PrintErrf("\r\x1b[K%s: %s%s", p.Name, p.Phase, p.Message)
+			cmd.PrintErrf("\r\x1b[K%s: %s %s", p.Name, p.Stage, p.Message)
 			return nil
 		})
 	})

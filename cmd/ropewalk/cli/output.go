@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strconv"
 	"strings"
 	"unicode/utf8"
 
@@ -73,6 +74,14 @@ func (o *Output) State(text string) string {
 		return o.paint("31", text)
 	}
 	return text
+}
+
+// Count returns a number of things, such as "1 tool".
+func Count(n int, thing string) string {
+	if n != 1 {
+		thing += "s"
+	}
+	return strconv.Itoa(n) + " " + thing
 }
 
 // Faint renders text that matters less.

@@ -21,15 +21,37 @@ func Prepare(cmd *cobra.Command) {
 	}
 	if args := cmd.Args; args != nil {
 		cmd.Args = func(cmd *cobra.Command, given []string) error {
-			if err := args(cmd, given); err != nil {
-				return Usage(fmt.Errorf("%w; usage: %s", err, cmd.UseLine()))
+			err := args(cmd, given)
+			if err == nil {
+				return nil
 			}
-			return nil
+			return Usage(fmt.Errorf("%s; usage: %s", misfit(cmd, given, err), cmd.UseLine()))
 		}
 	}
 	for _, sub := range cmd.Commands() {
 		Prepare(sub)
 	}
+}
+
+// misfit says which argument is missing or too many, by the names in the usage line; what that line does
+// not name is said as err does.
+func misfit(cmd *cobra.Command, given []string, err error) string {
+	_, after, _ := strings.Cut(cmd.Use, " ")
+	wanted := strings.Fields(after)
+	if strings.ContainsAny(after, "[|") {
+		return err.Error()
+	}
+	switch {
+	case len(given) > len(wanted):
+		return fmt.Sprintf("unexpected argument %q", given[len(wanted)])
+	case len(given) < len(wanted):
+		text := "missing " + strings.Join(wanted[len(given):], " and ")
+		if len(given) == 0 && len(cmd.ValidArgs) > 0 {
+			text += ", one of " + strings.Join(cmd.ValidArgs, ", ")
+		}
+		return text
+	}
+	return err.Error()
 }
 
 // unknownCommand is what a group of commands does by itself: it prints its help, or names the nearest
@@ -40,7 +62,7 @@ func unknownCommand(cmd *cobra.Command, args []string) error {
 		if err := cmd.Help(); err != nil {
 			return err
 		}
-		return Usage(fmt.Errorf("%s needs a command", cmd.CommandPath()))
+		return Usage(fmt.Errorf("name one of the commands of `%s`", cmd.CommandPath()))
 	}
 	text := fmt.Sprintf("unknown command %q for %q", args[0], cmd.CommandPath())
 	if near := nearest(cmd, args[0]); near != "" {

@@ -3,6 +3,8 @@ package doctor
 import (
 	"context"
 	"errors"
+	"fmt"
+	"os"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -16,6 +18,7 @@ import (
 // Options is what the command needs of the program.
 type Options struct {
 	Version  string
+	Date     string // when this version was written, as RFC 3339; "" when that is unknown
 	Builtins pluginhost.Builtins
 	// Load reads the configuration with the given home and file.
 	Load func(home, file string) (*config.Config, error)
@@ -45,6 +48,9 @@ func Command(o Options) *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			ctx, cancel := context.WithTimeout(cmd.Context(), limit)
 			defer cancel()
+			if _, err := os.Lstat(bundle); bundle != "" && err == nil {
+				return cli.Usage(fmt.Errorf("--bundle: %s exists; choose another name, or remove it", bundle))
+			}
 			e := &examination{o: o, deep: deep, Report: Report{Version: o.Version, Findings: []Finding{}}}
 			e.examine(ctx, home, file)
 			if bundle != "" {
@@ -78,6 +84,8 @@ func Command(o Options) *cobra.Command {
 // examine makes every check. What a broken configuration makes impossible is left out.
 func (e *examination) examine(ctx context.Context, home, file string) {
 	e.checkConfiguration(home, file)
+	e.checkClock()
+	e.checkCertificates()
 	if e.config == nil {
 		e.checkRuntimes(ctx)
 		e.checkSandbox(ctx)
@@ -89,6 +97,7 @@ func (e *examination) examine(ctx context.Context, home, file string) {
 	e.checkRuntimes(ctx)
 	e.checkSandbox(ctx)
 	e.checkAdapters(ctx)
+	e.checkRegistries(ctx)
 	e.checkDatabase(ctx)
 	e.checkIdentityProvider(ctx)
 	e.checkProxy()

@@ -2,6 +2,7 @@ package doctor
 
 import (
 	"context"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -25,17 +26,45 @@ func (e *examination) checkHome() {
 		e.add("home", failed, err.Error(), "make the directory readable for the user of the server")
 	case !info.IsDir():
 		e.add("home", failed, home+" is not a directory", "choose another home with --home or ROPEWALK_HOME")
-	case info.Mode().Perm()&0o022 != 0:
-		e.add("home", failed, fmt.Sprintf("%s can be written by others (mode %o)", home, info.Mode().Perm()), "chmod 700 "+home)
 	default:
-		probe, err := os.CreateTemp(home, ".doctor-*")
-		if err != nil {
-			e.add("home", failed, err.Error(), "make "+home+" writable for the user of the server")
+		if err := writable(home); err != nil {
+			e.add("home", failed, fmt.Sprintf("%s cannot be written: %s", home, err), homeRemedy(err))
 			return
 		}
-		_ = errors.Join(probe.Close(), os.Remove(probe.Name()))
+		if info.Mode().Perm()&0o022 != 0 {
+			e.add("home", failed, fmt.Sprintf("%s can be written by others (mode %o)", home, info.Mode().Perm()), "chmod 700 "+home)
+			return
+		}
 		e.add("home", ok, home, "")
 	}
+}
+
+// writable writes some bytes into a directory.
+func writable(dir string) error {
+	probe, err := os.CreateTemp(dir, ".doctor-*")
+	if err != nil {
+		return bare(err)
+	}
+	_, err = probe.Write(make([]byte, 64<<10))
+	return bare(errors.Join(err, probe.Close(), os.Remove(probe.Name())))
+}
+
+// bare is the reason of a failed file operation, without the name of the file.
+func bare(err error) error {
+	if p, ok := errors.AsType[*fs.PathError](err); ok {
+		return p.Err
+	}
+	return err
+}
+
+func homeRemedy(err error) string {
+	switch {
+	case errors.Is(err, syscall.EROFS):
+		return "mount it writable, or choose another home with --home or ROPEWALK_HOME"
+	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
+		return "free some space there, or choose another home with --home or ROPEWALK_HOME"
+	}
+	return "make it writable for the user of the server, or choose another home with --home or ROPEWALK_HOME"
 }
 
 // The free space below which there is a finding.
@@ -62,7 +91,36 @@ func (e *examination) checkDisk() {
 	case free < littleSpace:
 		result = warning
 	}
-	e.add("disk", result, fmt.Sprintf("%.1f GiB free at %s", float64(free)/(1<<30), dir), "free some space: installs and the database need it")
+	e.add("disk", result, space(free)+" free at "+dir, "free some space: installs and the database need it")
+}
+
+func space(bytes uint64) string {
+	if bytes < littleSpace {
+		return fmt.Sprintf("%d MiB", bytes>>20)
+	}
+	return fmt.Sprintf("%.1f GiB", float64(bytes)/(1<<30))
+}
+
+// checkClock makes sure that the clock is not before the day on which this program was written: certificates
+// and tokens are refused then.
+func (e *examination) checkClock() {
+	written, err := time.Parse(time.RFC3339, e.o.Date)
+	now := time.Now()
+	if err == nil && now.Before(written) {
+		e.add("clock", failed, fmt.Sprintf("it is set to %s, before this version was written (%s)", now.UTC().Format(time.RFC3339), e.o.Date), "synchronize the clock (NTP)")
+		return
+	}
+	e.add("clock", ok, now.UTC().Format(time.RFC3339), "")
+}
+
+// checkCertificates makes sure that https addresses can be verified.
+func (e *examination) checkCertificates() {
+	pool, err := x509.SystemCertPool()
+	if err != nil || pool.Equal(x509.NewCertPool()) {
+		e.add("certificates", warning, "this machine has no root certificates: https addresses cannot be reached", "install them: apt-get install ca-certificates, dnf install ca-certificates")
+		return
+	}
+	e.add("certificates", ok, "root certificates are installed", "")
 }
 
 // runtimes are the programs that bundles need.
@@ -113,5 +171,6 @@ func (e *examination) checkSandbox(ctx context.Context) {
 	if e.config != nil && p.Level < e.config.Sandbox.Required {
 		result = failed
 	}
-	e.add("sandbox", result, detail, "use a kernel with Landlock and unprivileged user namespaces (docs/security.md)")
+	e.add("sandbox", result, detail, "allow unprivileged user namespaces (sysctl kernel.apparmor_restrict_unprivileged_userns=0, kernel.unprivileged_userns_clone=1; "+
+		"in a container also its seccomp profile), on a kernel with Landlock (5.13); docs/security.md says what each level gives")
 }

@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/http"
 	"strconv"
+	"syscall"
 	"time"
 
 	"github.com/ropewalk/ropewalk/core/config"
@@ -56,11 +57,29 @@ func (e *examination) checkServer(ctx context.Context) {
 	var l net.ListenConfig
 	listener, err := l.Listen(ctx, "tcp", address)
 	if err != nil {
-		e.add("port", failed, err.Error(), "end the program that uses the port, or choose another one with http.port or --port")
+		e.add("port", failed, address+": "+inUse(ctx, address, err), "end the program that uses the port, or choose another one with http.port or --port")
 		return
 	}
 	_ = listener.Close()
 	e.add("server", ok, "not running; "+address+" is free", "")
+}
+
+// inUse says why an address cannot be listened on, and whether it is another server of this kind that has it.
+func inUse(ctx context.Context, address string, err error) string {
+	if o, ok := errors.AsType[*net.OpError](err); ok {
+		err = o.Err
+	}
+	if !errors.Is(err, syscall.EADDRINUSE) {
+		return err.Error()
+	}
+	var health struct {
+		Status  string
+		Bundles []any
+	}
+	if _, err := getJSON(ctx, "http://"+address+"/v1/health", &health); err == nil && health.Status == "ok" && health.Bundles != nil {
+		return "a Ropewalk server with another home listens there"
+	}
+	return "another program listens there"
 }
 
 // clockTolerance is how far clocks may differ before tokens are refused.

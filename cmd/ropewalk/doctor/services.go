@@ -5,9 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"net"
-	"net/http"
 	"net/url"
 	"strings"
 	"time"
@@ -33,7 +31,7 @@ func (e *examination) checkAdapters(ctx context.Context) {
 			problems = config.Problems{{Message: err.Error()}}
 		}
 		for _, p := range problems {
-			e.add("adapters", failed, p.String(), "correct the section; docs/adapters.md lists the settings of the built-in adapters")
+			e.add("adapters", failed, p.String(), adapterRemedy(p.Message))
 		}
 	} else if len(unchecked) == 0 {
 		e.add("adapters", ok, "every configured adapter accepts its settings", "")
@@ -55,6 +53,17 @@ func (e *examination) checkAdapters(ctx context.Context) {
 			e.add("plugins", failed, fmt.Sprintf("%s is %s: %s", name, p.State, p.LastErr), "look into the server's log for its standard error")
 		}
 	}
+}
+
+// adapterRemedy says what to do about a problem of an adapter or plugin.
+func adapterRemedy(message string) string {
+	switch {
+	case strings.Contains(message, "does not match its sha256"):
+		return "the file has changed: put the original back or, if you replaced it on purpose, set sha256 to its new hash (`ropewalk plugin verify`)"
+	case strings.Contains(message, "plugin") && strings.Contains(message, "no such file"):
+		return "put the plugin's executable there, or correct path"
+	}
+	return "correct the section; docs/adapters.md lists the settings of the built-in adapters"
 }
 
 // checkDatabase connects to the configured servers: the database, and a session store with an address.
@@ -92,64 +101,6 @@ func (e *examination) dial(ctx context.Context, check, address, port, remedy str
 	}
 	_ = conn.Close()
 	e.add(check, ok, host+" accepts connections", "")
-}
-
-// checkIdentityProvider reads the provider's discovery document and keys, and compares clocks.
-func (e *examination) checkIdentityProvider(ctx context.Context) {
-	var s struct {
-		Issuer    string `json:"issuer"`
-		IDPDomain string `json:"idpDomain"`
-	}
-	if e.config.Auth.Adapter == "" || json.Unmarshal(e.config.Auth.Settings.JSON(), &s) != nil {
-		return
-	}
-	issuer := strings.TrimSuffix(s.Issuer, "/")
-	if issuer == "" && s.IDPDomain != "" {
-		issuer = "https://" + s.IDPDomain + ".authkit.app"
-	}
-	if issuer == "" {
-		return
-	}
-	const remedy = "check auth.issuer, DNS and the firewall; the document must be served at <issuer>/.well-known/openid-configuration"
-	var document struct {
-		Issuer  string
-		JWKSURI string `json:"jwks_uri"`
-	}
-	date, err := getJSON(ctx, issuer+"/.well-known/openid-configuration", &document)
-	switch {
-	case err != nil:
-		e.add("identity", failed, err.Error(), remedy)
-		return
-	case strings.TrimSuffix(document.Issuer, "/") != issuer:
-		e.add("identity", failed, fmt.Sprintf("the provider calls itself %q", document.Issuer), "set auth.issuer to exactly that")
-		return
-	}
-	var keys struct{ Keys []json.RawMessage }
-	if _, err := getJSON(ctx, document.JWKSURI, &keys); err != nil || len(keys.Keys) == 0 {
-		e.add("identity", failed, fmt.Sprintf("no keys at %s (%v)", document.JWKSURI, err), "tokens cannot be verified until the provider serves its keys")
-		return
-	}
-	e.add("identity", ok, fmt.Sprintf("%s, %d keys", issuer, len(keys.Keys)), "")
-	if skew := time.Since(date).Abs(); !date.IsZero() && skew > clockTolerance {
-		e.add("clock", failed, fmt.Sprintf("differs from the provider's by %s", skew.Round(time.Second)), "synchronize the clock (NTP): tokens are refused otherwise")
-	}
-}
-
-// getJSON decodes a document and returns the time of its server.
-func getJSON(ctx context.Context, address string, into any) (time.Time, error) {
-	res, err := get(ctx, address)
-	if err != nil {
-		return time.Time{}, err
-	}
-	defer func() { _ = res.Body.Close() }()
-	if res.StatusCode != http.StatusOK {
-		return time.Time{}, fmt.Errorf("%s answers %s", address, res.Status)
-	}
-	date, _ := http.ParseTime(res.Header.Get("Date")) // without a date clocks are not compared
-	if err := json.NewDecoder(io.LimitReader(res.Body, 1<<20)).Decode(into); err != nil {
-		return date, fmt.Errorf("%s: %w", address, err)
-	}
-	return date, nil
 }
 
 func (e *examination) checkProxy() {

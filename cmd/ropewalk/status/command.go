@@ -64,7 +64,7 @@ func print(o *cli.Output, server string, w workspace) {
 		model = "none configured"
 	}
 	o.Line("Model      %s", model)
-	o.Line("Apps       %d, with %d tools", len(w.Apps), w.Status.TotalTools)
+	o.Line("Apps       %d, with %s", len(w.Apps), cli.Count(w.Status.TotalTools, "tool"))
 	for _, a := range w.Apps {
 		o.Line("           %s  %s", o.State(a.Status), a.Name)
 	}

@@ -52,13 +52,13 @@ func call(cmd *cobra.Command, c *cli.Connection, args []string) error {
 	var answer json.RawMessage
 	body := map[string]any{"server": t.Server, "tool": t.Tool, "arguments": arguments}
 	if err := client.Do(cmd.Context(), http.MethodPost, "/v1/tools/call", body, &answer); err != nil {
-		return explain(err)
+		return explain(t.Name, err)
 	}
 	return show(cmd, c, answer)
 }
 
-// explain adds the violations of a tool's params.Schema to an error.
-func explain(err error) error {
+// explain adds to an error in which way the arguments do not fit the tool's schema.
+func explain(tool string, err error) error {
 	e, ok := errors.AsType[*apiclient.Error](err)
 	if !ok || e.Code != "invalid_input" {
 		return err
@@ -69,9 +69,9 @@ func explain(err error) error {
 	_ = json.Unmarshal(e.Details, &d) // without details the message alone is shown
 	text := e.Error()
 	for _, v := range d.Errors {
-		text += fmt.Sprintf("\n  %s: %s", v.Path, v.Message)
+		text += "\n  " + strings.TrimPrefix(v.Path+": "+v.Message, ": ")
 	}
-	return errors.New(text)
+	return cli.Usage(fmt.Errorf("%s\n`ropewalk tool show %s` lists the parameters", text, tool))
 }
 
 // content is one part of a tool's result.
@@ -134,7 +134,7 @@ func parse(cmd *cobra.Command, args []string) (line commandLine, err error) {
 			line.help = true
 		case !strings.HasPrefix(word, "--"):
 			if line.tool != "" {
-				return line, fmt.Errorf("%q is not a parameter; write --NAME VALUE", word)
+				return line, fmt.Errorf("%q is not a parameter; write --PARAMETER VALUE (`ropewalk tool show %s` lists the parameters)", word, line.tool)
 			}
 			line.tool = word
 		default:

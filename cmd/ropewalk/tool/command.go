@@ -123,6 +123,16 @@ func printParameters(o *cli.Output, s params.Schema) error {
 	return o.Table([]string{"PARAMETER", "TYPE", "", "DESCRIPTION"}, rows)
 }
 
+// missing is the error for a tool that is not listed: its app may not run.
+func missing(ctx context.Context, client *apiclient.Client, name string) error {
+	server, _, full := strings.Cut(name, "__")
+	var app struct{ Status string }
+	if full && client.Get(ctx, "/v1/apps/"+url.PathEscape(server), nil, &app) == nil && app.Status != "running" {
+		return fmt.Errorf("app %q is %s; `ropewalk app start %s` starts it", server, app.Status, server)
+	}
+	return fmt.Errorf("no running app has a tool %q; `ropewalk tool list` and `ropewalk app list` show what there is", name)
+}
+
 // find returns a tool by its full name, or by its bare name when one app has it.
 func find(ctx context.Context, client *apiclient.Client, name string) (json.RawMessage, entry, error) {
 	var answer struct{ Tools []json.RawMessage }
@@ -149,7 +159,7 @@ func find(ctx context.Context, client *apiclient.Client, name string) (json.RawM
 		err := json.Unmarshal(bare[0], &t)
 		return bare[0], t, err
 	case 0:
-		return nil, entry{}, fmt.Errorf("no tool %q; `ropewalk tool list` shows them", name)
+		return nil, entry{}, missing(ctx, client, name)
 	}
 	return nil, entry{}, fmt.Errorf("several apps have a tool %q; write one of %s", name, strings.Join(owners, ", "))
 }

@@ -30,13 +30,26 @@ func (r *Resolver) runInstaller(ctx context.Context, c *Candidate, dir, command 
 	return r.runProgram(ctx, program{dir: dir, tmp: tmp, what: c.Record.BundleName, record: c.Record}, command, args...)
 }
 
+// remedy says how to get a package manager.
+func remedy(command string) string {
+	switch command {
+	case "npm", "npx", "node":
+		return "install Node.js 20 or newer, which contains it"
+	case "python3", "python":
+		return "install Python 3.10 or newer, or uv"
+	case "uv", "uvx":
+		return "install uv"
+	}
+	return "install it"
+}
+
 // runProgram runs a package manager and waits for it. Its whole process tree ends when ctx does.
 func (r *Resolver) runProgram(ctx context.Context, what program, command string, args ...string) error {
 	path := command
 	if !filepath.IsAbs(command) {
 		var err error
 		if path, err = bundle.Lookup(r.HostEnv["PATH"])(command); err != nil {
-			return fmt.Errorf("%s is needed to install %s and was not found: install it, or add its directory to PATH", command, what.what)
+			return fmt.Errorf("%s is needed to install %s and was not found: %s, or add its directory to the server's PATH", command, what.what, remedy(command))
 		}
 	}
 	if err := os.MkdirAll(what.tmp, 0o700); err != nil {

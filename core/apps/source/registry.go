@@ -30,7 +30,7 @@ type NamedRegistry struct {
 func (r *Resolver) fromRegistry(ctx context.Context, o Order) (*Candidate, error) {
 	registries := r.Registries()
 	if len(registries) == 0 {
-		return nil, errors.New("no registry is configured to look for a bundle by name: add one to registries, or install by path or url")
+		return nil, errors.New("no registry is configured to look for a bundle by name: add one to `registries` in the configuration, or install a package (npm, pypi), a path or a url")
 	}
 	ref := registry.Ref{Name: o.Source.Ref, Version: o.Version, OS: runtime.GOOS, Arch: runtime.GOARCH}
 	var unreachable []error

@@ -63,6 +63,9 @@ func (r *reader) syntax(err error) {
 		place.Line, _ = strconv.Atoi(m[1])
 		text = m[2]
 	}
+	if strings.Contains(text, "cannot start any token") {
+		text += " (YAML is indented with spaces, not with tabs; quote texts that begin with @, ` or %)"
+	}
 	r.Problems = append(r.Problems, Problem{Place: place, Message: "not YAML: " + text})
 }
 
