@@ -18,6 +18,7 @@ type Installation struct {
 	Manifest    json.RawMessage   // the bundle's manifest.json; nil for remote apps
 	Dir         string            // where the bundle's files are; "" for remote apps
 	Files       string            // their reference in the store, for peer servers; "" when the store does not keep them
+	Sum         string            // of its files as they were installed, which each start checks; "" when they are not checked
 	Env         map[string]Secret // as given at installation
 	Remote      *Remote           // nil unless the app is a remote server
 	Running     bool              // false after a requested stop

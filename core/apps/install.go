@@ -136,12 +136,21 @@ func (m *Manager) obtain(ctx context.Context, o source.Order, resolve func(conte
 	return found, free, nil
 }
 
-// place checks the values of an installation, moves the bundle to its directory and gives its files to
-// the other servers.
+// place checks the values of an installation, moves the bundle to its directory, gives its files to the
+// other servers and hashes them.
 func (m *Manager) place(ctx context.Context, found *source.Candidate) error {
 	if err := found.CheckValues(); err != nil {
 		return err
 	}
+	if err := m.placeFiles(ctx, found); err != nil {
+		return err
+	}
+	var err error
+	found.Record.Sum, err = m.files.Seal(ctx, found.Record)
+	return err
+}
+
+func (m *Manager) placeFiles(ctx context.Context, found *source.Candidate) error {
 	if found.IsPlaced() {
 		return m.files.Share(ctx, found)
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/ropewalk/ropewalk/core/apps/source"
 	"github.com/ropewalk/ropewalk/core/config"
 	"github.com/ropewalk/ropewalk/core/link"
+	"github.com/ropewalk/ropewalk/core/sandbox"
 )
 
 // startFunc starts an instance and completes the MCP handshake. Its errors are safe to show, and wrap
@@ -78,6 +79,9 @@ func (a *app) launch(ctx context.Context) (instance.Instance, core.Offer, error)
 	if err := a.manager.files.Provide(ctx, a.now.Load().record); err != nil {
 		return nil, core.Offer{}, err
 	}
+	if err := a.sealFiles(ctx); err != nil {
+		return nil, core.Offer{}, err
+	}
 	limit, cancel := context.WithTimeout(ctx, a.manager.o.StartTimeout)
 	defer cancel()
 	in, err := a.startShared(limit)
@@ -106,6 +110,43 @@ func (a *app) launch(ctx context.Context) (instance.Instance, core.Offer, error)
 	}
 	failure.Reason = logs.NewRedactor(a.now.Load().record).Text(failure.Reason)
 	return nil, core.Offer{}, failure
+}
+
+// verifying returns start with a check before it: a process is started from the files that were installed,
+// or not at all.
+func (m *Manager) verifying(start startFunc) startFunc {
+	return func(ctx context.Context, spec instance.Spec) (instance.Instance, error) {
+		unconfined := m.o.Confinement.Level(spec.Sandbox) == sandbox.LevelNone
+		if err := m.files.Verify(ctx, spec.Record, unconfined); err != nil {
+			return nil, err
+		}
+		return start(ctx, spec)
+	}
+}
+
+// sealFiles records the hash of the files of an app that was installed by a version of the server that
+// did not check them.
+func (a *app) sealFiles(ctx context.Context) error {
+	record := a.now.Load().record
+	if record.Sum != "" {
+		return nil
+	}
+	sum, err := a.manager.files.Seal(ctx, record)
+	if err != nil || sum == "" {
+		return err
+	}
+	recorded, err := a.manager.o.Records.ChangeInstallation(ctx, record.Workspace, record.Name, func(in *core.Installation) error {
+		if in.ID == record.ID && in.Dir == record.Dir && in.Sum == "" {
+			in.Sum = sum
+		}
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("the hash of its files cannot be recorded: %w", err)
+	}
+	a.transition(sameState, func(v *view) { v.record.Sum = recorded.Sum })
+	a.log.Info("files of an app are checked at each start from now on", "workspace", record.Workspace, "app", record.Name)
+	return nil
 }
 
 // reader reads the lists of an instance of the app.

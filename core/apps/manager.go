@@ -79,7 +79,7 @@ func New(o Options) *Manager {
 		MaxAnswer:   o.MaxAnswer,
 		Confinement: o.Confinement,
 	}
-	m.start = starter.Start
+	m.start = m.verifying(starter.Start)
 	m.files = files.New(m.fileOptions())
 	if o.Pins != nil {
 		o.Pins.Watch(m.checkPinsAgain)

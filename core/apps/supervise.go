@@ -15,7 +15,7 @@ import (
 //
 //   - bundle.crashed announces restart attempt N. It follows the death of a running app, and each
 //     failed attempt while another is left: a healthy app that is killed gives crashed 1 and
-//     recovered; one that always dies gives crashed 1, 2, 3 and then dead.
+//     recovered; one that always dies gives crashed 1, 2, 3 and then dead. Changed files are dead at once.
 //   - bundle.recovered: an attempt succeeded.
 //   - bundle.dead: no attempt is left; it takes the place of the next crashed.
 //   - An app that fails when the server starts is treated as crashed.
@@ -54,7 +54,7 @@ func (a *app) supervise(ctx context.Context, in instance.Instance) error {
 		}
 		attempt, delay, ok := tries.Next(up)
 		a.transition(core.StateCrashed, func(v *view) { v.failure = failure })
-		if !ok {
+		if !ok || failure.Final {
 			a.markDead(in, failure)
 			return nil
 		}
@@ -195,9 +195,12 @@ func (a *app) endInstance(in instance.Instance) error {
 	return in.Shutdown(a.manager.o.Grace)
 }
 
-// markDead is called when all restart attempts are used up.
+// markDead is called when all restart attempts are used up, or when another one is of no use.
 func (a *app) markDead(in instance.Instance, failure *instance.Failure) {
-	text := fmt.Sprintf("all %d restart attempts failed; the last one: %s", len(a.manager.o.Policy.Delays), failure.Error())
+	text := failure.Error()
+	if !failure.Final {
+		text = fmt.Sprintf("all %d restart attempts failed; the last one: %s", len(a.manager.o.Policy.Delays), text)
+	}
 	a.discardInstance(in)
 	a.removeSessionLists()
 	a.transition(core.StateDead, func(v *view) { v.failure = failure })

@@ -31,7 +31,7 @@ func (m *Manager) Update(ctx context.Context, workspace, name, version string) (
 		if err != nil {
 			return err
 		}
-		if dir := filepath.Join(a.layout().BundlesDir(name), found.Label); found.Label != "" && dir == old.Dir {
+		if dir := filepath.Join(a.layout().BundlesDir(name), found.Label); found.Label != "" && dir == old.Dir && m.files.Verify(limit, old, false) == nil {
 			return found.RemoveStaged() // it is the installed version
 		}
 		if err := found.CheckValues(); err != nil {

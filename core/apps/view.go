@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/ropewalk/ropewalk/core"
+	"github.com/ropewalk/ropewalk/core/apps/files"
 	"github.com/ropewalk/ropewalk/core/apps/instance"
 	"github.com/ropewalk/ropewalk/core/bundle"
 )
@@ -73,7 +74,7 @@ func failureOf(err error) *instance.Failure {
 	if f, ok := errors.AsType[*instance.Failure](err); ok {
 		return f
 	}
-	return &instance.Failure{Reason: core.TextOf(err)}
+	return &instance.Failure{Reason: core.TextOf(err), Final: errors.Is(err, files.ErrChanged)}
 }
 
 // health returns the health of the app. Uptime is in seconds, 0 when the app does not run.

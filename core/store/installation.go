@@ -24,6 +24,7 @@ type installation struct {
 	Manifest   json.RawMessage   `json:"manifest,omitempty"`
 	Dir        string            `json:"dir,omitempty"`
 	Files      string            `json:"files,omitempty"`
+	Sum        string            `json:"sum,omitempty"`
 	Env        map[string]string `json:"env,omitempty"`
 	Remote     *remote           `json:"remote,omitempty"`
 	Running    bool              `json:"running"`
@@ -164,7 +165,7 @@ func (s *Store) Installations(ctx context.Context) ([]core.Installation, error) 
 
 func toRecord(in core.Installation) installation {
 	record := installation{
-		ID: in.ID, Files: in.Files, Source: in.Source, BundleName: in.BundleName, Version: in.Version, TrustScore: in.TrustScore,
+		ID: in.ID, Files: in.Files, Sum: in.Sum, Source: in.Source, BundleName: in.BundleName, Version: in.Version, TrustScore: in.TrustScore,
 		Manifest: in.Manifest, Dir: in.Dir, Env: reveal(in.Env), Running: in.Running,
 	}
 	if r := in.Remote; r != nil {
@@ -179,7 +180,7 @@ func toRecord(in core.Installation) installation {
 
 func (r installation) installation(workspace, name string, at time.Time) core.Installation {
 	in := core.Installation{
-		ID: r.ID, Files: r.Files, Workspace: workspace, Name: name, Source: r.Source, BundleName: r.BundleName, Version: r.Version,
+		ID: r.ID, Files: r.Files, Sum: r.Sum, Workspace: workspace, Name: name, Source: r.Source, BundleName: r.BundleName, Version: r.Version,
 		TrustScore: r.TrustScore, Manifest: r.Manifest, Dir: r.Dir, Env: conceal(r.Env), Running: r.Running, InstalledAt: at,
 	}
 	if m := r.Remote; m != nil {

@@ -1,6 +1,7 @@
 package files
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -47,6 +48,7 @@ func (s *Store) RemoveUnused(records []core.Installation) {
 					s.Remove(dir)
 				}
 			}
+			s.removeUnusedSums(filepath.Join(app, "bundle"))
 		}
 	}
 }
@@ -63,10 +65,10 @@ func subdirectories(dir string) []string {
 	return dirs
 }
 
-// Remove removes a directory that is not used any more. A failure is only logged: the next Open
+// Remove removes a directory that is not used any more, and the hashes of its files. A failure is only logged: the next Open
 // tries again.
 func (s *Store) Remove(dir string) {
-	if err := os.RemoveAll(dir); err != nil {
+	if err := errors.Join(os.RemoveAll(dir), os.RemoveAll(source.SumsFile(dir))); err != nil {
 		s.o.Logger.Warn("unused directory could not be removed", "dir", dir, "error", err)
 	}
 }

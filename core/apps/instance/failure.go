@@ -10,6 +10,7 @@ import (
 type Failure struct {
 	Reason string
 	Output []string // the last lines of the process on stderr
+	Final  bool     // another attempt would fail for the same reason
 	cause  error    // link.ErrRefused, or nil
 }
 

@@ -65,7 +65,7 @@ func (c *Candidate) Discard() error {
 	case c.isNew:
 		errs = append(errs, os.RemoveAll(c.appDir))
 	case c.Label != "" && c.Record.Dir != "":
-		errs = append(errs, os.RemoveAll(c.Record.Dir))
+		errs = append(errs, os.RemoveAll(c.Record.Dir), os.RemoveAll(SumsFile(c.Record.Dir)))
 	}
 	return errors.Join(errs...)
 }

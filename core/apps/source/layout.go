@@ -41,3 +41,7 @@ func (l Layout) LogFile(name string) string {
 
 // IncomingDir holds what is being installed. No app has this name: app names have no dot.
 func (l Layout) IncomingDir() string { return filepath.Join(l.AppsDir(), ".incoming") }
+
+// SumsFile is the file beside the directory of a bundle that lists the hashes of its files. It is not
+// trusted: the record has the hash of the list, and the list only serves to name what differs.
+func SumsFile(dir string) string { return dir + ".sums" }
