@@ -15,5 +15,6 @@ type AuditRecord struct {
 	Target    string          `json:"target,omitempty"` // what it was done to
 	Outcome   string          `json:"outcome"`          // ok, allowed, or an error code such as forbidden
 	RequestID string          `json:"requestId,omitempty"`
+	TraceID   string          `json:"traceId,omitempty"`   // of the request, when it has a trace
 	Arguments json.RawMessage `json:"arguments,omitempty"` // of a tool call; only where configured
 }

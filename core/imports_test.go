@@ -52,6 +52,10 @@ var rules = []rule{
 		but: []string{"cmd/ropewalk-bench/rival"},
 	},
 	{
+		because: "package tracing owns OpenTelemetry; otlptest is a collector for tests",
+		covers:  []string{""}, never: []string{"go.opentelemetry.io/"}, but: []string{"core/tracing", "internal/otlptest"}, tests: true,
+	},
+	{
 		because: "only auth adapters verify tokens",
 		covers:  []string{""}, never: []string{"github.com/lestrrat-go/jwx/v2/"}, but: []string{"plugins/auth/*"},
 	},

@@ -14,6 +14,7 @@ import (
 	"github.com/ropewalk/ropewalk/core/link"
 	"github.com/ropewalk/ropewalk/core/link/remote"
 	"github.com/ropewalk/ropewalk/core/rpc"
+	"github.com/ropewalk/ropewalk/core/tracing"
 )
 
 // Call is StartCall and Wait.
@@ -44,7 +45,9 @@ func (a *app) current() instance.Instance {
 }
 
 // queue waits for a running app and a free slot, and holds the slot when it returns no error.
-func (a *app) queue(ctx context.Context) (instance.Instance, error) {
+func (a *app) queue(ctx context.Context) (in instance.Instance, err error) {
+	ctx, span := tracing.StartWait(ctx, "the app")
+	defer func() { span.End(err) }()
 	timeout := time.NewTimer(a.manager.o.RestartWait)
 	defer timeout.Stop()
 	select {
@@ -54,7 +57,7 @@ func (a *app) queue(ctx context.Context) (instance.Instance, error) {
 	case <-timeout.C:
 		return nil, unavailable(time.Second, "app %s is busy: %d calls are in flight", a.key.Name, a.manager.o.MaxCalls)
 	}
-	in, err := a.ready(ctx, timeout.C)
+	in, err = a.ready(ctx, timeout.C)
 	if err != nil {
 		a.ReleaseSlot()
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/hashicorp/go-hclog"
 
 	"github.com/ropewalk/ropewalk/core"
+	"github.com/ropewalk/ropewalk/core/tracing"
 )
 
 // Sink is where records go. It is safe for concurrent use.
@@ -48,6 +49,9 @@ func (l *Log) Record(ctx context.Context, r core.AuditRecord) error {
 	}
 	if r.Time.IsZero() {
 		r.Time = time.Now().UTC()
+	}
+	if r.TraceID == "" {
+		r.TraceID = tracing.TraceID(ctx)
 	}
 	if !l.arguments {
 		r.Arguments = nil

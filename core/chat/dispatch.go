@@ -14,6 +14,7 @@ import (
 	"github.com/ropewalk/ropewalk/core/chat/model"
 	"github.com/ropewalk/ropewalk/core/rpc"
 	"github.com/ropewalk/ropewalk/core/tools"
+	"github.com/ropewalk/ropewalk/core/tracing"
 )
 
 // wholeResult is how large a result may be to be sent to the client whole, bytes. One with a view is
@@ -101,13 +102,15 @@ func (l *loop) call(ctx context.Context, c ToolCall, emit Emit) (raw json.RawMes
 }
 
 // callTool makes a call in which the app may ask the run's person.
-func (l *loop) callTool(ctx context.Context, c ToolCall, call tools.Call) (json.RawMessage, error) {
+func (l *loop) callTool(ctx context.Context, c ToolCall, call tools.Call) (raw json.RawMessage, err error) {
+	ctx, span := tracing.StartTool(ctx, c.Name, c.ID, l.caller.Workspace.ID)
+	defer func() { span.EndMCP(err, raw) }()
 	if l.session == nil {
 		return l.e.tools.Call(ctx, l.caller, call)
 	}
 	asker := l.session.Asker(cmp.Or(l.within, c.ID), c.Name)
 	call.From = asker.From()
-	raw, err := l.e.tools.Call(ctx, l.caller, call)
+	raw, err = l.e.tools.Call(ctx, l.caller, call)
 	if err != nil && asker.AcceptsURLs(ctx, err) {
 		raw, err = l.e.tools.Call(ctx, l.caller, call)
 	}

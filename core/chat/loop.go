@@ -11,6 +11,7 @@ import (
 	"github.com/ropewalk/ropewalk/core"
 	"github.com/ropewalk/ropewalk/core/chat/elicit"
 	"github.com/ropewalk/ropewalk/core/chat/model"
+	"github.com/ropewalk/ropewalk/core/tracing"
 )
 
 // loop asks a model, calls the tools it asks for, and asks again, until it asks for none. A run is one
@@ -136,6 +137,9 @@ func (l *loop) callModel(ctx context.Context, emit Emit) (model.Answer, core.Usa
 	if len(l.texts) > 0 {
 		before = turnSeparator
 	}
+	ctx, span := tracing.StartModel(ctx, tracing.Model{
+		Provider: l.llm.vendor, Name: l.llm.name, Conversation: l.conversation, MaxTokens: r.MaxTokens,
+	})
 	answer, err := model.Call(ctx, l.llm.provider, l.llm.name, r,
 		func(text string) {
 			emit(Event{EventText, textDelta{RunID: l.runID, Text: before + text}})
@@ -144,8 +148,24 @@ func (l *loop) callModel(ctx context.Context, emit Emit) (model.Answer, core.Usa
 		func(e *model.Error, pause time.Duration) {
 			l.e.log.Info("model call failed; retrying", "model", l.llm.full, "status", e.Status, "pause", pause.Round(time.Millisecond).String(), "error", e)
 		})
+	endModelSpan(span, answer, err)
 	addMissingIDs(&answer)
 	return answer, l.llm.usage(l.caller, answer.Usage, start), err
+}
+
+// endModelSpan ends the span of a call of a model. The conventions count cached tokens as input, too.
+func endModelSpan(span tracing.Span, a model.Answer, err error) {
+	u := tracing.ModelUsage{
+		Input: a.Usage.Input + a.Usage.CacheRead + a.Usage.CacheWrite, Output: a.Usage.Output,
+		CacheRead: a.Usage.CacheRead, CacheWrite: a.Usage.CacheWrite, Finish: "stop",
+	}
+	switch {
+	case a.Cut:
+		u.Finish = "length"
+	case len(toolUses(a)) > 0:
+		u.Finish = "tool_calls"
+	}
+	span.EndModel(u, err)
 }
 
 // usage is what one call used, with its price.

@@ -39,7 +39,8 @@ type Models struct {
 
 type provider struct {
 	calls  model.Provider
-	usable bool // it has a key, or needs none
+	vendor string // whose API it speaks, for traces
+	usable bool   // it has a key, or needs none
 	close  func()
 }
 
@@ -56,7 +57,7 @@ func NewModels(c config.Models) (*Models, error) {
 	proxy := httpproxy.Config{HTTPSProxy: c.Proxy.URL.Reveal(), NoProxy: c.Proxy.NoProxy}
 	for name, p := range c.Providers {
 		s := model.Settings{BaseURL: p.BaseURL, APIKey: p.APIKey.Reveal(), Proxy: proxy.ProxyFunc()}
-		one := provider{usable: p.BaseURL != "" || p.APIKey != ""}
+		one := provider{vendor: string(p.Type), usable: p.BaseURL != "" || p.APIKey != ""}
 		switch p.Type {
 		case config.ProviderAnthropic:
 			a := anthropic.New(s)
@@ -82,6 +83,7 @@ type selected struct {
 	full     string // provider:model
 	name     string // the provider's name of it
 	provider model.Provider
+	vendor   string // whose API the provider speaks, for traces
 	models   *Models
 }
 
@@ -99,7 +101,7 @@ func (m *Models) find(full string) (selected, error) {
 		return selected{}, core.Errorf(core.CodeModelNotConfigured,
 			"the model provider %s has no key: set models.providers.%s.apiKey%s", name, name, environmentHint(name))
 	}
-	return selected{full: full, name: of, provider: p.calls, models: m}, nil
+	return selected{full: full, name: of, provider: p.calls, vendor: p.vendor, models: m}, nil
 }
 
 func environmentHint(name string) string {

@@ -11,6 +11,7 @@ import (
 	"github.com/ropewalk/ropewalk/core/chat/model"
 	"github.com/ropewalk/ropewalk/core/chat/replay"
 	"github.com/ropewalk/ropewalk/core/chat/skill"
+	"github.com/ropewalk/ropewalk/core/tracing"
 )
 
 // storeTimeout is how long storing a part of a conversation may take. It is stored also when the person
@@ -142,7 +143,9 @@ func (r *Run) Do(ctx context.Context, emit Emit) (Answer, error) {
 		emit = func(Event) {}
 	}
 	emit(Event{EventStart, runStarted{ConversationID: r.ref.ID, RunID: r.id}})
+	ctx, span := tracing.StartAgent(ctx, r.ref.ID, r.loop.llm.name)
 	reason, err := r.loop.run(ctx, emit)
+	span.End(err)
 	session.Close(ctx)
 	if core.CodeOf(err) == core.CodeNotFound { // deleted meanwhile, through another server
 		reason, err = Cancelled, nil

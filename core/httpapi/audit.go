@@ -10,6 +10,7 @@ import (
 
 	"github.com/ropewalk/ropewalk/core"
 	"github.com/ropewalk/ropewalk/core/httpapi/authn"
+	"github.com/ropewalk/ropewalk/core/requestinfo"
 )
 
 // Auditor records what was done. Its error means that what is not recorded must not be done.
@@ -64,7 +65,7 @@ func (s *Server) recordRefusal(ctx *fasthttp.RequestCtx) {
 	if status == fiber.StatusForbidden {
 		outcome = core.CodeForbidden
 	}
-	_ = s.options.Audit.Record(s.root, core.AuditRecord{ // it is refused; the log reports the error
+	_ = s.options.Audit.Record(requestinfo.Of(ctx).In(s.root), core.AuditRecord{ // it is refused; the log reports the error
 		Address: s.guard.ClientAddress(ctx), Action: string(ctx.Method()) + " " + string(ctx.Path()), Outcome: string(outcome),
 		RequestID: string(ctx.Response.Header.Peek(requestIDHeader)),
 	})

@@ -19,6 +19,7 @@ import (
 	"github.com/ropewalk/ropewalk/core/httpapi/authn"
 	"github.com/ropewalk/ropewalk/core/httpapi/intake"
 	"github.com/ropewalk/ropewalk/core/httpapi/listener"
+	"github.com/ropewalk/ropewalk/core/requestinfo"
 )
 
 // wrap returns the handler of all requests, whatever their route: it sets the common headers,
@@ -28,7 +29,8 @@ func (s *Server) wrap(next fasthttp.RequestHandler) fasthttp.RequestHandler {
 	return func(ctx *fasthttp.RequestCtx) {
 		start := time.Now()
 		s.setCommonHeaders(ctx)
-		defer s.logRequest(ctx, start)
+		info := s.beginInfo(ctx)
+		defer s.endRequest(ctx, info, start)
 		defer s.recoverPanic(ctx)
 		done, ok := s.readRequest(ctx)
 		if done != nil {
@@ -127,7 +129,7 @@ func (s *Server) bodyLimit(ctx *fasthttp.RequestCtx) int {
 // client says who sends a request before it is routed.
 func (s *Server) client(ctx *fasthttp.RequestCtx) intake.Client {
 	h := &ctx.Request.Header
-	id, err := s.access.API(s.root, authn.Bearer(ctx), string(h.Cookie(authn.SessionCookie)))
+	id, err := s.access.API(requestinfo.Of(ctx).In(s.root), authn.Bearer(ctx), string(h.Cookie(authn.SessionCookie)))
 	if err != nil {
 		return intake.Client{Name: ctx.RemoteIP().String(), Anonymous: true}
 	}
@@ -183,34 +185,4 @@ func (s *Server) recoverPanic(ctx *fasthttp.RequestCtx) {
 			"method", string(ctx.Method()), "path", string(ctx.Path()), "stack", string(debug.Stack()))
 		s.write(ctx, fiber.StatusInternalServerError, errorBody{Error: core.CodeInternal, Message: internalMessage})
 	}
-}
-
-func (s *Server) logRequest(ctx *fasthttp.RequestCtx, start time.Time) {
-	log := s.log.Debug
-	switch {
-	case s.options.AccessLog:
-		log = s.log.Info
-	case !s.log.IsDebug():
-		return
-	}
-	args := []any{
-		"method", string(ctx.Method()), "path", string(ctx.Path()), "status", ctx.Response.StatusCode(),
-		"duration", time.Since(start).Round(time.Microsecond).String(), "bytes", bodySize(&ctx.Response),
-		"request_id", string(ctx.Response.Header.Peek(requestIDHeader)),
-	}
-	if caller, known := authn.CallerOf(ctx); known {
-		args = append(args, "user", caller.User.ID, "workspace", caller.Workspace.ID)
-	}
-	if tool, known := appapi.ToolOf(ctx); known {
-		args = append(args, "tool", tool)
-	}
-	log("request completed", args...)
-}
-
-// bodySize is the size of a response body in bytes, 0 for streams.
-func bodySize(r *fasthttp.Response) int {
-	if r.IsBodyStream() {
-		return 0
-	}
-	return len(r.Body())
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/ropewalk/ropewalk/core/httpapi/trustapi"
 	"github.com/ropewalk/ropewalk/core/limits"
 	"github.com/ropewalk/ropewalk/core/stream"
+	"github.com/ropewalk/ropewalk/core/tracing"
 )
 
 // Access authenticates callers. Its errors are core.Errors.
@@ -104,10 +105,11 @@ type Options struct {
 	Checks        []Check       // of /readyz
 	ShutdownDelay time.Duration // how long Shutdown serves requests before the listener closes
 	Limits        *limits.Limits
-	TokensPerDay  int64 // that one user may use in a workspace; 0 means no limit
-	AccessLog     bool  // whether each request is logged at info
-	MaxAPIBody    int   // bytes of one body under /v1; 0 means 1 MiB
-	BodyBudget    int64 // bytes that the large bodies of requests in flight may hold; 0 means no bound
+	TokensPerDay  int64           // that one user may use in a workspace; 0 means no limit
+	AccessLog     bool            // whether each request is logged at info
+	Tracer        *tracing.Tracer // of every request; nil traces none
+	MaxAPIBody    int             // bytes of one body under /v1; 0 means 1 MiB
+	BodyBudget    int64           // bytes that the large bodies of requests in flight may hold; 0 means no bound
 
 	Timeouts Timeouts
 }

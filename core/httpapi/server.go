@@ -21,6 +21,7 @@ import (
 	"github.com/ropewalk/ropewalk/core/httpapi/listener"
 	"github.com/ropewalk/ropewalk/core/httpapi/login"
 	"github.com/ropewalk/ropewalk/core/httpapi/trustapi"
+	"github.com/ropewalk/ropewalk/core/requestinfo"
 	"github.com/ropewalk/ropewalk/core/stream"
 	"github.com/ropewalk/ropewalk/core/webguard"
 )
@@ -153,10 +154,12 @@ func (s *Server) serveLanding() {
 // withContext gives the handlers a context that holds nothing of the request, so that it may be
 // kept: fasthttp reuses its own.
 func (s *Server) withContext(c *fiber.Ctx) error {
-	ctx, cancel := context.WithCancel(s.root)
+	ctx, cancel := context.WithCancel(requestinfo.Of(c.Context()).In(s.root))
 	defer cancel()
 	c.SetUserContext(ctx)
-	return c.Next()
+	err := c.Next()
+	noteRoute(c)
+	return err
 }
 
 // Serve serves the connections of ln until Shutdown; it then returns nil. It closes ln.

@@ -13,6 +13,7 @@ import (
 	"github.com/ropewalk/ropewalk/core/link/remote"
 	"github.com/ropewalk/ropewalk/core/link/stdio"
 	"github.com/ropewalk/ropewalk/core/rpc"
+	"github.com/ropewalk/ropewalk/core/tracing"
 )
 
 // A sender sends messages. It returns as soon as a message is on its way; a call that cannot be sent later
@@ -25,6 +26,7 @@ type sender interface {
 // Request is one call of an app.
 type Request struct {
 	Method string
+	Target string                 // the tool or prompt that the request names, for its span; "" for none
 	Params json.RawMessage        // one JSON object, or empty for none
 	Notify func(rpc.Notification) // nil for a caller that takes no notifications
 	Caller any                    // Question.Callers names it; nil for a call of the server itself
@@ -67,14 +69,28 @@ type Pending struct {
 	call
 	link   *Link
 	notify func(rpc.Notification)
+	span   tracing.Span
 }
 
-// Start sends a request. Pending.Wait returns its answer.
+// Start sends a request. Pending.Wait returns its answer. Within a trace the app gets the trace context of
+// the request's span in params._meta.
 func (l *Link) Start(ctx context.Context, r Request) (*Pending, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	out, err := l.outgoing(r)
+	ctx, span := l.startSpan(ctx, &r)
+	p, err := l.start(ctx, r)
+	if err != nil {
+		span.EndMCP(err)
+		return nil, err
+	}
+	p.span = span
+	return p, nil
+}
+
+// start sends a request whose span was started.
+func (l *Link) start(ctx context.Context, r Request) (*Pending, error) {
+	out, err := l.outgoing(r, tracing.WireOf(ctx))
 	if err != nil {
 		return nil, err
 	}
@@ -121,7 +137,11 @@ func (p *Pending) Wait(ctx context.Context) (json.RawMessage, error) {
 		p.wake = make(chan struct{}, 1)
 	}
 	p.mu.Unlock()
-	return p.link.await(ctx, &p.call, p.notify)
+	result, err := p.link.await(ctx, &p.call, p.notify)
+	if p.span.Recording() {
+		p.span.EndMCP(err, result)
+	}
+	return result, err
 }
 
 // Notify sends the app a notification.

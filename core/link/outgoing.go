@@ -8,6 +8,7 @@ import (
 	"github.com/ropewalk/ropewalk/core/headerparam"
 	"github.com/ropewalk/ropewalk/core/link/framing"
 	"github.com/ropewalk/ropewalk/core/rawjson"
+	"github.com/ropewalk/ropewalk/core/tracing"
 )
 
 // The members that a request of StatelessVersion has in params._meta.
@@ -20,9 +21,13 @@ const (
 )
 
 // outgoing checks r and prepares it to be sent: on a stateless connection params._meta names the revision
-// and the client, and on others such members are removed.
-func (l *Link) outgoing(r Request) (framing.Request, error) {
+// and the client, and on others such members are removed. A trace context is added.
+func (l *Link) outgoing(r Request, trace tracing.Wire) (framing.Request, error) {
 	out, at, err := framing.ReadRequest(r.Method, r.Params)
+	if err == nil && trace.Parent != "" {
+		out, at, err = withTrace(out, at, trace)
+		r.Params = out.Params
+	}
 	if err != nil {
 		return out, err
 	}

@@ -2,6 +2,7 @@ package mcphttp
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"runtime/debug"
 	"time"
@@ -16,6 +17,7 @@ import (
 	"github.com/ropewalk/ropewalk/core/rpc"
 	"github.com/ropewalk/ropewalk/core/stream"
 	"github.com/ropewalk/ropewalk/core/tools"
+	"github.com/ropewalk/ropewalk/core/tracing"
 )
 
 // call is one request in flight: of a session, or without one (2026-07-28). Its caller is the one of its
@@ -26,19 +28,20 @@ type call struct {
 	caller  core.Caller
 	session *session.Session // nil without one
 	context lazyContext      // ends with the call, when its client cancels it, and when the server ends
+	span    tracing.Span
 
 	release func() // gives back its place in the share of its user; nil when there is none
 
 	status int // the HTTP status of a response without a session, once it is answered
 }
 
-func (e *Endpoint) newCall(m message.Message, caller core.Caller, s *session.Session) *call {
+func (e *Endpoint) newCall(ctx context.Context, m message.Message, caller core.Caller, s *session.Session) *call {
 	k := &call{Message: m, caller: caller, session: s, status: fiber.StatusOK}
 	if len(m.Params) > keptParams {
 		k.Message.ID = bytes.Clone(m.ID)
 	}
 	k.Call.ID = k.Message.ID
-	k.context.init(e.root, 0)
+	k.context.init(ctx, 0)
 	k.Cancel = k.context.end
 	return k
 }
@@ -53,6 +56,7 @@ const keptParams = 16 << 10
 
 // serveCalls runs the calls of one POST and writes the response.
 func (e *Endpoint) serveCalls(c *fiber.Ctx, calls []*call, out *sse.Response) error {
+	noteTool(c, calls)
 	if len(calls) > 1 {
 		for _, k := range calls {
 			go func() { e.finish(k, e.start(k)) }()
@@ -109,11 +113,13 @@ func (e *Endpoint) finish(k *call, p pending) {
 	var text []byte
 	if err != nil {
 		failure := errorOf(err)
+		k.span.EndMCP(&rpc.Error{Code: int(failure.Code)})
 		if k.session == nil {
 			k.status = statusOf(failure.Code)
 		}
 		text = errorBody(k.Call.ID, failure)
 	} else {
+		k.endSpan(result)
 		text = rpc.Result(k.Call.ID, result...)
 	}
 	if k.session != nil && !k.session.Finish(&k.Call) {

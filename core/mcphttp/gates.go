@@ -2,6 +2,7 @@ package mcphttp
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/ropewalk/ropewalk/core"
 	"github.com/ropewalk/ropewalk/core/config"
+	"github.com/ropewalk/ropewalk/core/requestinfo"
 	"github.com/ropewalk/ropewalk/core/webguard"
 )
 
@@ -36,6 +38,8 @@ func (e *Endpoint) serve(c *fiber.Ctx) error {
 	if resource != "" && !validResource(resource) {
 		return c.Status(fiber.StatusNotFound).SendString("Not found")
 	}
+	info := requestinfo.Of(c.Context())
+	info.SetRoute(c.Route().Path)
 	identity, err := e.identify(c, resource)
 	if err != nil && core.CodeOf(err) == core.CodeUnauthenticated {
 		return e.unauthorized(c)
@@ -58,6 +62,7 @@ func (e *Endpoint) serve(c *fiber.Ctx) error {
 	if err != nil {
 		return e.denied(err).send(c)
 	}
+	info.SetCaller(caller)
 	switch c.Method() {
 	case fiber.MethodPost:
 		return e.post(c, caller, body)
@@ -95,9 +100,15 @@ func (e *Endpoint) identify(c *fiber.Ctx, resource string) (core.Identity, error
 		return core.Identity{}, core.Errorf(core.CodeUnauthenticated, "no bearer token")
 	}
 	var ctx lazyContext
-	ctx.init(e.root, gateTimeout)
+	ctx.init(e.within(c), gateTimeout)
 	defer ctx.end()
 	return e.o.Access.MCP(&ctx, token, resource)
+}
+
+// within is the context of what is done for a request: it ends with the endpoint, and has the trace of the
+// request.
+func (e *Endpoint) within(c *fiber.Ctx) context.Context {
+	return requestinfo.Of(c.Context()).In(e.root)
 }
 
 // isEndpoint reports whether a path is /mcp, or that of a workspace below it.
@@ -183,7 +194,7 @@ func (e *Endpoint) place(c *fiber.Ctx, identity core.Identity, resource string) 
 		named = resource
 	}
 	var ctx lazyContext
-	ctx.init(e.root, gateTimeout)
+	ctx.init(e.within(c), gateTimeout)
 	defer ctx.end()
 	caller, err := e.o.Access.Caller(&ctx, identity, named)
 	if err == nil && workspace != "" && workspace != caller.Workspace.ID {

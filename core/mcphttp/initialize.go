@@ -39,7 +39,7 @@ func (e *Endpoint) initialize(c *fiber.Ctx, caller core.Caller, m message.Messag
 	if err := e.live.Reserve(caller.User.ID); err != nil {
 		return refusedBySession(err, "too many sessions are open on this server; close one or try again later").send(c)
 	}
-	s, err := e.open(caller, said)
+	s, err := e.open(e.within(c), caller, said)
 	e.live.EndCalls(1)
 	if err != nil {
 		e.live.Release(caller.User.ID)
@@ -76,7 +76,7 @@ func readHello(m *message.Message) (said helloParams, f *fault) {
 
 // open makes a session findable. Its revision is the one the client names, or else the newest with
 // sessions.
-func (e *Endpoint) open(caller core.Caller, said helloParams) (*session.Session, error) {
+func (e *Endpoint) open(ctx context.Context, caller core.Caller, said helloParams) (*session.Session, error) {
 	now, revision := time.Now(), revisions()[0]
 	if hasSessions(*said.ProtocolVersion) {
 		revision = *said.ProtocolVersion
@@ -95,12 +95,12 @@ func (e *Endpoint) open(caller core.Caller, said helloParams) (*session.Session,
 		}
 	})
 	e.hub.join(s.Owner.Workspace.ID, s)
-	return s, e.store(s)
+	return s, e.store(ctx, s)
 }
 
 // store writes the session's record and makes the session findable; when it cannot, it ends it.
-func (e *Endpoint) store(s *session.Session) error {
-	ctx, cancel := context.WithTimeout(e.root, session.StoreTimeout)
+func (e *Endpoint) store(ctx context.Context, s *session.Session) error {
+	ctx, cancel := context.WithTimeout(ctx, session.StoreTimeout)
 	defer cancel()
 	added := false
 	err := e.writer.Put(ctx, s.Record(), func() { added = e.live.Add(s) })

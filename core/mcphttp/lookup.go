@@ -22,26 +22,26 @@ func (e *Endpoint) named(c *fiber.Ctx, caller core.Caller) (*session.Session, *f
 	if !ok || len(id) == 0 {
 		return nil, badRequest(codeServer, "this request needs the header Mcp-Session-Id, once")
 	}
-	return e.session(id, caller)
+	return e.session(e.within(c), id, caller)
 }
 
 // session finds a live session of the caller and restarts its idle time.
-func (e *Endpoint) session(id []byte, caller core.Caller) (*session.Session, *fault) {
+func (e *Endpoint) session(ctx context.Context, id []byte, caller core.Caller) (*session.Session, *fault) {
 	now := time.Now()
 	if s := e.live.Find(id); s != nil && s.OwnedBy(caller) && s.Touch(now) {
 		e.writer.Touch(s.ID, now)
 		return s, nil
 	}
-	return nil, e.absent(string(id), caller)
+	return nil, e.absent(ctx, string(id), caller)
 }
 
 // absent says why a session is not to be had here. A session of another caller takes the same way as
 // one that never was, the question to the store included.
-func (e *Endpoint) absent(id string, caller core.Caller) *fault {
+func (e *Endpoint) absent(ctx context.Context, id string, caller core.Caller) *fault {
 	if len(id) > maxSessionID {
 		return sessionNotFound(reasonNotFound)
 	}
-	ctx, cancel := context.WithTimeout(e.root, session.StoreTimeout)
+	ctx, cancel := context.WithTimeout(ctx, session.StoreTimeout)
 	defer cancel()
 	rec, err := e.writer.Find(ctx, id)
 	switch {

@@ -28,6 +28,7 @@ func onePart(result json.RawMessage, err error) ([][]byte, error) { return [][]b
 // start starts a call. Every method of both kinds of revisions is here.
 func (e *Endpoint) start(k *call) (p pending) {
 	defer e.recoverCall(k, func(err error) { p = done(nil, err) })
+	k.startSpan()
 	switch k.Method {
 	case "tools/call":
 		return e.startTool(k)

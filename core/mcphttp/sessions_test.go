@@ -265,7 +265,7 @@ func admit(t *testing.T, e *Endpoint, c core.Caller) *session.Session {
 	if f != nil {
 		t.Fatal(f.message)
 	}
-	s, err := e.open(c, said)
+	s, err := e.open(e.root, c, said)
 	e.live.EndCalls(1)
 	if err != nil {
 		t.Fatal(err)
@@ -276,7 +276,7 @@ func admit(t *testing.T, e *Endpoint, c core.Caller) *session.Session {
 // beginOne begins a call with an id and returns it.
 func beginOne(t *testing.T, e *Endpoint, s *session.Session, id string) *call {
 	t.Helper()
-	k := e.newCall(message.Message{ID: json.RawMessage(id)}, s.Owner, s)
+	k := e.newCall(e.root, message.Message{ID: json.RawMessage(id)}, s.Owner, s)
 	if f := e.begin(s, []*call{k}, sse.NewResponse(1, false)); f != nil {
 		t.Fatal(f.message)
 	}
@@ -296,7 +296,7 @@ func TestAnIdleSessionEndsExactlyAfterItsTime(t *testing.T) {
 		id := s.ID
 		for range 5 {
 			<-time.After(59 * time.Minute)
-			if _, f := e.session([]byte(id), me); f != nil {
+			if _, f := e.session(e.root, []byte(id), me); f != nil {
 				t.Fatal("each request starts the time anew")
 			}
 		}
@@ -313,7 +313,7 @@ func TestAnIdleSessionEndsExactlyAfterItsTime(t *testing.T) {
 		if e.live.Find([]byte(id)) != nil {
 			t.Fatal("not ended after its time")
 		}
-		if f := e.absent(id, me); f.data.(map[string]string)["reason"] != reasonNotFound {
+		if f := e.absent(e.root, id, me); f.data.(map[string]string)["reason"] != reasonNotFound {
 			t.Errorf("evicted means not_found, got %v", f.data)
 		}
 		<-time.After(2 * time.Second)

@@ -70,7 +70,7 @@ func TestTouchesAreWrittenBehindInBatches(t *testing.T) {
 		before := store.touches.Load()
 		for range 100 {
 			for _, id := range ids {
-				if _, f := e.session([]byte(id), me); f != nil {
+				if _, f := e.session(e.root, []byte(id), me); f != nil {
 					t.Fatal(f.message)
 				}
 			}
@@ -99,7 +99,7 @@ func TestTouchesSurviveAStoreThatIsAway(t *testing.T) {
 		id := admit(t, e, me).ID
 		store.down.Store(true)
 		<-time.After(30 * time.Minute)
-		e.session([]byte(id), me)
+		e.session(e.root, []byte(id), me)
 		at := time.Now()
 		<-time.After(10 * time.Second)
 		store.down.Store(false)
@@ -120,7 +120,7 @@ func TestCloseWritesTheLastTouchesAndKeepsTheRecords(t *testing.T) {
 		id := admit(t, e, me).ID
 		<-time.After(10*time.Second + time.Second/2)
 		at := time.Now()
-		e.session([]byte(id), me)
+		e.session(e.root, []byte(id), me)
 		if err := e.Close(t.Context()); err != nil {
 			t.Fatal(err)
 		}

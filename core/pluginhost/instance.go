@@ -15,6 +15,7 @@ import (
 	"google.golang.org/grpc/health/grpc_health_v1"
 
 	"github.com/ropewalk/ropewalk/core/process"
+	"github.com/ropewalk/ropewalk/core/tracing"
 	"github.com/ropewalk/ropewalk/plugins"
 	"github.com/ropewalk/ropewalk/plugins/host"
 )
@@ -64,8 +65,8 @@ func (h *Host) launch(ctx context.Context, t target) (_ *instance, err error) {
 		Logger:           log,
 		// What a plugin prints beside its log; a lost line of it would be a lost clue.
 		SyncStdout: printed, SyncStderr: printed, PluginLogBufferSize: lineBytes,
-		GRPCDialOptions: []grpc.DialOption{host.DialOption(), grpc.WithDefaultCallOptions(
-			grpc.MaxCallRecvMsgSize(plugins.MaxMessage), grpc.MaxCallSendMsgSize(plugins.MaxMessage))},
+		GRPCDialOptions: append(tracing.PluginCalls(string(t.kind), t.name), host.DialOption(), grpc.WithDefaultCallOptions(
+			grpc.MaxCallRecvMsgSize(plugins.MaxMessage), grpc.MaxCallSendMsgSize(plugins.MaxMessage))),
 	})
 	defer func() {
 		if err != nil {

@@ -23,6 +23,7 @@ import (
 	"github.com/ropewalk/ropewalk/core/pluginhost"
 	"github.com/ropewalk/ropewalk/core/store"
 	"github.com/ropewalk/ropewalk/core/tools"
+	"github.com/ropewalk/ropewalk/core/tracing"
 	"github.com/ropewalk/ropewalk/core/trust"
 )
 
@@ -59,6 +60,7 @@ type Server struct {
 	approvals *trust.Approvals
 	tools     *tools.Namespace
 	audit     *audit.Log
+	tracer    *tracing.Tracer // nil when tracing is off
 	endpoint  *mcphttp.Endpoint
 	http      *httpapi.Server
 	failed    chan error // the error of a broken listener
@@ -80,7 +82,7 @@ func Start(ctx context.Context, o Options) (_ *Server, err error) {
 	for _, warning := range o.Config.Warnings {
 		s.log.Warn(warning)
 	}
-	steps := []func(context.Context) error{s.openAdapters, s.openState, s.openListener, s.openServices, s.openEndpoints, s.openApps, s.openControl}
+	steps := []func(context.Context) error{s.openTracing, s.openAdapters, s.openState, s.openListener, s.openServices, s.openEndpoints, s.openApps, s.openControl}
 	for _, step := range steps {
 		if err := step(ctx); err != nil {
 			return nil, err

@@ -26,12 +26,20 @@ import (
 	"github.com/ropewalk/ropewalk/core/store"
 	"github.com/ropewalk/ropewalk/core/stream"
 	"github.com/ropewalk/ropewalk/core/tools"
+	"github.com/ropewalk/ropewalk/core/tracing"
 	"github.com/ropewalk/ropewalk/core/trust"
 )
 
 // The steps of Start, in their order. Each registers its closer as soon as it has something to close.
 
-// openAdapters comes first: an adapter that refuses its settings fails the start before anything in
+// openTracing comes first, so that Close exports the spans of everything else last.
+func (s *Server) openTracing(ctx context.Context) (err error) {
+	s.tracer, err = tracing.New(ctx, tracing.Options{Environment: s.config.Environment, Version: s.version, Logger: s.log.Named("tracing")})
+	s.closers.add("tracing", s.tracer.Close)
+	return err
+}
+
+// openAdapters comes before the state: an adapter that refuses its settings fails the start before anything in
 // the home is created or migrated.
 func (s *Server) openAdapters(ctx context.Context) (err error) {
 	s.host = pluginhost.New(pluginhost.Options{
@@ -176,7 +184,7 @@ func (s *Server) openEndpoints(context.Context) error {
 		Mounts: s.mounts(), Closed: s.endpoint.Closed, Streams: streams,
 		AllowedOrigins: c.AllowedOrigins, AllowedHosts: c.HTTP.AllowedHosts, TrustedProxies: c.HTTP.TrustedProxies,
 		BaseURL: c.HTTP.BaseURL, RedirectURI: redirectURI(c), Landing: !c.HTTP.Console, Login: c.Auth.Adapter != "",
-		Checks: s.checks(), ShutdownDelay: c.HTTP.ShutdownDelay, AccessLog: c.Log.Access,
+		Checks: s.checks(), ShutdownDelay: c.HTTP.ShutdownDelay, AccessLog: c.Log.Access, Tracer: s.tracer,
 		BodyBudget: s.o.BodyBudget, MaxAPIBody: c.Limits.APIBodyBytes, MaxConns: c.Limits.Connections, MaxConnsPerAddress: c.Limits.ConnectionsPerAddress,
 		TokensPerDay: int64(c.Limits.TokensPerDay), Limits: shares,
 	})

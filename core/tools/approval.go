@@ -9,6 +9,7 @@ import (
 	"github.com/ropewalk/ropewalk/core"
 	"github.com/ropewalk/ropewalk/core/rawjson"
 	"github.com/ropewalk/ropewalk/core/rpc"
+	"github.com/ropewalk/ropewalk/core/tracing"
 	"github.com/ropewalk/ropewalk/core/trust"
 )
 
@@ -41,7 +42,9 @@ func (p *pending) awaitApproval(ctx context.Context) error {
 	} else {
 		call.Tool = p.tool.Tool
 	}
-	err := p.n.approvals.Await(ctx, p.caller, call, p.progress())
+	waiting, span := tracing.StartWait(ctx, "an approval")
+	err := p.n.approvals.Await(waiting, p.caller, call, p.progress())
+	span.End(err)
 	if err == nil {
 		err = p.resolveAgain(ctx)
 	}

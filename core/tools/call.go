@@ -11,6 +11,7 @@ import (
 	"github.com/ropewalk/ropewalk/core/apps"
 	"github.com/ropewalk/ropewalk/core/apps/interact"
 	"github.com/ropewalk/ropewalk/core/rpc"
+	"github.com/ropewalk/ropewalk/core/tracing"
 )
 
 // Call is one call of a tool.
@@ -139,7 +140,10 @@ func (p *pending) await(ctx context.Context) error {
 	if !strings.Contains(p.call.Name, "__") {
 		return notFound(p.call.Name)
 	}
-	if err := p.n.apps.AwaitOffer(ctx, p.caller.Workspace.ID, p.server); err != nil {
+	waiting, span := tracing.StartWait(ctx, "the app")
+	err := p.n.apps.AwaitOffer(waiting, p.caller.Workspace.ID, p.server)
+	span.End(err)
+	if err != nil {
 		return err
 	}
 	return p.resolve(ctx)
@@ -179,7 +183,7 @@ func (p *pending) resolve(ctx context.Context) (err error) {
 func (p *pending) request() interact.Call {
 	call := &p.call
 	r := p.n.request(p.caller, "tools/call", params(p.tool.quoted, call), call.Meta, call.Notify, call.From)
-	r.Mirrors, r.Wake, r.AsTask = p.tool.Mirrors, call.Wake, p.tool.TaskOnly
+	r.Target, r.Mirrors, r.Wake, r.AsTask = p.tool.Name, p.tool.Mirrors, call.Wake, p.tool.TaskOnly
 	return r
 }
 

@@ -72,7 +72,7 @@ func (n *Namespace) GetPrompt(ctx context.Context, c core.Caller, q Request) (js
 	if err != nil {
 		return nil, core.Errorf(core.CodeBadRequest, "params: %w", err)
 	}
-	result, err := n.callApp(ctx, c, prompt.Server, "prompts/get", params, q)
+	result, err := n.callApp(ctx, c, prompt.Server, "prompts/get", prompt.Name, params, q)
 	if err == nil && (n.takeLinks(c, q.From, r.uris, prompt.Server, result) || r.uris.mentions(result)) {
 		result = relinkedMessages(r.uris, prompt.Server, result)
 	}
@@ -97,7 +97,7 @@ func (n *Namespace) ReadResource(ctx context.Context, c core.Caller, q Request) 
 			return nil, core.Errorf(core.CodeBadRequest, "params: %w", err)
 		}
 	}
-	result, err := n.callApp(ctx, c, at.server, "resources/read", params, q)
+	result, err := n.callApp(ctx, c, at.server, "resources/read", "", params, q)
 	if err == nil && q.Session != nil && isView(at.uri) {
 		q.Session.addView(at.server)
 	}
@@ -145,10 +145,10 @@ func (n *Namespace) Complete(ctx context.Context, c core.Caller, q Request) (jso
 	if err != nil {
 		return nil, core.Errorf(core.CodeBadRequest, "params: %w", err)
 	}
-	return n.callApp(ctx, c, server, "completion/complete", params, q)
+	return n.callApp(ctx, c, server, "completion/complete", "", params, q)
 }
 
-func (n *Namespace) callApp(ctx context.Context, c core.Caller, server, method string, params json.RawMessage, q Request) (json.RawMessage, error) {
+func (n *Namespace) callApp(ctx context.Context, c core.Caller, server, method, target string, params json.RawMessage, q Request) (json.RawMessage, error) {
 	if !c.MayNameRoots() {
 		params = orUnchanged(params, func() (json.RawMessage, error) {
 			return rawjson.Edit(params, func(name string, value json.RawMessage) (json.RawMessage, error) {
@@ -169,7 +169,9 @@ func (n *Namespace) callApp(ctx context.Context, c core.Caller, server, method s
 		}
 	}
 	n.raiseLogLevel(ctx, c, q.From, meta)
-	return n.apps.Call(ctx, c.Workspace.ID, server, n.request(c, method, params, meta, q.Notify, q.From))
+	call := n.request(c, method, params, meta, q.Notify, q.From)
+	call.Target = target
+	return n.apps.Call(ctx, c.Workspace.ID, server, call)
 }
 
 // raisesLogLevel reports whether a request without a session asks for more log messages than all before it:

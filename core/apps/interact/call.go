@@ -10,6 +10,7 @@ import (
 // Call is one call of an app. Params and the result are raw: they are not decoded.
 type Call struct {
 	Method string
+	Target string                 // the tool or prompt that is called, for its span; "" for none
 	Params json.RawMessage        // one JSON object, nil for none
 	Notify func(rpc.Notification) // receives the app's notifications about the call, in wire order; nil to drop them
 	Client *Client                // the client that the call is made for; nil for one that cannot be asked anything

@@ -49,6 +49,21 @@ func (e *Error) Error() string {
 	return text
 }
 
+// ErrorType is the kind of the failure in few words, for traces: the HTTP status where there is one.
+func (e *Error) ErrorType() string {
+	if e.Status != 0 {
+		return strconv.Itoa(e.Status)
+	}
+	switch e.Failure {
+	case Unreachable:
+		return "unreachable"
+	case Broken:
+		return "connection_broken"
+	default:
+		return "provider_error"
+	}
+}
+
 func (e *Error) Unwrap() error { return e.cause }
 
 // isTransient reports whether the same call may succeed a little later.

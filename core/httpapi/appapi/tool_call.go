@@ -15,6 +15,7 @@ import (
 	"github.com/ropewalk/ropewalk/core/rawjson"
 	"github.com/ropewalk/ropewalk/core/rpc"
 	"github.com/ropewalk/ropewalk/core/tools"
+	"github.com/ropewalk/ropewalk/core/tracing"
 )
 
 type toolRequest struct {
@@ -45,7 +46,9 @@ func (h *Handlers) CallTool(c *fiber.Ctx, caller core.Caller) error {
 	defer release()
 	ctx, done := respond.CancelOnDisconnect(c)
 	defer done()
+	ctx, span := tracing.StartTool(ctx, name, "", caller.Workspace.ID)
 	result, err := h.Tools.Call(ctx, caller, tools.Call{Name: name, Arguments: r.Arguments, CheckInput: true})
+	span.EndMCP(err, result)
 	if refusal, ok := errors.AsType[*rpc.Error](err); ok {
 		result, err = refused(refusal.Message), nil
 	}

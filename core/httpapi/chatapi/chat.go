@@ -11,6 +11,7 @@ import (
 	"github.com/ropewalk/ropewalk/core/httpapi/body"
 	"github.com/ropewalk/ropewalk/core/httpapi/respond"
 	"github.com/ropewalk/ropewalk/core/stream"
+	"github.com/ropewalk/ropewalk/core/tracing"
 )
 
 // SendMessage is POST /v1/chat: it runs the message to its end. A client that disconnects cancels the run.
@@ -56,10 +57,11 @@ func (h *Handlers) StreamMessage(c *fiber.Ctx, caller core.Caller) error {
 		release()
 		return err
 	}
+	span := tracing.Of(c.UserContext())
 	err = h.Streams.Open(c, stream.Answer, func(ctx context.Context, w *stream.Writer) {
 		defer release()
 		defer respond.KeepAlive(w, h.Quiet)()
-		_, _ = run.Do(ctx, func(e chat.Event) { h.sendChat(w, e) }) // the error was sent as the last event
+		_, _ = run.Do(span.In(ctx), func(e chat.Event) { h.sendChat(w, e) }) // the error was sent as the last event
 	})
 	if err != nil {
 		release()

@@ -17,6 +17,7 @@ type Request struct {
 	NoWait bool        // fail rather than wait for space in the write queue
 
 	token rawjson.Span // of the caller's progress token in Params; empty when there is none
+	other bool         // params._meta is not an object
 }
 
 // NewRequest checks that params are one JSON object, so that nothing in them can end their place in
@@ -40,6 +41,7 @@ func ReadRequest(method string, params []byte) (r Request, meta rawjson.Span, er
 	meta, err = rawjson.Find(params, "_meta")
 	if err == nil && !meta.Empty() {
 		if params[meta.From] != '{' {
+			r.other = true
 			return r, rawjson.Span{}, nil
 		}
 		r.token, err = rawjson.Find(meta.In(params), "progressToken")
@@ -49,6 +51,42 @@ func ReadRequest(method string, params []byte) (r Request, meta rawjson.Span, er
 		return r, meta, fmt.Errorf("%w: %w", ErrParams, err)
 	}
 	return r, meta, nil
+}
+
+// WithMeta returns the request with members at the beginning of params._meta, and where that is now. at is
+// where ReadRequest found it. members are JSON text without braces, and must not be there already. A _meta
+// that is not an object stays as it is.
+func (r Request) WithMeta(at rawjson.Span, members []byte) (Request, rawjson.Span) {
+	var before, after string
+	from := at.From + 1
+	switch {
+	case r.other:
+		return r, at
+	case at.Empty() && len(r.Params) == 0:
+		before, after, from = `{"_meta":{`, "}}", 0
+	case at.Empty():
+		from = bytes.IndexByte(r.Params, '{') + 1
+		before, after = `"_meta":{`, "}"
+	}
+	if rest := bytes.TrimLeft(r.Params[from:], " \t\r\n"); len(rest) > 0 && rest[0] != '}' {
+		after += ","
+	}
+	added := len(before) + len(members) + len(after)
+	params := make([]byte, 0, len(r.Params)+added)
+	params = append(append(params, r.Params[:from]...), before...)
+	params = append(append(params, members...), after...)
+	params = append(params, r.Params[from:]...)
+	if at.Empty() {
+		start := from + len(before) - 1
+		at = rawjson.Span{From: start, To: start + len(members) + 2}
+	} else {
+		at.To += added
+		if !r.token.Empty() {
+			r.token = rawjson.Span{From: r.token.From + added, To: r.token.To + added}
+		}
+	}
+	r.Params = params
+	return r, at
 }
 
 func validMethod(method string) bool {

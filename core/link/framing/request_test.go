@@ -46,3 +46,29 @@ func TestParamsAreSentUnchangedExceptTheTokenAndLineBreaks(t *testing.T) {
 		})
 	}
 }
+
+func TestMembersAreAddedToMetaAndNothingElseChanges(t *testing.T) {
+	for name, c := range map[string]struct{ params, want string }{
+		"no params":                {``, `{"_meta":{"t":"x"}}`},
+		"empty params":             {`{}`, `{"_meta":{"t":"x"}}`},
+		"no _meta":                 {` { "name":"a" }`, ` {"_meta":{"t":"x"}, "name":"a" }`},
+		"an empty _meta":           {`{"a":1,"_meta":{ }}`, `{"a":1,"_meta":{"t":"x" }}`},
+		"a _meta with a token":     {`{"_meta":{"progressToken":5},"z":1}`, `{"_meta":{"t":"x","progressToken":77},"z":1}`},
+		"a _meta that is a number": {`{"_meta":5}`, `{"_meta":5}`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r, at, err := ReadRequest("m", []byte(c.params))
+			if err != nil {
+				t.Fatal(err)
+			}
+			r, at = r.WithMeta(at, []byte(`"t":"x"`))
+			if got := string(r.AppendParams(nil, 77)); got != c.want {
+				t.Errorf("sent %s, want %s", got, c.want)
+			}
+			again, found, err := ReadRequest("m", r.Params)
+			if err != nil || found != at || again.token != r.token {
+				t.Errorf("_meta is at %v, and was returned as %v; %v", found, at, err)
+			}
+		})
+	}
+}

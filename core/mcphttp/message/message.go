@@ -175,6 +175,14 @@ func Text(value json.RawMessage) string {
 	return rawjson.Text(value)
 }
 
+// Scalar is the text of a JSON string or number.
+func Scalar(value json.RawMessage) string {
+	if len(value) > 0 && value[0] == '"' {
+		return Text(value)
+	}
+	return string(value)
+}
+
 // readParams holds params to the same strictness, down to _meta: names of tools and progress tokens
 // are decided by them.
 func (m *Message) readParams() *Error {

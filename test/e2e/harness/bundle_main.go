@@ -81,7 +81,7 @@ type TextArguments struct {
 	Text string `json:"text"`
 }
 
-// bundleServer has the tools `echo`; `environment`, which returns all variables and the clientInfo; `last`, which runs
+// bundleServer has the tools `echo`; `environment`, which returns all variables, the clientInfo and its _meta; `last`, which runs
 // until a file exists; and `grow`, which adds a tool.
 func bundleServer() *mcp.Server {
 	s := mcp.NewServer(&mcp.Implementation{Name: "e2e", Version: "1.0.0"}, nil)
@@ -93,7 +93,7 @@ func bundleServer() *mcp.Server {
 	}
 	mcp.AddTool(s, &mcp.Tool{Name: "echo", Annotations: &mcp.ToolAnnotations{ReadOnlyHint: true}}, echo)
 	mcp.AddTool(s, &mcp.Tool{Name: "environment"}, func(_ context.Context, r *mcp.CallToolRequest, _ struct{}) (*mcp.CallToolResult, any, error) {
-		raw, _ := json.Marshal(map[string]any{"variables": os.Environ(), "pid": os.Getpid(), "client": r.Session.InitializeParams().ClientInfo})
+		raw, _ := json.Marshal(map[string]any{"variables": os.Environ(), "pid": os.Getpid(), "client": r.Session.InitializeParams().ClientInfo, "meta": r.Params.Meta})
 		return text(string(raw))
 	})
 	mcp.AddTool(s, &mcp.Tool{Name: "last"}, func(ctx context.Context, _ *mcp.CallToolRequest, in TextArguments) (*mcp.CallToolResult, any, error) {

@@ -1,0 +1,104 @@
+package httpapi
+
+import (
+	"bytes"
+	"time"
+
+	"github.com/gofiber/fiber/v2"
+	"github.com/gofiber/fiber/v2/utils"
+	"github.com/valyala/fasthttp"
+
+	"github.com/ropewalk/ropewalk/core/httpapi/appapi"
+	"github.com/ropewalk/ropewalk/core/httpapi/authn"
+	"github.com/ropewalk/ropewalk/core/requestinfo"
+	"github.com/ropewalk/ropewalk/core/tracing"
+)
+
+// beginInfo starts the trace of a request, and returns what is noted about it: nil when neither the log
+// nor a trace needs it.
+func (s *Server) beginInfo(ctx *fasthttp.RequestCtx) *requestinfo.Info {
+	var span tracing.Span
+	h := &ctx.Request.Header
+	parent := h.Peek(tracing.TraceParent)
+	if (s.options.Tracer != nil || len(parent) > 0) && isTraced(ctx.Path()) {
+		span = s.options.Tracer.StartRequest(methodOf(ctx), tracing.Wire{Parent: string(parent), State: string(h.Peek(tracing.TraceState))})
+	} else if !s.options.AccessLog && !s.log.IsDebug() {
+		return nil
+	}
+	return requestinfo.Begin(ctx, span)
+}
+
+// isTraced reports whether requests of a path have traces: those of callers, not those of probes and of
+// the console's files.
+func isTraced(path []byte) bool {
+	switch string(path) {
+	case "/v1/health", "/v1/bundles/health", "/v1/metrics":
+		return false
+	}
+	return bytes.HasPrefix(path, []byte("/v1/")) || bytes.HasPrefix(path, []byte("/mcp"))
+}
+
+// methodOf is the method as spans have it: a client may send any word.
+func methodOf(ctx *fasthttp.RequestCtx) string {
+	if !knownMethod(ctx) {
+		return "HTTP"
+	}
+	return string(ctx.Method())
+}
+
+// endRequest logs a request that has its response, and ends its span.
+func (s *Server) endRequest(ctx *fasthttp.RequestCtx, info *requestinfo.Info, start time.Time) {
+	if info == nil {
+		return
+	}
+	if caller, known := authn.CallerOf(ctx); known {
+		info.SetCaller(caller)
+	}
+	if tool, known := appapi.ToolOf(ctx); known {
+		info.SetTool(tool)
+	}
+	if info.Span.Recording() {
+		info.Span.EndRequest(tracing.Request{
+			Method: methodOf(ctx), Route: info.Route, Scheme: utils.CopyString(s.guard.Scheme(ctx)), Status: ctx.Response.StatusCode(), Workspace: info.Workspace,
+		})
+	}
+	s.logRequest(ctx, info, time.Since(start))
+}
+
+func (s *Server) logRequest(ctx *fasthttp.RequestCtx, info *requestinfo.Info, took time.Duration) {
+	log := s.log.Debug
+	switch {
+	case s.options.AccessLog:
+		log = s.log.Info
+	case !s.log.IsDebug():
+		return
+	}
+	args := []any{
+		"method", string(ctx.Method()), "path", string(ctx.Path()), "status", ctx.Response.StatusCode(),
+		"duration", took.Round(time.Microsecond).String(), "bytes", bodySize(&ctx.Response),
+		"request_id", string(ctx.Response.Header.Peek(requestIDHeader)),
+	}
+	for _, field := range []struct{ name, value string }{
+		{"route", info.Route}, {"user", info.User}, {"workspace", info.Workspace}, {"tool", info.Tool}, {"trace_id", info.TraceID()},
+	} {
+		if field.value != "" {
+			args = append(args, field.name, field.value)
+		}
+	}
+	log("request completed", args...)
+}
+
+// noteRoute notes which route a request matched.
+func noteRoute(c *fiber.Ctx) {
+	if info := requestinfo.Of(c.Context()); info != nil {
+		info.SetRoute(c.Route().Path)
+	}
+}
+
+// bodySize is the size of a response body in bytes, 0 for streams.
+func bodySize(r *fasthttp.Response) int {
+	if r.IsBodyStream() {
+		return 0
+	}
+	return len(r.Body())
+}

@@ -1,0 +1,56 @@
+package mcphttp
+
+import (
+	"bytes"
+
+	"github.com/gofiber/fiber/v2"
+
+	"github.com/ropewalk/ropewalk/core/mcphttp/message"
+	"github.com/ropewalk/ropewalk/core/rawjson"
+	"github.com/ropewalk/ropewalk/core/requestinfo"
+	"github.com/ropewalk/ropewalk/core/tracing"
+)
+
+// noteTool notes the tool of the first call for the access log.
+func noteTool(c *fiber.Ctx, calls []*call) {
+	if info := requestinfo.Of(c.Context()); info != nil && calls[0].Method == "tools/call" {
+		info.SetTool(clip(message.Text(calls[0].Param("name"))))
+	}
+}
+
+// startSpan starts the span of a call. A trace context in _meta comes before that of the HTTP headers
+// (SEP-414).
+func (k *call) startSpan() {
+	from := traceOf(k.Param("_meta"))
+	if from.Parent == "" && !tracing.Of(k.context.Context).Recording() {
+		return
+	}
+	target := ""
+	if k.Method == "tools/call" || k.Method == "prompts/get" {
+		target = clip(message.Text(k.Param("name")))
+	}
+	r := tracing.MCP{Method: clip(k.Method), Target: target, ID: message.Scalar(k.Call.ID), Transport: tracing.TCP, Workspace: k.caller.Workspace.ID}
+	if k.session != nil {
+		r.Session, r.Revision = k.session.ID, k.session.Revision()
+	} else {
+		r.Revision = statelessRevision
+	}
+	k.context.Context, k.span = tracing.StartMCPServer(k.context.Context, r, from)
+}
+
+// endSpan ends the span of a call that has a result.
+func (k *call) endSpan(result [][]byte) {
+	if k.Method != "tools/call" {
+		result = nil // only the results of tools say that they failed
+	}
+	k.span.EndMCP(nil, result...)
+}
+
+// traceOf returns the trace context of a _meta.
+func traceOf(meta []byte) (w tracing.Wire) {
+	if !bytes.Contains(meta, []byte(tracing.TraceParent)) {
+		return w
+	}
+	members, _ := rawjson.ListOf(meta)
+	return tracing.Wire{Parent: message.Text(members.Get(tracing.TraceParent)), State: message.Text(members.Get(tracing.TraceState))}
+}

@@ -1,0 +1,82 @@
+package tracing
+
+import (
+	"context"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/trace"
+)
+
+// operationKey names what a span of generative AI does.
+const operationKey = "gen_ai.operation.name"
+
+// StartAgent starts the span of a chat run: its calls of models and tools are below it.
+func StartAgent(ctx context.Context, conversation, model string) (context.Context, Span) {
+	if !records(ctx) {
+		return ctx, Span{}
+	}
+	attributes := []attribute.KeyValue{attribute.String(operationKey, "invoke_agent"), attribute.String("gen_ai.agent.name", "ropewalk")}
+	return child(ctx, trace.SpanKindInternal, "invoke_agent ropewalk",
+		optional(attributes, "gen_ai.conversation.id", conversation, "gen_ai.request.model", model))
+}
+
+// Model is a call of a language model.
+type Model struct {
+	Provider     string // as the conventions name it, such as anthropic
+	Name         string
+	Conversation string // "" for none
+	MaxTokens    int
+}
+
+// StartModel starts the span of a call of a model. It ends with EndModel.
+func StartModel(ctx context.Context, m Model) (context.Context, Span) {
+	if !records(ctx) {
+		return ctx, Span{}
+	}
+	attributes := []attribute.KeyValue{
+		attribute.String(operationKey, "chat"), attribute.Bool("gen_ai.request.stream", true), attribute.Int("gen_ai.request.max_tokens", m.MaxTokens),
+	}
+	return child(ctx, trace.SpanKindClient, "chat "+clip(m.Name),
+		optional(attributes, "gen_ai.provider.name", m.Provider, "gen_ai.request.model", clip(m.Name), "gen_ai.conversation.id", m.Conversation))
+}
+
+// ModelUsage is what a call of a model used, and why it ended.
+type ModelUsage struct {
+	Input, Output         int64 // Input counts what was read from and written to a cache, too
+	CacheRead, CacheWrite int64
+	Finish                string // stop, length or tool_calls
+}
+
+// EndModel ends the span of a call of a model.
+func (s Span) EndModel(u ModelUsage, err error) {
+	if !s.Recording() {
+		return
+	}
+	attributes := []attribute.KeyValue{
+		attribute.Int64("gen_ai.usage.input_tokens", u.Input), attribute.Int64("gen_ai.usage.output_tokens", u.Output),
+		attribute.Int64("gen_ai.usage.cache_read.input_tokens", u.CacheRead), attribute.Int64("gen_ai.usage.cache_creation.input_tokens", u.CacheWrite),
+	}
+	if err == nil {
+		attributes = append(attributes, attribute.StringSlice("gen_ai.response.finish_reasons", []string{u.Finish}))
+	}
+	s.span.SetAttributes(attributes...)
+	s.End(err)
+}
+
+// StartTool starts the span of a tool call that no MCP client made: of a chat run, where id is the model's
+// id of the call, or of the HTTP API, where it is "".
+func StartTool(ctx context.Context, name, id, workspace string) (context.Context, Span) {
+	if !records(ctx) {
+		return ctx, Span{}
+	}
+	attributes := []attribute.KeyValue{attribute.String(operationKey, "execute_tool"), attribute.String("gen_ai.tool.name", clip(name))}
+	return child(ctx, trace.SpanKindInternal, "execute_tool "+clip(name), optional(attributes, "gen_ai.tool.call.id", clip(id), workspaceKey, workspace))
+}
+
+// StartWait starts the span of a wait within a request, such as for an app that is starting.
+func StartWait(ctx context.Context, what string) (context.Context, Span) {
+	if !records(ctx) {
+		return ctx, Span{}
+	}
+	return child(ctx, trace.SpanKindInternal, "wait for "+what, nil)
+}

@@ -1,0 +1,129 @@
+package tracing
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"strconv"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/ropewalk/ropewalk/core/rpc"
+)
+
+// The attributes of this server's own.
+const (
+	appKey       = "ropewalk.app.name"
+	workspaceKey = "ropewalk.workspace.id"
+)
+
+// The transports of MCP (network.transport).
+const (
+	Pipe = "pipe" // standard streams
+	TCP  = "tcp"  // HTTP
+)
+
+// maxName bounds the names in spans that a client chose.
+const maxName = 128
+
+// MCP is an MCP request.
+type MCP struct {
+	Method    string
+	Target    string // the tool or prompt that it names; "" for none
+	Session   string // "" without one
+	Revision  string // the protocol revision; "" when it is not known
+	ID        string // of the JSON-RPC request, as text
+	Transport string // Pipe or TCP
+	App       string // the app that is called; "" for a request of a client
+	Workspace string // "" for a request to an app
+}
+
+// StartMCPServer starts the span of a request that a client sent. from is the trace context of its _meta,
+// which is the parent when there is one: the span of the HTTP request is linked then.
+func StartMCPServer(ctx context.Context, r MCP, from Wire) (context.Context, Span) {
+	if from.Parent == "" {
+		return startMCP(ctx, trace.SpanKindServer, r)
+	}
+	tracer := tracerOf(ctx)
+	carrier := trace.SpanContextFromContext(ctx)
+	ctx = received(ctx, from)
+	if tracer == nil {
+		return ctx, Span{}
+	}
+	if trace.SpanContextFromContext(ctx).Equal(carrier) { // from is not valid
+		return startMCP(ctx, trace.SpanKindServer, r)
+	}
+	ctx, span := tracer.Start(ctx, r.name(), trace.WithSpanKind(trace.SpanKindServer), trace.WithLinks(trace.Link{SpanContext: carrier}))
+	if span.IsRecording() {
+		span.SetAttributes(r.attributes()...)
+	}
+	return ctx, Span{span, tracer}
+}
+
+// StartMCPClient starts the span of a request to an app. It ends with EndMCP.
+func StartMCPClient(ctx context.Context, r MCP) (context.Context, Span) {
+	return startMCP(ctx, trace.SpanKindClient, r)
+}
+
+func startMCP(ctx context.Context, kind trace.SpanKind, r MCP) (context.Context, Span) {
+	if !records(ctx) {
+		return ctx, Span{}
+	}
+	return child(ctx, kind, r.name(), r.attributes())
+}
+
+// EndMCP ends the span of a request with its result or error.
+func (s Span) EndMCP(err error, result ...[]byte) {
+	if !s.Recording() {
+		return
+	}
+	if refused, ok := errors.AsType[*rpc.Error](err); ok {
+		s.span.SetAttributes(attribute.String("rpc.response.status_code", strconv.Itoa(refused.Code)))
+	}
+	if err == nil && isToolError(result) {
+		s.fail("tool_error")
+	}
+	s.End(err)
+}
+
+func (r *MCP) name() string {
+	if r.Target == "" {
+		return clip(r.Method)
+	}
+	return clip(r.Method) + " " + clip(r.Target)
+}
+
+func (r *MCP) attributes() []attribute.KeyValue {
+	attributes := make([]attribute.KeyValue, 0, 10)
+	attributes = append(attributes, attribute.String("mcp.method.name", clip(r.Method)))
+	attributes = optional(attributes, "mcp.session.id", r.Session, "mcp.protocol.version", r.Revision, "jsonrpc.request.id", clip(r.ID),
+		"network.transport", r.Transport, appKey, r.App, workspaceKey, r.Workspace)
+	switch {
+	case r.Target == "":
+	case r.Method == "prompts/get":
+		attributes = append(attributes, attribute.String("gen_ai.prompt.name", clip(r.Target)))
+	default:
+		attributes = append(attributes, attribute.String("gen_ai.tool.name", clip(r.Target)), attribute.String("gen_ai.operation.name", "execute_tool"))
+	}
+	return attributes
+}
+
+func clip(text string) string { return text[:min(len(text), maxName)] }
+
+// isToolError reports whether the result of a tool says that it failed.
+func isToolError(parts [][]byte) bool {
+	for _, part := range parts {
+		if !bytes.Contains(part, []byte(`"isError"`)) {
+			continue
+		}
+		var result struct {
+			IsError bool `json:"isError"`
+		}
+		if json.Unmarshal(part, &result) == nil && result.IsError {
+			return true
+		}
+	}
+	return false
+}

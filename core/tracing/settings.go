@@ -1,0 +1,83 @@
+package tracing
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/hashicorp/go-hclog"
+)
+
+// The OTEL_* variables that this package reads itself. The SDK and the exporters read the others.
+const (
+	envDisabled       = "OTEL_SDK_DISABLED"
+	envExporter       = "OTEL_TRACES_EXPORTER"
+	envEndpoint       = "OTEL_EXPORTER_OTLP_ENDPOINT"
+	envTracesEndpoint = "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT"
+	envProtocol       = "OTEL_EXPORTER_OTLP_PROTOCOL"
+	envTracesProtocol = "OTEL_EXPORTER_OTLP_TRACES_PROTOCOL"
+	envSampler        = "OTEL_TRACES_SAMPLER"
+)
+
+// The protocols of OTLP.
+const (
+	protocolGRPC = "grpc"
+	protocolHTTP = "http/protobuf"
+)
+
+// settings is what the variables say.
+type settings struct {
+	on       bool
+	protocol string
+}
+
+// readSettings reads the variables. As OpenTelemetry's specification asks for, a value that is not known
+// is logged and ignored.
+func readSettings(env map[string]string, log hclog.Logger) settings {
+	s := settings{on: exports(env, log), protocol: protocolHTTP}
+	if !s.on {
+		return s
+	}
+	for _, name := range []string{envTracesProtocol, envProtocol} {
+		value := env[name]
+		if value == "" {
+			continue
+		}
+		if value == protocolGRPC || value == protocolHTTP {
+			s.protocol = value
+			break
+		}
+		log.Warn("the variable "+name+" is ignored: it can be grpc or http/protobuf", "value", value)
+	}
+	if value := env[envSampler]; value != "" && !slices.Contains(samplers(), value) {
+		log.Warn("the variable "+envSampler+" is ignored: it can be "+strings.Join(samplers(), ", "), "value", value)
+	}
+	return s
+}
+
+// exports reports whether spans are exported: with OTEL_TRACES_EXPORTER=otlp, or without that variable
+// when an endpoint is set.
+func exports(env map[string]string, log hclog.Logger) bool {
+	if strings.EqualFold(env[envDisabled], "true") {
+		return false
+	}
+	names := env[envExporter]
+	if names == "" {
+		return env[envEndpoint] != "" || env[envTracesEndpoint] != ""
+	}
+	on := false
+	for name := range strings.SplitSeq(names, ",") {
+		switch name = strings.TrimSpace(name); name {
+		case "otlp":
+			on = true
+		case "none":
+		default:
+			log.Warn("the variable "+envExporter+" is ignored in part: it can be otlp or none", "value", name)
+		}
+	}
+	return on
+}
+
+// samplers are the values of OTEL_TRACES_SAMPLER that the SDK knows.
+func samplers() []string {
+	return []string{"always_on", "always_off", "traceidratio", "parentbased_always_on", "parentbased_always_off", "parentbased_traceidratio"}
+}

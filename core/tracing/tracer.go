@@ -1,0 +1,61 @@
+package tracing
+
+import (
+	"context"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+	"go.opentelemetry.io/otel/trace"
+)
+
+// scope is the instrumentation scope of every span.
+const scope = "github.com/ropewalk/ropewalk"
+
+// flushLimit is how long Close tries to export what is left.
+const flushLimit = 5 * time.Second
+
+// Options is what a Tracer is made of.
+type Options struct {
+	Environment map[string]string // of the process; the SDK reads the process's own as well
+	Version     string            // of the server
+	Logger      hclog.Logger
+}
+
+// Tracer starts the traces of requests. A nil *Tracer starts none, but still reads the trace context of
+// clients.
+type Tracer struct {
+	provider *sdktrace.TracerProvider
+	tracer   trace.Tracer
+}
+
+// New returns a Tracer as the OTEL_* variables ask for, nil when they turn tracing off. It connects to
+// nothing: an exporter that is away is no error.
+func New(ctx context.Context, o Options) (*Tracer, error) {
+	s := readSettings(o.Environment, o.Logger)
+	if !s.on {
+		return nil, nil
+	}
+	out, err := newExporter(ctx, s.protocol, o.Logger)
+	if err != nil {
+		return nil, err
+	}
+	resources, err := describe(ctx, o.Version)
+	if err != nil {
+		o.Logger.Warn("OTEL_RESOURCE_ATTRIBUTES is not valid in part", "error", err)
+	}
+	t := &Tracer{provider: sdktrace.NewTracerProvider(sdktrace.WithBatcher(out), sdktrace.WithResource(resources))}
+	t.tracer = t.provider.Tracer(scope)
+	o.Logger.Info("traces are exported over OTLP", "protocol", s.protocol)
+	return t, nil
+}
+
+// Close exports the spans that are left, for at most 5 s.
+func (t *Tracer) Close(ctx context.Context) error {
+	if t == nil {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, flushLimit)
+	defer cancel()
+	return t.provider.Shutdown(ctx)
+}

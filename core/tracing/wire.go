@@ -1,0 +1,56 @@
+package tracing
+
+import (
+	"context"
+
+	"go.opentelemetry.io/otel/propagation"
+)
+
+// The names of a trace context, in HTTP headers, in _meta and in the metadata of gRPC.
+const (
+	TraceParent = "traceparent"
+	TraceState  = "tracestate"
+)
+
+// Wire is a trace context as it is sent (W3C Trace Context). The zero value is none.
+type Wire struct{ Parent, State string }
+
+// Get implements propagation.TextMapCarrier.
+func (w *Wire) Get(key string) string {
+	switch key {
+	case TraceParent:
+		return w.Parent
+	case TraceState:
+		return w.State
+	}
+	return ""
+}
+
+// Set implements propagation.TextMapCarrier.
+func (w *Wire) Set(key, value string) {
+	switch key {
+	case TraceParent:
+		w.Parent = value
+	case TraceState:
+		w.State = value
+	}
+}
+
+// Keys implements propagation.TextMapCarrier.
+func (*Wire) Keys() []string { return []string{TraceParent, TraceState} }
+
+// WireOf returns the trace context that a request made in ctx is sent with.
+func WireOf(ctx context.Context) (w Wire) {
+	if Of(ctx).span != nil {
+		propagation.TraceContext{}.Inject(ctx, &w)
+	}
+	return w
+}
+
+// received returns ctx with a trace context that was received, unchanged when w is none or not valid.
+func received(ctx context.Context, w Wire) context.Context {
+	if w.Parent == "" {
+		return ctx
+	}
+	return propagation.TraceContext{}.Extract(ctx, &w)
+}
