@@ -24,8 +24,9 @@ plugins: ## build every built-in adapter as a plugin binary of its own
 
 # How go test runs here: without vet, which make check runs on everything; without debugging
 # information in the test executables, which nothing reads and the linker takes long to write; and
-# four packages at a time, because tests of processes, browsers and lifetimes mostly wait.
-TESTFLAGS := -vet=off -ldflags='-s -w' -p 4
+# three packages at a time, because with two of them two processors were idle a third of the time:
+# tests of processes, browsers and lifetimes mostly wait.
+TESTFLAGS := -vet=off -ldflags='-s -w' -p 3
 
 # What meets PostgreSQL in another way than a file: people, conversations and runs, the start and the
 # end of a server, installed apps, and what the API answers and announces of them. Not here are
