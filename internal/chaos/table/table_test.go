@@ -1,0 +1,50 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+func TestEveryCheckNamesARowAndTestsThatExist(t *testing.T) {
+	root := filepath.Join("..", "..", "..")
+	rows, err := readRows(filepath.Join(root, "docs", "security.md"))
+	if err != nil || len(rows) < 50 {
+		t.Fatalf("%d rows: %v", len(rows), err)
+	}
+	for _, c := range checks() {
+		found := false
+		for _, r := range rows {
+			found = found || r.number == c.row || r.number == "" && strings.HasPrefix(r.threat, c.row)
+		}
+		if !found {
+			t.Errorf("docs/security.md has no row %q", c.row)
+		}
+		for name := range strings.SplitSeq(c.tests, "|") {
+			if !hasTest(t, filepath.Join(root, c.dir), name) {
+				t.Errorf("%s has no test %s", c.dir, name)
+			}
+		}
+	}
+}
+
+func hasTest(t *testing.T, dir, name string) bool {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(dir, "*_test.go"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	declared := regexp.MustCompile(`(?m)^func ` + name + `\(`)
+	for _, file := range files {
+		raw, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if declared.Match(raw) {
+			return true
+		}
+	}
+	return false
+}
