@@ -26,6 +26,8 @@ import (
 //	<!-- run: bundles -->          runs with a server, a registry, an .mcpb file and a remote MCP server
 //	<!-- run: plugin -->           runs with a server, in a folder with the plugin binary demo
 //	<!-- run: sdk -->              runs in a folder that finds this module without a network
+//	<!-- run: go -->               runs with a server, in a folder whose go.mod finds the official MCP SDK without a network
+//	<!-- run: typescript -->       runs with a server and installed npm packages, without a network
 //	<!-- run by: test/examples --> a test in that folder runs it
 //	<!-- not run: reason -->       nothing runs it
 type block struct {
@@ -127,6 +129,13 @@ func runBlock(t *testing.T, b block) {
 	case "plugin":
 		install(t, filepath.Join(built, "sessionstore-memory"), filepath.Join(s.dir, "demo"))
 		commands = s.onServer(commands)
+	case "go":
+		s.environ = append(s.environ, "GOFLAGS=-mod=mod", "GOPROXY=off", "GOSUMDB=off")
+		module := `cp "$ROPEWALK/go.sum" . && sed "s/^module .*/module hello/" "$ROPEWALK/go.mod" > go.mod`
+		commands = s.onServer(regexp.MustCompile(`(?m)^go mod init .*$`).ReplaceAllLiteralString(commands, module))
+	case "typescript":
+		packages := filepath.Join(testenv.Packages(t, filepath.Join("test", "clients")), "node_modules")
+		commands = s.onServer(regexp.MustCompile(`(?m)^npm install .*$`).ReplaceAllLiteralString(commands, "ln -s "+packages+" node_modules"))
 	case "sdk":
 		s.environ = append(s.environ, "GOFLAGS=-mod=mod", "GOPROXY=off", "GOSUMDB=off")
 		commands = strings.ReplaceAll(commands, "plugin init ", "plugin init --sdk "+testenv.Root(t)+" ")
