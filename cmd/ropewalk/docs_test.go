@@ -144,7 +144,7 @@ func runBlock(t *testing.T, b block) {
 	}
 	cmd := exec.CommandContext(t.Context(), "sh", "-euc", commands)
 	cmd.Dir = s.dir
-	cmd.Env = append(os.Environ(), "PATH="+built+":"+os.Getenv("PATH"), "ROPEWALK_HOME="+s.home, "NO_COLOR=1", "ROPEWALK="+testenv.Root(t))
+	cmd.Env = append(os.Environ(), "PATH="+built+":"+os.Getenv("PATH"), "ROPEWALK_HOME="+s.home, "NO_COLOR=1", "ROPEWALK="+testenv.Root(t), "ROPEWALK_CONTEXTS="+filepath.Join(s.home, "contexts.yaml"))
 	cmd.Env = append(cmd.Env, s.environ...)
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Errorf("%s:%d: %v\n%s", b.page, b.line, err, out)
