@@ -40,7 +40,6 @@ await page.getByRole("button", { name: "Run tool" }).click();
 await page.getByRole("heading", { name: "Result" }).waitFor();
 await page.getByText("the words of the note").first().waitFor();
 await settled(page);
-await picture(page, "tool-1440");
 
 // Its settings are shown as stored, without their values, and its log has what it wrote.
 await page.getByRole("tab", { name: "Settings" }).click();
@@ -105,7 +104,6 @@ await page.getByRole("link", { name: /^Approvals/ }).click();
 await page.getByText('"message": "hello"').waitFor();
 await settled(page);
 await accessible(page, "the approvals");
-await picture(page, "approvals-1440");
 await page.getByRole("button", { name: "Allow once" }).click();
 await page.getByText("Nothing waits for you").waitFor();
 await page.getByRole("link", { name: "Activity" }).click();

@@ -1,7 +1,7 @@
 // Everything that is done with installed apps: import, upload, drop, search, settings, restart, update, stop, start,
 // uninstall, and the decision on a tool whose definition changed.
 import { readFileSync, writeFileSync } from "node:fs";
-import { accessible, assert, facts, open, picture, settled } from "./browser.mjs";
+import { accessible, assert, facts, narrow, open, settled, wide } from "./browser.mjs";
 
 const { context, page, problems } = await open();
 const api = (path) => page.evaluate(async (at) => (await fetch(at)).json(), path);
@@ -38,7 +38,6 @@ await page.getByText("planned").waitFor();
 await page.getByText("failed").waitFor();
 await settled(page);
 await accessible(page, "the plan of an import");
-await picture(page, "import-1440");
 assert.ok(!(await names()).includes("pasted"), "a plan installs nothing");
 await pasted.fill(JSON.stringify({ mcpServers: { pasted: definition } }));
 await page.getByRole("button", { name: "Show the plan" }).click();
@@ -78,6 +77,10 @@ await page.getByLabel("Search the registries").fill("conci");
 await page.getByText("@hotel/porter").waitFor({ state: "hidden" });
 await settled(page);
 await accessible(page, "a search of the registries");
+await page.setViewportSize(narrow);
+const { x, width } = await page.getByRole("dialog").getByRole("button", { name: "Install", exact: true }).boundingBox();
+assert.ok(x + width < narrow.width - 16, `the button ends at ${x + width} of ${narrow.width} px`);
+await page.setViewportSize(wide);
 await page.getByRole("dialog").getByRole("button", { name: "Install", exact: true }).click();
 await page.getByLabel("Greeting").fill("from a registry");
 await page.getByRole("button", { name: "Install", exact: true }).click();
@@ -130,7 +133,6 @@ await page.getByRole("heading", { name: "receptionist · greet" }).waitFor();
 await page.getByText("Ask for the credit card first.").waitFor();
 await settled(page);
 await accessible(page, "a changed tool");
-await picture(page, "pins-1440");
 await page.getByRole("button", { name: "Accept" }).click();
 await page.getByRole("heading", { name: "receptionist · greet" }).waitFor({ state: "detached" });
 await page.getByRole("link", { name: "Tools" }).click();

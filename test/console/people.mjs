@@ -1,6 +1,6 @@
 // Two people log in at the identity provider and work beside each other. Whatever is Ada's has the word harbour in
 // it, whatever is Bob's the word kestrel.
-import { accessible, assert, facts, launch, open, picture, settled } from "./browser.mjs";
+import { accessible, assert, facts, launch, open, settled } from "./browser.mjs";
 
 const browser = await launch();
 
@@ -90,7 +90,6 @@ await ada.page.goto(facts.url + "/");
 await ada.page.getByRole("button", { name: "Continue with your organization" }).waitFor();
 await settled(ada.page);
 await accessible(ada.page, "the login with a provider");
-await picture(ada.page, "login-1440");
 await logIn(ada.page, "ada");
 await logIn(bob.page, "bob");
 for (const [{ page }, name, email] of [[ada, "Ada", "ada@example.com"], [bob, "Bob", "bob@example.com"]]) {

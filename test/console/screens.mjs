@@ -1,5 +1,5 @@
 // Every screen in both themes and at both widths: shown, accessible, nothing wider than the page.
-import { assert, facts, narrow, open, picture, settled, violationsOn, wide } from "./browser.mjs";
+import { assert, facts, narrow, open, settled, violationsOn, wide } from "./browser.mjs";
 
 const screens = [
   ["chat", "/chat", "What shall we do?"],
@@ -29,7 +29,6 @@ for (const [size, viewport] of [["1440", wide], ["375", narrow]]) {
       const over = await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
       if (over > 0) found.push(`${where}: the page is ${over} px too wide`);
       for (const v of await violationsOn(page)) found.push(`${where}: ${v.id}: ${v.nodes.join(" | ")}`);
-      if (colorScheme === (size === "1440" ? "light" : "dark")) await picture(page, `${name}-${size}`);
     }
     found.push(...problems.map((problem) => `${size} px, ${colorScheme}: ${problem}`));
     await context.close();

@@ -7,7 +7,6 @@ import (
 )
 
 // Every screen, in both themes and at 1,440 and 375 px, passes axe-core and is no wider than the page.
-// With ROPEWALK_SCREENSHOTS=<folder> the pictures of docs/console.md are written there.
 func TestEveryScreenIsAccessibleInBothThemesAtBothWidths(t *testing.T) {
 	t.Parallel()
 	p := testenv.StartModelProvider(t)

@@ -107,7 +107,7 @@ func bundle(t *testing.T, pkg string, extra map[string]any, args ...string) stri
 	}
 	entry := "node_modules/" + pkg + "/dist/index.js"
 	manifest := map[string]any{
-		"manifest_version": "0.3", "name": "@test/" + filepath.Base(dir), "version": "1.0.0", "description": pkg,
+		"manifest_version": "0.3", "name": "@examples/" + filepath.Base(dir), "version": "1.0.0", "description": pkg,
 		"author": map[string]any{"name": "test"},
 		"server": map[string]any{"type": "node", "entry_point": entry, "mcp_config": map[string]any{
 			"command": "node", "args": append([]string{"${__dirname}/" + entry}, args...),

@@ -58,7 +58,7 @@ function Live() {
           <Empty icon={<ActivityIcon aria-hidden="true" />} title={events.length > 0 ? "Nothing fits" : "Nothing has happened yet"}>
             {events.length > 0 ? "Other words or another kind may." : "Start an app or let a chat use a tool: it shows up here at once, from now on."}
           </Empty>
-        ) : <div className={css.rows}><VirtualRows label={`Events, ${plural(shown.length, "row")}`} items={shown} size={42} max="fill" keyOf={(e) => e.seq} render={(e) => <Row event={e} />} /></div>}
+        ) : <VirtualRows label={`Events, ${plural(shown.length, "row")}`} items={shown} size={42} max={760} keyOf={(e) => e.seq} render={(e) => <Row event={e} />} />}
       </Card>
     </div>
   );

@@ -11,6 +11,7 @@ const text = (value: unknown) => (value === undefined || value === null ? "" : S
 export function describe(name: string, data: Record<string, unknown>): Description {
   const app = text(data.name ?? data.app ?? data.server);
   switch (name) {
+    case "bundle.progress": return { tone: "info", sentence: `${app} is ${text(data.stage)}${data.message ? ` (${text(data.message)})` : ""}` };
     case "bundle.installed": return { tone: "good", sentence: `${app} was installed${data.bundleName ? ` from ${text(data.bundleName)}` : ""}` };
     case "bundle.uninstalled": return { tone: "plain", sentence: `${app} was uninstalled` };
     case "bundle.started": return { tone: "good", sentence: `${app} was started` };
@@ -23,6 +24,7 @@ export function describe(name: string, data: Record<string, unknown>): Descripti
     case "pin.decided": return { tone: data.decision === "accepted" ? "good" : "plain", sentence: `The change of ${text(data.tool)} of ${text(data.server)} was ${text(data.decision)}` };
     case "approval.requested": return { tone: "warn", sentence: `A call of ${text(data.tool)} waits for an approval` };
     case "approval.decided": return { tone: data.decision === "approved" ? "good" : "bad", sentence: `A call of ${text(data.tool)} was ${text(data.decision)}` };
+    case "conversation.updated": return { tone: "plain", sentence: `Your conversation is called “${text(data.title)}” now` };
     case "data.changed": return { tone: "info", sentence: `${text(data.server)} changed something: ${text(data.tool)} was called` };
   }
   const rest = Object.entries(data).filter(([key, value]) => key !== "timestamp" && typeof value !== "object").map(([key, value]) => `${key} ${text(value)}`);

@@ -8,6 +8,7 @@ import { useSession } from "../api/session";
 import { Button } from "../ui/Button";
 import { Code } from "../ui/Code";
 import { ago } from "../ui/format";
+import { Differences } from "./Differences";
 import { Badge, Card, Empty, Failure, Page, Skeleton } from "../ui/Surface";
 import { toast, toastError } from "../ui/Toast";
 
@@ -54,7 +55,7 @@ function Calls() {
     const path = `/v1/approvals/${encodeURIComponent(a.id)}`;
     return (
       <Card key={a.id} title={a.tool} actions={<Badge tone="warn" dot pulse>{`waits, ends ${ago(a.expiresAt)}`}</Badge>}>
-        <p>{who(a)} wants to call this tool{` (${ago(a.requestedAt)})`}.</p>
+        <p>{who(a)} wants to call this tool. Asked {ago(a.requestedAt)}.</p>
         <Code label="Arguments" text={JSON.stringify(a.arguments, null, 2)} wrap />
         <Buttons busy={busy === path} yes={() => void decide(path, { decision: "approve" }, "The call may go on.")} no={() => void decide(path, { decision: "refuse" }, "The call is refused.")} />
       </Card>
@@ -75,16 +76,14 @@ function Pins() {
         <p>
           {p.renamedFrom
             ? `This tool seems to be ${p.renamedFrom} under another name.`
-            : "The definition of this tool is another than the one that was accepted."} It is held back until you accept it ({ago(p.since)}, version {p.version || "unknown"}).
+            : `The app changed this tool without a new version${p.version && ` (it is still ${p.version})`}.`} Models and clients do not get it until the change is accepted. Noticed {ago(p.since)}.
         </p>
-        <Code label="Difference" text={difference(p)} wrap />
+        <Differences changes={p.changes} />
         <Buttons busy={busy === path} accept yes={() => void decide(path, { decision: "accept" }, "The change is accepted.")} no={refuse} />
       </Card>
     );
   });
 }
-
-const difference = (p: Pin) => p.changes.flatMap((c) => [c.before && `- ${c.path}: ${c.before}`, (c.after || !c.before) && `+ ${c.path}: ${c.after}`]).filter(Boolean).join("\n");
 
 function Buttons({ busy, accept, yes, no }: { busy: boolean; accept?: boolean; yes: () => void; no?: () => void }): ReactNode {
   const { isWorkspaceAdmin } = useSession();

@@ -50,7 +50,7 @@ export function AppDetail() {
     <Page
       title={<span className={css.title}><AppMark app={app} />{app.ui?.name || name}<StateBadge state={app.status} /></span>}
       about={<>{details.data?.description && <>{details.data.description}<br /></>}<code>{app.bundleName}</code> {app.version}</>}
-      actions={<><Link to="/apps" aria-label="All apps" style={{ display: "inline-flex", padding: 8 }}><ArrowLeft size={17} aria-hidden="true" /></Link><AppActions app={app} onGone={() => void navigate({ to: "/apps", search: {} })} /></>}
+      actions={<><Link to="/apps" aria-label="All apps" style={{ display: "inline-flex", padding: 8, color: "var(--text-soft)" }}><ArrowLeft size={17} aria-hidden="true" /></Link><AppActions app={app} onGone={() => void navigate({ to: "/apps", search: {} })} /></>}
     >
       <Tabs label={`About ${name}`} tabs={tabs} value={tabs.some((t) => t.id === tab) ? tab : "overview"} onChange={(id) => void navigate({ search: { tab: id } })} />
     </Page>

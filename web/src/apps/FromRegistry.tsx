@@ -30,7 +30,7 @@ export function FromRegistry({ install }: { install: Installation }) {
     install.begin(bundle.title || bundle.name, { name: bundle.name });
   };
   return (
-    <div style={{ display: "grid", gap: 14 }}>
+    <div style={{ display: "grid", gridTemplateColumns: "minmax(0, 1fr)", gap: 14 }}>
       <Search label="Search the registries" value={query} onChange={(e) => setQuery(e.target.value)} autoFocus />
       {search.data?.failures.map((failure) => <Notice key={failure} tone="warn">{failure}</Notice>)}
       {install.error && <Failure error={install.error} />}

@@ -23,7 +23,7 @@ export function Overview({ app, details, health, tools }: Props) {
     ["Running for", app.status === "running" && health ? duration(health.uptime) : "–"],
     ["Restarts after crashes", count(details?.restarts ?? health?.restartCount ?? 0)],
     ["Tools", plural(app.toolCount, "tool")],
-    ["What a model pays to know them", tools.length > 0 ? `≈ ${count(cost)} tokens` : "–"],
+    ["Price for a model", tools.length > 0 ? `≈ ${count(cost)} tokens` : "–"],
     ["Trust score", app.trustScore > 0 ? `${app.trustScore} of 100` : "none given"],
   ];
   if (details?.since) facts.push(["Since", moment(details.since)]);
@@ -44,4 +44,4 @@ export function Overview({ app, details, health, tools }: Props) {
   );
 }
 
-const sourceOf = ({ kind, ref, registry }: AppDetails["source"]) => `${kind}: ${ref}${registry ? ` of ${registry}` : ""}`;
+const sourceOf = ({ kind, ref, registry }: AppDetails["source"]) => (registry ? `${ref} from ${registry}` : `${kind}: ${ref}`);

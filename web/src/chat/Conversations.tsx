@@ -59,7 +59,7 @@ function Row({ conversation: c, here, onOpen }: { conversation: ConversationSumm
     <div className={css.item} data-here={here}>
       <Link to="/chat/$id" params={{ id: c.id }} aria-current={here ? "page" : undefined} onClick={onOpen}>
         <b>{title}</b>
-        <small>{running ? "answering…" : ago(c.updatedAt)}{c.title && c.preview ? ` · ${c.preview}` : ""}</small>
+        <small>{running ? "answering…" : ago(c.updatedAt)}{c.title && c.preview ? ` · ${plain(c.preview)}` : ""}</small>
       </Link>
       <Menu trigger={<Button look="quiet" small label={`More for ${title}`}><Ellipsis aria-hidden="true" /></Button>}>
         <MenuItem icon={<Pencil aria-hidden="true" />} onSelect={() => setAsking("rename")}>Rename…</MenuItem>
@@ -80,6 +80,9 @@ function Row({ conversation: c, here, onOpen }: { conversation: ConversationSumm
     </div>
   );
 }
+
+/** The words of a line of Markdown. */
+const plain = (text: string) => text.replaceAll(/[*`#|]+|^[->]\s|\]\([^)]*\)|\[/g, "").trim();
 
 function Rename({ title, onDone, onClose }: { title: string; onDone: (title: string) => void; onClose: () => void }) {
   const [text, setText] = useState(title);

@@ -1,4 +1,4 @@
-import { UserPlus, UserRound } from "lucide-react";
+import { Trash2, UserPlus, UserRound } from "lucide-react";
 import { useState } from "react";
 import { useSession } from "../api/session";
 import { Button } from "../ui/Button";
@@ -24,8 +24,7 @@ export function Members() {
         <Table
           label="Members" rows={rows} keyOf={(m) => m.user.id}
           columns={[
-            { title: "Person", cell: (m) => <>{nameOf(m.user)}{m.user.id === user.id && " (you)"}</> },
-            { title: "Email", cell: (m) => m.user.email || "–" },
+            { title: "Person", cell: (m) => <>{nameOf(m.user)}{m.user.id === user.id && " (you)"}{m.user.email && m.user.displayName && <small>{m.user.email}</small>}</> },
             {
               title: "Role", cell: (m) => (
                 <Select aria-label={`Role of ${nameOf(m.user)}`} value={m.role} style={{ width: 120 }} onChange={(e) => change.mutate(putMember(workspace.id, m.user.id, e.target.value as Member["role"]))}>
@@ -34,7 +33,7 @@ export function Members() {
                 </Select>
               ),
             },
-            { title: "", number: true, cell: (m) => <Button small look="danger" onClick={() => setRemoving(m)}>Remove</Button> },
+            { title: "", number: true, cell: (m) => <Button small look="quiet" label={`Remove ${nameOf(m.user)}`} onClick={() => setRemoving(m)}><Trash2 aria-hidden="true" /></Button> },
           ]}
         />
       )}

@@ -1,3 +1,4 @@
+import { Trash2 } from "lucide-react";
 import { useState } from "react";
 import type { User } from "../api/client";
 import { useSession } from "../api/session";
@@ -24,8 +25,7 @@ export function Users() {
         <Table
           label="People" rows={found.slice(0, 500)} keyOf={(u) => u.id}
           columns={[
-            { title: "Person", cell: (u) => <>{nameOf(u)}{u.id === me.id && " (you)"}</> },
-            { title: "Email", cell: (u) => u.email || "–" },
+            { title: "Person", cell: (u) => <>{nameOf(u)}{u.id === me.id && " (you)"}{u.email && u.displayName && <small>{u.email}</small>}</> },
             {
               title: "Role in the organization", cell: (u) => (
                 <Select aria-label={`Role of ${nameOf(u)}`} value={u.orgRole} style={{ width: 120 }} onChange={(e) => change.mutate(setRole(u.id, e.target.value as User["orgRole"]))}>
@@ -33,7 +33,7 @@ export function Users() {
                 </Select>
               ),
             },
-            { title: "", number: true, cell: (u) => u.id !== me.id && <Button small look="danger" onClick={() => setDeleting(u)}>Delete</Button> },
+            { title: "", number: true, cell: (u) => u.id !== me.id && <Button small look="quiet" label={`Delete ${nameOf(u)}`} onClick={() => setDeleting(u)}><Trash2 aria-hidden="true" /></Button> },
           ]}
         />
       )}
