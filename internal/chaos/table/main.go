@@ -13,6 +13,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -75,7 +76,7 @@ func resultsOf(r row, results map[string][]result) []result {
 		return results[r.number]
 	}
 	for key, got := range results {
-		if strings.HasPrefix(r.threat, key) {
+		if _, err := strconv.Atoi(key); err != nil && strings.HasPrefix(r.threat, key) {
 			return got
 		}
 	}
