@@ -18,7 +18,7 @@ import (
 )
 
 // whole starts and ends the spans of a tool call.
-func whole(t *Tracer, ctx context.Context, from Wire) {
+func whole(ctx context.Context, t *Tracer, from Wire) {
 	request := t.StartRequest("POST", from)
 	ctx = request.In(ctx)
 	ctx, server := StartMCPServer(ctx, MCP{Method: "tools/call", Target: "demo__echo", ID: "1", Transport: TCP}, Wire{})
@@ -30,7 +30,7 @@ func whole(t *Tracer, ctx context.Context, from Wire) {
 
 func TestACallCostsNoAllocationWhileTracingIsOff(t *testing.T) {
 	ctx := t.Context()
-	if n := testing.AllocsPerRun(100, func() { whole(nil, ctx, Wire{}) }); n != 0 {
+	if n := testing.AllocsPerRun(100, func() { whole(ctx, nil, Wire{}) }); n != 0 {
 		t.Errorf("a call allocates %v times", n)
 	}
 }
@@ -41,7 +41,7 @@ func BenchmarkCall(b *testing.B) {
 		b.Run(name, func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				whole(tracer, b.Context(), Wire{})
+				whole(b.Context(), tracer, Wire{})
 			}
 		})
 	}
@@ -185,7 +185,7 @@ func TestACollectorThatIsAwayIsLoggedOnceAMinute(t *testing.T) {
 			if err := e.ExportSpans(t.Context(), make([]sdktrace.ReadOnlySpan, 2)); err != nil {
 				t.Fatal(err)
 			}
-			time.Sleep(time.Second)
+			<-time.After(time.Second)
 		}
 		if n := strings.Count(lines.String(), "\n"); n != 4 || !strings.Contains(lines.String(), "spans=120") {
 			t.Errorf("%d lines in three minutes:\n%s", n, lines.String())
@@ -204,7 +204,7 @@ func TestACollectorThatIsAwayBlocksNeitherCallsNorTheShutdown(t *testing.T) {
 		}
 		began := time.Now()
 		for range 3000 { // more spans than the queue holds
-			whole(tracer, t.Context(), Wire{})
+			whole(t.Context(), tracer, Wire{})
 		}
 		calls := time.Since(began)
 		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
