@@ -74,7 +74,7 @@ func serve(cmd *cobra.Command, s *settings, withSample bool) error {
 		log.Warn("other processes of this user may read the server's memory", "error", err)
 	}
 	process.Adopt() // so that children of a killed shim are ended as well
-	srv, err := server.Start(cmd.Context(), server.Options{Config: c, Load: load, Builtins: builtins(), Version: version, Logger: log, LogLevels: levels, BodyBudget: footprint.InFlight(memory)})
+	srv, err := server.Start(cmd.Context(), server.Options{Config: c, Load: load, Builtins: builtins(), Version: version, Commit: buildInfo().Commit, Logger: log, LogLevels: levels, BodyBudget: footprint.InFlight(memory)})
 	if err != nil {
 		return err
 	}

@@ -78,6 +78,7 @@ func New(o Options) *Manager {
 		MaxCalls:    o.MaxCalls + 64, // the slots of the app are used up first
 		MaxAnswer:   o.MaxAnswer,
 		Confinement: o.Confinement,
+		Measure:     o.Metrics.ClientOperation,
 	}
 	m.start = m.verifying(starter.Start)
 	m.files = files.New(m.fileOptions())
@@ -149,6 +150,15 @@ func (m *Manager) States() map[core.State]int {
 		counts[a.now.Load().state]++
 	}
 	return counts
+}
+
+// InFlight returns how many calls of apps of all workspaces are in flight, by the name of the app.
+func (m *Manager) InFlight() map[string]int {
+	calls := map[string]int{}
+	for _, a := range m.allApps() {
+		calls[a.key.Name] += len(a.slots)
+	}
+	return calls
 }
 
 // Offer returns what the workspace's apps that run or are being restarted offer to a client, or to one

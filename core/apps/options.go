@@ -67,6 +67,29 @@ type Pins interface {
 	Watch(changed func(workspace, app string) (checked <-chan struct{}))
 }
 
+// Metrics measures the apps.
+type Metrics interface {
+	// ClientOperation records a request to an app.
+	ClientOperation(app, method string, took time.Duration, err error)
+	// AppStart records an attempt to start an app.
+	AppStart(app string, took time.Duration, err error)
+	// AppRestart records that an app is started again after it stopped by itself.
+	AppRestart(app string)
+	// AppDeath records that a running app stopped by itself.
+	AppDeath(app string)
+	// AppWakeUp records that a call made the server try a remote app at once.
+	AppWakeUp(app string)
+}
+
+// noMetrics measures nothing.
+type noMetrics struct{}
+
+func (noMetrics) ClientOperation(string, string, time.Duration, error) {}
+func (noMetrics) AppStart(string, time.Duration, error)                {}
+func (noMetrics) AppRestart(string)                                    {}
+func (noMetrics) AppDeath(string)                                      {}
+func (noMetrics) AppWakeUp(string)                                     {}
+
 // Options is what a Manager is made of. Durations and counts that are 0 have the default given.
 type Options struct {
 	Home       string // the service's home directory, absolute
@@ -77,6 +100,7 @@ type Options struct {
 	Registries []source.NamedRegistry // asked in this order
 	Configured map[string]config.App  // apps.<name> of the configuration; they live in the default workspace
 	Logger     hclog.Logger
+	Metrics    Metrics // nil measures nothing
 
 	HostEnv map[string]string // the host's environment; apps see an allow-list of it
 	Remote  remote.Options    // how remote apps are reached, and which addresses are allowed
@@ -103,6 +127,9 @@ func (o *Options) setDefaults() {
 	if o.Policy == nil {
 		p := schedule.DefaultPolicy()
 		o.Policy = &p
+	}
+	if o.Metrics == nil {
+		o.Metrics = noMetrics{}
 	}
 	if o.Logger == nil {
 		o.Logger = hclog.NewNullLogger()

@@ -50,6 +50,7 @@ func (a *app) supervise(ctx context.Context, in instance.Instance) error {
 			return a.endInstance(in)
 		}
 		if in != nil {
+			a.manager.o.Metrics.AppDeath(a.key.Name)
 			a.log.Warn("app stopped by itself", "reason", failure.Error(), "up", up.String())
 		}
 		attempt, delay, ok := tries.Next(up)
@@ -67,6 +68,7 @@ func (a *app) supervise(ctx context.Context, in instance.Instance) error {
 			return a.endInstance(nil)
 		}
 		a.transition(sameState, func(v *view) { v.restarts++ })
+		a.manager.o.Metrics.AppRestart(a.key.Name)
 		if in, failure = a.tryStart(ctx, announced); in != nil {
 			a.publish(core.EventBundleRecovered, core.BundleRecovered{Name: a.key.Name})
 		}
@@ -100,6 +102,7 @@ func (a *app) awaitAttempt(ctx context.Context, delay time.Duration, remote bool
 func (a *app) wakeRetry() {
 	select {
 	case a.retry <- struct{}{}:
+		a.manager.o.Metrics.AppWakeUp(a.key.Name)
 	default:
 	}
 }
@@ -112,7 +115,11 @@ func (a *app) tryStart(ctx context.Context, warn bool) (in instance.Instance, fa
 		return nil, failureOf(err)
 	}
 	defer release()
+	began := time.Now()
 	in, lists, err := a.launch(ctx)
+	if ctx.Err() == nil {
+		a.manager.o.Metrics.AppStart(a.key.Name, time.Since(began), err)
+	}
 	if err != nil {
 		failure = failureOf(err)
 		switch {

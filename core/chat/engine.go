@@ -52,6 +52,20 @@ type Features interface{ Enabled(flag string) bool }
 // Publisher takes events without waiting.
 type Publisher interface{ Publish(core.Event) }
 
+// Metrics measures runs and requests to models.
+type Metrics interface {
+	// ChatRun records a run by how it ended: its stop reason, or failed.
+	ChatRun(outcome string, took time.Duration)
+	// ModelCall records a request to a model and what it used.
+	ModelCall(used core.Usage, failed bool)
+}
+
+// noMetrics measures nothing.
+type noMetrics struct{}
+
+func (noMetrics) ChatRun(string, time.Duration) {}
+func (noMetrics) ModelCall(core.Usage, bool)    {}
+
 // Options is what an Engine is made of. What has no default is required.
 type Options struct {
 	Store  Store
@@ -63,6 +77,8 @@ type Options struct {
 	Features Features
 	// Events receives the events about conversations; nil drops them.
 	Events Publisher
+	// Metrics measures runs and requests to models; nil measures nothing.
+	Metrics Metrics
 
 	// RunLease is for how long other servers that share the state respect a run of a server that was
 	// killed: 15 s.
@@ -81,6 +97,7 @@ type Engine struct {
 	log      hclog.Logger
 	features Features
 	events   Publisher
+	metrics  Metrics
 
 	titles    titles
 	questions *elicit.Questions
@@ -90,8 +107,11 @@ type Engine struct {
 // New returns an Engine.
 func New(o Options) *Engine {
 	e := &Engine{
-		store: o.Store, tools: o.Tools, skills: o.Skills, log: o.Logger, features: o.Features, events: o.Events, titles: newTitles(),
+		store: o.Store, tools: o.Tools, skills: o.Skills, log: o.Logger, features: o.Features, events: o.Events, metrics: o.Metrics, titles: newTitles(),
 		questions: elicit.New(o.Store, o.Tools, o.QuestionTimeout, o.Logger), claims: claim.New(o.Store, o.RunLease, o.Logger),
+	}
+	if e.metrics == nil {
+		e.metrics = noMetrics{}
 	}
 	e.models.Store(o.Models)
 	return e

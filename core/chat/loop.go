@@ -150,7 +150,9 @@ func (l *loop) callModel(ctx context.Context, emit Emit) (model.Answer, core.Usa
 		})
 	endModelSpan(span, answer, err)
 	addMissingIDs(&answer)
-	return answer, l.llm.usage(l.caller, answer.Usage, start), err
+	used := l.llm.usage(l.caller, answer.Usage, start)
+	l.e.metrics.ModelCall(used, err != nil && ctx.Err() == nil)
+	return answer, used, err
 }
 
 // endModelSpan ends the span of a call of a model. The conventions count cached tokens as input, too.

@@ -142,6 +142,7 @@ func (r *Run) Do(ctx context.Context, emit Emit) (Answer, error) {
 	if emit == nil {
 		emit = func(Event) {}
 	}
+	began := time.Now()
 	emit(Event{EventStart, runStarted{ConversationID: r.ref.ID, RunID: r.id}})
 	ctx, span := tracing.StartAgent(ctx, r.ref.ID, r.loop.llm.name)
 	reason, err := r.loop.run(ctx, emit)
@@ -151,11 +152,13 @@ func (r *Run) Do(ctx context.Context, emit Emit) (Answer, error) {
 		reason, err = Cancelled, nil
 	}
 	if err != nil {
+		r.e.metrics.ChatRun("failed", time.Since(began))
 		failure := r.e.failure(r.loop.caller, r.loop.llm, err)
 		r.claim.Release()
 		emit(Event{EventError, failedEvent(failure)})
 		return Answer{}, failure
 	}
+	r.e.metrics.ChatRun(string(reason), time.Since(began))
 	answer := r.answer(reason)
 	if r.untitled && reason != Cancelled {
 		r.e.startTitle(r.loop.caller, r.ref, r.message, answer.Response)

@@ -96,8 +96,9 @@ func (e *Engine) findTitle(ctx context.Context, c core.Caller, ref core.Conversa
 		System: []string{titlePrompt}, MaxTokens: titleTokens,
 		Messages: []model.Message{model.Said(model.User, "The person wrote:\n"+head(message, titleSource)+"\n\nThe assistant answered:\n"+head(reply, titleSource))},
 	}, func(string) {}, func(*model.Error, time.Duration) {})
+	used := llm.usage(c, answer.Usage, start)
+	e.metrics.ModelCall(used, err != nil && ctx.Err() == nil)
 	if answer.Usage != (model.Usage{}) {
-		used := llm.usage(c, answer.Usage, start)
 		used.Conversation = ref.ID
 		if err := e.store.PutUsage(ctx, used); err != nil {
 			return err

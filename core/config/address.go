@@ -41,6 +41,9 @@ func (k *check) checkHTTP() {
 		}
 	}
 	out.Console = in.Console
+	if in.Metrics != "" {
+		k.checkMetrics(in.Metrics)
+	}
 	if in.ViewOrigin != "" {
 		origin, err := parseOrigin(in.ViewOrigin)
 		if err != nil {
@@ -78,6 +81,22 @@ func (k *check) checkHTTP() {
 		}
 		k.cfg.AllowedOrigins = append(k.cfg.AllowedOrigins, origin)
 	}
+}
+
+// checkMetrics checks the address of the listener for the metrics.
+func (k *check) checkMetrics(address string) {
+	host, port, err := net.SplitHostPort(address)
+	if err == nil {
+		_, err = strconv.ParseUint(port, 10, 16)
+	}
+	if err != nil || !validHost(host) {
+		k.add("http.metrics", "want host:port, such as 127.0.0.1:9464")
+		return
+	}
+	if !Loopback(host) {
+		k.warn("http.metrics is reachable from other machines, without authentication: let only the monitoring system reach it")
+	}
+	k.cfg.HTTP.Metrics = address
 }
 
 // originPath is where the i-th origin was set: the variable has one place for all of them.

@@ -58,6 +58,7 @@ type HTTP struct {
 	AllowedHosts   []string       // extra Host header values to accept, host or host:port, lower case
 	BaseURL        string         // the public address without a trailing slash; "" when not set
 	Console        bool           // whether the console is served at /
+	Metrics        string         // host:port of a separate listener for the metrics; "" for none
 	ViewOrigin     string         // another origin of this server, for views of apps; "" when not set
 }
 

@@ -42,6 +42,7 @@ type httpSection struct {
 	TrustedProxies       []string `json:"trustedProxies"`
 	AllowedHosts         []string `json:"allowedHosts"`
 	AllowedOrigins       []string `json:"allowedOrigins"`
+	Metrics              string   `json:"metrics"`
 	ShutdownDelaySeconds int      `json:"shutdownDelaySeconds"`
 	Console              bool     `json:"console"`
 	ViewOrigin           string   `json:"viewOrigin"`

@@ -25,6 +25,7 @@ type Bus struct {
 	recent  ring
 	relay   Relay // nil for a server on its own
 	closed  bool
+	dropped uint64 // events that a reader did not get
 }
 
 // New returns a bus without readers.
@@ -72,6 +73,7 @@ func (b *Bus) deliver(readers map[*Subscription]struct{}, e core.Event) {
 		default:
 			b.log.Warn("event stream closed: its reader lags too far behind",
 				"workspace", s.workspace, "event", e.Name, "queued", len(s.queue))
+			b.dropped++
 			b.remove(s)
 		}
 	}
@@ -99,6 +101,27 @@ func (b *Bus) Run(ctx context.Context) {
 			b.Publish(core.Event{Name: core.EventHeartbeat, Data: core.Heartbeat{Timestamp: core.Stamp(now)}})
 		}
 	}
+}
+
+// Stats are figures about a Bus.
+type Stats struct {
+	Readers int    // open subscriptions
+	Queued  int    // events that readers have not taken yet
+	Dropped uint64 // events that readers did not get because they lagged
+}
+
+// Stats returns the figures now.
+func (b *Bus) Stats() Stats {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	s := Stats{Dropped: b.dropped}
+	for _, readers := range b.readers {
+		s.Readers += len(readers)
+		for r := range readers {
+			s.Queued += len(r.queue)
+		}
+	}
+	return s
 }
 
 // Close closes every subscription. Later events are dropped and later subscriptions are closed

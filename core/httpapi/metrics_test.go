@@ -3,12 +3,15 @@ package httpapi
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/ropewalk/ropewalk/core"
 )
 
 // fakeMetrics is one figure.
 type fakeMetrics struct{}
+
+func (fakeMetrics) Request(string, string, int, time.Duration) {}
 
 func (fakeMetrics) Text() ([]byte, error) { return []byte("ropewalk_info 1\n"), nil }
 

@@ -31,6 +31,7 @@ func (s *Server) wrap(next fasthttp.RequestHandler) fasthttp.RequestHandler {
 		s.setCommonHeaders(ctx)
 		info := s.beginInfo(ctx)
 		defer s.endRequest(ctx, info, start)
+		defer s.measureRequest(ctx, start)
 		defer s.recoverPanic(ctx)
 		done, ok := s.readRequest(ctx)
 		if done != nil {
@@ -185,4 +186,8 @@ func (s *Server) recoverPanic(ctx *fasthttp.RequestCtx) {
 			"method", string(ctx.Method()), "path", string(ctx.Path()), "stack", string(debug.Stack()))
 		s.write(ctx, fiber.StatusInternalServerError, errorBody{Error: core.CodeInternal, Message: internalMessage})
 	}
+}
+
+func (s *Server) measureRequest(ctx *fasthttp.RequestCtx, start time.Time) {
+	s.options.Metrics.Request(string(ctx.Method()), routeOf(ctx), ctx.Response.StatusCode(), time.Since(start))
 }

@@ -92,6 +92,7 @@ func New(o Options) *Server {
 			return nil
 		},
 	})
+	s.router.Use(keepRoute)
 	s.router.Use("/v1", s.withContext, s.keepOut, s.recordRequest)
 	for _, r := range s.routes() {
 		s.router.Add(r.method, r.path, r.handler)

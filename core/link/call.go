@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 
@@ -68,6 +69,8 @@ func (l *Link) Call(ctx context.Context, r Request) (json.RawMessage, error) {
 type Pending struct {
 	call
 	link   *Link
+	method string
+	began  time.Time // zero when nothing is measured
 	notify func(rpc.Notification)
 	span   tracing.Span
 }
@@ -95,7 +98,10 @@ func (l *Link) start(ctx context.Context, r Request) (*Pending, error) {
 		return nil, err
 	}
 	out.NoWait = r.Wake != nil
-	p := &Pending{link: l, notify: r.Notify}
+	p := &Pending{link: l, notify: r.Notify, method: r.Method}
+	if l.o.Measure != nil {
+		p.began = time.Now()
+	}
 	c := &p.call
 	c.caller, c.token, c.silent, c.wake = r.Caller, out.CallerToken(), r.Notify == nil, r.Wake
 	if c.wake == nil {
@@ -140,6 +146,9 @@ func (p *Pending) Wait(ctx context.Context) (json.RawMessage, error) {
 	result, err := p.link.await(ctx, &p.call, p.notify)
 	if p.span.Recording() {
 		p.span.EndMCP(err, result)
+	}
+	if !p.began.IsZero() {
+		p.link.o.Measure(p.method, time.Since(p.began), err)
 	}
 	return result, err
 }

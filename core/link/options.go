@@ -3,6 +3,7 @@ package link
 import (
 	"context"
 	"encoding/json"
+	"time"
 
 	"github.com/hashicorp/go-hclog"
 
@@ -35,6 +36,9 @@ type Options struct {
 	// other revisions; Info.Stateless says which one the app supports. Without it only the handshake is
 	// tried.
 	Stateless bool
+
+	// Measure is called at the end of each call with how long it took; nil measures nothing.
+	Measure func(method string, took time.Duration, err error)
 
 	// OnListChanged is called when the app announces that its "tools", "prompts" or "resources" changed.
 	// Calls come one after the other, on a goroutine of the link; announcements during a call are

@@ -32,11 +32,12 @@ type call struct {
 
 	release func() // gives back its place in the share of its user; nil when there is none
 
+	began  time.Time
 	status int // the HTTP status of a response without a session, once it is answered
 }
 
 func (e *Endpoint) newCall(ctx context.Context, m message.Message, caller core.Caller, s *session.Session) *call {
-	k := &call{Message: m, caller: caller, session: s, status: fiber.StatusOK}
+	k := &call{Message: m, caller: caller, session: s, status: fiber.StatusOK, began: time.Now()}
 	if len(m.Params) > keptParams {
 		k.Message.ID = bytes.Clone(m.ID)
 	}
@@ -111,9 +112,11 @@ func (e *Endpoint) finish(k *call, p pending) {
 	}
 	k.Cancel()
 	var text []byte
+	var code int64
 	if err != nil {
 		failure := errorOf(err)
 		k.span.EndMCP(&rpc.Error{Code: int(failure.Code)})
+		code = failure.Code
 		if k.session == nil {
 			k.status = statusOf(failure.Code)
 		}
@@ -122,11 +125,25 @@ func (e *Endpoint) finish(k *call, p pending) {
 		k.endSpan(result)
 		text = rpc.Result(k.Call.ID, result...)
 	}
+	e.measure(k, result, code)
 	if k.session != nil && !k.session.Finish(&k.Call) {
 		return
 	}
 	k.Out.Answer(text)
 	e.live.EndCalls(1)
+}
+
+// measure records a call that has its answer.
+func (e *Endpoint) measure(k *call, result [][]byte, code int64) {
+	if e.o.Metrics == nil {
+		return
+	}
+	revision := statelessRevision
+	if k.session != nil {
+		revision = k.session.Revision()
+	}
+	failed := k.Method == "tools/call" && len(result) > 0 && tools.IsError(result[0])
+	e.o.Metrics.ServerOperation(k.Method, revision, code, failed, time.Since(k.began))
 }
 
 // wait waits for the result of a call. A panic fails the call alone.

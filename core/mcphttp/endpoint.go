@@ -49,6 +49,13 @@ type Access interface {
 // Features answers whether a feature flag is on.
 type Features interface{ Enabled(flag string) bool }
 
+// Metrics measures the requests of clients.
+type Metrics interface {
+	// ServerOperation records a request: the code of its JSON-RPC error, 0 for none, and whether its result
+	// says that a tool failed.
+	ServerOperation(method, revision string, code int64, failed bool, took time.Duration)
+}
+
 // Options is what an Endpoint is made of. Tools, Access, Store, Features and Logger are required.
 type Options struct {
 	Tools    Tools
@@ -56,6 +63,7 @@ type Options struct {
 	Store    sessionstore.Store
 	Features Features
 	Logger   hclog.Logger
+	Metrics  Metrics         // nil measures nothing
 	Limits   *limits.Limits  // the shares of users in tool calls, shared with the HTTP API; nil limits nothing
 	Streams  *stream.Streams // shared with the server this is mounted on; nil makes one
 

@@ -26,6 +26,14 @@ type Options struct {
 	CallTimeout  time.Duration // the longest a call may take: 10 s
 	ReplaceWait  time.Duration // how long a call waits for a new generation: 5 s
 	PingEvery    time.Duration // how often a plugin's health is checked: 2 s
+
+	Metrics Metrics // nil measures nothing
+}
+
+// Metrics measures the plugins.
+type Metrics interface {
+	// PluginCall records a call of a plugin.
+	PluginCall(kind plugins.Kind, name, adapter string, took time.Duration, err error)
 }
 
 // Builtins are the adapters inside this executable, by kind and name. Each is served as a child

@@ -156,6 +156,9 @@ func (s *slot[T]) run(ctx context.Context, fn func(context.Context, T) error) (*
 }
 
 func (s *slot[T]) count(g *generation[T], err error, took time.Duration) {
+	if m := s.host.opts.Metrics; m != nil {
+		m.PluginCall(s.target.kind, s.target.label, s.target.name, took, err)
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.calls++

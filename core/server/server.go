@@ -20,6 +20,7 @@ import (
 	"github.com/ropewalk/ropewalk/core/httpapi"
 	"github.com/ropewalk/ropewalk/core/logging"
 	"github.com/ropewalk/ropewalk/core/mcphttp"
+	"github.com/ropewalk/ropewalk/core/metrics"
 	"github.com/ropewalk/ropewalk/core/pluginhost"
 	"github.com/ropewalk/ropewalk/core/store"
 	"github.com/ropewalk/ropewalk/core/tools"
@@ -33,6 +34,7 @@ type Options struct {
 	Load     func() (*config.Config, error) // reads the configuration anew, for Reload
 	Builtins pluginhost.Builtins
 	Version  string
+	Commit   string // of the source that the server was built from; "" when unknown
 	Logger   hclog.Logger
 
 	LogLevels  *logging.Levels // of Logger; nil: they cannot be changed
@@ -46,6 +48,7 @@ type Server struct {
 	version string
 	started time.Time
 
+	metrics   *metrics.Metrics
 	store     *store.Store
 	host      *pluginhost.Host
 	adapters  *adapters
@@ -74,6 +77,7 @@ type Server struct {
 // background, so that a slow one does not delay the rest.
 func Start(ctx context.Context, o Options) (_ *Server, err error) {
 	s := &Server{o: o, log: o.Logger, version: o.Version, started: time.Now(), config: o.Config, failed: make(chan error, 1)}
+	s.metrics = metrics.New(metrics.Build{Version: o.Version, Commit: o.Commit})
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, s.Close(context.WithoutCancel(ctx)))
@@ -82,7 +86,7 @@ func Start(ctx context.Context, o Options) (_ *Server, err error) {
 	for _, warning := range o.Config.Warnings {
 		s.log.Warn(warning)
 	}
-	steps := []func(context.Context) error{s.openTracing, s.openAdapters, s.openState, s.openListener, s.openServices, s.openEndpoints, s.openApps, s.openControl}
+	steps := []func(context.Context) error{s.openTracing, s.openAdapters, s.openState, s.openListener, s.openServices, s.openEndpoints, s.openMetrics, s.openApps, s.openControl}
 	for _, step := range steps {
 		if err := step(ctx); err != nil {
 			return nil, err

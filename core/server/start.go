@@ -46,6 +46,7 @@ func (s *Server) openAdapters(ctx context.Context) (err error) {
 		Version: s.version,
 		Home:    s.config.Home, Builtins: s.o.Builtins, Logger: s.log.Named("plugin"), Env: s.config.Environment,
 		PassEnv: s.config.Plugins.PassEnv, StartTimeout: s.config.Plugins.StartTimeout, CallTimeout: s.config.Plugins.CallTimeout,
+		Metrics: s.metrics,
 	})
 	if s.adapters, err = openAdapters(ctx, s.host, s.config); err != nil {
 		return s.allProblems(ctx, s.config, err)
@@ -60,6 +61,7 @@ func (s *Server) openState(ctx context.Context) (err error) {
 	}
 	s.store, err = store.Open(ctx, store.Options{
 		Path: filepath.Join(s.config.Home, "ropewalk.db"), URL: s.config.Storage.URL, Logger: s.log.Named("store"),
+		Observer:  s.metrics,
 		Retention: store.Retention{Usage: s.config.Storage.UsageRetention},
 	})
 	if err != nil {
@@ -111,7 +113,7 @@ func (s *Server) openServices(ctx context.Context) error {
 		Patterns: c.Tools.Approve, Wait: c.Tools.ApprovalWait, Expiry: c.Tools.ApprovalExpiry, Records: s.store, Events: s.bus,
 	})
 	s.apps = apps.New(apps.Options{
-		Pins: s.pins,
+		Pins: s.pins, Metrics: s.metrics,
 		Home: c.Home, Records: s.store, Cluster: s.cluster(), Events: s.bus, Registries: s.adapters.registries(), Configured: c.Apps,
 		Logger: s.log.Named("apps"), Version: s.version, HostEnv: c.Environment, MaxSessionInstances: c.MCP.MaxInstances, MaxAnswer: c.Limits.AnswerBytes,
 		Sandbox: c.Sandbox, Confinement: s.confinement(ctx),
@@ -119,7 +121,7 @@ func (s *Server) openServices(ctx context.Context) error {
 	s.closers.add("apps", s.apps.Close)
 	s.joinEvents()
 	go s.bus.Run(beating)
-	s.tools = tools.New(tools.Options{Apps: s.apps, Events: s.bus, Features: s.features, Logger: s.log.Named("tools"), Audit: s.auditor(), Approvals: s.approvals})
+	s.tools = tools.New(tools.Options{Apps: s.apps, Events: s.bus, Features: s.features, Logger: s.log.Named("tools"), Audit: s.auditor(), Approvals: s.approvals, Metrics: s.metrics})
 	s.tools.Add(
 		tools.ListApps(s.apps), tools.ManageApps(s.apps), s.tools.Search(s.adapters), s.tools.Status(s.apps, s.version, s.started),
 	)
@@ -150,7 +152,7 @@ func (s *Server) openChat() error {
 	s.skills = skill.NewLibrary(s.config.Home, s.config.Skills.Directories, s.log.Named("skill"))
 	s.chat = chat.New(chat.Options{
 		Store: s.store, Tools: s.tools, Models: models, Logger: s.log.Named("chat"), QuestionTimeout: s.config.Chat.ElicitationTimeout,
-		Skills: s.skills, Features: s.features, Events: s.bus,
+		Skills: s.skills, Features: s.features, Events: s.bus, Metrics: s.metrics,
 	})
 	s.closers.add("chat", s.chat.Close)
 	s.tools.Add(
@@ -169,18 +171,19 @@ func (s *Server) openEndpoints(context.Context) error {
 		CallsPerSecond: c.Limits.CallsPerSecond,
 	})
 	s.endpoint = mcphttp.New(mcphttp.Options{
-		Tools: s.tools, Access: s.access, Store: s.adapters.store, Features: s.features, Logger: s.log.Named("mcp"),
+		Tools: s.tools, Access: s.access, Store: s.adapters.store, Features: s.features, Logger: s.log.Named("mcp"), Metrics: s.metrics,
 		Limits: shares, Streams: streams, MaxSessions: c.MCP.MaxSessions, MaxPerUser: c.Limits.Sessions, MaxBody: c.Limits.MCPBodyBytes, SessionTTL: c.MCP.SessionTTL, TrustedProxies: c.HTTP.TrustedProxies,
 		AllowedHosts: c.HTTP.AllowedHosts, AllowedOrigins: c.AllowedOrigins, BaseURL: c.HTTP.BaseURL,
 		Version: s.version, Replica: c.MCP.Replica, OwnBodies: true, Scopes: scopes(c),
 	})
 	s.closers.add("mcp sessions", s.endpoint.Close)
 	s.endRevoked()
-	figures := metrics.New(metrics.Sources{
-		Version: s.version, Started: s.started, Plugins: s.host.Status, Apps: s.apps.States, Sessions: s.endpoint.Sessions,
+	s.metrics.AddSources(metrics.Sources{
+		Started: s.started, Plugins: s.host.Status, Apps: s.apps.States, CallsInFlight: s.apps.InFlight, Sessions: s.endpoint.Sessions,
+		Streams: streams.Count, Events: s.bus.Stats, Database: s.store.Stats,
 	})
 	s.http = httpapi.New(httpapi.Options{
-		Access: s.access, Apps: s.apps, Tools: s.tools, Pins: s.pins, Approvals: s.approvals, Events: s.bus, Chat: s.chat, State: s.store, Metrics: figures, Registries: s.adapters, Logger: s.log.Named("http"), Version: s.version, Audit: s.auditor(),
+		Access: s.access, Apps: s.apps, Tools: s.tools, Pins: s.pins, Approvals: s.approvals, Events: s.bus, Chat: s.chat, State: s.store, Metrics: s.metrics, Registries: s.adapters, Logger: s.log.Named("http"), Version: s.version, Audit: s.auditor(),
 		Mounts: s.mounts(), Closed: s.endpoint.Closed, Streams: streams,
 		AllowedOrigins: c.AllowedOrigins, AllowedHosts: c.HTTP.AllowedHosts, TrustedProxies: c.HTTP.TrustedProxies,
 		BaseURL: c.HTTP.BaseURL, RedirectURI: redirectURI(c), Landing: !c.HTTP.Console, Login: c.Auth.Adapter != "",

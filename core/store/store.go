@@ -20,6 +20,8 @@ type Options struct {
 	Path   string      // the SQLite file, usually <home>/ropewalk.db; made with mode 0600
 	URL    core.Secret // of a PostgreSQL database, which is then used instead; Path still names the home
 	Logger hclog.Logger
+	// Observer measures the calls of the database; nil measures nothing.
+	Observer database.Observer
 	// Retention is for how long records are kept.
 	Retention Retention
 }
@@ -51,6 +53,7 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("state %s: %w", where, database.Visible(database.Explain(err))), s.Close())
 	}
+	s.db.Observe(o.Observer)
 	s.index = search.New(s.db, s.log)
 	s.closers = append(s.closers, s.index.Start())
 	if o.Retention != (Retention{}) {
@@ -58,6 +61,9 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 	}
 	return s, nil
 }
+
+// Stats returns the connections of the database.
+func (s *Store) Stats() database.Stats { return s.db.Stats() }
 
 // open returns where the state is, for messages.
 func (s *Store) open(ctx context.Context, o Options) (where string, err error) {

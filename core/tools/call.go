@@ -60,25 +60,31 @@ func (n *Namespace) Call(ctx context.Context, c core.Caller, call Call) (json.Ra
 // result whose isError is true, not an error.
 func (n *Namespace) Start(ctx context.Context, c core.Caller, call Call) (Pending, error) {
 	p := &pending{n: n, caller: c, call: call}
-	err := p.resolve(ctx)
-	if err == nil && p.needsApproval() {
-		return p, nil // recorded when it is made
-	}
-	if refused := n.auditCall(ctx, c, &p.call, err); refused != nil {
-		return nil, refused
-	}
-	switch {
-	case core.CodeOf(err) == core.CodeToolNotFound: // an app that is starting may have it
-		return p, nil
-	case err != nil:
-		return nil, err
-	case p.server == systemServer || n.raisesLogLevel(c, &p.call):
-		return p, nil
-	}
-	if err := p.start(ctx); err != nil {
+	if err := p.begin(ctx); err != nil {
+		p.measure(nil, err)
 		return nil, err
 	}
 	return p, nil
+}
+
+// begin checks the call, and starts that of the app if nothing is to be waited for.
+func (p *pending) begin(ctx context.Context) error {
+	err := p.resolve(ctx)
+	if err == nil && p.needsApproval() {
+		return nil // recorded when it is made
+	}
+	if refused := p.n.auditCall(ctx, p.caller, &p.call, err); refused != nil {
+		return refused
+	}
+	switch {
+	case core.CodeOf(err) == core.CodeToolNotFound: // an app that is starting may have it
+		return nil
+	case err != nil:
+		return err
+	case p.server == systemServer || p.n.raisesLogLevel(p.caller, &p.call):
+		return nil
+	}
+	return p.start(ctx)
 }
 
 // pending implements Pending.
@@ -112,6 +118,24 @@ func (p *pending) start(ctx context.Context) (err error) {
 
 // Wait implements Pending.
 func (p *pending) Wait(ctx context.Context) (json.RawMessage, error) {
+	result, err := p.wait(ctx)
+	p.measure(result, err)
+	return result, err
+}
+
+// measure records the outcome of the call. A name that is no tool's is not recorded: callers may choose any.
+func (p *pending) measure(result json.RawMessage, err error) {
+	if p.n.metrics == nil {
+		return
+	}
+	app, tool := p.server, p.name
+	if p.tool == nil && (p.server != systemServer || core.CodeOf(err) == core.CodeToolNotFound) {
+		app, tool = "", ""
+	}
+	p.n.metrics.ToolCall(app, tool, IsError(result), err)
+}
+
+func (p *pending) wait(ctx context.Context) (json.RawMessage, error) {
 	if p.tool == nil && p.server != systemServer {
 		if err := p.await(ctx); err != nil {
 			return nil, err

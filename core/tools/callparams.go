@@ -3,6 +3,8 @@ package tools
 import (
 	"bytes"
 	"encoding/json"
+
+	"github.com/ropewalk/ropewalk/core/rawjson"
 )
 
 // params builds the params of tools/call without decoding the arguments. quoted is the tool's own name as
@@ -34,4 +36,20 @@ func failed(result json.RawMessage) bool {
 		ResultType string `json:"resultType"`
 	}
 	return json.Unmarshal(result, &r) == nil && (r.IsError || r.ResultType == "input_required")
+}
+
+// IsError reports whether a result says that the tool failed. A result is decoded only if it may.
+func IsError(result json.RawMessage) bool {
+	name := []byte(`"isError"`)
+	for rest := []byte(result); ; {
+		at := bytes.Index(rest, name)
+		if at < 0 {
+			return false
+		}
+		rest = bytes.TrimLeft(rest[at+len(name):], " \t\r\n:")
+		if bytes.HasPrefix(rest, []byte("true")) {
+			value, err := rawjson.Find(result, "isError")
+			return err == nil && string(value.In(result)) == "true"
+		}
+	}
 }

@@ -44,6 +44,13 @@ type Apps interface {
 // Publisher publishes events without waiting.
 type Publisher interface{ Publish(core.Event) }
 
+// Metrics measures the calls.
+type Metrics interface {
+	// ToolCall records a call. app and tool are "" when there is none of the name that the caller gave;
+	// failed is whether the result says that the tool failed.
+	ToolCall(app, tool string, failed bool, err error)
+}
+
 // Features reports whether a feature flag is on.
 type Features interface{ Enabled(flag string) bool }
 
@@ -56,6 +63,7 @@ type Options struct {
 	Audit    Auditor // nil records nothing
 
 	Approvals Approvals // nil lets no call wait for a person
+	Metrics   Metrics   // nil measures nothing
 }
 
 // Namespace lists and calls what the apps of workspaces offer. It is safe for concurrent use.
@@ -65,6 +73,7 @@ type Namespace struct {
 	features  Features
 	audit     Auditor
 	approvals Approvals
+	metrics   Metrics
 	system    []System
 	own       []Listed // system as it is listed
 	validator *schema.Validator
@@ -83,7 +92,7 @@ type Namespace struct {
 // New returns a Namespace over the given apps and system tools.
 func New(o Options) *Namespace {
 	return &Namespace{
-		apps: o.Apps, events: o.Events, features: o.Features, log: o.Logger, audit: o.Audit, approvals: o.Approvals,
+		apps: o.Apps, events: o.Events, features: o.Features, log: o.Logger, audit: o.Audit, approvals: o.Approvals, metrics: o.Metrics,
 		validator: schema.New(), merged: map[string]*mergedLists{}, mergedStateless: map[string]*mergedLists{}, links: newLinks(maxStatelessLinks),
 		stateless: interact.NewClient("", true, nil), sessions: newSessionRegistry(),
 	}

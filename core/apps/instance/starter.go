@@ -27,6 +27,8 @@ type Starter struct {
 	MaxCalls     int               // calls in flight of one connection
 	MaxAnswer    int               // bytes of one message of an app; 0 is 16 MiB
 	Confinement  Confinement
+
+	Measure func(app, method string, took time.Duration, err error) // called at the end of each request to an app; nil measures nothing
 }
 
 // Start starts what a record describes and completes the MCP handshake. Its errors are safe to show.
@@ -132,8 +134,13 @@ func (s *Starter) connect(ctx context.Context, spec Spec) (Instance, error) {
 }
 
 func (s *Starter) linkOptions(spec Spec, changes *ListChanges) link.Options {
+	var measure func(method string, took time.Duration, err error)
+	if s.Measure != nil {
+		measure = func(method string, took time.Duration, err error) { s.Measure(spec.Record.Name, method, took, err) }
+	}
 	return link.Options{
-		Name: spec.Record.Name, Version: s.Version, Logger: spec.Logger, MaxCalls: s.MaxCalls,
+		Measure: measure,
+		Name:    spec.Record.Name, Version: s.Version, Logger: spec.Logger, MaxCalls: s.MaxCalls,
 		Stateless: spec.Stateless, Capabilities: spec.ClientCapabilities, OnNotification: spec.OnNotification,
 		OnListChanged: func(kind string) { changes.AddListChange(core.Kind(kind)) },
 		Requests:      map[string]link.RequestHandler{MethodElicit: spec.OnRequest, MethodSample: spec.OnRequest, MethodRoots: spec.OnRequest},

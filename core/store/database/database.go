@@ -37,6 +37,7 @@ type Database struct {
 	snapshot sql.IsolationLevel // at which all reads of a transaction see one moment
 	group    *groupCommit       // nil with PostgreSQL
 	deadline *deadline
+	observer Observer     // nil: nobody measures
 	guard    func() error // refuses writes to a file that is no longer in its place; nil: never
 	log      hclog.Logger
 
@@ -86,8 +87,9 @@ func (db *Database) UpdateLong(ctx context.Context, what string, do Do) error {
 
 type limiter = func(context.Context) (context.Context, func(error) error)
 
-func (db *Database) update(ctx context.Context, what string, limit limiter, do Do) error {
-	err := db.guarded()
+func (db *Database) update(ctx context.Context, what string, limit limiter, do Do) (err error) {
+	defer db.observe(write, time.Now(), &err)
+	err = db.guarded()
 	if err == nil {
 		limited, finish := limit(ctx)
 		err = finish(InTransaction(limited, db.write, func(tx *sql.Tx) error { return do(limited, tx) }))
@@ -101,11 +103,12 @@ func (db *Database) update(ctx context.Context, what string, limit limiter, do D
 // UpdateGrouped is Update for small writes that happen again and again while people chat: in an SQLite
 // file, those that wait at the same time share a transaction. do may be called twice: the second call
 // must overwrite what the first returned.
-func (db *Database) UpdateGrouped(ctx context.Context, what string, do Do) error {
+func (db *Database) UpdateGrouped(ctx context.Context, what string, do Do) (err error) {
 	if db.group == nil {
 		return db.Update(ctx, what, do)
 	}
-	err := db.guarded()
+	defer db.observe(write, time.Now(), &err)
+	err = db.guarded()
 	if err == nil {
 		err = db.group.write(ctx, func(tx *sql.Tx) error { return do(ctx, tx) })
 	}
@@ -123,7 +126,8 @@ func (db *Database) guarded() error {
 }
 
 // View runs reads that see the state as of one moment.
-func (db *Database) View(ctx context.Context, what string, do Do) error {
+func (db *Database) View(ctx context.Context, what string, do Do) (err error) {
+	defer db.observe(read, time.Now(), &err)
 	ctx, finish := db.deadline.short(ctx)
 	tx, err := db.read.BeginTx(ctx, &sql.TxOptions{Isolation: db.snapshot, ReadOnly: true})
 	if err == nil {
@@ -136,13 +140,15 @@ func (db *Database) View(ctx context.Context, what string, do Do) error {
 }
 
 // Get reads one row into dest. sql.ErrNoRows when there is none.
-func (db *Database) Get(ctx context.Context, query string, args []any, dest ...any) error {
+func (db *Database) Get(ctx context.Context, query string, args []any, dest ...any) (err error) {
+	defer db.observe(read, time.Now(), &err)
 	ctx, finish := db.deadline.short(ctx)
 	return Explain(finish(db.read.QueryRowContext(ctx, query, args...).Scan(dest...)))
 }
 
 // Select reads rows, and calls each for every one.
-func (db *Database) Select(ctx context.Context, query string, args []any, each func(scan func(dest ...any) error) error) error {
+func (db *Database) Select(ctx context.Context, query string, args []any, each func(scan func(dest ...any) error) error) (err error) {
+	defer db.observe(read, time.Now(), &err)
 	ctx, finish := db.deadline.short(ctx)
 	return Explain(finish(db.selectRows(ctx, query, args, each)))
 }
@@ -162,7 +168,8 @@ func (db *Database) selectRows(ctx context.Context, query string, args []any, ea
 }
 
 // Exec runs one statement that writes, and returns how many rows it changed.
-func (db *Database) Exec(ctx context.Context, query string, args ...any) (int64, error) {
+func (db *Database) Exec(ctx context.Context, query string, args ...any) (n int64, err error) {
+	defer db.observe(write, time.Now(), &err)
 	if err := db.guarded(); err != nil {
 		return 0, err
 	}
@@ -171,7 +178,7 @@ func (db *Database) Exec(ctx context.Context, query string, args ...any) (int64,
 	if err = finish(err); err != nil {
 		return 0, Explain(err)
 	}
-	n, err := result.RowsAffected()
+	n, err = result.RowsAffected()
 	return n, Explain(err)
 }
 
@@ -202,7 +209,8 @@ func Millis(t time.Time) int64 { return t.UnixMilli() }
 func FromMillis(ms int64) time.Time { return time.UnixMilli(ms).UTC() }
 
 // Read runs reads outside of any transaction.
-func (db *Database) Read(ctx context.Context, do func(ctx context.Context, q Querier) error) error {
+func (db *Database) Read(ctx context.Context, do func(ctx context.Context, q Querier) error) (err error) {
+	defer db.observe(read, time.Now(), &err)
 	ctx, finish := db.deadline.short(ctx)
 	return Explain(finish(do(ctx, db.read)))
 }

@@ -1,0 +1,37 @@
+package metrics
+
+import (
+	"strconv"
+	"time"
+)
+
+func (m *Metrics) addHTTP() {
+	m.requests = m.histogram("http_server_request_duration_seconds", "Duration of HTTP requests, by route. Streams count until their response begins.",
+		[]float64{0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10},
+		"http_request_method", "http_route", "http_response_status_code")
+}
+
+// Request records an HTTP request. route is the pattern of its route, "" for a path that has none.
+func (m *Metrics) Request(method, route string, status int, took time.Duration) {
+	m.requests.WithLabelValues(httpMethod(method), route, statusText(status)).Observe(took.Seconds())
+}
+
+// httpMethod returns a method, or other for one that is not known, as the convention asks.
+func httpMethod(method string) string {
+	switch method {
+	case "GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS":
+		return method
+	}
+	return other
+}
+
+// statusText is the text of a status. Those of nearly all requests are not formatted anew.
+func statusText(status int) string {
+	switch status {
+	case 200:
+		return "200"
+	case 202:
+		return "202"
+	}
+	return strconv.Itoa(status)
+}

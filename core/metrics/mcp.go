@@ -1,0 +1,83 @@
+package metrics
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/ropewalk/ropewalk/core"
+	"github.com/ropewalk/ropewalk/core/rpc"
+)
+
+// toolError is the error.type of a tool call whose result says that it failed.
+const toolError = "tool_error"
+
+func (m *Metrics) addMCP() {
+	// The buckets that OpenTelemetry's conventions for MCP advise.
+	buckets := []float64{0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 30, 60, 120, 300}
+	m.served = m.histogram("mcp_server_operation_duration_seconds", "Duration of MCP requests of clients, from their receipt to the answer.",
+		buckets, "mcp_method_name", "mcp_protocol_version", "error_type")
+	m.sent = m.histogram("mcp_client_operation_duration_seconds", "Duration of MCP requests to apps, from their sending to the answer.",
+		buckets, "app", "mcp_method_name", "error_type")
+	m.toolCalls = m.counter("ropewalk_tool_calls_total", "Calls of tools from MCP, the HTTP API and chats.", "app", "tool", "outcome")
+}
+
+// ServerOperation records a request of an MCP client. code is that of its JSON-RPC error, 0 for none;
+// failed is whether its result says that a tool failed.
+func (m *Metrics) ServerOperation(method, revision string, code int64, failed bool, took time.Duration) {
+	errorType := ""
+	switch {
+	case code != 0:
+		errorType = rpcErrorType(code)
+	case failed:
+		errorType = toolError
+	}
+	m.served.WithLabelValues(methodOf(method), revisionOf(revision), errorType).Observe(took.Seconds())
+}
+
+// ClientOperation records a request to an app.
+func (m *Metrics) ClientOperation(app, method string, took time.Duration, err error) {
+	m.sent.WithLabelValues(m.apps.or(app), methodOf(method), errorType(err)).Observe(took.Seconds())
+}
+
+// errorType is the error.type of a request to an app.
+func errorType(err error) string {
+	if err == nil {
+		return ""
+	}
+	if failure, ok := errors.AsType[*rpc.Error](err); ok {
+		return rpcErrorType(int64(failure.Code))
+	}
+	switch {
+	case errors.Is(err, context.Canceled):
+		return "cancelled"
+	case errors.Is(err, context.DeadlineExceeded):
+		return "timeout"
+	}
+	return other
+}
+
+// ToolCall records a call of a tool. app and tool are "" when there is none of the name that the caller
+// gave; failed is whether the result says that the tool failed.
+func (m *Metrics) ToolCall(app, tool string, failed bool, err error) {
+	if app != "" && !m.tools.admits(app+"__"+tool) {
+		tool = other
+	}
+	m.toolCalls.WithLabelValues(m.apps.or(app), tool, outcome(failed, err)).Inc()
+}
+
+// outcome is one word about a call: ok, tool_error, rpc_error, cancelled, or a code of core.Error.
+func outcome(failed bool, err error) string {
+	switch {
+	case failed:
+		return toolError
+	case err == nil:
+		return "ok"
+	case errors.Is(err, context.Canceled):
+		return "cancelled"
+	}
+	if _, ok := errors.AsType[*rpc.Error](err); ok {
+		return "rpc_error"
+	}
+	return string(core.CodeOf(err))
+}
