@@ -38,7 +38,7 @@ func TestEveryProblemIsReportedAtOnce(t *testing.T) {
 			file: "htp: {}\nhttp:\n  prot: 80\n  zzz: 1\nfeatures: {mcpServers: false}\nlog:\n  Level: info\n",
 			want: `1: htp: unknown key; did you mean http?
 3: http.prot: unknown key; did you mean port?
-4: http.zzz: unknown key; known are allowedHosts, allowedOrigins, baseUrl, console, host, port, shutdownDelaySeconds, trustedProxies, viewOrigin
+4: http.zzz: unknown key; known are allowedHosts, allowedOrigins, baseUrl, console, host, metrics, port, shutdownDelaySeconds, trustedProxies, viewOrigin
 5: features.mcpServers: unknown key; did you mean mcpServer?
 7: log.Level: unknown key; did you mean level?`,
 		},
