@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"time"
 
 	"github.com/ropewalk/ropewalk/core"
 	"github.com/ropewalk/ropewalk/core/apps/instance"
@@ -75,7 +76,13 @@ func (a *app) startShared(ctx context.Context) (instance.Instance, error) {
 
 // launch starts the app and reads its lists, within Options.StartTimeout once its files are on this
 // server. An instance that was started is ended when there is an error.
-func (a *app) launch(ctx context.Context) (instance.Instance, core.Offer, error) {
+func (a *app) launch(ctx context.Context) (_ instance.Instance, _ core.Offer, err error) {
+	began := time.Now()
+	defer func() {
+		if ctx.Err() == nil {
+			a.manager.o.Metrics.AppStart(a.key.Name, time.Since(began), err)
+		}
+	}()
 	if err := a.manager.files.Provide(ctx, a.now.Load().record); err != nil {
 		return nil, core.Offer{}, err
 	}

@@ -115,11 +115,7 @@ func (a *app) tryStart(ctx context.Context, warn bool) (in instance.Instance, fa
 		return nil, failureOf(err)
 	}
 	defer release()
-	began := time.Now()
 	in, lists, err := a.launch(ctx)
-	if ctx.Err() == nil {
-		a.manager.o.Metrics.AppStart(a.key.Name, time.Since(began), err)
-	}
 	if err != nil {
 		failure = failureOf(err)
 		switch {

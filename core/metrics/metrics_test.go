@@ -58,9 +58,9 @@ func measured() *metrics.Metrics {
 				{Kind: plugins.KindRegistry, Name: "local", Adapter: "directory", State: pluginhost.Restarting},
 			}
 		},
-		Apps:          func() map[core.State]int { return map[core.State]int{core.StateRunning: 5} },
-		CallsInFlight: func() map[string]int { return map[string]int{"calc": 2} },
-		Sessions:      func() int { return 3 }, Streams: func() int { return 4 },
+		Apps:     func() map[core.State]int { return map[core.State]int{core.StateRunning: 5} },
+		AppCalls: func() map[string]int { return map[string]int{"calc": 2} },
+		Sessions: func() int { return 3 }, Streams: func() int { return 4 },
 		Events:   func() event.Stats { return event.Stats{Readers: 1, Queued: 2, Dropped: 3} },
 		Database: func() database.Stats { return database.Stats{Open: 5, InUse: 1, Waits: 7, Waited: time.Second} },
 	})
@@ -106,7 +106,7 @@ func TestEachMetricIsWrittenUnderItsConventionalName(t *testing.T) {
 		`db_client_operation_duration_seconds_count{db_operation_name="write",db_system_name="sqlite",error_type=""} 1`,
 		`ropewalk_mcp_sessions 3`, `ropewalk_http_streams 4`, `ropewalk_event_readers 1`, `ropewalk_event_queue_length 2`, `ropewalk_events_dropped_total 3`,
 		`ropewalk_database_connections 5`, `ropewalk_database_connections_in_use 1`, `ropewalk_database_connection_waits_total 7`,
-		`ropewalk_apps{state="running"} 5`, `ropewalk_apps{state="dead"} 0`, `ropewalk_app_calls_in_flight{app="calc"} 2`,
+		`ropewalk_apps{state="running"} 5`, `ropewalk_apps{state="dead"} 0`, `ropewalk_app_calls_pending{app="calc"} 2`,
 		`ropewalk_plugin_up{adapter="oidc",kind="auth",name="oidc"} 1`,
 		`ropewalk_plugin_up{adapter="directory",kind="registry",name="local"} 0`,
 		`ropewalk_plugin_restarts_total{adapter="oidc",kind="auth",name="oidc"} 2`,

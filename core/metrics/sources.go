@@ -13,14 +13,14 @@ import (
 
 // Sources are asked for the state of the server each time the metrics are read. All are required.
 type Sources struct {
-	Started       time.Time
-	Plugins       func() []pluginhost.Status
-	Apps          func() map[core.State]int // how many apps of all workspaces are in which state
-	CallsInFlight func() map[string]int     // of the apps of all workspaces, by name
-	Sessions      func() int                // live MCP sessions of this process
-	Streams       func() int                // open event streams of HTTP clients
-	Events        func() event.Stats
-	Database      func() database.Stats
+	Started  time.Time
+	Plugins  func() []pluginhost.Status
+	Apps     func() map[core.State]int // how many apps of all workspaces are in which state
+	AppCalls func() map[string]int     // of the apps of all workspaces, by name
+	Sessions func() int                // live MCP sessions of this process
+	Streams  func() int                // open event streams of HTTP clients
+	Events   func() event.Stats
+	Database func() database.Stats
 }
 
 // AddSources adds what s knows to the metrics.
@@ -60,11 +60,11 @@ func (c collector) collectApps(o output) {
 		o.gauge("apps", "Installed apps by state.", float64(counts[state]), "state", string(state))
 	}
 	calls := map[string]int{}
-	for app, n := range c.s.CallsInFlight() {
+	for app, n := range c.s.AppCalls() {
 		calls[c.m.apps.or(app)] += n
 	}
 	for app, n := range calls {
-		o.gauge("app_calls_in_flight", "Calls of an app in flight, those that wait for it included.", float64(n), "app", app)
+		o.gauge("app_calls_pending", "Calls of an app that have no answer yet, those that wait for the app included.", float64(n), "app", app)
 	}
 }
 

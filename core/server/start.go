@@ -179,7 +179,7 @@ func (s *Server) openEndpoints(context.Context) error {
 	s.closers.add("mcp sessions", s.endpoint.Close)
 	s.endRevoked()
 	s.metrics.AddSources(metrics.Sources{
-		Started: s.started, Plugins: s.host.Status, Apps: s.apps.States, CallsInFlight: s.apps.InFlight, Sessions: s.endpoint.Sessions,
+		Started: s.started, Plugins: s.host.Status, Apps: s.apps.States, AppCalls: s.apps.InFlight, Sessions: s.endpoint.Sessions,
 		Streams: streams.Count, Events: s.bus.Stats, Database: s.store.Stats,
 	})
 	s.http = httpapi.New(httpapi.Options{
