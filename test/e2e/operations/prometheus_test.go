@@ -118,7 +118,9 @@ func alertValues(t *testing.T) (queries []string) {
 		t.Fatal(err)
 	}
 	var file struct {
-		Groups []struct{ Rules []struct{ Alert, Expr string } }
+		Groups []struct {
+			Rules []struct{ Alert, Expr string }
+		}
 	}
 	if err := yaml.Unmarshal(raw, &file); err != nil {
 		t.Fatal(err)
@@ -209,4 +211,3 @@ func (p prometheus) hasData(t *testing.T, query string) bool {
 	}
 	return false
 }
-
