@@ -27,5 +27,6 @@ const (
 	CapabilityLogin       = "login"
 	CapabilityRevocations = "revocations" // of the kind auth
 	CapabilityDurable     = "durable"     // of the kind sessionstore
+	CapabilityReplace     = "replace"     // of the kind sessionstore
 	CapabilityExclusive   = "exclusive"
 )

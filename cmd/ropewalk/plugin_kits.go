@@ -48,7 +48,7 @@ func (t *trial) runSessionStore(ctx context.Context, r *report) error {
 	}
 	defer t.close(store)
 	subject := sessionstoretest.Subject{
-		Store: store, Durable: slices.Contains(t.who.Capabilities, plugins.CapabilityDurable),
+		Store: store.Store(), Durable: slices.Contains(t.who.Capabilities, plugins.CapabilityDurable),
 		Open: func(ctx context.Context) (*sessionstoretest.Process, error) { return t.secondStore(ctx, settings) },
 	}
 	if backend.Proxy != nil {
@@ -67,7 +67,7 @@ func (t *trial) secondStore(ctx context.Context, settings json.RawMessage) (*ses
 	pids := t.host.Status()
 	pid := pids[len(pids)-1].PID
 	return &sessionstoretest.Process{
-		Store: store,
+		Store: store.Store(),
 		Kill:  func() { _ = syscall.Kill(pid, syscall.SIGKILL) },
 		Close: func() {
 			ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)

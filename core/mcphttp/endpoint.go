@@ -90,6 +90,8 @@ type Endpoint struct {
 	self      json.RawMessage // who answers: serverInfo
 	live      *session.Set
 	writer    *session.Writer
+	lease     *session.Lease
+	moving    moving // sessions that come from or go to another server
 	hub       *hub
 	documents *documents
 	standing  openStreams
@@ -100,7 +102,7 @@ type Endpoint struct {
 	closing closing
 }
 
-// New returns an Endpoint that serves from its Mount on. It runs a goroutine until Close.
+// New returns an Endpoint that serves from its Mount on. It runs goroutines until Close.
 func New(o Options) *Endpoint {
 	if o.MaxSessions == 0 {
 		o.MaxSessions = 100
@@ -119,9 +121,11 @@ func New(o Options) *Endpoint {
 	e.self, _ = json.Marshal(e.implementation()) // strings always marshal
 	e.live = session.NewSet(o.MaxSessions, o.MaxPerUser)
 	e.writer = session.NewWriter(o.Store, o.SessionTTL, o.Logger)
+	e.lease = session.NewLease(e.writer)
 	e.hub = newHub(o.Tools)
 	e.documents = &documents{access: o.Access}
 	e.running.Go(func() { e.writer.Run(e.root, e.live.Records) })
+	e.running.Go(e.keepLease)
 	return e
 }
 
@@ -148,26 +152,31 @@ func (e *Endpoint) Mount(r fiber.Router) {
 // UseStore makes store the session store, from its return on. Every live session
 // is written to it first; when that fails the old store stays and the error says why.
 func (e *Endpoint) UseStore(ctx context.Context, store sessionstore.Store) error {
-	return e.writer.Swap(ctx, store, e.live.Records)
+	if err := e.writer.Swap(ctx, store, e.live.Records); err != nil {
+		return err
+	}
+	e.renewLease(ctx)
+	return nil
 }
 
 // Sessions is how many sessions are live in this process.
 func (e *Endpoint) Sessions() int { return len(e.live.All()) }
 
 // Close refuses new work at once, lets the calls in flight finish until ctx ends, then ends every
-// session and stream. Session records stay in the store: another process, or the next start, then
-// answers `unavailable` instead of `not_found`.
+// session and stream. Session records stay in the store: another server, or the next start, takes the
+// sessions over, or answers `unavailable` instead of `not_found` where the store does not allow that.
 func (e *Endpoint) Close(ctx context.Context) error {
 	e.live.Refuse()
 	err := e.live.Drain(ctx)
 	for _, s := range e.live.All() {
 		if e.live.Remove(s) {
-			e.closeSession(s)
+			e.closeSession(s, sessionClosed)
 		}
 	}
 	e.stop()
 	e.running.Wait()
 	e.closing.wait()
 	e.writer.Flush(ctx)
+	e.lease.Release(ctx)
 	return err
 }

@@ -105,13 +105,14 @@ func (e *Endpoint) delete(c *fiber.Ctx, caller core.Caller) error {
 		return methodGone(c)
 	}
 	s, f := e.named(c, caller)
-	if f == nil && !e.live.Remove(s) {
-		f = sessionNotFound(reasonNotFound)
-	}
 	if f != nil {
 		return f.send(c)
 	}
-	e.closeSession(s)
+	e.writer.Drop(s.ID) // before the session is removed here, so that nothing takes it over again
+	if !e.live.Remove(s) {
+		return sessionNotFound(reasonNotFound).send(c)
+	}
+	e.closeSession(s, sessionClosed)
 	ctx, cancel := context.WithTimeout(e.root, session.StoreTimeout)
 	defer cancel()
 	e.writer.Remove(ctx, s.ID)

@@ -86,16 +86,23 @@ func (e *Endpoint) open(ctx context.Context, caller core.Caller, said helloParam
 		CreatedAt: now, LastAccessedAt: now, ProtocolVersion: revision,
 		ClientInfo: sessionstore.ClientInfo{Name: clip(*said.ClientInfo.Name), Version: clip(*said.ClientInfo.Version)},
 	}, *said.Capabilities)
-	s.Tools = e.o.Tools.Open(caller, tools.SessionOptions{ID: rand.Text(), Capabilities: s.Capabilities, Notify: s.Notify})
+	e.attach(s)
+	return s, e.store(ctx, s)
+}
+
+// attach gives a session what it needs to run: its side of the tools, its idle time, the changes of lists.
+func (e *Endpoint) attach(s *session.Session) {
+	s.Tools = e.o.Tools.Open(s.Owner, tools.SessionOptions{ID: rand.Text(), Capabilities: s.Capabilities, Notify: s.Notify})
 	s.ExpireAfter(e.o.SessionTTL, func() {
-		if e.live.Remove(s) {
-			e.closeSession(s)
+		if e.covered(s, time.Now()) { // else another server may have it
 			e.writer.Drop(s.ID)
+		}
+		if e.live.Remove(s) {
+			e.closeSession(s, sessionClosed)
 			e.log.Debug("session expired", "workspace", s.Owner.Workspace.ID)
 		}
 	})
 	e.hub.join(s.Owner.Workspace.ID, s)
-	return s, e.store(ctx, s)
 }
 
 // store writes the session's record and makes the session findable; when it cannot, it ends it.
@@ -103,11 +110,16 @@ func (e *Endpoint) store(ctx context.Context, s *session.Session) error {
 	ctx, cancel := context.WithTimeout(ctx, session.StoreTimeout)
 	defer cancel()
 	added := false
-	err := e.writer.Put(ctx, s.Record(), func() { added = e.live.Add(s) })
+	lease, err := e.lease.Acquire(ctx)
+	if err == nil {
+		rec := s.RecordFor(lease)
+		s.Keep(rec)
+		err = e.writer.Put(ctx, rec, func() { added = e.live.Add(s) })
+	}
 	if added {
 		return nil
 	}
-	e.closeSession(s)
+	e.closeSession(s, sessionClosed)
 	if err == nil {
 		e.writer.Drop(s.ID)
 		return core.Errorf(core.CodeUnavailable, "the server is shutting down").WithRetryAfter(5 * time.Second)
@@ -133,10 +145,16 @@ func clip(text string) string {
 	return text
 }
 
-// closeSession ends a session that was taken out of the live set.
-func (e *Endpoint) closeSession(s *session.Session) {
+// Why calls in flight end with their session.
+const (
+	sessionClosed = "the session was closed"
+	sessionMoved  = "the session was taken over by another server; send the request again"
+)
+
+// closeSession ends a session that was taken out of the live set. why answers its calls in flight.
+func (e *Endpoint) closeSession(s *session.Session, why string) {
 	for _, k := range s.Close() {
-		k.Out.Answer(errorBody(k.ID, rpcError{Code: codeServer, Message: "the session was closed"}))
+		k.Out.Answer(errorBody(k.ID, rpcError{Code: codeServer, Message: why}))
 		e.live.EndCalls(1)
 	}
 	e.hub.leave(s.Owner.Workspace.ID, s)

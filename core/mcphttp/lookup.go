@@ -25,35 +25,60 @@ func (e *Endpoint) named(c *fiber.Ctx, caller core.Caller) (*session.Session, *f
 	return e.session(e.within(c), id, caller)
 }
 
-// session finds a live session of the caller and restarts its idle time.
+// session finds a session of the caller and restarts its idle time. One that another server had is taken
+// over when that one has ended or gives it up.
 func (e *Endpoint) session(ctx context.Context, id []byte, caller core.Caller) (*session.Session, *fault) {
-	now := time.Now()
-	if s := e.live.Find(id); s != nil && s.OwnedBy(caller) && s.Touch(now) {
-		e.writer.Touch(s.ID, now)
+	if s := e.here(id, caller); s != nil {
 		return s, nil
 	}
-	return nil, e.absent(ctx, string(id), caller)
+	return e.absent(ctx, string(id), caller)
 }
 
-// absent says why a session is not to be had here. A session of another caller takes the same way as
-// one that never was, the question to the store included.
-func (e *Endpoint) absent(ctx context.Context, id string, caller core.Caller) *fault {
+// here is the live session of the caller with an id, nil when there is none.
+func (e *Endpoint) here(id []byte, caller core.Caller) *session.Session {
+	now := time.Now()
+	if s := e.live.Find(id); s != nil && s.OwnedBy(caller) && (e.covered(s, now) || e.confirm(s)) && s.Touch(now) {
+		e.writer.Touch(s.ID, now)
+		return s
+	}
+	return nil
+}
+
+// absent takes over a session that is not here, or says why it is not to be had. A session of another
+// caller takes the same way as one that never was, the question to the store included.
+func (e *Endpoint) absent(ctx context.Context, id string, caller core.Caller) (*session.Session, *fault) {
 	if len(id) > maxSessionID {
-		return sessionNotFound(reasonNotFound)
+		return nil, sessionNotFound(reasonNotFound)
 	}
 	ctx, cancel := context.WithTimeout(ctx, session.StoreTimeout)
 	defer cancel()
+	rec, f := e.recorded(ctx, id, caller)
+	switch {
+	case f != nil:
+		return nil, f
+	case !e.writer.Replaces() || rec.State == "":
+		return nil, sessionNotFound(reasonUnavailable)
+	}
+	return e.takeOver(ctx, id, caller)
+}
+
+// recorded is the record of a session of the caller.
+func (e *Endpoint) recorded(ctx context.Context, id string, caller core.Caller) (sessionstore.Record, *fault) {
 	rec, err := e.writer.Find(ctx, id)
 	switch {
 	case errors.Is(err, plugins.ErrNotFound):
-		return sessionNotFound(reasonNotFound)
+		return rec, sessionNotFound(reasonNotFound)
 	case err != nil:
-		e.log.Warn("session not looked up: the session store is unavailable", "error", err)
-		return retryLater(fiber.StatusServiceUnavailable, "the session store is unavailable; try again", 5*time.Second)
+		return rec, e.storeAway(err)
 	case !owns(rec, caller):
-		return sessionNotFound(reasonNotFound)
+		return rec, sessionNotFound(reasonNotFound)
 	}
-	return sessionNotFound(reasonUnavailable)
+	return rec, nil
+}
+
+func (e *Endpoint) storeAway(err error) *fault {
+	e.log.Warn("session not looked up: the session store is unavailable", "error", err)
+	return retryLater(fiber.StatusServiceUnavailable, "the session store is unavailable; try again", 5*time.Second)
 }
 
 // owns reports whether c may use the session of a record: the same identity in the same workspace.

@@ -64,7 +64,33 @@ func (e *Endpoint) aboutResource(k *call, do func(context.Context, string) error
 
 // setLevel is logging/setLevel: which log messages of apps this session wants.
 func (e *Endpoint) setLevel(k *call) pending {
-	return e.change(k, func() error { return k.session.Tools.SetLevel(&k.context, message.Text(k.Param("level"))) })
+	level := message.Text(k.Param("level"))
+	return e.change(k, func() error {
+		if err := k.session.Tools.SetLevel(&k.context, level); err != nil {
+			return err
+		}
+		k.session.SetLevel(level)
+		e.recordState(&k.context, k.session)
+		return nil
+	})
+}
+
+// recordState writes what changed of a session for the server that takes it over. Where that fails the session
+// goes on, and loses the change with its server.
+func (e *Endpoint) recordState(ctx context.Context, s *session.Session) {
+	if !e.writer.Replaces() {
+		return
+	}
+	unlock, err := e.moving.lock(ctx, s.ID)
+	if err != nil {
+		return
+	}
+	defer unlock()
+	lease := s.Lease()
+	next := s.RecordFor(lease)
+	if _, err := e.writer.Replace(ctx, next, lease, func() { s.Keep(next) }); err != nil {
+		e.log.Warn("log level of a session not recorded", "error", err)
+	}
 }
 
 // change is a call whose result is empty.

@@ -50,8 +50,12 @@ func (o *openStreams) of(userID string) []*openStream {
 // user, the API key or the membership is gone. Where that cannot be determined they go on.
 func (e *Endpoint) EndRevoked(ctx context.Context, userID string) {
 	for _, s := range e.live.All() {
-		if (userID == "" || s.Owner.User.ID == userID) && e.revoked(ctx, s.Owner) && e.live.Remove(s) {
-			e.closeSession(s)
+		if userID != "" && s.Owner.User.ID != userID || !e.revoked(ctx, s.Owner) {
+			continue
+		}
+		e.writer.Drop(s.ID) // before the session is removed here, so that nothing takes it over again
+		if e.live.Remove(s) {
+			e.closeSession(s, sessionClosed)
 			e.writer.Remove(ctx, s.ID)
 			e.log.Info("session ended: access was revoked", "user", s.Owner.User.ID, "workspace", s.Owner.Workspace.ID)
 		}

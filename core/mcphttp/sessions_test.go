@@ -313,7 +313,7 @@ func TestAnIdleSessionEndsExactlyAfterItsTime(t *testing.T) {
 		if e.live.Find([]byte(id)) != nil {
 			t.Fatal("not ended after its time")
 		}
-		if f := e.absent(e.root, id, me); f.data.(map[string]string)["reason"] != reasonNotFound {
+		if _, f := e.absent(e.root, id, me); f.data.(map[string]string)["reason"] != reasonNotFound {
 			t.Errorf("evicted means not_found, got %v", f.data)
 		}
 		<-time.After(2 * time.Second)

@@ -175,7 +175,7 @@ func TestLiveSessionsAreWrittenAgainAfterTheStoreLostItsData(t *testing.T) {
 			ids = append(ids, admit(t, e, me).ID)
 		}
 		e.live.Remove(ended)
-		e.closeSession(ended)
+		e.closeSession(ended, sessionClosed)
 		e.writer.Drop(ended.ID)
 		store.down.Store(true) // as while Redis restarts
 		<-time.After(10 * time.Second)

@@ -27,6 +27,35 @@ func (h *Host) SessionStore(ctx context.Context, p config.Plugin) (*SessionStore
 	return &SessionStore{s}, nil
 }
 
+// Store returns the session store as a sessionstore.Store, which is a sessionstore.Replacer if the plugin
+// has that capability.
+func (s *SessionStore) Store() sessionstore.Store {
+	if s.has(plugins.CapabilityReplace, func(store sessionstore.Store) bool {
+		_, replaces := store.(sessionstore.Replacer)
+		return replaces
+	}) {
+		return replacer{*s}
+	}
+	return *s
+}
+
+// replacer is a session store with the capability "replace".
+type replacer struct{ SessionStore }
+
+// Replace is sessionstore.Replacer's. A call whose process died may have been carried out: its caller then
+// finds its own owner in the record.
+func (s replacer) Replace(ctx context.Context, rec sessionstore.Record, ttl time.Duration, owner string) (replaced bool, err error) {
+	err = s.call(ctx, func(ctx context.Context, store sessionstore.Store) error {
+		other, ok := store.(sessionstore.Replacer)
+		if !ok {
+			return plugins.ErrUnimplemented
+		}
+		replaced, err = other.Replace(ctx, rec, ttl, owner)
+		return err
+	})
+	return replaced, err
+}
+
 // Put is sessionstore.Store's.
 func (s SessionStore) Put(ctx context.Context, rec sessionstore.Record, ttl time.Duration) error {
 	return s.call(ctx, func(ctx context.Context, store sessionstore.Store) error { return store.Put(ctx, rec, ttl) })

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -302,6 +303,20 @@ func (s *slot[T]) drain(ctx context.Context) {
 
 // executable is the file that the processes of the plugin are started from.
 func (s *slot[T]) executable() string { return s.host.keptPath(s.target) }
+
+// has reports whether the plugin has a capability of its kind. inProcess answers for an implementation in
+// this process.
+func (s *slot[T]) has(capability string, inProcess func(T) bool) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case s.gen == nil:
+		return false
+	case s.gen.inst == nil:
+		return inProcess(s.gen.client)
+	}
+	return slices.Contains(s.gen.inst.info.Capabilities, capability)
+}
 
 // status is the state of the plugin.
 func (s *slot[T]) status() Status {

@@ -158,7 +158,7 @@ func (s *Server) prepare(ctx context.Context, next *config.Config, diff []string
 func (s *Server) apply(ctx context.Context, next *config.Config, x *replacement) error {
 	a, retired := s.adapters, &replacement{}
 	if x.newStore {
-		if err := s.endpoint.UseStore(ctx, x.store); err != nil {
+		if err := s.endpoint.UseStore(ctx, x.store.Store()); err != nil {
 			x.drop(ctx)
 			return located(next, next.SessionStore, err)
 		}

@@ -171,7 +171,7 @@ func (s *Server) openEndpoints(context.Context) error {
 		CallsPerSecond: c.Limits.CallsPerSecond,
 	})
 	s.endpoint = mcphttp.New(mcphttp.Options{
-		Tools: s.tools, Access: s.access, Store: s.adapters.store, Features: s.features, Logger: s.log.Named("mcp"), Metrics: s.metrics,
+		Tools: s.tools, Access: s.access, Store: s.adapters.store.Store(), Features: s.features, Logger: s.log.Named("mcp"), Metrics: s.metrics,
 		Limits: shares, Streams: streams, MaxSessions: c.MCP.MaxSessions, MaxPerUser: c.Limits.Sessions, MaxBody: c.Limits.MCPBodyBytes, SessionTTL: c.MCP.SessionTTL, TrustedProxies: c.HTTP.TrustedProxies,
 		AllowedHosts: c.HTTP.AllowedHosts, AllowedOrigins: c.AllowedOrigins, BaseURL: c.HTTP.BaseURL,
 		Version: s.version, Replica: c.MCP.Replica, OwnBodies: true, Scopes: scopes(c),

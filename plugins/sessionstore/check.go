@@ -29,3 +29,15 @@ func CheckTouch(batch []Touch) error {
 	}
 	return nil
 }
+
+// CheckReplace returns the plugins.ErrInvalid that Replace owes its caller for what it was given, or
+// nil. Serve calls it before Replace; a store that is also used directly calls it itself.
+func CheckReplace(rec Record, ttl time.Duration) error {
+	if rec.ID == "" {
+		return fmt.Errorf("%w: a session needs an id", plugins.ErrInvalid)
+	}
+	if ttl < 0 {
+		return fmt.Errorf("%w: the ttl of a session must not be negative, as %s is", plugins.ErrInvalid, ttl)
+	}
+	return nil
+}

@@ -20,6 +20,8 @@ func Clients() map[int]func(grpc.ClientConnInterface) Store {
 // Client is the store at the other end of conn, which speaks protocol version 1. Types of the protocol
 // stop here.
 // The connection stays the caller's to close.
+// The store is a Replacer; a plugin without that capability answers Replace with
+// plugins.ErrUnimplemented.
 func Client(conn grpc.ClientConnInterface) Store {
 	return client{service: sessionstorev1.NewSessionStoreServiceClient(host.Wrap(conn))}
 }
@@ -58,4 +60,13 @@ func (c client) Touch(ctx context.Context, batch []Touch) error {
 func (c client) Delete(ctx context.Context, id string) error {
 	_, err := c.service.Delete(ctx, &sessionstorev1.DeleteRequest{Id: id})
 	return err
+}
+
+func (c client) Replace(ctx context.Context, rec Record, ttl time.Duration, owner string) (bool, error) {
+	req := &sessionstorev1.ReplaceRequest{Record: toProto(rec), ExpectedOwner: owner}
+	if ttl != 0 {
+		req.Ttl = durationpb.New(ttl)
+	}
+	resp, err := c.service.Replace(ctx, req)
+	return resp.GetReplaced(), err
 }

@@ -18,6 +18,8 @@ func toProto(rec Record) *sessionstorev1.Record {
 		ClientInfo:      &sessionstorev1.ClientInfo{Name: rec.ClientInfo.Name, Version: rec.ClientInfo.Version},
 		CreatedAt:       timeToProto(rec.CreatedAt),
 		LastAccessedAt:  timeToProto(rec.LastAccessedAt),
+		Owner:           rec.Owner,
+		State:           rec.State,
 	}
 }
 
@@ -31,6 +33,8 @@ func fromProto(rec *sessionstorev1.Record) Record {
 		ClientInfo:      ClientInfo{Name: rec.GetClientInfo().GetName(), Version: rec.GetClientInfo().GetVersion()},
 		CreatedAt:       timeFromProto(rec.GetCreatedAt()),
 		LastAccessedAt:  timeFromProto(rec.GetLastAccessedAt()),
+		Owner:           rec.GetOwner(),
+		State:           rec.GetState(),
 	}
 }
 

@@ -24,7 +24,10 @@ func Plugin(store Store) plugins.Plugin {
 		},
 	}
 	if _, durable := store.(Durable); durable {
-		p.Capabilities = []string{plugins.CapabilityDurable}
+		p.Capabilities = append(p.Capabilities, plugins.CapabilityDurable)
+	}
+	if _, replaces := store.(Replacer); replaces {
+		p.Capabilities = append(p.Capabilities, plugins.CapabilityReplace)
 	}
 	return p
 }

@@ -44,3 +44,16 @@ func (s server) Touch(ctx context.Context, req *sessionstorev1.TouchRequest) (*s
 func (s server) Delete(ctx context.Context, req *sessionstorev1.DeleteRequest) (*sessionstorev1.DeleteResponse, error) {
 	return &sessionstorev1.DeleteResponse{}, s.store.Delete(ctx, req.GetId())
 }
+
+func (s server) Replace(ctx context.Context, req *sessionstorev1.ReplaceRequest) (*sessionstorev1.ReplaceResponse, error) {
+	store, ok := s.store.(Replacer)
+	if !ok {
+		return s.UnimplementedSessionStoreServiceServer.Replace(ctx, req)
+	}
+	rec, ttl := fromProto(req.GetRecord()), req.GetTtl().AsDuration()
+	if err := CheckReplace(rec, ttl); err != nil {
+		return nil, err
+	}
+	replaced, err := store.Replace(ctx, rec, ttl, req.GetExpectedOwner())
+	return &sessionstorev1.ReplaceResponse{Replaced: replaced}, err
+}

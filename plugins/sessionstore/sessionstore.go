@@ -41,7 +41,7 @@ type Store interface {
 	Delete(ctx context.Context, id string) error
 }
 
-// Record is one session. It has a few hundred bytes.
+// Record is one session. It has a few hundred bytes, and its State.
 type Record struct {
 	ID              string // at least 128 random bits, opaque; at most 128 bytes
 	Subject         string // of the person who opened it
@@ -51,6 +51,11 @@ type Record struct {
 	ClientInfo      ClientInfo
 	CreatedAt       time.Time
 	LastAccessedAt  time.Time
+
+	// Owner is the server that has the session, "" for none, and State what a server needs to go on
+	// with it, at most 64 KiB. Only a Replacer has to keep them.
+	Owner string
+	State string
 
 	// ExpiresAt is when the lifetime is over, by the clock of the store. Get alone sets it; it is zero
 	// when the store does not know, and Put ignores it.
@@ -77,4 +82,16 @@ type Durable interface {
 
 	// Durable does nothing: a store has the capability when it has the method.
 	Durable()
+}
+
+// Replacer is the optional capability of a store that lets servers take over each other's sessions.
+type Replacer interface {
+	Store
+
+	// Replace writes rec over the record with its id if the Owner of that one is owner, and reports
+	// whether it did. Comparing and writing are one step: of several calls that expect the same owner,
+	// in this process or another one, one alone writes. The lifetime restarts with ttl; it stays as it
+	// is when ttl is 0. Where Get would return plugins.ErrNotFound, Replace does: it never recreates a
+	// session. An empty ID, or a negative ttl, is plugins.ErrInvalid.
+	Replace(ctx context.Context, rec Record, ttl time.Duration, owner string) (bool, error)
 }

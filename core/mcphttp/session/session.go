@@ -42,6 +42,8 @@ type Session struct {
 	closed       bool
 	questions    map[string]*openQuestion // that wait for the client, by id as written
 	lastQuestion int64
+	level        string // the log level that the client set
+	takeovers    int64  // how often another server took the session over
 }
 
 // New returns the session of a record.

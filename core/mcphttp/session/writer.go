@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/hashicorp/go-hclog"
@@ -28,8 +29,9 @@ type Writer struct {
 	ttl time.Duration
 	log hclog.Logger
 
-	using sync.RWMutex // held for writing while the store is swapped
-	store sessionstore.Store
+	using    sync.RWMutex // held for writing while the store is swapped
+	store    sessionstore.Store
+	replaces atomic.Bool // whether the store is a sessionstore.Replacer
 
 	mu      sync.Mutex
 	touched map[string]time.Time
@@ -39,7 +41,9 @@ type Writer struct {
 
 // NewWriter returns a writer to a store whose records live for ttl after their last use.
 func NewWriter(store sessionstore.Store, ttl time.Duration, log hclog.Logger) *Writer {
-	return &Writer{ttl: ttl, log: log, store: store, touched: map[string]time.Time{}, dropped: map[string]struct{}{}}
+	w := &Writer{ttl: ttl, log: log, touched: map[string]time.Time{}, dropped: map[string]struct{}{}}
+	w.use(store)
+	return w
 }
 
 // Put writes the record of a new session and then calls admit, which makes the session findable.
@@ -208,6 +212,12 @@ func (w *Writer) Swap(ctx context.Context, store sessionstore.Store, live func()
 			return err
 		}
 	}
-	w.store = store
+	w.use(store)
 	return nil
+}
+
+func (w *Writer) use(store sessionstore.Store) {
+	_, replaces := store.(sessionstore.Replacer)
+	w.store = store
+	w.replaces.Store(replaces)
 }

@@ -31,6 +31,13 @@ type entry struct {
 	Event
 }
 
+// StartAfter makes the first event come after a number. Nothing was recorded yet.
+func (j *Journal) StartAfter(number int64) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.last = number
+}
+
 // Add records an event and hands it to the client that resumed its stream.
 func (j *Journal) Add(stream int64, text []byte) Event {
 	j.mu.Lock()

@@ -10,7 +10,7 @@ import (
 
 // statements are the store's SQL for one table.
 type statements struct {
-	create, put, get, touch, remove, purge string
+	create, put, get, touch, remove, purge, lock, replace string
 }
 
 // A record is bytea and not jsonb: what clients say of themselves may hold a NUL, which no text of
@@ -45,6 +45,11 @@ func statementsFor(table pgx.Identifier) statements {
 				last_accessed_at = greatest(s.last_accessed_at, batch.at),
 				expires_at = now() + batch.ttl * interval '1 microsecond'
 			FROM batch JOIN alive USING (id) WHERE s.id = batch.id`),
+		lock: fill(`SELECT record FROM {table} WHERE id = $1 AND expires_at > now() FOR UPDATE`),
+		replace: fill(`
+			UPDATE {table} SET record = $2, last_accessed_at = $3,
+				expires_at = CASE WHEN $4::bigint > 0 THEN now() + $4 * interval '1 microsecond' ELSE expires_at END
+			WHERE id = $1`),
 		remove: fill(`DELETE FROM {table} WHERE id = $1`),
 		purge: fill(`
 			DELETE FROM {table} WHERE id IN (

@@ -20,15 +20,19 @@ type Store struct {
 	prefix  string
 	timeout time.Duration
 	touch   *redis.Script
+	replace *redis.Script
 	log     hclog.Logger
 }
 
 //go:embed touch.lua
 var touchScript string
 
+//go:embed replace.lua
+var replaceScript string
+
 // New returns a store that Configure makes ready.
 func New() *Store {
-	return &Store{touch: redis.NewScript(touchScript), log: hclog.NewNullLogger()}
+	return &Store{touch: redis.NewScript(touchScript), replace: redis.NewScript(replaceScript), log: hclog.NewNullLogger()}
 }
 
 // Name is "redis".
@@ -108,6 +112,32 @@ func (s *Store) Get(ctx context.Context, id string) (sessionstore.Record, error)
 		rec.ExpiresAt = time.Now().Add(left.Val())
 	}
 	return rec, err
+}
+
+// Replace implements sessionstore.Replacer: one round trip, and a second one when a node does not know
+// the script yet.
+func (s *Store) Replace(ctx context.Context, rec sessionstore.Record, ttl time.Duration, owner string) (bool, error) {
+	if err := sessionstore.CheckReplace(rec, ttl); err != nil {
+		return false, err
+	}
+	value, err := encode(rec)
+	if err != nil {
+		return false, err
+	}
+	lifetime := int64(0)
+	if ttl > 0 {
+		lifetime = millis(ttl)
+	}
+	ctx, cancel := s.bounded(ctx)
+	defer cancel()
+	outcome, err := s.replace.Run(ctx, s.client, []string{s.prefix + rec.ID}, value, lifetime, owner).Int()
+	switch {
+	case err != nil:
+		return false, away(err)
+	case outcome < 0:
+		return false, fmt.Errorf("session: %w", plugins.ErrNotFound)
+	}
+	return outcome == 1, nil
 }
 
 // Durable implements sessionstore.Durable.

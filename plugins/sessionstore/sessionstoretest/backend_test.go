@@ -97,6 +97,25 @@ func (p process) Delete(ctx context.Context, id string) error {
 	return p.Store.Delete(ctx, id)
 }
 
+func (p process) Replace(ctx context.Context, rec sessionstore.Record, ttl time.Duration, owner string) (bool, error) {
+	if err := sessionstore.CheckReplace(rec, ttl); err != nil {
+		return false, err
+	}
+	if err := p.reach(ctx); err != nil {
+		return false, err
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	now, err := p.Store.Get(ctx, rec.ID)
+	if err != nil || now.Owner != owner {
+		return false, err
+	}
+	if ttl == 0 {
+		ttl = time.Until(now.ExpiresAt)
+	}
+	return true, p.Store.Put(ctx, rec, ttl)
+}
+
 // killable is a process that has something to lose.
 type killable interface{ kill() }
 

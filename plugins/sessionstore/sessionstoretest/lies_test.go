@@ -115,11 +115,11 @@ func TestEachLieIsCaughtByItsCheck(t *testing.T) {
 }
 
 func TestEveryNewCheckHasALie(t *testing.T) {
-	var proven []string
+	proven := []string{replacesApart}
 	for _, l := range lies() {
 		proven = append(proven, l.check)
 	}
-	for _, l := range liars() {
+	for _, l := range append(liars(), replaceLiars()...) {
 		proven = append(proven, l.lie)
 	}
 	for _, check := range sessionstoretest.Checks() {

@@ -119,7 +119,7 @@ type InfoResponse struct {
 	// "validate" (it answers Validate), "exclusive" (its backend has one writer: the server ends the
 	// old process before it configures a new one). Of the kind auth: "login" (it serves
 	// LoginService), "revocations" (it serves RevocationService). Of the kind sessionstore: "durable"
-	// (records outlive the process). Unknown words are ignored.
+	// (records outlive the process), "replace" (it answers Replace). Unknown words are ignored.
 	Powers        []string `protobuf:"bytes,5,rep,name=powers,proto3" json:"powers,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -202,7 +202,7 @@ type ConfigureRequest struct {
 	// The version of the server, such as "1.4.0". Any text; empty from servers before this field.
 	HostVersion string `protobuf:"bytes,3,opt,name=host_version,json=hostVersion,proto3" json:"host_version,omitempty"`
 	// What the server makes use of beyond the basic contract: "exclusive", "revocations",
-	// "identity.claims", "verify.request", "session.expiry". Unknown words are to be ignored.
+	// "identity.claims", "verify.request", "session.expiry", "session.replace". Unknown words are to be ignored.
 	HostCapabilities []string `protobuf:"bytes,4,rep,name=host_capabilities,json=hostCapabilities,proto3" json:"host_capabilities,omitempty"`
 	unknownFields    protoimpl.UnknownFields
 	sizeCache        protoimpl.SizeCache

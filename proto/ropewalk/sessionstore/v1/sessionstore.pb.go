@@ -27,7 +27,7 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
-// Record is what is remembered of one session: a few hundred bytes.
+// Record is what is remembered of one session: a few hundred bytes, and its state.
 type Record struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The session's id: opaque, at least 128 random bits, at most 128 bytes.
@@ -46,8 +46,13 @@ type Record struct {
 	CreatedAt *timestamppb.Timestamp `protobuf:"bytes,7,opt,name=created_at,json=createdAt,proto3" json:"created_at,omitempty"`
 	// When the session was last used.
 	LastAccessedAt *timestamppb.Timestamp `protobuf:"bytes,8,opt,name=last_accessed_at,json=lastAccessedAt,proto3" json:"last_accessed_at,omitempty"`
-	unknownFields  protoimpl.UnknownFields
-	sizeCache      protoimpl.SizeCache
+	// Which server has the session; any text. Empty when no server has it.
+	Owner string `protobuf:"bytes,9,opt,name=owner,proto3" json:"owner,omitempty"`
+	// What a server needs to go on with the session; any text of up to 64 KiB. The store does not
+	// interpret it.
+	State         string `protobuf:"bytes,10,opt,name=state,proto3" json:"state,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Record) Reset() {
@@ -134,6 +139,20 @@ func (x *Record) GetLastAccessedAt() *timestamppb.Timestamp {
 		return x.LastAccessedAt
 	}
 	return nil
+}
+
+func (x *Record) GetOwner() string {
+	if x != nil {
+		return x.Owner
+	}
+	return ""
+}
+
+func (x *Record) GetState() string {
+	if x != nil {
+		return x.State
+	}
+	return ""
 }
 
 // ClientInfo is what an MCP client said of itself in initialize.
@@ -614,11 +633,122 @@ func (*DeleteResponse) Descriptor() ([]byte, []int) {
 	return file_ropewalk_sessionstore_v1_sessionstore_proto_rawDescGZIP(), []int{10}
 }
 
+// ReplaceRequest is one record, and the owner that the one before it must have.
+type ReplaceRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The record; its id is the key.
+	Record *Record `protobuf:"bytes,1,opt,name=record,proto3" json:"record,omitempty"`
+	// The owner of the record that is replaced; empty for one that no server has.
+	ExpectedOwner string `protobuf:"bytes,2,opt,name=expected_owner,json=expectedOwner,proto3" json:"expected_owner,omitempty"`
+	// How long it lives, from the moment the store handles the call. Absent to leave the lifetime as
+	// it is.
+	Ttl           *durationpb.Duration `protobuf:"bytes,3,opt,name=ttl,proto3" json:"ttl,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ReplaceRequest) Reset() {
+	*x = ReplaceRequest{}
+	mi := &file_ropewalk_sessionstore_v1_sessionstore_proto_msgTypes[11]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ReplaceRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ReplaceRequest) ProtoMessage() {}
+
+func (x *ReplaceRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_ropewalk_sessionstore_v1_sessionstore_proto_msgTypes[11]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ReplaceRequest.ProtoReflect.Descriptor instead.
+func (*ReplaceRequest) Descriptor() ([]byte, []int) {
+	return file_ropewalk_sessionstore_v1_sessionstore_proto_rawDescGZIP(), []int{11}
+}
+
+func (x *ReplaceRequest) GetRecord() *Record {
+	if x != nil {
+		return x.Record
+	}
+	return nil
+}
+
+func (x *ReplaceRequest) GetExpectedOwner() string {
+	if x != nil {
+		return x.ExpectedOwner
+	}
+	return ""
+}
+
+func (x *ReplaceRequest) GetTtl() *durationpb.Duration {
+	if x != nil {
+		return x.Ttl
+	}
+	return nil
+}
+
+// ReplaceResponse says what became of a replacement.
+type ReplaceResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Whether the record was written: its owner was the expected one.
+	Replaced      bool `protobuf:"varint,1,opt,name=replaced,proto3" json:"replaced,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ReplaceResponse) Reset() {
+	*x = ReplaceResponse{}
+	mi := &file_ropewalk_sessionstore_v1_sessionstore_proto_msgTypes[12]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ReplaceResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ReplaceResponse) ProtoMessage() {}
+
+func (x *ReplaceResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_ropewalk_sessionstore_v1_sessionstore_proto_msgTypes[12]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ReplaceResponse.ProtoReflect.Descriptor instead.
+func (*ReplaceResponse) Descriptor() ([]byte, []int) {
+	return file_ropewalk_sessionstore_v1_sessionstore_proto_rawDescGZIP(), []int{12}
+}
+
+func (x *ReplaceResponse) GetReplaced() bool {
+	if x != nil {
+		return x.Replaced
+	}
+	return false
+}
+
 var File_ropewalk_sessionstore_v1_sessionstore_proto protoreflect.FileDescriptor
 
 const file_ropewalk_sessionstore_v1_sessionstore_proto_rawDesc = "" +
 	"\n" +
-	"+ropewalk/sessionstore/v1/sessionstore.proto\x12\x18ropewalk.sessionstore.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xe0\x02\n" +
+	"+ropewalk/sessionstore/v1/sessionstore.proto\x12\x18ropewalk.sessionstore.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\x8c\x03\n" +
 	"\x06Record\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x18\n" +
 	"\asubject\x18\x02 \x01(\tR\asubject\x12\x16\n" +
@@ -629,7 +759,10 @@ const file_ropewalk_sessionstore_v1_sessionstore_proto_rawDesc = "" +
 	"clientInfo\x129\n" +
 	"\n" +
 	"created_at\x18\a \x01(\v2\x1a.google.protobuf.TimestampR\tcreatedAt\x12D\n" +
-	"\x10last_accessed_at\x18\b \x01(\v2\x1a.google.protobuf.TimestampR\x0elastAccessedAt\":\n" +
+	"\x10last_accessed_at\x18\b \x01(\v2\x1a.google.protobuf.TimestampR\x0elastAccessedAt\x12\x14\n" +
+	"\x05owner\x18\t \x01(\tR\x05owner\x12\x14\n" +
+	"\x05state\x18\n" +
+	" \x01(\tR\x05state\":\n" +
 	"\n" +
 	"ClientInfo\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x18\n" +
@@ -655,12 +788,19 @@ const file_ropewalk_sessionstore_v1_sessionstore_proto_rawDesc = "" +
 	"\rTouchResponse\"\x1f\n" +
 	"\rDeleteRequest\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\"\x10\n" +
-	"\x0eDeleteResponse2\xf4\x02\n" +
+	"\x0eDeleteResponse\"\x9e\x01\n" +
+	"\x0eReplaceRequest\x128\n" +
+	"\x06record\x18\x01 \x01(\v2 .ropewalk.sessionstore.v1.RecordR\x06record\x12%\n" +
+	"\x0eexpected_owner\x18\x02 \x01(\tR\rexpectedOwner\x12+\n" +
+	"\x03ttl\x18\x03 \x01(\v2\x19.google.protobuf.DurationR\x03ttl\"-\n" +
+	"\x0fReplaceResponse\x12\x1a\n" +
+	"\breplaced\x18\x01 \x01(\bR\breplaced2\xd4\x03\n" +
 	"\x13SessionStoreService\x12R\n" +
 	"\x03Put\x12$.ropewalk.sessionstore.v1.PutRequest\x1a%.ropewalk.sessionstore.v1.PutResponse\x12R\n" +
 	"\x03Get\x12$.ropewalk.sessionstore.v1.GetRequest\x1a%.ropewalk.sessionstore.v1.GetResponse\x12X\n" +
 	"\x05Touch\x12&.ropewalk.sessionstore.v1.TouchRequest\x1a'.ropewalk.sessionstore.v1.TouchResponse\x12[\n" +
-	"\x06Delete\x12'.ropewalk.sessionstore.v1.DeleteRequest\x1a(.ropewalk.sessionstore.v1.DeleteResponseBLZJgithub.com/ropewalk/ropewalk/proto/ropewalk/sessionstore/v1;sessionstorev1b\x06proto3"
+	"\x06Delete\x12'.ropewalk.sessionstore.v1.DeleteRequest\x1a(.ropewalk.sessionstore.v1.DeleteResponse\x12^\n" +
+	"\aReplace\x12(.ropewalk.sessionstore.v1.ReplaceRequest\x1a).ropewalk.sessionstore.v1.ReplaceResponseBLZJgithub.com/ropewalk/ropewalk/proto/ropewalk/sessionstore/v1;sessionstorev1b\x06proto3"
 
 var (
 	file_ropewalk_sessionstore_v1_sessionstore_proto_rawDescOnce sync.Once
@@ -674,7 +814,7 @@ func file_ropewalk_sessionstore_v1_sessionstore_proto_rawDescGZIP() []byte {
 	return file_ropewalk_sessionstore_v1_sessionstore_proto_rawDescData
 }
 
-var file_ropewalk_sessionstore_v1_sessionstore_proto_msgTypes = make([]protoimpl.MessageInfo, 11)
+var file_ropewalk_sessionstore_v1_sessionstore_proto_msgTypes = make([]protoimpl.MessageInfo, 13)
 var file_ropewalk_sessionstore_v1_sessionstore_proto_goTypes = []any{
 	(*Record)(nil),                // 0: ropewalk.sessionstore.v1.Record
 	(*ClientInfo)(nil),            // 1: ropewalk.sessionstore.v1.ClientInfo
@@ -687,33 +827,39 @@ var file_ropewalk_sessionstore_v1_sessionstore_proto_goTypes = []any{
 	(*TouchResponse)(nil),         // 8: ropewalk.sessionstore.v1.TouchResponse
 	(*DeleteRequest)(nil),         // 9: ropewalk.sessionstore.v1.DeleteRequest
 	(*DeleteResponse)(nil),        // 10: ropewalk.sessionstore.v1.DeleteResponse
-	(*timestamppb.Timestamp)(nil), // 11: google.protobuf.Timestamp
-	(*durationpb.Duration)(nil),   // 12: google.protobuf.Duration
+	(*ReplaceRequest)(nil),        // 11: ropewalk.sessionstore.v1.ReplaceRequest
+	(*ReplaceResponse)(nil),       // 12: ropewalk.sessionstore.v1.ReplaceResponse
+	(*timestamppb.Timestamp)(nil), // 13: google.protobuf.Timestamp
+	(*durationpb.Duration)(nil),   // 14: google.protobuf.Duration
 }
 var file_ropewalk_sessionstore_v1_sessionstore_proto_depIdxs = []int32{
 	1,  // 0: ropewalk.sessionstore.v1.Record.client_info:type_name -> ropewalk.sessionstore.v1.ClientInfo
-	11, // 1: ropewalk.sessionstore.v1.Record.created_at:type_name -> google.protobuf.Timestamp
-	11, // 2: ropewalk.sessionstore.v1.Record.last_accessed_at:type_name -> google.protobuf.Timestamp
+	13, // 1: ropewalk.sessionstore.v1.Record.created_at:type_name -> google.protobuf.Timestamp
+	13, // 2: ropewalk.sessionstore.v1.Record.last_accessed_at:type_name -> google.protobuf.Timestamp
 	0,  // 3: ropewalk.sessionstore.v1.PutRequest.record:type_name -> ropewalk.sessionstore.v1.Record
-	12, // 4: ropewalk.sessionstore.v1.PutRequest.ttl:type_name -> google.protobuf.Duration
+	14, // 4: ropewalk.sessionstore.v1.PutRequest.ttl:type_name -> google.protobuf.Duration
 	0,  // 5: ropewalk.sessionstore.v1.GetResponse.record:type_name -> ropewalk.sessionstore.v1.Record
-	11, // 6: ropewalk.sessionstore.v1.GetResponse.expires_at:type_name -> google.protobuf.Timestamp
+	13, // 6: ropewalk.sessionstore.v1.GetResponse.expires_at:type_name -> google.protobuf.Timestamp
 	7,  // 7: ropewalk.sessionstore.v1.TouchRequest.touches:type_name -> ropewalk.sessionstore.v1.SessionTouch
-	11, // 8: ropewalk.sessionstore.v1.SessionTouch.last_accessed_at:type_name -> google.protobuf.Timestamp
-	12, // 9: ropewalk.sessionstore.v1.SessionTouch.ttl:type_name -> google.protobuf.Duration
-	2,  // 10: ropewalk.sessionstore.v1.SessionStoreService.Put:input_type -> ropewalk.sessionstore.v1.PutRequest
-	4,  // 11: ropewalk.sessionstore.v1.SessionStoreService.Get:input_type -> ropewalk.sessionstore.v1.GetRequest
-	6,  // 12: ropewalk.sessionstore.v1.SessionStoreService.Touch:input_type -> ropewalk.sessionstore.v1.TouchRequest
-	9,  // 13: ropewalk.sessionstore.v1.SessionStoreService.Delete:input_type -> ropewalk.sessionstore.v1.DeleteRequest
-	3,  // 14: ropewalk.sessionstore.v1.SessionStoreService.Put:output_type -> ropewalk.sessionstore.v1.PutResponse
-	5,  // 15: ropewalk.sessionstore.v1.SessionStoreService.Get:output_type -> ropewalk.sessionstore.v1.GetResponse
-	8,  // 16: ropewalk.sessionstore.v1.SessionStoreService.Touch:output_type -> ropewalk.sessionstore.v1.TouchResponse
-	10, // 17: ropewalk.sessionstore.v1.SessionStoreService.Delete:output_type -> ropewalk.sessionstore.v1.DeleteResponse
-	14, // [14:18] is the sub-list for method output_type
-	10, // [10:14] is the sub-list for method input_type
-	10, // [10:10] is the sub-list for extension type_name
-	10, // [10:10] is the sub-list for extension extendee
-	0,  // [0:10] is the sub-list for field type_name
+	13, // 8: ropewalk.sessionstore.v1.SessionTouch.last_accessed_at:type_name -> google.protobuf.Timestamp
+	14, // 9: ropewalk.sessionstore.v1.SessionTouch.ttl:type_name -> google.protobuf.Duration
+	0,  // 10: ropewalk.sessionstore.v1.ReplaceRequest.record:type_name -> ropewalk.sessionstore.v1.Record
+	14, // 11: ropewalk.sessionstore.v1.ReplaceRequest.ttl:type_name -> google.protobuf.Duration
+	2,  // 12: ropewalk.sessionstore.v1.SessionStoreService.Put:input_type -> ropewalk.sessionstore.v1.PutRequest
+	4,  // 13: ropewalk.sessionstore.v1.SessionStoreService.Get:input_type -> ropewalk.sessionstore.v1.GetRequest
+	6,  // 14: ropewalk.sessionstore.v1.SessionStoreService.Touch:input_type -> ropewalk.sessionstore.v1.TouchRequest
+	9,  // 15: ropewalk.sessionstore.v1.SessionStoreService.Delete:input_type -> ropewalk.sessionstore.v1.DeleteRequest
+	11, // 16: ropewalk.sessionstore.v1.SessionStoreService.Replace:input_type -> ropewalk.sessionstore.v1.ReplaceRequest
+	3,  // 17: ropewalk.sessionstore.v1.SessionStoreService.Put:output_type -> ropewalk.sessionstore.v1.PutResponse
+	5,  // 18: ropewalk.sessionstore.v1.SessionStoreService.Get:output_type -> ropewalk.sessionstore.v1.GetResponse
+	8,  // 19: ropewalk.sessionstore.v1.SessionStoreService.Touch:output_type -> ropewalk.sessionstore.v1.TouchResponse
+	10, // 20: ropewalk.sessionstore.v1.SessionStoreService.Delete:output_type -> ropewalk.sessionstore.v1.DeleteResponse
+	12, // 21: ropewalk.sessionstore.v1.SessionStoreService.Replace:output_type -> ropewalk.sessionstore.v1.ReplaceResponse
+	17, // [17:22] is the sub-list for method output_type
+	12, // [12:17] is the sub-list for method input_type
+	12, // [12:12] is the sub-list for extension type_name
+	12, // [12:12] is the sub-list for extension extendee
+	0,  // [0:12] is the sub-list for field type_name
 }
 
 func init() { file_ropewalk_sessionstore_v1_sessionstore_proto_init() }
@@ -727,7 +873,7 @@ func file_ropewalk_sessionstore_v1_sessionstore_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_ropewalk_sessionstore_v1_sessionstore_proto_rawDesc), len(file_ropewalk_sessionstore_v1_sessionstore_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   11,
+			NumMessages:   13,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -23,10 +23,11 @@ import (
 const _ = grpc.SupportPackageIsVersion9
 
 const (
-	SessionStoreService_Put_FullMethodName    = "/ropewalk.sessionstore.v1.SessionStoreService/Put"
-	SessionStoreService_Get_FullMethodName    = "/ropewalk.sessionstore.v1.SessionStoreService/Get"
-	SessionStoreService_Touch_FullMethodName  = "/ropewalk.sessionstore.v1.SessionStoreService/Touch"
-	SessionStoreService_Delete_FullMethodName = "/ropewalk.sessionstore.v1.SessionStoreService/Delete"
+	SessionStoreService_Put_FullMethodName     = "/ropewalk.sessionstore.v1.SessionStoreService/Put"
+	SessionStoreService_Get_FullMethodName     = "/ropewalk.sessionstore.v1.SessionStoreService/Get"
+	SessionStoreService_Touch_FullMethodName   = "/ropewalk.sessionstore.v1.SessionStoreService/Touch"
+	SessionStoreService_Delete_FullMethodName  = "/ropewalk.sessionstore.v1.SessionStoreService/Delete"
+	SessionStoreService_Replace_FullMethodName = "/ropewalk.sessionstore.v1.SessionStoreService/Replace"
 )
 
 // SessionStoreServiceClient is the client API for SessionStoreService service.
@@ -57,6 +58,13 @@ type SessionStoreServiceClient interface {
 	Touch(ctx context.Context, in *TouchRequest, opts ...grpc.CallOption) (*TouchResponse, error)
 	// Delete removes a session. Removing what is not there is not an error.
 	Delete(ctx context.Context, in *DeleteRequest, opts ...grpc.CallOption) (*DeleteResponse, error)
+	// Replace writes a record over the one with its id if that one has the expected owner, and answers
+	// whether it did. Comparing and writing are one step: of several calls that expect the same owner,
+	// from this process or another one, one alone writes. With a ttl the lifetime starts anew, without
+	// one it stays as it is. NOT_FOUND where Get would answer it: a Replace never brings a session back.
+	// INVALID_ARGUMENT for an empty id and for a negative ttl. A plugin that has the capability
+	// "replace" never answers UNIMPLEMENTED, and keeps the fields owner and state of a record.
+	Replace(ctx context.Context, in *ReplaceRequest, opts ...grpc.CallOption) (*ReplaceResponse, error)
 }
 
 type sessionStoreServiceClient struct {
@@ -107,6 +115,16 @@ func (c *sessionStoreServiceClient) Delete(ctx context.Context, in *DeleteReques
 	return out, nil
 }
 
+func (c *sessionStoreServiceClient) Replace(ctx context.Context, in *ReplaceRequest, opts ...grpc.CallOption) (*ReplaceResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(ReplaceResponse)
+	err := c.cc.Invoke(ctx, SessionStoreService_Replace_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 // SessionStoreServiceServer is the server API for SessionStoreService service.
 // All implementations must embed UnimplementedSessionStoreServiceServer
 // for forward compatibility.
@@ -135,6 +153,13 @@ type SessionStoreServiceServer interface {
 	Touch(context.Context, *TouchRequest) (*TouchResponse, error)
 	// Delete removes a session. Removing what is not there is not an error.
 	Delete(context.Context, *DeleteRequest) (*DeleteResponse, error)
+	// Replace writes a record over the one with its id if that one has the expected owner, and answers
+	// whether it did. Comparing and writing are one step: of several calls that expect the same owner,
+	// from this process or another one, one alone writes. With a ttl the lifetime starts anew, without
+	// one it stays as it is. NOT_FOUND where Get would answer it: a Replace never brings a session back.
+	// INVALID_ARGUMENT for an empty id and for a negative ttl. A plugin that has the capability
+	// "replace" never answers UNIMPLEMENTED, and keeps the fields owner and state of a record.
+	Replace(context.Context, *ReplaceRequest) (*ReplaceResponse, error)
 	mustEmbedUnimplementedSessionStoreServiceServer()
 }
 
@@ -156,6 +181,9 @@ func (UnimplementedSessionStoreServiceServer) Touch(context.Context, *TouchReque
 }
 func (UnimplementedSessionStoreServiceServer) Delete(context.Context, *DeleteRequest) (*DeleteResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method Delete not implemented")
+}
+func (UnimplementedSessionStoreServiceServer) Replace(context.Context, *ReplaceRequest) (*ReplaceResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method Replace not implemented")
 }
 func (UnimplementedSessionStoreServiceServer) mustEmbedUnimplementedSessionStoreServiceServer() {}
 func (UnimplementedSessionStoreServiceServer) testEmbeddedByValue()                             {}
@@ -250,6 +278,24 @@ func _SessionStoreService_Delete_Handler(srv interface{}, ctx context.Context, d
 	return interceptor(ctx, in, info, handler)
 }
 
+func _SessionStoreService_Replace_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(ReplaceRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(SessionStoreServiceServer).Replace(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: SessionStoreService_Replace_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(SessionStoreServiceServer).Replace(ctx, req.(*ReplaceRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 // SessionStoreService_ServiceDesc is the grpc.ServiceDesc for SessionStoreService service.
 // It's only intended for direct use with grpc.RegisterService,
 // and not to be introspected or modified (even as a copy)
@@ -272,6 +318,10 @@ var SessionStoreService_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "Delete",
 			Handler:    _SessionStoreService_Delete_Handler,
+		},
+		{
+			MethodName: "Replace",
+			Handler:    _SessionStoreService_Replace_Handler,
 		},
 	},
 	Streams:  []grpc.StreamDesc{},

@@ -1,0 +1,243 @@
+package mcphttp
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/ropewalk/ropewalk/core"
+	"github.com/ropewalk/ropewalk/core/mcphttp/session"
+	"github.com/ropewalk/ropewalk/plugins"
+	"github.com/ropewalk/ropewalk/plugins/sessionstore"
+)
+
+// A session belongs to the server whose lease its record names. This file takes over sessions of servers
+// that have ended, gives up those that another server asks for, and ends those that were lost.
+
+const (
+	takeOverTimeout = 3 * time.Second       // for the other server to end or to give the session up
+	takeOverPoll    = 50 * time.Millisecond // at which the record is read meanwhile
+)
+
+// moving holds a lock for each session that is being moved. The zero value has none.
+type moving struct {
+	mu     sync.Mutex
+	locked map[string]chan struct{} // closed when the lock is free
+}
+
+// lock locks a session until the returned function is called.
+func (m *moving) lock(ctx context.Context, id string) (unlock func(), err error) {
+	for {
+		m.mu.Lock()
+		held, isLocked := m.locked[id]
+		if !isLocked {
+			break
+		}
+		m.mu.Unlock()
+		select {
+		case <-held:
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
+	defer m.mu.Unlock()
+	if m.locked == nil {
+		m.locked = map[string]chan struct{}{}
+	}
+	free := make(chan struct{})
+	m.locked[id] = free
+	return func() {
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		delete(m.locked, id)
+		close(free)
+	}, nil
+}
+
+// takeOver makes a session of the caller one of this server's.
+func (e *Endpoint) takeOver(ctx context.Context, id string, caller core.Caller) (*session.Session, *fault) {
+	ctx, cancel := context.WithTimeout(ctx, takeOverTimeout)
+	defer cancel()
+	unlock, err := e.moving.lock(ctx, id)
+	if err != nil {
+		return nil, sessionNotFound(reasonUnavailable)
+	}
+	defer unlock()
+	for {
+		if s := e.live.Find([]byte(id)); s != nil { // another request was faster, or it is just ending
+			if !s.OwnedBy(caller) || !s.Touch(time.Now()) {
+				return nil, sessionNotFound(reasonNotFound)
+			}
+			return s, nil
+		}
+		rec, f := e.recorded(ctx, id, caller)
+		if f != nil {
+			return nil, f
+		}
+		lease, free, err := e.isFree(ctx, rec)
+		if err != nil {
+			return nil, e.storeAway(err)
+		}
+		if free {
+			if s, f := e.adopt(ctx, rec, lease, caller); s != nil || f != nil {
+				return s, f
+			}
+		}
+		if !wait(ctx, takeOverPoll) {
+			return nil, sessionNotFound(reasonUnavailable)
+		}
+	}
+}
+
+// isFree reports whether no living server has a session, and this server's lease. A server that is alive is
+// asked to give the session up.
+func (e *Endpoint) isFree(ctx context.Context, rec sessionstore.Record) (lease string, free bool, err error) {
+	if lease, err = e.lease.Acquire(ctx); err != nil || rec.Owner == "" || rec.Owner == lease {
+		return lease, err == nil, err
+	}
+	alive, err := e.lease.Ask(ctx, rec.Owner, rec.ID)
+	return lease, err == nil && !alive, err
+}
+
+// adopt opens a session from its record. It returns nil and no fault when another server was faster.
+func (e *Endpoint) adopt(ctx context.Context, rec sessionstore.Record, lease string, caller core.Caller) (*session.Session, *fault) {
+	s, level, ok := session.Restore(caller, rec)
+	if !ok {
+		return nil, sessionNotFound(reasonNotFound)
+	}
+	if err := e.live.Reserve(caller.User.ID); err != nil {
+		return nil, refusedBySession(err, "too many sessions are open on this server; close one or try again later")
+	}
+	defer e.live.EndCalls(1)
+	e.attach(s)
+	if level != "" {
+		_ = s.Tools.SetLevel(ctx, level) // it was valid when the client set it
+	}
+	s.Touch(time.Now())
+	next, added := s.RecordFor(lease), false
+	s.Keep(next)
+	replaced, err := e.writer.Replace(ctx, next, rec.Owner, func() { added = e.live.Add(s) })
+	if added {
+		e.log.Info("session taken over", "workspace", caller.Workspace.ID, "user", caller.User.ID)
+		return s, nil
+	}
+	e.closeSession(s, sessionClosed)
+	e.live.Release(caller.User.ID)
+	switch {
+	case err != nil && !errors.Is(err, plugins.ErrNotFound):
+		return nil, e.storeAway(err)
+	case replaced:
+		return nil, shuttingDown()
+	}
+	return nil, nil
+}
+
+// covered reports whether a session is known to be this server's.
+func (e *Endpoint) covered(s *session.Session, now time.Time) bool {
+	return !e.writer.Replaces() || e.lease.Covers(s.Lease(), now)
+}
+
+// confirm makes a session, whose lease was not renewed in time, one of this server's again. It returns false
+// when another server has it: it has ended here then. While the store is unavailable it goes on.
+func (e *Endpoint) confirm(s *session.Session) bool {
+	ctx, cancel := context.WithTimeout(e.root, session.StoreTimeout)
+	defer cancel()
+	unlock, err := e.moving.lock(ctx, s.ID)
+	if err != nil {
+		return false
+	}
+	defer unlock()
+	lease, err := e.lease.Acquire(ctx)
+	owner := s.Lease()
+	if err != nil || lease == "" || owner == lease {
+		return true
+	}
+	next := s.RecordFor(lease)
+	keep := func() { s.Keep(next) }
+	replaced, err := e.writer.Replace(ctx, next, owner, keep)
+	if errors.Is(err, plugins.ErrNotFound) && e.live.Find([]byte(s.ID)) == s { // the store has lost its data
+		replaced, err = true, e.writer.Put(ctx, next, keep)
+	}
+	if replaced || err != nil {
+		return true
+	}
+	if e.live.Remove(s) {
+		e.closeSession(s, sessionMoved)
+		e.log.Info("session lost to another server", "workspace", s.Owner.Workspace.ID, "user", s.Owner.User.ID)
+	}
+	return false
+}
+
+// giveUp lets another server have a session that it asks for, unless a call is in flight: that server asks
+// again.
+func (e *Endpoint) giveUp(ctx context.Context, id, lease string) {
+	unlock, err := e.moving.lock(ctx, id)
+	if err != nil {
+		return
+	}
+	defer unlock()
+	rec, err := e.writer.Find(ctx, id)
+	if err != nil || rec.Owner != lease {
+		return
+	}
+	if s := e.live.Find([]byte(id)); s != nil {
+		if len(s.Calls()) > 0 || !e.live.Remove(s) {
+			return
+		}
+		e.closeSession(s, sessionMoved)
+		rec = s.RecordFor(lease)
+	}
+	if _, err := e.writer.GiveUp(ctx, rec, lease); err != nil {
+		e.log.Warn("session not given up: the session store is unavailable", "error", err)
+		return
+	}
+	e.log.Info("session given up for another server", "workspace", rec.WorkspaceID)
+}
+
+// keepLease renews the lease for as long as there are sessions that it covers.
+func (e *Endpoint) keepLease() {
+	tick := time.NewTicker(session.RenewInterval)
+	defer tick.Stop()
+	for {
+		select {
+		case <-tick.C:
+			if e.writer.Replaces() && e.Sessions() > 0 {
+				e.renewLease(e.root)
+			}
+		case <-e.root.Done():
+			return
+		}
+	}
+}
+
+// renewLease renews the lease, makes sure of the sessions that it does not cover yet, and gives up those that
+// other servers ask for.
+func (e *Endpoint) renewLease(ctx context.Context) {
+	lease, wanted, err := e.lease.Renew(ctx)
+	if err != nil || lease == "" {
+		return // the writer logs it
+	}
+	for _, s := range e.live.All() {
+		if s.Lease() != lease {
+			e.confirm(s)
+		}
+	}
+	ctx, cancel := context.WithTimeout(ctx, session.StoreTimeout)
+	defer cancel()
+	for _, id := range wanted {
+		e.giveUp(ctx, id, lease)
+	}
+}
+
+// wait waits; false when ctx ends first.
+func wait(ctx context.Context, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
