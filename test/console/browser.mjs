@@ -27,7 +27,7 @@ export async function open({ viewport = wide, colorScheme = "light", browser, ..
   const context = browser ? await browser.newContext(options) : await chromium.launchPersistentContext(`${facts.profile}-${Math.random().toString(36).slice(2)}`, {
     executablePath: facts.chromium, args: flags, headless: true, ...options,
   });
-  context.setDefaultTimeout(20_000);
+  context.setDefaultTimeout(60_000);
   const page = context.pages()[0] ?? (await context.newPage());
   const problems = [];
   page.on("pageerror", (error) => problems.push(String(error)));

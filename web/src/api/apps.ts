@@ -3,6 +3,7 @@ import { toast, toastError } from "../ui/Toast";
 import { api, take, type App } from "./client";
 import { useEndpoints } from "./endpoints";
 import { request } from "./http";
+import { refresh } from "./refresh";
 import { useSession } from "./session";
 
 export interface Health {
@@ -72,7 +73,7 @@ export function useAppAction() {
     onSuccess: (_, { name, action }) => toast(`${name} is ${done[action]}.`),
     onError: toastError,
     onSettled: () => {
-      for (const key of ["apps", "app", "health", "tools"]) void queries.invalidateQueries({ queryKey: [key] });
+      refresh(queries, ["apps", "app", "health", "tools"]);
     },
   });
 }

@@ -1,6 +1,7 @@
 import { useInfiniteQuery, useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { toastError } from "../ui/Toast";
 import { api, take } from "./client";
+import { refresh } from "./refresh";
 import { useSession } from "./session";
 
 export function useConversations(search: string) {
@@ -13,11 +14,18 @@ export function useConversations(search: string) {
   });
 }
 
-export function useHistory(id?: string) {
+const answerAwaited = 10 * 60_000;
+
+/** The messages of a conversation. While the last one has no answer, and none comes here, it is asked for again. */
+export function useHistory(id: string | undefined, answering: boolean) {
   const { workspace } = useSession();
   return useQuery({
     queryKey: ["history", workspace.id, id],
     enabled: id !== undefined,
+    refetchInterval: ({ state }) => {
+      const last = state.data?.at(-1);
+      return !answering && last?.role === "user" && Date.now() - Date.parse(last.timestamp) < answerAwaited ? 2_000 : false;
+    },
     queryFn: async () => (await take(api.GET("/v1/conversations/{id}/history", { params: { path: { id: id! } } }))).messages,
   });
 }
@@ -25,7 +33,7 @@ export function useHistory(id?: string) {
 /** What can be done with a conversation beside going on in it. */
 export function useConversationActions() {
   const queries = useQueryClient();
-  const options = { onError: toastError, onSettled: () => void queries.invalidateQueries({ queryKey: ["conversations"] }) };
+  const options = { onError: toastError, onSettled: () => refresh(queries, ["conversations"]) };
   const rename = useMutation({ ...options, mutationFn: ({ id, title }: { id: string; title: string }) => take(api.PATCH("/v1/conversations/{id}", { params: { path: { id } }, body: { title } })) });
   const remove = useMutation({ ...options, mutationFn: (id: string) => take(api.DELETE("/v1/conversations/{id}", { params: { path: { id } } })) });
   const fork = useMutation({

@@ -1,6 +1,7 @@
 import type { QueryClient } from "@tanstack/react-query";
 import { useSyncExternalStore } from "react";
 import { ApiError } from "./http";
+import { refresh, refreshAll } from "./refresh";
 import { readEvents } from "./sse";
 
 /** One event of the workspace, in the order in which this page saw them. */
@@ -18,10 +19,9 @@ let all: WorkspaceEvent[] = [];
 let connection: Connection = "connecting";
 let failures = 0;
 let running: AbortController | null = null;
-let lastId = "";
 const readers = new Set<() => void>();
 
-const tell = () => readers.forEach((reader) => reader());
+const notify = () => readers.forEach((reader) => reader());
 const subscribe = (reader: () => void) => {
   readers.add(reader);
   return () => readers.delete(reader);
@@ -33,7 +33,7 @@ export const useConnection = () => useSyncExternalStore(subscribe, () => connect
 function setConnection(to: Connection) {
   if (connection === to) return;
   connection = to;
-  tell();
+  notify();
 }
 
 /** Which cached answers an event makes old. */
@@ -44,11 +44,35 @@ const affected: [RegExp, string[]][] = [
   [/^approval|^pin|^tool/, ["approvals", "pins", "tools"]],
 ];
 
+/**
+ * What came since the readers were notified. Many events at once, as when a thousand apps start, are one
+ * notification and one refresh.
+ */
+const pending = { events: [] as WorkspaceEvent[], keys: new Set<string>(), timer: 0 };
+const pause = 250;
+
+function collect(event: WorkspaceEvent, queries: QueryClient): void {
+  pending.events.push(event);
+  for (const [pattern, keys] of affected) if (pattern.test(event.name)) for (const key of keys) pending.keys.add(key);
+  pending.timer ||= window.setTimeout(() => {
+    const { events, keys } = pending;
+    discard();
+    all = [...all, ...events].slice(-limit);
+    refresh(queries, keys);
+    notify();
+  }, pause);
+}
+
+function discard(): void {
+  clearTimeout(pending.timer);
+  Object.assign(pending, { events: [], keys: new Set(), timer: 0 });
+}
+
 /** Follows the events of a workspace until it is called again, for another one or for none. */
 export function follow(workspace: string | null, queries: QueryClient): void {
   running?.abort();
+  discard();
   all = [];
-  lastId = "";
   failures = 0;
   connection = "connecting";
   if (workspace === null) return;
@@ -60,20 +84,14 @@ async function run(signal: AbortSignal, workspace: string, queries: QueryClient)
   let seq = 0;
   while (!signal.aborted) {
     try {
-      const headers: Record<string, string> = { "X-Workspace-Id": workspace };
-      if (lastId) headers["Last-Event-ID"] = lastId;
-      await readEvents("/v1/events", { signal, headers }, (event) => {
-        lastId = event.id ?? lastId;
+      await readEvents("/v1/events", { signal, headers: { "X-Workspace-Id": workspace } }, (event) => {
         if (event.name === "heartbeat") return;
         const data = (event.data ?? {}) as Record<string, unknown>;
         const at = typeof data.timestamp === "string" ? data.timestamp : new Date().toISOString();
-        all = [...all.slice(-limit + 1), { seq: ++seq, name: event.name, at, data }];
-        for (const [pattern, keys] of affected) {
-          if (pattern.test(event.name)) for (const key of keys) void queries.invalidateQueries({ queryKey: [key] });
-        }
-        tell();
+        collect({ seq: ++seq, name: event.name, at, data }, queries);
       }, () => {
-        if (failures > 0) void queries.invalidateQueries();
+        // Nobody repeats what happened meanwhile: everything that is shown is asked for again.
+        if (failures > 0) refreshAll(queries);
         failures = 0;
         setConnection("open");
       });

@@ -2,7 +2,6 @@ import { createParser } from "eventsource-parser";
 import { errorOf, send } from "./http";
 
 export interface ServerEvent {
-  id?: string;
   name: string;
   data: unknown;
 }
@@ -15,7 +14,7 @@ export async function readEvents(path: string, init: RequestInit, each: (event: 
   if (!response.ok || !response.body) throw await errorOf(response);
   opened?.();
   const parser = createParser({
-    onEvent: (event) => each({ id: event.id, name: event.event ?? "message", data: parse(event.data) }),
+    onEvent: (event) => each({ name: event.event ?? "message", data: parse(event.data) }),
   });
   const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
   try {

@@ -4,6 +4,7 @@ import { useState, type ReactNode } from "react";
 import { useEndpoints } from "../api/endpoints";
 import type { components } from "../api/schema";
 import { request } from "../api/http";
+import { refresh } from "../api/refresh";
 import { useSession } from "../api/session";
 import { Button } from "../ui/Button";
 import { Code } from "../ui/Code";
@@ -38,7 +39,7 @@ function useDecision(key: string) {
       toastError(error);
     }
     setBusy("");
-    void queries.invalidateQueries({ queryKey: [key] });
+    refresh(queries, [key]);
   };
   return { busy, decide };
 }

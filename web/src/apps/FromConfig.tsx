@@ -1,6 +1,7 @@
 import { useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
 import { request } from "../api/http";
+import { refresh } from "../api/refresh";
 import { Button } from "../ui/Button";
 import { Field, Textarea } from "../ui/Field";
 import { Badge, Failure, type Tone } from "../ui/Surface";
@@ -45,7 +46,7 @@ export function FromConfig({ onDone }: { onDone: () => void }) {
       setOutcome(answer);
       if (dryRun) return;
       setInstalled(true);
-      for (const key of ["apps", "tools", "health"]) void queries.invalidateQueries({ queryKey: [key] });
+      refresh(queries, ["apps", "tools", "health"]);
       if (answer.servers.some((s) => s.status === "failed")) return;
       toast("The servers are imported.");
       onDone();

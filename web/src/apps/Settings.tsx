@@ -2,6 +2,7 @@ import { useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
 import type { AppDetails, ConfigField } from "../api/apps";
 import { request } from "../api/http";
+import { refresh } from "../api/refresh";
 import { Button } from "../ui/Button";
 import { Field, Input } from "../ui/Field";
 import { Card, Empty, Failure, Skeleton } from "../ui/Surface";
@@ -33,7 +34,7 @@ export function Settings({ app, details }: { app: string; details?: AppDetails }
     } catch (problem) {
       setError(problem);
     } finally {
-      for (const key of ["app", "apps", "tools", "health"]) void queries.invalidateQueries({ queryKey: [key] });
+      refresh(queries, ["app", "apps", "tools", "health"]);
       setBusy(false);
     }
   };

@@ -2,6 +2,7 @@ import { useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
 import type { App } from "../api/client";
 import { ApiError, request } from "../api/http";
+import { refresh } from "../api/refresh";
 import { toast } from "../ui/Toast";
 
 /** A setting that an app needs before it starts. */
@@ -40,7 +41,7 @@ export function useInstall(installed: (app: App) => void): Installation {
         ? await request<App>("POST", "/v1/apps/upload", { body: env ? uploadForm(body, env) : body })
         : await request<App>("POST", "/v1/apps/install", { body: env ? { ...body, env: { ...(body.env as object | undefined), ...env } } : body });
       toast(`${app.name} is installed.`);
-      for (const key of ["apps", "tools", "health", "bootstrap"]) void queries.invalidateQueries({ queryKey: [key] });
+      refresh(queries, ["apps", "tools", "health", "bootstrap"]);
       installed(app);
     } catch (problem) {
       const needed = neededBy(problem);

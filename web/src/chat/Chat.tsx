@@ -41,8 +41,8 @@ export function ChatScreen() {
 function Conversation({ id }: { id?: string }) {
   const navigate = useNavigate();
   const { model } = useSession();
-  const history = useHistory(id);
   const { run, state } = useRun(id);
+  const history = useHistory(id, state?.status === "running");
   const begin = useBegin();
   const { fork } = useConversationActions();
   const [text, setText] = useState("");
@@ -51,19 +51,19 @@ function Conversation({ id }: { id?: string }) {
   const running = state?.status === "running";
 
   const open = useCallback((to: string) => void navigate({ to: "/chat/$id", params: { id: to }, replace: id === undefined }), [navigate, id]);
+  const messages = history.data;
   const say = (message: string, chosen?: string, attachments: Attachment[] = []) => {
     if (run) forget(run);
-    begin({ message, conversationId: id, model: chosen, ...(attachments.length > 0 && { attachments }) }, (made) => { if (!id) open(made); });
+    begin({ message, conversationId: id, model: chosen, ...(attachments.length > 0 && { attachments }) }, messages?.length ?? (id ? Infinity : 0), (made) => { if (!id) open(made); });
   };
   // A message cannot be changed: it is said again in a fork that ends before it.
   const sayAgain = useCallback((index: number, message: string) => {
     if (!id) return;
     fork.mutateAsync({ id, atMessage: index }).then((made) => {
       open(made.id);
-      begin({ message, conversationId: made.id }, () => undefined);
+      begin({ message, conversationId: made.id }, index, () => undefined);
     }).catch(toastError);
   }, [id, fork.mutateAsync, begin, open]);
-  const messages = history.data;
   const actions = useMemo<MessageActions>(() => ({
     onEdit: sayAgain,
     onRetry: (index) => {

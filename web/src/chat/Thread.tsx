@@ -2,8 +2,8 @@ import { ArrowDown } from "lucide-react";
 import { useEffect, useLayoutEffect, useRef, useState } from "react";
 import type { Message } from "../api/client";
 import { Button } from "../ui/Button";
-import { Failure, Skeleton } from "../ui/Surface";
-import { AssistantMessage, LiveRun, UserMessage, type MessageActions } from "./Message";
+import { Failure, Notice, Skeleton } from "../ui/Surface";
+import { Answer, UserMessage, type MessageActions } from "./Message";
 import type { RunState } from "./run";
 import css from "./chat.module.css";
 
@@ -34,8 +34,18 @@ export function Thread({ messages, loading, error, state, actions, onRetry }: Pr
     observer.observe(content);
     return () => observer.disconnect();
   }, []);
-  const asked = state && messages.at(-1)?.role === "user" && messages.at(-1)?.content === state.ask.message;
-  const answered = state && state.status !== "running" && messages.at(-1)?.role === "assistant" && state.status !== "failed" && messages.at(-2)?.content === state.ask.message;
+  // What the history has of the run: its message, and what was kept of its answer.
+  const asked = state && messages[state.since]?.role === "user";
+  const kept = asked && state.status !== "running" && messages[state.since + 1]?.role === "assistant";
+  // The history may have the answer already while the rest of the run is still to be shown.
+  const shown = state && !kept ? messages.slice(0, state.since + 1) : messages;
+  const rows = shown.map((m, i) => {
+    if (m.role === "user") return <UserMessage key={i} text={m.content} index={i} actions={actions} attachments={m.metadata?.attachments ?? (m as { attachments?: { name?: string }[] }).attachments} />;
+    const failed = kept && state.status === "failed" && i === state.since + 1;
+    return <Answer key={i} message={m} index={i} actions={actions} state={failed ? state : undefined} onRetry={failed ? onRetry : undefined} />;
+  });
+  if (state && !asked) rows.push(<UserMessage key={state.since} text={state.ask.message} attachments={state.ask.attachments} />);
+  if (state && !kept) rows.push(<Answer key={state.since + 1} state={state} actions={actions} onRetry={onRetry} />);
   return (
     <div
       className={css.scroll} ref={scroller} tabIndex={0} role="region" aria-label="Conversation"
@@ -53,11 +63,12 @@ export function Thread({ messages, loading, error, state, actions, onRetry }: Pr
       <div className={css.messages}>
         {error && <Failure error={error} />}
         {loading && <Skeleton lines={4} />}
-        {messages.map((m, i) => (m.role === "user"
-          ? <UserMessage key={i} text={m.content} index={i} actions={actions} attachments={m.metadata?.attachments ?? (m as { attachments?: { name?: string }[] }).attachments} />
-          : <AssistantMessage key={i} message={m} index={i} actions={actions} />))}
-        {state && !asked && !answered && <UserMessage text={state.ask.message} attachments={state.ask.attachments} />}
-        {state && !answered && <LiveRun state={state} onRetry={onRetry} onMessage={actions.onMessage} />}
+        {rows}
+        {!state && messages.at(-1)?.role === "user" && (
+          <Notice tone="warn" action={<Button small onClick={() => actions.onRetry(messages.length)}>Retry</Button>}>
+            <p role="status">No answer is here yet. If one is on its way, for example in another window, it appears here.</p>
+          </Notice>
+        )}
       </div>
       {away && <Button className="to-end" style={{ position: "absolute", bottom: 96, left: "50%", translate: "-50%" }} label="To the end" onClick={() => { atEnd.current = true; toEnd(); }}><ArrowDown aria-hidden="true" /></Button>}
     </div>

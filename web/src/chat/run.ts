@@ -1,6 +1,6 @@
 import type { Schemas } from "../api/client";
 import { ApiError } from "../api/http";
-import { readEvents } from "../api/sse";
+import { readEvents, type ServerEvent } from "../api/sse";
 
 export interface ToolPart {
   type: "tool";
@@ -41,6 +41,8 @@ export interface Ask {
 
 export interface RunState {
   ask: Ask;
+  /** How many messages the conversation had before this run: the index of its own message. */
+  since: number;
   conversationId?: string;
   parts: Part[];
   status: "running" | "done" | "failed" | "stopped";
@@ -48,15 +50,19 @@ export interface RunState {
   answer?: Schemas["ChatAnswer"];
 }
 
+const perFrame = 1_500; // characters of text
+
 /** One run of a chat, which goes on whatever screen is shown. */
 export class Run {
   state: RunState;
   private readonly abort = new AbortController();
   private readonly readers = new Set<() => void>();
+  private readonly queue: ServerEvent[] = []; // what came and is not in the state yet
   private frame = 0;
+  private drained = () => {};
 
-  constructor(ask: Ask, private readonly settled: (run: Run) => void, private readonly started: (run: Run, conversationId: string) => void) {
-    this.state = { ask, conversationId: ask.conversationId, parts: [], status: "running" };
+  constructor(ask: Ask, since: number, private readonly settled: (run: Run) => void, private readonly started: (run: Run, conversationId: string) => void) {
+    this.state = { ask, since, conversationId: ask.conversationId, parts: [], status: "running" };
     void this.follow();
   }
 
@@ -75,13 +81,34 @@ export class Run {
   private async follow(): Promise<void> {
     try {
       const body = JSON.stringify(this.state.ask);
-      await readEvents("/v1/chat/stream", { method: "POST", body, headers: { "Content-Type": "application/json" }, signal: this.abort.signal }, (e) => this.take(e.name, e.data));
+      await readEvents("/v1/chat/stream", { method: "POST", body, headers: { "Content-Type": "application/json" }, signal: this.abort.signal }, (e) => this.enqueue(e));
+      if (this.queue.length > 0) await new Promise<void>((resolve) => { this.drained = resolve; });
       if (this.state.status === "running") this.change({ status: "failed", error: new ApiError(0, "offline", "The connection was lost. What was said until then is kept.") });
     } catch (error) {
+      this.takeQueued(Infinity);
       if (this.abort.signal.aborted) this.change({ status: "stopped" });
       else if (this.state.status === "running") this.change({ status: "failed", error: error instanceof ApiError ? error : new ApiError(0, "offline", (error as Error).message) });
     }
     this.settled(this);
+  }
+
+  /** Takes in what came, so much text in a frame that the page has time for others, however much came at once. */
+  private enqueue(event: ServerEvent): void {
+    this.queue.push(event);
+    if (document.hidden) this.takeQueued(Infinity); // it has no frames
+    else this.nextFrame();
+  }
+
+  private takeQueued(characters: number): void {
+    let count = 0;
+    let left = characters;
+    while (count < this.queue.length && left > 0) {
+      const { name, data } = this.queue[count++]!;
+      if (name === "text.delta") left -= (data as Schemas["TextDelta"]).text.length;
+      this.take(name, data);
+    }
+    this.queue.splice(0, count);
+    if (this.queue.length === 0) this.drained();
   }
 
   private take(name: string, data: unknown): void {
@@ -134,12 +161,18 @@ export class Run {
     this.change({ parts: this.state.parts.map((p) => (p.type === type && p.id === id ? ({ ...p, ...to } as Part) : p)) });
   }
 
-  /** Readers are notified once a frame, however many deltas came. */
   private change(to: Partial<RunState>): void {
     this.state = { ...this.state, ...to };
+    this.nextFrame();
+  }
+
+  /** Readers are notified once a frame, however many deltas came. */
+  private nextFrame(): void {
     this.frame ||= requestAnimationFrame(() => {
-      this.frame = 0;
+      this.takeQueued(perFrame);
       for (const reader of this.readers) reader();
+      this.frame = 0;
+      if (this.queue.length > 0) this.nextFrame();
     });
   }
 }

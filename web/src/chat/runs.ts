@@ -2,6 +2,7 @@ import { useQueryClient } from "@tanstack/react-query";
 import { useCallback, useSyncExternalStore } from "react";
 import { useSession } from "../api/session";
 import { Run, type Ask, type RunState } from "./run";
+import { refresh } from "../api/refresh";
 
 /** The runs of this page: by conversation, and the one that has none yet. */
 let runs: ReadonlyMap<string, Run> = new Map();
@@ -34,17 +35,18 @@ export function useRun(conversationId?: string): { run: Run | undefined; state: 
 /** Which conversations a run goes on in. */
 export const useRunning = () => useSyncExternalStore(subscribe, () => runs);
 
-/** Begins a run. began is called when its conversation is known. */
-export function useBegin(): (ask: Ask, began: (conversationId: string) => void) => void {
+/** Begins a run in a conversation of so many messages. began is called when its conversation is known. */
+export function useBegin(): (ask: Ask, since: number, began: (conversationId: string) => void) => void {
   const { workspace } = useSession();
   const queries = useQueryClient();
-  return useCallback((ask, began) => {
+  return useCallback((ask, since, began) => {
     const key = ask.conversationId ?? fresh(workspace.id);
     const run = new Run(
       ask,
+      since,
       async (settled) => {
         const id = settled.state.conversationId;
-        void queries.invalidateQueries({ queryKey: ["conversations"] });
+        refresh(queries, ["conversations"]);
         if (!id) return readers.forEach((reader) => reader());
         // A history that is still on its way may lack the answer, and a refetch would join it.
         const history = { queryKey: ["history", workspace.id, id] };
@@ -59,7 +61,7 @@ export function useBegin(): (ask: Ask, began: (conversationId: string) => void) 
           map.delete(key);
           map.set(id, begun);
         });
-        void queries.invalidateQueries({ queryKey: ["conversations"] });
+        refresh(queries, ["conversations"]);
         began(id);
       },
     );

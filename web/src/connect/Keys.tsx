@@ -2,6 +2,7 @@ import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { KeyRound } from "lucide-react";
 import { useState } from "react";
 import { api, take, type Schemas } from "../api/client";
+import { refresh } from "../api/refresh";
 import { useSession } from "../api/session";
 import { Button } from "../ui/Button";
 import { Code } from "../ui/Code";
@@ -30,7 +31,7 @@ export function Keys({ onMade }: { onMade: (key: string) => void }) {
     } catch (error) {
       toastError(error);
     }
-    void queries.invalidateQueries({ queryKey: ["keys"] });
+    refresh(queries, ["keys"]);
   };
   return (
     <Card flush title="API keys" actions={<Button small onClick={() => setMaking(true)}><KeyRound aria-hidden="true" />New key</Button>}>
@@ -48,7 +49,7 @@ export function Keys({ onMade }: { onMade: (key: string) => void }) {
           ]}
         />
       )}
-      {making && <NewKey onClose={() => setMaking(false)} onMade={(key) => { setMade(key); onMade(key); void queries.invalidateQueries({ queryKey: ["keys"] }); }} />}
+      {making && <NewKey onClose={() => setMaking(false)} onMade={(key) => { setMade(key); onMade(key); refresh(queries, ["keys"]); }} />}
       {revoking && <Confirm title={`Revoke ${revoking.name}?`} action="Revoke" onClose={() => setRevoking(null)} onConfirm={() => void revoke(revoking)}><p>Whatever uses this key loses access at once.</p></Confirm>}
     </Card>
   );

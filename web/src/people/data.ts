@@ -1,5 +1,6 @@
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { api, take, type Schemas, type User } from "../api/client";
+import { refresh } from "../api/refresh";
 import { toastError } from "../ui/Toast";
 
 export type Member = Schemas["Members"]["members"][number];
@@ -21,7 +22,7 @@ export function usePeopleChange() {
     mutationFn: (change: () => Promise<unknown>) => change(),
     onError: toastError,
     onSettled: () => {
-      for (const key of ["users", "workspaces", "members", "bootstrap"]) void queries.invalidateQueries({ queryKey: [key] });
+      refresh(queries, ["users", "workspaces", "members", "bootstrap"]);
     },
   });
 }

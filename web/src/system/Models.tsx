@@ -1,6 +1,7 @@
 import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
 import { api, take } from "../api/client";
+import { refresh } from "../api/refresh";
 import { useModels } from "../chat/capabilities";
 import { Button } from "../ui/Button";
 import { Field, Input } from "../ui/Field";
@@ -26,7 +27,7 @@ export function Models() {
       setEdited({});
       setError(null);
       toast("The models are set.");
-      for (const key of ["model-config", "bootstrap", "models"]) void queries.invalidateQueries({ queryKey: [key] });
+      refresh(queries, ["model-config", "bootstrap", "models"]);
     } catch (problem) {
       setError(problem);
     }

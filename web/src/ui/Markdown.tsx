@@ -2,7 +2,9 @@ import { memo, useEffect, useMemo, useState } from "react";
 import ReactMarkdown, { type Components } from "react-markdown";
 import rehypeSanitize from "rehype-sanitize";
 import remarkGfm from "remark-gfm";
+import type { Root, RootContent } from "hast";
 import type { PluggableList } from "unified";
+import { blocks, definitions, withDefinitions, type Block } from "./blocks";
 import { CopyButton } from "./Code";
 import css from "./markdown.module.css";
 
@@ -26,56 +28,73 @@ interface Node {
 
 const textOf = (node: Node): string => (node.type === "text" ? (node.value ?? "") : ((node.children ?? []) as Node[]).map(textOf).join(""));
 
-const plain: PluggableList = [rehypeSanitize];
-let colourful: PluggableList | null = null;
+/** What the root of a chunk is without: the list or the table that holds all chunks. */
+type Without = "nothing" | "list" | "table" | "table and head";
 
-/** The plugins that colour code, loaded when the first code is shown. */
-function usePlugins(wanted: boolean): PluggableList {
-  const [plugins, setPlugins] = useState(colourful ?? plain);
+const unwrap = (what: Without) => () => (tree: Root) => {
+  tree.children = tree.children.flatMap((child): RootContent[] => {
+    if (child.type !== "element") return [];
+    if (what === "list" && (child.tagName === "ol" || child.tagName === "ul")) return child.children as RootContent[];
+    if (what === "list" || child.tagName !== "table") return [child];
+    return child.children.filter((part) => part.type === "element" && (what === "table" || part.tagName !== "thead")) as RootContent[];
+  });
+};
+
+type Colouring = [typeof import("rehype-highlight").default, { detect: boolean }];
+let colouring: Colouring | null = null;
+
+const plugins = (without: Without, colours: Colouring | null): PluggableList => [rehypeSanitize, ...(colours ? [colours] : []), ...(without === "nothing" ? [] : [unwrap(without)])];
+
+const largestColoured = 50_000;
+
+/** The plugin that colours code, loaded when the first code is shown. */
+function useColouring(wanted: boolean): Colouring | null {
+  const [loaded, setLoaded] = useState(colouring);
   useEffect(() => {
-    if (!wanted || colourful) return;
+    if (!wanted || colouring) return;
     let gone = false;
     void import("rehype-highlight").then(({ default: highlight }) => {
-      colourful = [rehypeSanitize, [highlight, { detect: false }]];
-      if (!gone) setPlugins(colourful);
+      colouring = [highlight, { detect: false }];
+      if (!gone) setLoaded(colouring);
     });
     return () => {
       gone = true;
     };
   }, [wanted]);
-  return plugins;
+  return wanted ? (loaded ?? colouring) : null;
 }
 
-const Block = memo(function Block({ text }: { text: string }) {
-  const rehype = usePlugins(text.includes("```"));
-  return <ReactMarkdown remarkPlugins={[remarkGfm]} rehypePlugins={rehype} components={components}>{text}</ReactMarkdown>;
+const Chunk = memo(function Chunk({ text, without = "nothing" }: { text: string; without?: Without }) {
+  const colours = useColouring(text.includes("```") && text.length < largestColoured);
+  return <ReactMarkdown remarkPlugins={[remarkGfm]} rehypePlugins={plugins(without, colours)} components={components}>{text}</ReactMarkdown>;
 });
 
-/** Markdown, sanitized. A text that grows is rendered again in its last block only. */
-export function Markdown({ text }: { text: string }) {
-  const parts = useMemo(() => blocks(text), [text]);
-  return <div className={css.markdown}>{parts.map((part, i) => <Block key={i} text={part} />)}</div>;
+/** Code whose end is still to come, as it is. */
+function OpenCode({ text }: { text: string }) {
+  const code = text.slice(text.indexOf("\n") + 1 || text.length);
+  return <div className={css.pre}><pre tabIndex={0} role="region" aria-label="Code"><code>{code}</code></pre><CopyButton text={code} className={css.copy} /></div>;
 }
 
-/** Splits a text at blank lines between blocks, but never inside of a list or of code. */
-export function blocks(text: string): string[] {
-  if (/^\s{0,3}\[[^\]]+\]:\s/m.test(text)) return [text]; // definitions concern all of it
-  const all: string[] = [];
-  let now: string[] = [];
-  let fence = "";
-  let list = false;
-  for (const line of text.split("\n")) {
-    const mark = /^\s*(```+|~~~+)/.exec(line)?.[1];
-    if (mark && (!fence || (line.trim().startsWith(fence) && line.trim() === mark))) fence = fence ? "" : mark;
-    const item = /^\s*([-*+]|\d+[.)])\s/.test(line) || /^\s{2,}\S/.test(line);
-    const fresh = now.length > 0 && now.at(-1) === "" && line !== "" && !(list && item) && (!fence || mark !== undefined) && !/^\s{2,}/.test(line);
-    if (fresh && (!mark || fence)) {
-      all.push(now.join("\n"));
-      now = [];
+function BlockView({ block, defined }: { block: Block; defined: Map<string, string> }) {
+  const texts = block.kind === "code" ? block.chunks : block.chunks.map((chunk) => withDefinitions(chunk, defined));
+  switch (block.kind) {
+    case "code": return block.open ? <OpenCode text={texts[0]!} /> : <Chunk text={texts[0]!} />;
+    case "list": {
+      const items = texts.map((text, i) => <Chunk key={i} text={text} without="list" />);
+      return block.start === undefined ? <ul>{items}</ul> : <ol start={block.start}>{items}</ol>;
     }
-    if (now.every((l) => l === "")) list = item;
-    now.push(line);
+    case "table": return (
+      <div className={css.scroll} tabIndex={0} role="region" aria-label="Table">
+        <table>{texts.map((text, i) => <Chunk key={i} text={text} without={i === 0 ? "table" : "table and head"} />)}</table>
+      </div>
+    );
+    case "text": return <Chunk text={texts[0]!} />;
   }
-  if (now.length > 0) all.push(now.join("\n"));
-  return all;
+}
+
+/** Markdown, sanitized. A text that grows is parsed again in its last chunk only. */
+export function Markdown({ text }: { text: string }) {
+  const parts = useMemo(() => blocks(text), [text]);
+  const defined = useMemo(() => definitions(parts), [parts]);
+  return <div className={css.markdown}>{parts.map((block, i) => <BlockView key={i} block={block} defined={defined} />)}</div>;
 }

@@ -1,0 +1,147 @@
+/**
+ * A part of a Markdown text that is rendered apart from the others. A long list is in chunks of items, a long
+ * table in chunks of rows, each chunk a text of its own, so that a text that grows is parsed again in its last
+ * chunk only.
+ */
+export interface Block {
+  kind: "text" | "list" | "table" | "code";
+  chunks: string[];
+  /** Of a list: the number of its first item; undefined when it has bullets. */
+  start?: number;
+  /** Of code: its end is not there yet. */
+  open?: boolean;
+}
+
+const chunkLines = 16;
+
+const fenceOf = (line: string) => /^ {0,3}(```+|~~~+)/.exec(line)?.[1];
+const anyFence = (line: string) => /^\s*(```+|~~~+)/.exec(line)?.[1];
+const itemOf = (line: string) => /^ {0,1}(?:([-*+])|(\d{1,9})([.)]))(?:\s|$)/.exec(line);
+const isRule = (line: string) => /^ {0,3}([-*_])[ \t]*(?:\1[ \t]*){2,}$/.test(line);
+const isDelimiter = (line: string) => line.includes("|") && /^\s*\|?\s*:?-+:?\s*(\|\s*:?-+:?\s*)*\|?\s*$/.test(line);
+const interrupts = (line: string) => /^(#{1,6}\s|>)/.test(line) || isRule(line);
+const definition = /^ {0,3}\[([^\]]+)\]:\s*\S/;
+
+/** Splits a Markdown text where its blocks end. */
+export function blocks(text: string): Block[] {
+  const s = new Splitter();
+  for (const line of text.split("\n")) s.line(line);
+  return s.end();
+}
+
+/** The definitions of links that a text has outside of code, by what they are called. */
+export function definitions(all: Block[]): Map<string, string> {
+  const found = new Map<string, string>();
+  for (const block of all) {
+    if (block.kind !== "text") continue;
+    for (const line of block.chunks[0]!.split("\n")) {
+      const name = definition.exec(line)?.[1];
+      if (name) found.set(name.toLowerCase(), line);
+    }
+  }
+  return found;
+}
+
+/** The text of a chunk with the definitions that it refers to and does not have. */
+export function withDefinitions(chunk: string, all: Map<string, string>): string {
+  if (all.size === 0 || !chunk.includes("]")) return chunk;
+  const used = new Set<string>();
+  for (const [, name] of chunk.matchAll(/\[([^\][]+)\]/g)) {
+    const line = all.get(name!.toLowerCase());
+    if (line && !chunk.includes(line)) used.add(line);
+  }
+  return used.size > 0 ? `${chunk}\n\n${[...used].join("\n")}` : chunk;
+}
+
+class Splitter {
+  private readonly all: Block[] = [];
+  private now: string[] = []; // the lines of the block, or of its last chunk
+  private kind: Block["kind"] = "text";
+  private done: string[] = []; // the chunks of the block before the last
+  private head: string[] = []; // of a table
+  private start: number | undefined;
+  private marker = ""; // of a list
+  private fence = "";
+  private blank = false; // the line before was empty
+
+  line(line: string): void {
+    const before = this.blank;
+    this.blank = line.trim() === "";
+    if (this.fence) return this.inFence(line);
+    if (this.kind === "list") this.inList(line, before);
+    else if (this.kind === "table") this.inTable(line);
+    else this.inText(line, before);
+  }
+
+  end(): Block[] {
+    this.finish();
+    return this.all;
+  }
+
+  private inFence(line: string): void {
+    this.now.push(line);
+    const mark = anyFence(line);
+    if (!mark || !mark.startsWith(this.fence) || line.trim() !== mark) return;
+    this.fence = "";
+    if (this.kind === "code") this.finish();
+  }
+
+  private inText(line: string, afterBlank: boolean): void {
+    const header = this.now.at(-1);
+    if (isDelimiter(line) && header?.includes("|") && !afterBlank) {
+      this.now.pop();
+      this.finish();
+      this.kind = "table";
+      this.head = this.now = [header, line];
+      return;
+    }
+    const opens = this.now.length > 0 && ((afterBlank && !this.blank && !/^\s{2,}/.test(line)) || fenceOf(line) !== undefined || /^#{1,6}\s/.test(line) || /^([-*+]|1[.)])\s+\S/.test(line));
+    if (opens || this.now.every((l) => l === "")) this.begin(line);
+    else this.now.push(line);
+  }
+
+  private inList(line: string, afterBlank: boolean): void {
+    const item = isRule(line) ? null : itemOf(line);
+    if (item && (item[1] ?? item[3]) === this.marker) {
+      if (this.now.length >= chunkLines) this.nextChunk([]);
+    } else if (!this.blank && !/^\s{2,}/.test(line) && (item || afterBlank || interrupts(line) || fenceOf(line))) return this.begin(line);
+    this.now.push(line);
+    this.fence = anyFence(line.replace(/^\s*(?:[-*+]|\d+[.)])\s+/, "")) ?? "";
+  }
+
+  private inTable(line: string): void {
+    if (this.blank || interrupts(line) || fenceOf(line) || (!line.includes("|") && itemOf(line))) return this.begin(line);
+    if (this.now.length >= chunkLines) this.nextChunk(this.head);
+    this.now = [...this.now, line];
+  }
+
+  /** Begins a block with a line. */
+  private begin(line: string): void {
+    this.finish();
+    this.now = [line];
+    const fence = fenceOf(line);
+    const item = isRule(line) ? null : itemOf(line);
+    if (fence) [this.kind, this.fence] = ["code", fence];
+    else if (item) {
+      this.kind = "list";
+      this.marker = (item[1] ?? item[3])!;
+      this.start = item[2] === undefined ? undefined : Number(item[2]);
+      this.fence = anyFence(line.replace(/^\s*(?:[-*+]|\d+[.)])\s+/, "")) ?? "";
+    }
+  }
+
+  private nextChunk(first: string[]): void {
+    this.done.push(this.now.join("\n"));
+    this.now = [...first];
+  }
+
+  private finish(): void {
+    if (this.now.some((l) => l !== "")) {
+      const block: Block = { kind: this.kind, chunks: [...this.done, this.now.join("\n")] };
+      if (this.kind === "list") block.start = this.start;
+      if (this.kind === "code") block.open = this.fence !== "";
+      this.all.push(block);
+    }
+    [this.now, this.done, this.head, this.kind, this.start, this.marker, this.fence] = [[], [], [], "text", undefined, "", ""];
+  }
+}
