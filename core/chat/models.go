@@ -57,7 +57,7 @@ func NewModels(c config.Models) (*Models, error) {
 	proxy := httpproxy.Config{HTTPSProxy: c.Proxy.URL.Reveal(), NoProxy: c.Proxy.NoProxy}
 	for name, p := range c.Providers {
 		s := model.Settings{BaseURL: p.BaseURL, APIKey: p.APIKey.Reveal(), Proxy: proxy.ProxyFunc()}
-		one := provider{vendor: string(p.Type), usable: p.BaseURL != "" || p.APIKey != ""}
+		one := provider{vendor: p.Type, usable: p.BaseURL != "" || p.APIKey != ""}
 		switch p.Type {
 		case config.ProviderAnthropic:
 			a := anthropic.New(s)
