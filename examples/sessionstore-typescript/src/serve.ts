@@ -33,7 +33,8 @@ export function build(plugin: Plugin, end: () => void): grpc.Server {
     Get: unary(({ id }) => ({ record: plugin.store.get(id) })),
     Touch: unary(async ({ touches }) => nothing(await plugin.store.touch(touches))),
     Delete: unary(async ({ id }) => nothing(await plugin.store.delete(id))),
-  } satisfies SessionStoreServiceHandlers);
+    // Replace is optional: a store without the capability "replace" answers UNIMPLEMENTED.
+  } satisfies Omit<SessionStoreServiceHandlers, "Replace">);
   new HealthImplementation({ plugin: "SERVING" }).addToServer(server);
   server.addService(controller, { Shutdown: unary<Buffer, Buffer>(() => (end(), Buffer.alloc(0))) });
   return server;

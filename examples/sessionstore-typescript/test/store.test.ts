@@ -22,6 +22,8 @@ function session(id: string) {
     clientInfo: { name: "test", version: "1" },
     createdAt: at,
     lastAccessedAt: at,
+    owner: "",
+    state: "",
   };
 }
 

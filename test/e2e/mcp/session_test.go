@@ -57,7 +57,7 @@ func TestAnIdleSessionEndsAndOneInUseDoesNot(t *testing.T) {
 	checkResponses(t, s, []request{{"an idle session", "POST", harness.Ping, []string{harness.AcceptHeader, harness.WorkspaceHeader, idle}, 404, "=" + harness.SessionNotFound("not_found")}})
 }
 
-func TestASessionOfAnotherProcessIsUnavailable(t *testing.T) {
+func TestASessionOfADurableStoreGoesOnAfterARestart(t *testing.T) {
 	t.Parallel()
 	redis := testenv.StartRedis(t)
 	s := harness.Serve(t, harness.Config(`sessionStore: {adapter: redis, url: "redis://`+redis.Addr+`/0"}`))
@@ -65,8 +65,15 @@ func TestASessionOfAnotherProcessIsUnavailable(t *testing.T) {
 	s.Stop()
 	s.Start()
 	checkResponses(t, s, []request{
-		{"a session from before the new start", "POST", harness.Ping, []string{harness.AcceptHeader, harness.WorkspaceHeader, session}, 404, "=" + harness.SessionNotFound("unavailable")},
-		{"its stream", "GET", nil, []string{harness.AcceptHeader, harness.WorkspaceHeader, session}, 404, "=" + harness.SessionNotFound("unavailable")},
-		{"its end", "DELETE", nil, []string{harness.WorkspaceHeader, session}, 404, "=" + harness.SessionNotFound("unavailable")},
+		{"a session from before the new start", "POST", harness.Ping, []string{harness.AcceptHeader, harness.WorkspaceHeader, session}, 200, `"result":{}`},
+	})
+	stream, hangUp := s.OpenStream(t, session)
+	if stream != 200 {
+		t.Errorf("its stream: %d", stream)
+	}
+	hangUp()
+	checkResponses(t, s, []request{
+		{"its end", "DELETE", nil, []string{harness.WorkspaceHeader, session}, 200, ""},
+		{"the session after its end", "POST", harness.Ping, []string{harness.AcceptHeader, harness.WorkspaceHeader, session}, 404, "=" + harness.SessionNotFound("not_found")},
 	})
 }
