@@ -97,7 +97,7 @@ func (a *app) ready(ctx context.Context, timeout <-chan time.Time) (instance.Ins
 		v := a.now.Load()
 		switch v.state {
 		case core.StateStopped:
-			if v.begun || !v.record.Running { // otherwise its first start here is about to begin
+			if !v.startsSoon() {
 				return nil, unavailable(0, "app %q is stopped; start it first", a.key.Name)
 			}
 		case core.StateDead:

@@ -18,6 +18,7 @@ type view struct {
 	named    bool     // ui comes from the manifest
 	state    core.State
 	begun    bool              // a start has begun since this server knows the app
+	resuming bool              // it is stopped to be started again with another record: calls wait for that
 	instance instance.Instance // nil unless running
 	offer    core.Offer        // kept while crashed, so that tools do not disappear during a restart
 	since    time.Time         // when it last became running
@@ -31,6 +32,12 @@ func newView(record core.Installation) *view {
 	v := &view{record: record, state: core.StateStopped, replaced: make(chan struct{})}
 	v.describe()
 	return v
+}
+
+// startsSoon reports whether a stopped app is about to be started: for the first time here, or with
+// another record.
+func (v *view) startsSoon() bool {
+	return v.record.Running && (!v.begun || v.resuming)
 }
 
 // describe reads the type and the UI from the manifest.

@@ -106,7 +106,7 @@ def main() -> None:
                 "metadata": conversation.metadata["ticket"],
                 "forked": copy.id != conversation.id,
                 "conversations": page.total_count,
-                "restored": restored.title,
+                "restored": restored.id,
                 "planned": plan.servers[0].status,
                 "openapi": document["openapi"],
             }

@@ -34,5 +34,5 @@ const document = good(await api.GET("/v1/openapi.json"));
 console.log(JSON.stringify({
   installed: installed.name, listed: apps.apps.map((a) => a.name), env: settings.env, sum: sum.content[0]?.["text"], echoed: echoed.result,
   refused: refused.error?.error, response: answer.response, metadata: conversation.metadata["ticket"], forked: copy.id !== conversation.id,
-  conversations: page.totalCount, restored: restored.title, planned: plan.servers[0]?.status, openapi: document["openapi"],
+  conversations: page.totalCount, restored: restored.id, planned: plan.servers[0]?.status, openapi: document["openapi"],
 }));
