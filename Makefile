@@ -44,7 +44,7 @@ test: test-deps ## install what the tests need, run all with the race detector, 
 	@$(MAKE) --no-print-directory test-postgres
 
 test-postgres: ## the tests that meet PostgreSQL in their own way (part of make test)
-	CGO_ENABLED=0 ROPEWALK_TEST_STORE=postgres $(GO) test -trimpath -timeout 10m $(TESTFLAGS) $(STORING)
+	ROPEWALK_TEST_STORE=postgres $(GO) test -timeout 10m $(TESTFLAGS) $(STORING)
 
 test-deps: ## install what the tests need (Debian packages, npm packages)
 	@test/install-deps

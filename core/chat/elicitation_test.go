@@ -87,7 +87,15 @@ func attempt(t *testing.T, e *chat.Engine, c core.Caller, id any, action, conten
 func TestAPersonAnswersAFormOfAnApp(t *testing.T) {
 	h := open(t, "anthropic", nil)
 	h.asksFor(form)
+	tried := make(chan struct{}) // the call goes on when all replies were tried: its question ends with it
+	ask := h.apps.asking["do"]
+	h.apps.asking["do"] = func(ctx context.Context, k interact.Asker) (string, error) {
+		out, err := ask(ctx, k)
+		<-tried
+		return out, err
+	}
 	answer, events := h.answering(t.Context(), func(q map[string]any) {
+		defer close(tried)
 		e := h.Engine
 		attempt(t, e, stranger(), q["id"], elicit.Accept, `{"name":"Eve"}`, core.CodeNotFound)
 		attempt(t, e, elsewhere(), q["id"], elicit.Accept, `{"name":"Eve"}`, core.CodeNotFound)
