@@ -126,7 +126,7 @@ func TestEachMetricIsWrittenUnderItsConventionalName(t *testing.T) {
 func TestTheMetricsSatisfyPromtool(t *testing.T) {
 	promtool, err := exec.LookPath("promtool")
 	if err != nil {
-		t.Skip("promtool is not installed: test/install-deps installs it")
+		t.Fatalf("promtool (test/install-deps installs it): %v", err)
 	}
 	cmd := exec.CommandContext(t.Context(), promtool, "check", "metrics")
 	cmd.Stdin = strings.NewReader(text(t, measured()))
