@@ -43,8 +43,10 @@ export async function accessible(page, where) {
   assert.deepEqual(violations, [], `axe-core on ${where}: ${JSON.stringify(violations, null, 1)}`);
 }
 
-// violationsOn is what axe-core finds on what is shown now.
+// violationsOn is what axe-core finds on what is shown, once a dialog or a menu that appears has its full
+// contrast.
 export async function violationsOn(page) {
+  await page.waitForFunction(() => document.getAnimations().every((a) => a.playState !== "running" || a.effect?.getTiming().iterations === Infinity));
   await page.evaluate(axeSource);
   return page.evaluate(async () => {
     // Views of apps are frames of somebody else's pages.

@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"strings"
 	"syscall"
 )
 
@@ -51,13 +52,19 @@ func connectionReason(err error) string {
 		return "connection refused"
 	case errors.Is(err, syscall.EHOSTUNREACH), errors.Is(err, syscall.ENETUNREACH):
 		return "no route to the host"
-	case errors.Is(err, syscall.ECONNRESET), errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
+	case errors.Is(err, syscall.ECONNRESET), errors.Is(err, syscall.EPIPE), errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), isClosedUnused(err):
 		return "the connection was closed before an answer"
 	}
 	if network, ok := errors.AsType[net.Error](err); ok && network.Timeout() {
 		return "timeout"
 	}
 	return "the connection failed"
+}
+
+// isClosedUnused reports whether the provider closed the connection before the request was written.
+// net/http has no exported error for it.
+func isClosedUnused(err error) bool {
+	return strings.Contains(err.Error(), "server closed idle connection")
 }
 
 func tlsReason(err error) string {
