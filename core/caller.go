@@ -1,6 +1,9 @@
 package core
 
-import "strings"
+import (
+	"strings"
+	"time"
+)
 
 // Role is a rank in an organization (owner, admin, member) or in a workspace (admin, member).
 type Role string
@@ -31,6 +34,9 @@ type Identity struct {
 	User    User
 	Scope   Scope  // of an API key; zero for everyone else
 	Granted string // the OAuth scopes of a token, separated by spaces; "" when it names none
+
+	Token string    // the SHA-256 of a token of an identity provider, in lower-case hex; "" for other credentials
+	Since time.Time // when the verification of that token began; zero for other credentials
 }
 
 // IssuerLocal is the issuer of callers without an identity provider: the holder of the API key, and

@@ -17,6 +17,8 @@ const (
 	ChangeMembers ChangeKind = "members" // users, workspaces or members; Name is the User.ID, "" for everybody
 	ChangeSetting ChangeKind = "setting" // a setting of the server's own; Name is the setting's
 	ChangePins    ChangeKind = "pins"    // the pinned tools of an app; Name is its server name
+	// ChangeToken is the revocation of a token; Name is its SHA-256 in hex.
+	ChangeToken ChangeKind = "token"
 	// ChangeApproval is a decision on a call that waits; Name is the id of the request.
 	ChangeApproval ChangeKind = "approval"
 	ChangeAll      ChangeKind = "all"

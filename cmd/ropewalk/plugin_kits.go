@@ -184,6 +184,10 @@ func (t *trial) goodSettings() (settings json.RawMessage, end func(), err error)
 
 func (t *trial) runAuth(ctx context.Context, r *report) error {
 	subject := authtest.Subject{Keys: t.keys, Samples: t.samples, Limits: authtest.LimitsOf(t.authSettings())}
+	subject.Revokes = slices.Contains(t.who.Capabilities, plugins.CapabilityRevocations)
+	if t.samples != nil {
+		subject.Revoking = t.samples.Revoking
+	}
 	subject.Open = func(ctx context.Context, p *authtest.Provider) (auth.Adapter, func(), error) {
 		adapter, err := t.host.Auth(ctx, t.with(t.settingsFor(p)))
 		if err != nil {

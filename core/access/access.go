@@ -37,6 +37,12 @@ type Logins interface {
 	TakeLogin(ctx context.Context, state string) (json.RawMessage, error)
 }
 
+// Revocations stores what identity providers revoked. *store.Store implements it.
+type Revocations interface {
+	Revoke(ctx context.Context, r core.Revocation) (userID string, err error)
+	Revoked(ctx context.Context, id core.Identity) (bool, error)
+}
+
 // Options configure an Access.
 type Options struct {
 	APIKey      core.Secret  // "" means none
@@ -49,6 +55,7 @@ type Options struct {
 	Enrollment  Enrollment
 	Enroller    Enroller // required when Enrollment has rules
 	Logins      Logins   // nil keeps them in memory
+	Revocations Revocations
 	Logger      hclog.Logger
 
 	// StaleMembership is for how long users, memberships, API keys and logins are accepted as they were
@@ -67,6 +74,7 @@ type Access struct {
 	pending  *pending
 	keys     *apiKeys
 	watchers watchers
+	revoked  Revocations
 
 	provisioned *known[provisionedAs, core.User]  // read each time; the last result is for an outage
 	logins      *known[fingerprint, store.Cookie] // likewise
@@ -83,6 +91,7 @@ func New(o Options) *Access {
 	a := &Access{
 		users: o.Users, cookies: o.Cookies, log: o.Logger,
 		attempts: newAttempts(), pending: newPending(o.Logins),
+		revoked: o.Revocations,
 	}
 	if a.log == nil {
 		a.log = hclog.NewNullLogger()

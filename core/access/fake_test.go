@@ -175,7 +175,7 @@ const testKey = "a-key-of-more-than-sixteen-characters"
 func newAccess(t *testing.T, key core.Secret, p *provider) (*Access, *counted) {
 	t.Helper()
 	state := openState(t)
-	o := Options{APIKey: key, Audiences: []string{"https://base"}, Users: state, Cookies: state, Keys: state}
+	o := Options{APIKey: key, Audiences: []string{"https://base"}, Users: state, Cookies: state, Keys: state, Revocations: state}
 	if p != nil {
 		o.Adapter = p
 	}

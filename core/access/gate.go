@@ -78,11 +78,16 @@ func (g *gate) remember(hash fingerprint, good verified, since uint64) {
 
 // forget drops the cached tokens of a user, "" of all users: they hold the role in the organization.
 func (g *gate) forget(userID string) {
+	g.forgetIf(func(id core.Identity) bool { return userID == "" || id.User.ID == userID })
+}
+
+// forgetIf drops the cached tokens of the identities that match.
+func (g *gate) forgetIf(match func(core.Identity) bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.changes++
 	for _, hash := range g.verified.Keys() {
-		if good, ok := g.verified.Peek(hash); ok && (userID == "" || good.identity.User.ID == userID) {
+		if good, ok := g.verified.Peek(hash); ok && match(good.identity) {
 			g.verified.Remove(hash)
 		}
 	}

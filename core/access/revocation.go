@@ -47,7 +47,8 @@ func (w *watchers) notify(userID string) {
 }
 
 // Valid reports whether a caller, who was authenticated some time ago, still has access to the
-// workspace: the user and an API key exist, and the user is a member. The error is
+// workspace: the user and an API key exist, neither the token nor its subject was revoked since, and the
+// user is a member. The error is
 // core.CodeUnauthenticated, core.CodeWorkspaceDenied, or core.CodeUnavailable when that cannot be
 // determined.
 func (a *Access) Valid(ctx context.Context, c core.Caller) error {
@@ -57,6 +58,14 @@ func (a *Access) Valid(ctx context.Context, c core.Caller) error {
 	if c.Issuer == core.IssuerKey {
 		if err := a.keyExists(ctx, c); err != nil {
 			return err
+		}
+	}
+	if a.revoked != nil && c.Token != "" {
+		switch revoked, err := a.revoked.Revoked(ctx, c.Identity); {
+		case err != nil:
+			return unavailable(err)
+		case revoked:
+			return unauthenticated()
 		}
 	}
 	user, err := a.users.User(ctx, c.User.ID)
@@ -70,6 +79,44 @@ func (a *Access) Valid(ctx context.Context, c core.Caller) error {
 	id.User.OrgRole, id.Scope.UserRole = user.OrgRole, user.OrgRole
 	_, err = a.Caller(ctx, id, c.Workspace.ID)
 	return err
+}
+
+// Revoke ends everything that rests on a subject or a token of an identity provider, on all servers: what
+// is cached about it, logins, sessions and streams. What is cached here ends also when the error is not nil.
+func (a *Access) Revoke(ctx context.Context, r core.Revocation) error {
+	forget := func() {
+		a.gate.Load().forgetIf(func(id core.Identity) bool {
+			return id.Issuer == r.Issuer && (r.Subject != "" && id.Subject == r.Subject || r.Token != "" && id.Token == r.Token)
+		})
+	}
+	forget()
+	userID, err := a.revoked.Revoke(ctx, r)
+	if err != nil {
+		return unavailable(err)
+	}
+	switch {
+	case r.Subject == "":
+		a.TokenRevoked(r.Token)
+	case userID != "":
+		a.MembersChanged(userID)
+	default:
+		forget() // verified meanwhile
+	}
+	return nil
+}
+
+// TokenRevoked drops what is cached about a token, and has sessions and streams end that began with it. Call
+// it when a peer server has recorded the revocation.
+func (a *Access) TokenRevoked(token string) {
+	a.gate.Load().forgetIf(func(id core.Identity) bool { return id.Token == token })
+	a.watchers.notify("")
+}
+
+// ForgetVerdicts drops all verdicts of the auth adapter that are cached, and has streams end whose
+// credentials it no longer accepts. Call it when revocations may have been lost.
+func (a *Access) ForgetVerdicts() {
+	a.gate.Load().forgetIf(func(core.Identity) bool { return true })
+	a.watchers.notify("")
 }
 
 func (a *Access) keyExists(ctx context.Context, c core.Caller) error {

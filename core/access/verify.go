@@ -68,6 +68,7 @@ func (a *Access) shared(ctx context.Context, g *gate, hash fingerprint, token, r
 
 // ask calls the adapter, and caches its verdict.
 func (a *Access) ask(ctx context.Context, g *gate, hash fingerprint, token, resource string, since uint64) (core.Identity, error) {
+	began := time.Now()
 	said, err := guarded(func() (auth.Identity, error) {
 		return g.adapter.Verify(ctx, auth.VerifyRequest{Token: token, Audiences: g.audiencesOf(resource)})
 	})
@@ -77,6 +78,7 @@ func (a *Access) ask(ctx context.Context, g *gate, hash fingerprint, token, reso
 	var id core.Identity
 	if err == nil {
 		id, err = a.admit(ctx, said)
+		id.Token, id.Since = fingerprintOf(token).String(), began
 	}
 	switch {
 	case err == nil:

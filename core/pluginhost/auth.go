@@ -14,7 +14,10 @@ import (
 // uses it any more.
 type Auth struct{ *slot[auth.Adapter] }
 
-var _ auth.Login = Auth{}
+var (
+	_ auth.Login   = Auth{}
+	_ auth.Revoker = Auth{}
+)
 
 // Auth starts the configured auth adapter. Wrong settings are a *plugins.ConfigError, everything
 // else that keeps it from starting a *StartError.
@@ -82,4 +85,27 @@ func (a Auth) Exchange(ctx context.Context, req auth.ExchangeRequest) (id auth.I
 		return err
 	})
 	return id, err
+}
+
+// Revokes reports whether the adapter declares that it reports revocations.
+func (a Auth) Revokes() bool {
+	return a.has(plugins.CapabilityRevocations, func(adapter auth.Adapter) bool {
+		_, revokes := adapter.(auth.Revoker)
+		return revokes
+	})
+}
+
+// Watch is auth.Revoker's. It lasts as long as the process that it was made on, and is not among the
+// calls that a process which is replaced may finish.
+func (a Auth) Watch(ctx context.Context, revoked func(auth.Revocation) error) error {
+	g, err := a.acquire(ctx)
+	if err != nil {
+		return err
+	}
+	a.release(g)
+	revoker, ok := g.client.(auth.Revoker)
+	if !ok {
+		return plugins.ErrUnimplemented
+	}
+	return a.secrets.redactError(revoker.Watch(ctx, revoked))
 }

@@ -50,10 +50,12 @@ var builtins = pluginhost.Builtins{
 		"child":    func() plugins.Plugin { return sessionstore.Plugin(&store{Store: memory.New()}) },
 		"fleeting": func() plugins.Plugin { return sessionstore.Plugin(&fleeting{Store: memory.New()}) },
 		"holder":   func() plugins.Plugin { return sessionstore.Plugin(&holder{picky{Store: memory.New()}}) },
+		"mirror":   func() plugins.Plugin { return sessionstore.Plugin(&mirror{Store: memory.New()}) },
 		"picky":    func() plugins.Plugin { return sessionstore.Plugin(&picky{Store: memory.New()}) },
 	},
 	plugins.KindAuth: {
-		"yes": func() plugins.Plugin { return auth.Plugin(yes{}) },
+		"yes":      func() plugins.Plugin { return auth.Plugin(yes{}) },
+		"revoking": func() plugins.Plugin { return auth.Plugin(revoking{}) },
 	},
 }
 
@@ -130,6 +132,29 @@ func (h *holder) Configure(ctx context.Context, c plugins.Config) error {
 		return ctx.Err()
 	}
 	return fmt.Errorf("%w: the server has the version %s", plugins.ErrUnavailable, c.HostVersion)
+}
+
+// mirror answers Configure and Validate with what the server sent.
+type mirror struct{ sessionstore.Store }
+
+func (*mirror) Configure(_ context.Context, c plugins.Config) error { return reflected(c) }
+func (*mirror) Validate(_ context.Context, c plugins.Config) error  { return reflected(c) }
+
+func reflected(c plugins.Config) error {
+	problems := &plugins.ConfigError{}
+	problems.Add("", "version %s, capabilities %v, directory %s", c.HostVersion, c.HostCapabilities, c.DataDir)
+	return problems
+}
+
+// revoking is an auth adapter that revokes the subject that its process id names.
+type revoking struct{ yes }
+
+func (revoking) Watch(ctx context.Context, revoked func(auth.Revocation) error) error {
+	if err := revoked(auth.Revocation{Issuer: "i", Subject: fmt.Sprint(os.Getpid())}); err != nil {
+		return err
+	}
+	<-ctx.Done()
+	return ctx.Err()
 }
 
 type yes struct{ auth.Adapter }
@@ -263,7 +288,7 @@ func TestAPluginThatCannotServeGivesOneClearError(t *testing.T) {
 			script("odd", `echo '{"@message":1,"@level":{},"@timestamp":[]}' >&2; echo junk; sleep 60`), []string{"handshake line"},
 		},
 		"one that is not executable":  {notExecutable, []string{"executable"}},
-		"one that is not there":       {config.Plugin{Adapter: "absent"}, []string{"no such plugin", "child, fleeting, holder, memory, picky"}},
+		"one that is not there":       {config.Plugin{Adapter: "absent"}, []string{"no such plugin", "child, fleeting, holder, memory, mirror, picky"}},
 		"a name that leads elsewhere": {config.Plugin{Adapter: "../../bin/sh"}, []string{"not an adapter name"}},
 		"a path that is not there":    {config.Plugin{Adapter: "lost", Path: filepath.Join(dir, "lost"), SHA256: sum}, []string{"no such file"}},
 		"a store where an auth adapter belongs": {

@@ -146,9 +146,13 @@ func (h *Host) settings(t target) plugins.Config {
 	return plugins.Config{
 		JSON:        t.config.Settings.JSON(),
 		DataDir:     filepath.Join(h.opts.Home, "plugins", "data", fmt.Sprintf("%s-%s", t.kind, t.name)),
-		HostVersion: h.opts.Version,
+		HostVersion: h.opts.Version, HostCapabilities: hostCapabilities(),
 	}
 }
+
+// hostCapabilities are the parts of the contracts beyond the basic ones that the server makes use of, as
+// proto/ropewalk/plugin/v1 names them.
+func hostCapabilities() []string { return []string{plugins.CapabilityRevocations, "session.replace"} }
 
 // ping calls the plugin's health service.
 func (i *instance) ping(ctx context.Context) error {

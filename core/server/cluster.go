@@ -61,6 +61,8 @@ func (s *Server) followCluster() {
 				if strings.HasPrefix(c.Name, skill.KeptPrefix) {
 					s.syncSkills(ctx, c.Name)
 				}
+			case core.ChangeToken:
+				s.access.TokenRevoked(c.Name)
 			case core.ChangeApproval:
 				s.approvals.Wake(c.Name)
 			case core.ChangePins:

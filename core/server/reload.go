@@ -165,6 +165,8 @@ func (s *Server) apply(ctx context.Context, next *config.Config, x *replacement)
 		retired.store, a.store = a.store, x.store
 	}
 	if x.newAuth {
+		s.follow(x.auth)
+		s.unfollow(a.auth)
 		retired.auth, a.auth = a.auth, x.auth
 		s.access.SetAdapter(a.authAdapter(), audiences(next, s.addr()), next.Auth.AnyAudience)
 	}

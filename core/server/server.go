@@ -63,6 +63,7 @@ type Server struct {
 	approvals *trust.Approvals
 	tools     *tools.Namespace
 	audit     *audit.Log
+	feeds     feeds
 	tracer    *tracing.Tracer // nil when tracing is off
 	endpoint  *mcphttp.Endpoint
 	http      *httpapi.Server

@@ -102,7 +102,7 @@ func (s *Server) openServices(ctx context.Context) error {
 	s.features = newFeatures(c.Features)
 	s.access = access.New(access.Options{
 		APIKey: c.APIKey, Adapter: s.adapters.authAdapter(), Audiences: audiences(c, s.addr()), AnyAudience: c.Auth.AnyAudience,
-		Users: s.store, Cookies: s.store, Keys: s.store, Enrollment: enrollment(c), Enroller: s.store, Logins: s.logins(), Logger: s.log.Named("access"),
+		Users: s.store, Cookies: s.store, Keys: s.store, Enrollment: enrollment(c), Enroller: s.store, Logins: s.logins(), Revocations: s.store, Logger: s.log.Named("access"),
 		StaleMembership: c.Storage.StaleMembership,
 	})
 	if err := s.access.EndOldLogins(ctx); err != nil {
@@ -178,6 +178,8 @@ func (s *Server) openEndpoints(context.Context) error {
 	})
 	s.closers.add("mcp sessions", s.endpoint.Close)
 	s.endRevoked()
+	s.closers.add("revocation feeds", s.closeFeeds)
+	s.follow(s.adapters.auth)
 	s.metrics.AddSources(metrics.Sources{
 		Started: s.started, Plugins: s.host.Status, Apps: s.apps.States, AppCalls: s.apps.InFlight, Sessions: s.endpoint.Sessions,
 		Streams: streams.Count, Events: s.bus.Stats, Database: s.store.Stats,

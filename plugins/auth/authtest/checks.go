@@ -33,6 +33,7 @@ func Checks(s Subject) []kit.Check[Subject] {
 		}
 	}
 	add(always())
+	add(revocations(s))
 	if s.Keys != nil || s.Samples != nil {
 		add(withTokens())
 		add(refusals(s))

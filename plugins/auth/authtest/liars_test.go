@@ -42,7 +42,10 @@ func openHonest(ctx context.Context, p *authtest.Provider) (honest, func(), erro
 // liars maps each check to an adapter that only it must catch.
 func liars() map[string]func(honest) auth.Adapter {
 	all := map[string]func(honest) auth.Adapter{
-		"describe names an issuer, and says the same each time":      func(h honest) auth.Adapter { return &wavers{honest: h} },
+		"describe names an issuer, and says the same each time": func(h honest) auth.Adapter { return &wavers{honest: h} },
+
+		"without the capability revocations a watch is unimplemented": func(h honest) auth.Adapter { return watchesAnyway{h} },
+
 		"a text that is not a token is refused":                      func(h honest) auth.Adapter { return letsIn{h, "undefined"} },
 		"no error repeats the token":                                 func(h honest) auth.Adapter { return repeats{h} },
 		"metadata is one JSON object about the issuer, or not found": func(h honest) auth.Adapter { return abridges{h} },

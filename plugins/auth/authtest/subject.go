@@ -26,6 +26,12 @@ type Subject struct {
 	// Samples are tokens for an adapter of another kind; nil when there are none to try.
 	Samples *Samples
 
+	// Revoking is how something is revoked at the subject; nil when the kit cannot have that done.
+	Revoking *Revoking
+
+	// Revokes reports whether the subject declares the capability "revocations".
+	Revokes bool
+
 	// Limits are what the settings of an adapter of OpenID providers leave no choice about.
 	Limits Limits
 }
@@ -86,6 +92,7 @@ type Samples struct {
 	Identity auth.Identity // as whose
 	Audience string        // which Good is for; "" when its tokens are good for any
 	Bad      []Forgery     // and refuse these
+	Revoking *Revoking     // a token that can be revoked; nil when there is none
 }
 
 // The names that Settings and every token of a Provider agree on.

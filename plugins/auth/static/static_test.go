@@ -73,12 +73,19 @@ func settings(path, organization string) plugins.Config {
 func TestStaticKeepsTheContract(t *testing.T) {
 	expires := time.Now().Add(time.Hour).Truncate(time.Second)
 	path := filepath.Join(t.TempDir(), "tokens.yaml")
-	write(t, path, fmt.Sprintf(`
+	text := fmt.Sprintf(`
 tokens:
   - {tokenSha256: %s, subject: alice, email: alice@example.com, name: Alice, orgRole: admin, organization: org_1, audiences: [%s], expires: %s}
   - {token: %s, subject: bob, organization: org_1, expires: 2020-01-01T00:00:00Z}
   - {token: %s, subject: eve, organization: org_2, expires: 2099-01-01T00:00:00Z}
-`, digest(good), authtest.Audience, expires.Format(time.RFC3339), expired, foreign))
+`, digest(good), authtest.Audience, expires.Format(time.RFC3339), expired, foreign)
+	write(t, path, text)
+	revocable := "  - {token: the-token-of-mallory, subject: mallory, organization: org_1, expires: 2099-01-01T00:00:00Z}\n"
+	revoking := &authtest.Revoking{
+		Token: "the-token-of-mallory", Kept: good,
+		Begin:  func(context.Context) error { write(t, path, text+revocable); return nil },
+		Revoke: func(context.Context) error { write(t, path, text); return nil },
+	}
 	samples := &authtest.Samples{
 		Good: good, Audience: authtest.Audience,
 		Identity: auth.Identity{Issuer: "ropewalk:static", Subject: "alice", Email: "alice@example.com", OrganizationID: "org_1", ExpiresAt: expires},
@@ -92,14 +99,14 @@ tokens:
 		},
 	}
 	t.Run("direct", func(t *testing.T) {
-		s := authtest.Subject{Samples: samples, Open: func(ctx context.Context, _ *authtest.Provider) (auth.Adapter, func(), error) {
+		s := authtest.Subject{Samples: samples, Revokes: true, Revoking: revoking, Open: func(ctx context.Context, _ *authtest.Provider) (auth.Adapter, func(), error) {
 			adapter := static.New()
 			return adapter, func() {}, adapter.Configure(ctx, settings(path, "org_1"))
 		}}
 		plugintest.Run(t, authtest.Checks(s), s)
 	})
 	t.Run("over the wire", func(t *testing.T) {
-		s := authtest.Subject{Samples: samples, Open: func(context.Context, *authtest.Provider) (auth.Adapter, func(), error) {
+		s := authtest.Subject{Samples: samples, Revokes: true, Revoking: revoking, Open: func(context.Context, *authtest.Provider) (auth.Adapter, func(), error) {
 			conn := plugintest.Configured(t, auth.Plugin(static.New()), string(settings(path, "org_1").JSON))
 			return auth.Client(conn), func() {}, nil
 		}}

@@ -1,0 +1,95 @@
+package access
+
+import (
+	"testing"
+	"time"
+
+	"github.com/ropewalk/ropewalk/core"
+)
+
+// revoke has the provider accept the token of a subject no longer.
+func (p *provider) revoke(subject string) {
+	p.set(func(p *provider) { delete(p.tokens, "token-of-"+subject) })
+}
+
+// tokenCaller authenticates a token for /mcp.
+func tokenCaller(t *testing.T, a *Access, token string) core.Caller {
+	t.Helper()
+	id, err := a.MCP(t.Context(), token, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := a.Caller(t.Context(), id, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+func TestARevokedSubjectLosesVerdictsLoginsAndSessionsOnEveryServer(t *testing.T) {
+	p := newProvider("https://idp", "alice", "bob")
+	a, state := newAccess(t, "", p)
+	peer := New(Options{Adapter: p, Audiences: []string{"https://base"}, Users: state, Cookies: state, Keys: state, Revocations: state})
+	alice, bob := tokenCaller(t, a, "token-of-alice"), tokenCaller(t, a, "token-of-bob")
+	elsewhere := tokenCaller(t, peer, "token-of-alice")
+	cookie, err := a.newLogin(t.Context(), alice.Identity, a.gate.Load().key.print())
+	if err != nil {
+		t.Fatal(err)
+	}
+	want(t, "a login", outcome(a.API(t.Context(), "", cookie)), "alice")
+	changed := make(chan string, 4)
+	defer a.WatchRevocations(func(user string) { changed <- user })()
+
+	p.revoke("alice")
+	asked := p.calls.Load()
+	if err := a.Revoke(t.Context(), core.Revocation{Issuer: "https://idp", Subject: "alice"}); err != nil {
+		t.Fatal(err)
+	}
+	peer.MembersChanged(alice.User.ID) // as the notice of this server has it do
+	want(t, "the change", <-changed, alice.User.ID)
+	want(t, "the login", outcome(a.API(t.Context(), "", cookie)), "unauthenticated")
+	want(t, "the session", string(core.CodeOf(a.Valid(t.Context(), alice))), "unauthenticated")
+	want(t, "the session on another server", string(core.CodeOf(peer.Valid(t.Context(), elsewhere))), "unauthenticated")
+	want(t, "the token", outcome(a.MCP(t.Context(), "token-of-alice", "")), "unauthenticated")
+	want(t, "the token on another server", outcome(peer.MCP(t.Context(), "token-of-alice", "")), "unauthenticated")
+	asked = p.calls.Load() - asked
+	want(t, "the token of another subject", outcome(a.MCP(t.Context(), "token-of-bob", "")), "bob")
+	if err := a.Valid(t.Context(), bob); err != nil || asked != 2 || p.calls.Load() != 5 {
+		t.Errorf("another subject: %v, %d calls of the provider", err, p.calls.Load())
+	}
+
+	<-time.After(2 * time.Millisecond) // times in the store are milliseconds
+	p.set(func(p *provider) { p.tokens["a-new-token"] = p.identity("alice") })
+	if err := a.Valid(t.Context(), tokenCaller(t, a, "a-new-token")); err != nil {
+		t.Errorf("a session with a token from after the revocation: %v", err)
+	}
+}
+
+func TestARevokedTokenEndsWhatBeganWithItAlone(t *testing.T) {
+	p := newProvider("https://idp", "alice")
+	p.tokens["another-token"] = p.identity("alice")
+	a, _ := newAccess(t, "", p)
+	revoked, other := tokenCaller(t, a, "token-of-alice"), tokenCaller(t, a, "another-token")
+	p.revoke("alice")
+	if err := a.Revoke(t.Context(), core.Revocation{Issuer: "https://idp", Token: fingerprintOf("token-of-alice").String()}); err != nil {
+		t.Fatal(err)
+	}
+	want(t, "the session", string(core.CodeOf(a.Valid(t.Context(), revoked))), "unauthenticated")
+	want(t, "the token", outcome(a.MCP(t.Context(), "token-of-alice", "")), "unauthenticated")
+	want(t, "another token of the subject", outcome(a.MCP(t.Context(), "another-token", "")), "alice")
+	if err := a.Valid(t.Context(), other); err != nil || p.calls.Load() != 3 {
+		t.Errorf("a session with another token: %v, %d calls of the provider", err, p.calls.Load())
+	}
+}
+
+func TestAVerdictIsDroppedAlsoWhenTheRevocationCannotBeRecorded(t *testing.T) {
+	p := newProvider("https://idp", "alice")
+	a, state := newAccess(t, "", p)
+	tokenCaller(t, a, "token-of-alice")
+	p.revoke("alice")
+	_ = state.Close()
+	if err := a.Revoke(t.Context(), core.Revocation{Issuer: "https://idp", Subject: "alice"}); core.CodeOf(err) != core.CodeUnavailable {
+		t.Errorf("got %v", err)
+	}
+	want(t, "the token", outcome(a.MCP(t.Context(), "token-of-alice", "")), "unauthenticated")
+}

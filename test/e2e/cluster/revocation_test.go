@@ -1,0 +1,94 @@
+package cluster
+
+import (
+	"io"
+	"net/http"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/ropewalk/ropewalk/test/e2e/harness"
+)
+
+const (
+	tokenOfAlice = "the-token-of-alice-1"
+	tokenOfBob   = "the-token-of-bob-001"
+)
+
+// tokenFile has one line for each token.
+func tokenFile(tokens ...string) string {
+	text := "tokens:\n"
+	for _, token := range tokens {
+		subject := strings.Split(token, "-")[3]
+		text += "  - {token: " + token + ", subject: " + subject + ", expires: 2099-01-01T00:00:00Z}\n"
+	}
+	return text
+}
+
+// What one adapter revokes ends on every server, also where another adapter still accepts the token.
+func TestATokenThatIsRevokedOnOneServerEndsItsSessionsAndStreamsOnAll(t *testing.T) {
+	t.Parallel()
+	database := harness.Databases.New(t)
+	serve := func(tokens string) *harness.Server {
+		return harness.Serve(t, func(s *harness.Server) { s.Database = database },
+			harness.Config("auth: {adapter: static, audience: any, join: {workspace: ws_default}, file: "+tokens+"}\nstorage: {url: '"+database+"'}\n"),
+			harness.Env("SERVICE_API_KEY="+harness.APIKey))
+	}
+	files := []string{filepath.Join(t.TempDir(), "a.yaml"), filepath.Join(t.TempDir(), "b.yaml")}
+	for _, file := range files {
+		harness.WriteFile(t, file, tokenFile(tokenOfAlice, tokenOfBob))
+	}
+	a, b := serve(files[0]), serve(files[1])
+	alice := []*harness.MCPClient{a.OpenSession(t, "Authorization", "Bearer "+tokenOfAlice), b.OpenSession(t, "Authorization", "Bearer "+tokenOfAlice)}
+	bob := b.OpenSession(t, "Authorization", "Bearer "+tokenOfBob)
+	ended := streamEnds(t, alice[1])
+
+	began := time.Now()
+	harness.WriteFile(t, files[0], tokenFile(tokenOfBob))
+	waitFor(t, "the revoked token is refused where it was revoked", func() bool { return pings(t, alice[0]) == http.StatusUnauthorized })
+	waitFor(t, "its session on the other server ends", func() bool { return pings(t, alice[1]) == http.StatusNotFound })
+	select {
+	case <-ended:
+	case <-time.After(harness.Timeout):
+		t.Error("the stream of the session on the other server goes on")
+	}
+	t.Logf("ended everywhere %v after the token was removed from the file", time.Since(began))
+	if got := pings(t, bob); got != http.StatusOK {
+		t.Errorf("the session of another subject gets %d", got)
+	}
+}
+
+// pings sends a ping and returns the status.
+func pings(t *testing.T, c *harness.MCPClient) int {
+	t.Helper()
+	status, _, _, err := c.Post(t.Context(), harness.Ping)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return status
+}
+
+// streamEnds opens the GET stream of a session; the channel is closed when the stream ends.
+func streamEnds(t *testing.T, c *harness.MCPClient) <-chan struct{} {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, c.URL+"/mcp", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("Accept", "text/event-stream")
+	req.Header.Set("X-Workspace-Id", harness.Workspace)
+	req.Header.Set("Mcp-Session-Id", c.Session)
+	req.Header.Set(c.Headers[0], c.Headers[1])
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil || resp.StatusCode != http.StatusOK {
+		t.Fatalf("the stream is not opened: %v %v", resp, err)
+	}
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		defer resp.Body.Close()
+		_, _ = io.Copy(io.Discard, resp.Body)
+	}()
+	return ended
+}
