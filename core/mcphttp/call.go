@@ -11,6 +11,7 @@ import (
 	"github.com/gofiber/fiber/v2/utils"
 
 	"github.com/ropewalk/ropewalk/core"
+	"github.com/ropewalk/ropewalk/core/mcphttp/lazycontext"
 	"github.com/ropewalk/ropewalk/core/mcphttp/message"
 	"github.com/ropewalk/ropewalk/core/mcphttp/session"
 	"github.com/ropewalk/ropewalk/core/mcphttp/sse"
@@ -26,8 +27,8 @@ type call struct {
 	session.Call
 	message.Message
 	caller  core.Caller
-	session *session.Session // nil without one
-	context lazyContext      // ends with the call, when its client cancels it, and when the server ends
+	session *session.Session    // nil without one
+	context lazycontext.Context // ends with the call, when its client cancels it, and when the server ends
 	span    tracing.Span
 
 	release func() // gives back its place in the share of its user; nil when there is none
@@ -42,8 +43,8 @@ func (e *Endpoint) newCall(ctx context.Context, m message.Message, caller core.C
 		k.Message.ID = bytes.Clone(m.ID)
 	}
 	k.Call.ID = k.Message.ID
-	k.context.init(ctx, 0)
-	k.Cancel = k.context.end
+	k.context.Init(ctx, 0)
+	k.Cancel = k.context.Cancel
 	return k
 }
 

@@ -91,7 +91,7 @@ type Endpoint struct {
 	live      *session.Set
 	writer    *session.Writer
 	lease     *session.Lease
-	moving    moving // sessions that come from or go to another server
+	moving    session.Locks // of sessions that come from or go to another server
 	hub       *hub
 	documents *documents
 	standing  openStreams

@@ -13,6 +13,7 @@ import (
 
 	"github.com/ropewalk/ropewalk/core"
 	"github.com/ropewalk/ropewalk/core/config"
+	"github.com/ropewalk/ropewalk/core/mcphttp/lazycontext"
 	"github.com/ropewalk/ropewalk/core/requestinfo"
 	"github.com/ropewalk/ropewalk/core/webguard"
 )
@@ -99,9 +100,9 @@ func (e *Endpoint) identify(c *fiber.Ctx, resource string) (core.Identity, error
 	if !ok || token == "" {
 		return core.Identity{}, core.Errorf(core.CodeUnauthenticated, "no bearer token")
 	}
-	var ctx lazyContext
-	ctx.init(e.within(c), gateTimeout)
-	defer ctx.end()
+	var ctx lazycontext.Context
+	ctx.Init(e.within(c), gateTimeout)
+	defer ctx.Cancel()
 	return e.o.Access.MCP(&ctx, token, resource)
 }
 
@@ -193,9 +194,9 @@ func (e *Endpoint) place(c *fiber.Ctx, identity core.Identity, resource string) 
 	default:
 		named = resource
 	}
-	var ctx lazyContext
-	ctx.init(e.within(c), gateTimeout)
-	defer ctx.end()
+	var ctx lazycontext.Context
+	ctx.Init(e.within(c), gateTimeout)
+	defer ctx.Cancel()
 	caller, err := e.o.Access.Caller(&ctx, identity, named)
 	if err == nil && workspace != "" && workspace != caller.Workspace.ID {
 		return core.Caller{}, core.Errorf(core.CodeBadRequest, "the header X-Workspace-Id names another workspace than the address; leave the header out")

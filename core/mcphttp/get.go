@@ -9,6 +9,7 @@ import (
 	"github.com/ropewalk/ropewalk/core/mcphttp/session"
 	"github.com/ropewalk/ropewalk/core/mcphttp/sse"
 	"github.com/ropewalk/ropewalk/core/stream"
+	"github.com/ropewalk/ropewalk/core/webguard"
 )
 
 // headerLastEvent is what a client got last of a stream that broke.
@@ -19,7 +20,7 @@ func (e *Endpoint) get(c *fiber.Ctx, caller core.Caller) error {
 	if namesStateless(c) {
 		return methodGone(c)
 	}
-	if !accepts(c, "text/event-stream") {
+	if !webguard.Accepts(&c.Request().Header, "text/event-stream") {
 		return (&fault{status: fiber.StatusNotAcceptable, code: codeServer, message: "Accept must allow text/event-stream"}).send(c)
 	}
 	s, f := e.named(c, caller)

@@ -7,6 +7,7 @@ import (
 	"github.com/ropewalk/ropewalk/core"
 	"github.com/ropewalk/ropewalk/core/mcphttp/message"
 	"github.com/ropewalk/ropewalk/core/mcphttp/session"
+	"github.com/ropewalk/ropewalk/core/rawjson"
 	"github.com/ropewalk/ropewalk/core/rpc"
 	"github.com/ropewalk/ropewalk/core/tools"
 )
@@ -55,7 +56,7 @@ func (e *Endpoint) list(k *call, kind core.Kind) ([][]byte, error) {
 // aboutResource is resources/subscribe and resources/unsubscribe: updates reach this session alone, on
 // its GET stream.
 func (e *Endpoint) aboutResource(k *call, do func(context.Context, string) error) pending {
-	uri := message.Text(k.Param("uri"))
+	uri := rawjson.Text(k.Param("uri"))
 	if uri == "" {
 		return done(nil, invalidParams("params.uri must be the URI of a resource"))
 	}
@@ -64,7 +65,7 @@ func (e *Endpoint) aboutResource(k *call, do func(context.Context, string) error
 
 // setLevel is logging/setLevel: which log messages of apps this session wants.
 func (e *Endpoint) setLevel(k *call) pending {
-	level := message.Text(k.Param("level"))
+	level := rawjson.Text(k.Param("level"))
 	return e.change(k, func() error {
 		if err := k.session.Tools.SetLevel(&k.context, level); err != nil {
 			return err
@@ -81,7 +82,7 @@ func (e *Endpoint) recordState(ctx context.Context, s *session.Session) {
 	if !e.writer.Replaces() {
 		return
 	}
-	unlock, err := e.moving.lock(ctx, s.ID)
+	unlock, err := e.moving.Lock(ctx, s.ID)
 	if err != nil {
 		return
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/ropewalk/ropewalk/core/mcphttp/session"
 	"github.com/ropewalk/ropewalk/core/mcphttp/sse"
 	"github.com/ropewalk/ropewalk/core/rpc"
+	"github.com/ropewalk/ropewalk/core/webguard"
 )
 
 // post handles one message, or before 2025-06-18 a batch of them.
@@ -140,6 +141,24 @@ func (e *Endpoint) rootsChanged(s *session.Session) {
 		defer cancel()
 		s.Tools.RootsChanged(ctx)
 	})
+}
+
+// usualAccept is what nearly every client sends.
+const usualAccept = "application/json, text/event-stream"
+
+// checkMedia holds a POST to the media types of Streamable HTTP.
+func checkMedia(c *fiber.Ctx) *fault {
+	h := &c.Request().Header
+	if _, ok := webguard.JSON(h); !ok {
+		return &fault{status: fiber.StatusUnsupportedMediaType, code: codeServer, message: "Content-Type must be application/json"}
+	}
+	if webguard.Encoded(h) {
+		return &fault{status: fiber.StatusUnsupportedMediaType, code: codeServer, message: "Content-Encoding is not supported here"}
+	}
+	if string(h.Peek(fiber.HeaderAccept)) != usualAccept && (!webguard.Accepts(h, "application/json") || !webguard.Accepts(h, "text/event-stream")) {
+		return &fault{status: fiber.StatusNotAcceptable, code: codeServer, message: "Accept must allow both application/json and text/event-stream"}
+	}
+	return nil
 }
 
 // checkProtocol refuses a revision that this endpoint does not speak with sessions.

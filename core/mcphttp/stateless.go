@@ -111,7 +111,7 @@ func checkVersion(header string, m *message.Message) *fault {
 		return unsupported(header)
 	}
 	meta, ok := rawjson.Fields(message.OrEmpty(m.Param("_meta")), mcp.MetaKeyProtocolVersion, mcp.MetaKeyClientCapabilities, mcp.MetaKeyClientInfo, metaLogLevel)
-	version := message.Text(meta[mcp.MetaKeyProtocolVersion])
+	version := rawjson.Text(meta[mcp.MetaKeyProtocolVersion])
 	if !ok || version == "" {
 		return badRequest(jsonrpc.CodeInvalidParams, "params._meta must have "+mcp.MetaKeyProtocolVersion+", a string")
 	}
@@ -124,7 +124,7 @@ func checkVersion(header string, m *message.Message) *fault {
 	if can := meta[mcp.MetaKeyClientCapabilities]; len(can) == 0 || can[0] != '{' {
 		return badRequest(jsonrpc.CodeInvalidParams, "params._meta must have "+mcp.MetaKeyClientCapabilities+", an object")
 	}
-	if level := meta[metaLogLevel]; level != nil && !slices.Contains(notify.LevelNames(), message.Text(level)) {
+	if level := meta[metaLogLevel]; level != nil && !slices.Contains(notify.LevelNames(), rawjson.Text(level)) {
 		return badRequest(jsonrpc.CodeInvalidParams, metaLogLevel+" must be one of the log levels of MCP")
 	}
 	var client struct{ Name, Version *string }

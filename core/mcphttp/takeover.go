@@ -3,7 +3,6 @@ package mcphttp
 import (
 	"context"
 	"errors"
-	"sync"
 	"time"
 
 	"github.com/ropewalk/ropewalk/core"
@@ -20,46 +19,11 @@ const (
 	takeOverPoll    = 50 * time.Millisecond // at which the record is read meanwhile
 )
 
-// moving holds a lock for each session that is being moved. The zero value has none.
-type moving struct {
-	mu     sync.Mutex
-	locked map[string]chan struct{} // closed when the lock is free
-}
-
-// lock locks a session until the returned function is called.
-func (m *moving) lock(ctx context.Context, id string) (unlock func(), err error) {
-	for {
-		m.mu.Lock()
-		held, isLocked := m.locked[id]
-		if !isLocked {
-			break
-		}
-		m.mu.Unlock()
-		select {
-		case <-held:
-		case <-ctx.Done():
-			return nil, ctx.Err()
-		}
-	}
-	defer m.mu.Unlock()
-	if m.locked == nil {
-		m.locked = map[string]chan struct{}{}
-	}
-	free := make(chan struct{})
-	m.locked[id] = free
-	return func() {
-		m.mu.Lock()
-		defer m.mu.Unlock()
-		delete(m.locked, id)
-		close(free)
-	}, nil
-}
-
 // takeOver makes a session of the caller one of this server's.
 func (e *Endpoint) takeOver(ctx context.Context, id string, caller core.Caller) (*session.Session, *fault) {
 	ctx, cancel := context.WithTimeout(ctx, takeOverTimeout)
 	defer cancel()
-	unlock, err := e.moving.lock(ctx, id)
+	unlock, err := e.moving.Lock(ctx, id)
 	if err != nil {
 		return nil, sessionNotFound(reasonUnavailable)
 	}
@@ -143,7 +107,7 @@ func (e *Endpoint) covered(s *session.Session, now time.Time) bool {
 func (e *Endpoint) confirm(s *session.Session) bool {
 	ctx, cancel := context.WithTimeout(e.root, session.StoreTimeout)
 	defer cancel()
-	unlock, err := e.moving.lock(ctx, s.ID)
+	unlock, err := e.moving.Lock(ctx, s.ID)
 	if err != nil {
 		return false
 	}
@@ -172,7 +136,7 @@ func (e *Endpoint) confirm(s *session.Session) bool {
 // giveUp lets another server have a session that it asks for, unless a call is in flight: that server asks
 // again.
 func (e *Endpoint) giveUp(ctx context.Context, id, lease string) {
-	unlock, err := e.moving.lock(ctx, id)
+	unlock, err := e.moving.Lock(ctx, id)
 	if err != nil {
 		return
 	}

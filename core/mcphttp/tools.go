@@ -9,7 +9,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/ropewalk/ropewalk/core"
-	"github.com/ropewalk/ropewalk/core/mcphttp/message"
+	"github.com/ropewalk/ropewalk/core/rawjson"
 	"github.com/ropewalk/ropewalk/core/tools"
 )
 
@@ -63,7 +63,7 @@ func after(all []tools.Listed, cursor json.RawMessage) (int, bool) {
 
 // startTool is tools/call. Arguments, _meta and the result are never decoded here.
 func (e *Endpoint) startTool(k *call) pending {
-	name := message.Text(k.Param("name"))
+	name := rawjson.Text(k.Param("name"))
 	if name == "" {
 		return done(nil, invalidParams("params.name must be the name of a tool"))
 	}

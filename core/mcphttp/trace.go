@@ -1,8 +1,6 @@
 package mcphttp
 
 import (
-	"bytes"
-
 	"github.com/gofiber/fiber/v2"
 
 	"github.com/ropewalk/ropewalk/core/mcphttp/message"
@@ -14,20 +12,20 @@ import (
 // noteTool notes the tool of the first call for the access log.
 func noteTool(c *fiber.Ctx, calls []*call) {
 	if info := requestinfo.Of(c.Context()); info != nil && calls[0].Method == "tools/call" {
-		info.SetTool(clip(message.Text(calls[0].Param("name"))))
+		info.SetTool(clip(rawjson.Text(calls[0].Param("name"))))
 	}
 }
 
 // startSpan starts the span of a call. A trace context in _meta comes before that of the HTTP headers
 // (SEP-414).
 func (k *call) startSpan() {
-	from := traceOf(k.Param("_meta"))
+	from := tracing.WireInMeta(k.Param("_meta"))
 	if from.Parent == "" && !tracing.Of(k.context.Context).Recording() {
 		return
 	}
 	target := ""
 	if k.Method == "tools/call" || k.Method == "prompts/get" {
-		target = clip(message.Text(k.Param("name")))
+		target = clip(rawjson.Text(k.Param("name")))
 	}
 	r := tracing.MCP{Method: clip(k.Method), Target: target, ID: message.Scalar(k.Call.ID), Transport: tracing.TCP, Workspace: k.caller.Workspace.ID}
 	if k.session != nil {
@@ -44,13 +42,4 @@ func (k *call) endSpan(result [][]byte) {
 		result = nil // only the results of tools say that they failed
 	}
 	k.span.EndMCP(nil, result...)
-}
-
-// traceOf returns the trace context of a _meta.
-func traceOf(meta []byte) (w tracing.Wire) {
-	if !bytes.Contains(meta, []byte(tracing.TraceParent)) {
-		return w
-	}
-	members, _ := rawjson.ListOf(meta)
-	return tracing.Wire{Parent: message.Text(members.Get(tracing.TraceParent)), State: message.Text(members.Get(tracing.TraceState))}
 }

@@ -85,8 +85,11 @@ func Name(key []byte) []byte {
 	return []byte(Text(append(append([]byte{'"'}, key...), '"')))
 }
 
-// Text is the value of a JSON string that was checked before.
+// Text is the value of a JSON string that was checked before, "" for any other value and for none.
 func Text(quoted []byte) string {
+	if len(quoted) == 0 || quoted[0] != '"' {
+		return ""
+	}
 	inner := quoted[1 : len(quoted)-1]
 	if bytes.IndexByte(inner, '\\') < 0 {
 		return string(inner)

@@ -1,9 +1,12 @@
 package tracing
 
 import (
+	"bytes"
 	"context"
 
 	"go.opentelemetry.io/otel/propagation"
+
+	"github.com/ropewalk/ropewalk/core/rawjson"
 )
 
 // The names of a trace context, in HTTP headers, in _meta and in the metadata of gRPC.
@@ -38,6 +41,15 @@ func (w *Wire) Set(key, value string) {
 
 // Keys implements propagation.TextMapCarrier.
 func (*Wire) Keys() []string { return []string{TraceParent, TraceState} }
+
+// WireInMeta returns the trace context of a _meta (SEP-414), none for a _meta that is not an object.
+func WireInMeta(meta []byte) (w Wire) {
+	if !bytes.Contains(meta, []byte(TraceParent)) {
+		return w
+	}
+	members, _ := rawjson.ListOf(meta)
+	return Wire{Parent: rawjson.Text(members.Get(TraceParent)), State: rawjson.Text(members.Get(TraceState))}
+}
 
 // WireOf returns the trace context that a request made in ctx is sent with.
 func WireOf(ctx context.Context) (w Wire) {

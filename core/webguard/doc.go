@@ -1,6 +1,6 @@
 // Package webguard decides which web requests are taken: under which names (Host) the server is called,
-// which pages (Origin) call it, which proxies are believed about the client, and which header holds the
-// bearer token. It is the defence against DNS rebinding and cross-site requests of both HTTP packages.
+// which pages (Origin) call it, which proxies are believed about the client, which header holds the
+// bearer token, and of which media types bodies are. It is the defence against DNS rebinding and cross-site requests of both HTTP packages.
 //
 // It does not know identities (access does) and answers nothing: httpapi and mcphttp each refuse in
 // their own format. It is a package of its own so that the two cannot differ in what they let in.

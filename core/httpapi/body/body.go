@@ -9,7 +9,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
-	"mime"
 	"reflect"
 	"strings"
 	"unicode/utf8"
@@ -17,6 +16,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"github.com/ropewalk/ropewalk/core"
+	"github.com/ropewalk/ropewalk/core/webguard"
 )
 
 // Read decodes a JSON object into a T. It returns core.CodeUnsupportedMedia unless the body is
@@ -70,12 +70,10 @@ func Decode[T any](raw []byte) (T, error) {
 }
 
 func checkMediaType(h *fasthttp.RequestHeader) error {
-	media, params, err := mime.ParseMediaType(string(h.ContentType()))
-	charset := params["charset"]
-	if err != nil || media != "application/json" || (charset != "" && !strings.EqualFold(charset, "utf-8")) {
+	if charset, ok := webguard.JSON(h); !ok || charset != "" && !strings.EqualFold(charset, "utf-8") {
 		return core.Errorf(core.CodeUnsupportedMedia, "the Content-Type must be application/json")
 	}
-	if encoding := h.Peek(fasthttp.HeaderContentEncoding); len(encoding) > 0 && !strings.EqualFold(string(encoding), "identity") {
+	if webguard.Encoded(h) {
 		return core.Errorf(core.CodeUnsupportedMedia, "a Content-Encoding is not accepted")
 	}
 	return nil

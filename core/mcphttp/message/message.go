@@ -152,7 +152,7 @@ func parse(text []byte) (Message, *Error) {
 		return Message{}, invalid("id must be a string or a number")
 	}
 	if e.method != nil {
-		if m.Method = Text(e.method); m.Method == "" || e.result != nil || e.failure != nil {
+		if m.Method = rawjson.Text(e.method); m.Method == "" || e.result != nil || e.failure != nil {
 			return Message{}, invalid("method must be a non-empty string, without result or error")
 		}
 		return m, m.readParams()
@@ -167,18 +167,10 @@ func parse(text []byte) (Message, *Error) {
 	return m, nil
 }
 
-// Text is a JSON string's text, "" for any other value and for none.
-func Text(value json.RawMessage) string {
-	if len(value) == 0 || value[0] != '"' {
-		return ""
-	}
-	return rawjson.Text(value)
-}
-
 // Scalar is the text of a JSON string or number.
 func Scalar(value json.RawMessage) string {
 	if len(value) > 0 && value[0] == '"' {
-		return Text(value)
+		return rawjson.Text(value)
 	}
 	return string(value)
 }

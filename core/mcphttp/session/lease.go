@@ -97,7 +97,7 @@ func (l *Lease) renew(ctx context.Context, held sessionstore.Record) (sessionsto
 	for held.ID != "" {
 		next := held
 		next.State = ""
-		written, err := l.writer.replace(ctx, next, leaseTime, held.Owner)
+		written, err := l.writer.replace(ctx, next, leaseTime, held.Owner, nothing)
 		switch {
 		case errors.Is(err, plugins.ErrNotFound):
 			held.ID = ""
@@ -105,20 +105,20 @@ func (l *Lease) renew(ctx context.Context, held sessionstore.Record) (sessionsto
 		case err != nil || written:
 			return next, wanted, err
 		}
-		if held, err = l.writer.get(ctx, held.ID); err != nil && !errors.Is(err, plugins.ErrNotFound) {
+		if held, err = l.writer.Find(ctx, held.ID); err != nil && !errors.Is(err, plugins.ErrNotFound) {
 			return held, nil, err
 		}
 		wanted = strings.Fields(held.State)
 	}
 	made := sessionstore.Record{ID: leasePrefix + rand.Text(), Owner: rand.Text()}
-	return made, nil, l.writer.put(ctx, made, leaseTime)
+	return made, nil, l.writer.put(ctx, made, leaseTime, nothing)
 }
 
 // Ask asks the server that holds a lease for a session. It returns false when that lease is over: the
 // server has ended.
 func (l *Lease) Ask(ctx context.Context, lease, session string) (alive bool, err error) {
 	for {
-		rec, err := l.writer.get(ctx, lease)
+		rec, err := l.writer.Find(ctx, lease)
 		switch {
 		case errors.Is(err, plugins.ErrNotFound):
 			return false, nil
@@ -129,7 +129,7 @@ func (l *Lease) Ask(ctx context.Context, lease, session string) (alive bool, err
 		}
 		token := rec.Owner
 		rec.Owner, rec.State = rand.Text(), strings.TrimSpace(rec.State+" "+session)
-		written, err := l.writer.replace(ctx, rec, 0, token)
+		written, err := l.writer.replace(ctx, rec, 0, token, nothing)
 		if err != nil && !errors.Is(err, plugins.ErrNotFound) || written {
 			return true, err
 		}

@@ -49,16 +49,20 @@ func NewWriter(store sessionstore.Store, ttl time.Duration, log hclog.Logger) *W
 // Put writes the record of a new session and then calls admit, which makes the session findable.
 // No swap of stores comes between the two.
 func (w *Writer) Put(ctx context.Context, rec sessionstore.Record, admit func()) error {
+	return w.put(ctx, rec, w.ttl, admit)
+}
+
+func (w *Writer) put(ctx context.Context, rec sessionstore.Record, ttl time.Duration, admit func()) error {
 	w.using.RLock()
 	defer w.using.RUnlock()
-	if err := w.store.Put(ctx, rec, w.ttl); err != nil {
+	if err := w.store.Put(ctx, rec, ttl); err != nil {
 		return err
 	}
 	admit()
 	return nil
 }
 
-// Find looks a session up in the store. One that ended here is plugins.ErrNotFound even before the store
+// Find looks a session, or a lease, up in the store. One that ended here is plugins.ErrNotFound even before the store
 // has deleted it.
 func (w *Writer) Find(ctx context.Context, id string) (sessionstore.Record, error) {
 	w.mu.Lock()

@@ -1,4 +1,4 @@
-package mcphttp
+package lazycontext
 
 import (
 	"context"
@@ -9,16 +9,16 @@ import (
 	"time"
 )
 
-func lazy(parent context.Context, limit time.Duration) *lazyContext {
-	c := &lazyContext{}
-	c.init(parent, limit)
+func lazy(parent context.Context, limit time.Duration) *Context {
+	c := &Context{}
+	c.Init(parent, limit)
 	return c
 }
 
 func TestATimeLimitCountsFromWhenSomethingWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := lazy(t.Context(), time.Second)
-		defer c.end()
+		defer c.Cancel()
 		time.Sleep(time.Minute) //nolint:forbidigo // on the bubble's clock; nothing waits yet
 		if c.Err() != nil {
 			t.Fatal(c.Err())
@@ -38,7 +38,7 @@ func TestALazyContextEndsWithItsParentAndWithItself(t *testing.T) {
 		parent, cancel := context.WithCancel(t.Context())
 		ended, waiting := lazy(parent, limit), lazy(parent, limit)
 		done := waiting.Done()
-		ended.end()
+		ended.Cancel()
 		if !errors.Is(ended.Err(), context.Canceled) {
 			t.Errorf("ended: %v", ended.Err())
 		}
@@ -56,20 +56,20 @@ func TestALazyContextEndsWithItsParentAndWithItself(t *testing.T) {
 
 func TestAContextMadeFromALazyOneNeedsNoGoroutine(t *testing.T) {
 	c := lazy(t.Context(), 0)
-	defer c.end()
+	defer c.Cancel()
 	before := runtime.NumGoroutine()
 	child, stop := context.WithCancel(c)
 	defer stop()
 	if n := runtime.NumGoroutine(); n > before {
 		t.Errorf("%d goroutines, %d before", n, before)
 	}
-	c.end()
+	c.Cancel()
 	<-child.Done()
 }
 
 func BenchmarkLazyContext(b *testing.B) {
 	for name, ask := range map[string]func(context.Context){
-		"lazy":    func(parent context.Context) { lazy(parent, 0).end() },
+		"lazy":    func(parent context.Context) { lazy(parent, 0).Cancel() },
 		"context": func(parent context.Context) { _, cancel := context.WithCancel(parent); cancel() },
 	} {
 		b.Run(name, func(b *testing.B) {

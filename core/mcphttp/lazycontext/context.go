@@ -1,4 +1,4 @@
-package mcphttp
+package lazycontext
 
 import (
 	"context"
@@ -6,10 +6,10 @@ import (
 	"time"
 )
 
-// lazyContext is a context with a cancellation and perhaps a time limit, like one of the context package,
-// which registers with its parent and makes its timer only when something waits on it. Nearly every call
-// is answered, and every request admitted, before anything does (BenchmarkLazyContext).
-type lazyContext struct {
+// Context is a context with a cancellation and perhaps a time limit, like one of the context package,
+// which registers with its parent and makes its timer only when something waits on it. It is embedded in
+// what it belongs to: Init must be called before anything else.
+type Context struct {
 	context.Context // the parent
 	limit           time.Duration
 
@@ -19,13 +19,13 @@ type lazyContext struct {
 	over   bool
 }
 
-// init sets the parent, and a time limit unless it is 0. It is called once, before anything else.
-func (c *lazyContext) init(parent context.Context, limit time.Duration) {
+// Init sets the parent, and a time limit unless it is 0. It is called once.
+func (c *Context) Init(parent context.Context, limit time.Duration) {
 	c.Context, c.limit = parent, limit
 }
 
 // whole returns the context of the context package that this one stands for.
-func (c *lazyContext) whole() context.Context {
+func (c *Context) whole() context.Context {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.inner != nil {
@@ -43,10 +43,10 @@ func (c *lazyContext) whole() context.Context {
 }
 
 // Done implements context.Context. The time limit counts from the first call.
-func (c *lazyContext) Done() <-chan struct{} { return c.whole().Done() }
+func (c *Context) Done() <-chan struct{} { return c.whole().Done() }
 
 // Deadline implements context.Context.
-func (c *lazyContext) Deadline() (time.Time, bool) {
+func (c *Context) Deadline() (time.Time, bool) {
 	if c.limit == 0 {
 		return c.Context.Deadline()
 	}
@@ -55,7 +55,7 @@ func (c *lazyContext) Deadline() (time.Time, bool) {
 
 // Value implements context.Context. Contexts made from this one find the whole one by it, which they can
 // wait on without a goroutine.
-func (c *lazyContext) Value(key any) any {
+func (c *Context) Value(key any) any {
 	c.mu.Lock()
 	inner := c.inner
 	c.mu.Unlock()
@@ -66,7 +66,7 @@ func (c *lazyContext) Value(key any) any {
 }
 
 // Err implements context.Context.
-func (c *lazyContext) Err() error {
+func (c *Context) Err() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	switch {
@@ -78,8 +78,8 @@ func (c *lazyContext) Err() error {
 	return c.Context.Err()
 }
 
-// end cancels the context.
-func (c *lazyContext) end() {
+// Cancel ends the context.
+func (c *Context) Cancel() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.over = true; c.cancel != nil {

@@ -1,0 +1,36 @@
+package webguard
+
+import "testing"
+
+func TestABodyIsOfTheTypeThatItsHeadersName(t *testing.T) {
+	for text, want := range map[string]struct {
+		charset string
+		ok      bool
+	}{
+		"application/json": {"", true}, "Application/JSON; charset=UTF-8": {"UTF-8", true}, "application/json;charset=latin1": {"latin1", true},
+		"": {}, "text/plain": {}, "application/json-patch+json": {}, "application/json, text/plain": {}, "application/json; charset": {},
+	} {
+		if charset, ok := JSON(&request("POST", "Content-Type: "+text).Request.Header); ok != want.ok || ok && charset != want.charset {
+			t.Errorf("%q: %q, %v", text, charset, ok)
+		}
+	}
+	for text, want := range map[string]bool{"identity": false, "Identity": false, "gzip": true, "identity, gzip": true} {
+		if got := Encoded(&request("POST", "Content-Encoding: "+text).Request.Header); got != want {
+			t.Errorf("%q: %v", text, got)
+		}
+	}
+}
+
+func TestAMediaTypeIsAcceptedByNameAndByRange(t *testing.T) {
+	for text, want := range map[string]bool{
+		"text/event-stream": true, "application/json, text/event-stream": true, "Text/Event-Stream;q=0.5": true, "text/*": true, "*/*": true,
+		"": false, "application/json": false, "text/event-stream2": false, "application/*": false, "*": false, "te*": false,
+	} {
+		if got := Accepts(&request("POST", "Accept: "+text).Request.Header, "text/event-stream"); got != want {
+			t.Errorf("%q: %v", text, got)
+		}
+	}
+	if !Accepts(&request("POST", "Accept: application/json", "Accept: text/event-stream").Request.Header, "text/event-stream") {
+		t.Error("the second of two headers is not read")
+	}
+}
