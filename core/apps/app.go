@@ -75,8 +75,7 @@ func (a *app) transition(next core.State, change func(*view)) bool {
 	}
 	v := *old
 	v.state, v.replaced = next, make(chan struct{})
-	v.begun = v.begun || next != old.state
-	v.resuming = v.resuming && (next == core.StateStopped || next == old.state)
+	v.awaited = v.awaited && (next == core.StateStopped || next == old.state)
 	if next != core.StateRunning {
 		v.instance = nil
 	}

@@ -251,7 +251,7 @@ func (a *app) removeUninstalled(ctx context.Context) {
 // replaceRecord makes an app another one, or the same with other values. The caller holds the turn.
 func (a *app) replaceRecord(ctx context.Context, r core.Installation) {
 	a.log.Info("app replaced by another server", "version", r.Version)
-	a.transition(sameState, func(v *view) { v.resuming = r.Running })
+	a.transition(sameState, func(v *view) { v.awaited = r.Running })
 	if err := a.stopForCommand(ctx); err != nil {
 		a.log.Error("not all processes of a replaced app have ended", "error", err)
 	}

@@ -1,6 +1,7 @@
 package apps
 
 import (
+	"encoding/json"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -185,6 +186,36 @@ func TestAnAppThatWasReplacedUnderItsNameIsReplacedEverywhere(t *testing.T) {
 		expect(t, "its state", app.Status, core.StateRunning)
 		expect(t, "instances", b.app.alive(), 1)
 	})
+}
+
+func TestACallWaitsWhileAnAppIsReplacedByAnotherServer(t *testing.T) {
+	for name, running := range map[string]bool{"and runs on": true, "and stays stopped": false} {
+		synctest.Test(t, func(t *testing.T) {
+			h := newHub(record("notes", true))
+			a, b := h.replica(t), h.replica(t)
+			synctest.Wait()
+			b.app.set(func(m *memoryApp) { m.ends = 5 * time.Second })
+			changed := record("notes", running)
+			changed.Env = map[string]core.Secret{"COLOUR": "blue"}
+			h.rows[interact.AppKey{Workspace: ws, Name: "notes"}] = changed
+			b.seat.changes <- core.Change{Kind: core.ChangeApp, Workspace: ws, Name: "notes"}
+			synctest.Wait()
+			expect(t, name+": the state while the old instance ends", state(t, b.Manager, "notes"), core.StateStopped)
+			began := time.Now()
+			result, err := b.Call(t.Context(), ws, "notes", interact.Call{Method: "x", Params: json.RawMessage(`{"a":1}`)})
+			if running {
+				if err != nil {
+					t.Fatalf("%s: the call: %v", name, err)
+				}
+				expect(t, "the result", string(result), `{"a":1}`)
+				expect(t, "the call waited", time.Since(began), 5*time.Second)
+				expect(t, "what the app was started with", b.app.specs[1].Record.Env["COLOUR"], core.Secret("blue"))
+			} else {
+				expect(t, name+": the code of the call", core.CodeOf(err), core.CodeUnavailable)
+			}
+			expect(t, name+": launches on the other", len(a.app.started()), 1)
+		})
+	}
 }
 
 func TestAnUninstallOnAnotherServerCancelsAStartThatHangs(t *testing.T) {

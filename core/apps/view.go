@@ -17,8 +17,7 @@ type view struct {
 	ui       *core.UI // of the manifest, else of the first tool with a view
 	named    bool     // ui comes from the manifest
 	state    core.State
-	begun    bool              // a start has begun since this server knows the app
-	resuming bool              // it is stopped to be started again with another record: calls wait for that
+	awaited  bool              // its next start comes without a command: the first one here, or one with another record
 	instance instance.Instance // nil unless running
 	offer    core.Offer        // kept while crashed, so that tools do not disappear during a restart
 	since    time.Time         // when it last became running
@@ -29,16 +28,13 @@ type view struct {
 
 // newView returns the view of an app that does not run.
 func newView(record core.Installation) *view {
-	v := &view{record: record, state: core.StateStopped, replaced: make(chan struct{})}
+	v := &view{record: record, state: core.StateStopped, awaited: true, replaced: make(chan struct{})}
 	v.describe()
 	return v
 }
 
-// startsSoon reports whether a stopped app is about to be started: for the first time here, or with
-// another record.
-func (v *view) startsSoon() bool {
-	return v.record.Running && (!v.begun || v.resuming)
-}
+// startsSoon reports whether a stopped app is about to be started, so that calls wait for it.
+func (v *view) startsSoon() bool { return v.awaited && v.record.Running }
 
 // describe reads the type and the UI from the manifest.
 func (v *view) describe() {
