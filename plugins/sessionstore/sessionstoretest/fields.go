@@ -43,12 +43,8 @@ func fieldsComeBack(ctx context.Context, s sessionstore.Store) error {
 		}
 	}
 	for _, want := range recs {
-		got, err := s.Get(ctx, want.ID)
-		if err != nil {
-			return kit.Failf("Get must find the session; it returned the error %q", err)
-		}
-		if a, b := normal(got), normal(want); a != b {
-			return kit.Failf("Get must return the record\n  %+v\nit returned\n  %+v", b, a)
+		if err := same(ctx, s, want); err != nil {
+			return err
 		}
 	}
 	return nil
@@ -62,12 +58,20 @@ func replacesEveryField(ctx context.Context, s sessionstore.Store) error {
 			return err
 		}
 	}
-	got, err := s.Get(ctx, first.ID)
+	if err := same(ctx, s, second); err != nil {
+		return kit.Failf("after a second Put of the id: %w", err)
+	}
+	return nil
+}
+
+// same asks for a record that must be there, equal in every field.
+func same(ctx context.Context, s sessionstore.Store, want sessionstore.Record) error {
+	got, err := s.Get(ctx, want.ID)
 	if err != nil {
 		return kit.Failf("Get must find the session; it returned the error %q", err)
 	}
-	if a, b := normal(got), normal(second); a != b {
-		return kit.Failf("after a second Put of the id, Get must return\n  %+v\nit returned\n  %+v", b, a)
+	if a, b := normal(got), normal(want); a != b {
+		return kit.Failf("Get must return the record\n  %+v\nit returned\n  %+v", b, a)
 	}
 	return nil
 }

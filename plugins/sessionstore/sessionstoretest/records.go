@@ -15,14 +15,7 @@ func comesBack(ctx context.Context, s sessionstore.Store) error {
 	if err != nil {
 		return err
 	}
-	got, err := s.Get(ctx, rec.ID)
-	if err != nil {
-		return kit.Failf("Get must find the session; it returned the error %q", err)
-	}
-	if a, b := normal(got), normal(rec); a != b {
-		return kit.Failf("Get must return the record\n  %+v\nit returned\n  %+v", b, a)
-	}
-	return nil
+	return same(ctx, s, rec)
 }
 
 func timesComeBack(ctx context.Context, s sessionstore.Store) error {

@@ -82,18 +82,6 @@ func replace(ctx context.Context, s sessionstore.Replacer, rec sessionstore.Reco
 	return nil
 }
 
-// same asks for a record that must be there in every field.
-func same(ctx context.Context, s sessionstore.Store, want sessionstore.Record) error {
-	got, err := s.Get(ctx, want.ID)
-	if err != nil {
-		return kit.Failf("Get must find the session; it returned the error %q", err)
-	}
-	if a, b := normal(got), normal(want); a != b {
-		return kit.Failf("Get must return the record\n  %+v\nit returned\n  %+v", b, a)
-	}
-	return nil
-}
-
 func ownerComesBack(ctx context.Context, s sessionstore.Replacer) error {
 	for i := range kinds() {
 		rec := owned(i)
