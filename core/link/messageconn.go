@@ -123,7 +123,7 @@ func (c *messageConn) send(caller context.Context, p *call, r framing.Request) e
 		}
 	}
 	msg := &jsonrpc.Request{ID: (&framing.Envelope{IDKind: framing.IDNumber, Number: p.id}).ID(), Method: r.Method}
-	if r.Params != nil {
+	if r.HasParams() {
 		msg.Params = r.AppendParams(nil, p.id)
 	}
 	go func() {

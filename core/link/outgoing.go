@@ -25,21 +25,20 @@ const (
 func (l *Link) outgoing(r Request, trace tracing.Wire) (framing.Request, error) {
 	out, at, err := framing.ReadRequest(r.Method, r.Params)
 	if err == nil && trace.Parent != "" {
-		out, at, err = withTrace(out, at, trace)
-		r.Params = out.Params
+		out, at, err = withoutTrace(out, at)
 	}
 	if err != nil {
 		return out, err
 	}
-	meta := at.In(r.Params)
+	meta := at.In(out.Params)
 	switch {
 	case l.info.Stateless:
 		if version, err := findIn(meta, metaVersion); err != nil || version.Empty() {
-			params, err := l.withClientMeta(r, meta)
+			params, err := l.withClientMeta(out.Params, meta, r.Capabilities)
 			if err != nil {
 				return out, fmt.Errorf("%w: %w", ErrParams, err)
 			}
-			if out, err = framing.NewRequest(r.Method, params); err != nil {
+			if out, at, err = framing.ReadRequest(r.Method, params); err != nil {
 				return out, err
 			}
 		}
@@ -49,7 +48,12 @@ func (l *Link) outgoing(r Request, trace tracing.Wire) (framing.Request, error) 
 		if err != nil {
 			return out, fmt.Errorf("%w: %w", ErrParams, err)
 		}
-		return framing.NewRequest(r.Method, rawjson.Replace(r.Params, at, plain))
+		if out, at, err = framing.ReadRequest(r.Method, rawjson.Replace(out.Params, at, plain)); err != nil {
+			return out, err
+		}
+	}
+	if trace.Parent != "" {
+		out.AddMeta(at, traceMembers(trace))
 	}
 	return out, nil
 }
@@ -62,10 +66,9 @@ func findIn(object []byte, name string) (rawjson.Span, error) {
 	return rawjson.Find(object, name)
 }
 
-// withClientMeta returns r's params with the members that a stateless request must have in _meta. meta is
-// their present _meta, nil for none.
-func (l *Link) withClientMeta(r Request, meta []byte) ([]byte, error) {
-	capabilities := r.Capabilities
+// withClientMeta returns params with the members that a stateless request must have in _meta. meta is their
+// present _meta, nil for none.
+func (l *Link) withClientMeta(params, meta []byte, capabilities json.RawMessage) ([]byte, error) {
 	if len(capabilities) == 0 {
 		capabilities = json.RawMessage("{}")
 	}
@@ -80,9 +83,8 @@ func (l *Link) withClientMeta(r Request, meta []byte) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	params := r.Params
 	if len(params) == 0 {
-		params = json.RawMessage("{}")
+		params = []byte("{}")
 	}
 	return rawjson.Set(params, rawjson.Member{Name: "_meta", Value: completed})
 }

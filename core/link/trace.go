@@ -24,23 +24,25 @@ func (l *Link) startSpan(ctx context.Context, r *Request) (context.Context, trac
 	})
 }
 
-// withTrace returns a request with a trace context in its _meta (SEP-414), instead of the one that is there:
-// that is the parent of this server's spans. at is where params._meta is.
-func withTrace(r framing.Request, at rawjson.Span, wire tracing.Wire) (framing.Request, rawjson.Span, error) {
+// withoutTrace returns a request without the trace context that is in its _meta: that is the parent of this
+// server's spans. at is where params._meta is.
+func withoutTrace(r framing.Request, at rawjson.Span) (framing.Request, rawjson.Span, error) {
 	meta := at.In(r.Params)
-	if bytes.Contains(meta, []byte("trace")) || bytes.IndexByte(meta, '\\') >= 0 { // a name may be written with escapes
-		without, err := rawjson.Without(meta, tracing.TraceParent, tracing.TraceState)
-		if err == nil {
-			r, at, err = framing.ReadRequest(r.Method, rawjson.Replace(r.Params, at, without))
-		}
-		if err != nil {
-			return r, at, err
-		}
+	if !bytes.Contains(meta, []byte("trace")) && bytes.IndexByte(meta, '\\') < 0 { // a name may be written with escapes
+		return r, at, nil
 	}
+	without, err := rawjson.Without(meta, tracing.TraceParent, tracing.TraceState)
+	if err != nil {
+		return r, at, err
+	}
+	return framing.ReadRequest(r.Method, rawjson.Replace(r.Params, at, without))
+}
+
+// traceMembers is a trace context as members of _meta (SEP-414).
+func traceMembers(wire tracing.Wire) []byte {
 	members := strconv.AppendQuote([]byte(`"`+tracing.TraceParent+`":`), wire.Parent)
 	if wire.State != "" {
 		members = append(append(members, `,"`+tracing.TraceState+`":`...), rawjson.Quote(wire.State)...)
 	}
-	r, at = r.WithMeta(at, members)
-	return r, at, nil
+	return members
 }

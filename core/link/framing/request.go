@@ -18,16 +18,12 @@ type Request struct {
 
 	token rawjson.Span // of the caller's progress token in Params; empty when there is none
 	other bool         // params._meta is not an object
+	added []byte       // JSON text that is sent with Params, nil for none
+	addAt int          // where in Params added goes, before token
 }
 
-// NewRequest checks that params are one JSON object, so that nothing in them can end their place in
-// the message, and finds the progress token.
-func NewRequest(method string, params []byte) (Request, error) {
-	r, _, err := ReadRequest(method, params)
-	return r, err
-}
-
-// ReadRequest is NewRequest, and also returns where params._meta is; the span is empty when there is no
+// ReadRequest checks that params are one JSON object, so that nothing in them can end their place in the
+// message, finds the progress token, and returns where params._meta is; the span is empty when there is no
 // such object.
 func ReadRequest(method string, params []byte) (r Request, meta rawjson.Span, err error) {
 	r = Request{Method: method, Params: params}
@@ -53,41 +49,32 @@ func ReadRequest(method string, params []byte) (r Request, meta rawjson.Span, er
 	return r, meta, nil
 }
 
-// WithMeta returns the request with members at the beginning of params._meta, and where that is now. at is
-// where ReadRequest found it. members are JSON text without braces, and must not be there already. A _meta
-// that is not an object stays as it is.
-func (r Request) WithMeta(at rawjson.Span, members []byte) (Request, rawjson.Span) {
+// AddMeta has members sent at the beginning of params._meta. at is where ReadRequest found it. members are
+// JSON text without braces, and must not be there already. A _meta that is not an object stays as it is.
+func (r *Request) AddMeta(at rawjson.Span, members []byte) {
 	var before, after string
-	from := at.From + 1
+	r.addAt = at.From + 1
 	switch {
 	case r.other:
-		return r, at
+		return
 	case at.Empty() && len(r.Params) == 0:
-		before, after, from = `{"_meta":{`, "}}", 0
+		before, after, r.addAt = `{"_meta":{`, "}}", 0
 	case at.Empty():
-		from = bytes.IndexByte(r.Params, '{') + 1
+		r.addAt = bytes.IndexByte(r.Params, '{') + 1
 		before, after = `"_meta":{`, "}"
 	}
-	if rest := bytes.TrimLeft(r.Params[from:], " \t\r\n"); len(rest) > 0 && rest[0] != '}' {
+	if rest := bytes.TrimLeft(r.Params[r.addAt:], " \t\r\n"); len(rest) > 0 && rest[0] != '}' {
 		after += ","
 	}
-	added := len(before) + len(members) + len(after)
-	params := make([]byte, 0, len(r.Params)+added)
-	params = append(append(params, r.Params[:from]...), before...)
-	params = append(append(params, members...), after...)
-	params = append(params, r.Params[from:]...)
-	if at.Empty() {
-		start := from + len(before) - 1
-		at = rawjson.Span{From: start, To: start + len(members) + 2}
-	} else {
-		at.To += added
-		if !r.token.Empty() {
-			r.token = rawjson.Span{From: r.token.From + added, To: r.token.To + added}
-		}
-	}
-	r.Params = params
-	return r, at
+	r.added = make([]byte, 0, len(before)+len(members)+len(after))
+	r.added = append(append(append(r.added, before...), members...), after...)
 }
+
+// HasParams reports whether params are sent.
+func (r *Request) HasParams() bool { return r.Params != nil || r.added != nil }
+
+// Size is about how many bytes AppendMessage appends.
+func (r *Request) Size() int { return len(r.Params) + len(r.added) + len(r.Method) + 128 }
 
 func validMethod(method string) bool {
 	for _, c := range []byte(method) {
@@ -104,7 +91,7 @@ func (r *Request) AppendMessage(buf []byte, id int64) []byte {
 	buf = strconv.AppendInt(buf, id, 10)
 	buf = append(buf, `,"method":"`...)
 	buf = append(append(buf, r.Method...), '"')
-	if r.Params != nil {
+	if r.HasParams() {
 		buf = r.AppendParams(append(buf, `,"params":`...), id)
 	}
 	return append(buf, '}', '\n')
@@ -112,14 +99,15 @@ func (r *Request) AppendMessage(buf []byte, id int64) []byte {
 
 // AppendParams appends the params on one line, with the caller's progress token replaced.
 func (r *Request) AppendParams(buf []byte, token int64) []byte {
-	start := len(buf)
-	if r.token.Empty() {
-		buf = append(buf, r.Params...)
-	} else {
-		buf = append(buf, r.Params[:r.token.From]...)
-		buf = strconv.AppendInt(buf, token, 10)
-		buf = append(buf, r.Params[r.token.To:]...)
+	start, from := len(buf), 0
+	if r.added != nil {
+		buf, from = append(append(buf, r.Params[:r.addAt]...), r.added...), r.addAt
 	}
+	if !r.token.Empty() {
+		buf = strconv.AppendInt(append(buf, r.Params[from:r.token.From]...), token, 10)
+		from = r.token.To
+	}
+	buf = append(buf, r.Params[from:]...)
 	OneLine(buf[start:])
 	return buf
 }

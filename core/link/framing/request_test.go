@@ -17,12 +17,12 @@ func TestParamsThatAreNotOneObjectAreRefused(t *testing.T) {
 		"an escaped second _meta":   `{"_meta":{},"\u005fmeta":{}}`,
 	} {
 		t.Run(name, func(t *testing.T) {
-			if _, err := NewRequest("tools/call", []byte(params)); !errors.Is(err, ErrParams) {
+			if _, _, err := ReadRequest("tools/call", []byte(params)); !errors.Is(err, ErrParams) {
 				t.Errorf("the error is %v, want ErrParams", err)
 			}
 		})
 	}
-	if _, err := NewRequest("a\"b", nil); err == nil {
+	if _, _, err := ReadRequest("a\"b", nil); err == nil {
 		t.Error("a method with a quote was accepted")
 	}
 }
@@ -36,7 +36,7 @@ func TestParamsAreSentUnchangedExceptTheTokenAndLineBreaks(t *testing.T) {
 		"line breaks":              {"{\r\n\"a\":\n\"x\\ny\"}", `{  "a": "x\ny"}`},
 	} {
 		t.Run(name, func(t *testing.T) {
-			r, err := NewRequest("m", []byte(c.params))
+			r, _, err := ReadRequest("m", []byte(c.params))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -61,13 +61,13 @@ func TestMembersAreAddedToMetaAndNothingElseChanges(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			r, at = r.WithMeta(at, []byte(`"t":"x"`))
+			r.AddMeta(at, []byte(`"t":"x"`))
 			if got := string(r.AppendParams(nil, 77)); got != c.want {
 				t.Errorf("sent %s, want %s", got, c.want)
 			}
-			again, found, err := ReadRequest("m", r.Params)
-			if err != nil || found != at || again.token != r.token {
-				t.Errorf("_meta is at %v, and was returned as %v; %v", found, at, err)
+			message := `{"jsonrpc":"2.0","id":77,"method":"m","params":` + c.want + "}\n"
+			if got := string(r.AppendMessage(nil, 77)); got != message || len(got) > r.Size() {
+				t.Errorf("the message is %s, want %s; its size is given as %d", got, message, r.Size())
 			}
 		})
 	}

@@ -157,7 +157,7 @@ func (c *Conn) Write(ctx context.Context, msg jsonrpc.Message) error {
 
 // Send queues a request. With r.NoWait it returns ErrQueueFull where it would have to wait for space.
 func (c *Conn) Send(ctx context.Context, id int64, r framing.Request) error {
-	size := len(r.Params) + len(r.Method) + 128
+	size := r.Size()
 	put := func(buf []byte) []byte { return r.AppendMessage(buf, id) }
 	if !r.NoWait {
 		return c.queue.add(ctx, size, put)
