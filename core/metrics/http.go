@@ -3,17 +3,28 @@ package metrics
 import (
 	"strconv"
 	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
 )
 
 func (m *Metrics) addHTTP() {
-	m.requests = m.histogram("http_server_request_duration_seconds", "Duration of HTTP requests, by route. Streams count until their response begins.",
+	requests := m.histogram("http_server_request_duration_seconds", "Duration of HTTP requests, by route. Streams count until their response begins.",
 		[]float64{0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10},
 		"http_request_method", "http_route", "http_response_status_code")
+	m.requests.find = func(k requestKey) (prometheus.Observer, bool) {
+		return requests.WithLabelValues(k.method, k.route, statusText(k.status)), true
+	}
+}
+
+// requestKey names the series of a request: routes are patterns, and a method is one that is known.
+type requestKey struct {
+	method, route string
+	status        int
 }
 
 // Request records an HTTP request. route is the pattern of its route, "" for a path that has none.
 func (m *Metrics) Request(method, route string, status int, took time.Duration) {
-	m.requests.WithLabelValues(httpMethod(method), route, statusText(status)).Observe(took.Seconds())
+	m.requests.of(requestKey{httpMethod(method), route, status}).Observe(took.Seconds())
 }
 
 // httpMethod returns a method, or other for one that is not known, as the convention asks.

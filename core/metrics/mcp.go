@@ -5,6 +5,8 @@ import (
 	"errors"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
+
 	"github.com/ropewalk/ropewalk/core"
 	"github.com/ropewalk/ropewalk/core/rpc"
 )
@@ -15,12 +17,33 @@ const toolError = "tool_error"
 func (m *Metrics) addMCP() {
 	// The buckets that OpenTelemetry's conventions for MCP advise.
 	buckets := []float64{0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 30, 60, 120, 300}
-	m.served = m.histogram("mcp_server_operation_duration_seconds", "Duration of MCP requests of clients, from their receipt to the answer.",
+	served := m.histogram("mcp_server_operation_duration_seconds", "Duration of MCP requests of clients, from their receipt to the answer.",
 		buckets, "mcp_method_name", "mcp_protocol_version", "error_type")
-	m.sent = m.histogram("mcp_client_operation_duration_seconds", "Duration of MCP requests to apps, from their sending to the answer.",
+	sent := m.histogram("mcp_client_operation_duration_seconds", "Duration of MCP requests to apps, from their sending to the answer.",
 		buckets, "app", "mcp_method_name", "error_type")
-	m.toolCalls = m.counter("ropewalk_tool_calls_total", "Calls of tools from MCP, the HTTP API and chats.", "app", "tool", "outcome")
+	toolCalls := m.counter("ropewalk_tool_calls_total", "Calls of tools from MCP, the HTTP API and chats.", "app", "tool", "outcome")
+	m.served.find = func(k servedKey) (prometheus.Observer, bool) {
+		return served.WithLabelValues(k.method, k.revision, k.errorType), true
+	}
+	m.sent.find = func(k sentKey) (prometheus.Observer, bool) {
+		known := m.apps.admits(k.app)
+		return sent.WithLabelValues(m.apps.or(k.app), k.method, k.errorType), known
+	}
+	m.toolCalls.find = func(k toolCallKey) (prometheus.Counter, bool) {
+		known, tool := m.apps.admits(k.app), k.tool
+		if k.app != "" && !m.tools.admits(k.app+"__"+k.tool) {
+			known, tool = false, other
+		}
+		return toolCalls.WithLabelValues(m.apps.or(k.app), tool, k.outcome), known
+	}
 }
+
+// The keys of series. Methods, revisions, errors and outcomes are words that are known.
+type (
+	servedKey   struct{ method, revision, errorType string }
+	sentKey     struct{ app, method, errorType string }
+	toolCallKey struct{ app, tool, outcome string }
+)
 
 // ServerOperation records a request of an MCP client. code is that of its JSON-RPC error, 0 for none;
 // failed is whether its result says that a tool failed.
@@ -32,12 +55,12 @@ func (m *Metrics) ServerOperation(method, revision string, code int64, failed bo
 	case failed:
 		errorType = toolError
 	}
-	m.served.WithLabelValues(methodOf(method), revisionOf(revision), errorType).Observe(took.Seconds())
+	m.served.of(servedKey{methodOf(method), revisionOf(revision), errorType}).Observe(took.Seconds())
 }
 
 // ClientOperation records a request to an app.
 func (m *Metrics) ClientOperation(app, method string, took time.Duration, err error) {
-	m.sent.WithLabelValues(m.apps.or(app), methodOf(method), errorType(err)).Observe(took.Seconds())
+	m.sent.of(sentKey{app, methodOf(method), errorType(err)}).Observe(took.Seconds())
 }
 
 // errorType is the error.type of a request to an app.
@@ -60,10 +83,7 @@ func errorType(err error) string {
 // ToolCall records a call of a tool. app and tool are "" when there is none of the name that the caller
 // gave; failed is whether the result says that the tool failed.
 func (m *Metrics) ToolCall(app, tool string, failed bool, err error) {
-	if app != "" && !m.tools.admits(app+"__"+tool) {
-		tool = other
-	}
-	m.toolCalls.WithLabelValues(m.apps.or(app), tool, outcome(failed, err)).Inc()
+	m.toolCalls.of(toolCallKey{app, tool, outcome(failed, err)}).Inc()
 }
 
 // outcome is one word about a call: ok, tool_error, rpc_error, cancelled, or a code of core.Error.

@@ -13,10 +13,10 @@ import (
 type Metrics struct {
 	registry *prometheus.Registry
 
-	requests   *prometheus.HistogramVec
-	served     *prometheus.HistogramVec
-	sent       *prometheus.HistogramVec
-	toolCalls  *prometheus.CounterVec
+	requests   series[requestKey, prometheus.Observer]
+	served     series[servedKey, prometheus.Observer]
+	sent       series[sentKey, prometheus.Observer]
+	toolCalls  series[toolCallKey, prometheus.Counter]
 	starts     *prometheus.HistogramVec
 	restarts   *prometheus.CounterVec
 	deaths     *prometheus.CounterVec

@@ -1,0 +1,42 @@
+package metrics
+
+import (
+	"maps"
+	"sync"
+	"sync/atomic"
+)
+
+// series keeps the time series of a metric by what they measure: finding one by its labels costs several
+// times as much, and every call needs four (BenchmarkACallOfATool). The set of keys must be bounded.
+type series[K comparable, V any] struct {
+	find func(K) (v V, bounded bool) // finds a series by its labels; one whose key is not bounded is not kept
+
+	mu   sync.Mutex // held while one is added
+	kept atomic.Pointer[map[K]V]
+}
+
+// of returns the series of a key.
+func (s *series[K, V]) of(key K) V {
+	if kept := s.kept.Load(); kept != nil {
+		if v, ok := (*kept)[key]; ok {
+			return v
+		}
+	}
+	return s.add(key)
+}
+
+func (s *series[K, V]) add(key K) V {
+	v, bounded := s.find(key)
+	if !bounded {
+		return v
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	next := map[K]V{}
+	if kept := s.kept.Load(); kept != nil {
+		next = maps.Clone(*kept)
+	}
+	next[key] = v
+	s.kept.Store(&next)
+	return v
+}
