@@ -55,7 +55,7 @@ type part struct {
 
 func (b *bench) parts() []part {
 	return []part{
-		{"calls", b.speed}, {"latency", b.latency}, {"tokens", b.tokens}, {"adapters", b.adapters}, {"lists", b.lists}, {"crowd", b.crowd},
+		{"calls", b.speed}, {"latency", b.latency}, {"tokens", b.tokens}, {"adapters", b.adapters}, {"traces", b.traces}, {"lists", b.lists}, {"crowd", b.crowd},
 		{"memory", b.memory}, {"starts", b.starts}, {"chat", b.chat},
 		{"conversations", b.conversations}, {"writes", b.writes},
 	}

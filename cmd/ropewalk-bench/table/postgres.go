@@ -57,7 +57,7 @@ func (b *bench) postgres(ctx context.Context) (string, error) {
 		}
 		return ""
 	}
-	p, err := startAs(ctx, as, dir, ready, filepath.Join(bin, "postgres"), "-D", data, "-p", port, "-k", dir, "-c", "listen_addresses=127.0.0.1")
+	p, err := startWith(ctx, surroundings{as: as, dir: dir}, ready, filepath.Join(bin, "postgres"), "-D", data, "-p", port, "-k", dir, "-c", "listen_addresses=127.0.0.1")
 	if err != nil {
 		return "", err
 	}

@@ -26,13 +26,21 @@ type process struct {
 // start runs a program and waits until find knows its URL from a line of its standard output or
 // error output.
 func start(ctx context.Context, find func(line string) string, path string, args ...string) (*process, error) {
-	return startAs(ctx, nil, "", find, path, args...)
+	return startWith(ctx, surroundings{}, find, path, args...)
 }
 
-// startAs is start for another user, in a folder; nil is the same user.
-func startAs(ctx context.Context, as *syscall.Credential, dir string, find func(line string) string, path string, args ...string) (*process, error) {
+// surroundings is what a program is started in. The zero value is what this process runs in.
+type surroundings struct {
+	as  *syscall.Credential // another user; nil for the same
+	dir string              // the working directory; "" for the same
+	env []string            // variables beside those of this process
+}
+
+// startWith is start in other surroundings.
+func startWith(ctx context.Context, in surroundings, find func(line string) string, path string, args ...string) (*process, error) {
 	cmd := exec.CommandContext(ctx, path, args...) //nolint:gosec // executables that the operator names
-	cmd.Dir, cmd.SysProcAttr = dir, &syscall.SysProcAttr{Credential: as}
+	cmd.Dir, cmd.SysProcAttr = in.dir, &syscall.SysProcAttr{Credential: in.as}
+	cmd.Env = append(os.Environ(), in.env...)
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
 	cmd.WaitDelay = 15 * time.Second
 	r, w, err := os.Pipe()
@@ -45,11 +53,11 @@ func startAs(ctx context.Context, as *syscall.Credential, dir string, find func(
 	}
 	_ = w.Close()
 	p := &process{cmd: cmd}
-	in := bufio.NewScanner(r)
+	lines := bufio.NewScanner(r)
 	var said []string
-	for p.url == "" && in.Scan() {
-		said = append(said, in.Text())
-		p.url = find(in.Text())
+	for p.url == "" && lines.Scan() {
+		said = append(said, lines.Text())
+		p.url = find(lines.Text())
 	}
 	if p.url == "" {
 		p.stop()

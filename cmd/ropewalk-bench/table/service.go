@@ -24,6 +24,7 @@ type service struct {
 	models     map[string]any // the section models; nil is none
 	storage    map[string]any // the section storage; nil is a file of the home
 	workspaces int            // beside the default one, each with an app
+	env        []string       // variables of its process
 	filled     bool           // its storage holds conversations already
 }
 
@@ -38,7 +39,7 @@ func (b *bench) startService(ctx context.Context, executable string, s service) 
 	if err != nil {
 		return nil, err
 	}
-	p, err := start(ctx, serviceURL, executable, "serve", "--home", home)
+	p, err := startWith(ctx, surroundings{env: s.env}, serviceURL, executable, "serve", "--home", home)
 	if err != nil {
 		return nil, err
 	}
