@@ -2,6 +2,7 @@ package core
 
 import (
 	"encoding/json"
+	"strings"
 	"time"
 )
 
@@ -17,4 +18,31 @@ type AuditRecord struct {
 	RequestID string          `json:"requestId,omitempty"`
 	TraceID   string          `json:"traceId,omitempty"`   // of the request, when it has a trace
 	Arguments json.RawMessage `json:"arguments,omitempty"` // of a tool call; only where configured
+}
+
+// AuditQuery selects audit records. An empty field selects all.
+type AuditQuery struct {
+	Workspace string // "" is every workspace, and records of none
+	Actor     string // a user id
+	Action    string // what the action contains
+	Target    string // what the target contains
+	Outcome   string
+	From, To  time.Time // To is exclusive
+	Limit     int       // records of one page, at least 1
+	Cursor    string    // AuditPage.Next of the page before; "" begins with the newest record
+}
+
+// Selects reports whether q selects r.
+func (q *AuditQuery) Selects(r *AuditRecord) bool {
+	return (q.Workspace == "" || r.Workspace == q.Workspace) &&
+		(q.Actor == "" || r.Actor == q.Actor) &&
+		strings.Contains(r.Action, q.Action) && strings.Contains(r.Target, q.Target) &&
+		(q.Outcome == "" || r.Outcome == q.Outcome) &&
+		(q.From.IsZero() || !r.Time.Before(q.From)) && (q.To.IsZero() || r.Time.Before(q.To))
+}
+
+// AuditPage is a part of the audit trail, the newest record first.
+type AuditPage struct {
+	Records []AuditRecord
+	Next    string // the cursor of the page that follows; "" when there is none
 }

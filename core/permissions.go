@@ -18,6 +18,20 @@ func (c Caller) MayAcceptTools() error {
 	return Errorf(CodeForbidden, "deciding on changed tools needs the role admin in workspace %s", c.Workspace.ID)
 }
 
+// MayReadAudit says whether c may read the audit records of a workspace; "" is all that c may read. Admins
+// of the organization may read all, admins of a workspace those of theirs.
+func (c Caller) MayReadAudit(workspace string) error {
+	switch {
+	case c.User.OrgRole.Admin():
+		return nil
+	case !c.Workspace.Role.Admin():
+		return Errorf(CodeForbidden, "reading the audit trail needs the role admin in workspace %s, or in the organization", c.Workspace.ID)
+	case workspace != "" && workspace != c.Workspace.ID:
+		return Errorf(CodeForbidden, "reading the audit trail of another workspace needs the organization role admin or owner")
+	}
+	return nil
+}
+
 // MayReachPrivate says whether apps that c installs may be remote servers on loopback and private
 // addresses. Like a path, such an address is one of the server's own surroundings.
 func (c Caller) MayReachPrivate() bool { return c.User.OrgRole.Admin() }

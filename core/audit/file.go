@@ -41,6 +41,7 @@ type File struct {
 	mu   sync.Mutex
 	file *os.File
 	last string
+	end  int64 // of the last whole line
 }
 
 // OpenFile opens or creates an audit file and continues its chain. With durable set, a record is on the
@@ -60,7 +61,7 @@ func OpenFile(path string, durable bool) (*File, error) {
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("audit.file %s: %w", path, err), file.Close())
 	}
-	return &File{sync: durable, file: file, last: last}, nil
+	return &File{sync: durable, file: file, last: last, end: end}, nil
 }
 
 // Write implements Sink.
@@ -76,19 +77,16 @@ func (f *File) Write(_ context.Context, r core.AuditRecord) error {
 	if err != nil {
 		return err
 	}
-	at, err := f.file.Seek(0, io.SeekCurrent)
-	if err != nil {
-		return err
-	}
-	_, err = f.file.Write(append(raw, '\n'))
+	raw = append(raw, '\n')
+	_, err = f.file.Write(raw)
 	if err == nil && f.sync {
 		err = f.file.Sync()
 	}
 	if err != nil { // nothing of a line that was not written may stay in the chain
-		_, seekErr := f.file.Seek(at, io.SeekStart)
-		return errors.Join(err, f.file.Truncate(at), seekErr)
+		_, seekErr := f.file.Seek(f.end, io.SeekStart)
+		return errors.Join(err, f.file.Truncate(f.end), seekErr)
 	}
-	f.last = next.Hash
+	f.last, f.end = next.Hash, f.end+int64(len(raw))
 	return nil
 }
 

@@ -71,6 +71,24 @@ func (l *Log) Record(ctx context.Context, r core.AuditRecord) error {
 	return nil
 }
 
+// Reader is a sink whose records can be read again.
+type Reader interface {
+	Records(ctx context.Context, q core.AuditQuery) (core.AuditPage, error)
+}
+
+// Records returns records of the first sink that can be read, without the arguments of calls. Its errors
+// are core.Errors: core.CodeNotConfigured when no sink can be read, core.CodeBadRequest for a wrong cursor.
+func (l *Log) Records(ctx context.Context, q core.AuditQuery) (core.AuditPage, error) {
+	if l != nil {
+		for _, s := range l.sinks {
+			if r, ok := s.(Reader); ok {
+				return r.Records(ctx, q)
+			}
+		}
+	}
+	return core.AuditPage{}, core.Errorf(core.CodeNotConfigured, "no audit file is configured: set audit.file to record what is done and to read it here")
+}
+
 // Close writes what is left.
 func (l *Log) Close(ctx context.Context) error {
 	if l == nil {

@@ -7,6 +7,7 @@ import (
 	"github.com/getkin/kin-openapi/routers/gorillamux"
 
 	"github.com/ropewalk/ropewalk/core"
+	"github.com/ropewalk/ropewalk/core/httpapi/adminapi"
 )
 
 func TestUsersMembersWorkspacesModelsAndRegistriesAreManagedOverV1(t *testing.T) {
@@ -83,5 +84,19 @@ func TestToolsAreListedWithTheirSchemasAndFilteredByServerAndText(t *testing.T) 
 		if got := strings.Join(names, " "); r.StatusCode != 200 || got != want {
 			t.Errorf("%s: %q, want %q", path, got, want)
 		}
+	}
+}
+
+func TestTheConfigurationIsShownToAdminsOfTheOrganization(t *testing.T) {
+	a := newAccess()
+	a.user("lead", core.RoleMember, core.Workspace{ID: core.DefaultWorkspaceID, Role: core.RoleAdmin})
+	h := open(t, a, func(o *Options) {
+		o.Settings = func() []adminapi.Setting { return []adminapi.Setting{{Path: "http.port", Value: 1, Source: "default"}} }
+	})
+	if r := h.do(t, call{method: "GET", path: "/v1/config"}); r.body != `{"settings":[{"path":"http.port","value":1,"source":"default"}]}` {
+		t.Errorf("an admin: %d %s", r.StatusCode, r.body)
+	}
+	if r := h.do(t, call{method: "GET", path: "/v1/config", header: map[string]string{"Authorization": "Bearer lead"}}); r.StatusCode != 403 {
+		t.Errorf("an admin of the workspace alone: %d %s", r.StatusCode, r.body)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/gofiber/fiber/v2"
 
@@ -89,5 +90,74 @@ func TestRefusalsOfMountedEndpointsAreRecorded(t *testing.T) {
 		if got != want {
 			t.Errorf("%s: recorded %q, want %q", status, got, want)
 		}
+	}
+}
+
+// trail is an audit trail that keeps the queries made of it.
+type trail struct {
+	mu      sync.Mutex
+	queries []core.AuditQuery
+	err     error
+}
+
+func (l *trail) Records(_ context.Context, q core.AuditQuery) (core.AuditPage, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.queries = append(l.queries, q)
+	return core.AuditPage{Records: []core.AuditRecord{{Time: time.Unix(1, 0).UTC(), Actor: "usr_a", Action: "tools.call", Outcome: "ok"}}, Next: "42"}, l.err
+}
+
+func TestTheAuditTrailIsReadByAdminsEachWithinTheirRights(t *testing.T) {
+	a := newAccess()
+	a.user("org", core.RoleAdmin, core.Workspace{ID: "ws_second", Role: core.RoleMember})
+	a.user("lead", core.RoleMember, core.Workspace{ID: "ws_second", Role: core.RoleAdmin})
+	a.user("member", core.RoleMember, core.Workspace{ID: "ws_second", Role: core.RoleMember})
+	log := &trail{}
+	h := open(t, a, func(o *Options) { o.AuditTrail = log })
+	for _, c := range []struct {
+		who, query string
+		status     int
+		workspace  string // of the records that are read
+	}{
+		{"org", "", 200, ""},
+		{"org", "?workspaceId=ws_other", 200, "ws_other"},
+		{"lead", "", 200, "ws_second"},
+		{"lead", "?workspaceId=ws_second", 200, "ws_second"},
+		{"lead", "?workspaceId=ws_other", 403, ""},
+		{"member", "", 403, ""},
+		{"member", "?workspaceId=ws_second", 403, ""},
+	} {
+		log.queries = nil
+		r := h.do(t, call{method: "GET", path: "/v1/audit" + c.query, header: map[string]string{"Authorization": "Bearer " + c.who}})
+		if r.StatusCode != c.status || (len(log.queries) == 1) != (c.status == 200) {
+			t.Errorf("%s%s: %d %s, %d queries", c.who, c.query, r.StatusCode, r.body, len(log.queries))
+			continue
+		}
+		if c.status == 200 && log.queries[0].Workspace != c.workspace {
+			t.Errorf("%s%s read the records of %q", c.who, c.query, log.queries[0].Workspace)
+		}
+	}
+}
+
+func TestTheAuditTrailIsFilteredAndPaged(t *testing.T) {
+	log := &trail{}
+	h := open(t, newAccess(), func(o *Options) { o.AuditTrail = log })
+	r := h.do(t, call{method: "GET", path: "/v1/audit?actor=usr_a&action=tools&target=files&outcome=ok&from=2026-11-20&to=2026-11-21&limit=7&cursor=9"})
+	if want := `{"records":[{"time":"1970-01-01T00:00:01Z","actor":"usr_a","action":"tools.call","outcome":"ok"}],"nextCursor":"42"}`; r.body != want {
+		t.Errorf("%s, want %s", r.body, want)
+	}
+	day := time.Date(2026, 11, 20, 0, 0, 0, 0, time.UTC)
+	want := core.AuditQuery{Actor: "usr_a", Action: "tools", Target: "files", Outcome: "ok", From: day, To: day.AddDate(0, 0, 2), Limit: 7, Cursor: "9"}
+	if log.queries[0] != want {
+		t.Errorf("the query is %+v, want %+v", log.queries[0], want)
+	}
+	for _, query := range []string{"limit=0", "limit=1001", "from=yesterday", "to=x"} {
+		if r := h.do(t, call{method: "GET", path: "/v1/audit?" + query}); r.StatusCode != 400 || r.code() != "bad_request" {
+			t.Errorf("%s: %d %s", query, r.StatusCode, r.body)
+		}
+	}
+	log.err = core.Errorf(core.CodeNotConfigured, "no audit file is configured: set audit.file")
+	if r := h.do(t, call{method: "GET", path: "/v1/audit"}); r.StatusCode != 400 || r.code() != "not_configured" {
+		t.Errorf("without a file: %d %s", r.StatusCode, r.body)
 	}
 }

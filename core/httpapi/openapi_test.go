@@ -172,6 +172,10 @@ func TestAnswersAreAsTheDocumentSays(t *testing.T) {
 		{"bundles health", call{method: "GET", path: "/v1/bundles/health"}, "", nil, 200},
 		{"the document", call{method: "GET", path: "/v1/openapi.json"}, "", nil, 200},
 		{"metrics", call{method: "GET", path: "/v1/metrics"}, "", nil, 200},
+		{"the configuration", call{method: "GET", path: "/v1/config"}, "", nil, 200},
+		{"the configuration for others", call{method: "GET", path: "/v1/config", header: denied}, "", nil, 403},
+		{"the audit trail", call{method: "GET", path: "/v1/audit?limit=5&from=2026-11-20"}, "", nil, 200},
+		{"the audit trail of others", call{method: "GET", path: "/v1/audit", header: denied}, "", nil, 403},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			h := open(t, newAccess(), nil)

@@ -66,7 +66,7 @@ type State interface {
 	CheckWritable(ctx context.Context) error // core.CodeUnavailable with the reason
 }
 
-// Options configure a Server. Access, Apps, Tools, Pins, Approvals, Events, Chat, Metrics, Registries and Logger are required.
+// Options configure a Server. Access, Apps, Tools, Pins, Approvals, Events, Chat, Metrics, Registries, AuditTrail, Settings and Logger are required.
 type Options struct {
 	Access     Access
 	Apps       Apps
@@ -80,7 +80,9 @@ type Options struct {
 	Registries adminapi.Registries
 	Logger     hclog.Logger
 	Version    string
-	Audit      Auditor // nil records nothing
+	Audit      Auditor             // nil records nothing
+	AuditTrail adminapi.AuditTrail // what GET /v1/audit reads
+	Settings   func() []adminapi.Setting
 
 	// Mounts add routes beside /v1. Their errors are written like all others.
 	Mounts []func(Router)

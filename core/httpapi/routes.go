@@ -111,6 +111,9 @@ func (s *Server) adminRoutes() []route {
 		{get, "/v1/models", s.authn.RequireMember(s.admin.ListModels)},
 		{patch, "/v1/models", s.authn.RequireMember(s.admin.UpdateModels)},
 
+		{get, "/v1/config", s.authn.RequireMember(s.admin.ListSettings)},
+		{get, "/v1/audit", s.authn.RequireMember(s.admin.ListAudit)},
+
 		{get, "/v1/registries", s.authn.RequireMember(s.admin.ListRegistries)},
 		{get, "/v1/registries/search", s.authn.RequireMember(s.admin.SearchRegistries)},
 	}

@@ -1,4 +1,5 @@
 // A person's first visit, from the login to the logout.
+import { readFileSync } from "node:fs";
 import { accessible, assert, facts, open, picture, settled } from "./browser.mjs";
 
 const { context, page, problems } = await open();
@@ -113,8 +114,30 @@ await page.getByRole("link", { name: "Chat" }).click(); // a reload would cancel
 await page.getByRole("link", { name: /About the note/ }).first().click();
 await thread.getByText("It said hello.").waitFor();
 
-// Everything of it is in Activity, and the way out ends the session.
+// All of it is in the audit trail, which is filtered and exported.
 await page.getByRole("link", { name: "Activity" }).click();
+await page.getByRole("tab", { name: "Audit trail" }).click();
+const trail = page.getByRole("region", { name: "Audit trail" });
+await trail.getByText("filesystem__read_text_file").first().waitFor();
+await settled(page);
+await accessible(page, "the audit trail");
+await picture(page, "audit-1440");
+assert.equal(await trail.getByText("begun").count(), 0, "what is done is not shown as begun, too");
+await page.getByLabel("Search targets").fill("everything__echo");
+await trail.getByText("filesystem__read_text_file").first().waitFor({ state: "detached" });
+await trail.getByText("everything__echo").first().waitFor();
+await page.getByLabel("Search targets").fill("");
+await page.getByLabel("Outcome").selectOption("unauthenticated");
+await trail.getByText("POST /v1/auth/login").first().waitFor(); // the wrong key
+await page.getByLabel("Person").selectOption({ label: "Owner" });
+await page.getByText("Nothing fits").waitFor();
+await page.getByLabel("Person").selectOption("");
+const [file] = await Promise.all([page.waitForEvent("download"), page.getByRole("button", { name: "Export" }).click()]);
+const exported = readFileSync(await file.path(), "utf8").trim().split("\n").map((line) => JSON.parse(line));
+assert.ok(exported.length > 0 && exported.every((r) => r.outcome === "unauthenticated"), `the export is ${JSON.stringify(exported)}`);
+assert.ok(exported.some((r) => r.action === "POST /v1/auth/login"), "the refused login is exported");
+
+// The way out ends the session.
 await page.getByRole("button", { name: /^Account of/ }).first().click();
 await page.getByRole("menuitem", { name: "Log out" }).click();
 await page.getByLabel("API key").waitFor();

@@ -26,7 +26,7 @@ func quoted(text string) string {
 }
 
 // A person logs in, installs a bundle with its form, tries a tool, chats with a model that calls it, uses a
-// view, answers a question of an app, sees it all in Activity, and logs out.
+// view, answers a question of an app, sees it all in Activity and in the audit trail, and logs out.
 func TestAFirstVisitFromLoginToLogout(t *testing.T) {
 	t.Parallel()
 	const key = "a-key-of-the-tests-0123"
@@ -46,7 +46,7 @@ func TestAFirstVisitFromLoginToLogout(t *testing.T) {
 		`{"match":{"userMessage":"what time is it"},"response":{"toolCalls":[{"id":"t1","name":"basic-vanillajs__get-time","arguments":{}}]}}`,
 		`{"match":{"userMessage":"ask me"},"response":{"toolCalls":[{"id":"q1","name":"everything__trigger-elicitation-request","arguments":{}}]}}`,
 	)
-	s := serve(t, "apiKey: "+key+"\ntools: {approve: [everything__echo]}\n"+models(p))
+	s := serve(t, "apiKey: "+key+"\naudit: {file: audit.log}\ntools: {approve: [everything__echo]}\n"+models(p))
 	s.key = key
 	for _, path := range []string{bundle(t, everything, nil, "stdio"), bundle(t, vanilla, nil, "--stdio")} {
 		s.do(t, "POST", "/v1/apps/install", map[string]any{"path": path})

@@ -36,4 +36,6 @@ type Handlers struct {
 	Keys       Keys
 	Models     Models
 	Registries Registries
+	Audit      AuditTrail
+	Settings   func() []Setting // in force, in the order of their paths
 }

@@ -1,6 +1,5 @@
 import { ActivityIcon, Download } from "lucide-react";
 import { useDeferredValue, useMemo, useState } from "react";
-import { useEndpoints } from "../api/endpoints";
 import { useConnection, useEvents, type WorkspaceEvent } from "../api/events";
 import { useSession } from "../api/session";
 import { Button } from "../ui/Button";
@@ -10,18 +9,17 @@ import { Badge, Card, Empty, Page } from "../ui/Surface";
 import { Tabs } from "../ui/Tabs";
 import { VirtualRows } from "../ui/VirtualRows";
 import { AuditTrail } from "./AuditTrail";
+import { saveLines } from "./save";
 import { describe } from "./sentences";
 import css from "./activity.module.css";
 
 /** What happens in the workspace, as it happens, and what was recorded. */
 export function ActivityScreen() {
-  const { has } = useEndpoints();
-  const { isOrgAdmin } = useSession();
+  const { isWorkspaceAdmin } = useSession();
   const [tab, setTab] = useState("live");
-  const audit = isOrgAdmin && has("get /v1/audit");
   return (
     <Page title="Activity" about="What happens in this workspace, as it happens.">
-      {audit ? (
+      {isWorkspaceAdmin ? (
         <Tabs label="Activity" value={tab} onChange={setTab} tabs={[
           { id: "live", label: "Live", content: () => <Live /> },
           { id: "audit", label: "Audit trail", content: () => <AuditTrail /> },
@@ -50,7 +48,7 @@ function Live() {
           <option value="">All events</option>
           {kinds.map((k) => <option key={k}>{k}</option>)}
         </Select>
-        <Button disabled={shown.length === 0} onClick={() => save(shown)}><Download aria-hidden="true" />Export</Button>
+        <Button disabled={shown.length === 0} onClick={() => saveLines("events.ndjson", shown.map(({ name, at, data }) => ({ time: at, event: name, ...data })))}><Download aria-hidden="true" />Export</Button>
         <Badge tone={connection === "open" ? "good" : "warn"} dot pulse={connection !== "open"}>{connection === "open" ? "live" : "connecting"}</Badge>
       </div>
       <Card flush>
@@ -73,13 +71,4 @@ function Row({ event }: { event: WorkspaceEvent }) {
       <p>{sentence}</p>
     </div>
   );
-}
-
-function save(events: WorkspaceEvent[]): void {
-  const lines = events.map(({ name, at, data }) => JSON.stringify({ time: at, event: name, ...data })).join("\n");
-  const link = document.createElement("a");
-  link.href = URL.createObjectURL(new Blob([lines], { type: "application/x-ndjson" }));
-  link.download = "events.ndjson";
-  link.click();
-  URL.revokeObjectURL(link.href);
 }

@@ -1,76 +1,101 @@
-import { useInfiniteQuery } from "@tanstack/react-query";
-import { ScrollText } from "lucide-react";
-import { useEffect, useState } from "react";
-import { request } from "../api/http";
-import { useSession } from "../api/session";
-import { Search } from "../ui/Field";
+import { Download, ScrollText } from "lucide-react";
+import { useDeferredValue, useEffect, useState } from "react";
+import { ApiError } from "../api/http";
+import { Button } from "../ui/Button";
+import { Input, Search, Select } from "../ui/Field";
 import { moment } from "../ui/format";
-import { Badge, Card, Empty, Failure, Skeleton } from "../ui/Surface";
+import { Badge, Card, Empty, Failure, Skeleton, type Tone } from "../ui/Surface";
+import { toastError } from "../ui/Toast";
 import { VirtualRows } from "../ui/VirtualRows";
+import { everything, exportAudit, useAudit, usePeople, withoutBegun, type AuditFilter, type AuditRecord } from "./audit";
+import { saveLines } from "./save";
 import css from "./activity.module.css";
 
-interface Entry {
-  id?: string | number;
-  time?: string;
-  at?: string;
-  actor?: string | { email?: string; id?: string; name?: string };
-  action?: string;
-  target?: string | { name?: string; id?: string };
-  outcome?: string;
-  message?: string;
-}
-
-interface Answer {
-  entries?: Entry[];
-  events?: Entry[];
-  records?: Entry[];
-  nextCursor?: string | null;
-}
-
-const nameOf = (who: Entry["actor"] | Entry["target"]): string => {
-  if (!who) return "";
-  if (typeof who === "string") return who;
-  return ("email" in who && who.email) || who.name || who.id || "";
+const outcomes = {
+  ok: "Done", allowed: "Allowed calls", begun: "Begun", forbidden: "Refused for lack of a right", unauthenticated: "Refused for lack of a login",
+  approval_pending: "Waits for an approval", approval_refused: "Approval refused", tool_not_found: "No such tool",
 };
 
 /** Who did what, from the record. */
 export function AuditTrail() {
-  const { workspace } = useSession();
-  const [query, setQuery] = useState("");
-  const [words, setWords] = useState("");
+  const [typed, setTyped] = useState(everything);
+  const filter = useSettled(typed);
+  const pages = useAudit(filter);
+  const people = usePeople();
+  const [saving, setSaving] = useState(false);
+  const change = (part: Partial<AuditFilter>) => setTyped({ ...typed, ...part });
+  const records = pages.data?.pages.flatMap((p) => p.records) ?? [];
+  const rows = filter.outcome === "begun" ? records : withoutBegun(records);
+  const { hasNextPage, isFetchingNextPage, fetchNextPage } = pages;
+  // A page may be empty and still be followed by another one.
+  const few = rows.length < 50;
   useEffect(() => {
-    const timer = setTimeout(() => setWords(query.trim()), 250);
-    return () => clearTimeout(timer);
-  }, [query]);
-  const pages = useInfiniteQuery({
-    queryKey: ["audit", workspace.id, words],
-    initialPageParam: undefined as string | undefined,
-    queryFn: ({ pageParam }) => request<Answer>("GET", "/v1/audit", { query: { limit: 100, cursor: pageParam, search: words } }),
-    getNextPageParam: (last) => last.nextCursor ?? undefined,
-  });
-  const entries = pages.data?.pages.flatMap((p) => p.entries ?? p.events ?? p.records ?? []) ?? [];
+    if (few && hasNextPage && !isFetchingNextPage) void fetchNextPage();
+  }, [few, hasNextPage, isFetchingNextPage, fetchNextPage, records.length, pages.data?.pages.length]);
+  if (pages.error instanceof ApiError && pages.error.code === "not_configured") {
+    return <Card><Empty icon={<ScrollText aria-hidden="true" />} title="Nothing is recorded">Set <code>audit.file</code> in <code>ropewalk.yaml</code> and start the server again: logins, changes and calls of tools are then recorded and shown here.</Empty></Card>;
+  }
+  const save = async () => {
+    setSaving(true);
+    await exportAudit(filter).then((all) => saveLines("audit.ndjson", all), toastError);
+    setSaving(false);
+  };
   return (
     <div style={{ display: "grid", gap: 16 }}>
-      <div className={css.bar}><Search label="Search the audit trail" value={query} onChange={(e) => setQuery(e.target.value)} /></div>
+      <div className={css.bar} role="search" aria-label="Audit trail">
+        <Search label="Search targets" value={typed.target} onChange={(e) => change({ target: e.target.value })} />
+        <Input aria-label="Action" placeholder="Action" value={typed.action} onChange={(e) => change({ action: e.target.value })} className={css.filter} />
+        <Select aria-label="Person" value={typed.actor} onChange={(e) => change({ actor: e.target.value })} className={css.filter}>
+          <option value="">Everybody</option>
+          {[...people].map(([id, name]) => <option key={id} value={id}>{name}</option>)}
+        </Select>
+        <Select aria-label="Outcome" value={typed.outcome} onChange={(e) => change({ outcome: e.target.value })} className={css.filter}>
+          <option value="">Every outcome</option>
+          {Object.entries(outcomes).map(([value, name]) => <option key={value} value={value}>{name}</option>)}
+        </Select>
+        <label className={css.date}>From <Input type="date" value={typed.from} onChange={(e) => change({ from: e.target.value })} /></label>
+        <label className={css.date}>to <Input type="date" value={typed.to} onChange={(e) => change({ to: e.target.value })} /></label>
+        <Button disabled={rows.length === 0} busy={saving} onClick={() => void save()}><Download aria-hidden="true" />Export</Button>
+      </div>
       <Card flush>
-        {pages.error ? <Failure error={pages.error} /> : pages.isPending ? <div style={{ padding: 16 }}><Skeleton lines={6} /></div> : entries.length === 0
-          ? <Empty icon={<ScrollText aria-hidden="true" />} title="Nothing recorded" />
+        {pages.error ? <Failure error={pages.error} /> : pages.isPending || (rows.length === 0 && hasNextPage) ? <div style={{ padding: 16 }}><Skeleton lines={6} /></div> : rows.length === 0
+          ? <Empty icon={<ScrollText aria-hidden="true" />} title="Nothing fits">Other filters may.</Empty>
           : (
-            <div className={css.rows}>
-              <VirtualRows
-                label="Audit trail" items={entries} size={54} max="fill" keyOf={(e) => e.id ?? entries.indexOf(e)}
-                onEnd={() => { if (pages.hasNextPage && !pages.isFetchingNextPage) void pages.fetchNextPage(); }}
-                render={(e) => (
-                  <div className={css.row}>
-                    <time>{moment(e.time ?? e.at ?? "")}</time>
-                    <Badge tone={/ok|success|allowed/.test(e.outcome ?? "ok") ? "good" : "bad"} dot>{e.action ?? "?"}</Badge>
-                    <p>{nameOf(e.actor)} {nameOf(e.target) && <>→ {nameOf(e.target)}</>} <small>{e.message ?? e.outcome}</small></p>
-                  </div>
-                )}
-              />
-            </div>
+            <VirtualRows
+              label="Audit trail" items={rows} size={54} max={760} keyOf={(r) => `${r.time} ${r.requestId} ${r.action} ${r.target} ${r.outcome}`}
+              onEnd={() => { if (hasNextPage && !isFetchingNextPage) void fetchNextPage(); }}
+              render={(r) => <Row record={r} people={people} />}
+            />
           )}
       </Card>
     </div>
   );
+}
+
+function Row({ record: r, people }: { record: AuditRecord; people: Map<string, string> }) {
+  return (
+    <div className={`${css.row} ${css.record}`}>
+      <time dateTime={r.time}>{moment(r.time)}</time>
+      <Badge tone={toneOf(r.outcome)} dot>{r.outcome.replaceAll("_", " ")}</Badge>
+      <p>
+        <b>{r.actor ? people.get(r.actor) ?? r.actor : "Unknown sender"}</b> <code>{r.action}</code>{r.target && !r.action.includes(r.target) && <> on <code>{r.target}</code></>}
+        <small>{[r.workspace, r.address && `from ${r.address}`, r.requestId && `request ${r.requestId}`].filter(Boolean).join(" · ")}</small>
+      </p>
+    </div>
+  );
+}
+
+function toneOf(outcome: string): Tone {
+  if (outcome === "ok" || outcome === "allowed") return "good";
+  return outcome === "begun" || outcome === "approval_pending" ? "warn" : "bad";
+}
+
+/** The filter once nobody types any more. */
+function useSettled(typed: AuditFilter): AuditFilter {
+  const [settled, setSettled] = useState(typed);
+  useEffect(() => {
+    const timer = setTimeout(() => setSettled(typed), 250);
+    return () => clearTimeout(timer);
+  }, [typed]);
+  return useDeferredValue(settled);
 }

@@ -1,7 +1,6 @@
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { toast, toastError } from "../ui/Toast";
 import { api, take, type App } from "./client";
-import { useEndpoints } from "./endpoints";
 import { request } from "./http";
 import { refresh } from "./refresh";
 import { useSession } from "./session";
@@ -54,8 +53,7 @@ export function useHealth() {
 
 export function useAppDetails(name: string) {
   const { workspace } = useSession();
-  const { has } = useEndpoints();
-  return useQuery({ queryKey: ["app", workspace.id, name], enabled: has("get /v1/apps/{}"), queryFn: () => request<AppDetails>("GET", `/v1/apps/${name}`) });
+  return useQuery({ queryKey: ["app", workspace.id, name], queryFn: () => request<AppDetails>("GET", `/v1/apps/${name}`) });
 }
 
 export type AppAction = "start" | "stop" | "restart" | "update" | "uninstall";

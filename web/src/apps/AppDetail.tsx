@@ -1,7 +1,6 @@
 import { getRouteApi, Link } from "@tanstack/react-router";
 import { ArrowLeft } from "lucide-react";
 import { useAppDetails, useApps, useHealth } from "../api/apps";
-import { useEndpoints } from "../api/endpoints";
 import { useSession } from "../api/session";
 import { useTools } from "../api/tools";
 import { Empty, Failure, Page, Skeleton } from "../ui/Surface";
@@ -25,7 +24,6 @@ export function AppDetail() {
   const apps = useApps();
   const details = useAppDetails(name);
   const health = useHealth();
-  const { has } = useEndpoints();
   const { isWorkspaceAdmin } = useSession();
   const { data: all = [] } = useTools();
   if (apps.error) return <Page title={name}><Failure error={apps.error} /></Page>;
@@ -43,8 +41,8 @@ export function AppDetail() {
         : <ToolBrowser oneApp tools={tools} chosen={tool} onChoose={(t) => void navigate({ search: { tab: "tools", tool: t } })} />,
     },
     ...(app.ui ? [{ id: "view", label: app.ui.name || "View", content: () => <AppView server={name} uri="primary" /> }] : []),
-    ...(isWorkspaceAdmin && has("get /v1/apps/{}/logs") && !details.data?.transport ? [{ id: "logs", label: "Logs", content: () => <Logs app={name} /> }] : []),
-    ...(isWorkspaceAdmin && has("patch /v1/apps/{}") ? [{ id: "settings", label: "Settings", content: () => <Settings app={name} details={details.data} /> }] : []),
+    ...(isWorkspaceAdmin && !details.data?.transport ? [{ id: "logs", label: "Logs", content: () => <Logs app={name} /> }] : []),
+    ...(isWorkspaceAdmin ? [{ id: "settings", label: "Settings", content: () => <Settings app={name} details={details.data} /> }] : []),
   ];
   return (
     <Page

@@ -3,7 +3,6 @@ import { CirclePlay, CircleStop, Ellipsis, LayoutGrid, Plus, RotateCw, Trash2 } 
 import { lazy, Suspense, useDeferredValue, useMemo, useState } from "react";
 import { useAppAction, useApps, useHealth, type AppAction, type Health } from "../api/apps";
 import type { App, AppState } from "../api/client";
-import { useEndpoints } from "../api/endpoints";
 import { useSession } from "../api/session";
 import { Button } from "../ui/Button";
 import { Confirm } from "../ui/Dialog";
@@ -92,7 +91,6 @@ function AppRow({ app, health }: { app: App; health?: Health }) {
 /** What an admin can do with an app: one button, and a menu with the rest. */
 export function AppActions({ app, onGone }: { app: App; onGone?: () => void }) {
   const { isWorkspaceAdmin } = useSession();
-  const { has } = useEndpoints();
   const act = useAppAction();
   const [sure, setSure] = useState(false);
   if (!isWorkspaceAdmin) return <span className={css.acts} />;
@@ -107,8 +105,8 @@ export function AppActions({ app, onGone }: { app: App; onGone?: () => void }) {
         {down
           ? <MenuItem icon={<CirclePlay aria-hidden="true" />} onSelect={() => run("start")}>Start</MenuItem>
           : <MenuItem icon={<CircleStop aria-hidden="true" />} onSelect={() => run("stop")}>Stop</MenuItem>}
-        {has("post /v1/apps/{}/restart") && <MenuItem icon={<RotateCw aria-hidden="true" />} onSelect={() => run("restart")}>Restart</MenuItem>}
-        {has("post /v1/apps/{}/update") && <MenuItem icon={<Plus aria-hidden="true" />} onSelect={() => run("update")}>Update to the newest version</MenuItem>}
+        <MenuItem icon={<RotateCw aria-hidden="true" />} onSelect={() => run("restart")}>Restart</MenuItem>
+        <MenuItem icon={<Plus aria-hidden="true" />} onSelect={() => run("update")}>Update to the newest version</MenuItem>
         <MenuLine />
         <MenuItem icon={<Trash2 aria-hidden="true" />} danger onSelect={() => setSure(true)}>Uninstall…</MenuItem>
       </Menu>

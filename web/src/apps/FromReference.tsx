@@ -1,5 +1,4 @@
 import { useState, type ReactNode } from "react";
-import { useEndpoints } from "../api/endpoints";
 import { Button } from "../ui/Button";
 import { Field, Input, Select } from "../ui/Field";
 import { Failure } from "../ui/Surface";
@@ -25,8 +24,7 @@ function SourceForm({ install, ready, onSubmit, children }: FormProps) {
 
 /** A package of npm or PyPI. */
 export function FromPackage({ install }: { install: Installation }) {
-  const { accepts } = useEndpoints();
-  const [kind, setKind] = useState(accepts("npm") ? "npm" : "pypi");
+  const [kind, setKind] = useState("npm");
   const [name, setName] = useState("");
   return (
     <SourceForm install={install} ready={name.trim() !== ""} onSubmit={() => install.begin(name.trim(), { [kind]: name.trim() })}>
@@ -34,8 +32,8 @@ export function FromPackage({ install }: { install: Installation }) {
         <Field label="Package index">
           {(props) => (
             <Select {...props} value={kind} onChange={(e) => setKind(e.target.value)}>
-              {accepts("npm") && <option value="npm">npm</option>}
-              {accepts("pypi") && <option value="pypi">PyPI</option>}
+              <option value="npm">npm</option>
+              <option value="pypi">PyPI</option>
             </Select>
           )}
         </Field>

@@ -1,6 +1,5 @@
 import { useNavigate } from "@tanstack/react-router";
 import { useState } from "react";
-import { useEndpoints } from "../api/endpoints";
 import { useSession } from "../api/session";
 import { Dialog } from "../ui/Dialog";
 import { Tabs } from "../ui/Tabs";
@@ -20,7 +19,6 @@ interface Props {
 /** Installs an app: where it comes from, then what it needs to know. */
 export default function Install({ tab, onTab, onClose }: Props) {
   const { isOrgAdmin } = useSession();
-  const { has, accepts } = useEndpoints();
   const navigate = useNavigate();
   const [done, setDone] = useState(false);
   const install = useInstall((app) => {
@@ -31,10 +29,10 @@ export default function Install({ tab, onTab, onClose }: Props) {
   if (install.missing) return <CredentialsStep install={install} onClose={onClose} />;
   const tabs = [
     { id: "registry", label: "Registry", content: () => <FromRegistry install={install} /> },
-    ...(isOrgAdmin && (accepts("npm") || accepts("pypi")) ? [{ id: "package", label: "Package", content: () => <FromPackage install={install} /> }] : []),
+    ...(isOrgAdmin ? [{ id: "package", label: "Package", content: () => <FromPackage install={install} /> }] : []),
     { id: "url", label: "Address", content: () => <FromURL install={install} /> },
-    ...(isOrgAdmin && has("post /v1/apps/upload") ? [{ id: "file", label: "File", content: () => <FromFile install={install} /> }] : []),
-    ...(has("post /v1/apps/import") ? [{ id: "config", label: "Paste", content: () => <FromConfig onDone={onClose} /> }] : []),
+    ...(isOrgAdmin ? [{ id: "file", label: "File", content: () => <FromFile install={install} /> }] : []),
+    { id: "config", label: "Paste", content: () => <FromConfig onDone={onClose} /> },
     ...(isOrgAdmin ? [{ id: "path", label: "Server path", content: () => <FromPath install={install} /> }] : []),
   ];
   const shown = tabs.some((t) => t.id === tab) ? tab : "registry";

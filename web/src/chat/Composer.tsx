@@ -7,7 +7,7 @@ import { Button } from "../ui/Button";
 import { Dialog } from "../ui/Dialog";
 import { Field, Input, Select } from "../ui/Field";
 import { toast } from "../ui/Toast";
-import { useAttachable, useModels } from "./capabilities";
+import { useModels } from "./capabilities";
 import type { Attachment } from "./run";
 import css from "./chat.module.css";
 import controls from "../ui/controls.module.css";
@@ -28,7 +28,6 @@ const other = "\u0000other";
 export function Composer({ running, onSend, onStop, text, onText, fieldRef }: Props) {
   const { model: standard } = useSession();
   const models = useModels();
-  const attachable = useAttachable();
   const [model, setModel] = useState("");
   const [files, setFiles] = useState<Attachment[]>([]);
   const [over, setOver] = useState(false);
@@ -53,9 +52,9 @@ export function Composer({ running, onSend, onStop, text, onText, fieldRef }: Pr
     <form
       className={css.composer}
       onSubmit={(e) => { e.preventDefault(); send(); }}
-      onDragOver={(e) => { if (attachable) { e.preventDefault(); setOver(true); } }}
+      onDragOver={(e) => { e.preventDefault(); setOver(true); }}
       onDragLeave={() => setOver(false)}
-      onDrop={(e) => { if (attachable) { e.preventDefault(); setOver(false); void add(e.dataTransfer.files); } }}
+      onDrop={(e) => { e.preventDefault(); setOver(false); void add(e.dataTransfer.files); }}
     >
       <div className={clsx(css.box, over && css.boxOver)}>
         {files.length > 0 && (
@@ -72,7 +71,7 @@ export function Composer({ running, onSend, onStop, text, onText, fieldRef }: Pr
         <textarea
           ref={fieldRef} aria-label="Message" placeholder="Ask, or say what to do…" rows={1} value={text}
           onChange={(e) => onText(e.target.value)}
-          onPaste={(e) => { if (attachable && e.clipboardData.files.length > 0) { e.preventDefault(); void add(e.clipboardData.files); } }}
+          onPaste={(e) => { if (e.clipboardData.files.length > 0) { e.preventDefault(); void add(e.clipboardData.files); } }}
           onKeyDown={(e) => {
             if (e.key === "Enter" && !e.shiftKey && !e.nativeEvent.isComposing) {
               e.preventDefault();
@@ -81,10 +80,8 @@ export function Composer({ running, onSend, onStop, text, onText, fieldRef }: Pr
           }}
         />
         <div className={css.tray}>
-          {attachable && <>
-            <Button look="quiet" small label="Attach files" onClick={() => picker.current?.click()}><Paperclip aria-hidden="true" /></Button>
-            <input ref={picker} type="file" multiple hidden aria-label="Files" onChange={(e) => { void add(e.target.files); e.target.value = ""; }} />
-          </>}
+          <Button look="quiet" small label="Attach files" onClick={() => picker.current?.click()}><Paperclip aria-hidden="true" /></Button>
+          <input ref={picker} type="file" multiple hidden aria-label="Files" onChange={(e) => { void add(e.target.files); e.target.value = ""; }} />
           {models.length > 0 ? (
             <Select className={css.model} aria-label="Model" value={model} onChange={(e) => (e.target.value === other ? setNaming(true) : setModel(e.target.value))}>
               <option value="">{standard ?? "No model"}</option>

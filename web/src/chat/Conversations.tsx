@@ -3,7 +3,6 @@ import { Download, Ellipsis, GitFork, Pencil, SquarePen, Trash2 } from "lucide-r
 import { useEffect, useState } from "react";
 import type { ConversationSummary } from "../api/client";
 import { useConversationActions, useConversations } from "../api/conversations";
-import { useEndpoints } from "../api/endpoints";
 import { send } from "../api/http";
 import { Button } from "../ui/Button";
 import { Confirm, Dialog } from "../ui/Dialog";
@@ -49,7 +48,6 @@ export function Conversations({ here, open, onClose }: { here?: string; open: bo
 }
 
 function Row({ conversation: c, here, onOpen }: { conversation: ConversationSummary; here: boolean; onOpen: () => void }) {
-  const { has } = useEndpoints();
   const { rename, remove, fork } = useConversationActions();
   const running = useRunning().get(c.id)?.snapshot().status === "running";
   const navigate = useNavigate();
@@ -64,7 +62,7 @@ function Row({ conversation: c, here, onOpen }: { conversation: ConversationSumm
       <Menu trigger={<Button look="quiet" small label={`More for ${title}`}><Ellipsis aria-hidden="true" /></Button>}>
         <MenuItem icon={<Pencil aria-hidden="true" />} onSelect={() => setAsking("rename")}>Rename…</MenuItem>
         <MenuItem icon={<GitFork aria-hidden="true" />} onSelect={() => fork.mutate({ id: c.id }, { onSuccess: (made) => void navigate({ to: "/chat/$id", params: { id: made.id } }) })}>Fork</MenuItem>
-        {has("get /v1/conversations/{}/export") && <MenuItem icon={<Download aria-hidden="true" />} onSelect={() => void download(c.id, title).catch(toastError)}>Export as Markdown</MenuItem>}
+        <MenuItem icon={<Download aria-hidden="true" />} onSelect={() => void download(c.id, title).catch(toastError)}>Export as Markdown</MenuItem>
         <MenuLine />
         <MenuItem icon={<Trash2 aria-hidden="true" />} danger onSelect={() => setAsking("delete")}>Delete…</MenuItem>
       </Menu>

@@ -1,6 +1,5 @@
 import { useQuery } from "@tanstack/react-query";
 import { api, take } from "../api/client";
-import { useEndpoints } from "../api/endpoints";
 import { useSession } from "../api/session";
 
 /** The models that a message may well ask for: those in use, and those of the last month. */
@@ -16,6 +15,3 @@ export function useModels(): string[] {
   });
   return data ?? [];
 }
-
-/** Whether a message may carry files. */
-export const useAttachable = () => useEndpoints().chatTakes("attachments");

@@ -1,5 +1,4 @@
 import { useState } from "react";
-import { useEndpoints } from "../api/endpoints";
 import { useSession } from "../api/session";
 import { Code, CopyButton } from "../ui/Code";
 import { Field, Input } from "../ui/Field";
@@ -11,7 +10,6 @@ import css from "./connect.module.css";
 /** How other clients use the tools of this workspace. */
 export function ConnectScreen() {
   const { workspace, facts, isWorkspaceAdmin } = useSession();
-  const { has } = useEndpoints();
   const [chosen, setChosen] = useState(clients[0]!.id);
   const [token, setToken] = useState("");
   const base = facts.baseUrl || location.origin;
@@ -24,7 +22,7 @@ export function ConnectScreen() {
         {facts.dev && <Notice tone="warn">In dev mode no token is needed, and only programs on this machine get in. Set an API key or an identity provider before others should.</Notice>}
         {!facts.dev && facts.login && <Notice>Clients that know OAuth need the address alone: they send people to your identity provider. Others take a token.</Notice>}
       </Card>
-      {has("get /v1/keys") && <Keys onMade={setToken} />}
+      <Keys onMade={setToken} />
       <div className={css.split}>
         <div className={css.list} role="group" aria-label="Clients">
           {clients.map((c) => <button key={c.id} type="button" className={css.item} aria-pressed={c.id === chosen} onClick={() => setChosen(c.id)}>{c.name}</button>)}
@@ -32,7 +30,7 @@ export function ConnectScreen() {
         <Card title={client.name}>
           <p>{client.note}</p>
           {!facts.dev && (
-            <Field label="Token or API key" hint={`It is put into the text below and stays in this page.${has("get /v1/keys") && isWorkspaceAdmin ? " Make one above." : ""}`}>
+            <Field label="Token or API key" hint={`It is put into the text below and stays in this page.${isWorkspaceAdmin ? " Make one above." : ""}`}>
               {(props) => <Input {...props} mono type="password" autoComplete="off" value={token} onChange={(e) => setToken(e.target.value)} />}
             </Field>
           )}

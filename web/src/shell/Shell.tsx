@@ -1,7 +1,6 @@
 import { Link, Outlet, useNavigate, useRouterState } from "@tanstack/react-router";
 import { Ellipsis } from "lucide-react";
 import { useEffect, useMemo, useRef } from "react";
-import { useEndpoints } from "../api/endpoints";
 import { useConnection } from "../api/events";
 import { useSession } from "../api/session";
 import { Menu, MenuItem } from "../ui/Menu";
@@ -13,11 +12,7 @@ import css from "./shell.module.css";
 
 function useSections(): Section[] {
   const session = useSession();
-  const { has, ready } = useEndpoints();
-  return useMemo(
-    () => sections.filter((s) => (s.allowed?.(session) ?? true) && (ready ? s.needs.some(has) : s.group === "Work" && s.to !== "/tools")),
-    [session, has, ready],
-  );
+  return useMemo(() => sections.filter((s) => s.allowed?.(session) ?? true), [session]);
 }
 
 export function Shell() {

@@ -1,11 +1,11 @@
 import { useQuery } from "@tanstack/react-query";
-import type { ReactNode } from "react";
+import { useState, type ReactNode } from "react";
 import { useHealth } from "../api/apps";
 import { api, take, type Skill } from "../api/client";
-import { useEndpoints } from "../api/endpoints";
-import { request, send } from "../api/http";
+import { send } from "../api/http";
 import { useSession } from "../api/session";
 import { system } from "../api/tools";
+import { Button } from "../ui/Button";
 import { bytes, count, duration, plural } from "../ui/format";
 import { Badge, Card, Empty, Facts, Failure, Page, Skeleton } from "../ui/Surface";
 import { Table } from "../ui/Table";
@@ -15,11 +15,10 @@ import { Models } from "./Models";
 /** How the server is, for its admins. */
 export function SystemScreen() {
   const { facts } = useSession();
-  const { has } = useEndpoints();
   const health = useQuery({ queryKey: ["server"], refetchInterval: 10_000, queryFn: () => take(api.GET("/v1/health")) });
   const status = useQuery({ queryKey: ["status"], refetchInterval: 10_000, queryFn: () => system<{ version: string; totalTools: number; apps: { total: number; byStatus: Record<string, number> } }>("status", {}) });
   const metrics = useQuery({
-    queryKey: ["metrics"], refetchInterval: 10_000, enabled: has("get /v1/metrics"),
+    queryKey: ["metrics"], refetchInterval: 10_000,
     queryFn: async () => parseMetrics(await (await send("/v1/metrics")).text()),
   });
   const server: [string, ReactNode][] = [
@@ -39,7 +38,7 @@ export function SystemScreen() {
       <Bundles />
       {metrics.data && <Metrics samples={metrics.data} />}
       <Skills />
-      {has("get /v1/config") && <Configuration />}
+      <Configuration />
     </Page>
   );
 }
@@ -121,23 +120,18 @@ function Skills() {
   );
 }
 
-interface Setting {
-  path: string;
-  value: unknown;
-  source?: string;
-}
-
 function Configuration() {
-  const config = useQuery({ queryKey: ["config"], queryFn: () => request<{ settings?: Setting[] } & Record<string, unknown>>("GET", "/v1/config") });
+  const config = useQuery({ queryKey: ["config"], queryFn: async () => (await take(api.GET("/v1/config"))).settings });
+  const [all, setAll] = useState(false);
   if (config.error) return <Failure error={config.error} />;
-  const rows = config.data?.settings ?? Object.entries(config.data ?? {}).map(([path, value]) => ({ path, value }) as Setting);
+  const rows = (config.data ?? []).filter((s) => all || s.source !== "default");
   return (
-    <Card flush title="Configuration">
-      <Table label="Configuration" rows={rows} keyOf={(s) => s.path} columns={[
+    <Card flush title="Configuration" actions={<Button small aria-pressed={all} onClick={() => setAll(!all)}>{all ? "Hide defaults" : "Show defaults"}</Button>}>
+      {config.isPending ? <Skeleton /> : rows.length === 0 ? <Empty title="Everything is as by default">No setting was changed in the file, by a flag or in the environment.</Empty> : <Table label="Configuration" rows={rows} keyOf={(s) => s.path} columns={[
         { title: "Setting", cell: (s) => <code>{s.path}</code> },
         { title: "Value", cell: (s) => <code>{typeof s.value === "string" ? s.value : JSON.stringify(s.value)}</code> },
-        { title: "From", cell: (s) => s.source ?? "" },
-      ]} />
+        { title: "From", cell: (s) => s.source },
+      ]} />}
     </Card>
   );
 }
