@@ -51,6 +51,10 @@ func (c Caller) MayInstall(kind SourceKind) error {
 	return nil
 }
 
+// MayInstallUnconfined says whether c may install code where the server cannot confine it: it runs with
+// the rights of the server there.
+func (c Caller) MayInstallUnconfined() bool { return c.User.OrgRole.Admin() }
+
 // MayNameRoots says whether the roots of c's client (MCP, client/roots) reach apps. Apps take a root
 // for leave to work there, and on this machine, not the client's: like a path it takes an admin of
 // the organization. Apps are notified that anyone else has none.

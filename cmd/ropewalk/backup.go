@@ -1,11 +1,13 @@
 package main
 
 import (
+	"fmt"
 	"path/filepath"
 
 	"github.com/hashicorp/go-hclog"
 	"github.com/spf13/cobra"
 
+	"github.com/ropewalk/ropewalk/core/statekey"
 	"github.com/ropewalk/ropewalk/core/store"
 	"github.com/ropewalk/ropewalk/core/store/backup"
 )
@@ -15,7 +17,7 @@ func backupCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "backup FILE", Short: "Write the state into a file (the server may be running)", Args: cobra.ExactArgs(1),
 		Long: "Write users, installed apps, conversations, usage and settings, as of one moment, into a new file. The file contains " +
-			"the secrets of apps: keep it as safe as the home. It does not contain the apps' own data, the configuration or plugins, " +
+			"the secrets of apps, encrypted if the state is (ropewalk encryption): keep it as safe as the home. It does not contain the apps' own data, the configuration or plugins, " +
 			"and of the apps' files only those that several servers share through the database.",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o, err := s.state(cmd)
@@ -45,6 +47,12 @@ func restoreCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
+			if err := backup.Verify(cmd.Context(), args[0]); err != nil {
+				return fmt.Errorf("restore from %s: %w", args[0], err)
+			}
+			if err := backup.CheckKeys(cmd.Context(), args[0], o.Keys); err != nil {
+				return fmt.Errorf("restore from %s: %w", args[0], err)
+			}
 			kept, err := backup.Restore(cmd.Context(), o.Location(), args[0], replace)
 			if err != nil {
 				return err
@@ -67,5 +75,9 @@ func (s *settings) state(cmd *cobra.Command) (store.Options, error) {
 	if err != nil {
 		return store.Options{}, err
 	}
-	return store.Options{Path: filepath.Join(c.Home, "ropewalk.db"), URL: c.Storage.URL, Logger: hclog.NewNullLogger()}, nil
+	keys, err := statekey.Load(cmd.Context(), c)
+	if err != nil {
+		return store.Options{}, err
+	}
+	return store.Options{Path: filepath.Join(c.Home, "ropewalk.db"), URL: c.Storage.URL, Keys: keys, Logger: hclog.NewNullLogger()}, nil
 }

@@ -70,7 +70,7 @@ func root() *cobra.Command {
 			cmd.AddCommand(c)
 		}
 	}
-	add(groupServer, upCommand(), serveCommand(), reloadCommand(), logCommand(), debugCommand(), backupCommand(), restoreCommand(), doctorCommand())
+	add(groupServer, upCommand(), serveCommand(), reloadCommand(), logCommand(), debugCommand(), backupCommand(), restoreCommand(), encryptionCommand(), doctorCommand())
 	add(groupUse,
 		status.Command(), app.Command(), tool.Command(), tool.ApprovalCommand(), chat.Command(), conversation.Command(), event.Command(), status.UsageCommand(),
 		admin.WorkspaceCommand(), admin.UserCommand(), admin.KeyCommand(), clientconfig.Command(), contexts.Command(),

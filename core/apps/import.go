@@ -65,12 +65,15 @@ func (m *Manager) importServer(ctx context.Context, workspace, name string, r so
 	if err != nil {
 		return fail(err)
 	}
-	request.AllowPrivate = r.AllowPrivate
+	request.AllowPrivate, request.Restricted = r.AllowPrivate, r.Restricted
 	o, err := request.Order(workspace)
 	if err != nil {
 		return fail(err)
 	}
 	s.Source, s.Ref = o.Source.Kind, o.Source.Ref
+	if o, err = m.policy.Load().Check(o); err != nil {
+		return fail(err)
+	}
 	if r.Allowed != nil {
 		if err := r.Allowed(o.Source.Kind); err != nil {
 			return fail(err)
@@ -115,7 +118,12 @@ func (m *Manager) InstallUpload(ctx context.Context, workspace string, body io.R
 		return core.App{}, err
 	}
 	defer done()
-	o := source.Order{Workspace: workspace, ServerName: r.ServerName, Env: r.Env}
+	o := source.Order{
+		Workspace: workspace, ServerName: r.ServerName, Env: r.Env, Restricted: r.Restricted, Source: core.Source{Kind: core.SourceUpload, Ref: "file"},
+	}
+	if o, err = m.policy.Load().Check(o); err != nil {
+		return core.App{}, err
+	}
 	o.Progress = m.progressOf(workspace, expectedName(o))
 	app, err := m.installFound(ctx, o, func(ctx context.Context) (*source.Candidate, error) {
 		return m.resolver.FromUpload(ctx, o, body)

@@ -14,6 +14,7 @@ import (
 	"github.com/ropewalk/ropewalk/core"
 	"github.com/ropewalk/ropewalk/core/apps/interact"
 	"github.com/ropewalk/ropewalk/core/apps/source"
+	"github.com/ropewalk/ropewalk/core/sandbox"
 )
 
 // Install installs an app and starts it. It returns when the app runs and its record is durable;
@@ -26,6 +27,9 @@ import (
 func (m *Manager) Install(ctx context.Context, workspace string, r source.Request) (core.App, error) {
 	o, err := r.Order(workspace)
 	if err != nil {
+		return core.App{}, err
+	}
+	if o, err = m.policy.Load().Check(o); err != nil {
 		return core.App{}, err
 	}
 	o.Progress = m.progressOf(workspace, expectedName(o))
@@ -108,6 +112,9 @@ func (m *Manager) obtain(ctx context.Context, o source.Order, resolve func(conte
 	if err != nil {
 		return nil, nil, err
 	}
+	if err := m.checkConfined(o, found); err != nil {
+		return nil, nil, errors.Join(err, found.Discard())
+	}
 	k := interact.AppKey{Workspace: o.Workspace, Name: found.Record.Name}
 	if err = m.syncRecord(limit, k); err == nil {
 		free, err = m.reserveName(k)
@@ -134,6 +141,20 @@ func (m *Manager) obtain(ctx context.Context, o source.Order, resolve func(conte
 		return nil, nil, err
 	}
 	return found, free, nil
+}
+
+// checkConfined refuses code that an admin of a workspace installs where it would run with the rights of
+// the server: that takes an admin of the organization.
+func (m *Manager) checkConfined(o source.Order, found *source.Candidate) error {
+	k := interact.AppKey{Workspace: o.Workspace, Name: found.Record.Name}
+	if !o.Restricted || found.Record.Remote != nil || m.o.Confinement.Level(m.sandboxOf(k)) > sandbox.LevelNone {
+		return nil
+	}
+	reason := m.o.Confinement.Probe.Reason
+	if reason == "" {
+		reason = "sandbox.level is none"
+	}
+	return core.Errorf(core.CodeForbidden, "this server cannot confine apps (%s): installing %.200s needs the organization role admin or owner", reason, found.Record.BundleName)
 }
 
 // place checks the values of an installation, moves the bundle to its directory, gives its files to the

@@ -125,7 +125,7 @@ func TestAnUpdateKeepsDataAndGoesBackWhenTheNewVersionDoesNotStart(t *testing.T)
 		packages.packages[pkg.Name], packages.files[pkg.Name] = next, file
 	}
 	publish("2.0.0", modeDying)
-	_, err := y.Update(t.Context(), ws, "notes", "")
+	_, err := y.Update(t.Context(), ws, "notes", source.UpdateRequest{})
 	if core.CodeOf(err) != core.CodeInstallFailed || !strings.Contains(core.TextOf(err), "version 1.2.3 runs again") {
 		t.Errorf("an update that does not start gives %v", err)
 	}
@@ -136,7 +136,7 @@ func TestAnUpdateKeepsDataAndGoesBackWhenTheNewVersionDoesNotStart(t *testing.T)
 	app, _ := y.App(ws, "notes")
 	expect(t, "version after the update that failed", app.Version, "1.2.3")
 	publish("3.0.0", modeNormal)
-	app, err = y.Update(t.Context(), ws, "notes", "3.0.0")
+	app, err = y.Update(t.Context(), ws, "notes", source.UpdateRequest{Version: "3.0.0"})
 	if err != nil || app.Version != "3.0.0" || app.Status != core.StateRunning {
 		t.Errorf("after the update it is %+v (%v)", app, err)
 	}

@@ -35,6 +35,7 @@ type Manager struct {
 	files    *files.Store
 	start    startFunc
 	setup    atomic.Pointer[setup]
+	policy   atomic.Pointer[source.Policy]
 
 	listeners     *notify.Listeners
 	logLevels     *notify.LogLevels
@@ -86,6 +87,7 @@ func New(o Options) *Manager {
 		o.Pins.Watch(m.checkPinsAgain)
 	}
 	m.setup.Store(&setup{registries: o.Registries, declared: o.Configured})
+	m.SetInstallPolicy(o.Install)
 	return m
 }
 

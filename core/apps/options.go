@@ -99,6 +99,7 @@ type Options struct {
 	Events     Publisher
 	Registries []source.NamedRegistry // asked in this order
 	Configured map[string]config.App  // apps.<name> of the configuration; they live in the default workspace
+	Install    config.Install         // what may be installed over the API
 	Logger     hclog.Logger
 	Metrics    Metrics // nil measures nothing
 

@@ -41,6 +41,9 @@ func (m *Manager) Reconfigure(registries []source.NamedRegistry, declared map[st
 	}
 }
 
+// SetInstallPolicy replaces the rules of what may be installed over the API.
+func (m *Manager) SetInstallPolicy(c config.Install) { m.policy.Store(source.NewPolicy(c)) }
+
 // applyDeclaration makes an app what is declared now.
 func (m *Manager) applyDeclaration(ctx context.Context, name string, d config.App) {
 	a, err := m.find(core.DefaultWorkspaceID, name)

@@ -48,7 +48,7 @@ func TestAnAppWhoseFilesWereChangedIsNotStarted(t *testing.T) {
 		t.Errorf("after a restart of the server it is %s: %s", app.Status, app.LastError)
 	}
 	expect(t, "the events", strings.Join(events.texts(), ","), core.EventBundleDead)
-	app, err = again.Update(t.Context(), ws, "notes", "")
+	app, err = again.Update(t.Context(), ws, "notes", source.UpdateRequest{})
 	if err != nil || app.Status != core.StateRunning {
 		t.Errorf("after an update it is %+v: %v", app, err)
 	}

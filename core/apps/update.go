@@ -11,16 +11,16 @@ import (
 	"github.com/ropewalk/ropewalk/core/bundle"
 )
 
-// Update replaces an app by another version from the same source, "" for the newest. Its data, its
+// Update replaces an app by another version from the same source. Its data, its
 // values and whether it runs stay. If the new version does not start, the old one runs again.
 //
 // Errors: core.CodeNotFound; core.CodeBadRequest for a source without versions;
 // core.CodeCredentialsRequired when the new version needs more values; core.CodeInstallFailed.
-func (m *Manager) Update(ctx context.Context, workspace, name, version string) (core.App, error) {
+func (m *Manager) Update(ctx context.Context, workspace, name string, r source.UpdateRequest) (core.App, error) {
 	var invalid error
 	app, err := m.command(ctx, interact.AppKey{Workspace: workspace, Name: name}, core.CodeInstallFailed, "updated", func(ctx context.Context, a *app) error {
 		old := a.now.Load().record
-		o, err := m.updateOrder(old, version)
+		o, err := m.updateOrder(old, r)
 		if err != nil {
 			invalid = err
 			return err
@@ -34,7 +34,10 @@ func (m *Manager) Update(ctx context.Context, workspace, name, version string) (
 		if dir := filepath.Join(a.layout().BundlesDir(name), found.Label); found.Label != "" && dir == old.Dir && m.files.Verify(limit, old, false) == nil {
 			return found.RemoveStaged() // it is the installed version
 		}
-		if err := found.CheckValues(); err != nil {
+		if err = m.checkConfined(o, found); err == nil {
+			err = found.CheckValues()
+		}
+		if err != nil {
 			invalid = err
 			return errors.Join(err, found.RemoveStaged())
 		}
@@ -51,10 +54,13 @@ func (m *Manager) Update(ctx context.Context, workspace, name, version string) (
 }
 
 // updateOrder returns the order for another version of an installed app.
-func (m *Manager) updateOrder(r core.Installation, version string) (source.Order, error) {
-	o := source.Order{
-		Workspace: r.Workspace, ServerName: r.Name, Exact: true, Version: version, Env: r.Env,
+func (m *Manager) updateOrder(r core.Installation, update source.UpdateRequest) (source.Order, error) {
+	o, err := m.policy.Load().Check(source.Order{
+		Workspace: r.Workspace, ServerName: r.Name, Exact: true, Version: update.Version, Env: r.Env, Restricted: update.Restricted,
 		Source: core.Source{Kind: r.Source.Kind, Ref: r.Source.Ref}, Progress: m.progressOf(r.Workspace, r.Name),
+	})
+	if err != nil {
+		return o, err
 	}
 	switch r.Source.Kind {
 	case core.SourceName:
@@ -63,7 +69,7 @@ func (m *Manager) updateOrder(r core.Installation, version string) (source.Order
 		o.Args = packageArgs(r)
 		return o, nil
 	case core.SourcePath:
-		if version == "" {
+		if update.Version == "" {
 			return o, nil
 		}
 		return o, core.Errorf(core.CodeBadRequest, "an app from a path has no other versions: replace its files and update without a version")

@@ -39,6 +39,8 @@ func (k *check) run() Problems {
 	k.checkApps()
 	k.checkSandbox("sandbox", &k.doc.Sandbox)
 	k.checkAudit()
+	k.checkStorageKeys()
+	k.checkInstall()
 	k.checkModels()
 	k.checkSkills()
 	return k.problems
@@ -104,6 +106,19 @@ func (k *check) checkSkills() {
 		if info, err := os.Stat(dir); err != nil || !info.IsDir() {
 			k.warn("skills.directories[%d]: %s is not a directory; no skills are read from it", i, dir)
 		}
+	}
+}
+
+// checkStorageKeys refuses several sources of keys: it would not be clear which one encrypts.
+func (k *check) checkStorageKeys() {
+	s := k.doc.Storage
+	switch {
+	case s.KeyFile != "" && len(s.KeyCommand) > 0:
+		k.add("storage.keyCommand", "storage.keyFile is set too: keep one of them")
+	case s.Key != "" && s.KeyFile != "":
+		k.add("storage.keyFile", "storage.key (%s) is set too: keep one of them", EnvStorageKey)
+	case s.Key != "" && len(s.KeyCommand) > 0:
+		k.add("storage.keyCommand", "storage.key (%s) is set too: keep one of them", EnvStorageKey)
 	}
 }
 

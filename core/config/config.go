@@ -30,6 +30,7 @@ type Config struct {
 	Log            Log
 	Audit          Audit
 	Tools          Tools
+	Install        Install
 	Limits         Limits
 	Sandbox        Sandbox // of an app whose own section says nothing else
 	Plugins        Plugins
@@ -106,13 +107,24 @@ type MCP struct {
 
 // Storage is where the server keeps what must outlive it.
 type Storage struct {
-	URL core.Secret // of a PostgreSQL database; "" means the file ropewalk.db in the home
+	URL  core.Secret // of a PostgreSQL database; "" means the file ropewalk.db in the home
+	Keys StorageKeys
 	// UsageRetention is for how long the usage of model calls is kept; 0 means for ever.
 	UsageRetention time.Duration
 	// StaleMembership is for how long memberships count as they were last read while the database cannot
 	// be read; 0 means not at all.
 	StaleMembership time.Duration
 }
+
+// StorageKeys is where the keys that encrypt the secrets of the state come from. At most one is set.
+type StorageKeys struct {
+	Text    core.Secret // the keys themselves
+	File    string      // absolute
+	Command []string    // prints them
+}
+
+// Set reports whether the state is encrypted.
+func (k StorageKeys) Set() bool { return k.Text != "" || k.File != "" || len(k.Command) > 0 }
 
 // Chat is how people talk to a model.
 type Chat struct {

@@ -32,6 +32,7 @@ type document struct {
 	Sandbox        sandboxSection        `json:"sandbox"`
 	Audit          auditSection          `json:"audit"`
 	Tools          toolsSection          `json:"tools"`
+	Install        installSection        `json:"install"`
 	PluginDefaults pluginsSection        `json:"plugins"`
 }
 
@@ -83,10 +84,12 @@ type chatSection struct {
 }
 
 type storageSection struct {
-	URL                string `json:"url"`
-	UsageRetentionDays int    `json:"usageRetentionDays"`
-
-	StaleMembershipSeconds int `json:"staleMembershipSeconds"`
+	URL                    string   `json:"url"`
+	Key                    string   `json:"key"`
+	KeyFile                string   `json:"keyFile"`
+	KeyCommand             []string `json:"keyCommand"`
+	UsageRetentionDays     int      `json:"usageRetentionDays"`
+	StaleMembershipSeconds int      `json:"staleMembershipSeconds"`
 }
 
 type pluginsSection struct {
@@ -121,7 +124,7 @@ func (d document) config(base string, env Environment) *Config {
 		HTTP:         HTTP{ShutdownDelay: seconds(d.HTTP.ShutdownDelaySeconds), Host: d.HTTP.Host, Port: d.HTTP.Port},
 		APIKey:       core.Secret(d.APIKey),
 		SessionStore: plugin("sessionstore", "sessionStore", d.SessionStore, base),
-		Storage:      d.Storage.storage(),
+		Storage:      d.Storage.storage(base),
 		Features:     d.Features,
 		MCP:          MCP{MaxSessions: d.MCP.MaxSessions, MaxInstances: d.MCP.MaxInstances, SessionTTL: seconds(d.MCP.SessionTTLSeconds), Replica: d.MCP.Replica},
 		Chat:         Chat{ElicitationTimeout: seconds(d.Chat.ElicitationTimeoutSeconds)},
@@ -132,6 +135,7 @@ func (d document) config(base string, env Environment) *Config {
 		Sandbox:      d.Sandbox.over(Sandbox{}, base),
 		Audit:        d.Audit.audit(base),
 		Tools:        d.Tools.tools(),
+		Install:      d.Install.install(),
 		Plugins: Plugins{
 			StartTimeout: seconds(d.PluginDefaults.StartTimeoutSeconds),
 			CallTimeout:  seconds(d.PluginDefaults.CallTimeoutSeconds),
@@ -295,9 +299,14 @@ func absolute(base, path string) string {
 	return filepath.Join(base, path)
 }
 
-func (s storageSection) storage() Storage {
-	return Storage{
+func (s storageSection) storage(base string) Storage {
+	storage := Storage{
 		URL: core.Secret(s.URL), UsageRetention: time.Duration(s.UsageRetentionDays) * 24 * time.Hour,
 		StaleMembership: seconds(s.StaleMembershipSeconds),
+		Keys:            StorageKeys{Text: core.Secret(s.Key), Command: s.KeyCommand},
 	}
+	if s.KeyFile != "" {
+		storage.Keys.File = absolute(base, s.KeyFile)
+	}
+	return storage
 }

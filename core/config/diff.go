@@ -3,7 +3,7 @@ package config
 import "reflect"
 
 // Diff names the sections in which two configurations differ, as the file names them: home, http,
-// apiKey, auth, sessionStore, storage, registries, features, apps, mcp, chat, models, skills, limits, log, sandbox, audit, tools,
+// apiKey, auth, sessionStore, storage, registries, features, apps, mcp, chat, models, skills, limits, log, sandbox, audit, tools, install,
 // plugins. A reload
 // applies what it can and says of the rest that it takes a new start. The environment and the places count as nothing.
 func Diff(before, after *Config) []string {
@@ -31,6 +31,7 @@ func Diff(before, after *Config) []string {
 	differ("sandbox", before.Sandbox, after.Sandbox)
 	differ("audit", before.Audit, after.Audit)
 	differ("tools", before.Tools, after.Tools)
+	differ("install", before.Install, after.Install)
 	differ("plugins", before.Plugins, after.Plugins)
 	return names
 }

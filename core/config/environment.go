@@ -22,6 +22,7 @@ const (
 	EnvAnthropicURL   = "ANTHROPIC_BASE_URL"
 	EnvOpenAIURL      = "OPENAI_BASE_URL"
 	EnvStorageURL     = "ROPEWALK_STORAGE_URL"
+	EnvStorageKey     = "ROPEWALK_STORAGE_KEY"
 )
 
 // Environment is a set of environment variables. Printing it shows how many there are, never

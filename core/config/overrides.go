@@ -26,6 +26,9 @@ func environmentLayer(env Environment) *layer.Layer {
 	if url := env[EnvStorageURL]; url != "" {
 		l.Set("storage.url", url, "environment "+EnvStorageURL)
 	}
+	if key := env[EnvStorageKey]; key != "" {
+		l.Set("storage.key", key, "environment "+EnvStorageKey)
+	}
 	if n := env[EnvMaxSessions]; n != "" {
 		l.Set("mcp.maxSessions", layer.Number(n), "environment "+EnvMaxSessions)
 	}

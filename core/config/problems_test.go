@@ -197,7 +197,7 @@ environment SERVICE_API_KEY: apiKey: must have at least 8 characters; leave it o
 			file: "log: {level: info}\nlog: {level: debug}\n? [a]\n: b\nbase: &b {c: d}\nhttp: {<<: *b}\nfeatures: !!set {}\n",
 			want: `2: log: set twice; first on line 1
 3: a key must be a text
-5: base: unknown key; known are apiKey, apps, audit, auth, chat, features, http, limits, log, mcp, models, plugins, registries, sandbox, sessionStore, skills, storage, tools
+5: base: unknown key; known are apiKey, apps, audit, auth, chat, features, http, install, limits, log, mcp, models, plugins, registries, sandbox, sessionStore, skills, storage, tools
 6: http: << is not part of YAML 1.2: write the keys out, or use an alias for the whole value`,
 		},
 		{name: "not YAML at all", file: "a: b\n  c: [\n", want: `2: not YAML: mapping values are not allowed in this context`},

@@ -44,3 +44,24 @@ func TestStaleMembershipIsFiveMinutesUnlessSet(t *testing.T) {
 	equal(t, "off", mustLoad(t, "storage: {staleMembershipSeconds: 0}", nil).Storage.StaleMembership, time.Duration(0))
 	equal(t, "set", mustLoad(t, "storage: {staleMembershipSeconds: 60}", nil).Storage.StaleMembership, time.Minute)
 }
+
+func TestTheKeysOfTheStateComeFromOnePlace(t *testing.T) {
+	c := mustLoad(t, "storage: {keyFile: keys/state}", nil)
+	if !c.Storage.Keys.Set() || !strings.HasSuffix(c.Storage.Keys.File, "/keys/state") || !strings.HasPrefix(c.Storage.Keys.File, "/") {
+		t.Errorf("%+v", c.Storage.Keys)
+	}
+	c = mustLoad(t, "", Environment{EnvStorageKey: "canary"})
+	equal(t, "of the environment", c.Storage.Keys.Text.Reveal(), "canary")
+	if printed := fmt.Sprintf("%+v %v", c, c.Effective()); strings.Contains(printed, "canary") {
+		t.Errorf("the key is printed: %s", printed)
+	}
+	if mustLoad(t, "", nil).Storage.Keys.Set() {
+		t.Error("there is a key by default")
+	}
+	for _, storage := range []string{"{keyFile: a, keyCommand: [b]}", "{keyFile: a, key: b}", "{keyCommand: [a], key: b}"} {
+		_, err := load(t, "storage: "+storage, nil)
+		if said := said(t, err); !strings.Contains(said, "is set too: keep one of them") {
+			t.Errorf("%s: %s", storage, said)
+		}
+	}
+}

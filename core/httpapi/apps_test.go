@@ -153,6 +153,9 @@ func TestWhoMayManageApps(t *testing.T) {
 			if !allowed && len(h.apps.installed) != asked {
 				t.Errorf("%s, %s: the manager was called", who, what)
 			}
+			if len(h.apps.installed) > asked && h.apps.installed[asked].Restricted != (who == "wsadmin") {
+				t.Errorf("%s, %s: the manager was called with %+v", who, what, h.apps.installed[asked])
+			}
 		}
 	}
 }

@@ -385,9 +385,9 @@ func (y *fakeApps) Restart(_ context.Context, ws, name string) (core.App, error)
 	return y.find("restart", ws, name)
 }
 
-func (y *fakeApps) Update(_ context.Context, ws, name, version string) (core.App, error) {
+func (y *fakeApps) Update(_ context.Context, ws, name string, r source.UpdateRequest) (core.App, error) {
 	a, err := y.find("update", ws, name)
-	a.Version = cmp.Or(version, a.Version)
+	a.Version = cmp.Or(r.Version, a.Version)
 	return a, err
 }
 

@@ -13,6 +13,9 @@ func (s *Server) confinement(ctx context.Context) instance.Confinement {
 	if s.config.File != "" {
 		c.Hide = append(c.Hide, s.config.File)
 	}
+	if file := s.config.Storage.Keys.File; file != "" {
+		c.Hide = append(c.Hide, file)
+	}
 	log := s.log.Named("sandbox")
 	fields := []any{"level", c.Level(s.config.Sandbox).String(), "network", s.config.Sandbox.Network.Values(), "ownUser", c.Probe.OwnUID}
 	if c.Level(s.config.Sandbox) < s.config.Sandbox.Level {

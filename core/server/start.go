@@ -23,6 +23,7 @@ import (
 	"github.com/ropewalk/ropewalk/core/mcphttp"
 	"github.com/ropewalk/ropewalk/core/metrics"
 	"github.com/ropewalk/ropewalk/core/pluginhost"
+	"github.com/ropewalk/ropewalk/core/statekey"
 	"github.com/ropewalk/ropewalk/core/store"
 	"github.com/ropewalk/ropewalk/core/stream"
 	"github.com/ropewalk/ropewalk/core/tools"
@@ -59,9 +60,14 @@ func (s *Server) openState(ctx context.Context) (err error) {
 	if err := os.MkdirAll(s.config.Home, 0o700); err != nil { // the first start on a machine
 		return fmt.Errorf("cannot create the home directory (--home, ROPEWALK_HOME): %w", err)
 	}
+	keys, err := statekey.Load(ctx, s.config)
+	if err != nil {
+		return err
+	}
 	s.store, err = store.Open(ctx, store.Options{
 		Path: filepath.Join(s.config.Home, "ropewalk.db"), URL: s.config.Storage.URL, Logger: s.log.Named("store"),
 		Observer:  s.metrics,
+		Keys:      keys,
 		Retention: store.Retention{Usage: s.config.Storage.UsageRetention},
 	})
 	if err != nil {
@@ -116,7 +122,7 @@ func (s *Server) openServices(ctx context.Context) error {
 		Pins: s.pins, Metrics: s.metrics,
 		Home: c.Home, Records: s.store, Cluster: s.cluster(), Events: s.bus, Registries: s.adapters.registries(), Configured: c.Apps,
 		Logger: s.log.Named("apps"), Version: s.version, HostEnv: c.Environment, MaxSessionInstances: c.MCP.MaxInstances, MaxAnswer: c.Limits.AnswerBytes,
-		Sandbox: c.Sandbox, Confinement: s.confinement(ctx),
+		Sandbox: c.Sandbox, Confinement: s.confinement(ctx), Install: c.Install,
 	})
 	s.closers.add("apps", s.apps.Close)
 	s.joinEvents()

@@ -11,10 +11,11 @@ import (
 
 	"github.com/ropewalk/ropewalk/core"
 	"github.com/ropewalk/ropewalk/core/store/database"
+	"github.com/ropewalk/ropewalk/core/store/seal"
 )
 
-// installation is how an installed app is stored. It is the only place where the secrets of an app are
-// written out.
+// installation is how an installed app is stored, encrypted when there is a key. It is the only place where
+// the secrets of an app are written out.
 type installation struct {
 	ID         string            `json:"id,omitempty"`
 	Source     core.Source       `json:"source"`
@@ -45,14 +46,14 @@ type remote struct {
 // workspace has an app of that name: of several servers that add one at the same time, one does.
 func (s *Store) AddInstallation(ctx context.Context, in core.Installation) error {
 	what := fmt.Sprintf("storing app %s of %s", in.Name, in.Workspace)
-	record, err := json.Marshal(toRecord(in))
+	record, err := s.sealed(in)
 	if err != nil {
 		return fmt.Errorf("%s: %w", what, err)
 	}
 	return s.db.Update(ctx, what, func(ctx context.Context, tx *sql.Tx) error {
 		result, err := tx.ExecContext(ctx, `
 			INSERT INTO installations (workspace, name, record, installed_at, files) VALUES ($1, $2, $3, $4, $5)
-			ON CONFLICT (workspace, name) DO NOTHING`, in.Workspace, in.Name, string(record), database.Millis(in.InstalledAt), in.Files)
+			ON CONFLICT (workspace, name) DO NOTHING`, in.Workspace, in.Name, record, database.Millis(in.InstalledAt), in.Files)
 		if err != nil {
 			return err
 		}
@@ -68,19 +69,19 @@ func (s *Store) AddInstallation(ctx context.Context, in core.Installation) error
 func (s *Store) ChangeInstallation(ctx context.Context, workspace, name string, change func(*core.Installation) error) (core.Installation, error) {
 	var in core.Installation
 	err := s.db.Update(ctx, "changing app "+name, func(ctx context.Context, tx *sql.Tx) (err error) {
-		if in, err = findInstallation(ctx, tx, workspace, name, s.db.LockRow()); err != nil {
+		if in, err = s.findInstallation(ctx, tx, workspace, name, s.db.LockRow()); err != nil {
 			return err
 		}
 		if err := change(&in); err != nil {
 			return err
 		}
-		record, err := json.Marshal(toRecord(in))
+		record, err := s.sealed(in)
 		if err != nil {
 			return err
 		}
 		if _, err := tx.ExecContext(ctx, `
 			UPDATE installations SET record = $3, installed_at = $4, files = $5 WHERE workspace = $1 AND name = $2`,
-			workspace, name, string(record), database.Millis(in.InstalledAt), in.Files); err != nil {
+			workspace, name, record, database.Millis(in.InstalledAt), in.Files); err != nil {
 			return err
 		}
 		return s.notifyPeers(ctx, tx, core.ChangeApp, workspace, name)
@@ -92,7 +93,7 @@ func (s *Store) ChangeInstallation(ctx context.Context, workspace, name string, 
 // error when there is none.
 func (s *Store) DeleteInstallation(ctx context.Context, workspace, name, id string) error {
 	return s.db.Update(ctx, "deleting app "+name, func(ctx context.Context, tx *sql.Tx) error {
-		in, err := findInstallation(ctx, tx, workspace, name, s.db.LockRow())
+		in, err := s.findInstallation(ctx, tx, workspace, name, s.db.LockRow())
 		switch {
 		case core.CodeOf(err) == core.CodeNotFound || err == nil && in.ID != id:
 			return nil
@@ -113,7 +114,7 @@ func (s *Store) DeleteInstallation(ctx context.Context, workspace, name, id stri
 func (s *Store) Installation(ctx context.Context, workspace, name string) (core.Installation, error) {
 	var in core.Installation
 	err := s.db.Read(ctx, func(ctx context.Context, q database.Querier) (err error) {
-		in, err = findInstallation(ctx, q, workspace, name, "")
+		in, err = s.findInstallation(ctx, q, workspace, name, "")
 		return err
 	})
 	if err != nil {
@@ -123,7 +124,7 @@ func (s *Store) Installation(ctx context.Context, workspace, name string) (core.
 }
 
 // findInstallation reads one app; lock ends the SELECT of a transaction that will change it.
-func findInstallation(ctx context.Context, q database.Querier, workspace, name, lock string) (core.Installation, error) {
+func (s *Store) findInstallation(ctx context.Context, q database.Querier, workspace, name, lock string) (core.Installation, error) {
 	var text string
 	var installedAt int64
 	err := q.QueryRowContext(ctx, `SELECT c.record, c.installed_at FROM installations c WHERE c.workspace = $1 AND c.name = $2 `+lock, workspace, name).
@@ -134,11 +135,7 @@ func findInstallation(ctx context.Context, q database.Querier, workspace, name, 
 	case err != nil:
 		return core.Installation{}, err
 	}
-	var record installation
-	if err := json.Unmarshal([]byte(text), &record); err != nil {
-		return core.Installation{}, err
-	}
-	return record.installation(workspace, name, database.FromMillis(installedAt)), nil
+	return s.opened(text, workspace, name, database.FromMillis(installedAt))
 }
 
 // Installations returns every installed app of every workspace, by workspace and name.
@@ -150,17 +147,39 @@ func (s *Store) Installations(ctx context.Context) ([]core.Installation, error) 
 		if err := scan(&workspace, &name, &text, &installedAt); err != nil {
 			return err
 		}
-		var record installation
-		if err := json.Unmarshal([]byte(text), &record); err != nil {
+		in, err := s.opened(text, workspace, name, database.FromMillis(installedAt))
+		if err != nil {
 			return fmt.Errorf("app %s of %s: %w", name, workspace, err)
 		}
-		all = append(all, record.installation(workspace, name, database.FromMillis(installedAt)))
+		all = append(all, in)
 		return nil
 	})
 	if err != nil {
 		return nil, fmt.Errorf("reading the installed apps: %w", err)
 	}
 	return all, nil
+}
+
+// sealed is the record of an app as it is stored, encrypted when there is a key.
+func (s *Store) sealed(in core.Installation) (string, error) {
+	plain, err := json.Marshal(toRecord(in))
+	if err != nil {
+		return "", err
+	}
+	return s.keys.Seal(plain, seal.AboutApp(in.Workspace, in.Name)), nil
+}
+
+// opened is the app of a stored record.
+func (s *Store) opened(stored, workspace, name string, at time.Time) (core.Installation, error) {
+	plain, err := s.keys.Open(stored, seal.AboutApp(workspace, name))
+	if err != nil {
+		return core.Installation{}, fmt.Errorf("reading the record: %w", err)
+	}
+	var record installation
+	if err := json.Unmarshal(plain, &record); err != nil {
+		return core.Installation{}, err
+	}
+	return record.installation(workspace, name, at), nil
 }
 
 func toRecord(in core.Installation) installation {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/ropewalk/ropewalk/core"
 	"github.com/ropewalk/ropewalk/core/store/database"
+	"github.com/ropewalk/ropewalk/core/store/seal"
 )
 
 // maxLogins is how many browser logins may be under way; beyond it the oldest are deleted.
@@ -24,7 +25,7 @@ func (s *Store) PutLogin(ctx context.Context, state string, login json.RawMessag
 			maxLogins, maxLogins-1); err != nil {
 			return err
 		}
-		_, err := tx.ExecContext(ctx, `INSERT INTO logins (state, record, expires_at) VALUES ($1, $2, $3)`, state, string(login), database.Millis(expires))
+		_, err := tx.ExecContext(ctx, `INSERT INTO logins (state, record, expires_at) VALUES ($1, $2, $3)`, state, s.keys.Seal(login, seal.AboutLogin(state)), database.Millis(expires))
 		return err
 	})
 }
@@ -40,5 +41,8 @@ func (s *Store) TakeLogin(ctx context.Context, state string) (json.RawMessage, e
 		}
 		return err
 	})
-	return json.RawMessage(record), err
+	if err != nil {
+		return nil, err
+	}
+	return s.keys.Open(record, seal.AboutLogin(state))
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/ropewalk/ropewalk/core"
 	"github.com/ropewalk/ropewalk/core/store/cluster"
 	"github.com/ropewalk/ropewalk/core/store/database"
+	"github.com/ropewalk/ropewalk/core/store/seal"
 	"github.com/ropewalk/ropewalk/core/store/search"
 )
 
@@ -22,6 +23,8 @@ type Options struct {
 	Logger hclog.Logger
 	// Observer measures the calls of the database; nil measures nothing.
 	Observer database.Observer
+	// Keys encrypt the records that hold secrets; nil encrypts nothing.
+	Keys *seal.Keys
 	// Retention is for how long records are kept.
 	Retention Retention
 }
@@ -33,6 +36,7 @@ func (o Options) Location() database.Location { return database.Location{Path: o
 type Store struct {
 	log     hclog.Logger
 	db      *database.Database
+	keys    *seal.Keys
 	index   *search.Index
 	cluster *cluster.Cluster // nil with a file, which no other server shares
 	health  health
@@ -42,14 +46,18 @@ type Store struct {
 
 // Open opens the state, makes it when it does not exist, brings its schema up to date, and makes sure
 // that the default workspace and its owner exist. It refuses a file that another server has open, a
-// state that a newer version wrote, and one that is damaged, and says what to do. Any number of servers
-// may open a PostgreSQL database at a time.
+// state that a newer version wrote, one that is damaged, and one whose records it has no key for, and says
+// what to do. Records that are not encrypted with the first key are encrypted with it. Any number of
+// servers may open a PostgreSQL database at a time.
 func Open(ctx context.Context, o Options) (*Store, error) {
-	s := &Store{log: o.Logger}
+	s := &Store{log: o.Logger, keys: o.Keys}
 	if s.log == nil {
 		s.log = hclog.NewNullLogger()
 	}
 	where, err := s.open(ctx, o)
+	if err == nil {
+		err = s.renewRecords(ctx)
+	}
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("state %s: %w", where, database.Visible(database.Explain(err))), s.Close())
 	}
@@ -125,6 +133,21 @@ func (s *Store) openServer(ctx context.Context, c *pgx.ConnConfig, path string) 
 	}
 	s.cluster = joined
 	s.closers = append(s.closers, stop)
+	return nil
+}
+
+// renewRecords encrypts with the first key what is stored in plain or with another key.
+func (s *Store) renewRecords(ctx context.Context) error {
+	n, err := seal.Renew(ctx, s.db, s.keys)
+	if err != nil {
+		return err
+	}
+	if n > 0 {
+		s.log.Info("records of apps encrypted", "apps", n, "key", s.keys.ID())
+	}
+	if err := seal.Rewrite(ctx, s.db, s.keys); err != nil {
+		s.log.Warn("the database may still contain earlier records of apps; trying again at the next start", "error", err)
+	}
 	return nil
 }
 

@@ -74,7 +74,8 @@ type manageApps struct {
 func (in manageApps) run(ctx context.Context, m Manager, c core.Caller) (any, error) {
 	if in.Action == "install" {
 		r := source.Request{
-			Name: in.Bundle, Path: in.Path, URL: in.URL, ServerName: in.ServerName, Env: in.Env, AllowPrivate: c.MayReachPrivate(),
+			Name: in.Bundle, Path: in.Path, URL: in.URL, ServerName: in.ServerName, Env: in.Env,
+			AllowPrivate: c.MayReachPrivate(), Restricted: !c.MayInstallUnconfined(),
 		}
 		kind, err := r.Kind()
 		if err == nil {

@@ -11,9 +11,10 @@ type ImportRequest struct {
 	MCPServers map[string]json.RawMessage `json:"mcpServers"`
 	DryRun     bool                       `json:"dryRun"`
 
-	// AllowPrivate is that of Request. Allowed refuses kinds of sources that the caller may not install;
-	// nil allows all. The HTTP API sets both from the rights of the caller.
+	// AllowPrivate and Restricted are those of Request. Allowed refuses kinds of sources that the caller may not install;
+	// nil allows all. The HTTP API sets them from the rights of the caller.
 	AllowPrivate bool                        `json:"-"`
+	Restricted   bool                        `json:"-"`
 	Allowed      func(core.SourceKind) error `json:"-"`
 }
 

@@ -19,7 +19,10 @@ type Order struct {
 	Remote     *core.Remote // of a URL
 
 	AllowPrivate   bool // a remote server that a registry names may be on a private address
+	Restricted     bool // for a caller who is an admin of a workspace, not of the organization
 	InstallScripts bool // npm runs the lifecycle scripts of packages
+
+	Registries []string // the names of those that may be used; nil means all
 
 	// Progress reports what an installation does; nil to not report it.
 	Progress func(stage, message string)
@@ -37,7 +40,7 @@ func (r Request) Order(workspace string) (Order, error) {
 	if err := r.check(); err != nil {
 		return Order{}, err
 	}
-	o := Order{Workspace: workspace, ServerName: r.ServerName, Env: r.Env, Args: r.Args, AllowPrivate: r.AllowPrivate}
+	o := Order{Workspace: workspace, ServerName: r.ServerName, Env: r.Env, Args: r.Args, AllowPrivate: r.AllowPrivate, Restricted: r.Restricted}
 	var err error
 	if o.Source.Kind, err = r.Kind(); err != nil {
 		return Order{}, err

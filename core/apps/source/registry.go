@@ -28,8 +28,12 @@ type NamedRegistry struct {
 // fromRegistry looks a bundle up by name in the registries, in configured order, and takes it from
 // the first that has it. Registries that cannot be reached are named only when no other has it.
 func (r *Resolver) fromRegistry(ctx context.Context, o Order) (*Candidate, error) {
-	registries := r.Registries()
-	if len(registries) == 0 {
+	configured := r.Registries()
+	registries := o.usable(configured)
+	switch {
+	case len(registries) == 0 && len(configured) > 0:
+		return nil, core.Errorf(core.CodeForbidden, "install.registries of the configuration lets you install from none of the configured registries")
+	case len(registries) == 0:
 		return nil, errors.New("no registry is configured to look for a bundle by name: add one to `registries` in the configuration, or install a package (npm, pypi), a path or a url")
 	}
 	ref := registry.Ref{Name: o.Source.Ref, Version: o.Version, OS: runtime.GOOS, Arch: runtime.GOARCH}

@@ -27,6 +27,16 @@ type Request struct {
 	// AllowPrivate lets a remote server be on a loopback or private address. The HTTP API sets it
 	// from the rights of the caller.
 	AllowPrivate bool `json:"-"`
+	// Restricted says that the caller is an admin of a workspace, not of the organization: no code is
+	// installed where the server cannot confine it. The HTTP API sets it from the rights of the caller.
+	Restricted bool `json:"-"`
+}
+
+// UpdateRequest is the body of POST /v1/apps/:name/update.
+type UpdateRequest struct {
+	Version string `json:"version"` // "" for the newest
+
+	Restricted bool `json:"-"` // as in Request
 }
 
 // Transport says how to reach a remote server.

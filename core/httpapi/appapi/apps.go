@@ -31,7 +31,7 @@ func (h *Handlers) Install(c *fiber.Ctx, caller core.Caller) error {
 	if err := caller.MayInstall(kind); err != nil {
 		return err
 	}
-	r.AllowPrivate = caller.MayReachPrivate()
+	r.AllowPrivate, r.Restricted = caller.MayReachPrivate(), !caller.MayInstallUnconfined()
 	ctx, done := respond.CancelOnDisconnect(c)
 	defer done()
 	app, err := h.Apps.Install(ctx, caller.Workspace.ID, r)

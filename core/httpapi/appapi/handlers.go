@@ -27,7 +27,7 @@ type Apps interface {
 	Details(workspace, name string) (apps.Details, error)
 	Configure(ctx context.Context, workspace, name string, s apps.Settings) (core.App, error)
 	Restart(ctx context.Context, workspace, name string) (core.App, error)
-	Update(ctx context.Context, workspace, name, version string) (core.App, error)
+	Update(ctx context.Context, workspace, name string, r source.UpdateRequest) (core.App, error)
 	Logs(ctx context.Context, workspace, name string, tail int, follow bool) (lines []apps.LogLine, more <-chan apps.LogLine, err error)
 	InstallUpload(ctx context.Context, workspace string, body io.Reader, r source.Request) (core.App, error)
 	Import(ctx context.Context, workspace string, r source.ImportRequest) (source.ImportResult, error)

@@ -18,7 +18,7 @@ func (h *Handlers) Import(c *fiber.Ctx, caller core.Caller) error {
 	if err != nil {
 		return err
 	}
-	r.AllowPrivate, r.Allowed = caller.MayReachPrivate(), caller.MayInstall
+	r.AllowPrivate, r.Restricted, r.Allowed = caller.MayReachPrivate(), !caller.MayInstallUnconfined(), caller.MayInstall
 	ctx, done := respond.CancelOnDisconnect(c)
 	defer done()
 	result, err := h.Apps.Import(ctx, caller.Workspace.ID, r)

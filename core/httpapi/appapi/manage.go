@@ -5,6 +5,7 @@ import (
 
 	"github.com/ropewalk/ropewalk/core"
 	"github.com/ropewalk/ropewalk/core/apps"
+	"github.com/ropewalk/ropewalk/core/apps/source"
 	"github.com/ropewalk/ropewalk/core/httpapi/body"
 	"github.com/ropewalk/ropewalk/core/httpapi/respond"
 )
@@ -59,25 +60,22 @@ func (h *Handlers) Restart(c *fiber.Ctx, caller core.Caller) error {
 	return c.JSON(statusResponse{Name: app.Name, Status: app.Status})
 }
 
-type updateRequest struct {
-	Version string `json:"version"` // "" for the newest
-}
-
 // Update is POST /v1/apps/:name/update. Without a body it updates to the newest version.
 func (h *Handlers) Update(c *fiber.Ctx, caller core.Caller) error {
 	name, err := appToManage(c, caller)
 	if err != nil {
 		return err
 	}
-	var r updateRequest
+	var r source.UpdateRequest
 	if len(c.Context().PostBody()) > 0 {
-		if r, err = body.Read[updateRequest](c.Context()); err != nil {
+		if r, err = body.Read[source.UpdateRequest](c.Context()); err != nil {
 			return err
 		}
 	}
 	ctx, done := respond.CancelOnDisconnect(c)
 	defer done()
-	app, err := h.Apps.Update(ctx, caller.Workspace.ID, name, r.Version)
+	r.Restricted = !caller.MayInstallUnconfined()
+	app, err := h.Apps.Update(ctx, caller.Workspace.ID, name, r)
 	if err != nil {
 		return respond.WithCode(core.CodeInstallFailed, "the app could not be updated", err)
 	}

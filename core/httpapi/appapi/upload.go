@@ -51,7 +51,7 @@ func (h *Handlers) Upload(c *fiber.Ctx, caller core.Caller) error {
 		return err
 	}
 	app, err := h.Apps.InstallUpload(ctx, caller.Workspace.ID, file, source.Request{
-		ServerName: settings.ServerName, Env: settings.Env, AllowPrivate: caller.MayReachPrivate(),
+		ServerName: settings.ServerName, Env: settings.Env, AllowPrivate: caller.MayReachPrivate(), Restricted: !caller.MayInstallUnconfined(),
 	})
 	if err != nil {
 		return respond.WithCode(core.CodeInstallFailed, "the installation failed", err)

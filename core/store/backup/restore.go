@@ -17,6 +17,7 @@ import (
 
 	"github.com/ropewalk/ropewalk/core"
 	"github.com/ropewalk/ropewalk/core/store/database"
+	"github.com/ropewalk/ropewalk/core/store/seal"
 )
 
 // Restore replaces the state by a backup, all or nothing. It refuses a file that is not a valid backup, a
@@ -172,7 +173,7 @@ func fillServer(ctx context.Context, source, db *sql.DB, c *pgx.ConnConfig, repl
 // hasState reports whether there is more than what a server creates when it starts.
 func hasState(ctx context.Context, tx *sql.Tx) (used bool, err error) {
 	err = tx.QueryRowContext(ctx, `SELECT EXISTS (SELECT 1 FROM users WHERE id <> $1) OR EXISTS (SELECT 1 FROM installations)
-		OR EXISTS (SELECT 1 FROM collections) OR EXISTS (SELECT 1 FROM settings) OR EXISTS (SELECT 1 FROM usage_records)
-		OR EXISTS (SELECT 1 FROM workspaces WHERE id <> $2)`, core.Owner().User.ID, core.DefaultWorkspaceID).Scan(&used)
+		OR EXISTS (SELECT 1 FROM collections) OR EXISTS (SELECT 1 FROM settings WHERE name <> $3) OR EXISTS (SELECT 1 FROM usage_records)
+		OR EXISTS (SELECT 1 FROM workspaces WHERE id <> $2)`, core.Owner().User.ID, core.DefaultWorkspaceID, seal.RewrittenSetting).Scan(&used)
 	return used, err
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/pressly/goose/v3"
 
 	"github.com/ropewalk/ropewalk/core/store/database"
+	"github.com/ropewalk/ropewalk/core/store/seal"
 )
 
 // Verify reads a whole file and returns what is wrong with it as a backup, nil when it is valid.
@@ -23,6 +24,16 @@ func Verify(ctx context.Context, path string) error {
 	}
 	defer func() { _ = db.Close() }()
 	return verifyDatabase(ctx, db)
+}
+
+// CheckKeys returns what is wrong with the keys for a backup: nil when every app in it can be read with them.
+func CheckKeys(ctx context.Context, path string, keys *seal.Keys) error {
+	db, err := database.OpenSQLite(path, database.Reader())
+	if err != nil {
+		return err
+	}
+	defer func() { _ = db.Close() }()
+	return seal.Check(ctx, db, keys)
 }
 
 func verifyDatabase(ctx context.Context, db *sql.DB) error {

@@ -115,3 +115,28 @@ func Exclusively(ctx context.Context, db *sql.DB, key int64, do func() error) er
 	_, unlockErr := conn.ExecContext(context.WithoutCancel(ctx), `SELECT pg_advisory_unlock($1)`, key)
 	return errors.Join(err, unlockErr)
 }
+
+// CheckUnused returns an error when servers use the PostgreSQL database. It is nil for a file, which nobody
+// can open while a server has it open.
+func CheckUnused(ctx context.Context, at Location) error {
+	if at.URL == "" {
+		return nil
+	}
+	c, err := ParseURL(at.URL)
+	if err != nil {
+		return err
+	}
+	conn, err := pgx.ConnectConfig(ctx, c)
+	if err != nil {
+		return Visible(Explain(err))
+	}
+	defer func() { _ = conn.Close(context.WithoutCancel(ctx)) }() // which releases the lock
+	free, err := AcquireInUse(ctx, conn, `SELECT pg_advisory_lock($1)`)
+	if err != nil {
+		return Visible(Explain(err))
+	}
+	if !free {
+		return fmt.Errorf("servers are using %s: stop them first", Address(c))
+	}
+	return nil
+}

@@ -25,3 +25,18 @@ func (db *Database) Vacuum(ctx context.Context, share float64, bytes int64) erro
 	}
 	return nil
 }
+
+// Rewrite writes a table anew, so that what it contained before is in no file of the database any more:
+// an SQLite file as a whole, with its log. In PostgreSQL the log of the server may keep it for longer.
+func (db *Database) Rewrite(ctx context.Context, table string) error {
+	statements := []string{`VACUUM`, `PRAGMA wal_checkpoint(TRUNCATE)`}
+	if db.kind == PostgreSQL {
+		statements = []string{`VACUUM FULL ` + table}
+	}
+	for _, statement := range statements {
+		if _, err := db.write.ExecContext(ctx, statement); err != nil {
+			return fmt.Errorf("rewriting %s: %w", table, Explain(err))
+		}
+	}
+	return nil
+}

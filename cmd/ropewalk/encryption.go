@@ -1,0 +1,102 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/hashicorp/go-hclog"
+	"github.com/spf13/cobra"
+
+	"github.com/ropewalk/ropewalk/core/statekey"
+	"github.com/ropewalk/ropewalk/core/store"
+	"github.com/ropewalk/ropewalk/core/store/database"
+	"github.com/ropewalk/ropewalk/core/store/seal"
+)
+
+func encryptionCommand() *cobra.Command {
+	cmd := &cobra.Command{Use: "encryption", Short: "Create and rotate the keys that encrypt the secrets of apps in the state"}
+	cmd.AddCommand(&cobra.Command{
+		Use: "new-key", Short: "Print a new key for storage.keyFile, storage.keyCommand or ROPEWALK_STORAGE_KEY", Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			_, err := fmt.Fprintln(cmd.OutOrStdout(), seal.NewKey().Reveal())
+			return err
+		},
+	}, rotateCommand())
+	return cmd
+}
+
+func rotateCommand() *cobra.Command {
+	var s settings
+	var drop bool
+	cmd := &cobra.Command{
+		Use: "rotate", Short: "Encrypt the state with a new key in storage.keyFile (the server must be stopped)", Args: cobra.NoArgs,
+		Long: "Put a new key before the others in the file storage.keyFile, which is created if there is none, and encrypt the state with " +
+			"it. The older keys stay in the file, since backups that were made before need them; --drop removes them. With keys of a " +
+			"command or of the environment, put the new key before the present ones there and start the server: each start encrypts " +
+			"with the first key what is in plain or encrypted with another.",
+		RunE: func(cmd *cobra.Command, _ []string) error { return s.rotate(cmd, drop) },
+	}
+	s.bind(cmd)
+	cmd.Flags().BoolVar(&drop, "drop", false, "remove the older keys from the file afterwards; backups made before cannot be restored without them")
+	return cmd
+}
+
+// rotate changes the file only when the state can be opened with the keys in it, and removes older keys only
+// when nothing needs them any more: whenever it is interrupted, the file has the keys of the state.
+func (s *settings) rotate(cmd *cobra.Command, drop bool) error {
+	c, err := s.load(cmd)
+	if err != nil {
+		return err
+	}
+	file := c.Storage.Keys.File
+	if file == "" {
+		return errors.New("storage.keyFile is not set: set it to a file outside of the home; keys of a command or of the environment are changed there")
+	}
+	o := store.Options{Path: filepath.Join(c.Home, "ropewalk.db"), URL: c.Storage.URL, Logger: hclog.NewNullLogger()}
+	o.Keys, err = statekey.ReadFile(file)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	if err := os.MkdirAll(c.Home, 0o700); err != nil { // before the first start
+		return err
+	}
+	if err := database.CheckUnused(cmd.Context(), o.Location()); err != nil {
+		return err
+	}
+	if err := reopen(cmd, o); err != nil {
+		return err
+	}
+	next, err := seal.Parse(seal.NewKey())
+	if o.Keys != nil && err == nil {
+		next, err = o.Keys.Before(next.Text())
+	}
+	if err != nil {
+		return err
+	}
+	if err := statekey.WriteFile(file, next); err != nil {
+		return err
+	}
+	o.Keys = next
+	if err := reopen(cmd, o); err != nil {
+		return fmt.Errorf("%s has the new key %s before the others, and the next start of the server encrypts with it: %w", file, next.ID(), err)
+	}
+	if drop {
+		if err := statekey.WriteFile(file, next.First()); err != nil {
+			return err
+		}
+	}
+	_, err = fmt.Fprintf(cmd.OutOrStdout(), "Encrypted with the key %s, the first one in %s. Keep a copy of this file: without it the apps cannot be read.\n", next.ID(), file)
+	return err
+}
+
+// reopen opens the state, which encrypts it with the first key, and closes it.
+func reopen(cmd *cobra.Command, o store.Options) error {
+	st, err := store.Open(cmd.Context(), o)
+	if err != nil {
+		return err
+	}
+	return st.Close()
+}

@@ -1,0 +1,84 @@
+package source
+
+import (
+	"net/url"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/ropewalk/ropewalk/core"
+	"github.com/ropewalk/ropewalk/core/config"
+)
+
+// Policy says what may be installed, and from which registries. It does not apply to what the configuration
+// declares.
+type Policy struct {
+	allow      []*regexp.Regexp
+	everything bool
+	registries config.InstallRegistries
+}
+
+// NewPolicy returns the policy of a configuration, which has checked the patterns.
+func NewPolicy(c config.Install) *Policy {
+	p := &Policy{everything: c.Allow == nil, registries: c.Registries}
+	for _, pattern := range c.Allow {
+		p.allow = append(p.allow, compilePattern(pattern))
+	}
+	return p
+}
+
+// compilePattern makes a pattern a regular expression: ** is any text, * any text without a slash.
+func compilePattern(pattern string) *regexp.Regexp {
+	var b strings.Builder
+	for i, part := range strings.Split(pattern, "**") {
+		if i > 0 {
+			b.WriteString(".*")
+		}
+		for j, literal := range strings.Split(part, "*") {
+			if j > 0 {
+				b.WriteString("[^/]*")
+			}
+			b.WriteString(regexp.QuoteMeta(literal))
+		}
+	}
+	return regexp.MustCompile(`(?s)\A` + b.String() + `\z`) // always valid: the rest is quoted
+}
+
+// Check refuses an order that no pattern allows, with core.CodeForbidden, and returns it with the
+// registries that its caller may use.
+func (p *Policy) Check(o Order) (Order, error) {
+	o.Registries = p.registries.OrganizationAdmin
+	if o.Restricted {
+		o.Registries = p.registries.WorkspaceAdmin
+	}
+	subject := string(o.Source.Kind) + ":" + o.Source.Ref
+	if o.Source.Kind == core.SourceURL {
+		subject = string(o.Source.Kind) + ":" + withoutQuery(o.Source.Ref)
+	}
+	if p.everything || slices.ContainsFunc(p.allow, func(r *regexp.Regexp) bool { return r.MatchString(subject) }) {
+		return o, nil
+	}
+	return o, core.Errorf(core.CodeForbidden, "install.allow of the configuration has no pattern for %.200s", subject)
+}
+
+// withoutQuery is the address of a server without query and fragment, in which a pattern of a host could
+// match something else. Scheme and host are in lower case.
+func withoutQuery(address string) string {
+	u, err := url.Parse(address)
+	if err != nil {
+		return "" // an order with such an address was refused before
+	}
+	u = &url.URL{Scheme: strings.ToLower(u.Scheme), Host: strings.ToLower(u.Host), Path: u.Path}
+	if u.Path == "" {
+		u.Path = "/"
+	}
+	return u.String()
+}
+
+// usable returns the registries that an order may use.
+func (o Order) usable(all []NamedRegistry) []NamedRegistry {
+	if o.Registries == nil {
+		return all
+	}
+	return slices.DeleteFunc(slices.Clone(all), func(r NamedRegistry) bool { return !slices.Contains(o.Registries, r.Name) })
+}

@@ -1,0 +1,31 @@
+package config
+
+import (
+	"strings"
+	"testing"
+)
+
+func TestTheRegistriesOfARoleExist(t *testing.T) {
+	registries := "registries: [{name: main, adapter: directory, dir: /x}]\n"
+	c := mustLoad(t, registries+"install: {allow: ['npm:@acme/*'], registries: {workspaceAdmin: [main]}}", nil)
+	equal(t, "pattern", c.Install.Allow[0], "npm:@acme/*")
+	if c.Install.Registries.OrganizationAdmin != nil || len(c.Install.Registries.WorkspaceAdmin) != 1 {
+		t.Errorf("%+v", c.Install.Registries)
+	}
+	_, err := load(t, registries+"install: {registries: {organizationAdmin: [main, other]}}", nil)
+	if said := said(t, err); !strings.Contains(said, `install.registries.organizationAdmin[1]: there is no registry "other"`) {
+		t.Error(said)
+	}
+	if mustLoad(t, "", nil).Install.Allow != nil || mustLoad(t, "install: {allow: []}", nil).Install.Allow == nil {
+		t.Error("no list allows everything, and an empty one nothing")
+	}
+}
+
+func TestAPatternNamesAKindOfSource(t *testing.T) {
+	for _, pattern := range []string{"'@acme/*'", "'docker:x'", "'npm:'", "''"} {
+		_, err := load(t, "install: {allow: ["+pattern+"]}", nil)
+		if said := said(t, err); !strings.Contains(said, "install.allow[0]: want a kind of source and a pattern") {
+			t.Errorf("%s: %s", pattern, said)
+		}
+	}
+}

@@ -1,0 +1,112 @@
+package statekey
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"slices"
+	"time"
+
+	"github.com/ropewalk/ropewalk/core"
+	"github.com/ropewalk/ropewalk/core/config"
+	"github.com/ropewalk/ropewalk/core/process"
+	"github.com/ropewalk/ropewalk/core/store/seal"
+)
+
+const (
+	maxText        = 64 << 10 // bytes of a file of keys, or of the output of a command
+	commandTimeout = 30 * time.Second
+)
+
+// Load returns the keys that the configuration names, nil when it names none.
+func Load(ctx context.Context, c *config.Config) (*seal.Keys, error) {
+	from := c.Storage.Keys
+	switch {
+	case from.File != "":
+		return ReadFile(from.File)
+	case len(from.Command) > 0:
+		text, err := run(ctx, from.Command, c.Environment)
+		if err != nil {
+			return nil, fmt.Errorf("storage.keyCommand: %w", err)
+		}
+		return parsed("the output of storage.keyCommand", text)
+	case from.Text != "":
+		return parsed("storage.key ("+config.EnvStorageKey+")", from.Text)
+	}
+	return nil, nil
+}
+
+func parsed(what string, text core.Secret) (*seal.Keys, error) {
+	keys, err := seal.Parse(text)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", what, err)
+	}
+	return keys, nil
+}
+
+// ReadFile reads a file of keys. A file that others may write is refused.
+func ReadFile(path string) (*seal.Keys, error) {
+	f, err := os.Open(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("storage.keyFile: %s does not exist; `ropewalk encryption rotate` creates it: %w", path, fs.ErrNotExist)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("storage.keyFile: %w", err)
+	}
+	defer func() { _ = f.Close() }()
+	info, err := f.Stat()
+	if err != nil {
+		return nil, fmt.Errorf("storage.keyFile: %w", err)
+	}
+	if info.Mode().Perm()&0o022 != 0 {
+		return nil, fmt.Errorf("storage.keyFile: %s can be written by others (mode %o): chmod 600 %s", path, info.Mode().Perm(), path)
+	}
+	text, err := io.ReadAll(io.LimitReader(f, maxText))
+	if err != nil {
+		return nil, fmt.Errorf("storage.keyFile: %w", err)
+	}
+	return parsed("storage.keyFile: "+path, core.Secret(text))
+}
+
+// run returns what a command prints. It has the environment of the server.
+func run(ctx context.Context, command []string, env config.Environment) (core.Secret, error) {
+	ctx, cancel := context.WithTimeout(ctx, commandTimeout)
+	defer cancel()
+	path, err := env.LookPath(command[0])
+	if err != nil {
+		return "", err
+	}
+	p, err := process.Start(process.Command{Path: path, Args: command[1:], Env: pairs(env)})
+	if err != nil {
+		return "", err
+	}
+	_ = p.Stdin().Close()
+	stop := context.AfterFunc(ctx, p.Kill)
+	defer stop()
+	text, readErr := io.ReadAll(io.LimitReader(p.Stdout(), maxText))
+	if len(text) == maxText {
+		p.Kill()
+	}
+	<-p.Done()
+	switch {
+	case len(text) == maxText:
+		return "", fmt.Errorf("%s prints more than %d bytes, which cannot be keys", command[0], maxText)
+	case ctx.Err() != nil:
+		return "", fmt.Errorf("%s did not end within %s", command[0], commandTimeout)
+	case p.Err() != nil:
+		return "", fmt.Errorf("%s %w; run it by hand to see what it prints on standard error", command[0], p.Err())
+	}
+	return core.Secret(text), readErr
+}
+
+func pairs(env config.Environment) []string {
+	all := make([]string, 0, len(env))
+	for name, value := range env {
+		all = append(all, name+"="+value)
+	}
+	slices.Sort(all)
+	return all
+}

@@ -1,0 +1,77 @@
+package statekey
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/ropewalk/ropewalk/core"
+	"github.com/ropewalk/ropewalk/core/config"
+	"github.com/ropewalk/ropewalk/core/process"
+	"github.com/ropewalk/ropewalk/core/store/seal"
+)
+
+func TestMain(m *testing.M) {
+	if len(os.Args) > 1 && os.Args[1] == process.ShimArg {
+		os.Exit(process.ShimMain(os.Args[2:]))
+	}
+	os.Exit(m.Run())
+}
+
+func TestKeysComeFromAFileTheConfigurationOrACommand(t *testing.T) {
+	key := seal.NewKey()
+	want, err := seal.Parse(key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(t.TempDir(), "keys")
+	if err := WriteFile(file, want); err != nil {
+		t.Fatal(err)
+	}
+	if info, err := os.Stat(file); err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("%v, %v", info, err)
+	}
+	env := config.Environment{"PATH": os.Getenv("PATH"), "PASSED": key.Reveal()}
+	for name, from := range map[string]config.StorageKeys{
+		"file": {File: file}, "text": {Text: key}, "command": {Command: []string{"sh", "-c", `echo "$PASSED"`}},
+	} {
+		got, err := Load(t.Context(), &config.Config{Environment: env, Storage: config.Storage{Keys: from}})
+		if err != nil || got.ID() != want.ID() {
+			t.Errorf("%s: %v, %v", name, got.ID(), err)
+		}
+	}
+	if none, err := Load(t.Context(), &config.Config{}); none != nil || err != nil {
+		t.Errorf("%v, %v", none, err)
+	}
+}
+
+func TestKeysThatCannotBeReadAreNamedBySettingAndNeverShown(t *testing.T) {
+	dir := t.TempDir()
+	write := func(name, text string, mode os.FileMode) string {
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Chmod(path, mode); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	env := config.Environment{"PATH": os.Getenv("PATH")}
+	for want, from := range map[string]config.StorageKeys{
+		"storage.keyFile: " + dir + "/none does not exist; `ropewalk encryption rotate` creates it": {File: dir + "/none"},
+		"can be written by others (mode 622): chmod 600":                                            {File: write("loose", seal.NewKey().Reveal(), 0o622)},
+		"storage.keyFile: " + dir + "/bad: key 1 is not 32 bytes":                                   {File: write("bad", "canary", 0o600)},
+		"storage.key (ROPEWALK_STORAGE_KEY): key 1 is not 32 bytes":                                 {Text: core.Secret("canary")},
+		"the output of storage.keyCommand: there is no key":                                         {Command: []string{"true"}},
+		"storage.keyCommand: sh exited with status 3":                                               {Command: []string{"sh", "-c", "echo canary; exit 3"}},
+		"storage.keyCommand: no-such-program is in no directory of PATH":                            {Command: []string{"no-such-program"}},
+		"prints more than 65536 bytes":                                                              {Command: []string{"sh", "-c", "while :; do echo canary; done"}},
+	} {
+		_, err := Load(t.Context(), &config.Config{Environment: env, Storage: config.Storage{Keys: from}})
+		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "canary") {
+			t.Errorf("%v, want %s", err, want)
+		}
+	}
+}

@@ -1,0 +1,273 @@
+package store
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/ropewalk/ropewalk/core"
+	"github.com/ropewalk/ropewalk/core/store/backup"
+	"github.com/ropewalk/ropewalk/core/store/seal"
+)
+
+// Each value is a secret of an app, in every place where an app has one.
+const secretOfApps = "canary-7f3a"
+
+func furnishSecrets(t *testing.T, s *Store) {
+	t.Helper()
+	put(t, s,
+		core.Installation{Workspace: core.DefaultWorkspaceID, Name: "local", Env: map[string]core.Secret{"TOKEN": secretOfApps + "-env"}, InstalledAt: time.UnixMilli(7).UTC()},
+		core.Installation{
+			Workspace: core.DefaultWorkspaceID, Name: "remote", InstalledAt: time.UnixMilli(8).UTC(),
+			Remote: &core.Remote{
+				URL: "https://x/?key=" + secretOfApps + "-url", Type: "sse", Headers: map[string]core.Secret{"X": secretOfApps + "-header"},
+				Auth: core.RemoteAuth{Type: "header", Name: "X-Key", Value: secretOfApps + "-value", Token: secretOfApps + "-token"},
+			},
+		},
+		core.Installation{ // its pages stay in the file
+			Workspace: core.DefaultWorkspaceID, Name: "gone", ID: "gone", InstalledAt: time.UnixMilli(9).UTC(),
+			Env: map[string]core.Secret{"TOKEN": core.Secret(strings.Repeat(secretOfApps, 20_000))},
+		},
+	)
+	if err := s.DeleteInstallation(t.Context(), core.DefaultWorkspaceID, "gone", "gone"); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func keysOf(t *testing.T, texts ...core.Secret) *seal.Keys {
+	t.Helper()
+	var all []string
+	for _, text := range texts {
+		all = append(all, text.Reveal())
+	}
+	k, err := seal.Parse(core.Secret(strings.Join(all, "\n")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return k
+}
+
+// opening opens a state, calls use with it and closes it again.
+func opening(t *testing.T, o Options, use func(s *Store)) {
+	t.Helper()
+	s, err := Open(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	use(s)
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// hasSecrets reports whether a secret of an app can be read in the state, in its files and in a backup.
+func hasSecrets(t *testing.T, o Options) (found []string) {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "backup.db")
+	if err := backup.Write(t.Context(), o.Location(), file); err != nil {
+		t.Fatal(err)
+	}
+	for _, dir := range []string{filepath.Dir(file), filepath.Dir(o.Path)} {
+		if dir == "." {
+			continue
+		}
+		err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+			if err != nil || d.IsDir() {
+				return err
+			}
+			content, err := os.ReadFile(path)
+			if bytes.Contains(content, []byte(secretOfApps)) {
+				found = append(found, filepath.Base(path))
+			}
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if o.URL != "" {
+		var records string
+		if err := rawURL(t, o.URL.Reveal()).QueryRowContext(t.Context(), `SELECT string_agg(record, '') FROM installations`).Scan(&records); err != nil {
+			t.Fatal(err)
+		}
+		if strings.Contains(records, secretOfApps) {
+			found = append(found, "installations")
+		}
+	}
+	return found
+}
+
+func records(t *testing.T, s *Store) string {
+	t.Helper()
+	all, err := s.Installations(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var b strings.Builder
+	for _, in := range all {
+		raw, err := json.Marshal(toRecord(in))
+		if err != nil {
+			t.Fatal(err)
+		}
+		fmt.Fprintf(&b, "%s %s\n", in.Name, raw)
+	}
+	return b.String()
+}
+
+func TestASecretIsInNoFileOfTheStateNorOfABackup(t *testing.T) {
+	for _, h := range homes() {
+		t.Run(h.name, func(t *testing.T) {
+			o := h.make(t)
+			var want string
+			opening(t, o, func(s *Store) { furnishSecrets(t, s); want = records(t, s) })
+			if found := hasSecrets(t, o); len(found) < 2 { // of the state and of the backup: else the search finds nothing
+				t.Fatalf("without a key the secrets are in %v only", found)
+			}
+			old, present := seal.NewKey(), seal.NewKey()
+			for _, keys := range []*seal.Keys{keysOf(t, old), keysOf(t, present, old), keysOf(t, present)} { // taken over, rotated, the old key dropped
+				o.Keys = keys
+				opening(t, o, func(s *Store) {
+					if got := records(t, s); got != want {
+						t.Errorf("got\n%s\nwant\n%s", got, want)
+					}
+					if _, err := s.ChangeInstallation(t.Context(), core.DefaultWorkspaceID, "local", func(*core.Installation) error { return nil }); err != nil {
+						t.Error(err)
+					}
+					if found := hasSecrets(t, o); len(found) > 0 {
+						t.Errorf("while the server runs, the secrets are in %v", found)
+					}
+				})
+				if found := hasSecrets(t, o); len(found) > 0 {
+					t.Errorf("the secrets are in %v", found)
+				}
+			}
+		})
+	}
+}
+
+func TestWithoutTheRightKeyTheStateIsNotOpenedAndNothingIsLost(t *testing.T) {
+	for _, h := range homes() {
+		t.Run(h.name, func(t *testing.T) {
+			o := h.make(t)
+			right := keysOf(t, seal.NewKey())
+			o.Keys = right
+			var want string
+			opening(t, o, func(s *Store) { furnishSecrets(t, s); want = records(t, s) })
+			for name, keys := range map[string]*seal.Keys{"another key": keysOf(t, seal.NewKey()), "no key": nil} {
+				o.Keys = keys
+				_, err := Open(t.Context(), o)
+				wantError(t, err, "the record of app local of ws_default cannot be read: it is encrypted with the key "+right.ID())
+				if err != nil && !strings.Contains(err.Error(), "storage.keyFile") {
+					t.Errorf("%s: the error does not say what to do: %v", name, err)
+				}
+			}
+			o.Keys = right
+			opening(t, o, func(s *Store) {
+				if got := records(t, s); got != want {
+					t.Errorf("got\n%s\nwant\n%s", got, want)
+				}
+			})
+		})
+	}
+}
+
+func TestABackupIsRestoredWithItsKeyIntoEitherDatabase(t *testing.T) {
+	old, present := seal.NewKey(), seal.NewKey()
+	o := homes()[0].make(t)
+	o.Keys = keysOf(t, old)
+	var want string
+	opening(t, o, func(s *Store) { furnishSecrets(t, s); want = records(t, s) })
+	file := filepath.Join(t.TempDir(), "backup.db")
+	if err := backup.Write(t.Context(), o.Location(), file); err != nil {
+		t.Fatal(err)
+	}
+	wantError(t, backup.CheckKeys(t.Context(), file, keysOf(t, present)), "it is encrypted with the key "+o.Keys.ID())
+	wantError(t, backup.CheckKeys(t.Context(), file, nil), "it is encrypted with the key "+o.Keys.ID())
+	for _, h := range homes() {
+		to := h.make(t)
+		to.Keys = keysOf(t, present, old)
+		opening(t, to, func(*Store) {}) // what a server creates when it starts does not count as a state
+		replace := to.URL == ""
+		if err := backup.CheckKeys(t.Context(), file, to.Keys); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := backup.Restore(t.Context(), to.Location(), file, replace); err != nil {
+			t.Fatal(err)
+		}
+		opening(t, to, func(s *Store) {
+			if got := records(t, s); got != want {
+				t.Errorf("%s: got\n%s\nwant\n%s", h.name, got, want)
+			}
+		})
+		to.Keys = keysOf(t, present) // the start has encrypted everything with the first key
+		opening(t, to, func(*Store) {})
+	}
+}
+
+func TestARewriteThatWasInterruptedIsDoneAtTheNextStart(t *testing.T) {
+	o := homes()[0].make(t)
+	opening(t, o, func(s *Store) { furnishSecrets(t, s) })
+	keys := keysOf(t, seal.NewKey())
+	opening(t, o, func(s *Store) { // as a server that ends between the two steps
+		if n, err := seal.Renew(t.Context(), s.db, keys); n != 2 || err != nil {
+			t.Fatal(n, err)
+		}
+	})
+	if found := hasSecrets(t, o); len(found) == 0 {
+		t.Fatal("the files have no secret even before they are rewritten")
+	}
+	o.Keys = keys
+	opening(t, o, func(*Store) {})
+	if found := hasSecrets(t, o); len(found) > 0 {
+		t.Errorf("the secrets are in %v", found)
+	}
+}
+
+func TestALoginUnderWayIsEncrypted(t *testing.T) {
+	each(t, func(t *testing.T, s *Store) {
+		s.keys = keysOf(t, seal.NewKey())
+		if err := s.PutLogin(t.Context(), "state", json.RawMessage(`{"verifier":"canary"}`), time.Now().Add(time.Hour)); err != nil {
+			t.Fatal(err)
+		}
+		var stored string
+		if err := s.db.Get(t.Context(), `SELECT record FROM logins`, nil, &stored); err != nil || strings.Contains(stored, "canary") {
+			t.Errorf("%s, %v", stored, err)
+		}
+		if login, err := s.TakeLogin(t.Context(), "state"); err != nil || string(login) != `{"verifier":"canary"}` {
+			t.Errorf("%s, %v", login, err)
+		}
+	})
+}
+
+func TestServersThatShareADatabaseEncryptItAtTheSameTime(t *testing.T) {
+	o := homes()[1].make(t)
+	opening(t, o, func(s *Store) { furnishSecrets(t, s) })
+	o.Keys = keysOf(t, seal.NewKey())
+	errs := make(chan error, 4)
+	for range cap(errs) {
+		go func() {
+			s, err := Open(context.WithoutCancel(t.Context()), o)
+			if err == nil {
+				_, err = s.Installations(context.WithoutCancel(t.Context()))
+				err = errors.Join(err, s.Close())
+			}
+			errs <- err
+		}()
+	}
+	for range cap(errs) {
+		if err := <-errs; err != nil {
+			t.Error(err)
+		}
+	}
+	if found := hasSecrets(t, o); len(found) > 0 {
+		t.Errorf("the secrets are in %v", found)
+	}
+}
