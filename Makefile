@@ -28,6 +28,15 @@ plugins: ## build every built-in adapter as a plugin binary of its own
 # tests of processes, browsers and lifetimes mostly wait.
 TESTFLAGS := -vet=off -ldflags='-s -w' -p 3
 
+# The race detector watches everything but SQLite, which is C translated to Go: its memory is its own,
+# not that of Go values, and watching each of its accesses took most of the time of what stores anything.
+# internal/testenv builds the servers under test with the same flags.
+RACE := -race -gcflags=modernc.org/sqlite/lib=-race=false -gcflags=modernc.org/libc=-race=false
+
+# A process with the race detector waits a second before it exits, which is a minute for the packages
+# and longer for the servers and plugins that they start.
+test: export GORACE ?= atexit_sleep_ms=0
+
 # What meets PostgreSQL in another way than a file: people, conversations and runs, the start and the
 # end of a server, installed apps, and what the API answers and announces of them. Not here are
 # core/store and core/store/cluster, which test both databases in one run; test/e2e/cluster, whose
@@ -39,8 +48,8 @@ STORING := ./core/access ./core/chat ./core/server ./test/e2e/api ./test/e2e/app
 # The packages that take longest come first, so that the last ones to end are short. What the servers
 # under test are made of is compiled before, or several packages would compile it at the same time.
 test: test-deps ## install what the tests need, run all with the race detector, then on PostgreSQL
-	@$(GO) build -race ./core/server
-	$(GO) test -race -timeout 15m $(TESTFLAGS) ./test/... ./core/store ./cmd/ropewalk ./...
+	@$(GO) build $(RACE) ./core/server
+	$(GO) test $(RACE) -timeout 15m $(TESTFLAGS) ./test/... ./core/store ./cmd/ropewalk ./...
 	@$(MAKE) --no-print-directory test-postgres
 
 test-postgres: ## the tests that meet PostgreSQL in their own way (part of make test)

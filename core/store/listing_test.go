@@ -9,6 +9,7 @@ import (
 
 	"github.com/ropewalk/ropewalk/core"
 	"github.com/ropewalk/ropewalk/core/store/database"
+	"github.com/ropewalk/ropewalk/core/store/search"
 )
 
 // titles lists everything that a query finds, page by page.
@@ -142,11 +143,21 @@ func TestASearchFindsConversationsThatHoldAllItsWords(t *testing.T) {
 	})
 }
 
+// manyFrom is of how many conversations on a word is common once searchAsAmongMany was called.
+const manyFrom = 400
+
+// searchAsAmongMany has searches take their ways among many conversations at a tenth of the numbers.
+func searchAsAmongMany(s *Store) {
+	limits := search.DefaultLimits()
+	s.index = search.New(s.db, s.log, search.Limits{ByNumber: manyFrom, Scan: limits.Scan / 10, Later: limits.Later / 10})
+}
+
 // A word of many conversations is searched in another way than a rare one, and most of them are
 // packed.
 func TestACommonWordFindsTheSameAsARareOne(t *testing.T) {
 	each(t, func(t *testing.T, s *Store) {
-		const n, single = 2*4_000 + 50, 200
+		searchAsAmongMany(s)
+		const n, single = 2*manyFrom + 50, 20
 		texts := func(i int) []string {
 			age := "new"
 			if i < n*3/5 {
@@ -160,7 +171,7 @@ func TestACommonWordFindsTheSameAsARareOne(t *testing.T) {
 			"common": n, "commo": n, "every1": n / 2, "common every1": n / 2, "every0 every1": 0, "every0 common ever": n / 2,
 			"rare7 common": n/100 + 1, "rare": n, "common nowhere": 0, "old": n * 3 / 5, "new": n - n*3/5, "old common new": 0,
 		} {
-			if got := titles(t, s, core.ConversationQuery{Search: search, Limit: 100}); len(got) != want || !slices.IsSortedFunc(got, newestFirst) {
+			if got := titles(t, s, core.ConversationQuery{Search: search, Limit: 10}); len(got) != want || !slices.IsSortedFunc(got, newestFirst) {
 				t.Errorf("%q finds %d, want %d", search, len(got), want)
 			}
 		}
@@ -170,7 +181,8 @@ func TestACommonWordFindsTheSameAsARareOne(t *testing.T) {
 // Where a word's conversations stand in the list is not where their numbers do.
 func TestACommonWordOfLongAgoIsListedInTheOrderAskedFor(t *testing.T) {
 	each(t, func(t *testing.T, s *Store) {
-		const n, old = 2*4_000 + 50, 4_000 + 500
+		searchAsAmongMany(s)
+		const n, old = 2*manyFrom + 50, manyFrom + 50
 		imported(t, s, n, func(i int) []string {
 			if i < old || i == n-10 {
 				return []string{fmt.Sprint(i), "common once"}
@@ -179,9 +191,9 @@ func TestACommonWordOfLongAgoIsListedInTheOrderAskedFor(t *testing.T) {
 		})
 		for name, change := range map[string]string{
 			"as they were made":         `UPDATE conversations SET updated_at = 1000 + number`,
-			"some were changed later":   `UPDATE conversations SET updated_at = 1000 + number + CASE WHEN number % 53 = 0 THEN 6000 ELSE 0 END`,
-			"many at the same moment":   `UPDATE conversations SET updated_at = 1000 + number / 40`,
-			"their numbers say nothing": `UPDATE conversations SET updated_at = 1000 + (number * 7919) % 8053`,
+			"some were changed later":   `UPDATE conversations SET updated_at = 1000 + number + CASE WHEN number % 53 = 0 THEN 600 ELSE 0 END`,
+			"many at the same moment":   `UPDATE conversations SET updated_at = 1000 + number / 4`,
+			"their numbers say nothing": `UPDATE conversations SET updated_at = 1000 + (number * 7919) % 853`,
 			"the other way round":       `UPDATE conversations SET updated_at = 20000 - number`,
 		} {
 			t.Run(name, func(t *testing.T) {
@@ -194,7 +206,7 @@ func TestACommonWordOfLongAgoIsListedInTheOrderAskedFor(t *testing.T) {
 						want = append(want, title)
 					}
 				}
-				if got := titles(t, s, core.ConversationQuery{Search: "once", Limit: 100}); !slices.Equal(got, want) {
+				if got := titles(t, s, core.ConversationQuery{Search: "once", Limit: 10}); !slices.Equal(got, want) {
 					t.Errorf("%d in another order or number than the %d of the list", len(got), len(want))
 				}
 				page, err := s.Conversations(t.Context(), core.DefaultWorkspaceID, core.Owner().User.ID, core.ConversationQuery{Search: "once", Limit: 5})

@@ -62,7 +62,7 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 		return nil, errors.Join(fmt.Errorf("state %s: %w", where, database.Visible(database.Explain(err))), s.Close())
 	}
 	s.db.Observe(o.Observer)
-	s.index = search.New(s.db, s.log)
+	s.index = search.New(s.db, s.log, search.DefaultLimits())
 	s.closers = append(s.closers, s.index.Start())
 	if o.Retention != (Retention{}) {
 		s.closers = append(s.closers, s.startPurging(o.Retention))

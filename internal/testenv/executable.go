@@ -76,11 +76,13 @@ func executables(t testing.TB, commands, flags []string) (dir string) {
 }
 
 // Build runs go build in a folder. Without -race it compiles as make build does, so that the tests
-// and what is released share what was compiled.
+// and what is released share what was compiled; with -race, as make test does (see RACE in the Makefile).
 func Build(ctx context.Context, dir, output string, args ...string) error {
 	environ := os.Environ()
 	flags := []string{"build", "-buildvcs=false", "-ldflags=-s -w", "-o", output}
-	if !slices.Contains(args, "-race") {
+	if slices.Contains(args, "-race") {
+		flags = append(flags, "-gcflags=modernc.org/sqlite/lib=-race=false", "-gcflags=modernc.org/libc=-race=false")
+	} else {
 		environ, flags = append(environ, "CGO_ENABLED=0"), append(flags, "-trimpath")
 	}
 	cmd := exec.CommandContext(ctx, "go", append(flags, args...)...)

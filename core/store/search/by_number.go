@@ -19,14 +19,11 @@ import (
 //
 // BenchmarkConversations in core/store has the case.
 
-const (
-	candidates = 10    // conversations with the highest numbers, for each place of the page
-	maxLater   = 2_000 // conversations with other numbers that were changed later
-)
+const candidates = 10 // conversations with the highest numbers, for each place of the page
 
 // findByNumber returns what scan does, or false where the numbers tell nothing about the order: many
 // conversations were imported, or changed much later.
-func (p *Page) findByNumber(ctx context.Context, tx *sql.Tx, found *roaring.Bitmap) (numbers []uint32, ok bool, err error) {
+func (p *Page) findByNumber(ctx context.Context, tx *sql.Tx, maxLater int, found *roaring.Bitmap) (numbers []uint32, ok bool, err error) {
 	highest, err := p.highest(ctx, tx, found)
 	if err != nil || len(highest) <= p.Limit {
 		return nil, false, err

@@ -14,6 +14,7 @@ import (
 type Index struct {
 	db        *database.Database
 	log       hclog.Logger
+	limits    Limits
 	requested chan int64 // collections that wait for compaction
 
 	// selectSets selects words and numbers of the stored sets of the collection $1, the page $2 and the
@@ -25,8 +26,8 @@ type Index struct {
 }
 
 // New returns the index in a database. Start begins its compaction.
-func New(db *database.Database, log hclog.Logger) *Index {
-	x := &Index{db: db, log: log, requested: make(chan int64, maxRequested)}
+func New(db *database.Database, log hclog.Logger, limits Limits) *Index {
+	x := &Index{db: db, log: log, limits: limits, requested: make(chan int64, maxRequested)}
 	if db.Kind() == database.PostgreSQL {
 		x.selectSets = `SELECT p.word, p.numbers FROM json_array_elements_text(CAST($3 AS JSON)) n CROSS JOIN LATERAL
 			(SELECT word, numbers FROM word_sets WHERE collection = $1 AND page = $2 AND word = convert_to(n.value, 'UTF8') LIMIT 1) p`

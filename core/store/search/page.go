@@ -8,10 +8,15 @@ import (
 	"github.com/RoaringBitmap/roaring/v2"
 )
 
-const (
-	manyFound = 4_000  // conversations that are read by their numbers; more are looked for in the page's order
-	maxScan   = 20_000 // conversations of the order that are looked at in one query
-)
+// Limits are the numbers of conversations at which a search takes another way. The page is the same.
+type Limits struct {
+	ByNumber int // conversations that are read by their numbers; more are looked for in the page's order
+	Scan     int // conversations of the order that are looked at in one query
+	Later    int // conversations with other numbers that were changed later (by_number.go)
+}
+
+// DefaultLimits returns the limits that BenchmarkConversations in core/store was measured with.
+func DefaultLimits() Limits { return Limits{ByNumber: 4_000, Scan: 20_000, Later: 2_000} }
 
 // Position is a place in the order of a list: the last conversation of a page. The zero value is the
 // beginning.
@@ -67,21 +72,21 @@ func (x *Index) Find(ctx context.Context, tx *sql.Tx, p *Page) (numbers []uint32
 	if single >= compactFrom {
 		x.requestCompaction(p.Collection)
 	}
-	if total = int(found.GetCardinality()); total <= manyFound {
+	if total = int(found.GetCardinality()); total <= x.limits.ByNumber {
 		return found.ToArray(), total, nil
 	}
-	numbers, err = p.scan(ctx, tx, found, 2*(p.Limit+1)*max(p.Size/total, 1))
+	numbers, err = p.scan(ctx, tx, x.limits, found, 2*(p.Limit+1)*max(p.Size/total, 1))
 	return numbers, total, err
 }
 
 // scan returns the numbers of a page's conversations, and of one more, among others. It looks for them in
 // the first conversations of the order, then by their numbers (by_number.go), and then in all.
-func (p *Page) scan(ctx context.Context, tx *sql.Tx, found *roaring.Bitmap, many int) (numbers []uint32, err error) {
+func (p *Page) scan(ctx context.Context, tx *sql.Tx, limits Limits, found *roaring.Bitmap, many int) (numbers []uint32, err error) {
 	at := p.After
 	for round, last := 0, false; !last && len(numbers) <= p.Limit; round, many = round+1, 4*many {
-		many = min(many, maxScan)
+		many = min(many, limits.Scan)
 		if round == 1 {
-			if old, ok, err := p.findByNumber(ctx, tx, found); err != nil || ok {
+			if old, ok, err := p.findByNumber(ctx, tx, limits.Later, found); err != nil || ok {
 				return old, err
 			}
 		}

@@ -11,6 +11,7 @@ import (
 )
 
 func TestOpenSessionsContinueWhilePostgreSQLIsAway(t *testing.T) {
+	t.Parallel()
 	callDuringOutage(t, 15*time.Second) // longer than a membership is cached
 }
 

@@ -16,7 +16,7 @@ func Command(t *testing.T, environ []string, args ...string) (said string, statu
 	ctx, cancel := context.WithTimeout(t.Context(), Timeout)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, Binary(t), args...)
-	cmd.Env = append([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + t.TempDir()}, environ...)
+	cmd.Env = append([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + t.TempDir(), "GORACE=" + os.Getenv("GORACE")}, environ...)
 	out, err := cmd.CombinedOutput()
 	if exit, ok := errors.AsType[*exec.ExitError](err); err != nil && !ok {
 		t.Fatal(err)

@@ -4,6 +4,7 @@ import (
 	goflag "flag"
 	"fmt"
 	"os"
+	"syscall"
 	"testing"
 	"time"
 
@@ -22,7 +23,7 @@ var Databases testenv.Databases
 // TestMain of each package. The test executable is also the Go bundle that its tests install.
 func Main(m *testing.M) int {
 	if len(os.Args) > 2 && os.Args[1] == bundleArg {
-		return bundleMain(os.Args[2])
+		syscall.Exit(bundleMain(os.Args[2])) // os.Exit lingers under the race detector
 	}
 	// What a server leaves behind becomes a child of this process, where it is found.
 	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {

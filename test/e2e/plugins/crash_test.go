@@ -81,7 +81,10 @@ func processID(t *testing.T, s *harness.Server, command string) int {
 // fails when one is accepted or none was refused.
 func checkForgeriesRefused(ctx context.Context, s *harness.Server, token string) error {
 	refused := 0
+	pace := time.NewTicker(20 * time.Millisecond)
+	defer pace.Stop()
 	for i := 0; ctx.Err() == nil; i++ {
+		<-pace.C
 		forgery := fmt.Sprintf("%s%06d", token[:len(token)-6], i)
 		c := &harness.MCPClient{URL: s.URL, Headers: []string{"Authorization", "Bearer " + forgery}}
 		status, _, body, err := c.Post(ctx, harness.Initialize)
@@ -102,7 +105,10 @@ func checkForgeriesRefused(ctx context.Context, s *harness.Server, token string)
 // open. An error while a plugin is replaced must be a temporary one.
 func openAndCloseSessions(ctx context.Context, t *testing.T, s *harness.Server, bearer string) []time.Duration {
 	var took []time.Duration
+	pace := time.NewTicker(20 * time.Millisecond)
+	defer pace.Stop()
 	for ctx.Err() == nil {
+		<-pace.C
 		c := &harness.MCPClient{URL: s.URL, Headers: []string{"Authorization", bearer}}
 		began := time.Now()
 		status, header, body, err := c.Post(context.WithoutCancel(ctx), harness.Initialize)

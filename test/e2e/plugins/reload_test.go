@@ -74,6 +74,7 @@ func TestReloadingAStoreAnAuthSettingAndAPluginBinaryLosesNoCallAndNoSession(t *
 }
 
 func TestReloadingTheProviderChangesWhoseTokensAreAccepted(t *testing.T) {
+	t.Parallel()
 	provider := testenv.StartOpenIDProvider(t, "http://127.0.0.1:1/callback")
 	tokens := filepath.Join(t.TempDir(), "tokens.yaml")
 	harness.WriteFile(t, tokens, "tokens:\n  - {token: the-token-of-alice-1, subject: alice, orgRole: admin, expires: 2099-01-01T00:00:00Z}\n")

@@ -13,6 +13,7 @@ import (
 )
 
 func TestASessionOfAnotherServerIsTakenOverUntilItExpires(t *testing.T) {
+	t.Parallel()
 	redis := testenv.StartRedis(t)
 	settings := harness.Config("sessionStore: {adapter: redis, url: \"redis://" + redis.Addr + "/0\"}\n")
 	a := harness.Serve(t, harness.Flags("--sample"), settings, harness.Env("MCP_SESSION_TTL_SECONDS=4"))
