@@ -165,7 +165,8 @@ func (yes) Verify(context.Context, auth.VerifyRequest) (auth.Identity, error) {
 
 func newHost(t *testing.T, change ...func(*pluginhost.Options)) *pluginhost.Host {
 	o := pluginhost.Options{
-		Home: t.TempDir(), Builtins: builtins, Env: config.Environment{"PATH": os.Getenv("PATH"), "CANARY": "sings"},
+		Home: t.TempDir(), Builtins: builtins, Env: config.Environment{"PATH": os.Getenv("PATH"), "CANARY": "sings", "GORACE": os.Getenv("GORACE")},
+		PassEnv:      []string{"GORACE"}, // how long a plugin with the race detector takes to exit (see the Makefile)
 		StartTimeout: 10 * time.Second, PingEvery: 100 * time.Millisecond,
 	}
 	for _, c := range change {
@@ -369,7 +370,7 @@ func TestNothingOfTheHostsEnvironmentReachesAPluginButTheList(t *testing.T) {
 			t.Errorf("%s is %q in the plugin, %v", name, rec.Subject, err)
 		}
 	}
-	passing := openStore(t, newHost(t, func(o *pluginhost.Options) { o.PassEnv = []string{"CANARY"} }), config.Plugin{Adapter: "child"})
+	passing := openStore(t, newHost(t, func(o *pluginhost.Options) { o.PassEnv = append(o.PassEnv, "CANARY") }), config.Plugin{Adapter: "child"})
 	if rec, err := passing.Get(t.Context(), "env:CANARY"); err != nil || rec.Subject != "sings" {
 		t.Errorf("a variable that passEnv names is %q in the plugin, %v", rec.Subject, err)
 	}

@@ -104,7 +104,8 @@ func kill(t *testing.T, h *pluginhost.Host, sig syscall.Signal) {
 
 func TestAnAuthPluginThatIsAwayFailsClosed(t *testing.T) {
 	file, sum := thirdParty(t, t.TempDir())
-	h := newHost(t, func(o *pluginhost.Options) { o.ReplaceWait = 200 * time.Millisecond })
+	var home string
+	h := newHost(t, func(o *pluginhost.Options) { o.ReplaceWait, home = 200*time.Millisecond, o.Home })
 	a, err := h.Auth(t.Context(), config.Plugin{Adapter: "yes"})
 	if err != nil {
 		t.Fatal(err)
@@ -118,14 +119,19 @@ func TestAnAuthPluginThatIsAwayFailsClosed(t *testing.T) {
 	}
 
 	s := openStore(t, h, config.Plugin{Adapter: "third", Path: file, SHA256: sum})
+	kept, err := filepath.Glob(filepath.Join(home, "plugins", ".*."+sum))
+	if err != nil || len(kept) != 1 {
+		t.Fatalf("the copies that the plugin is started from are %v, %v", kept, err)
+	}
 	replaceFile(t, file)
+	if err := errors.Join(os.Remove(kept[0]), os.WriteFile(kept[0], []byte("something else"), 0o700)); err != nil {
+		t.Fatal(err)
+	}
 	if err := syscall.Kill(h.Status()[0].PID, syscall.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
-	for range 200 { // until the death is noticed
-		if _, err = s.Get(t.Context(), "env:PATH"); err != nil {
-			break
-		}
+	for until := time.Now().Add(20 * time.Second); err == nil && time.Now().Before(until); { // until the death is noticed
+		_, err = s.Get(t.Context(), "env:PATH")
 	}
 	if !errors.Is(err, plugins.ErrUnavailable) || !strings.Contains(err.Error(), "third") {
 		t.Errorf("a plugin whose file was changed is started again, or says %v", err)
