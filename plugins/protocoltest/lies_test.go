@@ -31,6 +31,7 @@ func TestMain(m *testing.M) {
 // lies are what a plugin may do wrong, and the check that must catch it.
 func lies() map[string]string {
 	const byHand, otherKind = "started by hand it says what it is and exits with status 1", "started as another kind it says so and exits with status 1"
+	const leaks = "10,000 calls leave no descriptor open and no memory in use"
 	return map[string]string{
 		"serves without the cookie":                     byHand,
 		"exits with status 0":                           byHand,
@@ -66,8 +67,8 @@ func lies() map[string]string {
 		"logs its settings":                             "no problem, error or log line repeats a value of the settings",
 		"takes 4 MiB in at most":                        "a message of 15 MiB is taken in",
 		"answers one call at a time":                    "100 calls at once are all answered",
-		"keeps a descriptor of each hundredth call":     "10,000 calls leave no descriptor open",
-		"keeps 20 KB of each call":                      "10,000 calls leave no memory in use",
+		"keeps a descriptor of each hundredth call":     leaks,
+		"keeps 20 KB of each call":                      leaks,
 		"does not obey Shutdown":                        "Shutdown ends the process and leaves nothing behind",
 		"leaves its socket behind":                      "Shutdown ends the process and leaves nothing behind",
 		"does not obey SIGTERM":                         "SIGTERM ends the process",

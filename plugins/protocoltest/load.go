@@ -27,8 +27,7 @@ func load() []Check {
 	return []Check{
 		{Name: "a message of 15 MiB is taken in", Contract: "A plugin accepts messages of up to 16 MiB", Run: with(takesLargeMessages)},
 		{Name: "100 calls at once are all answered", Contract: "at least 100 calls at once", Run: with(answersHundred)},
-		{Name: "10,000 calls leave no descriptor open", Contract: "The use of memory and file descriptors does not grow with the number of calls", Run: with(leaks(descriptors, 50, "open descriptors"))},
-		{Name: "10,000 calls leave no memory in use", Contract: "The use of memory and file descriptors does not grow with the number of calls", Run: with(leaks(resident, 48<<20, "bytes of resident memory"))},
+		{Name: "10,000 calls leave no descriptor open and no memory in use", Contract: "The use of memory and file descriptors does not grow with the number of calls", Run: with(leaksNothing)},
 	}
 }
 
@@ -86,70 +85,96 @@ func answersHundred(ctx context.Context, s Subject, p *process) error {
 	return nil
 }
 
-// leaks makes 10,000 calls and compares a figure of the process before and after.
-func leaks(figure func(pid int) (int, error), allowed int, what string) func(context.Context, Subject, *process) error {
-	return func(ctx context.Context, s Subject, p *process) error {
-		if _, err := figure(p.cmd.Process.Pid); err != nil {
-			return kit.Skip("this system does not show what a process uses: %v", err)
-		}
-		service, err := p.service()
-		if err != nil {
-			return err
-		}
-		if _, err := configure(ctx, service, p, s.Settings); err != nil {
-			return err
-		}
-		calls := func(n int) error {
-			const callers = 8
-			failed := make([]error, callers)
-			var wg sync.WaitGroup
-			for i := range callers {
-				wg.Go(func() {
-					for j := range n / callers {
-						var err error
-						if j%10 == 0 {
-							_, err = ask(ctx, service, p, false, s.Settings)
-						} else {
-							_, err = service.Info(ctx, &pluginv1.InfoRequest{})
-						}
-						if err != nil && !strings.Contains(err.Error(), "skipped") {
-							failed[i] = err
-							return
-						}
-					}
-				})
-			}
-			wg.Wait()
-			return errors.Join(failed...)
-		}
-		if err := calls(1000); err != nil { // until pools and buffers have their size
-			return err
-		}
-		before, err := figure(p.cmd.Process.Pid)
-		if err != nil {
-			return err
-		}
-		if err := calls(10_000); err != nil {
-			return err
-		}
-		for range 20 { // what a garbage collector or a close takes a moment for
-			after, err := figure(p.cmd.Process.Pid)
-			if err != nil {
-				return err
-			}
-			if after-before <= allowed {
-				return nil
-			}
-			if err := pause(ctx, 100*time.Millisecond); err != nil {
-				return err
-			}
-		}
-		after, err := figure(p.cmd.Process.Pid)
-		if err == nil && after-before > allowed {
-			err = kit.Failf("10,000 calls took the process from %d to %d %s", before, after, what)
-		}
+// usage is what a process uses of the machine.
+type usage struct{ descriptors, resident int }
+
+// usageOf reads the usage of a process.
+func usageOf(pid int) (u usage, err error) {
+	if u.descriptors, err = descriptors(pid); err != nil {
+		return u, err
+	}
+	u.resident, err = resident(pid)
+	return u, err
+}
+
+// How much more than before 10,000 calls a process may use after them.
+const (
+	allowedDescriptors = 50
+	allowedResident    = 48 << 20 // bytes
+)
+
+// grownFrom returns what a usage has too much since before, or nil.
+func (u usage) grownFrom(before usage) error {
+	if u.descriptors-before.descriptors > allowedDescriptors {
+		return kit.Failf("10,000 calls took the process from %d to %d open descriptors", before.descriptors, u.descriptors)
+	}
+	if u.resident-before.resident > allowedResident {
+		return kit.Failf("10,000 calls took the process from %d to %d bytes of resident memory", before.resident, u.resident)
+	}
+	return nil
+}
+
+// leaksNothing compares the usage of the process before and after 10,000 calls.
+func leaksNothing(ctx context.Context, s Subject, p *process) error {
+	if _, err := usageOf(p.cmd.Process.Pid); err != nil {
+		return kit.Skip("this system does not show what a process uses: %v", err)
+	}
+	service, err := p.service()
+	if err != nil {
 		return err
 	}
+	if _, err := configure(ctx, service, p, s.Settings); err != nil {
+		return err
+	}
+	if err := callOften(ctx, service, s, p, 1000); err != nil { // until pools and buffers have their size
+		return err
+	}
+	before, err := usageOf(p.cmd.Process.Pid)
+	if err != nil {
+		return err
+	}
+	if err := callOften(ctx, service, s, p, 10_000); err != nil {
+		return err
+	}
+	var grown error
+	for range 20 { // what a garbage collector or a close takes a moment for
+		after, err := usageOf(p.cmd.Process.Pid)
+		if err != nil {
+			return err
+		}
+		if grown = after.grownFrom(before); grown == nil {
+			return nil
+		}
+		if err := pause(ctx, 100*time.Millisecond); err != nil {
+			return err
+		}
+	}
+	return grown
+}
+
+// callOften makes n calls, several at a time.
+func callOften(ctx context.Context, service pluginv1.PluginServiceClient, s Subject, p *process, n int) error {
+	const callers = 8
+	failed := make([]error, callers)
+	var wg sync.WaitGroup
+	for i := range callers {
+		wg.Go(func() {
+			for j := range n / callers {
+				var err error
+				if j%10 == 0 {
+					_, err = ask(ctx, service, p, false, s.Settings)
+				} else {
+					_, err = service.Info(ctx, &pluginv1.InfoRequest{})
+				}
+				if err != nil && !strings.Contains(err.Error(), "skipped") {
+					failed[i] = err
+					return
+				}
+			}
+		})
+	}
+	wg.Wait()
+	return errors.Join(failed...)
 }
 
 func pause(ctx context.Context, d time.Duration) error {
