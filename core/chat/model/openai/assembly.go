@@ -83,9 +83,7 @@ func (a *assembly) read(stream *model.EventStream, said func(string)) error {
 			return fmt.Errorf("an event is not JSON: %w", err)
 		}
 		if len(c.Error) > 0 && string(c.Error) != "null" {
-			var body failureBody
-			_ = json.Unmarshal(data, &body) // what differs has no message
-			return streamFailure(body)
+			return model.FromEvent(data)
 		}
 		a.add(c, said)
 	}

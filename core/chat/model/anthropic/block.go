@@ -1,0 +1,63 @@
+package anthropic
+
+import (
+	"encoding/json"
+
+	"github.com/ropewalk/ropewalk/core/chat/model"
+)
+
+// block is a content block of a request; which members it has depends on its type.
+type block struct {
+	Type         string          `json:"type"`
+	Text         string          `json:"text,omitempty"`
+	Source       *source         `json:"source,omitempty"`      // of image and document
+	Title        string          `json:"title,omitempty"`       // of document
+	ID           string          `json:"id,omitempty"`          // of tool_use
+	Name         string          `json:"name,omitempty"`        // of tool_use
+	Input        json.RawMessage `json:"input,omitempty"`       // of tool_use
+	ToolUseID    string          `json:"tool_use_id,omitempty"` // of tool_result
+	Content      []*block        `json:"content,omitempty"`     // of tool_result
+	IsError      bool            `json:"is_error,omitempty"`    // of tool_result
+	CacheControl *cacheControl   `json:"cache_control,omitempty"`
+}
+
+// source is the content of a file, or where it is.
+type source struct {
+	Type      string `json:"type"`
+	MediaType string `json:"media_type,omitempty"`
+	Data      []byte `json:"data,omitempty"`
+	URL       string `json:"url,omitempty"`
+}
+
+func text(t string) *block { return &block{Type: "text", Text: t} }
+
+func newBlock(b model.Block) *block {
+	switch b.Kind {
+	case model.ToolUse:
+		return &block{Type: "tool_use", ID: b.ID, Name: model.SafeName(b.Name), Input: model.Object(b.Input)}
+	case model.File:
+		return newFile(b)
+	case model.ToolResult:
+		result := &block{Type: "tool_result", ToolUseID: b.ID, IsError: b.Error}
+		if b.Text != "" {
+			result.Content = []*block{text(b.Text)}
+		}
+		return result
+	default:
+		return text(b.Text)
+	}
+}
+
+func newFile(b model.Block) *block {
+	if b.IsText() {
+		return text(b.FileText())
+	}
+	file := &block{Type: "document", Title: b.Name, Source: &source{Type: "base64", MediaType: "application/pdf", Data: b.Data}}
+	if b.IsImage() {
+		file.Type, file.Title, file.Source.MediaType = "image", "", b.MIMEType
+	}
+	if b.URL != "" {
+		file.Source = &source{Type: "url", URL: b.URL}
+	}
+	return file
+}

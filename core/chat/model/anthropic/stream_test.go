@@ -1,0 +1,123 @@
+package anthropic_test
+
+import (
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"reflect"
+	"testing"
+
+	"github.com/ropewalk/ropewalk/core/chat/model"
+	"github.com/ropewalk/ropewalk/core/chat/model/anthropic"
+)
+
+// respond serves one response to every request.
+func respond(t *testing.T, status int, body string) *anthropic.Provider {
+	t.Helper()
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method != http.MethodPost || r.URL.Path != "/v1/messages" || r.Header.Get("Anthropic-Version") != "2023-06-01" || r.Header.Get("Content-Type") != "application/json" {
+			t.Errorf("%s %s with %v", r.Method, r.URL, r.Header)
+		}
+		w.Header().Set("Content-Type", "text/event-stream; charset=utf-8")
+		w.Header().Set("Retry-After", "7")
+		w.Header().Set("Location", "/elsewhere")
+		w.WriteHeader(status)
+		_, _ = io.WriteString(w, body)
+	}))
+	t.Cleanup(server.Close)
+	p := anthropic.New(model.Settings{BaseURL: server.URL, APIKey: "k"})
+	t.Cleanup(p.Close)
+	return p
+}
+
+func TestARecordedStreamIsUnderstood(t *testing.T) {
+	recorded, err := os.ReadFile("testdata/stream.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := ""
+	answer, err := respond(t, http.StatusOK, string(recorded)).Call(t.Context(), "m", model.Request{}, func(s string) { text += s })
+	want := model.Answer{
+		Usage: model.Usage{Input: 472, Output: 89, CacheRead: 2048, CacheWrite: 12},
+		Blocks: []model.Block{
+			{Kind: model.Text, Text: "Okay, let's check the weather for San Francisco, CA:"},
+			{Kind: model.ToolUse, ID: "toolu_01T1x1fJ34qAmk2tNTrN7Up6", Name: "get_weather", Input: json.RawMessage(`{"location": "San Francisco, CA", "unit": "fahrenheit"}`)},
+			{Kind: model.ToolUse, ID: "toolu_02", Name: "now", Input: json.RawMessage("{}")},
+		},
+	}
+	if err != nil || !reflect.DeepEqual(answer, want) || text != want.Blocks[0].Text {
+		t.Errorf("%v\n got %+v\nwant %+v\nsaid %q", err, answer, want, text)
+	}
+}
+
+func TestACallThatDidNotArriveWholeIsLeftOut(t *testing.T) {
+	const begin = "data: {\"type\":\"message_start\",\"message\":{}}\n\n" +
+		"data: {\"type\":\"content_block_start\",\"index\":0,\"content_block\":{\"type\":\"tool_use\",\"id\":\"a\",\"name\":\"t\",\"input\":{}}}\n\n" +
+		"data: {\"type\":\"content_block_delta\",\"index\":0,\"delta\":{\"type\":\"input_json_delta\",\"partial_json\":\"{\\\"x\\\"\"}}\n\n"
+	for name, c := range map[string]struct {
+		rest string
+		cut  bool
+		want model.Failure
+	}{
+		"no room":        {rest: "data: {\"type\":\"message_delta\",\"delta\":{\"stop_reason\":\"max_tokens\"}}\n\ndata: {\"type\":\"message_stop\"}\n\n", cut: true},
+		"the stream end": {want: model.Broken},
+		"no JSON":        {rest: "data: {\"type\"\n\n", want: model.Broken},
+	} {
+		t.Run(name, func(t *testing.T) {
+			answer, err := respond(t, http.StatusOK, begin+c.rest).Call(t.Context(), "m", model.Request{}, func(string) {})
+			known, failed := errors.AsType[*model.Error](err)
+			if len(answer.Blocks) != 0 || answer.Cut != c.cut || failed == c.cut || failed && known.Failure != c.want {
+				t.Errorf("%+v, %v", answer, err)
+			}
+		})
+	}
+}
+
+func TestWhatWasSaidAndAnsweredBeforeIsSent(t *testing.T) {
+	var body struct{ Messages json.RawMessage }
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_ = json.NewDecoder(r.Body).Decode(&body)
+		_, _ = io.WriteString(w, "data: {\"type\":\"message_stop\"}\n\n")
+	}))
+	defer server.Close()
+	p := anthropic.New(model.Settings{BaseURL: server.URL})
+	defer p.Close()
+	if _, err := p.Call(t.Context(), "m", model.Request{Messages: []model.Message{
+		{Role: model.Assistant, Blocks: []model.Block{{Kind: model.ToolUse, ID: "c", Name: "t.2", Input: json.RawMessage(`{"k":1}`)}, {Kind: model.ToolUse, ID: "d", Name: "u", Input: json.RawMessage(`[1]`)}}},
+		{Role: model.User, Blocks: []model.Block{{Kind: model.ToolResult, ID: "c", Text: "r"}, {Kind: model.ToolResult, ID: "d", Error: true}}},
+	}}, func(string) {}); err != nil {
+		t.Fatal(err)
+	}
+	want := `[{"role":"assistant","content":[{"type":"tool_use","id":"c","name":"` + model.SafeName("t.2") + `","input":{"k":1}},{"type":"tool_use","id":"d","name":"u","input":{}}]},` +
+		`{"role":"user","content":[{"type":"tool_result","tool_use_id":"c","content":[{"type":"text","text":"r"}]},` +
+		`{"type":"tool_result","tool_use_id":"d","is_error":true,"cache_control":{"type":"ephemeral"}}]}]`
+	if string(body.Messages) != want {
+		t.Errorf("messages\n got %s\nwant %s", body.Messages, want)
+	}
+}
+
+func TestAnErrorResponseHasItsStatusKindAndDelay(t *testing.T) {
+	for name, c := range map[string]struct {
+		status int
+		body   string
+		want   model.Failure
+	}{
+		"too many requests": {429, `{"type":"error","error":{"type":"rate_limit_error","message":"slow down"}}`, model.RateLimited},
+		"a wrong key":       {401, `{"type":"error","error":{"type":"authentication_error","message":"invalid x-api-key"}}`, model.Auth},
+		"too long":          {400, `{"type":"error","error":{"type":"invalid_request_error","message":"prompt is too long: 210000 tokens > 200000 maximum"}}`, model.TooLong},
+		"overloaded":        {529, `{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}`, model.Overloaded},
+		"no JSON":           {500, `<html>`, model.ServerError},
+		"a redirect":        {302, ``, model.Refused},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := respond(t, c.status, c.body).Call(t.Context(), "m", model.Request{}, func(string) {})
+			known, ok := errors.AsType[*model.Error](err)
+			if !ok || known.Failure != c.want || known.Status != c.status || known.RetryAfter.Seconds() != 7 {
+				t.Errorf("%+v", err)
+			}
+		})
+	}
+}
