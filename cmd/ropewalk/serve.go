@@ -19,7 +19,7 @@ import (
 	"github.com/ropewalk/ropewalk/core/server"
 )
 
-// shutdownTimeout is how long the work in flight may take to finish after SIGTERM.
+// shutdownTimeout is how long the work in flight may take to finish after SIGTERM and http.shutdownDelaySeconds.
 const shutdownTimeout = 25 * time.Second
 
 // sampleTimeout is how long the hints wait for the sample app.
@@ -91,7 +91,7 @@ func serve(cmd *cobra.Command, s *settings, withSample bool) error {
 		}
 	}
 	err = wait(cmd.Context(), srv, hangup)
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(cmd.Context()), shutdownTimeout)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(cmd.Context()), c.HTTP.ShutdownDelay+shutdownTimeout)
 	defer cancel()
 	log.Info("server shutting down")
 	if closeErr := srv.Close(ctx); closeErr != nil {

@@ -53,6 +53,13 @@ func (c *Client) Status(ctx context.Context) (Status, error) {
 	return s, err
 }
 
+// Readiness asks for the outcome of each check of /readyz; ErrNotRunning without a server.
+func (c *Client) Readiness(ctx context.Context) ([]Check, error) {
+	var all []Check
+	err := c.ask(ctx, http.MethodGet, "/readiness", &all)
+	return all, err
+}
+
 // LogLevels changes levels of the log by component, and returns all that are in force; ErrNotRunning
 // without a server.
 func (c *Client) LogLevels(ctx context.Context, change map[string]string) (map[string]string, error) {

@@ -33,6 +33,10 @@ func (commands) Status() control.Status {
 	return control.Status{URL: "http://127.0.0.1:1", Workspace: "ws_a", Version: "1", PID: 7, Dev: true}
 }
 
+func (commands) Readiness() []control.Check {
+	return []control.Check{{Name: "store"}, {Name: "database", Err: "no route to host"}}
+}
+
 func (commands) LogLevels(change map[string]string) (map[string]string, error) {
 	if change["apps"] == "loud" {
 		return nil, errors.New("no such level")
@@ -93,6 +97,10 @@ func TestAnOperatorsCommandReachesTheServerAndItsAnswerComesBack(t *testing.T) {
 			done, err := c.Reload(t.Context())
 			if err != nil || !slices.Equal(done.Changed, []string{"auth"}) || !slices.Equal(done.Restart, []string{"http"}) {
 				t.Errorf("reload answered %+v, %v", done, err)
+			}
+			checks, err := c.Readiness(t.Context())
+			if err != nil || !slices.Equal(checks, (commands{}).Readiness()) {
+				t.Errorf("readiness answered %+v, %v", checks, err)
 			}
 			plugins, err := c.Plugins(t.Context())
 			if err != nil || len(plugins) != 1 || plugins[0].PID != 7 {

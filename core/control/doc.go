@@ -1,5 +1,5 @@
 // Package control connects an operator on the machine with a running server: a Unix socket in the home,
-// used by `ropewalk reload`, `plugin list`, `log level` and `debug profile`.
+// used by `ropewalk reload`, `plugin list`, `log level`, `debug profile` and `doctor`.
 //
 // It owns the socket, its permissions (mode 0600 in a 0700 folder: the server's own user), the messages
 // and the profiles of the process. It does not own what a command does: the server's wiring passes that

@@ -23,6 +23,8 @@ type Commands interface {
 	Plugins() []Plugin
 	// Status describes the server.
 	Status() Status
+	// Readiness makes the checks of /readyz.
+	Readiness() []Check
 	// LogLevels changes levels by component, and returns those in force. Nil changes nothing.
 	LogLevels(change map[string]string) (map[string]string, error)
 }
@@ -34,6 +36,12 @@ type Status struct {
 	Version   string `json:"version"`
 	PID       int    `json:"pid"`
 	Dev       bool   `json:"dev"` // no authentication is configured
+}
+
+// Check is the outcome of one check of /readyz.
+type Check struct {
+	Name string `json:"name"`
+	Err  string `json:"error,omitempty"` // "" when it passed
 }
 
 // Reloaded says what a reload changed.
@@ -113,6 +121,7 @@ func Listen(ctx context.Context, home string, c Commands) (*Server, error) {
 	})
 	mux.HandleFunc("GET /plugins", func(w http.ResponseWriter, _ *http.Request) { answer(w, c.Plugins(), nil) })
 	mux.HandleFunc("GET /status", func(w http.ResponseWriter, _ *http.Request) { answer(w, c.Status(), nil) })
+	mux.HandleFunc("GET /readiness", func(w http.ResponseWriter, _ *http.Request) { answer(w, c.Readiness(), nil) })
 	mux.HandleFunc("PATCH /log/levels", func(w http.ResponseWriter, r *http.Request) { setLevels(c, w, r) })
 	mux.HandleFunc("GET /profiles/{name}", profile)
 	s := &Server{http: &http.Server{Handler: mux, ReadHeaderTimeout: 5 * time.Second}, done: make(chan struct{})}

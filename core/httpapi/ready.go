@@ -2,21 +2,34 @@ package httpapi
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"time"
 
 	"github.com/gofiber/fiber/v2"
 )
 
+// Together these bound how long a fault stays hidden: a cached outcome, and a check that does not return,
+// take 3.25 s.
 const (
-	readyPatience = 2 * time.Second // for all checks of one probe
-	readyCache    = time.Second     // anyone may probe: the checks run once a second at most
+	readyPatience = 2 * time.Second        // for all checks of one probe
+	readyGrace    = 250 * time.Millisecond // for a check to return after the end of its context
+	readyCache    = time.Second            // anyone may probe: the checks run once a second at most
 )
+
+// errSilent is the failure of a check that does not return at the end of its context.
+var errSilent = errors.New("the check did not answer within " + readyPatience.String())
 
 // Check is a part of the server that must work for it to be ready.
 type Check struct {
 	Name string
 	Run  func(context.Context) error
+}
+
+// CheckState is the outcome of a Check.
+type CheckState struct {
+	Name string
+	Err  error // nil when the check passed
 }
 
 type readyResponse struct {
@@ -31,16 +44,25 @@ type checkState struct {
 
 // readiness runs the checks and caches their outcome.
 type readiness struct {
-	checks []Check
-	failed func(name string, err error)
+	changed func(CheckState) // called when a check begins to fail, fails for another reason, or passes again
 
-	mu    sync.Mutex
-	until time.Time
-	last  []checkState
+	mu     sync.Mutex
+	checks []*runningCheck
+	until  time.Time
+	last   []CheckState
+}
+
+func newReadiness(checks []Check, changed func(CheckState)) *readiness {
+	r := &readiness{changed: changed}
+	for _, c := range checks {
+		r.checks = append(r.checks, &runningCheck{Check: c})
+		r.last = append(r.last, CheckState{Name: c.Name})
+	}
+	return r
 }
 
 // run returns the state of all checks.
-func (r *readiness) run(ctx context.Context) []checkState {
+func (r *readiness) run(ctx context.Context) []CheckState {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if time.Now().Before(r.until) {
@@ -48,31 +70,74 @@ func (r *readiness) run(ctx context.Context) []checkState {
 	}
 	ctx, cancel := context.WithTimeout(ctx, readyPatience)
 	defer cancel()
-	states := make([]checkState, len(r.checks))
+	states := make([]CheckState, len(r.checks))
 	var all sync.WaitGroup
 	for i, c := range r.checks {
-		all.Go(func() {
-			err := c.Run(ctx)
-			states[i] = checkState{Name: c.Name, OK: err == nil}
-			if err != nil {
-				r.failed(c.Name, err)
-			}
-		})
+		all.Go(func() { states[i] = CheckState{c.Name, c.outcome(ctx)} })
 	}
 	all.Wait()
+	for i, now := range states {
+		if text(now.Err) != text(r.last[i].Err) {
+			r.changed(now)
+		}
+	}
 	r.last, r.until = states, time.Now().Add(readyCache)
 	return states
+}
+
+func text(err error) string {
+	if err == nil {
+		return ""
+	}
+	return err.Error()
+}
+
+// runningCheck is a check and its run that has not returned. There is one run at a time, so that a check
+// that hangs does not leave a goroutine behind for each probe.
+type runningCheck struct {
+	Check
+	result chan error // of the run that has not returned; nil when there is none
+}
+
+// outcome runs the check, or waits for the run of an earlier probe that has not returned.
+func (c *runningCheck) outcome(ctx context.Context) error {
+	if c.result == nil {
+		result := make(chan error, 1)
+		c.result = result
+		go func() { result <- c.Run(ctx) }()
+	}
+	patience := time.NewTimer(readyPatience + readyGrace)
+	defer patience.Stop()
+	select {
+	case err := <-c.result:
+		c.result = nil
+		return err
+	case <-patience.C:
+		return errSilent
+	}
+}
+
+// Readiness returns the state of each check, with the reason of each failure.
+func (s *Server) Readiness() []CheckState { return s.readiness.run(s.root) }
+
+func (s *Server) logReadiness(now CheckState) {
+	if now.Err != nil {
+		s.log.Warn("not ready", "check", now.Name, "error", now.Err)
+		return
+	}
+	s.log.Info("ready again", "check", now.Name)
 }
 
 // live is GET /livez: the process serves requests.
 func (s *Server) live(c *fiber.Ctx) error { return c.JSON(map[string]string{"status": "ok"}) }
 
 // ready is GET /readyz: every check passes and the server is not shutting down. What is wrong is named
-// here and explained in the log only, since anyone may ask.
+// here and explained in the log and to `ropewalk doctor` only, since anyone may ask.
 func (s *Server) ready(c *fiber.Ctx) error {
-	response := readyResponse{Status: "ready", Checks: s.readiness.run(s.root)}
-	for _, check := range response.Checks {
-		if !check.OK {
+	response := readyResponse{Status: "ready", Checks: []checkState{}}
+	for _, check := range s.Readiness() {
+		response.Checks = append(response.Checks, checkState{check.Name, check.Err == nil})
+		if check.Err != nil {
 			response.Status = "not ready"
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 )
 
@@ -34,12 +35,71 @@ func TestReadinessFollowsTheChecksAndNamesTheOneThatFails(t *testing.T) {
 	}
 	broken.Store(true)
 	h.await(t, "the fault is not shown", func() bool { return h.do(t, probe).StatusCode == 503 })
+	if reasons := h.Readiness(); reasons[0].Name != "store" || reasons[0].Err == nil || reasons[1].Err != nil {
+		t.Errorf("the reasons are %v", reasons)
+	}
 	r := h.do(t, probe)
 	if !strings.Contains(r.body, `"not ready"`) || strings.Contains(r.body, "secret") || !strings.Contains(h.log.String(), "disk full") {
 		t.Errorf("%s; log %s", r.body, h.log)
 	}
 	if r := h.do(t, call{method: "GET", path: "/livez", header: probe.header}); r.StatusCode != 200 {
 		t.Errorf("/livez: %d", r.StatusCode)
+	}
+}
+
+func TestEveryFaultIsShownWithinFiveSeconds(t *testing.T) {
+	faults := map[string]func(context.Context) error{
+		"a check that fails": func(context.Context) error { return errors.New("no route to host") },
+		"a check that hangs until the end of its context": func(ctx context.Context) error {
+			<-ctx.Done()
+			return ctx.Err()
+		},
+		"a check that hangs for longer": func(context.Context) error {
+			time.Sleep(time.Minute)
+			return nil
+		},
+	}
+	for name, fault := range faults {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var broken atomic.Bool
+				var running, most atomic.Int64
+				changes := 0
+				r := newReadiness([]Check{{Name: "database", Run: func(ctx context.Context) error {
+					most.Store(max(most.Load(), running.Add(1)))
+					defer running.Add(-1)
+					if broken.Load() {
+						return fault(ctx)
+					}
+					return nil
+				}}}, func(CheckState) { changes++ })
+				if r.run(t.Context())[0].Err != nil {
+					t.Fatal("the check fails before the fault")
+				}
+				broken.Store(true)
+				began := time.Now()
+				for r.run(t.Context())[0].Err == nil {
+					time.Sleep(100 * time.Millisecond)
+				}
+				if took := time.Since(began); took > 5*time.Second {
+					t.Errorf("shown after %v", took)
+				}
+				for range 5 { // further probes add no run and no line to the log
+					time.Sleep(readyCache)
+					r.run(t.Context())
+				}
+				if most.Load() != 1 || changes > 2 {
+					t.Errorf("%d runs at a time, %d changes logged", most.Load(), changes)
+				}
+				broken.Store(false)
+				time.Sleep(2 * time.Minute)
+				r.run(t.Context()) // the run that hung has returned
+				time.Sleep(readyCache)
+				if err := r.run(t.Context())[0].Err; err != nil {
+					t.Errorf("after the fault: %v", err)
+				}
+			})
+		})
 	}
 }
 

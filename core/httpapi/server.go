@@ -52,7 +52,7 @@ type Server struct {
 	admin *adminapi.Handlers
 	trust *trustapi.Handlers
 
-	readiness readiness
+	readiness *readiness
 
 	leaving  atomic.Bool // Shutdown has begun: not ready, but requests are still served for a while
 	draining atomic.Bool // set under mu
@@ -73,7 +73,7 @@ func New(o Options) *Server {
 		},
 	}
 	s.setHandlers()
-	s.readiness = readiness{checks: o.Checks, failed: func(name string, err error) { s.log.Warn("not ready", "check", name, "error", err) }}
+	s.readiness = newReadiness(o.Checks, s.logReadiness)
 	s.root, s.stop = context.WithCancel(context.Background())
 	s.router = fiber.New(fiber.Config{
 		AppName:                      "ropewalk",

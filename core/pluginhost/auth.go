@@ -26,7 +26,10 @@ func (h *Host) Auth(ctx context.Context, p config.Plugin) (*Auth, error) {
 	if err != nil {
 		return nil, err
 	}
-	s, err := load(ctx, h, t, clientOf(t, auth.Clients()))
+	s, err := load(ctx, h, t, clientOf(t, auth.Clients()), func(ctx context.Context, a auth.Adapter) error {
+		_, err := a.Describe(ctx) // without the provider: while that is away, verdicts that are cached still count
+		return err
+	})
 	if err != nil {
 		return nil, err
 	}

@@ -2,6 +2,7 @@ package pluginhost
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"time"
 
@@ -56,6 +57,7 @@ type Host struct {
 type reporter interface {
 	status() Status
 	executable() string
+	probe(ctx context.Context) error
 }
 
 // New returns a Host that has started nothing.
@@ -109,13 +111,18 @@ const (
 
 // Status returns the state of every loaded plugin, in the order they were loaded.
 func (h *Host) Status() []Status {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	all := make([]Status, len(h.slots))
-	for i, s := range h.slots {
+	slots := h.loaded()
+	all := make([]Status, len(slots))
+	for i, s := range slots {
 		all[i] = s.status()
 	}
 	return all
+}
+
+func (h *Host) loaded() []reporter {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return slices.Clone(h.slots)
 }
 
 // Check starts an adapter, has it check its settings and ends it again, changing nothing. Wrong

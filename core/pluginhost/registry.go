@@ -23,7 +23,10 @@ func (h *Host) Registry(ctx context.Context, r config.Registry) (*Registry, erro
 		return nil, err
 	}
 	t.label = r.Name
-	s, err := load(ctx, h, t, clientOf(t, registry.Clients()))
+	s, err := load(ctx, h, t, clientOf(t, registry.Clients()), func(ctx context.Context, r registry.Registry) error {
+		_, err := r.Search(ctx, registry.Query{Limit: 1})
+		return err
+	})
 	if err != nil {
 		return nil, err
 	}

@@ -2,6 +2,7 @@ package pluginhost
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/ropewalk/ropewalk/core/config"
@@ -20,11 +21,20 @@ func (h *Host) SessionStore(ctx context.Context, p config.Plugin) (*SessionStore
 	if err != nil {
 		return nil, err
 	}
-	s, err := load(ctx, h, t, clientOf(t, sessionstore.Clients()))
+	s, err := load(ctx, h, t, clientOf(t, sessionstore.Clients()), getNothing)
 	if err != nil {
 		return nil, err
 	}
 	return &SessionStore{s}, nil
+}
+
+// getNothing reads a session that does not exist: the answer is plugins.ErrNotFound only when the backend
+// was read.
+func getNothing(ctx context.Context, store sessionstore.Store) error {
+	if _, err := store.Get(ctx, "probe"); !errors.Is(err, plugins.ErrNotFound) {
+		return err
+	}
+	return nil
 }
 
 // Store returns the session store as a sessionstore.Store, which is a sessionstore.Replacer if the plugin

@@ -23,6 +23,7 @@ type slot[T any] struct {
 	target    target
 	log       hclog.Logger
 	newClient func(*grpc.ClientConn, int) (T, error) // the contract's client for a protocol version
+	harmless  func(context.Context, T) error         // a call that changes nothing and fails when the plugin cannot serve
 	secrets   secrets                                // are in no error
 
 	mu        sync.Mutex
@@ -59,9 +60,9 @@ func (g *generation[T]) gone() <-chan struct{} {
 }
 
 // load starts a plugin, gives it its settings and supervises it from then on.
-func load[T any](ctx context.Context, h *Host, t target, newClient func(*grpc.ClientConn, int) (T, error)) (*slot[T], error) {
+func load[T any](ctx context.Context, h *Host, t target, newClient func(*grpc.ClientConn, int) (T, error), harmless func(context.Context, T) error) (*slot[T], error) {
 	s := &slot[T]{
-		host: h, target: t, newClient: newClient, log: h.log.Named(string(t.kind) + "." + t.name),
+		host: h, target: t, newClient: newClient, harmless: harmless, log: h.log.Named(string(t.kind) + "." + t.name),
 		secrets: secretsOf(t.config.Settings.JSON()), changed: make(chan struct{}), ended: make(chan struct{}), stop: make(chan struct{}),
 	}
 	var err error

@@ -2,27 +2,52 @@ package server
 
 import (
 	"context"
-	"fmt"
+	"errors"
+	"os"
+	"path/filepath"
 
+	"github.com/ropewalk/ropewalk/core/control"
 	"github.com/ropewalk/ropewalk/core/httpapi"
-	"github.com/ropewalk/ropewalk/core/pluginhost"
+	"github.com/ropewalk/ropewalk/plugins"
 )
 
-// checks are what /readyz tests: the database, and the plugins, which are the auth adapter, the session
-// store and the registries.
+// checks are what /readyz tests: all that a request may need. Registries are not among them: only an
+// install needs one, and a server that cannot install still serves its apps.
 func (s *Server) checks() []httpapi.Check {
-	return []httpapi.Check{
-		{Name: "store", Run: s.store.CheckWritable},
-		{Name: "plugins", Run: func(context.Context) error { return pluginsRun(s.host.Status()) }},
+	home := s.config.Home
+	all := []httpapi.Check{
+		{Name: "store", Run: func(context.Context) error { return writable(home) }},
+		{Name: "database", Run: s.store.CheckWritable},
+		{Name: "sessionStore", Run: func(ctx context.Context) error { return s.host.Probe(ctx, plugins.KindSessionStore) }},
 	}
+	if s.store.Shared() {
+		all = append(all, httpapi.Check{Name: "notices", Run: s.store.CheckNotices})
+	}
+	if s.config.Auth.Adapter != "" {
+		all = append(all, httpapi.Check{Name: "auth", Run: func(ctx context.Context) error { return s.host.Probe(ctx, plugins.KindAuth) }})
+	}
+	return all
 }
 
-// pluginsRun returns an error that names a plugin that is being restarted.
-func pluginsRun(all []pluginhost.Status) error {
-	for _, p := range all {
-		if p.State == pluginhost.Restarting {
-			return fmt.Errorf("the %s plugin %s does not run: %w", p.Kind, p.Name, p.LastErr)
-		}
+// writable writes a file into the home, which holds the files of apps and the data of plugins, and removes it.
+func writable(home string) error {
+	path := filepath.Join(home, ".writable")
+	err := os.WriteFile(path, []byte("written by the readiness check\n"), 0o600)
+	if removed := os.Remove(path); !errors.Is(removed, os.ErrNotExist) {
+		err = errors.Join(err, removed)
 	}
-	return nil
+	return err
+}
+
+// Readiness returns the outcome of each check of /readyz, with the reasons.
+func (s *Server) Readiness() []control.Check {
+	all := []control.Check{}
+	for _, c := range s.http.Readiness() {
+		one := control.Check{Name: c.Name}
+		if c.Err != nil {
+			one.Err = c.Err.Error()
+		}
+		all = append(all, one)
+	}
+	return all
 }

@@ -19,6 +19,15 @@ func (s *Store) ServerID() string {
 	return s.cluster.ServerID()
 }
 
+// CheckNotices returns core.CodeUnavailable when notices of other servers do not arrive, or those of this one do
+// not leave. With a file there are no other servers.
+func (s *Store) CheckNotices(context.Context) error {
+	if s.cluster == nil {
+		return nil
+	}
+	return s.cluster.Check()
+}
+
 // Changes returns what other servers change, within 2 s, until ctx ends: the channel is closed then. A
 // slow reader loses nothing, but gets once what changed many times. This server's own changes are not
 // among them. With a file there are no other servers.

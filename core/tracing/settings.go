@@ -16,6 +16,7 @@ const (
 	envProtocol       = "OTEL_EXPORTER_OTLP_PROTOCOL"
 	envTracesProtocol = "OTEL_EXPORTER_OTLP_TRACES_PROTOCOL"
 	envSampler        = "OTEL_TRACES_SAMPLER"
+	envPropagators    = "OTEL_PROPAGATORS"
 )
 
 // The protocols of OTLP.
@@ -50,6 +51,11 @@ func readSettings(env map[string]string, log hclog.Logger) settings {
 	}
 	if value := env[envSampler]; value != "" && !slices.Contains(samplers(), value) {
 		log.Warn("the variable "+envSampler+" is ignored: it can be "+strings.Join(samplers(), ", "), "value", value)
+	}
+	for name := range strings.SplitSeq(env[envPropagators], ",") {
+		if name = strings.TrimSpace(name); name != "" && name != "tracecontext" {
+			log.Warn("the variable "+envPropagators+" is ignored in part: trace contexts are always tracecontext (W3C), and nothing else is read or passed on", "value", name)
+		}
 	}
 	return s
 }

@@ -157,6 +157,8 @@ func TestTheVariablesOfOpenTelemetryTurnTracingOnAndOff(t *testing.T) {
 		"grpc":                  {map[string]string{envExporter: "otlp", envProtocol: "grpc"}, true, protocolGRPC, ""},
 		"grpc for traces":       {map[string]string{envExporter: "otlp", envProtocol: "http/protobuf", envTracesProtocol: "grpc"}, true, protocolGRPC, ""},
 		"an unknown protocol":   {map[string]string{envExporter: "otlp", envProtocol: "http/json"}, true, protocolHTTP, envProtocol},
+		"the one propagator":    {map[string]string{envExporter: "otlp", envPropagators: "tracecontext"}, true, protocolHTTP, ""},
+		"another propagator":    {map[string]string{envExporter: "otlp", envPropagators: "tracecontext, b3"}, true, protocolHTTP, envPropagators},
 		"an unknown sampler":    {map[string]string{envExporter: "otlp", envSampler: "sometimes"}, true, protocolHTTP, envSampler},
 	} {
 		var lines testkit.Log

@@ -47,6 +47,7 @@ func (e *examination) checkServer(ctx context.Context) {
 			e.add("server", warning, fmt.Sprintf("it runs version %s, this is %s", status.Version, e.o.Version), "restart the server")
 		}
 		e.checkAnswer(ctx, status.URL)
+		e.checkReadiness(ctx)
 		return
 	}
 	if !errors.Is(err, control.ErrNotRunning) {

@@ -41,6 +41,7 @@ type Cluster struct {
 
 	subscribers subscribers
 	requests    requests
+	health      health
 }
 
 // Connect makes the notification connection, and holds database.LockInUse with it: from then on nobody
@@ -66,6 +67,7 @@ func (c *Cluster) Start(ctx context.Context, db *database.Database) (stop func()
 		c.Disconnect(ctx)
 		return nil, err
 	}
+	c.health.readDone(nil)
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	var running sync.WaitGroup
 	running.Go(func() { c.listen(ctx, c.conn) })

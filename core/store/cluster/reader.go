@@ -28,6 +28,7 @@ func (c *Cluster) read(ctx context.Context) {
 func (c *Cluster) readAll(ctx context.Context) {
 	for {
 		found, next, missed, err := readNotices(ctx, c.db, c.last)
+		c.health.readDone(err)
 		if err != nil {
 			c.log.Debug("changes of other servers could not be read; trying again later", "error", err)
 			return

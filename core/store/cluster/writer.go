@@ -40,6 +40,7 @@ func (c *Cluster) addQueued(batch []notice) []notice {
 
 // writeBatch tries until the batch is written; false when ctx ends first.
 func (c *Cluster) writeBatch(ctx context.Context, batch []notice) bool {
+	c.health.writeBegins()
 	for warned := false; ; warned = true {
 		err := c.db.Update(ctx, "writing notices", func(ctx context.Context, tx *sql.Tx) error {
 			if _, err := tx.ExecContext(ctx, `SET LOCAL synchronous_commit = off`); err != nil { // events need not survive a crash
@@ -47,6 +48,7 @@ func (c *Cluster) writeBatch(ctx context.Context, batch []notice) bool {
 			}
 			return writeNotices(ctx, tx, c.id, batch)
 		})
+		c.health.writeDone(err)
 		if err == nil {
 			return true
 		}

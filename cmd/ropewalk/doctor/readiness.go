@@ -1,0 +1,49 @@
+package doctor
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/ropewalk/ropewalk/core/control"
+)
+
+// checkReadiness asks the running server for the checks of /readyz.
+func (e *examination) checkReadiness(ctx context.Context) {
+	checks, err := control.Dial(e.config.Home).Readiness(ctx)
+	if err != nil {
+		e.add("readiness", failed, err.Error(), "look into the server's log, and restart it")
+		return
+	}
+	var passed []string
+	for _, c := range checks {
+		if c.Err == "" {
+			passed = append(passed, c.Name)
+			continue
+		}
+		e.add("readiness", failed, fmt.Sprintf("the server is not ready: %s: %s", c.Name, c.Err), e.readinessRemedy(c.Name))
+	}
+	if len(passed) == len(checks) {
+		e.add("readiness", ok, "the server is ready ("+strings.Join(passed, ", ")+")", "")
+	}
+}
+
+// readinessRemedy says what to do about a check of /readyz that fails.
+func (e *examination) readinessRemedy(check string) string {
+	switch check {
+	case "store":
+		return "make " + e.config.Home + " writable for the user of the server, and free some space on its disk"
+	case "database":
+		if e.config.Storage.URL != "" {
+			return "check that the PostgreSQL of storage.url runs, takes writes and can be reached from here"
+		}
+		return "free some space on the disk of " + e.config.Home + ", and put a missing ropewalk.db back"
+	case "notices":
+		return "see in pg_stat_activity of the PostgreSQL of storage.url what holds a lock on the table notices, and end it"
+	case "sessionStore":
+		return "check that the server of sessionStore.url runs and can be reached from here; `ropewalk plugin list` shows the state of the plugin"
+	case "auth":
+		return "see the server's log for what the adapter wrote, and correct the section auth; `ropewalk plugin list` shows the state of the plugin"
+	}
+	return "see the server's log"
+}

@@ -1,0 +1,71 @@
+package cluster
+
+import (
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/ropewalk/ropewalk/core"
+)
+
+// lateAfter is how long notices may stay unread or unwritten before Check reports it. They are read every
+// second at least, with or without a notification connection.
+const lateAfter = 3 * time.Second
+
+// health is whether notices come in and go out.
+type health struct {
+	mu           sync.Mutex
+	readAt       time.Time // when the table was last read to its end
+	readErr      error     // of the latest attempt
+	waitingSince time.Time // since when notices could not be written; zero when none waits
+	writeErr     error
+}
+
+// Check returns core.CodeUnavailable when the notices of other servers have not been read, or those of
+// this one not been written, for three seconds.
+func (c *Cluster) Check() error {
+	h := &c.health
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	switch now := time.Now(); {
+	case now.Sub(h.readAt) > lateAfter:
+		return late("notices of other servers cannot be read", h.readErr)
+	case !h.waitingSince.IsZero() && now.Sub(h.waitingSince) > lateAfter:
+		return late("notices for other servers cannot be written", h.writeErr)
+	}
+	return nil
+}
+
+func late(what string, cause error) error {
+	if cause == nil {
+		return core.Errorf(core.CodeUnavailable, "%s: the database does not answer", what)
+	}
+	return fmt.Errorf("%s: %w", what, cause)
+}
+
+// readDone records the end of an attempt to read notices.
+func (h *health) readDone(err error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.readErr = err
+	if err == nil {
+		h.readAt = time.Now()
+	}
+}
+
+// writeBegins records that notices wait to be written.
+func (h *health) writeBegins() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.waitingSince = time.Now()
+}
+
+// writeDone records the end of an attempt to write them.
+func (h *health) writeDone(err error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.writeErr = err
+	if err == nil {
+		h.waitingSince = time.Time{}
+	}
+}

@@ -1,0 +1,142 @@
+package operations
+
+import (
+	"database/sql"
+	"encoding/json"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	_ "github.com/jackc/pgx/v5/stdlib"
+	"golang.org/x/sys/unix"
+
+	"github.com/ropewalk/ropewalk/internal/testenv"
+	"github.com/ropewalk/ropewalk/internal/testkit"
+	"github.com/ropewalk/ropewalk/test/e2e/harness"
+)
+
+func TestEachPartThatFailsMakesTheServerNotReadyAndDoctorNamesIt(t *testing.T) {
+	t.Parallel()
+	database, redis := testenv.StartPostgres(t), testenv.StartRedis(t)
+	tokens := filepath.Join(t.TempDir(), "tokens.yaml")
+	const token = "tokens:\n  - {token: the-token-of-alice-1, subject: alice, orgRole: admin, expires: 2099-01-01T00:00:00Z}\n"
+	harness.WriteFile(t, tokens, token)
+	s := harness.Serve(t, func(s *harness.Server) { s.Database = database.URL }, harness.Config(
+		"storage: {url: '"+database.URL+"'}\nsessionStore: {adapter: redis, url: 'redis://"+redis.Addr+"/0'}\n"+
+			"auth: {adapter: static, audience: any, file: "+tokens+"}\n"))
+	unlock := func() {}
+	faults := []struct {
+		check        string
+		breaks, ends func()
+		also         string // another check that fails with it
+		names        string // what doctor says
+	}{
+		{"sessionStore", redis.Stop, redis.Start, "", "the sessionstore plugin redis does not answer"},
+		{"store", func() { limitFiles(t, s, 0) }, func() { limitFiles(t, s, unix.RLIM_INFINITY) }, "", "file too large"},
+		{"notices", func() { unlock = lockNotices(t, database.URL) }, func() { unlock() }, "", "notices of other servers cannot be read"},
+		{"auth", func() { removeAuth(t, s, tokens) }, func() { harness.WriteFile(t, tokens, token) }, "", "the auth plugin static does not answer"},
+		{"database", database.Kill, database.Start, "notices", "storage.url"},
+	}
+	for _, f := range faults {
+		waitForChecks(t, s, "", "")
+		f.breaks()
+		began := time.Now()
+		waitForChecks(t, s, f.check, f.also)
+		t.Logf("%s: shown after %v", f.check, time.Since(began).Round(10*time.Millisecond))
+		said, status := harness.Command(t, []string{"PATH=" + t.TempDir()}, "doctor", "--home", s.Home)
+		if status != 1 || !strings.Contains(said, "the server is not ready: "+f.check+": ") || !strings.Contains(said, f.names) {
+			t.Errorf("doctor, while %s fails, ends with status %d and says\n%s", f.check, status, said)
+		}
+		f.ends()
+	}
+	waitForChecks(t, s, "", "")
+	if said, _ := harness.Command(t, nil, "doctor", "--home", s.Home); !strings.Contains(said, "the server is ready (store, database, sessionStore, notices, auth)") {
+		t.Errorf("doctor, when all is well again, says\n%s", said)
+	}
+}
+
+// waitForChecks waits until one check fails, with no other but also; "" waits until the server is ready.
+func waitForChecks(t *testing.T, s *harness.Server, failing, also string) {
+	t.Helper()
+	var last string
+	if !testkit.Within(harness.Timeout, func() bool {
+		a := s.Do(t, "GET", "/readyz", nil)
+		last = a.Body
+		var ready struct {
+			Status string
+			Checks []struct {
+				Name string
+				OK   bool
+			}
+		}
+		if err := json.Unmarshal([]byte(a.Body), &ready); err != nil {
+			t.Fatalf("%v: %s", err, a.Body)
+		}
+		failed := map[string]bool{}
+		for _, c := range ready.Checks {
+			if !c.OK && c.Name != also {
+				failed[c.Name] = true
+			}
+		}
+		if failing == "" {
+			return a.Status == http.StatusOK && ready.Status == "ready"
+		}
+		return a.Status == http.StatusServiceUnavailable && ready.Status == "not ready" && len(failed) == 1 && failed[failing]
+	}) {
+		t.Fatalf("waited for %q to fail; /readyz says %s", failing, last)
+	}
+}
+
+// limitFiles sets how many bytes a file may have that the server writes.
+func limitFiles(t *testing.T, s *harness.Server, limit uint64) {
+	t.Helper()
+	var now unix.Rlimit
+	if err := unix.Prlimit(s.Cmd.Process.Pid, unix.RLIMIT_FSIZE, nil, &now); err != nil {
+		t.Fatal(err)
+	}
+	now.Cur = min(limit, now.Max)
+	if err := unix.Prlimit(s.Cmd.Process.Pid, unix.RLIMIT_FSIZE, &now, nil); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// lockNotices writes a notice that no server can read until the returned function is called.
+func lockNotices(t *testing.T, database string) (unlock func()) {
+	t.Helper()
+	db, err := sql.Open("pgx", database)
+	if err != nil {
+		t.Fatal(err)
+	}
+	tx, err := db.BeginTx(t.Context(), nil)
+	if err == nil {
+		_, err = tx.ExecContext(t.Context(), "LOCK TABLE notices IN ACCESS EXCLUSIVE MODE")
+	}
+	if err == nil {
+		_, err = db.ExecContext(t.Context(), "UPDATE counters SET n = n + 1 WHERE name = 'notices'")
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return func() {
+		_ = tx.Rollback()
+		_ = db.Close()
+	}
+}
+
+// removeAuth ends the auth plugin, which cannot start again without its file.
+func removeAuth(t *testing.T, s *harness.Server, tokens string) {
+	t.Helper()
+	if err := os.Remove(tokens); err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range s.Processes() {
+		if strings.Contains(p.Command, "plugin serve auth static") {
+			harness.KillProcess(t, p.ID)
+			return
+		}
+	}
+	t.Fatal("the auth plugin does not run")
+}
