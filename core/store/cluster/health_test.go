@@ -12,7 +12,7 @@ func TestNoticesThatAreNotReadOrWrittenForThreeSecondsAreReported(t *testing.T) 
 	synctest.Test(t, func(t *testing.T) {
 		var c Cluster
 		c.health.readDone(nil)
-		pass := func(d time.Duration) error { time.Sleep(d); return c.Check() }
+		pass := func(d time.Duration) error { <-time.After(d); return c.Check() }
 		if err := pass(lateAfter); err != nil {
 			t.Errorf("not yet late: %v", err)
 		}
@@ -25,7 +25,7 @@ func TestNoticesThatAreNotReadOrWrittenForThreeSecondsAreReported(t *testing.T) 
 		}
 		c.health.writeBegins()
 		c.health.writeDone(errors.New("read-only"))
-		time.Sleep(lateAfter)
+		<-time.After(lateAfter)
 		c.health.readDone(nil)
 		if err := pass(1); err == nil || !strings.Contains(err.Error(), "cannot be written: read-only") {
 			t.Errorf("unwritten: %v", err)

@@ -37,13 +37,13 @@ func (p *Provider) Call(ctx context.Context, name string, r model.Request, said 
 	if p.key != "" {
 		header.Set("Authorization", "Bearer "+p.key)
 	}
-	events, closeBody, err := model.Post(ctx, p.client, p.url, header, p.newRequest(name, r))
+	response, err := model.Post(ctx, p.client, p.url, header, p.newRequest(name, r))
 	if err != nil {
 		return model.Answer{}, err
 	}
-	defer closeBody()
+	defer func() { _ = response.Body.Close() }()
 	a := assembly{calls: map[int64]int{}}
-	err = a.read(events, said)
+	err = a.read(model.NewEventStream(response.Body), said)
 	if err == nil && !a.complete {
 		err = errors.New("the stream ended before the message did")
 	}
