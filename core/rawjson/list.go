@@ -11,9 +11,22 @@ const scanLimit = 16
 
 // ListOf is the members of a valid object. It is false for the objects that Fields refuses.
 func ListOf(object []byte, known ...string) (List, bool) {
+	s := Scanner{Data: object}
+	s.Space()
+	list, err := s.List(known...)
+	return list, err == nil && s.End()
+}
+
+// List consumes the object that begins here and returns its members. It is an error for the objects that
+// Fields refuses.
+func (s *Scanner) List(known ...string) (List, error) {
 	var list List
 	var names map[string]struct{}
-	ok := Members(object, known, func(name string, value json.RawMessage) bool {
+	err := s.Members(known, func(name string) error {
+		value, err := s.Take()
+		if err != nil {
+			return err
+		}
 		var twice bool
 		if len(list) < scanLimit {
 			twice = list.Get(name) != nil
@@ -24,13 +37,19 @@ func ListOf(object []byte, known ...string) (List, bool) {
 			_, twice = names[name]
 			names[name] = struct{}{}
 		}
+		if twice {
+			return ErrDuplicate
+		}
+		if list == nil {
+			list = make(List, 0, 4)
+		}
 		list = append(list, Member{Name: name, Value: value})
-		return !twice
+		return nil
 	})
-	if !ok {
-		return nil, false
+	if err != nil {
+		return nil, err
 	}
-	return list, true
+	return list, nil
 }
 
 // Get returns the value of a member, nil when it is absent.

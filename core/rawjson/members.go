@@ -12,16 +12,25 @@ import (
 func Members(object []byte, known []string, each func(name string, value json.RawMessage) bool) bool {
 	s := Scanner{Data: object}
 	s.Space()
-	return s.Object(func(key, value []byte) error {
+	return s.Members(known, func(name string) error {
+		value, err := s.Take()
+		if err == nil && !each(name, value) {
+			err = ErrSyntax
+		}
+		return err
+	}) == nil && s.End()
+}
+
+// Members walks the object that begins here as Fields does. A name that differs from a known one only in
+// case is an error.
+func (s *Scanner) Members(known []string, member func(name string) error) error {
+	return s.Fields(func(key []byte) error {
 		name := intern(Name(key), known)
 		if !slices.Contains(known, name) && slices.ContainsFunc(known, func(k string) bool { return strings.EqualFold(k, name) }) {
 			return ErrSyntax
 		}
-		if !each(name, value[:len(value):len(value)]) {
-			return ErrSyntax
-		}
-		return nil
-	}) == nil && s.End()
+		return member(name)
+	})
 }
 
 // intern is a name as a string; one that is known is not copied.

@@ -58,13 +58,25 @@ func (s *Scanner) End() bool {
 // Object walks the members of the object that begins here. member gets each raw key (between its
 // quotes; see Name) and the span of its value. Values are checked before member sees them.
 func (s *Scanner) Object(member func(key, value []byte) error) error {
+	return s.Fields(func(key []byte) error {
+		value, err := s.Take()
+		if err != nil {
+			return err
+		}
+		return member(key, value)
+	})
+}
+
+// Fields walks the object that begins here as Object does, but field consumes the values, with Take,
+// Value, Fields or Items: what lies deeper is seen in the same pass.
+func (s *Scanner) Fields(field func(key []byte) error) error {
 	s.outer++
-	err := s.object(member)
+	err := s.fields(field)
 	s.outer--
 	return err
 }
 
-func (s *Scanner) object(member func(key, value []byte) error) error {
+func (s *Scanner) fields(field func(key []byte) error) error {
 	if !s.take('{') {
 		return ErrSyntax
 	}
@@ -76,11 +88,7 @@ func (s *Scanner) object(member func(key, value []byte) error) error {
 		if err != nil {
 			return err
 		}
-		start := s.pos
-		if err := s.Value(); err != nil {
-			return err
-		}
-		if err := member(key, s.Data[start:s.pos]); err != nil {
+		if err := field(key); err != nil {
 			return err
 		}
 		s.Space()
@@ -110,13 +118,24 @@ func (s *Scanner) key() ([]byte, error) {
 
 // Array walks the elements of the array that begins here.
 func (s *Scanner) Array(element func(value []byte) error) error {
+	return s.Items(func() error {
+		value, err := s.Take()
+		if err != nil {
+			return err
+		}
+		return element(value)
+	})
+}
+
+// Items walks the array that begins here as Array does, but item consumes the elements.
+func (s *Scanner) Items(item func() error) error {
 	s.outer++
-	err := s.array(element)
+	err := s.items(item)
 	s.outer--
 	return err
 }
 
-func (s *Scanner) array(element func(value []byte) error) error {
+func (s *Scanner) items(item func() error) error {
 	if !s.take('[') {
 		return ErrSyntax
 	}
@@ -124,11 +143,7 @@ func (s *Scanner) array(element func(value []byte) error) error {
 		return nil
 	}
 	for {
-		start := s.pos
-		if err := s.Value(); err != nil {
-			return err
-		}
-		if err := element(s.Data[start:s.pos]); err != nil {
+		if err := item(); err != nil {
 			return err
 		}
 		s.Space()
@@ -141,6 +156,19 @@ func (s *Scanner) array(element func(value []byte) error) error {
 		s.Space()
 	}
 }
+
+// Take consumes one value and returns it, without room to append.
+func (s *Scanner) Take() ([]byte, error) {
+	start := s.pos
+	err := s.Value()
+	return s.Data[start:s.pos:s.pos], err
+}
+
+// Since is what was consumed since a copy of the scanner was made.
+func (s *Scanner) Since(before *Scanner) []byte { return s.Data[before.pos:s.pos:s.pos] }
+
+// Begins reports whether the value that comes next begins with c.
+func (s *Scanner) Begins(c byte) bool { return s.peek() == c }
 
 // Valid reports whether data is one JSON value with nothing but white space around it.
 func Valid(data []byte) bool {

@@ -103,7 +103,12 @@ func Parse(body []byte) (messages []Message, batch bool, err *Error) {
 }
 
 // envelope is the members of a message, each nil when it is absent.
-type envelope struct{ version, id, method, params, result, failure json.RawMessage }
+type envelope struct {
+	version, id, method, params, result, failure json.RawMessage
+
+	list     rawjson.List // of params
+	listable bool         // params are an object whose names come once, in their exact case
+}
 
 // member is where a member goes; nil for one that no message has.
 func (e *envelope) member(name string) *json.RawMessage {
@@ -124,19 +129,45 @@ func (e *envelope) member(name string) *json.RawMessage {
 	return nil
 }
 
-// read takes the members out of a message, as rawjson.Fields does, without a map.
+// read takes the members out of a message, and those of its params in the same pass. It refuses what
+// rawjson.Fields refuses.
 func (e *envelope) read(text []byte) bool {
 	var unknown []string
-	return rawjson.Members(text, []string{"jsonrpc", "id", "method", "params", "result", "error"}, func(name string, value json.RawMessage) bool {
-		if to := e.member(name); to != nil {
-			twice := *to != nil
-			*to = value
-			return !twice
+	s := rawjson.Scanner{Data: text}
+	s.Space()
+	return s.Members([]string{"jsonrpc", "id", "method", "params", "result", "error"}, func(name string) error {
+		value, err := e.take(&s, name)
+		if err != nil {
+			return err
 		}
-		twice := slices.Contains(unknown, name)
+		if to := e.member(name); to != nil {
+			if *to != nil {
+				return rawjson.ErrDuplicate
+			}
+			*to = value
+			return nil
+		}
+		if slices.Contains(unknown, name) || len(unknown)+1 >= maxUnknown {
+			return rawjson.ErrDuplicate
+		}
 		unknown = append(unknown, name)
-		return !twice && len(unknown) < maxUnknown
-	})
+		return nil
+	}) == nil && s.End()
+}
+
+// take consumes the value of a member. Params that cannot be listed are taken whole: what is wrong with them
+// is said once the id is known.
+func (e *envelope) take(s *rawjson.Scanner, name string) (value []byte, err error) {
+	if name != "params" {
+		return s.Take()
+	}
+	begin := *s
+	e.list, err = s.List("name", "arguments", "_meta", "uri", "cursor", "requestId")
+	if e.listable = err == nil; !e.listable {
+		*s = begin
+		return s.Take()
+	}
+	return s.Since(&begin), nil
 }
 
 func parse(text []byte) (Message, *Error) {
@@ -155,7 +186,7 @@ func parse(text []byte) (Message, *Error) {
 		if m.Method = rawjson.Text(e.method); m.Method == "" || e.result != nil || e.failure != nil {
 			return Message{}, invalid("method must be a non-empty string, without result or error")
 		}
-		return m, m.readParams()
+		return m, m.readParams(&e)
 	}
 	if m.ID == nil || (e.result == nil) == (e.failure == nil) {
 		return Message{}, invalid("a message needs a method, or an id and either result or error")
@@ -177,15 +208,15 @@ func Scalar(value json.RawMessage) string {
 
 // readParams holds params to the same strictness, down to _meta: names of tools and progress tokens
 // are decided by them.
-func (m *Message) readParams() *Error {
+func (m *Message) readParams(e *envelope) *Error {
 	if m.ID == nil && !strings.HasPrefix(m.Method, "notifications/") {
 		return invalid("a request needs an id")
 	}
 	if m.Params == nil {
 		return nil
 	}
-	var ok bool
-	m.params, ok = rawjson.ListOf(m.Params, "name", "arguments", "_meta", "uri", "cursor", "requestId")
+	ok := e.listable
+	m.params = e.list
 	if meta := m.Param("_meta"); ok && meta != nil {
 		var members rawjson.List
 		members, ok = rawjson.ListOf(meta, "progressToken")
