@@ -84,7 +84,7 @@ func (l *Link) Start(ctx context.Context, r Request) (*Pending, error) {
 	ctx, span := l.startSpan(ctx, &r)
 	p, err := l.start(ctx, r)
 	if err != nil {
-		span.EndMCP(err)
+		span.EndMCPError(err)
 		return nil, err
 	}
 	p.span = span

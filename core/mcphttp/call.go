@@ -34,7 +34,8 @@ type call struct {
 	release func() // gives back its place in the share of its user; nil when there is none
 
 	began  time.Time
-	status int // the HTTP status of a response without a session, once it is answered
+	failed bool // the result says that a tool failed
+	status int  // the HTTP status of a response without a session, once it is answered
 }
 
 func (e *Endpoint) newCall(ctx context.Context, m message.Message, caller core.Caller, s *session.Session) *call {
@@ -116,17 +117,17 @@ func (e *Endpoint) finish(k *call, p pending) {
 	var code int64
 	if err != nil {
 		failure := errorOf(err)
-		k.span.EndMCP(&rpc.Error{Code: int(failure.Code)})
+		k.span.EndMCPError(&rpc.Error{Code: int(failure.Code)})
 		code = failure.Code
 		if k.session == nil {
 			k.status = statusOf(failure.Code)
 		}
 		text = errorBody(k.Call.ID, failure)
 	} else {
-		k.endSpan(result)
+		k.span.EndMCPResult(k.failed)
 		text = rpc.Result(k.Call.ID, result...)
 	}
-	e.measure(k, result, code)
+	e.measure(k, code)
 	if k.session != nil && !k.session.Finish(&k.Call) {
 		return
 	}
@@ -135,7 +136,7 @@ func (e *Endpoint) finish(k *call, p pending) {
 }
 
 // measure records a call that has its answer.
-func (e *Endpoint) measure(k *call, result [][]byte, code int64) {
+func (e *Endpoint) measure(k *call, code int64) {
 	if e.o.Metrics == nil {
 		return
 	}
@@ -143,8 +144,7 @@ func (e *Endpoint) measure(k *call, result [][]byte, code int64) {
 	if k.session != nil {
 		revision = k.session.Revision()
 	}
-	failed := k.Method == "tools/call" && len(result) > 0 && tools.IsError(result[0])
-	e.o.Metrics.ServerOperation(k.Method, revision, code, failed, time.Since(k.began))
+	e.o.Metrics.ServerOperation(k.Method, revision, code, k.failed, time.Since(k.began))
 }
 
 // wait waits for the result of a call. A panic fails the call alone.

@@ -32,7 +32,10 @@ type held struct {
 	call tools.Call
 }
 
-func (p *held) Sent() bool     { return false }
+func (p *held) Sent() bool { return false }
+
+func (*held) Failed() bool { return false }
+
 func (p *held) Answered() bool { return false }
 
 func (p *held) Wait(ctx context.Context) (json.RawMessage, error) { return p.h.Call(ctx, p.c, p.call) }
@@ -72,6 +75,8 @@ func (f *sentCall) rouse() {
 }
 
 func (f *sentCall) Sent() bool { return true }
+
+func (*sentCall) Failed() bool { return false }
 
 func (f *sentCall) Answered() bool {
 	f.mu.Lock()

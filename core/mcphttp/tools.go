@@ -79,6 +79,7 @@ func (e *Endpoint) startTool(k *call) pending {
 	}
 	started := pending{wait: func() ([][]byte, error) {
 		result, err := p.Wait(&k.context)
+		k.failed = p.Failed()
 		return onePart(e.toolResult(k, name, result, err))
 	}}
 	if p.Sent() {
@@ -93,6 +94,7 @@ func (e *Endpoint) toolResult(k *call, name string, result json.RawMessage, err 
 		return result, nil
 	}
 	if known, ok := errors.AsType[*core.Error](err); ok && e.forTheModel(k, name, known.Code) {
+		k.failed = true
 		return badInput(known)
 	}
 	return nil, e.refusal(&k.context, k, name, err)

@@ -35,11 +35,3 @@ func (k *call) startSpan() {
 	}
 	k.context.Context, k.span = tracing.StartMCPServer(k.context.Context, r, from)
 }
-
-// endSpan ends the span of a call that has a result.
-func (k *call) endSpan(result [][]byte) {
-	if k.Method != "tools/call" {
-		result = nil // only the results of tools say that they failed
-	}
-	k.span.EndMCP(nil, result...)
-}

@@ -115,13 +115,18 @@ type wildSent struct{ *link.Pending }
 
 func (wildSent) Sent() bool { return true }
 
+func (wildSent) Failed() bool { return false }
+
 // wildCall is a call that is made by Wait.
 type wildCall struct {
 	w    *wild
 	call tools.Call
 }
 
-func (p *wildCall) Sent() bool     { return false }
+func (p *wildCall) Sent() bool { return false }
+
+func (*wildCall) Failed() bool { return false }
+
 func (p *wildCall) Answered() bool { return false }
 
 func (p *wildCall) Wait(ctx context.Context) (json.RawMessage, error) {

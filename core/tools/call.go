@@ -41,6 +41,8 @@ type Pending interface {
 	Answered() bool
 	// Wait returns the result of the call as the app wrote it, with the errors of Start.
 	Wait(ctx context.Context) (json.RawMessage, error)
+	// Failed reports, after Wait, whether the result says that the tool failed.
+	Failed() bool
 }
 
 // Call starts a call and waits for its result.
@@ -61,7 +63,7 @@ func (n *Namespace) Call(ctx context.Context, c core.Caller, call Call) (json.Ra
 func (n *Namespace) Start(ctx context.Context, c core.Caller, call Call) (Pending, error) {
 	p := &pending{n: n, caller: c, call: call}
 	if err := p.begin(ctx); err != nil {
-		p.measure(nil, err)
+		p.measure(err)
 		return nil, err
 	}
 	return p, nil
@@ -99,6 +101,8 @@ type pending struct {
 	name   string    // the tool's own
 	tool   *callable // of an app
 	uris   *resourceURIs
+
+	result callResult // of the result that Wait returned
 }
 
 // Sent implements Pending.
@@ -106,6 +110,9 @@ func (p *pending) Sent() bool { return p.started != nil && p.started.Sent() }
 
 // Answered implements Pending.
 func (p *pending) Answered() bool { return p.started != nil && p.started.Answered() }
+
+// Failed implements Pending.
+func (p *pending) Failed() bool { return p.result.isError }
 
 // start starts the call of the app. Nothing may be left to wait for.
 func (p *pending) start(ctx context.Context) (err error) {
@@ -119,12 +126,12 @@ func (p *pending) start(ctx context.Context) (err error) {
 // Wait implements Pending.
 func (p *pending) Wait(ctx context.Context) (json.RawMessage, error) {
 	result, err := p.wait(ctx)
-	p.measure(result, err)
+	p.measure(err)
 	return result, err
 }
 
 // measure records the outcome of the call. A name that is no tool's is not recorded: callers may choose any.
-func (p *pending) measure(result json.RawMessage, err error) {
+func (p *pending) measure(err error) {
 	if p.n.metrics == nil {
 		return
 	}
@@ -132,7 +139,7 @@ func (p *pending) measure(result json.RawMessage, err error) {
 	if p.tool == nil && (p.server != systemServer || core.CodeOf(err) == core.CodeToolNotFound) {
 		app, tool = "", ""
 	}
-	p.n.metrics.ToolCall(app, tool, IsError(result), err)
+	p.n.metrics.ToolCall(app, tool, p.result.isError, err)
 }
 
 func (p *pending) wait(ctx context.Context) (json.RawMessage, error) {
@@ -147,7 +154,9 @@ func (p *pending) wait(ctx context.Context) (json.RawMessage, error) {
 		}
 	}
 	if p.server == systemServer {
-		return p.n.callSystem(ctx, p.caller, p.name, p.call)
+		result, err := p.n.callSystem(ctx, p.caller, p.name, p.call)
+		p.result = readResult(result)
+		return result, err
 	}
 	if p.started == nil {
 		p.n.raiseLogLevel(ctx, p.caller, p.call.From, p.call.Meta)
@@ -216,10 +225,11 @@ func (p *pending) finish(result json.RawMessage, err error) (json.RawMessage, er
 	if err != nil {
 		return nil, err
 	}
-	if p.n.takeLinks(p.caller, p.call.From, p.uris, p.server, result) || p.uris.mentions(result) {
+	p.result = readResult(result)
+	if p.result.linked && (p.n.takeLinks(p.caller, p.call.From, p.uris, p.server, result) || p.uris.mentions(result)) {
 		result = relinkedContent(p.uris, p.server, result)
 	}
-	if p.call.Agent && !p.tool.ReadOnly && !failed(result) {
+	if p.call.Agent && !p.tool.ReadOnly && !p.result.isError && !p.result.needsInput {
 		p.n.events.Publish(core.Event{Name: core.EventDataChanged, Workspace: p.caller.Workspace.ID, Data: core.DataChanged{
 			Server: p.server, Tool: p.name, Timestamp: core.Stamp(time.Now()),
 		}})

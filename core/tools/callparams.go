@@ -1,11 +1,6 @@
 package tools
 
-import (
-	"bytes"
-	"encoding/json"
-
-	"github.com/ropewalk/ropewalk/core/rawjson"
-)
+import "encoding/json"
 
 // params builds the params of tools/call without decoding the arguments. quoted is the tool's own name as
 // JSON.
@@ -23,33 +18,4 @@ func params(quoted []byte, call *Call) json.RawMessage {
 		}
 	}
 	return append(p, '}')
-}
-
-// failed reports whether a CallToolResult is an error or asks for input. Only results that mention one of
-// them are decoded.
-func failed(result json.RawMessage) bool {
-	if !bytes.Contains(result, []byte(`"isError"`)) && !bytes.Contains(result, []byte(`"input_required"`)) {
-		return false
-	}
-	var r struct {
-		IsError    bool   `json:"isError"`
-		ResultType string `json:"resultType"`
-	}
-	return json.Unmarshal(result, &r) == nil && (r.IsError || r.ResultType == "input_required")
-}
-
-// IsError reports whether a result says that the tool failed. A result is decoded only if it may.
-func IsError(result json.RawMessage) bool {
-	name := []byte(`"isError"`)
-	for rest := []byte(result); ; {
-		at := bytes.Index(rest, name)
-		if at < 0 {
-			return false
-		}
-		rest = bytes.TrimLeft(rest[at+len(name):], " \t\r\n:")
-		if bytes.HasPrefix(rest, []byte("true")) {
-			value, err := rawjson.Find(result, "isError")
-			return err == nil && string(value.In(result)) == "true"
-		}
-	}
 }

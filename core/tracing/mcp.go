@@ -74,16 +74,35 @@ func startMCP(ctx context.Context, kind trace.SpanKind, r MCP) (context.Context,
 	return child(ctx, kind, r.name(), r.attributes())
 }
 
-// EndMCP ends the span of a request with its result or error.
-func (s Span) EndMCP(err error, result ...[]byte) {
+// EndMCP ends the span of a request to an app with its result or error.
+func (s Span) EndMCP(err error, result []byte) {
+	switch {
+	case !s.Recording():
+	case err == nil:
+		s.EndMCPResult(isToolError(result))
+	default:
+		s.EndMCPError(err)
+	}
+}
+
+// EndMCPResult ends the span of a request that has a result, which may say that a tool failed.
+func (s Span) EndMCPResult(failed bool) {
+	if !s.Recording() {
+		return
+	}
+	if failed {
+		s.fail("tool_error")
+	}
+	s.span.End()
+}
+
+// EndMCPError ends the span of a request that was refused.
+func (s Span) EndMCPError(err error) {
 	if !s.Recording() {
 		return
 	}
 	if refused, ok := errors.AsType[*rpc.Error](err); ok {
 		s.span.SetAttributes(attribute.String("rpc.response.status_code", strconv.Itoa(refused.Code)))
-	}
-	if err == nil && isToolError(result) {
-		s.fail("tool_error")
 	}
 	s.End(err)
 }
@@ -113,17 +132,12 @@ func (r *MCP) attributes() []attribute.KeyValue {
 func clip(text string) string { return text[:min(len(text), maxName)] }
 
 // isToolError reports whether the result of a tool says that it failed.
-func isToolError(parts [][]byte) bool {
-	for _, part := range parts {
-		if !bytes.Contains(part, []byte(`"isError"`)) {
-			continue
-		}
-		var result struct {
-			IsError bool `json:"isError"`
-		}
-		if json.Unmarshal(part, &result) == nil && result.IsError {
-			return true
-		}
+func isToolError(part []byte) bool {
+	if !bytes.Contains(part, []byte(`"isError"`)) {
+		return false
 	}
-	return false
+	var result struct {
+		IsError bool `json:"isError"`
+	}
+	return json.Unmarshal(part, &result) == nil && result.IsError
 }

@@ -23,8 +23,8 @@ func whole(ctx context.Context, t *Tracer, from Wire) {
 	ctx = request.In(ctx)
 	ctx, server := StartMCPServer(ctx, MCP{Method: "tools/call", Target: "demo__echo", ID: "1", Transport: TCP}, Wire{})
 	_, client := StartMCPClient(ctx, MCP{Method: "tools/call", Target: "echo", App: "demo", Transport: Pipe})
-	client.EndMCP(nil)
-	server.EndMCP(nil)
+	client.EndMCP(nil, nil)
+	server.EndMCPResult(false)
 	request.EndRequest(Request{Method: "POST", Route: "/mcp", Status: 200})
 }
 
@@ -74,7 +74,7 @@ func TestTheTraceContextOfMetaComesBeforeThatOfTheHeaders(t *testing.T) {
 		tracer, out := recorder(t)
 		request := tracer.StartRequest("POST", Wire{Parent: headerParent})
 		_, server := StartMCPServer(request.In(t.Context()), MCP{Method: "ping"}, Wire{Parent: c.meta})
-		server.EndMCP(nil)
+		server.EndMCPResult(false)
 		request.EndRequest(Request{Method: "POST", Status: 200})
 		spans := out.GetSpans()
 		if len(spans) != 2 || spans[1].Parent.SpanID().String() != "b7ad6b7169203331" {
@@ -115,7 +115,7 @@ func TestTheKindOfAnErrorIsRecordedAndItsTextIsNot(t *testing.T) {
 	} {
 		tracer, out := recorder(t)
 		_, span := StartMCPServer(tracer.StartRequest("POST", Wire{}).In(t.Context()), MCP{Method: "tools/call"}, Wire{})
-		span.EndMCP(err)
+		span.EndMCP(err, nil)
 		got := out.GetSpans()[0]
 		kind := ""
 		for _, a := range got.Attributes {
@@ -134,7 +134,7 @@ func TestTheKindOfAnErrorIsRecordedAndItsTextIsNot(t *testing.T) {
 
 func TestAResultThatSaysIsErrorIsAToolError(t *testing.T) {
 	for result, want := range map[string]bool{`{"isError":true}`: true, `{"isError":false}`: false, `{"content":[{"text":"\"isError\":true"}]}`: false} {
-		if got := isToolError([][]byte{[]byte(result)}); got != want {
+		if got := isToolError([]byte(result)); got != want {
 			t.Errorf("%s: %v", result, got)
 		}
 	}
