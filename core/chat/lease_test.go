@@ -9,14 +9,13 @@ import (
 	"github.com/ropewalk/ropewalk/core/chat"
 	"github.com/ropewalk/ropewalk/core/rpc"
 	"github.com/ropewalk/ropewalk/core/store"
-	"github.com/ropewalk/ropewalk/internal/testenv"
 	"github.com/ropewalk/ropewalk/internal/testkit"
 )
 
 // twoServers are two engines on one PostgreSQL, and a tool of the first that is called and lasts.
 func twoServers(t *testing.T) (a, b *fixture, entered chan struct{}) {
 	t.Helper()
-	state, p := store.Options{URL: core.Secret(databases.New(t))}, testenv.StartModelProvider(t)
+	state, p := store.Options{URL: core.Secret(databases.New(t))}, provider.Provider(t)
 	a, b = openOn(t, t.TempDir(), state, p, "openai", nil), openOn(t, t.TempDir(), state, p, "openai", nil)
 	p.Say(t, titled, asks(`{"name":"files__do","arguments":{}}`), `{"match":{},"response":{"content":"Ok."}}`)
 	a.apps.add("files", "do", "")

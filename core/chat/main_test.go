@@ -25,10 +25,13 @@ import (
 	"github.com/ropewalk/ropewalk/internal/testkit/fakeapps"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(databases.Around(m)) }
+func TestMain(m *testing.M) { goleak.VerifyTestMain(databases.Around(provider.Around(m))) }
 
 // databases is the one PostgreSQL of all tests here.
 var databases testenv.Databases
+
+// provider is the one provider of models of all tests here, which run one after the other.
+var provider testenv.SharedModelProvider
 
 // fakeApps is apps in memory. A tool answers with what do returns, by its bare name.
 type fakeApps struct {
@@ -143,7 +146,7 @@ func open(t *testing.T, protocol string, change func(*config.Models)) *fixture {
 	t.Helper()
 	home := t.TempDir()
 	state := store.Options{Path: filepath.Join(home, "ropewalk.db"), URL: core.Secret(databases.Chosen(t)), Logger: hclog.NewNullLogger()}
-	return openOn(t, home, state, testenv.StartModelProvider(t), protocol, change)
+	return openOn(t, home, state, provider.Provider(t), protocol, change)
 }
 
 // openOn opens an engine on a state that others may have open.

@@ -3,7 +3,6 @@
 package testenv
 
 import (
-	"context"
 	"crypto/rand"
 	"net/url"
 	"os"
@@ -42,7 +41,7 @@ func (d *Databases) Chosen(t testing.TB) string {
 // New makes an empty database and returns its address.
 func (d *Databases) New(t testing.TB) string {
 	t.Helper()
-	d.once.Do(func() { d.postgres = StartPostgres(&outliving{t, d}) })
+	d.once.Do(func() { d.postgres = StartPostgres(&outliving{t, &d.ends}) })
 	if d.postgres == nil {
 		t.Fatal("PostgreSQL did not start for an earlier test")
 	}
@@ -62,26 +61,6 @@ func (d *Databases) New(t testing.TB) string {
 
 // Around is the tests of a package with their server: it ends when they have run, before leaks are
 // looked for.
-func (d *Databases) Around(m interface{ Run() int }) interface{ Run() int } { return &around{m, d} }
-
-type around struct {
-	m interface{ Run() int }
-	d *Databases
+func (d *Databases) Around(m interface{ Run() int }) interface{ Run() int } {
+	return &around{m, &d.ends}
 }
-
-func (a *around) Run() int {
-	code := a.m.Run()
-	for i := len(a.d.ends) - 1; i >= 0; i-- {
-		a.d.ends[i]()
-	}
-	return code
-}
-
-// outliving is a test whose clean-ups wait for the end of all tests.
-type outliving struct {
-	testing.TB
-	d *Databases
-}
-
-func (o *outliving) Context() context.Context { return context.Background() }
-func (o *outliving) Cleanup(f func())         { o.d.ends = append(o.d.ends, f) }

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"sync"
 	"testing"
 )
 
@@ -51,6 +52,32 @@ func StartModelProvider(t testing.TB) *ModelProvider {
 		t.Fatalf("the model provider printed %q: %v", lines.Text(), err)
 	}
 	return &ModelProvider{URL: first.URL}
+}
+
+// SharedModelProvider is the one provider of a package whose tests run one after the other: starting node
+// for each takes most of their time. It starts for the first test that wants it and ends after the last,
+// when TestMain runs the tests by Around. The zero value is ready.
+type SharedModelProvider struct {
+	once     sync.Once
+	provider *ModelProvider
+	ends     []func()
+}
+
+// Provider is the provider with nothing scripted and nothing in its journal.
+func (s *SharedModelProvider) Provider(t testing.TB) *ModelProvider {
+	t.Helper()
+	s.once.Do(func() { s.provider = StartModelProvider(&outliving{t, &s.ends}) })
+	if s.provider == nil {
+		t.Fatal("the model provider did not start for an earlier test")
+	}
+	s.provider.Forget(t)
+	return s.provider
+}
+
+// Around is the tests of a package with their provider: it ends when they have run, before leaks are
+// looked for.
+func (s *SharedModelProvider) Around(m interface{ Run() int }) interface{ Run() int } {
+	return &around{m, &s.ends}
 }
 
 // Say adds fixtures: what to answer to which request, the first that matches. Their form is aimock's.

@@ -1,0 +1,29 @@
+package testenv
+
+import (
+	"context"
+	"testing"
+)
+
+// around is the tests of a package and what they share, which ends when they have run.
+type around struct {
+	m    interface{ Run() int }
+	ends *[]func()
+}
+
+func (a *around) Run() int {
+	code := a.m.Run()
+	for i := len(*a.ends) - 1; i >= 0; i-- {
+		(*a.ends)[i]()
+	}
+	return code
+}
+
+// outliving is a test whose clean-ups wait for the end of all tests.
+type outliving struct {
+	testing.TB
+	ends *[]func()
+}
+
+func (o *outliving) Context() context.Context { return context.Background() }
+func (o *outliving) Cleanup(f func())         { *o.ends = append(*o.ends, f) }
