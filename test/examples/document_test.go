@@ -25,6 +25,7 @@ func read(t *testing.T, language string) (text string, blocks []string) {
 }
 
 func TestThePluginInTheDocumentKeepsTheContract(t *testing.T) {
+	t.Parallel()
 	_, programs := read(t, "python")
 	_, commands := read(t, "sh")
 	dir := t.TempDir()

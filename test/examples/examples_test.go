@@ -105,7 +105,7 @@ func newHost(t *testing.T) (*pluginhost.Host, *journal) {
 	return pluginhost.New(pluginhost.Options{
 		Home: t.TempDir(), Env: config.Environment{"PATH": os.Getenv("PATH")},
 		Logger:       hclog.New(&hclog.LoggerOptions{Output: lines, JSONFormat: true, Level: hclog.Trace}),
-		StartTimeout: patience, CallTimeout: patience, ReplaceWait: patience, PingEvery: 500 * time.Millisecond,
+		StartTimeout: patience, CallTimeout: patience, ReplaceWait: patience,
 	}), lines
 }
 

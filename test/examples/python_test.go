@@ -33,6 +33,7 @@ func newKeys(t *testing.T) *authtest.Keys {
 }
 
 func TestTheAuthAdapterInPythonKeepsTheContract(t *testing.T) {
+	t.Parallel()
 	path := authPython(t)
 	s := authtest.Subject{Keys: newKeys(t), Open: func(ctx context.Context, p *authtest.Provider) (auth.Adapter, func(), error) {
 		h, _ := newHost(t)
@@ -81,6 +82,7 @@ func TestTheAuthAdapterInPythonIsReplacedWhenItIsKilled(t *testing.T) {
 }
 
 func TestTheAuthAdapterInPythonSaysWhatIsWrongWithItsSettings(t *testing.T) {
+	t.Parallel()
 	path := authPython(t)
 	wantProblems(t, plugins.KindAuth, path, `{"isuer": "https://id.example.com", "audiences": ["a", 5], "redirectUri": "http://id.example.com/cb"}`,
 		`isuer: is not a setting (did you mean "issuer"?)`,
@@ -92,5 +94,6 @@ func TestTheAuthAdapterInPythonSaysWhatIsWrongWithItsSettings(t *testing.T) {
 }
 
 func TestTheAuthAdapterInPythonServesItsServerAlone(t *testing.T) {
+	t.Parallel()
 	servesItsServerAlone(t, plugins.KindAuth, authPython(t))
 }

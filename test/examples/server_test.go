@@ -21,6 +21,7 @@ import (
 )
 
 func TestAServerRunsRealSessionsOnTheAdapterInPythonAndTheStoreInTypeScript(t *testing.T) {
+	t.Parallel()
 	provider, err := authtest.NewProvider(newKeys(t))
 	if err != nil {
 		t.Fatal(err)

@@ -49,6 +49,7 @@ func sessionStoreGo(t *testing.T) string {
 }
 
 func TestTheSessionStoreInGoPassesPluginTest(t *testing.T) {
+	t.Parallel()
 	out, err := exec.CommandContext(t.Context(), ropewalk.Path(t), "plugin", "test", sessionStoreGo(t)).CombinedOutput()
 	wantPassed(t, string(out), err)
 }
@@ -100,6 +101,7 @@ func TestTheSessionStoreInGoKeepsItsSessionsWhenItIsKilled(t *testing.T) {
 }
 
 func TestAServerRunsRealSessionsOnTheStoreInGo(t *testing.T) {
+	t.Parallel()
 	home := t.TempDir()
 	if err := os.MkdirAll(filepath.Join(home, "plugins"), 0o700); err != nil {
 		t.Fatal(err)

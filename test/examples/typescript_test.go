@@ -28,12 +28,14 @@ func sessionStoreTypeScript(t *testing.T) string {
 }
 
 func TestTheSessionStoreInTypeScriptKeepsTheContract(t *testing.T) {
+	t.Parallel()
 	path := sessionStoreTypeScript(t)
 	for name, settings := range map[string]string{
 		"in the directory of the server": `{}`,
 		"in a directory of its own":      fmt.Sprintf(`{"directory": %q, "waitForDisk": false}`, t.TempDir()),
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			h, _ := newHost(t)
 			store, err := h.SessionStore(t.Context(), plugin(t, path, settings))
 			if err != nil {
@@ -76,6 +78,7 @@ func TestTheSessionStoreInTypeScriptKeepsItsSessionsWhenItIsKilled(t *testing.T)
 }
 
 func TestTwoProcessesOfTheSessionStoreInTypeScriptShareTheirSessions(t *testing.T) {
+	t.Parallel()
 	path, settings := sessionStoreTypeScript(t), fmt.Sprintf(`{"directory": %q}`, t.TempDir())
 	var stores [2]sessionstore.Store
 	for i := range stores {
@@ -106,6 +109,7 @@ func TestTwoProcessesOfTheSessionStoreInTypeScriptShareTheirSessions(t *testing.
 }
 
 func TestTheSessionStoreInTypeScriptSaysWhatIsWrongWithItsSettings(t *testing.T) {
+	t.Parallel()
 	wantProblems(t, plugins.KindSessionStore, sessionStoreTypeScript(t), `{"directoryy": "/tmp", "waitForDisk": "yes", "directory": "sessions"}`,
 		`directoryy: is not a setting (did you mean "directory"?)`,
 		"waitForDisk: must be true or false, not a string",
@@ -114,5 +118,6 @@ func TestTheSessionStoreInTypeScriptSaysWhatIsWrongWithItsSettings(t *testing.T)
 }
 
 func TestTheSessionStoreInTypeScriptServesItsServerAlone(t *testing.T) {
+	t.Parallel()
 	servesItsServerAlone(t, plugins.KindSessionStore, sessionStoreTypeScript(t))
 }
