@@ -48,11 +48,10 @@ func run(only []string) (failed bool, err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), totalTime)
 	defer cancel()
 	results := map[string][]result{}
-	for i, c := range checks() {
-		if len(only) > 0 && !slices.Contains(only, c.row) {
-			continue
-		}
-		fmt.Fprintf(os.Stderr, "row %s: %s %s\n", c.row, c.dir, c.tests)
+	wanted := slices.DeleteFunc(checks(), func(c check) bool { return len(only) > 0 && !slices.Contains(only, c.row) })
+	begun := time.Now()
+	for i, c := range wanted {
+		fmt.Fprintf(os.Stderr, "%d of %d, %s: row %s: %s %s\n", i+1, len(wanted), time.Since(begun).Round(time.Second), c.row, c.dir, c.tests)
 		results[c.row] = append(results[c.row], c.measure(ctx, filepath.Join(dir, fmt.Sprint(i))))
 	}
 	out := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
@@ -88,7 +87,10 @@ type result struct{ done, figure, required, verdict string }
 
 // measure runs the tests of a check. They write their rows to the file report.
 func (c check) measure(ctx context.Context, report string) result {
-	cmd := exec.CommandContext(ctx, "go", "test", "-tags", "chaos", "-count=1", "-timeout", "15m", "-v", "-run", "^("+c.tests+")$", "./"+c.dir)
+	if strings.HasPrefix(c.tests, "Fuzz") {
+		return c.fuzz(ctx)
+	}
+	cmd := exec.CommandContext(ctx, "go", "test", "-vet=off", "-tags", "chaos", "-count=1", "-timeout", "15m", "-v", "-run", "^("+c.tests+")$", "./"+c.dir)
 	cmd.Env = append(cmd.Environ(), chaos.ReportVariable+"="+report)
 	out, err := cmd.CombinedOutput()
 	passed := bytes.Count(out, []byte("\n--- PASS: "))
@@ -109,6 +111,20 @@ func (c check) measure(ctx context.Context, report string) result {
 		if !row.OK {
 			r.verdict = "FAILS"
 		}
+	}
+	return r
+}
+
+// executions is how often a fuzz target is run.
+const executions = "50000"
+
+// fuzz runs a fuzz target.
+func (c check) fuzz(ctx context.Context) result {
+	cmd := exec.CommandContext(ctx, "go", "test", "-vet=off", "-timeout", "15m", "-run", "^$", "-fuzz", "^"+c.tests+"$", "-fuzztime", executions+"x", "./"+c.dir)
+	r := result{c.tests + ": " + executions + " executions", "no failure", "no failure", "holds"}
+	if out, err := cmd.CombinedOutput(); err != nil {
+		_, _ = os.Stderr.Write(out[max(0, len(out)-4000):])
+		r.figure, r.verdict = err.Error(), "FAILS"
 	}
 	return r
 }

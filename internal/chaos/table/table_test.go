@@ -22,6 +22,9 @@ func TestEveryCheckNamesARowAndTestsThatExist(t *testing.T) {
 		if !found {
 			t.Errorf("docs/security.md has no row %q", c.row)
 		}
+		if strings.HasPrefix(c.tests, "Fuzz") && strings.Contains(c.tests, "|") {
+			t.Errorf("%s: a check runs one fuzz target", c.tests)
+		}
 		for name := range strings.SplitSeq(c.tests, "|") {
 			if !hasTest(t, filepath.Join(root, c.dir), name) {
 				t.Errorf("%s has no test %s", c.dir, name)

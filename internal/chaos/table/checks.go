@@ -1,0 +1,127 @@
+package main
+
+import "slices"
+
+// check is the tests of one row in one package.
+type check struct {
+	row   string // a number, or the beginning of a threat
+	dir   string
+	tests string // a regular expression, or the name of a fuzz target
+}
+
+// checks are the tests, the most important rows first.
+func checks() []check { return slices.Concat(attacks(), floods(), fuzzTargets()) }
+
+// attacks are the checks of the numbered rows, and of apps, tools and approvals.
+func attacks() []check {
+	return []check{
+		{"7", "core/process", "TestNoTrickOfAnAppSurvivesItsStop|TestTheWholeTreeEnds"},
+		{"8", "core/process", "TestNoTrickOfAnAppSurvivesTheKillOfTheServer"},
+		{"A hostile app", "core/process", "TestAHostileAppGetsNothing|TestAHostileAppOfAnOrdinaryUserGetsNothing|TestAHostileAppBesideAProtectedServerReadsNothingOfIt"},
+		{"A tree that takes a shim's name", "core/process", "TestAProgramThatTakesAShimsNameAndKillsItsShimLeavesNoSurvivors|TestAConfinedTreeThatKillsItsShimLeavesNoSurvivors"},
+		{"A tree over its memory", "core/process", "TestATreeOverItsLimitEndsWithTheReason"},
+		{"Environment variables of callers", "core/bundle", "TestCheckEnvRefusesAndNamesTheKey"},
+		{"26", "core/store", "TestNothingAcknowledgedIsLost.*"},
+		{"28", "test/e2e/cluster", "TestOpenSessionsContinueWhilePostgreSQLIsAwayForAMinute"},
+		{"12", "plugins/auth/oidc", "TestNoForgedTokenIsAccepted"},
+		{"5", "core/httpapi", "TestWhoMayManageApps"},
+		{"15", "core/mcphttp", "TestAnotherCallersSessionAnswersLikeOneThatNeverWas"},
+		{"9", "core/bundle", "TestHostileArchivesAreRefused"},
+		{"11", "core/link", "TestLoopbackPrivateAndLinkLocalAddressesAreNotDialled"},
+		{"11", "plugins/auth/internal/relyingparty", "TestNothingLeadsToAnAddressOutOfReach"},
+		{"13", "plugins/auth/internal/relyingparty", "TestAThousandRandomKeyIDsAMinuteCostSixFetches"},
+		{"30", "core/pluginhost", "TestAFileChangedByOneByteIsNotStarted|TestAPluginThatOthersMayExchangeIsRefused|TestAChangedPluginIsRefusedEvenWhenTheLockFileWasRemoved"},
+		{"29", "test/e2e/plugins", "TestKilledPluginsAreReplacedWhileCallsGoOn"},
+		{"50 changes of a tool", "core/apps", "TestFiftyRugPullsAreNotServed"},
+		{"Each byte of a program", "core/apps/files", "TestEveryFlippedByteOfAnInstalledFileIsFound"},
+		{"A file added, removed", "core/apps/files", "TestEveryChangeOfInstalledFilesIsNamed"},
+		{"1,000 calls with a used approval", "core/tools", "TestAThousandReplayedOrAlteredApprovalsExecuteNothing"},
+		{"32 identical calls", "core/tools", "TestOneApprovalLetsOneOfManyCallsThrough"},
+		{"A tool whose definition changes", "core/tools", "TestAToolThatChangedWhileItsCallWaitedIsNotCalled"},
+		{"One flipped byte anywhere", "core/audit", "TestEveryFlippedByteIsLocated"},
+		{"A line removed, moved", "core/audit", "TestARemovedOrMovedLineIsLocated"},
+		{"24", "core/mcphttp", "TestTheCapIsExact"},
+		{"1", "core/httpapi", "TestMutatedBodiesAreNeverTheServersFault"},
+		{"1", "core/mcphttp", "TestBrokenBodiesAreRefusedAndDoNoHarm"},
+		{"2", "core/httpapi", "TestEndlessChunkedBodiesAreRefusedAndTakeLittleMemory|TestABodyOfManyLongNestedKeysTakesMemoryInProportion"},
+		{"3", "core/mcphttp/message", "TestNoTwoReadersSeeDifferentMethodsOrTools"},
+		{"4", "core/httpapi", "TestAPanicFailsOneRequestOnly"},
+		{"6", "core/bundle", "TestCheckEnvRefusesAndNamesTheKey"},
+		{"10", "core/httpapi", "TestPathsThatLeaveTheAppAreRefusedUnasked"},
+		{"17", "test/e2e/login", "TestReboundNamesAndOtherOriginsAreRefused"},
+		{"34", "test/e2e/login", "TestFailedLoginsAreLimited"},
+		{"18", "core/httpapi", "TestStalledReadersAreCutAndTheOthersGetEverything"},
+		{"19", "core/link", "TestHugeLinesNeedLittleMemory"},
+		{"23", "core/link", "TestAnEndlessAnswerNeedsLittleMemory"},
+		{"20", "test/e2e/apps", "TestAKilledBundleIsRestartedWithinFiveSeconds"},
+		{"21", "test/e2e/apps", "TestABundleThatAlwaysDiesIsDeadAfterThreeAttempts"},
+		{"25", "test/e2e/operations", "TestSIGTERMWaitsForCallsInProgress"},
+		{"27", "test/e2e/api", "TestAChangeThatCannotBeStoredIsUndone"},
+		{"33", "core/httpapi", "TestSlowConnectionsAreCutAndHinderNobody"},
+		{"16", "test/e2e/mcp", "TestAThousandCallersOfTwoWorkspacesGetTheirOwnResults"},
+		{"16", "core/access", "TestAnothersWorkspaceAnswersLikeOneThatDoesNotExist"},
+		{"22", "core/apps", "TestACallThatHangsEndsAtItsDeadlineAndTheAppIsNotRestarted|TestAppsThatHangDoNotDelayTheOthers"},
+		{"31", "core/apps/logs", "TestSecretsAreRemovedFromTheOutputOfAnApp"},
+		{"31", "core/config", "TestNothingPrintsASecret"},
+		{"31", "core/bundle", "TestLaunchPrintsNoSecret"},
+		{"31", "plugins/auth/oidc", "TestNoSecretIsLogged"},
+		{"32", "core/process", "TestAStartLeavesNoDescriptors"},
+		{"35", "core/tools", "TestEveryCallReachesTheAppThatListsTheTool"},
+		{"38", "core/httpapi", "TestAMalformedRequestIsRefusedAndIsTheLastOfItsConnection|TestAChunkedBodyThatIsCutRunsNothing"},
+		{"38", "core/httpapi/listener", "TestARequestLineThatEndsInABareLineFeedIsFoundHoweverItIsRead"},
+	}
+}
+
+// floods are the checks of floods, failures and secrets at rest.
+func floods() []check {
+	return []check{
+		{"Nested and repeated keys", "core/httpapi", "TestABodyOfManyLongNestedKeysTakesMemoryInProportion"},
+		{"Nested and repeated keys", "core/rawjson", "TestCheckingForDuplicatesIsLinearInMemory"},
+		{"No file descriptors", "core/httpapi/listener", "TestAListenerWithoutDescriptorsGoesOnAccepting|TestAListenerWithoutDescriptorsClosesTheLongestIdleConnectionFirst|TestAConnectionBeyondTheCapTakesThePlaceOfAnIdleOne"},
+		{"A schema of chained", "core/tools/schema", "TestASchemaOfChainedReferencesIsTooComplex|TestACheckIsRefusedWhenItWouldTakeTooManySteps|TestRegularExpressionsOfSchemasTakeLinearTime"},
+		{"A schema of chained", "core/tools", "TestASchemaThatIsTooComplexIsReplacedWhenItIsListed"},
+		{"Lists of an app", "core/apps/offer", "TestAnAppWhoseListsAreTooLargeDoesNotStart"},
+		{"One user who takes all", "core/limits", "TestOnePrincipalCannotTakeTheShareOfAnother|TestCallsPerSecondAreLimitedWithTheTimeToWait"},
+		{"One user who takes all", "core/mcphttp", "TestTheToolCallsOfAUserAtATimeAreLimited|TestTheToolCallsOfAUserPerSecondAreLimited"},
+		{"Bad tokens and large bodies", "core/access", "TestAFloodOfBadTokensEvictsNoGoodOneAndStaysBounded"},
+		{"Bad tokens and large bodies", "core/httpapi/intake", "TestABodyBeyondTheBudgetWaitsAndIsThenRefused"},
+		{"A revoked token", "test/e2e/cluster", "TestATokenThatIsRevokedOnOneServerEndsItsSessionsAndStreamsOnAll"},
+		{"A revoked token", "core/httpapi", "TestAnEventStreamEndsAtOnceWhenItsCredentialsAreRevoked"},
+		{"A revoked token", "core/access", "TestACallerIsValidUntilTheUserTheMembershipOrTheKeyIsGone"},
+		{"Hidden and control", "core/tools", "TestHiddenCharactersInDescriptionsAreListedVisiblyWithAWarning"},
+		{"PostgreSQL connections", "core/store", "TestPostgresConnectionsThatGoSilentAreAnsweredAboutWithin6sAndFollowersAreCurrentWithin10s"},
+		{"A title set by a person", "core/store", "TestATitleSetByAPersonIsNotReplacedByTheAutomaticOne"},
+		{"A full or read-only disk", "core/store", "TestAFullDiskLeavesTheOldStateAndASentence|TestAReadOnlyDiskLeavesTheOldStateAndASentence|TestAReplacedOrRemovedHomeRefusesWrites|TestAnEmptyOrMissingDatabaseBesideAppsIsNotANewStart"},
+		{"Flipped bytes in a backup", "core/store", "TestARestoreRefusesFlippedBytes"},
+		{"A session store that lost", "core/mcphttp", "TestLiveSessionsAreWrittenAgainAfterTheStoreLostItsData|TestAStoreThatLostItsDataGetsTheSessionsAgain"},
+		{"A start that another command", "core/httpapi", "TestACommandThatAnotherOneInterruptedIsAConflictInTheDocumentToo"},
+		{"What was used longer ago", "core/store", "TestUsageOlderThanItsRetentionIsDeleted|TestAFileGetsSmallerWhenMuchOfItIsUnused"},
+		{"What no rule of", "core/apps", "TestWhatNoPatternAllowsIsInstalledByNobody|TestEachRoleInstallsFromItsRegistries|TestAWorkspaceAdminInstallsByNameOnlyWhereTheSandboxHolds"},
+		{"The database, its log or a backup", "core/store", "TestASecretIsInNoFileOfTheStateNorOfABackup|TestARewriteThatWasInterruptedIsDoneAtTheNextStart"},
+		{"The database, its log or a backup", "test/e2e/operations", "TestTheSecretOfAnAppIsInNoFileOfTheHomeNorOfABackup"},
+		{"The wrong key", "core/store", "TestWithoutTheRightKeyTheStateIsNotOpenedAndNothingIsLost|TestABackupIsRestoredWithItsKeyIntoEitherDatabase"},
+		{"A record moved", "core/store/seal", "TestARecordIsReadWithItsKeyInItsPlaceOnly"},
+	}
+}
+
+// fuzzTargets are the parsers.
+func fuzzTargets() []check {
+	return []check{
+		{"36", "core/rawjson", "FuzzScanner"},
+		{"36", "core/rawjson", "FuzzCheckUnique"},
+		{"36", "core/config", "FuzzLoad"},
+		{"36", "core/bundle", "FuzzManifest"},
+		{"36", "core/bundle", "FuzzUnpack"},
+		{"36", "core/mcphttp/message", "FuzzParse"},
+		{"36", "core/link/framing", "FuzzEnvelope"},
+		{"36", "core/link/framing", "FuzzLineReader"},
+		{"36", "core/link/remote", "FuzzEvents"},
+		{"36", "core/webguard", "FuzzNoOtherNameIsTakenForThisMachine"},
+		{"36", "core/webguard", "FuzzHost"},
+		{"36", "core/httpapi", "FuzzBodiesNeverFailTheServer"},
+		{"36", "plugins/auth/internal/relyingparty", "FuzzToken"},
+		{"36", "plugins", "FuzzDecode"},
+		{"36", "core/store/seal", "FuzzOpen"},
+		{"36", "core/apps/source", "FuzzPattern"},
+	}
+}
