@@ -91,7 +91,7 @@ microbench: ## benchmarks of single packages: ratios of two things measured in o
 chaos: ## one table of what holds: every row of docs/security.md, with the full counts (an hour at most; ONLY="7 8": those rows)
 	@$(GO) run ./internal/chaos/table $(ONLY)
 
-dist: ## static, reproducible archives for Linux and macOS, bills of materials, checksums, the Homebrew formula
+dist: ## static, reproducible archives for Linux and macOS, deb and rpm, bills of materials, checksums, the Homebrew formula
 	@GO='$(GO)' deploy/dist
 
 reproducible: ## build the release of the last commit twice, from different folders, and compare the bytes
