@@ -52,10 +52,16 @@ func WireInMeta(meta []byte) (w Wire) {
 }
 
 // WireOf returns the trace context that a request made in ctx is sent with.
-func WireOf(ctx context.Context) (w Wire) {
-	if Of(ctx).span != nil {
-		propagation.TraceContext{}.Inject(ctx, &w)
+func WireOf(ctx context.Context) Wire {
+	if Of(ctx).span == nil {
+		return Wire{}
 	}
+	return injected(ctx)
+}
+
+// injected is apart from WireOf because its result is allocated.
+func injected(ctx context.Context) (w Wire) {
+	propagation.TraceContext{}.Inject(ctx, &w)
 	return w
 }
 
