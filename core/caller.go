@@ -39,6 +39,13 @@ type Identity struct {
 	Since time.Time // when the verification of that token began; zero for other credentials
 }
 
+// Revocation is a subject, or one token, of an identity provider that must no longer be accepted.
+type Revocation struct {
+	Issuer  string
+	Subject string // every token of this subject; "" when one token is meant
+	Token   string // the SHA-256 of one token, in lower-case hex; "" when a subject is meant
+}
+
 // IssuerLocal is the issuer of callers without an identity provider: the holder of the API key, and
 // every caller in dev mode. They act as the owner of the instance.
 const IssuerLocal = "ropewalk:local"

@@ -93,7 +93,7 @@ func (s *Store) open(ctx context.Context, o Options) (where string, err error) {
 }
 
 func (s *Store) openFile(ctx context.Context, path string) (err error) {
-	if err := checkNewFile(path); err != nil {
+	if err := database.CheckNewFile(path); err != nil {
 		return err
 	}
 	if s.db, err = database.OpenFile(ctx, path, s.log); err != nil {
@@ -114,7 +114,7 @@ func (s *Store) openServer(ctx context.Context, c *pgx.ConnConfig, path string) 
 	s.closers = append(s.closers, s.db.Close)
 	pool := database.OpenPool(c)
 	err = database.Exclusively(ctx, pool, database.LockSchema, func() error {
-		if err := checkNewServer(ctx, pool, path); err != nil {
+		if err := database.CheckNewServer(ctx, pool, path); err != nil {
 			return err
 		}
 		if err := database.Migrate(ctx, goose.DialectPostgres, pool, s.log); err != nil {

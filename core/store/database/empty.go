@@ -1,4 +1,4 @@
-package store
+package database
 
 import (
 	"context"
@@ -11,16 +11,14 @@ import (
 	"strings"
 
 	"github.com/pressly/goose/v3"
-
-	"github.com/ropewalk/ropewalk/core/store/database"
 )
 
 // A database without a schema is a new start. Beside the files of installed apps it is more likely that
 // the database was lost, or that storage.url names the wrong one: starting with it would look as if
 // everything had been deleted.
 
-// checkNewFile refuses to create the file at path beside installed apps.
-func checkNewFile(path string) error {
+// CheckNewFile refuses to create the file at path beside installed apps.
+func CheckNewFile(path string) error {
 	info, err := os.Stat(path)
 	switch {
 	case err != nil && !errors.Is(err, fs.ErrNotExist):
@@ -31,9 +29,9 @@ func checkNewFile(path string) error {
 	return refuseBesideApps(filepath.Dir(path), "the file is missing or empty")
 }
 
-// checkNewServer refuses a database without a schema beside installed apps.
-func checkNewServer(ctx context.Context, db *sql.DB, path string) error {
-	provider, err := database.Migrations(goose.DialectPostgres, db)
+// CheckNewServer refuses a database without a schema beside installed apps.
+func CheckNewServer(ctx context.Context, db *sql.DB, path string) error {
+	provider, err := Migrations(goose.DialectPostgres, db)
 	if err != nil {
 		return err
 	}
