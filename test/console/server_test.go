@@ -25,6 +25,9 @@ type server struct {
 	url  string
 	home string
 	key  string // for requests of the test itself; "" in dev mode
+	args []string
+	cmd  *exec.Cmd
+	log  *testkit.Log // of all its processes
 }
 
 // ropewalk is the executable under test.
@@ -42,22 +45,18 @@ func serve(t *testing.T, config string, args ...string) *server {
 	if err := os.WriteFile(filepath.Join(s.home, "ropewalk.yaml"), []byte(config), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	log := &testkit.Log{}
-	cmd := exec.Command(ropewalk.Path(t), append([]string{"serve", "--port", "0", "--home", s.home}, args...)...)
-	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + t.TempDir(), "LANG=C.UTF-8"}
-	cmd.Stderr = log
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	s.args = append([]string{"serve", "--port", "0", "--home", s.home}, args...)
+	s.log = &testkit.Log{}
+	s.start(t, t.TempDir())
 	t.Cleanup(func() {
-		_ = cmd.Process.Signal(syscall.SIGTERM)
-		_ = cmd.Wait()
+		_ = s.cmd.Process.Signal(syscall.SIGTERM)
+		_ = s.cmd.Wait()
 		if t.Failed() {
-			t.Logf("the log of the server:\n%s", log)
+			t.Logf("the log of the server:\n%s", s.log)
 		}
 	})
 	testkit.Eventually(t, "the server listens", func() bool {
-		at := listens.FindStringSubmatch(log.String())
+		at := listens.FindStringSubmatch(s.log.String())
 		if at == nil {
 			return false
 		}
@@ -65,6 +64,17 @@ func serve(t *testing.T, config string, args ...string) *server {
 		return true
 	})
 	return s
+}
+
+// start starts the process of the server, whose user has a home.
+func (s *server) start(t *testing.T, home string) {
+	t.Helper()
+	s.cmd = exec.Command(ropewalk.Path(t), s.args...)
+	s.cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + home, "LANG=C.UTF-8"}
+	s.cmd.Stderr = s.log
+	if err := s.cmd.Start(); err != nil {
+		t.Error(err) // not only the goroutine of the test starts servers
+	}
 }
 
 // do sends a request of the test itself.

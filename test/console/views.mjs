@@ -1,25 +1,68 @@
-// The views of published apps: each renders something after its tool ran, and complains about nothing.
+// The views of published apps: each renders something after its tool ran, answers a click, and complains about
+// nothing.
 import { assert, facts, open, picture } from "./browser.mjs";
+
+// changes does something, and waits until what a part of a view is read as is not what it was.
+async function changes(part, read, act) {
+  const before = await part.evaluate(read);
+  await act();
+  for (let i = 0; (await part.evaluate(read)) === before; i++) {
+    if (i === 300) throw new Error(`it still is ${before}`);
+    await new Promise((resolve) => setTimeout(resolve, 100));
+  }
+  return before;
+}
+
+const text = (element) => element.textContent;
+
+// drag puts a slider near its end, where a person would click.
+async function drag(slider) {
+  await slider.waitFor();
+  const { width, height } = await slider.boundingBox();
+  await slider.click({ position: { x: width * 0.9, y: height / 2 } });
+}
+
+// What a person does in each view, and what comes of it: an answer of the app's tool, or another picture.
+const clicks = {
+  "basic-react": async (page, view) => {
+    await view.getByRole("button", { name: "Get Server Time" }).first().click();
+    await page.getByText("called get-time ✓").waitFor();
+  },
+  "basic-vanillajs": (page, view) => clicks["basic-react"](page, view),
+  "budget-allocator": async (_, view) => {
+    await view.locator(".slider").first().waitFor();
+    await changes(view.locator("#status-bar"), text, () => drag(view.locator(".slider").first()));
+  },
+  "cohort-heatmap": async (page, view) => {
+    await view.getByRole("combobox").first().selectOption({ index: 1 });
+    await page.getByText("called get-cohort-data ✓").waitFor();
+  },
+  "customer-segmentation": async (_, view) => {
+    await changes(view.locator("#legend"), (e) => e.innerHTML, () => view.locator(".legend-item").first().click());
+  },
+  "scenario-modeler": async (_, view) => {
+    const value = view.locator(".slider-value").first();
+    const before = await changes(value, text, () => drag(view.locator(".slider-input").first()));
+    await view.getByRole("button", { name: "Reset" }).click();
+    await value.getByText(before, { exact: true }).waitFor();
+  },
+};
 
 const { context, page, problems } = await open();
 const failures = [];
 for (const tool of facts.tools) {
+  const app = tool.split("__")[0];
   await page.goto(`${facts.url}/tools?tool=${tool}`);
   await page.getByRole("button", { name: "Run tool" }).click();
   const view = page.frameLocator("iframe").frameLocator("iframe");
   try {
     await view.getByText(/\w{2}/).first().waitFor();
-    await page.waitForTimeout(500);
+    await clicks[app](page, view);
     const shown = await view.locator("body").evaluate((body) => ({ text: body.innerText.trim().length, height: body.scrollHeight }));
     if (shown.text < 10 || shown.height < 40) failures.push(`${tool}: it shows ${JSON.stringify(shown)}`);
-    const time = view.getByRole("button", { name: "Get Server Time" });
-    if (await time.count()) {
-      await time.first().click();
-      await page.getByText("called get-time ✓").waitFor();
-    }
-    await picture(page, `view-${tool.split("__")[0]}-1440`);
+    await picture(page, `view-${app}-1440`);
   } catch (error) {
-    failures.push(`${tool}: ${error.message.split("\n")[0]}; the page says ${(await page.locator("main").innerText()).slice(-400)}`);
+    failures.push(`${tool}: ${error.message.split("\n").slice(0, 4).join(" ")}; the page says ${(await page.locator("main").innerText()).slice(-400)}`);
   }
 }
 assert.deepEqual(failures, []);

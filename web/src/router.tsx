@@ -1,4 +1,5 @@
 import { createRootRoute, createRoute, createRouter, lazyRouteComponent, Link, redirect } from "@tanstack/react-router";
+import { ChatScreen } from "./chat/Chat";
 import { Shell } from "./shell/Shell";
 import { Empty, Failure, Page } from "./ui/Surface";
 
@@ -10,8 +11,9 @@ const root = createRootRoute({
 
 const index = createRoute({ getParentRoute: () => root, path: "/", beforeLoad: () => { throw redirect({ to: "/chat" }); } });
 
-const chat = createRoute({ getParentRoute: () => root, path: "/chat", component: lazyRouteComponent(() => import("./chat/Chat"), "ChatScreen") });
-const conversation = createRoute({ getParentRoute: () => root, path: "/chat/$id", component: lazyRouteComponent(() => import("./chat/Chat"), "ChatScreen") });
+// Most visits begin here: a chunk of its own would be asked for only when the rest of the page is there.
+const chat = createRoute({ getParentRoute: () => root, path: "/chat", component: ChatScreen });
+const conversation = createRoute({ getParentRoute: () => root, path: "/chat/$id", component: ChatScreen });
 
 interface AppSearch {
   tab?: string;

@@ -52,6 +52,8 @@ export interface RunState {
 
 const perFrame = 1_500; // characters of text
 
+const lost = () => new ApiError(0, "offline", "The connection was lost. What was said until then is kept.");
+
 /** One run of a chat, which goes on whatever screen is shown. */
 export class Run {
   state: RunState;
@@ -83,11 +85,11 @@ export class Run {
       const body = JSON.stringify(this.state.ask);
       await readEvents("/v1/chat/stream", { method: "POST", body, headers: { "Content-Type": "application/json" }, signal: this.abort.signal }, (e) => this.enqueue(e));
       if (this.queue.length > 0) await new Promise<void>((resolve) => { this.drained = resolve; });
-      if (this.state.status === "running") this.change({ status: "failed", error: new ApiError(0, "offline", "The connection was lost. What was said until then is kept.") });
+      if (this.state.status === "running") this.change({ status: "failed", error: lost() });
     } catch (error) {
       this.takeQueued(Infinity);
       if (this.abort.signal.aborted) this.change({ status: "stopped" });
-      else if (this.state.status === "running") this.change({ status: "failed", error: error instanceof ApiError ? error : new ApiError(0, "offline", (error as Error).message) });
+      else if (this.state.status === "running") this.change({ status: "failed", error: error instanceof ApiError ? error : lost() });
     }
     this.settled(this);
   }

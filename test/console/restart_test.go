@@ -1,0 +1,45 @@
+package console
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/ropewalk/ropewalk/internal/testenv"
+)
+
+// A page whose server is killed during an answer shows that it is away. Once it is back on the same address,
+// the page follows its events again, the answer is shown as ended, and the chat goes on.
+func TestAPageGoesOnAfterItsServerWasKilledAndStartedAgain(t *testing.T) {
+	t.Parallel()
+	provider := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		w.Header().Set("Content-Type", "text/event-stream")
+		delta := `data: {"id":"1","choices":[{"index":0,"delta":{"content":%q}}]}` + "\n\n"
+		if strings.Contains(string(body), "go on") || strings.Contains(string(body), "Write a title") {
+			_, _ = fmt.Fprintf(w, delta, "The other half.")
+			_, _ = io.WriteString(w, "data: {\"id\":\"1\",\"choices\":[{\"index\":0,\"delta\":{},\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n\n")
+			return
+		}
+		_, _ = fmt.Fprintf(w, delta, "The first half")
+		_ = http.NewResponseController(w).Flush()
+		<-r.Context().Done() // until the server is gone
+	}))
+	t.Cleanup(provider.Close)
+	port := testenv.FreePort(t)
+	s := serve(t, "models:\n  default: local:test\n  providers:\n    local: {type: openai, apiKey: k, baseUrl: '"+provider.URL+"'}\n", "--sample", "--port", fmt.Sprint(port))
+	home := t.TempDir()
+	control := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/kill" {
+			_ = s.cmd.Process.Kill()
+			_ = s.cmd.Wait()
+			return
+		}
+		s.start(t, home)
+	}))
+	t.Cleanup(control.Close)
+	browse(t, "restart.mjs", s, map[string]any{"control": control.URL})
+}
