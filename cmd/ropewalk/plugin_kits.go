@@ -189,7 +189,7 @@ func (t *trial) runAuth(ctx context.Context, r *report) error {
 		subject.Revoking = t.samples.Revoking
 	}
 	subject.Open = func(ctx context.Context, p *authtest.Provider) (auth.Adapter, func(), error) {
-		adapter, err := t.host.Auth(ctx, t.with(t.settingsFor(p)))
+		adapter, err := t.host.Auth(ctx, config.Auth{Plugin: t.with(t.settingsFor(p))})
 		if err != nil {
 			return nil, nil, err
 		}

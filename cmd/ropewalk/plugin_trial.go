@@ -158,7 +158,7 @@ func (t *trial) open(ctx context.Context, settings json.RawMessage) (c closer, e
 	p := t.with(settings)
 	switch t.who.Kind {
 	case plugins.KindAuth:
-		c, err = t.host.Auth(ctx, p)
+		c, err = t.host.Auth(ctx, config.Auth{Plugin: p})
 	case plugins.KindSessionStore:
 		c, err = t.host.SessionStore(ctx, p)
 	default:

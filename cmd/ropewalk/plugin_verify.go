@@ -72,7 +72,10 @@ func acceptPlugin(cmd *cobra.Command, sums pluginhost.LockFile, name string) err
 
 // withConfigured adds the plugins that the configuration names by path.
 func withConfigured(all []pluginhost.Sum, c *config.Config) ([]pluginhost.Sum, error) {
-	configured := []config.Plugin{c.Auth.Plugin, c.SessionStore}
+	configured := []config.Plugin{c.SessionStore}
+	for _, a := range c.Auth {
+		configured = append(configured, a.Plugin)
+	}
 	for _, r := range c.Registries {
 		configured = append(configured, r.Plugin)
 	}

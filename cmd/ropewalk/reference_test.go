@@ -93,7 +93,7 @@ func (r *reference) object(path string, s map[string]any, level int) {
 
 func (r *reference) setting(path string, p map[string]any, level int) {
 	_, isObject := p["properties"]
-	if items, ok := p["items"].(map[string]any); ok {
+	if items, ok := p["items"].(map[string]any); ok && !isObject {
 		if items = r.resolve(items); items["properties"] != nil && level < depth {
 			r.object(path+"[]", items, level+1)
 			return

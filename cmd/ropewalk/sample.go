@@ -22,12 +22,12 @@ func sampleCommand() *cobra.Command {
 func printHints(w io.Writer, url, workspace string, c *config.Config) error {
 	header, client := "", ""
 	switch {
-	case c.APIKey != "" && c.Auth.Adapter == "":
+	case c.APIKey != "" && len(c.Auth) == 0:
 		header = `-H "Authorization: Bearer $SERVICE_API_KEY" `
 		client = " (with a key of `ropewalk key create`, or after configuring an identity provider: auth.adapter)"
 	case c.APIKey != "":
 		header = `-H "Authorization: Bearer $SERVICE_API_KEY" `
-	case c.Auth.Adapter != "":
+	case len(c.Auth) > 0:
 		header = `-H "Authorization: Bearer $ACCESS_TOKEN" `
 	}
 	_, err := fmt.Fprintf(w, `

@@ -11,7 +11,6 @@ import (
 
 	"github.com/ropewalk/ropewalk/core"
 	"github.com/ropewalk/ropewalk/core/store"
-	"github.com/ropewalk/ropewalk/plugins/auth"
 )
 
 // Users stores users and their workspaces. *store.Store implements it.
@@ -45,15 +44,13 @@ type Revocations interface {
 
 // Options configure an Access.
 type Options struct {
-	APIKey      core.Secret  // "" means none
-	Adapter     auth.Adapter // nil means none
-	Audiences   []string     // accepted in tokens, beside the adapter's own
-	AnyAudience bool         // accept every audience
+	APIKey      core.Secret // "" means none
+	Providers   []Provider  // in the order in which a token without a known issuer is tried
+	Audiences   []string    // accepted in tokens of every provider
 	Users       Users
 	Cookies     Cookies
 	Keys        APIKeys
-	Enrollment  Enrollment
-	Enroller    Enroller // required when Enrollment has rules
+	Enroller    Enroller // required when a provider has rules of enrollment
 	Logins      Logins   // nil keeps them in memory
 	Revocations Revocations
 	Logger      hclog.Logger
@@ -79,7 +76,7 @@ type Access struct {
 	provisioned *known[provisionedAs, core.User]  // read each time; the last result is for an outage
 	logins      *known[fingerprint, store.Cookie] // likewise
 
-	enrollment atomic.Pointer[enrollment]
+	enroller Enroller
 
 	swap sync.Mutex           // held while the gate is replaced
 	gate atomic.Pointer[gate] // the current settings
@@ -91,7 +88,7 @@ func New(o Options) *Access {
 	a := &Access{
 		users: o.Users, cookies: o.Cookies, log: o.Logger,
 		attempts: newAttempts(), pending: newPending(o.Logins),
-		revoked: o.Revocations,
+		revoked: o.Revocations, enroller: o.Enroller,
 	}
 	if a.log == nil {
 		a.log = hclog.NewNullLogger()
@@ -101,28 +98,22 @@ func New(o Options) *Access {
 	a.keys = newAPIKeys(o.Keys, o.StaleMembership, onStale)
 	a.provisioned = newKnown[provisionedAs, core.User](maxVerified, o.StaleMembership, onStale)
 	a.logins = newKnown[fingerprint, store.Cookie](maxVerified, o.StaleMembership, onStale)
-	a.enrollment.Store(newEnrollment(o.Enrollment, o.Enroller))
-	g := newGate(newKey(o.APIKey), o.Adapter, o.Audiences, o.AnyAudience)
-	g.dev = !g.key.set() && o.Adapter == nil
+	g := newGate(newKey(o.APIKey), o.Providers, o.Audiences, o.Enroller)
+	g.dev = !g.key.set() && len(o.Providers) == 0
 	a.gate.Store(g)
 	a.logMode(g)
 	return a
 }
 
-// SetAdapter replaces the auth adapter and the accepted audiences; nil removes it. When it returns,
-// tokens and logins of the old adapter are no longer accepted, including those being verified.
-func (a *Access) SetAdapter(adapter auth.Adapter, audiences []string, anyAudience bool) {
+// SetProviders replaces the identity providers and the audiences that are accepted in tokens of all of
+// them; none removes them. When it returns, tokens and logins of providers that are gone are no longer
+// accepted, including those being verified, and the new rules of enrollment apply.
+func (a *Access) SetProviders(providers []Provider, audiences []string) {
 	a.swap.Lock()
 	defer a.swap.Unlock()
-	g := newGate(a.gate.Load().key, adapter, audiences, anyAudience)
+	g := newGate(a.gate.Load().key, providers, audiences, a.enroller)
 	a.gate.Store(g)
 	a.logMode(g)
-	a.watchers.notify("")
-}
-
-// SetEnrollment replaces the rules of enrollment. They apply to the next verification of a token.
-func (a *Access) SetEnrollment(rules Enrollment) {
-	a.enrollment.Store(newEnrollment(rules, a.enrollment.Load().store))
 	a.MembersChanged("")
 }
 
@@ -131,17 +122,19 @@ func (a *Access) logMode(g *gate) {
 	switch {
 	case g.dev:
 		a.log.Warn("dev mode: every caller is the owner; set SERVICE_API_KEY or auth.adapter to require authentication")
-	case g.adapter == nil && !g.key.set():
+	case len(g.providers) == 0 && !g.key.set():
 		a.log.Error("every request is refused: the configuration no longer has an API key or an auth adapter; set one, or restart for dev mode")
-	case g.adapter == nil:
+	case len(g.providers) == 0:
 		a.log.Warn("/v1 accepts SERVICE_API_KEY; /mcp accepts API keys made with POST /v1/keys only; set auth.adapter to accept tokens of an identity provider")
 	case !g.key.set():
 		a.log.Info("/v1 and /mcp accept tokens of the identity provider; SERVICE_API_KEY is not set")
 	default:
 		a.log.Info("/v1 accepts SERVICE_API_KEY and tokens of the identity provider; /mcp accepts the tokens")
 	}
-	if g.adapter != nil && g.anyAudience() {
-		a.log.Warn("the audience of tokens is not checked (auth.audience: any): tokens issued for other services are accepted")
+	for _, p := range g.providers {
+		if p.anyAudience() {
+			a.log.Warn("the audience of tokens is not checked (auth.audience: any): tokens issued for other services are accepted", "provider", p.Name)
+		}
 	}
 }
 

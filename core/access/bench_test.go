@@ -10,7 +10,7 @@ import (
 // workspace. It must show no call of the adapter and none of the database.
 func BenchmarkSteadyState(b *testing.B) {
 	p := newProvider("https://idp", "alice")
-	a := New(Options{Adapter: p, Users: memory{}})
+	a := New(Options{Providers: only(p), Users: memory{}})
 	b.ReportAllocs()
 	b.RunParallel(func(pb *testing.PB) {
 		for pb.Next() {

@@ -1,12 +1,15 @@
 package access
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"crypto/subtle"
 	"encoding/base64"
 	"encoding/json"
 	"errors"
+	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -43,8 +46,8 @@ type pending struct {
 }
 
 type pendingLogin struct {
-	gate        *gate  // the settings it began under; nil when it may have begun on a peer server
-	Issuer      string // the provider it began with
+	provider    *trusted // that it began with; nil when it may have begun on a peer server
+	Issuer      string   // the provider it began with
 	Nonce       string
 	Verifier    string
 	RedirectURI string
@@ -96,27 +99,43 @@ func (p *pending) take(ctx context.Context, state string) (login pendingLogin, e
 	return login, nil
 }
 
-// of reports whether a pending login began with the current provider.
-func (l pendingLogin) of(g *gate, about auth.Description) bool {
-	return (l.gate == nil || l.gate == g) && l.Issuer == about.Issuer
+// of reports whether a pending login began with a provider.
+func (l pendingLogin) of(p *trusted, about auth.Description) bool {
+	return l.Issuer == about.Issuer && (l.provider == nil || l.provider.Adapter == p.Adapter)
 }
 
-// BeginLogin starts a browser login (authorization code with PKCE, RFC 7636). returnTo is the local path
-// to continue at; anything else becomes "/". core.CodeNotConfigured without an adapter that supports
-// logins, core.CodeUnavailable when it fails.
-func (a *Access) BeginLogin(ctx context.Context, redirectURI, returnTo string) (LoginStart, error) {
-	g := a.gate.Load()
-	provider, about, err := g.loginProvider(ctx)
+// LoginProviders returns the names of the providers that browsers can log in with.
+func (a *Access) LoginProviders(ctx context.Context) ([]string, error) {
+	all, err := a.gate.Load().loginProviders(ctx)
+	names := make([]string, len(all))
+	for i, p := range all {
+		names[i] = p.Name
+	}
+	return names, err
+}
+
+// BeginLogin starts a browser login (authorization code with PKCE, RFC 7636) with the named provider, ""
+// for the first one. returnTo is the local path to continue at; anything else becomes "/". The errors are
+// core.CodeNotConfigured without an adapter that supports logins, core.CodeBadRequest for a name that none
+// of those has, and core.CodeUnavailable when it fails.
+func (a *Access) BeginLogin(ctx context.Context, name, redirectURI, returnTo string) (LoginStart, error) {
+	all, err := a.gate.Load().loginProviders(ctx)
 	if err != nil {
 		return LoginStart{}, err
 	}
+	i := slices.IndexFunc(all, func(p loginProvider) bool { return name == "" || p.Name == name })
+	if i < 0 {
+		return LoginStart{}, core.Errorf(core.CodeBadRequest, "no provider is named like this; omit provider for a list")
+	}
+	provider := all[i]
+	redirectURI = cmp.Or(provider.RedirectURI, redirectURI)
 	binding, state := secret(), secret()
 	login := pendingLogin{
-		gate: g, Issuer: about.Issuer, Nonce: secret(), Verifier: secret(), RedirectURI: redirectURI, ReturnTo: localPath(returnTo),
+		provider: provider.trusted, Issuer: provider.about.Issuer, Nonce: secret(), Verifier: secret(), RedirectURI: redirectURI, ReturnTo: localPath(returnTo),
 		Binding: fingerprintOf(binding), Expires: time.Now().Add(pendingLife),
 	}
 	challenge := sha256.Sum256([]byte(login.Verifier))
-	url, err := provider.AuthorizeURL(ctx, auth.AuthorizeRequest{
+	url, err := provider.login.AuthorizeURL(ctx, auth.AuthorizeRequest{
 		RedirectURI: redirectURI, State: state, Nonce: login.Nonce,
 		CodeChallenge: base64.RawURLEncoding.EncodeToString(challenge[:]),
 	})
@@ -136,7 +155,7 @@ func (a *Access) BeginLogin(ctx context.Context, redirectURI, returnTo string) (
 // log, says which.
 func (a *Access) FinishLogin(ctx context.Context, answer LoginAnswer) (token, returnTo string, err error) {
 	g := a.gate.Load()
-	provider, about, err := g.loginProvider(ctx)
+	all, err := g.loginProviders(ctx)
 	if err != nil {
 		return "", "", err
 	}
@@ -145,47 +164,70 @@ func (a *Access) FinishLogin(ctx context.Context, answer LoginAnswer) (token, re
 		return "", "", err
 	}
 	binding := fingerprintOf(answer.Binding)
+	i := slices.IndexFunc(all, func(p loginProvider) bool { return login.of(p.trusted, p.about) })
 	switch {
-	case !login.of(g, about):
+	case i < 0:
 		return "", "", refusedLogin("the auth adapter was replaced since the login began")
 	case answer.Code == "":
 		return "", "", refusedLogin("the identity provider sent no code")
 	case subtle.ConstantTimeCompare(binding[:], login.Binding[:]) != 1:
 		return "", "", refusedLogin("the login began in another browser, or the browser did not send the login cookie")
 	}
+	provider := all[i]
 	said, err := guarded(func() (auth.Identity, error) {
-		return provider.Exchange(ctx, auth.ExchangeRequest{
+		return provider.login.Exchange(ctx, auth.ExchangeRequest{
 			RedirectURI: login.RedirectURI, Code: answer.Code, Nonce: login.Nonce, CodeVerifier: login.Verifier,
 		})
 	})
+	if err == nil && said.Issuer != provider.about.Issuer {
+		err = fmt.Errorf("the provider %s logged in somebody of another issuer: %w", provider.Name, plugins.ErrUnauthenticated)
+	}
 	var id core.Identity
 	if err == nil {
-		id, err = a.admit(ctx, said)
+		id, err = a.admit(ctx, provider.trusted, said)
 	}
 	if err != nil {
 		return "", "", loginFailed(err)
 	}
-	if g != a.gate.Load() {
+	if !a.gate.Load().has(provider.trusted) {
 		return "", "", refusedLogin("the auth adapter was replaced during the login")
 	}
 	token, err = a.newLogin(ctx, id, g.key.print())
 	return token, login.ReturnTo, err
 }
 
-// loginProvider returns the adapter as a login provider, if it supports and is configured for logins.
-func (g *gate) loginProvider(ctx context.Context) (auth.Login, auth.Description, error) {
-	provider, can := g.adapter.(auth.Login)
-	if !can {
-		return nil, auth.Description{}, notConfigured()
+// loginProvider is a provider that browsers can log in with.
+type loginProvider struct {
+	*trusted
+	login auth.Login
+	about auth.Description
+}
+
+// loginProviders returns the providers that support and are configured for logins;
+// core.CodeNotConfigured when there is none.
+func (g *gate) loginProviders(ctx context.Context) ([]loginProvider, error) {
+	var all []loginProvider
+	var failed error
+	for _, p := range g.providers {
+		login, can := p.Adapter.(auth.Login)
+		if !can {
+			continue
+		}
+		about, err := p.describe(ctx)
+		switch {
+		case err != nil:
+			failed = err
+		case about.Login:
+			all = append(all, loginProvider{p, login, about})
+		}
 	}
-	about, err := g.describe(ctx)
-	if err != nil {
-		return nil, auth.Description{}, err
+	switch {
+	case len(all) > 0:
+		return all, nil
+	case failed != nil:
+		return nil, failed
 	}
-	if !about.Login {
-		return nil, auth.Description{}, notConfigured()
-	}
-	return provider, about, nil
+	return nil, notConfigured()
 }
 
 func notConfigured() error {

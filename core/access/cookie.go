@@ -78,14 +78,11 @@ func (a *Access) login(ctx context.Context, g *gate, token string) (core.Identit
 		return core.Identity{}, unauthenticated()
 	case c.Identity.Issuer == core.IssuerLocal && g.key.set():
 		return core.Owner(), nil
-	case g.adapter == nil:
-		return core.Identity{}, unauthenticated()
 	}
-	about, err := g.describe(ctx)
-	if err != nil {
+	switch p, err := g.ofIssuer(ctx, c.Identity.Issuer); {
+	case err != nil:
 		return core.Identity{}, err
-	}
-	if about.Issuer != c.Identity.Issuer {
+	case p == nil:
 		return core.Identity{}, unauthenticated()
 	}
 	return c.Identity, nil

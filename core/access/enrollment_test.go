@@ -10,9 +10,15 @@ func enrolled(t *testing.T, rules Enrollment, subjects ...string) (*Access, *cou
 	t.Helper()
 	state := openState(t)
 	return New(Options{
-		Adapter: newProvider("https://idp", subjects...), Audiences: []string{"https://base"}, Users: state, Cookies: state, Keys: state,
-		Enrollment: rules, Enroller: state,
+		Providers: enrolling(rules, subjects...), Audiences: []string{"https://base"}, Users: state, Cookies: state, Keys: state, Enroller: state,
 	}), state
+}
+
+// enrolling is a provider with rules.
+func enrolling(rules Enrollment, subjects ...string) []Provider {
+	providers := only(newProvider("https://idp", subjects...))
+	providers[0].Enrollment = rules
+	return providers
 }
 
 func TestAuthAdminsNamesAdminsByEmailOrSubject(t *testing.T) {
@@ -42,7 +48,7 @@ func TestWithoutAuthAdminsTheFirstUserAndNobodyElseBecomesAdmin(t *testing.T) {
 		t.Fatal(err)
 	}
 	a.MembersChanged("")
-	a.SetEnrollment(Enrollment{FirstAdmin: true})
+	a.SetProviders(enrolling(Enrollment{FirstAdmin: true}, "bob"), []string{"https://base"})
 	if id := identity(t, a, "bob"); id.User.OrgRole != core.RoleMember {
 		t.Error("a second user became the first admin")
 	}
@@ -66,18 +72,19 @@ func TestUsersJoinTheWorkspaceOfAuthJoinOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	a.MembersChanged(c.User.ID)
-	a.SetEnrollment(rules)
+	a.SetProviders(enrolling(rules, "alice"), []string{"https://base"})
 	_, err = a.Caller(t.Context(), identity(t, a, "alice"), core.DefaultWorkspaceID)
 	want(t, "after the user was removed", string(core.CodeOf(err)), "workspace_access_denied")
 }
 
 func TestAuthAdminsNamesAdminsByGroup(t *testing.T) {
-	a, _ := enrolled(t, Enrollment{Admins: []string{"operators"}}, "carol")
+	rules := Enrollment{Admins: []string{"operators"}}
+	a, _ := enrolled(t, rules, "carol")
 	p := newProvider("https://idp", "dave", "erin")
 	dave := p.identity("dave")
 	dave.Groups = []string{"staff", "operators"}
 	p.tokens["token-of-dave"] = dave
-	a.SetAdapter(p, []string{"https://base"}, false)
+	a.SetProviders([]Provider{{Adapter: p, Enrollment: rules}}, []string{"https://base"})
 	for subject, want := range map[string]core.Role{"dave": core.RoleAdmin, "erin": core.RoleMember} {
 		if id := identity(t, a, subject); id.User.OrgRole != want {
 			t.Errorf("%s is %s, want %s", subject, id.User.OrgRole, want)

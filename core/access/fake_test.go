@@ -177,7 +177,7 @@ func newAccess(t *testing.T, key core.Secret, p *provider) (*Access, *counted) {
 	state := openState(t)
 	o := Options{APIKey: key, Audiences: []string{"https://base"}, Users: state, Cookies: state, Keys: state, Revocations: state}
 	if p != nil {
-		o.Adapter = p
+		o.Providers = only(p)
 	}
 	return New(o), state
 }
@@ -195,4 +195,12 @@ func want(t *testing.T, what, got, want string) {
 	if got != want {
 		t.Errorf("%s: got %q, want %q", what, got, want)
 	}
+}
+
+// only is the configuration of one provider; none when it is nil.
+func only(p *provider) []Provider {
+	if p == nil {
+		return nil
+	}
+	return []Provider{{Name: "idp", Adapter: p}}
 }

@@ -1,18 +1,13 @@
 package access
 
 import (
-	"context"
-	"slices"
-	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	lru "github.com/hashicorp/golang-lru/v2"
 	"golang.org/x/sync/singleflight"
 
 	"github.com/ropewalk/ropewalk/core"
-	"github.com/ropewalk/ropewalk/plugins/auth"
 )
 
 const (
@@ -23,20 +18,15 @@ const (
 	askTimeout   = 15 * time.Second // for one call of the adapter
 )
 
-// noAudience is passed when no audience is configured: for adapters an empty list means any.
-const noAudience = "urn:ropewalk:no-audience-is-configured"
-
 // gate is one generation of the settings with everything that was cached under them. Replacing the gate
 // drops the whole cache.
 type gate struct {
 	dev       bool
 	key       key
-	adapter   auth.Adapter
-	audiences []string // as passed to the adapter; empty means any
+	providers []*trusted
 	verified  *lru.Cache[fingerprint, verified]
 	refused   *lru.Cache[fingerprint, time.Time]
 	pending   singleflight.Group // pending verifications, by token
-	about     atomic.Pointer[auth.Description]
 
 	mu      sync.Mutex // guards changes of users against a verification that began before them
 	changes uint64     // counts them
@@ -48,12 +38,10 @@ type verified struct {
 	until    time.Time
 }
 
-func newGate(k key, adapter auth.Adapter, audiences []string, anyAudience bool) *gate {
-	g := &gate{key: k, adapter: adapter}
-	if !anyAudience {
-		if g.audiences = audiences; len(g.audiences) == 0 {
-			g.audiences = []string{noAudience}
-		}
+func newGate(k key, providers []Provider, audiences []string, enroller Enroller) *gate {
+	g := &gate{key: k}
+	for _, p := range providers {
+		g.providers = append(g.providers, newTrusted(p, audiences, enroller))
 	}
 	g.verified, _ = lru.New[fingerprint, verified](maxVerified) // the one error is a size below 1
 	g.refused, _ = lru.New[fingerprint, time.Time](maxRefused)
@@ -91,34 +79,4 @@ func (g *gate) forgetIf(match func(core.Identity) bool) {
 			g.verified.Remove(hash)
 		}
 	}
-}
-
-// audiencesOf returns the audiences of a resource below /mcp: those of the server, and the resource's own
-// URLs. "" is the server.
-func (g *gate) audiencesOf(resource string) []string {
-	if resource == "" || g.anyAudience() {
-		return g.audiences
-	}
-	all := slices.Clone(g.audiences)
-	for _, audience := range g.audiences {
-		if strings.HasSuffix(audience, "/mcp") {
-			all = append(all, audience+"/"+resource)
-		}
-	}
-	return all
-}
-
-func (g *gate) anyAudience() bool { return len(g.audiences) == 0 }
-
-// describe returns the adapter's description, which it caches.
-func (g *gate) describe(ctx context.Context) (auth.Description, error) {
-	if known := g.about.Load(); known != nil {
-		return *known, nil
-	}
-	about, err := g.adapter.Describe(ctx)
-	if err != nil {
-		return auth.Description{}, unavailable(err)
-	}
-	g.about.Store(&about)
-	return about, nil
 }

@@ -95,7 +95,7 @@ func withSession(t *testing.T, stale time.Duration, do func(t *testing.T, a *Acc
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				o, p := &outage{}, newProvider("https://idp", "bob")
-				a := New(Options{Adapter: p, Users: o, Cookies: o, Keys: o, StaleMembership: stale})
+				a := New(Options{Providers: only(p), Users: o, Cookies: o, Keys: o, StaleMembership: stale})
 				if err := s.call(t.Context(), a); err != nil {
 					t.Fatal(err)
 				}
@@ -176,7 +176,7 @@ func TestARoleThatATokenLostDoesNotCountWhileTheDatabaseIsAway(t *testing.T) {
 		admin := p.identity("bob")
 		admin.OrgRole = "admin"
 		p.tokens["admin"] = admin
-		a := New(Options{Adapter: p, Users: o, Cookies: o, Keys: o, StaleMembership: time.Minute})
+		a := New(Options{Providers: only(p), Users: o, Cookies: o, Keys: o, StaleMembership: time.Minute})
 		if id, err := a.API(t.Context(), "admin", ""); err != nil || !id.User.OrgRole.Admin() {
 			t.Fatalf("%+v, %v", id, err)
 		}

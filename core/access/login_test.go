@@ -77,7 +77,7 @@ func TestAnotherKeyEndsEveryCookie(t *testing.T) {
 	}
 	byProvider := browserLogin(t, a, "alice")
 	again := func(key core.Secret) *Access { // a new start on the same state
-		return New(Options{APIKey: key, Adapter: p, Users: state, Cookies: state})
+		return New(Options{APIKey: key, Providers: only(p), Users: state, Cookies: state})
 	}
 	want(t, "by key, after a start", outcome(again(testKey).API(t.Context(), "", byKey)), "owner")
 	want(t, "by provider, after a start", outcome(again(testKey).API(t.Context(), "", byProvider)), "alice")
@@ -112,7 +112,7 @@ func TestALoginOfDevModeOpensNothingLater(t *testing.T) {
 		t.Fatal(err)
 	}
 	p := newProvider("https://idp")
-	for name, o := range map[string]Options{"a key": {APIKey: testKey}, "an adapter": {Adapter: p}, "both": {APIKey: testKey, Adapter: p}} {
+	for name, o := range map[string]Options{"a key": {APIKey: testKey}, "an adapter": {Providers: only(p)}, "both": {APIKey: testKey, Providers: only(p)}} {
 		o.Users, o.Cookies = state, state
 		want(t, name, outcome(New(o).API(t.Context(), "", token)), "unauthenticated")
 	}
@@ -123,16 +123,16 @@ func TestACookieCountsWhileItsProviderIsTheConfiguredOne(t *testing.T) {
 	a, state := newAccess(t, "", p)
 	token := browserLogin(t, a, "alice")
 	want(t, "at first", outcome(a.API(t.Context(), "", token)), "alice")
-	a.SetAdapter(newProvider("https://idp"), nil, false)
+	a.SetProviders(only(newProvider("https://idp")), nil)
 	want(t, "another adapter for the same issuer", outcome(a.API(t.Context(), "", token)), "alice")
-	a.SetAdapter(newProvider("https://other"), nil, false)
+	a.SetProviders(only(newProvider("https://other")), nil)
 	want(t, "another issuer", outcome(a.API(t.Context(), "", token)), "unauthenticated")
 
 	away := newProvider("https://idp")
 	away.away = true
-	a.SetAdapter(away, nil, false)
+	a.SetProviders(only(away), nil)
 	want(t, "an adapter that cannot say its issuer", outcome(a.API(t.Context(), "", token)), "unavailable")
-	a.SetAdapter(p, nil, false)
+	a.SetProviders(only(p), nil)
 	state.fail.Store(true)
 	want(t, "a store that cannot be read", outcome(a.API(t.Context(), "", token)), "unavailable")
 }
@@ -140,7 +140,7 @@ func TestACookieCountsWhileItsProviderIsTheConfiguredOne(t *testing.T) {
 func TestABrowserLoginEndsInACookieAndThePathItBeganAt(t *testing.T) {
 	p := newProvider("https://idp")
 	a, _ := newAccess(t, "", p)
-	start, err := a.BeginLogin(t.Context(), "https://base/v1/auth/callback", "/apps?x=1")
+	start, err := a.BeginLogin(t.Context(), "", "https://base/v1/auth/callback", "/apps?x=1")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -167,15 +167,15 @@ func TestABrowserLoginThatIsNotTheOneThatBeganFails(t *testing.T) {
 		"another browser":       {func(_ *Access, _ *provider, l *LoginAnswer) { l.Binding = "other" }, core.CodeUnauthenticated},
 		"no code":               {func(_ *Access, _ *provider, l *LoginAnswer) { l.Code = "" }, core.CodeUnauthenticated},
 		"a refused code":        {func(_ *Access, _ *provider, l *LoginAnswer) { l.Code = "bad" }, core.CodeUnauthenticated},
-		"a swap in between":     {func(a *Access, p *provider, _ *LoginAnswer) { a.SetAdapter(p, nil, false) }, core.CodeUnauthenticated},
+		"a swap in between":     {func(a *Access, _ *provider, _ *LoginAnswer) { a.SetProviders(only(newProvider("https://idp")), nil) }, core.CodeUnauthenticated},
 		"a provider away":       {func(_ *Access, p *provider, _ *LoginAnswer) { p.away = true }, core.CodeUnavailable},
-		"an adapter taken away": {func(a *Access, _ *provider, _ *LoginAnswer) { a.SetAdapter(nil, nil, false) }, core.CodeNotConfigured},
+		"an adapter taken away": {func(a *Access, _ *provider, _ *LoginAnswer) { a.SetProviders(only(nil), nil) }, core.CodeNotConfigured},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
 			p := newProvider("https://idp")
 			a, _ := newAccess(t, "", p)
-			start, err := a.BeginLogin(t.Context(), "https://base/v1/auth/callback", "/")
+			start, err := a.BeginLogin(t.Context(), "", "https://base/v1/auth/callback", "/")
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -191,8 +191,8 @@ func TestABrowserLoginThatIsNotTheOneThatBeganFails(t *testing.T) {
 
 func TestABrowserLoginExpiresAfterTenMinutes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		a := New(Options{Adapter: newProvider("https://idp"), Users: memory{}})
-		start, err := a.BeginLogin(t.Context(), "https://base/v1/auth/callback", "/")
+		a := New(Options{Providers: only(newProvider("https://idp")), Users: memory{}})
+		start, err := a.BeginLogin(t.Context(), "", "https://base/v1/auth/callback", "/")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -204,7 +204,7 @@ func TestABrowserLoginExpiresAfterTenMinutes(t *testing.T) {
 
 func TestOfTwoAnswersWithOneStateOneCounts(t *testing.T) {
 	a, _ := newAccess(t, "", newProvider("https://idp"))
-	start, err := a.BeginLogin(t.Context(), "https://base/v1/auth/callback", "/")
+	start, err := a.BeginLogin(t.Context(), "", "https://base/v1/auth/callback", "/")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -233,7 +233,7 @@ func TestNoLoginWithoutAnAdapterThatCan(t *testing.T) {
 	a, _ := newAccess(t, testKey, nil)
 	b, _ := newAccess(t, "", cannot)
 	for _, x := range []*Access{a, b} {
-		_, err := x.BeginLogin(t.Context(), "https://base/v1/auth/callback", "/")
+		_, err := x.BeginLogin(t.Context(), "", "https://base/v1/auth/callback", "/")
 		want(t, "begin", string(core.CodeOf(err)), "not_configured")
 		_, _, err = x.FinishLogin(t.Context(), LoginAnswer{State: "s", Code: "c"})
 		want(t, "finish", string(core.CodeOf(err)), "not_configured")
@@ -286,7 +286,7 @@ func TestAddressesOfOneNetworkAreOneClient(t *testing.T) {
 
 func browserLogin(t *testing.T, a *Access, subject string) string {
 	t.Helper()
-	start, err := a.BeginLogin(t.Context(), "https://base/v1/auth/callback", "/")
+	start, err := a.BeginLogin(t.Context(), "", "https://base/v1/auth/callback", "/")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -342,12 +342,12 @@ func TestABrowserMayComeBackToAnotherServer(t *testing.T) {
 	idp := newProvider("https://idp")
 	_, state := newAccess(t, "", idp)
 	server := func(p *provider) *Access {
-		return New(Options{Adapter: p, Users: state, Cookies: state, Logins: logins})
+		return New(Options{Providers: only(p), Users: state, Cookies: state, Logins: logins})
 	}
 	a, b, other := server(idp), server(idp), server(newProvider("https://other"))
 	begin := func() LoginAnswer {
 		t.Helper()
-		start, err := a.BeginLogin(t.Context(), "https://base/v1/auth/callback", "/apps")
+		start, err := a.BeginLogin(t.Context(), "", "https://base/v1/auth/callback", "/apps")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -378,6 +378,6 @@ func TestABrowserMayComeBackToAnotherServer(t *testing.T) {
 	logins.away = true
 	_, _, err = b.FinishLogin(t.Context(), last)
 	want(t, "a store that is away", string(core.CodeOf(err)), "unavailable")
-	_, err = a.BeginLogin(t.Context(), "https://base/v1/auth/callback", "/")
+	_, err = a.BeginLogin(t.Context(), "", "https://base/v1/auth/callback", "/")
 	want(t, "a login that cannot be kept", string(core.CodeOf(err)), "unavailable")
 }

@@ -224,7 +224,7 @@ func TestAnAnswerFromBeforeAChangeIsNotRemembered(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newProvider("https://idp", "alice")
 		p.block = make(chan struct{})
-		a := New(Options{Adapter: p, Users: memory{}})
+		a := New(Options{Providers: only(p), Users: memory{}})
 		late := make(chan string, 1)
 		go func() { late <- outcome(a.MCP(t.Context(), "token-of-alice", "")) }()
 		synctest.Wait()

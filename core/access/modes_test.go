@@ -49,7 +49,7 @@ func TestWhoMayCallInEachMode(t *testing.T) {
 			state := openState(t)
 			o := Options{APIKey: c.key, Users: state, Cookies: state, Logger: hclog.New(&hclog.LoggerOptions{Output: &log})}
 			if c.adapter {
-				o.Adapter = newProvider("https://idp", "alice")
+				o.Providers = only(newProvider("https://idp", "alice"))
 			}
 			a := New(o)
 			if a.Dev() != c.dev {
@@ -98,22 +98,24 @@ func TestTheAdapterIsAskedForTheConfiguredAudiences(t *testing.T) {
 	cases := []struct {
 		name string
 		o    Options
+		p    Provider
 		want string
 	}{
-		{"those that are set", Options{Audiences: []string{"https://base", "https://base/mcp"}}, "https://base https://base/mcp"},
-		{"any turns the check off", Options{Audiences: []string{"https://base"}, AnyAudience: true}, ""},
-		{"none set is not any", Options{}, noAudience},
+		{"those that are set", Options{Audiences: []string{"https://base"}}, Provider{Audiences: []string{"https://base/mcp"}}, "https://base https://base/mcp"},
+		{"any turns the check off", Options{Audiences: []string{"https://base"}}, Provider{AnyAudience: true}, ""},
+		{"none set is not any", Options{}, Provider{}, noAudience},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
 			p := newProvider("https://idp", "alice")
 			var log bytes.Buffer
-			c.o.Adapter, c.o.Logger = p, hclog.New(&hclog.LoggerOptions{Output: &log})
+			c.p.Adapter = p
+			c.o.Providers, c.o.Logger = []Provider{c.p}, hclog.New(&hclog.LoggerOptions{Output: &log})
 			state := openState(t)
 			c.o.Users, c.o.Cookies = state, state
 			want(t, "the token", outcome(New(c.o).MCP(t.Context(), "token-of-alice", "")), "alice")
 			want(t, "audiences asked for", strings.Join(p.asked[0].Audiences, " "), c.want)
-			if logged := strings.Contains(log.String(), "auth.audience: any"); logged != c.o.AnyAudience {
+			if logged := strings.Contains(log.String(), "auth.audience: any"); logged != c.p.AnyAudience {
 				t.Errorf("logged that the check is off: %v", logged)
 			}
 		})
@@ -124,7 +126,7 @@ func TestAfterASwapOnlyTheNewProviderCounts(t *testing.T) {
 	before, after := newProvider("https://old", "alice"), newProvider("https://new", "bob")
 	a, _ := newAccess(t, "", before)
 	want(t, "before", outcome(a.MCP(t.Context(), "token-of-alice", "")), "alice")
-	a.SetAdapter(after, nil, false)
+	a.SetProviders(only(after), nil)
 	want(t, "the old provider's token, remembered or not", outcome(a.MCP(t.Context(), "token-of-alice", "")), "unauthenticated")
 	want(t, "the new provider's token", outcome(a.MCP(t.Context(), "token-of-bob", "")), "bob")
 }
@@ -136,7 +138,7 @@ func TestATokenBeingVerifiedDuringASwapIsJudgedByTheNewProvider(t *testing.T) {
 	answer := make(chan string)
 	go func() { answer <- outcome(a.MCP(t.Context(), "token-of-alice", "")) }()
 	testkit.Eventually(t, "the old adapter is asked", func() bool { return before.calls.Load() == 1 })
-	a.SetAdapter(after, nil, false)
+	a.SetProviders(only(after), nil)
 	close(before.block)
 	want(t, "verified by the old one, which is gone", <-answer, "unauthenticated")
 	if after.calls.Load() != 1 {
@@ -146,7 +148,7 @@ func TestATokenBeingVerifiedDuringASwapIsJudgedByTheNewProvider(t *testing.T) {
 
 func TestNoReloadOpensDevMode(t *testing.T) {
 	a, _ := newAccess(t, "", newProvider("https://idp", "alice"))
-	a.SetAdapter(nil, nil, false)
+	a.SetProviders(only(nil), nil)
 	if a.Dev() {
 		t.Fatal("a reload opened dev mode")
 	}
@@ -155,7 +157,7 @@ func TestNoReloadOpensDevMode(t *testing.T) {
 	want(t, "the old provider's token", outcome(a.API(t.Context(), "token-of-alice", "")), "unauthenticated")
 
 	dev, _ := newAccess(t, "", nil)
-	dev.SetAdapter(newProvider("https://idp"), nil, false)
+	dev.SetProviders(only(newProvider("https://idp")), nil)
 	if dev.Dev() {
 		t.Fatal("dev mode survived an adapter")
 	}

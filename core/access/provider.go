@@ -4,37 +4,63 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"slices"
 
 	"github.com/ropewalk/ropewalk/core"
 	"github.com/ropewalk/ropewalk/plugins"
 	"github.com/ropewalk/ropewalk/plugins/auth"
 )
 
-// Describe returns the auth adapter's description, for the RFC 9728 document. core.CodeNotFound without
-// an adapter, core.CodeUnavailable when it fails.
+// Describe returns what the auth adapters describe, for the RFC 9728 document: the issuer of the first one,
+// and the authorization servers and scopes of all. core.CodeNotFound without an adapter,
+// core.CodeUnavailable when one fails.
 func (a *Access) Describe(ctx context.Context) (auth.Description, error) {
 	g := a.gate.Load()
-	if g.adapter == nil {
+	if len(g.providers) == 0 {
 		return auth.Description{}, noProvider()
 	}
-	return g.describe(ctx)
+	var all auth.Description
+	for i, p := range g.providers {
+		about, err := p.describe(ctx)
+		if err != nil {
+			return auth.Description{}, err
+		}
+		if i == 0 {
+			all = about
+			all.AuthorizationServers, all.Scopes = slices.Clone(about.AuthorizationServers), slices.Clone(about.Scopes)
+			continue
+		}
+		all.AuthorizationServers = union(all.AuthorizationServers, about.AuthorizationServers)
+		all.Scopes = union(all.Scopes, about.Scopes)
+		all.Login = all.Login || about.Login
+	}
+	return all, nil
 }
 
-// Metadata returns the identity provider's RFC 8414 document unchanged. The caller caches it.
-// core.CodeNotFound without a provider that has one, core.CodeUnavailable when the adapter fails.
+// union appends what is not in all yet.
+func union(all, more []string) []string {
+	for _, one := range more {
+		if !slices.Contains(all, one) {
+			all = append(all, one)
+		}
+	}
+	return all
+}
+
+// Metadata returns the RFC 8414 document of the first identity provider that has one, unchanged. The caller
+// caches it. core.CodeNotFound without such a provider, core.CodeUnavailable when its adapter fails.
 func (a *Access) Metadata(ctx context.Context) (json.RawMessage, error) {
-	g := a.gate.Load()
-	if g.adapter == nil {
-		return nil, noProvider()
+	for _, p := range a.gate.Load().providers {
+		doc, err := p.Adapter.Metadata(ctx)
+		switch {
+		case errors.Is(err, plugins.ErrNotFound):
+			continue
+		case err != nil:
+			return nil, unavailable(err)
+		}
+		return doc, nil
 	}
-	doc, err := g.adapter.Metadata(ctx)
-	switch {
-	case errors.Is(err, plugins.ErrNotFound):
-		return nil, noProvider()
-	case err != nil:
-		return nil, unavailable(err)
-	}
-	return doc, nil
+	return nil, noProvider()
 }
 
 func noProvider() error {

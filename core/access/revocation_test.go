@@ -29,7 +29,7 @@ func tokenCaller(t *testing.T, a *Access, token string) core.Caller {
 func TestARevokedSubjectLosesVerdictsLoginsAndSessionsOnEveryServer(t *testing.T) {
 	p := newProvider("https://idp", "alice", "bob")
 	a, state := newAccess(t, "", p)
-	peer := New(Options{Adapter: p, Audiences: []string{"https://base"}, Users: state, Cookies: state, Keys: state, Revocations: state})
+	peer := New(Options{Providers: only(p), Audiences: []string{"https://base"}, Users: state, Cookies: state, Keys: state, Revocations: state})
 	alice, bob := tokenCaller(t, a, "token-of-alice"), tokenCaller(t, a, "token-of-bob")
 	elsewhere := tokenCaller(t, peer, "token-of-alice")
 	cookie, err := a.newLogin(t.Context(), alice.Identity, a.gate.Load().key.print())

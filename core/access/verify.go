@@ -31,7 +31,7 @@ func (a *Access) verify(ctx context.Context, token, resource string) (core.Ident
 	}
 	for range maxSwaps {
 		g := a.gate.Load()
-		if g.adapter == nil {
+		if len(g.providers) == 0 {
 			return core.Identity{}, unauthenticated()
 		}
 		if good, ok := g.verified.Get(hash); ok && time.Now().Before(good.until) {
@@ -66,25 +66,14 @@ func (a *Access) shared(ctx context.Context, g *gate, hash fingerprint, token, r
 	}
 }
 
-// ask calls the adapter, and caches its verdict.
+// ask has the providers verify a token, and caches the verdict.
 func (a *Access) ask(ctx context.Context, g *gate, hash fingerprint, token, resource string, since uint64) (core.Identity, error) {
-	began := time.Now()
-	said, err := guarded(func() (auth.Identity, error) {
-		return g.adapter.Verify(ctx, auth.VerifyRequest{Token: token, Audiences: g.audiencesOf(resource)})
-	})
-	if err == nil && !said.ExpiresAt.After(time.Now()) {
-		err = fmt.Errorf("the adapter accepted a token that has expired or never does: %w", plugins.ErrUnauthenticated)
-	}
-	var id core.Identity
-	if err == nil {
-		id, err = a.admit(ctx, said)
-		id.Token, id.Since = fingerprintOf(token).String(), began
-	}
+	id, expires, err := a.judge(ctx, g, token, resource)
 	switch {
 	case err == nil:
 		until := time.Now().Add(verifiedLife)
-		if said.ExpiresAt.Before(until) {
-			until = said.ExpiresAt
+		if expires.Before(until) {
+			until = expires
 		}
 		g.remember(hash, verified{id, until}, since)
 		return id, nil
@@ -97,6 +86,56 @@ func (a *Access) ask(ctx context.Context, g *gate, hash fingerprint, token, reso
 	return core.Identity{}, unavailable(err)
 }
 
+// judge passes a token to its provider, or to each until one accepts it. The token is refused only when all
+// have refused it.
+func (a *Access) judge(ctx context.Context, g *gate, token, resource string) (core.Identity, time.Time, error) {
+	began := time.Now()
+	var refused, failed error
+	for _, p := range g.candidates(ctx, token) {
+		said, err := p.verify(ctx, token, resource)
+		if err == nil && len(g.providers) > 1 {
+			err = p.speaksFor(ctx, said)
+		}
+		var id core.Identity
+		if err == nil {
+			id, err = a.admit(ctx, p, said)
+		}
+		switch {
+		case err == nil:
+			id.Token, id.Since = fingerprintOf(token).String(), began
+			return id, said.ExpiresAt, nil
+		case errors.Is(err, plugins.ErrUnauthenticated):
+			refused = errors.Join(refused, err)
+		default:
+			failed = errors.Join(failed, err)
+		}
+	}
+	if failed != nil {
+		return core.Identity{}, time.Time{}, failed
+	}
+	return core.Identity{}, time.Time{}, refused
+}
+
+// verify calls the adapter.
+func (t *trusted) verify(ctx context.Context, token, resource string) (auth.Identity, error) {
+	said, err := guarded(func() (auth.Identity, error) {
+		return t.Adapter.Verify(ctx, auth.VerifyRequest{Token: token, Audiences: t.audiencesOf(resource)})
+	})
+	if err == nil && !said.ExpiresAt.After(time.Now()) {
+		err = fmt.Errorf("the adapter accepted a token that has expired or never does: %w", plugins.ErrUnauthenticated)
+	}
+	return said, err
+}
+
+// speaksFor returns an error when a provider vouches for an issuer that is not its own.
+func (t *trusted) speaksFor(ctx context.Context, said auth.Identity) error {
+	about, err := t.describe(ctx)
+	if err == nil && about.Issuer != said.Issuer {
+		err = fmt.Errorf("the provider %s accepted a token of another issuer: %w", t.Name, plugins.ErrUnauthenticated)
+	}
+	return err
+}
+
 // provisionedAs is the key of the cache of users: a role that a token no longer has must not count.
 type provisionedAs struct {
 	issuer, subject string
@@ -105,15 +144,14 @@ type provisionedAs struct {
 
 // admit returns the identity with its user, which it provisions. Adapters may not use the server's own
 // issuers.
-func (a *Access) admit(ctx context.Context, said auth.Identity) (core.Identity, error) {
+func (a *Access) admit(ctx context.Context, p *trusted, said auth.Identity) (core.Identity, error) {
 	if said.Issuer == "" || said.Subject == "" || said.Issuer == core.IssuerLocal || said.Issuer == core.IssuerKey {
 		return core.Identity{}, fmt.Errorf("the adapter returned no issuer, no subject, or an issuer of the server: %w", plugins.ErrUnauthenticated)
 	}
 	id := core.Identity{Issuer: said.Issuer, Subject: said.Subject, User: core.User{
 		Email: said.Email, DisplayName: said.DisplayName, OrgRole: rank(said.OrgRole),
 	}, Granted: strings.Join(said.Scopes, " ")}
-	rules := a.enrollment.Load()
-	named := rules.admin(said)
+	named := p.rules.admin(said)
 	if named && !id.User.OrgRole.Admin() {
 		id.User.OrgRole = core.RoleAdmin
 	}
@@ -121,7 +159,7 @@ func (a *Access) admit(ctx context.Context, said auth.Identity) (core.Identity, 
 	user, err := a.provisioned.get(ctx, as, 0, func(ctx context.Context) (core.User, error) {
 		user, err := a.users.Provision(ctx, id)
 		if err == nil {
-			user, err = a.enroll(ctx, rules, user)
+			user, err = a.enroll(ctx, p.rules, user)
 		}
 		return user, err
 	})

@@ -108,7 +108,7 @@ func TestATokenIsAskedAboutOnceAMinuteAndNotAfterItExpired(t *testing.T) {
 		short := p.identity("bob")
 		short.ExpiresAt = time.Now().Add(20 * time.Second)
 		p.tokens["short"] = short
-		a := New(Options{Adapter: p, Users: memory{}})
+		a := New(Options{Providers: only(p), Users: memory{}})
 		steps := []struct {
 			after  time.Duration
 			token  string
@@ -137,7 +137,7 @@ func TestATokenIsAskedAboutOnceAMinuteAndNotAfterItExpired(t *testing.T) {
 func TestARefusalIsRememberedBriefly(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newProvider("https://idp")
-		a := New(Options{Adapter: p, Users: memory{}})
+		a := New(Options{Providers: only(p), Users: memory{}})
 		for range 3 {
 			want(t, "unknown yet", outcome(a.MCP(t.Context(), "late", "")), "unauthenticated")
 		}
@@ -154,7 +154,7 @@ func TestOneQuestionForAllWhoAskAboutOneTokenAtATime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newProvider("https://idp", "alice")
 		p.block = make(chan struct{})
-		a := New(Options{Adapter: p, Users: memory{}})
+		a := New(Options{Providers: only(p), Users: memory{}})
 		var wg sync.WaitGroup
 		for range 50 {
 			wg.Go(func() { want(t, "a waiter", outcome(a.MCP(t.Context(), "token-of-alice", "")), "alice") })
@@ -172,7 +172,7 @@ func TestACallerThatLeavesDoesNotTakeTheAnswerFromTheOthers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newProvider("https://idp", "alice")
 		p.block = make(chan struct{})
-		a := New(Options{Adapter: p, Users: memory{}})
+		a := New(Options{Providers: only(p), Users: memory{}})
 		leaving, leave := context.WithCancel(t.Context())
 		first, second := make(chan string, 1), make(chan string, 1)
 		go func() { first <- outcome(a.MCP(leaving, "token-of-alice", "")) }()
@@ -190,7 +190,7 @@ func TestAHungAdapterIsNotWaitedForForEver(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newProvider("https://idp", "alice")
 		p.block = make(chan struct{})
-		a := New(Options{Adapter: p, Users: memory{}})
+		a := New(Options{Providers: only(p), Users: memory{}})
 		began := time.Now()
 		want(t, "hung", outcome(a.MCP(t.Context(), "token-of-alice", "")), "unavailable")
 		if took := time.Since(began); took != askTimeout {
@@ -201,7 +201,7 @@ func TestAHungAdapterIsNotWaitedForForEver(t *testing.T) {
 
 func TestAFloodOfBadTokensEvictsNoGoodOneAndStaysBounded(t *testing.T) {
 	p := newProvider("https://idp", "alice")
-	a := New(Options{Adapter: p, Users: memory{}})
+	a := New(Options{Providers: only(p), Users: memory{}})
 	want(t, "before", outcome(a.MCP(t.Context(), "token-of-alice", "")), "alice")
 	for i := range maxRefused + 100 {
 		_, _ = a.MCP(t.Context(), fmt.Sprintf("bad-%d", i), "")
@@ -218,7 +218,7 @@ func TestAFloodOfBadTokensEvictsNoGoodOneAndStaysBounded(t *testing.T) {
 }
 
 func TestATokenForAWorkspacesAddressIsAcceptedThereOnly(t *testing.T) {
-	g := &gate{audiences: []string{"https://a.example", "https://a.example/mcp", "client"}}
+	g := &trusted{audiences: []string{"https://a.example", "https://a.example/mcp", "client"}}
 	if got := g.audiencesOf(""); len(got) != 3 {
 		t.Errorf("/mcp accepts %q", got)
 	}
@@ -226,7 +226,7 @@ func TestATokenForAWorkspacesAddressIsAcceptedThereOnly(t *testing.T) {
 	if got := g.audiencesOf("ws_one"); len(got) != 4 || got[3] != want {
 		t.Errorf("/mcp/ws_one accepts %q, want %s too", got, want)
 	}
-	if got := (&gate{}).audiencesOf("ws_one"); len(got) != 0 {
+	if got := (&trusted{}).audiencesOf("ws_one"); len(got) != 0 {
 		t.Errorf("with audience: any, %q are asked for", got)
 	}
 }

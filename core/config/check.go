@@ -32,7 +32,6 @@ func (k *check) run() Problems {
 	k.checkHTTP()
 	k.checkDevMode()
 	k.checkAuth()
-	k.checkPlugin("auth", "auth", k.cfg.Auth.Plugin, k.doc.Auth)
 	store, _ := k.doc.SessionStore.(map[string]any)
 	k.checkPlugin("sessionstore", "sessionStore", k.cfg.SessionStore, store)
 	k.checkRegistries()
@@ -128,30 +127,6 @@ func (k *check) checkDevMode() {
 	}
 	k.addUnless("http.host", []string{"apiKey", "auth.adapter"},
 		"dev mode (neither %s nor auth.adapter is set) listens on loopback only: set one of them, or listen on 127.0.0.1", EnvAPIKey)
-}
-
-func (k *check) checkAuth() {
-	if k.doc.Auth == nil {
-		return
-	}
-	a := k.cfg.Auth
-	settings := k.doc.Auth
-	if a.Adapter == "workos" {
-		if settings["idpDomain"] == nil && settings["issuer"] == nil { // issuer: an AuthKit with a domain of its own
-			k.add("auth.idpDomain", "is required: enabling OAuth requires idpDomain, the subdomain part of the identity provider's URL")
-		}
-		if key := k.cfg.Environment[EnvWorkOSKey]; key != "" {
-			k.cfg.Auth.Settings = a.Settings.with("apiKey", key)
-		}
-	}
-	if a.RedirectURI != "" {
-		if _, err := webAddress(a.RedirectURI); err != nil || !strings.HasSuffix(a.RedirectURI, callbackPath) {
-			k.add("auth.redirectUri", "want an address of the form <base URL>%s", callbackPath)
-		}
-	}
-	if a.AnyAudience {
-		k.warn("auth.audience is any: tokens that were issued for other services are accepted")
-	}
 }
 
 // checkPlugin checks a section that names an adapter.

@@ -17,7 +17,7 @@ type Config struct {
 	HTTP           HTTP
 	APIKey         core.Secret // SERVICE_API_KEY; "" means there is none
 	AllowedOrigins []string    // scheme://host[:port], lower case; empty means same-origin only
-	Auth           Auth
+	Auth           []Auth      // in the order in which tokens without a known issuer are tried; empty means none
 	SessionStore   Plugin
 	Storage        Storage
 	Registries     []Registry // in the order they are asked
@@ -48,7 +48,7 @@ type Config struct {
 
 // Dev reports whether the server runs without authentication: neither an API key nor an auth
 // adapter is set. Load has then made sure that it listens on loopback only.
-func (c *Config) Dev() bool { return c.APIKey == "" && c.Auth.Adapter == "" }
+func (c *Config) Dev() bool { return c.APIKey == "" && len(c.Auth) == 0 }
 
 // HTTP is where the server listens and whom it believes.
 type HTTP struct {
@@ -72,10 +72,11 @@ type Plugin struct {
 	At       string   // the section's path, such as "registries[1]", for Config.Problem
 }
 
-// Auth is the auth adapter. Adapter is "" when none is configured. ClientID and
-// RedirectURI are in Settings as well: they concern the server and the adapter.
+// Auth is one auth adapter. ClientID and RedirectURI are in Settings as well: they concern the server and
+// the adapter.
 type Auth struct {
 	Plugin
+	Name        string   // what the operator calls it, by default the adapter's name; unique
 	Audiences   []string // accepted beside the addresses of /mcp
 	AnyAudience bool     // audience: any turns the check off
 	Admins      []string // emails, in lower case, and subjects of admins of the organization

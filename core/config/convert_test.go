@@ -70,10 +70,10 @@ func TestAuthAdminsAndJoinAreSettingsOfTheServer(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if strings.Join(c.Auth.Admins, " ") != "alice@example.com sub-1" || c.Auth.Join != (Join{Workspace: "ws_default", Role: "member"}) {
+	if strings.Join(c.Auth[0].Admins, " ") != "alice@example.com sub-1" || c.Auth[0].Join != (Join{Workspace: "ws_default", Role: "member"}) {
 		t.Errorf("%+v", c.Auth)
 	}
-	if got := string(c.Auth.Settings.JSON()); got != `{"issuer":"i"}` {
+	if got := string(c.Auth[0].Settings.JSON()); got != `{"issuer":"i"}` {
 		t.Errorf("the adapter gets %s", got)
 	}
 }
@@ -92,5 +92,21 @@ func TestLimitsAreOnExceptInDevMode(t *testing.T) {
 	}
 	if dev.Limits.Streams != 3 || dev.Limits.Sessions != 0 || dev.Limits.CallsPerSecond != 0 || dev.Limits.APIBodyBytes != 1<<20 || dev.Limits.AnswerBytes != 16<<20 {
 		t.Errorf("dev mode: %v %+v", err, dev.Limits)
+	}
+}
+
+func TestAuthMayBeAListOfAdapters(t *testing.T) {
+	c, err := loadText(t, "auth:\n- {adapter: x, issuer: i, admins: [a@example.com], join: {}}\n- {name: second, adapter: x, audience: any}\n", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(c.Auth) != 2 || c.Dev() || c.Auth[0].Name != "x" || c.Auth[1].Name != "second" || c.Auth[1].At != "auth[1]" {
+		t.Fatalf("%+v", c.Auth)
+	}
+	if first := c.Auth[0]; first.Join != (Join{Workspace: "ws_default", Role: "member"}) || len(first.Admins) != 1 || first.AnyAudience || string(first.Settings.JSON()) != `{"issuer":"i"}` {
+		t.Errorf("%+v", first)
+	}
+	if second := c.Auth[1]; second.Join != (Join{}) || len(second.Admins) != 0 || !second.AnyAudience || string(second.Settings.JSON()) != `{}` {
+		t.Errorf("%+v", second)
 	}
 }

@@ -17,7 +17,7 @@ import (
 type document struct {
 	HTTP           httpSection           `json:"http"`
 	APIKey         string                `json:"apiKey"`
-	Auth           map[string]any        `json:"auth"`
+	Auth           any                   `json:"auth"`
 	SessionStore   any                   `json:"sessionStore"`
 	Storage        storageSection        `json:"storage"`
 	Registries     []map[string]any      `json:"registries"`
@@ -143,15 +143,8 @@ func (d document) config(base string, env Environment) *Config {
 		},
 		Apps: make(map[string]App, len(d.Apps)),
 	}
-	if d.Auth != nil {
-		c.Auth = Auth{
-			Plugin:      plugin("auth", "auth", d.Auth, base),
-			ClientID:    text(d.Auth, "clientId"),
-			RedirectURI: text(d.Auth, "redirectUri"),
-		}
-		c.Auth.Audiences, c.Auth.AnyAudience = audiences(d.Auth["audience"])
-		c.Auth.Admins, c.Auth.Join = admins(d.Auth["admins"]), joinRule(d.Auth["join"])
-		c.Auth.Scopes = texts(d.Auth["scopes"])
+	for _, section := range d.authSections() {
+		c.Auth = append(c.Auth, section.auth(base))
 	}
 	for i, section := range d.Registries {
 		at := fmt.Sprintf("registries[%d]", i)

@@ -39,7 +39,11 @@ func FuzzLoad(f *testing.F) {
 		if c.HTTP.Port < 0 || c.HTTP.Port > 65535 || c.MCP.MaxSessions < 1 || c.MCP.SessionTTL <= 0 || (c.Dev() && !Loopback(c.HTTP.Host)) {
 			t.Fatalf("accepted what cannot be: %+v", c)
 		}
-		for _, p := range []Plugin{c.Auth.Plugin, c.SessionStore} {
+		all := []Plugin{c.SessionStore}
+		for _, a := range c.Auth {
+			all = append(all, a.Plugin)
+		}
+		for _, p := range all {
 			if (p.Path == "") != (p.SHA256 == "") {
 				t.Fatalf("a path and its hash belong together: %+v", p)
 			}

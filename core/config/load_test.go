@@ -125,11 +125,11 @@ plugins: {startTimeoutSeconds: 5, callTimeoutSeconds: 6, passEnv: [HTTPS_PROXY]}
 	})
 	equal(t, "origins", c.AllowedOrigins, []string{"https://app.example.com", "http://localhost:5173"})
 	equal(t, "key", c.APIKey.Reveal(), "from-the-file-123")
-	equal(t, "auth", c.Auth, Auth{
-		Plugin:    Plugin{Adapter: "oidc", Path: filepath.Join(home, "bin/auth-oidc"), SHA256: strings.ToLower(sum), At: "auth", Settings: c.Auth.Settings},
-		Audiences: []string{"one", "two"}, ClientID: "client", RedirectURI: "https://tools.example.com/v1/auth/callback",
+	equal(t, "auth", c.Auth[0], Auth{
+		Plugin: Plugin{Adapter: "oidc", Path: filepath.Join(home, "bin/auth-oidc"), SHA256: strings.ToLower(sum), At: "auth", Settings: c.Auth[0].Settings},
+		Name:   "oidc", Audiences: []string{"one", "two"}, ClientID: "client", RedirectURI: "https://tools.example.com/v1/auth/callback",
 	})
-	equal(t, "auth settings", string(c.Auth.Settings.JSON()),
+	equal(t, "auth settings", string(c.Auth[0].Settings.JSON()),
 		`{"clientId":"client","issuer":"https://id.example.com","nested":{"a":[1,2.5,12345678901234567890,true,null]},"redirectUri":"https://tools.example.com/v1/auth/callback"}`)
 	equal(t, "session store", c.SessionStore, Plugin{Adapter: "redis", At: "sessionStore"})
 	equal(t, "session store settings", string(c.SessionStore.Settings.JSON()), `{}`)
@@ -202,14 +202,14 @@ func TestTextsMayComeFromTheEnvironment(t *testing.T) {
 	c := mustLoad(t, "apiKey: ${env:MY_KEY}\nauth: {adapter: x, clientId: 'a-${env:A}-$${env:A}', n: '${env:N}', quoted: \"${env:MY_KEY}\"}\n",
 		Environment{"MY_KEY": "s3cret-s3cret-s3cret", "A": "b", "N": "5"})
 	equal(t, "key", c.APIKey.Reveal(), "s3cret-s3cret-s3cret")
-	equal(t, "settings", string(c.Auth.Settings.JSON()), `{"clientId":"a-b-${env:A}","n":"5","quoted":"s3cret-s3cret-s3cret"}`)
+	equal(t, "settings", string(c.Auth[0].Settings.JSON()), `{"clientId":"a-b-${env:A}","n":"5","quoted":"s3cret-s3cret-s3cret"}`)
 }
 
 func TestTheWorkOSKeyOfTheEnvironmentGoesToThatAdapterAlone(t *testing.T) {
 	env := Environment{EnvWorkOSKey: "sk_1"}
-	equal(t, "workos", string(mustLoad(t, "auth: {adapter: workos, idpDomain: x}", env).Auth.Settings.JSON()), `{"apiKey":"sk_1","idpDomain":"x"}`)
-	equal(t, "set in the file", string(mustLoad(t, "auth: {adapter: workos, idpDomain: x, apiKey: sk_2}", env).Auth.Settings.JSON()), `{"apiKey":"sk_2","idpDomain":"x"}`)
-	equal(t, "oidc", string(mustLoad(t, "auth: {adapter: oidc, idpDomain: x}", env).Auth.Settings.JSON()), `{"idpDomain":"x"}`)
+	equal(t, "workos", string(mustLoad(t, "auth: {adapter: workos, idpDomain: x}", env).Auth[0].Settings.JSON()), `{"apiKey":"sk_1","idpDomain":"x"}`)
+	equal(t, "set in the file", string(mustLoad(t, "auth: {adapter: workos, idpDomain: x, apiKey: sk_2}", env).Auth[0].Settings.JSON()), `{"apiKey":"sk_2","idpDomain":"x"}`)
+	equal(t, "oidc", string(mustLoad(t, "auth: {adapter: oidc, idpDomain: x}", env).Auth[0].Settings.JSON()), `{"idpDomain":"x"}`)
 }
 
 func TestAKeyWithoutAValueCountsAsNotSet(t *testing.T) {
@@ -221,10 +221,10 @@ func TestAKeyWithoutAValueCountsAsNotSet(t *testing.T) {
 
 func TestYAMLIsReadAsVersionOnePointTwo(t *testing.T) {
 	c := mustLoad(t, "auth: {adapter: x, a: yes, b: off, c: 010, d: 0o10, e: 0x1F, f: 2026-11-05, g: 1_000, h: 1.50, i: !!str 5, j: ~, k: TRUE, l: .5e1}", nil)
-	equal(t, "settings", string(c.Auth.Settings.JSON()),
+	equal(t, "settings", string(c.Auth[0].Settings.JSON()),
 		`{"a":"yes","b":"off","c":10,"d":8,"e":31,"f":"2026-11-05","g":"1_000","h":1.5,"i":"5","j":null,"k":true,"l":5}`)
 	c = mustLoad(t, "auth: {adapter: x, a: &one {b: 1}, c: *one}", nil)
-	equal(t, "an alias", string(c.Auth.Settings.JSON()), `{"a":{"b":1},"c":{"b":1}}`)
+	equal(t, "an alias", string(c.Auth[0].Settings.JSON()), `{"a":{"b":1},"c":{"b":1}}`)
 }
 
 func TestNothingPrintsASecret(t *testing.T) {

@@ -119,6 +119,17 @@ func TestEveryProblemIsReportedAtOnce(t *testing.T) {
 3: registries[1].folder: want text, not a number`,
 		},
 		{
+			name: "several auth adapters, with what is wrong in each",
+			file: "auth:\n- {adapter: oidc, clientID: x}\n- {adapter: oicd}\n- {adapter: oidc, redirectUri: x}\n- {name: B, adapter: static}\n- {issuer: x}\n",
+			want: `2: auth[0].clientID: unknown key; did you mean clientId?
+3: auth[1].adapter: there is no built-in adapter "oicd", and no plugin of that name in HOME/plugins; did you mean oidc?
+4: auth[2].name: "oidc" is the name of auth[0] already; give one of them another name
+4: auth[2].redirectUri: want an address of the form <base URL>/v1/auth/callback
+5: auth[3].name: want lower-case letters, digits and hyphens
+6: auth[4].adapter: is required`,
+		},
+		{name: "a list of no auth adapter", file: "auth: []\n", want: `1: auth: must have at least 1 entries`},
+		{
 			name: "registries with one name, or none",
 			file: "registries:\n- {name: a, adapter: directory, folder: x}\n- {adapter: directory, folder: x}\n- {name: a, adapter: directory, folder: y}\n",
 			want: `3: registries[1].name: is required
@@ -259,7 +270,7 @@ func TestTheWholeErrorIsReadable(t *testing.T) {
 func TestAnAdaptersOwnComplaintGetsItsLine(t *testing.T) {
 	c := mustLoad(t, "log: {}\nauth:\n  adapter: mine\n  issuer: nonsense\n  roles:\n    a: king\nsessionStore: redis\nregistries:\n- name: a\n  adapter: b\n  folder: x\n", nil)
 	for path, line := range map[string]int{
-		c.Auth.At + ".issuer": 4, c.Auth.At + ".roles.a": 6, c.Auth.At + ".missing": 2, c.SessionStore.At + ".url": 7,
+		c.Auth[0].At + ".issuer": 4, c.Auth[0].At + ".roles.a": 6, c.Auth[0].At + ".missing": 2, c.SessionStore.At + ".url": 7,
 		c.Registries[0].At + ".folder": 11, c.Registries[0].At + ".missing": 9, "nowhere.at.all": 0,
 	} {
 		if p := c.Problem(path, "is wrong"); p.Line != line || p.Source != c.File || p.Path != path {
@@ -275,7 +286,7 @@ func TestAPluginThatIsInstalledIsAnAdapterThatExists(t *testing.T) {
 			t.Fatal(err)
 		}
 	})
-	if err != nil || c.Auth.Adapter != "okta" {
+	if err != nil || c.Auth[0].Adapter != "okta" {
 		t.Fatalf("got %v", err)
 	}
 }

@@ -24,6 +24,7 @@ type fakeAccess struct {
 	dev     bool
 	key     string
 	adapter bool
+	several []string // the names of the providers that people log in with, when there are several
 
 	mu       sync.Mutex
 	bearers  map[string]core.Identity
@@ -171,11 +172,18 @@ func (a *fakeAccess) Logout(_ context.Context, token string) error {
 	return nil
 }
 
-func (a *fakeAccess) BeginLogin(_ context.Context, redirectURI, returnTo string) (access.LoginStart, error) {
+func (a *fakeAccess) LoginProviders(context.Context) ([]string, error) {
+	if !a.adapter {
+		return nil, core.Errorf(core.CodeNotConfigured, "no auth adapter can log people in; set auth.adapter")
+	}
+	return a.several, nil
+}
+
+func (a *fakeAccess) BeginLogin(_ context.Context, provider, redirectURI, returnTo string) (access.LoginStart, error) {
 	if !a.adapter {
 		return access.LoginStart{}, core.Errorf(core.CodeNotConfigured, "no auth adapter can log people in; set auth.adapter")
 	}
-	return access.LoginStart{URL: "https://idp.example/authorize?redirect_uri=" + redirectURI + "&state=s1&return=" + returnTo, Binding: "b1"}, nil
+	return access.LoginStart{URL: "https://idp.example/authorize" + provider + "?redirect_uri=" + redirectURI + "&state=s1&return=" + returnTo, Binding: "b1"}, nil
 }
 
 func (a *fakeAccess) FinishLogin(_ context.Context, in access.LoginAnswer) (string, string, error) {

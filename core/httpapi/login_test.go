@@ -199,6 +199,24 @@ func TestBrowserLoginNeedsAnAdapter(t *testing.T) {
 	}
 }
 
+func TestWithSeveralProvidersABrowserIsShownAChoice(t *testing.T) {
+	h := open(t, newAccess(), nil)
+	h.access.adapter, h.access.several = true, []string{"okta", "<staff>"}
+	r := h.do(t, call{method: http.MethodGet, path: "/v1/auth/authorize?returnTo=/apps"})
+	if r.StatusCode != 200 || !strings.HasPrefix(r.Header.Get("Content-Type"), "text/html") || !strings.Contains(r.Header.Get("Content-Security-Policy"), "default-src 'none'") {
+		t.Errorf("%d %v", r.StatusCode, r.Header)
+	}
+	for _, want := range []string{`href="/v1/auth/authorize?provider=okta&amp;returnTo=%2Fapps"`, ">okta</a>", "&lt;staff&gt;"} {
+		if !strings.Contains(r.body, want) {
+			t.Errorf("%s is not on the page: %s", want, r.body)
+		}
+	}
+	r = h.do(t, call{method: http.MethodGet, path: "/v1/auth/authorize?provider=okta&returnTo=/apps"})
+	if r.StatusCode != 302 || !strings.HasPrefix(r.Header.Get("Location"), "https://idp.example/authorizeokta?") {
+		t.Errorf("a chosen one: %d %q", r.StatusCode, r.Header.Get("Location"))
+	}
+}
+
 func TestTheConfiguredRedirectURIIsUsed(t *testing.T) {
 	h := open(t, newAccess(), func(o *Options) { o.RedirectURI = "https://public.example/v1/auth/callback" })
 	h.access.adapter = true

@@ -1,6 +1,7 @@
 package pluginhost
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 
@@ -19,13 +20,14 @@ var (
 	_ auth.Revoker = Auth{}
 )
 
-// Auth starts the configured auth adapter. Wrong settings are a *plugins.ConfigError, everything
+// Auth starts a configured auth adapter. Wrong settings are a *plugins.ConfigError, everything
 // else that keeps it from starting a *StartError.
-func (h *Host) Auth(ctx context.Context, p config.Plugin) (*Auth, error) {
-	t, err := h.find(plugins.KindAuth, p)
+func (h *Host) Auth(ctx context.Context, a config.Auth) (*Auth, error) {
+	t, err := h.find(plugins.KindAuth, a.Plugin)
 	if err != nil {
 		return nil, err
 	}
+	t.label = cmp.Or(a.Name, a.Adapter)
 	s, err := load(ctx, h, t, clientOf(t, auth.Clients()), func(ctx context.Context, a auth.Adapter) error {
 		_, err := a.Describe(ctx) // without the provider: while that is away, verdicts that are cached still count
 		return err

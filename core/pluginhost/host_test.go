@@ -299,7 +299,7 @@ func TestAPluginThatCannotServeGivesOneClearError(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			var err error
 			if strings.Contains(name, "auth adapter") {
-				_, err = h.Auth(t.Context(), c.p)
+				_, err = h.Auth(t.Context(), config.Auth{Plugin: c.p})
 			} else {
 				_, err = h.SessionStore(t.Context(), c.p)
 			}

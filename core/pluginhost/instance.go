@@ -143,9 +143,13 @@ func (i *instance) crashedInConfigure(ctx context.Context, t target) error {
 
 // settings is what a plugin is configured with.
 func (h *Host) settings(t target) plugins.Config {
+	name := t.name
+	if t.kind == plugins.KindAuth {
+		name = t.label // two of one adapter must not share a directory
+	}
 	return plugins.Config{
 		JSON:        t.config.Settings.JSON(),
-		DataDir:     filepath.Join(h.opts.Home, "plugins", "data", fmt.Sprintf("%s-%s", t.kind, t.name)),
+		DataDir:     filepath.Join(h.opts.Home, "plugins", "data", fmt.Sprintf("%s-%s", t.kind, name)),
 		HostVersion: h.opts.Version, HostCapabilities: hostCapabilities(),
 	}
 }

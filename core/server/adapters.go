@@ -12,13 +12,12 @@ import (
 	"github.com/ropewalk/ropewalk/core/pluginhost"
 	"github.com/ropewalk/ropewalk/core/tools"
 	"github.com/ropewalk/ropewalk/plugins"
-	"github.com/ropewalk/ropewalk/plugins/auth"
 	"github.com/ropewalk/ropewalk/plugins/registry"
 )
 
 // adapters are the running plugins. A reload replaces them one by one.
 type adapters struct {
-	auth  *pluginhost.Auth // nil without auth.adapter
+	auth  []namedAuth // in the order of the configuration
 	store *pluginhost.SessionStore
 	named atomic.Pointer[[]namedRegistry]
 }
@@ -38,7 +37,7 @@ func openAdapters(ctx context.Context, h *pluginhost.Host, c *config.Config) (_ 
 			a.close(ctx)
 		}
 	}()
-	if a.auth, err = openAuth(ctx, h, c); err != nil {
+	if a.auth, err = openAuth(ctx, h, c, nil); err != nil {
 		return nil, err
 	}
 	if a.store, err = openStore(ctx, h, c); err != nil {
@@ -50,14 +49,6 @@ func openAdapters(ctx context.Context, h *pluginhost.Host, c *config.Config) (_ 
 	}
 	a.named.Store(&registries)
 	return a, nil
-}
-
-func openAuth(ctx context.Context, h *pluginhost.Host, c *config.Config) (*pluginhost.Auth, error) {
-	if c.Auth.Adapter == "" {
-		return nil, nil
-	}
-	handle, err := h.Auth(ctx, c.Auth.Plugin)
-	return handle, located(c, c.Auth.Plugin, err)
 }
 
 func openStore(ctx context.Context, h *pluginhost.Host, c *config.Config) (*pluginhost.SessionStore, error) {
@@ -103,14 +94,6 @@ func located(c *config.Config, p config.Plugin, err error) error {
 		all = append(all, c.Problem(path, problem.String()))
 	}
 	return all
-}
-
-// authAdapter returns the auth adapter, nil without one.
-func (a *adapters) authAdapter() auth.Adapter {
-	if a.auth == nil {
-		return nil
-	}
-	return a.auth
 }
 
 // registries returns the bundle registries in the order of the configuration.
@@ -188,7 +171,5 @@ func (a *adapters) close(ctx context.Context) {
 	if a.store != nil {
 		a.store.Close(ctx)
 	}
-	if a.auth != nil {
-		a.auth.Close(ctx)
-	}
+	closeAuth(ctx, a.auth)
 }

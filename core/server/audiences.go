@@ -7,9 +7,9 @@ import (
 	"github.com/ropewalk/ropewalk/core/config"
 )
 
-// audiences returns the accepted audiences of tokens: the server's base URL with and without a slash,
-// the URL of /mcp, the client id, and those of the configuration. Without a configured base URL every
-// address of the server counts as one.
+// audiences returns the audiences that are accepted in the tokens of every provider: the server's base URL
+// with and without a slash, and the URL of /mcp. Without a configured base URL every address of the server
+// counts as one.
 func audiences(c *config.Config, addr *net.TCPAddr) []string {
 	bases := []string{c.HTTP.BaseURL}
 	if c.HTTP.BaseURL == "" {
@@ -18,10 +18,7 @@ func audiences(c *config.Config, addr *net.TCPAddr) []string {
 			bases = append(bases, "http://"+host, "https://"+host)
 		}
 	}
-	all := append([]string{}, c.Auth.Audiences...)
-	if c.Auth.ClientID != "" {
-		all = append(all, c.Auth.ClientID)
-	}
+	var all []string
 	for _, base := range bases {
 		all = append(all, base, base+"/", base+"/mcp")
 	}

@@ -24,10 +24,6 @@ func TestATokenMayBeMeantForEveryNameTheServerAnswersTo(t *testing.T) {
 			[]string{"https://a.example", "https://a.example/", "https://a.example/mcp"},
 			[]string{"http://127.0.0.1:27247", "http://a.example"},
 		},
-		"the client id and what is configured": {
-			config.Config{Auth: config.Auth{ClientID: "client", Audiences: []string{"more"}}},
-			[]string{"client", "more", "http://127.0.0.1:27247/mcp"}, nil,
-		},
 		"further hosts": {
 			config.Config{HTTP: config.HTTP{AllowedHosts: []string{"b.example:8443"}}},
 			[]string{"https://b.example:8443/mcp"}, []string{"https://b.example/mcp"},
@@ -46,5 +42,16 @@ func TestATokenMayBeMeantForEveryNameTheServerAnswersTo(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+func TestTheAudiencesOfAProviderAreNotThoseOfAnother(t *testing.T) {
+	a := adapters{auth: []namedAuth{
+		{config: config.Auth{Name: "one", ClientID: "client", Audiences: []string{"more"}}},
+		{config: config.Auth{Name: "two", AnyAudience: true}},
+	}}
+	got := a.providers(&config.Config{})
+	if !slices.Equal(got[0].Audiences, []string{"more", "client"}) || got[0].AnyAudience || len(got[1].Audiences) != 0 || !got[1].AnyAudience {
+		t.Errorf("got %+v", got)
 	}
 }

@@ -31,8 +31,8 @@ func Check(ctx context.Context, c *config.Config, builtins pluginhost.Builtins, 
 			all = append(all, problems...)
 		}
 	}
-	if c.Auth.Adapter != "" {
-		check(plugins.KindAuth, c.Auth.Plugin)
+	for _, a := range c.Auth {
+		check(plugins.KindAuth, a.Plugin)
 	}
 	check(plugins.KindSessionStore, c.SessionStore)
 	for _, r := range c.Registries {

@@ -33,7 +33,8 @@ func needsRestart(section string, before, next *config.Config) bool {
 
 // replacement is what a reload has started and not yet applied.
 type replacement struct {
-	auth       *pluginhost.Auth
+	auth       []namedAuth // all that are to run, the unchanged ones too
+	startAuth  []namedAuth // of those, the ones that were started
 	store      *pluginhost.SessionStore
 	registries []namedRegistry
 	models     *chat.Models
@@ -46,9 +47,7 @@ func (x *replacement) drop(ctx context.Context) {
 	if x.store != nil {
 		x.store.Close(ctx)
 	}
-	if x.auth != nil {
-		x.auth.Close(ctx)
-	}
+	closeAuth(ctx, x.startAuth)
 }
 
 // Reload reads the configuration again and applies it. Changed adapters are started and checked
@@ -113,11 +112,11 @@ func (s *Server) prepare(ctx context.Context, next *config.Config, diff []string
 		}
 	}()
 	a := s.adapters
-	if x.newAuth = slices.Contains(diff, "auth") && !needsRestart("auth", s.config, next); !x.newAuth && a.auth != nil {
-		if x.newAuth, err = a.auth.Outdated(); err != nil {
-			return x, located(next, next.Auth.Plugin, err)
-		}
+	kept, err := a.currentAuth(next)
+	if err != nil {
+		return x, err
 	}
+	x.newAuth = !needsRestart("auth", s.config, next) && (slices.Contains(diff, "auth") || len(kept) < len(a.auth))
 	if x.newStore = slices.Contains(diff, "sessionStore"); !x.newStore {
 		if x.newStore, err = a.store.Outdated(); err != nil {
 			return x, located(next, next.SessionStore, err)
@@ -133,9 +132,10 @@ func (s *Server) prepare(ctx context.Context, next *config.Config, diff []string
 		}
 	}
 	if x.newAuth {
-		if x.auth, err = openAuth(ctx, s.host, next); err != nil {
+		if x.auth, err = openAuth(ctx, s.host, next, kept); err != nil {
 			return x, err
 		}
+		x.startAuth = without(x.auth, kept)
 	}
 	if x.newStore {
 		if x.store, err = openStore(ctx, s.host, next); err != nil {
@@ -165,13 +165,7 @@ func (s *Server) apply(ctx context.Context, next *config.Config, x *replacement)
 		retired.store, a.store = a.store, x.store
 	}
 	if x.newAuth {
-		s.follow(x.auth)
-		s.unfollow(a.auth)
-		retired.auth, a.auth = a.auth, x.auth
-		s.access.SetAdapter(a.authAdapter(), audiences(next, s.addr()), next.Auth.AnyAudience)
-	}
-	if !needsRestart("auth", s.config, next) {
-		s.access.SetEnrollment(enrollment(next))
+		retired.startAuth = s.replaceAuth(next, x)
 	}
 	if x.newRegistries {
 		retired.registries = *a.named.Swap(&x.registries)

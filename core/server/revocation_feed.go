@@ -96,7 +96,7 @@ type feeds struct {
 
 // follow follows an adapter, if it reports revocations, until leave or close.
 func (s *Server) follow(handle *pluginhost.Auth) {
-	if handle == nil || !handle.Revokes() {
+	if !handle.Revokes() {
 		return
 	}
 	ctx, cancel := context.WithCancel(context.Background())
@@ -111,7 +111,7 @@ func (s *Server) follow(handle *pluginhost.Auth) {
 	s.feeds.stop[handle] = func() { cancel(); running.Wait() }
 }
 
-// unfollow ends the feed of an adapter that was replaced.
+// unfollow ends the feed of an adapter that was replaced, if it has one.
 func (s *Server) unfollow(handle *pluginhost.Auth) {
 	s.feeds.mu.Lock()
 	stop := s.feeds.stop[handle]

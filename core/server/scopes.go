@@ -10,12 +10,15 @@ import (
 // to know who is calling, and those of auth.scopes.
 func scopes(c *config.Config) []string {
 	var all []string
-	if c.Auth.Adapter == "oidc" {
-		all = append(all, "openid", "profile", "email")
-	}
-	for _, scope := range c.Auth.Scopes {
-		if !slices.Contains(all, scope) {
-			all = append(all, scope)
+	for _, a := range c.Auth {
+		wanted := a.Scopes
+		if a.Adapter == "oidc" {
+			wanted = append([]string{"openid", "profile", "email"}, wanted...)
+		}
+		for _, scope := range wanted {
+			if !slices.Contains(all, scope) {
+				all = append(all, scope)
+			}
 		}
 	}
 	return all

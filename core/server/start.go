@@ -107,8 +107,8 @@ func (s *Server) openServices(ctx context.Context) error {
 	s.closers.add("events", func(context.Context) error { stop(); s.bus.Close(); return nil })
 	s.features = newFeatures(c.Features)
 	s.access = access.New(access.Options{
-		APIKey: c.APIKey, Adapter: s.adapters.authAdapter(), Audiences: audiences(c, s.addr()), AnyAudience: c.Auth.AnyAudience,
-		Users: s.store, Cookies: s.store, Keys: s.store, Enrollment: enrollment(c), Enroller: s.store, Logins: s.logins(), Revocations: s.store, Logger: s.log.Named("access"),
+		APIKey: c.APIKey, Providers: s.adapters.providers(c), Audiences: audiences(c, s.addr()),
+		Users: s.store, Cookies: s.store, Keys: s.store, Enroller: s.store, Logins: s.logins(), Revocations: s.store, Logger: s.log.Named("access"),
 		StaleMembership: c.Storage.StaleMembership,
 	})
 	if err := s.access.EndOldLogins(ctx); err != nil {
@@ -136,14 +136,6 @@ func (s *Server) openServices(ctx context.Context) error {
 	}
 	s.followCluster()
 	return nil
-}
-
-// enrollment is what auth.admins and auth.join say. The first user becomes an admin only where nobody
-// else could be one: without auth.admins and without SERVICE_API_KEY.
-func enrollment(c *config.Config) access.Enrollment {
-	return access.Enrollment{
-		Admins: c.Auth.Admins, FirstAdmin: c.APIKey == "", Workspace: c.Auth.Join.Workspace, Role: c.Auth.Join.Role,
-	}
 }
 
 // openChat starts the chat engine and adds its tools.
@@ -185,7 +177,9 @@ func (s *Server) openEndpoints(context.Context) error {
 	s.closers.add("mcp sessions", s.endpoint.Close)
 	s.endRevoked()
 	s.closers.add("revocation feeds", s.closeFeeds)
-	s.follow(s.adapters.auth)
+	for _, a := range s.adapters.auth {
+		s.follow(a.handle)
+	}
 	s.metrics.AddSources(metrics.Sources{
 		Started: s.started, Plugins: s.host.Status, Apps: s.apps.States, AppCalls: s.apps.InFlight, Sessions: s.endpoint.Sessions,
 		Streams: streams.Count, Events: s.bus.Stats, Database: s.store.Stats,
@@ -194,7 +188,7 @@ func (s *Server) openEndpoints(context.Context) error {
 		Access: s.access, Apps: s.apps, Tools: s.tools, Pins: s.pins, Approvals: s.approvals, Events: s.bus, Chat: s.chat, State: s.store, Metrics: s.metrics, Registries: s.adapters, Logger: s.log.Named("http"), Version: s.version, Audit: s.auditor(), AuditTrail: s.audit, Settings: s.settings,
 		Mounts: s.mounts(), Closed: s.endpoint.Closed, Streams: streams,
 		AllowedOrigins: c.AllowedOrigins, AllowedHosts: c.HTTP.AllowedHosts, TrustedProxies: c.HTTP.TrustedProxies,
-		BaseURL: c.HTTP.BaseURL, RedirectURI: redirectURI(c), Landing: !c.HTTP.Console, Login: c.Auth.Adapter != "",
+		BaseURL: c.HTTP.BaseURL, RedirectURI: redirectURI(c), Landing: !c.HTTP.Console, Login: len(c.Auth) > 0,
 		Checks: s.checks(), ShutdownDelay: c.HTTP.ShutdownDelay, AccessLog: c.Log.Access, Tracer: s.tracer,
 		BodyBudget: s.o.BodyBudget, MaxAPIBody: c.Limits.APIBodyBytes, MaxConns: c.Limits.Connections, MaxConnsPerAddress: c.Limits.ConnectionsPerAddress,
 		TokensPerDay: int64(c.Limits.TokensPerDay), Limits: shares,
@@ -208,7 +202,7 @@ func (s *Server) mounts() []func(httpapi.Router) {
 	c, all := s.config, []func(httpapi.Router){s.endpoint.Mount, apidocs.New(httpapi.OpenAPI()).Mount}
 	if c.HTTP.Console {
 		all = append(all, console.New(console.Options{
-			Dev: c.Dev(), APIKey: c.APIKey != "", Login: c.Auth.Adapter != "", BaseURL: c.HTTP.BaseURL, ViewOrigin: c.HTTP.ViewOrigin,
+			Dev: c.Dev(), APIKey: c.APIKey != "", Login: len(c.Auth) > 0, BaseURL: c.HTTP.BaseURL, ViewOrigin: c.HTTP.ViewOrigin,
 			Version: s.version,
 		}).Mount)
 	}
@@ -239,11 +233,11 @@ func (s *Server) openControl(ctx context.Context) error {
 
 func (s *Server) addr() *net.TCPAddr { return s.listener.Addr().(*net.TCPAddr) }
 
-// redirectURI is where an identity provider redirects browsers to: as configured, else below the base
-// URL; "" derives it from the request.
+// redirectURI is where an identity provider redirects browsers to whose section does not say it: below the
+// base URL; "" derives it from the request.
 func redirectURI(c *config.Config) string {
-	if c.Auth.RedirectURI == "" && c.HTTP.BaseURL != "" {
-		return c.HTTP.BaseURL + "/v1/auth/callback"
+	if c.HTTP.BaseURL == "" {
+		return ""
 	}
-	return c.Auth.RedirectURI
+	return c.HTTP.BaseURL + "/v1/auth/callback"
 }

@@ -100,7 +100,7 @@ func (e *examination) examine(ctx context.Context, home, file string) {
 	e.checkRegistries(ctx)
 	e.checkDatabase(ctx)
 	e.checkEncryption(ctx)
-	e.checkIdentityProvider(ctx)
+	e.checkIdentityProviders(ctx)
 	e.checkProxy()
 	e.checkModel(ctx)
 }

@@ -10,15 +10,24 @@ import (
 	"net/url"
 	"strings"
 	"time"
+
+	"github.com/ropewalk/ropewalk/core/config"
 )
 
+// checkIdentityProviders checks the provider of each auth adapter.
+func (e *examination) checkIdentityProviders(ctx context.Context) {
+	for _, a := range e.config.Auth {
+		e.checkIdentityProvider(ctx, a)
+	}
+}
+
 // checkIdentityProvider reads the provider's discovery document and keys, and compares clocks.
-func (e *examination) checkIdentityProvider(ctx context.Context) {
+func (e *examination) checkIdentityProvider(ctx context.Context, a config.Auth) {
 	var s struct {
 		Issuer    string `json:"issuer"`
 		IDPDomain string `json:"idpDomain"`
 	}
-	if e.config.Auth.Adapter == "" || json.Unmarshal(e.config.Auth.Settings.JSON(), &s) != nil {
+	if json.Unmarshal(a.Settings.JSON(), &s) != nil {
 		return
 	}
 	issuer := strings.TrimSuffix(s.Issuer, "/")
@@ -28,7 +37,7 @@ func (e *examination) checkIdentityProvider(ctx context.Context) {
 	if issuer == "" {
 		return
 	}
-	const remedy = "check auth.issuer, DNS and the firewall; the document must be served at <issuer>/.well-known/openid-configuration"
+	remedy := "check " + a.At + ".issuer, DNS and the firewall; the document must be served at <issuer>/.well-known/openid-configuration"
 	var document struct {
 		Issuer                string
 		JWKSURI               string `json:"jwks_uri"`
@@ -40,7 +49,7 @@ func (e *examination) checkIdentityProvider(ctx context.Context) {
 		e.add("identity", failed, issuer+": "+cause(err).Error(), remedy)
 		return
 	case strings.TrimSuffix(document.Issuer, "/") != issuer:
-		e.add("identity", failed, fmt.Sprintf("the provider calls itself %q", document.Issuer), "set auth.issuer to exactly that")
+		e.add("identity", failed, fmt.Sprintf("the provider calls itself %q", document.Issuer), "set "+a.At+".issuer to exactly that")
 		return
 	}
 	var keys struct{ Keys []json.RawMessage }
@@ -49,7 +58,7 @@ func (e *examination) checkIdentityProvider(ctx context.Context) {
 		return
 	}
 	e.add("identity", ok, fmt.Sprintf("%s, %d keys", issuer, len(keys.Keys)), "")
-	e.checkLogin(ctx, document.AuthorizationEndpoint)
+	e.checkLogin(ctx, a, document.AuthorizationEndpoint)
 	if skew := time.Since(date).Abs(); !date.IsZero() && skew > clockTolerance {
 		e.add("clock", failed, fmt.Sprintf("differs from the provider's by %s", skew.Round(time.Second)), "synchronize the clock (NTP): tokens are refused otherwise")
 	}
@@ -82,12 +91,12 @@ func cause(err error) error {
 
 // checkLogin begins a login at the provider as a browser would, but without a person: prompt=none. A provider
 // that knows the client id and the redirect URI sends the browser back, or to its login page.
-func (e *examination) checkLogin(ctx context.Context, endpoint string) {
+func (e *examination) checkLogin(ctx context.Context, a config.Auth, endpoint string) {
 	var s struct {
 		ClientID    string `json:"clientId"`
 		RedirectURI string `json:"redirectUri"`
 	}
-	if json.Unmarshal(e.config.Auth.Settings.JSON(), &s) != nil || s.ClientID == "" || s.RedirectURI == "" || endpoint == "" {
+	if json.Unmarshal(a.Settings.JSON(), &s) != nil || s.ClientID == "" || s.RedirectURI == "" || endpoint == "" {
 		return
 	}
 	at, err := url.Parse(endpoint)
@@ -102,7 +111,7 @@ func (e *examination) checkLogin(ctx context.Context, endpoint string) {
 		query.Set(name, value)
 	}
 	at.RawQuery = query.Encode()
-	const remedy = "register auth.clientId at the provider with exactly the redirect URI of auth.redirectUri, for the authorization code flow with PKCE"
+	remedy := fmt.Sprintf("register %[1]s.clientId at the provider with exactly the redirect URI of %[1]s.redirectUri, for the authorization code flow with PKCE", a.At)
 	answer, err := loginAnswer(ctx, at.String(), s.RedirectURI)
 	if err != nil {
 		e.add("login", failed, fmt.Sprintf("%s: %s", endpoint, cause(err)), remedy)

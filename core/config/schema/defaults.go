@@ -4,24 +4,39 @@ import (
 	"encoding/json"
 )
 
-// Fill puts the schema's defaults where nothing is set, inside mappings too.
-func (s *Schema) Fill(value map[string]any) { fill(s.root, value) }
+// Fill puts the schema's defaults where nothing is set, inside mappings and lists too.
+func (s *Schema) Fill(value map[string]any) { s.fill(s.root, value) }
 
-func fill(part map[string]any, value map[string]any) {
-	properties, _ := part["properties"].(map[string]any)
-	for key, p := range properties {
-		child, _ := p.(map[string]any)
-		if byDefault, has := child["default"]; has && value[key] == nil {
-			value[key] = clone(byDefault)
-		}
-	}
-	for key, v := range value {
-		if inner, isMap := v.(map[string]any); isMap {
-			if child := childOf(part, key); child != nil {
-				fill(child, inner)
+func (s *Schema) fill(part map[string]any, value any) {
+	switch value := value.(type) {
+	case map[string]any:
+		properties, _ := part["properties"].(map[string]any)
+		for key, p := range properties {
+			child, _ := p.(map[string]any)
+			if byDefault, has := child["default"]; has && value[key] == nil {
+				value[key] = clone(byDefault)
 			}
 		}
+		for key, v := range value {
+			if child := childOf(part, key); child != nil {
+				s.fill(child, v)
+			}
+		}
+	case []any:
+		items := s.itemsOf(part)
+		for _, item := range value {
+			s.fill(items, item)
+		}
 	}
+}
+
+// itemsOf is the schema of the entries of a list, nil when there is none.
+func (s *Schema) itemsOf(part map[string]any) map[string]any {
+	items, _ := part["items"].(map[string]any)
+	if ref, is := items["$ref"].(string); is {
+		return s.At(ref)
+	}
+	return items
 }
 
 func clone(v any) any {

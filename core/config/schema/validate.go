@@ -18,7 +18,7 @@ import (
 // Validate checks a layer against the schema, and takes out of its value what was refused, so
 // that the rest can still be checked.
 func (s *Schema) Validate(l *layer.Layer) {
-	dropEmpty(s.root, l.Value)
+	s.dropEmpty(s.root, l.Value)
 	err := s.compiled.Validate(l.Value)
 	if err == nil {
 		return
@@ -264,7 +264,7 @@ func prune(root map[string]any, location []string) {
 
 // dropEmpty removes known keys that were given no value: `http:` with every line beneath it
 // commented out counts as not set.
-func dropEmpty(part map[string]any, value any) {
+func (s *Schema) dropEmpty(part map[string]any, value any) {
 	switch value := value.(type) {
 	case map[string]any:
 		for _, key := range slices.Collect(maps.Keys(value)) {
@@ -276,12 +276,12 @@ func dropEmpty(part map[string]any, value any) {
 				delete(value, key)
 				continue
 			}
-			dropEmpty(child, value[key])
+			s.dropEmpty(child, value[key])
 		}
 	case []any:
-		items, _ := part["items"].(map[string]any)
+		items := s.itemsOf(part)
 		for _, item := range value {
-			dropEmpty(items, item)
+			s.dropEmpty(items, item)
 		}
 	}
 }

@@ -14,7 +14,8 @@ type Access interface {
 	AllowLogin(client string) error
 	Login(ctx context.Context, key string) (token string, err error)
 	Logout(ctx context.Context, token string) error
-	BeginLogin(ctx context.Context, redirectURI, returnTo string) (access.LoginStart, error)
+	LoginProviders(ctx context.Context) ([]string, error)
+	BeginLogin(ctx context.Context, provider, redirectURI, returnTo string) (access.LoginStart, error)
 	FinishLogin(ctx context.Context, answer access.LoginAnswer) (token, returnTo string, err error)
 }
 

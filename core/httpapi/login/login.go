@@ -64,18 +64,29 @@ func (h *Handlers) Session(c *fiber.Ctx, id core.Identity) error {
 	return c.JSON(sessionAnswer{Authenticated: true, User: id.User})
 }
 
-// Authorize is GET /v1/auth/authorize: it redirects the browser to the identity provider. The query
+// Authorize is GET /v1/auth/authorize: it redirects the browser to the identity provider that the query
+// parameter provider names. Without it and with several, it is a page with a link to each. The query
 // parameter returnTo is the local path to return to afterwards.
 func (h *Handlers) Authorize(c *fiber.Ctx) error {
 	returnTo := c.Query("returnTo", "/")
 	if !localPath(returnTo) {
 		return core.Errorf(core.CodeBadRequest, "returnTo must be a local path, such as /")
 	}
+	provider := c.Query("provider")
+	if provider == "" {
+		names, err := h.Access.LoginProviders(c.UserContext())
+		if err != nil {
+			return err
+		}
+		if len(names) > 1 {
+			return choose(c, names, returnTo)
+		}
+	}
 	redirect := h.RedirectURI
 	if redirect == "" {
 		redirect = h.Guard.Scheme(c.Context()) + "://" + string(c.Context().Host()) + loginCookiePath
 	}
-	start, err := h.Access.BeginLogin(c.UserContext(), redirect, returnTo)
+	start, err := h.Access.BeginLogin(c.UserContext(), provider, redirect, returnTo)
 	if err != nil {
 		return err
 	}

@@ -1,0 +1,131 @@
+package access
+
+import (
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"slices"
+	"strings"
+	"sync/atomic"
+
+	"github.com/ropewalk/ropewalk/plugins/auth"
+)
+
+// Provider is an auth adapter, and what the configuration says about it.
+type Provider struct {
+	Name        string // unique among the providers
+	Adapter     auth.Adapter
+	Audiences   []string // accepted in its tokens, beside those of the server
+	AnyAudience bool     // accept every audience in its tokens
+	RedirectURI string   // where it sends browsers back to; "" leaves it to the server
+	Enrollment  Enrollment
+}
+
+// noAudience is passed when no audience is configured: for adapters an empty list means any.
+const noAudience = "urn:ropewalk:no-audience-is-configured"
+
+// trusted is a Provider of a gate.
+type trusted struct {
+	Provider
+	audiences []string // as passed to the adapter; empty means any
+	rules     *enrollment
+	about     atomic.Pointer[auth.Description]
+}
+
+func newTrusted(p Provider, common []string, enroller Enroller) *trusted {
+	t := &trusted{Provider: p, rules: newEnrollment(p.Enrollment, enroller)}
+	if !p.AnyAudience {
+		if t.audiences = slices.Concat(common, p.Audiences); len(t.audiences) == 0 {
+			t.audiences = []string{noAudience}
+		}
+	}
+	return t
+}
+
+// audiencesOf returns the audiences of a resource below /mcp: those of the server, and the resource's own
+// URLs. "" is the server.
+func (t *trusted) audiencesOf(resource string) []string {
+	if resource == "" || t.anyAudience() {
+		return t.audiences
+	}
+	all := slices.Clone(t.audiences)
+	for _, audience := range t.audiences {
+		if strings.HasSuffix(audience, "/mcp") {
+			all = append(all, audience+"/"+resource)
+		}
+	}
+	return all
+}
+
+func (t *trusted) anyAudience() bool { return len(t.audiences) == 0 }
+
+// describe returns the adapter's description, which it caches.
+func (t *trusted) describe(ctx context.Context) (auth.Description, error) {
+	if known := t.about.Load(); known != nil {
+		return *known, nil
+	}
+	about, err := t.Adapter.Describe(ctx)
+	if err != nil {
+		return auth.Description{}, unavailable(err)
+	}
+	t.about.Store(&about)
+	return about, nil
+}
+
+// ofIssuer returns the provider of an issuer, nil when there is none. The error is
+// core.CodeUnavailable when that cannot be determined.
+func (g *gate) ofIssuer(ctx context.Context, issuer string) (*trusted, error) {
+	var failed error
+	for _, p := range g.providers {
+		about, err := p.describe(ctx)
+		switch {
+		case err != nil:
+			failed = err
+		case about.Issuer == issuer:
+			return p, nil
+		}
+	}
+	return nil, failed
+}
+
+// candidates returns the providers that a token is passed to, one after the other: the one of the issuer
+// that the token names, else all.
+func (g *gate) candidates(ctx context.Context, token string) []*trusted {
+	if len(g.providers) < 2 {
+		return g.providers
+	}
+	issuer := issuerOf(token)
+	if issuer == "" {
+		return g.providers
+	}
+	p, err := g.ofIssuer(ctx, issuer)
+	if p == nil || err != nil {
+		return g.providers
+	}
+	return []*trusted{p}
+}
+
+// issuerOf is the issuer that a JWT names, which is not verified; "" when there is none.
+func issuerOf(token string) string {
+	_, rest, _ := strings.Cut(token, ".")
+	payload, _, signed := strings.Cut(rest, ".")
+	if !signed {
+		return ""
+	}
+	raw, err := base64.RawURLEncoding.DecodeString(payload)
+	if err != nil {
+		return ""
+	}
+	var claims struct {
+		Issuer string `json:"iss"`
+	}
+	if json.Unmarshal(raw, &claims) != nil {
+		return ""
+	}
+	return claims.Issuer
+}
+
+// has reports whether the gate still has the provider of an earlier one.
+func (g *gate) has(p *trusted) bool {
+	return slices.ContainsFunc(g.providers, func(one *trusted) bool { return one.Adapter == p.Adapter })
+}

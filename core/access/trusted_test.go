@@ -1,0 +1,119 @@
+package access
+
+import (
+	"encoding/base64"
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/ropewalk/ropewalk/core"
+	"github.com/ropewalk/ropewalk/plugins/auth"
+)
+
+// jwt is a token that names an issuer, which its provider accepts.
+func jwt(p *provider, issuer, subject string) string {
+	token := "e30." + base64.RawURLEncoding.EncodeToString(fmt.Appendf(nil, `{"iss":%q,"sub":%q}`, issuer, subject)) + ".c2ln"
+	p.tokens[token] = p.identity(subject)
+	return token
+}
+
+// several is an Access with two providers.
+func several(t *testing.T) (a *Access, one, two *provider) {
+	t.Helper()
+	state := openState(t)
+	one, two = newProvider("https://one", "alice"), newProvider("https://two", "bob")
+	a = New(Options{Audiences: []string{"https://base"}, Users: state, Cookies: state, Keys: state, Enroller: state, Providers: []Provider{
+		{Name: "one", Adapter: one, Audiences: []string{"client-of-one"}, Enrollment: Enrollment{Admins: []string{"carol@x.y"}}},
+		{Name: "two", Adapter: two},
+	}})
+	return a, one, two
+}
+
+func TestATokenGoesToTheProviderOfItsIssuer(t *testing.T) {
+	a, one, two := several(t)
+	want(t, "a token of the second", outcome(a.MCP(t.Context(), jwt(two, "https://two", "dora"), "")), "dora")
+	if one.calls.Load() != 0 || !slices.Equal(two.asked[0].Audiences, []string{"https://base"}) {
+		t.Errorf("the first provider was called %d times, the second for %q", one.calls.Load(), two.asked[0].Audiences)
+	}
+	want(t, "a token of the first", outcome(a.MCP(t.Context(), jwt(one, "https://one", "carol"), "")), "carol")
+	if two.calls.Load() != 1 || !slices.Equal(one.asked[0].Audiences, []string{"https://base", "client-of-one"}) {
+		t.Errorf("the second provider was called %d times, the first for %q", two.calls.Load(), one.asked[0].Audiences)
+	}
+}
+
+func TestATokenWithoutAnIssuerIsTriedWithEachProvider(t *testing.T) {
+	a, one, two := several(t)
+	want(t, "of the first", outcome(a.MCP(t.Context(), "token-of-alice", "")), "alice")
+	want(t, "of the second", outcome(a.MCP(t.Context(), "token-of-bob", "")), "bob")
+	want(t, "of none", outcome(a.MCP(t.Context(), "token-of-nobody", "")), "unauthenticated")
+	want(t, "of an unknown issuer", outcome(a.MCP(t.Context(), "e30.eyJpc3MiOiJ4In0.c2ln", "")), "unauthenticated")
+	one.set(func(p *provider) { p.away = true })
+	two.tokens["another-token"] = two.identity("erin")
+	want(t, "of the second, while the first is away", outcome(a.MCP(t.Context(), "another-token", "")), "erin")
+	want(t, "perhaps of the first, which is away", outcome(a.MCP(t.Context(), "token-of-somebody", "")), "unavailable")
+}
+
+func TestAProviderVouchesForItsOwnIssuerAlone(t *testing.T) {
+	a, one, two := several(t)
+	two.tokens["forged"] = auth.Identity{Issuer: "https://one", Subject: "alice", ExpiresAt: two.identity("x").ExpiresAt}
+	want(t, "a token for a person of another provider", outcome(a.MCP(t.Context(), "forged", "")), "unauthenticated")
+	if one.calls.Load() == 0 || two.calls.Load() == 0 {
+		t.Error("not every provider was asked")
+	}
+}
+
+func TestTheAdminsOfOneProviderAreNotThoseOfAnother(t *testing.T) {
+	a, one, two := several(t)
+	for p, role := range map[*provider]core.Role{one: core.RoleAdmin, two: core.RoleMember} {
+		id, err := a.MCP(t.Context(), jwt(p, p.issuer, "carol"), "")
+		if err != nil || id.User.OrgRole != role {
+			t.Errorf("carol of %s is %s, want %s: %v", p.issuer, id.User.OrgRole, role, err)
+		}
+	}
+}
+
+func TestABrowserLogsInWithTheProviderItChose(t *testing.T) {
+	a, one, two := several(t)
+	if names, err := a.LoginProviders(t.Context()); err != nil || !slices.Equal(names, []string{"one", "two"}) {
+		t.Fatalf("got %q, %v", names, err)
+	}
+	login := func(name, subject string) string {
+		t.Helper()
+		start, err := a.BeginLogin(t.Context(), name, "https://base/v1/auth/callback", "/")
+		if err != nil {
+			t.Fatal(err)
+		}
+		token, _, err := a.FinishLogin(t.Context(), LoginAnswer{State: stateOf(t, start), Code: "code-of-" + subject, Binding: start.Binding})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return token
+	}
+	alice, bob := login("", "alice"), login("two", "bob")
+	if len(one.starts) != 1 || len(two.starts) != 1 {
+		t.Errorf("%d logins began with the first provider, %d with the second", len(one.starts), len(two.starts))
+	}
+	_, err := a.BeginLogin(t.Context(), "three", "https://base/v1/auth/callback", "/")
+	want(t, "an unknown provider", string(core.CodeOf(err)), "bad_request")
+	want(t, "a login with the first", outcome(a.API(t.Context(), "", alice)), "alice")
+	want(t, "a login with the second", outcome(a.API(t.Context(), "", bob)), "bob")
+
+	begun, err := a.BeginLogin(t.Context(), "one", "https://base/v1/auth/callback", "/")
+	if err != nil {
+		t.Fatal(err)
+	}
+	a.SetProviders([]Provider{{Name: "one", Adapter: one}}, []string{"https://base"})
+	want(t, "a login with the first, when the second is gone", outcome(a.API(t.Context(), "", alice)), "alice")
+	want(t, "a login with the second, which is gone", outcome(a.API(t.Context(), "", bob)), "unauthenticated")
+	if _, _, err := a.FinishLogin(t.Context(), LoginAnswer{State: stateOf(t, begun), Code: "code-of-alice", Binding: begun.Binding}); err != nil {
+		t.Errorf("a login that began before the reload: %v", err)
+	}
+}
+
+func TestTheDiscoveryDocumentNamesTheServersOfAllProviders(t *testing.T) {
+	a, _, _ := several(t)
+	about, err := a.Describe(t.Context())
+	if err != nil || about.Issuer != "https://one" || !slices.Equal(about.AuthorizationServers, []string{"https://one", "https://two"}) {
+		t.Errorf("got %+v, %v", about, err)
+	}
+}

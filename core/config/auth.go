@@ -1,0 +1,74 @@
+package config
+
+import (
+	"cmp"
+	"fmt"
+	"strings"
+
+	"github.com/ropewalk/ropewalk/core/config/layer"
+)
+
+// authSection is one mapping below auth.
+type authSection struct {
+	at   string // its path
+	keys map[string]any
+}
+
+// authSections returns the mappings of auth: auth is one, or a list of them.
+func (d document) authSections() []authSection {
+	switch v := d.Auth.(type) {
+	case map[string]any:
+		return []authSection{{"auth", v}}
+	case []any:
+		var all []authSection
+		for i, item := range v {
+			keys, _ := item.(map[string]any)
+			all = append(all, authSection{fmt.Sprintf("auth[%d]", i), keys})
+		}
+		return all
+	}
+	return nil
+}
+
+func (s authSection) auth(base string) Auth {
+	a := Auth{
+		Plugin: plugin("auth", s.at, s.keys, base), ClientID: text(s.keys, "clientId"), RedirectURI: text(s.keys, "redirectUri"),
+		Admins: admins(s.keys["admins"]), Join: joinRule(s.keys["join"]), Scopes: texts(s.keys["scopes"]),
+	}
+	a.Name = cmp.Or(text(s.keys, "name"), a.Adapter)
+	a.Audiences, a.AnyAudience = audiences(s.keys["audience"])
+	return a
+}
+
+func (k *check) checkAuth() {
+	first := map[string]string{} // the path by name
+	for i, section := range k.doc.authSections() {
+		a := &k.cfg.Auth[i]
+		k.checkAuthSection(a, section)
+		k.checkPlugin("auth", section.at, a.Plugin, section.keys)
+		if other, twice := first[a.Name]; twice && a.Name != "" {
+			k.add(layer.Join(section.at, "name"), "%s is the name of %s already; give one of them another name", k.shown(layer.Join(section.at, "name"), a.Name), other)
+		}
+		first[a.Name] = section.at
+	}
+}
+
+func (k *check) checkAuthSection(a *Auth, section authSection) {
+	at := func(key string) string { return layer.Join(section.at, key) }
+	if a.Adapter == "workos" {
+		if section.keys["idpDomain"] == nil && section.keys["issuer"] == nil { // issuer: an AuthKit with a domain of its own
+			k.add(at("idpDomain"), "is required: enabling OAuth requires idpDomain, the subdomain part of the identity provider's URL")
+		}
+		if key := k.cfg.Environment[EnvWorkOSKey]; key != "" {
+			a.Settings = a.Settings.with("apiKey", key)
+		}
+	}
+	if a.RedirectURI != "" {
+		if _, err := webAddress(a.RedirectURI); err != nil || !strings.HasSuffix(a.RedirectURI, callbackPath) {
+			k.add(at("redirectUri"), "want an address of the form <base URL>%s", callbackPath)
+		}
+	}
+	if a.AnyAudience {
+		k.warn("%s is any: tokens that were issued for other services are accepted", at("audience"))
+	}
+}
