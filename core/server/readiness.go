@@ -23,7 +23,7 @@ func (s *Server) checks() []httpapi.Check {
 	if s.store.Shared() {
 		all = append(all, httpapi.Check{Name: "notices", Run: s.store.CheckNotices})
 	}
-	if s.config.Auth.Adapter != "" {
+	if len(s.config.Auth) > 0 {
 		all = append(all, httpapi.Check{Name: "auth", Run: func(ctx context.Context) error { return s.host.Probe(ctx, plugins.KindAuth) }})
 	}
 	return all
