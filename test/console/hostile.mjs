@@ -2,22 +2,51 @@
 import { assert, facts, open } from "./browser.mjs";
 
 const { context, page } = await open();
-await page.goto(facts.url + "/tools");
-await page.evaluate(() => localStorage.setItem("secret", "of the console"));
+// What a view must not read, and must not reach.
+await context.addInitScript(() => {
+  if (top !== globalThis || !location.pathname.startsWith("/tools")) return;
+  localStorage.setItem("secret", "of the console");
+  globalThis.name = "the name of the page";
+  const channel = new BroadcastChannel("console");
+  channel.onmessage = ({ data }) => { globalThis.heard ||= data === "of a view"; };
+  setInterval(() => channel.postMessage("of the console"), 100);
+});
 const failures = [];
 let told = 0;
-for (const attack of facts.attacks) {
-  await page.goto(`${facts.url}/tools?tool=hostile__${attack}`);
+let windows = 0;
+context.on("page", () => windows++);
+page.on("download", (download) => failures.push(`a download began: ${download.suggestedFilename()}`));
+page.on("dialog", (dialog) => {
+  failures.push(`a dialog was shown: ${dialog.message()}`);
+  void dialog.dismiss();
+});
+
+async function attempt(attack) {
+  await page.evaluate((to) => history.pushState(null, "", to), `/tools?tool=hostile__${attack}`);
+  await page.getByRole("heading", { name: attack, exact: true }).waitFor();
+  assert.equal(await page.locator("iframe").count(), 0, `${attack}: the view before is still there`);
   await page.getByRole("button", { name: "Run tool" }).click();
   const view = page.frameLocator("iframe").frameLocator("iframe");
   // A view that was sent elsewhere has no outcome: that is looked for in the requests.
-  const outcome = await view.locator("#outcome[data-over]").textContent({ timeout: 10_000 }).catch(() => "gone");
+  const outcome = await view.locator("#outcome[data-over]").textContent({ timeout: 8_000 }).catch(() => "gone");
   if (outcome !== "gone") told++;
   if (/READ|SENT/.test(outcome)) failures.push(`${attack}: ${outcome}`);
   if (!page.url().startsWith(facts.url)) failures.push(`${attack}: the page went to ${page.url()}`);
-  if (context.pages().length > 1) failures.push(`${attack}: it opened a window`);
   for (const frame of page.frames()) if (frame.url().startsWith(facts.canary)) failures.push(`${attack}: a frame went to ${frame.url()}`);
+  // The page around it is as it was, and answers.
+  assert.equal(await page.title(), "Tools · Ropewalk", `${attack}: the title`);
+  const { heard, text } = await page.evaluate(() => ({ heard: globalThis.heard, text: document.body.innerText }));
+  if (heard) failures.push(`${attack}: the page heard something over a channel`);
+  if (text.includes("forged")) failures.push(`${attack}: the page shows a forged answer`);
+  const tall = await page.locator("iframe").first().evaluate((frame) => frame.clientHeight);
+  if (tall > 800) failures.push(`${attack}: the frame grew to ${tall} px`);
+  if (windows > 0) failures.push(`${attack}: it opened ${windows} windows`);
+  windows = 0;
 }
+
+await page.goto(`${facts.url}/tools`);
+for (const attack of facts.attacks) await attempt(attack);
 assert.deepEqual(failures, []);
-assert.ok(told >= facts.attacks.length - 6, `only ${told} views told an outcome: the attacks were not really made`);
+assert.ok(told >= facts.attacks.length - 12, `only ${told} of ${facts.attacks.length} views told an outcome: the attacks were not really made`);
+console.log(`${facts.attacks.length} attacks, ${told} told an outcome`);
 await context.close();

@@ -51,7 +51,7 @@ func hostileBundle(t *testing.T, at string) (dir string, attacks []string) {
 	for _, m := range regexp.MustCompile(`(?m)^  "([a-z-]+)":`).FindAllSubmatch(source, -1) {
 		attacks = append(attacks, string(m[1]))
 	}
-	if len(attacks) < 20 {
+	if len(attacks) < 60 {
 		t.Fatalf("only %d attacks", len(attacks))
 	}
 	return dir, attacks
