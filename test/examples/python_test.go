@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/ropewalk/ropewalk/core/config"
 	"github.com/ropewalk/ropewalk/plugins"
 	"github.com/ropewalk/ropewalk/plugins/auth"
 	"github.com/ropewalk/ropewalk/plugins/auth/authtest"
@@ -37,7 +38,7 @@ func TestTheAuthAdapterInPythonKeepsTheContract(t *testing.T) {
 	path := authPython(t)
 	s := authtest.Subject{Keys: newKeys(t), Open: func(ctx context.Context, p *authtest.Provider) (auth.Adapter, func(), error) {
 		h, _ := newHost(t)
-		adapter, err := h.Auth(ctx, plugin(t, path, authtest.Settings(p)))
+		adapter, err := h.Auth(ctx, config.Auth{Plugin: plugin(t, path, authtest.Settings(p))})
 		if err != nil {
 			return nil, nil, err
 		}
@@ -54,7 +55,7 @@ func TestTheAuthAdapterInPythonIsReplacedWhenItIsKilled(t *testing.T) {
 	}
 	defer provider.Close()
 	h, log := newHost(t)
-	adapter, err := h.Auth(t.Context(), plugin(t, path, authtest.Settings(provider)))
+	adapter, err := h.Auth(t.Context(), config.Auth{Plugin: plugin(t, path, authtest.Settings(provider))})
 	if err != nil {
 		t.Fatal(err)
 	}
