@@ -1,6 +1,7 @@
 package access
 
 import (
+	"runtime"
 	"testing"
 	"time"
 
@@ -79,6 +80,30 @@ func TestARevokedTokenEndsWhatBeganWithItAlone(t *testing.T) {
 	want(t, "another token of the subject", outcome(a.MCP(t.Context(), "another-token", "")), "alice")
 	if err := a.Valid(t.Context(), other); err != nil || p.calls.Load() != 3 {
 		t.Errorf("a session with another token: %v, %d calls of the provider", err, p.calls.Load())
+	}
+}
+
+func TestAVerificationDuringWhichItsSubjectIsRevokedIsRefused(t *testing.T) {
+	for _, known := range []bool{true, false} {
+		p := newProvider("https://idp", "alice")
+		a, _ := newAccess(t, "", p)
+		if known {
+			tokenCaller(t, a, "token-of-alice")
+		}
+		p.set(func(p *provider) {
+			p.block = make(chan struct{})
+			p.tokens["second-token"] = p.identity("alice")
+		})
+		before, answer := p.calls.Load(), make(chan string, 1)
+		go func() { answer <- outcome(a.MCP(t.Context(), "second-token", "")) }()
+		for p.calls.Load() == before {
+			runtime.Gosched()
+		}
+		if err := a.Revoke(t.Context(), core.Revocation{Issuer: "https://idp", Subject: "alice"}); err != nil {
+			t.Fatal(err)
+		}
+		close(p.block) // the provider answers as it did before the revocation
+		want(t, "the token", <-answer, "unauthenticated")
 	}
 }
 

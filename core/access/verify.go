@@ -69,6 +69,9 @@ func (a *Access) shared(ctx context.Context, g *gate, hash fingerprint, token, r
 // ask has the providers verify a token, and caches the verdict.
 func (a *Access) ask(ctx context.Context, g *gate, hash fingerprint, token, resource string, since uint64) (core.Identity, error) {
 	id, expires, err := a.judge(ctx, g, token, resource)
+	if err == nil && g.change() != since {
+		err = a.revokedMeanwhile(ctx, id)
+	}
 	switch {
 	case err == nil:
 		until := time.Now().Add(verifiedLife)
@@ -84,6 +87,18 @@ func (a *Access) ask(ctx context.Context, g *gate, hash fingerprint, token, reso
 	}
 	a.log.Warn("token not verified", "error", err)
 	return core.Identity{}, unavailable(err)
+}
+
+// revokedMeanwhile returns an error when the token or its subject was revoked while it was verified.
+func (a *Access) revokedMeanwhile(ctx context.Context, id core.Identity) error {
+	if a.revoked == nil {
+		return nil
+	}
+	revoked, err := a.revoked.Revoked(ctx, id)
+	if err == nil && revoked {
+		err = fmt.Errorf("the token was revoked while it was verified: %w", plugins.ErrUnauthenticated)
+	}
+	return err
 }
 
 // judge passes a token to its provider, or to each until one accepts it. The token is refused only when all

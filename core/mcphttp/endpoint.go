@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"net/netip"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/gofiber/fiber/v2"
@@ -95,6 +96,7 @@ type Endpoint struct {
 	hub       *hub
 	documents *documents
 	standing  openStreams
+	changed   atomic.Pointer[time.Time] // when the access of a user last changed; nil for never
 
 	root    context.Context // the parent of every call's context; ends with Close
 	stop    context.CancelFunc

@@ -64,6 +64,7 @@ func (e *Endpoint) serve(c *fiber.Ctx) error {
 		return e.denied(err).send(c)
 	}
 	info.SetCaller(caller)
+	defer e.recheck(caller, c.Context().Time())
 	switch c.Method() {
 	case fiber.MethodPost:
 		return e.post(c, caller, body)

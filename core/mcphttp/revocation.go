@@ -3,6 +3,7 @@ package mcphttp
 import (
 	"context"
 	"sync"
+	"time"
 
 	"github.com/ropewalk/ropewalk/core"
 )
@@ -49,6 +50,29 @@ func (o *openStreams) of(userID string) []*openStream {
 // EndRevoked ends the sessions and streams of a user, "" for all users, that access no longer allows: the
 // user, the API key or the membership is gone. Where that cannot be determined they go on.
 func (e *Endpoint) EndRevoked(ctx context.Context, userID string) {
+	now := time.Now()
+	e.changed.Store(&now) // before the sessions are listed: what is opened later is checked by its request
+	e.endRevoked(ctx, userID)
+}
+
+// recheck ends what a request opened although access was revoked while the request was handled: its caller
+// was authenticated before, and EndRevoked did not find what was not yet open.
+func (e *Endpoint) recheck(caller core.Caller, began time.Time) {
+	if !e.changedSince(began) {
+		return
+	}
+	ctx, cancel := context.WithTimeout(e.root, gateTimeout)
+	defer cancel()
+	e.endRevoked(ctx, caller.User.ID)
+}
+
+// changedSince reports whether the access of a user has changed since a request began.
+func (e *Endpoint) changedSince(began time.Time) bool {
+	changed := e.changed.Load()
+	return changed != nil && !began.After(*changed)
+}
+
+func (e *Endpoint) endRevoked(ctx context.Context, userID string) {
 	for _, s := range e.live.All() {
 		if userID != "" && s.Owner.User.ID != userID || !e.revoked(ctx, s.Owner) {
 			continue

@@ -1,7 +1,9 @@
 package mcphttp
 
 import (
+	"context"
 	"errors"
+	"strings"
 	"testing"
 
 	"github.com/ropewalk/ropewalk/core"
@@ -32,5 +34,47 @@ func TestOneUserCannotTakeEverySession(t *testing.T) {
 		if err := set.Reserve("bob"); err != nil {
 			t.Errorf("after one was removed: %v", err)
 		}
+	}
+}
+
+// interrupted is an access in which something happens just after a token was verified.
+type interrupted struct {
+	*people
+	meanwhile func()
+}
+
+func (i *interrupted) MCP(ctx context.Context, bearer, resource string) (core.Identity, error) {
+	id, err := i.people.MCP(ctx, bearer, resource)
+	i.meanwhile()
+	return id, err
+}
+
+func TestWhatIsOpenedDuringARevocationDoesNotOutliveIt(t *testing.T) {
+	for _, c := range []struct {
+		name    string
+		revoked bool
+		left    int // sessions
+	}{
+		{"the caller is revoked", true, 0},
+		{"another user is revoked", false, 1},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			access := &interrupted{people: &people{}, meanwhile: func() {}}
+			r := start(t, func(o *Options) { o.Access = access })
+			access.meanwhile = func() {
+				access.gone.Store(c.revoked)
+				r.endpoint.EndRevoked(t.Context(), "usr_bob")
+			}
+			if resp, _ := r.say("POST", alice, hello("2025-11-25")); resp.StatusCode != 200 || r.endpoint.Sessions() != c.left {
+				t.Errorf("initialize: %d, %d sessions are left, want %d", resp.StatusCode, r.endpoint.Sessions(), c.left)
+			}
+			if !c.revoked {
+				return
+			}
+			body, header := statelessRequest("subscriptions/listen", `"notifications":{"toolsListChanged":true}`)
+			if _, said := r.say("POST", alice, body, header...); !strings.Contains(said, "acknowledged") { // it ends
+				t.Errorf("listen: %s", said)
+			}
+		})
 	}
 }
