@@ -79,14 +79,14 @@ func (a *app) transition(next core.State, change func(*view)) bool {
 	if next != core.StateRunning {
 		v.instance = nil
 	}
-	if next == core.StateStopped || next == core.StateDead {
-		v.offer = core.Offer{}
-	}
 	if next == core.StateRunning || next == core.StateStopped {
 		v.failure = nil
 	}
 	if change != nil {
 		change(&v)
+	}
+	if next == core.StateDead || next == core.StateStopped && !v.startsSoon() {
+		v.offer = core.Offer{}
 	}
 	finish := func() {}
 	if len(offer.Differences(&old.offer, &v.offer)) > 0 {

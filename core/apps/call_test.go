@@ -38,6 +38,44 @@ func TestACallWaitsForAnAppThatRestarts(t *testing.T) {
 	})
 }
 
+// A restart and new values take an app away for a moment. Callers notice nothing but the time.
+func TestCallsWaitAndToolsStayListedWhileACommandStartsAnAppAgain(t *testing.T) {
+	blue := "blue"
+	commands := map[string]func(context.Context, *Manager) (core.App, error){
+		"restart": func(ctx context.Context, y *Manager) (core.App, error) { return y.Restart(ctx, ws, "notes") },
+		"new values": func(ctx context.Context, y *Manager) (core.App, error) {
+			return y.Configure(ctx, ws, "notes", Settings{Env: map[string]*string{"COLOUR": &blue}})
+		},
+	}
+	for name, command := range commands {
+		for moment, during := range map[time.Duration]core.State{time.Second: core.StateStopped, 3 * time.Second: core.StateStarting} {
+			synctest.Test(t, func(t *testing.T) {
+				m := &memoryApp{tools: []string{"one"}}
+				y, _ := managerOf(t, m, newMemoryRecords(record("notes", true)))
+				open(t, y)
+				synctest.Wait()
+				m.set(func(m *memoryApp) { m.ends, m.takes = 2*time.Second, 3*time.Second })
+				changes := 0
+				defer y.Watch(ws, func(core.Kind) { changes++ })()
+				before := time.Now()
+				ended := make(chan error, 1)
+				go func() { _, err := command(t.Context(), y); ended <- err }()
+				wait(t.Context(), moment)
+				expect(t, name+": the state", state(t, y, "notes"), during)
+				expect(t, name+": the tools", names(y.Tools(ws)), "notes__one")
+				if err := call(t, y, "x"); err != nil {
+					t.Errorf("%s: the call while the app is %s: %v", name, during, err)
+				}
+				expect(t, name+": the call ends when the app runs again", time.Since(before), 5*time.Second)
+				if err := <-ended; err != nil {
+					t.Errorf("%s: %v", name, err)
+				}
+				expect(t, name+": changes of the lists", changes, 0)
+			})
+		}
+	}
+}
+
 func TestACallWaitsAtMostTenSecondsForItsApp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		y, _ := managerOf(t, &memoryApp{hangs: true}, newMemoryRecords(record("notes", true)))

@@ -179,6 +179,17 @@ func (a *app) stopForCommand(ctx context.Context) error {
 	return a.stopSupervisor(ctx)
 }
 
+// stopToStartAgain is stopForCommand for a command that starts the app again at once, if it is to run:
+// calls wait for that, and its tools stay listed.
+func (a *app) stopToStartAgain(ctx context.Context) error {
+	a.transition(sameState, func(v *view) { v.awaited = true })
+	err := a.stopForCommand(ctx)
+	if err != nil {
+		a.transition(sameState, func(v *view) { v.awaited = false })
+	}
+	return err
+}
+
 func (m *Manager) isProtected(k interact.AppKey) bool {
 	return k.Workspace == core.DefaultWorkspaceID && m.setup.Load().declared[k.Name].Protected
 }

@@ -45,7 +45,7 @@ func (m *Manager) Configure(ctx context.Context, workspace, name string, s Setti
 			a.setRecord(record)
 			return nil
 		}
-		if err := a.stopForCommand(ctx); err != nil {
+		if err := a.stopToStartAgain(ctx); err != nil {
 			return err
 		}
 		a.setRecord(record)
@@ -111,7 +111,7 @@ func hasField(m *bundle.Manifest, key string) bool {
 // Errors: core.CodeNotFound, core.CodeStartFailed saying why.
 func (m *Manager) Restart(ctx context.Context, workspace, name string) (core.App, error) {
 	return m.command(ctx, interact.AppKey{Workspace: workspace, Name: name}, core.CodeStartFailed, "restarted", func(ctx context.Context, a *app) error {
-		if err := a.stopForCommand(ctx); err != nil {
+		if err := a.stopToStartAgain(ctx); err != nil {
 			return err
 		}
 		return a.startAgain(ctx)

@@ -98,7 +98,7 @@ func (a *app) replaceVersion(ctx context.Context, old core.Installation, found *
 	if !old.Running {
 		return a.recordVersion(ctx, old, found)
 	}
-	if err := a.stopForCommand(ctx); err != nil {
+	if err := a.stopToStartAgain(ctx); err != nil {
 		return errors.Join(err, found.Discard())
 	}
 	show := func(record core.Installation) {
@@ -118,7 +118,7 @@ func (a *app) replaceVersion(ctx context.Context, old core.Installation, found *
 		err = errors.Join(withSkippedScripts(err, found), found.Discard())
 	}
 	if err != nil {
-		a.transition(core.StateStopped, nil)
+		a.transition(core.StateStopped, func(v *view) { v.awaited = true })
 		show(old)
 		a.resume()
 		return core.Wrap(core.CodeInstallFailed, err, "version "+found.Record.Version+" did not start, version "+old.Version+" runs again: "+core.TextOf(err))

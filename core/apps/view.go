@@ -19,7 +19,7 @@ type view struct {
 	state    core.State
 	awaited  bool              // its next start comes without a command: the first one here, or one with another record
 	instance instance.Instance // nil unless running
-	offer    core.Offer        // kept while crashed, so that tools do not disappear during a restart
+	offer    core.Offer        // kept while crashed or about to start, so that tools do not disappear during a restart
 	since    time.Time         // when it last became running
 	restarts int
 	failure  *instance.Failure // why it is crashed or dead; nil when it is not
