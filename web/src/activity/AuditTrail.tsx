@@ -42,7 +42,7 @@ export function AuditTrail() {
   };
   return (
     <div style={{ display: "grid", gap: 16 }}>
-      <div className={css.bar} role="search" aria-label="Audit trail">
+      <div className={`${css.bar} ${css.filters}`} role="search" aria-label="Audit trail">
         <Search label="Search targets" value={typed.target} onChange={(e) => change({ target: e.target.value })} />
         <Input aria-label="Action" placeholder="Action" value={typed.action} onChange={(e) => change({ action: e.target.value })} className={css.filter} />
         <Select aria-label="Person" value={typed.actor} onChange={(e) => change({ actor: e.target.value })} className={css.filter}>
@@ -53,9 +53,11 @@ export function AuditTrail() {
           <option value="">Every outcome</option>
           {Object.entries(outcomes).map(([value, name]) => <option key={value} value={value}>{name}</option>)}
         </Select>
-        <label className={css.date}>From <Input type="date" value={typed.from} onChange={(e) => change({ from: e.target.value })} /></label>
-        <label className={css.date}>to <Input type="date" value={typed.to} onChange={(e) => change({ to: e.target.value })} /></label>
-        <Button disabled={rows.length === 0} busy={saving} onClick={() => void save()}><Download aria-hidden="true" />Export</Button>
+        <div className={css.when}>
+          <label className={css.date}>From <Input type="date" value={typed.from} onChange={(e) => change({ from: e.target.value })} /></label>
+          <label className={css.date}>to <Input type="date" value={typed.to} onChange={(e) => change({ to: e.target.value })} /></label>
+          <Button disabled={rows.length === 0} busy={saving} onClick={() => void save()}><Download aria-hidden="true" />Export</Button>
+        </div>
       </div>
       <Card flush>
         {pages.error ? <Failure error={pages.error} /> : pages.isPending || (rows.length === 0 && hasNextPage) ? <div style={{ padding: 16 }}><Skeleton lines={6} /></div> : rows.length === 0

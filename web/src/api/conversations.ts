@@ -9,7 +9,7 @@ export function useConversations(search: string) {
   return useInfiniteQuery({
     queryKey: ["conversations", workspace.id, search],
     initialPageParam: undefined as string | undefined,
-    queryFn: ({ pageParam }) => take(api.GET("/v1/conversations", { params: { query: { limit: 50, cursor: pageParam, search: search || undefined } } })),
+    queryFn: ({ pageParam }) => take(api.GET("/v1/conversations", { params: { query: { limit: pageParam ? 100 : 50, cursor: pageParam, search: search || undefined } } })),
     getNextPageParam: (last) => last.nextCursor ?? undefined,
   });
 }

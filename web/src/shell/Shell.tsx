@@ -20,6 +20,13 @@ export function Shell() {
   const path = useRouterState({ select: (state) => state.location.pathname });
   const here = all.find((s) => path === s.to || path.startsWith(`${s.to}/`));
   const main = useRef<HTMLElement>(null);
+  const resolved = useRouterState({ select: (state) => state.resolvedLocation?.pathname });
+  const shown = useRef(resolved);
+  useEffect(() => {
+    // What led here may be gone, such as a dialog: the keyboard goes on with the new screen.
+    if (shown.current && shown.current !== resolved && document.activeElement === document.body) main.current?.focus();
+    shown.current = resolved;
+  }, [resolved]);
   useEffect(() => {
     document.title = here ? `${here.name} · Ropewalk` : "Ropewalk";
   }, [here]);

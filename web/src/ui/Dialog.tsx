@@ -42,9 +42,12 @@ export function Dialog({ title, onClose, wide, children, footer, onSubmit }: Pro
       className={clsx(css.dialog, wide && css.wide)}
       aria-labelledby={id}
       onCancel={(event) => {
+        if (event.target !== event.currentTarget) return; // a file was not chosen after all
         event.preventDefault();
         onClose();
       }}
+      // A second Escape closes the dialog without asking.
+      onClose={() => { if (!ref.current?.open) onClose(); }}
     >
       {onSubmit ? (
         <form

@@ -1,0 +1,75 @@
+// What is shown is not older than what is known: answers that were asked for before a change, many events at
+// once, and conversations whose answer comes somewhere else.
+import { assert, facts, open } from "./browser.mjs";
+
+const { context, page, problems } = await open();
+const app = (await (await fetch(`${facts.url}/v1/apps`)).json()).apps[0];
+const stream = (events) => ({ contentType: "text/event-stream", body: events.map(({ event, ...data }) => `event: ${event}\ndata: ${JSON.stringify(data)}\n\n`).join("") });
+
+// gate is a promise with the function that keeps it.
+function gate() {
+  let open;
+  return { passed: new Promise((resolve) => { open = resolve; }), open: (value) => open(value) };
+}
+
+// An event comes while the first list of the apps is on its way. That list is given up: the next one is shown.
+const [first, second] = [gate(), gate()];
+let lists = 0;
+let streams = 0;
+await page.route("**/v1/events", async (route) => {
+  if (++streams > 1) return; // the next stream never begins
+  await first.passed;
+  await route.fulfill(stream([{ event: "bundle.installed", name: "newer" }]));
+});
+await page.route("**/v1/apps", async (route) => {
+  if (++lists === 1) {
+    first.open();
+    await second.passed;
+    return route.fulfill({ json: { apps: [{ ...app, name: "older", ui: undefined }] } }).catch(() => undefined); // it is given up
+  }
+  second.open();
+  await route.fulfill({ json: { apps: [{ ...app, name: "newer", ui: undefined }] } });
+});
+await page.goto(`${facts.url}/apps`);
+await page.getByRole("link", { name: "newer", exact: true }).waitFor();
+assert.equal(await page.getByRole("link", { name: "older", exact: true }).count(), 0);
+await page.unrouteAll({ behavior: "ignoreErrors" });
+
+// Two thousand events at once are a few requests, not two thousand, and all of them are shown.
+lists = streams = 0;
+await page.route("**/v1/events", async (route) => {
+  if (++streams > 1) return;
+  await route.fulfill(stream(Array.from({ length: 2_000 }, (_, i) => ({ event: "bundle.started", name: `app-${i + 1}` }))));
+});
+await page.route("**/v1/apps", async (route) => {
+  lists++;
+  await route.fallback();
+});
+await page.goto(`${facts.url}/apps`);
+await page.getByRole("link", { name: "Activity" }).click();
+await page.getByRole("region", { name: "Events, 2,000 rows" }).waitFor();
+assert.ok(lists < 20, `2,000 events made ${lists} requests`);
+await page.unrouteAll({ behavior: "ignoreErrors" });
+
+// The last message has no answer yet: the history is asked for until it is there, and not after that.
+let histories = 0;
+const said = (role, content) => ({ role, content, timestamp: new Date().toISOString(), index: 0 });
+await page.route("**/v1/conversations/*/history", async (route) => {
+  histories++;
+  await route.fulfill({ json: { messages: [said("user", "How far is it?"), ...(histories > 2 ? [said("assistant", "Two hours.")] : [])] } });
+});
+await page.clock.install();
+await page.goto(`${facts.url}/chat/conv_00000000000000aa`);
+const notice = page.getByText("No answer is here yet.");
+await notice.waitFor();
+await page.clock.runFor(3_000);
+await page.clock.runFor(3_000);
+await page.getByText("Two hours.").waitFor();
+assert.equal(await notice.count(), 0);
+const asked = histories;
+await page.clock.runFor(20_000);
+await page.getByText("Two hours.").waitFor();
+assert.equal(histories, asked, "a history with its answer is not asked for again");
+assert.deepEqual(problems, [], "what the page complained about");
+await page.unrouteAll({ behavior: "ignoreErrors" });
+await context.close();
