@@ -65,3 +65,25 @@ func TestAChatPrintsTheAnswerAndTheToolCallsOfARun(t *testing.T) {
 	}
 	s.run("ropewalk", "conversation", "show", id).exits(0, "hello", "again", "Once more.")
 }
+
+func TestAChatRendersMarkdownOnATerminalUnlessNoColorIsSet(t *testing.T) {
+	p := testenv.StartModelProvider(t)
+	s := newScript(t)
+	s.write(filepath.Join(s.home, "ropewalk.yaml"), "models:\n  default: openai:test-model\n  providers:\n    openai: {baseUrl: '"+p.URL+"/v1', apiKey: k}\n")
+	s.up()
+	p.Say(t, `{"match":{},"response":{"content":"It is **important**. \u001b]0;title\u0007"}}`)
+	chat := filepath.Join(built, "ropewalk") + " chat hello"
+	s.environ = []string{"TERM=xterm", "NO_COLOR="}
+	onTerminal, _, _ := s.split("", "script", "-qec", chat, filepath.Join(s.dir, "typescript"))
+	if !strings.Contains(onTerminal, "It is \x1b[1mimportant\x1b[22m.") || strings.Contains(onTerminal, "\x1b]0;") {
+		t.Errorf("a terminal gets %q", onTerminal)
+	}
+	if toFile, _, _ := s.split("", "sh", "-c", chat); !strings.Contains(toFile, "It is **important**. \x1b]0;title\a") {
+		t.Errorf("a pipe gets %q", toFile)
+	}
+	s.environ = []string{"TERM=xterm", "NO_COLOR=1"}
+	onTerminal, _, _ = s.split("", "script", "-qec", chat, filepath.Join(s.dir, "typescript"))
+	if !strings.Contains(onTerminal, "It is **important**.") || strings.Contains(onTerminal, "\x1b") {
+		t.Errorf("with NO_COLOR a terminal gets %q", onTerminal)
+	}
+}

@@ -32,7 +32,7 @@ func Command() *cobra.Command {
 		Use:   "chat [MESSAGE]",
 		Short: "Chat with a model that uses the workspace's tools",
 		Long: "Chat with a model that uses the workspace's tools. With a message, or `-` for standard input, one answer is printed; " +
-			"without one, messages are read line by line. The answer goes to standard output as it arrives; tool calls, questions of " +
+			"without one, messages are read line by line. The answer goes to standard output as it arrives, its Markdown rendered on a terminal unless NO_COLOR is set; tool calls, questions of " +
 			"apps and the conversation's id go to standard error. Ctrl-C cancels the run; at the prompt it ends the command.",
 		Args: cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error { return chat(cmd, c, r, args) },
@@ -110,7 +110,7 @@ func (s *session) loop(r request) error {
 		id, err := s.run(r)
 		switch {
 		case errors.Is(err, context.Canceled):
-			s.cmd.PrintErrln("\nCancelled.")
+			s.cmd.PrintErrln("Cancelled.")
 		case err != nil && !s.asks:
 			return err
 		case err != nil:

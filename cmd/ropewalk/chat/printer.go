@@ -7,27 +7,46 @@ import (
 	"github.com/ropewalk/ropewalk/cmd/ropewalk/cli"
 )
 
-// printer prints one run: the answer to out, everything else to notes.
+// printer prints one run: the answer to out, everything else to notes. A terminal gets the answer's Markdown
+// rendered, anything else gets it as it is.
 type printer struct {
 	*session
 	out          io.Writer
 	notes        *cli.Output
+	markdown     *markdown // of an answer on a terminal that shows styles, or nil
 	conversation string
 	open         bool // the answer's last line has no line break yet
 	done         bool
+}
+
+func newPrinter(s *session) *printer {
+	p := &printer{session: s, out: s.cmd.OutOrStdout(), notes: cli.NewOutput(s.cmd.ErrOrStderr())}
+	if out := cli.NewOutput(p.out); out.IsStyled() {
+		p.markdown = &markdown{out: out}
+	}
+	return p
 }
 
 func (p *printer) text(d delta) error {
 	if p.json || d.Text == "" {
 		return nil
 	}
+	if p.markdown != nil {
+		return p.markdown.write(cli.Printable(d.Text))
+	}
 	p.open = d.Text[len(d.Text)-1] != '\n'
+	if cli.IsTerminal(p.out) {
+		d.Text = cli.Printable(d.Text)
+	}
 	_, err := io.WriteString(p.out, d.Text)
 	return err
 }
 
 // breakLine ends the answer's last line.
 func (p *printer) breakLine() {
+	if p.markdown != nil && p.markdown.open() {
+		_ = p.markdown.endLine()
+	}
 	if p.open {
 		_, _ = io.WriteString(p.out, "\n") // the next write reports a broken pipe
 		p.open = false
@@ -40,7 +59,7 @@ func (p *printer) note(format string, args ...any) {
 		return
 	}
 	p.breakLine()
-	p.notes.Line("%s", p.notes.Faint(fmt.Sprintf(format, args...)))
+	p.notes.Line("%s", p.notes.Faint(cli.Printable(fmt.Sprintf(format, args...))))
 }
 
 func (p *printer) toolStart(t toolStart) error {

@@ -10,6 +10,7 @@ import (
 	"net/url"
 	"strings"
 
+	"github.com/ropewalk/ropewalk/cmd/ropewalk/cli"
 	"github.com/ropewalk/ropewalk/cmd/ropewalk/params"
 )
 
@@ -31,7 +32,7 @@ func (p *printer) ask(ctx context.Context, q question) error {
 	action, content := decline, map[string]json.RawMessage(nil)
 	if p.asks && !p.json {
 		p.breakLine()
-		p.notes.Line("%s asks: %s", q.Server, q.Message)
+		p.notes.Line("%s", cli.Printable(q.Server+" asks: "+q.Message))
 		var err error
 		if action, content, err = p.answer(ctx, q); errors.Is(err, context.Canceled) || errors.Is(err, io.EOF) {
 			action = cancel
@@ -51,7 +52,7 @@ func (p *printer) ask(ctx context.Context, q question) error {
 // answer asks for each field of a form, or for consent to open an address.
 func (p *printer) answer(ctx context.Context, q question) (action string, content map[string]json.RawMessage, err error) {
 	if q.Mode == "url" {
-		p.notes.Line("  It wants you to open %s", q.URL)
+		p.notes.Line("  It wants you to open %s", cli.Printable(q.URL))
 		yes, err := p.prompt(ctx, "Have you opened it? [y/N] ")
 		if err != nil || !strings.HasPrefix(strings.ToLower(yes), "y") {
 			return decline, nil, err
@@ -94,7 +95,7 @@ func (p *printer) field(ctx context.Context, name string, s params.Schema) (json
 		hint += fmt.Sprintf("; default %s", property.Default)
 	}
 	if property.Description != "" {
-		p.notes.Line("  %s", property.Description)
+		p.notes.Line("  %s", cli.Printable(property.Description))
 	}
 	for {
 		text, err := p.prompt(ctx, fmt.Sprintf("  %s (%s): ", label, hint))
@@ -115,7 +116,7 @@ func (p *printer) field(ctx context.Context, name string, s params.Schema) (json
 }
 
 func (p *printer) prompt(ctx context.Context, text string) (string, error) {
-	p.cmd.PrintErr(text)
+	p.cmd.PrintErr(cli.Printable(text))
 	line, err := p.line(ctx, nil)
 	return strings.TrimSpace(line), err
 }

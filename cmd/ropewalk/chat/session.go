@@ -11,7 +11,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/ropewalk/ropewalk/cmd/ropewalk/cli"
 	"github.com/ropewalk/ropewalk/internal/apiclient"
 )
 
@@ -39,8 +38,9 @@ func (s *session) run(r request) (conversation string, err error) {
 		case <-ended:
 		}
 	}()
-	p := &printer{session: s, out: s.cmd.OutOrStdout(), notes: cli.NewOutput(s.cmd.ErrOrStderr())}
+	p := newPrinter(s)
 	err = s.client.Stream(ctx, http.MethodPost, "/v1/chat/stream", r, func(e apiclient.Event) error { return p.event(ctx, e) })
+	p.breakLine()
 	switch {
 	case ctx.Err() != nil:
 		return p.conversation, ctx.Err()

@@ -6,6 +6,7 @@ import (
 	"os"
 	"strconv"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 
 	"golang.org/x/term"
@@ -21,6 +22,9 @@ type Output struct {
 func NewOutput(w io.Writer) *Output {
 	return &Output{Writer: w, colour: IsTerminal(w) && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"}
 }
+
+// Styled returns an Output over w that has colours and bold text whatever w is.
+func Styled(w io.Writer) *Output { return &Output{Writer: w, colour: true} }
 
 // IsTerminal reports whether w is a terminal.
 func IsTerminal(w any) bool {
@@ -84,8 +88,47 @@ func Count(n int, thing string) string {
 	return strconv.Itoa(n) + " " + thing
 }
 
+// IsStyled reports whether the output shows colours and bold text.
+func (o *Output) IsStyled() bool { return o.colour }
+
 // Faint renders text that matters less.
-func (o *Output) Faint(text string) string { return o.paint("2", text) }
+func (o *Output) Faint(text string) string { return o.style("2", "22", text) }
+
+// Bold renders headings and strong emphasis.
+func (o *Output) Bold(text string) string { return o.style("1", "22", text) }
+
+// Italic renders emphasis.
+func (o *Output) Italic(text string) string { return o.style("3", "23", text) }
+
+// Underline renders links.
+func (o *Output) Underline(text string) string { return o.style("4", "24", text) }
+
+// Code renders code.
+func (o *Output) Code(text string) string { return o.style("36", "39", text) }
+
+// style turns one property of the text on and off again, so that styles can be nested.
+func (o *Output) style(on, off, text string) string {
+	if !o.colour || text == "" {
+		return text
+	}
+	return "\x1b[" + on + "m" + text + "\x1b[" + off + "m"
+}
+
+// Printable replaces the characters that a terminal would obey or not show: a model or an app could move the
+// cursor, change what is on the screen or write to the clipboard with them.
+func Printable(text string) string {
+	return strings.Map(func(r rune) rune {
+		switch {
+		case r == '\n' || r == '\t' || r == '\u200c' || r == '\u200d': // joiners are parts of emoji and scripts
+			return r
+		case r == '\r':
+			return -1
+		case unicode.In(r, unicode.Cc, unicode.Cf):
+			return unicode.ReplacementChar
+		}
+		return r
+	}, text)
+}
 
 func (o *Output) paint(code, text string) string {
 	if !o.colour || text == "" {
