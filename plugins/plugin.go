@@ -51,6 +51,7 @@ func (p Plugin) Info() Info {
 
 func executableName(kind Kind) string {
 	name := strings.TrimSuffix(filepath.Base(os.Args[0]), ".exe")
+	name = strings.TrimPrefix(name, "ropewalk-plugin ") // the server's title of a built-in adapter, which has no path
 	return strings.TrimPrefix(name, string(kind)+"-")
 }
 

@@ -189,7 +189,7 @@ func (i *instance) kill() { i.client.Kill() }
 func (i *instance) killNow() { _ = i.run.Kill(context.Background()) }
 
 func (h *Host) command(t target) process.Command {
-	c := process.Command{Path: t.path}
+	c := process.Command{Path: t.path, Name: t.title()}
 	names := append(hostEnv(), h.opts.PassEnv...)
 	for name, value := range h.opts.Env.Only(names...) {
 		c.Env = append(c.Env, name+"="+value)
@@ -200,6 +200,16 @@ func (h *Host) command(t target) process.Command {
 	}
 	c.Path, c.Args = process.Self(), []string{"plugin", "serve", string(t.kind), t.name}
 	return c
+}
+
+// title is what the process list shows as the plugin's name. It ends with the path, because plugins take
+// theirs from there.
+func (t target) title() string {
+	title := fmt.Sprintf("ropewalk-plugin %s-%s", t.kind, t.label)
+	if t.path != "" {
+		title += " " + t.path
+	}
+	return title
 }
 
 // connector returns the bare connection: the contract packages make their clients of it.

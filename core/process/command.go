@@ -22,6 +22,7 @@ const startTimeout = 20 * time.Second
 // Command is a program to run.
 type Command struct {
 	Path   string    // a file, or a bare name that is looked up on the PATH of Env
+	Name   string    // what the program and the process list see as its name, argv[0]; "" means Path
 	Args   []string  // the arguments after the program's own name
 	Dir    string    // working directory; "" is the server's
 	Env    []string  // the whole environment, KEY=value; nothing of the server's is added
@@ -30,7 +31,7 @@ type Command struct {
 	// Sandbox, when set, confines the tree.
 	Sandbox *sandbox.Profile
 
-	// Verified, when set, is what is executed; Path is then only the name the program sees.
+	// Verified, when set, is what is executed; Path is then only the name the program sees without a Name.
 	Verified *Verified
 }
 

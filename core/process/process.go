@@ -2,6 +2,7 @@ package process
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -225,7 +226,7 @@ func shimCommand(c Command) (*exec.Cmd, *shimSocket, error) {
 		how = bySandbox
 	}
 	//nolint:noctx // the socket ends it, with the whole tree; a context would end the shim alone
-	cmd := exec.Command(selfPath(), append([]string{ShimArg, how, c.Path}, c.Args...)...)
+	cmd := exec.Command(selfPath(), append([]string{ShimArg, how, c.Path, cmp.Or(c.Name, c.Path)}, c.Args...)...)
 	cmd.Args[0] = os.Args[0]
 	cmd.Env = append(make([]string, 0, len(c.Env)+8), c.Env...) // never nil: nil would inherit
 	cmd.ExtraFiles = socket.extraFiles()

@@ -71,6 +71,22 @@ func TestAProgramGetsItsStreamsAndNothingOfTheServer(t *testing.T) {
 	}
 }
 
+func TestAProgramMayHaveAnotherNameThanItsFile(t *testing.T) {
+	c := command("echo")
+	for name, want := range map[string]string{"": c.Path, "a name of two": "a name of two"} {
+		c.Name = name
+		p := start(t, c)
+		_, _ = io.WriteString(p.Stdin(), "x")
+		if _, err := io.ReadFull(p.Stdout(), make([]byte, 1)); err != nil { // the kernel shows the name a little after the start
+			t.Fatal(err)
+		}
+		line, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", p.PID()))
+		if got, _, _ := strings.Cut(string(line), "\x00"); err != nil || got != want {
+			t.Errorf("with the name %q it is called %q (%v), want %q", name, got, err, want)
+		}
+	}
+}
+
 func TestStandardErrorGoesToTheWriter(t *testing.T) {
 	var log bytes.Buffer
 	c := command("stderr")

@@ -38,7 +38,7 @@ func ShimMain(args []string) int {
 	if len(args) == 1 && args[0] == probeArg {
 		return 0
 	}
-	if len(args) < 2 {
+	if len(args) < 3 {
 		_, _ = fmt.Fprintln(os.Stderr, "this command is for internal use by the server")
 		return exitUsage
 	}
@@ -50,7 +50,7 @@ func ShimMain(args []string) int {
 	becomeReaper()
 	signals := make(chan os.Signal, 8)
 	signal.Notify(signals, syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGQUIT)
-	if err := s.begin(args[0], args[1], args[1:]); err != nil {
+	if err := s.begin(args[0], args[1], args[2:]); err != nil {
 		s.report("failed %s\n", err)
 		_, _ = fmt.Fprintln(os.Stderr, err)
 		syscall.Exit(exitCannotExec)

@@ -25,6 +25,7 @@ func Serve(p plugins.Plugin) {
 		fmt.Fprintln(os.Stderr, refusal)
 		os.Exit(1)
 	}
+	nameProcess(string(p.Kind) + "-" + p.Info().Name)
 	protectMemory()
 	log := hclog.New(&hclog.LoggerOptions{Output: os.Stderr, JSONFormat: true, Level: hclog.Trace})
 	g := newGuard(p, log)
