@@ -39,7 +39,7 @@ var rules = []rule{
 	{
 		because: "go-plugin is used by the plugin SDK and by the host",
 		covers:  []string{""}, never: []string{"github.com/hashicorp/go-plugin", "github.com/hashicorp/go-plugin/"},
-		but: []string{"plugins/host", "plugins/server", "core/pluginhost"},
+		but: []string{"plugins/host", "plugins/server", "plugins/plugintest", "core/pluginhost"},
 	},
 	{
 		because: "the MCP SDK connects to bundles in link and to clients in mcphttp; the sample is a bundle itself",

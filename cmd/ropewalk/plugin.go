@@ -12,7 +12,7 @@ import (
 func pluginCommand() *cobra.Command {
 	cmd := &cobra.Command{Use: "plugin", Short: "Look at, test and write plugins"}
 	cmd.AddCommand(
-		pluginListCommand(), pluginInfoCommand(), pluginVerifyCommand(), pluginTestCommand(), pluginInitCommand(), pluginServeCommand(),
+		pluginListCommand(), pluginInfoCommand(), pluginVerifyCommand(), pluginTestCommand(), pluginInitCommand(), pluginProtoCommand(), pluginServeCommand(),
 	)
 	return cmd
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
+	"runtime/debug"
 	"strings"
 	"time"
 
@@ -26,25 +27,23 @@ func pluginInitCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "init KIND NAME", Short: "Write the beginning of a plugin in Go into ./NAME", Args: cobra.ExactArgs(2),
 		Long: "Writes a plugin of the kind auth, sessionstore or registry into ./NAME: a module of its own that builds and passes " +
-			"its kind's conformance kit, for you to change. A ropewalk that was built in a checkout has the module use the SDK of " +
-			"that checkout.",
+			"its kind's conformance kit, with a workflow for CI, for you to change. It needs Go, and the module proxy for the " +
+			"release of the SDK that this ropewalk is. A development build takes the SDK from the checkout it was built in.",
 		Example: "  ropewalk plugin init sessionstore demo && cd demo && go build && ropewalk plugin test ./demo",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o.Kind, o.Name = plugins.Kind(args[0]), args[1]
-			o.SDK.Version = version
-			if o.SDK.Dir == "" {
-				o.SDK.Dir = skeleton.Checkout()
+			var err error
+			if o.SDK, err = sdkOf(o.SDK); err != nil {
+				return err
 			}
 			dir, err := filepath.Abs(o.Name)
 			if err != nil {
 				return err
 			}
-			if o.SDK.Dir, err = absoluteOrNone(o.SDK.Dir); err != nil {
-				return err
-			}
 			if err := skeleton.Write(dir, o); err != nil {
 				return err
 			}
+			cmd.Println(fromWhere(o.SDK))
 			if err := tidy(cmd.Context(), dir); err != nil {
 				cmd.PrintErrf("go mod tidy failed in %s; run it again when what it misses is there:\n%v\n", dir, err)
 			}
@@ -53,15 +52,45 @@ func pluginInitCommand() *cobra.Command {
 		},
 	}
 	cmd.Flags().StringVar(&o.Module, "module", "", "path of the plugin's module (default example.com/NAME)")
-	cmd.Flags().StringVar(&o.SDK.Dir, "sdk", "", "checkout of Ropewalk to take the SDK from (default the one this ropewalk was built in, else its release)")
+	cmd.Flags().StringVar(&o.SDK.Dir, "sdk", "", "checkout of Ropewalk to take the SDK from (default for a development build the one it was built in)")
+	cmd.Flags().StringVar(&o.SDK.Version, "sdk-version", "", "release of Ropewalk to take the SDK from, such as v1.2.3 (default the one this ropewalk is)")
+	cmd.MarkFlagsMutuallyExclusive("sdk", "sdk-version")
 	return cmd
 }
 
-func absoluteOrNone(dir string) (string, error) {
-	if dir == "" {
-		return "", nil
+// sdkOf decides where the SDK comes from: from what was asked for, else from the release that this build is,
+// else from the checkout that it was built in.
+func sdkOf(asked skeleton.SDK) (skeleton.SDK, error) {
+	switch {
+	case asked.Dir != "":
+		dir, err := filepath.Abs(asked.Dir)
+		return skeleton.SDK{Dir: dir}, err
+	case asked.Version != "":
+		return asked, nil
+	case skeleton.Release(version) != "":
+		return skeleton.SDK{Version: version}, nil
 	}
-	return filepath.Abs(dir)
+	if module := moduleRelease(); module != "" {
+		return skeleton.SDK{Version: module}, nil
+	}
+	return skeleton.SDK{Dir: skeleton.Checkout()}, nil
+}
+
+// moduleRelease is the version of a build by `go install …@version`, "" for other builds.
+func moduleRelease() string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok || info.Main.Sum == "" {
+		return ""
+	}
+	return skeleton.Release(info.Main.Version)
+}
+
+// fromWhere says where a plugin's module takes the SDK from.
+func fromWhere(sdk skeleton.SDK) string {
+	if sdk.Dir != "" {
+		return "It takes the SDK from the checkout " + sdk.Dir + ", by a replace line in go.mod. Require a release before you share it; its README.md says how."
+	}
+	return "It takes the SDK from the release " + skeleton.Release(sdk.Version) + "."
 }
 
 // tidy runs `go mod tidy` in dir.

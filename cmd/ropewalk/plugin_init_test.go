@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/ropewalk/ropewalk/internal/testenv"
 )
 
 func TestPluginInitWritesAPluginThatBuildsAndPassesItsKit(t *testing.T) {
@@ -24,6 +26,55 @@ func TestPluginInitWritesAPluginThatBuildsAndPassesItsKit(t *testing.T) {
 			}
 		})
 	}
+}
+
+func TestPluginInitNeedsTheExecutableAndAGoToolchainAlone(t *testing.T) {
+	t.Parallel()
+	s := newScript(t)
+	s.run("ropewalk", "plugin", "init", "sessionstore", "demo").exits(0, "the SDK from the checkout "+testenv.Root(t), "replace")
+	s = newScript(t)
+	release := sdkRelease(t, s)
+	s.run("ropewalk", "plugin", "init", "registry", "demo", "--sdk-version", release).exits(0, "the SDK from the release "+release)
+	s.dir = filepath.Join(s.dir, "demo")
+	for file, want := range map[string]string{"go.mod": sdkModule + " " + release, ".github/workflows/ci.yaml": "cmd/ropewalk@" + release + " plugin test ./demo"} {
+		raw, err := os.ReadFile(filepath.Join(s.dir, file))
+		if err != nil || !strings.Contains(string(raw), want) || strings.Contains(string(raw), "replace") {
+			t.Errorf("%s: %v, want %q in\n%s", file, err, want, raw)
+		}
+	}
+	s.run("go", "build").exits(0)
+	s.run("go", "test", ".").exits(0)
+	s.run("ropewalk", "plugin", "test", "./demo").exits(0, "0 failed")
+}
+
+func TestTheTestOfASkeletonSurvivesAnotherMain(t *testing.T) {
+	t.Parallel()
+	s := newScript(t)
+	s.run("ropewalk", "plugin", "init", "sessionstore", "demo").exits(0)
+	s.dir = filepath.Join(s.dir, "demo")
+	main := func(serve string) string {
+		return `package main
+
+import (
+	"context"
+	"time"
+
+	"github.com/ropewalk/ropewalk/plugins/sessionstore"
+	"github.com/ropewalk/ropewalk/plugins/sessionstore/memory"
+)
+
+func main() { sessionstore.Serve(` + serve + `) }
+
+// forgetful says that it put what it did not.
+type forgetful struct{ *memory.Store }
+
+func (forgetful) Put(context.Context, sessionstore.Record, time.Duration) error { return nil }
+`
+	}
+	s.write("main.go", main("memory.New()"))
+	s.run("go", "test", ".").exits(0)
+	s.write("main.go", main("forgetful{memory.New()}"))
+	s.run("go", "test", ".").exits(1, "--- FAIL: TestConformance")
 }
 
 func (s said) silent() {

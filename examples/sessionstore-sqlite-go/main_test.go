@@ -10,5 +10,9 @@ import (
 
 func TestConformance(t *testing.T) {
 	conn := plugintest.Configured(t, sessionstore.Plugin(&store{}), "{}")
-	plugintest.Run(t, sessionstoretest.Checks(), sessionstoretest.Subject{Store: sessionstore.Client(conn)})
+	subject, err := sessionstoretest.Connected(t.Context(), conn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	plugintest.Run(t, sessionstoretest.Checks(), subject)
 }

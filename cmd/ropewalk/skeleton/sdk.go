@@ -4,7 +4,9 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"runtime"
+	"strings"
 
 	"golang.org/x/mod/modfile"
 	"golang.org/x/mod/semver"
@@ -17,6 +19,18 @@ const sdkModule = "github.com/ropewalk/ropewalk"
 type SDK struct {
 	Version string // a released version of the module
 	Dir     string // a checkout that is used instead; "" for none
+}
+
+var described = regexp.MustCompile(`-[0-9]+-g[0-9a-f]+$|-dirty$`) // by git describe
+
+// Release is the version of the module for the version that a build has, with or without a leading v; "" when
+// the build is no release.
+func Release(version string) string {
+	version = "v" + strings.TrimPrefix(version, "v")
+	if !semver.IsValid(version) || semver.Canonical(version) != version || described.MatchString(version) {
+		return ""
+	}
+	return version
 }
 
 // Checkout is the folder of the checkout that the running executable was built in: the one it lies
@@ -53,13 +67,13 @@ func (s SDK) writeModule(dir, module string) error {
 		return err
 	}
 	if s.Dir == "" {
-		if !semver.IsValid(s.Version) {
-			return fmt.Errorf("this ropewalk (%s) is no release and lies in no checkout; say with --sdk where a checkout is", s.Version)
+		if Release(s.Version) == "" {
+			return fmt.Errorf("this ropewalk is a development build and lies in no checkout; name a checkout with --sdk, or a release with --sdk-version, such as v1.2.3%s", got(s.Version))
 		}
 		if err := file.AddGoStmt("1.26.0"); err != nil {
 			return err
 		}
-		file.AddNewRequire(sdkModule, s.Version, false)
+		file.AddNewRequire(sdkModule, Release(s.Version), false)
 		return writeFile(dir, file)
 	}
 	if !isCheckout(s.Dir) {
@@ -92,6 +106,13 @@ func (s SDK) writeModule(dir, module string) error {
 		return err
 	}
 	return writeFile(dir, file)
+}
+
+func got(version string) string {
+	if version == "" {
+		return ""
+	}
+	return fmt.Sprintf(" (it was %q)", version)
 }
 
 func writeFile(dir string, file *modfile.File) error {

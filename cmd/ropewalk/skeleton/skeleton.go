@@ -48,10 +48,18 @@ func Write(dir string, o Options) error {
 }
 
 // words are what the templates speak of.
-type words struct{ Kind, Name, Module, What, Usage string }
+type words struct {
+	Kind, Name, Module, What, Usage string
+
+	Release     string // the version of ropewalk that CI runs
+	Development bool   // the SDK comes from a checkout
+}
 
 func wordsOf(o Options) (words, error) {
-	w := words{Kind: string(o.Kind), Name: o.Name, Module: o.Module}
+	w := words{Kind: string(o.Kind), Name: o.Name, Module: o.Module, Release: "latest", Development: o.SDK.Dir != ""}
+	if !w.Development {
+		w.Release = Release(o.SDK.Version)
+	}
 	switch o.Kind {
 	case plugins.KindAuth:
 		w.What, w.Usage = "auth adapter", "auth:\n  adapter: "+o.Name+"\n  issuer: https://issuer.example\n  key: ${env:TOKEN_KEY}"
@@ -102,5 +110,6 @@ func expand(from, dir string, w words) error {
 // target is a template's path as it is written; a leading dot cannot be embedded.
 func target(path string) string {
 	path = strings.TrimSuffix(path, ".tmpl")
-	return strings.Replace(path, "files/gitignore", "files/.gitignore", 1)
+	path = strings.Replace(path, "files/gitignore", "files/.gitignore", 1)
+	return strings.Replace(path, "files/ci.yaml", "files/.github/workflows/ci.yaml", 1)
 }

@@ -12,7 +12,7 @@ import (
 
 func TestTheModuleTakesTheSDKFromARelease(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "demo")
-	o := skeleton.Options{Kind: plugins.KindAuth, Name: "demo", SDK: skeleton.SDK{Version: "v1.2.3"}}
+	o := skeleton.Options{Kind: plugins.KindAuth, Name: "demo", SDK: skeleton.SDK{Version: "1.2.3"}} // as releases are built
 	if err := skeleton.Write(dir, o); err != nil {
 		t.Fatal(err)
 	}
@@ -22,6 +22,17 @@ func TestTheModuleTakesTheSDKFromARelease(t *testing.T) {
 	}
 	if want := "module example.com/demo\n\ngo 1.26.0\n\nrequire github.com/ropewalk/ropewalk v1.2.3\n"; string(raw) != want {
 		t.Errorf("go.mod is\n%s\nwant\n%s", raw, want)
+	}
+}
+
+func TestOnlyAReleaseIsTakenForOne(t *testing.T) {
+	for version, want := range map[string]string{
+		"1.2.3": "v1.2.3", "v1.2.3": "v1.2.3", "1.2.3-rc.1": "v1.2.3-rc.1", "v0.0.0-20261122160000-0123456789ab": "v0.0.0-20261122160000-0123456789ab",
+		"dev": "", "": "", "1.2": "", "d95f6fb": "", "v1.2.3-4-gd95f6fb": "", "v1.2.3-4-gd95f6fb-dirty": "", "v1.2.3-dirty": "", "v1.2.3+dirty": "",
+	} {
+		if got := skeleton.Release(version); got != want {
+			t.Errorf("%q is the release %q, want %q", version, got, want)
+		}
 	}
 }
 

@@ -2,7 +2,12 @@ package sessionstoretest
 
 import (
 	"context"
+	"slices"
 
+	"google.golang.org/grpc"
+
+	"github.com/ropewalk/ropewalk/plugins"
+	"github.com/ropewalk/ropewalk/plugins/host"
 	"github.com/ropewalk/ropewalk/plugins/kit"
 	"github.com/ropewalk/ropewalk/plugins/sessionstore"
 )
@@ -42,4 +47,17 @@ func (s Subject) open(ctx context.Context) (*Process, error) {
 		return nil, kit.Failf("start one more process on the same backend: %w", err)
 	}
 	return p, nil
+}
+
+// Connected is the store at the other end of conn, with the capabilities that the plugin declares.
+func Connected(ctx context.Context, conn grpc.ClientConnInterface) (Subject, error) {
+	about, err := host.NewControl(conn).Info(ctx)
+	if err != nil {
+		return Subject{}, err
+	}
+	store := sessionstore.Client(conn)
+	if !slices.Contains(about.Capabilities, plugins.CapabilityReplace) {
+		store = struct{ sessionstore.Store }{store} // without Replace, which every client has
+	}
+	return Subject{Store: store, Durable: slices.Contains(about.Capabilities, plugins.CapabilityDurable)}, nil
 }
