@@ -94,10 +94,12 @@ var rules = []rule{
 }
 
 type pkg struct {
-	ImportPath   string
-	Imports      []string
-	TestImports  []string
-	XTestImports []string
+	ImportPath     string
+	GoFiles        []string
+	IgnoredGoFiles []string // of other platforms and build tags
+	Imports        []string
+	TestImports    []string
+	XTestImports   []string
 }
 
 func TestPackagesImportOnlyWhatTheRulesAllow(t *testing.T) {
@@ -171,7 +173,7 @@ func matches(path string, never []string) bool {
 
 func listPackages(t *testing.T) []pkg {
 	t.Helper()
-	cmd := exec.CommandContext(t.Context(), "go", "list", "-json=ImportPath,Imports,TestImports,XTestImports", module+"...")
+	cmd := exec.CommandContext(t.Context(), "go", "list", "-json=ImportPath,GoFiles,IgnoredGoFiles,Imports,TestImports,XTestImports", module+"...")
 	out, err := cmd.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
