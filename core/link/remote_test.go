@@ -17,6 +17,8 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"go.uber.org/goleak"
+
 	"github.com/ropewalk/ropewalk/core"
 	"github.com/ropewalk/ropewalk/core/link/remote"
 	"github.com/ropewalk/ropewalk/core/rpc"
@@ -354,6 +356,7 @@ func TestAnAnswerThatIsTooLargeOrInvalidFailsOnlyItsCall(t *testing.T) {
 }
 
 func TestAnEndlessAnswerNeedsLittleMemory(t *testing.T) {
+	before := goleak.IgnoreCurrent()
 	for _, kind := range []string{"application/json", "text/event-stream", "text/plain"} {
 		for _, status := range []int{http.StatusOK, http.StatusBadRequest} {
 			t.Run(fmt.Sprint(kind, " ", status), func(t *testing.T) {
@@ -383,6 +386,7 @@ func TestAnEndlessAnswerNeedsLittleMemory(t *testing.T) {
 			})
 		}
 	}
+	goleak.VerifyNone(t, before) // no connection whose answer was given up stays open
 }
 
 func TestTheLinkEndsWhenTheServerNoLongerKnowsTheSession(t *testing.T) {

@@ -15,13 +15,18 @@ const (
 	readBuffer = 128 << 10 // a line with 64 KB of text fits; pages that are never written cost no memory
 	KeptEnd    = 512       // bytes of both ends of an over-long line that are kept
 	KeptBuffer = 2 << 20   // larger buffers are not used again
+	chunkSize  = 256 << 10 // a long line is collected in chunks: a buffer that doubles takes twice its size
 )
 
 // LineReader splits a stream into lines of bounded length.
 type LineReader struct {
 	in    *bufio.Reader
 	limit int
-	buf   []byte // collects a line longer than in's buffer
+
+	// A line longer than in's buffer is collected in the first used chunks, of size bytes in total.
+	chunks [][]byte
+	used   int
+	size   int
 }
 
 // Line is one line without its end.
@@ -43,16 +48,13 @@ func (f *LineReader) Next() (Line, error) {
 	if err == nil && len(part)-1 <= f.limit {
 		return Line{Data: trim(part)}, nil
 	}
-	if cap(f.buf) > KeptBuffer {
-		f.buf = nil
-	}
-	f.buf = f.buf[:0]
+	f.reset()
 	for {
 		allowed := f.limit
 		if err == nil {
 			allowed++ // the line end does not count
 		}
-		if len(f.buf)+len(part) > allowed {
+		if f.size+len(part) > allowed {
 			return f.skip(part, err)
 		}
 		f.collect(part)
@@ -61,28 +63,65 @@ func (f *LineReader) Next() (Line, error) {
 		}
 		part, err = f.in.ReadSlice('\n')
 	}
-	if err != nil && len(f.buf) == 0 {
+	if err != nil && f.size == 0 {
 		return Line{}, err
 	}
-	return Line{Data: bytes.Clone(trim(f.buf)), Owned: true}, nil
+	return Line{Data: trim(f.collected()), Owned: true}, nil
 }
 
-// collect appends part, doubling the buffer up to the limit.
+// reset forgets the line before, and all chunks but those worth keeping.
+func (f *LineReader) reset() {
+	f.chunks = f.chunks[:min(len(f.chunks), KeptBuffer/chunkSize)]
+	clear(f.chunks[len(f.chunks):cap(f.chunks)])
+	f.used, f.size = 0, 0
+}
+
+// collect adds part to the line.
 func (f *LineReader) collect(part []byte) {
-	if need := len(f.buf) + len(part); need > cap(f.buf) {
-		grown := make([]byte, len(f.buf), max(need, min(2*cap(f.buf), f.limit+1), 2*readBuffer))
-		copy(grown, f.buf)
-		f.buf = grown
+	f.size += len(part)
+	for len(part) > 0 {
+		if f.used == 0 || len(f.chunks[f.used-1]) == chunkSize {
+			if f.used == len(f.chunks) {
+				f.chunks = append(f.chunks, make([]byte, 0, chunkSize))
+			}
+			f.chunks[f.used] = f.chunks[f.used][:0]
+			f.used++
+		}
+		last := &f.chunks[f.used-1]
+		n := min(len(part), chunkSize-len(*last))
+		*last = append(*last, part[:n]...)
+		part = part[n:]
 	}
-	f.buf = append(f.buf, part...)
+}
+
+// collected returns a copy of the line.
+func (f *LineReader) collected() []byte {
+	line := make([]byte, 0, f.size)
+	for _, chunk := range f.chunks[:f.used] {
+		line = append(line, chunk...)
+	}
+	return line
+}
+
+// ends returns copies of both ends of what was collected.
+func (f *LineReader) ends() (head, tail []byte) {
+	for i, chunk := range f.chunks[:f.used] {
+		if i == 0 {
+			head = bytes.Clone(chunk[:min(len(chunk), KeptEnd)])
+		}
+		if i >= f.used-2 { // the last one may be shorter than the end that is kept
+			tail = append(tail, chunk[max(0, len(chunk)-KeptEnd):]...)
+		}
+	}
+	return head, tail
 }
 
 // skip reads the rest of an over-long line, of which part is the latest piece, and keeps both ends.
 func (f *LineReader) skip(part []byte, err error) (Line, error) {
-	length := int64(len(f.buf))
-	head := append(bytes.Clone(f.buf[:min(len(f.buf), KeptEnd)]), part[:min(len(part), KeptEnd)]...)
+	length := int64(f.size)
+	head, tail := f.ends()
+	head = append(head, part[:min(len(part), KeptEnd)]...)
 	head = head[:min(len(head), KeptEnd)]
-	tail := bytes.Clone(f.buf[max(0, len(f.buf)-KeptEnd):])
 	for {
 		length += int64(len(part))
 		tail = append(tail, part[max(0, len(part)-KeptEnd):]...)

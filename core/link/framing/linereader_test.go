@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"testing"
 	"testing/iotest"
@@ -55,6 +56,31 @@ func TestLinesAreSplitAndBounded(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// A line that is collected in several chunks arrives whole, and so do the ends of one that is too long.
+func TestLinesOfManyChunksAreWhole(t *testing.T) {
+	pattern := func(n int) []byte {
+		data := make([]byte, n)
+		for i := range data {
+			data[i] = 'a' + byte(i*7/5%23)
+		}
+		return data
+	}
+	for _, n := range []int{readBuffer - 1, readBuffer, chunkSize - 1, chunkSize, chunkSize + 1, 3*chunkSize + 5, KeptBuffer + chunkSize + 1} {
+		line := pattern(n)
+		r := NewLineReader(bytes.NewReader(slices.Concat(line, []byte("\nshort\n"), line, []byte("\n"))), n)
+		for _, want := range [][]byte{line, []byte("short"), line} {
+			if l, err := r.Next(); err != nil || !bytes.Equal(l.Data, want) {
+				t.Errorf("a line of %d bytes: %d bytes, %v", n, len(l.Data), err)
+			}
+		}
+		over := NewLineReader(bytes.NewReader(append(pattern(n), '\n')), n-1)
+		l, err := over.Next()
+		if err != nil || l.Over != int64(n+1) || !bytes.HasPrefix(line, l.Data) || len(l.Data) < KeptEnd || !bytes.HasSuffix(line, l.Tail) || len(l.Tail) < KeptEnd-1 {
+			t.Errorf("a line of %d bytes over the limit: over %d, ends of %d and %d bytes, %v", n, l.Over, len(l.Data), len(l.Tail), err)
+		}
 	}
 }
 

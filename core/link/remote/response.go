@@ -46,8 +46,9 @@ type limited struct {
 // receiveJSON reads the answer to one call. One that is too large or is not a message fails that call; in
 // the SDK it would end the session.
 func (c *roundTripper) receiveJSON(r *http.Request, resp *http.Response) (*http.Response, error) {
-	defer func() { _ = resp.Body.Close() }()
-	data, err := readUpTo(resp.Body, c.limit+1)
+	received := resp.Body
+	defer func() { _ = received.Close() }()
+	data, err := readUpTo(received, c.limit+1)
 	if err != nil {
 		return nil, c.explain(r.Context(), r, err)
 	}
