@@ -3,6 +3,7 @@ package process
 import (
 	"bufio"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"runtime"
@@ -59,8 +60,21 @@ func (s *shim) spawnConfined(p *sandbox.Profile, path string, argv []string) err
 		if broker != nil {
 			go broker.Serve()
 		}
-		spawned <- s.spawn(false, path, argv)
+		err = s.spawn(false, path, argv)
+		if err == nil {
+			err = s.limitThreads(p)
+		}
+		spawned <- err
 		select {}
 	}()
 	return <-spawned
+}
+
+// limitThreads bounds the program that was just started. One that has ended already needs no bound.
+func (s *shim) limitThreads(p *sandbox.Profile) error {
+	err := p.LimitThreads(s.child)
+	if err == nil || errors.Is(err, syscall.ESRCH) {
+		return nil
+	}
+	return fmt.Errorf("the number of threads cannot be limited: %w", err)
 }

@@ -45,7 +45,6 @@ func (p *Profile) Enter() error {
 	}
 	for resource, limit := range map[int]uint64{
 		unix.RLIMIT_CORE: 0, unix.RLIMIT_NOFILE: uint64(p.Limits.OpenFiles), unix.RLIMIT_FSIZE: uint64(p.Limits.FileSize),
-		unix.RLIMIT_NPROC: p.threads(),
 	} {
 		if limit == 0 && resource != unix.RLIMIT_CORE {
 			continue
@@ -61,13 +60,20 @@ func (p *Profile) Enter() error {
 // the watcher of package process counts exactly.
 const threadsPerProcess = 16
 
-// threads bounds how fast a tree can grow between two measurements. Without a user namespace the kernel
-// would count all threads of the server's user.
-func (p *Profile) threads() uint64 {
-	if p.Level < LevelNamespaces {
-		return 0
+// LimitThreads bounds how fast the tree of the program can grow between two measurements. The shim itself
+// is not bounded, since it would fail with the program, and nobody would know why. Without a user
+// namespace the kernel would count all threads of the server's user.
+func (p *Profile) LimitThreads(program int) error {
+	if p.Level < LevelNamespaces || p.Limits.Processes == 0 {
+		return nil
 	}
-	return uint64(p.Limits.Processes) * threadsPerProcess
+	n := uint64(p.Limits.Processes) * threadsPerProcess
+	var now unix.Rlimit
+	if err := unix.Prlimit(program, unix.RLIMIT_NPROC, nil, &now); err != nil {
+		return err
+	}
+	n = min(n, now.Max)
+	return unix.Prlimit(program, unix.RLIMIT_NPROC, &unix.Rlimit{Cur: n, Max: n}, nil)
 }
 
 // lower sets a limit, or keeps the present one when that is lower.
