@@ -23,6 +23,9 @@ type importedMessage struct {
 	Metadata  *importedMetadata `json:"metadata"`
 }
 
+// maxCount is the largest whole number that every JSON parser reads exactly (RFC 8259, 6).
+const maxCount = 1<<53 - 1
+
 // importedMetadata is the metadata of an exported message. It is read field by field, because what a file
 // says is shown later as if it were the server's own.
 type importedMetadata struct {
@@ -75,8 +78,8 @@ func (m *importedMetadata) encode() (json.RawMessage, error) {
 		counts = append(counts, a.Size)
 	}
 	for _, n := range counts {
-		if n != nil && *n < 0 {
-			return nil, core.Errorf(core.CodeBadRequest, "metadata: %d is negative", *n)
+		if n != nil && (*n < 0 || *n > maxCount) {
+			return nil, core.Errorf(core.CodeBadRequest, "metadata: %d is not a number from 0 to %d", *n, maxCount)
 		}
 	}
 	return json.Marshal(m)
