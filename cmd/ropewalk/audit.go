@@ -6,7 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/ropewalk/ropewalk/core/audit"
+	"github.com/ropewalk/ropewalk/internal/hashchain"
 )
 
 func auditCommand() *cobra.Command {
@@ -21,7 +21,7 @@ func auditCommand() *cobra.Command {
 				return err
 			}
 			defer func() { _ = file.Close() }()
-			summary, err := audit.Verify(file)
+			summary, err := hashchain.Verify(file)
 			if err != nil {
 				return fmt.Errorf("%s: %w", args[0], err)
 			}

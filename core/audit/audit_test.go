@@ -15,6 +15,7 @@ import (
 
 	"github.com/ropewalk/ropewalk/core"
 	"github.com/ropewalk/ropewalk/core/audit"
+	"github.com/ropewalk/ropewalk/internal/hashchain"
 )
 
 // written is an audit file with n records.
@@ -56,7 +57,7 @@ func TestEveryFlippedByteIsLocated(t *testing.T) {
 		changed := bytes.Clone(raw)
 		changed[i] ^= 1
 		lineNumber := 1 + bytes.Count(raw[:i], []byte{'\n'})
-		_, err := audit.Verify(bytes.NewReader(changed))
+		_, err := hashchain.Verify(bytes.NewReader(changed))
 		if err == nil || !strings.HasPrefix(err.Error(), fmt.Sprintf("line %d:", lineNumber)) {
 			t.Fatalf("byte %d of line %d: %v", i, lineNumber, err)
 		}
@@ -79,7 +80,7 @@ func TestARemovedOrMovedLineIsLocated(t *testing.T) {
 		for _, n := range c.order {
 			file = append(file, lines[n]...)
 		}
-		_, err := audit.Verify(bytes.NewReader(file))
+		_, err := hashchain.Verify(bytes.NewReader(file))
 		if (err == nil) != (c.want == "") || err != nil && !strings.HasPrefix(err.Error(), c.want) {
 			t.Errorf("%s: %v, want %q", name, err, c.want)
 		}
@@ -93,7 +94,7 @@ func TestAChainGoesOnAfterARestartAndACrash(t *testing.T) {
 		t.Fatal(err)
 	}
 	add(t, path, 3, 6)
-	summary, err := audit.Verify(bytes.NewReader(read(t, path)))
+	summary, err := hashchain.Verify(bytes.NewReader(read(t, path)))
 	if err != nil || summary.Records != 6 {
 		t.Errorf("%+v, %v", summary, err)
 	}

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/ropewalk/ropewalk/core"
+	"github.com/ropewalk/ropewalk/internal/hashchain"
 )
 
 const (
@@ -24,15 +25,13 @@ const (
 // place in the file where the page before ended. A page may have fewer records than the limit, or none,
 // and still be followed by another.
 func (f *File) Records(ctx context.Context, q core.AuditQuery) (page core.AuditPage, err error) {
-	f.mu.Lock()
-	end := f.end
-	f.mu.Unlock()
+	end := f.chain.Size()
 	if q.Cursor != "" {
 		if end, err = f.placeOf(q.Cursor, end); err != nil {
 			return page, err
 		}
 	}
-	lines := backward{from: f.file, at: end}
+	lines := backward{from: f.chain, at: end}
 	for lines.at > 0 {
 		if len(page.Records) >= q.Limit || end-lines.at >= readMost {
 			page.Next = strconv.FormatInt(lines.at, 10)
@@ -64,7 +63,7 @@ func (f *File) placeOf(cursor string, end int64) (int64, error) {
 	at, err := strconv.ParseInt(cursor, 10, 64)
 	last := make([]byte, 1)
 	if err == nil && at > 0 && at <= end {
-		if _, err := f.file.ReadAt(last, at-1); err != nil {
+		if _, err := f.chain.ReadAt(last, at-1); err != nil {
 			return 0, fmt.Errorf("audit.file: %w", err)
 		}
 	}
@@ -76,11 +75,11 @@ func (f *File) placeOf(cursor string, end int64) (int64, error) {
 
 // recordOf returns the record of a line without the arguments of its call.
 func recordOf(raw []byte) (r core.AuditRecord, err error) {
-	var l line
-	if err := json.Unmarshal(raw, &l); err != nil {
+	record, err := hashchain.Record(raw)
+	if err != nil {
 		return r, err
 	}
-	err = json.Unmarshal(l.Record, &r)
+	err = json.Unmarshal(record, &r)
 	r.Arguments = nil
 	return r, err
 }
@@ -105,7 +104,7 @@ func (b *backward) next() ([]byte, error) {
 				return line, nil
 			}
 		}
-		if len(b.held) > maxLine {
+		if len(b.held) > hashchain.MaxLine {
 			return nil, errors.New("a line is longer than 20 MiB")
 		}
 		before := b.at - int64(len(b.held))

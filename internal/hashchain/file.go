@@ -1,0 +1,236 @@
+package hashchain
+
+import (
+	"bufio"
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"sync"
+	"syscall"
+)
+
+// MaxLine bounds one line of a file, in bytes: arguments of calls are at most 16 MiB.
+const MaxLine = 20 << 20
+
+// line is one line of a file. Hash is of Previous and the record's bytes.
+type line struct {
+	Record   json.RawMessage `json:"record"`
+	Previous string          `json:"previous"` // the hash of the line before; "" for the first
+	Hash     string          `json:"hash"`
+}
+
+func hashOf(previous string, record []byte) string {
+	h := sha256.New()
+	_, _ = io.WriteString(h, previous)
+	_, _ = h.Write([]byte{'\n'})
+	_, _ = h.Write(record)
+	return hex.EncodeToString(h.Sum(nil))
+}
+
+// File is a file that grows by one line for each record, chained by hash. Several processes may append to
+// it at the same time.
+type File struct {
+	path string
+	sync bool
+	seen func(record []byte) error
+
+	mu    sync.Mutex
+	file  *os.File
+	last  string
+	lines int   // whole ones
+	end   int64 // of the last of them
+}
+
+// Open opens or creates a file and continues its chain. With durable set, records are on the disk before
+// Append returns. A last line that a crash cut short is removed. seen, unless nil, is called for every
+// record that the file has and that another process appends, before the next Append returns.
+func Open(path string, durable bool, seen func(record []byte) error) (*File, error) {
+	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	f := &File{path: path, sync: durable, seen: seen, file: file}
+	if err := f.locked(func() error { return nil }); err != nil {
+		return nil, errors.Join(fmt.Errorf("%s: %w", path, err), file.Close())
+	}
+	return f, nil
+}
+
+// Append writes records, each the output of json.Marshal, as one: after an error the file has none of them.
+// It checks first what other processes appended, so that records which seen learns of then can be left out:
+// fresh, unless nil, is called after that and returns the records that are to be written.
+func (f *File) Append(fresh func() ([][]byte, error)) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.locked(func() error {
+		records, err := fresh()
+		if err != nil || len(records) == 0 {
+			return err
+		}
+		var raw []byte
+		last := f.last
+		for _, record := range records {
+			next := line{Record: record, Previous: last, Hash: hashOf(last, record)}
+			text, err := json.Marshal(next)
+			if err != nil {
+				return err
+			}
+			raw, last = append(append(raw, text...), '\n'), next.Hash
+		}
+		_, err = f.file.WriteAt(raw, f.end)
+		if err == nil && f.sync {
+			err = f.file.Sync()
+		}
+		if err != nil { // nothing of a line that was not written may stay in the chain
+			return errors.Join(err, f.file.Truncate(f.end))
+		}
+		f.last, f.end, f.lines = last, f.end+int64(len(raw)), f.lines+len(records)
+		return nil
+	})
+}
+
+// locked runs fn while no other process appends, and with everything checked that others appended.
+func (f *File) locked(fn func() error) error {
+	if err := syscall.Flock(int(f.file.Fd()), syscall.LOCK_EX); err != nil {
+		return fmt.Errorf("lock the file: %w", err)
+	}
+	defer func() { _ = syscall.Flock(int(f.file.Fd()), syscall.LOCK_UN) }()
+	if err := f.follow(); err != nil {
+		return err
+	}
+	return fn()
+}
+
+// follow checks what was appended since the last line that is known.
+func (f *File) follow() error {
+	now, err := f.file.Stat()
+	if err != nil {
+		return err
+	}
+	if there, err := os.Stat(f.path); err != nil || !os.SameFile(now, there) {
+		return errors.New("the file was removed or replaced while it is in use: restore it, or start again to begin another")
+	}
+	switch {
+	case now.Size() == f.end:
+		return nil
+	case now.Size() < f.end:
+		return errors.New("the file was cut off while it is in use")
+	}
+	if err := f.scan(io.NewSectionReader(f.file, f.end, now.Size()-f.end)); err != nil {
+		return err
+	}
+	return f.file.Truncate(f.end)
+}
+
+// Size returns the length of the file up to its last whole line.
+func (f *File) Size() int64 {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.end
+}
+
+// ReadAt implements io.ReaderAt.
+func (f *File) ReadAt(p []byte, at int64) (int, error) { return f.file.ReadAt(p, at) }
+
+// Close closes the file, with everything on the disk.
+func (f *File) Close() error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return errors.Join(f.file.Sync(), f.file.Close())
+}
+
+// scan checks the lines that follow the last one that is known.
+func (f *File) scan(r io.Reader) error {
+	lines := bufio.NewReaderSize(r, 1<<16)
+	for {
+		raw, err := readLine(lines)
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		var record []byte
+		var hash string
+		if err == nil {
+			record, hash, err = check(raw, f.last)
+		}
+		if err == nil && f.seen != nil {
+			err = f.seen(record)
+		}
+		if err != nil {
+			return fmt.Errorf("line %d: %w", f.lines+1, err)
+		}
+		f.last, f.end, f.lines = hash, f.end+int64(len(raw))+1, f.lines+1
+	}
+}
+
+// readLine returns a whole line without its end. io.EOF is the end of the file, also in a line.
+func readLine(r *bufio.Reader) ([]byte, error) {
+	var all []byte
+	for {
+		part, err := r.ReadSlice('\n')
+		all = append(all, part...)
+		switch {
+		case err == nil:
+			return bytes.TrimSuffix(all, []byte{'\n'}), nil
+		case len(all) > MaxLine:
+			return nil, errors.New("is longer than 20 MiB")
+		case !errors.Is(err, bufio.ErrBufferFull):
+			return nil, err
+		}
+	}
+}
+
+// check returns the record and the hash of a line that continues the chain after previous.
+func check(raw []byte, previous string) (record []byte, hash string, err error) {
+	var l line
+	dec := json.NewDecoder(bytes.NewReader(raw))
+	dec.DisallowUnknownFields()
+	if err := dec.Decode(&l); err != nil {
+		return nil, "", errors.New("is not a record")
+	}
+	canonical, err := json.Marshal(l)
+	switch {
+	case err != nil || !bytes.Equal(canonical, raw):
+		return nil, "", errors.New("was changed")
+	case l.Previous != previous:
+		return nil, "", errors.New("does not follow the line before: lines were removed, inserted or changed here")
+	case l.Hash != hashOf(previous, l.Record):
+		return nil, "", errors.New("was changed: its hash is wrong")
+	}
+	return l.Record, l.Hash, nil
+}
+
+// Summary is what Verify found.
+type Summary struct {
+	Records int
+	Hash    string // of the last record
+}
+
+// Verify checks the chain of a whole file. The error names the first line that is wrong.
+func Verify(r io.Reader) (s Summary, err error) {
+	lines := bufio.NewReaderSize(r, 1<<16)
+	for {
+		raw, err := lines.ReadBytes('\n')
+		if errors.Is(err, io.EOF) && len(raw) == 0 {
+			return s, nil
+		}
+		if err != nil {
+			return s, fmt.Errorf("line %d: is cut short", s.Records+1)
+		}
+		if _, s.Hash, err = check(bytes.TrimSuffix(raw, []byte{'\n'}), s.Hash); err != nil {
+			return s, fmt.Errorf("line %d: %w", s.Records+1, err)
+		}
+		s.Records++
+	}
+}
+
+// Record returns the record of a line, without checking it.
+func Record(raw []byte) ([]byte, error) {
+	var l line
+	err := json.Unmarshal(raw, &l)
+	return l.Record, err
+}
