@@ -126,8 +126,11 @@ func bundleServer(mode string) *mcp.Server {
 	s := mcp.NewServer(&mcp.Implementation{Name: "test bundle", Version: "9.9.9"}, &mcp.ServerOptions{
 		SupportedProtocolVersions: versions,
 		Instructions:              "Call echo first.",
-		SubscribeHandler:          func(context.Context, *mcp.SubscribeRequest) error { return nil },
-		UnsubscribeHandler:        func(context.Context, *mcp.UnsubscribeRequest) error { return nil },
+		SubscribeHandler: func(context.Context, *mcp.SubscribeRequest) error {
+			time.Sleep(50 * time.Millisecond) // a call that does not wait for the subscription comes first
+			return nil
+		},
+		UnsubscribeHandler: func(context.Context, *mcp.UnsubscribeRequest) error { return nil },
 	})
 	if mode == modeTalk || mode == modeOld {
 		addTalk(s)

@@ -17,6 +17,7 @@ import (
 	"github.com/ropewalk/ropewalk/core/apps/notify"
 	"github.com/ropewalk/ropewalk/core/apps/source"
 	"github.com/ropewalk/ropewalk/core/rpc"
+	"github.com/ropewalk/ropewalk/internal/testkit"
 )
 
 // person answers what apps ask.
@@ -312,11 +313,12 @@ func TestNotificationsOfAnAppStayInItsWorkspace(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, _ = callTool(t, y, "notes", "touch", "ui://view/main")
-	x := <-heard
+	x, _ := testkit.Receive(t, "the update", heard)
 	expect(t, "what was heard", x.Server+" "+x.Session+x.Method+" "+uri(x.Params), "notes notifications/resources/updated ui://view/main")
 	syscallExit(t, y)
 	_, _ = callTool(t, y, "notes", "touch", "ui://view/main")
-	expect(t, "what was heard after a restart", (<-heard).Method, "notifications/resources/updated")
+	x, _ = testkit.Receive(t, "the update after a restart", heard)
+	expect(t, "what was heard after a restart", x.Method, "notifications/resources/updated")
 	if err := y.Unsubscribe(t.Context(), ws, "notes", "alice", "ui://view/main"); err != nil {
 		t.Fatal(err)
 	}

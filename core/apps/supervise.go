@@ -3,7 +3,6 @@ package apps
 import (
 	"context"
 	"fmt"
-	"sync"
 	"time"
 
 	"github.com/ropewalk/ropewalk/core"
@@ -127,6 +126,7 @@ func (a *app) tryStart(ctx context.Context, warn bool) (in instance.Instance, fa
 		}
 		return nil, failure
 	}
+	a.configure(ctx, in)
 	a.markRunning(in, lists)
 	return in, nil
 }
@@ -149,11 +149,6 @@ func (a *app) markRunning(in instance.Instance, lists core.Offer) {
 // watchInstance waits until the instance is gone or ctx ends, and reads its lists again when it
 // announces changes. It returns why the instance is gone.
 func (a *app) watchInstance(ctx context.Context, in instance.Instance) *instance.Failure {
-	configuring, cancel := context.WithCancel(ctx)
-	var configured sync.WaitGroup
-	configured.Go(func() { a.configure(configuring, in) })
-	defer configured.Wait()
-	defer cancel()
 	followLists(ctx, in, func(changed []core.Kind) { a.rereadLists(ctx, in, changed) })
 	if ctx.Err() != nil {
 		return nil
@@ -181,8 +176,11 @@ func followLists(ctx context.Context, in instance.Instance, reread func(changed 
 	}
 }
 
-// configure sends the log level and the subscriptions to a shared instance that has just started.
+// configure sends the log level and the subscriptions to a shared instance that has just started, before
+// its first call, so that what a call changes is heard. It takes at most appTimeout.
 func (a *app) configure(ctx context.Context, in instance.Instance) {
+	ctx, cancel := context.WithTimeout(ctx, appTimeout)
+	defer cancel()
 	a.applyLogLevel(ctx, in)
 	a.subscribeAgain(ctx, in, a.manager.subscriptions.OfApp(a.key))
 }
