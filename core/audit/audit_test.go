@@ -15,7 +15,6 @@ import (
 
 	"github.com/ropewalk/ropewalk/core"
 	"github.com/ropewalk/ropewalk/core/audit"
-	"github.com/ropewalk/ropewalk/internal/hashchain"
 )
 
 // written is an audit file with n records.
@@ -28,7 +27,7 @@ func written(t *testing.T, n int) string {
 
 func add(t *testing.T, path string, from, to int) {
 	t.Helper()
-	f, err := audit.OpenFile(path, false)
+	f, err := audit.OpenFile(path, audit.FileOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -51,21 +50,33 @@ func read(t *testing.T, path string) []byte {
 	return raw
 }
 
+// verify checks the chain of a file with the given content.
+func verify(t *testing.T, path string, content []byte) error {
+	t.Helper()
+	if err := os.WriteFile(path, content, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	_, err := audit.Verify(path)
+	return err
+}
+
 func TestEveryFlippedByteIsLocated(t *testing.T) {
-	raw := read(t, written(t, 4))
+	path := written(t, 4)
+	raw := read(t, path)
 	for i := range raw {
 		changed := bytes.Clone(raw)
 		changed[i] ^= 1
 		lineNumber := 1 + bytes.Count(raw[:i], []byte{'\n'})
-		_, err := hashchain.Verify(bytes.NewReader(changed))
-		if err == nil || !strings.HasPrefix(err.Error(), fmt.Sprintf("line %d:", lineNumber)) {
+		err := verify(t, path, changed)
+		if err == nil || !strings.HasPrefix(err.Error(), fmt.Sprintf("%s: line %d:", path, lineNumber)) {
 			t.Fatalf("byte %d of line %d: %v", i, lineNumber, err)
 		}
 	}
 }
 
 func TestARemovedOrMovedLineIsLocated(t *testing.T) {
-	lines := bytes.SplitAfter(read(t, written(t, 5)), []byte{'\n'})
+	path := written(t, 5)
+	lines := bytes.SplitAfter(read(t, path), []byte{'\n'})
 	for name, c := range map[string]struct {
 		order []int
 		want  string
@@ -80,8 +91,8 @@ func TestARemovedOrMovedLineIsLocated(t *testing.T) {
 		for _, n := range c.order {
 			file = append(file, lines[n]...)
 		}
-		_, err := hashchain.Verify(bytes.NewReader(file))
-		if (err == nil) != (c.want == "") || err != nil && !strings.HasPrefix(err.Error(), c.want) {
+		err := verify(t, path, file)
+		if (err == nil) != (c.want == "") || err != nil && !strings.HasPrefix(err.Error(), path+": "+c.want) {
 			t.Errorf("%s: %v, want %q", name, err, c.want)
 		}
 	}
@@ -94,21 +105,21 @@ func TestAChainGoesOnAfterARestartAndACrash(t *testing.T) {
 		t.Fatal(err)
 	}
 	add(t, path, 3, 6)
-	summary, err := hashchain.Verify(bytes.NewReader(read(t, path)))
+	summary, err := audit.Verify(path)
 	if err != nil || summary.Records != 6 {
 		t.Errorf("%+v, %v", summary, err)
 	}
 	if err := os.WriteFile(path, bytes.Replace(raw, []byte("tool1"), []byte("tool9"), 1), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := audit.OpenFile(path, false); err == nil || !strings.Contains(err.Error(), "line 2") {
+	if _, err := audit.OpenFile(path, audit.FileOptions{}); err == nil || !strings.Contains(err.Error(), "line 2") {
 		t.Errorf("a changed file is continued: %v", err)
 	}
 }
 
 func TestALogThatFailsClosedRefuses(t *testing.T) {
 	for closed, want := range map[bool]core.Code{true: core.CodeUnavailable, false: ""} {
-		f, err := audit.OpenFile(filepath.Join(t.TempDir(), "audit.log"), true)
+		f, err := audit.OpenFile(filepath.Join(t.TempDir(), "audit.log"), audit.FileOptions{Durable: true})
 		if err != nil {
 			t.Fatal(err)
 		}

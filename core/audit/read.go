@@ -7,8 +7,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/ropewalk/ropewalk/core"
@@ -21,56 +23,132 @@ const (
 	disorder  = time.Hour // how much earlier than an older record a record may be: clocks are set back
 )
 
-// Records implements Reader. It reads from the end of the file toward its beginning; the cursor is the
-// place in the file where the page before ended. A page may have fewer records than the limit, or none,
-// and still be followed by another.
+// place is a place in the files: the end of a line.
+type place struct {
+	number int // of the file
+	at     int64
+}
+
+// String is the place as a cursor.
+func (p place) String() string { return fmt.Sprintf("%d-%d", p.number, p.at) }
+
+// Records implements Reader. It reads from the end of the current file toward the beginning of the oldest
+// one; the cursor is the place where the page before ended. A page may have fewer records than the limit,
+// or none, and still be followed by another.
 func (f *File) Records(ctx context.Context, q core.AuditQuery) (page core.AuditPage, err error) {
-	end := f.chain.Size()
+	number, size := f.chain.End()
+	from := place{number, size}
 	if q.Cursor != "" {
-		if end, err = f.placeOf(q.Cursor, end); err != nil {
+		if from, err = placeOf(q.Cursor, from); err != nil {
 			return page, err
 		}
 	}
-	lines := backward{from: f.chain, at: end}
+	read := pageReader{query: q, left: readMost}
+	for {
+		next, err := f.readFile(ctx, &read, from)
+		switch {
+		case err != nil:
+			return page, err
+		case next.at > 0:
+			return core.AuditPage{Records: read.records, Next: next.String()}, nil
+		case read.done || from.number == 1:
+			return core.AuditPage{Records: read.records}, nil
+		}
+		from = place{number: from.number - 1, at: -1}
+	}
+}
+
+// placeOf is the place that a cursor names, which is not after end. Whether a line ends there is checked
+// when the file is read.
+func placeOf(cursor string, end place) (p place, err error) {
+	number, at, _ := strings.Cut(cursor, "-")
+	p.number, err = strconv.Atoi(number)
+	if err == nil {
+		p.at, err = strconv.ParseInt(at, 10, 64)
+	}
+	if err != nil || p.String() != cursor || p.number < 1 || p.at < 1 || p.number > end.number || p.number == end.number && p.at > end.at {
+		return p, wrongCursor()
+	}
+	return p, nil
+}
+
+func wrongCursor() error {
+	return core.Errorf(core.CodeBadRequest, "cursor must be the nextCursor of an answer of this server")
+}
+
+// readFile reads one file from a place toward its beginning, -1 for its end. It returns the place where the
+// page ends; at is 0 when the page continues with the file before. A file that the retention deleted
+// meanwhile ends the trail.
+func (f *File) readFile(ctx context.Context, page *pageReader, from place) (next place, err error) {
+	file, err := f.chain.OpenNumber(from.number)
+	if errors.Is(err, os.ErrNotExist) {
+		page.done = true
+		return place{}, nil
+	}
+	if err != nil {
+		return place{}, fmt.Errorf("audit.file: %w", err)
+	}
+	defer func() { _ = file.Close() }()
+	if from.at < 0 {
+		info, err := file.Stat()
+		if err != nil {
+			return place{}, fmt.Errorf("audit.file: %w", err)
+		}
+		from.at = info.Size()
+	}
+	last := make([]byte, 1)
+	if from.at > 0 {
+		if _, err := file.ReadAt(last, from.at-1); err != nil && !errors.Is(err, io.EOF) {
+			return place{}, fmt.Errorf("audit.file: %w", err)
+		}
+		if last[0] != '\n' {
+			return place{}, wrongCursor()
+		}
+	}
+	at, err := page.read(ctx, file, from.at)
+	if err != nil {
+		return place{}, fmt.Errorf("audit.file: %w", err)
+	}
+	return place{from.number, at}, nil
+}
+
+// pageReader collects the records of a page.
+type pageReader struct {
+	query   core.AuditQuery
+	records []core.AuditRecord
+	left    int64 // bytes that may still be read
+	done    bool  // no older record can be selected
+}
+
+// read reads lines backward from a place until the page is full or done. It returns where it stopped: 0 at
+// the beginning of the file.
+func (p *pageReader) read(ctx context.Context, file io.ReaderAt, end int64) (at int64, err error) {
+	lines := backward{from: file, at: end}
+	defer func() { p.left -= end - lines.at }()
 	for lines.at > 0 {
-		if len(page.Records) >= q.Limit || end-lines.at >= readMost {
-			page.Next = strconv.FormatInt(lines.at, 10)
-			return page, nil
+		if len(p.records) >= p.query.Limit || end-lines.at >= p.left {
+			return lines.at, nil
 		}
 		if err := ctx.Err(); err != nil {
-			return page, err
+			return 0, err
 		}
 		raw, err := lines.next()
 		if err != nil {
-			return page, fmt.Errorf("audit.file: %w", err)
+			return 0, err
 		}
 		record, err := recordOf(raw)
 		if err != nil {
-			return page, fmt.Errorf("audit.file: the line at byte %d: %w", lines.at, err)
+			return 0, fmt.Errorf("the line at byte %d: %w", lines.at, err)
 		}
-		if record.Time.Before(q.From.Add(-disorder)) {
-			return page, nil
+		if record.Time.Before(p.query.From.Add(-disorder)) {
+			p.done = true
+			return 0, nil
 		}
-		if q.Selects(&record) {
-			page.Records = append(page.Records, record)
-		}
-	}
-	return page, nil
-}
-
-// placeOf is the place that a cursor names, which is the end of a line before end.
-func (f *File) placeOf(cursor string, end int64) (int64, error) {
-	at, err := strconv.ParseInt(cursor, 10, 64)
-	last := make([]byte, 1)
-	if err == nil && at > 0 && at <= end {
-		if _, err := f.chain.ReadAt(last, at-1); err != nil {
-			return 0, fmt.Errorf("audit.file: %w", err)
+		if p.query.Selects(&record) {
+			p.records = append(p.records, record)
 		}
 	}
-	if last[0] != '\n' {
-		return 0, core.Errorf(core.CodeBadRequest, "cursor must be the nextCursor of an answer of this server")
-	}
-	return at, nil
+	return 0, nil
 }
 
 // recordOf returns the record of a line without the arguments of its call.

@@ -15,7 +15,7 @@ import (
 // opened is an audit file with the given records.
 func opened(t *testing.T, records ...core.AuditRecord) *audit.File {
 	t.Helper()
-	f, err := audit.OpenFile(filepath.Join(t.TempDir(), "audit.log"), false)
+	f, err := audit.OpenFile(filepath.Join(t.TempDir(), "audit.log"), audit.FileOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -76,7 +76,7 @@ func TestAPageIsContinuedWhereItEndedWhileRecordsAreAdded(t *testing.T) {
 	if got := targets(t, f, core.AuditQuery{Limit: 10, Cursor: first.Next}); len(got) != 1 || got[0] != "b a" {
 		t.Errorf("the second page is %q", got)
 	}
-	for _, cursor := range []string{"x", "-1", "0", "7", "99999999"} {
+	for _, cursor := range []string{"x", "-1", "0", "7", "1-0", "1-7", "1--1", "01-7", "1-99999999", "2-1", "0-1", "1-7-7"} {
 		if _, err := f.Records(t.Context(), core.AuditQuery{Limit: 1, Cursor: cursor}); core.CodeOf(err) != core.CodeBadRequest {
 			t.Errorf("cursor %q: %v", cursor, err)
 		}
@@ -156,7 +156,7 @@ func TestALogWithoutAFileSaysThatNoneIsConfigured(t *testing.T) {
 
 func TestALineThatIsDamagedIsReportedWithItsPlace(t *testing.T) {
 	path := written(t, 2)
-	f, err := audit.OpenFile(path, false)
+	f, err := audit.OpenFile(path, audit.FileOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -4,18 +4,44 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"strings"
+	"time"
 
 	"github.com/ropewalk/ropewalk/core"
 	"github.com/ropewalk/ropewalk/internal/hashchain"
 )
 
-// File is a sink that appends to a file, one line for each record, chained by hash.
-type File struct{ chain *hashchain.File }
+// ActionDeleteFile is the action of the record that is written before a closed file is deleted. Its target
+// is the name of the file and the hash of its last line, so that Verify can tell a file that the retention
+// deleted from one that somebody removed.
+const ActionDeleteFile = "audit.delete_file"
 
-// OpenFile opens or creates an audit file and continues its chain. With durable set, a record is on the
-// disk before Write returns. A last line that a crash cut short is removed.
-func OpenFile(path string, durable bool) (*File, error) {
-	chain, err := hashchain.Open(path, durable, nil)
+// FileOptions configure a File.
+type FileOptions struct {
+	Durable  bool          // a record is on the disk before Write returns
+	MaxBytes int64         // a file of this size is closed and the next one begun; 0 means any size
+	MaxAge   time.Duration // so is a file whose first record is this old; 0 means any age
+	Keep     time.Duration // a closed file is deleted when its last record is this old; 0 keeps all
+
+	// Problem is called when a file could not be closed for the next one or deleted; records are written
+	// all the same. It may be nil.
+	Problem func(error)
+}
+
+// File is a sink that appends to a file, one line for each record, chained by hash. The file is closed by
+// size or age, and the chain continues in the next one.
+type File struct{ chain *hashchain.Set }
+
+// OpenFile opens or creates an audit file and continues its chain. A last line that a crash cut short is
+// removed.
+func OpenFile(path string, o FileOptions) (*File, error) {
+	if o.Problem == nil {
+		o.Problem = func(error) {}
+	}
+	chain, err := hashchain.OpenSet(path, hashchain.SetOptions{
+		Durable: o.Durable, MaxBytes: o.MaxBytes, MaxAge: o.MaxAge, Keep: o.Keep,
+		Time: timeOf, Deletion: deletion, Problem: o.Problem,
+	})
 	if err != nil {
 		return nil, fmt.Errorf("audit.file: %w", err)
 	}
@@ -28,8 +54,33 @@ func (f *File) Write(_ context.Context, r core.AuditRecord) error {
 	if err != nil {
 		return err
 	}
-	return f.chain.Append(func() ([][]byte, error) { return [][]byte{record}, nil })
+	return f.chain.Append(record)
 }
 
 // Close implements Sink.
 func (f *File) Close(context.Context) error { return f.chain.Close() }
+
+// Verify checks the chain of an audit file and of the closed files beside it, the oldest first. The error
+// names the first file and line that is wrong. Files that the retention deleted may be missing at the
+// beginning.
+func Verify(path string) (hashchain.Summary, error) { return hashchain.VerifySet(path, deletedHash) }
+
+func timeOf(record []byte) (time.Time, error) {
+	var r core.AuditRecord
+	err := json.Unmarshal(record, &r)
+	return r.Time, err
+}
+
+// deletion is the record about a closed file that is deleted.
+func deletion(name, hash string) ([]byte, error) {
+	return json.Marshal(core.AuditRecord{Time: time.Now().UTC(), Action: ActionDeleteFile, Target: name + " " + hash, Outcome: "ok"})
+}
+
+// deletedHash returns the hash of the last line of the file that a record says was deleted.
+func deletedHash(record []byte) (hash string, ok bool) {
+	var r core.AuditRecord
+	if json.Unmarshal(record, &r) != nil || r.Action != ActionDeleteFile {
+		return "", false
+	}
+	return r.Target[strings.LastIndexByte(r.Target, ' ')+1:], true // a hash has no space
+}

@@ -1,6 +1,10 @@
 package config
 
-import "github.com/ropewalk/ropewalk/core"
+import (
+	"time"
+
+	"github.com/ropewalk/ropewalk/core"
+)
 
 // Audit is where records of what was done go.
 type Audit struct {
@@ -9,6 +13,10 @@ type Audit struct {
 	Token      core.Secret
 	FailClosed bool
 	Arguments  bool
+
+	MaxBytes  int64         // of the file; 0 for any size
+	MaxAge    time.Duration // of the file; 0 for any age
+	Retention time.Duration // of closed files; 0 means for ever
 }
 
 type auditSection struct {
@@ -17,10 +25,17 @@ type auditSection struct {
 	Token      string `json:"token"`
 	FailClosed bool   `json:"failClosed"`
 	Arguments  bool   `json:"arguments"`
+
+	RotateMegabytes int64 `json:"rotateMegabytes"`
+	RotateDays      int   `json:"rotateDays"`
+	RetentionDays   int   `json:"retentionDays"`
 }
 
 func (s auditSection) audit(base string) Audit {
-	a := Audit{URL: s.URL, Token: core.Secret(s.Token), FailClosed: s.FailClosed, Arguments: s.Arguments}
+	a := Audit{
+		URL: s.URL, Token: core.Secret(s.Token), FailClosed: s.FailClosed, Arguments: s.Arguments,
+		MaxBytes: s.RotateMegabytes << 20, MaxAge: days(s.RotateDays), Retention: days(s.RetentionDays),
+	}
 	if s.File != "" {
 		a.File = absolute(base, s.File)
 	}
@@ -36,6 +51,13 @@ func (k *check) checkAudit() {
 	}
 	if a.Token != "" && a.URL == "" {
 		k.add("audit.token", "needs url beside it")
+	}
+	rotates := a.RotateMegabytes > 0 || a.RotateDays > 0
+	if (rotates || a.RetentionDays > 0) && a.File == "" {
+		k.add("audit", "rotateMegabytes, rotateDays and retentionDays need file beside them")
+	}
+	if a.RetentionDays > 0 && !rotates {
+		k.add("audit.retentionDays", "needs rotateMegabytes or rotateDays beside it: only closed files are deleted")
 	}
 	if a.FailClosed && a.File == "" && a.URL == "" {
 		k.add("audit.failClosed", "needs file or url beside it")

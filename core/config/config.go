@@ -112,6 +112,10 @@ type Storage struct {
 	Keys StorageKeys
 	// UsageRetention is for how long the usage of model calls is kept; 0 means for ever.
 	UsageRetention time.Duration
+	// ApprovalRetention is for how long approvals are kept after they expired.
+	ApprovalRetention time.Duration
+	// EventRetention is for how long the recent events are kept in memory; 0 means until newer ones replace them.
+	EventRetention time.Duration
 	// StaleMembership is for how long memberships count as they were last read while the database cannot
 	// be read; 0 means not at all.
 	StaleMembership time.Duration

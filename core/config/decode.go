@@ -89,6 +89,8 @@ type storageSection struct {
 	KeyFile                string   `json:"keyFile"`
 	KeyCommand             []string `json:"keyCommand"`
 	UsageRetentionDays     int      `json:"usageRetentionDays"`
+	ApprovalRetentionDays  int      `json:"approvalRetentionDays"`
+	EventRetentionHours    int      `json:"eventRetentionHours"`
 	StaleMembershipSeconds int      `json:"staleMembershipSeconds"`
 }
 
@@ -285,6 +287,8 @@ func texts(v any) []string {
 
 func seconds(n int) time.Duration { return time.Duration(n) * time.Second }
 
+func days(n int) time.Duration { return time.Duration(n) * 24 * time.Hour }
+
 func absolute(base, path string) string {
 	if filepath.IsAbs(path) {
 		return filepath.Clean(path)
@@ -294,7 +298,8 @@ func absolute(base, path string) string {
 
 func (s storageSection) storage(base string) Storage {
 	storage := Storage{
-		URL: core.Secret(s.URL), UsageRetention: time.Duration(s.UsageRetentionDays) * 24 * time.Hour,
+		URL: core.Secret(s.URL), UsageRetention: days(s.UsageRetentionDays), ApprovalRetention: days(s.ApprovalRetentionDays),
+		EventRetention:  time.Duration(s.EventRetentionHours) * time.Hour,
 		StaleMembership: seconds(s.StaleMembershipSeconds),
 		Keys:            StorageKeys{Text: core.Secret(s.Key), Command: s.KeyCommand},
 	}

@@ -52,7 +52,7 @@ func TestWithNoConfigurationAtAllTheDefaultsAreThoseOfTheSpec(t *testing.T) {
 			netip.MustParsePrefix("127.0.0.0/8"), netip.MustParsePrefix("::1/128"),
 		}},
 		SessionStore: Plugin{Adapter: "memory", At: "sessionStore"},
-		Storage:      Storage{StaleMembership: 5 * time.Minute},
+		Storage:      Storage{StaleMembership: 5 * time.Minute, ApprovalRetention: 24 * time.Hour},
 		Features: Features{
 			"mcpServer": true, "bundleManagement": true, "bundleDiscovery": true, "toolDiscovery": true, "skillManagement": true,
 			"delegation": true, "userManagement": true, "workspaceManagement": true, "fileContext": true,

@@ -39,6 +39,30 @@ func TestTheRetentionOfUsageIsInDays(t *testing.T) {
 	equal(t, "for ever", mustLoad(t, "", nil).Storage.UsageRetention, time.Duration(0))
 }
 
+func TestApprovalsEventsAndAuditFilesHaveARetention(t *testing.T) {
+	c := mustLoad(t, "storage: {approvalRetentionDays: 30, eventRetentionHours: 12}\naudit: {file: a.log, rotateMegabytes: 64, rotateDays: 7, retentionDays: 90}", nil)
+	equal(t, "approvals", c.Storage.ApprovalRetention, 30*24*time.Hour)
+	equal(t, "events", c.Storage.EventRetention, 12*time.Hour)
+	equal(t, "bytes", c.Audit.MaxBytes, int64(64<<20))
+	equal(t, "age", c.Audit.MaxAge, 7*24*time.Hour)
+	equal(t, "closed files", c.Audit.Retention, 90*24*time.Hour)
+	c = mustLoad(t, "audit: {file: a.log}", nil)
+	equal(t, "approvals by default", c.Storage.ApprovalRetention, 24*time.Hour)
+	if c.Audit.MaxBytes != 0 || c.Audit.MaxAge != 0 || c.Audit.Retention != 0 || c.Storage.EventRetention != 0 {
+		t.Errorf("the rest by default: %+v", c.Audit)
+	}
+	for settings, want := range map[string]string{
+		"{retentionDays: 1, file: a}":     "audit.retentionDays: needs rotateMegabytes or rotateDays beside it",
+		"{rotateDays: 1, url: https://x}": "rotateMegabytes, rotateDays and retentionDays need file beside them",
+		"{rotateMegabytes: -1, file: a}":  "audit.rotateMegabytes",
+	} {
+		_, err := load(t, "audit: "+settings, nil)
+		if said := said(t, err); !strings.Contains(said, want) {
+			t.Errorf("%s: %s", settings, said)
+		}
+	}
+}
+
 func TestStaleMembershipIsFiveMinutesUnlessSet(t *testing.T) {
 	equal(t, "default", mustLoad(t, "", nil).Storage.StaleMembership, 5*time.Minute)
 	equal(t, "off", mustLoad(t, "storage: {staleMembershipSeconds: 0}", nil).Storage.StaleMembership, time.Duration(0))

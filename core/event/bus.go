@@ -23,7 +23,8 @@ type Bus struct {
 	mu      sync.Mutex
 	readers map[string]map[*Subscription]struct{} // by workspace
 	recent  ring
-	relay   Relay // nil for a server on its own
+	keep    time.Duration // of recent events; 0 means until newer ones replace them
+	relay   Relay         // nil for a server on its own
 	closed  bool
 	dropped uint64 // events that a reader did not get
 }
@@ -31,6 +32,20 @@ type Bus struct {
 // New returns a bus without readers.
 func New(log hclog.Logger) *Bus {
 	return &Bus{log: log, readers: make(map[string]map[*Subscription]struct{})}
+}
+
+// Retain sets after what time recent events are dropped; 0 keeps them until newer ones replace them.
+func (b *Bus) Retain(keep time.Duration) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.keep = keep
+}
+
+// dropOld drops the recent events that are older than the retention. The caller holds b.mu.
+func (b *Bus) dropOld(now time.Time) {
+	if b.keep > 0 {
+		b.recent.dropBefore(now.Add(-b.keep))
+	}
 }
 
 // Publish delivers e to every reader of its workspace, or to all readers when the workspace is "". All
@@ -51,7 +66,7 @@ func (b *Bus) Publish(e core.Event) {
 // publish is for the readers of this server. The caller holds b.mu.
 func (b *Bus) publish(e core.Event) {
 	if e.Name != core.EventHeartbeat { // heartbeats would displace the other events
-		b.recent.add(e)
+		b.recent.add(e, time.Now())
 	}
 	if e.Workspace != "" {
 		b.deliver(b.readers[e.Workspace], e)
@@ -84,6 +99,7 @@ func (b *Bus) deliver(readers map[*Subscription]struct{}, e core.Event) {
 func (b *Bus) Recent(workspace, user string) []core.Event {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	b.dropOld(time.Now())
 	return b.recent.of(workspace, user)
 }
 
@@ -98,6 +114,9 @@ func (b *Bus) Run(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case now := <-ticker.C:
+			b.mu.Lock()
+			b.dropOld(now)
+			b.mu.Unlock()
 			b.Publish(core.Event{Name: core.EventHeartbeat, Data: core.Heartbeat{Timestamp: core.Stamp(now)}})
 		}
 	}

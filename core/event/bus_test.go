@@ -119,6 +119,33 @@ func TestTheHeartbeatReachesEveryWorkspaceEach30Seconds(t *testing.T) {
 	})
 }
 
+func TestRecentEventsAreDroppedAfterTheirRetention(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := New(hclog.NewNullLogger())
+		b.Retain(time.Hour)
+		for range 3 {
+			b.Publish(core.Event{Name: "a", Workspace: "ws_a"})
+			time.Sleep(25 * time.Minute) //nolint:forbidigo // the clock of synctest
+		}
+		if got := len(b.Recent("ws_a", "usr_a")); got != 2 {
+			t.Errorf("%d events are kept, want those of the last hour", got)
+		}
+		for range recentLength + 10 { // the ring is full, and its oldest event is not the first
+			b.Publish(core.Event{Name: "b", Workspace: "ws_a"})
+		}
+		time.Sleep(30 * time.Minute) //nolint:forbidigo // the clock of synctest
+		b.Publish(core.Event{Name: "c", Workspace: "ws_a"})
+		time.Sleep(31 * time.Minute) //nolint:forbidigo // the clock of synctest
+		if got := b.Recent("ws_a", "usr_a"); len(got) != 1 || got[0].Name != "c" {
+			t.Errorf("%d events are kept", len(got))
+		}
+		b.Publish(core.Event{Name: "d", Workspace: "ws_a"})
+		if got := b.Recent("ws_a", "usr_a"); len(got) != 2 || got[1].Name != "d" {
+			t.Errorf("%+v", got)
+		}
+	})
+}
+
 func TestRecentKeepsTheLast500EventsWithoutHeartbeats(t *testing.T) {
 	b := newBus(t)
 	if got := b.Recent("ws_a", "usr_a"); len(got) != 0 {

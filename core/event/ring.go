@@ -1,27 +1,51 @@
 package event
 
-import "github.com/ropewalk/ropewalk/core"
+import (
+	"time"
+
+	"github.com/ropewalk/ropewalk/core"
+)
 
 // ring keeps the last recentLength events. The zero value is empty.
 type ring struct {
-	events []core.Event
+	events []received
 	oldest int // index of the oldest event once the ring is full
 }
 
-func (r *ring) add(e core.Event) {
+// received is an event, and when it was published.
+type received struct {
+	core.Event
+	at time.Time
+}
+
+func (r *ring) add(e core.Event, at time.Time) {
 	if len(r.events) < recentLength {
-		r.events = append(r.events, e)
+		r.events = append(r.events, received{e, at})
 		return
 	}
-	r.events[r.oldest] = e
+	r.events[r.oldest] = received{e, at}
 	r.oldest = (r.oldest + 1) % recentLength
+}
+
+// dropBefore drops the events that were published before a time.
+func (r *ring) dropBefore(t time.Time) {
+	if len(r.events) == 0 || !r.events[r.oldest].at.Before(t) {
+		return
+	}
+	var kept []received
+	for i := range r.events {
+		if e := r.events[(r.oldest+i)%len(r.events)]; !e.at.Before(t) {
+			kept = append(kept, e)
+		}
+	}
+	r.events, r.oldest = kept, 0
 }
 
 // of returns the events that a reader would have received, oldest first.
 func (r *ring) of(workspace, user string) []core.Event {
 	var found []core.Event
 	for i := range r.events {
-		e := r.events[(r.oldest+i)%len(r.events)]
+		e := r.events[(r.oldest+i)%len(r.events)].Event
 		if (e.Workspace == workspace || e.Workspace == "") && (e.Owner == "" || e.Owner == user) {
 			found = append(found, e)
 		}

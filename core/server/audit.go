@@ -13,7 +13,10 @@ func (s *Server) openAudit() error {
 	log := s.log.Named("audit")
 	var sinks []audit.Sink
 	if c.File != "" {
-		file, err := audit.OpenFile(c.File, c.FailClosed)
+		file, err := audit.OpenFile(c.File, audit.FileOptions{
+			Durable: c.FailClosed, MaxBytes: c.MaxBytes, MaxAge: c.MaxAge, Keep: c.Retention,
+			Problem: func(err error) { log.Error("audit files are not rotated", "error", err) },
+		})
 		if err != nil {
 			return err
 		}

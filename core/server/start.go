@@ -68,7 +68,7 @@ func (s *Server) openState(ctx context.Context) (err error) {
 		Path: filepath.Join(s.config.Home, "ropewalk.db"), URL: s.config.Storage.URL, Logger: s.log.Named("store"),
 		Observer:  s.metrics,
 		Keys:      keys,
-		Retention: store.Retention{Usage: s.config.Storage.UsageRetention},
+		Retention: store.Retention{Usage: s.config.Storage.UsageRetention, Approvals: s.config.Storage.ApprovalRetention},
 	})
 	if err != nil {
 		return err
@@ -103,6 +103,7 @@ func (s *Server) openServices(ctx context.Context) error {
 		return err
 	}
 	s.bus = event.New(s.log.Named("event"))
+	s.bus.Retain(c.Storage.EventRetention)
 	beating, stop := context.WithCancel(context.Background())
 	s.closers.add("events", func(context.Context) error { stop(); s.bus.Close(); return nil })
 	s.features = newFeatures(c.Features)

@@ -12,10 +12,8 @@ import (
 	"github.com/ropewalk/ropewalk/core/store/database"
 )
 
-const (
-	keepApprovals = 24 * time.Hour // after they expired
-	maxApprovals  = 500            // that are listed
-)
+// maxApprovals is how many approvals are listed.
+const maxApprovals = 500
 
 // approvalRecord is what of an approval is not looked up by.
 type approvalRecord struct {
@@ -33,13 +31,8 @@ func (s *Store) RequestApproval(ctx context.Context, a core.Approval, most int) 
 	err = s.db.Update(ctx, "requesting an approval", func(ctx context.Context, tx *sql.Tx) error {
 		first = false
 		now := time.Now()
-		for statement, until := range map[string]time.Time{
-			`UPDATE approvals SET state = 'expired' WHERE state IN ('pending', 'approved') AND expires_at <= $1`: now,
-			`DELETE FROM approvals WHERE expires_at <= $1`:                                                       now.Add(-keepApprovals),
-		} {
-			if _, err := tx.ExecContext(ctx, statement, database.Millis(until)); err != nil {
-				return err
-			}
+		if _, err := tx.ExecContext(ctx, `UPDATE approvals SET state = 'expired' WHERE state IN ('pending', 'approved') AND expires_at <= $1`, database.Millis(now)); err != nil {
+			return err
 		}
 		stored, err = approvalIn(tx.QueryRowContext(ctx, selectApprovals+` WHERE workspace = $1 AND fingerprint = $2 AND state = 'pending'`, a.Workspace, a.Fingerprint))
 		if !errors.Is(err, sql.ErrNoRows) {

@@ -20,7 +20,8 @@ const (
 
 // Retention is for how long records are kept; 0 means for ever.
 type Retention struct {
-	Usage time.Duration // what each model call used
+	Usage     time.Duration // what each model call used
+	Approvals time.Duration // calls that waited for a person, after they expired
 }
 
 // startPurging deletes what is older than the retention, at once and every hour, until stop is called.
@@ -53,14 +54,35 @@ func (s *Store) startPurging(r Retention) (stop func() error) {
 // Purge deletes what is older than the retention, and returns how many rows. An SQLite file gets smaller
 // when much of it is unused then; PostgreSQL reuses the space by itself.
 func (s *Store) Purge(ctx context.Context, r Retention) (rows int64, err error) {
-	if r.Usage <= 0 {
-		return 0, nil
+	for _, old := range []struct {
+		what   string
+		delete string // of at most $2 rows from before $1
+		keep   time.Duration
+	}{
+		{"deleting old usage", `DELETE FROM usage_records WHERE id IN (SELECT id FROM usage_records WHERE used_at < $1 LIMIT $2)`, r.Usage},
+		{"deleting old approvals", `DELETE FROM approvals WHERE id IN (SELECT id FROM approvals WHERE expires_at < $1 LIMIT $2)`, r.Approvals},
+	} {
+		if old.keep <= 0 {
+			continue
+		}
+		n, err := s.purgeBatches(ctx, old.what, old.delete, database.Millis(time.Now().Add(-old.keep)))
+		rows += n
+		if err != nil {
+			return rows, err
+		}
 	}
-	before := database.Millis(time.Now().Add(-r.Usage))
-	for more := true; more; {
+	if rows > 0 {
+		err = s.db.Vacuum(ctx, vacuumShare, vacuumBytes)
+	}
+	return rows, err
+}
+
+// purgeBatches runs a statement in transactions of a limited size until nothing is left to delete.
+func (s *Store) purgeBatches(ctx context.Context, what, statement string, before int64) (rows int64, err error) {
+	for {
 		var n int64
-		err := s.db.Update(ctx, "deleting old usage", func(ctx context.Context, tx *sql.Tx) error {
-			result, err := tx.ExecContext(ctx, `DELETE FROM usage_records WHERE id IN (SELECT id FROM usage_records WHERE used_at < $1 LIMIT $2)`, before, purgeBatch)
+		err := s.db.Update(ctx, what, func(ctx context.Context, tx *sql.Tx) error {
+			result, err := tx.ExecContext(ctx, statement, before, purgeBatch)
 			if err == nil {
 				n, err = result.RowsAffected()
 			}
@@ -69,10 +91,8 @@ func (s *Store) Purge(ctx context.Context, r Retention) (rows int64, err error) 
 		if err != nil {
 			return rows, err
 		}
-		rows, more = rows+n, n == purgeBatch
+		if rows += n; n < purgeBatch {
+			return rows, nil
+		}
 	}
-	if rows > 0 {
-		err = s.db.Vacuum(ctx, vacuumShare, vacuumBytes)
-	}
-	return rows, err
 }

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"testing"
@@ -56,4 +57,22 @@ func TestAFileGetsSmallerWhenMuchOfItIsUnused(t *testing.T) {
 	if err := s.db.Vacuum(t.Context(), 0.25, 1<<20); err != nil || size() > large/2 {
 		t.Errorf("%d of %d bytes, %v", size(), large, err)
 	}
+}
+
+func TestApprovalsAreDeletedSomeTimeAfterTheyExpired(t *testing.T) {
+	each(t, func(t *testing.T, s *Store) {
+		for i, expired := range []time.Duration{-time.Hour, time.Hour, 23 * time.Hour, 25 * time.Hour, 400 * 24 * time.Hour} {
+			now := time.Now()
+			a := core.Approval{ID: fmt.Sprint("apr_", i), Workspace: core.DefaultWorkspaceID, Caller: core.Owner().User, Tool: "t", Fingerprint: fmt.Sprint(i), CreatedAt: now, ExpiresAt: now.Add(-expired)}
+			if _, _, err := s.RequestApproval(t.Context(), a, 100); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if n, err := s.Purge(t.Context(), Retention{Approvals: 24 * time.Hour}); n != 2 || err != nil {
+			t.Errorf("%d rows are deleted, %v", n, err)
+		}
+		if left, err := s.Approvals(t.Context(), core.DefaultWorkspaceID, ""); err != nil || len(left) != 3 {
+			t.Errorf("%d approvals are left, %v", len(left), err)
+		}
+	})
 }

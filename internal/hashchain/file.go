@@ -20,7 +20,7 @@ const MaxLine = 20 << 20
 // line is one line of a file. Hash is of Previous and the record's bytes.
 type line struct {
 	Record   json.RawMessage `json:"record"`
-	Previous string          `json:"previous"` // the hash of the line before; "" for the first
+	Previous string          `json:"previous"` // the hash of the line before; "" for the first of all
 	Hash     string          `json:"hash"`
 }
 
@@ -50,11 +50,16 @@ type File struct {
 // Append returns. A last line that a crash cut short is removed. seen, unless nil, is called for every
 // record that the file has and that another process appends, before the next Append returns.
 func Open(path string, durable bool, seen func(record []byte) error) (*File, error) {
+	return openAfter(path, durable, seen, "")
+}
+
+// openAfter is Open for a file whose first line follows one with the hash previous.
+func openAfter(path string, durable bool, seen func(record []byte) error, previous string) (*File, error) {
 	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
 		return nil, err
 	}
-	f := &File{path: path, sync: durable, seen: seen, file: file}
+	f := &File{path: path, sync: durable, seen: seen, file: file, last: previous}
 	if err := f.locked(func() error { return nil }); err != nil {
 		return nil, errors.Join(fmt.Errorf("%s: %w", path, err), file.Close())
 	}
@@ -202,30 +207,6 @@ func check(raw []byte, previous string) (record []byte, hash string, err error) 
 		return nil, "", errors.New("was changed: its hash is wrong")
 	}
 	return l.Record, l.Hash, nil
-}
-
-// Summary is what Verify found.
-type Summary struct {
-	Records int
-	Hash    string // of the last record
-}
-
-// Verify checks the chain of a whole file. The error names the first line that is wrong.
-func Verify(r io.Reader) (s Summary, err error) {
-	lines := bufio.NewReaderSize(r, 1<<16)
-	for {
-		raw, err := lines.ReadBytes('\n')
-		if errors.Is(err, io.EOF) && len(raw) == 0 {
-			return s, nil
-		}
-		if err != nil {
-			return s, fmt.Errorf("line %d: is cut short", s.Records+1)
-		}
-		if _, s.Hash, err = check(bytes.TrimSuffix(raw, []byte{'\n'}), s.Hash); err != nil {
-			return s, fmt.Errorf("line %d: %w", s.Records+1, err)
-		}
-		s.Records++
-	}
 }
 
 // Record returns the record of a line, without checking it.

@@ -1,0 +1,116 @@
+package hashchain
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+)
+
+// Summary is what Verify and VerifySet found.
+type Summary struct {
+	Files   int
+	Records int
+	Hash    string // of the last record
+}
+
+// Verify checks the chain of a whole file that is no part of a set. The error names the first line that is
+// wrong.
+func Verify(r io.Reader) (Summary, error) {
+	v := verification{}
+	err := v.file(r, nil)
+	return v.Summary, err
+}
+
+// VerifySet checks the chain of a set: of the file at path and the closed ones beside it, the oldest first.
+// The error names the first file and line that is wrong. Files may be missing at the beginning when a record
+// says that they were deleted: deleted returns the last hash of the file that a record is about.
+func VerifySet(path string, deleted func(record []byte) (hash string, ok bool)) (Summary, error) {
+	closed, err := closedFiles(path)
+	if err != nil {
+		return Summary{}, err
+	}
+	paths := make([]string, 0, len(closed)+1)
+	for _, c := range closed {
+		paths = append(paths, c.path)
+	}
+	if _, err := os.Stat(path); err == nil || len(closed) == 0 {
+		paths = append(paths, path) // absent only after a crash between two files
+	}
+	v := verification{set: true}
+	gone := map[string]bool{}
+	for i, p := range paths {
+		if i > 0 && i < len(closed) && closed[i].number != closed[i-1].number+1 {
+			return v.Summary, fmt.Errorf("%s is missing", nameOf(path, closed[i-1].number+1))
+		}
+		err := v.open(p, func(record []byte) {
+			if hash, ok := deleted(record); ok {
+				gone[hash] = true
+			}
+		})
+		if err != nil {
+			return v.Summary, fmt.Errorf("%s: %w", p, err)
+		}
+	}
+	if v.begins != "" && !gone[v.begins] {
+		return v.Summary, fmt.Errorf("%s: line 1: does not follow the line before: the lines or the file before it were removed, and no record says that the file was deleted", paths[0])
+	}
+	return v.Summary, nil
+}
+
+// verification is the state of a Verify.
+type verification struct {
+	Summary
+	set    bool
+	begins string // the hash that the first line of a set names as that of the line before
+}
+
+func (v *verification) open(path string, seen func(record []byte)) error {
+	file, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = file.Close() }()
+	return v.file(file, seen)
+}
+
+// file checks one file, which continues the one before.
+func (v *verification) file(r io.Reader, seen func(record []byte)) error {
+	v.Files++
+	lines := bufio.NewReaderSize(r, 1<<16)
+	for number := 1; ; number++ {
+		raw, err := lines.ReadBytes('\n')
+		if errors.Is(err, io.EOF) && len(raw) == 0 {
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("line %d: is cut short", number)
+		}
+		raw = bytes.TrimSuffix(raw, []byte{'\n'})
+		if v.set && v.Records == 0 {
+			v.begins = previousOf(raw)
+			v.Hash = v.begins
+		}
+		record, hash, err := check(raw, v.Hash)
+		if err != nil {
+			return fmt.Errorf("line %d: %w", number, err)
+		}
+		v.Hash = hash
+		v.Records++
+		if seen != nil {
+			seen(record)
+		}
+	}
+}
+
+// previousOf returns the hash that a line names as that of the line before; "" when it is not a line.
+func previousOf(raw []byte) string {
+	var l line
+	if json.Unmarshal(raw, &l) != nil {
+		return ""
+	}
+	return l.Previous
+}
