@@ -49,3 +49,12 @@ type Named interface {
 type Versioned interface {
 	Version() string
 }
+
+// Exclusive is an implementation whose backend has one writer, such as an embedded database that a process
+// locks. The server then never lets two of its processes have the backend: a reload waits for the calls of
+// the old process, ends it, and configures the new one. Calls wait meanwhile. The backend is free again when
+// the process has ended, however it ended.
+type Exclusive interface {
+	// Exclusive does nothing: an implementation has the capability when it has the method.
+	Exclusive()
+}

@@ -28,5 +28,5 @@ const (
 	CapabilityRevocations = "revocations" // of the kind auth
 	CapabilityDurable     = "durable"     // of the kind sessionstore
 	CapabilityReplace     = "replace"     // of the kind sessionstore
-	CapabilityExclusive   = "exclusive"
+	CapabilityExclusive   = "exclusive"   // of every kind
 )

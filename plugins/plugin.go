@@ -40,6 +40,9 @@ func (p Plugin) Info() Info {
 	if _, ok := p.Impl.(Configurer); ok {
 		info.Capabilities = append(info.Capabilities, CapabilityConfigure)
 	}
+	if _, exclusive := p.Impl.(Exclusive); exclusive {
+		info.Capabilities = append(info.Capabilities, CapabilityExclusive)
+	}
 	_, validates := p.Impl.(Validator)
 	if _, holds := p.Impl.(SettingsHolder); validates || holds {
 		info.Capabilities = append(info.Capabilities, CapabilityValidate)

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/ropewalk/ropewalk/core/config"
+	"github.com/ropewalk/ropewalk/core/pluginhost"
 	"github.com/ropewalk/ropewalk/plugins"
 	"github.com/ropewalk/ropewalk/plugins/auth"
 	"github.com/ropewalk/ropewalk/plugins/auth/authtest"
@@ -49,7 +50,8 @@ func (t *trial) runSessionStore(ctx context.Context, r *report) error {
 	defer t.close(store)
 	subject := sessionstoretest.Subject{
 		Store: store.Store(), Durable: slices.Contains(t.who.Capabilities, plugins.CapabilityDurable),
-		Open: func(ctx context.Context) (*sessionstoretest.Process, error) { return t.secondStore(ctx, settings) },
+		Open:      func(ctx context.Context) (*sessionstoretest.Process, error) { return t.secondStore(ctx, settings) },
+		Exclusive: slices.Contains(t.who.Capabilities, plugins.CapabilityExclusive), Restart: t.restart,
 	}
 	if backend.Proxy != nil {
 		subject.Backend = backend.Proxy
@@ -57,6 +59,35 @@ func (t *trial) runSessionStore(ctx context.Context, r *report) error {
 	runChecks(ctx, r, sessionstoretest.Checks(), subject)
 	return nil
 }
+
+// restart kills the process of the only plugin, and waits until the next one serves.
+func (t *trial) restart(ctx context.Context) error {
+	before := t.host.Status()[0]
+	t.restarts-- // one that says nothing against the plugin
+	if err := syscall.Kill(before.PID, syscall.SIGKILL); err != nil {
+		return err
+	}
+	tick := time.NewTicker(10 * time.Millisecond)
+	defer tick.Stop()
+	for until := time.Now().Add(restartTimeout); time.Now().Before(until); {
+		now := t.host.Status()[0]
+		if now.State == pluginhost.Running && now.PID != before.PID {
+			return nil
+		}
+		if now.Restarts > before.Restarts && now.LastErr != nil {
+			before.LastErr = now.LastErr
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	return fmt.Errorf("the next process does not serve within %v: %w", restartTimeout, before.LastErr)
+}
+
+// restartTimeout is how long the next process of a plugin that was killed may take to serve.
+const restartTimeout = 20 * time.Second
 
 // secondStore starts the plugin once more, as another server would.
 func (t *trial) secondStore(ctx context.Context, settings json.RawMessage) (*sessionstoretest.Process, error) {

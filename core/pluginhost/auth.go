@@ -21,17 +21,22 @@ var (
 )
 
 // Auth starts a configured auth adapter. Wrong settings are a *plugins.ConfigError, everything
-// else that keeps it from starting a *StartError.
-func (h *Host) Auth(ctx context.Context, a config.Auth) (*Auth, error) {
+// else that keeps it from starting a *StartError. Handles of old are those that the caller closes when the new
+// one is in use; see exclusive.go for what happens to them.
+func (h *Host) Auth(ctx context.Context, a config.Auth, old ...*Auth) (*Auth, error) {
 	t, err := h.find(plugins.KindAuth, a.Plugin)
 	if err != nil {
 		return nil, err
 	}
 	t.label = cmp.Or(a.Name, a.Adapter)
-	s, err := load(ctx, h, t, clientOf(t, auth.Clients()), func(ctx context.Context, a auth.Adapter) error {
+	var slots []*slot[auth.Adapter]
+	for _, other := range old {
+		slots = append(slots, other.slot)
+	}
+	s, err := load(ctx, h, t, contract[auth.Adapter]{newClient: clientOf(t, auth.Clients()), harmless: func(ctx context.Context, a auth.Adapter) error {
 		_, err := a.Describe(ctx) // without the provider: while that is away, verdicts that are cached still count
 		return err
-	})
+	}}, slots)
 	if err != nil {
 		return nil, err
 	}
@@ -107,7 +112,7 @@ func (a Auth) Watch(ctx context.Context, revoked func(auth.Revocation) error) er
 	if err != nil {
 		return err
 	}
-	a.release(g)
+	g.slot.release(g)
 	revoker, ok := g.client.(auth.Revoker)
 	if !ok {
 		return plugins.ErrUnimplemented

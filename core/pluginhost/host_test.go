@@ -52,6 +52,7 @@ var builtins = pluginhost.Builtins{
 		"holder":   func() plugins.Plugin { return sessionstore.Plugin(&holder{picky{Store: memory.New()}}) },
 		"mirror":   func() plugins.Plugin { return sessionstore.Plugin(&mirror{Store: memory.New()}) },
 		"picky":    func() plugins.Plugin { return sessionstore.Plugin(&picky{Store: memory.New()}) },
+		"sole":     newSole,
 	},
 	plugins.KindAuth: {
 		"yes":      func() plugins.Plugin { return auth.Plugin(yes{}) },
@@ -289,7 +290,7 @@ func TestAPluginThatCannotServeGivesOneClearError(t *testing.T) {
 			script("odd", `echo '{"@message":1,"@level":{},"@timestamp":[]}' >&2; echo junk; sleep 60`), []string{"handshake line"},
 		},
 		"one that is not executable":  {notExecutable, []string{"executable"}},
-		"one that is not there":       {config.Plugin{Adapter: "absent"}, []string{"no such plugin", "child, fleeting, holder, memory, mirror, picky"}},
+		"one that is not there":       {config.Plugin{Adapter: "absent"}, []string{"no such plugin", "child, fleeting, holder, memory, mirror, picky, sole"}},
 		"a name that leads elsewhere": {config.Plugin{Adapter: "../../bin/sh"}, []string{"not an adapter name"}},
 		"a path that is not there":    {config.Plugin{Adapter: "lost", Path: filepath.Join(dir, "lost"), SHA256: sum}, []string{"no such file"}},
 		"a store where an auth adapter belongs": {

@@ -156,7 +156,9 @@ func (h *Host) settings(t target) plugins.Config {
 
 // hostCapabilities are the parts of the contracts beyond the basic ones that the server makes use of, as
 // proto/ropewalk/plugin/v1 names them.
-func hostCapabilities() []string { return []string{plugins.CapabilityRevocations, "session.replace"} }
+func hostCapabilities() []string {
+	return []string{plugins.CapabilityExclusive, plugins.CapabilityRevocations, "session.replace"}
+}
 
 // ping calls the plugin's health service.
 func (i *instance) ping(ctx context.Context) error {

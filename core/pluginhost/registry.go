@@ -16,17 +16,22 @@ import (
 type Registry struct{ *slot[registry.Registry] }
 
 // Registry starts a configured registry. Wrong settings are a *plugins.ConfigError, everything
-// else that keeps it from starting a *StartError.
-func (h *Host) Registry(ctx context.Context, r config.Registry) (*Registry, error) {
+// else that keeps it from starting a *StartError. Handles of old are those that the caller closes when the new
+// one is in use; see exclusive.go for what happens to them.
+func (h *Host) Registry(ctx context.Context, r config.Registry, old ...*Registry) (*Registry, error) {
 	t, err := h.find(plugins.KindRegistry, r.Plugin)
 	if err != nil {
 		return nil, err
 	}
 	t.label = r.Name
-	s, err := load(ctx, h, t, clientOf(t, registry.Clients()), func(ctx context.Context, r registry.Registry) error {
+	var slots []*slot[registry.Registry]
+	for _, other := range old {
+		slots = append(slots, other.slot)
+	}
+	s, err := load(ctx, h, t, contract[registry.Registry]{newClient: clientOf(t, registry.Clients()), harmless: func(ctx context.Context, r registry.Registry) error {
 		_, err := r.Search(ctx, registry.Query{Limit: 1})
 		return err
-	})
+	}}, slots)
 	if err != nil {
 		return nil, err
 	}
@@ -63,10 +68,10 @@ func (r Registry) Fetch(ctx context.Context, pkg registry.Package) (io.ReadClose
 	err = r.secrets.redactError(err)
 	r.count(g, err, time.Since(began))
 	if err != nil {
-		r.release(g)
+		g.slot.release(g)
 		return nil, err
 	}
-	return &held{ReadCloser: body, release: sync.OnceFunc(func() { r.release(g) })}, nil
+	return &held{ReadCloser: body, release: sync.OnceFunc(func() { g.slot.release(g) })}, nil
 }
 
 // held is a reader that keeps its generation in use until it is closed.

@@ -15,13 +15,18 @@ import (
 type SessionStore struct{ *slot[sessionstore.Store] }
 
 // SessionStore starts the configured session store. Wrong settings are a *plugins.ConfigError,
-// everything else that keeps it from starting a *StartError.
-func (h *Host) SessionStore(ctx context.Context, p config.Plugin) (*SessionStore, error) {
+// everything else that keeps it from starting a *StartError. Handles of old are those that the caller closes
+// when the new one is in use; see exclusive.go for what happens to them.
+func (h *Host) SessionStore(ctx context.Context, p config.Plugin, old ...*SessionStore) (*SessionStore, error) {
 	t, err := h.find(plugins.KindSessionStore, p)
 	if err != nil {
 		return nil, err
 	}
-	s, err := load(ctx, h, t, clientOf(t, sessionstore.Clients()), getNothing)
+	var slots []*slot[sessionstore.Store]
+	for _, other := range old {
+		slots = append(slots, other.slot)
+	}
+	s, err := load(ctx, h, t, contract[sessionstore.Store]{newClient: clientOf(t, sessionstore.Clients()), harmless: getNothing}, slots)
 	if err != nil {
 		return nil, err
 	}

@@ -37,12 +37,19 @@ type slot[T any] struct {
 	recent    recentCalls
 	nextPause time.Duration // the pause after a generation that never answered a call
 
+	halt      chan struct{} // closed to interrupt the supervision: for good, or for a suspension
+	suspended *suspension   // nil unless another plugin takes over the backend
+	successor *slot[T]      // answers the calls of this slot; nil unless it is suspended
+
+	replaced []*slot[T] // what was suspended for this slot
+
 	ended chan struct{} // closed when nothing of the slot runs any more
 	stop  chan struct{} // closed to end the supervision
 }
 
 // generation is one process of a slot, or the implementation itself when it runs in process.
 type generation[T any] struct {
+	slot   *slot[T]
 	client T
 	inst   *instance // nil in process
 	since  time.Time
@@ -59,34 +66,55 @@ func (g *generation[T]) gone() <-chan struct{} {
 	return g.inst.done()
 }
 
-// load starts a plugin, gives it its settings and supervises it from then on.
-func load[T any](ctx context.Context, h *Host, t target, newClient func(*grpc.ClientConn, int) (T, error), harmless func(context.Context, T) error) (*slot[T], error) {
+// contract is what the host knows of a kind.
+type contract[T any] struct {
+	newClient func(*grpc.ClientConn, int) (T, error)
+	harmless  func(context.Context, T) error
+}
+
+// load starts a plugin, gives it its settings and supervises it from then on. Until the slots of old are
+// closed, they go on if the new one is closed first.
+func load[T any](ctx context.Context, h *Host, t target, c contract[T], old []*slot[T]) (*slot[T], error) {
 	s := &slot[T]{
-		host: h, target: t, newClient: newClient, harmless: harmless, log: h.log.Named(string(t.kind) + "." + t.name),
-		secrets: secretsOf(t.config.Settings.JSON()), changed: make(chan struct{}), ended: make(chan struct{}), stop: make(chan struct{}),
+		host: h, target: t, newClient: c.newClient, harmless: c.harmless, log: h.log.Named(string(t.kind) + "." + t.name),
+		secrets: secretsOf(t.config.Settings.JSON()), changed: make(chan struct{}), ended: make(chan struct{}), stop: make(chan struct{}), halt: make(chan struct{}),
 	}
 	var err error
-	if s.gen, err = s.generate(ctx); err != nil {
+	if s.gen, err = s.generate(ctx, func(ctx context.Context, info plugins.Info) { s.suspendOld(ctx, info, old) }); err != nil {
+		s.resumeOld(ctx)
 		return nil, err
 	}
-	if t.pinned {
-		first, err := h.lockFile().record(t.path, t.sha256)
-		if err != nil {
-			s.gen.inst.kill()
-			return nil, t.failed(fmt.Sprintf("its sha256 cannot be recorded: %v", err), "")
-		}
-		if first {
-			s.log.Info("plugin accepted at its first use; a changed file must be accepted with `ropewalk plugin verify --accept`", "path", t.path, "sha256", t.sha256)
-		}
+	if err := s.pin(); err != nil {
+		s.gen.inst.kill()
+		s.resumeOld(ctx)
+		return nil, err
 	}
 	h.opened(s)
 	h.removeUnused(t)
 	go s.supervise()
+	s.succeed()
 	return s, nil
 }
 
-// generate makes a new generation, all or nothing.
-func (s *slot[T]) generate(ctx context.Context) (*generation[T], error) {
+// pin records the sha256 of a plugin that is used for the first time.
+func (s *slot[T]) pin() error {
+	t := s.target
+	if !t.pinned {
+		return nil
+	}
+	first, err := s.host.lockFile().record(t.path, t.sha256)
+	if err != nil {
+		return t.failed(fmt.Sprintf("its sha256 cannot be recorded: %v", err), "")
+	}
+	if first {
+		s.log.Info("plugin accepted at its first use; a changed file must be accepted with `ropewalk plugin verify --accept`", "path", t.path, "sha256", t.sha256)
+	}
+	return nil
+}
+
+// generate makes a new generation, all or nothing. What must happen between its start and its settings is
+// done by prepare.
+func (s *slot[T]) generate(ctx context.Context, prepare func(context.Context, plugins.Info)) (*generation[T], error) {
 	if s.target.impl != nil {
 		return s.inProcess(ctx)
 	}
@@ -96,13 +124,14 @@ func (s *slot[T]) generate(ctx context.Context) (*generation[T], error) {
 	}
 	client, err := s.newClient(inst.conn, inst.protocol)
 	if err == nil {
+		prepare(ctx, inst.info)
 		err = inst.configure(ctx, s.host, s.target)
 	}
 	if err != nil {
 		inst.kill()
 		return nil, err
 	}
-	return &generation[T]{client: client, inst: inst, since: inst.since}, nil
+	return &generation[T]{slot: s, client: client, inst: inst, since: inst.since}, nil
 }
 
 func (s *slot[T]) inProcess(ctx context.Context) (*generation[T], error) {
@@ -114,7 +143,7 @@ func (s *slot[T]) inProcess(ctx context.Context) (*generation[T], error) {
 	if err := server.Configure(ctx, impl, s.host.settings(s.target)); err != nil {
 		return nil, err
 	}
-	return &generation[T]{client: client, since: time.Now()}, nil
+	return &generation[T]{slot: s, client: client, since: time.Now()}, nil
 }
 
 // exitDelay is how long after the connection broke the exit of the process may take to be noticed.
@@ -150,10 +179,10 @@ func (s *slot[T]) run(ctx context.Context, fn func(context.Context, T) error) (*
 	if err != nil {
 		return nil, err
 	}
-	defer s.release(g)
+	defer g.slot.release(g)
 	began := time.Now()
-	err = s.secrets.redactError(fn(ctx, g.client))
-	s.count(g, err, time.Since(began))
+	err = g.slot.secrets.redactError(fn(ctx, g.client))
+	g.slot.count(g, err, time.Since(began))
 	return g, err
 }
 
@@ -194,23 +223,19 @@ func goneWithin[T any](ctx context.Context, g *generation[T], d time.Duration) b
 	return false
 }
 
-// acquire waits, for a bounded time, until there is a living generation, and counts a call on it.
+// acquire waits, for a bounded time, until there is a living generation, and counts a call on it. It is
+// one of the successor when the slot has one.
 func (s *slot[T]) acquire(ctx context.Context) (*generation[T], error) {
 	patience := time.NewTimer(s.host.opts.ReplaceWait)
 	defer patience.Stop()
 	for {
-		s.mu.Lock()
-		if s.closing && s.gen == nil {
-			s.mu.Unlock()
+		g, changed := s.tryAcquire()
+		switch {
+		case g != nil:
+			return g, nil
+		case changed == nil:
 			return nil, s.away("it was closed")
 		}
-		if g := s.gen; g != nil && !isClosed(g.gone()) {
-			g.inFlight++
-			s.mu.Unlock()
-			return g, nil
-		}
-		changed := s.changed
-		s.mu.Unlock()
 		select {
 		case <-changed:
 		case <-ctx.Done():
@@ -221,11 +246,28 @@ func (s *slot[T]) acquire(ctx context.Context) (*generation[T], error) {
 	}
 }
 
+// tryAcquire is acquire without waiting: there is a generation, or a channel that is closed with the next
+// change, or neither because the slot is closed.
+func (s *slot[T]) tryAcquire() (*generation[T], <-chan struct{}) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch g := s.gen; {
+	case s.successor != nil:
+		return s.successor.tryAcquire()
+	case s.closing && g == nil:
+		return nil, nil
+	case s.suspended == nil && g != nil && !isClosed(g.gone()):
+		g.inFlight++
+		return g, nil
+	}
+	return nil, s.changed
+}
+
 func (s *slot[T]) release(g *generation[T]) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	g.inFlight--
-	if g.inFlight == 0 && s.closing {
+	if g.inFlight == 0 && (s.closing || s.suspended != nil) {
 		s.notify()
 	}
 }
@@ -265,27 +307,38 @@ func (s *slot[T]) Outdated() (bool, error) {
 // up just before they were pointed at another one.
 const closeLinger = 100 * time.Millisecond
 
-// Close ends the plugin once its calls have ended, or when ctx does.
+// Close ends the plugin once its calls have ended, or when ctx does. What was suspended for it, and is not
+// closed itself, goes on.
 func (s *slot[T]) Close(ctx context.Context) {
 	s.mu.Lock()
 	first := !s.closing
 	s.closing = true
 	s.mu.Unlock()
-	if first {
-		s.drain(ctx)
-		close(s.stop)
-		s.host.closed(s)
+	if !first {
+		<-s.ended
+		return
 	}
+	s.giveBack()
+	s.linger(ctx)
+	s.awaitIdle(ctx)
+	close(s.stop)
+	s.interrupt()
+	s.host.closed(s)
 	<-s.ended
+	s.resumeOld(ctx)
 }
 
-func (s *slot[T]) drain(ctx context.Context) {
+func (s *slot[T]) linger(ctx context.Context) {
 	linger := time.NewTimer(closeLinger)
 	defer linger.Stop()
 	select {
 	case <-linger.C:
 	case <-ctx.Done():
 	}
+}
+
+// awaitIdle returns when no call is in flight, or when ctx ends.
+func (s *slot[T]) awaitIdle(ctx context.Context) {
 	for {
 		s.mu.Lock()
 		idle := s.gen == nil || s.gen.inFlight == 0

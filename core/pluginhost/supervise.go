@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/cenkalti/backoff/v5"
+
+	"github.com/ropewalk/ropewalk/plugins"
 )
 
 // hungAfter is how many pings in a row a plugin may leave unanswered before it counts as hung.
@@ -15,22 +17,36 @@ const hungAfter = 2
 func (s *slot[T]) supervise() {
 	defer close(s.ended)
 	for {
-		s.mu.Lock()
-		g := s.gen
-		s.mu.Unlock()
-		if reason := s.watch(g); reason == nil {
+		g, halt := s.present()
+		pause := time.Duration(0)
+		if reason := s.watch(g, halt); reason != nil {
+			s.lose(g, reason)
+			pause = s.pause(g)
+		} else {
 			s.retire(g)
-			return
-		} else if !s.replace(g, reason) {
-			return
+			if !s.awaitResume() {
+				return
+			}
+		}
+		for !s.restart(pause) {
+			if !s.awaitResume() {
+				return
+			}
+			pause = 0
 		}
 	}
 }
 
-// watch returns when g has died or hangs (the reason), or nil when the slot closes.
-func (s *slot[T]) watch(g *generation[T]) error {
+func (s *slot[T]) present() (*generation[T], <-chan struct{}) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.gen, s.halt
+}
+
+// watch returns when g has died or hangs (the reason), or nil when the supervision is interrupted.
+func (s *slot[T]) watch(g *generation[T], halt <-chan struct{}) error {
 	if g.inst == nil {
-		<-s.stop
+		<-halt
 		return nil
 	}
 	ping := time.NewTicker(s.host.opts.PingEvery)
@@ -38,7 +54,7 @@ func (s *slot[T]) watch(g *generation[T]) error {
 	missed := 0
 	for {
 		select {
-		case <-s.stop:
+		case <-halt:
 			return nil
 		case <-g.gone():
 			return g.inst.deathReason()
@@ -79,9 +95,8 @@ func (s *slot[T]) pause(g *generation[T]) time.Duration {
 	return pause
 }
 
-// replace starts the next generation, as soon and as often as it takes; false when the slot closed
-// meanwhile.
-func (s *slot[T]) replace(g *generation[T], reason error) bool {
+// lose records that g has ended.
+func (s *slot[T]) lose(g *generation[T], reason error) {
 	s.mu.Lock()
 	s.gen, s.lastErr = nil, reason
 	s.restarts++
@@ -89,20 +104,24 @@ func (s *slot[T]) replace(g *generation[T], reason error) bool {
 	s.mu.Unlock()
 	g.inst.kill() // what go-plugin still holds of it
 	s.log.Warn("plugin replaced after it ended", "reason", reason)
+}
 
-	ctx, cancel := s.untilClosed()
+// restart starts the next generation after a pause, as soon and as often as it takes; false when the
+// supervision was interrupted meanwhile.
+func (s *slot[T]) restart(pause time.Duration) bool {
+	ctx, cancel := s.untilInterrupted()
 	defer cancel()
-	wait := time.NewTimer(s.pause(g))
+	wait := time.NewTimer(pause)
 	defer wait.Stop()
 	select {
 	case <-wait.C:
 	case <-ctx.Done():
 		return false
 	}
-	pause := backoff.NewExponentialBackOff()
-	pause.InitialInterval, pause.MaxInterval = 50*time.Millisecond, 2*time.Second
+	pauses := backoff.NewExponentialBackOff()
+	pauses.InitialInterval, pauses.MaxInterval = 50*time.Millisecond, 2*time.Second
 	next, err := backoff.Retry(ctx, func() (*generation[T], error) {
-		next, err := s.generate(ctx)
+		next, err := s.generate(ctx, func(context.Context, plugins.Info) {})
 		if err != nil && ctx.Err() == nil {
 			s.log.Error("plugin could not be started again; retrying", "error", err)
 			s.mu.Lock()
@@ -110,7 +129,7 @@ func (s *slot[T]) replace(g *generation[T], reason error) bool {
 			s.mu.Unlock()
 		}
 		return next, err
-	}, backoff.WithBackOff(pause), backoff.WithMaxElapsedTime(0))
+	}, backoff.WithBackOff(pauses), backoff.WithMaxElapsedTime(0))
 	if err != nil {
 		return false
 	}
@@ -122,20 +141,30 @@ func (s *slot[T]) replace(g *generation[T], reason error) bool {
 	return true
 }
 
-// untilClosed returns a context that ends when the slot closes.
-func (s *slot[T]) untilClosed() (context.Context, context.CancelFunc) {
+// interrupt ends what the supervision is doing. It may be called more than once.
+func (s *slot[T]) interrupt() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !isClosed(s.halt) {
+		close(s.halt)
+	}
+}
+
+// untilInterrupted returns a context that ends when the supervision is interrupted.
+func (s *slot[T]) untilInterrupted() (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancel(context.Background())
+	_, halt := s.present()
 	go func() {
 		defer cancel()
 		select {
-		case <-s.stop:
+		case <-halt:
 		case <-ctx.Done():
 		}
 	}()
 	return ctx, cancel
 }
 
-// retire ends the last generation of a closed slot.
+// retire ends the last generation of a slot that is closed or suspended.
 func (s *slot[T]) retire(g *generation[T]) {
 	s.mu.Lock()
 	s.gen = nil

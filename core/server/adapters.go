@@ -37,13 +37,13 @@ func openAdapters(ctx context.Context, h *pluginhost.Host, c *config.Config) (_ 
 			a.close(ctx)
 		}
 	}()
-	if a.auth, err = openAuth(ctx, h, c, nil); err != nil {
+	if a.auth, err = openAuth(ctx, h, c, nil, nil); err != nil {
 		return nil, err
 	}
-	if a.store, err = openStore(ctx, h, c); err != nil {
+	if a.store, err = openStore(ctx, h, c, nil); err != nil {
 		return nil, err
 	}
-	registries, err := openRegistries(ctx, h, c)
+	registries, err := openRegistries(ctx, h, c, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -51,15 +51,25 @@ func openAdapters(ctx context.Context, h *pluginhost.Host, c *config.Config) (_ 
 	return a, nil
 }
 
-func openStore(ctx context.Context, h *pluginhost.Host, c *config.Config) (*pluginhost.SessionStore, error) {
-	handle, err := h.SessionStore(ctx, c.SessionStore)
+// openStore starts the session store, in place of old when there is one.
+func openStore(ctx context.Context, h *pluginhost.Host, c *config.Config, old *pluginhost.SessionStore) (*pluginhost.SessionStore, error) {
+	var replaced []*pluginhost.SessionStore
+	if old != nil {
+		replaced = append(replaced, old)
+	}
+	handle, err := h.SessionStore(ctx, c.SessionStore, replaced...)
 	return handle, located(c, c.SessionStore, err)
 }
 
-func openRegistries(ctx context.Context, h *pluginhost.Host, c *config.Config) ([]namedRegistry, error) {
+// openRegistries starts the registries, in place of old.
+func openRegistries(ctx context.Context, h *pluginhost.Host, c *config.Config, old []namedRegistry) ([]namedRegistry, error) {
 	var open []namedRegistry
+	var replaced []*pluginhost.Registry
+	for _, r := range old {
+		replaced = append(replaced, r.handle)
+	}
 	for _, r := range c.Registries {
-		handle, err := h.Registry(ctx, r)
+		handle, err := h.Registry(ctx, r, replaced...)
 		if err != nil {
 			closeRegistries(ctx, open)
 			return nil, located(c, r.Plugin, err)

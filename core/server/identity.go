@@ -18,9 +18,14 @@ type namedAuth struct {
 	issuer string // "" when it is the only one
 }
 
-// openAuth starts every configured auth adapter that is not among those that are kept, all or nothing.
-func openAuth(ctx context.Context, h *pluginhost.Host, c *config.Config, kept []namedAuth) (_ []namedAuth, err error) {
+// openAuth starts every configured auth adapter that is not among those that are kept, in place of old, all
+// or nothing.
+func openAuth(ctx context.Context, h *pluginhost.Host, c *config.Config, kept, old []namedAuth) (_ []namedAuth, err error) {
 	var all, started []namedAuth
+	var replaced []*pluginhost.Auth
+	for _, a := range without(old, kept) {
+		replaced = append(replaced, a.handle)
+	}
 	defer func() {
 		if err != nil {
 			closeAuth(ctx, started)
@@ -31,7 +36,7 @@ func openAuth(ctx context.Context, h *pluginhost.Host, c *config.Config, kept []
 		if i := slices.IndexFunc(kept, func(k namedAuth) bool { return sameAdapter(k.config, a) }); i >= 0 {
 			one.handle, one.issuer = kept[i].handle, kept[i].issuer
 		} else {
-			if one.handle, err = h.Auth(ctx, a); err != nil {
+			if one.handle, err = h.Auth(ctx, a, replaced...); err != nil {
 				return nil, located(c, a.Plugin, err)
 			}
 			started = append(started, one)

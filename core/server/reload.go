@@ -131,26 +131,33 @@ func (s *Server) prepare(ctx context.Context, next *config.Config, diff []string
 			return x, located(next, next.Registries[i].Plugin, err)
 		}
 	}
-	if x.newAuth {
-		if x.auth, err = openAuth(ctx, s.host, next, kept); err != nil {
-			return x, err
-		}
-		x.startAuth = without(x.auth, kept)
-	}
-	if x.newStore {
-		if x.store, err = openStore(ctx, s.host, next); err != nil {
-			return x, err
-		}
-	}
 	if slices.Contains(diff, "models") {
 		if x.models, err = chat.NewModels(next.Models); err != nil {
 			return x, err
 		}
 	}
-	if x.newRegistries {
-		x.registries, err = openRegistries(ctx, s.host, next)
+	return x, s.start(ctx, next, kept, x)
+}
+
+// start starts the adapters of a reload. The session store comes last: one whose backend has one writer
+// takes over from the present one as soon as it is started.
+func (s *Server) start(ctx context.Context, next *config.Config, kept []namedAuth, x *replacement) (err error) {
+	a := s.adapters
+	if x.newAuth {
+		if x.auth, err = openAuth(ctx, s.host, next, kept, a.auth); err != nil {
+			return err
+		}
+		x.startAuth = without(x.auth, kept)
 	}
-	return x, err
+	if x.newRegistries {
+		if x.registries, err = openRegistries(ctx, s.host, next, *a.named.Load()); err != nil {
+			return err
+		}
+	}
+	if x.newStore {
+		x.store, err = openStore(ctx, s.host, next, a.store)
+	}
+	return err
 }
 
 // apply replaces the adapters. The only step that can fail, writing the live sessions to the new

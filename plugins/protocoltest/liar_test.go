@@ -44,6 +44,7 @@ type liar struct {
 	failed bool
 	kept   [][]byte
 	held   []*os.File
+	locked string
 }
 
 // main is the whole plugin.
@@ -115,7 +116,29 @@ func (l *liar) main() {
 
 func (l *liar) is(lie string) bool { return l.lie == lie }
 
+const (
+	locksUnsaid  = "locks its backend and does not say that it is exclusive"
+	locksForGood = "is exclusive and leaves its lock behind"
+	locksKilled  = "is exclusive and leaves its lock behind when it is killed"
+)
+
+// lock takes the backend by a file, which a process that dies leaves behind.
+func (l *liar) lock(dir string) bool {
+	if !l.is(locksUnsaid) && !l.is(locksForGood) && !l.is(locksKilled) {
+		return true
+	}
+	l.locked = filepath.Join(dir, "lock")
+	file, err := os.OpenFile(l.locked, os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return false
+	}
+	return file.Close() == nil
+}
+
 func (l *liar) leave(server *grpc.Server) {
+	if !l.is(locksForGood) && l.locked != "" {
+		_ = os.Remove(l.locked)
+	}
 	if l.is("prints as it ends") {
 		fmt.Println("bye")
 	}
@@ -180,6 +203,8 @@ func (l *liar) Info(context.Context, *pluginv1.InfoRequest) (*pluginv1.InfoRespo
 		info.Version = ""
 	case l.is("counts its Infos"):
 		info.Version = fmt.Sprint(l.infos)
+	case l.is(locksForGood), l.is(locksKilled):
+		info.Powers = append(info.Powers, "exclusive")
 	case l.is("does not say that it validates"):
 		info.Powers = []string{"configure"}
 	case l.is("keeps 20 KB of each call"):
@@ -250,6 +275,9 @@ func (l *liar) Configure(_ context.Context, req *pluginv1.ConfigureRequest) (*pl
 		return nil, status.Error(codes.InvalidArgument, "bad settings")
 	}
 	l.failed = l.failed || len(problems) > 0
+	if len(problems) == 0 && !l.lock(req.GetDataDir()) {
+		return nil, status.Error(codes.Unavailable, "another process has the backend")
+	}
 	return &pluginv1.ConfigureResponse{Problems: problems}, nil
 }
 

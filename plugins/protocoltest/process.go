@@ -47,6 +47,7 @@ const patience = 10 * time.Second
 type process struct {
 	cmd     *exec.Cmd
 	dir     string
+	data    string          // the directory that Configure gives to the plugin
 	server  tls.Certificate // the kit's own
 	fields  []string        // of the handshake line
 	ended   chan error
@@ -91,7 +92,8 @@ func (s Subject) start(ctx context.Context, versions string) (_ *process, err er
 	if p.dir, err = os.MkdirTemp("", "ropewalk-kit-"); err != nil {
 		return nil, err
 	}
-	if err = errors.Join(os.Mkdir(p.dataDir(), 0o700), os.Mkdir(p.socketDir(), 0o700)); err != nil {
+	p.data = filepath.Join(p.dir, "data")
+	if err = errors.Join(os.Mkdir(p.data, 0o700), os.Mkdir(p.socketDir(), 0o700)); err != nil {
 		return nil, errors.Join(err, os.RemoveAll(p.dir))
 	}
 	p.cmd = s.command(ctx, host.Cookie+"="+string(s.Kind), "PLUGIN_PROTOCOL_VERSIONS="+versions, "PLUGIN_UNIX_SOCKET_DIR="+p.socketDir(),
@@ -124,9 +126,6 @@ func (s Subject) start(ctx context.Context, versions string) (_ *process, err er
 	}
 	return p, nil
 }
-
-// dataDir is the directory that Configure gives to the plugin.
-func (p *process) dataDir() string { return filepath.Join(p.dir, "data") }
 
 // socketDir is the directory for the socket of the plugin.
 func (p *process) socketDir() string { return filepath.Join(p.dir, "sockets") }

@@ -38,7 +38,7 @@ func configure(ctx context.Context, service pluginv1.PluginServiceClient, p *pro
 	if len(settings) == 0 {
 		settings = []byte("{}")
 	}
-	resp, err := service.Configure(ctx, &pluginv1.ConfigureRequest{SettingsJson: string(settings), DataDir: p.dataDir()})
+	resp, err := service.Configure(ctx, &pluginv1.ConfigureRequest{SettingsJson: string(settings), DataDir: p.data})
 	if err != nil {
 		return nil, kit.Failf("Configure must answer OK, with problems where settings are wrong; it failed: %w", err)
 	}
@@ -53,7 +53,7 @@ func ask(ctx context.Context, service pluginv1.PluginServiceClient, p *process, 
 	if len(settings) == 0 {
 		settings = []byte("{}")
 	}
-	resp, err := service.Validate(ctx, &pluginv1.ValidateRequest{SettingsJson: string(settings), DataDir: p.dataDir()})
+	resp, err := service.Validate(ctx, &pluginv1.ValidateRequest{SettingsJson: string(settings), DataDir: p.data})
 	if status.Code(err) == codes.Unimplemented {
 		return nil, kit.Skip(`the plugin has not the capability "validate"`)
 	}

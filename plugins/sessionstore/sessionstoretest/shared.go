@@ -122,6 +122,9 @@ func touchKeepsDelete(ctx context.Context, one, other sessionstore.Store) error 
 // times: what is written behind is lost now and then only.
 func killed(attempt func(ctx context.Context, doomed sessionstore.Store, kill func(), survivor sessionstore.Store) error) func(context.Context, Subject) error {
 	return func(ctx context.Context, s Subject) error {
+		if s.Exclusive && s.Durable {
+			return restarted(ctx, s, attempt)
+		}
 		for range 3 {
 			p, err := s.open(ctx)
 			if err != nil {
@@ -139,6 +142,24 @@ func killed(attempt func(ctx context.Context, doomed sessionstore.Store, kill fu
 		}
 		return nil
 	}
+}
+
+// restarted is killed for a store whose backend has one process at a time.
+func restarted(ctx context.Context, s Subject, attempt func(ctx context.Context, doomed sessionstore.Store, kill func(), survivor sessionstore.Store) error) error {
+	if s.Restart == nil {
+		return kit.Skip("the process of the store cannot be killed")
+	}
+	for range 3 {
+		var failed error
+		err := attempt(ctx, s.Store, func() { failed = s.Restart(ctx) }, s.Store)
+		switch {
+		case failed != nil:
+			return kit.Failf("after kill -9 the next process of an exclusive store must have its backend: %w", failed)
+		case err != nil:
+			return kit.Failf("after kill -9 of the process that had acknowledged it: %w", err)
+		}
+	}
+	return nil
 }
 
 func survivesPut(ctx context.Context, doomed sessionstore.Store, kill func(), survivor sessionstore.Store) error {

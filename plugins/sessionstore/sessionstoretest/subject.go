@@ -23,6 +23,13 @@ type Subject struct {
 	// Open starts one more process of the store on the same backend, as another server would.
 	Open func(ctx context.Context) (*Process, error)
 
+	// Exclusive says that the store has the capability "exclusive": only one process has the backend at a
+	// time, and Open is not used.
+	Exclusive bool
+
+	// Restart ends the process of Store with kill -9; the calls that follow are made on the next one.
+	Restart func(ctx context.Context) error
+
 	// Backend takes the backend of Store away and brings it back.
 	Backend kit.Backend
 }
@@ -38,6 +45,9 @@ type Process struct {
 func (s Subject) open(ctx context.Context) (*Process, error) {
 	if !s.Durable {
 		return nil, kit.Skip(`the store has not the capability "durable"`)
+	}
+	if s.Exclusive {
+		return nil, kit.Skip(`the store has the capability "exclusive": two processes never share its backend`)
 	}
 	if s.Open == nil {
 		return nil, kit.Skip("nothing was given to start a second process with")
@@ -59,5 +69,8 @@ func Connected(ctx context.Context, conn grpc.ClientConnInterface) (Subject, err
 	if !slices.Contains(about.Capabilities, plugins.CapabilityReplace) {
 		store = struct{ sessionstore.Store }{store} // without Replace, which every client has
 	}
-	return Subject{Store: store, Durable: slices.Contains(about.Capabilities, plugins.CapabilityDurable)}, nil
+	return Subject{
+		Store: store, Durable: slices.Contains(about.Capabilities, plugins.CapabilityDurable),
+		Exclusive: slices.Contains(about.Capabilities, plugins.CapabilityExclusive),
+	}, nil
 }

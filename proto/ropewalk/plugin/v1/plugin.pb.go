@@ -120,6 +120,11 @@ type InfoResponse struct {
 	// old process before it configures a new one). Of the kind auth: "login" (it serves
 	// LoginService), "revocations" (it serves RevocationService). Of the kind sessionstore: "durable"
 	// (records outlive the process), "replace" (it answers Replace). Unknown words are ignored.
+	//
+	// A process of a plugin without "exclusive" can be configured while another one serves with the
+	// same settings and data_dir. The backend of a plugin with "exclusive" is free again when its
+	// process has ended, also by kill -9; until then another process that is configured may wait for
+	// it or answer UNAVAILABLE.
 	Powers        []string `protobuf:"bytes,5,rep,name=powers,proto3" json:"powers,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
