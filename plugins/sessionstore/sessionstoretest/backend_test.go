@@ -17,6 +17,7 @@ type backend struct {
 	mu      sync.Mutex
 	stopped bool
 	stalled chan struct{}
+	locked  sync.Map // ids that a process holds a lock on
 }
 
 func newBackend() *backend { return &backend{Store: memory.New()} }
@@ -119,6 +120,9 @@ func (p process) Replace(ctx context.Context, rec sessionstore.Record, ttl time.
 // killable is a process that has something to lose.
 type killable interface{ kill() }
 
+// closable is a process that does something when it ends in good order.
+type closable interface{ end() }
+
 // subject is a store whose processes are made by open, on one backend.
 func subject(open func(process) sessionstore.Store) sessionstoretest.Subject {
 	shared := newBackend()
@@ -131,7 +135,12 @@ func subject(open func(process) sessionstore.Store) sessionstoretest.Subject {
 					k.kill()
 				}
 			}
-			return &sessionstoretest.Process{Store: store, Kill: kill, Close: func() {}}, nil
+			end := func() {
+				if c, ok := store.(closable); ok {
+					c.end()
+				}
+			}
+			return &sessionstoretest.Process{Store: store, Kill: kill, Close: end}, nil
 		},
 	}
 }

@@ -164,6 +164,9 @@ func returnsInTime(ctx context.Context, s sessionstore.Store) error {
 		"Touch":  func() { _ = s.Touch(late, []sessionstore.Touch{{ID: rec.ID, LastAccessedAt: opened(), TTL: long}}) },
 		"Delete": func() { _ = s.Delete(late, rec.ID) },
 	}
+	if store, ok := s.(sessionstore.Replacer); ok {
+		calls["Replace"] = func() { _, _ = store.Replace(late, rec, long, "") }
+	}
 	for name, call := range calls {
 		returned := make(chan struct{})
 		go func() {

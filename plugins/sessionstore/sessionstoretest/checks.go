@@ -13,7 +13,7 @@ type Check = kit.Check[Subject]
 
 // Checks is the whole contract, in the order of its .proto file.
 func Checks() []Check {
-	return slices.Concat(records(), lifetimes(), touches(), refusals(), races(), replaces(), shared(), outages())
+	return slices.Concat(records(), lifetimes(), touches(), refusals(), remnants(), races(), replaces(), shared(), undoing(), outages())
 }
 
 // check is a promise that a store alone can be held to.

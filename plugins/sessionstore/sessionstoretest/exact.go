@@ -2,6 +2,8 @@ package sessionstoretest
 
 import (
 	"context"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/ropewalk/ropewalk/plugins/kit"
@@ -108,25 +110,59 @@ func expiryIsTrue(ctx context.Context, s sessionstore.Store) error {
 	return goneSoon(ctx, s, rec.ID, "within a second of expires_at")
 }
 
-// livesToTheEnd asks until the lifetime is nearly over.
+// livesToTheEnd asks until the lifetime is nearly over, of sessions that were put, touched and replaced;
+// then until it is over, which asking must not delay.
 func livesToTheEnd(ctx context.Context, s sessionstore.Store) error {
-	const ttl, margin = 2 * time.Second, 200 * time.Millisecond
-	began := time.Now()
-	rec, err := put(ctx, s, ttl)
-	if err != nil {
-		return err
+	const ttl = 2900 * time.Millisecond // which a store that counts in seconds would cut
+	begin := map[string]func(sessionstore.Record) error{
+		"Put": func(rec sessionstore.Record) error { return putAs(ctx, s, rec, ttl) },
+		"Touch": func(rec sessionstore.Record) error {
+			if err := putAs(ctx, s, rec, long); err != nil {
+				return err
+			}
+			return touch(ctx, s, sessionstore.Touch{ID: rec.ID, LastAccessedAt: rec.LastAccessedAt.Add(time.Second), TTL: ttl})
+		},
 	}
+	if store, ok := s.(sessionstore.Replacer); ok {
+		begin["Replace"] = func(rec sessionstore.Record) error {
+			if err := putAs(ctx, s, rec, long); err != nil {
+				return err
+			}
+			return replace(ctx, store, rec, ttl, "", true)
+		}
+	}
+	methods := slices.Sorted(maps.Keys(begin))
+	return together(len(methods), func(i int) error {
+		rec := session(newID())
+		began := time.Now()
+		if err := begin[methods[i]](rec); err != nil {
+			return err
+		}
+		if err := livesFor(ctx, s, rec.ID, began, ttl); err != nil {
+			return kit.Failf("a lifetime that %s gave: %w", methods[i], err)
+		}
+		return nil
+	})
+}
+
+// livesFor asks for a session whose lifetime began at a time until it is over.
+func livesFor(ctx context.Context, s sessionstore.Store, id string, began time.Time, ttl time.Duration) error {
+	const margin = 200 * time.Millisecond
 	for {
-		_, err := s.Get(ctx, rec.ID)
+		_, err := s.Get(ctx, id)
 		age := time.Since(began)
-		switch {
-		case age > ttl-margin:
-			return nil
-		case err != nil:
+		if age > ttl-margin {
+			break
+		}
+		if err != nil {
 			return kit.Failf("Get must find the session %s into a lifetime of %s; it returned the error %q", age.Round(time.Millisecond), ttl, err)
 		}
 		if err := wait(ctx, 50*time.Millisecond); err != nil {
 			return err
 		}
 	}
+	if err := wait(ctx, ttl-time.Since(began)); err != nil {
+		return err
+	}
+	return goneSoon(ctx, s, id, "within a second of the end of a lifetime that was asked for all the time")
 }

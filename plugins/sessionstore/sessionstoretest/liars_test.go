@@ -113,11 +113,15 @@ func TestAnHonestStoreIsNotCaught(t *testing.T) {
 }
 
 func overlapping(check string) bool {
+	for _, l := range newLies() {
+		if l.check == check && check != "calls may come concurrently" {
+			return true
+		}
+	}
 	return slices.Contains([]string{
 		"every field comes back, long and with every kind of character",
 		"a put replaces every field, the time of the last access too",
 		"puts and gets of one id at once never mix two records",
-		"a session is found until shortly before its lifetime is over",
 		"lifetimes are exact from a second to 30 days",
 		"lifetimes after a touch are exact from a second to 30 days",
 		"expires_at is the moment when the session ends",

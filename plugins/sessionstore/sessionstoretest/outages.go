@@ -18,8 +18,10 @@ func outages() []Check {
 		{Name: "a get without its backend is unavailable, never not found", Contract: away, Run: during(stopped, getIsUnavailable)},
 		{Name: "a touch without its backend is unavailable", Contract: away, Run: during(stopped, touchIsUnavailable)},
 		{Name: "a delete without its backend is unavailable", Contract: away, Run: during(stopped, deleteIsUnavailable)},
+		{Name: "a replace without its backend is unavailable, never not found", Contract: away, Run: during(stopped, replaceIsUnavailable)},
 		{Name: "calls to a backend that does not answer return by their deadline", Contract: "Each carries a deadline and returns soon after it passes", Run: during(stalled, returnByDeadline)},
 		{Name: "once the backend is back the store works again", Contract: away, Run: recovers},
+		{Name: "calls that were given up use nothing up", Contract: "and the plugin stops working on it", Run: usesNothingUp},
 	}
 }
 
@@ -96,17 +98,32 @@ func deleteIsUnavailable(ctx context.Context, s sessionstore.Store, rec sessions
 	return mustBeUnavailable(s.Delete(ctx, rec.ID), "Delete")
 }
 
+func replaceIsUnavailable(ctx context.Context, s sessionstore.Store, rec sessionstore.Record) error {
+	store, err := replacer(s)
+	if err != nil {
+		return err
+	}
+	_, err = store.Replace(ctx, rec, long, rec.Owner)
+	return mustBeUnavailable(err, "Replace")
+}
+
+// timedCall is a call of a method.
+type timedCall struct {
+	name string
+	call func(context.Context) error
+}
+
 func returnByDeadline(ctx context.Context, s sessionstore.Store, rec sessionstore.Record) error {
-	calls := []struct {
-		name string
-		call func(context.Context) error
-	}{
+	calls := []timedCall{
 		{"Put", func(ctx context.Context) error { return s.Put(ctx, session(newID()), long) }},
 		{"Get", func(ctx context.Context) error { _, err := s.Get(ctx, rec.ID); return err }},
 		{"Touch", func(ctx context.Context) error {
 			return s.Touch(ctx, []sessionstore.Touch{{ID: rec.ID, LastAccessedAt: rec.LastAccessedAt, TTL: long}})
 		}},
 		{"Delete", func(ctx context.Context) error { return s.Delete(ctx, rec.ID) }},
+	}
+	if store, ok := s.(sessionstore.Replacer); ok {
+		calls = append(calls, timedCall{"Replace", func(ctx context.Context) error { _, err := store.Replace(ctx, rec, long, rec.Owner); return err }})
 	}
 	for _, c := range calls {
 		short, cancel := context.WithTimeout(ctx, short)
@@ -153,4 +170,38 @@ func recovers(ctx context.Context, s Subject) error {
 			return err
 		}
 	}
+}
+
+// usesNothingUp gives up many calls of a backend that does not answer. Once it answers again, the store has
+// to work as before: what a call used is free again when the call is over.
+func usesNothingUp(ctx context.Context, s Subject) error {
+	const calls = 200
+	if s.Backend == nil {
+		return kit.Skip("nothing was given to take the backend away with")
+	}
+	rec, err := put(ctx, s.Store, long)
+	if err != nil {
+		return err
+	}
+	if err := s.Backend.Stall(ctx); err != nil {
+		return kit.Failf("have the backend not answer: %w", err)
+	}
+	_ = together(calls, func(int) error {
+		short, cancel := context.WithTimeout(ctx, short)
+		defer cancel()
+		_, err := s.Store.Get(short, rec.ID)
+		return err
+	})
+	if err := restore(ctx, s, rec.ID); err != nil {
+		return err
+	}
+	err = together(calls/10, func(int) error {
+		again, cancel := context.WithTimeout(ctx, 5*time.Second)
+		defer cancel()
+		return holds(again, s.Store, rec)
+	})
+	if err != nil {
+		return kit.Failf("after %d calls that were given up while the backend did not answer, which it does again: %w", calls, err)
+	}
+	return nil
 }

@@ -3,6 +3,7 @@ package sessionstoretest
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync"
 	"time"
 
@@ -27,10 +28,11 @@ func together(n int, do func(i int) error) error {
 }
 
 func concurrentCalls(ctx context.Context, s sessionstore.Store) error {
-	err := together(16, func(int) error {
-		for range 5 {
-			rec, err := put(ctx, s, long)
-			if err != nil {
+	err := together(16, func(caller int) error {
+		for n := range 5 {
+			rec := session(newID())
+			rec.Subject = fmt.Sprintf("user_%d_%d", caller, n) // so that a record of another caller shows
+			if err := putAs(ctx, s, rec, long); err != nil {
 				return err
 			}
 			if err := holds(ctx, s, rec); err != nil {
