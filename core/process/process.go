@@ -81,12 +81,15 @@ func Start(c Command) (*Process, error) {
 
 // awaitStart reads the shim's first report.
 func (p *Process) awaitStart(c Command) error {
-	_ = p.socket.server.SetReadDeadline(time.Now().Add(startTimeout))
+	_ = p.socket.server.SetDeadline(time.Now().Add(startTimeout))
+	if len(p.socket.profile) > 0 {
+		_, _ = p.socket.server.Write(p.socket.profile) // a shim that has ended already is noticed below
+	}
 	report, err := p.status.ReadString('\n')
 	if err != nil {
 		return &StartError{Path: c.Path, Reason: fmt.Sprintf("cannot start %q: its shim ended without a report (%v)", c.Path, err)}
 	}
-	_ = p.socket.server.SetReadDeadline(time.Time{})
+	_ = p.socket.server.SetDeadline(time.Time{})
 	if reason, failed := strings.CutPrefix(report, "failed "); failed {
 		return &StartError{Path: c.Path, Reason: strings.TrimSpace(reason)}
 	}
@@ -232,7 +235,8 @@ func shimCommand(c Command) (*exec.Cmd, *shimSocket, error) {
 	cmd.ExtraFiles = socket.extraFiles()
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // a Ctrl-C is for the server alone
 	if how == bySandbox {
-		if err := sendProfile(socket, cmd.SysProcAttr, *c.Sandbox); err != nil {
+		cmd.Env = []string{} // the program's is sent with the profile
+		if socket.profile, err = prepareProfile(cmd.SysProcAttr, c); err != nil {
 			return nil, nil, errors.Join(err, socket.Close())
 		}
 	}

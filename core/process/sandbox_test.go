@@ -5,6 +5,7 @@ package process_test
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/ropewalk/ropewalk/core/process"
@@ -37,6 +38,30 @@ func TestAConfinedProgramRuns(t *testing.T) {
 			}
 			if p.Err() != nil {
 				t.Error(p.Err())
+			}
+		})
+	}
+}
+
+// The Go runtime of a program that is started with GODEBUG=inittrace=1 writes to its standard error; the
+// shim is a Go program, and the one that it starts here is not.
+func TestTheEnvironmentOfAConfinedProgramDoesNotReachItsShim(t *testing.T) {
+	for _, level := range []sandbox.Level{sandbox.LevelLandlock, sandbox.LevelNamespaces} {
+		t.Run(level.String(), func(t *testing.T) {
+			c := confined(t, level, "")
+			odd := "ODD=\xff\n\"" + strings.Repeat("x", 100_000)
+			c.Path, c.Args = "env", []string{"-0"}
+			c.Env = []string{"PATH=/usr/bin:/bin", "GODEBUG=inittrace=1", "LD_PRELOAD=/nowhere/evil.so", odd, odd + "2", odd + "3"}
+			var stderr strings.Builder
+			c.Stderr = &stderr
+			p := start(t, c)
+			got := output(t, p)
+			<-p.Done()
+			if want := strings.Join(c.Env, "\x00") + "\x00"; got != want {
+				t.Errorf("the program got %.300q", got)
+			}
+			if strings.Contains(stderr.String(), "init ") || strings.Count(stderr.String(), "evil.so") != 1 {
+				t.Errorf("the shim had the environment of its program: %s", stderr.String())
 			}
 		})
 	}

@@ -1,7 +1,6 @@
 package process
 
 import (
-	"bufio"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -12,27 +11,41 @@ import (
 	"github.com/ropewalk/ropewalk/core/sandbox"
 )
 
-// sendProfile prepares a shim that confines its program. The profile is the first line on the socket.
-func sendProfile(s *shimSocket, attr *syscall.SysProcAttr, p sandbox.Profile) error {
+// confinedStart is the first line on the socket of a shim that confines its program. The shim itself has no
+// environment: what a bundle sets in its own, such as LD_PRELOAD, would change the shim, which is not
+// confined.
+type confinedStart struct {
+	Profile sandbox.Profile `json:"profile"`
+	Env     [][]byte        `json:"env"` // any bytes: JSON would change strings that are not UTF-8
+}
+
+// prepareProfile adds to attr what the sandbox needs, and returns the first line for the shim.
+func prepareProfile(attr *syscall.SysProcAttr, c Command) ([]byte, error) {
+	p := *c.Sandbox
 	p.Attributes(attr)
-	line, err := json.Marshal(p)
-	if err != nil {
-		return err
+	start := confinedStart{Profile: p}
+	for _, variable := range c.Env {
+		start.Env = append(start.Env, []byte(variable))
 	}
-	_, err = s.server.Write(append(line, '\n'))
-	return err
+	line, err := json.Marshal(start)
+	return append(line, '\n'), err
 }
 
 // receiveProfile reads the profile and prepares the shim itself.
-func receiveProfile(requests *bufio.Reader) (*sandbox.Profile, error) {
-	line, err := requests.ReadBytes('\n')
+func (s *shim) receiveProfile() (*sandbox.Profile, error) {
+	line, err := s.requests.ReadBytes('\n')
 	if err != nil {
 		return nil, fmt.Errorf("the sandbox profile did not arrive: %w", err)
 	}
-	var p sandbox.Profile
-	if err := json.Unmarshal(line, &p); err != nil {
+	var start confinedStart
+	if err := json.Unmarshal(line, &start); err != nil {
 		return nil, fmt.Errorf("the sandbox profile cannot be read: %w", err)
 	}
+	s.env = nil
+	for _, variable := range start.Env {
+		s.env = append(s.env, string(variable))
+	}
+	p := start.Profile
 	dir, err := os.Getwd()
 	if err != nil {
 		return nil, err

@@ -44,7 +44,7 @@ func ShimMain(args []string) int {
 	}
 	// The kernel ties a child's parent-death signal to the thread that forked it.
 	runtime.LockOSThread()
-	s := &shim{socket: os.NewFile(socketFD, "shim socket"), exited: make(chan syscall.WaitStatus, 1), gone: make(chan struct{}), exceeded: make(chan string, 1)}
+	s := &shim{socket: os.NewFile(socketFD, "shim socket"), env: syscall.Environ(), exited: make(chan syscall.WaitStatus, 1), gone: make(chan struct{}), exceeded: make(chan string, 1)}
 	s.requests = bufio.NewReader(s.socket)
 	closeOnExec()
 	becomeReaper()
@@ -68,7 +68,7 @@ func (s *shim) begin(how, path string, argv []string) error {
 	if how != bySandbox {
 		return s.spawn(how == byDescriptor, path, argv)
 	}
-	p, err := receiveProfile(s.requests)
+	p, err := s.receiveProfile()
 	if err != nil {
 		return err
 	}
@@ -83,6 +83,7 @@ type shim struct {
 	exited chan syscall.WaitStatus
 	gone   chan struct{} // closed when no descendant is left
 
+	env      []string // of the program
 	requests *bufio.Reader
 	limits   sandbox.Limits
 	exceeded chan string // the limit that the tree is over

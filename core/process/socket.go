@@ -21,6 +21,7 @@ type shimSocket struct {
 	server   *os.File
 	shim     *os.File
 	verified *os.File // nil unless the program is a verified one
+	profile  []byte   // the first line for the shim; nil for a program that is not confined
 
 	once sync.Once
 	err  error

@@ -4,14 +4,16 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"os/exec"
+	"strings"
 	"syscall"
 )
 
 // spawn executes the program in a process group of its own, on the shim's own standard streams.
 func (s *shim) spawn(byFD bool, path string, argv []string) error {
 	files := []uintptr{0, 1, 2}
-	target, err := exec.LookPath(path)
+	target, err := s.find(path)
 	if byFD {
 		// Not closed on exec: a script's interpreter opens it again.
 		target, files, err = descriptorPath(len(files), path), append(files, verifiedFD), nil
@@ -19,7 +21,7 @@ func (s *shim) spawn(byFD bool, path string, argv []string) error {
 	if err != nil {
 		return explain(path, err)
 	}
-	pid, err := syscall.ForkExec(target, argv, &syscall.ProcAttr{Env: syscall.Environ(), Files: files, Sys: childAttributes()})
+	pid, err := syscall.ForkExec(target, argv, &syscall.ProcAttr{Env: s.env, Files: files, Sys: childAttributes()})
 	if byFD {
 		_ = syscall.Close(verifiedFD)
 	}
@@ -28,6 +30,18 @@ func (s *shim) spawn(byFD bool, path string, argv []string) error {
 	}
 	s.child = pid
 	return nil
+}
+
+// find is the file of a program; a bare name is looked up on the PATH of its environment.
+func (s *shim) find(path string) (string, error) {
+	for _, variable := range s.env {
+		if list, ok := strings.CutPrefix(variable, "PATH="); ok {
+			if err := os.Setenv("PATH", list); err != nil {
+				return "", err
+			}
+		}
+	}
+	return exec.LookPath(path)
 }
 
 // explain turns an exec error into a sentence that says what to do.

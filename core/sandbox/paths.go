@@ -23,44 +23,109 @@ func SystemPaths() []string {
 }
 
 // RuntimePaths are what a program needs beside the system's files: its own installation and those of the
-// programs that it is started through. A program that lies in a directory named bin or shims belongs to
-// the directory above; never are protected directories, or those above them, opened that way.
-func RuntimePaths(program string, searchPath []string, protected []string) []string {
-	var found []string
-	add := func(dir string) {
-		if dir == "" || dir == "/" || slices.Contains(found, dir) || inSystem(dir) {
-			return
-		}
-		if slices.ContainsFunc(protected, func(p string) bool { return p != "" && pathWithin(p, dir) }) {
-			return
-		}
-		found = append(found, dir)
-	}
-	installation := func(file string) {
-		dir := filepath.Dir(file)
-		switch filepath.Base(dir) {
-		case "bin", "sbin", "shims":
-			if prefix := filepath.Dir(dir); filepath.Base(prefix) != ".local" {
-				add(prefix)
+// programs that it is started through. The program is one of the server's choice, such as one on its
+// search path. A program that lies in a directory named bin or shims belongs to the directory above; never
+// are protected directories, or those above them, opened that way.
+func RuntimePaths(program string, searchPath, protected []string) []string {
+	r := runtimePaths{protected: protected}
+	r.addSearchPath(searchPath)
+	for _, file := range chain(program) {
+		r.addInstallation(file)
+		if home, ok := environmentHome(file); ok {
+			for _, base := range chain(filepath.Join(home, filepath.Base(file))) {
+				r.addInstallation(base)
 			}
+			r.addInstallation(filepath.Join(home, "python"))
 		}
-		add(dir)
 	}
+	return r.found
+}
+
+// ForeignRuntimePaths are the RuntimePaths of a program that a bundle names. The bundle must not open a
+// directory by naming a program in it, or by what it says in files beside the program: of the program's
+// directory nothing but the program is opened, and of a Python that a virtual environment was made from,
+// what is recognized as an installation of Python. The first protected directory is the server's home.
+func ForeignRuntimePaths(program string, searchPath, protected []string) []string {
+	r := runtimePaths{protected: protected}
+	r.addSearchPath(searchPath)
+	for _, file := range chain(program) {
+		r.addFile(file)
+		home, ok := environmentHome(file)
+		if !ok {
+			continue
+		}
+		if environment := filepath.Dir(filepath.Dir(file)); !r.inHome(file) {
+			r.addFile(filepath.Join(environment, environmentConfig))
+			r.add(filepath.Join(environment, "bin"))
+			r.add(filepath.Join(environment, "lib"))
+		}
+		for _, name := range []string{"python", "python3", filepath.Base(file)} {
+			r.addPython(filepath.Join(home, name))
+		}
+	}
+	return r.found
+}
+
+// runtimePaths collects paths. It leaves out those of the system, which every program may read.
+type runtimePaths struct {
+	protected []string
+	found     []string
+}
+
+func (r *runtimePaths) add(dir string) {
+	if dir == "" || dir == "/" || slices.Contains(r.found, dir) || inSystem(dir) {
+		return
+	}
+	if slices.ContainsFunc(r.protected, func(p string) bool { return p != "" && pathWithin(p, dir) }) {
+		return
+	}
+	r.found = append(r.found, dir)
+}
+
+// inHome reports whether a file lies in the server's home, which is the first of the protected directories.
+// The bundle is opened as a whole there, and nothing else.
+func (r *runtimePaths) inHome(file string) bool {
+	return len(r.protected) > 0 && pathWithin(file, r.protected[0])
+}
+
+func (r *runtimePaths) addFile(file string) {
+	if info, err := os.Stat(file); err == nil && info.Mode().IsRegular() && !r.inHome(file) {
+		r.add(file)
+	}
+}
+
+func (r *runtimePaths) addSearchPath(searchPath []string) {
 	for _, dir := range searchPath {
 		if filepath.IsAbs(dir) {
-			installation(filepath.Join(dir, "program"))
+			r.addInstallation(filepath.Join(dir, "program"))
 		}
 	}
-	for _, file := range chain(program) {
-		installation(file)
-		if home, ok := environmentHome(filepath.Join(filepath.Dir(filepath.Dir(file)), "pyvenv.cfg")); ok {
-			for _, base := range chain(filepath.Join(home, filepath.Base(file))) {
-				installation(base)
-			}
-			installation(filepath.Join(home, "python"))
+}
+
+func (r *runtimePaths) addInstallation(file string) {
+	dir := filepath.Dir(file)
+	switch filepath.Base(dir) {
+	case "bin", "sbin", "shims":
+		if prefix := filepath.Dir(dir); filepath.Base(prefix) != ".local" {
+			r.add(prefix)
 		}
 	}
-	return found
+	r.add(dir)
+}
+
+// addPython adds the installation that a Python interpreter belongs to, when there is one.
+func (r *runtimePaths) addPython(interpreter string) {
+	for _, file := range chain(interpreter) {
+		dir := filepath.Dir(file)
+		prefix := filepath.Dir(dir)
+		library, err := filepath.Glob(filepath.Join(prefix, "lib", "python3*", "os.py"))
+		if err != nil || len(library) == 0 || filepath.Base(dir) != "bin" {
+			continue
+		}
+		r.addFile(file)
+		r.add(dir)
+		r.add(filepath.Join(prefix, "lib"))
+	}
 }
 
 // chain is a file and what its symbolic links lead to, one after the other.
@@ -86,16 +151,20 @@ func chain(file string) []string {
 // maxChain bounds the symbolic links of one program.
 const maxChain = 16
 
-// environmentHome is the directory of the Python that a virtual environment was made from.
-func environmentHome(config string) (string, bool) {
-	raw, err := os.ReadFile(config)
+// environmentConfig is the file that makes a directory a virtual environment of Python.
+const environmentConfig = "pyvenv.cfg"
+
+// environmentHome is the directory of the Python that the virtual environment of a program was made from.
+func environmentHome(program string) (string, bool) {
+	raw, err := os.ReadFile(filepath.Join(filepath.Dir(filepath.Dir(program)), environmentConfig))
 	if err != nil {
 		return "", false
 	}
 	for line := range strings.Lines(string(raw)) {
 		key, value, ok := strings.Cut(line, "=")
 		if ok && strings.TrimSpace(key) == "home" {
-			return strings.TrimSpace(value), true
+			home := strings.TrimSpace(value)
+			return home, filepath.IsAbs(home)
 		}
 	}
 	return "", false

@@ -7,7 +7,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 
 	"github.com/ropewalk/ropewalk/core"
 	"github.com/ropewalk/ropewalk/core/bundle"
@@ -59,13 +58,24 @@ func (s *Starter) profile(spec Spec, launch bundle.Launch) (*sandbox.Profile, er
 		own = append([]string{spec.Record.Dir}, linkedPackages(spec.Record.Dir, s.Confinement.Home)...)
 	}
 	p.Read = append(sandbox.SystemPaths(), own...)
-	runtimes := sandbox.RuntimePaths(launch.Path, searchPath(launch.Env), []string{s.Confinement.Home, s.HostEnv["HOME"]})
+	runtimes := s.runtimes(spec, launch.Path)
 	p.Read = append(p.Read, runtimes...)
 	p.Read = append(p.Read, settings.Read...)
 	if err := s.setUser(p, spec, runtimes); err != nil {
 		return nil, err
 	}
 	return p, addLayers(p, spec, own)
+}
+
+// runtimes are the installations of the programs that run the app. A program that the manifest names, and
+// that is not on the server's search path, opens nothing but itself.
+func (s *Starter) runtimes(spec Spec, program string) []string {
+	search := filepath.SplitList(s.HostEnv["PATH"])
+	protected := []string{s.Confinement.Home, s.HostEnv["HOME"]}
+	if spec.Record.Dir == "" || slices.Contains(search, filepath.Dir(program)) {
+		return sandbox.RuntimePaths(program, search, protected)
+	}
+	return sandbox.ForeignRuntimePaths(program, search, protected)
 }
 
 // granted are the directories that whoever installed the app gave it, when it was installed from a path
@@ -188,15 +198,6 @@ func linkedPackages(dir, home string) []string {
 		}
 	}
 	return found
-}
-
-func searchPath(env []string) []string {
-	for _, variable := range env {
-		if value, ok := strings.CutPrefix(variable, "PATH="); ok {
-			return filepath.SplitList(value)
-		}
-	}
-	return nil
 }
 
 // within reports whether path is dir or lies below it.

@@ -1,0 +1,51 @@
+package instance
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/ropewalk/ropewalk/core"
+	"github.com/ropewalk/ropewalk/core/config"
+	"github.com/ropewalk/ropewalk/core/process"
+	"github.com/ropewalk/ropewalk/core/sandbox"
+)
+
+func TestAManifestOpensNoDirectoryToItsApp(t *testing.T) {
+	home, secret := t.TempDir(), t.TempDir()
+	dir := filepath.Join(home, "apps/hostile/bundle/1")
+	for name, content := range map[string]string{"server/bin/run": "", "server/pyvenv.cfg": "home = " + secret + "\n"} {
+		path := filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(content), 0o755); err != nil { //nolint:gosec // a program
+			t.Fatal(err)
+		}
+	}
+	s := &Starter{
+		HostEnv:     map[string]string{"PATH": "/usr/bin:/bin", "HOME": "/home/somebody"},
+		Confinement: Confinement{Home: home, Probe: process.Probe{Level: sandbox.LevelLandlock}},
+	}
+	spec := Spec{
+		Record: core.Installation{Name: "hostile", Dir: dir, Source: core.Source{Kind: core.SourceName}, Manifest: []byte(`{
+			"manifest_version": "0.3", "name": "hostile", "version": "1.0.0", "description": "d", "author": {"name": "a"},
+			"server": {"type": "binary", "entry_point": "server/bin/run", "mcp_config": {
+				"command": "${__dirname}/server/bin/run", "env": {"PATH": "` + secret + `:/usr/bin", "HOME": "` + secret + `"}}}}`)},
+		DataDir: filepath.Join(home, "apps/hostile/data"), Sandbox: config.Sandbox{Level: sandbox.LevelNamespaces},
+	}
+	launch, err := s.plan(spec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := s.profile(spec, launch)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range append(p.Read, p.Write...) {
+		if strings.HasPrefix(path, secret) {
+			t.Errorf("the app may use %s", path)
+		}
+	}
+}
