@@ -10,10 +10,13 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/ropewalk/ropewalk/core/process"
 	"github.com/ropewalk/ropewalk/core/sandbox"
@@ -23,14 +26,16 @@ import (
 const ordinaryUser = 65534
 
 // notAtLandlock are the probes that LevelLandlock does not stop: without a network namespace nobody
-// looks at the address of a datagram.
-var notAtLandlock = []string{"a datagram to loopback", "a datagram by a socket that was let go"}
+// looks at the address of a datagram, apps may listen, and there is one share of inotify.
+var notAtLandlock = []string{
+	"a datagram to loopback", "a datagram by a socket that was let go", "a port of the server's network", "all inotify instances",
+}
 
 func TestAHostileAppGetsNothing(t *testing.T) {
 	for _, level := range []sandbox.Level{sandbox.LevelNamespaces, sandbox.LevelLandlock} {
 		t.Run(level.String(), func(t *testing.T) {
 			victim := newVictim(t)
-			for name := range probes() {
+			for name := range allProbes() {
 				if level == sandbox.LevelLandlock && slices.Contains(notAtLandlock, name) {
 					continue
 				}
@@ -67,11 +72,11 @@ func TestAHostileAppOfAnOrdinaryUserGetsNothing(t *testing.T) {
 	if err := os.WriteFile(binary, self, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.CommandContext(t.Context(), binary, "-test.run", "TestAHostileApp|TestAConfined|TestATreeOver", "-test.v")
+	cmd := exec.CommandContext(t.Context(), binary, "-test.run", "TestAHostileApp|TestAConfined|TestATreeOver|TestMemoryThat", "-test.v")
 	cmd.Dir, cmd.Env = dir, []string{"TMPDIR=" + dir, "HOME=" + dir, "PATH=/usr/bin:/bin"}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: ordinaryUser, Gid: ordinaryUser}}
 	out, err := cmd.CombinedOutput()
-	if err != nil || strings.Count(string(out), "--- PASS") < 2*len(probes()) {
+	if err != nil || strings.Count(string(out), "--- PASS") < 2*(len(allProbes())-len(notAtLandlock)) {
 		t.Errorf("%v\n%s", err, out)
 	}
 }
@@ -95,7 +100,8 @@ func newVictim(t *testing.T) *victim {
 			t.Fatal(err)
 		}
 	}
-	for _, file := range []string{v.Config, v.Tokens, v.Database, v.OtherData} {
+	v.share(t)
+	for _, file := range []string{v.Config, v.Tokens, v.Database, v.Database + "-wal", v.OtherData, v.Temporary, v.SharedMemory} {
 		if err := os.WriteFile(file, []byte(canary), 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -107,6 +113,53 @@ func newVictim(t *testing.T) *victim {
 	v.Other = v.other.PID()
 	v.listen(t)
 	return v
+}
+
+// share makes what a server and other programs of its user may leave where several programs look.
+func (v *victim) share(t *testing.T) {
+	t.Helper()
+	mark := newMark(t)
+	v.Temporary, v.SharedMemory = filepath.Join("/tmp", mark), filepath.Join("/dev/shm", mark)
+	t.Cleanup(func() { _, _ = os.Remove(v.Temporary), os.Remove(v.SharedMemory) })
+	var err error
+	if v.Segment, err = unix.SysvShmGet(unix.IPC_PRIVATE, 4096, unix.IPC_CREAT|0o600); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _, _ = unix.SysvShmCtl(v.Segment, unix.IPC_RMID, nil) })
+	memory, err := unix.SysvShmAttach(v.Segment, 0, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	copy(memory, canary)
+	if err := unix.SysvShmDetach(memory); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// fullService is a service that takes no more connections: connecting to it takes long.
+func fullService(t *testing.T) string {
+	t.Helper()
+	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = unix.Close(fd) })
+	if err := errors.Join(unix.Bind(fd, &unix.SockaddrInet4{Addr: [4]byte{127, 0, 0, 1}}), unix.Listen(fd, 0)); err != nil {
+		t.Fatal(err)
+	}
+	name, err := unix.Getsockname(fd)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 8 {
+		client, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = unix.Close(client) })
+		_ = unix.Connect(client, name)
+	}
+	return net.JoinHostPort("127.0.0.1", strconv.Itoa(name.(*unix.SockaddrInet4).Port))
 }
 
 // listen starts the services of the server, which greet everybody with the canary.
@@ -140,7 +193,8 @@ func (v *victim) listen(t *testing.T) {
 	v.Abstract = newMark(t)
 	_ = serve("unix", "@"+v.Abstract)
 	v.TCP, v.Allowed = serve("tcp4", "127.0.0.1:0"), serve("tcp4", "127.0.0.1:0")
-	_, port, _ := net.SplitHostPort(serve("tcp4", "0.0.0.0:0"))
+	_, port, _ := net.SplitHostPort(serve("tcp", "[::]:0")) // IPv4, too
+	v.Full = fullService(t)
 	v.TCPOwn = net.JoinHostPort(ownAddress(t), port)
 	packets, err := net.ListenPacket("udp4", "127.0.0.1:0")
 	if err != nil {
@@ -184,7 +238,7 @@ func (v *victim) hostile(t *testing.T, level sandbox.Level, probe string) proces
 	c := confined(t, level, "hostile", probe, string(knows))
 	c.Sandbox.Read = append(c.Sandbox.Read, v.Bundle)
 	c.Sandbox.Write, c.Dir = []string{v.Data}, v.Bundle
-	c.Sandbox.Network = sandbox.Network{Allow: []string{v.Allowed}}
+	c.Sandbox.Network = sandbox.Network{Allow: []string{v.Allowed, v.Full}}
 	c.Sandbox.Limits = sandbox.Limits{FileSize: 1 << 20}
 	return c
 }
@@ -192,7 +246,7 @@ func (v *victim) hostile(t *testing.T, level sandbox.Level, probe string) proces
 // unharmed reports what the probes changed.
 func (v *victim) unharmed(t *testing.T) {
 	t.Helper()
-	for _, file := range []string{v.Config, v.Tokens, v.Database, v.OtherData} {
+	for _, file := range []string{v.Config, v.Tokens, v.Database, v.Database + "-wal", v.OtherData, v.Temporary, v.SharedMemory} {
 		raw, err := os.ReadFile(file)
 		info, statErr := os.Stat(file)
 		if err != nil || statErr != nil || string(raw) != canary || info.Mode().Perm() != 0o600 {
@@ -227,9 +281,14 @@ func TestAConfinedTreeThatKillsItsShimLeavesNoSurvivors(t *testing.T) {
 func TestATreeOverItsLimitEndsWithTheReason(t *testing.T) {
 	for _, level := range []sandbox.Level{sandbox.LevelNamespaces, sandbox.LevelLandlock} {
 		for kind, limits := range map[string]sandbox.Limits{
-			"allocate": {Memory: 64 << 20},
-			"multiply": {Processes: 16},
+			"allocate":          {Memory: 64 << 20},
+			"allocate-shared":   {Memory: 64 << 20},
+			"allocate-detached": {Memory: 64 << 20},
+			"multiply":          {Processes: 16},
 		} {
+			if level == sandbox.LevelLandlock && kind == "allocate-detached" {
+				continue // there is no such memory
+			}
 			t.Run(level.String()+" "+kind, func(t *testing.T) {
 				mark := newMark(t)
 				c := confined(t, level, kind, mark)
@@ -245,6 +304,45 @@ func TestATreeOverItsLimitEndsWithTheReason(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+func TestMemoryThatProcessesShareIsCountedOnce(t *testing.T) {
+	c := confined(t, sandbox.LevelNamespaces, "share")
+	c.Sandbox.Limits = sandbox.Limits{Memory: 64 << 20}
+	p := start(t, c)
+	out := output(t, p)
+	<-p.Done()
+	if p.Err() != nil || strings.Count(out, "attached") != sharers {
+		t.Errorf("%d processes that share %d MiB ended with %v: %s", sharers, sharedBytes>>20, p.Err(), out)
+	}
+}
+
+// TestAnAppConnectsWithItsOwnRights uses a socket that is in the app's sight, and open to the server's user
+// only.
+func TestAnAppConnectsWithItsOwnRights(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("only below root do apps have users of their own")
+	}
+	dir, err := os.MkdirTemp("/tmp", "s")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	for name, mode := range map[string]os.FileMode{"open": 0o666, "closed": 0o600} {
+		l, err := net.Listen("unix", filepath.Join(dir, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = l.Close() })
+		if err := errors.Join(os.Chmod(filepath.Join(dir, name), mode), os.Chmod(dir, 0o755)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	c := confined(t, sandbox.LevelNamespaces, "connect", filepath.Join(dir, "open"), filepath.Join(dir, "closed"))
+	c.Sandbox.Read, c.Sandbox.UID, c.Dir = append(c.Sandbox.Read, dir), process.AppUID("a"), dir
+	if got := output(t, start(t, c)); got != "open: connected\nclosed: refused\n" {
+		t.Errorf("%q", got)
 	}
 }
 

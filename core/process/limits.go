@@ -17,18 +17,14 @@ func (s *shim) watchLimits(l sandbox.Limits, exceeded chan<- string) {
 	before := map[int]time.Duration{}
 	for {
 		<-time.After(sandbox.WatchInterval)
-		var total sandbox.Usage
-		now := map[int]time.Duration{}
-		for _, p := range descendants(os.Getpid(), processes()) {
-			u, ok := sandbox.ProcessUsage(p.pid)
-			if !ok || p.zombie {
-				continue
-			}
-			now[p.pid] = u.CPUTime
-			u.CPUTime -= before[p.pid]
-			total = total.Add(u)
-		}
+		total, now := measure(before)
 		before = now
+		if l.Memory > 0 && total.Memory > l.Memory {
+			total.Memory = sharedFairly()
+		}
+		if s.ownIPC {
+			total.Memory += sandbox.DetachedMemory()
+		}
 		if reason := l.Exceeded(total); reason != "" {
 			exceeded <- reason
 			return
@@ -39,4 +35,33 @@ func (s *shim) watchLimits(l sandbox.Limits, exceeded chan<- string) {
 			signalTree(s.child, syscall.SIGCONT)
 		}
 	}
+}
+
+// measure is what the tree uses, its processor time since the last measurement, and the processor time of
+// each process.
+func measure(before map[int]time.Duration) (total sandbox.Usage, now map[int]time.Duration) {
+	now = map[int]time.Duration{}
+	for _, p := range descendants(os.Getpid(), processes()) {
+		u, ok := sandbox.ProcessUsage(p.pid)
+		if !ok || p.zombie {
+			continue
+		}
+		now[p.pid] = u.CPUTime
+		u.CPUTime -= before[p.pid]
+		total = total.Add(u)
+	}
+	return total, now
+}
+
+// sharedFairly is the memory of the tree without counting twice what processes share. It costs more, so it
+// is asked only when the simple sum is over the limit.
+func sharedFairly() (sum int64) {
+	for _, p := range descendants(os.Getpid(), processes()) {
+		if memory, ok := sandbox.SharedFairly(p.pid); ok {
+			sum += memory
+		} else if u, ok := sandbox.ProcessUsage(p.pid); ok {
+			sum += u.Memory
+		}
+	}
+	return sum
 }

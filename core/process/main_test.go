@@ -5,9 +5,11 @@ package process_test
 import (
 	"fmt"
 	"io"
+	"net"
 	"os"
 	"os/exec"
 	"os/signal"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"syscall"
@@ -72,6 +74,22 @@ func bundle(kind string, args []string) int {
 		return hostile(args)
 	case "allocate":
 		allocate()
+	case "allocate-shared":
+		allocateShared()
+	case "allocate-detached":
+		allocateDetached()
+	case "share":
+		share()
+	case "attach":
+		attach(args[0])
+	case "connect":
+		for _, path := range args {
+			answer := "refused"
+			if conn, err := net.Dial("unix", path); err == nil {
+				_, answer = conn.Close(), "connected"
+			}
+			fmt.Println(filepath.Base(path) + ": " + answer)
+		}
 	case "multiply":
 		for {
 			launch(true, "sleep", args...)

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"os"
 	"path/filepath"
@@ -25,7 +26,9 @@ type target struct {
 	Server, Other                                                    int // process ids
 	Control, Plugin, Abstract                                        string
 	TCP, TCPOwn, UDP                                                 string // addresses of services of the server
-	Allowed                                                          string // a service that the app may connect to
+	Allowed, Full                                                    string // services that the app may connect to; Full takes no connection
+	Temporary, SharedMemory                                          string // files
+	Segment                                                          int    // System V shared memory
 }
 
 const canary = "canary-7f3a"
@@ -37,7 +40,7 @@ func hostile(args []string) int {
 		fmt.Println("ESCAPED bad arguments", err)
 		return 1
 	}
-	if got := probes()[args[0]](t); got != "" {
+	if got := allProbes()[args[0]](t); got != "" {
 		fmt.Println("ESCAPED " + got)
 		return 1
 	}
@@ -45,7 +48,15 @@ func hostile(args []string) int {
 	return 0
 }
 
-// probes are the attempts, by name. Each returns what it got hold of, "" for nothing.
+// allProbes are the attempts, by name. Each returns what it got hold of, "" for nothing.
+func allProbes() map[string]func(target) string {
+	all := probes()
+	maps.Copy(all, kernelProbes())
+	maps.Copy(all, fileProbes())
+	maps.Copy(all, networkProbes())
+	return all
+}
+
 func probes() map[string]func(target) string {
 	return map[string]func(target) string{
 		"environment of the server":              func(t target) string { return readsCanary(proc(t.Server, "environ")) },

@@ -72,7 +72,7 @@ func (s *shim) begin(how, path string, argv []string) error {
 	if err != nil {
 		return err
 	}
-	s.limits = p.Limits
+	s.limits, s.ownIPC = p.Limits, p.Level >= sandbox.LevelNamespaces
 	return s.spawnConfined(p, path, argv)
 }
 
@@ -86,6 +86,7 @@ type shim struct {
 	env      []string // of the program
 	requests *bufio.Reader
 	limits   sandbox.Limits
+	ownIPC   bool        // System V shared memory is the tree's own
 	exceeded chan string // the limit that the tree is over
 }
 

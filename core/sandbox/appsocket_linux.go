@@ -74,10 +74,16 @@ func connectRaw(fd int, address []byte) error {
 	return nil
 }
 
+// tcpSynSent is the state of a socket that is being connected, as in the kernel's tcp_states.h.
+const tcpSynSent = 2
+
 // replace connects a socket of the server's network and puts it in the place of the app's.
 func (b *Broker) replace(n notification, s appSocket, address []byte) error {
 	if s.domain != unix.AF_INET && s.domain != unix.AF_INET6 {
 		return unix.EAFNOSUPPORT
+	}
+	if info, err := unix.GetsockoptTCPInfo(s.fd, unix.IPPROTO_TCP, unix.TCP_INFO); err == nil && info.State == tcpSynSent {
+		return unix.EALREADY
 	}
 	if _, err := unix.Getpeername(s.fd); err == nil {
 		return unix.EISCONN
@@ -189,6 +195,9 @@ func (b *Broker) connectUnix(n notification, s appSocket, address []byte) error 
 			return unix.EACCES
 		}
 		path = filepath.Join(cwd, path)
+	}
+	if err := b.becomeApp(); err != nil {
+		return err
 	}
 	for _, root := range b.roots {
 		rest, err := filepath.Rel(root, filepath.Clean(path))

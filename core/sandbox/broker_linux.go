@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"runtime"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -12,7 +13,8 @@ import (
 
 // Broker makes the connections of an app. The kernel suspends every connect of the app and reports it
 // here; the broker copies the address, decides, and acts on its own copy, so that an app gains nothing
-// by changing the address, or the socket behind the descriptor, after the check.
+// by changing the address, or the socket behind the descriptor, after the check. In a network namespace
+// it does the same with every listen: a socket of the server's network must not wait for connections.
 //
 // At LevelNamespaces the app's sockets lie in a network namespace that reaches nothing. For a permitted
 // TCP connection the broker connects a socket of the server's network and puts it in the place of the
@@ -24,6 +26,7 @@ type Broker struct {
 
 	private bool   // the app has a network namespace of its own
 	cookie  uint64 // identifies it
+	uid     int    // the app's, as in Profile
 	roots   []string
 	names   *nameServer
 }
@@ -52,7 +55,7 @@ type (
 
 // newBroker makes the broker of the calling thread, at LevelNamespaces with a network namespace.
 func newBroker(p *Profile) (*Broker, error) {
-	b := &Broker{network: p.Network, roots: p.Write}
+	b := &Broker{network: p.Network, roots: p.Write, uid: p.UID}
 	if p.Level < LevelNamespaces {
 		return b, nil
 	}
@@ -120,7 +123,11 @@ func (b *Broker) control(request uintptr, data unsafe.Pointer) unix.Errno {
 
 func (b *Broker) answer(n notification) {
 	r := response{id: n.id}
-	if err := b.connect(n); err != nil {
+	act := b.connect
+	if n.number == unix.SYS_LISTEN {
+		act = b.listen
+	}
+	if err := act(n); err != nil {
 		errno, ok := errors.AsType[unix.Errno](err)
 		if !ok {
 			errno = unix.EACCES
@@ -185,6 +192,30 @@ func (b *Broker) connectInternet(n notification, s appSocket, to netip.AddrPort,
 		return connectRaw(s.fd, raw)
 	}
 	return unix.EACCES
+}
+
+// listen makes a socket wait for connections, unless it is one that the broker connected: an app can let
+// go of a connection that is being made, and the socket would be one of the server's network.
+func (b *Broker) listen(n notification) error {
+	s, err := b.appSocket(n)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = unix.Close(s.fd) }()
+	if !s.private {
+		return unix.EACCES
+	}
+	if err := b.becomeApp(); err != nil {
+		return err
+	}
+	return unix.Listen(s.fd, int(int32(n.args[1])))
+}
+
+// becomeApp gives the calling goroutine the rights of the app, for a call in which the kernel looks at
+// them or tells them the other side. It has a thread of its own from then on, which ends with it.
+func (b *Broker) becomeApp() error {
+	runtime.LockOSThread()
+	return dropRights(b.uid)
 }
 
 func (b *Broker) lookup() func(context.Context, string) ([]netip.Addr, error) {

@@ -29,11 +29,11 @@ func (p *Profile) Confine() (b *Broker, err error) {
 		return nil, err
 	}
 	if b != nil {
-		connect, err := connects()
+		brokered, err := b.brokered()
 		if err != nil {
 			return nil, err
 		}
-		listener, err := connect.install(unix.SECCOMP_FILTER_FLAG_NEW_LISTENER | unix.SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV)
+		listener, err := brokered.install(unix.SECCOMP_FILTER_FLAG_NEW_LISTENER | unix.SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV)
 		if err != nil {
 			return nil, err
 		}

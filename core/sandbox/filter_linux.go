@@ -1,24 +1,11 @@
 package sandbox
 
 import (
-	"fmt"
-	"runtime"
-	"unsafe"
+	"slices"
 
 	"golang.org/x/net/bpf"
 	"golang.org/x/sys/unix"
 )
-
-// Offsets in the kernel's struct seccomp_data. Both supported processors are little-endian: the low
-// half of an argument comes first.
-const (
-	offsetNumber    = 0
-	offsetProcessor = 4
-	offsetArguments = 16
-)
-
-// x32 marks the system calls of a second calling convention on amd64.
-const x32 = 0x40000000
 
 const namespaceFlags = unix.CLONE_NEWUSER | unix.CLONE_NEWNS | unix.CLONE_NEWPID | unix.CLONE_NEWNET |
 	unix.CLONE_NEWIPC | unix.CLONE_NEWUTS | unix.CLONE_NEWCGROUP | unix.CLONE_NEWTIME
@@ -50,41 +37,20 @@ func metadata() []uintptr {
 	}, metadataHere()...)
 }
 
-// program is a filter that is being written.
-type program struct{ code []bpf.Instruction }
-
-func (p *program) add(code ...bpf.Instruction) { p.code = append(p.code, code...) }
-
-func refuse(errno unix.Errno) bpf.Instruction {
-	return bpf.RetConstant{Val: unix.SECCOMP_RET_ERRNO | uint32(errno)}
-}
-
-func permit() bpf.Instruction { return bpf.RetConstant{Val: unix.SECCOMP_RET_ALLOW} }
-
-func argument(n uint32) bpf.Instruction {
-	return bpf.LoadAbsolute{Off: offsetArguments + 8*n, Size: 4}
-}
-
-// on runs code for one system call. The code ends with a return on every way.
-func (p *program) on(number uintptr, code ...bpf.Instruction) {
-	p.add(bpf.JumpIf{Cond: bpf.JumpNotEqual, Val: uint32(number), SkipTrue: uint8(len(code))})
-	p.add(code...)
-}
-
-// newProgram loads the number of the system call, and refuses those of another calling convention.
-func newProgram() (*program, error) {
-	processor, ok := map[string]uint32{"amd64": unix.AUDIT_ARCH_X86_64, "arm64": unix.AUDIT_ARCH_AARCH64}[runtime.GOARCH]
-	if !ok {
-		return nil, fmt.Errorf("there is no system call filter for %s", runtime.GOARCH)
+// interprocess are the ways of System V and POSIX message queues between processes. At LevelLandlock they
+// are those of the machine, and of all programs of the server's user.
+func interprocess() []uintptr {
+	return []uintptr{
+		unix.SYS_SHMGET, unix.SYS_SHMAT, unix.SYS_SHMCTL, unix.SYS_SEMGET, unix.SYS_SEMOP, unix.SYS_SEMTIMEDOP, unix.SYS_SEMCTL,
+		unix.SYS_MSGGET, unix.SYS_MSGSND, unix.SYS_MSGRCV, unix.SYS_MSGCTL, unix.SYS_MQ_OPEN, unix.SYS_MQ_UNLINK,
 	}
-	return &program{code: []bpf.Instruction{
-		bpf.LoadAbsolute{Off: offsetProcessor, Size: 4},
-		bpf.JumpIf{Cond: bpf.JumpEqual, Val: processor, SkipTrue: 1},
-		bpf.RetConstant{Val: unix.SECCOMP_RET_KILL_PROCESS},
-		bpf.LoadAbsolute{Off: offsetNumber, Size: 4},
-		bpf.JumpIf{Cond: bpf.JumpLessThan, Val: x32, SkipTrue: 1},
-		refuse(unix.ENOSYS),
-	}}, nil
+}
+
+// missing are the system calls that look as if the kernel did not have them, so that programs do
+// without: the arguments of clone3 and openat2 lie in memory, where a filter does not see them, and the
+// memory of a memfd belongs to no process, so that nobody counts it.
+func missing() []uintptr {
+	return []uintptr{unix.SYS_CLONE3, unix.SYS_OPENAT2, unix.SYS_MEMFD_CREATE, unix.SYS_MEMFD_SECRET}
 }
 
 // systemCalls is the filter of what an app may not do at all.
@@ -96,69 +62,70 @@ func (p *Profile) systemCalls() (*program, error) {
 	for _, number := range forbidden() {
 		f.on(number, refuse(unix.EPERM))
 	}
+	for _, number := range missing() {
+		f.on(number, refuse(unix.ENOSYS))
+	}
 	if p.Level < LevelNamespaces {
 		for _, number := range metadata() {
 			f.on(number, refuse(unix.EPERM))
+		}
+		for _, number := range interprocess() {
+			f.on(number, refuse(unix.ENOSYS))
 		}
 		// Without a path utimensat changes the times of an open file.
 		f.on(unix.SYS_UTIMENSAT, argument(1), bpf.JumpIf{Cond: bpf.JumpNotEqual, Val: 0, SkipTrue: 2},
 			bpf.LoadAbsolute{Off: offsetArguments + 8 + 4, Size: 4}, bpf.JumpIf{Cond: bpf.JumpEqual, Val: 0, SkipTrue: 1}, refuse(unix.EPERM), permit())
 	}
-	f.on(unix.SYS_CLONE3, refuse(unix.ENOSYS)) // its flags lie in memory; C libraries then use clone
-	f.on(unix.SYS_CLONE, argument(0), bpf.JumpIf{Cond: bpf.JumpBitsSet, Val: namespaceFlags, SkipFalse: 1}, refuse(unix.EPERM), permit())
-	f.on(unix.SYS_PERSONALITY, argument(0), bpf.JumpIf{Cond: bpf.JumpEqual, Val: 0, SkipTrue: 2},
-		bpf.JumpIf{Cond: bpf.JumpEqual, Val: 0xffffffff, SkipTrue: 1}, refuse(unix.EPERM), permit())
-	f.on(unix.SYS_IOCTL, argument(1), bpf.JumpIf{Cond: bpf.JumpEqual, Val: unix.TIOCSTI, SkipTrue: 1},
-		bpf.JumpIf{Cond: bpf.JumpNotEqual, Val: unix.TIOCLINUX, SkipTrue: 1}, refuse(unix.EPERM), permit())
+	f.on(unix.SYS_CLONE, when(0, namespaceFlags, refuse(unix.EPERM))...)
+	f.on(unix.SYS_PERSONALITY, slices.Concat(equal(0, 0, permit()), equal(0, 0xffffffff, permit()), refuse1(unix.EPERM))...)
+	f.on(unix.SYS_IOCTL, slices.Concat(equal(1, unix.TIOCSTI, refuse(unix.EPERM)), equal(1, unix.TIOCLINUX, refuse(unix.EPERM)))...)
+	f.modes()
 	f.sockets()
 	f.add(permit())
 	return f, nil
 }
 
-// sockets permits the families that programs use, and no connection that is made by sending: those
-// are not seen by the broker.
-func (p *program) sockets() {
-	p.on(unix.SYS_SOCKET, argument(0),
-		bpf.JumpIf{Cond: bpf.JumpEqual, Val: unix.AF_UNIX, SkipTrue: 9},
-		bpf.JumpIf{Cond: bpf.JumpEqual, Val: unix.AF_NETLINK, SkipTrue: 6},
-		bpf.JumpIf{Cond: bpf.JumpEqual, Val: unix.AF_INET, SkipTrue: 1},
-		bpf.JumpIf{Cond: bpf.JumpNotEqual, Val: unix.AF_INET6, SkipTrue: 5},
-		argument(1), bpf.ALUOpConstant{Op: bpf.ALUOpAnd, Val: 0xf},
-		bpf.JumpIf{Cond: bpf.JumpEqual, Val: unix.SOCK_STREAM, SkipTrue: 3},
-		bpf.JumpIf{Cond: bpf.JumpEqual, Val: unix.SOCK_DGRAM, SkipTrue: 2, SkipFalse: 1},
-		bpf.Jump{Skip: 1}, // netlink reads the own network namespace
-		refuse(unix.EACCES), permit())
-	for number, flags := range map[uintptr]uint32{unix.SYS_SENDTO: 3, unix.SYS_SENDMSG: 2, unix.SYS_SENDMMSG: 3} {
-		p.on(number, argument(flags), bpf.JumpIf{Cond: bpf.JumpBitsSet, Val: unix.MSG_FASTOPEN, SkipFalse: 1}, refuse(unix.EOPNOTSUPP), permit())
+// modes refuses files that run with their owner's rights: those of an app that has the server's user
+// would give these rights to whoever executes them.
+func (p *program) modes() {
+	for number, mode := range modeArguments() {
+		p.on(number, when(mode, setID, refuse(unix.EPERM))...)
+	}
+	for number, flags := range openArguments() {
+		p.on(number, when(flags, unix.O_CREAT|unix.O_TMPFILE&^unix.O_DIRECTORY, when(flags+1, setID, refuse(unix.EPERM))...)...)
 	}
 }
 
-// connects is the filter that hands every connect to the broker.
-func connects() (*program, error) {
+const setID = unix.S_ISUID | unix.S_ISGID
+
+// sockets permits the families and protocols that programs use, and no connection that is made by
+// sending: those are not seen by the broker.
+func (p *program) sockets() {
+	internet := slices.Concat(
+		equalPart(1, 0xf, unix.SOCK_STREAM, slices.Concat(equal(2, 0, permit()), equal(2, unix.IPPROTO_TCP, permit()), refuse1(unix.EPROTONOSUPPORT))...),
+		equalPart(1, 0xf, unix.SOCK_DGRAM, slices.Concat(equal(2, 0, permit()), equal(2, unix.IPPROTO_UDP, permit()), refuse1(unix.EPROTONOSUPPORT))...),
+	)
+	p.on(unix.SYS_SOCKET, slices.Concat(
+		equal(0, unix.AF_UNIX, permit()),
+		equal(0, unix.AF_NETLINK, equal(2, unix.NETLINK_ROUTE, permit())...), // reads the own network namespace
+		equal(0, unix.AF_INET, internet...), equal(0, unix.AF_INET6, internet...),
+		refuse1(unix.EACCES))...)
+	p.on(unix.SYS_SOCKETPAIR, slices.Concat(equal(0, unix.AF_UNIX, permit()), refuse1(unix.EACCES))...)
+	for number, flags := range map[uintptr]uint32{unix.SYS_SENDTO: 3, unix.SYS_SENDMSG: 2, unix.SYS_SENDMMSG: 3} {
+		p.on(number, when(flags, unix.MSG_FASTOPEN, refuse(unix.EOPNOTSUPP))...)
+	}
+}
+
+// brokered is the filter that hands calls to the broker.
+func (b *Broker) brokered() (*program, error) {
 	f, err := newProgram()
 	if err != nil {
 		return nil, err
 	}
 	f.on(unix.SYS_CONNECT, bpf.RetConstant{Val: unix.SECCOMP_RET_USER_NOTIF})
+	if b.private {
+		f.on(unix.SYS_LISTEN, bpf.RetConstant{Val: unix.SECCOMP_RET_USER_NOTIF})
+	}
 	f.add(permit())
 	return f, nil
-}
-
-// install sets the filter on the calling thread. With unix.SECCOMP_FILTER_FLAG_NEW_LISTENER the result
-// is the descriptor on which notifications arrive.
-func (p *program) install(flags uintptr) (listener int, err error) {
-	raw, err := bpf.Assemble(p.code)
-	if err != nil {
-		return 0, fmt.Errorf("assemble the system call filter: %w", err)
-	}
-	filters := make([]unix.SockFilter, len(raw))
-	for i, r := range raw {
-		filters[i] = unix.SockFilter{Code: r.Op, Jt: r.Jt, Jf: r.Jf, K: r.K}
-	}
-	prog := unix.SockFprog{Len: uint16(len(filters)), Filter: &filters[0]}
-	fd, _, errno := unix.Syscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, flags, uintptr(unsafe.Pointer(&prog)))
-	if errno != 0 {
-		return 0, fmt.Errorf("install the system call filter: %w", errno)
-	}
-	return int(fd), nil
 }

@@ -10,3 +10,16 @@ func forbiddenHere() []uintptr {
 func metadataHere() []uintptr {
 	return []uintptr{unix.SYS_CHMOD, unix.SYS_CHOWN, unix.SYS_LCHOWN, unix.SYS_UTIME, unix.SYS_UTIMES, unix.SYS_FUTIMESAT}
 }
+
+// modeArguments are the system calls that give a file its mode, with the place of the mode. Those of
+// openArguments have their flags at the place, and the mode after it.
+func modeArguments() map[uintptr]uint32 {
+	return map[uintptr]uint32{
+		unix.SYS_FCHMOD: 1, unix.SYS_FCHMODAT: 2, unix.SYS_FCHMODAT2: 2, unix.SYS_MKNODAT: 2,
+		unix.SYS_CHMOD: 1, unix.SYS_MKNOD: 1, unix.SYS_CREAT: 1,
+	}
+}
+
+func openArguments() map[uintptr]uint32 {
+	return map[uintptr]uint32{unix.SYS_OPENAT: 2, unix.SYS_OPEN: 1}
+}

@@ -6,3 +6,10 @@ import "golang.org/x/sys/unix"
 func forbiddenHere() []uintptr { return []uintptr{unix.SYS_KEXEC_FILE_LOAD, unix.SYS_LOOKUP_DCOOKIE} }
 
 func metadataHere() []uintptr { return nil }
+
+// modeArguments and openArguments are as on amd64, which has older calls besides.
+func modeArguments() map[uintptr]uint32 {
+	return map[uintptr]uint32{unix.SYS_FCHMOD: 1, unix.SYS_FCHMODAT: 2, unix.SYS_FCHMODAT2: 2, unix.SYS_MKNODAT: 2}
+}
+
+func openArguments() map[uintptr]uint32 { return map[uintptr]uint32{unix.SYS_OPENAT: 2} }

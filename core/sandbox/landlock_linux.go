@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
+	"slices"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -65,7 +67,13 @@ func (p *Profile) access() map[string]uint64 {
 		access["/tmp"], access["/dev/shm"] = landlockWrite, landlockWrite
 	}
 	for _, path := range p.Read {
-		access[path] = landlockRead
+		if p.Level >= LevelNamespaces { // the file tree hides them
+			access[path] = landlockRead
+			continue
+		}
+		for _, open := range around(path, p.Hide) {
+			access[open] = landlockRead
+		}
 	}
 	if p.Level >= LevelNamespaces { // elsewhere the directory itself would be open
 		for _, layer := range p.Layers {
@@ -76,6 +84,42 @@ func (p *Profile) access() map[string]uint64 {
 		access[path] = landlockWrite
 	}
 	return access
+}
+
+// around is a path, or what lies in it when hidden paths do, without these. A Landlock rule opens all that
+// lies below a directory, and no other rule can close a part of it.
+func around(path string, hide []string) []string {
+	real, err := filepath.EvalSymlinks(path)
+	if err != nil {
+		return []string{path}
+	}
+	hidden := slices.ContainsFunc(hide, func(h string) bool {
+		at, err := filepath.EvalSymlinks(h)
+		return err == nil && at != real && pathWithin(at, real)
+	})
+	if !hidden {
+		return []string{path}
+	}
+	var open []string
+	entries, err := os.ReadDir(real)
+	if err != nil {
+		return nil
+	}
+	for _, e := range entries {
+		at := filepath.Join(real, e.Name())
+		if e.Type()&os.ModeSymlink != 0 || isHidden(at, hide) {
+			continue
+		}
+		open = append(open, around(at, hide)...)
+	}
+	return open
+}
+
+func isHidden(path string, hide []string) bool {
+	return slices.ContainsFunc(hide, func(h string) bool {
+		at, err := filepath.EvalSymlinks(h)
+		return err == nil && at == path
+	})
 }
 
 type landlockRules int

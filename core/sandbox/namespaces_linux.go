@@ -3,6 +3,8 @@ package sandbox
 import (
 	"fmt"
 	"os"
+	"strconv"
+	"strings"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -19,7 +21,7 @@ func (p *Profile) Attributes(attr *syscall.SysProcAttr) {
 	if os.Geteuid() != 0 {
 		// The shim writes its own identity mapping (mapOwnID). Its files in /proc are root's as long as
 		// the memory is that of the server, which is not dumpable.
-		attr.AmbientCaps = []uintptr{unix.CAP_SYS_ADMIN, unix.CAP_NET_ADMIN, unix.CAP_NET_BIND_SERVICE, unix.CAP_SYS_PTRACE, unix.CAP_SETPCAP}
+		attr.AmbientCaps = []uintptr{unix.CAP_SYS_ADMIN, unix.CAP_NET_ADMIN, unix.CAP_NET_BIND_SERVICE, unix.CAP_SYS_PTRACE, unix.CAP_SETPCAP, unix.CAP_SYS_RESOURCE}
 		return
 	}
 	attr.UidMappings = []syscall.SysProcIDMap{{ContainerID: 0, HostID: 0, Size: 1}}
@@ -42,6 +44,7 @@ func (p *Profile) Enter() error {
 		if err := p.buildRoot(); err != nil {
 			return err
 		}
+		shareWatches()
 	}
 	for resource, limit := range map[int]uint64{
 		unix.RLIMIT_CORE: 0, unix.RLIMIT_NOFILE: uint64(p.Limits.OpenFiles), unix.RLIMIT_FSIZE: uint64(p.Limits.FileSize),
@@ -54,6 +57,23 @@ func (p *Profile) Enter() error {
 		}
 	}
 	return unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0)
+}
+
+// watchShare is the part of the machine's inotify watches that one app may have.
+const watchShare = 4
+
+// shareWatches bounds the inotify instances and watches of the user namespace, where the kernel has such
+// bounds. They count for the server's user too, so that one app could otherwise leave the others none.
+func shareWatches() {
+	for _, name := range []string{"instances", "watches"} {
+		raw, err := os.ReadFile("/proc/sys/fs/inotify/max_user_" + name)
+		if err != nil {
+			continue
+		}
+		if all, err := strconv.Atoi(strings.TrimSpace(string(raw))); err == nil {
+			_ = os.WriteFile("/proc/sys/user/max_inotify_"+name, []byte(strconv.Itoa(max(all/watchShare, 1))), 0)
+		}
+	}
 }
 
 // threadsPerProcess is more than the average of a tree: the kernel counts threads, not processes, and

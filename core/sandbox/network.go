@@ -70,8 +70,8 @@ func splitDestination(s string) (host string, port uint16, err error) {
 	return host, uint16(n), nil
 }
 
-// permits reports whether a connection to addr may be made. own holds the addresses of this machine.
-func (n Network) permits(ctx context.Context, addr netip.AddrPort, own []netip.Addr, lookup func(context.Context, string) ([]netip.Addr, error)) bool {
+// permits reports whether a connection to addr may be made. own are the addresses of this machine.
+func (n Network) permits(ctx context.Context, addr netip.AddrPort, own []netip.Prefix, lookup func(context.Context, string) ([]netip.Addr, error)) bool {
 	ip := addr.Addr().Unmap().WithZone("")
 	switch n.mode() {
 	case NetworkAll:
@@ -79,7 +79,7 @@ func (n Network) permits(ctx context.Context, addr netip.AddrPort, own []netip.A
 	case NetworkNone:
 		return false
 	case NetworkLoopbackOff:
-		return !ip.IsLoopback() && !ip.IsUnspecified() && !ip.IsMulticast() && !ip.IsLinkLocalUnicast() && !slices.Contains(own, ip)
+		return !isClosed(ip, own)
 	}
 	return slices.ContainsFunc(n.Allow, func(allowed string) bool {
 		host, port, err := splitDestination(allowed)
@@ -92,24 +92,60 @@ func (n Network) permits(ctx context.Context, addr netip.AddrPort, own []netip.A
 		if literal, err := netip.ParseAddr(strings.Trim(host, "[]")); err == nil {
 			return literal.Unmap() == ip
 		}
+		// Who answers for a name must not choose an address of this machine.
+		if isClosed(ip, own) && !strings.EqualFold(host, "localhost") {
+			return false
+		}
 		addresses, err := lookup(ctx, host)
 		return err == nil && slices.ContainsFunc(addresses, func(a netip.Addr) bool { return a.Unmap() == ip })
 	})
 }
 
-// ownAddresses are the addresses of this machine's interfaces.
-func ownAddresses() []netip.Addr {
+// isClosed reports whether an address is open only to apps whose destinations name it: addresses of this
+// machine, and those at which clouds tell a machine its secrets.
+func isClosed(ip netip.Addr, own []netip.Prefix) bool {
+	return ip.IsLoopback() || ip.IsUnspecified() || ip.IsMulticast() || ip.IsLinkLocalUnicast() ||
+		slices.Contains(metadataServices(), ip.String()) ||
+		slices.ContainsFunc(own, func(p netip.Prefix) bool { return p.Contains(ip) })
+}
+
+// metadataServices are the addresses of such services that are not link-local: of Amazon, Google, Alibaba,
+// Oracle and Azure.
+func metadataServices() []string {
+	return []string{"fd00:ec2::254", "fd20:ce::254", "100.100.100.200", "192.0.0.192", "168.63.129.16"}
+}
+
+// ownAddresses are the addresses of this machine's interfaces. All of a loopback interface's network is
+// this machine.
+func ownAddresses() []netip.Prefix {
 	all, err := net.InterfaceAddrs()
 	if err != nil {
 		return nil
 	}
-	var own []netip.Addr
-	for _, a := range all {
-		if prefix, err := netip.ParsePrefix(a.String()); err == nil {
-			own = append(own, prefix.Addr().Unmap())
+	interfaces, _ := net.Interfaces() // without them the addresses alone count
+	own := prefixes(all)
+	for i, p := range own {
+		own[i] = netip.PrefixFrom(p.Addr(), p.Addr().BitLen())
+	}
+	for _, i := range interfaces {
+		if i.Flags&net.FlagLoopback == 0 {
+			continue
+		}
+		if addresses, err := i.Addrs(); err == nil {
+			own = append(own, prefixes(addresses)...)
 		}
 	}
 	return own
+}
+
+func prefixes(addresses []net.Addr) []netip.Prefix {
+	var found []netip.Prefix
+	for _, a := range addresses {
+		if p, err := netip.ParsePrefix(a.String()); err == nil {
+			found = append(found, p)
+		}
+	}
+	return found
 }
 
 func lookupHost(ctx context.Context, host string) ([]netip.Addr, error) {

@@ -8,7 +8,7 @@ type Profile struct {
 
 	Read  []string `json:"read"`           // files and directories to read and execute, with all below them
 	Write []string `json:"write"`          // directories to read, write and execute
-	Hide  []string `json:"hide,omitempty"` // paths that stay closed although Read covers them; LevelNamespaces only
+	Hide  []string `json:"hide,omitempty"` // paths that stay closed although Read covers them
 
 	// Layers are directories of Read that the app may also change, at LevelNamespaces and where the file
 	// systems allow it: what it writes is kept apart, and the directory itself stays as it is.

@@ -10,28 +10,62 @@ import (
 // clockTicks is the unit of processor time in /proc, which is the same on every Linux.
 const clockTicks = 100
 
-// ProcessUsage is what one process uses, by its files in /proc. Memory that processes share, such as the
-// code of libraries, is not counted.
+// ProcessUsage is what one process uses, by its files in /proc. Of memory it counts what the process, or
+// processes that share it, have written: not the code of libraries. What several processes share is
+// counted for each; SharedFairly is exact.
 func ProcessUsage(pid int) (u Usage, ok bool) {
 	dir := "/proc/" + strconv.Itoa(pid)
-	statm, err := os.ReadFile(dir + "/statm")
+	status, err := os.ReadFile(dir + "/status")
 	if err != nil {
 		return u, false
 	}
-	fields := bytes.Fields(statm)
-	if len(fields) < 3 {
-		return u, false
-	}
-	resident, err1 := strconv.ParseInt(string(fields[1]), 10, 64)
-	shared, err2 := strconv.ParseInt(string(fields[2]), 10, 64)
-	if err1 != nil || err2 != nil {
-		return u, false
-	}
-	u.Memory, u.Processes = (resident-shared)*int64(os.Getpagesize()), 1
+	u.Memory, u.Processes = kibibytes(status, "RssAnon:", "RssShmem:", "VmSwap:"), 1
 	if stat, err := os.ReadFile(dir + "/stat"); err == nil {
 		u.CPUTime = cpuTime(stat[bytes.LastIndexByte(stat, ')')+1:])
 	}
 	return u, true
+}
+
+// SharedFairly is the memory of a process as ProcessUsage counts it, with memory that several processes
+// share counted in parts. The kernel looks at each page for it. ok is false when the process has hidden
+// itself or ended.
+func SharedFairly(pid int) (memory int64, ok bool) {
+	rollup, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/smaps_rollup")
+	if err != nil {
+		return 0, false
+	}
+	return kibibytes(rollup, "Pss_Anon:", "Pss_Shmem:", "SwapPss:"), true
+}
+
+// DetachedMemory is the System V shared memory of this IPC namespace that no process has attached.
+func DetachedMemory() int64 {
+	const attached, resident = 6, 14 // the columns
+	segments, err := os.ReadFile("/proc/sysvipc/shm")
+	if err != nil {
+		return 0
+	}
+	var sum int64
+	for line := range bytes.Lines(segments) {
+		fields := bytes.Fields(line)
+		if len(fields) > resident && string(fields[attached]) == "0" {
+			n, _ := strconv.ParseInt(string(fields[resident]), 10, 64)
+			sum += n
+		}
+	}
+	return sum
+}
+
+// kibibytes is the sum of lines such as "RssAnon:   12 kB", in bytes.
+func kibibytes(lines []byte, names ...string) (sum int64) {
+	for line := range bytes.Lines(lines) {
+		for _, name := range names {
+			if rest, ok := bytes.CutPrefix(line, []byte(name)); ok {
+				n, _ := strconv.ParseInt(string(bytes.TrimSpace(bytes.TrimSuffix(bytes.TrimSpace(rest), []byte("kB")))), 10, 64)
+				sum += n << 10
+			}
+		}
+	}
+	return sum
 }
 
 // cpuTime reads the user and system time from the fields of /proc/<pid>/stat after the name.

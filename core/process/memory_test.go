@@ -1,0 +1,108 @@
+//go:build linux
+
+package process_test
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"strconv"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/ropewalk/ropewalk/core/sandbox"
+)
+
+// blockBytes is what the programs below take at once.
+const blockBytes = 8 << 20
+
+// allocateShared uses memory that could be shared, until it is stopped.
+func allocateShared() {
+	for pause := time.Millisecond; ; pause += time.Millisecond {
+		block, err := unix.Mmap(-1, 0, blockBytes, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED|unix.MAP_ANONYMOUS)
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		touch(block)
+		<-time.After(pause)
+	}
+}
+
+// allocateDetached uses memory that belongs to no process, until it is stopped.
+func allocateDetached() {
+	for pause := time.Millisecond; ; pause += time.Millisecond {
+		block, _, err := segment(blockBytes)
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		touch(block)
+		_ = unix.SysvShmDetach(block)
+		<-time.After(pause)
+	}
+}
+
+func segment(size int) (memory []byte, id int, err error) {
+	if id, err = unix.SysvShmGet(unix.IPC_PRIVATE, size, unix.IPC_CREAT|0o600); err != nil {
+		return nil, 0, err
+	}
+	memory, err = unix.SysvShmAttach(id, 0, 0)
+	return memory, id, err
+}
+
+func touch(block []byte) {
+	for i := 0; i < len(block); i += os.Getpagesize() {
+		block[i] = 1
+	}
+}
+
+// The processes of share, and the memory that all of them have.
+const (
+	sharers     = 3
+	sharedBytes = 24 << 20
+)
+
+// share has processes attach the same memory and keep it for a few measurements.
+func share() {
+	block, id, err := segment(sharedBytes)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	touch(block)
+	var all []*exec.Cmd
+	for range sharers {
+		cmd := exec.Command("/proc/self/exe", bundleArg, "attach", strconv.Itoa(id))
+		_, inErr := cmd.StdinPipe() // closed when this process ends
+		out, outErr := cmd.StdoutPipe()
+		if err := errors.Join(inErr, outErr, cmd.Start()); err != nil {
+			fmt.Println(err)
+			return
+		}
+		if awaitLine(out, "attached") {
+			fmt.Println("attached")
+		}
+		all = append(all, cmd)
+	}
+	<-time.After(4 * sandbox.WatchInterval)
+	for _, cmd := range all {
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+	}
+}
+
+func attach(id string) {
+	n, _ := strconv.Atoi(id)
+	block, err := unix.SysvShmAttach(n, 0, 0)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	touch(block)
+	fmt.Println("attached")
+	_, _ = io.Copy(io.Discard, os.Stdin)
+}

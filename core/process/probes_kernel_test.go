@@ -1,0 +1,250 @@
+//go:build linux
+
+package process_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// kernelProbes are attempts on the kernel's interfaces and on the shim.
+func kernelProbes() map[string]func(target) string {
+	probes := map[string]func(target) string{
+		"namespaces of another process":         func(t target) string { return entersNamespace(t.Server) },
+		"a process in new namespaces":           clones,
+		"a system call of another convention":   func(target) string { return calls(1<<30|unix.SYS_GETPID, 0) },
+		"a listener for connections of its own": listensForCalls,
+		"devices of the kernel":                 devices,
+		"settings of the kernel": func(target) string {
+			return opensAny(os.O_WRONLY, "/proc/sys/kernel/core_pattern", "/proc/sys/kernel/modprobe", "/proc/sysrq-trigger", "/proc/sys/vm/drop_caches", "/sys/kernel/uevent_helper")
+		},
+		"control groups": func(target) string {
+			return opensAny(os.O_WRONLY, "/sys/fs/cgroup/cgroup.procs", "/sys/fs/cgroup/unified/cgroup.procs", "/sys/fs/cgroup/memory/cgroup.procs", "/sys/fs/cgroup/release_agent")
+		},
+		"a smaller share of the memory killer": func(target) string {
+			return succeeds(os.WriteFile("/proc/self/oom_score_adj", []byte("-1000"), 0))
+		},
+		"a priority over others":  priority,
+		"higher limits":           limits,
+		"a stopped shim":          stopsShim,
+		"all inotify instances":   func(target) string { return watches() },
+		"shared memory of others": func(t target) string { return attaches(t.Segment) },
+	}
+	for name, number := range map[string]uintptr{
+		"a descriptor of another process": unix.SYS_PIDFD_GETFD, "the kernel's comparison of processes": unix.SYS_KCMP,
+		"advice for another process": unix.SYS_PROCESS_MADVISE, "another root": unix.SYS_CHROOT, "an exchanged root": unix.SYS_PIVOT_ROOT,
+		"a detached mount": unix.SYS_OPEN_TREE, "a new file system": unix.SYS_FSOPEN, "attributes of a mount": unix.SYS_MOUNT_SETATTR,
+		"measurements of the kernel": unix.SYS_PERF_EVENT_OPEN, "faults in user space": unix.SYS_USERFAULTFD, "events of all files": unix.SYS_FANOTIFY_INIT,
+		"swapping": unix.SYS_SWAPON, "another kernel": unix.SYS_KEXEC_LOAD, "messages of the kernel": unix.SYS_SYSLOG, "accounting": unix.SYS_ACCT,
+		"the clock": unix.SYS_SETTIMEOFDAY, "the name of the machine": unix.SYS_SETHOSTNAME, "quotas": unix.SYS_QUOTACTL,
+		"memory that belongs to nobody": unix.SYS_MEMFD_CREATE, "keys that are added": unix.SYS_ADD_KEY,
+	} {
+		probes[name] = func(target) string { return calls(number, 0) }
+	}
+	return probes
+}
+
+func opensAny(flags int, paths ...string) string {
+	for _, path := range paths {
+		if got := opens(path, flags); got != "" {
+			return got
+		}
+	}
+	return ""
+}
+
+func devices(target) string {
+	if got := opensAny(os.O_RDWR, "/dev/mem", "/dev/kmsg", "/dev/kvm", "/dev/fuse", "/dev/tty", "/dev/console", "/dev/sda", "/dev/vda", "/dev/loop-control", "/dev/net/tun"); got != "" {
+		return got
+	}
+	return succeeds(unix.Mknod("device", unix.S_IFCHR|0o600, int(unix.Mkdev(1, 1))))
+}
+
+func entersNamespace(pid int) string {
+	for _, kind := range []string{"user", "mnt", "pid", "net", "ipc"} {
+		fd, err := unix.Open(proc(pid, "ns/"+kind), unix.O_RDONLY, 0)
+		if err == nil && unix.Setns(fd, 0) == nil {
+			return kind
+		}
+	}
+	return calls(unix.SYS_SETNS, ^uintptr(0))
+}
+
+func clones(target) string {
+	for _, flag := range []uintptr{unix.CLONE_NEWUSER, unix.CLONE_NEWNS, unix.CLONE_NEWNET, unix.CLONE_NEWPID, unix.CLONE_NEWIPC, unix.CLONE_NEWUTS, unix.CLONE_NEWCGROUP} {
+		pid, _, errno := unix.RawSyscall6(unix.SYS_CLONE, flag|uintptr(unix.SIGCHLD), 0, 0, 0, 0, 0)
+		if errno == 0 && pid == 0 {
+			unix.RawSyscall(unix.SYS_EXIT, 0, 0, 0)
+		}
+		if errno == 0 {
+			return fmt.Sprintf("clone with %#x", flag)
+		}
+		if got := calls(unix.SYS_UNSHARE, flag); got != "" {
+			return got
+		}
+	}
+	return calls(unix.SYS_CLONE3, 0)
+}
+
+// listensForCalls asks the kernel to hand the connects of this process to itself instead of to the shim.
+func listensForCalls(target) string {
+	code := []unix.SockFilter{{Code: unix.BPF_RET | unix.BPF_K, K: unix.SECCOMP_RET_ALLOW}}
+	program := unix.SockFprog{Len: 1, Filter: &code[0]}
+	_, _, errno := unix.Syscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, unix.SECCOMP_FILTER_FLAG_NEW_LISTENER, uintptr(unsafe.Pointer(&program)))
+	if errno == 0 {
+		return "a second listener"
+	}
+	return ""
+}
+
+func priority(target) string {
+	if unix.Setpriority(unix.PRIO_PROCESS, 0, -5) == nil {
+		return "a higher priority"
+	}
+	parameter := int32(1)
+	_, _, errno := unix.Syscall(unix.SYS_SCHED_SETSCHEDULER, 0, 1, uintptr(unsafe.Pointer(&parameter))) // 1 is SCHED_FIFO
+	if errno == 0 {
+		return "real time"
+	}
+	return ""
+}
+
+func limits(target) string {
+	for _, resource := range []int{unix.RLIMIT_CORE, unix.RLIMIT_FSIZE} {
+		var now unix.Rlimit
+		if err := unix.Getrlimit(resource, &now); err != nil || now.Max == unix.RLIM_INFINITY {
+			return fmt.Sprintf("limit %d is %d (%v)", resource, now.Max, err)
+		}
+		if unix.Prlimit(0, resource, &unix.Rlimit{Cur: now.Max + 1, Max: now.Max + 1}, nil) == nil {
+			return fmt.Sprintf("limit %d was raised", resource)
+		}
+	}
+	return ""
+}
+
+func stopsShim(target) string {
+	if unix.Kill(os.Getppid(), unix.SIGSTOP) == nil && os.Getppid() != 1 {
+		return "the shim may be stopped"
+	}
+	raw, _ := os.ReadFile(proc(os.Getppid(), "stat"))
+	if strings.Contains(string(raw), ") T ") {
+		return "the shim is stopped"
+	}
+	return ""
+}
+
+// watches takes inotify instances until there are no more. The kernel counts them for the server's user.
+func watches() string {
+	all, err := os.ReadFile("/proc/sys/fs/inotify/max_user_instances")
+	if err != nil {
+		return err.Error()
+	}
+	var limit int
+	_, _ = fmt.Sscan(string(all), &limit)
+	for n := range limit {
+		if _, err := unix.InotifyInit1(unix.IN_CLOEXEC); err != nil {
+			if n > limit/2 {
+				return fmt.Sprintf("%d of %d", n, limit)
+			}
+			return ""
+		}
+	}
+	return "all"
+}
+
+func attaches(segment int) string {
+	memory, err := unix.SysvShmAttach(segment, 0, unix.SHM_RDONLY)
+	if err != nil || !strings.HasPrefix(string(memory), canary) {
+		return ""
+	}
+	return "the segment"
+}
+
+// fileProbes are attempts on files, and to plant some.
+func fileProbes() map[string]func(target) string {
+	return map[string]func(target) string{
+		"the log of the database":       func(t target) string { return readsCanary(t.Database + "-wal") },
+		"the root of the server":        func(t target) string { return readsAny(proc(t.Server, "root/etc/passwd")) },
+		"the directory of the server":   func(t target) string { return readsLink(proc(t.Server, "cwd")) },
+		"the program of the server":     func(t target) string { return opens(proc(t.Server, "exe"), os.O_WRONLY) },
+		"the map of the server":         func(t target) string { return readsAny(proc(t.Server, "maps")) },
+		"the root of another app":       func(t target) string { return readsAny(proc(t.Other, "root/etc/passwd")) },
+		"descriptors of another app":    func(t target) string { return readsLinks(proc(t.Other, "fd")) },
+		"temporary files of others":     func(t target) string { return readsCanary(t.Temporary) },
+		"shared memory files of others": func(t target) string { return readsCanary(t.SharedMemory) },
+		"the own runtime":               func(target) string { return opens(os.Args[0], os.O_WRONLY|os.O_APPEND) },
+		"the home of the user":          func(target) string { return listsAny("/root", "/home") },
+		"programs that start later": func(target) string {
+			return plants("/etc/cron.d", "/etc/systemd/system", "/var/spool/cron", "/etc/profile.d", "/root", "/usr/lib", "/lib/systemd/system", "/etc/ld.so.conf.d")
+		},
+		"libraries of all programs": func(target) string {
+			return opensAny(os.O_WRONLY|os.O_CREATE, "/etc/ld.so.preload", "/etc/ld.so.cache")
+		},
+		"a file with its owner's rights":       ownersRights,
+		"a data directory that is a link":      func(t target) string { return succeeds(os.Rename(t.Data, t.Data+"-moved")) },
+		"a bundle directory that is exchanged": func(t target) string { return succeeds(os.Rename(t.Bundle, t.Bundle+"-moved")) },
+	}
+}
+
+func readsLink(path string) string {
+	to, err := os.Readlink(path)
+	if err != nil {
+		return ""
+	}
+	return to
+}
+
+func listsAny(dirs ...string) string {
+	for _, dir := range dirs {
+		if names, err := os.ReadDir(dir); err == nil && len(names) > 0 {
+			return filepath.Join(dir, names[0].Name())
+		}
+	}
+	return ""
+}
+
+func plants(dirs ...string) string {
+	for _, dir := range dirs {
+		if got := writes(filepath.Join(dir, "planted")); got != "" {
+			return dir
+		}
+	}
+	return ""
+}
+
+// ownersRights makes a program that runs as the app's user, which may be the server's, whoever starts it.
+func ownersRights(t target) string {
+	at := filepath.Join(t.Data, "program")
+	if err := os.WriteFile(at, []byte("#!/bin/sh"), 0o700); err != nil {
+		return err.Error()
+	}
+	file, err := os.Open(at)
+	if err != nil {
+		return err.Error()
+	}
+	_ = unix.Fchmod(int(file.Fd()), 0o4755)
+	_ = unix.Fchmodat(unix.AT_FDCWD, at, 0o4755, 0)
+	_, _, _ = unix.Syscall6(unix.SYS_FCHMODAT2, ^uintptr(99), uintptr(unsafe.Pointer(unsafe.StringData(at+"\x00"))), 0o6755, 0, 0, 0)
+	for name, flags := range map[string]int{"created": unix.O_CREAT | unix.O_WRONLY, ".": unix.O_TMPFILE | unix.O_WRONLY} {
+		fd, err := unix.Open(filepath.Join(t.Data, name), flags, 0o4755)
+		if err != nil {
+			continue
+		}
+		var stat unix.Stat_t
+		if unix.Fstat(fd, &stat) == nil && stat.Mode&unix.S_ISUID != 0 {
+			return "created"
+		}
+	}
+	_ = unix.Mknod(filepath.Join(t.Data, "node"), unix.S_IFREG|0o4755, 0)
+	for _, name := range []string{"program", "node"} {
+		if info, err := os.Stat(filepath.Join(t.Data, name)); err == nil && info.Mode()&(os.ModeSetuid|os.ModeSetgid) != 0 {
+			return name
+		}
+	}
+	return ""
+}

@@ -1,0 +1,113 @@
+//go:build linux
+
+package process_test
+
+import (
+	"fmt"
+	"net"
+	"net/netip"
+	"strconv"
+
+	"golang.org/x/sys/unix"
+)
+
+// networkProbes are attempts on the network of the server.
+func networkProbes() map[string]func(target) string {
+	return map[string]func(target) string{
+		"loopback in other spellings": spellings,
+		"sockets of other families": func(target) string {
+			for family := range 64 {
+				switch family {
+				case unix.AF_UNSPEC, unix.AF_UNIX, unix.AF_INET, unix.AF_INET6, unix.AF_NETLINK:
+					continue
+				}
+				for _, kind := range []int{unix.SOCK_STREAM, unix.SOCK_DGRAM, unix.SOCK_RAW, unix.SOCK_SEQPACKET} {
+					if got := socketOf(family, kind, 0); got != "" {
+						return fmt.Sprintf("family %d", family)
+					}
+				}
+			}
+			return ""
+		},
+		"sockets of other protocols": func(target) string {
+			for _, family := range []int{unix.AF_INET, unix.AF_INET6} {
+				for protocol := range 300 {
+					stream, datagram := protocol != 0 && protocol != unix.IPPROTO_TCP, protocol != 0 && protocol != unix.IPPROTO_UDP
+					if stream && socketOf(family, unix.SOCK_STREAM, protocol) != "" || datagram && socketOf(family, unix.SOCK_DGRAM, protocol) != "" {
+						return fmt.Sprintf("protocol %d", protocol)
+					}
+				}
+			}
+			return ""
+		},
+		"messages of the kernel's subsystems": func(target) string {
+			for protocol := 1; protocol < 32; protocol++ {
+				if got := socketOf(unix.AF_NETLINK, unix.SOCK_RAW, protocol); got != "" {
+					return fmt.Sprintf("netlink %d", protocol)
+				}
+			}
+			return ""
+		},
+		"a pair of sockets of another family": func(target) string {
+			fds, err := unix.Socketpair(unix.AF_TIPC, unix.SOCK_STREAM, 0)
+			if err != nil {
+				return ""
+			}
+			return fmt.Sprint(fds)
+		},
+		"a port of the server's network": listensOutside,
+	}
+}
+
+func spellings(t target) string {
+	_, port, _ := net.SplitHostPort(t.TCPOwn) // a service on all addresses
+	for _, host := range []string{"127.0.0.2", "127.255.255.254", "0.0.0.0", "::1", "::", "::ffff:127.0.0.1", "::ffff:0.0.0.0", "::127.0.0.1", "0.0.0.1"} {
+		if got := dials("tcp", net.JoinHostPort(host, port)); got != "" {
+			return host
+		}
+	}
+	number, _ := strconv.Atoi(port)
+	own, err := net.InterfaceAddrs()
+	if err != nil {
+		return ""
+	}
+	for _, a := range own { // link-local ones with their zones, too
+		if prefix, err := netip.ParsePrefix(a.String()); err == nil {
+			if got := dials("tcp", netip.AddrPortFrom(prefix.Addr(), uint16(number)).String()); got != "" {
+				return a.String()
+			}
+		}
+	}
+	return ""
+}
+
+// listensOutside lets go of a connection that is being made: the socket that the shim put in the place of
+// the app's is a socket of the server's network then.
+func listensOutside(t target) string {
+	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_NONBLOCK, 0)
+	if err != nil {
+		return err.Error()
+	}
+	defer unix.Close(fd)
+	before, err := unix.GetsockoptUint64(fd, unix.SOL_SOCKET, unix.SO_NETNS_COOKIE)
+	if err != nil {
+		return err.Error()
+	}
+	if err := unix.Connect(fd, rawAddress(t.Full)); err != unix.EINPROGRESS {
+		return fmt.Sprintf("the connection is not being made (%v): the probe checks nothing", err)
+	}
+	after, err := unix.GetsockoptUint64(fd, unix.SOL_SOCKET, unix.SO_NETNS_COOKIE)
+	if err != nil || after == before {
+		return fmt.Sprintf("the socket is the app's own (%v): the probe checks nothing", err)
+	}
+	_ = unix.Shutdown(fd, unix.SHUT_RDWR)
+	if unix.Listen(fd, 1) == nil {
+		return "listens in the server's network"
+	}
+	own, err := net.Listen("tcp", "127.0.0.1:0") // in its own network it may
+	if err != nil {
+		return "it cannot listen at all: " + err.Error()
+	}
+	_ = own.Close()
+	return ""
+}
