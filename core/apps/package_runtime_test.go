@@ -87,6 +87,24 @@ func TestTheCommandsOfAPackageAreFirstOnItsPATH(t *testing.T) {
 	}
 }
 
+// An app that runs while it is updated could exchange what an installer unpacks in a directory of the app.
+func TestAnInstallerUsesNoDirectoryOfTheApp(t *testing.T) {
+	seen := filepath.Join(t.TempDir(), "seen")
+	y := packageManager(t, nil, nodeOf(t), npmOf(t, `printf '%s' "$TMPDIR" > "`+seen+`"`))
+	install(t, y, source.Request{NPM: "notes@1.0.0"})
+	tmp, err := os.ReadFile(seen)
+	if err != nil {
+		t.Fatal(err)
+	}
+	layout := source.LayoutOf(y.o.Home, ws)
+	if filepath.Dir(string(tmp)) != layout.IncomingDir() {
+		t.Errorf("TMPDIR is %s", tmp)
+	}
+	if _, err := os.Stat(string(tmp)); !os.IsNotExist(err) {
+		t.Errorf("it is left: %v", err)
+	}
+}
+
 func TestAPyPIProjectGetsThePythonThatItRequires(t *testing.T) {
 	for needed, message := range map[string]string{
 		">=3.13":       "Because the current Python version (3.11.2) does not satisfy Python>=3.13 and notes==1.0.0 depends on Python>=3.13, we can conclude that notes==1.0.0 cannot be used.",

@@ -195,6 +195,7 @@ func (v *victim) listen(t *testing.T) {
 	v.TCP, v.Allowed = serve("tcp4", "127.0.0.1:0"), serve("tcp4", "127.0.0.1:0")
 	_, port, _ := net.SplitHostPort(serve("tcp", "[::]:0")) // IPv4, too
 	v.Full = fullService(t)
+	v.Postgres, v.PostgresSocket = v.TCP, v.Control
 	v.TCPOwn = net.JoinHostPort(ownAddress(t), port)
 	packets, err := net.ListenPacket("udp4", "127.0.0.1:0")
 	if err != nil {

@@ -70,6 +70,8 @@ func bundle(kind string, args []string) int {
 		tree(args[0])
 	case "protected":
 		protected(args[0])
+	case "hostile-app":
+		hostileApp()
 	case "hostile":
 		return hostile(args)
 	case "allocate":

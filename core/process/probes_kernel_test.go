@@ -147,7 +147,10 @@ func watches() string {
 	var limit int
 	_, _ = fmt.Sscan(string(all), &limit)
 	for n := range limit {
-		if _, err := unix.InotifyInit1(unix.IN_CLOEXEC); err != nil {
+		fd, err := unix.InotifyInit1(unix.IN_CLOEXEC)
+		if err == nil {
+			defer unix.Close(fd)
+		} else {
 			if n > limit/2 {
 				return fmt.Sprintf("%d of %d", n, limit)
 			}
@@ -168,15 +171,15 @@ func attaches(segment int) string {
 // fileProbes are attempts on files, and to plant some.
 func fileProbes() map[string]func(target) string {
 	return map[string]func(target) string{
-		"the log of the database":       func(t target) string { return readsCanary(t.Database + "-wal") },
+		"the log of the database":       func(t target) string { return readsFile(t.Database + "-wal") },
 		"the root of the server":        func(t target) string { return readsAny(proc(t.Server, "root/etc/passwd")) },
 		"the directory of the server":   func(t target) string { return readsLink(proc(t.Server, "cwd")) },
 		"the program of the server":     func(t target) string { return opens(proc(t.Server, "exe"), os.O_WRONLY) },
 		"the map of the server":         func(t target) string { return readsAny(proc(t.Server, "maps")) },
 		"the root of another app":       func(t target) string { return readsAny(proc(t.Other, "root/etc/passwd")) },
 		"descriptors of another app":    func(t target) string { return readsLinks(proc(t.Other, "fd")) },
-		"temporary files of others":     func(t target) string { return readsCanary(t.Temporary) },
-		"shared memory files of others": func(t target) string { return readsCanary(t.SharedMemory) },
+		"temporary files of others":     func(t target) string { return readsFile(t.Temporary) },
+		"shared memory files of others": func(t target) string { return readsFile(t.SharedMemory) },
 		"the own runtime":               func(target) string { return opens(os.Args[0], os.O_WRONLY|os.O_APPEND) },
 		"the home of the user":          func(target) string { return listsAny("/root", "/home") },
 		"programs that start later": func(target) string {
@@ -227,6 +230,7 @@ func ownersRights(t target) string {
 	if err != nil {
 		return err.Error()
 	}
+	defer file.Close()
 	_ = unix.Fchmod(int(file.Fd()), 0o4755)
 	_ = unix.Fchmodat(unix.AT_FDCWD, at, 0o4755, 0)
 	_, _, _ = unix.Syscall6(unix.SYS_FCHMODAT2, ^uintptr(99), uintptr(unsafe.Pointer(unsafe.StringData(at+"\x00"))), 0o6755, 0, 0, 0)
@@ -236,7 +240,9 @@ func ownersRights(t target) string {
 			continue
 		}
 		var stat unix.Stat_t
-		if unix.Fstat(fd, &stat) == nil && stat.Mode&unix.S_ISUID != 0 {
+		err = unix.Fstat(fd, &stat)
+		_ = unix.Close(fd)
+		if err == nil && stat.Mode&unix.S_ISUID != 0 {
 			return "created"
 		}
 	}

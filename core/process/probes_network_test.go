@@ -3,10 +3,14 @@
 package process_test
 
 import (
+	"bytes"
 	"fmt"
 	"net"
 	"net/netip"
+	"os"
+	"path/filepath"
 	"strconv"
+	"strings"
 
 	"golang.org/x/sys/unix"
 )
@@ -55,7 +59,10 @@ func networkProbes() map[string]func(target) string {
 			}
 			return fmt.Sprint(fds)
 		},
-		"a port of the server's network": listensOutside,
+		"a port of the server's network":    listensOutside,
+		"the port of the database server":   func(t target) string { return dials("tcp", t.Postgres) },
+		"the socket of the database server": func(t target) string { return dials("unix", t.PostgresSocket) },
+		"the password of the database":      findsPassword,
 	}
 }
 
@@ -109,5 +116,30 @@ func listensOutside(t target) string {
 		return "it cannot listen at all: " + err.Error()
 	}
 	_ = own.Close()
+	return ""
+}
+
+// findsPassword looks for the password in everything that may be read of all processes, and in the files
+// of the server.
+func findsPassword(t target) string {
+	files := []string{t.Config, t.Database, t.Database + "-wal", "/proc/net/unix", "/proc/keys"}
+	for _, pattern := range []string{"/proc/[0-9]*/environ", "/proc/[0-9]*/cmdline", "/proc/[0-9]*/task/*/comm", t.Home + "/*", t.Home + "/*/*", "/tmp/*", "/dev/shm/*"} {
+		found, err := filepath.Glob(pattern)
+		if err != nil {
+			return err.Error()
+		}
+		files = append(files, found...)
+	}
+	for _, file := range files {
+		raw, err := os.ReadFile(file)
+		if t.Password != "" && err == nil && bytes.Contains(raw, []byte(t.Password)) {
+			return file
+		}
+	}
+	for _, variable := range os.Environ() {
+		if t.Password != "" && strings.Contains(variable, t.Password) {
+			return "the environment"
+		}
+	}
 	return ""
 }

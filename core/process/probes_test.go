@@ -6,7 +6,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"io"
 	"maps"
 	"net"
 	"os"
@@ -29,6 +28,7 @@ type target struct {
 	Allowed, Full                                                    string // services that the app may connect to; Full takes no connection
 	Temporary, SharedMemory                                          string // files
 	Segment                                                          int    // System V shared memory
+	Postgres, PostgresSocket, Password                               string // of the database server; "" for none
 }
 
 const canary = "canary-7f3a"
@@ -59,7 +59,7 @@ func allProbes() map[string]func(target) string {
 
 func probes() map[string]func(target) string {
 	return map[string]func(target) string{
-		"environment of the server":              func(t target) string { return readsCanary(proc(t.Server, "environ")) },
+		"environment of the server":              func(t target) string { return readsFile(proc(t.Server, "environ")) },
 		"memory of the server by /proc":          func(t target) string { return opens(proc(t.Server, "mem"), os.O_RDWR) },
 		"memory of the server by system call":    func(t target) string { return readsMemory(t.Server) },
 		"ptrace of the server":                   func(t target) string { return traces(t.Server) },
@@ -67,13 +67,13 @@ func probes() map[string]func(target) string {
 		"memory of the shim":                     func(target) string { return opens(proc(os.Getppid(), "mem"), os.O_RDWR) },
 		"descriptors of the server":              func(t target) string { return readsLinks(proc(t.Server, "fd")) },
 		"descriptors that were inherited":        inherited,
-		"database":                               func(t target) string { return readsCanary(t.Database) },
-		"data of another app":                    func(t target) string { return readsCanary(t.OtherData) },
-		"environment of another app":             func(t target) string { return readsCanary(proc(t.Other, "environ")) },
+		"database":                               func(t target) string { return readsFile(t.Database) },
+		"data of another app":                    func(t target) string { return readsFile(t.OtherData) },
+		"environment of another app":             func(t target) string { return readsFile(proc(t.Other, "environ")) },
 		"names of the other apps":                func(t target) string { return lists(filepath.Join(t.Home, "apps"), "hostile") },
-		"token file":                             func(t target) string { return readsCanary(t.Tokens) },
+		"token file":                             func(t target) string { return readsFile(t.Tokens) },
 		"token file, to write":                   func(t target) string { return opens(t.Tokens, os.O_WRONLY|os.O_APPEND) },
-		"configuration":                          func(t target) string { return readsCanary(t.Config) },
+		"configuration":                          func(t target) string { return readsFile(t.Config) },
 		"configuration, to write":                func(t target) string { return opens(t.Config, os.O_WRONLY|os.O_APPEND) },
 		"mode of the token file":                 func(t target) string { return succeeds(os.Chmod(t.Tokens, 0o666)) },
 		"times of the database":                  func(t target) string { return succeeds(os.Chtimes(t.Database, time.Now(), time.Now())) },
@@ -124,12 +124,12 @@ func readsAny(path string) string {
 	return fmt.Sprintf("%d bytes of %s", len(raw), path)
 }
 
-func readsCanary(path string) string {
+func readsFile(path string) string {
 	raw, err := os.ReadFile(path)
-	if err != nil || !bytes.Contains(raw, []byte(canary)) {
+	if err != nil || len(raw) == 0 {
 		return ""
 	}
-	return "the secret in " + path
+	return "the content of " + path
 }
 
 func opens(path string, flags int) string {
@@ -218,7 +218,7 @@ func links(t target) string {
 		return "a hard link"
 	}
 	_ = os.Symlink(t.Database, at)
-	return readsCanary(at)
+	return readsFile(at)
 }
 
 func dials(network, address string) string {
@@ -227,16 +227,6 @@ func dials(network, address string) string {
 		return ""
 	}
 	defer conn.Close()
-	return hears(conn)
-}
-
-// hears is what a service of the server says first.
-func hears(conn net.Conn) string {
-	_ = conn.SetDeadline(time.Now().Add(time.Second))
-	raw, _ := io.ReadAll(conn)
-	if !bytes.Contains(raw, []byte(canary)) {
-		return ""
-	}
 	return "connected to " + conn.RemoteAddr().String()
 }
 
@@ -252,7 +242,7 @@ func mapped(address string) string {
 	if unix.Connect(fd, to) != nil {
 		return ""
 	}
-	return hearsRaw(fd)
+	return "connected"
 }
 
 func hearsRaw(fd int) string {

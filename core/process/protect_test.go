@@ -61,7 +61,7 @@ func TestAHostileAppBesideAProtectedServerReadsNothingOfIt(t *testing.T) {
 	if os.Geteuid() == 0 {
 		return // root may read; the test runs as an ordinary user, too
 	}
-	if got := readsCanary(proc(server.Process.Pid, "environ")); got != "" {
+	if got := readsFile(proc(server.Process.Pid, "environ")); got != "" {
 		t.Errorf("without a sandbox an app reads %s", got)
 	}
 	if got := opens(proc(server.Process.Pid, "mem"), os.O_RDONLY); got != "" {

@@ -83,7 +83,7 @@ const requirements = "requirements.in"
 
 // query runs a package manager to find out about a package, and returns what it prints.
 func (r *Resolver) query(ctx context.Context, o Order, command string, args ...string) ([]byte, error) {
-	dir, err := r.scratch(o)
+	dir, err := r.scratch(o.Workspace)
 	if err != nil {
 		return nil, err
 	}
@@ -135,7 +135,7 @@ func fromCommand(o Order) (*Candidate, error) {
 // FromUpload takes an .mcpb file that is sent to the server.
 func (r *Resolver) FromUpload(ctx context.Context, o Order, body io.Reader) (*Candidate, error) {
 	o.Source.Kind = core.SourceUpload
-	dir, err := r.scratch(o)
+	dir, err := r.scratch(o.Workspace)
 	if err != nil {
 		return nil, err
 	}
@@ -161,8 +161,8 @@ func (r *Resolver) FromUpload(ctx context.Context, o Order, body io.Reader) (*Ca
 }
 
 // scratch makes a temporary directory below IncomingDir.
-func (r *Resolver) scratch(o Order) (string, error) {
-	incoming := LayoutOf(r.Home, o.Workspace).IncomingDir()
+func (r *Resolver) scratch(workspace string) (string, error) {
+	incoming := LayoutOf(r.Home, workspace).IncomingDir()
 	if err := os.MkdirAll(incoming, 0o700); err != nil {
 		return "", err
 	}

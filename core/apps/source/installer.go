@@ -2,6 +2,7 @@ package source
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -24,9 +25,14 @@ type program struct {
 	stdout   io.Writer         // nil to treat it as stderr
 }
 
-// runInstaller runs an installer such as npm in dir and waits for it.
-func (r *Resolver) runInstaller(ctx context.Context, c *Candidate, dir, command string, args ...string) error {
-	tmp := filepath.Join(LayoutOf(r.Home, c.Record.Workspace).DataDir(c.Record.Name), "tmp")
+// runInstaller runs an installer such as npm in dir and waits for it. Its temporary directory is not that
+// of the app: an earlier version of the app may run, and exchange what the installer unpacks there.
+func (r *Resolver) runInstaller(ctx context.Context, c *Candidate, dir, command string, args ...string) (err error) {
+	tmp, err := r.scratch(c.Record.Workspace)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(tmp)) }()
 	return r.runProgram(ctx, program{dir: dir, tmp: tmp, what: c.Record.BundleName, record: c.Record}, command, args...)
 }
 
@@ -51,9 +57,6 @@ func (r *Resolver) runProgram(ctx context.Context, what program, command string,
 		if path, err = bundle.Lookup(r.HostEnv["PATH"])(command); err != nil {
 			return fmt.Errorf("%s is needed to install %s and was not found: %s, or add its directory to the server's PATH", command, what.what, remedy(command))
 		}
-	}
-	if err := os.MkdirAll(what.tmp, 0o700); err != nil {
-		return err
 	}
 	output := logs.NewOutput(discard{}, logs.NewRedactor(what.record))
 	p, err := process.Start(process.Command{Path: path, Args: args, Dir: what.dir, Env: installerEnvironment(r.HostEnv, what.tmp), Stderr: output})

@@ -1,6 +1,7 @@
 package harness
 
 import (
+	"cmp"
 	"errors"
 	"os"
 	"os/exec"
@@ -33,7 +34,9 @@ type Server struct {
 	Environ []string
 	Args    []string
 
-	Database string // the address of the one it keeps things in; "" when that is a file in its home
+	User     *syscall.Credential // whom it runs as; nil for the user of the tests
+	Program  string              // its executable; "" for the one that the tests built
+	Database string              // the address of the one it keeps things in; "" when that is a file in its home
 
 	Cmd  *exec.Cmd
 	Log  *testkit.Log // standard error
@@ -88,7 +91,10 @@ var listening = regexp.MustCompile(`server listening.*url=(http://\S+)`)
 func (s *Server) Start() {
 	s.T.Helper()
 	s.Log, s.Out, s.Done = &testkit.Log{}, &testkit.Log{}, make(chan struct{})
-	s.Cmd = exec.Command(Binary(s.T), append(s.Args, "--home", s.Home)...)
+	s.Cmd = exec.Command(cmp.Or(s.Program, Binary(s.T)), append(s.Args, "--home", s.Home)...)
+	if s.User != nil {
+		s.Cmd.SysProcAttr = &syscall.SysProcAttr{Credential: s.User}
+	}
 	s.Cmd.Env, s.Cmd.Stderr, s.Cmd.Stdout = s.Environ, s.Log, s.Out
 	if s.Database != "" {
 		s.Cmd.Env = append(slices.Clone(s.Environ), "ROPEWALK_STORAGE_URL="+s.Database)

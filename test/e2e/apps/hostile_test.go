@@ -1,0 +1,201 @@
+//go:build linux
+
+package apps
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/ropewalk/ropewalk/test/e2e/harness"
+)
+
+// The probes of core/process run as an app of a real server, as root and as an ordinary user, with the
+// state in a file and in PostgreSQL.
+func TestAHostileAppOfARealServerGetsNothing(t *testing.T) {
+	t.Parallel()
+	users := map[string]*syscall.Credential{"the user of the tests": nil}
+	if os.Geteuid() == 0 {
+		users = map[string]*syscall.Credential{"root": nil, "an ordinary user": {Uid: 65534, Gid: 65534}}
+	}
+	program := hostileProgram(t)
+	for who, user := range users {
+		for state, database := range map[string]func() string{
+			"a file": func() string { return "" }, "PostgreSQL": func() string { return withPassword(t, harness.Databases.New(t)) },
+		} {
+			t.Run(who+" with "+state, func(t *testing.T) {
+				escapes(t, user, database(), program)
+			})
+		}
+	}
+}
+
+// hostileProgram builds the tests of core/process, which are the hostile app.
+func hostileProgram(t *testing.T) string {
+	t.Helper()
+	program := filepath.Join(openDir(t, nil), "hostile")
+	build := exec.CommandContext(t.Context(), "go", "test", "-c", "-o", program, "../../../core/process")
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	return program
+}
+
+// openDir is a directory that another user can reach.
+func openDir(t *testing.T, user *syscall.Credential) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("/tmp", "hostile")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	if err := os.Chmod(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if user != nil {
+		if err := os.Chown(dir, int(user.Uid), int(user.Gid)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+// dbPassword is one that PostgreSQL does not look at: it trusts everybody who reaches it.
+const dbPassword = "canary-of-the-database"
+
+func withPassword(t *testing.T, address string) string {
+	t.Helper()
+	u, err := url.Parse(address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	u.User = url.UserPassword(u.User.Username(), dbPassword)
+	return u.String()
+}
+
+func escapes(t *testing.T, user *syscall.Credential, database, program string) {
+	allowed, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = allowed.Close() }()
+	go func() {
+		for {
+			if _, err := allowed.Accept(); err != nil {
+				return
+			}
+		}
+	}()
+	dir := openDir(t, user)
+	s := harness.Serve(t, func(s *harness.Server) {
+		s.Home, s.User, s.Database = filepath.Join(dir, "home"), user, database
+		s.Environ = append(s.Environ, "HOME="+dir, "SECRET="+dbPassword)
+		s.Program = filepath.Join(dir, "ropewalk")
+		copyProgram(t, harness.Binary(t), s.Program)
+		harness.Config(fmt.Sprintf("sandbox: {fileSizeMiB: 1, network: [%q]}\n", allowed.Addr().String()))(s)
+		if user != nil {
+			for _, path := range []string{s.Home, filepath.Join(s.Home, "ropewalk.yaml")} {
+				if err := os.Chown(path, int(user.Uid), int(user.Gid)); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+	})
+	s.Install(t, map[string]any{"path": hostileBundle(t, program, "other")})
+	bundle := hostileBundle(t, program, "hostile")
+	s.Install(t, map[string]any{"path": bundle})
+	target := knowledge(t, s, allowed.Addr().String(), bundle)
+	answer := s.Call(t, "hostile", "attack", map[string]any{"target": target, "except": []string{
+		"a port of the server's network", // needs a service that takes no connection
+		"a file in the own bundle",       // goes to a layer, see below
+	}})
+	raw, err := json.Marshal(answer)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var report struct {
+		Probes  int
+		Escaped map[string]string
+	}
+	if err := json.Unmarshal(raw, &report); err != nil || report.Probes < 100 {
+		t.Fatalf("%v: %s", err, raw)
+	}
+	t.Logf("%d probes", report.Probes)
+	for name, got := range report.Escaped {
+		t.Errorf("%s: %s", name, got)
+	}
+	if _, err := os.Stat(filepath.Join(bundle, "planted.js")); !os.IsNotExist(err) {
+		t.Errorf("a file in the bundle: %v", err)
+	}
+	if status := s.Apps(t)["other"].Status; status != "running" {
+		t.Errorf("the other app is %s", status)
+	}
+}
+
+func copyProgram(t *testing.T, from, to string) {
+	t.Helper()
+	if os.Link(from, to) == nil {
+		return
+	}
+	raw, err := os.ReadFile(from)
+	if err := errors.Join(err, os.WriteFile(to, raw, 0o755)); err != nil { //nolint:gosec // a program
+		t.Fatal(err)
+	}
+}
+
+// hostileBundle is a bundle of the program, which every user may read.
+func hostileBundle(t *testing.T, program, name string) string {
+	t.Helper()
+	dir := openDir(t, nil)
+	copyProgram(t, program, filepath.Join(dir, "server"))
+	manifest, err := json.Marshal(map[string]any{
+		"manifest_version": "0.3", "name": "@e2e/" + name, "version": "1.0.0", "description": "Tries to escape.", "author": map[string]any{"name": "e2e"},
+		"server": map[string]any{"type": "binary", "entry_point": "server", "mcp_config": map[string]any{"command": "${__dirname}/server", "args": []string{"__bundle", "hostile-app", name}}},
+	})
+	if err := errors.Join(err, os.WriteFile(filepath.Join(dir, "manifest.json"), manifest, 0o644)); err != nil { //nolint:gosec // for another user
+		t.Fatal(err)
+	}
+	return dir
+}
+
+// knowledge is what the app is told about the server: everything.
+func knowledge(t *testing.T, s *harness.Server, allowed, bundle string) map[string]any {
+	t.Helper()
+	at, err := url.Parse(s.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	other := s.Cmd.Process.Pid
+	for _, p := range s.Processes() {
+		if strings.Contains(p.Command, "hostile-app other") {
+			other = p.ID
+		}
+	}
+	known := map[string]any{
+		"Home": s.Home, "Config": filepath.Join(s.Home, "ropewalk.yaml"), "Tokens": filepath.Join(s.Home, "token"), "Database": filepath.Join(s.Home, "ropewalk.db"),
+		"OtherData": filepath.Join(s.Home, "apps/other/data"), "Plugins": filepath.Join(s.Home, "plugins"), "Bundle": bundle, "Data": filepath.Join(s.Home, "apps/hostile/data"),
+		"Server": s.Cmd.Process.Pid, "Other": other, "Control": filepath.Join(s.Home, "control.sock"), "Plugin": "/tmp/plugin", "Abstract": "plugin",
+		"TCP": at.Host, "TCPOwn": at.Host, "UDP": at.Host, "Allowed": allowed, "Segment": -1, "Temporary": "/tmp/other", "SharedMemory": "/dev/shm/other",
+		"Password": dbPassword,
+	}
+	if s.Database != "" {
+		u, err := url.Parse(s.Database)
+		if err != nil {
+			t.Fatal(err)
+		}
+		sockets, err := filepath.Glob("/tmp/ropewalk-pg*/.s.PGSQL." + u.Port())
+		if err != nil || len(sockets) != 1 {
+			t.Fatalf("%v, %v", sockets, err)
+		}
+		known["Postgres"], known["PostgresSocket"] = u.Host, sockets[0]
+	}
+	return known
+}
