@@ -166,7 +166,7 @@ func hostileBundle(t *testing.T, program, name string) string {
 	return dir
 }
 
-// knowledge is what the app is told about the server: everything.
+// knowledge is what the app gets to know about the server: everything.
 func knowledge(t *testing.T, s *harness.Server, allowed, bundle string) map[string]any {
 	t.Helper()
 	at, err := url.Parse(s.URL)
