@@ -44,7 +44,8 @@ type App struct {
 
 	Sandbox *AppSandbox `json:"sandbox,omitempty"` // nil for a remote app
 
-	// LastError says why the app is crashed or dead, or why a declared app could not be installed.
+	// LastError says why the app is crashed or dead, why a command could not start it, or why a declared app
+	// could not be installed.
 	LastError string `json:"lastError,omitempty"`
 	// LastOutput is the last lines that the app had written to stderr then, without secrets. Only
 	// administrators of the workspace see it.

@@ -53,6 +53,9 @@ func (s *script) up() (url string) {
 	if !hints.Contains(url + "/v1/tools/call") {
 		s.t.Errorf("the hints do not name the address: %s", hints.String())
 	}
+	if address, _, _ := s.split("", "ropewalk", "client-config", "claude-code"); !hints.Contains("\""+url+"/mcp/me\"") || !strings.Contains(address, " "+url+"/mcp/me") {
+		s.t.Errorf("the hints name another address than client-config: %s and %s", hints.String(), address)
+	}
 	return url
 }
 
@@ -249,6 +252,30 @@ func TestDoctorNamesWhatIsWrongWithItsRemedy(t *testing.T) {
 				t.Error("a secret is shown")
 			}
 		})
+	}
+}
+
+func TestAnAppWhoseFilesWereChangedIsNamedByDoctorAndTheListOfApps(t *testing.T) {
+	s := newScript(t)
+	s.up()
+	s.bundle(filepath.Join(s.dir, "notes.mcpb"), "notes")
+	s.run("ropewalk", "app", "install", "./notes.mcpb").exits(0)
+	files, err := filepath.Glob(filepath.Join(s.home, "apps", "notes", "bundle", "*", "manifest.json"))
+	if err != nil || len(files) != 1 {
+		t.Fatal(files, err)
+	}
+	if err := os.WriteFile(files[0], []byte("{}"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s.run("ropewalk", "app", "stop", "notes").exits(0)
+	s.run("ropewalk", "app", "start", "notes").exits(1, "(manifest.json)")
+	if _, errs, status := s.split("", "ropewalk", "app", "list"); status != 0 || !strings.Contains(errs, "notes is stopped: the files of the app were changed") {
+		t.Errorf("app list: status %d, %s", status, errs)
+	}
+	s.run("ropewalk", "doctor").exits(1, "notes of ws_default is stopped: the files of the app were changed", "`ropewalk app remove notes` and install it again")
+	s.run("ropewalk", "app", "remove", "notes").exits(0)
+	if out, _, _ := s.split("", "ropewalk", "doctor"); !strings.Contains(out, "1 running, 0 stopped") || strings.Contains(out, "error ") {
+		t.Errorf("without the app doctor says\n%s", out)
 	}
 }
 

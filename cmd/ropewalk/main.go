@@ -39,7 +39,7 @@ func run() int {
 	cli.Prepare(cmd)
 	err := cmd.ExecuteContext(ctx)
 	if err != nil {
-		fmt.Fprintln(os.Stderr, "ropewalk:", err)
+		_, _ = fmt.Fprintln(cli.Plain(os.Stderr), "ropewalk:", err)
 	}
 	return cli.Status(err)
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/hashicorp/go-hclog"
 	"github.com/spf13/cobra"
 
+	"github.com/ropewalk/ropewalk/cmd/ropewalk/cli"
 	"github.com/ropewalk/ropewalk/core/config"
 	"github.com/ropewalk/ropewalk/core/pluginhost"
 	"github.com/ropewalk/ropewalk/plugins"
@@ -34,7 +35,7 @@ func pluginInfoCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			printWho(cmd.OutOrStdout(), p, who)
+			printWho(cli.Plain(cmd.OutOrStdout()), p, who)
 			return nil
 		},
 	}

@@ -107,7 +107,7 @@ func megabytes(n uint64) string {
 type table struct{ w *tabwriter.Writer }
 
 func newTable(w io.Writer, heading ...string) table {
-	t := table{tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)}
+	t := table{tabwriter.NewWriter(cli.Plain(w), 0, 0, 2, ' ', 0)}
 	t.row(heading...)
 	return t
 }

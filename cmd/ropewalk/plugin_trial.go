@@ -14,6 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/ropewalk/ropewalk/cmd/ropewalk/cli"
 	"github.com/ropewalk/ropewalk/core/config"
 	"github.com/ropewalk/ropewalk/core/pluginhost"
 	"github.com/ropewalk/ropewalk/plugins"
@@ -42,7 +43,7 @@ func pluginTestCommand() *cobra.Command {
 			if err := t.prepare(cmd.Context(), args[0], s.kinds(), settings, samples); err != nil {
 				return err
 			}
-			r := newReport(cmd.OutOrStdout())
+			r := newReport(cli.Plain(cmd.OutOrStdout()))
 			if only != "" {
 				if r.only, err = regexp.Compile(only); err != nil {
 					return fmt.Errorf("--run: %w", err)

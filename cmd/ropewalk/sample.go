@@ -48,7 +48,7 @@ Connect an MCP client%[4]s; `+"`ropewalk client-config`"+` knows what each one n
     "mcpServers": {
       "ropewalk": {
         "type": "http",
-        "url": "%[1]s/mcp/%[2]s"
+        "url": "%[1]s/mcp/me"
       }
     }
   }

@@ -101,6 +101,9 @@ func (a *app) ready(ctx context.Context, timeout <-chan time.Time) (instance.Ins
 				return nil, unavailable(0, "app %q is stopped; start it first", a.key.Name)
 			}
 		case core.StateDead:
+			if v.failure != nil && v.failure.Final {
+				return nil, unavailable(0, "app %q is dead: %s", a.key.Name, v.failure.Reason)
+			}
 			return nil, unavailable(0, "app %q is dead after too many failed restarts; start it again", a.key.Name)
 		case core.StateRunning:
 			if in := a.current(); in != nil {

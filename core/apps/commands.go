@@ -18,7 +18,7 @@ const endTimeout = 20 * time.Second
 
 // Start starts an app that is stopped or dead, with all its restart attempts. It returns when the app
 // runs, waits for an app that is being started or restarted, and does nothing for a running app. An app
-// that does not start keeps its state.
+// that does not start keeps its state, and shows why.
 //
 // Errors: core.CodeNotFound; core.CodeConflict when another command stopped the app meanwhile;
 // core.CodeStartFailed saying why.
@@ -132,7 +132,11 @@ func (a *app) startStopped(ctx context.Context) error {
 	a.transition(core.StateStarting, nil)
 	in, lists, err := a.launch(ctx)
 	if err != nil {
-		a.transition(before.state, nil)
+		a.transition(before.state, func(v *view) {
+			if ctx.Err() == nil {
+				v.failure = failureOf(err)
+			}
+		})
 		return err
 	}
 	if !before.record.Running || a.manager.o.Cluster != nil {

@@ -59,6 +59,17 @@ func (f *failedInstalls) in(workspace string) (list []core.App) {
 	return list
 }
 
+// workspaces returns the workspaces that have an app that could not be installed.
+func (f *failedInstalls) workspaces() []string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	var all []string
+	for k := range f.apps {
+		all = append(all, k.Workspace)
+	}
+	return all
+}
+
 // withFailed adds the apps that could not be installed to a list of installed apps, by name.
 func (m *Manager) withFailed(workspace string, list []core.App) []core.App {
 	failed := m.failedInstalls.in(workspace)

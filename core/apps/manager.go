@@ -145,6 +145,21 @@ func (m *Manager) Health(workspace string) []core.AppHealth {
 	return list
 }
 
+// All returns List of every workspace that has apps.
+func (m *Manager) All() map[string][]core.App {
+	all := map[string][]core.App{}
+	for _, a := range m.allApps() {
+		all[a.key.Workspace] = nil
+	}
+	for _, workspace := range m.failedInstalls.workspaces() {
+		all[workspace] = nil
+	}
+	for workspace := range all {
+		all[workspace] = m.List(workspace)
+	}
+	return all
+}
+
 // States returns how many apps of all workspaces are in each state.
 func (m *Manager) States() map[core.State]int {
 	counts := map[core.State]int{}

@@ -47,9 +47,37 @@ func TestAnAppWhoseFilesWereChangedIsNotStarted(t *testing.T) {
 	if app.Status != core.StateDead || !strings.Contains(app.LastError, "changed after it was installed (manifest.json)") {
 		t.Errorf("after a restart of the server it is %s: %s", app.Status, app.LastError)
 	}
+	if all := again.All(); len(all) != 1 || len(all[ws]) != 1 || all[ws][0].LastError != app.LastError {
+		t.Errorf("the apps of all workspaces are %+v", all)
+	}
+	if err := again.AwaitOffer(t.Context(), ws, "notes"); !strings.Contains(core.TextOf(err), "(manifest.json)") {
+		t.Errorf("a call gives %v", err)
+	}
 	expect(t, "the events", strings.Join(events.texts(), ","), core.EventBundleDead)
 	app, err = again.Update(t.Context(), ws, "notes", source.UpdateRequest{})
 	if err != nil || app.Status != core.StateRunning {
+		t.Errorf("after an update it is %+v: %v", app, err)
+	}
+}
+
+func TestAStoppedAppShowsWhyItsLastStartFailed(t *testing.T) {
+	pkg, raw := mcpb(t, "@test/notes")
+	packages := memoryRegistry{packages: map[string]registry.Package{pkg.Name: pkg}, files: map[string][]byte{pkg.Name: raw}}
+	records := newMemoryRecords()
+	y, _ := realManager(t, t.TempDir(), records, with(source.NamedRegistry{Name: "packages", Registry: packages}))
+	install(t, y, source.Request{Name: pkg.Name})
+	if _, err := y.Stop(t.Context(), ws, "notes"); err != nil {
+		t.Fatal(err)
+	}
+	tamper(t, records, "notes")
+	if _, err := y.Start(t.Context(), ws, "notes"); core.CodeOf(err) != core.CodeStartFailed {
+		t.Errorf("a start gives %v", err)
+	}
+	if app, _ := y.App(ws, "notes"); app.Status != core.StateStopped || !strings.Contains(app.LastError, "(manifest.json)") {
+		t.Errorf("after a start that failed it is %s: %s", app.Status, app.LastError)
+	}
+	app, err := y.Update(t.Context(), ws, "notes", source.UpdateRequest{})
+	if err != nil || app.Status != core.StateStopped || app.LastError != "" {
 		t.Errorf("after an update it is %+v: %v", app, err)
 	}
 }

@@ -22,7 +22,7 @@ type view struct {
 	offer    core.Offer        // kept while crashed or about to start, so that tools do not disappear during a restart
 	since    time.Time         // when it last became running
 	restarts int
-	failure  *instance.Failure // why it is crashed or dead; nil when it is not
+	failure  *instance.Failure // why it is crashed or dead, or why the last start of a stopped one failed; else nil
 	replaced chan struct{}     // closed when a new view has replaced this one
 }
 

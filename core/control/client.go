@@ -46,6 +46,13 @@ func (c *Client) Plugins(ctx context.Context) ([]Plugin, error) {
 	return p, err
 }
 
+// Apps asks for the apps of all workspaces; ErrNotRunning without a server.
+func (c *Client) Apps(ctx context.Context) ([]App, error) {
+	var all []App
+	err := c.ask(ctx, http.MethodGet, "/apps", &all)
+	return all, err
+}
+
 // Status asks where the server listens and what it is; ErrNotRunning without a server.
 func (c *Client) Status(ctx context.Context) (Status, error) {
 	var s Status

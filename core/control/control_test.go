@@ -29,6 +29,10 @@ func (commands) Plugins() []control.Plugin {
 	return []control.Plugin{{Kind: "auth", Name: "oidc", PID: 7}}
 }
 
+func (commands) Apps() []control.App {
+	return []control.App{{Workspace: "ws_a", Name: "notes", Status: "dead", LastErr: "it is gone"}}
+}
+
 func (commands) Status() control.Status {
 	return control.Status{URL: "http://127.0.0.1:1", Workspace: "ws_a", Version: "1", PID: 7, Dev: true}
 }
@@ -94,6 +98,9 @@ func TestAnOperatorsCommandReachesTheServerAndItsAnswerComesBack(t *testing.T) {
 			}
 			t.Cleanup(func() { _ = s.Close(context.Background()) })
 			c := control.Dial(home)
+			if apps, err := c.Apps(t.Context()); err != nil || !slices.Equal(apps, (commands{}).Apps()) {
+				t.Errorf("the apps are %+v, %v", apps, err)
+			}
 			done, err := c.Reload(t.Context())
 			if err != nil || !slices.Equal(done.Changed, []string{"auth"}) || !slices.Equal(done.Restart, []string{"http"}) {
 				t.Errorf("reload answered %+v, %v", done, err)

@@ -21,6 +21,8 @@ type Commands interface {
 	Reload(ctx context.Context) (Reloaded, error)
 	// Plugins tells how the plugins are.
 	Plugins() []Plugin
+	// Apps returns the apps of all workspaces.
+	Apps() []App
 	// Status describes the server.
 	Status() Status
 	// Readiness makes the checks of /readyz.
@@ -72,6 +74,15 @@ type Plugin struct {
 	Memory   uint64    `json:"residentBytes,omitempty"`
 }
 
+// App is the state of one app.
+type App struct {
+	Workspace string `json:"workspace"`
+	Name      string `json:"name"`
+	Version   string `json:"version,omitempty"`
+	Status    string `json:"status"`
+	LastErr   string `json:"lastError,omitempty"` // why it does not run
+}
+
 // failure is the body of an answer that is not 200.
 type failure struct {
 	Message string `json:"message"`
@@ -120,6 +131,7 @@ func Listen(ctx context.Context, home string, c Commands) (*Server, error) {
 		answer(w, done, err)
 	})
 	mux.HandleFunc("GET /plugins", func(w http.ResponseWriter, _ *http.Request) { answer(w, c.Plugins(), nil) })
+	mux.HandleFunc("GET /apps", func(w http.ResponseWriter, _ *http.Request) { answer(w, c.Apps(), nil) })
 	mux.HandleFunc("GET /status", func(w http.ResponseWriter, _ *http.Request) { answer(w, c.Status(), nil) })
 	mux.HandleFunc("GET /readiness", func(w http.ResponseWriter, _ *http.Request) { answer(w, c.Readiness(), nil) })
 	mux.HandleFunc("PATCH /log/levels", func(w http.ResponseWriter, r *http.Request) { setLevels(c, w, r) })

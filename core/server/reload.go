@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"maps"
 	"net"
 	"os"
 	"slices"
@@ -207,6 +208,18 @@ func (s *Server) Plugins() []control.Plugin {
 		all = append(all, one)
 	}
 	return all
+}
+
+// Apps returns the apps of all workspaces, by workspace and name.
+func (s *Server) Apps() []control.App {
+	list := []control.App{}
+	all := s.apps.All()
+	for _, workspace := range slices.Sorted(maps.Keys(all)) {
+		for _, a := range all[workspace] {
+			list = append(list, control.App{Workspace: workspace, Name: a.Name, Version: a.Version, Status: string(a.Status), LastErr: a.LastError})
+		}
+	}
+	return list
 }
 
 // Status describes the server to the commands of its operator.

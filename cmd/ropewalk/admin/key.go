@@ -53,7 +53,7 @@ func printKey(cmd *cobra.Command, c *cli.Connection, body map[string]any) error 
 		Key, Workspace string
 	}
 	return cli.Print(c, cmd, answer, func(o *cli.Output, k created) error {
-		cmd.PrintErrf("Key %s (%s) for %s, role %s, expires %s. It is not shown again.\n", k.Name, k.ID, k.Workspace, k.Role, k.expiry())
+		cmd.PrintErrf("Key %s (%s) for %s, role %s, expires %s. It is not shown again.\n", cli.Printable(k.Name), k.ID, k.Workspace, k.Role, k.expiry())
 		o.Line("%s", k.Key)
 		return nil
 	})

@@ -155,15 +155,17 @@ func logsCommand(c *cli.Connection) *cobra.Command {
 
 // printLog prints a line of a log, which is text or an object with a text.
 func printLog(cmd *cobra.Command, c *cli.Connection, line json.RawMessage) error {
+	if c.JSON {
+		return cli.WriteJSON(cmd.OutOrStdout(), string(line)+"\n")
+	}
 	var text string
 	var object struct{ Line, Text, Message string }
 	switch {
-	case c.JSON:
-		text = string(line)
 	case json.Unmarshal(line, &text) == nil:
 	case json.Unmarshal(line, &object) == nil:
 		text = object.Line + object.Text + object.Message
 	}
-	_, err := fmt.Fprintln(cmd.OutOrStdout(), text)
-	return err
+	o := cli.NewOutput(cmd.OutOrStdout())
+	o.Line("%s", o.Text(text))
+	return nil
 }

@@ -18,7 +18,7 @@ type entry struct {
 	Version    string
 	Status     string
 	ToolCount  int
-	LastError  json.RawMessage
+	LastError  string
 }
 
 func listCommand(c *cli.Connection) *cobra.Command {
@@ -39,6 +39,9 @@ func listCommand(c *cli.Connection) *cobra.Command {
 				}
 				rows := make([][]string, len(r.Apps))
 				for i, a := range r.Apps {
+					if a.LastError != "" {
+						cmd.PrintErrf("%s is %s: %s\n", a.Name, a.Status, cli.Printable(a.LastError))
+					}
 					rows[i] = []string{a.Name, a.Status, strconv.Itoa(a.ToolCount), a.Version, a.BundleName}
 				}
 				return o.Table([]string{"NAME", "STATUS", "TOOLS", "VERSION", "BUNDLE"}, rows)
@@ -81,7 +84,7 @@ func printFields(o *cli.Output, fields map[string]json.RawMessage) error {
 		if json.Unmarshal(fields[name], &plain) == nil {
 			text = plain
 		}
-		o.Line("%-*s  %s", width, name, o.State(text))
+		o.Line("%-*s  %s", width, name, o.State(o.Text(text)))
 	}
 	return nil
 }
@@ -125,7 +128,7 @@ type bundles struct {
 func printBundles(cmd *cobra.Command) func(*cli.Output, bundles) error {
 	return func(o *cli.Output, r bundles) error {
 		for _, f := range r.Failures {
-			cmd.PrintErrln("warning:", f)
+			cmd.PrintErrln("warning:", cli.Printable(f))
 		}
 		if len(r.Bundles) == 0 {
 			cmd.PrintErrln("No bundle was found. Names are looked up in the registries of the configuration (`registries`).")

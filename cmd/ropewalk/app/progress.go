@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"net/http"
 	"os"
+	"strings"
 	"sync"
 
 	"github.com/spf13/cobra"
@@ -27,7 +28,7 @@ func progress(cmd *cobra.Command, client *apiclient.Client) (done func()) {
 			if e.Name != "bundle.progress" || json.Unmarshal(e.Data, &p) != nil {
 				return nil //nolint:nilerr // an event that cannot be read is not shown
 			}
-			cmd.PrintErrf("\r\x1b[K%s: %s %s", p.Name, p.Stage, p.Message)
+			cmd.PrintErrf("\r\x1b[K%s: %s %s", cli.Printable(p.Name), p.Stage, strings.Join(strings.Fields(cli.Printable(p.Message)), " "))
 			return nil
 		})
 	})

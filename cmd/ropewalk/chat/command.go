@@ -114,7 +114,7 @@ func (s *session) loop(r request) error {
 		case err != nil && !s.asks:
 			return err
 		case err != nil:
-			s.cmd.PrintErrln("error:", err)
+			s.cmd.PrintErrln("error:", cli.Printable(err.Error()))
 		}
 		if id != "" {
 			r.ConversationID = id

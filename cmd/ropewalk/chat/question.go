@@ -111,7 +111,7 @@ func (p *printer) field(ctx context.Context, name string, s params.Schema) (json
 		if err == nil {
 			return value, nil
 		}
-		p.notes.Line("  %s", err)
+		p.notes.Line("  %s", cli.Printable(err.Error()))
 	}
 }
 

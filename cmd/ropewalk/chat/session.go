@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/ropewalk/ropewalk/cmd/ropewalk/cli"
 	"github.com/ropewalk/ropewalk/internal/apiclient"
 )
 
@@ -83,7 +84,7 @@ type (
 // event prints one event.
 func (p *printer) event(ctx context.Context, e apiclient.Event) error {
 	if p.json {
-		_, err := fmt.Fprintf(p.out, "{\"event\":%q,\"data\":%s}\n", e.Name, e.Data)
+		err := cli.WriteJSON(p.out, fmt.Sprintf("{\"event\":%q,\"data\":%s}\n", e.Name, e.Data))
 		if err != nil {
 			return err
 		}

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"reflect"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -108,13 +110,30 @@ func Print[T any](c *Connection, cmd *cobra.Command, answer json.RawMessage, ren
 	if err := json.Unmarshal(answer, &value); err != nil {
 		return fmt.Errorf("the answer is not what the API promises: %w", err)
 	}
-	return render(NewOutput(cmd.OutOrStdout()), value)
+	o := NewOutput(cmd.OutOrStdout())
+	if o.terminal {
+		clean(reflect.ValueOf(&value))
+	}
+	return render(o, value)
 }
 
 // PrintJSON writes a value as indented JSON.
 func PrintJSON(w io.Writer, value any) error {
-	enc := json.NewEncoder(w)
+	var text strings.Builder
+	enc := json.NewEncoder(&text)
 	enc.SetEscapeHTML(false)
 	enc.SetIndent("", "  ")
-	return enc.Encode(value)
+	if err := enc.Encode(value); err != nil {
+		return err
+	}
+	return WriteJSON(w, text.String())
+}
+
+// WriteJSON writes a JSON text as it is; a terminal gets what it would obey as escapes.
+func WriteJSON(w io.Writer, text string) error {
+	if IsTerminal(w) {
+		text = EscapeJSON(text)
+	}
+	_, err := io.WriteString(w, text)
+	return err
 }

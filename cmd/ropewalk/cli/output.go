@@ -6,7 +6,6 @@ import (
 	"os"
 	"strconv"
 	"strings"
-	"unicode"
 	"unicode/utf8"
 
 	"golang.org/x/term"
@@ -15,12 +14,14 @@ import (
 // Output writes for people: aligned tables, and colour where it is welcome.
 type Output struct {
 	io.Writer
-	colour bool
+	colour   bool
+	terminal bool
 }
 
 // NewOutput returns an Output over w.
 func NewOutput(w io.Writer) *Output {
-	return &Output{Writer: w, colour: IsTerminal(w) && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"}
+	terminal := IsTerminal(w)
+	return &Output{Writer: w, terminal: terminal, colour: terminal && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"}
 }
 
 // Styled returns an Output over w that has colours and bold text whatever w is.
@@ -37,12 +38,22 @@ func (o *Output) Line(format string, args ...any) {
 	_, _ = fmt.Fprintf(o, format+"\n", args...)
 }
 
-// Table writes rows below a header, with columns as wide as they need to be.
+// Text returns text of an app or a person as it is to be written: a terminal gets nothing that it obeys.
+func (o *Output) Text(text string) string {
+	if o.terminal {
+		return Printable(text)
+	}
+	return text
+}
+
+// Table writes rows below a header, with columns as wide as they need to be. Each row is one line.
 func (o *Output) Table(header []string, rows [][]string) error {
 	all := append([][]string{header}, rows...)
 	widths := make([]int, len(header))
 	for _, row := range all {
 		for i, cell := range row {
+			cell = strings.Join(strings.FieldsFunc(o.Text(cell), isLineBreak), " ")
+			row[i] = cell
 			widths[i] = max(widths[i], utf8.RuneCountInString(cell))
 		}
 	}
@@ -66,6 +77,8 @@ func (o *Output) Table(header []string, rows [][]string) error {
 	}
 	return nil
 }
+
+func isLineBreak(r rune) bool { return r == '\n' || r == '\r' || r == '\t' }
 
 // State colours the name of a state, and leaves other text as it is.
 func (o *Output) State(text string) string {
@@ -112,22 +125,6 @@ func (o *Output) style(on, off, text string) string {
 		return text
 	}
 	return "\x1b[" + on + "m" + text + "\x1b[" + off + "m"
-}
-
-// Printable replaces the characters that a terminal would obey or not show: a model or an app could move the
-// cursor, change what is on the screen or write to the clipboard with them.
-func Printable(text string) string {
-	return strings.Map(func(r rune) rune {
-		switch {
-		case r == '\n' || r == '\t' || r == '\u200c' || r == '\u200d': // joiners are parts of emoji and scripts
-			return r
-		case r == '\r':
-			return -1
-		case unicode.In(r, unicode.Cc, unicode.Cf):
-			return unicode.ReplacementChar
-		}
-		return r
-	}, text)
 }
 
 func (o *Output) paint(code, text string) string {

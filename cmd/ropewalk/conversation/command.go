@@ -118,7 +118,10 @@ func exportCommand(c *cli.Connection) *cobra.Command {
 			if file != "" {
 				return os.WriteFile(file, text, 0o600)
 			}
-			_, err = cmd.OutOrStdout().Write(text)
+			if format == "json" {
+				return cli.WriteJSON(cmd.OutOrStdout(), string(text))
+			}
+			_, err = cli.Plain(cmd.OutOrStdout()).Write(text)
 			return err
 		},
 	}

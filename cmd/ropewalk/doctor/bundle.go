@@ -5,16 +5,12 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"io"
 	"os"
 	"runtime"
 
 	"github.com/ropewalk/ropewalk/core/config"
 	"github.com/ropewalk/ropewalk/core/control"
 )
-
-// healthLimit bounds what is taken over from the server's own answers.
-const healthLimit = 4 << 20
 
 // writeBundle writes the report and what else helps to understand it. It holds no secrets: settings are
 // redacted, logs and conversations are left out.
@@ -35,6 +31,9 @@ func (e *examination) writeBundle(ctx context.Context, path string) (err error) 
 		if list, err := control.Dial(e.config.Home).Plugins(ctx); err == nil {
 			parts["plugins.json"] = list
 		}
+		if list, err := control.Dial(e.config.Home).Apps(ctx); err == nil {
+			parts["apps.json"] = list
+		}
 	}
 	for name, part := range parts {
 		w, err := archive.Create(name)
@@ -44,11 +43,6 @@ func (e *examination) writeBundle(ctx context.Context, path string) (err error) 
 		enc := json.NewEncoder(w)
 		enc.SetIndent("", "  ")
 		if err := enc.Encode(part); err != nil {
-			return err
-		}
-	}
-	if e.running != nil {
-		if err := addAnswer(ctx, archive, "apps.json", e.running.URL+"/v1/bundles/health"); err != nil {
 			return err
 		}
 	}
@@ -62,19 +56,4 @@ func names(env config.Environment) []string {
 		all = append(all, name)
 	}
 	return all
-}
-
-// addAnswer stores what an address answers; one that does not answer is left out.
-func addAnswer(ctx context.Context, archive *zip.Writer, name, address string) error {
-	res, err := get(ctx, address)
-	if err != nil {
-		return nil // the report says already that the server does not answer
-	}
-	defer func() { _ = res.Body.Close() }()
-	w, err := archive.Create(name)
-	if err != nil {
-		return err
-	}
-	_, err = io.Copy(w, io.LimitReader(res.Body, healthLimit))
-	return err
 }

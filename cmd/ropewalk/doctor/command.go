@@ -42,7 +42,7 @@ func Command(o Options) *cobra.Command {
 	var asJSON, deep bool
 	cmd := &cobra.Command{
 		Use: "doctor", Short: "Check the server and what it needs; each finding has its remedy", Args: cobra.NoArgs,
-		Long: "Check the configuration, the home, the disk, the clock, ports, runtimes, the sandbox, plugins, the database and its encryption, the session " +
+		Long: "Check the configuration, the home, the disk, the clock, ports, runtimes, the sandbox, plugins, apps, the database and its encryption, the session " +
 			"store, registries, the identity provider, the proxy and models. The exit status is 1 when something is wrong. --bundle writes " +
 			"a zip file for a support request: the report, the effective settings without secrets, and the state of apps and plugins.",
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -97,6 +97,7 @@ func (e *examination) examine(ctx context.Context, home, file string) {
 	e.checkRuntimes(ctx)
 	e.checkSandbox(ctx)
 	e.checkAdapters(ctx)
+	e.checkApps(ctx)
 	e.checkRegistries(ctx)
 	e.checkDatabase(ctx)
 	e.checkEncryption(ctx)

@@ -45,9 +45,9 @@ func (r *Report) worst() string {
 
 func (r *Report) print(o *cli.Output) {
 	for _, f := range r.Findings {
-		o.Line("%-8s %-15s %s", o.State(f.Result), f.Check, f.Detail)
+		o.Line("%-8s %-15s %s", o.State(f.Result), f.Check, o.Text(f.Detail))
 		if f.Remedy != "" {
-			o.Line("%-8s %-15s → %s", "", "", f.Remedy)
+			o.Line("%-8s %-15s → %s", "", "", o.Text(f.Remedy))
 		}
 	}
 }

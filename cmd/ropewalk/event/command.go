@@ -56,9 +56,7 @@ func write(cmd *cobra.Command, asJSON bool, e apiclient.Event) error {
 		return fmt.Errorf("event %s is not what the API promises: %w", e.Name, err)
 	}
 	if asJSON {
-		_, err := fmt.Fprintf(cmd.OutOrStdout(), "{\"event\":%q,\"data\":%s}\n", e.Name, data.Bytes())
-		return err
+		return cli.WriteJSON(cmd.OutOrStdout(), fmt.Sprintf("{\"event\":%q,\"data\":%s}\n", e.Name, data.Bytes()))
 	}
-	_, err := fmt.Fprintf(cmd.OutOrStdout(), "%s  %-20s %s\n", time.Now().Format(time.TimeOnly), e.Name, data.Bytes())
-	return err
+	return cli.WriteJSON(cmd.OutOrStdout(), fmt.Sprintf("%s  %-20s %s\n", time.Now().Format(time.TimeOnly), e.Name, data.Bytes()))
 }

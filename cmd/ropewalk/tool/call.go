@@ -94,12 +94,13 @@ func show(cmd *cobra.Command, c *cli.Connection, answer json.RawMessage) error {
 			return err
 		}
 	default:
+		o := cli.NewOutput(cmd.OutOrStdout())
 		for _, part := range r.Content {
 			text := part.Text
 			if part.Type != "text" {
 				text = strings.TrimSpace(fmt.Sprintf("[%s %s %s]", part.Type, part.MimeType, part.URI))
 			}
-			if _, err := fmt.Fprintln(cmd.OutOrStdout(), text); err != nil {
+			if _, err := fmt.Fprintln(o, o.Text(text)); err != nil {
 				return err
 			}
 		}

@@ -101,7 +101,7 @@ func showCommand(c *cli.Connection) *cobra.Command {
 				return cli.PrintJSON(cmd.OutOrStdout(), raw)
 			}
 			o := cli.NewOutput(cmd.OutOrStdout())
-			o.Line("%s\n\n%s\n", t.Name, strings.TrimSpace(t.Definition.Description))
+			o.Line("%s\n\n%s\n", o.Text(t.Name), o.Text(strings.TrimSpace(t.Definition.Description)))
 			return printParameters(o, t.Definition.InputSchema)
 		},
 	}

@@ -1,0 +1,107 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+	"reflect"
+	"strings"
+	"unicode"
+	"unicode/utf16"
+)
+
+// Printable replaces the characters that a terminal would obey or not show: a model or an app could move the
+// cursor, change what is on the screen or write to the clipboard with them.
+func Printable(text string) string {
+	return strings.Map(func(r rune) rune {
+		switch {
+		case r == '\r':
+			return -1
+		case isObeyed(r):
+			return unicode.ReplacementChar
+		}
+		return r
+	}, text)
+}
+
+// isObeyed reports whether a terminal acts on a character, or hides it. Joiners are parts of emoji and scripts.
+func isObeyed(r rune) bool {
+	return r != '\n' && r != '\t' && r != '\u200c' && r != '\u200d' && unicode.In(r, unicode.Cc, unicode.Cf)
+}
+
+// EscapeJSON writes the characters of a JSON text that a terminal would obey as escapes; the value stays the
+// same.
+func EscapeJSON(text string) string {
+	var b strings.Builder
+	for _, r := range text {
+		switch high, low := utf16.EncodeRune(r); {
+		case r == '\r' || !isObeyed(r): // a line break is between the tokens of the text
+			b.WriteRune(r)
+		case r > 0xffff:
+			_, _ = fmt.Fprintf(&b, `\u%04x\u%04x`, high, low)
+		default:
+			_, _ = fmt.Fprintf(&b, `\u%04x`, r)
+		}
+	}
+	return b.String()
+}
+
+// Plain returns a writer to w for text without colours: a terminal gets Printable of what is written.
+func Plain(w io.Writer) io.Writer {
+	if IsTerminal(w) {
+		return printableWriter{w}
+	}
+	return w
+}
+
+type printableWriter struct{ w io.Writer }
+
+// Write writes whole characters: p does not end within one.
+func (p printableWriter) Write(text []byte) (int, error) {
+	if _, err := io.WriteString(p.w, Printable(string(text))); err != nil {
+		return 0, err
+	}
+	return len(text), nil
+}
+
+// clean makes every text within a decoded answer Printable; JSON that is not decoded is escaped.
+func clean(v reflect.Value) {
+	switch v.Kind() {
+	case reflect.String:
+		if v.CanSet() {
+			v.SetString(Printable(v.String()))
+		}
+	case reflect.Pointer, reflect.Interface:
+		if !v.IsNil() {
+			clean(v.Elem())
+		}
+	case reflect.Struct:
+		for i := range v.NumField() {
+			clean(v.Field(i))
+		}
+	case reflect.Slice:
+		if v.Type().Elem().Kind() == reflect.Uint8 {
+			if v.CanSet() {
+				v.SetBytes([]byte(EscapeJSON(string(v.Bytes()))))
+			}
+			return
+		}
+		for i := range v.Len() {
+			clean(v.Index(i))
+		}
+	case reflect.Map:
+		cleanMap(v)
+	default:
+	}
+}
+
+func cleanMap(v reflect.Value) {
+	for _, key := range v.MapKeys() {
+		k, value := reflect.New(v.Type().Key()).Elem(), reflect.New(v.Type().Elem()).Elem()
+		k.Set(key)
+		value.Set(v.MapIndex(key))
+		clean(k)
+		clean(value)
+		v.SetMapIndex(key, reflect.Value{})
+		v.SetMapIndex(k, value)
+	}
+}

@@ -1,0 +1,54 @@
+package doctor
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/ropewalk/ropewalk/core"
+	"github.com/ropewalk/ropewalk/core/apps/files"
+	"github.com/ropewalk/ropewalk/core/control"
+)
+
+// checkApps asks a running server which apps do not run, and why. A server of another version, which is a
+// finding of its own, may have no answer.
+func (e *examination) checkApps(ctx context.Context) {
+	if e.running == nil {
+		return
+	}
+	list, err := control.Dial(e.config.Home).Apps(ctx)
+	if err != nil {
+		if e.running.Version == e.o.Version {
+			e.add("apps", failed, err.Error(), "look into the server's log")
+		}
+		return
+	}
+	counts := map[string]int{}
+	for _, a := range list {
+		counts[a.Status]++
+		if a.LastErr == "" {
+			continue
+		}
+		result := failed
+		if a.Status == string(core.StateCrashed) { // it is tried again
+			result = warning
+		}
+		e.add("apps", result, fmt.Sprintf("%s of %s is %s: %s", a.Name, a.Workspace, a.Status, a.LastErr), appRemedy(a))
+	}
+	e.add("apps", ok, fmt.Sprintf("%d running, %d stopped", counts[string(core.StateRunning)], counts[string(core.StateStopped)]), "")
+}
+
+// appRemedy says what to do about an app that does not run.
+func appRemedy(a control.App) string {
+	in := ""
+	if a.Workspace != core.DefaultWorkspaceID {
+		in = " --workspace " + a.Workspace
+	}
+	switch {
+	case strings.Contains(a.LastErr, files.ErrChanged.Error()):
+		return fmt.Sprintf("find out who changed the files, then `ropewalk app update %[1]s%[2]s`, or `ropewalk app remove %[1]s%[2]s` and install it again; its data stays", a.Name, in)
+	case a.Status == string(core.StateCrashed):
+		return fmt.Sprintf("it is tried again; `ropewalk app logs %s%s` has what it wrote", a.Name, in)
+	}
+	return fmt.Sprintf("see `ropewalk app logs %[1]s%[2]s`, correct its settings with `ropewalk app configure %[1]s%[2]s`, then `ropewalk app start %[1]s%[2]s`", a.Name, in)
+}
