@@ -39,6 +39,7 @@ func TestMain(m *testing.M) {
 func lies() map[string]sessionstore.Store {
 	return map[string]sessionstore.Store{
 		"sessionstore-forgetful": &forgetful{memory.New()},
+		"sessionstore-faulty":    &faulty{Store: memory.New()},
 		"sessionstore-careless":  &careless{memory.New()},
 		"sessionstore-mortal":    &mortal{memory.New()},
 		"sessionstore-nameless":  &nameless{memory.New()},

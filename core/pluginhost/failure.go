@@ -51,6 +51,11 @@ func (t target) handshakeError(err error, run *runner) error {
 	e.Stderr = run.stderr.String()
 	if start, ok := errors.AsType[*process.StartError](err); ok {
 		e.Reason, e.Advice = start.Reason, "check that the file is there, is executable and is of this machine's architecture"
+		e.Stderr = "" // the same sentence
+		return e
+	}
+	if strings.Contains(err.Error(), process.ErrTampered.Error()) {
+		e.Advice = "if the change is wanted, put the new sha256 into the configuration"
 		return e
 	}
 	said, _, _ := strings.Cut(err.Error(), "\n")
@@ -64,6 +69,13 @@ func (t target) handshakeError(err error, run *runner) error {
 	case strings.Contains(said, "Unrecognized remote plugin message"):
 		e.Reason = fmt.Sprintf("what it printed first is not the handshake line (%s)", strings.TrimPrefix(said, "Unrecognized remote plugin message: "))
 		e.Advice = "standard output belongs to the handshake: log to standard error"
+	case strings.Contains(said, "core API version"), strings.Contains(said, "core protocol version"):
+		e.Reason, e.Advice = "its handshake line does not begin with 1, the version of the handshake", "print the line that docs/plugins.md has, with its six fields"
+	case strings.Contains(said, "address type"):
+		e.Reason, e.Advice = "the network in its handshake line is unknown", "the third field of the line must be unix or tcp"
+	case strings.Contains(said, "parsing server cert"):
+		e.Reason = "the certificate in its handshake line cannot be read"
+		e.Advice = "the sixth field of the line must be its certificate: DER, in base64 without padding"
 	case strings.Contains(strings.ToLower(said), "incompatible api version"):
 		e.Reason = "it speaks no protocol version that this server speaks"
 		e.Advice = "rebuild it with this server's SDK"

@@ -42,6 +42,9 @@ func (h *Host) find(kind plugins.Kind, p config.Plugin) (target, error) {
 	}
 	if p.Path != "" {
 		t.path, t.sha256 = p.Path, p.SHA256
+		if _, err := os.Stat(t.path); errors.Is(err, fs.ErrNotExist) {
+			return t, t.failed("there is no such file", "correct the path in the configuration")
+		}
 		return t, t.checkFile()
 	}
 	if builtin, ok := h.opts.Builtins[kind][p.Adapter]; ok {

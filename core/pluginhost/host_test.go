@@ -49,6 +49,7 @@ var builtins = pluginhost.Builtins{
 		"memory":   func() plugins.Plugin { return sessionstore.Plugin(memory.New()) },
 		"child":    func() plugins.Plugin { return sessionstore.Plugin(&store{Store: memory.New()}) },
 		"fleeting": func() plugins.Plugin { return sessionstore.Plugin(&fleeting{Store: memory.New()}) },
+		"hanging":  func() plugins.Plugin { return sessionstore.Plugin(&hanging{Store: memory.New()}) },
 		"holder":   func() plugins.Plugin { return sessionstore.Plugin(&holder{picky{Store: memory.New()}}) },
 		"mirror":   func() plugins.Plugin { return sessionstore.Plugin(&mirror{Store: memory.New()}) },
 		"picky":    func() plugins.Plugin { return sessionstore.Plugin(&picky{Store: memory.New()}) },
@@ -105,6 +106,11 @@ func (*fleeting) Configure(context.Context, plugins.Config) error {
 	time.AfterFunc(20*time.Millisecond, func() { os.Exit(7) })
 	return nil
 }
+
+// hanging does not end when it is asked to.
+type hanging struct{ sessionstore.Store }
+
+func (*hanging) Close() error { select {} }
 
 // picky has settings.
 type picky struct{ sessionstore.Store }
@@ -290,7 +296,7 @@ func TestAPluginThatCannotServeGivesOneClearError(t *testing.T) {
 			script("odd", `echo '{"@message":1,"@level":{},"@timestamp":[]}' >&2; echo junk; sleep 60`), []string{"handshake line"},
 		},
 		"one that is not executable":  {notExecutable, []string{"executable"}},
-		"one that is not there":       {config.Plugin{Adapter: "absent"}, []string{"no such plugin", "child, fleeting, holder, memory, mirror, picky, sole"}},
+		"one that is not there":       {config.Plugin{Adapter: "absent"}, []string{"no such plugin", "child, fleeting, hanging, holder, memory, mirror, picky, sole"}},
 		"a name that leads elsewhere": {config.Plugin{Adapter: "../../bin/sh"}, []string{"not an adapter name"}},
 		"a path that is not there":    {config.Plugin{Adapter: "lost", Path: filepath.Join(dir, "lost"), SHA256: sum}, []string{"no such file"}},
 		"a store where an auth adapter belongs": {

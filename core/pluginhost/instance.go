@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"syscall"
 	"time"
 
 	"github.com/hashicorp/go-hclog"
@@ -86,6 +87,9 @@ func (h *Host) launch(ctx context.Context, t target) (_ *instance, err error) {
 		other.maybeOtherKind = true
 		return nil, other
 	}
+	if err = inst.ping(ctx); err != nil {
+		return nil, t.failed(fmt.Sprintf("its health service does not answer SERVING for the service plugin: %v", err), "it must serve grpc.health.v1.Health; see docs/plugins.md")
+	}
 	log.Debug("plugin started", "version", inst.info.Version, "protocol", inst.protocol, "pid", inst.run.ID(), "capabilities", inst.info.Capabilities)
 	return inst, nil
 }
@@ -123,7 +127,7 @@ func (i *instance) configure(ctx context.Context, h *Host, t target) error {
 	case errors.Is(err, plugins.ErrUnavailable):
 		return t.failed(fmt.Sprintf("its backend cannot be reached: %v", err), "check its address in the settings, and that it runs")
 	}
-	return t.failed(fmt.Sprintf("it fails in Configure: %v", err), "")
+	return t.failed(fmt.Sprintf("it fails in Configure: %v", err), "this is a fault of the plugin; what it logged is above")
 }
 
 // crashedInConfigure describes a process that ended while it was given its settings.
@@ -186,6 +190,12 @@ func (i *instance) done() <-chan struct{} { return i.run.process().Done() }
 
 // kill asks the plugin to end, then kills it; it returns when the whole process tree is gone.
 func (i *instance) kill() { i.client.Kill() }
+
+// endedByItself reports whether a plugin that was asked to end has done so.
+func (i *instance) endedByItself() bool {
+	exit, failed := errors.AsType[*process.ExitError](i.run.process().Err())
+	return !failed || exit.Signal != syscall.SIGKILL.String()
+}
 
 // killNow is kill without asking first, for a plugin that does not answer.
 func (i *instance) killNow() { _ = i.run.Kill(context.Background()) }

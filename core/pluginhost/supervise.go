@@ -170,7 +170,10 @@ func (s *slot[T]) retire(g *generation[T]) {
 	s.gen = nil
 	s.notify()
 	s.mu.Unlock()
-	if g.inst != nil {
-		g.inst.kill()
+	if g.inst == nil {
+		return
+	}
+	if g.inst.kill(); !g.inst.endedByItself() {
+		s.log.Warn("plugin was killed: it did not end within two seconds of Shutdown; it must serve plugin.GRPCController", "plugin", s.target.title())
 	}
 }

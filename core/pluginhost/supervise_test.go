@@ -201,6 +201,19 @@ func TestAPluginsLogLinesArriveWithTheirFields(t *testing.T) {
 	t.Errorf("the line did not arrive:\n%s", lines.String())
 }
 
+func TestAPluginThatDoesNotEndIsKilledAndTheLogSaysWhy(t *testing.T) {
+	var lines testkit.Log
+	h := newHost(t, func(o *pluginhost.Options) { o.Logger = hclog.New(&hclog.LoggerOptions{Output: &lines}) })
+	openStore(t, h, config.Plugin{Adapter: "child"}).Close(t.Context())
+	if strings.Contains(lines.String(), "plugin was killed") {
+		t.Errorf("a plugin that ends by itself: %s", lines.String())
+	}
+	openStore(t, h, config.Plugin{Adapter: "hanging"}).Close(t.Context())
+	if !strings.Contains(lines.String(), "sessionstore.hanging: plugin was killed: it did not end within two seconds of Shutdown") {
+		t.Errorf("the log does not say why a plugin was killed: %s", lines.String())
+	}
+}
+
 // replaceFile puts another file into the place of a running executable, which cannot be written.
 func replaceFile(t *testing.T, path string) {
 	t.Helper()

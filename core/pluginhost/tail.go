@@ -6,16 +6,18 @@ import (
 	"encoding/json"
 	"io"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"time"
 )
 
 const (
-	lineBytes = 64 << 10               // the longest line that is read as one, here and by go-plugin
-	tailBytes = 8 << 10                // how much of what a plugin wrote last goes into an error
-	tailLines = 20                     // and how many lines
-	tailWait  = 200 * time.Millisecond // how long an error waits for the last of it to be read
+	lineBytes  = 64 << 10               // the longest line that is read as one, here and by go-plugin
+	tailBytes  = 8 << 10                // how much of what a plugin wrote last goes into an error
+	tailLines  = 20                     // and how many lines
+	causeBytes = 500                    // the longest cause of a crash
+	tailWait   = 200 * time.Millisecond // how long an error waits for the last of it to be read
 )
 
 // tail is a plugin's standard error on its way to the log. It keeps the end of what passed, and
@@ -29,8 +31,9 @@ type tail struct {
 
 	secrets secrets // are replaced in every line
 
-	mu   sync.Mutex
-	last []byte
+	mu    sync.Mutex
+	last  []byte
+	cause []byte // the line with which a Go program reports its own crash; a stack follows
 }
 
 // Read passes on what the plugin wrote.
@@ -70,6 +73,9 @@ func (t *tail) record(line []byte) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.last = append(t.last, line...)
+	if bytes.HasPrefix(line, []byte("panic: ")) || bytes.HasPrefix(line, []byte("fatal error: ")) {
+		t.cause = bytes.TrimSpace(bytes.Clone(line[:min(len(line), causeBytes)]))
+	}
 	if over := len(t.last) - tailBytes; over > 0 {
 		t.last = append(t.last[:0], t.last[over:]...)
 	}
@@ -118,6 +124,9 @@ func (t *tail) String() string {
 	}
 	if len(lines) > tailLines {
 		lines = lines[len(lines)-tailLines:]
+	}
+	if cause := string(t.cause); cause != "" && !slices.Contains(lines, cause) {
+		lines = append([]string{cause}, lines...)
 	}
 	return t.secrets.redact(strings.Join(lines, " / "))
 }

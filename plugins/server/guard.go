@@ -23,6 +23,7 @@ type guard struct {
 	plugin plugins.Plugin
 	log    hclog.Logger
 	ready  *atomic.Bool
+	begin  func() // is called before each call is served
 }
 
 func (g *guard) options() []grpc.ServerOption {
@@ -35,6 +36,7 @@ func (g *guard) options() []grpc.ServerOption {
 }
 
 func (g *guard) unary(ctx context.Context, req any, info *grpc.UnaryServerInfo, next grpc.UnaryHandler) (resp any, err error) {
+	g.begin()
 	defer g.recover(info.FullMethod, &err)
 	if err := g.admit(info.FullMethod); err != nil {
 		return nil, err
@@ -44,6 +46,7 @@ func (g *guard) unary(ctx context.Context, req any, info *grpc.UnaryServerInfo, 
 }
 
 func (g *guard) stream(srv any, ss grpc.ServerStream, info *grpc.StreamServerInfo, next grpc.StreamHandler) (err error) {
+	g.begin()
 	defer g.recover(info.FullMethod, &err)
 	if err := g.admit(info.FullMethod); err != nil {
 		return err
@@ -61,7 +64,7 @@ func (g *guard) admit(method string) error {
 func (g *guard) recover(method string, err *error) {
 	if value := recover(); value != nil {
 		g.log.Error("a call of this plugin panicked", "method", method, "panic", fmt.Sprint(value), "stack", string(debug.Stack()))
-		*err = status.Error(codes.Internal, "the plugin panicked; its log has the stack")
+		*err = status.Error(codes.Internal, "the plugin panicked; its log has the stack"+detail(method, value))
 	}
 }
 
@@ -77,7 +80,7 @@ func New(p plugins.Plugin, version int, log hclog.Logger, opts ...grpc.ServerOpt
 }
 
 func newGuard(p plugins.Plugin, log hclog.Logger) *guard {
-	g := &guard{plugin: p, log: log, ready: &atomic.Bool{}}
+	g := &guard{plugin: p, log: log, ready: &atomic.Bool{}, begin: func() {}}
 	if _, ok := p.Impl.(plugins.Configurer); !ok {
 		g.ready.Store(true)
 	}
@@ -90,4 +93,15 @@ func newGuard(p plugins.Plugin, log hclog.Logger) *guard {
 func (g *guard) register(s grpc.ServiceRegistrar, version int) {
 	pluginv1.RegisterPluginServiceServer(s, &service{plugin: g.plugin, ready: g.ready})
 	g.plugin.ProtocolVersions[version](s)
+}
+
+// detail is what a panic of Configure says: it is for the operator, while callers of the other methods may be
+// anybody.
+func detail(method string, value any) string {
+	const longest = 200
+	if !strings.HasSuffix(method, "/Configure") {
+		return ""
+	}
+	text := fmt.Sprint(value)
+	return ": " + strings.ToValidUTF8(text[:min(len(text), longest)], "")
 }

@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"sync"
 	"syscall"
 
 	"github.com/hashicorp/go-hclog"
@@ -29,6 +30,8 @@ func Serve(p plugins.Plugin) {
 	protectMemory()
 	log := hclog.New(&hclog.LoggerOptions{Output: os.Stderr, JSONFormat: true, Level: hclog.Trace})
 	g := newGuard(p, log)
+	stderr := os.Stderr
+	g.begin = sync.OnceFunc(func() { os.Stderr = stderr }) // what is printed just before a crash must not take the connection
 	servers := make(chan *grpc.Server, 1)
 	go func() { // SIGTERM ends the server, and with it goplugin.Serve, which removes its socket
 		terminated := make(chan os.Signal, 1)
