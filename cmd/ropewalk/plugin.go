@@ -5,15 +5,17 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/ropewalk/ropewalk/cmd/ropewalk/installed"
 	"github.com/ropewalk/ropewalk/plugins"
 	pluginserver "github.com/ropewalk/ropewalk/plugins/server"
 )
 
 func pluginCommand() *cobra.Command {
-	cmd := &cobra.Command{Use: "plugin", Short: "Look at, test and write plugins"}
+	cmd := &cobra.Command{Use: "plugin", Short: "Install, look at, test and write plugins"}
 	cmd.AddCommand(
-		pluginListCommand(), pluginInfoCommand(), pluginVerifyCommand(), pluginTestCommand(), pluginInitCommand(), pluginProtoCommand(), pluginServeCommand(),
+		pluginListCommand(), pluginInfoCommand(), pluginTestCommand(), pluginInitCommand(), pluginProtoCommand(), pluginServeCommand(),
 	)
+	cmd.AddCommand(installed.Options{Builtins: builtins(), Load: loadFrom}.Commands()...)
 	return cmd
 }
 

@@ -40,6 +40,7 @@ func (k *check) run() Problems {
 	k.checkAudit()
 	k.checkStorageKeys()
 	k.checkInstall()
+	k.checkPluginKeys()
 	k.checkModels()
 	k.checkSkills()
 	return k.problems
@@ -152,6 +153,12 @@ func (k *check) checkPlugin(kind, at string, p Plugin, section map[string]any) {
 	}
 	k.addUnless(path, []string{layer.Join(at, "path"), layer.Join(at, "sha256")},
 		"there is no built-in adapter %s, and no plugin of that name in %s%s", k.shown(path, p.Adapter), filepath.Dir(installed), schema.Nearest(p.Adapter, names))
+}
+
+func (k *check) checkPluginKeys() {
+	if k.cfg.Plugins.RequireSignature && len(k.cfg.Plugins.TrustedKeys) == 0 {
+		k.addUnless("plugins.requireSignature", []string{"plugins.trustedKeys"}, "needs plugins.trustedKeys: without a key no signature counts")
+	}
 }
 
 func (k *check) checkRegistries() {

@@ -163,4 +163,8 @@ type Plugins struct {
 	StartTimeout time.Duration
 	CallTimeout  time.Duration
 	PassEnv      []string // names of environment variables that plugin processes get
+
+	TrustedKeys      []string // minisign public keys whose signatures count
+	RequireSignature bool     // plugins in the home must be signed by one of them
+	Registries       []string // absolute paths and URLs of lists of plugins to install by name
 }

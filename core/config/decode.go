@@ -98,6 +98,23 @@ type pluginsSection struct {
 	StartTimeoutSeconds int      `json:"startTimeoutSeconds"`
 	CallTimeoutSeconds  int      `json:"callTimeoutSeconds"`
 	PassEnv             []string `json:"passEnv"`
+	TrustedKeys         []string `json:"trustedKeys"`
+	RequireSignature    bool     `json:"requireSignature"`
+	Registries          []string `json:"registries"`
+}
+
+func (s pluginsSection) plugins(base string) Plugins {
+	p := Plugins{
+		StartTimeout: seconds(s.StartTimeoutSeconds), CallTimeout: seconds(s.CallTimeoutSeconds), PassEnv: s.PassEnv,
+		TrustedKeys: s.TrustedKeys, RequireSignature: s.RequireSignature,
+	}
+	for _, registry := range s.Registries {
+		if !strings.Contains(registry, "://") {
+			registry = absolute(base, registry)
+		}
+		p.Registries = append(p.Registries, registry)
+	}
+	return p
 }
 
 // decode turns the merged value, which has passed the schema, into the document.
@@ -138,12 +155,8 @@ func (d document) config(base string, env Environment) *Config {
 		Audit:        d.Audit.audit(base),
 		Tools:        d.Tools.tools(),
 		Install:      d.Install.install(),
-		Plugins: Plugins{
-			StartTimeout: seconds(d.PluginDefaults.StartTimeoutSeconds),
-			CallTimeout:  seconds(d.PluginDefaults.CallTimeoutSeconds),
-			PassEnv:      d.PluginDefaults.PassEnv,
-		},
-		Apps: make(map[string]App, len(d.Apps)),
+		Plugins:      d.PluginDefaults.plugins(base),
+		Apps:         make(map[string]App, len(d.Apps)),
 	}
 	for _, section := range d.authSections() {
 		c.Auth = append(c.Auth, section.auth(base))

@@ -52,14 +52,7 @@ func Load(o Options) (*Config, error) {
 
 // build makes the Config of a file's text. Everything it needs is read already.
 func build(s *schema.Schema, o Options, home, file string, content []byte) (*Config, error) {
-	merged := layer.ReadYAML(file, content, o.Environment)
-	s.Convert(merged)
-	s.Validate(merged)
-	for _, above := range []*layer.Layer{environmentLayer(o.Environment), flagLayer(o.Flags)} {
-		s.Validate(above)
-		merged = above.Over(merged)
-	}
-	s.Fill(merged.Value)
+	merged := merge(s, o, file, content)
 	d, err := decode(merged.Value)
 	if err != nil {
 		return nil, fmt.Errorf("configuration: %w", err)
@@ -77,6 +70,19 @@ func build(s *schema.Schema, o Options, home, file string, content []byte) (*Con
 		return nil, problems.Sorted()
 	}
 	return c, nil
+}
+
+// merge puts the environment and the flags over a file's text, and the defaults under it.
+func merge(s *schema.Schema, o Options, file string, content []byte) *layer.Layer {
+	merged := layer.ReadYAML(file, content, o.Environment)
+	s.Convert(merged)
+	s.Validate(merged)
+	for _, above := range []*layer.Layer{environmentLayer(o.Environment), flagLayer(o.Flags)} {
+		s.Validate(above)
+		merged = above.Over(merged)
+	}
+	s.Fill(merged.Value)
+	return merged
 }
 
 // homeDir decides the service home: flag, else environment, else ~/.ropewalk.

@@ -1,9 +1,13 @@
 package config
 
 import (
+	"fmt"
 	"path/filepath"
+	"slices"
+	"strings"
 
 	"github.com/ropewalk/ropewalk/core/config/layer"
+	"github.com/ropewalk/ropewalk/core/config/schema"
 )
 
 // ReadSection reads a file that holds the section of one adapter and nothing else, in YAML or
@@ -22,4 +26,35 @@ func ReadSection(kind, path string, env Environment) (Settings, error) {
 		return Settings{}, section.Problems.Sorted()
 	}
 	return plugin(kind, "", section.Value, filepath.Dir(file)).Settings, nil
+}
+
+// LoadPlugins reads the section plugins and nothing else. The rest of the configuration may be wrong: it may
+// name a plugin that is about to be installed.
+func LoadPlugins(o Options) (Plugins, error) {
+	s, err := schema.New(o.Adapters)
+	if err != nil {
+		return Plugins{}, fmt.Errorf("configuration: %w", err)
+	}
+	home, err := homeDir(o)
+	if err != nil {
+		return Plugins{}, Problems{{Place: Place{Source: "flag --home"}, Message: err.Error()}}
+	}
+	file, content, err := readFile(o.Path, home)
+	if err != nil {
+		return Plugins{}, Problems{{Place: Place{Source: file}, Message: err.Error()}}
+	}
+	merged := merge(s, o, file, content)
+	ours := slices.DeleteFunc(merged.Problems, func(p Problem) bool {
+		return p.Path != "" && p.Path != "plugins" && !strings.HasPrefix(p.Path, "plugins.")
+	})
+	if len(ours) > 0 {
+		return Plugins{}, ours.Sorted()
+	}
+	base := home
+	if file != "" {
+		base = filepath.Dir(file)
+	}
+	section, _ := merged.Value["plugins"].(map[string]any)
+	d, err := decode(map[string]any{"plugins": section})
+	return d.PluginDefaults.plugins(base), err
 }

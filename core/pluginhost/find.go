@@ -66,9 +66,13 @@ func (h *Host) find(kind plugins.Kind, p config.Plugin) (target, error) {
 	if t.sha256 = p.SHA256; t.sha256 != "" {
 		return t, nil
 	}
-	sum, err := h.lockFile().sum(t.path)
+	sum, record, err := h.lockFile().verified(t.path)
 	if err != nil {
-		return t, &StartError{Kind: kind, Name: p.Adapter, Path: t.path, Reason: err.Error(), Advice: "see `ropewalk plugin verify`"}
+		return t, t.failed(err.Error(), "see `ropewalk plugin verify`")
+	}
+	if h.opts.RequireSignature && !slices.Contains(h.opts.TrustedKeys, record.Signer) {
+		return t, t.failed("it has no signature by a key of plugins.trustedKeys, and plugins.requireSignature is set",
+			"install it with `ropewalk plugin install`, or give its path and sha256 in the configuration")
 	}
 	t.sha256, t.pinned = sum, true
 	return t, nil

@@ -23,6 +23,10 @@ type Options struct {
 	Env      config.Environment // the server's environment; only a list of names reaches a plugin
 	PassEnv  []string           // further names on that list
 
+	// RequireSignature refuses plugins in the home that `plugin install` did not verify with one of TrustedKeys.
+	RequireSignature bool
+	TrustedKeys      []string // minisign public keys
+
 	StartTimeout time.Duration // from launch to the first answer: 10 s
 	CallTimeout  time.Duration // the longest a call may take: 10 s
 	ReplaceWait  time.Duration // how long a call waits for a new generation: 5 s

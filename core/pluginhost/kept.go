@@ -105,6 +105,15 @@ func keptFiles(dir, name string) ([]string, error) {
 	return kept, nil
 }
 
+// RemoveCopies removes the copies that servers start a plugin from.
+func (l LockFile) RemoveCopies(name string) error {
+	kept, err := keptFiles(l.Dir(), name)
+	for _, path := range kept {
+		err = errors.Join(err, os.Remove(path))
+	}
+	return err
+}
+
 // removeUnused removes the kept files of a plugin that no open plugin runs from. The last one stays
 // when the server ends.
 func (h *Host) removeUnused(t target) {

@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/google/renameio/v2"
 )
@@ -33,12 +34,18 @@ type LockFile struct{ Home string }
 
 // lockDocument is the content of the file.
 type lockDocument struct {
-	Version int                   `json:"version"`
-	Plugins map[string]lockedFile `json:"plugins"` // by file name, such as auth-okta
+	Version int               `json:"version"`
+	Plugins map[string]Locked `json:"plugins"` // by file name, such as auth-okta
 }
 
-type lockedFile struct {
-	SHA256 string `json:"sha256"`
+// Locked is the record of one plugin. Only the SHA256 is known of a plugin that was put into the folder
+// by hand; the rest is what `plugin install` found out.
+type Locked struct {
+	SHA256  string    `json:"sha256"`
+	Source  string    `json:"source,omitempty"`  // where the file is from, without passwords
+	Version string    `json:"version,omitempty"` // as the plugin reports it
+	Signer  string    `json:"signer,omitempty"`  // the minisign public key that its signature was checked with
+	Time    time.Time `json:"time,omitzero"`     // when it was installed
 }
 
 // Dir is the folder of the plugins.
@@ -46,8 +53,8 @@ func (l LockFile) Dir() string { return filepath.Join(l.Home, "plugins") }
 
 func (l LockFile) path() string { return filepath.Join(l.Home, lockName) }
 
-// Read returns the accepted sums by file name.
-func (l LockFile) Read() (map[string]string, error) {
+// Read returns the records of the accepted plugins by file name.
+func (l LockFile) Read() (map[string]Locked, error) {
 	raw, err := os.ReadFile(l.path())
 	if errors.Is(err, fs.ErrNotExist) {
 		return l.readOld()
@@ -59,32 +66,31 @@ func (l LockFile) Read() (map[string]string, error) {
 	if err := json.Unmarshal(raw, &doc); err != nil || doc.Version != 1 {
 		return nil, fmt.Errorf("%s is not a lock file of version 1: restore it from a backup, or remove it and run `ropewalk plugin verify --accept NAME` for each plugin", l.path())
 	}
-	sums := map[string]string{}
-	for name, file := range doc.Plugins {
-		sums[name] = file.SHA256
+	if doc.Plugins == nil {
+		doc.Plugins = map[string]Locked{}
 	}
-	return sums, nil
+	return doc.Plugins, nil
 }
 
 // readOld reads what servers before plugins.lock recorded.
-func (l LockFile) readOld() (map[string]string, error) {
+func (l LockFile) readOld() (map[string]Locked, error) {
 	path := filepath.Join(l.Dir(), oldLockName)
 	raw, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return map[string]string{}, nil
+		return map[string]Locked{}, nil
 	}
 	if err != nil {
 		return nil, err
 	}
-	sums := map[string]string{}
+	records := map[string]Locked{}
 	for lines := bufio.NewScanner(bytes.NewReader(raw)); lines.Scan(); {
 		sum, name, ok := strings.Cut(lines.Text(), "  ")
 		if !ok || len(sum) != 64 {
 			return nil, fmt.Errorf("%s: %q is not a line of the form `sha256  name`", path, lines.Text())
 		}
-		sums[name] = sum
+		records[name] = Locked{SHA256: sum}
 	}
-	return sums, nil
+	return records, nil
 }
 
 // keptSum returns the SHA-256 of the kept copy of a plugin, "" when there is none. It is what was
@@ -97,9 +103,10 @@ func (l LockFile) keptSum(name string) (string, error) {
 	return strings.TrimPrefix(filepath.Ext(kept[0]), "."), nil
 }
 
-// Accept records the present SHA-256 of the named plugin's file.
+// Accept records the present SHA-256 of the named plugin's file. Of a file that changed, nothing else is
+// known any longer.
 func (l LockFile) Accept(name string) (string, error) {
-	sums, err := l.Read()
+	records, err := l.Read()
 	if err != nil {
 		return "", err
 	}
@@ -107,64 +114,73 @@ func (l LockFile) Accept(name string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	sums[name] = sum
-	return sum, l.write(sums)
+	if records[name].SHA256 == sum {
+		return sum, nil
+	}
+	records[name] = Locked{SHA256: sum}
+	return sum, l.write(records)
+}
+
+// Record replaces the record of a plugin.
+func (l LockFile) Record(name string, record Locked) error {
+	records, err := l.Read()
+	if err != nil {
+		return err
+	}
+	records[name] = record
+	return l.write(records)
 }
 
 // Forget removes the record of a plugin whose file is gone.
 func (l LockFile) Forget(name string) error {
-	sums, err := l.Read()
+	records, err := l.Read()
 	if err != nil {
 		return err
 	}
-	delete(sums, name)
-	return l.write(sums)
+	delete(records, name)
+	return l.write(records)
 }
 
-// sum returns the SHA-256 of a plugin's file; ErrChanged when another one was accepted.
-func (l LockFile) sum(path string) (string, error) {
-	sums, err := l.Read()
+// verified returns the SHA-256 of a plugin's file and its record; ErrChanged when another file was accepted.
+func (l LockFile) verified(path string) (sum string, record Locked, err error) {
+	records, err := l.Read()
 	if err != nil {
-		return "", err
+		return "", Locked{}, err
 	}
 	now, err := HashFile(path)
 	if err != nil {
-		return "", err
+		return "", Locked{}, err
 	}
 	name := filepath.Base(path)
-	want, known := sums[name]
-	if !known {
+	record = records[name]
+	want := record.SHA256
+	if want == "" {
 		if want, err = l.keptSum(name); err != nil {
-			return "", err
+			return "", Locked{}, err
 		}
-		known = want != ""
 	}
-	if known && want != now {
-		return "", fmt.Errorf("%w: its sha256 was %s and is %s; if you changed it, run `ropewalk plugin verify --accept %s`", ErrChanged, want, now, name)
+	if want != "" && want != now {
+		return "", Locked{}, fmt.Errorf("%w: its sha256 was %s and is %s; if you changed it, run `ropewalk plugin verify --accept %s`", ErrChanged, want, now, name)
 	}
-	return now, nil
+	return now, record, nil
 }
 
 // record accepts a plugin at its first use, and reports whether it was the first.
 func (l LockFile) record(path, sum string) (first bool, err error) {
-	sums, err := l.Read()
+	records, err := l.Read()
 	if err != nil {
 		return false, err
 	}
 	name := filepath.Base(path)
-	if _, known := sums[name]; known {
+	if _, known := records[name]; known {
 		return false, nil
 	}
-	sums[name] = sum
-	return true, l.write(sums)
+	records[name] = Locked{SHA256: sum}
+	return true, l.write(records)
 }
 
-func (l LockFile) write(sums map[string]string) error {
-	doc := lockDocument{Version: 1, Plugins: map[string]lockedFile{}}
-	for name, sum := range sums {
-		doc.Plugins[name] = lockedFile{SHA256: sum}
-	}
-	raw, err := json.MarshalIndent(doc, "", "  ")
+func (l LockFile) write(records map[string]Locked) error {
+	raw, err := json.MarshalIndent(lockDocument{Version: 1, Plugins: records}, "", "  ")
 	if err != nil {
 		return err
 	}

@@ -25,6 +25,8 @@ type Sum struct {
 	Path string
 	Want string // "" when unknown
 	Now  string // "" when missing
+
+	Record Locked // of a plugin in the home
 }
 
 // Match compares.
@@ -67,9 +69,10 @@ func (l LockFile) All() ([]Sum, error) {
 	slices.Sort(names)
 	all := make([]Sum, len(names))
 	for i, name := range names {
-		if all[i], err = SumOf(filepath.Join(l.Dir(), name), remembered[name]); err != nil {
+		if all[i], err = SumOf(filepath.Join(l.Dir(), name), remembered[name].SHA256); err != nil {
 			return nil, err
 		}
+		all[i].Record = remembered[name]
 	}
 	return all, nil
 }

@@ -19,6 +19,7 @@ func Check(ctx context.Context, c *config.Config, builtins pluginhost.Builtins, 
 	h := pluginhost.New(pluginhost.Options{
 		Home: c.Home, Builtins: builtins, Logger: log, Env: c.Environment, PassEnv: c.Plugins.PassEnv,
 		StartTimeout: c.Plugins.StartTimeout, CallTimeout: c.Plugins.CallTimeout,
+		RequireSignature: c.Plugins.RequireSignature, TrustedKeys: c.Plugins.TrustedKeys,
 	})
 	var all config.Problems
 	check := func(kind plugins.Kind, p config.Plugin) {

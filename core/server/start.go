@@ -47,6 +47,7 @@ func (s *Server) openAdapters(ctx context.Context) (err error) {
 		Version: s.version,
 		Home:    s.config.Home, Builtins: s.o.Builtins, Logger: s.log.Named("plugin"), Env: s.config.Environment,
 		PassEnv: s.config.Plugins.PassEnv, StartTimeout: s.config.Plugins.StartTimeout, CallTimeout: s.config.Plugins.CallTimeout,
+		RequireSignature: s.config.Plugins.RequireSignature, TrustedKeys: s.config.Plugins.TrustedKeys,
 		Metrics: s.metrics,
 	})
 	if s.adapters, err = openAdapters(ctx, s.host, s.config); err != nil {

@@ -1,28 +1,31 @@
-package main
+package installed
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/spf13/cobra"
 
+	"github.com/ropewalk/ropewalk/cmd/ropewalk/cli"
 	"github.com/ropewalk/ropewalk/core/config"
 	"github.com/ropewalk/ropewalk/core/pluginhost"
 )
 
-func pluginVerifyCommand() *cobra.Command {
-	var s settings
+func (o Options) verifyCommand() *cobra.Command {
+	var at place
 	var accept []string
 	cmd := &cobra.Command{
 		Use: "verify", Short: "Compare plugins with the sha256 they must have", Args: cobra.NoArgs,
 		Long: "Compares every plugin in <home>/plugins with the sha256 that <home>/plugins.lock has of its first use, and every " +
 			"plugin that the configuration names by path with the sha256 it gives. The status is 1 when one has changed or is " +
-			"missing. --accept NAME records the present sha256 of the named plugin, or removes the record when its file is gone.",
+			"missing, or unsigned although plugins.requireSignature is set. --accept NAME records the present sha256 of the named plugin, or removes the record when its file is gone.",
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			home, err := config.FindHome(s.home, config.HostEnvironment())
+			home, err := at.dir()
 			if err != nil {
 				return err
 			}
@@ -36,16 +39,17 @@ func pluginVerifyCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			c, wrong := s.load(cmd) // a plugin that is gone makes a configuration wrong, and is to be seen all the same
+			c, wrong := o.Load(at.home, at.file) // a plugin that is gone makes a configuration wrong, and is to be seen all the same
 			if wrong == nil {
 				if all, err = withConfigured(all, c); err != nil {
 					return err
 				}
 			}
-			return errors.Join(printSums(cmd, all), wrong)
+			settings, err := config.LoadPlugins(config.Options{Path: at.file, Home: at.home, Environment: config.HostEnvironment()})
+			return errors.Join(printSums(cmd, all, settings, pluginhost.LockFile{Home: home}.Dir()), wrong, err)
 		},
 	}
-	s.bind(cmd)
+	at.bind(cmd)
 	cmd.Flags().StringSliceVar(&accept, "accept", nil, "name of a plugin in <home>/plugins whose present sha256 is right, such as auth-okta")
 	return cmd
 }
@@ -59,7 +63,7 @@ func acceptPlugin(cmd *cobra.Command, sums pluginhost.LockFile, name string) err
 	if err != nil {
 		return err
 	}
-	if _, err := os.Stat(filepath.Join(sums.Dir(), name)); errors.Is(err, fs.ErrNotExist) && remembered[name] != "" {
+	if _, err := os.Stat(filepath.Join(sums.Dir(), name)); errors.Is(err, fs.ErrNotExist) && remembered[name].SHA256 != "" {
 		cmd.PrintErrf("%s is gone and is forgotten.\n", name)
 		return sums.Forget(name)
 	}
@@ -72,14 +76,7 @@ func acceptPlugin(cmd *cobra.Command, sums pluginhost.LockFile, name string) err
 
 // withConfigured adds the plugins that the configuration names by path.
 func withConfigured(all []pluginhost.Sum, c *config.Config) ([]pluginhost.Sum, error) {
-	configured := []config.Plugin{c.SessionStore}
-	for _, a := range c.Auth {
-		configured = append(configured, a.Plugin)
-	}
-	for _, r := range c.Registries {
-		configured = append(configured, r.Plugin)
-	}
-	for _, p := range configured {
+	for _, p := range configured(c) {
 		if p.Path == "" {
 			continue
 		}
@@ -92,21 +89,35 @@ func withConfigured(all []pluginhost.Sum, c *config.Config) ([]pluginhost.Sum, e
 	return all, nil
 }
 
-func printSums(cmd *cobra.Command, all []pluginhost.Sum) error {
-	table := newTable(cmd.OutOrStdout(), "PLUGIN", "IS", "SHA256", "MUST BE")
-	bad := 0
+func printSums(cmd *cobra.Command, all []pluginhost.Sum, settings config.Plugins, home string) error {
+	var rows [][]string
+	bad, unsigned := 0, 0
 	for _, s := range all {
-		match := s.Match()
-		if match == pluginhost.MatchChanged || match == pluginhost.MatchMissing {
+		match := string(s.Match())
+		switch s.Match() {
+		case pluginhost.MatchChanged, pluginhost.MatchMissing:
 			bad++
+		case pluginhost.MatchOK, pluginhost.MatchUnknown:
+			if settings.RequireSignature && filepath.Dir(s.Path) == home && !slices.Contains(settings.TrustedKeys, s.Record.Signer) {
+				match = "unsigned"
+				unsigned++
+			}
 		}
-		table.row(s.Path, string(match), s.Now, s.Want)
+		row := []string{s.Path, match, s.Now, s.Want, s.Record.Version, s.Record.Signer, s.Record.Source}
+		for i, cell := range row {
+			row[i] = cmp.Or(cell, "-")
+		}
+		rows = append(rows, row)
 	}
-	if err := table.w.Flush(); err != nil {
+	header := []string{"PLUGIN", "IS", "SHA256", "MUST BE", "VERSION", "SIGNER", "SOURCE"}
+	if err := cli.NewOutput(cmd.OutOrStdout()).Table(header, rows); err != nil {
 		return err
 	}
 	if bad > 0 {
 		return fmt.Errorf("%d of %d plugins are not what they must be; if you changed one in <home>/plugins, run `ropewalk plugin verify --accept NAME`", bad, len(all))
+	}
+	if unsigned > 0 {
+		return fmt.Errorf("%d of %d plugins have no signature by a key of plugins.trustedKeys; install them with `ropewalk plugin install`", unsigned, len(all))
 	}
 	return nil
 }

@@ -1,0 +1,128 @@
+package installed
+
+import (
+	"cmp"
+	"context"
+	"os"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/ropewalk/ropewalk/core/config"
+	"github.com/ropewalk/ropewalk/core/pluginhost"
+	"github.com/ropewalk/ropewalk/core/pluginhost/install"
+	"github.com/ropewalk/ropewalk/plugins"
+)
+
+// Options is what the commands need of the program.
+type Options struct {
+	Builtins pluginhost.Builtins
+	// Load reads the configuration with the given home and file.
+	Load func(home, file string) (*config.Config, error)
+}
+
+// Commands returns install, remove and verify.
+func (o Options) Commands() []*cobra.Command {
+	return []*cobra.Command{o.installCommand(), o.removeCommand(), o.verifyCommand()}
+}
+
+// place is where a command finds the home and the configuration.
+type place struct{ home, file string }
+
+func (p *place) bind(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&p.file, "config", "", "configuration file (default <home>/ropewalk.yaml)")
+	cmd.Flags().StringVar(&p.home, "home", "", "service home (default ROPEWALK_HOME, else ~/.ropewalk)")
+}
+
+// dir returns the home itself.
+func (p *place) dir() (string, error) { return config.FindHome(p.home, config.HostEnvironment()) }
+
+func (o Options) installCommand() *cobra.Command {
+	var at place
+	var r install.Request
+	timeout := 10 * time.Second
+	cmd := &cobra.Command{
+		Use: "install SOURCE", Short: "Install a plugin from a file, a folder, a URL or a list of plugins", Args: cobra.ExactArgs(1),
+		Long: "Installs a plugin as <home>/plugins/<kind>-<name> and records in <home>/plugins.lock where it is from, its version, its " +
+			"sha256 and who signed it. Nothing changes when anything is refused.\n\n" +
+			"SOURCE is an executable or an archive (.tar.gz, .zip) with one; a folder with one; an https URL of one; or a name such as " +
+			"auth-okta or auth-okta@1.2.0, which is looked up in the lists that plugins.registries names. Of several files the one for this platform is " +
+			"taken (auth-okta_linux_amd64).\n\n" +
+			"SOURCE.sha256 and SOURCE.minisig beside a file or URL are its checksum and its minisign signature; in a folder, SHA256SUMS counts as well. " +
+			"A signature counts when its key is one of plugins.trustedKeys or given with --key; with plugins.requireSignature, or with --key, " +
+			"there must be one. A version older than the installed one is refused.",
+		Example: "  ropewalk plugin install ./auth-okta\n" +
+			"  ropewalk plugin install https://example.com/auth-okta_1.2.0_linux_amd64.tar.gz --key okta.pub\n" +
+			"  ropewalk plugin install auth-okta@1.2.0",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			r.Source = args[0]
+			i, err := o.installer(cmd, at, timeout)
+			if err != nil {
+				return err
+			}
+			result, err := i.Install(cmd.Context(), r)
+			if err != nil {
+				return err
+			}
+			printInstalled(cmd, result)
+			return nil
+		},
+	}
+	at.bind(cmd)
+	cmd.Flags().StringVar(&r.Name, "name", "", "what the adapter is to be called (default what the plugin calls itself)")
+	cmd.Flags().StringVar(&r.SHA256, "sha256", "", "the sha256 that the file or archive must have")
+	cmd.Flags().StringArrayVar(&r.Keys, "key", nil, "a minisign public key, or a file with one, whose signature is required; may be given several times")
+	cmd.Flags().BoolVar(&r.AllowDowngrade, "allow-downgrade", false, "let an older version replace a newer one")
+	cmd.Flags().DurationVar(&timeout, "start-timeout", timeout, "how long the plugin may take to start when it is tried")
+	return cmd
+}
+
+// installer returns the installer of a home. Only the section plugins of the configuration has to be right.
+func (o Options) installer(cmd *cobra.Command, at place, timeout time.Duration) (*install.Installer, error) {
+	home, err := at.dir()
+	if err != nil {
+		return nil, err
+	}
+	environment := config.HostEnvironment()
+	settings, err := config.LoadPlugins(config.Options{Path: at.file, Home: at.home, Environment: environment})
+	if err != nil {
+		return nil, err
+	}
+	return &install.Installer{
+		Home: home, Settings: settings,
+		Builtin: func(kind plugins.Kind, name string) bool { _, ok := o.Builtins[kind][name]; return ok },
+		Notify:  func(line string) { cmd.PrintErrln(line) },
+		Identify: func(ctx context.Context, path string) (pluginhost.Identity, error) {
+			return identify(ctx, path, settings, environment, timeout)
+		},
+	}, nil
+}
+
+// identify starts a plugin with an empty home of its own.
+func identify(ctx context.Context, path string, settings config.Plugins, environment config.Environment, timeout time.Duration) (pluginhost.Identity, error) {
+	home, err := os.MkdirTemp("", "ropewalk-plugin-")
+	if err != nil {
+		return pluginhost.Identity{}, err
+	}
+	defer func() { _ = os.RemoveAll(home) }()
+	p, err := pluginhost.Executable(path)
+	if err != nil {
+		return pluginhost.Identity{}, err
+	}
+	host := pluginhost.New(pluginhost.Options{Home: home, Env: environment, PassEnv: settings.PassEnv, StartTimeout: timeout})
+	return host.Identify(ctx, p)
+}
+
+func printInstalled(cmd *cobra.Command, r install.Result) {
+	was := ""
+	if r.Before != "" {
+		was = ", in place of " + r.Before
+	}
+	cmd.Printf("%s %s is installed%s.\n", r.Name, cmp.Or(r.Record.Version, "without a version"), was)
+	for _, line := range [][2]string{
+		{"path", r.Path}, {"source", r.Record.Source}, {"sha256", r.Record.SHA256}, {"signer", cmp.Or(r.Record.Signer, "none")},
+	} {
+		cmd.Printf("%-8s %s\n", line[0], line[1])
+	}
+	cmd.Println("A server that uses it goes on with what it runs until `ropewalk reload`.")
+}

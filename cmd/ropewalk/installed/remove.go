@@ -1,0 +1,81 @@
+package installed
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/ropewalk/ropewalk/core/config"
+	"github.com/ropewalk/ropewalk/core/control"
+	"github.com/ropewalk/ropewalk/core/pluginhost"
+	"github.com/ropewalk/ropewalk/core/pluginhost/install"
+	"github.com/ropewalk/ropewalk/plugins"
+)
+
+func (o Options) removeCommand() *cobra.Command {
+	var at place
+	var force bool
+	cmd := &cobra.Command{
+		Use: "remove NAME", Short: "Remove a plugin from the home", Args: cobra.ExactArgs(1),
+		Long: "Removes the file of a plugin such as auth-okta from <home>/plugins and its record from <home>/plugins.lock. It is refused while " +
+			"the configuration uses the plugin, unless --force is given. The plugin's data in <home>/plugins/data stays.",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			home, err := at.dir()
+			if err != nil {
+				return err
+			}
+			name := args[0]
+			if err := o.checkUnused(at, home, name); err != nil && !force {
+				return err
+			}
+			_, running := control.Dial(home).Plugins(cmd.Context())
+			copies := errors.Is(running, control.ErrNotRunning) // a server starts the plugin from its copy again
+			if err := (&install.Installer{Home: home}).Remove(name, copies); err != nil {
+				return err
+			}
+			cmd.Printf("%s is removed.\n", name)
+			return nil
+		},
+	}
+	at.bind(cmd)
+	cmd.Flags().BoolVar(&force, "force", false, "remove it even if the configuration uses it")
+	return cmd
+}
+
+// checkUnused fails when the configuration uses the plugin, or cannot be read.
+func (o Options) checkUnused(at place, home, name string) error {
+	c, err := o.Load(at.home, at.file)
+	if err != nil {
+		return fmt.Errorf("whether the configuration uses %s is unknown, since it is wrong (give --force to remove the plugin all the same): %w", name, err)
+	}
+	file := filepath.Join(pluginhost.LockFile{Home: home}.Dir(), name)
+	for _, used := range configured(c) {
+		_, builtin := o.Builtins[used.kind][used.Adapter]
+		byName := used.Path == "" && !builtin && string(used.kind)+"-"+used.Adapter == name
+		if byName || used.Path == file {
+			return fmt.Errorf("%s is used by %s of the configuration; change that and run `ropewalk reload` first, or give --force", name, strings.TrimSuffix(used.At, "."))
+		}
+	}
+	return nil
+}
+
+// adapter is a configured adapter and its kind.
+type adapter struct {
+	config.Plugin
+	kind plugins.Kind
+}
+
+// configured returns every adapter that the configuration names.
+func configured(c *config.Config) []adapter {
+	all := []adapter{{c.SessionStore, plugins.KindSessionStore}}
+	for _, a := range c.Auth {
+		all = append(all, adapter{a.Plugin, plugins.KindAuth})
+	}
+	for _, r := range c.Registries {
+		all = append(all, adapter{r.Plugin, plugins.KindRegistry})
+	}
+	return all
+}

@@ -1,0 +1,115 @@
+package install
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"aead.dev/minisign"
+)
+
+// keys returns the keys whose signatures count. With plugins.requireSignature they are those of the
+// configuration alone, because only they count when a server starts the plugin.
+func (i *Installer) keys(given []string) (trusted trust, err error) {
+	for _, text := range i.Settings.TrustedKeys {
+		key, err := parseKey(text)
+		if err != nil {
+			return trust{}, fmt.Errorf("plugins.trustedKeys: %w", err)
+		}
+		trusted.keys = append(trusted.keys, key)
+	}
+	for _, text := range given {
+		key, err := readKey(text)
+		if err != nil {
+			return trust{}, fmt.Errorf("--key %s: %w", text, err)
+		}
+		if i.Settings.RequireSignature && !slices.ContainsFunc(trusted.keys, func(k minisign.PublicKey) bool { return k.Equal(key) }) {
+			return trust{}, fmt.Errorf("--key %s: plugins.requireSignature is set, so add the key to plugins.trustedKeys: the server asks for it at every start", text)
+		}
+		trusted.keys, trusted.demanded = append(trusted.keys, key), true
+	}
+	trusted.demanded = trusted.demanded || i.Settings.RequireSignature
+	return trusted, nil
+}
+
+// trust is which signatures count, and whether one is demanded.
+type trust struct {
+	keys     []minisign.PublicKey
+	demanded bool
+}
+
+// readKey takes a key, or the path of a file with one.
+func readKey(text string) (minisign.PublicKey, error) {
+	raw, err := os.ReadFile(text)
+	if err == nil {
+		return parseKey(string(raw))
+	}
+	key, parsed := parseKey(text)
+	if parsed != nil {
+		return key, errors.Join(parsed, err)
+	}
+	return key, nil
+}
+
+func parseKey(text string) (key minisign.PublicKey, err error) {
+	if err := key.UnmarshalText([]byte(strings.TrimSpace(text))); err != nil {
+		return key, errors.New("is not a minisign public key: give the file that `minisign -G` wrote, or the line in it that begins with RW")
+	}
+	return key, nil
+}
+
+// verifySignature returns the key that signed the artifact; "" when it has no signature that counts and
+// needs none.
+func (i *Installer) verifySignature(a artifact, trusted trust) (signer string, err error) {
+	name := filepath.Base(a.path)
+	if a.signature == nil {
+		if trusted.demanded {
+			return "", fmt.Errorf("%s has no signature (%s.minisig beside it), and one is required; ask its author for it", a.source, name)
+		}
+		i.Notify(fmt.Sprintf("%s has no signature: nothing says who made it.", a.source))
+		return "", nil
+	}
+	var signature minisign.Signature
+	if err := signature.UnmarshalText(a.signature); err != nil {
+		return "", fmt.Errorf("%s.minisig is not a minisign signature: fetch it again", name)
+	}
+	if len(trusted.keys) == 0 && !trusted.demanded {
+		i.Notify(fmt.Sprintf("The signature of %s by the key %016X is not checked: give the key with --key or in plugins.trustedKeys.", a.source, signature.KeyID))
+		return "", nil
+	}
+	for _, key := range trusted.keys {
+		if key.ID() != signature.KeyID {
+			continue
+		}
+		good, err := signedBy(key, signature, a)
+		if err != nil {
+			return "", err
+		}
+		if !good {
+			return "", fmt.Errorf("%s is not what the key %016X signed: the file or its signature was changed; fetch both again from its author", a.source, signature.KeyID)
+		}
+		return key.String(), nil
+	}
+	return "", fmt.Errorf("%s is signed by the key %016X, which is not trusted; if it is the author's, give it with --key or in plugins.trustedKeys", a.source, signature.KeyID)
+}
+
+func signedBy(key minisign.PublicKey, signature minisign.Signature, a artifact) (bool, error) {
+	if signature.Algorithm == minisign.EdDSA { // not hashed first, as old versions of minisign sign
+		raw, err := os.ReadFile(a.path)
+		return err == nil && minisign.Verify(key, raw, a.signature), err
+	}
+	f, err := os.Open(a.path)
+	if err != nil {
+		return false, err
+	}
+	defer func() { _ = f.Close() }()
+	r := minisign.NewReader(f)
+	if _, err := io.Copy(io.Discard, r); err != nil {
+		return false, err
+	}
+	return r.Verify(key, a.signature), nil
+}

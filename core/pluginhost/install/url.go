@@ -1,0 +1,149 @@
+package install
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"path"
+	"path/filepath"
+	"strings"
+	"time"
+)
+
+const (
+	maxRedirects    = 10
+	downloadTimeout = 15 * time.Minute
+	answerTimeout   = 30 * time.Second
+)
+
+// fetchURL downloads a file, its signature and its checksum. A checksum that is known from elsewhere shows
+// whether the download is whole.
+func fetchURL(ctx context.Context, source, staging string, checksum bool) (artifact, error) {
+	address, err := parseURL(source)
+	if err != nil {
+		return artifact{}, err
+	}
+	a := artifact{source: shown(address), path: filepath.Join(staging, fileName(address))}
+	client := newClient()
+	if text, err := download(ctx, client, beside(address, ".sha256")); err != nil {
+		return artifact{}, err
+	} else if err := a.addSums(text, "its .sha256 file"); err != nil {
+		return artifact{}, err
+	}
+	if a.signature, err = download(ctx, client, beside(address, ".minisig")); err != nil {
+		return artifact{}, err
+	}
+	res, err := get(ctx, client, address)
+	if err != nil {
+		return artifact{}, err
+	}
+	defer func() { _ = res.Body.Close() }()
+	if res.StatusCode != http.StatusOK {
+		return artifact{}, fmt.Errorf("%s was answered with %s; check the address", a.source, res.Status)
+	}
+	if endless := res.ContentLength < 0 && res.ProtoMajor == 1 && len(res.TransferEncoding) == 0; endless && !checksum && len(a.sums) == 0 && a.signature == nil {
+		return artifact{}, fmt.Errorf("the server of %s does not say how long the file is, so half of it would look whole; give its checksum with --sha256", a.source)
+	}
+	return a, writeFile(a.path, res.Body, a.source)
+}
+
+// parseURL wants https; http is for loopback addresses only.
+func parseURL(text string) (*url.URL, error) {
+	address, err := url.Parse(text)
+	if err != nil || address.Host == "" {
+		return nil, errors.New("the source is not a URL: write https://host/path")
+	}
+	if address.Scheme == "https" || address.Scheme == "http" && isLoopback(address.Hostname()) {
+		return address, nil
+	}
+	return nil, fmt.Errorf("%s: plugins come over https only (http is for loopback addresses); other sources are files, folders and names in plugins.registries", shown(address))
+}
+
+func isLoopback(host string) bool {
+	ip, err := netip.ParseAddr(host)
+	return host == "localhost" || err == nil && ip.IsLoopback()
+}
+
+// shown is an address without what may be secret in it.
+func shown(address *url.URL) string {
+	public := *address
+	public.User, public.RawQuery, public.Fragment = nil, "", ""
+	return public.String()
+}
+
+func fileName(address *url.URL) string {
+	name := path.Base(path.Clean("/" + address.Path))
+	if name == "/" || strings.HasPrefix(name, ".") {
+		return "plugin"
+	}
+	return name
+}
+
+// beside is the address of a file beside another one.
+func beside(address *url.URL, extension string) *url.URL {
+	other := *address
+	other.Path, other.RawPath = address.Path+extension, ""
+	return &other
+}
+
+// newClient returns a client that follows redirects, but never from https to http.
+func newClient() *http.Client {
+	transport, ok := http.DefaultTransport.(*http.Transport)
+	if !ok {
+		transport = &http.Transport{Proxy: http.ProxyFromEnvironment}
+	}
+	transport = transport.Clone()
+	transport.ResponseHeaderTimeout = answerTimeout
+	transport.DisableCompression = true // a file's length and bytes are those that were stored
+	return &http.Client{Transport: transport, Timeout: downloadTimeout, CheckRedirect: func(req *http.Request, via []*http.Request) error {
+		if len(via) >= maxRedirects {
+			return fmt.Errorf("more than %d redirects", maxRedirects)
+		}
+		return checkFollowed(via[0].URL, req.URL)
+	}}
+}
+
+// checkFollowed fails when an address leads to one where plugins may not come from, or from others to this
+// machine.
+func checkFollowed(from, to *url.URL) error {
+	if _, err := parseURL(to.String()); err != nil || from.Scheme == "https" && to.Scheme != "https" || !isLoopback(from.Hostname()) && isLoopback(to.Hostname()) {
+		return fmt.Errorf("%s leads to %s, where no plugin may come from: it must be https, and not this machine", shown(from), shown(to))
+	}
+	return nil
+}
+
+func get(ctx context.Context, client *http.Client, address *url.URL) (*http.Response, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, address.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+	res, err := client.Do(req)
+	if err != nil {
+		if failed, ok := errors.AsType[*url.Error](err); ok {
+			err = failed.Err // the address without what may be secret in it is below
+		}
+		return nil, fmt.Errorf("%s cannot be fetched: %w", shown(address), err)
+	}
+	return res, nil
+}
+
+// download gets a small file that need not exist; nil when it does not.
+func download(ctx context.Context, client *http.Client, address *url.URL) ([]byte, error) {
+	res, err := get(ctx, client, address)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = res.Body.Close() }()
+	switch res.StatusCode {
+	case http.StatusOK:
+		return readSmall(res.Body, shown(address))
+	case http.StatusNotFound, http.StatusForbidden, http.StatusGone: // object stores answer 403 for what is not there
+		_, _ = io.Copy(io.Discard, io.LimitReader(res.Body, maxBeside))
+		return nil, nil
+	}
+	return nil, fmt.Errorf("%s was answered with %s; try again", shown(address), res.Status)
+}
