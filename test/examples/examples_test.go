@@ -58,7 +58,8 @@ func install(t *testing.T, example, into string, dependsOn ...string) string {
 	ctx, cancel := context.WithTimeout(t.Context(), 8*time.Minute)
 	defer cancel()
 	sh := exec.CommandContext(ctx, "sh", "-e", "-c", commands)
-	sh.Dir = dir
+	// The contracts come from the executable: no example reads the folder proto of this repository.
+	sh.Dir, sh.Env = dir, append(os.Environ(), "PATH="+filepath.Dir(ropewalk.Path(t))+":"+os.Getenv("PATH"))
 	if out, err := sh.CombinedOutput(); err != nil {
 		t.Fatalf("the commands of the README of %s: %v\n%s", example, err, out)
 	}
