@@ -5,8 +5,10 @@ package process_test
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/ropewalk/ropewalk/core/process"
 	"github.com/ropewalk/ropewalk/core/sandbox"
@@ -81,5 +83,37 @@ func BenchmarkStartConfined(b *testing.B) {
 				_ = p.Stdout().Close()
 			}
 		})
+	}
+}
+
+// BenchmarkStartCost reports how much longer a start takes in the sandbox than without, the end of the
+// process included. The starts alternate, so that other work on the machine falls on all.
+func BenchmarkStartCost(b *testing.B) {
+	levels := []sandbox.Level{sandbox.LevelNone, sandbox.LevelLandlock, sandbox.LevelNamespaces}
+	took := make([][]time.Duration, len(levels))
+	commands := make([]process.Command, len(levels))
+	for i, level := range levels {
+		commands[i] = confined(b, level, "")
+		commands[i].Path, commands[i].Args = "/bin/true", nil
+	}
+	for b.Loop() {
+		for i := range levels {
+			began := time.Now()
+			p, err := process.Start(commands[i])
+			if err != nil {
+				b.Fatal(err)
+			}
+			<-p.Done()
+			took[i] = append(took[i], time.Since(began))
+			_ = p.Stdout().Close()
+		}
+	}
+	median := func(i int) float64 {
+		slices.Sort(took[i])
+		return took[i][len(took[i])/2].Seconds() * 1000
+	}
+	for i, level := range levels[1:] {
+		b.ReportMetric(median(i+1)-median(0), "ms-more-at-"+level.String())
+		b.ReportMetric(median(i+1)/median(0), "times-at-"+level.String())
 	}
 }
