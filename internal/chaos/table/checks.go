@@ -98,7 +98,7 @@ func floods() []check {
 		{"Flipped bytes in a backup", "core/store", "TestARestoreRefusesFlippedBytes"},
 		{"A session store that lost", "core/mcphttp", "TestLiveSessionsAreWrittenAgainAfterTheStoreLostItsData|TestAStoreThatLostItsDataGetsTheSessionsAgain"},
 		{"A start that another command", "core/httpapi", "TestACommandThatAnotherOneInterruptedIsAConflictInTheDocumentToo"},
-		{"What was used longer ago", "core/store", "TestUsageOlderThanItsRetentionIsDeleted|TestAFileGetsSmallerWhenMuchOfItIsUnused"},
+		{"Usage and approvals older", "core/store", "TestUsageOlderThanItsRetentionIsDeleted|TestAFileGetsSmallerWhenMuchOfItIsUnused"},
 		{"What no rule of", "core/apps", "TestWhatNoPatternAllowsIsInstalledByNobody|TestEachRoleInstallsFromItsRegistries|TestAWorkspaceAdminInstallsByNameOnlyWhereTheSandboxHolds"},
 		{"The database, its log or a backup", "core/store", "TestASecretIsInNoFileOfTheStateNorOfABackup|TestARewriteThatWasInterruptedIsDoneAtTheNextStart"},
 		{"The database, its log or a backup", "test/e2e/operations", "TestTheSecretOfAnAppIsInNoFileOfTheHomeNorOfABackup"},
