@@ -112,6 +112,8 @@ func TestAServerIsDrivenFromTheCommandLine(t *testing.T) {
 		{"chat hello", "", 1, "", "models.default"},
 		{"conversation list", "", 0, "TITLE", ""},
 		{"usage", "", 0, "total", ""},
+		{"usage --by nothing", "", 2, "", "--by must be one of day, model"},
+		{"debug profile hat", "", 2, "", "goroutine"},
 		{"workspace list", "", 0, "ws_", ""},
 		{"user list", "", 0, "EMAIL", ""},
 		{"client-config claude-code", "", 0, "claude mcp add --transport http ropewalk " + url, ""},

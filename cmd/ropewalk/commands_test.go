@@ -37,7 +37,16 @@ func TestAppsAreImportedConfiguredAndReadFromTheCommandLine(t *testing.T) {
 	s := newScript(t)
 	s.up()
 	s.write("servers.json", `{"mcpServers":{"far":{"url":"http://127.0.0.1:1/mcp"}}}`)
-	s.run("ropewalk", "app", "import", "servers.json", "--dry-run").exits(0, `"planned"`, "far")
+	s.run("ropewalk", "app", "import", "servers.json", "--dry-run").exits(0, "planned", "far", "http://127.0.0.1:1/mcp")
+	s.run("ropewalk", "app", "import", "servers.json").exits(1, "failed", "connection refused", "1 of 1 server cannot be installed")
+	s.write("vscode.json", `{"inputs":[],"servers":{"far":{"type":"http","url":"http://127.0.0.1:1/mcp"}}}`)
+	s.run("ropewalk", "app", "import", "vscode.json", "--dry-run", "--json").exits(0, `"name": "far"`, `"planned"`)
+	s.write("one.json", `{"servers":{"url":"http://127.0.0.1:1/mcp"}}`)
+	s.run("ropewalk", "app", "import", "one.json", "--dry-run").exits(0, "servers", "planned")
+	for text, want := range map[string]string{"[]": "such as", "{": "not JSON", "{}": "no server is named", `{"mcpServers":[]}`: "not an object"} {
+		s.write("wrong.json", text)
+		s.run("ropewalk", "app", "import", "wrong.json").exits(2, want)
+	}
 	s.run("ropewalk", "app", "list").exits(0, "sample")
 	s.run("ropewalk", "app", "configure", "sample", "--env", "GREETING=hi").exits(0, "sample", "running")
 	s.run("ropewalk", "app", "update", "sample").exits(0, "sample", "running")

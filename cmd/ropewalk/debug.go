@@ -2,7 +2,10 @@ package main
 
 import (
 	"errors"
+	"fmt"
+	"io/fs"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -28,6 +31,9 @@ func debugProfileCommand() *cobra.Command {
 			"NAME is one of " + strings.Join(control.Profiles(), ", ") + ".",
 		Example: "  ropewalk debug profile cpu --for 30s --out cpu.pprof",
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if !slices.Contains(control.Profiles(), args[0]) {
+				return cli.Usage(fmt.Errorf("there is no profile %q; choose one of %s", args[0], strings.Join(control.Profiles(), ", ")))
+			}
 			dir, err := config.FindHome(home, config.HostEnvironment())
 			if err != nil {
 				return err
@@ -36,6 +42,9 @@ func debugProfileCommand() *cobra.Command {
 				out = args[0] + ".pprof"
 			}
 			file, err := os.OpenFile(out, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+			if errors.Is(err, fs.ErrExist) {
+				return cli.Usage(fmt.Errorf("%s exists; choose another name with --out, or remove it", out))
+			}
 			if err != nil {
 				return err
 			}

@@ -18,7 +18,7 @@ func TestTheLevelsOfARunningServerAreChangedAndItIsProfiled(t *testing.T) {
 	s.run("ropewalk", "log", "level", "apps").exits(2, "COMPONENT=LEVEL")
 	s.run("ropewalk", "debug", "profile", "heap", "--out", "heap.pprof").exits(0, "Written to heap.pprof")
 	s.run("ropewalk", "debug", "profile", "cpu", "--for", "1s").exits(0, "Written to cpu.pprof")
-	s.run("ropewalk", "debug", "profile", "hat").exits(1, "goroutine")
+	s.run("ropewalk", "debug", "profile", "hat").exits(2, "goroutine")
 	if _, err := os.Stat(filepath.Join(s.dir, "hat.pprof")); err == nil {
 		t.Error("a profile that is none left a file")
 	}

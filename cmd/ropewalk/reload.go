@@ -25,7 +25,7 @@ func reloadCommand() *cobra.Command {
 			}
 			done, err := control.Dial(dir).Reload(cmd.Context())
 			if err != nil {
-				return err
+				return notRunning(err, dir)
 			}
 			if asJSON {
 				if err := cli.PrintJSON(cmd.OutOrStdout(), done); err != nil {

@@ -25,12 +25,16 @@ func SystemPaths() []string {
 // RuntimePaths are what a program needs beside the system's files: its own installation and those of the
 // programs that it is started through. The program is one of the server's choice, such as one on its
 // search path. A program that lies in a directory named bin or shims belongs to the directory above; never
-// are protected directories, or those above them, opened that way.
+// are protected directories, or those above them, opened that way: of a program that lies there only its
+// file is.
 func RuntimePaths(program string, searchPath, protected []string) []string {
 	r := runtimePaths{protected: protected}
 	r.addSearchPath(searchPath)
 	for _, file := range chain(program) {
 		r.addInstallation(file)
+		if !slices.Contains(r.found, filepath.Dir(file)) {
+			r.addFile(file)
+		}
 		if home, ok := environmentHome(file); ok {
 			for _, base := range chain(filepath.Join(home, filepath.Base(file))) {
 				r.addInstallation(base)

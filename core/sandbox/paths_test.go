@@ -43,6 +43,20 @@ func TestABundleOpensNoDirectoryByItsProgramOrWhatLiesBesideIt(t *testing.T) {
 	}
 }
 
+func TestOfAProgramBesideTheHomeOnlyItsFileIsOpened(t *testing.T) {
+	dir := t.TempDir()
+	home := filepath.Join(dir, "home")
+	program := put(t, dir, "ropewalk", "")
+	put(t, dir, "secret", "secret")
+	if found := sandbox.RuntimePaths(program, []string{dir, "/usr/bin"}, []string{home}); !slices.Equal(found, []string{program}) {
+		t.Errorf("it opens %v", found)
+	}
+	inside := put(t, home, "tool", "")
+	if found := sandbox.RuntimePaths(inside, []string{home}, []string{home}); len(found) != 0 {
+		t.Errorf("a program in the home opens %v", found)
+	}
+}
+
 func TestThePythonThatAVirtualEnvironmentWasMadeFromIsOpened(t *testing.T) {
 	python, bundle := t.TempDir(), t.TempDir()
 	interpreter := put(t, python, "bin/python3.12", "")

@@ -3,11 +3,8 @@ package app
 import (
 	"encoding/json"
 	"errors"
-	"fmt"
-	"io"
 	"net/http"
 	"net/url"
-	"os"
 	"strconv"
 
 	"github.com/spf13/cobra"
@@ -15,49 +12,6 @@ import (
 	"github.com/ropewalk/ropewalk/cmd/ropewalk/cli"
 	"github.com/ropewalk/ropewalk/internal/apiclient"
 )
-
-func importCommand(c *cli.Connection) *cobra.Command {
-	var dryRun bool
-	cmd := &cobra.Command{
-		Use: "import [FILE]", Short: "Install the servers of an mcpServers object, from a file or standard input", Args: cobra.MaximumNArgs(1),
-		Long: "Install the servers of an mcpServers object, as other MCP clients have it in their configuration. Without a file it is " +
-			"read from standard input. --dry-run shows what would be installed.",
-		Example: "  ropewalk app import ~/.cursor/mcp.json --dry-run\n  pbpaste | ropewalk app import",
-		RunE: func(cmd *cobra.Command, args []string) error {
-			text, err := readInput(cmd, args)
-			if err != nil {
-				return err
-			}
-			var document map[string]json.RawMessage
-			if err := json.Unmarshal(text, &document); err != nil {
-				return cli.Usage(fmt.Errorf("the mcpServers object is not JSON: %w", err))
-			}
-			servers, ok := document["mcpServers"]
-			if !ok {
-				servers = text
-			}
-			client, err := c.Client(cmd.Context())
-			if err != nil {
-				return err
-			}
-			var answer json.RawMessage
-			body := map[string]any{"mcpServers": servers, "dryRun": dryRun}
-			if err := client.Do(cmd.Context(), http.MethodPost, "/v1/apps/import", body, &answer); err != nil {
-				return err
-			}
-			return cli.PrintJSON(cmd.OutOrStdout(), answer)
-		},
-	}
-	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "show what would be installed, and install nothing")
-	return cmd
-}
-
-func readInput(cmd *cobra.Command, args []string) ([]byte, error) {
-	if len(args) == 1 && args[0] != "-" {
-		return os.ReadFile(args[0])
-	}
-	return io.ReadAll(cmd.InOrStdin())
-}
 
 func configureCommand(c *cli.Connection) *cobra.Command {
 	var env, config []string

@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/http"
 	"strconv"
+	"strings"
 	"syscall"
 	"time"
 
@@ -19,11 +20,11 @@ func (e *examination) checkConfiguration(home, file string) {
 	if err != nil {
 		if problems, several := errors.AsType[config.Problems](err); several {
 			for _, p := range problems {
-				e.add("configuration", failed, p.String(), "correct the file; `ropewalk config schema` describes every setting")
+				e.add("configuration", failed, p.String(), configurationRemedy(p.String()))
 			}
 			return
 		}
-		e.add("configuration", failed, err.Error(), "correct the file; `ropewalk config schema` describes every setting")
+		e.add("configuration", failed, err.Error(), configurationRemedy(err.Error()))
 		return
 	}
 	e.config = c
@@ -35,6 +36,14 @@ func (e *examination) checkConfiguration(home, file string) {
 	for _, w := range c.Warnings {
 		e.add("configuration", warning, w, "change the setting, or leave it if you meant it")
 	}
+}
+
+// configurationRemedy says what to do about a problem of the configuration.
+func configurationRemedy(problem string) string {
+	if strings.Contains(problem, "permission denied") {
+		return "run doctor as the user of the server, or choose another home with --home or ROPEWALK_HOME"
+	}
+	return "correct the file; `ropewalk config schema` describes every setting"
 }
 
 // checkServer finds a running server, or makes sure that one could listen.

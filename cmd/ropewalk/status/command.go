@@ -5,7 +5,9 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/url"
+	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -79,6 +81,12 @@ func name(options ...string) string {
 	return ""
 }
 
+// The choices of the flags of `ropewalk usage`.
+const (
+	periods = "day, week, month, all"
+	groups  = "day, model, conversation, user"
+)
+
 // UsageCommand returns `ropewalk usage`.
 func UsageCommand() *cobra.Command {
 	c := &cli.Connection{}
@@ -86,6 +94,11 @@ func UsageCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "usage", Short: "Show what the models used and cost", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			for _, flag := range []struct{ name, value, choices string }{{"period", period, periods}, {"by", groupBy, groups}} {
+				if choices := strings.Split(flag.choices, ", "); !slices.Contains(choices, flag.value) {
+					return cli.Usage(fmt.Errorf("--%s must be one of %s, not %q", flag.name, flag.choices, flag.value))
+				}
+			}
 			client, err := c.Client(cmd.Context())
 			if err != nil {
 				return err
@@ -98,8 +111,8 @@ func UsageCommand() *cobra.Command {
 		},
 	}
 	c.Bind(cmd)
-	cmd.Flags().StringVar(&period, "period", "month", "day, week, month or all")
-	cmd.Flags().StringVar(&groupBy, "by", "day", "day, model, conversation or user")
+	cmd.Flags().StringVar(&period, "period", "month", "one of "+periods)
+	cmd.Flags().StringVar(&groupBy, "by", "day", "one of "+groups)
 	return cmd
 }
 
