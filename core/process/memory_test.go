@@ -63,7 +63,7 @@ func touch(block []byte) {
 // The processes of share, and the memory that all of them have.
 const (
 	sharers     = 3
-	sharedBytes = 24 << 20
+	sharedBytes = 160 << 20
 )
 
 // share has processes attach the same memory and keep it for a few measurements.
