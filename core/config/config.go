@@ -167,4 +167,14 @@ type Plugins struct {
 	TrustedKeys      []string // minisign public keys whose signatures count
 	RequireSignature bool     // plugins in the home must be signed by one of them
 	Registries       []string // absolute paths and URLs of lists of plugins to install by name
+
+	Limits       PluginLimits
+}
+
+// PluginLimits bound what each plugin may use, with all processes that it starts. 0 is no limit.
+type PluginLimits struct {
+	Memory    int64 // private bytes
+	OpenFiles int   // descriptors
+	Processes int
+	LogLines  int // that are logged each second; more are dropped
 }

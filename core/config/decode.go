@@ -101,12 +101,21 @@ type pluginsSection struct {
 	TrustedKeys         []string `json:"trustedKeys"`
 	RequireSignature    bool     `json:"requireSignature"`
 	Registries          []string `json:"registries"`
+	Limits              struct {
+		MemoryMiB         int64 `json:"memoryMiB"`
+		OpenFiles         int   `json:"openFiles"`
+		Processes         int   `json:"processes"`
+		LogLinesPerSecond int   `json:"logLinesPerSecond"`
+	} `json:"limits"`
 }
 
 func (s pluginsSection) plugins(base string) Plugins {
 	p := Plugins{
 		StartTimeout: seconds(s.StartTimeoutSeconds), CallTimeout: seconds(s.CallTimeoutSeconds), PassEnv: s.PassEnv,
 		TrustedKeys: s.TrustedKeys, RequireSignature: s.RequireSignature,
+		Limits: PluginLimits{
+			Memory: s.Limits.MemoryMiB << 20, OpenFiles: s.Limits.OpenFiles, Processes: s.Limits.Processes, LogLines: s.Limits.LogLinesPerSecond,
+		},
 	}
 	for _, registry := range s.Registries {
 		if !strings.Contains(registry, "://") {

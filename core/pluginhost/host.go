@@ -22,6 +22,7 @@ type Options struct {
 	Version  string             // of the server, which plugins get with their settings
 	Env      config.Environment // the server's environment; only a list of names reaches a plugin
 	PassEnv  []string           // further names on that list
+	Limits   config.PluginLimits
 
 	// RequireSignature refuses plugins in the home that `plugin install` did not verify with one of TrustedKeys.
 	RequireSignature bool

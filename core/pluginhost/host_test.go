@@ -90,6 +90,13 @@ func (s *store) Get(ctx context.Context, id string) (sessionstore.Record, error)
 			s.log.Error(fmt.Sprintf("line %d of %s;", i, s.password))
 		}
 		os.Exit(3)
+	case strings.HasPrefix(id, "use:"):
+		return sessionstore.Record{}, exhaust(ctx, strings.TrimPrefix(id, "use:"))
+	case id == "flood":
+		for i := range 500 {
+			fmt.Fprintf(os.Stderr, "line %d of the flood\n", i)
+		}
+		return sessionstore.Record{ID: id}, nil
 	case id == "log":
 		s.log.Warn("The store was asked to log.", "color", "blue")
 		return sessionstore.Record{ID: id}, nil

@@ -49,7 +49,7 @@ func (h *Host) launch(ctx context.Context, t target) (_ *instance, err error) {
 	}
 	command := h.command(t)
 	command.Env = append(command.Env, clientCert+"="+certificate)
-	inst := &instance{run: newRunner(t.name, command, secretsOf(t.config.Settings.JSON())), since: time.Now()}
+	inst := &instance{run: newRunner(t.name, command, secretsOf(t.config.Settings.JSON()), h.opts.Limits), since: time.Now()}
 	versions := map[int]goplugin.PluginSet{}
 	for version := 1; version <= newestProtocol; version++ {
 		versions[version] = goplugin.PluginSet{string(t.kind): connector{}}

@@ -13,6 +13,7 @@ import (
 	"github.com/hashicorp/go-hclog"
 	goplugin "github.com/hashicorp/go-plugin/runner"
 
+	"github.com/ropewalk/ropewalk/core/config"
 	"github.com/ropewalk/ropewalk/core/process"
 )
 
@@ -23,12 +24,18 @@ type runner struct {
 	name    string
 	stderr  *tail
 
-	mu   sync.Mutex
-	proc *process.Process
+	limits config.PluginLimits
+
+	mu    sync.Mutex
+	proc  *process.Process
+	limit string // that the plugin was ended for
 }
 
-func newRunner(name string, c process.Command, hidden secrets) *runner {
-	return &runner{command: c, name: name, stderr: &tail{ended: make(chan struct{}), secrets: hidden}}
+func newRunner(name string, c process.Command, hidden secrets, limits config.PluginLimits) *runner {
+	return &runner{
+		command: c, name: name, limits: limits,
+		stderr: &tail{ended: make(chan struct{}), secrets: hidden, rate: lineRate{limit: limits.LogLines}, printed: lineRate{limit: limits.LogLines}},
+	}
 }
 
 // provide is go-plugin's RunnerFunc: it receives the handshake's environment.
@@ -54,6 +61,7 @@ func (r *runner) Start(context.Context) error {
 	r.mu.Lock()
 	r.proc = p
 	r.mu.Unlock()
+	go r.watchLimits(r.limits)
 	return nil
 }
 
@@ -90,8 +98,18 @@ func (r *runner) ended() bool {
 	}
 }
 
+// overLimit is the limit that the plugin was ended for, "" for none.
+func (r *runner) overLimit() string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.limit
+}
+
 // exitReason is how the process ended.
 func (r *runner) exitReason() string {
+	if limit := r.overLimit(); limit != "" {
+		return "ended because it " + limit
+	}
 	if err := r.process().Err(); err != nil {
 		return err.Error()
 	}

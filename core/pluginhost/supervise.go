@@ -66,6 +66,10 @@ func (s *slot[T]) watch(g *generation[T], halt <-chan struct{}) error {
 				missed = 0
 			}
 			if missed >= hungAfter && !isClosed(g.gone()) {
+				if g.inst.run.overLimit() != "" { // it is being ended already
+					<-g.gone()
+					return g.inst.deathReason()
+				}
 				s.log.Warn("plugin hangs; killing it", "pid", g.inst.run.ID(), "error", err)
 				g.inst.killNow()
 				return errors.New("it did not answer health checks")

@@ -29,7 +29,9 @@ type tail struct {
 	once  sync.Once
 	ended chan struct{} // closed when everything has passed
 
-	secrets secrets // are replaced in every line
+	secrets secrets  // are replaced in every line
+	rate    lineRate // of what is read
+	printed lineRate // of what comes beside; guarded by mu
 
 	mu    sync.Mutex
 	last  []byte
@@ -38,14 +40,14 @@ type tail struct {
 
 // Read passes on what the plugin wrote.
 func (t *tail) Read(p []byte) (int, error) {
-	if len(t.ready) == 0 {
+	for len(t.ready) == 0 {
 		line, err := t.lines.ReadSlice('\n') // a line longer than the buffer comes in pieces
 		if len(line) == 0 && err != nil {
 			t.once.Do(func() { close(t.ended) })
 			return 0, err
 		}
 		t.record(line)
-		t.ready = sanitized(t.secrets.redactBytes(line))
+		t.ready = t.rate.admit(time.Now(), sanitized(t.secrets.redactBytes(line)))
 	}
 	n := copy(p, t.ready)
 	t.ready = t.ready[n:]
@@ -63,7 +65,13 @@ type tee struct {
 
 func (w tee) Write(p []byte) (int, error) {
 	w.tail.record(p)
-	if _, err := w.next.Write(w.tail.secrets.redactBytes(p)); err != nil {
+	w.tail.mu.Lock()
+	admitted := w.tail.printed.admit(time.Now(), w.tail.secrets.redactBytes(p))
+	w.tail.mu.Unlock()
+	if len(admitted) == 0 {
+		return len(p), nil
+	}
+	if _, err := w.next.Write(admitted); err != nil {
 		return 0, err
 	}
 	return len(p), nil

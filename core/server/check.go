@@ -17,7 +17,7 @@ import (
 // the place of each problem.
 func Check(ctx context.Context, c *config.Config, builtins pluginhost.Builtins, log hclog.Logger) (unchecked []string, err error) {
 	h := pluginhost.New(pluginhost.Options{
-		Home: c.Home, Builtins: builtins, Logger: log, Env: c.Environment, PassEnv: c.Plugins.PassEnv,
+		Home: c.Home, Builtins: builtins, Logger: log, Env: c.Environment, PassEnv: c.Plugins.PassEnv, Limits: c.Plugins.Limits,
 		StartTimeout: c.Plugins.StartTimeout, CallTimeout: c.Plugins.CallTimeout,
 		RequireSignature: c.Plugins.RequireSignature, TrustedKeys: c.Plugins.TrustedKeys,
 	})

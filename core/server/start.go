@@ -46,7 +46,7 @@ func (s *Server) openAdapters(ctx context.Context) (err error) {
 	s.host = pluginhost.New(pluginhost.Options{
 		Version: s.version,
 		Home:    s.config.Home, Builtins: s.o.Builtins, Logger: s.log.Named("plugin"), Env: s.config.Environment,
-		PassEnv: s.config.Plugins.PassEnv, StartTimeout: s.config.Plugins.StartTimeout, CallTimeout: s.config.Plugins.CallTimeout,
+		PassEnv: s.config.Plugins.PassEnv, Limits: s.config.Plugins.Limits, StartTimeout: s.config.Plugins.StartTimeout, CallTimeout: s.config.Plugins.CallTimeout,
 		RequireSignature: s.config.Plugins.RequireSignature, TrustedKeys: s.config.Plugins.TrustedKeys,
 		Metrics: s.metrics,
 	})

@@ -1,0 +1,118 @@
+package pluginhost
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/ropewalk/ropewalk/core/config"
+	"github.com/ropewalk/ropewalk/core/sandbox"
+)
+
+// measureEvery is how often the use of a plugin is measured.
+const measureEvery = 250 * time.Millisecond
+
+// watchLimits ends the plugin when it uses more than it may, and records which limit that was. It returns
+// when the plugin has ended.
+func (r *runner) watchLimits(l config.PluginLimits) {
+	if l.Memory == 0 && l.OpenFiles == 0 && l.Processes == 0 {
+		return
+	}
+	p := r.process()
+	measure := time.NewTicker(measureEvery)
+	defer measure.Stop()
+	for {
+		select {
+		case <-p.Done():
+			return
+		case <-measure.C:
+		}
+		if over := exceeded(l, measureTree(p.PID())); over != "" {
+			r.mu.Lock()
+			r.limit = over
+			r.mu.Unlock()
+			_ = p.Stop(context.Background(), 0) // it ends in any case, or hangs inside the kernel
+			return
+		}
+	}
+}
+
+// treeUse is what a process and its descendants use.
+type treeUse struct {
+	memory           int64
+	files, processes int
+}
+
+// exceeded says which limit is exceeded, and the setting that has it; "" for none.
+func exceeded(l config.PluginLimits, u treeUse) string {
+	switch {
+	case l.Memory > 0 && u.memory > l.Memory:
+		return fmt.Sprintf("used %d MiB of memory and may use %d MiB (plugins.limits.memoryMiB)", u.memory>>20, l.Memory>>20)
+	case l.OpenFiles > 0 && u.files > l.OpenFiles:
+		return fmt.Sprintf("had %d file descriptors open and may have %d (plugins.limits.openFiles)", u.files, l.OpenFiles)
+	case l.Processes > 0 && u.processes > l.Processes:
+		return fmt.Sprintf("had %d processes and may have %d (plugins.limits.processes)", u.processes, l.Processes)
+	}
+	return ""
+}
+
+// measureTree measures a process and its descendants. It finds nothing where there is no /proc.
+func measureTree(pid int) (total treeUse) {
+	for waiting := []int{pid}; len(waiting) > 0; {
+		pid := waiting[0]
+		use, there := sandbox.ProcessUsage(pid)
+		waiting = append(waiting[1:], childrenOf(pid)...)
+		if !there {
+			continue
+		}
+		dir := "/proc/" + strconv.Itoa(pid)
+		files, _ := os.ReadDir(dir + "/fd") // none once the process has ended
+		total.memory += use.Memory
+		total.files += len(files)
+		total.processes++
+	}
+	return total
+}
+
+// childrenOf returns the children of all threads of a process.
+func childrenOf(pid int) (all []int) {
+	lists, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", pid)) // its only error is a bad pattern
+	for _, list := range lists {
+		raw, _ := os.ReadFile(list)
+		for _, field := range strings.Fields(string(raw)) {
+			if child, err := strconv.Atoi(field); err == nil {
+				all = append(all, child)
+			}
+		}
+	}
+	return all
+}
+
+// lineRate counts the lines of each second.
+type lineRate struct {
+	limit  int // 0 is none
+	second time.Time
+	lines  int
+}
+
+// admit returns the line if it is within the rate, a notice in the place of the first one of a second that
+// is not, and nothing for the others.
+func (r *lineRate) admit(now time.Time, line []byte) []byte {
+	if r.limit == 0 {
+		return line
+	}
+	if now.Sub(r.second) >= time.Second {
+		r.second, r.lines = now, 0
+	}
+	switch r.lines++; {
+	case r.lines <= r.limit:
+		return line
+	case r.lines == r.limit+1:
+		return fmt.Appendf(nil, "[WARN] this plugin may log %d lines per second (plugins.limits.logLinesPerSecond); the others of this second are dropped\n", r.limit)
+	}
+	return nil
+}

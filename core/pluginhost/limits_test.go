@@ -1,0 +1,108 @@
+package pluginhost_test
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+
+	"github.com/ropewalk/ropewalk/core/config"
+	"github.com/ropewalk/ropewalk/core/pluginhost"
+	"github.com/ropewalk/ropewalk/internal/testkit"
+)
+
+// exhaust uses more of something than the limits of the test allow, until it is ended.
+func exhaust(ctx context.Context, what string) error {
+	switch what {
+	case "memory":
+		held := make([]byte, 384<<20)
+		for i := 0; i < len(held); i += 4096 {
+			held[i] = 1
+		}
+		defer runtime.KeepAlive(held)
+	case "files":
+		for range 300 {
+			f, err := os.Open(os.DevNull)
+			if err != nil {
+				return err
+			}
+			defer func() { _ = f.Close() }()
+		}
+	case "processes":
+		for range 8 {
+			if err := exec.CommandContext(ctx, "sleep", "600").Start(); err != nil {
+				return err
+			}
+		}
+	}
+	<-ctx.Done()
+	return ctx.Err()
+}
+
+func TestAPluginThatUsesTooMuchIsEndedAndItsDeathNamesTheLimit(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("the use of a process is measured on Linux")
+	}
+	for what, says := range map[string][]string{
+		"memory":    {"ended because it used ", "and may use 288 MiB (plugins.limits.memoryMiB)"},
+		"files":     {"ended because it had ", "file descriptors open and may have 200 (plugins.limits.openFiles)"},
+		"processes": {"ended because it had ", "processes and may have 4 (plugins.limits.processes)"},
+	} {
+		t.Run(what, func(t *testing.T) {
+			h := newHost(t, func(o *pluginhost.Options) {
+				o.Limits = config.PluginLimits{Memory: 288 << 20, OpenFiles: 200, Processes: 4}
+				o.CallTimeout, o.ReplaceWait, o.PingEvery = time.Minute, time.Minute, 5*time.Second
+			})
+			s := openStore(t, h, config.Plugin{Adapter: "child"})
+			if err := roundTrip(t.Context(), s, "a"); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := s.Get(t.Context(), "use:"+what); err == nil {
+				t.Error("a call that uses too much succeeds")
+			}
+			says := append(says, "its process ended: ")
+			testkit.Within(20*time.Second, func() bool { return h.Status()[0].LastErr != nil })
+			if err := h.Status()[0].LastErr; err == nil || !holdsAll(err.Error(), says) {
+				t.Errorf("the death is told as %v, which does not say %q", err, says)
+			}
+			if err := roundTrip(t.Context(), s, "b"); err != nil {
+				t.Errorf("the next process: %v", err)
+			}
+		})
+	}
+}
+
+func holdsAll(text string, parts []string) bool {
+	for _, part := range parts {
+		if !strings.Contains(text, part) {
+			return false
+		}
+	}
+	return true
+}
+
+func TestAPluginThatLogsTooMuchGoesOnAndTheLogSaysWhatIsDropped(t *testing.T) {
+	var lines testkit.Log
+	h := newHost(t, func(o *pluginhost.Options) {
+		o.Logger = hclog.New(&hclog.LoggerOptions{Output: &lines, Level: hclog.Debug})
+		o.Limits = config.PluginLimits{LogLines: 20}
+	})
+	s := openStore(t, h, config.Plugin{Adapter: "child"})
+	if _, err := s.Get(t.Context(), "flood"); err != nil {
+		t.Fatal(err)
+	}
+	s.Close(t.Context())
+	text := lines.String()
+	const notice = "this plugin may log 20 lines per second (plugins.limits.logLinesPerSecond)"
+	if !strings.Contains(text, notice) {
+		t.Errorf("the log does not say that lines are dropped:\n%s", text)
+	}
+	if n := strings.Count(text, "of the flood"); n == 0 || n > 300 {
+		t.Errorf("%d of 500 lines were logged", n)
+	}
+}
