@@ -68,7 +68,7 @@ func TestAPluginThatUsesTooMuchIsEndedAndItsDeathNamesTheLimit(t *testing.T) {
 			says := append(says, "its process ended: ")
 			testkit.Within(20*time.Second, func() bool { return h.Status()[0].LastErr != nil })
 			if err := h.Status()[0].LastErr; err == nil || !holdsAll(err.Error(), says) {
-				t.Errorf("the death is told as %v, which does not say %q", err, says)
+				t.Errorf("the death is reported as %v, which does not say %q", err, says)
 			}
 			if err := roundTrip(t.Context(), s, "b"); err != nil {
 				t.Errorf("the next process: %v", err)
