@@ -168,7 +168,7 @@ type Plugins struct {
 	RequireSignature bool     // plugins in the home must be signed by one of them
 	Registries       []string // absolute paths and URLs of lists of plugins to install by name
 
-	Limits       PluginLimits
+	Limits PluginLimits
 }
 
 // PluginLimits bound what each plugin may use, with all processes that it starts. 0 is no limit.
