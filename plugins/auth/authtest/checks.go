@@ -42,10 +42,12 @@ func Checks(s Subject) []kit.Check[Subject] {
 		add(withProvider())
 		add(people())
 		add(clocks())
+		add(exact())
 		add(algorithms())
 		add(lying())
 		add(withLogin())
 		add(lyingLogins())
+		add(mixedLogins())
 		checks = append(checks, coldStarts()...)
 	}
 	return checks

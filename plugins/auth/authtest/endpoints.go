@@ -63,23 +63,45 @@ func (p *Provider) has(f Fault) bool {
 	return p.fault == f
 }
 
-func (p *Provider) document(w http.ResponseWriter, _ *http.Request) {
+// metadata is what the documents say. Its last members are such as a copy through a program loses.
+func (p *Provider) metadata() map[string]any {
 	issuer := p.Issuer()
-	doc := map[string]any{
+	return map[string]any{
 		"issuer": issuer, "jwks_uri": issuer + "/oauth2/jwks",
 		"authorization_endpoint": issuer + "/oauth2/authorize", "token_endpoint": issuer + "/oauth2/token",
 		"userinfo_endpoint":        issuer + "/oauth2/userinfo",
 		"response_types_supported": []string{"code"}, "code_challenge_methods_supported": []string{"S256"},
 		"client_id_metadata_document_supported": true,
+		"x_number":                              json.Number("12345678901234567890"), "x_null": nil, "x_list": []any{}, "x_text": "<a> \u00e9 e\u0301",
+		"x_nested": map[string]any{"list": []any{1, "two", map[string]any{"three": false}}},
 	}
-	if p.has(OtherIssuer) {
-		doc["issuer"] = issuer + "/other"
-	}
-	if p.has(HugeDocument) {
+}
+
+func (p *Provider) document(w http.ResponseWriter, r *http.Request) {
+	doc := p.metadata()
+	switch {
+	case p.has(OtherIssuer):
+		doc["issuer"] = p.Issuer() + "/other"
+	case p.has(NearlyThatIssuer):
+		doc["issuer"] = p.Issuer() + "/"
+	case p.has(HugeDocument):
 		p.endless(w)
+		return
+	case p.has(LargeDocument):
+		doc["x_large"] = strings.Repeat("x", large)
+	case p.has(DocumentElsewhere) && !strings.HasPrefix(r.Host, "localhost"):
+		http.Redirect(w, r, p.elsewhere()+r.URL.Path, http.StatusFound)
 		return
 	}
 	answer(w, http.StatusOK, doc)
+}
+
+// large is the size of an answer that ends and is not to be used.
+const large = 3 << 20
+
+// elsewhere is the same provider under another name of loopback: only the host of the address differs.
+func (p *Provider) elsewhere() string {
+	return strings.Replace(p.Issuer(), "127.0.0.1", "localhost", 1)
 }
 
 func (p *Provider) keySet(w http.ResponseWriter, r *http.Request) {
@@ -87,8 +109,9 @@ func (p *Provider) keySet(w http.ResponseWriter, r *http.Request) {
 	case p.has(Huge):
 		p.endless(w)
 	case p.has(Elsewhere) && r.URL.Path != "/elsewhere":
-		// The same provider under another name of loopback: only the host of the address differs.
-		http.Redirect(w, r, strings.Replace(p.Issuer(), "127.0.0.1", "localhost", 1)+"/elsewhere", http.StatusFound)
+		http.Redirect(w, r, p.elsewhere()+"/elsewhere", http.StatusFound)
+	case p.has(LargeKeySet):
+		answer(w, http.StatusOK, map[string]any{"x_large": strings.Repeat("x", large), "keys": p.published()})
 	default:
 		answer(w, http.StatusOK, map[string]any{"keys": p.published()})
 	}
@@ -107,7 +130,7 @@ func (p *Provider) endless(w http.ResponseWriter) {
 
 func (p *Provider) authorize(w http.ResponseWriter, r *http.Request) {
 	q := r.URL.Query()
-	if q.Get("response_type") != "code" || q.Get("client_id") != ClientID || q.Get("redirect_uri") != RedirectURI ||
+	if q.Get("response_type") != "code" || q.Get("client_id") != ClientID || !strings.HasPrefix(q.Get("redirect_uri"), RedirectURI) ||
 		q.Get("code_challenge_method") != "S256" || q.Get("code_challenge") == "" || !strings.Contains(q.Get("scope"), "openid") {
 		http.Error(w, "not a request for a code with PKCE", http.StatusBadRequest)
 		return
@@ -116,10 +139,17 @@ func (p *Provider) authorize(w http.ResponseWriter, r *http.Request) {
 	p.mu.Lock()
 	p.logins[code] = login{challenge: q.Get("code_challenge"), nonce: q.Get("nonce"), redirect: q.Get("redirect_uri"), client: q.Get("client_id")}
 	p.mu.Unlock()
-	http.Redirect(w, r, RedirectURI+"?"+url.Values{"code": {code}, "state": {q.Get("state")}}.Encode(), http.StatusFound)
+	http.Redirect(w, r, q.Get("redirect_uri")+"?"+url.Values{"code": {code}, "state": {q.Get("state")}}.Encode(), http.StatusFound)
 }
 
 func (p *Provider) token(w http.ResponseWriter, r *http.Request) {
+	if p.has(TokenElsewhere) && !strings.HasPrefix(r.Host, "localhost") {
+		http.Redirect(w, r, p.elsewhere()+r.URL.Path, http.StatusTemporaryRedirect)
+		return
+	}
+	if strings.HasPrefix(r.Host, "localhost") {
+		p.strayed.Add(1)
+	}
 	client, _, basic := r.BasicAuth()
 	if !basic {
 		client = r.PostFormValue("client_id")
@@ -142,6 +172,9 @@ func (p *Provider) token(w http.ResponseWriter, r *http.Request) {
 
 // accessToken says no more of the person than the id token does.
 func (p *Provider) accessToken() string {
+	if p.has(OtherAccessToken) {
+		return p.Token(map[string]any{"sub": "user_mallory", "name": "Mallory", "email": "mallory@example.com", "org_id": Organization})
+	}
 	if p.has(NamelessIDToken) || p.has(OtherUserInfo) {
 		return p.Token(map[string]any{"name": nil, "email": nil, "email_verified": nil})
 	}
@@ -151,7 +184,12 @@ func (p *Provider) accessToken() string {
 // idToken is the id token of a login, wrong in the way of the fault.
 func (p *Provider) idToken(nonce string) any {
 	claims := map[string]any{"aud": ClientID, "nonce": nonce, "scope": nil}
+	p.mu.Lock()
+	forge := p.forgeIDToken
+	p.mu.Unlock()
 	switch {
+	case forge != nil:
+		return forge(p.claims([]map[string]any{claims}))
 	case p.has(NoIDToken):
 		return nil
 	case p.has(ForAnotherClient):

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 
 	"github.com/ropewalk/ropewalk/plugins/kit"
 )
@@ -135,6 +136,10 @@ func coldStarts() []kit.Check[Subject] {
 		{OtherIssuer, "writes documents about another issuer"},
 		{Elsewhere, "redirects to another host for its keys"},
 		{HugeDocument, "never ends its metadata"},
+		{NearlyThatIssuer, "writes documents about an issuer with a slash more"},
+		{LargeDocument, "writes documents of 3 MiB"},
+		{LargeKeySet, "writes a key set of 3 MiB"},
+		{DocumentElsewhere, "redirects to another host for its metadata"},
 	}
 	var checks []kit.Check[Subject]
 	for _, f := range faults {
@@ -161,7 +166,8 @@ func coldStart(ctx context.Context, s Subject, fault Fault) error {
 	defer end()
 	st := &stage{provider: p, adapter: adapter, samples: Samples{Audience: Audience}}
 	id, err := st.verify(ctx, p.Token())
-	if (fault == OtherIssuer || fault == HugeDocument) && p.DocumentsRead() == 0 && err == nil {
+	aboutDocuments := []Fault{OtherIssuer, HugeDocument, NearlyThatIssuer, LargeDocument, DocumentElsewhere}
+	if slices.Contains(aboutDocuments, fault) && p.DocumentsRead() == 0 && err == nil {
 		return nil // the settings alone say where the keys are: no document could mislead it
 	}
 	if err := mustNotTell(id, err); err != nil {

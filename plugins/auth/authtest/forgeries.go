@@ -1,8 +1,10 @@
 package authtest
 
 import (
+	"encoding/json"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -64,37 +66,47 @@ type draft struct {
 	make   func() string
 }
 
+// claimForgery is what the claims of a token say that is wrong.
+type claimForgery struct {
+	clause Clause
+	name   string
+	change map[string]any
+}
+
 // forgedClaims are signed by the provider: what they say is what is wrong.
 func (p *Provider) forgedClaims() []draft {
+	var all []draft
+	for _, f := range append(p.forgedNames(), p.forgedTimes()...) {
+		all = append(all, draft{f.clause, f.name, func() string { return p.Token(f.change) }})
+	}
+	return all
+}
+
+// forgedTimes are about another time, another organization or no person.
+func (p *Provider) forgedTimes() []claimForgery {
 	at := func(d time.Duration) int64 { return time.Now().Add(d).Unix() }
-	list := []struct {
-		clause Clause
-		name   string
-		change map[string]any
-	}{
-		{Issuer, "another provider", map[string]any{"iss": "https://id.example.com"}},
-		{Issuer, "the issuer with a slash more", map[string]any{"iss": p.Issuer() + "/"}},
-		{Issuer, "the issuer in capitals", map[string]any{"iss": strings.ToUpper(p.Issuer())}},
-		{Issuer, "the issuer with something after it", map[string]any{"iss": p.Issuer() + ".example.com"}},
-		{Issuer, "a list of issuers", map[string]any{"iss": []string{p.Issuer()}}},
-		{Issuer, "no issuer", map[string]any{"iss": nil}},
-		{ForAnother, "another audience", map[string]any{"aud": "https://elsewhere.example"}},
-		{ForAnother, "a list of other audiences", map[string]any{"aud": []string{"https://elsewhere.example", "x"}}},
-		{ForAnother, "the audience with something after it", map[string]any{"aud": Audience + ".example.com"}},
-		{ForAnother, "the audience in a nested list", map[string]any{"aud": [][]string{{Audience}}}},
-		{ForAnother, "an empty list of audiences", map[string]any{"aud": []string{}}},
-		{ForAnother, "no audience", map[string]any{"aud": nil}},
+	return []claimForgery{
 		{Expired, "over for two minutes", map[string]any{"exp": at(-2 * time.Minute)}},
 		{Expired, "over since 1970", map[string]any{"exp": 0}},
 		{Expired, "a negative expiry", map[string]any{"exp": -at(time.Hour)}},
 		{NoExpiry, "no expiry", map[string]any{"exp": nil}},
 		{NoExpiry, "an expiry in text", map[string]any{"exp": "2099-01-01T00:00:00Z"}},
+		{NoExpiry, "an expiry that is a number in text", map[string]any{"exp": strconv.FormatInt(at(time.Hour), 10)}},
+		{NoExpiry, "an expiry that is true", map[string]any{"exp": true}},
+		{NoExpiry, "an expiry that is null", map[string]any{"exp": json.RawMessage("null")}},
+		{NoExpiry, "an expiry in capitals", map[string]any{"exp": nil, "EXP": at(time.Hour), "Exp": at(time.Hour)}},
 		{NoExpiry, "an expiry in a list", map[string]any{"exp": []int64{at(time.Hour)}}},
 		{NoExpiry, "an expiry without end", map[string]any{"exp": 1e300}},
 		{NotYet, "not before the next hour", map[string]any{"nbf": at(time.Hour)}},
 		{NotYet, "issued in the next hour", map[string]any{"iat": at(time.Hour)}},
 		{OtherOrg, "another organization", map[string]any{"org_id": "org_other"}},
 		{OtherOrg, "the organization with something after it", map[string]any{"org_id": Organization + "2"}},
+		{OtherOrg, "the start of the organization", map[string]any{"org_id": Organization[:len(Organization)-1]}},
+		{OtherOrg, "the organization in capitals", map[string]any{"org_id": strings.ToUpper(Organization)}},
+		{OtherOrg, "the organization and white space", map[string]any{"org_id": " " + Organization}},
+		{OtherOrg, "an empty organization", map[string]any{"org_id": ""}},
+		{OtherOrg, "the organization as the name of a member", map[string]any{"org_id": map[string]any{Organization: true}}},
+		{OtherOrg, "the organization in another claim", map[string]any{"org_id": "org_other", "organization": Organization, "org": Organization, "tenant": Organization}},
 		{OtherOrg, "a list of other organizations", map[string]any{"org_id": []string{"org_other"}}},
 		{OtherOrg, "no organization", map[string]any{"org_id": nil}},
 		{Form, "no subject", map[string]any{"sub": nil}},
@@ -102,11 +114,39 @@ func (p *Provider) forgedClaims() []draft {
 		{Form, "a subject that is a number", map[string]any{"sub": 7}},
 		{Form, "bound to a key of its holder", map[string]any{"cnf": map[string]any{"jkt": "x"}}},
 	}
-	var all []draft
-	for _, f := range list {
-		all = append(all, draft{f.clause, f.name, func() string { return p.Token(f.change) }})
+}
+
+// forgedNames are of another issuer or for another audience.
+func (p *Provider) forgedNames() []claimForgery {
+	return []claimForgery{
+		{Issuer, "another provider", map[string]any{"iss": "https://id.example.com"}},
+		{Issuer, "the issuer with a slash more", map[string]any{"iss": p.Issuer() + "/"}},
+		{Issuer, "the issuer in capitals", map[string]any{"iss": strings.ToUpper(p.Issuer())}},
+		{Issuer, "the issuer with something after it", map[string]any{"iss": p.Issuer() + ".example.com"}},
+		{Issuer, "a list of issuers", map[string]any{"iss": []string{p.Issuer()}}},
+		{Issuer, "the start of the issuer", map[string]any{"iss": p.Issuer()[:len(p.Issuer())-1]}},
+		{Issuer, "the issuer without its port", map[string]any{"iss": "http://127.0.0.1"}},
+		{Issuer, "the issuer under another scheme", map[string]any{"iss": strings.Replace(p.Issuer(), "http:", "https:", 1)}},
+		{Issuer, "the issuer and white space", map[string]any{"iss": p.Issuer() + " "}},
+		{Issuer, "an empty issuer", map[string]any{"iss": ""}},
+		{Issuer, "no issuer", map[string]any{"iss": nil}},
+		{ForAnother, "another audience", map[string]any{"aud": "https://elsewhere.example"}},
+		{ForAnother, "a list of other audiences", map[string]any{"aud": []string{"https://elsewhere.example", "x"}}},
+		{ForAnother, "the audience with something after it", map[string]any{"aud": Audience + ".example.com"}},
+		{ForAnother, "the start of the audience", map[string]any{"aud": Audience[:len(Audience)-1]}},
+		{ForAnother, "the audience with a slash more", map[string]any{"aud": Audience + "/"}},
+		{ForAnother, "the audience in capitals", map[string]any{"aud": strings.ToUpper(Audience)}},
+		{ForAnother, "the audience as one word of a text", map[string]any{"aud": "https://elsewhere.example " + Audience}},
+		{ForAnother, "the audience after a comma", map[string]any{"aud": "https://elsewhere.example," + Audience}},
+		{ForAnother, "the audience as the name of a member", map[string]any{"aud": map[string]any{Audience: true}}},
+		{ForAnother, "the audience in the query of another one", map[string]any{"aud": "https://elsewhere.example/?" + Audience}},
+		{ForAnother, "an empty audience", map[string]any{"aud": ""}},
+		{ForAnother, "any audience by a star", map[string]any{"aud": "*"}},
+		{ForAnother, "the audience as the authorized party", map[string]any{"aud": "x", "azp": Audience, "client_id": Audience}},
+		{ForAnother, "the audience in a nested list", map[string]any{"aud": [][]string{{Audience}}}},
+		{ForAnother, "an empty list of audiences", map[string]any{"aud": []string{}}},
+		{ForAnother, "no audience", map[string]any{"aud": nil}},
 	}
-	return all
 }
 
 // forgedSignatures say everything right and are not signed by the provider's signing key.
@@ -159,10 +199,15 @@ func (p *Provider) patchedTokens() []draft {
 		"a signature of zeros":  patched(func(h, c, _ string) string { return h + "." + c + "." + encode(make([]byte, 256)) }),
 	}
 	form := map[string]func() string{
-		"no signature":  patched(func(h, c, _ string) string { return h + "." + c + "." }),
-		"no third part": patched(func(h, c, _ string) string { return h + "." + c }),
-		"a fourth part": patched(func(h, c, s string) string { return h + "." + c + "." + s + "." + s }),
-		"five parts":    patched(func(h, c, s string) string { return h + "." + c + "." + s + "." + s + "." + s }),
+		"no signature":              patched(func(h, c, _ string) string { return h + "." + c + "." }),
+		"no third part":             patched(func(h, c, _ string) string { return h + "." + c }),
+		"a fourth part":             patched(func(h, c, s string) string { return h + "." + c + "." + s + "." + s }),
+		"the word Bearer before it": patched(func(h, c, s string) string { return "Bearer " + h + "." + c + "." + s }),
+		"white space before it":     patched(func(h, c, s string) string { return " " + h + "." + c + "." + s }),
+		"white space after it":      patched(func(h, c, s string) string { return h + "." + c + "." + s + " " }),
+		"quotes around it":          patched(func(h, c, s string) string { return `"` + h + "." + c + "." + s + `"` }),
+		"a second token after it":   patched(func(h, c, s string) string { return h + "." + c + "." + s + "," + h + "." + c + "." + s }),
+		"five parts":                patched(func(h, c, s string) string { return h + "." + c + "." + s + "." + s + "." + s }),
 		"the JSON serialization": patched(func(h, c, s string) string {
 			return `{"payload":"` + c + `","protected":"` + h + `","signature":"` + s + `"}`
 		}),

@@ -218,7 +218,7 @@ func TestEachLieIsCaughtByItsCheck(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, l := range newLies() {
+	for _, l := range append(newLies(), exactLies()...) {
 		t.Run(l.what, func(t *testing.T) {
 			t.Parallel()
 			s := authtest.Subject{Keys: keys, Open: func(ctx context.Context, p *authtest.Provider) (auth.Adapter, func(), error) {
@@ -263,7 +263,7 @@ type shares struct {
 	honest
 	mu    sync.Mutex
 	calls int
-	own   string             // the subject of the call that waits
+	own   auth.Identity      // of the call that waits
 	other chan auth.Identity // of another subject
 }
 
@@ -276,9 +276,9 @@ func (a *shares) Verify(ctx context.Context, req auth.VerifyRequest) (auth.Ident
 	a.calls++
 	number := a.calls // the check makes its first call alone
 	if number == 2 {
-		a.own = id.Subject
+		a.own = id
 	}
-	other := number > 2 && id.Subject != a.own
+	other := number > 2 && id.Subject != a.own.Subject && id.OrganizationID != a.own.OrganizationID
 	a.mu.Unlock()
 	switch {
 	case number == 2:

@@ -115,12 +115,13 @@ func eachItsSubjectAtOnce(ctx context.Context, st *stage) error {
 			token := who.token(st.provider)
 			wg.Go(func() {
 				id, err := st.verify(ctx, token)
-				if err == nil && id.Subject == who.subject {
+				ownOrganization := id.OrganizationID == who.organization || id.OrganizationID == "" && st.limits.NoOrganization
+				if err == nil && id.Subject == who.subject && ownOrganization {
 					return
 				}
 				mu.Lock()
 				defer mu.Unlock()
-				problems = append(problems, fmt.Errorf("of calls at once with different tokens, the one of %s was answered with %q (%w)", who.subject, id.Subject, errors.Join(err)))
+				problems = append(problems, fmt.Errorf("of calls at once with different tokens, the one of %s of %s was answered with %q of %q (%w)", who.subject, who.organization, id.Subject, id.OrganizationID, errors.Join(err)))
 			})
 		}
 	}

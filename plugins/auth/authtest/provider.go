@@ -31,11 +31,13 @@ type Provider struct {
 	life    context.Context
 	end     context.CancelFunc
 
-	mu      sync.Mutex
-	fault   Fault
-	rotated bool
-	added   bool
-	logins  map[string]login // by code
+	mu           sync.Mutex
+	fault        Fault
+	rotated      bool
+	added        bool
+	logins       map[string]login                // by code
+	forgeIDToken func(claims map[string]any) any // nil for honest id tokens
+	strayed      atomic.Int64                    // questions of the token endpoint under another name
 }
 
 // Fault is something a Provider does wrong.
@@ -43,24 +45,30 @@ type Fault int
 
 // The faults of a Provider. They hold for every endpoint unless said otherwise.
 const (
-	NoFault          Fault = iota
-	Away                   // connections are cut without an answer
-	Broken                 // answers are 500
-	Hanging                // answers never come
-	Huge                   // the key set never ends
-	Junk                   // answers are no JSON
-	OtherIssuer            // the documents are about another issuer
-	Elsewhere              // the key set redirects to another host, which has the keys
-	HugeDocument           // the metadata documents never end
-	Slow                   // every answer takes a second
-	OddKeys                // the key set also has keys that nobody can use
-	ForAnotherClient       // id tokens are for another client
-	OldIDToken             // id tokens have expired
-	ForgedIDToken          // id tokens are signed by somebody else
-	NoIDToken              // there is no id token
-	OtherOrgIDToken        // id tokens are of another organization
-	NamelessIDToken        // name and e-mail address are at the UserInfo endpoint alone
-	OtherUserInfo          // and there they are of another subject
+	NoFault           Fault = iota
+	Away                    // connections are cut without an answer
+	Broken                  // answers are 500
+	Hanging                 // answers never come
+	Huge                    // the key set never ends
+	Junk                    // answers are no JSON
+	OtherIssuer             // the documents are about another issuer
+	Elsewhere               // the key set redirects to another host, which has the keys
+	HugeDocument            // the metadata documents never end
+	Slow                    // every answer takes a second
+	OddKeys                 // the key set also has keys that nobody can use
+	ForAnotherClient        // id tokens are for another client
+	OldIDToken              // id tokens have expired
+	ForgedIDToken           // id tokens are signed by somebody else
+	NoIDToken               // there is no id token
+	OtherOrgIDToken         // id tokens are of another organization
+	NamelessIDToken         // name and e-mail address are at the UserInfo endpoint alone
+	OtherUserInfo           // and there they are of another subject
+	NearlyThatIssuer        // the documents are about the issuer with a slash more
+	LargeDocument           // the metadata documents have 3 MiB
+	LargeKeySet             // the key set has 3 MiB
+	DocumentElsewhere       // the metadata documents redirect to another host, which has them
+	TokenElsewhere          // the token endpoint redirects to another host
+	OtherAccessToken        // access tokens of logins are somebody else's than their id tokens
 )
 
 // NewProvider starts a provider on a free port of 127.0.0.1.

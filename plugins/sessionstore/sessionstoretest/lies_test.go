@@ -114,21 +114,6 @@ func TestEachLieIsCaughtByItsCheck(t *testing.T) {
 	}
 }
 
-func TestEveryNewCheckHasALie(t *testing.T) {
-	proven := []string{replacesApart}
-	for _, l := range append(lies(), newLies()...) {
-		proven = append(proven, l.check)
-	}
-	for _, l := range append(liars(), replaceLiars()...) {
-		proven = append(proven, l.lie)
-	}
-	for _, check := range sessionstoretest.Checks() {
-		if !slices.Contains(proven, check.Name) {
-			t.Errorf("no lie proves the check: %s", check.Name)
-		}
-	}
-}
-
 func TestAnHonestSharedStoreIsNotCaughtAndNothingIsSkipped(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for _, result := range kit.Run(t.Context(), sessionstoretest.Checks(), subject(honestProcess)) {

@@ -13,6 +13,10 @@ import (
 // most six in any minute.
 const renewEvery = 12 * time.Second
 
+// renewMargin is how much later a document may be fetched again after a fetch that failed: the document that
+// it needs, whose fetch began a moment later, may be fetched by then too.
+const renewMargin = 100 * time.Millisecond
+
 // cache holds one document that the provider publishes. It is fetched on first use, again in the
 // background once it is older than fresh, and used for up to keep while the provider is away. It is
 // fetched at most once per renewEvery, and a fetch uses the context of the cache, not of a caller.
@@ -72,7 +76,8 @@ func (c *cache[T]) attempt() (any, error) {
 		return nil, c.failed
 	}
 	first := c.fetched.IsZero()
-	c.next = time.Now().Add(renewEvery)
+	began := time.Now()
+	c.next = began.Add(renewEvery)
 	c.mu.Unlock()
 
 	ctx, cancel := context.WithTimeout(c.life, requestTimeout)
@@ -82,8 +87,9 @@ func (c *cache[T]) attempt() (any, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if err != nil {
-		// Counted from here, the next fetch is not before that of a document that this one needs.
-		c.next = time.Now().Add(renewEvery)
+		// Counted from the beginning, also where the provider did not answer for all of requestTimeout: once
+		// it is back, it is asked again soon.
+		c.next = began.Add(renewEvery + renewMargin)
 		c.failed = away("the provider's %s cannot be had: %w", c.what, err)
 		c.log.Warn("The identity provider did not give its "+c.what+"; what is known of them stays in use.", "error", err)
 		return nil, c.failed
