@@ -70,7 +70,10 @@ func TestWithNoConfigurationAtAllTheDefaultsAreThoseOfTheSpec(t *testing.T) {
 			Level: sandbox.LevelNamespaces, Network: sandbox.Network{Mode: sandbox.NetworkLoopbackOff},
 			Limits: sandbox.Limits{Memory: 2 << 30, Processes: 256, OpenFiles: 4096, FileSize: 4 << 30},
 		},
-		Plugins:     Plugins{StartTimeout: 30 * time.Second, CallTimeout: 10 * time.Second, PassEnv: []string{}},
+		Plugins: Plugins{
+			StartTimeout: 30 * time.Second, CallTimeout: 10 * time.Second, PassEnv: []string{},
+			Limits: PluginLimits{Memory: 2 << 30, OpenFiles: 8192, Processes: 256, LogLines: 1000},
+		},
 		Environment: Environment{"HOME": home},
 		places:      layer.Places{},
 	}
@@ -116,7 +119,7 @@ apps:
   near: {url: https://near.example.com/sse, transport: {type: sse, headers: {X-A: b}, auth: {type: header, name: X-Key, value: v}}}
 mcp: {maxSessions: 7, maxInstances: 9, sessionTtlSeconds: 60, replica: b2}
 log: {level: debug, format: json}
-plugins: {startTimeoutSeconds: 5, callTimeoutSeconds: 6, passEnv: [HTTPS_PROXY]}
+plugins: {startTimeoutSeconds: 5, callTimeoutSeconds: 6, passEnv: [HTTPS_PROXY], limits: {memoryMiB: 1, openFiles: 2, processes: 3, logLinesPerSecond: 4}}
 `, nil)
 	home := c.Home
 	equal(t, "http", c.HTTP, HTTP{
@@ -151,7 +154,10 @@ plugins: {startTimeoutSeconds: 5, callTimeoutSeconds: 6, passEnv: [HTTPS_PROXY]}
 	})
 	equal(t, "mcp", c.MCP, MCP{MaxSessions: 7, MaxInstances: 9, SessionTTL: time.Minute, Replica: "b2"})
 	equal(t, "log", c.Log, Log{Level: "debug", Format: "json"})
-	equal(t, "plugins", c.Plugins, Plugins{StartTimeout: 5 * time.Second, CallTimeout: 6 * time.Second, PassEnv: []string{"HTTPS_PROXY"}})
+	equal(t, "plugins", c.Plugins, Plugins{
+		StartTimeout: 5 * time.Second, CallTimeout: 6 * time.Second, PassEnv: []string{"HTTPS_PROXY"},
+		Limits: PluginLimits{Memory: 1 << 20, OpenFiles: 2, Processes: 3, LogLines: 4},
+	})
 }
 
 func TestAFlagBeatsTheEnvironmentBeatsTheFileBeatsTheDefault(t *testing.T) {
