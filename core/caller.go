@@ -1,7 +1,9 @@
 package core
 
 import (
+	"context"
 	"strings"
+	"sync"
 	"time"
 )
 
@@ -78,4 +80,55 @@ func ValidWorkspaceID(id string) bool {
 type Caller struct {
 	Identity
 	Workspace Workspace
+}
+
+// TokenRequest is the request that a token came with. Adapters that check tokens against it get it. It belongs
+// to one request.
+type TokenRequest struct {
+	Method            string
+	URL               string // as the client saw it, without its query
+	DPoP              string // the header of that name (RFC 9449); "" for none
+	ClientCertificate string // the SHA-256 of the client's certificate, base64url without padding; "" for none
+
+	mu     sync.Mutex
+	judged map[string]verdict
+}
+
+type verdict struct {
+	identity Identity
+	err      error
+}
+
+// HasProof reports whether the request may prove that its sender holds the key of a token.
+func (r *TokenRequest) HasProof() bool {
+	return r != nil && (r.DPoP != "" || r.ClientCertificate != "")
+}
+
+// Judge returns what judge answers about a token, which it asks once: a proof is good for one time, and a request
+// may be authenticated in several places.
+func (r *TokenRequest) Judge(token string, judge func() (Identity, error)) (Identity, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if known, ok := r.judged[token]; ok {
+		return known.identity, known.err
+	}
+	if r.judged == nil {
+		r.judged = map[string]verdict{}
+	}
+	id, err := judge()
+	r.judged[token] = verdict{id, err}
+	return id, err
+}
+
+type tokenRequestKey struct{}
+
+// WithTokenRequest returns ctx with a request.
+func WithTokenRequest(ctx context.Context, r *TokenRequest) context.Context {
+	return context.WithValue(ctx, tokenRequestKey{}, r)
+}
+
+// TokenRequestOf returns the request of ctx, nil when it has none.
+func TokenRequestOf(ctx context.Context) *TokenRequest {
+	r, _ := ctx.Value(tokenRequestKey{}).(*TokenRequest)
+	return r
 }

@@ -22,11 +22,12 @@ type Info struct {
 
 // The names of capabilities in Info (proto/ropewalk/plugin/v1).
 const (
-	CapabilityConfigure   = "configure"
-	CapabilityValidate    = "validate"
-	CapabilityLogin       = "login"
-	CapabilityRevocations = "revocations" // of the kind auth
-	CapabilityDurable     = "durable"     // of the kind sessionstore
-	CapabilityReplace     = "replace"     // of the kind sessionstore
-	CapabilityExclusive   = "exclusive"   // of every kind
+	CapabilityConfigure     = "configure"
+	CapabilityValidate      = "validate"
+	CapabilityLogin         = "login"
+	CapabilityRevocations   = "revocations"    // of the kind auth
+	CapabilityVerifyRequest = "verify.request" // of the kind auth
+	CapabilityDurable       = "durable"        // of the kind sessionstore
+	CapabilityReplace       = "replace"        // of the kind sessionstore
+	CapabilityExclusive     = "exclusive"      // of every kind
 )

@@ -141,6 +141,9 @@ func (a *Access) logMode(g *gate) {
 // Dev reports whether there is no authentication at all.
 func (a *Access) Dev() bool { return a.gate.Load().dev }
 
+// BindsTokens reports whether an identity provider checks tokens against the requests that they come with.
+func (a *Access) BindsTokens() bool { return a.gate.Load().binds }
+
 // API authenticates a caller of /v1 by SERVICE_API_KEY, an API key, a token of the adapter, or a login
 // cookie. A bearer is read before the cookie, which does not replace a wrong one. Errors are
 // core.CodeUnauthenticated, or core.CodeUnavailable when the credentials cannot be checked.

@@ -24,6 +24,7 @@ type gate struct {
 	dev       bool
 	key       key
 	providers []*trusted
+	binds     bool // a provider checks tokens against their requests
 	verified  *lru.Cache[fingerprint, verified]
 	refused   *lru.Cache[fingerprint, time.Time]
 	pending   singleflight.Group // pending verifications, by token
@@ -41,7 +42,8 @@ type verified struct {
 func newGate(k key, providers []Provider, audiences []string, enroller Enroller) *gate {
 	g := &gate{key: k}
 	for _, p := range providers {
-		g.providers = append(g.providers, newTrusted(p, audiences, enroller))
+		t := newTrusted(p, audiences, enroller)
+		g.providers, g.binds = append(g.providers, t), g.binds || t.binds
 	}
 	g.verified, _ = lru.New[fingerprint, verified](maxVerified) // the one error is a size below 1
 	g.refused, _ = lru.New[fingerprint, time.Time](maxRefused)

@@ -24,9 +24,13 @@ type Provider struct {
 // noAudience is passed when no audience is configured: for adapters an empty list means any.
 const noAudience = "urn:ropewalk:no-audience-is-configured"
 
+// requestVerifier is an adapter that may check tokens against their requests.
+type requestVerifier interface{ VerifiesRequests() bool }
+
 // trusted is a Provider of a gate.
 type trusted struct {
 	Provider
+	binds     bool     // the adapter checks tokens against their requests
 	audiences []string // as passed to the adapter; empty means any
 	rules     *enrollment
 	about     atomic.Pointer[auth.Description]
@@ -34,6 +38,9 @@ type trusted struct {
 
 func newTrusted(p Provider, common []string, enroller Enroller) *trusted {
 	t := &trusted{Provider: p, rules: newEnrollment(p.Enrollment, enroller)}
+	if adapter, ok := p.Adapter.(requestVerifier); ok {
+		t.binds = adapter.VerifiesRequests()
+	}
 	if !p.AnyAudience {
 		if t.audiences = slices.Concat(common, p.Audiences); len(t.audiences) == 0 {
 			t.audiences = []string{noAudience}

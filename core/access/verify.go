@@ -25,6 +25,11 @@ func (a *Access) verify(ctx context.Context, token, resource string) (core.Ident
 	if len(token) > maxToken || strings.ContainsFunc(token, func(r rune) bool { return r <= ' ' || r > '~' }) {
 		return core.Identity{}, unauthenticated()
 	}
+	if a.gate.Load().binds {
+		if request := core.TokenRequestOf(ctx); request.HasProof() {
+			return request.Judge(token+" "+resource, func() (core.Identity, error) { return a.verifyProof(ctx, token, resource) })
+		}
+	}
 	hash := fingerprintOf(token)
 	if resource != "" {
 		hash = fingerprintOf(token + " " + resource) // no token has a space
@@ -46,6 +51,39 @@ func (a *Access) verify(ctx context.Context, token, resource string) (core.Ident
 		}
 	}
 	return core.Identity{}, unavailable(errors.New("the auth adapter was replaced repeatedly"))
+}
+
+// verifyProof authenticates a token of a request that may prove who holds it. A proof is good for one request, so the
+// verdict is neither cached nor shared.
+func (a *Access) verifyProof(ctx context.Context, token, resource string) (core.Identity, error) {
+	ctx, cancel := context.WithTimeout(ctx, askTimeout)
+	defer cancel()
+	for range maxSwaps {
+		g := a.gate.Load()
+		since := g.change()
+		id, _, err := a.judge(ctx, g, token, resource)
+		if err == nil && g.change() != since {
+			err = a.revokedMeanwhile(ctx, id)
+		}
+		if a.gate.Load() != g {
+			continue
+		}
+		if err != nil {
+			return core.Identity{}, a.failure(err)
+		}
+		return id, nil
+	}
+	return core.Identity{}, unavailable(errors.New("the auth adapter was replaced repeatedly"))
+}
+
+// failure is the answer when a token was not verified, which it logs.
+func (a *Access) failure(err error) error {
+	if errors.Is(err, plugins.ErrUnauthenticated) {
+		a.log.Debug("token refused", "error", err)
+		return unauthenticated()
+	}
+	a.log.Warn("token not verified", "error", err)
+	return unavailable(err)
 }
 
 // shared joins the pending verification of the token, or starts it. A request that is cancelled does not
@@ -82,11 +120,8 @@ func (a *Access) ask(ctx context.Context, g *gate, hash fingerprint, token, reso
 		return id, nil
 	case errors.Is(err, plugins.ErrUnauthenticated):
 		g.refused.Add(hash, time.Now().Add(refusedLife))
-		a.log.Debug("token refused", "error", err)
-		return core.Identity{}, unauthenticated()
 	}
-	a.log.Warn("token not verified", "error", err)
-	return core.Identity{}, unavailable(err)
+	return core.Identity{}, a.failure(err)
 }
 
 // revokedMeanwhile returns an error when the token or its subject was revoked while it was verified.
@@ -133,9 +168,14 @@ func (a *Access) judge(ctx context.Context, g *gate, token, resource string) (co
 
 // verify calls the adapter.
 func (t *trusted) verify(ctx context.Context, token, resource string) (auth.Identity, error) {
-	said, err := guarded(func() (auth.Identity, error) {
-		return t.Adapter.Verify(ctx, auth.VerifyRequest{Token: token, Audiences: t.audiencesOf(resource)})
-	})
+	req := auth.VerifyRequest{Token: token, Audiences: t.audiencesOf(resource)}
+	if request := core.TokenRequestOf(ctx); t.binds && request != nil {
+		req.Method, req.URL, req.ClientCertificateSHA256 = request.Method, request.URL, request.ClientCertificate
+		if request.DPoP != "" {
+			req.Headers = map[string]string{"dpop": request.DPoP}
+		}
+	}
+	said, err := guarded(func() (auth.Identity, error) { return t.Adapter.Verify(ctx, req) })
 	if err == nil && !said.ExpiresAt.After(time.Now()) {
 		err = fmt.Errorf("the adapter accepted a token that has expired or never does: %w", plugins.ErrUnauthenticated)
 	}

@@ -2,12 +2,14 @@ package httpapi
 
 import (
 	"bytes"
+	"strings"
 	"time"
 
 	"github.com/gofiber/fiber/v2"
 	"github.com/gofiber/fiber/v2/utils"
 	"github.com/valyala/fasthttp"
 
+	"github.com/ropewalk/ropewalk/core"
 	"github.com/ropewalk/ropewalk/core/httpapi/appapi"
 	"github.com/ropewalk/ropewalk/core/httpapi/authn"
 	"github.com/ropewalk/ropewalk/core/requestinfo"
@@ -22,10 +24,26 @@ func (s *Server) beginInfo(ctx *fasthttp.RequestCtx) *requestinfo.Info {
 	parent := h.Peek(tracing.TraceParent)
 	if (s.options.Tracer != nil || len(parent) > 0) && isTraced(ctx.Path()) {
 		span = s.options.Tracer.StartRequest(methodOf(ctx), tracing.Wire{Parent: string(parent), State: string(h.Peek(tracing.TraceState))})
-	} else if !s.options.AccessLog && !s.log.IsDebug() {
+	} else if !s.options.AccessLog && !s.log.IsDebug() && !s.access.BindsTokens() {
 		return nil
 	}
-	return requestinfo.Begin(ctx, span)
+	info := requestinfo.Begin(ctx, span)
+	if s.access.BindsTokens() {
+		info.TokenRequest = &core.TokenRequest{
+			Method: string(ctx.Method()), URL: s.guard.Address(ctx) + string(ctx.URI().PathOriginal()),
+			DPoP: strings.Join(texts(h.PeekAll("DPoP")), ","), ClientCertificate: s.guard.ClientCertificate(ctx),
+		}
+	}
+	return info
+}
+
+// texts copies values of a header. More than one is for the reader to refuse.
+func texts(values [][]byte) []string {
+	all := make([]string, len(values))
+	for i, value := range values {
+		all[i] = string(value)
+	}
+	return all
 }
 
 // isTraced reports whether requests of a path have traces: those of callers, not those of probes and of

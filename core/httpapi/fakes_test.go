@@ -125,6 +125,9 @@ func (a *fakeAccess) RevokeKey(_ context.Context, _ core.Caller, id string) erro
 	return nil
 }
 
+// BindsTokens is part of Access.
+func (*fakeAccess) BindsTokens() bool { return false }
+
 func (a *fakeAccess) WatchRevocations(changed func(string)) func() {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -29,6 +29,7 @@ type Access interface {
 	adminapi.Keys
 
 	Dev() bool
+	BindsTokens() bool // whether an identity provider gets requests with their tokens
 	Workspaces(ctx context.Context, id core.Identity) ([]core.Workspace, error)
 
 	// WatchRevocations calls changed, with the id of a user or "" for all, when the user's rights may

@@ -98,6 +98,9 @@ func (e *Endpoint) identify(c *fiber.Ctx, resource string) (core.Identity, error
 	}
 	credentials, ok := single(c, fiber.HeaderAuthorization)
 	token := webguard.Bearer(credentials)
+	if token == "" && requestinfo.Of(c.Context()).BindsTokens() {
+		token = webguard.DPoP(credentials)
+	}
 	if !ok || token == "" {
 		return core.Identity{}, core.Errorf(core.CodeUnauthenticated, "no bearer token")
 	}

@@ -105,6 +105,14 @@ func (a Auth) Revokes() bool {
 	})
 }
 
+// VerifiesRequests reports whether the adapter declares that it checks tokens against their request.
+func (a Auth) VerifiesRequests() bool {
+	return a.has(plugins.CapabilityVerifyRequest, func(adapter auth.Adapter) bool {
+		_, verifies := adapter.(auth.RequestVerifier)
+		return verifies
+	})
+}
+
 // Watch is auth.Revoker's. It lasts as long as the process that it was made on, and is not among the
 // calls that a process which is replaced may finish.
 func (a Auth) Watch(ctx context.Context, revoked func(auth.Revocation) error) error {

@@ -17,7 +17,7 @@ import (
 func TestAPluginLearnsTheVersionAndTheCapabilitiesOfTheServerAndItsDirectory(t *testing.T) {
 	var home string
 	h := newHost(t, func(o *pluginhost.Options) { home, o.Version = o.Home, "1.2.3" })
-	want := []string{"version 1.2.3", "capabilities [exclusive revocations session.replace]", filepath.Join(home, "plugins", "data", "sessionstore-mirror")}
+	want := []string{"version 1.2.3", "capabilities [exclusive revocations session.replace verify.request]", filepath.Join(home, "plugins", "data", "sessionstore-mirror")}
 	says(t, h.Check(t.Context(), plugins.KindSessionStore, config.Plugin{Adapter: "mirror"}), want...)
 	_, err := h.SessionStore(t.Context(), config.Plugin{Adapter: "mirror"})
 	says(t, err, want...)

@@ -161,7 +161,7 @@ func (h *Host) settings(t target) plugins.Config {
 // hostCapabilities are the parts of the contracts beyond the basic ones that the server makes use of, as
 // proto/ropewalk/plugin/v1 names them.
 func hostCapabilities() []string {
-	return []string{plugins.CapabilityExclusive, plugins.CapabilityRevocations, "session.replace"}
+	return []string{plugins.CapabilityExclusive, plugins.CapabilityRevocations, "session.replace", plugins.CapabilityVerifyRequest}
 }
 
 // ping calls the plugin's health service.

@@ -17,6 +17,9 @@ type Info struct {
 	Workspace string
 	Tool      string // the tool that was called; "" for none
 	Span      tracing.Span
+
+	// TokenRequest is what an identity provider gets of the request; nil when none wants to.
+	TokenRequest *core.TokenRequest
 }
 
 type key struct{}
@@ -34,13 +37,19 @@ func Of(ctx *fasthttp.RequestCtx) *Info {
 	return i
 }
 
-// In returns ctx within the trace of the request.
+// In returns ctx within the trace of the request, and with its TokenRequest.
 func (i *Info) In(ctx context.Context) context.Context {
 	if i == nil {
 		return ctx
 	}
+	if i.TokenRequest != nil {
+		ctx = core.WithTokenRequest(ctx, i.TokenRequest)
+	}
 	return i.Span.In(ctx)
 }
+
+// BindsTokens reports whether an identity provider gets the request with its token.
+func (i *Info) BindsTokens() bool { return i != nil && i.TokenRequest != nil }
 
 // SetRoute notes the pattern that the path of the request matched.
 func (i *Info) SetRoute(route string) {

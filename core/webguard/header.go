@@ -7,6 +7,15 @@ import (
 	"github.com/valyala/fasthttp"
 )
 
+// DPoP is the token of an Authorization header of the scheme DPoP (RFC 9449), "" when it is of another one.
+func DPoP(authorization string) string {
+	scheme, token, _ := strings.Cut(authorization, " ")
+	if !strings.EqualFold(scheme, "DPoP") {
+		return ""
+	}
+	return strings.TrimSpace(token)
+}
+
 // Bearer is the token of an Authorization header, "" when the header is of another scheme.
 func Bearer(authorization string) string {
 	scheme, token, _ := strings.Cut(authorization, " ")

@@ -170,3 +170,25 @@ func FuzzHost(f *testing.F) {
 		}
 	})
 }
+
+func TestTheCertificateOfAClientIsTakenFromTrustedProxiesAlone(t *testing.T) {
+	const hash = "Hash=" + "00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff"
+	const sum = "ABEiM0RVZneImaq7zN3u_wARIjNEVWZ3iJmqu8zd7v8"
+	trusting := &Policy{TrustedProxies: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}}
+	for _, c := range []struct {
+		policy  *Policy
+		headers []string
+		want    string
+	}{
+		{trusting, []string{"X-Forwarded-Client-Cert: By=spiffe://a;" + hash + `;Subject="CN=x"`}, sum},
+		{trusting, nil, ""},
+		{trusting, []string{"X-Forwarded-Client-Cert: Hash=00"}, ""},
+		{trusting, []string{"X-Forwarded-Client-Cert: " + hash + "," + hash}, ""},
+		{trusting, []string{"X-Forwarded-Client-Cert: " + hash, "X-Forwarded-Client-Cert: " + hash}, ""},
+		{&Policy{}, []string{"X-Forwarded-Client-Cert: " + hash}, ""},
+	} {
+		if got := c.policy.ClientCertificate(request("GET", c.headers...)); got != c.want {
+			t.Errorf("%q: got %q, want %q", c.headers, got, c.want)
+		}
+	}
+}

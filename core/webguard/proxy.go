@@ -1,6 +1,8 @@
 package webguard
 
 import (
+	"encoding/base64"
+	"encoding/hex"
 	"net/netip"
 	"slices"
 	"strings"
@@ -67,4 +69,21 @@ func (p *Policy) Address(ctx *fasthttp.RequestCtx) string {
 		return strings.TrimSuffix(p.BaseURL, "/")
 	}
 	return p.Scheme(ctx) + "://" + string(ctx.Request.Header.Host())
+}
+
+// ClientCertificate is the SHA-256 of the certificate that the client showed to a trusted proxy, base64url without
+// padding; "" when there is none. The proxy names it in X-Forwarded-Client-Cert, and must remove what clients
+// wrote there: a header with several certificates is not used.
+func (p *Policy) ClientCertificate(ctx *fasthttp.RequestCtx) string {
+	value, single := Single(&ctx.Request.Header, "X-Forwarded-Client-Cert")
+	if !single || len(value) == 0 || strings.Contains(string(value), ",") || !p.fromTrustedProxy(ctx) {
+		return ""
+	}
+	for part := range strings.SplitSeq(string(value), ";") {
+		name, text, _ := strings.Cut(strings.TrimSpace(part), "=")
+		if sum, err := hex.DecodeString(text); strings.EqualFold(name, "Hash") && err == nil && len(sum) == 32 {
+			return base64.RawURLEncoding.EncodeToString(sum)
+		}
+	}
+	return ""
 }

@@ -70,8 +70,8 @@ type VerifyRequest struct {
 	Token     string
 	Audiences []string // the token must carry one of them; empty means any audience will do
 
-	// The request that the token came with, for tokens that are bound to their holder; empty when
-	// unknown.
+	// The request that the token came with, for adapters that are a RequestVerifier; empty when unknown, and
+	// for others.
 	Method                  string
 	URL                     string            // without query, as the client saw it
 	Headers                 map[string]string // those that bind tokens, by lower-case name: "dpop"
@@ -106,6 +106,15 @@ type ExchangeRequest struct {
 	Code         string
 	Nonce        string
 	CodeVerifier string
+}
+
+// RequestVerifier is the optional capability of an adapter whose tokens may be bound to their holder. It gets the request
+// with each token. Verify then accepts a token that is bound to a key only if the request proves that the sender
+// has the key: a DPoP proof (RFC 9449) for the method, the URL and the token, which was not seen before, or
+// the client certificate of the token (RFC 8705). The server caches no verdict about a request with a proof.
+type RequestVerifier interface {
+	// VerifiesRequests does nothing: an adapter has the capability when it has the method.
+	VerifiesRequests()
 }
 
 // Revoker is the optional capability of an adapter that is notified of revoked subjects or tokens.

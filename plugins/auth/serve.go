@@ -38,5 +38,8 @@ func Plugin(adapter Adapter) plugins.Plugin {
 	if canRevoke {
 		p.Capabilities = append(p.Capabilities, plugins.CapabilityRevocations)
 	}
+	if _, verifies := adapter.(RequestVerifier); verifies {
+		p.Capabilities = append(p.Capabilities, plugins.CapabilityVerifyRequest)
+	}
 	return p
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"github.com/ropewalk/ropewalk/core"
+	"github.com/ropewalk/ropewalk/core/requestinfo"
 	"github.com/ropewalk/ropewalk/core/webguard"
 )
 
@@ -51,7 +52,12 @@ func FromViewer(c *fiber.Ctx) (Credentials, error) {
 	return cred, nil
 }
 
-// Bearer is the bearer token of a request, "" when there is none.
+// Bearer is the bearer token of a request, "" when there is none. The scheme DPoP counts as well when an identity
+// provider checks the proof.
 func Bearer(ctx *fasthttp.RequestCtx) string {
-	return webguard.Bearer(string(ctx.Request.Header.Peek(fasthttp.HeaderAuthorization)))
+	authorization := string(ctx.Request.Header.Peek(fasthttp.HeaderAuthorization))
+	if token := webguard.Bearer(authorization); token != "" || !requestinfo.Of(ctx).BindsTokens() {
+		return token
+	}
+	return webguard.DPoP(authorization)
 }

@@ -2,9 +2,19 @@ package plugins
 
 import (
 	"os"
+	"path/filepath"
 	"testing"
 
+	"github.com/ropewalk/ropewalk/plugins/auth"
+	"github.com/ropewalk/ropewalk/plugins/host"
 	"github.com/ropewalk/ropewalk/test/e2e/harness"
 )
 
-func TestMain(m *testing.M) { os.Exit(harness.Main(m)) }
+// The test binary is also the auth plugin of proof_test.go, under its file name.
+func TestMain(m *testing.M) {
+	if filepath.Base(os.Args[0]) == boundName && os.Getenv(host.Cookie) != "" {
+		auth.Serve(&bound{})
+		return
+	}
+	os.Exit(harness.Main(m))
+}

@@ -290,7 +290,8 @@ type VerifyRequest struct {
 	Token string `protobuf:"bytes,1,opt,name=token,proto3" json:"token,omitempty"`
 	// The token must carry one of these audiences; empty means any audience will do.
 	Audiences []string `protobuf:"bytes,2,rep,name=audiences,proto3" json:"audiences,omitempty"`
-	// The method of the request that the token came with, such as "POST"; empty when unknown.
+	// The method of the request that the token came with, such as "POST"; empty when unknown. This field
+	// and those below are empty for an adapter without the capability "verify.request".
 	Method string `protobuf:"bytes,3,opt,name=method,proto3" json:"method,omitempty"`
 	// The URL of that request without query, as the client saw it; empty when unknown.
 	Url string `protobuf:"bytes,4,opt,name=url,proto3" json:"url,omitempty"`

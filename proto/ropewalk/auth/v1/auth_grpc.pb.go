@@ -58,6 +58,13 @@ type AuthServiceClient interface {
 	// expected one, a token without a subject, with critical headers, of another type than a JWT, or
 	// bound to a key whose possession the request does not prove. Clocks may differ by 30 seconds in both directions: a token is good until 30 seconds after
 	// its exp and from 30 seconds before its nbf and iat. A verdict is never remembered beyond that.
+	//
+	// An adapter with the capability "verify.request" gets the request that the token came with: method, url,
+	// headers and client_certificate_sha256. It accepts a token that is bound to a key (the claim cnf) only
+	// if the request proves that the sender has the key: by a DPoP proof (RFC 9449) for this method, URL and
+	// token that it has not seen before, or by the client certificate of the token (RFC 8705). The server asks
+	// for each request with a proof, and caches no verdict about one.
+	//
 	// The identity is the token's own: its subject, its organization, its role, whatever tokens came
 	// before or come at the same moment. Any text may come as a token, the empty one included.
 	Verify(ctx context.Context, in *VerifyRequest, opts ...grpc.CallOption) (*VerifyResponse, error)
@@ -135,6 +142,13 @@ type AuthServiceServer interface {
 	// expected one, a token without a subject, with critical headers, of another type than a JWT, or
 	// bound to a key whose possession the request does not prove. Clocks may differ by 30 seconds in both directions: a token is good until 30 seconds after
 	// its exp and from 30 seconds before its nbf and iat. A verdict is never remembered beyond that.
+	//
+	// An adapter with the capability "verify.request" gets the request that the token came with: method, url,
+	// headers and client_certificate_sha256. It accepts a token that is bound to a key (the claim cnf) only
+	// if the request proves that the sender has the key: by a DPoP proof (RFC 9449) for this method, URL and
+	// token that it has not seen before, or by the client certificate of the token (RFC 8705). The server asks
+	// for each request with a proof, and caches no verdict about one.
+	//
 	// The identity is the token's own: its subject, its organization, its role, whatever tokens came
 	// before or come at the same moment. Any text may come as a token, the empty one included.
 	Verify(context.Context, *VerifyRequest) (*VerifyResponse, error)

@@ -118,8 +118,9 @@ type InfoResponse struct {
 	// The optional capabilities it has, in any order. Of every kind: "configure" (it takes settings),
 	// "validate" (it answers Validate), "exclusive" (its backend has one writer: the server ends the
 	// old process before it configures a new one). Of the kind auth: "login" (it serves
-	// LoginService), "revocations" (it serves RevocationService). Of the kind sessionstore: "durable"
-	// (records outlive the process), "replace" (it answers Replace). Unknown words are ignored.
+	// LoginService), "revocations" (it serves RevocationService), "verify.request" (it checks tokens
+	// against the request that they came with). Of the kind sessionstore: "durable" (records outlive the
+	// process), "replace" (it answers Replace). Unknown words are ignored.
 	//
 	// A process of a plugin without "exclusive" can be configured while another one serves with the
 	// same settings and data_dir. The backend of a plugin with "exclusive" is free again when its
