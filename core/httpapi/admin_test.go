@@ -3,6 +3,7 @@ package httpapi
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/getkin/kin-openapi/routers/gorillamux"
 
@@ -97,6 +98,23 @@ func TestTheConfigurationIsShownToAdminsOfTheOrganization(t *testing.T) {
 		t.Errorf("an admin: %d %s", r.StatusCode, r.body)
 	}
 	if r := h.do(t, call{method: "GET", path: "/v1/config", header: map[string]string{"Authorization": "Bearer lead"}}); r.StatusCode != 403 {
+		t.Errorf("an admin of the workspace alone: %d %s", r.StatusCode, r.body)
+	}
+}
+
+func TestThePluginsAreShownToAdminsOfTheOrganization(t *testing.T) {
+	a := newAccess()
+	a.user("lead", core.RoleMember, core.Workspace{ID: core.DefaultWorkspaceID, Role: core.RoleAdmin})
+	h := open(t, a, func(o *Options) {
+		o.Plugins = func() []adminapi.Plugin {
+			return []adminapi.Plugin{{Kind: "auth", Name: "corp", Adapter: "oidc", Version: "1", State: "running", Generation: 2, Since: time.Unix(0, 0).UTC(), Calls: 7, LastError: "signal: killed"}}
+		}
+	})
+	want := `{"plugins":[{"kind":"auth","name":"corp","adapter":"oidc","version":"1","state":"running","generation":2,"since":"1970-01-01T00:00:00Z","degraded":false,"calls":7,"errors":0,"lastError":"signal: killed"}]}`
+	if r := h.do(t, call{method: "GET", path: "/v1/plugins"}); r.body != want {
+		t.Errorf("an admin: %d %s", r.StatusCode, r.body)
+	}
+	if r := h.do(t, call{method: "GET", path: "/v1/plugins", header: map[string]string{"Authorization": "Bearer lead"}}); r.StatusCode != 403 {
 		t.Errorf("an admin of the workspace alone: %d %s", r.StatusCode, r.body)
 	}
 }

@@ -174,6 +174,8 @@ func TestAnswersAreAsTheDocumentSays(t *testing.T) {
 		{"metrics", call{method: "GET", path: "/v1/metrics"}, "", nil, 200},
 		{"the configuration", call{method: "GET", path: "/v1/config"}, "", nil, 200},
 		{"the configuration for others", call{method: "GET", path: "/v1/config", header: denied}, "", nil, 403},
+		{"the plugins", call{method: "GET", path: "/v1/plugins"}, "", nil, 200},
+		{"the plugins for others", call{method: "GET", path: "/v1/plugins", header: denied}, "", nil, 403},
 		{"the audit trail", call{method: "GET", path: "/v1/audit?limit=5&from=2026-11-20"}, "", nil, 200},
 		{"the audit trail of others", call{method: "GET", path: "/v1/audit", header: denied}, "", nil, 403},
 	} {

@@ -67,7 +67,7 @@ type State interface {
 	CheckWritable(ctx context.Context) error // core.CodeUnavailable with the reason
 }
 
-// Options configure a Server. Access, Apps, Tools, Pins, Approvals, Events, Chat, Metrics, Registries, AuditTrail, Settings and Logger are required.
+// Options configure a Server. Access, Apps, Tools, Pins, Approvals, Events, Chat, Metrics, Registries, AuditTrail, Settings, Plugins and Logger are required.
 type Options struct {
 	Access     Access
 	Apps       Apps
@@ -84,6 +84,7 @@ type Options struct {
 	Audit      Auditor             // nil records nothing
 	AuditTrail adminapi.AuditTrail // what GET /v1/audit reads
 	Settings   func() []adminapi.Setting
+	Plugins    func() []adminapi.Plugin
 
 	// Mounts add routes beside /v1. Their errors are written like all others.
 	Mounts []func(Router)

@@ -112,6 +112,7 @@ func (s *Server) adminRoutes() []route {
 		{patch, "/v1/models", s.authn.RequireMember(s.admin.UpdateModels)},
 
 		{get, "/v1/config", s.authn.RequireMember(s.admin.ListSettings)},
+		{get, "/v1/plugins", s.authn.RequireMember(s.admin.ListPlugins)},
 		{get, "/v1/audit", s.authn.RequireMember(s.admin.ListAudit)},
 
 		{get, "/v1/registries", s.authn.RequireMember(s.admin.ListRegistries)},

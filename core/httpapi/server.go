@@ -134,7 +134,7 @@ func (s *Server) setHandlers() {
 	s.talk = &chatapi.Handlers{
 		Chat: o.Chat, Streams: o.Streams, Limits: o.Limits, TokensPerDay: o.TokensPerDay, Log: o.Logger, Quiet: o.Timeouts.Quiet,
 	}
-	s.admin = &adminapi.Handlers{Tools: o.Tools, Keys: o.Access, Models: o.Chat, Registries: o.Registries, Audit: o.AuditTrail, Settings: o.Settings}
+	s.admin = &adminapi.Handlers{Tools: o.Tools, Keys: o.Access, Models: o.Chat, Registries: o.Registries, Audit: o.AuditTrail, Settings: o.Settings, Plugins: o.Plugins}
 	s.trust = &trustapi.Handlers{Pins: o.Pins, Approvals: o.Approvals}
 }
 

@@ -51,7 +51,7 @@ func open(t testing.TB, a *fakeAccess, change func(*Options)) *testServer {
 	t.Helper()
 	h := &testServer{access: a, apps: newApps(), tools: &fakeTools{}, conversations: newFakeConversations(), bus: event.New(hclog.NewNullLogger()), log: &bytes.Buffer{}, served: make(chan error, 1)}
 	o := Options{
-		Access: a, Apps: h.apps, Tools: h.tools, Events: h.bus, Metrics: fakeMetrics{}, Registries: fakeRegistries{}, AuditTrail: &trail{}, Settings: func() []adminapi.Setting { return nil }, Pins: &fakePins{}, Approvals: fakeApprovals{}, Version: "test", TrustedProxies: loopbackOnly(),
+		Access: a, Apps: h.apps, Tools: h.tools, Events: h.bus, Metrics: fakeMetrics{}, Registries: fakeRegistries{}, AuditTrail: &trail{}, Settings: func() []adminapi.Setting { return nil }, Plugins: func() []adminapi.Plugin { return nil }, Pins: &fakePins{}, Approvals: fakeApprovals{}, Version: "test", TrustedProxies: loopbackOnly(),
 		Logger: hclog.New(&hclog.LoggerOptions{Output: h.log, Level: hclog.Warn, Mutex: &sync.Mutex{}}),
 	}
 	if change != nil {

@@ -43,16 +43,16 @@ export async function accessible(page, where) {
   assert.deepEqual(violations, [], `axe-core on ${where}: ${JSON.stringify(violations, null, 1)}`);
 }
 
-// violationsOn is what axe-core finds on what is shown, once a dialog or a menu that appears has its full
-// contrast.
-export async function violationsOn(page) {
+// violationsOn is what axe-core finds on what is shown, by all of its rules or these, once a dialog or a menu
+// that appears has its full contrast.
+export async function violationsOn(page, rules) {
   await page.waitForFunction(() => document.getAnimations().every((a) => a.playState !== "running" || a.effect?.getTiming().iterations === Infinity));
-  await page.evaluate(axeSource);
-  return page.evaluate(async () => {
+  if (!(await page.evaluate(() => "axe" in globalThis))) await page.evaluate(axeSource);
+  return page.evaluate(async (rules) => {
     // Views of apps are frames of somebody else's pages.
-    const { violations } = await globalThis.axe.run({ exclude: [["iframe"]] }, { iframes: false });
+    const { violations } = await globalThis.axe.run({ exclude: [["iframe"]] }, { iframes: false, ...(rules && { runOnly: rules }) });
     return violations.map((v) => ({ id: v.id, help: v.help, nodes: v.nodes.slice(0, 3).map((n) => `${n.html.slice(0, 160)} ${n.any.map((a) => a.message).join("; ").slice(0, 200)}`) }));
-  });
+  }, rules);
 }
 
 // picture takes a screenshot for the documents, when they are wanted.

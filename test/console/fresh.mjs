@@ -51,6 +51,49 @@ await page.getByRole("region", { name: "Events, 2,000 rows" }).waitFor();
 assert.ok(lists < 20, `2,000 events made ${lists} requests`);
 await page.unrouteAll({ behavior: "ignoreErrors" });
 
+// With many pages of conversations, an event asks for the first page alone, and the list stays as long as it is.
+const conversations = 1_050;
+let renamed = false;
+let asked = [];
+streams = 0;
+const rename = gate();
+await page.route("**/v1/events", async (route) => {
+  if (++streams > 1) return;
+  await rename.passed;
+  await route.fulfill(stream([{ event: "conversation.updated", id: "conv_1049", title: "The new title" }]));
+});
+await page.route("**/v1/conversations?*", async (route) => {
+  const query = new URL(route.request().url()).searchParams;
+  const [from, limit] = [Number(query.get("cursor") ?? 0), Number(query.get("limit"))];
+  asked.push(from);
+  const row = (i, title) => ({
+    id: `conv_${i}`, title, preview: "", createdAt: "2026-01-01T00:00:00Z", updatedAt: new Date(Date.UTC(2026, 0, 2) - i * 1_000).toISOString(),
+    messageCount: 2, ownerId: "usr_default", totalInputTokens: 0, totalOutputTokens: 0,
+  });
+  const all = Array.from({ length: conversations }, (_, i) => row(i, `Conversation ${i + 1}`));
+  if (renamed) all.unshift({ ...all.pop(), title: "The new title", updatedAt: new Date(Date.UTC(2026, 0, 3)).toISOString() });
+  const to = from + limit;
+  await route.fulfill({ json: { conversations: all.slice(from, to), nextCursor: to < conversations ? String(to) : null, totalCount: conversations } });
+});
+await page.goto(`${facts.url}/chat`);
+const list = page.getByRole("region", { name: "Conversations" });
+await list.waitFor();
+await page.waitForFunction((list) => {
+  list.scrollTop = list.scrollHeight;
+  return list.textContent.includes("Conversation 1050");
+}, await list.elementHandle());
+assert.equal(asked.length, 11);
+asked = [];
+renamed = true;
+rename.open();
+await page.waitForFunction((list) => {
+  list.scrollTop = 0;
+  return list.querySelector("[aria-posinset='1']")?.textContent.includes("The new title");
+}, await list.elementHandle());
+assert.deepEqual([...new Set(asked)], [0], `it asked for the pages from ${asked}`);
+assert.equal(await list.locator("li").first().getAttribute("aria-setsize"), String(conversations));
+await page.unrouteAll({ behavior: "ignoreErrors" });
+
 // The last message has no answer yet: the history is asked for until it is there, and not after that.
 let histories = 0;
 const said = (role, content) => ({ role, content, timestamp: new Date().toISOString(), index: 0 });
@@ -66,10 +109,10 @@ await page.clock.runFor(3_000);
 await page.clock.runFor(3_000);
 await page.getByText("Two hours.").waitFor();
 assert.equal(await notice.count(), 0);
-const asked = histories;
+const before = histories;
 await page.clock.runFor(20_000);
 await page.getByText("Two hours.").waitFor();
-assert.equal(histories, asked, "a history with its answer is not asked for again");
+assert.equal(histories, before, "a history with its answer is not asked for again");
 assert.deepEqual(problems, [], "what the page complained about");
 await page.unrouteAll({ behavior: "ignoreErrors" });
 await context.close();

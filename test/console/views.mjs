@@ -57,10 +57,11 @@ for (const tool of facts.tools) {
   const view = page.frameLocator("iframe").frameLocator("iframe");
   try {
     await view.getByText(/\w{2}/).first().waitFor();
+    if (facts.pictures) await page.waitForTimeout(2_000); // the end of its animations
+    await picture(page, `view-${app}-1440`);
     await clicks[app](page, view);
     const shown = await view.locator("body").evaluate((body) => ({ text: body.innerText.trim().length, height: body.scrollHeight }));
     if (shown.text < 10 || shown.height < 40) failures.push(`${tool}: it shows ${JSON.stringify(shown)}`);
-    await picture(page, `view-${app}-1440`);
   } catch (error) {
     failures.push(`${tool}: ${error.message.split("\n").slice(0, 4).join(" ")}; the page says ${(await page.locator("main").innerText()).slice(-400)}`);
   }

@@ -1,9 +1,10 @@
+import "./api/early"; // before everything else
 import { QueryClient, QueryClientProvider } from "@tanstack/react-query";
 import { RouterProvider } from "@tanstack/react-router";
 import { StrictMode, useEffect } from "react";
 import { createRoot } from "react-dom/client";
 import { follow } from "./api/events";
-import { retryUnlessRefused, SessionProvider, useSession } from "./api/session";
+import { beforeFirstRender, retryUnlessRefused, SessionProvider, useSession } from "./api/session";
 import { router } from "./router";
 import { Login } from "./shell/Login";
 import { applyTheme } from "./shell/theme";
@@ -36,7 +37,7 @@ function Workspace() {
 const root = document.getElementById("root");
 if (!root) throw new Error("the page has no root");
 
-createRoot(root).render(
+const show = () => createRoot(root).render(
   <StrictMode>
     <QueryClientProvider client={queries}>
       <SessionProvider
@@ -53,3 +54,6 @@ createRoot(root).render(
     </QueryClientProvider>
   </StrictMode>,
 );
+
+// A screen with a chunk of its own is loaded meanwhile.
+void Promise.allSettled([beforeFirstRender(queries), router.load()]).then(show);

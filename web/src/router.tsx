@@ -1,5 +1,5 @@
 import { createRootRoute, createRoute, createRouter, lazyRouteComponent, Link, redirect } from "@tanstack/react-router";
-import { ChatScreen } from "./chat/Chat";
+import { ChatScreen, loadThread } from "./chat/Chat";
 import { Shell } from "./shell/Shell";
 import { Empty, Failure, Page } from "./ui/Surface";
 
@@ -13,7 +13,7 @@ const index = createRoute({ getParentRoute: () => root, path: "/", beforeLoad: (
 
 // Most visits begin here: a chunk of its own would be asked for only when the rest of the page is there.
 const chat = createRoute({ getParentRoute: () => root, path: "/chat", component: ChatScreen });
-const conversation = createRoute({ getParentRoute: () => root, path: "/chat/$id", component: ChatScreen });
+const conversation = createRoute({ getParentRoute: () => root, path: "/chat/$id", component: ChatScreen, loader: () => void loadThread().catch(() => undefined) });
 
 interface AppSearch {
   tab?: string;

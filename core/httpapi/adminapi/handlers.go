@@ -38,4 +38,5 @@ type Handlers struct {
 	Registries Registries
 	Audit      AuditTrail
 	Settings   func() []Setting // in force, in the order of their paths
+	Plugins    func() []Plugin
 }

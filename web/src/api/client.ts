@@ -1,5 +1,6 @@
 import createClient from "openapi-fetch";
-import { errorOf, send } from "./http";
+import { answerTo } from "./early";
+import { errorOf } from "./http";
 import type { components, paths } from "./schema";
 
 export type Schemas = components["schemas"];
@@ -16,7 +17,7 @@ export type UsageTotals = Schemas["UsageTotals"];
 export type Skill = Schemas["Skill"];
 
 /** The client of /v1. Its types are generated from the server's own description. */
-export const api = createClient<paths>({ fetch: (request) => send(request) });
+export const api = createClient<paths>({ fetch: answerTo });
 
 /** The data of an answer, or the error that it is. */
 export async function take<T>(pending: Promise<{ data?: T; error?: unknown; response: Response }>): Promise<T> {

@@ -1,16 +1,22 @@
 import { useInfiniteQuery, useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { toastError } from "../ui/Toast";
 import { api, take } from "./client";
-import { refresh } from "./refresh";
+import { conversationPage, dropConversation, refreshConversations, type ConversationPages } from "./conversationPages";
 import { useSession } from "./session";
+
+const onePage = ({ state }: { state: { data?: ConversationPages } }) => (state.data?.pages.length ?? 0) < 2;
 
 export function useConversations(search: string) {
   const { workspace } = useSession();
   return useInfiniteQuery({
     queryKey: ["conversations", workspace.id, search],
     initialPageParam: undefined as string | undefined,
-    queryFn: ({ pageParam }) => take(api.GET("/v1/conversations", { params: { query: { limit: pageParam ? 100 : 50, cursor: pageParam, search: search || undefined } } })),
+    queryFn: ({ pageParam }) => conversationPage(search, pageParam),
     getNextPageParam: (last) => last.nextCursor ?? undefined,
+    // All pages would be asked for again, which may be a hundred.
+    refetchOnWindowFocus: onePage,
+    refetchOnReconnect: onePage,
+    refetchOnMount: onePage,
   });
 }
 
@@ -33,9 +39,9 @@ export function useHistory(id: string | undefined, answering: boolean) {
 /** What can be done with a conversation beside going on in it. */
 export function useConversationActions() {
   const queries = useQueryClient();
-  const options = { onError: toastError, onSettled: () => refresh(queries, ["conversations"]) };
+  const options = { onError: toastError, onSettled: () => refreshConversations(queries) };
   const rename = useMutation({ ...options, mutationFn: ({ id, title }: { id: string; title: string }) => take(api.PATCH("/v1/conversations/{id}", { params: { path: { id } }, body: { title } })) });
-  const remove = useMutation({ ...options, mutationFn: (id: string) => take(api.DELETE("/v1/conversations/{id}", { params: { path: { id } } })) });
+  const remove = useMutation({ ...options, onSuccess: (_: unknown, id: string) => dropConversation(queries, id), mutationFn: (id: string) => take(api.DELETE("/v1/conversations/{id}", { params: { path: { id } } })) });
   const fork = useMutation({
     ...options,
     mutationFn: ({ id, atMessage }: { id: string; atMessage?: number }) => take(api.POST("/v1/conversations/{id}/fork", { params: { path: { id } }, body: atMessage === undefined ? {} : { atMessage } })),

@@ -1,6 +1,7 @@
 import type { QueryClient } from "@tanstack/react-query";
 import { useSyncExternalStore } from "react";
 import { ApiError } from "./http";
+import { refreshConversations } from "./conversationPages";
 import { refresh, refreshAll } from "./refresh";
 import { readEvents } from "./sse";
 
@@ -58,6 +59,7 @@ function collect(event: WorkspaceEvent, queries: QueryClient): void {
     const { events, keys } = pending;
     discard();
     all = [...all, ...events].slice(-limit);
+    if (keys.delete("conversations")) refreshConversations(queries);
     refresh(queries, keys);
     notify();
   }, pause);
@@ -91,7 +93,10 @@ async function run(signal: AbortSignal, workspace: string, queries: QueryClient)
         collect({ seq: ++seq, name: event.name, at, data }, queries);
       }, () => {
         // Nobody repeats what happened meanwhile: everything that is shown is asked for again.
-        if (failures > 0) refreshAll(queries);
+        if (failures > 0) {
+          refreshAll(queries, (query) => query.queryKey[0] !== "conversations");
+          refreshConversations(queries);
+        }
         failures = 0;
         setConnection("open");
       });

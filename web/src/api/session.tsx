@@ -1,7 +1,8 @@
-import { useQuery, useQueryClient } from "@tanstack/react-query";
+import { useQuery, useQueryClient, type QueryClient } from "@tanstack/react-query";
 import { createContext, useCallback, useContext, useEffect, useMemo, useRef, useState, type ReactNode } from "react";
 import { api, take, type User, type WorkspaceRef } from "./client";
-import { ApiError, identity, send } from "./http";
+import { answerTo, tokenKey, workspaceKey } from "./early";
+import { ApiError, identity } from "./http";
 
 /** What the server says of itself before anybody has logged in. */
 export interface Facts {
@@ -28,11 +29,6 @@ export interface Session {
 }
 
 const Context = createContext<Session | null>(null);
-const tokenKey = "ropewalk.token";
-const workspaceKey = "ropewalk.workspace";
-
-identity.token = sessionStorage.getItem(tokenKey) ?? "";
-identity.workspace = localStorage.getItem(workspaceKey) ?? "";
 
 export function useSession(): Session {
   const session = useContext(Context);
@@ -40,12 +36,9 @@ export function useSession(): Session {
   return session;
 }
 
-export const useFacts = () =>
-  useQuery({
-    queryKey: ["facts"],
-    staleTime: Infinity,
-    queryFn: async () => (await (await send("/console/facts.json")).json()) as Facts,
-  });
+const factsQuery = { queryKey: ["facts"], staleTime: Infinity, retryOnMount: false, queryFn: async () => (await (await answerTo("/console/facts.json")).json()) as Facts };
+
+export const useFacts = () => useQuery(factsQuery);
 
 async function bootstrap() {
   try {
@@ -56,6 +49,14 @@ async function bootstrap() {
     return await take(api.GET("/v1/workspace"));
   }
 }
+
+const bootQuery = (workspace: string) => ({ queryKey: ["bootstrap", workspace], queryFn: bootstrap, retry: retryUnlessRefused, retryOnMount: false, staleTime: 30_000 });
+
+/** Waits a moment for what the first render needs, so that it is one of the whole page. */
+export const beforeFirstRender = (queries: QueryClient) => Promise.race([
+  Promise.all([queries.prefetchQuery(factsQuery), queries.prefetchQuery(bootQuery(identity.workspace))]),
+  new Promise((resolve) => setTimeout(resolve, 1_000)),
+]);
 
 interface Props {
   children: ReactNode;
@@ -69,7 +70,7 @@ export function SessionProvider({ children, loading, login, failed }: Props) {
   const queries = useQueryClient();
   const facts = useFacts();
   const [workspaceId, setWorkspaceId] = useState(identity.workspace);
-  const boot = useQuery({ queryKey: ["bootstrap", workspaceId], queryFn: bootstrap, retry: retryUnlessRefused, staleTime: 30_000 });
+  const boot = useQuery(bootQuery(workspaceId));
 
   useEffect(() => {
     // Whoever was logged in and is not any more is asked to log in again.

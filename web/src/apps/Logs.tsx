@@ -1,7 +1,8 @@
 import { useVirtualizer } from "@tanstack/react-virtual";
 import { useEffect, useRef, useState } from "react";
 import { readEvents } from "../api/sse";
-import { Field, Search, Switch } from "../ui/Field";
+import { Field, Search } from "../ui/Field";
+import { Switch } from "../ui/Switch";
 import { Card, Failure } from "../ui/Surface";
 import css from "./apps.module.css";
 

@@ -1,25 +1,33 @@
 import { useNavigate, useParams } from "@tanstack/react-router";
 import { Menu as MenuIcon, SquarePen } from "lucide-react";
-import { useCallback, useMemo, useRef, useState } from "react";
+import { lazy, Suspense, useCallback, useEffect, useMemo, useRef, useState } from "react";
 import { useConversationActions, useConversations, useHistory } from "../api/conversations";
 import { useSession } from "../api/session";
 import { useApps } from "../api/apps";
 import { Button } from "../ui/Button";
-import { Notice } from "../ui/Surface";
+import { useIdle } from "../ui/idle";
+import { Notice, Skeleton } from "../ui/Surface";
 import { toastError } from "../ui/Toast";
 import { Composer, useFocus } from "./Composer";
 import { Conversations } from "./Conversations";
 import type { MessageActions } from "./Message";
 import { forget, useBegin, useRun } from "./runs";
 import type { Attachment } from "./run";
-import { Thread } from "./Thread";
 import css from "./chat.module.css";
+
+/** What shows messages is not needed to begin a chat: it is loaded once the page is shown, or with a conversation. */
+export const loadThread = () => import("./Thread");
+const Thread = lazy(async () => ({ default: (await loadThread()).Thread }));
 
 /** Talking to a model that uses the tools of the workspace. */
 export function ChatScreen() {
   const { id } = useParams({ strict: false });
   const [listOpen, setListOpen] = useState(false);
   const navigate = useNavigate();
+  const idle = useIdle();
+  useEffect(() => {
+    if (idle) loadThread().catch(() => undefined); // the first message tries again
+  }, [idle]);
   const { data } = useConversations("");
   const title = data?.pages.flatMap((p) => p.conversations).find((c) => c.id === id)?.title;
   return (
@@ -78,7 +86,9 @@ function Conversation({ id }: { id?: string }) {
   if (!id && !state) return <><Hello onPick={(words) => { setText(words); field.current?.focus(); }} />{model === null && <NoModel />}{composer}</>;
   return (
     <>
-      <Thread messages={messages ?? []} loading={history.isPending && id !== undefined && !state} error={history.error} state={state} actions={actions} onRetry={() => state && say(state.ask.message, state.ask.model, state.ask.attachments)} />
+      <Suspense fallback={<div className={css.scroll}><div className={css.messages}><Skeleton lines={4} /></div></div>}>
+        <Thread messages={messages ?? []} loading={history.isPending && id !== undefined && !state} error={history.error} state={state} actions={actions} onRetry={() => state && say(state.ask.message, state.ask.model, state.ask.attachments)} />
+      </Suspense>
       {model === null && <NoModel />}
       {composer}
     </>

@@ -1,11 +1,14 @@
 import { useQuery } from "@tanstack/react-query";
 import { api, take } from "../api/client";
 import { useSession } from "../api/session";
+import { useIdle } from "../ui/idle";
 
 /** The models that a message may well ask for: those in use, and those of the last month. */
 export function useModels(): string[] {
   const { workspace } = useSession();
+  const idle = useIdle();
   const { data } = useQuery({
+    enabled: idle,
     queryKey: ["models", workspace.id],
     staleTime: 60_000,
     queryFn: async () => {

@@ -2,7 +2,7 @@ import { useQueryClient } from "@tanstack/react-query";
 import { useCallback, useSyncExternalStore } from "react";
 import { useSession } from "../api/session";
 import { Run, type Ask, type RunState } from "./run";
-import { refresh } from "../api/refresh";
+import { refreshConversations } from "../api/conversationPages";
 
 /** The runs of this page: by conversation, and the one that has none yet. */
 let runs: ReadonlyMap<string, Run> = new Map();
@@ -46,7 +46,7 @@ export function useBegin(): (ask: Ask, since: number, began: (conversationId: st
       since,
       async (settled) => {
         const id = settled.state.conversationId;
-        refresh(queries, ["conversations"]);
+        refreshConversations(queries);
         if (!id) return readers.forEach((reader) => reader());
         // A history that is still on its way may lack the answer, and a refetch would join it.
         const history = { queryKey: ["history", workspace.id, id] };
@@ -61,7 +61,7 @@ export function useBegin(): (ask: Ask, since: number, began: (conversationId: st
           map.delete(key);
           map.set(id, begun);
         });
-        refresh(queries, ["conversations"]);
+        refreshConversations(queries);
         began(id);
       },
     );

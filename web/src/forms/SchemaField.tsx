@@ -1,7 +1,8 @@
 import { Plus, Trash2 } from "lucide-react";
 import { useState } from "react";
 import { Button } from "../ui/Button";
-import { Field, Input, Select, Switch, Textarea } from "../ui/Field";
+import { Field, Input, Select, Textarea } from "../ui/Field";
+import { Switch } from "../ui/Switch";
 import { choicesOf, kindOf, resolve, typeOf, type JsonSchema } from "./schema";
 import { withField } from "./SchemaForm";
 import css from "./forms.module.css";

@@ -3,6 +3,7 @@ import { useState } from "react";
 import { api, take } from "../api/client";
 import { ApiError, send } from "../api/http";
 import { rememberToken, type Facts } from "../api/session";
+import { Brand } from "../ui/Brand";
 import { Button } from "../ui/Button";
 import { Field, Input } from "../ui/Field";
 import { Notice } from "../ui/Surface";
@@ -15,7 +16,7 @@ export function Login({ facts, onDone }: { facts: Facts; onDone: () => void }) {
     <main className={css.center}>
       <div className={css.login}>
         <header>
-          <img src="/favicon.svg" alt="" />
+          <Brand size={44} />
           <h1>Log in to Ropewalk</h1>
           <p>Apps and their tools, in one place.</p>
         </header>

@@ -3,7 +3,10 @@ import { Ellipsis } from "lucide-react";
 import { useEffect, useMemo, useRef } from "react";
 import { useConnection } from "../api/events";
 import { useSession } from "../api/session";
-import { Menu, MenuItem } from "../ui/Menu";
+import { Brand } from "../ui/Brand";
+import { useIdle } from "../ui/idle";
+import { loadMenus, Menu, MenuItem } from "../ui/Menu";
+import { useNarrow } from "../ui/narrow";
 import { Toasts } from "../ui/Toast";
 import { useWaiting } from "../approvals/waiting";
 import { AccountMenu, WorkspaceMenu } from "./Account";
@@ -19,6 +22,7 @@ export function Shell() {
   const all = useSections();
   const path = useRouterState({ select: (state) => state.location.pathname });
   const here = all.find((s) => path === s.to || path.startsWith(`${s.to}/`));
+  const narrow = useNarrow();
   const main = useRef<HTMLElement>(null);
   const resolved = useRouterState({ select: (state) => state.resolvedLocation?.pathname });
   const shown = useRef(resolved);
@@ -27,6 +31,10 @@ export function Shell() {
     if (shown.current && shown.current !== resolved && document.activeElement === document.body) main.current?.focus();
     shown.current = resolved;
   }, [resolved]);
+  const idle = useIdle();
+  useEffect(() => {
+    if (idle) loadMenus().catch(() => undefined); // the menu that opens tries again
+  }, [idle]);
   useEffect(() => {
     document.title = here ? `${here.name} · Ropewalk` : "Ropewalk";
   }, [here]);
@@ -34,10 +42,9 @@ export function Shell() {
     <div className={css.shell}>
       <a className={css.skip} href="#main" onClick={(event) => { event.preventDefault(); main.current?.focus(); }}>Skip to content</a>
       <Banner />
-      <Nav all={all} here={here} />
-      <MobileTop />
+      {narrow ? <MobileTop /> : <Nav all={all} here={here} />}
       <main className={css.main} id="main" ref={main} tabIndex={-1}><Outlet /></main>
-      <TabBar all={all} here={here} />
+      {narrow && <TabBar all={all} here={here} />}
       <Toasts />
     </div>
   );
@@ -60,7 +67,7 @@ function Nav({ all, here }: { all: Section[]; here?: Section }) {
   const waiting = useWaiting();
   return (
     <nav className={css.nav} aria-label="Main">
-      <div className={css.brand}><img src="/favicon.svg" alt="" />Ropewalk</div>
+      <div className={css.brand}><Brand />Ropewalk</div>
       <WorkspaceMenu />
       {groups.map((group) => {
         const links = all.filter((s) => s.group === group);
@@ -86,7 +93,7 @@ function Nav({ all, here }: { all: Section[]; here?: Section }) {
 
 const MobileTop = () => (
   <header className={css.mobileTop}>
-    <img src="/favicon.svg" alt="Ropewalk" />
+    <Brand label="Ropewalk" />
     <WorkspaceMenu />
     <AccountMenu compact />
   </header>

@@ -34,7 +34,7 @@ export function SystemScreen() {
       {health.error && <Failure error={health.error} />}
       <Card title="Server"><Facts facts={server} /></Card>
       <Models />
-      <Plugins metrics={metrics.data} />
+      <Plugins />
       <Bundles />
       {metrics.data && <Metrics samples={metrics.data} />}
       <Skills />
@@ -43,19 +43,26 @@ export function SystemScreen() {
   );
 }
 
-function Plugins({ metrics }: { metrics?: Sample[] }) {
-  const up = metrics?.filter((s) => /plugin/.test(s.name) && s.labels.kind) ?? [];
-  const names = [...new Set(up.map((s) => `${s.labels.kind}/${s.labels.name ?? s.labels.adapter ?? ""}`))];
-  if (names.length === 0) return null;
-  const rows = names.map((name) => ({ name, samples: up.filter((s) => `${s.labels.kind}/${s.labels.name ?? s.labels.adapter ?? ""}` === name) }));
-  const columns = [...new Set(up.map((s) => s.name))].slice(0, 5);
+const kinds: Record<string, string> = { auth: "Authentication", sessionstore: "Session store", registry: "Registry", audit: "Audit" };
+
+function Plugins() {
+  const { data, error } = useQuery({ queryKey: ["plugins"], refetchInterval: 10_000, queryFn: async () => (await take(api.GET("/v1/plugins"))).plugins });
+  if (error) return <Failure error={error} />;
+  if (!data?.length) return null;
+  type Plugin = (typeof data)[number];
+  const state = (p: Plugin) => (p.state === "restarting" ? <Badge tone="bad" dot>restarting</Badge> : p.degraded ? <Badge tone="warn" dot>degraded</Badge> : <Badge tone="good" dot>running</Badge>);
   return (
     <Card flush title="Adapters and plugins">
       <Table
-        label="Adapters and plugins" rows={rows} keyOf={(r) => r.name}
+        label="Adapters and plugins" rows={data} keyOf={(p) => `${p.kind}/${p.name}`}
         columns={[
-          { title: "Adapter", cell: (r) => <b>{r.name}</b> },
-          ...columns.map((metric) => ({ title: metric.replace(/^ropewalk_plugin_?/, "").replaceAll("_", " "), number: true, cell: (r: (typeof rows)[number]) => count(r.samples.find((s) => s.name === metric)?.value ?? 0) })),
+          { title: "Adapter", cell: (p) => <><b>{p.name}</b>{p.adapter !== p.name && <> ({p.adapter})</>}<br />{kinds[p.kind] ?? p.kind}</> },
+          { title: "State", cell: (p) => <>{state(p)}{p.lastError && <><br />{p.lastError}</>}</> },
+          { title: "Version", cell: (p) => p.version || "–" },
+          { title: "Generation", number: true, cell: (p) => count(p.generation) },
+          { title: "Up", number: true, cell: (p) => duration((Date.now() - Date.parse(p.since)) / 1000) },
+          { title: "Calls", number: true, cell: (p) => count(p.calls) },
+          { title: "Failed", number: true, cell: (p) => count(p.errors) },
         ]}
       />
     </Card>

@@ -1,6 +1,5 @@
 import clsx from "clsx";
 import { Search as SearchIcon } from "lucide-react";
-import { Switch as RadixSwitch } from "radix-ui";
 import { useId, type ComponentProps, type ReactNode } from "react";
 import css from "./controls.module.css";
 
@@ -44,18 +43,4 @@ export const Search = ({ label, ...rest }: ComponentProps<"input"> & { label: st
     <SearchIcon aria-hidden="true" />
     <input type="search" className={css.input} aria-label={label} placeholder={label} {...rest} />
   </span>
-);
-
-interface SwitchProps {
-  id?: string;
-  checked: boolean;
-  onChange: (checked: boolean) => void;
-  label?: string;
-  "aria-describedby"?: string;
-}
-
-export const Switch = ({ checked, onChange, label, ...rest }: SwitchProps) => (
-  <RadixSwitch.Root className={css.switch} checked={checked} onCheckedChange={onChange} aria-label={label} {...rest}>
-    <RadixSwitch.Thumb className={css.thumb} />
-  </RadixSwitch.Root>
 );

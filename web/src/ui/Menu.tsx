@@ -1,40 +1,60 @@
 import clsx from "clsx";
-import { DropdownMenu as Radix } from "radix-ui";
-import { createContext, useContext, useRef, useState, type ReactNode } from "react";
+import { cloneElement, createContext, useContext, useState, type ComponentType, type KeyboardEvent, type MouseEvent, type ReactElement, type ReactNode } from "react";
+import { toastError } from "./Toast";
 import css from "./overlay.module.css";
 
-interface Props {
-  trigger: ReactNode;
+export interface MenuProps {
+  trigger: ReactElement<Record<string, unknown>>;
   children: ReactNode;
   align?: "start" | "end";
   side?: "top" | "bottom";
 }
 
 /** What the person has chosen, until the menu is closed. */
-const Chosen = createContext<{ current: (() => void) | null }>({ current: null });
+export const Chosen = createContext<{ current: (() => void) | null }>({ current: null });
+
+/** What menus are made of, inside of one. */
+interface MenuParts {
+  Item: ComponentType<{ className: string; onSelect: () => void; disabled?: boolean; children: ReactNode }>;
+  Label: ComponentType<{ className?: string; children: ReactNode }>;
+  Separator: ComponentType<{ className?: string }>;
+}
+export const Parts = createContext<MenuParts | null>(null);
+
+function useParts(): MenuParts {
+  const parts = useContext(Parts);
+  if (!parts) throw new Error("the parts of a menu are used outside of one");
+  return parts;
+}
+
+/** A menu is in the same landmark of the page as its button. */
+export const landmarkOf = (button: Element | null) => button?.closest<HTMLElement>("aside, header, main, nav") ?? null;
+
+let OpenMenu: typeof import("./OpenMenu").OpenMenu | undefined;
+
+/** Loads what menus are made of; nothing of it is needed until one opens. */
+export async function loadMenus(): Promise<void> {
+  OpenMenu ??= (await import("./OpenMenu")).OpenMenu;
+}
 
 /**
- * A menu of a button, in the same landmark of the page. What is chosen is done once the button has the focus again, so that a dialog which opens
+ * A menu of a button. What is chosen is done once the button has the focus again, so that a dialog which opens
  * gives it back to the button.
  */
-export function Menu({ trigger, children, align = "end", side = "bottom" }: Props) {
-  const chosen = useRef<(() => void) | null>(null);
-  const button = useRef<HTMLButtonElement>(null);
-  const [landmark, setLandmark] = useState<HTMLElement | null>(null);
-  const closed = () => queueMicrotask(() => {
-    chosen.current?.();
-    chosen.current = null;
+export function Menu(props: MenuProps) {
+  const [used, setUsed] = useState<{ landmark: HTMLElement | null; byKeyboard: boolean } | null>(null);
+  const open = (button: Element, byKeyboard: boolean) => void loadMenus().then(() => setUsed({ landmark: landmarkOf(button), byKeyboard }), toastError);
+  if (used && OpenMenu) return <OpenMenu {...props} {...used} />;
+  return cloneElement(props.trigger, {
+    "aria-haspopup": "menu",
+    "aria-expanded": false,
+    onClick: (event: MouseEvent) => open(event.currentTarget, event.detail === 0),
+    onKeyDown: (event: KeyboardEvent) => {
+      if (event.key !== "ArrowDown") return;
+      event.preventDefault();
+      open(event.currentTarget, true);
+    },
   });
-  return (
-    <Chosen value={chosen}>
-      <Radix.Root modal={false} onOpenChange={() => setLandmark(button.current?.closest<HTMLElement>("aside, header, main, nav") ?? null)}>
-        <Radix.Trigger asChild ref={button}>{trigger}</Radix.Trigger>
-        <Radix.Portal container={landmark}>
-          <Radix.Content className={css.menu} align={align} side={side} sideOffset={6} collisionPadding={8} onCloseAutoFocus={closed}>{children}</Radix.Content>
-        </Radix.Portal>
-      </Radix.Root>
-    </Chosen>
-  );
 }
 
 interface ItemProps {
@@ -47,13 +67,21 @@ interface ItemProps {
 
 export function MenuItem({ icon, children, onSelect, danger, disabled }: ItemProps) {
   const chosen = useContext(Chosen);
+  const { Item } = useParts();
   return (
-    <Radix.Item className={clsx(css.menuItem, danger && css.menuDanger)} onSelect={() => { chosen.current = onSelect; }} disabled={disabled}>
+    <Item className={clsx(css.menuItem, danger && css.menuDanger)} onSelect={() => { chosen.current = onSelect; }} disabled={disabled}>
       {icon}
       <span className={css.menuText}>{children}</span>
-    </Radix.Item>
+    </Item>
   );
 }
 
-export const MenuLabel = ({ children }: { children: ReactNode }) => <Radix.Label className={css.menuLabel}>{children}</Radix.Label>;
-export const MenuLine = () => <Radix.Separator className={css.menuLine} />;
+export function MenuLabel({ children }: { children: ReactNode }) {
+  const { Label } = useParts();
+  return <Label className={css.menuLabel}>{children}</Label>;
+}
+
+export function MenuLine() {
+  const { Separator } = useParts();
+  return <Separator className={css.menuLine} />;
+}

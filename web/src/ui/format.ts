@@ -1,9 +1,14 @@
-const number = new Intl.NumberFormat("en");
-const compact = new Intl.NumberFormat("en", { notation: "compact", maximumFractionDigits: 1 });
-const relative = new Intl.RelativeTimeFormat("en", { numeric: "auto", style: "short" });
+/** The formats load tables of the browser, so each is made when it is needed first. */
+const once = <T>(make: () => T) => {
+  let made: T | undefined;
+  return () => (made ??= make());
+};
+const number = once(() => new Intl.NumberFormat("en"));
+const compact = once(() => new Intl.NumberFormat("en", { notation: "compact", maximumFractionDigits: 1 }));
+const relative = once(() => new Intl.RelativeTimeFormat("en", { numeric: "auto", style: "short" }));
 
-export const count = (n: number) => number.format(n);
-export const short = (n: number) => compact.format(n);
+export const count = (n: number) => number().format(n);
+export const short = (n: number) => compact().format(n);
 export const plural = (n: number, one: string, many = `${one}s`) => `${count(n)} ${n === 1 ? one : many}`;
 
 export const cost = (usd: number | null | undefined) =>
@@ -30,10 +35,10 @@ export function ago(time: string): string {
   const steps: [number, Intl.RelativeTimeFormatUnit][] = [[60, "second"], [3600, "minute"], [86_400, "hour"], [604_800, "day"], [2_629_800, "week"], [31_557_600, "month"]];
   let per = 1;
   for (const [limit, unit] of steps) {
-    if (Math.abs(seconds) < limit) return unit === "second" && Math.abs(seconds) < 10 ? "now" : relative.format(Math.round(seconds / per), unit);
+    if (Math.abs(seconds) < limit) return unit === "second" && Math.abs(seconds) < 10 ? "now" : relative().format(Math.round(seconds / per), unit);
     per = limit;
   }
-  return relative.format(Math.round(seconds / 31_557_600), "year");
+  return relative().format(Math.round(seconds / 31_557_600), "year");
 }
 
 export const clock = (time: string) => new Date(time).toLocaleTimeString("en-GB");

@@ -6,8 +6,9 @@ import type { Tool } from "../api/tools";
 import { Button } from "../ui/Button";
 import { Confirm } from "../ui/Dialog";
 import { toastError } from "../ui/Toast";
-import { Failure, Skeleton } from "../ui/Surface";
+import { Failure, Notice, Skeleton } from "../ui/Surface";
 import { connectView } from "./bridge";
+import { watchFlood } from "./flood";
 import { readView, type ViewResource } from "./resource";
 import css from "./views.module.css";
 
@@ -26,6 +27,7 @@ export default function AppView(props: Props) {
   const { workspace } = useSession();
   const view = useQuery({ queryKey: ["view", workspace.id, props.server, props.uri], staleTime: 60_000, queryFn: () => readView(props.server, props.uri) });
   const [granted, setGranted] = useState<ViewResource["meta"]["permissions"] | null>(null);
+  const [flooded, setFlooded] = useState(false);
   if (view.error) return <Failure error={view.error} />;
   if (!view.data) return <Skeleton lines={4} />;
   const asked = Object.keys(view.data.meta.permissions ?? {});
@@ -40,7 +42,14 @@ export default function AppView(props: Props) {
       </div>
     );
   }
-  return <Frame key={view.dataUpdatedAt} {...props} view={view.data} granted={granted ?? {}} />;
+  if (flooded) {
+    return (
+      <Notice tone="warn" action={<Button small onClick={() => setFlooded(false)}>Show it again</Button>}>
+        <p role="status">The view of <b>{props.server}</b> was stopped: it sent more messages than this page takes.</p>
+      </Notice>
+    );
+  }
+  return <Frame key={view.dataUpdatedAt} {...props} view={view.data} granted={granted ?? {}} onFlood={() => setFlooded(true)} />;
 }
 
 interface Call {
@@ -48,7 +57,13 @@ interface Call {
   ok: boolean | null;
 }
 
-function Frame({ server, uri, tool, input, result, onMessage, view, granted }: Props & { view: ViewResource; granted: NonNullable<ViewResource["meta"]["permissions"]> }) {
+interface FrameProps extends Props {
+  view: ViewResource;
+  granted: NonNullable<ViewResource["meta"]["permissions"]>;
+  onFlood: () => void;
+}
+
+function Frame({ server, uri, tool, input, result, onMessage, view, granted, onFlood }: FrameProps) {
   const { facts } = useSession();
   const frame = useRef<HTMLIFrameElement>(null);
   const [height, setHeight] = useState(240);
@@ -61,6 +76,11 @@ function Frame({ server, uri, tool, input, result, onMessage, view, granted }: P
     if (!element) return;
     let close: (() => void) | null = null;
     let gone = false;
+    const unwatch = watchFlood(element, () => {
+      element.src = "about:blank"; // at once; React may have to wait behind the messages
+      close?.();
+      onFlood();
+    });
     connectView({
       frame: element, server, version: facts.version, view, tool, input, result, granted, onHeight: setHeight, onMessage,
       onCall: (name, ok) => setCalls((all) => (ok === null ? [...all.slice(-49), { tool: name, ok }] : [...all.slice(0, -1), { tool: name, ok }])),
@@ -75,6 +95,7 @@ function Frame({ server, uri, tool, input, result, onMessage, view, granted }: P
     }, toastError);
     return () => {
       gone = true;
+      unwatch();
       close?.();
     };
   }, [server, view, src]); // a view is connected once: the rest does not change for it
