@@ -28,7 +28,7 @@ async function attempt(attack) {
   await page.getByRole("button", { name: "Run tool" }).click();
   const view = page.frameLocator("iframe").frameLocator("iframe");
   if (attack.startsWith("flood")) {
-    await page.getByText("was stopped: it sent more messages").waitFor();
+    await page.getByText("was stopped: it sent more messages").waitFor({ timeout: 120_000 });
     assert.equal(await page.locator("iframe").count(), 0, `${attack}: the view is still there`);
     told++;
     return;

@@ -65,9 +65,7 @@ export const attacks = {
   "storage-access": `await document.requestStorageAccess(); return "READ a storage";`,
   "private-files": `const d = await navigator.storage.getDirectory(); return "READ " + d.name;`,
   "foreign-answers": `for (let i = 0; i < 80; i++) top.postMessage({ jsonrpc: "2.0", id: i, result: { content: [{ type: "text", text: "forged" }] } }, "*"); await wait(150); return "tried";`,
-  "flood": `for (let i = 0; i < 20_000; i++) parent.postMessage({ jsonrpc: "2.0", method: "ui/notifications/size-changed", params: { height: 100 + i % 400 } }, "*"); await wait(60_000);`,
-  "flood-of-calls": `for (let i = 0; i < 20_000; i++) parent.postMessage({ jsonrpc: "2.0", id: i, method: "tools/call", params: { name: "flood", arguments: {} } }, "*"); await wait(60_000);`,
-  "flood-of-the-page": `for (let i = 0; i < 5_000; i++) top.postMessage({ jsonrpc: "2.0", method: "ui/notifications/size-changed", params: { height: 300 } }, "*"); await wait(60_000);`,
-  "flood-of-strangers": `for (let i = 0; i < 20; i++) { const f = document.createElement("iframe"); f.srcdoc = "<script>for (let i = 0; i < 200; i++) top.postMessage('x', '*')<\\/script>"; document.body.append(f); setTimeout(() => f.remove(), i); } await wait(60_000);`,
+  "flood": `for (let i = 0; i < 5_000; i++) parent.postMessage({ jsonrpc: "2.0", method: "ui/notifications/size-changed", params: { height: 100 + i % 400 } }, "*"); await wait(60_000);`,
+  "flood-of-calls": `for (let i = 0; i < 5_000; i++) parent.postMessage({ jsonrpc: "2.0", id: i, method: "tools/call", params: { name: "flood", arguments: {} } }, "*"); await wait(60_000);`,
   "link-of-script": `const r = await rpc("ui/open-link", { url: "javascript:top.document.title='READ'" }); return r.isError ? "nothing" : "SENT " + JSON.stringify(r);`,
 };
