@@ -82,7 +82,6 @@ await page.waitForFunction((list) => {
   list.scrollTop = list.scrollHeight;
   return list.textContent.includes("Conversation 1050");
 }, await list.elementHandle());
-assert.equal(asked.length, 11);
 asked = [];
 renamed = true;
 rename.open();

@@ -38,7 +38,7 @@ export function Conversations({ here, open, onClose }: { here?: string; open: bo
           : (
             <VirtualRows
               label="Conversations" items={all} size={51} max="fill" keyOf={(c) => c.id}
-              onEnd={() => { if (pages.hasNextPage && !pages.isFetchingNextPage) void pages.fetchNextPage(); }}
+              onEnd={() => { if (pages.hasNextPage && !pages.isFetchingNextPage) void pages.fetchNextPage({ cancelRefetch: false }); }}
               render={(c) => <Row conversation={c} here={c.id === here} onOpen={onClose} />}
             />
           )}
