@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -370,15 +371,17 @@ func (a impatient) Verify(ctx context.Context, req auth.VerifyRequest) (auth.Ide
 
 type resigns struct {
 	honest
-	failed bool
+	failed atomic.Bool
 }
 
 func (a *resigns) Verify(ctx context.Context, req auth.VerifyRequest) (auth.Identity, error) {
-	if a.failed {
+	if a.failed.Load() {
 		return auth.Identity{}, plugins.ErrUnavailable
 	}
 	id, err := a.honest.Verify(ctx, req)
-	a.failed = errors.Is(err, plugins.ErrUnavailable)
+	if errors.Is(err, plugins.ErrUnavailable) {
+		a.failed.Store(true)
+	}
 	return id, err
 }
 
