@@ -2,6 +2,8 @@ package core
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"strings"
 	"sync"
 	"time"
@@ -37,15 +39,31 @@ type Identity struct {
 	Scope   Scope  // of an API key; zero for everyone else
 	Granted string // the OAuth scopes of a token, separated by spaces; "" when it names none
 
-	Token string    // the SHA-256 of a token of an identity provider, in lower-case hex; "" for other credentials
-	Since time.Time // when the verification of that token began; zero for other credentials
+	Session string    // the hash of the session at the provider that it belongs to (SessionHash); "" for none
+	Issued  time.Time // when the provider says that the token was issued; zero when it does not
+	Token   string    // the SHA-256 of a token of an identity provider, in lower-case hex; "" for other credentials
+	Since   time.Time // when the verification of that token began; zero for other credentials
 }
 
-// Revocation is a subject, or one token, of an identity provider that must no longer be accepted.
+// Revocation is a subject, one token or one session of an identity provider that must no longer be accepted.
 type Revocation struct {
 	Issuer  string
-	Subject string // every token of this subject; "" when one token is meant
-	Token   string // the SHA-256 of one token, in lower-case hex; "" when a subject is meant
+	Subject string // every token of this subject; with Session, those of the session and those of none
+	Token   string // the SHA-256 of one token, in lower-case hex; "" when something else is meant
+	Session string // the SessionHash of one session; "" when something else is meant
+
+	Once    string    // names the message of the provider, which counts once; "" for none
+	Expires time.Time // until when Once is remembered
+}
+
+// SessionHash is what a session at an identity provider is known by here, "" for none: identifiers are unique
+// at their issuer only.
+func SessionHash(issuer, session string) string {
+	if session == "" {
+		return ""
+	}
+	sum := sha256.Sum256([]byte(issuer + "\n" + session))
+	return hex.EncodeToString(sum[:])
 }
 
 // IssuerLocal is the issuer of callers without an identity provider: the holder of the API key, and

@@ -26,6 +26,7 @@ const (
 	CapabilityValidate      = "validate"
 	CapabilityLogin         = "login"
 	CapabilityRevocations   = "revocations"    // of the kind auth
+	CapabilitySessions      = "sessions"       // of the kind auth
 	CapabilityVerifyRequest = "verify.request" // of the kind auth
 	CapabilityDurable       = "durable"        // of the kind sessionstore
 	CapabilityReplace       = "replace"        // of the kind sessionstore

@@ -25,6 +25,8 @@ type Cookies interface {
 	PutCookie(ctx context.Context, c store.Cookie) error
 	Cookie(ctx context.Context, hash string) (store.Cookie, error)
 	DeleteCookie(ctx context.Context, hash string) (userID string, err error) // "" when there was none
+	ClaimCheck(ctx context.Context, c store.Cookie, pause time.Duration) (claimed bool, err error)
+	CookieChecked(ctx context.Context, c store.Cookie) error
 	EndLogins(ctx context.Context, keyPrint string) error
 }
 
@@ -38,7 +40,7 @@ type Logins interface {
 
 // Revocations stores what identity providers revoked. *store.Store implements it.
 type Revocations interface {
-	Revoke(ctx context.Context, r core.Revocation) (userID string, err error)
+	Revoke(ctx context.Context, r core.Revocation) (users []string, err error)
 	Revoked(ctx context.Context, id core.Identity) (bool, error)
 }
 
@@ -75,6 +77,8 @@ type Access struct {
 
 	provisioned *known[provisionedAs, core.User]  // read each time; the last result is for an outage
 	logins      *known[fingerprint, store.Cookie] // likewise
+	unrevoked   *known[credential, bool]          // likewise
+	rechecks    *rechecks
 
 	enroller Enroller
 
@@ -98,6 +102,8 @@ func New(o Options) *Access {
 	a.keys = newAPIKeys(o.Keys, o.StaleMembership, onStale)
 	a.provisioned = newKnown[provisionedAs, core.User](maxVerified, o.StaleMembership, onStale)
 	a.logins = newKnown[fingerprint, store.Cookie](maxVerified, o.StaleMembership, onStale)
+	a.unrevoked = newKnown[credential, bool](maxVerified, o.StaleMembership, onStale)
+	a.rechecks = newRechecks()
 	g := newGate(newKey(o.APIKey), o.Providers, o.Audiences, o.Enroller)
 	g.dev = !g.key.set() && len(o.Providers) == 0
 	a.gate.Store(g)

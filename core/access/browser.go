@@ -192,7 +192,7 @@ func (a *Access) FinishLogin(ctx context.Context, answer LoginAnswer) (token, re
 	if !a.gate.Load().has(provider.trusted) {
 		return "", "", refusedLogin("the auth adapter was replaced during the login")
 	}
-	token, err = a.newLogin(ctx, id, g.key.print())
+	token, err = a.newLogin(ctx, id, g.key.print(), said.Renewal)
 	return token, login.ReturnTo, err
 }
 

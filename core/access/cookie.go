@@ -7,6 +7,7 @@ import (
 
 	"github.com/ropewalk/ropewalk/core"
 	"github.com/ropewalk/ropewalk/core/store"
+	"github.com/ropewalk/ropewalk/plugins"
 )
 
 const (
@@ -20,12 +21,12 @@ const (
 func (a *Access) Login(ctx context.Context, key string) (string, error) {
 	g := a.gate.Load()
 	if g.dev {
-		return a.newLogin(ctx, core.Owner(), devPrint)
+		return a.newLogin(ctx, core.Owner(), devPrint, "")
 	}
 	if !g.key.matches(key) {
 		return "", unauthenticated()
 	}
-	return a.newLogin(ctx, core.Owner(), g.key.print())
+	return a.newLogin(ctx, core.Owner(), g.key.print(), "")
 }
 
 // Logout ends a login, with its streams. It is not an error when there is none.
@@ -49,10 +50,14 @@ func (a *Access) EndOldLogins(ctx context.Context) error {
 	return a.cookies.EndLogins(ctx, a.gate.Load().key.print())
 }
 
-// newLogin makes a token and stores its hash.
-func (a *Access) newLogin(ctx context.Context, id core.Identity, keyPrint string) (string, error) {
-	token := secret()
-	c := store.Cookie{Hash: fingerprintOf(token).String(), Identity: id, KeyPrint: keyPrint, ExpiresAt: time.Now().Add(cookieLife)}
+// newLogin makes a token and stores its hash, with the renewal of a login through an identity provider.
+func (a *Access) newLogin(ctx context.Context, id core.Identity, keyPrint string, renewal plugins.Secret) (string, error) {
+	token, now := secret(), time.Now()
+	sealed, err := sealRenewal(token, renewal)
+	if err != nil {
+		return "", unavailable(err)
+	}
+	c := store.Cookie{Hash: fingerprintOf(token).String(), Identity: id, KeyPrint: keyPrint, ExpiresAt: now.Add(cookieLife), Renewal: sealed, CheckedAt: now}
 	if err := a.cookies.PutCookie(ctx, c); err != nil {
 		return "", unavailable(err)
 	}
@@ -79,11 +84,15 @@ func (a *Access) login(ctx context.Context, g *gate, token string) (core.Identit
 	case c.Identity.Issuer == core.IssuerLocal && g.key.set():
 		return core.Owner(), nil
 	}
-	switch p, err := g.ofIssuer(ctx, c.Identity.Issuer); {
+	p, err := g.ofIssuer(ctx, c.Identity.Issuer)
+	switch {
 	case err != nil:
 		return core.Identity{}, err
 	case p == nil:
 		return core.Identity{}, unauthenticated()
+	}
+	if err := a.recheck(ctx, p, token, c); err != nil {
+		return core.Identity{}, err
 	}
 	return c.Identity, nil
 }

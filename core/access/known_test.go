@@ -67,6 +67,10 @@ func (o *outage) Cookie(ctx context.Context, hash string) (store.Cookie, error) 
 		ExpiresAt: time.Now().Add(time.Hour),
 	}, o.read(ctx)
 }
+func (*outage) ClaimCheck(context.Context, store.Cookie, time.Duration) (bool, error) {
+	return false, nil
+}
+func (*outage) CookieChecked(context.Context, store.Cookie) error                  { return nil }
 func (*outage) PutCookie(context.Context, store.Cookie) error                      { return nil }
 func (*outage) DeleteCookie(context.Context, string) (string, error)               { return "", nil }
 func (*outage) EndLogins(context.Context, string) error                            { return nil }

@@ -98,5 +98,6 @@ func (a *Access) MembersChanged(userID string) {
 	a.keys.forget(userID)
 	a.provisioned.forget(func(_ provisionedAs, u core.User) bool { return userID == "" || u.ID == userID })
 	a.logins.forget(func(_ fingerprint, c store.Cookie) bool { return userID == "" || c.Identity.User.ID == userID })
+	a.unrevoked.forget(func(credential, bool) bool { return true })
 	a.watchers.notify(userID)
 }

@@ -2,9 +2,11 @@ package access
 
 import (
 	"context"
+	"fmt"
 	"sync"
 
 	"github.com/ropewalk/ropewalk/core"
+	"github.com/ropewalk/ropewalk/plugins"
 )
 
 // watchers are notified when the rights of a user change, so that they close what the user may no longer use.
@@ -81,35 +83,67 @@ func (a *Access) Valid(ctx context.Context, c core.Caller) error {
 	return err
 }
 
-// Revoke ends everything that rests on a subject or a token of an identity provider, on all servers: what
-// is cached about it, logins, sessions and streams. What is cached here ends also when the error is not nil.
+// Revoke ends everything that rests on a subject, a token or a session of an identity provider, on all
+// servers: what is cached about it, logins, sessions and streams. What is cached here ends also when the
+// error is not nil. A message of the provider that was used before is core.CodeConflict and ends nothing.
 func (a *Access) Revoke(ctx context.Context, r core.Revocation) error {
 	forget := func() {
-		a.gate.Load().forgetIf(func(id core.Identity) bool {
-			return id.Issuer == r.Issuer && (r.Subject != "" && id.Subject == r.Subject || r.Token != "" && id.Token == r.Token)
-		})
+		a.unrevoked.forget(func(c credential, _ bool) bool { return c.issuer == r.Issuer })
+		a.gate.Load().forgetIf(func(id core.Identity) bool { return restsOn(id, r) })
 	}
 	forget()
-	userID, err := a.revoked.Revoke(ctx, r)
-	if err != nil {
+	users, err := a.revoked.Revoke(ctx, r)
+	switch {
+	case core.CodeOf(err) == core.CodeConflict:
+		return err
+	case err != nil:
 		return unavailable(err)
 	}
-	switch {
-	case r.Subject == "":
-		a.TokenRevoked(r.Token)
-	case userID != "":
-		a.MembersChanged(userID)
-	default:
-		forget() // verified meanwhile
+	forget() // what was verified meanwhile
+	for _, user := range users {
+		a.MembersChanged(user)
+	}
+	if r.Subject == "" {
+		a.TokenRevoked(r.Token + r.Session)
 	}
 	return nil
 }
 
-// TokenRevoked drops what is cached about a token, and has sessions and streams end that began with it. Call
-// it when a peer server has recorded the revocation.
-func (a *Access) TokenRevoked(token string) {
-	a.gate.Load().forgetIf(func(id core.Identity) bool { return id.Token == token })
+// restsOn reports whether an identity rests on what is revoked.
+func restsOn(id core.Identity, r core.Revocation) bool {
+	switch {
+	case id.Issuer != r.Issuer:
+		return false
+	case r.Subject != "":
+		return id.Subject == r.Subject && (r.Session == "" || id.Session == "" || id.Session == r.Session)
+	}
+	return r.Token != "" && id.Token == r.Token || r.Session != "" && id.Session == r.Session
+}
+
+// TokenRevoked drops what is cached about a token or a session of a provider, by its hash, and has sessions
+// and streams end that began with it. Call it when a peer server has recorded the revocation.
+func (a *Access) TokenRevoked(hash string) {
+	a.unrevoked.forget(func(credential, bool) bool { return true })
+	a.gate.Load().forgetIf(func(id core.Identity) bool { return id.Token == hash || id.Session == hash })
 	a.watchers.notify("")
+}
+
+// credential is what may be revoked of an identity.
+type credential struct{ issuer, subject, session, token string }
+
+// refuseRevoked returns an error when what an identity rests on was revoked. While the store cannot be read,
+// what was read before counts.
+func (a *Access) refuseRevoked(ctx context.Context, id core.Identity) error {
+	if a.revoked == nil {
+		return nil
+	}
+	revoked, err := a.unrevoked.get(ctx, credential{id.Issuer, id.Subject, id.Session, id.Token}, 0, func(ctx context.Context) (bool, error) {
+		return a.revoked.Revoked(ctx, id)
+	})
+	if err == nil && revoked {
+		err = fmt.Errorf("the token, its session or its subject was revoked: %w", plugins.ErrUnauthenticated)
+	}
+	return err
 }
 
 // ForgetVerdicts drops all verdicts of the auth adapter that are cached, and has streams end whose

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"sync/atomic"
+	"time"
 
 	"github.com/ropewalk/ropewalk/plugins/auth"
 )
@@ -19,6 +20,9 @@ type Provider struct {
 	AnyAudience bool     // accept every audience in its tokens
 	RedirectURI string   // where it sends browsers back to; "" leaves it to the server
 	Enrollment  Enrollment
+
+	// Recheck is for how long a login counts before the provider is asked again; 0 means that it is not asked.
+	Recheck time.Duration
 }
 
 // noAudience is passed when no audience is configured: for adapters an empty list means any.

@@ -2,6 +2,7 @@ package access
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"strconv"
@@ -150,9 +151,12 @@ func (a *Access) judge(ctx context.Context, g *gate, token, resource string) (co
 		if err == nil {
 			id, err = a.admit(ctx, p, said)
 		}
+		if err == nil {
+			id.Token, id.Since, id.Issued = fingerprintOf(token).String(), began, issuedAt(said)
+			err = a.refuseRevoked(ctx, id)
+		}
 		switch {
 		case err == nil:
-			id.Token, id.Since = fingerprintOf(token).String(), began
 			return id, said.ExpiresAt, nil
 		case errors.Is(err, plugins.ErrUnauthenticated):
 			refused = errors.Join(refused, err)
@@ -205,7 +209,7 @@ func (a *Access) admit(ctx context.Context, p *trusted, said auth.Identity) (cor
 	}
 	id := core.Identity{Issuer: said.Issuer, Subject: said.Subject, User: core.User{
 		Email: said.Email, DisplayName: said.DisplayName, OrgRole: rank(said.OrgRole),
-	}, Granted: strings.Join(said.Scopes, " ")}
+	}, Granted: strings.Join(said.Scopes, " "), Session: core.SessionHash(said.Issuer, said.SessionID)}
 	named := p.rules.admin(said)
 	if named && !id.User.OrgRole.Admin() {
 		id.User.OrgRole = core.RoleAdmin
@@ -226,6 +230,17 @@ func (a *Access) admit(ctx context.Context, p *trusted, said auth.Identity) (cor
 	}
 	id.User = user
 	return id, nil
+}
+
+// issuedAt is when a token was issued (the claim iat), to the second; zero when it does not say.
+func issuedAt(said auth.Identity) time.Time {
+	var claims struct {
+		Issued *float64 `json:"iat"`
+	}
+	if json.Unmarshal(said.Claims, &claims) != nil || claims.Issued == nil {
+		return time.Time{}
+	}
+	return time.Unix(int64(*claims.Issued), 0)
 }
 
 // rank reads a role in the organization; unknown ones are member.

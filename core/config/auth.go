@@ -2,11 +2,16 @@ package config
 
 import (
 	"cmp"
+	"encoding/json"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/ropewalk/ropewalk/core/config/layer"
 )
+
+// defaultRecheck is for how long a login counts before the provider is asked again.
+const defaultRecheck = 5 * time.Minute
 
 // authSection is one mapping below auth.
 type authSection struct {
@@ -37,6 +42,12 @@ func (s authSection) auth(base string) Auth {
 	}
 	a.Name = cmp.Or(text(s.keys, "name"), a.Adapter)
 	a.Audiences, a.AnyAudience = audiences(s.keys["audience"])
+	a.Recheck = defaultRecheck
+	if n, ok := s.keys["recheckSeconds"].(json.Number); ok {
+		if whole, err := n.Int64(); err == nil {
+			a.Recheck = time.Duration(whole) * time.Second
+		}
+	}
 	return a
 }
 

@@ -84,6 +84,9 @@ type Auth struct {
 	Scopes      []string // what clients of /mcp ask the provider for
 	ClientID    string
 	RedirectURI string // "" means <base URL>/v1/auth/callback
+
+	// Recheck is for how long a login counts before the provider is asked again; 0 means that it is not.
+	Recheck time.Duration
 }
 
 // Join is the workspace that users join at their first login. Workspace is "" for none.

@@ -12,7 +12,7 @@ import (
 // public are the routes that accept unauthenticated requests.
 func public(path string) bool {
 	switch path {
-	case "/v1/auth/login", "/v1/auth/authorize", "/v1/auth/callback", "/v1/health", "/v1/bundles/health":
+	case "/v1/auth/login", "/v1/auth/authorize", "/v1/auth/callback", "/v1/auth/backchannel-logout", "/v1/health", "/v1/bundles/health":
 		return true
 	}
 	return false

@@ -189,6 +189,17 @@ func (a *fakeAccess) BeginLogin(_ context.Context, provider, redirectURI, return
 	return access.LoginStart{URL: "https://idp.example/authorize" + provider + "?redirect_uri=" + redirectURI + "&state=s1&return=" + returnTo, Binding: "b1"}, nil
 }
 
+// BackchannelLogout accepts one logout token, once.
+func (a *fakeAccess) BackchannelLogout(_ context.Context, token string) error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if _, there := a.cookies["idp-cookie"]; token != "logout-of-alice" || !there {
+		return core.Errorf(core.CodeBadRequest, "the logout token is not accepted")
+	}
+	delete(a.cookies, "idp-cookie")
+	return nil
+}
+
 func (a *fakeAccess) FinishLogin(_ context.Context, in access.LoginAnswer) (string, string, error) {
 	if !a.adapter {
 		return "", "", core.Errorf(core.CodeNotConfigured, "no auth adapter can log people in; set auth.adapter")

@@ -237,3 +237,31 @@ func TestTheReasonOfAFailedBrowserLoginIsLoggedAsAWarning(t *testing.T) {
 		}
 	}
 }
+
+func TestTheProviderLogsOutByALogoutTokenInAForm(t *testing.T) {
+	a := newAccess()
+	a.cookies["idp-cookie"] = core.Owner()
+	h := open(t, a, func(*Options) {})
+	form := map[string]string{"Content-Type": "application/x-www-form-urlencoded"}
+	for name, c := range map[string]struct {
+		header map[string]string
+		body   string
+		status int
+	}{
+		"json":         {map[string]string{"Content-Type": "application/json"}, `{"logout_token":"logout-of-alice"}`, 415},
+		"in the query": {form, "", 400},
+		"twice":        {form, "logout_token=logout-of-alice&logout_token=logout-of-alice", 400},
+		"another":      {form, "logout_token=x", 400},
+	} {
+		if r := h.do(t, call{method: "POST", path: "/v1/auth/backchannel-logout?logout_token=logout-of-alice", header: c.header, body: c.body}); r.StatusCode != c.status {
+			t.Errorf("%s: %d %s", name, r.StatusCode, r.body)
+		}
+	}
+	logout := call{method: "POST", path: "/v1/auth/backchannel-logout", header: form, body: "logout_token=logout-of-alice"}
+	if r := h.do(t, logout); r.StatusCode != 200 || r.Header.Get("Cache-Control") != "no-store" {
+		t.Errorf("%d %s, Cache-Control %q", r.StatusCode, r.body, r.Header.Get("Cache-Control"))
+	}
+	if r := h.do(t, logout); r.StatusCode != 400 {
+		t.Errorf("again: %d %s", r.StatusCode, r.body)
+	}
+}

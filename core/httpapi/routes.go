@@ -31,6 +31,7 @@ func (s *Server) sessionRoutes() []route {
 		{get, "/v1/auth/session", s.authn.RequireIdentity(s.login.Session)},
 		{get, "/v1/auth/authorize", s.authn.AllowAnyone(s.login.Authorize)},
 		{get, "/v1/auth/callback", s.authn.AllowAnyone(s.login.Callback)},
+		{post, "/v1/auth/backchannel-logout", s.authn.AllowAnyone(s.login.BackchannelLogout)},
 
 		{get, "/v1/events", s.authn.RequireViewer(s.streamEvents)},
 

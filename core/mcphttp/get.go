@@ -59,10 +59,13 @@ func (e *Endpoint) listenIn(c *fiber.Ctx, s *session.Session, seen int64) error 
 	if out == nil {
 		return (&fault{status: fiber.StatusConflict, code: codeServer, message: "this session's event stream is already open"}).send(c)
 	}
-	first := s.FirstEventID(seen)
+	first, again := s.FirstEventID(seen), e.identification(c)
 	c.Set(fiber.HeaderConnection, "close") // DELETE ends the stream of a client that goes on
 	err := e.o.Streams.Open(c, stream.Standing, func(ctx context.Context, w *stream.Writer) {
 		defer s.CloseStream(out)
+		ctx, end := context.WithCancel(ctx)
+		defer end()
+		defer e.identifyAgain(ctx, again, end)()
 		if s.StartStream(out) && begin(w, first) == nil {
 			out.CopyTo(ctx, w)
 		}

@@ -57,7 +57,7 @@ func (e *Endpoint) listen(c *fiber.Ctx, caller core.Caller, m message.Message) e
 	}
 	said, _ := json.Marshal(map[string]any{"notifications": wanted}) // bools and strings always marshal
 	first := rpc.Notification{Method: "notifications/subscriptions/acknowledged", Params: l.tagged(said)}.Encode()
-	last, began := rpc.Result(l.id, l.tagged(e.listenResult())), c.Context().Time()
+	last, began, again := rpc.Result(l.id, l.tagged(e.listenResult())), c.Context().Time(), e.identification(c)
 	c.Set(fiber.HeaderCacheControl, "no-cache, no-transform")
 	c.Set(fiber.HeaderConnection, "close") // a client whose stream ends goes on, on another connection
 	err := e.o.Streams.Open(c, stream.Standing, func(ctx context.Context, w *stream.Writer) {
@@ -65,6 +65,7 @@ func (e *Endpoint) listen(c *fiber.Ctx, caller core.Caller, m message.Message) e
 		ctx, end := context.WithCancel(ctx)
 		defer end()
 		defer e.standing.add(caller, end)()
+		defer e.identifyAgain(ctx, again, end)()
 		e.recheck(caller, began)
 		if w.Event("message", first) != nil {
 			return

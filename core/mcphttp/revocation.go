@@ -2,10 +2,14 @@ package mcphttp
 
 import (
 	"context"
+	"strings"
 	"sync"
 	"time"
 
+	"github.com/gofiber/fiber/v2"
+
 	"github.com/ropewalk/ropewalk/core"
+	"github.com/ropewalk/ropewalk/core/webguard"
 )
 
 // openStreams are the standing streams without a session, so that they can be ended.
@@ -94,4 +98,48 @@ func (e *Endpoint) endRevoked(ctx context.Context, userID string) {
 func (e *Endpoint) revoked(ctx context.Context, c core.Caller) bool {
 	code := core.CodeOf(e.o.Access.Valid(ctx, c))
 	return code == core.CodeUnauthenticated || code == core.CodeWorkspaceDenied
+}
+
+// identifyInterval is how often the caller of a standing stream is identified again: its token may have
+// expired, or the identity provider may no longer accept it.
+const identifyInterval = 4 * time.Minute
+
+// identification returns what identifies the caller of a request again later, when the request is gone; nil in
+// dev mode.
+func (e *Endpoint) identification(c *fiber.Ctx) func(context.Context) error {
+	if e.o.Access.Dev() {
+		return nil
+	}
+	credentials, _ := single(c, fiber.HeaderAuthorization)
+	token, resource := strings.Clone(webguard.Bearer(credentials)), strings.Clone(c.Params("workspace"))
+	return func(ctx context.Context) error {
+		_, err := e.o.Access.MCP(ctx, token, resource)
+		return err
+	}
+}
+
+// identifyAgain calls again in intervals until ctx ends, and end when the caller is not accepted any more. stop
+// gives the timer back early.
+func (e *Endpoint) identifyAgain(ctx context.Context, again func(context.Context) error, end func()) (stop func()) {
+	if again == nil {
+		return func() {}
+	}
+	var timer *time.Timer
+	ready := make(chan struct{})
+	timer = time.AfterFunc(identifyInterval, func() {
+		<-ready
+		if ctx.Err() != nil {
+			return
+		}
+		ctx, cancel := context.WithTimeout(ctx, gateTimeout)
+		defer cancel()
+		if core.CodeOf(again(ctx)) == core.CodeUnauthenticated {
+			e.log.Info("stream ended: its token is no longer accepted")
+			end()
+			return
+		}
+		timer.Reset(identifyInterval)
+	})
+	close(ready)
+	return func() { timer.Stop() }
 }

@@ -16,8 +16,9 @@ import (
 type Auth struct{ *slot[auth.Adapter] }
 
 var (
-	_ auth.Login   = Auth{}
-	_ auth.Revoker = Auth{}
+	_ auth.Login    = Auth{}
+	_ auth.Revoker  = Auth{}
+	_ auth.Sessions = Auth{}
 )
 
 // Auth starts a configured auth adapter. Wrong settings are a *plugins.ConfigError, everything
@@ -95,6 +96,33 @@ func (a Auth) Exchange(ctx context.Context, req auth.ExchangeRequest) (id auth.I
 		return err
 	})
 	return id, err
+}
+
+// CheckSession is auth.Sessions'; plugins.ErrUnimplemented when the adapter does not ask the provider again.
+// A renewal is good for one check, so it is never retried.
+func (a Auth) CheckSession(ctx context.Context, req auth.SessionCheck) (id auth.Identity, err error) {
+	err = a.once(ctx, func(ctx context.Context, adapter auth.Adapter) error {
+		sessions, ok := adapter.(auth.Sessions)
+		if !ok {
+			return plugins.ErrUnimplemented
+		}
+		id, err = sessions.CheckSession(ctx, req)
+		return err
+	})
+	return id, err
+}
+
+// VerifyLogout is auth.Sessions'; plugins.ErrUnimplemented when the adapter takes no logout tokens.
+func (a Auth) VerifyLogout(ctx context.Context, token string) (l auth.Logout, err error) {
+	err = a.call(ctx, func(ctx context.Context, adapter auth.Adapter) error {
+		sessions, ok := adapter.(auth.Sessions)
+		if !ok {
+			return plugins.ErrUnimplemented
+		}
+		l, err = sessions.VerifyLogout(ctx, token)
+		return err
+	})
+	return l, err
 }
 
 // Revokes reports whether the adapter declares that it reports revocations.

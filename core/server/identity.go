@@ -89,7 +89,7 @@ func (a *adapters) providers(c *config.Config) []access.Provider {
 		}
 		all[i] = access.Provider{
 			Name: one.config.Name, Adapter: one.handle, Audiences: audiences, AnyAudience: one.config.AnyAudience,
-			RedirectURI: one.config.RedirectURI, Enrollment: enrollment(c, one.config),
+			RedirectURI: one.config.RedirectURI, Enrollment: enrollment(c, one.config), Recheck: one.config.Recheck,
 		}
 	}
 	return all

@@ -14,56 +14,106 @@ import (
 // revocationLife is how long a revocation is kept. It is longer than the longest session.
 const revocationLife = 31 * 24 * time.Hour
 
-// Revoke records that a subject or a token was revoked, deletes the logins of the subject, and notifies
-// the other servers. It returns the user of the subject, "" when a token is meant or nobody is known by
-// it. Call access.Access.Revoke, which calls it.
-func (s *Store) Revoke(ctx context.Context, r core.Revocation) (userID string, err error) {
+// Revoke records what was revoked, deletes the logins that rest on it, and notifies the other servers. It
+// returns the users of those logins and of the subject. A message that counts once and was used before is
+// core.CodeConflict. Call access.Access.Revoke, which calls it.
+func (s *Store) Revoke(ctx context.Context, r core.Revocation) (users []string, err error) {
 	now := time.Now()
 	err = s.db.Update(ctx, "recording a revocation", func(ctx context.Context, tx *sql.Tx) error {
+		users = nil
+		if err := useOnce(ctx, tx, r, now); err != nil {
+			return err
+		}
 		if _, err := tx.ExecContext(ctx, `DELETE FROM revocations WHERE revoked_at < $1`, database.Millis(now.Add(-revocationLife))); err != nil {
 			return err
 		}
 		if _, err := tx.ExecContext(ctx, `
 			INSERT INTO revocations (issuer, subject, token, revoked_at) VALUES ($1, $2, $3, $4)
 			ON CONFLICT (issuer, subject, token) DO UPDATE SET revoked_at = excluded.revoked_at`,
-			r.Issuer, r.Subject, r.Token, database.Millis(now)); err != nil {
+			r.Issuer, r.Subject, r.Token+r.Session, database.Millis(now)); err != nil {
 			return err
+		}
+		if users, err = endLogins(ctx, tx, r); err != nil {
+			return err
+		}
+		for _, user := range users {
+			if err := s.notifyPeers(ctx, tx, core.ChangeMembers, "", user); err != nil {
+				return err
+			}
 		}
 		if r.Subject == "" {
-			return s.notifyPeers(ctx, tx, core.ChangeToken, "", r.Token)
+			return s.notifyPeers(ctx, tx, core.ChangeToken, "", r.Token+r.Session)
 		}
-		userID, err = endLogins(ctx, tx, r.Issuer, r.Subject)
-		if err != nil || userID == "" {
-			return err
-		}
-		return s.notifyPeers(ctx, tx, core.ChangeMembers, "", userID)
+		return nil
 	})
-	return userID, err
+	return users, err
 }
 
-// endLogins deletes the logins of a subject, and returns its user; "" when there is none.
-func endLogins(ctx context.Context, tx *sql.Tx, issuer, subject string) (userID string, err error) {
-	err = tx.QueryRowContext(ctx, `SELECT id FROM users WHERE issuer = $1 AND subject = $2`, issuer, subject).Scan(&userID)
+// useOnce records that the message of a revocation was used.
+func useOnce(ctx context.Context, tx *sql.Tx, r core.Revocation, now time.Time) error {
+	if r.Once == "" {
+		return nil
+	}
+	if _, err := tx.ExecContext(ctx, `DELETE FROM used_messages WHERE expires_at < $1`, database.Millis(now)); err != nil {
+		return err
+	}
+	result, err := tx.ExecContext(ctx, `INSERT INTO used_messages (id, expires_at) VALUES ($1, $2) ON CONFLICT (id) DO NOTHING`, r.Once, database.Millis(r.Expires))
+	if err != nil {
+		return err
+	}
+	if n, err := result.RowsAffected(); err != nil || n > 0 {
+		return err
+	}
+	return core.Errorf(core.CodeConflict, "the message was used already")
+}
+
+// endLogins deletes the logins that rest on what was revoked, and returns their users and that of the subject.
+func endLogins(ctx context.Context, tx *sql.Tx, r core.Revocation) (users []string, err error) {
+	if r.Subject == "" && r.Session == "" {
+		return nil, nil
+	}
+	if r.Subject == "" {
+		rows, err := tx.QueryContext(ctx, `DELETE FROM cookies WHERE session = $1 RETURNING user_id`, r.Session)
+		if err != nil {
+			return nil, err
+		}
+		defer func() { _ = rows.Close() }()
+		for rows.Next() {
+			var user string
+			if err := rows.Scan(&user); err != nil {
+				return nil, err
+			}
+			users = append(users, user)
+		}
+		return users, rows.Err()
+	}
+	var user string
+	err = tx.QueryRowContext(ctx, `SELECT id FROM users WHERE issuer = $1 AND subject = $2`, r.Issuer, r.Subject).Scan(&user)
 	if errors.Is(err, sql.ErrNoRows) {
-		return "", nil
+		return nil, nil
 	}
 	if err == nil {
-		_, err = tx.ExecContext(ctx, `DELETE FROM cookies WHERE user_id = $1`, userID)
+		_, err = tx.ExecContext(ctx, `DELETE FROM cookies WHERE user_id = $1 AND ($2 = '' OR session IN ('', $2))`, user, r.Session)
 	}
-	return userID, err
+	return []string{user}, err
 }
 
-// Revoked reports whether the subject or the token of an identity was revoked after it was
-// authenticated.
+// Revoked reports whether what an identity rests on, its subject, token or session, was revoked after it was
+// authenticated, or after its token was issued.
 func (s *Store) Revoked(ctx context.Context, id core.Identity) (bool, error) {
 	var last sql.NullInt64
 	err := s.db.Read(ctx, func(ctx context.Context, q database.Querier) error {
 		return q.QueryRowContext(ctx, `
-			SELECT MAX(revoked_at) FROM revocations WHERE issuer = $1 AND ((subject = $2 AND token = '') OR (subject = '' AND token = $3))`,
-			id.Issuer, id.Subject, id.Token).Scan(&last)
+			SELECT MAX(revoked_at) FROM revocations WHERE issuer = $1 AND (
+				(subject = $2 AND (token = '' OR token = $4 OR $4 = '')) OR (subject = '' AND token IN ($3, $4) AND token <> ''))`,
+			id.Issuer, id.Subject, id.Token, id.Session).Scan(&last)
 	})
 	if err != nil {
 		return false, fmt.Errorf("reading revocations: %w", err)
 	}
-	return last.Valid && last.Int64 >= database.Millis(id.Since), nil
+	since := id.Since
+	if !id.Issued.IsZero() && id.Issued.Before(since) {
+		since = id.Issued
+	}
+	return last.Valid && last.Int64 >= database.Millis(since), nil
 }

@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"time"
+
+	"github.com/ropewalk/ropewalk/plugins"
 )
 
 // Adapter identifies the owner of a bearer token. It must be safe for concurrent use.
@@ -90,6 +92,8 @@ type Identity struct {
 	ExpiresAt      time.Time // when the token expires; never zero from Verify
 	Groups         []string
 	Claims         json.RawMessage // the other claims of the token, one JSON object; may be empty
+	SessionID      string          // the session at the provider, such as the claim sid; may be empty
+	Renewal        plugins.Secret  // of a login: what CheckSession needs; "" when the provider offers no way
 }
 
 // AuthorizeRequest is the start of a browser login.
@@ -129,4 +133,36 @@ type Revocation struct {
 	Issuer      string
 	Subject     string // all tokens of this subject; "" when one token is meant
 	TokenSHA256 string // one token, lower-case hex; "" when a subject is meant
+}
+
+// Sessions is the optional capability of an adapter that can ask the provider again about a login, and
+// check the provider's logout tokens.
+type Sessions interface {
+	// CheckSession asks the provider whether the login that a renewal came with is still good. The identity
+	// has the renewal that takes the place of the old one, which is used once; without ExpiresAt it confirms
+	// the login and says nothing new about the person. plugins.ErrUnauthenticated ends the login: the
+	// provider refuses it, it is about another subject now, or the key that it was signed with is no longer
+	// among the provider's. plugins.ErrUnavailable when the provider cannot be asked.
+	CheckSession(ctx context.Context, req SessionCheck) (Identity, error)
+
+	// VerifyLogout checks a logout token (OpenID Connect Back-Channel Logout 1.0, section 2.6), except that
+	// it was not used before. plugins.ErrUnauthenticated for a bad signature, another issuer or audience, a
+	// missing iat, exp, jti or logout event, a token that has expired or was issued in the future, a nonce,
+	// neither a subject nor a session, and anything that is not a logout token.
+	VerifyLogout(ctx context.Context, token string) (Logout, error)
+}
+
+// SessionCheck is a login to ask the provider about.
+type SessionCheck struct {
+	Renewal plugins.Secret // Identity.Renewal of the login or of its last check
+	Subject string
+}
+
+// Logout is what the provider ended: the session, or without one all sessions of the subject.
+type Logout struct {
+	Issuer    string
+	Subject   string // may be empty
+	SessionID string // may be empty; Subject is not then
+	TokenID   string // jti
+	ExpiresAt time.Time
 }

@@ -20,24 +20,26 @@ func Clients() map[int]func(grpc.ClientConnInterface) Adapter {
 }
 
 // Client is the adapter at the other end of conn, which speaks protocol version 1. Types of the
-// protocol stop here. It has the methods of Login whatever the plugin has: a plugin without that power answers
+// protocol stop here. It has the methods of Login and Sessions whatever the plugin has: a plugin without that power answers
 // plugins.ErrUnimplemented to them, and its Description says so beforehand. An identity that lacks
 // what the contract promises is an error, never an acceptance. The connection stays the caller's
 // to close.
 func Client(conn grpc.ClientConnInterface) Adapter {
 	conn = host.Wrap(conn)
-	return client{service: authv1.NewAuthServiceClient(conn), login: authv1.NewLoginServiceClient(conn), revocations: authv1.NewRevocationServiceClient(conn)}
+	return client{service: authv1.NewAuthServiceClient(conn), login: authv1.NewLoginServiceClient(conn), revocations: authv1.NewRevocationServiceClient(conn), sessions: authv1.NewSessionServiceClient(conn)}
 }
 
 type client struct {
 	service     authv1.AuthServiceClient
 	login       authv1.LoginServiceClient
 	revocations authv1.RevocationServiceClient
+	sessions    authv1.SessionServiceClient
 }
 
 var (
-	_ Login   = client{}
-	_ Revoker = client{}
+	_ Login    = client{}
+	_ Revoker  = client{}
+	_ Sessions = client{}
 )
 
 func (c client) Describe(ctx context.Context) (Description, error) {
@@ -121,4 +123,37 @@ func (c client) Watch(ctx context.Context, revoked func(Revocation) error) error
 			return err
 		}
 	}
+}
+
+func (c client) CheckSession(ctx context.Context, req SessionCheck) (Identity, error) {
+	resp, err := c.sessions.CheckSession(ctx, &authv1.CheckSessionRequest{Renewal: req.Renewal.Reveal(), Subject: req.Subject})
+	if err != nil {
+		return Identity{}, err
+	}
+	id, err := fromProto(resp.GetIdentity())
+	if err == nil && id.Subject != req.Subject {
+		err = fmt.Errorf("%w: the login is about another subject now", plugins.ErrUnauthenticated)
+	}
+	if err != nil {
+		return Identity{}, err
+	}
+	return id, nil
+}
+
+func (c client) VerifyLogout(ctx context.Context, token string) (Logout, error) {
+	if !utf8.ValidString(token) {
+		return Logout{}, fmt.Errorf("%w: the logout token is not text", plugins.ErrUnauthenticated)
+	}
+	resp, err := c.sessions.VerifyLogout(ctx, &authv1.VerifyLogoutRequest{LogoutToken: token})
+	if err != nil {
+		return Logout{}, err
+	}
+	l := Logout{
+		Issuer: resp.GetIssuer(), Subject: resp.GetSubject(), SessionID: resp.GetSessionId(),
+		TokenID: resp.GetTokenId(), ExpiresAt: resp.GetExpiresAt().AsTime(),
+	}
+	if l.Issuer == "" || l.TokenID == "" || l.Subject == "" && l.SessionID == "" {
+		return Logout{}, errors.New("the auth plugin answered with a logout without an issuer, an identifier, or a subject or session")
+	}
+	return l, nil
 }

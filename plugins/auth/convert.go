@@ -6,6 +6,7 @@ import (
 
 	"google.golang.org/protobuf/types/known/timestamppb"
 
+	"github.com/ropewalk/ropewalk/plugins"
 	authv1 "github.com/ropewalk/ropewalk/proto/ropewalk/auth/v1"
 )
 
@@ -13,7 +14,7 @@ func toProto(id Identity) *authv1.Identity {
 	message := &authv1.Identity{
 		Issuer: id.Issuer, Subject: id.Subject, Email: id.Email, DisplayName: id.DisplayName,
 		OrganizationId: id.OrganizationID, OrgRole: id.OrgRole, Scopes: id.Scopes,
-		Groups: id.Groups, ClaimsJson: string(id.Claims),
+		Groups: id.Groups, ClaimsJson: string(id.Claims), SessionId: id.SessionID, Renewal: id.Renewal.Reveal(),
 	}
 	if !id.ExpiresAt.IsZero() {
 		message.ExpiresAt = timestamppb.New(id.ExpiresAt)
@@ -29,7 +30,7 @@ func fromProto(message *authv1.Identity) (Identity, error) {
 	id := Identity{
 		Issuer: message.GetIssuer(), Subject: message.GetSubject(), Email: message.GetEmail(), DisplayName: message.GetDisplayName(),
 		OrganizationID: message.GetOrganizationId(), OrgRole: message.GetOrgRole(), Scopes: message.GetScopes(),
-		Groups: message.GetGroups(),
+		Groups: message.GetGroups(), SessionID: message.GetSessionId(), Renewal: plugins.Secret(message.GetRenewal()),
 	}
 	if claims := json.RawMessage(message.GetClaimsJson()); json.Valid(claims) {
 		id.Claims = claims

@@ -17,6 +17,7 @@ func Serve(adapter Adapter) { pluginserver.Serve(Plugin(adapter)) }
 func Plugin(adapter Adapter) plugins.Plugin {
 	login, canLogin := adapter.(Login)
 	revoker, canRevoke := adapter.(Revoker)
+	sessions, canCheck := adapter.(Sessions)
 	p := plugins.Plugin{
 		Kind: plugins.KindAuth,
 		Impl: adapter,
@@ -29,6 +30,9 @@ func Plugin(adapter Adapter) plugins.Plugin {
 				if canRevoke {
 					authv1.RegisterRevocationServiceServer(s, revocationServer{revoker: revoker})
 				}
+				if canCheck {
+					authv1.RegisterSessionServiceServer(s, sessionServer{sessions: sessions})
+				}
 			},
 		},
 	}
@@ -40,6 +44,9 @@ func Plugin(adapter Adapter) plugins.Plugin {
 	}
 	if _, verifies := adapter.(RequestVerifier); verifies {
 		p.Capabilities = append(p.Capabilities, plugins.CapabilityVerifyRequest)
+	}
+	if canCheck {
+		p.Capabilities = append(p.Capabilities, plugins.CapabilitySessions)
 	}
 	return p
 }

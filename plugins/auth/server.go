@@ -4,7 +4,9 @@ import (
 	"context"
 
 	"google.golang.org/grpc"
+	"google.golang.org/protobuf/types/known/timestamppb"
 
+	"github.com/ropewalk/ropewalk/plugins"
 	authv1 "github.com/ropewalk/ropewalk/proto/ropewalk/auth/v1"
 )
 
@@ -80,4 +82,28 @@ func (s revocationServer) Watch(_ *authv1.WatchRequest, stream grpc.ServerStream
 	return s.revoker.Watch(stream.Context(), func(r Revocation) error {
 		return stream.Send(&authv1.WatchResponse{Issuer: r.Issuer, Subject: r.Subject, TokenSha256: r.TokenSHA256})
 	})
+}
+
+// sessionServer is the plugin's side of the Sessions capability.
+type sessionServer struct {
+	authv1.UnimplementedSessionServiceServer
+	sessions Sessions
+}
+
+func (s sessionServer) CheckSession(ctx context.Context, req *authv1.CheckSessionRequest) (*authv1.CheckSessionResponse, error) {
+	id, err := s.sessions.CheckSession(ctx, SessionCheck{Renewal: plugins.Secret(req.GetRenewal()), Subject: req.GetSubject()})
+	if err != nil {
+		return nil, err
+	}
+	return &authv1.CheckSessionResponse{Identity: toProto(id)}, nil
+}
+
+func (s sessionServer) VerifyLogout(ctx context.Context, req *authv1.VerifyLogoutRequest) (*authv1.VerifyLogoutResponse, error) {
+	l, err := s.sessions.VerifyLogout(ctx, req.GetLogoutToken())
+	if err != nil {
+		return nil, err
+	}
+	return &authv1.VerifyLogoutResponse{
+		Issuer: l.Issuer, Subject: l.Subject, SessionId: l.SessionID, TokenId: l.TokenID, ExpiresAt: timestamppb.New(l.ExpiresAt),
+	}, nil
 }

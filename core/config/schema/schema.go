@@ -130,7 +130,7 @@ func (s *Schema) Section(kind string) map[string]any {
 func HostKeys(kind string) []string {
 	switch kind {
 	case "auth":
-		return []string{"adapter", "path", "sha256", "name", "audience", "admins", "join"}
+		return []string{"adapter", "path", "sha256", "name", "audience", "admins", "join", "recheckSeconds"}
 	case "registry":
 		return []string{"name", "adapter", "path", "sha256"}
 	}

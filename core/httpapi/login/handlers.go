@@ -17,6 +17,7 @@ type Access interface {
 	LoginProviders(ctx context.Context) ([]string, error)
 	BeginLogin(ctx context.Context, provider, redirectURI, returnTo string) (access.LoginStart, error)
 	FinishLogin(ctx context.Context, answer access.LoginAnswer) (token, returnTo string, err error)
+	BackchannelLogout(ctx context.Context, token string) error
 }
 
 // Handlers are the handlers of the routes.

@@ -89,6 +89,16 @@ func (a *Adapter) AuthorizeURL(ctx context.Context, req auth.AuthorizeRequest) (
 	return a.party.AuthorizeURL(ctx, req)
 }
 
+// CheckSession implements auth.Sessions.
+func (a *Adapter) CheckSession(ctx context.Context, req auth.SessionCheck) (auth.Identity, error) {
+	return a.party.CheckSession(ctx, req)
+}
+
+// VerifyLogout implements auth.Sessions.
+func (a *Adapter) VerifyLogout(ctx context.Context, token string) (auth.Logout, error) {
+	return a.party.VerifyLogout(ctx, token)
+}
+
 // Exchange implements auth.Login.
 func (a *Adapter) Exchange(ctx context.Context, req auth.ExchangeRequest) (auth.Identity, error) {
 	return a.party.Exchange(ctx, req)

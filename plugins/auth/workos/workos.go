@@ -113,6 +113,20 @@ func (a *Adapter) Exchange(ctx context.Context, req auth.ExchangeRequest) (auth.
 	return a.withMembership(ctx, id)
 }
 
+// CheckSession implements auth.Sessions. Who is no longer a member is no longer logged in.
+func (a *Adapter) CheckSession(ctx context.Context, req auth.SessionCheck) (auth.Identity, error) {
+	id, err := a.party.CheckSession(ctx, req)
+	if err != nil {
+		return auth.Identity{}, err
+	}
+	return a.withMembership(ctx, id)
+}
+
+// VerifyLogout implements auth.Sessions.
+func (a *Adapter) VerifyLogout(ctx context.Context, token string) (auth.Logout, error) {
+	return a.party.VerifyLogout(ctx, token)
+}
+
 func (a *Adapter) withMembership(ctx context.Context, id auth.Identity) (auth.Identity, error) {
 	if a.members == nil {
 		return id, nil

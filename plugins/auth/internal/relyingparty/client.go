@@ -66,6 +66,15 @@ func sameHost(req *http.Request, via []*http.Request) error {
 	return nil
 }
 
+// statusError is an answer with another status than 200.
+type statusError struct {
+	address string
+	code    int
+}
+
+// Error implements error.
+func (e *statusError) Error() string { return fmt.Sprintf("%s answered %d", e.address, e.code) }
+
 // Fetch gets a document of at most limit bytes; every answer but 200 is an error. bearer is shown
 // when it is not empty.
 func Fetch(ctx context.Context, client *http.Client, address, bearer string, limit int64) ([]byte, error) {
@@ -83,7 +92,7 @@ func Fetch(ctx context.Context, client *http.Client, address, bearer string, lim
 	}
 	defer func() { _ = resp.Body.Close() }()
 	if resp.StatusCode != http.StatusOK {
-		return nil, fmt.Errorf("%s answered %d", address, resp.StatusCode)
+		return nil, &statusError{address, resp.StatusCode}
 	}
 	body, err := io.ReadAll(io.LimitReader(resp.Body, limit+1))
 	if err != nil {

@@ -45,6 +45,7 @@ func (p *Party) identity(claims Claims) (auth.Identity, error) {
 		Issuer: claims.Text("iss"), Subject: claims.Text("sub"), Email: claims.email(),
 		OrganizationID: organization, OrgRole: p.role(claims), Scopes: claims.scopes(), ExpiresAt: expires,
 	}
+	id.SessionID = claims.Text("sid")
 	if p.options.GroupsClaim != "" {
 		id.Groups = claims.List(p.options.GroupsClaim)
 	}

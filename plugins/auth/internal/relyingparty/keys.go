@@ -14,8 +14,10 @@ import (
 
 const (
 	keysLimit   = 512 << 10
-	keysFresh   = 15 * time.Minute // a key that the provider withdrew is used this much longer
-	keysKeep    = 24 * time.Hour   // and while the provider is away, this long
+	keysFresh   = 4 * time.Minute // then they are read again in the background
+	keysOld     = 5 * time.Minute // then that is waited for: a key that the provider withdrew is used this much longer
+	keysWait    = time.Second     // at most
+	keysKeep    = 24 * time.Hour  // for how long they are used while the provider is away
 	minKeyBits  = 2048
 	maxKeys     = 100
 	unknownFor  = 30 * time.Second // how long an unknown key id is believed to be unknown
@@ -41,6 +43,9 @@ func (k *keys) find(ctx context.Context, kid string) ([]jwk.Key, error) {
 	if err != nil {
 		return nil, err
 	}
+	if !k.set.fetchedSince(time.Now().Add(-keysOld)) {
+		set = k.renewed(ctx, set)
+	}
 	if found := set.lookup(kid); found != nil {
 		return found, nil
 	}
@@ -58,6 +63,16 @@ func (k *keys) find(ctx context.Context, kid string) ([]jwk.Key, error) {
 		k.markUnknown(kid)
 	}
 	return nil, refuse("no key %q at the provider", clip(kid))
+}
+
+// renewed returns the key set as the provider has it now, or the given one when that cannot be had at once.
+func (k *keys) renewed(ctx context.Context, known keySet) keySet {
+	ctx, cancel := context.WithTimeout(ctx, keysWait)
+	defer cancel()
+	if set, err := k.set.renew(ctx); err == nil {
+		return set
+	}
+	return known
 }
 
 func (s keySet) lookup(kid string) []jwk.Key {

@@ -53,7 +53,7 @@ func (p *Party) Exchange(ctx context.Context, req auth.ExchangeRequest) (auth.Id
 	if compact == "" {
 		return auth.Identity{}, refuse("the provider gave no id token: the scope openid is missing")
 	}
-	claims, err := p.Check(ctx, compact, []string{p.options.ClientID})
+	claims, key, err := p.check(ctx, compact, []string{p.options.ClientID})
 	if err != nil {
 		return auth.Identity{}, err
 	}
@@ -63,10 +63,20 @@ func (p *Party) Exchange(ctx context.Context, req auth.ExchangeRequest) (auth.Id
 	if azp, present := claims["azp"]; present && claims.Text("azp") != p.options.ClientID {
 		return auth.Identity{}, refuse("the id token was given to another client: %s", clip(string(azp)))
 	}
+	return p.loggedIn(ctx, claims, answer, newRenewal(key, claims, answer))
+}
+
+// loggedIn is the identity of a login whose id token has been checked.
+func (p *Party) loggedIn(ctx context.Context, claims Claims, answer *oauth2.Token, r renewal) (auth.Identity, error) {
 	if more, err := p.Check(ctx, answer.AccessToken, nil); err == nil && more.Text("sub") == claims.Text("sub") {
 		claims = claims.merge(more)
 	}
-	return p.identity(claims.merge(p.userInfo(ctx, claims, answer.AccessToken)))
+	id, err := p.identity(claims.merge(p.userInfo(ctx, claims, answer.AccessToken)))
+	if err != nil {
+		return auth.Identity{}, err
+	}
+	id.SessionID, id.Renewal = r.Session, r.secret()
+	return id, nil
 }
 
 // userInfoTimeout bounds how long a login waits for a name and an e-mail address.

@@ -108,8 +108,19 @@ func (p *provider) party(change ...func(*Options)) *Party {
 	return party
 }
 
-// token is signed with the named key, published or not. Each of changes replaces claims.
+// token is signed with the named key, published or not. Each of changes replaces claims; nil removes them.
 func (p *provider) token(kid string, changes ...map[string]any) string {
+	p.t.Helper()
+	return p.signed(kid, "", changes...)
+}
+
+// typed is a token of the first key with a type.
+func (p *provider) typed(t *testing.T, typ string, changes ...map[string]any) string {
+	t.Helper()
+	return p.signed("first", typ, changes...)
+}
+
+func (p *provider) signed(kid, typ string, changes ...map[string]any) string {
 	p.t.Helper()
 	if p.keys[kid] == nil {
 		p.keys[kid] = p.keys["first"]
@@ -118,6 +129,7 @@ func (p *provider) token(kid string, changes ...map[string]any) string {
 	for _, change := range changes {
 		maps.Copy(claims, change)
 	}
+	maps.DeleteFunc(claims, func(_ string, value any) bool { return value == nil })
 	payload, err := json.Marshal(claims)
 	if err != nil {
 		p.t.Fatal(err)
@@ -125,6 +137,9 @@ func (p *provider) token(kid string, changes ...map[string]any) string {
 	headers := jws.NewHeaders()
 	if kid != "" {
 		_ = headers.Set(jws.KeyIDKey, kid)
+	}
+	if typ != "" {
+		_ = headers.Set(jws.TypeKey, typ)
 	}
 	signed, err := jws.Sign(payload, jws.WithKey(jwa.RS256, p.keys[kid], jws.WithProtectedHeaders(headers)))
 	if err != nil {

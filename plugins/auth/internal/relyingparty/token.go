@@ -20,7 +20,7 @@ type token struct {
 
 // readToken takes a token apart and refuses what no key could make good: another form than
 // compact, an algorithm that is not configured, another type than a JWT's, critical headers.
-func readToken(compact string, algorithms []string) (token, error) {
+func readToken(compact string, algorithms []string, types ...string) (token, error) {
 	if len(compact) > maxToken {
 		return token{}, refuse("the token is longer than %d bytes", maxToken)
 	}
@@ -45,9 +45,7 @@ func readToken(compact string, algorithms []string) (token, error) {
 	if len(header.Critical()) > 0 {
 		return token{}, refuse("the token has critical headers")
 	}
-	switch strings.TrimPrefix(strings.ToLower(header.Type()), "application/") {
-	case "", "jwt", "at+jwt":
-	default:
+	if typ := strings.TrimPrefix(strings.ToLower(header.Type()), "application/"); typ != "" && typ != "jwt" && !slices.Contains(types, typ) {
 		return token{}, refuse("the token is a %q, not a JWT", clip(header.Type()))
 	}
 	var claims Claims

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/lestrrat-go/jwx/v2/jwk"
 	"github.com/lestrrat-go/jwx/v2/jws"
 )
 
@@ -15,20 +16,32 @@ const leeway = 30 * time.Second
 // is for one of audiences (any, when empty). What cannot be right is refused before a key is
 // looked for, so that it neither costs a question nor waits for a provider that is away.
 func (p *Party) Check(ctx context.Context, compact string, audiences []string) (Claims, error) {
-	read, err := readToken(compact, p.options.Algorithms)
+	claims, _, err := p.check(ctx, compact, audiences)
+	return claims, err
+}
+
+// check is Check, and returns the key of the signature too.
+func (p *Party) check(ctx context.Context, compact string, audiences []string) (Claims, jwk.Key, error) {
+	read, err := readToken(compact, p.options.Algorithms, "at+jwt")
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	if err := p.checkClaims(read.claims, audiences); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
+	key, err := p.signer(ctx, read)
+	return read.claims, key, err
+}
+
+// signer returns the key of the provider that signed a token.
+func (p *Party) signer(ctx context.Context, read token) (jwk.Key, error) {
 	candidates, err := p.keys.find(ctx, read.kid)
 	if err != nil {
 		return nil, err
 	}
 	for _, key := range candidates {
 		if _, err := jws.Verify([]byte(read.compact), jws.WithKey(key.Algorithm(), key)); err == nil {
-			return read.claims, nil
+			return key, nil
 		}
 	}
 	return nil, refuse("the token's signature is not the provider's")

@@ -49,7 +49,13 @@ type Identity struct {
 	// The groups at the provider; may be empty.
 	Groups []string `protobuf:"bytes,9,rep,name=groups,proto3" json:"groups,omitempty"`
 	// The other claims of the token, as one JSON object; may be empty.
-	ClaimsJson    string `protobuf:"bytes,10,opt,name=claims_json,json=claimsJson,proto3" json:"claims_json,omitempty"`
+	ClaimsJson string `protobuf:"bytes,10,opt,name=claims_json,json=claimsJson,proto3" json:"claims_json,omitempty"`
+	// The session at the provider that the token or the login belongs to, such as the claim sid; may be
+	// empty.
+	SessionId string `protobuf:"bytes,11,opt,name=session_id,json=sessionId,proto3" json:"session_id,omitempty"`
+	// Of a login: what CheckSession needs to ask the provider about it again, at most 32 KiB; empty when
+	// the provider offers no way. A secret, which the server keeps encrypted and never reads.
+	Renewal       string `protobuf:"bytes,12,opt,name=renewal,proto3" json:"renewal,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -150,6 +156,20 @@ func (x *Identity) GetGroups() []string {
 func (x *Identity) GetClaimsJson() string {
 	if x != nil {
 		return x.ClaimsJson
+	}
+	return ""
+}
+
+func (x *Identity) GetSessionId() string {
+	if x != nil {
+		return x.SessionId
+	}
+	return ""
+}
+
+func (x *Identity) GetRenewal() string {
+	if x != nil {
+		return x.Renewal
 	}
 	return ""
 }
@@ -844,11 +864,241 @@ func (x *WatchResponse) GetTokenSha256() string {
 	return ""
 }
 
+// CheckSessionRequest is one login.
+type CheckSessionRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The renewal of the login. A secret.
+	Renewal string `protobuf:"bytes,1,opt,name=renewal,proto3" json:"renewal,omitempty"`
+	// The subject of the login.
+	Subject       string `protobuf:"bytes,2,opt,name=subject,proto3" json:"subject,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *CheckSessionRequest) Reset() {
+	*x = CheckSessionRequest{}
+	mi := &file_ropewalk_auth_v1_auth_proto_msgTypes[13]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CheckSessionRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CheckSessionRequest) ProtoMessage() {}
+
+func (x *CheckSessionRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_ropewalk_auth_v1_auth_proto_msgTypes[13]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CheckSessionRequest.ProtoReflect.Descriptor instead.
+func (*CheckSessionRequest) Descriptor() ([]byte, []int) {
+	return file_ropewalk_auth_v1_auth_proto_rawDescGZIP(), []int{13}
+}
+
+func (x *CheckSessionRequest) GetRenewal() string {
+	if x != nil {
+		return x.Renewal
+	}
+	return ""
+}
+
+func (x *CheckSessionRequest) GetSubject() string {
+	if x != nil {
+		return x.Subject
+	}
+	return ""
+}
+
+// CheckSessionResponse is the login as of now.
+type CheckSessionResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The identity; never absent in an OK answer.
+	Identity      *Identity `protobuf:"bytes,1,opt,name=identity,proto3" json:"identity,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *CheckSessionResponse) Reset() {
+	*x = CheckSessionResponse{}
+	mi := &file_ropewalk_auth_v1_auth_proto_msgTypes[14]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CheckSessionResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CheckSessionResponse) ProtoMessage() {}
+
+func (x *CheckSessionResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_ropewalk_auth_v1_auth_proto_msgTypes[14]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CheckSessionResponse.ProtoReflect.Descriptor instead.
+func (*CheckSessionResponse) Descriptor() ([]byte, []int) {
+	return file_ropewalk_auth_v1_auth_proto_rawDescGZIP(), []int{14}
+}
+
+func (x *CheckSessionResponse) GetIdentity() *Identity {
+	if x != nil {
+		return x.Identity
+	}
+	return nil
+}
+
+// VerifyLogoutRequest is one logout token.
+type VerifyLogoutRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The token as it came.
+	LogoutToken   string `protobuf:"bytes,1,opt,name=logout_token,json=logoutToken,proto3" json:"logout_token,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *VerifyLogoutRequest) Reset() {
+	*x = VerifyLogoutRequest{}
+	mi := &file_ropewalk_auth_v1_auth_proto_msgTypes[15]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *VerifyLogoutRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*VerifyLogoutRequest) ProtoMessage() {}
+
+func (x *VerifyLogoutRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_ropewalk_auth_v1_auth_proto_msgTypes[15]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use VerifyLogoutRequest.ProtoReflect.Descriptor instead.
+func (*VerifyLogoutRequest) Descriptor() ([]byte, []int) {
+	return file_ropewalk_auth_v1_auth_proto_rawDescGZIP(), []int{15}
+}
+
+func (x *VerifyLogoutRequest) GetLogoutToken() string {
+	if x != nil {
+		return x.LogoutToken
+	}
+	return ""
+}
+
+// VerifyLogoutResponse is what the provider ended: the session, or without one all sessions of the
+// subject. One of subject and session_id is not empty.
+type VerifyLogoutResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The issuer of the token, which is that of DescribeResponse.
+	Issuer string `protobuf:"bytes,1,opt,name=issuer,proto3" json:"issuer,omitempty"`
+	// The subject; may be empty.
+	Subject string `protobuf:"bytes,2,opt,name=subject,proto3" json:"subject,omitempty"`
+	// The session at the provider; may be empty.
+	SessionId string `protobuf:"bytes,3,opt,name=session_id,json=sessionId,proto3" json:"session_id,omitempty"`
+	// The identifier of the token (jti), unique at the issuer. Never empty.
+	TokenId string `protobuf:"bytes,4,opt,name=token_id,json=tokenId,proto3" json:"token_id,omitempty"`
+	// Until when the token is good.
+	ExpiresAt     *timestamppb.Timestamp `protobuf:"bytes,5,opt,name=expires_at,json=expiresAt,proto3" json:"expires_at,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *VerifyLogoutResponse) Reset() {
+	*x = VerifyLogoutResponse{}
+	mi := &file_ropewalk_auth_v1_auth_proto_msgTypes[16]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *VerifyLogoutResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*VerifyLogoutResponse) ProtoMessage() {}
+
+func (x *VerifyLogoutResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_ropewalk_auth_v1_auth_proto_msgTypes[16]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use VerifyLogoutResponse.ProtoReflect.Descriptor instead.
+func (*VerifyLogoutResponse) Descriptor() ([]byte, []int) {
+	return file_ropewalk_auth_v1_auth_proto_rawDescGZIP(), []int{16}
+}
+
+func (x *VerifyLogoutResponse) GetIssuer() string {
+	if x != nil {
+		return x.Issuer
+	}
+	return ""
+}
+
+func (x *VerifyLogoutResponse) GetSubject() string {
+	if x != nil {
+		return x.Subject
+	}
+	return ""
+}
+
+func (x *VerifyLogoutResponse) GetSessionId() string {
+	if x != nil {
+		return x.SessionId
+	}
+	return ""
+}
+
+func (x *VerifyLogoutResponse) GetTokenId() string {
+	if x != nil {
+		return x.TokenId
+	}
+	return ""
+}
+
+func (x *VerifyLogoutResponse) GetExpiresAt() *timestamppb.Timestamp {
+	if x != nil {
+		return x.ExpiresAt
+	}
+	return nil
+}
+
 var File_ropewalk_auth_v1_auth_proto protoreflect.FileDescriptor
 
 const file_ropewalk_auth_v1_auth_proto_rawDesc = "" +
 	"\n" +
-	"\x1bropewalk/auth/v1/auth.proto\x12\x10ropewalk.auth.v1\x1a\x1fgoogle/protobuf/timestamp.proto\"\xc5\x02\n" +
+	"\x1bropewalk/auth/v1/auth.proto\x12\x10ropewalk.auth.v1\x1a\x1fgoogle/protobuf/timestamp.proto\"\xfe\x02\n" +
 	"\bIdentity\x12\x16\n" +
 	"\x06issuer\x18\x01 \x01(\tR\x06issuer\x12\x18\n" +
 	"\asubject\x18\x02 \x01(\tR\asubject\x12\x14\n" +
@@ -862,7 +1112,10 @@ const file_ropewalk_auth_v1_auth_proto_rawDesc = "" +
 	"\x06groups\x18\t \x03(\tR\x06groups\x12\x1f\n" +
 	"\vclaims_json\x18\n" +
 	" \x01(\tR\n" +
-	"claimsJson\"\x11\n" +
+	"claimsJson\x12\x1d\n" +
+	"\n" +
+	"session_id\x18\v \x01(\tR\tsessionId\x12\x18\n" +
+	"\arenewal\x18\f \x01(\tR\arenewal\"\x11\n" +
 	"\x0fDescribeRequest\"\xcb\x01\n" +
 	"\x10DescribeResponse\x12\x16\n" +
 	"\x06issuer\x18\x01 \x01(\tR\x06issuer\x123\n" +
@@ -906,7 +1159,22 @@ const file_ropewalk_auth_v1_auth_proto_rawDesc = "" +
 	"\rWatchResponse\x12\x16\n" +
 	"\x06issuer\x18\x01 \x01(\tR\x06issuer\x12\x18\n" +
 	"\asubject\x18\x02 \x01(\tR\asubject\x12!\n" +
-	"\ftoken_sha256\x18\x03 \x01(\tR\vtokenSha2562\x80\x02\n" +
+	"\ftoken_sha256\x18\x03 \x01(\tR\vtokenSha256\"I\n" +
+	"\x13CheckSessionRequest\x12\x18\n" +
+	"\arenewal\x18\x01 \x01(\tR\arenewal\x12\x18\n" +
+	"\asubject\x18\x02 \x01(\tR\asubject\"N\n" +
+	"\x14CheckSessionResponse\x126\n" +
+	"\bidentity\x18\x01 \x01(\v2\x1a.ropewalk.auth.v1.IdentityR\bidentity\"8\n" +
+	"\x13VerifyLogoutRequest\x12!\n" +
+	"\flogout_token\x18\x01 \x01(\tR\vlogoutToken\"\xbd\x01\n" +
+	"\x14VerifyLogoutResponse\x12\x16\n" +
+	"\x06issuer\x18\x01 \x01(\tR\x06issuer\x12\x18\n" +
+	"\asubject\x18\x02 \x01(\tR\asubject\x12\x1d\n" +
+	"\n" +
+	"session_id\x18\x03 \x01(\tR\tsessionId\x12\x19\n" +
+	"\btoken_id\x18\x04 \x01(\tR\atokenId\x129\n" +
+	"\n" +
+	"expires_at\x18\x05 \x01(\v2\x1a.google.protobuf.TimestampR\texpiresAt2\x80\x02\n" +
 	"\vAuthService\x12Q\n" +
 	"\bDescribe\x12!.ropewalk.auth.v1.DescribeRequest\x1a\".ropewalk.auth.v1.DescribeResponse\x12K\n" +
 	"\x06Verify\x12\x1f.ropewalk.auth.v1.VerifyRequest\x1a .ropewalk.auth.v1.VerifyResponse\x12Q\n" +
@@ -915,7 +1183,10 @@ const file_ropewalk_auth_v1_auth_proto_rawDesc = "" +
 	"\fAuthorizeUrl\x12%.ropewalk.auth.v1.AuthorizeUrlRequest\x1a&.ropewalk.auth.v1.AuthorizeUrlResponse\x12Q\n" +
 	"\bExchange\x12!.ropewalk.auth.v1.ExchangeRequest\x1a\".ropewalk.auth.v1.ExchangeResponse2_\n" +
 	"\x11RevocationService\x12J\n" +
-	"\x05Watch\x12\x1e.ropewalk.auth.v1.WatchRequest\x1a\x1f.ropewalk.auth.v1.WatchResponse0\x01B<Z:github.com/ropewalk/ropewalk/proto/ropewalk/auth/v1;authv1b\x06proto3"
+	"\x05Watch\x12\x1e.ropewalk.auth.v1.WatchRequest\x1a\x1f.ropewalk.auth.v1.WatchResponse0\x012\xce\x01\n" +
+	"\x0eSessionService\x12]\n" +
+	"\fCheckSession\x12%.ropewalk.auth.v1.CheckSessionRequest\x1a&.ropewalk.auth.v1.CheckSessionResponse\x12]\n" +
+	"\fVerifyLogout\x12%.ropewalk.auth.v1.VerifyLogoutRequest\x1a&.ropewalk.auth.v1.VerifyLogoutResponseB<Z:github.com/ropewalk/ropewalk/proto/ropewalk/auth/v1;authv1b\x06proto3"
 
 var (
 	file_ropewalk_auth_v1_auth_proto_rawDescOnce sync.Once
@@ -929,7 +1200,7 @@ func file_ropewalk_auth_v1_auth_proto_rawDescGZIP() []byte {
 	return file_ropewalk_auth_v1_auth_proto_rawDescData
 }
 
-var file_ropewalk_auth_v1_auth_proto_msgTypes = make([]protoimpl.MessageInfo, 14)
+var file_ropewalk_auth_v1_auth_proto_msgTypes = make([]protoimpl.MessageInfo, 18)
 var file_ropewalk_auth_v1_auth_proto_goTypes = []any{
 	(*Identity)(nil),              // 0: ropewalk.auth.v1.Identity
 	(*DescribeRequest)(nil),       // 1: ropewalk.auth.v1.DescribeRequest
@@ -944,31 +1215,41 @@ var file_ropewalk_auth_v1_auth_proto_goTypes = []any{
 	(*ExchangeResponse)(nil),      // 10: ropewalk.auth.v1.ExchangeResponse
 	(*WatchRequest)(nil),          // 11: ropewalk.auth.v1.WatchRequest
 	(*WatchResponse)(nil),         // 12: ropewalk.auth.v1.WatchResponse
-	nil,                           // 13: ropewalk.auth.v1.VerifyRequest.HeadersEntry
-	(*timestamppb.Timestamp)(nil), // 14: google.protobuf.Timestamp
+	(*CheckSessionRequest)(nil),   // 13: ropewalk.auth.v1.CheckSessionRequest
+	(*CheckSessionResponse)(nil),  // 14: ropewalk.auth.v1.CheckSessionResponse
+	(*VerifyLogoutRequest)(nil),   // 15: ropewalk.auth.v1.VerifyLogoutRequest
+	(*VerifyLogoutResponse)(nil),  // 16: ropewalk.auth.v1.VerifyLogoutResponse
+	nil,                           // 17: ropewalk.auth.v1.VerifyRequest.HeadersEntry
+	(*timestamppb.Timestamp)(nil), // 18: google.protobuf.Timestamp
 }
 var file_ropewalk_auth_v1_auth_proto_depIdxs = []int32{
-	14, // 0: ropewalk.auth.v1.Identity.expires_at:type_name -> google.protobuf.Timestamp
-	13, // 1: ropewalk.auth.v1.VerifyRequest.headers:type_name -> ropewalk.auth.v1.VerifyRequest.HeadersEntry
+	18, // 0: ropewalk.auth.v1.Identity.expires_at:type_name -> google.protobuf.Timestamp
+	17, // 1: ropewalk.auth.v1.VerifyRequest.headers:type_name -> ropewalk.auth.v1.VerifyRequest.HeadersEntry
 	0,  // 2: ropewalk.auth.v1.VerifyResponse.identity:type_name -> ropewalk.auth.v1.Identity
 	0,  // 3: ropewalk.auth.v1.ExchangeResponse.identity:type_name -> ropewalk.auth.v1.Identity
-	1,  // 4: ropewalk.auth.v1.AuthService.Describe:input_type -> ropewalk.auth.v1.DescribeRequest
-	3,  // 5: ropewalk.auth.v1.AuthService.Verify:input_type -> ropewalk.auth.v1.VerifyRequest
-	5,  // 6: ropewalk.auth.v1.AuthService.Metadata:input_type -> ropewalk.auth.v1.MetadataRequest
-	7,  // 7: ropewalk.auth.v1.LoginService.AuthorizeUrl:input_type -> ropewalk.auth.v1.AuthorizeUrlRequest
-	9,  // 8: ropewalk.auth.v1.LoginService.Exchange:input_type -> ropewalk.auth.v1.ExchangeRequest
-	11, // 9: ropewalk.auth.v1.RevocationService.Watch:input_type -> ropewalk.auth.v1.WatchRequest
-	2,  // 10: ropewalk.auth.v1.AuthService.Describe:output_type -> ropewalk.auth.v1.DescribeResponse
-	4,  // 11: ropewalk.auth.v1.AuthService.Verify:output_type -> ropewalk.auth.v1.VerifyResponse
-	6,  // 12: ropewalk.auth.v1.AuthService.Metadata:output_type -> ropewalk.auth.v1.MetadataResponse
-	8,  // 13: ropewalk.auth.v1.LoginService.AuthorizeUrl:output_type -> ropewalk.auth.v1.AuthorizeUrlResponse
-	10, // 14: ropewalk.auth.v1.LoginService.Exchange:output_type -> ropewalk.auth.v1.ExchangeResponse
-	12, // 15: ropewalk.auth.v1.RevocationService.Watch:output_type -> ropewalk.auth.v1.WatchResponse
-	10, // [10:16] is the sub-list for method output_type
-	4,  // [4:10] is the sub-list for method input_type
-	4,  // [4:4] is the sub-list for extension type_name
-	4,  // [4:4] is the sub-list for extension extendee
-	0,  // [0:4] is the sub-list for field type_name
+	0,  // 4: ropewalk.auth.v1.CheckSessionResponse.identity:type_name -> ropewalk.auth.v1.Identity
+	18, // 5: ropewalk.auth.v1.VerifyLogoutResponse.expires_at:type_name -> google.protobuf.Timestamp
+	1,  // 6: ropewalk.auth.v1.AuthService.Describe:input_type -> ropewalk.auth.v1.DescribeRequest
+	3,  // 7: ropewalk.auth.v1.AuthService.Verify:input_type -> ropewalk.auth.v1.VerifyRequest
+	5,  // 8: ropewalk.auth.v1.AuthService.Metadata:input_type -> ropewalk.auth.v1.MetadataRequest
+	7,  // 9: ropewalk.auth.v1.LoginService.AuthorizeUrl:input_type -> ropewalk.auth.v1.AuthorizeUrlRequest
+	9,  // 10: ropewalk.auth.v1.LoginService.Exchange:input_type -> ropewalk.auth.v1.ExchangeRequest
+	11, // 11: ropewalk.auth.v1.RevocationService.Watch:input_type -> ropewalk.auth.v1.WatchRequest
+	13, // 12: ropewalk.auth.v1.SessionService.CheckSession:input_type -> ropewalk.auth.v1.CheckSessionRequest
+	15, // 13: ropewalk.auth.v1.SessionService.VerifyLogout:input_type -> ropewalk.auth.v1.VerifyLogoutRequest
+	2,  // 14: ropewalk.auth.v1.AuthService.Describe:output_type -> ropewalk.auth.v1.DescribeResponse
+	4,  // 15: ropewalk.auth.v1.AuthService.Verify:output_type -> ropewalk.auth.v1.VerifyResponse
+	6,  // 16: ropewalk.auth.v1.AuthService.Metadata:output_type -> ropewalk.auth.v1.MetadataResponse
+	8,  // 17: ropewalk.auth.v1.LoginService.AuthorizeUrl:output_type -> ropewalk.auth.v1.AuthorizeUrlResponse
+	10, // 18: ropewalk.auth.v1.LoginService.Exchange:output_type -> ropewalk.auth.v1.ExchangeResponse
+	12, // 19: ropewalk.auth.v1.RevocationService.Watch:output_type -> ropewalk.auth.v1.WatchResponse
+	14, // 20: ropewalk.auth.v1.SessionService.CheckSession:output_type -> ropewalk.auth.v1.CheckSessionResponse
+	16, // 21: ropewalk.auth.v1.SessionService.VerifyLogout:output_type -> ropewalk.auth.v1.VerifyLogoutResponse
+	14, // [14:22] is the sub-list for method output_type
+	6,  // [6:14] is the sub-list for method input_type
+	6,  // [6:6] is the sub-list for extension type_name
+	6,  // [6:6] is the sub-list for extension extendee
+	0,  // [0:6] is the sub-list for field type_name
 }
 
 func init() { file_ropewalk_auth_v1_auth_proto_init() }
@@ -982,9 +1263,9 @@ func file_ropewalk_auth_v1_auth_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_ropewalk_auth_v1_auth_proto_rawDesc), len(file_ropewalk_auth_v1_auth_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   14,
+			NumMessages:   18,
 			NumExtensions: 0,
-			NumServices:   3,
+			NumServices:   4,
 		},
 		GoTypes:           file_ropewalk_auth_v1_auth_proto_goTypes,
 		DependencyIndexes: file_ropewalk_auth_v1_auth_proto_depIdxs,

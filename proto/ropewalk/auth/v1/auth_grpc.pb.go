@@ -546,3 +546,169 @@ var RevocationService_ServiceDesc = grpc.ServiceDesc{
 	},
 	Metadata: "ropewalk/auth/v1/auth.proto",
 }
+
+const (
+	SessionService_CheckSession_FullMethodName = "/ropewalk.auth.v1.SessionService/CheckSession"
+	SessionService_VerifyLogout_FullMethodName = "/ropewalk.auth.v1.SessionService/VerifyLogout"
+)
+
+// SessionServiceClient is the client API for SessionService service.
+//
+// For semantics around ctx use and closing/ending streaming RPCs, please refer to https://pkg.go.dev/google.golang.org/grpc/?tab=doc#ClientConn.NewStream.
+//
+// SessionService is the optional capability "sessions": an adapter that has it asks the provider again
+// whether a login is still good, and checks the provider's logout tokens.
+type SessionServiceClient interface {
+	// CheckSession asks the provider whether the login that a renewal came with is still good, and returns
+	// its identity, with the renewal that takes the place of the old one. UNAUTHENTICATED ends the login:
+	// the provider refuses it, it is about another subject now, or the key that it was signed with is no
+	// longer among the provider's. UNAVAILABLE when the provider cannot be asked: the login goes on for
+	// some minutes. An identity without expires_at confirms the login and says nothing new about the
+	// person. A renewal is used once.
+	CheckSession(ctx context.Context, in *CheckSessionRequest, opts ...grpc.CallOption) (*CheckSessionResponse, error)
+	// VerifyLogout checks a logout token (OpenID Connect Back-Channel Logout 1.0, section 2.6), except that
+	// it was not used before, which the server does. UNAUTHENTICATED for: a bad signature, another issuer
+	// or audience, a missing iat, exp, jti or logout event, a token that has expired or was issued in the
+	// future, a nonce, neither a subject nor a session, and anything that is not a logout token.
+	VerifyLogout(ctx context.Context, in *VerifyLogoutRequest, opts ...grpc.CallOption) (*VerifyLogoutResponse, error)
+}
+
+type sessionServiceClient struct {
+	cc grpc.ClientConnInterface
+}
+
+func NewSessionServiceClient(cc grpc.ClientConnInterface) SessionServiceClient {
+	return &sessionServiceClient{cc}
+}
+
+func (c *sessionServiceClient) CheckSession(ctx context.Context, in *CheckSessionRequest, opts ...grpc.CallOption) (*CheckSessionResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(CheckSessionResponse)
+	err := c.cc.Invoke(ctx, SessionService_CheckSession_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *sessionServiceClient) VerifyLogout(ctx context.Context, in *VerifyLogoutRequest, opts ...grpc.CallOption) (*VerifyLogoutResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(VerifyLogoutResponse)
+	err := c.cc.Invoke(ctx, SessionService_VerifyLogout_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+// SessionServiceServer is the server API for SessionService service.
+// All implementations must embed UnimplementedSessionServiceServer
+// for forward compatibility.
+//
+// SessionService is the optional capability "sessions": an adapter that has it asks the provider again
+// whether a login is still good, and checks the provider's logout tokens.
+type SessionServiceServer interface {
+	// CheckSession asks the provider whether the login that a renewal came with is still good, and returns
+	// its identity, with the renewal that takes the place of the old one. UNAUTHENTICATED ends the login:
+	// the provider refuses it, it is about another subject now, or the key that it was signed with is no
+	// longer among the provider's. UNAVAILABLE when the provider cannot be asked: the login goes on for
+	// some minutes. An identity without expires_at confirms the login and says nothing new about the
+	// person. A renewal is used once.
+	CheckSession(context.Context, *CheckSessionRequest) (*CheckSessionResponse, error)
+	// VerifyLogout checks a logout token (OpenID Connect Back-Channel Logout 1.0, section 2.6), except that
+	// it was not used before, which the server does. UNAUTHENTICATED for: a bad signature, another issuer
+	// or audience, a missing iat, exp, jti or logout event, a token that has expired or was issued in the
+	// future, a nonce, neither a subject nor a session, and anything that is not a logout token.
+	VerifyLogout(context.Context, *VerifyLogoutRequest) (*VerifyLogoutResponse, error)
+	mustEmbedUnimplementedSessionServiceServer()
+}
+
+// UnimplementedSessionServiceServer must be embedded to have
+// forward compatible implementations.
+//
+// NOTE: this should be embedded by value instead of pointer to avoid a nil
+// pointer dereference when methods are called.
+type UnimplementedSessionServiceServer struct{}
+
+func (UnimplementedSessionServiceServer) CheckSession(context.Context, *CheckSessionRequest) (*CheckSessionResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method CheckSession not implemented")
+}
+func (UnimplementedSessionServiceServer) VerifyLogout(context.Context, *VerifyLogoutRequest) (*VerifyLogoutResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method VerifyLogout not implemented")
+}
+func (UnimplementedSessionServiceServer) mustEmbedUnimplementedSessionServiceServer() {}
+func (UnimplementedSessionServiceServer) testEmbeddedByValue()                        {}
+
+// UnsafeSessionServiceServer may be embedded to opt out of forward compatibility for this service.
+// Use of this interface is not recommended, as added methods to SessionServiceServer will
+// result in compilation errors.
+type UnsafeSessionServiceServer interface {
+	mustEmbedUnimplementedSessionServiceServer()
+}
+
+func RegisterSessionServiceServer(s grpc.ServiceRegistrar, srv SessionServiceServer) {
+	// If the following call panics, it indicates UnimplementedSessionServiceServer was
+	// embedded by pointer and is nil.  This will cause panics if an
+	// unimplemented method is ever invoked, so we test this at initialization
+	// time to prevent it from happening at runtime later due to I/O.
+	if t, ok := srv.(interface{ testEmbeddedByValue() }); ok {
+		t.testEmbeddedByValue()
+	}
+	s.RegisterService(&SessionService_ServiceDesc, srv)
+}
+
+func _SessionService_CheckSession_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(CheckSessionRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(SessionServiceServer).CheckSession(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: SessionService_CheckSession_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(SessionServiceServer).CheckSession(ctx, req.(*CheckSessionRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _SessionService_VerifyLogout_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(VerifyLogoutRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(SessionServiceServer).VerifyLogout(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: SessionService_VerifyLogout_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(SessionServiceServer).VerifyLogout(ctx, req.(*VerifyLogoutRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+// SessionService_ServiceDesc is the grpc.ServiceDesc for SessionService service.
+// It's only intended for direct use with grpc.RegisterService,
+// and not to be introspected or modified (even as a copy)
+var SessionService_ServiceDesc = grpc.ServiceDesc{
+	ServiceName: "ropewalk.auth.v1.SessionService",
+	HandlerType: (*SessionServiceServer)(nil),
+	Methods: []grpc.MethodDesc{
+		{
+			MethodName: "CheckSession",
+			Handler:    _SessionService_CheckSession_Handler,
+		},
+		{
+			MethodName: "VerifyLogout",
+			Handler:    _SessionService_VerifyLogout_Handler,
+		},
+	},
+	Streams:  []grpc.StreamDesc{},
+	Metadata: "ropewalk/auth/v1/auth.proto",
+}

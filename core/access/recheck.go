@@ -1,0 +1,148 @@
+package access
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	lru "github.com/hashicorp/golang-lru/v2"
+	"golang.org/x/sync/singleflight"
+
+	"github.com/ropewalk/ropewalk/core"
+	"github.com/ropewalk/ropewalk/core/store"
+	"github.com/ropewalk/ropewalk/plugins"
+	"github.com/ropewalk/ropewalk/plugins/auth"
+)
+
+const (
+	recheckEarly = 5                // a login is checked when this part of the interval is left: streams are authenticated every 30 s
+	recheckPause = 20 * time.Second // between two attempts to check a login, here or on a peer server
+	awaitTimeout = 5 * time.Second  // for the check of a peer server
+	awaitPause   = 100 * time.Millisecond
+	recheckGrace = 3 // a login that cannot be checked counts for so many intervals, and is refused then until it can be
+)
+
+// rechecks are the checks of logins at their providers.
+type rechecks struct {
+	pending singleflight.Group
+	next    *lru.Cache[fingerprint, time.Time] // no attempt before
+}
+
+func newRechecks() *rechecks {
+	next, _ := lru.New[fingerprint, time.Time](maxVerified) // the one error is a size below 1
+	return &rechecks{next: next}
+}
+
+// recheck asks the provider of a login again when the last answer is about to be older than the interval. The
+// error is core.CodeUnauthenticated when the provider no longer vouches for the login, which then has ended,
+// and core.CodeUnavailable when the provider could not be asked for too long.
+func (a *Access) recheck(ctx context.Context, p *trusted, token string, c store.Cookie) error {
+	interval := p.Recheck
+	sessions, can := p.Adapter.(auth.Sessions)
+	age := time.Since(c.CheckedAt)
+	if interval <= 0 || !can || c.Renewal == "" || age < interval-interval/recheckEarly {
+		return nil
+	}
+	hash := fingerprintOf(token)
+	if until, ok := a.rechecks.next.Get(hash); ok && time.Now().Before(until) {
+		return overdue(age, interval, errors.New("the identity provider did not confirm the login"))
+	}
+	answer := a.rechecks.pending.DoChan(string(hash[:]), func() (any, error) {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), askTimeout)
+		defer cancel()
+		return nil, a.checkLogin(ctx, sessions, p, token, c)
+	})
+	select {
+	case r := <-answer:
+		if r.Err == nil || core.CodeOf(r.Err) == core.CodeUnauthenticated {
+			return r.Err
+		}
+		return overdue(age, interval, r.Err)
+	case <-ctx.Done():
+		return unavailable(ctx.Err())
+	}
+}
+
+// overdue returns the error of a login that could not be checked: none until it is too old.
+func overdue(age, interval time.Duration, cause error) error {
+	if age < recheckGrace*interval {
+		return nil
+	}
+	return unavailable(cause)
+}
+
+// checkLogin asks the provider about a login, unless a peer server does, and records the answer.
+func (a *Access) checkLogin(ctx context.Context, sessions auth.Sessions, p *trusted, token string, c store.Cookie) error {
+	hash := fingerprintOf(token)
+	claimed, err := a.cookies.ClaimCheck(ctx, c, recheckPause)
+	if err != nil {
+		return err
+	}
+	if !claimed {
+		return a.awaitCheck(ctx, p, c)
+	}
+	renewal, err := openRenewal(token, c.Renewal)
+	if err != nil {
+		return err
+	}
+	said, err := guarded(func() (auth.Identity, error) {
+		return sessions.CheckSession(ctx, auth.SessionCheck{Renewal: renewal, Subject: c.Identity.Subject})
+	})
+	if err == nil && (said.Issuer != c.Identity.Issuer || said.Subject != c.Identity.Subject) {
+		err = fmt.Errorf("the login is about another subject now: %w", plugins.ErrUnauthenticated)
+	}
+	if err == nil && !said.ExpiresAt.IsZero() {
+		_, err = a.admit(ctx, p, said)
+	}
+	switch {
+	case errors.Is(err, plugins.ErrUnauthenticated):
+		a.log.Info("login ended: the identity provider does not confirm it", "provider", p.Name, "user", c.Identity.User.ID, "reason", err)
+		if err := a.Logout(ctx, token); err != nil {
+			return err
+		}
+		return unauthenticated()
+	case errors.Is(err, plugins.ErrUnimplemented):
+		said.Renewal = "" // the adapter was replaced by one that cannot
+	case err != nil:
+		a.rechecks.next.Add(hash, time.Now().Add(recheckPause))
+		a.log.Warn("login not checked: the identity provider cannot be asked", "provider", p.Name, "error", err)
+		return err
+	}
+	return a.recordCheck(ctx, token, c, said)
+}
+
+// awaitCheck waits for the check of a login by a peer server, when the login cannot be used without.
+func (a *Access) awaitCheck(ctx context.Context, p *trusted, c store.Cookie) error {
+	ctx, cancel := context.WithTimeout(ctx, awaitTimeout)
+	defer cancel()
+	for overdue(time.Since(c.CheckedAt), p.Recheck, nil) != nil {
+		select {
+		case <-ctx.Done():
+			return errors.New("another server asks the identity provider")
+		case <-time.After(awaitPause):
+		}
+		now, err := a.cookies.Cookie(ctx, c.Hash)
+		switch {
+		case core.CodeOf(err) == core.CodeNotFound:
+			return unauthenticated()
+		case err != nil:
+			return err
+		}
+		c = now
+	}
+	return nil
+}
+
+// recordCheck stores that a login was confirmed.
+func (a *Access) recordCheck(ctx context.Context, token string, c store.Cookie, said auth.Identity) error {
+	sealed, err := sealRenewal(token, said.Renewal)
+	if err != nil {
+		return err
+	}
+	c.Renewal, c.CheckedAt = sealed, time.Now()
+	if said.SessionID != "" {
+		c.Identity.Session = core.SessionHash(said.Issuer, said.SessionID)
+	}
+	return a.cookies.CookieChecked(ctx, c)
+}

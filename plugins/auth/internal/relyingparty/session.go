@@ -1,0 +1,183 @@
+package relyingparty
+
+import (
+	"context"
+	"crypto"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"slices"
+	"time"
+
+	"github.com/lestrrat-go/jwx/v2/jwk"
+	"golang.org/x/oauth2"
+
+	"github.com/ropewalk/ropewalk/plugins"
+	"github.com/ropewalk/ropewalk/plugins/auth"
+)
+
+// keysChecked is how old the key set may be that a login is checked with.
+const keysChecked = time.Minute
+
+// renewal is what is needed to ask the provider about a login again. It is auth.Identity.Renewal, as JSON.
+type renewal struct {
+	Key     string    `json:"key"`               // the thumbprint of the key that signed the id token (RFC 7638)
+	Session string    `json:"session,omitempty"` // the sid of the id token
+	Refresh string    `json:"refresh,omitempty"`
+	Access  string    `json:"access,omitempty"`
+	Expires time.Time `json:"expires,omitzero"` // of the access token; zero when the provider did not say
+}
+
+func (r renewal) secret() plugins.Secret {
+	raw, err := json.Marshal(r)
+	if err != nil || len(raw) > 32<<10 {
+		return ""
+	}
+	return plugins.Secret(raw)
+}
+
+// newRenewal is the renewal of a login whose tokens are given.
+func newRenewal(key jwk.Key, claims Claims, answer *oauth2.Token) renewal {
+	return renewal{Key: thumbprint(key), Session: claims.Text("sid"), Refresh: answer.RefreshToken, Access: answer.AccessToken, Expires: answer.Expiry}
+}
+
+func thumbprint(key jwk.Key) string {
+	sum, err := key.Thumbprint(crypto.SHA256)
+	if err != nil {
+		return ""
+	}
+	return base64.RawURLEncoding.EncodeToString(sum)
+}
+
+// CheckSession asks the provider whether a login is still good: with its refresh token, else with its access
+// token at the UserInfo endpoint. The key that signed the id token must still be among the provider's.
+func (p *Party) CheckSession(ctx context.Context, req auth.SessionCheck) (auth.Identity, error) {
+	var r renewal
+	if json.Unmarshal([]byte(req.Renewal.Reveal()), &r) != nil || r.Key == "" {
+		return auth.Identity{}, refuse("the renewal is not one of this adapter")
+	}
+	if err := p.keys.published(ctx, r.Key); err != nil {
+		return auth.Identity{}, err
+	}
+	if r.Refresh != "" {
+		return p.refresh(ctx, r, req.Subject)
+	}
+	if err := p.confirm(ctx, r, req.Subject); err != nil {
+		return auth.Identity{}, err
+	}
+	return p.confirmed(r, req.Subject), nil
+}
+
+// confirmed is the identity of a login that is still good and about which nothing new is known.
+func (p *Party) confirmed(r renewal, subject string) auth.Identity {
+	return auth.Identity{Issuer: p.options.Issuer, Subject: subject, SessionID: r.Session, Renewal: r.secret()}
+}
+
+// refresh trades the refresh token of a login for new tokens (OpenID Connect Core 1.0 section 12).
+func (p *Party) refresh(ctx context.Context, r renewal, subject string) (auth.Identity, error) {
+	client, err := p.oauth(ctx, p.options.RedirectURI)
+	if err != nil {
+		return auth.Identity{}, err
+	}
+	answer, err := client.TokenSource(context.WithValue(ctx, oauth2.HTTPClient, p.client), &oauth2.Token{RefreshToken: r.Refresh}).Token()
+	if err != nil {
+		return auth.Identity{}, refreshError(err)
+	}
+	next := renewal{Key: r.Key, Session: r.Session, Refresh: answer.RefreshToken, Access: answer.AccessToken, Expires: answer.Expiry}
+	id, err := p.refreshed(ctx, next, answer, subject)
+	if errors.Is(err, plugins.ErrUnavailable) {
+		return p.confirmed(next, subject), nil // the provider took the refresh token, which may be good once
+	}
+	return id, err
+}
+
+// refreshed is the identity of a login whose tokens were refreshed.
+func (p *Party) refreshed(ctx context.Context, next renewal, answer *oauth2.Token, subject string) (auth.Identity, error) {
+	compact, _ := answer.Extra("id_token").(string)
+	if compact == "" { // optional (section 12.2)
+		if err := p.confirmSubject(ctx, next, subject); err != nil {
+			return auth.Identity{}, err
+		}
+		return p.confirmed(next, subject), nil
+	}
+	claims, key, err := p.check(ctx, compact, []string{p.options.ClientID})
+	if err != nil {
+		return auth.Identity{}, err
+	}
+	if claims.Text("sub") != subject {
+		return auth.Identity{}, refuse("the provider's new id token is about another subject")
+	}
+	next.Key = thumbprint(key)
+	if session := claims.Text("sid"); session != "" {
+		next.Session = session
+	}
+	return p.loggedIn(ctx, claims, answer, next)
+}
+
+// confirmSubject asks the UserInfo endpoint, if there is one, whether a refreshed access token is about the
+// subject: without an id token nothing else says so.
+func (p *Party) confirmSubject(ctx context.Context, r renewal, subject string) error {
+	doc, err := p.document.get(ctx)
+	if err != nil || doc.UserinfoEndpoint == "" {
+		return err
+	}
+	return p.confirm(ctx, r, subject)
+}
+
+// confirm shows the access token of a login to the UserInfo endpoint (OpenID Connect Core 1.0 section 5.3).
+func (p *Party) confirm(ctx context.Context, r renewal, subject string) error {
+	if r.Access == "" || !r.Expires.IsZero() && !time.Now().Before(r.Expires) {
+		return refuse("the access token of the login has expired, and the provider gave no refresh token (scope offline_access)")
+	}
+	doc, err := p.document.get(ctx)
+	if err != nil || doc.UserinfoEndpoint == "" {
+		return err
+	}
+	body, err := Fetch(ctx, p.client, doc.UserinfoEndpoint, r.Access, documentLimit)
+	if answer, ok := errors.AsType[*statusError](err); ok && (answer.code == http.StatusUnauthorized || answer.code == http.StatusForbidden) {
+		return refuse("the provider's UserInfo endpoint refuses the access token of the login: %d", answer.code)
+	}
+	if err != nil {
+		return away("the provider's UserInfo endpoint cannot be asked: %w", err)
+	}
+	var claims Claims
+	if json.Unmarshal(body, &claims) != nil || claims.Text("sub") == "" {
+		return away("the provider's UserInfo endpoint answered something else than claims")
+	}
+	if claims.Text("sub") != subject {
+		return refuse("the provider's UserInfo endpoint answers about another subject")
+	}
+	return nil
+}
+
+// refreshError is the error of a refresh: only a grant that the provider no longer accepts ends the login.
+func refreshError(err error) error {
+	if answer, ok := errors.AsType[*oauth2.RetrieveError](err); ok && answer.ErrorCode == "invalid_grant" {
+		return refuse("the provider refuses the refresh token of the login")
+	}
+	answer, ok := errors.AsType[*oauth2.RetrieveError](err)
+	if ok && answer.Response != nil {
+		return away("the provider's token endpoint answered %d %s to a refresh", answer.Response.StatusCode, clip(answer.ErrorCode))
+	}
+	return away("the provider's token endpoint cannot be asked: %w", err)
+}
+
+// published returns nil when a key is in the provider's key set, read at most keysChecked ago.
+func (k *keys) published(ctx context.Context, print string) error {
+	set, err := k.set.get(ctx)
+	if err != nil {
+		return err
+	}
+	if asked := time.Now().Add(-keysChecked); !k.set.fetchedSince(asked) {
+		if set, err = k.set.renew(ctx); err != nil {
+			return err
+		}
+	}
+	for _, same := range set {
+		if slices.ContainsFunc(same, func(key jwk.Key) bool { return thumbprint(key) == print }) {
+			return nil
+		}
+	}
+	return refuse("the key that the login was signed with is no longer among the provider's")
+}
