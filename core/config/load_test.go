@@ -130,7 +130,7 @@ plugins: {startTimeoutSeconds: 5, callTimeoutSeconds: 6, passEnv: [HTTPS_PROXY],
 	equal(t, "key", c.APIKey.Reveal(), "from-the-file-123")
 	equal(t, "auth", c.Auth[0], Auth{
 		Plugin: Plugin{Adapter: "oidc", Path: filepath.Join(home, "bin/auth-oidc"), SHA256: strings.ToLower(sum), At: "auth", Settings: c.Auth[0].Settings},
-		Name:   "oidc", Audiences: []string{"one", "two"}, ClientID: "client", RedirectURI: "https://tools.example.com/v1/auth/callback",
+		Name:   "oidc", Audiences: []string{"one", "two"}, ClientID: "client", RedirectURI: "https://tools.example.com/v1/auth/callback", Recheck: 5 * time.Minute,
 	})
 	equal(t, "auth settings", string(c.Auth[0].Settings.JSON()),
 		`{"clientId":"client","issuer":"https://id.example.com","nested":{"a":[1,2.5,12345678901234567890,true,null]},"redirectUri":"https://tools.example.com/v1/auth/callback"}`)

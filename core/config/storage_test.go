@@ -89,3 +89,17 @@ func TestTheKeysOfTheStateComeFromOnePlace(t *testing.T) {
 		}
 	}
 }
+
+func TestALoginIsCheckedAgainAfterFiveMinutesUnlessSet(t *testing.T) {
+	for setting, want := range map[string]time.Duration{"": 5 * time.Minute, ", recheckSeconds: 60": time.Minute, ", recheckSeconds: 0": 0} {
+		c := mustLoad(t, "auth: {adapter: oidc, issuer: https://id.example.com"+setting+"}", nil)
+		equal(t, "auth"+setting, c.Auth[0].Recheck, want)
+		if strings.Contains(string(c.Auth[0].Settings.JSON()), "recheck") {
+			t.Error("the adapter gets the setting of the server")
+		}
+	}
+	_, err := load(t, "auth: {adapter: oidc, issuer: https://id.example.com, recheckSeconds: 301}", nil)
+	if said := said(t, err); !strings.Contains(said, "auth.recheckSeconds") {
+		t.Error(said)
+	}
+}

@@ -9,7 +9,7 @@ import (
 )
 
 // Serve serves adapter to the server that started this process, and returns when the server is
-// done with it. It is all of an author's main. An adapter that has the methods of Login has that
+// done with it. It is all of an author's main. An adapter that has the methods of Login, Revoker or Sessions has that
 // capability.
 func Serve(adapter Adapter) { pluginserver.Serve(Plugin(adapter)) }
 
