@@ -92,7 +92,7 @@ func TestPluginInfoStartsThePluginAsWhateverItIs(t *testing.T) {
 	alias := install(t, filepath.Join(built, "auth-oidc"), filepath.Join(s.dir, "okta.v2"))
 	info := s.run("ropewalk", "plugin", "info", "./okta.v2").exits(0)
 	for field, want := range map[string]string{
-		"kind": "auth", "name": "oidc", "protocols": "1", "capabilities": "configure, login, validate", "path": alias,
+		"kind": "auth", "name": "oidc", "protocols": "1", "capabilities": "configure, login, sessions, validate", "path": alias,
 	} {
 		if got := strings.Join(info.row(field)[1:], " "); got != want {
 			t.Errorf("%s is %q, want %q", field, got, want)
