@@ -127,7 +127,7 @@ func bundleServer(mode string) *mcp.Server {
 		SupportedProtocolVersions: versions,
 		Instructions:              "Call echo first.",
 		SubscribeHandler: func(context.Context, *mcp.SubscribeRequest) error {
-			time.Sleep(50 * time.Millisecond) // a call that does not wait for the subscription comes first
+			<-time.After(50 * time.Millisecond) // a call that does not wait for the subscription comes first
 			return nil
 		},
 		UnsubscribeHandler: func(context.Context, *mcp.UnsubscribeRequest) error { return nil },

@@ -150,10 +150,10 @@ func (a *app) markRunning(in instance.Instance, lists core.Offer) {
 // announces changes. It returns why the instance is gone.
 func (a *app) watchInstance(ctx context.Context, in instance.Instance) *instance.Failure {
 	followLists(ctx, in, func(changed []core.Kind) { a.rereadLists(ctx, in, changed) })
-	if ctx.Err() != nil {
-		return nil
+	if ctx.Err() == nil {
+		return in.Failure()
 	}
-	return in.Failure()
+	return nil
 }
 
 // followLists calls reread with the lists that an instance announced as changed, until the instance is
