@@ -19,7 +19,7 @@ build: ## build bin/ropewalk
 	@CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o $(BIN)/ropewalk ./cmd/ropewalk
 
 plugins: ## build every built-in adapter as a plugin binary of its own
-	@for kind in auth sessionstore registry; do for d in cmd/$$kind-*; do \
+	@for kind in auth sessionstore registry audit; do for d in cmd/$$kind-*; do \
 		$(GO) build -trimpath -ldflags '-s -w' -o $(BIN)/plugins/$$(basename $$d) ./$$d || exit 1; done; done
 
 # How go test runs here: without vet, which make check runs on everything; without debugging

@@ -9,6 +9,7 @@ const (
 	KindAuth         Kind = "auth"
 	KindSessionStore Kind = "sessionstore"
 	KindRegistry     Kind = "registry"
+	KindAudit        Kind = "audit"
 )
 
 // Info describes a plugin.
@@ -30,5 +31,6 @@ const (
 	CapabilityVerifyRequest = "verify.request" // of the kind auth
 	CapabilityDurable       = "durable"        // of the kind sessionstore
 	CapabilityReplace       = "replace"        // of the kind sessionstore
+	CapabilityRead          = "read"           // of the kind audit
 	CapabilityExclusive     = "exclusive"      // of every kind
 )

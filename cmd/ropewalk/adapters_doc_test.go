@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/ropewalk/ropewalk/plugins/audit/file"
+	"github.com/ropewalk/ropewalk/plugins/audit/http"
 	"github.com/ropewalk/ropewalk/plugins/auth/oidc"
 	"github.com/ropewalk/ropewalk/plugins/auth/static"
 	"github.com/ropewalk/ropewalk/plugins/auth/workos"
@@ -25,6 +27,7 @@ func TestEverySettingOfABuiltInAdapterIsDocumented(t *testing.T) {
 		"### oidc": oidc.Settings{}, "### workos": workos.Settings{}, "### static": static.Settings{},
 		"### redis": redis.Config{}, "### postgres": postgres.Config{},
 		"### directory": directory.Settings{}, "### mcp-registry": mcpregistry.Settings{}, "and mpak": mpak.Settings{},
+		"### file": file.Settings{}, "### http": http.Settings{},
 	} {
 		_, text, found := strings.Cut(string(document), section)
 		if !found {

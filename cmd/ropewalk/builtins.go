@@ -3,6 +3,9 @@ package main
 import (
 	"github.com/ropewalk/ropewalk/core/pluginhost"
 	"github.com/ropewalk/ropewalk/plugins"
+	"github.com/ropewalk/ropewalk/plugins/audit"
+	"github.com/ropewalk/ropewalk/plugins/audit/file"
+	"github.com/ropewalk/ropewalk/plugins/audit/http"
 	"github.com/ropewalk/ropewalk/plugins/auth"
 	"github.com/ropewalk/ropewalk/plugins/auth/oidc"
 	"github.com/ropewalk/ropewalk/plugins/auth/static"
@@ -35,6 +38,10 @@ func builtins() pluginhost.Builtins {
 			"directory":    func() plugins.Plugin { return registry.Plugin(directory.New()) },
 			"mcp-registry": func() plugins.Plugin { return registry.Plugin(mcpregistry.New()) },
 			"mpak":         func() plugins.Plugin { return registry.Plugin(mpak.New()) },
+		},
+		plugins.KindAudit: {
+			"file": func() plugins.Plugin { return audit.Plugin(file.New()) },
+			"http": func() plugins.Plugin { return audit.Plugin(http.New()) },
 		},
 	}
 }

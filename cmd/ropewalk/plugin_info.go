@@ -67,7 +67,7 @@ type starting struct {
 }
 
 func (s *starting) bind(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&s.kind, "kind", "", "auth, sessionstore or registry (default: what the file's name begins with, else whichever it serves)")
+	cmd.Flags().StringVar(&s.kind, "kind", "", "auth, sessionstore, registry or audit (default: what the file's name begins with, else whichever it serves)")
 	cmd.Flags().DurationVar(&s.timeout, "start-timeout", 10*time.Second, "how long the plugin may take to start")
 	cmd.Flags().StringSliceVar(&s.passEnv, "pass-env", nil, "environment variables that the plugin gets beside the usual ones, as plugins.passEnv")
 	cmd.Flags().BoolVarP(&s.verbose, "verbose", "v", false, "print what the plugin logs")

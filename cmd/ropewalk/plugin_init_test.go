@@ -10,7 +10,7 @@ import (
 )
 
 func TestPluginInitWritesAPluginThatBuildsAndPassesItsKit(t *testing.T) {
-	for _, kind := range []string{"sessionstore", "auth", "registry"} {
+	for _, kind := range []string{"sessionstore", "auth", "registry", "audit"} {
 		t.Run(kind, func(t *testing.T) {
 			t.Parallel()
 			s := newScript(t)

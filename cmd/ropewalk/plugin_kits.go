@@ -14,6 +14,8 @@ import (
 	"github.com/ropewalk/ropewalk/core/config"
 	"github.com/ropewalk/ropewalk/core/pluginhost"
 	"github.com/ropewalk/ropewalk/plugins"
+	"github.com/ropewalk/ropewalk/plugins/audit"
+	"github.com/ropewalk/ropewalk/plugins/audit/audittest"
 	"github.com/ropewalk/ropewalk/plugins/auth"
 	"github.com/ropewalk/ropewalk/plugins/auth/authtest"
 	"github.com/ropewalk/ropewalk/plugins/kit"
@@ -104,6 +106,56 @@ func (t *trial) secondStore(ctx context.Context, settings json.RawMessage) (*ses
 			ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 			defer cancel()
 			store.Close(ctx)
+		},
+	}, nil
+}
+
+func (t *trial) runAudit(ctx context.Context, r *report) error {
+	settings, backend, err := t.withBackend()
+	if err != nil {
+		return err
+	}
+	defer backend.Close()
+	first, err := t.auditProcess(ctx, settings)
+	if err != nil {
+		return err
+	}
+	defer first.Close()
+	subject := audittest.Subject{
+		Sink: first.Sink, Exclusive: slices.Contains(t.who.Capabilities, plugins.CapabilityExclusive), Restart: t.restart,
+		Open: func(ctx context.Context) (*audittest.Process, error) { return t.auditProcess(ctx, settings) },
+	}
+	if backend.Proxy != nil {
+		subject.Backend = backend.Proxy
+	}
+	runChecks(ctx, r, audittest.Checks(), subject)
+	return nil
+}
+
+// auditProcess starts the plugin, as a server would.
+func (t *trial) auditProcess(ctx context.Context, settings json.RawMessage) (*audittest.Process, error) {
+	p := t.with(settings)
+	handle, err := t.host.Audit(ctx, config.AuditSink{Name: p.Adapter, Plugin: p})
+	if err != nil {
+		return nil, err
+	}
+	all := t.host.Status()
+	pid, killed := all[len(all)-1].PID, false
+	var sink audit.Sink = struct{ audit.Sink }{handle} // without Read, which every handle has
+	if handle.Reads() {
+		sink = handle
+	}
+	return &audittest.Process{
+		Sink: sink,
+		Kill: func() { killed = syscall.Kill(pid, syscall.SIGKILL) == nil },
+		Close: func() {
+			if !killed {
+				t.close(handle)
+				return
+			}
+			ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+			defer cancel()
+			handle.Close(ctx)
 		},
 	}, nil
 }

@@ -61,7 +61,7 @@ func pluginTestCommand() *cobra.Command {
 	cmd.Flags().StringVar(&samples, "samples", "", "tokens for an auth adapter that is not one of OpenID providers, JSON")
 	cmd.Flags().StringVar(&only, "run", "", "run only the checks whose name matches this regular expression")
 	cmd.Flags().StringVar(&bundles, "bundles", "", "what is known of a registry's bundles (names, versions, platforms, digests), JSON; docs/plugins.md has the form")
-	cmd.Flags().StringVar(&backend, "backend", "", "address (host:port) of a session store's backend: the kit takes it away and brings it back through a proxy, whose address replaces ${backend} in the settings")
+	cmd.Flags().StringVar(&backend, "backend", "", "address (host:port) of the backend of a session store or an audit sink: the kit takes it away and brings it back through a proxy, whose address replaces ${backend} in the settings")
 	return cmd
 }
 
@@ -132,6 +132,7 @@ func (t *trial) run(ctx context.Context, r *report) error {
 	}
 	kits := map[plugins.Kind]func(context.Context, *report) error{
 		plugins.KindAuth: t.runAuth, plugins.KindSessionStore: t.runSessionStore, plugins.KindRegistry: t.runRegistry,
+		plugins.KindAudit: t.runAudit,
 	}
 	if err := kits[t.who.Kind](ctx, r); err != nil {
 		return err
@@ -162,6 +163,8 @@ func (t *trial) open(ctx context.Context, settings json.RawMessage) (c closer, e
 		c, err = t.host.Auth(ctx, config.Auth{Plugin: p})
 	case plugins.KindSessionStore:
 		c, err = t.host.SessionStore(ctx, p)
+	case plugins.KindAudit:
+		c, err = t.host.Audit(ctx, config.AuditSink{Name: p.Adapter, Plugin: p})
 	default:
 		c, err = t.host.Registry(ctx, config.Registry{Name: p.Adapter, Plugin: p})
 	}

@@ -3,6 +3,8 @@ package main
 import (
 	"github.com/ropewalk/ropewalk/core/config/schema"
 	"github.com/ropewalk/ropewalk/plugins"
+	"github.com/ropewalk/ropewalk/plugins/audit/file"
+	"github.com/ropewalk/ropewalk/plugins/audit/http"
 	"github.com/ropewalk/ropewalk/plugins/auth/oidc"
 	"github.com/ropewalk/ropewalk/plugins/auth/static"
 	"github.com/ropewalk/ropewalk/plugins/auth/workos"
@@ -21,6 +23,7 @@ func adapterSchemas() []schema.Adapter {
 		plugins.KindAuth:         {"oidc": oidc.Settings{}, "workos": workos.Settings{}, "static": static.Settings{}},
 		plugins.KindSessionStore: {"redis": redis.Config{}, "postgres": postgres.Config{}},
 		plugins.KindRegistry:     {"directory": directory.Settings{}, "mcp-registry": mcpregistry.Settings{}, "mpak": mpak.Settings{}},
+		plugins.KindAudit:        {"file": file.Settings{}, "http": http.Settings{}},
 	}
 	var all []schema.Adapter
 	for kind, adapters := range builtins() {

@@ -2,10 +2,7 @@ package audit_test
 
 import (
 	"bytes"
-	"encoding/json"
 	"fmt"
-	"net/http"
-	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
@@ -130,41 +127,6 @@ func TestALogThatFailsClosedRefuses(t *testing.T) {
 		_ = f.Close(t.Context())
 		if err := l.Record(t.Context(), core.AuditRecord{Action: "b"}); (err == nil) != (want == "") || err != nil && core.CodeOf(err) != want {
 			t.Errorf("fail closed %v: %v", closed, err)
-		}
-	}
-}
-
-func TestTheCollectorGetsEveryRecordAlsoAfterItWasAway(t *testing.T) {
-	got := make(chan core.AuditRecord, 16)
-	failures := 1
-	collector := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if failures > 0 {
-			failures--
-			w.WriteHeader(http.StatusBadGateway)
-			return
-		}
-		var batch []core.AuditRecord
-		if r.Header.Get("Authorization") != "Bearer secret" || json.NewDecoder(r.Body).Decode(&batch) != nil {
-			w.WriteHeader(http.StatusBadRequest)
-			return
-		}
-		for _, record := range batch {
-			got <- record
-		}
-	}))
-	defer collector.Close()
-	h := audit.NewHTTP(collector.URL, "secret", collector.Client(), func(n int, err error) { t.Errorf("%d records were lost: %v", n, err) })
-	for i := range 3 {
-		if err := h.Write(t.Context(), core.AuditRecord{Target: fmt.Sprint(i)}); err != nil {
-			t.Error(err)
-		}
-	}
-	if err := h.Close(t.Context()); err != nil {
-		t.Error(err)
-	}
-	for i := range 3 {
-		if r := <-got; r.Target != fmt.Sprint(i) {
-			t.Errorf("record %d is %+v", i, r)
 		}
 	}
 }

@@ -3,6 +3,7 @@ package audit
 import (
 	"context"
 	"errors"
+	"sync/atomic"
 	"time"
 
 	"github.com/hashicorp/go-hclog"
@@ -19,7 +20,7 @@ type Sink interface {
 
 // Log passes records to sinks. A nil *Log records nothing.
 type Log struct {
-	sinks      []Sink
+	sinks      atomic.Pointer[[]Sink]
 	log        hclog.Logger
 	failClosed bool
 	arguments  bool
@@ -38,7 +39,31 @@ func New(o Options) *Log {
 	if len(o.Sinks) == 0 {
 		return nil
 	}
-	return &Log{sinks: o.Sinks, failClosed: o.FailClosed, arguments: o.Arguments, log: o.Logger}
+	l := &Log{failClosed: o.FailClosed, arguments: o.Arguments, log: o.Logger}
+	l.Use(o.Sinks)
+	return l
+}
+
+// Use replaces the sinks. Those that are left out stay the caller's to close.
+func (l *Log) Use(sinks []Sink) { l.sinks.Store(&sinks) }
+
+// all returns the sinks, none of a nil Log.
+func (l *Log) all() []Sink {
+	if l == nil {
+		return nil
+	}
+	return *l.sinks.Load()
+}
+
+// Ready reports why records cannot be written, if what cannot be recorded is refused.
+func (l *Log) Ready() error {
+	var errs []error
+	for _, s := range l.all() {
+		if stream, ok := s.(*Stream); ok && l.failClosed {
+			errs = append(errs, stream.Down())
+		}
+	}
+	return errors.Join(errs...)
 }
 
 // Record passes a record to every sink. Its error is core.CodeUnavailable: the log is set to refuse what
@@ -57,7 +82,7 @@ func (l *Log) Record(ctx context.Context, r core.AuditRecord) error {
 		r.Arguments = nil
 	}
 	var errs []error
-	for _, s := range l.sinks {
+	for _, s := range l.all() {
 		errs = append(errs, s.Write(ctx, r))
 	}
 	err := errors.Join(errs...)
@@ -79,11 +104,9 @@ type Reader interface {
 // Records returns records of the first sink that can be read, without the arguments of calls. Its errors
 // are core.Errors: core.CodeNotConfigured when no sink can be read, core.CodeBadRequest for a wrong cursor.
 func (l *Log) Records(ctx context.Context, q core.AuditQuery) (core.AuditPage, error) {
-	if l != nil {
-		for _, s := range l.sinks {
-			if r, ok := s.(Reader); ok {
-				return r.Records(ctx, q)
-			}
+	for _, s := range l.all() {
+		if r, ok := s.(Reader); ok {
+			return r.Records(ctx, q)
 		}
 	}
 	return core.AuditPage{}, core.Errorf(core.CodeNotConfigured, "no audit file is configured: set audit.file to record what is done and to read it here")
@@ -91,11 +114,8 @@ func (l *Log) Records(ctx context.Context, q core.AuditQuery) (core.AuditPage, e
 
 // Close writes what is left.
 func (l *Log) Close(ctx context.Context) error {
-	if l == nil {
-		return nil
-	}
 	var errs []error
-	for _, s := range l.sinks {
+	for _, s := range l.all() {
 		errs = append(errs, s.Close(ctx))
 	}
 	return errors.Join(errs...)

@@ -136,7 +136,7 @@ func (p *pageReader) read(ctx context.Context, file io.ReaderAt, end int64) (at 
 		if err != nil {
 			return 0, err
 		}
-		record, err := recordOf(raw)
+		record, err := shownOf(raw)
 		if err != nil {
 			return 0, fmt.Errorf("the line at byte %d: %w", lines.at, err)
 		}
@@ -151,8 +151,8 @@ func (p *pageReader) read(ctx context.Context, file io.ReaderAt, end int64) (at 
 	return 0, nil
 }
 
-// recordOf returns the record of a line without the arguments of its call.
-func recordOf(raw []byte) (r core.AuditRecord, err error) {
+// shownOf returns the record of a line without the arguments of its call.
+func shownOf(raw []byte) (r core.AuditRecord, err error) {
 	record, err := hashchain.Record(raw)
 	if err != nil {
 		return r, err

@@ -14,7 +14,7 @@ import (
 
 // Kinds are the kinds of plugins, in the order in which they are tried.
 func Kinds() []plugins.Kind {
-	return []plugins.Kind{plugins.KindSessionStore, plugins.KindAuth, plugins.KindRegistry}
+	return []plugins.Kind{plugins.KindSessionStore, plugins.KindAuth, plugins.KindRegistry, plugins.KindAudit}
 }
 
 // KindOf is the kind that a plugin's file name begins with, as in sessionstore-redis; false when

@@ -63,5 +63,5 @@ func TestAnExecutableThatIsNotAPluginIsReported(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err = newHost(t).Identify(t.Context(), p)
-	says(t, err, "/bin/false", "ended before it served", "none of [sessionstore auth registry]")
+	says(t, err, "/bin/false", "ended before it served", "none of [sessionstore auth registry audit]")
 }

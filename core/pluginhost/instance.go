@@ -148,7 +148,7 @@ func (i *instance) crashedInConfigure(ctx context.Context, t target) error {
 // settings is what a plugin is configured with.
 func (h *Host) settings(t target) plugins.Config {
 	name := t.name
-	if t.kind == plugins.KindAuth {
+	if t.kind == plugins.KindAuth || t.kind == plugins.KindAudit {
 		name = t.label // two of one adapter must not share a directory
 	}
 	return plugins.Config{

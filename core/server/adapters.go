@@ -20,6 +20,7 @@ type adapters struct {
 	auth  []namedAuth // in the order of the configuration
 	store *pluginhost.SessionStore
 	named atomic.Pointer[[]namedRegistry]
+	sinks []namedSink // in the order of the configuration
 }
 
 type namedRegistry struct {
@@ -48,7 +49,8 @@ func openAdapters(ctx context.Context, h *pluginhost.Host, c *config.Config) (_ 
 		return nil, err
 	}
 	a.named.Store(&registries)
-	return a, nil
+	a.sinks, err = openSinks(ctx, h, c, nil, nil)
+	return a, err
 }
 
 // openStore starts the session store, in place of old when there is one.
@@ -177,6 +179,7 @@ func interleave(lists [][]tools.Found, limit int) []tools.Found {
 }
 
 func (a *adapters) close(ctx context.Context) {
+	closeSinks(ctx, a.sinks)
 	closeRegistries(ctx, *a.named.Load())
 	if a.store != nil {
 		a.store.Close(ctx)

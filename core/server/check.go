@@ -39,6 +39,9 @@ func Check(ctx context.Context, c *config.Config, builtins pluginhost.Builtins, 
 	for _, r := range c.Registries {
 		check(plugins.KindRegistry, r.Plugin)
 	}
+	for _, sink := range c.Audit.Sinks {
+		check(plugins.KindAudit, sink.Plugin)
+	}
 	if len(all) > 0 {
 		return unchecked, all
 	}

@@ -12,7 +12,8 @@ import (
 )
 
 // checks are what /readyz tests: all that a request may need. Registries are not among them: only an
-// install needs one, and a server that cannot install still serves its apps.
+// install needs one, and a server that cannot install still serves its apps. Audit sinks are where nothing is done
+// that is not recorded.
 func (s *Server) checks() []httpapi.Check {
 	home := s.config.Home
 	all := []httpapi.Check{
@@ -26,7 +27,18 @@ func (s *Server) checks() []httpapi.Check {
 	if len(s.config.Auth) > 0 {
 		all = append(all, httpapi.Check{Name: "auth", Run: func(ctx context.Context) error { return s.host.Probe(ctx, plugins.KindAuth) }})
 	}
+	if s.config.Audit.FailClosed {
+		all = append(all, httpapi.Check{Name: "audit", Run: s.checkAudit})
+	}
 	return all
+}
+
+// checkAudit fails when what cannot be recorded would be refused now.
+func (s *Server) checkAudit(ctx context.Context) error {
+	if err := s.audit.Ready(); err != nil {
+		return err
+	}
+	return s.host.Probe(ctx, plugins.KindAudit)
 }
 
 // writable writes a file into the home, which holds the files of apps and the data of plugins, and removes it.

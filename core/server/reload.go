@@ -24,7 +24,9 @@ const drainTimeout = 15 * time.Second
 // off: dev mode decides how the listener checks requests.
 func needsRestart(section string, before, next *config.Config) bool {
 	switch section {
-	case "audit", "home", "http", "apiKey", "limits", "mcp", "plugins", "sandbox", "skills", "storage", "tools":
+	case "audit":
+		return auditRestarts(before.Audit, next.Audit)
+	case "home", "http", "apiKey", "limits", "mcp", "plugins", "sandbox", "skills", "storage", "tools":
 		return true
 	case "auth":
 		return before.Dev() != next.Dev()
@@ -38,9 +40,12 @@ type replacement struct {
 	startAuth  []namedAuth // of those, the ones that were started
 	store      *pluginhost.SessionStore
 	registries []namedRegistry
+	sinks      []namedSink // all that are to run, the unchanged ones too
+	keptSinks  []namedSink // of those, the unchanged ones
+	startSinks []namedSink // and the others
 	models     *chat.Models
 
-	newAuth, newStore, newRegistries bool
+	newAuth, newStore, newRegistries, newSinks bool
 }
 
 func (x *replacement) drop(ctx context.Context) {
@@ -49,6 +54,7 @@ func (x *replacement) drop(ctx context.Context) {
 		x.store.Close(ctx)
 	}
 	closeAuth(ctx, x.startAuth)
+	closeSinks(ctx, x.startSinks)
 }
 
 // Reload reads the configuration again and applies it. Changed adapters are started and checked
@@ -81,7 +87,7 @@ func (s *Server) Reload(ctx context.Context) (control.Reloaded, error) {
 			done.Changed = append(done.Changed, section)
 		}
 	}
-	for section, replaced := range map[string]bool{"auth": x.newAuth, "sessionStore": x.newStore, "registries": x.newRegistries} {
+	for section, replaced := range map[string]bool{"auth": x.newAuth, "sessionStore": x.newStore, "registries": x.newRegistries, "audit": x.newSinks} {
 		if replaced && !slices.Contains(done.Changed, section) { // the same settings, another binary
 			done.Changed = append(done.Changed, section)
 		}
@@ -97,7 +103,10 @@ func effective(before, next *config.Config) *config.Config {
 	c := *next
 	c.Home, c.HTTP, c.AllowedOrigins, c.APIKey = before.Home, before.HTTP, before.AllowedOrigins, before.APIKey
 	c.MCP, c.Plugins, c.Skills, c.Storage, c.Limits = before.MCP, before.Plugins, before.Skills, before.Storage, before.Limits
-	c.Audit, c.Sandbox, c.Tools = before.Audit, before.Sandbox, before.Tools
+	c.Sandbox, c.Tools = before.Sandbox, before.Tools
+	if needsRestart("audit", before, next) {
+		c.Audit = before.Audit
+	}
 	if needsRestart("auth", before, next) {
 		c.Auth = before.Auth
 	}
@@ -122,6 +131,9 @@ func (s *Server) prepare(ctx context.Context, next *config.Config, diff []string
 		if x.newStore, err = a.store.Outdated(); err != nil {
 			return x, located(next, next.SessionStore, err)
 		}
+	}
+	if err := s.prepareSinks(next, x, slices.Contains(diff, "audit")); err != nil {
+		return x, err
 	}
 	x.newRegistries = slices.Contains(diff, "registries")
 	for i, r := range *a.named.Load() {
@@ -155,6 +167,12 @@ func (s *Server) start(ctx context.Context, next *config.Config, kept []namedAut
 			return err
 		}
 	}
+	if x.newSinks {
+		if x.sinks, err = openSinks(ctx, s.host, next, x.keptSinks, a.sinks); err != nil {
+			return err
+		}
+		x.startSinks = otherSinks(x.sinks, x.keptSinks)
+	}
 	if x.newStore {
 		x.store, err = openStore(ctx, s.host, next, a.store)
 	}
@@ -174,6 +192,9 @@ func (s *Server) apply(ctx context.Context, next *config.Config, x *replacement)
 	}
 	if x.newAuth {
 		retired.startAuth = s.replaceAuth(next, x)
+	}
+	if x.newSinks {
+		retired.startSinks = s.replaceSinks(ctx, x.sinks)
 	}
 	if x.newRegistries {
 		retired.registries = *a.named.Swap(&x.registries)

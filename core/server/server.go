@@ -63,6 +63,7 @@ type Server struct {
 	approvals *trust.Approvals
 	tools     *tools.Namespace
 	audit     *audit.Log
+	auditFile *audit.File // nil without audit.file
 	feeds     feeds
 	tracer    *tracing.Tracer // nil when tracing is off
 	endpoint  *mcphttp.Endpoint

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"sync"
 	"syscall"
 )
@@ -60,10 +61,23 @@ func openAfter(path string, durable bool, seen func(record []byte) error, previo
 		return nil, err
 	}
 	f := &File{path: path, sync: durable, seen: seen, file: file, last: previous}
-	if err := f.locked(func() error { return nil }); err != nil {
+	err = f.locked(func() error { return nil })
+	if err == nil && durable {
+		err = syncFolder(filepath.Dir(path))
+	}
+	if err != nil {
 		return nil, errors.Join(fmt.Errorf("%s: %w", path, err), file.Close())
 	}
 	return f, nil
+}
+
+// syncFolder puts the names of the files in a folder on the disk.
+func syncFolder(path string) error {
+	folder, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	return errors.Join(folder.Sync(), folder.Close())
 }
 
 // Append writes records, each the output of json.Marshal, as one: after an error the file has none of them.
@@ -130,6 +144,35 @@ func (f *File) follow() error {
 		return err
 	}
 	return f.file.Truncate(f.end)
+}
+
+// Each calls fn with each record, from the first, until it returns false. Records that other processes have
+// appended are among them.
+func (f *File) Each(fn func(record []byte) (more bool, err error)) error {
+	f.mu.Lock()
+	err := f.locked(func() error { return nil })
+	end := f.end
+	f.mu.Unlock()
+	if err != nil {
+		return err
+	}
+	lines := bufio.NewReaderSize(io.NewSectionReader(f.file, 0, end), 1<<16)
+	for {
+		raw, err := readLine(lines)
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		record, err := Record(raw)
+		if err != nil {
+			return err
+		}
+		if more, err := fn(record); err != nil || !more {
+			return err
+		}
+	}
 }
 
 // Size returns the length of the file up to its last whole line.

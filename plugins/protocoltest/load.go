@@ -17,6 +17,7 @@ import (
 
 	"github.com/ropewalk/ropewalk/plugins"
 	"github.com/ropewalk/ropewalk/plugins/kit"
+	auditv1 "github.com/ropewalk/ropewalk/proto/ropewalk/audit/v1"
 	authv1 "github.com/ropewalk/ropewalk/proto/ropewalk/auth/v1"
 	pluginv1 "github.com/ropewalk/ropewalk/proto/ropewalk/plugin/v1"
 	registryv1 "github.com/ropewalk/ropewalk/proto/ropewalk/registry/v1"
@@ -44,6 +45,8 @@ func callKind(ctx context.Context, s Subject, p *process) error {
 		_, err = sessionstorev1.NewSessionStoreServiceClient(conn).Get(ctx, &sessionstorev1.GetRequest{Id: "no-session-of-anybody"})
 	case plugins.KindRegistry:
 		_, err = registryv1.NewRegistryServiceClient(conn).Resolve(ctx, &registryv1.ResolveRequest{Name: "no/bundle", Os: "linux", Arch: "amd64"})
+	case plugins.KindAudit:
+		_, err = auditv1.NewAuditServiceClient(conn).Write(ctx, &auditv1.WriteRequest{Stream: "probe"})
 	}
 	if code := status.Code(err); code == codes.Unimplemented || code == codes.Internal || code == codes.Unknown {
 		return kit.Failf("a call of the kind's own service failed: %w", err)

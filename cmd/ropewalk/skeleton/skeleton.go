@@ -67,8 +67,10 @@ func wordsOf(o Options) (words, error) {
 		w.What, w.Usage = "session store", "sessionStore: "+o.Name
 	case plugins.KindRegistry:
 		w.What, w.Usage = "bundle registry", "registries:\n  - name: mine\n    adapter: "+o.Name
+	case plugins.KindAudit:
+		w.What, w.Usage = "audit sink", "audit:\n  sinks:\n    - adapter: "+o.Name
 	default:
-		return w, fmt.Errorf("there is no kind of plugin %q; a plugin is of the kind auth, sessionstore or registry", o.Kind)
+		return w, fmt.Errorf("there is no kind of plugin %q; a plugin is of the kind auth, sessionstore, registry or audit", o.Kind)
 	}
 	if !nameForm.MatchString(o.Name) {
 		return w, fmt.Errorf("%q is not a plugin's name: names are made of a-z, 0-9 and -", o.Name)

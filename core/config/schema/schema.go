@@ -25,7 +25,7 @@ const schemaID = "urn:ropewalk:config"
 // object schema. With it, that adapter's settings are checked by Load and known to editors;
 // without it, the adapter alone checks them.
 type Adapter struct {
-	Kind     string // auth, sessionstore or registry
+	Kind     string // auth, sessionstore, registry or audit
 	Name     string
 	Settings json.RawMessage // nil when the adapter publishes none
 }
@@ -121,6 +121,9 @@ func (s *Schema) Section(kind string) map[string]any {
 		return properties["sessionStore"].(map[string]any)
 	case "registry":
 		return properties["registries"].(map[string]any)["items"].(map[string]any)
+	case "audit":
+		sinks := properties["audit"].(map[string]any)["properties"].(map[string]any)["sinks"].(map[string]any)
+		return sinks["items"].(map[string]any)
 	}
 	return nil
 }
@@ -131,7 +134,7 @@ func HostKeys(kind string) []string {
 	switch kind {
 	case "auth":
 		return []string{"adapter", "path", "sha256", "name", "audience", "admins", "join", "recheckSeconds"}
-	case "registry":
+	case "registry", "audit":
 		return []string{"name", "adapter", "path", "sha256"}
 	}
 	return []string{"adapter", "path", "sha256"}

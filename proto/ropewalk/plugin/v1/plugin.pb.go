@@ -1,7 +1,7 @@
 // The service that every Ropewalk plugin has, whatever its kind: Info and settings.
 //
 // How a plugin starts. The server runs the executable with the environment variable
-// ROPEWALK_PLUGIN set to the kind it wants ("auth", "sessionstore" or "registry"); an executable
+// ROPEWALK_PLUGIN set to the kind it wants ("auth", "sessionstore", "registry" or "audit"); an executable
 // that does not serve that kind, or that is started without the variable, prints a sentence to
 // stderr, nothing to stdout, and exits with status 1. Otherwise it listens on a unix socket or on
 // 127.0.0.1, and prints one line to stdout:
@@ -111,7 +111,7 @@ type InfoResponse struct {
 	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
 	// The plugin's own version, such as "1.4.0". Any text; shown to operators.
 	Version string `protobuf:"bytes,2,opt,name=version,proto3" json:"version,omitempty"`
-	// The kind it serves: "auth", "sessionstore" or "registry".
+	// The kind it serves: "auth", "sessionstore", "registry" or "audit".
 	Kind string `protobuf:"bytes,3,opt,name=kind,proto3" json:"kind,omitempty"`
 	// The protocol versions of that kind that it can serve, such as [1].
 	WireVersions []uint32 `protobuf:"varint,4,rep,packed,name=wire_versions,json=wireVersions,proto3" json:"wire_versions,omitempty"`
@@ -120,7 +120,8 @@ type InfoResponse struct {
 	// old process before it configures a new one). Of the kind auth: "login" (it serves
 	// LoginService), "revocations" (it serves RevocationService), "verify.request" (it checks tokens
 	// against the request that they came with). Of the kind sessionstore: "durable" (records outlive the
-	// process), "replace" (it answers Replace). Unknown words are ignored.
+	// process), "replace" (it answers Replace). Of the kind audit: "read" (it answers Read). Unknown words
+	// are ignored.
 	//
 	// A process of a plugin without "exclusive" can be configured while another one serves with the
 	// same settings and data_dir. The backend of a plugin with "exclusive" is free again when its

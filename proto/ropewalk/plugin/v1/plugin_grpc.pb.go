@@ -1,7 +1,7 @@
 // The service that every Ropewalk plugin has, whatever its kind: Info and settings.
 //
 // How a plugin starts. The server runs the executable with the environment variable
-// ROPEWALK_PLUGIN set to the kind it wants ("auth", "sessionstore" or "registry"); an executable
+// ROPEWALK_PLUGIN set to the kind it wants ("auth", "sessionstore", "registry" or "audit"); an executable
 // that does not serve that kind, or that is started without the variable, prints a sentence to
 // stderr, nothing to stdout, and exits with status 1. Otherwise it listens on a unix socket or on
 // 127.0.0.1, and prints one line to stdout:

@@ -1,0 +1,32 @@
+package audit
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/ropewalk/ropewalk/core"
+	contract "github.com/ropewalk/ropewalk/plugins/audit"
+)
+
+// recordOf is a record as plugins get it: in valid UTF-8, without arguments that are too large for a batch.
+func recordOf(r core.AuditRecord) contract.Record {
+	out := contract.Record{
+		Time: r.Time, Actor: valid(r.Actor), Address: valid(r.Address), Workspace: valid(r.Workspace), Action: valid(r.Action),
+		Target: valid(r.Target), Outcome: valid(r.Outcome), RequestID: valid(r.RequestID), TraceID: valid(r.TraceID),
+	}
+	switch {
+	case len(r.Arguments) > contract.MaxArguments:
+		out.Arguments = json.RawMessage(fmt.Sprintf(`"left out: %d bytes"`, len(r.Arguments)))
+	case len(r.Arguments) > 0:
+		out.Arguments = json.RawMessage(valid(string(r.Arguments)))
+	}
+	return out
+}
+
+func valid(text string) string { return strings.ToValidUTF8(text, "\ufffd") }
+
+// sizeOf is about how many bytes a record has in a batch.
+func sizeOf(r *contract.Record) int {
+	return 64 + len(r.Actor) + len(r.Address) + len(r.Workspace) + len(r.Action) + len(r.Target) + len(r.Outcome) + len(r.RequestID) + len(r.TraceID) + len(r.Arguments)
+}

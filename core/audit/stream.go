@@ -1,0 +1,240 @@
+package audit
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+
+	"github.com/ropewalk/ropewalk/core"
+	"github.com/ropewalk/ropewalk/plugins"
+	contract "github.com/ropewalk/ropewalk/plugins/audit"
+)
+
+const (
+	maxWaiting  = 10_000           // records of one stream that wait for its sink; more are refused
+	maxBytes    = 64 << 20         // of those records, about
+	answerWait  = 15 * time.Second // how long a caller that must know waits for the sink
+	firstPause  = 50 * time.Millisecond
+	longestWait = 5 * time.Second // between two tries, and for the last records when a stream closes
+)
+
+// Stream is a Sink that passes records on to a plugin: in order, numbered, in batches, each again until the
+// plugin has acknowledged it. Records wait in memory; those that still do when the server ends are lost.
+type Stream struct {
+	name string
+	id   string
+	wait bool // Write returns when the plugin has acknowledged the record
+	log  hclog.Logger
+
+	mu       sync.Mutex
+	sink     contract.Sink
+	waiting  []entry // the unacknowledged records, in order
+	bytes    int
+	sequence uint64
+	down     error // of the last try; nil when it succeeded
+	closed   bool
+	changed  chan struct{} // closed when waiting, sink or closed changes
+
+	stop  context.CancelFunc
+	ended chan struct{}
+}
+
+// entry is a record that waits for its acknowledgement.
+type entry struct {
+	record contract.Record
+	size   int
+	done   chan error // takes the outcome of the first try; nil when nobody waits for it
+}
+
+// StreamOptions is what a Stream is made of.
+type StreamOptions struct {
+	Name   string // of the sink, in errors and the log
+	Sink   contract.Sink
+	Wait   bool // Write returns when the sink has acknowledged the record, and its error is the sink's
+	Logger hclog.Logger
+}
+
+// NewStream starts a stream.
+func NewStream(o StreamOptions) *Stream {
+	s := &Stream{name: o.Name, id: rand.Text(), wait: o.Wait, log: o.Logger, sink: o.Sink, changed: make(chan struct{}), ended: make(chan struct{})}
+	ctx, stop := context.WithCancel(context.Background())
+	s.stop = stop
+	go s.run(ctx)
+	return s
+}
+
+// Use replaces the sink. What the one before has not acknowledged goes to the new one.
+func (s *Stream) Use(sink contract.Sink) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.sink = sink
+	s.notify()
+}
+
+// Down returns why the sink does not take records, nil when it does.
+func (s *Stream) Down() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.down == nil {
+		return nil
+	}
+	return fmt.Errorf("the audit sink %s takes no records: %w", s.name, s.down)
+}
+
+// Write implements Sink.
+func (s *Stream) Write(ctx context.Context, r core.AuditRecord) error {
+	done, err := s.enqueue(r)
+	if err != nil || done == nil {
+		return err
+	}
+	patience := time.NewTimer(answerWait)
+	defer patience.Stop()
+	select {
+	case err := <-done:
+		return err
+	case <-ctx.Done():
+		return fmt.Errorf("the audit sink %s: %w", s.name, ctx.Err())
+	case <-patience.C:
+		return fmt.Errorf("the audit sink %s did not answer within %s", s.name, answerWait)
+	}
+}
+
+func (s *Stream) enqueue(r core.AuditRecord) (chan error, error) {
+	e := entry{record: recordOf(r)}
+	e.size = sizeOf(&e.record)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case s.closed:
+		return nil, fmt.Errorf("the audit sink %s is closed", s.name)
+	case s.wait && s.down != nil:
+		return nil, fmt.Errorf("the audit sink %s takes no records: %w", s.name, s.down)
+	case len(s.waiting) >= maxWaiting || s.bytes+e.size > maxBytes:
+		return nil, fmt.Errorf("%d records wait for the audit sink %s: this one is lost", len(s.waiting), s.name)
+	}
+	if s.wait {
+		e.done = make(chan error, 1)
+	}
+	s.sequence++
+	e.record.Sequence = s.sequence
+	s.waiting, s.bytes = append(s.waiting, e), s.bytes+e.size
+	s.notify()
+	return e.done, nil
+}
+
+// notify wakes the writer. The caller holds mu.
+func (s *Stream) notify() {
+	close(s.changed)
+	s.changed = make(chan struct{})
+}
+
+// run writes batches until the stream is closed and everything is acknowledged, or ctx ends.
+func (s *Stream) run(ctx context.Context) {
+	defer close(s.ended)
+	pause := firstPause
+	for {
+		batch, sink, changed, closed := s.next()
+		switch {
+		case len(batch) == 0 && closed:
+			return
+		case len(batch) == 0:
+			select {
+			case <-changed:
+			case <-ctx.Done():
+				return
+			}
+			continue
+		}
+		err := sink.Write(ctx, s.id, batch)
+		s.settle(len(batch), err)
+		if err == nil || errors.Is(err, plugins.ErrInvalid) {
+			pause = firstPause
+			continue
+		}
+		again := time.NewTimer(pause)
+		pause = min(2*pause, longestWait)
+		select {
+		case <-again.C:
+		case <-ctx.Done():
+			again.Stop()
+			return
+		}
+	}
+}
+
+// next returns the first records that wait, as many as fit into a batch.
+func (s *Stream) next() (batch []contract.Record, sink contract.Sink, changed <-chan struct{}, closed bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	size := 0
+	for _, e := range s.waiting {
+		if size += e.size; len(batch) == contract.MaxRecords || size > contract.MaxBatch && len(batch) > 0 {
+			break
+		}
+		batch = append(batch, e.record)
+	}
+	return batch, s.sink, s.changed, s.closed
+}
+
+// settle takes the outcome of a batch of the first n records.
+func (s *Stream) settle(n int, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	again := err != nil && !errors.Is(err, plugins.ErrInvalid)
+	answered := n
+	switch before := s.down; {
+	case again:
+		if answered = len(s.waiting); before == nil { // all who wait learn of it
+			s.log.Error("the audit sink takes no records; they wait for it", "sink", s.name, "error", err)
+		}
+	case err != nil:
+		s.log.Error("audit records were lost: the sink calls them invalid", "sink", s.name, "records", n, "error", err)
+	case before != nil:
+		s.log.Info("the audit sink takes records again", "sink", s.name, "waiting", len(s.waiting))
+	}
+	for i := range s.waiting[:answered] {
+		if e := &s.waiting[i]; e.done != nil {
+			e.done <- err
+			e.done = nil
+		}
+	}
+	if s.down = nil; again {
+		s.down = err
+		return
+	}
+	for _, e := range s.waiting[:n] {
+		s.bytes -= e.size
+	}
+	clear(s.waiting[:n])
+	s.waiting = s.waiting[n:]
+}
+
+// Close implements Sink: it writes what waits, for as long as the sink takes it, until ctx ends.
+func (s *Stream) Close(ctx context.Context) error {
+	s.mu.Lock()
+	s.closed = true
+	s.notify()
+	s.mu.Unlock()
+	defer s.stop()
+	patience := time.NewTimer(longestWait)
+	defer patience.Stop()
+	select {
+	case <-s.ended:
+	case <-ctx.Done():
+	case <-patience.C:
+	}
+	s.stop()
+	<-s.ended
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if n := len(s.waiting); n > 0 {
+		s.waiting = nil
+		return fmt.Errorf("%d audit records are lost: the sink %s did not take them: %w", n, s.name, s.down)
+	}
+	return nil
+}

@@ -1,0 +1,20 @@
+package file
+
+import (
+	"path/filepath"
+
+	"github.com/ropewalk/ropewalk/plugins"
+)
+
+// Settings are the settings of this sink.
+type Settings struct {
+	// File is where the records go: an absolute path. By default audit.log in the directory of the plugin.
+	File string `json:"file"`
+}
+
+// Check implements plugins.Checker.
+func (s *Settings) Check(problems *plugins.ConfigError) {
+	if s.File != "" && !filepath.IsAbs(s.File) {
+		problems.Add("file", "must be an absolute path; leave it out to get audit.log in the directory of the plugin")
+	}
+}

@@ -1,0 +1,99 @@
+package file_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/ropewalk/ropewalk/internal/hashchain"
+	"github.com/ropewalk/ropewalk/internal/testenv"
+	"github.com/ropewalk/ropewalk/plugins"
+	"github.com/ropewalk/ropewalk/plugins/audit"
+	"github.com/ropewalk/ropewalk/plugins/audit/audittest"
+	"github.com/ropewalk/ropewalk/plugins/audit/file"
+	"github.com/ropewalk/ropewalk/plugins/plugintest"
+)
+
+func open(t *testing.T, path string) *file.Sink {
+	t.Helper()
+	settings, err := json.Marshal(file.Settings{File: path})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := file.New()
+	if err := s.Configure(t.Context(), plugins.Config{JSON: settings}); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = s.Close() })
+	return s
+}
+
+func TestTheContract(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "audit.log")
+	t.Run("direct", func(t *testing.T) {
+		plugintest.Run(t, audittest.Checks(), audittest.Subject{
+			Sink: open(t, path),
+			Open: func(context.Context) (*audittest.Process, error) {
+				s := open(t, path)
+				return &audittest.Process{Sink: s, Kill: func() {}, Close: func() { _ = s.Close() }}, nil
+			},
+		})
+		verify(t, path)
+	})
+	t.Run("over the wire", func(t *testing.T) {
+		conn := plugintest.Configured(t, audit.Plugin(file.New()), "{}")
+		plugintest.Run(t, audittest.Checks(), audittest.Subject{Sink: audit.Client(conn)})
+	})
+	t.Run("as an executable", func(t *testing.T) {
+		path := filepath.Join(t.TempDir(), "audit.log")
+		testenv.PassesItsKitBut(t, 3, "audit-file", `{"file": "`+path+`"}`) // it has no backend to take away
+		verify(t, path)
+	})
+}
+
+func verify(t *testing.T, path string) int {
+	t.Helper()
+	raw, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	summary, err := hashchain.Verify(bytes.NewReader(raw))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return summary.Records
+}
+
+func TestARecordIsRefusedOnceTheFileIsGone(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "audit.log")
+	s := open(t, path)
+	if err := s.Write(t.Context(), "one", []audit.Record{{Sequence: 1, Action: "a"}}); err != nil || verify(t, path) != 1 {
+		t.Fatal(err)
+	}
+	if err := os.Remove(path); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Write(t.Context(), "one", []audit.Record{{Sequence: 2, Action: "a"}}); !errors.Is(err, plugins.ErrUnavailable) || !strings.Contains(err.Error(), "removed or replaced") {
+		t.Error(err)
+	}
+}
+
+func TestSettingsThatCannotBeUsedAreProblemsOfTheirSetting(t *testing.T) {
+	for settings, want := range map[string]string{
+		`{"file": "audit.log"}`:               "file: must be an absolute path",
+		`{"file": "/no/such/folder/audit"}`:   "file: cannot be used",
+		`{"fil": "/tmp/audit"}`:               `did you mean "file"`,
+		`{}`:                                  "file: is missing",
+		`{"file": "` + t.TempDir() + `/../"}`: "file: cannot be used",
+	} {
+		err := file.New().Configure(t.Context(), plugins.Config{JSON: json.RawMessage(settings)})
+		if _, ok := errors.AsType[*plugins.ConfigError](err); !ok || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", settings, err)
+		}
+	}
+}

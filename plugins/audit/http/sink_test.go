@@ -1,0 +1,188 @@
+package http_test
+
+import (
+	"context"
+	"encoding/json"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/ropewalk/ropewalk/plugins"
+	"github.com/ropewalk/ropewalk/plugins/audit"
+	"github.com/ropewalk/ropewalk/plugins/audit/audittest"
+	sink "github.com/ropewalk/ropewalk/plugins/audit/http"
+	"github.com/ropewalk/ropewalk/plugins/kit"
+	"github.com/ropewalk/ropewalk/plugins/plugintest"
+)
+
+// collector keeps one of records with the same stream and sequence, as the documentation advises.
+type collector struct {
+	mu      sync.Mutex
+	streams map[string][]audit.Record
+}
+
+func (c *collector) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	var batch []audit.Entry
+	if r.Method != http.MethodPost || r.Header.Get("Content-Type") != "application/json" || json.NewDecoder(r.Body).Decode(&batch) != nil {
+		w.WriteHeader(http.StatusBadRequest)
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, e := range batch {
+		if kept := c.streams[e.Stream]; len(kept) == 0 || kept[len(kept)-1].Sequence < e.Sequence {
+			c.streams[e.Stream] = append(kept, e.Record)
+		}
+	}
+}
+
+func (c *collector) records(_ context.Context, stream string, after uint64, limit int) ([]audit.Record, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	kept := c.streams[stream]
+	from := slices.IndexFunc(kept, func(r audit.Record) bool { return r.Sequence > after })
+	if from < 0 {
+		return nil, nil
+	}
+	return slices.Clone(kept[from:min(len(kept), from+limit)]), nil
+}
+
+func open(t *testing.T, settings map[string]any) *sink.Sink {
+	t.Helper()
+	raw, err := json.Marshal(settings)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := sink.New()
+	if err := s.Configure(t.Context(), plugins.Config{JSON: raw}); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = s.Close() })
+	return s
+}
+
+func TestTheContract(t *testing.T) {
+	c := &collector{streams: map[string][]audit.Record{}}
+	server := httptest.NewServer(c)
+	t.Cleanup(server.Close)
+	backend, err := kit.NewProxy(server.Listener.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(backend.Close)
+	settings := map[string]any{"url": "http://" + backend.Address() + "/audit"}
+	plugintest.Run(t, audittest.Checks(), audittest.Subject{
+		Sink: open(t, settings), Records: c.records, Backend: backend,
+		Open: func(context.Context) (*audittest.Process, error) {
+			s := open(t, settings)
+			return &audittest.Process{Sink: s, Kill: func() {}, Close: func() { _ = s.Close() }}, nil
+		},
+	})
+	conn := plugintest.Configured(t, audit.Plugin(sink.New()), fmt.Sprintf(`{"url": "http://%s"}`, backend.Address()))
+	t.Run("over the wire", func(t *testing.T) {
+		plugintest.Run(t, audittest.Checks(), audittest.Subject{Sink: struct{ audit.Sink }{audit.Client(conn)}, Records: c.records})
+	})
+}
+
+// answers is a collector that answers with the given codes in turn, then 200, and counts what it took.
+func answers(t *testing.T, codes ...int) (settings map[string]any, taken *atomic.Int64) {
+	t.Helper()
+	taken = &atomic.Int64{}
+	var asked atomic.Int64
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if n := int(asked.Add(1)); n <= len(codes) {
+			w.Header().Set("Location", "/elsewhere")
+			w.WriteHeader(codes[n-1])
+			return
+		}
+		var batch []audit.Entry
+		if r.Header.Get("Authorization") != "Bearer the-token" || r.Header.Get("X-Source") != "ropewalk" || json.NewDecoder(r.Body).Decode(&batch) != nil {
+			w.WriteHeader(http.StatusBadRequest)
+			return
+		}
+		taken.Add(int64(len(batch)))
+	}))
+	t.Cleanup(server.Close)
+	return map[string]any{"url": server.URL, "token": "the-token", "headers": map[string]any{"X-Source": "ropewalk"}}, taken
+}
+
+func some(n int) (all []audit.Record) {
+	for i := range n {
+		all = append(all, audit.Record{Sequence: uint64(i + 1), Action: "tools.call"})
+	}
+	return all
+}
+
+func TestABatchIsRepeatedWhileTheCollectorIsBusyAndSplitWhereItIsTooLarge(t *testing.T) {
+	for _, codes := range [][]int{{503, 429}, {413}, {413, 413, 413}} {
+		settings, taken := answers(t, codes...)
+		if err := open(t, settings).Write(t.Context(), "one", some(8)); err != nil || taken.Load() != 8 {
+			t.Errorf("after %v the collector took %d records: %v", codes, taken.Load(), err)
+		}
+	}
+}
+
+func TestWhatTheCollectorRefusesIsUnavailableAndSaysWhy(t *testing.T) {
+	for _, code := range []int{301, 401, 404} {
+		settings, _ := answers(t, code)
+		err := open(t, settings).Write(t.Context(), "one", some(1))
+		if !errors.Is(err, plugins.ErrUnavailable) || !strings.Contains(err.Error(), fmt.Sprint(code)) || strings.Contains(err.Error(), "the-token") {
+			t.Errorf("%d: %v", code, err)
+		}
+	}
+	settings, _ := answers(t, 503, 503, 503, 503, 503, 503, 503, 503)
+	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
+	defer cancel()
+	if err := open(t, settings).Write(ctx, "one", some(1)); !errors.Is(err, plugins.ErrUnavailable) || !strings.Contains(err.Error(), "503") {
+		t.Error(err)
+	}
+}
+
+func TestACollectorIsTrustedByItsCertificate(t *testing.T) {
+	server := httptest.NewTLSServer(&collector{streams: map[string][]audit.Record{}})
+	t.Cleanup(server.Close)
+	server.Config.ErrorLog = nil
+	ca := filepath.Join(t.TempDir(), "ca.pem")
+	if err := os.WriteFile(ca, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw}), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := open(t, map[string]any{"url": server.URL, "tls": map[string]any{"caFile": ca}}).Write(t.Context(), "one", some(1)); err != nil {
+		t.Error(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+	defer cancel()
+	if err := open(t, map[string]any{"url": server.URL}).Write(ctx, "one", some(1)); !errors.Is(err, plugins.ErrUnavailable) || !strings.Contains(err.Error(), "certificate") {
+		t.Errorf("a certificate that nobody vouches for: %v", err)
+	}
+}
+
+func TestSettingsThatCannotBeUsedAreProblemsOfTheirSetting(t *testing.T) {
+	for settings, want := range map[string]string{
+		`{}`:                                                                  "url: is missing",
+		`{"url": "collector:80"}`:                                             "url: must be an address",
+		`{"url": "http://a:b@c"}`:                                             "url: must not hold a user",
+		`{"url": "http://c", "tok": 1}`:                                       `did you mean "token"`,
+		`{"url": "http://c", "timeout": "-1s"}`:                               "timeout: must be a positive",
+		`{"url": "http://c", "tls": {"caFile": "x"}}`:                         "tls: needs a url that begins with https",
+		`{"url": "https://c", "tls": {"caFile": "/no/such"}}`:                 "tls: open /no/such",
+		`{"url": "https://c", "tls": {"certFile": "/no/such"}}`:               "goes together with keyFile",
+		`{"url": "http://c", "headers": {"a b": "x"}}`:                        "headers: has a name",
+		`{"url": "http://c", "headers": {"A": "x\ny"}}`:                       "headers.A: must be text",
+		`{"url": "http://c", "token": "t", "headers": {"authorization": ""}}`: "is set by token",
+	} {
+		err := sink.New().Configure(t.Context(), plugins.Config{JSON: json.RawMessage(settings)})
+		if _, ok := errors.AsType[*plugins.ConfigError](err); !ok || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", settings, err)
+		}
+	}
+}

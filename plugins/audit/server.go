@@ -1,0 +1,47 @@
+package audit
+
+import (
+	"context"
+
+	auditv1 "github.com/ropewalk/ropewalk/proto/ropewalk/audit/v1"
+)
+
+// server is the plugin's side of protocol version 1. It refuses what Write and Read must refuse for what
+// they were given, so that a sink behind it gets valid calls only. Errors are translated by the SDK around
+// it.
+type server struct {
+	auditv1.UnimplementedAuditServiceServer
+	sink Sink
+}
+
+func (s server) Write(ctx context.Context, req *auditv1.WriteRequest) (*auditv1.WriteResponse, error) {
+	records := fromProto(req.GetRecords())
+	if err := CheckWrite(req.GetStream(), records); err != nil {
+		return nil, err
+	}
+	return &auditv1.WriteResponse{}, s.sink.Write(ctx, req.GetStream(), records)
+}
+
+func (s server) Read(ctx context.Context, req *auditv1.ReadRequest) (*auditv1.ReadResponse, error) {
+	reader, ok := s.sink.(Reader)
+	if !ok {
+		return s.UnimplementedAuditServiceServer.Read(ctx, req)
+	}
+	if err := CheckRead(int(req.GetLimit())); err != nil {
+		return nil, err
+	}
+	records, err := reader.Read(ctx, req.GetStream(), req.GetAfter(), int(req.GetLimit()))
+	return &auditv1.ReadResponse{Records: toProto(fitting(records))}, err
+}
+
+// fitting returns as many of the first records as fit into one message, at least one.
+func fitting(records []Record) []Record {
+	total := 0
+	for i, r := range records {
+		total += 64 + len(r.Actor) + len(r.Address) + len(r.Workspace) + len(r.Action) + len(r.Target) + len(r.Outcome) + len(r.RequestID) + len(r.TraceID) + len(r.Arguments)
+		if total > MaxBatch && i > 0 {
+			return records[:i]
+		}
+	}
+	return records
+}
