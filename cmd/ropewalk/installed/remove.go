@@ -77,5 +77,8 @@ func configured(c *config.Config) []adapter {
 	for _, r := range c.Registries {
 		all = append(all, adapter{r.Plugin, plugins.KindRegistry})
 	}
+	for _, sink := range c.Audit.Sinks {
+		all = append(all, adapter{sink.Plugin, plugins.KindAudit})
+	}
 	return all
 }
