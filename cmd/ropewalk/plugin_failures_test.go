@@ -33,8 +33,8 @@ func (*faulty) Configure(ctx context.Context, c plugins.Config) error {
 	}
 	switch set.Fault {
 	case "panic":
-		var none map[string]int
-		none["a"] = 1
+		var none []int
+		none[set.Number] = 1
 	case "crash":
 		fmt.Fprintln(os.Stderr, "fatal: the heap is broken")
 		os.Exit(3)
@@ -92,7 +92,7 @@ func failures() []failure {
 		{name: "no TLS", file: onLine("1|1|unix|/tmp/nobody-listens-here|grpc|"), says: []string{"/tmp/nobody-listens-here", "with TLS as PLUGIN_CLIENT_CERT asks"}},
 		{name: "unknown setting", section: set("falt: x"), says: []string{`sessionStore.falt: is not a setting (did you mean "fault"?)`}},
 		{name: "a setting of a wrong type", section: set("number: many"), says: []string{"sessionStore.number: must be a whole number, not a string"}},
-		{name: "panics in Configure", command: "serve", section: set("fault: panic"), says: []string{"the plugin panicked", "assignment to entry in nil map"}},
+		{name: "panics in Configure", command: "serve", section: set("fault: panic"), says: []string{"the plugin panicked", "index out of range"}},
 		{name: "crashes in Configure", command: "serve", section: set("fault: crash"), says: []string{"crashed in Configure (exited with status 3)", "fatal: the heap is broken"}},
 		{name: "crashes beside Configure", command: "serve", section: set("fault: goroutine"), says: []string{"crashed in Configure (exited with status 2)", "panic: the cache of sessions is broken"}},
 		{name: "cannot reach its backend", command: "serve", section: set("fault: backend"), says: []string{"its backend cannot be reached", "127.0.0.1:1: connection refused", "check its address"}},

@@ -3,6 +3,7 @@ package audittest
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/ropewalk/ropewalk/plugins"
@@ -107,7 +108,7 @@ func keptAfterwards(ctx context.Context, s Subject) error {
 	if err != nil {
 		return err
 	}
-	want := append(kept, batch(2, 6)...)
+	want := slices.Concat(kept, batch(2, 6))
 	err = s.away(ctx, s.Backend.Stop, func() error {
 		ctx, cancel := context.WithTimeout(ctx, patience)
 		defer cancel()

@@ -123,7 +123,7 @@ func (s *Sink) send(ctx context.Context, stream string, records []audit.Record) 
 }
 
 // errTooLarge reports a batch that the collector does not take in one piece.
-var errTooLarge = errors.New("the collector answered 413 Request Entity Too Large") //nolint:gochecknoglobals // a sentinel
+var errTooLarge = errors.New("the collector answered 413 Request Entity Too Large")
 
 func (s *Sink) post(ctx context.Context, body []byte) error {
 	ctx, cancel := context.WithTimeout(ctx, time.Duration(s.settings.Timeout))
