@@ -24,9 +24,9 @@ plugins: ## build every built-in adapter as a plugin binary of its own
 
 # How go test runs here: without vet, which make check runs on everything; without debugging
 # information in the test executables, which nothing reads and the linker takes long to write; and
-# six packages at a time, because with fewer of them the two processors were idle a fifth of the time:
+# four packages at a time, because with three of them two processors were idle a quarter of the time:
 # tests of processes, browsers and lifetimes mostly wait.
-TESTFLAGS := -vet=off -ldflags='-s -w' -p 6
+TESTFLAGS := -vet=off -ldflags='-s -w' -p 4
 
 # The race detector watches everything but SQLite, which is C translated to Go: its memory is its own,
 # not that of Go values, and watching each of its accesses took most of the time of what stores anything.

@@ -40,7 +40,7 @@ func TestPublishedServersRunAsBundles(t *testing.T) {
 		if got := apps[name]; got.Status != "running" || got.ToolCount != len(direct.Tools) || got.ToolCount == 0 || got.BundleName != "@e2e/"+name {
 			t.Errorf("%s is %+v; asked directly it has the tools %v", name, got, direct.Tools)
 		}
-		composed := harness.RunScript[harness.ListedTools](t, "typescript.mjs", "tools", s.URL, harness.Workspace)
+		composed := harness.RunScript[harness.ListedTools](t, "typescript.mjs", "tools", s.URL+"/mcp/"+harness.Workspace)
 		for _, tool := range direct.Tools {
 			if !slices.Contains(composed.Tools, name+"__"+tool) {
 				t.Errorf("/mcp does not list %s__%s", name, tool)

@@ -67,8 +67,7 @@ func TestMakeRunFromACleanCloneAndThePrintedLinesWork(t *testing.T) {
 		t.Fatalf("%v in:\n%s", err, printed)
 	}
 	said := snippet.MCPServers["ropewalk"]
-	base, inPath, _ := strings.Cut(said.URL, "/mcp/")
-	seen := harness.RunScript[harness.ListedTools](t, "typescript.mjs", "tools", base, inPath)
+	seen := harness.RunScript[harness.ListedTools](t, "typescript.mjs", "tools", said.URL)
 	for _, tool := range []string{"sample__echo", "sample__count", "sample__fail", "sample__greet"} {
 		if !strings.Contains(strings.Join(seen.Tools, " "), tool) {
 			t.Errorf("a client with the printed snippet sees %v", seen.Tools)

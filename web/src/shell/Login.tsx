@@ -9,9 +9,11 @@ import { Field, Input } from "../ui/Field";
 import { Notice } from "../ui/Surface";
 import css from "./shell.module.css";
 
+// Of the address that the page was opened with: the router replaces it before the first render.
+const failed = new URLSearchParams(location.search).has("error");
+
 /** Takes a person in: through the identity provider, with the API key, or with a token. */
 export function Login({ facts, onDone }: { facts: Facts; onDone: () => void }) {
-  const failed = new URLSearchParams(location.search).get("error");
   return (
     <main className={css.center}>
       <div className={css.login}>

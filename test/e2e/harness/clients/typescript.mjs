@@ -2,7 +2,7 @@
 //
 //   node typescript.mjs stdio <command> <argument>…    the tools of a bundle that is asked directly
 //   node typescript.mjs tour <url> <workspace> <file>  everything and the Go bundle "grower", through /mcp
-//   node typescript.mjs tools <url> <workspace>        the tools that /mcp lists
+//   node typescript.mjs tools <address>                the tools that an MCP endpoint lists
 //
 // NODE_MODULES is the folder that holds @modelcontextprotocol/sdk.
 import { existsSync } from "node:fs";
@@ -17,9 +17,9 @@ const { ToolListChangedNotificationSchema } = await sdk("types");
 
 const client = () => new Client({ name: "e2e", version: "1.0.0" });
 
-async function connect(url, workspace) {
+async function connect(address, headers = {}) {
   const c = client();
-  await c.connect(new StreamableHTTPClientTransport(new URL(`${url}/mcp`), { requestInit: { headers: { "X-Workspace-Id": workspace } } }));
+  await c.connect(new StreamableHTTPClientTransport(new URL(address), { requestInit: { headers } }));
   return c;
 }
 
@@ -34,6 +34,7 @@ async function toolNames(c) {
   return names;
 }
 
+const chosen = (url, workspace) => connect(`${url}/mcp`, { "X-Workspace-Id": workspace });
 const call = (c, name, args, options) => c.callTool({ name, arguments: args }, undefined, options);
 const text = (result) => result.content[0].text;
 
@@ -46,8 +47,8 @@ async function stdio(command, ...args) {
   return { tools: names };
 }
 
-async function tools(url, workspace) {
-  const c = await connect(url, workspace);
+async function tools(address) {
+  const c = await connect(address);
   const names = await toolNames(c);
   await c.close();
   return { tools: names };
@@ -81,7 +82,7 @@ async function change(c) {
 
 // crowd is two clients that call at the same time; it counts the answers that were not theirs.
 async function crowd(url, workspace) {
-  const clients = await Promise.all([connect(url, workspace), connect(url, workspace)]);
+  const clients = await Promise.all([chosen(url, workspace), chosen(url, workspace)]);
   const mistaken = await Promise.all(
     clients.flatMap((c, who) =>
       Array.from({ length: 50 }, async (_, n) => {
@@ -95,7 +96,7 @@ async function crowd(url, workspace) {
 }
 
 async function tour(url, workspace, file) {
-  const c = await connect(url, workspace);
+  const c = await chosen(url, workspace);
   const seen = {
     server: c.getServerVersion().name,
     tools: await toolNames(c),
