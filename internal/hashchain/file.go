@@ -146,9 +146,9 @@ func (f *File) follow() error {
 	return f.file.Truncate(f.end)
 }
 
-// Each calls fn with each record, from the first, until it returns false. Records that other processes have
-// appended are among them.
-func (f *File) Each(fn func(record []byte) (more bool, err error)) error {
+// Each calls fn with each record whose line contains the given bytes, from the first, until it returns
+// false. Records that other processes have appended are among them.
+func (f *File) Each(containing []byte, fn func(record []byte) (more bool, err error)) error {
 	f.mu.Lock()
 	err := f.locked(func() error { return nil })
 	end := f.end
@@ -164,6 +164,9 @@ func (f *File) Each(fn func(record []byte) (more bool, err error)) error {
 		}
 		if err != nil {
 			return err
+		}
+		if !bytes.Contains(raw, containing) {
+			continue
 		}
 		record, err := Record(raw)
 		if err != nil {

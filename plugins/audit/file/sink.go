@@ -112,7 +112,11 @@ func (s *Sink) Write(ctx context.Context, stream string, records []audit.Record)
 
 // Read implements audit.Reader. It reads the file from its beginning.
 func (s *Sink) Read(ctx context.Context, stream string, after uint64, limit int) (found []audit.Record, err error) {
-	err = s.chain.Each(func(record []byte) (bool, error) {
+	name, err := json.Marshal(stream) // as Write has it in its lines
+	if err != nil {
+		return nil, err
+	}
+	err = s.chain.Each(name, func(record []byte) (bool, error) {
 		var e audit.Entry
 		if err := json.Unmarshal(record, &e); err != nil {
 			return false, err
