@@ -74,7 +74,7 @@ func TestWorkOSKeepsTheContract(t *testing.T) {
 	})
 	t.Run("as an executable", func(t *testing.T) {
 		t.Parallel()
-		testenv.PassesItsKitBut(t, 14, "auth-workos", fmt.Sprintf(`{"issuer": "${issuer}", "clientId": %q, "redirectUri": %q, "organizationId": %q, "apiKey": %q, "apiUrl": %q}`,
+		testenv.PassesItsKit(t, 14, "auth-workos", fmt.Sprintf(`{"issuer": "${issuer}", "clientId": %q, "redirectUri": %q, "organizationId": %q, "apiKey": %q, "apiUrl": %q}`,
 			authtest.ClientID, authtest.RedirectURI, authtest.Organization, apiKey, server.URL))
 	})
 }

@@ -34,7 +34,7 @@ func TestConformanceOverTheWire(t *testing.T) {
 }
 
 func TestConformanceAsAnExecutable(t *testing.T) {
-	testenv.PassesItsKitBut(t, 7, "registry-mcp-registry", whole(t).settings())
+	testenv.PassesItsKit(t, 9, "registry-mcp-registry", whole(t).settings())
 }
 
 func TestSearchLeavesOutWhatWasDeleted(t *testing.T) {

@@ -33,7 +33,7 @@ func TestConformanceOverTheWire(t *testing.T) {
 }
 
 func TestConformanceAsAnExecutable(t *testing.T) {
-	testenv.PassesItsKitBut(t, 8, "registry-mpak", whole(t).settings())
+	testenv.PassesItsKit(t, 10, "registry-mpak", whole(t).settings())
 }
 
 func TestTheArtifactOfThePlatform(t *testing.T) {
