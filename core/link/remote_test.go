@@ -203,9 +203,9 @@ func TestTheErrorOfAnUnusableRemoteNamesTheField(t *testing.T) {
 		"an unknown auth":         {core.Remote{URL: "http://x/", Type: "sse", Auth: core.RemoteAuth{Type: "basic"}}, "transport.auth.type"},
 		"a bearer without token":  {core.Remote{URL: "http://x/", Type: "sse", Auth: core.RemoteAuth{Type: "bearer"}}, "transport.auth.token"},
 		"a header name":           {core.Remote{URL: "http://x/", Type: "sse", Auth: core.RemoteAuth{Type: "header", Name: "a b", Value: "v"}}, "not a header name"},
-		"a line break in a value": {core.Remote{URL: "http://x/", Type: "sse", Headers: map[string]core.Secret{"A": "s3cret\r\nB: c"}}, "characters"},
-		"a header of the framing": {core.Remote{URL: "http://x/", Type: "sse", Headers: map[string]core.Secret{"transfer-encoding": "x"}}, "belongs to the transport"},
-		"a header of MCP":         {core.Remote{URL: "http://x/", Type: "sse", Headers: map[string]core.Secret{"mcp-session-id": "x"}}, "belongs to the transport"},
+		"a line break in a value": {core.Remote{URL: "http://x/", Type: "sse", Headers: map[string]core.Secret{"A": "s3cret\r\nB: c"}}, "control character"},
+		"a header of the framing": {core.Remote{URL: "http://x/", Type: "sse", Headers: map[string]core.Secret{"transfer-encoding": "x"}}, "is set by the transport"},
+		"a header of MCP":         {core.Remote{URL: "http://x/", Type: "sse", Headers: map[string]core.Secret{"mcp-session-id": "x"}}, "is set by the transport"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := remote.New(c.remote, remote.Options{})

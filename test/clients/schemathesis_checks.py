@@ -33,6 +33,7 @@ INEXPRESSIBLE = [
     ("must be before", "two parameters in an order"),
     ("must be the last of the form", "two parts of a form in an order"),
     ("must be in the future", "the time of the request"),
+    ("is set by the transport", "words that are not allowed as a name"),
 ]
 
 

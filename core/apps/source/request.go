@@ -1,13 +1,10 @@
 package source
 
 import (
-	"net/http"
 	"net/url"
-	"strings"
-
-	"golang.org/x/net/http/httpguts"
 
 	"github.com/ropewalk/ropewalk/core"
+	link "github.com/ropewalk/ropewalk/core/link/remote"
 )
 
 // Request is the body of POST /v1/apps/install: exactly one of Name, Path, URL, NPM, PyPI and Command
@@ -134,25 +131,10 @@ func (a Auth) record() (core.RemoteAuth, error) {
 }
 
 func checkHeader(field, name string, value core.Secret) error {
-	switch {
-	case !httpguts.ValidHeaderFieldName(name):
-		return badRequest("%s: %.100q is not a header name", field, name)
-	case transportOwns(http.CanonicalHeaderKey(name)):
-		return badRequest("%s: the header %s is set by the transport", field, name)
-	case !httpguts.ValidHeaderFieldValue(value.Reveal()):
-		return badRequest("%s: the value of header %s contains a control character", field, name)
+	if err := link.CheckHeader(field, name, value); err != nil {
+		return badRequest("%v", err)
 	}
 	return nil
-}
-
-// transportOwns reports whether the transport sets a header itself.
-func transportOwns(header string) bool {
-	switch header {
-	case "Host", "Content-Length", "Content-Type", "Transfer-Encoding", "Connection", "Accept", "Upgrade", "Te", "Trailer",
-		"Mcp-Session-Id", "Mcp-Protocol-Version", "Mcp-Method", "Mcp-Name", "Last-Event-Id":
-		return true
-	}
-	return strings.HasPrefix(header, "Mcp-Param-")
 }
 
 func badRequest(format string, args ...any) error {

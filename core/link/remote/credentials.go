@@ -36,21 +36,29 @@ func reservedHeader(key string) bool {
 	return strings.HasPrefix(key, "Proxy-") || strings.HasPrefix(key, headerparam.Prefix)
 }
 
+// CheckHeader reports why a header cannot be sent to a remote app. The error begins with field, the setting that
+// holds the header, and never shows the value.
+func CheckHeader(field, name string, value core.Secret) error {
+	switch key := http.CanonicalHeaderKey(name); {
+	case !httpguts.ValidHeaderFieldName(name):
+		return fmt.Errorf("%s: %.100q is not a header name", field, name)
+	case reservedHeader(key):
+		return fmt.Errorf("%s: the header %s is set by the transport", field, key)
+	case !httpguts.ValidHeaderFieldValue(value.Reveal()):
+		return fmt.Errorf("%s: the value of header %s contains a control character", field, key)
+	}
+	return nil
+}
+
 // configuredHeaders returns the headers of a remote app, its credentials among them.
 func configuredHeaders(r core.Remote) (http.Header, error) {
 	header := http.Header{}
 	add := func(field, name string, value core.Secret) error {
-		switch key := http.CanonicalHeaderKey(name); {
-		case !httpguts.ValidHeaderFieldName(name):
-			return fmt.Errorf("%s: %q is not a header name", field, name)
-		case reservedHeader(key):
-			return fmt.Errorf("%s: header %s cannot be set: it belongs to the transport", field, key)
-		case !httpguts.ValidHeaderFieldValue(value.Reveal()):
-			return fmt.Errorf("%s: the value of %s has characters that a header cannot hold", field, key)
-		default:
-			header.Set(key, value.Reveal())
-			return nil
+		if err := CheckHeader(field, name, value); err != nil {
+			return err
 		}
+		header.Set(name, value.Reveal())
+		return nil
 	}
 	for name, value := range r.Headers {
 		if err := add("transport.headers", name, value); err != nil {
