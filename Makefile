@@ -19,8 +19,8 @@ build: ## build bin/ropewalk
 	@CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o $(BIN)/ropewalk ./cmd/ropewalk
 
 plugins: ## build every built-in adapter as a plugin binary of its own
-	@for kind in auth sessionstore registry audit; do for d in cmd/$$kind-*; do \
-		$(GO) build -trimpath -ldflags '-s -w' -o $(BIN)/plugins/$$(basename $$d) ./$$d || exit 1; done; done
+	@for d in $(foreach kind,$(notdir $(wildcard proto/ropewalk/*)),$(wildcard cmd/$(kind)-*)); do \
+		$(GO) build -trimpath -ldflags '-s -w' -o $(BIN)/plugins/$$(basename $$d) ./$$d || exit 1; done
 
 # How go test runs here: without vet, which make check runs on everything; without debugging
 # information in the test executables, which nothing reads and the linker takes long to write; and

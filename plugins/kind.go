@@ -12,6 +12,11 @@ const (
 	KindAudit        Kind = "audit"
 )
 
+// Kinds returns every kind, in the order in which a file that does not say its kind is tried as each.
+func Kinds() []Kind {
+	return []Kind{KindSessionStore, KindAuth, KindRegistry, KindAudit}
+}
+
 // Info describes a plugin.
 type Info struct {
 	Name             string // its own name, such as "redis"

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"github.com/ropewalk/ropewalk/core/config/schema"
 	"github.com/ropewalk/ropewalk/core/pluginhost"
 	"github.com/ropewalk/ropewalk/plugins"
 	"github.com/ropewalk/ropewalk/plugins/audit"
@@ -20,28 +21,65 @@ import (
 	"github.com/ropewalk/ropewalk/plugins/sessionstore/redis"
 )
 
-// builtins are the adapters inside this executable, by kind and the name that the configuration
+// adapter is one inside this executable.
+type adapter struct {
+	new func() plugins.Plugin
+
+	// settings is the zero value of its settings, of which the configuration's schema is made. An adapter without
+	// checks its settings alone.
+	settings any
+}
+
+// adapters returns the adapters inside this executable, by kind and the name that the configuration
 // uses. Each is also a plugin binary of its own, cmd/<kind>-<name>.
-func builtins() pluginhost.Builtins {
-	return pluginhost.Builtins{
+func adapters() map[plugins.Kind]map[string]adapter {
+	return map[plugins.Kind]map[string]adapter{
 		plugins.KindAuth: {
-			"oidc":   func() plugins.Plugin { return auth.Plugin(oidc.New()) },
-			"workos": func() plugins.Plugin { return auth.Plugin(workos.New()) },
-			"static": func() plugins.Plugin { return auth.Plugin(static.New()) },
+			"oidc":   {func() plugins.Plugin { return auth.Plugin(oidc.New()) }, oidc.Settings{}},
+			"workos": {func() plugins.Plugin { return auth.Plugin(workos.New()) }, workos.Settings{}},
+			"static": {func() plugins.Plugin { return auth.Plugin(static.New()) }, static.Settings{}},
 		},
 		plugins.KindSessionStore: {
-			"memory":   func() plugins.Plugin { return sessionstore.Plugin(memory.New()) },
-			"redis":    func() plugins.Plugin { return sessionstore.Plugin(redis.New()) },
-			"postgres": func() plugins.Plugin { return sessionstore.Plugin(postgres.New()) },
+			"memory":   {func() plugins.Plugin { return sessionstore.Plugin(memory.New()) }, nil},
+			"redis":    {func() plugins.Plugin { return sessionstore.Plugin(redis.New()) }, redis.Config{}},
+			"postgres": {func() plugins.Plugin { return sessionstore.Plugin(postgres.New()) }, postgres.Config{}},
 		},
 		plugins.KindRegistry: {
-			"directory":    func() plugins.Plugin { return registry.Plugin(directory.New()) },
-			"mcp-registry": func() plugins.Plugin { return registry.Plugin(mcpregistry.New()) },
-			"mpak":         func() plugins.Plugin { return registry.Plugin(mpak.New()) },
+			"directory":    {func() plugins.Plugin { return registry.Plugin(directory.New()) }, directory.Settings{}},
+			"mcp-registry": {func() plugins.Plugin { return registry.Plugin(mcpregistry.New()) }, mcpregistry.Settings{}},
+			"mpak":         {func() plugins.Plugin { return registry.Plugin(mpak.New()) }, mpak.Settings{}},
 		},
 		plugins.KindAudit: {
-			"file": func() plugins.Plugin { return audit.Plugin(file.New()) },
-			"http": func() plugins.Plugin { return audit.Plugin(http.New()) },
+			"file": {func() plugins.Plugin { return audit.Plugin(file.New()) }, file.Settings{}},
+			"http": {func() plugins.Plugin { return audit.Plugin(http.New()) }, http.Settings{}},
 		},
 	}
+}
+
+// builtins returns the adapters for the host of plugins.
+func builtins() pluginhost.Builtins {
+	all := pluginhost.Builtins{}
+	for kind, of := range adapters() {
+		all[kind] = map[string]func() plugins.Plugin{}
+		for name, a := range of {
+			all[kind][name] = a.new
+		}
+	}
+	return all
+}
+
+// adapterSchemas describes every built-in adapter for the configuration, so that a wrong name or
+// setting is found on its line before any plugin is started, and editors know them.
+func adapterSchemas() []schema.Adapter {
+	var all []schema.Adapter
+	for kind, of := range adapters() {
+		for name, a := range of {
+			if a.settings == nil {
+				all = append(all, schema.Adapter{Kind: string(kind), Name: name})
+				continue
+			}
+			all = append(all, schema.Describe(string(kind), name, a.settings))
+		}
+	}
+	return all
 }

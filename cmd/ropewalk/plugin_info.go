@@ -67,7 +67,7 @@ type starting struct {
 }
 
 func (s *starting) bind(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&s.kind, "kind", "", "auth, sessionstore, registry or audit (default: what the file's name begins with, else whichever it serves)")
+	cmd.Flags().StringVar(&s.kind, "kind", "", fmt.Sprintf("one of %v (default: what the file's name begins with, else whichever it serves)", plugins.Kinds()))
 	cmd.Flags().DurationVar(&s.timeout, "start-timeout", 10*time.Second, "how long the plugin may take to start")
 	cmd.Flags().StringSliceVar(&s.passEnv, "pass-env", nil, "environment variables that the plugin gets beside the usual ones, as plugins.passEnv")
 	cmd.Flags().BoolVarP(&s.verbose, "verbose", "v", false, "print what the plugin logs")
@@ -83,7 +83,7 @@ func (s *starting) kinds() []plugins.Kind {
 // host returns a plugin host on an empty home of its own, which end removes.
 func (s *starting) host(cmd *cobra.Command) (host *pluginhost.Host, end func(), err error) {
 	if _, known := pluginhost.KindOf(s.kind + "-"); s.kind != "" && !known {
-		return nil, nil, fmt.Errorf("--kind is %q; it must be one of %v", s.kind, pluginhost.Kinds())
+		return nil, nil, fmt.Errorf("--kind is %q; it must be one of %v", s.kind, plugins.Kinds())
 	}
 	home, err := os.MkdirTemp("", "ropewalk-plugin-")
 	if err != nil {

@@ -26,7 +26,7 @@ func pluginInitCommand() *cobra.Command {
 	o := skeleton.Options{}
 	cmd := &cobra.Command{
 		Use: "init KIND NAME", Short: "Write the beginning of a plugin in Go into ./NAME", Args: cobra.ExactArgs(2),
-		Long: "Writes a plugin of the kind auth, sessionstore, registry or audit into ./NAME: a module of its own that builds and passes " +
+		Long: fmt.Sprintf("Writes a plugin of a kind (one of %v) into ./NAME: a module of its own that builds and passes ", plugins.Kinds()) +
 			"its kind's conformance kit, with a workflow for CI, for you to change. It needs Go, and the module proxy for the " +
 			"release of the SDK that this ropewalk is. A development build takes the SDK from the checkout it was built in.",
 		Example: "  ropewalk plugin init sessionstore demo && cd demo && go build && ropewalk plugin test ./demo",

@@ -116,7 +116,7 @@ func TestPluginInitLeavesAPluginThatBuildsEvenWithoutTheGoTool(t *testing.T) {
 
 func TestPluginInitOverwritesNothingAndSaysWhatIsWrong(t *testing.T) {
 	s := newScript(t)
-	s.run("ropewalk", "plugin", "init", "hat", "demo").exits(1, `no kind of plugin "hat"`)
+	s.run("ropewalk", "plugin", "init", "hat", "demo").exits(1, `"hat" is not a kind of plugin`)
 	s.run("ropewalk", "plugin", "init", "auth", "../demo").exits(1, "not a plugin's name")
 	s.run("ropewalk", "plugin", "init", "auth", "demo", "--sdk", s.home).exits(1, "is no checkout")
 	if _, err := os.Stat(filepath.Join(s.dir, "demo", "go.mod")); err == nil {

@@ -23,6 +23,39 @@ import (
 	"github.com/ropewalk/ropewalk/plugins/sessionstore/sessionstoretest"
 )
 
+// kindKit is what plugin test does with plugins of one kind.
+type kindKit struct {
+	open func(context.Context, config.Plugin) (closer, error) // starts one, as a server would
+	run  func(context.Context, *report) error                 // runs the kit of the kind
+}
+
+func (t *trial) kits() map[plugins.Kind]kindKit {
+	return map[plugins.Kind]kindKit{
+		plugins.KindAuth: {
+			open: func(ctx context.Context, p config.Plugin) (closer, error) {
+				return t.host.Auth(ctx, config.Auth{Plugin: p})
+			},
+			run: t.runAuth,
+		},
+		plugins.KindSessionStore: {
+			open: func(ctx context.Context, p config.Plugin) (closer, error) { return t.host.SessionStore(ctx, p) },
+			run:  t.runSessionStore,
+		},
+		plugins.KindRegistry: {
+			open: func(ctx context.Context, p config.Plugin) (closer, error) {
+				return t.host.Registry(ctx, config.Registry{Name: p.Adapter, Plugin: p})
+			},
+			run: t.runRegistry,
+		},
+		plugins.KindAudit: {
+			open: func(ctx context.Context, p config.Plugin) (closer, error) {
+				return t.host.Audit(ctx, config.AuditSink{Name: p.Adapter, Plugin: p})
+			},
+			run: t.runAudit,
+		},
+	}
+}
+
 // runChecks runs checks one by one, so that the report shows each as it ends.
 func runChecks[S any](ctx context.Context, r *report, checks []kit.Check[S], subject S) {
 	for _, check := range checks {

@@ -19,6 +19,7 @@ import (
 	"github.com/ropewalk/ropewalk/core/config"
 	"github.com/ropewalk/ropewalk/core/control"
 	"github.com/ropewalk/ropewalk/core/pluginhost"
+	"github.com/ropewalk/ropewalk/plugins"
 )
 
 func pluginListCommand() *cobra.Command {
@@ -56,7 +57,7 @@ func pluginListCommand() *cobra.Command {
 func available(home string) ([]control.Plugin, error) {
 	var list []control.Plugin
 	of := builtins()
-	for _, kind := range pluginhost.Kinds() {
+	for _, kind := range plugins.Kinds() {
 		for _, name := range slices.Sorted(maps.Keys(of[kind])) {
 			list = append(list, control.Plugin{Kind: string(kind), Name: name, Adapter: name, Version: version, State: "built-in"})
 		}

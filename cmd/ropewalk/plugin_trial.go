@@ -130,11 +130,7 @@ func (t *trial) run(ctx context.Context, r *report) error {
 	if err := t.runProtocol(ctx, r); err != nil {
 		return err
 	}
-	kits := map[plugins.Kind]func(context.Context, *report) error{
-		plugins.KindAuth: t.runAuth, plugins.KindSessionStore: t.runSessionStore, plugins.KindRegistry: t.runRegistry,
-		plugins.KindAudit: t.runAudit,
-	}
-	if err := kits[t.who.Kind](ctx, r); err != nil {
+	if err := t.kits()[t.who.Kind].run(ctx, r); err != nil {
 		return err
 	}
 	runChecks(ctx, r, afterwards(), t)
@@ -156,19 +152,8 @@ func (t *trial) with(settings json.RawMessage) config.Plugin {
 type closer interface{ Close(context.Context) }
 
 // open starts the plugin with settings.
-func (t *trial) open(ctx context.Context, settings json.RawMessage) (c closer, err error) {
-	p := t.with(settings)
-	switch t.who.Kind {
-	case plugins.KindAuth:
-		c, err = t.host.Auth(ctx, config.Auth{Plugin: p})
-	case plugins.KindSessionStore:
-		c, err = t.host.SessionStore(ctx, p)
-	case plugins.KindAudit:
-		c, err = t.host.Audit(ctx, config.AuditSink{Name: p.Adapter, Plugin: p})
-	default:
-		c, err = t.host.Registry(ctx, config.Registry{Name: p.Adapter, Plugin: p})
-	}
-	return c, err
+func (t *trial) open(ctx context.Context, settings json.RawMessage) (closer, error) {
+	return t.kits()[t.who.Kind].open(ctx, t.with(settings))
 }
 
 // close ends the plugin, and counts how often its process had to be replaced.

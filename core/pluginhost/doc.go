@@ -7,6 +7,6 @@
 // another on reload: core/server/reload.go starts the new one, points its users at it, and closes the
 // old one.
 //
-// A call goes from the handle (auth.go, sessionstore.go, registry.go, audit.go) to the slot, which waits for a
+// A call goes from the handle (in the file of its kind, such as auth.go) to the slot, which waits for a
 // running generation and retries a call whose process died, to the instance (one process), to gRPC.
 package pluginhost

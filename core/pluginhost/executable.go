@@ -12,16 +12,11 @@ import (
 	"github.com/ropewalk/ropewalk/plugins"
 )
 
-// Kinds are the kinds of plugins, in the order in which they are tried.
-func Kinds() []plugins.Kind {
-	return []plugins.Kind{plugins.KindSessionStore, plugins.KindAuth, plugins.KindRegistry, plugins.KindAudit}
-}
-
 // KindOf is the kind that a plugin's file name begins with, as in sessionstore-redis; false when
 // it begins with none.
 func KindOf(path string) (plugins.Kind, bool) {
 	kind, _, _ := strings.Cut(filepath.Base(path), "-")
-	return plugins.Kind(kind), slices.Contains(Kinds(), plugins.Kind(kind))
+	return plugins.Kind(kind), slices.Contains(plugins.Kinds(), plugins.Kind(kind))
 }
 
 // Executable is what a configuration would say to have the file at path run as it is now: its
@@ -68,7 +63,7 @@ type Identity struct {
 // is the *StartError of the first kind.
 func (h *Host) Identify(ctx context.Context, p config.Plugin, kinds ...plugins.Kind) (Identity, error) {
 	if len(kinds) == 0 {
-		kinds = Kinds()
+		kinds = plugins.Kinds()
 		if named, ok := KindOf(p.Path); ok {
 			kinds = append([]plugins.Kind{named}, slices.DeleteFunc(kinds, func(k plugins.Kind) bool { return k == named })...)
 		}

@@ -105,3 +105,25 @@ func HashFile(path string) (string, error) {
 	}
 	return hex.EncodeToString(sum.Sum(nil)), nil
 }
+
+// Configured is an adapter that a configuration names.
+type Configured struct {
+	config.Plugin
+	Kind plugins.Kind
+}
+
+// AllConfigured returns every adapter that the configuration names.
+func AllConfigured(c *config.Config) []Configured {
+	var all []Configured
+	for _, a := range c.Auth {
+		all = append(all, Configured{a.Plugin, plugins.KindAuth})
+	}
+	all = append(all, Configured{c.SessionStore, plugins.KindSessionStore})
+	for _, r := range c.Registries {
+		all = append(all, Configured{r.Plugin, plugins.KindRegistry})
+	}
+	for _, sink := range c.Audit.Sinks {
+		all = append(all, Configured{sink.Plugin, plugins.KindAudit})
+	}
+	return all
+}

@@ -22,25 +22,15 @@ func Check(ctx context.Context, c *config.Config, builtins pluginhost.Builtins, 
 		RequireSignature: c.Plugins.RequireSignature, TrustedKeys: c.Plugins.TrustedKeys,
 	})
 	var all config.Problems
-	check := func(kind plugins.Kind, p config.Plugin) {
-		err := h.Check(ctx, kind, p)
+	for _, a := range pluginhost.AllConfigured(c) {
+		err := h.Check(ctx, a.Kind, a.Plugin)
 		if errors.Is(err, plugins.ErrUnimplemented) {
-			unchecked = append(unchecked, p.At)
-			return
+			unchecked = append(unchecked, a.At)
+			continue
 		}
-		if problems, wrong := errors.AsType[config.Problems](located(c, p, err)); wrong {
+		if problems, wrong := errors.AsType[config.Problems](located(c, a.Plugin, err)); wrong {
 			all = append(all, problems...)
 		}
-	}
-	for _, a := range c.Auth {
-		check(plugins.KindAuth, a.Plugin)
-	}
-	check(plugins.KindSessionStore, c.SessionStore)
-	for _, r := range c.Registries {
-		check(plugins.KindRegistry, r.Plugin)
-	}
-	for _, sink := range c.Audit.Sinks {
-		check(plugins.KindAudit, sink.Plugin)
 	}
 	if len(all) > 0 {
 		return unchecked, all

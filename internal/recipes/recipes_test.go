@@ -120,16 +120,15 @@ func TestEveryAdapterIsAPluginBinaryABuiltInDocumentedAndPassesItsKit(t *testing
 			folder := filepath.Join("plugins", kind, name)
 			imported := `"github.com/ropewalk/ropewalk/` + folder + `"`
 			has(t, "cmd/ropewalk/builtins.go", imported, "the adapter "+name+" of plugins."+constant)
-			adapter := regexp.MustCompile(`"([\w-]+)":\s+func\(\) plugins\.Plugin \{ return \w+\.Plugin\(` + name + `\.`).FindStringSubmatch(read(t, "cmd/ropewalk/builtins.go"))
+			adapter := regexp.MustCompile(`"([\w-]+)":\s+\{func\(\) plugins\.Plugin \{ return \w+\.Plugin\(` + name + `\.New\(\)\) \}, (\w+)`).FindStringSubmatch(read(t, "cmd/ropewalk/builtins.go"))
 			if adapter == nil {
 				continue // reported above
 			}
 			has(t, filepath.Join("cmd", kind+"-"+adapter[1], "main.go"), imported, "the adapter as a plugin binary")
 			has(t, "docs/adapters.md", adapter[1], "the adapter and its settings")
 			own := sources(t, func(path string) bool { return !isTest(path) }, folder)
-			if regexp.MustCompile(`(?m)^type (Settings|Config) struct`).MatchString(own) {
-				has(t, "cmd/ropewalk/schemas.go", imported, "the settings of the adapter")
-				has(t, "cmd/ropewalk/adapters_doc_test.go", imported, "the settings of the adapter")
+			if regexp.MustCompile(`(?m)^type (Settings|Config) struct`).MatchString(own) && adapter[2] == "nil" {
+				t.Errorf("cmd/ropewalk/builtins.go: the settings of the adapter %s are missing", name)
 			}
 			if tests := sources(t, isTest, folder); !strings.Contains(tests, "PassesItsKit") && !strings.Contains(tests, kind+"test.") {
 				t.Errorf("%s/*_test.go: no test runs the conformance kit of the kind %s", folder, kind)
@@ -152,10 +151,18 @@ func TestEveryKindOfPluginIsComplete(t *testing.T) {
 			t.Errorf("plugins/%s/%stest: the kit has no func Checks", kind, kind)
 		}
 		has(t, "cmd/ropewalk/builtins.go", "plugins."+constant+":", "the built-in adapters of the kind")
-		has(t, "cmd/ropewalk/schemas.go", "plugins."+constant+":", "the settings of the adapters of the kind")
+		if all := regexp.MustCompile(`(?s)func Kinds\(\).*?\}`).FindString(read(t, "plugins/kind.go")); !strings.Contains(all, constant) {
+			t.Errorf("plugins/kind.go: %s is not among Kinds()", constant)
+		}
+		has(t, "plugins/protocoltest/load.go", "plugins."+constant+":", "a call of the kind's service")
 		has(t, "cmd/ropewalk/plugin_kits.go", kind+"test.Checks(", "the kit of the kind for plugin test")
-		has(t, "cmd/ropewalk/plugin_trial.go", "plugins."+constant, "the kind in plugin test")
+		has(t, "cmd/ropewalk/plugin_kits.go", "plugins."+constant+":", "the kind in plugin test")
 		has(t, "cmd/ropewalk/skeleton/skeleton.go", "plugins."+constant, "the kind in plugin init")
+		has(t, "core/pluginhost/find.go", "plugins."+constant+"}", "the adapters of the kind that a configuration names")
+		has(t, "core/config/schema/schema.go", `case "`+kind+`":`, "the section of the kind in the configuration")
+		if text := read(t, "core/server/reload.go"); !strings.Contains(strings.ToLower(text), strings.TrimSuffix(kind, "y")) {
+			t.Errorf("core/server/reload.go: a reload does not exchange plugins of the kind %s", kind)
+		}
 		has(t, "docs/plugins.md", "ropewalk."+kind+".v1", "the kind in the table of contracts")
 		if host := sources(t, func(path string) bool { return !isTest(path) }, "core/pluginhost"); !strings.Contains(host, "plugins."+constant) {
 			t.Errorf("core/pluginhost: nothing starts plugins of the kind plugins.%s", constant)

@@ -47,6 +47,8 @@ func callKind(ctx context.Context, s Subject, p *process) error {
 		_, err = registryv1.NewRegistryServiceClient(conn).Resolve(ctx, &registryv1.ResolveRequest{Name: "no/bundle", Os: "linux", Arch: "amd64"})
 	case plugins.KindAudit:
 		_, err = auditv1.NewAuditServiceClient(conn).Write(ctx, &auditv1.WriteRequest{Stream: "probe"})
+	default:
+		return fmt.Errorf("the kit does not know a call of the kind %q", s.Kind)
 	}
 	if code := status.Code(err); code == codes.Unimplemented || code == codes.Internal || code == codes.Unknown {
 		return kit.Failf("a call of the kind's own service failed: %w", err)

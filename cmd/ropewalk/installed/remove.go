@@ -8,11 +8,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/ropewalk/ropewalk/core/config"
 	"github.com/ropewalk/ropewalk/core/control"
 	"github.com/ropewalk/ropewalk/core/pluginhost"
 	"github.com/ropewalk/ropewalk/core/pluginhost/install"
-	"github.com/ropewalk/ropewalk/plugins"
 )
 
 func (o Options) removeCommand() *cobra.Command {
@@ -52,33 +50,12 @@ func (o Options) checkUnused(at place, home, name string) error {
 		return fmt.Errorf("whether the configuration uses %s is unknown, since it is wrong (give --force to remove the plugin all the same): %w", name, err)
 	}
 	file := filepath.Join(pluginhost.LockFile{Home: home}.Dir(), name)
-	for _, used := range configured(c) {
-		_, builtin := o.Builtins[used.kind][used.Adapter]
-		byName := used.Path == "" && !builtin && string(used.kind)+"-"+used.Adapter == name
+	for _, used := range pluginhost.AllConfigured(c) {
+		_, builtin := o.Builtins[used.Kind][used.Adapter]
+		byName := used.Path == "" && !builtin && string(used.Kind)+"-"+used.Adapter == name
 		if byName || used.Path == file {
 			return fmt.Errorf("%s is used by %s of the configuration; change that and run `ropewalk reload` first, or give --force", name, strings.TrimSuffix(used.At, "."))
 		}
 	}
 	return nil
-}
-
-// adapter is a configured adapter and its kind.
-type adapter struct {
-	config.Plugin
-	kind plugins.Kind
-}
-
-// configured returns every adapter that the configuration names.
-func configured(c *config.Config) []adapter {
-	all := []adapter{{c.SessionStore, plugins.KindSessionStore}}
-	for _, a := range c.Auth {
-		all = append(all, adapter{a.Plugin, plugins.KindAuth})
-	}
-	for _, r := range c.Registries {
-		all = append(all, adapter{r.Plugin, plugins.KindRegistry})
-	}
-	for _, sink := range c.Audit.Sinks {
-		all = append(all, adapter{sink.Plugin, plugins.KindAudit})
-	}
-	return all
 }

@@ -76,7 +76,7 @@ func acceptPlugin(cmd *cobra.Command, sums pluginhost.LockFile, name string) err
 
 // withConfigured adds the plugins that the configuration names by path.
 func withConfigured(all []pluginhost.Sum, c *config.Config) ([]pluginhost.Sum, error) {
-	for _, p := range configured(c) {
+	for _, p := range pluginhost.AllConfigured(c) {
 		if p.Path == "" {
 			continue
 		}

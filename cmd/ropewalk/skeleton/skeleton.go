@@ -70,7 +70,7 @@ func wordsOf(o Options) (words, error) {
 	case plugins.KindAudit:
 		w.What, w.Usage = "audit sink", "audit:\n  sinks:\n    - adapter: "+o.Name
 	default:
-		return w, fmt.Errorf("there is no kind of plugin %q; a plugin is of the kind auth, sessionstore, registry or audit", o.Kind)
+		return w, fmt.Errorf("%q is not a kind of plugin: the kinds are %v", o.Kind, plugins.Kinds())
 	}
 	if !nameForm.MatchString(o.Name) {
 		return w, fmt.Errorf("%q is not a plugin's name: names are made of a-z, 0-9 and -", o.Name)

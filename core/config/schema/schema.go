@@ -25,7 +25,7 @@ const schemaID = "urn:ropewalk:config"
 // object schema. With it, that adapter's settings are checked by Load and known to editors;
 // without it, the adapter alone checks them.
 type Adapter struct {
-	Kind     string // auth, sessionstore, registry or audit
+	Kind     string // a kind of plugin, such as "auth"
 	Name     string
 	Settings json.RawMessage // nil when the adapter publishes none
 }
