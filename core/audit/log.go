@@ -24,6 +24,7 @@ type Log struct {
 	log        hclog.Logger
 	failClosed bool
 	arguments  bool
+	fileLost   atomic.Uint64 // records that the file did not take
 }
 
 // Options is what a Log is made of.
@@ -66,6 +67,19 @@ func (l *Log) Ready() error {
 	return errors.Join(errs...)
 }
 
+// Status returns how each sink is doing.
+func (l *Log) Status() []Status {
+	var all []Status
+	for _, s := range l.all() {
+		if stream, ok := s.(*Stream); ok {
+			all = append(all, stream.Status())
+		} else {
+			all = append(all, Status{Sink: "file", Lost: l.fileLost.Load()})
+		}
+	}
+	return all
+}
+
 // Record passes a record to every sink. Its error is core.CodeUnavailable: the log is set to refuse what
 // it cannot record.
 func (l *Log) Record(ctx context.Context, r core.AuditRecord) error {
@@ -83,7 +97,11 @@ func (l *Log) Record(ctx context.Context, r core.AuditRecord) error {
 	}
 	var errs []error
 	for _, s := range l.all() {
-		errs = append(errs, s.Write(ctx, r))
+		err := s.Write(ctx, r)
+		if _, counts := s.(*Stream); err != nil && !counts {
+			l.fileLost.Add(1)
+		}
+		errs = append(errs, err)
 	}
 	err := errors.Join(errs...)
 	if err == nil {

@@ -36,6 +36,7 @@ type Stream struct {
 	waiting  []entry // the unacknowledged records, in order
 	bytes    int
 	sequence uint64
+	lost     uint64
 	down     error // of the last try; nil when it succeeded
 	closed   bool
 	changed  chan struct{} // closed when waiting, sink or closed changes
@@ -86,11 +87,31 @@ func (s *Stream) Down() error {
 	return fmt.Errorf("the audit sink %s takes no records: %w", s.name, s.down)
 }
 
+// Status is how a sink is doing.
+type Status struct {
+	Sink    string // its name; "file" for that of audit.file
+	Waiting int    // records that it has not acknowledged yet
+	Lost    uint64 // records that it will never have
+}
+
+// Status returns how the sink is doing.
+func (s *Stream) Status() Status {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return Status{Sink: s.name, Waiting: len(s.waiting), Lost: s.lost}
+}
+
 // Write implements Sink.
 func (s *Stream) Write(ctx context.Context, r core.AuditRecord) error {
 	done, err := s.enqueue(r)
-	if err != nil || done == nil {
+	if err != nil {
+		s.mu.Lock()
+		s.lost++
+		s.mu.Unlock()
 		return err
+	}
+	if done == nil {
+		return nil
 	}
 	patience := time.NewTimer(answerWait)
 	defer patience.Stop()
@@ -193,6 +214,7 @@ func (s *Stream) settle(n int, err error) {
 			s.log.Error("the audit sink takes no records; they wait for it", "sink", s.name, "error", err)
 		}
 	case err != nil:
+		s.lost += uint64(n)
 		s.log.Error("audit records were lost: the sink calls them invalid", "sink", s.name, "records", n, "error", err)
 	case before != nil:
 		s.log.Info("the audit sink takes records again", "sink", s.name, "waiting", len(s.waiting))

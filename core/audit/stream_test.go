@@ -197,6 +197,9 @@ func TestWhatIsLostIsSaid(t *testing.T) {
 		if err := s.Write(t.Context(), core.AuditRecord{}); err == nil || !strings.Contains(err.Error(), "10000 records wait for the audit sink keeper: this one is lost") {
 			t.Errorf("the record after the last that has a place: %v", err)
 		}
+		if got := s.Status(); got != (audit.Status{Sink: "keeper", Waiting: 10_000, Lost: 1}) {
+			t.Errorf("the stream is %+v", got)
+		}
 		if err := s.Close(t.Context()); err == nil || !strings.Contains(err.Error(), "10000 audit records are lost: the sink keeper did not take them") {
 			t.Errorf("at the end: %v", err)
 		}
@@ -209,6 +212,9 @@ func TestABatchThatASinkCallsInvalidDoesNotBlockThoseAfterIt(t *testing.T) {
 		s := stream(k, false)
 		send(t, s, "bad")
 		synctest.Wait()
+		if lost := s.Status().Lost; lost != 1 {
+			t.Errorf("%d records are counted as lost, want 1", lost)
+		}
 		k.fail(nil)
 		send(t, s, "good")
 		if err := s.Close(t.Context()); err != nil || k.targets(t) != "good" {

@@ -15,6 +15,7 @@ import (
 	"github.com/hashicorp/go-hclog"
 
 	"github.com/ropewalk/ropewalk/core"
+	"github.com/ropewalk/ropewalk/core/audit"
 	"github.com/ropewalk/ropewalk/core/event"
 	"github.com/ropewalk/ropewalk/core/metrics"
 	"github.com/ropewalk/ropewalk/core/pluginhost"
@@ -62,6 +63,7 @@ func measured() *metrics.Metrics {
 		AppCalls: func() map[string]int { return map[string]int{"calc": 2} },
 		Sessions: func() int { return 3 }, Streams: func() int { return 4 },
 		Events:   func() event.Stats { return event.Stats{Readers: 1, Queued: 2, Dropped: 3} },
+		Audit:    func() []audit.Status { return []audit.Status{{Sink: "siem", Waiting: 6, Lost: 7}} },
 		Database: func() database.Stats { return database.Stats{Open: 5, InUse: 1, Waits: 7, Waited: time.Second} },
 	})
 	return m
@@ -104,7 +106,7 @@ func TestEachMetricIsWrittenUnderItsConventionalName(t *testing.T) {
 		`gen_ai_client_token_usage_sum{gen_ai_operation_name="chat",gen_ai_provider_name="anthropic",gen_ai_request_model="claude",gen_ai_token_type="output"} 20`,
 		`ropewalk_chat_cost_usd_total{gen_ai_provider_name="anthropic",gen_ai_request_model="claude"} 0.25`,
 		`db_client_operation_duration_seconds_count{db_operation_name="write",db_system_name="sqlite",error_type=""} 1`,
-		`ropewalk_mcp_sessions 3`, `ropewalk_http_streams 4`, `ropewalk_event_readers 1`, `ropewalk_event_queue_length 2`, `ropewalk_events_dropped_total 3`,
+		`ropewalk_audit_records_waiting{sink="siem"} 6`, `ropewalk_audit_records_lost_total{sink="siem"} 7`, `ropewalk_mcp_sessions 3`, `ropewalk_http_streams 4`, `ropewalk_event_readers 1`, `ropewalk_event_queue_length 2`, `ropewalk_events_dropped_total 3`,
 		`ropewalk_database_connections 5`, `ropewalk_database_connections_in_use 1`, `ropewalk_database_connection_waits_total 7`,
 		`ropewalk_apps{state="running"} 5`, `ropewalk_apps{state="dead"} 0`, `ropewalk_app_calls_pending{app="calc"} 2`,
 		`ropewalk_plugin_up{adapter="oidc",kind="auth",name="oidc"} 1`,

@@ -6,6 +6,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/ropewalk/ropewalk/core"
+	"github.com/ropewalk/ropewalk/core/audit"
 	"github.com/ropewalk/ropewalk/core/event"
 	"github.com/ropewalk/ropewalk/core/pluginhost"
 	"github.com/ropewalk/ropewalk/core/store/database"
@@ -21,6 +22,7 @@ type Sources struct {
 	Streams  func() int                // open event streams of HTTP clients
 	Events   func() event.Stats
 	Database func() database.Stats
+	Audit    func() []audit.Status
 }
 
 // AddSources adds what s knows to the metrics.
@@ -47,6 +49,10 @@ func (c collector) Collect(out chan<- prometheus.Metric) {
 	o.gauge("event_readers", "Open subscriptions to events.", float64(events.Readers))
 	o.gauge("event_queue_length", "Events that subscribers have not taken yet.", float64(events.Queued))
 	o.counter("events_dropped_total", "Events that a subscriber did not get because it lagged; its stream ends then.", float64(events.Dropped))
+	for _, sink := range c.s.Audit() {
+		o.gauge("audit_records_waiting", "Audit records that the sink has not acknowledged yet.", float64(sink.Waiting), "sink", sink.Sink)
+		o.counter("audit_records_lost_total", "Audit records that the sink will never have.", float64(sink.Lost), "sink", sink.Sink)
+	}
 	db := c.s.Database()
 	o.gauge("database_connections", "Open connections to the database.", float64(db.Open))
 	o.gauge("database_connections_in_use", "Connections to the database in use.", float64(db.InUse))

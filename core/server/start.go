@@ -184,7 +184,7 @@ func (s *Server) openEndpoints(context.Context) error {
 	}
 	s.metrics.AddSources(metrics.Sources{
 		Started: s.started, Plugins: s.host.Status, Apps: s.apps.States, AppCalls: s.apps.InFlight, Sessions: s.endpoint.Sessions,
-		Streams: streams.Count, Events: s.bus.Stats, Database: s.store.Stats,
+		Streams: streams.Count, Events: s.bus.Stats, Database: s.store.Stats, Audit: s.audit.Status,
 	})
 	s.http = httpapi.New(httpapi.Options{
 		Access: s.access, Apps: s.apps, Tools: s.tools, Pins: s.pins, Approvals: s.approvals, Events: s.bus, Chat: s.chat, State: s.store, Metrics: s.metrics, Registries: s.adapters, Logger: s.log.Named("http"), Version: s.version, Audit: s.auditor(), AuditTrail: s.audit, Settings: s.settings, Plugins: s.pluginStates,
