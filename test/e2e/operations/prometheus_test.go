@@ -31,7 +31,8 @@ func TestEveryPanelAndAlertHasDataOnAServerUnderLoad(t *testing.T) {
 	p.Say(t, `{"match":{},"response":{"content":"Done."}}`)
 	prices := filepath.Join(t.TempDir(), "prices.json")
 	harness.WriteFile(t, prices, `{"openai:test-model":{"input":1,"output":2}}`)
-	s := harness.Serve(t, harness.Config("http: {metrics: '127.0.0.1:0'}\n"+harness.ModelsYAML(p, "openai")+"  prices: "+prices+"\n"))
+	s := harness.Serve(t, harness.Config("http: {metrics: '127.0.0.1:0'}\n"+harness.ModelsYAML(p, "openai")+"  prices: "+prices+
+		"\naudit: {file: "+filepath.Join(t.TempDir(), "audit.jsonl")+"}\n"))
 	s.Install(t, map[string]any{"path": harness.GoBundle(t, "calc", harness.Plain)})
 	s.WaitForStatus(t, "calc", "running")
 	address := regexp.MustCompile(`metrics served.*url=http://([^/\s]+)/metrics`).FindStringSubmatch(s.Log.String())
