@@ -64,7 +64,7 @@ func (m *Manager) startCall(ctx context.Context, workspace, server string, c int
 	p.instance = in
 	p.inFlight.Init(ctx, &p.call, m.o.CallTimeout)
 	p.sent, err = out.Start(ctx, link.Request{
-		Method: c.Method, Target: c.Target, Params: c.Params, Notify: p.inFlight.WithClock(c.Notify), Caller: &p.inFlight, Mirrors: c.Mirrors, Wake: wake,
+		Method: c.Method, Target: c.Target, Params: c.Params, Notify: p.inFlight.WithClock(c.Notify), Sender: c.User, Caller: &p.inFlight, Mirrors: c.Mirrors, Wake: wake,
 	})
 	switch {
 	case err == nil:

@@ -21,7 +21,7 @@ import (
 // is finished with the error.
 type sender interface {
 	send(ctx context.Context, c *call, r framing.Request) error
-	sendCancelled(ctx context.Context, id int64, reason string)
+	sendCancelled(ctx context.Context, sender string, id int64, reason string)
 }
 
 // Request is one call of an app.
@@ -30,6 +30,7 @@ type Request struct {
 	Target string                 // the tool or prompt that the request names, for its span; "" for none
 	Params json.RawMessage        // one JSON object, or empty for none
 	Notify func(rpc.Notification) // nil for a caller that takes no notifications
+	Sender string                 // the user whose call it is: the requests of all users take turns; "" for the server itself
 	Caller any                    // Question.Callers names it; nil for a call of the server itself
 
 	// Capabilities are those of the caller's client, for a connection of StatelessVersion, whose requests
@@ -97,13 +98,13 @@ func (l *Link) start(ctx context.Context, r Request) (*Pending, error) {
 	if err != nil {
 		return nil, err
 	}
-	out.NoWait = r.Wake != nil
+	out.Sender, out.NoWait = r.Sender, r.Wake != nil
 	p := &Pending{link: l, notify: r.Notify, method: r.Method}
 	if l.o.Measure != nil {
 		p.began = time.Now()
 	}
 	c := &p.call
-	c.caller, c.token, c.silent, c.wake = r.Caller, out.CallerToken(), r.Notify == nil, r.Wake
+	c.caller, c.sender, c.token, c.silent, c.wake = r.Caller, r.Sender, out.CallerToken(), r.Notify == nil, r.Wake
 	if c.wake == nil {
 		c.wake = make(chan struct{}, 1)
 	}
@@ -211,7 +212,7 @@ func (l *Link) await(ctx context.Context, c *call, notify func(rpc.Notification)
 		queued, finished := c.takeQueued()
 		if err := l.deliver(queued, notify); err != nil {
 			if !finished {
-				l.out.sendCancelled(ctx, c.id, "the caller failed")
+				l.out.sendCancelled(ctx, c.sender, c.id, "the caller failed")
 			}
 			return nil, err
 		}
@@ -229,7 +230,7 @@ func (l *Link) await(ctx context.Context, c *call, notify func(rpc.Notification)
 // result returns the answer of a finished call, and notifies the app of one that was cancelled.
 func (l *Link) result(ctx context.Context, c *call) (json.RawMessage, error) {
 	if ended, ok := c.answer.err.(cancelled); ok { //nolint:errorlint // it is never wrapped
-		l.out.sendCancelled(ctx, c.id, ended.Error())
+		l.out.sendCancelled(ctx, c.sender, c.id, ended.Error())
 		return nil, ended.error
 	}
 	return c.answer.result, c.answer.err

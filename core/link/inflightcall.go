@@ -11,6 +11,7 @@ import (
 type call struct {
 	id     int64
 	caller any    // nil for a call of the server's own
+	sender string // "" for the server itself
 	token  []byte // the caller's progress token; nil when there is none
 	silent bool   // the caller takes no notifications
 	stop   func() // releases what a sender keeps for the call; nil when there is nothing

@@ -79,6 +79,6 @@ func (c *stdioConn) send(ctx context.Context, p *call, r framing.Request) error 
 }
 
 // sendCancelled implements sender.
-func (c *stdioConn) sendCancelled(_ context.Context, id int64, reason string) {
-	c.SendCancelled(id, reason)
+func (c *stdioConn) sendCancelled(_ context.Context, sender string, id int64, reason string) {
+	c.SendCancelled(sender, id, reason)
 }

@@ -135,7 +135,7 @@ func (c *messageConn) send(caller context.Context, p *call, r framing.Request) e
 }
 
 // sendCancelled implements sender.
-func (c *messageConn) sendCancelled(ctx context.Context, id int64, reason string) {
+func (c *messageConn) sendCancelled(ctx context.Context, _ string, id int64, reason string) {
 	msg := &jsonrpc.Request{Method: "notifications/cancelled", Params: fmt.Appendf(nil, `{"requestId":%d,"reason":%q}`, id, reason)}
 	go func() {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), notifyTimeout)

@@ -160,7 +160,7 @@ func (l *Link) listen(params json.RawMessage) (changed bool) {
 	}
 	select {
 	case n := <-id:
-		l.out.sendCancelled(ctx, n, "the subscriptions have changed")
+		l.out.sendCancelled(ctx, "", n, "the subscriptions have changed")
 	case <-done:
 	}
 	late := time.NewTimer(endTimeout)

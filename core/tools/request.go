@@ -30,7 +30,7 @@ type Request struct {
 
 // request returns a call of an app on behalf of a client. meta is the _meta of params.
 func (n *Namespace) request(c core.Caller, method string, params, meta json.RawMessage, notify func(rpc.Notification), from From) interact.Call {
-	call := interact.Call{Method: method, Params: params, Notify: notify, Asker: from.Asker}
+	call := interact.Call{Method: method, Params: params, Notify: notify, User: c.User.ID, Asker: from.Asker}
 	switch {
 	case from.Stateless:
 		call.Client, call.Owner = n.stateless, c.Issuer+"\x00"+c.Subject

@@ -14,6 +14,7 @@ type Call struct {
 	Params json.RawMessage        // one JSON object, nil for none
 	Notify func(rpc.Notification) // receives the app's notifications about the call, in wire order; nil to drop them
 	Client *Client                // the client that the call is made for; nil for one that cannot be asked anything
+	User   string                 // the id of the user who calls; "" for the server itself
 	Asker  Asker                  // asks Client while the call is in flight; nil when it cannot be asked
 	Owner  string                 // the identity of a stateless client: only the owner can resume its suspended calls
 

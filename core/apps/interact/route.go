@@ -29,7 +29,7 @@ func (d *Dialog) Do(ctx context.Context, shared Instance, c Call, f *InFlight) (
 		result, err := d.doSuspendable(ctx, in, c)
 		return result, in, err
 	}
-	r := link.Request{Method: c.Method, Target: c.Target, Params: c.Params, Notify: c.Notify, Caller: f, Mirrors: c.Mirrors}
+	r := link.Request{Method: c.Method, Target: c.Target, Params: c.Params, Notify: c.Notify, Sender: c.User, Caller: f, Mirrors: c.Mirrors}
 	if !in.Info().Stateless || stateless {
 		result, err := call(ctx, in, r, c.AsTask, f)
 		return result, in, err

@@ -104,7 +104,7 @@ func (d *Dialog) doSuspendable(ctx context.Context, shared Instance, c Call) (js
 			return
 		}
 		defer release()
-		s.result, s.err = call(life, in, link.Request{Method: c.Method, Target: c.Target, Params: c.Params, Notify: c.Notify, Caller: f}, c.AsTask, f)
+		s.result, s.err = call(life, in, link.Request{Method: c.Method, Target: c.Target, Params: c.Params, Notify: c.Notify, Sender: c.User, Caller: f}, c.AsTask, f)
 		if s.err != nil {
 			s.result, s.err = f.urlElicitationResult(d.app.CallError(context.WithoutCancel(life), life, in, c.Method, s.err))
 		}

@@ -152,7 +152,7 @@ func (c *Conn) Write(ctx context.Context, msg jsonrpc.Message) error {
 		return fmt.Errorf("encode a message: %w", err)
 	}
 	framing.OneLine(data)
-	return c.queue.add(ctx, len(data), func(buf []byte) []byte { return append(append(buf, data...), '\n') })
+	return c.queue.add(ctx, "", len(data), func(buf []byte) []byte { return append(append(buf, data...), '\n') })
 }
 
 // Send queues a request. With r.NoWait it returns ErrQueueFull where it would have to wait for space.
@@ -160,9 +160,9 @@ func (c *Conn) Send(ctx context.Context, id int64, r framing.Request) error {
 	size := r.Size()
 	put := func(buf []byte) []byte { return r.AppendMessage(buf, id) }
 	if !r.NoWait {
-		return c.queue.add(ctx, size, put)
+		return c.queue.add(ctx, r.Sender, size, put)
 	}
-	if added, space := c.queue.try(size, put); !added && space != nil {
+	if added, space := c.queue.try(r.Sender, size, put); !added && space != nil {
 		return ErrQueueFull
 	} else if !added {
 		return ErrClosed
@@ -170,14 +170,14 @@ func (c *Conn) Send(ctx context.Context, id int64, r framing.Request) error {
 	return nil
 }
 
-// SendCancelled queues the notification that a request was cancelled. It is dropped where the queue is
-// full: an app that does not read would not read it either.
-func (c *Conn) SendCancelled(id int64, reason string) {
+// SendCancelled queues the notification that a request of a sender was cancelled, which follows the request.
+// It is dropped where the queue is full: an app that does not read would not read it either.
+func (c *Conn) SendCancelled(sender string, id int64, reason string) {
 	quoted, err := json.Marshal(reason)
 	if err != nil {
 		return
 	}
-	c.queue.try(len(quoted)+96, func(buf []byte) []byte {
+	c.queue.try(sender, len(quoted)+96, func(buf []byte) []byte {
 		return fmt.Appendf(buf, `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":%d,"reason":%s}}`+"\n", id, quoted)
 	})
 }

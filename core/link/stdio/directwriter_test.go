@@ -12,13 +12,13 @@ func TestAMessageAddedDuringAPartialWriteComesAfterTheRestOfIt(t *testing.T) {
 	written, others := q.direct.do, 0
 	q.direct.do = func(fd uintptr) bool {
 		if others++; others == 1 {
-			if err := q.add(t.Context(), 6, appending("other\n")); err != nil {
+			if err := q.add(t.Context(), "", 6, appending("other\n")); err != nil {
 				t.Error(err)
 			}
 		}
 		return written(fd)
 	}
-	if err := q.add(t.Context(), len(long), appending(long)); err != nil {
+	if err := q.add(t.Context(), "", len(long), appending(long)); err != nil {
 		t.Fatal(err)
 	}
 	in := bufio.NewReader(out)

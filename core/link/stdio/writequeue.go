@@ -12,30 +12,32 @@ import (
 
 const (
 	maxQueue            = 32 << 20         // bytes that wait for an app to read them
-	largeMessage        = 64 << 10         // bytes of a message that gets a buffer of its own
+	largeMessage        = 64 << 10         // bytes of a message that is a turn of its own
+	turn                = 64 << 10         // bytes of smaller messages that are written in one turn
 	writePiece          = 64 << 10         // an app must take this much ...
 	defaultWriteTimeout = 30 * time.Second // ... in this time
 )
 
-// writeQueue writes to a connection, one write at a time and in order. Small messages wait in one buffer,
-// so that one write takes many of them; a large one waits in a buffer of its own size, which is freed
-// when it was written. A
-// goroutine that adds a message while no other one writes does the write itself, with everything that
-// was added meanwhile, as far as the app's pipe takes it without waiting; the goroutine of run writes
-// the rest. An app that reads nothing for the timeout is reported to stalled.
+// writeQueue writes to a connection, one write at a time. Small messages wait in one buffer, so that one
+// write takes many of them. What does not fit into that buffer waits in a line of its sender, and the
+// lines take turns: a sender of many or large messages delays the others by one turn at most. The messages
+// of one sender stay in order. A goroutine that adds a message while no other one writes does the write
+// itself, with everything that was added meanwhile, as far as the app's pipe takes it without waiting; the
+// goroutine of run writes the rest. An app that reads nothing for the timeout is reported to stalled.
 type writeQueue struct {
 	out     io.Writer
-	limit   int
+	limit   int // bytes that may wait
+	share   int // of the limit, for one sender
 	timeout time.Duration
 	stalled func(error)
 
 	direct *directWriter // writes to out without waiting; nil when out is not a file
 
 	mu     sync.Mutex
-	buf    []byte        // the small messages that were added last
-	ready  [][]byte      // buffers that go before buf
-	rest   []byte        // the rest of a write that was begun; goes before ready
-	queued int           // bytes of buf and ready
+	buf    []byte        // small messages that are written next
+	lines  lines         // what does not fit into buf, by sender
+	rest   []byte        // the rest of a write that was begun; goes before buf
+	queued int           // bytes of buf and lines
 	spare  []byte        // the next buf
 	busy   bool          // a goroutine writes, or run is going to
 	space  chan struct{} // closed when buf was taken to be written; nil while no goroutine waits for that
@@ -46,7 +48,7 @@ type writeQueue struct {
 
 func newWriteQueue(out io.Writer, timeout time.Duration, stalled func(error)) *writeQueue {
 	q := &writeQueue{
-		out: out, limit: maxQueue, timeout: timeout, stalled: stalled,
+		out: out, limit: maxQueue, share: maxQueue / 4, timeout: timeout, stalled: stalled,
 		wake: make(chan struct{}, 1), closed: make(chan struct{}),
 	}
 	if file, ok := out.(syscall.Conn); ok {
@@ -60,10 +62,11 @@ func newWriteQueue(out io.Writer, timeout time.Duration, stalled func(error)) *w
 func (q *writeQueue) close() { q.once.Do(func() { close(q.closed) }) }
 
 // add calls put to append one message of about size bytes. It waits for space until ctx ends; a message
-// larger than the whole queue is accepted when the queue is empty.
-func (q *writeQueue) add(ctx context.Context, size int, put func([]byte) []byte) error {
+// larger than the sender's share is accepted when the sender's line is empty, one larger than the whole
+// queue when that is empty.
+func (q *writeQueue) add(ctx context.Context, sender string, size int, put func([]byte) []byte) error {
 	for {
-		added, space := q.try(size, put)
+		added, space := q.try(sender, size, put)
 		if added {
 			return nil
 		}
@@ -79,7 +82,7 @@ func (q *writeQueue) add(ctx context.Context, size int, put func([]byte) []byte)
 
 // try adds the message if there is space. Otherwise it returns a channel that is closed when there may
 // be space, or nil when the queue is closed.
-func (q *writeQueue) try(size int, put func([]byte) []byte) (added bool, space <-chan struct{}) {
+func (q *writeQueue) try(sender string, size int, put func([]byte) []byte) (added bool, space <-chan struct{}) {
 	select {
 	case <-q.closed:
 		return false, nil
@@ -87,13 +90,14 @@ func (q *writeQueue) try(size int, put func([]byte) []byte) (added bool, space <
 	}
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if q.queued > 0 && q.queued+size > q.limit {
+	waiting := q.lines.waiting(sender)
+	if q.queued > 0 && q.queued+size > q.limit || waiting > 0 && waiting+size > q.share {
 		if q.space == nil {
 			q.space = make(chan struct{})
 		}
 		return false, q.space
 	}
-	q.append(size, put)
+	q.append(sender, size, put)
 	if !q.busy {
 		q.busy = true
 		q.writeDirectly()
@@ -102,19 +106,14 @@ func (q *writeQueue) try(size int, put func([]byte) []byte) (added bool, space <
 }
 
 // append appends a message of about size bytes to what waits. mu is held.
-func (q *writeQueue) append(size int, put func([]byte) []byte) {
-	if size < largeMessage {
-		before := len(q.buf)
-		q.buf = put(q.buf)
-		q.queued += len(q.buf) - before
+func (q *writeQueue) append(sender string, size int, put func([]byte) []byte) {
+	if size >= largeMessage || q.lines.any() || len(q.buf) > 0 && len(q.buf)+size > turn {
+		q.queued += q.lines.append(sender, size, put)
 		return
 	}
-	if len(q.buf) > 0 {
-		q.ready, q.buf = append(q.ready, q.buf), nil
-	}
-	message := put(make([]byte, 0, size))
-	q.ready = append(q.ready, message)
-	q.queued += len(message)
+	before := len(q.buf)
+	q.buf = put(q.buf)
+	q.queued += len(q.buf) - before
 }
 
 // maxRounds is how often a goroutine that adds a message writes what others added meanwhile.
@@ -153,11 +152,10 @@ func (q *writeQueue) takeNext() []byte {
 		close(q.space)
 		q.space = nil
 	}
-	if len(q.ready) > 0 {
-		first := q.ready[0]
-		q.ready[0], q.ready = nil, q.ready[1:]
-		q.queued -= len(first)
-		return first
+	if len(q.buf) == 0 {
+		next := q.lines.takeTurn()
+		q.queued -= len(next)
+		return next
 	}
 	full := q.buf
 	q.buf, q.spare = q.spare[:0], nil

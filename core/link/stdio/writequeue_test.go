@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -40,7 +41,7 @@ func TestAMessageIsWrittenAtOnceWhileNoOtherWriteIsInProgress(t *testing.T) {
 	defer func() { _, _ = in.Close(), out.Close() }()
 	q := newWriteQueue(in, time.Minute, func(err error) { t.Error(err) }) // and run does not run
 	for _, text := range []string{"one\n", "two\n"} {
-		if err := q.add(t.Context(), len(text), appending(text)); err != nil {
+		if err := q.add(t.Context(), "", len(text), appending(text)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -57,7 +58,7 @@ func TestMessagesThatDoNotFitIntoThePipeAreWrittenLater(t *testing.T) {
 	message := strings.Repeat("x", 50_000) + "\n"
 	const sent = 6 // a pipe holds 64 KiB: most of these do not fit
 	for range sent {
-		if err := q.add(t.Context(), len(message), appending(message)); err != nil {
+		if err := q.add(t.Context(), "", len(message), appending(message)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -82,7 +83,7 @@ func TestMessagesOfManyWritersStayWholeAndInOrder(t *testing.T) {
 		all.Go(func() {
 			for i := range each {
 				line := fmt.Sprintf("%d %d %s\n", w, i, strings.Repeat("y", i))
-				if err := q.add(t.Context(), len(line), appending(line)); err != nil {
+				if err := q.add(t.Context(), "", len(line), appending(line)); err != nil {
 					t.Error(err)
 					return
 				}
@@ -104,4 +105,80 @@ func TestMessagesOfManyWritersStayWholeAndInOrder(t *testing.T) {
 		next[w]++
 	}
 	all.Wait()
+}
+
+// TestSendersTakeTurns fills the queue with messages of one sender: another sender's message waits for one
+// of them, not for all, and the messages of each sender stay in order.
+func TestSendersTakeTurns(t *testing.T) {
+	out, in, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _, _ = in.Close(), out.Close() }()
+	q := newWriteQueue(in, time.Minute, func(err error) { t.Error(err) })
+	add := func(sender, text string, size int) {
+		t.Helper()
+		text += strings.Repeat(".", size) + "\n"
+		if err := q.add(t.Context(), sender, len(text), appending(text)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for i := range 6 {
+		add("one", fmt.Sprintf("one large %d", i), 200_000)
+	}
+	for i := range 100 {
+		add("two", fmt.Sprintf("two small %d", i), 2_000)
+	}
+	add("three", "three small", 1)
+	add("one", "one last", 1)
+	var running sync.WaitGroup
+	running.Go(q.run)
+	defer running.Wait()
+	defer q.close()
+
+	lines := bufio.NewReaderSize(out, 1<<18)
+	var order []string
+	for range 6 + 100 + 2 {
+		line, err := lines.ReadString('\n')
+		if err != nil {
+			t.Fatal(err)
+		}
+		order = append(order, strings.TrimRight(line, ".\n"))
+	}
+	at := func(text string) int { return slices.Index(order, text) }
+	if n := at("three small"); n > 2+32+1 { // two large ones and one turn of small ones
+		t.Errorf("the third sender's message came after %d others: %q", n, order)
+	}
+	for sender, want := range map[string]int{"one": 7, "two": 100} {
+		var own []string
+		for _, text := range order {
+			if strings.HasPrefix(text, sender) {
+				own = append(own, text)
+			}
+		}
+		if len(own) != want || sender == "one" && own[6] != "one last" || sender == "two" && own[99] != "two small 99" {
+			t.Errorf("sender %s: %q", sender, own)
+		}
+	}
+}
+
+// TestOneSenderDoesNotTakeAllTheSpace lets one sender fill its share: another one can still add a message.
+func TestOneSenderDoesNotTakeAllTheSpace(t *testing.T) {
+	out, in, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _, _ = in.Close(), out.Close() }()
+	q := newWriteQueue(in, time.Minute, func(err error) { t.Error(err) }) // and run does not run
+	message := strings.Repeat("x", 1<<20) + "\n"
+	added, n := true, 0
+	for ; added; n++ {
+		added, _ = q.try("one", len(message), appending(message))
+	}
+	if n > 1+maxQueue/4>>20+1 {
+		t.Errorf("one sender added %d messages", n)
+	}
+	if added, _ := q.try("two", len(message), appending(message)); !added {
+		t.Error("another sender finds no space")
+	}
 }
