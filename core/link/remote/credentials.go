@@ -43,7 +43,7 @@ func CheckHeader(field, name string, value core.Secret) error {
 	case !httpguts.ValidHeaderFieldName(name):
 		return fmt.Errorf("%s: %.100q is not a header name", field, name)
 	case reservedHeader(key):
-		return fmt.Errorf("%s: the header %s is set by the transport", field, key)
+		return fmt.Errorf("%s: the header %s is set by the transport", field, name)
 	case !httpguts.ValidHeaderFieldValue(value.Reveal()):
 		return fmt.Errorf("%s: the value of header %s contains a control character", field, key)
 	}
