@@ -222,13 +222,21 @@ func (t *trial) withBackend() (json.RawMessage, proxied, error) {
 }
 
 func (t *trial) runRegistry(ctx context.Context, r *report) error {
-	p := t.with(t.settings.JSON())
+	settings, backend, err := t.withBackend()
+	if err != nil {
+		return err
+	}
+	defer backend.Close()
+	p := t.with(settings)
 	reg, err := t.host.Registry(ctx, config.Registry{Name: p.Adapter, Plugin: p})
 	if err != nil {
 		return err
 	}
 	defer t.close(reg)
 	subject := registrytest.Subject{Registry: reg}
+	if backend.Proxy != nil {
+		subject.Backend = backend.Proxy
+	}
 	if t.bundlesFile != "" {
 		raw, err := os.ReadFile(t.bundlesFile)
 		if err != nil {

@@ -61,7 +61,7 @@ func pluginTestCommand() *cobra.Command {
 	cmd.Flags().StringVar(&samples, "samples", "", "tokens for an auth adapter that is not one of OpenID providers, JSON")
 	cmd.Flags().StringVar(&only, "run", "", "run only the checks whose name matches this regular expression")
 	cmd.Flags().StringVar(&bundles, "bundles", "", "what is known of a registry's bundles (names, versions, platforms, digests), JSON; docs/plugins.md has the form")
-	cmd.Flags().StringVar(&backend, "backend", "", "address (host:port) of the backend of a session store or an audit sink: the kit takes it away and brings it back through a proxy, whose address replaces ${backend} in the settings")
+	cmd.Flags().StringVar(&backend, "backend", "", "address (host:port) of the backend of a session store, a registry or an audit sink: the kit takes it away and brings it back through a proxy, whose address replaces ${backend} in the settings")
 	return cmd
 }
 

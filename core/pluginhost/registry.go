@@ -80,6 +80,14 @@ type held struct {
 	release func()
 }
 
+// LargestPiece is the length of the largest message of the download, for the conformance kit.
+func (h *held) LargestPiece() int {
+	if pieces, ok := h.ReadCloser.(interface{ LargestPiece() int }); ok {
+		return pieces.LargestPiece()
+	}
+	return 0
+}
+
 func (h *held) Close() error {
 	defer h.release()
 	return h.ReadCloser.Close()

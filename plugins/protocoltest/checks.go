@@ -27,7 +27,7 @@ type Check = kit.Check[Subject]
 
 // Checks is everything that a plugin of any kind promises.
 func Checks() []Check {
-	return slices.Concat(starts(), speaks(), takesSettings(), load(), sharesBackend(), ends())
+	return slices.Concat(starts(), speaks(), takesSettings(), validates(), load(), serving(), sharesBackend(), ends())
 }
 
 func starts() []Check {
@@ -251,8 +251,8 @@ func obeysShutdown(ctx context.Context, _ Subject, p *process) error {
 	short, cancel := context.WithTimeout(ctx, 2*time.Second)
 	defer cancel()
 	_ = conn.Invoke(short, "/plugin.GRPCController/Shutdown", &emptypb.Empty{}, &emptypb.Empty{}) // the process may be gone before it answers
-	if _, gone := p.exits(4 * time.Second); !gone {
-		return kit.Failf("after Shutdown the process must end within two seconds; it still ran after four")
+	if _, gone := p.exits(shutdownTimeout); !gone {
+		return kit.Failf("after Shutdown the process must end within two seconds; it still ran after %s", shutdownTimeout)
 	}
 	left, err := os.ReadDir(p.socketDir())
 	if err != nil || len(left) > 0 {
@@ -292,11 +292,16 @@ func keepsStdoutClean(ctx context.Context, s Subject, p *process) error {
 		return err
 	}
 	_, _ = p.exits(patience) // another check judges how it ends
-	p.stop()                 // after which all of its output has been read
+	return p.printedNothing()
+}
+
+// printedNothing ends the process, and returns an error if it wrote to standard output after the handshake line.
+func (p *process) printedNothing() error {
+	p.stop() // after which all of its output has been read
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if len(p.after) > 0 {
-		return kit.Failf("after the handshake line it printed %q to standard output", p.after)
+		return kit.Failf("after the handshake line it printed %q to standard output", p.after[:min(len(p.after), 3)])
 	}
 	return nil
 }

@@ -2,15 +2,12 @@ package protocoltest_test
 
 import (
 	"context"
-	"crypto/ecdsa"
-	"crypto/elliptic"
 	"crypto/rand"
 	"crypto/tls"
 	"crypto/x509"
 	"encoding/base64"
 	"encoding/json"
 	"encoding/pem"
-	"errors"
 	"fmt"
 	"math/big"
 	"net"
@@ -29,6 +26,7 @@ import (
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/types/known/emptypb"
 
+	authv1 "github.com/ropewalk/ropewalk/proto/ropewalk/auth/v1"
 	pluginv1 "github.com/ropewalk/ropewalk/proto/ropewalk/plugin/v1"
 	sessionstorev1 "github.com/ropewalk/ropewalk/proto/ropewalk/sessionstore/v1"
 )
@@ -37,7 +35,10 @@ import (
 type liar struct {
 	pluginv1.UnimplementedPluginServiceServer
 	sessionstorev1.UnimplementedSessionStoreServiceServer
-	lie string
+	authv1.UnimplementedAuthServiceServer
+	lie    string
+	health *health.Server
+	load   load
 
 	mu     sync.Mutex
 	infos  int
@@ -49,7 +50,7 @@ type liar struct {
 
 // main is the whole plugin.
 func (l *liar) main() {
-	if os.Getenv("ROPEWALK_PLUGIN") != "sessionstore" {
+	if os.Getenv("ROPEWALK_PLUGIN") != l.kind() {
 		if value := os.Getenv("ROPEWALK_PLUGIN"); (value != "" || !l.is("serves without the cookie")) && (value == "" || !l.is("serves whatever kind is wanted")) {
 			if l.is("says on standard output what it is") {
 				fmt.Println("this is a plugin")
@@ -75,6 +76,7 @@ func (l *liar) main() {
 	server := grpc.NewServer(options...)
 	pluginv1.RegisterPluginServiceServer(server, l)
 	sessionstorev1.RegisterSessionStoreServiceServer(server, l)
+	authv1.RegisterAuthServiceServer(server, l)
 	if !l.is("has no health service") {
 		healthy := health.NewServer()
 		state := grpc_health_v1.HealthCheckResponse_SERVING
@@ -82,6 +84,7 @@ func (l *liar) main() {
 			state = grpc_health_v1.HealthCheckResponse_NOT_SERVING
 		}
 		healthy.SetServingStatus("plugin", state)
+		l.health = healthy
 		grpc_health_v1.RegisterHealthServer(server, healthy)
 	}
 	server.RegisterService(&grpc.ServiceDesc{ServiceName: "plugin.GRPCController", HandlerType: (*any)(nil), Methods: []grpc.MethodDesc{{
@@ -142,6 +145,7 @@ func (l *liar) leave(server *grpc.Server) {
 	if l.is("prints as it ends") {
 		fmt.Println("bye")
 	}
+	l.leaveLate()
 	time.Sleep(10 * time.Millisecond) //nolint:forbidigo // so that Shutdown is answered
 	if !l.is("leaves its socket behind") {
 		server.Stop()
@@ -153,6 +157,9 @@ func (l *liar) listen() (net.Listener, string, string) {
 	if l.is("listens on every address") {
 		listener, _ := net.Listen("tcp", "0.0.0.0:0")
 		return listener, "tcp", listener.Addr().String()
+	}
+	if l.is("listens on every address besides") {
+		l.listenBesides()
 	}
 	path := filepath.Join(os.Getenv("PLUGIN_UNIX_SOCKET_DIR"), "socket")
 	listener, err := net.Listen("unix", path)
@@ -167,7 +174,7 @@ func (l *liar) tls() (string, *tls.Config) {
 	if l.is("serves in plain text") {
 		return "", nil
 	}
-	key, _ := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	key := l.key()
 	template := &x509.Certificate{
 		SerialNumber: big.NewInt(2), DNSNames: []string{"localhost"}, NotBefore: time.Now().Add(-time.Minute), NotAfter: time.Now().Add(time.Hour),
 		KeyUsage: x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}, BasicConstraintsValid: true, IsCA: true,
@@ -193,7 +200,7 @@ func (l *liar) Info(context.Context, *pluginv1.InfoRequest) (*pluginv1.InfoRespo
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.infos++
-	info := &pluginv1.InfoResponse{Name: "liar", Version: "1.0.0", Kind: "sessionstore", WireVersions: []uint32{1}, Powers: []string{"configure", "validate"}}
+	info := &pluginv1.InfoResponse{Name: "liar", Version: "1.0.0", Kind: l.kind(), WireVersions: []uint32{1}, Powers: []string{"configure", "validate"}}
 	switch {
 	case l.is("is of another kind by its Info"):
 		info.Kind = "registry"
@@ -210,7 +217,7 @@ func (l *liar) Info(context.Context, *pluginv1.InfoRequest) (*pluginv1.InfoRespo
 	case l.is("keeps 20 KB of each call"):
 		l.kept = append(l.kept, append(make([]byte, 0, 20<<10), make([]byte, 20<<10)...))
 		l.kept[len(l.kept)-1][1] = 1
-	case l.is("keeps a descriptor of each hundredth call") && l.infos%100 == 0:
+	case l.is("keeps a descriptor of each fiftieth call") && l.infos%50 == 0:
 		f, _ := os.Open("/dev/null")
 		l.held = append(l.held, f)
 	case l.is("answers one call at a time"):
@@ -220,11 +227,14 @@ func (l *liar) Info(context.Context, *pluginv1.InfoRequest) (*pluginv1.InfoRespo
 }
 
 func (l *liar) problems(settings string, configure bool) []*pluginv1.Problem {
+	if l.overlooks(settings, configure) {
+		return nil
+	}
 	if (l.is("configures with settings that do not exist") && configure) || (l.is("validates settings that do not exist") && !configure) {
 		return nil
 	}
 	var all map[string]json.RawMessage
-	if err := json.Unmarshal([]byte(settings), &all); err != nil {
+	if err := json.Unmarshal([]byte(settings), &all); err != nil || all == nil {
 		if l.is("accepts settings that are not an object") {
 			return nil
 		}
@@ -237,12 +247,15 @@ func (l *liar) problems(settings string, configure bool) []*pluginv1.Problem {
 		case name == "url" && json.Unmarshal(raw, &text) == nil && l.is("refuses good settings"):
 			problems = append(problems, &pluginv1.Problem{Path: "url", Message: "must be another"})
 		case name == "url" && json.Unmarshal(raw, &text) != nil:
+			if l.is("takes a list of objects for a text") && raw[0] == '[' {
+				continue
+			}
 			if (!configure || !l.is("configures with values of the wrong type")) && (configure || !l.is("validates values of the wrong type")) {
 				problems = append(problems, &pluginv1.Problem{Path: "url", Message: "must be a string"})
 			}
 		case name != "url":
 			message := "is not a setting"
-			if l.is("repeats values in problems") {
+			if l.is("repeats values in problems") || l.is("repeats values in problems of Validate") && !configure {
 				message += ": " + string(raw)
 			}
 			path := name
@@ -255,7 +268,7 @@ func (l *liar) problems(settings string, configure bool) []*pluginv1.Problem {
 	if l.is("reports one problem at a time") && len(problems) > 1 {
 		problems = problems[:1]
 	}
-	return problems
+	return l.some(problems, configure)
 }
 
 func (l *liar) Configure(_ context.Context, req *pluginv1.ConfigureRequest) (*pluginv1.ConfigureResponse, error) {
@@ -278,6 +291,11 @@ func (l *liar) Configure(_ context.Context, req *pluginv1.ConfigureRequest) (*pl
 	if len(problems) == 0 && !l.lock(req.GetDataDir()) {
 		return nil, status.Error(codes.Unavailable, "another process has the backend")
 	}
+	if len(problems) == 0 {
+		if err := l.configured(req); err != nil {
+			return nil, err
+		}
+	}
 	return &pluginv1.ConfigureResponse{Problems: problems}, nil
 }
 
@@ -288,9 +306,7 @@ func (l *liar) Validate(_ context.Context, req *pluginv1.ValidateRequest) (*plug
 	if l.is("finds fault in good settings") {
 		return &pluginv1.ValidateResponse{Problems: []*pluginv1.Problem{{Path: "url", Message: "must be another"}}}, nil
 	}
-	return &pluginv1.ValidateResponse{Problems: l.problems(req.GetSettingsJson(), false)}, nil
-}
-
-func (*liar) Get(context.Context, *sessionstorev1.GetRequest) (*sessionstorev1.GetResponse, error) {
-	return nil, status.Error(codes.NotFound, errors.New("no session").Error())
+	problems := l.problems(req.GetSettingsJson(), false)
+	l.validated(req, problems)
+	return &pluginv1.ValidateResponse{Problems: problems}, nil
 }

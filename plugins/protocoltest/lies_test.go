@@ -2,6 +2,7 @@ package protocoltest_test
 
 import (
 	"encoding/json"
+	"maps"
 	"os"
 	"slices"
 	"testing"
@@ -31,8 +32,9 @@ func TestMain(m *testing.M) {
 // lies are what a plugin may do wrong, and the check that must catch it.
 func lies() map[string]string {
 	const byHand, otherKind = "started by hand it says what it is and exits with status 1", "started as another kind it says so and exits with status 1"
-	const leaks = "10,000 calls leave no descriptor open and no memory in use"
-	return map[string]string{
+	const leaks = "10,000 calls leave no descriptor open, no memory in use and nothing on standard output"
+	all := servingLies()
+	maps.Copy(all, map[string]string{
 		"serves without the cookie":                     byHand,
 		"exits with status 0":                           byHand,
 		"says on standard output what it is":            byHand,
@@ -67,7 +69,7 @@ func lies() map[string]string {
 		"logs its settings":                             "no problem, error or log line repeats a value of the settings",
 		"takes 4 MiB in at most":                        "a message of 15 MiB is taken in",
 		"answers one call at a time":                    "100 calls at once are all answered",
-		"keeps a descriptor of each hundredth call":     leaks,
+		"keeps a descriptor of each fiftieth call":      leaks,
 		"keeps 20 KB of each call":                      leaks,
 		locksUnsaid:                                     "a process can be configured while another one serves, unless the plugin is exclusive",
 		locksForGood:                                    "an exclusive plugin frees its backend when Shutdown ends it",
@@ -77,6 +79,43 @@ func lies() map[string]string {
 		"does not obey SIGTERM":                         "SIGTERM ends the process",
 		"prints as it configures":                       "standard output carries the handshake line alone",
 		"prints as it ends":                             "standard output carries the handshake line alone",
+		"takes a list of objects for a text":            "Configure reports values of the wrong type with their path",
+		"takes null for an object":                      "settings that are no object are a problem",
+		"keeps 20 KB of each call of its kind":          leaks,
+		"prints at each thousandth call":                leaks,
+		"takes its time to end":                         "Shutdown ends the process and leaves nothing behind",
+	})
+	return all
+}
+
+// servingLies are what a plugin may do wrong as it validates and once it serves.
+func servingLies() map[string]string {
+	const healthy, alone = "its health service answers SERVING while it serves", "it listens on nothing else that other machines reach"
+	const news, writes = "Configure ignores a version and capabilities of the server that it does not know", "Validate writes nothing"
+	const repeats, token = "no problem of Validate and no log line after it repeats a value of the settings", "no error or log line repeats a token"
+	return map[string]string{
+		"is not healthy once it is configured":                 healthy,
+		"is not healthy once it was called":                    healthy,
+		"fails calls of its kind with a code of its own":       healthy,
+		"listens on every address besides":                     alone,
+		"listens on every address once it is configured":       alone,
+		"has the same key at each start":                       "each start has a key of its own",
+		"refuses capabilities that it does not know":           news,
+		"refuses servers that are newer":                       news,
+		"reports wrong types before names that do not exist":   "Configure reports problems of every kind at once",
+		"validates wrong types before names that do not exist": "Validate reports problems of every kind at once",
+		"validates settings that are not an object":            "Validate reports settings that are no object",
+		"makes the data directory as it validates":             writes,
+		"tries the data directory by writing as it validates":  writes,
+		"takes the settings that it validates":                 "Validate changes nothing of a plugin that serves",
+		"repeats values in problems of Validate":               repeats,
+		"logs the settings that it validates":                  repeats,
+		refusesCrowd:                                           "100 calls of the kind's own service at once are answered as one alone is",
+		keepsWorker:                                            "calls that were given up use nothing up",
+		logsToken:                                              token,
+		repeatsToken:                                           token,
+		refusesDirectory:                                       "a new process takes the data directory that a killed one left",
+		"takes its time to end once it is configured":          "Shutdown ends a plugin that serves within two seconds",
 	}
 }
 
@@ -87,6 +126,9 @@ func subject(t *testing.T, lie string) protocoltest.Subject {
 		t.Fatal(err)
 	}
 	s := protocoltest.Subject{Path: path, Env: []string{lieVariable + "=" + lie}, Kind: plugins.KindSessionStore, Settings: json.RawMessage(`{"url": "x"}`)}
+	if lie == logsToken || lie == repeatsToken {
+		s.Kind = plugins.KindAuth
+	}
 	if lie == "none, with the SDK" {
 		s.Settings = nil
 	}

@@ -26,12 +26,20 @@ func takesSettings() []Check {
 		{Name: "Validate reports settings that do not exist, each with its path", Contract: "Validate reports the problems that Configure would report", Run: with(reports(false, unknownSettings))},
 		{Name: "Configure reports values of the wrong type with their path", Contract: unknown, Run: with(reports(true, wrongTypes))},
 		{Name: "Validate reports values of the wrong type with their path", Contract: "Validate reports the problems that Configure would report", Run: with(reports(false, wrongTypes))},
-		{Name: "settings that are no object are a problem", Contract: "The settings as one JSON object", Run: with(refusesNoObject)},
+		{Name: "settings that are no object are a problem", Contract: "The settings as one JSON object", Run: with(refusesNoObject(true))},
 		{Name: "Validate accepts good settings", Contract: "Validate reports the problems that Configure would report", Run: with(validatesGood)},
 		{Name: "Validate is there exactly when Info says so", Contract: `has the capability "validate" never answers UNIMPLEMENTED, one that has not always does`, Run: with(validateAsSaid)},
 		{Name: "after settings that were refused Configure accepts good ones", Contract: "After a failure it may be called again", Run: with(recovers)},
 		{Name: "no problem, error or log line repeats a value of the settings", Contract: "It never repeats the value of a setting", Run: with(repeatsNoValue)},
 	}
+}
+
+// goodSettings are the good settings as a request has them.
+func (s Subject) goodSettings() string {
+	if len(s.Settings) == 0 {
+		return "{}"
+	}
+	return string(s.Settings)
 }
 
 func configure(ctx context.Context, service pluginv1.PluginServiceClient, p *process, settings []byte) ([]*pluginv1.Problem, error) {
@@ -111,17 +119,22 @@ func unknownSettings(Subject) []map[string]any {
 	return []map[string]any{{"noPluginHasThisSetting": true, "norThisOne": canary}}
 }
 
-// wrongTypes gives each setting a value of another type, one at a time.
+// wrongTypes gives each setting values of other types, one at a time.
 func wrongTypes(s Subject) []map[string]any {
 	good := map[string]any{}
 	_ = json.Unmarshal(s.Settings, &good)
 	var all []map[string]any
 	for _, name := range slices.Sorted(maps.Keys(good)) {
-		wrong := any(map[string]any{"a": 1})
-		if _, object := good[name].(map[string]any); object {
-			wrong = canary
+		wrong := []any{map[string]any{"a": 1}, []any{map[string]any{"a": 1}}}
+		switch good[name].(type) {
+		case map[string]any:
+			wrong = []any{canary, 42}
+		case []any:
+			wrong = wrong[:1]
 		}
-		all = append(all, map[string]any{name: wrong})
+		for _, value := range wrong {
+			all = append(all, map[string]any{name: value})
+		}
 	}
 	return all
 }
@@ -146,9 +159,7 @@ func reports(byConfigure bool, wrong func(Subject) []map[string]any) func(contex
 				return err
 			}
 			for path := range changes {
-				if !slices.ContainsFunc(problems, func(p *pluginv1.Problem) bool {
-					return (p.GetPath() == path || strings.HasPrefix(p.GetPath(), path+".")) && p.GetMessage() != ""
-				}) {
+				if !hasProblem(problems, path) {
 					return kit.Failf("one of the problems must have the path %q; they are: %v", path, problems)
 				}
 			}
@@ -157,21 +168,23 @@ func reports(byConfigure bool, wrong func(Subject) []map[string]any) func(contex
 	}
 }
 
-func refusesNoObject(ctx context.Context, _ Subject, p *process) error {
-	service, err := p.service()
-	if err != nil {
-		return err
-	}
-	for _, text := range []string{`[]`, `"x"`, `{"a": `} {
-		problems, err := configure(ctx, service, p, []byte(text))
+func refusesNoObject(byConfigure bool) func(context.Context, Subject, *process) error {
+	return func(ctx context.Context, _ Subject, p *process) error {
+		service, err := p.service()
 		if err != nil {
 			return err
 		}
-		if len(problems) == 0 {
-			return kit.Failf("the settings %s are no object; Configure accepted them", text)
+		for _, text := range []string{`[]`, `"x"`, `42`, `null`, `{"a": `} {
+			problems, err := ask(ctx, service, p, byConfigure, []byte(text))
+			if err != nil {
+				return err
+			}
+			if len(problems) == 0 {
+				return kit.Failf("the settings %s are no object, and there is no problem with them", text)
+			}
 		}
+		return nil
 	}
-	return nil
 }
 
 func validateAsSaid(ctx context.Context, s Subject, p *process) error {
@@ -184,11 +197,7 @@ func validateAsSaid(ctx context.Context, s Subject, p *process) error {
 		return kit.Failf("Info failed: %w", err)
 	}
 	said := slices.Contains(info.GetPowers(), plugins.CapabilityValidate) || !slices.Contains(info.GetPowers(), plugins.CapabilityConfigure)
-	good := s.Settings
-	if len(good) == 0 {
-		good = []byte("{}")
-	}
-	_, err = service.Validate(ctx, &pluginv1.ValidateRequest{SettingsJson: string(good)})
+	_, err = service.Validate(ctx, &pluginv1.ValidateRequest{SettingsJson: s.goodSettings()})
 	if is := status.Code(err) != codes.Unimplemented; is != said {
 		return kit.Failf("Info names the capabilities %q, and Validate answers with: %w", info.GetPowers(), err)
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"math"
 
 	"google.golang.org/grpc"
 
@@ -27,8 +28,8 @@ type client struct {
 }
 
 func (c client) Search(ctx context.Context, q Query) (Page, error) {
-	if err := CheckQuery(q); err != nil {
-		return Page{}, err // a negative limit has no form on the wire
+	if q.Limit < 0 || q.Limit > math.MaxUint32 {
+		return Page{}, CheckQuery(q) // it has no form on the wire; other limits are the plugin's to refuse
 	}
 	resp, err := c.service.Search(ctx, &registryv1.SearchRequest{Text: q.Text, Limit: uint32(q.Limit), Cursor: q.Cursor})
 	if err != nil {
@@ -74,12 +75,17 @@ type download struct {
 	cancel context.CancelFunc
 	rest   []byte
 	err    error // after rest
+	most   int   // bytes of the largest message
 }
 
 func (d *download) next() {
 	resp, err := d.stream.Recv()
 	d.rest, d.err = resp.GetChunk(), err
+	d.most = max(d.most, len(d.rest))
 }
+
+// LargestPiece is the length of the largest message that was read, for the conformance kit.
+func (d *download) LargestPiece() int { return d.most }
 
 func (d *download) Read(p []byte) (int, error) {
 	if len(p) == 0 {

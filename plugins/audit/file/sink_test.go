@@ -51,7 +51,7 @@ func TestTheContract(t *testing.T) {
 	})
 	t.Run("as an executable", func(t *testing.T) {
 		path := filepath.Join(t.TempDir(), "audit.log")
-		testenv.PassesItsKit(t, 5, "audit-file", `{"file": "`+path+`"}`) // it has no backend to take away, and does not want to be alone
+		testenv.PassesItsKit(t, 6, "audit-file", `{"file": "`+path+`"}`) // it has no backend to take away, and does not want to be alone
 		verify(t, path)
 	})
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/ropewalk/ropewalk/internal/testenv"
 	"github.com/ropewalk/ropewalk/plugins"
+	"github.com/ropewalk/ropewalk/plugins/kit"
 	"github.com/ropewalk/ropewalk/plugins/plugintest"
 	"github.com/ropewalk/ropewalk/plugins/registry"
 	"github.com/ropewalk/ropewalk/plugins/registry/mcpregistry"
@@ -23,7 +24,14 @@ import (
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 func TestConformance(t *testing.T) {
-	plugintest.Run(t, registrytest.Checks(), registrytest.Subject{Registry: open(t, whole(t))})
+	p := whole(t)
+	proxy, err := kit.NewProxy(p.Listener.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(proxy.Close)
+	p.URL = "http://" + proxy.Address()
+	plugintest.Run(t, registrytest.Checks(), registrytest.Subject{Registry: open(t, p), Backend: proxy})
 }
 
 func TestConformanceOverTheWire(t *testing.T) {
@@ -34,7 +42,7 @@ func TestConformanceOverTheWire(t *testing.T) {
 }
 
 func TestConformanceAsAnExecutable(t *testing.T) {
-	testenv.PassesItsKit(t, 9, "registry-mcp-registry", whole(t).settings())
+	testenv.PassesItsKit(t, 14, "registry-mcp-registry", `{"url": "http://${backend}"}`, "--backend", whole(t).Listener.Addr().String())
 }
 
 func TestSearchLeavesOutWhatWasDeleted(t *testing.T) {

@@ -19,26 +19,38 @@ func returnsInTime(ctx context.Context, r registry.Registry) error {
 	if err != nil {
 		return err
 	}
-	past, cancel := context.WithDeadline(ctx, time.Now().Add(-time.Second))
+	past, cancel := context.WithDeadline(ctx, passed())
 	defer cancel()
 	for what, call := range map[string]func() error{
 		"Search":  func() error { _, err := r.Search(past, registry.Query{}); return err },
 		"Resolve": func() error { _, err := r.Resolve(past, ref(all[0].Name, "")); return err },
 	} {
-		returned := make(chan error, 1)
-		go func() { returned <- call() }()
-		timer := time.NewTimer(slack)
-		select {
-		case err := <-returned:
-			timer.Stop()
-			if err == nil || errors.Is(err, plugins.ErrNotFound) {
-				return fmt.Errorf("%s must return an error other than not found when its deadline has passed; it returned: %w", what, errors.Join(err))
-			}
-		case <-timer.C:
-			return fmt.Errorf("%s must return when its deadline has passed; it did not within %s", what, slack)
+		err := within(slack, what+" with a deadline that has passed", call)
+		if err == nil || errors.Is(err, plugins.ErrNotFound) || errors.Is(err, errLate) {
+			return fmt.Errorf("%s must return an error other than not found when its deadline has passed; it returned: %w", what, errors.Join(err))
 		}
 	}
 	return nil
+}
+
+// passed is a deadline that has passed.
+func passed() time.Time { return time.Now().Add(-time.Second) }
+
+// errLate is the error of a call that did not return.
+var errLate = errors.New("it did not return in time")
+
+// within returns the error of a call, or errLate when it takes longer than limit.
+func within(limit time.Duration, what string, call func() error) error {
+	returned := make(chan error, 1)
+	go func() { returned <- call() }()
+	timer := time.NewTimer(limit)
+	defer timer.Stop()
+	select {
+	case err := <-returned:
+		return err
+	case <-timer.C:
+		return fmt.Errorf("%s: %w, %s", what, errLate, limit)
+	}
 }
 
 func concurrentCalls(ctx context.Context, r registry.Registry) error {

@@ -11,7 +11,7 @@ type Check = kit.Check[Subject]
 
 // Checks is the whole contract, in the order of its .proto file.
 func Checks() []Check {
-	return slices.Concat(searches(), resolves(), packages(), fetches(), calls(), more(), knowing())
+	return slices.Concat(searches(), paging(), resolves(), packages(), fetches(), calls(), more(), near(), knowing(), outages())
 }
 
 func searches() []Check {

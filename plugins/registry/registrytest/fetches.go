@@ -37,9 +37,14 @@ func fetch(ctx context.Context, r registry.Registry, p registry.Package) (sum st
 		return "", 0, fmt.Errorf("what Resolve gave could not be fetched: %w", err)
 	}
 	defer func() { err = errors.Join(err, body.Close()) }()
+	return digest(body)
+}
+
+// digest reads to the end.
+func digest(body io.Reader) (sum string, size int64, err error) {
 	h := sha256.New()
 	if size, err = io.Copy(h, body); err != nil {
-		return "", 0, fmt.Errorf("reading what Fetch gave failed: %w", err)
+		return "", size, fmt.Errorf("reading what Fetch gave failed: %w", err)
 	}
 	return hex.EncodeToString(h.Sum(nil)), size, nil
 }

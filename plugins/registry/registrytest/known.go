@@ -23,6 +23,7 @@ import (
 type Subject struct {
 	Registry registry.Registry
 	Known    []Known
+	Backend  kit.Backend // takes the backend of Registry away and brings it back; nil when there is no way
 }
 
 // Known is a bundle that the registry under test holds.

@@ -2,11 +2,13 @@ package registrytest_test
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -48,7 +50,7 @@ func (c *catalog) Resolve(ctx context.Context, ref registry.Ref) (registry.Packa
 	if version == "" {
 		version = "2.0.0"
 	}
-	if !slices.Contains([]string{"1.0.0", "1.9.0", "2.0.0"}, version) || ref.OS != "linux" || ref.Arch == "mips" {
+	if !slices.Contains([]string{"1.0.0", "1.9.0", "2.0.0"}, version) || ref.OS != "linux" || !slices.Contains([]string{"amd64", "arm64"}, ref.Arch) {
 		return registry.Package{}, plugins.ErrNotFound
 	}
 	body := c.file(version, ref.OS+ref.Arch)
@@ -57,6 +59,9 @@ func (c *catalog) Resolve(ctx context.Context, ref registry.Ref) (registry.Packa
 }
 
 func (c *catalog) Fetch(ctx context.Context, pkg registry.Package) (io.ReadCloser, error) {
+	if err := cmp.Or(registry.CheckFetch(pkg), ctx.Err()); err != nil {
+		return nil, err
+	}
 	rest, ok := strings.CutPrefix(pkg.Artifact, "https://files.example/")
 	if !ok && pkg.Kind == registry.KindMCPB {
 		return nil, plugins.ErrNotFound
@@ -78,14 +83,21 @@ func (c *catalog) known() []registrytest.Known {
 // altered is a catalog with a method replaced.
 type altered struct {
 	*catalog
+	query   func(registry.Query) registry.Query
 	search  func(*catalog, registry.Query, registry.Page) registry.Page
 	ask     func(registry.Ref) registry.Ref
+	askIn   func(*catalog, registry.Ref) registry.Ref
 	resolve func(*catalog, registry.Ref, registry.Package) registry.Package
 	fetch   func(*catalog, registry.Package) (io.ReadCloser, error)
 	late    error // of a Resolve whose deadline has passed
+
+	lateFetch error // of a Fetch whose deadline has passed
 }
 
 func (a altered) Search(ctx context.Context, q registry.Query) (registry.Page, error) {
+	if a.query != nil {
+		q = a.query(q)
+	}
 	page, err := a.catalog.Search(ctx, q)
 	if err == nil && a.search != nil {
 		page = a.search(a.catalog, q, page)
@@ -100,6 +112,9 @@ func (a altered) Resolve(ctx context.Context, ref registry.Ref) (registry.Packag
 	if a.ask != nil {
 		ref = a.ask(ref)
 	}
+	if a.askIn != nil {
+		ref = a.askIn(a.catalog, ref)
+	}
 	pkg, err := a.catalog.Resolve(ctx, ref)
 	if err == nil && a.resolve != nil {
 		pkg = a.resolve(a.catalog, ref, pkg)
@@ -108,6 +123,9 @@ func (a altered) Resolve(ctx context.Context, ref registry.Ref) (registry.Packag
 }
 
 func (a altered) Fetch(ctx context.Context, pkg registry.Package) (io.ReadCloser, error) {
+	if a.lateFetch != nil && ctx.Err() != nil {
+		return nil, a.lateFetch
+	}
 	if a.fetch != nil {
 		if body, err := a.fetch(a.catalog, pkg); body != nil || err != nil {
 			return body, err
@@ -124,14 +142,15 @@ func get(address string) (io.ReadCloser, error) {
 	return resp.Body, nil
 }
 
-func newLies() map[string]struct {
-	check string
-	lie   altered
-} {
-	type l = struct {
-		check string
-		lie   altered
-	}
+func newLies() map[string]wrongAbout {
+	all := otherLies()
+	maps.Copy(all, pagingLies())
+	maps.Copy(all, nearLies())
+	return all
+}
+
+func otherLies() map[string]wrongAbout {
+	type l = wrongAbout
 	var last registry.Package
 	var lastBody []byte
 	var mu sync.Mutex
@@ -259,10 +278,46 @@ func TestEachLieIsCaughtByItsCheck(t *testing.T) {
 	}
 }
 
+func TestARegistryThatIsWrongAboutItsBackendIsCaught(t *testing.T) {
+	for what, l := range outageLies() {
+		t.Run(what, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				l.lie.catalog, l.lie.backend = newCatalog(), &backend{}
+				s := registrytest.Subject{Registry: l.lie, Known: l.lie.known(), Backend: l.lie.backend}
+				check := slices.DeleteFunc(registrytest.Checks(), func(c registrytest.Check) bool { return c.Name != l.check })
+				if failed := kit.Failed(kit.Run(t.Context(), check, s)); len(failed) != 1 {
+					t.Errorf("not caught by the check %q", l.check)
+				}
+			})
+		})
+	}
+}
+
+func TestARegistryThatSendsLargePiecesIsCaught(t *testing.T) {
+	for what, l := range wireLies() {
+		t.Run(what, func(t *testing.T) {
+			check := slices.DeleteFunc(registrytest.Checks(), func(c registrytest.Check) bool { return c.Name != l.check })
+			s := registrytest.Subject{Registry: registry.Client(plugintest.Serve(t, l.lie.plugin()))}
+			if failed := kit.Failed(kit.Run(t.Context(), check, s)); len(failed) != 1 {
+				t.Errorf("not caught by the check %q", l.check)
+			}
+		})
+	}
+}
+
 func TestAnHonestCatalogIsNotCaughtAndNothingIsSkipped(t *testing.T) {
-	c := newCatalog()
-	for _, r := range kit.Run(t.Context(), registrytest.Checks(), registrytest.Subject{Registry: c, Known: c.known()}) {
-		if r.Err != nil || r.Skipped != "" {
+	r := remote{catalog: newCatalog(), backend: &backend{}}
+	for _, r := range kit.Run(t.Context(), registrytest.Checks(), registrytest.Subject{Registry: r, Known: r.known(), Backend: r.backend}) {
+		if r.Err != nil || r.Skipped != "" && r.Name != "a piece of a download has at most 1 MiB" { // which is about connections
+			t.Errorf("%s: %v %s", r.Name, r.Err, r.Skipped)
+		}
+	}
+}
+
+func TestAnHonestServerIsNotCaughtByTheChecksOfItsMessages(t *testing.T) {
+	s := registrytest.Subject{Registry: registry.Client(plugintest.Serve(t, wire{piece: 1 << 20}.plugin()))}
+	for _, r := range kit.Run(t.Context(), registrytest.Checks(), s) {
+		if r.Err != nil || r.Skipped != "" && r.Name == "a piece of a download has at most 1 MiB" {
 			t.Errorf("%s: %v %s", r.Name, r.Err, r.Skipped)
 		}
 	}
@@ -275,6 +330,12 @@ func TestEveryCheckHasALieAndIsAPromiseOfTheContract(t *testing.T) {
 	}
 	for _, l := range liars() {
 		proven = append(proven, l.lie)
+	}
+	for _, l := range outageLies() {
+		proven = append(proven, l.check)
+	}
+	for _, l := range wireLies() {
+		proven = append(proven, l.check)
 	}
 	for _, check := range registrytest.Checks() {
 		if !slices.Contains(proven, check.Name) {

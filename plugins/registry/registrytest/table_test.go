@@ -15,6 +15,12 @@ func TestTheTableOfTheDocumentIsThatOfTheKitAndEveryCheckHasALie(t *testing.T) {
 	for what, l := range newLies() {
 		proofs = append(proofs, plugintest.Proof{Lie: what, Check: l.check})
 	}
+	for what, l := range outageLies() {
+		proofs = append(proofs, plugintest.Proof{Lie: what, Check: l.check})
+	}
+	for what, l := range wireLies() {
+		proofs = append(proofs, plugintest.Proof{Lie: what, Check: l.check})
+	}
 	for _, l := range liars() {
 		proofs = append(proofs, plugintest.Proof{Check: l.lie})
 	}

@@ -96,7 +96,7 @@ func TestTheContract(t *testing.T) {
 	})
 	t.Run("as an executable", func(t *testing.T) {
 		t.Parallel()
-		testenv.PassesItsKit(t, 2, "sessionstore-postgres", `{"url": "`+strings.Replace(server.URL, address(t, server), "${backend}", 1)+`"}`, "--backend", address(t, server))
+		testenv.PassesItsKit(t, 3, "sessionstore-postgres", `{"url": "`+strings.Replace(server.URL, address(t, server), "${backend}", 1)+`"}`, "--backend", address(t, server))
 	})
 }
 

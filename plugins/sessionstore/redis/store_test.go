@@ -54,7 +54,7 @@ func TestTheContract(t *testing.T) {
 	})
 	t.Run("as an executable", func(t *testing.T) {
 		t.Parallel()
-		testenv.PassesItsKit(t, 2, "sessionstore-redis", `{"url": "redis://${backend}", "timeout": "500ms"}`, "--backend", server.Addr)
+		testenv.PassesItsKit(t, 3, "sessionstore-redis", `{"url": "redis://${backend}", "timeout": "500ms"}`, "--backend", server.Addr)
 	})
 }
 

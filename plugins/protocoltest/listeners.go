@@ -1,0 +1,100 @@
+package protocoltest
+
+import (
+	"bufio"
+	"encoding/hex"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// listenersOf are the TCP addresses that a process and the processes it started listen on, as Linux shows them.
+func listenersOf(pid int) ([]*net.TCPAddr, error) {
+	inodes := map[string]bool{}
+	if err := addSockets(inodes, pid); err != nil {
+		return nil, err
+	}
+	var all []*net.TCPAddr
+	for _, table := range []string{"tcp", "tcp6"} {
+		found, err := listening(filepath.Join("/proc", strconv.Itoa(pid), "net", table), inodes)
+		if err != nil && !os.IsNotExist(err) { // a kernel without IPv6 has no tcp6
+			return nil, err
+		}
+		all = append(all, found...)
+	}
+	return all, nil
+}
+
+// addSockets adds the inodes of the sockets that a process and its children have open.
+func addSockets(inodes map[string]bool, pid int) error {
+	dir := filepath.Join("/proc", strconv.Itoa(pid))
+	entries, err := os.ReadDir(filepath.Join(dir, "fd"))
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		target, err := os.Readlink(filepath.Join(dir, "fd", e.Name()))
+		if inode, ok := strings.CutPrefix(target, "socket:["); err == nil && ok {
+			inodes[strings.TrimSuffix(inode, "]")] = true
+		}
+	}
+	children, err := filepath.Glob(filepath.Join(dir, "task", "*", "children"))
+	if err != nil {
+		return err
+	}
+	for _, file := range children {
+		raw, err := os.ReadFile(file)
+		if err != nil {
+			continue // the thread has ended
+		}
+		for _, child := range strings.Fields(string(raw)) {
+			if pid, err := strconv.Atoi(child); err == nil {
+				_ = addSockets(inodes, pid) // it may have ended
+			}
+		}
+	}
+	return nil
+}
+
+// listening reads the sockets of a table of /proc/net that are among inodes and listen.
+func listening(table string, inodes map[string]bool) ([]*net.TCPAddr, error) {
+	const local, state, listen, inode = 1, 3, "0A", 9
+	f, err := os.Open(table)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = f.Close() }()
+	var all []*net.TCPAddr
+	lines := bufio.NewScanner(f)
+	for lines.Scan() {
+		fields := strings.Fields(lines.Text())
+		if len(fields) <= inode || fields[state] != listen || !inodes[fields[inode]] {
+			continue
+		}
+		address, err := parseAddress(fields[local])
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, address)
+	}
+	return all, lines.Err()
+}
+
+// parseAddress reads an address of /proc/net: words of four bytes in the order of a little-endian machine, a colon
+// and the port, all in hex.
+func parseAddress(text string) (*net.TCPAddr, error) {
+	host, port, _ := strings.Cut(text, ":")
+	ip, err := hex.DecodeString(host)
+	if err != nil || len(ip)%4 != 0 {
+		return nil, fmt.Errorf("the address %q of /proc/net cannot be read", text)
+	}
+	for word := range slices.Chunk(ip, 4) {
+		slices.Reverse(word)
+	}
+	n, err := strconv.ParseUint(port, 16, 16)
+	return &net.TCPAddr{IP: ip, Port: int(n)}, err
+}

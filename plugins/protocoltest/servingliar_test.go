@@ -1,0 +1,217 @@
+package protocoltest_test
+
+import (
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/sha256"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/health/grpc_health_v1"
+	"google.golang.org/grpc/status"
+
+	authv1 "github.com/ropewalk/ropewalk/proto/ropewalk/auth/v1"
+	pluginv1 "github.com/ropewalk/ropewalk/proto/ropewalk/plugin/v1"
+	sessionstorev1 "github.com/ropewalk/ropewalk/proto/ropewalk/sessionstore/v1"
+)
+
+// What the wrong plugins of this file do once they serve.
+const (
+	refusesDirectory = "refuses a data directory that was not closed"
+	keepsWorker      = "keeps a worker of each call that was given up"
+	refusesCrowd     = "answers RESOURCE_EXHAUSTED to more than 50 calls at once"
+	logsToken        = "logs the tokens that it refuses"
+	repeatsToken     = "repeats tokens in errors"
+)
+
+// load is what a liar knows of the calls of its kind.
+type load struct {
+	mu       sync.Mutex
+	calls    int
+	inFlight int
+	crowd    chan struct{} // closed when a call was refused
+	workers  chan struct{}
+	kept     [][]byte
+	broken   bool
+}
+
+// kind is what the liar serves: only adapters of the kind auth are given tokens.
+func (l *liar) kind() string {
+	if l.is(logsToken) || l.is(repeatsToken) {
+		return "auth"
+	}
+	return "sessionstore"
+}
+
+// key is a new one, or one that is in the executable.
+func (l *liar) key() *ecdsa.PrivateKey {
+	if !l.is("has the same key at each start") {
+		key, _ := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+		return key
+	}
+	secret := sha256.Sum256([]byte("a key that everybody has"))
+	key, _ := ecdsa.ParseRawPrivateKey(elliptic.P256(), secret[:])
+	return key
+}
+
+func (l *liar) listenBesides() {
+	_, _ = net.Listen("tcp", "0.0.0.0:0") // stays open until the process ends
+}
+
+func (l *liar) unhealthy() {
+	l.health.SetServingStatus("plugin", grpc_health_v1.HealthCheckResponse_NOT_SERVING)
+}
+
+// configured is what follows good settings.
+func (l *liar) configured(req *pluginv1.ConfigureRequest) error {
+	l.load.workers = make(chan struct{}, 8)
+	l.load.crowd = make(chan struct{})
+	switch {
+	case l.is("is not healthy once it is configured"):
+		l.unhealthy()
+	case l.is("listens on every address once it is configured"):
+		l.listenBesides()
+	case l.is("refuses capabilities that it does not know") && slices.Contains(req.GetHostCapabilities(), "a.word.of.tomorrow"),
+		l.is("refuses servers that are newer") && strings.HasPrefix(req.GetHostVersion(), "99"):
+		return status.Error(codes.InvalidArgument, "the server is too new")
+	case l.is(refusesDirectory):
+		return takeDirectory(req.GetDataDir())
+	}
+	return nil
+}
+
+// takeDirectory refuses a directory whose last process has not closed it.
+func takeDirectory(dir string) error {
+	file := filepath.Join(dir, "pid")
+	if raw, err := os.ReadFile(file); err == nil {
+		if pid, _ := strconv.Atoi(string(raw)); syscall.Kill(pid, 0) != nil {
+			return status.Error(codes.Unavailable, "the directory was not closed")
+		}
+	}
+	return os.WriteFile(file, []byte(strconv.Itoa(os.Getpid())), 0o600)
+}
+
+// overlooks reports whether the liar sees no problem at all.
+func (l *liar) overlooks(settings string, configure bool) bool {
+	return l.is("validates settings that are not an object") && !configure && !strings.HasPrefix(settings, "{") ||
+		l.is("takes null for an object") && settings == "null"
+}
+
+// some leaves problems out.
+func (l *liar) some(problems []*pluginv1.Problem, configure bool) []*pluginv1.Problem {
+	if l.is("reports wrong types before names that do not exist") || l.is("validates wrong types before names that do not exist") && !configure {
+		for _, p := range problems {
+			if p.GetPath() == "url" {
+				return []*pluginv1.Problem{p}
+			}
+		}
+	}
+	return problems
+}
+
+// validated is what the liar does beside validating.
+func (l *liar) validated(req *pluginv1.ValidateRequest, problems []*pluginv1.Problem) {
+	switch {
+	case l.is("makes the data directory as it validates"):
+		_ = os.MkdirAll(req.GetDataDir(), 0o700)
+	case l.is("tries the data directory by writing as it validates"):
+		_ = os.WriteFile(filepath.Join(req.GetDataDir(), "try"), nil, 0o600)
+	case l.is("logs the settings that it validates"):
+		fmt.Fprintln(os.Stderr, req.GetSettingsJson())
+	case l.is("takes the settings that it validates"):
+		l.load.mu.Lock()
+		defer l.load.mu.Unlock()
+		l.load.broken = len(problems) > 0
+	}
+}
+
+// leaveLate is what the liar does before it ends.
+func (l *liar) leaveLate() {
+	if l.is("takes its time to end") || l.is("takes its time to end once it is configured") && l.load.workers != nil {
+		time.Sleep(5 * time.Second) //nolint:forbidigo // the lie
+	}
+}
+
+func (l *liar) Get(ctx context.Context, _ *sessionstorev1.GetRequest) (*sessionstorev1.GetResponse, error) {
+	none := status.Error(codes.NotFound, "no session")
+	switch {
+	case l.is("is not healthy once it was called"):
+		l.unhealthy()
+	case l.is("fails calls of its kind with a code of its own"):
+		return nil, status.Error(codes.FailedPrecondition, "not now")
+	case l.is(refusesCrowd):
+		return nil, l.load.crowded(none)
+	case l.is(keepsWorker):
+		return nil, l.load.work(ctx, none)
+	}
+	l.load.mu.Lock()
+	defer l.load.mu.Unlock()
+	l.load.calls++
+	switch {
+	case l.is("keeps 20 KB of each call of its kind"):
+		l.load.kept = append(l.load.kept, append(make([]byte, 0, 20<<10), make([]byte, 20<<10)...))
+		l.load.kept[len(l.load.kept)-1][1] = 1
+	case l.is("prints at each thousandth call") && l.load.calls%1000 == 0:
+		fmt.Println(l.load.calls, "calls")
+	case l.load.broken:
+		return nil, status.Error(codes.Unavailable, "no backend")
+	}
+	return nil, none
+}
+
+// crowded answers once one call too many was refused, and a call alone soon.
+func (l *load) crowded(answer error) error {
+	l.mu.Lock()
+	if l.inFlight >= 50 {
+		select {
+		case <-l.crowd:
+		default:
+			close(l.crowd)
+		}
+		l.mu.Unlock()
+		return status.Error(codes.ResourceExhausted, "too many calls")
+	}
+	l.inFlight++
+	l.mu.Unlock()
+	select {
+	case <-l.crowd:
+	case <-time.After(2 * time.Second):
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.inFlight--
+	return answer
+}
+
+// work takes one of eight workers for a moment, and gives it back unless the caller has gone.
+func (l *load) work(ctx context.Context, answer error) error {
+	l.workers <- struct{}{}
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-time.After(10 * time.Millisecond):
+		<-l.workers
+		return answer
+	}
+}
+
+func (l *liar) Verify(_ context.Context, req *authv1.VerifyRequest) (*authv1.VerifyResponse, error) {
+	if l.is(logsToken) {
+		fmt.Fprintln(os.Stderr, "refused", req.GetToken())
+	}
+	if l.is(repeatsToken) {
+		return nil, status.Error(codes.Unauthenticated, "refused "+req.GetToken())
+	}
+	return nil, status.Error(codes.Unauthenticated, "refused")
+}
