@@ -38,7 +38,11 @@ func stopped(ctx context.Context, b kit.Backend) error { return b.Stop(ctx) }
 func stalled(ctx context.Context, b kit.Backend) error { return b.Stall(ctx) }
 
 // fresh is a text that no answer can have been kept for.
-func fresh() string { return "qqzzxx-" + strings.ToLower(rand.Text()) }
+func fresh() string { return "qqzzxx" + strings.ToLower(rand.Text()) }
+
+// freshName is such a name, in the form of one that is there: a registry may know by the form that a bundle cannot
+// exist.
+func freshName(of registry.Package) registry.Ref { return ref(of.Name+"-"+fresh()[:16], "") }
 
 // during looks at a registry whose backend has just gone, given a package that it gave before.
 func during(fail func(context.Context, kit.Backend) error, look func(context.Context, registry.Registry, registry.Package) error) func(context.Context, Subject) error {
@@ -101,7 +105,7 @@ func searchIsUnavailable(ctx context.Context, r registry.Registry, _ registry.Pa
 }
 
 func resolveIsUnavailable(ctx context.Context, r registry.Registry, known registry.Package) error {
-	_, err := r.Resolve(ctx, ref("io.example/"+fresh(), ""))
+	_, err := r.Resolve(ctx, freshName(known))
 	if err := mustBe(err, plugins.ErrUnavailable, "Resolve of a name while the backend is away"); err != nil {
 		return err
 	}
@@ -159,7 +163,7 @@ func breaksOff(ctx context.Context, s Subject) (err error) {
 func returnByDeadline(ctx context.Context, r registry.Registry, known registry.Package) error {
 	for what, call := range map[string]func(context.Context) error{
 		"Search":  func(ctx context.Context) error { _, err := r.Search(ctx, registry.Query{Text: fresh()}); return err },
-		"Resolve": func(ctx context.Context) error { _, err := r.Resolve(ctx, ref("io.example/"+fresh(), "")); return err },
+		"Resolve": func(ctx context.Context) error { _, err := r.Resolve(ctx, freshName(known)); return err },
 		"Fetch": func(ctx context.Context) error {
 			if known.Kind != registry.KindMCPB {
 				return plugins.ErrUnavailable
@@ -225,7 +229,7 @@ func usesNothingUp(ctx context.Context, s Subject) error {
 		wg.Go(func() {
 			limited, cancel := context.WithTimeout(ctx, short)
 			defer cancel()
-			_, _ = s.Registry.Resolve(limited, ref("io.example/"+fresh(), ""))
+			_, _ = s.Registry.Resolve(limited, freshName(found[0].pkg))
 		})
 	}
 	wg.Wait()
