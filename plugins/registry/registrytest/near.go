@@ -90,10 +90,14 @@ func nearPlatforms(ctx context.Context, r registry.Registry, k Known) (bool, err
 		return false, nil
 	}
 	for _, p := range k.For {
-		for _, other := range []Platform{
-			{p.OS[:len(p.OS)-1], p.Arch}, {p.OS + "x", p.Arch}, {strings.ToUpper(p.OS), p.Arch}, {"no-system", p.Arch},
-			{p.OS, p.Arch[:len(p.Arch)-1]}, {p.OS, p.Arch + "x"}, {p.OS, strings.ToUpper(p.Arch)}, {p.OS, "no-architecture"},
-		} {
+		var others []Platform
+		if slices.ContainsFunc(k.NotFor, func(no Platform) bool { return no.OS != p.OS }) {
+			others = append(others, Platform{p.OS[:len(p.OS)-1], p.Arch}, Platform{p.OS + "x", p.Arch}, Platform{strings.ToUpper(p.OS), p.Arch}, Platform{"no-system", p.Arch})
+		}
+		if slices.ContainsFunc(k.NotFor, func(no Platform) bool { return no.OS == p.OS }) { // it is not for every architecture
+			others = append(others, Platform{p.OS, p.Arch[:len(p.Arch)-1]}, Platform{p.OS, p.Arch + "x"}, Platform{p.OS, strings.ToUpper(p.Arch)}, Platform{p.OS, "no-architecture"})
+		}
+		for _, other := range others {
 			_, err := r.Resolve(ctx, k.ref("", other))
 			if err := mustBe(err, plugins.ErrNotFound, fmt.Sprintf("Resolve for %q/%q, when the bundle is for %s/%s,", other.OS, other.Arch, p.OS, p.Arch)); err != nil {
 				return true, err
