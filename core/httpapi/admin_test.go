@@ -13,6 +13,10 @@ import (
 
 func TestUsersMembersWorkspacesModelsAndRegistriesAreManagedOverV1(t *testing.T) {
 	user := `{"id":"usr_a","email":"a@example.com","displayName":"A","orgRole":"member"}`
+	router, err := gorillamux.NewRouter(document(t, open(t, newAccess(), nil)))
+	if err != nil {
+		t.Fatal(err)
+	}
 	for _, c := range []struct {
 		name   string
 		call   call
@@ -37,10 +41,6 @@ func TestUsersMembersWorkspacesModelsAndRegistriesAreManagedOverV1(t *testing.T)
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			h := open(t, newAccess(), nil)
-			router, err := gorillamux.NewRouter(document(t, h))
-			if err != nil {
-				t.Fatal(err)
-			}
 			h.tools.system = c.result
 			r := h.do(t, c.call)
 			if r.StatusCode != 200 || strings.Join(h.tools.ran, "\n") != c.ran {

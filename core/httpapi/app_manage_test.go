@@ -60,6 +60,7 @@ func TestManagingAnAppTakesAnAdminOfTheWorkspace(t *testing.T) {
 }
 
 func TestACommandThatAnotherOneInterruptedIsAConflictInTheDocumentToo(t *testing.T) {
+	doc := document(t, open(t, newAccess(), nil))
 	for operation, c := range map[string]call{
 		"start":     {method: "POST", path: "/v1/apps/echo/start"},
 		"restart":   {method: "POST", path: "/v1/apps/echo/restart"},
@@ -72,7 +73,7 @@ func TestACommandThatAnotherOneInterruptedIsAConflictInTheDocumentToo(t *testing
 		if r.StatusCode != 409 || r.code() != "conflict" {
 			t.Errorf("%s: %d %s", operation, r.StatusCode, r.body)
 		}
-		item := document(t, h).Paths.Find(strings.Replace(c.path, "echo", "{name}", 1))
+		item := doc.Paths.Find(strings.Replace(c.path, "echo", "{name}", 1))
 		if item == nil || item.GetOperation(c.method).Responses.Status(409) == nil { // "default" does not count
 			t.Errorf("the document does not have the 409 of %s %s", c.method, c.path)
 		}

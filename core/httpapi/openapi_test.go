@@ -106,6 +106,10 @@ func TestAnswersAreAsTheDocumentSays(t *testing.T) {
 	invalid := core.Errorf(core.CodeInvalidInput, "m").WithDetails(map[string]any{"errors": []map[string]string{{"path": "/x", "message": "m"}}})
 	none := map[string]string{"Authorization": anonymous}
 	denied := map[string]string{"X-Workspace-Id": "ws_none"}
+	router, err := gorillamux.NewRouter(document(t, open(t, newAccess(), nil)))
+	if err != nil {
+		t.Fatal(err)
+	}
 	for _, c := range []struct {
 		name      string
 		call      call
@@ -182,10 +186,6 @@ func TestAnswersAreAsTheDocumentSays(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			h := open(t, newAccess(), nil)
 			h.access.adapter = true
-			router, err := gorillamux.NewRouter(document(t, h))
-			if err != nil {
-				t.Fatal(err)
-			}
 			if c.operation == "tools" {
 				h.tools.err = c.err
 			} else if c.operation != "" {

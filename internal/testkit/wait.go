@@ -19,15 +19,19 @@ func Eventually(t testing.TB, what string, holds func() bool) {
 }
 
 // Within asks every few milliseconds until holds reports true or the time is up, and returns its last
-// answer. It is for tests that report the failure themselves.
+// answer. It is for tests that report the failure themselves. It asks less often the longer it takes,
+// because many questions are requests that keep the processor from what is waited for.
 func Within(limit time.Duration, holds func() bool) bool {
 	late := time.NewTimer(limit)
 	defer late.Stop()
-	tick := time.NewTicker(5 * time.Millisecond)
-	defer tick.Stop()
+	pause := 5 * time.Millisecond
+	next := time.NewTimer(pause)
+	defer next.Stop()
 	for !holds() {
 		select {
-		case <-tick.C:
+		case <-next.C:
+			pause = min(pause*5/4, 25*time.Millisecond)
+			next.Reset(pause)
 		case <-late.C:
 			return holds()
 		}

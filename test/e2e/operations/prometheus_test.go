@@ -15,6 +15,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"go.yaml.in/yaml/v3"
 
@@ -22,6 +23,9 @@ import (
 	"github.com/ropewalk/ropewalk/internal/testkit"
 	"github.com/ropewalk/ropewalk/test/e2e/harness"
 )
+
+// scrapeInterval is how often the Prometheus of the tests reads the metrics.
+const scrapeInterval = time.Second
 
 // A Prometheus reads the metrics of a server under load, on which an app dies meanwhile. Each query of a
 // panel of the dashboard and each value that an alert looks at then exists.
@@ -44,6 +48,8 @@ func TestEveryPanelAndAlertHasDataOnAServerUnderLoad(t *testing.T) {
 	all := len(missing)
 	client := s.OpenSession(t)
 	killed := false
+	scraped := time.NewTicker(scrapeInterval)
+	defer scraped.Stop()
 	complete := testkit.Within(2*harness.Timeout, func() bool {
 		if _, _, _, err := client.Post(t.Context(), `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"calc__environment","arguments":{}}}`); err != nil {
 			t.Errorf("a call: %v", err)
@@ -56,6 +62,7 @@ func TestEveryPanelAndAlertHasDataOnAServerUnderLoad(t *testing.T) {
 			}
 		}
 		missing = left
+		<-scraped.C                        // nothing new is known before
 		if !killed && len(missing) < all { // the first values were read
 			harness.KillProcess(t, s.PID(t, "calc"))
 			s.WaitForStatus(t, "calc", "running")
@@ -143,12 +150,12 @@ func alertValues(t *testing.T) (queries []string) {
 // prometheus is a running Prometheus.
 type prometheus struct{ url string }
 
-// startPrometheus starts a Prometheus that reads the metrics of target each second, until the test ends.
+// startPrometheus starts a Prometheus that reads the metrics of target, until the test ends.
 func startPrometheus(t *testing.T, target string) prometheus {
 	t.Helper()
 	dir := t.TempDir()
 	config := filepath.Join(dir, "prometheus.yml")
-	harness.WriteFile(t, config, "global: {scrape_interval: 1s}\nscrape_configs:\n  - job_name: ropewalk\n    static_configs: [{targets: ['"+target+"']}]\n")
+	harness.WriteFile(t, config, "global: {scrape_interval: "+scrapeInterval.String()+"}\nscrape_configs:\n  - job_name: ropewalk\n    static_configs: [{targets: ['"+target+"']}]\n")
 	listen := "127.0.0.1:" + harness.FreePort(t)
 	cmd := exec.CommandContext(context.WithoutCancel(t.Context()), "prometheus", "--config.file="+config, "--storage.tsdb.path="+filepath.Join(dir, "data"),
 		"--web.listen-address="+listen, "--log.level=warn")
