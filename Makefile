@@ -7,7 +7,7 @@ LDFLAGS := -s -w -X main.version=$(VERSION)
 BUF     := $(GO) tool -modfile=tools/buf/go.mod buf
 LINT    := $(GO) tool -modfile=tools/golangci-lint/go.mod golangci-lint
 
-.PHONY: run build plugins test test-deps test-postgres conformance schemathesis check lint generate web bench microbench chaos dist reproducible clean help
+.PHONY: run build plugins test test-deps test-race test-plain test-postgres conformance schemathesis check lint generate web bench microbench chaos dist reproducible clean help
 
 help: ## show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 14
@@ -20,7 +20,7 @@ build: ## build bin/ropewalk
 
 plugins: ## build every built-in adapter as a plugin binary of its own
 	@for d in $(foreach kind,$(notdir $(wildcard proto/ropewalk/*)),$(wildcard cmd/$(kind)-*)); do \
-		$(GO) build -trimpath -ldflags '-s -w' -o $(BIN)/plugins/$$(basename $$d) ./$$d || exit 1; done
+		CGO_ENABLED=0 $(GO) build -trimpath -ldflags '-s -w' -o $(BIN)/plugins/$$(basename $$d) ./$$d || exit 1; done
 
 # How go test runs here: without vet, which make check runs on everything; without debugging
 # information in the test executables, which nothing reads and the linker takes long to write; and
@@ -35,25 +35,42 @@ RACE := -race -gcflags=modernc.org/sqlite/lib=-race=false -gcflags=modernc.org/l
 
 # A process with the race detector waits a second before it exits, which is a minute for the packages
 # and longer for the servers and plugins that they start.
-test: export GORACE ?= atexit_sleep_ms=0
+test test-race: export GORACE ?= atexit_sleep_ms=0
+
+# What is about programs that are not built here (browsers, compilers, package managers, clients, kits of
+# plugins in other languages) or about commands that each end soon: the race detector would watch little
+# there that it does not watch in the packages of the same code, and every server that such a test starts
+# would be three times slower.
+PLAIN := ./test/console ./cmd/ropewalk ./test/examples ./test/clients ./test/conformance ./test/e2e/install ./test/e2e/operations
 
 # What meets PostgreSQL in another way than a file: people, conversations and runs, the start and the
 # end of a server, installed apps, and what the API answers and announces of them. Not here are
 # core/store and core/store/cluster, which test both databases in one run; test/e2e/cluster, whose
 # servers always share a PostgreSQL; test/e2e/plugins and test/e2e/mcp, whose sessions live in plugins;
-# test/e2e/install and test/e2e/operations, test/conformance, which are about packages, commands and
-# protocols and keep nothing that the packages below do not keep too.
+# what is in PLAIN, which is about packages, commands and protocols and keeps nothing that the packages
+# below do not keep too.
 STORING := ./core/access ./core/chat ./core/server ./test/e2e/api ./test/e2e/apps ./test/e2e/chat ./test/e2e/login
+
+# Without the race detector, tests are compiled as make build compiles the server, so that nothing is
+# compiled for them alone but the tests.
+PLAINTEST := CGO_ENABLED=0 $(GO) test -trimpath $(TESTFLAGS)
 
 # The packages that take longest come first, so that the last ones to end are short. What the servers
 # under test are made of is compiled before, or several packages would compile it at the same time.
-test: test-deps ## install what the tests need, run all with the race detector, then on PostgreSQL
+test: test-deps ## install what the tests need, run all (with the race detector where it sees something), then on PostgreSQL
 	@$(GO) build $(RACE) ./core/server
-	$(GO) test $(RACE) -timeout 15m $(TESTFLAGS) ./test/... ./core/store ./cmd/ropewalk ./...
+	@$(MAKE) --no-print-directory test-race
+	@$(MAKE) --no-print-directory test-plain
 	@$(MAKE) --no-print-directory test-postgres
 
+test-race: ## the tests with the race detector: all but those of PLAIN in the Makefile (part of make test)
+	$(GO) test $(RACE) -timeout 15m $(TESTFLAGS) $$($(GO) list ./test/... ./core/store ./... | awk '!seen[$$0]++' | grep -vxF "$$($(GO) list $(PLAIN))")
+
+test-plain: ## the tests of other programs, of commands and of packages (part of make test)
+	$(PLAINTEST) -timeout 15m $(PLAIN)
+
 test-postgres: ## the tests that meet PostgreSQL in their own way (part of make test)
-	ROPEWALK_TEST_STORE=postgres $(GO) test -timeout 10m $(TESTFLAGS) $(STORING)
+	ROPEWALK_TEST_STORE=postgres $(PLAINTEST) -timeout 10m $(STORING)
 
 test-deps: ## install what the tests need (Debian packages, npm packages)
 	@test/install-deps
@@ -61,7 +78,7 @@ test-deps: ## install what the tests need (Debian packages, npm packages)
 conformance: ## the official MCP conformance suite, against /mcp (part of make test)
 	$(GO) test -count=1 -timeout 15m -v ./test/conformance
 
-schemathesis: ## search all operations of /v1 for answers that the document does not describe (4 minutes; 12 s of it are part of make test)
+schemathesis: ## search all operations of /v1 for answers that the document does not describe (4 minutes; make test tries the boundaries only)
 	$(GO) test -count=1 -timeout 6m -v -run Schemathesis ./test/clients -schemathesis 200s
 
 check: ## vet, lint, words, wire compatibility, generated code up to date
