@@ -291,6 +291,18 @@ func port(t *testing.T, address string) string {
 	return u.Port()
 }
 
+func TestDoctorNamesADamagedDatabase(t *testing.T) {
+	s := newScript(t)
+	s.environ = []string{"PATH=" + s.dir}
+	if err := os.WriteFile(filepath.Join(s.home, "ropewalk.db"), []byte(strings.Repeat("no database ", 1000)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	out, _, status := s.split("", "ropewalk", "doctor")
+	if status != 1 || !strings.Contains(out, "is damaged or is not a database") || !strings.Contains(out, "`ropewalk restore`") {
+		t.Errorf("status %d:\n%s", status, out)
+	}
+}
+
 func TestDoctorNamesAHomeThatCannotBeWritten(t *testing.T) {
 	s := newScript(t)
 	out, _, status := s.split("", "ropewalk", "doctor", "--home", "/proc/self")

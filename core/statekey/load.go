@@ -51,7 +51,7 @@ func parsed(what string, text core.Secret) (*seal.Keys, error) {
 func ReadFile(path string) (*seal.Keys, error) {
 	f, err := os.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("storage.keyFile: %s does not exist; `ropewalk encryption rotate` creates it: %w", path, fs.ErrNotExist)
+		return nil, missingFile(path)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("storage.keyFile: %w", err)
@@ -110,3 +110,13 @@ func pairs(env config.Environment) []string {
 	slices.Sort(all)
 	return all
 }
+
+// missingFile is the error about a file of keys that does not exist. It is fs.ErrNotExist.
+type missingFile string
+
+func (f missingFile) Error() string {
+	return "storage.keyFile: " + string(f) + " does not exist; `ropewalk encryption rotate` creates it; " +
+		"where apps are encrypted already, put the file back"
+}
+
+func (f missingFile) Is(target error) bool { return target == fs.ErrNotExist }

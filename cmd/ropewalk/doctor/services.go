@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net"
 	"net/url"
+	"path/filepath"
 	"strings"
 	"time"
 
@@ -16,6 +17,7 @@ import (
 	"github.com/ropewalk/ropewalk/core/config"
 	"github.com/ropewalk/ropewalk/core/control"
 	"github.com/ropewalk/ropewalk/core/server"
+	"github.com/ropewalk/ropewalk/core/store/database"
 )
 
 // checkAdapters has every configured adapter judge its settings, and asks a running server how its
@@ -66,11 +68,9 @@ func adapterRemedy(message string) string {
 	return "correct the section; docs/adapters.md lists the settings of the built-in adapters"
 }
 
-// checkDatabase connects to the configured servers: the database, and a session store with an address.
+// checkDatabase examines the state, and connects to a session store with an address.
 func (e *examination) checkDatabase(ctx context.Context) {
-	if u := e.config.Storage.URL; u != "" {
-		e.dial(ctx, "database", u.Reveal(), "5432", "check storage.url, that PostgreSQL runs, and that its firewall lets you in")
-	}
+	e.checkState(ctx)
 	var s struct {
 		URL string `json:"url"`
 	}
@@ -81,6 +81,30 @@ func (e *examination) checkDatabase(ctx context.Context) {
 		}
 		e.dial(ctx, "session store", s.URL, port, "check sessionStore.url, that its server runs, and that its firewall lets you in")
 	}
+}
+
+// checkState examines the file of the state, unless a server has it open and so says itself how it is, or
+// logs in to the database.
+func (e *examination) checkState(ctx context.Context) {
+	const check = "database"
+	at := database.Location{Path: filepath.Join(e.config.Home, "ropewalk.db"), URL: e.config.Storage.URL}
+	where, remedy := at.Path, "the server does not start with it; `ropewalk restore` puts a backup back (docs/operations.md)"
+	if at.URL != "" {
+		where, remedy = "storage.url", "check storage.url, that PostgreSQL runs, and that its firewall lets you in"
+	} else if e.running != nil {
+		return
+	}
+	limited, cancel := context.WithTimeout(ctx, 15*time.Second)
+	defer cancel()
+	if err := database.Examine(limited, at); err != nil {
+		e.add(check, failed, where+": "+strings.TrimPrefix(err.Error(), where+": "), remedy)
+		return
+	}
+	if at.URL != "" {
+		e.add(check, ok, "PostgreSQL accepts the login of storage.url", "")
+		return
+	}
+	e.add(check, ok, at.Path, "")
 }
 
 // dial opens a connection to the host of an address.

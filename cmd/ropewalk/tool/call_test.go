@@ -2,6 +2,9 @@ package tool
 
 import (
 	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 
@@ -9,10 +12,28 @@ import (
 
 	"github.com/ropewalk/ropewalk/cmd/ropewalk/cli"
 	"github.com/ropewalk/ropewalk/cmd/ropewalk/params"
+	"github.com/ropewalk/ropewalk/internal/apiclient"
 )
 
 const example = `{"properties":{"text":{"type":"string"},"n":{"type":"integer"},"x":{"type":["null","number"]},"on":{"type":"boolean"},
 	"tags":{"type":"array"},"o":{"type":"object"},"any":{}},"required":["text"]}`
+
+func TestAToolOfAnAppThatDoesNotRunSaysWhatToDo(t *testing.T) {
+	for status, want := range map[string]string{
+		"starting": `app "calc" is starting: try again in a moment`,
+		"stopped":  `app "calc" is stopped; ` + "`ropewalk app start calc` starts it",
+		"running":  `no running app has a tool "calc__add"`,
+	} {
+		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			_, _ = fmt.Fprintf(w, `{"status":%q}`, status)
+		}))
+		err := missing(t.Context(), &apiclient.Client{Server: server.URL, HTTP: server.Client()}, "calc__add")
+		server.Close()
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %s", status, err, want)
+		}
+	}
+}
 
 func TestFlagsBecomeArgumentsOfTheSchemasTypes(t *testing.T) {
 	var s params.Schema

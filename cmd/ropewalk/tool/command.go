@@ -128,6 +128,9 @@ func missing(ctx context.Context, client *apiclient.Client, name string) error {
 	server, _, full := strings.Cut(name, "__")
 	var app struct{ Status string }
 	if full && client.Get(ctx, "/v1/apps/"+url.PathEscape(server), nil, &app) == nil && app.Status != "running" {
+		if app.Status == "starting" {
+			return fmt.Errorf("app %q is %s: try again in a moment; `ropewalk app list` and `ropewalk app logs %s` show how far it is", server, app.Status, server)
+		}
 		return fmt.Errorf("app %q is %s; `ropewalk app start %s` starts it", server, app.Status, server)
 	}
 	return fmt.Errorf("no running app has a tool %q; `ropewalk tool list` and `ropewalk app list` show what there is", name)
