@@ -3,6 +3,7 @@ package apps
 import (
 	"context"
 	"errors"
+	"fmt"
 	"path/filepath"
 
 	"github.com/ropewalk/ropewalk/core"
@@ -34,6 +35,9 @@ func (m *Manager) Update(ctx context.Context, workspace, name string, r source.U
 		if dir := filepath.Join(a.layout().BundlesDir(name), found.Label); found.Label != "" && dir == old.Dir && m.files.Verify(limit, old, false) == nil {
 			return found.RemoveStaged() // it is the installed version
 		}
+		if err := checkSameSource(old, found); err != nil {
+			return errors.Join(err, found.RemoveStaged())
+		}
 		if err = m.checkConfined(o, found); err == nil {
 			err = found.CheckValues()
 		}
@@ -51,6 +55,23 @@ func (m *Manager) Update(ctx context.Context, workspace, name string, r source.U
 		return core.App{}, invalid
 	}
 	return app, err
+}
+
+// checkSameSource refuses an update that the registry of the app did not publish: one from another registry, which
+// may have given the name to somebody else, and another file under the version that is installed.
+func checkSameSource(old core.Installation, found *source.Candidate) error {
+	if old.Source.Kind != core.SourceName {
+		return nil
+	}
+	const again = "to install it all the same, uninstall the app and install it again"
+	from := found.Record.Source.Registry
+	switch {
+	case old.Source.Registry != "" && from != old.Source.Registry:
+		return fmt.Errorf("version %s comes from registry %s, but the app was installed from registry %s; %s", found.Record.Version, from, old.Source.Registry, again)
+	case found.Label != "" && old.Dir != "" && found.Label != filepath.Base(old.Dir) && found.Record.Version == old.Version:
+		return fmt.Errorf("registry %s now has another file as version %s than the one that is installed; %s", from, old.Version, again)
+	}
+	return nil
 }
 
 // updateOrder returns the order for another version of an installed app.

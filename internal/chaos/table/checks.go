@@ -35,6 +35,7 @@ func attacks() []check {
 		{"30", "core/pluginhost", "TestAFileChangedByOneByteIsNotStarted|TestAPluginThatOthersMayExchangeIsRefused|TestAChangedPluginIsRefusedEvenWhenTheLockFileWasRemoved"},
 		{"29", "test/e2e/plugins", "TestKilledPluginsAreReplacedWhileCallsGoOn"},
 		{"50 changes of a tool", "core/apps", "TestFiftyRugPullsAreNotServed"},
+		{"A registry that answers otherwise", "core/apps", "TestARegistryThatAnswersOtherwiseIsNotServed"},
 		{"Each byte of a program", "core/apps/files", "TestEveryFlippedByteOfAnInstalledFileIsFound"},
 		{"A file added, removed", "core/apps/files", "TestEveryChangeOfInstalledFilesIsNamed"},
 		{"1,000 calls with a used approval", "core/tools", "TestAThousandReplayedOrAlteredApprovalsExecuteNothing"},
