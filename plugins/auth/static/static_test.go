@@ -76,6 +76,7 @@ func TestStaticKeepsTheContract(t *testing.T) {
 	text := fmt.Sprintf(`
 tokens:
   - {tokenSha256: %s, subject: alice, email: alice@example.com, name: Alice, orgRole: admin, organization: org_1, audiences: [%s], expires: %s}
+  - {token: the-token-of-carol, subject: carol, organization: org_1, expires: 2099-01-01T00:00:00Z}
   - {token: %s, subject: bob, organization: org_1, expires: 2020-01-01T00:00:00Z}
   - {token: %s, subject: eve, organization: org_2, expires: 2099-01-01T00:00:00Z}
 `, digest(good), authtest.Audience, expires.Format(time.RFC3339), expired, foreign)

@@ -19,7 +19,21 @@ import (
 )
 
 func TestConformance(t *testing.T) {
-	plugintest.Run(t, registrytest.Checks(), registrytest.Subject{Registry: open(t, filled(t))})
+	dir := filled(t)
+	for _, platform := range []string{"linux", "win32"} {
+		m := manifest("@acme/native", "1.0.0")
+		m["compatibility"], m["description"] = map[string]any{"platforms": []string{platform}}, "for "+platform
+		write(t, dir, "native-"+platform+".mcpb", bundle(t, m))
+	}
+	raw, err := os.ReadFile(filepath.Join(dir, "hello-1.10.0.mcpb"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	known := []registrytest.Known{
+		{Name: "@acme/hello", Versions: []string{"nightly", "2.0.0-rc.1", "1.9.0", "1.10.0"}, SHA256: sum(raw)},
+		{Name: "@acme/native", Versions: []string{"1.0.0"}, For: []registrytest.Platform{{OS: "linux", Arch: "amd64"}, {OS: "windows", Arch: "amd64"}}, NotFor: []registrytest.Platform{{OS: "darwin", Arch: "arm64"}}},
+	}
+	plugintest.Run(t, registrytest.Checks(), registrytest.Subject{Registry: open(t, dir), Known: known})
 }
 
 func TestConformanceOverTheWire(t *testing.T) {
