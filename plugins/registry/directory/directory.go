@@ -155,6 +155,23 @@ func trusted(ctx context.Context, root *os.Root, b *bundle) (string, error) {
 	return sum, nil
 }
 
+// offers returns an error unless a file is a bundle that Resolve gives.
+func (r *Registry) offers(ctx context.Context, root *os.Root, file string) error {
+	all, err := r.folder.bundles(ctx, root)
+	if err != nil {
+		return err
+	}
+	for _, versions := range all {
+		for _, b := range versions {
+			if b.file == file {
+				_, err := trusted(ctx, root, b)
+				return err
+			}
+		}
+	}
+	return fmt.Errorf("%w: %s is not a bundle, so this registry never gave it", plugins.ErrInvalid, file)
+}
+
 // Fetch implements registry.Registry. The artifact is the file's name in the folder.
 func (r *Registry) Fetch(ctx context.Context, pkg registry.Package) (io.ReadCloser, error) {
 	if err := registry.CheckFetch(pkg); err != nil {
@@ -174,6 +191,9 @@ func (r *Registry) Fetch(ctx context.Context, pkg registry.Package) (io.ReadClos
 	}
 	if err != nil || !info.Mode().IsRegular() {
 		return nil, fmt.Errorf("%w: %s is not a file of the folder", plugins.ErrInvalid, pkg.Artifact)
+	}
+	if err := r.offers(ctx, root, pkg.Artifact); err != nil {
+		return nil, err
 	}
 	f, err := root.Open(pkg.Artifact)
 	if err != nil {

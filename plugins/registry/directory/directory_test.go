@@ -148,6 +148,13 @@ func TestDigestsThatWereWrittenDownMustMatch(t *testing.T) {
 			if c.ok && err != nil || !c.ok && (!errors.Is(err, plugins.ErrUnavailable) || !strings.Contains(err.Error(), "hello.mcpb")) {
 				t.Fatalf("got %v: what differs is neither given away nor missing", err)
 			}
+			fetched, err := open(t, dir).Fetch(t.Context(), registry.Package{Kind: registry.KindMCPB, Artifact: "hello.mcpb"})
+			if err == nil {
+				_ = fetched.Close()
+			}
+			if (err == nil) != c.ok {
+				t.Errorf("Fetch of what Resolve refuses: got %v", err)
+			}
 		})
 	}
 }
@@ -194,7 +201,7 @@ func TestOneBadFileStandsInNobodysWay(t *testing.T) {
 	if _, err := r.Resolve(t.Context(), registry.Ref{Name: "@secret/x"}); !errors.Is(err, plugins.ErrNotFound) {
 		t.Fatalf("a link that leaves the folder: got %v", err)
 	}
-	for _, artifact := range []string{"out.mcpb", "folder.mcpb", "readme.txt", "../" + filepath.Base(dir) + "/plain.mcpb", outside} {
+	for _, artifact := range []string{"out.mcpb", "broken.mcpb", "empty.mcpb", "nameless.mcpb", "folder.mcpb", "readme.txt", "../" + filepath.Base(dir) + "/plain.mcpb", outside} {
 		if body, err := r.Fetch(t.Context(), registry.Package{Kind: registry.KindMCPB, Artifact: artifact}); err == nil {
 			raw, _ := io.ReadAll(body)
 			t.Errorf("Fetch of %s gave %d bytes", artifact, len(raw))
