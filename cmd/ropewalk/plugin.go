@@ -13,7 +13,7 @@ import (
 func pluginCommand() *cobra.Command {
 	cmd := &cobra.Command{Use: "plugin", Short: "Install, look at, test and write plugins"}
 	cmd.AddCommand(
-		pluginListCommand(), pluginInfoCommand(), pluginTestCommand(), pluginInitCommand(), pluginProtoCommand(), pluginServeCommand(),
+		pluginListCommand(), pluginInfoCommand(), pluginTestCommand(), pluginInitCommand(), pluginProtoCommand(), pluginAttachCommand(), pluginServeCommand(),
 	)
 	cmd.AddCommand(installed.Options{Builtins: builtins(), Load: loadFrom}.Commands()...)
 	return cmd

@@ -29,6 +29,18 @@ func (commands) Plugins() []control.Plugin {
 	return []control.Plugin{{Kind: "auth", Name: "oidc", PID: 7}}
 }
 
+func (commands) Attach(ctx context.Context, a control.Attach, attached func(control.Attached)) error {
+	if a.Kind == "unknown" {
+		return errors.New("no such plugin")
+	}
+	attached(control.Attached{Name: a.Name, Version: a.Socket})
+	if a.Name == "ends" {
+		return errors.New("detached: it ended")
+	}
+	<-ctx.Done()
+	return nil
+}
+
 func (commands) Apps() []control.App {
 	return []control.App{{Workspace: "ws_a", Name: "notes", Status: "dead", LastErr: "it is gone"}}
 }
@@ -156,5 +168,39 @@ func TestOnlyTheServersOwnUserMayOpenTheSocket(t *testing.T) {
 	info, err := os.Stat(filepath.Join(home, "control.sock"))
 	if err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("mode is %v, %v", info.Mode(), err)
+	}
+}
+
+func TestAnAttachmentLastsUntilOneOfBothEndsGoesAway(t *testing.T) {
+	home := t.TempDir()
+	s, err := control.Listen(t.Context(), home, commands{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = s.Close(t.Context()) }()
+	c := control.Dial(home)
+	never := func(control.Attached) { t.Error("it was attached") }
+	if err := c.Attach(t.Context(), control.Attach{Kind: "unknown"}, never); err == nil || err.Error() != "no such plugin" {
+		t.Errorf("an unknown plugin: %v", err)
+	}
+	var got control.Attached
+	if err := c.Attach(t.Context(), control.Attach{Name: "ends", Socket: "v1"}, func(a control.Attached) { got = a }); err == nil || err.Error() != "detached: it ended" {
+		t.Errorf("an attachment that ended by itself: %v", err)
+	}
+	if got != (control.Attached{Name: "ends", Version: "v1"}) {
+		t.Errorf("attached is %+v", got)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	if err := c.Attach(ctx, control.Attach{}, func(control.Attached) { cancel() }); err != nil {
+		t.Errorf("an attachment that the operator ended: %v", err)
+	}
+	closed := make(chan error, 1)
+	err = c.Attach(t.Context(), control.Attach{}, func(control.Attached) { go func() { closed <- s.Close(t.Context()) }() })
+	if err == nil || !strings.HasPrefix(err.Error(), "the server ended") {
+		t.Errorf("an attachment of a server that ends: %v", err)
+	}
+	if err := <-closed; err != nil {
+		t.Error(err)
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"sync"
 	"time"
 )
 
@@ -21,6 +22,9 @@ type Commands interface {
 	Reload(ctx context.Context) (Reloaded, error)
 	// Plugins tells how the plugins are.
 	Plugins() []Plugin
+	// Attach makes the calls of a plugin on a process that somebody else started, until ctx ends (nil) or the
+	// process does. Once it answers, attached is called.
+	Attach(ctx context.Context, a Attach, attached func(Attached)) error
 	// Apps returns the apps of all workspaces.
 	Apps() []App
 	// Status describes the server.
@@ -59,7 +63,7 @@ type Plugin struct {
 	Adapter  string    `json:"adapter"` // the built-in or file name
 	Path     string    `json:"path"`    // "" for a built-in
 	Version  string    `json:"version"`
-	State    string    `json:"state"` // running, restarting, in-process
+	State    string    `json:"state"` // running, restarting, in-process, attached
 	PID      int       `json:"pid,omitempty"`
 	Since    time.Time `json:"since"`
 	Restarts int       `json:"restarts"`
@@ -90,8 +94,9 @@ type failure struct {
 
 // Server answers on the socket.
 type Server struct {
-	http *http.Server
-	done chan struct{} // closed when nobody listens any more
+	http    *http.Server
+	done    chan struct{} // closed when nobody listens any more
+	closing chan struct{} // closed when the server is to end
 }
 
 // socketLimit is what a sockaddr_un holds on the smallest of the supported systems, in bytes.
@@ -136,7 +141,12 @@ func Listen(ctx context.Context, home string, c Commands) (*Server, error) {
 	mux.HandleFunc("GET /readiness", func(w http.ResponseWriter, _ *http.Request) { answer(w, c.Readiness(), nil) })
 	mux.HandleFunc("PATCH /log/levels", func(w http.ResponseWriter, r *http.Request) { setLevels(c, w, r) })
 	mux.HandleFunc("GET /profiles/{name}", profile)
-	s := &Server{http: &http.Server{Handler: mux, ReadHeaderTimeout: 5 * time.Second}, done: make(chan struct{})}
+	s := &Server{
+		http: &http.Server{Handler: mux, ReadHeaderTimeout: 5 * time.Second},
+		done: make(chan struct{}), closing: make(chan struct{}),
+	}
+	s.http.RegisterOnShutdown(sync.OnceFunc(func() { close(s.closing) }))
+	mux.HandleFunc("POST /plugins/attach", func(w http.ResponseWriter, r *http.Request) { s.attach(c, w, r) })
 	go func() {
 		defer close(s.done)
 		_ = s.http.Serve(l) // it ends with Close, and says only that

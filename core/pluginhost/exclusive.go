@@ -54,6 +54,7 @@ func (s *slot[T]) suspend(ctx context.Context) bool {
 	now := &suspension{halted: make(chan struct{}), resumed: make(chan struct{})}
 	s.suspended = now
 	s.mu.Unlock()
+	s.endAttachment()
 	drain, cancel := context.WithTimeout(ctx, suspendDrain)
 	defer cancel()
 	s.awaitIdle(drain)

@@ -62,11 +62,11 @@ func soleStore(settings string) config.Plugin {
 	return config.Plugin{Adapter: "sole", Settings: config.NewSettings([]byte(settings))}
 }
 
-// callUntil makes calls until stop is closed, and returns those that failed.
-func callUntil(t *testing.T, s *pluginhost.SessionStore, stop <-chan struct{}) <-chan error {
+// callUntil asks for each of the ids until stop is closed, and returns the calls that failed.
+func callUntil(t *testing.T, s *pluginhost.SessionStore, stop <-chan struct{}, ids ...string) <-chan error {
 	failed := make(chan error, 100)
 	var callers sync.WaitGroup
-	for _, id := range []string{"a", "b", "slow"} {
+	for _, id := range ids {
 		callers.Go(func() {
 			for {
 				select {
@@ -92,7 +92,7 @@ func TestAnExclusivePluginIsEndedBeforeTheNextOneGetsItsSettingsAndNoCallFails(t
 	h := newHost(t, func(o *pluginhost.Options) { o.ReplaceWait = 30 * time.Second })
 	old := openStore(t, h, soleStore(`{}`))
 	stop := make(chan struct{})
-	failed := callUntil(t, old, stop)
+	failed := callUntil(t, old, stop, "a", "b", "slow")
 	next, err := h.SessionStore(t.Context(), soleStore(`{"label": "next"}`), old)
 	if err != nil {
 		t.Fatal(err)
@@ -118,7 +118,7 @@ func TestAnExclusivePluginGoesOnWhenTheNextOneDoesNotStartOrIsNotUsed(t *testing
 	h := newHost(t, func(o *pluginhost.Options) { o.ReplaceWait = 30 * time.Second })
 	old := openStore(t, h, soleStore(`{}`))
 	stop := make(chan struct{})
-	failed := callUntil(t, old, stop)
+	failed := callUntil(t, old, stop, "a", "b", "slow")
 	_, err := h.SessionStore(t.Context(), soleStore(`{"fail": true}`), old)
 	says(t, err, "its backend cannot be reached", "it fails")
 	if _, err := old.Get(t.Context(), "after"); err != nil {

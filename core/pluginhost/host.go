@@ -63,6 +63,7 @@ type reporter interface {
 	status() Status
 	executable() string
 	probe(ctx context.Context) error
+	attach(ctx context.Context, socket string, attached func(plugins.Info)) error
 }
 
 // New returns a Host that has started nothing.
@@ -93,7 +94,7 @@ type Status struct {
 	Adapter  string
 	Path     string // "" for a built-in
 	Version  string
-	State    string // Running, Restarting or InProcessState
+	State    string // Running, Restarting, InProcessState or Attached
 	PID      int
 	Since    time.Time // start of the present generation
 	Restarts int
@@ -112,6 +113,7 @@ const (
 	Running        = "running"
 	Restarting     = "restarting"
 	InProcessState = "in-process"
+	Attached       = "attached" // a process that the server did not start answers; see Host.Attach
 )
 
 // Status returns the state of every loaded plugin, in the order they were loaded.

@@ -85,6 +85,11 @@ func (s *store) Get(ctx context.Context, id string) (sessionstore.Record, error)
 	case id == "slow":
 		<-time.After(300 * time.Millisecond) // a backend that takes its time
 		return sessionstore.Record{ID: id}, nil
+	case id == "breakpoint":
+		if os.Getenv("STARTED_BY") == "developer" {
+			select {}
+		}
+		return sessionstore.Record{ID: id, Subject: "the server's"}, nil
 	case id == "crash":
 		for i := range 30 {
 			s.log.Error(fmt.Sprintf("line %d of %s;", i, s.password))

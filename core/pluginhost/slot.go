@@ -41,6 +41,8 @@ type slot[T any] struct {
 	suspended *suspension   // nil unless another plugin takes over the backend
 	successor *slot[T]      // answers the calls of this slot; nil unless it is suspended
 
+	attached *generation[T] // answers the calls while it is there; see attach.go
+
 	replaced []*slot[T] // what was suspended for this slot
 
 	ended chan struct{} // closed when nothing of the slot runs any more
@@ -49,10 +51,11 @@ type slot[T any] struct {
 
 // generation is one process of a slot, or the implementation itself when it runs in process.
 type generation[T any] struct {
-	slot   *slot[T]
-	client T
-	inst   *instance // nil in process
-	since  time.Time
+	slot     *slot[T]
+	client   T
+	inst     *instance   // nil in process, and when attached
+	attached *attachment // nil unless the process was started by somebody else
+	since    time.Time
 
 	// Guarded by the slot's mu.
 	inFlight int  // calls in flight
@@ -60,10 +63,13 @@ type generation[T any] struct {
 }
 
 func (g *generation[T]) gone() <-chan struct{} {
-	if g.inst == nil {
-		return nil
+	switch {
+	case g.attached != nil:
+		return g.attached.ended
+	case g.inst != nil:
+		return g.inst.done()
 	}
-	return g.inst.done()
+	return nil
 }
 
 // contract is what the host knows of a kind.
@@ -153,14 +159,29 @@ const exitDelay = 2 * time.Second
 // its plugin must not crash every generation that follows.
 const attempts = 3
 
-// call runs fn on the running generation, and again on the next one if that process dies meanwhile.
+// call runs fn on the running generation, and again on the next one if that process dies meanwhile. After an
+// attached process it has its whole time again: what was spent in a debugger does not count.
 func (s *slot[T]) call(ctx context.Context, fn func(context.Context, T) error) error {
+	detached, err := s.tryCall(ctx, fn)
+	for detached {
+		free, cancel := untimed(ctx)
+		detached, err = s.tryCall(free, fn)
+		cancel()
+	}
+	return err
+}
+
+// tryCall is call, but returns detached when the call was cut off because an attached process has gone.
+func (s *slot[T]) tryCall(ctx context.Context, fn func(context.Context, T) error) (detached bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, s.host.opts.CallTimeout)
 	defer cancel()
 	for attempt := 1; ; attempt++ {
 		g, err := s.run(ctx, fn)
 		if g == nil || attempt == attempts || !died(ctx, g, err) {
-			return err
+			return false, err
+		}
+		if g.attached != nil {
+			return true, err
 		}
 	}
 }
@@ -180,6 +201,11 @@ func (s *slot[T]) run(ctx context.Context, fn func(context.Context, T) error) (*
 		return nil, err
 	}
 	defer g.slot.release(g)
+	if g.attached != nil {
+		var cancel context.CancelFunc
+		ctx, cancel = untimed(ctx)
+		defer cancel()
+	}
 	began := time.Now()
 	err = g.slot.secrets.redactError(fn(ctx, g.client))
 	g.slot.count(g, err, time.Since(began))
@@ -208,7 +234,13 @@ func (s *slot[T]) count(g *generation[T], err error, took time.Duration) {
 // connection shows a little earlier than the exit of the process. A plugin that answered that its
 // backend is away is alive.
 func died[T any](ctx context.Context, g *generation[T], err error) bool {
-	return g.inst != nil && errors.Is(err, host.ErrDisconnected) && goneWithin(ctx, g, exitDelay)
+	if g.attached != nil {
+		if isClosed(g.gone()) { // a call that found the connection closed is not ErrDisconnected
+			return errors.Is(err, plugins.ErrUnavailable)
+		}
+		ctx = context.WithoutCancel(ctx) // the deadline passed in the debugger
+	}
+	return g.gone() != nil && errors.Is(err, host.ErrDisconnected) && goneWithin(ctx, g, exitDelay)
 }
 
 func goneWithin[T any](ctx context.Context, g *generation[T], d time.Duration) bool {
@@ -254,6 +286,9 @@ func (s *slot[T]) tryAcquire() (*generation[T], <-chan struct{}) {
 	switch g := s.gen; {
 	case s.successor != nil:
 		return s.successor.tryAcquire()
+	case s.attached != nil && !isClosed(s.attached.gone()):
+		s.attached.inFlight++
+		return s.attached, nil
 	case s.closing && g == nil:
 		return nil, nil
 	case s.suspended == nil && g != nil && !isClosed(g.gone()):
@@ -267,7 +302,7 @@ func (s *slot[T]) release(g *generation[T]) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	g.inFlight--
-	if g.inFlight == 0 && (s.closing || s.suspended != nil) {
+	if g.inFlight == 0 && (s.closing || s.suspended != nil || g.attached != nil) {
 		s.notify()
 	}
 }
@@ -319,6 +354,7 @@ func (s *slot[T]) Close(ctx context.Context) {
 		return
 	}
 	s.giveBack()
+	s.endAttachment()
 	s.linger(ctx)
 	s.awaitIdle(ctx)
 	close(s.stop)
@@ -364,6 +400,8 @@ func (s *slot[T]) has(capability string, inProcess func(T) bool) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch {
+	case s.attached != nil:
+		return slices.Contains(s.attached.attached.info.Capabilities, capability)
 	case s.gen == nil:
 		return false
 	case s.gen.inst == nil:
@@ -381,6 +419,10 @@ func (s *slot[T]) status() Status {
 		SHA256: s.target.sha256, Restarts: s.restarts, Calls: s.calls, Failures: s.failures, LastErr: s.lastErr,
 	}
 	st.P50, st.P99, st.Degraded = s.recent.figures()
+	if s.attached != nil {
+		st.State, st.Version, st.Since, st.Protocol = Attached, s.attached.attached.info.Version, s.attached.since, newestProtocol
+		return st
+	}
 	if s.gen == nil {
 		return st
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/ropewalk/ropewalk/core/config"
 	"github.com/ropewalk/ropewalk/core/control"
 	"github.com/ropewalk/ropewalk/core/pluginhost"
+	"github.com/ropewalk/ropewalk/plugins"
 )
 
 // drainTimeout is how long a replaced plugin may take to finish its last calls.
@@ -229,6 +230,13 @@ func (s *Server) Plugins() []control.Plugin {
 		all = append(all, one)
 	}
 	return all
+}
+
+// Attach makes the calls of a plugin on a process that somebody else started.
+func (s *Server) Attach(ctx context.Context, a control.Attach, attached func(control.Attached)) error {
+	return s.host.Attach(ctx, plugins.Kind(a.Kind), a.Name, a.Socket, func(info plugins.Info) {
+		attached(control.Attached{Name: info.Name, Version: info.Version})
+	})
 }
 
 // Apps returns the apps of all workspaces, by workspace and name.

@@ -49,7 +49,7 @@ func (e *examination) checkAdapters(ctx context.Context) {
 	for _, p := range list {
 		name := p.Kind + " " + p.Name
 		switch p.State {
-		case "running", "in-process":
+		case "running", "in-process", "attached":
 			e.add("plugins", ok, fmt.Sprintf("%s is %s, %d restarts", name, p.State, p.Restarts), "")
 		default:
 			e.add("plugins", failed, fmt.Sprintf("%s is %s: %s", name, p.State, p.LastErr), "look into the server's log for its standard error")
