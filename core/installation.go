@@ -19,10 +19,18 @@ type Installation struct {
 	Dir         string            // where the bundle's files are; "" for remote apps
 	Files       string            // their reference in the store, for peer servers; "" when the store does not keep them
 	Sum         string            // of its files as they were installed, which each start checks; "" when they are not checked
+	Signature   *BundleSignature  // of the bundle file; nil when it has none
 	Env         map[string]Secret // as given at installation
 	Remote      *Remote           // nil unless the app is a remote server
 	Running     bool              // false after a requested stop
 	InstalledAt time.Time
+}
+
+// BundleSignature is the signature of a bundle file, which was valid when the app was installed.
+type BundleSignature struct {
+	Signer      string `json:"signer"`      // the name in the certificate
+	Fingerprint string `json:"fingerprint"` // the SHA-256 of the certificate, in lower-case hex
+	Trusted     bool   `json:"trusted"`     // by install.trustedSigners
 }
 
 // Source says where an app came from.

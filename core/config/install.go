@@ -1,7 +1,12 @@
 package config
 
 import (
+	"crypto/x509"
+	"encoding/pem"
+	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
 )
 
@@ -9,6 +14,9 @@ import (
 type Install struct {
 	Allow      []string // patterns such as npm:@acme/*; nil allows everything
 	Registries InstallRegistries
+
+	RequireSignature bool                // whether bundle files must be signed by a certificate of Signers
+	Signers          []*x509.Certificate // whose signatures of bundles are trusted
 }
 
 // InstallRegistries are the registries that each role may install from; nil means all.
@@ -20,14 +28,18 @@ type InstallRegistries struct {
 type installSection struct {
 	Allow      []string          `json:"allow"`
 	Registries InstallRegistries `json:"registries"`
+
+	RequireSignature bool     `json:"requireSignature"`
+	TrustedSigners   []string `json:"trustedSigners"`
 }
 
 func (s installSection) install() Install {
-	return Install(s)
+	return Install{Allow: s.Allow, Registries: s.Registries, RequireSignature: s.RequireSignature}
 }
 
-// checkInstall makes sure that the registries exist.
+// checkInstall makes sure that the registries exist, and reads the certificates of signers.
 func (k *check) checkInstall() {
+	k.readSigners()
 	for role, names := range map[string][]string{
 		"workspaceAdmin": k.cfg.Install.Registries.WorkspaceAdmin, "organizationAdmin": k.cfg.Install.Registries.OrganizationAdmin,
 	} {
@@ -38,4 +50,42 @@ func (k *check) checkInstall() {
 			}
 		}
 	}
+}
+
+// readSigners reads install.trustedSigners.
+func (k *check) readSigners() {
+	section := k.doc.Install
+	for i, path := range section.TrustedSigners {
+		at := fmt.Sprintf("install.trustedSigners[%d]", i)
+		raw, err := os.ReadFile(absolute(filepath.Dir(k.cfg.File), path))
+		if err != nil {
+			k.add(at, "%v", err)
+			continue
+		}
+		found, err := parseCertificates(raw)
+		if err != nil {
+			k.add(at, "%s: %v", k.shown(at, path), err)
+		}
+		k.cfg.Install.Signers = append(k.cfg.Install.Signers, found...)
+	}
+	if section.RequireSignature && len(section.TrustedSigners) == 0 {
+		k.addUnless("install.requireSignature", []string{"install.trustedSigners"}, "needs install.trustedSigners: without a certificate no signature counts")
+	}
+}
+
+func parseCertificates(raw []byte) (all []*x509.Certificate, err error) {
+	for block, rest := pem.Decode(raw); block != nil; block, rest = pem.Decode(rest) {
+		if block.Type != "CERTIFICATE" {
+			continue
+		}
+		one, err := x509.ParseCertificate(block.Bytes)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, one)
+	}
+	if len(all) == 0 {
+		return nil, errors.New("it holds no certificate in PEM form")
+	}
+	return all, nil
 }

@@ -1,6 +1,8 @@
 package config
 
 import (
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 )
@@ -26,6 +28,23 @@ func TestAPatternNamesAKindOfSource(t *testing.T) {
 		_, err := load(t, "install: {allow: ["+pattern+"]}", nil)
 		if said := said(t, err); !strings.Contains(said, "install.allow[0]: want a kind of source and a pattern") {
 			t.Errorf("%s: %s", pattern, said)
+		}
+	}
+}
+
+func TestARequiredSignatureNeedsCertificates(t *testing.T) {
+	empty := filepath.Join(t.TempDir(), "empty.pem")
+	if err := os.WriteFile(empty, []byte("nothing"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for settings, want := range map[string]string{
+		"requireSignature: true":              "install.requireSignature: needs install.trustedSigners",
+		"trustedSigners: [/nowhere/acme.pem]": "install.trustedSigners[0]: open /nowhere/acme.pem",
+		"trustedSigners: ['" + empty + "']":   "holds no certificate in PEM form",
+	} {
+		_, err := load(t, "install: {"+settings+"}", nil)
+		if said := said(t, err); !strings.Contains(said, want) {
+			t.Errorf("%s: %s", settings, said)
 		}
 	}
 }

@@ -29,6 +29,8 @@ type installation struct {
 	Env        map[string]string `json:"env,omitempty"`
 	Remote     *remote           `json:"remote,omitempty"`
 	Running    bool              `json:"running"`
+
+	Signature *core.BundleSignature `json:"signature,omitempty"`
 }
 
 type remote struct {
@@ -185,7 +187,7 @@ func (s *Store) opened(stored, workspace, name string, at time.Time) (core.Insta
 func toRecord(in core.Installation) installation {
 	record := installation{
 		ID: in.ID, Files: in.Files, Sum: in.Sum, Source: in.Source, BundleName: in.BundleName, Version: in.Version, TrustScore: in.TrustScore,
-		Manifest: in.Manifest, Dir: in.Dir, Env: reveal(in.Env), Running: in.Running,
+		Manifest: in.Manifest, Dir: in.Dir, Env: reveal(in.Env), Running: in.Running, Signature: in.Signature,
 	}
 	if r := in.Remote; r != nil {
 		record.Remote = &remote{
@@ -200,7 +202,7 @@ func toRecord(in core.Installation) installation {
 func (r installation) installation(workspace, name string, at time.Time) core.Installation {
 	in := core.Installation{
 		ID: r.ID, Files: r.Files, Sum: r.Sum, Workspace: workspace, Name: name, Source: r.Source, BundleName: r.BundleName, Version: r.Version,
-		TrustScore: r.TrustScore, Manifest: r.Manifest, Dir: r.Dir, Env: conceal(r.Env), Running: r.Running, InstalledAt: at,
+		TrustScore: r.TrustScore, Manifest: r.Manifest, Dir: r.Dir, Env: conceal(r.Env), Running: r.Running, InstalledAt: at, Signature: r.Signature,
 	}
 	if m := r.Remote; m != nil {
 		in.Remote = &core.Remote{

@@ -1,10 +1,12 @@
 package source
 
 import (
+	"crypto/x509"
 	"path/filepath"
 	"strings"
 
 	"github.com/ropewalk/ropewalk/core"
+	"github.com/ropewalk/ropewalk/core/bundle"
 )
 
 // Order is what is to be installed, whether a client or the configuration asked for it.
@@ -24,6 +26,9 @@ type Order struct {
 
 	Registries []string // the names of those that may be used; nil means all
 
+	Signed  bool           // a bundle must have a signature by one of Signers
+	Signers *x509.CertPool // certificates that are trusted to sign bundles; nil for none
+
 	// Progress reports what an installation does; nil to not report it.
 	Progress func(stage, message string)
 }
@@ -33,6 +38,19 @@ func (o Order) report(stage, message string) {
 	if o.Progress != nil {
 		o.Progress(stage, message)
 	}
+}
+
+// checkSigned refuses a bundle without a signature that is trusted, where one is needed.
+func (o Order) checkSigned(s *bundle.Signature) error {
+	switch {
+	case !o.Signed:
+		return nil
+	case s == nil:
+		return core.Errorf(core.CodeForbidden, "the bundle is not signed, and install.requireSignature of the configuration demands it")
+	case !s.Trusted(o.Signers):
+		return core.Errorf(core.CodeForbidden, "the bundle is signed by %.100q (SHA-256 %s), which install.trustedSigners of the configuration does not name, or whose certificate is not valid now", s.Signer, s.Fingerprint)
+	}
+	return nil
 }
 
 // Order checks a request and returns what it asks for.

@@ -1,6 +1,7 @@
 package source
 
 import (
+	"crypto/x509"
 	"net/url"
 	"regexp"
 	"slices"
@@ -16,11 +17,16 @@ type Policy struct {
 	allow      []*regexp.Regexp
 	everything bool
 	registries config.InstallRegistries
+	signed     bool // bundles must have a signature that is trusted
+	signers    *x509.CertPool
 }
 
 // NewPolicy returns the policy of a configuration, which has checked the patterns.
 func NewPolicy(c config.Install) *Policy {
-	p := &Policy{everything: c.Allow == nil, registries: c.Registries}
+	p := &Policy{everything: c.Allow == nil, registries: c.Registries, signed: c.RequireSignature, signers: x509.NewCertPool()}
+	for _, certificate := range c.Signers {
+		p.signers.AddCert(certificate)
+	}
 	for _, pattern := range c.Allow {
 		p.allow = append(p.allow, compilePattern(pattern))
 	}
@@ -47,6 +53,7 @@ func compilePattern(pattern string) *regexp.Regexp {
 // Check refuses an order that no pattern allows, with core.CodeForbidden, and returns it with the
 // registries that its caller may use.
 func (p *Policy) Check(o Order) (Order, error) {
+	o.Signed, o.Signers = p.signed, p.signers
 	o.Registries = p.registries.OrganizationAdmin
 	if o.Restricted {
 		o.Registries = p.registries.WorkspaceAdmin

@@ -60,6 +60,9 @@ func (r *Resolver) fromPath(ctx context.Context, o Order) (*Candidate, error) {
 		}
 		c := &Candidate{Manifest: m}
 		c.Record.Dir = o.Source.Ref
+		if err := o.checkSigned(nil); err != nil {
+			return nil, err
+		}
 		return c, c.describe(o)
 	case !info.Mode().IsRegular():
 		return nil, fmt.Errorf("path: %s is neither a bundle directory nor a .mcpb file", o.Source.Ref)
@@ -91,6 +94,16 @@ func (r *Resolver) fromArchive(ctx context.Context, o Order, sum string, get fun
 	archive, err := get(staged)
 	if err != nil {
 		return nil, err
+	}
+	signature, err := bundle.VerifySignature(ctx, archive)
+	if err != nil {
+		return nil, err
+	}
+	if err = o.checkSigned(signature); err != nil {
+		return nil, err
+	}
+	if signature != nil {
+		c.Record.Signature = &core.BundleSignature{Signer: signature.Signer, Fingerprint: signature.Fingerprint, Trusted: signature.Trusted(o.Signers)}
 	}
 	unpacked := filepath.Join(staged, "bundle")
 	if err = bundle.Unpack(ctx, archive, unpacked, bundle.Limits{}); err != nil {
