@@ -113,8 +113,11 @@ func (s *Sink) send(ctx context.Context, stream string, records []audit.Record) 
 	pause.InitialInterval, pause.MaxInterval = 100*time.Millisecond, 2*time.Second
 	var last error
 	_, err = backoff.Retry(ctx, func() (struct{}, error) {
-		last = s.post(ctx, body)
-		return struct{}{}, last
+		err := s.post(ctx, body)
+		if last == nil || ctx.Err() == nil { // an attempt that the deadline cut off does not say what is wrong
+			last = err
+		}
+		return struct{}{}, err
 	}, backoff.WithBackOff(pause), backoff.WithMaxElapsedTime(0))
 	if err != nil && ctx.Err() != nil && last != nil {
 		return fmt.Errorf("%w; the time for it is over", last)

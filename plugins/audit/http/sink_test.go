@@ -149,6 +149,7 @@ func TestWhatTheCollectorRefusesIsUnavailableAndSaysWhy(t *testing.T) {
 }
 
 func TestACollectorIsTrustedByItsCertificate(t *testing.T) {
+	t.Parallel()
 	server := httptest.NewTLSServer(&collector{streams: map[string][]audit.Record{}})
 	t.Cleanup(server.Close)
 	server.Config.ErrorLog = nil
@@ -159,7 +160,7 @@ func TestACollectorIsTrustedByItsCertificate(t *testing.T) {
 	if err := open(t, map[string]any{"url": server.URL, "tls": map[string]any{"caFile": ca}}).Write(t.Context(), "one", some(1)); err != nil {
 		t.Error(err)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
 	defer cancel()
 	if err := open(t, map[string]any{"url": server.URL}).Write(ctx, "one", some(1)); !errors.Is(err, plugins.ErrUnavailable) || !strings.Contains(err.Error(), "certificate") {
 		t.Errorf("a certificate that nobody vouches for: %v", err)
