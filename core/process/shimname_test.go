@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -24,7 +25,7 @@ func impersonate(mark string) {
 func namedShim() {
 	_ = os.WriteFile("/proc/self/comm", []byte("ropewalk-shim"), 0)
 	_, _ = os.Stdout.WriteString("ready\n")
-	select {}
+	time.Sleep(time.Hour)
 }
 
 func TestAProgramThatTakesAShimsNameAndKillsItsShimLeavesNoSurvivors(t *testing.T) {

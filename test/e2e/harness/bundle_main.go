@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"syscall"
+	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -37,7 +38,7 @@ const (
 func bundleMain(character string) int {
 	switch character {
 	case Silent, child:
-		select {}
+		time.Sleep(time.Hour) // select {} would end it: without another goroutine that is a deadlock
 	case Stateless:
 		return statelessMain()
 	case Broken:
