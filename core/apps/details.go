@@ -8,6 +8,8 @@ import (
 	"slices"
 
 	"github.com/ropewalk/ropewalk/core"
+	"github.com/ropewalk/ropewalk/core/apps/instance"
+	"github.com/ropewalk/ropewalk/core/apps/interact"
 	"github.com/ropewalk/ropewalk/core/apps/logs"
 	"github.com/ropewalk/ropewalk/core/apps/source"
 	"github.com/ropewalk/ropewalk/core/bundle"
@@ -30,7 +32,8 @@ type Details struct {
 	UserConfig  map[string]ConfigField `json:"userConfig"`
 	Env         []string               `json:"env"` // the names of the values of the installation; values are never shown
 	DataPath    string                 `json:"dataPath"`
-	Instances   int                    `json:"instances"` // of the session pool, beside the shared one
+	Instances   int                    `json:"instances"`   // of the session pool, beside the shared one
+	MemoryBytes *int64                 `json:"memoryBytes"` // of the processes of all instances; nil while there are none here
 }
 
 // SourceDetails says where an app came from.
@@ -76,6 +79,7 @@ func (m *Manager) Details(workspace, name string) (Details, error) {
 	if v.state == core.StateRunning {
 		d.Since = core.Timestamp(v.since)
 	}
+	d.MemoryBytes = memoryOf(v.instance, a.dialog.Instances())
 	if v.record.Remote != nil {
 		d.Transport = v.record.Remote.Type
 	}
@@ -83,6 +87,25 @@ func (m *Manager) Details(workspace, name string) (Details, error) {
 		d.addManifest(manifest, v.record)
 	}
 	return d, nil
+}
+
+// memoryOf is what the processes of an app hold, nil when none runs on this machine.
+func memoryOf(shared instance.Instance, pool []interact.Instance) *int64 {
+	all := []any{shared}
+	for _, one := range pool {
+		all = append(all, one)
+	}
+	var sum int64
+	local := false
+	for _, one := range all {
+		if process, ok := one.(interface{ Memory() int64 }); ok {
+			sum, local = sum+process.Memory(), true
+		}
+	}
+	if !local {
+		return nil
+	}
+	return &sum
 }
 
 func (d *Details) addManifest(m *bundle.Manifest, record core.Installation) {

@@ -168,6 +168,17 @@ func (p *Process) Stdout() io.ReadCloser { return p.stdout }
 // PID is the program's process id.
 func (p *Process) PID() int { return p.pid }
 
+// Memory is what the program and its descendants hold of the machine's memory, in bytes: what they have written, without
+// the code of libraries. 0 where the system does not show it.
+func (p *Process) Memory() (sum int64) {
+	for _, d := range descendants(p.cmd.Process.Pid, processes()) {
+		if u, ok := sandbox.ProcessUsage(d.pid); ok {
+			sum += u.Memory
+		}
+	}
+	return sum
+}
+
 // Done is closed when the program and all its descendants are gone.
 func (p *Process) Done() <-chan struct{} { return p.done }
 

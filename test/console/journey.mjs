@@ -128,7 +128,7 @@ await trail.getByText("filesystem__read_text_file").first().waitFor({ state: "de
 await trail.getByText("everything__echo").first().waitFor();
 await page.getByLabel("Search targets").fill("");
 await page.getByLabel("Outcome").selectOption("unauthenticated");
-await trail.getByText("POST /v1/auth/login").first().waitFor(); // the wrong key
+await trail.getByText("logged in with a key").first().waitFor(); // the wrong key
 await page.getByLabel("Person").selectOption({ label: "Owner" });
 await page.getByText("Nothing fits").waitFor();
 await page.getByLabel("Person").selectOption("");

@@ -50,6 +50,9 @@ func (p *Process) LimitExceeded() string {
 	return ""
 }
 
+// Memory is what the processes of the app hold of the machine's memory, in bytes.
+func (p *Process) Memory() int64 { return p.process.Memory() }
+
 // Shutdown closes the connection and ends the whole process tree: SIGTERM, then SIGKILL after grace.
 func (p *Process) Shutdown(grace time.Duration) error {
 	err := p.process.Stop(context.Background(), grace)

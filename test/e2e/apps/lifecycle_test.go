@@ -2,6 +2,7 @@ package apps
 
 import (
 	"context"
+	"encoding/json"
 	"os"
 	"path/filepath"
 	"testing"
@@ -23,6 +24,28 @@ func TestACallIsCancelledWhenItsCallerDisconnects(t *testing.T) {
 		t.Error("5 s after its caller left the tool is still at it")
 	}
 	s.Call(t, "patient", "echo", map[string]any{"text": "and it goes on"})
+}
+
+func TestTheMemoryOfAnAppIsShownWhileItRuns(t *testing.T) {
+	t.Parallel()
+	s := harness.Serve(t)
+	s.Install(t, map[string]any{"path": harness.GoBundle(t, "calc", harness.Plain)})
+	memory := func() *int64 {
+		var details struct{ MemoryBytes *int64 }
+		if err := json.Unmarshal([]byte(s.Do(t, "GET", "/v1/apps/calc", nil).Body), &details); err != nil {
+			t.Fatal(err)
+		}
+		return details.MemoryBytes
+	}
+	if held := memory(); held == nil || *held < 1<<20 || *held > 1<<30 {
+		t.Errorf("a running app holds %v bytes", held)
+	}
+	if a := s.Do(t, "POST", "/v1/apps/calc/stop", nil); a.Status != 200 {
+		t.Fatalf("stop: %d %s", a.Status, a.Body)
+	}
+	if held := memory(); held != nil {
+		t.Errorf("a stopped app holds %d bytes", *held)
+	}
 }
 
 func TestAKilledServerLeavesNoProcessAndKeepsItsState(t *testing.T) {

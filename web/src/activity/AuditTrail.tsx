@@ -1,12 +1,14 @@
 import { Download, ScrollText } from "lucide-react";
 import { useDeferredValue, useEffect, useState } from "react";
 import { ApiError } from "../api/http";
+import { useSession } from "../api/session";
 import { Button } from "../ui/Button";
 import { Input, Search, Select } from "../ui/Field";
 import { moment } from "../ui/format";
 import { Badge, Card, Empty, Failure, Skeleton, type Tone } from "../ui/Surface";
 import { toastError } from "../ui/Toast";
 import { VirtualRows } from "../ui/VirtualRows";
+import { phraseOf } from "./actions";
 import { everything, exportAudit, useAudit, usePeople, withoutBegun, type AuditFilter, type AuditRecord } from "./audit";
 import { saveLines } from "./save";
 import css from "./activity.module.css";
@@ -75,13 +77,17 @@ export function AuditTrail() {
 }
 
 function Row({ record: r, people }: { record: AuditRecord; people: Map<string, string> }) {
+  const { workspace } = useSession();
+  const phrase = phraseOf(r.action);
+  const elsewhere = r.workspace && r.workspace !== workspace.id && `in ${r.workspace}`;
   return (
     <div className={`${css.row} ${css.record}`}>
       <time dateTime={r.time}>{moment(r.time)}</time>
       <Badge tone={toneOf(r.outcome)} dot>{r.outcome.replaceAll("_", " ")}</Badge>
-      <p>
-        <b>{r.actor ? people.get(r.actor) ?? r.actor : "Unknown sender"}</b> <code>{r.action}</code>{r.target && !r.action.includes(r.target) && <> on <code>{r.target}</code></>}
-        <small>{[r.workspace, r.address && `from ${r.address}`, r.requestId && `request ${r.requestId}`].filter(Boolean).join(" · ")}</small>
+      <p title={[r.action, r.requestId && `request ${r.requestId}`].filter(Boolean).join(", ")}>
+        <b>{r.actor ? people.get(r.actor) ?? r.actor : "Somebody without a login"}</b> {phrase ?? <code>{r.action}</code>}
+        {r.target && (phrase !== null || !r.action.includes(r.target)) && <> <code>{people.get(r.target) ?? r.target}</code></>}
+        <small>{[r.address && `from ${r.address}`, elsewhere].filter(Boolean).join(" · ")}</small>
       </p>
     </div>
   );

@@ -17,6 +17,9 @@ export interface AppDetails extends App {
   source: { kind: string; ref: string; registry?: string };
   protected: boolean;
   restarts: number;
+  /** Null when no process of the app runs on the server's machine. */
+  memoryBytes: number | null;
+  signature?: { signer: string; fingerprint: string; trusted: boolean };
   since?: string;
   transport?: string;
   lastError?: string;

@@ -3,7 +3,7 @@ import type { AppDetails, Health } from "../api/apps";
 import type { App } from "../api/client";
 import type { Tool } from "../api/tools";
 import { price } from "../tools/ToolPanel";
-import { count, duration, moment, plural } from "../ui/format";
+import { bytes, count, duration, moment, plural } from "../ui/format";
 import { Code } from "../ui/Code";
 import { Card, Facts, Notice } from "../ui/Surface";
 
@@ -22,6 +22,7 @@ export function Overview({ app, details, health, tools }: Props) {
     ["State", app.status],
     ["Running for", app.status === "running" && health ? duration(health.uptime) : "–"],
     ["Restarts after crashes", count(details?.restarts ?? health?.restartCount ?? 0)],
+    ["Memory", typeof details?.memoryBytes === "number" ? bytes(details.memoryBytes) : "–"],
     ["Tools", plural(app.toolCount, "tool")],
     ["Price for a model", tools.length > 0 ? `≈ ${count(cost)} tokens` : "–"],
     ["Trust score", app.trustScore > 0 ? `${app.trustScore} of 100` : "none given"],
@@ -29,6 +30,7 @@ export function Overview({ app, details, health, tools }: Props) {
   if (details?.since) facts.push(["Since", moment(details.since)]);
   if (app.sandbox) facts.push(["Sandbox", `${app.sandbox.level}${app.sandbox.ownUser ? ", own user" : ""}${app.sandbox.weaker ? ` (${app.sandbox.weaker})` : ""}`], ["Network", app.sandbox.network.join(", ") || "none"]);
   if (details?.source) facts.push(["Source", sourceOf(details.source)]);
+  if (details?.signature) facts.push(["Signed by", `${details.signature.signer}${details.signature.trusted ? "" : " (not among the trusted signers)"}`]);
   if (details?.protected) facts.push(["Protected", "it cannot be uninstalled here"]);
   return (
     <div style={{ display: "grid", gap: 20 }}>

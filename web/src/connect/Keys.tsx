@@ -40,11 +40,8 @@ export function Keys({ onMade }: { onMade: (key: string) => void }) {
         <Table
           label="API keys" rows={keys.data} keyOf={(k) => k.id}
           columns={[
-            { title: "Name", cell: (k) => k.name },
-            { title: "Acts as", cell: (k) => k.user.email || k.user.displayName || k.user.id },
-            { title: "Role", cell: (k) => <Badge>{k.role}</Badge> },
-            { title: "Last used", cell: (k) => (k.lastUsedAt ? ago(k.lastUsedAt) : "never") },
-            { title: "Expires", cell: (k) => (k.expiresAt ? moment(k.expiresAt) : "never") },
+            { title: "Name", cell: (k) => <><b>{k.name}</b> <Badge>{k.role}</Badge><small>acts as {k.user.email || k.user.displayName || k.user.id}</small></> },
+            { title: "Last used", cell: (k) => <>{k.lastUsedAt ? ago(k.lastUsedAt) : "never"}<small>{k.expiresAt ? `expires ${moment(k.expiresAt)}` : "does not expire"}</small></> },
             { title: "", number: true, cell: (k) => <Button small look="danger" onClick={() => setRevoking(k)}>Revoke</Button> },
           ]}
         />

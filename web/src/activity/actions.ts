@@ -1,0 +1,38 @@
+/** What a record of the audit trail says that somebody did: the first pattern that fits. What none fits is shown as it is recorded. */
+const phrases: [RegExp, string][] = [
+  [/^tools\.call$/, "called"],
+  [/^POST \/v1\/auth\/login$/, "logged in with a key"],
+  [/^GET \/v1\/auth\/callback/, "logged in at the identity provider"],
+  [/^POST \/v1\/auth\/logout$/, "logged out"],
+  [/^POST \/v1\/auth\/backchannel-logout$/, "was logged out by the identity provider"],
+  [/^POST \/v1\/apps\/(install|import|upload)$/, "installed an app"],
+  [/^PATCH \/v1\/apps\/[^/]+$/, "configured"],
+  [/^POST \/v1\/apps\/[^/]+\/restart$/, "restarted"],
+  [/^POST \/v1\/apps\/[^/]+\/update$/, "updated"],
+  [/^POST \/v1\/apps\/[^/]+\/start$/, "started"],
+  [/^POST \/v1\/apps\/[^/]+\/stop$/, "stopped"],
+  [/^DELETE \/v1\/apps\/[^/]+$/, "uninstalled"],
+  [/^POST \/v1\/approvals\/[^/]+$/, "decided about a held call"],
+  [/^POST \/v1\/pins\/[^/]+$/, "decided about a changed tool"],
+  [/^POST \/v1\/chat(\/stream)?$/, "sent a message"],
+  [/^POST \/v1\/chat\/elicitations\/[^/]+$/, "answered a question of an app"],
+  [/^POST \/v1\/conversations\/import$/, "imported conversations"],
+  [/^(POST \/v1\/conversations\/delete|DELETE \/v1\/conversations\/[^/]+)$/, "deleted conversations"],
+  [/^PATCH \/v1\/conversations\/[^/]+$/, "renamed a conversation"],
+  [/^POST \/v1\/conversations\/[^/]+\/fork$/, "continued a conversation in a copy"],
+  [/^PATCH \/v1\/users\/[^/]+$/, "changed the rights of"],
+  [/^DELETE \/v1\/users\/[^/]+$/, "removed"],
+  [/^POST \/v1\/workspaces$/, "made a workspace"],
+  [/^PATCH \/v1\/workspaces\/[^/]+$/, "changed the workspace"],
+  [/^DELETE \/v1\/workspaces\/[^/]+$/, "deleted the workspace"],
+  [/^POST \/v1\/workspaces\/[^/]+\/members$/, "added a member to"],
+  [/^DELETE \/v1\/workspaces\/[^/]+\/members\/[^/]+$/, "removed a member from"],
+  [/^POST \/v1\/keys$/, "made an API key"],
+  [/^DELETE \/v1\/keys\/[^/]+$/, "revoked an API key"],
+  [/^PATCH \/v1\/models$/, "changed the models"],
+];
+
+/** What somebody did, in words; null when there are none for the action. */
+export function phraseOf(action: string): string | null {
+  return phrases.find(([pattern]) => pattern.test(action))?.[1] ?? null;
+}
