@@ -63,7 +63,7 @@ func bundleMain(args []string) int {
 	case modeFuture:
 		return answerAll(`"result":{"protocolVersion":"2099-01-01","capabilities":{},"serverInfo":{"name":"f","version":"1"}}`)
 	case modeLeaf:
-		time.Sleep(time.Hour)
+		<-time.After(time.Hour)
 	case modeFlood:
 		line := strings.Repeat("x", 1023) + "\n"
 		for range 60 << 10 {

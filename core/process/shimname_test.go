@@ -25,7 +25,7 @@ func impersonate(mark string) {
 func namedShim() {
 	_ = os.WriteFile("/proc/self/comm", []byte("ropewalk-shim"), 0)
 	_, _ = os.Stdout.WriteString("ready\n")
-	time.Sleep(time.Hour)
+	<-time.After(time.Hour)
 }
 
 func TestAProgramThatTakesAShimsNameAndKillsItsShimLeavesNoSurvivors(t *testing.T) {

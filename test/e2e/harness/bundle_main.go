@@ -38,7 +38,7 @@ const (
 func bundleMain(character string) int {
 	switch character {
 	case Silent, child:
-		time.Sleep(time.Hour) // select {} would end it: without another goroutine that is a deadlock
+		<-time.After(time.Hour) // select {} would end it: without another goroutine that is a deadlock
 	case Stateless:
 		return statelessMain()
 	case Broken:
