@@ -1,4 +1,4 @@
-import { useQuery } from "@tanstack/react-query";
+import { keepPreviousData, useQuery } from "@tanstack/react-query";
 import { PackageSearch } from "lucide-react";
 import { useEffect, useState } from "react";
 import { api, take, type Schemas } from "../api/client";
@@ -22,6 +22,7 @@ export function FromRegistry({ install }: { install: Installation }) {
   const search = useQuery({
     queryKey: ["registry", words],
     staleTime: 60_000,
+    placeholderData: keepPreviousData, // a bundle that was found before stays where it is: a click on it is not lost
     queryFn: () => take(api.GET("/v1/registries/search", { params: { query: { query: words, limit: 50 } } })),
   });
   const found = search.data?.bundles ?? [];
