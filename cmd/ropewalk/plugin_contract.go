@@ -15,7 +15,7 @@ func (t *trial) runProtocol(ctx context.Context, r *report) error {
 		return err
 	}
 	defer end()
-	subject := protocoltest.Subject{Path: t.plugin.Path, Kind: t.who.Kind, Settings: settings}
+	subject := protocoltest.Subject{Path: t.plugin.Path, Kind: t.who.Kind, Settings: settings, Probe: t.kits()[t.who.Kind].probe}
 	for name, value := range config.HostEnvironment().Only(t.passEnv...) {
 		subject.Env = append(subject.Env, name+"="+value)
 	}

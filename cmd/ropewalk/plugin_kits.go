@@ -11,6 +11,8 @@ import (
 	"syscall"
 	"time"
 
+	"google.golang.org/grpc"
+
 	"github.com/ropewalk/ropewalk/core/config"
 	"github.com/ropewalk/ropewalk/core/pluginhost"
 	"github.com/ropewalk/ropewalk/plugins"
@@ -19,14 +21,20 @@ import (
 	"github.com/ropewalk/ropewalk/plugins/auth"
 	"github.com/ropewalk/ropewalk/plugins/auth/authtest"
 	"github.com/ropewalk/ropewalk/plugins/kit"
+	"github.com/ropewalk/ropewalk/plugins/protocoltest"
 	"github.com/ropewalk/ropewalk/plugins/registry/registrytest"
 	"github.com/ropewalk/ropewalk/plugins/sessionstore/sessionstoretest"
+	auditv1 "github.com/ropewalk/ropewalk/proto/ropewalk/audit/v1"
+	authv1 "github.com/ropewalk/ropewalk/proto/ropewalk/auth/v1"
+	registryv1 "github.com/ropewalk/ropewalk/proto/ropewalk/registry/v1"
+	sessionstorev1 "github.com/ropewalk/ropewalk/proto/ropewalk/sessionstore/v1"
 )
 
 // kindKit is what plugin test does with plugins of one kind.
 type kindKit struct {
-	open func(context.Context, config.Plugin) (closer, error) // starts one, as a server would
-	run  func(context.Context, *report) error                 // runs the kit of the kind
+	open  func(context.Context, config.Plugin) (closer, error) // starts one, as a server would
+	run   func(context.Context, *report) error                 // runs the kit of the kind
+	probe protocoltest.Probe
 }
 
 func (t *trial) kits() map[plugins.Kind]kindKit {
@@ -36,22 +44,38 @@ func (t *trial) kits() map[plugins.Kind]kindKit {
 				return t.host.Auth(ctx, config.Auth{Plugin: p})
 			},
 			run: t.runAuth,
+			probe: func(ctx context.Context, conn grpc.ClientConnInterface, about string) error {
+				_, err := authv1.NewAuthServiceClient(conn).Verify(ctx, &authv1.VerifyRequest{Token: "no-token-of-anybody-" + about})
+				return err
+			},
 		},
 		plugins.KindSessionStore: {
 			open: func(ctx context.Context, p config.Plugin) (closer, error) { return t.host.SessionStore(ctx, p) },
 			run:  t.runSessionStore,
+			probe: func(ctx context.Context, conn grpc.ClientConnInterface, about string) error {
+				_, err := sessionstorev1.NewSessionStoreServiceClient(conn).Get(ctx, &sessionstorev1.GetRequest{Id: "no-session-of-anybody-" + about})
+				return err
+			},
 		},
 		plugins.KindRegistry: {
 			open: func(ctx context.Context, p config.Plugin) (closer, error) {
 				return t.host.Registry(ctx, config.Registry{Name: p.Adapter, Plugin: p})
 			},
 			run: t.runRegistry,
+			probe: func(ctx context.Context, conn grpc.ClientConnInterface, about string) error {
+				_, err := registryv1.NewRegistryServiceClient(conn).Resolve(ctx, &registryv1.ResolveRequest{Name: "no/bundle-" + about, Os: "linux", Arch: "amd64"})
+				return err
+			},
 		},
 		plugins.KindAudit: {
 			open: func(ctx context.Context, p config.Plugin) (closer, error) {
 				return t.host.Audit(ctx, config.AuditSink{Name: p.Adapter, Plugin: p})
 			},
 			run: t.runAudit,
+			probe: func(ctx context.Context, conn grpc.ClientConnInterface, _ string) error {
+				_, err := auditv1.NewAuditServiceClient(conn).Write(ctx, &auditv1.WriteRequest{Stream: "probe"})
+				return err
+			},
 		},
 	}
 }

@@ -154,10 +154,10 @@ func TestEveryKindOfPluginIsComplete(t *testing.T) {
 		if all := regexp.MustCompile(`(?s)func Kinds\(\).*?\}`).FindString(read(t, "plugins/kind.go")); !strings.Contains(all, constant) {
 			t.Errorf("plugins/kind.go: %s is not among Kinds()", constant)
 		}
-		has(t, "plugins/protocoltest/load.go", "plugins."+constant+":", "a call of the kind's service")
 		has(t, "cmd/ropewalk/plugin_kits.go", kind+"test.Checks(", "the kit of the kind for plugin test")
 		has(t, "cmd/ropewalk/plugin_kits.go", "plugins."+constant+":", "the kind in plugin test")
-		has(t, "cmd/ropewalk/skeleton/skeleton.go", "plugins."+constant, "the kind in plugin init")
+		has(t, "cmd/ropewalk/plugin_kits.go", kind+"v1.New", "a call of the kind's service")
+		has(t, filepath.Join("cmd/ropewalk/skeleton/files", kind, "words.tmpl"), "{{define \"usage\"}}", "the kind in plugin init")
 		has(t, "core/pluginhost/find.go", "plugins."+constant+"}", "the adapters of the kind that a configuration names")
 		has(t, "core/config/schema/schema.go", `case "`+kind+`":`, "the section of the kind in the configuration")
 		if text := read(t, "core/server/reload.go"); !strings.Contains(strings.ToLower(text), strings.TrimSuffix(kind, "y")) {

@@ -1,11 +1,14 @@
 package protocoltest_test
 
 import (
+	"context"
 	"encoding/json"
 	"maps"
 	"os"
 	"slices"
 	"testing"
+
+	"google.golang.org/grpc"
 
 	"github.com/ropewalk/ropewalk/plugins"
 	"github.com/ropewalk/ropewalk/plugins/kit"
@@ -13,6 +16,8 @@ import (
 	"github.com/ropewalk/ropewalk/plugins/protocoltest"
 	"github.com/ropewalk/ropewalk/plugins/sessionstore"
 	"github.com/ropewalk/ropewalk/plugins/sessionstore/memory"
+	authv1 "github.com/ropewalk/ropewalk/proto/ropewalk/auth/v1"
+	sessionstorev1 "github.com/ropewalk/ropewalk/proto/ropewalk/sessionstore/v1"
 )
 
 // lieVariable makes the test binary a plugin that tells that lie.
@@ -125,14 +130,24 @@ func subject(t *testing.T, lie string) protocoltest.Subject {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := protocoltest.Subject{Path: path, Env: []string{lieVariable + "=" + lie}, Kind: plugins.KindSessionStore, Settings: json.RawMessage(`{"url": "x"}`)}
+	s := protocoltest.Subject{Path: path, Env: []string{lieVariable + "=" + lie}, Kind: plugins.KindSessionStore, Settings: json.RawMessage(`{"url": "x"}`), Probe: getSession}
 	if lie == logsToken || lie == repeatsToken {
-		s.Kind = plugins.KindAuth
+		s.Kind, s.Probe = plugins.KindAuth, verifyToken
 	}
 	if lie == "none, with the SDK" {
 		s.Settings = nil
 	}
 	return s
+}
+
+func getSession(ctx context.Context, conn grpc.ClientConnInterface, about string) error {
+	_, err := sessionstorev1.NewSessionStoreServiceClient(conn).Get(ctx, &sessionstorev1.GetRequest{Id: "no-session-of-anybody-" + about})
+	return err
+}
+
+func verifyToken(ctx context.Context, conn grpc.ClientConnInterface, about string) error {
+	_, err := authv1.NewAuthServiceClient(conn).Verify(ctx, &authv1.VerifyRequest{Token: "no-token-of-anybody-" + about})
+	return err
 }
 
 func TestEachLieIsCaughtByItsCheck(t *testing.T) {

@@ -18,11 +18,7 @@ import (
 
 	"github.com/ropewalk/ropewalk/plugins"
 	"github.com/ropewalk/ropewalk/plugins/kit"
-	auditv1 "github.com/ropewalk/ropewalk/proto/ropewalk/audit/v1"
-	authv1 "github.com/ropewalk/ropewalk/proto/ropewalk/auth/v1"
 	pluginv1 "github.com/ropewalk/ropewalk/proto/ropewalk/plugin/v1"
-	registryv1 "github.com/ropewalk/ropewalk/proto/ropewalk/registry/v1"
-	sessionstorev1 "github.com/ropewalk/ropewalk/proto/ropewalk/sessionstore/v1"
 )
 
 func load() []Check {
@@ -33,27 +29,13 @@ func load() []Check {
 	}
 }
 
-// kindCall is a cheap call of the kind's own service, about something that is not there.
+// kindCall returns the subject's probe over a connection of its own.
 func (p *process) kindCall(s Subject) (func(ctx context.Context, about string) error, error) {
 	conn, err := p.dial(true, p.server)
 	if err != nil {
 		return nil, err
 	}
-	return func(ctx context.Context, about string) (err error) {
-		switch s.Kind {
-		case plugins.KindAuth:
-			_, err = authv1.NewAuthServiceClient(conn).Verify(ctx, &authv1.VerifyRequest{Token: "no-token-of-anybody-" + about})
-		case plugins.KindSessionStore:
-			_, err = sessionstorev1.NewSessionStoreServiceClient(conn).Get(ctx, &sessionstorev1.GetRequest{Id: "no-session-of-anybody-" + about})
-		case plugins.KindRegistry:
-			_, err = registryv1.NewRegistryServiceClient(conn).Resolve(ctx, &registryv1.ResolveRequest{Name: "no/bundle-" + about, Os: "linux", Arch: "amd64"})
-		case plugins.KindAudit:
-			_, err = auditv1.NewAuditServiceClient(conn).Write(ctx, &auditv1.WriteRequest{Stream: "probe"})
-		default:
-			err = fmt.Errorf("the kit does not know a call of the kind %q", s.Kind)
-		}
-		return err
-	}, nil
+	return func(ctx context.Context, about string) error { return s.Probe(ctx, conn, about) }, nil
 }
 
 // callKind makes one cheap call of the kind's own service.

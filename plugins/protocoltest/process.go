@@ -38,7 +38,12 @@ type Subject struct {
 	Env      []string // beside the handshake's own variables and PATH
 	Kind     plugins.Kind
 	Settings json.RawMessage // good ones
+	Probe    Probe           // of the kind
 }
+
+// Probe makes a cheap call of a kind's own service, about something that is not there. Calls with the same
+// about are equal.
+type Probe func(ctx context.Context, conn grpc.ClientConnInterface, about string) error
 
 // patience is how long a plugin may take to start or to end.
 const patience = 10 * time.Second

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"text/template"
 
@@ -47,9 +48,13 @@ func Write(dir string, o Options) error {
 	return o.SDK.writeModule(dir, words.Module)
 }
 
+// kindWords is the file in the folder of a kind that defines what the other templates include: "what", the
+// name of such a plugin in prose, and "usage", its section of the configuration.
+const kindWords = "words.tmpl"
+
 // words are what the templates speak of.
 type words struct {
-	Kind, Name, Module, What, Usage string
+	Kind, Name, Module string
 
 	Release     string // the version of ropewalk that CI runs
 	Development bool   // the SDK comes from a checkout
@@ -60,16 +65,7 @@ func wordsOf(o Options) (words, error) {
 	if !w.Development {
 		w.Release = Release(o.SDK.Version)
 	}
-	switch o.Kind {
-	case plugins.KindAuth:
-		w.What, w.Usage = "auth adapter", "auth:\n  adapter: "+o.Name+"\n  issuer: https://issuer.example\n  key: ${env:TOKEN_KEY}"
-	case plugins.KindSessionStore:
-		w.What, w.Usage = "session store", "sessionStore: "+o.Name
-	case plugins.KindRegistry:
-		w.What, w.Usage = "bundle registry", "registries:\n  - name: mine\n    adapter: "+o.Name
-	case plugins.KindAudit:
-		w.What, w.Usage = "audit sink", "audit:\n  sinks:\n    - adapter: "+o.Name
-	default:
+	if !slices.Contains(plugins.Kinds(), o.Kind) {
 		return w, fmt.Errorf("%q is not a kind of plugin: the kinds are %v", o.Kind, plugins.Kinds())
 	}
 	if !nameForm.MatchString(o.Name) {
@@ -93,7 +89,10 @@ func expand(from, dir string, w words) error {
 			}
 			return nil
 		}
-		parsed, err := template.ParseFS(files, path)
+		if entry.Name() == kindWords {
+			return nil
+		}
+		parsed, err := template.ParseFS(files, path, "files/"+w.Kind+"/"+kindWords)
 		if err != nil {
 			return err
 		}
