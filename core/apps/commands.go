@@ -30,8 +30,7 @@ func (m *Manager) Start(ctx context.Context, workspace, name string) (core.App, 
 		case core.StateRunning:
 			return a.recordForPeers(ctx)
 		case core.StateStarting, core.StateCrashed:
-			_, err := a.ready(ctx, nil)
-			return err
+			return a.awaitSupervisor(ctx)
 		default:
 			return a.startStopped(ctx)
 		}
@@ -124,6 +123,37 @@ func (m *Manager) command(ctx context.Context, k interact.AppKey, code core.Code
 		return core.App{}, commandError(code, err, k.Name, done)
 	}
 	return a.now.Load().app(), nil
+}
+
+// awaitSupervisor waits until the supervisor has got an app to run that is starting or crashed. A process
+// ends as running or dead. A remote app is never dead: it is tried at once, and when that attempt fails, too,
+// the error is that of the attempt, and the supervisor goes on trying.
+func (a *app) awaitSupervisor(ctx context.Context) error {
+	before := a.now.Load()
+	if before.record.Remote == nil {
+		_, err := a.ready(ctx, nil)
+		return err
+	}
+	again := time.NewTicker(callRetryPause) // the supervisor drops a wish that comes right after an attempt
+	defer again.Stop()
+	for {
+		v := a.now.Load()
+		switch {
+		case v.state != core.StateCrashed && v.state != core.StateStarting:
+			_, err := a.ready(ctx, nil)
+			return err
+		case v.restarts > before.restarts && v.failure != before.failure:
+			return v.failure
+		case v.state == core.StateCrashed:
+			a.wakeRetry()
+		}
+		select {
+		case <-v.replaced:
+		case <-again.C:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
 }
 
 // startStopped starts a stopped or dead app and its supervisor. The caller holds the turn.

@@ -2,6 +2,7 @@ package apps
 
 import (
 	"encoding/json"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -41,6 +42,35 @@ func TestARemoteAppThatIsAwayIsTriedForAsLongAsItIsWanted(t *testing.T) {
 		if app, _ := y.App(ws, "notes"); app.LastError != "" {
 			t.Errorf("the running app shows the error %q", app.LastError)
 		}
+	})
+}
+
+func TestAStartOfARemoteAppThatIsAwaySaysWhyItFailed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := &memoryApp{tools: []string{"echo"}}
+		y, _ := managerOf(t, m, newMemoryRecords(remoteRecord("notes", true)))
+		open(t, y)
+		synctest.Wait()
+		m.set(func(m *memoryApp) { m.refuses = "connection refused" })
+		m.kill()
+		wait(t.Context(), time.Hour)
+		for range 5 { // at any moment between two attempts
+			before := time.Now()
+			_, err := y.Start(t.Context(), ws, "notes")
+			if core.CodeOf(err) != core.CodeStartFailed || !strings.Contains(err.Error(), "connection refused") {
+				t.Errorf("the error is %v", err)
+			}
+			if waited := time.Since(before); waited > 3*time.Second {
+				t.Errorf("the start was answered after %v", waited)
+			}
+			wait(t.Context(), 7*time.Second)
+		}
+		expect(t, "state", state(t, y, "notes"), core.StateCrashed)
+		m.set(func(m *memoryApp) { m.refuses = "" })
+		if _, err := y.Start(t.Context(), ws, "notes"); err != nil {
+			t.Fatal(err)
+		}
+		expect(t, "state when the server is back", state(t, y, "notes"), core.StateRunning)
 	})
 }
 

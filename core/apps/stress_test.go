@@ -30,7 +30,7 @@ func TestCommandsAndCrashesInAnyOrder(t *testing.T) {
 	events := newMemoryEvents()
 	y := New(Options{
 		Home: t.TempDir(), Records: records, Events: events, RestartWait: 20 * time.Millisecond,
-		Policy: &schedule.Policy{Delays: []time.Duration{0, time.Millisecond}, Healthy: 2 * time.Millisecond},
+		Policy: &schedule.Policy{Delays: []time.Duration{0, time.Millisecond}, Healthy: 2 * time.Millisecond, RemoteMax: 4 * time.Millisecond},
 		Logger: hclog.New(&hclog.LoggerOptions{Output: log, Level: hclog.Error}),
 	})
 	y.start = m.launch
