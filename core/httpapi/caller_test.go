@@ -2,6 +2,9 @@ package httpapi
 
 import (
 	"fmt"
+	"os"
+	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -163,5 +166,31 @@ func TestAnUnknownMethodIsRefusedWithTheMethodsOfThePath(t *testing.T) {
 		if r := h.do(t, call{method: method, path: "/v1/nothing"}); r.StatusCode != 404 {
 			t.Errorf("%s of no path: %d", method, r.StatusCode)
 		}
+	}
+}
+
+func TestTheDocumentationListsExactlyThePublicRoutes(t *testing.T) {
+	page, err := os.ReadFile("../../docs/api.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, section, found := strings.Cut(string(page), "\n## 2.3 ")
+	section, _, ended := strings.Cut(section, "\n## ")
+	if !found || !ended {
+		t.Fatal("docs/api.md has no section 2.3")
+	}
+	var listed, served []string
+	for _, match := range regexp.MustCompile("`([A-Z]+ /v1/[^`]+)`").FindAllStringSubmatch(section, -1) {
+		listed = append(listed, match[1])
+	}
+	for _, r := range open(t, newAccess(), nil).routes() {
+		if public(r.path) {
+			served = append(served, r.method+" "+r.path)
+		}
+	}
+	slices.Sort(listed)
+	slices.Sort(served)
+	if !slices.Equal(listed, served) {
+		t.Errorf("docs/api.md 2.3 lists %v\npublic are %v", listed, served)
 	}
 }
