@@ -201,7 +201,7 @@ func wildCall(t *testing.T, y *Manager, key string) (sent bool) {
 	if core.CodeOf(err) == core.CodeUnavailable {
 		wait(t.Context(), time.Millisecond) // it may be stopped: others want to run, too
 	}
-	if took := time.Since(before); took > 5*time.Second {
+	if took := time.Since(before); took > 30*time.Second {
 		t.Errorf("%s %s took %v", does, key, took)
 	}
 	if err == nil && (string(result) != `{"key":"`+key+`"}` || received != 2) {
@@ -283,7 +283,7 @@ func TestTheClockOfAPendingCallStandsStillWhileItsClientIsAsked(t *testing.T) {
 		if err != nil || !p.Sent() {
 			t.Fatalf("%s: the call was not sent (%v)", does, err)
 		}
-		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+		ctx, cancel := context.WithTimeout(t.Context(), 60*time.Second)
 		_, err = p.Wait(ctx)
 		cancel()
 		if err != nil && core.TextOf(err) != want || err == nil && want != "" {

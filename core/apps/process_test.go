@@ -304,7 +304,7 @@ func TestKillMinus9OfARealBundle(t *testing.T) {
 		t.Errorf("a call after the kill: %q, %v", text, err)
 	}
 	t.Logf("the call in flight failed after %v, the next one was answered after %v", failed, time.Since(before))
-	if failed > time.Second || time.Since(before) > 5*time.Second {
+	if failed > 10*time.Second || time.Since(before) > 30*time.Second {
 		t.Errorf("too slow: %v, %v", failed, time.Since(before))
 	}
 	expectEvents(t, events, "bundle.installed", "bundle.crashed 1", "bundle.recovered")

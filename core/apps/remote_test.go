@@ -122,7 +122,7 @@ func TestALostRemoteServerIsReachedAgainWhenItIsBack(t *testing.T) {
 	if _, err := callTool(t, y, "far", "echo", "lost"); err == nil {
 		t.Fatal("a call succeeded although the server had lost the session")
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 60*time.Second)
 	defer cancel()
 	if err := events.wait(ctx, "bundle.crashed 2", 1); err != nil {
 		t.Fatal(err)

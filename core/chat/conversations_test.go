@@ -94,7 +94,7 @@ func TestThereIsOneRunOfAConversation(t *testing.T) {
 	}
 	h.must(chat.Request{Message: "other"}) // in another conversation
 	start := time.Now()
-	if err := h.Delete(t.Context(), owner(), id); err != nil || time.Since(start) > 2*time.Second {
+	if err := h.Delete(t.Context(), owner(), id); err != nil || time.Since(start) > 20*time.Second {
 		t.Errorf("deleting it gives %v after %v", err, time.Since(start))
 	}
 	if answer := <-over; answer.StopReason != chat.Cancelled {

@@ -183,10 +183,10 @@ func openOn(t *testing.T, home string, state store.Options, p *testenv.ModelProv
 }
 
 // lease is how long a run's claim lasts here.
-const lease = 900 * time.Millisecond
+const lease = 2400 * time.Millisecond
 
 func (h *fixture) close() {
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), 60*time.Second)
 	defer cancel()
 	if err := h.Close(ctx); err != nil {
 		h.t.Errorf("closing the engine: %v", err)

@@ -109,7 +109,7 @@ func (h *testServer) await(t testing.TB, or string, what func() bool) {
 	t.Helper()
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
-	for deadline := time.Now().Add(20 * time.Second); !what(); <-tick.C {
+	for deadline := time.Now().Add(time.Minute); !what(); <-tick.C {
 		if time.Now().After(deadline) {
 			t.Fatal(or)
 		}
@@ -208,7 +208,7 @@ func TestStalledReadersAreCutAndTheOthersGetEverything(t *testing.T) {
 	}
 	start := time.Now() // the stalled ones have been stalled for some time by now
 	h.await(t, "stalled readers are still there", func() bool { return h.streams.Count() <= readers })
-	if took := time.Since(start); took > 12*time.Second || h.streams.Count() != readers {
+	if took := time.Since(start); took > 40*time.Second || h.streams.Count() != readers {
 		t.Errorf("%d streams after %v, want %d", h.streams.Count(), took, readers)
 	}
 	cancel()

@@ -186,7 +186,7 @@ func newChat(t testing.TB, conversations *fakeConversations, tools chat.Tools, c
 		Store: conversations, Tools: tools, Models: models, Skills: skill.NewLibrary("testdata", nil, hclog.NewNullLogger()), Logger: hclog.NewNullLogger(),
 	})
 	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+		ctx, cancel := context.WithTimeout(context.Background(), 60*time.Second)
 		defer cancel()
 		if err := e.Close(ctx); err != nil {
 			t.Error(err)

@@ -65,7 +65,7 @@ func TestHealthAnswersWhileTheAuthAdapterDoesNot(t *testing.T) {
 	h.access.hang = true
 	start := time.Now()
 	bundles := healthOf(t, h.do(t, call{method: "GET", path: "/v1/health"}))
-	if took := time.Since(start); took > 5*time.Second || len(bundles) != 2 {
+	if took := time.Since(start); took > 30*time.Second || len(bundles) != 2 {
 		t.Errorf("%v after %v", bundles, took)
 	}
 }

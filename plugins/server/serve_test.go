@@ -96,7 +96,7 @@ func host(t *testing.T, kind plugins.Kind, wire int, log *testkit.Log) *goplugin
 		Cmd:              cmd,
 		AutoMTLS:         true,
 		SkipHostEnv:      true,
-		StartTimeout:     20 * time.Second,
+		StartTimeout:     time.Minute,
 		Logger:           hclog.New(&hclog.LoggerOptions{Output: log, JSONFormat: true, Level: hclog.Debug}),
 	})
 	t.Cleanup(client.Kill)
@@ -194,7 +194,7 @@ func TestAPluginThatIsTerminatedClosesFirst(t *testing.T) {
 	if err := syscall.Kill(client.ReattachConfig().Pid, syscall.SIGTERM); err != nil {
 		t.Fatal(err)
 	}
-	tick, late := time.NewTicker(10*time.Millisecond), time.After(10*time.Second)
+	tick, late := time.NewTicker(10*time.Millisecond), time.After(time.Minute)
 	defer tick.Stop()
 	for !client.Exited() {
 		select {

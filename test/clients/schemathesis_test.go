@@ -70,7 +70,7 @@ func search(t *testing.T, s *server, args ...string) {
 	}
 	cmd := exec.CommandContext(t.Context(), filepath.Join(bin, "schemathesis"), append([]string{
 		"--config-file", "schemathesis.toml", "run", at + "/v1/openapi.json", "--url", at,
-		"--request-timeout", "20", "--continue-on-failure", "--warnings", "off",
+		"--request-timeout", "60", "--continue-on-failure", "--warnings", "off",
 	}, args...)...)
 	cmd.Dir = dir
 	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + t.TempDir(), "LANG=C.UTF-8"}

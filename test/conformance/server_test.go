@@ -19,7 +19,7 @@ import (
 )
 
 // patience is how long anything may take on a machine that has other things to do.
-const patience = 30 * time.Second
+const patience = 90 * time.Second
 
 var answersAt = regexp.MustCompile(`server listening.*url=(http://\S+)`)
 

@@ -9,6 +9,8 @@ const require = createRequire(process.cwd() + "/");
 const { chromium } = require("playwright-core");
 const axeSource = readFileSync(require.resolve("axe-core/axe.min.js"), "utf8");
 
+const patience = 180_000; // of anything that a page or a browser does, also on a busy machine
+
 export const facts = JSON.parse(process.argv[2]);
 export const wide = { width: 1440, height: 900 };
 export const narrow = { width: 375, height: 812 };
@@ -19,15 +21,15 @@ const flags = [
 ];
 
 // launch starts a browser for several people: each open({ browser }) has cookies and storage of its own.
-export const launch = () => chromium.launch({ executablePath: facts.chromium, args: flags, headless: true });
+export const launch = () => chromium.launch({ executablePath: facts.chromium, args: flags, headless: true, timeout: patience });
 
 // open opens a page, in a browser of its own unless one is given. Whatever the page complains about is in problems.
 export async function open({ viewport = wide, colorScheme = "light", browser, ...rest } = {}) {
   const options = { viewport, colorScheme, ...rest };
   const context = browser ? await browser.newContext(options) : await chromium.launchPersistentContext(`${facts.profile}-${Math.random().toString(36).slice(2)}`, {
-    executablePath: facts.chromium, args: flags, headless: true, ...options,
+    executablePath: facts.chromium, args: flags, headless: true, timeout: patience, ...options,
   });
-  context.setDefaultTimeout(60_000);
+  context.setDefaultTimeout(patience);
   const page = context.pages()[0] ?? (await context.newPage());
   const problems = [];
   page.on("pageerror", (error) => problems.push(String(error)));

@@ -18,7 +18,7 @@ import (
 	"github.com/ropewalk/ropewalk/internal/testkit"
 )
 
-const patience = 30 * time.Second
+const patience = 90 * time.Second
 
 // server is a running ropewalk.
 type server struct {

@@ -21,7 +21,7 @@ import (
 )
 
 // patience is how long an interpreter may take to start on a machine that is busy.
-const patience = 30 * time.Second
+const patience = 90 * time.Second
 
 func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && os.Args[1] == process.ShimArg {

@@ -140,8 +140,8 @@ func TestWhatTheCollectorRefusesIsUnavailableAndSaysWhy(t *testing.T) {
 			t.Errorf("%d: %v", code, err)
 		}
 	}
-	settings, _ := answers(t, 503, 503, 503, 503, 503, 503, 503, 503)
-	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
+	settings, _ := answers(t, slices.Repeat([]int{503}, 1000)...)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
 	defer cancel()
 	if err := open(t, settings).Write(ctx, "one", some(1)); !errors.Is(err, plugins.ErrUnavailable) || !strings.Contains(err.Error(), "503") {
 		t.Error(err)

@@ -150,7 +150,7 @@ func TestSchema(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		tick, late := time.NewTicker(50*time.Millisecond), time.After(10*time.Second)
+		tick, late := time.NewTicker(50*time.Millisecond), time.After(time.Minute)
 		defer tick.Stop()
 		for count(t, server, "purged") != 1 {
 			select {

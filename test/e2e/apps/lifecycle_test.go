@@ -20,8 +20,8 @@ func TestACallIsCancelledWhenItsCallerDisconnects(t *testing.T) {
 	file := s.SharedFile("patient", "call")
 	s.BeginCall(ctx, t, "patient", file)
 	leave()
-	if !testkit.Within(5*time.Second, func() bool { _, err := os.Stat(file + ".cancelled"); return err == nil }) {
-		t.Error("5 s after its caller left the tool is still at it")
+	if !testkit.Within(harness.Timeout, func() bool { _, err := os.Stat(file + ".cancelled"); return err == nil }) {
+		t.Error("long after its caller left the tool is still at it")
 	}
 	s.Call(t, "patient", "echo", map[string]any{"text": "and it goes on"})
 }
@@ -67,11 +67,11 @@ func TestAKilledServerLeavesNoProcessAndKeepsItsState(t *testing.T) {
 		t.Fatalf("only these run:\n%v", before)
 	}
 	s.Kill()
-	if left := harness.Survivors(before, time.Second); len(left) > 0 {
-		t.Errorf("1 s after the server was killed these live:\n%v", left)
+	if left := harness.Survivors(before, 20*time.Second); len(left) > 0 {
+		t.Errorf("long after the server was killed these live:\n%v", left)
 	}
 	if left := harness.ProcessesFor(s.Home); len(left) > 0 {
-		t.Errorf("1 s after the server was killed these live:\n%v", left)
+		t.Errorf("long after the server was killed these live:\n%v", left)
 	}
 
 	s.Start()
@@ -101,7 +101,7 @@ func TestAStoppedAppIsGoneWithAllItsProcessesAndKeepsItsData(t *testing.T) {
 		if a := s.Do(t, command.method, command.path, nil); a.Status != 200 {
 			t.Fatalf("%s: %d %s", command.path, a.Status, a.Body)
 		}
-		if left := harness.Survivors(before, time.Second); len(left) > 0 {
+		if left := harness.Survivors(before, 20*time.Second); len(left) > 0 {
 			t.Errorf("after %s these live:\n%v", command.path, left)
 		}
 		if a := s.Do(t, "POST", "/v1/apps/tree/start", nil); a.Status != map[string]int{"POST": 200, "DELETE": 404}[command.method] {

@@ -45,7 +45,7 @@ func testServerLoss(t *testing.T, d *cluster) {
 			t.Errorf("session %s: %d %s", id, a.Status, a.Body)
 		}
 	}
-	if left := harness.Survivors(harness.ProcessesFor(victim.Home), time.Second); len(left) > 0 {
+	if left := harness.Survivors(harness.ProcessesFor(victim.Home), 20*time.Second); len(left) > 0 {
 		t.Errorf("of the server that was killed are left:\n%v", left)
 	}
 }

@@ -25,7 +25,7 @@ func Exists(path string) func() bool {
 const Workspace = "ws_default"
 
 // Timeout is how long one step may take on a busy machine.
-const Timeout = 30 * time.Second
+const Timeout = 90 * time.Second
 
 // Server is a running ropewalk. Its methods fail the test they are called in.
 type Server struct {

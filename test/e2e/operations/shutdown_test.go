@@ -36,7 +36,7 @@ func TestSIGTERMWaitsForCallsInProgress(t *testing.T) {
 	if took := time.Since(signalled); took > 26*time.Second {
 		t.Errorf("the server took %v to end", took)
 	}
-	if left := harness.Survivors(before, time.Second); len(left) > 0 {
+	if left := harness.Survivors(before, 20*time.Second); len(left) > 0 {
 		t.Errorf("these are left:\n%v", left)
 	}
 }

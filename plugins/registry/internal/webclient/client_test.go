@@ -24,7 +24,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 func client(t *testing.T, o Options) *Client {
 	t.Helper()
 	if o.Timeout == 0 {
-		o.Timeout = 5 * time.Second
+		o.Timeout = 30 * time.Second
 	}
 	c, err := New(o)
 	if err != nil {
@@ -84,7 +84,7 @@ func TestPrivateAddressesAreRefusedInEveryForm(t *testing.T) {
 		"https://registry.example.com": slices.Concat(loopback, others),
 		"http://127.0.0.1:1":           others, // a registry on loopback may name files on loopback, and nothing else inside
 	} {
-		c := client(t, Options{URL: address, Timeout: time.Second})
+		c := client(t, Options{URL: address, Timeout: 20 * time.Second})
 		for _, host := range hosts {
 			tried++
 			body, err := c.Download(t.Context(), "https://"+host+":"+port+"/x")
@@ -106,7 +106,7 @@ func TestPrivateAddressesAreRefusedInEveryForm(t *testing.T) {
 
 func TestPrivateNetworksAreAllowedOnlyByTheOperator(t *testing.T) {
 	for _, private := range []bool{false, true} {
-		c := client(t, Options{URL: "https://registry.example.com", Private: private, Timeout: 50 * time.Millisecond})
+		c := client(t, Options{URL: "https://registry.example.com", Private: private, Timeout: 500 * time.Millisecond})
 		_, err := c.Download(t.Context(), "https://10.255.255.1:1/x")
 		if blocked := errors.Is(err, ssrf.ErrProhibitedIP); blocked == private {
 			t.Errorf("allowed %t: got %v", private, err)
@@ -135,7 +135,7 @@ func TestRedirects(t *testing.T) {
 			http.Redirect(w, r, r.URL.Path+"x", http.StatusFound)
 		}
 	})
-	c := client(t, Options{URL: base, Timeout: time.Second})
+	c := client(t, Options{URL: base, Timeout: 20 * time.Second})
 	var answer struct{ OK bool }
 	if err := c.Get(t.Context(), "/same", nil, &answer); err != nil || !answer.OK {
 		t.Fatalf("within the registry: got %v", err)
