@@ -9,6 +9,7 @@ import (
 )
 
 func TestEverySettingOfABuiltInAdapterIsDocumented(t *testing.T) {
+	t.Parallel()
 	document, err := os.ReadFile("../../docs/adapters.md")
 	if err != nil {
 		t.Fatal(err)

@@ -8,6 +8,7 @@ import (
 
 // These are the commands of docs/replicas.md (coming from one server) and of docs/operations.md.
 func TestAStateIsBackedUpFromARunningServerAndRestoredIntoAStoppedOne(t *testing.T) {
+	t.Parallel()
 	s := newScript(t)
 	s.write(filepath.Join(s.home, "ropewalk.yaml"), "http: {port: 0}\n")
 	s.run("ropewalk", "backup", "one.db").exits(1, "there is no state to back up")

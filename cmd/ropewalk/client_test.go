@@ -72,6 +72,7 @@ func (s *script) split(stdin string, line ...string) (stdout, stderr string, sta
 }
 
 func TestAServerIsDrivenFromTheCommandLine(t *testing.T) {
+	t.Parallel()
 	s := newScript(t)
 	s.environ = []string{"ROPEWALK_CONTEXTS=" + filepath.Join(s.dir, "contexts.yaml"), "NO_COLOR=1"}
 	url := s.up()
@@ -150,6 +151,7 @@ func TestAServerIsDrivenFromTheCommandLine(t *testing.T) {
 }
 
 func TestEventsArePrintedAsTheyHappen(t *testing.T) {
+	t.Parallel()
 	s := newScript(t)
 	s.up()
 	var out testkit.Log
@@ -177,6 +179,7 @@ func TestEventsArePrintedAsTheyHappen(t *testing.T) {
 }
 
 func TestClientConfigurationsAreWrittenBesideWhatIsThere(t *testing.T) {
+	t.Parallel()
 	s := newScript(t)
 	url := s.up()
 	s.write(".mcp.json", `{"other":1,"mcpServers":{"kept":{"command":"x"}}}`)
@@ -208,6 +211,7 @@ func TestClientConfigurationsAreWrittenBesideWhatIsThere(t *testing.T) {
 }
 
 func TestDoctorNamesWhatIsWrongWithItsRemedy(t *testing.T) {
+	t.Parallel()
 	s := newScript(t)
 	s.environ = []string{"PATH=" + s.dir} // without runtimes to examine
 	demo := install(t, filepath.Join(built, "sessionstore-memory"), filepath.Join(s.dir, "demo"))
@@ -258,6 +262,7 @@ func TestDoctorNamesWhatIsWrongWithItsRemedy(t *testing.T) {
 }
 
 func TestAnAppWhoseFilesWereChangedIsNamedByDoctorAndTheListOfApps(t *testing.T) {
+	t.Parallel()
 	s := newScript(t)
 	s.up()
 	s.bundle(filepath.Join(s.dir, "notes.mcpb"), "notes")
@@ -292,6 +297,7 @@ func port(t *testing.T, address string) string {
 }
 
 func TestDoctorNamesADamagedDatabase(t *testing.T) {
+	t.Parallel()
 	s := newScript(t)
 	s.environ = []string{"PATH=" + s.dir}
 	if err := os.WriteFile(filepath.Join(s.home, "ropewalk.db"), []byte(strings.Repeat("no database ", 1000)), 0o600); err != nil {
@@ -304,6 +310,7 @@ func TestDoctorNamesADamagedDatabase(t *testing.T) {
 }
 
 func TestDoctorNamesAHomeThatCannotBeWritten(t *testing.T) {
+	t.Parallel()
 	s := newScript(t)
 	out, _, status := s.split("", "ropewalk", "doctor", "--home", "/proc/self")
 	if status != 1 || !strings.Contains(out, "/proc/self cannot be written") || !strings.Contains(out, "ROPEWALK_HOME") {
@@ -312,6 +319,7 @@ func TestDoctorNamesAHomeThatCannotBeWritten(t *testing.T) {
 }
 
 func TestDoctorBeginsALoginAtTheIdentityProvider(t *testing.T) {
+	t.Parallel()
 	const callback = "http://127.0.0.1:1/v1/auth/callback"
 	provider := testenv.StartOpenIDProvider(t, callback)
 	s := newScript(t)
@@ -330,6 +338,7 @@ func TestDoctorBeginsALoginAtTheIdentityProvider(t *testing.T) {
 }
 
 func TestTheSupportBundleHoldsNoSecrets(t *testing.T) {
+	t.Parallel()
 	s := newScript(t)
 	s.environ = []string{"SERVICE_API_KEY=canary-canary-canary"}
 	file := s.write("ropewalk.yaml", "storage: {url: \"postgres://u:canary@127.0.0.1:1/x\"}\n")
@@ -359,6 +368,7 @@ func TestTheSupportBundleHoldsNoSecrets(t *testing.T) {
 }
 
 func TestManualPagesAndCompletionComeFromTheCommands(t *testing.T) {
+	t.Parallel()
 	s := newScript(t)
 	if _, errs, status := s.split("", "ropewalk", "man", "man1"); status != 0 {
 		t.Fatal(errs)

@@ -10,6 +10,7 @@ import (
 )
 
 func TestKeysAreCreatedUsedAndDeletedFromTheCommandLine(t *testing.T) {
+	t.Parallel()
 	s := newScript(t)
 	const owner = "the-key-of-the-owner-0123"
 	s.environ = []string{"SERVICE_API_KEY=" + owner, "ROPEWALK_API_KEY=" + owner}
@@ -34,6 +35,7 @@ func TestKeysAreCreatedUsedAndDeletedFromTheCommandLine(t *testing.T) {
 }
 
 func TestAppsAreImportedConfiguredAndReadFromTheCommandLine(t *testing.T) {
+	t.Parallel()
 	s := newScript(t)
 	s.up()
 	s.write("servers.json", `{"mcpServers":{"far":{"url":"http://127.0.0.1:1/mcp"}}}`)
@@ -55,6 +57,7 @@ func TestAppsAreImportedConfiguredAndReadFromTheCommandLine(t *testing.T) {
 }
 
 func TestAChatPrintsTheAnswerAndTheToolCallsOfARun(t *testing.T) {
+	t.Parallel()
 	p := testenv.StartModelProvider(t)
 	s := newScript(t)
 	s.environ = []string{"NO_COLOR=1"}
@@ -76,6 +79,7 @@ func TestAChatPrintsTheAnswerAndTheToolCallsOfARun(t *testing.T) {
 }
 
 func TestAChatRendersMarkdownOnATerminalUnlessNoColorIsSet(t *testing.T) {
+	t.Parallel()
 	p := testenv.StartModelProvider(t)
 	s := newScript(t)
 	s.write(filepath.Join(s.home, "ropewalk.yaml"), "models:\n  default: openai:test-model\n  providers:\n    openai: {baseUrl: '"+p.URL+"/v1', apiKey: k}\n")

@@ -92,7 +92,10 @@ func TestEveryCommandBlockOfTheDocumentationRuns(t *testing.T) {
 					t.Errorf("%s:%d: no test in %s reads this page", b.page, b.line, b.why)
 				}
 			default:
-				t.Run(b.page+" "+strings.TrimSpace(strings.SplitN(b.command, "\n", 2)[0]), func(t *testing.T) { runBlock(t, b) })
+				t.Run(b.page+" "+strings.TrimSpace(strings.SplitN(b.command, "\n", 2)[0]), func(t *testing.T) {
+					t.Parallel()
+					runBlock(t, b)
+				})
 			}
 		}
 	}

@@ -13,6 +13,7 @@ import (
 // TestEveryConfigurationInTheDocumentationIsValid loads the blocks marked yaml. A block after the comment
 // <!-- not a configuration --> is something else.
 func TestEveryConfigurationInTheDocumentationIsValid(t *testing.T) {
+	t.Parallel()
 	pages, err := filepath.Glob("../../docs/*.md")
 	if err != nil {
 		t.Fatal(err)
@@ -53,6 +54,7 @@ func TestEveryConfigurationInTheDocumentationIsValid(t *testing.T) {
 }
 
 func TestTroubleshootingExplainsEveryErrorCode(t *testing.T) {
+	t.Parallel()
 	page, err := os.ReadFile("../../docs/troubleshooting.md")
 	if err != nil {
 		t.Fatal(err)

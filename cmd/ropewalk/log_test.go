@@ -8,6 +8,7 @@ import (
 )
 
 func TestTheLevelsOfARunningServerAreChangedAndItIsProfiled(t *testing.T) {
+	t.Parallel()
 	s := newScript(t)
 	s.run("ropewalk", "log", "level").exits(1, "no server is using home "+s.home)
 	s.up()

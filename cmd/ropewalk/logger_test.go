@@ -10,6 +10,7 @@ import (
 )
 
 func TestJSONLogLinesHaveTheUsualKeys(t *testing.T) {
+	t.Parallel()
 	var log testkit.Log
 	l, _ := newLogger(config.Log{Level: "info", Format: "json"}, &log)
 	l.Named("apps").Warn("app state changed", "detail", `"@level":"x"`)

@@ -137,6 +137,7 @@ func link(t *testing.T, path string) {
 }
 
 func TestTheLastLineNamesWhyAPluginCannotBeUsed(t *testing.T) {
+	t.Parallel()
 	s := newScript(t)
 	faultyPlugin := liar(t, s.dir, "sessionstore-faulty")
 	for _, f := range failures() {

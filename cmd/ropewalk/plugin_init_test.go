@@ -99,6 +99,7 @@ func testLines(t *testing.T, dir string) int {
 }
 
 func TestTheTestOfASkeletonRunsTheKit(t *testing.T) {
+	t.Parallel()
 	s := newScript(t)
 	s.run("ropewalk", "plugin", "init", "auth", "demo", "--module", "example.org/x/demo").exits(0)
 	s.dir = filepath.Join(s.dir, "demo")
@@ -107,6 +108,7 @@ func TestTheTestOfASkeletonRunsTheKit(t *testing.T) {
 }
 
 func TestPluginInitLeavesAPluginThatBuildsEvenWithoutTheGoTool(t *testing.T) {
+	t.Parallel()
 	s := newScript(t)
 	s.environ = []string{"PATH="}
 	s.run("ropewalk", "plugin", "init", "sessionstore", "demo").exits(0, "go mod tidy failed", "go is in no directory of PATH")
@@ -115,6 +117,7 @@ func TestPluginInitLeavesAPluginThatBuildsEvenWithoutTheGoTool(t *testing.T) {
 }
 
 func TestPluginInitOverwritesNothingAndSaysWhatIsWrong(t *testing.T) {
+	t.Parallel()
 	s := newScript(t)
 	s.run("ropewalk", "plugin", "init", "hat", "demo").exits(1, `"hat" is not a kind of plugin`)
 	s.run("ropewalk", "plugin", "init", "auth", "../demo").exits(1, "not a plugin's name")

@@ -9,6 +9,7 @@ import (
 )
 
 func TestPluginTestPassesThePluginsThatKeepTheirContract(t *testing.T) {
+	t.Parallel()
 	s := newScript(t)
 	s.write("static.json", `{"good": "good-token-0123456789", "issuer": "ropewalk:static", "subject": "alice",
 		"expiresAt": "2099-01-01T00:00:00Z", "bad": [{"name": "cut", "clause": "a bad signature", "token": "good-token-012345678"}]}`)
@@ -78,6 +79,7 @@ func bundle(t *testing.T) string {
 }
 
 func TestPluginTestTellsWhichPromiseIsBroken(t *testing.T) {
+	t.Parallel()
 	s := newScript(t)
 	for name, says := range map[string][]string{
 		"sessionstore-forgetful": {"FAIL", "  a session comes back as it was put\n", "Get", "the plugin does not keep its contract"},
@@ -96,6 +98,7 @@ func TestPluginTestTellsWhichPromiseIsBroken(t *testing.T) {
 }
 
 func TestPluginTestSaysOnceWhatKeepsAPluginFromBeingTested(t *testing.T) {
+	t.Parallel()
 	s := newScript(t)
 	s.write("wrong.yaml", "dri: /tmp\n")
 	s.write("torn.yaml", "dir: [\n")

@@ -9,6 +9,7 @@ import (
 )
 
 func TestPluginProtoWritesTheContractsAsTheyAreInTheRepository(t *testing.T) {
+	t.Parallel()
 	s := newScript(t)
 	s.run("ropewalk", "plugin", "proto").exits(0, "proto/ropewalk/plugin/v1/plugin.proto")
 	s.run("ropewalk", "plugin", "proto", "other/place").exits(0, "other/place/ropewalk/auth/v1/auth.proto")

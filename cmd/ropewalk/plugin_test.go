@@ -12,6 +12,7 @@ import (
 )
 
 func TestPluginListWithoutAServerShowsWhatThereIsToConfigure(t *testing.T) {
+	t.Parallel()
 	s := newScript(t)
 	install(t, filepath.Join(built, "auth-oidc"), filepath.Join(s.home, "plugins", "auth-okta"))
 	s.write(filepath.Join(s.home, "plugins", "SHA256SUMS"), "")
@@ -28,6 +29,7 @@ func TestPluginListWithoutAServerShowsWhatThereIsToConfigure(t *testing.T) {
 }
 
 func TestPluginListShowsHowThePluginsOfTheServerAre(t *testing.T) {
+	t.Parallel()
 	s := newScript(t)
 	path := install(t, filepath.Join(built, "sessionstore-memory"), filepath.Join(s.home, "plugins", "sessionstore-third"))
 	s.write(filepath.Join(s.home, "ropewalk.yaml"), "sessionStore: third\nhttp: {port: 0}\n")
@@ -88,6 +90,7 @@ func (s *script) serve() {
 }
 
 func TestPluginInfoStartsThePluginAsWhateverItIs(t *testing.T) {
+	t.Parallel()
 	s := newScript(t)
 	alias := install(t, filepath.Join(built, "auth-oidc"), filepath.Join(s.dir, "okta.v2"))
 	info := s.run("ropewalk", "plugin", "info", "./okta.v2").exits(0)
@@ -105,6 +108,7 @@ func TestPluginInfoStartsThePluginAsWhateverItIs(t *testing.T) {
 }
 
 func TestPluginVerifyComparesEveryPluginWithItsSum(t *testing.T) {
+	t.Parallel()
 	s := newScript(t)
 	s.run("ropewalk", "plugin", "verify").exits(0)
 	file := install(t, filepath.Join(built, "sessionstore-memory"), filepath.Join(s.home, "plugins", "sessionstore-third"))

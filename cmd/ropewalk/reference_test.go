@@ -18,6 +18,7 @@ const referencePath = "../../docs/configuration.md"
 
 // docs/configuration.md is generated: go test ./cmd/ropewalk -run Reference -update
 func TestTheConfigurationReferenceIsThatOfTheSchema(t *testing.T) {
+	t.Parallel()
 	document, err := schema.New(nil)
 	if err != nil {
 		t.Fatal(err)

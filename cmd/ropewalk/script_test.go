@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/ropewalk/ropewalk/internal/testenv"
+	"github.com/ropewalk/ropewalk/internal/testkit"
 	"github.com/ropewalk/ropewalk/plugins"
 	"github.com/ropewalk/ropewalk/plugins/host"
 	"github.com/ropewalk/ropewalk/plugins/sessionstore"
@@ -31,6 +32,10 @@ func TestMain(m *testing.M) {
 	if lie, ok := lies()[filepath.Base(os.Args[0])]; ok && os.Getenv(host.Cookie) != "" {
 		sessionstore.Serve(lie)
 		return
+	}
+	// The two tests that take longest are not parallel, though their parts are: so they come first.
+	if err := testkit.Parallel("3"); err != nil {
+		panic(err)
 	}
 	os.Exit(m.Run())
 }

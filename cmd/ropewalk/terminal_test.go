@@ -71,6 +71,7 @@ func hostileServer(t *testing.T) string {
 }
 
 func TestNothingThatAnAppOrAPersonWroteChangesTheTerminal(t *testing.T) {
+	t.Parallel()
 	s := newScript(t)
 	s.environ = []string{
 		"TERM=xterm", "NO_COLOR=1", "ROPEWALK_SERVER=" + hostileServer(t), "ROPEWALK_CONTEXTS=" + filepath.Join(s.dir, "contexts.yaml"),
@@ -97,6 +98,7 @@ func TestNothingThatAnAppOrAPersonWroteChangesTheTerminal(t *testing.T) {
 }
 
 func TestJSONOutputIsExactOnATerminalToo(t *testing.T) {
+	t.Parallel()
 	s := newScript(t)
 	s.environ = []string{"TERM=xterm", "ROPEWALK_SERVER=" + hostileServer(t), "ROPEWALK_CONTEXTS=" + filepath.Join(s.dir, "contexts.yaml")}
 	var want string

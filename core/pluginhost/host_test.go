@@ -187,7 +187,7 @@ func newHost(t *testing.T, change ...func(*pluginhost.Options)) *pluginhost.Host
 	o := pluginhost.Options{
 		Home: t.TempDir(), Builtins: builtins, Env: config.Environment{"PATH": os.Getenv("PATH"), "CANARY": "sings", "GORACE": os.Getenv("GORACE")},
 		PassEnv:      []string{"GORACE"}, // how long a plugin with the race detector takes to exit (see the Makefile)
-		StartTimeout: time.Minute, PingEvery: 500 * time.Millisecond,
+		StartTimeout: time.Minute, ReplaceWait: 30 * time.Second, PingEvery: 500 * time.Millisecond,
 	}
 	for _, c := range change {
 		c(&o)
@@ -295,7 +295,7 @@ func TestAPluginThatCannotServeGivesOneClearError(t *testing.T) {
 		t.Fatal(err)
 	}
 	third, sum := thirdParty(t, dir)
-	h := newHost(t, func(o *pluginhost.Options) { o.StartTimeout = 2 * time.Second })
+	patient, impatient := newHost(t), newHost(t, func(o *pluginhost.Options) { o.StartTimeout = 2 * time.Second })
 	for name, c := range map[string]struct {
 		p    config.Plugin
 		says []string
@@ -317,6 +317,10 @@ func TestAPluginThatCannotServeGivesOneClearError(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
+			h := patient
+			if name == "one that never answers" {
+				h = impatient
+			}
 			var err error
 			if strings.Contains(name, "auth adapter") {
 				_, err = h.Auth(t.Context(), config.Auth{Plugin: c.p})
@@ -359,10 +363,10 @@ func TestAPluginIsGivenTheVersionOfTheServer(t *testing.T) {
 }
 
 func TestAPluginThatFailsInConfigureSaysHow(t *testing.T) {
-	h := newHost(t, func(o *pluginhost.Options) { o.StartTimeout = 2 * time.Second })
+	h := newHost(t, func(o *pluginhost.Options) { o.StartTimeout = 4 * time.Second })
 	for settings, want := range map[string][]string{
 		`{"url": "crash"}`: {"crashed in Configure (exited with status 3)"},
-		`{"url": "wait"}`:  {"did not take its settings within 2s", "plugins.startTimeoutSeconds"},
+		`{"url": "wait"}`:  {"did not take its settings within 4s", "plugins.startTimeoutSeconds"},
 		`{}`:               {"its backend cannot be reached"},
 	} {
 		_, err := h.SessionStore(t.Context(), config.Plugin{Adapter: "holder", Settings: config.NewSettings([]byte(settings))})

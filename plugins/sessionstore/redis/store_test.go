@@ -43,7 +43,7 @@ func TestTheContract(t *testing.T) {
 	server := testenv.StartRedis(t)
 	t.Run("direct", func(t *testing.T) {
 		t.Parallel()
-		plugintest.Run(t, sessionstoretest.Checks(), sessionstoretest.Subject{Store: openAt(t, server)})
+		plugintest.Run(t, sessionstoretest.Checks(), sessionstoretest.Subject{Store: open(t, map[string]any{"url": "redis://" + server.Addr})})
 	})
 	t.Run("over the wire", func(t *testing.T) {
 		t.Parallel()
@@ -54,7 +54,7 @@ func TestTheContract(t *testing.T) {
 	})
 	t.Run("as an executable", func(t *testing.T) {
 		t.Parallel()
-		testenv.PassesItsKit(t, 3, "sessionstore-redis", `{"url": "redis://${backend}", "timeout": "500ms"}`, "--backend", server.Addr)
+		testenv.PassesItsKit(t, 3, "sessionstore-redis", `{"url": "redis://${backend}", "timeout": "2s"}`, "--backend", server.Addr)
 	})
 }
 
