@@ -7,7 +7,7 @@ LDFLAGS := -s -w -X main.version=$(VERSION)
 BUF     := $(GO) tool -modfile=tools/buf/go.mod buf
 LINT    := $(GO) tool -modfile=tools/golangci-lint/go.mod golangci-lint
 
-.PHONY: run build plugins test test-deps test-race test-plain test-postgres conformance schemathesis check lint generate web bench microbench chaos dist reproducible clean help
+.PHONY: run build plugins test test-deps test-race test-others test-plain test-postgres conformance schemathesis check lint generate web bench microbench chaos dist reproducible clean help
 
 help: ## show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 14
@@ -23,10 +23,9 @@ plugins: ## build every built-in adapter as a plugin binary of its own
 		CGO_ENABLED=0 $(GO) build -trimpath -ldflags '-s -w' -o $(BIN)/plugins/$$(basename $$d) ./$$d || exit 1; done
 
 # How go test runs here: without vet, which make check runs on everything; without debugging
-# information in the test executables, which nothing reads and the linker takes long to write; and
-# four packages at a time, because with three of them two processors were idle a quarter of the time:
-# tests of processes, browsers and lifetimes mostly wait.
-TESTFLAGS := -vet=off -ldflags='-s -w' -p 4
+# information in the test executables, which nothing reads and the linker takes long to write. A test that
+# runs make must not get the flags of this one (MAKEFLAGS).
+TESTFLAGS := -vet=off -ldflags='-s -w'
 
 # The race detector watches everything but SQLite, which is C translated to Go: its memory is its own,
 # not that of Go values, and watching each of its accesses took most of the time of what stores anything.
@@ -53,18 +52,23 @@ STORING := ./core/access ./core/chat ./core/server ./test/e2e/api ./test/e2e/app
 
 # Without the race detector, tests are compiled as make build compiles the server, so that nothing is
 # compiled for them alone but the tests.
-PLAINTEST := CGO_ENABLED=0 $(GO) test -trimpath $(TESTFLAGS)
+PLAINTEST := MAKEFLAGS= CGO_ENABLED=0 $(GO) test -trimpath $(TESTFLAGS) -p 2
 
-# The packages that take longest come first, so that the last ones to end are short. What the servers
-# under test are made of is compiled before, or several packages would compile it at the same time.
+# Two lanes run side by side, one with the race detector and one without: together five packages at a time,
+# because tests of processes, browsers and lifetimes mostly wait, and with fewer of them two processors were
+# idle a quarter of the time. A lane goes on when the other fails. The packages that take longest come first,
+# so that the last ones to end are short. What the servers under test are made of is compiled before, or
+# several packages would compile it at the same time.
 test: test-deps ## install what the tests need, run all (with the race detector where it sees something), then on PostgreSQL
 	@$(GO) build $(RACE) ./core/server
-	@$(MAKE) --no-print-directory test-race
-	@$(MAKE) --no-print-directory test-plain
-	@$(MAKE) --no-print-directory test-postgres
+	@$(MAKE) --no-print-directory --keep-going --jobs=2 test-race test-others
+
+# Lane two. The second part runs also when the first fails, so that one run shows all failures.
+test-others:
+	@$(MAKE) --no-print-directory test-plain && plain=0 || plain=1; $(MAKE) --no-print-directory test-postgres && exit $$plain
 
 test-race: ## the tests with the race detector: all but those of PLAIN in the Makefile (part of make test)
-	$(GO) test $(RACE) -timeout 15m $(TESTFLAGS) $$($(GO) list ./test/... ./core/store ./... | awk '!seen[$$0]++' | grep -vxF "$$($(GO) list $(PLAIN))")
+	MAKEFLAGS= $(GO) test $(RACE) -timeout 15m $(TESTFLAGS) -p 3 $$($(GO) list ./test/... ./core/store ./... | awk '!seen[$$0]++' | grep -vxF "$$($(GO) list $(PLAIN))")
 
 test-plain: ## the tests of other programs, of commands and of packages (part of make test)
 	$(PLAINTEST) -timeout 15m $(PLAIN)
