@@ -23,8 +23,7 @@ plugins: ## build every built-in adapter as a plugin binary of its own
 		CGO_ENABLED=0 $(GO) build -trimpath -ldflags '-s -w' -o $(BIN)/plugins/$$(basename $$d) ./$$d || exit 1; done
 
 # How go test runs here: without vet, which make check runs on everything; without debugging
-# information in the test executables, which nothing reads and the linker takes long to write. A test that
-# runs make must not get the flags of this one (MAKEFLAGS).
+# information in the test executables, which nothing reads and the linker takes long to write.
 TESTFLAGS := -vet=off -ldflags='-s -w'
 
 # The race detector watches everything but SQLite, which is C translated to Go: its memory is its own,
@@ -52,7 +51,7 @@ STORING := ./core/access ./core/chat ./core/server ./test/e2e/api ./test/e2e/app
 
 # Without the race detector, tests are compiled as make build compiles the server, so that nothing is
 # compiled for them alone but the tests.
-PLAINTEST := MAKEFLAGS= CGO_ENABLED=0 $(GO) test -trimpath $(TESTFLAGS) -p 2
+PLAINTEST := CGO_ENABLED=0 $(GO) test -trimpath $(TESTFLAGS) -p 2
 
 # Two lanes run side by side, one with the race detector and one without: together five packages at a time,
 # because tests of processes, browsers and lifetimes mostly wait, and with fewer of them two processors were
@@ -68,7 +67,7 @@ test-others:
 	@$(MAKE) --no-print-directory test-plain && plain=0 || plain=1; $(MAKE) --no-print-directory test-postgres && exit $$plain
 
 test-race: ## the tests with the race detector: all but those of PLAIN in the Makefile (part of make test)
-	MAKEFLAGS= $(GO) test $(RACE) -timeout 15m $(TESTFLAGS) -p 3 $$($(GO) list ./test/... ./core/store ./... | awk '!seen[$$0]++' | grep -vxF "$$($(GO) list $(PLAIN))")
+	$(GO) test $(RACE) -timeout 15m $(TESTFLAGS) -p 3 $$($(GO) list ./test/... ./core/store ./... | awk '!seen[$$0]++' | grep -vxF "$$($(GO) list $(PLAIN))")
 
 test-plain: ## the tests of other programs, of commands and of packages (part of make test)
 	$(PLAINTEST) -timeout 15m $(PLAIN)

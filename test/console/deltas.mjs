@@ -29,7 +29,7 @@ const began = Date.now();
 await message.fill("a long answer");
 await message.press("Enter");
 const end = page.getByText("The very end.");
-await end.waitFor({ state: "attached", timeout: 120_000 });
+await end.waitFor({ state: "attached" });
 await page.getByRole("button", { name: "Fork from here" }).waitFor({ state: "attached" });
 const took = Date.now() - began;
 await page.evaluate(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done))));
