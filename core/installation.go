@@ -43,6 +43,11 @@ type Source struct {
 // SourceKind is the kind of a source.
 type SourceKind string
 
+// AlreadyInstalled is the error about an app whose name another one has.
+func AlreadyInstalled(name string) *Error {
+	return Errorf(CodeAlreadyInstalled, "an app named %s is installed already: update or uninstall it, or install this one under another serverName (--as)", name)
+}
+
 // The kinds of sources.
 const (
 	SourcePath    SourceKind = "path"    // a bundle directory or an .mcpb file on the server

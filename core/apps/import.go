@@ -102,7 +102,7 @@ func (m *Manager) planImport(ctx context.Context, s source.ImportedServer, o sou
 	s.ServerName, s.Version, s.Status = found.Record.Name, found.Record.Version, statusPlanned
 	err = errors.Join(found.CheckValues(), found.RemoveStaged())
 	if _, missing := m.find(o.Workspace, found.Record.Name); err == nil && missing == nil {
-		err = core.Errorf(core.CodeAlreadyInstalled, "an app named %s is installed already", found.Record.Name)
+		err = core.AlreadyInstalled(found.Record.Name)
 	}
 	if err != nil {
 		return fail(err)

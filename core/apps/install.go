@@ -209,7 +209,7 @@ func (m *Manager) checkUnrecorded(ctx context.Context, record core.Installation)
 	_, err := m.o.Records.Installation(ctx, record.Workspace, record.Name)
 	switch {
 	case err == nil:
-		return core.Errorf(core.CodeAlreadyInstalled, "an app named %s is installed already", record.Name)
+		return core.AlreadyInstalled(record.Name)
 	case core.CodeOf(err) == core.CodeNotFound:
 		return nil
 	}

@@ -275,7 +275,7 @@ func (m *Manager) reserveName(k interact.AppKey) (free func(), err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.reserved[k] != nil || m.apps[k.Workspace][k.Name] != nil {
-		return nil, core.Errorf(core.CodeAlreadyInstalled, "an app named %s is installed already", k.Name)
+		return nil, core.AlreadyInstalled(k.Name)
 	}
 	over := make(chan struct{})
 	m.reserved[k] = over

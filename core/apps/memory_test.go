@@ -46,7 +46,7 @@ func (m *memoryRecords) AddInstallation(ctx context.Context, i core.Installation
 		return err
 	}
 	if _, taken := m.rows[interact.AppKey{Workspace: i.Workspace, Name: i.Name}]; taken {
-		return core.Errorf(core.CodeAlreadyInstalled, "an app named %s is installed already", i.Name)
+		return core.AlreadyInstalled(i.Name)
 	}
 	m.rows[interact.AppKey{Workspace: i.Workspace, Name: i.Name}] = i
 	return nil

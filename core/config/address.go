@@ -9,6 +9,8 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+
+	"github.com/ropewalk/ropewalk/internal/hostport"
 )
 
 var hostName = regexp.MustCompile(`^[A-Za-z0-9._-]+$`)
@@ -134,7 +136,7 @@ func webAddress(text string) (*url.URL, error) {
 	if u.User != nil {
 		return nil, errors.New("must not carry a user or password")
 	}
-	return u, nil
+	return u, hostport.Check(u)
 }
 
 // parseOrigin parses a web origin (RFC 6454): scheme://host[:port] and nothing else.

@@ -168,7 +168,6 @@ func TestEveryProblemIsReportedAtOnce(t *testing.T) {
 12: apps.header.transport.auth.name: is no valid HTTP header name
 13: apps.none2.transport.auth.token: only the type bearer takes a token
 13: apps.none2.transport.headers.b d: is no valid HTTP header
-14: apps.typo: want a mapping with exactly one of path, name and url, or with protected, sandbox or installScripts alone
 14: apps.typo.pth: unknown key; did you mean path?
 15: apps.half: want a mapping with exactly one of path, name and url, or with protected, sandbox or installScripts alone`,
 		},

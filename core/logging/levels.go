@@ -3,6 +3,7 @@ package logging
 import (
 	"fmt"
 	"maps"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -15,6 +16,7 @@ import (
 type Levels struct {
 	mu      sync.Mutex // for changes
 	current atomic.Pointer[levels]
+	known   sync.Map // the first parts of the names of components that have a logger
 }
 
 type levels struct {
@@ -67,6 +69,8 @@ func (l *Levels) Change(wanted map[string]string) error {
 			delete(next.components, component)
 		case level == hclog.NoLevel:
 			return fmt.Errorf("log level %q of %s: must be trace, debug, info, warn, error or off", name, component)
+		case !l.isKnown(component):
+			return fmt.Errorf("log level of %s: the server has no such component; it has %s", component, strings.Join(l.names(), ", "))
 		case component == Default:
 			next.standard = level
 		default:
@@ -75,6 +79,32 @@ func (l *Levels) Change(wanted map[string]string) error {
 	}
 	l.current.Store(&next)
 	return nil
+}
+
+// note remembers a component that has a logger.
+func (l *Levels) note(component string) {
+	first, _, _ := strings.Cut(component, ".")
+	if _, ok := l.known.Load(first); !ok {
+		l.known.Store(first, true)
+	}
+}
+
+// isKnown reports whether a component, or one above it, has a logger: those of single apps come and go.
+func (l *Levels) isKnown(component string) bool {
+	first, _, _ := strings.Cut(component, ".")
+	_, ok := l.known.Load(first)
+	return ok || component == Default
+}
+
+// names returns the components at the top, sorted.
+func (l *Levels) names() []string {
+	var all []string
+	l.known.Range(func(name, _ any) bool {
+		all = append(all, name.(string))
+		return true
+	})
+	slices.Sort(all)
+	return all
 }
 
 // Default is the name of the default among the levels.

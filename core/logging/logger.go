@@ -88,6 +88,7 @@ func (l *logger) ResetNamed(name string) hclog.Logger { return l.as(l.Logger.Res
 
 func (l *logger) as(named hclog.Logger) hclog.Logger {
 	component := strings.TrimPrefix(strings.TrimPrefix(named.Name(), root), ".")
+	l.levels.note(component)
 	return &logger{Logger: named, levels: l.levels, component: component}
 }
 

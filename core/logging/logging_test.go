@@ -1,6 +1,7 @@
 package logging_test
 
 import (
+	"io"
 	"strings"
 	"testing"
 	"time"
@@ -59,5 +60,19 @@ func TestDurationsAreTextInBothFormats(t *testing.T) {
 		if got := out.String(); !strings.Contains(got, "1.36s") || !strings.Contains(got, "2s") || !strings.Contains(got, "from the standard library") {
 			t.Errorf("json %t: the log is:\n%s", json, got)
 		}
+	}
+}
+
+func TestALevelOfAComponentThatTheServerDoesNotHaveIsRefused(t *testing.T) {
+	levels := logging.NewLevels(hclog.Info)
+	log := logging.New(logging.Options{Levels: levels}, io.Discard)
+	log.Named("apps").Named("calc")
+	log.Named("chat")
+	if err := levels.Change(map[string]string{"apps.later": "debug", "chat": "warn"}); err != nil {
+		t.Errorf("components that there are, or may be: %v", err)
+	}
+	err := levels.Change(map[string]string{"nonsense": "debug"})
+	if err == nil || !strings.Contains(err.Error(), "it has apps, chat") {
+		t.Errorf("the error is %v", err)
 	}
 }

@@ -63,7 +63,7 @@ func (h *Host) launch(ctx context.Context, t target) (_ *instance, err error) {
 		StartTimeout:     h.opts.StartTimeout,
 		TLSConfig:        mtls,
 		SkipHostEnv:      true,
-		Logger:           log,
+		Logger:           quietLogger{log},
 		// What a plugin prints beside its log; a lost line of it would be a lost clue.
 		SyncStdout: printed, SyncStderr: printed, PluginLogBufferSize: lineBytes,
 		GRPCDialOptions: append(tracing.PluginCalls(string(t.kind), t.name), host.DialOption(), grpc.WithDefaultCallOptions(
@@ -93,6 +93,13 @@ func (h *Host) launch(ctx context.Context, t target) (_ *instance, err error) {
 	log.Debug("plugin started", "version", inst.info.Version, "protocol", inst.protocol, "pid", inst.run.ID(), "capabilities", inst.info.Capabilities)
 	return inst, nil
 }
+
+// quietLogger is the logger of go-plugin's own lines. At info it has one, about a process that exited after
+// it was stopped: of no use above debug. What a plugin logs comes by Named, at its own level.
+type quietLogger struct{ hclog.Logger }
+
+// Info writes a line at the level debug.
+func (l quietLogger) Info(msg string, args ...any) { l.Debug(msg, args...) }
 
 func (i *instance) connect(t target) error {
 	protocol, err := i.client.Client()

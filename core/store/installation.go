@@ -60,7 +60,7 @@ func (s *Store) AddInstallation(ctx context.Context, in core.Installation) error
 			return err
 		}
 		if n, err := result.RowsAffected(); err != nil || n == 0 {
-			return errors.Join(err, core.Errorf(core.CodeAlreadyInstalled, "an app named %s is installed already", in.Name))
+			return errors.Join(err, core.AlreadyInstalled(in.Name))
 		}
 		return s.notifyPeers(ctx, tx, core.ChangeApp, in.Workspace, in.Name)
 	})

@@ -5,6 +5,7 @@ import (
 
 	"github.com/ropewalk/ropewalk/core"
 	link "github.com/ropewalk/ropewalk/core/link/remote"
+	"github.com/ropewalk/ropewalk/internal/hostport"
 )
 
 // Request is the body of POST /v1/apps/install: exactly one of Name, Path, URL, NPM, PyPI and Command
@@ -76,6 +77,9 @@ func (r Request) remote() (*core.Remote, error) {
 	u, err := url.Parse(r.URL)
 	if err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Host == "" {
 		return nil, badRequest("url is not an http or https URL")
+	}
+	if err := hostport.Check(u); err != nil {
+		return nil, badRequest("url %v", err)
 	}
 	if u.User != nil {
 		return nil, badRequest("url contains a user name or password; use transport.auth")

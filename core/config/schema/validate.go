@@ -65,11 +65,25 @@ func (v *validation) add(e *jsonschema.ValidationError) {
 		v.refuse(e.InstanceLocation, "%s", v.notOneOf(e.InstanceLocation, k))
 	case *kind.Schema, *kind.Group, *kind.AllOf, *kind.Reference:
 		for _, cause := range e.Causes {
-			v.add(cause)
+			if !explained(cause, e.Causes) {
+				v.add(cause)
+			}
 		}
 	default:
 		v.refuse(e.InstanceLocation, "%s", plainly(k, wants))
 	}
+}
+
+// explained reports whether a mapping fits none of the forms that it may have, probably because of an unknown
+// key in it, which is another of these errors.
+func explained(e *jsonschema.ValidationError, all []*jsonschema.ValidationError) bool {
+	if form, ok := e.ErrorKind.(*kind.OneOf); !ok || len(form.Subschemas) > 0 {
+		return false
+	}
+	return slices.ContainsFunc(all, func(other *jsonschema.ValidationError) bool {
+		_, unknown := other.ErrorKind.(*kind.AdditionalProperties)
+		return unknown && slices.Equal(other.InstanceLocation, e.InstanceLocation)
+	})
 }
 
 // plainly words what is wrong with one value, without showing it.

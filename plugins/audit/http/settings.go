@@ -12,6 +12,7 @@ import (
 
 	"golang.org/x/net/http/httpguts"
 
+	"github.com/ropewalk/ropewalk/internal/hostport"
 	"github.com/ropewalk/ropewalk/plugins"
 )
 
@@ -50,6 +51,8 @@ func (s *Settings) Check(problems *plugins.ConfigError) {
 		problems.Add("url", "is missing; set it to something like https://collector.example.com/audit")
 	case err != nil || at.Host == "" || at.Scheme != "http" && at.Scheme != "https":
 		problems.Add("url", "must be an address that begins with https:// or http://")
+	case hostport.Check(at) != nil:
+		problems.Add("url", "%v", hostport.Check(at))
 	case at.User != nil:
 		problems.Add("url", "must not hold a user or a password; use token or headers")
 	case at.Scheme == "http" && s.TLS != (TLS{}):

@@ -257,7 +257,7 @@ func TestErrorsShowNoSignedAddress(t *testing.T) {
 func TestCheckURL(t *testing.T) {
 	for address, ok := range map[string]bool{
 		"https://registry.example.com": true, "https://registry.example.com/mcp/": true, "http://127.0.0.1:80": true, "http://localhost": true, "http://[::1]:1": true,
-		"http://registry.example.com": false, "": false, "registry.example.com": false, "ftp://x": false, "https://u:p@x": false, "https://x?a=b": false, "https://x#f": false, "https:x": false, "http://127.0.0.1.example.com": false,
+		"http://registry.example.com": false, "": false, "registry.example.com": false, "ftp://x": false, "https://u:p@x": false, "https://x?a=b": false, "https://x#f": false, "http://127.0.0.1:": false, "https://x:70000": false, "https:x": false, "http://127.0.0.1.example.com": false,
 	} {
 		if err := CheckURL(address); ok != (err == nil) {
 			t.Errorf("%s: got %v", address, err)

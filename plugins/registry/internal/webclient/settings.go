@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/ropewalk/ropewalk/internal/hostport"
 	"github.com/ropewalk/ropewalk/plugins"
 )
 
@@ -49,6 +50,8 @@ func CheckURL(address string) error {
 	switch {
 	case err != nil || u.Host == "" || u.Opaque != "":
 		return errors.New("must be an absolute URL such as https://registry.example.com")
+	case hostport.Check(u) != nil:
+		return hostport.Check(u)
 	case u.User != nil:
 		return errors.New("must not carry a user or a password; use token")
 	case u.RawQuery != "" || u.ForceQuery || u.Fragment != "":
