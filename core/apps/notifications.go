@@ -139,21 +139,20 @@ func (m *Manager) Unsubscribe(ctx context.Context, workspace, server, session, u
 	return a.subscribeShared(ctx, "resources/unsubscribe", uri, subscriber.Unsubscribe)
 }
 
-// subscribeSession changes a subscription of the instance that the app has for a session, and reports
-// whether that accepted it. An instance that is starting is waited for: it may have read the
-// subscriptions too early.
+// subscribeSession changes a subscription of the instances that the app has for a session, and reports
+// whether one accepted it. Those that are starting are waited for: they may have read the subscriptions
+// too early.
 func (a *app) subscribeSession(ctx context.Context, session, uri string, change func(subscriber, context.Context, string) error) (accepted bool) {
 	limit, cancel := context.WithTimeout(ctx, appTimeout)
 	defer cancel()
-	in := a.dialog.AwaitInstance(limit, session)
-	if in == nil {
-		return false
+	for _, in := range a.dialog.AwaitInstances(limit, session) {
+		if err := change(in, limit, uri); err != nil {
+			a.log.Debug("instance of a session did not accept a subscription", "uri", uri, "error", err)
+			continue
+		}
+		accepted = true
 	}
-	if err := change(in, limit, uri); err != nil {
-		a.log.Debug("instance of a session did not accept a subscription", "uri", uri, "error", err)
-		return false
-	}
-	return true
+	return accepted
 }
 
 func (a *app) subscribeShared(ctx context.Context, method, uri string, change func(subscriber, context.Context, string) error) error {

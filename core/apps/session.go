@@ -34,9 +34,13 @@ func (a *app) StartFor(ctx context.Context, s interact.Session) (interact.Instan
 	defer release()
 	spec := a.spec()
 	spec.ClientCapabilities, spec.OnRequest = s.ClientCapabilities, s.OnRequest
-	publish := func(n rpc.Notification) { a.publishTo(s.ID, n) }
-	if spec.OnNotification = publish; s.ID == "" {
-		spec.Stateless = true
+	spec.Stateless = spec.Stateless || s.ID == ""
+	session := s.ID
+	if s.OneCall {
+		session = "" // it serves a stateless client
+	}
+	publish := func(n rpc.Notification) { a.publishTo(session, n) }
+	if spec.OnNotification = publish; session == "" {
 		spec.OnNotification = func(n rpc.Notification) {
 			if n.Method == "notifications/resources/updated" { // all others that belong to no request are of the older revisions
 				publish(n)
@@ -49,7 +53,7 @@ func (a *app) StartFor(ctx context.Context, s interact.Session) (interact.Instan
 		return nil, err
 	}
 	a.applyLogLevel(ctx, in)
-	a.subscribeAgain(ctx, in, a.manager.subscriptions.OfSession(notify.SessionKey{App: a.key, Session: s.ID}))
+	a.subscribeAgain(ctx, in, a.manager.subscriptions.OfSession(notify.SessionKey{App: a.key, Session: session}))
 	if !s.OneCall && spec.Stateless == in.Info().Stateless {
 		a.showSessionLists(in, s.ID)
 	}

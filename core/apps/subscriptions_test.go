@@ -1,6 +1,7 @@
 package apps
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -87,4 +88,50 @@ func TestStatelessClientsReceiveUpdatesOfTheirInstance(t *testing.T) {
 		}
 	}
 	t.Error("nothing was heard")
+}
+
+// touchAfterAsking is touch by a stateless client that can be asked, which an app of an older revision gets
+// on an instance for that call.
+func touchAfterAsking(t *testing.T, y *Manager) {
+	t.Helper()
+	params := `{"name":"touch","arguments":{"text":"ui://view/main"},"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{"elicitation":{}}}}`
+	if raw, err := y.Call(t.Context(), ws, "notes", interact.Call{Method: "tools/call", Params: json.RawMessage(params), Client: interact.NewClient("", true, nil), Owner: "alice"}); err != nil {
+		t.Fatalf("%s (%v)", raw, err)
+	}
+}
+
+func TestStatelessClientsReceiveUpdatesOfTheInstancesThatServeTheirCalls(t *testing.T) {
+	y := installNotes(t, modeOld, nil)
+	heard := make(chan notify.Notification, 100)
+	defer y.Listen(ws, func(x notify.Notification) { heard <- x })()
+	ask := func() {
+		raw, err := statelessAsk(t.Context(), y, "alice", "what word?", "")
+		if _, err := answered(t.Context(), y, "alice", firstQuestion(t, raw, err), "red"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	received := func(when string) {
+		t.Helper()
+		touchAfterAsking(t, y)
+		select {
+		case x := <-heard:
+			if x.Method != "notifications/resources/updated" || x.Session != "" || !x.Apart {
+				t.Errorf("%s: received %+v", when, x)
+			}
+		case <-time.After(30 * time.Second):
+			t.Fatalf("%s: nothing was received", when)
+		}
+	}
+	subscription := func(change func(ctx context.Context, workspace, server, session, uri string) error) {
+		t.Helper()
+		if err := change(t.Context(), ws, "notes", "", "ui://view/main"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	ask() // found out, on the shared instance
+	subscription(y.Subscribe)
+	received("subscribed before the instance started")
+	subscription(y.Unsubscribe)
+	subscription(y.Subscribe)
+	received("subscribed after the instance started")
 }

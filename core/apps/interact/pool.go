@@ -237,25 +237,32 @@ func (d *Dialog) Sessions() (found []string) {
 	return found
 }
 
-// AwaitInstance returns the app's instance for exactly this session, waiting while it is being
-// started; nil when there is none.
-func (d *Dialog) AwaitInstance(ctx context.Context, session string) Instance {
+// AwaitInstances returns the app's instances for exactly this session, waiting while they are being
+// started. For "", those that serve single calls of stateless clients are among them.
+func (d *Dialog) AwaitInstances(ctx context.Context, session string) (found []Instance) {
+	for _, x := range d.pooledFor(session) {
+		select {
+		case <-x.ready:
+		case <-ctx.Done():
+			return found
+		}
+		if x.err == nil && !isClosed(x.instance.Done()) {
+			found = append(found, x.instance)
+		}
+	}
+	return found
+}
+
+func (d *Dialog) pooledFor(session string) (found []*pooled) {
 	p := d.broker.pool
 	p.mu.Lock()
-	x := p.open[poolKey{d, session}]
-	p.mu.Unlock()
-	if x == nil {
-		return nil
+	defer p.mu.Unlock()
+	for key, x := range p.open {
+		if key.dialog == d && (key.session == session || session == "" && x.exclusive) {
+			found = append(found, x)
+		}
 	}
-	select {
-	case <-x.ready:
-	case <-ctx.Done():
-		return nil
-	}
-	if x.err != nil || isClosed(x.instance.Done()) {
-		return nil
-	}
-	return x.instance
+	return found
 }
 
 func isClosed(c <-chan struct{}) bool {
