@@ -333,6 +333,8 @@ func (t *trial) goodSettings() (settings json.RawMessage, end func(), err error)
 func (t *trial) runAuth(ctx context.Context, r *report) error {
 	subject := authtest.Subject{Keys: t.keys, Samples: t.samples, Limits: authtest.LimitsOf(t.authSettings())}
 	subject.Revokes = slices.Contains(t.who.Capabilities, plugins.CapabilityRevocations)
+	subject.Rechecks = slices.Contains(t.who.Capabilities, plugins.CapabilitySessions)
+	subject.Binds = slices.Contains(t.who.Capabilities, plugins.CapabilityVerifyRequest)
 	if t.samples != nil {
 		subject.Revoking = t.samples.Revoking
 	}
@@ -345,7 +347,8 @@ func (t *trial) runAuth(ctx context.Context, r *report) error {
 	}
 	checks := authtest.Checks(subject)
 	runChecks(ctx, r, checks, subject)
-	for _, all := range authtest.Checks(authtest.Subject{Keys: &authtest.Keys{}}) {
+	complete := authtest.Subject{Keys: &authtest.Keys{}, Revokes: subject.Revokes, Rechecks: subject.Rechecks, Binds: subject.Binds}
+	for _, all := range authtest.Checks(complete) {
 		if !slices.ContainsFunc(checks, func(c kit.Check[authtest.Subject]) bool { return c.Name == all.Name }) {
 			r.skipped(all.Name, t.whySkipped(all.Name))
 		}

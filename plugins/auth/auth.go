@@ -92,7 +92,7 @@ type Identity struct {
 	ExpiresAt      time.Time // when the token expires; never zero from Verify
 	Groups         []string
 	Claims         json.RawMessage // the other claims of the token, one JSON object; may be empty
-	SessionID      string          // the session at the provider, such as the claim sid; may be empty
+	SessionID      string          // the session at the provider that logout tokens name, such as the claim sid; may be empty
 	Renewal        plugins.Secret  // of a login: what CheckSession needs; "" when the provider offers no way
 }
 
@@ -139,7 +139,8 @@ type Revocation struct {
 // check the provider's logout tokens.
 type Sessions interface {
 	// CheckSession asks the provider whether the login that a renewal came with is still good. The identity
-	// has the renewal that takes the place of the old one, which is used once; without ExpiresAt it confirms
+	// has the renewal that takes the place of the old one, which is used once, and again only after
+	// plugins.ErrUnavailable; a renewal is good for every process with the same settings. Without ExpiresAt it confirms
 	// the login and says nothing new about the person. plugins.ErrUnauthenticated ends the login: the
 	// provider refuses it, it is about another subject now, or the key that it was signed with is no longer
 	// among the provider's. plugins.ErrUnavailable when the provider cannot be asked.

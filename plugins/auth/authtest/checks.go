@@ -34,6 +34,8 @@ func Checks(s Subject) []kit.Check[Subject] {
 	}
 	add(always())
 	add(revocations(s))
+	add(sessions(s))
+	add(proofs(s))
 	if s.Keys != nil || s.Samples != nil {
 		add(withTokens())
 		add(refusals(s))

@@ -11,7 +11,10 @@ import (
 )
 
 // login is a code that waits for its exchange.
-type login struct{ challenge, nonce, redirect, client string }
+type login struct {
+	challenge, nonce, redirect, client string
+	grant                              grant
+}
 
 func (p *Provider) handler() http.Handler {
 	mux := http.NewServeMux()
@@ -137,7 +140,7 @@ func (p *Provider) authorize(w http.ResponseWriter, r *http.Request) {
 	}
 	code := rand.Text()
 	p.mu.Lock()
-	p.logins[code] = login{challenge: q.Get("code_challenge"), nonce: q.Get("nonce"), redirect: q.Get("redirect_uri"), client: q.Get("client_id")}
+	p.logins[code] = login{challenge: q.Get("code_challenge"), nonce: q.Get("nonce"), redirect: q.Get("redirect_uri"), client: q.Get("client_id"), grant: p.sessions.begin()}
 	p.mu.Unlock()
 	http.Redirect(w, r, q.Get("redirect_uri")+"?"+url.Values{"code": {code}, "state": {q.Get("state")}}.Encode(), http.StatusFound)
 }
@@ -154,6 +157,10 @@ func (p *Provider) token(w http.ResponseWriter, r *http.Request) {
 	if !basic {
 		client = r.PostFormValue("client_id")
 	}
+	if r.PostFormValue("grant_type") == "refresh_token" {
+		p.refresh(w, r.PostFormValue("refresh_token"), client)
+		return
+	}
 	p.mu.Lock()
 	l, ok := p.logins[r.PostFormValue("code")]
 	delete(p.logins, r.PostFormValue("code"))
@@ -164,26 +171,35 @@ func (p *Provider) token(w http.ResponseWriter, r *http.Request) {
 		answer(w, http.StatusBadRequest, map[string]any{"error": "invalid_grant"})
 		return
 	}
-	answer(w, http.StatusOK, map[string]any{
-		"token_type": "Bearer", "expires_in": 600, "access_token": p.accessToken(),
-		"id_token": p.idToken(l.nonce),
-	})
+	p.mu.Lock()
+	refresh := p.sessions.renew(l.grant)
+	p.mu.Unlock()
+	p.grantTokens(w, l.grant, refresh, l.nonce)
+}
+
+// grantTokens answers with the tokens of a login, with a refresh token unless it is empty.
+func (p *Provider) grantTokens(w http.ResponseWriter, g grant, refresh, nonce string) {
+	tokens := map[string]any{"token_type": "Bearer", "expires_in": 600, "access_token": p.accessToken(g), "id_token": p.idToken(g, nonce)}
+	if refresh != "" {
+		tokens["refresh_token"] = refresh
+	}
+	answer(w, http.StatusOK, tokens)
 }
 
 // accessToken says no more of the person than the id token does.
-func (p *Provider) accessToken() string {
+func (p *Provider) accessToken(g grant) string {
 	if p.has(OtherAccessToken) {
 		return p.Token(map[string]any{"sub": "user_mallory", "name": "Mallory", "email": "mallory@example.com", "org_id": Organization})
 	}
 	if p.has(NamelessIDToken) || p.has(OtherUserInfo) {
-		return p.Token(map[string]any{"name": nil, "email": nil, "email_verified": nil})
+		return p.Token(map[string]any{"sub": g.subject, "name": nil, "email": nil, "email_verified": nil})
 	}
-	return p.Token()
+	return p.Token(map[string]any{"sub": g.subject})
 }
 
 // idToken is the id token of a login, wrong in the way of the fault.
-func (p *Provider) idToken(nonce string) any {
-	claims := map[string]any{"aud": ClientID, "nonce": nonce, "scope": nil}
+func (p *Provider) idToken(g grant, nonce string) any {
+	claims := map[string]any{"sub": g.subject, "sid": g.session, "aud": ClientID, "nonce": nilIfEmpty(nonce), "scope": nil}
 	p.mu.Lock()
 	forge := p.forgeIDToken
 	p.mu.Unlock()
@@ -212,7 +228,13 @@ func (p *Provider) userInfo(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "no token", http.StatusUnauthorized)
 		return
 	}
-	subject := "user_alice"
+	p.mu.Lock()
+	subject, good := p.sessions.subjectOf(strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer "))
+	p.mu.Unlock()
+	if !good {
+		http.Error(w, "the session has ended", http.StatusUnauthorized)
+		return
+	}
 	if p.has(OtherUserInfo) {
 		subject = "user_mallory"
 	}

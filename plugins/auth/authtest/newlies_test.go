@@ -214,15 +214,23 @@ func newLies() []lie {
 	}
 }
 
+// undeclared is the check of adapters without the capability sessions.
+const undeclared = "without the capability sessions its calls are unimplemented"
+
+// allLies are those about one check each.
+func allLies() []lie {
+	return slices.Concat(newLies(), exactLies(), sessionLies(), logoutLies(), proofLies())
+}
+
 func TestEachLieIsCaughtByItsCheck(t *testing.T) {
 	keys, err := authtest.NewKeys()
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, l := range append(newLies(), exactLies()...) {
+	for _, l := range allLies() {
 		t.Run(l.what, func(t *testing.T) {
 			t.Parallel()
-			s := authtest.Subject{Keys: keys, Open: func(ctx context.Context, p *authtest.Provider) (auth.Adapter, func(), error) {
+			s := authtest.Subject{Keys: keys, Rechecks: l.check != undeclared, Binds: true, Open: func(ctx context.Context, p *authtest.Provider) (auth.Adapter, func(), error) {
 				h, end, err := openHonest(ctx, p)
 				return l.make(h), end, err
 			}}
@@ -235,7 +243,7 @@ func TestEachLieIsCaughtByItsCheck(t *testing.T) {
 }
 
 func TestEveryCheckIsAPromiseOfTheContract(t *testing.T) {
-	plugintest.InContract(t, "auth", authtest.Checks(authtest.Subject{Keys: &authtest.Keys{}}))
+	plugintest.InContract(t, "auth", authtest.Checks(authtest.Subject{Keys: &authtest.Keys{}, Rechecks: true, Binds: true}))
 }
 
 func TestAnHonestAdapterIsNotCaughtAndNothingIsSkipped(t *testing.T) {
@@ -243,8 +251,9 @@ func TestAnHonestAdapterIsNotCaughtAndNothingIsSkipped(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := authtest.Subject{Keys: keys, Open: func(ctx context.Context, p *authtest.Provider) (auth.Adapter, func(), error) {
-		return openHonest(ctx, p)
+	s := authtest.Subject{Keys: keys, Rechecks: true, Binds: true, Open: func(ctx context.Context, p *authtest.Provider) (auth.Adapter, func(), error) {
+		h, end, err := openHonest(ctx, p)
+		return &binder{honest: h}, end, err
 	}}
 	for _, check := range authtest.Checks(s) {
 		t.Run(check.Name, func(t *testing.T) {

@@ -38,6 +38,7 @@ type Provider struct {
 	logins       map[string]login                // by code
 	forgeIDToken func(claims map[string]any) any // nil for honest id tokens
 	strayed      atomic.Int64                    // questions of the token endpoint under another name
+	sessions     sessionState
 }
 
 // Fault is something a Provider does wrong.
@@ -77,7 +78,7 @@ func NewProvider(keys *Keys) (*Provider, error) {
 	if err != nil {
 		return nil, fmt.Errorf("start the kit's provider: %w", err)
 	}
-	p := &Provider{keys: keys, address: listener.Addr().String(), logins: map[string]login{}}
+	p := &Provider{keys: keys, address: listener.Addr().String(), logins: map[string]login{}, sessions: newSessionState()}
 	p.life, p.end = context.WithCancel(context.Background())
 	p.server = &http.Server{Handler: p.handler(), ReadHeaderTimeout: 10 * time.Second}
 	p.served.Go(func() { _ = p.server.Serve(listener) })

@@ -32,6 +32,12 @@ type Subject struct {
 	// Revokes reports whether the subject declares the capability "revocations".
 	Revokes bool
 
+	// Rechecks reports whether the subject declares the capability "sessions".
+	Rechecks bool
+
+	// Binds reports whether the subject declares the capability "verify.request".
+	Binds bool
+
 	// Limits are what the settings of an adapter of OpenID providers leave no choice about.
 	Limits Limits
 }

@@ -50,7 +50,7 @@ func TestOIDCKeepsTheContract(t *testing.T) {
 	keys := newKeys(t)
 	t.Run("direct", func(t *testing.T) {
 		t.Parallel()
-		s := authtest.Subject{Open: direct, Keys: keys}
+		s := authtest.Subject{Open: direct, Keys: keys, Rechecks: true}
 		plugintest.Run(t, authtest.Checks(s), s)
 	})
 	t.Run("with every algorithm", func(t *testing.T) {
@@ -61,12 +61,12 @@ func TestOIDCKeepsTheContract(t *testing.T) {
 			err := adapter.Configure(ctx, plugins.Config{JSON: json.RawMessage(settings)})
 			return adapter, func() { _ = adapter.Close() }, err
 		}
-		s := authtest.Subject{Open: open, Keys: keys}
+		s := authtest.Subject{Open: open, Keys: keys, Rechecks: true}
 		plugintest.Run(t, authtest.Checks(s), s)
 	})
 	t.Run("over the wire", func(t *testing.T) {
 		t.Parallel()
-		s := authtest.Subject{Open: overWire(t), Keys: keys}
+		s := authtest.Subject{Open: overWire(t), Keys: keys, Rechecks: true}
 		plugintest.Run(t, authtest.Checks(s), s)
 	})
 }

@@ -36,7 +36,7 @@ func TestNoSecretIsLogged(t *testing.T) {
 	log := &lines{}
 	keys := newKeys(t)
 	var tokens []string
-	s := authtest.Subject{Keys: keys, Open: func(ctx context.Context, p *authtest.Provider) (auth.Adapter, func(), error) {
+	s := authtest.Subject{Keys: keys, Rechecks: true, Open: func(ctx context.Context, p *authtest.Provider) (auth.Adapter, func(), error) {
 		adapter := oidc.New()
 		adapter.UseLogger(hclog.New(&hclog.LoggerOptions{Output: log, Level: hclog.Trace, JSONFormat: true}))
 		var settings map[string]any

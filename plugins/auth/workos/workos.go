@@ -113,13 +113,21 @@ func (a *Adapter) Exchange(ctx context.Context, req auth.ExchangeRequest) (auth.
 	return a.withMembership(ctx, id)
 }
 
-// CheckSession implements auth.Sessions. Who is no longer a member is no longer logged in.
+// CheckSession implements auth.Sessions. Who is no longer a member is no longer logged in. The membership is read
+// first: a refresh token is good once, and must not be used up when the answer is plugins.ErrUnavailable.
 func (a *Adapter) CheckSession(ctx context.Context, req auth.SessionCheck) (auth.Identity, error) {
+	member, err := a.withMembership(ctx, auth.Identity{Subject: req.Subject})
+	if err != nil {
+		return auth.Identity{}, err
+	}
 	id, err := a.party.CheckSession(ctx, req)
 	if err != nil {
 		return auth.Identity{}, err
 	}
-	return a.withMembership(ctx, id)
+	if a.members != nil {
+		id.OrgRole = member.OrgRole
+	}
+	return id, nil
 }
 
 // VerifyLogout implements auth.Sessions.

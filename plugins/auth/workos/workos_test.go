@@ -56,7 +56,7 @@ func TestWorkOSKeepsTheContract(t *testing.T) {
 	t.Cleanup(server.Close)
 	t.Run("direct", func(t *testing.T) {
 		t.Parallel()
-		s := authtest.Subject{Keys: keys, Limits: authtest.Limits{OneOrganization: true, NoRoles: true}, Open: func(ctx context.Context, p *authtest.Provider) (auth.Adapter, func(), error) {
+		s := authtest.Subject{Keys: keys, Rechecks: true, Limits: authtest.Limits{OneOrganization: true, NoRoles: true}, Open: func(ctx context.Context, p *authtest.Provider) (auth.Adapter, func(), error) {
 			adapter := New()
 			err := adapter.Configure(ctx, settings(p, server.URL))
 			return adapter, func() { _ = adapter.Close() }, err
@@ -65,7 +65,7 @@ func TestWorkOSKeepsTheContract(t *testing.T) {
 	})
 	t.Run("over the wire", func(t *testing.T) {
 		t.Parallel()
-		s := authtest.Subject{Keys: keys, Limits: authtest.Limits{OneOrganization: true, NoRoles: true}, Open: func(_ context.Context, p *authtest.Provider) (auth.Adapter, func(), error) {
+		s := authtest.Subject{Keys: keys, Rechecks: true, Limits: authtest.Limits{OneOrganization: true, NoRoles: true}, Open: func(_ context.Context, p *authtest.Provider) (auth.Adapter, func(), error) {
 			adapter := New()
 			conn := plugintest.Configured(t, auth.Plugin(adapter), string(settings(p, server.URL).JSON))
 			return auth.Client(conn), func() { _ = adapter.Close() }, nil
@@ -74,7 +74,7 @@ func TestWorkOSKeepsTheContract(t *testing.T) {
 	})
 	t.Run("as an executable", func(t *testing.T) {
 		t.Parallel()
-		testenv.PassesItsKit(t, 14, "auth-workos", fmt.Sprintf(`{"issuer": "${issuer}", "clientId": %q, "redirectUri": %q, "organizationId": %q, "apiKey": %q, "apiUrl": %q}`,
+		testenv.PassesItsKit(t, 15, "auth-workos", fmt.Sprintf(`{"issuer": "${issuer}", "clientId": %q, "redirectUri": %q, "organizationId": %q, "apiKey": %q, "apiUrl": %q}`,
 			authtest.ClientID, authtest.RedirectURI, authtest.Organization, apiKey, server.URL))
 	})
 }

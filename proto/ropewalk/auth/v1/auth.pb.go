@@ -51,7 +51,7 @@ type Identity struct {
 	// The other claims of the token, as one JSON object; may be empty.
 	ClaimsJson string `protobuf:"bytes,10,opt,name=claims_json,json=claimsJson,proto3" json:"claims_json,omitempty"`
 	// The session at the provider that the token or the login belongs to, such as the claim sid; may be
-	// empty.
+	// empty. Of a login of an adapter with the capability "sessions" it is the one that logout tokens name.
 	SessionId string `protobuf:"bytes,11,opt,name=session_id,json=sessionId,proto3" json:"session_id,omitempty"`
 	// Of a login: what CheckSession needs to ask the provider about it again, at most 32 KiB; empty when
 	// the provider offers no way. A secret, which the server keeps encrypted and never reads.

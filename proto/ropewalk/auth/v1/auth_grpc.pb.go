@@ -564,7 +564,8 @@ type SessionServiceClient interface {
 	// the provider refuses it, it is about another subject now, or the key that it was signed with is no
 	// longer among the provider's. UNAVAILABLE when the provider cannot be asked: the login goes on for
 	// some minutes. An identity without expires_at confirms the login and says nothing new about the
-	// person. A renewal is used once.
+	// person. A renewal is used once, and again only after UNAVAILABLE. A renewal is good for every process
+	// with the same settings, also after a restart.
 	CheckSession(ctx context.Context, in *CheckSessionRequest, opts ...grpc.CallOption) (*CheckSessionResponse, error)
 	// VerifyLogout checks a logout token (OpenID Connect Back-Channel Logout 1.0, section 2.6), except that
 	// it was not used before, which the server does. UNAUTHENTICATED for: a bad signature, another issuer
@@ -613,7 +614,8 @@ type SessionServiceServer interface {
 	// the provider refuses it, it is about another subject now, or the key that it was signed with is no
 	// longer among the provider's. UNAVAILABLE when the provider cannot be asked: the login goes on for
 	// some minutes. An identity without expires_at confirms the login and says nothing new about the
-	// person. A renewal is used once.
+	// person. A renewal is used once, and again only after UNAVAILABLE. A renewal is good for every process
+	// with the same settings, also after a restart.
 	CheckSession(context.Context, *CheckSessionRequest) (*CheckSessionResponse, error)
 	// VerifyLogout checks a logout token (OpenID Connect Back-Channel Logout 1.0, section 2.6), except that
 	// it was not used before, which the server does. UNAUTHENTICATED for: a bad signature, another issuer
