@@ -27,6 +27,8 @@ type binder struct {
 	faults []string
 	meet   chan struct{}
 
+	checked sync.Map // the token that is not bound, by the one that is
+
 	mu    sync.Mutex
 	seen  map[string]bool // by jti
 	order []string
@@ -43,10 +45,15 @@ func (b *binder) Verify(ctx context.Context, req auth.VerifyRequest) (auth.Ident
 	if !bound {
 		return b.honest.Verify(ctx, req)
 	}
-	if !b.has("signature of the token") && !signedByProvider(b.honest, req.Token) {
-		return auth.Identity{}, refused("a bad signature")
+	free, known := b.checked.Load(req.Token)
+	if !known {
+		if !b.has("signature of the token") && !signedByProvider(b.honest, req.Token) {
+			return auth.Identity{}, refused("a bad signature")
+		}
+		free, _ = b.checked.LoadOrStore(req.Token, b.unbound(req.Token))
 	}
-	id, err := b.honest.Verify(ctx, auth.VerifyRequest{Token: b.unbound(req.Token), Audiences: req.Audiences})
+	token, _ := free.(string)
+	id, err := b.honest.Verify(ctx, auth.VerifyRequest{Token: token, Audiences: req.Audiences})
 	if err != nil {
 		return id, err
 	}
