@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/ropewalk/ropewalk/core"
+	"github.com/ropewalk/ropewalk/core/chat/model"
 )
 
 // messageMetadata is the metadata of an assistant message. What is stored is that of one turn; what is
@@ -13,6 +14,7 @@ import (
 type messageMetadata struct {
 	Skill        *string    `json:"skill,omitempty"`
 	ToolCalls    []ToolCall `json:"toolCalls"`
+	Parts        []Part     `json:"parts,omitempty"` // not stored: they follow from the turns
 	InputTokens  int64      `json:"inputTokens"`
 	OutputTokens int64      `json:"outputTokens"`
 	CostUSD      *float64   `json:"costUsd"`
@@ -46,17 +48,19 @@ func mergeRuns(stored []core.Message) []core.Message {
 	return shown
 }
 
-// mergeMessage joins the turns of one run.
+// mergeMessage joins the turns of one run. A message without blocks was not said in a run: it is a user's
+// or an imported one, whose metadata is that of the whole message already.
 func mergeMessage(turns []core.Message) core.Message {
 	whole := turns[0]
-	if len(turns) == 1 {
+	if len(turns) == 1 && (whole.Role != string(model.Assistant) || len(whole.Blocks) == 0) {
 		return whole
 	}
 	var texts []string
 	var sum messageMetadata
+	said, calls := make([]string, len(turns)), make([]int, len(turns))
 	priced, readable := true, true
-	for _, t := range turns {
-		if t.Content != "" {
+	for i, t := range turns {
+		if said[i] = t.Content; t.Content != "" {
 			texts = append(texts, t.Content)
 		}
 		var m messageMetadata
@@ -64,12 +68,19 @@ func mergeMessage(turns []core.Message) core.Message {
 			readable = false
 			continue
 		}
+		calls[i] = len(m.ToolCalls)
 		priced = priced && m.CostUSD != nil
 		sum = sum.plus(m)
 	}
 	whole.Content = strings.Join(texts, turnSeparator)
 	if !priced {
 		sum.CostUSD = nil
+	}
+	if len(sum.ToolCalls) == 0 && len(turns) == 1 {
+		return whole
+	}
+	if len(sum.ToolCalls) > 0 {
+		sum.Parts = partsOfTurns(said, calls)
 	}
 	if raw, err := json.Marshal(sum); err == nil && readable {
 		whole.Metadata = raw

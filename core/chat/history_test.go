@@ -73,3 +73,74 @@ func TestAForkCountsMessagesAsHistoryDoes(t *testing.T) {
 		t.Errorf("%d messages after the next run", len(got))
 	}
 }
+
+func TestHistoryKeepsTheOrderOfTextsAndToolCalls(t *testing.T) {
+	h := open(t, "openai", nil)
+	h.apps.add("files", "write", "")
+	h.model.Say(t, titled, writes, wrote)
+	answer, _ := h.must(chat.Request{Message: "please write it"})
+	const want = `[{"type":"text","text":"I will write."},{"type":"toolCall","index":0},{"type":"text","text":"It is written."}]`
+	check := func(id string) {
+		t.Helper()
+		var shown struct{ Parts json.RawMessage }
+		message := must2(h.History(t.Context(), owner(), id))[1]
+		if err := json.Unmarshal(message.Metadata, &shown); err != nil || string(shown.Parts) != want {
+			t.Errorf("parts %s, %v, want %s", shown.Parts, err, want)
+		}
+	}
+	check(answer.ConversationID)
+	fork, err := h.Fork(t.Context(), owner(), answer.ConversationID, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	check(fork.ID)
+}
+
+func TestHistoryKeepsTheOrderOfARunThatEndsWithItsToolCalls(t *testing.T) {
+	h := open(t, "openai", nil)
+	h.apps.add("files", "write", "")
+	h.model.Say(t, titled, writes, wrote)
+	one := 1
+	answer, _ := h.must(chat.Request{Message: "please write it", MaxIterations: &one})
+	message := must2(h.History(t.Context(), owner(), answer.ConversationID))[1]
+	var shown struct{ Parts json.RawMessage }
+	if err := json.Unmarshal(message.Metadata, &shown); err != nil || string(shown.Parts) != `[{"type":"text","text":"I will write."},{"type":"toolCall","index":0}]` {
+		t.Errorf("%s, %v", message.Metadata, err)
+	}
+}
+
+func TestAMessageWithoutToolCallsHasNoParts(t *testing.T) {
+	h := open(t, "openai", nil)
+	h.model.Say(t, titled, `{"match":{"userMessage":"thanks"},"response":{"content":"Welcome."}}`)
+	answer, _ := h.must(chat.Request{Message: "thanks"})
+	message := must2(h.History(t.Context(), owner(), answer.ConversationID))[1]
+	var shown map[string]any
+	if err := json.Unmarshal(message.Metadata, &shown); err != nil || shown["parts"] != nil || shown["iterations"] != 1.0 {
+		t.Errorf("%s, %v", message.Metadata, err)
+	}
+}
+
+func TestPartsMatchOnlyTheirOwnMessage(t *testing.T) {
+	at := func(i int64) *int64 { return &i }
+	text, first, second := chat.Part{Type: "text", Text: "a"}, chat.Part{Type: "toolCall", Index: at(0)}, chat.Part{Type: "toolCall", Index: at(1)}
+	for _, c := range []struct {
+		name    string
+		parts   []chat.Part
+		content string
+		calls   int
+		want    bool
+	}{
+		{"all of it", []chat.Part{text, first, text, second}, "a\n\na", 2, true},
+		{"a call less", []chat.Part{text, first}, "a", 2, false},
+		{"a call twice", []chat.Part{text, first, first}, "a", 2, false},
+		{"a call that is not there", []chat.Part{text, first, second}, "a", 1, false},
+		{"another order of calls", []chat.Part{second, first, text}, "a", 2, false},
+		{"a call without its index", []chat.Part{text, {Type: "toolCall"}}, "a", 1, false},
+		{"another text", []chat.Part{text, first}, "b", 1, false},
+		{"an unknown type", []chat.Part{text, {Type: "image"}}, "a", 0, false},
+	} {
+		if got := chat.PartsMatch(c.parts, c.content, c.calls); got != c.want {
+			t.Errorf("%s: %v", c.name, got)
+		}
+	}
+}

@@ -128,14 +128,16 @@ func TestAnImportKeepsTheMetadataOfMessagesAndRefusesWhatAnExportCannotHave(t *t
 			`"messages":[{"role":"assistant","content":"4","timestamp":"2026-11-20T08:00:00Z","metadata":` + metadata + `}]}`})
 	}
 	for metadata, names := range map[string]string{
-		`{"toolCalls":{}}`:              "messages.metadata.toolCalls must be an array",
-		`{"toolCalls":[{"input":[]}]}`:  "input must be an object",
-		`{"costUsd":false}`:             "costUsd must be a number",
-		`{"inputTokens":-1}`:            "-1 is not a number from 0 to",
-		`{"llmMs":9007199254740992}`:    "9007199254740992 is not a number from 0 to",
-		`{"inputTokens":1.5}`:           "inputTokens must be a whole number",
-		`{"attachments":[{"name":{}}]}`: "name must be a string",
-		`{"stopReason":"tired"}`:        "stopReason can be",
+		`{"toolCalls":{}}`:                           "messages.metadata.toolCalls must be an array",
+		`{"toolCalls":[{"input":[]}]}`:               "input must be an object",
+		`{"costUsd":false}`:                          "costUsd must be a number",
+		`{"inputTokens":-1}`:                         "-1 is not a number from 0 to",
+		`{"llmMs":9007199254740992}`:                 "9007199254740992 is not a number from 0 to",
+		`{"inputTokens":1.5}`:                        "inputTokens must be a whole number",
+		`{"attachments":[{"name":{}}]}`:              "name must be a string",
+		`{"stopReason":"tired"}`:                     "stopReason can be",
+		`{"parts":[{"type":"image"}]}`:               "parts.type can be text or toolCall",
+		`{"parts":[{"type":"toolCall","index":-1}]}`: "-1 is not a number from 0 to",
 	} {
 		if r := restore(metadata); r.StatusCode != 400 || !strings.Contains(r.body, names) {
 			t.Errorf("%s: %d %s, want %q", metadata, r.StatusCode, r.body, names)
@@ -148,5 +150,32 @@ func TestAnImportKeepsTheMetadataOfMessagesAndRefusesWhatAnExportCannotHave(t *t
 	history := h.do(t, call{method: "GET", path: "/v1/conversations/" + r.json(t)["id"].(string) + "/history"})
 	if !strings.Contains(history.body, `"metadata":{"toolCalls":[{"id":"1","name":"calc__add","input":{"a":12345678901234567890},"output":"4","ok":true,"ms":1}]}`) {
 		t.Errorf("%s", history.body)
+	}
+}
+
+func TestAnImportKeepsTheOrderOfTextsAndToolCalls(t *testing.T) {
+	h := open(t, newAccess(), nil)
+	restored := func(parts string) (string, string) {
+		r := h.do(t, call{method: "POST", path: "/v1/conversations/import", body: `{"format":1,"conversation":{"title":"T","metadata":{}},"messages":[` +
+			`{"role":"assistant","content":"I add.\n\n4","timestamp":"2026-11-20T08:00:00Z","metadata":{"toolCalls":[{"id":"1","name":"calc__add","input":{"a":2},"output":"4","ok":true,"ms":1}],"parts":` + parts + `}}]}`})
+		if r.StatusCode != 200 {
+			t.Fatalf("%d %s", r.StatusCode, r.body)
+		}
+		path := "/v1/conversations/" + r.json(t)["id"].(string)
+		return h.do(t, call{method: "GET", path: path + "/history"}).body, h.do(t, call{method: "GET", path: path + "/export?format=markdown"}).body
+	}
+	const inOrder = `[{"type":"text","text":"I add."},{"type":"toolCall","index":0},{"type":"text","text":"4"}]`
+	history, markdown := restored(inOrder)
+	if !strings.Contains(history, `"parts":`+inOrder) {
+		t.Errorf("%s", history)
+	}
+	if want := "\n\nI add.\n\nTool `calc__add`\n\n```json\n{\"a\":2}\n```\n\n4\n"; !strings.HasSuffix(markdown, want) {
+		t.Errorf("%q, want it to end with %q", markdown, want)
+	}
+	for _, other := range []string{`[{"type":"text","text":"Something else."},{"type":"toolCall","index":0}]`, `[{"type":"toolCall","index":7}]`, `[]`} {
+		history, markdown := restored(other)
+		if strings.Contains(history, `"parts"`) || !strings.Contains(markdown, "I add.\n\n4\n\nTool") {
+			t.Errorf("%s: %s\n%s", other, history, markdown)
+		}
 	}
 }

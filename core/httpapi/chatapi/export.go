@@ -8,6 +8,7 @@ import (
 	"github.com/gofiber/fiber/v2"
 
 	"github.com/ropewalk/ropewalk/core"
+	"github.com/ropewalk/ropewalk/core/chat"
 )
 
 // exportFormat is the version of conversationExport.
@@ -56,12 +57,36 @@ func markdownOf(c core.Conversation, messages []core.Message) string {
 		if m.Role == "assistant" {
 			name = "Assistant"
 		}
-		fmt.Fprintf(&b, "\n## %s (%s)\n\n%s\n", name, core.Timestamp(m.Timestamp), m.Content)
-		for _, call := range toolCallsOf(m.Metadata) {
-			fmt.Fprintf(&b, "\nTool `%s`\n\n```json\n%s\n```\n", call.Name, call.Input)
-		}
+		fmt.Fprintf(&b, "\n## %s (%s)\n", name, core.Timestamp(m.Timestamp))
+		writeParts(&b, m)
 	}
 	return b.String()
+}
+
+// writeParts writes the texts and tool calls of a message, all text first when their order is not known.
+func writeParts(b *strings.Builder, m core.Message) {
+	var metadata exportedMetadata
+	_ = json.Unmarshal(m.Metadata, &metadata) // messages without tool calls have none
+	calls, parts := metadata.ToolCalls, metadata.Parts
+	if !chat.PartsMatch(parts, m.Content, len(calls)) {
+		fmt.Fprintf(b, "\n%s\n", m.Content)
+		for _, call := range calls {
+			call.write(b)
+		}
+		return
+	}
+	for _, p := range parts {
+		if p.Type == chat.TextPart {
+			fmt.Fprintf(b, "\n%s\n", p.Text)
+		} else {
+			calls[*p.Index].write(b)
+		}
+	}
+}
+
+type exportedMetadata struct {
+	ToolCalls []exportedCall `json:"toolCalls"`
+	Parts     []chat.Part    `json:"parts"`
 }
 
 type exportedCall struct {
@@ -69,10 +94,6 @@ type exportedCall struct {
 	Input json.RawMessage `json:"input"`
 }
 
-func toolCallsOf(metadata json.RawMessage) []exportedCall {
-	var m struct {
-		ToolCalls []exportedCall `json:"toolCalls"`
-	}
-	_ = json.Unmarshal(metadata, &m) // messages without tool calls have none
-	return m.ToolCalls
+func (call exportedCall) write(b *strings.Builder) {
+	fmt.Fprintf(b, "\nTool `%s`\n\n```json\n%s\n```\n", call.Name, call.Input)
 }

@@ -31,6 +31,7 @@ const maxCount = 1<<53 - 1
 type importedMetadata struct {
 	Skill        *string              `json:"skill,omitempty"`
 	ToolCalls    []importedCall       `json:"toolCalls,omitempty"`
+	Parts        []chat.Part          `json:"parts,omitempty"`
 	InputTokens  *int64               `json:"inputTokens,omitempty"`
 	OutputTokens *int64               `json:"outputTokens,omitempty"`
 	CostUSD      *float64             `json:"costUsd,omitempty"`
@@ -59,8 +60,9 @@ type importedAttachment struct {
 	URL      string `json:"url"`
 }
 
-// encode returns the metadata as it is stored, nothing for none.
-func (m *importedMetadata) encode() (json.RawMessage, error) {
+// encode returns the metadata of a message with that content as it is stored, nothing for none. Parts that
+// are not those of the message are left out.
+func (m *importedMetadata) encode(content string) (json.RawMessage, error) {
 	if m == nil {
 		return nil, nil
 	}
@@ -76,6 +78,15 @@ func (m *importedMetadata) encode() (json.RawMessage, error) {
 	}
 	for _, a := range m.Attachments {
 		counts = append(counts, a.Size)
+	}
+	for _, p := range m.Parts {
+		if p.Type != chat.TextPart && p.Type != chat.ToolCallPart {
+			return nil, core.Errorf(core.CodeBadRequest, "metadata.parts.type can be %s or %s", chat.TextPart, chat.ToolCallPart)
+		}
+		counts = append(counts, p.Index)
+	}
+	if !chat.PartsMatch(m.Parts, content, len(m.ToolCalls)) {
+		m.Parts = nil
 	}
 	for _, n := range counts {
 		if n != nil && (*n < 0 || *n > maxCount) {
@@ -106,7 +117,7 @@ func (h *Handlers) ImportConversation(c *fiber.Ctx, caller core.Caller) error {
 		if err != nil {
 			return core.Errorf(core.CodeBadRequest, "messages[%d].timestamp must be an RFC 3339 time", i)
 		}
-		metadata, err := m.Metadata.encode()
+		metadata, err := m.Metadata.encode(m.Content)
 		if err != nil {
 			return core.Errorf(core.CodeBadRequest, "messages[%d].%s", i, core.TextOf(err))
 		}

@@ -59,6 +59,15 @@ const partOf = (call: ToolCall): Part => ({
   type: "tool", id: call.id, name: call.name, input: call.input as Record<string, unknown>, state: call.ok ? "ok" : "failed", ms: call.ms, output: call.output, resourceUri: call.resourceUri,
 });
 
+/** What is stored of an answer, in the order in which it came; all calls first where the order is not known. */
+function partsOf(message: Message): Part[] {
+  const calls = (message.metadata?.toolCalls ?? []).map(partOf);
+  const text = (text: string): Part => ({ type: "text", text });
+  const parts = message.metadata?.parts;
+  if (!parts) return message.content ? [...calls, text(message.content)] : calls;
+  return parts.flatMap(({ type, text: said, index }) => (type === "text" ? [text(said ?? "")] : (calls[index ?? -1] ?? [])));
+}
+
 const PartView = memo(function PartView({ part, onMessage }: { part: Part; onMessage?: (text: string) => void }) {
   switch (part.type) {
     case "text": return <Suspense fallback={<p className={css.raw}>{part.text}</p>}><Markdown text={part.text} /></Suspense>;
@@ -82,7 +91,7 @@ interface AnswerProps {
  * shown stays when the run has ended.
  */
 export const Answer = memo(function Answer({ message, index = 0, state, actions, onRetry }: AnswerProps) {
-  const parts = message ? [...(message.metadata?.toolCalls ?? []).map(partOf), ...(message.content ? [{ type: "text", text: message.content } as const] : [])] : (state?.parts ?? []);
+  const parts = message ? partsOf(message) : (state?.parts ?? []);
   const last = parts.at(-1);
   const running = !message && state?.status === "running";
   const waiting = running && (last === undefined || (last.type === "tool" && last.state !== "running"));
