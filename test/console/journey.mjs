@@ -67,7 +67,15 @@ const message = page.getByLabel("Message", { exact: true });
 await message.fill("read the note");
 await message.press("Enter");
 await thread.getByText("The note is short.").waitFor();
+// The text before a call stays before its card, while the run goes on and when it is read back.
+const ordered = async (when) => {
+  const text = await thread.getByRole("article", { name: "Answer" }).first().textContent();
+  const [before, card, after] = ["I read it.", "filesystem", "The note is short."].map((part) => text.indexOf(part));
+  assert.ok(before >= 0 && before < card && card < after, `${when}, the answer is ${JSON.stringify(text)}`);
+};
+await ordered("as it comes");
 await thread.getByRole("article", { name: "Answer" }).getByRole("button", { name: "Fork from here" }).waitFor();
+await ordered("read back");
 assert.ok(late || histories > 1, "the history is asked for again once the run has ended");
 await thread.getByText("The note is short.").waitFor();
 const card = thread.locator("summary", { hasText: "filesystem" });
