@@ -7,21 +7,22 @@ import (
 
 	"github.com/ropewalk/ropewalk/core"
 	"github.com/ropewalk/ropewalk/core/chat/model"
+	"github.com/ropewalk/ropewalk/core/chat/part"
 )
 
 // messageMetadata is the metadata of an assistant message. What is stored is that of one turn; what is
 // shown is that of a whole run.
 type messageMetadata struct {
-	Skill        *string    `json:"skill,omitempty"`
-	ToolCalls    []ToolCall `json:"toolCalls"`
-	Parts        []Part     `json:"parts,omitempty"` // not stored: they follow from the turns
-	InputTokens  int64      `json:"inputTokens"`
-	OutputTokens int64      `json:"outputTokens"`
-	CostUSD      *float64   `json:"costUsd"`
-	Model        string     `json:"model"`
-	LLMMs        int64      `json:"llmMs"`
-	Iterations   int        `json:"iterations"`
-	StopReason   StopReason `json:"stopReason,omitempty"` // when it is not complete
+	Skill        *string     `json:"skill,omitempty"`
+	ToolCalls    []ToolCall  `json:"toolCalls"`
+	Parts        []part.Part `json:"parts,omitempty"` // not stored: they follow from the turns
+	InputTokens  int64       `json:"inputTokens"`
+	OutputTokens int64       `json:"outputTokens"`
+	CostUSD      *float64    `json:"costUsd"`
+	Model        string      `json:"model"`
+	LLMMs        int64       `json:"llmMs"`
+	Iterations   int         `json:"iterations"`
+	StopReason   StopReason  `json:"stopReason,omitempty"` // when it is not complete
 }
 
 // History returns the messages of a conversation, with one assistant message for each run;
@@ -80,7 +81,7 @@ func mergeMessage(turns []core.Message) core.Message {
 		return whole
 	}
 	if len(sum.ToolCalls) > 0 {
-		sum.Parts = partsOfTurns(said, calls)
+		sum.Parts = part.OfTurns(said, calls)
 	}
 	if raw, err := json.Marshal(sum); err == nil && readable {
 		whole.Metadata = raw

@@ -11,6 +11,7 @@ import (
 	"github.com/ropewalk/ropewalk/core"
 	"github.com/ropewalk/ropewalk/core/chat/elicit"
 	"github.com/ropewalk/ropewalk/core/chat/model"
+	"github.com/ropewalk/ropewalk/core/chat/part"
 	"github.com/ropewalk/ropewalk/core/tracing"
 )
 
@@ -50,7 +51,7 @@ type turn struct {
 func (l *loop) response() string { return strings.Join(l.texts, turnSeparator) }
 
 // turnSeparator is between the texts of two turns, in the response, in history and in what is streamed.
-const turnSeparator = "\n\n"
+const turnSeparator = part.Separator
 
 func (l *loop) run(ctx context.Context, emit Emit) (StopReason, error) {
 	for l.iterations < l.limit {

@@ -8,7 +8,7 @@ import (
 	"github.com/gofiber/fiber/v2"
 
 	"github.com/ropewalk/ropewalk/core"
-	"github.com/ropewalk/ropewalk/core/chat"
+	"github.com/ropewalk/ropewalk/core/chat/part"
 )
 
 // exportFormat is the version of conversationExport.
@@ -68,7 +68,7 @@ func writeParts(b *strings.Builder, m core.Message) {
 	var metadata exportedMetadata
 	_ = json.Unmarshal(m.Metadata, &metadata) // messages without tool calls have none
 	calls, parts := metadata.ToolCalls, metadata.Parts
-	if !chat.PartsMatch(parts, m.Content, len(calls)) {
+	if !part.Match(parts, m.Content, len(calls)) {
 		fmt.Fprintf(b, "\n%s\n", m.Content)
 		for _, call := range calls {
 			call.write(b)
@@ -76,7 +76,7 @@ func writeParts(b *strings.Builder, m core.Message) {
 		return
 	}
 	for _, p := range parts {
-		if p.Type == chat.TextPart {
+		if p.Type == part.Text {
 			fmt.Fprintf(b, "\n%s\n", p.Text)
 		} else {
 			calls[*p.Index].write(b)
@@ -86,7 +86,7 @@ func writeParts(b *strings.Builder, m core.Message) {
 
 type exportedMetadata struct {
 	ToolCalls []exportedCall `json:"toolCalls"`
-	Parts     []chat.Part    `json:"parts"`
+	Parts     []part.Part    `json:"parts"`
 }
 
 type exportedCall struct {

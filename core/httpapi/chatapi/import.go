@@ -8,6 +8,7 @@ import (
 
 	"github.com/ropewalk/ropewalk/core"
 	"github.com/ropewalk/ropewalk/core/chat"
+	"github.com/ropewalk/ropewalk/core/chat/part"
 	"github.com/ropewalk/ropewalk/core/httpapi/body"
 )
 
@@ -31,7 +32,7 @@ const maxCount = 1<<53 - 1
 type importedMetadata struct {
 	Skill        *string              `json:"skill,omitempty"`
 	ToolCalls    []importedCall       `json:"toolCalls,omitempty"`
-	Parts        []chat.Part          `json:"parts,omitempty"`
+	Parts        []part.Part          `json:"parts,omitempty"`
 	InputTokens  *int64               `json:"inputTokens,omitempty"`
 	OutputTokens *int64               `json:"outputTokens,omitempty"`
 	CostUSD      *float64             `json:"costUsd,omitempty"`
@@ -80,12 +81,12 @@ func (m *importedMetadata) encode(content string) (json.RawMessage, error) {
 		counts = append(counts, a.Size)
 	}
 	for _, p := range m.Parts {
-		if p.Type != chat.TextPart && p.Type != chat.ToolCallPart {
-			return nil, core.Errorf(core.CodeBadRequest, "metadata.parts.type can be %s or %s", chat.TextPart, chat.ToolCallPart)
+		if p.Type != part.Text && p.Type != part.ToolCall {
+			return nil, core.Errorf(core.CodeBadRequest, "metadata.parts.type can be %s or %s", part.Text, part.ToolCall)
 		}
 		counts = append(counts, p.Index)
 	}
-	if !chat.PartsMatch(m.Parts, content, len(m.ToolCalls)) {
+	if !part.Match(m.Parts, content, len(m.ToolCalls)) {
 		m.Parts = nil
 	}
 	for _, n := range counts {

@@ -1,11 +1,14 @@
-package chat
+package part
 
 import "strings"
 
+// Separator is between the texts of two turns.
+const Separator = "\n\n"
+
 // The types of a Part.
 const (
-	TextPart     = "text"
-	ToolCallPart = "toolCall"
+	Text     = "text"
+	ToolCall = "toolCall"
 )
 
 // Part is one part of an assistant message: a text, or a tool call by its place in the message's tool calls.
@@ -16,9 +19,9 @@ type Part struct {
 	Index *int64 `json:"index,omitempty"` // of a tool call, from 0
 }
 
-// partsOfTurns returns the parts of a message: what the model says in a turn comes before the calls of that
+// OfTurns returns the parts of a message: what the model says in a turn comes before the calls of that
 // turn. calls is the number of calls of each turn.
-func partsOfTurns(texts []string, calls []int) (parts []Part) {
+func OfTurns(texts []string, calls []int) (parts []Part) {
 	next := int64(0)
 	for i, text := range texts {
 		if text != "" {
@@ -26,7 +29,7 @@ func partsOfTurns(texts []string, calls []int) (parts []Part) {
 		}
 		for range calls[i] {
 			index := next
-			parts = append(parts, Part{Type: ToolCallPart, Index: &index})
+			parts = append(parts, Part{Type: ToolCall, Index: &index})
 			next++
 		}
 	}
@@ -35,23 +38,23 @@ func partsOfTurns(texts []string, calls []int) (parts []Part) {
 
 // appendText appends a text, or adds it to the last part when that is a text, too.
 func appendText(parts []Part, text string) []Part {
-	if n := len(parts); n > 0 && parts[n-1].Type == TextPart {
-		parts[n-1].Text += turnSeparator + text
+	if n := len(parts); n > 0 && parts[n-1].Type == Text {
+		parts[n-1].Text += Separator + text
 		return parts
 	}
-	return append(parts, Part{Type: TextPart, Text: text})
+	return append(parts, Part{Type: Text, Text: text})
 }
 
-// PartsMatch reports whether parts are all of a message with that content and number of tool calls: the
+// Match reports whether parts are all of a message with that content and number of tool calls: the
 // texts joined are its content, and each call is there once and in order.
-func PartsMatch(parts []Part, content string, calls int) bool {
+func Match(parts []Part, content string, calls int) bool {
 	var texts []string
 	next := int64(0)
 	for _, p := range parts {
 		switch p.Type {
-		case TextPart:
+		case Text:
 			texts = append(texts, p.Text)
-		case ToolCallPart:
+		case ToolCall:
 			if p.Index == nil || *p.Index != next {
 				return false
 			}
@@ -60,5 +63,5 @@ func PartsMatch(parts []Part, content string, calls int) bool {
 			return false
 		}
 	}
-	return next == int64(calls) && strings.Join(texts, turnSeparator) == content
+	return next == int64(calls) && strings.Join(texts, Separator) == content
 }
