@@ -187,6 +187,12 @@ func TestEveryProblemIsReportedAtOnce(t *testing.T) {
 6: http.allowedOrigins[4]: want text, not nothing`,
 		},
 		{
+			name: "addresses without a host, and with an empty port",
+			file: "http: {baseUrl: 'https://:443'}\napps:\n  a: {url: 'http://127.0.0.1:'}\n",
+			want: `1: http.baseUrl: has no host
+3: apps.a.url: has a colon without a port behind its host`,
+		},
+		{
 			name: "the environment and the file together",
 			file: "mcp: {maxSessions: many}\n",
 			env:  Environment{EnvMaxSessions: "0", EnvSessionTTL: "8h", EnvAPIKey: "short", EnvAllowedOrigins: "https://ok,nope"},
