@@ -62,7 +62,8 @@ func (l *Levels) Change(wanted map[string]string) error {
 	if next.components == nil {
 		next.components = map[string]hclog.Level{}
 	}
-	for component, name := range wanted {
+	for _, component := range slices.Sorted(maps.Keys(wanted)) { // the same error for the same mistakes
+		name := wanted[component]
 		level := hclog.LevelFromString(name)
 		switch {
 		case name == "" && component != Default:

@@ -44,6 +44,9 @@ func TestLevelsChangePerComponentWhileLoggersAreInUse(t *testing.T) {
 
 func TestAWrongLevelChangesNothing(t *testing.T) {
 	levels := logging.NewLevels(hclog.Info)
+	log := logging.New(logging.Options{Levels: levels}, io.Discard)
+	log.Named("apps")
+	log.Named("chat")
 	err := levels.Change(map[string]string{"apps": "debug", "chat": "loud"})
 	if err == nil || !strings.Contains(err.Error(), `"loud" of chat`) || levels.Of("apps") != hclog.Info {
 		t.Errorf("%v, and apps has %v", err, levels.Of("apps"))

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -29,6 +30,15 @@ type callers struct {
 
 	mu  sync.Mutex
 	all []attempt
+}
+
+// anyOf reports whether a call that was answered by an app fits.
+func (c *callers) anyOf(fits func(attempt) bool) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return slices.ContainsFunc(c.all, func(a attempt) bool {
+		return a.status == http.StatusOK && strings.Contains(a.body, "/apps/worker/") && fits(a)
+	})
 }
 
 // send makes one call and records its outcome. It does not use stop, so that no call fails because

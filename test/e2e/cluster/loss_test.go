@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ropewalk/ropewalk/internal/testkit"
 	"github.com/ropewalk/ropewalk/test/e2e/harness"
 )
 
@@ -28,10 +29,17 @@ func testServerLoss(t *testing.T, d *cluster) {
 		calling.Go(func() { c.client(t, fmt.Sprint("client", i), serverNames[i%3]+"-") })
 		calling.Go(func() { c.stateless(t, fmt.Sprint("stateless", i)) })
 	}
+	ofVictim := func(a attempt) bool { return strings.HasPrefix(a.session, "b-") }
 	<-time.After(time.Second)
+	if !testkit.Within(harness.Timeout, func() bool { return c.anyOf(ofVictim) }) {
+		t.Error("no call is made in a session of the server that is to die")
+	}
 	victim.Kill()
 	dead := time.Now()
 	<-time.After(time.Second)
+	testkit.Within(harness.Timeout, func() bool { // checkCalls judges it
+		return c.anyOf(func(a attempt) bool { return a.begun.After(dead) && ofVictim(a) })
+	})
 	end()
 	calling.Wait()
 	d.checkCalls(t, c.all, dead)
