@@ -10,6 +10,7 @@ import (
 	"math/big"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -80,6 +81,38 @@ func TestASignedBundleIsInstalledAndItsSignerShown(t *testing.T) {
 		t.Errorf("details: %+v, %v", d.Signature, err)
 	}
 	expect(t, "apps", len(y.List(ws)), 1)
+}
+
+func TestAnUpdateOfASignedAppMustBeSigned(t *testing.T) {
+	raw, err := os.ReadFile(bundleFile(t, "notes", modeNormal, nil))
+	if err != nil {
+		t.Fatal(err)
+	}
+	next, err := os.ReadFile(bundleFile(t, "notes", modeNormal, map[string]any{"version": "1.1.0"}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	signed, _ := sign(t, raw)
+	path := filepath.Join(t.TempDir(), "notes.mcpb")
+	put := func(content []byte) {
+		t.Helper()
+		if err := os.WriteFile(path, content, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	y, _ := realManager(t, t.TempDir(), newMemoryRecords(), nil)
+	put(signed)
+	install(t, y, source.Request{Path: path})
+	put(next)
+	if _, err := y.Update(t.Context(), ws, "notes", source.UpdateRequest{}); core.CodeOf(err) != core.CodeInstallFailed || !strings.Contains(err.Error(), `signed by "Acme Apps"`) {
+		t.Errorf("without a signature: %v", err)
+	}
+	expect(t, "state", state(t, y, "notes"), core.StateRunning)
+	signedNext, _ := sign(t, next)
+	put(signedNext)
+	if _, err := y.Update(t.Context(), ws, "notes", source.UpdateRequest{}); err != nil {
+		t.Errorf("with a signature: %v", err)
+	}
 }
 
 // sign signs a bundle file with a certificate that signs itself.

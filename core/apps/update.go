@@ -57,13 +57,17 @@ func (m *Manager) Update(ctx context.Context, workspace, name string, r source.U
 	return app, err
 }
 
-// checkSameSource refuses an update that the registry of the app did not publish: one from another registry, which
-// may have given the name to somebody else, and another file under the version that is installed.
+// checkSameSource refuses an update without a signature of an app that has one and, of an app of a registry, one
+// that the registry did not publish: from another registry, which may have given the name to somebody else, and
+// another file under the version that is installed.
 func checkSameSource(old core.Installation, found *source.Candidate) error {
+	const again = "to install it all the same, uninstall the app and install it again"
+	if signed := old.Signature; signed != nil && found.Record.Signature == nil {
+		return fmt.Errorf("the app is signed by %q, but version %s has no signature; %s", signed.Signer, found.Record.Version, again)
+	}
 	if old.Source.Kind != core.SourceName {
 		return nil
 	}
-	const again = "to install it all the same, uninstall the app and install it again"
 	from := found.Record.Source.Registry
 	switch {
 	case old.Source.Registry != "" && from != old.Source.Registry:

@@ -61,7 +61,7 @@ export async function violationsOn(page, rules) {
 export async function picture(page, name) {
   if (!facts.pictures) return;
   mkdirSync(facts.pictures, { recursive: true });
-  await page.screenshot({ path: join(facts.pictures, `${name}.png`) });
+  await page.screenshot({ path: join(facts.pictures, `${name}.png`), animations: "disabled" }); // transitions at their end
 }
 
 // settled waits until the page asks for nothing and its fonts are there.

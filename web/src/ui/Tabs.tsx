@@ -1,5 +1,5 @@
 import { Tabs as Radix } from "radix-ui";
-import type { ReactNode } from "react";
+import { useEffect, useRef, type ReactNode } from "react";
 import css from "./surface.module.css";
 
 interface Tab {
@@ -9,9 +9,13 @@ interface Tab {
   content: () => ReactNode;
 }
 
-export const Tabs = ({ label, tabs, value, onChange }: { label: string; tabs: Tab[]; value: string; onChange: (id: string) => void }) => (
-  <Radix.Root value={value} onValueChange={onChange}>
-    <Radix.List className={css.tabs} aria-label={label}>
+export const Tabs = ({ label, tabs, value, onChange }: { label: string; tabs: Tab[]; value: string; onChange: (id: string) => void }) => {
+  const list = useRef<HTMLDivElement>(null);
+  useEffect(() => { // on a narrow screen the list scrolls, and the active tab may be outside of it
+    list.current?.querySelector("[data-state=active]")?.scrollIntoView({ block: "nearest", inline: "nearest" });
+  }, [value]);
+  return <Radix.Root value={value} onValueChange={onChange}>
+    <Radix.List ref={list} className={css.tabs} aria-label={label}>
       {tabs.map((tab) => (
         <Radix.Trigger key={tab.id} value={tab.id} className={css.tab}>
           {tab.label}
@@ -22,5 +26,5 @@ export const Tabs = ({ label, tabs, value, onChange }: { label: string; tabs: Ta
     {tabs.map((tab) => (
       <Radix.Content key={tab.id} value={tab.id} className={css.panel}>{tab.id === value && tab.content()}</Radix.Content>
     ))}
-  </Radix.Root>
-);
+  </Radix.Root>;
+};
