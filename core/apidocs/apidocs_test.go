@@ -21,7 +21,7 @@ func TestThePageNamesEveryOperationAndNeedsNoNetwork(t *testing.T) {
 	}
 	app := fiber.New()
 	apidocs.New(openapi).Mount(app)
-	resp, err := app.Test(httptest.NewRequest(http.MethodGet, "/docs", nil))
+	resp, err := app.Test(httptest.NewRequest(http.MethodGet, "/docs", nil), -1)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -56,7 +56,7 @@ func TestThePageNamesEveryOperationAndNeedsNoNetwork(t *testing.T) {
 func TestADocumentThatIsNoneIsAnError(t *testing.T) {
 	app := fiber.New()
 	apidocs.New([]byte("paths: 7")).Mount(app)
-	resp, err := app.Test(httptest.NewRequest(http.MethodGet, "/docs", nil))
+	resp, err := app.Test(httptest.NewRequest(http.MethodGet, "/docs", nil), -1)
 	if err != nil {
 		t.Fatal(err)
 	}

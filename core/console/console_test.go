@@ -24,7 +24,7 @@ func get(t *testing.T, app *fiber.App, target string, header ...string) (*http.R
 	for i := 0; i < len(header); i += 2 {
 		r.Header.Set(header[i], header[i+1])
 	}
-	resp, err := app.Test(r)
+	resp, err := app.Test(r, -1)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -129,7 +129,7 @@ func TestViewsAreOnAnotherOriginWhereThereIsOne(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			r := httptest.NewRequest(http.MethodGet, "/console/facts.json", nil)
 			r.Host = c.host
-			resp, err := serve(c.o).Test(r)
+			resp, err := serve(c.o).Test(r, -1)
 			if err != nil {
 				t.Fatal(err)
 			}

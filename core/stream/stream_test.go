@@ -301,7 +301,7 @@ func TestAStandingStreamSaysCloseWhenItsHandlerDoes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	resp, err := app.Test(req)
+	resp, err := app.Test(req, -1)
 	if err != nil {
 		t.Fatal(err)
 	}

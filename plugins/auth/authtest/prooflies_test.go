@@ -208,7 +208,7 @@ func (b *binder) once(print string, claims map[string]any) error {
 		select { // until a second call has not found it either
 		case b.meet <- struct{}{}:
 		case <-b.meet:
-		case <-time.After(time.Second):
+		case <-time.After(5 * time.Second):
 		}
 		b.remember(jti)
 		return nil
