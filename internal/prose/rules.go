@@ -18,7 +18,7 @@ func rules() []rule {
 		{pattern: `\bflights?\b`, use: "in-flight call, pending call", except: `(?i)\b(in|single)[ -]?flight|singleflight|preflight`},
 		{pattern: `\berrands?\b`, use: "peer request, in-flight call"},
 		{pattern: `\bpark(s|ed|ing)?\b`, use: "suspended"},
-		{pattern: `\b(habits?|traits?)\b`, use: "capabilities"},
+		{pattern: `\b(habits?|traits?)\b`, use: "capabilities", except: `async_trait`},
 		{pattern: `\btold\b`, use: "notified, sent, published; say who does what"},
 		{pattern: `\b(pursuits?|abreast)\b`, use: "reconcile"},
 		{pattern: `\bears\b`, use: "peer server, listener"},

@@ -1,0 +1,15 @@
+//! Makes the Rust of the contracts from the .proto files that `ropewalk plugin proto` has written.
+
+use std::error::Error;
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let files = ["ropewalk/plugin/v1/plugin.proto", "ropewalk/sessionstore/v1/sessionstore.proto", "controller.proto"];
+    let folders = ["proto", "src"];
+    for folder in folders {
+        println!("cargo:rerun-if-changed={folder}");
+    }
+    // protox is a protoc in Rust: nothing has to be installed.
+    let parsed = protox::compile(files, folders)?;
+    tonic_prost_build::configure().build_client(false).compile_fds(parsed)?;
+    Ok(())
+}
