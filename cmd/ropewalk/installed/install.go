@@ -42,10 +42,10 @@ func (o Options) installCommand() *cobra.Command {
 	var r install.Request
 	timeout := 10 * time.Second
 	cmd := &cobra.Command{
-		Use: "install SOURCE", Short: "Install a plugin from a file, a folder, a URL or a list of plugins", Args: cobra.ExactArgs(1),
+		Use: "install SOURCE", Short: "Install a plugin from a file, a folder, a URL, an OCI registry or a list of plugins", Args: cobra.ExactArgs(1),
 		Long: "Installs a plugin as <home>/plugins/<kind>-<name> and records in <home>/plugins.lock where it is from, its version, its " +
 			"sha256 and who signed it. Nothing changes when anything is refused.\n\n" +
-			"SOURCE is an executable or an archive (.tar.gz, .zip) with one; a folder with one; an https URL of one; or a name such as " +
+			"SOURCE is an executable or an archive (.tar.gz, .zip) with one; a folder with one; an https URL of one; an artifact in an OCI registry, as oci://host/repository:tag; or a name such as " +
 			"auth-okta or auth-okta@1.2.0, which is looked up in the lists that plugins.registries names. Of several files the one for this platform is " +
 			"taken (auth-okta_linux_amd64).\n\n" +
 			"SOURCE.sha256 and SOURCE.minisig beside a file or URL are its checksum and its minisign signature; in a folder, SHA256SUMS counts as well. " +
@@ -53,6 +53,7 @@ func (o Options) installCommand() *cobra.Command {
 			"there must be one. A version older than the installed one is refused.",
 		Example: "  ropewalk plugin install ./auth-okta\n" +
 			"  ropewalk plugin install https://example.com/auth-okta_1.2.0_linux_amd64.tar.gz --key okta.pub\n" +
+			"  ropewalk plugin install oci://ghcr.io/acme/auth-okta:1.2.0\n" +
 			"  ropewalk plugin install auth-okta@1.2.0",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			r.Source = args[0]

@@ -45,6 +45,8 @@ func (i *Installer) fetch(ctx context.Context, r Request, staging string) (a art
 		return a, errors.New("--sha256 wants 64 hex digits, as sha256sum prints them")
 	}
 	switch {
+	case strings.HasPrefix(r.Source, ociScheme):
+		a, err = fetchOCI(ctx, r.Source, staging)
 	case strings.Contains(r.Source, "://"):
 		a, err = fetchURL(ctx, r.Source, staging, r.SHA256 != "")
 	case exists(r.Source):

@@ -32,7 +32,7 @@ type Installer struct {
 
 // Request is one plugin to install.
 type Request struct {
-	Source         string   // a file, a folder, a URL, or a name with or without @version
+	Source         string   // a file, a folder, a URL, an oci:// reference, or a name with or without @version
 	Name           string   // what the adapter is to be called; "" takes the plugin's own name
 	SHA256         string   // what the source must hash to; "" for any
 	Keys           []string // minisign public keys, or files with one, that count beside the trusted ones

@@ -60,7 +60,7 @@ func parseURL(text string) (*url.URL, error) {
 	if address.Scheme == "https" || address.Scheme == "http" && isLoopback(address.Hostname()) {
 		return address, nil
 	}
-	return nil, fmt.Errorf("%s: plugins come over https only (http is for loopback addresses); other sources are files, folders and names in plugins.registries", shown(address))
+	return nil, fmt.Errorf("%s: plugins come over https only (http is for loopback addresses); other sources are oci:// references, files, folders and names in plugins.registries", shown(address))
 }
 
 func isLoopback(host string) bool {
