@@ -186,17 +186,23 @@ func TestAPastedMCPServersObjectIsPlannedAndInstalled(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	request := source.ImportRequest{DryRun: true, MCPServers: map[string]json.RawMessage{"Notes": definition, "broken": json.RawMessage(`{}`)}}
+	request := source.ImportRequest{DryRun: true, MCPServers: map[string]json.RawMessage{
+		"Notes": definition, "broken": json.RawMessage(`{}`), "gone": json.RawMessage(`{"command":"no-such-program"}`),
+	}}
 	for _, want := range []string{"planned", "installed", "exists"} {
 		result, err := y.Import(t.Context(), ws, request)
-		if err != nil || len(result.Servers) != 2 {
+		if err != nil || len(result.Servers) != 3 {
 			t.Fatalf("%+v (%v)", result, err)
 		}
-		notes, broken := result.Servers[0], result.Servers[1]
+		notes, broken, gone := result.Servers[0], result.Servers[1], result.Servers[2]
 		if notes.Status != want || notes.Source != core.SourceCommand || want != "exists" && notes.ServerName != "notes" {
 			t.Errorf("got %+v, want it %s", notes, want)
 		}
 		expect(t, "one that is broken", broken.Status+" "+broken.Error, "failed bad_request")
+		expect(t, "one whose program is not there", gone.Status+" "+gone.Error, "failed install_failed")
+		if !strings.HasPrefix(gone.Message, `command: "no-such-program" is not on the server's search path: install it`) {
+			t.Errorf("the message does not say what to do: %s", gone.Message)
+		}
 		request.DryRun = false
 	}
 	if text, err := callTool(t, y, "notes", "echo", "hello"); err != nil || text != "hello" {

@@ -155,9 +155,9 @@ func (p CommandPart) launch(x *expander, in LaunchInput, environ map[string]core
 	if err != nil {
 		return Launch{}, err
 	}
-	path, err := program(command, in)
+	path, err := FindProgram(command, in.Dir, in.Lookup)
 	if err != nil {
-		return Launch{}, err
+		return Launch{}, fmt.Errorf("server.mcp_config.command: %w", err)
 	}
 	env := map[string]string{}
 	if filepath.Base(path) == "uv" && in.Data != "" {
@@ -171,24 +171,24 @@ func (p CommandPart) launch(x *expander, in LaunchInput, environ map[string]core
 	return Launch{Path: path, Args: args, Env: list(env), Dir: in.Dir}, nil
 }
 
-// program finds what to execute: a bare name through the lookup, a path inside the bundle's
-// directory or where it says.
-func program(command string, in LaunchInput) (string, error) {
+// FindProgram finds what to execute: a bare name through find, a path where it says, below dir when it is
+// relative. The error wraps ErrNoProgram when find has no such name.
+func FindProgram(command, dir string, find func(name string) (string, error)) (string, error) {
 	if !strings.ContainsRune(command, filepath.Separator) {
-		return lookup(command, in.Lookup)
+		return lookup(command, find)
 	}
 	path := command
 	if !filepath.IsAbs(path) {
-		path = filepath.Join(in.Dir, path)
+		path = filepath.Join(dir, path)
 	}
 	info, err := os.Stat(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return "", fmt.Errorf("server.mcp_config.command: %s does not exist", path)
+		return "", fmt.Errorf("%s does not exist", path)
 	case err != nil:
-		return "", fmt.Errorf("server.mcp_config.command: %w", err)
+		return "", err
 	case info.IsDir() || info.Mode().Perm()&0o111 == 0:
-		return "", fmt.Errorf("server.mcp_config.command: %s is not an executable file: set its executable bit before packing", path)
+		return "", fmt.Errorf("%s is not an executable file: set its executable bit before packing", path)
 	}
 	return path, nil
 }

@@ -112,7 +112,10 @@ func directPackage(o Order, kind registry.Kind, version string) registry.Package
 }
 
 // fromCommand takes a program that is installed on the server. Its manifest is made up.
-func fromCommand(o Order) (*Candidate, error) {
+func (r *Resolver) fromCommand(o Order) (*Candidate, error) {
+	if _, err := bundle.FindProgram(o.Source.Ref, "", bundle.Lookup(r.HostEnv["PATH"])); err != nil {
+		return nil, fmt.Errorf("command: %w", err)
+	}
 	base := filepath.Base(o.Source.Ref)
 	raw, err := json.Marshal(map[string]any{
 		"manifest_version": "0.3",

@@ -39,7 +39,7 @@ func (r *Resolver) Resolve(ctx context.Context, o Order) (*Candidate, error) {
 	case core.SourcePyPI:
 		return r.fromPyPIName(ctx, o)
 	case core.SourceCommand:
-		return fromCommand(o)
+		return r.fromCommand(o)
 	case core.SourceUpload:
 		return nil, badRequest("the app was uploaded: upload it again")
 	default:
