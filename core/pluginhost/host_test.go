@@ -20,6 +20,7 @@ import (
 	"github.com/ropewalk/ropewalk/core/config"
 	"github.com/ropewalk/ropewalk/core/pluginhost"
 	"github.com/ropewalk/ropewalk/core/process"
+	"github.com/ropewalk/ropewalk/internal/testkit"
 	"github.com/ropewalk/ropewalk/plugins"
 	"github.com/ropewalk/ropewalk/plugins/auth"
 	pluginserver "github.com/ropewalk/ropewalk/plugins/server"
@@ -295,7 +296,9 @@ func TestAPluginThatCannotServeGivesOneClearError(t *testing.T) {
 		t.Fatal(err)
 	}
 	third, sum := thirdParty(t, dir)
-	patient, impatient := newHost(t), newHost(t, func(o *pluginhost.Options) { o.StartTimeout = 2 * time.Second })
+	var lines testkit.Log
+	logged := func(o *pluginhost.Options) { o.Logger = hclog.New(&hclog.LoggerOptions{Output: &lines}) }
+	patient, impatient := newHost(t, logged), newHost(t, logged, func(o *pluginhost.Options) { o.StartTimeout = 2 * time.Second })
 	for name, c := range map[string]struct {
 		p    config.Plugin
 		says []string
@@ -330,6 +333,9 @@ func TestAPluginThatCannotServeGivesOneClearError(t *testing.T) {
 			says(t, err, append(c.says, c.p.Adapter, c.p.Path)...)
 			if len(h.Status()) != 0 {
 				t.Error("a plugin that did not start is listed")
+			}
+			if got := lines.String(); strings.Contains(got, "plugin process exited") || strings.Contains(got, "exit gracefully") {
+				t.Errorf("the log has lines about the process beside the error, which says it all: %s", got)
 			}
 		})
 	}

@@ -94,12 +94,19 @@ func (h *Host) launch(ctx context.Context, t target) (_ *instance, err error) {
 	return inst, nil
 }
 
-// quietLogger is the logger of go-plugin's own lines. At info it has one, about a process that exited after
-// it was stopped: of no use above debug. What a plugin logs comes by Named, at its own level.
+// quietLogger is the logger of go-plugin's own lines, which are about processes that exited or did not end:
+// all at debug, because the error of a failed start and the supervisor say the same with the reason. What a
+// plugin logs comes by Named, at its own level.
 type quietLogger struct{ hclog.Logger }
 
 // Info writes a line at the level debug.
 func (l quietLogger) Info(msg string, args ...any) { l.Debug(msg, args...) }
+
+// Warn writes a line at the level debug.
+func (l quietLogger) Warn(msg string, args ...any) { l.Debug(msg, args...) }
+
+// Error writes a line at the level debug.
+func (l quietLogger) Error(msg string, args ...any) { l.Debug(msg, args...) }
 
 func (i *instance) connect(t target) error {
 	protocol, err := i.client.Client()
