@@ -198,10 +198,11 @@ func (s *Server) Shutdown(ctx context.Context) error {
 	ln := s.ln
 	s.mu.Unlock()
 	defer s.stop()
-	s.streams.Drain()
+	// The listener first: whoever connects again because a stream ended is then refused, and asks another server.
 	if ln != nil {
 		_ = ln.Close() // Serve may not accept yet
 	}
+	s.streams.Drain()
 	if err := s.router.ShutdownWithContext(ctx); err != nil && ctx.Err() == nil {
 		s.log.Debug("closing the listener failed", "error", err) // it was closed above
 	}
