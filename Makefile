@@ -38,8 +38,12 @@ test test-race: export GORACE ?= atexit_sleep_ms=0
 # What is about programs that are not built here (browsers, compilers, package managers, clients, kits of
 # plugins in other languages) or about commands that each end soon: the race detector would watch little
 # there that it does not watch in the packages of the same code, and every server that such a test starts
-# would be three times slower.
-PLAIN := ./test/console ./cmd/ropewalk ./test/examples ./test/clients ./test/conformance ./test/e2e/install ./test/e2e/operations
+# would be three times slower. So are the tests of several servers, which share a database and no memory,
+# and those that give hundreds of wrong plugins to the kits; the adapters, which pass the same kits, are
+# watched while they do.
+PLAIN := ./test/console ./cmd/ropewalk ./test/examples ./test/e2e/cluster ./plugins/auth/authtest ./test/clients \
+	./test/conformance ./test/e2e/install ./test/e2e/operations \
+	./plugins/audit/audittest ./plugins/protocoltest ./plugins/registry/registrytest ./plugins/sessionstore/sessionstoretest
 
 # What meets PostgreSQL in another way than a file: people, conversations and runs, the start and the
 # end of a server, installed apps, and what the API answers and announces of them. Not here are
@@ -67,13 +71,17 @@ test-others:
 	@$(MAKE) --no-print-directory test-plain && plain=0 || plain=1; $(MAKE) --no-print-directory test-postgres && exit $$plain
 
 test-race: ## the tests with the race detector: all but those of PLAIN in the Makefile (part of make test)
-	$(GO) test $(RACE) -timeout 15m $(TESTFLAGS) -p 3 $$($(GO) list ./test/... ./core/store ./... | awk '!seen[$$0]++' | grep -vxF "$$($(GO) list $(PLAIN))")
+	$(GO) test $(RACE) -timeout 20m $(TESTFLAGS) -p 3 $$($(GO) list ./test/... ./core/store ./... | awk '!seen[$$0]++' | grep -vxF "$$($(GO) list $(PLAIN))")
 
 test-plain: ## the tests of other programs, of commands and of packages (part of make test)
-	$(PLAINTEST) -timeout 15m $(PLAIN)
+	$(PLAINTEST) -timeout 20m $(PLAIN)
 
 test-postgres: ## the tests that meet PostgreSQL in their own way (part of make test)
 	ROPEWALK_TEST_STORE=postgres $(PLAINTEST) -timeout 10m $(STORING)
+
+test-rust: ## the tests of the example plugin in Rust (two minutes of compiling; installs Rust when there is none)
+	@test/install-rust
+	ROPEWALK_TEST_RUST=1 $(PLAINTEST) -timeout 15m -run Rust ./test/examples
 
 test-deps: ## install what the tests need (Debian packages, npm packages)
 	@test/install-deps

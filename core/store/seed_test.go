@@ -13,7 +13,7 @@ import (
 // of each.
 func seed(t testing.TB, s *Store, n int, texts func(i int) []string) {
 	t.Helper()
-	const batch = 100 // a transaction of PostgreSQL has five seconds, also on a busy machine
+	const batch = 10 // a transaction of PostgreSQL has five seconds, also on a busy machine
 	begin := time.Now().Add(-time.Duration(n) * time.Second)
 	for from := 0; from < n; from += batch {
 		err := s.db.Update(t.Context(), "seeding", func(_ context.Context, tx *sql.Tx) error {
