@@ -39,17 +39,24 @@ type cache[T any] struct {
 
 // get returns the value, fetching it only when there is none to use.
 func (c *cache[T]) get(ctx context.Context) (T, error) {
+	value, _, err := c.dated(ctx)
+	return value, err
+}
+
+// dated is get with the age of the very value that it returns.
+func (c *cache[T]) dated(ctx context.Context) (value T, age time.Duration, err error) {
 	c.mu.Lock()
-	value, age, due := c.value, time.Since(c.fetched), !time.Now().Before(c.next)
-	usable := !c.fetched.IsZero() && age <= c.keep
+	value, age = c.value, time.Since(c.fetched)
+	due, usable := !time.Now().Before(c.next), !c.fetched.IsZero() && age <= c.keep
 	c.mu.Unlock()
 	if !usable {
-		return c.renew(ctx)
+		value, err = c.renew(ctx)
+		return value, 0, err
 	}
 	if age > c.fresh && due {
 		c.inFlight.DoChan("", c.attempt)
 	}
-	return value, nil
+	return value, age, nil
 }
 
 // renew fetches the value, unless the last fetch is less than renewEvery ago: then it returns the result

@@ -39,11 +39,11 @@ type keys struct {
 // unknown id leads to one rate-limited refresh. It refuses only what the provider itself, asked
 // within renewEvery, does not know.
 func (k *keys) find(ctx context.Context, kid string) ([]jwk.Key, error) {
-	set, err := k.set.get(ctx)
+	set, age, err := k.set.dated(ctx)
 	if err != nil {
 		return nil, err
 	}
-	if !k.set.fetchedSince(time.Now().Add(-keysOld)) {
+	if age >= keysOld {
 		set = k.renewed(ctx, set)
 	}
 	if found := set.lookup(kid); found != nil {

@@ -165,11 +165,11 @@ func refreshError(err error) error {
 
 // published returns nil when a key is in the provider's key set, read at most keysChecked ago.
 func (k *keys) published(ctx context.Context, print string) error {
-	set, err := k.set.get(ctx)
+	set, age, err := k.set.dated(ctx)
 	if err != nil {
 		return err
 	}
-	if asked := time.Now().Add(-keysChecked); !k.set.fetchedSince(asked) {
+	if age > keysChecked {
 		if set, err = k.set.renew(ctx); err != nil {
 			return err
 		}
