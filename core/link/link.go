@@ -8,6 +8,7 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/hashicorp/go-hclog"
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
@@ -82,7 +83,7 @@ func Open(ctx context.Context, t mcp.Transport, o Options) (*Link, error) {
 	if o.OnListChanged != nil {
 		l.listChanges.start(l)
 	}
-	l.receiveServerMessages() //nolint:contextcheck // ctx is the handshake's; the stream lives as long as the link
+	l.receiveServerMessages(ctx) //nolint:contextcheck // ctx is the handshake's; the stream lives as long as the link
 	return l, nil
 }
 
@@ -165,9 +166,14 @@ func (l *Link) readHandshake() error {
 	return nil
 }
 
+// streamWait is how long the start of a remote app waits for the answer to the request for the stream: servers
+// behind a proxy that buffers answer it with their first message.
+const streamWait = time.Second
+
 // receiveServerMessages opens the stream of messages that a server sends by itself, where the transport
-// needs one.
-func (l *Link) receiveServerMessages() {
+// needs one. It returns when the server has answered: many servers discard a question that they ask during
+// a call when the stream is not open yet.
+func (l *Link) receiveServerMessages(ctx context.Context) {
 	if l.info.Stateless {
 		go l.keepSubscribed()
 		return
@@ -177,8 +183,16 @@ func (l *Link) receiveServerMessages() {
 		return
 	}
 	server.SetProtocolVersion(l.info.ProtocolVersion)
-	if c, ok := l.out.(*messageConn); ok {
-		go server.ReadServerStream(c.ended, remote.ServerStream{Receive: c.receive, Lost: l.drop})
+	c, ok := l.out.(*messageConn)
+	if !ok {
+		return
+	}
+	answered := make(chan struct{})
+	go server.ReadServerStream(c.ended, remote.ServerStream{Answered: func() { close(answered) }, Receive: c.receive, Lost: l.drop})
+	select {
+	case <-answered:
+	case <-ctx.Done():
+	case <-time.After(streamWait):
 	}
 }
 

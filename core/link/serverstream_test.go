@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/ropewalk/ropewalk/core"
 	"github.com/ropewalk/ropewalk/core/link/remote"
@@ -51,6 +52,26 @@ func TestTheStreamOfAServersOwnMessagesIsKeptOpen(t *testing.T) {
 	if !errors.Is(l.Err(), remote.ErrSessionLost) {
 		t.Errorf("the link ended with %v", l.Err())
 	}
+}
+
+func TestAnAppIsOpenWhenTheServerHasAnsweredTheRequestForTheStream(t *testing.T) {
+	plain, open := script(nil), make(chan struct{})
+	url := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method != http.MethodGet {
+			plain.ServeHTTP(w, r)
+			return
+		}
+		select {
+		case <-open:
+			t.Error("the app is open before the stream is: a question during its first call would be lost")
+		case <-time.After(50 * time.Millisecond):
+		}
+		w.Header().Set("Content-Type", "text/event-stream")
+		_ = http.NewResponseController(w).Flush()
+		<-r.Context().Done()
+	}))
+	mustOpen(t, core.Remote{URL: url, Type: "streamable-http"}, remote.Options{}, Options{})
+	close(open)
 }
 
 func TestTheStreamIsRequestedOnceOfAServerThatOffersNone(t *testing.T) {

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/cenkalti/backoff/v5"
@@ -19,6 +20,9 @@ const HealthyStream = 10 * time.Second
 
 // ServerStream are the receivers of the stream on which a server sends by itself.
 type ServerStream struct {
+	// Answered is called once, when the server has answered the first request for the stream, whatever the
+	// answer is, or could not be reached.
+	Answered func()
 	// Receive gets the data of each event; it returns false to end the stream.
 	Receive func(data []byte) bool
 	// Lost is called when the server does not know the session any more.
@@ -38,9 +42,11 @@ type serverStream struct {
 // answers that it offers no stream. On other transports it returns at once.
 func (c *Conn) ReadServerStream(ctx context.Context, to ServerStream) {
 	if !c.streamable {
+		to.Answered()
 		return
 	}
 	s := &serverStream{ServerStream: to, conn: c}
+	s.Answered = sync.OnceFunc(to.Answered)
 	pause := backoff.NewExponentialBackOff()
 	pause.InitialInterval, pause.MaxInterval = 200*time.Millisecond, 30*time.Second
 	for ctx.Err() == nil {
@@ -63,6 +69,7 @@ func (c *Conn) ReadServerStream(ctx context.Context, to ServerStream) {
 func (s *serverStream) open(ctx context.Context) (again bool, wait time.Duration) {
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, s.conn.url, nil)
 	if err != nil {
+		s.Answered()
 		return false, 0
 	}
 	r.Header.Set("Accept", "text/event-stream")
@@ -73,6 +80,7 @@ func (s *serverStream) open(ctx context.Context) (again bool, wait time.Duration
 		r.Header.Set("Last-Event-Id", s.lastID)
 	}
 	resp, err := s.conn.client.Do(r)
+	s.Answered()
 	if err != nil {
 		// Refused credentials end this stream only; a server that is down may become reachable again.
 		failed, ok := errors.AsType[*Error](err)
