@@ -1,6 +1,7 @@
 package openai
 
 import (
+	"bufio"
 	"cmp"
 	"encoding/json"
 	"errors"
@@ -11,14 +12,14 @@ import (
 	"github.com/ropewalk/ropewalk/core/chat/model"
 )
 
+// maxBody is how much of one response is read, bytes.
+const maxBody = 64 << 20
+
 // chunk is one event of the stream.
 type chunk struct {
 	Choices []struct {
-		Delta struct {
-			Content   string      `json:"content"`
-			Refusal   string      `json:"refusal"`
-			ToolCalls []callDelta `json:"tool_calls"`
-		} `json:"delta"`
+		Delta        delta  `json:"delta"`
+		Message      delta  `json:"message"` // instead of Delta, from some servers
 		FinishReason string `json:"finish_reason"`
 	} `json:"choices"`
 	Usage struct {
@@ -30,6 +31,17 @@ type chunk struct {
 	} `json:"usage"`
 	Error json.RawMessage `json:"error"`
 }
+
+// delta is a piece of the answer; in a response that is no stream it is all of it.
+type delta struct {
+	Content   string      `json:"content"`
+	Refusal   string      `json:"refusal"`
+	ToolCalls []callDelta `json:"tool_calls"`
+}
+
+func (d delta) text() string { return d.Content + d.Refusal }
+
+func (d delta) empty() bool { return d.text() == "" && len(d.ToolCalls) == 0 }
 
 type callDelta struct {
 	Index    int64  `json:"index"`
@@ -63,10 +75,21 @@ type assembly struct {
 	usage    model.Usage
 	finish   string
 	complete bool
+	pieces   bool // the server sends pieces; a whole message after them says the same again
 }
 
-// read adds all chunks of a stream.
-func (a *assembly) read(stream *model.EventStream, said func(string)) error {
+// read adds all chunks of a body: a stream of events, or the JSON object that some servers answer with
+// although a stream was asked for.
+func (a *assembly) read(body io.Reader, said func(string)) error {
+	r := bufio.NewReader(io.LimitReader(body, maxBody))
+	if first, _ := r.Peek(1); string(first) == "{" { // an error comes again with the next read
+		raw, err := io.ReadAll(r)
+		if err != nil {
+			return err
+		}
+		return a.addJSON(raw, said)
+	}
+	stream := model.NewEventStream(r)
 	for {
 		data, err := stream.Next()
 		switch {
@@ -77,16 +100,23 @@ func (a *assembly) read(stream *model.EventStream, said func(string)) error {
 		case strings.HasPrefix(string(data), "[DONE]"):
 			return nil
 		}
-		var c chunk
-		err = json.Unmarshal(data, &c)
-		if _, differs := errors.AsType[*json.UnmarshalTypeError](err); err != nil && !differs { // a field of another type is ignored
-			return fmt.Errorf("an event is not JSON: %w", err)
+		if err := a.addJSON(data, said); err != nil {
+			return err
 		}
-		if len(c.Error) > 0 && string(c.Error) != "null" {
-			return model.FromEvent(data)
-		}
-		a.add(c, said)
 	}
+}
+
+func (a *assembly) addJSON(data []byte, said func(string)) error {
+	var c chunk
+	err := json.Unmarshal(data, &c)
+	if _, differs := errors.AsType[*json.UnmarshalTypeError](err); err != nil && !differs { // a field of another type is ignored
+		return fmt.Errorf("an event is not JSON: %w", err)
+	}
+	if len(c.Error) > 0 && string(c.Error) != "null" {
+		return model.FromEvent(data)
+	}
+	a.add(c, said)
+	return nil
 }
 
 func (a *assembly) add(c chunk, said func(string)) {
@@ -98,11 +128,15 @@ func (a *assembly) add(c chunk, said func(string)) {
 		return
 	}
 	choice := c.Choices[0]
-	if text := choice.Delta.Content + choice.Delta.Refusal; text != "" {
+	piece := choice.Delta
+	if a.pieces = a.pieces || !piece.empty(); !a.pieces {
+		piece = choice.Message
+	}
+	if text := piece.text(); text != "" {
 		a.text.WriteString(text)
 		said(text)
 	}
-	for _, call := range choice.Delta.ToolCalls {
+	for _, call := range piece.ToolCalls {
 		at, known := a.calls[call.Index]
 		if !known || isAnother(a.tools[at], call) {
 			at = len(a.tools)
@@ -111,7 +145,9 @@ func (a *assembly) add(c chunk, said func(string)) {
 		}
 		t := &a.tools[at]
 		t.ID = cmp.Or(t.ID, call.ID)
-		t.Name += call.Function.Name
+		if call.Function.Name != t.Name { // some servers repeat it with each piece
+			t.Name += call.Function.Name
+		}
 		t.Input = append(t.Input, call.Function.Arguments...)
 	}
 	if choice.FinishReason != "" {
@@ -122,8 +158,11 @@ func (a *assembly) add(c chunk, said func(string)) {
 // isAnother reports whether a chunk begins a call of its own although its index was seen already: some
 // servers number no calls, or all of them 0.
 func isAnother(before model.Block, call callDelta) bool {
-	return call.ID != "" && before.ID != "" && call.ID != before.ID ||
-		call.Function.Name != "" && len(before.Input) > 0 && json.Valid(before.Input)
+	if call.ID != "" && before.ID != "" {
+		return call.ID != before.ID
+	}
+	name := call.Function.Name
+	return name != "" && json.Valid(before.Input) && (name != before.Name || call.Function.Arguments != "")
 }
 
 // answer is what has arrived. A tool call whose input is incomplete is left out.

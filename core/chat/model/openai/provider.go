@@ -43,7 +43,7 @@ func (p *Provider) Call(ctx context.Context, name string, r model.Request, said 
 	}
 	defer func() { _ = response.Body.Close() }()
 	a := assembly{calls: map[int64]int{}}
-	err = a.read(model.NewEventStream(response.Body), said)
+	err = a.read(response.Body, said)
 	if err == nil && !a.complete {
 		err = errors.New("the stream ended before the message did")
 	}

@@ -153,6 +153,85 @@ func TestWhatServersSendDifferentlyIsUnderstood(t *testing.T) {
 	}
 }
 
+func TestANameThatComesWithEachPieceIsTakenOnce(t *testing.T) {
+	for name, chunks := range map[string][]string{
+		"with the id": {
+			`{"choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"id":"a","function":{"name":"echo","arguments":"{\"x\""}}]}}]}`,
+			`{"choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"id":"a","function":{"name":"echo","arguments":":1}"}}]}}]}`,
+			`{"choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"id":"a","function":{"name":"echo","arguments":""}}]}}]}`,
+		},
+		"without it": {
+			`{"choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"function":{"name":"echo","arguments":"{\"x\""}}]}}]}`,
+			`{"choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"function":{"name":"echo","arguments":":1}"}}]}}]}`,
+			`{"choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"function":{"name":"echo","arguments":""}}]}}]}`,
+		},
+		"in two parts": {
+			`{"choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"id":"a","function":{"name":"ec"}}]}}]}`,
+			`{"choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"function":{"name":"ho","arguments":"{\"x\":1}"}}]}}]}`,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p, _, _ := serve(t, append(chunks, stop, "[DONE]")...)
+			answer, err := p.Call(t.Context(), "m", model.Request{Messages: []model.Message{model.Said(model.User, "x")}}, func(string) {})
+			if b := answer.Blocks; err != nil || len(b) != 1 || b[0].Name != "echo" || string(b[0].Input) != `{"x":1}` {
+				t.Errorf("blocks %+v, %v", b, err)
+			}
+		})
+	}
+}
+
+func TestAWholeMessageIsTakenWhereNoPiecesCome(t *testing.T) {
+	const message = `{"role":"assistant","content":"Hi","tool_calls":[{"id":"a","type":"function","function":{"name":"t","arguments":"{\"x\":1}"}}]}`
+	for name, chunks := range map[string][]string{
+		"message instead of delta": {`{"choices":[{"index":0,"message":` + message + `,"finish_reason":"tool_calls"}]}`, "[DONE]"},
+		"message after the pieces": {
+			`{"choices":[{"index":0,"delta":` + message + `}]}`, `{"choices":[{"index":0,"delta":{},"message":` + message + `,"finish_reason":"tool_calls"}]}`, "[DONE]",
+		},
+		"no stream": nil,
+	} {
+		t.Run(name, func(t *testing.T) {
+			p, _, _ := serve(t, chunks...)
+			if chunks == nil {
+				p = serveJSON(t, `{"choices":[{"index":0,"message":`+message+`,"finish_reason":"tool_calls"}],"usage":{"prompt_tokens":3,"completion_tokens":4}}`)
+			}
+			text := ""
+			answer, err := p.Call(t.Context(), "m", model.Request{Messages: []model.Message{model.Said(model.User, "x")}}, func(s string) { text += s })
+			if b := answer.Blocks; err != nil || text != "Hi" || len(b) != 2 || b[0].Text != "Hi" || b[1].Name != "t" || string(b[1].Input) != `{"x":1}` {
+				t.Errorf("%q, blocks %+v, %v", text, b, err)
+			}
+			if chunks == nil && answer.Usage != (model.Usage{Input: 3, Output: 4}) {
+				t.Errorf("usage %+v", answer.Usage)
+			}
+		})
+	}
+}
+
+func TestAJSONErrorWithStatus200IsAFailure(t *testing.T) {
+	for body, want := range map[string]model.Failure{
+		`{"error":{"message":"upstream","type":"server"}}`: model.Broken,
+		`{"choices":[{"message":{"content":"Hi"`:           model.Broken,
+		`{"object":"something else"}`:                      model.Broken,
+	} {
+		_, err := serveJSON(t, body).Call(t.Context(), "m", model.Request{Messages: []model.Message{model.Said(model.User, "x")}}, func(string) {})
+		if known, ok := errors.AsType[*model.Error](err); !ok || known.Failure != want {
+			t.Errorf("%s gives %v", body, err)
+		}
+	}
+}
+
+// serveJSON answers every request with this body, which is no stream.
+func serveJSON(t *testing.T, body string) *openai.Provider {
+	t.Helper()
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = io.WriteString(w, body)
+	}))
+	t.Cleanup(server.Close)
+	p := openai.New(model.Settings{BaseURL: server.URL})
+	t.Cleanup(p.Close)
+	return p
+}
+
 func TestAnErrorResponseHasItsStatusKindAndDelay(t *testing.T) {
 	for name, c := range map[string]struct {
 		status int
