@@ -91,7 +91,7 @@ func (c *Client) open(ctx context.Context, method, path, contentType string, bod
 	}
 	res, err := client.Do(req)
 	if err != nil {
-		return nil, c.unreachable(err)
+		return nil, c.unreachable(req.Context(), err)
 	}
 	if res.StatusCode/100 != 2 {
 		defer func() { _ = res.Body.Close() }()

@@ -1,6 +1,7 @@
 package apiclient
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"net/http"
@@ -44,6 +45,19 @@ func TestErrorsSayWhatToDo(t *testing.T) {
 	}
 	err := (&Client{Server: "http://127.0.0.1:1"}).Get(t.Context(), "/", nil, nil)
 	if err == nil || !strings.Contains(err.Error(), "cannot reach the server at http://127.0.0.1:1") || !strings.Contains(err.Error(), "ropewalk up") {
+		t.Error(err)
+	}
+}
+
+func TestARequestThatWasStoppedDoesNotBlameTheServer(t *testing.T) {
+	ctx, stop := context.WithCancelCause(t.Context())
+	s := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		stop(errors.New("interrupt signal received"))
+		<-r.Context().Done()
+	}))
+	defer s.Close()
+	err := (&Client{Server: s.URL}).Get(ctx, "/", nil, nil)
+	if err == nil || err.Error() != "stopped before the server at "+s.URL+" answered: interrupt signal received" {
 		t.Error(err)
 	}
 }

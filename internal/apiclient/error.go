@@ -1,6 +1,7 @@
 package apiclient
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -71,8 +72,11 @@ func IsCode(err error, code string) bool {
 	return ok && e.Code == code
 }
 
-// unreachable says which server was meant and what to check.
-func (c *Client) unreachable(err error) error {
+// unreachable says which server was meant and what to check; nothing of the kind when it was not waited for.
+func (c *Client) unreachable(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return fmt.Errorf("stopped before the server at %s answered: %w", c.Server, context.Cause(ctx))
+	}
 	if u, ok := errors.AsType[*url.Error](err); ok {
 		err = u.Err
 	}
