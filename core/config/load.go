@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"syscall"
 
 	"github.com/ropewalk/ropewalk/core/config/layer"
 	"github.com/ropewalk/ropewalk/core/config/schema"
@@ -113,6 +114,9 @@ func readFile(path, home string) (file string, content []byte, err error) {
 	f, err := os.Open(path)
 	if errors.Is(err, fs.ErrNotExist) && !explicit {
 		return "", nil, nil
+	}
+	if errors.Is(err, syscall.ENOTDIR) && !explicit {
+		return path, nil, fmt.Errorf("the home %s is not a directory: choose another with --home or %s", home, EnvHome)
 	}
 	if err != nil {
 		return path, nil, cause(err)

@@ -200,6 +200,8 @@ func TestWhereTheHomeAndTheFileAre(t *testing.T) {
 	}
 	_, err = Load(Options{Home: byFlag, Path: other + "x"})
 	equal(t, "a file that was asked for and is not there", err.Error(), "configuration: "+other+"x: cannot be read: no such file or directory")
+	_, err = Load(Options{Home: other})
+	equal(t, "a home that is a file", err.Error(), "configuration: "+filepath.Join(other, "ropewalk.yaml")+": the home "+other+" is not a directory: choose another with --home or ROPEWALK_HOME")
 	_, err = Load(Options{})
 	equal(t, "no home at all", err.Error(), "configuration: flag --home: no home: set --home or ROPEWALK_HOME, since HOME is not set either")
 }
