@@ -241,6 +241,7 @@ func TestDoctorNamesWhatIsWrongWithItsRemedy(t *testing.T) {
 		"a port that another program has": {"http: {port: " + port(t, other.URL) + "}\n", []string{"port", "another program listens there", "http.port"}},
 		"a port of another server":        {"http: {port: " + port(t, server.URL) + "}\n", []string{"port", "a Ropewalk server with another home"}},
 		"a model that cannot be reached":  {"models: {default: \"m:x\", providers: {m: {type: openai, baseUrl: \"http://127.0.0.1:1\"}}}\n", []string{"model", "connection refused", "baseUrl"}},
+		"a model without a key":           {"models: {default: \"anthropic:x\"}\n", []string{"model", "has no key", "ANTHROPIC_API_KEY", "docs/models.md"}},
 		"tabs in the file":                {"http:\n\tport: 1\n", []string{"not YAML", "with spaces"}},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -7,6 +7,13 @@ import (
 	"github.com/ropewalk/ropewalk/core/chat/model"
 )
 
+// Check returns why the model that the configuration names cannot be asked: its provider is unknown or has
+// no key.
+func (m *Models) Check() error {
+	_, err := m.find(m.byDefault)
+	return err
+}
+
 // Probe sends a tiny request to the model that the configuration names, and returns its name. It costs
 // a few tokens. Without a model the error is core.CodeModelNotConfigured.
 func (m *Models) Probe(ctx context.Context) (string, error) {

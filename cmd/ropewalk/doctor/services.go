@@ -146,6 +146,10 @@ func (e *examination) checkModel(ctx context.Context) {
 		return
 	}
 	defer models.Close()
+	if err := models.Check(); err != nil {
+		e.add("model", failed, e.config.Models.Default+": "+err.Error(), "docs/models.md has the settings of each provider")
+		return
+	}
 	if !e.deep {
 		e.add("model", ok, e.config.Models.Default+" is configured; --deep sends it a request", "")
 		return
