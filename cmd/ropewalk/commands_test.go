@@ -43,6 +43,8 @@ func TestAppsAreImportedConfiguredAndReadFromTheCommandLine(t *testing.T) {
 	s.run("ropewalk", "app", "import", "servers.json").exits(1, "failed", "connection refused", "1 of 1 server cannot be installed")
 	s.write("vscode.json", `{"inputs":[],"servers":{"far":{"type":"http","url":"http://127.0.0.1:1/mcp"}}}`)
 	s.run("ropewalk", "app", "import", "vscode.json", "--dry-run", "--json").exits(0, `"name": "far"`, `"planned"`)
+	s.write("comments.json", "{ // of an editor\n\"servers\": {\"far\": {\"url\": \"http://127.0.0.1:1/mcp\",}}, /* one */ }")
+	s.run("ropewalk", "app", "import", "comments.json", "--dry-run").exits(0, "far", "planned")
 	s.write("one.json", `{"servers":{"url":"http://127.0.0.1:1/mcp"}}`)
 	s.run("ropewalk", "app", "import", "one.json", "--dry-run").exits(0, "servers", "planned")
 	for text, want := range map[string]string{"[]": "such as", "{": "not JSON", "{}": "no server is named", `{"mcpServers":[]}`: "not an object"} {

@@ -2,13 +2,13 @@ package app
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"os"
 
 	"github.com/spf13/cobra"
+	"github.com/tailscale/hujson"
 
 	"github.com/ropewalk/ropewalk/cmd/ropewalk/cli"
 )
@@ -21,7 +21,7 @@ func importCommand(c *cli.Connection) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "import [FILE]", Short: "Install the servers of an mcpServers object, from a file or standard input", Args: cobra.MaximumNArgs(1),
 		Long: "Install the servers of an mcpServers object, as other MCP clients have it in their configuration; Visual Studio Code calls it " +
-			"servers. Without a file it is read from standard input. --dry-run shows what would be installed. The exit status is 1 when a " +
+			"servers. Comments and trailing commas are allowed. Without a file it is read from standard input. --dry-run shows what would be installed. The exit status is 1 when a " +
 			"server cannot be installed; the others are.",
 		Example: "  ropewalk app import ~/.cursor/mcp.json --dry-run\n  pbpaste | ropewalk app import",
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -52,12 +52,13 @@ func importCommand(c *cli.Connection) *cobra.Command {
 // serversOf returns the servers of a client's configuration, or of a text that is the servers alone.
 func serversOf(text []byte) (map[string]json.RawMessage, error) {
 	const shape = `it must be an object such as {"mcpServers": {"files": {"command": "npx", "args": ["-y", "a-package"]}}}`
-	var document map[string]json.RawMessage
-	if err := json.Unmarshal(text, &document); err != nil {
-		if _, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
-			return nil, fmt.Errorf("the file is not an mcpServers object: %s", shape)
-		}
+	text, err := hujson.Standardize(text)
+	if err != nil {
 		return nil, fmt.Errorf("the mcpServers object is not JSON: %w", err)
+	}
+	var document map[string]json.RawMessage
+	if json.Unmarshal(text, &document) != nil { // it is JSON of another type
+		return nil, fmt.Errorf("the file is not an mcpServers object: %s", shape)
 	}
 	for _, key := range []string{"mcpServers", "servers"} {
 		raw, ok := document[key]

@@ -99,6 +99,9 @@ func commandOrder(o Order, command string) (Order, error) {
 	o.Source.Ref = command
 	runner := strings.TrimSuffix(filepath.Base(command), ".cmd")
 	name, args, ok := packageOf(runner, o.Args)
+	if name == "" && (runner == "npx" || runner == "uvx") {
+		return o, badRequest("args: %s is given no package to run", runner)
+	}
 	if !ok {
 		return o, nil
 	}
@@ -114,7 +117,8 @@ func commandOrder(o Order, command string) (Order, error) {
 }
 
 // packageOf returns the package that npx or uvx is to run, and the arguments after it. ok is false for
-// other commands, and for options that this server does not know: the command is run as it is then.
+// other commands, and for options that this server does not know: the command is run as it is then. The name
+// is empty when there is none.
 func packageOf(runner string, args []string) (name string, rest []string, ok bool) {
 	if runner != "npx" && runner != "uvx" {
 		return "", nil, false

@@ -18,6 +18,7 @@ func TestADefinitionOfAnMCPClientIsInstalledAsWhatItRuns(t *testing.T) {
 		{"uvx", `{"command":"uvx","args":["mcp-server-time==2.0","--tz","UTC"]}`, "pypi mcp-server-time 2.0 [--tz UTC]"},
 		{"another command", `{"command":"docker","args":["run","x"]}`, "command docker  [run x]"},
 		{"a URL", `{"url":"https://a.test/mcp"}`, "url https://a.test/mcp  []"},
+		{"a URL under another name", `{"httpUrl":"https://a.test/mcp","timeout":5,"disabled":false}`, "url https://a.test/mcp  []"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			r, err := ParseServer("x", json.RawMessage(c.definition))
@@ -36,13 +37,28 @@ func TestADefinitionOfAnMCPClientIsInstalledAsWhatItRuns(t *testing.T) {
 	}
 }
 
+func TestADefinitionThatOnlyTheClientCanUseIsRefusedWithWhatToDo(t *testing.T) {
+	for definition, want := range map[string]string{
+		`{"url":"https://a.test","headers":{"Authorization":"Bearer ${input:token}"}}`: "mcpServers.x.headers.Authorization contains ${input:token}, which only the client can replace: put the value there",
+		`{"command":"npx","args":["-y","server","${workspaceFolder}/data"]}`:           "mcpServers.x.args[2] contains ${workspaceFolder}, which only the client can replace: put the value there",
+		`{"command":"npx","args":["server"],"env":{"KEY":"${env:KEY}"}}`:               "mcpServers.x.env.KEY contains ${env:KEY}, which only the client can replace: put the value there",
+		`{"command":"node","args":["server.js"],"cwd":"/home/me"}`:                     "mcpServers.x.cwd is a folder on the client's machine: remove it, and give absolute paths of the server's machine in args",
+		`{"command":"npx","args":["server"],"envFile":".env"}`:                         "mcpServers.x.envFile is a file on the client's machine: give its variables as env",
+		`{"command":"npx","args":["server"],"disabled":true}`:                          "mcpServers.x is disabled in this configuration: remove `disabled` to install it",
+	} {
+		if _, err := ParseServer("x", json.RawMessage(definition)); core.CodeOf(err) != core.CodeBadRequest || !strings.HasSuffix(err.Error(), want) {
+			t.Errorf("%s gives %v", definition, err)
+		}
+	}
+}
+
 func TestAnInvalidDefinitionIsRefused(t *testing.T) {
 	for _, definition := range []string{`{}`, `5`, `{"command":"x","url":"https://a.test"}`, `{"url":"https://a.test","type":"websocket"}`} {
 		if r, err := ParseServer("x", json.RawMessage(definition)); core.CodeOf(err) != core.CodeBadRequest {
 			t.Errorf("%s gives %+v (%v)", definition, r, err)
 		}
 	}
-	for _, r := range []Request{{NPM: "--prefix=/"}, {NPM: "a@../b"}, {NPM: "a@--x"}, {PyPI: "--target=/"}, {PyPI: "a@git+https://x"}, {NPM: "a", PyPI: "b"}} {
+	for _, r := range []Request{{Command: "npx", Args: []string{"-y"}}, {Command: "/usr/bin/uvx"}, {NPM: "--prefix=/"}, {NPM: "a@../b"}, {NPM: "a@--x"}, {PyPI: "--target=/"}, {PyPI: "a@git+https://x"}, {NPM: "a", PyPI: "b"}} {
 		if o, err := r.Order("ws_default"); core.CodeOf(err) != core.CodeBadRequest {
 			t.Errorf("%+v gives %+v (%v)", r, o, err)
 		}
