@@ -226,6 +226,14 @@ chmod +x "$(dirname "$7")/test-notes"; fi`)
 	}
 }
 
+func TestAPackageThatNPMDoesNotKnowIsSaidInOneLine(t *testing.T) {
+	npm := installer(t, "npm", "printf 'npm error code E404\\nnpm error 404 Not Found\\nnpm error A complete log is elsewhere\\n' >&2; exit 1")
+	y, _ := realManager(t, t.TempDir(), newMemoryRecords(), func(o *Options) { o.HostEnv["PATH"] = npm + ":/usr/bin:/bin" })
+	_, err := y.Install(t.Context(), ws, source.Request{NPM: "notes@9.9.9"})
+	expect(t, "code", core.CodeOf(err), core.CodeInstallFailed)
+	expect(t, "message", core.TextOf(err), "npm has no package notes with the version 9.9.9, or it takes a login")
+}
+
 func TestTheErrorOfAnInstallerIsShownAndAMissingInstallerIsNamed(t *testing.T) {
 	pkg := registry.Package{Name: "io.test/notes", Version: "4.5.6", Kind: registry.KindNPM, Identifier: "notes"}
 	packages := memoryRegistry{packages: map[string]registry.Package{pkg.Name: pkg}}

@@ -121,6 +121,9 @@ func (l *Link) handshakeError(ctx context.Context, err error) error {
 	} else if l.handshake != nil {
 		err = fmt.Errorf("%w: %w", ErrBadHandshake, err)
 	}
+	if _, ok := l.conn.(*remote.Conn); ok && l.handshake == nil && ctx.Err() == nil {
+		return fmt.Errorf("handshake: %w; check that the URL is that of an MCP endpoint, often with the path /mcp, and its transport", remote.SafeError(err))
+	}
 	if c, ok := l.out.(*stdioConn); ok {
 		if n := c.Discarded(); n > 0 {
 			return fmt.Errorf("handshake: %w (%d lines on its standard output were not MCP messages)", remote.SafeError(err), n)

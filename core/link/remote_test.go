@@ -415,6 +415,20 @@ func TestTheLinkEndsWhenTheServerCannotBeDialled(t *testing.T) {
 	wait(t, l.Done())
 }
 
+func TestAnAddressWithoutAnMCPEndpointIsSaid(t *testing.T) {
+	for _, status := range []int{200, 404, 405} {
+		url := serve(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", "text/html")
+			w.WriteHeader(status)
+			_, _ = io.WriteString(w, "<html>")
+		}))
+		_, err := openRemote(t, core.Remote{URL: url, Type: "streamable-http"}, remote.Options{}, Options{})
+		if err == nil || !strings.Contains(err.Error(), "check that the URL is that of an MCP endpoint") {
+			t.Errorf("%d: %v", status, err)
+		}
+	}
+}
+
 func TestAnHTTPErrorOfTheServerFailsOnlyTheCall(t *testing.T) {
 	for _, status := range []int{401, 403, 429, 500, 502, 503} {
 		t.Run(fmt.Sprint(status), func(t *testing.T) {

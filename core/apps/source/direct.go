@@ -10,9 +10,11 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/ropewalk/ropewalk/core"
+	"github.com/ropewalk/ropewalk/core/apps/instance"
 	"github.com/ropewalk/ropewalk/core/bundle"
 	"github.com/ropewalk/ropewalk/plugins/registry"
 )
@@ -26,15 +28,21 @@ func (r *Resolver) fromNPMName(ctx context.Context, o Order) (*Candidate, error)
 	o.report("resolving", "npm package "+o.Source.Ref)
 	wanted := cmp.Or(o.Version, "latest")
 	out, err := r.query(ctx, o, "npm", "view", "--json", "--loglevel=error", "--", o.Source.Ref+"@"+wanted, "version")
+	if failure, ok := errors.AsType[*instance.Failure](err); ok && slices.ContainsFunc(failure.Output, isNotFound) {
+		return nil, fmt.Errorf("npm has no package %s with the version %s, or it takes a login", o.Source.Ref, wanted)
+	}
 	if err != nil {
 		return nil, err
 	}
 	var version string
 	if err := json.Unmarshal(out, &version); err != nil || version == "" {
-		return nil, fmt.Errorf("npm has no version %q of %s", wanted, o.Source.Ref)
+		return nil, fmt.Errorf("npm has no package %s with the version %s", o.Source.Ref, wanted)
 	}
 	return r.fromNPM(o, directPackage(o, registry.KindNPM, version))
 }
+
+// isNotFound reports whether a line of npm's says that the registry answered 404.
+func isNotFound(line string) bool { return strings.HasPrefix(line, "npm error 404") }
 
 // fromPyPIName takes a PyPI project without an entry in a registry, in the version that uv or pip finds.
 func (r *Resolver) fromPyPIName(ctx context.Context, o Order) (*Candidate, error) {
