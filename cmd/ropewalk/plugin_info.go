@@ -64,6 +64,7 @@ type starting struct {
 	timeout time.Duration
 	passEnv []string
 	verbose bool
+	heard   io.Writer // gets what the plugin writes; nil for none
 }
 
 func (s *starting) bind(cmd *cobra.Command) {
@@ -94,7 +95,7 @@ func (s *starting) host(cmd *cobra.Command) (host *pluginhost.Host, end func(), 
 		log = hclog.New(&hclog.LoggerOptions{Level: hclog.Debug, Output: cmd.ErrOrStderr()})
 	}
 	host = pluginhost.New(pluginhost.Options{
-		Home: home, Logger: log, Env: config.HostEnvironment(), PassEnv: s.passEnv, StartTimeout: s.timeout,
+		Home: home, Logger: log, Env: config.HostEnvironment(), PassEnv: s.passEnv, StartTimeout: s.timeout, Heard: s.heard,
 	})
 	return host, func() { _ = os.RemoveAll(home) }, nil
 }

@@ -331,7 +331,7 @@ func (t *trial) goodSettings() (settings json.RawMessage, end func(), err error)
 }
 
 func (t *trial) runAuth(ctx context.Context, r *report) error {
-	subject := authtest.Subject{Keys: t.keys, Samples: t.samples, Limits: authtest.LimitsOf(t.authSettings())}
+	subject := authtest.Subject{Keys: t.keys, Samples: t.samples, Limits: authtest.LimitsOf(t.authSettings()), Heard: t.heard.String}
 	subject.Revokes = slices.Contains(t.who.Capabilities, plugins.CapabilityRevocations)
 	subject.Rechecks = slices.Contains(t.who.Capabilities, plugins.CapabilitySessions)
 	subject.Binds = slices.Contains(t.who.Capabilities, plugins.CapabilityVerifyRequest)

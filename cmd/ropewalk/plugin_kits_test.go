@@ -97,6 +97,14 @@ func TestPluginTestTellsWhichPromiseIsBroken(t *testing.T) {
 	}
 }
 
+// What a plugin writes reaches the kit from both of its streams.
+func TestPluginTestHearsSecrets(t *testing.T) {
+	t.Parallel()
+	s := newScript(t)
+	s.run("ropewalk", "plugin", "test", "--run", "logs or prints", liar(t, s.dir, "auth-talkative")).exits(1,
+		"holds a bearer token\n", "it holds a bearer token that was accepted", "it holds a login code in base64", "2 failed")
+}
+
 func TestPluginTestSaysOnceWhatKeepsAPluginFromBeingTested(t *testing.T) {
 	t.Parallel()
 	s := newScript(t)

@@ -19,6 +19,7 @@ import (
 	"github.com/ropewalk/ropewalk/core/pluginhost"
 	"github.com/ropewalk/ropewalk/plugins"
 	"github.com/ropewalk/ropewalk/plugins/auth/authtest"
+	"github.com/ropewalk/ropewalk/plugins/kit"
 )
 
 func pluginTestCommand() *cobra.Command {
@@ -34,12 +35,14 @@ func pluginTestCommand() *cobra.Command {
 			"try, from --samples (docs/plugins.md has their form), by default testdata/samples.json beside the plugin.\n\n" +
 			"A registry needs settings with which it holds at least one bundle for this platform.",
 		RunE: func(cmd *cobra.Command, args []string) error {
+			heard := &kit.Output{}
+			s.heard = heard
 			host, end, err := s.host(cmd)
 			if err != nil {
 				return err
 			}
 			defer end()
-			t := &trial{host: host, backend: backend, passEnv: s.passEnv, bundlesFile: bundles}
+			t := &trial{host: host, heard: heard, backend: backend, passEnv: s.passEnv, bundlesFile: bundles}
 			if err := t.prepare(cmd.Context(), args[0], s.kinds(), settings, samples); err != nil {
 				return err
 			}
@@ -68,6 +71,7 @@ func pluginTestCommand() *cobra.Command {
 // trial is one plugin under test.
 type trial struct {
 	host         *pluginhost.Host
+	heard        *kit.Output // what the plugin wrote
 	plugin       config.Plugin
 	who          pluginhost.Identity
 	settingsFile string // "" when there are none

@@ -3,7 +3,9 @@ package main_test
 import (
 	"bytes"
 	"context"
+	"encoding/base64"
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -15,6 +17,8 @@ import (
 	"github.com/ropewalk/ropewalk/internal/testenv"
 	"github.com/ropewalk/ropewalk/internal/testkit"
 	"github.com/ropewalk/ropewalk/plugins"
+	"github.com/ropewalk/ropewalk/plugins/auth"
+	"github.com/ropewalk/ropewalk/plugins/auth/oidc"
 	"github.com/ropewalk/ropewalk/plugins/host"
 	"github.com/ropewalk/ropewalk/plugins/sessionstore"
 	"github.com/ropewalk/ropewalk/plugins/sessionstore/memory"
@@ -31,6 +35,10 @@ var (
 func TestMain(m *testing.M) {
 	if lie, ok := lies()[filepath.Base(os.Args[0])]; ok && os.Getenv(host.Cookie) != "" {
 		sessionstore.Serve(lie)
+		return
+	}
+	if filepath.Base(os.Args[0]) == "auth-talkative" && os.Getenv(host.Cookie) != "" {
+		auth.Serve(&talkative{oidc.New()})
 		return
 	}
 	// The two tests that take longest are not parallel, though their parts are: so they come first.
@@ -51,6 +59,19 @@ func lies() map[string]sessionstore.Store {
 		"sessionstore-rude":      &rude{memory.New()},
 		"sessionstore-vague":     &vague{memory.New()},
 	}
+}
+
+// talkative prints what it is given, to both of its streams.
+type talkative struct{ *oidc.Adapter }
+
+func (t *talkative) Verify(ctx context.Context, req auth.VerifyRequest) (auth.Identity, error) {
+	fmt.Fprintln(os.Stderr, "who is", req.Token)
+	return t.Adapter.Verify(ctx, req)
+}
+
+func (t *talkative) Exchange(ctx context.Context, req auth.ExchangeRequest) (auth.Identity, error) {
+	fmt.Println("exchanging", base64.StdEncoding.EncodeToString([]byte(req.Code)))
+	return t.Adapter.Exchange(ctx, req)
 }
 
 // forgetful says that it put what it did not.

@@ -2,6 +2,7 @@ package pluginhost
 
 import (
 	"context"
+	"io"
 	"slices"
 	"sync"
 	"time"
@@ -34,6 +35,10 @@ type Options struct {
 	PingEvery    time.Duration // how often a plugin's health is checked: 2 s
 
 	Metrics Metrics // nil measures nothing
+
+	// Heard gets what plugins write to standard error and standard output, as they write it, secrets included;
+	// of a process that was ended, everything. Nil is for a server: nobody hears more than the log has.
+	Heard io.Writer
 }
 
 // Metrics measures the plugins.

@@ -50,6 +50,7 @@ func (h *Host) launch(ctx context.Context, t target) (_ *instance, err error) {
 	command := h.command(t)
 	command.Env = append(command.Env, clientCert+"="+certificate)
 	inst := &instance{run: newRunner(t.name, command, secretsOf(t.config.Settings.JSON()), h.opts.Limits), since: time.Now()}
+	inst.run.stderr.heard = h.opts.Heard
 	versions := map[int]goplugin.PluginSet{}
 	for version := 1; version <= newestProtocol; version++ {
 		versions[version] = goplugin.PluginSet{string(t.kind): connector{}}
@@ -203,7 +204,12 @@ func (i *instance) deathReason() error {
 func (i *instance) done() <-chan struct{} { return i.run.process().Done() }
 
 // kill asks the plugin to end, then kills it; it returns when the whole process tree is gone.
-func (i *instance) kill() { i.client.Kill() }
+func (i *instance) kill() {
+	i.client.Kill()
+	if i.run.stderr.heard != nil {
+		i.run.stderr.wait()
+	}
+}
 
 // endedByItself reports whether a plugin that was asked to end has done so.
 func (i *instance) endedByItself() bool {

@@ -128,7 +128,19 @@ func (r *runner) ID() string {
 func (r *runner) Name() string { return r.name }
 
 // Stdout is where the handshake comes from.
-func (r *runner) Stdout() io.ReadCloser { return r.process().Stdout() }
+func (r *runner) Stdout() io.ReadCloser {
+	out := r.process().Stdout()
+	if r.stderr.heard == nil {
+		return out
+	}
+	return overheard{io.TeeReader(out, r.stderr.heard), out}
+}
+
+// overheard is a stream that somebody else hears, too.
+type overheard struct {
+	io.Reader
+	io.Closer
+}
 
 // Stderr is where log lines come from.
 func (r *runner) Stderr() io.ReadCloser { return r.stderr }

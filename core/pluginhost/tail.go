@@ -33,6 +33,8 @@ type tail struct {
 	rate    lineRate // of what is read
 	printed lineRate // of what comes beside; guarded by mu
 
+	heard io.Writer // gets everything as it was written; nil for none
+
 	mu    sync.Mutex
 	last  []byte
 	cause []byte // the line with which a Go program reports its own crash; a stack follows
@@ -80,6 +82,9 @@ func (w tee) Write(p []byte) (int, error) {
 func (t *tail) record(line []byte) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	if t.heard != nil {
+		_, _ = t.heard.Write(line) // what is heard is nobody's condition for serving
+	}
 	t.last = append(t.last, line...)
 	if bytes.HasPrefix(line, []byte("panic: ")) || bytes.HasPrefix(line, []byte("fatal error: ")) {
 		t.cause = bytes.TrimSpace(bytes.Clone(line[:min(len(line), causeBytes)]))

@@ -15,7 +15,8 @@ import (
 //   - plugins.ErrUnauthenticated means that the token is known to be bad; the server answers 401.
 //     plugins.ErrUnavailable means that the adapter cannot decide, for example because the provider is
 //     away; the server answers 503. Never return another error, or an identity, in that case.
-//   - No token, code or secret of the configuration appears in an error or a log line.
+//   - No token, code or secret of the configuration appears in an error or a log line, nor in anything else
+//     that is printed.
 //
 // What an Adapter does not do: it does not cache for the server (the server caches what Verify
 // returned, until ExpiresAt and 60 s at most), and it grants nothing inside a workspace.

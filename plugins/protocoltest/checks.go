@@ -57,7 +57,7 @@ func refusesCookie(value string) func(context.Context, Subject) error {
 		if value != "" {
 			cmd.Env = append(cmd.Env, host.Cookie+"="+value, "PLUGIN_PROTOCOL_VERSIONS=1")
 		}
-		var stdout, stderr lockedBuffer
+		var stdout, stderr kit.Output
 		cmd.Stdout, cmd.Stderr = &stdout, &stderr
 		err = cmd.Run()
 		exit, ok := errors.AsType[*exec.ExitError](err)

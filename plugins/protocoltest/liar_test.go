@@ -277,6 +277,9 @@ func (l *liar) Configure(_ context.Context, req *pluginv1.ConfigureRequest) (*pl
 	if l.is("logs its settings") {
 		fmt.Fprintln(os.Stderr, req.GetSettingsJson())
 	}
+	if l.is("logs its settings in hex") {
+		fmt.Fprintf(os.Stderr, "%X\n", req.GetSettingsJson())
+	}
 	if l.is("prints as it configures") {
 		fmt.Println("configured")
 	}

@@ -72,6 +72,7 @@ func lies() map[string]string {
 		"takes settings once only":                      "after settings that were refused Configure accepts good ones",
 		"repeats values in problems":                    "no problem, error or log line repeats a value of the settings",
 		"logs its settings":                             "no problem, error or log line repeats a value of the settings",
+		"logs its settings in hex":                      "no problem, error or log line repeats a value of the settings",
 		"takes 4 MiB in at most":                        "a message of 15 MiB is taken in",
 		"answers one call at a time":                    "100 calls at once are all answered",
 		"keeps a descriptor of each fiftieth call":      leaks,
@@ -118,6 +119,7 @@ func servingLies() map[string]string {
 		refusesCrowd:                                           "100 calls of the kind's own service at once are answered as one alone is",
 		keepsWorker:                                            "calls that were given up use nothing up",
 		logsToken:                                              token,
+		encodesToken:                                           token,
 		repeatsToken:                                           token,
 		refusesDirectory:                                       "a new process takes the data directory that a killed one left",
 		"takes its time to end once it is configured":          "Shutdown ends a plugin that serves within two seconds",
@@ -131,7 +133,7 @@ func subject(t *testing.T, lie string) protocoltest.Subject {
 		t.Fatal(err)
 	}
 	s := protocoltest.Subject{Path: path, Env: []string{lieVariable + "=" + lie}, Kind: plugins.KindSessionStore, Settings: json.RawMessage(`{"url": "x"}`), Probe: getSession}
-	if lie == logsToken || lie == repeatsToken {
+	if lie == logsToken || lie == repeatsToken || lie == encodesToken {
 		s.Kind, s.Probe = plugins.KindAuth, verifyToken
 	}
 	if lie == "none, with the SDK" {

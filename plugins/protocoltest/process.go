@@ -2,7 +2,6 @@ package protocoltest
 
 import (
 	"bufio"
-	"bytes"
 	"context"
 	"crypto/ecdsa"
 	"crypto/elliptic"
@@ -28,6 +27,7 @@ import (
 
 	"github.com/ropewalk/ropewalk/plugins"
 	"github.com/ropewalk/ropewalk/plugins/host"
+	"github.com/ropewalk/ropewalk/plugins/kit"
 	pluginv1 "github.com/ropewalk/ropewalk/proto/ropewalk/plugin/v1"
 )
 
@@ -58,26 +58,9 @@ type process struct {
 	ended   chan error
 	mu      sync.Mutex
 	after   []string // lines of standard output after the handshake
-	stderr  lockedBuffer
+	stderr  kit.Output
 	conns   []*grpc.ClientConn
 	stopped bool
-}
-
-type lockedBuffer struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (b *lockedBuffer) Write(p []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.b.Write(p)
-}
-
-func (b *lockedBuffer) String() string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.b.String()
 }
 
 // command is the executable with an environment of its own.

@@ -202,8 +202,8 @@ func repeatsNoToken(ctx context.Context, s Subject, p *process) error {
 		}
 	}
 	p.stop() // after which all of its output has been read
-	if said := p.stderr.String(); strings.Contains(said, canary) {
-		return kit.Failf("a log line repeats a token")
+	if err := p.wroteCanary("a token, or a part of it"); err != nil {
+		return kit.Failf("of what the plugin wrote to standard error: %w", err)
 	}
 	return nil
 }

@@ -6,6 +6,7 @@ import (
 	"crypto/elliptic"
 	"crypto/rand"
 	"crypto/sha256"
+	"encoding/base64"
 	"fmt"
 	"net"
 	"os"
@@ -33,6 +34,7 @@ const (
 	refusesCrowd     = "answers RESOURCE_EXHAUSTED to more than 50 calls at once"
 	logsToken        = "logs the tokens that it refuses"
 	repeatsToken     = "repeats tokens in errors"
+	encodesToken     = "logs the tokens that it refuses in base64"
 )
 
 // load is what a liar knows of the calls of its kind.
@@ -48,7 +50,7 @@ type load struct {
 
 // kind is what the liar serves: only adapters of the kind auth are given tokens.
 func (l *liar) kind() string {
-	if l.is(logsToken) || l.is(repeatsToken) {
+	if l.is(logsToken) || l.is(repeatsToken) || l.is(encodesToken) {
 		return "auth"
 	}
 	return "sessionstore"
@@ -209,6 +211,9 @@ func (l *load) work(ctx context.Context, answer error) error {
 func (l *liar) Verify(_ context.Context, req *authv1.VerifyRequest) (*authv1.VerifyResponse, error) {
 	if l.is(logsToken) {
 		fmt.Fprintln(os.Stderr, "refused", req.GetToken())
+	}
+	if l.is(encodesToken) {
+		fmt.Fprintln(os.Stderr, "refused", base64.StdEncoding.EncodeToString([]byte("Bearer "+req.GetToken())))
 	}
 	if l.is(repeatsToken) {
 		return nil, status.Error(codes.Unauthenticated, "refused "+req.GetToken())

@@ -18,6 +18,12 @@ import (
 // canary is a value that must not be repeated.
 const canary = "canary-4711-must-not-be-repeated"
 
+// wroteCanary returns an error if what a process wrote to standard error holds the canary, however it is
+// written. The process must have ended.
+func (p *process) wroteCanary(what string) error {
+	return kit.Tells(p.stderr.String(), []kit.Secret{{What: what, Text: canary}})
+}
+
 func takesSettings() []Check {
 	const unknown = "A setting that does not exist and a value of the wrong type are problems with the path of that setting"
 	return []Check{
@@ -246,8 +252,8 @@ func repeatsNoValue(ctx context.Context, s Subject, p *process) error {
 		}
 	}
 	p.stop() // after which all of its output has been read
-	if strings.Contains(p.stderr.String(), canary) {
-		return kit.Failf("a log line repeats a value of the settings")
+	if err := p.wroteCanary("a value of the settings"); err != nil {
+		return kit.Failf("of what the plugin wrote to standard error: %w", err)
 	}
 	return nil
 }

@@ -157,8 +157,8 @@ func validateRepeatsNoValue(ctx context.Context, s Subject, p *process) error {
 		}
 	}
 	p.stop() // after which all of its output has been read
-	if strings.Contains(p.stderr.String(), canary) {
-		return kit.Failf("a log line of Validate repeats a value of the settings")
+	if err := p.wroteCanary("a value of the settings"); err != nil {
+		return kit.Failf("of what the plugin wrote to standard error as it validated: %w", err)
 	}
 	return nil
 }

@@ -33,6 +33,7 @@ func Checks(s Subject) []kit.Check[Subject] {
 		}
 	}
 	add(always())
+	add(silenceAboutTokens())
 	add(revocations(s))
 	add(sessions(s))
 	add(proofs(s))
@@ -50,6 +51,7 @@ func Checks(s Subject) []kit.Check[Subject] {
 		add(withLogin())
 		add(lyingLogins())
 		add(mixedLogins())
+		add(silenceAboutLogins())
 		checks = append(checks, coldStarts()...)
 	}
 	return checks

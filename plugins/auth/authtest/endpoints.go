@@ -138,7 +138,7 @@ func (p *Provider) authorize(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "not a request for a code with PKCE", http.StatusBadRequest)
 		return
 	}
-	code := rand.Text()
+	code := "4/" + rand.Text() + "+=" // with characters that are escaped in forms, as codes may have
 	p.mu.Lock()
 	p.logins[code] = login{challenge: q.Get("code_challenge"), nonce: q.Get("nonce"), redirect: q.Get("redirect_uri"), client: q.Get("client_id"), grant: p.sessions.begin()}
 	p.mu.Unlock()
@@ -179,7 +179,15 @@ func (p *Provider) token(w http.ResponseWriter, r *http.Request) {
 
 // grantTokens answers with the tokens of a login, with a refresh token unless it is empty.
 func (p *Provider) grantTokens(w http.ResponseWriter, g grant, refresh, nonce string) {
-	tokens := map[string]any{"token_type": "Bearer", "expires_in": 600, "access_token": p.accessToken(g), "id_token": p.idToken(g, nonce)}
+	access, id := p.accessToken(g), p.idToken(g, nonce)
+	p.mu.Lock()
+	p.given.add("an access token of a login", access)
+	p.given.add("a refresh token", refresh)
+	if text, ok := id.(string); ok {
+		p.given.add("an id token", text)
+	}
+	p.mu.Unlock()
+	tokens := map[string]any{"token_type": "Bearer", "expires_in": 600, "access_token": access, "id_token": id}
 	if refresh != "" {
 		tokens["refresh_token"] = refresh
 	}

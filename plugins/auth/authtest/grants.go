@@ -36,7 +36,7 @@ func (s *sessionState) renew(g grant) string {
 	if !s.refreshes {
 		return ""
 	}
-	token := rand.Text() + rand.Text()
+	token := "1//" + rand.Text() + rand.Text() + "+=" // with characters that are escaped in forms
 	s.refresh[token] = g
 	return token
 }

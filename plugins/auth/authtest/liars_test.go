@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/hashicorp/go-hclog"
 	"go.uber.org/goleak"
 
 	"github.com/ropewalk/ropewalk/internal/testkit"
@@ -31,12 +32,16 @@ func TestMain(m *testing.M) {
 type honest struct {
 	*oidc.Adapter
 	provider *authtest.Provider
+	log      hclog.Logger
+	out      *kit.Output // where it logs to and prints
 }
 
-func openHonest(ctx context.Context, p *authtest.Provider) (honest, func(), error) {
+func openHonest(ctx context.Context, p *authtest.Provider, out *kit.Output) (honest, func(), error) {
 	adapter := oidc.New()
+	log := hclog.New(&hclog.LoggerOptions{Output: out, Level: hclog.Trace, JSONFormat: true})
+	adapter.UseLogger(log)
 	err := adapter.Configure(ctx, plugins.Config{JSON: json.RawMessage(authtest.Settings(p))})
-	return honest{adapter, p}, func() { _ = adapter.Close() }, err
+	return honest{adapter, p, log, out}, func() { _ = adapter.Close() }, err
 }
 
 // liars maps each check to an adapter that only it must catch.
@@ -88,8 +93,9 @@ func TestEveryLieIsCaughtByItsCheckAlone(t *testing.T) {
 		t.Fatal(err)
 	}
 	lies := liars()
-	truthful := authtest.Subject{Keys: keys, Open: func(ctx context.Context, p *authtest.Provider) (auth.Adapter, func(), error) {
-		return openHonest(ctx, p)
+	silent := &kit.Output{}
+	truthful := authtest.Subject{Keys: keys, Heard: silent.String, Open: func(ctx context.Context, p *authtest.Provider) (auth.Adapter, func(), error) {
+		return openHonest(ctx, p, silent)
 	}}
 	proven := map[string]bool{}
 	for _, l := range allLies() {
@@ -106,7 +112,7 @@ func TestEveryLieIsCaughtByItsCheckAlone(t *testing.T) {
 			t.Parallel()
 			s := truthful
 			s.Open = func(ctx context.Context, p *authtest.Provider) (auth.Adapter, func(), error) {
-				h, end, err := openHonest(ctx, p)
+				h, end, err := openHonest(ctx, p, &kit.Output{})
 				return lie(h), end, err
 			}
 			if failed := kit.Failed(kit.Run(t.Context(), old, s)); !slices.Equal(failed, []string{name}) {

@@ -40,6 +40,7 @@ func sessions(s Subject) []check {
 		{name: "a logout token is no bearer token", contract: "of another type than a JWT", run: logoutIsNoBearer},
 		{name: "no error repeats the logout token", contract: "No token, code or secret appears in an error or a log line", run: repeatsNoLogout},
 	}...)
+	all = append(all, silenceAboutSessions()...)
 	for _, clause := range logoutClauses() {
 		all = append(all, check{name: "a logout token with " + clause.name + " is refused", contract: clause.contract, run: refusesLogouts(clause)})
 	}

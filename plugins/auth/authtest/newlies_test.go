@@ -219,7 +219,7 @@ const undeclared = "without the capability sessions its calls are unimplemented"
 
 // allLies are those about one check each.
 func allLies() []lie {
-	return slices.Concat(newLies(), exactLies(), sessionLies(), logoutLies(), proofLies())
+	return slices.Concat(newLies(), exactLies(), sessionLies(), logoutLies(), proofLies(), silenceLies())
 }
 
 func TestEachLieIsCaughtByItsCheck(t *testing.T) {
@@ -230,8 +230,9 @@ func TestEachLieIsCaughtByItsCheck(t *testing.T) {
 	for _, l := range allLies() {
 		t.Run(l.what, func(t *testing.T) {
 			t.Parallel()
-			s := authtest.Subject{Keys: keys, Rechecks: l.check != undeclared, Binds: true, Open: func(ctx context.Context, p *authtest.Provider) (auth.Adapter, func(), error) {
-				h, end, err := openHonest(ctx, p)
+			out := &kit.Output{}
+			s := authtest.Subject{Keys: keys, Rechecks: l.check != undeclared, Binds: true, Heard: out.String, Open: func(ctx context.Context, p *authtest.Provider) (auth.Adapter, func(), error) {
+				h, end, err := openHonest(ctx, p, out)
 				return l.make(h), end, err
 			}}
 			check := slices.DeleteFunc(authtest.Checks(s), func(c kit.Check[authtest.Subject]) bool { return c.Name != l.check })
@@ -251,8 +252,9 @@ func TestAnHonestAdapterIsNotCaughtAndNothingIsSkipped(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := authtest.Subject{Keys: keys, Rechecks: true, Binds: true, Open: func(ctx context.Context, p *authtest.Provider) (auth.Adapter, func(), error) {
-		h, end, err := openHonest(ctx, p)
+	out := &kit.Output{}
+	s := authtest.Subject{Keys: keys, Rechecks: true, Binds: true, Heard: out.String, Open: func(ctx context.Context, p *authtest.Provider) (auth.Adapter, func(), error) {
+		h, end, err := openHonest(ctx, p, out)
 		return &binder{honest: h}, end, err
 	}}
 	for _, check := range authtest.Checks(s) {

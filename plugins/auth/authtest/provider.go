@@ -39,6 +39,7 @@ type Provider struct {
 	forgeIDToken func(claims map[string]any) any // nil for honest id tokens
 	strayed      atomic.Int64                    // questions of the token endpoint under another name
 	sessions     sessionState
+	given        secrets // the tokens of all logins
 }
 
 // Fault is something a Provider does wrong.

@@ -38,6 +38,10 @@ type Subject struct {
 	// Binds reports whether the subject declares the capability "verify.request".
 	Binds bool
 
+	// Heard returns all that the adapters of Open have logged and printed so far: of processes that have
+	// ended everything. Nil when the kit cannot hear it.
+	Heard func() string
+
 	// Limits are what the settings of an adapter of OpenID providers leave no choice about.
 	Limits Limits
 }
@@ -132,6 +136,7 @@ type stage struct {
 	adapter  auth.Adapter
 	samples  Samples
 	limits   Limits
+	heard    func() string // of the subject
 	close    func()
 }
 
@@ -139,7 +144,7 @@ func (s Subject) stage(ctx context.Context, setup Setup) (*stage, error) {
 	if err := s.possible(setup); err != nil {
 		return nil, err
 	}
-	st := &stage{close: func() {}, limits: s.Limits}
+	st := &stage{close: func() {}, limits: s.Limits, heard: s.Heard}
 	if s.Samples != nil {
 		st.samples = *s.Samples
 	}

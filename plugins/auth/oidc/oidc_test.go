@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/hashicorp/go-hclog"
 	"go.uber.org/goleak"
 
 	"github.com/ropewalk/ropewalk/internal/testkit"
@@ -13,6 +14,7 @@ import (
 	"github.com/ropewalk/ropewalk/plugins/auth"
 	"github.com/ropewalk/ropewalk/plugins/auth/authtest"
 	"github.com/ropewalk/ropewalk/plugins/auth/oidc"
+	"github.com/ropewalk/ropewalk/plugins/kit"
 	"github.com/ropewalk/ropewalk/plugins/plugintest"
 )
 
@@ -50,7 +52,13 @@ func TestOIDCKeepsTheContract(t *testing.T) {
 	keys := newKeys(t)
 	t.Run("direct", func(t *testing.T) {
 		t.Parallel()
-		s := authtest.Subject{Open: direct, Keys: keys, Rechecks: true}
+		out := &kit.Output{}
+		log := hclog.New(&hclog.LoggerOptions{Output: out, Level: hclog.Trace, JSONFormat: true})
+		s := authtest.Subject{Keys: keys, Rechecks: true, Heard: out.String, Open: func(ctx context.Context, p *authtest.Provider) (auth.Adapter, func(), error) {
+			adapter := oidc.New()
+			adapter.UseLogger(log)
+			return adapter, func() { _ = adapter.Close() }, adapter.Configure(ctx, plugins.Config{JSON: json.RawMessage(authtest.Settings(p))})
+		}}
 		plugintest.Run(t, authtest.Checks(s), s)
 	})
 	t.Run("with every algorithm", func(t *testing.T) {

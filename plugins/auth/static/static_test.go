@@ -22,6 +22,7 @@ import (
 	"github.com/ropewalk/ropewalk/plugins/auth"
 	"github.com/ropewalk/ropewalk/plugins/auth/authtest"
 	"github.com/ropewalk/ropewalk/plugins/auth/static"
+	"github.com/ropewalk/ropewalk/plugins/kit"
 	"github.com/ropewalk/ropewalk/plugins/plugintest"
 )
 
@@ -100,8 +101,11 @@ tokens:
 		},
 	}
 	t.Run("direct", func(t *testing.T) {
-		s := authtest.Subject{Samples: samples, Revokes: true, Revoking: revoking, Open: func(ctx context.Context, _ *authtest.Provider) (auth.Adapter, func(), error) {
+		out := &kit.Output{}
+		log := hclog.New(&hclog.LoggerOptions{Output: out, Level: hclog.Trace, JSONFormat: true})
+		s := authtest.Subject{Samples: samples, Revokes: true, Revoking: revoking, Heard: out.String, Open: func(ctx context.Context, _ *authtest.Provider) (auth.Adapter, func(), error) {
 			adapter := static.New()
+			adapter.UseLogger(log)
 			return adapter, func() {}, adapter.Configure(ctx, settings(path, "org_1"))
 		}}
 		plugintest.Run(t, authtest.Checks(s), s)

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/hashicorp/go-hclog"
 	"go.uber.org/goleak"
 
 	"github.com/ropewalk/ropewalk/internal/testenv"
@@ -16,6 +17,7 @@ import (
 	"github.com/ropewalk/ropewalk/plugins"
 	"github.com/ropewalk/ropewalk/plugins/auth"
 	"github.com/ropewalk/ropewalk/plugins/auth/authtest"
+	"github.com/ropewalk/ropewalk/plugins/kit"
 	"github.com/ropewalk/ropewalk/plugins/plugintest"
 )
 
@@ -56,8 +58,11 @@ func TestWorkOSKeepsTheContract(t *testing.T) {
 	t.Cleanup(server.Close)
 	t.Run("direct", func(t *testing.T) {
 		t.Parallel()
-		s := authtest.Subject{Keys: keys, Rechecks: true, Limits: authtest.Limits{OneOrganization: true, NoRoles: true}, Open: func(ctx context.Context, p *authtest.Provider) (auth.Adapter, func(), error) {
+		out := &kit.Output{}
+		log := hclog.New(&hclog.LoggerOptions{Output: out, Level: hclog.Trace, JSONFormat: true})
+		s := authtest.Subject{Keys: keys, Rechecks: true, Heard: out.String, Limits: authtest.Limits{OneOrganization: true, NoRoles: true}, Open: func(ctx context.Context, p *authtest.Provider) (auth.Adapter, func(), error) {
 			adapter := New()
+			adapter.UseLogger(log)
 			err := adapter.Configure(ctx, settings(p, server.URL))
 			return adapter, func() { _ = adapter.Close() }, err
 		}}
