@@ -239,6 +239,7 @@ func ends() []Check {
 	return []Check{
 		{Name: "Shutdown ends the process and leaves nothing behind", Contract: "whose Shutdown ends the process within two seconds", Run: with(obeysShutdown)},
 		{Name: "SIGTERM ends the process", Contract: "SIGTERM ends it too", Run: with(obeysSIGTERM)},
+		{Name: "standard output carries nothing while the plugin serves, nor a while after", Contract: "at no time, however late", Run: with(staysSilent)},
 		{Name: "standard output carries the handshake line alone", Contract: "Stdout carries nothing after the handshake line", Run: with(keepsStdoutClean)},
 	}
 }
@@ -292,6 +293,26 @@ func keepsStdoutClean(ctx context.Context, s Subject, p *process) error {
 		return err
 	}
 	_, _ = p.exits(patience) // another check judges how it ends
+	return p.printedNothing()
+}
+
+// late is how long after its last call the kit listens to a plugin.
+const late = 2500 * time.Millisecond
+
+// staysSilent makes calls of the kind's own service, and listens to standard output for a while after them. The
+// process is killed, so that what it prints as it ends is another check's matter.
+func staysSilent(ctx context.Context, s Subject, p *process) error {
+	if _, err := configured(ctx, s, p); err != nil {
+		return err
+	}
+	for range 10 {
+		if err := callKind(ctx, s, p); err != nil {
+			return err
+		}
+	}
+	if err := pause(ctx, late); err != nil {
+		return err
+	}
 	return p.printedNothing()
 }
 

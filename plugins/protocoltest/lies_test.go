@@ -96,7 +96,8 @@ func lies() map[string]string {
 
 // servingLies are what a plugin may do wrong as it validates and once it serves.
 func servingLies() map[string]string {
-	const healthy, alone = "its health service answers SERVING while it serves", "it listens on nothing else that other machines reach"
+	const healthy, alone = "its health service answers SERVING while it serves", "it listens on nothing beside the address of its handshake line"
+	const silent = "standard output carries nothing while the plugin serves, nor a while after"
 	const news, writes = "Configure ignores a version and capabilities of the server that it does not know", "Validate writes nothing"
 	const repeats, token = "no problem of Validate and no log line after it repeats a value of the settings", "no error or log line repeats a token"
 	return map[string]string{
@@ -105,6 +106,12 @@ func servingLies() map[string]string {
 		"fails calls of its kind with a code of its own":       healthy,
 		"listens on every address besides":                     alone,
 		"listens on every address once it is configured":       alone,
+		"takes datagrams on every address":                     alone,
+		"takes datagrams on this machine by IPv6":              alone,
+		"has a page about itself on this machine":              alone,
+		"prints a second after it is configured":               silent,
+		"prints at the fifth call of its kind":                 silent,
+		"prints two seconds after a call":                      silent,
 		"has the same key at each start":                       "each start has a key of its own",
 		"refuses capabilities that it does not know":           news,
 		"refuses servers that are newer":                       news,

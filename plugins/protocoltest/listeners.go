@@ -12,19 +12,41 @@ import (
 	"strings"
 )
 
-// listenersOf are the TCP addresses that a process and the processes it started listen on, as Linux shows them.
-func listenersOf(pid int) ([]*net.TCPAddr, error) {
+// listenerAddress is where a process takes what comes: connections by TCP, or datagrams by UDP.
+type listenerAddress struct {
+	network string // "tcp" or "udp"
+	*net.TCPAddr
+}
+
+// String is the network and the address.
+func (a listenerAddress) String() string { return a.network + " " + a.TCPAddr.String() }
+
+// The states of sockets in /proc/net: a TCP socket that listens, and a UDP socket that is connected to nobody, so
+// that it takes what anybody sends.
+const (
+	tcpListens     = "0A"
+	udpUnconnected = "07"
+)
+
+// listenersOf are the addresses that a process and the processes it started listen on, as Linux shows them.
+func listenersOf(pid int) ([]listenerAddress, error) {
 	inodes := map[string]bool{}
 	if err := addSockets(inodes, pid); err != nil {
 		return nil, err
 	}
-	var all []*net.TCPAddr
-	for _, table := range []string{"tcp", "tcp6"} {
-		found, err := listening(filepath.Join("/proc", strconv.Itoa(pid), "net", table), inodes)
+	var all []listenerAddress
+	for _, table := range []string{"tcp", "tcp6", "udp", "udp6"} {
+		state := tcpListens
+		if strings.HasPrefix(table, "udp") {
+			state = udpUnconnected
+		}
+		found, err := listening(filepath.Join("/proc", strconv.Itoa(pid), "net", table), state, inodes)
 		if err != nil && !os.IsNotExist(err) { // a kernel without IPv6 has no tcp6
 			return nil, err
 		}
-		all = append(all, found...)
+		for _, at := range found {
+			all = append(all, listenerAddress{table[:3], at})
+		}
 	}
 	return all, nil
 }
@@ -60,9 +82,9 @@ func addSockets(inodes map[string]bool, pid int) error {
 	return nil
 }
 
-// listening reads the sockets of a table of /proc/net that are among inodes and listen.
-func listening(table string, inodes map[string]bool) ([]*net.TCPAddr, error) {
-	const local, state, listen, inode = 1, 3, "0A", 9
+// listening reads the sockets of a table of /proc/net that are among inodes and in a state.
+func listening(table, wanted string, inodes map[string]bool) ([]*net.TCPAddr, error) {
+	const local, state, inode = 1, 3, 9
 	f, err := os.Open(table)
 	if err != nil {
 		return nil, err
@@ -72,7 +94,7 @@ func listening(table string, inodes map[string]bool) ([]*net.TCPAddr, error) {
 	lines := bufio.NewScanner(f)
 	for lines.Scan() {
 		fields := strings.Fields(lines.Text())
-		if len(fields) <= inode || fields[state] != listen || !inodes[fields[inode]] {
+		if len(fields) <= inode || fields[state] != wanted || !inodes[fields[inode]] {
 			continue
 		}
 		address, err := parseAddress(fields[local])

@@ -71,6 +71,18 @@ func (l *liar) listenBesides() {
 	_, _ = net.Listen("tcp", "0.0.0.0:0") // stays open until the process ends
 }
 
+// listenOnMore opens a further listener, which stays open until the process ends.
+func (l *liar) listenOnMore() {
+	switch {
+	case l.is("takes datagrams on every address"):
+		_, _ = net.ListenPacket("udp", "0.0.0.0:0")
+	case l.is("takes datagrams on this machine by IPv6"):
+		_, _ = net.ListenPacket("udp6", "[::1]:0")
+	case l.is("has a page about itself on this machine"):
+		_, _ = net.Listen("tcp", "127.0.0.1:0")
+	}
+}
+
 func (l *liar) unhealthy() {
 	l.health.SetServingStatus("plugin", grpc_health_v1.HealthCheckResponse_NOT_SERVING)
 }
@@ -79,7 +91,10 @@ func (l *liar) unhealthy() {
 func (l *liar) configured(req *pluginv1.ConfigureRequest) error {
 	l.load.workers = make(chan struct{}, 8)
 	l.load.crowd = make(chan struct{})
+	l.listenOnMore()
 	switch {
+	case l.is("prints a second after it is configured"):
+		time.AfterFunc(time.Second, func() { fmt.Println("ready") })
 	case l.is("is not healthy once it is configured"):
 		l.unhealthy()
 	case l.is("listens on every address once it is configured"):
@@ -161,6 +176,10 @@ func (l *liar) Get(ctx context.Context, _ *sessionstorev1.GetRequest) (*sessions
 	defer l.load.mu.Unlock()
 	l.load.calls++
 	switch {
+	case l.is("prints at the fifth call of its kind") && l.load.calls == 5:
+		fmt.Println("that was the fifth")
+	case l.is("prints two seconds after a call") && l.load.calls == 1:
+		time.AfterFunc(2*time.Second, func() { fmt.Println("cleaned up") })
 	case l.is("keeps 20 KB of each call of its kind"):
 		l.load.kept = append(l.load.kept, append(make([]byte, 0, 20<<10), make([]byte, 20<<10)...))
 		l.load.kept[len(l.load.kept)-1][1] = 1

@@ -4,7 +4,8 @@
 // ROPEWALK_PLUGIN set to the kind it wants ("auth", "sessionstore", "registry" or "audit"); an executable
 // that does not serve that kind, or that is started without the variable, prints a sentence to
 // stderr, nothing to stdout, and exits with status 1. Otherwise it listens on a unix socket or on
-// 127.0.0.1, and prints one line to stdout:
+// 127.0.0.1, and prints one line to stdout. It listens nowhere else, neither for connections nor for datagrams.
+// The line is:
 //
 //   1|1|unix|/tmp/plugin123|grpc|
 //
@@ -29,7 +30,7 @@
 //
 // Lines on stderr go to the server's log. A line that is a JSON object with "@level", "@message"
 // and other keys becomes a log line of that level with those fields. Stdout carries nothing after
-// the handshake line.
+// the handshake line, at no time, however late.
 //
 // Errors, in every service of every kind. An answer that is not OK has one of these status codes,
 // and a message that says what was wrong and holds no secret:
