@@ -14,9 +14,14 @@ const compileWhileLoading = (): Plugin => ({
   generateBundle: {
     order: "post",
     handler(_, bundle) {
-      const chunks = Object.values(bundle).filter((output) => output.type === "chunk");
-      const first = chunks.filter((chunk) => chunk.isEntry).flatMap((entry) => [entry.fileName, ...entry.imports]);
-      for (const chunk of chunks) if (first.includes(chunk.fileName)) chunk.code = `//# allFunctionsCalledOnLoad\n${chunk.code}`;
+      const hint = "//# allFunctionsCalledOnLoad\n";
+      const mark = (name: string): void => {
+        const chunk = bundle[name];
+        if (chunk?.type !== "chunk" || chunk.code.startsWith(hint)) return;
+        chunk.code = hint + chunk.code;
+        chunk.imports.forEach(mark);
+      };
+      for (const [name, output] of Object.entries(bundle)) if (output.type === "chunk" && output.isEntry) mark(name);
     },
   },
 });

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"path"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -85,6 +86,21 @@ func TestAssetsComeInTheEncodingAskedForAndStayForAYear(t *testing.T) {
 		if resp.StatusCode != http.StatusOK || resp.Header.Get("Content-Encoding") != want || body == "" ||
 			resp.Header.Get("Cache-Control") != "public, max-age=31536000, immutable" || resp.Header.Get("Content-Type") != "text/javascript; charset=utf-8" {
 			t.Errorf("%q: %d %v", accept, resp.StatusCode, resp.Header)
+		}
+	}
+}
+
+// The comment counts only where nothing is before it.
+func TestTheScriptsThatThePageBeginsWithAreCompiledWhileTheyArrive(t *testing.T) {
+	app := serve(Options{})
+	_, page := get(t, app, "/")
+	scripts := regexp.MustCompile(`"(/assets/[^"]+\.js)"`).FindAllStringSubmatch(page, -1)
+	if len(scripts) == 0 {
+		t.Fatalf("the page has no scripts: %s", page)
+	}
+	for _, script := range scripts {
+		if _, body := get(t, app, script[1]); !strings.HasPrefix(body, "//# allFunctionsCalledOnLoad\n") {
+			t.Errorf("%s begins with %.60q", script[1], body)
 		}
 	}
 }
