@@ -32,7 +32,7 @@ await pasted.fill("{");
 await page.getByRole("button", { name: "Show the plan" }).click();
 await page.getByText("This is not JSON").waitFor();
 const definition = { command: "node", args: ["--input-type=module", "-e", readFileSync(facts.program, "utf8")], env: { GREETING_TOKEN: "from a paste" } };
-await pasted.fill(JSON.stringify({ mcpServers: { pasted: definition, broken: {} } }));
+await pasted.fill(`{ // as editors write it\n"servers": { "pasted": ${JSON.stringify(definition)}, "broken": {}, }, }`);
 await page.getByRole("button", { name: "Show the plan" }).click();
 await page.getByText("planned").waitFor();
 await page.getByText("failed").waitFor();

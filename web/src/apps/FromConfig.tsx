@@ -1,5 +1,6 @@
 import { useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
+import stripJsonComments from "strip-json-comments";
 import { request } from "../api/http";
 import { refresh } from "../api/refresh";
 import { Button } from "../ui/Button";
@@ -40,7 +41,7 @@ export function FromConfig({ onDone }: { onDone: () => void }) {
     setBusy(true);
     setError(null);
     try {
-      const parsed = JSON.parse(text) as Record<string, unknown>;
+      const parsed = JSON.parse(stripJsonComments(text, { trailingCommas: true })) as Record<string, unknown>;
       const body = { mcpServers: parsed.mcpServers ?? parsed.servers ?? parsed, dryRun };
       const answer = await request<Outcome>("POST", "/v1/apps/import", { body });
       setOutcome(answer);
