@@ -51,6 +51,7 @@ func refusals() []Check {
 	return []Check{
 		check("a batch without a stream is invalid", invalid, refusesNoStream),
 		check("a batch whose sequences are zero or do not ascend is invalid, and nothing of it is kept", invalid, refusesDisorder),
+		check("records of a batch that was refused are kept when they come again in a good one", "are kept when they come again in a batch that is good", keepsRefused),
 		check("an empty batch is not an error", "An empty batch is not an error", emptyBatch),
 		check("a write whose deadline has passed returns", "Each carries a deadline and returns soon after it passes", returnsInTime),
 	}

@@ -23,6 +23,7 @@ func writing(make func(*process) writeFunc) func(*process) audit.Sink {
 func repeatLies() []lie {
 	const again, part, disorder = "a batch that is written again is kept once", "of a batch that was kept in part the rest is kept", "a batch whose sequences are zero or do not ascend is invalid, and nothing of it is kept"
 	const similar, apart, pages = "streams differ by every character of up to 128 bytes", "streams with the same sequences are apart", "a read begins after the given sequence and has at most the given number"
+	const afterRefusal = "records of a batch that was refused are kept when they come again in a good one"
 	const concurrent = "concurrent writes of several streams lose and mix nothing"
 	return []lie{
 		{"keeps repeats again", again, batches(func(all []audit.Record) []audit.Record { return all })},
@@ -63,6 +64,47 @@ func repeatLies() []lie {
 				}
 				if err == nil {
 					p.disk.add(stream, all)
+				}
+				return err
+			}
+		})},
+		{"passes over records that it refused before", afterRefusal, writing(func(p *process) writeFunc {
+			refused := map[string]bool{}
+			return func(ctx context.Context, stream string, all []audit.Record) error {
+				err := p.begin(ctx, stream, all)
+				good := slices.DeleteFunc(slices.Clone(all), func(r audit.Record) bool { return refused[r.RequestID] })
+				if errors.Is(err, plugins.ErrInvalid) {
+					for _, r := range all {
+						refused[r.RequestID] = true
+					}
+				}
+				if err == nil {
+					p.disk.add(stream, good)
+				}
+				return err
+			}
+		})},
+		{"refuses a stream once a batch of it was refused", afterRefusal, writing(func(p *process) writeFunc {
+			broken := map[string]bool{}
+			return func(ctx context.Context, stream string, all []audit.Record) error {
+				if broken[stream] {
+					return plugins.ErrInvalid
+				}
+				err := p.Write(ctx, stream, all)
+				broken[stream] = errors.Is(err, plugins.ErrInvalid)
+				return err
+			}
+		})},
+		{"takes the highest sequence of a refused batch for kept", afterRefusal, writing(func(p *process) writeFunc {
+			last := map[string]uint64{}
+			return func(ctx context.Context, stream string, all []audit.Record) error {
+				err := p.begin(ctx, stream, all)
+				before := last[stream]
+				for _, r := range all {
+					last[stream] = max(last[stream], r.Sequence)
+				}
+				if err == nil {
+					p.disk.add(stream, slices.DeleteFunc(slices.Clone(all), func(r audit.Record) bool { return r.Sequence <= before }))
 				}
 				return err
 			}

@@ -88,6 +88,30 @@ func refusesDisorder(ctx context.Context, s Subject) error {
 	return nil
 }
 
+// keepsRefused has a batch refused for one record in its middle, and writes the records again in a good batch.
+func keepsRefused(ctx context.Context, s Subject) error {
+	if _, err := s.records(); err != nil {
+		return err
+	}
+	stream, all := newStream(), batch(1, 7)
+	if err := write(ctx, s.Sink, stream, all[:2]); err != nil {
+		return err
+	}
+	wrong := []audit.Record{all[2], all[3], all[2], all[5]}
+	if err := mustBeInvalid(s.Sink.Write(ctx, stream, wrong), "a batch with one sequence twice"); err != nil {
+		return err
+	}
+	for _, b := range [][]audit.Record{all[2:6], all[6:]} {
+		if err := write(ctx, s.Sink, stream, b); err != nil {
+			return kit.Failf("after a batch of the stream was refused: %w", err)
+		}
+	}
+	if err := s.has(ctx, stream, all); err != nil {
+		return kit.Failf("the records of a batch that was refused came again in a good one: %w", err)
+	}
+	return nil
+}
+
 func emptyBatch(ctx context.Context, s Subject) error {
 	if err := s.Sink.Write(ctx, newStream(), nil); err != nil {
 		return kit.Failf("Write of an empty batch must return no error; it returned %w", err)

@@ -145,6 +145,45 @@ func refusesTouch(ctx context.Context, s sessionstore.Store) error {
 	return err
 }
 
+// recoversFromRefusal has a batch refused for one session in its middle, and touches all of them again.
+func recoversFromRefusal(ctx context.Context, s sessionstore.Store) error {
+	var batch []sessionstore.Touch
+	for range 5 {
+		rec, err := put(ctx, s, long)
+		if err != nil {
+			return err
+		}
+		batch = append(batch, sessionstore.Touch{ID: rec.ID, LastAccessedAt: rec.LastAccessedAt.Add(time.Second), TTL: long})
+	}
+	batch[2].TTL = -time.Second
+	if err := invalid(s.Touch(ctx, batch), "Touch of five sessions, one of them with a negative ttl,"); err != nil {
+		return err
+	}
+	for i, t := range batch {
+		at, err := lastAccessed(ctx, s, t.ID)
+		if err != nil {
+			return kit.Failf("the entry %d of a batch of five that was refused: %w", i, err)
+		}
+		if before := t.LastAccessedAt.Add(-time.Second); !at.Equal(before) {
+			return kit.Failf("a batch that was refused for its entry 2 must change nothing; the entry %d was last accessed at %s and is now at %s", i, before, at)
+		}
+	}
+	batch[2].TTL = long
+	if err := touch(ctx, s, batch...); err != nil {
+		return kit.Failf("once the batch that was refused is good: %w", err)
+	}
+	for i, t := range batch {
+		at, err := lastAccessed(ctx, s, t.ID)
+		if err != nil {
+			return err
+		}
+		if !at.Equal(t.LastAccessedAt) {
+			return kit.Failf("after a batch was refused a good one must touch its sessions; the entry %d is at %s, not at %s", i, at, t.LastAccessedAt)
+		}
+	}
+	return nil
+}
+
 func invalid(err error, what string) error {
 	switch {
 	case err == nil:

@@ -75,6 +75,7 @@ func refusals() []Check {
 		check("a put without an id is invalid", "INVALID_ARGUMENT for an empty id and for a ttl that is not positive", refusesEmptyID),
 		check("a put with a lifetime that is not positive is invalid", "INVALID_ARGUMENT for an empty id and for a ttl that is not positive", refusesLifetime),
 		check("a batch with a lifetime that is not positive is invalid and does nothing", "INVALID_ARGUMENT for a ttl that is not positive; nothing of the batch is then done", refusesTouch),
+		check("sessions of a batch that was refused are as they were, and can be touched again", "The sessions of a batch that was refused are as they were, and the next Touch reaches them", recoversFromRefusal),
 		check("a call whose deadline has passed returns", "Each carries a deadline and returns soon after it passes", returnsInTime),
 	}
 }

@@ -20,6 +20,7 @@ func newLies() []lie {
 
 func remnantLies() []lie {
 	const empties, touched, millis = "a field that a put leaves empty is empty", "a put has its own time of the last access, whatever was touched before", "a touch sets times to the millisecond"
+	const refused = "sessions of a batch that was refused are as they were, and can be touched again"
 	const times, lifetimes = "each session of a batch gets its own time", "each session of a batch gets its own lifetime"
 	return []lie{
 		{"merges a put into the record before", empties, putsOver(func(before, rec *sessionstore.Record) {
@@ -57,6 +58,18 @@ func remnantLies() []lie {
 		{"touches a batch with its shortest lifetime", lifetimes, touchesWith(func(_ int, batch []sessionstore.Touch, t *sessionstore.Touch) {
 			t.TTL = slices.MinFunc(batch, func(a, b sessionstore.Touch) int { return int(a.TTL - b.TTL) }).TTL
 		})},
+		{"touches what comes before the wrong entry of a batch", refused, refusesWith(func(p process, ctx context.Context, batch []sessionstore.Touch, wrong int) {
+			_ = p.Touch(ctx, batch[:wrong])
+		})},
+		{"touches what comes after the wrong entry of a batch", refused, refusesWith(func(p process, ctx context.Context, batch []sessionstore.Touch, wrong int) {
+			_ = p.Touch(ctx, batch[wrong+1:])
+		})},
+		{"deletes the session of the wrong entry of a batch", refused, refusesWith(func(p process, ctx context.Context, batch []sessionstore.Touch, wrong int) {
+			_ = p.Delete(ctx, batch[wrong].ID)
+		})},
+		{"touches no session again that was in a refused batch", refused, func(p process) sessionstore.Store {
+			return &shuns{process: p, shunned: map[string]bool{}}
+		}},
 		{"deletes a session for a put without a lifetime", "a put that is invalid changes nothing", func(p process) sessionstore.Store { return deletesForBadPuts{p} }},
 		{"writes the record and then looks at the lifetime", "a put that is invalid changes nothing", func(p process) sessionstore.Store { return writesThenLooks{p} }},
 	}
@@ -355,4 +368,38 @@ func (s slides) Get(ctx context.Context, id string) (sessionstore.Record, error)
 		_ = s.Touch(ctx, []sessionstore.Touch{{ID: id, LastAccessedAt: rec.LastAccessedAt, TTL: 3 * time.Second}})
 	}
 	return rec, err
+}
+
+// refusesWith is a store that does something else when it refuses a batch.
+func refusesWith(do func(p process, ctx context.Context, batch []sessionstore.Touch, wrong int)) func(process) sessionstore.Store {
+	return func(p process) sessionstore.Store { return refuser{p, do} }
+}
+
+type refuser struct {
+	process
+	do func(p process, ctx context.Context, batch []sessionstore.Touch, wrong int)
+}
+
+func (r refuser) Touch(ctx context.Context, batch []sessionstore.Touch) error {
+	if wrong := slices.IndexFunc(batch, func(t sessionstore.Touch) bool { return t.TTL <= 0 }); wrong >= 0 {
+		r.do(r.process, ctx, batch, wrong)
+	}
+	return r.process.Touch(ctx, batch)
+}
+
+// shuns passes over sessions that were in a batch which it refused.
+type shuns struct {
+	process
+	shunned map[string]bool
+}
+
+func (s *shuns) Touch(ctx context.Context, batch []sessionstore.Touch) error {
+	good := slices.DeleteFunc(slices.Clone(batch), func(t sessionstore.Touch) bool { return s.shunned[t.ID] })
+	if slices.ContainsFunc(batch, func(t sessionstore.Touch) bool { return t.TTL <= 0 }) {
+		for _, t := range batch {
+			s.shunned[t.ID] = true
+		}
+		return s.process.Touch(ctx, batch)
+	}
+	return s.process.Touch(ctx, good)
 }

@@ -53,7 +53,8 @@ type AuditServiceClient interface {
 	// their stream, are different records.
 	//
 	// INVALID_ARGUMENT, and nothing of the batch is kept, for a stream that is empty and for sequences
-	// that are zero or do not ascend within the batch. An empty batch is not an error.
+	// that are zero or do not ascend within the batch. The records of a batch that was refused are kept when
+	// they come again in a batch that is good. An empty batch is not an error.
 	Write(ctx context.Context, in *WriteRequest, opts ...grpc.CallOption) (*WriteResponse, error)
 	// Read returns the kept records of a stream whose sequence is higher than a given one, in ascending
 	// order, exactly as they were written: any text may be in any field, however long, times are exact to
@@ -113,7 +114,8 @@ type AuditServiceServer interface {
 	// their stream, are different records.
 	//
 	// INVALID_ARGUMENT, and nothing of the batch is kept, for a stream that is empty and for sequences
-	// that are zero or do not ascend within the batch. An empty batch is not an error.
+	// that are zero or do not ascend within the batch. The records of a batch that was refused are kept when
+	// they come again in a batch that is good. An empty batch is not an error.
 	Write(context.Context, *WriteRequest) (*WriteResponse, error)
 	// Read returns the kept records of a stream whose sequence is higher than a given one, in ascending
 	// order, exactly as they were written: any text may be in any field, however long, times are exact to

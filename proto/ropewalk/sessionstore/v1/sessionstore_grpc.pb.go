@@ -54,7 +54,8 @@ type SessionStoreServiceClient interface {
 	// exists. Ids that do not exist are passed over: a Touch never brings a session back, not even
 	// one that is deleted at the same moment. An older last_accessed_at never replaces a newer one,
 	// but starts the lifetime anew all the same. An empty batch is not an error. INVALID_ARGUMENT for
-	// a ttl that is not positive; nothing of the batch is then done.
+	// a ttl that is not positive; nothing of the batch is then done. The sessions of a batch that was refused
+	// are as they were, and the next Touch reaches them.
 	Touch(ctx context.Context, in *TouchRequest, opts ...grpc.CallOption) (*TouchResponse, error)
 	// Delete removes a session. Removing what is not there is not an error.
 	Delete(ctx context.Context, in *DeleteRequest, opts ...grpc.CallOption) (*DeleteResponse, error)
@@ -149,7 +150,8 @@ type SessionStoreServiceServer interface {
 	// exists. Ids that do not exist are passed over: a Touch never brings a session back, not even
 	// one that is deleted at the same moment. An older last_accessed_at never replaces a newer one,
 	// but starts the lifetime anew all the same. An empty batch is not an error. INVALID_ARGUMENT for
-	// a ttl that is not positive; nothing of the batch is then done.
+	// a ttl that is not positive; nothing of the batch is then done. The sessions of a batch that was refused
+	// are as they were, and the next Touch reaches them.
 	Touch(context.Context, *TouchRequest) (*TouchResponse, error)
 	// Delete removes a session. Removing what is not there is not an error.
 	Delete(context.Context, *DeleteRequest) (*DeleteResponse, error)
