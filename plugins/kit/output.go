@@ -87,7 +87,7 @@ type form struct{ text, how string }
 func formsOf(secret string) []form {
 	all := []form{{secret, ""}, {hex.EncodeToString([]byte(secret)), " in hex"}}
 	for _, list := range []string{" ", ", ", ","} {
-		all = append(all, form{strings.ReplaceAll(strings.Trim(fmt.Sprint([]byte(secret)), "[]"), " ", list), " as a list of bytes"})
+		all = append(all, form{strings.ReplaceAll(strings.Trim(fmt.Sprintf("%d", []byte(secret)), "[]"), " ", list), " as a list of bytes"})
 	}
 	for before := range 3 { // how many bytes of a group of three come before the secret
 		raw := base64.RawStdEncoding.EncodeToString(append(make([]byte, before), secret...))
