@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -15,14 +16,30 @@ type Backend interface {
 	Start(ctx context.Context) error // everything works again
 }
 
-// Proxy is a Backend in front of a TCP address.
+// Meter is a Backend that shows whether an implementation goes on with what was given up.
+type Meter interface {
+	Backend
+	Slow(ctx context.Context) error // each connection gets SlowPace bytes in a second, until Start
+	Sent() int64                    // bytes that the implementation was sent since the beginning
+}
+
+// SlowPace is how many bytes a second a slow backend sends.
+const SlowPace = 10 << 10
+
+// slowStep is how often it sends some of them.
+const slowStep = 25 * time.Millisecond
+
+// Proxy is a Backend in front of a TCP address, and a Meter.
 type Proxy struct {
 	target   string
 	listener net.Listener
 	running  sync.WaitGroup
 
+	sent atomic.Int64
+
 	mu      sync.Mutex
 	stopped bool
+	slow    bool
 	stalled chan struct{} // nil unless stalled; closed by Start
 	conns   map[net.Conn]struct{}
 }
@@ -62,11 +79,22 @@ func (p *Proxy) Stall(context.Context) error {
 	return nil
 }
 
+// Slow implements Meter.
+func (p *Proxy) Slow(context.Context) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.slow = true
+	return nil
+}
+
+// Sent implements Meter.
+func (p *Proxy) Sent() int64 { return p.sent.Load() }
+
 // Start forwards again.
 func (p *Proxy) Start(context.Context) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.stopped = false
+	p.stopped, p.slow = false, false
 	if p.stalled != nil {
 		close(p.stalled)
 		p.stalled = nil
@@ -107,7 +135,7 @@ func (p *Proxy) forward(client net.Conn) {
 	}
 	var both sync.WaitGroup
 	both.Go(func() { p.copy(backend, client) })
-	both.Go(func() { p.copy(client, backend) })
+	both.Go(func() { p.copy(&metered{client, p}, backend) })
 	both.Wait()
 }
 
@@ -127,6 +155,36 @@ func (p *Proxy) copy(to, from net.Conn) {
 			return
 		}
 	}
+}
+
+// metered is the connection of a client, which is sent little at a time while the backend is slow.
+type metered struct {
+	net.Conn
+	proxy *Proxy
+}
+
+func (m *metered) Write(data []byte) (int, error) {
+	written := 0
+	for written < len(data) {
+		piece := data[written:]
+		if m.proxy.isSlow() {
+			piece = piece[:min(len(piece), SlowPace*int(slowStep)/int(time.Second))]
+			<-time.After(slowStep)
+		}
+		n, err := m.Conn.Write(piece)
+		written += n
+		m.proxy.sent.Add(int64(n))
+		if err != nil {
+			return written, err
+		}
+	}
+	return written, nil
+}
+
+func (p *Proxy) isSlow() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.slow
 }
 
 func (p *Proxy) waitWhileStalled() {

@@ -24,13 +24,14 @@ import (
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 func TestConformance(t *testing.T) {
-	p := whole(t)
+	p := publish(t)
 	proxy, err := kit.NewProxy(p.Listener.Addr().String())
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(proxy.Close)
 	p.URL = "http://" + proxy.Address()
+	p.fill() // the files are at the proxy's address, too
 	plugintest.Run(t, registrytest.Checks(), registrytest.Subject{Registry: open(t, p), Backend: proxy})
 }
 
@@ -42,7 +43,7 @@ func TestConformanceOverTheWire(t *testing.T) {
 }
 
 func TestConformanceAsAnExecutable(t *testing.T) {
-	testenv.PassesItsKit(t, 14, "registry-mcp-registry", `{"url": "http://${backend}"}`, "--backend", whole(t).Listener.Addr().String())
+	testenv.PassesItsKit(t, 15, "registry-mcp-registry", `{"url": "http://${backend}"}`, "--backend", whole(t).Listener.Addr().String())
 }
 
 func TestSearchLeavesOutWhatWasDeleted(t *testing.T) {

@@ -165,6 +165,11 @@ func (p *published) mcpb(file string, body []byte) object {
 func whole(t *testing.T) *published {
 	t.Helper()
 	p := publish(t)
+	p.fill()
+	return p
+}
+
+func (p *published) fill() {
 	p.entries = append(p.entries,
 		entry("io.example/bundle", "0.9.0", packages(p.mcpb("old.mcpb", []byte(strings.Repeat("old", 50_000))))),
 		entry("io.example/bundle", "1.0.0", packages(p.mcpb("new.mcpb", []byte(strings.Repeat("new", 50_000))))),
@@ -176,7 +181,6 @@ func whole(t *testing.T) *published {
 	for i := range 20 {
 		p.entries = append(p.entries, entry(fmt.Sprintf("io.example/more-%02d", i), "1.0.0", packages(npm(nil))))
 	}
-	return p
 }
 
 func (p *published) settings() string { return fmt.Sprintf(`{"url": %q}`, p.URL) }

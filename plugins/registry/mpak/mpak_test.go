@@ -41,7 +41,7 @@ func TestConformanceOverTheWire(t *testing.T) {
 }
 
 func TestConformanceAsAnExecutable(t *testing.T) {
-	testenv.PassesItsKit(t, 14, "registry-mpak", `{"url": "http://${backend}"}`, "--backend", whole(t).Listener.Addr().String())
+	testenv.PassesItsKit(t, 15, "registry-mpak", `{"url": "http://${backend}"}`, "--backend", whole(t).Listener.Addr().String())
 }
 
 func TestTheArtifactOfThePlatform(t *testing.T) {

@@ -153,7 +153,7 @@ func whole(t *testing.T) *published {
 	t.Helper()
 	all := []shown{
 		{"@acme/first", 3, []release{everywhere("1.0.0"), everywhere("1.1.0")}},
-		{"@acme/native", 1, []release{{"2.0.0", map[string]string{"linux/x64": strings.Repeat("lx", 9000), "linux/arm64": strings.Repeat("la", 9000), "darwin/any": strings.Repeat("da", 9000)}}}},
+		{"@acme/native", 1, []release{{"2.0.0", map[string]string{"linux/x64": strings.Repeat("lx", 40_000), "linux/arm64": strings.Repeat("la", 40_000), "darwin/any": strings.Repeat("da", 40_000)}}}},
 	}
 	for i := range 23 {
 		all = append(all, shown{fmt.Sprintf("@more/bundle-%02d", i), 0, []release{everywhere("1.0.0")}})

@@ -13,9 +13,11 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/ropewalk/ropewalk/plugins"
+	"github.com/ropewalk/ropewalk/plugins/kit"
 	"github.com/ropewalk/ropewalk/plugins/registry"
 )
 
@@ -269,10 +271,12 @@ func nearLies() map[string]wrongAbout {
 	}
 }
 
-// backend is what a catalog needs to work, as a kit.Backend.
+// backend is what a catalog needs to work, as a kit.Meter.
 type backend struct {
+	sent    atomic.Int64
 	mu      sync.Mutex
 	away    bool
+	slow    bool
 	stalled chan struct{}
 }
 
@@ -293,12 +297,35 @@ func (b *backend) Stall(context.Context) error {
 func (b *backend) Start(context.Context) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.away = false
+	b.away, b.slow = false, false
 	if b.stalled != nil {
 		close(b.stalled)
 		b.stalled = nil
 	}
 	return nil
+}
+
+func (b *backend) Slow(context.Context) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.slow = true
+	return nil
+}
+
+func (b *backend) Sent() int64 { return b.sent.Load() }
+
+// read is a read of what the backend sends.
+func (b *backend) read(from io.Reader, p []byte) (int, error) {
+	b.mu.Lock()
+	slow := b.slow
+	b.mu.Unlock()
+	p = p[:min(len(p), 1000)]
+	if slow {
+		time.Sleep(time.Second * time.Duration(len(p)) / kit.SlowPace) //nolint:forbidigo // the pace of the backend
+	}
+	n, err := from.Read(p)
+	b.sent.Add(int64(n))
+	return n, err
 }
 
 // ask returns once the backend has answered, and an error when it does not.
@@ -329,6 +356,7 @@ type remote struct {
 	resolves  error                                 // of a resolve that failed
 	fetches   error                                 // of a download that failed
 	breaksOff func(read io.Reader, b *backend) io.Reader
+	gaveUp    func(read io.Reader) // does what remains of a download that was given up
 }
 
 func (r remote) ask(ctx context.Context) error {
@@ -367,7 +395,28 @@ func (r remote) Fetch(ctx context.Context, pkg registry.Package) (io.ReadCloser,
 	if r.breaksOff != nil {
 		read = r.breaksOff(body, r.backend)
 	}
-	return io.NopCloser(read), nil
+	return &underway{Reader: read, ctx: ctx, gaveUp: r.gaveUp}, nil
+}
+
+// underway is a download, which ends with its context.
+type underway struct {
+	io.Reader
+	ctx    context.Context
+	gaveUp func(io.Reader)
+}
+
+func (u *underway) Read(p []byte) (int, error) {
+	if err := u.ctx.Err(); err != nil {
+		return 0, err
+	}
+	return u.Reader.Read(p)
+}
+
+func (u *underway) Close() error {
+	if u.ctx.Err() != nil && u.gaveUp != nil {
+		u.gaveUp(u.Reader)
+	}
+	return nil
 }
 
 // whileThere reads as long as the backend is there.
@@ -380,7 +429,7 @@ func (w whileThere) Read(p []byte) (int, error) {
 	if err := w.backend.ask(context.Background()); err != nil {
 		return 0, err
 	}
-	return w.Reader.Read(p[:min(len(p), 1000)])
+	return w.backend.read(w.Reader, p)
 }
 
 // endsEarly takes the end of a connection for the end of a file.
@@ -403,6 +452,7 @@ func outageLies() map[string]struct {
 		lie   remote
 	}
 	const late, again, up = "calls to a backend that does not answer return by their deadline", "once the backend is back the registry works again", "calls that were given up use nothing up"
+	const ends = "a download that was given up ends"
 	return map[string]l{
 		"finds nothing while its backend is away":                     {"a search without its backend is unavailable, never an empty page", remote{searches: func(error) (registry.Page, error) { return registry.Page{}, nil }}},
 		"answers not found to searches while its backend is away":     {"a search without its backend is unavailable, never an empty page", remote{searches: func(error) (registry.Page, error) { return registry.Page{}, plugins.ErrNotFound }}},
@@ -417,6 +467,8 @@ func outageLies() map[string]struct {
 			}
 			return nil
 		}}},
+		"reads the rest of a download that was given up":    {ends, remote{gaveUp: func(read io.Reader) { go func() { _, _ = io.Copy(io.Discard, read) }() }}},
+		"returns from a download only when it is whole":     {ends, remote{gaveUp: func(read io.Reader) { _, _ = io.Copy(io.Discard, read) }}},
 		"does not look again for a backend that was away":   {again, remote{asks: onceAway()}},
 		"keeps a connection of each call that was given up": {up, remote{asks: keepsConnections()}},
 	}

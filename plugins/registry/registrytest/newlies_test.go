@@ -35,7 +35,7 @@ const many = "io.example/many"
 func newCatalog() *catalog { return &catalog{fakeRegistry: newFakeRegistry()} }
 
 func (c *catalog) file(version, platform string) []byte {
-	return bytes.Repeat([]byte(many+version+platform), 1000)
+	return bytes.Repeat([]byte(many+version+platform), 4000)
 }
 
 func (c *catalog) Resolve(ctx context.Context, ref registry.Ref) (registry.Package, error) {
@@ -288,6 +288,7 @@ func TestARegistryThatIsWrongAboutItsBackendIsCaught(t *testing.T) {
 				if failed := kit.Failed(kit.Run(t.Context(), check, s)); len(failed) != 1 {
 					t.Errorf("not caught by the check %q", l.check)
 				}
+				time.Sleep(time.Minute) //nolint:forbidigo // the bubble's clock: what a lie does in the background ends
 			})
 		})
 	}

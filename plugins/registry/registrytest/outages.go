@@ -25,6 +25,7 @@ func outages() []Check {
 		{Name: "a download whose backend goes away is not complete", Contract: "any other end means that the bytes are not complete", Run: breaksOff},
 		{Name: "calls to a backend that does not answer return by their deadline", Contract: late, Run: during(stalled, returnByDeadline)},
 		{Name: "once the backend is back the registry works again", Contract: away, Run: recovers},
+		{Name: "a download that was given up ends", Contract: "and the plugin stops working on it", Run: endsDownloads},
 		{Name: "calls that were given up use nothing up", Contract: "and the plugin stops working on it", Run: usesNothingUp},
 	}
 }
@@ -242,4 +243,75 @@ func usesNothingUp(ctx context.Context, s Subject) error {
 		return fmt.Errorf("after %d calls that were given up while the backend did not answer, which it does again: %w", calls, err)
 	}
 	return nil
+}
+
+// endsDownloads gives a download up while it is under way. The backend then has to be asked for no more of it.
+func endsDownloads(ctx context.Context, s Subject) error {
+	const enough = 64 << 10 // a smaller file is there before anybody can see that it still comes
+	if s.Backend == nil {
+		return kit.Skip("nothing was given to take the backend away with")
+	}
+	meter, ok := s.Backend.(kit.Meter)
+	if !ok {
+		return kit.Skip("the backend that was given does not count what it sends")
+	}
+	looked := false
+	err := files(ctx, s.Registry, func(p registry.Package) error {
+		_, size, err := fetch(ctx, s.Registry, p)
+		if err != nil || looked || size < enough {
+			return err
+		}
+		looked = true
+		return endsDownload(ctx, s.Registry, meter, p)
+	})
+	if err == nil && !looked {
+		return kit.Skip("none of the bundles that the kit looked at has 64 KiB or more")
+	}
+	return err
+}
+
+func endsDownload(ctx context.Context, r registry.Registry, meter kit.Meter, p registry.Package) (err error) {
+	if err := meter.Slow(ctx); err != nil {
+		return fmt.Errorf("make the backend slow: %w", err)
+	}
+	defer func() { err = errors.Join(err, meter.Start(context.WithoutCancel(ctx))) }()
+	before := meter.Sent()
+	limited, cancel := context.WithCancel(ctx)
+	over := make(chan error, 1)
+	go func() {
+		_, _, err := fetch(limited, r, p)
+		over <- err
+	}()
+	for begun := time.Now(); meter.Sent()-before < 1<<10 && time.Since(begun) < 5*time.Second; {
+		pause(ctx, 10*time.Millisecond)
+	}
+	underway := meter.Sent() > before
+	cancel()
+	select {
+	case err := <-over:
+		if err == nil {
+			return kit.Skip("the bundle was whole before its download could be given up: it did not come from the backend that was given")
+		}
+	case <-time.After(slack):
+		return fmt.Errorf("a download that was given up must return soon; it did not within %s", slack)
+	}
+	if !underway {
+		return kit.Skip("the bundle did not come from the backend that was given")
+	}
+	pause(ctx, time.Second)
+	given := meter.Sent()
+	pause(ctx, time.Second)
+	if more := meter.Sent() - given; more > kit.SlowPace/2 {
+		return fmt.Errorf("a download must end when it is given up; of a backend that sends %d bytes a second it took %d in the second second after that", kit.SlowPace, more)
+	}
+	return nil
+}
+
+func pause(ctx context.Context, d time.Duration) {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-ctx.Done():
+	}
 }
