@@ -174,7 +174,7 @@ func aboutRenewals(ctx context.Context, st *stage, given *secrets) error {
 	}
 	st.provider.endSessions(l.subject)
 	_ = ask()
-	if l, err = st.signIn(ctx, "user_bob", true); err != nil {
+	if l, err = st.signIn(ctx, "user_alice", true); err != nil {
 		return err
 	}
 	for _, fault := range []Fault{Broken, Junk, Away} {
