@@ -86,7 +86,7 @@ func TestEveryProblemIsReportedAtOnce(t *testing.T) {
 		{
 			name: "a plugin's path without its hash, and the reverse",
 			file: "auth: {adapter: oidc, path: x}\nsessionStore: {adapter: redis, sha256: " + strings.Repeat("a", 64) + "}\nregistries:\n- {name: a, adapter: mine, path: x, sha256: abc}\n",
-			want: `1: auth.path: needs sha256 beside it
+			want: `1: auth.path: needs sha256 beside it: path is the executable of a plugin that is not built in
 2: sessionStore.sha256: needs path beside it
 4: registries[0].sha256: want 64 hex digits, as sha256sum prints them`,
 		},

@@ -56,7 +56,7 @@ func (v *validation) add(e *jsonschema.ValidationError) {
 		}
 	case *kind.DependentRequired:
 		for _, name := range k.Missing {
-			v.miss(e.InstanceLocation, k.Prop, "needs "+name+" beside it")
+			v.miss(e.InstanceLocation, k.Prop, "needs "+name+" beside it"+purpose(k.Prop, name))
 		}
 	case *kind.PropertyNames: // the library's location of these is not reliable: see config.check
 	case *kind.OneOf, *kind.AnyOf, *kind.Not:
@@ -308,4 +308,12 @@ func childOf(part map[string]any, key string) map[string]any {
 	}
 	child, _ := part["additionalProperties"].(map[string]any)
 	return child
+}
+
+// purpose says what a key is for that people take for another: the folder of a registry, for example.
+func purpose(key, missing string) string {
+	if key == "path" && missing == "sha256" {
+		return ": path is the executable of a plugin that is not built in"
+	}
+	return ""
 }
