@@ -90,12 +90,8 @@ func worksAgain(ctx context.Context, r registry.Registry) error {
 		if time.Now().After(until) {
 			return fmt.Errorf("%s after the backend came back Search still fails: %w", comeback, err)
 		}
-		timer := time.NewTimer(50 * time.Millisecond)
-		select {
-		case <-timer.C:
-		case <-ctx.Done():
-			timer.Stop()
-			return ctx.Err()
+		if err := pause(ctx, 50*time.Millisecond); err != nil {
+			return err
 		}
 	}
 }
@@ -277,13 +273,16 @@ func endsDownload(ctx context.Context, r registry.Registry, meter kit.Meter, p r
 	defer func() { err = errors.Join(err, meter.Start(context.WithoutCancel(ctx))) }()
 	before := meter.Sent()
 	limited, cancel := context.WithCancel(ctx)
+	defer cancel()
 	over := make(chan error, 1)
 	go func() {
 		_, _, err := fetch(limited, r, p)
 		over <- err
 	}()
 	for begun := time.Now(); meter.Sent()-before < 1<<10 && time.Since(begun) < 5*time.Second; {
-		pause(ctx, 10*time.Millisecond)
+		if err := pause(ctx, 10*time.Millisecond); err != nil {
+			return err
+		}
 	}
 	underway := meter.Sent() > before
 	cancel()
@@ -298,20 +297,27 @@ func endsDownload(ctx context.Context, r registry.Registry, meter kit.Meter, p r
 	if !underway {
 		return kit.Skip("the bundle did not come from the backend that was given")
 	}
-	pause(ctx, time.Second)
+	if err := pause(ctx, time.Second); err != nil {
+		return err
+	}
 	given := meter.Sent()
-	pause(ctx, time.Second)
+	if err := pause(ctx, time.Second); err != nil {
+		return err
+	}
 	if more := meter.Sent() - given; more > kit.SlowPace/2 {
 		return fmt.Errorf("a download must end when it is given up; of a backend that sends %d bytes a second it took %d in the second second after that", kit.SlowPace, more)
 	}
 	return nil
 }
 
-func pause(ctx context.Context, d time.Duration) {
+// pause waits, unless ctx ends before.
+func pause(ctx context.Context, d time.Duration) error {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {
 	case <-timer.C:
+		return nil
 	case <-ctx.Done():
+		return ctx.Err()
 	}
 }
