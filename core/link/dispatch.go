@@ -81,6 +81,9 @@ func (l *Link) dispatchNotification(e *framing.Envelope) bool {
 		l.listChanges.add("prompts")
 	case "notifications/resources/list_changed":
 		l.listChanges.add("resources")
+	case "notifications/subscriptions/acknowledged":
+		l.acknowledged()
+		l.report(e, nil)
 	case "notifications/cancelled":
 		return l.cancelAppRequest(e.Params)
 	case "notifications/message":

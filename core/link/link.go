@@ -169,16 +169,16 @@ func (l *Link) readHandshake() error {
 	return nil
 }
 
-// streamWait is how long the start of a remote app waits for the answer to the request for the stream: servers
+// streamWait is how long the start of an app waits for the answer to the request for the stream: servers
 // behind a proxy that buffers answer it with their first message.
 const streamWait = time.Second
 
 // receiveServerMessages opens the stream of messages that a server sends by itself, where the transport
-// needs one. It returns when the server has answered: many servers discard a question that they ask during
-// a call when the stream is not open yet.
+// or the revision needs one. It returns when the server has answered: many servers discard a question that they
+// ask during a call when the stream is not open yet, and changes of lists that happen before it are not reported.
 func (l *Link) receiveServerMessages(ctx context.Context) {
 	if l.info.Stateless {
-		go l.keepSubscribed()
+		l.openSubscriptions(ctx)
 		return
 	}
 	server, ok := l.conn.(*remote.Conn)

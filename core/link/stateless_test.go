@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -145,6 +146,60 @@ func TestOneListenRequestNamesAllSubscriptions(t *testing.T) {
 	}
 }
 
+const acknowledgement = `{"jsonrpc":"2.0","method":"notifications/subscriptions/acknowledged","params":{"notifications":{}}}`
+
+func TestALinkIsOpenWhenTheAppReportsChanges(t *testing.T) {
+	for name, answer := range map[string]func(p *peer, listen message){
+		"it acknowledges": func(p *peer, _ message) { p.send(acknowledgement) },
+		"it refuses": func(p *peer, m message) {
+			p.send(`{"jsonrpc":"2.0","id":%s,"error":{"code":-32601,"message":"no"}}`, m.ID)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			in, out, p := pipes(t)
+			opened := make(chan struct{})
+			go func() {
+				p.answer(p.read(), `{"resultType":"complete","supportedVersions":["2026-07-28"],"capabilities":{"tools":{"listChanged":true}}}`)
+				m := p.read()
+				select {
+				case <-opened:
+					t.Errorf("the link is open before the app answered %s", m.Method)
+				case <-time.After(50 * time.Millisecond):
+				}
+				answer(p, m)
+			}()
+			l, err := Open(t.Context(), stdio.New(in, out, stdio.Options{}), Options{Stateless: true, OnListChanged: func(string) {}})
+			close(opened)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := l.Close(); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+func TestListsAreReadAgainWhenTheAppDidNotReportChangesForAWhile(t *testing.T) {
+	changed := make(chan string, 10)
+	l, p := newPeer(t, `{"tools":{"listChanged":true},"prompts":{},"resources":{"listChanged":true}}`, Options{OnListChanged: func(kind string) { changed <- kind }})
+	acknowledge := func(when string) {
+		p.send(acknowledgement)
+		if got := []string{wait(t, changed), wait(t, changed)}; !slices.Equal(got, []string{"tools", "resources"}) {
+			t.Errorf("%s the lists to read again are %v", when, got)
+		}
+	}
+	first := p.read()
+	acknowledge("after an acknowledgement that came late")
+	if err := l.Subscribe(t.Context(), "a://b"); err != nil {
+		t.Fatal(err)
+	}
+	p.read() // the first is cancelled
+	p.answer(first, `{}`)
+	p.read()
+	acknowledge("after another request took the place of the first")
+}
+
 func TestTheSDKsServerReportsChangesInTheStatelessRevision(t *testing.T) {
 	s := mcp.NewServer(&mcp.Implementation{Name: "s"}, &mcp.ServerOptions{
 		SubscribeHandler:   func(context.Context, *mcp.SubscribeRequest) error { return nil },
@@ -180,9 +235,10 @@ func TestTheSDKsServerReportsChangesInTheStatelessRevision(t *testing.T) {
 	if m := wait(t, updated); m != "notifications/resources/updated" {
 		t.Errorf("received %s", m)
 	}
+	for wait(t, changed) != "resources" { // the lists are read again after the second acknowledgement
+	}
 	s.AddResource(&mcp.Resource{Name: "new", URI: "a://c"}, nil)
-	if kind := wait(t, changed); kind != "resources" {
-		t.Errorf("%s changed", kind)
+	for wait(t, changed) != "resources" {
 	}
 	if list, err := l.List(t.Context(), core.KindResources); err != nil || len(list) != 2 {
 		t.Errorf("%d resources (%v)", len(list), err)

@@ -30,6 +30,57 @@ type subscriptions struct {
 	mu   sync.Mutex
 	uris map[string]struct{}
 	wake chan struct{} // holds one; signalled when uris changed
+
+	settled chan struct{} // closed when the app has acknowledged or ended the first request; nil before there is one
+}
+
+// settle notes that the link is open: its lists are read from now on. It reports whether it was open before.
+func (s *subscriptions) settle() (before bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	select {
+	case <-s.settled:
+		return true
+	default:
+	}
+	if s.settled != nil {
+		close(s.settled)
+	}
+	return false
+}
+
+// acknowledged notes that the app reports changes from now on. Of those before it reported nothing: lists that
+// may have been read already are read again.
+func (l *Link) acknowledged() {
+	if !l.subscriptions.settle() || l.o.OnListChanged == nil {
+		return
+	}
+	for _, kind := range listKinds() {
+		if l.announces(kind) {
+			l.listChanges.add(kind)
+		}
+	}
+}
+
+// listKinds are the capabilities whose lists may change.
+func listKinds() []string { return []string{"tools", "prompts", "resources"} }
+
+// openSubscriptions starts keepSubscribed, and returns when the app reports changes.
+func (l *Link) openSubscriptions(ctx context.Context) {
+	_, some := l.listenParams()
+	settled := make(chan struct{})
+	l.subscriptions.mu.Lock()
+	l.subscriptions.settled = settled
+	l.subscriptions.mu.Unlock()
+	go l.keepSubscribed() //nolint:contextcheck // it lives as long as the link
+	if some {
+		select {
+		case <-settled:
+		case <-ctx.Done():
+		case <-time.After(streamWait):
+		}
+	}
+	l.subscriptions.settle()
 }
 
 // Subscribe subscribes to a resource: OnNotification receives notifications/resources/updated when it
@@ -116,9 +167,9 @@ func (l *Link) keepSubscribed() {
 func (l *Link) listenParams() (params json.RawMessage, some bool) {
 	wanted := map[string]any{}
 	if l.o.OnListChanged != nil {
-		for capability, notification := range map[string]string{"tools": "toolsListChanged", "prompts": "promptsListChanged", "resources": "resourcesListChanged"} {
-			if l.announces(capability) {
-				wanted[notification] = true
+		for _, kind := range listKinds() {
+			if l.announces(kind) {
+				wanted[kind+"ListChanged"] = true
 			}
 		}
 	}
@@ -152,6 +203,7 @@ func (l *Link) listen(params json.RawMessage) (changed bool) {
 		if err != nil && ctx.Err() == nil {
 			l.log.Debug("app does not report changes", "app", l.o.Name, "error", remote.SafeError(err))
 		}
+		l.subscriptions.settle()
 	}()
 	select {
 	case <-done:

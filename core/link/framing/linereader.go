@@ -131,7 +131,7 @@ func (f *LineReader) skip(part []byte, err error) (Line, error) {
 		}
 		part, err = f.in.ReadSlice('\n')
 	}
-	return Line{Data: head, Tail: trim(tail), Over: length}, nil
+	return Line{Data: trim(head), Tail: trim(tail), Over: length}, nil
 }
 
 // trim removes the line end, and a carriage return before it.

@@ -39,8 +39,11 @@ func (f *eventFilter) write(e framing.Event) {
 		f.out = bytes.Buffer{}
 	}
 	f.out.Reset()
-	if e.IsMessage() && len(e.Data) > 0 {
+	switch {
+	case e.IsMessage() && len(e.Data) > 0:
 		e.Data = f.check(e)
+	case e.Over:
+		e.Data = nil
 	}
 	if e.Name != "" {
 		fmt.Fprintf(&f.out, "event: %s\n", e.Name)
