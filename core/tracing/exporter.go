@@ -8,7 +8,6 @@ import (
 
 	"github.com/hashicorp/go-hclog"
 	"go.opentelemetry.io/otel/attribute"
-	"go.opentelemetry.io/otel/exporters/otlp/otlptrace"
 	"go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracegrpc"
 	"go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracehttp"
 	"go.opentelemetry.io/otel/sdk/resource"
@@ -25,11 +24,10 @@ func newExporter(ctx context.Context, protocol string, log hclog.Logger) (sdktra
 	if protocol == protocolGRPC {
 		client = otlptracegrpc.NewClient()
 	}
-	inner, err := otlptrace.New(ctx, client)
-	if err != nil {
+	if err := client.Start(ctx); err != nil {
 		return nil, fmt.Errorf("OTEL_EXPORTER_OTLP_ENDPOINT: %w", err)
 	}
-	return &exporter{SpanExporter: inner, log: log}, nil
+	return &exporter{SpanExporter: upload{client}, log: log}, nil
 }
 
 // describe returns the resource of all spans: the service, and what OTEL_RESOURCE_ATTRIBUTES and

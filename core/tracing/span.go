@@ -81,7 +81,8 @@ func child(ctx context.Context, kind trace.SpanKind, name string, attributes []a
 	if tracer == nil {
 		return ctx, Span{}
 	}
-	ctx, span := tracer.Start(ctx, name, trace.WithSpanKind(kind), trace.WithAttributes(attributes...))
+	ctx, span := tracer.Start(ctx, name, trace.WithSpanKind(kind))
+	span.SetAttributes(attributes...) // as an option of Start they would be copied twice
 	return ctx, Span{span, tracer}
 }
 
