@@ -20,6 +20,7 @@ import (
 	"github.com/ropewalk/ropewalk/core/apps/offer"
 	"github.com/ropewalk/ropewalk/core/apps/schedule"
 	"github.com/ropewalk/ropewalk/core/apps/source"
+	"github.com/ropewalk/ropewalk/core/config"
 )
 
 // Manager is all installed apps of all workspaces. It is safe for concurrent use. What it shows
@@ -68,7 +69,10 @@ func New(o Options) *Manager {
 	m.catalog = offer.NewCatalog(m.collectOffer)
 	m.broker = interact.NewBroker(m.brokerOptions())
 	m.resolver = &source.Resolver{
-		Home: o.Home, HostEnv: o.HostEnv, Logger: o.Logger,
+		Home: o.Home, HostEnv: o.HostEnv, Logger: o.Logger, Confinement: o.Confinement,
+		Sandbox: func(workspace, name string) config.Sandbox {
+			return m.sandboxOf(interact.AppKey{Workspace: workspace, Name: name})
+		},
 		Registries: func() []source.NamedRegistry { return m.setup.Load().registries },
 		InstallScripts: func(workspace, name string) bool {
 			return workspace == core.DefaultWorkspaceID && m.setup.Load().declared[name].InstallScripts

@@ -3,6 +3,7 @@ package apps
 import (
 	"archive/zip"
 	"encoding/json"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -121,7 +122,10 @@ func TestAPyPIProjectGetsThePythonThatItRequires(t *testing.T) {
 }
 
 // wheelFor writes a wheel of the project notes 1.0.0 and returns its directory.
-func wheelFor(t *testing.T, requiresPython string) string {
+func wheelFor(t *testing.T, requiresPython string) string { return wheelWith(t, requiresPython, nil) }
+
+// wheelWith is wheelFor of a wheel with these files.
+func wheelWith(t *testing.T, requiresPython string, files map[string]string) string {
 	t.Helper()
 	dir := t.TempDir()
 	f, err := os.Create(filepath.Join(dir, "notes-1.0.0-py3-none-any.whl"))
@@ -129,12 +133,14 @@ func wheelFor(t *testing.T, requiresPython string) string {
 		t.Fatal(err)
 	}
 	z := zip.NewWriter(f)
-	for name, text := range map[string]string{
-		"METADATA": "Metadata-Version: 2.1\nName: notes\nVersion: 1.0.0\nRequires-Python: " + requiresPython + "\n",
-		"WHEEL":    "Wheel-Version: 1.0\nGenerator: test\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
-		"RECORD":   "",
-	} {
-		w, err := z.Create("notes-1.0.0.dist-info/" + name)
+	packed := map[string]string{
+		"notes-1.0.0.dist-info/METADATA": "Metadata-Version: 2.1\nName: notes\nVersion: 1.0.0\nRequires-Python: " + requiresPython + "\n",
+		"notes-1.0.0.dist-info/WHEEL":    "Wheel-Version: 1.0\nGenerator: test\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
+		"notes-1.0.0.dist-info/RECORD":   "",
+	}
+	maps.Copy(packed, files)
+	for name, text := range packed {
+		w, err := z.Create(name)
 		if err == nil {
 			_, err = w.Write([]byte(text))
 		}
@@ -157,14 +163,7 @@ func TestAPythonThatNoProjectCanHaveIsNamedInTheError(t *testing.T) {
 	if err != nil {
 		t.Fatal("uv is missing: test/install-deps installs it")
 	}
-	python, err := exec.LookPath("python3")
-	if err != nil {
-		t.Fatal("python3 is missing: test/install-deps installs it")
-	}
-	alone := t.TempDir() // python3 without uv beside it
-	if err := os.WriteFile(filepath.Join(alone, "python3"), []byte("#!/bin/sh\nexec "+python+" \"$@\"\n"), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	alone := pythonAlone(t)
 	wheels := wheelFor(t, ">=3.99,<4")
 	for _, c := range []struct{ name, path, says string }{
 		{"uv", filepath.Dir(uv) + ":/usr/bin:/bin", "the PyPI project needs Python >=3.99,<4, which uv neither found nor fetched"},

@@ -66,11 +66,13 @@ func (p *Profile) systemCalls() (*program, error) {
 		f.on(number, refuse(unix.ENOSYS))
 	}
 	if p.Level < LevelNamespaces {
-		for _, number := range metadata() {
-			f.on(number, refuse(unix.EPERM))
-		}
 		for _, number := range interprocess() {
 			f.on(number, refuse(unix.ENOSYS))
+		}
+	}
+	if p.Level < LevelNamespaces && !p.Metadata {
+		for _, number := range metadata() {
+			f.on(number, refuse(unix.EPERM))
 		}
 		// Without a path utimensat changes the times of an open file.
 		f.on(unix.SYS_UTIMENSAT, argument(1), bpf.JumpIf{Cond: bpf.JumpNotEqual, Val: 0, SkipTrue: 2},

@@ -124,10 +124,10 @@ func isHidden(path string, hide []string) bool {
 
 type landlockRules int
 
-// allow adds a rule for a path, if it exists.
+// allow adds a rule for a path, if it exists. A path that is only to be read and that cannot be reached stays closed.
 func (r landlockRules) allow(path string, access uint64) (err error) {
 	file, err := unix.Open(path, unix.O_PATH|unix.O_CLOEXEC, 0)
-	if errors.Is(err, os.ErrNotExist) {
+	if errors.Is(err, os.ErrNotExist) || errors.Is(err, os.ErrPermission) && access&unix.LANDLOCK_ACCESS_FS_WRITE_FILE == 0 {
 		return nil
 	}
 	if err != nil {

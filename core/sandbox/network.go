@@ -21,6 +21,10 @@ const (
 type Network struct {
 	Mode  string   `json:"mode,omitempty"`  // a mode, or "" when Allow is set
 	Allow []string `json:"allow,omitempty"` // host:port; the host is a name, an address or a prefix, the port a number or *
+
+	// Also are destinations of this machine that NetworkLoopbackOff leaves open, as in Allow. Their names may
+	// stand for addresses of this machine: whoever configures the server has chosen them.
+	Also []string `json:"also,omitempty"`
 }
 
 // ParseNetwork reads the values of a configuration: one mode, or destinations.
@@ -79,26 +83,33 @@ func (n Network) permits(ctx context.Context, addr netip.AddrPort, own []netip.P
 	case NetworkNone:
 		return false
 	case NetworkLoopbackOff:
-		return !isClosed(ip, own)
+		return !isClosed(ip, own) || slices.ContainsFunc(n.Also, func(d string) bool { return isDestination(ctx, d, ip, addr.Port(), lookup) })
 	}
-	return slices.ContainsFunc(n.Allow, func(allowed string) bool {
-		host, port, err := splitDestination(allowed)
-		if err != nil || port != 0 && port != addr.Port() {
-			return false
-		}
-		if prefix, err := netip.ParsePrefix(host); err == nil {
-			return prefix.Contains(ip)
-		}
-		if literal, err := netip.ParseAddr(strings.Trim(host, "[]")); err == nil {
-			return literal.Unmap() == ip
-		}
+	return slices.ContainsFunc(n.Allow, func(d string) bool {
 		// Who answers for a name must not choose an address of this machine.
-		if isClosed(ip, own) && !strings.EqualFold(host, "localhost") {
-			return false
-		}
-		addresses, err := lookup(ctx, host)
-		return err == nil && slices.ContainsFunc(addresses, func(a netip.Addr) bool { return a.Unmap() == ip })
+		return isDestination(ctx, d, ip, addr.Port(), func(ctx context.Context, host string) ([]netip.Addr, error) {
+			if isClosed(ip, own) && !strings.EqualFold(host, "localhost") {
+				return nil, nil
+			}
+			return lookup(ctx, host)
+		})
 	})
+}
+
+// isDestination reports whether ip and port are a destination, as splitDestination reads it.
+func isDestination(ctx context.Context, destination string, ip netip.Addr, port uint16, lookup func(context.Context, string) ([]netip.Addr, error)) bool {
+	host, wanted, err := splitDestination(destination)
+	if err != nil || wanted != 0 && wanted != port {
+		return false
+	}
+	if prefix, err := netip.ParsePrefix(host); err == nil {
+		return prefix.Contains(ip)
+	}
+	if literal, err := netip.ParseAddr(strings.Trim(host, "[]")); err == nil {
+		return literal.Unmap() == ip
+	}
+	addresses, err := lookup(ctx, host)
+	return err == nil && slices.ContainsFunc(addresses, func(a netip.Addr) bool { return a.Unmap() == ip })
 }
 
 // isClosed reports whether an address is open only to apps whose destinations name it: addresses of this

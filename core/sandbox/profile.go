@@ -18,6 +18,10 @@ type Profile struct {
 	// runs as root, and LevelNamespaces.
 	UID int `json:"uid,omitempty"`
 
+	// Metadata lets it change the mode, owner and times of files by their path at LevelLandlock, too, where that
+	// is not bound to Write. Programs that install others need it.
+	Metadata bool `json:"metadata,omitempty"`
+
 	Network Network `json:"network"`
 	Limits  Limits  `json:"limits"`
 

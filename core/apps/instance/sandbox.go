@@ -41,7 +41,7 @@ func (s *Starter) profile(spec Spec, launch bundle.Launch) (*sandbox.Profile, er
 	if level == sandbox.LevelNone {
 		return nil, nil
 	}
-	if within(s.Confinement.Home, spec.Record.Dir) {
+	if Within(s.Confinement.Home, spec.Record.Dir) {
 		return nil, errors.New("the bundle's directory contains the server's home: move one of them")
 	}
 	p := &sandbox.Profile{
@@ -93,7 +93,7 @@ func (s *Starter) granted(spec Spec) ([]string, error) {
 	for _, path := range m.GrantedPaths(spec.Record.Env) {
 		switch {
 		case !filepath.IsAbs(path):
-		case within(path, s.Confinement.Home) || within(s.Confinement.Home, path):
+		case Within(path, s.Confinement.Home) || Within(s.Confinement.Home, path):
 			return nil, fmt.Errorf("%q cannot be given to an app: the server's home lies there", path)
 		default:
 			paths = append(paths, path)
@@ -106,7 +106,7 @@ func (s *Starter) granted(spec Spec) ([]string, error) {
 // the configuration opens belong to the server's user, so an app that has such keeps that user.
 func (s *Starter) setUser(p *sandbox.Profile, spec Spec, runtimes []string) error {
 	own := s.Confinement.OwnUser(spec.Sandbox) && len(p.Write) == 1
-	if own && within(spec.Record.Dir, s.Confinement.Home) {
+	if own && Within(spec.Record.Dir, s.Confinement.Home) {
 		if err := publish(spec.Record.Dir); err != nil {
 			return fmt.Errorf("its files cannot be made readable: %w", err)
 		}
@@ -189,7 +189,7 @@ func linkedPackages(dir, home string) []string {
 	var found []string
 	for _, name := range []string{"node_modules", "venv", ".venv"} {
 		target, err := filepath.EvalSymlinks(filepath.Join(dir, name))
-		if err != nil || within(target, dir) || within(home, target) || within(target, home) {
+		if err != nil || Within(target, dir) || Within(home, target) || Within(target, home) {
 			continue
 		}
 		_, venv := os.Stat(filepath.Join(target, "pyvenv.cfg"))
@@ -200,8 +200,8 @@ func linkedPackages(dir, home string) []string {
 	return found
 }
 
-// within reports whether path is dir or lies below it.
-func within(path, dir string) bool {
+// Within reports whether path is dir or lies below it.
+func Within(path, dir string) bool {
 	rest, err := filepath.Rel(dir, path)
 	return err == nil && filepath.IsLocal(rest)
 }

@@ -59,7 +59,7 @@ func (r *Resolver) fromPyPIName(ctx context.Context, o Order) (*Candidate, error
 
 func (r *Resolver) newestPyPI(ctx context.Context, o Order) (string, error) {
 	if _, err := bundle.Lookup(r.HostEnv["PATH"])("uv"); err == nil {
-		out, err := r.query(ctx, o, "uv", "pip", "compile", "--quiet", "--no-deps", "--no-header", "--no-annotate", requirements)
+		out, err := r.query(ctx, o, "uv", "pip", "compile", "--quiet", "--only-binary", ":all:", "--no-deps", "--no-header", "--no-annotate", requirements)
 		if err != nil {
 			return "", err
 		}
@@ -68,8 +68,7 @@ func (r *Resolver) newestPyPI(ctx context.Context, o Order) (string, error) {
 		}
 		return "", fmt.Errorf("PyPI has no project %s", o.Source.Ref)
 	}
-	out, err := r.query(ctx, o, "python3", "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--dry-run", "--no-deps",
-		"--ignore-installed", "--report", "-", "-r", requirements)
+	out, err := r.query(ctx, o, "python3", pipInstall("--dry-run", "--no-deps", "--ignore-installed", "--report", "-", "-r", requirements)...)
 	if err != nil {
 		return "", err
 	}
@@ -99,8 +98,14 @@ func (r *Resolver) query(ctx context.Context, o Order, command string, args ...s
 	if err := os.WriteFile(filepath.Join(dir, requirements), []byte(o.Source.Ref+"\n"), 0o600); err != nil {
 		return nil, err
 	}
+	name := o.ServerName
+	if !o.Exact {
+		if name, err = serverName(name, o.Source.Ref); err != nil {
+			return nil, err
+		}
+	}
 	var out limitedBuffer
-	err = r.runProgram(ctx, program{dir: dir, tmp: dir, what: o.Source.Ref, record: core.Installation{Env: o.Env}, stdout: &out}, command, args...)
+	err = r.runProgram(ctx, program{dir: dir, tmp: dir, what: o.Source.Ref, record: core.Installation{Workspace: o.Workspace, Name: name, Env: o.Env}, stdout: &out}, command, args...)
 	return out.data, err
 }
 

@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
+	"os/user"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -21,19 +23,27 @@ import (
 type program struct {
 	dir, tmp string
 	what     string            // what is installed, for errors
-	record   core.Installation // whose secrets are removed from the output
+	record   core.Installation // its sandbox settings apply, and its secrets are removed from the output
 	stdout   io.Writer         // nil to treat it as stderr
+
+	scripts bool // it runs programs of packages
+	trusted bool // it sees nothing of a package and runs outside of a sandbox, in tmp instead of dir
 }
 
-// runInstaller runs an installer such as npm in dir and waits for it. Its temporary directory is not that
-// of the app: an earlier version of the app may run, and exchange what the installer unpacks there.
-func (r *Resolver) runInstaller(ctx context.Context, c *Candidate, dir, command string, args ...string) (err error) {
-	tmp, err := r.scratch(c.Record.Workspace)
-	if err != nil {
+// runInstaller runs an installer such as npm in dir and waits for it.
+func (r *Resolver) runInstaller(ctx context.Context, c *Candidate, dir, command string, args ...string) error {
+	return r.install(ctx, c, program{dir: dir}, command, args...)
+}
+
+// install runs an installer and waits for it. Its temporary directory is not that of the app: an earlier
+// version of the app may run, and exchange what the installer unpacks there.
+func (r *Resolver) install(ctx context.Context, c *Candidate, p program, command string, args ...string) (err error) {
+	if p.tmp, err = r.scratch(c.Record.Workspace); err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, os.RemoveAll(tmp)) }()
-	return r.runProgram(ctx, program{dir: dir, tmp: tmp, what: c.Record.BundleName, record: c.Record}, command, args...)
+	defer func() { err = errors.Join(err, os.RemoveAll(p.tmp)) }()
+	p.what, p.record = c.Record.BundleName, c.Record
+	return r.runProgram(ctx, p, command, args...)
 }
 
 // remedy says how to get a package manager.
@@ -58,8 +68,16 @@ func (r *Resolver) runProgram(ctx context.Context, what program, command string,
 			return fmt.Errorf("%s is needed to install %s and was not found: %s, or add its directory to the server's PATH", command, what.what, remedy(command))
 		}
 	}
+	if what.trusted {
+		what.dir = what.tmp // package managers read settings from their working directory
+	}
+	env := installerEnvironment(r.HostEnv, managerOf(path), what.tmp)
+	profile, err := r.confine(what, path, env)
+	if err != nil {
+		return err
+	}
 	output := logs.NewOutput(discard{}, logs.NewRedactor(what.record))
-	p, err := process.Start(process.Command{Path: path, Args: args, Dir: what.dir, Env: installerEnvironment(r.HostEnv, what.tmp), Stderr: output})
+	p, err := process.Start(process.Command{Path: path, Args: args, Dir: what.dir, Env: assignments(env), Stderr: output, Sandbox: profile})
 	if err != nil {
 		return err
 	}
@@ -78,25 +96,48 @@ func (r *Resolver) runProgram(ctx context.Context, what program, command string,
 	if p.Err() == nil {
 		return nil
 	}
-	return instance.NewFailure(filepath.Base(command)+" "+p.Err().Error(), output)
+	return explainClosed(instance.NewFailure(filepath.Base(command)+" "+p.Err().Error(), output), profile)
 }
 
-// installerEnvironment is the environment of npm, uv and pip. They run no code of a package, and need
-// the operator's settings: the home with their configuration, proxies and certificates.
-func installerEnvironment(host map[string]string, tmp string) []string {
-	env := []string{"TMPDIR=" + tmp}
+// managerOf returns which package manager a program is: npm, uv or pip.
+func managerOf(path string) string {
+	if base := filepath.Base(path); base == "npm" || base == "uv" {
+		return base
+	}
+	return "pip"
+}
+
+// installerEnvironment is the environment of a package manager. It needs the operator's settings: the home with their
+// configuration, proxies and certificates. Those of another manager may have credentials that it has no use for.
+func installerEnvironment(host map[string]string, manager, tmp string) map[string]string {
+	env := map[string]string{"TMPDIR": tmp}
 	for name, value := range host {
-		upper := strings.ToUpper(name)
-		if instance.IsPassedOn(name) || name == "HOME" || strings.HasSuffix(upper, "_PROXY") || hasAnyPrefix(upper, "NPM_CONFIG_", "UV_", "PIP_") {
-			env = append(env, name+"="+value)
+		if instance.IsPassedOn(name) || name == "HOME" || isInstallerSetting(name, manager) {
+			env[name] = value
 		}
 	}
-	slices.Sort(env)
+	if current, err := user.Current(); err == nil && env["HOME"] == "" {
+		env["HOME"] = current.HomeDir // where the managers themselves look, which the sandbox is to open
+	}
 	return env
 }
 
-func hasAnyPrefix(s string, prefixes ...string) bool {
-	return slices.ContainsFunc(prefixes, func(p string) bool { return strings.HasPrefix(s, p) })
+// isInstallerSetting reports whether an environment variable is a setting of a package manager, or a proxy.
+func isInstallerSetting(name, manager string) bool {
+	upper := strings.ToUpper(name)
+	if slices.Contains(executingSettings(), upper) {
+		return false
+	}
+	prefix := map[string]string{"npm": "NPM_CONFIG_", "uv": "UV_", "pip": "PIP_"}[manager]
+	return strings.HasSuffix(upper, "_PROXY") || strings.HasPrefix(upper, prefix)
+}
+
+// assignments is an environment as a process takes it.
+func assignments(env map[string]string) (list []string) {
+	for _, name := range slices.Sorted(maps.Keys(env)) {
+		list = append(list, name+"="+env[name])
+	}
+	return list
 }
 
 // discard is a log that is not kept.

@@ -42,6 +42,9 @@ func (l Layout) LogFile(name string) string {
 // IncomingDir holds what is being installed. No app has this name: app names have no dot.
 func (l Layout) IncomingDir() string { return filepath.Join(l.AppsDir(), ".incoming") }
 
+// InstallerCache holds what package managers keep of what they downloaded, until the next start of the server.
+func (l Layout) InstallerCache() string { return filepath.Join(l.IncomingDir(), "cache") }
+
 // SumsFile is the file beside the directory of a bundle that lists the hashes of its files. It is not
 // trusted: the record has the hash of the list, and the list only serves to name what differs.
 func SumsFile(dir string) string { return dir + ".sums" }

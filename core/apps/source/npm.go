@@ -1,16 +1,19 @@
 package source
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
 	"os"
 	"path"
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strings"
 
 	"github.com/ropewalk/ropewalk/core/bundle"
 	"github.com/ropewalk/ropewalk/plugins/registry"
@@ -21,28 +24,29 @@ var npmName = regexp.MustCompile(`^(@[a-z0-9~-][a-z0-9._~-]*/)?[a-z0-9~][a-z0-9.
 
 // fromNPM takes an npm package in one exact version. It is installed into the app's own directory
 // without running the lifecycle scripts of the package or its dependencies, unless the configuration
-// allows it (apps.<name>.installScripts): nothing of it is executed during the install.
+// allows it (apps.<name>.installScripts), and without packages of git repositories: nothing of it is executed
+// during the install.
 func (r *Resolver) fromNPM(o Order, pkg registry.Package) (*Candidate, error) {
 	if !npmName.MatchString(pkg.Identifier) {
 		return nil, fmt.Errorf("the registry's entry for %s names the npm package %.200q, which is not a valid name", pkg.Name, pkg.Identifier)
 	}
 	return packageCandidate(o, pkg, bundle.TypeNode, "node", func(ctx context.Context, c *Candidate, dir string) error {
-		scripts := "--ignore-scripts"
+		options := []string{"--ignore-scripts", noGit}
 		allowed := o.InstallScripts || r.InstallScripts != nil && r.InstallScripts(c.Record.Workspace, c.Record.Name)
 		if allowed {
-			scripts = "--ignore-scripts=false"
+			options = []string{"--ignore-scripts=false"}
 		}
-		err := r.runInstaller(ctx, c, dir, "npm", "install", "--prefix", dir, "--no-audit", "--no-fund", "--no-update-notifier",
-			scripts, "--omit=dev", "--save-exact", "--loglevel=error", "--", pkg.Identifier+"@"+packageVersion(pkg))
+		args := append([]string{"install", "--prefix", dir, "--no-audit", "--no-fund", "--no-update-notifier"}, options...)
+		err := r.install(ctx, c, program{dir: dir, scripts: allowed}, "npm", append(args, "--omit=dev", "--save-exact", "--loglevel=error", "--", pkg.Identifier+"@"+packageVersion(pkg))...)
 		if err != nil {
-			return err
+			return explainRefusal(err, c.Record.Name)
 		}
-		entry, err := npmEntry(filepath.Join(dir, "node_modules", filepath.FromSlash(pkg.Identifier)), pkg.Identifier)
+		entry, err := npmEntry(dir, pkg.Identifier)
 		if err != nil {
 			return err
 		}
 		if !allowed {
-			if c.SkippedScripts, err = packagesWithScripts(filepath.Join(dir, "node_modules")); err != nil {
+			if c.SkippedScripts, err = packagesWithScripts(ctx, dir); err != nil {
 				return err
 			}
 		}
@@ -52,10 +56,10 @@ func (r *Resolver) fromNPM(o Order, pkg registry.Package) (*Candidate, error) {
 	})
 }
 
-// npmEntry returns the script of a package's command, relative to the package: of the command with
-// the package's name, or of the only one.
+// npmEntry returns the script of the command of a package that is installed in dir, relative to the package: of the
+// command with the package's name, or of the only one.
 func npmEntry(dir, identifier string) (string, error) {
-	raw, err := os.ReadFile(filepath.Join(dir, "package.json"))
+	raw, err := readInstalled(dir, path.Join("node_modules", identifier, "package.json"))
 	if err != nil {
 		return "", fmt.Errorf("the npm package cannot be read: %w", err)
 	}
@@ -86,38 +90,39 @@ func npmEntry(dir, identifier string) (string, error) {
 	return path.Clean(entry), nil
 }
 
-// packagesWithScripts returns the installed packages whose install scripts were not run, those in
+// packagesWithScripts returns the packages installed in dir whose install scripts were not run, those in
 // node_modules of other packages included.
-func packagesWithScripts(modules string) (names []string, err error) {
-	manifests, err := filepath.Glob(filepath.Join(modules, "*", "package.json"))
-	if err != nil {
-		return nil, err
-	}
-	scoped, err := filepath.Glob(filepath.Join(modules, "@*", "*", "package.json"))
-	if err != nil {
-		return nil, err
-	}
-	for _, file := range slices.Concat(manifests, scoped) {
-		name, err := packageWithScripts(file)
-		if err != nil {
-			return nil, err
+func packagesWithScripts(ctx context.Context, dir string) (names []string, err error) {
+	err = filepath.WalkDir(dir, func(file string, entry fs.DirEntry, err error) error {
+		if err = cmp.Or(err, ctx.Err()); err != nil || entry.Name() != "package.json" || !isPackageDir(filepath.Dir(file)) {
+			return err
 		}
+		name, err := packageWithScripts(dir, filepath.Dir(file))
 		if name != "" {
 			names = append(names, name)
 		}
-		nested, err := packagesWithScripts(filepath.Join(filepath.Dir(file), "node_modules"))
-		if err != nil {
-			return nil, err
-		}
-		names = append(names, nested...)
-	}
+		return err
+	})
 	slices.Sort(names)
-	return slices.Compact(names), nil
+	return slices.Compact(names), err
 }
 
-// packageWithScripts returns the name of a package if it has install scripts, and "" otherwise.
-func packageWithScripts(file string) (name string, err error) {
-	raw, err := os.ReadFile(file)
+// isPackageDir reports whether npm has put a package into a directory.
+func isPackageDir(dir string) bool {
+	parent := filepath.Dir(dir)
+	if strings.HasPrefix(filepath.Base(parent), "@") {
+		parent = filepath.Dir(parent)
+	}
+	return filepath.Base(parent) == "node_modules"
+}
+
+// packageWithScripts returns the name of the package at a place below dir if it has install scripts, and "" otherwise.
+func packageWithScripts(dir, at string) (name string, err error) {
+	file, err := filepath.Rel(dir, filepath.Join(at, "package.json"))
+	if err != nil {
+		return "", err
+	}
+	raw, err := readInstalled(dir, file)
 	if err != nil {
 		return "", err
 	}
@@ -126,7 +131,7 @@ func packageWithScripts(file string) (name string, err error) {
 		Scripts map[string]string `json:"scripts"`
 	}
 	valid := json.Unmarshal(raw, &manifest) == nil // npm judges the others
-	_, missing := os.Stat(filepath.Join(filepath.Dir(file), "binding.gyp"))
+	_, missing := os.Lstat(filepath.Join(at, "binding.gyp"))
 	if valid && (missing == nil || manifest.Scripts["preinstall"]+manifest.Scripts["install"]+manifest.Scripts["postinstall"] != "") {
 		return manifest.Name, nil
 	}

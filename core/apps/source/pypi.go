@@ -2,6 +2,7 @@ package source
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -43,14 +44,14 @@ func (r *Resolver) fillVenv(ctx context.Context, c *Candidate, dir, venv, requir
 	if _, err := find("uv"); err == nil {
 		return r.fillWithUV(ctx, c, dir, venv, requirement)
 	}
-	if err := r.runInstaller(ctx, c, dir, "python3", "-m", "venv", venv); err != nil {
+	if err := r.install(ctx, c, program{dir: dir, trusted: true}, "python3", "-m", "venv", venv); err != nil {
 		return err
 	}
-	err := r.runInstaller(ctx, c, dir, python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--only-binary", ":all:", "--", requirement)
+	err := r.runInstaller(ctx, c, dir, python, pipInstall("--", requirement)...)
 	if needed := neededPython(err); needed != "" {
 		return fmt.Errorf("the PyPI project needs Python %s, and python3 is another version: install uv, which finds or fetches the version that a project needs: %w", needed, err)
 	}
-	return err
+	return explainRefusal(err, c.Record.Name)
 }
 
 // pythonRange is a range of Python versions, as requires-python has it.
@@ -75,11 +76,11 @@ func neededPython(err error) string {
 func (r *Resolver) fillWithUV(ctx context.Context, c *Candidate, dir, venv, requirement string) error {
 	install := func(options ...string) error {
 		args := append([]string{"venv", "--quiet"}, options...)
-		if err := r.runInstaller(ctx, c, dir, "uv", append(args, venv)...); err != nil {
+		if err := r.install(ctx, c, program{dir: dir, trusted: true}, "uv", append(args, venv)...); err != nil {
 			return err
 		}
 		return r.runInstaller(ctx, c, dir, "uv", "pip", "install", "--quiet", "--only-binary", ":all:",
-			"--python", filepath.Join(venv, "bin", "python"), "--", requirement)
+			"--python", filepath.Join(venv, "bin", "python"), noCompile, "--", requirement)
 	}
 	err := install()
 	if err == nil {
@@ -89,13 +90,22 @@ func (r *Resolver) fillWithUV(ctx context.Context, c *Candidate, dir, venv, requ
 	if needed == "" {
 		return err
 	}
-	if err := os.RemoveAll(venv); err != nil {
+	if err := removeEntries(dir); err != nil {
 		return err
 	}
 	if err := install("--python", needed); err != nil {
 		return fmt.Errorf("the PyPI project needs Python %s, which uv neither found nor fetched: %w", needed, err)
 	}
 	return nil
+}
+
+// removeEntries empties a directory.
+func removeEntries(dir string) error {
+	entries, err := os.ReadDir(dir)
+	for _, entry := range entries {
+		err = errors.Join(err, os.RemoveAll(filepath.Join(dir, entry.Name())))
+	}
+	return err
 }
 
 // consoleScript returns the command of a project: the one with the project's name, or the only one.
@@ -112,7 +122,11 @@ func consoleScript(venv, project string) (string, error) {
 	for _, file := range files {
 		name := strings.ToLower(separators.ReplaceAllString(filepath.Base(filepath.Dir(file)), "_"))
 		if strings.HasPrefix(name, strings.ReplaceAll(prefix, "-", "_")) {
-			raw, err := os.ReadFile(file)
+			inside, err := filepath.Rel(venv, file)
+			if err != nil {
+				return "", err
+			}
+			raw, err := readInstalled(venv, inside)
 			if err != nil {
 				return "", err
 			}

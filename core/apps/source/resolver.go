@@ -13,7 +13,9 @@ import (
 	"github.com/hashicorp/go-hclog"
 
 	"github.com/ropewalk/ropewalk/core"
+	"github.com/ropewalk/ropewalk/core/apps/instance"
 	"github.com/ropewalk/ropewalk/core/bundle"
+	"github.com/ropewalk/ropewalk/core/config"
 )
 
 // Resolver finds bundles.
@@ -24,6 +26,9 @@ type Resolver struct {
 	InstallScripts func(workspace, name string) bool
 	Registries     func() []NamedRegistry // the registries, in the order they are asked
 	Logger         hclog.Logger
+
+	Confinement instance.Confinement                        // how package managers can be confined on this machine
+	Sandbox     func(workspace, name string) config.Sandbox // the settings of an app's sandbox; nil for none
 }
 
 // Resolve finds the bundle of an order. What it writes lies below IncomingDir.
