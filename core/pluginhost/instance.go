@@ -179,6 +179,8 @@ func hostCapabilities() []string {
 	return []string{plugins.CapabilityExclusive, plugins.CapabilityRevocations, "session.replace", plugins.CapabilityVerifyRequest}
 }
 
+var errNotServing = errors.New("the plugin does not serve")
+
 // ping calls the plugin's health service.
 func (i *instance) ping(ctx context.Context) error {
 	answer, err := grpc_health_v1.NewHealthClient(i.conn).Check(ctx, &grpc_health_v1.HealthCheckRequest{Service: goplugin.GRPCServiceName})
@@ -186,7 +188,7 @@ func (i *instance) ping(ctx context.Context) error {
 		return err
 	}
 	if answer.GetStatus() != grpc_health_v1.HealthCheckResponse_SERVING {
-		return fmt.Errorf("it reports %s", answer.GetStatus())
+		return fmt.Errorf("%w: it reports %s", errNotServing, answer.GetStatus())
 	}
 	return nil
 }

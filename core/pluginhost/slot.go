@@ -58,8 +58,8 @@ type generation[T any] struct {
 	since    time.Time
 
 	// Guarded by the slot's mu.
-	inFlight int  // calls in flight
-	answered bool // at least one call, if only with an error of the contract
+	inFlight int       // calls in flight
+	answered time.Time // when it answered a call last, if only with an error of the contract; zero when it never has
 }
 
 func (g *generation[T]) gone() <-chan struct{} {
@@ -226,7 +226,7 @@ func (s *slot[T]) count(g *generation[T], err error, took time.Duration) {
 	case errors.Is(err, plugins.ErrUnavailable):
 		s.failures++
 	case !errors.Is(err, context.Canceled):
-		g.answered = true
+		g.answered = time.Now()
 	}
 }
 

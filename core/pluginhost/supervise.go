@@ -10,8 +10,12 @@ import (
 	"github.com/ropewalk/ropewalk/plugins"
 )
 
-// hungAfter is how many pings in a row a plugin may leave unanswered before it counts as hung.
-const hungAfter = 2
+// How many pings in a row a plugin may leave unanswered before it counts as hung, and how many while it waits for a
+// processor or the disk: on a machine that is too busy it is slow.
+const (
+	hungAfter     = 2
+	busyHungAfter = 8
+)
 
 // supervise keeps the slot supplied with a running generation until it is closed.
 func (s *slot[T]) supervise() {
@@ -51,7 +55,7 @@ func (s *slot[T]) watch(g *generation[T], halt <-chan struct{}) error {
 	}
 	ping := time.NewTicker(s.host.opts.PingEvery)
 	defer ping.Stop()
-	missed := 0
+	var seen health
 	for {
 		select {
 		case <-halt:
@@ -59,13 +63,11 @@ func (s *slot[T]) watch(g *generation[T], halt <-chan struct{}) error {
 		case <-g.gone():
 			return g.inst.deathReason()
 		case <-ping.C:
+			began := time.Now()
 			ctx, cancel := context.WithTimeout(context.Background(), s.host.opts.PingEvery)
 			err := g.inst.ping(ctx)
 			cancel()
-			if missed++; err == nil {
-				missed = 0
-			}
-			if missed >= hungAfter && !isClosed(g.gone()) {
+			if seen.hangs(err, s.answeredSince(g, began), g.inst.run.process().Busy) && !isClosed(g.gone()) {
 				if g.inst.run.overLimit() != "" { // it is being ended already
 					<-g.gone()
 					return g.inst.deathReason()
@@ -76,6 +78,27 @@ func (s *slot[T]) watch(g *generation[T], halt <-chan struct{}) error {
 			}
 		}
 	}
+}
+
+// health counts the health checks that a plugin has missed one after another.
+type health struct{ missed int }
+
+// hangs takes the outcome of a check and reports whether the plugin counts as hung. A plugin that answered a call
+// during the check is slow, not hung: replacing it would cost a machine that is too busy even more. One that is busy
+// gets longer, since it may be the machine that is. Neither helps a plugin that reports itself as not serving.
+func (h *health) hangs(err error, answered bool, busy func() bool) bool {
+	if err == nil || answered && !errors.Is(err, errNotServing) {
+		h.missed = 0
+		return false
+	}
+	h.missed++
+	return h.missed >= busyHungAfter || h.missed >= hungAfter && (errors.Is(err, errNotServing) || !busy())
+}
+
+func (s *slot[T]) answeredSince(g *generation[T], t time.Time) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return g.answered.After(t)
 }
 
 const (
@@ -90,7 +113,7 @@ const (
 func (s *slot[T]) pause(g *generation[T]) time.Duration {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if g.answered || time.Since(g.since) >= settled {
+	if !g.answered.IsZero() || time.Since(g.since) >= settled {
 		s.nextPause = firstPause
 		return 0
 	}

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"math"
 	"os"
+	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -61,6 +63,16 @@ func childOf(shim int) int {
 		}
 	}
 	return 0
+}
+
+// Busy reports whether a thread of the program runs, or waits for a processor or the disk (proc_pid_stat(5)).
+func (p *Process) Busy() bool {
+	threads, _ := filepath.Glob("/proc/" + strconv.Itoa(p.PID()) + "/task/*/stat")
+	return slices.ContainsFunc(threads, func(file string) bool {
+		raw, err := os.ReadFile(file) // an error says that the thread has ended
+		state := bytes.TrimSpace(raw[bytes.LastIndexByte(raw, ')')+1:])
+		return err == nil && len(state) > 0 && (state[0] == 'R' || state[0] == 'D')
+	})
 }
 
 // proc is one line of the process table.
