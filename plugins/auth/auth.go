@@ -143,8 +143,8 @@ type Sessions interface {
 	// has the renewal that takes the place of the old one, which is used once, and again only after
 	// plugins.ErrUnavailable; a renewal is good for every process with the same settings. Without ExpiresAt it confirms
 	// the login and says nothing new about the person. plugins.ErrUnauthenticated ends the login: the
-	// provider refuses it, it is about another subject now, or the key that it was signed with is no longer
-	// among the provider's. plugins.ErrUnavailable when the provider cannot be asked.
+	// provider refuses it, it is about another subject now, its new id token is bad, or the key that it was
+	// signed with is no longer among the provider's. plugins.ErrUnavailable when the provider cannot be asked.
 	CheckSession(ctx context.Context, req SessionCheck) (Identity, error)
 
 	// VerifyLogout checks a logout token (OpenID Connect Back-Channel Logout 1.0, section 2.6), except that

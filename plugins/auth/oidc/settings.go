@@ -31,6 +31,10 @@ type Settings struct {
 	// Audiences are accepted beside the server's own and the client id.
 	Audiences []string `json:"audiences"`
 
+	// Introspect asks the provider about each token that is verified, once a minute at most (RFC 7662): one that was
+	// revoked, or whose account was closed, ends before its expiry.
+	Introspect bool `json:"introspect"`
+
 	// Algorithms are what tokens may be signed with: RS256, ES256, EdDSA. RS256 alone unless set.
 	Algorithms []string `json:"algorithms"`
 
@@ -75,6 +79,9 @@ func (s *Settings) Check(problems *plugins.ConfigError) {
 	}
 	if s.ClientSecret != "" && s.ClientID == "" {
 		problems.Add("clientId", "must be set when clientSecret is")
+	}
+	if s.Introspect && (s.ClientID == "" || s.ClientSecret == "") {
+		problems.Add("introspect", "needs clientId and clientSecret, with which the provider is asked")
 	}
 	if !slices.Contains(s.Scopes, "openid") {
 		problems.Add("scopes", `must contain "openid", or the provider gives no id token`)

@@ -23,6 +23,7 @@ func TestSettingsThatAreRefused(t *testing.T) {
 		`{"issuer":"https://a.example","jwksUri":"http://127.0.0.1/jwks"}`:           "jwksUri: may be on loopback only when",
 		`{"issuer":"https://a.example","redirectUri":"https://r.example/cb"}`:        "clientId: must be set when redirectUri is",
 		`{"issuer":"https://a.example","clientSecret":"hidden"}`:                     "clientId: must be set when clientSecret is",
+		`{"issuer":"https://a.example","introspect":true,"clientId":"c"}`:            "introspect: needs clientId and clientSecret",
 		`{"issuer":"https://a.example","scopes":["email"]}`:                          `scopes: must contain "openid"`,
 		`{"issuer":"https://a.example","organizationId":"o","organizationClaim":""}`: "organizationClaim: must name the claim",
 		`{"issuer":"https://a.example","roles":{"boss":"admin"}}`:                    "roleClaim: must name the claim",
@@ -33,6 +34,9 @@ func TestSettingsThatAreRefused(t *testing.T) {
 		`{"issuer":"https://a.example","audiences":[1]}`:                             "audiences[0]: must be a string",
 		`{"issuer":"https://a.example","allowPrivateNetwork":"yes"}`:                 "allowPrivateNetwork: must be true or false",
 	} {
+		if err := oidc.New().Configure(t.Context(), plugins.Config{JSON: json.RawMessage(text)}); !errors.Is(err, plugins.ErrInvalid) {
+			t.Errorf("%s: configured with %v", text, err)
+		}
 		err := oidc.New().Validate(t.Context(), plugins.Config{JSON: json.RawMessage(text)})
 		if !errors.Is(err, plugins.ErrInvalid) || !strings.Contains(fmt.Sprint(err), want) || strings.Contains(fmt.Sprint(err), "hidden") {
 			t.Errorf("%s: got %v, want %q", text, err, want)
@@ -50,9 +54,21 @@ func TestWhatDescribeSaysOfSettings(t *testing.T) {
 		if err := adapter.Configure(t.Context(), plugins.Config{JSON: json.RawMessage(text)}); err != nil {
 			t.Fatal(err)
 		}
-		if d, err := adapter.Describe(t.Context()); err != nil || fmt.Sprint(d) != want {
-			t.Errorf("%s: got %v, %v, want %s", text, d, err, want)
+		for range 2 {
+			d, err := adapter.Describe(t.Context())
+			if err != nil || fmt.Sprint(d) != want {
+				t.Errorf("%s: got %v, %v, want %s", text, d, err, want)
+			}
+			for _, list := range [][]string{d.AuthorizationServers, d.Audiences, d.Algorithms, d.Scopes} {
+				clear(list) // they are the caller's
+			}
 		}
 		_ = adapter.Close()
+	}
+}
+
+func TestAnAdapterWithoutSettingsCloses(t *testing.T) {
+	if err := oidc.New().Close(); err != nil {
+		t.Error(err)
 	}
 }

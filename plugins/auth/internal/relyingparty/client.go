@@ -86,6 +86,12 @@ func Fetch(ctx context.Context, client *http.Client, address, bearer string, lim
 	if bearer != "" {
 		req.Header.Set("Authorization", "Bearer "+bearer)
 	}
+	return readAnswer(client, req, limit)
+}
+
+// readAnswer sends a request and returns the body of an answer with status 200.
+func readAnswer(client *http.Client, req *http.Request, limit int64) ([]byte, error) {
+	address := req.URL.String()
 	resp, err := client.Do(req)
 	if err != nil {
 		return nil, err

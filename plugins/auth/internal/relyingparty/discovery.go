@@ -26,6 +26,9 @@ type document struct {
 	UserinfoEndpoint      string   `json:"userinfo_endpoint"`
 	TokenAuthMethods      []string `json:"token_endpoint_auth_methods_supported"`
 
+	IntrospectionEndpoint    string   `json:"introspection_endpoint"`
+	IntrospectionAuthMethods []string `json:"introspection_endpoint_auth_methods_supported"`
+
 	raw json.RawMessage
 }
 
@@ -92,7 +95,7 @@ func (d document) check(place, issuer string, needKeys bool) error {
 	}
 	for name, address := range map[string]string{
 		"jwks_uri": d.JWKSURI, "authorization_endpoint": d.AuthorizationEndpoint, "token_endpoint": d.TokenEndpoint,
-		"userinfo_endpoint": d.UserinfoEndpoint,
+		"userinfo_endpoint": d.UserinfoEndpoint, "introspection_endpoint": d.IntrospectionEndpoint,
 	} {
 		if err := checkEndpoint(address, issuer); address != "" && err != nil {
 			return fmt.Errorf("%s: %s %q %w", place, name, address, err)

@@ -1,6 +1,7 @@
 package relyingparty
 
 import (
+	"context"
 	"errors"
 	"net"
 	"net/http"
@@ -8,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"code.dny.dev/ssrf"
 
@@ -120,6 +122,37 @@ func TestNothingLeadsToAnAddressOutOfReach(t *testing.T) {
 	canary.Close()
 	if reached != 0 {
 		t.Errorf("the canary was reached %d times", reached)
+	}
+}
+
+func TestPrivateNetworksAreReachedOnlyWhereAllowed(t *testing.T) {
+	for _, private := range []bool{false, true} {
+		client := NewClient(Reach{Private: private})
+		for _, host := range []string{"10.255.255.1", "172.16.255.1", "192.168.255.1", "[fd00::1]"} {
+			ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+			_, err := Fetch(ctx, client, "https://"+host+":1", "", 100)
+			cancel()
+			if blocked := errors.Is(err, ssrf.ErrProhibitedIP); blocked == private {
+				t.Errorf("%s, allowed %t: got %v", host, private, err)
+			}
+		}
+		client.CloseIdleConnections()
+	}
+}
+
+func TestWhatIsAnAddressOfAnEndpoint(t *testing.T) {
+	for address, want := range map[string]string{
+		"https://id.example.com": "", "https://id.example.com:8443/realms/one": "", "http://localhost:8080": "", "http://LOCALHOST": "", "http://127.0.0.9/x": "", "http://[::1]:8080": "",
+		"http://[::ffff:127.0.0.1]": "", "http://id.example.com": "https URL", "http://10.0.0.1": "https URL", "http://127.0.0.1.example.com": "https URL", "ftp://id.example.com": "https URL",
+		"": "absolute URL", "id.example.com": "absolute URL", "https:id.example.com": "absolute URL", "https:///path": "absolute URL", "https://[": "absolute URL",
+		"https://a:b@id.example.com": "user", "https://id.example.com/?x=1": "query", "https://id.example.com/?": "query", "https://id.example.com/#x": "query",
+	} {
+		if err := CheckURL(address); (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: got %v, want %q", address, err, want)
+		}
+		if on, is := OnLoopback(address), want == "" && strings.HasPrefix(address, "http:"); on != is {
+			t.Errorf("%q is on loopback: %t, want %t", address, on, is)
+		}
 	}
 }
 

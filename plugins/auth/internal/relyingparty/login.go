@@ -136,14 +136,13 @@ func (p *Party) oauth(ctx context.Context, redirect string) (*oauth2.Config, err
 	return &oauth2.Config{
 		ClientID: p.options.ClientID, ClientSecret: p.options.ClientSecret,
 		RedirectURL: redirect, Scopes: p.options.Scopes,
-		Endpoint: oauth2.Endpoint{AuthURL: doc.AuthorizationEndpoint, TokenURL: doc.TokenEndpoint, AuthStyle: p.style(doc)},
+		Endpoint: oauth2.Endpoint{AuthURL: doc.AuthorizationEndpoint, TokenURL: doc.TokenEndpoint, AuthStyle: p.style(doc.TokenAuthMethods)},
 	}, nil
 }
 
 // style is how the client shows its secret: in the header unless the provider takes it in the
 // body only (OpenID Connect Discovery 1.0 part 3); a public client has none to show.
-func (p *Party) style(doc document) oauth2.AuthStyle {
-	methods := doc.TokenAuthMethods
+func (p *Party) style(methods []string) oauth2.AuthStyle {
 	if p.options.ClientSecret == "" || (len(methods) > 0 && !slices.Contains(methods, "client_secret_basic")) {
 		return oauth2.AuthStyleInParams
 	}

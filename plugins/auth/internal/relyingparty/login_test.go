@@ -123,6 +123,7 @@ func TestWhatComesBackFromALogin(t *testing.T) {
 		"an expired id token":           {func(e *tokenEndpoint) { e.answer["id_token"] = e.idToken(map[string]any{"exp": 1}) }, plugins.ErrUnauthenticated},
 		"a refused code":                {func(e *tokenEndpoint) { e.status = 400; e.answer = map[string]any{"error": "invalid_grant"} }, plugins.ErrUnauthenticated},
 		"a provider in trouble":         {func(e *tokenEndpoint) { e.status = 503 }, plugins.ErrUnavailable},
+		"a provider that was too slow":  {func(e *tokenEndpoint) { e.status = 408 }, plugins.ErrUnavailable},
 		"a provider that is asked less": {func(e *tokenEndpoint) { e.status = 429 }, plugins.ErrUnavailable},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -183,5 +184,58 @@ func TestWithoutAClientThereIsNoLogin(t *testing.T) {
 	_, party := exchanging(t, nil, func(o *Options) { o.ClientID = "" })
 	if _, err := exchange(t, party); !errors.Is(err, plugins.ErrUnimplemented) {
 		t.Errorf("got %v, want unimplemented", err)
+	}
+}
+
+func TestAnEndOfALoginThatLacksSomethingIsRefusedWithoutAsking(t *testing.T) {
+	whole := auth.ExchangeRequest{Code: "code", Nonce: "n", CodeVerifier: "verifier"}
+	for name, lack := range map[string]func(*auth.ExchangeRequest){
+		"a code":     func(r *auth.ExchangeRequest) { r.Code = "" },
+		"a nonce":    func(r *auth.ExchangeRequest) { r.Nonce = "" },
+		"a verifier": func(r *auth.ExchangeRequest) { r.CodeVerifier = "" },
+	} {
+		e, party := exchanging(t, nil, func(*Options) {})
+		e.answer["id_token"] = e.idToken(map[string]any{"nonce": nil})
+		req := whole
+		lack(&req)
+		if id, err := party.Exchange(t.Context(), req); outcome(t, err) != "refused" || e.form != nil {
+			t.Errorf("without %s: got %+v, %v, and the token endpoint was asked: %t", name, id, err, e.form != nil)
+		}
+	}
+}
+
+func TestAProviderWithoutAnEndpointForLoginsIsUnavailable(t *testing.T) {
+	for _, name := range []string{"authorization_endpoint", "token_endpoint"} {
+		e, party := exchanging(t, nil, func(*Options) {})
+		delete(e.pages["/.well-known/openid-configuration"].(map[string]any), name)
+		_, started := party.AuthorizeURL(t.Context(), auth.AuthorizeRequest{State: "s", Nonce: "n", CodeChallenge: "c"})
+		_, ended := exchange(t, party)
+		if outcome(t, started) != "away" || outcome(t, ended) != "away" {
+			t.Errorf("without %s: %v and %v", name, started, ended)
+		}
+	}
+}
+
+func TestTheUserInfoEndpointNamesWhomTheTokensDoNot(t *testing.T) {
+	for name, c := range map[string]struct {
+		token map[string]any
+		info  any
+		want  string
+	}{
+		"nothing in the token":   {nil, map[string]any{"sub": "alice", "name": "Alice", "email": "a@example.com", "role": "owner"}, "Alice a@example.com"},
+		"a name in the token":    {map[string]any{"name": "A."}, map[string]any{"sub": "alice", "name": "Alice", "email": "a@example.com"}, "A. a@example.com"},
+		"both in the token":      {map[string]any{"name": "A.", "email": "a@example.org"}, map[string]any{"sub": "alice", "name": "Alice", "email": "a@example.com"}, "A. a@example.org"},
+		"an unverified address":  {nil, map[string]any{"sub": "alice", "name": "Alice", "email": "a@example.com", "email_verified": false}, "Alice "},
+		"about somebody else":    {nil, map[string]any{"sub": "bob", "name": "Bob", "email": "b@example.com"}, " "},
+		"an answer of something": {nil, []string{"alice"}, " "},
+	} {
+		e, party := exchanging(t, nil, func(o *Options) { o.RoleClaim = "role" })
+		e.pages["/.well-known/openid-configuration"].(map[string]any)["userinfo_endpoint"] = issuer + "/userinfo"
+		e.pages["/userinfo"] = c.info
+		e.answer["id_token"] = e.idToken(c.token)
+		id, err := exchange(t, party)
+		if got := id.DisplayName + " " + id.Email; err != nil || got != c.want || id.OrgRole != "" {
+			t.Errorf("%s: got %q with the role %q, %v", name, got, id.OrgRole, err)
+		}
 	}
 }

@@ -29,6 +29,7 @@ func TestLogoutTokens(t *testing.T) {
 	}
 	for name, changes := range map[string]map[string]any{
 		"session alone": {"sub": nil}, "subject alone": {"sid": nil}, "several audiences": {"aud": []string{"other", "client"}},
+		"the longest jti": {"jti": strings.Repeat("j", 1024)}, "the longest names": {"sub": strings.Repeat("s", 255), "sid": strings.Repeat("s", 255)},
 		"an event more": {"events": map[string]any{logoutEvent: map[string]any{}, "urn:more": 1}},
 	} {
 		if _, err := party.VerifyLogout(t.Context(), p.token("first", claims(changes))); err != nil {
@@ -40,7 +41,8 @@ func TestLogoutTokens(t *testing.T) {
 		"no iat": {"iat": nil}, "issued in the future": {"iat": now.Add(time.Hour).Unix()}, "an iat as text": {"iat": "now"},
 		"no exp": {"exp": nil}, "expired": {"iat": now.Add(-time.Hour).Unix(), "exp": now.Add(-time.Minute).Unix()},
 		"good for years": {"exp": now.Add(9000 * time.Hour).Unix()},
-		"no jti":         {"jti": nil}, "an empty jti": {"jti": ""}, "a jti that is a number": {"jti": 7}, "a long jti": {"jti": strings.Repeat("j", 2000)},
+		"no jti":         {"jti": nil}, "an empty jti": {"jti": ""}, "a jti that is a number": {"jti": 7}, "a long jti": {"jti": strings.Repeat("j", 1025)},
+		"a long sub": {"sub": strings.Repeat("s", 256)}, "a long sid": {"sid": strings.Repeat("s", 256)},
 		"a nonce": {"nonce": "n"}, "an empty nonce": {"nonce": ""}, "a nonce that is a number": {"nonce": 1},
 		"no events": {"events": nil}, "other events": {"events": map[string]any{"urn:other": map[string]any{}}},
 		"an event as text": {"events": map[string]any{logoutEvent: "yes"}}, "an event that is null": {"events": map[string]any{logoutEvent: nil}},

@@ -30,6 +30,8 @@ type Options struct {
 	Roles             map[string]string // the provider's role -> owner, admin or member; nil for the same names
 	GroupsClaim       string            // "" for no groups
 
+	Introspect bool // ask the provider about each token that is verified
+
 	Log hclog.Logger
 }
 
@@ -94,5 +96,12 @@ func (p *Party) Verify(ctx context.Context, req auth.VerifyRequest) (auth.Identi
 	if err != nil {
 		return auth.Identity{}, err
 	}
-	return p.identity(claims)
+	id, err := p.identity(claims)
+	if err == nil && p.options.Introspect {
+		err = p.introspect(ctx, req.Token, claims)
+	}
+	if err != nil {
+		return auth.Identity{}, err
+	}
+	return id, nil
 }

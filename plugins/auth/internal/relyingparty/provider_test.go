@@ -7,7 +7,6 @@ import (
 	"errors"
 	"maps"
 	"net/http"
-	"net/http/httptest"
 	"sync"
 	"testing"
 	"time"
@@ -87,13 +86,11 @@ func (p *provider) RoundTrip(req *http.Request) (*http.Response, error) {
 	if p.away {
 		return nil, errors.New("connection refused")
 	}
-	rec := httptest.NewRecorder()
-	if page, ok := p.pages[req.URL.Path]; ok {
-		_ = json.NewEncoder(rec).Encode(page)
-	} else {
-		rec.WriteHeader(http.StatusNotFound)
+	page, ok := p.pages[req.URL.Path]
+	if !ok {
+		page = http.HandlerFunc(http.NotFound)
 	}
-	return rec.Result(), nil
+	return answered(page, req), nil
 }
 
 // party trusts p.

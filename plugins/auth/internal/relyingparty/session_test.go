@@ -4,6 +4,7 @@ import (
 	"errors"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -190,5 +191,43 @@ func TestARenewalThatIsNotOfTheAdapterIsRefused(t *testing.T) {
 		if _, err := party.CheckSession(t.Context(), auth.SessionCheck{Renewal: renewal, Subject: "alice"}); outcome(t, err) != "refused" {
 			t.Errorf("%q: %v", renewal.Reveal(), err)
 		}
+	}
+}
+
+func TestALoginWhoseTokensAreTooLongHasNoRenewal(t *testing.T) {
+	short := renewal{Key: "k", Refresh: strings.Repeat("r", 32<<10-len(renewal{Key: "k", Refresh: "r"}.secret())+1)}
+	if got := short.secret(); len(got) != 32<<10 {
+		t.Errorf("a renewal of 32 KiB has %d bytes", len(got))
+	}
+	short.Refresh += "r"
+	if got := short.secret(); got != "" {
+		t.Errorf("a renewal of more than 32 KiB has %d bytes, want none", len(got))
+	}
+}
+
+func TestWithoutAUserInfoEndpointARefreshedLoginNeedsNoIDToken(t *testing.T) {
+	e, party := exchanging(t, nil, func(*Options) {})
+	e.answer["refresh_token"] = "r1"
+	id, err := exchange(t, party)
+	if err != nil {
+		t.Fatal(err)
+	}
+	delete(e.answer, "id_token")
+	if _, err := party.CheckSession(t.Context(), auth.SessionCheck{Renewal: id.Renewal, Subject: "alice"}); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestANewIDTokenWithoutASessionKeepsThatOfTheLogin(t *testing.T) {
+	e, party := exchanging(t, nil, func(*Options) {})
+	e.answer["refresh_token"], e.answer["id_token"] = "r1", e.idToken(map[string]any{"sid": "s1"})
+	id, err := exchange(t, party)
+	if err != nil || id.SessionID != "s1" {
+		t.Fatalf("%+v, %v", id, err)
+	}
+	e.answer["id_token"] = e.idToken(nil)
+	again, err := party.CheckSession(t.Context(), auth.SessionCheck{Renewal: id.Renewal, Subject: "alice"})
+	if err != nil || again.SessionID != "s1" {
+		t.Errorf("%+v, %v", again, err)
 	}
 }

@@ -112,8 +112,8 @@ func TestWhoAnIdentityIs(t *testing.T) {
 		want    auth.Identity
 	}{
 		"everything": {func(o *Options) { o.RoleClaim = "role" },
-			map[string]any{"name": "Alice A.", "email": "a@example.com", "role": "admin", "org_id": "org_1", "scope": "a b"},
-			auth.Identity{DisplayName: "Alice A.", Email: "a@example.com", OrgRole: "admin", OrganizationID: "org_1", Scopes: []string{"a", "b"}}},
+			map[string]any{"name": "Alice A.", "email": "a@example.com", "role": "admin", "org_id": "org_1", "scope": "a b", "sid": "s1"},
+			auth.Identity{DisplayName: "Alice A.", Email: "a@example.com", SessionID: "s1", OrgRole: "admin", OrganizationID: "org_1", Scopes: []string{"a", "b"}}},
 		"a role without a role claim is none": {func(*Options) {}, map[string]any{"role": "owner"}, auth.Identity{}},
 		"an unknown role is none":             {func(o *Options) { o.RoleClaim = "role" }, map[string]any{"role": "root"}, auth.Identity{}},
 		"the highest of nested roles": {roles, map[string]any{"realm_access": map[string]any{"roles": []string{"x", "lead", "boss"}}},
@@ -138,7 +138,7 @@ func TestWhoAnIdentityIs(t *testing.T) {
 				t.Errorf("got %+v", got)
 			}
 			if got.Email != c.want.Email || got.DisplayName != c.want.DisplayName || got.OrganizationID != c.want.OrganizationID ||
-				got.OrgRole != c.want.OrgRole || !slices.Equal(got.Scopes, c.want.Scopes) {
+				got.OrgRole != c.want.OrgRole || got.SessionID != c.want.SessionID || !slices.Equal(got.Scopes, c.want.Scopes) {
 				t.Errorf("got %+v, want %+v", got, c.want)
 			}
 		})

@@ -563,11 +563,11 @@ const (
 type SessionServiceClient interface {
 	// CheckSession asks the provider whether the login that a renewal came with is still good, and returns
 	// its identity, with the renewal that takes the place of the old one. UNAUTHENTICATED ends the login:
-	// the provider refuses it, it is about another subject now, or the key that it was signed with is no
-	// longer among the provider's. UNAVAILABLE when the provider cannot be asked: the login goes on for
-	// some minutes. An identity without expires_at confirms the login and says nothing new about the
-	// person. A renewal is used once, and again only after UNAVAILABLE. A renewal is good for every process
-	// with the same settings, also after a restart.
+	// the provider refuses it, it is about another subject now, its new id token is bad, or the key that it
+	// was signed with is no longer among the provider's. UNAVAILABLE when the provider cannot be asked: the
+	// login goes on for some minutes. An identity without expires_at confirms the login and says nothing new
+	// about the person. A renewal is used once, and again only after UNAVAILABLE. A renewal is good for every
+	// process with the same settings, also after a restart.
 	CheckSession(ctx context.Context, in *CheckSessionRequest, opts ...grpc.CallOption) (*CheckSessionResponse, error)
 	// VerifyLogout checks a logout token (OpenID Connect Back-Channel Logout 1.0, section 2.6), except that
 	// it was not used before, which the server does. UNAUTHENTICATED for: a bad signature, another issuer
@@ -613,11 +613,11 @@ func (c *sessionServiceClient) VerifyLogout(ctx context.Context, in *VerifyLogou
 type SessionServiceServer interface {
 	// CheckSession asks the provider whether the login that a renewal came with is still good, and returns
 	// its identity, with the renewal that takes the place of the old one. UNAUTHENTICATED ends the login:
-	// the provider refuses it, it is about another subject now, or the key that it was signed with is no
-	// longer among the provider's. UNAVAILABLE when the provider cannot be asked: the login goes on for
-	// some minutes. An identity without expires_at confirms the login and says nothing new about the
-	// person. A renewal is used once, and again only after UNAVAILABLE. A renewal is good for every process
-	// with the same settings, also after a restart.
+	// the provider refuses it, it is about another subject now, its new id token is bad, or the key that it
+	// was signed with is no longer among the provider's. UNAVAILABLE when the provider cannot be asked: the
+	// login goes on for some minutes. An identity without expires_at confirms the login and says nothing new
+	// about the person. A renewal is used once, and again only after UNAVAILABLE. A renewal is good for every
+	// process with the same settings, also after a restart.
 	CheckSession(context.Context, *CheckSessionRequest) (*CheckSessionResponse, error)
 	// VerifyLogout checks a logout token (OpenID Connect Back-Channel Logout 1.0, section 2.6), except that
 	// it was not used before, which the server does. UNAUTHENTICATED for: a bad signature, another issuer
