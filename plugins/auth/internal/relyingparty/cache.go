@@ -2,6 +2,7 @@ package relyingparty
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"time"
 
@@ -12,10 +13,6 @@ import (
 // renewEvery is the least time between two fetches of one document. With the first load that makes at
 // most six in any minute.
 const renewEvery = 12 * time.Second
-
-// renewMargin is how much later a document may be fetched again after a fetch that failed: the document that
-// it needs, whose fetch began a moment later, may be fetched by then too.
-const renewMargin = 100 * time.Millisecond
 
 // cache holds one document that the provider publishes. It is fetched on first use, again in the
 // background once it is older than fresh, and used for up to keep while the provider is away. It is
@@ -36,6 +33,16 @@ type cache[T any] struct {
 	next    time.Time // no fetch before
 	failed  error     // of the last fetch; nil when it went well
 }
+
+// waiting is the result of an earlier fetch that failed, while the next one has to wait. A document that
+// needs this one was not asked for: it may be fetched as soon as this one may.
+type waiting struct {
+	error
+	until time.Time
+}
+
+// Unwrap returns what the earlier fetch failed with.
+func (w *waiting) Unwrap() error { return w.error }
 
 // get returns the value, fetching it only when there is none to use.
 func (c *cache[T]) get(ctx context.Context) (T, error) {
@@ -80,7 +87,10 @@ func (c *cache[T]) attempt() (any, error) {
 	c.mu.Lock()
 	if time.Now().Before(c.next) {
 		defer c.mu.Unlock()
-		return nil, c.failed
+		if c.failed != nil {
+			return nil, &waiting{c.failed, c.next}
+		}
+		return nil, nil
 	}
 	first := c.fetched.IsZero()
 	began := time.Now()
@@ -94,9 +104,11 @@ func (c *cache[T]) attempt() (any, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if err != nil {
-		// Counted from the beginning, also where the provider did not answer for all of requestTimeout: once
-		// it is back, it is asked again soon.
-		c.next = began.Add(renewEvery + renewMargin)
+		// c.next is counted from the beginning, also where the provider did not answer for all of
+		// requestTimeout: once it is back, it is asked again soon.
+		if needed, ok := errors.AsType[*waiting](err); ok {
+			c.next = needed.until
+		}
 		c.failed = away("the provider's %s cannot be had: %w", c.what, err)
 		c.log.Warn("The identity provider did not give its "+c.what+"; what is known of them stays in use.", "error", err)
 		return nil, c.failed

@@ -103,7 +103,7 @@ func TestKeysOutliveTheirProviderForADay(t *testing.T) {
 			t.Errorf("a key of yesterday: got %v, want unavailable", err)
 		}
 		p.setAway(false)
-		pass(renewEvery + renewMargin)
+		pass(renewEvery)
 		if err := check(t, party, p.token("first")); err != nil {
 			t.Errorf("with the provider back: %v", err)
 		}
@@ -120,7 +120,7 @@ func TestAWithdrawnKeyIsUsedForAQuarterOfAnHourAtMost(t *testing.T) {
 		pass(keysFresh + time.Second)
 		_ = check(t, party, old) // may still pass, and has the keys renewed
 		synctest.Wait()
-		pass(renewEvery + renewMargin)
+		pass(renewEvery)
 		if err := check(t, party, old); !errors.Is(err, plugins.ErrUnauthenticated) {
 			t.Errorf("got %v, want a refusal", err)
 		}
@@ -142,9 +142,29 @@ func TestAColdStartAsksSeldomAndRecovers(t *testing.T) {
 			t.Errorf("a provider that is away was asked %d times in a minute", asked)
 		}
 		p.setAway(false)
-		pass(renewEvery + renewMargin)
+		pass(renewEvery)
 		if err := check(t, party, p.token("first")); err != nil {
 			t.Errorf("with the provider back: %v", err)
+		}
+	})
+}
+
+func TestKeysAreReadAsSoonAsTheMetadataTheyNeedMayBe(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newProvider(t)
+		p.setAway(true)
+		party := p.party()
+		if _, err := party.Metadata(t.Context()); !errors.Is(err, plugins.ErrUnavailable) {
+			t.Fatalf("metadata with the provider away: got %v, want unavailable", err)
+		}
+		pass(renewEvery - time.Second)
+		if err := check(t, party, p.token("first")); !errors.Is(err, plugins.ErrUnavailable) {
+			t.Fatalf("with the provider away: got %v, want unavailable", err)
+		}
+		p.setAway(false)
+		pass(time.Second)
+		if err := check(t, party, p.token("first")); err != nil {
+			t.Errorf("a second later, when the metadata may be asked for again: %v", err)
 		}
 	})
 }
