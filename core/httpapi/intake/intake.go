@@ -16,6 +16,8 @@ const (
 	SmallBody   = 16 << 10 // bytes that every request may send at once
 	LargeBodies = 8        // requests of each lane that may be sending more than that at a time
 	ownBodies   = 2        // of those, the requests of one client
+
+	workPause = 250 * time.Millisecond // per MiB of a request while others of its client are not answered
 )
 
 // Client says who sends a request, for sharing what all clients use together.
@@ -26,7 +28,8 @@ type Client struct {
 
 // Reader reads the bodies of requests. It bounds what incomplete bodies can make the server hold:
 // past SmallBody bytes a request is read on only while it has a place in a lane, and one client may
-// take only some of the places. Requests that wait are slowed down by TCP's flow control.
+// take only some of the places. Requests that wait are slowed down by TCP's flow control. A client that sends
+// large bodies faster than they are answered is slowed down, too.
 // Anonymous requests wait in a lane of their own, so that they cannot delay authenticated ones.
 type Reader struct {
 	known, anonymous *lane
@@ -93,8 +96,9 @@ func (r *Reader) readLarge(req *fasthttp.Request, start *bytes.Buffer, limit int
 		return nil, err
 	}
 	defer release()
+	take := func(n int) (done func(), err error) { return r.take(l, client.Name, n) }
 	if length := req.Header.ContentLength(); length >= 0 {
-		return r.readKnown(req, start.Bytes(), length)
+		return readKnown(req, start.Bytes(), length, take)
 	}
 	body := r.buffers.Get().(*bytes.Buffer)
 	defer r.buffers.Put(body)
@@ -107,15 +111,33 @@ func (r *Reader) readLarge(req *fasthttp.Request, start *bytes.Buffer, limit int
 	if body.Len() > limit {
 		return nil, fasthttp.ErrBodyTooLarge
 	}
-	if done, err = r.budget.acquire(body.Len(), r.patience); err != nil {
+	if done, err = take(body.Len()); err != nil {
 		return nil, err
 	}
-	return done, setBody(req, bytes.Clone(body.Bytes()))
+	if err := setBody(req, bytes.Clone(body.Bytes())); err != nil {
+		done()
+		return nil, err
+	}
+	return done, nil
+}
+
+// take waits for the turn of a client's large body and for its part of the budget.
+func (r *Reader) take(l *lane, client string, length int) (done func(), err error) {
+	answered := l.begin(client, length)
+	free, err := r.budget.acquire(length, r.patience)
+	if err != nil {
+		answered()
+		return nil, err
+	}
+	return func() {
+		free()
+		answered()
+	}, nil
 }
 
 // readKnown reads the rest of a body of a known length, which is held once only.
-func (r *Reader) readKnown(req *fasthttp.Request, start []byte, length int) (done func(), err error) {
-	if done, err = r.budget.acquire(length, r.patience); err != nil {
+func readKnown(req *fasthttp.Request, start []byte, length int, take func(int) (func(), error)) (done func(), err error) {
+	if done, err = take(length); err != nil {
 		return nil, err
 	}
 	body := make([]byte, length)

@@ -1,6 +1,7 @@
 package intake
 
 import (
+	"runtime"
 	"sync"
 	"time"
 )
@@ -15,8 +16,9 @@ type lane struct {
 
 // share is the places that one client has or waits for.
 type share struct {
-	places chan struct{}
-	users  int // under lane.mu; the share is forgotten with the last one
+	places  chan struct{}
+	working chan struct{} // for the client's large bodies whose requests are not answered yet
+	users   int           // under lane.mu; the share is forgotten with the last one
 }
 
 func newLane() *lane {
@@ -49,12 +51,36 @@ func (l *lane) acquire(client string, patience time.Duration) (release func(), e
 	}, nil
 }
 
+// begin waits until fewer than workingBodies requests of the client with large bodies are not answered yet, for
+// workPause per MiB of this one at most: requests that take the processor come one after the other, so that other
+// clients get it in between, and those that wait for something hold up nobody for long. answered must be called when
+// the request has its response.
+func (l *lane) begin(client string, length int) (answered func()) {
+	own := l.join(client)
+	pause := time.NewTimer(workPause * time.Duration(length) >> 20)
+	defer pause.Stop()
+	select {
+	case own.working <- struct{}{}:
+		return func() {
+			<-own.working
+			l.leave(client, own)
+		}
+	case <-pause.C:
+		l.leave(client, own)
+		return func() {}
+	}
+}
+
+// workingBodies is how many large bodies of one client the server and its apps work on at a time: what keeps the
+// processors of the machine busy.
+func workingBodies() int { return max(ownBodies, runtime.GOMAXPROCS(0)) }
+
 func (l *lane) join(client string) *share {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	s := l.clients[client]
 	if s == nil {
-		s = &share{places: make(chan struct{}, ownBodies)}
+		s = &share{places: make(chan struct{}, ownBodies), working: make(chan struct{}, workingBodies())}
 		l.clients[client] = s
 	}
 	s.users++
