@@ -61,6 +61,7 @@ func streams() []Check {
 	return []Check{
 		check("streams with the same sequences are apart", "Records that differ in nothing but their sequence, or in nothing but their stream, are different records", streamsAreApart),
 		check("streams differ by every character of up to 128 bytes", "opaque, at most 128 bytes", similarStreams),
+		check("records that mention another stream stay in their own", "Read returns the kept records of a stream whose sequence is higher than a given one", mentionsAnother),
 		check("concurrent writes of several streams lose and mix nothing", "Calls come concurrently, those of one stream one after the other", concurrentStreams),
 	}
 }

@@ -1,6 +1,7 @@
 package audittest_test
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -83,6 +84,21 @@ func (d *disk) of(stream string) []audit.Record {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return slices.Clone(d.kept[stream])
+}
+
+// mentioning returns the records of a stream, and those of others that have its name in a field.
+func (d *disk) mentioning(name string) (found []audit.Record) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for stream, kept := range d.kept {
+		for _, r := range kept {
+			if stream == name || r.Target == name {
+				found = append(found, r)
+			}
+		}
+	}
+	slices.SortFunc(found, func(a, b audit.Record) int { return cmp.Compare(a.Sequence, b.Sequence) })
+	return found
 }
 
 // process is an honest sink on a disk.

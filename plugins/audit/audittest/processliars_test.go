@@ -123,6 +123,11 @@ func repeatLies() []lie {
 				return p.Write(ctx, stream, all)
 			}
 		})},
+		{"looks for the name of a stream in the text of records", "records that mention another stream stay in their own", func(p *process) audit.Sink {
+			return hooks{process: p, read: func(ctx context.Context, stream string, after uint64, limit int) ([]audit.Record, error) {
+				return page(p.disk.mentioning(stream), after, limit), p.disk.reach(ctx)
+			}}
+		}},
 		{"tells streams apart by nothing", apart, writing(func(p *process) writeFunc {
 			var mu sync.Mutex
 			last := uint64(0)

@@ -2,6 +2,7 @@ package audittest
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"strings"
 	"sync"
@@ -176,6 +177,30 @@ func similarStreams(ctx context.Context, s Subject) error {
 		}
 	}
 	return nil
+}
+
+// mentionsAnother writes records of one stream whose every field is the name of another one.
+func mentionsAnother(ctx context.Context, s Subject) error {
+	if _, err := s.records(); err != nil {
+		return err
+	}
+	named, other := newStream(), newStream()
+	mention := full(1, func(string) string { return named })
+	mention.Arguments = json.RawMessage(`{"stream":"` + named + `"}`)
+	if err := write(ctx, s.Sink, other, []audit.Record{mention}); err != nil {
+		return err
+	}
+	if err := s.has(ctx, named, nil); err != nil {
+		return kit.Failf("a record of the stream %q has the name %q in its fields, and is among the records of that stream: %w", other, named, err)
+	}
+	own := batch(2, 3)
+	if err := write(ctx, s.Sink, named, own); err != nil {
+		return err
+	}
+	if err := s.has(ctx, named, own); err != nil {
+		return err
+	}
+	return s.has(ctx, other, []audit.Record{mention})
 }
 
 func concurrentStreams(ctx context.Context, s Subject) error {

@@ -2,6 +2,7 @@ package file_test
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"os"
@@ -74,6 +75,61 @@ func TestARecordIsRefusedOnceTheFileIsGone(t *testing.T) {
 	}
 	if err := s.Write(t.Context(), "one", []audit.Record{{Sequence: 2, Action: "a"}}); !errors.Is(err, plugins.ErrUnavailable) || !strings.Contains(err.Error(), "removed or replaced") {
 		t.Error(err)
+	}
+	if kept, err := s.Read(t.Context(), "one", 0, 10); !errors.Is(err, plugins.ErrUnavailable) {
+		t.Errorf("read of a file that is gone: %v, %v", kept, err)
+	}
+}
+
+func TestAReadEndsWithItsContext(t *testing.T) {
+	s := open(t, filepath.Join(t.TempDir(), "audit.log"))
+	if err := s.Write(t.Context(), "one", []audit.Record{{Sequence: 1, Action: "a"}}); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if kept, err := s.Read(ctx, "one", 0, 10); !errors.Is(err, plugins.ErrUnavailable) || !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v, %v", kept, err)
+	}
+}
+
+func TestARecordThatCannotBeWrittenIsNotKept(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "audit.log")
+	s := open(t, path)
+	broken := []audit.Record{{Sequence: 1, Action: "a"}, {Sequence: 2, Action: "a", Arguments: json.RawMessage(`{"cut`)}}
+	if err := s.Write(t.Context(), "one", broken); err == nil || verify(t, path) != 0 {
+		t.Errorf("%d records are in the file, and the error is %v", verify(t, path), err)
+	}
+	if err := s.Write(t.Context(), "one", broken[:1]); err != nil || verify(t, path) != 1 {
+		t.Errorf("%d records are in the file, and the error is %v", verify(t, path), err)
+	}
+}
+
+func TestAFileOfOtherRecordsIsAProblemOfItsSetting(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "audit.log")
+	other, err := hashchain.Open(path, false, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(other.Append(func() ([][]byte, error) { return [][]byte{[]byte(`"text"`)}, nil }), other.Close()); err != nil {
+		t.Fatal(err)
+	}
+	err = file.New().Configure(t.Context(), plugins.Config{JSON: json.RawMessage(`{"file": "` + path + `"}`)})
+	if _, ok := errors.AsType[*plugins.ConfigError](err); !ok || !strings.Contains(err.Error(), "line 1") {
+		t.Error(err)
+	}
+}
+
+func TestAClosedSinkHasLetGoOfItsFile(t *testing.T) {
+	if err := file.New().Close(); err != nil {
+		t.Errorf("without a file: %v", err)
+	}
+	s := open(t, filepath.Join(t.TempDir(), "audit.log"))
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Write(t.Context(), "one", []audit.Record{{Sequence: 1, Action: "a"}}); !errors.Is(err, plugins.ErrUnavailable) {
+		t.Errorf("write after the end: %v", err)
 	}
 }
 

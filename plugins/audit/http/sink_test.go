@@ -132,6 +132,30 @@ func TestABatchIsRepeatedWhileTheCollectorIsBusyAndSplitWhereItIsTooLarge(t *tes
 	}
 }
 
+func TestABatchIsNotTakenWhenItsFirstHalfIsRefused(t *testing.T) {
+	settings, taken := answers(t, 413, 401) // then it takes whatever comes
+	s := open(t, settings)
+	if err := s.Write(t.Context(), "one", some(8)); !errors.Is(err, plugins.ErrUnavailable) || taken.Load() != 0 {
+		t.Errorf("the collector took %d records: %v", taken.Load(), err)
+	}
+	if err := s.Write(t.Context(), "one", some(8)); err != nil || taken.Load() != 8 {
+		t.Errorf("once it takes them, the collector took %d records: %v", taken.Load(), err)
+	}
+}
+
+func TestARecordThatIsTooLargeAloneIsRefused(t *testing.T) {
+	settings, taken := answers(t, 413, 413, 413)
+	if err := open(t, settings).Write(t.Context(), "one", some(1)); !errors.Is(err, plugins.ErrUnavailable) || !strings.Contains(err.Error(), "413") || taken.Load() != 0 {
+		t.Errorf("the collector took %d records: %v", taken.Load(), err)
+	}
+}
+
+func TestASinkWithoutSettingsCloses(t *testing.T) {
+	if err := sink.New().Close(); err != nil {
+		t.Error(err)
+	}
+}
+
 func TestWhatTheCollectorRefusesIsUnavailableAndSaysWhy(t *testing.T) {
 	for _, code := range []int{301, 401, 404} {
 		settings, _ := answers(t, code)

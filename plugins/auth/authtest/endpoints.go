@@ -181,6 +181,7 @@ func (p *Provider) token(w http.ResponseWriter, r *http.Request) {
 func (p *Provider) grantTokens(w http.ResponseWriter, g grant, refresh, nonce string) {
 	access, id := p.accessToken(g), p.idToken(g, nonce)
 	p.mu.Lock()
+	p.sessions.access[access] = true
 	p.given.add("an access token of a login", access)
 	p.given.add("a refresh token", refresh)
 	if text, ok := id.(string); ok {
@@ -254,7 +255,7 @@ func (p *Provider) published() []any {
 	key, kid := p.key()
 	keys := []any{jwkOf(p.keys.encryption, "encryption", "enc"), jwkOf(key, kid, "sig"), jwkOfCurve(p.keys.ownCurve), jwkOfEdwards(p.keys.ownEdwards)}
 	p.mu.Lock()
-	added := p.added
+	added := p.added && !p.rotated
 	p.mu.Unlock()
 	if added {
 		keys = append(keys, jwkOf(p.keys.second, "second", "sig"))

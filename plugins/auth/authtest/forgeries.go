@@ -99,6 +99,8 @@ func (p *Provider) forgedTimes() []claimForgery {
 		{NoExpiry, "an expiry without end", map[string]any{"exp": 1e300}},
 		{NotYet, "not before the next hour", map[string]any{"nbf": at(time.Hour)}},
 		{NotYet, "issued in the next hour", map[string]any{"iat": at(time.Hour)}},
+		{NotYet, "not before the next hour, as a number in text", map[string]any{"nbf": strconv.FormatInt(at(time.Hour), 10)}},
+		{NotYet, "issued in the next hour, as a number in text", map[string]any{"iat": strconv.FormatInt(at(time.Hour), 10)}},
 		{OtherOrg, "another organization", map[string]any{"org_id": "org_other"}},
 		{OtherOrg, "the organization with something after it", map[string]any{"org_id": Organization + "2"}},
 		{OtherOrg, "the start of the organization", map[string]any{"org_id": Organization[:len(Organization)-1]}},
@@ -205,9 +207,15 @@ func (p *Provider) patchedTokens() []draft {
 		"the word Bearer before it": patched(func(h, c, s string) string { return "Bearer " + h + "." + c + "." + s }),
 		"white space before it":     patched(func(h, c, s string) string { return " " + h + "." + c + "." + s }),
 		"white space after it":      patched(func(h, c, s string) string { return h + "." + c + "." + s + " " }),
-		"quotes around it":          patched(func(h, c, s string) string { return `"` + h + "." + c + "." + s + `"` }),
-		"a second token after it":   patched(func(h, c, s string) string { return h + "." + c + "." + s + "," + h + "." + c + "." + s }),
-		"five parts":                patched(func(h, c, s string) string { return h + "." + c + "." + s + "." + s + "." + s }),
+		"a line end in it":          patched(func(h, c, s string) string { return h + "." + c + "." + s[:8] + "\n" + s[8:] }),
+		"padding at its end":        patched(func(h, c, s string) string { return h + "." + c + "." + s + "==" }),
+		"other spare bits at the end of its signature": patched(func(h, c, s string) string {
+			const alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
+			return h + "." + c + "." + s[:len(s)-1] + alphabet[strings.IndexByte(alphabet, s[len(s)-1])|1:][:1] // 4 bits of the last character mean nothing
+		}),
+		"quotes around it":        patched(func(h, c, s string) string { return `"` + h + "." + c + "." + s + `"` }),
+		"a second token after it": patched(func(h, c, s string) string { return h + "." + c + "." + s + "," + h + "." + c + "." + s }),
+		"five parts":              patched(func(h, c, s string) string { return h + "." + c + "." + s + "." + s + "." + s }),
 		"the JSON serialization": patched(func(h, c, s string) string {
 			return `{"payload":"` + c + `","protected":"` + h + `","signature":"` + s + `"}`
 		}),

@@ -20,10 +20,11 @@ type sessionState struct {
 	refresh   map[string]grant // by refresh token
 	ended     map[string]bool  // subjects whose sessions were ended
 	becomes   string           // whom every login is about from now on; "" for its own subject
+	access    map[string]bool  // the access tokens of logins; false once they are over
 }
 
 func newSessionState() sessionState {
-	return sessionState{subject: "user_alice", refresh: map[string]grant{}, ended: map[string]bool{}}
+	return sessionState{subject: "user_alice", refresh: map[string]grant{}, ended: map[string]bool{}, access: map[string]bool{}}
 }
 
 // begin is the grant of a new login.
@@ -41,7 +42,7 @@ func (s *sessionState) renew(g grant) string {
 	return token
 }
 
-// subjectOf is whom the UserInfo endpoint answers about; false when the session of the token was ended.
+// subjectOf is whom the UserInfo endpoint answers about; false when the token is over or its session was ended.
 func (s *sessionState) subjectOf(access string) (string, bool) {
 	var claims struct {
 		Subject string `json:"sub"`
@@ -50,8 +51,9 @@ func (s *sessionState) subjectOf(access string) (string, bool) {
 		raw, _ := base64.RawURLEncoding.DecodeString(parts[1])
 		_ = json.Unmarshal(raw, &claims)
 	}
+	good, given := s.access[access]
 	switch {
-	case claims.Subject == "" || s.ended[claims.Subject]:
+	case claims.Subject == "" || given && !good || s.ended[claims.Subject]:
 		return "", false
 	case s.becomes != "":
 		return s.becomes, true
@@ -93,6 +95,15 @@ func (p *Provider) endSessions(subject string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.sessions.ended[subject] = true
+}
+
+// endAccess ends the time of all access tokens that logins have got.
+func (p *Provider) endAccess() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for access := range p.sessions.access {
+		p.sessions.access[access] = false
+	}
 }
 
 // become makes all logins those of another subject.

@@ -27,6 +27,9 @@ func mixedLogins() []check {
 	}
 }
 
+// inList is the forgery of an id token that is no text.
+const inList = "that is a list"
+
 // idForgeries are id tokens that must not end a login, given the claims of a good one.
 func (p *Provider) idForgeries() map[string]func(map[string]any) any {
 	key, kid := p.key()
@@ -48,9 +51,10 @@ func (p *Provider) idForgeries() map[string]func(map[string]any) any {
 		"for a client whose id is longer": claims(map[string]any{"aud": ClientID + "2"}),
 		"signed with none":                head(map[string]any{"alg": "none"}, func([]byte) []byte { return nil }),
 		"signed with the client id":       head(map[string]any{"alg": "HS256"}, hs256([]byte(ClientID))),
+		"signed with another key":         head(nil, rs256(p.keys.forger)),
 		"whose key id nobody has":         head(map[string]any{"kid": "nobody"}, rs256(p.keys.forger)),
 		"with critical headers":           head(map[string]any{"crit": []string{"exp"}, "exp": 1}, rs256(key)),
-		"that is a list":                  func(good map[string]any) any { return []any{p.Token(good)} },
+		inList:                            func(good map[string]any) any { return []any{p.Token(good)} },
 		"that is text":                    func(map[string]any) any { return "not a token" },
 	}
 }

@@ -105,14 +105,28 @@ type hasNoSessions struct{ honest }
 
 func sessionLies() []lie {
 	const (
-		again  = "a login that is still good is confirmed, again and again"
-		access = "a login without a refresh token is confirmed while its access token is good"
-		ended  = "a login that the provider ended is not confirmed"
-		other  = "a login that is about another subject by now is not confirmed"
-		key    = "a login whose key the provider removed is not confirmed"
-		nobody = "a renewal that nobody gave is refused"
-		away   = "the check of a login is unavailable while the provider is away, and the renewal stays good"
+		again    = "a login that is still good is confirmed, again and again"
+		access   = "a login without a refresh token is confirmed while its access token is good"
+		ended    = "a login that the provider ended is not confirmed"
+		other    = "a login that is about another subject by now is not confirmed"
+		key      = "a login whose key the provider removed is not confirmed"
+		nobody   = "a renewal that nobody gave is refused"
+		without  = "a login is confirmed without a new id token, and not when it is about another subject"
+		newToken = "a login whose new id token is bad is not confirmed"
+		away     = "the check of a login is unavailable while the provider is away, and the renewal stays good"
 	)
+	changesRenewal := func(change func(before, after map[string]any)) func(honest) auth.Adapter {
+		return rechecks(func(ctx context.Context, h honest, req auth.SessionCheck) (auth.Identity, error) {
+			id, err := h.CheckSession(ctx, req)
+			var before, after map[string]any
+			if err == nil && json.Unmarshal([]byte(req.Renewal), &before) == nil && json.Unmarshal([]byte(id.Renewal), &after) == nil {
+				change(before, after)
+				raw, _ := json.Marshal(after)
+				id.Renewal = plugins.Secret(raw)
+			}
+			return id, err
+		})
+	}
 	never := rechecks(func(_ context.Context, h honest, req auth.SessionCheck) (auth.Identity, error) {
 		return auth.Identity{Issuer: h.provider.Issuer(), Subject: req.Subject, Renewal: req.Renewal}, nil
 	})
@@ -138,6 +152,19 @@ func sessionLies() []lie {
 		{"gives logins no renewal", again, func(h honest) auth.Adapter {
 			return exchanges{h, func(id *auth.Identity) { id.Renewal = "" }}
 		}},
+		{"uses the refresh token of a login once", "a login is confirmed after its access token is over", changesRenewal(func(_, after map[string]any) { delete(after, "refresh") })},
+		{"wants a new id token at each check", without, rechecks(func(ctx context.Context, h honest, req auth.SessionCheck) (auth.Identity, error) {
+			id, err := h.CheckSession(ctx, req)
+			if err == nil && id.ExpiresAt.IsZero() {
+				return auth.Identity{}, plugins.ErrUnauthenticated
+			}
+			return id, err
+		})},
+		{"does not ask whom a login without a new id token is about", without, confirms("answers about another subject")},
+		{"does not compare the audience of new id tokens", newToken, confirms("another audience")},
+		{"does not check the signature of new id tokens", newToken, confirms("signature")},
+		{"does not look at the time of new id tokens", newToken, confirms("not valid yet")},
+		{"asks about the key of the first id token", "a login that was checked with a new key outlives the one it began with", changesRenewal(func(before, after map[string]any) { after["key"] = before["key"] })},
 		{"confirms nothing without a refresh token", access, rechecks(func(ctx context.Context, h honest, req auth.SessionCheck) (auth.Identity, error) {
 			if !strings.Contains(req.Renewal.Reveal(), "refresh") {
 				return auth.Identity{}, plugins.ErrUnauthenticated

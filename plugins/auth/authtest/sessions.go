@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -16,15 +18,20 @@ import (
 // rechecks are the promises of CheckSession, of adapters of OpenID providers with the capability "sessions".
 func rechecks(s Subject) []check {
 	const ends, goesOn = "UNAUTHENTICATED ends the login", "UNAVAILABLE when the provider cannot be asked: the login goes on for some minutes"
+	const goodStill = "asks the provider whether the login that a renewal came with is still good"
 	again := func(run func(context.Context, *stage, Subject) error) func(context.Context, *stage) error {
 		return func(ctx context.Context, st *stage) error { return run(ctx, st, s) }
 	}
 	return []check{
 		{name: "a login that is still good is confirmed, again and again", contract: "returns its identity, with the renewal that takes the place of the old one", run: withRefresh(confirmsAgain)},
-		{name: "a login without a refresh token is confirmed while its access token is good", contract: "asks the provider whether the login that a renewal came with is still good", run: withoutRefresh(confirmsAgain)},
+		{name: "a login without a refresh token is confirmed while its access token is good", contract: goodStill, run: withoutRefresh(confirmsAgain)},
 		{name: "a login that the provider ended is not confirmed", contract: ends, run: inBothWays(refusesEnded)},
 		{name: "a login that is about another subject by now is not confirmed", contract: "it is about another subject now", run: inBothWays(refusesOtherSubject)},
 		{name: "a login whose key the provider removed is not confirmed", contract: "the key that it was signed with is no longer among the provider's", run: again(refusesRemovedKey)},
+		{name: "a login that was checked with a new key outlives the one it began with", contract: "with the renewal that takes the place of the old one", run: again(outlivesItsFirstKey)},
+		{name: "a login is confirmed after its access token is over", contract: goodStill, run: withRefresh(outlivesAccessTokens)},
+		{name: "a login is confirmed without a new id token, and not when it is about another subject", contract: "it is about another subject now", run: withRefresh(needsNoIDToken)},
+		{name: "a login whose new id token is bad is not confirmed", contract: "its new id token is bad", run: refusesNewIDTokens},
 		{name: "a renewal that nobody gave is refused", contract: ends, run: refusesRenewals},
 		{name: "a renewal is good for another process of the adapter", contract: "A renewal is good for every process with the same settings", run: again(confirmsElsewhere)},
 		{name: "the check of a login is unavailable while the provider is away, and the renewal stays good", contract: goesOn, run: inBothWays(recheckCannotTell)},
@@ -191,6 +198,78 @@ func refusesRemovedKey(ctx context.Context, st *stage, s Subject) error {
 	l.sessions = st.adapter.(auth.Sessions) //nolint:forcetypeassert // the first one has it
 	if err := l.mustEnd(ctx); err != nil {
 		return fmt.Errorf("a login whose key the provider has removed %w", err)
+	}
+	return nil
+}
+
+// outlivesItsFirstKey checks a login while the provider has two keys, and again when the first is gone. Each
+// check is made by a fresh adapter, which has read the key set as it is then.
+func outlivesItsFirstKey(ctx context.Context, st *stage, s Subject) error {
+	l, err := st.signIn(ctx, "user_alice", true)
+	if err != nil {
+		return err
+	}
+	st.provider.Add()
+	st.provider.forging(func(good map[string]any) any { return st.provider.SecondToken(good) })
+	defer st.provider.forging(nil)
+	for _, moment := range []string{"while the provider has an old and a new key", "once the provider has removed the old key"} {
+		if err := st.open(ctx, s); err != nil {
+			return err
+		}
+		l.sessions = st.adapter.(auth.Sessions) //nolint:forcetypeassert // the first one has it
+		if err := l.check(ctx); err != nil {
+			return fmt.Errorf("the provider signs with a new key; %s, the check of a login failed: %w", moment, err)
+		}
+		st.provider.Rotate()
+	}
+	return nil
+}
+
+func outlivesAccessTokens(ctx context.Context, st *stage, l *signedIn) error {
+	for round := 1; round <= 3; round++ {
+		st.provider.endAccess()
+		if err := l.check(ctx); err != nil {
+			return fmt.Errorf("check number %d of a login whose access token is over and whose refresh token is good: %w", round, err)
+		}
+	}
+	return nil
+}
+
+// needsNoIDToken checks a login whose provider gives no id token for a refresh token (OpenID Connect Core 1.0,
+// section 12.2).
+func needsNoIDToken(ctx context.Context, st *stage, l *signedIn) error {
+	st.provider.SetFault(NoIDToken)
+	defer st.provider.SetFault(NoFault)
+	for range 2 {
+		if err := l.check(ctx); err != nil {
+			return fmt.Errorf("a login that is still good, for which the provider gives no new id token: %w", err)
+		}
+	}
+	st.provider.become("user_mallory")
+	defer st.provider.become("")
+	if err := l.mustEnd(ctx); err != nil {
+		return fmt.Errorf("when the provider gives no new id token and answers about user_mallory, the login of %s %w", l.subject, err)
+	}
+	return nil
+}
+
+func refusesNewIDTokens(ctx context.Context, st *stage) error {
+	forgeries := st.provider.idForgeries()
+	delete(forgeries, inList) // which is no new id token at all
+	for _, what := range slices.Sorted(maps.Keys(forgeries)) {
+		l, err := st.signIn(ctx, "user_alice", true)
+		if err != nil {
+			return err
+		}
+		if err := l.check(ctx); err != nil {
+			return fmt.Errorf("a login that is still good was not confirmed: %w", err)
+		}
+		st.provider.forging(forgeries[what])
+		err = l.mustEnd(ctx)
+		st.provider.forging(nil)
+		if err != nil {
+			return fmt.Errorf("with a new id token %s, the login %w", what, err)
+		}
 	}
 	return nil
 }

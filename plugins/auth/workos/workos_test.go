@@ -86,9 +86,11 @@ func TestWorkOSKeepsTheContract(t *testing.T) {
 
 func TestMembershipDecidesWhoComesInAndAsWhat(t *testing.T) {
 	keys := newKeys(t)
-	with := func(name string, value any) map[string]any {
+	with := func(pairs ...any) map[string]any {
 		m := active("user_alice", "admin")
-		m[name] = value
+		for i := 0; i < len(pairs); i += 2 {
+			m[pairs[i].(string)] = pairs[i+1] //nolint:forcetypeassert // they are names and values
+		}
 		return m
 	}
 	for name, c := range map[string]struct {
@@ -101,7 +103,9 @@ func TestMembershipDecidesWhoComesInAndAsWhat(t *testing.T) {
 		"an owner":                       {listed: []map[string]any{active("user_alice", "owner")}, role: "owner"},
 		"a member":                       {listed: []map[string]any{active("user_alice", "member")}, role: "member"},
 		"a role of the organization":     {listed: []map[string]any{active("user_alice", "org-billing")}, role: "member"},
-		"one of several roles is admin":  {listed: []map[string]any{with("roles", []any{map[string]any{"slug": "x"}, map[string]any{"slug": "admin"}})}, role: "admin"},
+		"the first role alone":           {listed: []map[string]any{with("roles", nil)}, role: "admin"},
+		"an active one after others":     {listed: []map[string]any{with("organization_id", "org_other"), with("status", "inactive"), active("user_alice", "owner")}, role: "owner"},
+		"one of several roles is admin":  {listed: []map[string]any{with("role", nil, "roles", []any{map[string]any{"slug": "x"}, map[string]any{"slug": "admin"}})}, role: "admin"},
 		"nobody":                         {want: plugins.ErrUnauthenticated},
 		"another user":                   {listed: []map[string]any{active("user_bob", "admin")}, want: plugins.ErrUnauthenticated},
 		"no longer active":               {listed: []map[string]any{with("status", "inactive")}, want: plugins.ErrUnauthenticated},
@@ -165,6 +169,9 @@ func TestSettingsThatAreRefused(t *testing.T) {
 		`{"idpDomain":"example","apikey":"hidden"}`:                                     `did you mean "apiKey"`,
 		`{"idpDomain":"example","clientId":"c","redirectUri":"https://u:p@r.example/"}`: "redirectUri: must not carry a user",
 	} {
+		if err := New().Configure(t.Context(), plugins.Config{JSON: json.RawMessage(text)}); !errors.Is(err, plugins.ErrInvalid) {
+			t.Errorf("%s: configured with %v", text, err)
+		}
 		err := New().Validate(t.Context(), plugins.Config{JSON: json.RawMessage(text)})
 		if !errors.Is(err, plugins.ErrInvalid) || !strings.Contains(fmt.Sprint(err), want) || strings.Contains(fmt.Sprint(err), "hidden") {
 			t.Errorf("%s: got %v, want %q", text, err, want)

@@ -94,3 +94,15 @@ func TestWhatCannotBeInstalledSaysWhy(t *testing.T) {
 		})
 	}
 }
+
+func TestAVariableThatIsUsedTwiceIsSecretAndRequiredIfOneUseIs(t *testing.T) {
+	for _, uses := range [][]object{
+		{{"type": "named", "name": "--key", "isSecret": true, "default": "x"}, {"type": "named", "name": "--key", "isRequired": true}},
+		{{"type": "named", "name": "--key", "isRequired": true}, {"type": "named", "name": "--key", "isSecret": true, "default": "x"}},
+	} {
+		pkg, err := resolveOne(t, packages(npm(object{"packageArguments": append(uses, object{"type": "named", "name": "--key", "default": "x"})})))
+		if err != nil || len(pkg.Variables) != 1 || !pkg.Variables[0].Secret || !pkg.Variables[0].Required {
+			t.Errorf("%v: got %+v, %v", uses, pkg.Variables, err)
+		}
+	}
+}

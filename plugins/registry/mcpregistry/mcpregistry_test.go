@@ -49,10 +49,11 @@ func TestConformanceAsAnExecutable(t *testing.T) {
 func TestSearchLeavesOutWhatWasDeleted(t *testing.T) {
 	p := publish(t, entry("io.example/a", "1.0.0", nil), status(entry("io.example/b", "1.0.0", nil), "deleted"), status(entry("io.example/c", "1.0.0", nil), "deprecated"))
 	p.entries[0]["_meta"].(object)["com.example/trust"] = object{"trustScore": 87}
+	p.entries[2]["_meta"].(object)["com.example/trust"] = object{"trust_score": 12}
 	page, err := open(t, p).Search(t.Context(), registry.Query{Text: "io.example"})
 	want := []registry.Entry{
 		{Name: "io.example/a", Title: "Title", Description: "about io.example/a", Version: "1.0.0", TrustScore: 87},
-		{Name: "io.example/c", Title: "Title", Description: "(deprecated) about io.example/c", Version: "1.0.0"},
+		{Name: "io.example/c", Title: "Title", Description: "(deprecated) about io.example/c", Version: "1.0.0", TrustScore: 12},
 	}
 	if err != nil || !slices.Equal(page.Entries, want) {
 		t.Fatalf("got %+v, %v", page, err)
@@ -162,6 +163,9 @@ func TestSettings(t *testing.T) {
 		"no time at all":   {`{"timeout": "0s"}`, "timeout: must be a positive duration"},
 	} {
 		t.Run(name, func(t *testing.T) {
+			if err := mcpregistry.New().Configure(t.Context(), plugins.Config{JSON: json.RawMessage(c.settings)}); !errors.Is(err, plugins.ErrInvalid) {
+				t.Errorf("configured with %v", err)
+			}
 			err := mcpregistry.New().Validate(t.Context(), plugins.Config{JSON: json.RawMessage(c.settings)})
 			if !errors.Is(err, plugins.ErrInvalid) || !strings.Contains(err.Error(), c.want) {
 				t.Fatalf("got %v, want %q", err, c.want)

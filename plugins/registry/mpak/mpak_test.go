@@ -118,6 +118,12 @@ func TestARegistryThatFailsIsNotOneThatHasNothing(t *testing.T) {
 		"another bundle": func(w http.ResponseWriter, _ *http.Request) {
 			write(w, object{"name": "@evil/a", "latest_version": "1.0.0"})
 		},
+		"another bundle with files": func(w http.ResponseWriter, _ *http.Request) {
+			write(w, object{"name": "@evil/a", "latest_version": "1.0.0", "version": "1.0.0", "artifacts": []object{{"platform": object{"os": "any", "arch": "any"}, "digest": "sha256:" + sum("x"), "size": 1}}})
+		},
+		"a strange version with files": func(w http.ResponseWriter, _ *http.Request) {
+			write(w, object{"name": "@acme/a", "latest_version": "../x", "version": "../x", "artifacts": []object{{"platform": object{"os": "any", "arch": "any"}, "digest": "sha256:" + sum("x"), "size": 1}}})
+		},
 		"no version": func(w http.ResponseWriter, _ *http.Request) { write(w, object{"name": "@acme/a"}) },
 		"a strange version": func(w http.ResponseWriter, _ *http.Request) {
 			write(w, object{"name": "@acme/a", "latest_version": "../x"})
@@ -130,8 +136,11 @@ func TestARegistryThatFailsIsNotOneThatHasNothing(t *testing.T) {
 			s := httptest.NewServer(h)
 			defer s.Close()
 			r := open(t, &published{Server: s})
-			if _, err := r.Resolve(t.Context(), registry.Ref{Name: "@acme/a"}); !errors.Is(err, plugins.ErrUnavailable) {
-				t.Fatalf("got %v", err)
+			if pkg, err := r.Resolve(t.Context(), registry.Ref{Name: "@acme/a"}); !errors.Is(err, plugins.ErrUnavailable) {
+				t.Errorf("Resolve: got %+v, %v", pkg, err)
+			}
+			if page, err := r.Search(t.Context(), registry.Query{}); !errors.Is(err, plugins.ErrUnavailable) && strings.HasPrefix(name, "another web") {
+				t.Errorf("Search: got %+v, %v", page, err)
 			}
 		})
 	}
@@ -148,8 +157,66 @@ func TestNamesWithoutAScopeAreNotAskedFor(t *testing.T) {
 	}
 }
 
+func TestAnArtifactOrACursorThatIsNotOfThisRegistryAsksForNothing(t *testing.T) {
+	s := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { t.Errorf("asked %s", r.URL) }))
+	defer s.Close()
+	r := open(t, &published{Server: s})
+	for _, artifact := range []string{"", "%", "name=plain&version=1.0.0", "name=@a/../../b&version=1.0.0", "name=@a/b?x&version=1.0.0", "name=@a/b", "name=@a/b&version=../x", "version=1.0.0"} {
+		if _, err := r.Fetch(t.Context(), registry.Package{Kind: registry.KindMCPB, Artifact: artifact}); !errors.Is(err, plugins.ErrInvalid) {
+			t.Errorf("the artifact %q: got %v", artifact, err)
+		}
+	}
+	for _, cursor := range []string{"x", "-1", "1.5", "99999999999999999999"} {
+		if _, err := r.Search(t.Context(), registry.Query{Cursor: cursor}); !errors.Is(err, plugins.ErrInvalid) {
+			t.Errorf("the cursor %q: got %v", cursor, err)
+		}
+	}
+}
+
+func TestPagesOfARegistryThatCountsInAnotherWay(t *testing.T) {
+	for name, c := range map[string]struct {
+		answer  object
+		entries int
+		next    string
+	}{
+		"more than asked for":          {object{"bundles": []object{{"name": "@a/1"}, {"name": "@a/2"}, {"name": "@a/3"}}, "total": 9}, 2, "2"},
+		"a total and no word of more":  {object{"bundles": []object{{"name": "@a/1"}}, "total": 9}, 1, "1"},
+		"more and no total":            {object{"bundles": []object{{"name": "@a/1"}}, "pagination": object{"has_more": true}}, 1, "1"},
+		"the last page":                {object{"bundles": []object{{"name": "@a/1"}}, "total": 1}, 1, ""},
+		"nothing, and more is claimed": {object{"bundles": []object{}, "total": 9, "pagination": object{"has_more": true}}, 0, ""},
+	} {
+		s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { write(w, c.answer) }))
+		page, err := open(t, &published{Server: s}).Search(t.Context(), registry.Query{Limit: 2})
+		if err != nil || len(page.Entries) != c.entries || page.NextCursor != c.next {
+			t.Errorf("%s: got %+v, %v", name, page, err)
+		}
+		s.Close()
+	}
+}
+
+func TestAServerThatHasNoSearchIsUnavailable(t *testing.T) {
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(http.StatusNotFound)
+		write(w, object{"error": "not found"})
+	}))
+	defer s.Close()
+	if page, err := open(t, &published{Server: s}).Search(t.Context(), registry.Query{}); !errors.Is(err, plugins.ErrUnavailable) {
+		t.Errorf("got %+v, %v", page, err)
+	}
+}
+
+func TestARegistryWithoutSettingsCloses(t *testing.T) {
+	if err := mpak.New().Close(); err != nil {
+		t.Error(err)
+	}
+}
+
 func TestSettings(t *testing.T) {
-	err := mpak.New().Validate(t.Context(), plugins.Config{JSON: json.RawMessage(`{"url": "http://registry.example.com", "tokn": "x"}`)})
+	wrong := plugins.Config{JSON: json.RawMessage(`{"url": "http://registry.example.com", "tokn": "x"}`)}
+	if err := mpak.New().Configure(t.Context(), wrong); !errors.Is(err, plugins.ErrInvalid) {
+		t.Errorf("configured with %v", err)
+	}
+	err := mpak.New().Validate(t.Context(), wrong)
 	if !errors.Is(err, plugins.ErrInvalid) || !strings.Contains(err.Error(), "url: must be an https URL") || !strings.Contains(err.Error(), `did you mean "token"`) {
 		t.Fatalf("got %v", err)
 	}

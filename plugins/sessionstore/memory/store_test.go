@@ -3,6 +3,7 @@ package memory_test
 import (
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -57,6 +58,51 @@ func TestWhatIsOverIsForgotten(t *testing.T) {
 			time.Sleep(time.Minute) //nolint:forbidigo // the clock of the bubble
 			if want := 1000 - 100*minute; store.Len() != want {
 				t.Errorf("after %d minutes %d sessions are remembered, want %d", minute, store.Len(), want)
+			}
+		}
+	})
+}
+
+// TestEachLifetimeIsItsOwnWhateverTheOthersDo compares the store with a map, by the clock of a bubble.
+func TestEachLifetimeIsItsOwnWhateverTheOthersDo(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store, ends := memory.New(), map[string]time.Time{}
+		random := rand.New(rand.NewPCG(1, 2)) //nolint:gosec // the same steps each time
+		for step := range 5000 {
+			id, ttl := fmt.Sprint(random.IntN(200)), time.Duration(1+random.IntN(300))*time.Second
+			var err error
+			switch random.IntN(4) {
+			case 0:
+				err = store.Put(t.Context(), sessionstore.Record{ID: id}, ttl)
+				ends[id] = time.Now().Add(ttl)
+			case 1:
+				if ends[id].After(time.Now()) {
+					ends[id] = time.Now().Add(ttl)
+				}
+				err = store.Touch(t.Context(), []sessionstore.Touch{{ID: id, TTL: ttl}})
+			case 2:
+				delete(ends, id)
+				err = store.Delete(t.Context(), id)
+			default:
+				time.Sleep(time.Second) //nolint:forbidigo // the clock of the bubble
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			alive := 0
+			for id, end := range ends {
+				rec, err := store.Get(t.Context(), id)
+				switch {
+				case end.After(time.Now()) && (err != nil || !rec.ExpiresAt.Equal(end)):
+					t.Fatalf("step %d: the session %s ends at %s; got %s, %v", step, id, end, rec.ExpiresAt, err)
+				case end.After(time.Now()):
+					alive++
+				case !errors.Is(err, plugins.ErrNotFound):
+					t.Fatalf("step %d: the session %s ended at %s; got %v", step, id, end, err)
+				}
+			}
+			if store.Len() != alive {
+				t.Fatalf("step %d: %d sessions are remembered, want %d", step, store.Len(), alive)
 			}
 		}
 	})

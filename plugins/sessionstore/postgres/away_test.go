@@ -15,12 +15,16 @@ import (
 )
 
 // unavailable checks that every call says so, soon (the store's timeout is 500 ms).
-func unavailable(ctx context.Context, t *testing.T, store sessionstore.Store) {
+func unavailable(ctx context.Context, t *testing.T, store *postgres.Store) {
 	t.Helper()
 	calls := map[string]func() error{
-		"Put":    func() error { return store.Put(ctx, sessionstore.Record{ID: "one"}, time.Minute) },
-		"Get":    func() error { _, err := store.Get(ctx, "one"); return err },
-		"Touch":  func() error { return store.Touch(ctx, []sessionstore.Touch{{ID: "one", TTL: time.Minute}}) },
+		"Put":   func() error { return store.Put(ctx, sessionstore.Record{ID: "one"}, time.Minute) },
+		"Get":   func() error { _, err := store.Get(ctx, "one"); return err },
+		"Touch": func() error { return store.Touch(ctx, []sessionstore.Touch{{ID: "one", TTL: time.Minute}}) },
+		"Replace": func() error {
+			_, err := store.Replace(ctx, sessionstore.Record{ID: "one"}, time.Minute, "")
+			return err
+		},
 		"Delete": func() error { return store.Delete(ctx, "one") },
 	}
 	for name, call := range calls {

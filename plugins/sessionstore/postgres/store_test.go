@@ -160,8 +160,11 @@ func TestSchema(t *testing.T) {
 			}
 		}
 	})
-	t.Run("an id with a NUL is not found, not an error", func(t *testing.T) {
+	t.Run("an id with a NUL is not stored, and not found", func(t *testing.T) {
 		store := open(t, map[string]any{"url": server.URL})
+		if err := store.Put(t.Context(), sessionstore.Record{ID: "a\x00b"}, time.Minute); !errors.Is(err, plugins.ErrInvalid) {
+			t.Errorf("Put: %v", err)
+		}
 		if _, err := store.Get(t.Context(), "a\x00b"); !errors.Is(err, plugins.ErrNotFound) {
 			t.Errorf("Get: %v", err)
 		}

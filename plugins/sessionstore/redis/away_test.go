@@ -13,19 +13,23 @@ import (
 )
 
 // everyCall is each method of a store, by name.
-func everyCall(ctx context.Context, store sessionstore.Store) map[string]func() error {
+func everyCall(ctx context.Context, store *redis.Store) map[string]func() error {
 	return map[string]func() error{
 		"Put": func() error { return store.Put(ctx, sessionstore.Record{ID: "one"}, time.Minute) },
 		"Get": func() error { _, err := store.Get(ctx, "one"); return err },
 		"Touch": func() error {
 			return store.Touch(ctx, []sessionstore.Touch{{ID: "one", LastAccessedAt: time.Now(), TTL: time.Minute}, {ID: "two", TTL: time.Minute}})
 		},
+		"Replace": func() error {
+			_, err := store.Replace(ctx, sessionstore.Record{ID: "one"}, time.Minute, "")
+			return err
+		},
 		"Delete": func() error { return store.Delete(ctx, "one") },
 	}
 }
 
 // unavailable checks that every call says so, soon (the store's timeout is 500 ms).
-func unavailable(t *testing.T, store sessionstore.Store) {
+func unavailable(t *testing.T, store *redis.Store) {
 	t.Helper()
 	for name, call := range everyCall(t.Context(), store) {
 		began := time.Now()

@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -106,6 +107,10 @@ func TestPrivateAddressesAreRefusedInEveryForm(t *testing.T) {
 
 func TestPrivateNetworksAreAllowedOnlyByTheOperator(t *testing.T) {
 	for _, private := range []bool{false, true} {
+		v6 := client(t, Options{URL: "https://registry.example.com", Private: private, Timeout: 500 * time.Millisecond})
+		if _, err := v6.Download(t.Context(), "https://[fd00::1]:1/x"); errors.Is(err, ssrf.ErrProhibitedIP) == private {
+			t.Errorf("allowed %t: got %v", private, err)
+		}
 		c := client(t, Options{URL: "https://registry.example.com", Private: private, Timeout: 500 * time.Millisecond})
 		_, err := c.Download(t.Context(), "https://10.255.255.1:1/x")
 		if blocked := errors.Is(err, ssrf.ErrProhibitedIP); blocked == private {
@@ -117,8 +122,35 @@ func TestPrivateNetworksAreAllowedOnlyByTheOperator(t *testing.T) {
 	}
 }
 
+func TestQuestionsReachNoPrivateAddressEither(t *testing.T) {
+	for _, address := range []string{"https://10.255.255.1:1", "https://192.168.0.1:1", "https://[fd00::1]:1", "https://169.254.169.254", "https://127.1:1"} {
+		c := client(t, Options{URL: address, Timeout: 500 * time.Millisecond})
+		if err := c.Get(t.Context(), "/x", nil, &struct{}{}); !errors.Is(err, plugins.ErrUnavailable) || !errors.Is(err, ssrf.ErrProhibitedIP) {
+			lookup := &net.DNSError{}
+			if !errors.As(err, &lookup) {
+				t.Errorf("%s: got %v", address, err)
+			}
+		}
+	}
+}
+
+func TestAPublicRegistryNamesFilesByHTTPSOnly(t *testing.T) {
+	c := client(t, Options{URL: "https://registry.example.com"})
+	for _, address := range []string{
+		"http://files.example.com/x", "http://127.0.0.1:1/x", "ftp://files.example.com/x", "file:///etc/passwd", "https:///x", "x", "https://user:password@files.example.com/x", "https://files.example.com:port/x",
+	} {
+		if body, err := c.Download(t.Context(), address); !errors.Is(err, plugins.ErrInvalid) {
+			t.Errorf("%s: got %v, %v, want invalid", address, body, err)
+		}
+		if u, err := url.Parse(address); err == nil && u.User == nil && c.loading.CheckRedirect(&http.Request{URL: u}, nil) == nil {
+			t.Errorf("a file is loaded from %s after a redirect", address)
+		}
+	}
+}
+
 func TestRedirects(t *testing.T) {
 	port, accepted := canary(t)
+	var looped atomic.Int64
 	base := serve(t, func(w http.ResponseWriter, r *http.Request) {
 		switch r.URL.Path {
 		case "/same":
@@ -132,6 +164,7 @@ func TestRedirects(t *testing.T) {
 		case "/file":
 			http.Redirect(w, r, "file:///etc/passwd", http.StatusFound)
 		default:
+			looped.Add(1)
 			http.Redirect(w, r, r.URL.Path+"x", http.StatusFound)
 		}
 	})
@@ -144,6 +177,9 @@ func TestRedirects(t *testing.T) {
 		if err := c.Get(t.Context(), path, nil, &answer); !errors.Is(err, plugins.ErrUnavailable) {
 			t.Errorf("asking %s: got %v", path, err)
 		}
+	}
+	if looped.Load() != maxRedirects+1 {
+		t.Errorf("a redirect that leads in a circle was followed %d times, want %d", looped.Load(), maxRedirects)
 	}
 	for _, path := range []string{"/private", "/file", "/loop"} {
 		if _, err := c.Download(t.Context(), base+path); err == nil {
@@ -250,6 +286,14 @@ func TestErrorsShowNoSignedAddress(t *testing.T) {
 	for _, address := range []string{base + "/x?signature=canary", "http://127.0.0.1:1/x?signature=canary", "ftp://x/?signature=canary", "http://u:canary@127.0.0.1/"} {
 		if _, err := c.Download(t.Context(), address); err == nil || strings.Contains(err.Error(), "canary") {
 			t.Errorf("got %v", err)
+		}
+	}
+}
+
+func TestThereIsNoClientForAnAddressThatIsRefused(t *testing.T) {
+	for _, address := range []string{"http://registry.example.com", "https://a:b@registry.example.com", "registry.example.com", ""} {
+		if c, err := New(Options{URL: address}); err == nil {
+			t.Errorf("%q: got %+v", address, c)
 		}
 	}
 }
