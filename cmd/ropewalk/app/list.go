@@ -3,7 +3,6 @@ package app
 import (
 	"encoding/json"
 	"net/url"
-	"slices"
 	"strconv"
 
 	"github.com/spf13/cobra"
@@ -48,45 +47,6 @@ func listCommand(c *cli.Connection) *cobra.Command {
 			})
 		},
 	}
-}
-
-func showCommand(c *cli.Connection) *cobra.Command {
-	return &cobra.Command{
-		Use: "show NAME", Short: "Show an app: its source, state, settings and last error", Args: cobra.ExactArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			client, err := c.Client(cmd.Context())
-			if err != nil {
-				return err
-			}
-			var answer json.RawMessage
-			if err := client.Get(cmd.Context(), appPath(args[0]), nil, &answer); err != nil {
-				return err
-			}
-			return cli.Print(c, cmd, answer, printFields)
-		},
-	}
-}
-
-// printFields prints an object one field a line, in the order of their names; the values of objects and
-// lists are JSON.
-func printFields(o *cli.Output, fields map[string]json.RawMessage) error {
-	names := make([]string, 0, len(fields))
-	width := 0
-	for name, value := range fields {
-		if string(value) != "null" {
-			names, width = append(names, name), max(width, len(name))
-		}
-	}
-	slices.Sort(names)
-	for _, name := range names {
-		text := string(fields[name])
-		var plain string
-		if json.Unmarshal(fields[name], &plain) == nil {
-			text = plain
-		}
-		o.Line("%-*s  %s", width, name, o.State(o.Text(text)))
-	}
-	return nil
 }
 
 func searchCommand(c *cli.Connection) *cobra.Command {

@@ -1,0 +1,113 @@
+package app
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/ropewalk/ropewalk/cmd/ropewalk/cli"
+)
+
+func showCommand(c *cli.Connection) *cobra.Command {
+	return &cobra.Command{
+		Use: "show NAME", Short: "Show an app: its source, state, settings and last error", Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			client, err := c.Client(cmd.Context())
+			if err != nil {
+				return err
+			}
+			var answer json.RawMessage
+			if err := client.Get(cmd.Context(), appPath(args[0]), nil, &answer); err != nil {
+				return err
+			}
+			return cli.Print(c, cmd, answer, printFields)
+		},
+	}
+}
+
+// shownFirst are the fields of an app that come first, in this order. The others follow by name.
+func shownFirst() []string {
+	return []string{"name", "displayName", "description", "bundleName", "version", "author", "status", "lastError", "lastOutput", "since", "restarts", "memoryBytes", "toolCount"}
+}
+
+// printFields prints an object one value a line: those of objects in it by their path, such as source.kind,
+// and each element of a list. What is empty is left out.
+func printFields(o *cli.Output, fields map[string]json.RawMessage) error {
+	var lines []field
+	for name, value := range fields {
+		lines = appendFields(lines, name, value)
+	}
+	width := 0
+	for _, f := range lines {
+		width = max(width, len(f.name))
+	}
+	first := shownFirst()
+	place := func(f field) int {
+		if i := slices.Index(first, f.name); i >= 0 {
+			return i
+		}
+		return len(first)
+	}
+	slices.SortStableFunc(lines, func(a, b field) int {
+		if d := place(a) - place(b); d != 0 {
+			return d
+		}
+		return strings.Compare(a.name, b.name)
+	})
+	for i, f := range lines {
+		name := o.Text(f.name)
+		if i > 0 && lines[i-1].name == f.name {
+			name = ""
+		}
+		o.Line("%-*s  %s", width, name, o.State(o.Text(f.text)))
+	}
+	return nil
+}
+
+// field is one line of printFields.
+type field struct{ name, text string }
+
+func appendFields(lines []field, name string, value json.RawMessage) []field {
+	value = bytes.TrimSpace(value)
+	switch {
+	case len(value) == 0 || string(value) == "null":
+	case value[0] == '{':
+		var members map[string]json.RawMessage
+		if json.Unmarshal(value, &members) != nil {
+			break
+		}
+		for key, member := range members {
+			lines = appendFields(lines, name+"."+key, member)
+		}
+	case value[0] == '[':
+		var elements []json.RawMessage
+		if json.Unmarshal(value, &elements) != nil || len(elements) == 0 {
+			break
+		}
+		for _, e := range elements {
+			lines = append(lines, field{name, plainValue(name, e)})
+		}
+	default:
+		if text := plainValue(name, value); text != "" {
+			lines = append(lines, field{name, text})
+		}
+	}
+	return lines
+}
+
+// plainValue is a value as people read it. Objects within lists stay JSON.
+func plainValue(name string, value json.RawMessage) string {
+	var text string
+	if json.Unmarshal(value, &text) == nil {
+		return text
+	}
+	if bytes, err := strconv.ParseInt(string(value), 10, 64); err == nil && strings.HasSuffix(name, "Bytes") {
+		return fmt.Sprintf("%.1f MiB", float64(bytes)/(1<<20))
+	}
+	return string(value)
+}
