@@ -5,6 +5,25 @@ import { defineConfig, type Plugin } from "vite";
 const server = "http://127.0.0.1:27247";
 
 /**
+ * What every visit asks for is asked for by a small script of its own, as soon as it is there: it waits neither for the page's other
+ * scripts nor for its styles. They import it, so it is evaluated once.
+ */
+const askEarly = (): Plugin => ({
+  name: "ask-early",
+  enforce: "post",
+  transformIndexHtml: {
+    order: "post",
+    handler(html, { bundle }) {
+      const early = Object.values(bundle ?? {}).find((output) => output.type === "chunk" && output.name === "early");
+      if (!early) return html; // npm run dev has no chunks
+      const src = `/${early.fileName}`;
+      const script = `<script type="module" async crossorigin src="${src}"></script>`;
+      return html.replace(new RegExp(`\\s*<link rel="modulepreload"[^>]*href="${src}">`), "").replace(/(\s*)<script type="module"/, `$1${script}$&`);
+    },
+  },
+});
+
+/**
  * Most functions of the scripts that a visit begins with are called at once. Chromium compiles such a script as a whole, in the
  * background while it arrives, instead of each function on the main thread when it is called. To other browsers it is a comment.
  */
@@ -27,13 +46,24 @@ const compileWhileLoading = (): Plugin => ({
 });
 
 export default defineConfig({
-  plugins: [react(), compileWhileLoading()],
+  plugins: [react(), askEarly(), compileWhileLoading()],
   build: {
     outDir: "build",
     target: ["chrome123", "firefox121", "safari17.5"],
     assetsInlineLimit: 0, // the policy of the page allows no data: addresses of fonts and scripts
     modulePreload: { polyfill: false },
     reportCompressedSize: false,
+    rolldownOptions: {
+      output: {
+        codeSplitting: {
+          groups: [
+            { name: "early", test: /[\\/]src[\\/]api[\\/](early|http)\.ts$/, priority: 2 },
+            { name: "first", tags: ["$initial"], priority: 1 }, // one script and one style sheet, not one for each set of screens that share some
+            { name: "icons", test: /[\\/]lucide-react[\\/]dist[\\/]esm[\\/]icons[\\/]/ }, // not a script for each
+          ],
+        },
+      },
+    },
   },
   server: { proxy: { "/v1": server, "/mcp": server, "/console": server, "/.well-known": server } },
 });

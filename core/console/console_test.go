@@ -105,6 +105,19 @@ func TestTheScriptsThatThePageBeginsWithAreCompiledWhileTheyArrive(t *testing.T)
 	}
 }
 
+// A script that waits for no other one, nor for the styles, asks for what every visit needs.
+func TestASmallScriptAsksForTheSessionWhileThePageIsLoaded(t *testing.T) {
+	app := serve(Options{})
+	_, page := get(t, app, "/")
+	early := regexp.MustCompile(`<script type="module" async crossorigin src="(/assets/[^"]+)"></script>\s*<script `).FindStringSubmatch(page)
+	if early == nil {
+		t.Fatalf("the page has no such script before the others: %s", page)
+	}
+	if _, body := get(t, app, early[1]); len(body) > 4<<10 || !strings.Contains(body, "/v1/workspace") || strings.Contains(body, "import") {
+		t.Errorf("the script is %d bytes: %.200q", len(body), body)
+	}
+}
+
 func TestAViewGetsThePolicyThatItAskedForAndNoMore(t *testing.T) {
 	app := serve(Options{BaseURL: "https://tools.example.com/base"})
 	for name, c := range map[string]struct{ csp, want, never string }{

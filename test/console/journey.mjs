@@ -84,7 +84,11 @@ await page.getByText("the words of the note").first().waitFor();
 await page.getByRole("link", { name: /About the note/ }).waitFor();
 await accessible(page, "a chat");
 
+// Enter sends nothing while a run goes on.
+const ended = () => page.getByRole("button", { name: "Stop", exact: true }).waitFor({ state: "detached" });
+
 // A view of an app answers a click.
+await ended();
 await message.fill("what time is it");
 await message.press("Enter");
 const view = page.frameLocator("iframe").frameLocator("iframe");
@@ -94,6 +98,7 @@ await settled(page);
 await picture(page, "chat-view-1440");
 
 // An app asks a question, in a form.
+await ended();
 await message.fill("ask me");
 await message.press("Enter");
 const question = page.getByRole("region", { name: "Question of everything" });
@@ -106,6 +111,7 @@ await question.getByRole("button", { name: "Send answer" }).click();
 await thread.getByText("You have answered.").waitFor();
 
 // A call that the policy holds waits until it is approved, while the chat goes on.
+await ended();
 await message.fill("say hello");
 await message.press("Enter");
 await thread.locator("summary", { hasText: "everything" }).last().waitFor();

@@ -56,5 +56,12 @@ const usable = JSON.parse((await told).text().slice("usable ".length));
 console.log(`chat usable after ${Math.round(usable.at)} ms on a processor that is four times slower`);
 assert.equal(usable.text, "hello");
 assert.equal(usable.send, true, "what was typed can be sent");
+// The navigation and the conversations come when it is usable: they take nothing of what was typed, and it can be sent.
+await slow.page.getByRole("navigation", { name: "Main" }).getByRole("link", { name: "Apps" }).waitFor();
+await slow.page.getByRole("searchbox", { name: "Search conversations" }).waitFor();
+assert.equal(await slow.page.getByLabel("Message", { exact: true }).inputValue(), "hello");
+await slow.page.getByRole("button", { name: "Send" }).click();
+await slow.page.getByText("Yes.", { exact: true }).waitFor();
+assert.deepEqual(slow.problems, []);
 if (facts.strict) assert.ok(usable.at <= usableWithin, `the chat was usable after ${usable.at} ms, at most ${usableWithin} are allowed`);
 await slow.context.close();

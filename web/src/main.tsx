@@ -1,4 +1,4 @@
-import "./api/early"; // before everything else
+import "./api/early"; // a script of its own, which has begun
 import { QueryClient, QueryClientProvider } from "@tanstack/react-query";
 import { RouterProvider } from "@tanstack/react-router";
 import { StrictMode, useEffect } from "react";
@@ -6,9 +6,12 @@ import { createRoot } from "react-dom/client";
 import { follow } from "./api/events";
 import { beforeFirstRender, retryUnlessRefused, SessionProvider, useSession } from "./api/session";
 import { router } from "./router";
+import { loadSidebars } from "./shell/sidebars";
 import { Login } from "./shell/Login";
 import { applyTheme } from "./shell/theme";
 import { Button } from "./ui/Button";
+import { useShown } from "./ui/idle";
+import { isNarrow } from "./ui/narrow";
 import { Spinner } from "./ui/Spinner";
 import { Empty } from "./ui/Surface";
 import "./styles/tokens.css";
@@ -27,10 +30,12 @@ const queries = new QueryClient({ defaultOptions: { queries: { retry: retryUnles
 /** What is inside belongs to one workspace; another one is another instance of it. */
 function Workspace() {
   const { workspace } = useSession();
+  const shown = useShown();
   useEffect(() => {
+    if (!shown) return;
     follow(workspace.id, queries);
     return () => follow(null, queries);
-  }, [workspace.id]);
+  }, [workspace.id, shown]);
   return <RouterProvider key={workspace.id} router={router} />;
 }
 
@@ -55,5 +60,5 @@ const show = () => createRoot(root).render(
   </StrictMode>,
 );
 
-// A screen with a chunk of its own is loaded meanwhile.
-void Promise.allSettled([beforeFirstRender(queries), router.load()]).then(show);
+// A screen with a chunk of its own is loaded meanwhile. On a phone the navigation is above the screen: the screen would move when it comes.
+void Promise.allSettled([beforeFirstRender(queries), router.load(), isNarrow() && loadSidebars()]).then(show);

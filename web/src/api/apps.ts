@@ -40,9 +40,9 @@ export interface ConfigField {
   isSet: boolean;
 }
 
-export function useApps() {
+export function useApps(enabled = true) {
   const { workspace } = useSession();
-  return useQuery({ queryKey: ["apps", workspace.id], queryFn: async () => (await take(api.GET("/v1/apps"))).apps });
+  return useQuery({ enabled, queryKey: ["apps", workspace.id], queryFn: async () => (await take(api.GET("/v1/apps"))).apps });
 }
 
 export function useHealth() {

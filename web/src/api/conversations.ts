@@ -36,15 +36,24 @@ export function useHistory(id: string | undefined, answering: boolean) {
   });
 }
 
-/** What can be done with a conversation beside going on in it. */
-export function useConversationActions() {
+const useOptions = () => {
   const queries = useQueryClient();
-  const options = { onError: toastError, onSettled: () => refreshConversations(queries) };
-  const rename = useMutation({ ...options, mutationFn: ({ id, title }: { id: string; title: string }) => take(api.PATCH("/v1/conversations/{id}", { params: { path: { id } }, body: { title } })) });
-  const remove = useMutation({ ...options, onSuccess: (_: unknown, id: string) => dropConversation(queries, id), mutationFn: (id: string) => take(api.DELETE("/v1/conversations/{id}", { params: { path: { id } } })) });
-  const fork = useMutation({
+  return { queries, options: { onError: toastError, onSettled: () => refreshConversations(queries) } };
+};
+
+/** Begins a conversation that has the first messages of another one. */
+export function useFork() {
+  const { options } = useOptions();
+  return useMutation({
     ...options,
     mutationFn: ({ id, atMessage }: { id: string; atMessage?: number }) => take(api.POST("/v1/conversations/{id}/fork", { params: { path: { id } }, body: atMessage === undefined ? {} : { atMessage } })),
   });
-  return { rename, remove, fork };
+}
+
+/** What can be done with a conversation beside going on in it. */
+export function useConversationActions() {
+  const { queries, options } = useOptions();
+  const rename = useMutation({ ...options, mutationFn: ({ id, title }: { id: string; title: string }) => take(api.PATCH("/v1/conversations/{id}", { params: { path: { id } }, body: { title } })) });
+  const remove = useMutation({ ...options, onSuccess: (_: unknown, id: string) => dropConversation(queries, id), mutationFn: (id: string) => take(api.DELETE("/v1/conversations/{id}", { params: { path: { id } } })) });
+  return { rename, remove, fork: useFork() };
 }

@@ -7,8 +7,8 @@ identity.token = sessionStorage.getItem(tokenKey) ?? "";
 identity.workspace = localStorage.getItem(workspaceKey) ?? "";
 
 /**
- * What every visit asks for first. It is asked for before the rest of the page is evaluated, and answered meanwhile: main.tsx imports
- * this module before all others.
+ * What every visit asks for first. It is asked for while the rest of the page is loaded, and answered meanwhile: this module is a script
+ * of its own (vite.config.ts).
  */
 const begun = new Map<string, Promise<Response>>();
 for (const path of ["/console/facts.json", "/v1/workspace"]) {

@@ -92,11 +92,10 @@ async function run(signal: AbortSignal, workspace: string, queries: QueryClient)
         const at = typeof data.timestamp === "string" ? data.timestamp : new Date().toISOString();
         collect({ seq: ++seq, name: event.name, at, data }, queries);
       }, () => {
-        // Nobody repeats what happened meanwhile: everything that is shown is asked for again.
-        if (failures > 0) {
-          refreshAll(queries, (query) => query.queryKey[0] !== "conversations");
-          refreshConversations(queries);
-        }
+        // Nobody repeats what happened before the stream was open, first or again: what was asked for until then is
+        // asked for once more.
+        refreshAll(queries, (query) => query.queryKey[0] !== "conversations");
+        refreshConversations(queries);
         failures = 0;
         setConnection("open");
       });

@@ -1,15 +1,16 @@
 import { useNavigate, useParams } from "@tanstack/react-router";
 import { Menu as MenuIcon, SquarePen } from "lucide-react";
-import { lazy, Suspense, useCallback, useEffect, useMemo, useRef, useState } from "react";
-import { useConversationActions, useConversations, useHistory } from "../api/conversations";
+import { lazy, memo, Suspense, useCallback, useEffect, useMemo, useRef, useState } from "react";
+import { useConversations, useFork, useHistory } from "../api/conversations";
 import { useSession } from "../api/session";
 import { useApps } from "../api/apps";
+import { useSidebars } from "../shell/sidebars";
 import { Button } from "../ui/Button";
-import { useIdle } from "../ui/idle";
+import { useIdle, useShown } from "../ui/idle";
+import { useNarrow } from "../ui/narrow";
 import { Notice, Skeleton } from "../ui/Surface";
 import { toastError } from "../ui/Toast";
 import { Composer, useFocus } from "./Composer";
-import { Conversations } from "./Conversations";
 import type { MessageActions } from "./Message";
 import { forget, useBegin, useRun } from "./runs";
 import type { Attachment } from "./run";
@@ -28,22 +29,29 @@ export function ChatScreen() {
   useEffect(() => {
     if (idle) loadThread().catch(() => undefined); // the first message tries again
   }, [idle]);
-  const { data } = useConversations("");
-  const title = data?.pages.flatMap((p) => p.conversations).find((c) => c.id === id)?.title;
+  const sidebars = useSidebars();
+  const narrow = useNarrow();
   return (
     <div className={css.chat}>
-      <Conversations here={id} open={listOpen} onClose={() => setListOpen(false)} />
+      {sidebars ? <sidebars.Conversations here={id} open={listOpen} onClose={() => setListOpen(false)} /> : <aside className={css.side} aria-label="Conversations" />}
       <div className={css.thread}>
-        {id && <h1 className="visually-hidden">{title || "Conversation"}</h1>}
-        <div className={css.top}>
-          <Button look="quiet" label="Conversations" onClick={() => setListOpen(true)}><MenuIcon aria-hidden="true" /></Button>
-          <b>{id ? title || "Conversation" : "New chat"}</b>
-          <Button look="quiet" label="Start a new chat" onClick={() => void navigate({ to: "/chat" })}><SquarePen aria-hidden="true" /></Button>
-        </div>
+        {id && <h1 className="visually-hidden"><Title id={id} /></h1>}
+        {narrow && (
+          <div className={css.top}>
+            <Button look="quiet" label="Conversations" onClick={() => setListOpen(true)}><MenuIcon aria-hidden="true" /></Button>
+            <b>{id ? <Title id={id} /> : "New chat"}</b>
+            <Button look="quiet" label="Start a new chat" onClick={() => void navigate({ to: "/chat" })}><SquarePen aria-hidden="true" /></Button>
+          </div>
+        )}
         <Conversation key={id ?? "new"} id={id} />
       </div>
     </div>
   );
+}
+
+function Title({ id }: { id: string }) {
+  const { data } = useConversations("");
+  return data?.pages.flatMap((p) => p.conversations).find((c) => c.id === id)?.title || "Conversation";
 }
 
 function Conversation({ id }: { id?: string }) {
@@ -52,7 +60,7 @@ function Conversation({ id }: { id?: string }) {
   const { run, state } = useRun(id);
   const history = useHistory(id, state?.status === "running");
   const begin = useBegin();
-  const { fork } = useConversationActions();
+  const fork = useFork();
   const [text, setText] = useState("");
   const field = useRef<HTMLTextAreaElement>(null);
   useFocus(field, id);
@@ -82,8 +90,13 @@ function Conversation({ id }: { id?: string }) {
     onMessage: setText,
   }), [sayAgain, messages, id, fork.mutate, open]);
 
+  const pick = useCallback((words: string) => {
+    setText(words);
+    field.current?.focus();
+  }, []);
+
   const composer = <Composer running={running} text={text} onText={setText} fieldRef={field} onSend={say} onStop={() => run?.stop()} />;
-  if (!id && !state) return <><Hello onPick={(words) => { setText(words); field.current?.focus(); }} />{model === null && <NoModel />}{composer}</>;
+  if (!id && !state) return <><Hello onPick={pick} />{model === null && <NoModel />}{composer}</>;
   return (
     <>
       <Suspense fallback={<div className={css.scroll}><div className={css.messages}><Skeleton lines={4} /></div></div>}>
@@ -101,9 +114,9 @@ const NoModel = () => (
   </div>
 );
 
-function Hello({ onPick }: { onPick: (words: string) => void }) {
+const Hello = memo(function Hello({ onPick }: { onPick: (words: string) => void }) {
   const { user } = useSession();
-  const { data: apps = [] } = useApps();
+  const { data: apps = [] } = useApps(useShown());
   const running = apps.filter((a) => a.status === "running");
   const name = (user.displayName || "").split(" ")[0];
   return (
@@ -115,4 +128,4 @@ function Hello({ onPick }: { onPick: (words: string) => void }) {
       </div>
     </div>
   );
-}
+});

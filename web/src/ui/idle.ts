@@ -1,23 +1,26 @@
 import { useSyncExternalStore } from "react";
 
-let idle = false;
-const readers = new Set<() => void>();
+const whenIdle = (done: () => void, timeout: number) => void ("requestIdleCallback" in globalThis ? requestIdleCallback(done, { timeout }) : setTimeout(done));
 
-/** After the first frames, which take the longest on a slow processor, and when there is nothing else to do. */
-function later(done: () => void): void {
-  setTimeout(() => ("requestIdleCallback" in globalThis ? requestIdleCallback(done, { timeout: 2_000 }) : done()), 300);
+/** Something that becomes true once, a while after the first reader mounted. */
+function once(wait: (done: () => void) => void): () => boolean {
+  let reached = false;
+  const readers = new Set<() => void>();
+  const subscribe = (reader: () => void): (() => void) => {
+    readers.add(reader);
+    if (!reached && readers.size === 1) {
+      wait(() => {
+        reached = true;
+        readers.forEach((each) => each());
+      });
+    }
+    return () => void readers.delete(reader);
+  };
+  return () => useSyncExternalStore(subscribe, () => reached);
 }
 
-function subscribe(reader: () => void): () => void {
-  readers.add(reader);
-  if (!idle && readers.size === 1) {
-    later(() => {
-      idle = true;
-      readers.forEach((each) => each());
-    });
-  }
-  return () => void readers.delete(reader);
-}
+/** Whether the page has been painted, so that the person can begin: what is beside the screen comes then. */
+export const useShown = once((done) => (document.hidden ? whenIdle(done, 500) : requestAnimationFrame(() => whenIdle(done, 500))));
 
-/** Whether the page has been shown: what is not needed for that waits until then. */
-export const useIdle = () => useSyncExternalStore(subscribe, () => idle);
+/** Whether the page is complete and has nothing to do: what may not be needed at all waits until then. */
+export const useIdle = once((done) => setTimeout(() => whenIdle(done, 2_000), 300));

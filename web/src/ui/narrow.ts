@@ -9,4 +9,5 @@ function subscribe(reader: () => void): () => void {
 }
 
 /** Whether the page is as narrow as on a phone. */
-export const useNarrow = () => useSyncExternalStore(subscribe, () => query.matches);
+export const isNarrow = () => query.matches;
+export const useNarrow = () => useSyncExternalStore(subscribe, isNarrow);

@@ -1,0 +1,2 @@
+export { Conversations } from "../chat/Conversations";
+export { Bottom, Top } from "./Navigation";
