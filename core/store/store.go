@@ -61,7 +61,6 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("state %s: %w", where, database.Visible(database.Explain(err))), s.Close())
 	}
-	s.db.Observe(o.Observer)
 	s.index = search.New(s.db, s.log, search.DefaultLimits())
 	s.closers = append(s.closers, s.index.Start())
 	if o.Retention != (Retention{}) {
@@ -83,38 +82,40 @@ func (s *Store) open(ctx context.Context, o Options) (where string, err error) {
 		s.closers = append(s.closers, unlock)
 	}
 	if o.URL == "" {
-		return o.Path, s.openFile(ctx, o.Path)
+		return o.Path, s.openFile(ctx, o)
 	}
 	c, err := database.ParseURL(o.URL)
 	if err != nil {
 		return "in PostgreSQL", err
 	}
-	return database.Address(c), s.openServer(ctx, c, o.Path)
+	return database.Address(c), s.openServer(ctx, c, o)
 }
 
-func (s *Store) openFile(ctx context.Context, path string) (err error) {
-	if err := database.CheckNewFile(path); err != nil {
+func (s *Store) openFile(ctx context.Context, o Options) (err error) {
+	if err := database.CheckNewFile(o.Path); err != nil {
 		return err
 	}
-	if s.db, err = database.OpenFile(ctx, path, s.log); err != nil {
+	if s.db, err = database.OpenFile(ctx, o.Path, s.log); err != nil {
 		return err
 	}
+	s.db.Observe(o.Observer)
 	s.closers = append(s.closers, s.db.Close)
 	_, err = s.EnsureDefaultWorkspace(ctx)
 	return err
 }
 
 // openServer opens the state in a PostgreSQL database, and joins the other servers there.
-func (s *Store) openServer(ctx context.Context, c *pgx.ConnConfig, path string) error {
+func (s *Store) openServer(ctx context.Context, c *pgx.ConnConfig, o Options) error {
 	joined, err := cluster.Connect(ctx, c, s.log)
 	if err != nil {
 		return err
 	}
 	s.db = database.OpenServer(c, s.log)
+	s.db.Observe(o.Observer)
 	s.closers = append(s.closers, s.db.Close)
 	pool := database.OpenPool(c)
 	err = database.Exclusively(ctx, pool, database.LockSchema, func() error {
-		if err := database.CheckNewServer(ctx, pool, path); err != nil {
+		if err := database.CheckNewServer(ctx, pool, o.Path); err != nil {
 			return err
 		}
 		if err := database.Migrate(ctx, goose.DialectPostgres, pool, s.log); err != nil {
