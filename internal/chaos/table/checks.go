@@ -10,7 +10,21 @@ type check struct {
 }
 
 // checks are the tests, the most important rows first.
-func checks() []check { return slices.Concat(attacks(), floods(), fuzzTargets()) }
+func checks() []check { return slices.Concat(attacks(), trust(), floods(), fuzzTargets()) }
+
+// trust are the checks of installs, logins, signatures and closed audit files.
+func trust() []check {
+	return []check{
+		{"A closed file removed", "core/audit", "TestAClosedFileThatIsRemovedExchangedOrCutShortIsLocated"},
+		{"One flipped byte of a signed", "core/bundle", "TestOneFlippedByteOfASignedBundleIsRefused"},
+		{"A package, or its install scripts", "core/apps", "TestPackageManagersReachNothingOfTheServer|TestAddressesInPackagesLeadNowhereOnThisMachine|TestNothingOfA.*"},
+		{"A package, or its install scripts", "core/apps/source", "TestOnlyRegularFilesOfPackagesAreRead|TestPackagesWithScriptsAreFoundOnceWhateverTheLinks"},
+		{"An identity that the provider", "core/access", "TestALoginThatItsProviderNoLongerConfirmsEndsEverywhere|TestALoginIsCheckedAtItsProviderBeforeTheIntervalEnds"},
+		{"An identity that the provider", "plugins/auth/internal/relyingparty", "TestATokenIsGoodWhileTheProviderSaysThatItIsActive"},
+		{"Forged, expired, replayed", "core/access", "TestAWrongLogoutTokenEndsNothing|TestATokenFromBeforeALogoutIsNotAcceptedAgain"},
+		{"Forged, expired, replayed", "plugins/auth/internal/relyingparty", "TestLogoutTokens"},
+	}
+}
 
 // attacks are the checks of the numbered rows, and of apps, tools and approvals.
 func attacks() []check {
