@@ -18,6 +18,8 @@ type backend struct {
 	stopped bool
 	stalled chan struct{}
 	locked  sync.Map // ids that a process holds a lock on
+
+	writing sync.Mutex // makes a Replace one step
 }
 
 func newBackend() *backend { return &backend{Store: memory.New()} }
@@ -74,6 +76,8 @@ func (p process) Put(ctx context.Context, rec sessionstore.Record, ttl time.Dura
 	if err := p.reach(ctx); err != nil {
 		return err
 	}
+	p.writing.Lock()
+	defer p.writing.Unlock()
 	return p.Store.Put(ctx, rec, ttl)
 }
 
@@ -88,6 +92,8 @@ func (p process) Touch(ctx context.Context, batch []sessionstore.Touch) error {
 	if err := p.reach(ctx); err != nil {
 		return err
 	}
+	p.writing.Lock()
+	defer p.writing.Unlock()
 	return p.Store.Touch(ctx, batch)
 }
 
@@ -95,6 +101,8 @@ func (p process) Delete(ctx context.Context, id string) error {
 	if err := p.reach(ctx); err != nil {
 		return err
 	}
+	p.writing.Lock()
+	defer p.writing.Unlock()
 	return p.Store.Delete(ctx, id)
 }
 
@@ -105,8 +113,8 @@ func (p process) Replace(ctx context.Context, rec sessionstore.Record, ttl time.
 	if err := p.reach(ctx); err != nil {
 		return false, err
 	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
+	p.writing.Lock()
+	defer p.writing.Unlock()
 	now, err := p.Store.Get(ctx, rec.ID)
 	if err != nil || now.Owner != owner {
 		return false, err

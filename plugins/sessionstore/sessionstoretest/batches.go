@@ -118,7 +118,7 @@ func refusesEmptyID(ctx context.Context, s sessionstore.Store) error {
 }
 
 func refusesLifetime(ctx context.Context, s sessionstore.Store) error {
-	for _, ttl := range []time.Duration{0, -time.Second} {
+	for _, ttl := range []time.Duration{0, -time.Second, -100 * time.Microsecond} {
 		if err := invalid(s.Put(ctx, session(newID()), ttl), fmt.Sprintf("Put with a ttl of %s", ttl)); err != nil {
 			return err
 		}
@@ -131,7 +131,7 @@ func refusesTouch(ctx context.Context, s sessionstore.Store) error {
 	if err != nil {
 		return err
 	}
-	for _, ttl := range []time.Duration{0, -time.Second} {
+	for _, ttl := range []time.Duration{0, -time.Second, -100 * time.Microsecond} {
 		good := sessionstore.Touch{ID: rec.ID, LastAccessedAt: rec.LastAccessedAt.Add(time.Second), TTL: long}
 		bad := sessionstore.Touch{ID: rec.ID, LastAccessedAt: good.LastAccessedAt, TTL: ttl}
 		if err := invalid(s.Touch(ctx, []sessionstore.Touch{good, bad}), fmt.Sprintf("Touch with a ttl of %s", ttl)); err != nil {

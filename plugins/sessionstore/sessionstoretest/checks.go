@@ -13,7 +13,7 @@ type Check = kit.Check[Subject]
 
 // Checks is the whole contract, in the order of its .proto file.
 func Checks() []Check {
-	return slices.Concat(records(), lifetimes(), touches(), refusals(), remnants(), races(), replaces(), shared(), undoing(), outages())
+	return slices.Concat(records(), lifetimes(), touches(), refusals(), remnants(), races(), replaces(), shared(), undoing(), meetings(), outages())
 }
 
 // check is a promise that a store alone can be held to.
@@ -27,6 +27,7 @@ func records() []Check {
 		check("every field comes back, long and with every kind of character", "Any text may be in any field", fieldsComeBack),
 		check("a put replaces every field, the time of the last access too", "Put writes a record under its id, whether or not it exists", replacesEveryField),
 		check("times come back to the millisecond", "Get returns the record exactly as it was put (times to the millisecond)", timesComeBack),
+		check("times far from now come back, and none comes back as none", "Get returns the record exactly as it was put (times to the millisecond)", farTimesComeBack),
 		check("any text comes back byte for byte", "Any text may be in any field", textComesBack),
 		check("an id may have 128 bytes, and every one of them counts", "opaque, at least 128 random bits, at most 128 bytes", longIDs),
 		check("ids differ by every character", "opaque, at least 128 random bits, at most 128 bytes", similarIDs),
@@ -45,6 +46,7 @@ func lifetimes() []Check {
 		check("a session is found until its lifetime is over", "NOT_FOUND once the lifetime is over, not before it", livesLongEnough),
 		check("a session is not found once its lifetime is over", "NOT_FOUND once the lifetime is over, not before it and at most a second later", expires),
 		check("putting an id again starts a new lifetime", "to live for ttl from now", replacesLifetime),
+		check("a lifetime that another put or a delete has ended ends nothing", "to live for ttl from now", endedLifetimes),
 		check("a session is found until shortly before its lifetime is over", "NOT_FOUND once the lifetime is over, not before it", livesToTheEnd),
 		check("lifetimes are exact from a second to 30 days", "Lifetimes of up to 30 days are exact to the second", putExact),
 		check("lifetimes after a touch are exact from a second to 30 days", "Lifetimes of up to 30 days are exact to the second", touchExact),

@@ -101,7 +101,7 @@ type lie struct {
 }
 
 func TestEachLieIsCaughtByItsCheck(t *testing.T) {
-	for _, l := range append(lies(), newLies()...) {
+	for _, l := range slices.Concat(lies(), edgeLies(), newLies()) {
 		t.Run(l.what, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				check := slices.DeleteFunc(sessionstoretest.Checks(), func(c sessionstoretest.Check) bool { return c.Name != l.check })

@@ -147,7 +147,7 @@ func ownLifetimes(ctx context.Context, s sessionstore.Store) error {
 func resemblances(id string) []string {
 	return []string{
 		id[:len(id)-1], id + "x", strings.ToLower(id), " " + id, id + " ", id + "\n", id[:8] + "%", id[:8] + "*", id[:len(id)-1] + "_", id[:len(id)-1] + "?",
-		"%", "*", "x' OR '1'='1", id + "'--", "../" + id, id + "/", `"` + id + `"`, id + "\x00", strings.Repeat(id, 50),
+		"%", "*", "x' OR '1'='1", id + "'--", "../" + id, id + "/", `"` + id + `"`, id + "\x00", strings.Repeat(id, 50), "",
 	}
 }
 

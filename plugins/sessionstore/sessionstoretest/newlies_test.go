@@ -15,7 +15,7 @@ import (
 
 // newLies are wrong in the second write, the second entry, the second process or the second call.
 func newLies() []lie {
-	return slices.Concat(remnantLies(), idLies(), lifetimeLies(), undoingLies(), newReplaceLies(), outageLies())
+	return slices.Concat(remnantLies(), idLies(), lifetimeLies(), undoingLies(), newReplaceLies(), outageLies(), meetingLies())
 }
 
 func remnantLies() []lie {

@@ -37,6 +37,30 @@ func timesComeBack(ctx context.Context, s sessionstore.Store) error {
 	return nil
 }
 
+// farTimesComeBack puts times that small integers, negative remainders and defaults change.
+func farTimesComeBack(ctx context.Context, s sessionstore.Store) error {
+	for _, at := range []time.Time{
+		{}, time.Unix(0, 0), time.Date(1969, 12, 31, 23, 59, 58, 999e6, time.UTC), time.Date(2040, 2, 29, 12, 0, 0, 1e6, time.UTC), time.Date(2107, 1, 1, 0, 0, 0, 7e6, time.UTC),
+	} {
+		rec := session(newID())
+		rec.CreatedAt, rec.LastAccessedAt = at, at
+		if err := putAs(ctx, s, rec, long); err != nil {
+			return kit.Failf("with the times %s: %w", at, err)
+		}
+		if err := same(ctx, s, rec); err != nil {
+			return err
+		}
+		rec.LastAccessedAt = time.Date(2108, 1, 1, 0, 0, 0, 9e6, time.UTC)
+		if err := touch(ctx, s, sessionstore.Touch{ID: rec.ID, LastAccessedAt: rec.LastAccessedAt, TTL: long}); err != nil {
+			return err
+		}
+		if err := same(ctx, s, rec); err != nil {
+			return kit.Failf("after a Touch of a session whose times were %s: %w", at, err)
+		}
+	}
+	return nil
+}
+
 func textComesBack(ctx context.Context, s sessionstore.Store) error {
 	for _, text := range []string{
 		"", " leading and trailing ", `"quotes" and \backslashes\`, "'; DROP TABLE sessions; --",

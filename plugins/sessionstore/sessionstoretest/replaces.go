@@ -243,8 +243,10 @@ func replaceRefuses(ctx context.Context, s sessionstore.Replacer) error {
 	if err != nil {
 		return err
 	}
-	if _, err := s.Replace(ctx, rec, -time.Second, "server-1"); !errors.Is(err, plugins.ErrInvalid) {
-		return kit.Failf("Replace with a negative ttl must return plugins.ErrInvalid (INVALID_ARGUMENT); it returned %v", err)
+	for _, ttl := range []time.Duration{-time.Second, -100 * time.Microsecond} {
+		if _, err := s.Replace(ctx, rec, ttl, "server-1"); !errors.Is(err, plugins.ErrInvalid) {
+			return kit.Failf("Replace with a ttl of %s must return plugins.ErrInvalid (INVALID_ARGUMENT); it returned %v", ttl, err)
+		}
 	}
 	if _, err := s.Replace(ctx, sessionstore.Record{}, long, ""); !errors.Is(err, plugins.ErrInvalid) {
 		return kit.Failf("Replace without an id must return plugins.ErrInvalid (INVALID_ARGUMENT); it returned %v", err)

@@ -2,6 +2,7 @@ package sessionstoretest_test
 
 import (
 	"flag"
+	"slices"
 	"testing"
 
 	"github.com/ropewalk/ropewalk/plugins/plugintest"
@@ -12,7 +13,7 @@ var update = flag.Bool("update", false, "write the section of docs/kits.md")
 
 func TestTheTableOfTheDocumentIsThatOfTheKitAndEveryCheckHasALie(t *testing.T) {
 	proofs := []plugintest.Proof{{Lie: "compares owners before it writes, not in one step", Check: replacesApart}}
-	for _, l := range append(lies(), newLies()...) {
+	for _, l := range slices.Concat(lies(), edgeLies(), newLies()) {
 		proofs = append(proofs, plugintest.Proof{Lie: l.what, Check: l.check})
 	}
 	for _, l := range append(liars(), replaceLiars()...) {
