@@ -12,7 +12,7 @@ type Check = kit.Check[Subject]
 
 // Checks is the whole contract, in the order of its .proto file.
 func Checks() []Check {
-	return slices.Concat(records(), repeats(), refusals(), streams(), reads(), processes(), outages())
+	return slices.Concat(records(), repeats(), refusals(), streams(), reads(), boundaries(), processes(), outages())
 }
 
 func check(name, contract string, run func(context.Context, Subject) error) Check {

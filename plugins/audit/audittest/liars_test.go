@@ -27,7 +27,7 @@ type lie struct {
 	open  func(*process) audit.Sink
 }
 
-func lies() []lie { return slices.Concat(recordLies(), repeatLies(), processLies()) }
+func lies() []lie { return slices.Concat(recordLies(), repeatLies(), processLies(), boundaryLies()) }
 
 func recordLies() []lie {
 	const order, fields, long, text, empty = "records come back in the order of their batch", "every field comes back", "long values come back whole", "any text comes back byte for byte", "empty fields stay empty"
