@@ -25,6 +25,8 @@ func searches() []Check {
 		check("the pages of a search hold what one large page holds", "Each bundle is on one page only", pagesAreComplete),
 		check("a search for a bundle's name finds it", "a bundle fits its own name", findsByName),
 		check("a search that fits nothing is an empty last page", "a text that is in nothing a bundle says of itself fits none", findsNothing),
+		check("a search fits the whole text and no part of it", "a text that is in nothing a bundle says of itself fits none", findsTheWholeText),
+		check("any text can be searched for", "The text to look for; empty lists everything", takesAnyText),
 	}
 }
 

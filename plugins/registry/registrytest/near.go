@@ -7,6 +7,7 @@ import (
 	"io"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/ropewalk/ropewalk/plugins"
 	"github.com/ropewalk/ropewalk/plugins/kit"
@@ -28,6 +29,16 @@ func near() []Check {
 	}
 }
 
+// rewritten are texts that become text when they are decoded, cleaned, trimmed or cut.
+func rewritten(text string) []string {
+	_, size := utf8.DecodeRuneInString(text)
+	first, rest := text[:size], text[size:]
+	return []string{
+		text + " ", " " + text, text + "\t", text + "\n", text + "\x00", text + "\x00x", fmt.Sprintf("%%%02X%s", text[0], rest), first + "\u200b" + rest, "\ufeff" + text,
+		text + "/", "/" + text, "./" + text, text + "?x=1", text + "#x", text + ";x", strings.ReplaceAll(text, "/", "//"), strings.ReplaceAll(text, "/", `\`), strings.ReplaceAll(text, "/", "%2F"),
+	}
+}
+
 // nearNames resolves names that are no bundle's, but share most of their characters with one.
 func nearNames(ctx context.Context, r registry.Registry) error {
 	found, err := resolved(ctx, r)
@@ -41,8 +52,8 @@ func nearNames(ctx context.Context, r registry.Registry) error {
 	for _, p := range found[:min(len(found), 3)] {
 		name := p.pkg.Name
 		_, last, _ := strings.Cut(name, "/")
-		for _, other := range []string{name + "x", "x" + name, name[:len(name)-1], name[1:], strings.ToUpper(name), name + "/", "/" + name, name + " ", " " + name, name + "@" + p.pkg.Version, last, name + "\x00", "./" + name} {
-			if other == "" || slices.Contains(all, other) {
+		for _, other := range append(rewritten(name), name+"x", "x"+name, name[:len(name)-1], name[1:], strings.ToUpper(name), name+"@"+p.pkg.Version, last, strings.ReplaceAll(name, "-", "_"), strings.ReplaceAll(name, ".", "-"), "npm:"+name, name+".mcpb", " ", strings.Repeat(name, 30)) {
+			if other == "" || other == name || slices.Contains(all, other) {
 				continue
 			}
 			_, err := r.Resolve(ctx, ref(other, ""))
@@ -64,9 +75,10 @@ func nearVersions(ctx context.Context, r registry.Registry) error {
 	for _, p := range found[:min(len(found), 2)] {
 		version := p.pkg.Version
 		major, _, _ := strings.Cut(version, ".")
-		variants := []string{"latest", "LATEST", major, major + ".x", "v" + version, "=" + version, "~" + version, ">=" + version, version + ".0", version + "+build", version + "-0", version + " ", " " + version, "0" + version}
+		variants := []string{"latest", "LATEST", major, major + ".x", "v" + version, "=" + version, "~" + version, ">=" + version, version + ".0", version + "+build", version + "-0", "0" + version, "V" + version, "^" + version, "stable", "newest", "current", " ", strings.Repeat("9.", 150) + "9"}
+		variants = append(variants, rewritten(version)...)
 		if i := strings.LastIndexByte(version, '.'); i > 0 {
-			variants = append(variants, version[:i])
+			variants = append(variants, version[:i], version[:i+1]+"0"+version[i+1:])
 		}
 		for _, other := range variants {
 			got, err := r.Resolve(ctx, ref(p.pkg.Name, other))
@@ -84,6 +96,9 @@ func nearVersions(ctx context.Context, r registry.Registry) error {
 	return nil
 }
 
+// aliases are what others than Go call an architecture.
+var aliases = map[string][]string{"amd64": {"x86_64", "x86-64", "x64"}, "arm64": {"aarch64", "armv8"}}
+
 // nearPlatforms resolves a bundle that is not for every platform.
 func nearPlatforms(ctx context.Context, r registry.Registry, k Known) (bool, error) {
 	if len(k.For) == 0 || len(k.NotFor) == 0 {
@@ -92,10 +107,13 @@ func nearPlatforms(ctx context.Context, r registry.Registry, k Known) (bool, err
 	for _, p := range k.For {
 		var others []Platform
 		if slices.ContainsFunc(k.NotFor, func(no Platform) bool { return no.OS != p.OS }) {
-			others = append(others, Platform{p.OS[:len(p.OS)-1], p.Arch}, Platform{p.OS + "x", p.Arch}, Platform{strings.ToUpper(p.OS), p.Arch}, Platform{"no-system", p.Arch})
+			others = append(others, Platform{p.OS[:len(p.OS)-1], p.Arch}, Platform{p.OS + "x", p.Arch}, Platform{strings.ToUpper(p.OS), p.Arch}, Platform{"no-system", p.Arch}, Platform{p.OS + " ", p.Arch})
 		}
 		if slices.ContainsFunc(k.NotFor, func(no Platform) bool { return no.OS == p.OS }) { // it is not for every architecture
-			others = append(others, Platform{p.OS, p.Arch[:len(p.Arch)-1]}, Platform{p.OS, p.Arch + "x"}, Platform{p.OS, strings.ToUpper(p.Arch)}, Platform{p.OS, "no-architecture"})
+			others = append(others, Platform{p.OS, p.Arch[:len(p.Arch)-1]}, Platform{p.OS, p.Arch + "x"}, Platform{p.OS, strings.ToUpper(p.Arch)}, Platform{p.OS, "no-architecture"}, Platform{p.OS, " " + p.Arch}, Platform{p.OS, ""})
+			for _, alias := range aliases[p.Arch] {
+				others = append(others, Platform{p.OS, alias})
+			}
 		}
 		for _, other := range others {
 			_, err := r.Resolve(ctx, k.ref("", other))
@@ -135,7 +153,7 @@ func ownBytes(ctx context.Context, r registry.Registry, k Known) (bool, error) {
 func nearArtifacts(ctx context.Context, r registry.Registry) error {
 	return files(ctx, r, func(p registry.Package) error {
 		artifact := p.Artifact
-		for _, other := range []string{artifact + "x", "x" + artifact, artifact[:len(artifact)-1], artifact[1:], artifact + " ", " " + artifact, "./" + artifact, artifact + "/.", artifact + "?x=1", artifact + "#x", strings.ToUpper(artifact)} {
+		for _, other := range append(rewritten(artifact), "", artifact+"x", "x"+artifact, artifact[:len(artifact)-1], artifact[1:], artifact+"/.", strings.ToUpper(artifact)) {
 			if other == artifact {
 				continue
 			}

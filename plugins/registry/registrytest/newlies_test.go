@@ -84,6 +84,7 @@ func (c *catalog) known() []registrytest.Known {
 type altered struct {
 	*catalog
 	query   func(registry.Query) registry.Query
+	refuse  func(registry.Query) error
 	search  func(*catalog, registry.Query, registry.Page) registry.Page
 	ask     func(registry.Ref) registry.Ref
 	askIn   func(*catalog, registry.Ref) registry.Ref
@@ -97,6 +98,9 @@ type altered struct {
 func (a altered) Search(ctx context.Context, q registry.Query) (registry.Page, error) {
 	if a.query != nil {
 		q = a.query(q)
+	}
+	if a.refuse != nil && a.refuse(q) != nil {
+		return registry.Page{}, a.refuse(q)
 	}
 	page, err := a.catalog.Search(ctx, q)
 	if err == nil && a.search != nil {
@@ -146,6 +150,8 @@ func newLies() map[string]wrongAbout {
 	all := otherLies()
 	maps.Copy(all, pagingLies())
 	maps.Copy(all, nearLies())
+	maps.Copy(all, edgeLies())
+	maps.Copy(all, textLies())
 	return all
 }
 

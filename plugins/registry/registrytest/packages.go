@@ -14,6 +14,11 @@ import (
 
 var hex64 = regexp.MustCompile(`^[0-9a-f]{64}$`)
 
+var (
+	identifier = regexp.MustCompile(`^(@[^@/\s=<>~!]+/)?[^@/\s=<>~!]+$`)
+	ranges     = regexp.MustCompile(`(?i)^v?([0-9]+\.)*[x*](\.[x*])*$|^(latest|next|stable|newest)$`)
+)
+
 func kindIsKnown(ctx context.Context, r registry.Registry) error {
 	return each(ctx, r, func(p registry.Package) error {
 		switch p.Kind {
@@ -32,8 +37,8 @@ func kindIsWhole(ctx context.Context, r registry.Registry) error {
 				return fmt.Errorf("an mcpb package needs an artifact and no negative size; it has %q and %d", p.Artifact, p.Size)
 			}
 		case registry.KindNPM, registry.KindPyPI:
-			if p.Identifier == "" || !exact.MatchString(p.IdentifierVersion) {
-				return fmt.Errorf("an %s package needs an identifier and its exact version; it has %q and %q", p.Kind, p.Identifier, p.IdentifierVersion)
+			if !identifier.MatchString(p.Identifier) || !exact.MatchString(p.IdentifierVersion) || ranges.MatchString(p.IdentifierVersion) {
+				return fmt.Errorf("an %s package needs an identifier, without a version in it, and its exact version; it has %q and %q", p.Kind, p.Identifier, p.IdentifierVersion)
 			}
 		case registry.KindRemote:
 			u, err := url.Parse(p.Remote.URL)

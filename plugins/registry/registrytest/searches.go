@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/ropewalk/ropewalk/plugins"
 	"github.com/ropewalk/ropewalk/plugins/registry"
@@ -124,6 +125,37 @@ func findsByName(ctx context.Context, r registry.Registry) error {
 		}
 	}
 	return err
+}
+
+// findsTheWholeText searches for texts that begin or end as a name does, and that no bundle says of itself.
+func findsTheWholeText(ctx context.Context, r registry.Registry) error {
+	const nonsense = "qqzzxxjjwwkk"
+	all, err := entries(ctx, r)
+	for _, e := range all[:min(len(all), 2)] {
+		for _, text := range []string{
+			e.Name + " " + nonsense, nonsense + " " + e.Name, e.Name + nonsense, e.Name + strings.Repeat(" ", 300) + nonsense, e.Name + "\x00" + nonsense,
+			"-" + nonsense, "!" + nonsense, "NOT " + nonsense, nonsense + " OR " + e.Name, nonsense + "|" + e.Name,
+		} {
+			page, err := search(ctx, r, registry.Query{Text: text})
+			if err != nil {
+				return err
+			}
+			if len(page.Entries) > 0 {
+				return fmt.Errorf("a search for %.80q must find nothing, because no bundle says that of itself; it found %s", text, page.Entries[0].Name)
+			}
+		}
+	}
+	return err
+}
+
+// takesAnyText searches for texts that something between a search and its backend may choke on.
+func takesAnyText(ctx context.Context, r registry.Registry) error {
+	for _, text := range []string{`"`, "'", `\`, "' OR '1'='1", "(", "[a", "日本語 🪢", "e\u0301", "a&b=c#d%", "100%", "%zz", "\t", strings.Repeat("x", 1500)} {
+		if _, err := search(ctx, r, registry.Query{Text: text}); err != nil {
+			return fmt.Errorf("a search for %.60q, which is a text as any other, must be answered: %w", text, err)
+		}
+	}
+	return nil
 }
 
 func findsNothing(ctx context.Context, r registry.Registry) error {
