@@ -27,7 +27,7 @@ type Check = kit.Check[Subject]
 
 // Checks is everything that a plugin of any kind promises.
 func Checks() []Check {
-	return slices.Concat(starts(), speaks(), takesSettings(), validates(), load(), serving(), sharesBackend(), ends())
+	return slices.Concat(starts(), speaks(), takesSettings(), validates(), answers(), load(), serving(), sharesBackend(), ends())
 }
 
 func starts() []Check {

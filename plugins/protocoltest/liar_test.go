@@ -90,7 +90,12 @@ func (l *liar) main() {
 	server.RegisterService(&grpc.ServiceDesc{ServiceName: "plugin.GRPCController", HandlerType: (*any)(nil), Methods: []grpc.MethodDesc{{
 		MethodName: "Shutdown", Handler: func(any, context.Context, func(any) error, grpc.UnaryServerInterceptor) (any, error) {
 			if !l.is("does not obey Shutdown") {
-				go func() { l.leave(server) }()
+				go func() {
+					if l.is("waits for open streams at Shutdown") {
+						server.GracefulStop()
+					}
+					l.leave(server)
+				}()
 			}
 			return &emptypb.Empty{}, nil
 		},
@@ -99,7 +104,10 @@ func (l *liar) main() {
 	signal.Notify(terminated, syscall.SIGTERM) // before the handshake line, after which a signal may come
 	go func() {
 		for range terminated {
-			if !l.is("does not obey SIGTERM") {
+			if l.is("waits for open streams at SIGTERM") {
+				server.GracefulStop()
+			}
+			if !l.is("does not obey SIGTERM") && (!l.is("does not obey SIGTERM once it is configured") || l.load.workers == nil) {
 				l.leave(server)
 			}
 		}
@@ -291,6 +299,9 @@ func (l *liar) Configure(_ context.Context, req *pluginv1.ConfigureRequest) (*pl
 		return nil, status.Error(codes.InvalidArgument, "bad settings")
 	}
 	l.failed = l.failed || len(problems) > 0
+	if req.GetDataDir() == "" && l.is("fails without a data directory") {
+		return nil, status.Error(codes.Internal, "mkdir: no such file or directory")
+	}
 	if len(problems) == 0 && !l.lock(req.GetDataDir()) {
 		return nil, status.Error(codes.Unavailable, "another process has the backend")
 	}

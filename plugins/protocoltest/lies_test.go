@@ -99,8 +99,18 @@ func servingLies() map[string]string {
 	const healthy, alone = "its health service answers SERVING while it serves", "it listens on nothing beside the address of its handshake line"
 	const silent = "standard output carries nothing while the plugin serves, nor a while after"
 	const news, writes = "Configure ignores a version and capabilities of the server that it does not know", "Validate writes nothing"
+	const nearest, watched = "a problem names the nearest setting for an unknown one alone", "SIGTERM ends a plugin that serves and whose health is watched"
 	const repeats, token = "no problem of Validate and no log line after it repeats a value of the settings", "no error or log line repeats a token"
 	return map[string]string{
+		"begins its problems with a capital":                   "a problem says in lower case what is wrong",
+		"says nothing of its problems":                         "a problem says in lower case what is wrong",
+		"names an unknown setting as the nearest":              nearest,
+		"names a nearest setting for a wrong type":             nearest,
+		"fails without a data directory":                       "Configure without a data directory answers with problems or none",
+		"has no words for its errors":                          "an error says what was wrong",
+		"waits for open streams at Shutdown":                   "Shutdown ends a plugin whose health is watched",
+		"waits for open streams at SIGTERM":                    watched,
+		"does not obey SIGTERM once it is configured":          watched,
 		"is not healthy once it is configured":                 healthy,
 		"is not healthy once it was called":                    healthy,
 		"fails calls of its kind with a code of its own":       healthy,

@@ -134,6 +134,18 @@ func (l *liar) some(problems []*pluginv1.Problem, configure bool) []*pluginv1.Pr
 			}
 		}
 	}
+	for _, p := range problems {
+		switch {
+		case l.is("begins its problems with a capital"):
+			p.Message = "Must be another"
+		case l.is("says nothing of its problems"):
+			p.Message = ""
+		case l.is("names an unknown setting as the nearest") && p.GetPath() != "url":
+			p.Nearest = p.GetPath()
+		case l.is("names a nearest setting for a wrong type") && p.GetPath() == "url":
+			p.Nearest = "uri"
+		}
+	}
 	return problems
 }
 
@@ -167,6 +179,8 @@ func (l *liar) Get(ctx context.Context, _ *sessionstorev1.GetRequest) (*sessions
 		l.unhealthy()
 	case l.is("fails calls of its kind with a code of its own"):
 		return nil, status.Error(codes.FailedPrecondition, "not now")
+	case l.is("has no words for its errors"):
+		return nil, status.Error(codes.NotFound, "")
 	case l.is(refusesCrowd):
 		return nil, l.load.crowded(none)
 	case l.is(keepsWorker):
