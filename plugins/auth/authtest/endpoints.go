@@ -247,7 +247,7 @@ func (p *Provider) userInfo(w http.ResponseWriter, r *http.Request) {
 	if p.has(OtherUserInfo) {
 		subject = "user_mallory"
 	}
-	answer(w, http.StatusOK, map[string]any{"sub": subject, "name": "Alice", "email": "alice@example.com", "email_verified": true})
+	answer(w, http.StatusOK, map[string]any{"sub": subject, "name": "Alice", "email": "alice@example.com", "email_verified": true, RoleClaim: "owner"})
 }
 
 // published is the key set.

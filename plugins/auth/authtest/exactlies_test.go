@@ -109,6 +109,13 @@ func comparisonLies() []lie {
 		{"compares the start of audiences", audience, audiences(func(aud string) bool { return aud != "" && strings.HasPrefix(authtest.Audience, aud) })},
 		{"takes the names of an object for audiences", audience, about("another audience", func(r auth.VerifyRequest) bool { _, ok := claimsOf(r.Token)["aud"].(map[string]any); return ok })},
 		{"takes the authorized party for an audience", audience, about("another audience", func(r auth.VerifyRequest) bool { return text(r, "azp") == authtest.Audience })},
+		{"compares audiences without query and fragment", audience, audiences(func(aud string) bool {
+			return strings.HasPrefix(aud, authtest.Audience+"?") || strings.HasPrefix(aud, authtest.Audience+"#")
+		})},
+		{"compares audiences as URLs", audience, audiences(func(aud string) bool {
+			u, err := url.Parse(aud)
+			return err == nil && u.Scheme+"://"+u.Hostname()+u.Path == authtest.Audience && u.RawQuery+u.Fragment == ""
+		})},
 		{"takes a star for every audience", audience, audiences(func(aud string) bool { return aud == "*" })},
 		{"reads an expiry in text", noExpiry, about("exp", func(r auth.VerifyRequest) bool { _, err := strconv.Atoi(text(r, "exp")); return err == nil })},
 		{"takes an expiry that is null for none", noExpiry, about("exp", func(r auth.VerifyRequest) bool { v, ok := claimsOf(r.Token)["exp"]; return ok && v == nil })},
@@ -132,6 +139,11 @@ func comparisonLies() []lie {
 		})},
 		{"takes a start in text for none", notYet, about("nbf", func(r auth.VerifyRequest) bool { return text(r, "nbf") != "" })},
 		{"takes an issue in text for none", notYet, about("iat", func(r auth.VerifyRequest) bool { return text(r, "iat") != "" })},
+		{"reads the subject whatever the case of its name", form, believes(func(r auth.VerifyRequest, _ error) bool { return text(r, "SUB") != "" })},
+		{"looks at the thumbprint of a key alone", form, believes(func(r auth.VerifyRequest, _ error) bool {
+			cnf, bound := claimsOf(r.Token)["cnf"].(map[string]any)
+			return bound && cnf["jkt"] == nil
+		})},
 		{"strips quotes", form, strips(func(t string) string { return strings.Trim(t, `"`) })},
 		{"verifies the first of several tokens", form, strips(func(t string) string { first, _, _ := strings.Cut(t, ","); return first })},
 		{"takes any DPoP header for a proof", "a header or a certificate that does not fit proves no possession of a key", believes(func(r auth.VerifyRequest, err error) bool {

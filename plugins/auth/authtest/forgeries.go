@@ -114,6 +114,11 @@ func (p *Provider) forgedTimes() []claimForgery {
 		{Form, "no subject", map[string]any{"sub": nil}},
 		{Form, "an empty subject", map[string]any{"sub": ""}},
 		{Form, "a subject that is a number", map[string]any{"sub": 7}},
+		{Form, "a subject in capitals", map[string]any{"sub": nil, "SUB": "user_alice"}},
+		{Form, "a subject in a list", map[string]any{"sub": []string{"user_alice"}}},
+		{Form, "bound to a certificate of its holder", map[string]any{"cnf": map[string]any{"x5t#S256": "x"}}},
+		{Form, "bound to a key by its id", map[string]any{"cnf": map[string]any{"kid": "x"}}},
+		{Form, "bound to a whole key", map[string]any{"cnf": map[string]any{"jwk": map[string]any{"kty": "oct"}}}},
 		{Form, "bound to a key of its holder", map[string]any{"cnf": map[string]any{"jkt": "x"}}},
 	}
 }
@@ -142,6 +147,10 @@ func (p *Provider) forgedNames() []claimForgery {
 		{ForAnother, "the audience after a comma", map[string]any{"aud": "https://elsewhere.example," + Audience}},
 		{ForAnother, "the audience as the name of a member", map[string]any{"aud": map[string]any{Audience: true}}},
 		{ForAnother, "the audience in the query of another one", map[string]any{"aud": "https://elsewhere.example/?" + Audience}},
+		{ForAnother, "the audience with a query", map[string]any{"aud": Audience + "?x=1"}},
+		{ForAnother, "the audience with a fragment", map[string]any{"aud": Audience + "#x"}},
+		{ForAnother, "the audience with its port", map[string]any{"aud": strings.Replace(Audience, ".example/", ".example:443/", 1)}},
+		{ForAnother, "the audience with an escape", map[string]any{"aud": strings.Replace(Audience, "/mcp", "/%6Dcp", 1)}},
 		{ForAnother, "an empty audience", map[string]any{"aud": ""}},
 		{ForAnother, "any audience by a star", map[string]any{"aud": "*"}},
 		{ForAnother, "the audience as the authorized party", map[string]any{"aud": "x", "azp": Audience, "client_id": Audience}},

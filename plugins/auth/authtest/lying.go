@@ -224,6 +224,7 @@ func lyingLogins() []check {
 		{name: "a login is unavailable while the provider answers 500", contract: "UNAVAILABLE when the provider cannot be asked", run: loginCannotTellBroken},
 		{name: "no error of a login repeats the code or the verifier", contract: "No token, code or secret appears in an error or a log line", run: repeatsNoCode},
 		{name: "names of another subject at the UserInfo endpoint are not used", contract: "counts only if it is about the subject of the id token", run: usesNoOtherUserInfo},
+		{name: "a role at the UserInfo endpoint makes nobody more than a member", contract: "without a role in the token nobody is more than a member", setup: WithRoles, run: takesNoRoleOfUserInfo},
 	}
 }
 
@@ -302,6 +303,20 @@ func repeatsNoCode(ctx context.Context, st *stage) error {
 				return errors.New("the error of a login holds its code, its verifier or its nonce")
 			}
 		}
+	}
+	return nil
+}
+
+func takesNoRoleOfUserInfo(ctx context.Context, st *stage) error {
+	if loginOf(ctx, st) == nil {
+		return noLogin()
+	}
+	id, _, err := finish(ctx, st, NamelessIDToken) // name and address must be asked for
+	if err != nil {
+		return fmt.Errorf("a login without name and e-mail address in its id token failed: %w", err)
+	}
+	if err := mustHaveRole(id, "member"); err != nil {
+		return fmt.Errorf("a login whose id token has no role, and whose UserInfo says owner, %w", err)
 	}
 	return nil
 }

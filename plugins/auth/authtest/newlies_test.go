@@ -209,6 +209,7 @@ func newLies() []lie {
 		{"refuses logins while the provider answers 500", "a login is unavailable while the provider answers 500", func(h honest) auth.Adapter { return refusesLogin{h} }},
 		{"repeats the code", "no error of a login repeats the code or the verifier", func(h honest) auth.Adapter { return repeatsCode{h} }},
 		{"believes UserInfo of anybody", "names of another subject at the UserInfo endpoint are not used", func(h honest) auth.Adapter { return believesUserInfo{h} }},
+		{"takes the role of UserInfo", "a role at the UserInfo endpoint makes nobody more than a member", func(h honest) auth.Adapter { return ranksByUserInfo{h} }},
 		{"follows redirects to other hosts", "an adapter that starts while its provider redirects to another host for its keys answers unavailable", refusesWhen("redirect")},
 		{"refuses when the metadata never ends", "an adapter that starts while its provider never ends its metadata answers unavailable", refusesWhen("is larger than")},
 	}
@@ -456,6 +457,16 @@ func (a believesUserInfo) Exchange(ctx context.Context, req auth.ExchangeRequest
 	id, err := a.honest.Exchange(ctx, req)
 	if id.Email == "" {
 		id.Email = "alice@example.com"
+	}
+	return id, err
+}
+
+type ranksByUserInfo struct{ honest }
+
+func (a ranksByUserInfo) Exchange(ctx context.Context, req auth.ExchangeRequest) (auth.Identity, error) {
+	id, err := a.honest.Exchange(ctx, req)
+	if err == nil { // what the kit's provider says there
+		id.OrgRole = "owner"
 	}
 	return id, err
 }

@@ -27,7 +27,7 @@ func proofClauses() []proofClause {
 		}
 	}
 	return []proofClause{
-		{"for another method", claims(map[string]map[string]any{"GET": {"htm": "GET"}, "an empty method": {"htm": ""}, "no method": {"htm": nil}, "more than the method": {"htm": provenMethod + "S"}})},
+		{"for another method", claims(map[string]map[string]any{"GET": {"htm": "GET"}, "the method in small letters": {"htm": strings.ToLower(provenMethod)}, "an empty method": {"htm": ""}, "no method": {"htm": nil}, "more than the method": {"htm": provenMethod + "S"}})},
 		{"for another URL", claims(map[string]map[string]any{
 			"another path": {"htu": "https://ropewalk.example/v1/tools"}, "a longer path": {"htu": provenURL + "/more"}, "the start of the URL": {"htu": "https://ropewalk.example/"},
 			"another host": {"htu": "https://elsewhere.example/mcp"}, "a longer host": {"htu": "https://ropewalk.example.org/mcp"}, "another port": {"htu": "https://ropewalk.example:8443/mcp"},

@@ -163,6 +163,12 @@ func (b *binder) dpop(print string, req auth.VerifyRequest) error {
 	if err := b.about(claimsOf(proof), req); err != nil {
 		return err
 	}
+	if b.has("text") {
+		if !b.remember("proof " + proof) {
+			return refused("the proof was seen before")
+		}
+		return nil
+	}
 	return b.once(print, claimsOf(proof))
 }
 
@@ -182,7 +188,7 @@ func (b *binder) about(claims map[string]any, req auth.VerifyRequest) error {
 		sameURL = strings.HasPrefix(text("htu"), req.URL)
 	}
 	switch {
-	case text("htm") != req.Method && !b.has("method"):
+	case text("htm") != req.Method && !b.has("method") && !(b.has("case of methods") && strings.EqualFold(text("htm"), req.Method)):
 		return refused("another method")
 	case !sameURL:
 		return refused("another URL")
@@ -253,6 +259,8 @@ func proofLies() []lie {
 	return []lie{
 		{"declares verify.request and accepts no bound token", "a bound token is accepted with a DPoP proof or with its certificate", func(h honest) auth.Adapter { return h }},
 		{"remembers no proofs", "a DPoP proof is good once", wrong("replays")},
+		{"remembers proofs by their text", "a DPoP proof is good once however its signature is written", wrong("text")},
+		{"compares methods of proofs without case", proof("for another method"), wrong("case of methods")},
 		{"remembers the last thousand proofs", "a DPoP proof is good once however many others came meanwhile", wrong("few")},
 		{"looks first and remembers later", "of one DPoP proof that comes many times at once, one is accepted", wrong("race")},
 		{"checks one proof at a time and refuses others", "different DPoP proofs at once are all accepted", func(h honest) auth.Adapter { return &busyBinder{binder: binder{honest: h}} }},

@@ -4,12 +4,14 @@ import (
 	"context"
 	"crypto/ecdsa"
 	"crypto/ed25519"
+	"crypto/elliptic"
 	"crypto/rand"
 	"crypto/rsa"
 	"crypto/sha256"
 	"errors"
 	"fmt"
 	"maps"
+	"math/big"
 	"strings"
 	"sync"
 	"time"
@@ -35,6 +37,7 @@ func proofs(s Subject) []check {
 	all := []check{
 		{name: "a bound token is accepted with a DPoP proof or with its certificate", contract: only, run: acceptsProofs},
 		{name: "a DPoP proof is good once", contract: proof, run: proving(proofIsGoodOnce)},
+		{name: "a DPoP proof is good once however its signature is written", contract: proof, run: proving(rewrittenProofs)},
 		{name: "a DPoP proof is good once however many others came meanwhile", contract: proof, run: proving(remembersProofs)},
 		{name: "of one DPoP proof that comes many times at once, one is accepted", contract: proof, run: proving(oneOfProofsAtOnce)},
 		{name: "different DPoP proofs at once are all accepted", contract: concurrent, setup: AnyOrganization, run: proving(proofsAtOnce)},
@@ -172,6 +175,39 @@ func proofIsGoodOnce(ctx context.Context, st *stage, h holder) error {
 		return fmt.Errorf("a DPoP proof that came a second time %w", err)
 	}
 	return nil
+}
+
+// rewrittenProofs are a proof whose signature somebody without the key has written in another way.
+func rewrittenProofs(ctx context.Context, st *stage, h holder) error {
+	token := h.token(st.provider)
+	proof := h.proof(token, nil, nil)
+	if _, err := st.bound(ctx, token, proof, ""); err != nil {
+		return fmt.Errorf("a good proof was not accepted: %w", err)
+	}
+	for what, other := range rewritten(h, proof) {
+		id, err := st.bound(ctx, token, other, "")
+		if err := mustRefuse(id, err); err != nil {
+			return fmt.Errorf("a DPoP proof that came a second time, %s, %w", what, err)
+		}
+	}
+	return nil
+}
+
+// rewritten is proof with the same claims and another signature, which the key's holder need not make.
+func rewritten(h holder, proof string) map[string]string {
+	at := strings.LastIndexByte(proof, '.') + 1
+	signed, signature := proof[:at], proof[at:]
+	const alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
+	last := strings.IndexByte(alphabet, signature[len(signature)-1])
+	all := map[string]string{
+		"with padding": proof + "==", "with other spare bits at its end": signed + signature[:len(signature)-1] + alphabet[last|1:][:1],
+	}
+	if h.algorithm == "ES256" { // with s, n-s is good, too
+		raw := decode(signature)
+		negative := new(big.Int).Sub(elliptic.P256().Params().N, new(big.Int).SetBytes(raw[32:]))
+		all["with the other root of its signature"] = signed + encode(append(raw[:32:32], negative.FillBytes(make([]byte, 32))...))
+	}
+	return all
 }
 
 func remembersProofs(ctx context.Context, st *stage, h holder) error {
