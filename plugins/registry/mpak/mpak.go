@@ -152,7 +152,7 @@ func (r *Registry) Fetch(ctx context.Context, pkg registry.Package) (io.ReadClos
 	}
 	where, err := url.ParseQuery(pkg.Artifact)
 	name, want := where.Get("name"), where.Get("version")
-	if err != nil || !bundleName.MatchString(name) || !bundleVersion.MatchString(want) {
+	if err != nil || where.Encode() != pkg.Artifact || !bundleName.MatchString(name) || !bundleVersion.MatchString(want) {
 		return nil, fmt.Errorf("%w: the artifact did not come from this registry", plugins.ErrInvalid)
 	}
 	var d download
