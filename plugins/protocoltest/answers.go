@@ -2,6 +2,7 @@ package protocoltest
 
 import (
 	"context"
+	"slices"
 	"syscall"
 	"time"
 	"unicode"
@@ -33,8 +34,7 @@ func wrongSettings(ctx context.Context, s Subject, p *process, look func(changes
 	if err != nil {
 		return err
 	}
-	all := append(unknownSettings(s), wrongTypes(s)...)
-	for i, changes := range all {
+	for i, changes := range slices.Concat(unknownSettings(s), wrongTypes(s)) {
 		settings, err := s.changed(changes)
 		if err != nil {
 			return err

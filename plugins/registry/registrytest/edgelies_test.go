@@ -109,8 +109,10 @@ func textLies() map[string]wrongAbout {
 			}
 			return false
 		})},
-		"cuts texts at 64 characters": {whole, finds(func(name, text string) bool { return strings.Contains(name, strings.TrimSpace(text[:min(len(text), 64)])) })},
-		"ends texts at a NUL":           {whole, finds(func(name, text string) bool { return strings.Contains(name, upTo("\x00")(text)) })},
+		"cuts texts at 64 characters": {whole, finds(func(name, text string) bool {
+			return strings.Contains(name, strings.TrimSpace(text[:min(len(text), 64)]))
+		})},
+		"ends texts at a NUL": {whole, finds(func(name, text string) bool { return strings.Contains(name, upTo("\x00")(text)) })},
 		"takes a minus for without": {whole, finds(func(name, text string) bool {
 			without, ok := strings.CutPrefix(text, "-")
 			return strings.Contains(name, text) || ok && !strings.Contains(name, without)

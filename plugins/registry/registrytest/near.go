@@ -97,7 +97,9 @@ func nearVersions(ctx context.Context, r registry.Registry) error {
 }
 
 // aliases are what others than Go call an architecture.
-var aliases = map[string][]string{"amd64": {"x86_64", "x86-64", "x64"}, "arm64": {"aarch64", "armv8"}}
+func aliases(arch string) []string {
+	return map[string][]string{"amd64": {"x86_64", "x86-64", "x64"}, "arm64": {"aarch64", "armv8"}}[arch]
+}
 
 // nearPlatforms resolves a bundle that is not for every platform.
 func nearPlatforms(ctx context.Context, r registry.Registry, k Known) (bool, error) {
@@ -111,7 +113,7 @@ func nearPlatforms(ctx context.Context, r registry.Registry, k Known) (bool, err
 		}
 		if slices.ContainsFunc(k.NotFor, func(no Platform) bool { return no.OS == p.OS }) { // it is not for every architecture
 			others = append(others, Platform{p.OS, p.Arch[:len(p.Arch)-1]}, Platform{p.OS, p.Arch + "x"}, Platform{p.OS, strings.ToUpper(p.Arch)}, Platform{p.OS, "no-architecture"}, Platform{p.OS, " " + p.Arch}, Platform{p.OS, ""})
-			for _, alias := range aliases[p.Arch] {
+			for _, alias := range aliases(p.Arch) {
 				others = append(others, Platform{p.OS, alias})
 			}
 		}

@@ -77,7 +77,9 @@ func farTimeLies() []lie {
 				r.CreatedAt = seconds32(r.CreatedAt)
 			}
 		})},
-		{"counts seconds of touches in 32 bits", far, touchesWith(func(_ int, _ []sessionstore.Touch, t *sessionstore.Touch) { t.LastAccessedAt = seconds32(t.LastAccessedAt) })},
+		{"counts seconds of touches in 32 bits", far, touchesWith(func(_ int, _ []sessionstore.Touch, t *sessionstore.Touch) {
+			t.LastAccessedAt = seconds32(t.LastAccessedAt)
+		})},
 		{"cuts times before 1970 to seconds", far, changesRecords(func(r *sessionstore.Record) {
 			if r.CreatedAt.Unix() < 0 {
 				r.CreatedAt = r.CreatedAt.Truncate(time.Second)
