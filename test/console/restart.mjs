@@ -1,4 +1,4 @@
-// A page whose server is killed during an answer, and started again.
+// A page whose server is killed during an answer, started again, and upgraded.
 import { accessible, assert, facts, open } from "./browser.mjs";
 
 const { context, page } = await open();
@@ -37,4 +37,26 @@ await thread.getByText("The other half.").waitFor();
 await page.reload();
 await thread.getByText("The other half.").waitFor();
 await thread.getByText("tell me all").first().waitFor();
+
+// The server is upgraded while the page is open: a script that the page did not load yet is gone, and the page loads itself again.
+await page.getByRole("link", { name: "Apps" }).click();
+await page.getByRole("button", { name: "Install app" }).waitFor();
+await page.route("**/assets/Install-*.js", (route) => route.fulfill({ status: 404 }));
+await page.route(`${facts.url}/`, (route) => route.fulfill({ contentType: "text/html", body: '<script type="module" src="/assets/index-newer.js"></script>' }), { times: 1 });
+const loaded = page.waitForEvent("load");
+await page.getByRole("button", { name: "Install app" }).click();
+await loaded;
+await page.unrouteAll();
+await page.goto(`${facts.url}/apps`);
+await page.getByRole("button", { name: "Install app" }).click();
+await page.getByRole("tab", { name: "Server path" }).waitFor();
+
+// A script that cannot be had although nothing was upgraded is told, and the person can try again.
+await page.goto(`${facts.url}/apps`);
+await page.route("**/assets/Install-*.js", (route) => route.fulfill({ status: 503 }));
+await page.getByRole("button", { name: "Install app" }).click();
+await page.getByRole("heading", { name: "Something went wrong" }).waitFor();
+await page.unrouteAll();
+await page.getByRole("button", { name: "Reload the page" }).click();
+await page.getByRole("tab", { name: "Server path" }).waitFor();
 await context.close();

@@ -9,6 +9,7 @@ import { router } from "./router";
 import { loadSidebars } from "./shell/sidebars";
 import { Login } from "./shell/Login";
 import { applyTheme } from "./shell/theme";
+import { followUpgrades } from "./shell/upgrade";
 import { Button } from "./ui/Button";
 import { useShown } from "./ui/idle";
 import { isNarrow } from "./ui/narrow";
@@ -19,6 +20,7 @@ import "./styles/base.css";
 import shell from "./shell/shell.module.css";
 
 applyTheme();
+followUpgrades();
 
 // A page that the browser kept may show who was logged in when it was left.
 window.addEventListener("pageshow", (event) => {

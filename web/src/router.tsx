@@ -1,12 +1,13 @@
 import { createRootRoute, createRoute, createRouter, lazyRouteComponent, Link, redirect } from "@tanstack/react-router";
 import { ChatScreen, loadThread } from "./chat/Chat";
 import { Shell } from "./shell/Shell";
+import { Button } from "./ui/Button";
 import { Empty, Failure, Page } from "./ui/Surface";
 
 const root = createRootRoute({
   component: Shell,
   notFoundComponent: () => <Page title="Not found"><Empty title="There is no such page"><Link to="/apps">Go to the apps</Link></Empty></Page>,
-  errorComponent: ({ error }) => <Page title="Something went wrong"><Failure error={error} /></Page>,
+  errorComponent: ({ error }) => <Page title="Something went wrong"><Failure error={error} action={<Button onClick={() => location.reload()}>Reload the page</Button>} /></Page>,
 });
 
 const index = createRoute({ getParentRoute: () => root, path: "/", beforeLoad: () => { throw redirect({ to: "/chat" }); } });
