@@ -14,6 +14,8 @@ import (
 	"path/filepath"
 	"sync"
 	"time"
+
+	"github.com/ropewalk/ropewalk/core/httpapi/listener"
 )
 
 // Commands is what an operator can ask of a running server.
@@ -149,7 +151,7 @@ func Listen(ctx context.Context, home string, c Commands) (*Server, error) {
 	mux.HandleFunc("POST /plugins/attach", func(w http.ResponseWriter, r *http.Request) { s.attach(c, w, r) })
 	go func() {
 		defer close(s.done)
-		_ = s.http.Serve(l) // it ends with Close, and says only that
+		_ = s.http.Serve(listener.New(l, listener.Options{})) // it ends with Close, and says only that
 	}()
 	return s, nil
 }

@@ -69,18 +69,19 @@ func (l *Listener) Accept() (net.Conn, error) {
 	}
 }
 
-// passing reports whether an accept error is one of the connection, or of a resource that will be
-// free again.
+// passing reports whether an accept error is one of the connection, or of a resource that will be free again:
+// any but those that say that this is no listening socket any more. What the system may lack is not known in
+// advance: descriptors (EMFILE, ENFILE), memory (ENOMEM, ENOBUFS), the epoll watches of the user (ENOSPC).
 func passing(err error) bool {
-	for _, e := range []syscall.Errno{
-		syscall.EMFILE, syscall.ENFILE, syscall.ENOBUFS, syscall.ENOMEM, syscall.ECONNABORTED, syscall.ECONNRESET,
-		syscall.EPROTO, syscall.EPERM, syscall.EAGAIN, syscall.EINTR,
-	} {
-		if errors.Is(err, e) {
-			return true
-		}
+	errno, ok := errors.AsType[syscall.Errno](err)
+	if !ok {
+		return false
 	}
-	return false
+	switch errno {
+	case syscall.EBADF, syscall.EINVAL, syscall.ENOTSOCK, syscall.EOPNOTSUPP, syscall.EFAULT:
+		return false
+	}
+	return true
 }
 
 // admit counts a connection, evicting an idle one where a cap is reached.

@@ -79,6 +79,24 @@ func TestAListenerWithoutDescriptorsGoesOnAccepting(t *testing.T) {
 	}
 }
 
+func TestAListenerGoesOnWhateverTheSystemLacks(t *testing.T) {
+	// ENOSPC: an app of the same user holds all epoll watches of the user (fs.epoll.max_user_watches).
+	for _, err := range []error{syscall.ENOSPC, syscall.ENOMEM, syscall.ENOBUFS, os.NewSyscallError("epoll_ctl", syscall.ENOSPC)} {
+		l, _ := listen(t, Options{})
+		l.Listener = &failing{l.Listener, []error{&net.OpError{Op: "accept", Net: "tcp", Err: err}}}
+		connect(t, l, "127.0.0.1")
+		accept(t, l)
+	}
+}
+
+func TestAnErrorOfABrokenListenerIsReturned(t *testing.T) {
+	l, _ := listen(t, Options{})
+	l.Listener = &failing{l.Listener, []error{&net.OpError{Op: "accept", Net: "tcp", Err: syscall.EBADF}}}
+	if _, err := l.Accept(); !errors.Is(err, syscall.EBADF) {
+		t.Errorf("got %v", err)
+	}
+}
+
 func TestAListenerWithoutDescriptorsClosesTheLongestIdleConnectionFirst(t *testing.T) {
 	l, _ := listen(t, Options{})
 	first, second := connect(t, l, "127.0.0.1"), connect(t, l, "127.0.0.1")
