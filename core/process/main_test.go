@@ -106,6 +106,8 @@ func bundle(kind string, args []string) int {
 		namedShim()
 	case "trick":
 		trick(args[0], args[1])
+	case "chains":
+		startChains()
 	case "tricks":
 		playTricks(args[0], args[1])
 	case "tricks-server":

@@ -63,6 +63,7 @@ func (s *shim) receiveProfile() (*sandbox.Profile, error) {
 // program ends when the thread that started it does.
 func (s *shim) spawnConfined(p *sandbox.Profile, path string, argv []string) error {
 	spawned := make(chan error)
+	s.confined = make(chan func())
 	go func() {
 		runtime.LockOSThread()
 		broker, err := p.Confine()
@@ -78,9 +79,24 @@ func (s *shim) spawnConfined(p *sandbox.Profile, path string, argv []string) err
 			err = s.limitThreads(p)
 		}
 		spawned <- err
-		select {}
+		for do := range s.confined {
+			do()
+		}
 	}()
 	return <-spawned
+}
+
+// killSandbox sends SIGKILL to all that runs in the sandbox, at once.
+func (s *shim) killSandbox() {
+	if s.confined == nil {
+		return
+	}
+	done := make(chan struct{})
+	s.confined <- func() {
+		defer close(done)
+		sandbox.KillAll()
+	}
+	<-done
 }
 
 // limitThreads bounds the program that was just started. One that has ended already needs no bound.

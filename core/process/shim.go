@@ -27,6 +27,7 @@ const (
 	signalGrace     = 5 * time.Second // for a shim that is sent SIGTERM itself
 	killLimit       = 10 * time.Second
 	killPause       = 2 * time.Millisecond
+	killRounds      = 100
 	exitSignalShift = 128
 )
 
@@ -88,6 +89,7 @@ type shim struct {
 	limits   sandbox.Limits
 	ownIPC   bool        // System V shared memory is the tree's own
 	exceeded chan string // the limit that the tree is over
+	confined chan func() // what the thread in the sandbox is to do; nil when there is no sandbox
 }
 
 func (s *shim) report(format string, args ...any) {
@@ -197,7 +199,8 @@ func (s *shim) reportExit(status syscall.WaitStatus) int {
 }
 
 // killTree sends SIGKILL to all descendants, again and again, until there are none: a process that
-// forks while it is being killed only delays the end.
+// forks while it is being killed only delays the end. One that forks and ends faster than it can be found
+// in the process table is ended by its sandbox; without a sandbox it may outlive the shim.
 func (s *shim) killTree() {
 	limit := time.After(killLimit)
 	for {
@@ -211,7 +214,11 @@ func (s *shim) killTree() {
 			return
 		default:
 		}
+		s.killSandbox()
 		signalTree(s.child, syscall.SIGKILL)
+		for range killRounds {
+			killOrphans()
+		}
 		select {
 		case <-s.gone:
 		case <-time.After(killPause):

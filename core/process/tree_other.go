@@ -67,3 +67,6 @@ type proc struct {
 
 // Protect does nothing here.
 func Protect() error { return nil }
+
+// killOrphans does nothing: orphans are not children of the shim here.
+func killOrphans() {}

@@ -27,5 +27,8 @@ func (p *Profile) Confine() (*Broker, error) { return nil, errNoSandbox }
 // Supported is the highest level that this kernel can have, with the reason when it is not the highest.
 func Supported() (Level, string) { return LevelNone, errNoSandbox.Error() }
 
+// KillAll does nothing.
+func KillAll() {}
+
 // LimitThreads does nothing.
 func (p *Profile) LimitThreads(int) error { return nil }

@@ -1,0 +1,79 @@
+//go:build linux
+
+package process_test
+
+import (
+	"fmt"
+	"io"
+	"syscall"
+	"testing"
+	"time"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/ropewalk/ropewalk/core/sandbox"
+)
+
+const (
+	chains     = 40
+	chainLinks = 100_000 // a chain that nobody ends is over by itself, after a minute or two
+)
+
+// startChains starts processes that fork and end at once, each in a session of its own: who looks for them
+// in the process table finds none that still lives.
+func startChains() {
+	for range chains {
+		if pid, _, errno := syscall.RawSyscall(unix.SYS_CLONE, uintptr(unix.SIGCHLD), 0, 0); errno == 0 && pid == 0 {
+			runChain()
+		}
+	}
+	fmt.Println("ready")
+	<-time.After(time.Minute)
+}
+
+// runChain is a chain, of a process that has one thread and no Go runtime that works.
+//
+//go:nosplit
+func runChain() {
+	pause := unix.Timespec{Nsec: 1}
+	for range chainLinks {
+		pid, _, errno := syscall.RawSyscall(unix.SYS_CLONE, uintptr(unix.SIGCHLD), 0, 0)
+		if errno != 0 || pid != 0 {
+			break
+		}
+		_, _, _ = syscall.RawSyscall(unix.SYS_SETSID, 0, 0, 0)
+		_, _, _ = syscall.RawSyscall(unix.SYS_NANOSLEEP, uintptr(unsafe.Pointer(&pause)), 0, 0)
+	}
+	for {
+		_, _, _ = syscall.RawSyscall(unix.SYS_EXIT_GROUP, 0, 0, 0)
+	}
+}
+
+func TestProcessesThatForkFasterThanTheyAreFoundEndWithTheirApp(t *testing.T) {
+	for _, level := range []sandbox.Level{sandbox.LevelNamespaces, sandbox.LevelLandlock} {
+		t.Run(level.String(), func(t *testing.T) {
+			p := start(t, confined(t, level, "chains"))
+			if !awaitLine(p.Stdout(), "ready") {
+				t.Fatal("the app did not start")
+			}
+			<-time.After(500 * time.Millisecond) // of some thousand processes
+			ended := make(chan error, 1)
+			go func() { // its output ends with the last process that has it
+				_, err := io.Copy(io.Discard, p.Stdout())
+				ended <- err
+			}()
+			if err := p.Stop(t.Context(), 10*time.Millisecond); err != nil {
+				t.Fatal(err)
+			}
+			select {
+			case err := <-ended:
+				if err != nil {
+					t.Fatal(err)
+				}
+			case <-time.After(testTimeout):
+				t.Fatal("processes of the app are left")
+			}
+		})
+	}
+}
