@@ -5,6 +5,7 @@ package process_test
 import (
 	"fmt"
 	"io"
+	"runtime"
 	"syscall"
 	"testing"
 	"time"
@@ -45,9 +46,35 @@ func runChain() {
 		_, _, _ = syscall.RawSyscall(unix.SYS_SETSID, 0, 0, 0)
 		_, _, _ = syscall.RawSyscall(unix.SYS_NANOSLEEP, uintptr(unsafe.Pointer(&pause)), 0, 0)
 	}
+	exitRaw()
+}
+
+//go:nosplit
+func exitRaw() {
 	for {
 		_, _, _ = syscall.RawSyscall(unix.SYS_EXIT_GROUP, 0, 0, 0)
 	}
+}
+
+// leaveZombies starts processes that end, and waits for none of them.
+func leaveZombies() {
+	for range 100 {
+		if pid, _, errno := syscall.RawSyscall(unix.SYS_CLONE, uintptr(unix.SIGCHLD), 0, 0); errno == 0 && pid == 0 {
+			exitRaw()
+		}
+	}
+	<-time.After(time.Minute)
+}
+
+// startThreads starts threads that do nothing.
+func startThreads() {
+	for range 400 {
+		go func() {
+			runtime.LockOSThread()
+			select {}
+		}()
+	}
+	<-time.After(time.Minute)
 }
 
 func TestProcessesThatForkFasterThanTheyAreFoundEndWithTheirApp(t *testing.T) {

@@ -43,7 +43,7 @@ func measure(before map[int]time.Duration) (total sandbox.Usage, now map[int]tim
 	now = map[int]time.Duration{}
 	for _, p := range descendants(os.Getpid(), processes()) {
 		u, ok := sandbox.ProcessUsage(p.pid)
-		if !ok || p.zombie {
+		if !ok || p.zombie && p.parent == os.Getpid() { // the shim is about to wait for it
 			continue
 		}
 		now[p.pid] = u.CPUTime

@@ -106,6 +106,10 @@ func bundle(kind string, args []string) int {
 		namedShim()
 	case "trick":
 		trick(args[0], args[1])
+	case "zombies":
+		leaveZombies()
+	case "threads":
+		startThreads()
 	case "chains":
 		startChains()
 	case "tricks":

@@ -8,6 +8,9 @@ import (
 // WatchInterval is how often the use of a tree is measured.
 const WatchInterval = 200 * time.Millisecond
 
+// threadsPerProcess is more than the average of a tree. A thread takes one of the machine's process ids, too.
+const threadsPerProcess = 16
+
 // Exceeded is the limit that u is over, in a sentence; "" for none.
 func (l Limits) Exceeded(u Usage) string {
 	switch {
@@ -15,6 +18,8 @@ func (l Limits) Exceeded(u Usage) string {
 		return fmt.Sprintf("used %d MiB of memory and may use %d MiB", u.Memory>>20, l.Memory>>20)
 	case l.Processes > 0 && u.Processes > l.Processes:
 		return fmt.Sprintf("had %d processes and may have %d", u.Processes, l.Processes)
+	case l.Processes > 0 && u.Threads > l.Processes*threadsPerProcess:
+		return fmt.Sprintf("had %d threads and may have %d", u.Threads, l.Processes*threadsPerProcess)
 	}
 	return ""
 }
@@ -30,5 +35,7 @@ func (l Limits) Pause(used, interval time.Duration) time.Duration {
 
 // Add is the sum of two.
 func (u Usage) Add(other Usage) Usage {
-	return Usage{Memory: u.Memory + other.Memory, Processes: u.Processes + other.Processes, CPUTime: u.CPUTime + other.CPUTime}
+	return Usage{
+		Memory: u.Memory + other.Memory, Processes: u.Processes + other.Processes, Threads: u.Threads + other.Threads, CPUTime: u.CPUTime + other.CPUTime,
+	}
 }

@@ -76,10 +76,6 @@ func shareWatches() {
 	}
 }
 
-// threadsPerProcess is more than the average of a tree: the kernel counts threads, not processes, and
-// the watcher of package process counts exactly.
-const threadsPerProcess = 16
-
 // LimitThreads bounds how fast the tree of the program can grow between two measurements. The shim itself
 // is not bounded, since it would fail with the program, and nobody would know why. Without a user
 // namespace the kernel would count all threads of the server's user.

@@ -52,6 +52,7 @@ type Limits struct {
 // Usage is what a process tree uses at one moment.
 type Usage struct {
 	Memory    int64
-	Processes int
+	Processes int           // with those that have ended and were not waited for
+	Threads   int           // of all processes
 	CPUTime   time.Duration // of the processes that live
 }

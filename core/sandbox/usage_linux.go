@@ -20,6 +20,7 @@ func ProcessUsage(pid int) (u Usage, ok bool) {
 		return u, false
 	}
 	u.Memory, u.Processes = kibibytes(status, "RssAnon:", "RssShmem:", "VmSwap:"), 1
+	u.Threads = threads(status)
 	if stat, err := os.ReadFile(dir + "/stat"); err == nil {
 		u.CPUTime = cpuTime(stat[bytes.LastIndexByte(stat, ')')+1:])
 	}
@@ -66,6 +67,17 @@ func kibibytes(lines []byte, names ...string) (sum int64) {
 		}
 	}
 	return sum
+}
+
+// threads reads the line "Threads: 12" of /proc/<pid>/status.
+func threads(status []byte) int {
+	for line := range bytes.Lines(status) {
+		if rest, ok := bytes.CutPrefix(line, []byte("Threads:")); ok {
+			n, _ := strconv.Atoi(string(bytes.TrimSpace(rest)))
+			return n
+		}
+	}
+	return 0
 }
 
 // cpuTime reads the user and system time from the fields of /proc/<pid>/stat after the name.
