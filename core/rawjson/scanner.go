@@ -160,8 +160,10 @@ func (s *Scanner) items(item func() error) error {
 // Take consumes one value and returns it, without room to append.
 func (s *Scanner) Take() ([]byte, error) {
 	start := s.pos
-	err := s.Value()
-	return s.Data[start:s.pos:s.pos], err
+	if err := s.Value(); err != nil {
+		return nil, err
+	}
+	return s.Data[start:s.pos:s.pos], nil
 }
 
 // Since is what was consumed since a copy of the scanner was made.

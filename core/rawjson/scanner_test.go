@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -25,7 +26,33 @@ func FuzzScanner(f *testing.F) {
 		if got, want := err == nil && s.End(), json.Valid(data); got != want || got != Valid(data) {
 			t.Fatalf("%q: valid %v, encoding/json says %v", data, got, want)
 		}
+		walk(slices.Clip(data))
 	})
+}
+
+// walk reads all values of a text that has no room behind it.
+func walk(data []byte) {
+	s := Scanner{Data: data}
+	s.Space()
+	switch {
+	case s.Begins('{'):
+		_ = s.Object(func(_, value []byte) error { walk(value); return nil })
+	case s.Begins('['):
+		_ = s.Array(func(value []byte) error { walk(value); return nil })
+	default:
+		_, _ = s.Take()
+	}
+}
+
+func TestATextThatEndsAnywhereIsNotReadBeyondItsEnd(t *testing.T) {
+	const text = `{"a\u0041":"b\"\\\n","c":[true,false,null,-1.5e+7,"\ud83d\ude00"],"d":{}}`
+	for end := range len(text) {
+		part := slices.Clip([]byte(text[:end]))
+		if Valid(part) {
+			t.Errorf("%s is valid", part)
+		}
+		walk(part)
+	}
 }
 
 func TestNestingIsBounded(t *testing.T) {

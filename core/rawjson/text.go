@@ -30,12 +30,12 @@ func (s *Scanner) str() error {
 
 // escape consumes what follows a backslash.
 func (s *Scanner) escape() bool {
-	c := s.peek()
-	s.pos++
-	switch c {
+	switch s.peek() {
 	case '"', '\\', '/', 'b', 'f', 'n', 'r', 't':
+		s.pos++
 		return true
 	case 'u':
+		s.pos++
 		for range 4 {
 			if !hexDigit(s.peek()) {
 				return false
