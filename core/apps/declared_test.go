@@ -150,8 +150,9 @@ func TestFilesOfAnInterruptedInstallAreRemovedAtOpen(t *testing.T) {
 	kept.Dir = filepath.Join(home, "apps", "kept", "bundle", "aaaa")
 	orphans := []string{
 		"apps/.incoming/bundle-1/x", "apps/half/bundle/bbbb/x", "apps/kept/bundle/cccc/x", "workspaces/ws_b/apps/half/bundle/dddd/x",
+		"apps/half/layer/0/upper/x", "workspaces/ws_b/apps/kept/layer/0/upper/x",
 	}
-	stay := []string{"apps/kept/bundle/aaaa/x", "apps/kept/data/x", "apps/half/data/x", "apps/half/logs/x"}
+	stay := []string{"apps/kept/bundle/aaaa/x", "apps/kept/layer/0/upper/x", "apps/kept/data/x", "apps/half/data/x", "apps/half/logs/x"}
 	for _, file := range append(append([]string{}, orphans...), stay...) {
 		path := filepath.Join(home, file)
 		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/ropewalk/ropewalk/core"
+	"github.com/ropewalk/ropewalk/core/apps/cleanup"
 	"github.com/ropewalk/ropewalk/core/apps/interact"
 	"github.com/ropewalk/ropewalk/core/apps/source"
 	"github.com/ropewalk/ropewalk/core/sandbox"
@@ -180,7 +181,7 @@ func (m *Manager) placeFiles(ctx context.Context, found *source.Candidate) error
 	if err := os.MkdirAll(bundles, 0o700); err != nil {
 		return err
 	}
-	if err := os.RemoveAll(dir); err != nil { // of an interrupted install: no record names it
+	if err := cleanup.RemoveAll(dir); err != nil { // of an interrupted install: no record names it
 		return err
 	}
 	if err := found.Place(ctx, dir); err != nil {

@@ -26,19 +26,19 @@ func FuzzScanner(f *testing.F) {
 		if got, want := err == nil && s.End(), json.Valid(data); got != want || got != Valid(data) {
 			t.Fatalf("%q: valid %v, encoding/json says %v", data, got, want)
 		}
-		walk(slices.Clip(data))
+		readAll(slices.Clip(data))
 	})
 }
 
-// walk reads all values of a text that has no room behind it.
-func walk(data []byte) {
+// readAll reads all values of a text that has no room behind it.
+func readAll(data []byte) {
 	s := Scanner{Data: data}
 	s.Space()
 	switch {
 	case s.Begins('{'):
-		_ = s.Object(func(_, value []byte) error { walk(value); return nil })
+		_ = s.Object(func(_, value []byte) error { readAll(value); return nil })
 	case s.Begins('['):
-		_ = s.Array(func(value []byte) error { walk(value); return nil })
+		_ = s.Array(func(value []byte) error { readAll(value); return nil })
 	default:
 		_, _ = s.Take()
 	}
@@ -51,7 +51,7 @@ func TestATextThatEndsAnywhereIsNotReadBeyondItsEnd(t *testing.T) {
 		if Valid(part) {
 			t.Errorf("%s is valid", part)
 		}
-		walk(part)
+		readAll(part)
 	}
 }
 

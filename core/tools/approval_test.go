@@ -228,6 +228,27 @@ func TestAThousandReplayedOrAlteredApprovalsExecuteNothing(t *testing.T) {
 	}
 }
 
+// A JSON decoder reads all halves of characters as U+FFFD; an app may make different file names of them.
+func TestAnApprovalIsForNoOtherHalvesOfCharacters(t *testing.T) {
+	h := newHeld(t, 0)
+	alice, admin := person("alice", core.RoleMember), person("boss", core.RoleAdmin)
+	for _, approved := range []string{`{"path":"caf\ufffd"}`, `{"path":"caf\udce9"}`} {
+		_ = h.run(t, alice, "files__delete", approved)
+		if _, err := h.approvals.Decide(t.Context(), admin, h.pendingID(t, admin), true); err != nil {
+			t.Fatal(err)
+		}
+		if err := h.run(t, alice, "files__delete", `{"path":"caf\ud800"}`); core.CodeOf(err) != core.CodeApprovalPending || len(h.apps.Calls()) != 0 {
+			t.Errorf("%s was approved, another call: %v, %d calls", approved, err, len(h.apps.Calls()))
+		}
+		if _, err := h.approvals.Decide(t.Context(), admin, h.pendingID(t, admin), false); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := h.run(t, alice, "files__delete", `{"path":"caf\uDCE9"}`); err != nil || len(h.apps.Calls()) != 1 {
+		t.Errorf("the approved call: %v, %d calls", err, len(h.apps.Calls()))
+	}
+}
+
 func TestOneApprovalLetsOneOfManyCallsThrough(t *testing.T) {
 	h := newHeld(t, 0)
 	alice, admin := person("alice", core.RoleMember), person("boss", core.RoleAdmin)

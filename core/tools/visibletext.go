@@ -24,7 +24,7 @@ func visibleText(raw json.RawMessage) (visible json.RawMessage, changed bool) {
 
 // mayHideText reports whether a definition has escapes or characters beyond ASCII at all.
 func mayHideText(raw []byte) bool {
-	return bytes.Contains(raw, []byte(`\u`)) || bytes.IndexFunc(raw, isHidden) >= 0
+	return bytes.Contains(raw, []byte(`\u`)) || bytes.IndexFunc(raw, isInvisible) >= 0
 }
 
 // visibleIn returns the value of a member with the titles and descriptions in it changed.
@@ -48,7 +48,7 @@ func visibleIn(value json.RawMessage, name string) json.RawMessage {
 		})
 	case '"':
 		var text string
-		if name != "title" && name != "description" || json.Unmarshal(trimmed, &text) != nil || !strings.ContainsFunc(text, isHidden) {
+		if name != "title" && name != "description" || json.Unmarshal(trimmed, &text) != nil || !strings.ContainsFunc(text, isInvisible) {
 			return value
 		}
 		return rawjson.Quote(showHidden(text))
@@ -59,22 +59,40 @@ func visibleIn(value json.RawMessage, name string) json.RawMessage {
 // showHidden replaces hidden characters with their code points.
 func showHidden(text string) string {
 	var b strings.Builder
+	var before rune
 	for _, r := range text {
-		if isHidden(r) {
+		if isHidden(r, before) {
 			fmt.Fprintf(&b, "[U+%04X]", r)
 		} else {
 			b.WriteRune(r)
 		}
+		before = r
 	}
 	return b.String()
 }
 
-// isHidden reports whether people do not see a character. Joiners and variation selectors are parts of
-// visible emoji and scripts.
-func isHidden(r rune) bool {
+// isInvisible reports whether people may not see a character.
+func isInvisible(r rune) bool {
 	switch r {
-	case '\n', '\r', '\t', '\u200c', '\u200d':
+	case '\n', '\r', '\t', zeroWidthNonJoiner, zeroWidthJoiner:
 		return false
+	case '\u034f', '\u115f', '\u1160', '\u2800', '\u3164', '\uffa0': // a joiner and fillers, which are letters and marks to Unicode
+		return true
 	}
-	return unicode.Is(unicode.Cc, r) || unicode.Is(unicode.Cf, r)
+	return unicode.In(r, unicode.Cc, unicode.Cf, unicode.Variation_Selector)
+}
+
+const (
+	zeroWidthNonJoiner = '\u200c'
+	zeroWidthJoiner    = '\u200d'
+)
+
+// isHidden reports whether people do not see a character that follows another one. Joiners are parts of visible
+// emoji and scripts, and so is a variation selector behind a symbol, a keycap or an ideograph. Behind other
+// characters it selects nothing, and can carry any text.
+func isHidden(r, before rune) bool {
+	if !unicode.Is(unicode.Variation_Selector, r) {
+		return isInvisible(r)
+	}
+	return !unicode.In(before, unicode.S, unicode.Han) && !strings.ContainsRune("0123456789#*", before)
 }

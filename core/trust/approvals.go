@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/ropewalk/ropewalk/core"
+	"github.com/ropewalk/ropewalk/core/rawjson"
 )
 
 const (
@@ -266,6 +267,9 @@ func fingerprint(c core.Caller, call Call) (string, error) {
 			return "", core.Errorf(core.CodeInvalidInput, "the arguments are not JSON: %w", err)
 		}
 		parts = append(parts, encode(value))
+		if lone := rawjson.LoneSurrogates(raw); len(lone) > 0 { // which decode takes for one another
+			parts = append(parts, strings.ToLower(strings.Join(lone, " ")))
+		}
 	}
 	sum := sha256.Sum256(fmt.Appendf(nil, "%q", parts))
 	return hex.EncodeToString(sum[:]), nil

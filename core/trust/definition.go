@@ -15,11 +15,14 @@ import (
 // tool. Members have a fixed order, and so have the elements of required, enum and type, which are sets.
 //
 // Everything is part of it but _meta, of which only ui is: other metadata is not shown to models, and
-// some apps write it anew at each start. A tool that names a member twice has no definition, because two
-// readers could see different tools.
+// some apps write it anew at each start. A tool that names a member twice, or has halves of characters, has no
+// definition, because two readers could see different tools.
 func Definition(raw json.RawMessage) (string, error) {
 	if err := rawjson.CheckUnique(raw); err != nil {
 		return "", fmt.Errorf("its definition is ambiguous: %w", err)
+	}
+	if lone := rawjson.LoneSurrogates(raw); len(lone) > 0 {
+		return "", fmt.Errorf(`its definition is ambiguous: \u%s is half of a character`, lone[0])
 	}
 	tool, err := decode(raw)
 	if err != nil {

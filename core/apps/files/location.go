@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/ropewalk/ropewalk/core"
+	"github.com/ropewalk/ropewalk/core/apps/cleanup"
 	"github.com/ropewalk/ropewalk/core/apps/source"
 )
 
@@ -29,12 +30,13 @@ func (s *Store) CurrentDir(r core.Installation) string {
 	return dir
 }
 
-// RemoveUnused removes the directories of bundles that no record names, and all files of installs that
-// were interrupted. Data and logs stay.
+// RemoveUnused removes the directories of bundles that no record names, what uninstalled apps wrote into
+// theirs, and all files of installs that were interrupted. Data and logs stay.
 func (s *Store) RemoveUnused(records []core.Installation) {
-	used := make(map[string]bool, len(records))
+	used, installed := make(map[string]bool, len(records)), make(map[string]bool, len(records))
 	for _, r := range records {
 		used[filepath.Clean(r.Dir)] = true
+		installed[source.LayoutOf(s.o.Home, r.Workspace).AppDir(r.Name)] = true
 	}
 	layouts := []source.Layout{{Root: s.o.Home}}
 	for _, dir := range subdirectories(filepath.Join(s.o.Home, "workspaces")) {
@@ -49,6 +51,9 @@ func (s *Store) RemoveUnused(records []core.Installation) {
 				}
 			}
 			s.removeUnusedSums(filepath.Join(app, "bundle"))
+			if !installed[app] {
+				s.Remove(l.LayersDir(filepath.Base(app)))
+			}
 		}
 	}
 }
@@ -68,7 +73,7 @@ func subdirectories(dir string) []string {
 // Remove removes a directory that is not used any more, and the hashes of its files. A failure is only logged: the next Open
 // tries again.
 func (s *Store) Remove(dir string) {
-	if err := errors.Join(os.RemoveAll(dir), os.RemoveAll(source.SumsFile(dir))); err != nil {
+	if err := errors.Join(cleanup.RemoveAll(dir), os.RemoveAll(source.SumsFile(dir))); err != nil {
 		s.o.Logger.Warn("unused directory could not be removed", "dir", dir, "error", err)
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/hashicorp/go-hclog"
 
 	"github.com/ropewalk/ropewalk/core"
+	"github.com/ropewalk/ropewalk/core/apps/cleanup"
 	"github.com/ropewalk/ropewalk/core/apps/source"
 	"github.com/ropewalk/ropewalk/core/bundle"
 )
@@ -159,11 +160,11 @@ func (s *Store) installAgain(ctx context.Context, r core.Installation) error {
 		return fmt.Errorf("the registry has another bundle as %s %s by now: uninstall it and install it again", r.Source.Ref, r.Version)
 	}
 	mark := incompleteMark(r.Dir)
-	if err := errors.Join(os.WriteFile(mark, nil, 0o600), os.RemoveAll(r.Dir)); err != nil {
+	if err := errors.Join(os.WriteFile(mark, nil, 0o600), cleanup.RemoveAll(r.Dir)); err != nil {
 		return err
 	}
 	if err := found.Place(ctx, r.Dir); err != nil {
-		return errors.Join(err, os.RemoveAll(r.Dir))
+		return errors.Join(err, cleanup.RemoveAll(r.Dir))
 	}
 	return os.Remove(mark)
 }

@@ -9,6 +9,7 @@ import (
 	"os"
 
 	"github.com/ropewalk/ropewalk/core"
+	"github.com/ropewalk/ropewalk/core/apps/cleanup"
 	"github.com/ropewalk/ropewalk/core/bundle"
 )
 
@@ -16,7 +17,7 @@ import (
 func (s *Store) unpackStored(ctx context.Context, r core.Installation) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	if err := errors.Join(os.RemoveAll(r.Dir), os.WriteFile(incompleteMark(r.Dir), []byte(bootID()), 0o600)); err != nil {
+	if err := errors.Join(cleanup.RemoveAll(r.Dir), os.WriteFile(incompleteMark(r.Dir), []byte(bootID()), 0o600)); err != nil {
 		return err
 	}
 	out, in := io.Pipe()

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/ropewalk/ropewalk/core"
+	"github.com/ropewalk/ropewalk/core/apps/cleanup"
 	"github.com/ropewalk/ropewalk/core/bundle"
 )
 
@@ -63,9 +64,9 @@ func (c *Candidate) Discard() error {
 	errs := []error{c.RemoveStaged()}
 	switch {
 	case c.isNew:
-		errs = append(errs, os.RemoveAll(c.appDir))
+		errs = append(errs, cleanup.RemoveAll(c.appDir))
 	case c.Label != "" && c.Record.Dir != "":
-		errs = append(errs, os.RemoveAll(c.Record.Dir), os.RemoveAll(SumsFile(c.Record.Dir)))
+		errs = append(errs, cleanup.RemoveAll(c.Record.Dir), os.RemoveAll(SumsFile(c.Record.Dir)))
 	}
 	return errors.Join(errs...)
 }
@@ -75,7 +76,7 @@ func (c *Candidate) RemoveStaged() error {
 	if c.staged == "" {
 		return nil
 	}
-	return os.RemoveAll(c.staged)
+	return cleanup.RemoveAll(c.staged)
 }
 
 // describe fills in what the record says about the bundle.

@@ -14,6 +14,7 @@ import (
 	"strings"
 
 	"github.com/ropewalk/ropewalk/core"
+	"github.com/ropewalk/ropewalk/core/apps/cleanup"
 	"github.com/ropewalk/ropewalk/core/apps/instance"
 	"github.com/ropewalk/ropewalk/core/bundle"
 	"github.com/ropewalk/ropewalk/plugins/registry"
@@ -94,7 +95,7 @@ func (r *Resolver) query(ctx context.Context, o Order, command string, args ...s
 	if err != nil {
 		return nil, err
 	}
-	defer func() { _ = os.RemoveAll(dir) }()
+	defer func() { _ = cleanup.RemoveAll(dir) }()
 	if err := os.WriteFile(filepath.Join(dir, requirements), []byte(o.Source.Ref+"\n"), 0o600); err != nil {
 		return nil, err
 	}
@@ -155,7 +156,7 @@ func (r *Resolver) FromUpload(ctx context.Context, o Order, body io.Reader) (*Ca
 	if err != nil {
 		return nil, err
 	}
-	defer func() { _ = os.RemoveAll(dir) }()
+	defer func() { _ = cleanup.RemoveAll(dir) }()
 	path := filepath.Join(dir, "upload.mcpb")
 	file, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
 	if err != nil {

@@ -6,13 +6,13 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"os"
 	"os/user"
 	"path/filepath"
 	"slices"
 	"strings"
 
 	"github.com/ropewalk/ropewalk/core"
+	"github.com/ropewalk/ropewalk/core/apps/cleanup"
 	"github.com/ropewalk/ropewalk/core/apps/instance"
 	"github.com/ropewalk/ropewalk/core/apps/logs"
 	"github.com/ropewalk/ropewalk/core/bundle"
@@ -41,7 +41,7 @@ func (r *Resolver) install(ctx context.Context, c *Candidate, p program, command
 	if p.tmp, err = r.scratch(c.Record.Workspace); err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, os.RemoveAll(p.tmp)) }()
+	defer func() { err = errors.Join(err, cleanup.RemoveAll(p.tmp)) }()
 	p.what, p.record = c.Record.BundleName, c.Record
 	return r.runProgram(ctx, p, command, args...)
 }

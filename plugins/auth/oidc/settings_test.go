@@ -28,6 +28,9 @@ func TestSettingsThatAreRefused(t *testing.T) {
 		`{"issuer":"https://a.example","organizationId":"o","organizationClaim":""}`: "organizationClaim: must name the claim",
 		`{"issuer":"https://a.example","roles":{"boss":"admin"}}`:                    "roleClaim: must name the claim",
 		`{"issuer":"https://a.example","roleClaim":"r","roles":{"boss":"root"}}`:     "roles.boss: must be owner, admin or member",
+		`{"issuer":"https://a.example","algorithms":[]}`:                             "algorithms: must name one at least",
+		`{"issuer":"https://a.example","algorithms":["RS256","HS256"]}`:              "algorithms[1]: must be RS256, ES256 or EdDSA",
+		`{"issuer":"https://a.example","introspect":true,"clientSecret":"hidden"}`:   "introspect: needs clientId and clientSecret",
 		`{"issuer":"https://a.example","clientID":"c"}`:                              `did you mean "clientId"`,
 		`{"issuer":"https://a.example","scopes":"openid"}`:                           "scopes: must be a list",
 		`{"issuer":"https://a.example","clientId":"c","clientId":"d"}`:               "clientId: is given twice",
@@ -40,6 +43,19 @@ func TestSettingsThatAreRefused(t *testing.T) {
 		err := oidc.New().Validate(t.Context(), plugins.Config{JSON: json.RawMessage(text)})
 		if !errors.Is(err, plugins.ErrInvalid) || !strings.Contains(fmt.Sprint(err), want) || strings.Contains(fmt.Sprint(err), "hidden") {
 			t.Errorf("%s: got %v, want %q", text, err, want)
+		}
+	}
+}
+
+func TestSettingsThatAreAccepted(t *testing.T) {
+	for _, text := range []string{
+		`{"issuer":"https://a.example","jwksUri":"https://keys.a.example/jwks"}`,
+		`{"issuer":"http://127.0.0.1:1","jwksUri":"http://127.0.0.1:1/jwks"}`,
+		`{"issuer":"https://a.example","clientId":"c","clientSecret":"s","redirectUri":"https://r.example/cb","introspect":true}`,
+		`{"issuer":"https://a.example","clientId":"c","algorithms":["ES256","EdDSA"],"organizationId":"o","roleClaim":"r","roles":{"boss":"owner"}}`,
+	} {
+		if err := oidc.New().Validate(t.Context(), plugins.Config{JSON: json.RawMessage(text)}); err != nil {
+			t.Errorf("%s: %v", text, err)
 		}
 	}
 }

@@ -1,0 +1,136 @@
+// Package cleanup removes what apps leave behind.
+package cleanup
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"strconv"
+
+	"golang.org/x/sys/unix"
+)
+
+// maxOpenLevels bounds the descriptors that a removal takes: an app decides how deep its directories are.
+const maxOpenLevels = 64
+
+// RemoveAll removes a file, or a directory and all in it, however deep it is and whatever the modes in it are. One that
+// does not exist is no error. It follows no symbolic link. No app may change the directory meanwhile.
+//
+// [os.RemoveAll] needs a descriptor for each level, and leaves directories that their owner may not read.
+func RemoveAll(dir string) error {
+	info, err := os.Lstat(dir)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil
+	case err != nil:
+		return err
+	case !info.IsDir():
+		return os.Remove(dir)
+	}
+	root, err := openDirectory(unix.AT_FDCWD, dir)
+	if err != nil {
+		return &fs.PathError{Op: "open", Path: dir, Err: err}
+	}
+	r := removal{root: root}
+	err = r.empty(root, 0)
+	for err == nil && r.moved > 0 { // what was too deep lies in root now
+		r.moved = 0
+		err = r.empty(root, 0)
+	}
+	if err := errors.Join(err, unix.Close(root)); err != nil {
+		return &fs.PathError{Op: "remove", Path: dir, Err: err}
+	}
+	return os.Remove(dir)
+}
+
+// removal is one removal of a tree.
+type removal struct {
+	root  int // the descriptor of the directory
+	moved int // directories that were too deep and were moved to root
+	names int // that were given to them
+}
+
+// empty removes all that is in a directory, but what it moves to the root.
+func (r *removal) empty(dir, depth int) error {
+	names, err := namesIn(dir)
+	if err != nil {
+		return err
+	}
+	for _, name := range names {
+		if err := r.remove(dir, name, depth); err != nil && err != unix.ENOENT {
+			return err
+		}
+	}
+	return nil
+}
+
+func (r *removal) remove(dir int, name string, depth int) error {
+	err := unix.Unlinkat(dir, name, 0)
+	if err == nil || err == unix.ENOENT {
+		return err
+	}
+	if removed := unix.Unlinkat(dir, name, unix.AT_REMOVEDIR); removed == nil || removed == unix.ENOTDIR {
+		return removed
+	}
+	inner, err := openDirectory(dir, name)
+	if err != nil {
+		return err
+	}
+	if depth == maxOpenLevels {
+		return errors.Join(unix.Close(inner), r.moveUp(dir, name))
+	}
+	if err := errors.Join(r.empty(inner, depth+1), unix.Close(inner)); err != nil {
+		return err
+	}
+	return unix.Unlinkat(dir, name, unix.AT_REMOVEDIR)
+}
+
+// moveUp moves a directory to the root, under a name that is free there.
+func (r *removal) moveUp(dir int, name string) error {
+	for {
+		r.names++
+		to := ".moved-" + strconv.Itoa(r.names)
+		var info unix.Stat_t
+		if err := unix.Fstatat(r.root, to, &info, unix.AT_SYMLINK_NOFOLLOW); err == nil {
+			continue
+		} else if err != unix.ENOENT {
+			return err
+		}
+		r.moved++
+		return unix.Renameat(dir, name, r.root, to)
+	}
+}
+
+// openDirectory opens a directory in another one. Its owner may read and write it then.
+func openDirectory(at int, name string) (int, error) {
+	const flags = unix.O_RDONLY | unix.O_DIRECTORY | unix.O_NOFOLLOW | unix.O_CLOEXEC
+	dir, err := unix.Openat(at, name, flags, 0)
+	if err == unix.EACCES {
+		if err := unix.Fchmodat(at, name, unix.S_IRWXU, 0); err != nil {
+			return -1, err
+		}
+		dir, err = unix.Openat(at, name, flags, 0)
+	}
+	if err != nil {
+		return -1, err
+	}
+	var info unix.Stat_t
+	err = unix.Fstat(dir, &info)
+	if err == nil && info.Mode&unix.S_IRWXU != unix.S_IRWXU {
+		err = unix.Fchmod(dir, unix.S_IRWXU)
+	}
+	if err != nil {
+		return -1, errors.Join(err, unix.Close(dir))
+	}
+	return dir, nil
+}
+
+func namesIn(dir int) ([]string, error) {
+	again, err := unix.Openat(dir, ".", unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return nil, err
+	}
+	f := os.NewFile(uintptr(again), "directory")
+	names, err := f.Readdirnames(-1)
+	return names, errors.Join(err, f.Close())
+}
