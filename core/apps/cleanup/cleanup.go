@@ -57,7 +57,7 @@ func (r *removal) empty(dir, depth int) error {
 		return err
 	}
 	for _, name := range names {
-		if err := r.remove(dir, name, depth); err != nil && err != unix.ENOENT {
+		if err := r.remove(dir, name, depth); err != nil && !errors.Is(err, unix.ENOENT) {
 			return err
 		}
 	}
@@ -66,11 +66,14 @@ func (r *removal) empty(dir, depth int) error {
 
 func (r *removal) remove(dir int, name string, depth int) error {
 	err := unix.Unlinkat(dir, name, 0)
-	if err == nil || err == unix.ENOENT {
+	if err == nil || errors.Is(err, unix.ENOENT) {
 		return err
 	}
-	if removed := unix.Unlinkat(dir, name, unix.AT_REMOVEDIR); removed == nil || removed == unix.ENOTDIR {
-		return removed
+	switch removed := unix.Unlinkat(dir, name, unix.AT_REMOVEDIR); {
+	case removed == nil:
+		return nil
+	case errors.Is(removed, unix.ENOTDIR):
+		return err // of a file
 	}
 	inner, err := openDirectory(dir, name)
 	if err != nil {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"net"
 	"net/netip"
+	"slices"
 	"sync"
 	"syscall"
 	"time"
@@ -73,15 +74,9 @@ func (l *Listener) Accept() (net.Conn, error) {
 // any but those that say that this is no listening socket any more. What the system may lack is not known in
 // advance: descriptors (EMFILE, ENFILE), memory (ENOMEM, ENOBUFS), the epoll watches of the user (ENOSPC).
 func passing(err error) bool {
+	broken := []syscall.Errno{syscall.EBADF, syscall.EINVAL, syscall.ENOTSOCK, syscall.EOPNOTSUPP, syscall.EFAULT}
 	errno, ok := errors.AsType[syscall.Errno](err)
-	if !ok {
-		return false
-	}
-	switch errno {
-	case syscall.EBADF, syscall.EINVAL, syscall.ENOTSOCK, syscall.EOPNOTSUPP, syscall.EFAULT:
-		return false
-	}
-	return true
+	return ok && !slices.Contains(broken, errno)
 }
 
 // admit counts a connection, evicting an idle one where a cap is reached.

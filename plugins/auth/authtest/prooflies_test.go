@@ -188,7 +188,7 @@ func (b *binder) about(claims map[string]any, req auth.VerifyRequest) error {
 		sameURL = strings.HasPrefix(text("htu"), req.URL)
 	}
 	switch {
-	case text("htm") != req.Method && !b.has("method") && !(b.has("case of methods") && strings.EqualFold(text("htm"), req.Method)):
+	case text("htm") != req.Method && !b.has("method") && (!b.has("case of methods") || !strings.EqualFold(text("htm"), req.Method)):
 		return refused("another method")
 	case !sameURL:
 		return refused("another URL")

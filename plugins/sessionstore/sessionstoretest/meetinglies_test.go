@@ -138,7 +138,7 @@ func (s *timers) set(id string, ttl time.Duration, keep bool) {
 	}
 	delete(s.by, id)
 	if ttl > 0 && ttl < time.Hour {
-		s.by[id] = time.AfterFunc(ttl, func() { _ = s.process.Delete(context.Background(), id) })
+		s.by[id] = time.AfterFunc(ttl, func() { _ = s.Delete(context.Background(), id) })
 	}
 }
 
@@ -192,7 +192,7 @@ type prolongsOnRefusal struct{ process }
 func (s prolongsOnRefusal) Replace(ctx context.Context, rec sessionstore.Record, ttl time.Duration, owner string) (bool, error) {
 	ok, err := s.process.Replace(ctx, rec, ttl, owner)
 	if err == nil && !ok && ttl > 0 {
-		_ = s.process.Touch(ctx, []sessionstore.Touch{{ID: rec.ID, TTL: ttl}})
+		_ = s.Touch(ctx, []sessionstore.Touch{{ID: rec.ID, TTL: ttl}})
 	}
 	return ok, err
 }
@@ -203,7 +203,7 @@ func (s lazyExpiry) Get(ctx context.Context, id string) (sessionstore.Record, er
 	rec, err := s.process.Get(ctx, id)
 	if errors.Is(err, plugins.ErrNotFound) {
 		time.Sleep(time.Microsecond) //nolint:forbidigo // of the fake clock: until every other call has come this far
-		_ = s.process.Delete(ctx, id)
+		_ = s.Delete(ctx, id)
 	}
 	return rec, err
 }
@@ -353,7 +353,7 @@ func (s *inProcessEnds) set(id string, ttl time.Duration) {
 	if t := s.timers[id]; t != nil {
 		t.Stop()
 	}
-	s.timers[id] = time.AfterFunc(ttl, func() { _ = s.process.Delete(context.Background(), id) })
+	s.timers[id] = time.AfterFunc(ttl, func() { _ = s.Delete(context.Background(), id) })
 }
 
 func (s *inProcessEnds) Put(ctx context.Context, rec sessionstore.Record, ttl time.Duration) error {
