@@ -29,9 +29,13 @@ func readToken(compact string, algorithms []string, types ...string) (token, err
 		return token{}, refuse("the token is not a compact JWS")
 	}
 	strict := base64.RawURLEncoding.Strict()
-	for _, part := range parts {
-		if _, err := strict.DecodeString(part); err != nil || part == "" || strings.ContainsAny(part, "\r\n") {
+	for i, part := range parts {
+		raw, err := strict.DecodeString(part)
+		if err != nil || part == "" || strings.ContainsAny(part, "\r\n") {
 			return token{}, refuse("the token is not a compact JWS")
+		}
+		if i == 0 && !json.Valid(raw) { // the JWS library also reads one that has something behind it
+			return token{}, refuse("the token's header is not JSON")
 		}
 	}
 	message, err := jws.ParseString(compact)
