@@ -217,7 +217,9 @@ func (s *shim) killTree() {
 		s.killSandbox()
 		signalTree(s.child, syscall.SIGKILL)
 		for range killRounds {
-			killOrphans()
+			if !killOrphans() {
+				break
+			}
 		}
 		select {
 		case <-s.gone:

@@ -54,16 +54,18 @@ func signalTree(child int, sig syscall.Signal) {
 	}
 }
 
-// killOrphans sends SIGKILL to the children of this process that lost their parent. It takes microseconds, where
-// a search of the process table takes milliseconds, in which processes that fork and end have long gone.
-func killOrphans() {
-	self := strconv.Itoa(os.Getpid())
-	children, _ := os.ReadFile("/proc/self/task/" + self + "/children") // not there without CONFIG_PROC_CHILDREN
+// killOrphans sends SIGKILL to the children of this process, among them those that lost their parent, and reports
+// whether there were any. It takes microseconds, where a search of the process table takes milliseconds, in which
+// processes that fork and end have long gone.
+func killOrphans() (found bool) {
+	children, _ := os.ReadFile("/proc/self/task/" + strconv.Itoa(os.Getpid()) + "/children") // not there without CONFIG_PROC_CHILDREN
 	for _, child := range strings.Fields(string(children)) {
 		if pid, err := strconv.Atoi(child); err == nil {
 			_ = syscall.Kill(pid, syscall.SIGKILL)
+			found = true
 		}
 	}
+	return found
 }
 
 // childOf is the only child of a shim, as the server sees it: a shim in a process namespace of its own

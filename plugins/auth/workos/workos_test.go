@@ -79,7 +79,7 @@ func TestWorkOSKeepsTheContract(t *testing.T) {
 	})
 	t.Run("as an executable", func(t *testing.T) {
 		t.Parallel()
-		testenv.PassesItsKit(t, 15, "auth-workos", fmt.Sprintf(`{"issuer": "${issuer}", "clientId": %q, "redirectUri": %q, "organizationId": %q, "apiKey": %q, "apiUrl": %q}`,
+		testenv.PassesItsKit(t, 16, "auth-workos", fmt.Sprintf(`{"issuer": "${issuer}", "clientId": %q, "redirectUri": %q, "organizationId": %q, "apiKey": %q, "apiUrl": %q}`,
 			authtest.ClientID, authtest.RedirectURI, authtest.Organization, apiKey, server.URL))
 	})
 }
