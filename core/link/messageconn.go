@@ -127,7 +127,12 @@ func (c *messageConn) send(caller context.Context, p *call, r framing.Request) e
 		msg.Params = r.AppendParams(nil, p.id)
 	}
 	go func() {
-		if err := c.conn.Write(ctx, msg); err != nil {
+		err := c.conn.Write(ctx, msg)
+		switch {
+		case err == nil:
+		case caller.Err() != nil: // the exchange ended with its caller, of which the server is to be told
+			p.finish(answer{err: cancelled{caller.Err()}})
+		default:
 			c.link.failCall(p, err)
 		}
 	}()

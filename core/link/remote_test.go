@@ -25,10 +25,11 @@ import (
 )
 
 // sdkServer is a server of the SDK with tools for the tests.
-func sdkServer() *mcp.Server { return sdkServerWith(func() {}) }
+func sdkServer() *mcp.Server { return sdkServerWith(func() {}, func() {}) }
 
-// sdkServerWith calls waiting in each call of the tool "wait".
-func sdkServerWith(waiting func()) *mcp.Server {
+// sdkServerWith calls waiting when a call of the tool "wait" begins, and cancelled when it was cancelled. The SDK's server
+// ends no session during a call, so the call ends by itself some time.
+func sdkServerWith(waiting, cancelled func()) *mcp.Server {
 	server := mcp.NewServer(&mcp.Implementation{Name: "remote", Version: "3.0"}, nil)
 	type in struct {
 		Text string `json:"text,omitempty"`
@@ -45,7 +46,11 @@ func sdkServerWith(waiting func()) *mcp.Server {
 	})
 	mcp.AddTool(server, &mcp.Tool{Name: "wait"}, func(ctx context.Context, _ *mcp.CallToolRequest, _ in) (*mcp.CallToolResult, any, error) {
 		waiting()
-		<-ctx.Done()
+		select {
+		case <-ctx.Done():
+			cancelled()
+		case <-time.After(time.Minute):
+		}
 		return nil, nil, ctx.Err()
 	})
 	mcp.AddTool(server, &mcp.Tool{Name: "change"}, func(context.Context, *mcp.CallToolRequest, in) (*mcp.CallToolResult, any, error) {
@@ -102,9 +107,9 @@ func mustOpen(t *testing.T, r core.Remote, ro remote.Options, o Options) *Link {
 func TestRemoteServersAreCalled(t *testing.T) {
 	for _, kind := range []string{"streamable-http", "streamable-http JSON", "sse"} {
 		t.Run(kind, func(t *testing.T) {
-			changed := make(chan string, 8)
+			changed, cancelled := make(chan string, 8), make(chan string, 1)
 			ctx, cancel := context.WithCancel(t.Context())
-			url := serve(t, handlers(sdkServerWith(cancel))[kind])
+			url := serve(t, handlers(sdkServerWith(cancel, func() { cancelled <- "wait" }))[kind])
 			l := mustOpen(t, core.Remote{URL: url, Type: strings.TrimSuffix(kind, " JSON")}, remote.Options{}, Options{OnListChanged: func(kind string) { changed <- kind }})
 			if l.Info().Name != "remote" || l.Info().ProtocolVersion != ProtocolVersion {
 				t.Errorf("info is %+v", l.Info())
@@ -126,6 +131,7 @@ func TestRemoteServersAreCalled(t *testing.T) {
 			if _, err := l.Call(ctx, Request{Method: "tools/call", Params: json.RawMessage(`{"name":"wait"}`)}); !errors.Is(err, context.Canceled) {
 				t.Errorf("wait: %v", err)
 			}
+			wait(t, cancelled) // before the session is closed
 			if _, err := l.Call(t.Context(), Request{Method: "tools/call", Params: json.RawMessage(`{"name":"change"}`)}); err != nil {
 				t.Errorf("change: %v", err)
 			}

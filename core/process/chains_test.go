@@ -17,8 +17,8 @@ import (
 )
 
 const (
-	chains     = 40
-	chainLinks = 100_000 // a chain that nobody ends is over by itself, after a minute or two
+	chains     = 8
+	chainLinks = 100_000 // a chain that nobody ends is over by itself, after a minute
 )
 
 // startChains starts processes that fork and end at once, each in a session of its own: who looks for them
@@ -37,7 +37,7 @@ func startChains() {
 //
 //go:nosplit
 func runChain() {
-	pause := unix.Timespec{Nsec: 1}
+	pause := unix.Timespec{Nsec: 200_000}
 	for range chainLinks {
 		pid, _, errno := syscall.RawSyscall(unix.SYS_CLONE, uintptr(unix.SIGCHLD), 0, 0)
 		if errno != 0 || pid != 0 {
