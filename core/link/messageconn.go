@@ -130,7 +130,7 @@ func (c *messageConn) send(caller context.Context, p *call, r framing.Request) e
 		err := c.conn.Write(ctx, msg)
 		switch {
 		case err == nil:
-		case caller.Err() != nil: // the exchange ended with its caller, of which the server is to be told
+		case caller.Err() != nil: // the exchange ended with its caller, of which the server does not know
 			p.finish(answer{err: cancelled{caller.Err()}})
 		default:
 			c.link.failCall(p, err)
