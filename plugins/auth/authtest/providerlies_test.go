@@ -38,7 +38,7 @@ func providerLies() []lie {
 		{"reads documents of any size", start + "writes documents of 3 MiB" + end, reads("is larger than")},
 		{"reads key sets of any size", start + "writes a key set of 3 MiB" + end, reads("is larger than")},
 		{"follows redirects of documents to other hosts", start + "redirects to another host for its metadata" + end, reads("redirect")},
-		{"keeps a connection for each verification that was given up", "a provider that comes back is asked again", func(h honest) auth.Adapter { return &leaksSlots{honest: h, slots: make(chan struct{}, 32)} }},
+		{"keeps a connection for each verification that was given up", "a provider that comes back is asked again", func(h honest) auth.Adapter { return &leaksSlots{honest: h, slots: make(chan struct{}, 4)} }},
 		{"waits for the metadata beyond the deadline", late, func(h honest) auth.Adapter { return takesItsTimeElsewhere{h, "metadata"} }},
 		{"refuses a login when its time is over", lateLogin, func(h honest) auth.Adapter { return refusesLate{h} }},
 		{"waits for the end of a login beyond the deadline", lateLogin, func(h honest) auth.Adapter { return takesItsTimeElsewhere{h, "exchange"} }},
