@@ -63,7 +63,8 @@ func (s *shim) receiveProfile() (*sandbox.Profile, error) {
 // program ends when the thread that started it does.
 func (s *shim) spawnConfined(p *sandbox.Profile, path string, argv []string) error {
 	spawned := make(chan error)
-	s.confined = make(chan func())
+	kills := make(chan chan struct{})
+	s.sandboxKills = kills
 	go func() {
 		runtime.LockOSThread()
 		broker, err := p.Confine()
@@ -79,8 +80,9 @@ func (s *shim) spawnConfined(p *sandbox.Profile, path string, argv []string) err
 			err = s.limitThreads(p)
 		}
 		spawned <- err
-		for do := range s.confined {
-			do()
+		for done := range kills {
+			p.KillAll()
+			close(done)
 		}
 	}()
 	return <-spawned
@@ -88,14 +90,11 @@ func (s *shim) spawnConfined(p *sandbox.Profile, path string, argv []string) err
 
 // killSandbox sends SIGKILL to all that runs in the sandbox, at once.
 func (s *shim) killSandbox() {
-	if s.confined == nil {
+	if s.sandboxKills == nil {
 		return
 	}
 	done := make(chan struct{})
-	s.confined <- func() {
-		defer close(done)
-		sandbox.KillAll()
-	}
+	s.sandboxKills <- done
 	<-done
 }
 

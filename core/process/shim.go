@@ -89,7 +89,8 @@ type shim struct {
 	limits   sandbox.Limits
 	ownIPC   bool        // System V shared memory is the tree's own
 	exceeded chan string // the limit that the tree is over
-	confined chan func() // what the thread in the sandbox is to do; nil when there is no sandbox
+
+	sandboxKills chan<- chan struct{} // asks the thread in the sandbox to end all in it; nil when there is none
 }
 
 func (s *shim) report(format string, args ...any) {

@@ -61,8 +61,8 @@ func processes() []proc { return nil }
 func (*Process) Busy() bool { return false }
 
 type proc struct {
-	pid    int
-	zombie bool
+	pid, parent int
+	zombie      bool
 }
 
 // Protect does nothing here.

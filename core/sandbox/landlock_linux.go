@@ -58,12 +58,15 @@ func (p *Profile) restrictFiles() (err error) {
 	return nil
 }
 
-// KillAll sends SIGKILL to all processes in the sandbox of the calling thread, but not to its own process. The
-// kernel does so in one step: no process can escape by forking meanwhile. A thread that is in no sandbox kills
-// nothing.
-func KillAll() {
+// KillAll sends SIGKILL to all processes in the sandbox of the calling thread, which has entered it, but not to its
+// own process. The kernel does so in one step: no process can escape by forking meanwhile. At LevelNone there is
+// nothing that would keep the signal from the other processes of the user, and it is not sent.
+func (p *Profile) KillAll() {
+	if p.Level == LevelNone {
+		return
+	}
 	firstOfNamespace := os.Getpid() == 1
-	// The parent is outside of the Landlock domain. A thread that may signal it would kill all processes of its user.
+	// The parent is outside of the Landlock domain: a thread that may signal it is in none.
 	if firstOfNamespace || unix.Kill(os.Getppid(), 0) == unix.EPERM {
 		_ = unix.Kill(-1, unix.SIGKILL)
 	}

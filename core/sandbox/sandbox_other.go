@@ -28,7 +28,7 @@ func (p *Profile) Confine() (*Broker, error) { return nil, errNoSandbox }
 func Supported() (Level, string) { return LevelNone, errNoSandbox.Error() }
 
 // KillAll does nothing.
-func KillAll() {}
+func (p *Profile) KillAll() {}
 
 // LimitThreads does nothing.
 func (p *Profile) LimitThreads(int) error { return nil }
