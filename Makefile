@@ -92,8 +92,9 @@ conformance: ## the official MCP conformance suite, against /mcp (part of make t
 schemathesis: ## search all operations of /v1 for answers that the document does not describe (4 minutes; make test tries the boundaries only)
 	$(GO) test -count=1 -timeout 6m -v -run Schemathesis ./test/clients -schemathesis 200s
 
-check: ## vet, lint, words, wire compatibility, generated code up to date
+check: ## vet, lint, words, a build for macOS, wire compatibility, generated code up to date
 	$(GO) vet ./...
+	CGO_ENABLED=0 GOOS=darwin GOARCH=arm64 $(GO) build -trimpath ./cmd/... ./core/... ./plugins/...
 	$(GO) test ./internal/prose
 	$(LINT) run --allow-parallel-runners ./...
 	$(BUF) lint
