@@ -13,7 +13,7 @@ import (
 const (
 	maxPages = 200
 	maxItems = 10000
-	maxBytes = 16 << 20 // of all items of one list
+	maxBytes = 16 << 20 // of all items and cursors of one list
 )
 
 // listing is how one list is requested.
@@ -65,8 +65,8 @@ func (l *Link) list(ctx context.Context, method, member string) ([]json.RawMessa
 		for _, item := range items {
 			size += len(item)
 		}
-		if size > maxBytes {
-			return nil, fmt.Errorf("%s: the app's list has more than %d bytes", method, maxBytes)
+		if size += len(cursor); size > maxBytes {
+			return nil, fmt.Errorf("%s: the app's list, with its cursors, has more than %d bytes", method, maxBytes)
 		}
 		if cursor == "" {
 			return all, nil

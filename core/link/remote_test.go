@@ -275,6 +275,47 @@ func script(next func(w http.ResponseWriter, r *http.Request, m message)) http.H
 	})
 }
 
+// A cursor is kept, to notice one that comes again, and sent back: without a limit 200 of them take gigabytes.
+func TestTheCursorsOfAListCountTowardsItsSize(t *testing.T) {
+	pages := 0
+	url := serve(t, script(func(w http.ResponseWriter, _ *http.Request, m message) {
+		pages++
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"result":{"tools":[],"nextCursor":"%d%s"}}`, m.ID, pages, strings.Repeat("c", 3<<20))
+	}))
+	l := mustOpen(t, core.Remote{URL: url, Type: "streamable-http"}, remote.Options{}, Options{})
+	if _, err := l.List(t.Context(), core.KindTools); err == nil || !strings.Contains(err.Error(), "with its cursors") || pages > 6 {
+		t.Errorf("after %d pages: %v", pages, err)
+	}
+}
+
+// A server that ends the stream of a call again and again, each time with a new id and the wish to be asked at once, is
+// not asked faster than five times a second.
+func TestAServerCannotHaveACallAskItWithoutPause(t *testing.T) {
+	var asked atomic.Int64
+	plain := script(func(w http.ResponseWriter, _ *http.Request, _ message) {
+		w.Header().Set("Content-Type", "text/event-stream")
+		_, _ = fmt.Fprint(w, "id: 0\nretry: 1\ndata:\n\n")
+	})
+	url := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method != http.MethodGet || r.Header.Get("Last-Event-Id") == "" {
+			plain.ServeHTTP(w, r)
+			return
+		}
+		w.Header().Set("Content-Type", "text/event-stream")
+		_, _ = fmt.Fprintf(w, "id: %d\nretry: 1\ndata:\n\n", asked.Add(1))
+	}))
+	l := mustOpen(t, core.Remote{URL: url, Type: "streamable-http"}, remote.Options{}, Options{})
+	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+	defer cancel()
+	if _, err := l.Call(ctx, Request{Method: "tools/call"}); err == nil {
+		t.Error("the call was answered")
+	}
+	if n := asked.Load(); n == 0 || n > 5 {
+		t.Errorf("the stream was requested %d times in a second", n)
+	}
+}
+
 // Cutting the rest of a stream costs the connection, and the next call a new one.
 func TestTheStreamOfACallIsReadToItsEndAfterItsCallerHasLeft(t *testing.T) {
 	ends := make(chan error, 1)

@@ -4,6 +4,11 @@ import (
 	"bytes"
 	"fmt"
 	"io"
+	"strconv"
+	"strings"
+	"time"
+
+	"golang.org/x/net/http/httpguts"
 
 	"github.com/ropewalk/ropewalk/core/link/framing"
 )
@@ -48,11 +53,11 @@ func (f *eventFilter) write(e framing.Event) {
 	if e.Name != "" {
 		fmt.Fprintf(&f.out, "event: %s\n", e.Name)
 	}
-	if e.HasID {
+	if e.HasID && validID(e.ID) {
 		fmt.Fprintf(&f.out, "id: %s\n", e.ID)
 	}
-	if e.Retry != "" {
-		fmt.Fprintf(&f.out, "retry: %s\n", e.Retry)
+	if wait, ok := retryAfter(e.Retry); ok {
+		fmt.Fprintf(&f.out, "retry: %d\n", wait.Milliseconds())
 	}
 	if len(e.Data) > 0 {
 		for part := range bytes.SplitSeq(e.Data, []byte{'\n'}) {
@@ -62,6 +67,32 @@ func (f *eventFilter) write(e framing.Event) {
 		}
 	}
 	f.out.WriteByte('\n')
+}
+
+// maxEventID is the longest id of an event that is sent back, bytes.
+const maxEventID = 4 << 10
+
+// validID reports whether an id can be sent back in the header Last-Event-ID. Another one is ignored: with it
+// every attempt to resume the stream would fail.
+func validID(id string) bool { return len(id) <= maxEventID && httpguts.ValidHeaderFieldValue(id) }
+
+// The bounds of what a server may ask for between two requests for a stream. Below the first, a call would send
+// one request after the other for as long as it lasts.
+const (
+	shortestRetry = 200 * time.Millisecond
+	longestRetry  = time.Minute
+)
+
+// retryAfter reads the field retry of an event: whole milliseconds. It is false for anything else.
+func retryAfter(field string) (wait time.Duration, ok bool) {
+	if field == "" || strings.Trim(field, "0123456789") != "" {
+		return 0, false
+	}
+	millis, err := strconv.ParseInt(field, 10, 32)
+	if err != nil { // too large
+		return longestRetry, true
+	}
+	return min(max(time.Duration(millis)*time.Millisecond, shortestRetry), longestRetry), true
 }
 
 // check returns the data of a valid message, an error in its place, or nil when no call waits for it.

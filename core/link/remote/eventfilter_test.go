@@ -3,6 +3,7 @@ package remote
 import (
 	"bytes"
 	"io"
+	"strings"
 	"testing"
 
 	"github.com/hashicorp/go-hclog"
@@ -37,4 +38,26 @@ func FuzzEvents(f *testing.F) {
 			}
 		}
 	})
+}
+
+// What an event says about resuming its stream is sent back in a header, and decides how often a server is asked.
+func TestFieldsThatCannotBeUsedToResumeAreNotPassedOn(t *testing.T) {
+	for sent, want := range map[string]string{
+		"id: 7\nretry: 1500\n\n":   "id: 7\nretry: 1500\n\n",
+		"id\n\n":                   "id: \n\n",
+		"id: a\x01b\nretry: 0\n\n": "retry: 200\n\n",
+		"id: a\x00b\nretry: 1\n\n": "retry: 200\n\n",
+		"id: " + strings.Repeat("i", maxEventID+1) + "\n\n": "\n",
+		"retry: 99999999999999999999\n\n":                   "retry: 60000\n\n",
+		"retry: -5\n\n":                                     "\n",
+		"retry: 1e9\n\n":                                    "\n",
+	} {
+		discarded := framing.DiscardLog{Logger: hclog.NewNullLogger()}
+		got, err := io.ReadAll(&eventFilter{
+			in: framing.NewEventReader(strings.NewReader(sent), 64<<10), source: io.NopCloser(nil), discarded: &discarded, limit: 64 << 10, id: func() string { return "null" },
+		})
+		if err != nil || string(got) != want {
+			t.Errorf("%.60q became %q (%v), want %q", sent, got, err, want)
+		}
+	}
 }

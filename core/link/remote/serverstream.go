@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"net/http"
-	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -109,8 +108,8 @@ func (s *serverStream) read(in *framing.EventReader) (wait time.Duration) {
 		if e.HasID {
 			s.lastID = e.ID
 		}
-		if millis, err := strconv.ParseInt(e.Retry, 10, 32); err == nil {
-			wait = min(time.Duration(millis)*time.Millisecond, time.Minute)
+		if after, ok := retryAfter(e.Retry); ok {
+			wait = after
 		}
 		if len(e.Data) > 0 && e.IsMessage() && !s.Receive(e.Data) {
 			return wait
