@@ -35,6 +35,7 @@ type LoginStart struct {
 type LoginAnswer struct {
 	State   string
 	Code    string
+	Issuer  string // the parameter iss (RFC 9207), "" when there was none
 	Binding string
 }
 
@@ -151,8 +152,8 @@ func (a *Access) BeginLogin(ctx context.Context, name, redirectURI, returnTo str
 
 // FinishLogin completes a browser login, and returns the cookie token and the path to continue at. The
 // error is core.CodeUnauthenticated for a state that is unknown, used, expired, of another browser, or
-// from before the adapter was replaced, and for a code that the provider refuses. Its cause, for the
-// log, says which.
+// from before the adapter was replaced, for an answer of another provider, and for a code that the provider
+// refuses. Its cause, for the log, says which.
 func (a *Access) FinishLogin(ctx context.Context, answer LoginAnswer) (token, returnTo string, err error) {
 	g := a.gate.Load()
 	all, err := g.loginProviders(ctx)
@@ -174,14 +175,7 @@ func (a *Access) FinishLogin(ctx context.Context, answer LoginAnswer) (token, re
 		return "", "", refusedLogin("the login began in another browser, or the browser did not send the login cookie")
 	}
 	provider := all[i]
-	said, err := guarded(func() (auth.Identity, error) {
-		return provider.login.Exchange(ctx, auth.ExchangeRequest{
-			RedirectURI: login.RedirectURI, Code: answer.Code, Nonce: login.Nonce, CodeVerifier: login.Verifier,
-		})
-	})
-	if err == nil && said.Issuer != provider.about.Issuer {
-		err = fmt.Errorf("the provider %s logged in somebody of another issuer: %w", provider.Name, plugins.ErrUnauthenticated)
-	}
+	said, err := provider.exchange(ctx, login, answer)
 	var id core.Identity
 	if err == nil {
 		id, err = a.admit(ctx, provider.trusted, said)
@@ -201,6 +195,51 @@ type loginProvider struct {
 	*trusted
 	login auth.Login
 	about auth.Description
+}
+
+// exchange has the provider trade the code of an answer for an identity, if the answer is its own.
+func (p loginProvider) exchange(ctx context.Context, login pendingLogin, answer LoginAnswer) (auth.Identity, error) {
+	if err := p.checkIssuer(ctx, answer.Issuer); err != nil {
+		return auth.Identity{}, err
+	}
+	said, err := guarded(func() (auth.Identity, error) {
+		return p.login.Exchange(ctx, auth.ExchangeRequest{
+			RedirectURI: login.RedirectURI, Code: answer.Code, Nonce: login.Nonce, CodeVerifier: login.Verifier,
+		})
+	})
+	if err == nil && said.Issuer != p.about.Issuer {
+		err = fmt.Errorf("the provider %s logged in somebody of another issuer: %w", p.Name, plugins.ErrUnauthenticated)
+	}
+	return said, err
+}
+
+// checkIssuer returns an error when the provider did not send an answer that states this issuer (RFC 9207 section
+// 2.4): the code would be shown to another provider than the one that issued it. Without an issuer the answer may be
+// that of a provider whose metadata does not announce the parameter.
+func (p loginProvider) checkIssuer(ctx context.Context, stated string) error {
+	if stated == p.about.Issuer {
+		return nil
+	}
+	document, err := p.Adapter.Metadata(ctx)
+	if err != nil && !errors.Is(err, plugins.ErrNotFound) && !errors.Is(err, plugins.ErrUnimplemented) {
+		return err
+	}
+	var metadata struct {
+		Issuer string `json:"issuer"`
+		States bool   `json:"authorization_response_iss_parameter_supported"`
+	}
+	if err == nil {
+		if err := json.Unmarshal(document, &metadata); err != nil {
+			return fmt.Errorf("the metadata of the provider %s cannot be read: %w", p.Name, err)
+		}
+	}
+	switch {
+	case stated == "" && metadata.States:
+		return fmt.Errorf("the answer states no issuer (iss), which those of the provider %s do: %w", p.Name, plugins.ErrUnauthenticated)
+	case stated == "", stated == metadata.Issuer:
+		return nil
+	}
+	return fmt.Errorf("the answer is not of the provider %s, with which the login began: it states another issuer (iss): %w", p.Name, plugins.ErrUnauthenticated)
 }
 
 // loginProviders returns the providers that support and are configured for logins;

@@ -29,6 +29,7 @@ var databases testenv.Databases
 type provider struct {
 	issuer string
 	login  bool
+	states bool // answers state the issuer (RFC 9207)
 
 	mu     sync.Mutex
 	tokens map[string]auth.Identity
@@ -38,6 +39,8 @@ type provider struct {
 	asked  []auth.VerifyRequest
 	calls  atomic.Int64
 	starts []auth.AuthorizeRequest
+
+	exchanges atomic.Int64
 }
 
 func newProvider(issuer string, subjects ...string) *provider {
@@ -99,6 +102,9 @@ func (p *provider) Metadata(context.Context) (json.RawMessage, error) {
 	if p.away {
 		return nil, plugins.ErrUnavailable
 	}
+	if p.states {
+		return json.RawMessage(`{"issuer":"` + p.issuer + `","authorization_response_iss_parameter_supported":true}`), nil
+	}
 	return json.RawMessage(`{"issuer":"` + p.issuer + `"}`), nil
 }
 
@@ -113,6 +119,7 @@ func (p *provider) AuthorizeURL(_ context.Context, req auth.AuthorizeRequest) (s
 }
 
 func (p *provider) Exchange(_ context.Context, req auth.ExchangeRequest) (auth.Identity, error) {
+	p.exchanges.Add(1)
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	subject, ok := strings.CutPrefix(req.Code, "code-of-")

@@ -110,6 +110,37 @@ func TestABrowserLogsInWithTheProviderItChose(t *testing.T) {
 	}
 }
 
+// A provider that is malicious, or was taken over, may send a browser that began to log in with it to another provider
+// of this server, whose code would then be shown to it (RFC 9207 section 1, mix-up).
+func TestTheAnswerOfAnotherProviderThanTheLoginBeganWithIsRefused(t *testing.T) {
+	a, one, two := several(t)
+	for name, c := range map[string]struct {
+		stated, want string
+		states       bool
+	}{
+		"of the other provider":                              {"https://one", "unauthenticated", false},
+		"of the other provider, where answers state it":      {"https://one", "unauthenticated", true},
+		"of nobody's issuer":                                 {"https://two/", "unauthenticated", true},
+		"without an issuer, where answers state it":          {"", "unauthenticated", true},
+		"without an issuer, where answers need not state it": {"", "", false},
+		"of the provider":                                    {"https://two", "", true},
+	} {
+		two.set(func(p *provider) { p.states = c.states })
+		start, err := a.BeginLogin(t.Context(), "two", "https://base/v1/auth/callback", "/")
+		if err != nil {
+			t.Fatal(err)
+		}
+		before := two.exchanges.Load() + one.exchanges.Load()
+		_, _, err = a.FinishLogin(t.Context(), LoginAnswer{State: stateOf(t, start), Code: "code-of-bob", Issuer: c.stated, Binding: start.Binding})
+		if (err == nil) != (c.want == "") || err != nil && string(core.CodeOf(err)) != c.want {
+			t.Errorf("an answer %s: got %v, want %q", name, err, c.want)
+		}
+		if shown := two.exchanges.Load() + one.exchanges.Load() - before; (shown > 0) != (c.want == "") {
+			t.Errorf("an answer %s: its code was shown to a provider %d times", name, shown)
+		}
+	}
+}
+
 func TestTheDiscoveryDocumentNamesTheServersOfAllProviders(t *testing.T) {
 	a, _, _ := several(t)
 	about, err := a.Describe(t.Context())

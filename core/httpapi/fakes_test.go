@@ -204,7 +204,7 @@ func (a *fakeAccess) FinishLogin(_ context.Context, in access.LoginAnswer) (stri
 	if !a.adapter {
 		return "", "", core.Errorf(core.CodeNotConfigured, "no auth adapter can log people in; set auth.adapter")
 	}
-	if in.State != "s1" || in.Code != "c1" || in.Binding != "b1" {
+	if in.State != "s1" || in.Code != "c1" || in.Binding != "b1" || in.Issuer == "https://another.example" {
 		return "", "", core.Errorf(core.CodeUnauthenticated, "the state is unknown")
 	}
 	a.mu.Lock()

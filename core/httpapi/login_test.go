@@ -165,6 +165,7 @@ func TestBrowserLogin(t *testing.T) {
 		"another browser":      {"?state=s1&code=c1", "service_login=b2"},
 		"no cookie":            {"?state=s1&code=c1", ""},
 		"a code that is wrong": {"?state=s1&code=c2", "service_login=b1"},
+		"another provider":     {"?state=s1&code=c1&iss=https://another.example", "service_login=b1"},
 		"the person declined":  {"?state=s1&error=access_denied", "service_login=b1"},
 		"nothing at all":       {"", ""},
 	} {

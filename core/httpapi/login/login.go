@@ -100,7 +100,7 @@ func (h *Handlers) Authorize(c *fiber.Ctx) error {
 // Callback is GET /v1/auth/callback: the identity provider redirects the browser here.
 func (h *Handlers) Callback(c *fiber.Ctx) error {
 	token, returnTo, err := h.Access.FinishLogin(c.UserContext(), access.LoginAnswer{
-		State: c.Query("state"), Code: c.Query("code"), Binding: c.Cookies(loginCookie),
+		State: c.Query("state"), Code: c.Query("code"), Issuer: c.Query("iss"), Binding: c.Cookies(loginCookie),
 	})
 	h.setCookie(c, http.Cookie{Name: loginCookie, Path: loginCookiePath, MaxAge: -1, SameSite: http.SameSiteLaxMode})
 	if core.CodeOf(err) == core.CodeNotConfigured {
@@ -125,9 +125,18 @@ func (h *Handlers) logFailedLogin(c *fiber.Ctx, err error) {
 	}
 	args := []any{"reason", reason, "request_id", c.GetRespHeader(fiber.HeaderXRequestID)}
 	if said := c.Query("error"); said != "" {
-		args = append(args, "provider_error", said, "provider_description", c.Query("error_description"))
+		args = append(args, "provider_error", clip(said), "provider_description", clip(c.Query("error_description")))
 	}
 	h.Log.Warn("browser login failed", args...)
+}
+
+// clip bounds a text that anybody may have put into the address.
+func clip(text string) string {
+	const most = 200
+	if len(text) > most {
+		return strings.ToValidUTF8(text[:most], "") + "…"
+	}
+	return text
 }
 
 // localPath reports whether a browser reads p as a path of this server: //host and /\host are not.

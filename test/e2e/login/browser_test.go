@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/ropewalk/ropewalk/internal/testenv"
+	"github.com/ropewalk/ropewalk/internal/testkit"
 	"github.com/ropewalk/ropewalk/test/e2e/harness"
 )
 
@@ -95,5 +96,60 @@ func TestABrowserLogsInThroughTheProvider(t *testing.T) {
 		if secret != "" && strings.Contains(s.Log.String(), secret) {
 			t.Errorf("the log shows %q", secret)
 		}
+	}
+}
+
+// logged waits until the server's log has a text.
+func logged(s *harness.Server, text string) bool {
+	return testkit.Within(harness.Timeout, func() bool { return strings.Contains(s.Log.String(), text) })
+}
+
+// A provider that people can log in with sends a browser that began with it to another one of the server's providers,
+// with the same client id, state and challenge: the other one's code must not be shown to it.
+func TestAProviderCannotObtainTheCodesOfAnotherOne(t *testing.T) {
+	t.Parallel()
+	port := harness.FreePort(t)
+	base := "http://127.0.0.1:" + port
+	back := base + "/v1/auth/callback"
+	honest, malicious := testenv.StartOpenIDProvider(t, back), testenv.StartOpenIDProvider(t, back)
+	entry := func(name, issuer string) string {
+		return "  - {name: " + name + ", adapter: oidc, issuer: \"" + issuer + "\", clientId: app, redirectUri: \"" + back + "\"}\n"
+	}
+	s := harness.Serve(t, harness.Flags("--port", port), harness.Config("auth:\n"+entry("honest", honest.Issuer)+entry("malicious", malicious.Issuer)))
+	answerOf := func(from, to string) *harness.Browser {
+		t.Helper()
+		b := harness.NewBrowser(t)
+		b.Stop = malicious.Issuer
+		b.Visit(t, base+"/v1/auth/authorize?provider=malicious&returnTo=/v1/auth/session")
+		sent := b.At.String()
+		if !strings.HasPrefix(sent, from) {
+			t.Fatalf("the browser was sent to %s", sent)
+		}
+		b.Stop = back
+		b.Visit(t, to+strings.TrimPrefix(sent, from))
+		if b.At.Query().Get("code") == "" || b.At.Query().Get("iss") != to {
+			t.Fatalf("the provider sent the browser to %s", b.At)
+		}
+		return b
+	}
+	finish := func(b *harness.Browser, answer string) string {
+		t.Helper()
+		b.Stop = base + "/?"
+		b.Visit(t, answer)
+		return b.Cookie(t, "service_session", base)
+	}
+
+	mixed := answerOf(malicious.Issuer, honest.Issuer)
+	if finish(mixed, mixed.At.String()) != "" || mixed.At.String() != base+"/?error=auth_failed" || !logged(s, "states another issuer (iss)") {
+		t.Errorf("the answer of the other provider: the browser is at %s", mixed.At)
+	}
+	stripped := answerOf(malicious.Issuer, honest.Issuer)
+	q := stripped.At.Query()
+	q.Del("iss")
+	if finish(stripped, back+"?"+q.Encode()) != "" || !logged(s, "states no issuer (iss)") {
+		t.Errorf("the same without its issuer: the browser is at %s", stripped.At)
+	}
+	if own := answerOf(malicious.Issuer, malicious.Issuer); finish(own, own.At.String()) == "" {
+		t.Errorf("a login that goes its way ended at %s", own.At)
 	}
 }

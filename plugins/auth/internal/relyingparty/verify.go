@@ -57,6 +57,9 @@ func (p *Party) checkClaims(claims Claims, audiences []string) error {
 	if _, bound := claims["cnf"]; bound {
 		return refuse("the token is bound to a key of its holder (cnf) and no bearer token")
 	}
+	if _, event := claims["events"]; event {
+		return refuse("the token states an event (events): it is a logout token or another one of RFC 8417, and nobody's access token")
+	}
 	if err := checkTimes(claims, time.Now()); err != nil {
 		return err
 	}
