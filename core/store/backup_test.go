@@ -3,12 +3,14 @@ package store
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -237,6 +239,15 @@ func TestARestoreThatIsRefusedChangesNothing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	from := func(statements ...string) string {
+		file := variant(t, string(raw))
+		do(t, file, statements...)
+		return file
+	}
+	long := variant(t, string(raw))
+	if err := os.Truncate(long, int64(len(raw))+1<<20); err != nil { // it could be a sparse file of a terabyte
+		t.Fatal(err)
+	}
 	garbage, cut, foreign, future, broken := variant(t, strings.Repeat("x", 5000)), variant(t, string(raw[:len(raw)/2])), variant(t, ""), variant(t, string(raw)), variant(t, string(raw))
 	do(t, foreign, `CREATE TABLE something (a TEXT)`)
 	do(t, future, `INSERT INTO goose_db_version (version_id, is_applied) VALUES (9000, 1)`)
@@ -265,7 +276,14 @@ func TestARestoreThatIsRefusedChangesNothing(t *testing.T) {
 			"another database":    {foreign, "it is not a state of ropewalk"},
 			"one of the future":   {future, "a newer ropewalk wrote it (schema 9000"},
 			"one with loose ends": {broken, "rows that refer to missing ones"},
-			"a good one":          {good, "already"},
+			"a directory":         {t.TempDir(), "not a regular file"},
+			"bytes behind it":     {long, "pages of 4096"},
+			"a trigger":           {from(`CREATE TRIGGER evil AFTER INSERT ON messages BEGIN UPDATE users SET org_role = 'owner'; END`), `the trigger "evil"`},
+			"an endless view": {from(`ALTER TABLE cookies RENAME TO elsewhere`,
+				`CREATE VIEW cookies AS WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c) SELECT x AS hash FROM c`), `the view "cookies"`},
+			"a sum left out":     {from(`DELETE FROM `+database.BackupSums+` WHERE part = 'settings'`, `UPDATE settings SET value = 'changed'`), "the sum of part settings is missing"},
+			"a part of no state": {from(`INSERT INTO ` + database.BackupSums + ` VALUES ('users" WHERE 0 --', 0, 'x')`), "is not a part of a backup"},
+			"a good one":         {good, "already"},
 		} {
 			_, err := backup.Restore(t.Context(), o.Location(), c.file, false)
 			wantError(t, err, c.want)
@@ -279,6 +297,54 @@ func TestARestoreThatIsRefusedChangesNothing(t *testing.T) {
 		}
 		if err := again.Close(); err != nil {
 			t.Fatal(err)
+		}
+	}
+}
+
+// A restore that was killed leaves a copy of the backup, with its secrets and of its size.
+func TestARestoreRemovesWhatOneThatWasKilledLeft(t *testing.T) {
+	good := filepath.Join(t.TempDir(), "good")
+	state := Options{Path: filepath.Join(t.TempDir(), "ropewalk.db")}
+	makeState(t, state.Path, func(s *Store) error { return s.PutSetting(t.Context(), "from", "backup") })
+	if err := backup.Write(t.Context(), state.Location(), good); err != nil {
+		t.Fatal(err)
+	}
+	left := filepath.Join(filepath.Dir(state.Path), ".restore-123")
+	write(t, left, "secrets")
+	if _, err := backup.Restore(t.Context(), state.Location(), good, true); err != nil {
+		t.Fatal(err)
+	}
+	if found, _ := filepath.Glob(filepath.Join(filepath.Dir(state.Path), ".restore-*")); len(found) > 0 {
+		t.Errorf("left are %q", found)
+	}
+}
+
+// A state that root restores belongs to the user of the home, whose server could not open it otherwise.
+func TestAStateThatRootRestoresBelongsToTheOwnerOfItsDirectory(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("only root can give a file away")
+	}
+	good := filepath.Join(t.TempDir(), "good")
+	state := Options{Path: filepath.Join(t.TempDir(), "ropewalk.db")}
+	makeState(t, state.Path, func(s *Store) error { return s.PutSetting(t.Context(), "from", "backup") })
+	if err := backup.Write(t.Context(), state.Location(), good); err != nil {
+		t.Fatal(err)
+	}
+	into := filepath.Join(t.TempDir(), "home")
+	if err := errors.Join(os.Mkdir(into, 0o700), os.Chown(into, 65534, 65533)); err != nil {
+		t.Fatal(err)
+	}
+	to := Options{Path: filepath.Join(into, "ropewalk.db")}
+	if _, err := backup.Restore(t.Context(), to.Location(), good, false); err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range []string{to.Path, to.Path + ".lock"} {
+		info, err := os.Stat(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if owner, ok := info.Sys().(*syscall.Stat_t); !ok || owner.Uid != 65534 || owner.Gid != 65533 || info.Mode().Perm() != 0o600 {
+			t.Errorf("%s: %+v, mode %v", file, owner, info.Mode())
 		}
 	}
 }

@@ -53,13 +53,16 @@ func restoreFile(ctx context.Context, path, file string, replace bool) (kept str
 	if there && !replace {
 		return "", fmt.Errorf("there is a state in %s already: move it away, or set --replace, which keeps it beside the new one under another name", path)
 	}
-	part, err := copyFile(file, filepath.Dir(path))
+	if err := removeStale(filepath.Dir(path)); err != nil {
+		return "", err
+	}
+	part, err := copyFile(ctx, file, filepath.Dir(path))
 	if err != nil {
 		return "", err
 	}
 	defer func() { err = errors.Join(err, removeAll(part)) }()
-	if err := Verify(ctx, part); err != nil {
-		return "", fmt.Errorf("the copy is not a valid backup: %w", err)
+	if err := errors.Join(giveTo(part, filepath.Dir(path)), giveTo(path+".lock", filepath.Dir(path))); err != nil {
+		return "", err
 	}
 	if there {
 		if kept, err = keepOld(ctx, path); err != nil {
@@ -88,19 +91,33 @@ func keepOld(ctx context.Context, path string) (kept string, err error) {
 	return kept, nil
 }
 
-// copyFile copies a file into a directory, synced and with mode 0600, and returns the copy's path.
-func copyFile(file, dir string) (string, error) {
+const copyPrefix = ".restore-"
+
+// removeStale removes the copies that restores into a directory left when they were killed. The caller holds the lock
+// of the state, so that no other restore uses them.
+func removeStale(dir string) error {
+	stale, err := filepath.Glob(filepath.Join(dir, copyPrefix+"*"))
+	return errors.Join(err, removeAll(stale...))
+}
+
+// copyFile copies a file into a directory, synced and with mode 0600, verifies the copy, and returns its path.
+func copyFile(ctx context.Context, file, dir string) (string, error) {
 	from, err := os.Open(file)
 	if err != nil {
 		return "", err
 	}
 	defer func() { _ = from.Close() }()
-	to, err := os.CreateTemp(dir, ".restore-*")
+	to, err := os.CreateTemp(dir, copyPrefix+"*")
 	if err != nil {
 		return "", err
 	}
 	_, err = io.Copy(to, from)
-	if err = errors.Join(err, to.Sync(), to.Close()); err != nil {
+	if err = errors.Join(err, to.Sync(), to.Close()); err == nil {
+		if err = Verify(ctx, to.Name()); err != nil { // the file may have been exchanged since it was verified
+			err = fmt.Errorf("the copy is not a valid backup: %w", err)
+		}
+	}
+	if err != nil {
 		return "", errors.Join(err, removeAll(to.Name()))
 	}
 	return to.Name(), nil
@@ -124,7 +141,7 @@ func restoreServer(ctx context.Context, at database.Location, file string, repla
 	if !free {
 		return fmt.Errorf("servers are using %s: stop them first", database.Address(c))
 	}
-	part, err := copyFile(file, "")
+	part, err := copyFile(ctx, file, "")
 	if err != nil {
 		return err
 	}

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"hash"
 	"math"
+	"slices"
 
 	"github.com/ropewalk/ropewalk/core/store/database"
 )
@@ -60,6 +61,9 @@ func verifySums(ctx context.Context, db *sql.DB) error {
 	if err != nil {
 		return fmt.Errorf("the file is damaged: its sums cannot be read: %w", err)
 	}
+	if err := checkParts(ctx, db, parts); err != nil {
+		return err
+	}
 	for _, p := range parts {
 		rows, sum, err := sumTable(ctx, db, p.name)
 		if err != nil {
@@ -67,6 +71,29 @@ func verifySums(ctx context.Context, db *sql.DB) error {
 		}
 		if rows != p.rows || sum != p.sum {
 			return fmt.Errorf("the file is damaged: part %s has %d rows with SHA-256 %s, the backup was made with %d rows and %s", p.name, rows, sum, p.rows, p.sum)
+		}
+	}
+	return nil
+}
+
+// checkParts returns an error unless there is a sum for each table that a backup holds and that this one has, and for
+// nothing else. A backup of an older version may lack tables.
+func checkParts(ctx context.Context, db *sql.DB, parts []part) error {
+	for _, p := range parts {
+		if !slices.Contains(Tables(), p.name) {
+			return fmt.Errorf("the file is damaged: %.50q is not a part of a backup", p.name)
+		}
+	}
+	for _, table := range Tables() {
+		if slices.ContainsFunc(parts, func(p part) bool { return p.name == table }) {
+			continue
+		}
+		var there bool
+		if err := db.QueryRowContext(ctx, `SELECT EXISTS (SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = $1)`, table).Scan(&there); err != nil {
+			return err
+		}
+		if there {
+			return fmt.Errorf("the file is damaged: the sum of part %s is missing", table)
 		}
 	}
 	return nil

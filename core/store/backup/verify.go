@@ -15,15 +15,44 @@ import (
 
 // Verify reads a whole file and returns what is wrong with it as a backup, nil when it is valid.
 func Verify(ctx context.Context, path string) error {
-	if _, err := os.Stat(path); err != nil {
+	info, err := os.Stat(path)
+	switch {
+	case err != nil:
 		return err // opening it would create it
+	case !info.Mode().IsRegular():
+		return errors.New("it is not a regular file")
 	}
 	db, err := database.OpenSQLite(path, database.Reader())
 	if err != nil {
 		return err
 	}
 	defer func() { _ = db.Close() }()
+	if err := verifySchema(ctx, db, info.Size()); err != nil {
+		return err
+	}
 	return verifyDatabase(ctx, db)
+}
+
+// verifySchema refuses what no state has and what the sums do not cover: bytes behind the last page, which a restore
+// would copy however many there are, and programs in the file: a trigger or a view runs in the server, with every read
+// or write of its table.
+func verifySchema(ctx context.Context, db *sql.DB, size int64) error {
+	var pages, pageSize int64
+	if err := db.QueryRowContext(ctx, `SELECT page_count, page_size FROM pragma_page_count, pragma_page_size`).Scan(&pages, &pageSize); err != nil {
+		return database.Explain(err)
+	}
+	if size > pages*pageSize {
+		return fmt.Errorf("the file is damaged: it has %d bytes, and %d pages of %d", size, pages, pageSize)
+	}
+	var kind, name string
+	err := db.QueryRowContext(ctx, `SELECT type, name FROM sqlite_master WHERE type NOT IN ('table', 'index') OR sql LIKE 'CREATE VIRTUAL%' LIMIT 1`).Scan(&kind, &name)
+	switch {
+	case errors.Is(err, sql.ErrNoRows):
+		return nil
+	case err != nil:
+		return database.Explain(err)
+	}
+	return fmt.Errorf("it was changed: it has the %s %q, and no state has one", kind, name)
 }
 
 // CheckKeys returns what is wrong with the keys for a backup: nil when every app in it can be read with them.
