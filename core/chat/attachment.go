@@ -7,6 +7,7 @@ import (
 	"mime"
 	"net/url"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 
 	"github.com/ropewalk/ropewalk/core"
@@ -19,6 +20,7 @@ const (
 	maxAttachment     = 5 << 20  // bytes of one
 	maxAttachmentsAll = 10 << 20 // bytes of all of one message
 	maxAttachmentName = 200      // characters
+	maxAttachmentURL  = 2048     // bytes
 )
 
 // Attachment is a file that a person sends with a message: its content as data, or the address of an image.
@@ -63,8 +65,8 @@ func checkAttachments(all []Attachment) error {
 // check checks the attachment of that position.
 func (a Attachment) check(i int) error {
 	switch n := utf8.RuneCountInString(a.Name); {
-	case n == 0 || n > maxAttachmentName || strings.ContainsAny(a.Name, "/\\\x00\r\n"):
-		return core.Errorf(core.CodeBadRequest, "attachments[%d].name must be a file name of 1 to %d characters", i, maxAttachmentName)
+	case n == 0 || n > maxAttachmentName || a.Name == "." || a.Name == ".." || strings.ContainsFunc(a.Name, notInNames):
+		return core.Errorf(core.CodeBadRequest, "attachments[%d].name must be a file name of 1 to %d characters, without control characters", i, maxAttachmentName)
 	case (a.Data == "") == (a.URL == ""):
 		return core.Errorf(core.CodeBadRequest, "attachments[%d] must have either data or url", i)
 	case base64.StdEncoding.DecodedLen(len(a.Data)) > maxAttachment+2:
@@ -76,10 +78,29 @@ func (a Attachment) check(i int) error {
 	return a.checkType(i)
 }
 
+// notInNames reports whether a character is none of a file name. Those that change the direction of text would show
+// another extension than the one that the name has.
+func notInNames(r rune) bool {
+	return r == '/' || r == '\\' || unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r)
+}
+
+// mediaType is the type of an attachment that was checked, in the one form in which it is stored, sent and served:
+// in lower case, and of its parameters the charset only.
+func (a Attachment) mediaType() string {
+	media, parameters, err := mime.ParseMediaType(a.MIMEType)
+	if err != nil {
+		return "application/octet-stream"
+	}
+	if charset := parameters["charset"]; charset != "" {
+		return mime.FormatMediaType(media, map[string]string{"charset": strings.ToLower(charset)})
+	}
+	return media
+}
+
 // checkType accepts the types that the models of every vendor take.
 func (a Attachment) checkType(i int) error {
 	media, _, err := mime.ParseMediaType(a.MIMEType)
-	b := model.Block{MIMEType: a.MIMEType}
+	b := model.Block{MIMEType: a.mediaType()}
 	known := media == "application/pdf" || media == "image/png" || media == "image/jpeg" || media == "image/gif" || media == "image/webp" || b.IsText()
 	if err != nil || !known {
 		return core.Errorf(core.CodeBadRequest, "attachments[%d].mimeType must be image/png, image/jpeg, image/gif, image/webp, application/pdf or a text type", i)
@@ -88,8 +109,8 @@ func (a Attachment) checkType(i int) error {
 		return nil
 	}
 	at, err := url.Parse(a.URL)
-	if err != nil || at.Scheme != "https" || at.Host == "" || at.User != nil {
-		return core.Errorf(core.CodeBadRequest, "attachments[%d].url must be an https address", i)
+	if err != nil || len(a.URL) > maxAttachmentURL || at.Scheme != "https" || at.Host == "" || at.User != nil {
+		return core.Errorf(core.CodeBadRequest, "attachments[%d].url must be an https address of at most %d bytes", i, maxAttachmentURL)
 	}
 	if !b.IsImage() {
 		return core.Errorf(core.CodeBadRequest, "attachments[%d].url: only images are taken from an address; send other files as data", i)
@@ -117,14 +138,14 @@ func userMessage(conversation string, r Request) (core.Message, model.Message, e
 		if err != nil {
 			return stored, said, err // the request was checked
 		}
-		id := core.RandomID("att_")
-		reference := shownAttachment{ID: id, Name: a.Name, MIMEType: a.MIMEType, Size: len(content), URL: a.URL}
+		id, media := core.RandomID("att_"), a.mediaType()
+		reference := shownAttachment{ID: id, Name: a.Name, MIMEType: media, Size: len(content), URL: a.URL}
 		if a.URL == "" {
 			reference.URL = "/v1/conversations/" + conversation + "/attachments/" + id
-			stored.Attachments = append(stored.Attachments, core.Attachment{ID: id, Name: a.Name, MIMEType: a.MIMEType, Content: content})
+			stored.Attachments = append(stored.Attachments, core.Attachment{ID: id, Name: a.Name, MIMEType: media, Content: content})
 		}
 		shown.Attachments = append(shown.Attachments, reference)
-		said.Blocks = append(said.Blocks, model.Block{Kind: model.File, ID: id, Name: a.Name, MIMEType: a.MIMEType, URL: a.URL, Data: content})
+		said.Blocks = append(said.Blocks, model.Block{Kind: model.File, ID: id, Name: a.Name, MIMEType: media, URL: a.URL, Data: content})
 	}
 	said.Blocks = append(said.Blocks, model.Block{Kind: model.Text, Text: r.Message})
 	var err error

@@ -94,6 +94,14 @@ func TestAttachmentsHaveLimits(t *testing.T) {
 		"all too large":  {[]chat.Attachment{large, large, large}, core.CodePayloadTooLarge, "10 MiB together"},
 		"no name":        {with(func(a *chat.Attachment) { a.Name = "" }), core.CodeBadRequest, "attachments[0].name"},
 		"a path":         {with(func(a *chat.Attachment) { a.Name = "../x" }), core.CodeBadRequest, "attachments[0].name"},
+		"a directory":    {with(func(a *chat.Attachment) { a.Name = ".." }), core.CodeBadRequest, "attachments[0].name"},
+		"a control":      {with(func(a *chat.Attachment) { a.Name = "a\x1b[2Jb" }), core.CodeBadRequest, "attachments[0].name"},
+		"a C1 control":   {with(func(a *chat.Attachment) { a.Name = "a\u009bb" }), core.CodeBadRequest, "attachments[0].name"},
+		"another end":    {with(func(a *chat.Attachment) { a.Name = "invoice\u202efdp.exe" }), core.CodeBadRequest, "attachments[0].name"},
+		"vectors by url": {with(func(a *chat.Attachment) { a.Data, a.URL, a.MIMEType = "", "https://x.example/a", "image/svg+xml" }), core.CodeBadRequest, "only images"},
+		"a long url": {with(func(a *chat.Attachment) {
+			a.Data, a.URL, a.MIMEType = "", "https://x.example/"+strings.Repeat("a", 2048), "image/png"
+		}), core.CodeBadRequest, "2048"},
 		"another type":   {with(func(a *chat.Attachment) { a.MIMEType = "application/zip" }), core.CodeBadRequest, "attachments[0].mimeType"},
 		"no base64":      {with(func(a *chat.Attachment) { a.Data = "%" }), core.CodeBadRequest, "attachments[0].data is not base64"},
 		"both":           {with(func(a *chat.Attachment) { a.URL = "https://x.example/a" }), core.CodeBadRequest, "either data or url"},
@@ -108,6 +116,31 @@ func TestAttachmentsHaveLimits(t *testing.T) {
 	}
 	if all, err := h.Recent(t.Context(), owner()); err != nil || len(all) != 0 {
 		t.Errorf("conversations were created: %+v, %v", all, err)
+	}
+}
+
+// The type is written into a header, a data: address and the requests of vendors, so it has one form.
+func TestTheTypeOfAnAttachmentIsKeptInOneForm(t *testing.T) {
+	h := open(t, "openai", nil)
+	h.model.Say(t, titled, `{"match":{},"response":{"content":"Seen."}}`)
+	for given, want := range map[string]string{
+		"IMAGE/PNG": "image/png",
+		"text/plain;\r\n\r\na=\"<script>alert(1)</script>\"": "text/plain",
+		"text/html; charset=UTF-8; x=y":                      "text/html; charset=utf-8",
+		"text/plain\r\n ":                                    "text/plain",
+	} {
+		answer, _ := h.must(chat.Request{Message: "look", Attachments: []chat.Attachment{{Name: "a", MIMEType: given, Data: encoded("x")}}})
+		messages := must2(h.History(t.Context(), owner(), answer.ConversationID))
+		var shown struct {
+			Attachments []struct{ ID, MIMEType string }
+		}
+		if err := json.Unmarshal(messages[0].Metadata, &shown); err != nil || len(shown.Attachments) != 1 {
+			t.Fatalf("%s, %v", messages[0].Metadata, err)
+		}
+		a, err := h.Attachment(t.Context(), owner(), answer.ConversationID, shown.Attachments[0].ID)
+		if err != nil || a.MIMEType != want || shown.Attachments[0].MIMEType != want {
+			t.Errorf("%q is kept as %q and shown as %q (%v), want %q", given, a.MIMEType, shown.Attachments[0].MIMEType, err, want)
+		}
 	}
 }
 

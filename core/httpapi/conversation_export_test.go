@@ -128,16 +128,17 @@ func TestAnImportKeepsTheMetadataOfMessagesAndRefusesWhatAnExportCannotHave(t *t
 			`"messages":[{"role":"assistant","content":"4","timestamp":"2026-11-20T08:00:00Z","metadata":` + metadata + `}]}`})
 	}
 	for metadata, names := range map[string]string{
-		`{"toolCalls":{}}`:                           "messages.metadata.toolCalls must be an array",
-		`{"toolCalls":[{"input":[]}]}`:               "input must be an object",
-		`{"costUsd":false}`:                          "costUsd must be a number",
-		`{"inputTokens":-1}`:                         "-1 is not a number from 0 to",
-		`{"llmMs":9007199254740992}`:                 "9007199254740992 is not a number from 0 to",
-		`{"inputTokens":1.5}`:                        "inputTokens must be a whole number",
-		`{"attachments":[{"name":{}}]}`:              "name must be a string",
-		`{"stopReason":"tired"}`:                     "stopReason can be",
-		`{"parts":[{"type":"image"}]}`:               "parts.type can be text or toolCall",
-		`{"parts":[{"type":"toolCall","index":-1}]}`: "-1 is not a number from 0 to",
+		`{"toolCalls":{}}`:              "messages.metadata.toolCalls must be an array",
+		`{"toolCalls":[{"input":[]}]}`:  "input must be an object",
+		`{"costUsd":false}`:             "costUsd must be a number",
+		`{"inputTokens":-1}`:            "-1 is not a number from 0 to",
+		`{"llmMs":9007199254740992}`:    "9007199254740992 is not a number from 0 to",
+		`{"inputTokens":1.5}`:           "inputTokens must be a whole number",
+		`{"attachments":[{"name":{}}]}`: "name must be a string",
+		`{"attachments":[{"name":"a","url":"javascript:alert(1)"}]}`: "attachments.url must be an https address",
+		`{"stopReason":"tired"}`:                                     "stopReason can be",
+		`{"parts":[{"type":"image"}]}`:                               "parts.type can be text or toolCall",
+		`{"parts":[{"type":"toolCall","index":-1}]}`:                 "-1 is not a number from 0 to",
 	} {
 		if r := restore(metadata); r.StatusCode != 400 || !strings.Contains(r.body, names) {
 			t.Errorf("%s: %d %s, want %q", metadata, r.StatusCode, r.body, names)

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// IsImage reports whether a File is an image.
-func (b Block) IsImage() bool { return strings.HasPrefix(b.MIMEType, "image/") }
+// IsImage reports whether a File is an image of pixels. One of vectors (SVG) is text.
+func (b Block) IsImage() bool { return strings.HasPrefix(b.MIMEType, "image/") && !b.IsText() }
 
 // IsText reports whether a File can be given to a model as text.
 func (b Block) IsText() bool {

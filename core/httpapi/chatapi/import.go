@@ -2,6 +2,7 @@ package chatapi
 
 import (
 	"encoding/json"
+	"strings"
 	"time"
 
 	"github.com/gofiber/fiber/v2"
@@ -78,6 +79,9 @@ func (m *importedMetadata) encode(content string) (json.RawMessage, error) {
 		}
 	}
 	for _, a := range m.Attachments {
+		if !strings.HasPrefix(a.URL, "https://") && !strings.HasPrefix(a.URL, "/v1/conversations/") {
+			return nil, core.Errorf(core.CodeBadRequest, "metadata.attachments.url must be an https address, or the path of an attachment in this API")
+		}
 		counts = append(counts, a.Size)
 	}
 	for _, p := range m.Parts {
