@@ -21,17 +21,16 @@ func (s *Server) streamEvents(c *fiber.Ctx, caller core.Caller) error {
 		return err
 	}
 	workspace, user := caller.Workspace.ID, caller.User.ID
-	cred.Workspace = workspace
 	release, err := s.options.Limits.Acquire(limits.Streams, user)
 	if err != nil {
 		return err
 	}
 	err = s.streams.Open(c, stream.Standing, func(ctx context.Context, w *stream.Writer) {
 		defer release()
+		ctx, stop := s.authn.Watch(ctx, cred, caller, 0)
+		defer stop()
 		reader := s.events.Subscribe(workspace, user)
 		defer reader.Close()
-		changes, stop := s.watchRights(user)
-		defer stop()
 		if w.Flush() != nil {
 			return
 		}
@@ -39,12 +38,8 @@ func (s *Server) streamEvents(c *fiber.Ctx, caller core.Caller) error {
 			select {
 			case <-ctx.Done():
 				return
-			case <-changes:
-				if s.revoked(ctx, cred) {
-					return
-				}
 			case e, open := <-reader.C:
-				if !open || (e.Name == core.EventHeartbeat && s.revoked(ctx, cred)) || s.send(w, e) != nil {
+				if !open || (e.Name == core.EventHeartbeat && s.authn.Revoked(ctx, cred, caller)) || s.send(w, e) != nil {
 					return
 				}
 			}
@@ -56,21 +51,6 @@ func (s *Server) streamEvents(c *fiber.Ctx, caller core.Caller) error {
 	return err
 }
 
-// watchRights returns a channel that receives after a user's rights may have changed.
-func (s *Server) watchRights(user string) (changes <-chan struct{}, stop func()) {
-	changed := make(chan struct{}, 1)
-	stop = s.access.WatchRevocations(func(of string) {
-		if of != user && of != "" {
-			return
-		}
-		select {
-		case changed <- struct{}{}:
-		default: // one check covers both
-		}
-	})
-	return changed, stop
-}
-
 func (s *Server) send(w *stream.Writer, e core.Event) error {
 	data, err := json.Marshal(e.Data)
 	if err != nil {
@@ -78,15 +58,4 @@ func (s *Server) send(w *stream.Writer, e core.Event) error {
 		return nil
 	}
 	return w.Event(e.Name, data)
-}
-
-// revoked reports whether the credentials no longer allow access to the workspace. It returns false
-// when that cannot be determined.
-func (s *Server) revoked(ctx context.Context, cred authn.Credentials) bool {
-	_, err := s.authn.Caller(ctx, cred)
-	if err == nil {
-		return false
-	}
-	code := core.CodeOf(err)
-	return code == core.CodeUnauthenticated || code == core.CodeWorkspaceDenied
 }

@@ -31,10 +31,6 @@ type Access interface {
 	Dev() bool
 	BindsTokens() bool // whether an identity provider gets requests with their tokens
 	Workspaces(ctx context.Context, id core.Identity) ([]core.Workspace, error)
-
-	// WatchRevocations calls changed, with the id of a user or "" for all, when the user's rights may
-	// have changed.
-	WatchRevocations(changed func(userID string)) (stop func())
 }
 
 // Apps manages the installed apps.

@@ -129,10 +129,10 @@ func (s *Server) setHandlers() {
 	s.authn = &authn.Authenticator{Access: o.Access}
 	s.login = &login.Handlers{Access: o.Access, Guard: s.guard, Log: o.Logger, RedirectURI: o.RedirectURI}
 	s.app = &appapi.Handlers{
-		Apps: o.Apps, Tools: o.Tools, Streams: o.Streams, Limits: o.Limits, Guard: s.guard, Log: o.Logger, Quiet: o.Timeouts.Quiet,
+		Apps: o.Apps, Tools: o.Tools, Streams: o.Streams, Limits: o.Limits, Guard: s.guard, Authn: s.authn, Log: o.Logger, Quiet: o.Timeouts.Quiet,
 	}
 	s.talk = &chatapi.Handlers{
-		Chat: o.Chat, Streams: o.Streams, Limits: o.Limits, TokensPerDay: o.TokensPerDay, Log: o.Logger, Quiet: o.Timeouts.Quiet,
+		Chat: o.Chat, Streams: o.Streams, Limits: o.Limits, Authn: s.authn, TokensPerDay: o.TokensPerDay, Log: o.Logger, Quiet: o.Timeouts.Quiet,
 	}
 	s.admin = &adminapi.Handlers{Tools: o.Tools, Keys: o.Access, Models: o.Chat, Registries: o.Registries, Audit: o.AuditTrail, Settings: o.Settings, Plugins: o.Plugins}
 	s.trust = &trustapi.Handlers{Pins: o.Pins, Approvals: o.Approvals}

@@ -11,6 +11,7 @@ import (
 	"github.com/ropewalk/ropewalk/core"
 	"github.com/ropewalk/ropewalk/core/apps"
 	"github.com/ropewalk/ropewalk/core/apps/source"
+	"github.com/ropewalk/ropewalk/core/httpapi/authn"
 	"github.com/ropewalk/ropewalk/core/limits"
 	"github.com/ropewalk/ropewalk/core/stream"
 	"github.com/ropewalk/ropewalk/core/tools"
@@ -47,6 +48,7 @@ type Handlers struct {
 	Streams *stream.Streams
 	Limits  *limits.Limits
 	Guard   *webguard.Policy
+	Authn   *authn.Authenticator
 	Log     hclog.Logger
 	Quiet   time.Duration // between the keep-alive comments of a stream
 }

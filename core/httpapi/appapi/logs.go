@@ -3,11 +3,13 @@ package appapi
 import (
 	"context"
 	"encoding/json"
+	"time"
 
 	"github.com/gofiber/fiber/v2"
 
 	"github.com/ropewalk/ropewalk/core"
 	"github.com/ropewalk/ropewalk/core/apps"
+	"github.com/ropewalk/ropewalk/core/httpapi/authn"
 	"github.com/ropewalk/ropewalk/core/httpapi/query"
 	"github.com/ropewalk/ropewalk/core/httpapi/respond"
 	"github.com/ropewalk/ropewalk/core/stream"
@@ -16,6 +18,8 @@ import (
 const (
 	logTail    = 200 // lines, unless the client says how many
 	maxLogTail = 10_000
+
+	recheckInterval = 30 * time.Second // how often the credentials of a follower are checked again
 )
 
 type logsResponse struct {
@@ -47,8 +51,14 @@ func (h *Handlers) followLogs(c *fiber.Ctx, caller core.Caller, name string, tai
 	if _, err := h.Apps.Details(caller.Workspace.ID, name); err != nil {
 		return err
 	}
+	cred, err := authn.FromRequest(c)
+	if err != nil {
+		return err
+	}
 	workspace := caller.Workspace.ID
 	return h.Streams.Open(c, stream.Standing, func(ctx context.Context, w *stream.Writer) {
+		ctx, stop := h.Authn.Watch(ctx, cred, caller, recheckInterval)
+		defer stop()
 		lines, more, err := h.Apps.Logs(ctx, workspace, name, tail, true)
 		if err != nil || w.Flush() != nil {
 			return

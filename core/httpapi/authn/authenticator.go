@@ -13,6 +13,10 @@ import (
 type Access interface {
 	API(ctx context.Context, bearer, cookie string) (core.Identity, error)
 	Caller(ctx context.Context, id core.Identity, workspace string) (core.Caller, error)
+
+	// WatchRevocations calls changed, with the id of a user or "" for all, when the user's rights may
+	// have changed.
+	WatchRevocations(changed func(userID string)) (stop func())
 }
 
 // Authenticator wraps handlers with what they require of their caller.

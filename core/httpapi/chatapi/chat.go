@@ -8,15 +8,21 @@ import (
 
 	"github.com/ropewalk/ropewalk/core"
 	"github.com/ropewalk/ropewalk/core/chat"
+	"github.com/ropewalk/ropewalk/core/httpapi/authn"
 	"github.com/ropewalk/ropewalk/core/httpapi/body"
 	"github.com/ropewalk/ropewalk/core/httpapi/respond"
 	"github.com/ropewalk/ropewalk/core/stream"
 	"github.com/ropewalk/ropewalk/core/tracing"
 )
 
-// SendMessage is POST /v1/chat: it runs the message to its end. A client that disconnects cancels the run.
+// SendMessage is POST /v1/chat: it runs the message to its end. A client that disconnects cancels
+// the run, and so does the end of the caller's rights.
 func (h *Handlers) SendMessage(c *fiber.Ctx, caller core.Caller) error {
 	r, err := body.Read[chat.Request](c.Context())
+	if err != nil {
+		return err
+	}
+	cred, err := authn.FromRequest(c)
 	if err != nil {
 		return err
 	}
@@ -30,7 +36,7 @@ func (h *Handlers) SendMessage(c *fiber.Ctx, caller core.Caller) error {
 		return err
 	}
 	defer release()
-	ctx, cancel := context.WithCancel(c.UserContext())
+	ctx, cancel := h.Authn.Watch(c.UserContext(), cred, caller, 0)
 	defer cancel()
 	peer := stream.WatchPeer(c.Context().Conn(), cancel)
 	response, err := run.Do(ctx, nil)
@@ -41,10 +47,14 @@ func (h *Handlers) SendMessage(c *fiber.Ctx, caller core.Caller) error {
 	return c.JSON(response)
 }
 
-// StreamMessage is POST /v1/chat/stream: it streams the events of the run. Errors known before the run
+// StreamMessage is POST /v1/chat/stream: it streams the events of the run, which ends like that of SendMessage. Errors known before the run
 // begins are ordinary error responses.
 func (h *Handlers) StreamMessage(c *fiber.Ctx, caller core.Caller) error {
 	r, err := body.Read[chat.Request](c.Context())
+	if err != nil {
+		return err
+	}
+	cred, err := authn.FromRequest(c)
 	if err != nil {
 		return err
 	}
@@ -61,6 +71,8 @@ func (h *Handlers) StreamMessage(c *fiber.Ctx, caller core.Caller) error {
 	err = h.Streams.Open(c, stream.Answer, func(ctx context.Context, w *stream.Writer) {
 		defer release()
 		defer respond.KeepAlive(w, h.Quiet)()
+		ctx, stop := h.Authn.Watch(ctx, cred, caller, 0)
+		defer stop()
 		_, _ = run.Do(span.In(ctx), func(e chat.Event) { h.sendChat(w, e) }) // the error was sent as the last event
 	})
 	if err != nil {

@@ -11,6 +11,7 @@ import (
 	"github.com/ropewalk/ropewalk/core/chat"
 	"github.com/ropewalk/ropewalk/core/chat/elicit"
 	"github.com/ropewalk/ropewalk/core/chat/skill"
+	"github.com/ropewalk/ropewalk/core/httpapi/authn"
 	"github.com/ropewalk/ropewalk/core/limits"
 	"github.com/ropewalk/ropewalk/core/stream"
 )
@@ -38,6 +39,7 @@ type Handlers struct {
 	Chat         Chat
 	Streams      *stream.Streams
 	Limits       *limits.Limits
+	Authn        *authn.Authenticator
 	TokensPerDay int64 // that one user may use in a workspace; 0 means no limit
 	Log          hclog.Logger
 	Quiet        time.Duration // between the keep-alive comments of a stream
