@@ -73,6 +73,6 @@ func TestARevokedKeyEndsItsStreamsAndItsRun(t *testing.T) {
 		said[name] = <-ended
 	}
 	if !strings.Contains(said["chat"], `"stopReason":"cancelled"`) || !testkit.Within(harness.Timeout, harness.Exists(gate+".cancelled")) {
-		t.Errorf("the run ended with %s; its tool call was cancelled: %v", said["chat"], harness.Exists(gate + ".cancelled")())
+		t.Errorf("the run ended with %s; its tool call was cancelled: %v", said["chat"], harness.Exists(gate+".cancelled")())
 	}
 }
