@@ -216,7 +216,7 @@ environment SERVICE_API_KEY: apiKey: must have at least 8 characters; leave it o
 5: base: unknown key; known are apiKey, apps, audit, auth, chat, features, http, install, limits, log, mcp, models, plugins, registries, sandbox, sessionStore, skills, storage, tools
 6: http: << is not part of YAML 1.2: write the keys out, or use an alias for the whole value`,
 		},
-		{name: "not YAML at all", file: "a: b\n  c: [\n", want: `2: not YAML: mapping values are not allowed in this context`},
+		{name: "not YAML at all", file: "a: b\n  c: [\n", want: `2: not YAML: column 4: at "c:": a ":" is not allowed here: indent this line as the keys beside it, look for a missing ":" on the line before, or quote a text that has ": " in it`},
 		{name: "a list in place of the settings", file: "- a\n", want: `1: want a mapping of settings`},
 		{name: "two documents", file: "log: {}\n---\nlog: {}\n", want: `2: a second document: the configuration is one document`},
 		{name: "a list of itself", file: "auth: &a {adapter: oidc, b: *a}\n", want: `1: auth` + strings.Repeat(".b", 32) + `: more than 100000 values, or nested deeper than 64`},

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"regexp"
 	"strconv"
 	"strings"
 
@@ -35,12 +34,12 @@ func ReadYAML(file string, text []byte, env map[string]string) *Layer {
 		return r.Layer // an empty file, or comments only
 	}
 	if err != nil {
-		r.syntax(err)
+		r.syntax(string(text))
 		return r.Layer
 	}
 	if err := dec.Decode(&second); !errors.Is(err, io.EOF) {
 		if err != nil {
-			r.syntax(err)
+			r.syntax(string(text))
 		} else {
 			r.problem(&second, "", "a second document: the configuration is one document")
 		}
@@ -53,20 +52,6 @@ func ReadYAML(file string, text []byte, env map[string]string) *Layer {
 		r.problem(doc.Content[0], "", "want a mapping of settings")
 	}
 	return r.Layer
-}
-
-var syntaxLine = regexp.MustCompile(`^(?:yaml: )?line (\d+): (.*)$`)
-
-func (r *reader) syntax(err error) {
-	place, text := Place{Source: r.file}, strings.TrimPrefix(err.Error(), "yaml: ")
-	if m := syntaxLine.FindStringSubmatch(text); m != nil {
-		place.Line, _ = strconv.Atoi(m[1])
-		text = m[2]
-	}
-	if strings.Contains(text, "cannot start any token") {
-		text += " (YAML is indented with spaces, not with tabs; quote texts that begin with @, ` or %)"
-	}
-	r.Problems = append(r.Problems, Problem{Place: place, Message: "not YAML: " + text})
 }
 
 func (r *reader) problem(n *yaml.Node, path, format string, args ...any) {
