@@ -287,6 +287,21 @@ func TestAnAppWhoseFilesWereChangedIsNamedByDoctorAndTheListOfApps(t *testing.T)
 	}
 }
 
+func TestAModelWithoutItsKeyIsOneFinding(t *testing.T) {
+	t.Parallel()
+	s := newScript(t)
+	s.environ = []string{"PATH=" + s.dir}
+	file := s.write("keyless.yaml", "models: {default: \"anthropic:x\", fast: \"anthropic:y\"}\n")
+	out, errs, status := s.split("", "ropewalk", "doctor", "--config", file)
+	if status != 1 || strings.Count(out, "has no key") != 1 || !strings.Contains(out, "models.default and models.fast name the provider anthropic") {
+		t.Errorf("doctor: status %d, %s\n%s", status, errs, out)
+	}
+	_, errs, status = s.split("", "ropewalk", "config", "check", "--config", file)
+	if status != 0 || strings.Count(errs, "has no key") != 1 {
+		t.Errorf("config check: status %d, %s", status, errs)
+	}
+}
+
 // port returns the port of an address.
 func port(t *testing.T, address string) string {
 	t.Helper()

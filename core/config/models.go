@@ -153,7 +153,7 @@ func (k *check) checkModels() {
 	for _, name := range slices.Sorted(maps.Keys(m.Providers)) {
 		p, at := m.Providers[name], "models.providers."+name
 		if p.Type != ProviderAnthropic && p.Type != ProviderOpenAI {
-			k.add(at, "type is missing: %s or %s, the API that the provider has", ProviderAnthropic, ProviderOpenAI)
+			k.addUnless(at, []string{at + ".type"}, "type is missing: %s or %s, the API that the provider has", ProviderAnthropic, ProviderOpenAI)
 		}
 		if p.BaseURL == "" {
 			if name != p.Type {
@@ -168,19 +168,55 @@ func (k *check) checkModels() {
 	if m.Proxy.URL != "" && m.Proxy.Host() == "" {
 		k.add("models.proxy", "is not an address, or HTTPS_PROXY is not; want one such as http://proxy.example:3128, or none")
 	}
-	for key, model := range map[string]string{"default": m.Default, "fast": m.Fast} {
-		name, of, ok := strings.Cut(model, ":")
+	for _, chosen := range m.chosen() {
+		name, of, ok := strings.Cut(chosen.model, ":")
 		switch {
-		case model == "":
 		case !ok || name == "" || of == "":
-			k.add("models."+key, "want provider:model, such as anthropic:claude-sonnet-4-5")
+			k.add(chosen.at, "want provider:model, such as anthropic:claude-sonnet-4-5")
 		case m.Providers[name].Type == "":
-			k.add("models."+key, "there is no provider %s%s", k.shown("models."+key, name), schema.Nearest(name, slices.Collect(maps.Keys(m.Providers))))
-		case m.Providers[name].APIKey == "" && m.Providers[name].BaseURL == "":
-			k.warn("models.%s names the provider %s, which has no key: set %s", key, name,
-				fmt.Sprintf("models.providers.%s.apiKey or the environment variable %s", name, ProviderKeys()[name]))
+			k.add(chosen.at, "there is no provider %s%s", k.shown(chosen.at, name), schema.Nearest(name, slices.Sorted(maps.Keys(m.Providers))))
 		}
 	}
+	for _, name := range m.WithoutKey() {
+		k.warn("%s", m.KeyWarning(name))
+	}
+}
+
+// choice is a setting that names a model.
+type choice struct{ at, model string }
+
+// chosen returns the settings that name a model.
+func (m Models) chosen() []choice {
+	all := []choice{{"models.default", m.Default}, {"models.fast", m.Fast}}
+	return slices.DeleteFunc(all, func(c choice) bool { return c.model == "" })
+}
+
+// WithoutKey returns the providers that models.default and models.fast name and that need a key and have none.
+func (m Models) WithoutKey() []string {
+	var names []string
+	for _, c := range m.chosen() {
+		name, _, _ := strings.Cut(c.model, ":")
+		if p := m.Providers[name]; p.Type != "" && p.APIKey == "" && p.BaseURL == "" && !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// KeyWarning says which settings name a provider without a key, and where its key is set.
+func (m Models) KeyWarning(provider string) string {
+	var settings []string
+	for _, c := range m.chosen() {
+		if strings.HasPrefix(c.model, provider+":") {
+			settings = append(settings, c.at)
+		}
+	}
+	verb := " names"
+	if len(settings) > 1 {
+		verb = " name"
+	}
+	return fmt.Sprintf("%s%s the provider %s, which has no key: set models.providers.%s.apiKey or the environment variable %s",
+		strings.Join(settings, " and "), verb, provider, provider, ProviderKeys()[provider])
 }
 
 // orVariable names the environment variable that may have set the base URL of a provider.

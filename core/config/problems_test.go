@@ -216,6 +216,19 @@ environment SERVICE_API_KEY: apiKey: must have at least 8 characters; leave it o
 5: base: unknown key; known are apiKey, apps, audit, auth, chat, features, http, install, limits, log, mcp, models, plugins, registries, sandbox, sessionStore, skills, storage, tools
 6: http: << is not part of YAML 1.2: write the keys out, or use an alias for the whole value`,
 		},
+		{
+			name: "an environment variable that is not set, once each",
+			file: "models: {default: '${env:NOPE}', providers: {anthropic: {apiKey: '${env:NOPE}'}}}\nstorage: {url: '${env:NOPE}'}\nregistries: [{name: a, adapter: directory, path: '${env:NOPE}'}]\n",
+			want: `1: models.default: the environment variable NOPE is not set
+1: models.providers.anthropic.apiKey: the environment variable NOPE is not set
+2: storage.url: the environment variable NOPE is not set
+3: registries[0].path: the environment variable NOPE is not set`,
+		},
+		{
+			name: "a type of a provider that does not exist, once",
+			file: "models: {default: 'm:x', providers: {m: {type: opnai, baseUrl: 'http://127.0.0.1:1'}}}\n",
+			want: `1: models.providers.m.type: "opnai" is none of anthropic, openai; did you mean openai?`,
+		},
 		{name: "not YAML at all", file: "a: b\n  c: [\n", want: `2: not YAML: column 4: at "c:": a ":" is not allowed here: indent this line as the keys beside it, look for a missing ":" on the line before, or quote a text that has ": " in it`},
 		{name: "a list in place of the settings", file: "- a\n", want: `1: want a mapping of settings`},
 		{name: "two documents", file: "log: {}\n---\nlog: {}\n", want: `2: a second document: the configuration is one document`},

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -34,6 +35,9 @@ func (e *examination) checkConfiguration(home, file string) {
 	}
 	e.add("configuration", ok, source, "")
 	for _, w := range c.Warnings {
+		if slices.ContainsFunc(c.Models.WithoutKey(), func(name string) bool { return w == c.Models.KeyWarning(name) }) {
+			continue // checkModel reports it
+		}
 		e.add("configuration", warning, w, "change the setting, or leave it if you meant it")
 	}
 }

@@ -146,6 +146,12 @@ func (e *examination) checkModel(ctx context.Context) {
 		return
 	}
 	defer models.Close()
+	if without := e.config.Models.WithoutKey(); len(without) > 0 {
+		for _, name := range without {
+			e.add("model", failed, e.config.Models.KeyWarning(name), "set the key and restart the server; docs/models.md has the settings of each provider")
+		}
+		return
+	}
 	if err := models.Check(); err != nil {
 		e.add("model", failed, e.config.Models.Default+": "+err.Error(), "docs/models.md has the settings of each provider")
 		return

@@ -28,7 +28,7 @@ func (s *Schema) Validate(l *layer.Layer) {
 		l.Problems = append(l.Problems, layer.Problem{Message: err.Error()})
 		return
 	}
-	v := validation{Schema: s, Layer: l}
+	v := validation{Schema: s, Layer: l, known: slices.Clone(l.Problems)}
 	v.add(refused)
 	for _, location := range v.bad {
 		prune(l.Value, location)
@@ -38,7 +38,8 @@ func (s *Schema) Validate(l *layer.Layer) {
 type validation struct {
 	*Schema
 	*layer.Layer
-	bad [][]string // locations of refused values
+	known layer.Problems // what was found before: an unset environment variable, for example
+	bad   [][]string     // locations of refused values
 }
 
 // add turns a tree of validation errors into problems.
@@ -174,7 +175,11 @@ func (v *validation) miss(location []string, name, message string) {
 	v.report(path, around, message)
 }
 
+// report adds a problem, unless one of its path is known: then the value is not what was written.
 func (v *validation) report(path, around, message string) {
+	if slices.ContainsFunc(v.known, func(p layer.Problem) bool { return p.Path == path }) {
+		return
+	}
 	place, ok := v.Places[path]
 	if !ok {
 		place = v.Places[around]
