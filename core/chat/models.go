@@ -159,11 +159,12 @@ func (e *Engine) currentModel(ctx context.Context, setting, configured string) (
 	return cmp.Or(chosen, configured), err
 }
 
-// Model returns the current default model, "" when none can be asked.
-func (e *Engine) Model(ctx context.Context) string {
+// Model returns the current default model, provider:model. The error says why none can be asked;
+// core.CodeModelNotConfigured when none is configured, or its provider is unknown or has no key.
+func (e *Engine) Model(ctx context.Context) (string, error) {
 	c, err := e.selectModel(ctx, "")
 	if err != nil {
-		return ""
+		return "", err
 	}
-	return c.full
+	return c.full, nil
 }

@@ -49,7 +49,7 @@ type Tools interface {
 type Chat interface {
 	chatapi.Chat
 	adminapi.Models
-	Model(ctx context.Context) string
+	Model(ctx context.Context) (string, error)
 	Recent(ctx context.Context, c core.Caller) ([]core.Conversation, error)
 }
 

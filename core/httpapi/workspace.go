@@ -1,6 +1,9 @@
 package httpapi
 
 import (
+	"context"
+	"errors"
+
 	"github.com/gofiber/fiber/v2"
 
 	"github.com/ropewalk/ropewalk/core"
@@ -8,12 +11,14 @@ import (
 	"github.com/ropewalk/ropewalk/core/httpapi/respond"
 )
 
-// workspaceResponse is what a client needs at its start. Model is null when none is configured.
+// workspaceResponse is what a client needs at its start. Model is null when none can be asked, and
+// ModelError says why.
 type workspaceResponse struct {
 	Workspace           core.Workspace                `json:"workspace"`
 	Workspaces          []core.Workspace              `json:"workspaces"`
 	User                core.User                     `json:"user"`
 	Model               *string                       `json:"model"`
+	ModelError          string                        `json:"modelError,omitempty"`
 	Apps                []core.App                    `json:"apps"`
 	RecentConversations []chatapi.ConversationSummary `json:"recentConversations"`
 	Status              workspaceStatus               `json:"status"`
@@ -35,10 +40,23 @@ func (s *Server) getWorkspace(c *fiber.Ctx, caller core.Caller) error {
 	if err != nil {
 		return err
 	}
+	model, reason, err := s.currentModel(c.UserContext())
+	if err != nil {
+		return err
+	}
 	return c.JSON(workspaceResponse{
-		Workspace: caller.Workspace, Workspaces: respond.OrEmpty(workspaces), User: caller.User, Model: respond.OrNull(s.chat.Model(c.UserContext())),
+		Workspace: caller.Workspace, Workspaces: respond.OrEmpty(workspaces), User: caller.User, Model: respond.OrNull(model), ModelError: reason,
 		Apps: respond.OrEmpty(s.apps.List(caller.Workspace.ID)), RecentConversations: chatapi.SummariesOf(recent),
 		Status:  workspaceStatus{Uptime: s.uptime(), TotalTools: len(s.tools.List(caller))},
 		Version: s.version,
 	})
+}
+
+// currentModel returns the model of chats, or the reason why none can be asked.
+func (s *Server) currentModel(ctx context.Context) (model, reason string, err error) {
+	model, err = s.chat.Model(ctx)
+	if e, ok := errors.AsType[*core.Error](err); ok && e.Code == core.CodeModelNotConfigured {
+		return "", e.Message, nil
+	}
+	return model, "", err
 }

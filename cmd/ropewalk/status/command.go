@@ -20,8 +20,10 @@ type workspace struct {
 	Workspace struct{ ID, Name, Role string }
 	User      *struct{ ID, Email, DisplayName, OrgRole string }
 	Model     json.RawMessage
-	Apps      []struct{ Name, Status string }
-	Status    struct {
+	// ModelError says why Model is null; servers before it do not.
+	ModelError string
+	Apps       []struct{ Name, Status string }
+	Status     struct {
 		Uptime     float64
 		TotalTools int
 	}
@@ -62,7 +64,10 @@ func print(o *cli.Output, server string, w workspace) {
 	if json.Unmarshal(w.Model, &model) != nil && len(w.Model) > 0 && string(w.Model) != "null" {
 		model = string(w.Model)
 	}
-	if model == "" {
+	switch {
+	case model == "" && w.ModelError != "":
+		model = "none: " + o.Text(w.ModelError)
+	case model == "":
 		model = "none configured"
 	}
 	o.Line("Model      %s", model)
