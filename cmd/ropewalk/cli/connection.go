@@ -36,11 +36,8 @@ func (c *Connection) Bind(cmd *cobra.Command) {
 	flags.BoolVar(&c.JSON, "json", false, "print JSON as the API returns it")
 }
 
-// defaultServer is where a server listens when nothing says otherwise.
-const defaultServer = "http://127.0.0.1:27247"
-
 // Client returns a client for the server. What a flag says goes before the environment, which goes
-// before the context, which goes before a server that runs on the home.
+// before the context, which goes before a server that runs on the home, or would with the home's configuration.
 func (c *Connection) Client(ctx context.Context) (*apiclient.Client, error) {
 	named, err := c.namedContext()
 	if err != nil {
@@ -54,15 +51,16 @@ func (c *Connection) Client(ctx context.Context) (*apiclient.Client, error) {
 	if client.Server != "" {
 		return client, nil
 	}
-	client.Server = defaultServer
 	status, err := c.Local(ctx)
-	if err != nil && !errors.Is(err, control.ErrNotRunning) {
+	if errors.Is(err, control.ErrNotRunning) {
+		client.Server, err = config.LoadAddress(config.Options{Home: c.home, Environment: config.HostEnvironment()})
+		return client, err
+	}
+	if err != nil {
 		return nil, err
 	}
-	if err == nil {
-		client.Server = status.URL
-		client.Key = first(client.Key, os.Getenv("SERVICE_API_KEY")) // the key of the server on this machine
-	}
+	client.Server = status.URL
+	client.Key = first(client.Key, os.Getenv("SERVICE_API_KEY")) // the key of the server on this machine
 	return client, nil
 }
 
