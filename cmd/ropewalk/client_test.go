@@ -302,6 +302,61 @@ func TestAModelWithoutItsKeyIsOneFinding(t *testing.T) {
 	}
 }
 
+func TestStatusSaysWhichKeyTheModelLacks(t *testing.T) {
+	t.Parallel()
+	s := newScript(t)
+	file := s.write("ropewalk.yaml", "models: {default: \"anthropic:x\"}\n")
+	if err := os.Rename(file, filepath.Join(s.home, "ropewalk.yaml")); err != nil {
+		t.Fatal(err)
+	}
+	s.up()
+	s.run("ropewalk", "status").exits(0, "the model provider anthropic has no key", "ANTHROPIC_API_KEY")
+}
+
+func TestCommandsAskTheAddressOfTheHomesConfiguration(t *testing.T) {
+	t.Parallel()
+	s := newScript(t)
+	for text, want := range map[string]string{
+		"http: {port: 1}\n":                   "cannot reach the server at http://127.0.0.1:1:",
+		"http: {port: 1, host: 0.0.0.0}\n":    "cannot reach the server at http://127.0.0.1:1:",
+		"http: {port: 1, host: \"::1\"}\n":    "cannot reach the server at http://[::1]:1:",
+		"http: {port: 1}\napiKey: ${env:N}\n": "cannot reach the server at http://127.0.0.1:1:", // the variable is the server's
+		"http: {port: x}\n":                   "http.port: want a whole number",
+	} {
+		if err := os.WriteFile(filepath.Join(s.home, "ropewalk.yaml"), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		s.run("ropewalk", "status").exits(1, want)
+	}
+}
+
+func TestDoctorExaminesThePortOfTheFlag(t *testing.T) {
+	t.Parallel()
+	s := newScript(t)
+	s.environ = []string{"PATH=" + s.dir}
+	other := httptest.NewServer(http.NotFoundHandler())
+	t.Cleanup(other.Close)
+	out, _, status := s.split("", "ropewalk", "doctor", "--port", port(t, other.URL))
+	if status != 1 || !strings.Contains(out, "127.0.0.1:"+port(t, other.URL)+": another program listens there") {
+		t.Errorf("status %d:\n%s", status, out)
+	}
+}
+
+func TestAHomeThatCannotBeCreatedIsNamedWithItsRemedy(t *testing.T) {
+	t.Parallel()
+	s := newScript(t)
+	s.environ = []string{"PATH=" + s.dir}
+	const home = "/proc/nohome" // nobody creates a directory there, not even root
+	for _, line := range [][]string{{"doctor"}, {"up", "--port", "0"}, {"serve", "--port", "0"}, {"config", "init"}} {
+		out, errs, status := s.split("", append(append([]string{"ropewalk"}, line...), "--home", home)...)
+		for _, text := range []string{"the home /proc/nohome cannot be created: ", "write to /proc", "choose another home with --home or ROPEWALK_HOME"} {
+			if status != 1 || !strings.Contains(out+errs, text) {
+				t.Errorf("%s: status %d, %q is missing in\n%s%s", line, status, text, out, errs)
+			}
+		}
+	}
+}
+
 // port returns the port of an address.
 func port(t *testing.T, address string) string {
 	t.Helper()

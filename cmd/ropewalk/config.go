@@ -37,7 +37,7 @@ func configInitCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if err := os.MkdirAll(dir, 0o700); err != nil {
+			if err := config.CreateHome(dir); err != nil {
 				return err
 			}
 			path := filepath.Join(dir, "ropewalk.yaml")

@@ -4,12 +4,12 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 
 	"github.com/hashicorp/go-hclog"
 	"github.com/spf13/cobra"
 
+	"github.com/ropewalk/ropewalk/core/config"
 	"github.com/ropewalk/ropewalk/core/statekey"
 	"github.com/ropewalk/ropewalk/core/store"
 	"github.com/ropewalk/ropewalk/core/store/database"
@@ -60,7 +60,7 @@ func (s *settings) rotate(cmd *cobra.Command, drop bool) error {
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	if err := os.MkdirAll(c.Home, 0o700); err != nil { // before the first start
+	if err := config.CreateHome(c.Home); err != nil { // before the first start
 		return err
 	}
 	if err := database.CheckUnused(cmd.Context(), o.Location()); err != nil {

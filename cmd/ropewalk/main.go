@@ -84,5 +84,9 @@ func root() *cobra.Command {
 }
 
 func doctorCommand() *cobra.Command {
-	return doctor.Command(doctor.Options{Version: version, Date: buildInfo().Date, Builtins: builtins(), Load: loadFrom})
+	var s settings
+	cmd := doctor.Command(doctor.Options{Version: version, Date: buildInfo().Date, Builtins: builtins(), Load: s.load})
+	s.bind(cmd)
+	s.bindListener(cmd)
+	return cmd
 }

@@ -55,6 +55,9 @@ func upCommand() *cobra.Command {
 func serve(cmd *cobra.Command, s *settings, withSample bool) error {
 	load := func() (*config.Config, error) {
 		c, err := s.load(cmd)
+		if err == nil {
+			err = config.CheckHome(c.Home) // before an adapter or the sample app needs it
+		}
 		if err == nil && withSample {
 			c, err = addSample(c)
 		}

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"os"
 	"path/filepath"
 	"strconv"
 
@@ -58,8 +57,8 @@ func (s *Server) openAdapters(ctx context.Context) (err error) {
 }
 
 func (s *Server) openState(ctx context.Context) (err error) {
-	if err := os.MkdirAll(s.config.Home, 0o700); err != nil { // the first start on a machine
-		return fmt.Errorf("cannot create the home directory (--home, ROPEWALK_HOME): %w", err)
+	if err := config.CreateHome(s.config.Home); err != nil { // the first start on a machine
+		return err
 	}
 	keys, err := statekey.Load(ctx, s.config)
 	if err != nil {

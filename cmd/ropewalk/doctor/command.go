@@ -20,8 +20,8 @@ type Options struct {
 	Version  string
 	Date     string // when this version was written, as RFC 3339; "" when that is unknown
 	Builtins pluginhost.Builtins
-	// Load reads the configuration with the given home and file.
-	Load func(home, file string) (*config.Config, error)
+	// Load reads the configuration that the command's flags name, which the program adds to it.
+	Load func(cmd *cobra.Command) (*config.Config, error)
 }
 
 // limit bounds a whole examination.
@@ -38,7 +38,7 @@ type examination struct {
 
 // Command returns `ropewalk doctor`.
 func Command(o Options) *cobra.Command {
-	var home, file, bundle string
+	var bundle string
 	var asJSON, deep bool
 	cmd := &cobra.Command{
 		Use: "doctor", Short: "Check the server and what it needs; each finding has its remedy", Args: cobra.NoArgs,
@@ -52,7 +52,7 @@ func Command(o Options) *cobra.Command {
 				return cli.Usage(fmt.Errorf("--bundle: %s exists; choose another name, or remove it", bundle))
 			}
 			e := &examination{o: o, deep: deep, Report: Report{Version: o.Version, Findings: []Finding{}}}
-			e.examine(ctx, home, file)
+			e.examine(ctx, cmd)
 			if bundle != "" {
 				if err := e.writeBundle(ctx, bundle); err != nil {
 					return err
@@ -73,8 +73,6 @@ func Command(o Options) *cobra.Command {
 		},
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&home, "home", "", "service home (default ROPEWALK_HOME, else ~/.ropewalk)")
-	flags.StringVar(&file, "config", "", "configuration file (default <home>/ropewalk.yaml)")
 	flags.StringVar(&bundle, "bundle", "", "zip file to write for a support request")
 	flags.BoolVar(&asJSON, "json", false, "print JSON")
 	flags.BoolVar(&deep, "deep", false, "also send one tiny request to the default model (it costs a few tokens)")
@@ -82,8 +80,8 @@ func Command(o Options) *cobra.Command {
 }
 
 // examine makes every check. What a broken configuration makes impossible is left out.
-func (e *examination) examine(ctx context.Context, home, file string) {
-	e.checkConfiguration(home, file)
+func (e *examination) examine(ctx context.Context, cmd *cobra.Command) {
+	e.checkConfiguration(cmd)
 	e.checkClock()
 	e.checkCertificates()
 	if e.config == nil {

@@ -12,6 +12,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/ropewalk/ropewalk/core/config"
 	"github.com/ropewalk/ropewalk/core/process"
 	"github.com/ropewalk/ropewalk/core/sandbox"
 )
@@ -21,6 +22,11 @@ func (e *examination) checkHome() {
 	info, err := os.Stat(home)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
+		if err := config.CheckHome(home); err != nil {
+			detail, remedy, _ := strings.Cut(err.Error(), "; ")
+			e.add("home", failed, detail, remedy)
+			return
+		}
 		e.add("home", ok, home+" will be created at the first start", "")
 	case err != nil:
 		e.add("home", failed, err.Error(), "make the directory readable for the user of the server")

@@ -12,12 +12,14 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/spf13/cobra"
+
 	"github.com/ropewalk/ropewalk/core/config"
 	"github.com/ropewalk/ropewalk/core/control"
 )
 
-func (e *examination) checkConfiguration(home, file string) {
-	c, err := e.o.Load(home, file)
+func (e *examination) checkConfiguration(cmd *cobra.Command) {
+	c, err := e.o.Load(cmd)
 	if err != nil {
 		if problems, several := errors.AsType[config.Problems](err); several {
 			for _, p := range problems {
