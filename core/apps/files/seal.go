@@ -39,12 +39,19 @@ func (s *Store) Seal(ctx context.Context, r core.Installation) (sum string, err 
 	if err != nil {
 		return "", fmt.Errorf("its files cannot be hashed: %w", err)
 	}
+	if err := writeSums(r, sums); err != nil {
+		return "", err
+	}
+	return sums.Sum(), nil
+}
+
+func writeSums(r core.Installation, sums bundle.Sums) error {
 	var list bytes.Buffer
 	_, _ = sums.WriteTo(&list) // memory
 	if err := renameio.WriteFile(source.SumsFile(r.Dir), list.Bytes(), 0o600); err != nil {
-		return "", fmt.Errorf("the hashes of its files cannot be written: %w", err)
+		return fmt.Errorf("the hashes of its files cannot be written: %w", err)
 	}
-	return sums.Sum(), nil
+	return nil
 }
 
 // Verify checks that an app's files are those that were sealed; all of them are read. With mayAdd, the
@@ -59,6 +66,7 @@ func (s *Store) Verify(ctx context.Context, r core.Installation, mayAdd bool) er
 		return fmt.Errorf("its files cannot be hashed: %w", err)
 	}
 	if now.Sum() == r.Sum {
+		s.restoreSums(r, now)
 		return nil
 	}
 	sealed, err := readSealed(r)
@@ -75,6 +83,17 @@ func (s *Store) Verify(ctx context.Context, r core.Installation, mayAdd bool) er
 		text += fmt.Sprintf(" and %d more", more)
 	}
 	return changed(text)
+}
+
+// restoreSums writes the list of an app's files again when it is missing or was changed, as after a restore of the
+// state. The caller has found that the files have the hash of the record: nothing else may become the list.
+func (s *Store) restoreSums(r core.Installation, now bundle.Sums) {
+	if _, err := readSealed(r); err == nil {
+		return
+	}
+	if err := writeSums(r, now); err != nil {
+		s.o.Logger.Warn("a later change of the app's files will be found, but not named", "workspace", r.Workspace, "app", r.Name, "error", err)
+	}
 }
 
 // readSealed reads the list that Seal wrote, if it is still that one.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/ropewalk/ropewalk/core"
 	"github.com/ropewalk/ropewalk/core/apps/files"
+	"github.com/ropewalk/ropewalk/core/apps/source"
 )
 
 const program = "console.log('harmless')\n"
@@ -60,6 +61,32 @@ func TestEveryFlippedByteOfAnInstalledFileIsFound(t *testing.T) {
 		}
 		if err := s.Verify(t.Context(), r, true); !errors.Is(err, files.ErrChanged) || !strings.Contains(err.Error(), "(server/main.js)") {
 			t.Fatalf("byte %d: %v", i, err)
+		}
+	}
+}
+
+// As after a restore of the state: the files come back from where they were installed from, without their list.
+func TestAMissingListOfHashesIsMadeAgainFromTheInstalledFilesOnly(t *testing.T) {
+	s, r := sealed(t)
+	list, main := source.SumsFile(r.Dir), filepath.Join(r.Dir, "server", "main.js")
+	if err := os.Remove(list); err != nil {
+		t.Fatal(err)
+	}
+	write(t, main, "tampered\n")
+	if err := s.Verify(t.Context(), r, true); !errors.Is(err, files.ErrChanged) || files.Exists(list) {
+		t.Fatalf("changed files without a list: %v, and a list is there: %t", err, files.Exists(list))
+	}
+	for _, wrong := range []string{"", "0000  other.js\n"} {
+		write(t, main, program)
+		if wrong != "" {
+			write(t, list, wrong)
+		}
+		if err := s.Verify(t.Context(), r, true); err != nil {
+			t.Fatal(err)
+		}
+		write(t, main, "tampered\n")
+		if err := s.Verify(t.Context(), r, true); !errors.Is(err, files.ErrChanged) || !strings.Contains(err.Error(), "(server/main.js)") {
+			t.Errorf("after the list %q: %v", wrong, err)
 		}
 	}
 }
