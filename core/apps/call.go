@@ -98,13 +98,13 @@ func (a *app) ready(ctx context.Context, timeout <-chan time.Time) (instance.Ins
 		switch v.state {
 		case core.StateStopped:
 			if !v.startsSoon() {
-				return nil, unavailable(0, "app %q is stopped; start it first", a.key.Name)
+				return nil, unavailable(0, "app %q is stopped%s; start it first", a.key.Name, v.because())
 			}
 		case core.StateDead:
 			if v.failure != nil && v.failure.Final {
-				return nil, unavailable(0, "app %q is dead: %s", a.key.Name, v.failure.Reason)
+				return nil, unavailable(0, "app %q is dead%s", a.key.Name, v.because())
 			}
-			return nil, unavailable(0, "app %q is dead after too many failed restarts; start it again", a.key.Name)
+			return nil, unavailable(0, "app %q is dead after too many failed restarts%s; start it again", a.key.Name, v.because())
 		case core.StateRunning:
 			if in := a.current(); in != nil {
 				return in, nil
@@ -118,7 +118,7 @@ func (a *app) ready(ctx context.Context, timeout <-chan time.Time) (instance.Ins
 		case <-ctx.Done():
 			return nil, ctx.Err()
 		case <-timeout:
-			return nil, unavailable(time.Second, "app %q is %s and was not running within %v", a.key.Name, v.state, a.manager.o.RestartWait)
+			return nil, unavailable(time.Second, "app %q is %s and was not running within %v%s", a.key.Name, v.state, a.manager.o.RestartWait, v.because())
 		}
 	}
 }

@@ -37,11 +37,22 @@ func TestACallOfAnAppThatDoesNotRunSaysWhy(t *testing.T) {
 		m.kill()
 		wait(t.Context(), time.Minute)
 		err = y.AwaitOffer(t.Context(), ws, "fake")
-		if core.CodeOf(err) != core.CodeUnavailable || !strings.Contains(core.TextOf(err), `app "fake" is dead`) {
+		if core.CodeOf(err) != core.CodeUnavailable || !strings.HasPrefix(core.TextOf(err), `app "fake" is dead after too many failed restarts: `) ||
+			!strings.HasSuffix(core.TextOf(err), "the process exited with status 7; start it again") {
 			t.Errorf("a dead app gives %v", err)
 		}
 		expect(t, "why it is dead", y.List(ws)[0].LastError, "the process exited with status 7")
 	})
+}
+
+func TestTheReasonInAnErrorIsOneShortLine(t *testing.T) {
+	v := &view{failure: failureOf(core.Errorf(core.CodeUnavailable, "the process exited\n\twith status 7 %s", strings.Repeat("x", 2*reasonLength)))}
+	if got := v.because(); !strings.HasPrefix(got, ": the process exited with status 7 xxx") || len([]rune(got)) != len(": ")+reasonLength+1 {
+		t.Errorf("the reason is %q", got)
+	}
+	if got := (&view{}).because(); got != "" {
+		t.Errorf("without a failure it is %q", got)
+	}
 }
 
 func TestWhyAnAppIsDeadIsShownWithItsLastLinesOfStderrForAdmins(t *testing.T) {

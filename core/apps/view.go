@@ -2,6 +2,7 @@ package apps
 
 import (
 	"errors"
+	"strings"
 	"time"
 
 	"github.com/ropewalk/ropewalk/core"
@@ -78,6 +79,22 @@ func failureOf(err error) *instance.Failure {
 		return f
 	}
 	return &instance.Failure{Reason: core.TextOf(err), Final: errors.Is(err, files.ErrChanged)}
+}
+
+// reasonLength bounds the reason in an error, in runes; core.App.LastError has all of it.
+const reasonLength = 300
+
+// because is ": " and why the app does not run, as core.App.LastError says it; "" when nothing failed. Everyone who may
+// call the app's tools sees that field, too.
+func (v *view) because() string {
+	if v.failure == nil || v.failure.Reason == "" {
+		return ""
+	}
+	reason := []rune(strings.Join(strings.Fields(v.failure.Reason), " "))
+	if len(reason) > reasonLength {
+		reason = append(reason[:reasonLength], '…')
+	}
+	return ": " + string(reason)
 }
 
 // health returns the health of the app. Uptime is in seconds, 0 when the app does not run.
