@@ -5,6 +5,7 @@ import (
 	"bufio"
 	"bytes"
 	"encoding/json"
+	"errors"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -321,6 +322,7 @@ func TestCommandsAskTheAddressOfTheHomesConfiguration(t *testing.T) {
 		"http: {port: 1, host: 0.0.0.0}\n":    "cannot reach the server at http://127.0.0.1:1:",
 		"http: {port: 1, host: \"::1\"}\n":    "cannot reach the server at http://[::1]:1:",
 		"http: {port: 1}\napiKey: ${env:N}\n": "cannot reach the server at http://127.0.0.1:1:", // the variable is the server's
+		"http: {port: 0}\n":                   "http.port is 0",
 		"http: {port: x}\n":                   "http.port: want a whole number",
 	} {
 		if err := os.WriteFile(filepath.Join(s.home, "ropewalk.yaml"), []byte(text), 0o600); err != nil {
@@ -353,6 +355,42 @@ func TestAHomeThatCannotBeCreatedIsNamedWithItsRemedy(t *testing.T) {
 			if status != 1 || !strings.Contains(out+errs, text) {
 				t.Errorf("%s: status %d, %q is missing in\n%s%s", line, status, text, out, errs)
 			}
+		}
+	}
+}
+
+func TestDoctorNamesAProgramAndAFolderThatAreGone(t *testing.T) {
+	t.Parallel()
+	s := newScript(t)
+	folder, program := filepath.Join(s.dir, "registry"), filepath.Join(s.dir, "program")
+	if err := os.Mkdir(folder, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	install(t, filepath.Join(built, "ropewalk"), program)
+	config := "registries: [{name: here, adapter: directory, dir: " + folder + "}]\n"
+	if err := os.WriteFile(filepath.Join(s.home, "ropewalk.yaml"), []byte(config), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s.up()
+	bundle := filepath.Join(s.dir, "gone")
+	if err := os.Mkdir(bundle, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	s.write("gone/manifest.json", `{"manifest_version":"0.3","name":"@test/gone","version":"1.0.0","description":"x","author":{"name":"x"},`+
+		`"server":{"type":"binary","entry_point":"x","mcp_config":{"command":"`+program+`","args":["sample"]}}}`)
+	s.run("ropewalk", "app", "install", bundle).exits(0)
+	s.run("ropewalk", "app", "stop", "gone").exits(0)
+	if err := errors.Join(os.Remove(program), os.Remove(folder)); err != nil {
+		t.Fatal(err)
+	}
+	s.run("ropewalk", "app", "start", "gone").exits(1, program+" does not exist: program not found")
+	out, _, status := s.split("", "ropewalk", "doctor")
+	for _, text := range []string{
+		program + " does not exist: program not found", "install the program, or put it back", "the server's PATH, " + os.Getenv("PATH"),
+		"registries[0].dir: cannot be read: stat " + folder, "create it, mount it or put it back, or correct the setting",
+	} {
+		if status != 1 || !strings.Contains(out, text) {
+			t.Errorf("status %d, %q is missing in\n%s", status, text, out)
 		}
 	}
 }

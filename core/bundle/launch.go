@@ -172,7 +172,7 @@ func (p CommandPart) launch(x *expander, in LaunchInput, environ map[string]core
 }
 
 // FindProgram finds what to execute: a bare name through find, a path where it says, below dir when it is
-// relative. The error wraps ErrNoProgram when find has no such name.
+// relative. The error wraps ErrNoProgram when there is none.
 func FindProgram(command, dir string, find func(name string) (string, error)) (string, error) {
 	if !strings.ContainsRune(command, filepath.Separator) {
 		return lookup(command, find)
@@ -184,7 +184,7 @@ func FindProgram(command, dir string, find func(name string) (string, error)) (s
 	info, err := os.Stat(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return "", fmt.Errorf("%s does not exist", path)
+		return "", fmt.Errorf("%s does not exist: %w", path, ErrNoProgram)
 	case err != nil:
 		return "", err
 	case info.IsDir() || info.Mode().Perm()&0o111 == 0:

@@ -10,7 +10,7 @@ import (
 	"github.com/Masterminds/semver/v3"
 )
 
-// ErrNoProgram means that a runtime is not on the search path.
+// ErrNoProgram means that a program is neither on the search path nor where its path says.
 var ErrNoProgram = errors.New("program not found")
 
 // stand-ins are names under which the same runtime is installed.

@@ -42,11 +42,14 @@ func LoadPlugins(o Options) (Plugins, error) {
 }
 
 // LoadAddress returns the address of the server of a home on its own machine: http://host:port, from the section
-// http and nothing else. The rest of the configuration may name variables that only the server's environment has.
+// http and nothing else; "" when a server chooses its port as it starts (http.port is 0). The rest of the configuration may name variables that only the server's environment has.
 func LoadAddress(o Options) (string, error) {
 	d, _, err := loadSection(o, "http")
 	if err != nil {
 		return "", err
+	}
+	if d.HTTP.Port == 0 {
+		return "", nil
 	}
 	host := strings.Trim(d.HTTP.Host, "[]")
 	if ip, err := netip.ParseAddr(host); err == nil && ip.IsUnspecified() {

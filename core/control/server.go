@@ -44,6 +44,8 @@ type Status struct {
 	Version   string `json:"version"`
 	PID       int    `json:"pid"`
 	Dev       bool   `json:"dev"` // no authentication is configured
+	// SearchPath is the PATH of the server, where it looks for the programs of apps.
+	SearchPath string `json:"searchPath"`
 }
 
 // Check is the outcome of one check of /readyz.

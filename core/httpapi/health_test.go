@@ -79,11 +79,15 @@ func TestTheWorkspaceAnswer(t *testing.T) {
 			t.Errorf("%s: %d %s", path, r.StatusCode, r.body)
 		}
 		v["status"].(map[string]any)["uptime"] = 0.0
+		noModel := v["modelError"]
+		if text, _ := noModel.(string); !strings.HasPrefix(text, "no model is configured: set models.default") {
+			t.Errorf("%s: modelError is %q", path, text)
+		}
 		want := map[string]string{
 			"workspace":  `{"id":"ws_second","name":"Second","role":"admin"}`,
 			"workspaces": `[{"id":"ws_default","name":"Default","role":"admin"},{"id":"ws_second","name":"Second","role":"admin"}]`,
 			"user":       `{"displayName":"Owner","email":"","id":"usr_owner","orgRole":"owner"}`,
-			"model":      `null`, "modelError": `"no model is configured"`, "apps": `[]`, "recentConversations": `[]`, "status": `{"totalTools":3,"uptime":0}`, "version": `"test"`,
+			"model":      `null`, "modelError": encoded(t, noModel), "apps": `[]`, "recentConversations": `[]`, "status": `{"totalTools":3,"uptime":0}`, "version": `"test"`,
 		}
 		if len(v) != len(want) {
 			t.Errorf("%s: %s", path, r.body)

@@ -53,8 +53,12 @@ func (c *Connection) Client(ctx context.Context) (*apiclient.Client, error) {
 	}
 	status, err := c.Local(ctx)
 	if errors.Is(err, control.ErrNotRunning) {
-		client.Server, err = config.LoadAddress(config.Options{Home: c.home, Environment: config.HostEnvironment()})
-		return client, err
+		var failed error
+		client.Server, failed = config.LoadAddress(config.Options{Home: c.home, Environment: config.HostEnvironment()})
+		if client.Server == "" && failed == nil {
+			failed = fmt.Errorf("%w; its http.port is 0, so that only a running server has an address (`ropewalk up` starts one here; --server names another)", err)
+		}
+		return client, failed
 	}
 	if err != nil {
 		return nil, err

@@ -7,6 +7,7 @@ import (
 
 	"github.com/ropewalk/ropewalk/core"
 	"github.com/ropewalk/ropewalk/core/apps/files"
+	"github.com/ropewalk/ropewalk/core/bundle"
 	"github.com/ropewalk/ropewalk/core/control"
 )
 
@@ -33,13 +34,13 @@ func (e *examination) checkApps(ctx context.Context) {
 		if a.Status == string(core.StateCrashed) { // it is tried again
 			result = warning
 		}
-		e.add("apps", result, fmt.Sprintf("%s of %s is %s: %s", a.Name, a.Workspace, a.Status, a.LastErr), appRemedy(a))
+		e.add("apps", result, fmt.Sprintf("%s of %s is %s: %s", a.Name, a.Workspace, a.Status, a.LastErr), e.appRemedy(a))
 	}
 	e.add("apps", ok, fmt.Sprintf("%d running, %d stopped", counts[string(core.StateRunning)], counts[string(core.StateStopped)]), "")
 }
 
 // appRemedy says what to do about an app that does not run.
-func appRemedy(a control.App) string {
+func (e *examination) appRemedy(a control.App) string {
 	in := ""
 	if a.Workspace != core.DefaultWorkspaceID {
 		in = " --workspace " + a.Workspace
@@ -47,6 +48,9 @@ func appRemedy(a control.App) string {
 	switch {
 	case strings.Contains(a.LastErr, files.ErrChanged.Error()):
 		return fmt.Sprintf("find out who changed the files, then `ropewalk app update %[1]s%[2]s`, or `ropewalk app remove %[1]s%[2]s` and install it again; its data stays", a.Name, in)
+	case strings.Contains(a.LastErr, bundle.ErrNoProgram.Error()):
+		return fmt.Sprintf("install the program, or put it back; a command without a slash is looked for on the server's PATH, %s, which a restart of the server reads again; "+
+			"then `ropewalk app start %s%s`", e.running.SearchPath, a.Name, in)
 	case a.Status == string(core.StateCrashed):
 		return fmt.Sprintf("it is tried again; `ropewalk app logs %s%s` has what it wrote", a.Name, in)
 	}

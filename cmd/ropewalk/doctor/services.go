@@ -64,6 +64,10 @@ func adapterRemedy(message string) string {
 		return "the file has changed: put the original back or, if you replaced it on purpose, set sha256 to its new hash (`ropewalk plugin verify`)"
 	case strings.Contains(message, "plugin") && strings.Contains(message, "no such file"):
 		return "put the plugin's executable there, or correct path"
+	case strings.Contains(message, "no such file"):
+		return "create it, mount it or put it back, or correct the setting"
+	case strings.Contains(message, "permission denied"):
+		return "let the user of the server read it, or correct the setting"
 	}
 	return "correct the section; docs/adapters.md lists the settings of the built-in adapters"
 }

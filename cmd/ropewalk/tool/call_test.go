@@ -20,12 +20,14 @@ const example = `{"properties":{"text":{"type":"string"},"n":{"type":"integer"},
 
 func TestAToolOfAnAppThatDoesNotRunSaysWhatToDo(t *testing.T) {
 	for status, want := range map[string]string{
-		"starting": `app "calc" is starting: try again in a moment`,
-		"stopped":  `app "calc" is stopped; ` + "`ropewalk app start calc` starts it",
-		"running":  `no running app has a tool "calc__add"`,
+		"starting":                     `app "calc" is starting: try again in a moment`,
+		"stopped":                      `app "calc" is stopped; ` + "`ropewalk app start calc` starts it",
+		"dead:it exited with status 7": `app "calc" is dead: it exited with status 7; ` + "`ropewalk app start calc` starts it",
+		"running":                      `no running app has a tool "calc__add"`,
 	} {
 		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-			_, _ = fmt.Fprintf(w, `{"status":%q}`, status)
+			name, reason, _ := strings.Cut(status, ":")
+			_, _ = fmt.Fprintf(w, `{"status":%q,"lastError":%q}`, name, reason)
 		}))
 		err := missing(t.Context(), &apiclient.Client{Server: server.URL, HTTP: server.Client()}, "calc__add")
 		server.Close()

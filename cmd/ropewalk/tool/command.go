@@ -126,12 +126,16 @@ func printParameters(o *cli.Output, s params.Schema) error {
 // missing is the error for a tool that is not listed: its app may not run.
 func missing(ctx context.Context, client *apiclient.Client, name string) error {
 	server, _, full := strings.Cut(name, "__")
-	var app struct{ Status string }
+	var app struct{ Status, LastError string }
 	if full && client.Get(ctx, "/v1/apps/"+url.PathEscape(server), nil, &app) == nil && app.Status != "running" {
 		if app.Status == "starting" {
 			return fmt.Errorf("app %q is %s: try again in a moment; `ropewalk app list` and `ropewalk app logs %s` show how far it is", server, app.Status, server)
 		}
-		return fmt.Errorf("app %q is %s; `ropewalk app start %s` starts it", server, app.Status, server)
+		because := ""
+		if app.LastError != "" {
+			because = ": " + app.LastError
+		}
+		return fmt.Errorf("app %q is %s%s; `ropewalk app start %s` starts it", server, app.Status, because, server)
 	}
 	return fmt.Errorf("no running app has a tool %q; `ropewalk tool list` and `ropewalk app list` show what there is", name)
 }
