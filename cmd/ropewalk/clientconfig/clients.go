@@ -24,7 +24,7 @@ func clients() map[string]client {
 			title: "Visual Studio Code", steps: vscode, file: inDirectory(".vscode", "mcp.json"),
 			entry: func(e endpoint) (string, any) { return "servers", remote("http", e, "${env:ROPEWALK_API_KEY}") },
 		},
-		"inspector": {title: "MCP Inspector", steps: inspector},
+		"inspector": {title: "MCP Inspector", steps: inspector, needs: inspectorNeeds},
 		"chatgpt":   {title: "ChatGPT", steps: chatgpt},
 	}
 }
@@ -91,12 +91,16 @@ func vscode(e endpoint) string {
 	return "Put this into .vscode/mcp.json:\n\n" + snippet("servers", e.Name, remote("http", e, "${env:ROPEWALK_API_KEY}"))
 }
 
+// inspectorNeeds is why the command names a version: without one, npx on an older Node.js takes MCP Inspector 0.15.
+const inspectorNeeds = "This takes MCP Inspector 2, which needs Node.js 22.19 or newer (`node --version`). Older Inspectors have other options " +
+	"and connect to /mcp instead of the whole URL."
+
 func inspector(e endpoint) string {
 	header := ""
 	if e.Key {
 		header = ` --header "Authorization: Bearer $ROPEWALK_API_KEY"`
 	}
-	return fmt.Sprintf("npx -y @modelcontextprotocol/inspector --transport http --server-url %s%s", e.URL, header)
+	return fmt.Sprintf("npx -y @modelcontextprotocol/inspector@2 --transport http --server-url %s%s", e.URL, header)
 }
 
 func chatgpt(e endpoint) string {

@@ -26,6 +26,7 @@ type client struct {
 	steps func(endpoint) string              // what to do, for people
 	file  func() (string, error)             // its configuration; nil when it has none to write
 	entry func(endpoint) (key string, v any) // what goes into the file
+	needs string                             // what must be there for the steps to work; "" for nothing special
 }
 
 // Command returns `ropewalk client-config`.
@@ -56,6 +57,9 @@ func Command() *cobra.Command {
 			}
 			if c.JSON {
 				return chosen.printJSON(cmd, e)
+			}
+			if chosen.needs != "" {
+				cmd.PrintErrln(chosen.needs)
 			}
 			_, err = fmt.Fprintln(cmd.OutOrStdout(), chosen.steps(e))
 			return err
