@@ -77,7 +77,9 @@ func shorten(text string) string {
 
 func showCommand(c *cli.Connection) *cobra.Command {
 	return &cobra.Command{
-		Use: "show ID", Short: "Print the messages of a conversation", Args: cobra.ExactArgs(1),
+		Use: "show ID", Short: "Print the messages and tool calls of a conversation", Args: cobra.ExactArgs(1),
+		Long: "Print the messages and tool calls of a conversation in their order. A call is named by the app and its tool, app__tool; " +
+			"arguments and the results of failed calls are cut to one line. --json prints all of both.",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			client, err := c.Client(cmd.Context())
 			if err != nil {
@@ -87,11 +89,9 @@ func showCommand(c *cli.Connection) *cobra.Command {
 			if err := client.Get(cmd.Context(), path(args[0])+"/history", nil, &answer); err != nil {
 				return err
 			}
-			return cli.Print(c, cmd, answer, func(o *cli.Output, r struct {
-				Messages []struct{ Role, Content, Timestamp string }
-			}) error {
+			return cli.Print(c, cmd, answer, func(o *cli.Output, r struct{ Messages []message }) error {
 				for _, m := range r.Messages {
-					o.Line("%s\n%s\n", o.Faint(m.Role+", "+m.Timestamp), m.Content)
+					m.print(o)
 				}
 				return nil
 			})

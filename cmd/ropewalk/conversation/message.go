@@ -1,0 +1,82 @@
+package conversation
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/ropewalk/ropewalk/cmd/ropewalk/cli"
+)
+
+// message is a message of a conversation (docs/api.md 6.2).
+type message struct {
+	Role, Content, Timestamp string
+	Metadata                 struct {
+		ToolCalls []toolCall
+		Parts     []part
+	}
+}
+
+// toolCall is a tool call of a message.
+type toolCall struct {
+	Name   string
+	Input  json.RawMessage
+	Output string
+	OK     bool
+	MS     int64
+}
+
+// part says where a text or a tool call of a message stands.
+type part struct {
+	Type, Text string
+	Index      int
+}
+
+// print prints the texts and tool calls in the order in which they came. Where it is not known, the calls come
+// first: the last text of an answer follows them.
+func (m message) print(o *cli.Output) {
+	o.Line("%s", o.Faint(m.Role+", "+m.Timestamp))
+	if len(m.Metadata.Parts) == 0 {
+		for _, c := range m.Metadata.ToolCalls {
+			c.print(o)
+		}
+		o.Line("%s\n", m.Content)
+		return
+	}
+	for _, p := range m.Metadata.Parts {
+		switch {
+		case p.Type == "text":
+			o.Line("%s", p.Text)
+		case p.Index >= 0 && p.Index < len(m.Metadata.ToolCalls):
+			m.Metadata.ToolCalls[p.Index].print(o)
+		}
+	}
+	o.Line("")
+}
+
+func (c toolCall) print(o *cli.Output) {
+	outcome := fmt.Sprintf("✓ ok, %d ms", c.MS)
+	if !c.OK {
+		outcome = fmt.Sprintf("✗ failed, %d ms: %s", c.MS, oneLine(c.Output))
+	}
+	o.Line("%s", o.Faint(fmt.Sprintf("→ %s %s %s", c.Name, oneLine(compact(c.Input)), outcome)))
+}
+
+// compact is a JSON text without spaces, or the text itself where it is not JSON.
+func compact(raw json.RawMessage) string {
+	var b bytes.Buffer
+	if json.Compact(&b, raw) != nil {
+		return string(raw)
+	}
+	return b.String()
+}
+
+// oneLine makes a text one line of at most 120 characters.
+func oneLine(text string) string {
+	text = strings.Join(strings.Fields(text), " ")
+	if r := []rune(text); len(r) > 120 {
+		return string(r[:119]) + "…"
+	}
+	return text
+}
