@@ -6,7 +6,9 @@ import (
 	"bufio"
 	"context"
 	"errors"
+	"fmt"
 	"io"
+	"net/url"
 	"os"
 	"os/signal"
 	"strings"
@@ -14,6 +16,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/ropewalk/ropewalk/cmd/ropewalk/cli"
+	"github.com/ropewalk/ropewalk/internal/apiclient"
 )
 
 // request is the body of POST /v1/chat/stream (docs/api.md 5.1).
@@ -33,7 +36,7 @@ func Command() *cobra.Command {
 		Short: "Chat with a model that uses the workspace's tools",
 		Long: "Chat with a model that uses the workspace's tools. With a message, or `-` for standard input, one answer is printed; " +
 			"without one, messages are read line by line. The answer goes to standard output as it arrives, its Markdown rendered on a terminal unless NO_COLOR is set; tool calls, questions of " +
-			"apps and the conversation's id go to standard error. Ctrl-C cancels the run; at the prompt it ends the command.",
+			"apps and the conversation's id go to standard error. Ctrl-C cancels the run; at the prompt, Ctrl-D, Ctrl-C or /exit ends the command.",
 		Args: cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error { return chat(cmd, c, r, args) },
 	}
@@ -47,6 +50,9 @@ func Command() *cobra.Command {
 func chat(cmd *cobra.Command, c *cli.Connection, r request, args []string) error {
 	client, err := c.Client(cmd.Context())
 	if err != nil {
+		return err
+	}
+	if err := findConversation(cmd.Context(), client, r.ConversationID); err != nil {
 		return err
 	}
 	interrupts := make(chan os.Signal, 1)
@@ -68,6 +74,18 @@ func chat(cmd *cobra.Command, c *cli.Connection, r request, args []string) error
 		return s.once(r)
 	}
 	return s.loop(r)
+}
+
+// findConversation checks that there is a conversation to continue, unless id is "".
+func findConversation(ctx context.Context, client *apiclient.Client, id string) error {
+	if id == "" {
+		return nil
+	}
+	err := client.Get(ctx, "/v1/conversations/"+url.PathEscape(id), nil, nil)
+	if apiclient.IsCode(err, "not_found") || apiclient.IsCode(err, "bad_request") {
+		return fmt.Errorf("you have no conversation %q in this workspace: `ropewalk conversation list` shows the ids, and without --conversation a new one begins", id)
+	}
+	return err
 }
 
 // readLines sends the lines of r, and closes the channel at its end.
@@ -94,8 +112,14 @@ func (s *session) once(r request) error {
 	return err
 }
 
+// exit is the line that ends a chat at the prompt.
+const exit = "/exit"
+
 // loop sends the lines of standard input until it ends.
 func (s *session) loop(r request) error {
+	if s.asks {
+		s.cmd.PrintErrf("Ctrl-D or %s ends the chat; Ctrl-C cancels an answer.\n", exit)
+	}
 	for {
 		if s.asks {
 			s.cmd.PrintErr("> ")
@@ -104,7 +128,11 @@ func (s *session) loop(r request) error {
 		if err != nil {
 			return nil //nolint:nilerr // the end of the input, or Ctrl-C at the prompt, is how a chat ends
 		}
-		if r.Message = strings.TrimSpace(message); r.Message == "" {
+		r.Message = strings.TrimSpace(message)
+		if s.asks && r.Message == exit {
+			return nil
+		}
+		if r.Message == "" {
 			continue
 		}
 		id, err := s.run(r)
