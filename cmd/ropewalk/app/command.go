@@ -13,10 +13,10 @@ import (
 // Command returns `ropewalk app`.
 func Command() *cobra.Command {
 	c := &cli.Connection{}
-	cmd := &cobra.Command{Use: "app", Aliases: []string{"apps"}, Short: "Install, list, operate and remove apps"}
+	cmd := &cobra.Command{Use: "app", Aliases: []string{"apps"}, Short: "Install, list, operate and uninstall apps"}
 	c.Bind(cmd)
 	cmd.AddCommand(
-		listCommand(c), showCommand(c), searchCommand(c), installCommand(c), importCommand(c), configureCommand(c), updateCommand(c), removeCommand(c),
+		listCommand(c), showCommand(c), searchCommand(c), installCommand(c), importCommand(c), configureCommand(c), updateCommand(c), uninstallCommand(c),
 		operation(c, "start", "Start a stopped or dead app"),
 		operation(c, "stop", "Stop an app; it stays installed"),
 		operation(c, "restart", "Restart an app"),
@@ -48,9 +48,9 @@ func operation(c *cli.Connection, verb, short string) *cobra.Command {
 	}
 }
 
-func removeCommand(c *cli.Connection) *cobra.Command {
+func uninstallCommand(c *cli.Connection) *cobra.Command {
 	return &cobra.Command{
-		Use: "remove NAME", Aliases: []string{"uninstall"}, Short: "Remove an app; its data stays on disk", Args: cobra.ExactArgs(1),
+		Use: "uninstall NAME", Aliases: []string{"remove"}, Short: "Uninstall an app; its data stays on disk", Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			client, err := c.Client(cmd.Context())
 			if err != nil {
@@ -61,7 +61,7 @@ func removeCommand(c *cli.Connection) *cobra.Command {
 				return err
 			}
 			return cli.Print(c, cmd, answer, func(o *cli.Output, r struct{ Name, DataPath string }) error {
-				o.Line("%s was removed; its data is in %s", r.Name, r.DataPath)
+				o.Line("%s was uninstalled; its data is in %s", r.Name, r.DataPath)
 				return nil
 			})
 		},

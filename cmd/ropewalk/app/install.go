@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"net/http"
 	"net/url"
 	"os"
@@ -83,6 +84,9 @@ func install(cmd *cobra.Command, c *cli.Connection, f *installFlags, args []stri
 	if err != nil {
 		return cli.Usage(err)
 	}
+	if err := r.findPath(); err != nil {
+		return err
+	}
 	client, err := c.Client(cmd.Context())
 	if err != nil {
 		return err
@@ -109,16 +113,9 @@ func suggest(cmd *cobra.Command, client *apiclient.Client, name string, err erro
 	if name == "" || !apiclient.IsCode(err, "install_failed") {
 		return err
 	}
-	var r bundles
-	if client.Get(cmd.Context(), "/v1/registries/search", url.Values{"query": {name}, "limit": {"5"}}, &r) != nil || len(r.Bundles) == 0 {
-		return err // the search is a help only
-	}
-	var names []string
-	for _, b := range r.Bundles {
-		if b.Name == name {
-			return err
-		}
-		names = append(names, b.Name)
+	names := similar(cmd.Context(), client, name, "")
+	if len(names) == 0 {
+		return err
 	}
 	return fmt.Errorf("%w; did you mean %s?", err, strings.Join(names, ", "))
 }
@@ -145,30 +142,39 @@ func (f *installFlags) request(cmd *cobra.Command, args []string) (*request, err
 		return nil, errors.New("give exactly one source: a name, a path, a URL, --npm, --pypi or --command")
 	}
 	if len(args) == 1 {
-		if err := r.source(args[0]); err != nil {
-			return nil, err
-		}
+		r.source(args[0])
 	}
 	return r, f.settings(r)
 }
 
 // source decides what an argument means: an address, something on disk, or a name.
-func (r *request) source(arg string) error {
+func (r *request) source(arg string) {
 	if strings.HasPrefix(arg, "http://") || strings.HasPrefix(arg, "https://") {
 		r.URL = arg
-		return nil
+		return
 	}
 	_, err := os.Stat(arg)
-	looksLikePath := strings.HasPrefix(arg, ".") || filepath.IsAbs(arg) || strings.HasSuffix(arg, ".mcpb")
-	switch {
-	case err == nil:
-		r.Path, err = filepath.Abs(arg)
-		return err
-	case looksLikePath:
-		return err
+	if err == nil || strings.HasPrefix(arg, ".") || filepath.IsAbs(arg) || strings.HasSuffix(arg, ".mcpb") {
+		r.Path = arg
+		return
 	}
 	r.Name = arg
-	return nil
+}
+
+// findPath checks that a path exists, and makes it absolute.
+func (r *request) findPath() error {
+	if r.Path == "" {
+		return nil
+	}
+	_, err := os.Stat(r.Path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("%s does not exist: give the path of a directory with a manifest.json, or of an .mcpb file", r.Path)
+	}
+	if err != nil {
+		return err
+	}
+	r.Path, err = filepath.Abs(r.Path)
+	return err
 }
 
 // settings fills in the environment and the transport.

@@ -47,7 +47,7 @@ func (e *examination) appRemedy(a control.App) string {
 	}
 	switch {
 	case strings.Contains(a.LastErr, files.ErrChanged.Error()):
-		return fmt.Sprintf("find out who changed the files, then `ropewalk app update %[1]s%[2]s`, or `ropewalk app remove %[1]s%[2]s` and install it again; its data stays", a.Name, in)
+		return fmt.Sprintf("find out who changed the files, then `ropewalk app update %[1]s%[2]s`, or `ropewalk app uninstall %[1]s%[2]s` and install it again; its data stays", a.Name, in)
 	case strings.Contains(a.LastErr, bundle.ErrNoProgram.Error()):
 		return fmt.Sprintf("install the program, or put it back; a command without a slash is looked for on the server's PATH, %s, which a restart of the server reads again; "+
 			"then `ropewalk app start %s%s`", e.running.SearchPath, a.Name, in)

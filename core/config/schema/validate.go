@@ -221,16 +221,22 @@ func Nearest(name string, names []string) string {
 }
 
 func nearestOnly(name string, names []string) string {
+	near := Near(name, names)
+	if near == "" {
+		return ""
+	}
+	return "; did you mean " + near + "?"
+}
+
+// Near returns the known name that is most like another, "" when none is.
+func Near(name string, names []string) string {
 	best, distance := "", max(2, len(name)/3)+1
 	for _, n := range names {
 		if d := levenshtein.ComputeDistance(strings.ToLower(name), strings.ToLower(n)); d < distance {
 			best, distance = n, d
 		}
 	}
-	if best == "" {
-		return ""
-	}
-	return "; did you mean " + best + "?"
+	return best
 }
 
 // lookup is the value at a location, nil when there is none.

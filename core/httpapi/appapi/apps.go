@@ -56,7 +56,7 @@ func (h *Handlers) Uninstall(c *fiber.Ctx, caller core.Caller) error {
 	}
 	dataPath, err := h.Apps.Uninstall(c.UserContext(), caller.Workspace.ID, name)
 	if err != nil {
-		return respond.WithCode(core.CodeUninstallFailed, "the app could not be removed", err)
+		return respond.WithCode(core.CodeUninstallFailed, "the app could not be uninstalled", err)
 	}
 	return c.JSON(uninstallResponse{Name: name, Uninstalled: true, DataPreserved: true, DataPath: dataPath})
 }

@@ -1,0 +1,180 @@
+package app
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/url"
+	"path"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/ropewalk/ropewalk/cmd/ropewalk/cli"
+	"github.com/ropewalk/ropewalk/core/config/schema"
+	"github.com/ropewalk/ropewalk/internal/apiclient"
+)
+
+// maxFound is how many bundles one search returns at most.
+const maxFound = 100
+
+// search is one use of `app search`.
+type search struct {
+	words    string
+	registry string // "" for all
+	limit    int
+}
+
+// bundles is what a search of the registries found.
+type bundles struct {
+	Bundles []struct {
+		Name, Version, Description, Registry string
+		TrustScore                           int
+	}
+	Failures []string
+}
+
+func searchCommand(c *cli.Connection) *cobra.Command {
+	var s search
+	cmd := &cobra.Command{
+		Use: "search [WORDS]", Short: "Search the configured registries for bundles", Args: cobra.ArbitraryArgs,
+		Long: "Search the registries of the configuration for bundles, by their names and descriptions. Without words every bundle is listed, up to " +
+			"--limit.\n\nTRUST is the score, 0 to 100, that the registry gives the bundle; 0 means that the registry gives none. A registry of the adapter " +
+			"directory gives all its bundles the trustScore of the configuration.",
+		Example: "  ropewalk app search files\n  ropewalk app search --registry official --limit 100",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			client, err := c.Client(cmd.Context())
+			if err != nil {
+				return err
+			}
+			s.words = strings.Join(args, " ")
+			var answer json.RawMessage
+			if err := client.Get(cmd.Context(), "/v1/registries/search", s.query(), &answer); err != nil {
+				return err
+			}
+			return cli.Print(c, cmd, answer, func(o *cli.Output, r bundles) error { return s.print(cmd, client, o, r) })
+		},
+	}
+	cmd.Flags().IntVar(&s.limit, "limit", 20, "how many bundles at most (100)")
+	cmd.Flags().StringVar(&s.registry, "registry", "", "search this registry only")
+	return cmd
+}
+
+func (s search) query() url.Values {
+	query := url.Values{"query": {s.words}, "limit": {strconv.Itoa(s.limit)}}
+	if s.registry != "" {
+		query.Set("registry", s.registry)
+	}
+	return query
+}
+
+// print prints what a search found. A registry that failed is not an error of the others.
+func (s search) print(cmd *cobra.Command, client *apiclient.Client, o *cli.Output, r bundles) error {
+	for _, f := range r.Failures {
+		cmd.PrintErrln("warning:", cli.Printable(f))
+	}
+	switch len(r.Bundles) {
+	case 0:
+		cmd.PrintErrln(cli.Printable(s.nothing(cmd.Context(), client, len(r.Failures))))
+	case s.limit:
+		cmd.PrintErrf("These are the first %s; --limit (at most %d) shows more.\n", cli.Count(s.limit, "bundle"), maxFound)
+	}
+	rows := make([][]string, len(r.Bundles))
+	for i, b := range r.Bundles {
+		rows[i] = []string{b.Name, b.Version, b.Registry, strconv.Itoa(b.TrustScore), shorten(b.Description, 60)}
+	}
+	return o.Table([]string{"NAME", "VERSION", "REGISTRY", "TRUST", "DESCRIPTION"}, rows)
+}
+
+// nothing says which registries a search has asked in vain, and what to do.
+func (s search) nothing(ctx context.Context, client *apiclient.Client, failed int) string {
+	asked, err := s.asked(ctx, client)
+	switch {
+	case err == nil && len(asked) == 0:
+		return "No registry is configured: add one to `registries` in the configuration (docs/apps.md), or install a path, a URL or a package."
+	case err != nil:
+		asked = []string{cmp.Or(s.registry, "the configuration")}
+	}
+	from := "registry "
+	if len(asked) > 1 {
+		from = "registries "
+	}
+	from += strings.Join(asked, ", ")
+	if failed >= len(asked) {
+		return fmt.Sprintf("No bundle was found: %s cannot be searched.", from)
+	}
+	if s.words == "" {
+		return fmt.Sprintf("There is no bundle in %s.", from)
+	}
+	meant := "."
+	if names := similar(ctx, client, s.words, s.registry); len(names) > 0 {
+		meant = "; did you mean " + strings.Join(names, ", ") + "?"
+	}
+	return fmt.Sprintf("No bundle in %s matches %q%s `ropewalk app search` without words lists every bundle.", from, s.words, meant)
+}
+
+// asked returns the names of the registries that the search asks.
+func (s search) asked(ctx context.Context, client *apiclient.Client) ([]string, error) {
+	if s.registry != "" {
+		return []string{s.registry}, nil
+	}
+	var all struct{ Registries []struct{ Name string } }
+	err := client.Get(ctx, "/v1/registries", nil, &all)
+	names := make([]string, len(all.Registries))
+	for i, r := range all.Registries {
+		names[i] = r.Name
+	}
+	return names, err
+}
+
+// similar returns the names in the registries, or in one of them, that may have been meant by a name: those found by it,
+// those found by what follows its scope, else the nearest of all. It returns none when one of them is the name itself, or
+// when the registries cannot be searched.
+func similar(ctx context.Context, client *apiclient.Client, name, registry string) []string {
+	for _, words := range []string{name, path.Base(name)} {
+		found := namesOf(ctx, client, search{words: words, registry: registry, limit: 5})
+		if len(found) > 0 {
+			return without(found, name)
+		}
+	}
+	all := namesOf(ctx, client, search{registry: registry, limit: maxFound})
+	if near := schema.Near(name, all); near != "" {
+		return without([]string{near}, name)
+	}
+	bases := make([]string, len(all)) // the scope may be wrong altogether
+	for i, n := range all {
+		bases[i] = path.Base(n)
+	}
+	near := schema.Near(path.Base(name), bases)
+	for i, n := range all {
+		if near != "" && bases[i] == near {
+			return without([]string{n}, name)
+		}
+	}
+	return nil
+}
+
+// without returns no names at all where one of them is name.
+func without(names []string, name string) []string {
+	for _, n := range names {
+		if n == name {
+			return nil
+		}
+	}
+	return names
+}
+
+// namesOf returns the names of the bundles that a search finds, none when it fails.
+func namesOf(ctx context.Context, client *apiclient.Client, s search) []string {
+	var r bundles
+	if client.Get(ctx, "/v1/registries/search", s.query(), &r) != nil {
+		return nil
+	}
+	names := make([]string, len(r.Bundles))
+	for i, b := range r.Bundles {
+		names[i] = b.Name
+	}
+	return names
+}
