@@ -24,6 +24,7 @@ func TestAnInvalidRequestIsRefusedNamingTheField(t *testing.T) {
 		{"a file URL", source.Request{URL: "file:///etc/passwd"}, "url"},
 		{"a URL without a host", source.Request{URL: "http:///mcp"}, "url"},
 		{"a URL with a password", source.Request{URL: "http://me:hunter2@host/mcp"}, "transport.auth"},
+		{"a URL of a bundle file", source.Request{URL: "https://host/a/App.mcpb?x=1"}, "download the file and install it by its path"},
 		{"an unknown transport", source.Request{URL: url, Transport: &source.Transport{Type: "stdio"}}, "transport.type"},
 		{"an unknown auth", source.Request{URL: url, Transport: &source.Transport{Auth: &source.Auth{Type: "basic"}}}, "transport.auth.type"},
 		{"a bearer without a token", source.Request{URL: url, Transport: &source.Transport{Auth: &source.Auth{Type: "bearer"}}}, "transport.auth.token"},

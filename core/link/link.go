@@ -116,13 +116,13 @@ func (l *Link) handshakeError(ctx context.Context, err error) error {
 	}
 	if ctx.Err() != nil {
 		err = ctx.Err()
-	} else if _, answered := errors.AsType[*jsonrpc.Error](err); answered {
-		err = fmt.Errorf("%w: %w", ErrRefused, err)
+	} else if answer, answered := errors.AsType[*jsonrpc.Error](err); answered {
+		err = refused(err, answer)
 	} else if l.handshake != nil {
 		err = fmt.Errorf("%w: %w", ErrBadHandshake, err)
 	}
-	if _, ok := l.conn.(*remote.Conn); ok && l.handshake == nil && ctx.Err() == nil {
-		return fmt.Errorf("handshake: %w; check that the URL is that of an MCP endpoint, often with the path /mcp, and its transport", remote.SafeError(err))
+	if c, ok := l.conn.(*remote.Conn); ok && !answeredItself(err) && l.handshake == nil && ctx.Err() == nil {
+		return c.NotMCP(err)
 	}
 	if c, ok := l.out.(*stdioConn); ok {
 		if n := c.Discarded(); n > 0 {
@@ -130,6 +130,37 @@ func (l *Link) handshakeError(ctx context.Context, err error) error {
 		}
 	}
 	return fmt.Errorf("handshake: %w", remote.SafeError(err))
+}
+
+// rejectedCode and rejectedMessage are the error that the SDK gives in place of an answer when the transport failed.
+const (
+	rejectedCode    = -32005
+	rejectedMessage = "rejected by transport"
+)
+
+// refused is the error of a handshake that was answered with an error. It has the message of the answer alone:
+// the SDK adds which of its calls that was.
+func refused(err error, answer *jsonrpc.Error) error {
+	if !answeredItself(err) {
+		return fmt.Errorf("%w: %w", ErrRefused, err)
+	}
+	return fmt.Errorf("%w: %w", ErrRefused, answer)
+}
+
+// answeredItself reports whether an error of a handshake is an answer of the server, rather than what the
+// transport puts in place of one.
+func answeredItself(err error) bool {
+	answer, ok := errors.AsType[*jsonrpc.Error](err)
+	if !ok {
+		return false
+	}
+	switch answer.Code {
+	case remote.CodeMalformed, remote.CodeTooLarge:
+		return false
+	case rejectedCode:
+		return answer.Message != rejectedMessage
+	}
+	return true
 }
 
 func (l *Link) readHandshake() error {

@@ -479,6 +479,56 @@ func TestAnAddressWithoutAnMCPEndpointIsSaid(t *testing.T) {
 	}
 }
 
+func TestWhyARemoteServerCannotBeUsedIsOneSentenceWithTheRemedy(t *testing.T) {
+	const remedy = ": check that the URL is that of an MCP endpoint, often with the path /mcp, and its transport"
+	answering := func(status int, media, body string) string {
+		return serve(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", media)
+			w.WriteHeader(status)
+			_, _ = io.WriteString(w, body)
+		}))
+	}
+	for name, c := range map[string]struct{ url, want string }{
+		"nobody listens": {"http://127.0.0.1:1", "cannot be reached: connection refused; check the address and that the remote server runs"},
+		"no such name":   {"http://nothing.invalid", "cannot be reached: its name "},
+		"no TLS":         {strings.Replace(answering(200, "text/html", ""), "http:", "https:", 1), "cannot be reached: it does not speak TLS; write http:// in the URL, or check the port"},
+		"404":            {answering(404, "text/plain", "no"), "answered 404 Not Found" + remedy},
+		"500":            {answering(500, "text/plain", "no"), "answered 500 Internal Server Error: try again later, or ask who runs it"},
+		"a page":         {answering(200, "text/html", "<html>"), `answered with "text/html", which is not MCP` + remedy},
+		"other JSON":     {answering(200, "application/json", `{"a":1}`), "answered with data that is no MCP message" + remedy},
+	} {
+		for _, kind := range []string{"streamable-http", "sse"} {
+			t.Run(name+" "+kind, func(t *testing.T) {
+				_, err := openRemote(t, core.Remote{URL: c.url, Type: kind}, remote.Options{}, Options{})
+				if err == nil {
+					t.Fatal("it was opened")
+				}
+				host := strings.TrimPrefix(strings.TrimPrefix(c.url, "http://"), "https://")
+				want := "remote server " + host + " " + c.want
+				if kind == "sse" && name == "other JSON" {
+					want = "remote server " + host + " answered with data that is no MCP message"
+				}
+				if got := err.Error(); !strings.HasPrefix(got, want) || strings.Count(got, host) != 1 || strings.Count(got, ":") > 4 {
+					t.Errorf("got  %s\nwant %s", got, want)
+				}
+			})
+		}
+	}
+}
+
+func TestTheErrorWithWhichAServerRefusesTheHandshakeIsToldAsItIs(t *testing.T) {
+	url := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		var m message
+		_ = json.NewDecoder(r.Body).Decode(&m)
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"error":{"code":-32000,"message":"no licence"}}`, m.ID)
+	}))
+	_, err := openRemote(t, core.Remote{URL: url, Type: "streamable-http"}, remote.Options{}, Options{})
+	if !errors.Is(err, ErrRefused) || err.Error() != "handshake: the app refused the handshake: no licence" {
+		t.Errorf("got %v", err)
+	}
+}
+
 func TestAnHTTPErrorOfTheServerFailsOnlyTheCall(t *testing.T) {
 	for _, status := range []int{401, 403, 429, 500, 502, 503} {
 		t.Run(fmt.Sprint(status), func(t *testing.T) {

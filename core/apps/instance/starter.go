@@ -111,6 +111,9 @@ func (s *Starter) handshakeFailure(ctx context.Context, err error) string {
 	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
 		return fmt.Sprintf("initialize timed out after %v", s.StartTimeout)
 	}
+	if failed, ok := errors.AsType[*remote.Error](err); ok {
+		return failed.Error() // a sentence of its own
+	}
 	return fmt.Sprintf("initialize failed: %v", err)
 }
 

@@ -2,6 +2,7 @@ package source
 
 import (
 	"net/url"
+	"strings"
 
 	"github.com/ropewalk/ropewalk/core"
 	link "github.com/ropewalk/ropewalk/core/link/remote"
@@ -83,6 +84,9 @@ func (r Request) remote() (*core.Remote, error) {
 	}
 	if u.User != nil {
 		return nil, badRequest("url contains a user name or password; use transport.auth")
+	}
+	if strings.HasSuffix(strings.ToLower(u.Path), ".mcpb") {
+		return nil, badRequest("url is the address of a bundle file, and it takes that of an MCP server: download the file and install it by its path, or upload it")
 	}
 	remote := &core.Remote{URL: r.URL, Type: transportStreamable, Auth: core.RemoteAuth{Type: "none"}, AllowPrivate: r.AllowPrivate}
 	t := r.Transport

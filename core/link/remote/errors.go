@@ -17,9 +17,9 @@ var ErrSessionLost = errors.New("the remote server no longer knows the session")
 type Error struct {
 	Host   string
 	Reason string
-	Status int  // the HTTP status, 0 when there was no answer
-	Down   bool // nothing could be reached at the address
-	cause  error
+	Status int   // the HTTP status, 0 when there was no answer
+	Down   bool  // nothing could be reached at the address
+	cause  error // nil when there is none; its message is in Reason as far as it helps
 }
 
 func (e *Error) Error() string { return fmt.Sprintf("remote server %s %s", e.Host, e.Reason) }

@@ -21,11 +21,12 @@ const (
 func (c *roundTripper) receive(r *http.Request, resp *http.Response) (*http.Response, error) {
 	media, _, _ := strings.Cut(resp.Header.Get("Content-Type"), ";")
 	media = strings.TrimSpace(strings.ToLower(media))
+	c.answered.Store(&answer{status: resp.StatusCode, media: media})
 	switch {
 	case resp.StatusCode == http.StatusUnauthorized || resp.StatusCode == http.StatusForbidden:
 		_ = resp.Body.Close()
 		return nil, &Error{Host: c.origin.Host, Status: resp.StatusCode,
-			Reason: fmt.Sprintf("refuses the credentials (%d): check transport.auth", resp.StatusCode)}
+			Reason: fmt.Sprintf("refuses the credentials (%d): check transport.auth (--bearer-env or --header)", resp.StatusCode)}
 	case resp.StatusCode < 200 || resp.StatusCode > 299:
 		resp.Body = limited{Reader: io.LimitReader(resp.Body, maxErrorBody), Closer: resp.Body}
 	case media == "text/event-stream":

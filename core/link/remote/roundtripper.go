@@ -2,6 +2,7 @@ package remote
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
@@ -25,6 +26,7 @@ type roundTripper struct {
 	limit     int
 	wait      time.Duration
 	discarded framing.DiscardLog
+	answered  atomic.Pointer[answer] // what the last request got, nil before the first answer
 	version   atomic.Pointer[string] // the negotiated revision, sent with every request after the handshake
 }
 
@@ -86,9 +88,34 @@ func (c *roundTripper) explain(ctx context.Context, r *http.Request, err error) 
 		return &Error{Host: c.origin.Host, Reason: "resolves to an address that must not be reached from here", Down: true, cause: err}
 	}
 	op, ok := errors.AsType[*net.OpError](err)
-	failed := c.failure(fmt.Sprintf("cannot be reached: %v", err), err)
+	failed := c.failure("cannot be reached: "+unreachable(err), err)
 	failed.Down = ok && op.Op == "dial"
 	return failed
+}
+
+// unreachable says why no answer came, and what to check.
+func unreachable(err error) string {
+	if name, ok := errors.AsType[*net.DNSError](err); ok {
+		if name.IsNotFound {
+			return "its name has no address; check the host in the URL"
+		}
+		return fmt.Sprintf("its name could not be looked up (%s); check the DNS of the server's machine", name.Err)
+	}
+	if _, ok := errors.AsType[tls.RecordHeaderError](err); ok {
+		return "it does not speak TLS; write http:// in the URL, or check the port"
+	}
+	if _, ok := errors.AsType[*tls.CertificateVerificationError](err); ok {
+		return fmt.Sprintf("its certificate is not trusted (%v); check the host in the URL, and the certificate authorities of the server's machine", innermost(err))
+	}
+	return fmt.Sprintf("%v; check the address and that the remote server runs", innermost(err))
+}
+
+// innermost is the error at the end of a chain, which names neither addresses nor system calls.
+func innermost(err error) error {
+	for next := errors.Unwrap(err); next != nil; next = errors.Unwrap(err) {
+		err = next
+	}
+	return err
 }
 
 // cancelBody cancels the context of its request when it is closed.

@@ -91,6 +91,9 @@ func (t *transport) Connect(ctx context.Context) (mcp.Connection, error) {
 	if err != nil {
 		cancel()
 		t.http.base.CloseIdleConnections()
+		if _, explained := errors.AsType[*Error](err); !explained && ctx.Err() == nil {
+			err = t.http.notMCP(err) // only HTTP+SSE connects here
+		}
 		return nil, err
 	}
 	return &Conn{

@@ -122,7 +122,7 @@ func (a *artifact) addSums(text []byte, from string) error {
 			continue
 		}
 		if !hexSum.MatchString(fields[0]) {
-			return fmt.Errorf("%s: %q is not a sha256", from, fields[0])
+			return fmt.Errorf("%s: %s has %.80q where a sha256 must be; ask who publishes the plugin to correct it", a.source, from, fields[0])
 		}
 		a.sums = append(a.sums, sum{fields[0], from})
 	}

@@ -126,7 +126,7 @@ func get(ctx context.Context, client *http.Client, address *url.URL) (*http.Resp
 		if failed, ok := errors.AsType[*url.Error](err); ok {
 			err = failed.Err // the address without what may be secret in it is below
 		}
-		return nil, fmt.Errorf("%s cannot be fetched: %w", shown(address), err)
+		return nil, fmt.Errorf("%s cannot be fetched: %w; check the address and the network", shown(address), err)
 	}
 	return res, nil
 }

@@ -43,11 +43,13 @@ func TestAURLIsFetchedWithItsSignatureAndChecksum(t *testing.T) {
 	}
 	files["/auth-okta.sha256"] = []byte(sum([]byte("other")))
 	h.refuses(install.Request{Source: s.URL + "/auth-okta"}, "its .sha256 file says")
+	files["/auth-okta.sha256"] = []byte("<html>")
+	h.refuses(install.Request{Source: s.URL + "/auth-okta"}, s.URL+`/auth-okta: its .sha256 file has "<html>" where a sha256 must be`)
 	h.refuses(install.Request{Source: s.URL + "/auth-none"}, "404", "check the address")
 	h.refuses(install.Request{Source: "http://example.com/auth-okta"}, "over https only")
 	h.refuses(install.Request{Source: "ftp://example.com/auth-okta"}, "over https only")
 	s.Close()
-	h.refuses(install.Request{Source: secret}, "cannot be fetched: dial tcp")
+	h.refuses(install.Request{Source: secret}, "cannot be fetched: dial tcp", "; check the address and the network")
 }
 
 func TestARedirectMayNotLeadFromHTTPSOrToThisMachine(t *testing.T) {

@@ -1,0 +1,51 @@
+package remote
+
+import (
+	"fmt"
+	"net/http"
+)
+
+// answer is what is known of an answer of the server.
+type answer struct {
+	status int
+	media  string // the type of its body, such as text/html
+}
+
+// checkEndpoint is the remedy where something answers that is no MCP endpoint.
+const checkEndpoint = "check that the URL is that of an MCP endpoint, often with the path /mcp, and its transport"
+
+// NotMCP returns err, which ended the handshake, as what the last answer of the server says about it.
+func (c *Conn) NotMCP(err error) *Error { return c.http.notMCP(err) }
+
+func (c *roundTripper) notMCP(cause error) *Error {
+	last := c.answered.Load()
+	failed := c.failure("", cause)
+	switch {
+	case last == nil:
+		failed.Reason = fmt.Sprintf("closed the connection before it answered: %s", checkEndpoint)
+	case last.status >= http.StatusInternalServerError:
+		failed.Reason = fmt.Sprintf("answered %s: try again later, or ask who runs it", status(last.status))
+	case last.status < 200 || last.status > 299:
+		failed.Reason = fmt.Sprintf("answered %s: %s", status(last.status), checkEndpoint)
+	case last.media == "application/json" || last.media == "text/event-stream":
+		failed.Reason = fmt.Sprintf("answered with data that is no MCP message: %s", checkEndpoint)
+	default:
+		failed.Reason = fmt.Sprintf("answered with %s, which is not MCP: %s", describe(last.media), checkEndpoint)
+	}
+	return failed
+}
+
+// status is a status code with its name, such as "404 Not Found".
+func status(code int) string {
+	if text := http.StatusText(code); text != "" {
+		return fmt.Sprintf("%d %s", code, text)
+	}
+	return fmt.Sprint(code)
+}
+
+func describe(media string) string {
+	if media == "" {
+		return "a body without a type"
+	}
+	return fmt.Sprintf("%.100q", media)
+}
