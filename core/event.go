@@ -20,6 +20,13 @@ type (
 		Status     State  `json:"status"`
 		UI         *UI    `json:"ui"`
 	}
+	// BundleInstallFailed is sent when a bundle could not be installed; nothing of it is left.
+	BundleInstallFailed struct {
+		Name    string     `json:"name"`    // "" when the installation ended before the app had one
+		Source  SourceKind `json:"source"`  // where the bundle was to come from
+		Error   Code       `json:"error"`   // as in the answer to who installs
+		Message string     `json:"message"` // the first line of that answer's, without secrets
+	}
 	// BundleUninstalled is sent when a bundle was removed.
 	BundleUninstalled struct {
 		Name string `json:"name"`
@@ -112,6 +119,7 @@ type (
 // The names of the events.
 const (
 	EventBundleInstalled     = "bundle.installed"
+	EventBundleInstallFailed = "bundle.install_failed"
 	EventBundleUninstalled   = "bundle.uninstalled"
 	EventBundleStarted       = "bundle.started"
 	EventBundleStopped       = "bundle.stopped"

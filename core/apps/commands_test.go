@@ -122,7 +122,8 @@ func TestOneOfConcurrentInstallsOfOneNameSucceeds(t *testing.T) {
 	expect(t, "winners", count["won"], 1)
 	expect(t, "refused with already_installed", count[core.CodeAlreadyInstalled], 19)
 	expect(t, "instances", m.alive(), 1)
-	expectEvents(t, events, "bundle.installed")
+	expect(t, "events of failures", len(failures(events)), 19)
+	expect(t, "events", len(events.texts()), 20)
 }
 
 func TestDifferentAppsAreInstalledInParallelWithoutBlockingReaders(t *testing.T) {
@@ -189,7 +190,7 @@ func TestAnInstallWhoseRequestIsCancelledIsRolledBack(t *testing.T) {
 		if _, err := y.Install(t.Context(), ws, source.Request{URL: "http://host.test/notes"}); err != nil {
 			t.Fatalf("the name is not free again: %v", err)
 		}
-		expectEvents(t, events, "bundle.installed")
+		expectEvents(t, events, core.EventBundleInstallFailed, core.EventBundleInstalled)
 	})
 }
 

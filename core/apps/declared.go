@@ -61,6 +61,7 @@ func (m *Manager) installMissing(ctx context.Context, name string, d config.App)
 	}
 	if err != nil {
 		m.failedInstalls.add(o, err)
+		m.publishInstallFailed(o, name, err)
 		m.log.Error("declared app could not be installed", "app", name, "reason", core.TextOf(err))
 	}
 }

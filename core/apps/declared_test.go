@@ -42,6 +42,9 @@ func TestADeclaredAppIsInstalledUnderItsNameWhenTheServerStarts(t *testing.T) {
 	if err := events.wait(t.Context(), "bundle.crashed 1", 1); err != nil {
 		t.Fatal(err) // an app that cannot be started is there all the same
 	}
+	if failed := failures(events); len(failed) != 1 || failed[0].Name != "missing" || failed[0].Message == "" {
+		t.Errorf("the events of the app that could not be installed are %+v", failed)
+	}
 	if app, err := y.App(ws, "missing"); err != nil || app.Status != core.StateDead || app.LastError == "" {
 		t.Errorf("an app that could not be installed is shown as %+v (%v)", app, err)
 	}

@@ -50,8 +50,23 @@ func (m *Manager) install(ctx context.Context, o source.Order) (core.App, error)
 	return m.installFound(ctx, o, func(ctx context.Context) (*source.Candidate, error) { return m.resolver.Resolve(ctx, o) })
 }
 
-// installFound installs the bundle that resolve finds.
+// installFound installs the bundle that resolve finds. A failure is published.
 func (m *Manager) installFound(ctx context.Context, o source.Order, resolve func(context.Context) (*source.Candidate, error)) (core.App, error) {
+	name := expectedName(o)
+	app, err := m.installResolved(ctx, o, func(ctx context.Context) (*source.Candidate, error) {
+		found, err := resolve(ctx)
+		if err == nil {
+			name = found.Record.Name
+		}
+		return found, err
+	})
+	if err != nil {
+		m.publishInstallFailed(o, name, err)
+	}
+	return app, err
+}
+
+func (m *Manager) installResolved(ctx context.Context, o source.Order, resolve func(context.Context) (*source.Candidate, error)) (core.App, error) {
 	found, free, err := m.obtain(ctx, o, resolve)
 	if err != nil {
 		return core.App{}, err

@@ -262,7 +262,7 @@ func TestAnInstallThatFailsSaysWhyAndLeavesNothing(t *testing.T) {
 			}
 			expect(t, "apps", len(y.List(ws)), 0)
 			expect(t, "records", len(records.rows), 0)
-			expectEvents(t, events)
+			expectEvents(t, events, core.EventBundleInstallFailed)
 		})
 	}
 }

@@ -1,7 +1,12 @@
 package apps
 
 import (
+	"net/url"
+	"path/filepath"
+	"strings"
+
 	"github.com/ropewalk/ropewalk/core"
+	"github.com/ropewalk/ropewalk/core/apps/logs"
 	"github.com/ropewalk/ropewalk/core/apps/source"
 	"github.com/ropewalk/ropewalk/core/bundle"
 )
@@ -41,4 +46,59 @@ func expectedName(o source.Order) string {
 		return ""
 	}
 	return name
+}
+
+// publishInstallFailed publishes why the installation of an app has failed. Name may be "".
+func (m *Manager) publishInstallFailed(o source.Order, name string, err error) {
+	err = installError(err)
+	m.o.Events.Publish(core.Event{Name: core.EventBundleInstallFailed, Workspace: o.Workspace, Data: core.BundleInstallFailed{
+		Name: name, Source: o.Source.Kind, Error: core.CodeOf(err), Message: publicReason(o, core.TextOf(err)),
+	}})
+}
+
+// maxReason is how many characters an event has of the reason of a failure.
+const maxReason = 500
+
+// publicReason is what every member of the workspace may read of the reason why an order failed: its first line,
+// without the values of the order, what of its address may be secret, and the directories of a path.
+func publicReason(o source.Order, reason string) string {
+	reason, _, _ = strings.Cut(reason, "\n")
+	switch o.Source.Kind {
+	case core.SourceURL:
+		reason = withoutSecrets(reason, o.Source.Ref)
+	case core.SourcePath, core.SourceCommand:
+		reason = strings.ReplaceAll(reason, o.Source.Ref, filepath.Base(o.Source.Ref))
+	default:
+	}
+	reason = logs.NewRedactor(core.Installation{Env: o.Env, Remote: o.Remote}).Text(reason)
+	if r := []rune(reason); len(r) > maxReason {
+		reason = string(r[:maxReason-1]) + "…"
+	}
+	return reason
+}
+
+// withoutSecrets returns a text without what may be secret in an address that it may contain: the password, the
+// query and its values, and the fragment.
+func withoutSecrets(text, address string) string {
+	u, err := url.Parse(address)
+	if err != nil {
+		return strings.ReplaceAll(text, address, "[redacted]")
+	}
+	public := &url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path, RawPath: u.RawPath}
+	for _, written := range []string{address, u.String(), u.Redacted()} {
+		text = strings.ReplaceAll(text, written, public.String())
+	}
+	secrets := []string{u.RawQuery, u.Fragment}
+	if password, set := u.User.Password(); set {
+		secrets = append(secrets, password)
+	}
+	for _, values := range u.Query() {
+		secrets = append(secrets, values...)
+	}
+	for _, s := range secrets {
+		if s != "" {
+			text = strings.ReplaceAll(text, s, "[redacted]")
+		}
+	}
+	return text
 }

@@ -87,13 +87,15 @@ func TestOneOfSeveralServersInstallingOneNameSucceeds(t *testing.T) {
 		expect(t, "refused with already_installed", count[core.CodeAlreadyInstalled], len(all)-1)
 		wait(t.Context(), 5*time.Second)
 		synctest.Wait()
-		published := 0
+		published, failed := 0, 0
 		for _, r := range all {
 			expect(t, "state", state(t, r.Manager, "notes"), core.StateRunning)
 			expect(t, "instances", r.app.alive(), 1)
-			published += len(r.events.texts())
+			published += len(r.events.texts()) - len(failures(r.events))
+			failed += len(failures(r.events))
 		}
 		expect(t, "events", published, 1)
+		expect(t, "events of failures", failed, len(all)-1)
 		_, err := all[0].Install(t.Context(), ws, notesByURL())
 		expect(t, "code of a later one", core.CodeOf(err), core.CodeAlreadyInstalled)
 	})

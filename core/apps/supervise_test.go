@@ -340,6 +340,6 @@ func TestARecordThatCannotBeWrittenChangesNothing(t *testing.T) {
 		records.fill(false)
 		expect(t, "apps", len(y.List(ws)), 2)
 		expect(t, "instances", m.alive(), 1)
-		expectEvents(t, events)
+		expectEvents(t, events, core.EventBundleInstallFailed)
 	})
 }

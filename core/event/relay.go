@@ -60,6 +60,8 @@ func typed(e core.Event) any {
 	switch e.Name {
 	case core.EventBundleInstalled:
 		return as[core.BundleInstalled](raw)
+	case core.EventBundleInstallFailed:
+		return as[core.BundleInstallFailed](raw)
 	case core.EventBundleUninstalled:
 		return as[core.BundleUninstalled](raw)
 	case core.EventBundleStarted:

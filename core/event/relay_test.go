@@ -62,6 +62,7 @@ func TestAnEventOfOneServerReachesTheReadersOfAllAsWhatItWas(t *testing.T) {
 	near, far, stranger := a.Subscribe("ws_a", "usr_a"), b.Subscribe("ws_a", "usr_a"), b.Subscribe("ws_b", "usr_a")
 	for _, e := range []core.Event{
 		{Name: core.EventBundleInstalled, Data: core.BundleInstalled{Name: "n", BundleName: "@a/n", Status: core.StateRunning, UI: &core.UI{Name: "N"}}},
+		{Name: core.EventBundleInstallFailed, Data: core.BundleInstallFailed{Name: "n", Source: core.SourceURL, Error: core.CodeInstallFailed, Message: "m"}},
 		{Name: core.EventBundleUninstalled, Data: core.BundleUninstalled{Name: "n"}},
 		{Name: core.EventBundleCrashed, Data: core.BundleCrashed{Name: "n", RestartAttempt: 2}},
 		{Name: core.EventBundleRecovered, Data: core.BundleRecovered{Name: "n"}},
@@ -80,7 +81,7 @@ func TestAnEventOfOneServerReachesTheReadersOfAllAsWhatItWas(t *testing.T) {
 	if len(near.C)+len(far.C)+len(stranger.C) != 0 {
 		t.Error("an event came twice, or to another workspace")
 	}
-	if got := b.Recent("ws_a", "usr_a"); len(got) != 7 {
+	if got := b.Recent("ws_a", "usr_a"); len(got) != 8 {
 		t.Errorf("the other server remembers %d events", len(got))
 	}
 }

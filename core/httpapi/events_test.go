@@ -74,6 +74,7 @@ func TestEventsReachTheReadersOfTheirWorkspaceAsTheSpecWritesThem(t *testing.T) 
 	}{
 		{core.EventBundleInstalled, core.BundleInstalled{Name: "echo", BundleName: "@acme/echo", Status: core.StateRunning, UI: ui}, `{"name":"echo","bundleName":"@acme/echo","status":"running","ui":{"name":"Echo","icon":"e","primaryView":{"resourceUri":"ui://echo/main"}}}`},
 		{core.EventBundleInstalled, core.BundleInstalled{Name: "echo", BundleName: "@acme/echo", Status: core.StateRunning}, `{"name":"echo","bundleName":"@acme/echo","status":"running","ui":null}`},
+		{core.EventBundleInstallFailed, core.BundleInstallFailed{Source: core.SourceURL, Error: core.CodeInstallFailed, Message: "m"}, `{"name":"","source":"url","error":"install_failed","message":"m"}`},
 		{core.EventBundleUninstalled, core.BundleUninstalled{Name: "echo"}, `{"name":"echo"}`},
 		{core.EventBundleCrashed, core.BundleCrashed{Name: "echo", RestartAttempt: 1}, `{"name":"echo","restartAttempt":1}`},
 		{core.EventBundleRecovered, core.BundleRecovered{Name: "echo"}, `{"name":"echo"}`},

@@ -111,6 +111,7 @@ func TestEveryEventIsPublishedAndDocumented(t *testing.T) {
 		}
 		has(t, "core/httpapi/openapi.yaml", name, "an event of GET /v1/events")
 		has(t, "docs/api.md", "`"+name+"`", "a row of section 7.2")
+		has(t, "cmd/ropewalk/event/names.go", "core."+constant+",", "a line in the help of `ropewalk events`")
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/ropewalk/ropewalk/cmd/ropewalk/cli"
+	"github.com/ropewalk/ropewalk/core"
 	"github.com/ropewalk/ropewalk/internal/apiclient"
 )
 
@@ -22,14 +23,19 @@ func Command() *cobra.Command {
 	var heartbeats bool
 	cmd := &cobra.Command{
 		Use: "events", Short: "Print the workspace's events as they happen", Args: cobra.NoArgs,
-		Long: "Print the workspace's events as they happen, until Ctrl-C. With --json each line is an object with the event's name and data.",
+		Long: "Print the workspace's events as they happen, until Ctrl-C. With --json each line is an object with the event's name and data; " +
+			"docs/api.md, section 7, lists the data of each. --only selects events by name; in a name, * stands for any text.\n\nThe events:\n" + list(),
+		Example: "  ropewalk events --only bundle.crashed,bundle.dead\n  ropewalk events --only 'approval.*' --json",
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := check(cmd, only); err != nil {
+				return err
+			}
 			client, err := c.Client(cmd.Context())
 			if err != nil {
 				return err
 			}
 			err = client.Stream(cmd.Context(), http.MethodGet, "/v1/events", nil, func(e apiclient.Event) error {
-				if e.Name == "heartbeat" && !heartbeats || len(only) > 0 && !slices.Contains(only, e.Name) {
+				if e.Name == core.EventHeartbeat && !heartbeats && !slices.Contains(only, e.Name) || len(only) > 0 && !slices.ContainsFunc(only, func(pattern string) bool { return matches(pattern, e.Name) }) {
 					return nil
 				}
 				return write(cmd, c.JSON, e)
@@ -44,7 +50,7 @@ func Command() *cobra.Command {
 		},
 	}
 	c.Bind(cmd)
-	cmd.Flags().StringSliceVar(&only, "only", nil, "print events of these names only")
+	cmd.Flags().StringSliceVar(&only, "only", nil, "print events of these names only; may be repeated")
 	cmd.Flags().BoolVar(&heartbeats, "heartbeats", false, "print heartbeats as well")
 	cmd.Flags().BoolP("follow", "f", true, "go on printing events; always true")
 	return cmd

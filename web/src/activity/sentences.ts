@@ -13,6 +13,7 @@ export function describe(name: string, data: Record<string, unknown>): Descripti
   switch (name) {
     case "bundle.progress": return { tone: "info", sentence: `${app} is ${text(data.stage)}${data.message ? ` (${text(data.message)})` : ""}` };
     case "bundle.installed": return { tone: "good", sentence: `${app} was installed${data.bundleName ? ` from ${text(data.bundleName)}` : ""}` };
+    case "bundle.install_failed": return { tone: "bad", sentence: `${app || "An app"} could not be installed: ${text(data.message)}` };
     case "bundle.uninstalled": return { tone: "plain", sentence: `${app} was uninstalled` };
     case "bundle.started": return { tone: "good", sentence: `${app} was started` };
     case "bundle.stopped": return { tone: "plain", sentence: `${app} was stopped` };

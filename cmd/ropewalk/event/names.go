@@ -1,0 +1,65 @@
+package event
+
+import (
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/ropewalk/ropewalk/cmd/ropewalk/cli"
+	"github.com/ropewalk/ropewalk/core"
+)
+
+// known are the events of a server of this version, each with when it is sent.
+func known() [][2]string {
+	return [][2]string{
+		{core.EventBundleProgress, "a step of an installation or an update has begun"},
+		{core.EventBundleInstalled, "an app was installed and runs"},
+		{core.EventBundleInstallFailed, "an app could not be installed"},
+		{core.EventBundleUninstalled, "an app was uninstalled"},
+		{core.EventBundleStarted, "a stopped or dead app was started"},
+		{core.EventBundleStopped, "an app was stopped"},
+		{core.EventBundleCrashed, "the process of an app ended, and is started again"},
+		{core.EventBundleRecovered, "an app that had crashed runs again"},
+		{core.EventBundleDead, "an app is not started any more by itself"},
+		{core.EventDataChanged, "a tool call may have changed data"},
+		{core.EventPinAdded, "an app has a new tool, without a new version"},
+		{core.EventPinChanged, "an app changed a tool, without a new version"},
+		{core.EventPinDecided, "a change of a tool was accepted or refused"},
+		{core.EventApprovalRequested, "a tool call waits for a person"},
+		{core.EventApprovalDecided, "a tool call that waited was approved or refused"},
+		{core.EventConversationUpdated, "a conversation of yours has another title"},
+		{core.EventHeartbeat, "every 30 seconds; printed with --heartbeats or when --only names it"},
+	}
+}
+
+// list is the known events for people, one a line.
+func list() string {
+	var b strings.Builder
+	for _, e := range known() {
+		_, _ = fmt.Fprintf(&b, "\n  %-22s %s", e[0], e[1])
+	}
+	return b.String()
+}
+
+// check refuses a pattern that is none, and warns of one that matches no event: a server of a later version may
+// have more.
+func check(cmd *cobra.Command, patterns []string) error {
+	for _, pattern := range patterns {
+		if _, err := path.Match(pattern, ""); err != nil {
+			return cli.Usage(fmt.Errorf("--only %s: not a pattern; write names such as bundle.dead or bundle.*", pattern))
+		}
+		if !slices.ContainsFunc(known(), func(e [2]string) bool { return matches(pattern, e[0]) }) {
+			cmd.PrintErrf("warning: --only %s matches no known event; `%s --help` lists them\n", pattern, cmd.CommandPath())
+		}
+	}
+	return nil
+}
+
+// matches reports whether an event has a name that a pattern describes.
+func matches(pattern, name string) bool {
+	ok, err := path.Match(pattern, name)
+	return ok && err == nil
+}
