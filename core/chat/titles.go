@@ -2,9 +2,12 @@ package chat
 
 import (
 	"context"
+	"regexp"
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/russross/blackfriday/v2"
 
 	"github.com/ropewalk/ropewalk/core"
 	"github.com/ropewalk/ropewalk/core/chat/model"
@@ -129,10 +132,10 @@ func (e *Engine) publishTitle(ref core.ConversationRef, title string) {
 	})
 }
 
-// cleanTitle is the first line of a model's answer, without quotation marks and the like.
+// cleanTitle is the first line of a model's answer as plain text, without quotation marks around it.
 func cleanTitle(text string) string {
-	first, _, _ := strings.Cut(strings.TrimSpace(text), "\n")
-	first = strings.TrimSpace(strings.TrimSuffix(strings.Trim(strings.TrimSpace(first), "\"'“”‘’«»*#` "), "."))
+	first, _, _ := strings.Cut(strings.TrimSpace(plainText(text)), "\n")
+	first = strings.TrimSpace(strings.TrimSuffix(strings.Trim(strings.TrimSpace(first), "\"'“”‘’«»„` "), "."))
 	return strings.TrimSpace(head(first, titleLength))
 }
 
@@ -145,4 +148,33 @@ func head(text string, n int) string {
 		n--
 	}
 	return text
+}
+
+// ordinal is a number at the beginning of a text, which Markdown takes for that of an item, as in "1. FC".
+var ordinal = regexp.MustCompile(`^\s*\d+[.)][ \t]+`)
+
+// plainText is a text without the markers of Markdown: of links the words, of blocks the lines.
+func plainText(markdown string) string {
+	number := ordinal.FindString(markdown)
+	var b strings.Builder
+	b.WriteString(number)
+	parser := blackfriday.New(blackfriday.WithExtensions(
+		blackfriday.NoIntraEmphasis | blackfriday.Strikethrough | blackfriday.Autolink | blackfriday.SpaceHeadings | blackfriday.FencedCode))
+	parser.Parse([]byte(markdown[len(number):])).Walk(func(n *blackfriday.Node, entering bool) blackfriday.WalkStatus {
+		switch n.Type { //nolint:exhaustive // the others have no text of their own
+		case blackfriday.Softbreak, blackfriday.Hardbreak:
+			b.WriteByte('\n')
+		case blackfriday.Paragraph, blackfriday.Heading, blackfriday.CodeBlock:
+			b.Write(n.Literal)
+			if !entering || n.Type == blackfriday.CodeBlock { // a block of code is entered, not left
+				b.WriteByte('\n')
+			}
+		default:
+			if entering {
+				b.Write(n.Literal)
+			}
+		}
+		return blackfriday.GoToNext
+	})
+	return b.String()
 }
