@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"strings"
 	"time"
 
@@ -13,25 +14,35 @@ import (
 
 	"github.com/ropewalk/ropewalk/cmd/ropewalk/cli"
 	"github.com/ropewalk/ropewalk/core/config"
+	"github.com/ropewalk/ropewalk/core/config/schema"
+	"github.com/ropewalk/ropewalk/core/control"
 	"github.com/ropewalk/ropewalk/core/pluginhost"
 	"github.com/ropewalk/ropewalk/plugins"
 )
 
 func pluginInfoCommand() *cobra.Command {
 	var s starting
+	var home string
 	cmd := &cobra.Command{
-		Use: "info PATH", Short: "Start a plugin and print who it says it is", Args: cobra.ExactArgs(1),
+		Use: "info PATH | NAME", Short: "Start a plugin and print who it says it is", Args: cobra.ExactArgs(1),
+		Long: "Start a plugin and print who it says it is. It is the executable at PATH, or a built-in adapter or an installed plugin " +
+			"by its name, as `ropewalk plugin list` has it: directory, or with its kind, registry-directory.",
+		Example: "  ropewalk plugin info ./sessionstore-demo\n  ropewalk plugin info registry-directory",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			host, end, err := s.host(cmd)
 			if err != nil {
 				return err
 			}
 			defer end()
-			p, err := pluginhost.Executable(args[0])
+			dir, err := config.FindHome(home, config.HostEnvironment())
 			if err != nil {
 				return err
 			}
-			who, err := host.Identify(cmd.Context(), p, s.kinds()...)
+			p, kinds, err := s.named(dir, args[0])
+			if err != nil {
+				return err
+			}
+			who, err := host.Identify(cmd.Context(), p, kinds...)
 			if err != nil {
 				return err
 			}
@@ -40,7 +51,44 @@ func pluginInfoCommand() *cobra.Command {
 		},
 	}
 	s.bind(cmd)
+	cmd.Flags().StringVar(&home, "home", "", "service home with the installed plugins (default ROPEWALK_HOME, else ~/.ropewalk)")
 	return cmd
+}
+
+// named returns the plugin that an argument means, and the kinds that it may be: the executable at a path, else the
+// built-in adapter or the installed plugin of a name, which may have its kind before it.
+func (s *starting) named(home, arg string) (config.Plugin, []plugins.Kind, error) {
+	info, err := os.Stat(arg)
+	if strings.ContainsRune(arg, filepath.Separator) || err == nil && !info.IsDir() {
+		p, err := pluginhost.Executable(arg)
+		return p, s.kinds(), err
+	}
+	all, err := available(home)
+	if err != nil {
+		return config.Plugin{}, nil, err
+	}
+	var found []control.Plugin
+	var names []string
+	for _, p := range all {
+		if s.kind != "" && s.kind != p.Kind {
+			continue
+		}
+		full := p.Kind + "-" + p.Name
+		if arg == p.Name || arg == full {
+			found = append(found, p)
+		}
+		names = append(names, p.Name, full)
+	}
+	switch {
+	case len(found) == 0:
+		return config.Plugin{}, nil, fmt.Errorf("no plugin is named %q, and there is no such file%s", arg, schema.Nearest(arg, names))
+	case len(found) > 1:
+		return config.Plugin{}, nil, cli.Usage(fmt.Errorf("plugins of several kinds are named %q: give --kind %s or --kind %s", arg, found[0].Kind, found[1].Kind))
+	case found[0].Path != "":
+		p, err := pluginhost.Executable(found[0].Path)
+		return p, []plugins.Kind{plugins.Kind(found[0].Kind)}, err
+	}
+	return config.Plugin{Adapter: found[0].Adapter}, []plugins.Kind{plugins.Kind(found[0].Kind)}, nil
 }
 
 func printWho(w io.Writer, p config.Plugin, who pluginhost.Identity) {
@@ -50,9 +98,12 @@ func printWho(w io.Writer, p config.Plugin, who pluginhost.Identity) {
 		{"version", who.Version},
 		{"protocols", strings.Trim(fmt.Sprint(who.ProtocolVersions), "[]")},
 		{"capabilities", cmp.Or(strings.Join(who.Capabilities, ", "), "none")},
-		{"path", p.Path},
+		{"path", cmp.Or(p.Path, "built in")},
 		{"sha256", p.SHA256},
 	} {
+		if line[1] == "" {
+			continue
+		}
 		_, _ = fmt.Fprintf(w, "%-12s %s\n", line[0], line[1])
 	}
 }
@@ -95,7 +146,7 @@ func (s *starting) host(cmd *cobra.Command) (host *pluginhost.Host, end func(), 
 		log = hclog.New(&hclog.LoggerOptions{Level: hclog.Debug, Output: cmd.ErrOrStderr()})
 	}
 	host = pluginhost.New(pluginhost.Options{
-		Home: home, Logger: log, Env: config.HostEnvironment(), PassEnv: s.passEnv, StartTimeout: s.timeout, Heard: s.heard,
+		Home: home, Logger: log, Builtins: builtins(), Env: config.HostEnvironment(), PassEnv: s.passEnv, StartTimeout: s.timeout, Heard: s.heard,
 	})
 	return host, func() { _ = os.RemoveAll(home) }, nil
 }
