@@ -29,6 +29,9 @@ func write(ctx context.Context, at database.Location, file string) (err error) {
 	if _, err := os.Lstat(file); err == nil {
 		return errors.New("the file exists: choose another name, a backup never overwrites")
 	}
+	if err := checkDirectory(filepath.Dir(file)); err != nil {
+		return err
+	}
 	part, err := os.CreateTemp(filepath.Dir(file), "."+filepath.Base(file)+".part-*") // mode 0600
 	if err != nil {
 		return err
@@ -52,6 +55,20 @@ func write(ctx context.Context, at database.Location, file string) (err error) {
 		return fmt.Errorf("what was written is not a valid backup: %w", err)
 	}
 	return publish(part.Name(), file)
+}
+
+// checkDirectory says what is wrong with the directory of a new file.
+func checkDirectory(dir string) error {
+	info, err := os.Stat(dir)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return fmt.Errorf("the directory %s does not exist: create it (mkdir -p), or name a file in another directory", dir)
+	case err != nil:
+		return err
+	case !info.IsDir():
+		return fmt.Errorf("%s is not a directory: name a file in another directory", dir)
+	}
+	return nil
 }
 
 // copyOutOfFile copies an SQLite file into an empty one.
