@@ -88,8 +88,11 @@ func TestAServerIsDrivenFromTheCommandLine(t *testing.T) {
 		{"app list --json", "", 0, `"apps"`, ""},
 		{"app stop sample", "", 0, "sample is stopped", ""},
 		{"app start sample", "", 0, "sample is running", ""},
+		{"app uninstall nothing", "", 1, "", "nothing"},
 		{"app remove nothing", "", 1, "", "nothing"},
-		{"app install ./missing.mcpb", "", 2, "", "missing.mcpb"},
+		{"app uninstall --help", "", 0, "uninstall, remove", ""},
+		{"app install ./missing.mcpb", "", 1, "", "./missing.mcpb does not exist: give the path of"},
+		{"app install ./missing", "", 1, "", "./missing does not exist: give the path of"},
 		{"app install a b", "", 2, "", "one app at a time"},
 		{"app install", "", 2, "", "exactly one source"},
 		{"tool list", "", 0, "sample__echo", ""},
@@ -105,13 +108,23 @@ func TestAServerIsDrivenFromTheCommandLine(t *testing.T) {
 		{"app stop sample", "", 0, "sample is stopped", ""},
 		{"tool call sample__echo --text x", "", 1, "", "`ropewalk app start sample` starts it"},
 		{"app start sample", "", 0, "sample is running", ""},
-		{"app search files", "", 0, "NAME", "No bundle was found"},
+		{"app search files", "", 0, "NAME", "No registry is configured: add one to `registries`"},
+		{"app search --help", "", 0, "TRUST is the score, 0 to 100", ""},
+		{"events --help", "", 0, "bundle.install_failed  an app could not be installed", ""},
+		{"events --only [", "", 2, "", "--only [: not a pattern"},
+		{"events --only bundle.ded --server http://127.0.0.1:1", "", 1, "", "--only bundle.ded matches no known event"},
+		{"plugin info directory", "", 0, "path         built in", ""},
+		{"plugin info registry-directory", "", 0, "kind         registry\nname         directory", ""},
+		{"plugin info directory --kind auth", "", 1, "", `no plugin is named "directory"`},
+		{"plugin info direktory", "", 1, "", "did you mean directory?"},
 		{"client-config", "", 2, "", "missing CLIENT, one of chatgpt, claude-code"},
 		{"app stop", "", 2, "", "missing NAME; usage: ropewalk app stop NAME"},
 		{"status now", "", 2, "", `unexpected argument "now"`},
 		{"key create laptop", "", 0, "rwk_", "It is not shown again"},
 		{"key create laptop --json", "", 0, `"key": "rwk_`, ""},
 		{"chat hello", "", 1, "", "models.default"},
+		{"chat --conversation nonsense", "", 1, "", `you have no conversation "nonsense" in this workspace`},
+		{"chat --conversation nonsense hello", "", 1, "", `you have no conversation "nonsense" in this workspace`},
 		{"conversation list", "", 0, "TITLE", ""},
 		{"usage", "", 0, "total", ""},
 		{"usage --by nothing", "", 2, "", "--by must be one of day, model"},
@@ -119,6 +132,7 @@ func TestAServerIsDrivenFromTheCommandLine(t *testing.T) {
 		{"workspace list", "", 0, "ws_", ""},
 		{"user list", "", 0, "EMAIL", ""},
 		{"client-config claude-code", "", 0, "claude mcp add --transport http ropewalk " + url, ""},
+		{"client-config inspector", "", 0, "npx -y @modelcontextprotocol/inspector@2 --transport http --server-url " + url + "/mcp/me", "Node.js 22.19"},
 		{"client-config nobody", "", 2, "", "claude-code"},
 		{"client-config chatgpt --write", "", 2, "", "no configuration file"},
 		{"context set here --server " + url, "", 0, "", ""},
@@ -163,7 +177,7 @@ func TestEventsArePrintedAsTheyHappen(t *testing.T) {
 	}
 	testkit.Eventually(t, "an event is printed", func() bool {
 		_, _, _ = s.split("", "ropewalk", "app", "stop", "sample")
-		_, _, _ = s.split("", "ropewalk", "app", "remove", "sample")
+		_, _, _ = s.split("", "ropewalk", "app", "uninstall", "sample")
 		return out.Contains("bundle.")
 	})
 	if err := cmd.Process.Signal(os.Interrupt); err != nil {
@@ -281,7 +295,7 @@ func TestAnAppWhoseFilesWereChangedIsNamedByDoctorAndTheListOfApps(t *testing.T)
 	if _, errs, status := s.split("", "ropewalk", "app", "list"); status != 0 || !strings.Contains(errs, "notes is stopped: the files of the app were changed") {
 		t.Errorf("app list: status %d, %s", status, errs)
 	}
-	s.run("ropewalk", "doctor").exits(1, "notes of ws_default is stopped: the files of the app were changed", "`ropewalk app remove notes` and install it again")
+	s.run("ropewalk", "doctor").exits(1, "notes of ws_default is stopped: the files of the app were changed", "`ropewalk app uninstall notes` and install it again")
 	s.run("ropewalk", "app", "remove", "notes").exits(0)
 	if out, _, _ := s.split("", "ropewalk", "doctor"); !strings.Contains(out, "1 running, 0 stopped") || strings.Contains(out, "error ") {
 		t.Errorf("without the app doctor says\n%s", out)

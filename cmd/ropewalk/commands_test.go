@@ -1,6 +1,9 @@
 package main_test
 
 import (
+	"archive/zip"
+	"bytes"
+	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -77,7 +80,59 @@ func TestAChatPrintsTheAnswerAndTheToolCallsOfARun(t *testing.T) {
 	if answer, _, status = s.split("again\n", "ropewalk", "chat", "--conversation", id, "-"); status != 0 || !strings.Contains(answer, "Once more.") {
 		t.Errorf("conversation %s goes on with status %d: %q", id, status, answer)
 	}
-	s.run("ropewalk", "conversation", "show", id).exits(0, "hello", "again", "Once more.")
+	s.run("ropewalk", "conversation", "show", id).exits(0, "hello", `→ sample__echo {"text":"across"} ✓ ok, `, "It said across.", "again", "Once more.")
+	s.run("ropewalk", "conversation", "show", id, "--json").exits(0, `"toolCalls"`, `"output": "across"`)
+}
+
+func TestAChatAtATerminalSaysHowItEndsAndEndsByExit(t *testing.T) {
+	t.Parallel()
+	s := newScript(t)
+	s.environ = []string{"TERM=xterm", "NO_COLOR=1"}
+	s.up()
+	screen, _, status := s.split("/exit\n", "script", "-qec", filepath.Join(built, "ropewalk")+" chat", filepath.Join(s.dir, "typescript"))
+	if status != 0 || !strings.Contains(screen, "Ctrl-D or /exit ends the chat") {
+		t.Errorf("status %d: %q", status, screen)
+	}
+}
+
+func TestASearchWithoutAResultSaysWhatWasAskedAndWhatToDo(t *testing.T) {
+	t.Parallel()
+	s := newScript(t)
+	bundles := t.TempDir()
+	s.write(filepath.Join(s.home, "ropewalk.yaml"), "registries:\n- {name: ours, adapter: directory, dir: "+bundles+"}\n- {name: theirs, adapter: directory, dir: "+t.TempDir()+"}\n")
+	s.up()
+	s.run("ropewalk", "app", "search").exits(0, "There is no bundle in registries ours, theirs.")
+	packed(t, filepath.Join(bundles, "notes.mcpb"), `{"manifest_version":"0.3","name":"@acme/notes","version":"1.0.0","description":"Keeps notes","author":{"name":"a"},
+		"server":{"type":"binary","entry_point":"x","mcp_config":{"command":"x"}}}`)
+	s.run("ropewalk", "app", "search").exits(0, "@acme/notes")
+	s.run("ropewalk", "app", "search", "--limit", "1").exits(0, "These are the first 1 bundle; --limit (at most 100) shows more.")
+	const lists = "`ropewalk app search` without words lists every bundle."
+	s.run("ropewalk", "app", "search", "weather").exits(0, `No bundle in registries ours, theirs matches "weather". `+lists)
+	s.run("ropewalk", "app", "search", "--registry", "theirs", "notes").exits(0, `No bundle in registry theirs matches "notes". `+lists)
+	for _, meant := range []string{"@acme/nots", "@acne/notes", "@somebody/notes", "@somebody/nots"} {
+		s.run("ropewalk", "app", "search", meant).exits(0, "did you mean @acme/notes? "+lists)
+		s.run("ropewalk", "app", "install", meant).exits(1, "did you mean @acme/notes?")
+	}
+}
+
+// packed writes an .mcpb file that has a manifest alone.
+func packed(t *testing.T, path, manifest string) {
+	t.Helper()
+	var file bytes.Buffer
+	w := zip.NewWriter(&file)
+	entry, err := w.Create("manifest.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := entry.Write([]byte(manifest)); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, file.Bytes(), 0o600); err != nil {
+		t.Fatal(err)
+	}
 }
 
 func TestAChatRendersMarkdownOnATerminalUnlessNoColorIsSet(t *testing.T) {
