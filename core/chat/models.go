@@ -94,7 +94,7 @@ func (m *Models) find(full string) (selected, error) {
 	p, known := m.providers[name]
 	switch {
 	case !ok || of == "" || len(full) > modelLength || strings.ContainsFunc(full, unicode.IsControl):
-		return selected{}, core.Errorf(core.CodeBadRequest, "model must be of the form provider:model, such as anthropic:claude-sonnet-4-5")
+		return selected{}, core.Errorf(core.CodeBadRequest, "model must be of the form provider:model, such as anthropic:claude-sonnet-5")
 	case !known:
 		return selected{}, core.Errorf(core.CodeBadRequest, "model: there is no provider %q; there are %s", name, strings.Join(slices.Sorted(maps.Keys(m.providers)), ", "))
 	case !p.usable:
@@ -123,7 +123,7 @@ func (e *Engine) selectModel(ctx context.Context, asked string) (selected, error
 	}
 	if current == "" {
 		return selected{}, core.Errorf(core.CodeModelNotConfigured,
-			"no model is configured: set models.default to provider:model, such as anthropic:claude-sonnet-4-5, and the provider's key "+
+			"no model is configured: set models.default to provider:model, such as anthropic:claude-sonnet-5, and the provider's key "+
 				"(ANTHROPIC_API_KEY, OPENAI_API_KEY, or models.providers.<name>.apiKey)")
 	}
 	return notRequested(m.find(current))

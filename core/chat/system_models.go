@@ -18,7 +18,7 @@ func (e *Engine) SetModelConfig() tools.System {
 		Schema: json.RawMessage(`{
   "type": "object",
   "properties": {
-    "default": {"type": "string", "description": "provider:model, such as anthropic:claude-sonnet-4-5"},
+    "default": {"type": "string", "description": "provider:model, such as anthropic:claude-sonnet-5"},
     "fast": {"type": "string", "description": "provider:model"}
   },
   "additionalProperties": false

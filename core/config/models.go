@@ -172,7 +172,7 @@ func (k *check) checkModels() {
 		name, of, ok := strings.Cut(chosen.model, ":")
 		switch {
 		case !ok || name == "" || of == "":
-			k.add(chosen.at, "want provider:model, such as anthropic:claude-sonnet-4-5")
+			k.add(chosen.at, "want provider:model, such as anthropic:claude-sonnet-5")
 		case m.Providers[name].Type == "":
 			k.add(chosen.at, "there is no provider %s%s", k.shown(chosen.at, name), schema.Nearest(name, slices.Sorted(maps.Keys(m.Providers))))
 		}
