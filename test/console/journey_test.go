@@ -17,7 +17,7 @@ const (
 
 // models configures the provider for chats, and for the titles of conversations.
 func models(p *testenv.ModelProvider) string {
-	return "models:\n  default: anthropic:claude-sonnet-4-5\n  providers:\n    anthropic: {baseUrl: '" + p.URL + "', apiKey: k}\n"
+	return "models:\n  default: anthropic:claude-sonnet-5\n  providers:\n    anthropic: {baseUrl: '" + p.URL + "', apiKey: k}\n"
 }
 
 func quoted(text string) string {

@@ -105,7 +105,7 @@ registries:
   - {name: internal, adapter: directory, dir: '%s', trustScore: 90}
 tools: {approve: [invoices__send_invoice]}
 models:
-  default: anthropic:claude-sonnet-4-5
+  default: anthropic:claude-sonnet-5
   providers:
     anthropic: {baseUrl: '%s', apiKey: k}
 `, key, provider.Issuer, at, registry, p.URL), "--port", fmt.Sprint(port))

@@ -108,7 +108,7 @@ function NameModel({ onDone, onClose }: { onDone: (model: string) => void; onClo
   };
   return createPortal(
     <Dialog title="Another model" onClose={onClose} onSubmit={done} footer={<><Button onClick={onClose}>Cancel</Button><Button type="submit" look="primary">Use it</Button></>}>
-      <Field label="Model" required hint="provider:model, such as anthropic:claude-sonnet-4-5">{(props) => <Input {...props} mono autoFocus value={name} onChange={(e) => setName(e.target.value)} />}</Field>
+      <Field label="Model" required hint="provider:model, such as anthropic:claude-sonnet-5">{(props) => <Input {...props} mono autoFocus value={name} onChange={(e) => setName(e.target.value)} />}</Field>
     </Dialog>,
     document.body,
   );
