@@ -161,7 +161,7 @@ func plainText(markdown string) string {
 	parser := blackfriday.New(blackfriday.WithExtensions(
 		blackfriday.NoIntraEmphasis | blackfriday.Strikethrough | blackfriday.Autolink | blackfriday.SpaceHeadings | blackfriday.FencedCode))
 	parser.Parse([]byte(markdown[len(number):])).Walk(func(n *blackfriday.Node, entering bool) blackfriday.WalkStatus {
-		switch n.Type { //nolint:exhaustive // the others have no text of their own
+		switch n.Type { // the others have no text of their own
 		case blackfriday.Softbreak, blackfriday.Hardbreak:
 			b.WriteByte('\n')
 		case blackfriday.Paragraph, blackfriday.Heading, blackfriday.CodeBlock:

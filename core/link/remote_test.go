@@ -516,7 +516,7 @@ func TestWhyARemoteServerCannotBeUsedIsOneSentenceWithTheRemedy(t *testing.T) {
 	}
 }
 
-func TestTheErrorWithWhichAServerRefusesTheHandshakeIsToldAsItIs(t *testing.T) {
+func TestTheErrorWithWhichAServerRefusesTheHandshakeIsReportedAsItIs(t *testing.T) {
 	url := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		var m message
 		_ = json.NewDecoder(r.Body).Decode(&m)
