@@ -126,14 +126,14 @@ func runBlock(t *testing.T, b block) {
 	case "installed":
 		commands = s.withPlugin(commands)
 	case "go":
-		s.environ = append(s.environ, "GOFLAGS=-mod=mod", "GOPROXY=off", "GOSUMDB=off")
+		s.environ = append(testenv.GoEnviron("-mod=mod"), "GOPROXY=off", "GOSUMDB=off")
 		module := `cp "$ROPEWALK/go.sum" . && sed "s/^module .*/module hello/" "$ROPEWALK/go.mod" > go.mod`
 		commands = s.onServer(regexp.MustCompile(`(?m)^go mod init .*$`).ReplaceAllLiteralString(commands, module))
 	case "typescript":
 		packages := filepath.Join(testenv.Packages(t, filepath.Join("test", "clients")), "node_modules")
 		commands = s.onServer(regexp.MustCompile(`(?m)^npm install .*$`).ReplaceAllLiteralString(commands, "ln -s "+packages+" node_modules"))
 	case "sdk":
-		s.environ = append(s.environ, "GOFLAGS=-mod=mod", "GOPROXY=off", "GOSUMDB=off")
+		s.environ = append(testenv.GoEnviron("-mod=mod"), "GOPROXY=off", "GOSUMDB=off")
 		commands = strings.ReplaceAll(commands, "plugin init ", "plugin init --sdk "+testenv.Root(t)+" ")
 	default:
 		t.Fatalf("%s:%d: <!-- run: %s --> is unknown", b.page, b.line, b.why)

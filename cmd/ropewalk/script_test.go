@@ -169,8 +169,8 @@ func (s *script) command(name string, args ...string) *exec.Cmd {
 		name = filepath.Join(built, name)
 	}
 	cmd := exec.CommandContext(s.t.Context(), name, args...)
-	cmd.Dir, cmd.Env = s.dir, append(os.Environ(), "ROPEWALK_HOME="+s.home, "PWD="+s.dir)
-	cmd.Env = append(cmd.Env, s.environ...)
+	cmd.Dir, cmd.Env = s.dir, append(os.Environ(), testenv.GoEnviron()...)
+	cmd.Env = append(append(cmd.Env, "ROPEWALK_HOME="+s.home, "PWD="+s.dir), s.environ...)
 	return cmd
 }
 

@@ -58,7 +58,8 @@ func sdkRelease(t *testing.T, s *script) (version string) {
 			_ = os.Remove(file)
 		}
 	})
-	s.environ = append(s.environ, "GOPROXY=file://"+proxy+",file://"+filepath.Join(cache, "cache", "download")+","+usual, "GOSUMDB=off", "GOFLAGS=-modcacherw")
+	s.environ = append(s.environ, "GOPROXY=file://"+proxy+",file://"+filepath.Join(cache, "cache", "download")+","+usual, "GOSUMDB=off")
+	s.environ = append(s.environ, testenv.GoEnviron("-modcacherw")...)
 	return version
 }
 

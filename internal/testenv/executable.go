@@ -75,6 +75,14 @@ func executables(t testing.TB, commands, flags []string) (dir string) {
 	return dir
 }
 
+// GoEnviron is the environment in which the go tool compiles as make build does, with more flags of go.
+// Whatever a test compiles in it shares the packages that were compiled for the server and the tests: in any
+// other, the standard library and every dependency are compiled again.
+func GoEnviron(flags ...string) []string {
+	all := append(strings.Fields(os.Getenv("GOFLAGS")), append(flags, "-trimpath")...)
+	return []string{"CGO_ENABLED=0", "GOFLAGS=" + strings.Join(all, " ")}
+}
+
 // Build runs go build in a folder. Without -race it compiles as make build does, so that the tests
 // and what is released share what was compiled; with -race, as make test does (see RACE in the Makefile).
 func Build(ctx context.Context, dir, output string, args ...string) error {
@@ -83,7 +91,7 @@ func Build(ctx context.Context, dir, output string, args ...string) error {
 	if slices.Contains(args, "-race") {
 		flags = append(flags, "-gcflags=modernc.org/sqlite/lib=-race=false", "-gcflags=modernc.org/libc=-race=false")
 	} else {
-		environ, flags = append(environ, "CGO_ENABLED=0"), append(flags, "-trimpath")
+		environ = append(environ, GoEnviron()...)
 	}
 	cmd := exec.CommandContext(ctx, "go", append(flags, args...)...)
 	cmd.Dir, cmd.Env = dir, environ

@@ -15,6 +15,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/ropewalk/ropewalk/internal/testenv"
 	"github.com/ropewalk/ropewalk/test/e2e/harness"
 )
 
@@ -42,7 +43,8 @@ func TestAHostileAppOfARealServerGetsNothing(t *testing.T) {
 func hostileProgram(t *testing.T) string {
 	t.Helper()
 	program := filepath.Join(openDir(t, nil), "hostile")
-	build := exec.CommandContext(t.Context(), "go", "test", "-c", "-o", program, "../../../core/process")
+	build := exec.CommandContext(t.Context(), "go", "test", "-c", "-ldflags=-s -w", "-o", program, "../../../core/process")
+	build.Env = append(os.Environ(), testenv.GoEnviron()...)
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
