@@ -16,7 +16,6 @@ import (
 // boundaries are promises about what lies at the edge of a batch, a page, a stream or a process.
 func boundaries() []Check {
 	const once = "one whose sequence is not higher than that of the last kept record of its stream is passed over"
-	const largest, atLeast = "Up to 1,000 records, together up to 8 MiB", "The answer may have fewer, but has at least one if there is one"
 	return []Check{
 		check("a repeat with other contents changes nothing of what was kept", once, repeatChangesNothing),
 		check("a sequence that was left out is passed over once a higher one was kept", once, lateSequence),
@@ -25,10 +24,19 @@ func boundaries() []Check {
 		check("a batch that does not ascend is invalid whatever was kept before", "do not ascend within the batch", disorderAfterRecords),
 		check("sequences with gaps are kept in the order of their numbers, whatever their times", "A stream may begin with any sequence and leave numbers out", gapsAndTimes),
 		check("records that share their request are all kept", "Records that differ in nothing but their sequence, or in nothing but their stream, are different records", oneRequest),
-		check("a batch of 8 MiB is kept whole", largest, largeBatch),
-		check("a stream of more than 16 MiB can be read", atLeast, largeStream),
 		check("a read after any number is answered", "whose sequence is higher than a given one", readsAfterAnything),
 		check("a repeat is passed over in a process that did not write the records", once, repeatElsewhere),
+	}
+}
+
+// megabytes are promises about much at once.
+func megabytes() []Check {
+	return []Check{
+		check("long values come back whole", "exactly as they were written: any text may be in any field, however long", longValuesComeBack),
+		check("old records stay when many follow", "no newer one ever takes its place", oldRecordsStay),
+		check("a record with arguments of 4 MiB is kept", "one JSON value of up to 4 MiB", largeArguments),
+		check("a batch of 8 MiB is kept whole", "Up to 1,000 records, together up to 8 MiB", largeBatch),
+		check("a stream of more than 16 MiB can be read", "The answer may have fewer, but has at least one if there is one", largeStream),
 	}
 }
 
