@@ -47,8 +47,11 @@ func explanations() map[string]string {
 	}
 }
 
-// maxPrefixes bounds the search for a place: how often a part of the text is parsed, and how long a line may be.
-const maxPrefixes = 300
+// The search for a place parses parts of the text again and again, so it is bounded.
+const (
+	maxPrefixes = 300      // how often a part is parsed, and how many characters a line may have
+	maxSearched = 64 << 10 // bytes; of a longer text only what the YAML package says is reported
+)
 
 // syntax adds the problem of a text that is not YAML.
 func (r *reader) syntax(text string) {
@@ -77,8 +80,11 @@ func findFault(text string) fault {
 	if f, found := unreadable(text); found {
 		return f
 	}
+	message, named := parse(text)
+	if len(text) > maxSearched {
+		return fault{line: named, message: message}
+	}
 	lines := strings.SplitAfter(text, "\n")
-	message, _ := parse(text)
 	_, shifted := parse("\n" + text) // on the first line it would name another place
 	f := fault{message: message}
 	switch kind(message) {

@@ -3,7 +3,6 @@ package layer
 import (
 	"strings"
 	"testing"
-	"time"
 )
 
 // TestTextThatIsNotYAMLIsReportedAtItsLineAndColumn has broken files and the line, the column and the beginning of
@@ -54,18 +53,15 @@ func TestTextThatIsNotYAMLIsReportedAtItsLineAndColumn(t *testing.T) {
 	}
 }
 
-func TestALongTextThatIsNotYAMLIsReportedSoon(t *testing.T) {
+func TestThePlaceOfAFaultIsNotSearchedInALongText(t *testing.T) {
 	for name, text := range map[string]string{
 		"a list that many lines do not close": "a: [" + strings.Repeat("\n", 1<<20),
 		"a long line":                         "a: \"" + strings.Repeat("x", 1<<20),
 		"many lines":                          strings.Repeat("a: b\n", 1<<16) + " c: d\n",
 	} {
-		began := time.Now()
-		if problems := ReadYAML("x.yaml", []byte(text), nil).Problems; len(problems) == 0 {
-			t.Errorf("%s: no problem", name)
-		}
-		if took := time.Since(began); took > 20*time.Second {
-			t.Errorf("%s: took %s", name, took)
+		problems := ReadYAML("x.yaml", []byte(text), nil).Problems
+		if len(problems) != 1 || !strings.HasPrefix(problems[0].Message, "not YAML: ") || problems[0].Place.Column != 0 {
+			t.Errorf("%s: got %+v", name, problems)
 		}
 	}
 }
