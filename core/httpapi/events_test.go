@@ -153,6 +153,27 @@ func TestAHeartbeatEndsTheStreamOfWhoMayNoLongerSeeIt(t *testing.T) {
 	}
 }
 
+// A proof of possession is good once (RFC 9449 section 11.1), so a token with one cannot be verified again.
+func TestTheStreamOfATokenWithAProofEndsWhenTheTokenIsRevoked(t *testing.T) {
+	access := newAccess()
+	access.binds = true
+	h := open(t, access, nil)
+	access.user("alice", core.RoleMember, core.Workspace{ID: "ws_alice", Role: core.RoleAdmin})
+	access.user("bob", core.RoleMember)
+	_, r := h.listen(t, map[string]string{"Authorization": "DPoP alice", "DPoP": "proof"})
+	for range 2 {
+		access.revoke("bob")
+		h.bus.Publish(core.Event{Name: core.EventHeartbeat, Data: core.Heartbeat{}})
+		if got, err := next(r); !strings.HasPrefix(got, "event: heartbeat") || err != nil {
+			t.Fatalf("%q, %v", got, err)
+		}
+	}
+	access.revoke("alice")
+	if got, err := next(r); got != "" || err == nil {
+		t.Errorf("the stream goes on: %q, %v", got, err)
+	}
+}
+
 func TestEventsRefuseLikeEveryRoute(t *testing.T) {
 	h := open(t, newAccess(), nil)
 	for _, c := range []struct {

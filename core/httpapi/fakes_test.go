@@ -35,6 +35,7 @@ type fakeAccess struct {
 	keys     []core.APIKey
 	watchers []func(string)
 	hang     bool // it does not answer until the context ends
+	binds    bool // tokens come with a proof, which is good once
 }
 
 const attemptsAllowed = 5
@@ -53,7 +54,7 @@ func newAccess() *fakeAccess {
 func (a *fakeAccess) user(name string, org core.Role, workspaces ...core.Workspace) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.bearers[name] = core.Identity{Issuer: "https://idp.example", Subject: name, User: core.User{ID: name, Email: name + "@example.com", OrgRole: org}}
+	a.bearers[name] = core.Identity{Issuer: "https://idp.example", Subject: name, Token: "hash of " + name, User: core.User{ID: name, Email: name + "@example.com", OrgRole: org}}
 	a.members[name] = workspaces
 }
 
@@ -75,7 +76,7 @@ func (a *fakeAccess) API(ctx context.Context, bearer, cookie string) (core.Ident
 		return core.Identity{}, core.Errorf(core.CodeUnavailable, "the auth adapter is away").WithRetryAfter(1500 * time.Millisecond)
 	case a.dev:
 		return core.Owner(), nil
-	case !found:
+	case !found, a.binds && !core.TokenRequestOf(ctx).HasProof():
 		return core.Identity{}, core.Errorf(core.CodeUnauthenticated, "no such credential")
 	}
 	return id, nil
@@ -126,7 +127,16 @@ func (a *fakeAccess) RevokeKey(_ context.Context, _ core.Caller, id string) erro
 }
 
 // BindsTokens is part of Access.
-func (*fakeAccess) BindsTokens() bool { return false }
+func (a *fakeAccess) BindsTokens() bool { return a.binds }
+
+func (a *fakeAccess) Valid(_ context.Context, c core.Caller) error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if _, found := a.bearers[c.Subject]; !found {
+		return core.Errorf(core.CodeUnauthenticated, "revoked")
+	}
+	return nil
+}
 
 func (a *fakeAccess) WatchRevocations(changed func(string)) func() {
 	a.mu.Lock()

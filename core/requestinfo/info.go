@@ -51,6 +51,10 @@ func (i *Info) In(ctx context.Context) context.Context {
 // BindsTokens reports whether an identity provider gets the request with its token.
 func (i *Info) BindsTokens() bool { return i != nil && i.TokenRequest != nil }
 
+// HasProof reports whether an identity provider gets the request, and the request may prove that its sender holds the
+// key of the token. The proof is good once.
+func (i *Info) HasProof() bool { return i != nil && i.TokenRequest.HasProof() }
+
 // SetRoute notes the pattern that the path of the request matched.
 func (i *Info) SetRoute(route string) {
 	if i != nil {

@@ -14,6 +14,9 @@ type Access interface {
 	API(ctx context.Context, bearer, cookie string) (core.Identity, error)
 	Caller(ctx context.Context, id core.Identity, workspace string) (core.Caller, error)
 
+	// Valid reports whether a caller of earlier still has access to its workspace.
+	Valid(ctx context.Context, c core.Caller) error
+
 	// WatchRevocations calls changed, with the id of a user or "" for all, when the user's rights may
 	// have changed.
 	WatchRevocations(changed func(userID string)) (stop func())

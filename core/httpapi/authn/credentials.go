@@ -21,6 +21,8 @@ type Credentials struct {
 	Bearer    string
 	Cookie    string
 	Workspace string // X-Workspace-Id, "" when absent
+
+	proven bool // the token may have come with a proof of possession, without which it is not accepted again
 }
 
 // Anonymous reports whether the request brings neither a token nor a cookie.
@@ -34,7 +36,10 @@ func FromRequest(c *fiber.Ctx) (Credentials, error) {
 			return Credentials{}, core.Errorf(core.CodeBadRequest, "the header %s is given more than once", name)
 		}
 	}
-	return Credentials{Bearer: Bearer(c.Context()), Cookie: c.Cookies(SessionCookie), Workspace: c.Get(headerWorkspace)}, nil
+	return Credentials{
+		Bearer: Bearer(c.Context()), Cookie: c.Cookies(SessionCookie), Workspace: c.Get(headerWorkspace),
+		proven: requestinfo.Of(c.Context()).HasProof(),
+	}, nil
 }
 
 // FromViewer is FromRequest for what EventSource and iframes request, which cannot send headers: the

@@ -55,10 +55,16 @@ func (a *Authenticator) changesOf(user string) (changes <-chan struct{}, stop fu
 }
 
 // Revoked reports whether the credentials no longer allow what the caller was admitted to in its workspace. It returns
-// false when that cannot be determined.
+// false when that cannot be determined. A token that came with a proof of possession (RFC 9449, RFC 8705) cannot be
+// verified again without its request: of it counts what was revoked.
 func (a *Authenticator) Revoked(ctx context.Context, cred Credentials, caller core.Caller) bool {
-	cred.Workspace = caller.Workspace.ID
-	now, err := a.Caller(ctx, cred)
+	now, err := caller, error(nil)
+	if cred.proven && caller.Token != "" {
+		err = a.Access.Valid(ctx, caller)
+	} else {
+		cred.Workspace = caller.Workspace.ID
+		now, err = a.Caller(ctx, cred)
+	}
 	if err != nil {
 		code := core.CodeOf(err)
 		return code == core.CodeUnauthenticated || code == core.CodeWorkspaceDenied

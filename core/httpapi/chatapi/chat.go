@@ -47,8 +47,8 @@ func (h *Handlers) SendMessage(c *fiber.Ctx, caller core.Caller) error {
 	return c.JSON(response)
 }
 
-// StreamMessage is POST /v1/chat/stream: it streams the events of the run, which ends like that of SendMessage. Errors known before the run
-// begins are ordinary error responses.
+// StreamMessage is POST /v1/chat/stream: it streams the events of the run, which ends like that of SendMessage.
+// Errors known before the run begins are ordinary error responses.
 func (h *Handlers) StreamMessage(c *fiber.Ctx, caller core.Caller) error {
 	r, err := body.Read[chat.Request](c.Context())
 	if err != nil {
