@@ -109,7 +109,7 @@ func (a Attachment) checkType(i int) error {
 		return nil
 	}
 	at, err := url.Parse(a.URL)
-	if err != nil || len(a.URL) > maxAttachmentURL || at.Scheme != "https" || at.Host == "" || at.User != nil {
+	if err != nil || len(a.URL) > maxAttachmentURL || !strings.HasPrefix(a.URL, "https://") || at.Host == "" || at.User != nil {
 		return core.Errorf(core.CodeBadRequest, "attachments[%d].url must be an https address of at most %d bytes", i, maxAttachmentURL)
 	}
 	if !b.IsImage() {
