@@ -42,7 +42,8 @@ func homeError(dir string, err error) error {
 		reason = p.Err
 	}
 	const other = ", or choose another home with --home or " + EnvHome
-	around, remedy := existing(dir), ""
+	around := existing(dir)
+	var remedy string
 	switch {
 	case errors.Is(err, syscall.ENOTDIR):
 		remedy = around + " is not a directory: choose another home with --home or " + EnvHome

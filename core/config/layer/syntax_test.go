@@ -60,7 +60,7 @@ func TestThePlaceOfAFaultIsNotSearchedInALongText(t *testing.T) {
 		"many lines":                          strings.Repeat("a: b\n", 1<<16) + " c: d\n",
 	} {
 		problems := ReadYAML("x.yaml", []byte(text), nil).Problems
-		if len(problems) != 1 || !strings.HasPrefix(problems[0].Message, "not YAML: ") || problems[0].Place.Column != 0 {
+		if len(problems) != 1 || !strings.HasPrefix(problems[0].Message, "not YAML: ") || problems[0].Column != 0 {
 			t.Errorf("%s: got %+v", name, problems)
 		}
 	}

@@ -58,18 +58,21 @@ func (a *Authenticator) changesOf(user string) (changes <-chan struct{}, stop fu
 // false when that cannot be determined. A token that came with a proof of possession (RFC 9449, RFC 8705) cannot be
 // verified again without its request: of it counts what was revoked.
 func (a *Authenticator) Revoked(ctx context.Context, cred Credentials, caller core.Caller) bool {
-	now, err := caller, error(nil)
 	if cred.proven && caller.Token != "" {
-		err = a.Access.Valid(ctx, caller)
-	} else {
-		cred.Workspace = caller.Workspace.ID
-		now, err = a.Caller(ctx, cred)
+		return refused(a.Access.Valid(ctx, caller))
 	}
+	cred.Workspace = caller.Workspace.ID
+	now, err := a.Caller(ctx, cred)
 	if err != nil {
-		code := core.CodeOf(err)
-		return code == core.CodeUnauthenticated || code == core.CodeWorkspaceDenied
+		return refused(err)
 	}
 	return lower(now.User.OrgRole, caller.User.OrgRole) || lower(now.Workspace.Role, caller.Workspace.Role)
+}
+
+// refused reports whether an error says that a caller has no access, rather than that this cannot be determined.
+func refused(err error) bool {
+	code := core.CodeOf(err)
+	return err != nil && (code == core.CodeUnauthenticated || code == core.CodeWorkspaceDenied)
 }
 
 // lower reports whether a role has rights no longer that another one has.
