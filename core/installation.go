@@ -2,6 +2,7 @@ package core
 
 import (
 	"encoding/json"
+	"net/url"
 	"time"
 )
 
@@ -24,6 +25,31 @@ type Installation struct {
 	Remote      *Remote           // nil unless the app is a remote server
 	Running     bool              // false after a requested stop
 	InstalledAt time.Time
+}
+
+// PublicName is BundleName as every member of the workspace may read it.
+func (i Installation) PublicName() string {
+	if i.Remote == nil {
+		return i.BundleName
+	}
+	return publicURL(i.BundleName)
+}
+
+// PublicRef is Ref as every member of the workspace may read it.
+func (s Source) PublicRef() string {
+	if s.Kind != SourceURL {
+		return s.Ref
+	}
+	return publicURL(s.Ref)
+}
+
+// publicURL is an address without what may be a key: user, query and fragment. It is "" for what is no address.
+func publicURL(address string) string {
+	u, err := url.Parse(address)
+	if err != nil {
+		return ""
+	}
+	return (&url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path, RawPath: u.RawPath}).String()
 }
 
 // BundleSignature is the signature of a bundle file, which was valid when the app was installed.

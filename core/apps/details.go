@@ -71,7 +71,7 @@ func (m *Manager) Details(workspace, name string) (Details, error) {
 	v := a.now.Load()
 	d := Details{
 		App: m.describe(a), Signature: v.record.Signature, Protected: m.isProtected(a.key), Restarts: v.restarts, InstalledAt: core.Timestamp(v.record.InstalledAt),
-		Source:     SourceDetails{v.record.Source.Kind, v.record.Source.Ref, v.record.Source.Registry},
+		Source:     SourceDetails{v.record.Source.Kind, v.record.Source.PublicRef(), v.record.Source.Registry},
 		UserConfig: map[string]ConfigField{}, Env: slices.AppendSeq([]string{}, maps.Keys(v.record.Env)), DataPath: a.layout().AppDir(name),
 		Instances: len(a.dialog.Instances()),
 	}

@@ -24,7 +24,7 @@ func (f *failedInstalls) add(o source.Order, err error) {
 		f.apps = map[interact.AppKey]core.App{}
 	}
 	failure := failureOf(err)
-	bundleName := o.Source.Ref
+	bundleName := o.Source.PublicRef()
 	if o.Source.Kind == core.SourcePath { // where a file of the server lies is no name
 		bundleName = o.ServerName
 	}

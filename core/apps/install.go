@@ -78,7 +78,7 @@ func (m *Manager) installResolved(ctx context.Context, o source.Order, resolve f
 	a.turn <- struct{}{} // commands wait until the supervisor runs
 	defer a.releaseTurn()
 	a.transition(core.StateStarting, nil)
-	m.reportProgress(o, record.Name, "starting", record.BundleName)
+	m.reportProgress(o, record.Name, "starting", record.PublicName())
 	if found.Manifest != nil && found.Manifest.Description == "" {
 		a.log.Warn("manifest has an empty description")
 	}
@@ -146,7 +146,7 @@ func (m *Manager) obtain(ctx context.Context, o source.Order, resolve func(conte
 	_, err = os.Lstat(appDir)
 	found.SetAppDir(appDir, !errors.Is(err, fs.ErrNotExist))
 	if !found.IsPlaced() {
-		m.reportProgress(o, found.Record.Name, "installing", found.Record.BundleName+" "+found.Record.Version)
+		m.reportProgress(o, found.Record.Name, "installing", found.Record.PublicName()+" "+found.Record.Version)
 	}
 	if err = m.place(limit, found); err != nil {
 		err = errors.Join(err, found.Discard())
@@ -170,7 +170,7 @@ func (m *Manager) checkConfined(o source.Order, found *source.Candidate) error {
 	if reason == "" {
 		reason = "sandbox.level is none"
 	}
-	return core.Errorf(core.CodeForbidden, "this server cannot confine apps (%s): installing %.200s needs the organization role admin or owner", reason, found.Record.BundleName)
+	return core.Errorf(core.CodeForbidden, "this server cannot confine apps (%s): installing %.200s needs the organization role admin or owner", reason, found.Record.PublicName())
 }
 
 // place checks the values of an installation, moves the bundle to its directory, gives its files to the
@@ -234,7 +234,7 @@ func (m *Manager) checkUnrecorded(ctx context.Context, record core.Installation)
 
 func (a *app) publishInstalled(v *view) {
 	a.publish(core.EventBundleInstalled, core.BundleInstalled{
-		Name: v.record.Name, BundleName: v.record.BundleName, Status: v.state, UI: v.ui,
+		Name: v.record.Name, BundleName: v.record.PublicName(), Status: v.state, UI: v.ui,
 	})
 }
 

@@ -84,9 +84,9 @@ func withoutSecrets(text, address string) string {
 	if err != nil {
 		return strings.ReplaceAll(text, address, "[redacted]")
 	}
-	public := &url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path, RawPath: u.RawPath}
+	public := core.Source{Kind: core.SourceURL, Ref: address}.PublicRef()
 	for _, written := range []string{address, u.String(), u.Redacted()} {
-		text = strings.ReplaceAll(text, written, public.String())
+		text = strings.ReplaceAll(text, written, public)
 	}
 	secrets := []string{u.RawQuery, u.Fragment}
 	if password, set := u.User.Password(); set {

@@ -3,6 +3,7 @@ package apps
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -95,11 +96,13 @@ func TestARemoteAppThatCannotBeReachedIsNotInstalled(t *testing.T) {
 	}
 }
 
-func TestALostRemoteServerIsReachedAgainWhenItIsBack(t *testing.T) {
-	var down atomic.Bool
+// forgetfulServer is a remote MCP server that loses its sessions.
+func forgetfulServer(t *testing.T) (s *httptest.Server, down *atomic.Bool) {
+	t.Helper()
+	down = new(atomic.Bool)
 	server := bundleServer(modeNormal)
 	served := mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return server }, nil)
-	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	s = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if down.Load() {
 			w.WriteHeader(http.StatusNotFound) // "the session is gone"
 			return
@@ -113,6 +116,11 @@ func TestALostRemoteServerIsReachedAgainWhenItIsBack(t *testing.T) {
 		s.CloseClientConnections()
 		s.Close()
 	})
+	return s, down
+}
+
+func TestALostRemoteServerIsReachedAgainWhenItIsBack(t *testing.T) {
+	s, down := forgetfulServer(t)
 	y, events := realManager(t, t.TempDir(), newMemoryRecords(), func(o *Options) {
 		private(o)
 		o.Policy = &schedule.Policy{Delays: []time.Duration{0, time.Millisecond}, Healthy: time.Minute}
@@ -134,6 +142,40 @@ func TestALostRemoteServerIsReachedAgainWhenItIsBack(t *testing.T) {
 	expectEvents(t, events, "bundle.installed", "bundle.crashed 1", "bundle.crashed 2", "bundle.recovered")
 	if text, err := callTool(t, y, "far", "echo", "back"); err != nil || text != "back" {
 		t.Errorf("echo: %q, %v", text, err)
+	}
+}
+
+// The query of a remote app's address may hold its key, which other members of the workspace must not read.
+func TestTheQueryOfARemoteAppsAddressIsShownToNobody(t *testing.T) {
+	const secret = "s3cret-s3cret"
+	s, down := forgetfulServer(t)
+	y, events := realManager(t, t.TempDir(), newMemoryRecords(), func(o *Options) {
+		private(o)
+		o.Policy = &schedule.Policy{Delays: []time.Duration{0}, Healthy: time.Minute}
+	})
+	install(t, y, source.Request{URL: s.URL + "/far?key=" + secret})
+	running, err := y.Details(ws, "far")
+	if err != nil {
+		t.Fatal(err)
+	}
+	expect(t, "bundle name", running.BundleName, s.URL+"/far")
+	expect(t, "source", running.Source.Ref, s.URL+"/far")
+	down.Store(true)
+	_, lost := callTool(t, y, "far", "echo", "lost")
+	ctx, cancel := context.WithTimeout(t.Context(), 60*time.Second)
+	defer cancel()
+	if err := events.wait(ctx, "bundle.crashed 1", 1); err != nil {
+		t.Fatal(err)
+	}
+	_, again := y.Install(t.Context(), ws, source.Request{URL: s.URL + "/other?key=" + secret})
+	away, err := y.Details(ws, "far")
+	if lost == nil || again == nil || err != nil || away.LastError == "" {
+		t.Fatalf("the server is away: %v, %v, %+v, %v", lost, again, away, err)
+	}
+	for what, shown := range map[string]any{"details": running, "details when it is away": away, "events": events.all(), "error of a call": lost.Error()} {
+		if text := fmt.Sprintf("%+v", shown); strings.Contains(text, secret) {
+			t.Errorf("%s: %s", what, text)
+		}
 	}
 }
 

@@ -18,7 +18,7 @@ func (a *app) Key() interact.AppKey { return a.key }
 // Bundle implements interact.App.
 func (a *app) Bundle() interact.Bundle {
 	record := a.now.Load().record
-	return interact.Bundle{Name: record.BundleName, Version: record.Version}
+	return interact.Bundle{Name: record.PublicName(), Version: record.Version}
 }
 
 // IsRunning implements interact.App.

@@ -64,7 +64,7 @@ func (v *view) setOffer(lists core.Offer) {
 // app returns v as the HTTP API shows it.
 func (v *view) app() core.App {
 	app := core.App{
-		Name: v.record.Name, BundleName: v.record.BundleName, Version: v.record.Version,
+		Name: v.record.Name, BundleName: v.record.PublicName(), Version: v.record.Version,
 		Status: v.state, Type: v.kind, ToolCount: len(v.offer.Tools), TrustScore: v.record.TrustScore, UI: v.ui,
 	}
 	if v.failure != nil {
