@@ -43,7 +43,7 @@ func (s Source) PublicRef() string {
 	return publicURL(s.Ref)
 }
 
-// publicURL is an address without what may be a key: user, query and fragment. It is "" for what is no address.
+// publicURL is an address without what may be a key: user, query and fragment. It is "" for an invalid one.
 func publicURL(address string) string {
 	u, err := url.Parse(address)
 	if err != nil {
