@@ -64,16 +64,17 @@ type Options struct {
 
 // Access authenticates callers. It is safe for concurrent use.
 type Access struct {
-	users    Users
-	cookies  Cookies
-	log      hclog.Logger
-	members  *members
-	stale    staleLog
-	attempts *attempts
-	pending  *pending
-	keys     *apiKeys
-	watchers watchers
-	revoked  Revocations
+	users         Users
+	cookies       Cookies
+	log           hclog.Logger
+	members       *members
+	stale         staleLog
+	attempts      *attempts
+	browserLogins *attempts // that were begun
+	pending       *pending
+	keys          *apiKeys
+	watchers      watchers
+	revoked       Revocations
 
 	provisioned *known[provisionedAs, core.User]  // read each time; the last result is for an outage
 	logins      *known[fingerprint, store.Cookie] // likewise
@@ -91,7 +92,7 @@ type Access struct {
 func New(o Options) *Access {
 	a := &Access{
 		users: o.Users, cookies: o.Cookies, log: o.Logger,
-		attempts: newAttempts(), pending: newPending(o.Logins),
+		attempts: newAttempts(attemptEvery, attemptBurst), browserLogins: newAttempts(browserLoginEvery, browserLoginBurst), pending: newPending(o.Logins),
 		revoked: o.Revocations, enroller: o.Enroller,
 	}
 	if a.log == nil {

@@ -274,6 +274,28 @@ func TestLoginAttemptsAreLimitedPerClient(t *testing.T) {
 	})
 }
 
+// While logins are pending, one client cannot begin so many that those of others are dropped.
+func TestBrowserLoginsAreLimitedPerClient(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := New(Options{APIKey: testKey})
+		begun := 0
+		for range pendingLife / (100 * time.Millisecond) {
+			if err := a.AllowBrowserLogin("203.0.113.7"); err == nil {
+				begun++
+			} else if core.CodeOf(err) != core.CodeRateLimited {
+				t.Fatal(err)
+			}
+			<-time.After(100 * time.Millisecond)
+		}
+		if begun < browserLoginBurst+500 || begun > maxPending/10 {
+			t.Errorf("one client began %d logins while they are pending, of %d that are kept", begun, maxPending)
+		}
+		if err := a.AllowBrowserLogin("203.0.113.8"); err != nil {
+			t.Errorf("another client is locked out: %v", err)
+		}
+	})
+}
+
 func TestAddressesOfOneNetworkAreOneClient(t *testing.T) {
 	for given, want := range map[string]string{
 		"203.0.113.7": "203.0.113.7", "::ffff:203.0.113.7": "203.0.113.7", "2001:db8:1:2:3::4": "2001:db8:1:2::/64", "unknown": "unknown",

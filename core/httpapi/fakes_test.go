@@ -157,6 +157,11 @@ func (a *fakeAccess) revoke(bearer string) {
 	}
 }
 
+// AllowBrowserLogin is part of Access.
+func (a *fakeAccess) AllowBrowserLogin(client string) error {
+	return a.AllowLogin("browser at " + client)
+}
+
 func (a *fakeAccess) AllowLogin(client string) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -191,6 +191,25 @@ func TestBrowserLoginNeverSendsToAnotherSite(t *testing.T) {
 	}
 }
 
+func TestBrowserLoginsAreLimitedPerClient(t *testing.T) {
+	h := open(t, newAccess(), nil)
+	h.access.adapter = true
+	from := func(client string) reply {
+		return h.do(t, call{method: "GET", path: "/v1/auth/authorize", header: map[string]string{"X-Forwarded-For": client}})
+	}
+	for range attemptsAllowed {
+		if r := from("203.0.113.1"); r.StatusCode != 302 {
+			t.Fatalf("%d %s", r.StatusCode, r.body)
+		}
+	}
+	if r := from("203.0.113.1"); r.StatusCode != 429 || r.code() != "rate_limited" || r.Header.Get("Retry-After") == "" {
+		t.Errorf("one too many: %d %s", r.StatusCode, r.body)
+	}
+	if r := from("203.0.113.2"); r.StatusCode != 302 {
+		t.Errorf("another client: %d %s", r.StatusCode, r.body)
+	}
+}
+
 func TestBrowserLoginNeedsAnAdapter(t *testing.T) {
 	h := open(t, newAccess(), nil)
 	for _, path := range []string{"/v1/auth/authorize", "/v1/auth/callback?state=s1&code=c1"} {

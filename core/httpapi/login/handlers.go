@@ -15,6 +15,7 @@ type Access interface {
 	Login(ctx context.Context, key string) (token string, err error)
 	Logout(ctx context.Context, token string) error
 	LoginProviders(ctx context.Context) ([]string, error)
+	AllowBrowserLogin(client string) error
 	BeginLogin(ctx context.Context, provider, redirectURI, returnTo string) (access.LoginStart, error)
 	FinishLogin(ctx context.Context, answer access.LoginAnswer) (token, returnTo string, err error)
 	BackchannelLogout(ctx context.Context, token string) error

@@ -82,6 +82,9 @@ func (h *Handlers) Authorize(c *fiber.Ctx) error {
 			return choose(c, names, returnTo)
 		}
 	}
+	if err := h.Access.AllowBrowserLogin(h.Guard.ClientAddress(c.Context())); err != nil {
+		return err
+	}
 	redirect := h.RedirectURI
 	if redirect == "" {
 		redirect = h.Guard.Scheme(c.Context()) + "://" + string(c.Context().Host()) + loginCookiePath
