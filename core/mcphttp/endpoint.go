@@ -81,6 +81,8 @@ type Options struct {
 	Version        string         // of the server, for serverInfo
 	Scopes         []string       // what clients are asked to request of the authorization server
 	Replica        string         // begins the ids of sessions, for a proxy to route by; "" for a server on its own
+
+	identifyEvery time.Duration // how often the caller of a standing stream is identified again; 0 means every 4 minutes
 }
 
 // Endpoint serves /mcp. It is safe for concurrent use.
@@ -114,6 +116,9 @@ func New(o Options) *Endpoint {
 	}
 	if o.MaxBody == 0 {
 		o.MaxBody = 4 << 20
+	}
+	if o.identifyEvery == 0 {
+		o.identifyEvery = identifyInterval
 	}
 	if o.Streams == nil {
 		o.Streams = stream.New(o.Logger)

@@ -126,7 +126,7 @@ func (e *Endpoint) identifyAgain(ctx context.Context, again func(context.Context
 	}
 	var timer *time.Timer
 	ready := make(chan struct{})
-	timer = time.AfterFunc(identifyInterval, func() {
+	timer = time.AfterFunc(e.o.identifyEvery, func() {
 		<-ready
 		if ctx.Err() != nil {
 			return
@@ -138,7 +138,7 @@ func (e *Endpoint) identifyAgain(ctx context.Context, again func(context.Context
 			end()
 			return
 		}
-		timer.Reset(identifyInterval)
+		timer.Reset(e.o.identifyEvery)
 	})
 	close(ready)
 	return func() { timer.Stop() }

@@ -3,11 +3,16 @@ package mcphttp
 import (
 	"context"
 	"errors"
+	"io"
+	"net/http"
 	"strings"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/ropewalk/ropewalk/core"
 	"github.com/ropewalk/ropewalk/core/mcphttp/session"
+	"github.com/ropewalk/ropewalk/internal/testkit"
 	"github.com/ropewalk/ropewalk/plugins/sessionstore"
 )
 
@@ -76,5 +81,69 @@ func TestWhatIsOpenedDuringARevocationDoesNotOutliveIt(t *testing.T) {
 				t.Errorf("listen: %s", said)
 			}
 		})
+	}
+}
+
+// changing is an access whose answer about every token changes.
+type changing struct {
+	*people
+	says  atomic.Pointer[core.Error] // nil accepts all
+	asked atomic.Int64
+}
+
+func (c *changing) MCP(ctx context.Context, bearer, resource string) (core.Identity, error) {
+	defer c.asked.Add(1)
+	if err := c.says.Load(); err != nil {
+		return core.Identity{}, err
+	}
+	return c.people.MCP(ctx, bearer, resource)
+}
+
+func TestAStandingStreamEndsWhenItsTokenIsNoLongerAccepted(t *testing.T) {
+	for name, open := range map[string]func(r *rig) *http.Response{
+		"the stream of a session": func(r *rig) *http.Response { return r.ask("GET", r.join(alice), "") },
+		"a stream without a session": func(r *rig) *http.Response {
+			body, header := statelessRequest("subscriptions/listen", `"notifications":{"toolsListChanged":true}`)
+			return r.ask("POST", alice, body, header...)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			access := &changing{people: &people{}}
+			r := start(t, func(o *Options) { o.Access, o.identifyEvery = access, 10*time.Millisecond })
+			resp := open(r)
+			defer resp.Body.Close()
+			ended := make(chan struct{})
+			go func() {
+				defer close(ended)
+				_, _ = io.Copy(io.Discard, resp.Body)
+			}()
+			asked := func() {
+				t.Helper()
+				before := access.asked.Load()
+				if !testkit.Within(10*time.Second, func() bool { return access.asked.Load() > before+1 }) {
+					t.Fatal("the caller is not identified again")
+				}
+			}
+			asked()
+			access.says.Store(core.Errorf(core.CodeUnavailable, "the identity provider is away"))
+			asked()
+			select {
+			case <-ended:
+				t.Fatal("the stream ended while the caller was accepted, or could not be identified")
+			default:
+			}
+			access.says.Store(core.Errorf(core.CodeUnauthenticated, "the token was revoked"))
+			select {
+			case <-ended:
+			case <-time.After(10 * time.Second):
+				t.Error("the stream goes on with a token that is refused")
+			}
+		})
+	}
+}
+
+func TestStandingStreamsAreIdentifiedEveryFourMinutes(t *testing.T) { // docs/api.md 2.6
+	if got := start(t, nil).endpoint.o.identifyEvery; got != 4*time.Minute {
+		t.Errorf("every %v", got)
 	}
 }
