@@ -64,10 +64,32 @@ func startOpenIDProvider(t testing.TB, args ...string) *OpenIDProvider {
 // Rotate gives the provider a new signing key; the old one is gone.
 func (p *OpenIDProvider) Rotate(t testing.TB) {
 	t.Helper()
-	if _, err := fmt.Fprintln(p.in, "rotate"); err != nil {
+	p.do(t, "rotate", &struct{}{})
+}
+
+// LogoutTokens returns the logout tokens that the provider has sent, or tried to send, the first one first.
+func (p *OpenIDProvider) LogoutTokens(t testing.TB) []string {
+	t.Helper()
+	var answer struct {
+		Logouts []string `json:"logouts"`
+	}
+	p.do(t, "logouts", &answer)
+	return answer.Logouts
+}
+
+// CloseAccount closes a person's account: its tokens are revoked, and the provider sends no logout token.
+func (p *OpenIDProvider) CloseAccount(t testing.TB, account string) {
+	t.Helper()
+	p.do(t, "close "+account, &struct{}{})
+}
+
+// do sends the provider a line and reads the answer.
+func (p *OpenIDProvider) do(t testing.TB, line string, into any) {
+	t.Helper()
+	if _, err := fmt.Fprintln(p.in, line); err != nil {
 		t.Fatal(err)
 	}
-	p.read(t, &struct{}{})
+	p.read(t, into)
 }
 
 func (p *OpenIDProvider) read(t testing.TB, into any) {

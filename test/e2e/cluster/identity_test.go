@@ -1,0 +1,266 @@
+package cluster
+
+import (
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/ropewalk/ropewalk/internal/testenv"
+	"github.com/ropewalk/ropewalk/internal/testkit"
+	"github.com/ropewalk/ropewalk/test/e2e/harness"
+)
+
+// secretOfClient is the secret of the client "confidential" of the provider.
+const secretOfClient = "confidential-secret-0123456789"
+
+// trusting is two servers on one database that trust the same provider.
+type trusting struct {
+	provider *testenv.OpenIDProvider
+	back     string // the redirect URI of the provider's clients, at the first server
+	servers  []*harness.Server
+}
+
+// trust starts the provider, which tells the first server of logouts, and the servers.
+func trust(t *testing.T, settings ...string) *trusting {
+	t.Helper()
+	port := harness.FreePort(t)
+	d := &trusting{back: "http://127.0.0.1:" + port + "/v1/auth/callback"}
+	d.provider = testenv.StartOpenIDProvider(t, d.back)
+	database := harness.Databases.New(t)
+	settings = append([]string{"clientId: confidential", "clientSecret: " + secretOfClient, "redirectUri: " + d.back, "organizationId: org_1"}, settings...)
+	for _, at := range []string{port, "0"} {
+		d.servers = append(d.servers, harness.Serve(t, func(s *harness.Server) { s.Database = database }, harness.Flags("--port", at),
+			harness.Config(harness.OIDCAuth(d.provider.Issuer, settings...)+"storage: {url: '"+database+"'}\n")))
+	}
+	return d
+}
+
+// sessions opens a session with a token on each server.
+func (d *trusting) sessions(t *testing.T, token string) (opened []*harness.MCPClient) {
+	t.Helper()
+	for _, s := range d.servers {
+		opened = append(opened, s.OpenSession(t, "Authorization", "Bearer "+token))
+	}
+	return opened
+}
+
+// answers reports whether each session answers a ping with one of the statuses.
+func answers(t *testing.T, sessions []*harness.MCPClient, statuses ...int) bool {
+	t.Helper()
+	for _, c := range sessions {
+		got, wanted := pings(t, c), false
+		for _, status := range statuses {
+			wanted = wanted || got == status
+		}
+		if !wanted {
+			return false
+		}
+	}
+	return true
+}
+
+// The server hears of nothing: it asks, about each token once a minute at most (docs/identity.md), and about a login before
+// auth.recheckSeconds have passed. It also asks about the token of a standing stream of /mcp, but every 4 minutes only:
+// core/mcphttp tests that.
+func TestATokenThatIsRevokedAtTheProviderEndsOnAllServers(t *testing.T) {
+	t.Parallel()
+	d := trust(t, "introspect: true")
+	token := harness.NewBrowser(t).PersonToken(t, d.provider.Issuer, "app", "", d.back, "")
+	alice, bob := d.sessions(t, token), d.bob(t)
+
+	began := time.Now()
+	harness.RevokeToken(t, d.provider.Issuer, "app", "", token)
+	d.refuses(t, alice, began)
+	if !answers(t, bob, http.StatusOK) {
+		t.Error("the token of another person is refused")
+	}
+	for _, s := range d.servers {
+		if strings.Contains(s.Log.String(), token) || strings.Contains(s.Log.String(), secretOfClient) {
+			t.Error("the log shows the token, or the secret of the client")
+		}
+	}
+}
+
+func TestAnAccountThatIsClosedAtTheProviderEndsOnAllServers(t *testing.T) {
+	t.Parallel()
+	d := trust(t, "introspect: true", "recheckSeconds: 5")
+	browser := harness.NewBrowser(t)
+	cookie := d.logIn(t, browser)
+	alice, bob := d.sessions(t, browser.PersonToken(t, d.provider.Issuer, "app", "", d.back, "")), d.bob(t)
+	streams := []<-chan struct{}{eventsEnd(t, d.servers[0], cookie), eventsEnd(t, d.servers[1], cookie)}
+
+	began := time.Now()
+	d.provider.CloseAccount(t, "alice")
+	for _, s := range d.servers {
+		if !testkit.Within(harness.Timeout, func() bool { return sessionStatus(t, s, cookie) == http.StatusUnauthorized }) {
+			t.Fatalf("%s accepts the login after %v", s.URL, harness.Timeout)
+		}
+	}
+	ends(t, streams, began)
+	if took := time.Since(began); took > 5*time.Second+propagationLimit() {
+		t.Errorf("the login and its streams ended after %v, with recheckSeconds: 5", took)
+	}
+	d.refuses(t, alice, began)
+	if !answers(t, bob, http.StatusOK) {
+		t.Error("the token of another person is refused")
+	}
+}
+
+// bob opens a session of another person on each server.
+func (d *trusting) bob(t *testing.T) []*harness.MCPClient {
+	t.Helper()
+	return d.sessions(t, harness.NewBrowser(t).PersonToken(t, d.provider.Issuer, "app", "", d.back, "bob"))
+}
+
+// refuses waits until each server refuses its session, within a minute since began.
+func (d *trusting) refuses(t *testing.T, sessions []*harness.MCPClient, began time.Time) {
+	t.Helper()
+	for i, s := range d.servers {
+		if !testkit.Within(harness.Timeout, func() bool { return answers(t, sessions[i:i+1], http.StatusUnauthorized) }) {
+			t.Fatalf("%s serves the token after %v", s.URL, harness.Timeout)
+		}
+		took := time.Since(began)
+		t.Logf("%s refuses the token after %v", s.URL, took)
+		if took > time.Minute+propagationLimit() {
+			t.Errorf("%s served the token for %v, documented is a minute", s.URL, took)
+		}
+	}
+}
+
+// ends waits until each stream has ended.
+func ends(t *testing.T, streams []<-chan struct{}, began time.Time) {
+	t.Helper()
+	for i, ended := range streams {
+		select {
+		case <-ended:
+			t.Logf("stream %d has ended after %v", i, time.Since(began))
+		case <-time.After(harness.Timeout):
+			t.Errorf("stream %d goes on after %v", i, time.Since(began))
+		}
+	}
+}
+
+// What the provider tells one server ends on all: logins, sessions of /mcp, and streams.
+func TestALogoutAtTheProviderEndsWhatAPersonHasOnAllServers(t *testing.T) {
+	t.Parallel()
+	d := trust(t)
+	issuer, browser := d.provider.Issuer, harness.NewBrowser(t)
+	cookie := d.logIn(t, browser)
+	// The provider names its session in tokens of the client that it tells of logouts, and in no others.
+	ours := d.sessions(t, browser.PersonToken(t, issuer, "confidential", secretOfClient, d.back, ""))
+	others := d.sessions(t, browser.PersonToken(t, issuer, "app", "", d.back, ""))
+	alice := append(ours, others...)
+	// Another session of the same person, and another person.
+	goOn := append(d.sessions(t, harness.NewBrowser(t).PersonToken(t, issuer, "confidential", secretOfClient, d.back, "")), d.bob(t)...)
+	var streams []<-chan struct{}
+	for _, c := range alice {
+		streams = append(streams, streamEnds(t, c))
+	}
+	var standing []<-chan struct{}
+	for _, c := range goOn {
+		standing = append(standing, streamEnds(t, c))
+	}
+	for _, s := range d.servers {
+		streams = append(streams, eventsEnd(t, s, cookie))
+		if status := sessionStatus(t, s, cookie); status != http.StatusOK {
+			t.Fatalf("%s answers %d to the cookie", s.URL, status)
+		}
+	}
+
+	began := time.Now()
+	browser.LogOutAt(t, issuer)
+	waitFor(t, "the login ends on both servers", func() bool {
+		return sessionStatus(t, d.servers[0], cookie) == http.StatusUnauthorized && sessionStatus(t, d.servers[1], cookie) == http.StatusUnauthorized
+	})
+	waitFor(t, "the sessions end on both servers", func() bool {
+		return answers(t, alice, http.StatusUnauthorized, http.StatusNotFound)
+	})
+	ends(t, streams, began)
+	if took := time.Since(began); took > propagationLimit() {
+		t.Errorf("all ended %v after the logout, promised %v", took, propagationLimit())
+	} else {
+		t.Logf("all ended %v after the logout", took)
+	}
+	d.replay(t)
+	if !answers(t, goOn, http.StatusOK) {
+		t.Error("the token of another session or person is refused")
+	}
+	for i, ended := range standing {
+		select {
+		case <-ended:
+			t.Errorf("stream %d of another session or person has ended", i)
+		default:
+		}
+	}
+	again := d.logIn(t, browser)
+	for _, s := range d.servers {
+		if status := sessionStatus(t, s, again); status != http.StatusOK {
+			t.Errorf("%s answers %d to a login after the logout", s.URL, status)
+		}
+	}
+}
+
+// replay sends the logout token that the provider sent again, and changed.
+func (d *trusting) replay(t *testing.T) {
+	t.Helper()
+	sent := d.provider.LogoutTokens(t)
+	if len(sent) != 1 {
+		t.Fatalf("the provider sent %d logout tokens, want one", len(sent))
+	}
+	signed := strings.LastIndexByte(sent[0], '.') + 1
+	for _, s := range d.servers {
+		for name, token := range map[string]string{
+			"again":                    sent[0],
+			"with another signature":   sent[0][:signed] + strings.Repeat("A", len(sent[0])-signed),
+			"without a signature":      sent[0][:signed],
+			"with another header":      "e30" + sent[0][strings.IndexByte(sent[0], '.'):],
+			"with something behind it": sent[0] + ".e30",
+		} {
+			a, err := http.PostForm(s.URL+"/v1/auth/backchannel-logout", url.Values{"logout_token": {token}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			body, _ := io.ReadAll(a.Body)
+			_ = a.Body.Close()
+			if a.StatusCode != http.StatusBadRequest || !strings.Contains(string(body), "bad_request") || a.Header.Get("Cache-Control") != "no-store" {
+				t.Errorf("%s answers the logout token %s with %d %s", s.URL, name, a.StatusCode, body)
+			}
+		}
+		if strings.Contains(s.Log.String(), sent[0]) {
+			t.Error("the log shows the logout token")
+		}
+	}
+}
+
+// logIn logs a browser in at the first server and returns the header with its cookie.
+func (d *trusting) logIn(t *testing.T, browser *harness.Browser) string {
+	t.Helper()
+	browser.Stop = ""
+	browser.Visit(t, d.servers[0].URL+"/v1/auth/authorize?returnTo=/v1/auth/session")
+	value := browser.Cookie(t, "service_session", d.servers[0].URL)
+	if value == "" {
+		t.Fatalf("the login ended at %s", browser.At)
+	}
+	return "Cookie: service_session=" + value
+}
+
+// sessionStatus is the status of a login.
+func sessionStatus(t *testing.T, s *harness.Server, cookie string) int {
+	t.Helper()
+	return s.Do(t, http.MethodGet, "/v1/auth/session", nil, cookie).Status
+}
+
+// eventsEnd opens the stream of events; the channel is closed when it ends.
+func eventsEnd(t *testing.T, s *harness.Server, cookie string) <-chan struct{} {
+	t.Helper()
+	events, ended := s.Listen(t, cookie), make(chan struct{})
+	go func() {
+		defer close(ended)
+		for range events.Events { // until the stream ends
+		}
+	}()
+	return ended
+}
