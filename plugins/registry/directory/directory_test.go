@@ -136,6 +136,10 @@ func TestDigestsThatWereWrittenDownMustMatch(t *testing.T) {
 		"a sidecar about another file":     {map[string]string{"hello.mcpb.sha256": right + "  other.mcpb"}, false},
 		"an index that differs":            {map[string]string{"SHA256SUMS": wrong + "  hello.mcpb\n"}, false},
 		"an index that leaves it out":      {map[string]string{"SHA256SUMS": right + "  other.mcpb\n"}, false},
+		"an index that names no file":      {map[string]string{"SHA256SUMS": right + "\n"}, false},
+		"an index that cannot be read":     {map[string]string{"SHA256SUMS": strings.Repeat("x", 70_000) + "\n" + right + "  hello.mcpb\n"}, false},
+		"an index of 4 MiB":                {map[string]string{"SHA256SUMS": strings.Repeat("\n", 4<<20-len(right)-12) + right + "  hello.mcpb"}, true},
+		"an index past 4 MiB":              {map[string]string{"SHA256SUMS": strings.Repeat("\n", 4<<20-len(right)-11) + right + "  hello.mcpb"}, false},
 		"a sidecar wins over an index":     {map[string]string{"hello.mcpb.sha256": right, "SHA256SUMS": wrong + "  hello.mcpb\n"}, true},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -232,6 +236,7 @@ func TestSettings(t *testing.T) {
 		"a folder that is away": {`{"dir": "/no/such/folder"}`, "dir: cannot be read"},
 		"a file":                {`{"dir": "` + file + `"}`, "dir: is not a folder"},
 		"a trust score of 101":  {`{"dir": "/tmp", "trustScore": 101}`, "trustScore: must be 0 to 100"},
+		"a trust score of -1":   {`{"dir": "/tmp", "trustScore": -1}`, "trustScore: must be 0 to 100"},
 		"a typing error":        {`{"dri": "/tmp"}`, `did you mean "dir"`},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -276,8 +281,10 @@ func TestNoCallLeavesAFileOpen(t *testing.T) {
 		}
 		return len(entries)
 	}
-	r := open(t, filled(t))
+	dir := filled(t)
+	r := open(t, dir)
 	pkg := resolve(t, r, "@acme/hello", "")
+	write(t, dir, pkg.Artifact+".sha256", []byte(pkg.SHA256))
 	before := files()
 	for range 100 {
 		if _, err := r.Search(t.Context(), registry.Query{}); err != nil {
