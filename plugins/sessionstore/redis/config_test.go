@@ -1,12 +1,16 @@
 package redis
 
 import (
+	"crypto/tls"
 	"encoding/json"
 	"errors"
+	"io/fs"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/ropewalk/ropewalk/plugins"
 )
@@ -30,6 +34,9 @@ func TestSettingsThatAreWrong(t *testing.T) {
 		{"tls without rediss", `{"url": "redis://localhost", "tls": {"serverName": "redis"}}`, []string{"tls"}},
 		{"a certificate without its key", `{"url": "rediss://localhost", "tls": {"certFile": "a.pem"}}`, []string{"tls.certFile"}},
 		{"a ca file that is not there", `{"url": "rediss://localhost", "tls": {"caFile": "` + missing + `"}}`, []string{"tls"}},
+		{"a key without its certificate", `{"url": "rediss://localhost", "tls": {"keyFile": "a.pem"}}`, []string{"tls.certFile"}},
+		{"no time at all", `{"url": "redis://localhost", "timeout": "0s"}`, []string{"timeout"}},
+		{"a time before now", `{"url": "redis://localhost", "timeout": "-1s"}`, []string{"timeout"}},
 		{"an unknown name and a bad duration and an empty prefix, all at once",
 			`{"url": "redis://localhost", "keyprefix": "x:", "timeout": "soon", "keyPrefix": ""}`, []string{"keyprefix", "timeout", "keyPrefix"}},
 	}
@@ -68,5 +75,35 @@ func TestSettingsThatAreRight(t *testing.T) {
 		if err := New().Validate(t.Context(), plugins.Config{JSON: json.RawMessage(settings)}); err != nil {
 			t.Errorf("%s: %v", settings, err)
 		}
+	}
+}
+
+func TestTheDefaultsAreTheDocumentedOnes(t *testing.T) { // docs/adapters.md
+	if c := defaults(); c.KeyPrefix != "ropewalk:session:" || c.Timeout != plugins.Duration(2*time.Second) {
+		t.Errorf("got %+v", c)
+	}
+}
+
+func TestConnectionsTakeTLS12AtLeast(t *testing.T) {
+	config := &tls.Config{} //nolint:gosec // what apply sets is the test
+	if err := (TLS{}).apply(config); err != nil || config.MinVersion != tls.VersionTLS12 {
+		t.Errorf("got version %x, %v", config.MinVersion, err)
+	}
+}
+
+func TestAFileOfCertificatesThatCannotBeUsedSaysWhy(t *testing.T) {
+	dir := t.TempDir()
+	empty := filepath.Join(dir, "empty.pem")
+	if err := os.WriteFile(empty, []byte("no certificate"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := (TLS{CAFile: empty}).apply(&tls.Config{}); err == nil || !strings.Contains(err.Error(), empty+" holds no PEM certificate") { //nolint:gosec // as above
+		t.Errorf("a file without a certificate: %v", err)
+	}
+	if err := (TLS{CAFile: filepath.Join(dir, "absent.pem")}).apply(&tls.Config{}); !errors.Is(err, fs.ErrNotExist) { //nolint:gosec // as above
+		t.Errorf("a file that is not there: %v", err)
+	}
+	if err := (TLS{CertFile: empty, KeyFile: empty}).apply(&tls.Config{}); err == nil { //nolint:gosec // as above
+		t.Error("a file without a certificate of the client is no problem")
 	}
 }
