@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"testing"
 
 	"github.com/ropewalk/ropewalk/plugins"
@@ -80,6 +81,9 @@ func TestTheProviderIsAskedAsItWantsToBeAndAboutGoodTokensOnly(t *testing.T) {
 				} else if secret == "a+b%2Bc" {
 					secret = "a b+c"
 				}
+				if got := r.Header.Get("Accept"); got != "application/json" {
+					t.Errorf("it is asked for %q", got)
+				}
 				if r.Method != http.MethodPost || header != c.header || id != "us" || secret != "a b+c" || r.FormValue("token") != good || r.FormValue("token_type_hint") != "access_token" {
 					t.Errorf("%s with %v, %v: the client is %q, %q", r.Method, r.Header, r.Form, id, secret)
 				}
@@ -91,6 +95,30 @@ func TestTheProviderIsAskedAsItWantsToBeAndAboutGoodTokensOnly(t *testing.T) {
 				if n := p.count("/introspect") - before; n != asked || (err == nil) != (asked == 1) {
 					t.Errorf("the provider was asked %d times, want %d (%v)", n, asked, err)
 				}
+			}
+		})
+	}
+}
+
+// Nobody is let in who could not be asked about, and the error says what is wrong.
+func TestATokenIsNotAcceptedWhileTheProviderCannotBeAsked(t *testing.T) {
+	for name, c := range map[string]struct {
+		document any
+		says     string
+	}{
+		"no metadata":                   {http.HandlerFunc(http.NotFound), "metadata"},
+		"metadata without the endpoint": {map[string]any{"issuer": issuer}, "introspection_endpoint, which the setting introspect needs"},
+		"an endpoint that fails":        {map[string]any{"issuer": issuer, "introspection_endpoint": issuer + "/introspect"}, "/introspect answered 500"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := newProvider(t)
+			p.pages["/.well-known/openid-configuration"], p.pages["/introspect"] = c.document, says(500, `{"active":true}`)
+			party := p.party(func(o *Options) {
+				o.Introspect, o.ClientID, o.ClientSecret, o.JWKSURI = true, "us", "secret", issuer+"/jwks"
+			})
+			id, err := party.Verify(t.Context(), auth.VerifyRequest{Token: p.token("first"), Audiences: []string{"us"}})
+			if !errors.Is(err, plugins.ErrUnavailable) || !strings.Contains(err.Error(), c.says) || id.Subject != "" {
+				t.Errorf("got %+v, %v", id, err)
 			}
 		})
 	}
