@@ -183,7 +183,7 @@ func TestACallerIsValidUntilTheUserTheMembershipOrTheKeyIsGone(t *testing.T) {
 		t.Fatal(err)
 	}
 	valid := func(c core.Caller) string {
-		if err := a.Valid(context.Background(), c); err != nil {
+		if _, err := a.Current(context.Background(), c); err != nil {
 			return string(core.CodeOf(err))
 		}
 		return "valid"

@@ -207,7 +207,7 @@ func TestALogoutTokenEndsWhatItNames(t *testing.T) {
 				ended = append(ended, login)
 			}
 		}
-		if core.CodeOf(a.Valid(t.Context(), bearer)) == core.CodeUnauthenticated {
+		if currentCode(a.Current(t.Context(), bearer)) == "unauthenticated" {
 			ended = append(ended, "bearer")
 		}
 		want(t, name, strings.Join(ended, " "), c.ends)

@@ -18,7 +18,7 @@ type watchers struct {
 
 // WatchRevocations calls changed with a user's id, "" for all users, whenever the credentials, the
 // membership or a role of the user may have changed, here or on a peer server. It must not block. The
-// receiver then asks Valid, or authenticates again.
+// receiver then asks Current, or authenticates again.
 func (a *Access) WatchRevocations(changed func(userID string)) (stop func()) {
 	w := &a.watchers
 	w.mu.Lock()
@@ -48,39 +48,36 @@ func (w *watchers) notify(userID string) {
 	}
 }
 
-// Valid reports whether a caller, who was authenticated some time ago, still has access to the
-// workspace: the user and an API key exist, neither the token nor its subject was revoked since, and the
-// user is a member. The error is
-// core.CodeUnauthenticated, core.CodeWorkspaceDenied, or core.CodeUnavailable when that cannot be
-// determined.
-func (a *Access) Valid(ctx context.Context, c core.Caller) error {
+// Current returns a caller, who was authenticated some time ago, with the roles that it has now. The error is
+// core.CodeUnauthenticated when the user or the API key is gone, or the token or its subject was revoked,
+// core.CodeWorkspaceDenied when the user is no member any more, or core.CodeUnavailable when that cannot be determined.
+func (a *Access) Current(ctx context.Context, c core.Caller) (core.Caller, error) {
 	if a.Dev() {
-		return nil
+		return c, nil
 	}
 	if c.Issuer == core.IssuerKey {
 		if err := a.keyExists(ctx, c); err != nil {
-			return err
+			return core.Caller{}, err
 		}
 	}
 	if a.revoked != nil && c.Token != "" {
 		switch revoked, err := a.revoked.Revoked(ctx, c.Identity); {
 		case err != nil:
-			return unavailable(err)
+			return core.Caller{}, unavailable(err)
 		case revoked:
-			return unauthenticated()
+			return core.Caller{}, unauthenticated()
 		}
 	}
 	user, err := a.users.User(ctx, c.User.ID)
 	switch {
 	case core.CodeOf(err) == core.CodeNotFound:
-		return unauthenticated()
+		return core.Caller{}, unauthenticated()
 	case err != nil:
-		return unavailable(err)
+		return core.Caller{}, unavailable(err)
 	}
 	id := c.Identity
 	id.User.OrgRole, id.Scope.UserRole = user.OrgRole, user.OrgRole
-	_, err = a.Caller(ctx, id, c.Workspace.ID)
-	return err
+	return a.Caller(ctx, id, c.Workspace.ID)
 }
 
 // Revoke ends everything that rests on a subject, a token or a session of an identity provider, on all

@@ -49,19 +49,19 @@ func TestARevokedSubjectLosesVerdictsLoginsAndSessionsOnEveryServer(t *testing.T
 	peer.MembersChanged(alice.User.ID) // as the notice of this server has it do
 	want(t, "the change", <-changed, alice.User.ID)
 	want(t, "the login", outcome(a.API(t.Context(), "", cookie)), "unauthenticated")
-	want(t, "the session", string(core.CodeOf(a.Valid(t.Context(), alice))), "unauthenticated")
-	want(t, "the session on another server", string(core.CodeOf(peer.Valid(t.Context(), elsewhere))), "unauthenticated")
+	want(t, "the session", currentCode(a.Current(t.Context(), alice)), "unauthenticated")
+	want(t, "the session on another server", currentCode(peer.Current(t.Context(), elsewhere)), "unauthenticated")
 	want(t, "the token", outcome(a.MCP(t.Context(), "token-of-alice", "")), "unauthenticated")
 	want(t, "the token on another server", outcome(peer.MCP(t.Context(), "token-of-alice", "")), "unauthenticated")
 	asked = p.calls.Load() - asked
 	want(t, "the token of another subject", outcome(a.MCP(t.Context(), "token-of-bob", "")), "bob")
-	if err := a.Valid(t.Context(), bob); err != nil || asked != 2 || p.calls.Load() != 5 {
+	if _, err := a.Current(t.Context(), bob); err != nil || asked != 2 || p.calls.Load() != 5 {
 		t.Errorf("another subject: %v, %d calls of the provider", err, p.calls.Load())
 	}
 
 	<-time.After(2 * time.Millisecond) // times in the store are milliseconds
 	p.set(func(p *provider) { p.tokens["a-new-token"] = p.identity("alice") })
-	if err := a.Valid(t.Context(), tokenCaller(t, a, "a-new-token")); err != nil {
+	if _, err := a.Current(t.Context(), tokenCaller(t, a, "a-new-token")); err != nil {
 		t.Errorf("a session with a token from after the revocation: %v", err)
 	}
 }
@@ -75,10 +75,10 @@ func TestARevokedTokenEndsWhatBeganWithItAlone(t *testing.T) {
 	if err := a.Revoke(t.Context(), core.Revocation{Issuer: "https://idp", Token: fingerprintOf("token-of-alice").String()}); err != nil {
 		t.Fatal(err)
 	}
-	want(t, "the session", string(core.CodeOf(a.Valid(t.Context(), revoked))), "unauthenticated")
+	want(t, "the session", currentCode(a.Current(t.Context(), revoked)), "unauthenticated")
 	want(t, "the token", outcome(a.MCP(t.Context(), "token-of-alice", "")), "unauthenticated")
 	want(t, "another token of the subject", outcome(a.MCP(t.Context(), "another-token", "")), "alice")
-	if err := a.Valid(t.Context(), other); err != nil || p.calls.Load() != 3 {
+	if _, err := a.Current(t.Context(), other); err != nil || p.calls.Load() != 3 {
 		t.Errorf("a session with another token: %v, %d calls of the provider", err, p.calls.Load())
 	}
 }
@@ -118,3 +118,6 @@ func TestAVerdictIsDroppedAlsoWhenTheRevocationCannotBeRecorded(t *testing.T) {
 	}
 	want(t, "the token", outcome(a.MCP(t.Context(), "token-of-alice", "")), "unauthenticated")
 }
+
+// currentCode is the code of an error of Current, "" for none.
+func currentCode(_ core.Caller, err error) string { return string(core.CodeOf(err)) }

@@ -13,8 +13,7 @@ import (
 )
 
 // streamEvents is GET /v1/events: the events of the caller's workspace, from the moment the client
-// sees the headers. The credentials are checked again at each heartbeat, and at once when the rights
-// of the user may have changed.
+// sees the headers, for as long as the caller is admitted.
 func (s *Server) streamEvents(c *fiber.Ctx, caller core.Caller) error {
 	cred, err := authn.FromViewer(c)
 	if err != nil {
@@ -27,7 +26,7 @@ func (s *Server) streamEvents(c *fiber.Ctx, caller core.Caller) error {
 	}
 	err = s.streams.Open(c, stream.Standing, func(ctx context.Context, w *stream.Writer) {
 		defer release()
-		ctx, stop := s.authn.Watch(ctx, cred, caller, 0)
+		ctx, stop := s.authn.Watch(ctx, cred, caller, true)
 		defer stop()
 		reader := s.events.Subscribe(workspace, user)
 		defer reader.Close()
@@ -39,7 +38,7 @@ func (s *Server) streamEvents(c *fiber.Ctx, caller core.Caller) error {
 			case <-ctx.Done():
 				return
 			case e, open := <-reader.C:
-				if !open || (e.Name == core.EventHeartbeat && s.authn.Revoked(ctx, cred, caller)) || s.send(w, e) != nil {
+				if !open || s.send(w, e) != nil {
 					return
 				}
 			}

@@ -35,6 +35,7 @@ type fakeAccess struct {
 	keys     []core.APIKey
 	watchers []func(string)
 	hang     bool // it does not answer until the context ends
+	asked    int  // how often credentials were checked
 	binds    bool // tokens come with a proof, which is good once
 }
 
@@ -62,6 +63,7 @@ func (a *fakeAccess) Dev() bool { return a.dev }
 
 func (a *fakeAccess) API(ctx context.Context, bearer, cookie string) (core.Identity, error) {
 	a.mu.Lock()
+	a.asked++
 	away, hang := a.away, a.hang
 	id, found := a.bearers[bearer]
 	if bearer == "" {
@@ -129,13 +131,14 @@ func (a *fakeAccess) RevokeKey(_ context.Context, _ core.Caller, id string) erro
 // BindsTokens is part of Access.
 func (a *fakeAccess) BindsTokens() bool { return a.binds }
 
-func (a *fakeAccess) Valid(_ context.Context, c core.Caller) error {
+func (a *fakeAccess) Current(ctx context.Context, c core.Caller) (core.Caller, error) {
 	a.mu.Lock()
-	defer a.mu.Unlock()
-	if _, found := a.bearers[c.Subject]; !found {
-		return core.Errorf(core.CodeUnauthenticated, "revoked")
+	_, found := a.bearers[c.Subject]
+	a.mu.Unlock()
+	if !found {
+		return core.Caller{}, core.Errorf(core.CodeUnauthenticated, "revoked")
 	}
-	return nil
+	return a.Caller(ctx, c.Identity, c.Workspace.ID)
 }
 
 func (a *fakeAccess) WatchRevocations(changed func(string)) func() {

@@ -121,6 +121,8 @@ type Timeouts struct {
 	Write  time.Duration // for a client to read a response: 60 s; event streams have their own rule
 	Idle   time.Duration // between two requests of one connection: 255 s
 	Quiet  time.Duration // between keep-alive comments of a chat stream: 15 s
+
+	Recheck time.Duration // between two checks of the credentials of a stream of events or logs: 30 s
 }
 
 const (
@@ -156,6 +158,7 @@ func (o *Options) setDefaults() {
 		{&o.Timeouts.Write, 60 * time.Second},
 		{&o.Timeouts.Idle, 255 * time.Second},
 		{&o.Timeouts.Quiet, 15 * time.Second},
+		{&o.Timeouts.Recheck, 30 * time.Second},
 	} {
 		if *d.field == 0 {
 			*d.field = d.value

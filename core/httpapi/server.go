@@ -126,7 +126,7 @@ func New(o Options) *Server {
 // setHandlers sets the handlers of the subpackages.
 func (s *Server) setHandlers() {
 	o := &s.options
-	s.authn = &authn.Authenticator{Access: o.Access}
+	s.authn = &authn.Authenticator{Access: o.Access, Recheck: o.Timeouts.Recheck}
 	s.login = &login.Handlers{Access: o.Access, Guard: s.guard, Log: o.Logger, RedirectURI: o.RedirectURI}
 	s.app = &appapi.Handlers{
 		Apps: o.Apps, Tools: o.Tools, Streams: o.Streams, Limits: o.Limits, Guard: s.guard, Authn: s.authn, Log: o.Logger, Quiet: o.Timeouts.Quiet,

@@ -42,7 +42,7 @@ type Access interface {
 	Dev() bool
 	MCP(ctx context.Context, bearer, resource string) (core.Identity, error)
 	Caller(ctx context.Context, id core.Identity, workspace string) (core.Caller, error)
-	Valid(ctx context.Context, c core.Caller) error // whether a caller of earlier still has access
+	Current(ctx context.Context, c core.Caller) (core.Caller, error) // a caller of earlier, as it is now
 	Describe(ctx context.Context) (auth.Description, error)
 	Metadata(ctx context.Context) (json.RawMessage, error)
 }

@@ -244,11 +244,11 @@ func (p *people) Caller(_ context.Context, id core.Identity, workspace string) (
 	return core.Caller{Identity: id, Workspace: core.Workspace{ID: workspace, Role: core.RoleMember}}, nil
 }
 
-func (p *people) Valid(context.Context, core.Caller) error {
+func (p *people) Current(_ context.Context, c core.Caller) (core.Caller, error) {
 	if p.gone.Load() {
-		return core.Errorf(core.CodeUnauthenticated, "the user is gone")
+		return core.Caller{}, core.Errorf(core.CodeUnauthenticated, "the user is gone")
 	}
-	return nil
+	return c, nil
 }
 
 func (p *people) Describe(context.Context) (auth.Description, error) {

@@ -96,7 +96,8 @@ func (e *Endpoint) endRevoked(ctx context.Context, userID string) {
 }
 
 func (e *Endpoint) revoked(ctx context.Context, c core.Caller) bool {
-	code := core.CodeOf(e.o.Access.Valid(ctx, c))
+	_, err := e.o.Access.Current(ctx, c)
+	code := core.CodeOf(err)
 	return code == core.CodeUnauthenticated || code == core.CodeWorkspaceDenied
 }
 

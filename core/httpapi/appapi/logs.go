@@ -3,7 +3,6 @@ package appapi
 import (
 	"context"
 	"encoding/json"
-	"time"
 
 	"github.com/gofiber/fiber/v2"
 
@@ -18,8 +17,6 @@ import (
 const (
 	logTail    = 200 // lines, unless the client says how many
 	maxLogTail = 10_000
-
-	recheckInterval = 30 * time.Second // how often the credentials of a follower are checked again
 )
 
 type logsResponse struct {
@@ -57,7 +54,7 @@ func (h *Handlers) followLogs(c *fiber.Ctx, caller core.Caller, name string, tai
 	}
 	workspace := caller.Workspace.ID
 	return h.Streams.Open(c, stream.Standing, func(ctx context.Context, w *stream.Writer) {
-		ctx, stop := h.Authn.Watch(ctx, cred, caller, recheckInterval)
+		ctx, stop := h.Authn.Watch(ctx, cred, caller, true)
 		defer stop()
 		lines, more, err := h.Apps.Logs(ctx, workspace, name, tail, true)
 		if err != nil || w.Flush() != nil {

@@ -2,6 +2,7 @@ package authn
 
 import (
 	"context"
+	"time"
 
 	"github.com/gofiber/fiber/v2"
 	"github.com/valyala/fasthttp"
@@ -14,8 +15,8 @@ type Access interface {
 	API(ctx context.Context, bearer, cookie string) (core.Identity, error)
 	Caller(ctx context.Context, id core.Identity, workspace string) (core.Caller, error)
 
-	// Valid reports whether a caller of earlier still has access to its workspace.
-	Valid(ctx context.Context, c core.Caller) error
+	// Current returns a caller of earlier with the roles that it has now, an error when it no longer has access.
+	Current(ctx context.Context, c core.Caller) (core.Caller, error)
 
 	// WatchRevocations calls changed, with the id of a user or "" for all, when the user's rights may
 	// have changed.
@@ -23,7 +24,10 @@ type Access interface {
 }
 
 // Authenticator wraps handlers with what they require of their caller.
-type Authenticator struct{ Access Access }
+type Authenticator struct {
+	Access  Access
+	Recheck time.Duration // between two checks of the credentials of a standing stream
+}
 
 // AllowAnyone marks a handler that accepts unauthenticated requests.
 func (*Authenticator) AllowAnyone(h fiber.Handler) fiber.Handler { return h }

@@ -36,7 +36,7 @@ func (h *Handlers) SendMessage(c *fiber.Ctx, caller core.Caller) error {
 		return err
 	}
 	defer release()
-	ctx, cancel := h.Authn.Watch(c.UserContext(), cred, caller, 0)
+	ctx, cancel := h.Authn.Watch(c.UserContext(), cred, caller, false)
 	defer cancel()
 	peer := stream.WatchPeer(c.Context().Conn(), cancel)
 	response, err := run.Do(ctx, nil)
@@ -71,7 +71,7 @@ func (h *Handlers) StreamMessage(c *fiber.Ctx, caller core.Caller) error {
 	err = h.Streams.Open(c, stream.Answer, func(ctx context.Context, w *stream.Writer) {
 		defer release()
 		defer respond.KeepAlive(w, h.Quiet)()
-		ctx, stop := h.Authn.Watch(ctx, cred, caller, 0)
+		ctx, stop := h.Authn.Watch(ctx, cred, caller, false)
 		defer stop()
 		_, _ = run.Do(span.In(ctx), func(e chat.Event) { h.sendChat(w, e) }) // the error was sent as the last event
 	})

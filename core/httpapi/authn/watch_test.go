@@ -1,0 +1,140 @@
+package authn
+
+import (
+	"context"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/ropewalk/ropewalk/core"
+)
+
+// rights is an Access with one caller, whose rights change.
+type rights struct {
+	mu       sync.Mutex
+	now      core.Caller
+	err      error
+	asked    int // how often a token was verified
+	current  int // how often its caller was asked about without it
+	watchers map[int]func(string)
+}
+
+func (r *rights) API(context.Context, string, string) (core.Identity, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.asked++
+	return r.now.Identity, r.err
+}
+
+func (r *rights) Caller(context.Context, core.Identity, string) (core.Caller, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.now, r.err
+}
+
+func (r *rights) Current(context.Context, core.Caller) (core.Caller, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.current++
+	return r.now, r.err
+}
+
+func (r *rights) WatchRevocations(changed func(string)) func() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	id := len(r.watchers)
+	r.watchers[id] = changed
+	return func() {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		delete(r.watchers, id)
+	}
+}
+
+// change changes the rights, and makes that known about a user unless it is "nobody".
+func (r *rights) change(known string, change func()) {
+	r.mu.Lock()
+	change()
+	watchers := r.watchers
+	r.mu.Unlock()
+	for _, changed := range watchers {
+		if known != "nobody" {
+			changed(known)
+		}
+	}
+}
+
+// goesOn reports whether a context goes on after what has begun is done.
+func goesOn(ctx context.Context) bool {
+	synctest.Wait()
+	return ctx.Err() == nil
+}
+
+func TestAWatchEndsWithTheRightsOfItsCaller(t *testing.T) {
+	const user = "usr_alice"
+	alice := core.Caller{
+		Identity:  core.Identity{Token: "hash", User: core.User{ID: user, OrgRole: core.RoleOwner}},
+		Workspace: core.Workspace{ID: "ws_a", Role: core.RoleAdmin},
+	}
+	for name, c := range map[string]struct {
+		known    string // about whom the change is made known
+		change   func(*rights)
+		ends     bool // at once
+		endsSoon bool // a standing stream, without being told
+	}{
+		"the token is revoked":              {user, func(r *rights) { r.err = core.Errorf(core.CodeUnauthenticated, "x") }, true, true},
+		"the token has expired":             {"nobody", func(r *rights) { r.err = core.Errorf(core.CodeUnauthenticated, "x") }, false, true},
+		"the membership is gone":            {user, func(r *rights) { r.err = core.Errorf(core.CodeWorkspaceDenied, "x") }, true, true},
+		"all are to be checked":             {"", func(r *rights) { r.err = core.Errorf(core.CodeUnauthenticated, "x") }, true, true},
+		"the role in the workspace is less": {user, func(r *rights) { r.now.Workspace.Role = core.RoleMember }, true, true},
+		"the role of the user is less":      {user, func(r *rights) { r.now.User.OrgRole = core.RoleAdmin }, true, true},
+		"another user is gone":              {"usr_bob", func(*rights) {}, false, false},
+		"nothing has changed":               {user, func(*rights) {}, false, false},
+		"it cannot be determined":           {user, func(r *rights) { r.err = core.Errorf(core.CodeUnavailable, "x") }, false, false},
+	} {
+		for _, cred := range []Credentials{{Bearer: "token"}, {Bearer: "token", proven: true}} {
+			for _, standing := range []bool{false, true} {
+				t.Run(name, func(t *testing.T) {
+					synctest.Test(t, func(t *testing.T) {
+						r := &rights{now: alice, watchers: map[int]func(string){}}
+						a := &Authenticator{Access: r, Recheck: 30 * time.Second}
+						ctx, stop := a.Watch(t.Context(), cred, alice, standing)
+						if !goesOn(ctx) {
+							t.Fatal("it ended although nothing had changed")
+						}
+						r.change(c.known, func() { c.change(r) })
+						if ended := !goesOn(ctx); ended != c.ends {
+							t.Errorf("proven %v, standing %v: ended at once: %v, want %v", cred.proven, standing, ended, c.ends)
+						}
+						<-time.After(a.Recheck + time.Second)
+						if ended, want := !goesOn(ctx), c.ends || standing && c.endsSoon; ended != want {
+							t.Errorf("proven %v, standing %v: ended after the next check: %v, want %v", cred.proven, standing, ended, want)
+						}
+						<-time.After(provenLife)
+						if ended, want := !goesOn(ctx), c.ends || standing && (c.endsSoon || cred.proven); ended != want {
+							t.Errorf("proven %v, standing %v: ended after %s: %v, want %v", cred.proven, standing, provenLife, ended, want)
+						}
+						stop()
+						synctest.Wait()
+						if len(r.watchers) != 0 || cred.proven && r.asked > 0 || !cred.proven && r.current > 0 {
+							t.Errorf("proven %v: left %d watchers, verified %d times, asked about the caller %d times", cred.proven, len(r.watchers), r.asked, r.current)
+						}
+					})
+				})
+			}
+		}
+	}
+}
+
+func TestAWatchSeesWhatChangedWhileItBegan(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := &rights{err: core.Errorf(core.CodeUnauthenticated, "revoked"), watchers: map[int]func(string){}}
+		a := &Authenticator{Access: r, Recheck: time.Hour}
+		ctx, stop := a.Watch(t.Context(), Credentials{Bearer: "token"}, core.Caller{}, false)
+		defer stop()
+		if goesOn(ctx) {
+			t.Error("it goes on after its token was revoked")
+		}
+	})
+}
