@@ -73,6 +73,36 @@ func TestAnInstallationThatFailsIsPublishedOnce(t *testing.T) {
 	}
 }
 
+// What an app writes is for administrators, and no member needs the directories of the server.
+func TestTheEventOfAnAppThatDiesAtItsStartHasNoOutput(t *testing.T) {
+	home := t.TempDir()
+	y, events := realManager(t, home, newMemoryRecords(), nil)
+	_, err := y.Install(t.Context(), ws, source.Request{Path: bundleDir(t, "@test/notes", modeDying, nil)})
+	if err == nil || !strings.Contains(err.Error(), "its last lines on stderr") {
+		t.Fatal(err)
+	}
+	got := failures(events)
+	if len(got) != 1 || !strings.Contains(got[0].Message, "status 7") || strings.Contains(got[0].Message, "stderr") {
+		t.Errorf("got %+v", got)
+	}
+	reason := "open " + home + "/apps/notes/bundle/main.js: no such file; " + home + " is full"
+	want := "open main.js: no such file; " + filepath.Base(home) + " is full"
+	expect(t, "paths of the server", y.publicReason(source.Order{}, reason), want)
+}
+
+func TestShortValuesOfAnAddressStayReadable(t *testing.T) {
+	y, _ := managerOf(t, &memoryApp{}, newMemoryRecords())
+	const address = "https://127.0.0.1:9/mcp?v=1&e=o&key=abcd;efgh&t=%2Fse%20cret#frag"
+	o := source.Order{Source: core.Source{Kind: core.SourceURL, Ref: address}, Remote: &core.Remote{URL: address}}
+	for reason, want := range map[string]string{
+		"remote server 127.0.0.1:9 cannot be reached": "remote server 127.0.0.1:9 cannot be reached",
+		`Post "` + address + `": v=1`:                 `Post "https://127.0.0.1:9/mcp": v=1`,
+		"abcd;efgh, efgh, /se cret, %2Fse%20cret":     "[redacted];[redacted], [redacted], [redacted], [redacted]",
+	} {
+		expect(t, reason, y.publicReason(o, reason), want)
+	}
+}
+
 func TestAnInstallationThatIsCancelledIsPublished(t *testing.T) {
 	y, events := managerOf(t, &memoryApp{hangs: true}, newMemoryRecords())
 	ctx, cancel := context.WithCancel(t.Context())

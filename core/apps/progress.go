@@ -1,11 +1,14 @@
 package apps
 
 import (
-	"net/url"
+	"context"
+	"errors"
 	"path/filepath"
+	"regexp"
 	"strings"
 
 	"github.com/ropewalk/ropewalk/core"
+	"github.com/ropewalk/ropewalk/core/apps/instance"
 	"github.com/ropewalk/ropewalk/core/apps/logs"
 	"github.com/ropewalk/ropewalk/core/apps/source"
 	"github.com/ropewalk/ropewalk/core/bundle"
@@ -50,9 +53,13 @@ func expectedName(o source.Order) string {
 
 // publishInstallFailed publishes why the installation of an app has failed. Name may be "".
 func (m *Manager) publishInstallFailed(o source.Order, name string, err error) {
-	err = installError(err)
+	said := installError(err)
+	reason := core.TextOf(said)
+	if failed, ok := errors.AsType[*instance.Failure](err); ok && !errors.Is(err, context.Canceled) {
+		reason = failed.Reason // without what the app wrote, which only administrators see
+	}
 	m.o.Events.Publish(core.Event{Name: core.EventBundleInstallFailed, Workspace: o.Workspace, Data: core.BundleInstallFailed{
-		Name: name, Source: o.Source.Kind, Error: core.CodeOf(err), Message: publicReason(o, core.TextOf(err)),
+		Name: name, Source: o.Source.Kind, Error: core.CodeOf(said), Message: m.publicReason(o, reason),
 	}})
 }
 
@@ -60,16 +67,17 @@ func (m *Manager) publishInstallFailed(o source.Order, name string, err error) {
 const maxReason = 500
 
 // publicReason is what every member of the workspace may read of the reason why an order failed: its first line,
-// without the values of the order, what of its address may be secret, and the directories of a path.
-func publicReason(o source.Order, reason string) string {
+// without the values of the order, what of its address may be secret, and the directories of the server.
+func (m *Manager) publicReason(o source.Order, reason string) string {
 	reason, _, _ = strings.Cut(reason, "\n")
 	switch o.Source.Kind {
 	case core.SourceURL:
-		reason = withoutSecrets(reason, o.Source.Ref)
+		reason = strings.ReplaceAll(reason, o.Source.Ref, o.Source.PublicRef())
 	case core.SourcePath, core.SourceCommand:
 		reason = strings.ReplaceAll(reason, o.Source.Ref, filepath.Base(o.Source.Ref))
 	default:
 	}
+	reason = withoutDirectories(reason, m.o.Home)
 	reason = logs.NewRedactor(core.Installation{Env: o.Env, Remote: o.Remote}).Text(reason)
 	if r := []rune(reason); len(r) > maxReason {
 		reason = string(r[:maxReason-1]) + "…"
@@ -77,28 +85,11 @@ func publicReason(o source.Order, reason string) string {
 	return reason
 }
 
-// withoutSecrets returns a text without what may be secret in an address that it may contain: the password, the
-// query and its values, and the fragment.
-func withoutSecrets(text, address string) string {
-	u, err := url.Parse(address)
-	if err != nil {
-		return strings.ReplaceAll(text, address, "[redacted]")
+// withoutDirectories returns a text with the last element in place of each path below the home.
+func withoutDirectories(text, home string) string {
+	if home == "" {
+		return text
 	}
-	public := core.Source{Kind: core.SourceURL, Ref: address}.PublicRef()
-	for _, written := range []string{address, u.String(), u.Redacted()} {
-		text = strings.ReplaceAll(text, written, public)
-	}
-	secrets := []string{u.RawQuery, u.Fragment}
-	if password, set := u.User.Password(); set {
-		secrets = append(secrets, password)
-	}
-	for _, values := range u.Query() {
-		secrets = append(secrets, values...)
-	}
-	for _, s := range secrets {
-		if s != "" {
-			text = strings.ReplaceAll(text, s, "[redacted]")
-		}
-	}
-	return text
+	paths := regexp.MustCompile(regexp.QuoteMeta(filepath.Clean(home)) + `(/[^\s"'` + "`" + `:;,()]*)?`)
+	return paths.ReplaceAllStringFunc(text, filepath.Base)
 }

@@ -125,7 +125,7 @@ func TestARemotePackageTakesItsVariablesFromEnv(t *testing.T) {
 	s := remoteServer(t, "X-Key", "k3y-k3y", false)
 	packages := memoryRegistry{packages: map[string]registry.Package{"io.test/far": {
 		Name: "io.test/far", Version: "3.0.0", Kind: registry.KindRemote,
-		Remote:    registry.Remote{Transport: "streamable-http", URL: s.URL + "/{region}", Headers: map[string]string{"X-Key": "{key}", "X-Unset": "a{unset}"}},
+		Remote:    registry.Remote{Transport: "streamable-http", URL: s.URL + "/{region}/{key}/mcp", Headers: map[string]string{"X-Key": "{key}", "X-Unset": "a{unset}"}},
 		Variables: []registry.Variable{{Name: "region", Default: "eu", Choices: []string{"eu", "us"}}, {Name: "unset"}, {Name: "key", Title: "Key", Required: true, Secret: true}},
 	}}}
 	records := newMemoryRecords()
@@ -141,8 +141,9 @@ func TestARemotePackageTakesItsVariablesFromEnv(t *testing.T) {
 	expect(t, "code of a value that is no choice", core.CodeOf(err), core.CodeBadRequest)
 	app := install(t, y, source.Request{Name: "io.test/far", Env: map[string]core.Secret{"key": "k3y-k3y"}})
 	expect(t, "name", app.Name, "far")
-	expect(t, "bundle name", app.BundleName, s.URL+"/eu")
+	expect(t, "bundle name", app.BundleName, s.URL+"/eu/redacted/mcp")
 	r, _ := records.get(ws, "far")
+	expect(t, "address", r.Remote.URL, s.URL+"/eu/k3y-k3y/mcp")
 	expect(t, "headers, without the one that has a gap", len(r.Remote.Headers), 1)
 	expect(t, "version", app.Version, "9.9.9")
 }

@@ -144,5 +144,20 @@ func fromRemotePackage(o Order, pkg registry.Package) (*Candidate, error) {
 	if o.ServerName == "" {
 		o.ServerName = pkg.Name
 	}
-	return fromURL(o)
+	c, err := fromURL(o)
+	if err == nil {
+		c.Record.BundleName = publicAddress(o, pkg)
+	}
+	return c, err
+}
+
+// publicAddress is the URL of a remote server that a registry describes, without the values that are secret.
+func publicAddress(o Order, pkg registry.Package) string {
+	address, _ := pkg.Fill(pkg.Remote.URL, func(v registry.Variable) (string, bool) {
+		if v.Secret {
+			return "redacted", true
+		}
+		return values(o.Env)(v)
+	})
+	return address
 }
