@@ -1,8 +1,10 @@
 // A first visit: how much comes over the network, and when the chat can be used.
-import { assert, facts, open } from "./browser.mjs";
+import { assert, facts, launch, open, wide } from "./browser.mjs";
 
 const limit = 300_000;
 const usableWithin = 1_000;
+const settling = 600; // until a browser that has just been started has nothing left to do
+const rounds = facts.strict ? 9 : 1; // an odd number: the median is one of them
 
 const { context, page, problems } = await open();
 const network = await context.newCDPSession(page);
@@ -28,40 +30,139 @@ assert.ok(total <= limit, `the first load takes ${total} bytes, at most ${limit}
 assert.deepEqual(problems, []);
 await context.close();
 
-// The first visit again, in a new profile, on a processor that is four times slower.
-const slow = await open();
-const cpu = await slow.context.newCDPSession(slow.page);
-await cpu.send("Emulation.setCPUThrottlingRate", { rate: 4 });
-await slow.page.addInitScript(() => {
-  const look = new MutationObserver(() => {
-    const field = document.querySelector("textarea[aria-label=Message]");
-    if (!field) return;
-    look.disconnect();
-    // It is usable when what is typed has been taken in by the page and shown.
-    requestAnimationFrame(() => {
-      field.focus();
-      document.execCommand("insertText", false, "hello");
-      requestAnimationFrame(() => requestAnimationFrame(() => {
-        const send = document.querySelector("button[aria-label=Send]");
-        console.log(`usable ${JSON.stringify({ at: performance.now(), text: field.value, send: send ? !send.disabled : null })}`);
-      }));
-    });
+// A visit of a new chat whose navigation and list of conversations come when bring is called. sent has the requests for answers.
+async function withoutSidebars() {
+  const visit = await open();
+  let bring;
+  const wanted = new Promise((resolve) => (bring = resolve));
+  await visit.page.route("**/assets/sidebarParts-*.js", async (route) => {
+    await wanted;
+    await route.continue();
   });
-  look.observe(document, { childList: true, subtree: true });
+  const sent = [];
+  visit.page.on("request", (request) => { if (new URL(request.url()).pathname === "/v1/chat/stream") sent.push(request.postDataJSON().message); });
+  await visit.page.goto(facts.url + "/chat", { waitUntil: "commit" });
+  const field = visit.page.getByLabel("Message", { exact: true });
+  await field.waitFor();
+  await visit.page.waitForFunction(() => document.activeElement?.getAttribute("aria-label") === "Message");
+  assert.equal(await visit.page.getByRole("link", { name: "Apps" }).count(), 0, "the navigation is not there yet");
+  const complete = async () => {
+    bring();
+    await visit.page.getByRole("navigation", { name: "Main" }).getByRole("link", { name: "Apps" }).waitFor();
+    await visit.page.getByRole("searchbox", { name: "Search conversations" }).waitFor();
+  };
+  const answered = () => visit.page.getByRole("article", { name: "Answer" }).getByText("Yes.", { exact: true }).waitFor();
+  return { ...visit, field, sent, complete, answered };
+}
+
+// What is written before they come stays as it is, also what an input method is still composing.
+const writing = await withoutSidebars();
+await writing.page.keyboard.type("hello");
+await writing.page.keyboard.press("ArrowLeft");
+const method = await writing.context.newCDPSession(writing.page);
+await method.send("Input.imeSetComposition", { text: "か", selectionStart: 1, selectionEnd: 1 });
+await writing.field.evaluate((element) => {
+  globalThis.written = { element, ends: 0 };
+  element.addEventListener("compositionend", () => globalThis.written.ends++);
 });
-// Nothing is asked of the page meanwhile: that would take its time.
-const told = slow.page.waitForEvent("console", { predicate: (message) => message.text().startsWith("usable ") });
-await slow.page.goto(facts.url + "/chat", { waitUntil: "commit" });
-const usable = JSON.parse((await told).text().slice("usable ".length));
-console.log(`chat usable after ${Math.round(usable.at)} ms on a processor that is four times slower`);
-assert.equal(usable.text, "hello");
-assert.equal(usable.send, true, "what was typed can be sent");
-// The navigation and the conversations come when it is usable: they take nothing of what was typed, and it can be sent.
-await slow.page.getByRole("navigation", { name: "Main" }).getByRole("link", { name: "Apps" }).waitFor();
-await slow.page.getByRole("searchbox", { name: "Search conversations" }).waitFor();
-assert.equal(await slow.page.getByLabel("Message", { exact: true }).inputValue(), "hello");
-await slow.page.getByRole("button", { name: "Send" }).click();
-await slow.page.getByText("Yes.", { exact: true }).waitFor();
-assert.deepEqual(slow.problems, []);
-if (facts.strict) assert.ok(usable.at <= usableWithin, `the chat was usable after ${usable.at} ms, at most ${usableWithin} are allowed`);
-await slow.context.close();
+const written = () => writing.field.evaluate((element) => ({
+  text: element.value, cursor: element.selectionStart, same: element === globalThis.written.element, keyboard: element === document.activeElement, ends: globalThis.written.ends,
+}));
+const composing = { text: "hellかo", cursor: 5, same: true, keyboard: true, ends: 0 };
+await writing.page.waitForFunction((text) => globalThis.written.element.value === text, composing.text); // the method's answer comes before
+assert.deepEqual(await written(), composing);
+await writing.complete();
+assert.deepEqual(await written(), composing);
+await method.send("Input.insertText", { text: "か" });
+await writing.page.waitForFunction(() => globalThis.written.ends > 0);
+assert.deepEqual(await written(), { ...composing, ends: 1 });
+await writing.page.keyboard.press("Enter");
+await writing.answered();
+assert.deepEqual(writing.sent, ["hellかo"]);
+assert.deepEqual(writing.problems, []);
+await writing.context.close();
+
+// What is sent before they come is sent once.
+const sending = await withoutSidebars();
+await sending.page.keyboard.type("hello");
+await sending.page.keyboard.press("Enter");
+await sending.complete();
+await sending.answered();
+assert.equal(await sending.field.inputValue(), "");
+assert.deepEqual(sending.sent, ["hello"]);
+assert.deepEqual(sending.problems, []);
+await sending.context.close();
+
+// The first visit again, on a processor that is four times slower. With facts.against the server of another build is visited in turn.
+const servers = [{ name: "chat", url: facts.url, times: [] }, ...(facts.against ? [{ name: "the other build's chat", url: facts.against, times: [] }] : [])];
+for (let round = 0; round < rounds; round++) for (const server of servers) server.times.push(await firstUse(server.url));
+for (const { name, times } of servers) {
+  times.sort((a, b) => a - b);
+  console.log(`${name} usable after ${median(times)} ms on a processor that is four times slower (${times.length} visits, ${times[0]} to ${times.at(-1)})`);
+}
+const usable = median(servers[0].times);
+if (facts.strict) assert.ok(usable <= usableWithin, `the chat was usable after ${usable} ms, at most ${usableWithin} are allowed`);
+
+function median(sorted) {
+  return sorted[sorted.length >> 1];
+}
+
+// After how many milliseconds of its first visit a new browser shows what was typed into the chat, ready to be sent.
+//
+// Playwright does not know of the page: what it evaluates in its pages, and asks of their debugger, takes the time of a slow processor.
+// No visitor waits for that.
+async function firstUse(url) {
+  const browser = await launch();
+  const session = await browser.newBrowserCDPSession();
+  const { browserContextId } = await session.send("Target.createBrowserContext");
+  const { targetId } = await session.send("Target.createTarget", { url: "about:blank", browserContextId, ...wide });
+  const { sessionId } = await session.send("Target.attachToTarget", { targetId, flatten: false });
+  const answers = new Map();
+  let begin;
+  const begun = new Promise((resolve) => (begin = resolve));
+  session.on("Target.receivedMessageFromTarget", ({ message }) => {
+    const { id, method, params, result, error } = JSON.parse(message);
+    answers.get(id)?.({ result, error });
+    if (method === "Page.frameNavigated" && params.frame.url.startsWith(url)) begin();
+  });
+  const send = async (method, params = {}) => {
+    const id = answers.size + 1;
+    const answer = new Promise((resolve) => answers.set(id, resolve));
+    await session.send("Target.sendMessageToTarget", { sessionId, message: JSON.stringify({ id, method, params }) });
+    const { result, error } = await answer;
+    assert.equal(error, undefined, method);
+    return result;
+  };
+  await new Promise((resolve) => setTimeout(resolve, settling));
+  await send("Page.enable");
+  await send("Page.addScriptToEvaluateOnNewDocument", { source: `globalThis.typed = (${typeAtOnce})()` });
+  await send("Emulation.setCPUThrottlingRate", { rate: 4 });
+  await send("Page.navigate", { url: url + "/chat" });
+  await begun;
+  const { result } = await send("Runtime.evaluate", { expression: "globalThis.typed", awaitPromise: true, returnByValue: true });
+  await browser.close();
+  const { at, text, sendable } = result.value;
+  assert.equal(text, "hello");
+  assert.equal(sendable, true, "what was typed can be sent");
+  return Math.round(at);
+}
+
+// Types when the field is there, and tells when the page has taken it in and shown it. It runs in the page.
+function typeAtOnce() {
+  return new Promise((resolve) => {
+    const look = new MutationObserver(() => {
+      const field = document.querySelector("textarea[aria-label=Message]");
+      if (!field) return;
+      look.disconnect();
+      requestAnimationFrame(() => {
+        field.focus();
+        document.execCommand("insertText", false, "hello");
+        requestAnimationFrame(() => requestAnimationFrame(() => {
+          const send = document.querySelector("button[aria-label=Send]");
+          resolve({ at: performance.now(), text: field.value, sendable: send ? !send.disabled : null });
+        }));
+      });
+    });
+    look.observe(document, { childList: true, subtree: true });
+  });
+}

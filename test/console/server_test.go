@@ -25,6 +25,7 @@ type server struct {
 	url  string
 	home string
 	key  string // for requests of the test itself; "" in dev mode
+	path string // of the executable
 	args []string
 	cmd  *exec.Cmd
 	log  *testkit.Log // of all its processes
@@ -38,7 +39,13 @@ var listens = regexp.MustCompile(`url"?[=:]"?(http://[^\s"]+)`)
 // serve starts a server with a configuration on a free port until the test ends.
 func serve(t *testing.T, config string, args ...string) *server {
 	t.Helper()
-	s := &server{home: filepath.Join(t.TempDir(), "home")}
+	return serveWith(t, ropewalk.Path(t), config, args...)
+}
+
+// serveWith is serve with another executable.
+func serveWith(t *testing.T, path, config string, args ...string) *server {
+	t.Helper()
+	s := &server{path: path, home: filepath.Join(t.TempDir(), "home")}
 	if err := os.MkdirAll(s.home, 0o700); err != nil {
 		t.Fatal(err)
 	}
@@ -69,13 +76,16 @@ func serve(t *testing.T, config string, args ...string) *server {
 // start starts the process of the server, whose user has a home.
 func (s *server) start(t *testing.T, home string) {
 	t.Helper()
-	s.cmd = exec.Command(ropewalk.Path(t), s.args...)
+	s.cmd = exec.Command(s.path, s.args...)
 	s.cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + home, "LANG=C.UTF-8"}
 	s.cmd.Stderr = s.log
 	if err := s.cmd.Start(); err != nil {
 		t.Error(err) // not only the goroutine of the test starts servers
 	}
 }
+
+// localURL is the address of the server with a name, which browsers treat as they do a secure one.
+func (s *server) localURL() string { return strings.Replace(s.url, "127.0.0.1", "localhost", 1) }
 
 // do sends a request of the test itself.
 func (s *server) do(t *testing.T, method, path string, body any) map[string]any {
@@ -152,7 +162,7 @@ func browse(t *testing.T, script string, s *server, facts map[string]any) {
 	if facts == nil {
 		facts = map[string]any{}
 	}
-	facts["url"], facts["profile"] = strings.Replace(s.url, "127.0.0.1", "localhost", 1), filepath.Join(home, "profile")
+	facts["url"], facts["profile"] = s.localURL(), filepath.Join(home, "profile")
 	facts["chromium"], facts["pictures"] = testenv.Chromium(t), os.Getenv("ROPEWALK_SCREENSHOTS")
 	raw, err := json.Marshal(facts)
 	if err != nil {

@@ -62,11 +62,16 @@ func longAnswer() []string {
 }
 
 // The bytes of a first visit are counted in the browser. With ROPEWALK_CONSOLE_TIMES=1 the time until the
-// chat can be used on a processor that is four times slower has its limit too.
+// chat can be used on a processor that is four times slower has its limit too. With
+// ROPEWALK_CONSOLE_AGAINST=path the console of that executable is measured in turn with this one.
 func TestTheFirstLoadIsSmallAndSoonUsable(t *testing.T) {
 	t.Parallel()
-	s := serve(t, streamingModel(t, []string{"Yes."}), "--sample")
-	browse(t, "load.mjs", s, map[string]any{"strict": os.Getenv("ROPEWALK_CONSOLE_TIMES") != ""})
+	config := streamingModel(t, []string{"Yes."})
+	facts := map[string]any{"strict": os.Getenv("ROPEWALK_CONSOLE_TIMES") != ""}
+	if other := os.Getenv("ROPEWALK_CONSOLE_AGAINST"); other != "" {
+		facts["against"] = serveWith(t, other, config, "--sample").localURL()
+	}
+	browse(t, "load.mjs", serve(t, config, "--sample"), facts)
 }
 
 // What was rendered of an answer stays as it is while the rest arrives: the work of a delta does not grow
