@@ -135,10 +135,11 @@ func TestAnImportKeepsTheMetadataOfMessagesAndRefusesWhatAnExportCannotHave(t *t
 		`{"llmMs":9007199254740992}`:    "9007199254740992 is not a number from 0 to",
 		`{"inputTokens":1.5}`:           "inputTokens must be a whole number",
 		`{"attachments":[{"name":{}}]}`: "name must be a string",
-		`{"attachments":[{"name":"a","url":"javascript:alert(1)"}]}`: "attachments.url must be an https address",
-		`{"stopReason":"tired"}`:                                     "stopReason can be",
-		`{"parts":[{"type":"image"}]}`:                               "parts.type can be text or toolCall",
-		`{"parts":[{"type":"toolCall","index":-1}]}`:                 "-1 is not a number from 0 to",
+		`{"attachments":[{"name":"a","url":"javascript:alert(1)"}]}`:                           "attachments.url must be an https address",
+		`{"attachments":[{"name":"a","url":"/v1/conversations/conv_1/../../auth/authorize"}]}`: "attachments.url must be an https address",
+		`{"stopReason":"tired"}`:                     "stopReason can be",
+		`{"parts":[{"type":"image"}]}`:               "parts.type can be text or toolCall",
+		`{"parts":[{"type":"toolCall","index":-1}]}`: "-1 is not a number from 0 to",
 	} {
 		if r := restore(metadata); r.StatusCode != 400 || !strings.Contains(r.body, names) {
 			t.Errorf("%s: %d %s, want %q", metadata, r.StatusCode, r.body, names)

@@ -494,6 +494,8 @@ func TestWhyARemoteServerCannotBeUsedIsOneSentenceWithTheRemedy(t *testing.T) {
 		"no TLS":         {strings.Replace(answering(200, "text/html", ""), "http:", "https:", 1), "cannot be reached: it does not speak TLS; write http:// in the URL, or check the port"},
 		"404":            {answering(404, "text/plain", "no"), "answered 404 Not Found" + remedy},
 		"500":            {answering(500, "text/plain", "no"), "answered 500 Internal Server Error: try again later, or ask who runs it"},
+		"429":            {answering(429, "text/plain", "no"), "answered 429 Too Many Requests: try again later, or ask who runs it"},
+		"an error":       {answering(400, "application/json", `{"jsonrpc":"2.0","id":null,"error":{"code":-32000,"message":"the tenant's header\nis missing"}}`), `answered 400 Bad Request: "the tenant's header\nis missing"`},
 		"a page":         {answering(200, "text/html", "<html>"), `answered with "text/html", which is not MCP` + remedy},
 		"other JSON":     {answering(200, "application/json", `{"a":1}`), "answered with data that is no MCP message" + remedy},
 	} {
@@ -513,6 +515,22 @@ func TestWhyARemoteServerCannotBeUsedIsOneSentenceWithTheRemedy(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+func TestTheAnswerToTheEndOfASessionIsNotTheReason(t *testing.T) {
+	url := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodDelete {
+			w.WriteHeader(http.StatusMethodNotAllowed)
+			return
+		}
+		w.Header().Set("Content-Type", "application/json")
+		w.Header().Set("Mcp-Session-Id", "s1")
+		_, _ = io.WriteString(w, `{"a":1}`)
+	}))
+	_, err := openRemote(t, core.Remote{URL: url, Type: "streamable-http"}, remote.Options{}, Options{})
+	if err == nil || !strings.Contains(err.Error(), "answered with data that is no MCP message") {
+		t.Errorf("got %v", err)
 	}
 }
 

@@ -2,6 +2,7 @@ package chatapi
 
 import (
 	"encoding/json"
+	"regexp"
 	"strings"
 	"time"
 
@@ -12,6 +13,9 @@ import (
 	"github.com/ropewalk/ropewalk/core/chat/part"
 	"github.com/ropewalk/ropewalk/core/httpapi/body"
 )
+
+// attachmentPath is the path of an attachment that is stored here.
+var attachmentPath = regexp.MustCompile(`^/v1/conversations/[A-Za-z0-9_]+/attachments/[A-Za-z0-9_]+$`)
 
 type importedConversation struct {
 	Title    *string         `json:"title"`
@@ -79,7 +83,7 @@ func (m *importedMetadata) encode(content string) (json.RawMessage, error) {
 		}
 	}
 	for _, a := range m.Attachments {
-		if !strings.HasPrefix(a.URL, "https://") && !strings.HasPrefix(a.URL, "/v1/conversations/") {
+		if !strings.HasPrefix(a.URL, "https://") && !attachmentPath.MatchString(a.URL) {
 			return nil, core.Errorf(core.CodeBadRequest, "metadata.attachments.url must be an https address, or the path of an attachment in this API")
 		}
 		counts = append(counts, a.Size)

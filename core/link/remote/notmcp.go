@@ -1,14 +1,38 @@
 package remote
 
 import (
+	"bytes"
+	"encoding/json"
 	"fmt"
 	"net/http"
 )
 
 // answer is what is known of an answer of the server.
 type answer struct {
-	status int
-	media  string // the type of its body, such as text/html
+	status  int
+	media   string // the type of its body, such as text/html
+	message string // of a JSON-RPC error in an answer that refuses the request; "" for none
+}
+
+// maxMessage is how many characters of a server's message are shown.
+const maxMessage = 200
+
+// readError reads the body of an answer that refuses a request, and leaves it to be read again.
+func (a *answer) readError(resp *http.Response) error {
+	body, err := readUpTo(resp.Body, maxErrorBody)
+	if err != nil {
+		return err
+	}
+	resp.Body = limited{Reader: bytes.NewReader(body), Closer: resp.Body}
+	var refused struct {
+		Error struct{ Message string }
+	}
+	if json.Unmarshal(body, &refused) == nil {
+		if message := []rune(refused.Error.Message); len(message) > 0 {
+			a.message = string(message[:min(len(message), maxMessage)])
+		}
+	}
+	return nil
 }
 
 // checkEndpoint is the remedy where something answers that is no MCP endpoint.
@@ -23,7 +47,9 @@ func (c *roundTripper) notMCP(cause error) *Error {
 	switch {
 	case last == nil:
 		failed.Reason = fmt.Sprintf("closed the connection before it answered: %s", checkEndpoint)
-	case last.status >= http.StatusInternalServerError:
+	case last.message != "":
+		failed.Reason = fmt.Sprintf("answered %s: %q", status(last.status), last.message)
+	case last.status >= http.StatusInternalServerError, last.status == http.StatusTooManyRequests, last.status == http.StatusRequestTimeout:
 		failed.Reason = fmt.Sprintf("answered %s: try again later, or ask who runs it", status(last.status))
 	case last.status < 200 || last.status > 299:
 		failed.Reason = fmt.Sprintf("answered %s: %s", status(last.status), checkEndpoint)

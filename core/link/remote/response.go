@@ -21,14 +21,19 @@ const (
 func (c *roundTripper) receive(r *http.Request, resp *http.Response) (*http.Response, error) {
 	media, _, _ := strings.Cut(resp.Header.Get("Content-Type"), ";")
 	media = strings.TrimSpace(strings.ToLower(media))
-	c.answered.Store(&answer{status: resp.StatusCode, media: media})
+	said := &answer{status: resp.StatusCode, media: media}
+	if r.Method != http.MethodDelete { // which ends a session after the answers that matter
+		c.answered.Store(said)
+	}
 	switch {
 	case resp.StatusCode == http.StatusUnauthorized || resp.StatusCode == http.StatusForbidden:
 		_ = resp.Body.Close()
 		return nil, &Error{Host: c.origin.Host, Status: resp.StatusCode,
 			Reason: fmt.Sprintf("refuses the credentials (%d): check transport.auth (--bearer-env or --header)", resp.StatusCode)}
 	case resp.StatusCode < 200 || resp.StatusCode > 299:
-		resp.Body = limited{Reader: io.LimitReader(resp.Body, maxErrorBody), Closer: resp.Body}
+		if err := said.readError(resp); err != nil {
+			return nil, c.explain(r.Context(), r, err)
+		}
 	case media == "text/event-stream":
 		resp.Body = &eventFilter{in: framing.NewEventReader(resp.Body, c.limit), source: resp.Body, discarded: &c.discarded, limit: c.limit, id: func() string { return idOf(r) }}
 	case r.Method == http.MethodPost && media == "application/json":
