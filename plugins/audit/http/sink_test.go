@@ -193,8 +193,13 @@ func TestACollectorIsTrustedByItsCertificate(t *testing.T) {
 
 func TestSettingsThatCannotBeUsedAreProblemsOfTheirSetting(t *testing.T) {
 	for settings, want := range map[string]string{
-		`{}`:                                                                  "url: is missing",
-		`{"url": "collector:80"}`:                                             "url: must be an address",
+		`{}`:                                   "url: is missing",
+		`{"url": "collector:80"}`:              "url: must be an address",
+		`{"url": "ftp://c"}`:                   "url: must be an address",
+		`{"url": "https:///audit"}`:            "url: must be an address",
+		`{"url": "http://c", "timeout": "0s"}`: "timeout: must be a positive",
+		`{"url": "https://c", "tls": {"keyFile": "/no/such"}}`:                "goes together with keyFile",
+		`{"url": "http://c", "token": "a\nb"}`:                                "token: must be text",
 		`{"url": "http://a:b@c"}`:                                             "url: must not hold a user",
 		`{"url": "http://c", "tok": 1}`:                                       `did you mean "token"`,
 		`{"url": "http://c", "timeout": "-1s"}`:                               "timeout: must be a positive",

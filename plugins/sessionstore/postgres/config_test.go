@@ -21,6 +21,7 @@ func TestSettingsThatAreWrong(t *testing.T) {
 		{"not a postgres url", `{"url": "postgres://u:secret-canary@host:port/db"}`, []string{"url"}},
 		{"a url that names a file that is not there", `{"url": "postgres://u:secret-canary@host/db?sslmode=verify-full&sslrootcert=/absent.pem"}`, []string{"url"}},
 		{"a table that is more than a name", `{"url": "postgres://localhost/db", "table": "s; DROP TABLE s"}`, []string{"table"}},
+		{"a purge without a pause", `{"url": "postgres://localhost/db", "purgeEvery": "0s"}`, []string{"purgeEvery"}},
 		{"all at once", `{"url": 5, "tabel": "x", "timeout": "0s", "purgeEvery": "-1m"}`, []string{"purgeEvery", "tabel", "timeout", "url"}},
 	}
 	for _, c := range cases {

@@ -3,6 +3,7 @@ package relyingparty
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -129,7 +130,10 @@ func TestPrivateNetworksAreReachedOnlyWhereAllowed(t *testing.T) {
 	for _, private := range []bool{false, true} {
 		client := NewClient(Reach{Private: private})
 		for _, host := range []string{"10.255.255.1", "172.16.255.1", "192.168.255.1", "[fd00::1]"} {
-			ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+			ctx, cancel := context.WithCancel(t.Context())
+			if private { // nobody may be there; a refusal comes at once
+				time.AfterFunc(200*time.Millisecond, cancel)
+			}
 			_, err := Fetch(ctx, client, "https://"+host+":1", "", 100)
 			cancel()
 			if blocked := errors.Is(err, ssrf.ErrProhibitedIP); blocked == private {
@@ -137,6 +141,16 @@ func TestPrivateNetworksAreReachedOnlyWhereAllowed(t *testing.T) {
 			}
 		}
 		client.CloseIdleConnections()
+	}
+}
+
+func TestLoopbackIsReachedWhereTheIssuerIsThere(t *testing.T) {
+	client := NewClient(Reach{Loopback: true})
+	defer client.CloseIdleConnections()
+	for _, host := range []string{"127.0.0.1", "127.255.255.254", "[::1]"} {
+		if _, err := Fetch(t.Context(), client, "http://"+host+":1", "", 100); err == nil || errors.Is(err, ssrf.ErrProhibitedIP) {
+			t.Errorf("%s: got %v, want nobody there", host, err)
+		}
 	}
 }
 
@@ -156,12 +170,38 @@ func TestWhatIsAnAddressOfAnEndpoint(t *testing.T) {
 	}
 }
 
+func TestRedirectsStayAtTheAddress(t *testing.T) {
+	const from = "https://id.example.com/jwks"
+	for to, good := range map[string]bool{
+		"https://id.example.com/keys": true, "http://id.example.com/jwks": false, "https://id.example.com:8443/jwks": false,
+		"https://id.example.com.example.net/jwks": false, "https://example.com/jwks": false,
+	} {
+		if err := sameHost(httptest.NewRequest(http.MethodGet, to, nil), []*http.Request{httptest.NewRequest(http.MethodGet, from, nil)}); (err == nil) != good {
+			t.Errorf("from %s to %s: %v", from, to, err)
+		}
+	}
+}
+
+func TestAQuestionTakesTenSecondsAtMost(t *testing.T) {
+	if got := NewClient(Reach{}).Timeout; got != 10*time.Second {
+		t.Errorf("got %v", got)
+	}
+}
+
 func TestAnswersAreBounded(t *testing.T) {
 	mux := http.NewServeMux()
-	mux.HandleFunc("/small", func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("small")) })
+	mux.HandleFunc("/small", func(w http.ResponseWriter, r *http.Request) {
+		if got := r.Header.Get("Accept"); got != "application/json" {
+			t.Errorf("asked for %q", got)
+		}
+		_, _ = w.Write([]byte("small"))
+	})
 	mux.HandleFunc("/large", func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(make([]byte, 101)) })
 	mux.HandleFunc("/same", func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/small", http.StatusFound) })
 	mux.HandleFunc("/loop", func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/loop", http.StatusFound) })
+	for hops, to := range []string{"/small", "/hops-1", "/hops-2", "/hops-3"} {
+		mux.Handle(fmt.Sprintf("/hops-%d", hops+1), http.RedirectHandler(to, http.StatusFound))
+	}
 	mux.HandleFunc("/other", func(w http.ResponseWriter, r *http.Request) {
 		_, port, _ := net.SplitHostPort(r.Host)
 		http.Redirect(w, r, "http://localhost:"+port+"/small", http.StatusFound)
@@ -170,7 +210,7 @@ func TestAnswersAreBounded(t *testing.T) {
 	defer server.Close()
 	client := NewClient(Reach{Loopback: true})
 	defer client.CloseIdleConnections()
-	for path, good := range map[string]bool{"/small": true, "/same": true, "/large": false, "/loop": false, "/other": false, "/missing": false} {
+	for path, good := range map[string]bool{"/small": true, "/same": true, "/hops-3": true, "/hops-4": false, "/large": false, "/loop": false, "/other": false, "/missing": false} {
 		body, err := Fetch(t.Context(), client, server.URL+path, "", 100)
 		if (err == nil) != good || good && string(body) != "small" {
 			t.Errorf("%s: got %q, %v", path, body, err)

@@ -1,12 +1,14 @@
 package relyingparty
 
 import (
+	"context"
 	"crypto/rand"
 	"crypto/rsa"
 	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/http"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -145,6 +147,22 @@ func TestAColdStartAsksSeldomAndRecovers(t *testing.T) {
 		pass(renewEvery)
 		if err := check(t, party, p.token("first")); err != nil {
 			t.Errorf("with the provider back: %v", err)
+		}
+	})
+}
+
+func TestACallerWaitsForASilentProviderAsLongAsItsContext(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newProvider(t)
+		p.pages["/.well-known/openid-configuration"] = http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() })
+		party, token, began := p.party(), p.token("first"), time.Now()
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		if _, err := party.Check(ctx, token, nil); !errors.Is(err, plugins.ErrUnavailable) || time.Since(began) != time.Second {
+			t.Errorf("with a deadline of a second: %v after %v, want unavailable", err, time.Since(began))
+		}
+		if _, err := party.Check(t.Context(), token, nil); !errors.Is(err, plugins.ErrUnavailable) || time.Since(began) != 10*time.Second {
+			t.Errorf("without a deadline: %v after %v, want unavailable after 10 s", err, time.Since(began))
 		}
 	})
 }
