@@ -194,8 +194,12 @@ func TestAnswersAreBounded(t *testing.T) {
 		if got := r.Header.Get("Accept"); got != "application/json" {
 			t.Errorf("asked for %q", got)
 		}
+		if got := r.Header.Values("Authorization"); len(got) > 0 {
+			t.Errorf("without a bearer the client shows %q", got)
+		}
 		_, _ = w.Write([]byte("small"))
 	})
+	mux.HandleFunc("/mine", func(w http.ResponseWriter, r *http.Request) { _, _ = w.Write([]byte(r.Header.Get("Authorization"))) })
 	mux.HandleFunc("/large", func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(make([]byte, 101)) })
 	mux.HandleFunc("/same", func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/small", http.StatusFound) })
 	mux.HandleFunc("/loop", func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/loop", http.StatusFound) })
@@ -215,5 +219,8 @@ func TestAnswersAreBounded(t *testing.T) {
 		if (err == nil) != good || good && string(body) != "small" {
 			t.Errorf("%s: got %q, %v", path, body, err)
 		}
+	}
+	if body, err := Fetch(t.Context(), client, server.URL+"/mine", "the-token", 100); err != nil || string(body) != "Bearer the-token" {
+		t.Errorf("the client shows %q (%v)", body, err)
 	}
 }
