@@ -196,6 +196,7 @@ func TestSettingsThatCannotBeUsedAreProblemsOfTheirSetting(t *testing.T) {
 		`{}`:                                   "url: is missing",
 		`{"url": "collector:80"}`:              "url: must be an address",
 		`{"url": "ftp://c"}`:                   "url: must be an address",
+		`{"url": "http://c:99999"}`:            "url: has a port that is not from 1 to 65535",
 		`{"url": "https:///audit"}`:            "url: must be an address",
 		`{"url": "http://c", "timeout": "0s"}`: "timeout: must be a positive",
 		`{"url": "https://c", "tls": {"keyFile": "/no/such"}}`:                "goes together with keyFile",

@@ -126,6 +126,9 @@ func TestWhoAnIdentityIs(t *testing.T) {
 		"an address to show":            {func(*Options) {}, map[string]any{"email": "a@example.com"}, auth.Identity{Email: "a@example.com", DisplayName: "a@example.com"}},
 		"one of several organizations":  {func(o *Options) { o.Organization = "org_2" }, map[string]any{"org_id": []string{"org_1", "org_2"}}, auth.Identity{OrganizationID: "org_2"}},
 		"several and none is asked for": {func(*Options) {}, map[string]any{"org_id": []string{"org_1", "org_2"}}, auth.Identity{}},
+		"groups":                        {func(o *Options) { o.GroupsClaim = "member_of" }, map[string]any{"member_of": []string{"a", "b"}, "groups": []string{"c"}}, auth.Identity{Groups: []string{"a", "b"}}},
+		"groups that nobody asks for":   {func(*Options) {}, map[string]any{"groups": []string{"a"}}, auth.Identity{}},
+		"the first name to show":        {func(*Options) {}, map[string]any{"name": "Al", "preferred_username": "al"}, auth.Identity{DisplayName: "Al"}},
 		"scopes in a list":              {func(*Options) {}, map[string]any{"scp": []string{"a", "b"}}, auth.Identity{Scopes: []string{"a", "b"}}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -138,8 +141,12 @@ func TestWhoAnIdentityIs(t *testing.T) {
 				t.Errorf("got %+v", got)
 			}
 			if got.Email != c.want.Email || got.DisplayName != c.want.DisplayName || got.OrganizationID != c.want.OrganizationID ||
-				got.OrgRole != c.want.OrgRole || got.SessionID != c.want.SessionID || !slices.Equal(got.Scopes, c.want.Scopes) {
+				got.OrgRole != c.want.OrgRole || !slices.Equal(got.Groups, c.want.Groups) || got.SessionID != c.want.SessionID || !slices.Equal(got.Scopes, c.want.Scopes) {
 				t.Errorf("got %+v, want %+v", got, c.want)
+			}
+			var kept map[string]any
+			if err := json.Unmarshal(got.Claims, &kept); err != nil || kept["sub"] != "alice" || len(kept) != 4+len(c.claims) {
+				t.Errorf("of the claims %s is kept (%v)", got.Claims, err)
 			}
 		})
 	}
