@@ -217,3 +217,15 @@ func TestSettingsThatCannotBeUsedAreProblemsOfTheirSetting(t *testing.T) {
 		}
 	}
 }
+
+func TestSettingsThatAreRight(t *testing.T) {
+	for _, settings := range []string{
+		`{"url": "http://collector:8080/audit"}`,
+		`{"url": "https://collector/audit", "headers": {"Authorization": "Basic x", "X-Tenant": "one"}, "timeout": "1s"}`,
+		`{"url": "https://collector/audit", "token": "t", "headers": {"X-Tenant": "one"}}`,
+	} {
+		if err := sink.New().Configure(t.Context(), plugins.Config{JSON: json.RawMessage(settings)}); err != nil {
+			t.Errorf("%s: %v", settings, err)
+		}
+	}
+}

@@ -129,6 +129,26 @@ func TestAWithdrawnKeyIsUsedForAQuarterOfAnHourAtMost(t *testing.T) {
 	})
 }
 
+// Also where nobody has asked in the meantime: docs/identity.md promises keys that are at most 5 minutes old.
+func TestAWithdrawnKeyIsRefusedAtOnceAfterFiveMinutes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newProvider(t)
+		party := p.party()
+		old := p.token("first")
+		if err := check(t, party, old); err != nil {
+			t.Fatal(err)
+		}
+		p.publish("second")
+		pass(5 * time.Minute)
+		if err := check(t, party, old); !errors.Is(err, plugins.ErrUnauthenticated) {
+			t.Errorf("got %v, want a refusal", err)
+		}
+		if err := check(t, party, p.token("second")); err != nil {
+			t.Errorf("the key in its place: %v", err)
+		}
+	})
+}
+
 func TestAColdStartAsksSeldomAndRecovers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newProvider(t)

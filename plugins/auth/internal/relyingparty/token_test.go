@@ -175,3 +175,16 @@ func FuzzToken(f *testing.F) {
 		}
 	})
 }
+
+func TestATokenOfAnotherOrganizationIsRefused(t *testing.T) {
+	p := newProvider(t)
+	party := p.party(func(o *Options) { o.Organization = "org_1" })
+	for name, claims := range map[string]map[string]any{
+		"another one": {"org_id": "org_2"}, "none": nil, "several others": {"org_id": []string{"org_2", "org_11"}}, "a part of the name": {"org_id": "org"},
+	} {
+		id, err := party.Verify(t.Context(), auth.VerifyRequest{Token: p.token("first", claims), Audiences: []string{"us"}})
+		if !errors.Is(err, plugins.ErrUnauthenticated) || !strings.Contains(err.Error(), "another organization") {
+			t.Errorf("%s: got %+v, %v", name, id, err)
+		}
+	}
+}
