@@ -71,7 +71,7 @@ func restoreCommand() *cobra.Command {
 
 // state returns where the configuration keeps the state.
 func (s *settings) state(cmd *cobra.Command) (store.Options, error) {
-	c, err := s.load(cmd)
+	c, err := s.storage()
 	if err != nil {
 		return store.Options{}, err
 	}

@@ -13,6 +13,9 @@ func TestAStateIsBackedUpFromARunningServerAndRestoredIntoAStoppedOne(t *testing
 	s.write(filepath.Join(s.home, "ropewalk.yaml"), "http: {port: 0}\n")
 	s.run("ropewalk", "backup", "one.db").exits(1, "there is no state to back up")
 	s.run("ropewalk", "backup", "nowhere/one.db").exits(1, "the directory nowhere does not exist: create it")
+	s.write(filepath.Join(s.home, "ropewalk.yaml"), "http: {port: 0}\nmodels: {providers: {m: {type: openai, apiKey: \"${env:ONLY_THE_SERVER_HAS_IT}\"}}}\n")
+	s.run("ropewalk", "backup", "one.db").exits(1, "there is no state to back up")
+	s.write(filepath.Join(s.home, "ropewalk.yaml"), "http: {port: 0}\n")
 	s.write("file", "")
 	s.run("ropewalk", "backup", "file/one.db").exits(1, "file is not a directory")
 	t.Run("while the server runs", func(t *testing.T) {

@@ -47,7 +47,7 @@ func rotateCommand() *cobra.Command {
 // rotate changes the file only when the state can be opened with the keys in it, and removes older keys only
 // when nothing needs them any more: whenever it is interrupted, the file has the keys of the state.
 func (s *settings) rotate(cmd *cobra.Command, drop bool) error {
-	c, err := s.load(cmd)
+	c, err := s.storage()
 	if err != nil {
 		return err
 	}

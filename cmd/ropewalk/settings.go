@@ -37,6 +37,12 @@ func (s *settings) load(cmd *cobra.Command) (*config.Config, error) {
 	return config.Load(o)
 }
 
+// storage reads the section storage of the configuration alone: what is wrong elsewhere is no reason not to back up
+// or restore the state.
+func (s *settings) storage() (*config.Config, error) {
+	return config.LoadStorage(config.Options{Path: s.file, Home: s.home, Environment: config.HostEnvironment(), Adapters: adapterSchemas()})
+}
+
 // loadFrom reads the configuration of a home and a file, both of which may be "".
 func loadFrom(home, file string) (*config.Config, error) {
 	return config.Load(config.Options{Path: file, Home: home, Environment: config.HostEnvironment(), Adapters: adapterSchemas()})

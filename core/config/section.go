@@ -34,17 +34,17 @@ func ReadSection(kind, path string, env Environment) (Settings, error) {
 // LoadPlugins reads the section plugins and nothing else. The rest of the configuration may be wrong: it may
 // name a plugin that is about to be installed.
 func LoadPlugins(o Options) (Plugins, error) {
-	d, base, err := loadSection(o, "plugins")
+	c, d, err := loadSection(o, "plugins", anyProblem)
 	if err != nil {
 		return Plugins{}, err
 	}
-	return d.PluginDefaults.plugins(base), nil
+	return d.PluginDefaults.plugins(c.base()), nil
 }
 
 // LoadAddress returns the address of the server of a home on its own machine: http://host:port, from the section
 // http and nothing else; "" when a server chooses its port as it starts (http.port is 0). The rest of the configuration may name variables that only the server's environment has.
 func LoadAddress(o Options) (string, error) {
-	d, _, err := loadSection(o, "http")
+	_, d, err := loadSection(o, "http", anyProblem)
 	if err != nil {
 		return "", err
 	}
@@ -58,32 +58,61 @@ func LoadAddress(o Options) (string, error) {
 	return "http://" + net.JoinHostPort(host, strconv.Itoa(d.HTTP.Port)), nil
 }
 
-// loadSection reads one section, with the directory that its paths begin at.
-func loadSection(o Options, name string) (d document, base string, err error) {
+// LoadStorage reads the section storage: of the Config it returns, only Home, File, Environment and Storage are set.
+// It is for commands about the state, which need not have the environment variables that other sections name. Any
+// other mistake is refused: a misspelled section could be the one that says where the state is.
+func LoadStorage(o Options) (*Config, error) {
+	c, d, err := loadSection(o, "storage", unsetVariable)
+	if err != nil {
+		return nil, err
+	}
+	k := check{cfg: c, doc: d}
+	if k.checkStorageKeys(); len(k.problems) > 0 {
+		return nil, k.problems.Sorted()
+	}
+	c.Storage = d.Storage.storage(c.base())
+	return c, nil
+}
+
+// anyProblem ignores what is wrong in other sections.
+func anyProblem(Problems, string) bool { return true }
+
+// unsetVariable ignores a value of another section only if it names an environment variable that is not set.
+func unsetVariable(all Problems, path string) bool {
+	return slices.ContainsFunc(all, func(p Problem) bool { return p.Path == path && p.Variable != "" })
+}
+
+// loadSection reads one section. Problems at the paths of other sections are ignored when ignore says so. Of the Config
+// it returns, only Home, File and Environment are set.
+func loadSection(o Options, name string, ignore func(all Problems, path string) bool) (*Config, document, error) {
 	s, err := schema.New(o.Adapters)
 	if err != nil {
-		return document{}, "", fmt.Errorf("configuration: %w", err)
+		return nil, document{}, fmt.Errorf("configuration: %w", err)
 	}
 	home, err := homeDir(o)
 	if err != nil {
-		return document{}, "", Problems{{Place: Place{Source: "flag --home"}, Message: err.Error()}}
+		return nil, document{}, Problems{{Place: Place{Source: "flag --home"}, Message: err.Error()}}
 	}
 	file, content, err := readFile(o.Path, home)
 	if err != nil {
-		return document{}, "", Problems{{Place: Place{Source: file}, Message: err.Error()}}
+		return nil, document{}, Problems{{Place: Place{Source: file}, Message: err.Error()}}
 	}
 	merged := merge(s, o, file, content)
-	ours := slices.DeleteFunc(merged.Problems, func(p Problem) bool {
-		return p.Path != "" && p.Path != name && !strings.HasPrefix(p.Path, name+".")
+	ours := slices.DeleteFunc(slices.Clone(merged.Problems), func(p Problem) bool {
+		return p.Path != "" && p.Path != name && !strings.HasPrefix(p.Path, name+".") && ignore(merged.Problems, p.Path)
 	})
 	if len(ours) > 0 {
-		return document{}, "", ours.Sorted()
-	}
-	base = home
-	if file != "" {
-		base = filepath.Dir(file)
+		return nil, document{}, ours.Sorted()
 	}
 	section, _ := merged.Value[name].(map[string]any)
-	d, err = decode(map[string]any{name: section})
-	return d, base, err
+	d, err := decode(map[string]any{name: section})
+	return &Config{Home: home, File: file, Environment: o.Environment, places: merged.Places}, d, err
+}
+
+// base is the directory that relative paths of the configuration begin at.
+func (c *Config) base() string {
+	if c.File == "" {
+		return c.Home
+	}
+	return filepath.Dir(c.File)
 }

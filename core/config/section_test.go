@@ -39,3 +39,25 @@ func TestASectionAloneIsReadAsInAWholeConfiguration(t *testing.T) {
 		t.Error("a file that is not there was read")
 	}
 }
+
+func TestTheStorageIsReadWithoutTheVariablesOfOtherSections(t *testing.T) {
+	for text, problem := range map[string]string{
+		"apiKey: ${env:NONE}\nstorage: {url: \"postgres://h/db\"}\n":                                               "",
+		"models: {providers: {m: {type: openai, apiKey: \"${env:NONE}\"}}}\nstorage: {url: \"postgres://h/db\"}\n": "",
+		"storage: {url: \"postgres://u:${env:NONE}@h/db\"}\n":                                                      "storage.url: the environment variable NONE is not set",
+		"storge: {url: \"postgres://h/db\"}\n":                                                                     "storge: unknown key",
+		"storage: {keyFile: /a, keyCommand: [b]}\n":                                                                "storage.keyCommand: storage.keyFile is set too",
+	} {
+		file := filepath.Join(t.TempDir(), "ropewalk.yaml")
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		c, err := config.LoadStorage(config.Options{Path: file, Home: "/home/of/it"})
+		switch {
+		case problem == "" && (err != nil || c.Storage.URL != "postgres://h/db" || c.Home != "/home/of/it"):
+			t.Errorf("%s: %+v, %v", text, c, err)
+		case problem != "" && (err == nil || !strings.Contains(err.Error(), problem)):
+			t.Errorf("%s: got %v, want %q", text, err, problem)
+		}
+	}
+}

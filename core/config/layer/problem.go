@@ -26,6 +26,9 @@ type Problem struct {
 	Place
 	Path    string // auth.clientId, registries[1].adapter; "" for the file as a whole
 	Message string // what was wrong and what to do; never a value that could be a secret
+
+	// Variable is the environment variable that the value names and that is not set; "" when something else is wrong.
+	Variable string
 }
 
 func (p Problem) String() string {

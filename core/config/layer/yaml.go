@@ -130,6 +130,7 @@ func (r *reader) scalar(n *yaml.Node, path string) any {
 	r.Expanded[path] = text != n.Value
 	for _, name := range missing {
 		r.problem(n, path, "the environment variable %s is not set", name)
+		r.Problems[len(r.Problems)-1].Variable = name
 	}
 	return text
 }
