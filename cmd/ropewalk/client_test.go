@@ -277,6 +277,59 @@ func TestDoctorNamesWhatIsWrongWithItsRemedy(t *testing.T) {
 	}
 }
 
+func TestDoctorExaminesARunningServerWhoseVariablesItDoesNotHave(t *testing.T) {
+	t.Parallel()
+	s := newScript(t)
+	nowhere := t.TempDir()
+	s.write(filepath.Join(s.home, "ropewalk.yaml"), "models: {default: \"m:x\", providers: {m: {type: openai, baseUrl: \"http://127.0.0.1:1\", apiKey: \"${env:OF_THE_SERVER}\"}}}\n")
+	s.run("ropewalk", "doctor").exits(1, "error    configuration", "set OF_THE_SERVER where the server is started", "home            "+s.home)
+	path := os.Getenv("PATH")
+	s.environ = []string{"OF_THE_SERVER=secret", "PATH=" + nowhere}
+	s.up()
+	s.environ = []string{"PATH=" + path}
+	out, errs, status := s.split("", "ropewalk", "doctor")
+	for _, text := range []string{
+		"warning  configuration", "OF_THE_SERVER is not set here; the running server may have it", "is running at ", "the server is ready",
+		"1 running, 0 stopped", "sessionstore memory", "not found on the server's PATH, " + nowhere, "restart the server",
+	} {
+		if status != 0 || !strings.Contains(out, text) {
+			t.Errorf("status %d, %q is missing in\n%s%s", status, text, out, errs)
+		}
+	}
+	s.run("ropewalk", "backup", "running.db").exits(0)
+}
+
+func TestDoctorSaysWhatToDoAboutAnAddressThatIsNotOfThisMachine(t *testing.T) {
+	t.Parallel()
+	s := newScript(t)
+	s.environ = []string{"PATH=" + s.dir}
+	out, _, _ := s.split("", "ropewalk", "doctor", "--host", "nothing.invalid", "--config", s.write("keyed.yaml", "apiKey: 0123456789abcdef\n"))
+	if !strings.Contains(out, "error    port            nothing.invalid:27247: ") || !strings.Contains(out, "set http.host or --host to an address of this machine") ||
+		strings.Contains(out, "end the program") {
+		t.Error(out)
+	}
+}
+
+func TestDoctorNamesAHomeThatIsAFile(t *testing.T) {
+	t.Parallel()
+	s := newScript(t)
+	s.environ = []string{"PATH=" + s.dir}
+	out, _, status := s.split("", "ropewalk", "doctor", "--home", s.write("file", ""))
+	if status != 1 || strings.Count(out, "file is not a directory") != 1 || !strings.Contains(out, "→ choose another with --home or ROPEWALK_HOME") || strings.Contains(out, "correct the file") {
+		t.Errorf("status %d:\n%s", status, out)
+	}
+}
+
+func TestDoctorWritesARemedyOfSeveralFindingsOnce(t *testing.T) {
+	t.Parallel()
+	s := newScript(t)
+	s.environ = []string{"PATH=" + s.dir}
+	out, _, _ := s.split("", "ropewalk", "doctor", "--config", s.write("doctor.yaml", "a: 1\nb: 2\nc: 3\n"))
+	if strings.Count(out, ": unknown key") != 3 || strings.Count(out, "correct the file") != 1 {
+		t.Error(out)
+	}
+}
+
 func TestAnAppWhoseFilesWereChangedIsNamedByDoctorAndTheListOfApps(t *testing.T) {
 	t.Parallel()
 	s := newScript(t)

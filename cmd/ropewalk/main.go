@@ -85,7 +85,7 @@ func root() *cobra.Command {
 
 func doctorCommand() *cobra.Command {
 	var s settings
-	cmd := doctor.Command(doctor.Options{Version: version, Date: buildInfo().Date, Builtins: builtins(), Load: s.load})
+	cmd := doctor.Command(doctor.Options{Version: version, Date: buildInfo().Date, Builtins: builtins(), Load: s.load, Home: s.findHome})
 	s.bind(cmd)
 	s.bindListener(cmd)
 	return cmd

@@ -37,6 +37,11 @@ func (s *settings) load(cmd *cobra.Command) (*config.Config, error) {
 	return config.Load(o)
 }
 
+// findHome returns the service home, which does not depend on the configuration.
+func (s *settings) findHome() (string, error) {
+	return config.FindHome(s.home, config.HostEnvironment())
+}
+
 // storage reads the section storage of the configuration alone: what is wrong elsewhere is no reason not to back up
 // or restore the state.
 func (s *settings) storage() (*config.Config, error) {

@@ -17,7 +17,7 @@ func (e *examination) checkApps(ctx context.Context) {
 	if e.running == nil {
 		return
 	}
-	list, err := control.Dial(e.config.Home).Apps(ctx)
+	list, err := control.Dial(e.home).Apps(ctx)
 	if err != nil {
 		if e.running.Version == e.o.Version {
 			e.add("apps", failed, err.Error(), "look into the server's log")

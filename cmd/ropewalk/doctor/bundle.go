@@ -28,12 +28,12 @@ func (e *examination) writeBundle(ctx context.Context, path string) (err error) 
 	if e.config != nil {
 		parts["settings.json"] = e.config.Effective()
 		parts["environment.json"] = names(e.config.Environment)
-		if list, err := control.Dial(e.config.Home).Plugins(ctx); err == nil {
-			parts["plugins.json"] = list
-		}
-		if list, err := control.Dial(e.config.Home).Apps(ctx); err == nil {
-			parts["apps.json"] = list
-		}
+	}
+	if list, err := control.Dial(e.home).Plugins(ctx); err == nil {
+		parts["plugins.json"] = list
+	}
+	if list, err := control.Dial(e.home).Apps(ctx); err == nil {
+		parts["apps.json"] = list
 	}
 	for name, part := range parts {
 		w, err := archive.Create(name)

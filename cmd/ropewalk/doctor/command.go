@@ -22,6 +22,8 @@ type Options struct {
 	Builtins pluginhost.Builtins
 	// Load reads the configuration that the command's flags name, which the program adds to it.
 	Load func(cmd *cobra.Command) (*config.Config, error)
+	// Home returns the service home that the flags and the environment name.
+	Home func() (string, error)
 }
 
 // limit bounds a whole examination.
@@ -32,8 +34,10 @@ type examination struct {
 	Report
 	o       Options
 	deep    bool
-	config  *config.Config
-	running *control.Status // nil when no server runs on the home
+	home    string
+	config  *config.Config  // nil when it is broken
+	running *control.Status // nil when no server runs on the home, or does not answer
+	silent  error           // why the control socket of a server does not answer
 }
 
 // Command returns `ropewalk doctor`.
@@ -52,6 +56,10 @@ func Command(o Options) *cobra.Command {
 				return cli.Usage(fmt.Errorf("--bundle: %s exists; choose another name, or remove it", bundle))
 			}
 			e := &examination{o: o, deep: deep, Report: Report{Version: o.Version, Findings: []Finding{}}}
+			var err error
+			if e.home, err = o.Home(); err != nil {
+				return err
+			}
 			e.examine(ctx, cmd)
 			if bundle != "" {
 				if err := e.writeBundle(ctx, bundle); err != nil {
@@ -81,21 +89,21 @@ func Command(o Options) *cobra.Command {
 
 // examine makes every check. What a broken configuration makes impossible is left out.
 func (e *examination) examine(ctx context.Context, cmd *cobra.Command) {
+	e.findServer(ctx)
 	e.checkConfiguration(cmd)
 	e.checkClock()
 	e.checkCertificates()
-	if e.config == nil {
-		e.checkRuntimes(ctx)
-		e.checkSandbox(ctx)
-		return
-	}
 	e.checkServer(ctx)
 	e.checkHome()
 	e.checkDisk()
 	e.checkRuntimes(ctx)
 	e.checkSandbox(ctx)
 	e.checkAdapters(ctx)
+	e.checkPlugins(ctx)
 	e.checkApps(ctx)
+	if e.config == nil {
+		return
+	}
 	e.checkRegistries(ctx)
 	e.checkDatabase(ctx)
 	e.checkEncryption(ctx)

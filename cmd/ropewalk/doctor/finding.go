@@ -1,6 +1,8 @@
 package doctor
 
 import (
+	"slices"
+
 	"github.com/ropewalk/ropewalk/cmd/ropewalk/cli"
 )
 
@@ -32,6 +34,11 @@ func (r *Report) add(check, result, detail, remedy string) {
 	r.Findings = append(r.Findings, Finding{check, result, detail, remedy})
 }
 
+// reported says whether there is a finding of a check already.
+func (r *Report) reported(check string) bool {
+	return slices.ContainsFunc(r.Findings, func(f Finding) bool { return f.Check == check })
+}
+
 // worst returns the worst result.
 func (r *Report) worst() string {
 	worst := ok
@@ -43,10 +50,13 @@ func (r *Report) worst() string {
 	return worst
 }
 
+// print writes a line for each finding. A remedy that several findings in a row have is written once, after them.
 func (r *Report) print(o *cli.Output) {
-	for _, f := range r.Findings {
+	for i, f := range r.Findings {
 		o.Line("%-8s %-15s %s", o.State(f.Result), f.Check, o.Text(f.Detail))
-		if f.Remedy != "" {
+		next := i + 1
+		repeated := next < len(r.Findings) && r.Findings[next].Check == f.Check && r.Findings[next].Remedy == f.Remedy
+		if f.Remedy != "" && !repeated {
 			o.Line("%-8s %-15s → %s", "", "", o.Text(f.Remedy))
 		}
 	}

@@ -18,9 +18,10 @@ import (
 )
 
 func (e *examination) checkHome() {
-	home := e.config.Home
+	home := e.home
 	info, err := os.Stat(home)
 	switch {
+	case e.reported("home"):
 	case errors.Is(err, fs.ErrNotExist):
 		if err := config.CheckHome(home); err != nil {
 			detail, remedy, _ := strings.Cut(err.Error(), "; ")
@@ -80,7 +81,7 @@ const (
 )
 
 func (e *examination) checkDisk() {
-	dir := e.config.Home
+	dir := e.home
 	if _, err := os.Stat(dir); err != nil {
 		dir = "/"
 	}
@@ -139,15 +140,24 @@ func runtimes() []struct{ name, args, need string } {
 	}
 }
 
+// checkRuntimes looks for the runtimes on the PATH of the running server, which starts the apps, else on this one.
 func (e *examination) checkRuntimes(ctx context.Context) {
+	environment, place, restart := config.HostEnvironment(), "PATH", ""
+	if e.running != nil && e.running.SearchPath != "" && e.running.SearchPath != environment["PATH"] {
+		environment["PATH"] = e.running.SearchPath
+		place = "the server's PATH, " + e.running.SearchPath
+		restart = "; when its directory is not on that PATH, add it and restart the server"
+	}
 	for _, r := range runtimes() {
-		path, err := exec.LookPath(r.name)
+		path, err := environment.LookPath(r.name)
 		if err != nil {
-			e.add(r.name, warning, "not found on PATH", "install it where you need "+r.need)
+			e.add(r.name, warning, "not found on "+place, "install it where you need "+r.need+restart)
 			continue
 		}
 		limited, cancel := context.WithTimeout(ctx, 10*time.Second)
-		out, err := exec.CommandContext(limited, path, r.args).CombinedOutput()
+		run := exec.CommandContext(limited, path, r.args)
+		run.Env = append(os.Environ(), "PATH="+environment["PATH"]) // npm is a script that finds node there
+		out, err := run.CombinedOutput()
 		cancel()
 		if err != nil {
 			e.add(r.name, failed, fmt.Sprintf("%s does not run: %v", path, err), "install it again")

@@ -10,7 +10,7 @@ import (
 
 // checkReadiness asks the running server for the checks of /readyz.
 func (e *examination) checkReadiness(ctx context.Context) {
-	checks, err := control.Dial(e.config.Home).Readiness(ctx)
+	checks, err := control.Dial(e.home).Readiness(ctx)
 	if err != nil {
 		e.add("readiness", failed, err.Error(), "look into the server's log, and restart it")
 		return
@@ -32,12 +32,12 @@ func (e *examination) checkReadiness(ctx context.Context) {
 func (e *examination) readinessRemedy(check string) string {
 	switch check {
 	case "store":
-		return "make " + e.config.Home + " writable for the user of the server, and free some space on its disk"
+		return "make " + e.home + " writable for the user of the server, and free some space on its disk"
 	case "database":
-		if e.config.Storage.URL != "" {
+		if e.config != nil && e.config.Storage.URL != "" {
 			return "check that the PostgreSQL of storage.url runs, takes writes and can be reached from here"
 		}
-		return "free some space on the disk of " + e.config.Home + ", and put a missing ropewalk.db back"
+		return "free some space on the disk of " + e.home + ", and put a missing ropewalk.db back"
 	case "notices":
 		return "see in pg_stat_activity of the PostgreSQL of storage.url what holds a lock on the table notices, and end it"
 	case "sessionStore":

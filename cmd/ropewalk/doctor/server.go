@@ -21,13 +21,13 @@ import (
 func (e *examination) checkConfiguration(cmd *cobra.Command) {
 	c, err := e.o.Load(cmd)
 	if err != nil {
-		if problems, several := errors.AsType[config.Problems](err); several {
-			for _, p := range problems {
-				e.add("configuration", failed, p.String(), configurationRemedy(p.String()))
-			}
-			return
+		problems, several := errors.AsType[config.Problems](err)
+		if !several {
+			problems = config.Problems{{Message: err.Error()}}
 		}
-		e.add("configuration", failed, err.Error(), configurationRemedy(err.Error()))
+		for _, p := range problems {
+			e.addProblem(p)
+		}
 		return
 	}
 	e.config = c
@@ -44,19 +44,45 @@ func (e *examination) checkConfiguration(cmd *cobra.Command) {
 	}
 }
 
-// configurationRemedy says what to do about a problem of the configuration.
-func configurationRemedy(problem string) string {
-	if strings.Contains(problem, "permission denied") {
-		return "run doctor as the user of the server, or choose another home with --home or ROPEWALK_HOME"
+// addProblem reports a problem of the configuration. A running server has an environment of its own: what it has
+// there may be missing here, so that a variable that is not set is a warning then.
+func (e *examination) addProblem(p config.Problem) {
+	switch {
+	case p.Variable != "" && e.running != nil:
+		e.add("configuration", warning, p.String()+" here; the running server may have it",
+			"run doctor with the variables of the server, such as those of its EnvironmentFile, to check what depends on the configuration")
+	case p.Variable != "":
+		e.add("configuration", failed, p.String(), "set "+p.Variable+" where the server is started, and for doctor, or take it out of the file")
+	case strings.Contains(p.Message, "permission denied"):
+		e.add("configuration", failed, p.String(), "run doctor as the user of the server, or choose another home with --home or ROPEWALK_HOME")
+	case p.Path == "" && p.Line == 0 && strings.Contains(p.Message, "is not a directory: "):
+		detail, remedy, _ := strings.Cut(p.Message, ": ")
+		e.add("home", failed, detail, remedy)
+	case p.Path == "" && p.Line == 0 && strings.Contains(p.Message, "cannot be read: "):
+		e.add("configuration", failed, p.String(), "name a file that exists with --config, or leave --config out for <home>/ropewalk.yaml")
+	default:
+		e.add("configuration", failed, p.String(), "correct the file; `ropewalk config schema` describes every setting")
 	}
-	return "correct the file; `ropewalk config schema` describes every setting"
 }
 
-// checkServer finds a running server, or makes sure that one could listen.
-func (e *examination) checkServer(ctx context.Context) {
-	status, err := control.Dial(e.config.Home).Status(ctx)
-	if err == nil {
+// findServer asks the control socket of the home for a running server.
+func (e *examination) findServer(ctx context.Context) {
+	status, err := control.Dial(e.home).Status(ctx)
+	switch {
+	case err == nil:
 		e.running = &status
+	case !errors.Is(err, control.ErrNotRunning):
+		e.silent = err
+	}
+}
+
+// checkServer examines a running server, or makes sure that one could listen.
+func (e *examination) checkServer(ctx context.Context) {
+	if e.silent != nil {
+		e.add("server", failed, "its control socket does not answer: "+e.silent.Error(), "run doctor as the user of the server, or restart the server")
+		return
+	}
+	if status := e.running; status != nil {
 		e.add("server", ok, fmt.Sprintf("version %s is running at %s (process %d)", status.Version, status.URL, status.PID), "")
 		if status.Version != e.o.Version {
 			e.add("server", warning, fmt.Sprintf("it runs version %s, this is %s", status.Version, e.o.Version), "restart the server")
@@ -65,19 +91,34 @@ func (e *examination) checkServer(ctx context.Context) {
 		e.checkReadiness(ctx)
 		return
 	}
-	if !errors.Is(err, control.ErrNotRunning) {
-		e.add("server", failed, "its control socket does not answer: "+err.Error(), "run doctor as the user of the server, or restart the server")
-		return
+	if e.config == nil {
+		return // the address is in the configuration
 	}
+	e.checkPort(ctx)
+}
+
+// checkPort makes sure that a server could listen.
+func (e *examination) checkPort(ctx context.Context) {
 	address := net.JoinHostPort(e.config.HTTP.Host, strconv.Itoa(e.config.HTTP.Port))
 	var l net.ListenConfig
 	listener, err := l.Listen(ctx, "tcp", address)
 	if err != nil {
-		e.add("port", failed, address+": "+inUse(ctx, address, err), "end the program that uses the port, or choose another one with http.port or --port")
+		e.add("port", failed, address+": "+inUse(ctx, address, err), e.portRemedy(err))
 		return
 	}
 	_ = listener.Close()
 	e.add("server", ok, "not running; "+address+" is free", "")
+}
+
+// portRemedy says what to do about an address that cannot be listened on.
+func (e *examination) portRemedy(err error) string {
+	switch {
+	case errors.Is(err, syscall.EADDRINUSE):
+		return "end the program that uses the port, or choose another one with http.port or --port"
+	case errors.Is(err, syscall.EACCES):
+		return "choose a port of 1024 or more with http.port or --port, or let the server use lower ones (setcap cap_net_bind_service=+ep on the executable, AmbientCapabilities in systemd)"
+	}
+	return "set http.host or --host to an address of this machine, or to a name that resolves to one"
 }
 
 // inUse says why an address cannot be listened on, and whether it is another server of this kind that has it.

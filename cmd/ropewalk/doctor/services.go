@@ -20,9 +20,11 @@ import (
 	"github.com/ropewalk/ropewalk/core/store/database"
 )
 
-// checkAdapters has every configured adapter judge its settings, and asks a running server how its
-// plugins are.
+// checkAdapters has every configured adapter judge its settings.
 func (e *examination) checkAdapters(ctx context.Context) {
+	if e.config == nil {
+		return
+	}
 	unchecked, err := server.Check(ctx, e.config, e.o.Builtins, hclog.NewNullLogger())
 	for _, section := range unchecked {
 		e.add("adapters", warning, section+": settings not checked: the adapter can check them only when it starts", "start the server to check them")
@@ -38,10 +40,14 @@ func (e *examination) checkAdapters(ctx context.Context) {
 	} else if len(unchecked) == 0 {
 		e.add("adapters", ok, "every configured adapter accepts its settings", "")
 	}
+}
+
+// checkPlugins asks a running server how its plugins are.
+func (e *examination) checkPlugins(ctx context.Context) {
 	if e.running == nil {
 		return
 	}
-	list, err := control.Dial(e.config.Home).Plugins(ctx)
+	list, err := control.Dial(e.home).Plugins(ctx)
 	if err != nil {
 		e.add("plugins", failed, err.Error(), "look into the server's log")
 		return
