@@ -271,7 +271,7 @@ func TestARestoreThatIsRefusedChangesNothing(t *testing.T) {
 		}
 		for name, c := range map[string]struct{ file, want string }{
 			"a file that is not":  {filepath.Join(t.TempDir(), "none"), "no such file"},
-			"garbage":             {garbage, "is damaged or is not a database"},
+			"garbage":             {garbage, "is damaged or is not a backup: choose another one"},
 			"a file that was cut": {cut, "damaged"},
 			"another database":    {foreign, "it is not a state of ropewalk"},
 			"one of the future":   {future, "a newer ropewalk wrote it (schema 9000"},

@@ -27,10 +27,14 @@ func Verify(ctx context.Context, path string) error {
 		return err
 	}
 	defer func() { _ = db.Close() }()
-	if err := verifySchema(ctx, db, info.Size()); err != nil {
-		return err
+	err = verifySchema(ctx, db, info.Size())
+	if err == nil {
+		err = verifyDatabase(ctx, db)
 	}
-	return verifyDatabase(ctx, db)
+	if database.Damaged(err) { // what a server that cannot open its state is told does not help here
+		return errors.New("the file is damaged or is not a backup: choose another one")
+	}
+	return err
 }
 
 // verifySchema refuses what no state has and what the sums do not cover: bytes behind the last page, which a restore

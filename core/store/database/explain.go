@@ -47,10 +47,18 @@ func Explain(err error) error {
 	return fmt.Errorf("%s (%w)", advice, err)
 }
 
+const damaged = "the file is damaged or is not a database"
+
+// Damaged says whether err is about a file that is damaged or not a database of SQLite.
+func Damaged(err error) bool {
+	e, ok := errors.AsType[*sqlite.Error](err)
+	return ok && (e.Code()&0xff == sqlite3.SQLITE_NOTADB || e.Code()&0xff == sqlite3.SQLITE_CORRUPT)
+}
+
 func fileAdvice(code int) string {
 	switch code {
 	case sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CORRUPT:
-		return "the file is damaged or is not a database: restore a backup, or move it away to start with an empty state"
+		return damaged + ": restore a backup, or move it away to start with an empty state"
 	case sqlite3.SQLITE_READONLY:
 		return "the file or its folder is read-only: nothing was changed; give the server the right to write there"
 	case sqlite3.SQLITE_CANTOPEN:
