@@ -38,7 +38,7 @@ func TestACallOfAnAppThatDoesNotRunSaysWhy(t *testing.T) {
 		wait(t.Context(), time.Minute)
 		err = y.AwaitOffer(t.Context(), ws, "fake")
 		if core.CodeOf(err) != core.CodeUnavailable || !strings.HasPrefix(core.TextOf(err), `app "fake" is dead after too many failed restarts: `) ||
-			!strings.HasSuffix(core.TextOf(err), "the process exited with status 7; start it again") {
+			!strings.HasSuffix(core.TextOf(err), "the process exited with status 7; correct that, then start it") {
 			t.Errorf("a dead app gives %v", err)
 		}
 		expect(t, "why it is dead", y.List(ws)[0].LastError, "the process exited with status 7")

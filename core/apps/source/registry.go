@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"strings"
 
 	"github.com/ropewalk/ropewalk/core"
 	"github.com/ropewalk/ropewalk/plugins"
@@ -56,7 +57,19 @@ func (r *Resolver) fromRegistry(ctx context.Context, o Order) (*Candidate, error
 	if ref.Version != "" {
 		what += " in version " + ref.Version
 	}
-	return nil, errors.Join(append([]error{fmt.Errorf("no registry that answered has %s for %s/%s", what, ref.OS, ref.Arch)}, unreachable...)...)
+	which := "no registry that answered has"
+	if len(unreachable) == 0 {
+		which = "no registry of the configuration (" + strings.Join(names(registries), ", ") + ") has"
+	}
+	return nil, errors.Join(append([]error{fmt.Errorf("%s %s for %s/%s", which, what, ref.OS, ref.Arch)}, unreachable...)...)
+}
+
+func names(registries []NamedRegistry) []string {
+	all := make([]string, len(registries))
+	for i, r := range registries {
+		all[i] = r.Name
+	}
+	return all
 }
 
 func (r *Resolver) fromPackage(ctx context.Context, o Order, from NamedRegistry, pkg registry.Package) (*Candidate, error) {
