@@ -122,6 +122,10 @@ func TestPluginInitOverwritesNothingAndSaysWhatIsWrong(t *testing.T) {
 	s.run("ropewalk", "plugin", "init", "hat", "demo").exits(1, `"hat" is not a kind of plugin`)
 	s.run("ropewalk", "plugin", "init", "auth", "../demo").exits(1, "not a plugin's name")
 	s.run("ropewalk", "plugin", "init", "auth", "demo", "--sdk", s.home).exits(1, "is no checkout")
+	s.run("ropewalk", "plugin", "init", "auth", "demo", "--sdk-version", "yesterday").exits(1, "a release with --sdk-version")
+	if _, err := os.Stat(filepath.Join(s.dir, "demo")); err == nil {
+		t.Error("a plugin that cannot be built was begun")
+	}
 	if _, err := os.Stat(filepath.Join(s.dir, "demo", "go.mod")); err == nil {
 		t.Error("a refused init left a module")
 	}

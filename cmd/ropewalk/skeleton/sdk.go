@@ -59,6 +59,17 @@ func isCheckout(dir string) bool {
 	return err == nil && modfile.ModulePath(raw) == sdkModule
 }
 
+// check makes sure that there is a checkout or a release.
+func (s SDK) check() error {
+	if s.Dir == "" && Release(s.Version) == "" {
+		return fmt.Errorf("this ropewalk is a development build and lies in no checkout; name a checkout with --sdk, or a release with --sdk-version, such as v1.2.3%s", got(s.Version))
+	}
+	if s.Dir != "" && !isCheckout(s.Dir) {
+		return fmt.Errorf("%s is no checkout of %s", s.Dir, sdkModule)
+	}
+	return nil
+}
+
 // writeModule writes go.mod. With a checkout it takes over what that requires, and go.sum, so that
 // the plugin builds with what was downloaded for the checkout.
 func (s SDK) writeModule(dir, module string) error {
@@ -67,17 +78,11 @@ func (s SDK) writeModule(dir, module string) error {
 		return err
 	}
 	if s.Dir == "" {
-		if Release(s.Version) == "" {
-			return fmt.Errorf("this ropewalk is a development build and lies in no checkout; name a checkout with --sdk, or a release with --sdk-version, such as v1.2.3%s", got(s.Version))
-		}
 		if err := file.AddGoStmt("1.26.0"); err != nil {
 			return err
 		}
 		file.AddNewRequire(sdkModule, Release(s.Version), false)
 		return writeFile(dir, file)
-	}
-	if !isCheckout(s.Dir) {
-		return fmt.Errorf("%s is no checkout of %s", s.Dir, sdkModule)
 	}
 	raw, err := os.ReadFile(filepath.Join(s.Dir, "go.mod"))
 	if err != nil {

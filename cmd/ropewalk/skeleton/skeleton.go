@@ -35,6 +35,9 @@ func Write(dir string, o Options) error {
 	if err != nil {
 		return err
 	}
+	if err := o.SDK.check(); err != nil { // before anything is written
+		return err
+	}
 	if entries, err := os.ReadDir(dir); len(entries) > 0 {
 		return fmt.Errorf("%s is not empty", dir)
 	} else if err != nil && !errors.Is(err, fs.ErrNotExist) {
