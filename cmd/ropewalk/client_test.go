@@ -51,6 +51,9 @@ func (s *script) up() (url string) {
 	}()
 	url, _ = testkit.Receive(s.t, "the server listens", found)
 	testkit.Eventually(s.t, "the hints are printed", func() bool { return hints.Contains("mcpServers") })
+	if exe := filepath.Join(built, "ropewalk"); !hints.Contains("  " + exe + " tool call --home " + s.home + " sample__echo --text hello\n") {
+		s.t.Errorf("the hints do not lead to this program and this home: %s", hints.String())
+	}
 	if !hints.Contains(url + "/v1/tools/call") {
 		s.t.Errorf("the hints do not name the address: %s", hints.String())
 	}
@@ -82,7 +85,12 @@ func TestAServerIsDrivenFromTheCommandLine(t *testing.T) {
 		status         int
 		stdout, stderr string
 	}{
-		{"status", "", 0, "1, with", ""},
+		{"status", "", 0, "Apps       1, with 4 tools\n", ""},
+		{"completion tcsh", "", 2, "", `unknown command "tcsh" for "ropewalk completion"`},
+		{"completion bash", "", 0, "bash completion", ""},
+		{"log level debug", "", 2, "", `"debug" must be COMPONENT=LEVEL, such as apps=debug`},
+		{"serve --port abc", "", 2, "", "--port: want a whole number, not \"abc\"; see"},
+		{"key create x --expires-in 1d", "", 2, "", "--expires-in: want a duration, such as 30s or 12h, not \"1d\""},
 		{"status --json", "", 0, `"workspace"`, ""},
 		{"app list", "", 0, "sample", ""},
 		{"app list --json", "", 0, `"apps"`, ""},
@@ -135,7 +143,10 @@ func TestAServerIsDrivenFromTheCommandLine(t *testing.T) {
 		{"client-config inspector", "", 0, "npx -y @modelcontextprotocol/inspector@2 --transport http --server-url " + url + "/mcp/me", "Node.js 22.19"},
 		{"client-config nobody", "", 2, "", "claude-code"},
 		{"client-config chatgpt --write", "", 2, "", "no configuration file"},
-		{"context set here --server " + url, "", 0, "", ""},
+		{"context set away --server http://127.0.0.1:1", "", 0, "", "Commands use the context away: http://127.0.0.1:1"},
+		{"app list", "", 1, "", "cannot reach the server at http://127.0.0.1:1, which the current context \"away\" (`ropewalk context list`) names: "},
+		{"context remove away", "", 0, "", "Commands use the server on this machine."},
+		{"context set here --server " + url, "", 0, "", "Commands use the context here: " + url},
 		{"context list", "", 0, "here", ""},
 		{"app list --context elsewhere", "", 2, "", `no context "elsewhere"`},
 		{"app list --server http://127.0.0.1:1", "", 1, "", "ropewalk up"},
@@ -297,6 +308,34 @@ func TestDoctorExaminesARunningServerWhoseVariablesItDoesNotHave(t *testing.T) {
 		}
 	}
 	s.run("ropewalk", "backup", "running.db").exits(0)
+}
+
+func TestAKeyThatTheServerDoesNotAcceptIsNamed(t *testing.T) {
+	t.Parallel()
+	s := newScript(t)
+	s.environ = []string{"PATH=" + s.dir, "SERVICE_API_KEY=0123456789abcdef"}
+	s.up()
+	s.environ = []string{"PATH=" + s.dir, "ROPEWALK_API_KEY=rwk_canary"}
+	refused := s.run("ropewalk", "status").exits(1, "the server does not accept the key of ROPEWALK_API_KEY: ", "`ropewalk key create` makes one")
+	examined := s.run("ropewalk", "doctor").exits(1, "error    API key", "the server does not accept the key of ROPEWALK_API_KEY", "or unset it")
+	if strings.Contains(refused.text+examined.text, "canary") {
+		t.Error("the key is shown")
+	}
+	s.environ = []string{"PATH=" + s.dir}
+	s.run("ropewalk", "status").exits(1, "not authenticated: set ROPEWALK_API_KEY")
+}
+
+func TestServeSaysWhyItCannotListen(t *testing.T) {
+	t.Parallel()
+	s := newScript(t)
+	other := httptest.NewServer(http.NotFoundHandler())
+	t.Cleanup(other.Close)
+	used := s.run("ropewalk", "serve", "--port", port(t, other.URL)).exits(1, "address already in use; choose another port with --port or http.port; `ropewalk doctor` says")
+	if strings.Contains(used.text, "listen tcp") {
+		t.Error(used.text)
+	}
+	s.environ = []string{"SERVICE_API_KEY=0123456789abcdef"}
+	s.run("ropewalk", "serve", "--host", "nothing.invalid").exits(1, "listen on an address of this machine with --host or http.host")
 }
 
 func TestDoctorSaysWhatToDoAboutAnAddressThatIsNotOfThisMachine(t *testing.T) {

@@ -34,7 +34,7 @@ func logLevelCommand() *cobra.Command {
 			for _, arg := range args {
 				component, level, found := strings.Cut(arg, "=")
 				if !found || component == "" {
-					return cli.Usage(fmt.Errorf("%q must be COMPONENT=LEVEL", arg))
+					return cli.Usage(fmt.Errorf("%q must be COMPONENT=LEVEL, such as apps=debug, or default=debug for all components without a level of their own", arg))
 				}
 				change[component] = level
 			}

@@ -7,6 +7,7 @@ import (
 	"net"
 	"path/filepath"
 	"strconv"
+	"syscall"
 
 	"github.com/ropewalk/ropewalk/core/access"
 	"github.com/ropewalk/ropewalk/core/apidocs"
@@ -77,13 +78,29 @@ func (s *Server) openState(ctx context.Context) (err error) {
 	return nil
 }
 
+// listenError says why an address cannot be listened on, and what to do.
+func listenError(address string, err error) error {
+	cause := err
+	if o, ok := errors.AsType[*net.OpError](err); ok {
+		cause = o.Err // the rest of it repeats the address
+	}
+	remedy := "listen on an address of this machine with --host or http.host"
+	switch {
+	case errors.Is(err, syscall.EADDRINUSE):
+		remedy = "choose another port with --port or http.port; `ropewalk doctor` says whether it is another Ropewalk that has it"
+	case errors.Is(err, syscall.EACCES):
+		remedy = "choose a port of 1024 or more with --port or http.port, or let the executable use lower ones (setcap cap_net_bind_service=+ep)"
+	}
+	return fmt.Errorf("cannot listen on %s: %w; %s", address, cause, remedy)
+}
+
 // openListener binds the port before any app starts, so that a port in use fails the start early.
 func (s *Server) openListener(ctx context.Context) (err error) {
 	c := s.config.HTTP
 	address := net.JoinHostPort(c.Host, strconv.Itoa(c.Port))
 	var l net.ListenConfig
 	if s.listener, err = l.Listen(ctx, "tcp", address); err != nil {
-		return fmt.Errorf("cannot listen on %s: %w; choose another port with --port or http.port", address, err)
+		return listenError(address, err)
 	}
 	s.closers.add("listener", func(context.Context) error { return ignoreClosed(s.listener.Close()) })
 	return nil

@@ -16,7 +16,11 @@ type Client struct {
 	Server    string // base URL without a trailing slash
 	Key       string // API key or access token; "" in dev mode
 	Workspace string // workspace id; "" for the caller's only or default one
-	HTTP      *http.Client
+
+	// ServerFrom and KeyFrom are the settings that Server and Key come from, for errors; "" when there is nothing to say.
+	ServerFrom, KeyFrom string
+
+	HTTP *http.Client
 }
 
 // maxAnswer bounds what is read of an answer.
@@ -95,7 +99,7 @@ func (c *Client) open(ctx context.Context, method, path, contentType string, bod
 	}
 	if res.StatusCode/100 != 2 {
 		defer func() { _ = res.Body.Close() }()
-		return nil, newError(res)
+		return nil, c.refusal(res)
 	}
 	return res, nil
 }

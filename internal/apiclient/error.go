@@ -17,6 +17,8 @@ type Error struct {
 	Code    string          `json:"error"`
 	Message string          `json:"message,omitempty"`
 	Details json.RawMessage `json:"details,omitempty"`
+
+	keyFrom string // the setting with the key that was sent; "" when none was
 }
 
 // Error returns the message, with what to do about it where the code says so.
@@ -26,6 +28,8 @@ func (e *Error) Error() string {
 		text = strings.ReplaceAll(e.Code, "_", " ")
 	}
 	switch {
+	case e.Status == http.StatusUnauthorized && e.keyFrom != "":
+		return "not authenticated: the server does not accept the key of " + e.keyFrom + ": it is another server's, or was revoked, or expired; `ropewalk key create` makes one"
 	case e.Status == http.StatusUnauthorized:
 		return "not authenticated: set ROPEWALK_API_KEY to an API key of the server, or add it to a context with `ropewalk context set`"
 	case e.Code == "workspace_required":
@@ -56,13 +60,22 @@ func (e *Error) missing() string {
 	return b.String()
 }
 
-func newError(res *http.Response) error {
+func newError(res *http.Response) *Error {
 	e := &Error{Status: res.StatusCode}
 	text, _ := io.ReadAll(io.LimitReader(res.Body, 1<<20)) // what arrived is shown
 	if json.Unmarshal(text, e) != nil || e.Code == "" {
 		e.Code, e.Message = http.StatusText(res.StatusCode), strings.TrimSpace(string(text))
 	}
 	e.Status = res.StatusCode
+	return e
+}
+
+// refusal is the error of an answer that is not 2xx.
+func (c *Client) refusal(res *http.Response) error {
+	e := newError(res)
+	if c.Key != "" {
+		e.keyFrom = c.KeyFrom
+	}
 	return e
 }
 
@@ -79,6 +92,9 @@ func (c *Client) unreachable(ctx context.Context, err error) error {
 	}
 	if u, ok := errors.AsType[*url.Error](err); ok {
 		err = u.Err
+	}
+	if c.ServerFrom != "" {
+		return fmt.Errorf("cannot reach the server at %s, which %s names: %w (is it running? `ropewalk up` starts one here; --server names another)", c.Server, c.ServerFrom, err)
 	}
 	return fmt.Errorf("cannot reach the server at %s: %w (is it running? `ropewalk up` starts one here; --server names another)", c.Server, err)
 }

@@ -102,6 +102,9 @@ func (s search) nothing(ctx context.Context, client *apiclient.Client, failed in
 		from = "registries "
 	}
 	from += strings.Join(asked, ", ")
+	if failed > 0 && failed < len(asked) {
+		from += " (of which those above did not answer)"
+	}
 	if failed >= len(asked) {
 		return fmt.Sprintf("No bundle was found: %s cannot be searched.", from)
 	}

@@ -39,15 +39,13 @@ func (c *Connection) Bind(cmd *cobra.Command) {
 // Client returns a client for the server. What a flag says goes before the environment, which goes
 // before the context, which goes before a server that runs on the home, or would with the home's configuration.
 func (c *Connection) Client(ctx context.Context) (*apiclient.Client, error) {
-	named, err := c.namedContext()
+	context, named, err := c.namedContext()
 	if err != nil {
 		return nil, err
 	}
-	client := &apiclient.Client{
-		Server:    first(c.server, os.Getenv("ROPEWALK_SERVER"), named.Server),
-		Key:       first(os.Getenv("ROPEWALK_API_KEY"), named.Key),
-		Workspace: first(c.workspace, os.Getenv("ROPEWALK_WORKSPACE"), named.Workspace),
-	}
+	client := &apiclient.Client{Workspace: first(c.workspace, os.Getenv("ROPEWALK_WORKSPACE"), named.Workspace)}
+	client.Server, client.ServerFrom = firstFrom(source{"--server", c.server}, source{"ROPEWALK_SERVER", os.Getenv("ROPEWALK_SERVER")}, source{context, named.Server})
+	client.Key, client.KeyFrom = firstFrom(source{"ROPEWALK_API_KEY", os.Getenv("ROPEWALK_API_KEY")}, source{context, named.Key})
 	if client.Server != "" {
 		return client, nil
 	}
@@ -64,7 +62,9 @@ func (c *Connection) Client(ctx context.Context) (*apiclient.Client, error) {
 		return nil, err
 	}
 	client.Server = status.URL
-	client.Key = first(client.Key, os.Getenv("SERVICE_API_KEY")) // the key of the server on this machine
+	if client.Key == "" { // the key of the server on this machine
+		client.Key, client.KeyFrom = firstFrom(source{"SERVICE_API_KEY", os.Getenv("SERVICE_API_KEY")})
+	}
 	return client, nil
 }
 
@@ -77,20 +77,34 @@ func (c *Connection) Local(ctx context.Context) (control.Status, error) {
 	return control.Dial(home).Status(ctx)
 }
 
-func (c *Connection) namedContext() (Context, error) {
+// namedContext returns the context to use, and what errors call it.
+func (c *Connection) namedContext() (string, Context, error) {
 	all, err := LoadContexts()
 	if err != nil {
-		return Context{}, err
+		return "", Context{}, err
 	}
 	name := first(c.context, os.Getenv("ROPEWALK_CONTEXT"))
 	if name == "" {
-		return all.Contexts[all.Current], nil
+		return fmt.Sprintf("the current context %q (`ropewalk context list`)", all.Current), all.Contexts[all.Current], nil
 	}
 	named, ok := all.Contexts[name]
 	if !ok {
-		return Context{}, Usage(fmt.Errorf("no context %q; `ropewalk context list` shows them", name))
+		return "", Context{}, Usage(fmt.Errorf("no context %q; `ropewalk context list` shows them", name))
 	}
-	return named, nil
+	return fmt.Sprintf("the context %q", name), named, nil
+}
+
+// source is a setting and its value.
+type source struct{ name, value string }
+
+// firstFrom returns the first value that is set, and the setting that has it.
+func firstFrom(sources ...source) (value, from string) {
+	for _, s := range sources {
+		if s.value != "" {
+			return s.value, s.name
+		}
+	}
+	return "", ""
 }
 
 func first(values ...string) string {

@@ -1,11 +1,13 @@
 package cli
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 )
 
 // Prepare gives a tree of commands the shared conventions: mistakes in the command line have status 2 and
@@ -13,7 +15,7 @@ import (
 func Prepare(cmd *cobra.Command) {
 	cmd.SuggestionsMinimumDistance = 2
 	cmd.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-		return Usage(fmt.Errorf("%w; see `%s --help`", err, cmd.CommandPath()))
+		return Usage(fmt.Errorf("%w; see `%s --help`", flagError(err), cmd.CommandPath()))
 	})
 	if cmd.HasSubCommands() && !cmd.Runnable() {
 		cmd.Args = cobra.ArbitraryArgs
@@ -31,6 +33,21 @@ func Prepare(cmd *cobra.Command) {
 	for _, sub := range cmd.Commands() {
 		Prepare(sub)
 	}
+}
+
+// flagError says what a flag takes instead of how its value was parsed.
+func flagError(err error) error {
+	invalid, ok := errors.AsType[*pflag.InvalidValueError](err)
+	if !ok {
+		return err
+	}
+	want := map[string]string{
+		"int": "a whole number", "duration": "a duration, such as 30s or 12h", "bool": "true or false",
+	}[invalid.GetFlag().Value.Type()]
+	if want == "" {
+		return err
+	}
+	return fmt.Errorf("--%s: want %s, not %q", invalid.GetFlag().Name, want, invalid.GetValue())
 }
 
 // misfit says which argument is missing or too many, by the names in the usage line; what that line does

@@ -79,13 +79,26 @@ func setCommand() *cobra.Command {
 				return cli.Usage(errors.New("a context needs --server"))
 			}
 			all.Contexts[args[0]], all.Current = next, args[0]
-			return all.Save()
+			return save(cmd, all)
 		},
 	}
 	cmd.Flags().StringVar(&c.Server, "server", "", "address of the server")
 	cmd.Flags().StringVar(&c.Workspace, "workspace", "", "workspace id")
 	cmd.Flags().BoolVar(&withKey, "key", false, "ask for an API key")
 	return cmd
+}
+
+// save writes the contexts, and says which server commands use now.
+func save(cmd *cobra.Command, all cli.Contexts) error {
+	if err := all.Save(); err != nil {
+		return err
+	}
+	if all.Current == "" {
+		cmd.PrintErrln("Commands use the server on this machine.")
+		return nil
+	}
+	cmd.PrintErrf("Commands use the context %s: %s\n", cli.Printable(all.Current), cli.Printable(all.Contexts[all.Current].Server))
+	return nil
 }
 
 func readKey(cmd *cobra.Command) (string, error) {
@@ -105,7 +118,7 @@ func readKey(cmd *cobra.Command) (string, error) {
 func useCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "use NAME", Short: "Make a context the current one; \"\" is the server on this machine", Args: cobra.ExactArgs(1),
-		RunE: func(_ *cobra.Command, args []string) error {
+		RunE: func(cmd *cobra.Command, args []string) error {
 			all, err := cli.LoadContexts()
 			if err != nil {
 				return err
@@ -114,7 +127,7 @@ func useCommand() *cobra.Command {
 				return fmt.Errorf("no context %q; `ropewalk context list` shows them", args[0])
 			}
 			all.Current = args[0]
-			return all.Save()
+			return save(cmd, all)
 		},
 	}
 }
@@ -122,7 +135,7 @@ func useCommand() *cobra.Command {
 func removeCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "remove NAME", Short: "Remove a context", Args: cobra.ExactArgs(1),
-		RunE: func(_ *cobra.Command, args []string) error {
+		RunE: func(cmd *cobra.Command, args []string) error {
 			all, err := cli.LoadContexts()
 			if err != nil {
 				return err
@@ -134,7 +147,7 @@ func removeCommand() *cobra.Command {
 			if all.Current == args[0] {
 				all.Current = ""
 			}
-			return all.Save()
+			return save(cmd, all)
 		},
 	}
 }

@@ -2,10 +2,12 @@ package doctor
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net"
 	"net/http"
+	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -16,6 +18,7 @@ import (
 
 	"github.com/ropewalk/ropewalk/core/config"
 	"github.com/ropewalk/ropewalk/core/control"
+	"github.com/ropewalk/ropewalk/internal/apiclient"
 )
 
 func (e *examination) checkConfiguration(cmd *cobra.Command) {
@@ -89,6 +92,7 @@ func (e *examination) checkServer(ctx context.Context) {
 		}
 		e.checkAnswer(ctx, status.URL)
 		e.checkReadiness(ctx)
+		e.checkKey(ctx, status.URL)
 		return
 	}
 	if e.config == nil {
@@ -155,6 +159,25 @@ func (e *examination) checkAnswer(ctx context.Context, url string) {
 		return
 	}
 	e.add("health", ok, "GET /v1/health answers "+res.Status, "")
+}
+
+// checkKey sends the running server the API key that commands take from the environment.
+func (e *examination) checkKey(ctx context.Context, url string) {
+	const variable = "ROPEWALK_API_KEY"
+	client := apiclient.Client{Server: url, Key: os.Getenv(variable)}
+	if client.Key == "" {
+		return
+	}
+	var answer json.RawMessage
+	err := client.Get(ctx, "/v1/workspace", nil, &answer)
+	if refused, ok := errors.AsType[*apiclient.Error](err); ok && refused.Status == http.StatusUnauthorized {
+		e.add("API key", failed, "the server does not accept the key of "+variable+": it is another server's, or was revoked, or expired",
+			"set "+variable+" to a key of this server, which an admin makes with `ropewalk key create`, or unset it")
+		return
+	}
+	if err == nil {
+		e.add("API key", ok, "the server accepts the key of "+variable, "")
+	}
 }
 
 func get(ctx context.Context, url string) (*http.Response, error) {

@@ -22,11 +22,11 @@ type workspace struct {
 	Model     json.RawMessage
 	// ModelError says why Model is null; servers before it do not.
 	ModelError string
-	Apps       []struct{ Name, Status string }
-	Status     struct {
-		Uptime     float64
-		TotalTools int
+	Apps       []struct {
+		Name, Status string
+		ToolCount    int
 	}
+	Status  struct{ Uptime float64 }
 	Version string
 }
 
@@ -71,7 +71,11 @@ func print(o *cli.Output, server string, w workspace) {
 		model = "none configured"
 	}
 	o.Line("Model      %s", model)
-	o.Line("Apps       %d, with %s", len(w.Apps), cli.Count(w.Status.TotalTools, "tool"))
+	tools := 0
+	for _, a := range w.Apps {
+		tools += a.ToolCount
+	}
+	o.Line("Apps       %d, with %s", len(w.Apps), cli.Count(tools, "tool"))
 	for _, a := range w.Apps {
 		o.Line("           %s  %s", o.State(a.Status), a.Name)
 	}
