@@ -82,6 +82,26 @@ func TestAKnownUnknownKeyIDCostsNothingForAWhile(t *testing.T) {
 	})
 }
 
+// A key is unknown only when the provider, asked for it, did not name it: one that is published just after a question is
+// found by the next one.
+func TestAKeyThatIsPublishedAfterAQuestionIsFoundByTheNext(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newProvider(t)
+		party := p.party()
+		_ = check(t, party, p.token("first"))
+		_ = check(t, party, p.token("nobody"))
+		p.publish("first", "second")
+		pass(time.Second)
+		if err := check(t, party, p.token("second")); !errors.Is(err, plugins.ErrUnauthenticated) {
+			t.Errorf("before the provider is asked again: got %v, want a refusal", err)
+		}
+		pass(renewEvery - time.Second)
+		if err := check(t, party, p.token("second")); err != nil {
+			t.Errorf("when it is asked again: %v", err)
+		}
+	})
+}
+
 func TestKeysOutliveTheirProviderForADay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newProvider(t)
