@@ -2,6 +2,7 @@ package chat
 
 import (
 	"errors"
+	"strings"
 
 	"github.com/ropewalk/ropewalk/core"
 	"github.com/ropewalk/ropewalk/core/chat/model"
@@ -17,6 +18,12 @@ func failedEvent(e *core.Error) runFailed {
 	}
 }
 
+// KeySetting is the setting with the key of the provider of a model, whose name has the form provider:model.
+func KeySetting(model string) string {
+	provider, _, _ := strings.Cut(model, ":")
+	return "models.providers." + provider + ".apiKey"
+}
+
 // failure is what ended a run, for the person who chats. What the provider said is logged; admins of the
 // organization also see why a provider could not be reached.
 func (e *Engine) failure(c core.Caller, s selected, err error) *core.Error {
@@ -28,11 +35,11 @@ func (e *Engine) failure(c core.Caller, s selected, err error) *core.Error {
 		e.log.Error("chat run failed", "model", s.full, "error", err)
 		return core.Wrap(core.CodeEngineError, err, "the server failed to run the chat; its log has the reason")
 	}
-	e.log.Warn("model call failed", "model", s.full, "status", p.Status, "host", p.Host, "error", err)
+	e.log.Warn("model call failed", "model", s.full, "status", p.Status, "error", err) // the error names the host
 	provider := "the provider of " + s.full
 	switch p.Failure {
 	case model.Auth:
-		return core.Wrap(core.CodeProviderAuth, err, provider+" does not accept the server's key, or the key may not use this model")
+		return core.Wrap(core.CodeProviderAuth, err, provider+" does not accept the server's key ("+KeySetting(s.full)+"), or the key may not use this model")
 	case model.RateLimited:
 		return core.Wrap(core.CodeRateLimited, err, provider+" limits the number of requests; try again later").WithRetryAfter(p.RetryAfter)
 	case model.Overloaded:

@@ -14,6 +14,7 @@ import (
 	"github.com/hashicorp/go-hclog"
 
 	"github.com/ropewalk/ropewalk/core/chat"
+	"github.com/ropewalk/ropewalk/core/chat/model"
 	"github.com/ropewalk/ropewalk/core/config"
 	"github.com/ropewalk/ropewalk/core/control"
 	"github.com/ropewalk/ropewalk/core/server"
@@ -143,16 +144,28 @@ func (e *examination) checkProxy() {
 	}
 }
 
+// modelRemedy says what to do about a model that does not answer.
+func modelRemedy(name string, err error) string {
+	p, ok := errors.AsType[*model.Error](err)
+	provider, _, _ := strings.Cut(name, ":")
+	switch {
+	case ok && p.Failure == model.Auth:
+		return "set " + chat.KeySetting(name) + " to a key that the provider accepts and that may use this model, then `ropewalk reload`; a key from the environment takes a restart of the server"
+	case ok && p.Failure == model.Unreachable:
+		return "check models.providers." + provider + ".baseUrl, that its server runs, DNS, the firewall and the proxy (models.proxy)"
+	}
+	return "check models.default, and the section models.providers." + provider + " (docs/models.md)"
+}
+
 // checkModel says whether chat can work; with --deep it asks the model.
 func (e *examination) checkModel(ctx context.Context) {
-	const remedy = "check the provider's key, models.providers.<name>.baseUrl, DNS, the firewall and the proxy (models.proxy)"
 	if e.config.Models.Default == "" {
 		e.add("model", warning, "no model is configured: chat answers 503", "set models.default and the provider's key (docs/models.md)")
 		return
 	}
 	models, err := chat.NewModels(e.config.Models)
 	if err != nil {
-		e.add("model", failed, err.Error(), remedy)
+		e.add("model", failed, err.Error(), "correct the section models; docs/models.md has the settings of each provider")
 		return
 	}
 	defer models.Close()
@@ -173,7 +186,7 @@ func (e *examination) checkModel(ctx context.Context) {
 	limited, cancel := context.WithTimeout(ctx, 30*time.Second)
 	defer cancel()
 	if name, err := models.Probe(limited); err != nil {
-		e.add("model", failed, name+": "+err.Error(), remedy)
+		e.add("model", failed, name+": "+err.Error(), modelRemedy(name, err))
 		return
 	}
 	e.add("model", ok, e.config.Models.Default+" answers", "")
