@@ -122,6 +122,7 @@ func TestAServerIsDrivenFromTheCommandLine(t *testing.T) {
 		{"events --only [", "", 2, "", "--only [: not a pattern"},
 		{"events --only bundle.ded --server http://127.0.0.1:1", "", 1, "", "--only bundle.ded matches no known event"},
 		{"plugin info directory", "", 0, "path         built in", ""},
+		{"plugin info directory", "", 0, "\nversion      dev\n", ""},
 		{"plugin info registry-directory", "", 0, "kind         registry\nname         directory", ""},
 		{"plugin info directory --kind auth", "", 1, "", `no plugin is named "directory"`},
 		{"plugin info direktory", "", 1, "", "did you mean directory?"},
@@ -134,6 +135,8 @@ func TestAServerIsDrivenFromTheCommandLine(t *testing.T) {
 		{"chat --conversation nonsense", "", 1, "", `you have no conversation "nonsense" in this workspace`},
 		{"chat --conversation nonsense hello", "", 1, "", `you have no conversation "nonsense" in this workspace`},
 		{"conversation list", "", 0, "TITLE", ""},
+		{"conversation show nonsense", "", 1, "", `you have no conversation "nonsense" in this workspace`},
+		{"key revoke nonsense", "", 1, "", `this workspace has no API key "nonsense"`},
 		{"usage", "", 0, "total", ""},
 		{"usage --by nothing", "", 2, "", "--by must be one of day, model"},
 		{"debug profile hat", "", 2, "", "goroutine"},
@@ -336,6 +339,23 @@ func TestServeSaysWhyItCannotListen(t *testing.T) {
 	}
 	s.environ = []string{"SERVICE_API_KEY=0123456789abcdef"}
 	s.run("ropewalk", "serve", "--host", "nothing.invalid").exits(1, "listen on an address of this machine with --host or http.host")
+}
+
+func TestAModelWhoseKeyIsRefusedIsNamedWithTheSetting(t *testing.T) {
+	t.Parallel()
+	s := newScript(t)
+	s.environ = []string{"PATH=" + s.dir}
+	provider := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(http.StatusUnauthorized)
+	}))
+	t.Cleanup(provider.Close)
+	s.write(filepath.Join(s.home, "ropewalk.yaml"), "models: {default: \"m:x\", providers: {m: {type: openai, baseUrl: \""+provider.URL+"\", apiKey: canary}}}\n")
+	s.up()
+	examined := s.run("ropewalk", "doctor", "--deep").exits(1, "status 401", "set models.providers.m.apiKey to a key that the provider accepts")
+	if strings.Contains(examined.text, "firewall") {
+		t.Error(examined.text)
+	}
+	s.run("ropewalk", "chat", "hello").exits(1, "does not accept the server's key (models.providers.m.apiKey)")
 }
 
 func TestDoctorSaysWhatToDoAboutAnAddressThatIsNotOfThisMachine(t *testing.T) {

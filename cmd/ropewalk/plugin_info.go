@@ -92,10 +92,14 @@ func (s *starting) named(home, arg string) (config.Plugin, []plugins.Kind, error
 }
 
 func printWho(w io.Writer, p config.Plugin, who pluginhost.Identity) {
+	shown := who.Version
+	if p.Path == "" {
+		shown = version // a built-in adapter is this executable
+	}
 	for _, line := range [][2]string{
 		{"kind", string(who.Kind)},
 		{"name", who.Name},
-		{"version", who.Version},
+		{"version", shown},
 		{"protocols", strings.Trim(fmt.Sprint(who.ProtocolVersions), "[]")},
 		{"capabilities", cmp.Or(strings.Join(who.Capabilities, ", "), "none")},
 		{"path", cmp.Or(p.Path, "built in")},

@@ -24,14 +24,16 @@ func conversationKey(id string) (int64, error) {
 	digits, _ := strings.CutPrefix(id, conversationPrefix)
 	n, err := strconv.ParseUint(digits, 16, 64)
 	if err != nil || conversationID(int64(n)) != id { // capitals, signs, too few digits
-		return 0, noConversation()
+		return 0, noConversation(id)
 	}
 	return int64(n), nil
 }
 
 func conversationID(key int64) string { return fmt.Sprintf("%s%016x", conversationPrefix, uint64(key)) }
 
-func noConversation() error { return core.Errorf(core.CodeNotFound, "no such conversation") }
+func noConversation(id string) error {
+	return core.Errorf(core.CodeNotFound, "you have no conversation %q in this workspace", id)
+}
 
 func randomKey() int64 {
 	var b [8]byte
@@ -96,7 +98,7 @@ func findConversation(ctx context.Context, q database.Querier, ref core.Conversa
 		SELECT c.collection FROM conversations c JOIN collections s ON s.id = c.collection
 		WHERE c.id = $1 AND s.workspace = $2 AND s.owner = $3 `+lock, key, ref.Workspace, ref.Owner).Scan(&collection)
 	if errors.Is(err, sql.ErrNoRows) {
-		err = noConversation()
+		err = noConversation(ref.ID)
 	}
 	return key, collection, err
 }
@@ -138,7 +140,7 @@ func readConversation(ctx context.Context, q database.Querier, ref core.Conversa
 		WHERE c.id = $1 AND s.workspace = $2 AND s.owner = $3`, key, ref.Workspace, ref.Owner), ref.Workspace, ref.Owner)
 	switch {
 	case errors.Is(err, sql.ErrNoRows):
-		return core.Conversation{}, noConversation()
+		return core.Conversation{}, noConversation(ref.ID)
 	case err != nil:
 		return core.Conversation{}, err
 	}

@@ -114,7 +114,7 @@ func printSums(cmd *cobra.Command, all []pluginhost.Sum, settings config.Plugins
 		return err
 	}
 	if bad > 0 {
-		return fmt.Errorf("%d of %d plugins are not what they must be; if you changed one in <home>/plugins, run `ropewalk plugin verify --accept NAME`", bad, len(all))
+		return fmt.Errorf("%d of %d plugins are not what they must be; put back what was there or, if you meant the change, run `ropewalk plugin verify --accept NAME` for one in <home>/plugins, and correct sha256 in the configuration for one that it names by path", bad, len(all))
 	}
 	if unsigned > 0 {
 		return fmt.Errorf("%d of %d plugins have no signature by a key of plugins.trustedKeys; install them with `ropewalk plugin install`", unsigned, len(all))

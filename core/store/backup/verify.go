@@ -31,7 +31,7 @@ func Verify(ctx context.Context, path string) error {
 	if err == nil {
 		err = verifyDatabase(ctx, db)
 	}
-	if database.Damaged(err) { // what a server that cannot open its state is told does not help here
+	if database.Damaged(err) { // the advice for a server that cannot open its state is to restore a backup
 		return errors.New("the file is damaged or is not a backup: choose another one")
 	}
 	return err
