@@ -99,7 +99,7 @@ func (c *Client) send(ctx context.Context, method, path string, body io.Reader) 
 		return nil, err
 	}
 	res, err := c.http.Do(req)
-	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ECONNREFUSED) {
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) || errors.Is(err, syscall.ECONNREFUSED) {
 		return nil, ErrNotRunning
 	}
 	if err != nil {
