@@ -12,6 +12,7 @@ import (
 	"github.com/hashicorp/go-hclog"
 	"github.com/pressly/goose/v3"
 
+	"github.com/ropewalk/ropewalk/core"
 	"github.com/ropewalk/ropewalk/core/store/database"
 )
 
@@ -20,9 +21,18 @@ import (
 // never replaces another.
 func Write(ctx context.Context, at database.Location, file string) error {
 	if err := write(ctx, at, file); err != nil {
-		return fmt.Errorf("backup to %s: %w", file, database.Explain(err))
+		return fmt.Errorf("backup to %s: %w", file, explained(file, err))
 	}
 	return nil
+}
+
+// explained says what to do about an error of writing a file. A backup only reads the state: the disk that is full is
+// the file's.
+func explained(file string, err error) error {
+	if !database.FileFull(err) {
+		return database.Explain(err)
+	}
+	return core.Wrap(core.CodeUnavailable, err, "the disk of "+filepath.Dir(file)+" is full: free some space there, or choose another directory")
 }
 
 func write(ctx context.Context, at database.Location, file string) (err error) {
