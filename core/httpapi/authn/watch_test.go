@@ -81,7 +81,7 @@ func TestAWatchEndsWithTheRightsOfItsCaller(t *testing.T) {
 		known    string // about whom the change is made known
 		change   func(*rights)
 		ends     bool // at once
-		endsSoon bool // a standing stream, without being told
+		endsSoon bool // a standing stream, without a notice
 	}{
 		"the token is revoked":              {user, func(r *rights) { r.err = core.Errorf(core.CodeUnauthenticated, "x") }, true, true},
 		"the token has expired":             {"nobody", func(r *rights) { r.err = core.Errorf(core.CodeUnauthenticated, "x") }, false, true},
