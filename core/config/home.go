@@ -20,13 +20,18 @@ func CreateHome(dir string) error {
 	return homeError(dir, os.MkdirAll(dir, 0o700))
 }
 
-// CheckHome reports why a home could not be created, with the error of CreateHome; nil when it exists. It creates
-// and removes an empty directory where the home would be.
+// CheckHome reports why a home could not be created, with the error of CreateHome; nil when the directory exists. It
+// creates and removes an empty directory where the home would be.
 func CheckHome(dir string) error {
-	if _, err := os.Stat(dir); !errors.Is(err, fs.ErrNotExist) {
+	around := existing(dir)
+	_, err := os.Stat(dir)
+	switch {
+	case obstacle(around) != "":
+		return homeError(dir, syscall.ENOTDIR)
+	case !errors.Is(err, fs.ErrNotExist):
 		return nil // whoever uses it says what is wrong with it
 	}
-	probe, err := os.MkdirTemp(existing(dir), ".ropewalk-*")
+	probe, err := os.MkdirTemp(around, ".ropewalk-*")
 	if err != nil {
 		return homeError(dir, err)
 	}
@@ -41,28 +46,43 @@ func homeError(dir string, err error) error {
 	if p, ok := errors.AsType[*fs.PathError](err); ok {
 		reason = p.Err
 	}
-	const other = ", or choose another home with --home or " + EnvHome
+	const choose = "choose another home with --home or " + EnvHome
 	around := existing(dir)
+	if what := obstacle(around); what != "" {
+		return fmt.Errorf("the home %s cannot be created: %s %s; %s", dir, around, what, choose)
+	}
 	var remedy string
 	switch {
-	case errors.Is(err, syscall.ENOTDIR):
-		remedy = around + " is not a directory: choose another home with --home or " + EnvHome
 	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
-		remedy = "free some space at " + around + other
+		remedy = "free some space at " + around
 	case errors.Is(err, syscall.EROFS):
-		remedy = "mount " + around + " writable" + other
+		remedy = "mount " + around + " writable"
 	default:
-		remedy = fmt.Sprintf("let this user (id %d) write to %s", os.Geteuid(), around) + other
+		remedy = fmt.Sprintf("let this user (id %d) write to %s", os.Geteuid(), around)
 	}
-	return fmt.Errorf("the home %s cannot be created: %w; %s", dir, reason, remedy)
+	return fmt.Errorf("the home %s cannot be created: %w; %s, or %s", dir, reason, remedy, choose)
 }
 
-// existing is the nearest path above dir that exists.
-func existing(dir string) string {
+// obstacle says what a path is that must be a directory and is none; "" for a directory, and for what cannot be examined.
+func obstacle(path string) string {
+	info, err := os.Stat(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return "is a link to nothing"
+	case err != nil || info.IsDir():
+		return ""
+	case info.Mode().IsRegular():
+		return "is a file"
+	}
+	return "is not a directory"
+}
+
+// existing is a path if it exists, even as a link to nothing, otherwise the nearest above it that does.
+func existing(path string) string {
 	for {
-		dir = filepath.Dir(dir)
-		if _, err := os.Stat(dir); err == nil || dir == filepath.Dir(dir) {
-			return dir
+		if _, err := os.Lstat(path); err == nil || path == filepath.Dir(path) {
+			return path
 		}
+		path = filepath.Dir(path)
 	}
 }

@@ -22,7 +22,7 @@ func (e *examination) checkHome() {
 	info, err := os.Stat(home)
 	switch {
 	case e.reported("home"):
-	case errors.Is(err, fs.ErrNotExist):
+	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ENOTDIR):
 		if err := config.CheckHome(home); err != nil {
 			detail, remedy, _ := strings.Cut(err.Error(), "; ")
 			e.add("home", failed, detail, remedy)
