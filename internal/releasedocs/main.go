@@ -86,7 +86,7 @@ func documents(root string) ([]string, error) {
 
 var (
 	semantic   = regexp.MustCompile(`^\d+\.\d+\.\d+([-+].*)?$`)
-	afterTag   = regexp.MustCompile(`-\d+-g[0-9a-f]+$`) // of git describe
+	afterTag   = regexp.MustCompile(`(-\d+-g[0-9a-f]+|-dirty)$`) // of git describe --dirty
 	unreleased = regexp.MustCompile(`(?m)^## Unreleased[ \t]*$`)
 )
 

@@ -80,11 +80,13 @@ func TestTheTargetsOfLinks(t *testing.T) {
 func TestTheRefAndTheHeadingOfABuildBetweenReleases(t *testing.T) {
 	const text = "# Changelog\n\n## Unreleased\n\n## 1.0.0\n"
 	for version, want := range map[string][2]string{
-		"1.2.3":              {"v1.2.3", "# Changelog\n\n## 1.2.3 - 2026-01-31\n\n## 1.0.0\n"},
-		"1.0.0":              {"v1.0.0", text},
-		"1.2.3-4-g0123abc":   {"0123abc", "# Changelog\n\n## 1.2.3-4-g0123abc - 2026-01-31\n\n## 1.0.0\n"},
-		"81d5881":            {"0123abc", text},
-		"0.0.0-reproducible": {"v0.0.0-reproducible", "# Changelog\n\n## 0.0.0-reproducible - 2026-01-31\n\n## 1.0.0\n"},
+		"1.2.3":                  {"v1.2.3", "# Changelog\n\n## 1.2.3 - 2026-01-31\n\n## 1.0.0\n"},
+		"1.0.0":                  {"v1.0.0", text},
+		"1.2.3-4-g0123abc":       {"0123abc", "# Changelog\n\n## 1.2.3-4-g0123abc - 2026-01-31\n\n## 1.0.0\n"},
+		"1.2.3-4-g0123abc-dirty": {"0123abc", "# Changelog\n\n## 1.2.3-4-g0123abc-dirty - 2026-01-31\n\n## 1.0.0\n"},
+		"1.2.3-dirty":            {"0123abc", "# Changelog\n\n## 1.2.3-dirty - 2026-01-31\n\n## 1.0.0\n"},
+		"81d5881":                {"0123abc", text},
+		"0.0.0-reproducible":     {"v0.0.0-reproducible", "# Changelog\n\n## 0.0.0-reproducible - 2026-01-31\n\n## 1.0.0\n"},
 	} {
 		r := release{version: version, commit: "0123abc", date: "2026-01-31"}
 		if got := r.ref(); got != want[0] {
