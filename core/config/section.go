@@ -42,7 +42,8 @@ func LoadPlugins(o Options) (Plugins, error) {
 }
 
 // LoadAddress returns the address of the server of a home on its own machine: http://host:port, from the section
-// http and nothing else; "" when a server chooses its port as it starts (http.port is 0). The rest of the configuration may name variables that only the server's environment has.
+// http and nothing else; "" when a server chooses its port as it starts (http.port is 0). The rest of the configuration
+// may name variables that only the server's environment has.
 func LoadAddress(o Options) (string, error) {
 	_, d, err := loadSection(o, "http", anyProblem)
 	if err != nil {

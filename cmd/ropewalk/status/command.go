@@ -20,7 +20,7 @@ type workspace struct {
 	Workspace struct{ ID, Name, Role string }
 	User      *struct{ ID, Email, DisplayName, OrgRole string }
 	Model     json.RawMessage
-	// ModelError says why Model is null; servers before it do not.
+	// ModelError says why Model is null; older servers do not send it.
 	ModelError string
 	Apps       []struct {
 		Name, Status string
