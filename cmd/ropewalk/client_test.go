@@ -509,10 +509,10 @@ func TestDoctorNamesAProgramAndAFolderThatAreGone(t *testing.T) {
 	if err := errors.Join(os.Remove(program), os.Remove(folder)); err != nil {
 		t.Fatal(err)
 	}
-	s.run("ropewalk", "app", "start", "gone").exits(1, program+" does not exist: program not found")
+	s.run("ropewalk", "app", "start", "gone").exits(1, "program not found: "+program)
 	out, _, status := s.split("", "ropewalk", "doctor")
 	for _, text := range []string{
-		program + " does not exist: program not found", "install the program, or put it back", "the server's PATH, " + os.Getenv("PATH"),
+		"program not found: " + program, "install the program, or put it back", "the server's PATH, " + os.Getenv("PATH"),
 		"registries[0].dir: cannot be read: stat " + folder, "create it, mount it or put it back, or correct the setting",
 	} {
 		if status != 1 || !strings.Contains(out, text) {

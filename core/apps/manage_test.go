@@ -200,7 +200,7 @@ func TestAPastedMCPServersObjectIsPlannedAndInstalled(t *testing.T) {
 		}
 		expect(t, "one that is broken", broken.Status+" "+broken.Error, "failed bad_request")
 		expect(t, "one whose program is not there", gone.Status+" "+gone.Error, "failed install_failed")
-		if !strings.HasPrefix(gone.Message, `command: "no-such-program" is not on the server's search path: install it`) {
+		if !strings.HasPrefix(gone.Message, `command: program not found: "no-such-program" is not on the server's search path: install it`) {
 			t.Errorf("the message does not say what to do: %s", gone.Message)
 		}
 		request.DryRun = false

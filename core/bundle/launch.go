@@ -184,7 +184,7 @@ func FindProgram(command, dir string, find func(name string) (string, error)) (s
 	info, err := os.Stat(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return "", fmt.Errorf("%s does not exist: %w", path, ErrNoProgram)
+		return "", fmt.Errorf("%w: %s", ErrNoProgram, path)
 	case err != nil:
 		return "", err
 	case info.IsDir() || info.Mode().Perm()&0o111 == 0:

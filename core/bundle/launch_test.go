@@ -147,7 +147,7 @@ func TestLaunchIsRefused(t *testing.T) {
 		"without its runtime":              {server("node", map[string]any{"command": "bun"}), `"bun" is not on the server's search path`},
 		"with a field nobody declared":     {server("node", map[string]any{"command": "node", "args": []any{"x", "${user_config.k}"}}), "server.mcp_config.args[1] refers to ${user_config.k}"},
 		"with such a field in its env":     {server("node", map[string]any{"command": "node", "env": map[string]any{"K": "${user_config.k}"}}), "server.mcp_config.env.K refers to ${user_config.k}"},
-		"without its program":              {server("binary", nil), "/bundles/hello/src/main does not exist"},
+		"without its program":              {server("binary", nil), "server.mcp_config.command: program not found: /bundles/hello/src/main"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if _, err := parse(t, c.doc).Launch(input(t, nil)); err == nil || !strings.Contains(err.Error(), c.want) {

@@ -45,14 +45,14 @@ func Lookup(searchPath string) func(name string) (string, error) {
 
 func lookup(name string, find func(string) (string, error)) (string, error) {
 	if find == nil {
-		return "", fmt.Errorf("%q: no search path is configured: %w", name, ErrNoProgram)
+		return "", fmt.Errorf("%w: %q: no search path is configured", ErrNoProgram, name)
 	}
 	for _, candidate := range standIns(name) {
 		if path, err := find(candidate); err == nil {
 			return path, nil
 		}
 	}
-	return "", fmt.Errorf("%q is not on the server's search path: install it, or add its directory to PATH: %w", name, ErrNoProgram)
+	return "", fmt.Errorf("%w: %q is not on the server's search path: install it, or add its directory to PATH", ErrNoProgram, name)
 }
 
 // platformName is a runtime.GOOS as manifests write it.
