@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -26,7 +27,8 @@ func pluginInfoCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "info PATH | NAME", Short: "Start a plugin and print who it says it is", Args: cobra.ExactArgs(1),
 		Long: "Start a plugin and print who it says it is. It is the executable at PATH, or a built-in adapter or an installed plugin " +
-			"by its name, as `ropewalk plugin list` has it: directory, or with its kind, registry-directory.",
+			"by its name, as `ropewalk plugin list` has it: directory, or with its kind, registry-directory. An installed plugin whose file has " +
+			"changed since it was accepted is not started (`ropewalk plugin verify`).",
 		Example: "  ropewalk plugin info ./sessionstore-demo\n  ropewalk plugin info registry-directory",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			host, end, err := s.host(cmd)
@@ -38,7 +40,7 @@ func pluginInfoCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			p, kinds, err := s.named(dir, args[0])
+			p, kinds, err := s.named(cmd, dir, args[0])
 			if err != nil {
 				return err
 			}
@@ -56,8 +58,9 @@ func pluginInfoCommand() *cobra.Command {
 }
 
 // named returns the plugin that an argument means, and the kinds that it may be: the executable at a path, else the
-// built-in adapter or the installed plugin of a name, which may have its kind before it.
-func (s *starting) named(home, arg string) (config.Plugin, []plugins.Kind, error) {
+// built-in adapter or the installed plugin of a name, which may have its kind before it. An installed plugin must be the
+// accepted one. Of a built-in adapter and an installed plugin of one name the adapter is meant, as in the configuration.
+func (s *starting) named(cmd *cobra.Command, home, arg string) (config.Plugin, []plugins.Kind, error) {
 	info, err := os.Stat(arg)
 	if strings.ContainsRune(arg, filepath.Separator) || err == nil && !info.IsDir() {
 		p, err := pluginhost.Executable(arg)
@@ -68,7 +71,7 @@ func (s *starting) named(home, arg string) (config.Plugin, []plugins.Kind, error
 		return config.Plugin{}, nil, err
 	}
 	var found []control.Plugin
-	var names []string
+	var names, kinds []string
 	for _, p := range all {
 		if s.kind != "" && s.kind != p.Kind {
 			continue
@@ -76,19 +79,26 @@ func (s *starting) named(home, arg string) (config.Plugin, []plugins.Kind, error
 		full := p.Kind + "-" + p.Name
 		if arg == p.Name || arg == full {
 			found = append(found, p)
+			if !slices.Contains(kinds, p.Kind) {
+				kinds = append(kinds, p.Kind)
+			}
 		}
 		names = append(names, p.Name, full)
 	}
 	switch {
 	case len(found) == 0:
 		return config.Plugin{}, nil, fmt.Errorf("no plugin is named %q, and there is no such file%s", arg, schema.Nearest(arg, names))
-	case len(found) > 1:
-		return config.Plugin{}, nil, cli.Usage(fmt.Errorf("plugins of several kinds are named %q: give --kind %s or --kind %s", arg, found[0].Kind, found[1].Kind))
-	case found[0].Path != "":
-		p, err := pluginhost.Executable(found[0].Path)
-		return p, []plugins.Kind{plugins.Kind(found[0].Kind)}, err
+	case len(kinds) > 1:
+		return config.Plugin{}, nil, cli.Usage(fmt.Errorf("plugins of several kinds are named %q: give --kind %s", arg, strings.Join(kinds, " or --kind ")))
+	case len(found) > 1: // available lists the built-in adapters first
+		cmd.PrintErrf("%q is the built-in adapter; for the installed plugin of the same name give its path, %s.\n", arg, found[1].Path)
 	}
-	return config.Plugin{Adapter: found[0].Adapter}, []plugins.Kind{plugins.Kind(found[0].Kind)}, nil
+	kind := []plugins.Kind{plugins.Kind(found[0].Kind)}
+	if found[0].Path == "" {
+		return config.Plugin{Adapter: found[0].Adapter}, kind, nil
+	}
+	p, err := pluginhost.LockFile{Home: home}.Installed(filepath.Base(found[0].Path))
+	return p, kind, err
 }
 
 func printWho(w io.Writer, p config.Plugin, who pluginhost.Identity) {

@@ -107,6 +107,36 @@ func TestPluginInfoStartsThePluginAsWhateverItIs(t *testing.T) {
 	s.run("ropewalk", "plugin", "info", "/bin/false").exits(1, "none of [sessionstore auth registry audit]")
 }
 
+func TestPluginInfoDoesNotStartAnInstalledPluginThatHasChanged(t *testing.T) {
+	t.Parallel()
+	s := newScript(t)
+	file := install(t, filepath.Join(built, "sessionstore-memory"), filepath.Join(s.home, "plugins", "sessionstore-third"))
+	s.run("ropewalk", "plugin", "info", "third").exits(0, "sha256")
+	s.run("ropewalk", "plugin", "verify", "--accept", "sessionstore-third").exits(0)
+	s.run("ropewalk", "plugin", "info", "third").exits(0, "sha256")
+	ran := filepath.Join(s.dir, "ran")
+	rewrite(t, file, "#!/bin/sh\n: >"+ran+"\n")
+	s.run("ropewalk", "plugin", "info", "third").exits(1, "sessionstore-third", "its file has changed since it was accepted", "plugin verify --accept sessionstore-third")
+	if _, err := os.Stat(ran); !os.IsNotExist(err) {
+		t.Errorf("the changed file was executed: %v", err)
+	}
+}
+
+func TestPluginInfoPrefersTheBuiltInAdapterOfAName(t *testing.T) {
+	t.Parallel()
+	s := newScript(t)
+	file := install(t, filepath.Join(built, "auth-static"), filepath.Join(s.home, "plugins", "auth-oidc"))
+	for _, name := range []string{"oidc", "auth-oidc"} {
+		said := s.run("ropewalk", "plugin", "info", name).exits(0, "give its path, "+file)
+		if row := said.row("path"); strings.Join(row, " ") != "path built in" {
+			t.Errorf("%s is %v", name, row)
+		}
+	}
+	s.run("ropewalk", "plugin", "info", file).exits(0, "static")
+	install(t, filepath.Join(built, "sessionstore-memory"), filepath.Join(s.home, "plugins", "sessionstore-oidc"))
+	s.run("ropewalk", "plugin", "info", "oidc").exits(2, "give --kind auth or --kind sessionstore")
+}
+
 func TestPluginVerifyComparesEveryPluginWithItsSum(t *testing.T) {
 	t.Parallel()
 	s := newScript(t)

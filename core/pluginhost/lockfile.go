@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"github.com/google/renameio/v2"
+
+	"github.com/ropewalk/ropewalk/core/config"
 )
 
 const (
@@ -163,6 +165,17 @@ func (l LockFile) verified(path string) (sum string, record Locked, err error) {
 		return "", Locked{}, fmt.Errorf("%w: its sha256 was %s and is %s; if you changed it, run `ropewalk plugin verify --accept %s`", ErrChanged, want, now, name)
 	}
 	return now, record, nil
+}
+
+// Installed returns a plugin of the folder by its file name, such as auth-okta, as what was accepted; an error that wraps
+// ErrChanged when its file is another one. A plugin that nobody has accepted yet is returned as it is.
+func (l LockFile) Installed(name string) (config.Plugin, error) {
+	path := filepath.Join(l.Dir(), name)
+	sum, _, err := l.verified(path)
+	if err != nil {
+		return config.Plugin{}, fmt.Errorf("plugin %s: %w", name, err)
+	}
+	return config.Plugin{Adapter: adapterOf(path), Path: path, SHA256: sum}, nil
 }
 
 // record accepts a plugin at its first use, and reports whether it was the first.
