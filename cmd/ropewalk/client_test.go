@@ -134,6 +134,8 @@ func TestAServerIsDrivenFromTheCommandLine(t *testing.T) {
 		{"chat hello", "", 1, "", "models.default"},
 		{"chat --conversation nonsense", "", 1, "", `you have no conversation "nonsense" in this workspace`},
 		{"chat --conversation nonsense hello", "", 1, "", `you have no conversation "nonsense" in this workspace`},
+		{"chat --conversation conv_0123456789abcdef hello", "", 1, "", `you have no conversation "conv_0123456789abcdef" in this workspace`},
+		{"chat --conversation conv_0123456789abcdef --workspace nonsense hello", "", 1, "", "is not of the form ws_<alphanumeric>"},
 		{"conversation list", "", 0, "TITLE", ""},
 		{"conversation show nonsense", "", 1, "", `you have no conversation "nonsense" in this workspace`},
 		{"key revoke nonsense", "", 1, "", `this workspace has no API key "nonsense"`},

@@ -8,9 +8,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net/url"
 	"os"
 	"os/signal"
+	"regexp"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -76,14 +76,22 @@ func chat(cmd *cobra.Command, c *cli.Connection, r request, args []string) error
 	return s.loop(r)
 }
 
+// conversationID is the form of the ids of conversations (docs/api.md 1.1). The server answers one of another form, and a
+// workspace that cannot be one, with the same code.
+var conversationID = regexp.MustCompile(`^conv_[0-9a-f]{16}$`)
+
 // findConversation checks that there is a conversation to continue, unless id is "".
 func findConversation(ctx context.Context, client *apiclient.Client, id string) error {
 	if id == "" {
 		return nil
 	}
-	err := client.Get(ctx, "/v1/conversations/"+url.PathEscape(id), nil, nil)
-	if apiclient.IsCode(err, "not_found") || apiclient.IsCode(err, "bad_request") {
-		return fmt.Errorf("you have no conversation %q in this workspace: `ropewalk conversation list` shows the ids, and without --conversation a new one begins", id)
+	none := fmt.Errorf("you have no conversation %q in this workspace: `ropewalk conversation list` shows the ids, and without --conversation a new one begins", id)
+	if !conversationID.MatchString(id) {
+		return none
+	}
+	err := client.Get(ctx, "/v1/conversations/"+id, nil, nil)
+	if apiclient.IsCode(err, "not_found") {
+		return none
 	}
 	return err
 }
