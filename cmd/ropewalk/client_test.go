@@ -431,6 +431,36 @@ func TestAModelWithoutItsKeyIsOneFinding(t *testing.T) {
 	}
 }
 
+func TestAModelWithoutItsKeyHidesNothing(t *testing.T) {
+	t.Parallel()
+	s := newScript(t)
+	s.environ = []string{"PATH=" + s.dir}
+	provider := testenv.StartModelProvider(t)
+	provider.Say(t, `{"match":{},"response":{"content":"ok"}}`)
+	const fast = "models.fast names the provider anthropic, which has no key"
+	for name, c := range map[string]struct {
+		models string
+		status int
+		says   []string
+	}{
+		"no default":        {`{fast: "anthropic:y"}`, 0, []string{"warning  model", "no model is configured", fast}},
+		"another default":   {`{default: "m:x", fast: "anthropic:y", providers: {m: {type: openai, baseUrl: "` + provider.URL + `/v1", apiKey: k}}}`, 0, []string{fast, "m:x answers"}},
+		"prices of no file": {`{default: "anthropic:x", prices: ` + s.dir + `/none.json}`, 1, []string{"models.default names the provider anthropic, which has no key", "none.json"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			out, errs, status := s.split("", "ropewalk", "doctor", "--deep", "--config", s.write("models.yaml", "http: {port: 0}\nmodels: "+c.models+"\n"))
+			if status != c.status || strings.Count(out, "has no key") != 1 {
+				t.Errorf("status %d, %s\n%s", status, errs, out)
+			}
+			for _, text := range c.says {
+				if !strings.Contains(out, text) {
+					t.Errorf("%q is missing in\n%s", text, out)
+				}
+			}
+		})
+	}
+}
+
 func TestStatusSaysWhichKeyTheModelLacks(t *testing.T) {
 	t.Parallel()
 	s := newScript(t)

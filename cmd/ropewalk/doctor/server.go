@@ -41,7 +41,7 @@ func (e *examination) checkConfiguration(cmd *cobra.Command) {
 	e.add("configuration", ok, source, "")
 	for _, w := range c.Warnings {
 		if slices.ContainsFunc(c.Models.WithoutKey(), func(name string) bool { return w == c.Models.KeyWarning(name) }) {
-			continue // checkModel reports it
+			continue // checkKeys reports it
 		}
 		e.add("configuration", warning, w, "change the setting, or leave it if you meant it")
 	}

@@ -157,8 +157,23 @@ func modelRemedy(name string, err error) string {
 	return "check models.default, and the section models.providers." + provider + " (docs/models.md)"
 }
 
+// checkKeys reports the providers of models.default and models.fast that have no key, and whether that of models.default
+// is one of them. Without that of models.fast chat works, but finds no titles.
+func (e *examination) checkKeys() (defaultWithout bool) {
+	byDefault, _, _ := strings.Cut(e.config.Models.Default, ":")
+	for _, name := range e.config.Models.WithoutKey() {
+		result := warning
+		if name == byDefault {
+			result, defaultWithout = failed, true
+		}
+		e.add("model", result, e.config.Models.KeyWarning(name), "set the key and restart the server; docs/models.md has the settings of each provider")
+	}
+	return defaultWithout
+}
+
 // checkModel says whether chat can work; with --deep it asks the model.
 func (e *examination) checkModel(ctx context.Context) {
+	defaultWithoutKey := e.checkKeys()
 	if e.config.Models.Default == "" {
 		e.add("model", warning, "no model is configured: chat answers 503", "set models.default and the provider's key (docs/models.md)")
 		return
@@ -169,10 +184,7 @@ func (e *examination) checkModel(ctx context.Context) {
 		return
 	}
 	defer models.Close()
-	if without := e.config.Models.WithoutKey(); len(without) > 0 {
-		for _, name := range without {
-			e.add("model", failed, e.config.Models.KeyWarning(name), "set the key and restart the server; docs/models.md has the settings of each provider")
-		}
+	if defaultWithoutKey {
 		return
 	}
 	if err := models.Check(); err != nil {
