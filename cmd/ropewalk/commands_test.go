@@ -89,9 +89,12 @@ func TestAChatAtATerminalSaysHowItEndsAndEndsByExit(t *testing.T) {
 	s := newScript(t)
 	s.environ = []string{"TERM=xterm", "NO_COLOR=1"}
 	s.up()
-	screen, _, status := s.split("/exit\n", "script", "-qec", filepath.Join(built, "ropewalk")+" chat", filepath.Join(s.dir, "typescript"))
-	if status != 0 || !strings.Contains(screen, "Ctrl-D or /exit ends the chat") {
-		t.Errorf("status %d: %q", status, screen)
+	const sent = "error: " // there is no model: a message that is sent has no answer
+	for input, sends := range map[string]bool{"/exit\nhello\n": false, " /exit \nhello\n": false, "hello\n/exit\n": true} {
+		screen, _, status := s.split(input, "script", "-qec", filepath.Join(built, "ropewalk")+" chat", filepath.Join(s.dir, "typescript"))
+		if status != 0 || !strings.Contains(screen, "Ctrl-D or /exit ends the chat") || strings.Contains(screen, sent) != sends {
+			t.Errorf("%q: status %d: %q", input, status, screen)
+		}
 	}
 }
 
