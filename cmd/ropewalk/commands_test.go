@@ -3,6 +3,7 @@ package main_test
 import (
 	"archive/zip"
 	"bytes"
+	"fmt"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -105,10 +106,8 @@ func TestASearchWithoutAResultSaysWhatWasAskedAndWhatToDo(t *testing.T) {
 	s.write(filepath.Join(s.home, "ropewalk.yaml"), "registries:\n- {name: ours, adapter: directory, dir: "+bundles+"}\n- {name: theirs, adapter: directory, dir: "+t.TempDir()+"}\n")
 	s.up()
 	s.run("ropewalk", "app", "search").exits(0, "There is no bundle in registries ours, theirs.")
-	packed(t, filepath.Join(bundles, "notes.mcpb"), `{"manifest_version":"0.3","name":"@acme/notes","version":"1.0.0","description":"Keeps notes","author":{"name":"a"},
-		"server":{"type":"binary","entry_point":"x","mcp_config":{"command":"x"}}}`)
+	packed(t, filepath.Join(bundles, "notes.mcpb"), manifest("@acme/notes", "Keeps notes"))
 	s.run("ropewalk", "app", "search").exits(0, "@acme/notes")
-	s.run("ropewalk", "app", "search", "--limit", "1").exits(0, "These are the first 1 bundle; --limit (at most 100) shows more.")
 	const lists = "`ropewalk app search` without words lists every bundle."
 	s.run("ropewalk", "app", "search", "weather").exits(0, `No bundle in registries ours, theirs matches "weather". `+lists)
 	s.run("ropewalk", "app", "search", "--registry", "theirs", "notes").exits(0, `No bundle in registry theirs matches "notes". `+lists)
@@ -116,6 +115,46 @@ func TestASearchWithoutAResultSaysWhatWasAskedAndWhatToDo(t *testing.T) {
 		s.run("ropewalk", "app", "search", meant).exits(0, "did you mean @acme/notes? "+lists)
 		s.run("ropewalk", "app", "install", meant).exits(1, "did you mean @acme/notes?")
 	}
+}
+
+func TestASearchSaysThatThereIsMoreOnlyWhenThereIs(t *testing.T) {
+	t.Parallel()
+	s := newScript(t)
+	bundles := t.TempDir()
+	s.write(filepath.Join(s.home, "ropewalk.yaml"), "registries:\n- {name: ours, adapter: directory, dir: "+bundles+"}\n")
+	for i := range 101 {
+		packed(t, filepath.Join(bundles, fmt.Sprintf("b%d.mcpb", i)), manifest(fmt.Sprintf("@acme/b%d", i), "Counts"))
+	}
+	packed(t, filepath.Join(bundles, "notes.mcpb"), manifest("@acme/notes", "Keeps notes"))
+	s.up()
+	const more, most = "There are more bundles; --limit lists up to 100.", "A search returns at most 100 bundles, and there may be more"
+	for line, c := range map[string]struct {
+		rows int
+		note string
+	}{
+		"notes --limit 1": {1, ""},
+		"notes":           {1, ""},
+		"acme --limit 1":  {1, more},
+		"acme --limit 99": {99, more},
+		"--limit 100":     {100, most},
+	} {
+		words := append([]string{"ropewalk", "app", "search"}, strings.Fields(line)...)
+		table, notes, status := s.split("", words...)
+		if rows := strings.Count(table, "@acme/"); status != 0 || rows != c.rows || c.note == "" && notes != "" || !strings.Contains(notes, c.note) {
+			t.Errorf("%s: status %d, %d bundles, %q", line, status, rows, notes)
+		}
+		if found, _, _ := s.split("", append(words, "--json")...); strings.Count(found, `"name"`) != c.rows {
+			t.Errorf("%s --json gives %s", line, found)
+		}
+	}
+	s.run("ropewalk", "app", "search", "--limit", "0").exits(1, "limit")
+	s.run("ropewalk", "app", "search", "--limit", "101").exits(1, "limit")
+}
+
+// manifest is that of a bundle that is searched for and not started.
+func manifest(name, description string) string {
+	return `{"manifest_version":"0.3","name":"` + name + `","version":"1.0.0","description":"` + description + `","author":{"name":"a"},` +
+		`"server":{"type":"binary","entry_point":"x","mcp_config":{"command":"x"}}}`
 }
 
 // packed writes an .mcpb file that has a manifest alone.

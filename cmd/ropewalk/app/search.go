@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/url"
 	"path"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -51,7 +52,11 @@ func searchCommand(c *cli.Connection) *cobra.Command {
 			}
 			s.words = strings.Join(args, " ")
 			var answer json.RawMessage
-			if err := client.Get(cmd.Context(), "/v1/registries/search", s.query(), &answer); err != nil {
+			asked := s
+			if !c.JSON && s.limit > 0 && s.limit < maxFound {
+				asked.limit++ // one more than is printed shows that there is more
+			}
+			if err := client.Get(cmd.Context(), "/v1/registries/search", asked.query(), &answer); err != nil {
 				return err
 			}
 			return cli.Print(c, cmd, answer, func(o *cli.Output, r bundles) error { return s.print(cmd, client, o, r) })
@@ -75,11 +80,14 @@ func (s search) print(cmd *cobra.Command, client *apiclient.Client, o *cli.Outpu
 	for _, f := range r.Failures {
 		cmd.PrintErrln("warning:", cli.Printable(f))
 	}
-	switch len(r.Bundles) {
-	case 0:
+	switch n := len(r.Bundles); {
+	case n == 0:
 		cmd.PrintErrln(cli.Printable(s.nothing(cmd.Context(), client, len(r.Failures))))
-	case s.limit:
-		cmd.PrintErrf("These are the first %s; --limit (at most %d) shows more.\n", cli.Count(s.limit, "bundle"), maxFound)
+	case n > s.limit:
+		r.Bundles = r.Bundles[:s.limit]
+		cmd.PrintErrf("There are more bundles; --limit lists up to %d.\n", maxFound)
+	case n == maxFound:
+		cmd.PrintErrf("A search returns at most %d bundles, and there may be more: give words to look for, or --registry.\n", maxFound)
 	}
 	rows := make([][]string, len(r.Bundles))
 	for i, b := range r.Bundles {
@@ -138,13 +146,19 @@ func (s search) asked(ctx context.Context, client *apiclient.Client) ([]string, 
 func similar(ctx context.Context, client *apiclient.Client, name, registry string) []string {
 	for _, words := range []string{name, path.Base(name)} {
 		found := namesOf(ctx, client, search{words: words, registry: registry, limit: 5})
-		if len(found) > 0 {
-			return without(found, name)
+		switch {
+		case slices.Contains(found, name):
+			return nil
+		case len(found) > 0:
+			return found
 		}
 	}
 	all := namesOf(ctx, client, search{registry: registry, limit: maxFound})
+	if slices.Contains(all, name) {
+		return nil
+	}
 	if near := schema.Near(name, all); near != "" {
-		return without([]string{near}, name)
+		return []string{near}
 	}
 	bases := make([]string, len(all)) // the scope may be wrong altogether
 	for i, n := range all {
@@ -153,20 +167,10 @@ func similar(ctx context.Context, client *apiclient.Client, name, registry strin
 	near := schema.Near(path.Base(name), bases)
 	for i, n := range all {
 		if near != "" && bases[i] == near {
-			return without([]string{n}, name)
+			return []string{n}
 		}
 	}
 	return nil
-}
-
-// without returns no names at all where one of them is name.
-func without(names []string, name string) []string {
-	for _, n := range names {
-		if n == name {
-			return nil
-		}
-	}
-	return names
 }
 
 // namesOf returns the names of the bundles that a search finds, none when it fails.
