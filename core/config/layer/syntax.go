@@ -28,30 +28,36 @@ const (
 	noToken      = "found character that cannot start any token"
 	noMapping    = "mapping values are not allowed in this context"
 	noEscape     = "found unknown escape character"
+	noDocument   = "found unexpected document indicator" // in a quoted text
+	noTag        = "found undefined tag handle"
+	tabInText    = "found a tab character that violates indentation"
+	tabInBlock   = "found a tab character where an indentation space is expected"
 )
 
 // explanations say in the words of a person who edits the file what each message means, and what to do. They hold no
 // text of the file, which may be a secret.
 func explanations() map[string]string {
+	const (
+		tab   = "there is a tab in the indentation of this line: YAML is indented with spaces"
+		quote = "the quoted text that begins here has no closing quote"
+	)
 	return map[string]string{
-		noKey:     "a key is expected here: begin the keys of one mapping in the same column, and let nothing follow a closing quote or bracket",
-		noItem:    "an item of a list is expected here: begin the items of one list with - in the same column",
-		noStart:   "nothing can follow here: begin the keys of one mapping in the same column",
-		noContent: "a value is expected here: quote a text that begins with a comma, a bracket or a brace",
-		noAnchor:  "* begins an alias, and there is no anchor (&) of its name before it: quote a text that begins with *",
-		noQuote:   "the quoted text that begins here has no closing quote",
-		noColon:   "a \":\" is expected after this key",
-		noToken:   noToken + " (YAML is indented with spaces, not with tabs; quote texts that begin with @, ` or %)",
-		noMapping: "a \":\" is not allowed here: indent this line as the keys beside it, look for a missing \":\" on the line before, or quote a text that has \": \" in it",
-		noEscape:  "there is no such escape: write \\\\ for a backslash between double quotes, or use single quotes",
+		noKey:      "a key is expected here: begin the keys of one mapping in the same column, and let nothing follow a closing quote or bracket",
+		noItem:     "an item of a list is expected here: begin the items of one list with - in the same column",
+		noStart:    "nothing can follow here: begin the keys of one mapping in the same column",
+		noContent:  "a value is expected here: quote a text that begins with a comma, a bracket or a brace",
+		noAnchor:   "* begins an alias, and there is no anchor (&) of its name before it: quote a text that begins with *",
+		noQuote:    quote,
+		noColon:    "a \":\" is expected after this key",
+		noToken:    noToken + " (YAML is indented with spaces, not with tabs; quote texts that begin with @, ` or %)",
+		noMapping:  "a \":\" is not allowed here: indent this line as the keys beside it, look for a missing \":\" on the line before, or quote a text that has \": \" in it",
+		noEscape:   "there is no such escape: write \\\\ for a backslash between double quotes, or use single quotes",
+		noDocument: quote + " before the --- or ... of a document",
+		noTag:      "! begins a tag, and there is none of this name: quote a text that begins with !",
+		tabInText:  tab,
+		tabInBlock: tab,
 	}
 }
-
-// The search for a place parses parts of the text again and again, so it is bounded.
-const (
-	maxPrefixes = 300      // how often a part is parsed, and how many characters a line may have
-	maxSearched = 64 << 10 // bytes; of a longer text only what the YAML package says is reported
-)
 
 // syntax adds the problem of a text that is not YAML.
 func (r *reader) syntax(text string) {
@@ -80,41 +86,105 @@ func findFault(text string) fault {
 	if f, found := unreadable(text); found {
 		return f
 	}
+	s := &search{text: text, lines: strings.SplitAfter(text, "\n"), left: maxSearched}
 	message, named := parse(text)
-	if len(text) > maxSearched {
-		return fault{line: named, message: message}
-	}
-	lines := strings.SplitAfter(text, "\n")
-	_, shifted := parse("\n" + text) // on the first line it would name another place
 	f := fault{message: message}
-	switch kind(message) {
-	case noListEnd, noMappingEnd:
-		f.line = shifted
-		f.message = unclosed(text, message, f.line)
-	case noKey, noItem, noStart, noAnchor:
-		f.line = 1 + sort.Search(len(lines)-1, func(i int) bool {
-			m, _ := parse(strings.Join(lines[:i+1], ""))
-			return kind(m) == kind(message)
-		})
-	case noContent:
-		if f.line = shifted; endsInside(text) {
-			f.line = lastOpened(lines)
-			f.message = "the file ends inside a list or mapping: close it with ] or }"
-		}
-	default:
-		f.line = max(shifted-1, 0)
-	}
-	if f.line < 1 || f.line > len(lines) {
-		return f
-	}
-	f.text = strings.TrimSpace(lines[f.line-1])
-	if f.message == message || kind(message) == noContent { // an open bracket may be anywhere on its line
-		f.column = column(lines, f.line, message)
-	}
-	if explained, known := explanations()[kind(message)]; known && f.message == message {
+	if explained, known := explanations()[kind(message)]; known {
 		f.message = explained
 	}
+	f.line = s.line(message, named)
+	columned := true
+	switch kind(message) {
+	case noListEnd, noMappingEnd: // an open bracket may be anywhere on its line
+		f.message, columned = s.unclosed(message, f.line), false
+	case noTag: // which is wrong in another way when it is cut off
+		columned = false
+	case noContent:
+		if s.inside {
+			f.message = "the file ends inside a list or mapping: close it with ] or }"
+		}
+	}
+	if f.line < 1 || f.line > len(s.lines) {
+		f.line = 0
+		return f
+	}
+	f.text = strings.TrimSpace(s.lines[f.line-1])
+	if columned {
+		f.column = s.column(f.line, message)
+	}
 	return f
+}
+
+// maxSearched is how many bytes the search for one place parses, in all the parts of a text that it tries. It ends
+// without a column, or with the line that the YAML package names, when it would need more.
+const maxSearched = 4 << 20
+
+// search is the search for the place of a fault.
+type search struct {
+	text   string
+	lines  []string // of text, with their ends
+	left   int      // bytes that may still be parsed; negative when the search has ended
+	inside bool     // the text ends inside a list or mapping
+}
+
+// parse is the function parse within the bounds of the search; searched is false beyond them.
+func (s *search) parse(text string) (message string, line int, searched bool) {
+	if s.left -= len(text); s.left < 0 {
+		return "", 0, false
+	}
+	message, line = parse(text)
+	return message, line, true
+}
+
+// line returns the line of the fault that has a message, for which the YAML package names a line; 0 when neither is known.
+func (s *search) line(message string, named int) int {
+	switch kind(message) {
+	case noListEnd, noMappingEnd:
+		return s.shifted(named)
+	case noContent:
+		if line := s.opened(); line > 0 {
+			s.inside = true
+			return line
+		}
+		return s.shifted(named)
+	case noQuote, noDocument, noColon, noToken, noMapping:
+		return max(s.shifted(named+1)-1, 0)
+	}
+	line := 1 + sort.Search(len(s.lines)-1, func(i int) bool {
+		m, _, _ := s.parse(strings.Join(s.lines[:i+1], ""))
+		return kind(m) == kind(message)
+	})
+	if s.left < 0 {
+		return named
+	}
+	return line
+}
+
+// shifted is the line that the YAML package names for the text after an empty line, otherwise that which it named: for a
+// fault on the first line it would name another place.
+func (s *search) shifted(named int) int {
+	if _, line, searched := s.parse("\n" + s.text); searched {
+		return line
+	}
+	return named
+}
+
+// opened returns the line of the outermost bracket that is open where the text ends; 0 when none is. It lets the YAML
+// package say which bracket is open, closes it, and asks again.
+func (s *search) opened() int {
+	line := 0
+	for text := "\n" + strings.TrimRightFunc(s.text, unicode.IsSpace) + "\n x"; ; {
+		message, named, _ := s.parse(text)
+		switch message {
+		case noListEnd:
+			text += "]"
+		case noMappingEnd:
+			text += "}"
+		default:
+			return line
+		}
+		line = named
+	}
 }
 
 var syntaxLine = regexp.MustCompile(`^line (\d+): (.*)$`)
@@ -168,21 +238,24 @@ func unreadable(text string) (fault, bool) {
 	return fault{}, false
 }
 
-// unclosed explains a bracket that is not closed on its line.
-func unclosed(text, message string, line int) string {
+// unclosed explains a bracket that is not closed on its line, which is 0 when it is not known.
+func (s *search) unclosed(message string, line int) string {
 	bracket, closing := "[", "]"
 	if message == noMappingEnd {
 		bracket, closing = "{", "}"
 	}
-	until := 1 + strings.Count(text[:consumed(text)], "\n")
-	end := "the end of the file"
-	if until <= strings.Count(text, "\n") {
-		end = fmt.Sprintf("line %d", until)
+	said := fmt.Sprintf("a %q on this line is not closed with %q, or a comma is missing", bracket, closing)
+	if s.left -= len(s.text); s.left < 0 {
+		return said
 	}
-	if until == line {
-		return fmt.Sprintf("a %q on this line is not closed with %q, or a comma is missing", bracket, closing)
+	until := 1 + strings.Count(s.text[:consumed(s.text)], "\n")
+	switch {
+	case until == line:
+		return said
+	case until <= strings.Count(s.text, "\n"):
+		return fmt.Sprintf("%s between here and line %d", said, until)
 	}
-	return fmt.Sprintf("a %q on this line is not closed with %q, or a comma is missing between here and %s", bracket, closing, end)
+	return said + " between here and the end of the file"
 }
 
 // consumed says how much of a text was read when it was found to be wrong.
@@ -210,34 +283,17 @@ func (b *byteReader) Read(into []byte) (int, error) {
 	return 1, nil
 }
 
-// endsInside reports whether a text lacks a value only because it ends.
-func endsInside(text string) bool {
-	message, _ := parse(strings.TrimRightFunc(text, unicode.IsSpace) + " x")
-	return message != noContent
-}
-
-// lastOpened is the line after the last one up to which the text is right; 0 when it is too far from the end.
-func lastOpened(lines []string) int {
-	for i := len(lines) - 1; i > max(0, len(lines)-maxPrefixes); i-- {
-		if message, _ := parse(strings.Join(lines[:i], "")); message == "" {
-			return i + 1
-		}
-	}
-	if len(lines) > maxPrefixes {
-		return 0
-	}
-	return 1
-}
-
-// column is the first column of a line from which on the text, cut off there, is wrong in the same way.
-func column(lines []string, line int, message string) int {
-	before, this := strings.Join(lines[:line-1], ""), []rune(strings.TrimRight(lines[line-1], "\r\n"))
+// column is the first column of a line from which on the text, cut off there, is wrong in the same way; 0 when that
+// is not known.
+func (s *search) column(line int, message string) int {
+	before, this := strings.Join(s.lines[:line-1], ""), []rune(strings.TrimRight(s.lines[line-1], "\r\n"))
 	first := 0
-	if len(this) > maxPrefixes {
-		return 0
-	}
 	for end := len(this); end > 0; end-- {
-		if m, _ := parse(before + string(this[:end])); kind(m) != kind(message) {
+		m, _, searched := s.parse(before + string(this[:end]))
+		if !searched {
+			return 0
+		}
+		if kind(m) != kind(message) {
 			break
 		}
 		first = end
