@@ -154,10 +154,23 @@ func (s *search) line(message string, named int) int {
 		m, _, _ := s.parse(strings.Join(s.lines[:i+1], ""))
 		return kind(m) == kind(message)
 	})
-	if s.left < 0 {
-		return named
+	switch {
+	case s.left >= 0:
+		return line
+	case kind(message) == tabInText, kind(message) == tabInBlock:
+		return s.tabbed(named)
 	}
-	return line
+	return named
+}
+
+// tabbed returns the first line from one on that is indented with a tab; that one when there is none.
+func (s *search) tabbed(from int) int {
+	for i := max(from-1, 0); i < len(s.lines); i++ {
+		if strings.HasPrefix(strings.TrimLeft(s.lines[i], " "), "\t") {
+			return i + 1
+		}
+	}
+	return from
 }
 
 // shifted is the line that the YAML package names for the text after an empty line, otherwise that which it named: for a

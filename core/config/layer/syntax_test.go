@@ -79,6 +79,7 @@ func TestThePlaceOfAFaultInALongText(t *testing.T) {
 		"many lines":                             {strings.Repeat("a: b\n", 1<<16) + " c: d\n", 1<<16 + 1, `a ":" is not allowed here`},
 		"an alias after many lines":              {comments + "apiKey: *canary\n", 8<<10 + 1, "* begins an alias"},
 		"an alias in a text beyond the bound":    {strings.Repeat(comments, 50) + "apiKey: *canary\n", 0, "* begins an alias"},
+		"a tab in a text beyond the bound":       {strings.Repeat(comments, 50) + "a: b\n\tcanary\n", 50*8<<10 + 2, "there is a tab"},
 		"a quote in a text beyond the bound":     {strings.Repeat(comments, 50) + "apiKey: 'canary\n", 50*8<<10 + 1, "the quoted text"},
 	} {
 		t.Run(name, func(t *testing.T) {
