@@ -19,6 +19,7 @@ func TestSettingsThatAreRefused(t *testing.T) {
 		`{"issuer":"http://a.example"}`:                                              "issuer: must be an https URL",
 		`{"issuer":"a.example"}`:                                                     "issuer: must be an absolute URL",
 		`{"issuer":"https://a.example?x=1"}`:                                         "issuer: must not have a query",
+		`{"issuer":"https://a.example:99999"}`:                                       "issuer: has a port that is not from 1 to 65535",
 		`{"issuer":"https://u:hidden@a.example"}`:                                    "issuer: must not carry a user",
 		`{"issuer":"https://a.example","jwksUri":"http://127.0.0.1/jwks"}`:           "jwksUri: may be on loopback only when",
 		`{"issuer":"https://a.example","redirectUri":"https://r.example/cb"}`:        "clientId: must be set when redirectUri is",

@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"code.dny.dev/ssrf"
+
+	"github.com/ropewalk/ropewalk/internal/hostport"
 )
 
 const (
@@ -111,13 +113,15 @@ func readAnswer(client *http.Client, req *http.Request, limit int64) ([]byte, er
 }
 
 // CheckURL says what is wrong with the address of an issuer or an endpoint: it must be absolute,
-// without user, query or fragment, and https; http counts on loopback only. The message is fit
-// for a settings problem.
+// with a port from 1 to 65535 or none, without user, query or fragment, and https; http counts on
+// loopback only. The message is fit for a settings problem.
 func CheckURL(address string) error {
 	u, err := url.Parse(address)
 	switch {
 	case err != nil || u.Host == "" || u.Opaque != "":
 		return errors.New("must be an absolute URL such as https://id.example.com")
+	case hostport.Check(u) != nil:
+		return hostport.Check(u)
 	case u.User != nil:
 		return errors.New("must not carry a user or a password")
 	case u.RawQuery != "" || u.ForceQuery || u.Fragment != "":
