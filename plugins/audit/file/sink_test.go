@@ -7,6 +7,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -81,15 +82,61 @@ func TestARecordIsRefusedOnceTheFileIsGone(t *testing.T) {
 	}
 }
 
-func TestAReadEndsWithItsContext(t *testing.T) {
-	s := open(t, filepath.Join(t.TempDir(), "audit.log"))
-	if err := s.Write(t.Context(), "one", []audit.Record{{Sequence: 1, Action: "a"}}); err != nil {
+func TestCallsEndWithTheirContext(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "audit.log")
+	s := open(t, path)
+	if err := s.Write(t.Context(), "one", some(1, 1)); err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
+	if err := s.Write(ctx, "one", some(2, 2)); !errors.Is(err, context.Canceled) || verify(t, path) != 1 {
+		t.Errorf("%d records are in the file, and the error is %v", verify(t, path), err)
+	}
 	if kept, err := s.Read(ctx, "one", 0, 10); !errors.Is(err, plugins.ErrUnavailable) || !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v, %v", kept, err)
+	}
+}
+
+func some(first, last uint64) (records []audit.Record) {
+	for n := first; n <= last; n++ {
+		records = append(records, audit.Record{Sequence: n, Action: "a"})
+	}
+	return records
+}
+
+// Each of the sinks knows what the file had at its start, and what the other one wrote since.
+func TestTwoSinksOfAFileWriteARecordOnce(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "audit.log")
+	first := open(t, path)
+	if err := first.Write(t.Context(), "one", some(1, 2)); err != nil {
+		t.Fatal(err)
+	}
+	second := open(t, path)
+	for i, s := range []*file.Sink{second, second, first, second} {
+		if err := s.Write(t.Context(), "one", some(1, uint64(i+2))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	kept, err := first.Read(t.Context(), "one", 0, 10)
+	if !slices.EqualFunc(kept, some(1, 5), func(a, b audit.Record) bool { return a.Sequence == b.Sequence }) || verify(t, path) != 5 {
+		t.Errorf("of 5 records the file has %d: %+v, %v", verify(t, path), kept, err)
+	}
+}
+
+// A trail that is cut short without an error would pass for a whole one.
+func TestAReadReportsARecordThatItCannotRead(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "audit.log")
+	other, err := hashchain.Open(path, false, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := [][]byte{[]byte(`{"stream":"one","sequence":1}`), []byte(`{"stream":"one","sequence":2,"time":"yesterday"}`), []byte(`{"stream":"one","sequence":3}`)}
+	if err := errors.Join(other.Append(func() ([][]byte, error) { return lines, nil }), other.Close()); err != nil {
+		t.Fatal(err)
+	}
+	if kept, err := open(t, path).Read(t.Context(), "one", 0, 10); !errors.Is(err, plugins.ErrUnavailable) || !strings.Contains(err.Error(), "yesterday") {
+		t.Errorf("got %+v, %v", kept, err)
 	}
 }
 
