@@ -6,6 +6,7 @@ import (
 	"encoding/pem"
 	"errors"
 	"fmt"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -17,6 +18,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ropewalk/ropewalk/internal/testkit"
 	"github.com/ropewalk/ropewalk/plugins"
 	"github.com/ropewalk/ropewalk/plugins/audit"
 	"github.com/ropewalk/ropewalk/plugins/audit/audittest"
@@ -148,6 +150,23 @@ func TestARecordThatIsTooLargeAloneIsRefused(t *testing.T) {
 	if err := open(t, settings).Write(t.Context(), "one", some(1)); !errors.Is(err, plugins.ErrUnavailable) || !strings.Contains(err.Error(), "413") || taken.Load() != 0 {
 		t.Errorf("the collector took %d records: %v", taken.Load(), err)
 	}
+}
+
+func TestAClosedSinkLeavesNoConnection(t *testing.T) {
+	ended := make(chan struct{}, 1)
+	server := httptest.NewUnstartedServer(&collector{streams: map[string][]audit.Record{}})
+	server.Config.ConnState = func(_ net.Conn, state http.ConnState) {
+		if state == http.StateClosed {
+			ended <- struct{}{}
+		}
+	}
+	server.Start()
+	t.Cleanup(server.Close)
+	s := open(t, map[string]any{"url": server.URL})
+	if err := errors.Join(s.Write(t.Context(), "one", some(1)), s.Close()); err != nil {
+		t.Fatal(err)
+	}
+	testkit.Receive(t, "the end of the connection", ended)
 }
 
 func TestASinkWithoutSettingsCloses(t *testing.T) {
