@@ -58,12 +58,15 @@ func NewClient(reach Reach) *http.Client {
 	}
 }
 
+// errRedirect is that of an answer whose redirect is not followed.
+var errRedirect = errors.New("the redirect is not followed")
+
 func sameHost(req *http.Request, via []*http.Request) error {
 	if len(via) > maxRedirects {
-		return errors.New("too many redirects")
+		return fmt.Errorf("%w: it is one more than %d", errRedirect, maxRedirects)
 	}
 	if first := via[0].URL; req.URL.Scheme != first.Scheme || req.URL.Host != first.Host {
-		return errors.New("redirect to another host")
+		return fmt.Errorf("%w: it leads to another host", errRedirect)
 	}
 	return nil
 }

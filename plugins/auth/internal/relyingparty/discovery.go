@@ -63,7 +63,7 @@ func discover(ctx context.Context, client *http.Client, issuer string, needKeys 
 			return doc, nil
 		}
 		problems = append(problems, err)
-		if _, silent := errors.AsType[*url.Error](err); silent {
+		if _, failed := errors.AsType[*url.Error](err); failed && !errors.Is(err, errRedirect) {
 			break // nobody answered, and the other places are on the same host
 		}
 	}

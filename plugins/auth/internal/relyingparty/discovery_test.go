@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"code.dny.dev/ssrf"
@@ -35,6 +36,7 @@ func TestWhereTheDocumentsAre(t *testing.T) {
 			"https://id.example.com:8443/.well-known/openid-configuration/realms/one",
 			"https://id.example.com:8443/realms/one/.well-known/openid-configuration",
 		}},
+		{"https://[", nil},
 	} {
 		if got := documentURLs(c.issuer); !slices.Equal(got, c.want) {
 			t.Errorf("%s: got %q, want %q", c.issuer, got, c.want)
@@ -47,6 +49,9 @@ func TestTheFirstDocumentAboutTheIssuerCounts(t *testing.T) {
 	places := documentURLs(realm)
 	good := map[string]any{"issuer": realm, "jwks_uri": issuer + "/jwks"}
 	path := func(place string) string { return strings.TrimPrefix(place, issuer) }
+	to := func(address string) http.HandlerFunc {
+		return func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, address, http.StatusFound) }
+	}
 	for name, c := range map[string]struct {
 		pages map[string]any
 		want  error
@@ -56,6 +61,8 @@ func TestTheFirstDocumentAboutTheIssuerCounts(t *testing.T) {
 		"the third place":                     {map[string]any{path(places[2]): good}, nil},
 		"nowhere":                             {map[string]any{}, plugins.ErrUnavailable},
 		"another issuer first":                {map[string]any{path(places[0]): map[string]any{"issuer": issuer, "jwks_uri": issuer + "/jwks"}, path(places[2]): good}, nil},
+		"a redirect to another host first":    {map[string]any{path(places[0]): to("https://www.example.com/"), path(places[2]): good}, nil},
+		"a redirect without end first":        {map[string]any{path(places[0]): to(places[0]), path(places[1]): good}, nil},
 		"another issuer only":                 {map[string]any{path(places[0]): map[string]any{"issuer": issuer, "jwks_uri": issuer + "/jwks"}}, plugins.ErrUnavailable},
 		"the issuer with a slash":             {map[string]any{path(places[0]): map[string]any{"issuer": realm + "/", "jwks_uri": issuer + "/jwks"}}, plugins.ErrUnavailable},
 		"no keys in the first, but in a next": {map[string]any{path(places[0]): map[string]any{"issuer": realm}, path(places[1]): good}, nil},
@@ -76,6 +83,50 @@ func TestTheFirstDocumentAboutTheIssuerCounts(t *testing.T) {
 			}
 		})
 	}
+}
+
+func TestAProviderThatDoesNotAnswerIsAskedForOneDocument(t *testing.T) {
+	p := newProvider(t)
+	p.setAway(true)
+	if _, err := p.party(func(o *Options) { o.Issuer = issuer + "/realm" }).Metadata(t.Context()); !errors.Is(err, plugins.ErrUnavailable) {
+		t.Errorf("got %v, want unavailable", err)
+	}
+	if len(p.asked) != 1 {
+		t.Errorf("the provider was asked for %v, want one", p.asked)
+	}
+}
+
+func TestTheMetadataIsRelayedAsTheProviderWroteIt(t *testing.T) {
+	const wrote = `{ "unknown": [1.0], "issuer": "` + issuer + `", "jwks_uri": "` + issuer + `/jwks" }`
+	p := newProvider(t)
+	p.pages["/.well-known/openid-configuration"] = http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte(wrote)) })
+	if got, err := p.party().Metadata(t.Context()); err != nil || string(got) != wrote {
+		t.Errorf("got %s, %v", got, err)
+	}
+	p.pages["/.well-known/openid-configuration"] = http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("<html>")) })
+	if _, err := p.party().Metadata(t.Context()); !errors.Is(err, plugins.ErrUnavailable) || !strings.Contains(err.Error(), "openid-configuration is not a metadata document") {
+		t.Errorf("a page in its place: got %v", err)
+	}
+}
+
+func TestMetadataOutlivesItsProviderForAWeek(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newProvider(t)
+		party := p.party()
+		if _, err := party.Metadata(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		p.setAway(true)
+		pass(7 * 24 * time.Hour)
+		if _, err := party.Metadata(t.Context()); err != nil {
+			t.Errorf("after a week: %v", err)
+		}
+		synctest.Wait()
+		pass(renewEvery)
+		if _, err := party.Metadata(t.Context()); !errors.Is(err, plugins.ErrUnavailable) {
+			t.Errorf("then: got %v, want unavailable", err)
+		}
+	})
 }
 
 func TestWithTheKeysAddressGivenNoDocumentIsNeeded(t *testing.T) {
