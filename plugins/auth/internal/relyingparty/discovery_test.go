@@ -109,6 +109,20 @@ func TestTheMetadataIsRelayedAsTheProviderWroteIt(t *testing.T) {
 	}
 }
 
+func TestEachEndpointOfTheMetadataIsChecked(t *testing.T) {
+	p := newProvider(t)
+	for _, name := range []string{"jwks_uri", "authorization_endpoint", "token_endpoint", "userinfo_endpoint", "introspection_endpoint"} {
+		for _, address := range []string{"http://id.example.com/x", "https://localhost/x", "https://id.example.com:99999/x"} {
+			doc := map[string]any{"issuer": issuer, "jwks_uri": issuer + "/jwks"}
+			doc[name] = address
+			p.pages["/.well-known/openid-configuration"] = doc
+			if _, err := p.party().Metadata(t.Context()); !errors.Is(err, plugins.ErrUnavailable) || !strings.Contains(err.Error(), name+` "`+address) {
+				t.Errorf("%s %s: got %v", name, address, err)
+			}
+		}
+	}
+}
+
 func TestMetadataOutlivesItsProviderForAWeek(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newProvider(t)
