@@ -134,6 +134,22 @@ func TestABatchIsRepeatedWhileTheCollectorIsBusyAndSplitWhereItIsTooLarge(t *tes
 	}
 }
 
+func TestWhatTheCollectorTookIsNotSentAgain(t *testing.T) {
+	settings, taken := answers(t)
+	s := open(t, settings)
+	for _, batch := range [][]audit.Record{some(4), some(8), some(8), some(3), nil} {
+		if err := s.Write(t.Context(), "one", batch); err != nil {
+			t.Errorf("a batch of %d: %v", len(batch), err)
+		}
+	}
+	if taken.Load() != 8 {
+		t.Errorf("the collector got %d records, want 8", taken.Load())
+	}
+	if err := s.Write(t.Context(), "two", some(1)); err != nil || taken.Load() != 9 {
+		t.Errorf("with one of another stream it got %d records: %v", taken.Load(), err)
+	}
+}
+
 func TestABatchIsNotTakenWhenItsFirstHalfIsRefused(t *testing.T) {
 	settings, taken := answers(t, 413, 401) // then it takes whatever comes
 	s := open(t, settings)

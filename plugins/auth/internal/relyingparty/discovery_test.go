@@ -123,6 +123,16 @@ func TestEachEndpointOfTheMetadataIsChecked(t *testing.T) {
 	}
 }
 
+func TestAnEndpointMayHaveAQueryAndBeOnLoopbackWithItsIssuer(t *testing.T) {
+	for address, of := range map[string]string{
+		"https://login.example.net/authorize?tenant=1": issuer, "http://127.0.0.1:5556/authorize?tenant=1": "http://localhost:5556", "https://login.example.net/x": "http://localhost:5556",
+	} {
+		if err := checkEndpoint(address, of); err != nil {
+			t.Errorf("%s of %s: %v", address, of, err)
+		}
+	}
+}
+
 func TestMetadataOutlivesItsProviderForAWeek(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newProvider(t)
