@@ -330,6 +330,42 @@ func TestAKeyThatTheServerDoesNotAcceptIsNamed(t *testing.T) {
 	s.run("ropewalk", "status").exits(1, "not authenticated: set ROPEWALK_API_KEY")
 }
 
+func TestClientConfigSaysHowAClientGetsAKeyThatTheEndpointAccepts(t *testing.T) {
+	t.Parallel()
+	const key = "0123456789canary"
+	s := newScript(t)
+	s.environ = []string{"PATH=" + s.dir, "SERVICE_API_KEY=" + key}
+	url := s.up()
+	for client, goes := range map[string]string{
+		"claude-code": "Set ROPEWALK_API_KEY to the key", "claude-desktop": "in place of YOUR_API_KEY", "cursor": "Set ROPEWALK_API_KEY to the key",
+		"vscode": "Set ROPEWALK_API_KEY to the key", "inspector": "Set ROPEWALK_API_KEY to the key", "chatgpt": "configure an identity provider",
+	} {
+		for _, environ := range []string{"SERVICE_API_KEY=" + key, "ROPEWALK_API_KEY=" + key, "NO_COLOR=1"} {
+			s.environ = []string{"PATH=" + s.dir, environ}
+			out, errs, status := s.split("", "ropewalk", "client-config", client)
+			name, value, _ := strings.Cut(environ, "=")
+			if status != 0 || !strings.Contains(errs, goes) || client != "chatgpt" && !strings.Contains(errs, "`ropewalk key create NAME`") ||
+				value == key && !strings.Contains(errs, "/mcp does not accept the key of "+name) {
+				t.Errorf("%s with %s: status %d, %s", client, name, status, errs)
+			}
+			if strings.Contains(out+errs, "canary") || client != "chatgpt" && !strings.Contains(out, "API_KEY") {
+				t.Errorf("%s with %s: the entry has no reference to a key, or the key itself: %s", client, name, out)
+			}
+		}
+	}
+	s.environ = []string{"PATH=" + s.dir, "SERVICE_API_KEY=" + key}
+	out, errs, _ := s.split("", "ropewalk", "key", "create", "laptop")
+	s.environ = []string{"PATH=" + s.dir, "ROPEWALK_API_KEY=" + strings.TrimSpace(out)}
+	for _, line := range [][]string{{}, {"--server", url}} {
+		if _, errs, status := s.split("", append([]string{"ropewalk", "client-config", "claude-code"}, line...)...); status != 0 || errs != "" {
+			t.Errorf("with an API key: status %d, %s", status, errs)
+		}
+	}
+	if !strings.HasPrefix(out, "rwk_") {
+		t.Errorf("no key was created: %s", errs)
+	}
+}
+
 func TestServeSaysWhyItCannotListen(t *testing.T) {
 	t.Parallel()
 	s := newScript(t)

@@ -8,23 +8,28 @@ import (
 	"strings"
 )
 
+const keyInEnvironment = "Set ROPEWALK_API_KEY to the key in the environment that the client is started in."
+
 // clients are the clients that are known, by the name on the command line.
 func clients() map[string]client {
 	return map[string]client{
 		"claude-code": {
-			title: "Claude Code", steps: claudeCode, file: inDirectory(".mcp.json"),
+			title: "Claude Code", steps: claudeCode, file: inDirectory(".mcp.json"), keyGoes: keyInEnvironment,
 			entry: func(e endpoint) (string, any) { return "mcpServers", remote("http", e, "${ROPEWALK_API_KEY}") },
 		},
-		"claude-desktop": {title: "Claude Desktop", steps: claudeDesktop, file: claudeDesktopFile, entry: claudeDesktopEntry},
+		"claude-desktop": {
+			title: "Claude Desktop", steps: claudeDesktop, file: claudeDesktopFile, entry: claudeDesktopEntry,
+			keyGoes: "Write the key in place of YOUR_API_KEY in the configuration of Claude.",
+		},
 		"cursor": {
-			title: "Cursor", steps: cursor, file: inHome(".cursor", "mcp.json"),
+			title: "Cursor", steps: cursor, file: inHome(".cursor", "mcp.json"), keyGoes: keyInEnvironment,
 			entry: func(e endpoint) (string, any) { return "mcpServers", remote("", e, "${env:ROPEWALK_API_KEY}") },
 		},
 		"vscode": {
-			title: "Visual Studio Code", steps: vscode, file: inDirectory(".vscode", "mcp.json"),
+			title: "Visual Studio Code", steps: vscode, file: inDirectory(".vscode", "mcp.json"), keyGoes: keyInEnvironment,
 			entry: func(e endpoint) (string, any) { return "servers", remote("http", e, "${env:ROPEWALK_API_KEY}") },
 		},
-		"inspector": {title: "MCP Inspector", steps: inspector, needs: inspectorNeeds},
+		"inspector": {title: "MCP Inspector", steps: inspector, needs: inspectorNeeds, keyGoes: keyInEnvironment},
 		"chatgpt":   {title: "ChatGPT", steps: chatgpt},
 	}
 }

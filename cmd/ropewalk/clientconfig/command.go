@@ -27,6 +27,8 @@ type client struct {
 	file  func() (string, error)             // its configuration; nil when it has none to write
 	entry func(endpoint) (key string, v any) // what goes into the file
 	needs string                             // what must be there for the steps to work; "" for nothing special
+
+	keyGoes string // where an API key is put; "" when the client cannot send one
 }
 
 // Command returns `ropewalk client-config`.
@@ -48,9 +50,12 @@ func Command() *cobra.Command {
 			if !ok {
 				return cli.Usage(fmt.Errorf("unknown client %q; choose one of %s", args[0], strings.Join(names, ", ")))
 			}
-			e, err := resolve(cmd, c, name)
+			e, advice, err := chosen.resolve(cmd, c, name)
 			if err != nil {
 				return err
+			}
+			if advice != "" {
+				cmd.PrintErrln(advice)
 			}
 			if write {
 				return chosen.write(cmd, e)
@@ -71,17 +76,23 @@ func Command() *cobra.Command {
 	return cmd
 }
 
-// resolve asks the server for the workspace, so that the address is complete.
-func resolve(cmd *cobra.Command, c *cli.Connection, name string) (endpoint, error) {
+// resolve returns what the client connects to, with the workspace in the address so that it is complete, and what is
+// to be done before it can; "" when nothing is.
+func (t client) resolve(cmd *cobra.Command, c *cli.Connection, name string) (e endpoint, advice string, err error) {
 	client, err := c.Client(cmd.Context())
 	if err != nil {
-		return endpoint{}, err
+		return endpoint{}, "", err
 	}
-	e := endpoint{URL: strings.TrimSuffix(client.Server, "/") + "/mcp/me", Name: name, Key: client.Key != ""}
+	path := "/mcp/me"
 	if client.Workspace != "" {
-		e.URL = strings.TrimSuffix(client.Server, "/") + "/mcp/" + client.Workspace
+		path = "/mcp/" + client.Workspace
 	}
-	return e, nil
+	accepts := probe(cmd.Context(), client, path)
+	e = endpoint{
+		URL: strings.TrimSuffix(client.Server, "/") + path, Name: name,
+		Key: client.Key != "" || accepts.refused && !accepts.login,
+	}
+	return e, t.advice(accepts, client), nil
 }
 
 func (t client) printJSON(cmd *cobra.Command, e endpoint) error {

@@ -1,0 +1,59 @@
+package clientconfig
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/ropewalk/ropewalk/internal/apiclient"
+)
+
+// probeTimeout is how long the server may take to say what its MCP endpoint accepts.
+const probeTimeout = 5 * time.Second
+
+// access is what the MCP endpoint of a server says about the key that commands send.
+type access struct {
+	refused bool // the endpoint does not accept the key, or nothing where there is none
+	login   bool // clients can log in with OAuth
+}
+
+// probe asks the server for its access. It is the zero value when the server cannot be asked: the configuration of a
+// client does not depend on a server that is up.
+func probe(ctx context.Context, client *apiclient.Client, path string) access {
+	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
+	defer cancel()
+	// The endpoint authenticates before it refuses the method, so that the request does nothing.
+	err := client.Send(ctx, http.MethodHead, path, "", nil, nil)
+	refusal, ok := errors.AsType[*apiclient.Error](err)
+	if !ok || refusal.Status != http.StatusUnauthorized {
+		return access{}
+	}
+	var document struct {
+		Servers []json.RawMessage `json:"authorization_servers"`
+	}
+	err = client.Get(ctx, "/.well-known/oauth-protected-resource", nil, &document)
+	return access{refused: true, login: err != nil || len(document.Servers) > 0}
+}
+
+// advice says what is to be done before a client can connect; "" when nothing is.
+func (t client) advice(a access, c *apiclient.Client) string {
+	if !a.refused || a.login {
+		return ""
+	}
+	why := "The server has no identity provider, and /mcp accepts API keys only."
+	if c.Key != "" {
+		why = fmt.Sprintf("/mcp does not accept the key of %s: the server has no identity provider, and SERVICE_API_KEY is for /v1 only.", c.KeyFrom)
+	}
+	if t.keyGoes == "" {
+		return why + fmt.Sprintf(" %s logs in with OAuth only: configure an identity provider (auth, docs/identity.md).", t.title)
+	}
+	return strings.Join([]string{
+		why,
+		"Create an API key: `ropewalk key create NAME`, with the server's key in SERVICE_API_KEY on its machine, in ROPEWALK_API_KEY elsewhere.",
+		t.keyGoes,
+	}, "\n")
+}
