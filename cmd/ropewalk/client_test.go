@@ -553,6 +553,42 @@ func TestAHomeThatCannotBeCreatedIsNamedWithItsRemedy(t *testing.T) {
 	}
 }
 
+func TestAHomeThatCannotBeWrittenIsNamedWithItsRemedy(t *testing.T) {
+	t.Parallel()
+	s := newScript(t)
+	s.environ = []string{"PATH=" + s.dir}
+	program := install(t, filepath.Join(built, "ropewalk"), filepath.Join(s.dir, "ropewalk"))
+	var ordinary *syscall.SysProcAttr
+	if os.Geteuid() == 0 { // root writes everywhere
+		ordinary = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
+	}
+	for _, dir := range []string{filepath.Dir(s.dir), s.dir} {
+		if err := os.Chmod(dir, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	says := func(mode os.FileMode, texts ...string) {
+		if err := os.Chmod(s.home, mode); err != nil {
+			t.Fatal(err)
+		}
+		for _, line := range [][]string{{"up", "--port", "0"}, {"serve", "--port", "0"}, {"config", "init"}} {
+			cmd := s.command(program, line...)
+			cmd.SysProcAttr = ordinary
+			out, err := cmd.CombinedOutput()
+			for _, text := range append(texts, "permission denied", "let this user (id ", "or choose another home with --home or ROPEWALK_HOME") {
+				if err == nil || !strings.Contains(string(out), text) {
+					t.Errorf("%s with mode %o: %v, %q is missing in\n%s", line, mode, err, text, out)
+				}
+			}
+		}
+	}
+	says(0o555, "the home "+s.home+" cannot be written: ", "mode 555")
+	says(0) // then the configuration cannot be read
+	if err := os.Chmod(s.home, 0o700); err != nil {
+		t.Fatal(err)
+	}
+}
+
 func TestDoctorNamesAProgramAndAFolderThatAreGone(t *testing.T) {
 	t.Parallel()
 	s := newScript(t)

@@ -46,7 +46,7 @@ func configInitCommand() *cobra.Command {
 				return fmt.Errorf("%s exists; edit it, or remove it first", path)
 			}
 			if err != nil {
-				return err
+				return config.ExplainHome(dir, err)
 			}
 			if _, err = file.Write(template); errors.Join(err, file.Close()) != nil {
 				return err

@@ -79,7 +79,7 @@ func serve(cmd *cobra.Command, s *settings, withSample bool) error {
 	process.Adopt() // so that children of a killed shim are ended as well
 	srv, err := server.Start(cmd.Context(), server.Options{Config: c, Load: load, Builtins: builtins(), Version: version, Commit: buildInfo().Commit, Logger: log, LogLevels: levels, BodyBudget: footprint.InFlight(memory)})
 	if err != nil {
-		return err
+		return config.ExplainHome(c.Home, err)
 	}
 	go footprint.Keep(cmd.Context())
 	log.Info("server listening", "url", srv.URL(), "workspace", srv.WorkspaceID(), "home", c.Home, "version", version)
@@ -128,7 +128,7 @@ func addSample(c *config.Config) (*config.Config, error) {
 	}
 	dir := filepath.Join(c.Home, "sample")
 	if err := sample.WriteBundle(dir, exe, "sample", version); err != nil {
-		return nil, fmt.Errorf("write the sample app: %w", err)
+		return nil, config.ExplainHome(c.Home, fmt.Errorf("write the sample app: %w", err))
 	}
 	with := *c
 	with.Apps = map[string]config.App{"sample": {Source: core.Source{Kind: core.SourcePath, Ref: dir}}}

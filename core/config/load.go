@@ -118,6 +118,9 @@ func readFile(path, home string) (file string, content []byte, err error) {
 	if errors.Is(err, syscall.ENOTDIR) && !explicit {
 		return path, nil, fmt.Errorf("the home %s is not a directory: choose another with --home or %s", home, EnvHome)
 	}
+	if errors.Is(err, fs.ErrPermission) && !explicit {
+		return path, nil, fmt.Errorf("%w; let this user (id %d) read it, or choose another home with --home or %s", cause(err), os.Geteuid(), EnvHome)
+	}
 	if err != nil {
 		return path, nil, cause(err)
 	}
