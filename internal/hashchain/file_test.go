@@ -131,3 +131,12 @@ func TestARecordThatAnotherProcessChangedIsNamedByItsLine(t *testing.T) {
 		t.Fatal(err)
 	}
 }
+
+func TestAFileThatCannotBeReadIsNamedOnceWithTheReason(t *testing.T) {
+	dir := t.TempDir()
+	for path, want := range map[string]string{filepath.Join(dir, "absent"): "no such file or directory", dir: "is a directory"} {
+		if _, err := hashchain.VerifySet(path, nil); err == nil || err.Error() != path+": "+want {
+			t.Errorf("%s: %v", path, err)
+		}
+	}
+}

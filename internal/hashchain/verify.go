@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 )
 
@@ -71,10 +72,18 @@ type verification struct {
 func (v *verification) open(path string, seen func(record []byte)) error {
 	file, err := os.Open(path)
 	if err != nil {
-		return err
+		return withoutPath(err)
 	}
 	defer func() { _ = file.Close() }()
-	return v.file(file, seen)
+	return withoutPath(v.file(file, seen))
+}
+
+// withoutPath is the reason of a failed file operation: who reports it names the file.
+func withoutPath(err error) error {
+	if p, ok := errors.AsType[*fs.PathError](err); ok {
+		return p.Err
+	}
+	return err
 }
 
 // file checks one file, which continues the one before.
@@ -85,6 +94,9 @@ func (v *verification) file(r io.Reader, seen func(record []byte)) error {
 		raw, err := lines.ReadBytes('\n')
 		if errors.Is(err, io.EOF) && len(raw) == 0 {
 			return nil
+		}
+		if err != nil && !errors.Is(err, io.EOF) {
+			return err
 		}
 		if err != nil {
 			return fmt.Errorf("line %d: is cut short", number)
