@@ -54,6 +54,9 @@ func TestADatabaseThatIsAwayIsNamedWithoutItsPassword(t *testing.T) {
 	if strings.Contains(err.Error(), "canary") {
 		t.Errorf("the password is shown: %v", err)
 	}
+	if text := err.Error(); strings.Count(text, "connection refused") != 1 || strings.Contains(text, "\n") {
+		t.Errorf("the cause is not said once, in one line: %v", err)
+	}
 }
 
 func content(t *testing.T, path string) []byte {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -118,10 +119,29 @@ func unreachable(err error) bool {
 // Visible adds the cause that callers are not shown, for an operator.
 func Visible(err error) error {
 	if e, ok := errors.AsType[*core.Error](err); ok && e.Unwrap() != nil {
-		return fmt.Errorf("%w: %w", err, e.Unwrap())
+		return fmt.Errorf("%w: %w", err, cause{e.Unwrap()})
 	}
 	return err
 }
+
+// cause is an error in one line that says everything once: where TLS is optional pgx connects twice, and says of both
+// attempts what went wrong.
+type cause struct{ error }
+
+func (c cause) Error() string {
+	var lines []string
+	for line := range strings.Lines(c.error.Error()) {
+		if line = strings.TrimSpace(line); line != "" && !slices.Contains(lines, line) {
+			lines = append(lines, line)
+		}
+	}
+	if len(lines) == 0 {
+		return ""
+	}
+	return strings.TrimSpace(lines[0] + " " + strings.Join(lines[1:], "; "))
+}
+
+func (c cause) Unwrap() error { return c.error }
 
 func unavailable(cause error) error {
 	return core.Wrap(core.CodeUnavailable, cause, "PostgreSQL (storage.url) cannot be reached at the moment").WithRetryAfter(2 * time.Second)
