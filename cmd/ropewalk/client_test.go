@@ -80,6 +80,7 @@ func TestAServerIsDrivenFromTheCommandLine(t *testing.T) {
 	s := newScript(t)
 	s.environ = []string{"ROPEWALK_CONTEXTS=" + filepath.Join(s.dir, "contexts.yaml"), "NO_COLOR=1"}
 	url := s.up()
+	const nothing = "\x00" // in place of the text on standard output: there is none
 	for _, c := range []struct {
 		line, stdin    string
 		status         int
@@ -116,7 +117,7 @@ func TestAServerIsDrivenFromTheCommandLine(t *testing.T) {
 		{"app stop sample", "", 0, "sample is stopped", ""},
 		{"tool call sample__echo --text x", "", 1, "", "`ropewalk app start sample` starts it"},
 		{"app start sample", "", 0, "sample is running", ""},
-		{"app search files", "", 0, "NAME", "No registry is configured: add one to `registries`"},
+		{"app search files", "", 0, nothing, "No registry is configured: add one to `registries`"},
 		{"app search --help", "", 0, "TRUST is the score, 0 to 100", ""},
 		{"events --help", "", 0, "bundle.install_failed  an app could not be installed", ""},
 		{"events --only [", "", 2, "", "--only [: not a pattern"},
@@ -155,21 +156,33 @@ func TestAServerIsDrivenFromTheCommandLine(t *testing.T) {
 		{"context list", "", 0, "here", ""},
 		{"app list --context elsewhere", "", 2, "", `no context "elsewhere"`},
 		{"app list --server http://127.0.0.1:1", "", 1, "", "ropewalk up"},
+		{"config show", "", 0, nothing, "Every setting has its default"},
 		{"config init", "", 0, "ropewalk.yaml", ""},
 		{"config init", "", 1, "", "exists"},
 		{"config check", "", 0, "configuration ok", ""},
-		{"config show", "", 0, "http.port", ""},
+		{"config show --all", "", 0, "http.port", ""},
 		{"config schema", "", 0, `"$schema"`, ""},
 		{"config chekc", "", 2, "", "ropewalk config check"},
 		{"reload", "", 0, "", ""},
 		{"version --json", "", 0, `"commit"`, ""},
 		{"serv", "", 2, "", "ropewalk serve"},
+		{"help", "", 0, "The server:", ""},
+		{"help tool call", "", 0, "ropewalk tool call TOOL", ""},
+		{"help serv", "", 2, "", `unknown command "serv" for "ropewalk"; did you mean ` + "`ropewalk serve`?"},
+		{"help tool cal", "", 2, "", "did you mean `ropewalk tool call`?"},
+		{"help serve nosuch", "", 2, "", `unknown command "nosuch" for "ropewalk serve"`},
+		{"app uninstall sample", "", 0, "", ""},
+		{"app list", "", 0, nothing, "No app is installed"},
+		{"app list --json", "", 0, `"apps": []`, ""},
 		{"app list --nothing", "", 2, "", "--help"},
 	} {
 		t.Run(c.line, func(t *testing.T) {
 			out, errs, status := s.split(c.stdin, append([]string{"ropewalk"}, strings.Fields(c.line)...)...)
 			if c.line == "reload" && status == 3 { // the file that was written names the default port
 				status = 0
+			}
+			if c.stdout == nothing && out == "" {
+				out = nothing
 			}
 			if status != c.status || !strings.Contains(out, c.stdout) || !strings.Contains(errs, c.stderr) {
 				t.Errorf("status %d, want %d\nstdout: %s\nwant: %s\nstderr: %s\nwant: %s", status, c.status, out, c.stdout, errs, c.stderr)

@@ -112,6 +112,7 @@ func configShowCommand() *cobra.Command {
 			}
 			if len(shown) == 0 {
 				cmd.PrintErrln("Every setting has its default; --all lists them.")
+				return nil
 			}
 			rows := make([][]string, len(shown))
 			for i, v := range shown {

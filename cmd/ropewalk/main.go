@@ -36,7 +36,6 @@ func run() int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	cmd := root()
-	cmd.InitDefaultCompletionCmd() // before Prepare, which makes it refuse a shell that it does not know
 	cli.Prepare(cmd)
 	err := cmd.ExecuteContext(ctx)
 	if err != nil {

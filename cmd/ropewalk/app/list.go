@@ -34,6 +34,7 @@ func listCommand(c *cli.Connection) *cobra.Command {
 			return cli.Print(c, cmd, answer, func(o *cli.Output, r struct{ Apps []entry }) error {
 				if len(r.Apps) == 0 {
 					cmd.PrintErrln("No app is installed; `ropewalk app install` adds one.")
+					return nil
 				}
 				rows := make([][]string, len(r.Apps))
 				for i, a := range r.Apps {

@@ -83,6 +83,7 @@ func (s search) print(cmd *cobra.Command, client *apiclient.Client, o *cli.Outpu
 	switch n := len(r.Bundles); {
 	case n == 0:
 		cmd.PrintErrln(cli.Printable(s.nothing(cmd.Context(), client, len(r.Failures))))
+		return nil
 	case n > s.limit:
 		r.Bundles = r.Bundles[:s.limit]
 		cmd.PrintErrf("There are more bundles; --limit lists up to %d.\n", maxFound)

@@ -12,7 +12,33 @@ import (
 
 // Prepare gives a tree of commands the shared conventions: mistakes in the command line have status 2 and
 // name the nearest command, and groups do nothing by themselves.
-func Prepare(cmd *cobra.Command) {
+func Prepare(root *cobra.Command) {
+	root.InitDefaultHelpCmd()
+	root.InitDefaultCompletionCmd()
+	prepare(root)
+	for _, sub := range root.Commands() {
+		if sub.Name() == "help" {
+			sub.Run, sub.RunE = nil, help
+		}
+	}
+}
+
+// help prints the help of the command that args name.
+func help(cmd *cobra.Command, args []string) error {
+	about, rest, err := cmd.Root().Find(args)
+	if err != nil {
+		return Usage(err)
+	}
+	if len(rest) > 0 {
+		return unknownCommand(about, rest)
+	}
+	about.SetContext(cmd.Context())
+	about.InitDefaultHelpFlag() // so that the help lists them
+	about.InitDefaultVersionFlag()
+	return about.Help()
+}
+
+func prepare(cmd *cobra.Command) {
 	cmd.SuggestionsMinimumDistance = 2
 	cmd.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return Usage(fmt.Errorf("%w; see `%s --help`", flagError(err), cmd.CommandPath()))
@@ -31,7 +57,7 @@ func Prepare(cmd *cobra.Command) {
 		}
 	}
 	for _, sub := range cmd.Commands() {
-		Prepare(sub)
+		prepare(sub)
 	}
 }
 
