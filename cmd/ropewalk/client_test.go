@@ -112,6 +112,8 @@ func TestAServerIsDrivenFromTheCommandLine(t *testing.T) {
 		{"tool call sample__echo --text hello --json", "", 0, `"content"`, ""},
 		{"tool call sample__echo --colour red", "", 2, "", `no parameter "colour"`},
 		{"tool call nothing", "", 1, "", "ropewalk tool list"},
+		{"tool call sample__ech", "", 1, "", "did you mean sample__echo?"},
+		{"tool show ehco", "", 1, "", "did you mean sample__echo?"},
 		{"tool call sample__echo", "", 2, "", "\n  missing property 'text'\n`ropewalk tool show sample__echo`"},
 		{"tool call sample__echo hello", "", 2, "", "ropewalk tool show sample__echo"},
 		{"app stop sample", "", 0, "sample is stopped", ""},

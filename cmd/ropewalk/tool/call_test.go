@@ -29,7 +29,7 @@ func TestAToolOfAnAppThatDoesNotRunSaysWhatToDo(t *testing.T) {
 			name, reason, _ := strings.Cut(status, ":")
 			_, _ = fmt.Fprintf(w, `{"status":%q,"lastError":%q}`, name, reason)
 		}))
-		err := missing(t.Context(), &apiclient.Client{Server: server.URL, HTTP: server.Client()}, "calc__add")
+		err := missing(t.Context(), &apiclient.Client{Server: server.URL, HTTP: server.Client()}, "calc__add", nil)
 		server.Close()
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %s", status, err, want)

@@ -6,12 +6,14 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/url"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/ropewalk/ropewalk/cmd/ropewalk/cli"
 	"github.com/ropewalk/ropewalk/cmd/ropewalk/params"
+	"github.com/ropewalk/ropewalk/core/config/schema"
 	"github.com/ropewalk/ropewalk/internal/apiclient"
 )
 
@@ -123,8 +125,8 @@ func printParameters(o *cli.Output, s params.Schema) error {
 	return o.Table([]string{"PARAMETER", "TYPE", "", "DESCRIPTION"}, rows)
 }
 
-// missing is the error for a tool that is not listed: its app may not run.
-func missing(ctx context.Context, client *apiclient.Client, name string) error {
+// missing is the error for a tool that is not listed: its app may not run. Listed are the tools that are.
+func missing(ctx context.Context, client *apiclient.Client, name string, listed []entry) error {
 	server, _, full := strings.Cut(name, "__")
 	var app struct{ Status, LastError string }
 	if full && client.Get(ctx, "/v1/apps/"+url.PathEscape(server), nil, &app) == nil && app.Status != "running" {
@@ -137,7 +139,25 @@ func missing(ctx context.Context, client *apiclient.Client, name string) error {
 		}
 		return fmt.Errorf("app %q is %s%s; `ropewalk app start %s` starts it", server, app.Status, because, server)
 	}
+	if near := nearest(name, listed); near != "" {
+		return fmt.Errorf("no running app has a tool %q; did you mean %s?", name, near)
+	}
 	return fmt.Errorf("no running app has a tool %q; `ropewalk tool list` and `ropewalk app list` show what there is", name)
+}
+
+// nearest returns the full name of the tool that a full or bare name most likely meant, or "".
+func nearest(name string, listed []entry) string {
+	full, bare := make([]string, len(listed)), make([]string, len(listed))
+	for i, t := range listed {
+		full[i], bare[i] = t.Name, t.Tool
+	}
+	if near := schema.Near(name, full); near != "" {
+		return near
+	}
+	if i := slices.Index(bare, schema.Near(name, bare)); i >= 0 {
+		return full[i]
+	}
+	return ""
 }
 
 // find returns a tool by its full name, or by its bare name when one app has it.
@@ -148,6 +168,7 @@ func find(ctx context.Context, client *apiclient.Client, name string) (json.RawM
 	}
 	var bare []json.RawMessage
 	var owners []string
+	var listed []entry
 	for _, raw := range answer.Tools {
 		var t entry
 		if err := json.Unmarshal(raw, &t); err != nil {
@@ -156,6 +177,7 @@ func find(ctx context.Context, client *apiclient.Client, name string) (json.RawM
 		if t.Name == name {
 			return raw, t, nil
 		}
+		listed = append(listed, t)
 		if t.Tool == name {
 			bare, owners = append(bare, raw), append(owners, t.Name)
 		}
@@ -166,7 +188,7 @@ func find(ctx context.Context, client *apiclient.Client, name string) (json.RawM
 		err := json.Unmarshal(bare[0], &t)
 		return bare[0], t, err
 	case 0:
-		return nil, entry{}, missing(ctx, client, name)
+		return nil, entry{}, missing(ctx, client, name, listed)
 	}
 	return nil, entry{}, fmt.Errorf("several apps have a tool %q; write one of %s", name, strings.Join(owners, ", "))
 }
