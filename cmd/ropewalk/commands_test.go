@@ -157,6 +157,31 @@ func manifest(name, description string) string {
 		`"server":{"type":"binary","entry_point":"x","mcp_config":{"command":"x"}}}`
 }
 
+func TestANameIsLookedUpInTheRegistriesThoughAFolderHasIt(t *testing.T) {
+	t.Parallel()
+	s := newScript(t)
+	bundles := t.TempDir()
+	s.write(filepath.Join(s.home, "ropewalk.yaml"), "registries:\n- {name: ours, adapter: directory, dir: "+bundles+"}\n"+
+		"- {name: official, adapter: mcp-registry, url: \"https://127.0.0.1:1\", allowPrivateNetwork: true}\n")
+	s.up()
+	s.bundle(filepath.Join(bundles, "notes.mcpb"), "notes")
+	for _, dir := range []string{"notes", "@test/notes", "plain", "folder/inside"} {
+		if err := os.MkdirAll(filepath.Join(s.dir, dir), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s.run("ropewalk", "app", "install", "plain").exits(1,
+		"plain is looked up in the registries; write ./plain to install what", "no registry of the configuration (ours, official) has plain for",
+		"ours: the folder has no bundle plain", `official: "plain" cannot be a name in this registry: names there have the form namespace/name`)
+	s.run("ropewalk", "app", "install", "@test/notes").exits(1, "write ./@test/notes to install", "has @test/notes for")
+	s.run("ropewalk", "app", "install", "notes").exits(0, "write ./notes to install", "notes 1.0.0 is running")
+	for _, path := range []string{"./plain", "folder/inside", "plain/.."} {
+		if refused := s.run("ropewalk", "app", "install", path).exits(1, "manifest.json"); strings.Contains(refused.text, "looked up") {
+			t.Errorf("%s is not taken as a path: %s", path, refused.text)
+		}
+	}
+}
+
 // packed writes an .mcpb file that has a manifest alone.
 func packed(t *testing.T, path, manifest string) {
 	t.Helper()

@@ -56,8 +56,8 @@ func installCommand(c *cli.Connection) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "install [NAME | PATH | URL] [-- ARGUMENTS]",
 		Short: "Install an app and start it",
-		Long: "Install an app and start it. The source is one of: the name of a bundle in a configured registry; a directory or an " +
-			".mcpb file; the URL of a remote MCP server; an npm or PyPI package; a command with its arguments after --.\n\n" +
+		Long: "Install an app and start it. The source is one of: the name of a bundle in a configured registry; a directory (./notes, since " +
+			"notes is a name) or an .mcpb file; the URL of a remote MCP server; an npm or PyPI package; a command with its arguments after --.\n\n" +
 			"A file is uploaded when the server is on another machine. Give secrets as `--env NAME`: the value is taken from your " +
 			"own environment and does not show in the list of processes.",
 		Example: "  ropewalk app install @scope/bundle\n  ropewalk app install ./app.mcpb --env API_KEY\n" +
@@ -86,6 +86,9 @@ func install(cmd *cobra.Command, c *cli.Connection, f *installFlags, args []stri
 	}
 	if err := r.findPath(); err != nil {
 		return err
+	}
+	if r.Name != "" && exists(r.Name) {
+		cmd.PrintErrf("%s is looked up in the registries; write ./%s to install what the working directory has of that name.\n", r.Name, r.Name)
 	}
 	client, err := c.Client(cmd.Context())
 	if err != nil {
@@ -147,18 +150,23 @@ func (f *installFlags) request(cmd *cobra.Command, args []string) (*request, err
 	return r, f.settings(r)
 }
 
-// source decides what an argument means: an address, something on disk, or a name.
+// source decides what an argument means: an address, something on disk, or a name. What is in the working directory
+// does not change the meaning of a name without a slash, nor of one with a scope.
 func (r *request) source(arg string) {
-	if strings.HasPrefix(arg, "http://") || strings.HasPrefix(arg, "https://") {
+	switch {
+	case strings.HasPrefix(arg, "http://"), strings.HasPrefix(arg, "https://"):
 		r.URL = arg
-		return
-	}
-	_, err := os.Stat(arg)
-	if err == nil || strings.HasPrefix(arg, ".") || filepath.IsAbs(arg) || strings.HasSuffix(arg, ".mcpb") {
+	case strings.HasPrefix(arg, "."), filepath.IsAbs(arg), strings.HasSuffix(arg, ".mcpb"),
+		strings.ContainsRune(arg, filepath.Separator) && !strings.HasPrefix(arg, "@") && exists(arg):
 		r.Path = arg
-		return
+	default:
+		r.Name = arg
 	}
-	r.Name = arg
+}
+
+func exists(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
 }
 
 // findPath checks that a path exists, and makes it absolute.
