@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"regexp"
+	"slices"
 	"sort"
 	"strconv"
 	"strings"
@@ -61,7 +62,7 @@ func explanations() map[string]string {
 
 // syntax adds the problem of a text that is not YAML.
 func (r *reader) syntax(text string) {
-	f := findFault(strings.TrimPrefix(text, "\ufeff"))
+	f := findFault(strings.TrimPrefix(text, "\ufeff"), maxSearched)
 	at := ""
 	if f.column > 0 {
 		at = fmt.Sprintf("column %d: ", f.column)
@@ -81,12 +82,13 @@ type fault struct {
 }
 
 // findFault finds the place of the first fault. The YAML package counts some lines from 0, some from 1, says for
-// others where the surrounding mapping begins, and names no column. What it says of a part of the text shows the rest.
-func findFault(text string) fault {
+// others where the surrounding mapping begins, and names no column. What it says of a part of the text shows the rest:
+// in all its attempts the search parses at most so many bytes.
+func findFault(text string, bytes int) fault {
 	if f, found := unreadable(text); found {
 		return f
 	}
-	s := &search{text: text, lines: strings.SplitAfter(text, "\n"), left: maxSearched}
+	s := &search{text: text, lines: strings.SplitAfter(text, "\n"), left: bytes}
 	message, named := parse(text)
 	f := fault{message: message}
 	if explained, known := explanations()[kind(message)]; known {
@@ -148,7 +150,7 @@ func (s *search) line(message string, named int) int {
 		}
 		return s.shifted(named)
 	case noQuote, noDocument, noColon, noToken, noMapping:
-		return max(s.shifted(named+1)-1, 0)
+		return max(s.shifted(named)-1, 0)
 	}
 	line := 1 + sort.Search(len(s.lines)-1, func(i int) bool {
 		m, _, _ := s.parse(strings.Join(s.lines[:i+1], ""))
@@ -159,6 +161,8 @@ func (s *search) line(message string, named int) int {
 		return line
 	case kind(message) == tabInText, kind(message) == tabInBlock:
 		return s.tabbed(named)
+	case slices.Contains([]string{noKey, noItem, noStart, noTag}, message): // of the parser
+		return named + 1
 	}
 	return named
 }
@@ -173,13 +177,14 @@ func (s *search) tabbed(from int) int {
 	return from
 }
 
-// shifted is the line that the YAML package names for the text after an empty line, otherwise that which it named: for a
-// fault on the first line it would name another place.
+// shifted is the line that the YAML package names for the text after an empty line, for it names another place for a
+// fault on the first line. Beyond the bounds of the search it is the line after the one that it named. Its parser counts
+// lines from 0, so shifted is the line of the fault; its scanner counts them from 1.
 func (s *search) shifted(named int) int {
 	if _, line, searched := s.parse("\n" + s.text); searched {
 		return line
 	}
-	return named
+	return named + 1
 }
 
 // opened returns the line of the outermost bracket that is open where the text ends; 0 when none is. It lets the YAML

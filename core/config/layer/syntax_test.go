@@ -63,39 +63,40 @@ func TestTextThatIsNotYAMLIsReportedAtItsLineAndColumn(t *testing.T) {
 	}
 }
 
-// TestThePlaceOfAFaultInALongText has long texts, and the lines at which their faults are reported.
+// TestThePlaceOfAFaultInALongText has texts, how many bytes the search may parse, and the lines at which their faults
+// are reported.
 func TestThePlaceOfAFaultInALongText(t *testing.T) {
-	comments := strings.Repeat("# a comment\n", 8<<10)
+	comments := strings.Repeat("# a comment\n", 500)
 	for name, c := range map[string]struct {
-		text string
-		line int
-		says string
+		text  string
+		bytes int
+		line  int
+		says  string
 	}{
-		"a mapping of 400 lines without its end": {"x: {\n" + strings.Repeat("  a: b,\n", 400), 1, "the file ends inside"},
-		"a mapping of 48 KB without its end":     {"a: 1\nx: {\n" + strings.Repeat("  a: b,\n", 6<<10), 2, "the file ends inside"},
-		"many mappings without their ends":       {strings.Repeat("x: {\n", 9000), 0, "the file ends inside"},
-		"a list that many lines do not close":    {"a: [" + strings.Repeat("\n", 1<<20), 1, "the file ends inside"},
-		"a long line":                            {"a: 1\nb: \"" + strings.Repeat("x", 1<<20), 2, "the quoted text that begins here"},
-		"many lines":                             {strings.Repeat("a: b\n", 1<<16) + " c: d\n", 1<<16 + 1, `a ":" is not allowed here`},
-		"an alias after many lines":              {comments + "apiKey: *canary\n", 8<<10 + 1, "* begins an alias"},
-		"an alias in a text beyond the bound":    {strings.Repeat(comments, 50) + "apiKey: *canary\n", 0, "* begins an alias"},
-		"a tab in a text beyond the bound":       {strings.Repeat(comments, 50) + "a: b\n\tcanary\n", 50*8<<10 + 2, "there is a tab"},
-		"a quote in a text beyond the bound":     {strings.Repeat(comments, 50) + "apiKey: 'canary\n", 50*8<<10 + 1, "the quoted text"},
+		"a mapping of 400 lines without its end": {"x: {\n" + strings.Repeat("  a: b,\n", 400), maxSearched, 1, "the file ends inside"},
+		"a mapping of 48 KB without its end":     {"a: 1\nx: {\n" + strings.Repeat("  a: b,\n", 6<<10), maxSearched, 2, "the file ends inside"},
+		"a list that many lines do not close":    {"a: [" + strings.Repeat("\n", 1<<17), maxSearched, 1, "the file ends inside"},
+		"a long line":                            {"a: 1\nb: \"" + strings.Repeat("x", 1<<14), maxSearched, 2, "the quoted text that begins here"},
+		"many lines":                             {strings.Repeat("a: b\n", 1<<13) + " c: d\n", maxSearched, 1<<13 + 1, `a ":" is not allowed here`},
+		"an alias after many lines":              {strings.Repeat(comments, 20) + "apiKey: *canary\n", maxSearched, 20*500 + 1, "* begins an alias"},
+		"an alias beyond the bound":              {comments + "apiKey: *canary\n", 1 << 10, 0, "* begins an alias"},
+		"a quote beyond the bound":               {comments + "apiKey: 'canary\n", 1 << 10, 501, "the quoted text"},
+		"a tab beyond the bound":                 {comments + "a: b\n\tcanary\n", 1 << 10, 502, "there is a tab"},
+		"a key beyond the bound":                 {comments + "a:\n  b: c\n d: e\n", 1 << 10, 501, "a key is expected here"},
+		"a mapping beyond the bound":             {comments + "a: {b: canary\n", 1 << 10, 501, "is not closed"},
+		"an open list beyond the bound":          {comments + "a: [\n", 1 << 10, 502, "a value is expected here"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			problems := ReadYAML("x.yaml", []byte(c.text), nil).Problems
-			if len(problems) != 1 || !strings.Contains(problems[0].Message, c.says) || strings.Contains(problems[0].Message, "canary") {
-				t.Fatalf("got %.300v, want %s", problems, c.says)
-			}
-			if line := problems[0].Line; line != c.line && c.line > 0 {
-				t.Errorf("line %d, want %d", line, c.line)
+			f := findFault(c.text, c.bytes)
+			if f.line != c.line || !strings.Contains(f.message, c.says) || strings.Contains(f.message, "canary") {
+				t.Errorf("line %d: %.200s; want line %d: %s", f.line, f.message, c.line, c.says)
 			}
 		})
 	}
 }
 
 func TestTheSearchForAPlaceIsBounded(t *testing.T) {
-	s := &search{text: strings.Repeat("x: {\n", 9000), left: maxSearched}
+	s := &search{text: strings.Repeat("x: {\n", 200), left: 1 << 14}
 	if line := s.opened(); line < 1 || s.left > 0 {
 		t.Errorf("line %d, %d bytes are left", line, s.left)
 	}
