@@ -39,6 +39,7 @@ func (r *Resolver) fromRegistry(ctx context.Context, o Order) (*Candidate, error
 	}
 	ref := registry.Ref{Name: o.Source.Ref, Version: o.Version, OS: runtime.GOOS, Arch: runtime.GOARCH}
 	var unreachable []error
+	var reasons []string
 	for _, from := range registries {
 		pkg, err := from.Registry.Resolve(ctx, ref)
 		switch {
@@ -46,6 +47,8 @@ func (r *Resolver) fromRegistry(ctx context.Context, o Order) (*Candidate, error
 			o.Source.Registry = from.Name
 			return r.fromPackage(ctx, o, from, pkg)
 		case errors.Is(err, plugins.ErrNotFound):
+			reason := strings.TrimPrefix(err.Error(), plugins.ErrNotFound.Error()+": ")
+			reasons = append(reasons, fmt.Sprintf("%s: %.300s", from.Name, strings.TrimSpace(reason)))
 		case ctx.Err() != nil:
 			return nil, ctx.Err()
 		default:
@@ -61,7 +64,11 @@ func (r *Resolver) fromRegistry(ctx context.Context, o Order) (*Candidate, error
 	if len(unreachable) == 0 {
 		which = "no registry of the configuration (" + strings.Join(names(registries), ", ") + ") has"
 	}
-	return nil, errors.Join(append([]error{fmt.Errorf("%s %s for %s/%s", which, what, ref.OS, ref.Arch)}, unreachable...)...)
+	missing := fmt.Errorf("%s %s for %s/%s", which, what, ref.OS, ref.Arch)
+	if len(reasons) > 0 {
+		missing = fmt.Errorf("%w (%s)", missing, strings.Join(reasons, "; "))
+	}
+	return nil, errors.Join(append([]error{missing}, unreachable...)...)
 }
 
 func names(registries []NamedRegistry) []string {

@@ -116,7 +116,7 @@ func (r *Registry) Resolve(ctx context.Context, ref registry.Ref) (registry.Pack
 		return registry.Package{}, err
 	}
 	if ref.Version == latest || !possible(ref.Name, cmp.Or(ref.Version, latest)) {
-		return registry.Package{}, fmt.Errorf("%w: %.200q %.100q is no name and version of this registry", plugins.ErrNotFound, ref.Name, ref.Version)
+		return registry.Package{}, impossible(ref)
 	}
 	l, err := r.entry(ctx, ref.Name, cmp.Or(ref.Version, latest))
 	if err == nil && l.status() == statusDeleted && ref.Version == "" {
@@ -136,6 +136,14 @@ func (r *Registry) Resolve(ctx context.Context, ref registry.Ref) (registry.Pack
 		r.log.Warn("a bundle is resolved that its registry calls deprecated", "name", ref.Name, "version", l.Server.Version)
 	}
 	return convert(l)
+}
+
+// impossible says why no server of this registry can have a name or a version.
+func impossible(ref registry.Ref) error {
+	if !possible(ref.Name, latest) {
+		return fmt.Errorf("%w: %.200q cannot be a name in this registry: names there have the form namespace/name, such as io.github.acme/notes", plugins.ErrNotFound, ref.Name)
+	}
+	return fmt.Errorf("%w: %.100q cannot be a version in this registry: give one version, such as 1.2.0, or none for the newest", plugins.ErrNotFound, ref.Version)
 }
 
 func (r *Registry) entry(ctx context.Context, name, version string) (listing, error) {

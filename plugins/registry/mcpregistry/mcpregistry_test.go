@@ -92,10 +92,13 @@ func TestNamesAreAskedForEscapedOrNotAtAll(t *testing.T) {
 	if want := []string{"/v0.1/servers/io.example%2Fnpm/versions/2.0.0"}; !slices.Equal(p.asked, want) {
 		t.Fatalf("asked %q", p.asked)
 	}
-	for _, name := range []string{"@scope/name", "../x", "io.example/..", "a/b/c", "io.example/x?y"} {
-		if _, err := r.Resolve(t.Context(), registry.Ref{Name: name}); !errors.Is(err, plugins.ErrNotFound) {
+	for _, name := range []string{"plain", "@scope/name", "../x", "io.example/..", "a/b/c", "io.example/x?y"} {
+		if _, err := r.Resolve(t.Context(), registry.Ref{Name: name}); !errors.Is(err, plugins.ErrNotFound) || !strings.Contains(err.Error(), "namespace/name, such as io.github.acme/notes") {
 			t.Errorf("%s: got %v", name, err)
 		}
+	}
+	if _, err := r.Resolve(t.Context(), registry.Ref{Name: "io.example/a", Version: "../x"}); !errors.Is(err, plugins.ErrNotFound) || !strings.Contains(err.Error(), "give one version") {
+		t.Errorf("a version that there cannot be: %v", err)
 	}
 	if len(p.asked) != 1 {
 		t.Fatalf("asked %q", p.asked)

@@ -97,6 +97,14 @@ var (
 	bundleVersion = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9.+_-]*$`)
 )
 
+// impossible says why no bundle of this registry can have a name or a version.
+func impossible(ref registry.Ref) error {
+	if !bundleName.MatchString(ref.Name) {
+		return fmt.Errorf("%w: %.200q cannot be a name in this registry: names there have the form @scope/bundle", plugins.ErrNotFound, ref.Name)
+	}
+	return fmt.Errorf("%w: %.100q cannot be a version in this registry: give one version, such as 1.2.0, or none for the newest", plugins.ErrNotFound, ref.Version)
+}
+
 // Resolve implements registry.Registry. A name that no bundle of this registry can have is not
 // found without asking.
 func (r *Registry) Resolve(ctx context.Context, ref registry.Ref) (registry.Package, error) {
@@ -104,7 +112,7 @@ func (r *Registry) Resolve(ctx context.Context, ref registry.Ref) (registry.Pack
 		return registry.Package{}, err
 	}
 	if !bundleName.MatchString(ref.Name) || ref.Version != "" && !bundleVersion.MatchString(ref.Version) || ref.Version == "latest" {
-		return registry.Package{}, fmt.Errorf("%w: %.200q %.100q is no name and version of this registry", plugins.ErrNotFound, ref.Name, ref.Version)
+		return registry.Package{}, impossible(ref)
 	}
 	var b bundle
 	if err := r.client.Get(ctx, "/v1/bundles/"+ref.Name, nil, &b); err != nil {

@@ -151,7 +151,12 @@ func TestNamesWithoutAScopeAreNotAskedFor(t *testing.T) {
 	defer s.Close()
 	r := open(t, &published{Server: s})
 	for _, ref := range []registry.Ref{{Name: "plain"}, {Name: "io.example/a"}, {Name: "@a/../b"}, {Name: "@a/b", Version: "../x"}, {Name: "@a/b", Version: "latest"}} {
-		if _, err := r.Resolve(t.Context(), ref); !errors.Is(err, plugins.ErrNotFound) {
+		_, err := r.Resolve(t.Context(), ref)
+		want := "names there have the form @scope/bundle"
+		if ref.Version != "" {
+			want = "give one version"
+		}
+		if !errors.Is(err, plugins.ErrNotFound) || !strings.Contains(err.Error(), want) {
 			t.Errorf("%+v: got %v", ref, err)
 		}
 	}
