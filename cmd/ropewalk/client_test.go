@@ -541,6 +541,21 @@ func TestCommandsAskTheAddressOfTheHomesConfiguration(t *testing.T) {
 	}
 }
 
+func TestConfigShowShowsWhatIsSetForTheServerOnlyAsUnset(t *testing.T) {
+	t.Parallel()
+	s := newScript(t)
+	file := s.write("ropewalk.yaml", "apiKey: ${env:OF_THE_SERVER}\nhttp: {port: 8080}\n")
+	out, errs, status := s.split("", "ropewalk", "config", "show", "--config", file)
+	if status != 0 || !strings.Contains(errs, "warning: "+file+":1: apiKey: the environment variable OF_THE_SERVER is not set here; the server needs it") ||
+		!strings.Contains(strings.Join(strings.Fields(out), " "), "apiKey [unset] "+file+":1 http.port 8080") {
+		t.Errorf("status %d, %s\n%s", status, errs, out)
+	}
+	if out, _, status := s.split("", "ropewalk", "config", "show", "--json", "--config", file); status != 0 || !strings.Contains(out, `"value": "[unset]"`) {
+		t.Errorf("status %d, %s", status, out)
+	}
+	s.run("ropewalk", "config", "check", "--config", file).exits(1, "OF_THE_SERVER is not set")
+}
+
 func TestDoctorExaminesThePortOfTheFlag(t *testing.T) {
 	t.Parallel()
 	s := newScript(t)

@@ -97,9 +97,12 @@ func configShowCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "show", Short: "Show the settings in force and where each comes from; secrets are redacted", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			c, err := s.load(cmd)
+			c, unset, err := s.inspect(cmd)
 			if err != nil {
 				return err
+			}
+			for _, p := range unset {
+				cmd.PrintErrf("warning: %s here; the server needs it in its environment\n", p)
 			}
 			var shown []config.Value
 			for _, v := range c.Effective() {

@@ -15,7 +15,7 @@ func pluginCommand() *cobra.Command {
 	cmd.AddCommand(
 		pluginListCommand(), pluginInfoCommand(), pluginTestCommand(), pluginInitCommand(), pluginProtoCommand(), pluginAttachCommand(), pluginServeCommand(),
 	)
-	cmd.AddCommand(installed.Options{Builtins: builtins(), Load: loadFrom}.Commands()...)
+	cmd.AddCommand(installed.Options{Builtins: builtins(), Inspect: inspectFrom}.Commands()...)
 	return cmd
 }
 

@@ -156,6 +156,19 @@ func TestPluginVerifyComparesEveryPluginWithItsSum(t *testing.T) {
 	sum := s.run("ropewalk", "plugin", "info", elsewhere).exits(0).row("sha256")[1]
 	s.write(filepath.Join(s.home, "ropewalk.yaml"), "auth: {adapter: mine, path: "+elsewhere+", sha256: "+sum+"}\napiKey: a-key-of-the-operator\n")
 	s.run("ropewalk", "plugin", "verify").exits(0).row(elsewhere, "ok")
+	for name, text := range map[string]string{
+		"":        "auth: {adapter: mine, path: " + elsewhere + ", sha256: " + sum + ", token: \"${env:OF_THE_SERVER}\"}\napiKey: ${env:OF_THE_SERVER}\n",
+		"PLUGINS": "auth: {adapter: mine, path: \"${env:PLUGINS}/mine\", sha256: " + sum + "}\n",
+	} {
+		file := s.write("variables.yaml", text)
+		if name == "" {
+			s.run("ropewalk", "plugin", "verify", "--config", file).exits(0).row(elsewhere, "ok")
+			s.run("ropewalk", "plugin", "remove", "registry-none", "--config", file).exits(1, "registry-none")
+		} else {
+			s.run("ropewalk", "plugin", "verify", "--config", file).exits(1, "auth.path: the environment variable PLUGINS is not set")
+			s.run("ropewalk", "plugin", "remove", "sessionstore-third", "--config", file).exits(1, "auth.path: the environment variable PLUGINS is not set", "--force")
+		}
+	}
 	change(t, elsewhere)
 	s.run("ropewalk", "plugin", "verify").exits(1, "1 of 2 plugins").row(elsewhere, "changed")
 

@@ -27,6 +27,15 @@ func (s *settings) bindListener(cmd *cobra.Command) {
 
 // load reads the configuration; its error names everything that is wrong.
 func (s *settings) load(cmd *cobra.Command) (*config.Config, error) {
+	return config.Load(s.options(cmd))
+}
+
+// inspect reads the configuration to look at it: values whose environment variables only the server has are unset.
+func (s *settings) inspect(cmd *cobra.Command) (c *config.Config, unset config.Problems, err error) {
+	return config.Inspect(s.options(cmd))
+}
+
+func (s *settings) options(cmd *cobra.Command) config.Options {
 	o := config.Options{Path: s.file, Home: s.home, Environment: config.HostEnvironment(), Adapters: adapterSchemas()}
 	if cmd.Flags().Changed("host") {
 		o.Flags.Host = &s.host
@@ -34,7 +43,7 @@ func (s *settings) load(cmd *cobra.Command) (*config.Config, error) {
 	if cmd.Flags().Changed("port") {
 		o.Flags.Port = &s.port
 	}
-	return config.Load(o)
+	return o
 }
 
 // findHome returns the service home, which does not depend on the configuration.
@@ -48,7 +57,7 @@ func (s *settings) storage() (*config.Config, error) {
 	return config.LoadStorage(config.Options{Path: s.file, Home: s.home, Environment: config.HostEnvironment(), Adapters: adapterSchemas()})
 }
 
-// loadFrom reads the configuration of a home and a file, both of which may be "".
-func loadFrom(home, file string) (*config.Config, error) {
-	return config.Load(config.Options{Path: file, Home: home, Environment: config.HostEnvironment(), Adapters: adapterSchemas()})
+// inspectFrom reads the configuration of a home and a file, both of which may be "", to look at it.
+func inspectFrom(home, file string) (c *config.Config, unset config.Problems, err error) {
+	return config.Inspect(config.Options{Path: file, Home: home, Environment: config.HostEnvironment(), Adapters: adapterSchemas()})
 }

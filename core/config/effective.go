@@ -14,7 +14,7 @@ import (
 // Value is one effective setting.
 type Value struct {
 	Path   string `json:"path"`   // as in the file: http.port, registries[0].name
-	Value  any    `json:"value"`  // secrets read "[redacted]"
+	Value  any    `json:"value"`  // secrets read "[redacted]"; of Inspect, a value without its variable "[unset]"
 	Source string `json:"source"` // the file with its line, the flag, the environment variable, or "default"
 }
 

@@ -50,3 +50,42 @@ apps:
 		t.Errorf("a secret is shown: %v", got)
 	}
 }
+
+func TestAValueWithoutItsVariableIsShownAsUnset(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "ropewalk.yaml")
+	inspect := func(text string) (*config.Config, config.Problems, error) {
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return config.Inspect(config.Options{Path: file, Home: "/home/of/it", Environment: config.Environment{"LEVEL": "debug"}})
+	}
+	c, unset, err := inspect("apiKey: ${env:KEY}\nhttp: {port: \"${env:PORT}\"}\nlog: {level: \"${env:LEVEL}\"}\nstorage: {url: \"postgres://u:${env:PASSWORD}@db/x\"}\n" +
+		"models: {default: \"m:x\", providers: {m: {type: openai, baseUrl: \"http://m\", apiKey: \"${env:MODEL}\"}}}\n")
+	if err != nil {
+		t.Fatal(err)
+	}
+	shown := map[string]string{}
+	for _, v := range c.Effective() {
+		shown[v.Path] += fmt.Sprint(v.Value)
+	}
+	for path, want := range map[string]string{
+		"apiKey": "[unset]", "http.port": "[unset]", "storage.url": "[unset]", "models.providers.m.apiKey": "[unset]", "log.level": "[redacted]", "http.host": "127.0.0.1",
+	} {
+		if shown[path] != want {
+			t.Errorf("%s is shown as %q, want %q", path, shown[path], want)
+		}
+	}
+	var variables []string
+	for _, p := range unset {
+		variables = append(variables, p.Variable)
+	}
+	if strings.Join(variables, " ") != "KEY PORT PASSWORD MODEL" {
+		t.Errorf("unset are %v", unset)
+	}
+	if _, _, err := inspect("apiKey: ${env:KEY}\nhtpt: {port: 1}\n"); err == nil || !strings.Contains(err.Error(), "htpt") || !strings.Contains(err.Error(), "KEY is not set") {
+		t.Errorf("another mistake beside a variable: %v", err)
+	}
+	if _, _, err := config.Inspect(config.Options{Path: file + ".absent", Home: "/home/of/it"}); err == nil {
+		t.Error("a file that is not there was read")
+	}
+}

@@ -26,7 +26,10 @@ func FuzzLoad(f *testing.F) {
 		f.Fatal(err)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		c, err := build(sc, o, "/home", "/home/ropewalk.yaml", []byte(text))
+		c, problems, err := build(sc, o, "/home", "/home/ropewalk.yaml", []byte(text))
+		if err == nil && len(problems) > 0 {
+			err = problems.Sorted()
+		}
 		if err != nil {
 			if strings.Contains(err.Error(), "canary-of") {
 				t.Fatalf("a problem shows a value of the environment: %v", err)

@@ -36,27 +36,40 @@ type Flags struct {
 // Load reads, defaults and checks the configuration. It changes nothing on the disk. What is wrong
 // comes back as one Problems error: everything at once, in the order of the file.
 func Load(o Options) (*Config, error) {
+	c, problems, err := loadAll(o)
+	if err == nil && len(problems) > 0 {
+		err = problems.Sorted()
+	}
+	if err != nil {
+		return nil, err
+	}
+	return c, nil
+}
+
+// loadAll is Load, with what is wrong beside the Config that is made all the same. The error is one of which nothing
+// can be made.
+func loadAll(o Options) (*Config, Problems, error) {
 	s, err := schema.New(o.Adapters)
 	if err != nil {
-		return nil, fmt.Errorf("configuration: %w", err)
+		return nil, nil, fmt.Errorf("configuration: %w", err)
 	}
 	home, err := homeDir(o)
 	if err != nil {
-		return nil, Problems{{Place: Place{Source: "flag --home"}, Message: err.Error()}}
+		return nil, nil, Problems{{Place: Place{Source: "flag --home"}, Message: err.Error()}}
 	}
 	file, content, err := readFile(o.Path, home)
 	if err != nil {
-		return nil, Problems{{Place: Place{Source: file}, Message: err.Error()}}
+		return nil, nil, Problems{{Place: Place{Source: file}, Message: err.Error()}}
 	}
 	return build(s, o, home, file, content)
 }
 
-// build makes the Config of a file's text. Everything it needs is read already.
-func build(s *schema.Schema, o Options, home, file string, content []byte) (*Config, error) {
+// build makes the Config of a file's text, and reports what is wrong with it. Everything it needs is read already.
+func build(s *schema.Schema, o Options, home, file string, content []byte) (*Config, Problems, error) {
 	merged := merge(s, o, file, content)
 	d, err := decode(merged.Value)
 	if err != nil {
-		return nil, fmt.Errorf("configuration: %w", err)
+		return nil, nil, fmt.Errorf("configuration: %w", err)
 	}
 	base := home
 	if file != "" {
@@ -67,10 +80,7 @@ func build(s *schema.Schema, o Options, home, file string, content []byte) (*Con
 	c.effective = effective(merged)
 	c.deriveLimits()
 	k := check{cfg: c, doc: d, schema: s, expanded: merged.Expanded, problems: merged.Problems}
-	if problems := k.run(); len(problems) > 0 {
-		return nil, problems.Sorted()
-	}
-	return c, nil
+	return c, k.run(), nil
 }
 
 // merge puts the environment and the flags over a file's text, and the defaults under it.

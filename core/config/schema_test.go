@@ -136,7 +136,7 @@ func TestALoadLeavesTheSchemaAsItWas(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := build(s, Options{}, "/home", "", []byte("features: {delegation: false}\nlog: {}")); err != nil {
+	if _, _, err := build(s, Options{}, "/home", "", []byte("features: {delegation: false}\nlog: {}")); err != nil {
 		t.Fatal(err)
 	}
 	if after, err := s.JSON(); err != nil || !bytes.Equal(before, after) {

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"context"
 	"os"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -17,8 +19,34 @@ import (
 // Options is what the commands need of the program.
 type Options struct {
 	Builtins pluginhost.Builtins
-	// Load reads the configuration with the given home and file.
-	Load func(home, file string) (*config.Config, error)
+	// Inspect reads the configuration with the given home and file, as config.Inspect.
+	Inspect func(home, file string) (c *config.Config, unset config.Problems, err error)
+}
+
+// configured returns the adapters that the configuration names. Environment variables of their settings, and of other
+// sections, may be set for the server only.
+func (o Options) configured(at place) ([]pluginhost.Configured, error) {
+	c, unset, err := o.Inspect(at.home, at.file)
+	if err != nil {
+		return nil, err
+	}
+	all := pluginhost.AllConfigured(c)
+	var wrong config.Problems
+	for _, p := range unset {
+		if slices.ContainsFunc(all, func(used pluginhost.Configured) bool { return isIdentity(used.At, p.Path) }) {
+			wrong = append(wrong, p)
+		}
+	}
+	if len(wrong) > 0 {
+		return nil, wrong
+	}
+	return all, nil
+}
+
+// isIdentity reports whether a path is that of the section at a place, or of what says there which plugin is meant.
+func isIdentity(at, path string) bool {
+	at = strings.TrimSuffix(at, ".")
+	return path == at || path == at+".adapter" || path == at+".path" || path == at+".sha256"
 }
 
 // Commands returns install, remove and verify.

@@ -45,12 +45,12 @@ func (o Options) removeCommand() *cobra.Command {
 
 // checkUnused fails when the configuration uses the plugin, or cannot be read.
 func (o Options) checkUnused(at place, home, name string) error {
-	c, err := o.Load(at.home, at.file)
+	all, err := o.configured(at)
 	if err != nil {
 		return fmt.Errorf("whether the configuration uses %s is unknown, since it is wrong (give --force to remove the plugin all the same): %w", name, err)
 	}
 	file := filepath.Join(pluginhost.LockFile{Home: home}.Dir(), name)
-	for _, used := range pluginhost.AllConfigured(c) {
+	for _, used := range all {
 		_, builtin := o.Builtins[used.Kind][used.Adapter]
 		byName := used.Path == "" && !builtin && string(used.Kind)+"-"+used.Adapter == name
 		if byName || used.Path == file {

@@ -39,9 +39,9 @@ func (o Options) verifyCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			c, wrong := o.Load(at.home, at.file) // a plugin that is gone makes a configuration wrong, and is to be seen all the same
+			configured, wrong := o.configured(at) // a plugin that is gone makes a configuration wrong, and is to be seen all the same
 			if wrong == nil {
-				if all, err = withConfigured(all, c); err != nil {
+				if all, err = withConfigured(all, configured); err != nil {
 					return err
 				}
 			}
@@ -75,8 +75,8 @@ func acceptPlugin(cmd *cobra.Command, sums pluginhost.LockFile, name string) err
 }
 
 // withConfigured adds the plugins that the configuration names by path.
-func withConfigured(all []pluginhost.Sum, c *config.Config) ([]pluginhost.Sum, error) {
-	for _, p := range pluginhost.AllConfigured(c) {
+func withConfigured(all []pluginhost.Sum, configured []pluginhost.Configured) ([]pluginhost.Sum, error) {
+	for _, p := range configured {
 		if p.Path == "" {
 			continue
 		}

@@ -1,0 +1,42 @@
+package config
+
+import (
+	"slices"
+	"strings"
+)
+
+// unsetValue is what Effective shows of a value whose environment variable is not set.
+const unsetValue = "[unset]"
+
+// Inspect reads a configuration to look at it, not to start a server with it. It is Load, except that a value may name
+// an environment variable that only the server's environment has: unset are those values, which Effective shows as
+// "[unset]" and which are otherwise empty or their default. What else is wrong is the error.
+func Inspect(o Options) (c *Config, unset Problems, err error) {
+	c, problems, err := loadAll(o)
+	if err != nil {
+		return nil, nil, err
+	}
+	if slices.ContainsFunc(problems, func(p Problem) bool { return p.Variable == "" }) {
+		return nil, nil, problems.Sorted()
+	}
+	for _, p := range problems {
+		c.showUnset(p)
+	}
+	if len(problems) > 0 {
+		unset = problems.Sorted()
+	}
+	return c, unset, nil
+}
+
+// showUnset shows the value of a problem as one that is not set.
+func (c *Config) showUnset(p Problem) {
+	i := slices.IndexFunc(c.effective, func(v Value) bool { return v.Path == p.Path })
+	if i < 0 {
+		i = slices.IndexFunc(c.effective, func(v Value) bool { return strings.Compare(v.Path, p.Path) > 0 })
+		if i < 0 {
+			i = len(c.effective)
+		}
+		c.effective = slices.Insert(c.effective, i, Value{})
+	}
+	c.effective[i] = Value{Path: p.Path, Value: unsetValue, Source: p.Place.String()}
+}
