@@ -2,6 +2,8 @@ package authn
 
 import (
 	"context"
+	"maps"
+	"slices"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -56,7 +58,7 @@ func (r *rights) WatchRevocations(changed func(string)) func() {
 func (r *rights) change(known string, change func()) {
 	r.mu.Lock()
 	change()
-	watchers := r.watchers
+	watchers := slices.Collect(maps.Values(r.watchers))
 	r.mu.Unlock()
 	for _, changed := range watchers {
 		if known != "nobody" {
