@@ -14,7 +14,9 @@ import (
 	"time"
 
 	"code.dny.dev/ssrf"
+	"github.com/hashicorp/go-hclog"
 
+	"github.com/ropewalk/ropewalk/internal/testkit"
 	"github.com/ropewalk/ropewalk/plugins"
 )
 
@@ -85,14 +87,18 @@ func TestTheFirstDocumentAboutTheIssuerCounts(t *testing.T) {
 	}
 }
 
-func TestAProviderThatDoesNotAnswerIsAskedForOneDocument(t *testing.T) {
-	p := newProvider(t)
+func TestAProviderThatDoesNotAnswerIsAskedForOneDocumentAndLogged(t *testing.T) {
+	p, log := newProvider(t), &testkit.Log{}
 	p.setAway(true)
-	if _, err := p.party(func(o *Options) { o.Issuer = issuer + "/realm" }).Metadata(t.Context()); !errors.Is(err, plugins.ErrUnavailable) {
+	party := p.party(func(o *Options) { o.Issuer, o.Log = issuer+"/realm", log.Logger(hclog.Warn, false) })
+	if _, err := party.Metadata(t.Context()); !errors.Is(err, plugins.ErrUnavailable) {
 		t.Errorf("got %v, want unavailable", err)
 	}
 	if len(p.asked) != 1 {
 		t.Errorf("the provider was asked for %v, want one", p.asked)
+	}
+	if !log.Contains("did not give its metadata") || !log.Contains("connection refused") {
+		t.Errorf("the log says %q", log)
 	}
 }
 
