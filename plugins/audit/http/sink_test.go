@@ -150,6 +150,17 @@ func TestWhatTheCollectorTookIsNotSentAgain(t *testing.T) {
 	}
 }
 
+func TestARecordThatCannotBeWrittenIsNotAcknowledged(t *testing.T) {
+	settings, taken := answers(t)
+	s := open(t, settings)
+	broken := append(some(1), audit.Record{Sequence: 2, Action: "tools.call", Arguments: json.RawMessage(`{"cut`)})
+	for range 2 { // it is not taken for sent
+		if err := s.Write(t.Context(), "one", broken); err == nil || !strings.Contains(err.Error(), "JSON") || taken.Load() != 0 {
+			t.Errorf("the collector got %d records: %v", taken.Load(), err)
+		}
+	}
+}
+
 func TestABatchIsNotTakenWhenItsFirstHalfIsRefused(t *testing.T) {
 	settings, taken := answers(t, 413, 401) // then it takes whatever comes
 	s := open(t, settings)

@@ -1,0 +1,44 @@
+package http
+
+import (
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/ropewalk/ropewalk/plugins"
+	"github.com/ropewalk/ropewalk/plugins/audit"
+)
+
+// busyUntil is a collector that answers 503 until then, and counts.
+type busyUntil struct {
+	then  time.Time
+	asked int
+}
+
+func (b *busyUntil) RoundTrip(req *http.Request) (*http.Response, error) {
+	b.asked++
+	status := http.StatusServiceUnavailable
+	if !time.Now().Before(b.then) {
+		status = http.StatusNoContent
+	}
+	return &http.Response{StatusCode: status, Body: io.NopCloser(strings.NewReader("")), Request: req}, nil
+}
+
+func TestABusyCollectorIsAskedAgainEveryThreeSecondsAtLeast(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, collector := New(), &busyUntil{then: time.Now().Add(10 * time.Minute)}
+		if err := s.Configure(t.Context(), plugins.Config{JSON: []byte(`{"url": "http://collector"}`)}); err != nil {
+			t.Fatal(err)
+		}
+		s.client.Transport = collector
+		if err := s.Write(t.Context(), "one", []audit.Record{{Sequence: 1, Action: "a"}}); err != nil {
+			t.Error(err)
+		}
+		if late := time.Since(collector.then); late > 3*time.Second || collector.asked < 200 || collector.asked > 1000 {
+			t.Errorf("it was asked %d times, the last time %v after it was ready", collector.asked, late)
+		}
+	})
+}
