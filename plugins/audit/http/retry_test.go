@@ -1,6 +1,8 @@
 package http
 
 import (
+	"context"
+	"errors"
 	"io"
 	"net/http"
 	"strings"
@@ -41,4 +43,39 @@ func TestABusyCollectorIsAskedAgainEveryThreeSecondsAtLeast(t *testing.T) {
 			t.Errorf("it was asked %d times, the last time %v after it was ready", collector.asked, late)
 		}
 	})
+}
+
+// answersThenNone is a collector that answers with each status in turn, and then not at all.
+type answersThenNone []int
+
+func (a *answersThenNone) RoundTrip(req *http.Request) (*http.Response, error) {
+	if len(*a) == 0 {
+		<-req.Context().Done()
+		return nil, req.Context().Err()
+	}
+	status := (*a)[0]
+	*a = (*a)[1:]
+	return &http.Response{StatusCode: status, Status: http.StatusText(status), Body: io.NopCloser(strings.NewReader("")), Request: req}, nil
+}
+
+// The deadline is no news to who set it.
+func TestAtTheDeadlineTheErrorIsTheLastOneOfTheCollector(t *testing.T) {
+	for want, answers := range map[string]answersThenNone{
+		"the collector answered Service Unavailable; the time for it is over": {500, 502, 503},
+		`Post "http://collector": context deadline exceeded`:                  nil,
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			s := New()
+			if err := s.Configure(t.Context(), plugins.Config{JSON: []byte(`{"url": "http://collector", "timeout": "1m"}`)}); err != nil {
+				t.Fatal(err)
+			}
+			s.client.Transport = &answers
+			ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+			defer cancel()
+			err := s.Write(ctx, "one", []audit.Record{{Sequence: 1, Action: "a"}})
+			if !errors.Is(err, plugins.ErrUnavailable) || !strings.Contains(err.Error(), want) {
+				t.Errorf("got %v, want %s", err, want)
+			}
+		})
+	}
 }
