@@ -619,6 +619,43 @@ func TestAHomeThatCannotBeWrittenIsNamedWithItsRemedy(t *testing.T) {
 	}
 }
 
+func TestAPluginWhoseFileWasReplacedIsAWarningWhileItsCopyServes(t *testing.T) {
+	t.Parallel()
+	s := newScript(t)
+	s.environ = []string{"PATH=" + s.dir}
+	demo := install(t, filepath.Join(built, "sessionstore-memory"), filepath.Join(s.dir, "demo"))
+	sum := s.run("ropewalk", "plugin", "info", demo).exits(0).row("sha256")[1]
+	s.write(filepath.Join(s.home, "ropewalk.yaml"), "sessionStore: {adapter: demo, path: "+demo+", sha256: "+sum+"}\n")
+	s.up()
+	change(t, demo)
+	says := []string{
+		"ropewalk.yaml:1: sessionStore.path: the file " + demo + " was replaced: its sha256 is ", ", and not " + sum, "The server starts " + s.home,
+		"put the file back, or set sha256 to that of the new one and run `ropewalk reload`",
+	}
+	_, errs, status := s.split("", "ropewalk", "config", "check")
+	out, _, examined := s.split("", "ropewalk", "doctor")
+	for _, text := range says {
+		if status != 0 || !strings.Contains(errs, text) {
+			t.Errorf("config check: status %d, %q is missing in\n%s", status, text, errs)
+		}
+		if examined != 0 || !strings.Contains(out, text) {
+			t.Errorf("doctor: status %d, %q is missing in\n%s", examined, text, out)
+		}
+	}
+	if !strings.HasPrefix(errs, "warning: ") || !strings.Contains(out, "warning  adapters") {
+		t.Errorf("not a warning:\n%s\n%s", errs, out)
+	}
+	s.run("ropewalk", "plugin", "verify").exits(1, "changed")
+	copies, err := filepath.Glob(filepath.Join(s.home, "plugins", ".sessionstore-demo.*"))
+	if err != nil || len(copies) != 1 {
+		t.Fatal(copies, err)
+	}
+	if err := os.Remove(copies[0]); err != nil {
+		t.Fatal(err)
+	}
+	s.run("ropewalk", "config", "check").exits(1, "content does not match its sha256") // nothing is left to start
+}
+
 func TestDoctorNamesAProgramAndAFolderThatAreGone(t *testing.T) {
 	t.Parallel()
 	s := newScript(t)

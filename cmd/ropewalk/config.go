@@ -71,11 +71,14 @@ func configCheckCommand() *cobra.Command {
 			for _, warning := range c.Warnings {
 				cmd.PrintErrln("warning:", warning)
 			}
-			unchecked, err := server.Check(cmd.Context(), c, builtins(), hclog.NewNullLogger())
+			found, err := server.Check(cmd.Context(), c, builtins(), hclog.NewNullLogger())
+			for _, p := range found.Replaced {
+				cmd.PrintErrln("warning:", p)
+			}
 			if err != nil {
 				return err
 			}
-			for _, section := range unchecked {
+			for _, section := range found.Unchecked {
 				cmd.PrintErrf("%s: settings not checked: the adapter can check them only when it starts\n", section)
 			}
 			file := c.File

@@ -148,6 +148,7 @@ func (h *Host) Check(ctx context.Context, kind plugins.Kind, p config.Plugin) er
 	if target.impl != nil {
 		return server.Validate(ctx, target.impl().Impl, h.settings(target))
 	}
+	target.kept, _ = h.replaced(target) // as a server would start it
 	inst, err := h.launch(ctx, target)
 	if err != nil {
 		return err

@@ -14,6 +14,9 @@ import (
 	"strings"
 
 	"github.com/google/renameio/v2"
+
+	"github.com/ropewalk/ropewalk/core/config"
+	"github.com/ropewalk/ropewalk/plugins"
 )
 
 // keptName matches the names of kept files: .<kind>-<name>.<sha256>
@@ -47,7 +50,7 @@ func (h *Host) kept(t target) target {
 func (h *Host) keep(t target) (string, error) {
 	dir := h.lockFile().Dir()
 	kept := h.keptPath(t)
-	if sum, err := HashFile(kept); err == nil && strings.EqualFold(sum, t.sha256) {
+	if has(kept, t.sha256) {
 		return kept, nil
 	}
 	source, err := os.Open(t.path)
@@ -71,6 +74,40 @@ func (h *Host) keep(t target) (string, error) {
 		return "", err
 	}
 	return kept, copyVerified(kept, io.MultiReader(bytes.NewReader(first[:n]), source), t.sha256)
+}
+
+// has reports whether a file is there and has the SHA-256 sum.
+func has(path, sum string) bool {
+	now, err := HashFile(path)
+	return err == nil && strings.EqualFold(now, sum)
+}
+
+// Replaced says that the file of a plugin with a configured path no longer has the configured SHA-256, while a server
+// starts the copy that it kept of the one that had; after "; " it says what to do. It is "" for any other plugin.
+func (h *Host) Replaced(kind plugins.Kind, p config.Plugin) string {
+	t, err := h.find(kind, p)
+	if err != nil {
+		return ""
+	}
+	kept, now := h.replaced(t)
+	if kept == "" {
+		return ""
+	}
+	return fmt.Sprintf("the file %s was replaced: its sha256 is %s, and not %s. The server starts %s, its copy of the accepted file; "+
+		"put the file back, or set sha256 to that of the new one and run `ropewalk reload`", t.path, now, t.sha256, kept)
+}
+
+// replaced returns the kept copy of a file that was replaced, and the SHA-256 that the file has now; "" when it was not, or
+// no copy is kept.
+func (h *Host) replaced(t target) (kept, now string) {
+	if t.config.Path == "" {
+		return "", ""
+	}
+	now, err := HashFile(t.path)
+	if err != nil || strings.EqualFold(now, t.sha256) || !has(h.keptPath(t), t.sha256) {
+		return "", ""
+	}
+	return h.keptPath(t), now
 }
 
 // copyVerified writes source to path if it has the SHA-256 sum.

@@ -12,10 +12,15 @@ import (
 	"github.com/ropewalk/ropewalk/plugins"
 )
 
-// Check has every configured adapter validate its settings, and starts nothing else. It returns the
-// sections whose adapter can check settings only by taking them. Its error is a config.Problems with
-// the place of each problem.
-func Check(ctx context.Context, c *config.Config, builtins pluginhost.Builtins, log hclog.Logger) (unchecked []string, err error) {
+// Checked is what a check found beside what is wrong.
+type Checked struct {
+	Unchecked []string        // the sections whose adapter can check settings only by taking them
+	Replaced  config.Problems // plugins whose file was replaced: a server starts its copy of the accepted one
+}
+
+// Check has every configured adapter validate its settings, and starts nothing else. Its error is a config.Problems
+// with the place of each problem.
+func Check(ctx context.Context, c *config.Config, builtins pluginhost.Builtins, log hclog.Logger) (found Checked, err error) {
 	h := pluginhost.New(pluginhost.Options{
 		Home: c.Home, Builtins: builtins, Logger: log, Env: c.Environment, PassEnv: c.Plugins.PassEnv, Limits: c.Plugins.Limits,
 		StartTimeout: c.Plugins.StartTimeout, CallTimeout: c.Plugins.CallTimeout,
@@ -23,9 +28,12 @@ func Check(ctx context.Context, c *config.Config, builtins pluginhost.Builtins, 
 	})
 	var all config.Problems
 	for _, a := range pluginhost.AllConfigured(c) {
+		if replaced := h.Replaced(a.Kind, a.Plugin); replaced != "" {
+			found.Replaced = append(found.Replaced, c.Problem(a.At+".path", replaced))
+		}
 		err := h.Check(ctx, a.Kind, a.Plugin)
 		if errors.Is(err, plugins.ErrUnimplemented) {
-			unchecked = append(unchecked, a.At)
+			found.Unchecked = append(found.Unchecked, a.At)
 			continue
 		}
 		if problems, wrong := errors.AsType[config.Problems](located(c, a.Plugin, err)); wrong {
@@ -33,9 +41,9 @@ func Check(ctx context.Context, c *config.Config, builtins pluginhost.Builtins, 
 		}
 	}
 	if len(all) > 0 {
-		return unchecked, all
+		return found, all
 	}
-	return unchecked, nil
+	return found, nil
 }
 
 // allProblems adds the problems of all other adapters to the error of the first one that did not

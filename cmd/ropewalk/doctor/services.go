@@ -26,8 +26,12 @@ func (e *examination) checkAdapters(ctx context.Context) {
 	if e.config == nil {
 		return
 	}
-	unchecked, err := server.Check(ctx, e.config, e.o.Builtins, hclog.NewNullLogger())
-	for _, section := range unchecked {
+	found, err := server.Check(ctx, e.config, e.o.Builtins, hclog.NewNullLogger())
+	for _, p := range found.Replaced {
+		detail, remedy, _ := strings.Cut(p.String(), "; ")
+		e.add("adapters", warning, detail, remedy)
+	}
+	for _, section := range found.Unchecked {
 		e.add("adapters", warning, section+": settings not checked: the adapter can check them only when it starts", "start the server to check them")
 	}
 	if err != nil {
@@ -38,7 +42,7 @@ func (e *examination) checkAdapters(ctx context.Context) {
 		for _, p := range problems {
 			e.add("adapters", failed, p.String(), adapterRemedy(p.Message))
 		}
-	} else if len(unchecked) == 0 {
+	} else if len(found.Unchecked) == 0 {
 		e.add("adapters", ok, "every configured adapter accepts its settings", "")
 	}
 }
