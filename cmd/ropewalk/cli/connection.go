@@ -39,13 +39,13 @@ func (c *Connection) Bind(cmd *cobra.Command) {
 // Client returns a client for the server. What a flag says goes before the environment, which goes
 // before the context, which goes before a server that runs on the home, or would with the home's configuration.
 func (c *Connection) Client(ctx context.Context) (*apiclient.Client, error) {
-	context, named, err := c.namedContext()
+	contextName, named, err := c.namedContext()
 	if err != nil {
 		return nil, err
 	}
 	client := &apiclient.Client{Workspace: first(c.workspace, os.Getenv("ROPEWALK_WORKSPACE"), named.Workspace)}
-	client.Server, client.ServerFrom = firstFrom(source{"--server", c.server}, source{"ROPEWALK_SERVER", os.Getenv("ROPEWALK_SERVER")}, source{context, named.Server})
-	client.Key, client.KeyFrom = firstFrom(source{"ROPEWALK_API_KEY", os.Getenv("ROPEWALK_API_KEY")}, source{context, named.Key})
+	client.Server, client.ServerFrom = firstFrom(source{"--server", c.server}, source{"ROPEWALK_SERVER", os.Getenv("ROPEWALK_SERVER")}, source{contextName, named.Server})
+	client.Key, client.KeyFrom = firstFrom(source{"ROPEWALK_API_KEY", os.Getenv("ROPEWALK_API_KEY")}, source{contextName, named.Key})
 	if client.Server != "" {
 		return client, nil
 	}
