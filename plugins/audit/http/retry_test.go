@@ -79,3 +79,28 @@ func TestAtTheDeadlineTheErrorIsTheLastOneOfTheCollector(t *testing.T) {
 		})
 	}
 }
+
+func TestWhatTheCollectorTookAtTheDeadlineIsAcknowledged(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, collector := New(), &busyUntil{then: time.Now().Add(time.Second)}
+		if err := s.Configure(t.Context(), plugins.Config{JSON: []byte(`{"url": "http://collector"}`)}); err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		s.client.Transport = roundTrip(func(req *http.Request) (*http.Response, error) {
+			resp, err := collector.RoundTrip(req)
+			if resp.StatusCode == http.StatusNoContent {
+				cancel()
+			}
+			return resp, err
+		})
+		if err := s.Write(ctx, "one", []audit.Record{{Sequence: 1, Action: "a"}}); err != nil || s.lastOf("one") != 1 {
+			t.Errorf("%d is taken for written: %v", s.lastOf("one"), err)
+		}
+	})
+}
+
+type roundTrip func(*http.Request) (*http.Response, error)
+
+func (f roundTrip) RoundTrip(req *http.Request) (*http.Response, error) { return f(req) }

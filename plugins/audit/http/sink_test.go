@@ -108,7 +108,7 @@ func answers(t *testing.T, codes ...int) (settings map[string]any, taken *atomic
 			return
 		}
 		var batch []audit.Entry
-		if r.Header.Get("Authorization") != "Bearer the-token" || r.Header.Get("X-Source") != "ropewalk" || json.NewDecoder(r.Body).Decode(&batch) != nil {
+		if r.Header.Get("Authorization") != "Bearer the-token" || r.Header.Get("X-Source") != "ropewalk" || r.Header.Get("Content-Type") != "application/json" || json.NewDecoder(r.Body).Decode(&batch) != nil {
 			w.WriteHeader(http.StatusBadRequest)
 			return
 		}
@@ -126,7 +126,7 @@ func some(n int) (all []audit.Record) {
 }
 
 func TestABatchIsRepeatedWhileTheCollectorIsBusyAndSplitWhereItIsTooLarge(t *testing.T) {
-	for _, codes := range [][]int{{503, 429}, {413}, {413, 413, 413}} {
+	for _, codes := range [][]int{{500, 429}, {413}, {413, 413, 413}} {
 		settings, taken := answers(t, codes...)
 		if err := open(t, settings).Write(t.Context(), "one", some(8)); err != nil || taken.Load() != 8 {
 			t.Errorf("after %v the collector took %d records: %v", codes, taken.Load(), err)
@@ -203,7 +203,7 @@ func TestASinkWithoutSettingsCloses(t *testing.T) {
 }
 
 func TestWhatTheCollectorRefusesIsUnavailableAndSaysWhy(t *testing.T) {
-	for _, code := range []int{301, 401, 404} {
+	for _, code := range []int{300, 301, 401, 404, 499} {
 		settings, _ := answers(t, code)
 		err := open(t, settings).Write(t.Context(), "one", some(1))
 		if !errors.Is(err, plugins.ErrUnavailable) || !strings.Contains(err.Error(), fmt.Sprint(code)) || strings.Contains(err.Error(), "the-token") || strings.Contains(err.Error(), "is over") {
