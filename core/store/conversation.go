@@ -32,7 +32,7 @@ func conversationKey(id string) (int64, error) {
 func conversationID(key int64) string { return fmt.Sprintf("%s%016x", conversationPrefix, uint64(key)) }
 
 func noConversation(id string) error {
-	return core.Errorf(core.CodeNotFound, "you have no conversation %q in this workspace", id)
+	return core.Errorf(core.CodeNotFound, "you have no conversation %.100q in this workspace", id)
 }
 
 func randomKey() int64 {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -183,11 +184,12 @@ func TestAnothersConversationAnswersLikeOneThatDoesNotExist(t *testing.T) {
 					t.Errorf("%s %s: %v", call, name, err)
 					continue
 				}
+				says := strings.ReplaceAll(err.Error(), strconv.Quote(ref.ID), "ID")
 				if want[call] == "" {
-					want[call] = err.Error()
+					want[call] = says
 				}
-				if err.Error() != want[call] {
-					t.Errorf("%s %s says %q, want %q", call, name, err, want[call])
+				if says != want[call] {
+					t.Errorf("%s %s says %q, want %q", call, name, says, want[call])
 				}
 			}
 		}
