@@ -105,7 +105,7 @@ func (s *Store) DeleteAPIKey(ctx context.Context, workspace, userID, id string) 
 		err := tx.QueryRowContext(ctx, `DELETE FROM api_keys WHERE id = $1 AND workspace = $2 AND ($3 = '' OR user_id = $3) RETURNING user_id`,
 			id, workspace, userID).Scan(&owner)
 		if errors.Is(err, sql.ErrNoRows) {
-			return core.Errorf(core.CodeNotFound, "this workspace has no API key %q", id)
+			return core.Errorf(core.CodeNotFound, "this workspace has no API key %.100q", id)
 		}
 		if err != nil {
 			return err
