@@ -50,3 +50,9 @@ func TestAnswersAreReadWholeOrNotAtAll(t *testing.T) {
 		}
 	}
 }
+
+func TestWhatIsNoAddressIsNotAsked(t *testing.T) {
+	if got, err := Fetch(t.Context(), http.DefaultClient, "https://[", "", 100); err == nil || got != nil {
+		t.Errorf("got %q, %v", got, err)
+	}
+}

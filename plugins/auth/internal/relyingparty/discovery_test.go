@@ -139,6 +139,14 @@ func TestAnEndpointMayHaveAQueryAndBeOnLoopbackWithItsIssuer(t *testing.T) {
 	}
 }
 
+func TestOnLoopbackOtherSchemesAreRefusedToo(t *testing.T) {
+	for _, address := range []string{"ftp://localhost/x", "file://127.0.0.1/x"} {
+		if err := CheckURL(address); err == nil || !strings.Contains(err.Error(), "must be an https URL") {
+			t.Errorf("%s: got %v", address, err)
+		}
+	}
+}
+
 func TestMetadataOutlivesItsProviderForAWeek(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newProvider(t)
