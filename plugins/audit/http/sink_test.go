@@ -230,7 +230,7 @@ func TestACollectorIsTrustedByItsCertificate(t *testing.T) {
 	if err := open(t, map[string]any{"url": server.URL, "tls": map[string]any{"caFile": ca}}).Write(t.Context(), "one", some(1)); err != nil {
 		t.Error(err)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 	defer cancel()
 	if err := open(t, map[string]any{"url": server.URL}).Write(ctx, "one", some(1)); !errors.Is(err, plugins.ErrUnavailable) || !strings.Contains(err.Error(), "certificate") {
 		t.Errorf("a certificate that nobody vouches for: %v", err)
