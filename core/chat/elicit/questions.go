@@ -113,6 +113,9 @@ func (q *Questions) settle(ctx context.Context, id string, local *question, r Re
 	if err = q.store.SettleQuestion(ctx, id, raw); err == nil && local != nil {
 		_ = q.settleLocal(local, r) // so that it need not poll
 	}
+	if core.CodeOf(err) == core.CodeNotFound { // the run has ended meanwhile
+		err = unknownQuestion()
+	}
 	return err
 }
 
