@@ -1,0 +1,441 @@
+package main_test
+
+import (
+	"archive/zip"
+	"bytes"
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/ropewalk/ropewalk/internal/testenv"
+)
+
+func TestDoctorNamesWhatIsWrongWithItsRemedy(t *testing.T) {
+	t.Parallel()
+	s := newScript(t)
+	s.environ = []string{"PATH=" + s.dir} // without runtimes to examine
+	demo := install(t, filepath.Join(built, "sessionstore-memory"), filepath.Join(s.dir, "demo"))
+	other := httptest.NewServer(http.NotFoundHandler())
+	t.Cleanup(other.Close)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = w.Write([]byte(`{"status":"ok","uptime":1,"bundles":[]}`))
+	}))
+	t.Cleanup(server.Close)
+	for name, c := range map[string]struct {
+		config string
+		says   []string
+	}{
+		"a setting that does not exist": {"htpt: {port: 1}\n", []string{"configuration", "htpt", "config schema"}},
+		"a database that is away":       {"storage: {url: \"postgres://u:canary@127.0.0.1:1/x\"}\n", []string{"database", "connection refused", "storage.url"}},
+		"an identity provider that is away": {
+			"auth: {adapter: oidc, issuer: \"http://127.0.0.1:1\", clientId: x}\n", []string{"identity", "auth.issuer"},
+		},
+		"a plugin that does not exist": {"sessionStore: {adapter: nothing}\n", []string{"nothing"}},
+		"a plugin whose file changed": {
+			"sessionStore: {adapter: demo, path: " + demo + ", sha256: " + strings.Repeat("0", 64) + "}\n", []string{"does not match its sha256", "put the original back"},
+		},
+		"a registry that is away": {
+			"registries: [{name: official, adapter: mcp-registry, url: \"https://127.0.0.1:1\", allowPrivateNetwork: true}]\n",
+			[]string{"registry", "official", "connection refused", "DNS"},
+		},
+		"a port that another program has": {"http: {port: " + port(t, other.URL) + "}\n", []string{"port", "another program listens there", "http.port"}},
+		"a port of another server":        {"http: {port: " + port(t, server.URL) + "}\n", []string{"port", "a Ropewalk server with another home"}},
+		"a model that cannot be reached":  {"models: {default: \"m:x\", providers: {m: {type: openai, baseUrl: \"http://127.0.0.1:1\"}}}\n", []string{"model", "connection refused", "baseUrl"}},
+		"a model without a key":           {"models: {default: \"anthropic:x\"}\n", []string{"model", "has no key", "ANTHROPIC_API_KEY", "docs/models.md"}},
+		"tabs in the file":                {"http:\n\tport: 1\n", []string{"not YAML", "with spaces"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			file := s.write("doctor.yaml", c.config)
+			out, errs, status := s.split("", "ropewalk", "doctor", "--deep", "--config", file)
+			if status != 1 {
+				t.Errorf("status %d: %s", status, errs)
+			}
+			for _, text := range c.says {
+				if !strings.Contains(out, text) {
+					t.Errorf("%q is missing in\n%s", text, out)
+				}
+			}
+			if strings.Contains(out+errs, "canary") {
+				t.Error("a secret is shown")
+			}
+		})
+	}
+}
+
+func TestDoctorExaminesARunningServerWhoseVariablesItDoesNotHave(t *testing.T) {
+	t.Parallel()
+	s := newScript(t)
+	nowhere := t.TempDir()
+	s.write(filepath.Join(s.home, "ropewalk.yaml"), "models: {default: \"m:x\", providers: {m: {type: openai, baseUrl: \"http://127.0.0.1:1\", apiKey: \"${env:OF_THE_SERVER}\"}}}\n")
+	s.run("ropewalk", "doctor").exits(1, "error    configuration", "set OF_THE_SERVER where the server is started", "home            "+s.home)
+	path := os.Getenv("PATH")
+	s.environ = []string{"OF_THE_SERVER=secret", "PATH=" + nowhere}
+	s.up()
+	s.environ = []string{"PATH=" + path}
+	out, errs, status := s.split("", "ropewalk", "doctor")
+	for _, text := range []string{
+		"warning  configuration", "OF_THE_SERVER is not set here; the running server may have it", "is running at ", "the server is ready",
+		"1 running, 0 stopped", "sessionstore memory", "not found on the server's PATH, " + nowhere, "restart the server",
+	} {
+		if status != 0 || !strings.Contains(out, text) {
+			t.Errorf("status %d, %q is missing in\n%s%s", status, text, out, errs)
+		}
+	}
+	s.run("ropewalk", "backup", "running.db").exits(0)
+}
+
+func TestAKeyThatTheServerDoesNotAcceptIsNamed(t *testing.T) {
+	t.Parallel()
+	s := newScript(t)
+	s.environ = []string{"PATH=" + s.dir, "SERVICE_API_KEY=0123456789abcdef"}
+	s.up()
+	s.environ = []string{"PATH=" + s.dir, "ROPEWALK_API_KEY=rwk_canary"}
+	refused := s.run("ropewalk", "status").exits(1, "the server does not accept the key of ROPEWALK_API_KEY: ", "`ropewalk key create` makes one")
+	examined := s.run("ropewalk", "doctor").exits(1, "error    API key", "the server does not accept the key of ROPEWALK_API_KEY", "or unset it")
+	if strings.Contains(refused.text+examined.text, "canary") {
+		t.Error("the key is shown")
+	}
+	s.environ = []string{"PATH=" + s.dir}
+	s.run("ropewalk", "status").exits(1, "not authenticated: set ROPEWALK_API_KEY")
+}
+
+func TestAModelWhoseKeyIsRefusedIsNamedWithTheSetting(t *testing.T) {
+	t.Parallel()
+	s := newScript(t)
+	s.environ = []string{"PATH=" + s.dir}
+	provider := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(http.StatusUnauthorized)
+	}))
+	t.Cleanup(provider.Close)
+	s.write(filepath.Join(s.home, "ropewalk.yaml"), "models: {default: \"m:x\", providers: {m: {type: openai, baseUrl: \""+provider.URL+"\", apiKey: canary}}}\n")
+	s.up()
+	examined := s.run("ropewalk", "doctor", "--deep").exits(1, "status 401", "set models.providers.m.apiKey to a key that the provider accepts")
+	if strings.Contains(examined.text, "firewall") {
+		t.Error(examined.text)
+	}
+	s.run("ropewalk", "chat", "hello").exits(1, "does not accept the server's key (models.providers.m.apiKey)")
+}
+
+func TestDoctorSaysWhatToDoAboutAnAddressThatIsNotOfThisMachine(t *testing.T) {
+	t.Parallel()
+	s := newScript(t)
+	s.environ = []string{"PATH=" + s.dir}
+	out, _, _ := s.split("", "ropewalk", "doctor", "--host", "nothing.invalid", "--config", s.write("keyed.yaml", "apiKey: 0123456789abcdef\n"))
+	if !strings.Contains(out, "error    port            nothing.invalid:27247: ") || !strings.Contains(out, "set http.host or --host to an address of this machine") ||
+		strings.Contains(out, "end the program") {
+		t.Error(out)
+	}
+}
+
+func TestDoctorNamesAHomeThatIsAFile(t *testing.T) {
+	t.Parallel()
+	s := newScript(t)
+	s.environ = []string{"PATH=" + s.dir}
+	out, _, status := s.split("", "ropewalk", "doctor", "--home", s.write("file", ""))
+	if status != 1 || strings.Count(out, "file is not a directory") != 1 || !strings.Contains(out, "→ choose another with --home or ROPEWALK_HOME") || strings.Contains(out, "correct the file") || strings.Contains(out, "socket") {
+		t.Errorf("status %d:\n%s", status, out)
+	}
+}
+
+func TestDoctorWritesARemedyOfSeveralFindingsOnce(t *testing.T) {
+	t.Parallel()
+	s := newScript(t)
+	s.environ = []string{"PATH=" + s.dir}
+	out, _, _ := s.split("", "ropewalk", "doctor", "--config", s.write("doctor.yaml", "a: 1\nb: 2\nc: 3\n"))
+	if strings.Count(out, ": unknown key") != 3 || strings.Count(out, "correct the file") != 1 {
+		t.Error(out)
+	}
+}
+
+func TestAnAppWhoseFilesWereChangedIsNamedByDoctorAndTheListOfApps(t *testing.T) {
+	t.Parallel()
+	s := newScript(t)
+	s.up()
+	s.bundle(filepath.Join(s.dir, "notes.mcpb"), "notes")
+	s.run("ropewalk", "app", "install", "./notes.mcpb").exits(0)
+	files, err := filepath.Glob(filepath.Join(s.home, "apps", "notes", "bundle", "*", "manifest.json"))
+	if err != nil || len(files) != 1 {
+		t.Fatal(files, err)
+	}
+	if err := os.WriteFile(files[0], []byte("{}"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s.run("ropewalk", "app", "stop", "notes").exits(0)
+	s.run("ropewalk", "app", "start", "notes").exits(1, "(manifest.json)")
+	if _, errs, status := s.split("", "ropewalk", "app", "list"); status != 0 || !strings.Contains(errs, "notes is stopped: the files of the app were changed") {
+		t.Errorf("app list: status %d, %s", status, errs)
+	}
+	s.run("ropewalk", "doctor").exits(1, "notes of ws_default is stopped: the files of the app were changed", "`ropewalk app uninstall notes` and install it again")
+	s.run("ropewalk", "app", "remove", "notes").exits(0)
+	if out, _, _ := s.split("", "ropewalk", "doctor"); !strings.Contains(out, "1 running, 0 stopped") || strings.Contains(out, "error ") {
+		t.Errorf("without the app doctor says\n%s", out)
+	}
+}
+
+func TestAModelWithoutItsKeyIsOneFinding(t *testing.T) {
+	t.Parallel()
+	s := newScript(t)
+	s.environ = []string{"PATH=" + s.dir}
+	file := s.write("keyless.yaml", "models: {default: \"anthropic:x\", fast: \"anthropic:y\"}\n")
+	out, errs, status := s.split("", "ropewalk", "doctor", "--config", file)
+	if status != 1 || strings.Count(out, "has no key") != 1 || !strings.Contains(out, "models.default and models.fast name the provider anthropic") {
+		t.Errorf("doctor: status %d, %s\n%s", status, errs, out)
+	}
+	_, errs, status = s.split("", "ropewalk", "config", "check", "--config", file)
+	if status != 0 || strings.Count(errs, "has no key") != 1 {
+		t.Errorf("config check: status %d, %s", status, errs)
+	}
+}
+
+func TestAModelWithoutItsKeyHidesNothing(t *testing.T) {
+	t.Parallel()
+	s := newScript(t)
+	s.environ = []string{"PATH=" + s.dir}
+	provider := testenv.StartModelProvider(t)
+	provider.Say(t, `{"match":{},"response":{"content":"ok"}}`)
+	const fast = "models.fast names the provider anthropic, which has no key"
+	for name, c := range map[string]struct {
+		models string
+		status int
+		says   []string
+	}{
+		"no default":        {`{fast: "anthropic:y"}`, 0, []string{"warning  model", "no model is configured", fast}},
+		"another default":   {`{default: "m:x", fast: "anthropic:y", providers: {m: {type: openai, baseUrl: "` + provider.URL + `/v1", apiKey: k}}}`, 0, []string{fast, "m:x answers"}},
+		"prices of no file": {`{default: "anthropic:x", prices: ` + s.dir + `/none.json}`, 1, []string{"models.default names the provider anthropic, which has no key", "none.json"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			out, errs, status := s.split("", "ropewalk", "doctor", "--deep", "--config", s.write("models.yaml", "http: {port: 0}\nmodels: "+c.models+"\n"))
+			if status != c.status || strings.Count(out, "has no key") != 1 {
+				t.Errorf("status %d, %s\n%s", status, errs, out)
+			}
+			for _, text := range c.says {
+				if !strings.Contains(out, text) {
+					t.Errorf("%q is missing in\n%s", text, out)
+				}
+			}
+		})
+	}
+}
+
+func TestDoctorExaminesThePortOfTheFlag(t *testing.T) {
+	t.Parallel()
+	s := newScript(t)
+	s.environ = []string{"PATH=" + s.dir}
+	other := httptest.NewServer(http.NotFoundHandler())
+	t.Cleanup(other.Close)
+	out, _, status := s.split("", "ropewalk", "doctor", "--port", port(t, other.URL))
+	if status != 1 || !strings.Contains(out, "127.0.0.1:"+port(t, other.URL)+": another program listens there") {
+		t.Errorf("status %d:\n%s", status, out)
+	}
+}
+
+func TestAHomeThatCannotBeCreatedIsNamedWithItsRemedy(t *testing.T) {
+	t.Parallel()
+	s := newScript(t)
+	s.environ = []string{"PATH=" + s.dir}
+	const home = "/proc/nohome" // nobody creates a directory there, not even root
+	for _, line := range [][]string{{"doctor"}, {"up", "--port", "0"}, {"serve", "--port", "0"}, {"config", "init"}} {
+		out, errs, status := s.split("", append(append([]string{"ropewalk"}, line...), "--home", home)...)
+		for _, text := range []string{"the home /proc/nohome cannot be created: ", "write to /proc", "choose another home with --home or ROPEWALK_HOME"} {
+			if status != 1 || !strings.Contains(out+errs, text) {
+				t.Errorf("%s: status %d, %q is missing in\n%s%s", line, status, text, out, errs)
+			}
+		}
+	}
+}
+
+func TestAHomeThatCannotBeWrittenIsNamedWithItsRemedy(t *testing.T) {
+	t.Parallel()
+	s := newScript(t)
+	s.environ = []string{"PATH=" + s.dir}
+	program := install(t, filepath.Join(built, "ropewalk"), filepath.Join(s.dir, "ropewalk"))
+	var ordinary *syscall.SysProcAttr
+	if os.Geteuid() == 0 { // root writes everywhere
+		ordinary = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
+	}
+	for _, dir := range []string{filepath.Dir(s.dir), s.dir} {
+		if err := os.Chmod(dir, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	says := func(mode os.FileMode, texts ...string) {
+		if err := os.Chmod(s.home, mode); err != nil {
+			t.Fatal(err)
+		}
+		for _, line := range [][]string{{"up", "--port", "0"}, {"serve", "--port", "0"}, {"config", "init"}} {
+			cmd := s.command(program, line...)
+			cmd.SysProcAttr = ordinary
+			out, err := cmd.CombinedOutput()
+			for _, text := range append(texts, "permission denied", "let this user (id ", "or choose another home with --home or ROPEWALK_HOME") {
+				if err == nil || !strings.Contains(string(out), text) {
+					t.Errorf("%s with mode %o: %v, %q is missing in\n%s", line, mode, err, text, out)
+				}
+			}
+		}
+	}
+	says(0o555, "the home "+s.home+" cannot be written: ", "mode 555")
+	says(0) // then the configuration cannot be read
+	if err := os.Chmod(s.home, 0o700); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestAPluginWhoseFileWasReplacedIsAWarningWhileItsCopyServes(t *testing.T) {
+	t.Parallel()
+	s := newScript(t)
+	s.environ = []string{"PATH=" + s.dir}
+	demo := install(t, filepath.Join(built, "sessionstore-memory"), filepath.Join(s.dir, "demo"))
+	sum := s.run("ropewalk", "plugin", "info", demo).exits(0).row("sha256")[1]
+	s.write(filepath.Join(s.home, "ropewalk.yaml"), "sessionStore: {adapter: demo, path: "+demo+", sha256: "+sum+"}\n")
+	s.up()
+	change(t, demo)
+	says := []string{
+		"ropewalk.yaml:1: sessionStore.path: the file " + demo + " was replaced: its sha256 is ", ", and not " + sum, "The server starts " + s.home,
+		"put the file back, or set sha256 to that of the new one and run `ropewalk reload`",
+	}
+	_, errs, status := s.split("", "ropewalk", "config", "check")
+	out, _, examined := s.split("", "ropewalk", "doctor")
+	for _, text := range says {
+		if status != 0 || !strings.Contains(errs, text) {
+			t.Errorf("config check: status %d, %q is missing in\n%s", status, text, errs)
+		}
+		if examined != 0 || !strings.Contains(out, text) {
+			t.Errorf("doctor: status %d, %q is missing in\n%s", examined, text, out)
+		}
+	}
+	if !strings.HasPrefix(errs, "warning: ") || !strings.Contains(out, "warning  adapters") {
+		t.Errorf("not a warning:\n%s\n%s", errs, out)
+	}
+	s.run("ropewalk", "plugin", "verify").exits(1, "changed")
+	copies, err := filepath.Glob(filepath.Join(s.home, "plugins", ".sessionstore-demo.*"))
+	if err != nil || len(copies) != 1 {
+		t.Fatal(copies, err)
+	}
+	if err := os.Remove(copies[0]); err != nil {
+		t.Fatal(err)
+	}
+	s.run("ropewalk", "config", "check").exits(1, "content does not match its sha256") // nothing is left to start
+}
+
+func TestDoctorNamesAProgramAndAFolderThatAreGone(t *testing.T) {
+	t.Parallel()
+	s := newScript(t)
+	folder, program := filepath.Join(s.dir, "registry"), filepath.Join(s.dir, "program")
+	if err := os.Mkdir(folder, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	install(t, filepath.Join(built, "ropewalk"), program)
+	config := "registries: [{name: here, adapter: directory, dir: " + folder + "}]\n"
+	if err := os.WriteFile(filepath.Join(s.home, "ropewalk.yaml"), []byte(config), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s.up()
+	bundle := filepath.Join(s.dir, "gone")
+	if err := os.Mkdir(bundle, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	s.write("gone/manifest.json", `{"manifest_version":"0.3","name":"@test/gone","version":"1.0.0","description":"x","author":{"name":"x"},`+
+		`"server":{"type":"binary","entry_point":"x","mcp_config":{"command":"`+program+`","args":["sample"]}}}`)
+	s.run("ropewalk", "app", "install", bundle).exits(0)
+	s.run("ropewalk", "app", "stop", "gone").exits(0)
+	if err := errors.Join(os.Remove(program), os.Remove(folder)); err != nil {
+		t.Fatal(err)
+	}
+	s.run("ropewalk", "app", "start", "gone").exits(1, "program not found: "+program)
+	out, _, status := s.split("", "ropewalk", "doctor")
+	for _, text := range []string{
+		"program not found: " + program, "install the program, or put it back", "the server's PATH, " + os.Getenv("PATH"),
+		"registries[0].dir: cannot be read: stat " + folder, "create it, mount it or put it back, or correct the setting",
+	} {
+		if status != 1 || !strings.Contains(out, text) {
+			t.Errorf("status %d, %q is missing in\n%s", status, text, out)
+		}
+	}
+}
+
+// port returns the port of an address.
+func port(t *testing.T, address string) string {
+	t.Helper()
+	u, err := url.Parse(address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return u.Port()
+}
+
+func TestDoctorNamesADamagedDatabase(t *testing.T) {
+	t.Parallel()
+	s := newScript(t)
+	s.environ = []string{"PATH=" + s.dir}
+	if err := os.WriteFile(filepath.Join(s.home, "ropewalk.db"), []byte(strings.Repeat("no database ", 1000)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	out, _, status := s.split("", "ropewalk", "doctor")
+	if status != 1 || !strings.Contains(out, "is damaged or is not a database") || !strings.Contains(out, "`ropewalk restore`") {
+		t.Errorf("status %d:\n%s", status, out)
+	}
+}
+
+func TestDoctorNamesAHomeThatCannotBeWritten(t *testing.T) {
+	t.Parallel()
+	s := newScript(t)
+	out, _, status := s.split("", "ropewalk", "doctor", "--home", "/proc/self")
+	if status != 1 || !strings.Contains(out, "/proc/self cannot be written") || !strings.Contains(out, "ROPEWALK_HOME") {
+		t.Errorf("status %d:\n%s", status, out)
+	}
+}
+
+func TestDoctorBeginsALoginAtTheIdentityProvider(t *testing.T) {
+	t.Parallel()
+	const callback = "http://127.0.0.1:1/v1/auth/callback"
+	provider := testenv.StartOpenIDProvider(t, callback)
+	s := newScript(t)
+	s.environ = []string{"PATH=" + s.dir} // without runtimes to examine
+	for client, want := range map[string]string{
+		"clientId: ropewalk, redirectUri: \"" + callback + "\"":                           "accepts the client id and the redirect URI",
+		"clientId: nobody, redirectUri: \"" + callback + "\"":                             "register auth.clientId",
+		"clientId: ropewalk, redirectUri: \"https://tools.example.com/v1/auth/callback\"": "exactly the redirect URI",
+	} {
+		file := s.write("doctor.yaml", "auth: {adapter: oidc, issuer: \""+provider.Issuer+"\", "+client+"}\n")
+		out, _, _ := s.split("", "ropewalk", "doctor", "--config", file)
+		if !strings.Contains(out, "login ") || !strings.Contains(out, want) {
+			t.Errorf("%s: %q is missing in\n%s", client, want, out)
+		}
+	}
+}
+
+func TestTheSupportBundleHoldsNoSecrets(t *testing.T) {
+	t.Parallel()
+	s := newScript(t)
+	s.environ = []string{"SERVICE_API_KEY=canary-canary-canary"}
+	file := s.write("ropewalk.yaml", "storage: {url: \"postgres://u:canary@127.0.0.1:1/x\"}\n")
+	path := filepath.Join(s.dir, "support.zip")
+	_, _, _ = s.split("", "ropewalk", "doctor", "--config", file, "--bundle", path)
+	archive, err := zip.OpenReader(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer archive.Close()
+	if len(archive.File) < 3 {
+		t.Errorf("%d parts", len(archive.File))
+	}
+	for _, part := range archive.File {
+		r, err := part.Open()
+		if err != nil {
+			t.Fatal(err)
+		}
+		var text bytes.Buffer
+		if _, err := text.ReadFrom(r); err != nil {
+			t.Fatal(err)
+		}
+		if strings.Contains(text.String(), "canary") {
+			t.Errorf("%s holds a secret: %s", part.Name, text.String())
+		}
+	}
+}
