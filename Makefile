@@ -1,13 +1,22 @@
 # Ropewalk: what a contributor types. `make run` and `make test` are all that a newcomer needs.
 
 GO      ?= go
+
+# The Go that the toolchain line of go.mod names, where the installed one is older: the go command downloads
+# it. Releases of Go mend vulnerabilities of its library. Without network, the Go that is installed.
+export GOTOOLCHAIN := $(if $(shell GOTOOLCHAIN=auto $(GO) version 2>/dev/null),auto,local)
+
 BIN     := bin
 VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 LDFLAGS := -s -w -X main.version=$(VERSION)
 BUF     := $(GO) tool -modfile=tools/buf/go.mod buf
 LINT    := $(GO) tool -modfile=tools/golangci-lint/go.mod golangci-lint
 
-.PHONY: run build plugins test test-deps test-race test-others test-plain test-postgres conformance schemathesis check lint generate web bench microbench chaos dist reproducible clean help
+# The database of known vulnerabilities that make check looks into. It is named by its version, so that one commit has
+# one result; .github/workflows/vulnerabilities.yaml looks into the newest one each week.
+VULNDB  ?= v0.0.0-20261105234957-e22db6528018
+
+.PHONY: run build plugins test test-deps test-race test-others test-plain test-postgres conformance schemathesis check vulnerabilities lint generate web bench microbench chaos fuzz dist reproducible clean help
 
 help: ## show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 14
@@ -92,10 +101,11 @@ conformance: ## the official MCP conformance suite, against /mcp (part of make t
 schemathesis: ## search all operations of /v1 for answers that the document does not describe (4 minutes; make test tries the boundaries only)
 	$(GO) test -count=1 -timeout 6m -v -run Schemathesis ./test/clients -schemathesis 200s
 
-check: ## vet, lint, words, a build for macOS, wire compatibility, generated code up to date
+check: ## vet, lint, words, known vulnerabilities, what fuzzing begins with, a build for macOS, wire compatibility, generated code up to date
 	$(GO) vet ./...
 	CGO_ENABLED=0 GOOS=darwin GOARCH=arm64 $(GO) build -trimpath ./cmd/... ./core/... ./plugins/...
 	$(GO) test ./internal/prose
+	@$(PLAINTEST) -run '^Fuzz' $$(git grep -l '^func Fuzz' -- '*_test.go' | xargs -n1 dirname | sort -u | sed 's,^,./,')
 	$(LINT) run --allow-parallel-runners ./...
 	$(BUF) lint
 	$(BUF) breaking --against proto/ropewalk.binpb
@@ -103,6 +113,11 @@ check: ## vet, lint, words, a build for macOS, wire compatibility, generated cod
 	@$(MAKE) --no-print-directory web
 	@test -z "$$(git status --porcelain -- core/console/dist)" || { echo 'the built console is not up to date: commit what make web wrote'; exit 1; }
 	@git diff --exit-code -- proto || { echo 'generated code is not up to date: commit what make generate wrote'; exit 1; }
+	@$(MAKE) --no-print-directory vulnerabilities
+
+vulnerabilities: ## known vulnerabilities of the code that is called (part of make check; VULNDB=latest for the newest database)
+	@db=$$($(GO) mod download -json golang.org/x/vulndb@$(VULNDB) | sed -n 's/^\t"Dir": "\(.*\)",*$$/\1/p') && test -n "$$db" && \
+		$(GO) tool -modfile=tools/govulncheck/go.mod govulncheck -db "file://$$db/data/osv" ./...
 
 generate: ## write the Go of proto/ anew (no network needed)
 	@$(BUF) generate
@@ -119,6 +134,9 @@ microbench: ## benchmarks of single packages: ratios of two things measured in o
 
 chaos: ## one table of what holds: every row of docs/security.md, with the full counts (an hour at most; ONLY="7 8": those rows)
 	@$(GO) run ./internal/chaos/table $(ONLY)
+
+fuzz: ## 50,000 executions of every fuzz target (three minutes; part of make chaos)
+	@$(GO) run ./internal/chaos/table 36
 
 dist: ## static, reproducible archives for Linux and macOS, deb and rpm, bills of materials, checksums, the Homebrew formula
 	@GO='$(GO)' deploy/dist

@@ -2,6 +2,8 @@ module github.com/ropewalk/ropewalk/tools/golangci-lint
 
 go 1.26.8
 
+toolchain go1.26.11
+
 tool github.com/golangci/golangci-lint/v2/cmd/golangci-lint
 
 require (

@@ -2,6 +2,8 @@ module github.com/ropewalk/ropewalk/tools/nfpm
 
 go 1.26.8
 
+toolchain go1.26.11
+
 tool github.com/goreleaser/nfpm/v2/cmd/nfpm
 
 require (

@@ -58,6 +58,9 @@ func run(only []string) (failed bool, err error) {
 	_, _ = fmt.Fprintln(out, "#\tTHREAT\tDONE\tFIGURE\tREQUIRED\tVERDICT")
 	for _, r := range rows {
 		all := resultsOf(r, results)
+		if len(all) == 0 && len(only) > 0 {
+			continue
+		}
 		if len(all) == 0 {
 			all = []result{{verdict: "not measured"}}
 		}
