@@ -36,7 +36,7 @@ export function Thread({ messages, loading, error, state, actions, onRetry }: Pr
   }, []);
   // What the history has of the run: its message, and what was kept of its answer.
   const asked = state && messages[state.since]?.role === "user";
-  const kept = asked && state.status !== "running" && messages[state.since + 1]?.role === "assistant";
+  const kept = asked && state.read && messages[state.since + 1]?.role === "assistant";
   // The history may have the answer already while the rest of the run is still to be shown.
   const shown = state && !kept ? messages.slice(0, state.since + 1) : messages;
   const rows = shown.map((m, i) => {

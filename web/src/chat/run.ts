@@ -48,6 +48,8 @@ export interface RunState {
   status: "running" | "done" | "failed" | "stopped";
   error?: ApiError;
   answer?: Schemas["ChatAnswer"];
+  /** Whether the history was read after the run had ended. One that was read before may lack the end of the answer. */
+  read?: boolean;
 }
 
 const perFrame = 1_500; // characters of text
@@ -78,6 +80,11 @@ export class Run {
   /** Ends the run on the server too: it ends when its client leaves. */
   stop(): void {
     this.abort.abort();
+  }
+
+  /** The history was read after the end. */
+  markRead(): void {
+    this.change({ read: true });
   }
 
   private async follow(): Promise<void> {

@@ -53,6 +53,7 @@ export function useBegin(): (ask: Ask, since: number, began: (conversationId: st
         await queries.cancelQueries(history);
         await queries.refetchQueries(history);
         const failed = queries.getQueryState(history.queryKey)?.status === "error";
+        if (!failed) settled.markRead();
         if (settled.state.status === "done" && !failed) set((map) => map.get(id) === settled && map.delete(id));
         else readers.forEach((reader) => reader());
       },
