@@ -24,7 +24,7 @@ func (s *Server) beginInfo(ctx *fasthttp.RequestCtx) *requestinfo.Info {
 	parent := h.Peek(tracing.TraceParent)
 	if (s.options.Tracer != nil || len(parent) > 0) && isTraced(ctx.Path()) {
 		span = s.options.Tracer.StartRequest(methodOf(ctx), tracing.Wire{Parent: string(parent), State: string(h.Peek(tracing.TraceState))})
-	} else if !s.options.AccessLog && !s.log.IsDebug() && !s.access.BindsTokens() {
+	} else if !s.logsRequests() && !s.access.BindsTokens() {
 		return nil
 	}
 	info := requestinfo.Begin(ctx, span)
@@ -36,6 +36,9 @@ func (s *Server) beginInfo(ctx *fasthttp.RequestCtx) *requestinfo.Info {
 	}
 	return info
 }
+
+// logsRequests reports whether requests are logged: in the access log, or at level debug.
+func (s *Server) logsRequests() bool { return s.options.AccessLog || s.log.IsDebug() }
 
 // texts copies values of a header. More than one is for the reader to refuse.
 func texts(values [][]byte) []string {
@@ -66,7 +69,7 @@ func methodOf(ctx *fasthttp.RequestCtx) string {
 
 // endRequest logs a request that has its response, and ends its span.
 func (s *Server) endRequest(ctx *fasthttp.RequestCtx, info *requestinfo.Info, start time.Time) {
-	if info == nil {
+	if info == nil || !info.Span.Recording() && !s.logsRequests() {
 		return
 	}
 	if caller, known := authn.CallerOf(ctx); known {

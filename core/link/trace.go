@@ -3,7 +3,6 @@ package link
 import (
 	"bytes"
 	"context"
-	"strconv"
 
 	"github.com/ropewalk/ropewalk/core/link/framing"
 	"github.com/ropewalk/ropewalk/core/rawjson"
@@ -12,7 +11,7 @@ import (
 
 // startSpan starts the span of a request to the app. Requests of the server itself belong to no trace.
 func (l *Link) startSpan(ctx context.Context, r *Request) (context.Context, tracing.Span) {
-	if !tracing.Of(ctx).Recording() {
+	if !tracing.Recording(ctx) {
 		return ctx, tracing.Span{}
 	}
 	transport := tracing.TCP
@@ -40,7 +39,9 @@ func withoutTrace(r framing.Request, at rawjson.Span) (framing.Request, rawjson.
 
 // traceMembers is a trace context as members of _meta (SEP-414).
 func traceMembers(wire tracing.Wire) []byte {
-	members := strconv.AppendQuote([]byte(`"`+tracing.TraceParent+`":`), wire.Parent)
+	members := make([]byte, 0, len(`"":""`)+len(tracing.TraceParent)+len(wire.Parent)+len(`,"":""`)+len(tracing.TraceState)+len(wire.State))
+	members = append(append(members, `"`+tracing.TraceParent+`":"`...), wire.Parent...) // digits and hyphens
+	members = append(members, '"')
 	if wire.State != "" {
 		members = append(append(members, `,"`+tracing.TraceState+`":`...), rawjson.Quote(wire.State)...)
 	}

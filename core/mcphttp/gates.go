@@ -2,7 +2,6 @@ package mcphttp
 
 import (
 	"bytes"
-	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -27,7 +26,8 @@ const headerWorkspace = "X-Workspace-Id"
 // foreign answers a Host or Origin that this endpoint does not serve.
 const foreign = "Forbidden: this Host or Origin is not one this server serves"
 
-// serve handles every request to /mcp and below: the gates, top to bottom.
+// serve handles every request to /mcp and below: the gates, top to bottom. The user context is that of what is
+// done for the request: it ends with the endpoint, and has the trace of the request.
 func (e *Endpoint) serve(c *fiber.Ctx) error {
 	if e.Closed(c.Context()) {
 		return nil
@@ -41,6 +41,7 @@ func (e *Endpoint) serve(c *fiber.Ctx) error {
 	}
 	info := requestinfo.Of(c.Context())
 	info.SetRoute(c.Route().Path)
+	c.SetUserContext(info.In(e.root))
 	identity, err := e.identify(c, resource)
 	if err != nil && core.CodeOf(err) == core.CodeUnauthenticated {
 		return e.unauthorized(c)
@@ -105,15 +106,9 @@ func (e *Endpoint) identify(c *fiber.Ctx, resource string) (core.Identity, error
 		return core.Identity{}, core.Errorf(core.CodeUnauthenticated, "no bearer token")
 	}
 	var ctx lazycontext.Context
-	ctx.Init(e.within(c), gateTimeout)
+	ctx.Init(c.UserContext(), gateTimeout)
 	defer ctx.Cancel()
 	return e.o.Access.MCP(&ctx, token, resource)
-}
-
-// within is the context of what is done for a request: it ends with the endpoint, and has the trace of the
-// request.
-func (e *Endpoint) within(c *fiber.Ctx) context.Context {
-	return requestinfo.Of(c.Context()).In(e.root)
 }
 
 // isEndpoint reports whether a path is /mcp, or that of a workspace below it.
@@ -199,7 +194,7 @@ func (e *Endpoint) place(c *fiber.Ctx, identity core.Identity, resource string) 
 		named = resource
 	}
 	var ctx lazycontext.Context
-	ctx.Init(e.within(c), gateTimeout)
+	ctx.Init(c.UserContext(), gateTimeout)
 	defer ctx.Cancel()
 	caller, err := e.o.Access.Caller(&ctx, identity, named)
 	if err == nil && workspace != "" && workspace != caller.Workspace.ID {

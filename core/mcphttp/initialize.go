@@ -39,7 +39,7 @@ func (e *Endpoint) initialize(c *fiber.Ctx, caller core.Caller, m message.Messag
 	if err := e.live.Reserve(caller.User.ID); err != nil {
 		return refusedBySession(err, "too many sessions are open on this server; close one or try again later").send(c)
 	}
-	s, err := e.open(e.within(c), caller, said)
+	s, err := e.open(c.UserContext(), caller, said)
 	e.live.EndCalls(1)
 	if err != nil {
 		e.live.Release(caller.User.ID)

@@ -22,7 +22,7 @@ func (e *Endpoint) named(c *fiber.Ctx, caller core.Caller) (*session.Session, *f
 	if !ok || len(id) == 0 {
 		return nil, badRequest(codeServer, "this request needs the header Mcp-Session-Id, once")
 	}
-	return e.session(e.within(c), id, caller)
+	return e.session(c.UserContext(), id, caller)
 }
 
 // session finds a session of the caller and restarts its idle time. One that another server had is taken

@@ -30,7 +30,7 @@ func (e *Endpoint) post(c *fiber.Ctx, caller core.Caller, body []byte) error {
 	if len(id) == 0 {
 		return e.postWithoutSession(c, caller, body)
 	}
-	s, f := e.session(e.within(c), id, caller)
+	s, f := e.session(c.UserContext(), id, caller)
 	if f == nil {
 		f = checkProtocol(c)
 	}
@@ -75,7 +75,7 @@ func (e *Endpoint) deliver(c *fiber.Ctx, s *session.Session, caller core.Caller,
 	var calls []*call
 	for _, m := range messages {
 		if m.IsCall() {
-			calls = append(calls, e.newCall(e.within(c), m, caller, s))
+			calls = append(calls, e.newCall(c.UserContext(), m, caller, s))
 		}
 	}
 	out := sse.NewResponse(len(calls), batch)

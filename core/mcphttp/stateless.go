@@ -70,7 +70,7 @@ func (e *Endpoint) answerStateless(c *fiber.Ctx, caller core.Caller, m message.M
 	if m.Method == "subscriptions/listen" {
 		return e.listen(c, caller, m)
 	}
-	k := e.newCall(e.within(c), m, caller, nil)
+	k := e.newCall(c.UserContext(), m, caller, nil)
 	if f := e.acquireCalls([]*call{k}); f != nil {
 		k.Cancel()
 		return f.send(c)

@@ -20,7 +20,7 @@ func noteTool(c *fiber.Ctx, calls []*call) {
 // (SEP-414).
 func (k *call) startSpan() {
 	from := tracing.WireInMeta(k.Param("_meta"))
-	if from.Parent == "" && !tracing.Of(k.context.Context).Recording() {
+	if from.Parent == "" && !tracing.Recording(k.context.Context) {
 		return
 	}
 	target := ""

@@ -12,7 +12,7 @@ const operationKey = "gen_ai.operation.name"
 
 // StartAgent starts the span of a chat run: its calls of models and tools are below it.
 func StartAgent(ctx context.Context, conversation, model string) (context.Context, Span) {
-	if !records(ctx) {
+	if !Recording(ctx) {
 		return ctx, Span{}
 	}
 	attributes := []attribute.KeyValue{attribute.String(operationKey, "invoke_agent"), attribute.String("gen_ai.agent.name", "ropewalk")}
@@ -30,7 +30,7 @@ type Model struct {
 
 // StartModel starts the span of a call of a model. It ends with EndModel.
 func StartModel(ctx context.Context, m Model) (context.Context, Span) {
-	if !records(ctx) {
+	if !Recording(ctx) {
 		return ctx, Span{}
 	}
 	attributes := []attribute.KeyValue{
@@ -66,7 +66,7 @@ func (s Span) EndModel(u ModelUsage, err error) {
 // StartTool starts the span of a tool call that no MCP client made: of a chat run, where id is the model's
 // id of the call, or of the HTTP API, where it is "".
 func StartTool(ctx context.Context, name, id, workspace string) (context.Context, Span) {
-	if !records(ctx) {
+	if !Recording(ctx) {
 		return ctx, Span{}
 	}
 	attributes := []attribute.KeyValue{attribute.String(operationKey, "execute_tool"), attribute.String("gen_ai.tool.name", clip(name))}
@@ -75,7 +75,7 @@ func StartTool(ctx context.Context, name, id, workspace string) (context.Context
 
 // StartWait starts the span of a wait within a request, such as for an app that is starting.
 func StartWait(ctx context.Context, what string) (context.Context, Span) {
-	if !records(ctx) {
+	if !Recording(ctx) {
 		return ctx, Span{}
 	}
 	return child(ctx, trace.SpanKindInternal, "wait for "+what, nil)

@@ -68,7 +68,7 @@ func StartMCPClient(ctx context.Context, r MCP) (context.Context, Span) {
 }
 
 func startMCP(ctx context.Context, kind trace.SpanKind, r MCP) (context.Context, Span) {
-	if !records(ctx) {
+	if !Recording(ctx) {
 		return ctx, Span{}
 	}
 	return child(ctx, kind, r.name(), r.attributes())

@@ -43,7 +43,7 @@ func (p plugin) stream(ctx context.Context, d *grpc.StreamDesc, conn *grpc.Clien
 // start starts the span of a call and adds the trace context to the metadata.
 func (p plugin) start(ctx context.Context, method string) (context.Context, Span) {
 	var span Span
-	if records(ctx) {
+	if Recording(ctx) {
 		full := strings.TrimPrefix(method, "/")
 		ctx, span = child(ctx, trace.SpanKindClient, full, []attribute.KeyValue{
 			attribute.String("rpc.system.name", "grpc"), attribute.String("rpc.method", full),

@@ -38,6 +38,9 @@ func Of(ctx context.Context) Span {
 	return Span{span, tracerOf(ctx)}
 }
 
+// Recording reports whether the span of ctx records anything.
+func Recording(ctx context.Context) bool { return trace.SpanFromContext(ctx).IsRecording() }
+
 // Recording reports whether the span records anything.
 func (s Span) Recording() bool { return s.span != nil && s.span.IsRecording() }
 
@@ -85,9 +88,6 @@ func child(ctx context.Context, kind trace.SpanKind, name string, attributes []a
 	span.SetAttributes(attributes...) // as an option of Start they would be copied twice
 	return ctx, Span{span, tracer}
 }
-
-// records reports whether the span of ctx records, and so do spans below it.
-func records(ctx context.Context) bool { return trace.SpanFromContext(ctx).IsRecording() }
 
 func tracerOf(ctx context.Context) trace.Tracer {
 	tracer, _ := ctx.Value(tracerKey{}).(trace.Tracer)

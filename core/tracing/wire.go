@@ -5,6 +5,7 @@ import (
 	"context"
 
 	"go.opentelemetry.io/otel/propagation"
+	"go.opentelemetry.io/otel/trace"
 
 	"github.com/ropewalk/ropewalk/core/rawjson"
 )
@@ -53,7 +54,7 @@ func WireInMeta(meta []byte) (w Wire) {
 
 // WireOf returns the trace context that a request made in ctx is sent with.
 func WireOf(ctx context.Context) Wire {
-	if Of(ctx).span == nil {
+	if !trace.SpanContextFromContext(ctx).IsValid() {
 		return Wire{}
 	}
 	return injected(ctx)
