@@ -49,9 +49,9 @@ func (e *Endpoint) newCall(ctx context.Context, m message.Message, caller core.C
 	return k
 }
 
-// startLimit is how long the goroutine of a request waits for the answer to its only call. Nearly every
-// call has its answer by then; the others are handed to a goroutine of their own, so that the response
-// can begin as a stream and a client that leaves is noticed.
+// startLimit is how long the goroutine of a request waits for the answer to its only call, at least; it is
+// twice as long at most. Nearly every call has its answer by then; the others are handed to a goroutine of
+// their own, so that the response can begin as a stream and a client that leaves is noticed.
 const startLimit = 20 * time.Millisecond
 
 // keptParams is the size of params that a call keeps when they were passed on, bytes.
@@ -68,7 +68,7 @@ func (e *Endpoint) serveCalls(c *fiber.Ctx, calls []*call, out *sse.Response) er
 	}
 	k := calls[0]
 	p := e.start(k)
-	if p.done || p.sent != nil && answersSoon(p.sent, out) {
+	if p.done || p.sent != nil && e.answersSoon(p.sent, out) {
 		e.finish(k, p)
 		return e.send(c, k, out)
 	}
@@ -83,9 +83,9 @@ func (e *Endpoint) serveCalls(c *fiber.Ctx, calls []*call, out *sse.Response) er
 
 // answersSoon waits for the answer of a call that was sent. It returns false when the response may have
 // to begin before: because the call is slow, was cancelled, or has sent something else.
-func answersSoon(sent tools.Pending, out *sse.Response) bool {
-	slow := time.AfterFunc(startLimit, out.Signal)
-	defer slow.Stop()
+func (e *Endpoint) answersSoon(sent tools.Pending, out *sse.Response) bool {
+	e.slow.add(out)
+	defer e.slow.remove(out)
 	<-out.Wake
 	return sent.Answered()
 }

@@ -98,6 +98,7 @@ type Endpoint struct {
 	hub       *hub
 	documents *documents
 	standing  openStreams
+	slow      slowCalls
 	changed   atomic.Pointer[time.Time] // when the access of a user last changed; nil for never
 
 	root    context.Context // the parent of every call's context; ends with Close
