@@ -10,9 +10,6 @@ import (
 	"google.golang.org/grpc"
 )
 
-// MaxMessage is the largest message, in bytes, that either side accepts.
-const MaxMessage = 16 << 20
-
 // Plugin is an implementation with the gRPC services of its contract. Contract packages make it (as
 // sessionstore.Plugin does), packages server and plugintest use it.
 type Plugin struct {

@@ -18,6 +18,14 @@ const (
 	maxDepth     = 64
 )
 
+// entry is one checked entry of an archive.
+type entry struct {
+	name string // slash-separated, clean, inside the directory
+	dir  bool
+	mode fs.FileMode // 0644 or 0755
+	file *zip.File
+}
+
 // checkEntries turns the headers of a zip into entries that may be unpacked.
 func checkEntries(files []*zip.File, limits Limits) ([]entry, error) {
 	entries := make([]entry, 0, len(files))

@@ -1,7 +1,6 @@
 package bundle
 
 import (
-	"archive/zip"
 	"context"
 	"errors"
 	"fmt"
@@ -215,12 +214,4 @@ func (a *archive) manifest() (*Manifest, error) {
 		return m, nil
 	}
 	return nil, refused("it holds no %s at its top", ManifestName)
-}
-
-// entry is one checked entry of an archive.
-type entry struct {
-	name string // slash-separated, clean, inside the directory
-	dir  bool
-	mode fs.FileMode // 0644 or 0755
-	file *zip.File
 }

@@ -5,6 +5,7 @@ import (
 
 	"github.com/gofiber/fiber/v2"
 
+	"github.com/ropewalk/ropewalk/core/httpapi/authn"
 	"github.com/ropewalk/ropewalk/core/webguard"
 )
 
@@ -16,6 +17,25 @@ const (
 	loginCookiePath = "/v1/auth/callback"
 	loginAge        = 600 // seconds
 )
+
+// setSessionCookie sets the cookie of a login.
+func (h *Handlers) setSessionCookie(c *fiber.Ctx, token string, site http.SameSite) {
+	h.setCookie(c, http.Cookie{Name: authn.SessionCookie, Value: token, Path: "/", MaxAge: sessionAge, SameSite: site})
+}
+
+func (h *Handlers) clearSessionCookie(c *fiber.Ctx) {
+	h.setCookie(c, http.Cookie{Name: authn.SessionCookie, Path: "/", MaxAge: -1, SameSite: http.SameSiteStrictMode})
+}
+
+// setLoginCookie sets the cookie of a pending login. It is Lax because the provider's redirect comes from
+// another site.
+func (h *Handlers) setLoginCookie(c *fiber.Ctx, binding string) {
+	h.setCookie(c, http.Cookie{Name: loginCookie, Value: binding, Path: loginCookiePath, MaxAge: loginAge, SameSite: http.SameSiteLaxMode})
+}
+
+func (h *Handlers) clearLoginCookie(c *fiber.Ctx) {
+	h.setCookie(c, http.Cookie{Name: loginCookie, Path: loginCookiePath, MaxAge: -1, SameSite: http.SameSiteLaxMode})
+}
 
 // setCookie adds a cookie that is HttpOnly, and Secure except on localhost without TLS. A negative
 // MaxAge, in seconds, clears it.

@@ -39,7 +39,7 @@ func (h *Handlers) Login(c *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
-	h.setCookie(c, http.Cookie{Name: authn.SessionCookie, Value: token, Path: "/", MaxAge: sessionAge, SameSite: http.SameSiteStrictMode})
+	h.setSessionCookie(c, token, http.SameSiteStrictMode)
 	return c.JSON(okResponse{OK: true})
 }
 
@@ -50,7 +50,7 @@ func (h *Handlers) Logout(c *fiber.Ctx, _ core.Identity) error {
 			return err
 		}
 	}
-	h.setCookie(c, http.Cookie{Name: authn.SessionCookie, Path: "/", MaxAge: -1, SameSite: http.SameSiteStrictMode})
+	h.clearSessionCookie(c)
 	return c.JSON(okResponse{OK: true})
 }
 
@@ -93,10 +93,7 @@ func (h *Handlers) Authorize(c *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
-	h.setCookie(c, http.Cookie{
-		Name: loginCookie, Value: start.Binding, Path: loginCookiePath, MaxAge: loginAge,
-		SameSite: http.SameSiteLaxMode, // the provider's redirect comes from another site
-	})
+	h.setLoginCookie(c, start.Binding)
 	return c.Redirect(start.URL, fiber.StatusFound)
 }
 
@@ -105,7 +102,7 @@ func (h *Handlers) Callback(c *fiber.Ctx) error {
 	token, returnTo, err := h.Access.FinishLogin(c.UserContext(), access.LoginAnswer{
 		State: c.Query("state"), Code: c.Query("code"), Issuer: c.Query("iss"), Binding: c.Cookies(loginCookie),
 	})
-	h.setCookie(c, http.Cookie{Name: loginCookie, Path: loginCookiePath, MaxAge: -1, SameSite: http.SameSiteLaxMode})
+	h.clearLoginCookie(c)
 	if core.CodeOf(err) == core.CodeNotConfigured {
 		return err
 	}
@@ -113,7 +110,7 @@ func (h *Handlers) Callback(c *fiber.Ctx) error {
 		h.logFailedLogin(c, err)
 		return c.Redirect("/?"+url.Values{"error": {"auth_failed"}}.Encode(), fiber.StatusFound)
 	}
-	h.setCookie(c, http.Cookie{Name: authn.SessionCookie, Value: token, Path: "/", MaxAge: sessionAge, SameSite: http.SameSiteLaxMode})
+	h.setSessionCookie(c, token, http.SameSiteLaxMode) // the provider's redirect comes from another site
 	if !localPath(returnTo) {
 		returnTo = "/"
 	}
