@@ -112,6 +112,9 @@ func TestEveryEventIsPublishedAndDocumented(t *testing.T) {
 		has(t, "core/httpapi/openapi.yaml", name, "an event of GET /v1/events")
 		has(t, "docs/api.md", "`"+name+"`", "a row of section 7.2")
 		has(t, "cmd/ropewalk/event/names.go", "core."+constant+",", "a line in the help of `ropewalk events`")
+		if constant != "EventHeartbeat" { // the console does not show it
+			has(t, "web/src/activity/sentences.ts", `case "`+name+`"`, "a sentence for the console")
+		}
 	}
 }
 
