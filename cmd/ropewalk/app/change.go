@@ -33,7 +33,7 @@ func configureCommand(c *cli.Connection) *cobra.Command {
 			if len(body) == 0 {
 				return cli.Usage(errors.New("nothing to change: give --env or --set"))
 			}
-			return change(cmd, c, http.MethodPatch, appPath(args[0]), body)
+			return change(cmd, c, http.MethodPatch, args[0], "", body)
 		},
 	}
 	cmd.Flags().StringArrayVar(&env, "env", nil, "NAME=VALUE, or NAME for the value in your environment; may be repeated")
@@ -52,21 +52,22 @@ func updateCommand(c *cli.Connection) *cobra.Command {
 			if version != "" {
 				body["version"] = version
 			}
-			return change(cmd, c, http.MethodPost, appPath(args[0])+"/update", body)
+			return change(cmd, c, http.MethodPost, args[0], "/update", body)
 		},
 	}
 	cmd.Flags().StringVar(&version, "version", "", "version to update to (default the newest)")
 	return cmd
 }
 
-func change(cmd *cobra.Command, c *cli.Connection, method, path string, body any) error {
+// change makes a request at a path of an app and prints how the app is then.
+func change(cmd *cobra.Command, c *cli.Connection, method, name, path string, body any) error {
 	client, err := c.Client(cmd.Context())
 	if err != nil {
 		return err
 	}
 	var answer json.RawMessage
-	if err := client.Do(cmd.Context(), method, path, body, &answer); err != nil {
-		return err
+	if err := client.Do(cmd.Context(), method, appPath(name)+path, body, &answer); err != nil {
+		return named(cmd.Context(), client, name, err)
 	}
 	return cli.Print(c, cmd, answer, func(o *cli.Output, a entry) error {
 		o.Line("%s %s is %s", a.Name, a.Version, o.State(a.Status))
@@ -88,11 +89,15 @@ func logsCommand(c *cli.Connection) *cobra.Command {
 			path := appPath(args[0]) + "/logs?"
 			if follow {
 				query.Set("follow", "true")
-				return client.Stream(cmd.Context(), http.MethodGet, path+query.Encode(), nil, func(e apiclient.Event) error { return printLog(cmd, c, e.Data) })
+				err := client.Stream(cmd.Context(), http.MethodGet, path+query.Encode(), nil, func(e apiclient.Event) error { return printLog(cmd, c, e.Data) })
+				return named(cmd.Context(), client, args[0], err)
 			}
 			var answer struct{ Lines []json.RawMessage }
 			if err := client.Get(cmd.Context(), path[:len(path)-1], query, &answer); err != nil {
-				return err
+				return named(cmd.Context(), client, args[0], err)
+			}
+			if len(answer.Lines) == 0 && !c.JSON {
+				cmd.PrintErrf("%s has written nothing to its standard error.\n", args[0])
 			}
 			for _, line := range answer.Lines {
 				if err := printLog(cmd, c, line); err != nil {

@@ -1,13 +1,18 @@
 package app
 
 import (
+	"context"
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"net/url"
+	"slices"
 
 	"github.com/spf13/cobra"
 
 	"github.com/ropewalk/ropewalk/cmd/ropewalk/cli"
+	"github.com/ropewalk/ropewalk/core/config/schema"
+	"github.com/ropewalk/ropewalk/internal/apiclient"
 )
 
 // Command returns `ropewalk app`.
@@ -27,6 +32,25 @@ func Command() *cobra.Command {
 
 func appPath(name string) string { return "/v1/apps/" + url.PathEscape(name) }
 
+// named adds to the error of a request for an app that is not installed the installed one whose name is like it.
+func named(ctx context.Context, client *apiclient.Client, name string, err error) error {
+	var installed struct{ Apps []entry }
+	if !apiclient.IsCode(err, "not_found") || client.Get(ctx, "/v1/apps", nil, &installed) != nil {
+		return err
+	}
+	names := make([]string, len(installed.Apps))
+	for i, a := range installed.Apps {
+		names[i] = a.Name
+	}
+	if slices.Contains(names, name) {
+		return err // something else was not found
+	}
+	if near := schema.Near(name, names); near != "" {
+		return fmt.Errorf("%w; did you mean %s?", err, near)
+	}
+	return fmt.Errorf("%w; `ropewalk app list` shows what is", err)
+}
+
 // operation is a command that only posts to a path of an app.
 func operation(c *cli.Connection, verb, short string) *cobra.Command {
 	return &cobra.Command{
@@ -38,7 +62,7 @@ func operation(c *cli.Connection, verb, short string) *cobra.Command {
 			}
 			var answer json.RawMessage
 			if err := client.Do(cmd.Context(), http.MethodPost, appPath(args[0])+"/"+verb, nil, &answer); err != nil {
-				return err
+				return named(cmd.Context(), client, args[0], err)
 			}
 			return cli.Print(c, cmd, answer, func(o *cli.Output, s struct{ Name, Status string }) error {
 				o.Line("%s is %s", s.Name, o.State(s.Status))
@@ -58,7 +82,7 @@ func uninstallCommand(c *cli.Connection) *cobra.Command {
 			}
 			var answer json.RawMessage
 			if err := client.Do(cmd.Context(), http.MethodDelete, appPath(args[0]), nil, &answer); err != nil {
-				return err
+				return named(cmd.Context(), client, args[0], err)
 			}
 			return cli.Print(c, cmd, answer, func(o *cli.Output, r struct{ Name, DataPath string }) error {
 				o.Line("%s was uninstalled; its data is in %s", r.Name, r.DataPath)

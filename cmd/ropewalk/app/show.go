@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode"
 
 	"github.com/spf13/cobra"
 
@@ -23,7 +24,7 @@ func showCommand(c *cli.Connection) *cobra.Command {
 			}
 			var answer json.RawMessage
 			if err := client.Get(cmd.Context(), appPath(args[0]), nil, &answer); err != nil {
-				return err
+				return named(cmd.Context(), client, args[0], err)
 			}
 			return cli.Print(c, cmd, answer, printFields)
 		},
@@ -42,10 +43,6 @@ func printFields(o *cli.Output, fields map[string]json.RawMessage) error {
 	for name, value := range fields {
 		lines = appendFields(lines, name, value)
 	}
-	width := 0
-	for _, f := range lines {
-		width = max(width, len(f.name))
-	}
 	first := shownFirst()
 	place := func(f field) int {
 		if i := slices.Index(first, f.name); i >= 0 {
@@ -59,14 +56,47 @@ func printFields(o *cli.Output, fields map[string]json.RawMessage) error {
 		}
 		return strings.Compare(a.name, b.name)
 	})
+	labels, width := make([]string, len(lines)), 0
 	for i, f := range lines {
-		name := o.Text(f.name)
-		if i > 0 && lines[i-1].name == f.name {
-			name = ""
+		if i == 0 || lines[i-1].name != f.name {
+			labels[i] = o.Text(label(f.name))
 		}
-		o.Line("%-*s  %s", width, name, o.State(o.Text(f.text)))
+		width = max(width, len(labels[i]))
+	}
+	for i, f := range lines {
+		o.Line("%-*s  %s", width, labels[i], o.State(o.Text(f.text)))
 	}
 	return nil
+}
+
+// label is the path of a field in words: source.ref is "source ref", toolCount is "tool count". Names that are not
+// the API's but of the app's own settings stay as they are.
+func label(path string) string {
+	top, rest, nested := strings.Cut(path, ".")
+	text := words(top)
+	if !nested {
+		return text
+	}
+	if top == "env" || top == "userConfig" {
+		return text + " " + rest
+	}
+	for part := range strings.SplitSeq(rest, ".") {
+		text += " " + words(part)
+	}
+	return text
+}
+
+// words separates the words of a name of the API. The unit of a size is left out: plainValue writes it.
+func words(name string) string {
+	var text strings.Builder
+	for _, r := range strings.TrimSuffix(name, "Bytes") {
+		if unicode.IsUpper(r) {
+			text.WriteByte(' ')
+			r = unicode.ToLower(r)
+		}
+		text.WriteRune(r)
+	}
+	return text.String()
 }
 
 // field is one line of printFields.
