@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"os"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -52,13 +53,25 @@ func call(cmd *cobra.Command, c *cli.Connection, args []string) error {
 	var answer json.RawMessage
 	body := map[string]any{"server": t.Server, "tool": t.Tool, "arguments": arguments}
 	if err := client.Do(cmd.Context(), http.MethodPost, "/v1/tools/call", body, &answer); err != nil {
-		return explain(t.Name, err)
+		return explain(t.Name, err, !line.stdin && len(line.given) == 0 && isPiped(cmd.InOrStdin()))
 	}
 	return show(cmd, c, answer)
 }
 
-// explain adds to an error in which way the arguments do not fit the tool's schema.
-func explain(tool string, err error) error {
+// isPiped reports whether somebody may have written arguments to standard input. It is not read without `-`: a pipe of
+// a scheduler or of CI may never end.
+func isPiped(stdin io.Reader) bool {
+	file, ok := stdin.(*os.File)
+	if !ok {
+		return true
+	}
+	info, err := file.Stat()
+	return err == nil && info.Mode()&os.ModeCharDevice == 0
+}
+
+// explain adds to an error in which way the arguments do not fit the tool's schema. Unread is whether standard input
+// may hold arguments that were not read.
+func explain(tool string, err error, unread bool) error {
 	e, ok := errors.AsType[*apiclient.Error](err)
 	if !ok || e.Code != "invalid_input" {
 		return err
@@ -71,7 +84,11 @@ func explain(tool string, err error) error {
 	for _, v := range d.Errors {
 		text += "\n  " + strings.TrimPrefix(v.Path+": "+v.Message, ": ")
 	}
-	return cli.Usage(fmt.Errorf("%s\n`ropewalk tool show %s` lists the parameters", text, tool))
+	text += fmt.Sprintf("\n`ropewalk tool show %s` lists the parameters", tool)
+	if unread {
+		text += fmt.Sprintf("\nstandard input was not read; `ropewalk tool call %s -` takes the arguments from there, as a JSON object", tool)
+	}
+	return cli.Usage(errors.New(text))
 }
 
 // content is one part of a tool's result.
