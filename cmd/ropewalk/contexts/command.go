@@ -54,7 +54,7 @@ func setCommand() *cobra.Command {
 	var c cli.Context
 	var withKey bool
 	cmd := &cobra.Command{
-		Use: "set NAME", Short: "Create or change a context, and make it the current one", Args: cobra.ExactArgs(1),
+		Use: "set NAME [--server URL]", Short: "Create or change a context, and make it the current one", Args: cobra.ExactArgs(1),
 		Long: "Create or change a context, and make it the current one. --key reads an API key from the terminal without showing it, " +
 			"or from standard input; the file of contexts is readable by you only.",
 		Example: "  ropewalk context set work --server https://tools.example.com --key",
@@ -76,7 +76,7 @@ func setCommand() *cobra.Command {
 				}
 			}
 			if next.Server == "" {
-				return cli.Usage(errors.New("a context needs --server"))
+				return cli.Usage(errors.New("a new context needs the address of its server: --server https://tools.example.com"))
 			}
 			all.Contexts[args[0]], all.Current = next, args[0]
 			return save(cmd, all)
