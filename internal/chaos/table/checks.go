@@ -5,12 +5,22 @@ import "slices"
 // check is the tests of one row in one package.
 type check struct {
 	row   string // a number, or the beginning of a threat
-	dir   string
-	tests string // a regular expression, or the name of a fuzz target
+	dir   string // "" for a target of the Makefile
+	tests string // a regular expression, the name of a fuzz target, or that of a target of the Makefile
 }
 
 // checks are the tests, the most important rows first.
-func checks() []check { return slices.Concat(attacks(), trust(), floods(), fuzzTargets()) }
+func checks() []check { return slices.Concat(attacks(), trust(), costs(), floods(), fuzzTargets()) }
+
+// costs are the checks of what protection costs, and of the code that others wrote.
+func costs() []check {
+	return []check{
+		{"Start of an app", "core/process", "TestTheSandboxMakesStartsAndCallsHardlySlower"},
+		{"Cost of a start", "core/apps/files", "TestCheckingFilesCostsAboutTheTimeToReadThem"},
+		{"The same list read again", "core/trust", "TestTheSameListIsReadAgainWithoutReadingTheStore"},
+		{"37", "", "vulnerabilities"},
+	}
+}
 
 // trust are the checks of installs, logins, signatures and closed audit files.
 func trust() []check {
