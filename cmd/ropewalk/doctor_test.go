@@ -27,6 +27,11 @@ func TestDoctorNamesWhatIsWrongWithItsRemedy(t *testing.T) {
 		_, _ = w.Write([]byte(`{"status":"ok","uptime":1,"bundles":[]}`))
 	}))
 	t.Cleanup(server.Close)
+	broken := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = w.Write([]byte(`{"servers": [`))
+	}))
+	t.Cleanup(broken.Close)
 	for name, c := range map[string]struct {
 		config string
 		says   []string
@@ -43,6 +48,10 @@ func TestDoctorNamesWhatIsWrongWithItsRemedy(t *testing.T) {
 		"a registry that is away": {
 			"registries: [{name: official, adapter: mcp-registry, url: \"https://127.0.0.1:1\", allowPrivateNetwork: true}]\n",
 			[]string{"registry", "official", "connection refused", "DNS"},
+		},
+		"a registry whose answer is not JSON": {
+			"registries: [{name: official, adapter: mcp-registry, url: \"" + broken.URL + "\", allowPrivateNetwork: true}]\n",
+			[]string{"registry", "official: " + broken.URL + " answers, but cannot be searched", "adapter mcp-registry understands"},
 		},
 		"a port that another program has": {"http: {port: " + port(t, other.URL) + "}\n", []string{"port", "another program listens there", "http.port"}},
 		"a port of another server":        {"http: {port: " + port(t, server.URL) + "}\n", []string{"port", "a Ropewalk server with another home"}},

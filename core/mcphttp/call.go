@@ -49,11 +49,6 @@ func (e *Endpoint) newCall(ctx context.Context, m message.Message, caller core.C
 	return k
 }
 
-// startLimit is how long the goroutine of a request waits for the answer to its only call, at least; it is
-// twice as long at most. Nearly every call has its answer by then; the others are handed to a goroutine of
-// their own, so that the response can begin as a stream and a client that leaves is noticed.
-const startLimit = 20 * time.Millisecond
-
 // keptParams is the size of params that a call keeps when they were passed on, bytes.
 const keptParams = 16 << 10
 
@@ -82,10 +77,11 @@ func (e *Endpoint) serveCalls(c *fiber.Ctx, calls []*call, out *sse.Response) er
 }
 
 // answersSoon waits for the answer of a call that was sent. It returns false when the response may have
-// to begin before: because the call is slow, was cancelled, or has sent something else.
+// to begin before: because the call is slow, was cancelled, or has sent something else. Such a call is handed to a
+// goroutine of its own, so that the response can begin as a stream and a client that leaves is noticed.
 func (e *Endpoint) answersSoon(sent tools.Pending, out *sse.Response) bool {
-	e.slow.add(out)
-	defer e.slow.remove(out)
+	e.slow.Add(out)
+	defer e.slow.Remove(out)
 	<-out.Wake
 	return sent.Answered()
 }

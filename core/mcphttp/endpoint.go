@@ -14,6 +14,7 @@ import (
 	"github.com/ropewalk/ropewalk/core"
 	"github.com/ropewalk/ropewalk/core/limits"
 	"github.com/ropewalk/ropewalk/core/mcphttp/session"
+	"github.com/ropewalk/ropewalk/core/mcphttp/sse"
 	"github.com/ropewalk/ropewalk/core/stream"
 	"github.com/ropewalk/ropewalk/core/tools"
 	"github.com/ropewalk/ropewalk/core/webguard"
@@ -98,7 +99,7 @@ type Endpoint struct {
 	hub       *hub
 	documents *documents
 	standing  openStreams
-	slow      slowCalls
+	slow      sse.SlowCalls
 	changed   atomic.Pointer[time.Time] // when the access of a user last changed; nil for never
 
 	root    context.Context // the parent of every call's context; ends with Close

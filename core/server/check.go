@@ -10,6 +10,7 @@ import (
 	"github.com/ropewalk/ropewalk/core/config"
 	"github.com/ropewalk/ropewalk/core/pluginhost"
 	"github.com/ropewalk/ropewalk/plugins"
+	"github.com/ropewalk/ropewalk/plugins/registry"
 )
 
 // Checked is what a check found beside what is wrong.
@@ -21,11 +22,7 @@ type Checked struct {
 // Check has every configured adapter validate its settings, and starts nothing else. Its error is a config.Problems
 // with the place of each problem.
 func Check(ctx context.Context, c *config.Config, builtins pluginhost.Builtins, log hclog.Logger) (found Checked, err error) {
-	h := pluginhost.New(pluginhost.Options{
-		Home: c.Home, Builtins: builtins, Logger: log, Env: c.Environment, PassEnv: c.Plugins.PassEnv, Limits: c.Plugins.Limits,
-		StartTimeout: c.Plugins.StartTimeout, CallTimeout: c.Plugins.CallTimeout,
-		RequireSignature: c.Plugins.RequireSignature, TrustedKeys: c.Plugins.TrustedKeys,
-	})
+	h := newHost(c, builtins, log)
 	var all config.Problems
 	for _, a := range pluginhost.AllConfigured(c) {
 		if replaced := h.Replaced(a.Kind, a.Plugin); replaced != "" {
@@ -44,6 +41,26 @@ func Check(ctx context.Context, c *config.Config, builtins pluginhost.Builtins, 
 		return found, all
 	}
 	return found, nil
+}
+
+// SearchRegistry starts a configured registry and searches it once. The adapter is a built-in one: starting a plugin
+// of the home may remove files that a running server needs.
+func SearchRegistry(ctx context.Context, c *config.Config, builtins pluginhost.Builtins, r config.Registry) error {
+	reg, err := newHost(c, builtins, hclog.NewNullLogger()).Registry(ctx, r)
+	if err != nil {
+		return err
+	}
+	defer reg.Close(context.WithoutCancel(ctx))
+	_, err = reg.Search(ctx, registry.Query{Limit: 1})
+	return err
+}
+
+func newHost(c *config.Config, builtins pluginhost.Builtins, log hclog.Logger) *pluginhost.Host {
+	return pluginhost.New(pluginhost.Options{
+		Home: c.Home, Builtins: builtins, Logger: log, Env: c.Environment, PassEnv: c.Plugins.PassEnv, Limits: c.Plugins.Limits,
+		StartTimeout: c.Plugins.StartTimeout, CallTimeout: c.Plugins.CallTimeout,
+		RequireSignature: c.Plugins.RequireSignature, TrustedKeys: c.Plugins.TrustedKeys,
+	})
 }
 
 // allProblems adds the problems of all other adapters to the error of the first one that did not

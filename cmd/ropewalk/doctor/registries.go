@@ -3,13 +3,20 @@ package doctor
 import (
 	"context"
 	"encoding/json"
+	"time"
 
+	"github.com/ropewalk/ropewalk/core/config"
+	"github.com/ropewalk/ropewalk/core/server"
+	"github.com/ropewalk/ropewalk/plugins"
 	"github.com/ropewalk/ropewalk/plugins/registry/mcpregistry"
 	"github.com/ropewalk/ropewalk/plugins/registry/mpak"
 )
 
-// checkRegistries requests the address of every registry that has one. Any answer is right: what a registry
-// answers to is its adapter's matter.
+// searchTime bounds the search of one registry.
+const searchTime = 15 * time.Second
+
+// checkRegistries requests the address of every registry that has one, and searches it if its adapter is
+// built in. Any answer of the address is right: what a registry answers to is its adapter's matter.
 func (e *examination) checkRegistries(ctx context.Context) {
 	for _, r := range e.config.Registries {
 		var s struct {
@@ -30,6 +37,20 @@ func (e *examination) checkRegistries(ctx context.Context) {
 			continue
 		}
 		_ = res.Body.Close()
+		if err := e.search(ctx, r); err != nil {
+			e.add("registry", failed, r.Name+": "+s.URL+" answers, but cannot be searched: "+err.Error(), "check that url is the address of a registry that the adapter "+r.Adapter+" understands (docs/adapters.md)")
+			continue
+		}
 		e.add("registry", ok, r.Name+": "+s.URL+" answers", "")
 	}
+}
+
+// search searches a registry once, as the server would.
+func (e *examination) search(ctx context.Context, r config.Registry) error {
+	if _, builtin := e.o.Builtins[plugins.KindRegistry][r.Adapter]; !builtin || r.Path != "" {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, searchTime)
+	defer cancel()
+	return server.SearchRegistry(ctx, e.config, e.o.Builtins, r)
 }

@@ -1,30 +1,28 @@
-package mcphttp
+package sse
 
 import (
 	"testing"
 	"testing/synctest"
 	"time"
-
-	"github.com/ropewalk/ropewalk/core/mcphttp/sse"
 )
 
 func TestAResponseIsSignalledOnceItsCallIsSlow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var s slowCalls
+		var s SlowCalls
 		for range 2 { // the timer is set again after it had nothing to do
 			began := time.Now()
-			first, second, answered := sse.NewResponse(1, false), sse.NewResponse(1, false), sse.NewResponse(1, false)
-			s.add(first)
-			s.add(answered)
+			first, second, answered := NewResponse(1, false), NewResponse(1, false), NewResponse(1, false)
+			s.Add(first)
+			s.Add(answered)
 			<-time.After(startLimit / 2)
-			s.add(second)
-			s.remove(answered)
-			for _, out := range []*sse.Response{first, second} {
+			s.Add(second)
+			s.Remove(answered)
+			for _, out := range []*Response{first, second} {
 				<-out.Wake
 				if took := time.Since(began); took < startLimit || took > 5*startLimit/2 {
 					t.Errorf("signalled after %v", took)
 				}
-				s.remove(out)
+				s.Remove(out)
 			}
 			<-time.After(3 * startLimit)
 			select {
@@ -41,13 +39,13 @@ func TestAResponseIsSignalledOnceItsCallIsSlow(t *testing.T) {
 
 // BenchmarkSlowCalls compares one timer for all calls with one for each.
 func BenchmarkSlowCalls(b *testing.B) {
-	out := sse.NewResponse(1, false)
+	out := NewResponse(1, false)
 	b.Run("shared", func(b *testing.B) {
-		var s slowCalls
+		var s SlowCalls
 		b.ReportAllocs()
 		for b.Loop() {
-			s.add(out)
-			s.remove(out)
+			s.Add(out)
+			s.Remove(out)
 		}
 	})
 	b.Run("each", func(b *testing.B) {
