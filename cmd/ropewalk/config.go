@@ -4,16 +4,18 @@ import (
 	_ "embed"
 	"errors"
 	"fmt"
-	"github.com/ropewalk/ropewalk/core/config/schema"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 
 	"github.com/hashicorp/go-hclog"
 	"github.com/spf13/cobra"
 
 	"github.com/ropewalk/ropewalk/cmd/ropewalk/cli"
 	"github.com/ropewalk/ropewalk/core/config"
+	"github.com/ropewalk/ropewalk/core/config/schema"
 	"github.com/ropewalk/ropewalk/core/server"
 )
 
@@ -64,7 +66,7 @@ func configCheckCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "check", Short: "Report every problem of the configuration, without starting the server", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			c, err := s.load(cmd)
+			c, problems, err := config.Examine(s.options(cmd))
 			if err != nil {
 				return err
 			}
@@ -75,7 +77,7 @@ func configCheckCommand() *cobra.Command {
 			for _, p := range found.Replaced {
 				cmd.PrintErrln("warning:", p)
 			}
-			if err != nil {
+			if err := withAdapters(problems, err); err != nil {
 				return err
 			}
 			for _, section := range found.Unchecked {
@@ -92,6 +94,28 @@ func configCheckCommand() *cobra.Command {
 	s.bind(cmd)
 	s.bindListener(cmd)
 	return cmd
+}
+
+// withAdapters adds what the adapters say of their settings, the error of server.Check, to the problems of the
+// configuration, but for settings that are refused already: an adapter sees their default.
+func withAdapters(problems config.Problems, err error) error {
+	found, _ := errors.AsType[config.Problems](err)
+	all := problems
+	for _, p := range found {
+		if !slices.ContainsFunc(problems, func(q config.Problem) bool { return within(p.Path, q.Path) || within(q.Path, p.Path) }) {
+			all = append(all, p)
+		}
+	}
+	if len(all) == 0 {
+		return nil
+	}
+	return all.Sorted()
+}
+
+// within reports whether the setting at a path is the one at another path or a part of it.
+func within(path, other string) bool {
+	rest, ok := strings.CutPrefix(path, other)
+	return ok && (rest == "" || rest[0] == '.' || rest[0] == '[')
 }
 
 func configShowCommand() *cobra.Command {

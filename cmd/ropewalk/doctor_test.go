@@ -448,3 +448,14 @@ func TestTheSupportBundleHoldsNoSecrets(t *testing.T) {
 		}
 	}
 }
+
+func TestConfigCheckJudgesAdaptersBesideOtherProblems(t *testing.T) {
+	t.Parallel()
+	s := newScript(t)
+	missing := filepath.Join(s.dir, "missing")
+	file := s.write("check.yaml", "htpt: {port: 1}\nregistries: [{name: here, adapter: directory, dir: "+missing+"}]\nsessionStore: {adapter: redis, url: [1]}\n")
+	checked := s.run("ropewalk", "config", "check", "--config", file).exits(1, "3 problems", "htpt", "registries[0].dir", missing)
+	if strings.Count(checked.text, "sessionStore") != 1 {
+		t.Errorf("a setting is refused twice:\n%s", checked.text)
+	}
+}

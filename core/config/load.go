@@ -46,6 +46,13 @@ func Load(o Options) (*Config, error) {
 	return c, nil
 }
 
+// Examine is Load, except that the Config is returned beside what is wrong with it, so that what is right of it can be
+// checked too. The error is one of which no Config can be made.
+func Examine(o Options) (*Config, Problems, error) {
+	c, problems, err := loadAll(o)
+	return c, problems.Sorted(), err
+}
+
 // loadAll is Load, with what is wrong beside the Config that is made all the same. The error is one of which nothing
 // can be made.
 func loadAll(o Options) (*Config, Problems, error) {
