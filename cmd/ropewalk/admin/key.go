@@ -32,7 +32,7 @@ func KeyCommand() *cobra.Command {
 			},
 		},
 		request(c, "revoke ID", "Revoke an API key; what uses it ends within seconds", 1, func(args []string) call {
-			return call{http.MethodDelete, "/v1/keys/" + url.PathEscape(args[0]), nil}
+			return call{method: http.MethodDelete, path: "/v1/keys/" + url.PathEscape(args[0]), done: "Key " + args[0] + " is revoked."}
 		}),
 	)
 	return cmd

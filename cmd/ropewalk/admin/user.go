@@ -32,10 +32,14 @@ func UserCommand() *cobra.Command {
 			},
 		},
 		request(c, "role USER ROLE", "Set the organization role of a user: owner, admin or member; \"\" is the provider's", 2, func(args []string) call {
-			return call{http.MethodPatch, path(args[0]), map[string]any{"orgRole": args[1]}}
+			done := args[0] + " has the role that the identity provider says."
+			if args[1] != "" {
+				done = args[0] + " is " + args[1] + " of the organization."
+			}
+			return call{method: http.MethodPatch, path: path(args[0]), body: map[string]any{"orgRole": args[1]}, done: done}
 		}),
 		request(c, "delete USER", "Delete a user with everything that belongs to them alone", 1, func(args []string) call {
-			return call{http.MethodDelete, path(args[0]), nil}
+			return call{method: http.MethodDelete, path: path(args[0]), done: "User " + args[0] + " is deleted."}
 		}),
 	)
 	return cmd

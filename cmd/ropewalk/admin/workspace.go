@@ -17,18 +17,21 @@ func WorkspaceCommand() *cobra.Command {
 	c.Bind(cmd)
 	cmd.AddCommand(
 		listWorkspaces(c),
-		request(c, "create NAME", "Create a workspace; you are its first admin", 1, func(args []string) call {
-			return call{http.MethodPost, "/v1/workspaces", map[string]any{"name": args[0]}}
+		request(c, "create NAME", "Create a workspace and print its id; you are its first admin", 1, func(args []string) call {
+			return call{
+				method: http.MethodPost, path: "/v1/workspaces", body: map[string]any{"name": args[0]},
+				done: "Workspace " + args[0] + " is created; you are its first admin.", creates: true,
+			}
 		}),
 		request(c, "rename ID NAME", "Rename a workspace", 2, func(args []string) call {
-			return call{http.MethodPatch, workspacePath(args[0]), map[string]any{"name": args[1]}}
+			return call{method: http.MethodPatch, path: workspacePath(args[0]), body: map[string]any{"name": args[1]}, done: "Workspace " + args[0] + " is named " + args[1] + "."}
 		}),
 		request(c, "delete ID", "Delete a workspace and what belongs to it", 1, func(args []string) call {
-			return call{http.MethodDelete, workspacePath(args[0]), nil}
+			return call{method: http.MethodDelete, path: workspacePath(args[0]), done: "Workspace " + args[0] + " is deleted."}
 		}),
 		listMembers(c), addMember(c),
 		request(c, "remove-member ID USER", "Remove a member, named by id or email", 2, func(args []string) call {
-			return call{http.MethodDelete, workspacePath(args[0]) + "/members/" + url.PathEscape(args[1]), nil}
+			return call{method: http.MethodDelete, path: workspacePath(args[0]) + "/members/" + url.PathEscape(args[1]), done: args[1] + " is no member of " + args[0] + " any more."}
 		}),
 	)
 	return cmd
@@ -40,9 +43,11 @@ func workspacePath(id string) string { return "/v1/workspaces/" + url.PathEscape
 type call struct {
 	method, path string
 	body         any
+	done         string // what is said when it succeeded
+	creates      bool   // a workspace, whose id is printed
 }
 
-// request is a command that makes one request and prints its answer.
+// request is a command that makes one request, and says that it was done.
 func request(c *cli.Connection, use, short string, args int, build func(args []string) call) *cobra.Command {
 	return &cobra.Command{
 		Use: use, Short: short, Args: cobra.ExactArgs(args),
@@ -59,7 +64,17 @@ func do(cmd *cobra.Command, c *cli.Connection, r call) error {
 	if err := client.Do(cmd.Context(), r.method, r.path, r.body, &answer); err != nil {
 		return err
 	}
-	return cli.PrintJSON(cmd.OutOrStdout(), answer)
+	if c.JSON {
+		return cli.PrintJSON(cmd.OutOrStdout(), answer)
+	}
+	cmd.PrintErrln(cli.Printable(r.done))
+	if !r.creates {
+		return nil
+	}
+	return cli.Print(c, cmd, answer, func(o *cli.Output, made struct{ Workspace struct{ ID string } }) error {
+		o.Line("%s", made.Workspace.ID)
+		return nil
+	})
 }
 
 // show is a command that gets a path and prints the answer as a table.
@@ -124,7 +139,7 @@ func addMember(c *cli.Connection) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "add-member ID USER", Short: "Add a member, named by id or email, or change a member's role", Args: cobra.ExactArgs(2),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return do(cmd, c, call{http.MethodPost, workspacePath(args[0]) + "/members", map[string]any{"user": args[1], "role": role}})
+			return do(cmd, c, call{method: http.MethodPost, path: workspacePath(args[0]) + "/members", body: map[string]any{"user": args[1], "role": role}, done: args[1] + " is " + role + " of " + args[0] + "."})
 		},
 	}
 	cmd.Flags().StringVar(&role, "role", "member", "admin or member")

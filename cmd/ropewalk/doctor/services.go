@@ -5,8 +5,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"net"
 	"net/url"
+	"os"
 	"path/filepath"
 	"strings"
 	"time"
@@ -119,7 +121,10 @@ func (e *examination) checkState(ctx context.Context) {
 		e.add(check, ok, "PostgreSQL accepts the login of storage.url", "")
 		return
 	}
-	e.add(check, ok, at.Path, "")
+	if _, err := os.Stat(at.Path); errors.Is(err, fs.ErrNotExist) {
+		where += ": does not exist yet; the first start creates it"
+	}
+	e.add(check, ok, where, "")
 }
 
 // dial opens a connection to the host of an address.

@@ -35,7 +35,7 @@ func (r *Resolver) fromRegistry(ctx context.Context, o Order) (*Candidate, error
 	case len(registries) == 0 && len(configured) > 0:
 		return nil, core.Errorf(core.CodeForbidden, "install.registries of the configuration lets you install from none of the configured registries")
 	case len(registries) == 0:
-		return nil, errors.New("no registry is configured to look for a bundle by name: add one to `registries` in the configuration, or install a package (npm, pypi), a path or a url")
+		return nil, errors.New("no registry is configured to look for a bundle by name: add one to the configuration, such as `registries: [{name: official, adapter: mcp-registry}]`, or install a package (npm, pypi), a path or a url")
 	}
 	ref := registry.Ref{Name: o.Source.Ref, Version: o.Version, OS: runtime.GOOS, Arch: runtime.GOARCH}
 	var unreachable []error
