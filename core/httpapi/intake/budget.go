@@ -28,10 +28,12 @@ func (b *budget) acquire(n int, patience time.Duration) (release func(), err err
 		return func() {}, nil
 	}
 	weight := min(int64(n), b.size)
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
-	defer cancel()
-	if b.bytes.Acquire(ctx, weight) != nil {
-		return nil, busy()
+	if !b.bytes.TryAcquire(weight) {
+		ctx, cancel := context.WithTimeout(context.Background(), patience)
+		defer cancel()
+		if b.bytes.Acquire(ctx, weight) != nil {
+			return nil, busy()
+		}
 	}
 	return func() { b.bytes.Release(weight) }, nil
 }

@@ -17,6 +17,7 @@ const (
 	LargeBodies = 8        // requests of each lane that may be sending more than that at a time
 	ownBodies   = 2        // of those, the requests of one client
 
+	maxWeight = 1 << 20                // bytes; a body of more counts as one of this size among those that are worked on
 	workPause = 250 * time.Millisecond // per MiB of a request while others of its client are not answered
 )
 

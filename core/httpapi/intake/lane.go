@@ -1,9 +1,12 @@
 package intake
 
 import (
+	"context"
 	"runtime"
 	"sync"
 	"time"
+
+	"golang.org/x/sync/semaphore"
 )
 
 // lane is the places for requests that are sending a large body.
@@ -17,8 +20,8 @@ type lane struct {
 // share is the places that one client has or waits for.
 type share struct {
 	places  chan struct{}
-	working chan struct{} // for the client's large bodies whose requests are not answered yet
-	users   int           // under lane.mu; the share is forgotten with the last one
+	working *semaphore.Weighted // bytes of the client's large bodies whose requests are not answered yet
+	users   int                 // under lane.mu; the share is forgotten with the last one
 }
 
 func newLane() *lane {
@@ -51,28 +54,28 @@ func (l *lane) acquire(client string, patience time.Duration) (release func(), e
 	}, nil
 }
 
-// begin waits until fewer than workingBodies requests of the client with large bodies are not answered yet, for
-// workPause per MiB of this one at most: requests that take the processor come one after the other, so that other
-// clients get it in between, and those that wait for something hold up nobody for long. answered must be called when
-// the request has its response.
+// begin waits until the large bodies of the client whose requests are not answered yet, with this one, are not more
+// than workingBodies of maxWeight, for workPause per MiB of this one at most: requests that take the processor long come
+// one after the other, so that other clients get it in between, and those that wait for something hold up nobody for
+// long. answered must be called when the request has its response.
 func (l *lane) begin(client string, length int) (answered func()) {
-	own := l.join(client)
-	pause := time.NewTimer(workPause * time.Duration(length) >> 20)
-	defer pause.Stop()
-	select {
-	case own.working <- struct{}{}:
-		return func() {
-			<-own.working
+	own, weight := l.join(client), int64(min(length, maxWeight))
+	if !own.working.TryAcquire(weight) {
+		ctx, cancel := context.WithTimeout(context.Background(), workPause*time.Duration(length)>>20)
+		defer cancel()
+		if own.working.Acquire(ctx, weight) != nil {
 			l.leave(client, own)
+			return func() {}
 		}
-	case <-pause.C:
+	}
+	return func() {
+		own.working.Release(weight)
 		l.leave(client, own)
-		return func() {}
 	}
 }
 
-// workingBodies is how many large bodies of one client the server and its apps work on at a time: what keeps the
-// processors of the machine busy.
+// workingBodies is how many of a client's bodies of maxWeight or more the server and its apps work on at a time: what
+// keeps the processors of the machine busy.
 func workingBodies() int { return max(ownBodies, runtime.GOMAXPROCS(0)) }
 
 func (l *lane) join(client string) *share {
@@ -80,7 +83,7 @@ func (l *lane) join(client string) *share {
 	defer l.mu.Unlock()
 	s := l.clients[client]
 	if s == nil {
-		s = &share{places: make(chan struct{}, ownBodies), working: make(chan struct{}, workingBodies())}
+		s = &share{places: make(chan struct{}, ownBodies), working: semaphore.NewWeighted(int64(workingBodies()) * maxWeight)}
 		l.clients[client] = s
 	}
 	s.users++

@@ -35,3 +35,24 @@ func TestLargeBodiesOfOneClientComeOneAfterTheOther(t *testing.T) {
 		}
 	})
 }
+
+func TestBodiesAreWorkedOnTogetherWhileTheirBytesAreFew(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l, began := newLane(), time.Now()
+		const size = 64 << 10
+		var answered []func()
+		for range workingBodies() * maxWeight / size {
+			answered = append(answered, l.begin("a", size))
+		}
+		if waited := time.Since(began); waited != 0 {
+			t.Errorf("bodies that are small together waited %v", waited)
+		}
+		l.begin("a", size)()
+		if waited := time.Since(began); waited != workPause/16 {
+			t.Errorf("one body too many waited %v, want %v", waited, workPause/16)
+		}
+		for _, end := range answered {
+			end()
+		}
+	})
+}
