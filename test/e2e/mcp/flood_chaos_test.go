@@ -192,6 +192,7 @@ func floodsOf(s *harness.Server) map[string]func(context.Context, *http.Client) 
 			held.Wait()
 		}
 	}
+	medium := `{"server":"plain","tool":"echo","arguments":{"text":"` + strings.Repeat("x", 100<<10) + `"}}`
 	last := `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"plain__last","arguments":{"text":"/nowhere"}}}`
 	large := `{"server":"plain","tool":"echo","arguments":{"text":"` + strings.Repeat("x", 900<<10) + `"}}`
 	return map[string]func(context.Context, *http.Client){
@@ -201,6 +202,7 @@ func floodsOf(s *harness.Server) map[string]func(context.Context, *http.Client) 
 		"connections":         connections(s),
 		"body space":          slowBodies(s, large),
 		"large bodies":        send("POST", "/v1/tools/call", mallory, large),
+		"bodies of 100 KiB":   send("POST", "/v1/tools/call", mallory, medium),
 		"calls per second":    send("POST", "/v1/tools/call", mallory, `{"server":"plain","tool":"echo","arguments":{"text":"x"}}`),
 		"calls in flight":     hold("POST", "/v1/tools/call", `{"server":"plain","tool":"last","arguments":{"text":"/nowhere"}}`),
 		"chat runs":           send("POST", "/v1/chat/stream", mallory, `{"message":"hello"}`),
