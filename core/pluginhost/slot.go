@@ -152,7 +152,7 @@ func (s *slot[T]) inProcess(ctx context.Context) (*generation[T], error) {
 	return &generation[T]{slot: s, client: client, since: time.Now()}, nil
 }
 
-// exitDelay is how long after the connection broke the exit of the process may take to be noticed.
+// exitDelay is how long after the connection broke a process that is still there is asked whether it serves.
 const exitDelay = 2 * time.Second
 
 // attempts is how often a call is made at most, if the process dies each time: a call that crashes
@@ -240,19 +240,27 @@ func died[T any](ctx context.Context, g *generation[T], err error) bool {
 		}
 		ctx = context.WithoutCancel(ctx) // the deadline passed in the debugger
 	}
-	return g.gone() != nil && errors.Is(err, host.ErrDisconnected) && goneWithin(ctx, g, exitDelay)
+	return g.gone() != nil && errors.Is(err, host.ErrDisconnected) && g.ends(ctx)
 }
 
-func goneWithin[T any](ctx context.Context, g *generation[T], d time.Duration) bool {
-	patience := time.NewTimer(d)
-	defer patience.Stop()
-	select {
-	case <-g.gone():
-		return true
-	case <-patience.C:
-	case <-ctx.Done():
+// ends waits until the process of g, whose connection broke, is gone. It returns false when the process still
+// serves, or when ctx ends: on a machine that is too busy the exit may be noticed seconds later.
+func (g *generation[T]) ends(ctx context.Context) bool {
+	check := time.NewTicker(exitDelay)
+	defer check.Stop()
+	for {
+		select {
+		case <-g.gone():
+			return true
+		case <-ctx.Done():
+			return false
+		case <-check.C:
+			if g.inst != nil && g.inst.ping(ctx) != nil {
+				continue
+			}
+			return isClosed(g.gone())
+		}
 	}
-	return false
 }
 
 // acquire waits, for a bounded time, until there is a living generation, and counts a call on it. It is
