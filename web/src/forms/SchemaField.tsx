@@ -3,8 +3,8 @@ import { useState } from "react";
 import { Button } from "../ui/Button";
 import { Field, Input, Select, Textarea } from "../ui/Field";
 import { Switch } from "../ui/Switch";
+import { withField } from "./object";
 import { choicesOf, kindOf, resolve, typeOf, type JsonSchema } from "./schema";
-import { withField } from "./SchemaForm";
 import css from "./forms.module.css";
 
 interface Props {

@@ -1,5 +1,6 @@
 import { useState } from "react";
 import { Field, Textarea } from "../ui/Field";
+import { withField } from "./object";
 import { SchemaField } from "./SchemaField";
 import { resolve, type JsonSchema } from "./schema";
 import css from "./forms.module.css";
@@ -60,10 +61,4 @@ export function SchemaForm({ schema, value, onChange, errors = new Map(), json }
       )}
     </div>
   );
-}
-
-/** An object with a field set, or left out when its value is undefined. */
-export function withField(object: Record<string, unknown>, name: string, value: unknown): Record<string, unknown> {
-  const { [name]: _, ...rest } = object;
-  return value === undefined ? rest : { ...object, [name]: value };
 }

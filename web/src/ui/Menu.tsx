@@ -1,34 +1,14 @@
 import clsx from "clsx";
-import { cloneElement, createContext, useContext, useState, type ComponentType, type KeyboardEvent, type MouseEvent, type ReactElement, type ReactNode } from "react";
+import { cloneElement, useContext, useState, type KeyboardEvent, type MouseEvent, type ReactNode } from "react";
+import { Chosen, landmarkOf, Parts, type MenuParts, type MenuProps } from "./menuparts";
 import { toastError } from "./Toast";
 import css from "./overlay.module.css";
-
-export interface MenuProps {
-  trigger: ReactElement<Record<string, unknown>>;
-  children: ReactNode;
-  align?: "start" | "end";
-  side?: "top" | "bottom";
-}
-
-/** What the person has chosen, until the menu is closed. */
-export const Chosen = createContext<{ current: (() => void) | null }>({ current: null });
-
-/** What menus are made of, inside of one. */
-interface MenuParts {
-  Item: ComponentType<{ className: string; onSelect: () => void; disabled?: boolean; children: ReactNode }>;
-  Label: ComponentType<{ className?: string; children: ReactNode }>;
-  Separator: ComponentType<{ className?: string }>;
-}
-export const Parts = createContext<MenuParts | null>(null);
 
 function useParts(): MenuParts {
   const parts = useContext(Parts);
   if (!parts) throw new Error("the parts of a menu are used outside of one");
   return parts;
 }
-
-/** A menu is in the same landmark of the page as its button. */
-export const landmarkOf = (button: Element | null) => button?.closest<HTMLElement>("aside, header, main, nav") ?? null;
 
 let OpenMenu: typeof import("./OpenMenu").OpenMenu | undefined;
 

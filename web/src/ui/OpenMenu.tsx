@@ -1,6 +1,6 @@
 import { DropdownMenu as Radix } from "radix-ui";
 import { useRef, useState } from "react";
-import { Chosen, landmarkOf, Parts, type MenuProps } from "./Menu";
+import { Chosen, landmarkOf, Parts, type MenuProps } from "./menuparts";
 import css from "./overlay.module.css";
 
 interface Props extends MenuProps {

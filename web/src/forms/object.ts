@@ -1,0 +1,5 @@
+/** An object with a field set, or left out when its value is undefined. */
+export function withField(object: Record<string, unknown>, name: string, value: unknown): Record<string, unknown> {
+  const { [name]: _, ...rest } = object;
+  return value === undefined ? rest : { ...object, [name]: value };
+}
