@@ -1,6 +1,10 @@
-package chat
+package plaintext_test
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/ropewalk/ropewalk/core/chat/plaintext"
+)
 
 func TestAGeneratedTitleIsOneLineOfPlainText(t *testing.T) {
 	for answer, want := range map[string]string{
@@ -51,7 +55,7 @@ func TestAGeneratedTitleIsOneLineOfPlainText(t *testing.T) {
 		"***":                                      "",
 		"":                                         "",
 	} {
-		if got := cleanTitle(answer); got != want {
+		if got := plaintext.Title(answer, 80); got != want {
 			t.Errorf("%q gives the title %q, want %q", answer, got, want)
 		}
 	}

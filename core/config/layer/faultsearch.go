@@ -1,0 +1,163 @@
+package layer
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"sort"
+	"strings"
+	"unicode"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// maxSearched is how many bytes the search for one place parses, in all the parts of a text that it tries. It ends
+// without a column, or with the line that the YAML package names, when it would need more.
+const maxSearched = 4 << 20
+
+// search is the search for the place of a fault.
+type search struct {
+	text   string
+	lines  []string // of text, with their ends
+	left   int      // bytes that may still be parsed; negative when the search has ended
+	inside bool     // the text ends inside a list or mapping
+}
+
+// parse is the function parse within the bounds of the search; searched is false beyond them.
+func (s *search) parse(text string) (message string, line int, searched bool) {
+	if s.left -= len(text); s.left < 0 {
+		return "", 0, false
+	}
+	message, line = parse(text)
+	return message, line, true
+}
+
+// line returns the line of the fault that has a message, for which the YAML package names a line; 0 when neither is known.
+func (s *search) line(message string, named int) int {
+	switch kind(message) {
+	case noListEnd, noMappingEnd:
+		return s.shifted(named)
+	case noContent:
+		if line := s.opened(); line > 0 {
+			s.inside = true
+			return line
+		}
+		return s.shifted(named)
+	case noQuote, noDocument, noColon, noToken, noMapping:
+		return max(s.shifted(named)-1, 0)
+	}
+	line := 1 + sort.Search(len(s.lines)-1, func(i int) bool {
+		m, _, _ := s.parse(strings.Join(s.lines[:i+1], ""))
+		return kind(m) == kind(message)
+	})
+	switch {
+	case s.left >= 0:
+		return line
+	case kind(message) == tabInText, kind(message) == tabInBlock:
+		return s.tabbed(named)
+	case slices.Contains([]string{noKey, noItem, noStart, noTag}, message): // of the parser
+		return named + 1
+	}
+	return named
+}
+
+// tabbed returns the first line from one on that is indented with a tab; that one when there is none.
+func (s *search) tabbed(from int) int {
+	for i := max(from-1, 0); i < len(s.lines); i++ {
+		if strings.HasPrefix(strings.TrimLeft(s.lines[i], " "), "\t") {
+			return i + 1
+		}
+	}
+	return from
+}
+
+// shifted is the line that the YAML package names for the text after an empty line, for it names another place for a
+// fault on the first line. Beyond the bounds of the search it is the line after the one that it named. Its parser counts
+// lines from 0, so shifted is the line of the fault; its scanner counts them from 1.
+func (s *search) shifted(named int) int {
+	if _, line, searched := s.parse("\n" + s.text); searched {
+		return line
+	}
+	return named + 1
+}
+
+// opened returns the line of the outermost bracket that is open where the text ends; 0 when none is. It lets the YAML
+// package say which bracket is open, closes it, and asks again.
+func (s *search) opened() int {
+	line := 0
+	for text := "\n" + strings.TrimRightFunc(s.text, unicode.IsSpace) + "\n x"; ; {
+		message, named, _ := s.parse(text)
+		switch message {
+		case noListEnd:
+			text += "]"
+		case noMappingEnd:
+			text += "}"
+		default:
+			return line
+		}
+		line = named
+	}
+}
+
+// unclosed explains a bracket that is not closed on its line, which is 0 when it is not known.
+func (s *search) unclosed(message string, line int) string {
+	bracket, closing := "[", "]"
+	if message == noMappingEnd {
+		bracket, closing = "{", "}"
+	}
+	said := fmt.Sprintf("a %q on this line is not closed with %q, or a comma is missing", bracket, closing)
+	if s.left -= len(s.text); s.left < 0 {
+		return said
+	}
+	until := 1 + strings.Count(s.text[:consumed(s.text)], "\n")
+	switch {
+	case until == line:
+		return said
+	case until <= strings.Count(s.text, "\n"):
+		return fmt.Sprintf("%s between here and line %d", said, until)
+	}
+	return said + " between here and the end of the file"
+}
+
+// consumed says how much of a text was read when it was found to be wrong.
+func consumed(text string) int {
+	counter := &byteReader{text: text}
+	var err error
+	for dec := yaml.NewDecoder(counter); err == nil; {
+		err = dec.Decode(&yaml.Node{})
+	}
+	return counter.read
+}
+
+// byteReader reads one byte at a time.
+type byteReader struct {
+	text string
+	read int
+}
+
+func (b *byteReader) Read(into []byte) (int, error) {
+	if b.read == len(b.text) || len(into) == 0 {
+		return 0, io.EOF
+	}
+	into[0] = b.text[b.read]
+	b.read++
+	return 1, nil
+}
+
+// column is the first column of a line from which on the text, cut off there, is wrong in the same way; 0 when that
+// is not known.
+func (s *search) column(line int, message string) int {
+	before, this := strings.Join(s.lines[:line-1], ""), []rune(strings.TrimRight(s.lines[line-1], "\r\n"))
+	first := 0
+	for end := len(this); end > 0; end-- {
+		m, _, searched := s.parse(before + string(this[:end]))
+		if !searched {
+			return 0
+		}
+		if kind(m) != kind(message) {
+			break
+		}
+		first = end
+	}
+	return first
+}
