@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"testing"
+	"time"
 )
 
 func TestAPluginHangsWhenItMissesTwoChecksAndAnswersNoCall(t *testing.T) {
@@ -33,5 +34,19 @@ func TestAPluginHangsWhenItMissesTwoChecksAndAnswersNoCall(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+func TestTheDelayOfTheServerIsThatOfItsLatestTick(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	ticks := make(chan time.Time)
+	go func() {
+		for _, delay := range []time.Duration{0, time.Hour, time.Minute} {
+			ticks <- time.Now().Add(-delay)
+		}
+		cancel()
+	}()
+	if got := longestDelay(ctx, ticks); got < time.Hour || got > 2*time.Hour {
+		t.Errorf("the longest delay is %v", got)
 	}
 }

@@ -11,10 +11,16 @@ import (
 )
 
 // How many pings in a row a plugin may leave unanswered before it counts as hung, and how many while it waits for a
-// processor or the disk: on a machine that is too busy it is slow.
+// processor or the disk, or the server itself runs late: on a machine that is too busy it is slow.
 const (
 	hungAfter     = 2
 	busyHungAfter = 8
+)
+
+// The server runs late when one of its goroutines waits that long for a processor: a ping takes several such waits.
+const (
+	late      = 100 * time.Millisecond
+	lateEvery = 20 * time.Millisecond // how often it is looked at during a ping
 )
 
 // supervise keeps the slot supplied with a running generation until it is closed.
@@ -64,10 +70,9 @@ func (s *slot[T]) watch(g *generation[T], halt <-chan struct{}) error {
 			return g.inst.deathReason()
 		case <-ping.C:
 			began := time.Now()
-			ctx, cancel := context.WithTimeout(context.Background(), s.host.opts.PingEvery)
-			err := g.inst.ping(ctx)
-			cancel()
-			if seen.hangs(err, s.answeredSince(g, began), g.inst.run.process().Busy) && !isClosed(g.gone()) {
+			delay, err := s.ping(g)
+			busy := func() bool { return delay >= late || g.inst.run.process().Busy() }
+			if seen.hangs(err, s.answeredSince(g, began), busy) && !isClosed(g.gone()) {
 				if g.inst.run.overLimit() != "" { // it is being ended already
 					<-g.gone()
 					return g.inst.deathReason()
@@ -80,12 +85,36 @@ func (s *slot[T]) watch(g *generation[T], halt <-chan struct{}) error {
 	}
 }
 
+// ping checks the health of g, and returns the longest delay with which the server's own goroutines ran meanwhile.
+func (s *slot[T]) ping(g *generation[T]) (delay time.Duration, err error) {
+	ctx, cancel := context.WithTimeout(context.Background(), s.host.opts.PingEvery)
+	tick := time.NewTicker(lateEvery)
+	defer tick.Stop()
+	measured := make(chan time.Duration, 1)
+	go func() { measured <- longestDelay(ctx, tick.C) }()
+	err = g.inst.ping(ctx)
+	cancel()
+	return <-measured, err
+}
+
+// longestDelay receives ticks until ctx ends and returns how long the latest of them came after its time.
+func longestDelay(ctx context.Context, ticks <-chan time.Time) (longest time.Duration) {
+	for {
+		select {
+		case due := <-ticks:
+			longest = max(longest, time.Since(due))
+		case <-ctx.Done():
+			return longest
+		}
+	}
+}
+
 // health counts the health checks that a plugin has missed one after another.
 type health struct{ missed int }
 
 // hangs takes the outcome of a check and reports whether the plugin counts as hung. A plugin that answered a call
 // during the check is slow, not hung: replacing it would cost a machine that is too busy even more. One that is busy
-// gets longer, since it may be the machine that is. Neither helps a plugin that reports itself as not serving.
+// gets longer, since it may be the machine that is; so does one whose answer the server may have been too busy to read. Neither helps a plugin that reports itself as not serving.
 func (h *health) hangs(err error, answered bool, busy func() bool) bool {
 	if err == nil || answered && !errors.Is(err, errNotServing) {
 		h.missed = 0
