@@ -37,7 +37,7 @@ type greetInput struct {
 	Name string `json:"name" jsonschema:"who to greet"`
 }
 
-// Serve answers MCP on standard input and output until they close.
+// Serve answers MCP on standard input and output until they close, or ctx ends.
 func Serve(ctx context.Context, version string) error {
 	s := mcp.NewServer(&mcp.Implementation{Name: "sample", Title: "Ropewalk sample", Version: version}, nil)
 	readOnly := &mcp.ToolAnnotations{ReadOnlyHint: true}
@@ -49,7 +49,11 @@ func Serve(ctx context.Context, version string) error {
 		Meta: mcp.Meta{"ui": map[string]any{"resourceUri": viewURI}},
 	}, greet)
 	s.AddResource(&mcp.Resource{URI: viewURI, Name: "hello", Title: "Hello", MIMEType: viewMIME}, readView)
-	return s.Run(ctx, &mcp.StdioTransport{})
+	err := s.Run(ctx, &mcp.StdioTransport{})
+	if ctx.Err() != nil { // it was stopped, which is no failure
+		return nil
+	}
+	return err
 }
 
 func text(format string, args ...any) *mcp.CallToolResult {
