@@ -316,6 +316,7 @@ func start(t *testing.T, change func(*Options)) *rig {
 		if err := app.ShutdownWithContext(ctx); err != nil {
 			t.Errorf("Shutdown: %v", err)
 		}
+		_ = listener.Close() // a test that ends before the server has begun shuts nothing down
 		<-served
 	})
 	return r

@@ -54,6 +54,7 @@ func serve(t *testing.T, kind Kind, run func(context.Context, *Writer)) (*Stream
 		if err := s.Shutdown(ctx); err != nil {
 			t.Errorf("streams are still open: %v", err)
 		}
+		_ = ln.Close() // a test that ends before the server has begun shuts nothing down
 		<-served
 	})
 	return s, ln.Addr().String()
