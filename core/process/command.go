@@ -5,6 +5,7 @@ import (
 	"io"
 	"time"
 
+	"github.com/ropewalk/ropewalk/core/cgroup"
 	"github.com/ropewalk/ropewalk/core/sandbox"
 )
 
@@ -31,8 +32,19 @@ type Command struct {
 	// Sandbox, when set, confines the tree.
 	Sandbox *sandbox.Profile
 
+	// Cgroup bounds the tree by the kernel, at any level of the sandbox.
+	Cgroup Cgroup
+
 	// Verified, when set, is what is executed; Path is then only the name the program sees without a Name.
 	Verified *Verified
+}
+
+// Cgroup is how the kernel bounds a tree. It is then ended whole, whatever its processes do to hide. The
+// limits that the server's group cannot hold are those of the sandbox, which measures.
+type Cgroup struct {
+	Tree   *cgroup.Tree // nil for none
+	Name   string       // for operators
+	Limits sandbox.Limits
 }
 
 // StartError says why a program could not be executed. The message names the program and what to

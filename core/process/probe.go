@@ -2,9 +2,11 @@ package process
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"strings"
 
+	"github.com/ropewalk/ropewalk/core/cgroup"
 	"github.com/ropewalk/ropewalk/core/sandbox"
 )
 
@@ -44,6 +46,16 @@ func ProbeSandbox(ctx context.Context) Probe {
 	return p
 }
 
+// ProbeCgroup runs a program in a cgroup of the tree. It does not work where a filter of system calls keeps
+// processes from being made in another cgroup, as some of containers do.
+func ProbeCgroup(ctx context.Context, tree *cgroup.Tree) error {
+	c := Command{Path: selfPath(), Args: []string{ShimArg, probeArg}, Cgroup: Cgroup{Tree: tree, Name: "probe"}}
+	if err := runProbe(ctx, c); err != nil {
+		return fmt.Errorf("a program cannot be run in a cgroup below its own: %w", err)
+	}
+	return nil
+}
+
 // trySandbox runs a program that ends at once.
 func trySandbox(ctx context.Context, level sandbox.Level, uid int) error {
 	dir, err := os.MkdirTemp("", "ropewalk-probe")
@@ -60,6 +72,11 @@ func trySandbox(ctx context.Context, level sandbox.Level, uid int) error {
 		Path: exe, Args: []string{ShimArg, probeArg}, Dir: dir,
 		Sandbox: &sandbox.Profile{Level: level, UID: uid, Read: append(sandbox.SystemPaths(), exe), Write: []string{dir}},
 	}
+	return runProbe(ctx, c)
+}
+
+// runProbe runs a program to its end.
+func runProbe(ctx context.Context, c Command) error {
 	p, err := Start(c)
 	if err != nil {
 		return err

@@ -12,9 +12,11 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
+	"github.com/ropewalk/ropewalk/core/cgroup"
 	"github.com/ropewalk/ropewalk/core/sandbox"
 )
 
@@ -22,15 +24,20 @@ import (
 // waiting: a process that is stuck in the kernel cannot be killed.
 const endTimeout = 15 * time.Second
 
+// groupWait is how long a shim may take to end its tree before the kernel ends both, where there is a cgroup.
+const groupWait = time.Second
+
 // Process is a running program and all its descendants.
 type Process struct {
 	cmd    *exec.Cmd
 	socket *shimSocket
+	group  *cgroup.Group // nil for none
 	status *bufio.Reader
 	stdin  *os.File
 	stdout *os.File
 	pid    int
 
+	over     atomic.Pointer[string] // the limit that watchGroup ended the tree for
 	stopping sync.Once
 	done     chan struct{}
 	err      error // set before done is closed
@@ -42,19 +49,23 @@ func Start(c Command) (*Process, error) {
 	if info, err := os.Stat(c.Dir); c.Dir != "" && (err != nil || !info.IsDir()) {
 		return nil, &StartError{Path: c.Path, Reason: fmt.Sprintf("working directory %q of %q is not a directory", c.Dir, c.Path)}
 	}
-	cmd, socket, err := shimCommand(c)
+	group, err := c.Cgroup.make()
 	if err != nil {
-		return nil, err
+		return nil, &StartError{Path: c.Path, Reason: fmt.Sprintf("cannot start %q: %v", c.Path, err)}
+	}
+	cmd, socket, err := shimCommand(c, group)
+	if err != nil {
+		return nil, errors.Join(err, removeGroup(group))
 	}
 	cmd.Dir, cmd.Stderr = c.Dir, c.Stderr
 	cmd.WaitDelay = time.Second // only a tree whose shim was killed can hold stderr any longer
 	stdin, toChild, err := os.Pipe()
 	if err != nil {
-		return nil, errors.Join(err, socket.Close())
+		return nil, errors.Join(err, socket.Close(), removeGroup(group))
 	}
 	fromChild, stdout, err := os.Pipe()
 	if err != nil {
-		return nil, errors.Join(err, socket.Close(), stdin.Close(), toChild.Close())
+		return nil, errors.Join(err, socket.Close(), stdin.Close(), toChild.Close(), removeGroup(group))
 	}
 	cmd.Stdin, cmd.Stdout = stdin, stdout
 	err = children.start(func() (int, error) {
@@ -65,15 +76,23 @@ func Start(c Command) (*Process, error) {
 	})
 	_, _ = stdin.Close(), stdout.Close()
 	socket.closeShimSide()
-	p := &Process{cmd: cmd, socket: socket, status: bufio.NewReader(socket.server), stdin: toChild, stdout: fromChild, done: make(chan struct{})}
+	if group != nil {
+		group.Started()
+	}
+	p := &Process{cmd: cmd, socket: socket, group: group, status: bufio.NewReader(socket.server), stdin: toChild, stdout: fromChild, done: make(chan struct{})}
 	if err != nil {
 		p.release()
+		_ = removeGroup(group)
 		return nil, &StartError{Path: c.Path, Reason: fmt.Sprintf("cannot start %q: %v", c.Path, err)}
 	}
 	if err := p.awaitStart(c); err != nil {
 		p.release()
 		p.reap()
+		_ = removeGroup(group) // the next start of the server removes what cannot be removed now
 		return nil, err
+	}
+	if group != nil {
+		go p.watchGroup()
 	}
 	go p.supervise()
 	return p, nil
@@ -119,7 +138,8 @@ func (p *Process) reap() {
 func (p *Process) supervise() {
 	defer close(p.done)
 	var exit *ExitError
-	reported, limit := false, ""
+	reported := false
+	var limit string
 	for {
 		report, err := p.status.ReadString('\n')
 		if err != nil {
@@ -134,9 +154,15 @@ func (p *Process) supervise() {
 	}
 	p.reap()
 	_, _ = p.socket.Close(), p.stdin.Close()
+	if p.group != nil {
+		limit = cmp.Or(limit, p.overGroup(), p.group.Ended())
+		_ = p.group.Remove() // the next start of the server removes what cannot be removed now
+	}
 	if !reported { // the shim itself was killed
 		exit = &ExitError{Code: 128 + int(syscall.SIGKILL), Signal: syscall.SIGKILL.String()}
 		_ = p.stdout.SetReadDeadline(time.Now().Add(time.Second))
+	}
+	if !reported || p.shimKilled() {
 		sweepOrphans()
 	}
 	if exit != nil {
@@ -210,10 +236,19 @@ func (p *Process) Stop(ctx context.Context, grace time.Duration) error {
 		p.Kill()
 	}
 	limit.Reset(endTimeout)
-	select {
-	case <-p.done:
-		return nil
-	case <-limit.C:
+	stuck := time.NewTimer(groupWait)
+	defer stuck.Stop()
+	for {
+		select {
+		case <-p.done:
+			return nil
+		case <-stuck.C:
+			if p.group != nil {
+				_ = p.group.Kill() // its shim does not, perhaps since the tree has stopped it
+			}
+			continue
+		case <-limit.C:
+		}
 		return fmt.Errorf("process %d was sent SIGKILL %v ago and is not gone: it hangs inside the kernel", p.pid, endTimeout)
 	}
 }
@@ -227,8 +262,8 @@ func Self() string { return selfPath() }
 
 // shimCommand is the command of the shim that runs c. The server's end of the socket ends it, with
 // the whole tree.
-func shimCommand(c Command) (*exec.Cmd, *shimSocket, error) {
-	socket, err := newShimSocket(c.Verified)
+func shimCommand(c Command, group *cgroup.Group) (*exec.Cmd, *shimSocket, error) {
+	socket, err := newShimSocket(c.Verified, group)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -239,15 +274,21 @@ func shimCommand(c Command) (*exec.Cmd, *shimSocket, error) {
 	case c.Sandbox != nil && c.Sandbox.Level != sandbox.LevelNone:
 		how = bySandbox
 	}
+	if group != nil {
+		how += inGroup
+	}
 	//nolint:noctx // the socket ends it, with the whole tree; a context would end the shim alone
 	cmd := exec.Command(selfPath(), append([]string{ShimArg, how, c.Path, cmp.Or(c.Name, c.Path)}, c.Args...)...)
 	cmd.Args[0] = os.Args[0]
 	cmd.Env = append(make([]string, 0, len(c.Env)+8), c.Env...) // never nil: nil would inherit
 	cmd.ExtraFiles = socket.extraFiles()
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // a Ctrl-C is for the server alone
-	if how == bySandbox {
+	if group != nil {
+		group.Attributes(cmd.SysProcAttr)
+	}
+	if c.Sandbox != nil && c.Sandbox.Level != sandbox.LevelNone && c.Verified == nil {
 		cmd.Env = []string{} // the program's is sent with the profile
-		if socket.profile, err = prepareProfile(cmd.SysProcAttr, c); err != nil {
+		if socket.profile, err = prepareProfile(cmd.SysProcAttr, c, group); err != nil {
 			return nil, nil, errors.Join(err, socket.Close())
 		}
 	}

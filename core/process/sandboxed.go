@@ -8,6 +8,7 @@ import (
 	"runtime"
 	"syscall"
 
+	"github.com/ropewalk/ropewalk/core/cgroup"
 	"github.com/ropewalk/ropewalk/core/sandbox"
 )
 
@@ -16,14 +17,15 @@ import (
 // confined.
 type confinedStart struct {
 	Profile sandbox.Profile `json:"profile"`
-	Env     [][]byte        `json:"env"` // any bytes: JSON would change strings that are not UTF-8
+	Watch   sandbox.Limits  `json:"watch"` // what is to be measured, because the kernel does not hold it
+	Env     [][]byte        `json:"env"`   // any bytes: JSON would change strings that are not UTF-8
 }
 
 // prepareProfile adds to attr what the sandbox needs, and returns the first line for the shim.
-func prepareProfile(attr *syscall.SysProcAttr, c Command) ([]byte, error) {
+func prepareProfile(attr *syscall.SysProcAttr, c Command, group *cgroup.Group) ([]byte, error) {
 	p := *c.Sandbox
 	p.Attributes(attr)
-	start := confinedStart{Profile: p}
+	start := confinedStart{Profile: p, Watch: group.Bounds().Rest(p.Limits)}
 	for _, variable := range c.Env {
 		start.Env = append(start.Env, []byte(variable))
 	}
@@ -46,6 +48,7 @@ func (s *shim) receiveProfile() (*sandbox.Profile, error) {
 		s.env = append(s.env, string(variable))
 	}
 	p := start.Profile
+	s.limits, s.ownIPC = start.Watch, p.Level >= sandbox.LevelNamespaces
 	dir, err := os.Getwd()
 	if err != nil {
 		return nil, err
@@ -76,7 +79,7 @@ func (s *shim) spawnConfined(p *sandbox.Profile, path string, argv []string) err
 			go broker.Serve()
 		}
 		err = s.spawn(false, path, argv)
-		if err == nil {
+		if err == nil && s.limits.Processes > 0 {
 			err = s.limitThreads(p)
 		}
 		spawned <- err

@@ -19,6 +19,7 @@ const (
 	byPath       = "path"
 	byDescriptor = "fd"
 	bySandbox    = "sandbox" // by path, confined
+	inGroup      = "+cgroup" // after one of these: killFD ends the shim with its tree
 )
 
 const (
@@ -28,6 +29,7 @@ const (
 	killLimit       = 10 * time.Second
 	killPause       = 2 * time.Millisecond
 	killRounds      = 100
+	killAlone       = 50 * time.Millisecond // how long a shim ends its tree before it has the kernel end both
 	exitSignalShift = 128
 )
 
@@ -51,7 +53,11 @@ func ShimMain(args []string) int {
 	becomeReaper()
 	signals := make(chan os.Signal, 8)
 	signal.Notify(signals, syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGQUIT)
-	if err := s.begin(args[0], args[1], args[2:]); err != nil {
+	how, grouped := strings.CutSuffix(args[0], inGroup)
+	if grouped {
+		s.groupKill = os.NewFile(killFD, "cgroup.kill")
+	}
+	if err := s.begin(how, args[1], args[2:]); err != nil {
 		s.report("failed %s\n", err)
 		_, _ = fmt.Fprintln(os.Stderr, err)
 		syscall.Exit(exitCannotExec)
@@ -73,7 +79,6 @@ func (s *shim) begin(how, path string, argv []string) error {
 	if err != nil {
 		return err
 	}
-	s.limits, s.ownIPC = p.Limits, p.Level >= sandbox.LevelNamespaces
 	return s.spawnConfined(p, path, argv)
 }
 
@@ -90,6 +95,7 @@ type shim struct {
 	ownIPC   bool        // System V shared memory is the tree's own
 	exceeded chan string // the limit that the tree is over
 
+	groupKill    *os.File             // ends the cgroup of the tree, the shim included; nil for none
 	sandboxKills chan<- chan struct{} // asks the thread in the sandbox to end all in it; nil when there is none
 }
 
@@ -201,9 +207,9 @@ func (s *shim) reportExit(status syscall.WaitStatus) int {
 
 // killTree sends SIGKILL to all descendants, again and again, until there are none: a process that
 // forks while it is being killed only delays the end. One that forks and ends faster than it can be found
-// in the process table is ended by its sandbox; without a sandbox it may outlive the shim.
+// in the process table is ended by its sandbox or its cgroup; without either it may outlive the shim.
 func (s *shim) killTree() {
-	limit := time.After(killLimit)
+	limit, alone := time.After(killLimit), time.After(killAlone)
 	for {
 		select {
 		case <-s.gone:
@@ -213,6 +219,10 @@ func (s *shim) killTree() {
 			return
 		case <-limit:
 			return
+		case <-alone:
+			if s.groupKill != nil {
+				_, _ = s.groupKill.WriteString("1")
+			}
 		default:
 		}
 		s.killSandbox()

@@ -6,12 +6,15 @@ import (
 	"os"
 	"sync"
 	"syscall"
+
+	"github.com/ropewalk/ropewalk/core/cgroup"
 )
 
 // The descriptors that a shim inherits.
 const (
 	socketFD   = 3 // its end of the shim socket
 	verifiedFD = 4 // the verified executable, when there is one
+	killFD     = 5 // what ends the cgroup, when there is one
 )
 
 // shimSocket connects the server and one shim. The server writes "stop <nanoseconds>"; the shim
@@ -20,6 +23,7 @@ const (
 type shimSocket struct {
 	server   *os.File
 	shim     *os.File
+	kill     *os.File // nil without a cgroup
 	verified *os.File // nil unless the program is a verified one
 	profile  []byte   // the first line for the shim; nil for a program that is not confined
 
@@ -27,7 +31,7 @@ type shimSocket struct {
 	err  error
 }
 
-func newShimSocket(v *Verified) (*shimSocket, error) {
+func newShimSocket(v *Verified, group *cgroup.Group) (*shimSocket, error) {
 	server, shim, err := socketPair()
 	if err != nil {
 		return nil, fmt.Errorf("open the socket of a shim: %w", err)
@@ -35,6 +39,11 @@ func newShimSocket(v *Verified) (*shimSocket, error) {
 	s := &shimSocket{server: server, shim: shim}
 	if v != nil {
 		if s.verified, err = v.open(); err != nil {
+			return nil, errors.Join(err, s.Close())
+		}
+	}
+	if group != nil {
+		if s.kill, err = group.KillFile(); err != nil {
 			return nil, errors.Join(err, s.Close())
 		}
 	}
@@ -59,12 +68,7 @@ func socketPair() (server, shim *os.File, err error) {
 }
 
 // extraFiles are the shim's descriptors from socketFD on.
-func (s *shimSocket) extraFiles() []*os.File {
-	if s.verified != nil {
-		return []*os.File{s.shim, s.verified}
-	}
-	return []*os.File{s.shim}
-}
+func (s *shimSocket) extraFiles() []*os.File { return []*os.File{s.shim, s.verified, s.kill} }
 
 // closeShimSide closes what only the shim needs. The server's end reads as closed as soon as no
 // process holds the other one.
@@ -72,6 +76,9 @@ func (s *shimSocket) closeShimSide() {
 	_ = s.shim.Close()
 	if s.verified != nil {
 		_ = s.verified.Close()
+	}
+	if s.kill != nil {
+		_ = s.kill.Close()
 	}
 }
 

@@ -18,11 +18,14 @@ func (l Limits) Exceeded(u Usage) string {
 		return fmt.Sprintf("used %d MiB of memory and may use %d MiB", u.Memory>>20, l.Memory>>20)
 	case l.Processes > 0 && u.Processes > l.Processes:
 		return fmt.Sprintf("had %d processes and may have %d", u.Processes, l.Processes)
-	case l.Processes > 0 && u.Threads > l.Processes*threadsPerProcess:
-		return fmt.Sprintf("had %d threads and may have %d", u.Threads, l.Processes*threadsPerProcess)
+	case l.Processes > 0 && u.Threads > l.Threads():
+		return fmt.Sprintf("had %d threads and may have %d", u.Threads, l.Threads())
 	}
 	return ""
 }
+
+// Threads is how many threads a tree may have.
+func (l Limits) Threads() int { return l.Processes * threadsPerProcess }
 
 // Pause is how long a tree is to be stopped that used this much processor time in the last interval.
 func (l Limits) Pause(used, interval time.Duration) time.Duration {

@@ -83,7 +83,7 @@ func (p *Profile) LimitThreads(program int) error {
 	if p.Level < LevelNamespaces || p.Limits.Processes == 0 {
 		return nil
 	}
-	n := uint64(p.Limits.Processes) * threadsPerProcess
+	n := uint64(p.Limits.Threads())
 	var now unix.Rlimit
 	if err := unix.Prlimit(program, unix.RLIMIT_NPROC, nil, &now); err != nil {
 		return err

@@ -1,0 +1,182 @@
+//go:build linux
+
+package process_test
+
+import (
+	"context"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/ropewalk/ropewalk/core/cgroup"
+	"github.com/ropewalk/ropewalk/core/process"
+	"github.com/ropewalk/ropewalk/core/sandbox"
+)
+
+// grouped returns the cgroup of the test, where that was delegated: test/unit/boot runs the tests so.
+func grouped(t *testing.T) *cgroup.Tree {
+	t.Helper()
+	tree, err := cgroup.Take()
+	if err == nil {
+		err = process.ProbeCgroup(t.Context(), tree)
+	}
+	if err != nil {
+		t.Skip("no cgroups: ", err)
+	}
+	t.Cleanup(func() {
+		if left := groups(t); len(left) > 0 {
+			t.Errorf("groups are left: %v", left)
+		}
+		_ = tree.Close()
+	})
+	return tree
+}
+
+// groups are the groups of process trees that exist.
+func groups(t *testing.T) (names []string) {
+	t.Helper()
+	own, err := os.ReadFile("/proc/self/cgroup")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, path, _ := strings.Cut(strings.TrimSpace(string(own)), "0::")
+	found, _ := filepath.Glob("/sys/fs/cgroup" + filepath.Dir(path) + "/apps/*/")
+	return found
+}
+
+// levels are those that this machine gives.
+func levels(t *testing.T) []sandbox.Level {
+	all := []sandbox.Level{sandbox.LevelNone, sandbox.LevelLandlock, sandbox.LevelNamespaces}
+	return all[:process.ProbeSandbox(t.Context()).Level+1]
+}
+
+// inGroup is a command in a cgroup with limits, confined or not.
+func inGroup(t *testing.T, tree *cgroup.Tree, level sandbox.Level, l sandbox.Limits, kind string, args ...string) process.Command {
+	t.Helper()
+	c := confined(t, level, kind, args...)
+	c.Sandbox.Limits = l
+	if level == sandbox.LevelNone {
+		c.Sandbox = nil
+	}
+	c.Cgroup = process.Cgroup{Tree: tree, Name: kind, Limits: l}
+	return c
+}
+
+func TestATreeOverTheLimitsOfItsCgroupIsEnded(t *testing.T) {
+	tree := grouped(t)
+	for _, level := range levels(t) {
+		for kind, limits := range map[string]sandbox.Limits{
+			"allocate":          {Memory: 64 << 20},
+			"allocate-shared":   {Memory: 64 << 20},
+			"allocate-detached": {Memory: 64 << 20},
+			"multiply":          {Processes: 16},
+			"zombies":           {Processes: 16},
+			"threads":           {Processes: 16},
+		} {
+			if level != sandbox.LevelNamespaces && kind == "allocate-detached" {
+				continue // no such memory at landlock, and that of the machine at none
+			}
+			t.Run(level.String()+" "+kind, func(t *testing.T) {
+				mark := newMark(t)
+				p := start(t, inGroup(t, tree, level, limits, kind, mark))
+				<-p.Done()
+				exit, ok := errors.AsType[*process.ExitError](p.Err())
+				if !ok || !strings.Contains(exit.Limit, "and may") {
+					t.Errorf("ended with %v", p.Err())
+				}
+				if left, _ := soon(mark); len(left) > 0 {
+					t.Errorf("survivors: %v", left)
+				}
+			})
+		}
+	}
+}
+
+func TestAProgramInACgroupEndsAsItWould(t *testing.T) {
+	tree := grouped(t)
+	for _, level := range levels(t) {
+		t.Run(level.String(), func(t *testing.T) {
+			limits := sandbox.Limits{Memory: 256 << 20, Processes: 32, CPU: 2}
+			p := start(t, inGroup(t, tree, level, limits, "exit", "7"))
+			<-p.Done()
+			if exit, ok := errors.AsType[*process.ExitError](p.Err()); !ok || exit.Code != 7 || exit.Limit != "" {
+				t.Errorf("ended with %v", p.Err())
+			}
+			p = start(t, inGroup(t, tree, level, limits, "graceful"))
+			if !awaitLine(p.Stdout(), "ready") {
+				t.Fatal("it did not start")
+			}
+			if err := p.Stop(t.Context(), 5*time.Second); err != nil {
+				t.Fatal(err)
+			}
+			if exit, ok := errors.AsType[*process.ExitError](p.Err()); !ok || exit.Code != 7 {
+				t.Errorf("stopped with %v", p.Err())
+			}
+		})
+	}
+}
+
+func TestChainsOfProcessesEndWithTheirCgroup(t *testing.T) {
+	tree := grouped(t)
+	for _, level := range levels(t) {
+		t.Run(level.String(), func(t *testing.T) {
+			p := start(t, inGroup(t, tree, level, sandbox.Limits{}, "chains"))
+			if !awaitLine(p.Stdout(), "ready") {
+				t.Fatal("the app did not start")
+			}
+			<-time.After(500 * time.Millisecond) // of some thousand processes
+			go func() { _, _ = io.Copy(io.Discard, p.Stdout()) }()
+			began := time.Now()
+			if err := p.Stop(t.Context(), 10*time.Millisecond); err != nil {
+				t.Fatal(err)
+			}
+			if took := time.Since(began); took > 5*time.Second {
+				t.Errorf("the end took %v", took)
+			}
+		})
+	}
+}
+
+func TestAStoppedShimEndsWithItsCgroup(t *testing.T) {
+	tree := grouped(t)
+	p := start(t, inGroup(t, tree, sandbox.LevelNone, sandbox.Limits{}, "stop-shim"))
+	if !awaitLine(p.Stdout(), "ready") {
+		t.Fatal("the app did not start")
+	}
+	stopped := make(chan error, 1)
+	began := time.Now()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+	defer cancel()
+	go func() { stopped <- p.Stop(ctx, 0) }()
+	if err := <-stopped; err != nil || time.Since(began) > 10*time.Second {
+		t.Errorf("after %v: %v", time.Since(began), err)
+	}
+}
+
+func TestATreeOverTheProcessorTimeOfItsCgroupIsSlowedDown(t *testing.T) {
+	tree := grouped(t)
+	began := time.Now()
+	p := start(t, inGroup(t, tree, sandbox.LevelNone, sandbox.Limits{CPU: 0.25}, "spin"))
+	<-p.Done()
+	if took := time.Since(began); took < time.Second || p.Err() != nil {
+		t.Errorf("500 ms of work took %v (%v), want about 2 s", took, p.Err())
+	}
+}
+
+func TestAKilledShimLeavesNoCgroup(t *testing.T) {
+	tree := grouped(t)
+	mark := newMark(t)
+	p := start(t, inGroup(t, tree, sandbox.LevelNone, sandbox.Limits{}, "tree", mark))
+	if !awaitLine(p.Stdout(), "ready") {
+		t.Fatal("the app did not start")
+	}
+	kill(t, parent(t, p.PID()))
+	<-p.Done()
+	if left, _ := soon(mark); len(left) > 0 {
+		t.Errorf("survivors: %v", left)
+	}
+}

@@ -1,0 +1,58 @@
+package process
+
+import (
+	"syscall"
+	"time"
+
+	"github.com/ropewalk/ropewalk/core/cgroup"
+	"github.com/ropewalk/ropewalk/core/sandbox"
+)
+
+// make makes the group of a tree, nil for none.
+func (c Cgroup) make() (*cgroup.Group, error) {
+	if c.Tree == nil {
+		return nil, nil
+	}
+	return c.Tree.New(c.Name, c.Limits)
+}
+
+// removeGroup removes the group of a tree that did not start.
+func removeGroup(g *cgroup.Group) error {
+	if g == nil {
+		return nil
+	}
+	return g.Remove()
+}
+
+// watchGroup ends a tree that has more processes than it may. Memory needs nobody who looks at it.
+func (p *Process) watchGroup() {
+	tick := time.NewTicker(sandbox.WatchInterval)
+	defer tick.Stop()
+	for {
+		select {
+		case <-p.done:
+			return
+		case <-tick.C:
+		}
+		if over := p.group.Exceeded(); over != "" {
+			p.over.Store(&over)
+			_ = p.group.Kill() // it ends in any case, or hangs inside the kernel
+			return
+		}
+	}
+}
+
+// overGroup is the limit that watchGroup ended the tree for, "" for none.
+func (p *Process) overGroup() string {
+	if over := p.over.Load(); over != nil {
+		return *over
+	}
+	return ""
+}
+
+// shimKilled reports whether the shim, which was waited for, was killed. What was below it has become
+// children of the server then.
+func (p *Process) shimKilled() bool {
+	status, ok := p.cmd.ProcessState.Sys().(syscall.WaitStatus)
+	return ok && status.Signaled()
+}
