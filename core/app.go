@@ -103,4 +103,17 @@ type AppSandbox struct {
 	Network []string `json:"network"`          // none, loopback-off or all, or the allowed destinations
 	OwnUser bool     `json:"ownUser"`          // the server gives the app a user id of its own, where its files allow it
 	Weaker  string   `json:"weaker,omitempty"` // why the level is lower than configured; "" when it is not
+
+	Limits   AppLimits `json:"limits"`             // that hold
+	Cgroup   []string  `json:"cgroup"`             // those of cpu, memory and processes that the kernel holds; the others are measured
+	NoCgroup string    `json:"noCgroup,omitempty"` // why the kernel holds none; "" when it does
+}
+
+// AppLimits bound each process tree of an app. Zero is no limit.
+type AppLimits struct {
+	MemoryMiB   int64   `json:"memoryMiB"`
+	Processes   int     `json:"processes"`
+	OpenFiles   int     `json:"openFiles"` // of each process
+	FileSizeMiB int64   `json:"fileSizeMiB"`
+	CPU         float64 `json:"cpu"` // processors
 }

@@ -20,9 +20,9 @@ import (
 var listening = regexp.MustCompile(`server listening.*url=(http://\S+)`)
 
 // up starts a server with the sample app on a free port and waits until it runs.
-func (s *script) up() (url string) {
+func (s *script) up(flags ...string) (url string) {
 	s.t.Helper()
-	cmd := s.command("ropewalk", "up", "--port", "0")
+	cmd := s.command("ropewalk", append([]string{"up", "--port", "0"}, flags...)...)
 	stderr, err := cmd.StderrPipe()
 	if err != nil {
 		s.t.Fatal(err)

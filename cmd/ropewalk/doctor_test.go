@@ -99,6 +99,16 @@ func TestDoctorExaminesARunningServerWhoseVariablesItDoesNotHave(t *testing.T) {
 	s.run("ropewalk", "backup", "running.db").exits(0)
 }
 
+func TestDoctorReadsTheConfigurationAndTheSandboxOfTheRunningServer(t *testing.T) {
+	t.Parallel()
+	s := newScript(t)
+	file := s.write("elsewhere.yaml", "log: {level: info}\n")
+	s.up("--config", "elsewhere.yaml")
+	s.run("ropewalk", "doctor").exits(0, "ok       configuration   "+file, "ok       sandbox", "limits")
+	other := s.write("other.yaml", "")
+	s.run("ropewalk", "doctor", "--config", other).exits(0, "ok       configuration   "+other)
+}
+
 func TestAKeyThatTheServerDoesNotAcceptIsNamed(t *testing.T) {
 	t.Parallel()
 	s := newScript(t)

@@ -134,6 +134,11 @@ func (m *Manager) describe(a *app) core.App {
 	if level < settings.Level {
 		shown.Sandbox.Weaker = m.o.Confinement.Probe.Reason
 	}
+	held := m.o.Confinement.Held(settings)
+	shown.Sandbox.Limits = core.AppLimits{
+		MemoryMiB: held.Memory >> 20, Processes: held.Processes, OpenFiles: held.OpenFiles, FileSizeMiB: held.FileSize >> 20, CPU: held.CPU,
+	}
+	shown.Sandbox.Cgroup, shown.Sandbox.NoCgroup = m.o.Confinement.Cgroups.Bounds().Names(), m.o.Confinement.NoCgroups
 	return shown
 }
 

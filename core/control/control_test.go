@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -92,7 +93,7 @@ func TestTheStatusSaysWhereTheServerListens(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _ = s.Close(t.Context()) }()
-	if got, err := control.Dial(home).Status(t.Context()); err != nil || got != (commands{}).Status() {
+	if got, err := control.Dial(home).Status(t.Context()); err != nil || !reflect.DeepEqual(got, (commands{}).Status()) {
 		t.Errorf("%+v %v", got, err)
 	}
 }

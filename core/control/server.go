@@ -46,6 +46,19 @@ type Status struct {
 	Dev       bool   `json:"dev"` // no authentication is configured
 	// SearchPath is the PATH of the server, where it looks for the programs of apps.
 	SearchPath string `json:"searchPath"`
+	// Config is the file that the server read; "" for none.
+	Config  string  `json:"config,omitempty"`
+	Sandbox Sandbox `json:"sandbox"`
+}
+
+// Sandbox is what the machine gives the running server to confine apps with. It may differ from what it gives
+// others: a systemd unit or a container takes rights away.
+type Sandbox struct {
+	Level     string   `json:"level"`
+	OwnUser   bool     `json:"ownUser"`            // each app can have a user id of its own
+	Reason    string   `json:"reason,omitempty"`   // why the level is not the highest
+	Cgroup    []string `json:"cgroup"`             // the limits that the kernel holds
+	NoCgroups string   `json:"noCgroup,omitempty"` // why there are none
 }
 
 // Check is the outcome of one check of /readyz.

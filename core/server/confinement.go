@@ -2,8 +2,11 @@ package server
 
 import (
 	"context"
+	"path/filepath"
 
 	"github.com/ropewalk/ropewalk/core/apps/instance"
+	"github.com/ropewalk/ropewalk/core/cgroup"
+	"github.com/ropewalk/ropewalk/core/control"
 	"github.com/ropewalk/ropewalk/core/process"
 )
 
@@ -16,12 +19,45 @@ func (s *Server) confinement(ctx context.Context) instance.Confinement {
 	if file := s.config.Storage.Keys.File; file != "" {
 		c.Hide = append(c.Hide, file)
 	}
+	s.takeCgroup(ctx, &c)
 	log := s.log.Named("sandbox")
-	fields := []any{"level", c.Level(s.config.Sandbox).String(), "network", s.config.Sandbox.Network.Values(), "ownUser", c.Probe.OwnUID}
+	fields := []any{"level", c.Level(s.config.Sandbox).String(), "network", s.config.Sandbox.Network.Values(), "ownUser", c.Probe.OwnUID, "cgroup", c.Cgroups.Bounds().Names()}
+	if c.NoCgroups != "" {
+		fields = append(fields, "noCgroup", c.NoCgroups)
+	}
 	if c.Level(s.config.Sandbox) < s.config.Sandbox.Level {
 		log.Warn("apps run in a weaker sandbox than configured", append(fields, "reason", c.Probe.Reason)...)
 	} else {
 		log.Info("sandbox of apps", fields...)
 	}
+	s.sandbox = control.Sandbox{
+		Level: c.Probe.Level.String(), OwnUser: c.Probe.OwnUID, Reason: c.Probe.Reason, Cgroup: c.Cgroups.Bounds().Names(), NoCgroups: c.NoCgroups,
+	}
 	return c
+}
+
+// takeCgroup has the kernel hold the limits of apps, where the server's cgroup was delegated to it.
+func (s *Server) takeCgroup(ctx context.Context, c *instance.Confinement) {
+	tree, err := cgroup.Take()
+	if err == nil {
+		s.closers.add("cgroup", func(context.Context) error { return tree.Close() })
+		err = process.ProbeCgroup(ctx, tree)
+	}
+	if err != nil {
+		c.NoCgroups = err.Error()
+		return
+	}
+	c.Cgroups = tree
+}
+
+// configFile is the path of the configuration file, for commands that run in another directory; "" for none.
+func (s *Server) configFile() string {
+	if s.config.File == "" {
+		return ""
+	}
+	path, err := filepath.Abs(s.config.File)
+	if err != nil {
+		return s.config.File
+	}
+	return path
 }

@@ -253,7 +253,10 @@ func (s *Server) Apps() []control.App {
 
 // Status describes the server to the commands of its operator.
 func (s *Server) Status() control.Status {
-	return control.Status{URL: localURL(s.addr()), Workspace: s.WorkspaceID(), Version: s.version, PID: os.Getpid(), Dev: s.o.Config.Dev(), SearchPath: s.o.Config.Environment["PATH"]}
+	return control.Status{
+		URL: localURL(s.addr()), Workspace: s.WorkspaceID(), Version: s.version, PID: os.Getpid(), Dev: s.o.Config.Dev(),
+		SearchPath: s.o.Config.Environment["PATH"], Config: s.configFile(), Sandbox: s.sandbox,
+	}
 }
 
 // localURL is an address that works on this machine: that of a listener on all addresses is not one.

@@ -16,6 +16,7 @@ import (
 	"github.com/ropewalk/ropewalk/core/chat"
 	"github.com/ropewalk/ropewalk/core/chat/skill"
 	"github.com/ropewalk/ropewalk/core/config"
+	"github.com/ropewalk/ropewalk/core/control"
 	"github.com/ropewalk/ropewalk/core/event"
 	"github.com/ropewalk/ropewalk/core/httpapi"
 	"github.com/ropewalk/ropewalk/core/logging"
@@ -72,6 +73,7 @@ type Server struct {
 
 	reloading sync.Mutex
 	config    *config.Config // the effective configuration
+	sandbox   control.Sandbox
 	closers   closers
 }
 

@@ -90,6 +90,9 @@ func Command(o Options) *cobra.Command {
 // examine makes every check. What a broken configuration makes impossible is left out.
 func (e *examination) examine(ctx context.Context, cmd *cobra.Command) {
 	e.findServer(ctx)
+	if flag := cmd.Flags().Lookup("config"); e.running != nil && e.running.Config != "" && flag != nil && !flag.Changed {
+		_ = flag.Value.Set(e.running.Config) // it takes any text
+	}
 	e.checkConfiguration(cmd)
 	e.checkClock()
 	e.checkCertificates()

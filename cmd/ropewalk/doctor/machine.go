@@ -170,6 +170,18 @@ func (e *examination) checkRuntimes(ctx context.Context) {
 
 func (e *examination) checkSandbox(ctx context.Context) {
 	p := process.ProbeSandbox(ctx)
+	limits := ""
+	if e.running != nil && e.running.Version == e.o.Version { // its unit or container may give it less than this command has
+		given := e.running.Sandbox
+		level, err := sandbox.ParseLevel(given.Level)
+		if err == nil {
+			p = process.Probe{Level: level, OwnUID: given.OwnUser, Reason: given.Reason}
+		}
+		limits = "; limits are measured: " + given.NoCgroups
+		if len(given.Cgroup) > 0 {
+			limits = "; the kernel holds the limits of " + strings.Join(given.Cgroup, ", ")
+		}
+	}
 	detail := "level " + p.Level.String()
 	if p.OwnUID {
 		detail += ", each app with a user id of its own"
@@ -177,6 +189,7 @@ func (e *examination) checkSandbox(ctx context.Context) {
 	if p.Reason != "" {
 		detail += " (" + p.Reason + ")"
 	}
+	detail += limits
 	result := ok
 	switch {
 	case p.Level == sandbox.LevelNone:
@@ -188,5 +201,5 @@ func (e *examination) checkSandbox(ctx context.Context) {
 		result = failed
 	}
 	e.add("sandbox", result, detail, "allow unprivileged user namespaces (sysctl kernel.apparmor_restrict_unprivileged_userns=0, kernel.unprivileged_userns_clone=1; "+
-		"in a container also its seccomp profile), on a kernel with Landlock (5.13); docs/security.md says what each level gives")
+		"in a container also its seccomp profile; in a systemd unit no ProtectKernelTunables=, ProtectKernelLogs= and ProtectHostname=), on Linux 6.12 with Landlock; docs/security.md says what each level gives")
 }

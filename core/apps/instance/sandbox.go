@@ -10,6 +10,7 @@ import (
 
 	"github.com/ropewalk/ropewalk/core"
 	"github.com/ropewalk/ropewalk/core/bundle"
+	"github.com/ropewalk/ropewalk/core/cgroup"
 	"github.com/ropewalk/ropewalk/core/config"
 	"github.com/ropewalk/ropewalk/core/process"
 	"github.com/ropewalk/ropewalk/core/sandbox"
@@ -20,6 +21,28 @@ type Confinement struct {
 	Probe process.Probe
 	Home  string   // the server's home, which stays closed but for the app's own directories
 	Hide  []string // further paths of the server that stay closed
+
+	Cgroups   *cgroup.Tree // bounds the process trees of apps; nil where that is not possible
+	NoCgroups string       // why it is nil
+}
+
+// Held are the limits of an app with these settings that hold: those of the kernel's cgroups at any level, the
+// others in a sandbox only.
+func (c Confinement) Held(s config.Sandbox) sandbox.Limits {
+	if c.Level(s) > sandbox.LevelNone {
+		return s.Limits
+	}
+	bounds, held := c.Cgroups.Bounds(), sandbox.Limits{}
+	if bounds.Memory {
+		held.Memory = s.Limits.Memory
+	}
+	if bounds.Processes {
+		held.Processes = s.Limits.Processes
+	}
+	if bounds.CPU {
+		held.CPU = s.Limits.CPU
+	}
+	return held
 }
 
 // Level is the level at which an app with these settings runs.

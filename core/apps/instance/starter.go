@@ -55,7 +55,10 @@ func (s *Starter) startProcess(ctx context.Context, spec Spec) (Instance, error)
 	}
 	redactor := logs.NewRedactor(spec.Record)
 	p := &Process{ListChanges: NewListChanges(), output: logs.NewOutput(log, redactor)}
-	p.process, err = process.Start(process.Command{Path: launch.Path, Args: launch.Args, Dir: cmp.Or(launch.Dir, spec.DataDir), Env: launch.Env, Stderr: p.output, Sandbox: profile})
+	p.process, err = process.Start(process.Command{
+		Path: launch.Path, Args: launch.Args, Dir: cmp.Or(launch.Dir, spec.DataDir), Env: launch.Env, Stderr: p.output, Sandbox: profile,
+		Cgroup: process.Cgroup{Tree: s.Confinement.Cgroups, Name: spec.Record.Name, Limits: spec.Sandbox.Limits},
+	})
 	if err != nil {
 		return nil, errors.Join(errors.New(redactor.Text(err.Error())), p.output.Close())
 	}

@@ -77,7 +77,11 @@ func (r *Resolver) runProgram(ctx context.Context, what program, command string,
 		return err
 	}
 	output := logs.NewOutput(discard{}, logs.NewRedactor(what.record))
-	p, err := process.Start(process.Command{Path: path, Args: args, Dir: what.dir, Env: assignments(env), Stderr: output, Sandbox: profile})
+	start := process.Command{Path: path, Args: args, Dir: what.dir, Env: assignments(env), Stderr: output, Sandbox: profile}
+	if profile != nil {
+		start.Cgroup = process.Cgroup{Tree: r.Confinement.Cgroups, Name: "install-" + what.record.Name, Limits: profile.Limits}
+	}
+	p, err := process.Start(start)
 	if err != nil {
 		return err
 	}

@@ -1,0 +1,21 @@
+package instance
+
+import (
+	"testing"
+
+	"github.com/ropewalk/ropewalk/core/config"
+	"github.com/ropewalk/ropewalk/core/process"
+	"github.com/ropewalk/ropewalk/core/sandbox"
+)
+
+func TestNoLimitIsShownThatDoesNotHold(t *testing.T) {
+	all := sandbox.Limits{Memory: 1 << 30, Processes: 2, OpenFiles: 3, FileSize: 4 << 20, CPU: 5}
+	settings := config.Sandbox{Level: sandbox.LevelNamespaces, Limits: all}
+	confined := Confinement{Probe: process.Probe{Level: sandbox.LevelLandlock}}
+	if held := confined.Held(settings); held != all {
+		t.Errorf("in a sandbox %+v hold", held)
+	}
+	if held := (Confinement{}).Held(settings); held != (sandbox.Limits{}) {
+		t.Errorf("without a sandbox and without cgroups %+v hold", held)
+	}
+}
