@@ -16,7 +16,7 @@ LINT    := $(GO) tool -modfile=tools/golangci-lint/go.mod golangci-lint
 # one result; .github/workflows/vulnerabilities.yaml looks into the newest one each week.
 VULNDB  ?= v0.0.0-20261105234957-e22db6528018
 
-.PHONY: run build plugins test test-deps test-race test-others test-plain test-postgres conformance schemathesis check vulnerabilities lint generate web bench microbench chaos fuzz dist reproducible clean help
+.PHONY: run build plugins test test-deps test-race test-others test-plain test-postgres conformance schemathesis check vulnerabilities lint generate web bench microbench chaos fuzz dist reproducible boot clean help
 
 help: ## show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 14
@@ -143,6 +143,9 @@ dist: ## static, reproducible archives for Linux and macOS, deb and rpm, bills o
 
 reproducible: ## build the release of the last commit twice, from different folders, and compare the bytes
 	@test/reproducible $(PLATFORMS)
+
+boot: ## boot the systemd unit of the deb in a virtual machine, with the tests of cgroups (root, qemu, debootstrap; 10 minutes; SUITE=bookworm: another Debian)
+	@GO='$(GO)' test/unit/boot
 
 clean: ## remove what was built
 	@rm -rf $(BIN) dist
