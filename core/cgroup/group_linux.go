@@ -154,7 +154,7 @@ func (g *Group) Ended() string {
 		return ""
 	}
 	if counter(g.dir, "memory.events", "oom") > 0 && g.limits.Memory > 0 {
-		return sandbox.Limits{Memory: g.limits.Memory}.Exceeded(sandbox.Usage{Memory: g.limits.Memory + 1})
+		return fmt.Sprintf("needed more than %d MiB of memory and may use no more", g.limits.Memory>>20)
 	}
 	return "was the largest when the machine, or the server with its apps, had no memory left"
 }

@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -18,7 +19,7 @@ import (
 )
 
 // grouped returns the cgroup of the test, where that was delegated: test/unit/boot runs the tests so.
-func grouped(t *testing.T) *cgroup.Tree {
+func grouped(t testing.TB) *cgroup.Tree {
 	t.Helper()
 	tree, err := cgroup.Take()
 	if err == nil {
@@ -37,7 +38,7 @@ func grouped(t *testing.T) *cgroup.Tree {
 }
 
 // groups are the groups of process trees that exist.
-func groups(t *testing.T) (names []string) {
+func groups(t testing.TB) (names []string) {
 	t.Helper()
 	own, err := os.ReadFile("/proc/self/cgroup")
 	if err != nil {
@@ -55,7 +56,7 @@ func levels(t *testing.T) []sandbox.Level {
 }
 
 // inGroup is a command in a cgroup with limits, confined or not.
-func inGroup(t *testing.T, tree *cgroup.Tree, level sandbox.Level, l sandbox.Limits, kind string, args ...string) process.Command {
+func inGroup(t testing.TB, tree *cgroup.Tree, level sandbox.Level, l sandbox.Limits, kind string, args ...string) process.Command {
 	t.Helper()
 	c := confined(t, level, kind, args...)
 	c.Sandbox.Limits = l
@@ -179,4 +180,35 @@ func TestAKilledShimLeavesNoCgroup(t *testing.T) {
 	if left, _ := soon(mark); len(left) > 0 {
 		t.Errorf("survivors: %v", left)
 	}
+}
+
+// BenchmarkStartInACgroup reports how much longer a start takes in a cgroup, the end of the process included.
+func BenchmarkStartInACgroup(b *testing.B) {
+	tree := grouped(b)
+	limits := sandbox.Limits{Memory: 256 << 20, Processes: 32, CPU: 2}
+	var took [2][]time.Duration
+	for b.Loop() {
+		for i := range took {
+			c := inGroup(b, tree, sandbox.LevelNone, limits, "")
+			c.Path, c.Args = "/bin/true", nil
+			if i == 0 {
+				c.Cgroup.Tree = nil
+			}
+			began := time.Now()
+			p, err := process.Start(c)
+			if err != nil {
+				b.Fatal(err)
+			}
+			<-p.Done()
+			took[i] = append(took[i], time.Since(began))
+			_ = p.Stdout().Close()
+		}
+	}
+	var median [2]float64
+	for i := range took {
+		slices.Sort(took[i])
+		median[i] = took[i][len(took[i])/2].Seconds() * 1000
+	}
+	b.ReportMetric(median[0], "ms-without")
+	b.ReportMetric(median[1]-median[0], "ms-more")
 }

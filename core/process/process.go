@@ -91,7 +91,7 @@ func Start(c Command) (*Process, error) {
 		_ = removeGroup(group) // the next start of the server removes what cannot be removed now
 		return nil, err
 	}
-	if group != nil {
+	if group != nil && c.Cgroup.Limits.Processes > 0 {
 		go p.watchGroup()
 	}
 	go p.supervise()
@@ -138,8 +138,7 @@ func (p *Process) reap() {
 func (p *Process) supervise() {
 	defer close(p.done)
 	var exit *ExitError
-	reported := false
-	var limit string
+	reported, limit := false, ""
 	for {
 		report, err := p.status.ReadString('\n')
 		if err != nil {
@@ -151,6 +150,9 @@ func (p *Process) supervise() {
 		if reason, ok := strings.CutPrefix(report, "limit "); ok {
 			limit = strings.TrimSpace(reason)
 		}
+	}
+	if p.group != nil && !reported {
+		_ = p.group.Kill() // what the shim left holds its streams, for which reap would wait
 	}
 	p.reap()
 	_, _ = p.socket.Close(), p.stdin.Close()

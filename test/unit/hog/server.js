@@ -8,7 +8,7 @@ const tools = {
   whereami: () => readFileSync('/proc/self/cgroup', 'utf8').trim(),
   memory: () => { setInterval(() => kept.push(Buffer.alloc(16 << 20, 1)), 5); return 'taking memory'; },
   // A program that takes memory, beside an app that does not: the kernel ends both.
-  childMemory: () => { spawn('sh', ['-c', 'x=$(cat /dev/zero | tr "\\0" x)'], { stdio: 'ignore' }); return 'taking memory'; },
+  childMemory: () => { spawn(process.execPath, ['-e', 'const kept = []; setInterval(() => kept.push(Buffer.alloc(16 << 20, 1)), 5)'], { stdio: 'ignore' }); return 'taking memory'; },
   forks: () => { spawn('sh', ['-c', 'f() { f | f & }; f; sleep 60'], { stdio: 'ignore' }); return 'forking'; },
   // Chains of processes that end at once, each in a session of its own.
   chains: () => {
