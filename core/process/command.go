@@ -52,9 +52,13 @@ type Cgroup struct {
 type StartError struct {
 	Path   string
 	Reason string
+	cause  error // what the kernel said, if it did
 }
 
 func (e *StartError) Error() string { return e.Reason }
+
+// Unwrap returns the error of the kernel.
+func (e *StartError) Unwrap() error { return e.cause }
 
 // ExitError is how a program ended, unless it ended with status 0.
 type ExitError struct {

@@ -2,9 +2,11 @@ package process
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"strings"
+	"syscall"
 
 	"github.com/ropewalk/ropewalk/core/cgroup"
 	"github.com/ropewalk/ropewalk/core/sandbox"
@@ -15,6 +17,7 @@ type Probe struct {
 	Level  sandbox.Level // the highest that works
 	OwnUID bool          // each app can have a user id of its own: the server is root
 	Reason string        // why Level is not the highest; "" when it is
+	Chroot bool          // the reason is that the server runs in a chroot
 }
 
 // probeArg makes a shim end at once. It runs inside the sandbox that is tried.
@@ -32,7 +35,7 @@ func ProbeSandbox(ctx context.Context) Probe {
 		if err == nil {
 			return Probe{Level: sandbox.LevelNamespaces}
 		}
-		p.Reason = "namespaces cannot be made: " + err.Error()
+		p.Reason, p.Chroot = withoutNamespaces(err, sandbox.InChroot())
 		level = sandbox.LevelLandlock
 	}
 	if level >= sandbox.LevelLandlock {
@@ -54,6 +57,17 @@ func ProbeCgroup(ctx context.Context, tree *cgroup.Tree) error {
 		return fmt.Errorf("a program cannot be run in a cgroup below its own: %w", err)
 	}
 	return nil
+}
+
+// withoutNamespaces says why a program in namespaces could not be started, and whether that is because of a chroot.
+func withoutNamespaces(err error, inChroot bool) (reason string, chroot bool) {
+	if !errors.Is(err, syscall.EPERM) {
+		return "namespaces cannot be made: " + err.Error(), false
+	}
+	if inChroot {
+		return "the server runs in a chroot, where the kernel makes no user namespaces", true
+	}
+	return "the kernel, or the container that the server runs in, allows no user namespaces: " + syscall.EPERM.Error(), false
 }
 
 // trySandbox runs a program that ends at once.

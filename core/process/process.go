@@ -83,7 +83,7 @@ func Start(c Command) (*Process, error) {
 	if err != nil {
 		p.release()
 		_ = removeGroup(group)
-		return nil, &StartError{Path: c.Path, Reason: fmt.Sprintf("cannot start %q: %v", c.Path, err)}
+		return nil, &StartError{Path: c.Path, Reason: fmt.Sprintf("cannot start %q: %v", c.Path, err), cause: err}
 	}
 	if err := p.awaitStart(c); err != nil {
 		p.release()

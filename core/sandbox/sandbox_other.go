@@ -27,6 +27,9 @@ func (p *Profile) Confine() (*Broker, error) { return nil, errNoSandbox }
 // Supported is the highest level that this kernel can have, with the reason when it is not the highest.
 func Supported() (Level, string) { return LevelNone, errNoSandbox.Error() }
 
+// InChroot reports whether this process is in a chroot, which is not found out here.
+func InChroot() bool { return false }
+
 // KillAll does nothing.
 func (p *Profile) KillAll() {}
 

@@ -200,6 +200,15 @@ func (e *examination) checkSandbox(ctx context.Context) {
 	if e.config != nil && p.Level < e.config.Sandbox.Required {
 		result = failed
 	}
-	e.add("sandbox", result, detail, "allow unprivileged user namespaces (sysctl kernel.apparmor_restrict_unprivileged_userns=0, kernel.unprivileged_userns_clone=1; "+
-		"in a container also its seccomp profile; in a systemd unit no ProtectKernelTunables=, ProtectKernelLogs= and ProtectHostname=), on Linux 6.12 with Landlock; docs/security.md says what each level gives")
+	e.add("sandbox", result, detail, sandboxRemedy(p.Chroot))
+}
+
+// sandboxRemedy says how apps get the strongest sandbox.
+func sandboxRemedy(chroot bool) string {
+	if chroot {
+		return "start the server outside of the chroot, or in a container whose root is a mount of its own (pivot_root: systemd's RootDirectory=, " +
+			"systemd-nspawn, bwrap, Docker, Podman); docs/security.md says what each level gives"
+	}
+	return "allow unprivileged user namespaces (sysctl kernel.apparmor_restrict_unprivileged_userns=0, kernel.unprivileged_userns_clone=1; " +
+		"in a container also its seccomp profile; in a systemd unit no ProtectKernelTunables=, ProtectKernelLogs= and ProtectHostname=), on Linux 6.12 with Landlock; docs/security.md says what each level gives"
 }
