@@ -300,6 +300,12 @@ func TestAHomeThatCannotBeWrittenIsNamedWithItsRemedy(t *testing.T) {
 	}
 	says(0o555, "the home "+s.home+" cannot be written: ", "mode 555")
 	says(0) // then the configuration cannot be read
+	doctor := s.command(program, "doctor")
+	doctor.SysProcAttr = ordinary
+	out, err := doctor.CombinedOutput()
+	if err == nil || strings.Count(string(out), "error  ") != 1 || !strings.Contains(string(out), "home            "+s.home+" cannot be entered: permission denied") {
+		t.Errorf("doctor, with a home that cannot be entered: %v\n%s", err, out)
+	}
 	if err := os.Chmod(s.home, 0o700); err != nil {
 		t.Fatal(err)
 	}
@@ -388,6 +394,22 @@ func port(t *testing.T, address string) string {
 	return u.Port()
 }
 
+func TestDoctorNamesAFileThatARegistryPassesOver(t *testing.T) {
+	t.Parallel()
+	s := newScript(t)
+	s.environ = []string{"PATH=" + s.dir}
+	folder := filepath.Join(s.dir, "bundles")
+	if err := os.Mkdir(folder, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	s.write(filepath.Join(folder, "broken-1.0.0.mcpb"), "no zip file")
+	s.write(filepath.Join(s.home, "ropewalk.yaml"), "registries: [{name: ours, adapter: directory, dir: "+folder+"}]\n")
+	out, _, status := s.split("", "ropewalk", "doctor")
+	if status != 0 || !strings.Contains(out, "warning  registry        ours: broken-1.0.0.mcpb is passed over: ") || !strings.Contains(out, "ours: a folder with 0 bundles") {
+		t.Errorf("status %d:\n%s", status, out)
+	}
+}
+
 func TestDoctorNamesADamagedDatabase(t *testing.T) {
 	t.Parallel()
 	s := newScript(t)
@@ -396,7 +418,7 @@ func TestDoctorNamesADamagedDatabase(t *testing.T) {
 		t.Fatal(err)
 	}
 	out, _, status := s.split("", "ropewalk", "doctor")
-	if status != 1 || !strings.Contains(out, "is damaged or is not a database") || !strings.Contains(out, "`ropewalk restore`") {
+	if status != 1 || !strings.Contains(out, "is damaged or is not a database") || !strings.Contains(out, "`ropewalk restore FILE --replace`") {
 		t.Errorf("status %d:\n%s", status, out)
 	}
 }

@@ -50,7 +50,7 @@ func (t target) handshakeError(err error, run *runner) error {
 	}
 	e.Stderr = run.stderr.String()
 	if start, ok := errors.AsType[*process.StartError](err); ok {
-		e.Reason, e.Advice = start.Reason, "check that the file is there, is executable and is of this machine's architecture"
+		e.Reason, e.Advice = start.Reason, "put a program for this machine there"
 		e.Stderr = "" // the same sentence
 		return e
 	}

@@ -10,8 +10,8 @@ func TestAProcessWithoutAMountAtTheRootIsInAChroot(t *testing.T) {
 	for mounts, want := range map[string]bool{
 		"":   false,
 		proc: false,
-		"402 300 254:1 / / rw,relatime shared:1 - ext4 /dev/vda1 rw\n" + proc:      true,
-		"402 300 0:41 /images/a / rw - overlay overlay rw\n" + proc:                true,
+		"402 300 254:1 / / rw,relatime shared:1 - ext4 /dev/vda1 rw\n" + proc:         true,
+		"402 300 0:41 /images/a / rw - overlay overlay rw\n" + proc:                   true,
 		"402 300 254:1 / /srv/root rw,relatime shared:1 - ext4 /dev/vda1 rw\n" + proc: false,
 	} {
 		if got := hasRootMount(mounts); got != want {

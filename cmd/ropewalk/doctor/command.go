@@ -60,7 +60,7 @@ func Command(o Options) *cobra.Command {
 			if e.home, err = o.Home(); err != nil {
 				return err
 			}
-			e.examine(ctx, cmd)
+			e.examine(ctx, cmd, cli.IsTerminal(os.Stderr))
 			if bundle != "" {
 				if err := e.writeBundle(ctx, bundle); err != nil {
 					return err
@@ -85,32 +85,4 @@ func Command(o Options) *cobra.Command {
 	flags.BoolVar(&asJSON, "json", false, "print JSON")
 	flags.BoolVar(&deep, "deep", false, "also send one tiny request to the default model (it costs a few tokens)")
 	return cmd
-}
-
-// examine makes every check. What a broken configuration makes impossible is left out.
-func (e *examination) examine(ctx context.Context, cmd *cobra.Command) {
-	e.findServer(ctx)
-	if flag := cmd.Flags().Lookup("config"); e.running != nil && e.running.Config != "" && flag != nil && !flag.Changed {
-		_ = flag.Value.Set(e.running.Config) // it takes any text
-	}
-	e.checkConfiguration(cmd)
-	e.checkClock()
-	e.checkCertificates()
-	e.checkServer(ctx)
-	e.checkHome()
-	e.checkDisk()
-	e.checkRuntimes(ctx)
-	e.checkSandbox(ctx)
-	e.checkAdapters(ctx)
-	e.checkPlugins(ctx)
-	e.checkApps(ctx)
-	if e.config == nil {
-		return
-	}
-	e.checkRegistries(ctx)
-	e.checkDatabase(ctx)
-	e.checkEncryption(ctx)
-	e.checkIdentityProviders(ctx)
-	e.checkProxy()
-	e.checkModel(ctx)
 }

@@ -2,6 +2,7 @@ package doctor
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/ropewalk/ropewalk/cmd/ropewalk/cli"
 )
@@ -53,7 +54,7 @@ func (r *Report) worst() string {
 // print writes a line for each finding. A remedy that several findings in a row have is written once, after them.
 func (r *Report) print(o *cli.Output) {
 	for i, f := range r.Findings {
-		o.Line("%-8s %-15s %s", o.State(f.Result), f.Check, o.Text(f.Detail))
+		o.Line("%s %-15s %s", o.State(f.Result)+strings.Repeat(" ", 8-len(f.Result)), f.Check, o.Text(f.Detail)) // colours have no width
 		next := i + 1
 		repeated := next < len(r.Findings) && r.Findings[next].Check == f.Check && r.Findings[next].Remedy == f.Remedy
 		if f.Remedy != "" && !repeated {

@@ -3,7 +3,6 @@ package doctor
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -13,13 +12,6 @@ import (
 
 	"github.com/ropewalk/ropewalk/core/config"
 )
-
-// checkIdentityProviders checks the provider of each auth adapter.
-func (e *examination) checkIdentityProviders(ctx context.Context) {
-	for _, a := range e.config.Auth {
-		e.checkIdentityProvider(ctx, a)
-	}
-}
 
 // checkIdentityProvider reads the provider's discovery document and keys, and compares clocks.
 func (e *examination) checkIdentityProvider(ctx context.Context, a config.Auth) {
@@ -46,15 +38,19 @@ func (e *examination) checkIdentityProvider(ctx context.Context, a config.Auth) 
 	date, err := getJSON(ctx, issuer+"/.well-known/openid-configuration", &document)
 	switch {
 	case err != nil:
-		e.add("identity", failed, issuer+": "+cause(err).Error(), remedy)
+		e.add("identity", failed, issuer+": "+reason(err), remedy)
 		return
 	case strings.TrimSuffix(document.Issuer, "/") != issuer:
 		e.add("identity", failed, fmt.Sprintf("the provider calls itself %q", document.Issuer), "set "+a.At+".issuer to exactly that")
 		return
 	}
 	var keys struct{ Keys []json.RawMessage }
-	if _, err := getJSON(ctx, document.JWKSURI, &keys); err != nil || len(keys.Keys) == 0 {
-		e.add("identity", failed, fmt.Sprintf("no keys at %s (%v)", document.JWKSURI, cause(err)), "tokens cannot be verified until the provider serves its keys")
+	if _, err := getJSON(ctx, document.JWKSURI, &keys); err != nil {
+		e.add("identity", failed, fmt.Sprintf("no keys at %s: %s", document.JWKSURI, reason(err)), "tokens cannot be verified until the provider serves its keys")
+		return
+	}
+	if len(keys.Keys) == 0 {
+		e.add("identity", failed, "no keys at "+document.JWKSURI, "tokens cannot be verified until the provider serves its keys")
 		return
 	}
 	e.add("identity", ok, fmt.Sprintf("%s, %d keys", issuer, len(keys.Keys)), "")
@@ -79,14 +75,6 @@ func getJSON(ctx context.Context, address string, into any) (time.Time, error) {
 		return date, fmt.Errorf("%s: %w", address, err)
 	}
 	return date, nil
-}
-
-// cause is err without the address that net/http puts before it.
-func cause(err error) error {
-	if u, ok := errors.AsType[*url.Error](err); ok {
-		return u.Err
-	}
-	return err
 }
 
 // checkLogin begins a login at the provider as a browser would, but without a person: prompt=none. A provider
@@ -114,7 +102,7 @@ func (e *examination) checkLogin(ctx context.Context, a config.Auth, endpoint st
 	remedy := fmt.Sprintf("register %[1]s.clientId at the provider with exactly the redirect URI of %[1]s.redirectUri, for the authorization code flow with PKCE", a.At)
 	answer, err := loginAnswer(ctx, at.String(), s.RedirectURI)
 	if err != nil {
-		e.add("login", failed, fmt.Sprintf("%s: %s", endpoint, cause(err)), remedy)
+		e.add("login", failed, fmt.Sprintf("%s: %s", endpoint, reason(err)), remedy)
 		return
 	}
 	e.add("login", ok, answer, "")
@@ -126,7 +114,8 @@ func loginAnswer(ctx context.Context, address, redirectURI string) (string, erro
 	if err != nil {
 		return "", err
 	}
-	client := &http.Client{Timeout: 10 * time.Second, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	client := httpClient()
+	client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	res, err := client.Do(req)
 	if err != nil {
 		return "", err

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"os/exec"
 	"strings"
@@ -21,7 +22,6 @@ func (e *examination) checkHome() {
 	home := e.home
 	info, err := os.Stat(home)
 	switch {
-	case e.reported("home"):
 	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ENOTDIR):
 		if err := config.CheckHome(home); err != nil {
 			detail, remedy, _ := strings.Cut(err.Error(), "; ")
@@ -130,9 +130,11 @@ func (e *examination) checkCertificates() {
 	e.add("certificates", ok, "root certificates are installed", "")
 }
 
-// runtimes are the programs that bundles need.
-func runtimes() []struct{ name, args, need string } {
-	return []struct{ name, args, need string }{
+// program is one that bundles need.
+type program struct{ name, args, need string }
+
+func runtimes() []program {
+	return []program{
 		{"node", "--version", "bundles written in JavaScript, and npm packages"},
 		{"npm", "--version", "npm packages"},
 		{"python3", "--version", "bundles written in Python"},
@@ -140,32 +142,30 @@ func runtimes() []struct{ name, args, need string } {
 	}
 }
 
-// checkRuntimes looks for the runtimes on the PATH of the running server, which starts the apps, else on this one.
-func (e *examination) checkRuntimes(ctx context.Context) {
-	environment, place, restart := config.HostEnvironment(), "PATH", ""
+// checkRuntime looks for a runtime on the PATH of the running server, which starts the apps, else on this one.
+func (e *examination) checkRuntime(ctx context.Context, r program) {
+	environment, place, restart := maps.Clone(config.HostEnvironment()), "PATH", ""
 	if e.running != nil && e.running.SearchPath != "" && e.running.SearchPath != environment["PATH"] {
 		environment["PATH"] = e.running.SearchPath
 		place = "the server's PATH, " + e.running.SearchPath
 		restart = "; when its directory is not on that PATH, add it and restart the server"
 	}
-	for _, r := range runtimes() {
-		path, err := environment.LookPath(r.name)
-		if err != nil {
-			e.add(r.name, warning, "not found on "+place, "install it where you need "+r.need+restart)
-			continue
-		}
-		limited, cancel := context.WithTimeout(ctx, 10*time.Second)
-		run := exec.CommandContext(limited, path, r.args)
-		run.Env = append(os.Environ(), "PATH="+environment["PATH"]) // npm is a script that finds node there
-		out, err := run.CombinedOutput()
-		cancel()
-		if err != nil {
-			e.add(r.name, failed, fmt.Sprintf("%s does not run: %v", path, err), "install it again")
-			continue
-		}
-		first, _, _ := strings.Cut(strings.TrimSpace(string(out)), "\n")
-		e.add(r.name, ok, first+" ("+path+")", "")
+	path, err := environment.LookPath(r.name)
+	if err != nil {
+		e.add(r.name, warning, "not found on "+place, "install it where you need "+r.need+restart)
+		return
 	}
+	limited, cancel := context.WithTimeout(ctx, 10*time.Second)
+	defer cancel()
+	run := exec.CommandContext(limited, path, r.args)
+	run.Env = append(os.Environ(), "PATH="+environment["PATH"]) // npm is a script that finds node there
+	out, err := run.CombinedOutput()
+	if err != nil {
+		e.add(r.name, failed, fmt.Sprintf("%s does not run: %v", path, err), "install it again")
+		return
+	}
+	first, _, _ := strings.Cut(strings.TrimSpace(string(out)), "\n")
+	e.add(r.name, ok, first+" ("+path+")", "")
 }
 
 func (e *examination) checkSandbox(ctx context.Context) {

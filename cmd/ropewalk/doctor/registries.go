@@ -3,46 +3,69 @@ package doctor
 import (
 	"context"
 	"encoding/json"
-	"time"
+	"fmt"
+	"maps"
+	"slices"
 
+	"github.com/ropewalk/ropewalk/cmd/ropewalk/cli"
 	"github.com/ropewalk/ropewalk/core/config"
 	"github.com/ropewalk/ropewalk/core/server"
 	"github.com/ropewalk/ropewalk/plugins"
+	"github.com/ropewalk/ropewalk/plugins/registry/directory"
 	"github.com/ropewalk/ropewalk/plugins/registry/mcpregistry"
 	"github.com/ropewalk/ropewalk/plugins/registry/mpak"
 )
 
-// searchTime bounds the search of one registry.
-const searchTime = 15 * time.Second
-
-// checkRegistries requests the address of every registry that has one, and searches it if its adapter is
-// built in. Any answer of the address is right: what a registry answers to is its adapter's matter.
-func (e *examination) checkRegistries(ctx context.Context) {
-	for _, r := range e.config.Registries {
-		var s struct {
-			URL string `json:"url"`
-		}
-		if json.Unmarshal(r.Settings.JSON(), &s) != nil {
-			continue // its adapter has reported it
-		}
-		if s.URL == "" {
-			s.URL = map[string]string{"mcp-registry": mcpregistry.PublicURL, "mpak": mpak.PublicURL}[r.Adapter]
-		}
-		if s.URL == "" {
-			continue
-		}
-		res, err := get(ctx, s.URL)
-		if err != nil {
-			e.add("registry", failed, r.Name+": "+s.URL+": "+cause(err).Error(), "check the registry's url, DNS, the firewall and the proxy (HTTPS_PROXY)")
-			continue
-		}
-		_ = res.Body.Close()
-		if err := e.search(ctx, r); err != nil {
-			e.add("registry", failed, r.Name+": "+s.URL+" answers, but cannot be searched: "+err.Error(), "check that url is the address of a registry that the adapter "+r.Adapter+" understands (docs/adapters.md)")
-			continue
-		}
-		e.add("registry", ok, r.Name+": "+s.URL+" answers", "")
+// checkRegistry requests the address of a registry that has one, and searches it if its adapter is built in. Any answer
+// of the address is right: what a registry answers to is its adapter's matter.
+func (e *examination) checkRegistry(ctx context.Context, r config.Registry) {
+	ctx, cancel := context.WithTimeout(ctx, patient)
+	defer cancel()
+	var s struct {
+		URL string `json:"url"`
 	}
+	if json.Unmarshal(r.Settings.JSON(), &s) != nil {
+		return // its adapter has reported it
+	}
+	if r.Adapter == "directory" && r.Path == "" {
+		e.checkFolder(ctx, r)
+		return
+	}
+	if s.URL == "" {
+		s.URL = map[string]string{"mcp-registry": mcpregistry.PublicURL, "mpak": mpak.PublicURL}[r.Adapter]
+	}
+	if s.URL == "" {
+		return
+	}
+	res, err := get(ctx, s.URL)
+	if err != nil {
+		e.add("registry", failed, r.Name+": "+s.URL+": "+reason(err), "check the registry's url, DNS, the firewall and the proxy (HTTPS_PROXY)")
+		return
+	}
+	_ = res.Body.Close()
+	if err := e.search(ctx, r); err != nil {
+		e.add("registry", failed, r.Name+": "+s.URL+" answers, but cannot be searched: "+err.Error(), "check that url is the address of a registry that the adapter "+r.Adapter+" understands (docs/adapters.md)")
+		return
+	}
+	e.add("registry", ok, r.Name+": "+s.URL+" answers", "")
+}
+
+// checkFolder reports the files of a registry's folder that it passes over. A folder that is away is reported by its
+// adapter.
+func (e *examination) checkFolder(ctx context.Context, r config.Registry) {
+	folder := directory.New()
+	if folder.Configure(ctx, plugins.Config{JSON: r.Settings.JSON()}) != nil {
+		return
+	}
+	bundles, bad, err := folder.Files(ctx)
+	if err != nil {
+		e.add("registry", failed, r.Name+": "+err.Error(), "let the user of the server read the folder")
+		return
+	}
+	for _, file := range slices.Sorted(maps.Keys(bad)) {
+		e.add("registry", warning, fmt.Sprintf("%s: %s is passed over: %s", r.Name, file, bad[file]), "build the bundle again, or remove the file")
+	}
+	e.add("registry", ok, fmt.Sprintf("%s: a folder with %s", r.Name, cli.Count(bundles, "bundle")), "")
 }
 
 // search searches a registry once, as the server would.
@@ -50,7 +73,5 @@ func (e *examination) search(ctx context.Context, r config.Registry) error {
 	if _, builtin := e.o.Builtins[plugins.KindRegistry][r.Adapter]; !builtin || r.Path != "" {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, searchTime)
-	defer cancel()
 	return server.SearchRegistry(ctx, e.config, e.o.Builtins, r)
 }

@@ -82,7 +82,7 @@ func (e *examination) findServer(ctx context.Context) {
 // checkServer examines a running server, or makes sure that one could listen.
 func (e *examination) checkServer(ctx context.Context) {
 	if e.silent != nil {
-		e.add("server", failed, "its control socket does not answer: "+e.silent.Error(), "run doctor as the user of the server, or restart the server")
+		e.add("server", failed, "its control socket does not answer: "+reason(e.silent), "run doctor as the user of the server, or restart the server")
 		return
 	}
 	if status := e.running; status != nil {
@@ -179,13 +179,4 @@ func (e *examination) checkKey(ctx context.Context, url string) {
 	if err == nil {
 		e.add("API key", ok, "the server accepts the key of "+variable, "")
 	}
-}
-
-func get(ctx context.Context, url string) (*http.Response, error) {
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
-	if err != nil {
-		return nil, err
-	}
-	client := &http.Client{Timeout: 10 * time.Second}
-	return client.Do(req)
 }

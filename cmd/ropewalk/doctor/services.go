@@ -75,6 +75,10 @@ func adapterRemedy(message string) string {
 	switch {
 	case strings.Contains(message, "does not match its sha256"):
 		return "the file has changed: put the original back or, if you replaced it on purpose, set sha256 to its new hash (`ropewalk plugin verify`)"
+	case strings.Contains(message, "plugin verify --accept"):
+		return "put the original file back or, if you replaced it on purpose, accept the new one with that command"
+	case strings.Contains(message, "plugin") && strings.Contains(message, "may not be executed"):
+		return "give its file the execute permission (chmod u+x), or install the plugin again with `ropewalk plugin install`"
 	case strings.Contains(message, "plugin") && strings.Contains(message, "no such file"):
 		return "put the plugin's executable there, or correct path"
 	case strings.Contains(message, "no such file"):
@@ -85,9 +89,8 @@ func adapterRemedy(message string) string {
 	return "correct the section; docs/adapters.md lists the settings of the built-in adapters"
 }
 
-// checkDatabase examines the state, and connects to a session store with an address.
-func (e *examination) checkDatabase(ctx context.Context) {
-	e.checkState(ctx)
+// checkSessionStore connects to a session store with an address.
+func (e *examination) checkSessionStore(ctx context.Context) {
 	var s struct {
 		URL string `json:"url"`
 	}
@@ -105,13 +108,13 @@ func (e *examination) checkDatabase(ctx context.Context) {
 func (e *examination) checkState(ctx context.Context) {
 	const check = "database"
 	at := database.Location{Path: filepath.Join(e.config.Home, "ropewalk.db"), URL: e.config.Storage.URL}
-	where, remedy := at.Path, "the server does not start with it; `ropewalk restore` puts a backup back (docs/operations.md)"
+	where, remedy := at.Path, "the server does not start with it; `ropewalk restore FILE --replace` puts a backup back (docs/operations.md)"
 	if at.URL != "" {
 		where, remedy = "storage.url", "check storage.url, that PostgreSQL runs, and that its firewall lets you in"
 	} else if e.running != nil {
 		return
 	}
-	limited, cancel := context.WithTimeout(ctx, 15*time.Second)
+	limited, cancel := context.WithTimeout(ctx, patient)
 	defer cancel()
 	if err := database.Examine(limited, at); err != nil {
 		e.add(check, failed, where+": "+strings.TrimPrefix(err.Error(), where+": "), remedy)
@@ -137,10 +140,9 @@ func (e *examination) dial(ctx context.Context, check, address, port, remedy str
 		port = u.Port()
 	}
 	host := net.JoinHostPort(u.Hostname(), port)
-	d := net.Dialer{Timeout: 5 * time.Second}
-	conn, err := d.DialContext(ctx, "tcp", host)
+	conn, err := dialer().DialContext(ctx, "tcp", host)
 	if err != nil {
-		e.add(check, failed, err.Error(), remedy)
+		e.add(check, failed, host+": "+reason(err), remedy)
 		return
 	}
 	_ = conn.Close()

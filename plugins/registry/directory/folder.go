@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"slices"
 	"strings"
@@ -71,6 +72,21 @@ func (f *folder) bundles(ctx context.Context, root *os.Root) (map[string][]*bund
 		slices.SortFunc(versions, newestFirst)
 	}
 	return found, nil
+}
+
+// Files returns the number of bundles in the folder, and why each file that looks like one is passed over.
+func (r *Registry) Files(ctx context.Context) (bundles int, bad map[string]string, err error) {
+	root, err := r.folder.open()
+	if err != nil {
+		return 0, nil, err
+	}
+	defer func() { _ = root.Close() }()
+	if _, err := r.folder.bundles(ctx, root); err != nil {
+		return 0, nil, err
+	}
+	r.folder.mu.Lock()
+	defer r.folder.mu.Unlock()
+	return len(r.folder.known), maps.Clone(r.folder.bad), nil
 }
 
 func (f *folder) bundle(root *os.Root, file string) (*bundle, error) {

@@ -1,0 +1,171 @@
+package doctor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/spf13/cobra"
+)
+
+// check is a part of an examination.
+type check struct {
+	name string // what it looks at, for people who wait for it
+	run  func(e *examination, ctx context.Context)
+}
+
+// examine makes every check, most of them side by side: what is away makes each wait. What a broken configuration
+// makes impossible is left out.
+func (e *examination) examine(ctx context.Context, cmd *cobra.Command, terminal bool) {
+	if _, err := os.Lstat(filepath.Join(e.home, "ropewalk.yaml")); errors.Is(err, fs.ErrPermission) {
+		e.add("home", failed, e.home+" cannot be entered: permission denied", "run doctor as the user of the server, or choose another home with --home or ROPEWALK_HOME")
+	} else {
+		e.findServer(ctx)
+		if flag := cmd.Flags().Lookup("config"); e.running != nil && e.running.Config != "" && flag != nil && !flag.Changed {
+			_ = flag.Value.Set(e.running.Config) // it takes any text
+		}
+		e.checkConfiguration(cmd)
+	}
+	checks := e.checks()
+	waiting := make([]string, len(checks))
+	for i, c := range checks {
+		waiting[i] = c.name
+	}
+	w := &wait{waiting: waiting}
+	if terminal {
+		defer w.show(cmd)()
+	}
+	e.sideBySide(ctx, checks, w.done)
+}
+
+// checks are those to make, in the order of their findings.
+func (e *examination) checks() []check {
+	all := []check{
+		{"the clock", func(e *examination, _ context.Context) { e.checkClock() }},
+		{"certificates", func(e *examination, _ context.Context) { e.checkCertificates() }},
+	}
+	if !e.reported("home") {
+		all = append(all,
+			check{"the server", (*examination).checkServer},
+			check{"the home", func(e *examination, _ context.Context) { e.checkHome() }},
+			check{"the disk", func(e *examination, _ context.Context) { e.checkDisk() }},
+		)
+	}
+	for _, r := range runtimes() {
+		all = append(all, check{r.name, func(e *examination, ctx context.Context) { e.checkRuntime(ctx, r) }})
+	}
+	all = append(all,
+		check{"the sandbox", (*examination).checkSandbox},
+		check{"adapters", (*examination).checkAdapters},
+		check{"plugins", (*examination).checkPlugins},
+		check{"apps", (*examination).checkApps},
+	)
+	if e.config == nil {
+		return all
+	}
+	for _, r := range e.config.Registries {
+		all = append(all, check{"the registry " + r.Name, func(e *examination, ctx context.Context) { e.checkRegistry(ctx, r) }})
+	}
+	all = append(all,
+		check{"the database", (*examination).checkState},
+		check{"the session store", (*examination).checkSessionStore},
+		check{"encryption", (*examination).checkEncryption},
+	)
+	for _, a := range e.config.Auth {
+		all = append(all, check{"the identity provider", func(e *examination, ctx context.Context) { e.checkIdentityProvider(ctx, a) }})
+	}
+	return append(all,
+		check{"the proxy", func(e *examination, _ context.Context) { e.checkProxy() }},
+		check{"the model", (*examination).checkModel},
+	)
+}
+
+// sideBySide makes checks at the same time and adds their findings in their order.
+func (e *examination) sideBySide(ctx context.Context, checks []check, done func(name string)) {
+	each := make([]examination, len(checks))
+	var group sync.WaitGroup
+	for i, c := range checks {
+		each[i] = *e
+		each[i].Findings = nil
+		group.Go(func() {
+			c.run(&each[i], ctx)
+			done(c.name)
+		})
+	}
+	group.Wait()
+	for i := range each {
+		e.Findings = append(e.Findings, each[i].Findings...)
+	}
+	wrong := slices.ContainsFunc(e.Findings, func(f Finding) bool { return f.Check == "clock" && f.Result != ok })
+	e.Findings = slices.DeleteFunc(e.Findings, func(f Finding) bool { return wrong && f.Check == "clock" && f.Result == ok }) // a provider's clock tells more
+}
+
+// The time until a person is told what the examination waits for.
+const patience = time.Second
+
+// wait is what is not done yet.
+type wait struct {
+	mu      sync.Mutex
+	waiting []string
+}
+
+func (w *wait) done(name string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if i := slices.Index(w.waiting, name); i >= 0 {
+		w.waiting = slices.Delete(w.waiting, i, i+1)
+	}
+}
+
+// line says what is waited for, in at most 76 characters, so that it is one line of a terminal.
+func (w *wait) line() string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	const most = 76
+	text := "Waiting for "
+	for i, name := range w.waiting {
+		rest := fmt.Sprintf(" and %d more", len(w.waiting)-i)
+		if i > 0 && len(text)+len(name)+len(rest)+2 > most {
+			return text + rest
+		}
+		if i > 0 {
+			text += ", "
+		}
+		text += name
+	}
+	return strings.ToValidUTF8(text[:min(len(text), most)], "")
+}
+
+// show writes the line to standard error, from patience on, until the function that it returns is called.
+func (w *wait) show(cmd *cobra.Command) (done func()) {
+	stop := make(chan struct{})
+	var writer sync.WaitGroup
+	writer.Go(func() {
+		ticker := time.NewTicker(patience)
+		defer ticker.Stop()
+		shown := false
+		for {
+			select {
+			case <-ticker.C:
+				cmd.PrintErr("\r\x1b[K" + w.line())
+				shown = true
+			case <-stop:
+				if shown {
+					cmd.PrintErr("\r\x1b[K")
+				}
+				return
+			}
+		}
+	})
+	return func() {
+		close(stop)
+		writer.Wait()
+	}
+}

@@ -1,0 +1,105 @@
+package doctor
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+
+	"github.com/ropewalk/ropewalk/cmd/ropewalk/cli"
+)
+
+func TestChecksRunSideBySideAndTheirFindingsKeepTheOrder(t *testing.T) {
+	t.Parallel()
+	e := &examination{}
+	e.add("configuration", ok, "there", "")
+	var together sync.WaitGroup
+	together.Add(2)
+	meet := func(name string) check {
+		return check{name, func(e *examination, _ context.Context) {
+			together.Done()
+			together.Wait() // each waits for the other: one after the other they never end
+			e.add(name, ok, "met", "")
+		}}
+	}
+	clock := func(result string) check {
+		return check{"clock", func(e *examination, _ context.Context) { e.add("clock", result, result, "") }}
+	}
+	var mu sync.Mutex
+	var done []string
+	e.sideBySide(t.Context(), []check{clock(ok), meet("a"), meet("b"), clock(failed)}, func(name string) {
+		mu.Lock()
+		defer mu.Unlock()
+		done = append(done, name)
+	})
+	var found []string
+	for _, f := range e.Findings {
+		found = append(found, f.Check+" "+f.Result)
+	}
+	if want := []string{"configuration ok", "a ok", "b ok", "clock error"}; !slices.Equal(found, want) {
+		t.Errorf("found %q, want %q", found, want)
+	}
+	if len(done) != 4 {
+		t.Errorf("done: %q", done)
+	}
+}
+
+func TestAPersonIsToldWhatIsWaitedForOnOneLine(t *testing.T) {
+	t.Parallel()
+	w := &wait{waiting: []string{"node", "the registry official", "the model"}}
+	w.done("node")
+	if got, want := w.line(), "Waiting for the registry official, the model"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+	w.waiting = slices.Repeat([]string{"the registry official"}, 7)
+	if got := w.line(); len(got) > 76 || !strings.HasSuffix(got, " more") {
+		t.Errorf("%q of %d characters", got, len(got))
+	}
+}
+
+func TestWhatCannotBeReachedIsSaidInWords(t *testing.T) {
+	t.Parallel()
+	dial := func(err error) error {
+		address := &net.TCPAddr{IP: net.IPv4(192, 0, 2, 1), Port: 443}
+		return &url.Error{Op: "Get", URL: "https://a.example", Err: &net.OpError{Op: "dial", Net: "tcp", Addr: address, Err: err}}
+	}
+	for want, err := range map[string]error{
+		"the name a.example has no address":                                          dial(&net.DNSError{Name: "a.example", IsNotFound: true}),
+		"the name a.example could not be looked up within 5s: no DNS server answers": dial(&net.DNSError{Name: "a.example", Err: "i/o timeout", IsTimeout: true}),
+		"the name a.example could not be looked up (server misbehaving)":             dial(&net.DNSError{Name: "a.example", Err: "server misbehaving"}),
+		"192.0.2.1:443: connection refused":                                          dial(os.NewSyscallError("connect", syscall.ECONNREFUSED)),
+		"192.0.2.1:443 does not take a connection within 5s":                         dial(os.ErrDeadlineExceeded),
+		"no answer within 10s":                                                       &url.Error{Op: "Get", URL: "https://a.example", Err: fmt.Errorf("awaiting headers: %w", context.DeadlineExceeded)},
+		"tls: bad":                                                                   &url.Error{Op: "Get", URL: "https://a.example", Err: errors.New("tls: bad")},
+	} {
+		if got := reason(err); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}
+
+func TestTheColumnsOfAReportHaveOneWidthWithColours(t *testing.T) {
+	t.Parallel()
+	report := Report{Findings: []Finding{{"disk", ok, "here", ""}, {"home", warning, "here", ""}, {"port", failed, "here", ""}}}
+	var plain, coloured bytes.Buffer
+	report.print(cli.NewOutput(&plain))
+	report.print(cli.Styled(&coloured))
+	text := coloured.String()
+	if !strings.Contains(text, "\x1b[32mok") {
+		t.Fatalf("no colours: %q", text)
+	}
+	for _, code := range []string{"\x1b[31m", "\x1b[32m", "\x1b[33m", "\x1b[0m"} {
+		text = strings.ReplaceAll(text, code, "")
+	}
+	if text != plain.String() {
+		t.Errorf("with colours:\n%s\nwithout:\n%s", text, plain.String())
+	}
+}
