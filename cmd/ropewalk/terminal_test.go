@@ -80,7 +80,7 @@ func TestNothingThatAnAppOrAPersonWroteChangesTheTerminal(t *testing.T) {
 	for _, line := range []string{
 		"status", "app list", "app show a", "app show gone", "app logs a", "app start a", "app search x", "tool list", "tool show a__t", "tool call a__t",
 		"tool pins", "approval list", "conversation list", "conversation show c", "conversation export c", "usage", "user list", "key list",
-		"workspace list", "workspace members w", "workspace remove-member w none", "events", "chat hello",
+		"workspace list", "workspace members ws_w", "workspace remove-member ws_w none", "events", "chat hello",
 		"app list --json", "app logs a --json", "tool call a__t --json", "events --json", "conversation export c --format json", "chat hello --json",
 	} {
 		t.Run(line, func(t *testing.T) {

@@ -1,6 +1,7 @@
 package admin
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -10,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/ropewalk/ropewalk/cmd/ropewalk/cli"
+	"github.com/ropewalk/ropewalk/internal/apiclient"
 )
 
 // KeyCommand returns `ropewalk key`.
@@ -31,11 +33,25 @@ func KeyCommand() *cobra.Command {
 				})
 			},
 		},
-		request(c, "revoke ID", "Revoke an API key; what uses it ends within seconds", 1, func(args []string) call {
-			return call{method: http.MethodDelete, path: "/v1/keys/" + url.PathEscape(args[0]), done: "Key " + args[0] + " is revoked."}
+		request(c, "revoke KEY", "Revoke an API key, given by id or name; what uses it ends within seconds", 1, func(ctx context.Context, client *apiclient.Client, args []string) (call, error) {
+			id, err := pickKey(ctx, client, args[0])
+			return call{method: http.MethodDelete, path: "/v1/keys/" + url.PathEscape(id), done: "Key " + args[0] + " is revoked."}, err
 		}),
 	)
 	return cmd
+}
+
+// pickKey returns the id of an API key that is given by id or name.
+func pickKey(ctx context.Context, client *apiclient.Client, meant string) (string, error) {
+	var answer struct{ Keys []key }
+	if err := client.Get(ctx, "/v1/keys", nil, &answer); err != nil {
+		return "", err
+	}
+	all := make([]cli.Named, len(answer.Keys))
+	for i, k := range answer.Keys {
+		all[i] = cli.Named{ID: k.ID, Names: []string{k.Name}}
+	}
+	return cli.Pick("key", meant, all)
 }
 
 // printKey creates a key and prints it; what else there is to know goes to standard error.

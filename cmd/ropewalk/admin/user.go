@@ -1,23 +1,50 @@
 package admin
 
 import (
+	"context"
+	"errors"
 	"net/http"
 	"net/url"
 
 	"github.com/spf13/cobra"
 
 	"github.com/ropewalk/ropewalk/cmd/ropewalk/cli"
+	"github.com/ropewalk/ropewalk/internal/apiclient"
 )
 
 // user is a person of the organization.
 type user struct{ ID, Email, DisplayName, OrgRole string }
+
+func (u user) named() cli.Named { return cli.Named{ID: u.ID, Names: []string{u.Email, u.DisplayName}} }
+
+// pickUser returns the id of a user that is given by id, email or name. Who may not list the users gives what the
+// server takes itself.
+func pickUser(ctx context.Context, client *apiclient.Client, meant string) (string, error) {
+	var answer struct{ Users []user }
+	err := client.Get(ctx, "/v1/users", nil, &answer)
+	if refused, ok := errors.AsType[*apiclient.Error](err); ok && refused.Status == http.StatusForbidden {
+		return meant, nil
+	}
+	if err != nil {
+		return "", err
+	}
+	all := make([]cli.Named, len(answer.Users))
+	for i, u := range answer.Users {
+		all[i] = u.named()
+	}
+	return cli.Pick("user", meant, all)
+}
+
+func userPath(ctx context.Context, client *apiclient.Client, meant string) (string, error) {
+	id, err := pickUser(ctx, client, meant)
+	return "/v1/users/" + url.PathEscape(id), err
+}
 
 // UserCommand returns `ropewalk user`.
 func UserCommand() *cobra.Command {
 	c := &cli.Connection{}
 	cmd := &cobra.Command{Use: "user", Aliases: []string{"users"}, Short: "List users, change their roles, delete them"}
 	c.Bind(cmd)
-	path := func(id string) string { return "/v1/users/" + url.PathEscape(id) }
 	cmd.AddCommand(
 		&cobra.Command{
 			Use: "list", Short: "List the users of the organization", Args: cobra.NoArgs,
@@ -31,15 +58,17 @@ func UserCommand() *cobra.Command {
 				})
 			},
 		},
-		request(c, "role USER ROLE", "Set the organization role of a user: owner, admin or member; \"\" is the provider's", 2, func(args []string) call {
+		request(c, "role USER ROLE", "Set the organization role of a user, given by id, email or name: owner, admin or member; \"\" is the provider's", 2, func(ctx context.Context, client *apiclient.Client, args []string) (call, error) {
 			done := args[0] + " has the role that the identity provider says."
 			if args[1] != "" {
 				done = args[0] + " is " + args[1] + " of the organization."
 			}
-			return call{method: http.MethodPatch, path: path(args[0]), body: map[string]any{"orgRole": args[1]}, done: done}
+			path, err := userPath(ctx, client, args[0])
+			return call{method: http.MethodPatch, path: path, body: map[string]any{"orgRole": args[1]}, done: done}, err
 		}),
-		request(c, "delete USER", "Delete a user with everything that belongs to them alone", 1, func(args []string) call {
-			return call{method: http.MethodDelete, path: path(args[0]), done: "User " + args[0] + " is deleted."}
+		request(c, "delete USER", "Delete a user, given by id, email or name, with everything that belongs to them alone", 1, func(ctx context.Context, client *apiclient.Client, args []string) (call, error) {
+			path, err := userPath(ctx, client, args[0])
+			return call{method: http.MethodDelete, path: path, done: "User " + args[0] + " is deleted."}, err
 		}),
 	)
 	return cmd

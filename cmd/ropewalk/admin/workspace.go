@@ -1,13 +1,16 @@
 package admin
 
 import (
+	"context"
 	"encoding/json"
+	"errors"
 	"net/http"
 	"net/url"
 
 	"github.com/spf13/cobra"
 
 	"github.com/ropewalk/ropewalk/cmd/ropewalk/cli"
+	"github.com/ropewalk/ropewalk/internal/apiclient"
 )
 
 // WorkspaceCommand returns `ropewalk workspace`.
@@ -17,27 +20,63 @@ func WorkspaceCommand() *cobra.Command {
 	c.Bind(cmd)
 	cmd.AddCommand(
 		listWorkspaces(c),
-		request(c, "create NAME", "Create a workspace and print its id; you are its first admin", 1, func(args []string) call {
+		request(c, "create NAME", "Create a workspace and print its id; you are its first admin", 1, func(_ context.Context, _ *apiclient.Client, args []string) (call, error) {
 			return call{
 				method: http.MethodPost, path: "/v1/workspaces", body: map[string]any{"name": args[0]},
 				done: "Workspace " + args[0] + " is created; you are its first admin.", creates: true,
-			}
+			}, nil
 		}),
-		request(c, "rename ID NAME", "Rename a workspace", 2, func(args []string) call {
-			return call{method: http.MethodPatch, path: workspacePath(args[0]), body: map[string]any{"name": args[1]}, done: "Workspace " + args[0] + " is named " + args[1] + "."}
+		request(c, "rename WORKSPACE NAME", "Rename a workspace, given by id or name", 2, func(ctx context.Context, client *apiclient.Client, args []string) (call, error) {
+			path, err := workspacePath(ctx, client, args[0])
+			return call{method: http.MethodPatch, path: path, body: map[string]any{"name": args[1]}, done: "Workspace " + args[0] + " is named " + args[1] + "."}, err
 		}),
-		request(c, "delete ID", "Delete a workspace and what belongs to it", 1, func(args []string) call {
-			return call{method: http.MethodDelete, path: workspacePath(args[0]), done: "Workspace " + args[0] + " is deleted."}
+		request(c, "delete WORKSPACE", "Delete a workspace, given by id or name, and what belongs to it", 1, func(ctx context.Context, client *apiclient.Client, args []string) (call, error) {
+			path, err := workspacePath(ctx, client, args[0])
+			return call{method: http.MethodDelete, path: path, done: "Workspace " + args[0] + " is deleted."}, err
 		}),
 		listMembers(c), addMember(c),
-		request(c, "remove-member ID USER", "Remove a member, named by id or email", 2, func(args []string) call {
-			return call{method: http.MethodDelete, path: workspacePath(args[0]) + "/members/" + url.PathEscape(args[1]), done: args[1] + " is no member of " + args[0] + " any more."}
+		request(c, "remove-member WORKSPACE USER", "Remove a member, given by id, email or name", 2, func(ctx context.Context, client *apiclient.Client, args []string) (call, error) {
+			path, err := workspacePath(ctx, client, args[0])
+			if err != nil {
+				return call{}, err
+			}
+			member, err := pickMember(ctx, client, path, args[1])
+			return call{method: http.MethodDelete, path: path + "/members/" + url.PathEscape(member), done: args[1] + " is no member of " + args[0] + " any more."}, err
 		}),
 	)
 	return cmd
 }
 
-func workspacePath(id string) string { return "/v1/workspaces/" + url.PathEscape(id) }
+// workspacePath is the path of a workspace that is given by id or name.
+func workspacePath(ctx context.Context, client *apiclient.Client, meant string) (string, error) {
+	id, err := cli.Workspace(ctx, client, meant)
+	return "/v1/workspaces/" + url.PathEscape(id), err
+}
+
+// members are those of a workspace, as the API lists them.
+type members struct {
+	Members []struct {
+		User user
+		Role string
+	}
+}
+
+// pickMember returns the id of a member that is given by id, email or name.
+func pickMember(ctx context.Context, client *apiclient.Client, path, meant string) (string, error) {
+	var answer members
+	if err := client.Get(ctx, path+"/members", nil, &answer); err != nil {
+		return "", err
+	}
+	all := make([]cli.Named, len(answer.Members))
+	for i, m := range answer.Members {
+		all[i] = m.User.named()
+	}
+	id, err := cli.Pick("member", meant, all)
+	if _, unknown := errors.AsType[*cli.UnknownError](err); unknown {
+		return meant, nil // the server says that there is none
+	}
+	return id, err
+}
 
 // call is a request of a command.
 type call struct {
@@ -48,18 +87,24 @@ type call struct {
 }
 
 // request is a command that makes one request, and says that it was done.
-func request(c *cli.Connection, use, short string, args int, build func(args []string) call) *cobra.Command {
+func request(c *cli.Connection, use, short string, args int, build func(ctx context.Context, client *apiclient.Client, args []string) (call, error)) *cobra.Command {
 	return &cobra.Command{
 		Use: use, Short: short, Args: cobra.ExactArgs(args),
-		RunE: func(cmd *cobra.Command, args []string) error { return do(cmd, c, build(args)) },
+		RunE: func(cmd *cobra.Command, args []string) error {
+			client, err := c.Client(cmd.Context())
+			if err != nil {
+				return err
+			}
+			r, err := build(cmd.Context(), client, args)
+			if err != nil {
+				return err
+			}
+			return do(cmd, c, client, r)
+		},
 	}
 }
 
-func do(cmd *cobra.Command, c *cli.Connection, r call) error {
-	client, err := c.Client(cmd.Context())
-	if err != nil {
-		return err
-	}
+func do(cmd *cobra.Command, c *cli.Connection, client *apiclient.Client, r call) error {
 	var answer json.RawMessage
 	if err := client.Do(cmd.Context(), r.method, r.path, r.body, &answer); err != nil {
 		return err
@@ -83,6 +128,10 @@ func show[T any](c *cli.Connection, cmd *cobra.Command, path string, render func
 	if err != nil {
 		return err
 	}
+	return showFrom(c, cmd, client, path, render)
+}
+
+func showFrom[T any](c *cli.Connection, cmd *cobra.Command, client *apiclient.Client, path string, render func(*cli.Output, T) error) error {
 	var answer json.RawMessage
 	if err := client.Get(cmd.Context(), path, nil, &answer); err != nil {
 		return err
@@ -116,14 +165,17 @@ func listWorkspaces(c *cli.Connection) *cobra.Command {
 
 func listMembers(c *cli.Connection) *cobra.Command {
 	return &cobra.Command{
-		Use: "members ID", Short: "List the members of a workspace", Args: cobra.ExactArgs(1),
+		Use: "members WORKSPACE", Short: "List the members of a workspace, given by id or name", Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return show(c, cmd, workspacePath(args[0])+"/members", func(o *cli.Output, r struct {
-				Members []struct {
-					User user
-					Role string
-				}
-			}) error {
+			client, err := c.Client(cmd.Context())
+			if err != nil {
+				return err
+			}
+			path, err := workspacePath(cmd.Context(), client, args[0])
+			if err != nil {
+				return err
+			}
+			return showFrom(c, cmd, client, path+"/members", func(o *cli.Output, r members) error {
 				rows := make([][]string, len(r.Members))
 				for i, m := range r.Members {
 					rows[i] = []string{m.User.Email, m.User.DisplayName, m.Role, m.User.ID}
@@ -136,12 +188,14 @@ func listMembers(c *cli.Connection) *cobra.Command {
 
 func addMember(c *cli.Connection) *cobra.Command {
 	var role string
-	cmd := &cobra.Command{
-		Use: "add-member ID USER", Short: "Add a member, named by id or email, or change a member's role", Args: cobra.ExactArgs(2),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return do(cmd, c, call{method: http.MethodPost, path: workspacePath(args[0]) + "/members", body: map[string]any{"user": args[1], "role": role}, done: args[1] + " is " + role + " of " + args[0] + "."})
-		},
-	}
+	cmd := request(c, "add-member WORKSPACE USER", "Add a member, given by id, email or name, or change a member's role", 2, func(ctx context.Context, client *apiclient.Client, args []string) (call, error) {
+		path, err := workspacePath(ctx, client, args[0])
+		if err != nil {
+			return call{}, err
+		}
+		person, err := pickUser(ctx, client, args[1])
+		return call{method: http.MethodPost, path: path + "/members", body: map[string]any{"user": person, "role": role}, done: args[1] + " is " + role + " of " + args[0] + "."}, err
+	})
 	cmd.Flags().StringVar(&role, "role", "member", "admin or member")
 	return cmd
 }

@@ -6,7 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
+	"path/filepath"
 	"reflect"
 	"strings"
 
@@ -30,15 +32,26 @@ type Connection struct {
 func (c *Connection) Bind(cmd *cobra.Command) {
 	flags := cmd.PersistentFlags()
 	flags.StringVar(&c.server, "server", "", "address of the server (default ROPEWALK_SERVER, else the context, else the server of the home)")
-	flags.StringVar(&c.workspace, "workspace", "", "workspace id (default ROPEWALK_WORKSPACE, else the context, else your only or default one)")
+	flags.StringVar(&c.workspace, "workspace", "", "id or name of the workspace (default ROPEWALK_WORKSPACE, else the context, else your only or default one)")
 	flags.StringVar(&c.context, "context", "", "named context (default ROPEWALK_CONTEXT, else the current one)")
 	flags.StringVar(&c.home, "home", "", "home of a server on this machine (default ROPEWALK_HOME, else ~/.ropewalk)")
 	flags.BoolVar(&c.JSON, "json", false, "print JSON as the API returns it")
 }
 
 // Client returns a client for the server. What a flag says goes before the environment, which goes
-// before the context, which goes before a server that runs on the home, or would with the home's configuration.
+// before the context, which goes before a server that runs on the home, or would with the home's configuration. A home
+// that was chosen and has neither is an error.
 func (c *Connection) Client(ctx context.Context) (*apiclient.Client, error) {
+	client, err := c.client(ctx)
+	if err != nil || client.Workspace == "" {
+		return client, err
+	}
+	client.Workspace, err = Workspace(ctx, client, client.Workspace)
+	return client, err
+}
+
+// client is Client whose workspace may be a name.
+func (c *Connection) client(ctx context.Context) (*apiclient.Client, error) {
 	contextName, named, err := c.namedContext()
 	if err != nil {
 		return nil, err
@@ -51,6 +64,10 @@ func (c *Connection) Client(ctx context.Context) (*apiclient.Client, error) {
 	}
 	status, err := c.Local(ctx)
 	if errors.Is(err, control.ErrNotRunning) {
+		home := first(c.home, os.Getenv("ROPEWALK_HOME"))
+		if _, missing := os.Stat(filepath.Join(home, "ropewalk.yaml")); home != "" && errors.Is(missing, fs.ErrNotExist) { // the default address may be that of another home's server
+			return nil, fmt.Errorf("no server runs on the home %s (`ropewalk up` starts one there; --server names another)", home)
+		}
 		var failed error
 		client.Server, failed = config.LoadAddress(config.Options{Home: c.home, Environment: config.HostEnvironment()})
 		if client.Server == "" && failed == nil {
