@@ -73,7 +73,7 @@ func CredentialsRequired(missing []MissingValue) error {
 	for i, v := range missing {
 		names[i] = v.Name
 	}
-	return core.Errorf(core.CodeCredentialsRequired, "the bundle needs %s: supply them in env", strings.Join(names, ", ")).
+	return core.Errorf(core.CodeCredentialsRequired, "the bundle needs settings that were not given: %s", strings.Join(names, ", ")).
 		WithDetails(map[string]any{"missing": missing})
 }
 

@@ -43,7 +43,10 @@ func (e *Error) Error() string {
 // missing lists the settings that an app still needs, as the flags that give them.
 func (e *Error) missing() string {
 	var d struct {
-		Missing []struct{ Name, Title, Description string }
+		Missing []struct {
+			Name, Title, Description string
+			Sensitive                bool
+		}
 	}
 	if json.Unmarshal(e.Details, &d) != nil || len(d.Missing) == 0 {
 		return ""
@@ -54,6 +57,10 @@ func (e *Error) missing() string {
 		about := m.Description
 		if about == "" {
 			about = m.Title
+		}
+		if m.Sensitive { // it shall not be in a command line
+			fmt.Fprintf(&b, "\n  --env %s       %s (a secret: put it into the environment variable %s first)", m.Name, about, m.Name)
+			continue
 		}
 		fmt.Fprintf(&b, "\n  --env %s=...   %s", m.Name, about)
 	}

@@ -52,11 +52,48 @@ func updateCommand(c *cli.Connection) *cobra.Command {
 			if version != "" {
 				body["version"] = version
 			}
-			return change(cmd, c, http.MethodPost, args[0], "/update", body)
+			return update(cmd, c, args[0], body)
 		},
 	}
 	cmd.Flags().StringVar(&version, "version", "", "version to update to (default the newest)")
 	return cmd
+}
+
+// update updates an app and says from which version to which.
+func update(cmd *cobra.Command, c *cli.Connection, name string, body any) error {
+	client, err := c.Client(cmd.Context())
+	if err != nil {
+		return err
+	}
+	var before struct {
+		Version, Since string
+		Source         struct{ Kind string }
+	}
+	if err := client.Get(cmd.Context(), appPath(name), nil, &before); err != nil {
+		return named(cmd.Context(), client, name, err)
+	}
+	var answer json.RawMessage
+	done := progress(cmd, client)
+	err = client.Do(cmd.Context(), http.MethodPost, appPath(name)+"/update", body, &answer)
+	done()
+	if err != nil {
+		return named(cmd.Context(), client, name, err)
+	}
+	var after struct{ Since string }
+	if err := client.Get(cmd.Context(), appPath(name), nil, &after); err != nil {
+		after.Since = before.Since // it is installed, which is what was asked for
+	}
+	return cli.Print(c, cmd, answer, func(o *cli.Output, a entry) error {
+		what := "is up to date"
+		switch {
+		case a.Version != before.Version:
+			what = "was updated from " + before.Version
+		case after.Since != before.Since, before.Source.Kind == "path":
+			what = "was installed again, in the same version"
+		}
+		o.Line("%s %s %s; it is %s", a.Name, a.Version, what, o.State(a.Status))
+		return nil
+	})
 }
 
 // change makes a request at a path of an app and prints how the app is then.

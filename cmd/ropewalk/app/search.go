@@ -42,7 +42,7 @@ func searchCommand(c *cli.Connection) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "search [WORDS]", Short: "Search the configured registries for bundles", Args: cobra.ArbitraryArgs,
 		Long: "Search the registries of the configuration for bundles, by their names and descriptions. Without words every bundle is listed, up to " +
-			"--limit.\n\nTRUST is the score, 0 to 100, that the registry gives the bundle; 0 means that the registry gives none. A registry of the adapter " +
+			"--limit.\n\nTRUST is the score, 0 to 100, that the registry gives the bundle, - when it gives none. A registry of the adapter " +
 			"directory gives all its bundles the trustScore of the configuration.",
 		Example: "  ropewalk app search files\n  ropewalk app search --registry official --limit 100",
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -92,9 +92,17 @@ func (s search) print(cmd *cobra.Command, client *apiclient.Client, o *cli.Outpu
 	}
 	rows := make([][]string, len(r.Bundles))
 	for i, b := range r.Bundles {
-		rows[i] = []string{b.Name, b.Version, b.Registry, strconv.Itoa(b.TrustScore), shorten(b.Description, 60)}
+		rows[i] = []string{b.Name, b.Version, b.Registry, score(b.TrustScore), shorten(b.Description, 60)}
 	}
 	return o.Table([]string{"NAME", "VERSION", "REGISTRY", "TRUST", "DESCRIPTION"}, rows)
+}
+
+// score is a trust score for people: registries that give none say 0.
+func score(trust int) string {
+	if trust == 0 {
+		return "-"
+	}
+	return strconv.Itoa(trust)
 }
 
 // nothing says which registries a search has asked in vain, and what to do.

@@ -26,14 +26,17 @@ func showCommand(c *cli.Connection) *cobra.Command {
 			if err := client.Get(cmd.Context(), appPath(args[0]), nil, &answer); err != nil {
 				return named(cmd.Context(), client, args[0], err)
 			}
-			return cli.Print(c, cmd, answer, printFields)
+			return cli.Print(c, cmd, answer, func(o *cli.Output, fields map[string]json.RawMessage) error {
+				inWords(fields)
+				return printFields(o, fields)
+			})
 		},
 	}
 }
 
 // shownFirst are the fields of an app that come first, in this order. The others follow by name.
 func shownFirst() []string {
-	return []string{"name", "displayName", "description", "bundleName", "version", "author", "status", "lastError", "lastOutput", "since", "restarts", "memoryBytes", "toolCount"}
+	return []string{"name", "displayName", "description", "bundleName", "version", "author", "status", "lastError", "lastOutput", "since", "restarts", "memoryBytes", "toolCount", "source", "trust"}
 }
 
 // printFields prints an object one value a line: those of objects in it by their path, such as source.kind,
@@ -77,7 +80,7 @@ func label(path string) string {
 	if !nested {
 		return text
 	}
-	if top == "env" || top == "userConfig" {
+	if top == "setting" {
 		return text + " " + rest
 	}
 	for part := range strings.SplitSeq(rest, ".") {

@@ -1,0 +1,135 @@
+package app
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// inWords replaces the fields of an app that mean something to programs by what a person understands, and leaves out
+// those that say that there is nothing to say.
+func inWords(fields map[string]json.RawMessage) {
+	sourceInWords(fields)
+	sandboxInWords(fields)
+	settingsInWords(fields)
+	var view struct{ PrimaryView struct{ ResourceURI string } }
+	if take(fields, "ui", &view) {
+		put(fields, "view", view.PrimaryView.ResourceURI)
+	}
+	var trust int
+	if take(fields, "trustScore", &trust) && trust > 0 {
+		put(fields, "trust", fmt.Sprintf("%d of 100, as the registry says", trust))
+	}
+	var kind string
+	if take(fields, "type", &kind) && kind != "plain" {
+		put(fields, "framework", kind)
+	}
+	var protected bool
+	if take(fields, "protected", &protected) && protected {
+		put(fields, "protected", "it cannot be uninstalled: the configuration protects it")
+	}
+	var instances int
+	if take(fields, "instances", &instances) && instances > 0 {
+		put(fields, "instances", fmt.Sprintf("%d beside the shared one", instances))
+	}
+	var env []string
+	if take(fields, "env", &env) && len(env) > 0 {
+		put(fields, "environment", strings.Join(env, ", ")+" (values are not shown)")
+	}
+}
+
+// take decodes a field and removes it. What is not of the type stays.
+func take(fields map[string]json.RawMessage, name string, into any) bool {
+	raw, ok := fields[name]
+	if !ok || string(raw) == "null" || json.Unmarshal(raw, into) != nil {
+		return false
+	}
+	delete(fields, name)
+	return true
+}
+
+// put sets a field to a text.
+func put(fields map[string]json.RawMessage, name, text string) {
+	if raw, err := json.Marshal(text); err == nil { // a text can be encoded
+		fields[name] = raw
+	}
+}
+
+func sourceInWords(fields map[string]json.RawMessage) {
+	var s struct{ Kind, Ref, Registry string }
+	if !take(fields, "source", &s) {
+		return
+	}
+	text := map[string]string{
+		"npm": "the npm package ", "pypi": "the PyPI package ", "path": "the path ", "url": "the address ", "command": "the command ",
+	}[s.Kind] + s.Ref
+	if s.Registry != "" {
+		text += " of the registry " + s.Registry
+	}
+	put(fields, "source", text)
+}
+
+func sandboxInWords(fields map[string]json.RawMessage) {
+	var s struct {
+		Level, Weaker string
+		Network       []string
+		OwnUser       bool
+	}
+	if !take(fields, "sandbox", &s) {
+		return
+	}
+	text := map[string]string{
+		"namespaces": "namespaces: files, processes and a network of its own", "landlock": "landlock: some files and system calls only", "none": "none: it is not confined",
+	}[s.Level]
+	if text == "" {
+		text = s.Level
+	}
+	if s.OwnUser {
+		text += ", a user id of its own"
+	}
+	if s.Weaker != "" {
+		text += " (weaker than configured: " + s.Weaker + ")"
+	}
+	put(fields, "sandbox", text)
+	switch network := strings.Join(s.Network, ", "); network {
+	case "all":
+		put(fields, "network", "other machines, and services of this one")
+	case "loopback-off":
+		put(fields, "network", "other machines, but no services of this one")
+	default:
+		put(fields, "network", network)
+	}
+}
+
+// settingsInWords makes a line of each field of the app's user_config.
+func settingsInWords(fields map[string]json.RawMessage) {
+	var settings map[string]struct {
+		Title, Description         string
+		Required, Sensitive, IsSet bool
+	}
+	if !take(fields, "userConfig", &settings) {
+		return
+	}
+	for _, name := range slices.Sorted(maps.Keys(settings)) {
+		s := settings[name]
+		words := []string{"not set"}
+		if s.IsSet {
+			words[0] = "set"
+		}
+		if s.Required {
+			words = append(words, "required")
+		}
+		if s.Sensitive {
+			words = append(words, "secret")
+		}
+		text := strings.Join(words, ", ")
+		if about := s.Description; about != "" {
+			text += ": " + about
+		} else if s.Title != "" {
+			text += ": " + s.Title
+		}
+		put(fields, "setting."+name, text)
+	}
+}
