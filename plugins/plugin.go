@@ -1,6 +1,7 @@
 package plugins
 
 import (
+	"cmp"
 	"os"
 	"path/filepath"
 	"runtime/debug"
@@ -17,6 +18,7 @@ type Plugin struct {
 	Impl             any              // the implementation; its capabilities are detected by its methods
 	ProtocolVersions map[int]Register // protocol version -> its services
 	Capabilities     []string         // capabilities of the kind itself, such as CapabilityLogin
+	Version          string           // of the executable; "" for that of its module, and an implementation that is Versioned has its own
 }
 
 // Register puts the services of one protocol version on a gRPC server.
@@ -24,7 +26,7 @@ type Register func(grpc.ServiceRegistrar)
 
 // Info describes p.
 func (p Plugin) Info() Info {
-	info := Info{Kind: p.Kind, Name: executableName(p.Kind), Version: moduleVersion(), Capabilities: slices.Clone(p.Capabilities)}
+	info := Info{Kind: p.Kind, Name: executableName(p.Kind), Version: cmp.Or(p.Version, moduleVersion()), Capabilities: slices.Clone(p.Capabilities)}
 	if named, ok := p.Impl.(Named); ok {
 		info.Name = named.Name()
 	}

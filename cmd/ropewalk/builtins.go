@@ -62,7 +62,11 @@ func builtins() pluginhost.Builtins {
 	for kind, of := range adapters() {
 		all[kind] = map[string]func() plugins.Plugin{}
 		for name, a := range of {
-			all[kind][name] = a.new
+			all[kind][name] = func() plugins.Plugin {
+				p := a.new()
+				p.Version = version // a release is not built from its module, so that its module has no version
+				return p
+			}
 		}
 	}
 	return all

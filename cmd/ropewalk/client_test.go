@@ -130,6 +130,7 @@ func TestAServerIsDrivenFromTheCommandLine(t *testing.T) {
 		{"events --help", "", 0, "bundle.install_failed  an app could not be installed", ""},
 		{"events --only [", "", 2, "", "--only [: not a pattern"},
 		{"events --only bundle.ded --server http://127.0.0.1:1", "", 1, "", "--only bundle.ded matches no known event"},
+		{"plugin list", "", 0, "memory   -     dev      in-process", ""},
 		{"plugin info directory", "", 0, "path         built in", ""},
 		{"plugin info directory", "", 0, "\nversion      dev\n", ""},
 		{"plugin info registry-directory", "", 0, "kind         registry\nname         directory", ""},

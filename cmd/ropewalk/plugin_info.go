@@ -102,14 +102,10 @@ func (s *starting) named(cmd *cobra.Command, home, arg string) (config.Plugin, [
 }
 
 func printWho(w io.Writer, p config.Plugin, who pluginhost.Identity) {
-	shown := who.Version
-	if p.Path == "" {
-		shown = version // a built-in adapter is this executable
-	}
 	for _, line := range [][2]string{
 		{"kind", string(who.Kind)},
 		{"name", who.Name},
-		{"version", shown},
+		{"version", who.Version},
 		{"protocols", strings.Trim(fmt.Sprint(who.ProtocolVersions), "[]")},
 		{"capabilities", cmp.Or(strings.Join(who.Capabilities, ", "), "none")},
 		{"path", cmp.Or(p.Path, "built in")},

@@ -265,6 +265,11 @@ func TestAPluginInTheHomeIsFoundByItsNameAndPinnedAtFirstUse(t *testing.T) {
 	says(t, err, "third", file, "changed", "ropewalk plugin verify --accept sessionstore-third")
 
 	sums := pluginhost.LockFile{Home: home}
+	for meant, want := range map[string]string{"third": "sessionstore-third", "sessionstore-third": "sessionstore-third", "fourth": "fourth"} {
+		if got := sums.FileOf(meant); got != want {
+			t.Errorf("the file of %s is %s, want %s", meant, got, want)
+		}
+	}
 	if _, err := sums.Accept("sessionstore-third"); err != nil {
 		t.Fatal(err)
 	}

@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -131,6 +132,25 @@ func (l LockFile) Record(name string, record Locked) error {
 	}
 	records[name] = record
 	return l.write(records)
+}
+
+// FileOf returns the name of the file in the folder that a person means by it or by the name that configurations use:
+// okta for auth-okta, unless a plugin of another kind has the same name.
+func (l LockFile) FileOf(name string) string {
+	files, err := l.Files()
+	if err != nil || slices.Contains(files, name) {
+		return name
+	}
+	var found []string
+	for _, file := range files {
+		if kind, ok := KindOf(file); ok && strings.TrimPrefix(file, string(kind)+"-") == name {
+			found = append(found, file)
+		}
+	}
+	if len(found) == 1 {
+		return found[0]
+	}
+	return name
 }
 
 // Forget removes the record of a plugin whose file is gone.

@@ -56,6 +56,7 @@ type generation[T any] struct {
 	inst     *instance   // nil in process, and when attached
 	attached *attachment // nil unless the process was started by somebody else
 	since    time.Time
+	version  string // of one in process
 
 	// Guarded by the slot's mu.
 	inFlight int       // calls in flight
@@ -141,7 +142,8 @@ func (s *slot[T]) generate(ctx context.Context, prepare func(context.Context, pl
 }
 
 func (s *slot[T]) inProcess(ctx context.Context) (*generation[T], error) {
-	impl := s.target.impl().Impl
+	p := s.target.impl()
+	impl := p.Impl
 	client, ok := impl.(T)
 	if !ok {
 		return nil, s.target.failed(fmt.Sprintf("it is a %T, not of its kind", impl), "")
@@ -149,7 +151,7 @@ func (s *slot[T]) inProcess(ctx context.Context) (*generation[T], error) {
 	if err := server.Configure(ctx, impl, s.host.settings(s.target)); err != nil {
 		return nil, err
 	}
-	return &generation[T]{slot: s, client: client, since: time.Now()}, nil
+	return &generation[T]{slot: s, client: client, since: time.Now(), version: p.Version}, nil
 }
 
 // exitDelay is how long after the connection broke a process that is still there is asked whether it serves.
@@ -436,7 +438,7 @@ func (s *slot[T]) status() Status {
 	}
 	st.Since = s.gen.since
 	if s.gen.inst == nil {
-		st.State = InProcessState
+		st.State, st.Version = InProcessState, s.gen.version
 		return st
 	}
 	st.State, st.Version = Running, s.gen.inst.info.Version

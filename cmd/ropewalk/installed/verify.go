@@ -56,6 +56,7 @@ func (o Options) verifyCommand() *cobra.Command {
 
 // acceptPlugin takes the name of a file in <home>/plugins, as `plugin verify` prints it.
 func acceptPlugin(cmd *cobra.Command, sums pluginhost.LockFile, name string) error {
+	name = sums.FileOf(name)
 	if _, ok := pluginhost.KindOf(name); !ok || name != filepath.Base(name) {
 		return fmt.Errorf("--accept %s: give the name of a file in %s, such as auth-okta", name, sums.Dir())
 	}
@@ -108,6 +109,10 @@ func printSums(cmd *cobra.Command, all []pluginhost.Sum, settings config.Plugins
 			row[i] = cmp.Or(cell, "-")
 		}
 		rows = append(rows, row)
+	}
+	if len(all) == 0 {
+		cmd.PrintErrf("There is no plugin in %s, and the configuration names none by path.\n", home)
+		return nil
 	}
 	header := []string{"PLUGIN", "IS", "SHA256", "MUST BE", "VERSION", "SIGNER", "SOURCE"}
 	if err := cli.NewOutput(cmd.OutOrStdout()).Table(header, rows); err != nil {
