@@ -1,22 +1,34 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 
 	"github.com/spf13/cobra"
 
+	"github.com/ropewalk/ropewalk/cmd/ropewalk/cli"
 	"github.com/ropewalk/ropewalk/core/audit"
 )
 
 func auditCommand() *cobra.Command {
 	cmd := &cobra.Command{Use: "audit", Short: "Work with audit files"}
-	cmd.AddCommand(&cobra.Command{
-		Use: "verify FILE", Short: "Check that no line of an audit file was changed or removed", Args: cobra.ExactArgs(1),
-		Long: "Check the chain of an audit file, and of the closed files beside it (FILE.000001 and so on), the oldest first. It prints\n" +
+	cmd.AddCommand(auditVerifyCommand())
+	return cmd
+}
+
+func auditVerifyCommand() *cobra.Command {
+	var s settings
+	cmd := &cobra.Command{
+		Use: "verify [FILE]", Short: "Check that no line of an audit file was changed or removed", Args: cobra.MaximumNArgs(1),
+		Long: "Check the chain of an audit file, by default audit.file of the configuration, and of the closed files beside it (FILE.000001 and so on), the oldest first. It prints\n" +
 			"the number of records and the hash of the last one; compare that hash with an earlier copy to see that the end was not cut\n" +
 			"off. The exit status is 1 when a file is missing or a line is wrong, which is named.",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			summary, err := audit.Verify(args[0])
+			file, err := auditFile(cmd, &s, args)
+			if err != nil {
+				return err
+			}
+			summary, err := audit.Verify(file)
 			if err != nil {
 				return err
 			}
@@ -27,6 +39,22 @@ func auditCommand() *cobra.Command {
 			_, err = fmt.Fprintf(cmd.OutOrStdout(), "%d records%s, last hash %s\n", summary.Records, files, summary.Hash)
 			return err
 		},
-	})
+	}
+	s.bind(cmd)
 	return cmd
+}
+
+// auditFile is the file that was given, else the one of the configuration.
+func auditFile(cmd *cobra.Command, s *settings, args []string) (string, error) {
+	if len(args) == 1 {
+		return args[0], nil
+	}
+	c, _, err := s.inspect(cmd)
+	if err != nil {
+		return "", err
+	}
+	if c.Audit.File == "" {
+		return "", cli.Usage(errors.New("the configuration has no audit.file: give the FILE to check, or set audit.file to have one"))
+	}
+	return c.Audit.File, nil
 }

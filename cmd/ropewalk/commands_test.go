@@ -99,6 +99,15 @@ func TestAChatAtATerminalSaysHowItEndsAndEndsByExit(t *testing.T) {
 	}
 }
 
+func TestExitEndsAChatFromAPipeToo(t *testing.T) {
+	t.Parallel()
+	s := newScript(t)
+	s.up()
+	if _, errs, status := s.split("/exit\nhello\n", "ropewalk", "chat"); status != 0 || errs != "" {
+		t.Errorf("status %d: %s", status, errs)
+	}
+}
+
 func TestASearchWithoutAResultSaysWhatWasAskedAndWhatToDo(t *testing.T) {
 	t.Parallel()
 	s := newScript(t)

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"path/filepath"
 	"runtime/debug"
 	"strings"
@@ -44,10 +45,15 @@ func pluginInitCommand() *cobra.Command {
 				return err
 			}
 			cmd.Println(fromWhere(o.SDK))
-			if err := tidy(cmd.Context(), dir); err != nil {
-				cmd.PrintErrf("go mod tidy failed in %s; run it again when what it misses is there:\n%v\n", dir, err)
+			next := "go build"
+			if err := tidy(cmd.Context(), dir); errors.Is(err, fs.ErrNotExist) {
+				next = "go mod tidy && go build"
+				cmd.PrintErrln("Go is needed to build it, and there is none on your PATH: install it from https://go.dev/dl first.")
+			} else if err != nil {
+				next = "go mod tidy && go build"
+				cmd.PrintErrf("go mod tidy failed in %s:\n%v\n", dir, err)
 			}
-			cmd.Printf("A plugin of the kind %s is in %s. Next:\n\n  cd %s && go build && ropewalk plugin test ./%s\n", o.Kind, dir, o.Name, o.Name)
+			cmd.Printf("A plugin of the kind %s is in %s. Next:\n\n  cd %s && %s && ropewalk plugin test ./%s\n", o.Kind, dir, o.Name, next, o.Name)
 			return nil
 		},
 	}

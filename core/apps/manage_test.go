@@ -140,6 +140,9 @@ func TestAnUpdateKeepsDataAndGoesBackWhenTheNewVersionDoesNotStart(t *testing.T)
 	if err != nil || app.Version != "3.0.0" || app.Status != core.StateRunning {
 		t.Errorf("after the update it is %+v (%v)", app, err)
 	}
+	if all := events.all(); all[len(all)-1].Name != core.EventBundleStarted {
+		t.Errorf("the last event of an update is %s", all[len(all)-1].Name)
+	}
 	if _, err := os.Stat(data); err != nil {
 		t.Errorf("its data is gone: %v", err)
 	}

@@ -150,6 +150,7 @@ func (a *app) replaceVersion(ctx context.Context, old core.Installation, found *
 	}
 	a.markRunning(in, lists)
 	a.startSupervisor(in)
+	a.publish(core.EventBundleStarted, core.BundleStarted{Name: a.key.Name}) // as after a restart: a reader learns that the progress is over
 	return nil
 }
 

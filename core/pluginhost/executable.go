@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -25,6 +26,9 @@ func Executable(path string) (config.Plugin, error) {
 	path, err := filepath.Abs(path)
 	if err != nil {
 		return config.Plugin{}, err
+	}
+	if info, err := os.Stat(path); err == nil && info.IsDir() {
+		return config.Plugin{}, fmt.Errorf("%s is a directory: give the executable in it, such as %s", path, filepath.Join(path, filepath.Base(path)))
 	}
 	sum, err := HashFile(path)
 	if err != nil {

@@ -25,6 +25,10 @@ func KeyCommand() *cobra.Command {
 			Use: "list", Short: "List the API keys, without their secrets", Args: cobra.NoArgs,
 			RunE: func(cmd *cobra.Command, _ []string) error {
 				return show(c, cmd, "/v1/keys", func(o *cli.Output, r struct{ Keys []key }) error {
+					if len(r.Keys) == 0 {
+						cmd.PrintErrln("There is no API key; `ropewalk key create NAME` makes one.")
+						return nil
+					}
 					rows := make([][]string, len(r.Keys))
 					for i, k := range r.Keys {
 						rows[i] = []string{k.ID, k.Name, k.Role, k.expiry(), k.CreatedAt}

@@ -1,7 +1,9 @@
 package app
 
 import (
+	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -52,6 +54,9 @@ func importCommand(c *cli.Connection) *cobra.Command {
 // serversOf returns the servers of a client's configuration, or of a text that is the servers alone.
 func serversOf(text []byte) (map[string]json.RawMessage, error) {
 	const shape = `it must be an object such as {"mcpServers": {"files": {"command": "npx", "args": ["-y", "a-package"]}}}`
+	if len(bytes.TrimSpace(text)) == 0 {
+		return nil, errors.New("the input is empty: give the file of a client's configuration, such as ~/.cursor/mcp.json, or its text on standard input")
+	}
 	text, err := hujson.Standardize(text)
 	if err != nil {
 		return nil, fmt.Errorf("the mcpServers object is not JSON: %w", err)

@@ -46,7 +46,7 @@ type auth struct {
 // installFlags are the flags of `app install`.
 type installFlags struct {
 	npm, pypi, command, as string
-	env, headers           []string
+	env, set, headers      []string
 	sse                    bool
 	tokenEnv               string
 }
@@ -73,6 +73,7 @@ func installCommand(c *cli.Connection) *cobra.Command {
 	flags.StringVar(&f.command, "command", "", "a command on the server's machine; its arguments follow --")
 	flags.StringVar(&f.as, "as", "", "server name: the prefix of the app's tools")
 	flags.StringArrayVar(&f.env, "env", nil, "NAME=VALUE, or NAME for the value in your environment; may be repeated")
+	flags.StringArrayVar(&f.set, "set", nil, "a user_config field of the manifest, NAME=VALUE, or NAME for the value in your environment; may be repeated")
 	flags.StringArrayVar(&f.headers, "header", nil, "with a URL: an HTTP header NAME=VALUE; may be repeated")
 	flags.StringVar(&f.tokenEnv, "bearer-env", "", "with a URL: the environment variable that holds its bearer token")
 	flags.BoolVar(&f.sse, "sse", false, "with a URL: the server speaks HTTP+SSE, the transport of before 2025")
@@ -187,7 +188,7 @@ func (r *request) findPath() error {
 
 // settings fills in the environment and the transport.
 func (f *installFlags) settings(r *request) (err error) {
-	if r.Env, err = environment(f.env); err != nil {
+	if r.Env, err = environment(append(f.env, f.set...)); err != nil { // the API takes both in one object
 		return err
 	}
 	if r.URL == "" {

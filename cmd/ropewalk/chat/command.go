@@ -120,7 +120,7 @@ func (s *session) once(r request) error {
 	return err
 }
 
-// exit is the line that ends a chat at the prompt.
+// exit is the line that ends a chat.
 const exit = "/exit"
 
 // loop sends the lines of standard input until it ends.
@@ -137,7 +137,7 @@ func (s *session) loop(r request) error {
 			return nil //nolint:nilerr // the end of the input, or Ctrl-C at the prompt, is how a chat ends
 		}
 		r.Message = strings.TrimSpace(message)
-		if s.asks && r.Message == exit {
+		if r.Message == exit {
 			return nil
 		}
 		if r.Message == "" {

@@ -81,7 +81,13 @@ func flagError(err error) error {
 func misfit(cmd *cobra.Command, given []string, err error) string {
 	_, after, _ := strings.Cut(cmd.Use, " ")
 	wanted := strings.Fields(after)
-	if strings.ContainsAny(after, "[|") {
+	after, _, _ = strings.Cut(after, " [flags]")
+	switch {
+	case strings.Contains(after, "|") && !strings.Contains(after, "[") && len(given) == 0:
+		return "missing " + strings.ReplaceAll(after, " | ", " or ")
+	case strings.Contains(after, "|") && len(given) > 1:
+		return fmt.Sprintf("unexpected argument %q", given[1])
+	case strings.ContainsAny(after, "[|"):
 		return err.Error()
 	}
 	switch {

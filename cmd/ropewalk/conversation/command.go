@@ -51,6 +51,14 @@ func listCommand(c *cli.Connection) *cobra.Command {
 				return err
 			}
 			return cli.Print(c, cmd, answer, func(o *cli.Output, r struct{ Conversations []summary }) error {
+				if len(r.Conversations) == 0 {
+					if search != "" {
+						cmd.PrintErrln("No conversation of yours has these words.")
+						return nil
+					}
+					cmd.PrintErrln("You have no conversation; `ropewalk chat` begins one.")
+					return nil
+				}
 				rows := make([][]string, len(r.Conversations))
 				for i, s := range r.Conversations {
 					title := s.Preview

@@ -34,7 +34,11 @@ func (e *examination) checkApps(ctx context.Context) {
 		if a.Status == string(core.StateCrashed) { // it is tried again
 			result = warning
 		}
-		e.add("apps", result, fmt.Sprintf("%s of %s is %s: %s", a.Name, a.Workspace, a.Status, a.LastErr), e.appRemedy(a))
+		what := a.LastErr
+		if strings.Contains(what, files.ErrChanged.Error()) {
+			what, _, _ = strings.Cut(what, ": find out") // which the remedy says
+		}
+		e.add("apps", result, fmt.Sprintf("%s of %s is %s: %s", a.Name, a.Workspace, a.Status, what), e.appRemedy(a))
 	}
 	e.add("apps", ok, fmt.Sprintf("%d running, %d stopped", counts[string(core.StateRunning)], counts[string(core.StateStopped)]), "")
 }

@@ -64,5 +64,5 @@ func write(cmd *cobra.Command, asJSON bool, e apiclient.Event) error {
 	if asJSON {
 		return cli.WriteJSON(cmd.OutOrStdout(), fmt.Sprintf("{\"event\":%q,\"data\":%s}\n", e.Name, data.Bytes()))
 	}
-	return cli.WriteJSON(cmd.OutOrStdout(), fmt.Sprintf("%s  %-20s %s\n", time.Now().Format(time.TimeOnly), e.Name, data.Bytes()))
+	return cli.WriteJSON(cmd.OutOrStdout(), fmt.Sprintf("%s  %-21s %s\n", time.Now().Format(time.TimeOnly), e.Name, data.Bytes()))
 }

@@ -19,7 +19,7 @@ func known() [][2]string {
 		{core.EventBundleInstalled, "an app was installed and runs"},
 		{core.EventBundleInstallFailed, "an app could not be installed"},
 		{core.EventBundleUninstalled, "an app was uninstalled"},
-		{core.EventBundleStarted, "a stopped or dead app was started"},
+		{core.EventBundleStarted, "an app was started, also by a restart or an update"},
 		{core.EventBundleStopped, "an app was stopped"},
 		{core.EventBundleCrashed, "the process of an app ended, and is started again"},
 		{core.EventBundleRecovered, "an app that had crashed runs again"},

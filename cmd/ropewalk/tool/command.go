@@ -13,6 +13,7 @@ import (
 
 	"github.com/ropewalk/ropewalk/cmd/ropewalk/cli"
 	"github.com/ropewalk/ropewalk/cmd/ropewalk/params"
+	"github.com/ropewalk/ropewalk/core/apps/files"
 	"github.com/ropewalk/ropewalk/core/config/schema"
 	"github.com/ropewalk/ropewalk/internal/apiclient"
 )
@@ -136,6 +137,9 @@ func missing(ctx context.Context, client *apiclient.Client, name string, listed 
 		because := ""
 		if app.LastError != "" {
 			because = ": " + app.LastError
+		}
+		if strings.Contains(app.LastError, files.ErrChanged.Error()) { // a start would fail again
+			return fmt.Errorf("app %q is %s%s", server, app.Status, because)
 		}
 		return fmt.Errorf("app %q is %s%s; `ropewalk app start %s` starts it", server, app.Status, because, server)
 	}
