@@ -38,6 +38,7 @@ func TestDoctorNamesWhatIsWrongWithItsRemedy(t *testing.T) {
 	}{
 		"a setting that does not exist": {"htpt: {port: 1}\n", []string{"configuration", "htpt", "config schema"}},
 		"a database that is away":       {"storage: {url: \"postgres://u:canary@127.0.0.1:1/x\"}\n", []string{"database", "connection refused", "storage.url"}},
+		"a session store that is away":  {"sessionStore: {adapter: redis, url: \"redis://127.0.0.1:1/0\"}\n", []string{"session store   127.0.0.1:1: connection refused\n"}},
 		"an identity provider that is away": {
 			"auth: {adapter: oidc, issuer: \"http://127.0.0.1:1\", clientId: x}\n", []string{"identity", "auth.issuer"},
 		},

@@ -3,6 +3,7 @@ package chat
 import (
 	"fmt"
 	"io"
+	"strings"
 
 	"github.com/ropewalk/ropewalk/cmd/ropewalk/cli"
 )
@@ -82,7 +83,7 @@ func (p *printer) toolDone(t toolDone) error {
 	if !t.OK {
 		mark = "✗"
 	}
-	p.note("%s %s (%d ms) %s", mark, t.Name, t.MS, shorten(t.Output))
+	p.note("%s %s (%d ms) %s", mark, t.Name, t.MS, shorten(strings.TrimSpace(t.Output)))
 	return nil
 }
 

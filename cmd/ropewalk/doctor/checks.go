@@ -107,7 +107,7 @@ func (e *examination) sideBySide(ctx context.Context, checks []check, done func(
 	e.Findings = slices.DeleteFunc(e.Findings, func(f Finding) bool { return wrong && f.Check == "clock" && f.Result == ok }) // a provider's clock tells more
 }
 
-// The time until a person is told what the examination waits for.
+// The time after which a person at a terminal reads what the examination waits for.
 const patience = time.Second
 
 // wait is what is not done yet.
@@ -131,8 +131,11 @@ func (w *wait) line() string {
 	const most = 76
 	text := "Waiting for "
 	for i, name := range w.waiting {
-		rest := fmt.Sprintf(" and %d more", len(w.waiting)-i)
-		if i > 0 && len(text)+len(name)+len(rest)+2 > most {
+		rest, room := fmt.Sprintf(" and %d more", len(w.waiting)-i), most
+		if i < len(w.waiting)-1 {
+			room -= len(rest)
+		}
+		if i > 0 && len(text)+len(name)+2 > room {
 			return text + rest
 		}
 		if i > 0 {

@@ -52,11 +52,15 @@ func TestChecksRunSideBySideAndTheirFindingsKeepTheOrder(t *testing.T) {
 	}
 }
 
-func TestAPersonIsToldWhatIsWaitedForOnOneLine(t *testing.T) {
+func TestAPersonReadsWhatIsWaitedForOnOneLine(t *testing.T) {
 	t.Parallel()
 	w := &wait{waiting: []string{"node", "the registry official", "the model"}}
 	w.done("node")
 	if got, want := w.line(), "Waiting for the registry official, the model"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+	w.waiting = []string{"the registry official", "the registry mpak", "the identity provider"}
+	if got, want := w.line(), "Waiting for the registry official, the registry mpak, the identity provider"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
 	w.waiting = slices.Repeat([]string{"the registry official"}, 7)
@@ -82,6 +86,21 @@ func TestWhatCannotBeReachedIsSaidInWords(t *testing.T) {
 	} {
 		if got := reason(err); got != want {
 			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}
+
+func TestADatabaseOnAFullDiskIsNotSaidToBeDamaged(t *testing.T) {
+	t.Parallel()
+	const where, detail, remedy = "/h/ropewalk.db", "/h/ropewalk.db: disk I/O error", "restore a backup"
+	for blocked, want := range map[error]string{
+		syscall.ENOSPC: "/h/ropewalk.db cannot be examined: no space left on device, free some space there, or choose another home with --home or ROPEWALK_HOME",
+		syscall.EACCES: detail + ", " + remedy,
+		nil:            detail + ", " + remedy,
+	} {
+		what, todo := unexamined(where, detail, remedy, blocked)
+		if got := what + ", " + todo; got != want {
+			t.Errorf("blocked by %v: %q, want %q", blocked, got, want)
 		}
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/hashicorp/go-hclog"
@@ -117,7 +118,11 @@ func (e *examination) checkState(ctx context.Context) {
 	limited, cancel := context.WithTimeout(ctx, patient)
 	defer cancel()
 	if err := database.Examine(limited, at); err != nil {
-		e.add(check, failed, where+": "+strings.TrimPrefix(err.Error(), where+": "), remedy)
+		detail := where + ": " + strings.TrimPrefix(err.Error(), where+": ")
+		if at.URL == "" {
+			detail, remedy = unexamined(where, detail, remedy, writable(e.config.Home))
+		}
+		e.add(check, failed, detail, remedy)
 		return
 	}
 	if at.URL != "" {
@@ -128,6 +133,15 @@ func (e *examination) checkState(ctx context.Context) {
 		where += ": does not exist yet; the first start creates it"
 	}
 	e.add(check, ok, where, "")
+}
+
+// unexamined is what to say of a database file that failed, when the directory failed a write with blocked: SQLite
+// needs space to open a file, which may be in order when there is none.
+func unexamined(where, detail, remedy string, blocked error) (string, string) {
+	if errors.Is(blocked, syscall.ENOSPC) || errors.Is(blocked, syscall.EDQUOT) {
+		return where + " cannot be examined: " + blocked.Error(), homeRemedy(blocked)
+	}
+	return detail, remedy
 }
 
 // dial opens a connection to the host of an address.
@@ -142,7 +156,7 @@ func (e *examination) dial(ctx context.Context, check, address, port, remedy str
 	host := net.JoinHostPort(u.Hostname(), port)
 	conn, err := dialer().DialContext(ctx, "tcp", host)
 	if err != nil {
-		e.add(check, failed, host+": "+reason(err), remedy)
+		e.add(check, failed, host+": "+strings.TrimPrefix(reason(err), host+": "), remedy)
 		return
 	}
 	_ = conn.Close()
