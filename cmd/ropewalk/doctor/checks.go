@@ -131,11 +131,11 @@ func (w *wait) line() string {
 	const most = 76
 	text := "Waiting for "
 	for i, name := range w.waiting {
-		rest, room := fmt.Sprintf(" and %d more", len(w.waiting)-i), most
+		rest, width := fmt.Sprintf(" and %d more", len(w.waiting)-i), most
 		if i < len(w.waiting)-1 {
-			room -= len(rest)
+			width -= len(rest)
 		}
-		if i > 0 && len(text)+len(name)+2 > room {
+		if i > 0 && len(text)+len(name)+2 > width {
 			return text + rest
 		}
 		if i > 0 {
