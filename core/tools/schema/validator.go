@@ -5,32 +5,18 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"strings"
 	"sync"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
-	"golang.org/x/text/language"
-	"golang.org/x/text/message"
 
 	"github.com/ropewalk/ropewalk/core"
 )
 
-const (
-	maxCompiled   = 4096 // schemas that are kept; beyond it the cache is cleared
-	maxViolations = 100  // in one error
-)
-
-// Violation is one place where arguments do not match a tool's schema (docs/api.md 3.3).
-type Violation struct {
-	Path    string `json:"path"` // a JSON pointer into the arguments, "" for the whole
-	Message string `json:"message"`
-}
+const maxCompiled = 4096 // schemas that are kept; beyond it the cache is cleared
 
 // Validator checks values against schemas. It compiles each schema once, when its tool is listed. It is
 // safe for concurrent use.
 type Validator struct {
-	printer *message.Printer
-
 	mu       sync.Mutex
 	compiled map[string]compiledSchema // by schema text
 }
@@ -45,7 +31,7 @@ type compiledSchema struct {
 
 // New returns a Validator.
 func New() *Validator {
-	return &Validator{printer: message.NewPrinter(language.English), compiled: map[string]compiledSchema{}}
+	return &Validator{compiled: map[string]compiledSchema{}}
 }
 
 // CheckArguments checks the arguments of a tool: core.CodeInvalidInput with the violations in its details.
@@ -90,7 +76,7 @@ func (v *Validator) checkObject(what, by string, object json.RawMessage, s compi
 		return nil
 	}
 	return core.Errorf(core.CodeInvalidInput, "%s do not match %s", what, by).
-		WithDetails(map[string]any{"errors": v.violations(invalid, nil)})
+		WithDetails(map[string]any{"errors": violations(invalid)})
 }
 
 // compile returns the compiled schema of a text, which is kept.
@@ -138,24 +124,4 @@ type noLoader struct{}
 
 func (noLoader) Load(url string) (any, error) {
 	return nil, errors.New("a tool's schema may not refer to " + url)
-}
-
-// violations appends the leaves of the tree of causes, which name what is wrong, maxViolations at most.
-func (v *Validator) violations(e *jsonschema.ValidationError, found []Violation) []Violation {
-	for _, cause := range e.Causes {
-		found = v.violations(cause, found)
-	}
-	if len(e.Causes) == 0 && len(found) < maxViolations {
-		found = append(found, Violation{Path: pointer(e.InstanceLocation), Message: e.ErrorKind.LocalizedString(v.printer)})
-	}
-	return found
-}
-
-func pointer(steps []string) string {
-	escape := strings.NewReplacer("~", "~0", "/", "~1") // RFC 6901
-	var b strings.Builder
-	for _, s := range steps {
-		b.WriteString("/" + escape.Replace(s))
-	}
-	return b.String()
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/ropewalk/ropewalk/core"
 )
@@ -81,6 +82,44 @@ func TestTheViolationsOfACheckAreBounded(t *testing.T) {
 	}
 	if found := known.Details.(map[string]any)["errors"].([]Violation); len(found) != maxViolations {
 		t.Errorf("%d violations", len(found))
+	}
+}
+
+// One argument, or one schema, is repeated by each violation: a call of 1 MB would be answered with 90 MB.
+func TestWhatViolationsRepeatIsBounded(t *testing.T) {
+	long := strings.Repeat("n\u00fc", 300_000)
+	names := make([]string, 20_000)
+	for i := range names {
+		names[i] = fmt.Sprintf(`"%d"`, i)
+	}
+	rows := `[1` + strings.Repeat(",1", 150) + `]`
+	for name, check := range map[string][2]string{
+		"a name":       {`{"additionalProperties":{"items":{"type":"string"}}}`, `{"` + long + `":` + rows + `}`},
+		"a value":      {`{"properties":{"a":{"allOf":[{"pattern":"x1"}` + strings.Repeat(`,{"pattern":"x2"}`, 100) + `]}}}`, `{"a":"` + long + `"}`},
+		"an enum":      {`{"properties":{"a":{"items":{"enum":[` + strings.Join(names[:4000], ",") + `]}}}}`, `{"a":` + rows + `}`},
+		"a constant":   {`{"properties":{"a":{"items":{"const":"` + long + `"}}}}`, `{"a":` + rows + `}`},
+		"unknown ones": {`{"additionalProperties":false}`, `{` + strings.Join(names, ":1,") + `:1}`},
+		"missing ones": {`{"required":[` + strings.Join(names, ",") + `]}`, `{}`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			err := New().CheckArguments(t.Context(), core.Tool{Server: "a", Name: "b", Schema: json.RawMessage(check[0])}, json.RawMessage(check[1]))
+			known, ok := errors.AsType[*core.Error](err)
+			if !ok {
+				t.Fatal(err)
+			}
+			text, err := json.Marshal(known.Details)
+			if known.Details == nil {
+				t.Fatal(known)
+			}
+			if err != nil || len(text) > 200<<10 || !utf8.Valid(text) {
+				t.Errorf("%d bytes, %v", len(text), err)
+			}
+			for _, v := range known.Details.(map[string]any)["errors"].([]Violation) {
+				if v.Message == "" || len(v.Path) > maxViolationText || len(v.Message) > maxViolationText+100 {
+					t.Fatalf("path of %d bytes, message of %d", len(v.Path), len(v.Message))
+				}
+			}
+		})
 	}
 }
 
