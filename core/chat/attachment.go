@@ -108,14 +108,23 @@ func (a Attachment) checkType(i int) error {
 	if a.URL == "" {
 		return nil
 	}
-	at, err := url.Parse(a.URL)
-	if err != nil || len(a.URL) > maxAttachmentURL || !strings.HasPrefix(a.URL, "https://") || at.Host == "" || at.User != nil {
+	if !IsAttachmentURL(a.URL) || !strings.HasPrefix(a.URL, "https://") {
 		return core.Errorf(core.CodeBadRequest, "attachments[%d].url must be an https address of at most %d bytes", i, maxAttachmentURL)
 	}
 	if !b.IsImage() {
 		return core.Errorf(core.CodeBadRequest, "attachments[%d].url: only images are taken from an address; send other files as data", i)
 	}
 	return nil
+}
+
+// IsAttachmentURL reports whether an attachment may lie at this address: over HTTPS, without a user name or password,
+// and without characters that show another address than the one that is meant.
+func IsAttachmentURL(address string) bool {
+	at, err := url.Parse(address)
+	hidden := func(r rune) bool {
+		return unicode.IsControl(r) || unicode.IsSpace(r) || unicode.Is(unicode.Bidi_Control, r)
+	}
+	return err == nil && len(address) <= maxAttachmentURL && at.Scheme == "https" && at.Hostname() != "" && at.User == nil && !strings.ContainsFunc(address, hidden)
 }
 
 // allowAttachments returns core.CodeFeatureDisabled for attachments while their feature flag is off.

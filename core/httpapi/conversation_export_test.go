@@ -135,8 +135,12 @@ func TestAnImportKeepsTheMetadataOfMessagesAndRefusesWhatAnExportCannotHave(t *t
 		`{"llmMs":9007199254740992}`:    "9007199254740992 is not a number from 0 to",
 		`{"inputTokens":1.5}`:           "inputTokens must be a whole number",
 		`{"attachments":[{"name":{}}]}`: "name must be a string",
-		`{"attachments":[{"name":"a","url":"javascript:alert(1)"}]}`:                           "attachments.url must be an https address",
-		`{"attachments":[{"name":"a","url":"/v1/conversations/conv_1/../../auth/authorize"}]}`: "attachments.url must be an https address",
+		`{"attachments":[{"name":"a","url":"javascript:alert(1)"}]}`:                                   "attachments.url must be an https address",
+		`{"attachments":[{"name":"a","url":"/v1/conversations/conv_1/../../auth/authorize"}]}`:         "attachments.url must be an https address",
+		`{"attachments":[{"name":"a","url":"https://user:word@example.com/a.png"}]}`:                   "attachments.url must be an https address",
+		`{"attachments":[{"name":"a","url":"https://"}]}`:                                              "attachments.url must be an https address",
+		`{"attachments":[{"name":"a","url":"https://example.com/\u202egnp.exe"}]}`:                     "attachments.url must be an https address",
+		`{"attachments":[{"name":"a","url":"https://example.com/` + strings.Repeat("a", 2048) + `"}]}`: "attachments.url must be an https address",
 		`{"stopReason":"tired"}`:                     "stopReason can be",
 		`{"parts":[{"type":"image"}]}`:               "parts.type can be text or toolCall",
 		`{"parts":[{"type":"toolCall","index":-1}]}`: "-1 is not a number from 0 to",
@@ -152,6 +156,16 @@ func TestAnImportKeepsTheMetadataOfMessagesAndRefusesWhatAnExportCannotHave(t *t
 	history := h.do(t, call{method: "GET", path: "/v1/conversations/" + r.json(t)["id"].(string) + "/history"})
 	if !strings.Contains(history.body, `"metadata":{"toolCalls":[{"id":"1","name":"calc__add","input":{"a":12345678901234567890},"output":"4","ok":true,"ms":1}]}`) {
 		t.Errorf("%s", history.body)
+	}
+}
+
+// Exports of older versions have addresses as people wrote them.
+func TestAnImportTakesAnAddressWithAnUpperCaseScheme(t *testing.T) {
+	h := open(t, newAccess(), nil)
+	r := h.do(t, call{method: "POST", path: "/v1/conversations/import", body: `{"format":1,"conversation":{"title":"T","metadata":{}},` +
+		`"messages":[{"role":"user","content":"4","timestamp":"2026-11-20T08:00:00Z","metadata":{"attachments":[{"id":"a","name":"a","mimeType":"image/png","url":"HTTPS://example.com/a.png"}]}}]}`})
+	if r.StatusCode != 200 {
+		t.Errorf("%d %s", r.StatusCode, r.body)
 	}
 }
 

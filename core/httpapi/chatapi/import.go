@@ -3,7 +3,6 @@ package chatapi
 import (
 	"encoding/json"
 	"regexp"
-	"strings"
 	"time"
 
 	"github.com/gofiber/fiber/v2"
@@ -83,8 +82,8 @@ func (m *importedMetadata) encode(content string) (json.RawMessage, error) {
 		}
 	}
 	for _, a := range m.Attachments {
-		if !strings.HasPrefix(a.URL, "https://") && !attachmentPath.MatchString(a.URL) {
-			return nil, core.Errorf(core.CodeBadRequest, "metadata.attachments.url must be an https address, or the path of an attachment in this API")
+		if !chat.IsAttachmentURL(a.URL) && !attachmentPath.MatchString(a.URL) {
+			return nil, core.Errorf(core.CodeBadRequest, "metadata.attachments.url must be an https address of at most 2048 bytes, or the path of an attachment in this API")
 		}
 		counts = append(counts, a.Size)
 	}
