@@ -35,7 +35,7 @@ func (c *roundTripper) receive(r *http.Request, resp *http.Response) (*http.Resp
 			return nil, c.explain(r.Context(), r, err)
 		}
 	case media == "text/event-stream":
-		resp.Body = &eventFilter{in: framing.NewEventReader(resp.Body, c.limit), source: resp.Body, discarded: &c.discarded, limit: c.limit, id: func() string { return idOf(r) }}
+		resp.Body = &eventFilter{in: framing.NewEventReader(paced(r.Context(), resp.Body), c.limit), source: resp.Body, discarded: &c.discarded, limit: c.limit, id: func() string { return idOf(r) }}
 	case r.Method == http.MethodPost && media == "application/json":
 		return c.receiveJSON(r, resp)
 	default:

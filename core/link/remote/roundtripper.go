@@ -42,6 +42,7 @@ func newRoundTripper(origin *url.URL, header http.Header, o Options) *roundTripp
 		base: &http.Transport{ // without a proxy, so that the guard checks the address itself
 			DialContext: dialer.DialContext, TLSHandshakeTimeout: o.ConnectTimeout, ForceAttemptHTTP2: true,
 			MaxIdleConnsPerHost: 64, IdleConnTimeout: 90 * time.Second, MaxResponseHeaderBytes: 64 << 10,
+			DisableCompression: true, // 1 MB can unpack to 1 GB, which takes half a minute to read
 		},
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/cenkalti/backoff/v5"
+	"golang.org/x/time/rate"
 
 	"github.com/ropewalk/ropewalk/core/link/framing"
 )
@@ -32,6 +33,7 @@ type ServerStream struct {
 type serverStream struct {
 	ServerStream
 	conn   *Conn
+	pace   *rate.Limiter // of all that is read, also after the stream was opened again
 	lastID string
 	opened bool // the server has opened a stream before
 }
@@ -44,7 +46,7 @@ func (c *Conn) ReadServerStream(ctx context.Context, to ServerStream) {
 		to.Answered()
 		return
 	}
-	s := &serverStream{ServerStream: to, conn: c}
+	s := &serverStream{ServerStream: to, conn: c, pace: newPace(c.http.limit)}
 	s.Answered = sync.OnceFunc(to.Answered)
 	pause := backoff.NewExponentialBackOff()
 	pause.InitialInterval, pause.MaxInterval = 200*time.Millisecond, 30*time.Second
@@ -66,7 +68,7 @@ func (c *Conn) ReadServerStream(ctx context.Context, to ServerStream) {
 
 // open opens the stream and reads it to its end.
 func (s *serverStream) open(ctx context.Context) (again bool, wait time.Duration) {
-	r, err := http.NewRequestWithContext(ctx, http.MethodGet, s.conn.url, nil)
+	r, err := http.NewRequestWithContext(withPace(ctx, s.pace), http.MethodGet, s.conn.url, nil)
 	if err != nil {
 		s.Answered()
 		return false, 0
