@@ -42,29 +42,39 @@ func write(ctx context.Context, at database.Location, file string) (err error) {
 	if err := checkDirectory(filepath.Dir(file)); err != nil {
 		return err
 	}
-	part, err := os.CreateTemp(filepath.Dir(file), "."+filepath.Base(file)+".part-*") // mode 0600
+	u, err := beginIn(filepath.Dir(file))
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, removeAll(part.Name(), part.Name()+"-journal")) }()
-	if err := part.Close(); err != nil {
+	defer func() { err = errors.Join(err, u.remove()) }()
+	part := u.file()
+	if err := createEmpty(part); err != nil {
 		return err
 	}
 	if at.URL == "" {
-		err = copyOutOfFile(ctx, at.Path, part.Name())
+		err = copyOutOfFile(ctx, at.Path, part)
 	} else {
-		err = copyOutOfServer(ctx, at, part.Name())
+		err = copyOutOfServer(ctx, at, part)
 	}
 	if err != nil {
 		return err
 	}
-	if err := writeSums(ctx, part.Name()); err != nil {
+	if err := writeSums(ctx, part); err != nil {
 		return err
 	}
-	if err := Verify(ctx, part.Name()); err != nil {
+	if err := Verify(ctx, part); err != nil {
 		return fmt.Errorf("what was written is not a valid backup: %w", err)
 	}
-	return publish(part.Name(), file)
+	return publish(part, file)
+}
+
+// createEmpty makes an empty file that only its owner can read.
+func createEmpty(path string) error {
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return err
+	}
+	return f.Close()
 }
 
 // checkDirectory says what is wrong with the directory of a new file.
