@@ -42,7 +42,7 @@ type (
 	// BundleProgress is sent while a bundle is installed or updated.
 	BundleProgress struct {
 		Name    string `json:"name"`
-		Stage   string `json:"stage"` // "resolving", "downloading", "installing" or "starting"
+		Stage   string `json:"stage"` // "resolving", "downloading", "installing" or "starting"; "unchanged" ends an update without a newer version
 		Message string `json:"message"`
 	}
 	// BundleCrashed is sent when a process died and a restart will be attempted; 1-based.

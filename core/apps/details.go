@@ -111,10 +111,11 @@ func memoryOf(shared instance.Instance, pool []interact.Instance) *int64 {
 func (d *Details) addManifest(m *bundle.Manifest, record core.Installation) {
 	d.DisplayName, d.Description, d.Author = cmp.Or(m.DisplayName, m.Name), m.Description, m.Author.Name
 	d.ServerType = string(m.Server.Type)
+	supplied := m.Supplied(record.Env)
 	for key, f := range m.UserConfig {
 		d.UserConfig[key] = ConfigField{
 			Type: f.Type, Title: f.Title, Description: f.Description, Required: f.Required, Sensitive: f.Sensitive,
-			IsSet: record.Env[key] != "",
+			IsSet: supplied[key],
 		}
 	}
 }

@@ -143,6 +143,12 @@ func TestAnUpdateKeepsDataAndGoesBackWhenTheNewVersionDoesNotStart(t *testing.T)
 	if all := events.all(); all[len(all)-1].Name != core.EventBundleStarted {
 		t.Errorf("the last event of an update is %s", all[len(all)-1].Name)
 	}
+	if _, err := y.Update(t.Context(), ws, "notes", source.UpdateRequest{}); err != nil {
+		t.Errorf("an update without a newer version gives %v", err)
+	}
+	if last := events.progress[len(events.progress)-1]; last.Stage != "unchanged" {
+		t.Errorf("an update without a newer version ends with %+v", last)
+	}
 	if _, err := os.Stat(data); err != nil {
 		t.Errorf("its data is gone: %v", err)
 	}

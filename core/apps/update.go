@@ -33,7 +33,8 @@ func (m *Manager) Update(ctx context.Context, workspace, name string, r source.U
 			return err
 		}
 		if dir := filepath.Join(a.layout().BundlesDir(name), found.Label); found.Label != "" && dir == old.Dir && m.files.Verify(limit, old, false) == nil {
-			return found.RemoveStaged() // it is the installed version
+			m.reportProgress(o, name, "unchanged", "version "+old.Version+" is installed already")
+			return found.RemoveStaged()
 		}
 		if err := checkSameSource(old, found); err != nil {
 			return errors.Join(err, found.RemoveStaged())

@@ -152,6 +152,17 @@ func (m *Manifest) Missing(values map[string]core.Secret) []MissingValue {
 	return missing
 }
 
+// Supplied reports for each user_config field, by key, whether values supply it, under its own name or as the
+// environment variable that the bundle reads.
+func (m *Manifest) Supplied(values map[string]core.Secret) map[string]bool {
+	fields, _ := m.split(values)
+	supplied := make(map[string]bool, len(m.UserConfig))
+	for key := range m.UserConfig {
+		supplied[key] = fields[key] != ""
+	}
+	return supplied
+}
+
 // split separates the values of an installation into those of user_config fields, by key, and
 // environment variables (see the package comment). For one field an exact key wins over the
 // variable that the manifest hands it to, and that over the upper-snake form. A variable that the
