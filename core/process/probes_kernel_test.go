@@ -32,6 +32,8 @@ func kernelProbes() map[string]func(target) string {
 		"a priority over others":  priority,
 		"higher limits":           limits,
 		"a stopped shim":          stopsShim,
+		"other limits of others":  limitsOthers,
+		"scheduling of others":    schedulesOthers,
 		"all inotify instances":   func(target) string { return watches() },
 		"shared memory of others": func(t target) string { return attaches(t.Segment) },
 	}
@@ -158,6 +160,34 @@ func watches() string {
 		}
 	}
 	return "all"
+}
+
+// limitsOthers sets limits of the shim and the server, which the kernel permits between processes of one user. They are
+// the limits that these have, so that a success does no harm to the test.
+func limitsOthers(t target) string {
+	for _, pid := range []int{os.Getppid(), t.Server} {
+		var now unix.Rlimit
+		if err := unix.Prlimit(pid, unix.RLIMIT_CORE, nil, &now); err != nil {
+			continue
+		}
+		if err := unix.Prlimit(pid, unix.RLIMIT_CORE, &now, nil); err == nil {
+			return fmt.Sprintf("prlimit of process %d", pid)
+		}
+	}
+	return ""
+}
+
+// schedulesOthers changes how the shim and the server are scheduled, to what it is.
+func schedulesOthers(t target) string {
+	for _, pid := range []int{os.Getppid(), t.Server} {
+		if now, err := unix.SchedGetAttr(pid, 0); err == nil && unix.SchedSetAttr(pid, now, 0) == nil {
+			return fmt.Sprintf("sched_setattr of process %d", pid)
+		}
+		if now, err := unix.Getpriority(unix.PRIO_PROCESS, pid); err == nil && unix.Setpriority(unix.PRIO_PROCESS, pid, 20-now) == nil {
+			return fmt.Sprintf("setpriority of process %d", pid)
+		}
+	}
+	return ""
 }
 
 func attaches(segment int) string {

@@ -78,17 +78,17 @@ func (s *shim) spawnConfined(p *sandbox.Profile, path string, argv []string) err
 		if broker != nil {
 			go broker.Serve()
 		}
-		err = s.spawn(false, path, argv)
-		if err == nil && s.limits.Processes > 0 {
-			err = s.limitThreads(p)
-		}
-		spawned <- err
+		spawned <- s.spawn(false, path, argv)
 		for done := range kills {
 			p.KillAll()
 			close(done)
 		}
 	}()
-	return <-spawned
+	err := <-spawned
+	if err == nil && s.limits.Processes > 0 {
+		err = s.limitThreads(p) // the restricted thread may not: it has the filter of the program
+	}
+	return err
 }
 
 // killSandbox sends SIGKILL to all that runs in the sandbox, at once.

@@ -81,11 +81,35 @@ func (p *Profile) systemCalls() (*program, error) {
 	f.on(unix.SYS_CLONE, when(0, namespaceFlags, refuse(unix.EPERM))...)
 	f.on(unix.SYS_PERSONALITY, slices.Concat(equal(0, 0, permit()), equal(0, 0xffffffff, permit()), refuse1(unix.EPERM))...)
 	f.on(unix.SYS_IOCTL, slices.Concat(equal(1, unix.TIOCSTI, refuse(unix.EPERM)), equal(1, unix.TIOCLINUX, refuse(unix.EPERM)))...)
+	f.others(p.Level)
 	f.modes()
 	f.sockets()
 	f.add(permit())
 	return f, nil
 }
+
+// others refuses changes to limits and scheduling of another process, which the kernel permits between processes of one
+// user, and Landlock does not check: the shim, which measures the app, and at LevelLandlock the server. Without a process
+// id each of these calls concerns the caller. A thread id is one as well, so that threads get other processors only at
+// LevelNamespaces, where no other process can be named but the shim, and that does it no harm.
+func (p *program) others(level Level) {
+	p.on(unix.SYS_PRLIMIT64, slices.Concat(equal(0, 0, permit()), pointer(2, refuse(unix.EPERM)))...)
+	for number, process := range map[uintptr]uint32{unix.SYS_SCHED_SETSCHEDULER: 0, unix.SYS_SCHED_SETPARAM: 0, unix.SYS_SCHED_SETATTR: 0} {
+		p.on(number, slices.Concat(equal(process, 0, permit()), refuse1(unix.EPERM))...)
+	}
+	for _, number := range []uintptr{unix.SYS_SETPRIORITY, unix.SYS_IOPRIO_SET} {
+		own := uint32(unix.PRIO_PROCESS)
+		if number == unix.SYS_IOPRIO_SET {
+			own = ioprioProcess
+		}
+		p.on(number, slices.Concat(equal(0, own, equal(1, 0, permit())...), refuse1(unix.EPERM))...)
+	}
+	if level < LevelNamespaces {
+		p.on(unix.SYS_SCHED_SETAFFINITY, slices.Concat(equal(0, 0, permit()), refuse1(unix.EPERM))...)
+	}
+}
+
+const ioprioProcess = 1 // IOPRIO_WHO_PROCESS of linux/ioprio.h
 
 // modes refuses files that run with their owner's rights: those of an app that has the server's user
 // would give these rights to whoever executes them.

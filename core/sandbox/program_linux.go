@@ -56,6 +56,14 @@ func when(n, bits uint32, code ...bpf.Instruction) []bpf.Instruction {
 	return append([]bpf.Instruction{argument(n), bpf.JumpIf{Cond: bpf.JumpBitsSet, Val: bits, SkipFalse: uint8(len(code))}}, code...)
 }
 
+// pointer runs code when an argument is not zero in any of its 64 bits.
+func pointer(n uint32, code ...bpf.Instruction) []bpf.Instruction {
+	return append([]bpf.Instruction{
+		argument(n), bpf.JumpIf{Cond: bpf.JumpNotEqual, Val: 0, SkipTrue: 2},
+		bpf.LoadAbsolute{Off: offsetArguments + 8*n + 4, Size: 4}, bpf.JumpIf{Cond: bpf.JumpEqual, Val: 0, SkipTrue: uint8(len(code))},
+	}, code...)
+}
+
 // on runs code for one system call, and permits the call when the code does not decide.
 func (p *program) on(number uintptr, code ...bpf.Instruction) {
 	p.add(bpf.JumpIf{Cond: bpf.JumpNotEqual, Val: uint32(number), SkipTrue: uint8(len(code) + 1)})
