@@ -50,8 +50,8 @@ func Serve(ctx context.Context, version string) error {
 	}, greet)
 	s.AddResource(&mcp.Resource{URI: viewURI, Name: "hello", Title: "Hello", MIMEType: viewMIME}, readView)
 	err := s.Run(ctx, &mcp.StdioTransport{})
-	if ctx.Err() != nil { // it was stopped, which is no failure
-		return nil
+	if ctx.Err() != nil {
+		return nil //nolint:nilerr // it was stopped, which is no failure
 	}
 	return err
 }
