@@ -1,7 +1,6 @@
 package metrics
 
 import (
-	"strconv"
 	"sync"
 	"sync/atomic"
 )
@@ -46,39 +45,6 @@ func (s limitedSet) admits(value string) bool {
 func (s limitedSet) or(value string) string {
 	if s.admits(value) {
 		return value
-	}
-	return other
-}
-
-// methodOf returns an MCP method, or other for one that the protocol does not have: clients and apps may
-// send any.
-func methodOf(method string) string {
-	switch method {
-	case "initialize", "ping", "server/discover", "tools/call", "tools/list", "prompts/list", "prompts/get",
-		"resources/list", "resources/templates/list", "resources/read", "resources/subscribe", "resources/unsubscribe",
-		"completion/complete", "logging/setLevel", "subscriptions/listen", "tasks/get", "tasks/result", "tasks/list", "tasks/cancel",
-		"tasks/update":
-		return method
-	}
-	return other
-}
-
-// revisionOf returns a protocol revision, or other for none that is known.
-func revisionOf(revision string) string {
-	switch revision {
-	case "2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25", "2026-07-28":
-		return revision
-	}
-	return other
-}
-
-// rpcErrorType returns the error.type of a JSON-RPC error: its code if the protocol defines it, else
-// other, since apps choose their own.
-func rpcErrorType(code int64) string {
-	switch code {
-	case -32700, -32600, -32601, -32602, -32603, // JSON-RPC
-		-32000, -32001, -32002, -32003, -32004, -32020, -32042, -32800: // MCP and this server
-		return strconv.FormatInt(code, 10)
 	}
 	return other
 }

@@ -190,7 +190,7 @@ func (s *Server) openEndpoints(context.Context) error {
 		Tools: s.tools, Access: s.access, Store: s.adapters.store.Store(), Features: s.features, Logger: s.log.Named("mcp"), Metrics: s.metrics,
 		Limits: shares, Streams: streams, MaxSessions: c.MCP.MaxSessions, MaxPerUser: c.Limits.Sessions, MaxBody: c.Limits.MCPBodyBytes, SessionTTL: c.MCP.SessionTTL, TrustedProxies: c.HTTP.TrustedProxies,
 		AllowedHosts: c.HTTP.AllowedHosts, AllowedOrigins: c.AllowedOrigins, BaseURL: c.HTTP.BaseURL,
-		Version: s.version, Replica: c.MCP.Replica, OwnBodies: true, Scopes: scopes(c),
+		Version: s.version, Replica: c.MCP.Replica, OwnBodies: true, Scopes: advertisedScopes(c),
 	})
 	s.closers.add("mcp sessions", s.endpoint.Close)
 	s.endRevoked()

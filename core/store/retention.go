@@ -12,10 +12,6 @@ import (
 const (
 	purgeInterval = time.Hour
 	purgeBatch    = 5_000 // rows of one transaction: others wait for the file that long
-
-	// An SQLite file is compacted when this share of it, and this many bytes, are unused.
-	vacuumShare = 0.25
-	vacuumBytes = 16 << 20
 )
 
 // Retention is for how long records are kept; 0 means for ever.
@@ -72,7 +68,7 @@ func (s *Store) Purge(ctx context.Context, r Retention) (rows int64, err error) 
 		}
 	}
 	if rows > 0 {
-		err = s.db.Vacuum(ctx, vacuumShare, vacuumBytes)
+		err = s.db.Vacuum(ctx)
 	}
 	return rows, err
 }

@@ -5,9 +5,15 @@ import (
 	"fmt"
 )
 
-// Vacuum makes an SQLite file smaller when more than a share of it, and more than a number of bytes, are
-// unused. Writes wait meanwhile. It does nothing with PostgreSQL, which vacuums by itself.
-func (db *Database) Vacuum(ctx context.Context, share float64, bytes int64) error {
+// An SQLite file is compacted when more than this share of it, and more than so many bytes, are unused.
+const (
+	vacuumShare = 0.25
+	vacuumBytes = 16 << 20
+)
+
+// Vacuum makes an SQLite file smaller when much of it is unused. Writes wait meanwhile. It does nothing with
+// PostgreSQL, which vacuums by itself.
+func (db *Database) Vacuum(ctx context.Context) error {
 	if db.kind != SQLite {
 		return nil
 	}
@@ -17,7 +23,7 @@ func (db *Database) Vacuum(ctx context.Context, share float64, bytes int64) erro
 			return fmt.Errorf("reading %s: %w", pragma, Explain(err))
 		}
 	}
-	if free*size < bytes || float64(free) < share*float64(pages) {
+	if free*size < vacuumBytes || float64(free) < vacuumShare*float64(pages) {
 		return nil
 	}
 	if _, err := db.write.ExecContext(ctx, `VACUUM`); err != nil {

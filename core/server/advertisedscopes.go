@@ -6,9 +6,9 @@ import (
 	"github.com/ropewalk/ropewalk/core/config"
 )
 
-// scopes returns the OAuth scopes that clients of /mcp are asked to request: those that the adapter needs
+// advertisedScopes returns the OAuth scopes that clients of /mcp are asked to request: those that the adapter needs
 // to know who is calling, and those of auth.scopes.
-func scopes(c *config.Config) []string {
+func advertisedScopes(c *config.Config) []string {
 	var all []string
 	for _, a := range c.Auth {
 		wanted := a.Scopes
