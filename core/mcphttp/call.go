@@ -15,6 +15,8 @@ import (
 	"github.com/ropewalk/ropewalk/core/mcphttp/message"
 	"github.com/ropewalk/ropewalk/core/mcphttp/session"
 	"github.com/ropewalk/ropewalk/core/mcphttp/sse"
+	"github.com/ropewalk/ropewalk/core/rawjson"
+	"github.com/ropewalk/ropewalk/core/requestinfo"
 	"github.com/ropewalk/ropewalk/core/rpc"
 	"github.com/ropewalk/ropewalk/core/stream"
 	"github.com/ropewalk/ropewalk/core/tools"
@@ -163,4 +165,31 @@ func (k *call) notify(n rpc.Notification) {
 		return // the client did not ask
 	}
 	k.Out.Notify(n.Encode())
+}
+
+// noteTool notes the tool of the first call for the access log.
+func noteTool(c *fiber.Ctx, calls []*call) {
+	if info := requestinfo.Of(c.Context()); info != nil && calls[0].Method == "tools/call" {
+		info.SetTool(clip(rawjson.Text(calls[0].Param("name"))))
+	}
+}
+
+// startSpan starts the span of a call. A trace context in _meta comes before that of the HTTP headers
+// (SEP-414).
+func (k *call) startSpan() {
+	from := tracing.WireInMeta(k.Param("_meta"))
+	if from.Parent == "" && !tracing.Recording(k.context.Context) {
+		return
+	}
+	target := ""
+	if k.Method == "tools/call" || k.Method == "prompts/get" {
+		target = clip(rawjson.Text(k.Param("name")))
+	}
+	r := tracing.MCP{Method: clip(k.Method), Target: target, ID: message.Scalar(k.Call.ID), Transport: tracing.TCP, Workspace: k.caller.Workspace.ID}
+	if k.session != nil {
+		r.Session, r.Revision = k.session.ID, k.session.Revision()
+	} else {
+		r.Revision = statelessRevision
+	}
+	k.context.Context, k.span = tracing.StartMCPServer(k.context.Context, r, from)
 }

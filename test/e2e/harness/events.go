@@ -32,7 +32,10 @@ func (s *Server) Listen(t *testing.T, headers ...string) *EventReader {
 		name, value, _ := strings.Cut(h, ": ")
 		req.Header.Set(name, value)
 	}
-	resp, err := http.DefaultClient.Do(req)
+	// A connection of its own: it ends with the stream, and a request that used it again meanwhile would fail.
+	transport := &http.Transport{}
+	t.Cleanup(transport.CloseIdleConnections)
+	resp, err := (&http.Client{Transport: transport}).Do(req)
 	if err != nil || resp.StatusCode != 200 {
 		t.Fatalf("GET /v1/events: %v %v", resp, err)
 	}
