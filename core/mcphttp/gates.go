@@ -19,7 +19,7 @@ import (
 // gateTimeout is how long one gate may ask somebody else before the answer is 503.
 const gateTimeout = 10 * time.Second
 
-// headerWorkspace names the workspace of a request .
+// headerWorkspace names the workspace of a request.
 const headerWorkspace = "X-Workspace-Id"
 
 // foreign answers a Host or Origin that this endpoint does not serve.

@@ -107,6 +107,8 @@ func floods() []check {
 		{"No file descriptors", "core/httpapi/listener", "TestAListenerWithoutDescriptorsGoesOnAccepting|TestAListenerWithoutDescriptorsClosesTheLongestIdleConnectionFirst|TestAConnectionBeyondTheCapTakesThePlaceOfAnIdleOne"},
 		{"A schema of chained", "core/tools/schema", "TestASchemaOfChainedReferencesIsTooComplex|TestACheckIsRefusedWhenItWouldTakeTooManySteps|TestRegularExpressionsOfSchemasTakeLinearTime"},
 		{"A schema of chained", "core/tools", "TestASchemaThatIsTooComplexIsReplacedWhenItIsListed"},
+		{"Arguments that do not match", "core/tools/schema", "TestTheViolationsOfACheckAreBounded|TestWhatViolationsRepeatIsBounded"},
+		{"A remote app that sends", "core/link", "TestAServersOwnMessagesAreReadAtAPace|TestAnswersAreNotUnpacked"},
 		{"Lists of an app", "core/apps/offer", "TestAnAppWhoseListsAreTooLargeDoesNotStart"},
 		{"One user who takes all", "core/limits", "TestOnePrincipalCannotTakeTheShareOfAnother|TestCallsPerSecondAreLimitedWithTheTimeToWait"},
 		{"One user who takes all", "core/mcphttp", "TestTheToolCallsOfAUserAtATimeAreLimited|TestTheToolCallsOfAUserPerSecondAreLimited"},
