@@ -83,7 +83,11 @@ function Frame({ server, uri, tool, input, result, onMessage, view, granted, onF
     });
     connectView({
       frame: element, server, version: facts.version, view, tool, input, result, granted, onHeight: setHeight, onMessage,
-      onCall: (name, ok) => setCalls((all) => (ok === null ? [...all.slice(-49), { tool: name, ok }] : [...all.slice(0, -1), { tool: name, ok }])),
+      onCall: (name) => {
+        const call: Call = { tool: name, ok: null };
+        setCalls((all) => [...all.slice(-49), call]);
+        return (ok) => setCalls((all) => all.map((other) => (other === call ? { tool: name, ok } : other)));
+      },
       onLink: (url) => new Promise((answer) => {
         if (/^https?:\/\//.test(url)) setLink({ url, answer });
         else answer(false);

@@ -14,7 +14,8 @@ export interface BridgeOptions {
   result?: ToolResult;
   granted: ViewResource["meta"]["permissions"];
   onHeight: (height: number) => void;
-  onCall: (tool: string, ok: boolean | null) => void;
+  /** Begins a call; what it returns ends this call. Several may go on at a time. */
+  onCall: (tool: string) => (ok: boolean) => void;
   onLink: (url: string) => Promise<boolean>;
   onMessage?: (text: string) => void;
 }
@@ -52,13 +53,13 @@ export async function connectView(o: BridgeOptions): Promise<() => void> {
   };
   bridge.oncalltool = async ({ name, arguments: args }) => {
     const bare = name.startsWith(`${o.server}__`) ? name.slice(o.server.length + 2) : name;
-    o.onCall(bare, null);
+    const done = o.onCall(bare);
     try {
       const { result: _, ...answer } = await take(api.POST("/v1/tools/call", { body: { server: o.server, tool: bare, arguments: args ?? {} } }));
-      o.onCall(bare, !answer.isError);
+      done(!answer.isError);
       return answer as never;
     } catch (error) {
-      o.onCall(bare, false);
+      done(false);
       throw error;
     }
   };
