@@ -31,7 +31,7 @@ type (
 	BundleUninstalled struct {
 		Name string `json:"name"`
 	}
-	// BundleStarted is sent when a stopped or dead bundle was started.
+	// BundleStarted is sent when a stopped or dead bundle was started, and after a restart or an update of a running one.
 	BundleStarted struct {
 		Name string `json:"name"`
 	}

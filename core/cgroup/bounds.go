@@ -22,16 +22,17 @@ func (b Bounds) Names() []string {
 	return names
 }
 
-// Rest are the limits that are left to somebody else.
-func (b Bounds) Rest(l sandbox.Limits) sandbox.Limits {
+// Split returns the limits that are held, and those that are left to somebody else.
+func (b Bounds) Split(l sandbox.Limits) (held, rest sandbox.Limits) {
+	rest = l
 	if b.Memory {
-		l.Memory = 0
+		held.Memory, rest.Memory = l.Memory, 0
 	}
 	if b.Processes {
-		l.Processes = 0
+		held.Processes, rest.Processes = l.Processes, 0
 	}
 	if b.CPU {
-		l.CPU = 0
+		held.CPU, rest.CPU = l.CPU, 0
 	}
-	return l
+	return held, rest
 }

@@ -57,6 +57,7 @@ type Sandbox struct {
 	Level     string   `json:"level"`
 	OwnUser   bool     `json:"ownUser"`            // each app can have a user id of its own
 	Reason    string   `json:"reason,omitempty"`   // why the level is not the highest
+	Chroot    bool     `json:"chroot,omitempty"`   // the reason is that the server runs in a chroot
 	Cgroup    []string `json:"cgroup"`             // the limits that the kernel holds
 	NoCgroups string   `json:"noCgroup,omitempty"` // why there are none
 }

@@ -83,15 +83,7 @@ func TestATreeOverTheLimitsOfItsCgroupIsEnded(t *testing.T) {
 			}
 			t.Run(level.String()+" "+kind, func(t *testing.T) {
 				mark := newMark(t)
-				p := start(t, inGroup(t, tree, level, limits, kind, mark))
-				<-p.Done()
-				exit, ok := errors.AsType[*process.ExitError](p.Err())
-				if !ok || !strings.Contains(exit.Limit, "and may") {
-					t.Errorf("ended with %v", p.Err())
-				}
-				if left, _ := soon(mark); len(left) > 0 {
-					t.Errorf("survivors: %v", left)
-				}
+				endsOverItsLimit(t, inGroup(t, tree, level, limits, kind, mark), mark)
 			})
 		}
 	}

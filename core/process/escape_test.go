@@ -299,17 +299,23 @@ func TestATreeOverItsLimitEndsWithTheReason(t *testing.T) {
 				mark := newMark(t)
 				c := confined(t, level, kind, mark)
 				c.Sandbox.Limits = limits
-				p := start(t, c)
-				<-p.Done()
-				exit, ok := errors.AsType[*process.ExitError](p.Err())
-				if !ok || !strings.Contains(exit.Limit, "and may") {
-					t.Errorf("ended with %v", p.Err())
-				}
-				if left, _ := soon(mark); len(left) > 0 {
-					t.Errorf("survivors: %v", left)
-				}
+				endsOverItsLimit(t, c, mark)
 			})
 		}
+	}
+}
+
+// endsOverItsLimit starts a program that takes more than it may, and waits until its whole tree is ended for that.
+func endsOverItsLimit(t *testing.T, c process.Command, mark string) {
+	t.Helper()
+	p := start(t, c)
+	<-p.Done()
+	exit, ok := errors.AsType[*process.ExitError](p.Err())
+	if !ok || !strings.Contains(exit.Limit, "and may") {
+		t.Errorf("ended with %v", p.Err())
+	}
+	if left, _ := soon(mark); len(left) > 0 {
+		t.Errorf("survivors: %v", left)
 	}
 }
 

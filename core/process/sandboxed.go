@@ -25,7 +25,8 @@ type confinedStart struct {
 func prepareProfile(attr *syscall.SysProcAttr, c Command, group *cgroup.Group) ([]byte, error) {
 	p := *c.Sandbox
 	p.Attributes(attr)
-	start := confinedStart{Profile: p, Watch: group.Bounds().Rest(p.Limits)}
+	start := confinedStart{Profile: p}
+	_, start.Watch = group.Bounds().Split(p.Limits)
 	for _, variable := range c.Env {
 		start.Env = append(start.Env, []byte(variable))
 	}

@@ -31,7 +31,7 @@ func (s *Server) confinement(ctx context.Context) instance.Confinement {
 		log.Info("sandbox of apps", fields...)
 	}
 	s.sandbox = control.Sandbox{
-		Level: c.Probe.Level.String(), OwnUser: c.Probe.OwnUID, Reason: c.Probe.Reason, Cgroup: c.Cgroups.Bounds().Names(), NoCgroups: c.NoCgroups,
+		Level: c.Probe.Level.String(), OwnUser: c.Probe.OwnUID, Reason: c.Probe.Reason, Chroot: c.Probe.Chroot, Cgroup: c.Cgroups.Bounds().Names(), NoCgroups: c.NoCgroups,
 	}
 	return c
 }

@@ -10,6 +10,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -188,7 +189,7 @@ func (r *request) findPath() error {
 
 // settings fills in the environment and the transport.
 func (f *installFlags) settings(r *request) (err error) {
-	if r.Env, err = environment(append(f.env, f.set...)); err != nil { // the API takes both in one object
+	if r.Env, err = environment(slices.Concat(f.env, f.set)); err != nil { // the API takes both in one object
 		return err
 	}
 	if r.URL == "" {

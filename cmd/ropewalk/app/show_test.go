@@ -44,8 +44,10 @@ func TestAnAppIsShownInWords(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ answer, want string }{
 		{`{"name": "notes", "type": "plain", "trustScore": 0, "protected": false, "instances": 0, "env": [], "ui": null, "userConfig": {},
-			"source": {"kind": "path", "ref": "/x"}, "sandbox": {"level": "namespaces", "network": ["loopback-off"], "ownUser": false}}`, `name     notes
+			"source": {"kind": "path", "ref": "/x"}, "sandbox": {"level": "namespaces", "network": ["loopback-off"], "ownUser": false,
+				"limits": {"memoryMiB": 2097152, "processes": 256, "openFiles": 1024, "fileSizeMiB": 0, "cpu": 1.5}, "cgroup": ["cpu", "memory"]}}`, `name     notes
 source   the path /x
+limits   2097152 MiB of memory, 256 processes, 1.5 processors, 1024 open files (the kernel holds cpu, memory)
 network  other machines, but no services of this one
 sandbox  namespaces: files, processes and a network of its own
 `},

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -76,6 +77,8 @@ func sandboxInWords(fields map[string]json.RawMessage) {
 		Level, Weaker string
 		Network       []string
 		OwnUser       bool
+		Limits        limits
+		Cgroup        []string
 	}
 	if !take(fields, "sandbox", &s) {
 		return
@@ -93,6 +96,12 @@ func sandboxInWords(fields map[string]json.RawMessage) {
 		text += " (weaker than configured: " + s.Weaker + ")"
 	}
 	put(fields, "sandbox", text)
+	if text := s.Limits.inWords(); text != "" {
+		if len(s.Cgroup) > 0 {
+			text += " (the kernel holds " + strings.Join(s.Cgroup, ", ") + ")"
+		}
+		put(fields, "limits", text)
+	}
 	switch network := strings.Join(s.Network, ", "); network {
 	case "all":
 		put(fields, "network", "other machines, and services of this one")
@@ -101,6 +110,30 @@ func sandboxInWords(fields map[string]json.RawMessage) {
 	default:
 		put(fields, "network", network)
 	}
+}
+
+// limits bound each process tree of an app; 0 is none.
+type limits struct {
+	MemoryMiB, FileSizeMiB int64
+	Processes, OpenFiles   int
+	CPU                    float64
+}
+
+// inWords lists the limits that there are.
+func (l limits) inWords() string {
+	var all []string
+	for _, one := range []struct {
+		value float64
+		of    string
+	}{
+		{float64(l.MemoryMiB), "MiB of memory"}, {float64(l.Processes), "processes"}, {l.CPU, "processors"},
+		{float64(l.OpenFiles), "open files"}, {float64(l.FileSizeMiB), "MiB a file"},
+	} {
+		if one.value > 0 {
+			all = append(all, strconv.FormatFloat(one.value, 'f', -1, 64)+" "+one.of)
+		}
+	}
+	return strings.Join(all, ", ")
 }
 
 // settingsInWords makes a line of each field of the app's user_config.

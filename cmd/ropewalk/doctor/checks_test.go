@@ -15,6 +15,7 @@ import (
 	"testing"
 
 	"github.com/ropewalk/ropewalk/cmd/ropewalk/cli"
+	"github.com/ropewalk/ropewalk/core/control"
 )
 
 func TestChecksRunSideBySideAndTheirFindingsKeepTheOrder(t *testing.T) {
@@ -120,5 +121,17 @@ func TestTheColumnsOfAReportHaveOneWidthWithColours(t *testing.T) {
 	}
 	if text != plain.String() {
 		t.Errorf("with colours:\n%s\nwithout:\n%s", text, plain.String())
+	}
+}
+
+func TestTheSandboxIsThatOfTheRunningServer(t *testing.T) {
+	t.Parallel()
+	e := &examination{o: Options{Version: "1.2.3"}, running: &control.Status{Version: "1.2.3", Sandbox: control.Sandbox{
+		Level: "landlock", OwnUser: true, Reason: "the server runs in a chroot", Chroot: true, Cgroup: []string{"memory"},
+	}}}
+	e.checkSandbox(t.Context())
+	want := "level landlock, each app with a user id of its own (the server runs in a chroot); the kernel holds the limits of memory"
+	if f := e.Findings[0]; f.Result != warning || f.Detail != want || f.Remedy != sandboxRemedy(true) {
+		t.Errorf("found %+v, want a warning with %q and the remedy of a chroot", f, want)
 	}
 }

@@ -169,18 +169,9 @@ func (e *examination) checkRuntime(ctx context.Context, r program) {
 }
 
 func (e *examination) checkSandbox(ctx context.Context) {
-	p := process.ProbeSandbox(ctx)
-	limits := ""
-	if e.running != nil && e.running.Version == e.o.Version { // its unit or container may give it less than this command has
-		given := e.running.Sandbox
-		level, err := sandbox.ParseLevel(given.Level)
-		if err == nil {
-			p = process.Probe{Level: level, OwnUID: given.OwnUser, Reason: given.Reason}
-		}
-		limits = "; limits are measured: " + given.NoCgroups
-		if len(given.Cgroup) > 0 {
-			limits = "; the kernel holds the limits of " + strings.Join(given.Cgroup, ", ")
-		}
+	p, limits, asked := e.sandboxOfServer()
+	if !asked {
+		p = process.ProbeSandbox(ctx)
 	}
 	detail := "level " + p.Level.String()
 	if p.OwnUID {
@@ -201,6 +192,24 @@ func (e *examination) checkSandbox(ctx context.Context) {
 		result = failed
 	}
 	e.add("sandbox", result, detail, sandboxRemedy(p.Chroot))
+}
+
+// sandboxOfServer is what the running server has to confine apps with, and who holds their limits: its unit or container
+// may give it less than this command has.
+func (e *examination) sandboxOfServer() (p process.Probe, limits string, asked bool) {
+	if e.running == nil || e.running.Version != e.o.Version {
+		return p, "", false
+	}
+	given := e.running.Sandbox
+	level, err := sandbox.ParseLevel(given.Level)
+	if err != nil {
+		return p, "", false
+	}
+	limits = "; limits are measured: " + given.NoCgroups
+	if len(given.Cgroup) > 0 {
+		limits = "; the kernel holds the limits of " + strings.Join(given.Cgroup, ", ")
+	}
+	return process.Probe{Level: level, OwnUID: given.OwnUser, Reason: given.Reason, Chroot: given.Chroot}, limits, true
 }
 
 // sandboxRemedy says how apps get the strongest sandbox.

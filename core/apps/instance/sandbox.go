@@ -32,16 +32,7 @@ func (c Confinement) Held(s config.Sandbox) sandbox.Limits {
 	if c.Level(s) > sandbox.LevelNone {
 		return s.Limits
 	}
-	bounds, held := c.Cgroups.Bounds(), sandbox.Limits{}
-	if bounds.Memory {
-		held.Memory = s.Limits.Memory
-	}
-	if bounds.Processes {
-		held.Processes = s.Limits.Processes
-	}
-	if bounds.CPU {
-		held.CPU = s.Limits.CPU
-	}
+	held, _ := c.Cgroups.Bounds().Split(s.Limits)
 	return held
 }
 
